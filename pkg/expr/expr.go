@@ -1,0 +1,41 @@
+// Package expr is the expression language of playbooks: what stands in `when`
+// and between {{ and }}. It is Jinja2's, as ansible-core 2.14 to 2.18 have it.
+package expr
+
+// Scope gives names their values. The variable store implements it; a value
+// may be a value.Lazy. ok is false for a name that does not exist.
+type Scope interface {
+	Lookup(name string) (v any, ok bool, err error)
+}
+
+// Binder is a Scope that takes new values for names: templates' {% set %}, and
+// the mutating methods (x.append(1)), which bind a changed copy.
+type Binder interface {
+	Scope
+	Bind(name string, v any)
+}
+
+// Names is a Scope over a Go map.
+type Names map[string]any
+
+// Lookup implements Scope.
+func (n Names) Lookup(name string) (any, bool, error) {
+	v, ok := n[name]
+	return v, ok, nil
+}
+
+// Bind implements Binder.
+func (n Names) Bind(name string, v any) { n[name] = v }
+
+// Literals says how a backslash in a string literal is read.
+type Literals int
+
+// Escaped literals read \n as a newline (.j2 files, bare conditions); Raw ones
+// read a backslash as itself (inside {{ }} of a playbook's strings), but \' and \" still quote.
+const (
+	Escaped Literals = iota
+	Raw
+)
+
+// Env is filters, tests, lookups and functions; immutable after New.
+type Env struct{}

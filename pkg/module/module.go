@@ -1,0 +1,186 @@
+// Package module says what a module is: a Spec that names and documents it, and
+// a struct that is its arguments, its defaults, its manual and its code.
+package module
+
+import (
+	"context"
+	"time"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/event"
+	"kubekey/pkg/expr"
+	"kubekey/pkg/source"
+	"kubekey/pkg/template"
+	"kubekey/pkg/value"
+)
+
+// Runner does a module's work. It is a pointer to the struct that
+// schema.Decode filled from the task's arguments.
+//
+// An error becomes a failed result with its text as msg; an
+// *connector.UnreachableError makes the host unreachable.
+type Runner interface {
+	Run(ctx context.Context, c *Call) (Result, error)
+}
+
+// Where a module does its work.
+type Where int
+
+// A module works on the host over its connector; or on the control node only,
+// once for each host; or on the control node once for all hosts of a batch.
+const (
+	OnHost Where = iota
+	OnControl
+	Once
+)
+
+// CheckMode says what a module does in check mode.
+type CheckMode int
+
+// A module predicts its change (Predicts: it is called, with Call.Check set
+// and a read-only connector), or is not called and reported as skipped
+// (Skips), or runs as ever since it changes nothing (Harmless).
+const (
+	Predicts CheckMode = iota
+	Skips
+	Harmless
+)
+
+// Spec describes a module.
+type Spec struct {
+	Name     string   // plain name: "copy"
+	Aliases  []string // further names: "yum" for dnf, "http_get_file" for get_url
+	Summary  string   // one sentence
+	Notes    []string // sentences on behaviour, limits and check mode
+	Examples []string // YAML tasks
+	Returns  []Return // documented keys of the result
+	New      func() Runner
+	// FreeForm names the argument that takes the text of `module: text`; ""
+	// when the text may only be k=v words. FreeFormOnly: the text is never
+	// read as k=v words but for the arguments that the module has (command, shell).
+	FreeForm string
+	// AnyArgs lets the module take arguments that its struct does not name:
+	// the struct has a field *value.Dict tagged `kk:",rest"`.
+	AnyArgs bool
+	// RawArgs keeps the named arguments from being templated before the call:
+	// the module evaluates them itself (assert's that, debug's var).
+	RawArgs []string
+	Where   Where
+	Check   CheckMode
+	// CheckSkipMsg is the msg of the skipped result of a module that Skips.
+	CheckSkipMsg string
+	// Action marks the names that the engine runs itself and that have no
+	// Runner: meta, include_tasks, ... They are here for their documentation.
+	Action bool
+}
+
+// Return documents one key of a result.
+type Return struct{ Key, Type, Doc string }
+
+// Call is one execution of a module for one host (and one item).
+type Call struct {
+	Host  string              // inventory name
+	Conn  connector.Connector // become, environment and check mode already applied
+	Check bool                // predict only; Conn is read-only
+	Diff  bool                // fill Result.Diff
+	Args  *value.Dict         // arguments as templated; the struct is decoded from it
+	Raw   *value.Dict         // arguments before templating
+	At    source.Pos          // of the task
+	Now   func() time.Time
+
+	Scope     expr.Scope       // variables of the host, with the task's and item's
+	Templates *template.Engine // for modules that evaluate or render themselves
+	Files     source.Tree      // the control node's files
+	// Find returns the path of a file of the control node that a playbook names by a
+	// relative path, searched in the order of the language: kind is "files",
+	// "templates" or "vars". The error lists the folders searched.
+	Find func(kind, name string) (string, error)
+	// WorkDir is kk's work folder on the control node (0700).
+	WorkDir string
+	// Output passes on a line that a command printed; nil-safe through Call.Line.
+	Output func(line string, stderr bool)
+	// Progress passes on how far a transfer is; may be nil.
+	Progress func(what string, done, total int64)
+	// Reset drops and rebuilds the host's connection (reboot, wait_for_connection, meta reset_connection).
+	Reset func(ctx context.Context) error
+	// Ask asks the person at the terminal; ok is false without one.
+	Ask func(ctx context.Context, prompt string, echo bool) (answer string, ok bool, err error)
+}
+
+// Fact returns ansible_facts.NAME of the host if facts were gathered, else nil.
+func (c *Call) Fact(name string) any {
+	v, ok, err := c.Scope.Lookup("ansible_facts")
+	if err != nil || !ok {
+		return nil
+	}
+	if lazy, isLazy := v.(value.Lazy); isLazy {
+		v, ok, err = lazy.At(name)
+		if err != nil || !ok {
+			return nil
+		}
+		return v
+	}
+	facts, _ := v.(*value.Dict)
+	v, _ = facts.Get(name)
+	return v
+}
+
+// Result is what a module did. Data holds the documented keys beyond those
+// that have a field of their own.
+type Result struct {
+	Changed bool
+	Failed  bool
+	Skipped bool
+	Msg     string
+	Data    *value.Dict
+	Diff    []event.Diff
+	// Facts become ansible_facts of the result. Gathered ones are known as
+	// ansible_facts.NAME and ansible_NAME; set ones (set_fact, include_vars)
+	// as NAME.
+	Facts    *value.Dict
+	FactKind FactKind
+	Warnings []string
+	Verbose  bool // show the result without -v (debug, assert)
+	Effect   Effect
+}
+
+// FactKind says in which layer of variables Result.Facts go.
+type FactKind int
+
+// The layers: facts of the host, set_fact, include_vars.
+const (
+	Gathered FactKind = iota
+	SetFact
+	SetFactCacheable
+	IncludeVars
+)
+
+// Effect is what a module asks of the engine beyond its result. The set is closed.
+type Effect interface{ effect() }
+
+// AddHost adds a host to the inventory of the run, or vars to one that is there.
+type AddHost struct {
+	Name   string
+	Groups []string
+	Vars   *value.Dict
+}
+
+// GroupBy puts the host into a group.
+type GroupBy struct {
+	Group   string
+	Parents []string
+}
+
+// AddHostVars sets variables on the hosts of a pattern (add_hostvars).
+type AddHostVars struct {
+	Hosts []string // host or group names
+	Vars  *value.Dict
+}
+
+// RunResult adds to the summary of the run (the result module).
+type RunResult struct{ Values *value.Dict }
+
+func (AddHost) effect()     {}
+func (GroupBy) effect()     {}
+func (AddHostVars) effect() {}
+func (RunResult) effect()   {}

@@ -1,0 +1,145 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Builtin prefixes the paths of files that the binary carries: such a path
+// looks absolute to everything that joins and cleans paths.
+const Builtin = "builtin:"
+
+// Tree reads the files of the control node by absolute path: those of the
+// operating system, and those that the binary carries, under "builtin:/".
+// The zero value reads the operating system's only.
+type Tree struct {
+	Embedded fs.FS
+}
+
+// IsBuiltin reports whether the path is of a file that the binary carries.
+func IsBuiltin(name string) bool { return strings.HasPrefix(name, Builtin) }
+
+// IsAbs reports whether the path needs no folder to be joined to.
+func IsAbs(name string) bool { return filepath.IsAbs(name) || IsBuiltin(name) }
+
+// Join joins a path to a folder, unless the path is absolute already.
+func Join(dir, name string) string {
+	if IsAbs(name) {
+		return Clean(name)
+	}
+	return Clean(dir + "/" + name)
+}
+
+// Clean is filepath.Clean that knows builtin paths and never leaves their root.
+func Clean(name string) string {
+	if rest, ok := strings.CutPrefix(name, Builtin); ok {
+		return Builtin + path.Clean("/"+rest)
+	}
+	return filepath.Clean(name)
+}
+
+// Dir is the folder of a path.
+func Dir(name string) string {
+	if rest, ok := strings.CutPrefix(Clean(name), Builtin); ok {
+		return Builtin + path.Dir(rest)
+	}
+	return filepath.Dir(name)
+}
+
+var errNoEmbedded = errors.New("this kk carries no files")
+
+func (t Tree) split(name string) (fs.FS, string, error) {
+	rest, ok := strings.CutPrefix(name, Builtin)
+	if !ok {
+		return nil, name, nil
+	}
+	if t.Embedded == nil {
+		return nil, "", fmt.Errorf("open %s: %w", name, errNoEmbedded)
+	}
+	rest = strings.TrimPrefix(path.Clean("/"+rest), "/")
+	if rest == "" {
+		rest = "."
+	}
+	return t.Embedded, rest, nil
+}
+
+// Open opens a file for reading.
+func (t Tree) Open(name string) (fs.File, error) {
+	fsys, p, err := t.split(name)
+	if err != nil {
+		return nil, err
+	}
+	if fsys == nil {
+		return os.Open(p)
+	}
+	return fsys.Open(p)
+}
+
+// ReadFile reads a whole file.
+func (t Tree) ReadFile(name string) ([]byte, error) {
+	fsys, p, err := t.split(name)
+	if err != nil {
+		return nil, err
+	}
+	if fsys == nil {
+		return os.ReadFile(p)
+	}
+	return fs.ReadFile(fsys, p)
+}
+
+// Stat describes a file, following links.
+func (t Tree) Stat(name string) (fs.FileInfo, error) {
+	fsys, p, err := t.split(name)
+	if err != nil {
+		return nil, err
+	}
+	if fsys == nil {
+		return os.Stat(p)
+	}
+	return fs.Stat(fsys, p)
+}
+
+// ReadDir lists a folder, sorted by name.
+func (t Tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	fsys, p, err := t.split(name)
+	if err != nil {
+		return nil, err
+	}
+	if fsys == nil {
+		return os.ReadDir(p)
+	}
+	return fs.ReadDir(fsys, p)
+}
+
+// Glob lists what matches a shell pattern, sorted.
+func (t Tree) Glob(pattern string) ([]string, error) {
+	fsys, p, err := t.split(pattern)
+	if err != nil {
+		return nil, err
+	}
+	if fsys == nil {
+		return filepath.Glob(p)
+	}
+	found, err := fs.Glob(fsys, p)
+	for i := range found {
+		found[i] = Builtin + "/" + found[i]
+	}
+	return found, err
+}
+
+// IsFile reports whether a regular file (or a link to one) is there.
+func (t Tree) IsFile(name string) bool {
+	info, err := t.Stat(name)
+	return err == nil && !info.IsDir()
+}
+
+// IsDir reports whether a folder is there.
+func (t Tree) IsDir(name string) bool {
+	info, err := t.Stat(name)
+	return err == nil && info.IsDir()
+}

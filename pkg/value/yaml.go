@@ -1,0 +1,191 @@
+package value
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// YAMLError is a problem of a YAML node, with its place in the text.
+type YAMLError struct {
+	Line, Col int
+	Msg       string
+}
+
+func (e *YAMLError) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Col, e.Msg)
+}
+
+// maxNodes bounds what aliases may expand to (the "billion laughs").
+const maxNodes = 2_000_000
+
+// FromYAML turns a node into a value. Booleans are YAML 1.1's (yes, no, on,
+// off count), as in Ansible. Mappings keep their order; merge keys (<<) are
+// applied; a duplicate key is an error at its place.
+func FromYAML(n *yaml.Node) (any, error) {
+	left := maxNodes
+	return fromNode(n, 0, &left)
+}
+
+func fromNode(n *yaml.Node, depth int, left *int) (any, error) {
+	if *left--; *left < 0 {
+		return nil, &YAMLError{n.Line, n.Column, "aliases expand to too much data"}
+	}
+	if depth > maxDepth {
+		return nil, &YAMLError{n.Line, n.Column, ErrTooDeep.Error()}
+	}
+	switch n.Kind {
+	case 0:
+		return nil, nil
+	case yaml.DocumentNode:
+		if len(n.Content) == 0 {
+			return nil, nil
+		}
+		return fromNode(n.Content[0], depth, left)
+	case yaml.AliasNode:
+		return fromNode(n.Alias, depth+1, left)
+	case yaml.SequenceNode:
+		out := make([]any, 0, len(n.Content))
+		for _, c := range n.Content {
+			v, err := fromNode(c, depth+1, left)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, v)
+		}
+		return out, nil
+	case yaml.MappingNode:
+		return fromMapping(n, depth, left)
+	}
+	return Scalar(n)
+}
+
+func fromMapping(n *yaml.Node, depth int, left *int) (any, error) {
+	d := NewDict()
+	var merges []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		kn, vn := n.Content[i], n.Content[i+1]
+		if kn.ShortTag() == "!!merge" {
+			merges = append(merges, vn)
+			continue
+		}
+		key, err := fromNode(kn, depth+1, left)
+		if err != nil {
+			return nil, err
+		}
+		switch key.(type) {
+		case []any, *Dict:
+			return nil, &YAMLError{kn.Line, kn.Column, "a list or mapping cannot be a key; a value that starts with {{ needs quotes"}
+		}
+		if d.Has(key) {
+			return nil, &YAMLError{kn.Line, kn.Column, fmt.Sprintf("key %q is already set in this mapping", Str(key))}
+		}
+		v, err := fromNode(vn, depth+1, left)
+		if err != nil {
+			return nil, err
+		}
+		d.Set(key, v)
+	}
+	for _, m := range merges {
+		if err := merge(d, m, depth, left); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func merge(d *Dict, n *yaml.Node, depth int, left *int) error {
+	v, err := fromNode(n, depth+1, left)
+	if err != nil {
+		return err
+	}
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, e := range list {
+		from, ok := e.(*Dict)
+		if !ok {
+			return &YAMLError{n.Line, n.Column, "<< needs a mapping or a list of mappings"}
+		}
+		for k, v := range from.All() {
+			if !d.Has(k) {
+				d.Set(k, v)
+			}
+		}
+	}
+	return nil
+}
+
+// Scalar turns a scalar node into a value.
+func Scalar(n *yaml.Node) (any, error) {
+	tag := n.ShortTag()
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 && tag != "!!binary" {
+		return n.Value, nil
+	}
+	if tag == "!!str" && n.Style&yaml.TaggedStyle == 0 {
+		if b, ok := yamlBool(n.Value); ok {
+			return b, nil
+		}
+		return n.Value, nil
+	}
+	switch tag {
+	case "!!null":
+		return nil, nil
+	case "!!bool":
+		b, _ := yamlBool(n.Value)
+		return b, nil
+	case "!!int":
+		return yamlInt(n)
+	case "!!float":
+		return yamlFloat(n)
+	}
+	// Timestamps stay text, as Ansible users expect of a date in a variable.
+	// Unknown tags (!unsafe, !vault) are the caller's to look at before.
+	return n.Value, nil
+}
+
+func yamlBool(s string) (b, ok bool) {
+	switch s {
+	case "true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON":
+		return true, true
+	case "false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF":
+		return false, true
+	}
+	return false, false
+}
+
+func yamlInt(n *yaml.Node) (any, error) {
+	text := strings.ReplaceAll(n.Value, "_", "")
+	if len(text) > 1 && text[0] == '0' && strings.Trim(text, "01234567") == "" {
+		text = "0o" + text[1:] // YAML 1.1 octal, as in mode: 0644
+	}
+	i, err := strconv.ParseInt(strings.TrimPrefix(text, "+"), 0, 64)
+	if err == nil {
+		return int(i), nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return n.Value, nil
+	}
+	return f, nil
+}
+
+func yamlFloat(n *yaml.Node) (any, error) {
+	switch strings.ToLower(strings.TrimPrefix(n.Value, "+")) {
+	case ".inf":
+		return math.Inf(1), nil
+	case "-.inf":
+		return math.Inf(-1), nil
+	case ".nan":
+		return math.NaN(), nil
+	}
+	f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
+	if err != nil {
+		return n.Value, nil
+	}
+	return f, nil
+}
