@@ -20,6 +20,29 @@ type Args struct {
 	Named      *value.Dict // nil when there are none
 }
 
+// Callable is a value that a template can call: a macro, caller, loop, a
+// bound method. It receives the surroundings of the call.
+type Callable interface {
+	Call(c *Call, a Args) (any, error)
+}
+
+// Func makes a Callable of a Go function.
+type Func func(c *Call, a Args) (any, error)
+
+// Call implements Callable.
+func (f Func) Call(c *Call, a Args) (any, error) { return f(c, a) }
+
+// Attrs is a value with attributes that is no dict: loop, a namespace, an
+// imported template. ok is false for an attribute that does not exist.
+type Attrs interface {
+	Attr(name string) (v any, ok bool)
+}
+
+// AttrSetter is a value whose attributes can be set: {% set ns.x = 1 %}.
+type AttrSetter interface {
+	SetAttr(name string, v any)
+}
+
 // filter is one filter: in is what stands before the bar.
 type filter func(c *Call, in any, a Args) (any, error)
 
@@ -28,3 +51,27 @@ type test func(c *Call, in any, a Args) (bool, error)
 
 // function is a global function or a lookup; a lookup returns a list.
 type function func(c *Call, a Args) (any, error)
+
+// Filter calls a filter by its short or full name. A name that does not exist
+// is an error with a hint.
+func (c *Call) Filter(name string, in any, a Args) (any, error) {
+	fn, err := c.Env.filter(name)
+	if err != nil {
+		return nil, err
+	}
+	return fn(c, in, a)
+}
+
+// Test calls a test by its short or full name. A name that does not exist is
+// an error with a hint.
+func (c *Call) Test(name string, in any, a Args) (bool, error) {
+	fn, err := c.Env.test(name)
+	if err != nil {
+		return false, err
+	}
+	return fn(c, in, a)
+}
+
+// Attr follows a dotted path ("name", "address.0.ip") from v. What is missing
+// on the way is a *value.Undefined, not an error. The result is forced.
+func (c *Call) Attr(v any, path string) (any, error) { return attrPath(v, path) }

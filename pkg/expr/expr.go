@@ -37,5 +37,3 @@ const (
 	Raw
 )
 
-// Env is filters, tests, lookups and functions; immutable after New.
-type Env struct{}

@@ -1,0 +1,109 @@
+package expr
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"kubekey/pkg/source"
+)
+
+// Options are what an Env reaches of the world. The zero value works.
+type Options struct {
+	// Files is what lookups and file tests read.
+	Files source.Tree
+	// Now is the clock of now() and strftime; time.Now when nil.
+	Now func() time.Time
+	// Seed makes random and shuffle repeatable: the id of the run.
+	Seed string
+	// Template renders a file for lookup('template'); the lookup is an error
+	// when it is nil. The template engine is made from an Env, so the function
+	// is a closure over a variable that is set after template.New:
+	//
+	//	var engine *template.Engine
+	//	env := expr.New(expr.Options{Template: func(ctx context.Context, path string, s expr.Scope) (string, error) {
+	//		return engine.RenderFile(ctx, path, s)
+	//	}})
+	//	engine = template.New(env, files)
+	Template func(ctx context.Context, path string, s Scope) (string, error)
+}
+
+// Env is filters, tests, lookups and functions; immutable after New, so that
+// many goroutines may use it at once.
+type Env struct {
+	opts      Options // Now is never nil
+	filters   map[string]filter
+	tests     map[string]test
+	functions map[string]function
+	lookups   map[string]function
+}
+
+// New returns an Env with everything that is built in.
+func New(o Options) *Env {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Env{
+		opts:      o,
+		filters:   builtinFilters(),
+		tests:     builtinTests(),
+		functions: builtinFunctions(),
+		lookups:   builtinLookups(),
+	}
+}
+
+// FilterNames are the short names of all filters, sorted.
+func (e *Env) FilterNames() []string { return sortedKeys(e.filters) }
+
+// TestNames are the short names of all tests, sorted.
+func (e *Env) TestNames() []string { return sortedKeys(e.tests) }
+
+// LookupNames are the short names of all lookups, sorted.
+func (e *Env) LookupNames() []string { return sortedKeys(e.lookups) }
+
+// FunctionNames are the names of all global functions, sorted.
+func (e *Env) FunctionNames() []string { return sortedKeys(e.functions) }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// collections are the namespaces whose plugins are built in.
+var collections = [...]string{
+	"ansible.builtin.", "ansible.legacy.", "ansible.utils.", "ansible.netcommon.",
+	"ansible.posix.", "community.general.", "kubernetes.core.",
+}
+
+// shortName drops the namespace of a full name.
+func shortName(name string) string {
+	for _, c := range collections {
+		if rest, ok := strings.CutPrefix(name, c); ok {
+			return rest
+		}
+	}
+	return name
+}
+
+// unknownName is the error for a filter, test or lookup that does not exist.
+type unknownName struct{ kind, name, hint string }
+
+func (u *unknownName) Error() string {
+	msg := fmt.Sprintf("no %s named '%s'", u.kind, u.name)
+	if u.hint != "" {
+		msg += " (" + u.hint + ")"
+	}
+	return msg
+}
+
+func find[V any](m map[string]V, kind, name string) (V, error) {
+	if v, ok := m[shortName(name)]; ok {
+		return v, nil
+	}
+	var zero V
+	return zero, &unknownName{kind, name, source.DidYouMean(shortName(name), sortedKeys(m))}
+}
+
+func (e *Env) filter(name string) (filter, error)   { return find(e.filters, "filter", name) }
+func (e *Env) test(name string) (test, error)       { return find(e.tests, "test", name) }
+func (e *Env) lookup(name string) (function, error) { return find(e.lookups, "lookup", name) }
