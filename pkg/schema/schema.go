@@ -4,7 +4,7 @@
 //
 // A field is an argument when it has a `kk` tag:
 //
-//	Dest string      `kk:"dest,required,alias=path" doc:"absolute path on the host"`
+//	Dest string      `kk:"dest,required,alias=path,alias=name" doc:"absolute path on the host"`
 //	Mode string      `kk:"mode" default:"0644"`
 //	State string     `kk:"state" default:"file" choices:"file,absent,directory"`
 //	Rest *value.Dict `kk:",rest"`
@@ -12,4 +12,199 @@
 // Types: string, bool, int, float64, []string, []any, map[string]string,
 // *value.Dict, any, time.Duration (seconds), redact.Secret, FileMode, pointers to these
 // (nil when not given), and structs and slices of structs (nested options).
+// Embedded structs without a tag lend their fields. The tag's option `path`
+// only changes what the manual calls the type.
+//
+// Values are coerced as playbooks expect: yes and no are bools, "5" is an int
+// and never truncated, "a,b" is a list of strings, a number is a string where
+// one is wanted. A null value is an argument that was not given.
 package schema
+
+import (
+	"fmt"
+	"reflect"
+	"sort"
+	"strings"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// Arg documents one argument.
+type Arg struct {
+	Name     string
+	Aliases  []string
+	Type     string // as people know it: str, bool, int, list of str, seconds, ...
+	Required bool
+	Default  string // as written in the struct; "" is none
+	Choices  []string
+	Doc      string
+	Options  []Arg // of a dict or a list of dicts
+}
+
+// Kind sorts problems by their cause.
+type Kind int
+
+// A value is wrong, an argument is not known, or required ones are missing.
+const (
+	Invalid Kind = iota
+	Unknown
+	Missing
+)
+
+// Problem is one thing wrong with arguments.
+type Problem struct {
+	Kind Kind
+	Path string // the argument as it was written, nested ones as a.b; "" is the arguments as a whole
+	Msg  string
+	Help string // what to do; may be empty
+}
+
+func (p Problem) String() string {
+	if p.Help == "" {
+		return p.Msg
+	}
+	return p.Msg + " (" + p.Help + ")"
+}
+
+// Errors is everything wrong with arguments.
+type Errors []Problem
+
+// Error joins the problems with "; ".
+func (e Errors) Error() string {
+	parts := make([]string, len(e))
+	for i, p := range e {
+		parts[i] = p.String()
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Describe lists the arguments of a struct, given as a pointer to it, in the
+// order of its fields. The rest field is left out.
+func Describe(v any) ([]Arg, error) {
+	t, err := structType(v)
+	if err != nil {
+		return nil, err
+	}
+	return describe(t)
+}
+
+func describe(t reflect.Type) ([]Arg, error) {
+	fields, err := fieldsOf(t)
+	if err != nil {
+		return nil, err
+	}
+	var args []Arg
+	for _, f := range fields {
+		if f.rest {
+			continue
+		}
+		if f.nested != nil {
+			if f.Options, err = describe(f.nested); err != nil {
+				return nil, err
+			}
+		}
+		args = append(args, f.Arg)
+	}
+	return args, nil
+}
+
+// Decode fills the struct that into points to from args: arguments, then
+// defaults. The error is an Errors with all problems at once; a struct that is
+// declared wrongly gives another error.
+func Decode(into any, args *value.Dict) error {
+	t, err := structType(into)
+	if err != nil {
+		return err
+	}
+	d := decoder{}
+	if err := d.fill(reflect.ValueOf(into).Elem(), t, args, ""); err != nil {
+		return err
+	}
+	if len(d.problems) > 0 {
+		return d.problems
+	}
+	return nil
+}
+
+// Check tells what Decode into a struct like v's would refuse. Values for
+// which dynamic is true are not looked at, since only a run knows them; v
+// itself is not changed.
+func Check(v any, args *value.Dict, dynamic func(v any) bool) []Problem {
+	t, err := structType(v)
+	if err != nil {
+		return []Problem{{Msg: err.Error()}}
+	}
+	d := decoder{dynamic: dynamic}
+	if err := d.fill(reflect.New(t).Elem(), t, args, ""); err != nil {
+		return []Problem{{Msg: err.Error()}}
+	}
+	return d.problems
+}
+
+// Explain is the text of a failed result for problems with the arguments of
+// module, whose struct v points to. Unknown arguments read as
+// "Unsupported parameters for (copy) module: dst. Supported parameters include: ...".
+func Explain(module string, v any, problems []Problem) string {
+	var unknown, rest []string
+	var hints []string
+	for _, p := range problems {
+		if p.Kind != Unknown || strings.Contains(p.Path, ".") {
+			rest = append(rest, p.String())
+			continue
+		}
+		unknown = append(unknown, p.Path)
+		if p.Help != "" {
+			hints = append(hints, p.Help)
+		}
+	}
+	if len(unknown) > 0 {
+		text := fmt.Sprintf("Unsupported parameters for (%s) module: %s. Supported parameters include: %s.",
+			module, strings.Join(unknown, ", "), strings.Join(supported(v), ", "))
+		for _, h := range hints {
+			text += " " + h
+		}
+		rest = append([]string{text}, rest...)
+	}
+	return strings.Join(rest, "; ")
+}
+
+// supported lists the arguments by name, each with its aliases.
+func supported(v any) []string {
+	args, err := Describe(v)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, a := range args {
+		name := a.Name
+		if len(a.Aliases) > 0 {
+			name += " (" + strings.Join(a.Aliases, ", ") + ")"
+		}
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+func unknownProblem(path, key string, fields []field) Problem {
+	var names []string
+	for _, f := range fields {
+		if !f.rest {
+			names = append(append(names, f.Name), f.Aliases...)
+		}
+	}
+	return Problem{
+		Kind: Unknown,
+		Path: join(path, key),
+		Msg:  fmt.Sprintf("unknown argument %q", join(path, key)),
+		Help: source.DidYouMean(key, names),
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

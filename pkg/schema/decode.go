@@ -1,0 +1,175 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"kubekey/pkg/value"
+)
+
+// decoder fills structs and collects what is wrong. With dynamic set it only
+// checks, and passes over the values for which dynamic is true.
+type decoder struct {
+	dynamic  func(any) bool
+	problems Errors
+}
+
+func (d *decoder) add(p Problem) { d.problems = append(d.problems, p) }
+
+// fill decodes args into a struct. The error is about the struct's declaration.
+func (d *decoder) fill(into reflect.Value, t reflect.Type, args *value.Dict, path string) error {
+	fields, err := fieldsOf(t)
+	if err != nil {
+		return err
+	}
+	given, rest := d.assign(fields, args, path)
+	var missing []string
+	for i, f := range fields {
+		target := into.FieldByIndex(f.index)
+		if f.rest {
+			target.Set(reflect.ValueOf(rest))
+			continue
+		}
+		g, ok := given[i]
+		switch {
+		case ok:
+			err = d.set(target, f, g.v, join(path, g.key))
+		case f.Required:
+			missing = append(missing, f.Name)
+		case f.hasDefault:
+			err = d.set(target, f, f.Default, join(path, f.Name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(missing) > 0 {
+		d.missing(missing, path)
+	}
+	return nil
+}
+
+func (d *decoder) missing(names []string, path string) {
+	msg := "missing required arguments: " + strings.Join(names, ", ")
+	if path != "" {
+		msg += " found in " + path
+	}
+	d.add(Problem{Kind: Missing, Path: path, Msg: msg})
+}
+
+// givenArg is an argument under the key by which it was given.
+type givenArg struct {
+	key string
+	v   any
+}
+
+// assign finds the field of each argument, by index; what no field takes goes
+// to rest, or is a problem when there is no rest field.
+func (d *decoder) assign(fields []field, args *value.Dict, path string) (map[int]givenArg, *value.Dict) {
+	given := make(map[int]givenArg, args.Len())
+	rest, hasRest := value.NewDict(), false
+	for _, f := range fields {
+		hasRest = hasRest || f.rest
+	}
+	for k, v := range args.All() {
+		key := value.Str(k)
+		i := fieldNamed(fields, key)
+		switch {
+		case i < 0 && hasRest:
+			rest.Set(k, v)
+		case i < 0:
+			d.add(unknownProblem(path, key, fields))
+		case v == nil: // not given
+		default:
+			if before, twice := given[i]; twice {
+				d.add(Problem{Path: join(path, key), Msg: fmt.Sprintf("%s and %s are the same argument", before.key, key), Help: "give only one of them"})
+				continue
+			}
+			given[i] = givenArg{key, v}
+		}
+	}
+	return given, rest
+}
+
+func fieldNamed(fields []field, key string) int {
+	for i := range fields {
+		if fields[i].rest {
+			continue
+		}
+		if fields[i].Name == key {
+			return i
+		}
+		for _, a := range fields[i].Aliases {
+			if a == key {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func (d *decoder) set(target reflect.Value, f field, v any, path string) error {
+	if d.isDynamic(v) {
+		return nil
+	}
+	v, err := value.Force(v)
+	if err == nil {
+		if u, undefined := v.(*value.Undefined); undefined {
+			err = u
+		}
+	}
+	if err != nil {
+		d.add(Problem{Path: path, Msg: fmt.Sprintf("value of %s: %v", path, err)})
+		return nil
+	}
+	if f.nested != nil {
+		return d.setNested(target, f, v, path)
+	}
+	if problem := coerce(target, f, v); problem != "" {
+		d.add(Problem{Path: path, Msg: fmt.Sprintf("value of %s must be %s", path, problem)})
+	}
+	return nil
+}
+
+func (d *decoder) isDynamic(v any) bool { return d.dynamic != nil && d.dynamic(v) }
+
+// setNested decodes a dict into a struct, or a list of dicts into a slice of structs.
+func (d *decoder) setNested(target reflect.Value, f field, v any, path string) error {
+	switch target.Kind() {
+	case reflect.Pointer:
+		target.Set(reflect.New(target.Type().Elem()))
+		return d.setNested(target.Elem(), f, v, path)
+	case reflect.Slice:
+		return d.setList(target, f, v, path)
+	}
+	dict, ok := toDict(v)
+	if !ok {
+		d.add(Problem{Path: path, Msg: fmt.Sprintf("value of %s must be a dict, got %s", path, got(v))})
+		return nil
+	}
+	return d.fill(target, target.Type(), dict, path)
+}
+
+func (d *decoder) setList(target reflect.Value, f field, v any, path string) error {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	out := reflect.MakeSlice(target.Type(), len(list), len(list))
+	for i, e := range list {
+		if d.isDynamic(e) {
+			continue
+		}
+		forced, err := value.Force(e)
+		if err != nil {
+			d.add(Problem{Path: path, Msg: fmt.Sprintf("value of %s: %v", path, err)})
+			continue
+		}
+		if err := d.setNested(out.Index(i), f, forced, path); err != nil {
+			return err
+		}
+	}
+	target.Set(out)
+	return nil
+}
