@@ -20,10 +20,19 @@ type Undefined struct {
 	Name string // what was looked up: "x", "groups.etcd"
 	Hint string // "did you mean ...", may be empty
 	Err  error  // why, when the name exists but its own template is undefined
+
+	// Missing is set when Name is what a container lacks: the container's type ("dict").
+	Missing string
+	// Lenient marks the value of an inline if without else whose condition is
+	// false: it prints as nothing and is false, and is no error.
+	Lenient bool
 }
 
 func (u *Undefined) Error() string {
 	msg := fmt.Sprintf("'%s' is undefined", u.Name)
+	if u.Missing != "" {
+		msg = fmt.Sprintf("'%s object' has no attribute '%s'", u.Missing, u.Name)
+	}
 	if u.Err != nil {
 		msg += ": " + u.Err.Error()
 	}
