@@ -1,0 +1,446 @@
+package playbook
+
+import (
+	"fmt"
+	"regexp"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/source"
+)
+
+// Parser parses playbooks, task files and the other files of roles. It finds
+// all problems of a file, not the first.
+type Parser struct {
+	// IsModule helps to tell a mistyped keyword from a second module. May be nil.
+	IsModule func(name string) bool
+
+	keywords []Keyword
+}
+
+// NewParser makes a parser.
+func NewParser(isModule func(string) bool) *Parser {
+	return &Parser{IsModule: isModule, keywords: Keywords()}
+}
+
+// file is the parse of one file.
+type file struct {
+	*Parser
+	f  *source.File
+	ds source.Diagnostics
+}
+
+func (p *file) value(n *yaml.Node) Value { return Value{n, p.f} }
+
+func (p *file) errorf(n *yaml.Node, format string, args ...any) *source.Diagnostic {
+	d := source.Errorf(source.NodePos(p.f, n), format, args...)
+	if n != nil && n.Kind == yaml.ScalarNode {
+		d.Width = utf8.RuneCountInString(n.Value)
+	}
+	p.ds.Add(d)
+	return d
+}
+
+func (p *file) warnf(n *yaml.Node, format string, args ...any) *source.Diagnostic {
+	d := source.Warningf(source.NodePos(p.f, n), format, args...)
+	p.ds.Add(d)
+	return d
+}
+
+// open parses the YAML and returns the root node of the only document; nil
+// when the file is empty or broken.
+func (p *file) open() *yaml.Node {
+	docs, ds := source.ParseYAML(p.f)
+	p.ds = append(p.ds, ds...)
+	if len(docs) > 1 {
+		p.errorf(docs[1], "a second YAML document").WithHelp("put everything under one ---")
+	}
+	if len(docs) == 0 || len(docs[0].Content) == 0 {
+		return nil
+	}
+	root := resolve(docs[0].Content[0])
+	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
+		return nil
+	}
+	return root
+}
+
+// Playbook parses a file of plays.
+func (ps *Parser) Playbook(f *source.File) (*Playbook, source.Diagnostics) {
+	p := &file{Parser: ps, f: f}
+	pb := &Playbook{File: f}
+	root := p.open()
+	switch {
+	case root == nil && p.ds.Err() == nil:
+		p.ds.Add(source.Errorf(source.Pos{File: f, Line: 1, Col: 1}, "the playbook is empty").WithHelp("a playbook is a list of plays: `- hosts: all`"))
+	case root != nil && root.Kind != yaml.SequenceNode:
+		p.errorf(root, "a playbook must be a list of plays").WithHelp("start each play with `- hosts: ...`")
+	case root != nil:
+		for _, n := range root.Content {
+			if item := p.item(resolve(n)); item != nil {
+				pb.Items = append(pb.Items, item)
+			}
+		}
+	}
+	return pb, p.ds
+}
+
+// Tasks parses a file of tasks. handlers says that they are handlers.
+func (ps *Parser) Tasks(f *source.File, handlers bool) ([]Step, source.Diagnostics) {
+	p := &file{Parser: ps, f: f}
+	root := p.open()
+	if root == nil {
+		return nil, p.ds
+	}
+	if root.Kind == yaml.SequenceNode && looksLikePlays(root) {
+		p.errorf(root.Content[0], "this is a playbook, but a list of tasks is wanted").WithHelp("use import_playbook at the top of a playbook")
+		return nil, p.ds
+	}
+	return p.steps(root, handlers), p.ds
+}
+
+func looksLikePlays(root *yaml.Node) bool {
+	v := Value{Node: root}
+	for _, e := range v.Elements() {
+		if e.Get("hosts").IsSet() && !e.Get("name").IsNull() || e.Get("hosts").IsSet() && e.Get("tasks").IsSet() {
+			return true
+		}
+	}
+	return false
+}
+
+// Vars parses a file of variables: a mapping of names.
+func (ps *Parser) Vars(f *source.File) (*Vars, source.Diagnostics) {
+	p := &file{Parser: ps, f: f}
+	root := p.open()
+	if root == nil {
+		return &Vars{}, p.ds
+	}
+	return p.vars(root, "a file of variables"), p.ds
+}
+
+// Meta is what kk uses of a role's meta/main.yml.
+type Meta struct {
+	Dependencies    []*RoleEntry
+	AllowDuplicates bool
+}
+
+// Meta parses a role's meta/main.yml.
+func (ps *Parser) Meta(f *source.File) (*Meta, source.Diagnostics) {
+	p := &file{Parser: ps, f: f}
+	m := &Meta{}
+	root := p.open()
+	if root == nil {
+		return m, p.ds
+	}
+	if root.Kind != yaml.MappingNode {
+		p.errorf(root, "meta/main.yml must be a mapping")
+		return m, p.ds
+	}
+	known := []string{"dependencies", "allow_duplicates", "galaxy_info", "collections", "argument_specs"}
+	p.each(root, func(k, v *yaml.Node) {
+		switch k.Value {
+		case "dependencies":
+			m.Dependencies = p.roles(v)
+		case "allow_duplicates":
+			m.AllowDuplicates = v.Value == "true" || v.Value == "yes" || v.Value == "True"
+		case "galaxy_info":
+		case "collections":
+			p.collections(v)
+		case "argument_specs":
+			p.warnf(k, "argument_specs are not checked by this version of kk")
+		default:
+			p.errorf(k, "%q is no key of meta/main.yml", k.Value).WithHelp("%s", source.DidYouMean(k.Value, known))
+		}
+	})
+	return m, p.ds
+}
+
+// each calls f for every key of a mapping, keys that are no text reported.
+func (p *file) each(n *yaml.Node, f func(k, v *yaml.Node)) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := n.Content[i]
+		if k.ShortTag() == "!!merge" {
+			p.merged(resolve(n.Content[i+1]), n, f)
+			continue
+		}
+		if k.Kind != yaml.ScalarNode {
+			p.errorf(k, "a key must be a word")
+			continue
+		}
+		f(k, n.Content[i+1])
+	}
+}
+
+// merged hands over what a merge key (<<) brings in and the mapping does not have.
+func (p *file) merged(from, into *yaml.Node, f func(k, v *yaml.Node)) {
+	for _, v := range (Value{from, p.f}).Elements() {
+		n := resolve(v.Node)
+		if n.Kind != yaml.MappingNode {
+			p.errorf(n, "<< needs a mapping")
+			continue
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if !(Value{into, p.f}).Get(n.Content[i].Value).IsSet() {
+				f(n.Content[i], n.Content[i+1])
+			}
+		}
+	}
+}
+
+// lists accepts a list; null is an empty one.
+func (p *file) list(n *yaml.Node, what string) []*yaml.Node {
+	n = resolve(n)
+	if (Value{n, p.f}).IsNull() {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		p.errorf(n, "%s must be a list", what).WithHelp("start each element with `- `")
+		return nil
+	}
+	out := make([]*yaml.Node, len(n.Content))
+	for i, c := range n.Content {
+		out[i] = resolve(c)
+	}
+	return out
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// IsIdentifier reports whether s can be the name of a variable.
+func IsIdentifier(s string) bool { return identifier.MatchString(s) }
+
+func (p *file) vars(n *yaml.Node, what string) *Vars {
+	out := &Vars{Values: map[string]Value{}}
+	n = resolve(n)
+	if (Value{n, p.f}).IsNull() {
+		return out
+	}
+	if n.Kind == yaml.SequenceNode { // a list of mappings was the language's first form
+		for _, c := range n.Content {
+			out.merge(p.vars(c, what))
+		}
+		return out
+	}
+	if n.Kind != yaml.MappingNode {
+		p.errorf(n, "%s must be a mapping of names to values", what)
+		return out
+	}
+	p.each(n, func(k, v *yaml.Node) {
+		if !IsIdentifier(k.Value) {
+			p.errorf(k, "%q cannot be the name of a variable", k.Value).WithHelp("use letters, digits and _, not starting with a digit")
+			return
+		}
+		out.set(k.Value, p.value(v))
+	})
+	return out
+}
+
+func (v *Vars) set(name string, to Value) {
+	if v.Values == nil {
+		v.Values = map[string]Value{}
+	}
+	if _, ok := v.Values[name]; !ok {
+		v.Names = append(v.Names, name)
+	}
+	v.Values[name] = to
+}
+
+func (v *Vars) merge(more *Vars) {
+	for _, n := range more.Names {
+		v.set(n, more.Values[n])
+	}
+}
+
+// names lists the keywords of a place, for hints.
+func (p *file) names(on Place) []string {
+	var out []string
+	for _, k := range p.keywords {
+		if k.On&on != 0 {
+			out = append(out, k.Name)
+			out = append(out, k.Aliases...)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+func (p *file) keyword(name string) *Keyword {
+	for i := range p.keywords {
+		k := &p.keywords[i]
+		if k.Name == name {
+			return k
+		}
+		for _, a := range k.Aliases {
+			if a == name {
+				return k
+			}
+		}
+	}
+	return nil
+}
+
+// unknown reports a key that is no keyword of the place.
+func (p *file) unknown(k *yaml.Node, on Place, what string) {
+	if why, ok := refused()[k.Value]; ok {
+		p.errorf(k, "keyword %q is not supported", k.Value).WithHelp("%s", why)
+		return
+	}
+	if kw := p.keyword(k.Value); kw != nil {
+		p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).WithHelp("it stands on %s", kw.On)
+		return
+	}
+	p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).
+		WithHelp("%s", source.DidYouMean(k.Value, p.names(on)))
+}
+
+func (o Place) String() string {
+	var out []string
+	for _, p := range []struct {
+		on   Place
+		name string
+	}{{OnPlay, "plays"}, {OnRole, "roles"}, {OnBlock, "blocks"}, {OnTask, "tasks"}, {OnInclude, "includes"}} {
+		if o&p.on != 0 {
+			out = append(out, p.name)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// attr stores an inherited keyword, and reports whether the key is one.
+func (p *file) attr(a *Attrs, on Place, k, v *yaml.Node) bool {
+	kw := p.keyword(k.Value)
+	if kw == nil || !kw.Inherited || kw.On&on == 0 {
+		return false
+	}
+	if kw.field != nil {
+		p.check(kw, v)
+		*kw.field(a) = p.value(v)
+		return true
+	}
+	val := p.value(v)
+	switch kw.Name {
+	case "when":
+		a.When = p.conditions(v, "when")
+	case "tags":
+		a.Tags = p.words(v, "tags")
+	case "notify":
+		a.Notify = p.words(v, "notify")
+	case "environment":
+		a.Environment = val.Elements()
+	case "module_defaults":
+		a.ModuleDefaults = val.Elements()
+	case "vars":
+		a.Vars = p.vars(v, "vars")
+	case "collections":
+		p.collections(v)
+	}
+	return true
+}
+
+// collections checks that every named collection is one whose modules kk has.
+func (p *file) collections(v *yaml.Node) {
+	for _, c := range (Value{v, p.f}).Elements() {
+		switch c.Text() {
+		case "ansible.builtin", "ansible.legacy", "ansible.posix", "ansible.utils", "community.general":
+		default:
+			p.errorf(c.Node, "collection %q is not available", c.Text()).
+				WithHelp("kk has modules of ansible.builtin, ansible.posix and community.general under their plain names")
+		}
+	}
+}
+
+// conditions reads a condition or a list of them; null and "" hold always.
+func (p *file) conditions(n *yaml.Node, what string) []Value {
+	var out []Value
+	for _, v := range (Value{n, p.f}).Elements() {
+		if v.Kind() != yaml.ScalarNode {
+			p.errorf(v.Node, "a condition of %s must be an expression, not a %s", what, kindName(v.Node))
+			continue
+		}
+		if v.IsNull() || strings.TrimSpace(v.Text()) == "" {
+			continue
+		}
+		if s := strings.ToLower(v.Text()); resolve(v.Node).Style != 0 && (s == "false" || s == "no") && what == "when" {
+			p.warnf(v.Node, "when: %q is a string; as an expression it is the boolean false", v.Text()).WithHelp("write it without quotes")
+		}
+		if strings.HasPrefix(strings.TrimSpace(v.Text()), "{{") {
+			p.warnf(v.Node, "%s needs no {{ }}: it is an expression already", what)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// words reads a list of strings, or one string with commas.
+func (p *file) words(n *yaml.Node, what string) []Value {
+	var out []Value
+	for _, v := range (Value{n, p.f}).Elements() {
+		if v.Kind() != yaml.ScalarNode {
+			p.errorf(v.Node, "%s must be a string or a list of strings", what)
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func kindName(n *yaml.Node) string {
+	switch resolve(n).Kind {
+	case yaml.MappingNode:
+		return "mapping"
+	case yaml.SequenceNode:
+		return "list"
+	}
+	return "scalar"
+}
+
+// isTemplate reports whether a scalar has a template in it.
+func isTemplate(s string) bool { return strings.Contains(s, "{{") || strings.Contains(s, "{%") }
+
+var (
+	boolWord = regexp.MustCompile(`^(?i:yes|no|on|off|true|false|1|0|t|f|y|n)$`)
+	intWord  = regexp.MustCompile(`^\s*[-+]?\d+\s*$`)
+	numWord  = regexp.MustCompile(`^\s*[-+]?\d+(\.\d+)?\s*%?\s*$`)
+)
+
+// check reports a literal of the wrong type.
+func (p *file) check(kw *Keyword, n *yaml.Node) {
+	n = resolve(n)
+	bad := func(want string) {
+		p.errorf(n, "%s must be %s, not %s", kw.Name, want, shown(n))
+	}
+	if n.Kind != yaml.ScalarNode {
+		switch kw.Type {
+		case Bool, Int, Float:
+			bad("a " + string(kw.Type))
+		case Text:
+			bad("a string")
+		}
+		return
+	}
+	if isTemplate(n.Value) || n.ShortTag() == "!!null" {
+		return
+	}
+	switch {
+	case kw.Type == Bool && !boolWord.MatchString(n.Value):
+		bad("true or false")
+	case kw.Type == Int && !intWord.MatchString(n.Value):
+		bad("a whole number")
+	case kw.Type == Float && !numWord.MatchString(n.Value):
+		bad("a number")
+	}
+}
+
+func shown(n *yaml.Node) string {
+	if n.Kind != yaml.ScalarNode {
+		return "a " + kindName(n)
+	}
+	if len(n.Value) > 40 {
+		return fmt.Sprintf("%q...", n.Value[:40])
+	}
+	return fmt.Sprintf("%q", n.Value)
+}

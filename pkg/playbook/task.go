@@ -1,0 +1,387 @@
+package playbook
+
+import (
+	"sort"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/source"
+)
+
+// maxBlocks bounds how deep blocks nest.
+const maxBlocks = 100
+
+func (p *file) steps(n *yaml.Node, handlers bool) []Step { return p.stepsAt(n, handlers, 0) }
+
+func (p *file) stepsAt(n *yaml.Node, handlers bool, depth int) []Step {
+	var out []Step
+	for _, e := range p.list(n, "tasks") {
+		if s := p.step(e, handlers, depth); s != nil {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (p *file) step(n *yaml.Node, handlers bool, depth int) Step {
+	v := p.value(n)
+	if n.Kind != yaml.MappingNode {
+		if v.IsNull() {
+			p.errorf(n, "an empty task").WithHelp("remove the dash, or name a module")
+			return nil
+		}
+		p.errorf(n, "a task must be a mapping, not %s", shown(n)).WithHelp("write `- MODULE: ...`")
+		return nil
+	}
+	for _, key := range []string{"block", "rescue", "always"} {
+		if !v.Get(key).IsSet() {
+			continue
+		}
+		if handlers {
+			p.errorf(n, "a block cannot be a handler").WithHelp("use a handler with include_tasks")
+			return nil
+		}
+		if depth >= maxBlocks {
+			p.errorf(n, "blocks nest deeper than %d levels", maxBlocks)
+			return nil
+		}
+		return p.block(n, depth)
+	}
+	return p.task(n, handlers)
+}
+
+func (p *file) block(n *yaml.Node, depth int) Step {
+	b := &Block{Pos: source.NodePos(p.f, n)}
+	has := false
+	p.each(n, func(k, v *yaml.Node) {
+		switch k.Value {
+		case "block":
+			has = true
+			b.Body = p.stepsAt(v, false, depth+1)
+		case "rescue":
+			b.Rescue = p.stepsAt(v, false, depth+1)
+		case "always":
+			b.Always = p.stepsAt(v, false, depth+1)
+		case "name":
+			b.Name = p.text(v, "name")
+		default:
+			if !p.attr(&b.Attrs, OnBlock, k, v) {
+				p.unknown(k, OnBlock, "Block")
+			}
+		}
+	})
+	if !has {
+		p.errorf(n, "rescue and always need a block").WithHelp("put the tasks that they belong to under block:")
+	}
+	return b
+}
+
+// task parses a task or include: the one key that is no keyword is the module.
+func (p *file) task(n *yaml.Node, handlers bool) Step {
+	t := &Task{Pos: source.NodePos(p.f, n)}
+	var modules []*yaml.Node
+	var control, apply *yaml.Node
+	p.each(n, func(k, v *yaml.Node) {
+		switch {
+		case k.Value == "loop_control":
+			control = v
+		case k.Value == "apply":
+			apply = v
+			p.errorf(k, "'apply' is not a valid attribute for a Task").WithHelp("put it under include_tasks: {file: ..., apply: {...}}")
+		case p.taskKey(t, k, v, handlers):
+		default:
+			modules = append(modules, k)
+			t.Module, t.ModuleAt, t.Args = k.Value, source.NodePos(p.f, k), p.value(v)
+		}
+	})
+	if control != nil {
+		p.loopControl(t, control)
+	}
+	_ = apply
+	if t.Module == "" || len(modules) > 1 || (len(modules) == 1 && t.hasAction(modules[0])) {
+		p.noModule(n, t, modules)
+		return nil
+	}
+	if t.Register != "" && !IsIdentifier(t.Register) {
+		p.errorf((Value{n, p.f}).Get("register").Node, "register: %q cannot be the name of a variable", t.Register)
+	}
+	return p.include(n, t, handlers)
+}
+
+// hasAction reports that action: gave the module, and a further key one too.
+func (t *Task) hasAction(module *yaml.Node) bool { return module.Value != t.Module }
+
+func (p *file) noModule(n *yaml.Node, t *Task, modules []*yaml.Node) {
+	if len(modules) == 0 && t.Module == "" {
+		p.errorf(n, "no module/action detected in task").WithHelp("add the module that it is to run")
+		return
+	}
+	suspects := modules
+	if p.IsModule != nil {
+		suspects = nil
+		for _, m := range modules {
+			if !p.IsModule(m.Value) {
+				suspects = append(suspects, m)
+			}
+		}
+	}
+	if len(suspects) > 0 && len(suspects) < len(modules) || len(suspects) == 1 {
+		for _, s := range suspects {
+			p.unknown(s, OnTask, "Task")
+		}
+		return
+	}
+	names := make([]string, len(modules))
+	for i, m := range modules {
+		names[i] = m.Value
+	}
+	last := modules[len(modules)-1]
+	d := p.errorf(last, "conflicting action statements: %s", strings.Join(names, ", "))
+	if near := source.DidYouMean(last.Value, p.names(OnTask)); near != "" {
+		d.Help = near
+	} else {
+		d.Help = "a task runs one module; make it two tasks"
+	}
+}
+
+// taskKey stores a keyword of a task, and reports whether the key is one.
+func (p *file) taskKey(t *Task, k, v *yaml.Node, handlers bool) bool {
+	if p.attr(&t.Attrs, OnTask, k, v) {
+		return true
+	}
+	if p.taskValue(t, k, v) {
+		return true
+	}
+	switch k.Value {
+	case "action", "local_action":
+		t.Local = k.Value == "local_action"
+		p.action(t, v)
+	case "listen":
+		if !handlers {
+			p.errorf(k, "'listen' is not a valid attribute for a Task").WithHelp("only handlers listen")
+		}
+		for _, w := range p.words(v, "listen") {
+			t.Listen = append(t.Listen, w.Text())
+		}
+	case "async", "poll", "debugger":
+		p.unknown(k, OnTask, "Task")
+	default:
+		name, ok := strings.CutPrefix(k.Value, "with_")
+		if ok {
+			p.loop(t, k, v, name)
+		}
+		return ok
+	}
+	return true
+}
+
+// taskValue stores the keywords that need no more than a check.
+func (p *file) taskValue(t *Task, k, v *yaml.Node) bool {
+	switch k.Value {
+	case "name":
+		t.Name = p.text(v, "name")
+	case "args":
+		t.Extra = p.value(v)
+		if kind := t.Extra.Kind(); kind != yaml.MappingNode && !isTemplate(t.Extra.Text()) {
+			p.errorf(v, "args must be a mapping of arguments")
+		}
+	case "register":
+		t.Register = p.text(v, "register")
+	case "register_type":
+		t.RegisterType = p.text(v, "register_type")
+		p.oneOf(p.value(v), "register_type", "string", "json", "yaml")
+	case "loop":
+		p.loop(t, k, v, "")
+	case "until":
+		t.Until = p.conditions(v, "until")
+	case "changed_when":
+		t.ChangedWhen = p.conditions(v, "changed_when")
+	case "failed_when":
+		t.FailedWhen = p.conditions(v, "failed_when")
+	case "retries":
+		p.check(p.keyword("retries"), v)
+		t.Retries = p.value(v)
+	case "delay":
+		p.check(p.keyword("delay"), v)
+		t.Delay = p.value(v)
+	default:
+		return false
+	}
+	return true
+}
+
+// action reads `action: module k=v` and `action: {module: name, k: v}`.
+func (p *file) action(t *Task, n *yaml.Node) {
+	n = resolve(n)
+	t.ModuleAt = source.NodePos(p.f, n)
+	switch n.Kind {
+	case yaml.ScalarNode:
+		name, rest, _ := strings.Cut(strings.TrimSpace(n.Value), " ")
+		arg := *n
+		arg.Value = strings.TrimSpace(rest)
+		t.Module, t.Args = name, p.value(&arg)
+	case yaml.MappingNode:
+		args := *n
+		args.Content = nil
+		p.each(n, func(k, v *yaml.Node) {
+			if k.Value == "module" {
+				name, _, _ := strings.Cut(v.Value, " ")
+				t.Module = name
+				return
+			}
+			args.Content = append(args.Content, k, v)
+		})
+		t.Args = p.value(&args)
+		if t.Module == "" {
+			p.errorf(n, "action has no module").WithHelp("add `module: NAME`")
+		}
+	default:
+		p.errorf(n, "action must be text or a mapping with module:")
+	}
+}
+
+func (p *file) loop(t *Task, k, v *yaml.Node, lookup string) {
+	if t.Loop != nil {
+		p.errorf(k, "duplicate loop in task: %s", k.Value).WithHelp("a task has one loop")
+		return
+	}
+	t.Loop = &Loop{At: source.NodePos(p.f, k), Lookup: lookup, Items: p.value(v), Var: "item"}
+	n := resolve(v)
+	if lookup == "" && (n.Kind == yaml.MappingNode || n.Kind == yaml.ScalarNode && !isTemplate(n.Value)) {
+		p.errorf(n, "Invalid data passed to 'loop', it requires a list, got this instead: %s", shown(n)).
+			WithHelp(`write a list, or a template that yields one: loop: "{{ names }}"; for a mapping use dict2items`)
+	}
+}
+
+func (p *file) loopControl(t *Task, n *yaml.Node) {
+	n = resolve(n)
+	if t.Loop == nil {
+		p.errorf(n, "loop_control without a loop").WithHelp("add loop: or remove loop_control:")
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		p.errorf(n, "loop_control must be a mapping")
+		return
+	}
+	l := t.Loop
+	known := []string{"loop_var", "index_var", "label", "pause", "extended", "extended_allitems", "break_when", "forks"}
+	p.each(n, func(k, v *yaml.Node) {
+		val := p.value(v)
+		switch k.Value {
+		case "loop_var":
+			l.Var, l.VarSet = p.loopVar(v), true
+		case "index_var":
+			l.IndexVar = p.loopVar(v)
+		case "label":
+			l.Label = val
+		case "pause":
+			p.check(&Keyword{Name: "pause", Type: Float}, v)
+			l.Pause = val
+		case "extended":
+			p.check(&Keyword{Name: "extended", Type: Bool}, v)
+			l.Extended = val
+		case "extended_allitems":
+			p.check(&Keyword{Name: "extended_allitems", Type: Bool}, v)
+			l.ExtendedAllItems = val
+		case "break_when":
+			l.BreakWhen = p.conditions(v, "break_when")
+		case "forks":
+			p.check(&Keyword{Name: "forks", Type: Int}, v)
+			l.Forks = val
+		default:
+			p.errorf(k, "'%s' is not a valid attribute for a LoopControl", k.Value).WithHelp("%s", source.DidYouMean(k.Value, known))
+		}
+	})
+}
+
+func (p *file) loopVar(n *yaml.Node) string {
+	name := p.text(n, "the loop's variable")
+	if !IsIdentifier(name) {
+		p.errorf(n, "%q cannot be the name of a variable", name)
+	}
+	return name
+}
+
+// include turns the include and import modules into *Include.
+func (p *file) include(n *yaml.Node, t *Task, handlers bool) Step {
+	kind := strings.TrimPrefix(strings.TrimPrefix(t.Module, "ansible.builtin."), "ansible.legacy.")
+	inc := &Include{Task: t}
+	switch kind {
+	case "include":
+		p.warnf(n, "include is deprecated; it is taken as include_tasks").WithHelp("use include_tasks or import_tasks")
+		kind = "include_tasks"
+	case "include_tasks":
+	case "import_tasks":
+		inc.Static = true
+	case "include_role":
+		inc.Role = true
+	case "import_role":
+		inc.Static, inc.Role = true, true
+	case "import_playbook":
+		p.errorf(n, "import_playbook stands at the top of a playbook, not among tasks")
+		return nil
+	default:
+		return t
+	}
+	t.Module = kind
+	if handlers && inc.Role {
+		p.errorf(n, "%s cannot be a handler", kind).WithHelp("use include_tasks")
+		return nil
+	}
+	if inc.Static && t.Loop != nil {
+		p.errorf(n, "You cannot use loops on '%s' statements", kind).WithHelp("use %s instead", strings.Replace(kind, "import", "include", 1))
+	}
+	inc.Apply = t.Args.Get("apply")
+	if inc.Apply.IsSet() && inc.Static {
+		p.errorf(inc.Apply.Node, "apply is only for include_*").WithHelp("an import hands its own keywords to its children")
+	}
+	if !inc.Static {
+		p.checkInclude(n, inc)
+	}
+	return inc
+}
+
+// checkInclude reports keywords that a dynamic include does not take.
+func (p *file) checkInclude(n *yaml.Node, inc *Include) {
+	allowed := map[string]bool{"action": true, "ignore_errors": true, "no_log": true, "run_once": true, "timeout": true, "collections": true, "delegate_to": inc.Role, "listen": true}
+	what := "TaskInclude"
+	if inc.Role {
+		what = "IncludeRole"
+	}
+	var names []string
+	for _, k := range p.keywords {
+		if k.On&OnInclude != 0 || allowed[k.Name] {
+			names = append(names, k.Name)
+			allowed[k.Name] = true
+		}
+	}
+	sort.Strings(names)
+	p.each(n, func(k, v *yaml.Node) {
+		kw := p.keyword(k.Value)
+		if kw == nil || allowed[kw.Name] {
+			return
+		}
+		p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).
+			WithHelp("to hand it to the tasks inside, use apply: {%s: ...}", k.Value)
+	})
+}
+
+// ApplyAttrs parses the apply: mapping of an include.
+func (ps *Parser) ApplyAttrs(v Value) (*Attrs, source.Diagnostics) {
+	p := &file{Parser: ps, f: v.File}
+	a := &Attrs{}
+	if v.Kind() != yaml.MappingNode {
+		p.errorf(v.Node, "apply must be a mapping of keywords")
+		return a, p.ds
+	}
+	p.each(resolve(v.Node), func(k, val *yaml.Node) {
+		if k.Value == "name" {
+			return
+		}
+		if !p.attr(a, OnBlock, k, val) {
+			p.unknown(k, OnBlock, "Block")
+		}
+	})
+	return a, p.ds
+}

@@ -1,0 +1,240 @@
+// Package playbook is the syntax tree of playbooks and its parser. It knows
+// the language's keywords, no module and no host: what a name means is found
+// out by package project, what a template yields by package engine.
+package playbook
+
+import (
+	"kubekey/pkg/source"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Playbook is one file of plays.
+type Playbook struct {
+	File  *source.File
+	Items []Item
+}
+
+// Item is a *Play or an *ImportPlaybook.
+type Item interface{ item() }
+
+// ImportPlaybook brings in another playbook.
+type ImportPlaybook struct {
+	At   source.Pos
+	Path Value
+	Attrs
+}
+
+// Play runs roles and tasks on hosts.
+type Play struct {
+	At    source.Pos
+	Name  string // as written; may be a template
+	Hosts Value
+	Attrs
+
+	GatherFacts, GatherSubset, GatherTimeout, FactPath Value
+	VarsFiles                                          Value
+	Serial, Order, Strategy, MaxFailPercentage         Value
+	ForceHandlers, SerialContinue                      Value
+
+	PreTasks, Tasks, PostTasks, Handlers []Step
+	Roles                                []*RoleEntry
+}
+
+func (*Play) item()           {}
+func (*ImportPlaybook) item() {}
+
+// RoleEntry is one element of a play's roles, or of a role's dependencies.
+type RoleEntry struct {
+	At     source.Pos
+	Name   Value
+	Attrs        // its vars are the role's vars
+	Params *Vars // keys that are no keyword: role parameters
+	From   FromFiles
+	Dup    Value // allow_duplicates
+}
+
+// FromFiles name files of a role other than main.
+type FromFiles struct{ Tasks, Vars, Defaults, Handlers Value }
+
+// Step is a *Task, *Block or *Include.
+type Step interface {
+	At() source.Pos
+	step()
+}
+
+// Block groups steps, with error handling.
+type Block struct {
+	Pos  source.Pos
+	Name string
+	Attrs
+	Body, Rescue, Always []Step
+}
+
+// Task runs one module.
+type Task struct {
+	Pos  source.Pos
+	Name string // as written; may be a template
+	Attrs
+
+	Module   string     // as written
+	ModuleAt source.Pos // of the module's key
+	Args     Value      // mapping, or text (k=v words or free form)
+	Extra    Value      // args:
+	Local    bool       // local_action
+
+	Register     string
+	RegisterType string // "", string, json or yaml
+	Loop         *Loop
+	Until        []Value
+	Retries      Value
+	Delay        Value
+	ChangedWhen  []Value
+	FailedWhen   []Value
+	Listen       []string
+}
+
+// Include brings in tasks or a role, when the file is read (Static) or when
+// it is reached. Its Task has Module set and Args as written.
+type Include struct {
+	*Task
+	Static bool
+	Role   bool  // include_role, import_role
+	Apply  Value // attributes for the children of a dynamic include
+}
+
+// Loop is loop: or with_X:, and loop_control:.
+type Loop struct {
+	At     source.Pos
+	Lookup string // "" for loop:, else the X of with_X
+	Items  Value
+
+	Var              string // default "item"
+	VarSet           bool
+	IndexVar         string
+	Label            Value
+	Pause            Value // seconds between items
+	Extended         Value
+	ExtendedAllItems Value
+	BreakWhen        []Value
+	Forks            Value // items at a time on each host; default 1
+}
+
+// At returns where the step stands.
+func (b *Block) At() source.Pos { return b.Pos }
+
+// At returns where the step stands.
+func (t *Task) At() source.Pos { return t.Pos }
+
+func (*Block) step() {}
+func (*Task) step()  {}
+
+// Attrs are the keywords that children inherit. An unset Value inherits.
+type Attrs struct {
+	Become, BecomeUser, BecomeMethod, BecomeFlags, BecomeExe Value
+	CheckMode, Diff                                          Value
+	Connection, Port, RemoteUser                             Value
+	DelegateTo, DelegateFacts                                Value
+	IgnoreErrors, IgnoreUnreachable, AnyErrorsFatal          Value
+	NoLog, RunOnce, Throttle, Timeout                        Value
+
+	When           []Value // all must hold; parents' first
+	Tags           []Value
+	Environment    []Value // later win
+	ModuleDefaults []Value // later win
+	Notify         []Value
+	Vars           *Vars // of this object alone
+}
+
+// Vars are named values as written, in order.
+type Vars struct {
+	Names  []string
+	Values map[string]Value
+}
+
+// Len is the number of names; a nil Vars has none.
+func (v *Vars) Len() int {
+	if v == nil {
+		return 0
+	}
+	return len(v.Names)
+}
+
+// Value is something that stands in a file and is not evaluated yet.
+type Value struct {
+	Node *yaml.Node
+	File *source.File
+}
+
+// IsSet reports whether there is something.
+func (v Value) IsSet() bool { return v.Node != nil }
+
+// At is where the value stands.
+func (v Value) At() source.Pos { return source.NodePos(v.File, v.Node) }
+
+// TextAt is where the text of a scalar begins.
+func (v Value) TextAt() source.Pos {
+	if v.Node == nil {
+		return source.Pos{}
+	}
+	return source.TextPos(v.File, v.Node)
+}
+
+// Text returns the text of a scalar, "" for anything else.
+func (v Value) Text() string {
+	if v.Node == nil || resolve(v.Node).Kind != yaml.ScalarNode {
+		return ""
+	}
+	return resolve(v.Node).Value
+}
+
+// IsNull reports whether nothing is written, or null.
+func (v Value) IsNull() bool {
+	return v.Node == nil || (v.Node.Kind == yaml.ScalarNode && v.Node.ShortTag() == "!!null")
+}
+
+// Kind is the YAML kind, aliases resolved; 0 when not set.
+func (v Value) Kind() yaml.Kind {
+	if v.Node == nil {
+		return 0
+	}
+	return resolve(v.Node).Kind
+}
+
+// Elements are the elements of a list; a single value is its only element,
+// and what is not set has none.
+func (v Value) Elements() []Value {
+	if v.IsNull() {
+		return nil
+	}
+	n := resolve(v.Node)
+	if n.Kind != yaml.SequenceNode {
+		return []Value{v}
+	}
+	out := make([]Value, len(n.Content))
+	for i, c := range n.Content {
+		out[i] = Value{c, v.File}
+	}
+	return out
+}
+
+// Get returns the value of a key of a mapping.
+func (v Value) Get(key string) Value {
+	if v.Kind() != yaml.MappingNode {
+		return Value{}
+	}
+	n := resolve(v.Node)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return Value{n.Content[i+1], v.File}
+		}
+	}
+	return Value{}
+}
+
+func resolve(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}

@@ -1,0 +1,77 @@
+package playbook
+
+import (
+	"errors"
+	"strings"
+)
+
+// Word is one word of a module's text: `key=value`, or a plain word (Key "").
+type Word struct{ Key, Value string }
+
+// SplitWords splits `k=v k2="a b" rest` at blanks that are neither quoted nor
+// inside {{ }} or {% %}. Quotes around a whole value are dropped.
+func SplitWords(text string) ([]Word, error) {
+	var out []Word
+	for rest := strings.TrimSpace(text); rest != ""; {
+		word, tail, err := nextWord(rest)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, parseWord(word))
+		rest = strings.TrimLeft(tail, " \t\r\n")
+	}
+	return out, nil
+}
+
+var errQuote = errors.New("a quote or a {{ is not closed")
+
+func nextWord(s string) (word, rest string, err error) {
+	var quote byte
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		two := ""
+		if i+1 < len(s) {
+			two = s[i : i+2]
+		}
+		switch c := s[i]; {
+		case quote != 0:
+			if c == '\\' {
+				i++
+			} else if c == quote {
+				quote = 0
+			}
+		case two == "{{" || two == "{%":
+			depth++
+			i++
+		case depth > 0 && (two == "}}" || two == "%}"):
+			depth--
+			i++
+		case c == '\'' || c == '"':
+			quote = c
+		case depth == 0 && strings.IndexByte(" \t\r\n", c) >= 0:
+			return s[:i], s[i:], nil
+		}
+	}
+	if quote != 0 || depth > 0 {
+		return "", "", errQuote
+	}
+	return s, "", nil
+}
+
+func parseWord(w string) Word {
+	if k, v, ok := strings.Cut(w, "="); ok && IsIdentifier(k) {
+		return Word{k, unquote(v)}
+	}
+	return Word{Value: w}
+}
+
+func unquote(s string) string {
+	if len(s) < 2 || s[0] != s[len(s)-1] || (s[0] != '\'' && s[0] != '"') {
+		return s
+	}
+	inner := s[1 : len(s)-1]
+	if strings.IndexByte(inner, s[0]) >= 0 && !strings.Contains(inner, `\`+s[:1]) {
+		return s
+	}
+	return strings.ReplaceAll(inner, `\`+s[:1], s[:1])
+}
