@@ -2,9 +2,10 @@ package connector
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 )
 
 // File is where Put writes and what it must be there.
@@ -38,12 +39,74 @@ type PutResult struct {
 // host, sets owner and mode, and renames it into place, in one round trip. When
 // f.SHA256 is known and the file has it already, nothing is replaced. On any
 // failure, cancelling included, the old file is whole and no temporary file is left.
+//
+// Content of more than 64 KB is sent only after the host said that it lacks it:
+// one round trip more. Owner and mode, when given, are set on an unchanged
+// file too. Errors wrap fs.ErrNotExist (no such folder) and fs.ErrPermission.
 func Put(ctx context.Context, c Connector, f File, src io.Reader) (PutResult, error) {
-	return PutResult{}, errors.New("stub")
+	res, err := put(ctx, c, f, src)
+	if err != nil {
+		return PutResult{}, fmt.Errorf("put %s: %w", f.Path, err)
+	}
+	return res, nil
 }
 
 // Get streams a file of the host into dst and returns its sha256, which is
 // verified against the host's. A missing file is an error that wraps fs.ErrNotExist.
 func Get(ctx context.Context, c Connector, path string, dst io.Writer, p Progress) (sha256 string, err error) {
-	return "", errors.New("stub")
+	sum, err := get(ctx, c, path, dst, p)
+	if err != nil {
+		return "", fmt.Errorf("get %s: %w", path, err)
+	}
+	return sum, nil
+}
+
+// The exit codes of the transfer scripts, apart from what a shell uses itself.
+const (
+	exitMissing   = 40 // no such file or folder
+	exitDenied    = 41 // no permission
+	exitKind      = 42 // a folder, or not a regular file
+	exitIntegrity = 43 // what came is not what was sent
+	exitOther     = 44 // explained on standard error
+)
+
+// scriptError explains a transfer script that ended with a code other than 0.
+func scriptError(exit Exit, stderr string) error {
+	text := strings.ReplaceAll(strings.TrimSpace(stderr), "\n", "; ")
+	if text == "" {
+		text = "the shell on the host said nothing"
+	}
+	switch exit.Code {
+	case exitMissing:
+		return fmt.Errorf("%s: %w", text, fs.ErrNotExist)
+	case exitDenied:
+		return fmt.Errorf("%s: %w", text, fs.ErrPermission)
+	case exitKind, exitIntegrity, exitOther:
+		return fmt.Errorf("%s", text)
+	}
+	if exit.Signal != "" {
+		return fmt.Errorf("ended by signal %s: %s", exit.Signal, text)
+	}
+	return fmt.Errorf("exit code %d: %s", exit.Code, text)
+}
+
+// hashScript defines hash: the sha256 of standard input in hex, then anything.
+const hashScript = `if command -v sha256sum >/dev/null 2>&1; then hash() { sha256sum; }
+elif command -v shasum >/dev/null 2>&1; then hash() { shasum -a 256; }
+elif command -v openssl >/dev/null 2>&1; then hash() { openssl dgst -sha256 -r; }
+else echo 'the host has none of sha256sum, shasum and openssl: install one' >&2; exit 44; fi
+`
+
+// tail keeps the last bytes written to it: the end of an error output says why.
+type tail struct {
+	text []byte
+	max  int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if over := len(t.text) - t.max; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(p), nil
 }

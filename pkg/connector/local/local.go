@@ -1,0 +1,122 @@
+// Package local runs commands on the machine that kk itself runs on.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"kubekey/pkg/connector"
+)
+
+// grace is how long a cancelled command has between TERM and KILL, and how
+// long the outputs of an ended command may be held open by its children.
+const grace = 2 * time.Second
+
+// Host is the local machine. The zero value is ready; use New.
+type Host struct{}
+
+// New returns the connector of the local machine.
+func New() *Host { return &Host{} }
+
+var _ connector.Connector = (*Host)(nil)
+
+// Close does nothing: there is no connection.
+func (*Host) Close() error { return nil }
+
+// Run implements connector.Connector. The command has a process group of its
+// own; cancelling ctx sends it TERM, and KILL two seconds later.
+func (*Host) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
+	if err := ctx.Err(); err != nil {
+		return connector.Exit{}, err
+	}
+	line, stdin, err := connector.WithEnv(c)
+	if err != nil {
+		return connector.Exit{}, err
+	}
+	cmd := exec.Command("/bin/sh", "-c", line)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, c.Stdout, c.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = grace
+	if c.TTY {
+		return runTTY(ctx, cmd, c)
+	}
+	if err := cmd.Start(); err != nil {
+		return connector.Exit{}, fmt.Errorf("start /bin/sh: %w", err)
+	}
+	return wait(ctx, cmd)
+}
+
+// wait waits for the command's end, or ends its process group with ctx.
+func wait(ctx context.Context, cmd *exec.Cmd) (connector.Exit, error) {
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err := <-done:
+		return exitOf(err)
+	case <-ctx.Done():
+	}
+	killGroup(cmd.Process.Pid)
+	<-done
+	return connector.Exit{}, ctx.Err()
+}
+
+// killGroup sends TERM to a process group, and KILL to what is left of it
+// after the grace.
+func killGroup(pgid int) {
+	// A group that is gone, or that belongs to another user, is not an error
+	// here: the first is what is wanted, the second is ended by Become.
+	_ = syscall.Kill(-pgid, syscall.SIGTERM)
+	const step = 20 * time.Millisecond
+	for waited := time.Duration(0); waited < grace; waited += step {
+		if errors.Is(syscall.Kill(-pgid, 0), syscall.ESRCH) {
+			return
+		}
+		time.Sleep(step)
+	}
+	_ = syscall.Kill(-pgid, syscall.SIGKILL)
+}
+
+func exitOf(err error) (connector.Exit, error) {
+	var failed *exec.ExitError
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay):
+		// ErrWaitDelay: the command ended well and left a child that holds its outputs.
+		return connector.Exit{}, nil
+	case !errors.As(err, &failed):
+		return connector.Exit{}, fmt.Errorf("run /bin/sh: %w", err)
+	}
+	status, ok := failed.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() {
+		return connector.Exit{Code: 128 + int(status.Signal()), Signal: signalName(status.Signal())}, nil
+	}
+	return connector.Exit{Code: failed.ExitCode()}, nil
+}
+
+// signalName is the name of a signal without SIG, "" for an unusual one.
+func signalName(s syscall.Signal) string {
+	switch s {
+	case syscall.SIGHUP:
+		return "HUP"
+	case syscall.SIGINT:
+		return "INT"
+	case syscall.SIGQUIT:
+		return "QUIT"
+	case syscall.SIGABRT:
+		return "ABRT"
+	case syscall.SIGKILL:
+		return "KILL"
+	case syscall.SIGSEGV:
+		return "SEGV"
+	case syscall.SIGPIPE:
+		return "PIPE"
+	case syscall.SIGALRM:
+		return "ALRM"
+	case syscall.SIGTERM:
+		return "TERM"
+	}
+	return fmt.Sprintf("%d", int(s))
+}

@@ -1,0 +1,400 @@
+package connector
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"kubekey/pkg/shell"
+)
+
+// small is the most content, in bytes, that is sent without asking first.
+const small = 64 << 10
+
+// putScript receives a file. Its parameters: path, temporary path, sha256 or "",
+// size or -1, mode or "", owner, group, "ask" to say "send" before content is
+// taken, "backup", validation command line (or ""), "unsafe".
+//
+// When the digest is not known beforehand it follows the content, as 64 hex
+// digits: input that was cut short then matches nothing.
+//
+// The temporary file is created with noclobber, readable by its owner alone, and
+// the exit trap removes it however the script ends. It speaks on standard
+// output: send | over (no content is wanted) | same | backup PATH | sum HEX.
+const putScript = `
+f=$1 t=$2 want=$3 size=$4 mode=$5 owner=$6 group=$7 ask=$8; shift 8
+backup=$1 check=$2 unsafe=$3
+fail() { code=$1; shift; echo over; echo "$*" >&2; exit "$code"; }
+denied() { if [ -w "$1" ]; then fail 44 "$2"; else fail 41 "$2"; fi; }
+attrs() { stat -L -c '%a %u %g' "$1" 2>/dev/null || stat -L -f '%Mp%Lp %u %g' "$1"; }
+sumof() { s=$(hash <"$1") && s=${s%% *}; }
+own() {
+	[ -z "$owner$group" ] || chown "$owner${group:+:$group}" "$1" || fail 41 "cannot give it to ${owner:-the same user}${group:+:$group}"
+	[ -z "$mode" ] || chmod "$mode" "$1" || fail 41 "cannot set mode $mode"
+}
+d=${f%/*}; [ "$d" != "$f" ] || d=.; [ -n "$d" ] || d=/
+[ -d "$d" ] || fail 40 "folder $d does not exist on the host"
+[ ! -d "$f" ] || fail 42 "it is a folder on the host: name a file in it"
+if [ -n "$want" ] && [ -f "$f" ] && [ -r "$f" ] && { [ "$size" -lt 0 ] || [ "$(($(wc -c <"$f")))" -eq "$size" ]; }; then
+	sumof "$f"
+	if [ "$s" = "$want" ]; then own "$f"; echo same; echo "sum $s"; [ -n "$ask" ] || cat >/dev/null; exit 0; fi
+fi
+[ -z "$ask" ] || echo send
+umask 077
+trap 'rm -f "$t"' EXIT
+trap 'exit 129' HUP; trap 'exit 130' INT; trap 'exit 141' PIPE; trap 'exit 143' TERM
+inplace=
+if ! (set -C; : >"$t") 2>/dev/null; then
+	[ -n "$unsafe" ] || denied "$d" "cannot create a file in folder $d"
+	t=${TMPDIR:-/tmp}/${t##*/}; inplace=1
+	(set -C; : >"$t") || fail 41 "cannot create a file in ${TMPDIR:-/tmp}"
+fi
+if [ -n "$want" ]; then
+	out=$({ { tee "$t"; echo "status=$?" >&3; } | hash; } 3>&1)
+	got=
+	for w in $out; do case $w in
+		status=0) ;;
+		status=*) fail 44 "cannot write into folder $d: is the disk full?" ;;
+		*) [ -n "$got" ] || got=$w ;;
+	esac; done
+else
+	cat >"$t" || fail 44 "cannot write into folder $d: is the disk full?"
+	n=$(($(wc -c <"$t")-64))
+	[ "$n" -ge 0 ] || fail 43 "the content was cut short on its way"
+	want=$(tail -c 64 "$t")
+	dd of="$t" bs=1 seek="$n" count=0 2>/dev/null || fail 44 "cannot shorten $t"
+	sumof "$t"; got=$s
+fi
+n=$(($(wc -c <"$t")))
+[ "$size" -lt 0 ] || [ "$n" -eq "$size" ] || fail 43 "$n of $size bytes arrived"
+[ "$got" = "$want" ] || fail 43 "the sha256 of what arrived is $got, not $want"
+if [ -f "$f" ] && [ -r "$f" ] && [ "$(($(wc -c <"$f")))" -eq "$n" ]; then
+	sumof "$f"
+	if [ "$s" = "$want" ]; then own "$f"; echo same; echo "sum $s"; exit 0; fi
+fi
+if [ -e "$f" ]; then
+	set -- $(attrs "$f")
+	[ -n "$mode" ] || mode=$1
+	chown "$2:$3" "$t" 2>/dev/null || :
+	if [ -n "$backup" ]; then
+		b=$f.$$.$(date +%Y-%m-%d@%H:%M:%S)~
+		cp -p "$f" "$b" || denied "$d" "cannot keep a backup as $b"
+		echo "backup $b"
+	fi
+	if [ -e /sys/fs/selinux/enforce ]; then chcon --reference="$f" "$t" 2>/dev/null || :; fi
+	new=
+else
+	[ -n "$mode" ] || mode=0644
+	new=1
+fi
+own "$t"
+if [ -n "$check" ]; then
+	out=$(eval "$check" 2>&1 </dev/null) || fail 44 "validation failed: $out"
+fi
+if [ -n "$inplace" ] || ! mv -f "$t" "$f" 2>/dev/null; then
+	[ -n "$unsafe" ] || denied "$d" "cannot rename the new file into place in folder $d"
+	cat "$t" >"$f" || fail 41 "cannot write it in place"
+	own "$f"
+fi
+if [ -n "$new" ] && [ -e /sys/fs/selinux/enforce ]; then restorecon "$f" 2>/dev/null || :; fi
+echo "sum $got"
+`
+
+func put(ctx context.Context, c Connector, f File, src io.Reader) (PutResult, error) {
+	if err := checkFile(f); err != nil {
+		return PutResult{}, err
+	}
+	f, src, err := measure(f, src)
+	if err != nil {
+		return PutResult{}, fmt.Errorf("read the content to send: %w", err)
+	}
+	ask := f.SHA256 != "" && (f.Size < 0 || f.Size > small)
+	line, err := putLine(f, ask)
+	if err != nil {
+		return PutResult{}, err
+	}
+	up := newUpload(ctx, f, src, ask)
+	defer up.stop()
+	answer := &putAnswer{send: up.open, stop: up.stop}
+	stderr := &tail{max: 4096}
+	exit, err := c.Run(ctx, Command{Line: line, Stdin: up, Stdout: answer, Stderr: stderr})
+	switch {
+	case err != nil:
+		return PutResult{}, err
+	case up.failed() != nil:
+		return PutResult{}, fmt.Errorf("read the content to send: %w", up.failed())
+	case exit.Code != 0:
+		return PutResult{}, scriptError(exit, string(stderr.text))
+	}
+	return answer.result()
+}
+
+func checkFile(f File) error {
+	if f.Path == "" || strings.HasSuffix(f.Path, "/") {
+		return errors.New("the path must name a file")
+	}
+	if f.SHA256 != "" && !isDigest(f.SHA256) {
+		return fmt.Errorf("sha256 %.80q is not 64 lower-case hex digits", f.SHA256)
+	}
+	return nil
+}
+
+func isDigest(s string) bool {
+	return regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(s)
+}
+
+// measure learns digest and size where that is cheap: content that is small,
+// or that can be read twice. Otherwise the digest follows the content.
+func measure(f File, src io.Reader) (File, io.Reader, error) {
+	if f.SHA256 != "" {
+		return f, src, nil
+	}
+	head, err := io.ReadAll(io.LimitReader(src, small+1))
+	if err != nil {
+		return f, nil, err
+	}
+	if len(head) <= small {
+		f.SHA256 = digest(head)
+		return f, bytes.NewReader(head), nil
+	}
+	if again, ok := src.(io.Seeker); ok {
+		return measureTwice(f, src, again, head)
+	}
+	return f, io.MultiReader(bytes.NewReader(head), src), nil
+}
+
+// measureTwice hashes what is left of src and goes back to where head began.
+func measureTwice(f File, src io.Reader, again io.Seeker, head []byte) (File, io.Reader, error) {
+	now, err := again.Seek(0, io.SeekCurrent)
+	if err != nil {
+		// A pipe is an os.File too, and cannot go back.
+		return f, io.MultiReader(bytes.NewReader(head), src), nil
+	}
+	sum := sha256.New()
+	sum.Write(head)
+	n, err := io.Copy(sum, src)
+	if err != nil {
+		return f, nil, err
+	}
+	if _, err := again.Seek(now-int64(len(head)), io.SeekStart); err != nil {
+		return f, nil, err
+	}
+	f.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	f.Size = n + int64(len(head))
+	return f, src, nil
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func putLine(f File, ask bool) (string, error) {
+	temp, err := tempBeside(f.Path)
+	if err != nil {
+		return "", err
+	}
+	return shell.Script(hashScript+putScript, plain(f.Path), plain(temp), f.SHA256, strconv.FormatInt(f.Size, 10),
+		modeText(f.Mode), f.Owner, f.Group, flag(ask, "ask"),
+		flag(f.Backup, "backup"), strings.ReplaceAll(f.Validate, "%s", `"$t"`), flag(f.Unsafe, "unsafe")), nil
+}
+
+// plain keeps a relative path from being read as an option.
+func plain(p string) string {
+	if strings.HasPrefix(p, "-") {
+		return "./" + p
+	}
+	return p
+}
+
+func flag(on bool, name string) string {
+	if on {
+		return name
+	}
+	return ""
+}
+
+// tempBeside names a temporary file in the folder of p. It does not contain the
+// name of p, which may be as long as names can be.
+func tempBeside(p string) (string, error) {
+	b := make([]byte, 8)
+	if _, err := rand.Read(b); err != nil {
+		return "", fmt.Errorf("name a temporary file: %w", err)
+	}
+	name := ".kk-" + hex.EncodeToString(b)
+	return p[:strings.LastIndexByte(p, '/')+1] + name, nil
+}
+
+// modeText is a mode as chmod takes it, "" for none.
+func modeText(m fs.FileMode) string {
+	if m == 0 {
+		return ""
+	}
+	bits := uint32(m.Perm())
+	for _, special := range []struct {
+		mode fs.FileMode
+		bit  uint32
+	}{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}} {
+		// A mode written as a number has the bit where Unix has it.
+		if m&special.mode != 0 || uint32(m)&special.bit != 0 {
+			bits |= special.bit
+		}
+	}
+	return fmt.Sprintf("%04o", bits)
+}
+
+// upload is the input of putScript: the content once the gate is open, and its
+// digest at the end when that was not known before.
+type upload struct {
+	ctx      context.Context
+	src      io.Reader
+	gate     chan struct{} // closed: content may be sent
+	over     chan struct{} // closed: no content is wanted (any more)
+	openOnce sync.Once
+	overOnce sync.Once
+	mu       sync.Mutex
+	err      error
+}
+
+func newUpload(ctx context.Context, f File, src io.Reader, ask bool) *upload {
+	u := &upload{ctx: ctx, gate: make(chan struct{}), over: make(chan struct{})}
+	if f.Progress != nil {
+		src = &counted{src: src, total: f.Size, tell: f.Progress}
+	}
+	if f.SHA256 == "" {
+		src = &trailed{src: src, sum: sha256.New()}
+	}
+	u.src = src
+	if !ask {
+		u.open()
+	}
+	return u
+}
+
+func (u *upload) open() { u.openOnce.Do(func() { close(u.gate) }) }
+func (u *upload) stop() { u.overOnce.Do(func() { close(u.over) }) }
+
+func (u *upload) failed() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.err
+}
+
+// Read waits for the gate. An error of the source ends the input early, which
+// the host recognises as cut short; the error itself is kept for Put.
+func (u *upload) Read(p []byte) (int, error) {
+	select {
+	case <-u.gate:
+	case <-u.over:
+		return 0, io.EOF
+	case <-u.ctx.Done():
+		return 0, u.ctx.Err()
+	}
+	n, err := u.src.Read(p)
+	if err != nil && err != io.EOF {
+		u.mu.Lock()
+		u.err = err
+		u.mu.Unlock()
+		err = io.EOF
+	}
+	return n, err
+}
+
+// counted reports progress.
+type counted struct {
+	src         io.Reader
+	done, total int64
+	tell        Progress
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.src.Read(p)
+	if n > 0 {
+		c.done += int64(n)
+		c.tell(c.done, c.total)
+	}
+	return n, err
+}
+
+// trailed appends the hex digest of what it read.
+type trailed struct {
+	src io.Reader
+	sum interface {
+		io.Writer
+		Sum([]byte) []byte
+	}
+	rest []byte // what is left of the digest once the source ended
+	done bool
+}
+
+func (t *trailed) Read(p []byte) (int, error) {
+	if t.done {
+		if len(t.rest) == 0 {
+			return 0, io.EOF
+		}
+		n := copy(p, t.rest)
+		t.rest = t.rest[n:]
+		return n, nil
+	}
+	n, err := t.src.Read(p)
+	t.sum.Write(p[:n])
+	if err == io.EOF {
+		t.done, t.rest, err = true, []byte(hex.EncodeToString(t.sum.Sum(nil))), nil
+	}
+	return n, err
+}
+
+// putAnswer reads what putScript says.
+type putAnswer struct {
+	send, stop func()
+	line       []byte
+	out        PutResult
+	same       bool
+}
+
+func (a *putAnswer) Write(p []byte) (int, error) {
+	a.line = append(a.line, p...)
+	for {
+		i := bytes.IndexByte(a.line, '\n')
+		if i < 0 {
+			return len(p), nil
+		}
+		a.hear(string(a.line[:i]))
+		a.line = a.line[i+1:]
+	}
+}
+
+func (a *putAnswer) hear(line string) {
+	verb, rest, _ := strings.Cut(line, " ")
+	switch verb {
+	case "send":
+		a.send()
+	case "over":
+		a.stop()
+	case "same":
+		a.same = true
+		a.stop()
+	case "backup":
+		a.out.Backup = rest
+	case "sum":
+		a.out.SHA256 = rest
+	}
+}
+
+func (a *putAnswer) result() (PutResult, error) {
+	if a.out.SHA256 == "" {
+		return PutResult{}, errors.New("the host did not confirm the digest")
+	}
+	a.out.Changed = !a.same
+	return a.out, nil
+}
