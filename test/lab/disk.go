@@ -114,8 +114,8 @@ func (h *Host) bootScript() string {
 	var b strings.Builder
 	b.WriteString("for c in /sys/fs/cgroup/*/; do mount -o remount,bind,rw \"$c\"; done\n")
 	if name := h.options().Hostname; name != "" {
-		// systemd ignores a name in /etc/hostname that breaks its rules; the kernel takes any.
-		fmt.Fprintf(&b, "hostname -- '%s'\n", strings.ReplaceAll(name, "'", ""))
+		// systemd and hostname(1) refuse a name that breaks the rules; the kernel takes any.
+		fmt.Fprintf(&b, "printf %%s '%s' >/proc/sys/kernel/hostname\n", strings.ReplaceAll(name, "'", ""))
 	}
 	if h.options().MemoryMB != 0 {
 		b.WriteString("mount --bind /etc/lab-meminfo /proc/meminfo\n")
