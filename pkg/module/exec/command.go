@@ -1,0 +1,82 @@
+package exec
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"kubekey/pkg/module"
+)
+
+// streams are the options of command and shell on their input and output.
+type streams struct {
+	Stdin         *string `kk:"stdin" doc:"text that the command reads"`
+	AddNewline    bool    `kk:"stdin_add_newline" default:"yes" doc:"end stdin with a newline"`
+	StripEmptyEnd bool    `kk:"strip_empty_ends" default:"yes" doc:"drop newlines from the end of stdout and stderr"`
+}
+
+func (s streams) reader() io.Reader {
+	if s.Stdin == nil {
+		return nil
+	}
+	text := *s.Stdin
+	if s.AddNewline {
+		text += "\n"
+	}
+	return strings.NewReader(text)
+}
+
+type command struct {
+	Cmd  string   `kk:"cmd" doc:"the command; may be given as the module's text"`
+	Argv []string `kk:"argv" doc:"the command as a list of words, instead of cmd"`
+	guard
+	streams
+	Expand bool `kk:"expand_argument_vars" default:"yes" doc:"expand ~ and variables in the words, on the host"`
+}
+
+// Run implements module.Runner.
+func (m *command) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	words, problem := m.words()
+	if problem != "" {
+		return refused(nil, 256, problem), nil
+	}
+	cmd := list(words)
+	if c.Check {
+		return predict(ctx, c, m.guard, cmd)
+	}
+	j := job{guard: m.guard, streams: m.streams, cmd: cmd, body: "exec " + m.line(words), program: words[0]}
+	return j.run(ctx, c)
+}
+
+func (m *command) words() (words []string, problem string) {
+	switch {
+	case m.Cmd != "" && len(m.Argv) > 0:
+		return nil, "only command or argv can be given, not both"
+	case len(m.Argv) > 0:
+		return m.Argv, ""
+	}
+	words, err := splitWords(m.Cmd)
+	if err != nil {
+		return nil, "the command cannot be split into words: " + err.Error()
+	}
+	if len(words) == 0 {
+		return nil, "no command given"
+	}
+	return words, ""
+}
+
+func (m *command) line(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = quoteWord(w, m.Expand)
+	}
+	return strings.Join(out, " ")
+}
+
+func list(words []string) []any {
+	out := make([]any, len(words))
+	for i, w := range words {
+		out[i] = w
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/module"
+)
+
+// guard is where a command runs and what decides whether it does.
+type guard struct {
+	Chdir   string `kk:"chdir,path" doc:"folder on the host to run in"`
+	Creates string `kk:"creates,path" doc:"file or glob on the host; if it exists, nothing is run"`
+	Removes string `kk:"removes,path" doc:"file or glob on the host; if it does not exist, nothing is run"`
+}
+
+func (g guard) decides() bool { return g.Creates != "" || g.Removes != "" }
+
+// prefix is the shell text before a command. When the guard decides against
+// it, the text prints mark and the reason, and ends the shell with success.
+func (g guard) prefix(mark string) string {
+	var b strings.Builder
+	if g.Chdir != "" {
+		b.WriteString("cd " + expandable(g.Chdir, false) + " || exit 2\n")
+	}
+	if g.Creates != "" {
+		b.WriteString(matches(g.Creates) + `[ -z "$kk_m" ] || { echo ` + mark + " creates; exit 0; }\n")
+	}
+	if g.Removes != "" {
+		b.WriteString(matches(g.Removes) + `[ -n "$kk_m" ] || { echo ` + mark + " removes; exit 0; }\n")
+	}
+	return b.String()
+}
+
+// matches is shell text that sets kk_m when a file matches pattern.
+func matches(pattern string) string {
+	return "kk_m=; for kk_f in " + expandable(pattern, true) +
+		`; do if [ -e "$kk_f" ] || [ -h "$kk_f" ]; then kk_m=1; fi; done; `
+}
+
+// newMark returns a word that no command prints by chance.
+func newMark() string { return "kk-not-run-" + rand.Text() }
+
+// decided reads back what prefix printed: "creates", "removes" or "".
+func decided(mark, stdout string) string {
+	for _, why := range []string{"creates", "removes"} {
+		if strings.TrimSpace(stdout) == mark+" "+why {
+			return why
+		}
+	}
+	return ""
+}
+
+// probe asks the host, changing nothing, what the guard decides.
+func (g guard) probe(ctx context.Context, c *module.Call) (why string, err error) {
+	mark := newMark()
+	out, _, err := ask(ctx, c, g.prefix(mark))
+	return decided(mark, out), err
+}
+
+// ask runs a line that changes nothing.
+func ask(ctx context.Context, c *module.Call, line string) (stdout string, code int, err error) {
+	var out bytes.Buffer
+	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdout: &out, Probe: true})
+	return out.String(), exit.Code, err
+}
+
+// skipTexts are the msg and the stdout of a command that the guard kept from running.
+func (g guard) skipTexts(why string, check bool) (msg, stdout string) {
+	verb := "Did"
+	if check {
+		verb = "Would"
+	}
+	path, state := g.Creates, "exists"
+	if why == "removes" {
+		path, state = g.Removes, "does not exist"
+	}
+	return fmt.Sprintf("%s not run command since '%s' %s", verb, path, state), fmt.Sprintf("skipped, since %s %s", path, state)
+}
+
+// diagnose finds out why program, run in the guard's folder, ended with a
+// shell's code for trouble: msg is "" when the program itself was at fault.
+func (g guard) diagnose(ctx context.Context, c *module.Call, program string) (rc int, msg string, err error) {
+	line := ""
+	if g.Chdir != "" {
+		line = "cd " + expandable(g.Chdir, false) + " 2>/dev/null || { echo chdir; exit 0; }\n"
+	}
+	if program != "" {
+		line += "set -- " + expandable(program, false) + "\n" + diagnoseProgram
+	}
+	out, _, err := ask(ctx, c, line)
+	if err != nil {
+		return 0, "", err
+	}
+	switch strings.TrimSpace(out) {
+	case "chdir":
+		return 2, fmt.Sprintf("Unable to change directory before execution: [Errno 2] No such file or directory: b'%s'", g.Chdir), nil
+	case "missing":
+		return 2, fmt.Sprintf("[Errno 2] No such file or directory: b'%s'", program), nil
+	case "denied":
+		return 13, fmt.Sprintf("[Errno 13] Permission denied: b'%s'", program), nil
+	}
+	return 0, "", nil
+}
+
+const diagnoseProgram = `
+case $1 in
+*/*) kk_p=$1 ;;
+*) kk_p=$(command -v "$1" 2>/dev/null) ;;
+esac
+case $kk_p in
+*/*) if [ ! -e "$kk_p" ]; then echo missing; elif [ -d "$kk_p" ] || [ ! -x "$kk_p" ]; then echo denied; fi ;;
+*) echo missing ;;
+esac`

@@ -1,0 +1,110 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/module"
+)
+
+// script is the script module.
+type script struct {
+	Cmd        string `kk:"cmd,required" doc:"path of the script on the control node, and its arguments; may be given as the module's text"`
+	Executable string `kk:"executable" doc:"program that runs the script, with its options"`
+	guard
+}
+
+// Run implements module.Runner.
+func (m *script) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	name, args := cutWord(m.Cmd)
+	if name == "" {
+		return module.Result{Failed: true, Msg: "no script given"}, nil
+	}
+	if c.Check {
+		return m.predict(ctx, c)
+	}
+	path, err := c.Find("files", name)
+	if err != nil {
+		return module.Result{}, err
+	}
+	text, err := c.Files.ReadFile(path)
+	if err != nil {
+		return module.Result{}, fmt.Errorf("read script: %w", err)
+	}
+	mark := newMark()
+	o, err := execute(ctx, c, m.line(mark, name, args), bytes.NewReader(text))
+	if err != nil {
+		return module.Result{}, err
+	}
+	if o.rc == 0 {
+		if why := decided(mark, o.stdout); why != "" {
+			return m.skipped(why), nil
+		}
+	}
+	if o.rc == 2 && m.Chdir != "" {
+		if _, msg, err := m.diagnose(ctx, c, ""); err != nil || msg != "" {
+			return module.Result{Failed: true, Msg: msg}, err
+		}
+	}
+	return o.result(), nil
+}
+
+// line is shell text that receives the script, runs it and deletes it. The
+// folder for temporary files may forbid execution; then the interpreter that
+// the script names is run on it.
+func (m *script) line(mark, name, args string) string {
+	run := `if [ -x "$kk_s" ]; then "$kk_s" ` + args + `
+else
+  IFS= read -r kk_l <"$kk_s"
+  case $kk_l in '#!'*) kk_l=${kk_l#??} ;; *) kk_l=/bin/sh ;; esac
+  $kk_l "$kk_s" ` + args + `
+fi`
+	if m.Executable != "" {
+		run = m.Executable + ` "$kk_s" ` + args
+	}
+	return m.prefix(mark) + `kk_s=$(mktemp "${TMPDIR:-/tmp}/kk.XXXXXXXX") || exit 1
+trap 'rm -f "$kk_s"' EXIT
+trap 'exit 129' HUP; trap 'exit 130' INT; trap 'exit 143' TERM
+cat >"$kk_s" && chmod 700 "$kk_s" || exit 1
+` + run + "\n"
+}
+
+func (m *script) predict(ctx context.Context, c *module.Call) (module.Result, error) {
+	if !m.decides() {
+		return module.Result{Skipped: true, Msg: "Check mode is not supported for this task."}, nil
+	}
+	why, err := m.probe(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	if why != "" {
+		return m.skipped(why), nil
+	}
+	return module.Result{Changed: true}, nil
+}
+
+func (m *script) skipped(why string) module.Result {
+	msg := m.Creates + " exists, matching creates option"
+	if why == "removes" {
+		msg = m.Removes + " does not exist, matching removes option"
+	}
+	return module.Result{Skipped: true, Msg: msg}
+}
+
+// cutWord takes the first word, which may be quoted, off a text.
+func cutWord(s string) (word, rest string) {
+	s = strings.TrimSpace(s)
+	if s != "" && (s[0] == '\'' || s[0] == '"') {
+		var b strings.Builder
+		if n, err := quoted(&b, s); err == nil {
+			return b.String(), strings.TrimSpace(s[n:])
+		}
+	}
+	i := strings.IndexAny(s, " \t\n")
+	if i < 0 {
+		return s, ""
+	}
+	return s[:i], strings.TrimSpace(s[i:])
+}
