@@ -42,6 +42,7 @@ func (l *Lab) writeInventory() error {
 		fields := strings.Fields(string(public))
 		fmt.Fprintf(&known, "%s %s %s\n", h.Address, fields[0], fields[1])
 	}
+	fmt.Fprintf(&inventory, "  vars:\n    ansible_ssh_common_args: -o UserKnownHostsFile=%s\n", l.KnownHosts())
 	if err := os.WriteFile(l.Inventory(), []byte(inventory.String()), 0o600); err != nil {
 		return err
 	}

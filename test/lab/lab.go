@@ -34,7 +34,8 @@ type Options struct {
 	Log   io.Writer           // progress; discarded when nil
 }
 
-// HostOptions make one host differ from the others.
+// HostOptions make one host differ from the others. They count when the host
+// is first made.
 type HostOptions struct {
 	Hostname  string   // kernel host name when not nodeN; may be one that no installer accepts, such as node_1
 	MemoryMB  int      // memory of the host in MiB: a cgroup limit, and what /proc/meminfo shows; 0 is no limit

@@ -166,7 +166,7 @@ func (h *Host) waitForSSH(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, bootLimit)
 	defer cancel()
 	for {
-		err := greet(ctx, h.Address)
+		err := h.ready(ctx)
 		if err == nil {
 			return nil
 		}
@@ -179,6 +179,22 @@ func (h *Host) waitForSSH(ctx context.Context) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// ready says why nobody can log in yet, nil when everyone can. sshd answers a
+// moment before users other than root are let in.
+func (h *Host) ready(ctx context.Context) error {
+	if err := greet(ctx, h.Address); err != nil {
+		return err
+	}
+	pid, err := h.initPID()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d/root/run/nologin", pid)); err == nil {
+		return errors.New("the system is still booting")
+	}
+	return nil
 }
 
 // greet reads the banner of an sshd: a listening port alone may be a socket

@@ -1,0 +1,78 @@
+# kk: "make build" builds it, "make test" tests it on hosts of its own.
+# The lab, and the tests on hosts, need root on Debian; they install what is missing.
+
+GO      ?= go
+BIN     ?= bin
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS ?= -s -w -X kubekey/pkg/cli.version=$(VERSION)
+GOFLAGS_BUILD = -trimpath -ldflags '$(LDFLAGS)'
+
+N         ?= 3
+NAME      ?= default
+LAB       = $(GO) run ./test/lab/cmd
+BENCH     ?= .
+FUZZTIME  ?= 3s
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+# Everything but the tests on hosts, which bring up a lab.
+PACKAGES  = $(shell $(GO) list ./... | grep -v /test/e2e)
+SCRIPTS   = $(shell git ls-files '*.sh' .ci/run)
+
+.PHONY: build test unit e2e lint verify docs bench fuzz cover cross lab-up lab-down demo clean
+
+build:
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN)/kk ./cmd/kk
+
+test: ## all tests, those on hosts too
+	test/need.sh gcc:gcc,libc6-dev
+	$(GO) test -race -timeout 30m ./...
+
+unit: ## the tests that need no hosts
+	$(GO) test -timeout 10m $(PACKAGES)
+
+e2e: ## the tests on hosts; RUN=regexp chooses some
+	$(GO) test -count 1 -timeout 30m -v $(if $(RUN),-run '$(RUN)') ./test/e2e
+
+lint:
+	test/need.sh shellcheck:shellcheck
+	$(GO) vet ./...
+	$(GO) tool -modfile=test/tools/go.mod staticcheck ./...
+	shellcheck $(SCRIPTS)
+
+verify: ## what is generated or formatted is up to date
+	$(GO) mod tidy -diff
+	cd test/tools && $(GO) mod tidy -diff
+	test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
+	test/docs-fresh.sh
+
+docs: ## the generated pages of the manual
+	$(GO) generate ./...
+
+bench:
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PACKAGES)
+
+fuzz: ## every fuzz target for FUZZTIME
+	test/fuzz.sh $(FUZZTIME)
+
+cover: ## bin/coverage.html
+	mkdir -p $(BIN)
+	$(GO) test -coverprofile=$(BIN)/coverage.out -coverpkg=./pkg/... $(PACKAGES)
+	$(GO) tool cover -func=$(BIN)/coverage.out | tail -n 1
+	$(GO) tool cover -html=$(BIN)/coverage.out -o $(BIN)/coverage.html
+
+cross:
+	set -e; for p in $(PLATFORMS); do \
+		echo "build $$p"; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build $(GOFLAGS_BUILD) -o $(BIN)/kk-$${p%/*}-$${p#*/} ./cmd/kk; \
+	done
+
+lab-up: ## N hosts in the lab NAME
+	$(LAB) up -n $(N) -name $(NAME)
+
+lab-down:
+	$(LAB) down -name $(NAME)
+
+demo: build ## a playbook on three hosts of a lab, twice
+	test/demo/run.sh $(BIN)/kk
+
+clean:
+	rm -rf $(BIN)

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Install Debian packages whose commands are missing: need.sh COMMAND:PACKAGE[,PACKAGE...] ...
+set -euo pipefail
+
+missing=()
+for need in "$@"; do
+  command -v "${need%%:*}" >/dev/null && continue
+  IFS=, read -ra packages <<<"${need#*:}"
+  missing+=("${packages[@]}")
+done
+[ "${#missing[@]}" -gt 0 ] || exit 0
+
+echo "install ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q
+apt-get install -q -y --no-install-recommends "${missing[@]}"
