@@ -1,0 +1,158 @@
+package file
+
+import (
+	"fmt"
+	"strconv"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
+)
+
+// Attributes are the arguments that every module has which makes files.
+type Attributes struct {
+	Mode   schema.FileMode `kk:"mode" doc:"permission bits: \"0644\" or u=rw,g=r,o=r; where a source file is copied also preserve. Default: those of an existing file, else what the umask leaves"`
+	Owner  string          `kk:"owner" doc:"user who owns it, by name or number. Default: unchanged"`
+	Group  string          `kk:"group" doc:"group that owns it, by name or number. Default: unchanged"`
+	Unsafe bool            `kk:"unsafe_writes" default:"no" doc:"write in place when the folder does not allow an atomic rename"`
+}
+
+// change is what it takes to give one path its attributes.
+type change struct {
+	next          inode
+	steps         []step
+	before, after *value.Dict // the attributes that differ
+}
+
+func (ch *change) changed() bool { return ch.before.Len() > 0 }
+
+func (ch *change) note(key string, before, after any) {
+	ch.before.Set(key, before)
+	ch.after.Set(key, after)
+}
+
+// step is one command of the host; what names it in an error.
+type step struct {
+	what  string
+	words []string
+}
+
+func (s *script) steps(steps []step) {
+	for _, st := range steps {
+		s.do(st.what, st.words...)
+	}
+}
+
+// plan works out the steps that turn cur, at path, into what a asks for. Links
+// keep their mode: it has no meaning.
+func (a *Attributes) plan(c *module.Call, ans *answer, path string, cur inode) (change, error) {
+	ch := change{next: cur, before: value.NewDict(), after: value.NewDict()}
+	if err := a.planOwner(c, ans, path, &ch); err != nil {
+		return ch, err
+	}
+	if cur.is(typeLink) || !a.Mode.IsSet() || a.Mode.IsPreserve() {
+		return ch, nil
+	}
+	mode, err := a.Mode.Apply(cur.mode(), cur.is(typeDir))
+	if err != nil {
+		return ch, err
+	}
+	ch.chmod(path, schema.UnixMode(mode))
+	return ch, nil
+}
+
+func (ch *change) chmod(path string, perm uint32) {
+	old := ch.next.perm()
+	ownerChanged := len(ch.steps) > 0 // chown clears setuid and setgid
+	if old == perm && !(ownerChanged && perm&0o6000 != 0) {
+		return
+	}
+	ch.next.raw = ch.next.raw&typeMask | perm
+	text := octal(perm)
+	ch.steps = append(ch.steps, step{"set the mode of " + path, []string{"chmod", text, path}})
+	if old != perm {
+		ch.note("mode", octal(old), text)
+	}
+}
+
+func (a *Attributes) planOwner(c *module.Call, ans *answer, path string, ch *change) error {
+	if a.Owner != "" {
+		user, err := found(c, ans.user, "user", a.Owner)
+		if err != nil {
+			return err
+		}
+		if user.id != ch.next.uid {
+			ch.note("owner", ch.next.uid, user.id)
+			ch.next.uid, ch.next.owner = user.id, user.name
+			ch.steps = append(ch.steps, step{"set the owner of " + path, []string{"chown", "-h", strconv.Itoa(user.id), path}})
+		}
+	}
+	if a.Group != "" {
+		group, err := found(c, ans.group, "group", a.Group)
+		if err != nil {
+			return err
+		}
+		if group.id != ch.next.gid {
+			ch.note("group", ch.next.gid, group.id)
+			ch.next.gid, ch.next.group = group.id, group.name
+			ch.steps = append(ch.steps, step{"set the group of " + path, []string{"chgrp", "-h", strconv.Itoa(group.id), path}})
+		}
+	}
+	return nil
+}
+
+// found is an account that the host knows. In check mode a task before this
+// one may be about to create it.
+func found(c *module.Call, acct *account, kind, name string) (account, error) {
+	switch {
+	case acct != nil:
+		return *acct, nil
+	case c.Check:
+		return account{name, -1}, nil
+	}
+	tool := map[string]string{"user": "chown", "group": "chgrp"}[kind]
+	return account{}, fmt.Errorf("%s failed: failed to look up %s %s (create the %s first)", tool, kind, name, kind)
+}
+
+// fresh is the inode that something new at the path of e will have.
+func (ans *answer) fresh(e *entry, kind uint32) inode {
+	perm := uint32(0o666)
+	if kind == typeDir {
+		perm = 0o777
+	}
+	if kind != typeLink {
+		perm &^= ans.umask
+	}
+	n := inode{raw: kind | perm, uid: ans.self.id, owner: ans.self.name, gid: ans.selfGroup.id, group: ans.selfGroup.name, links: 1}
+	if p := e.parent; p != nil && p.raw&0o2000 != 0 {
+		n.gid, n.group = p.gid, p.group
+		if kind == typeDir {
+			n.raw |= 0o2000
+		}
+	}
+	return n
+}
+
+func octal(perm uint32) string { return fmt.Sprintf("%04o", perm) }
+
+// describe sets the keys that results have for a file that exists.
+func (n *inode) describe(d *value.Dict) {
+	d.Set("uid", n.uid)
+	d.Set("gid", n.gid)
+	d.Set("owner", n.owner)
+	d.Set("group", n.group)
+	d.Set("mode", octal(n.perm()))
+	d.Set("size", int(n.size))
+	d.Set("state", n.state())
+}
+
+// fileReturns documents what describe sets.
+var fileReturns = []module.Return{ //nolint:gochecknoglobals // a table that nothing changes
+	{Key: "owner", Type: "str", Doc: "name of the owner, or the number when it has none"},
+	{Key: "group", Type: "str", Doc: "name of the group, or the number when it has none"},
+	{Key: "uid", Type: "int", Doc: "number of the owner"},
+	{Key: "gid", Type: "int", Doc: "number of the group"},
+	{Key: "mode", Type: "str", Doc: "permission bits in four octal digits"},
+	{Key: "size", Type: "int", Doc: "bytes"},
+	{Key: "state", Type: "str", Doc: "file, directory, link, hard or absent"},
+}

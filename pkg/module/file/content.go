@@ -1,0 +1,105 @@
+package file
+
+import (
+	"bytes"
+	"crypto/md5"  //nolint:gosec // a documented key of results
+	"crypto/sha1" //nolint:gosec // a documented key of results
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"unicode/utf8"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/source"
+)
+
+// content is bytes of the control node that go to a host, with their digests.
+type content struct {
+	size              int64
+	sha256, sha1, md5 string
+	open              func() (io.ReadCloser, error)
+}
+
+func contentOf(b []byte) (*content, error) {
+	return digested(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil })
+}
+
+// contentAt is a file of the control node. It is read once here for its digests.
+func contentAt(tree source.Tree, name string) (*content, error) {
+	ct, err := digested(func() (io.ReadCloser, error) { return tree.Open(name) })
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return nil, fmt.Errorf("read %s: %w", name, p.Err)
+	}
+	return ct, err
+}
+
+func digested(open func() (io.ReadCloser, error)) (*content, error) {
+	r, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	h256, h1, h5 := sha256.New(), sha1.New(), md5.New() //nolint:gosec // as above
+	n, err := io.Copy(io.MultiWriter(h256, h1, h5), r)
+	if err != nil {
+		return nil, err
+	}
+	return &content{
+		size: n, open: open,
+		sha256: hex.EncodeToString(h256.Sum(nil)), sha1: hex.EncodeToString(h1.Sum(nil)), md5: hex.EncodeToString(h5.Sum(nil)),
+	}, nil
+}
+
+func (ct *content) bytes() ([]byte, error) {
+	r, err := ct.open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// maxDiff is the largest text that a diff shows, in bytes.
+const maxDiff = 104448
+
+// isBinary reports whether a diff of b would be of no use to people.
+func isBinary(b []byte) bool {
+	return bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b)
+}
+
+// side is one side of a diff.
+type side struct {
+	header string
+	exists bool
+	size   int64
+	text   []byte
+}
+
+// textDiff shows two texts, or says why it does not.
+func textDiff(before, after side) event.Diff {
+	d := event.Diff{BeforeHeader: before.header, AfterHeader: after.header, Before: "", After: ""}
+	switch {
+	case before.exists && before.size > maxDiff:
+		d.Note = fmt.Sprintf("diff skipped: destination file size is greater than %d", maxDiff)
+	case after.size > maxDiff:
+		d.Note = fmt.Sprintf("diff skipped: source file size is greater than %d", maxDiff)
+	case isBinary(before.text):
+		d.Note = "diff skipped: destination file appears to be binary"
+	case isBinary(after.text):
+		d.Note = "diff skipped: source file appears to be binary"
+	default:
+		d.Before, d.After = string(before.text), string(after.text)
+	}
+	return d
+}
+
+// attrDiff shows attributes that change.
+func attrDiff(path string, ch *change) event.Diff {
+	ch.before.Set("path", path)
+	ch.after.Set("path", path)
+	return event.Diff{Before: ch.before, After: ch.after}
+}

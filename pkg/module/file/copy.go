@@ -1,0 +1,290 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// Copy is the module copy.
+type Copy struct {
+	Attributes
+	Src           string          `kk:"src,path" doc:"file or folder of the control node, searched in files/ of the role; a folder that ends in / gives its contents"`
+	Content       any             `kk:"content" doc:"text to write instead of src; a dict or list is written as JSON"`
+	Dest          string          `kk:"dest,required,path" doc:"path on the host; an existing folder, or a path that ends in /, gets the file under its own name"`
+	RemoteSrc     bool            `kk:"remote_src" default:"no" doc:"src is a path on the host"`
+	Force         bool            `kk:"force" default:"yes" doc:"replace a file whose content differs; no leaves any existing file alone"`
+	Backup        bool            `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	DirectoryMode schema.FileMode `kk:"directory_mode" doc:"permission bits of folders that are created. Default: what the umask leaves"`
+	Follow        bool            `kk:"follow" default:"no" doc:"write what a link at dest leads to, instead of replacing the link"`
+	LocalFollow   bool            `kk:"local_follow" default:"yes" doc:"copy what links in src lead to, instead of the links"`
+	Checksum      string          `kk:"checksum" doc:"SHA-1 that the source must have"`
+	Validate      string          `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
+	Decrypt       bool            `kk:"decrypt" default:"yes" doc:"refuse a source that is encrypted with a vault; no copies it as it is"`
+}
+
+func copySpec() module.Spec {
+	return module.Spec{
+		Name:    "copy",
+		Summary: "Copy files, folders or text to the host.",
+		Notes: []string{
+			"A file whose content is already there is not sent again; a changed one is written beside the old one, verified and renamed into place.",
+			"Small files of a folder travel together.",
+		},
+		Examples: []string{
+			"- name: Say hello\n  copy:\n    content: \"Welcome to {{ inventory_hostname }}\\n\"\n    dest: /etc/motd\n    mode: \"0644\"",
+			"- name: Put a folder's contents in place\n  copy:\n    src: conf.d/\n    dest: /etc/app/conf.d/\n    owner: app\n    directory_mode: \"0750\"",
+		},
+		Returns: append([]module.Return{
+			{Key: "dest", Type: "str", Doc: "path that was written"},
+			{Key: "src", Type: "str", Doc: "source on the control node (on the host with remote_src)"},
+			{Key: "checksum", Type: "str", Doc: "SHA-1 of the content"},
+			{Key: "md5sum", Type: "str", Doc: "MD5 of the content"},
+			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
+		}, fileReturns...),
+		New: func() module.Runner { return new(Copy) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *Copy) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	switch {
+	case m.Content != nil && m.Src != "":
+		return module.Result{}, errors.New("parameters are mutually exclusive: src|content")
+	case m.Content != nil:
+		return m.text(ctx, c)
+	case m.Src == "":
+		return module.Result{}, errors.New("src (or content) is required")
+	case m.RemoteSrc:
+		return m.remote(ctx, c)
+	}
+	src, err := c.Find("files", m.Src)
+	if err != nil {
+		return module.Result{}, err
+	}
+	if c.Files.IsDir(src) {
+		return m.folder(ctx, c, src)
+	}
+	return m.file(ctx, c, src)
+}
+
+func (m *Copy) text(ctx context.Context, c *module.Call) (module.Result, error) {
+	if m.RemoteSrc {
+		return module.Result{}, errors.New("remote_src needs src; it says nothing about content")
+	}
+	if m.Mode.IsPreserve() {
+		return module.Result{}, errors.New("mode preserve needs src: content has no mode")
+	}
+	if strings.HasSuffix(m.Dest, "/") {
+		return module.Result{}, errors.New("can not use content with a dir as dest")
+	}
+	text, err := textOf(m.Content)
+	if err != nil {
+		return module.Result{}, err
+	}
+	body, err := contentOf([]byte(text))
+	if err != nil {
+		return module.Result{}, err
+	}
+	return m.place(ctx, c, placing{body: body, header: m.Dest})
+}
+
+// textOf is what the argument content says: containers as JSON.
+func textOf(v any) (string, error) {
+	switch v.(type) {
+	case *value.Dict, []any:
+		return value.JSON(v, value.JSONOptions{})
+	}
+	return value.Str(v), nil
+}
+
+func (m *Copy) file(ctx context.Context, c *module.Call, src string) (module.Result, error) {
+	if m.Decrypt {
+		if err := refuseVault(c.Files, src); err != nil {
+			return module.Result{}, err
+		}
+	}
+	body, err := contentAt(c.Files, src)
+	if err != nil {
+		return module.Result{}, err
+	}
+	if m.Checksum != "" && !strings.EqualFold(m.Checksum, body.sha1) {
+		return module.Result{}, fmt.Errorf("%s does not match the expected checksum %s: it has %s", src, m.Checksum, body.sha1)
+	}
+	return m.place(ctx, c, placing{body: body, header: src, src: src, name: path.Base(src), mode: sourceMode(c.Files, src)})
+}
+
+// sourceMode is the mode of a source file; the binary's own files have one
+// that says nothing.
+func sourceMode(tree source.Tree, src string) fs.FileMode {
+	info, err := tree.Stat(src)
+	if err != nil || source.IsBuiltin(src) {
+		return 0o644
+	}
+	return info.Mode()
+}
+
+const vaultHeader = "$ANSIBLE_VAULT;"
+
+// refuseVault keeps an encrypted file from being installed as if it were plain.
+func refuseVault(tree source.Tree, src string) error {
+	f, err := tree.Open(src)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", src, pathCause(err))
+	}
+	defer f.Close()
+	head := make([]byte, len(vaultHeader))
+	if n, _ := io.ReadFull(f, head); bytes.Equal(head[:n], []byte(vaultHeader)) {
+		return fmt.Errorf("%s is encrypted with a vault, which is not supported (decrypt: no copies it as it is)", src)
+	}
+	return nil
+}
+
+func pathCause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// placing is one file on its way to m.Dest.
+type placing struct {
+	body   *content
+	header string // what the diff calls it
+	src    string // "" for content
+	name   string // under which it goes into a folder; "" refuses a folder
+	mode   fs.FileMode
+}
+
+// place puts one file at m.Dest, or into it when that is a folder.
+func (m *Copy) place(ctx context.Context, c *module.Call, p placing) (module.Result, error) {
+	flags := "ph"
+	if c.Diff {
+		flags = "phc"
+	}
+	ask := []asked{{flags: flags, path: m.Dest, limit: maxDiff}}
+	if p.name != "" {
+		ask = append(ask, asked{flags, m.Dest, maxDiff, p.name})
+	}
+	ans, err := probe(ctx, c, m.Owner, m.Group, ask...)
+	if err != nil {
+		return module.Result{}, err
+	}
+	at, folder := ans.entries[0], ""
+	switch {
+	case p.name == "" && at.followed().is(typeDir):
+		return module.Result{}, errors.New("can not use content with a dir as dest")
+	case strings.HasSuffix(m.Dest, "/") && !at.exists():
+		folder, at = strings.TrimRight(at.path, "/"), ans.entries[1]
+	case strings.HasSuffix(m.Dest, "/") || at.followed().is(typeDir):
+		at = ans.entries[1]
+	}
+	return m.write(ctx, c, ans, at, p, folder)
+}
+
+// write puts the file at an entry; folder is one to create first, or "".
+func (m *Copy) write(ctx context.Context, c *module.Call, ans *answer, at *entry, p placing, folder string) (module.Result, error) {
+	var warnings []string
+	if at.followed().is(typeDir) && (m.Follow || !at.isLink()) {
+		return module.Result{}, fmt.Errorf("%s %w", at.path, errIsDirectory)
+	}
+	if at.exists() && !m.Force {
+		return m.leave(at, p), nil
+	}
+	if folder == "" {
+		warning, err := needFolder(c, at)
+		if err != nil {
+			return module.Result{}, err
+		}
+		warnings = warning
+	} else if !c.Check {
+		if err := m.makeFolder(ctx, c, ans, folder); err != nil {
+			return module.Result{}, err
+		}
+	}
+	w := &writing{
+		ans: ans, at: at, follow: m.Follow, body: p.body, attrs: &m.Attributes, srcMode: p.mode,
+		backup: m.Backup, validate: m.Validate,
+	}
+	out, err := w.run(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	return w.result(c, out, p, warnings)
+}
+
+// needFolder is an error when there is no folder to write into. In check mode
+// it is a warning: a task before this one may be about to create it.
+func needFolder(c *module.Call, at *entry) ([]string, error) {
+	err := missingFolder(at)
+	if err != nil && c.Check {
+		return []string{err.Error() + "; the prediction takes it that an earlier task creates it"}, nil
+	}
+	return nil, err
+}
+
+func (m *Copy) makeFolder(ctx context.Context, c *module.Call, ans *answer, folder string) error {
+	var s script
+	s.do("create folder "+folder, "mkdir", "-p", folder)
+	attrs := Attributes{Mode: m.DirectoryMode, Owner: m.Owner, Group: m.Group}
+	ch, err := attrs.plan(c, ans, folder, ans.fresh(ans.entries[0], typeDir))
+	if err != nil {
+		return err
+	}
+	s.steps(ch.steps)
+	_, err = s.run(ctx, c)
+	return err
+}
+
+// leave is the result for a file that force: no keeps.
+func (m *Copy) leave(at *entry, p placing) module.Result {
+	d := value.NewDict("dest", at.path, "path", at.path)
+	if p.src != "" {
+		d.Set("src", p.src)
+	}
+	at.self.describe(d)
+	return module.Result{Data: d, Msg: "file already exists"}
+}
+
+func (w *writing) result(c *module.Call, out *written, p placing, warnings []string) (module.Result, error) {
+	d := value.NewDict("dest", out.path, "checksum", w.body.sha1, "md5sum", w.body.md5)
+	if p.src != "" {
+		d.Set("src", p.src)
+	}
+	if !out.changed() {
+		d.Set("path", out.path)
+	}
+	out.describe(d)
+	if out.backup != "" {
+		d.Set("backup_file", out.backup)
+	}
+	res := module.Result{Changed: out.changed(), Data: d, Warnings: warnings}
+	if c.Diff {
+		var err error
+		if res.Diff, err = w.diff(out, p.header); err != nil {
+			return res, err
+		}
+	}
+	return res, nil
+}
+
+// isSymlink reports whether a path of the control node is a link.
+func isSymlink(name string) bool {
+	if source.IsBuiltin(name) {
+		return false
+	}
+	info, err := os.Lstat(name)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}

@@ -1,0 +1,145 @@
+package file
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/connector/local"
+	"kubekey/pkg/module"
+	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/value"
+)
+
+// oddNames are file names that break scripts which do not quote.
+var oddNames = []string{
+	"plain", "with space", "it's", `say "hi"`, "new\nline", "-rf", "ümläut-日本", "$HOME", "`id`", "a;b&c|d", "*", `back\slash`, "trailing ", "%s%d",
+}
+
+// shells runs a test with the shell of this machine, and with busybox alone.
+func shells(t *testing.T, test func(t *testing.T, conn connector.Connector)) {
+	t.Run("local", func(t *testing.T) { test(t, local.New()) })
+	t.Run("busybox", func(t *testing.T) { test(t, busybox(t)) })
+}
+
+// busybox is a connector to this machine as a host that has only busybox.
+func busybox(t *testing.T) connector.Connector {
+	t.Helper()
+	bin, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Skip("busybox is not installed (package busybox-static)")
+	}
+	dir := t.TempDir()
+	list, err := exec.Command(bin, "--list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(string(list)) {
+		if err := os.Symlink(bin, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &onlyBusybox{moduletest.ShellOf(filepath.Join(dir, "sh")), dir}
+}
+
+type onlyBusybox struct {
+	connector.Connector
+	dir string
+}
+
+// Run makes the script's own /bin/sh the one of busybox, too.
+func (b *onlyBusybox) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
+	c.Line = "PATH=" + b.dir + "; export PATH; " + strings.ReplaceAll(c.Line, "/bin/sh", b.dir+"/sh")
+	return b.Connector.Run(ctx, c)
+}
+
+func spec(t *testing.T, name string) module.Spec { return moduletest.Find(t, Modules(), name) }
+
+func args(pairs ...any) *value.Dict { return value.NewDict(pairs...) }
+
+func write(t *testing.T, name, text string, mode fs.FileMode) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(name, mode); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func modeOf(t *testing.T, name string) fs.FileMode {
+	t.Helper()
+	info, err := os.Lstat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
+}
+
+func get(t *testing.T, r module.Result, key string) any {
+	t.Helper()
+	v, ok := r.Data.Get(key)
+	if !ok {
+		t.Errorf("the result has no %s: %s", key, value.Repr(r.Data))
+	}
+	return v
+}
+
+// want checks keys of a result.
+func want(t *testing.T, r module.Result, pairs ...any) {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if got := get(t, r, pairs[i].(string)); !value.Equal(got, value.Of(pairs[i+1])) {
+			t.Errorf("%s is %s, not %s", pairs[i], value.Repr(got), value.Repr(value.Of(pairs[i+1])))
+		}
+	}
+}
+
+// fails runs a module that must end in an error or a failed result that has text in it.
+func fails(t *testing.T, s module.Spec, a *value.Dict, o moduletest.Options, text string) {
+	t.Helper()
+	r, err := moduletest.Try(t, s, a, o)
+	msg := r.Msg
+	switch {
+	case err != nil:
+		msg = err.Error()
+	case !r.Failed:
+		t.Errorf("%s %s did not fail: %+v", s.Name, value.Repr(a), r)
+		return
+	}
+	if !strings.Contains(msg, text) {
+		t.Errorf("the error is %q, which does not have %q in it", msg, text)
+	}
+}
+
+// noLeftovers checks that no temporary file was left in a folder.
+func noLeftovers(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(d.Name(), ".kk-") {
+			t.Errorf("%s was left behind", p)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,143 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/module"
+	"kubekey/pkg/shell"
+)
+
+// library is the shell functions that every script begins with.
+//
+//go:embed host.sh
+var library string
+
+// longestLine is how much script may stand in a command line: Linux allows
+// 128 KiB for one argument. A longer script goes over standard input.
+const longestLine = 60 << 10
+
+// failedExit is what a script ends with when a step of it failed (kk_do).
+const failedExit = 97
+
+// script is shell code that runs on the host in one round trip. It holds
+// quoted paths but never contents, except in scripts with secret set, which
+// go over standard input and so stay out of the process list.
+type script struct {
+	body   strings.Builder
+	probe  bool // changes nothing
+	secret bool
+	said   string // on standard error, by a script that succeeded
+}
+
+// line appends one line of shell code.
+func (s *script) line(code string) { s.body.WriteString(code + "\n") }
+
+// do appends a step: what is the text of the error when it fails.
+func (s *script) do(what string, words ...string) {
+	s.line("kk_do " + shell.Quote(what) + " " + shell.Join(words...))
+}
+
+// run runs the script and returns what it printed.
+func (s *script) run(ctx context.Context, c *module.Call) ([]byte, error) {
+	var out, errs bytes.Buffer
+	cmd := connector.Command{Stdout: &out, Stderr: &errs, Probe: s.probe}
+	code := library + s.body.String()
+	if s.secret || len(code) > longestLine {
+		cmd.Line, cmd.Stdin = `eval "$(cat)"`, strings.NewReader(code)
+	} else {
+		cmd.Line = shell.Script(code)
+	}
+	exit, err := c.Conn.Run(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	if exit.Code != 0 {
+		return nil, scriptError(exit, errs.String())
+	}
+	s.said = strings.TrimSpace(errs.String())
+	return out.Bytes(), nil
+}
+
+// stream runs the script with stdin as its standard input.
+func (s *script) stream(ctx context.Context, c *module.Call, stdin io.Reader) ([]byte, error) {
+	var out, errs bytes.Buffer
+	exit, err := c.Conn.Run(ctx, connector.Command{
+		Line: shell.Script(library + s.body.String()), Stdin: stdin, Stdout: &out, Stderr: &errs, Probe: s.probe,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if exit.Code != 0 {
+		return nil, scriptError(exit, errs.String())
+	}
+	return out.Bytes(), nil
+}
+
+// stepError is a step of a script that failed.
+type stepError struct {
+	what   string // "create folder /x"
+	reason string // what the tool of the host said
+}
+
+func (e *stepError) Error() string { return e.what + ": " + e.reason }
+
+func scriptError(exit connector.Exit, stderr string) error {
+	said, what, found := strings.Cut(stderr, "\n\x01")
+	said = strings.TrimSpace(said)
+	if found && exit.Code == failedExit {
+		if said == "" {
+			said = "the command failed and said nothing"
+		}
+		return &stepError{what, lastLine(said)}
+	}
+	if exit.Signal != "" {
+		return fmt.Errorf("the script on the host was ended by signal %s", exit.Signal)
+	}
+	return fmt.Errorf("the script on the host ended with status %d: %s", exit.Code, lastLine(said))
+}
+
+func lastLine(s string) string {
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+var hostVar = regexp.MustCompile(`\$(\w+|\{\w+\})|[^$]+|\$`)
+
+// hostWord is a path as a shell word. As module arguments that are paths do,
+// it expands a leading ~ or ~user and $NAME on the host; expands says whether
+// there was any to expand.
+func hostWord(p string) (word string, expands bool) {
+	if strings.HasPrefix(p, "-") {
+		p = "./" + p
+	}
+	prefix := ""
+	if m := homePrefix.FindString(p); m != "" {
+		prefix, p, expands = m, p[len(m):], true
+	}
+	if !strings.Contains(p, "$") {
+		if prefix != "" && p == "" {
+			return prefix, true
+		}
+		return prefix + shell.Quote(p), expands
+	}
+	var b strings.Builder
+	b.WriteString(prefix)
+	for _, part := range hostVar.FindAllString(p, -1) {
+		name := strings.Trim(part, "${}")
+		if part[0] != '$' || len(part) == 1 || name[0] >= '0' && name[0] <= '9' {
+			b.WriteString(shell.Quote(part))
+			continue
+		}
+		expands = true
+		fmt.Fprintf(&b, `"${%s-\$%s}"`, name, name) // as Python does, an unset name stays as it is
+	}
+	return b.String(), expands
+}
+
+var homePrefix = regexp.MustCompile(`^~[a-zA-Z0-9_.-]*`)

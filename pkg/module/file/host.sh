@@ -1,0 +1,154 @@
+# What the host says about paths. Every answer is a letter and a value, ended
+# by NUL, so that names may hold any byte. Paths begin with / or a letter, never with a dash.
+LC_ALL=C; export LC_ALL
+kk_stat() { # [-L] path: numbers and names of one inode
+	kk_out=$(stat $1 -c '%f %u %g %s %h %i %d %X %Y %Z/%U/%G' "$2" 2>&1) && { kk_form=stat; return; }
+	case $kk_out in
+	*': No such file or directory' | *': Not a directory' | *': Too many levels of symbolic links') return 1 ;;
+	*'not found' | *'option'*'c'* | *BusyBox*) ;;
+	*) kk_form=error; return 2 ;;
+	esac
+	kk_out=$(ls -lnid $1 "$2" 2>&1) || {
+		case $kk_out in *': No such file or directory' | *': Not a directory') return 1 ;; esac
+		kk_form=error; return 2
+	}
+	kk_out="$kk_out
+$(ls -ld $1 "$2" 2>/dev/null)"
+	kk_form=ls
+}
+kk_put() { # letter: prints what kk_stat found
+	case $kk_form in
+	stat) printf '%s%s\0' "$1" "$kk_out" ;;
+	ls) printf '%s@%s\0' "$1" "$kk_out" ;;
+	*) printf 'E%s\0' "$kk_out" ;;
+	esac
+}
+kk_sum() { # letter bits path
+	printf '%s' "$1"
+	{ "sha$2sum" <"$3" || openssl dgst "-sha$2" -r <"$3" || shasum -a "$2" <"$3"; } 2>/dev/null
+	printf '\0'
+}
+kk_md5() {
+	printf 5
+	{ md5sum <"$1" || openssl dgst -md5 -r <"$1"; } 2>/dev/null
+	printf '\0'
+}
+kk_resolve() { # path: it with every link followed, the last part may be missing
+	readlink -f "$1" 2>/dev/null || {
+		kk_dir=$(cd -P "$(dirname "$1")" 2>/dev/null && pwd -P) && printf '%s/%s\n' "${kk_dir%/}" "${1##*/}"
+	}
+}
+kk_account() { # letter database name-or-number
+	kk_line=$(getent "$2" "$3" 2>/dev/null) || {
+		kk_line=
+		while IFS=: read -r kk_a kk_b kk_c kk_d; do
+			[ "$kk_a" = "$3" ] || [ "$kk_c" = "$3" ] || continue
+			kk_line=$kk_a:x:$kk_c
+			break
+		done <"/etc/$2"
+	} 2>/dev/null
+	printf '%s%s\0' "$1" "$kk_line"
+}
+kk_self() { # who works here
+	printf I
+	id
+	printf 'umask=%s\0' "$(umask)"
+}
+# kk_probe flags path [content-limit]: n its name, p its folder and who works
+# here when it is missing, i who works here, h sha256, 1 sha1, 5 md5, m access, c content.
+kk_probe() {
+	case $1 in *n*) printf 'N%s\0' "$2" ;; esac
+	case $1 in *i*) kk_self ;; esac
+	if kk_stat '' "$2"; then
+		kk_put S
+		if [ -h "$2" ]; then
+			printf T
+			readlink "$2"
+			printf '\0R'
+			kk_resolve "$2"
+			printf '\0'
+			kk_stat -L "$2" && kk_put L
+		fi
+	elif [ "$?" = 2 ]; then
+		kk_put E
+	else
+		case $1 in *p*) kk_parent "$2" ;; esac
+	fi
+	case $1 in *m*) kk_access "$2" ;; esac
+	if [ -f "$2" ]; then
+		case $1 in *h*) kk_sum H 256 "$2" ;; esac
+		case $1 in *1*) kk_sum 1 1 "$2" ;; esac
+		case $1 in *5*) kk_md5 "$2" ;; esac
+		case $1 in *c*) kk_content "$2" "$3" ;; esac
+	fi
+	printf '.\0'
+}
+kk_parent() {
+	case $1 in
+	*/*) kk_dir=${1%/*} ;;
+	*) kk_dir=. ;;
+	esac
+	kk_stat -L "${kk_dir:-/}" && kk_put P
+	kk_self
+}
+kk_access() {
+	printf A
+	[ -r "$1" ] && printf r
+	[ -w "$1" ] && printf w
+	[ -x "$1" ] && printf x
+	printf '\0'
+}
+kk_content() { # path limit: in base64, so that it ends where it ends
+	kk_size=$(wc -c <"$1") || return
+	[ "$((kk_size))" -le "$2" ] || return
+	printf C
+	base64 <"$1" 2>/dev/null || openssl base64 <"$1" 2>/dev/null
+	printf '\0'
+}
+kk_do() { # what command...: says what could not be done
+	kk_what=$1
+	shift
+	"$@" || {
+		printf '\n\001%s' "$kk_what" >&2
+		exit 97
+	}
+}
+kk_fail() { # what why
+	printf '%s\n\001%s' "$2" "$1" >&2
+	exit 97
+}
+kk_free() { # path: a name for a backup of it
+	printf '%s.%s.%s~' "$1" "$$" "$(date +%Y-%m-%d@%H:%M:%S)"
+}
+# kk_place path mode uid gid backup(0|1) command...: writes what the command
+# prints beside the path, then renames it into place. Empty mode, uid, gid: as they come.
+kk_place() {
+	kk_dst=$1 kk_mode=$2 kk_uid=$3 kk_gid=$4 kk_bak=$5
+	shift 5
+	case $kk_dst in */*) kk_tmp=${kk_dst%/*}/.kk-$$-${kk_dst##*/} ;; *) kk_tmp=.kk-$$-$kk_dst ;; esac
+	kk_tmp=$(printf '%.200s' "${kk_tmp##*/}")
+	case $kk_dst in */*) kk_tmp=${kk_dst%/*}/$kk_tmp ;; esac
+	trap 'rm -f "$kk_tmp"' EXIT
+	trap 'exit 130' HUP INT TERM
+	rm -f "$kk_tmp"
+	(umask 077; set -C; "$@" >"$kk_tmp") || kk_fail "write $kk_dst" "the new file could not be written"
+	[ -z "$kk_uid" ] || kk_do "set the owner of $kk_dst" chown "$kk_uid" "$kk_tmp"
+	[ -z "$kk_gid" ] || kk_do "set the group of $kk_dst" chgrp "$kk_gid" "$kk_tmp"
+	[ -z "$kk_mode" ] || kk_do "set the mode of $kk_dst" chmod "$kk_mode" "$kk_tmp"
+	if [ -n "$kk_want" ]; then
+		kk_out=$(kk_sum '' 256 "$kk_tmp" | tr -d '\0')
+		[ "${kk_out%% *}" = "$kk_want" ] || kk_fail "write $kk_dst" "what arrived has the wrong sha256"
+	fi
+	[ -z "$kk_check" ] || kk_out=$(eval "$kk_check" 2>&1 </dev/null) || kk_fail "validate $kk_dst" "$kk_out"
+	if [ "$kk_bak" = 1 ] && [ -e "$kk_dst" ]; then
+		kk_copy=$(kk_free "$kk_dst")
+		kk_do "back up $kk_dst" cp -p "$kk_dst" "$kk_copy"
+		printf 'B%s\0' "$kk_copy"
+	fi
+	[ ! -d "$kk_dst" ] || [ -h "$kk_dst" ] || kk_fail "write $kk_dst" "it is a directory"
+	[ ! -h "$kk_dst" ] || rm -f "$kk_dst" # mv into a link to a folder would go into the folder
+	kk_do "put $kk_dst in place" mv -f "$kk_tmp" "$kk_dst"
+	trap - EXIT
+}
+kk_check= kk_want=
+kk_decode() { base64 -d || openssl base64 -d; }

@@ -1,0 +1,190 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"kubekey/pkg/expr"
+	"kubekey/pkg/module"
+	"kubekey/pkg/source"
+	"kubekey/pkg/template"
+)
+
+// Template is the module template.
+type Template struct {
+	Attributes
+	Src            string `kk:"src,required,path" doc:"template of the control node, searched in templates/ of the role"`
+	Dest           string `kk:"dest,required,path" doc:"path on the host; an existing folder, or a path that ends in /, gets the file under the template's name"`
+	Force          bool   `kk:"force" default:"yes" doc:"replace a file whose content differs; no leaves any existing file alone"`
+	Backup         bool   `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Follow         bool   `kk:"follow" default:"no" doc:"write what a link at dest leads to, instead of replacing the link"`
+	Validate       string `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
+	Newline        string `kk:"newline_sequence" default:"\\n" doc:"what ends the lines: \\n, \\r or \\r\\n"`
+	BlockStart     string `kk:"block_start_string" doc:"what begins a tag. Default: {%"`
+	BlockEnd       string `kk:"block_end_string" doc:"what ends a tag. Default: %}"`
+	VariableStart  string `kk:"variable_start_string" doc:"what begins an expression. Default: {{"`
+	VariableEnd    string `kk:"variable_end_string" doc:"what ends an expression. Default: }}"`
+	CommentStart   string `kk:"comment_start_string" doc:"what begins a comment. Default: {#"`
+	CommentEnd     string `kk:"comment_end_string" doc:"what ends a comment. Default: #}"`
+	TrimBlocks     bool   `kk:"trim_blocks" default:"yes" doc:"drop the line end after a tag"`
+	LStripBlocks   bool   `kk:"lstrip_blocks" default:"no" doc:"drop the blanks before a tag that begins its line"`
+	OutputEncoding string `kk:"output_encoding" default:"utf-8" doc:"only utf-8"`
+}
+
+func templateSpec() module.Spec {
+	return module.Spec{
+		Name:    "template",
+		Summary: "Render a template of the control node into a file of the host.",
+		Notes: []string{
+			"The template sees the host's variables, and template_host, template_uid, template_path, template_fullpath, template_run_date and ansible_managed.",
+			"A file that has the rendered content already is not sent again.",
+		},
+		Examples: []string{
+			"- name: Configure the service\n  template:\n    src: app.conf.j2\n    dest: /etc/app/app.conf\n    owner: app\n    mode: \"0640\"\n    validate: app --check %s\n  notify: restart app",
+		},
+		Returns: append([]module.Return{
+			{Key: "dest", Type: "str", Doc: "path that was written"},
+			{Key: "src", Type: "str", Doc: "the template"},
+			{Key: "checksum", Type: "str", Doc: "SHA-1 of the rendered content"},
+			{Key: "md5sum", Type: "str", Doc: "MD5 of the rendered content"},
+			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
+		}, fileReturns...),
+		New: func() module.Runner { return new(Template) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *Template) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	options, err := m.options()
+	if err != nil {
+		return module.Result{}, err
+	}
+	src, err := c.Find("templates", m.Src)
+	if err != nil {
+		return module.Result{}, err
+	}
+	if c.Files.IsDir(src) {
+		return module.Result{}, fmt.Errorf("template %s is a folder: name a file in it", src)
+	}
+	text, err := m.render(ctx, c, src, options)
+	if err != nil {
+		return module.Result{}, err
+	}
+	body, err := contentOf([]byte(text))
+	if err != nil {
+		return module.Result{}, err
+	}
+	cp := &Copy{
+		Attributes: m.Attributes, Dest: m.Dest, Force: m.Force, Backup: m.Backup, Follow: m.Follow, Validate: m.Validate,
+	}
+	return cp.place(ctx, c, placing{body: body, header: src, src: src, name: path.Base(src), mode: sourceMode(c.Files, src)})
+}
+
+func (m *Template) options() (template.FileOptions, error) {
+	o := template.FileOptions{
+		NoTrimBlocks: !m.TrimBlocks, LStripBlocks: m.LStripBlocks,
+		BlockStart: m.BlockStart, BlockEnd: m.BlockEnd,
+		VariableStart: m.VariableStart, VarEnd: m.VariableEnd,
+		CommentStart: m.CommentStart, CommentEnd: m.CommentEnd,
+	}
+	newline := strings.NewReplacer(`\r`, "\r", `\n`, "\n").Replace(m.Newline)
+	switch newline {
+	case "\n", "\r", "\r\n":
+		o.Newline = newline
+	default:
+		return o, fmt.Errorf("newline_sequence needs to be one of: \\n, \\r or \\r\\n, got %q", m.Newline)
+	}
+	switch strings.ToLower(m.OutputEncoding) {
+	case "utf-8", "utf8", "":
+		return o, nil
+	}
+	return o, fmt.Errorf("output_encoding %s is not supported: only utf-8 is", m.OutputEncoding)
+}
+
+func (m *Template) render(ctx context.Context, c *module.Call, src string, o template.FileOptions) (string, error) {
+	compiled, err := c.Templates.File(src, o)
+	if err != nil {
+		return "", err
+	}
+	own, err := m.names(c, src)
+	if err != nil {
+		return "", err
+	}
+	return compiled.Text(ctx, own)
+}
+
+// managed is what ansible_managed says unless a variable says otherwise.
+const managed = "Ansible managed"
+
+// names are the variables that only the template sees, over the host's own.
+func (m *Template) names(c *module.Call, src string) (expr.Scope, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("find the name of the control node: %w", err)
+	}
+	full := src
+	if !source.IsAbs(src) {
+		if full, err = filepath.Abs(src); err != nil {
+			return nil, err
+		}
+	}
+	names := map[string]any{
+		"template_host": host, "template_path": m.Src, "template_fullpath": full,
+		"template_run_date": c.Now(), "template_uid": owner(c.Files, src), "template_destpath": m.Dest,
+		"template_mtime": mtime(c, src),
+	}
+	if _, ok, err := c.Scope.Lookup("ansible_managed"); err == nil && !ok {
+		names["ansible_managed"] = managed
+	}
+	return &overlay{Scope: c.Scope, names: names}, nil
+}
+
+func mtime(c *module.Call, src string) any {
+	info, err := c.Files.Stat(src)
+	if err != nil {
+		return c.Now()
+	}
+	return info.ModTime()
+}
+
+// owner is the name of the user who owns a template.
+func owner(tree source.Tree, src string) any {
+	if uid, ok := ownerOf(tree, src); ok {
+		if u, err := user.LookupId(uid); err == nil {
+			return u.Username
+		}
+		return uid
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return fmt.Sprint(os.Getuid())
+}
+
+// overlay is a scope with some names more.
+type overlay struct {
+	expr.Scope
+	names map[string]any
+}
+
+// Lookup implements expr.Scope.
+func (o *overlay) Lookup(name string) (any, bool, error) {
+	if v, ok := o.names[name]; ok {
+		return v, true, nil
+	}
+	return o.Scope.Lookup(name)
+}
+
+// Bind implements expr.Binder where the scope below does.
+func (o *overlay) Bind(name string, v any) {
+	if b, ok := o.Scope.(expr.Binder); ok {
+		b.Bind(name, v)
+	}
+}
+
+var _ expr.Binder = (*overlay)(nil)

@@ -1,0 +1,214 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/event"
+	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/shell"
+	"kubekey/pkg/value"
+)
+
+// writing puts content at a path that has been probed (with the flags p and h).
+type writing struct {
+	ans      *answer
+	at       *entry
+	follow   bool // write what a link leads to; else replace the link
+	body     *content
+	attrs    *Attributes
+	srcMode  fs.FileMode // what mode "preserve" keeps
+	backup   bool
+	validate string
+	// guarded refuses to replace a file whose digest is not at.sha256 any more.
+	guarded bool
+}
+
+// written is what a writing did, or would do.
+type written struct {
+	path       string
+	content    bool // the content changed
+	attributes change
+	backup     string
+	hadBefore  bool
+}
+
+func (w *written) changed() bool { return w.content || w.attributes.changed() }
+
+// describe sets the keys of results.
+func (w *written) describe(d *value.Dict) { w.attributes.next.describe(d) }
+
+func (w *writing) run(ctx context.Context, c *module.Call) (*written, error) {
+	out, err := w.plan(c)
+	switch {
+	case err != nil || c.Check || !out.changed():
+		return out, err
+	case out.content:
+		return out, w.put(ctx, c, out)
+	}
+	return out, w.adjust(ctx, c, out)
+}
+
+// plan works out what there is to do.
+func (w *writing) plan(c *module.Call) (*written, error) {
+	if w.validate != "" && !strings.Contains(w.validate, "%s") {
+		return nil, fmt.Errorf("validate must contain %%s, which stands for the file: %s", w.validate)
+	}
+	cur, path := w.at.self, w.at.path
+	if w.follow {
+		cur, path = w.at.followed(), w.at.resolved()
+	}
+	out := &written{path: path, hadBefore: cur.is(typeFile)}
+	out.content = !cur.is(typeFile) || w.at.sha256 != w.body.sha256
+	attrs := *w.attrs
+	if err := w.preserve(&attrs); err != nil {
+		return nil, err
+	}
+	base := w.ans.fresh(w.at, typeFile)
+	if cur.is(typeFile) {
+		base = *cur
+	}
+	var err error
+	out.attributes, err = attrs.plan(c, w.ans, path, base)
+	out.attributes.next.size = w.body.size
+	return out, err
+}
+
+// preserve turns mode "preserve" into the mode of the source file.
+func (w *writing) preserve(attrs *Attributes) (err error) {
+	if attrs.Mode.IsPreserve() {
+		attrs.Mode, err = schema.ParseMode(schema.FormatMode(w.srcMode))
+	}
+	return err
+}
+
+func (w *writing) put(ctx context.Context, c *module.Call, out *written) error {
+	f := connector.File{
+		Path: out.path, Owner: w.attrs.Owner, Group: w.attrs.Group, Mode: out.attributes.next.mode(),
+		Size: w.body.size, SHA256: w.body.sha256, Backup: w.backup && out.hadBefore,
+		Validate: w.validation(out.path), Unsafe: w.attrs.Unsafe,
+	}
+	if c.Progress != nil {
+		f.Progress = func(done, total int64) { c.Progress(out.path, done, total) }
+	}
+	if w.at.isLink() && !w.follow {
+		if err := w.unlink(ctx, c); err != nil {
+			return err
+		}
+	}
+	r, err := w.body.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	res, err := connector.Put(ctx, c.Conn, f, r)
+	if err != nil {
+		if w.guarded && strings.Contains(err.Error(), changedMeanwhile) {
+			return fmt.Errorf("%s: %s: run the task again", out.path, changedMeanwhile)
+		}
+		return fmt.Errorf("write %s: %w", out.path, err)
+	}
+	out.backup = res.Backup
+	return nil
+}
+
+// unlink removes the link that a file replaces: a rename would go through a
+// link to a folder, and an equal file behind the link would count as the file.
+func (w *writing) unlink(ctx context.Context, c *module.Call) error {
+	var s script
+	s.do("replace the link "+w.at.path, "rm", "-f", w.at.path)
+	_, err := s.run(ctx, c)
+	return err
+}
+
+const changedMeanwhile = "the file changed on the host while it was being edited"
+
+// validation is the command that decides whether the new file is put in place.
+func (w *writing) validation(path string) string {
+	if !w.guarded {
+		return w.validate
+	}
+	// Put replaces every %s, so that none may stand in the path.
+	target := strings.ReplaceAll(shell.Quote(path), "%s", "%''s")
+	same := fmt.Sprintf(`[ ! -e %s ]`, target)
+	if w.at.sha256 != "" {
+		same = fmt.Sprintf(`[ "$(sha256sum <%s | cut -c1-64)" = %s ]`, target, w.at.sha256)
+	}
+	validate := w.validate
+	if validate == "" {
+		validate = ": %s"
+	}
+	return fmt.Sprintf("%s || { echo %s >&2; exit 1; }; %s", same, shell.Quote(changedMeanwhile), validate)
+}
+
+// placement is a call of kk_place that puts what a command prints in place.
+func (w *writing) placement(out *written, command ...string) string {
+	n := out.attributes.next
+	uid, gid, backup := "", "", "0"
+	if n.uid != w.ans.self.id {
+		uid = strconv.Itoa(n.uid)
+	}
+	if n.gid != w.ans.selfGroup.id {
+		gid = strconv.Itoa(n.gid)
+	}
+	if w.backup && out.hadBefore {
+		backup = "1"
+	}
+	check := strings.ReplaceAll(w.validate, "%s", `"$kk_tmp"`)
+	return fmt.Sprintf("kk_want=%s kk_check=%s\nkk_place %s", w.body.sha256, shell.Quote(check),
+		shell.Join(append([]string{out.path, octal(n.perm()), uid, gid, backup}, command...)...))
+}
+
+// adjust gives a file whose content is right its attributes.
+func (w *writing) adjust(ctx context.Context, c *module.Call, out *written) error {
+	var s script
+	s.steps(out.attributes.steps)
+	_, err := s.run(ctx, c)
+	return err
+}
+
+// diff shows what changes of the content, then of the attributes.
+func (w *writing) diff(out *written, srcHeader string) ([]event.Diff, error) {
+	var diffs []event.Diff
+	if out.content {
+		after := side{header: srcHeader, exists: true, size: w.body.size}
+		if after.size <= maxDiff {
+			var err error
+			if after.text, err = w.body.bytes(); err != nil {
+				return nil, err
+			}
+		}
+		diffs = append(diffs, textDiff(w.before(out), after))
+	}
+	if out.attributes.changed() && out.hadBefore {
+		diffs = append(diffs, attrDiff(out.path, &out.attributes))
+	}
+	return diffs, nil
+}
+
+func (w *writing) before(out *written) side {
+	if !out.hadBefore {
+		return side{}
+	}
+	return side{header: out.path, exists: true, size: w.at.followed().size, text: w.at.content}
+}
+
+// missingFolder says that nothing can be written where no folder is.
+func missingFolder(e *entry) error {
+	if e.followed() != nil || e.isLink() || e.parent.is(typeDir) {
+		return nil
+	}
+	folder := parentOf(e.path)
+	if e.parent != nil {
+		return fmt.Errorf("destination directory %s is not a directory", folder)
+	}
+	return fmt.Errorf("destination directory %s does not exist (create it with the file module, state: directory)", folder)
+}
+
+var errIsDirectory = errors.New("is a directory")
