@@ -1,0 +1,57 @@
+package moduletest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/module"
+	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/value"
+)
+
+func TestShellOf(t *testing.T) {
+	var out bytes.Buffer
+	_, err := moduletest.ShellOf("busybox", "sh").Run(context.Background(), connector.Command{
+		Line: `cat; echo "$X"; [ -z "$BB_ASH_VERSION" ] || echo busybox`, Env: map[string]string{"X": "a b"}, Stdin: strings.NewReader("in\n"), Stdout: &out,
+	})
+	if err != nil || out.String() != "in\na b\nbusybox\n" {
+		t.Errorf("got %q, %v", out.String(), err)
+	}
+}
+
+// toucher makes a file, or sees that it is there.
+type toucher struct {
+	Path string `kk:"path,required"`
+}
+
+func (m *toucher) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	exit, err := c.Conn.Run(ctx, connector.Command{Line: "[ -e " + m.Path + " ]", Probe: true})
+	if err != nil || exit.Code == 0 || c.Check {
+		return module.Result{Changed: exit.Code != 0}, err
+	}
+	_, err = c.Conn.Run(ctx, connector.Command{Line: "touch " + m.Path})
+	return module.Result{Changed: true}, err
+}
+
+func TestRunTwice(t *testing.T) {
+	specs := []module.Spec{{Name: "touch", New: func() module.Runner { return &toucher{} }}}
+	spec := moduletest.Find(t, specs, "touch")
+	count := moduletest.Count(nil)
+	moduletest.RunTwice(t, spec, value.NewDict("path", t.TempDir()+"/f"), moduletest.Options{Conn: count})
+	if got := len(count.Lines()); got != 5 {
+		t.Errorf("counted %d commands, want 5", got)
+	}
+	_, err := moduletest.Try(t, spec, value.NewDict("paht", "x"), moduletest.Options{})
+	if err == nil || !strings.Contains(err.Error(), `did you mean "path"?`) {
+		t.Errorf("got %v", err)
+	}
+	_, err = moduletest.Try(t, spec, value.NewDict("path", "x"), moduletest.Options{Conn: moduletest.Unreachable{}})
+	var lost *connector.UnreachableError
+	if !errors.As(err, &lost) {
+		t.Errorf("got %v", err)
+	}
+}
