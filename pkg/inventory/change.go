@@ -1,0 +1,105 @@
+package inventory
+
+import (
+	"fmt"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// AddHost adds a host during the run, or adds groups and variables to one
+// that is there. Groups are made as needed. The name may carry a port.
+// It reports whether the inventory is another one afterwards.
+func (inv *Inventory) AddHost(name string, groups []string, vars *value.Dict) (changed bool, err error) {
+	name, port, err := splitPort(name)
+	if err != nil || name == "" {
+		return false, fmt.Errorf("add host %q: %w", name, orEmpty(err))
+	}
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	changed = inv.hosts[name] == nil
+	h := inv.host(name, "")
+	inv.groups[All].join(h)
+	for _, g := range groups {
+		changed = inv.joinAtRun(h, g) || changed
+	}
+	if vars = withPort(vars, port); vars.Len() > 0 && !h.says(vars) {
+		h.vars = append(h.vars, NewVarSet("add_host", vars))
+		changed = true
+	}
+	if changed {
+		inv.settle()
+	}
+	return changed, nil
+}
+
+func orEmpty(err error) error {
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("the name is empty")
+}
+
+func withPort(vars *value.Dict, port int) *value.Dict {
+	vars = vars.Copy()
+	if port > 0 {
+		vars.Set("ansible_port", port)
+	}
+	return vars
+}
+
+// says reports whether the host's variables hold all of vars already.
+func (h *host) says(vars *value.Dict) bool {
+	for k, want := range vars.All() {
+		if have, ok := h.value(k); !ok || !value.Equal(have, want) {
+			return false
+		}
+	}
+	return true
+}
+
+// value is what the last of the host's own sets says of a key.
+func (h *host) value(key any) (v any, ok bool) {
+	for i := len(h.vars) - 1; i >= 0; i-- {
+		if v, ok = h.vars[i].Values.Get(key); ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+func (inv *Inventory) joinAtRun(h *host, name string) bool {
+	g := inv.group(name, source.Pos{})
+	if g.name == All || g.member[h.name] {
+		return false
+	}
+	g.join(h)
+	return true
+}
+
+// AddToGroup puts a host of the inventory into a group during the run
+// (group_by), below parents, all made as needed. It reports whether anything
+// is another way afterwards.
+func (inv *Inventory) AddToGroup(hostName, groupName string, parents []string) (changed bool, err error) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	h := inv.hosts[hostName]
+	if h == nil {
+		return false, fmt.Errorf("add to group %q: no host is called %q", groupName, hostName)
+	}
+	known := len(inv.groupOrder)
+	changed = inv.joinAtRun(h, groupName)
+	g := inv.groups[groupName]
+	for _, p := range parents {
+		parent := inv.group(p, source.Pos{})
+		before := len(parent.children)
+		if err := parent.adopt(g); err != nil {
+			return changed, err
+		}
+		changed = changed || len(parent.children) != before
+	}
+	if changed = changed || len(inv.groupOrder) != known; changed {
+		inv.settle()
+	}
+	return changed, nil
+}

@@ -1,0 +1,277 @@
+package inventory
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+var sectionHead = regexp.MustCompile(`^\[([^:\]\s]+)(?::(\w+))?\]\s*(?:[#;].*)?$`)
+
+// ini reads an INI inventory.
+func (l *loader) ini(f *source.File, path string) {
+	p := &iniParser{loader: l, file: f, path: path, group: Ungrouped, kind: "hosts", named: map[string]bool{}}
+	for name := range l.inv.groups {
+		p.named[name] = true
+	}
+	rest := string(f.Text)
+	for p.line = 1; rest != ""; p.line++ {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		p.take(strings.TrimRight(line, " \t\r"))
+	}
+	p.flush()
+	p.check()
+}
+
+type iniParser struct {
+	*loader
+	file  *source.File
+	path  string
+	line  int
+	group string // of the section
+	kind  string // of the section: hosts, children or vars
+
+	vars    *VarSet         // of the section, when kind is vars
+	named   map[string]bool // groups that are defined
+	pending []groupUse      // groups that must be named somewhere
+}
+
+type groupUse struct {
+	name, section string
+	at            source.Pos
+}
+
+func (p *iniParser) at(col int) source.Pos { return source.Pos{File: p.file, Line: p.line, Col: col} }
+
+func (p *iniParser) fail(col int, format string, args ...any) *source.Diagnostic {
+	d := source.Errorf(p.at(col), format, args...)
+	p.ds.Add(d)
+	return d
+}
+
+func (p *iniParser) take(line string) {
+	text := strings.TrimLeft(line, " \t")
+	col := 1 + len(line) - len(text)
+	switch {
+	case text == "" || text[0] == '#' || text[0] == ';':
+	case text[0] == '[' && (p.kind != "hosts" || !strings.Contains(text, "]") || sectionLine.MatchString(text)):
+		p.section(text, col)
+	case p.kind == "hosts":
+		p.hostLine(text, col)
+	case p.kind == "children":
+		p.childLine(text, col)
+	default:
+		p.varLine(text, col)
+	}
+}
+
+func (p *iniParser) section(text string, col int) {
+	m := sectionHead.FindStringSubmatch(text)
+	if m == nil {
+		p.fail(col, "section header %q is not well formed", text).WithHelp("write [group], [group:children] or [group:vars]")
+		return
+	}
+	p.flush()
+	p.group, p.kind = m[1], "hosts"
+	if m[2] != "" {
+		p.kind = m[2]
+	}
+	switch p.kind {
+	case "hosts", "children":
+		p.named[p.group] = true
+		p.inv.group(p.group, p.at(col))
+	case "vars":
+		p.pending = append(p.pending, groupUse{p.group, text, p.at(col + 1)})
+		p.vars = &VarSet{Name: p.file.Name, Values: value.NewDict()}
+	default:
+		p.fail(col+len(p.group)+2, "section kind %q is unknown", p.kind).
+			WithHelp("%s", orElse(source.DidYouMean(p.kind, []string{"hosts", "children", "vars"}), "use hosts, children or vars"))
+		p.kind = "vars" // its lines are read, and dropped
+		p.vars = nil
+	}
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}
+
+func (p *iniParser) flush() {
+	if p.vars != nil {
+		p.inv.group(p.group, p.at(1)).setVars(p.sealed(p.vars))
+		p.vars = nil
+	}
+}
+
+func (p *iniParser) hostLine(text string, col int) {
+	words, err := splitWords(text)
+	if err != nil {
+		p.fail(col+err.at, "%s", err.msg).WithHelp("quote the whole value: name='...'")
+		return
+	}
+	if len(words) == 0 {
+		return
+	}
+	names, port, bad := expandHosts(words[0].text)
+	if bad != nil {
+		p.fail(col, "%v", bad)
+		return
+	}
+	if i := strings.IndexByte(words[0].text, '='); i >= 0 && len(words) == 1 {
+		p.fail(col, "host line starts with %q, which looks like a variable", words[0].text).
+			WithHelp("a host's name comes first; variables of a group stand under [%s:vars]", p.group)
+		return
+	}
+	set := p.hostVars(words[1:], col, port)
+	g := p.inv.group(p.group, p.at(col))
+	for _, name := range names {
+		h := p.inv.host(name, p.path)
+		if g.name == Ungrouped {
+			p.inv.groups[All].join(h)
+		}
+		g.join(h)
+		if set != nil {
+			h.vars = append(h.vars, set)
+		}
+	}
+}
+
+func (p *iniParser) hostVars(words []word, col, port int) *VarSet {
+	if len(words) == 0 && port == 0 {
+		return nil
+	}
+	set := &VarSet{Name: p.file.Name, Values: value.NewDict()}
+	if port > 0 {
+		set.Values.Set("ansible_port", port)
+		set.at = append(set.at, keyPos{"ansible_port", p.at(col)})
+	}
+	for _, w := range words {
+		key, val, ok := strings.Cut(w.text, "=")
+		if !ok || key == "" {
+			p.fail(col+w.at, "expected key=value, found %q", w.text).WithHelp("one host a line; quote values with blanks: key='a b'")
+			continue
+		}
+		set.Values.Set(key, typed(val))
+		set.at = append(set.at, keyPos{key, p.at(col + w.at)})
+	}
+	return p.sealed(set)
+}
+
+func (p *iniParser) childLine(text string, col int) {
+	name, rest, _ := strings.Cut(text, " ")
+	if name = strings.TrimSpace(name); strings.TrimSpace(rest) != "" && !strings.HasPrefix(strings.TrimSpace(rest), "#") {
+		p.fail(col+len(name)+1, "expected one group a line, found %q behind %q", strings.TrimSpace(rest), name)
+		return
+	}
+	p.pending = append(p.pending, groupUse{name, fmt.Sprintf("[%s:children]", p.group), p.at(col)})
+	g := p.inv.group(p.group, p.at(col))
+	if err := g.adopt(p.inv.group(name, p.at(col))); err != nil {
+		p.fail(col, "%v", err).WithHelp("remove one of the two lines")
+	}
+}
+
+func (p *iniParser) varLine(text string, col int) {
+	key, val, ok := strings.Cut(text, "=")
+	if !ok {
+		p.fail(col, "expected key=value under [%s:vars], found %q", p.group, text).
+			WithHelp("a host goes under [%s], a group under [%s:children]", p.group, p.group)
+		return
+	}
+	if p.vars == nil {
+		return
+	}
+	key = strings.TrimSpace(key)
+	p.vars.Values.Set(key, typed(strings.TrimSpace(val)))
+	p.vars.at = append(p.vars.at, keyPos{key, p.at(col)})
+}
+
+// check reports groups that are used and defined nowhere: not by a section
+// here, nor by a source read before.
+func (p *iniParser) check() {
+	for _, use := range p.pending {
+		g := p.inv.groups[use.name]
+		if p.named[use.name] || strings.HasSuffix(use.section, ":vars]") && g != nil && len(g.parents) > 0 {
+			continue
+		}
+		known := slices.Sorted(maps.Keys(p.named))
+		p.ds.Add(source.Errorf(use.at, "%s uses group %q, which is not defined", use.section, use.name).
+			WithHelp("%s", orElse(source.DidYouMean(use.name, known), fmt.Sprintf("add a section [%s]", use.name))))
+	}
+}
+
+// word is one word of a line, and the offset in runes where it starts.
+type word struct {
+	text string
+	at   int
+}
+
+type wordError struct {
+	msg string
+	at  int
+}
+
+// splitWords splits as a POSIX shell does: quotes, backslashes, and comments
+// that start with #.
+func splitWords(line string) ([]word, *wordError) {
+	var (
+		words []word
+		b     strings.Builder
+		start = -1
+		quote rune
+		from  int
+		col   int
+	)
+	for i := 0; i < len(line); col++ {
+		r, size := utf8.DecodeRuneInString(line[i:])
+		i += size
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != '\'' && r == '\\' && i < len(line):
+			next, size := utf8.DecodeRuneInString(line[i:])
+			if quote == '"' && next != '"' && next != '\\' {
+				b.WriteByte('\\')
+			}
+			b.WriteRune(next)
+			i, col = i+size, col+1
+			if start < 0 {
+				start = col - 1
+			}
+		case quote != 0:
+			b.WriteRune(r)
+		case r == ' ' || r == '\t':
+			if start >= 0 {
+				words = append(words, word{b.String(), start})
+				b.Reset()
+				start = -1
+			}
+		case r == '#':
+			i = len(line)
+		default:
+			if start < 0 {
+				start = col
+			}
+			if r == '"' || r == '\'' {
+				quote, from = r, col
+			} else {
+				b.WriteRune(r)
+			}
+		}
+	}
+	if quote != 0 {
+		return nil, &wordError{fmt.Sprintf("quote %c is not closed", quote), from}
+	}
+	if start >= 0 {
+		words = append(words, word{b.String(), start})
+	}
+	return words, nil
+}

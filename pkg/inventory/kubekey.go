@@ -1,0 +1,204 @@
+package inventory
+
+import (
+	"fmt"
+
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// kubekey reads `kind: Inventory`.
+func (y *yamlFile) kubekey(root *yaml.Node) {
+	if kind := child(root, "kind"); kind.Value != "Inventory" {
+		y.fail(kind, "kind is %q, an inventory's is \"Inventory\"", kind.Value)
+		return
+	}
+	for k := range y.pairs(root, "the inventory") {
+		y.known(k, "the inventory", "apiVersion", "kind", "metadata", "spec", "status")
+	}
+	spec := child(root, "spec")
+	if isNull(spec) {
+		return
+	}
+	if !y.isMapping(spec, "spec") {
+		return
+	}
+	for k, v := range y.pairs(spec, "spec") {
+		if !y.known(k, "spec", "hosts", "vars", "groups") || isNull(deref(v)) || !y.isMapping(deref(v), "spec."+k.Value) {
+			continue
+		}
+		switch k.Value {
+		case "hosts":
+			y.specHosts(deref(v))
+		case "vars":
+			y.inv.groups[All].setVars(y.varSet(v))
+		}
+	}
+	// Groups come last whatever their place: they name hosts.
+	if groups := child(spec, "groups"); !isNull(groups) && groups.Kind == yaml.MappingNode {
+		y.specGroups(groups)
+	}
+}
+
+func (y *yamlFile) known(k *yaml.Node, of string, keys ...string) bool {
+	for _, key := range keys {
+		if k.Value == key {
+			return true
+		}
+	}
+	y.fail(k, "%s has no key %q", of, k.Value).WithHelp("%s", orElse(source.DidYouMean(k.Value, keys), fmt.Sprintf("it has %v", keys)))
+	return false
+}
+
+func (y *yamlFile) isMapping(n *yaml.Node, what string) bool {
+	if n.Kind == yaml.MappingNode {
+		return true
+	}
+	y.fail(n, "%s must be a mapping, found %s", what, kindName(n))
+	return false
+}
+
+func (y *yamlFile) specHosts(n *yaml.Node) {
+	for k, v := range y.pairs(n, "spec.hosts") {
+		names, port, err := expandHosts(k.Value)
+		if err != nil {
+			y.fail(k, "%v", err)
+			continue
+		}
+		own := y.varSet(v)
+		sets := []*VarSet{y.connection(deref(v)), own}
+		if port > 0 {
+			sets = append([]*VarSet{portVar(y.file.Name, port, y.at(k))}, sets...)
+		}
+		for _, name := range names {
+			h := y.inv.host(name, y.path)
+			y.inv.groups[All].join(h)
+			for _, s := range sets {
+				if s != nil {
+					h.vars = append(h.vars, s)
+				}
+			}
+		}
+	}
+}
+
+// connectionVar is the variable that a key of `connector:` becomes.
+func connectionVar(key string) string {
+	switch key {
+	case "type":
+		return "ansible_connection"
+	case "private_key":
+		return "ansible_ssh_private_key_file"
+	case "private_key_content":
+		return "ansible_ssh_private_key"
+	case "host", "port", "user", "password":
+		return "ansible_" + key
+	}
+	return ""
+}
+
+// connection turns a host's `connector:` into the connection variables that
+// the rest of kk knows. `connector` itself stays a variable, too.
+func (y *yamlFile) connection(hostNode *yaml.Node) *VarSet {
+	n := child(hostNode, "connector")
+	if isNull(n) || !y.isMapping(n, "connector") {
+		return nil
+	}
+	plain, ds := nodeVars(y.file, n)
+	if plain == nil || len(ds) > 0 {
+		return nil // reported with the host's variables
+	}
+	out := &VarSet{Name: y.file.Name, Values: value.NewDict()}
+	for k, v := range plain.Values.All() {
+		key, _ := k.(string)
+		name := connectionVar(key)
+		if name == "" || v == nil || v == "" {
+			continue
+		}
+		out.Values.Set(name, v)
+		out.at = append(out.at, keyPos{name, plain.At(key)})
+		if key == "password" {
+			// The one password that the file knows is what sudo asks for, too.
+			out.Values.Set("ansible_become_password", v)
+			out.at = append(out.at, keyPos{"ansible_become_password", plain.At(key)})
+		}
+	}
+	return y.sealed(out)
+}
+
+func (y *yamlFile) specGroups(n *yaml.Node) {
+	for k := range y.pairs(n, "spec.groups") {
+		y.inv.group(k.Value, y.at(k))
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], deref(n.Content[i+1])
+		if k.Kind == yaml.ScalarNode && !isNull(v) && y.isMapping(v, "group "+k.Value) {
+			y.specGroup(y.inv.group(k.Value, y.at(k)), v)
+		}
+	}
+}
+
+func (y *yamlFile) specGroup(g *group, n *yaml.Node) {
+	for k, v := range y.pairs(n, fmt.Sprintf("group %q", g.name)) {
+		v = deref(v)
+		switch {
+		case !y.known(k, fmt.Sprintf("group %q", g.name), "hosts", "groups", "vars") || isNull(v):
+		case k.Value == "vars":
+			g.setVars(y.varSet(v))
+		case v.Kind != yaml.SequenceNode:
+			y.fail(v, "%s of group %q must be a list of names, found %s", k.Value, g.name, kindName(v)).WithHelp("write [node1, node2]")
+		case k.Value == "hosts":
+			y.specMembers(g, v)
+		default:
+			y.specChildren(g, v)
+		}
+	}
+}
+
+func (y *yamlFile) specMembers(g *group, list *yaml.Node) {
+	for _, n := range list.Content {
+		names, _, err := expandHosts(deref(n).Value)
+		if err != nil {
+			y.fail(n, "%v", err)
+			continue
+		}
+		for _, name := range names {
+			h := y.inv.hosts[name]
+			switch {
+			case h != nil:
+			case isLocal(name):
+				h = y.inv.host(name, y.path)
+				h.vars = append(h.vars, implicitLocal())
+				y.inv.groups[All].join(h)
+			default:
+				y.fail(n, "group %q names host %q, which is not in spec.hosts", g.name, name).
+					WithHelp("%s", orElse(y.nearMember(name), "add it to spec.hosts"))
+				continue
+			}
+			g.join(h)
+		}
+	}
+}
+
+// nearMember hints at a host of a like name, or at the group of that very name.
+func (y *yamlFile) nearMember(name string) string {
+	if y.inv.groups[name] != nil {
+		return fmt.Sprintf("%q is a group: name it under groups", name)
+	}
+	return source.DidYouMean(name, hostNames(y.inv.groups[All].hosts))
+}
+
+func (y *yamlFile) specChildren(g *group, list *yaml.Node) {
+	for _, n := range list.Content {
+		n = deref(n)
+		c := y.inv.groups[n.Value]
+		if c == nil {
+			y.fail(n, "group %q names group %q, which is not in spec.groups", g.name, n.Value).
+				WithHelp("%s", orElse(source.DidYouMean(n.Value, groupNames(y.inv.groupOrder)), "add it to spec.groups"))
+			continue
+		}
+		y.adopt(g, c, n)
+	}
+}

@@ -1,0 +1,270 @@
+package inventory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"kubekey/pkg/redact"
+	"kubekey/pkg/source"
+)
+
+// Options are the surroundings of an inventory.
+type Options struct {
+	Tree    source.Tree // reads the files
+	Dir     string      // folder that relative paths start from; "" is the working folder
+	Secrets *redact.Set // told of the passwords and keys found; may be nil
+	Env     []string    // environment of executable sources; nil is this process's
+}
+
+// maxFile bounds the size of one inventory or variable file.
+const maxFile = 32 << 20
+
+// Load reads sources in order; what a later one says wins. A source is a
+// file, a folder of sources, an executable that prints JSON, or a list of
+// hosts with a comma in it. The inventory is never nil; it is not to be used
+// when the diagnostics have errors.
+func Load(ctx context.Context, sources []string, o Options) (*Inventory, source.Diagnostics) {
+	l := newLoader(ctx, o)
+	for _, s := range sources {
+		l.inv.sources = append(l.inv.sources, s)
+		l.source(s)
+	}
+	l.finish()
+	return l.inv, l.ds
+}
+
+type loader struct {
+	ctx  context.Context
+	inv  *Inventory
+	o    Options
+	ds   source.Diagnostics
+	dirs map[string]bool // whose group_vars and host_vars are read
+}
+
+func newLoader(ctx context.Context, o Options) *loader {
+	if o.Dir == "" {
+		o.Dir, _ = os.Getwd()
+	}
+	return &loader{ctx: ctx, inv: newInventory(o), o: o, dirs: map[string]bool{}}
+}
+
+func (l *loader) finish() {
+	l.inv.settle()
+	l.ds.Add(l.inv.clashes()...)
+	l.ds = l.ds.Sort()
+}
+
+func (l *loader) source(s string) {
+	if strings.Contains(s, ",") {
+		l.hostList(s)
+		return
+	}
+	path := source.Join(l.o.Dir, s)
+	info, err := l.o.Tree.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		l.ds.Add(source.Errorf(source.Pos{}, "inventory %s does not exist", s).
+			WithHelp("give -i a file, a folder, or a list of hosts with a comma: -i host1,"))
+	case err != nil:
+		l.ds.Add(source.Errorf(source.Pos{}, "read inventory: %v", err))
+	case info.IsDir():
+		l.folder(path)
+		l.varsBeside(path)
+	default:
+		l.file(path, info)
+		l.varsBeside(source.Dir(path))
+	}
+}
+
+// hostList takes "a,b," as the names of hosts.
+func (l *loader) hostList(s string) {
+	for _, part := range splitCommas(s) {
+		names, port, err := expandHosts(part)
+		if err != nil {
+			l.ds.Add(source.Errorf(source.Pos{}, "host list %q: %v", s, err))
+			continue
+		}
+		for _, name := range names {
+			h := l.inv.host(name, "")
+			l.inv.groups[All].join(h)
+			if port > 0 {
+				h.vars = append(h.vars, portVar("host list", port, source.Pos{}))
+			}
+		}
+	}
+}
+
+// splitCommas splits at the commas outside brackets, and drops empty parts.
+func splitCommas(s string) []string {
+	var out []string
+	depth := 0
+	for _, part := range strings.FieldsFunc(s, func(r rune) bool {
+		switch r {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		return r == ',' && depth <= 0
+	}) {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// folder loads the sources of a folder in the order of their names.
+func (l *loader) folder(path string) {
+	entries, err := l.o.Tree.ReadDir(path)
+	if err != nil {
+		l.ds.Add(source.Errorf(source.Pos{}, "read inventory folder: %v", err))
+		return
+	}
+	for _, e := range entries {
+		if !isSource(e.Name()) {
+			continue
+		}
+		child := source.Join(path, e.Name())
+		info, err := l.o.Tree.Stat(child)
+		switch {
+		case err != nil:
+			l.ds.Add(source.Errorf(source.Pos{}, "read inventory: %v", err))
+		case info.IsDir():
+			l.folder(child)
+		default:
+			l.file(child, info)
+		}
+	}
+}
+
+// isSource tells what counts in an inventory folder: no variable folders,
+// nothing hidden, no left-overs of editors, no documentation.
+func isSource(name string) bool {
+	if name == "group_vars" || name == "host_vars" || strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") {
+		return false
+	}
+	ignored := []string{".pyc", ".pyo", ".swp", ".bak", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry"}
+	return !slices.Contains(ignored, filepath.Ext(name))
+}
+
+func (l *loader) file(path string, info fs.FileInfo) {
+	if path == os.DevNull {
+		return
+	}
+	f, d := readText(l.o.Tree, path, l.show(path), "inventory")
+	if d != nil {
+		l.ds.Add(d)
+		return
+	}
+	if isProgram(info, f.Text) {
+		l.script(path, f)
+		return
+	}
+	if d := checkText(f, "an inventory"); d != nil {
+		l.ds.Add(d)
+		return
+	}
+	l.text(f, path)
+}
+
+func isProgram(info fs.FileInfo, text []byte) bool {
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
+		return false
+	}
+	return bytes.HasPrefix(text, []byte("#!")) || bytes.HasPrefix(text, []byte("\x7fELF"))
+}
+
+// show is how a path is shown: relative to the working folder when below it.
+func (l *loader) show(path string) string { return shown(l.o.Dir, path) }
+
+func shown(dir, path string) string {
+	if source.IsBuiltin(path) {
+		return path
+	}
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return path
+	}
+	return rel
+}
+
+func readText(tree source.Tree, path, name, what string) (*source.File, *source.Diagnostic) {
+	if info, err := tree.Stat(path); err == nil && info.Size() > maxFile {
+		return nil, source.Errorf(source.Pos{File: source.NewFile(name, nil)}, "%s is larger than %d MiB", what, maxFile>>20).
+			WithHelp("is this really the file that you mean?")
+	}
+	text, err := tree.ReadFile(path)
+	if err != nil {
+		return nil, source.Errorf(source.Pos{}, "read %s: %v", what, err)
+	}
+	return source.NewFile(name, bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))), nil
+}
+
+// maxLine bounds a line: a longer one is data, not something a person wrote.
+const maxLine = 1 << 20
+
+// checkText refuses what is no text that a person wrote.
+func checkText(f *source.File, what string) *source.Diagnostic {
+	if bytes.HasPrefix(f.Text, []byte("$ANSIBLE_VAULT;")) {
+		return source.Errorf(source.Pos{File: f, Line: 1, Col: 1}, "encrypted with ansible-vault, which is not supported yet").
+			WithHelp("decrypt the file first: ansible-vault decrypt %s", f.Name)
+	}
+	line := 1
+	for rest := f.Text; len(rest) > 0; line++ {
+		text := rest
+		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+			text, rest = rest[:i], rest[i+1:]
+		} else {
+			rest = nil
+		}
+		at := source.Pos{File: f, Line: line, Col: 1}
+		switch {
+		case len(text) > maxLine:
+			return source.Errorf(at, "this line has %d bytes: this is not %s", len(text), what)
+		case bytes.IndexByte(text, 0) >= 0:
+			return source.Errorf(at, "this line has a NUL byte: this is not %s", what).WithHelp("save the file as UTF-8 text")
+		case !utf8.Valid(text):
+			return source.Errorf(at, "this line is not UTF-8").WithHelp("save the file as UTF-8 text")
+		}
+	}
+	return nil
+}
+
+var (
+	sectionLine = regexp.MustCompile(`^\[[^\[\],]+\]\s*([#;].*)?$`)
+	yamlKeyLine = regexp.MustCompile(`^("[^"]*"|'[^']*'|[^\s:#=\[\]{},][^:#=]*):(\s|$)`)
+)
+
+// text loads a static inventory; its first line that is no comment tells what it is.
+func (l *loader) text(f *source.File, path string) {
+	switch line := firstLine(f.Text); {
+	case line == "":
+	case sectionLine.MatchString(line):
+		l.ini(f, path)
+	case slices.Contains([]string{".yml", ".yaml", ".json"}, filepath.Ext(path)),
+		strings.HasPrefix(line, "---"), strings.HasPrefix(line, "{"), yamlKeyLine.MatchString(line):
+		l.yaml(f, path)
+	default:
+		l.ini(f, path)
+	}
+}
+
+func firstLine(text []byte) string {
+	for len(text) > 0 {
+		line, rest, _ := bytes.Cut(text, []byte("\n"))
+		text = rest
+		if s := strings.TrimSpace(string(line)); s != "" && s[0] != '#' && s[0] != ';' {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,275 @@
+package inventory
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"kubekey/pkg/source"
+)
+
+// regexTimeout bounds one comparison with a regular expression that backtracks.
+const regexTimeout = time.Second
+
+// MatchOptions says what a pattern alone does not.
+type MatchOptions struct {
+	// RunID seeds group|random: the same run picks the same host every time.
+	RunID string
+}
+
+// Matched is the hosts that a pattern means, each once: parts in the order of
+// the pattern, within a part in inventory order.
+type Matched struct {
+	Hosts     []string
+	Unmatched []Unmatched
+	Random    []string // what |random picked, as "group|random = host"
+}
+
+// Unmatched is a part of a pattern that matches neither group nor host.
+type Unmatched struct {
+	Pattern string
+	Near    string // a group or host of a like name, may be ""
+}
+
+func (u Unmatched) String() string {
+	if u.Near == "" {
+		return fmt.Sprintf("%q matches no host and no group", u.Pattern)
+	}
+	return fmt.Sprintf("%q matches no host and no group (did you mean %q?)", u.Pattern, u.Near)
+}
+
+// Match returns the hosts that patterns mean together. Wherever they stand,
+// unions are taken first, then intersections (&), then exclusions (!); with
+// no union, they start from all. "localhost" means this machine even when the
+// inventory does not name it. A pattern that cannot be read is an error; one
+// that matches nothing is not.
+func (inv *Inventory) Match(patterns []string, o MatchOptions) (Matched, error) {
+	parsed, err := inv.parse(patterns)
+	if err != nil || len(parsed) == 0 {
+		return Matched{}, err
+	}
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	m := matcher{inv: inv, o: o}
+	found := m.evaluate(parsed)
+	m.out.Hosts = hostNames(found)
+	return m.out, nil
+}
+
+func (inv *Inventory) parse(patterns []string) ([]pattern, error) {
+	known := func(name string) bool { return inv.Has(name) }
+	var out []pattern
+	for _, text := range patterns {
+		for _, part := range splitPatterns(text, known) {
+			p, err := parsePattern(part)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+type matcher struct {
+	inv *Inventory
+	o   MatchOptions
+	out Matched
+}
+
+func (m *matcher) evaluate(ps []pattern) []*host {
+	var hosts []*host
+	seen := map[string]bool{}
+	unions := 0
+	for _, p := range ps {
+		if p.op != 0 {
+			continue
+		}
+		unions++
+		for _, h := range m.one(p) {
+			if !seen[h.name] {
+				seen[h.name] = true
+				hosts = append(hosts, h)
+			}
+		}
+	}
+	if unions == 0 {
+		hosts = append(hosts, m.inv.membersOf(All)...)
+	}
+	for _, op := range []byte{'&', '!'} {
+		for _, p := range ps {
+			if p.op == op {
+				hosts = keep(hosts, m.one(p), op == '&')
+			}
+		}
+	}
+	return hosts
+}
+
+// keep returns the hosts that are among others, or those that are not.
+func keep(hosts, others []*host, among bool) []*host {
+	in := make(map[string]bool, len(others))
+	for _, h := range others {
+		in[h.name] = true
+	}
+	var out []*host
+	for _, h := range hosts {
+		if in[h.name] == among {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+func (m *matcher) one(p pattern) []*host {
+	found, ok := m.named(p)
+	if !ok {
+		m.out.Unmatched = append(m.out.Unmatched, Unmatched{p.text, m.near(p)})
+		return nil
+	}
+	found = p.sub.pick(found)
+	if p.random && len(found) > 0 {
+		h := found[m.draw(p.text, len(found))]
+		m.out.Random = append(m.out.Random, p.text+" = "+h.name)
+		return []*host{h}
+	}
+	return found
+}
+
+// named returns the hosts before subscripts; ok is false when no group and no
+// host has the name. A group without hosts is a match.
+func (m *matcher) named(p pattern) (found []*host, ok bool) {
+	if p.match == nil {
+		return m.plain(p.base)
+	}
+	if p.base == "*" {
+		return m.inv.membersOf(All), true
+	}
+	seen := map[*host]bool{}
+	add := func(hosts ...*host) {
+		ok = true
+		for _, h := range hosts {
+			if !seen[h] {
+				seen[h] = true
+				found = append(found, h)
+			}
+		}
+	}
+	for _, g := range m.inv.groupOrder {
+		if p.match(g.name) {
+			add(m.inv.membersOf(g.name)...)
+		}
+	}
+	for _, h := range m.inv.membersOf(All) {
+		if p.match(h.name) {
+			add(h)
+		}
+	}
+	return found, ok
+}
+
+func (m *matcher) plain(name string) ([]*host, bool) {
+	if m.inv.groups[name] != nil {
+		return m.inv.membersOf(name), true
+	}
+	if h := m.inv.hosts[name]; h != nil {
+		return []*host{h}, true
+	}
+	if isLocal(name) {
+		return []*host{{name: name}}, true
+	}
+	return nil, false
+}
+
+func (m *matcher) near(p pattern) string {
+	if p.match != nil {
+		return ""
+	}
+	return source.Nearest(p.base, append(groupNames(m.inv.groupOrder), hostNames(m.inv.membersOf(All))...))
+}
+
+func (m *matcher) draw(text string, n int) int {
+	sum := sha256.Sum256([]byte(m.o.RunID + "\x00" + text))
+	return int(binary.BigEndian.Uint64(sum[:8]) % uint64(n))
+}
+
+// LimitOptions is what a --limit may need to be resolved.
+type LimitOptions struct {
+	MatchOptions
+	// ReadFile reads the file of @file: one pattern a line. nil refuses @file.
+	ReadFile func(path string) ([]byte, error)
+	// Failed returns the hosts that @failed means. nil refuses @failed.
+	Failed func() ([]string, error)
+}
+
+// Limit returns those of hosts that a --limit leaves, in the order of hosts.
+// An empty limit leaves them all.
+func (inv *Inventory) Limit(hosts []string, limit []string, o LimitOptions) (Matched, error) {
+	patterns, err := inv.limitPatterns(limit, o)
+	if err != nil {
+		return Matched{}, err
+	}
+	if len(limit) == 0 {
+		return Matched{Hosts: hosts}, nil
+	}
+	m, err := inv.Match(patterns, o.MatchOptions)
+	if err != nil {
+		return Matched{}, err
+	}
+	in := make(map[string]bool, len(m.Hosts))
+	for _, h := range m.Hosts {
+		in[h] = true
+	}
+	m.Hosts = nil
+	for _, h := range hosts {
+		if in[h] {
+			m.Hosts = append(m.Hosts, h)
+		}
+	}
+	return m, nil
+}
+
+// limitPatterns replaces @file and @failed by what they hold.
+func (inv *Inventory) limitPatterns(limit []string, o LimitOptions) ([]string, error) {
+	var out []string
+	for _, text := range limit {
+		for _, part := range splitAt(text, ',') {
+			name, isRef := strings.CutPrefix(part, "@")
+			if !isRef {
+				out = append(out, part)
+				continue
+			}
+			more, err := o.resolve(name)
+			if err != nil {
+				return nil, fmt.Errorf("limit %s: %w", part, err)
+			}
+			out = append(out, more...)
+		}
+	}
+	return out, nil
+}
+
+func (o LimitOptions) resolve(name string) ([]string, error) {
+	if name == "failed" {
+		if o.Failed == nil {
+			return nil, fmt.Errorf("no earlier run is known here")
+		}
+		return o.Failed()
+	}
+	if o.ReadFile == nil {
+		return nil, fmt.Errorf("no file can be read here")
+	}
+	text, err := o.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, line := range strings.Split(string(text), "\n") {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			out = append(out, line)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,44 @@
+package inventory
+
+import "gopkg.in/yaml.v3"
+
+// deref follows an alias to what it names.
+func deref(n *yaml.Node) *yaml.Node {
+	if n != nil && n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool {
+	return n == nil || n.Kind == 0 || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
+}
+
+// child is the value of a key of a mapping, nil when there is none.
+func child(n *yaml.Node, key string) *yaml.Node {
+	if n = deref(n); n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return deref(n.Content[i+1])
+		}
+	}
+	return nil
+}
+
+// kindName says what a node is, for people.
+func kindName(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.ScalarNode:
+		if isNull(n) {
+			return "nothing"
+		}
+		return "a single value"
+	}
+	return "something else"
+}
