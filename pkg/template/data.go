@@ -1,0 +1,382 @@
+package template
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/expr"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// Data is a value of a playbook with the templates in its strings compiled.
+// It does not change and may be shared.
+type Data struct {
+	lit  any       // a static value
+	tmpl *Template // a string with a template in it
+	list []*Data
+	keys []*Data // of a mapping
+	vals []*Data
+	kind kind
+}
+
+type kind int
+
+const (
+	static kind = iota
+	text
+	list
+	mapping
+)
+
+// Literal wraps a value that has no templates, or whose templates must not be evaluated.
+func Literal(v any) *Data { return &Data{lit: v} }
+
+// Node compiles what stands in a YAML file. Strings tagged !unsafe are not templates.
+func (e *Engine) Node(f *source.File, n *yaml.Node) (*Data, source.Diagnostics) {
+	c := nodeCompiler{e: e, f: f, left: maxNodes}
+	d := c.compile(n, 0)
+	return d, c.ds
+}
+
+// maxNodes and maxDepth bound what aliases and nesting may make of a file.
+const (
+	maxNodes = 2_000_000
+	maxDepth = 100
+)
+
+type nodeCompiler struct {
+	e    *Engine
+	f    *source.File
+	ds   source.Diagnostics
+	left int
+}
+
+func (c *nodeCompiler) fail(n *yaml.Node, err error) *Data {
+	var d *source.Diagnostic
+	var ye *value.YAMLError
+	switch {
+	case errors.As(err, &d):
+		c.ds.Add(d)
+	case errors.As(err, &ye):
+		c.ds.Add(source.Errorf(source.Pos{File: c.f, Line: ye.Line, Col: ye.Col}, "%s", ye.Msg))
+	default:
+		c.ds.Add(source.Errorf(source.NodePos(c.f, n), "%s", err))
+	}
+	return Literal(nil)
+}
+
+func (c *nodeCompiler) compile(n *yaml.Node, depth int) *Data {
+	if c.left--; c.left == 0 {
+		return c.fail(n, errors.New("aliases expand to too much data"))
+	}
+	if c.left < 0 {
+		return Literal(nil)
+	}
+	if depth > maxDepth {
+		return c.fail(n, value.ErrTooDeep)
+	}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return c.compile(n.Content[0], depth)
+	case yaml.AliasNode:
+		return c.compile(n.Alias, depth+1)
+	case yaml.SequenceNode:
+		return c.sequence(n, depth)
+	case yaml.MappingNode:
+		return c.mapping(n, depth)
+	}
+	return c.scalar(n)
+}
+
+func (c *nodeCompiler) scalar(n *yaml.Node) *Data {
+	switch n.Tag {
+	case "!unsafe":
+		return Literal(n.Value)
+	case "!vault":
+		return c.fail(n, errors.New("encrypted values (!vault) are not supported; give the secret with -e @file or an environment lookup"))
+	}
+	v, err := value.Scalar(n)
+	if err != nil {
+		return c.fail(n, err)
+	}
+	s, ok := v.(string)
+	if !ok || !hasTemplate(s) {
+		return Literal(v)
+	}
+	t, err := c.e.String(s, source.TextPos(c.f, n))
+	if err != nil {
+		return c.fail(n, err)
+	}
+	return &Data{kind: text, tmpl: t, lit: s}
+}
+
+// Mapping makes a mapping of compiled values.
+func Mapping(keys []string, vals []*Data) *Data {
+	d := &Data{kind: mapping, vals: vals}
+	for _, k := range keys {
+		d.keys = append(d.keys, Literal(k))
+	}
+	return d.fold()
+}
+
+// hasTemplate reports whether a string can have a template in it.
+func hasTemplate(s string) bool {
+	return strings.Contains(s, "{{") || strings.Contains(s, "{%") || strings.Contains(s, "{#")
+}
+
+func (c *nodeCompiler) sequence(n *yaml.Node, depth int) *Data {
+	out := &Data{kind: list, list: make([]*Data, len(n.Content))}
+	for i, e := range n.Content {
+		out.list[i] = c.compile(e, depth+1)
+	}
+	return out.fold()
+}
+
+func (c *nodeCompiler) mapping(n *yaml.Node, depth int) *Data {
+	out := &Data{kind: mapping}
+	var merges []*Data
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if k.ShortTag() == "!!merge" {
+			merges = append(merges, c.compile(v, depth+1))
+			continue
+		}
+		if k.Kind == yaml.MappingNode || k.Kind == yaml.SequenceNode {
+			c.fail(k, errors.New("a list or mapping cannot be a key; a value that starts with {{ needs quotes"))
+			continue
+		}
+		out.keys = append(out.keys, c.compile(k, depth+1))
+		out.vals = append(out.vals, c.compile(v, depth+1))
+	}
+	for _, m := range merges {
+		out.merge(m)
+	}
+	return out.fold()
+}
+
+// merge adds the keys of a merge key's mapping that are not there.
+func (d *Data) merge(from *Data) {
+	switch {
+	case from.kind == list:
+		for _, m := range from.list {
+			d.merge(m)
+		}
+	case from.kind == static:
+		for _, m := range listOf(from.lit) {
+			dict, _ := m.(*value.Dict)
+			for k, v := range dict.All() {
+				d.add(Literal(k), Literal(v))
+			}
+		}
+	case from.kind == mapping:
+		for i, k := range from.keys {
+			d.add(k, from.vals[i])
+		}
+	}
+}
+
+func listOf(v any) []any {
+	if l, ok := v.([]any); ok {
+		return l
+	}
+	return []any{v}
+}
+
+func (d *Data) add(k, v *Data) {
+	for _, have := range d.keys {
+		if value.Equal(have.lit, k.lit) {
+			return
+		}
+	}
+	d.keys = append(d.keys, k)
+	d.vals = append(d.vals, v)
+}
+
+// fold makes a container without templates one static value.
+func (d *Data) fold() *Data {
+	for _, group := range [][]*Data{d.list, d.keys, d.vals} {
+		for _, e := range group {
+			if e.kind != static {
+				return d
+			}
+		}
+	}
+	if d.kind == list {
+		out := make([]any, len(d.list))
+		for i, e := range d.list {
+			out[i] = e.lit
+		}
+		return Literal(out)
+	}
+	out := value.NewDict()
+	for i, k := range d.keys {
+		out.Set(k.lit, d.vals[i].lit)
+	}
+	return Literal(out)
+}
+
+// Data compiles a value that was decoded before; at is where it stands.
+func (e *Engine) Data(v any, at source.Pos) (*Data, error) {
+	switch v := v.(type) {
+	case string:
+		if !hasTemplate(v) {
+			return Literal(v), nil
+		}
+		t, err := e.String(v, at)
+		if err != nil {
+			return nil, err
+		}
+		return &Data{kind: text, tmpl: t, lit: v}, nil
+	case []any:
+		out := &Data{kind: list, list: make([]*Data, len(v))}
+		for i, el := range v {
+			d, err := e.Data(el, at)
+			if err != nil {
+				return nil, err
+			}
+			out.list[i] = d
+		}
+		return out.fold(), nil
+	case *value.Dict:
+		out := &Data{kind: mapping}
+		for k, el := range v.All() {
+			d, err := e.Data(el, at)
+			if err != nil {
+				return nil, err
+			}
+			out.keys = append(out.keys, Literal(k))
+			out.vals = append(out.vals, d)
+		}
+		return out.fold(), nil
+	}
+	return Literal(v), nil
+}
+
+// Static reports whether there is no template in it, and returns its value.
+func (d *Data) Static() (any, bool) { return d.lit, d.kind == static }
+
+// Raw is the value as written, templates not evaluated.
+func (d *Data) Raw() any {
+	switch d.kind {
+	case list:
+		out := make([]any, len(d.list))
+		for i, e := range d.list {
+			out[i] = e.Raw()
+		}
+		return out
+	case mapping:
+		out := value.NewDict()
+		for i, k := range d.keys {
+			out.Set(k.Raw(), d.vals[i].Raw())
+		}
+		return out
+	}
+	return d.lit
+}
+
+// IsContainer reports whether it is a list or mapping with templates inside,
+// whose members can be asked for one at a time.
+func (d *Data) IsContainer() bool { return d.kind == list || d.kind == mapping }
+
+// Member returns one member of a container.
+func (d *Data) Member(key any) (*Data, bool) {
+	if d.kind == static {
+		switch c := d.lit.(type) {
+		case *value.Dict:
+			v, ok := c.Get(key)
+			return Literal(v), ok
+		case []any:
+			if i, ok := index(key, len(c)); ok {
+				return Literal(c[i]), true
+			}
+		}
+		return nil, false
+	}
+	for i, k := range d.keys {
+		if k.kind == static && value.Equal(k.lit, key) {
+			return d.vals[i], true
+		}
+	}
+	if i, ok := index(key, len(d.list)); ok && d.kind == list {
+		return d.list[i], true
+	}
+	return nil, false
+}
+
+func index(key any, n int) (int, bool) {
+	i, ok := key.(int)
+	if !ok {
+		return 0, false
+	}
+	if i < 0 {
+		i += n
+	}
+	return i, i >= 0 && i < n
+}
+
+// Value evaluates all templates.
+func (d *Data) Value(ctx context.Context, s expr.Scope) (any, error) {
+	switch d.kind {
+	case text:
+		v, err := d.tmpl.Value(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return value.Force(v)
+	case list:
+		out := make([]any, len(d.list))
+		for i, e := range d.list {
+			v, err := e.Value(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = v
+		}
+		return out, nil
+	case mapping:
+		return d.dict(ctx, s)
+	}
+	return d.lit, nil
+}
+
+func (d *Data) dict(ctx context.Context, s expr.Scope) (any, error) {
+	out := value.NewDict()
+	for i, k := range d.keys {
+		key, err := k.Value(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if !isKey(key) {
+			return nil, fmt.Errorf("a %s cannot be a key", value.TypeName(key))
+		}
+		v, err := d.vals[i].Value(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		out.Set(key, v)
+	}
+	return out, nil
+}
+
+func isKey(v any) bool {
+	switch v.(type) {
+	case nil, bool, int, float64, string:
+		return true
+	}
+	return false
+}
+
+// TemplatedKeys reports whether a key of the mapping is a template.
+func (d *Data) TemplatedKeys() bool {
+	for _, k := range d.keys {
+		if k.kind != static {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,230 @@
+package template
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/flosch/pongo2/v6"
+
+	"kubekey/pkg/expr"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// Limits of one rendering.
+const (
+	maxOutput = 256 << 20 // bytes, with all that is captured on the way
+	maxNested = 64        // includes, imports, parents, macros and recursive loops inside each other
+)
+
+var errTooLong = fmt.Errorf("the result is longer than %d MB", maxOutput>>20)
+
+// run is what all frames of one rendering share. One goroutine owns it.
+type run struct {
+	ctx    context.Context
+	engine *Engine
+	base   expr.Scope     // the scope of the caller
+	size   int            // bytes written so far
+	chain  []source.Frame // the includes and macros that are open, outermost first
+}
+
+// enter opens an include or macro; the caller leaves it.
+func (r *run) enter(what string, at source.Pos) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	if len(r.chain) >= maxNested {
+		return fmt.Errorf("includes and macros nest deeper than %d: %s", maxNested, chainText(r.chain, what))
+	}
+	r.chain = append(r.chain, source.Frame{What: what, At: at})
+	return nil
+}
+
+func (r *run) leave() { r.chain = r.chain[:len(r.chain)-1] }
+
+// chainText names the last steps of a chain.
+func chainText(chain []source.Frame, next string) string {
+	const shown = 4
+	var names []string
+	for _, f := range chain[max(0, len(chain)-shown):] {
+		names = append(names, f.What)
+	}
+	return "… → " + strings.Join(append(names, next), " → ")
+}
+
+// instance is one document at work, with the parents that it extends.
+type instance struct {
+	blocks map[string][]*blockNode // of each name, the youngest first
+	root   *scope
+	parent *unit // set by extends
+	at     source.Pos
+}
+
+// frame is where nodes run: a scope to read and an output to write. It is the
+// writer of pongo2's nodes, too.
+type frame struct {
+	*run
+	pongo *pongo2.ExecutionContext
+	scope *scope
+	out   *output
+	inst  *instance
+	muted bool // behind extends: only assignments count
+}
+
+// Write implements pongo2.TemplateWriter; our nodes do not call it.
+func (f *frame) Write(b []byte) (int, error) { return f.WriteString(string(b)) }
+
+// WriteString implements pongo2.TemplateWriter; our nodes do not call it.
+func (f *frame) WriteString(s string) (int, error) { return len(s), f.text(s) }
+
+// text writes the document's own text.
+func (f *frame) text(s string) error { return f.put(s, true, nil) }
+
+// data writes what an expression yielded.
+func (f *frame) data(v any) error { return f.put(value.Str(v), false, v) }
+
+func (f *frame) put(s string, own bool, v any) error {
+	if f.size += len(s); f.size > maxOutput {
+		return errTooLong
+	}
+	if f.out.track != nil {
+		f.out.track.note(s, own, v)
+	}
+	f.out.WriteString(s)
+	return nil
+}
+
+// fail places an error at a construct.
+func (f *frame) fail(err error, at source.Pos) error {
+	var c *control
+	if errors.As(err, &c) {
+		return err
+	}
+	return locate(err, at, f.chain)
+}
+
+// capture runs fn and returns what it wrote.
+func (f *frame) capture(fn func() error) (string, error) {
+	out, muted := f.out, f.muted
+	f.out, f.muted = &output{}, false
+	err := fn()
+	text := f.out.String()
+	f.out, f.muted = out, muted
+	return text, err
+}
+
+// inScope runs fn in another scope.
+func (f *frame) inScope(s *scope, fn func(*frame) error) error {
+	outer := f.scope
+	f.scope = s
+	err := fn(f)
+	f.scope = outer
+	return err
+}
+
+// output is the text that a frame has written.
+type output struct {
+	strings.Builder
+	track *provenance // nil when nobody asks where the text came from
+}
+
+// provenance is where the ends of a text came from: rule 6 lets a text become
+// a container only when its brackets are the template's own.
+type provenance struct {
+	started  bool
+	firstOwn bool // the first byte is the template's own
+	lastOwn  bool // so is the last that is not blank
+	pieces   int  // how many writes were not blank
+	value    any  // of the last write that was not blank, when it was data
+}
+
+func (p *provenance) note(s string, own bool, v any) {
+	if s == "" {
+		return
+	}
+	if !p.started {
+		p.started, p.firstOwn = true, own
+	}
+	if strings.TrimSpace(s) == "" {
+		return
+	}
+	p.lastOwn = own
+	p.pieces++
+	p.value = v
+}
+
+// scope is the names of a document, a loop or a macro, over an outer scope.
+type scope struct {
+	outer *scope
+	base  expr.Scope // below the outermost
+	names []string
+	vals  []any
+}
+
+// Lookup implements expr.Scope.
+func (s *scope) Lookup(name string) (any, bool, error) {
+	for ; ; s = s.outer {
+		for i := len(s.names) - 1; i >= 0; i-- {
+			if s.names[i] == name {
+				return s.vals[i], true, nil
+			}
+		}
+		if s.outer == nil {
+			return s.base.Lookup(name)
+		}
+	}
+}
+
+// Bind implements expr.Binder: a changed copy takes the place of the value
+// where its name is bound. A name of the caller's scope is bound there if it
+// can be, or else for the rest of the document.
+func (s *scope) Bind(name string, v any) {
+	for ; ; s = s.outer {
+		for i := range s.names {
+			if s.names[i] == name {
+				s.vals[i] = v
+				return
+			}
+		}
+		if s.outer == nil {
+			break
+		}
+	}
+	if b, ok := s.base.(expr.Binder); ok {
+		b.Bind(name, v)
+		return
+	}
+	s.set(name, v)
+}
+
+// set gives a name a value in this scope.
+func (s *scope) set(name string, v any) {
+	for i := range s.names {
+		if s.names[i] == name {
+			s.vals[i] = v
+			return
+		}
+	}
+	s.names = append(s.names, name)
+	s.vals = append(s.vals, v)
+}
+
+// clear forgets the names but the first n.
+func (s *scope) clear(n int) {
+	s.names, s.vals = s.names[:n], s.vals[:n]
+}
+
+// noContext is the scope of an import without context: it sees no variables,
+// and says so when one is used.
+type noContext struct{ base expr.Scope }
+
+// Lookup implements expr.Scope.
+func (n noContext) Lookup(name string) (any, bool, error) {
+	_, ok, err := n.base.Lookup(name)
+	if !ok || err != nil {
+		return nil, false, nil
+	}
+	return &value.Undefined{Name: name, Hint: "variables are not seen here: write `with context` at the import"}, true, nil
+}

@@ -1,0 +1,5 @@
+package template
+
+import "kubekey/pkg/value"
+
+func repr(v any) string { return value.Repr(v) }
