@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -32,17 +34,47 @@ type outcome struct {
 	stdout, stderr string
 }
 
+// exits fails the test unless kk ended with the code.
+func (o outcome) exits(t *testing.T, code int) {
+	t.Helper()
+	if o.code != code {
+		t.Fatalf("exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", o.code, code, o.stdout, o.stderr)
+	}
+}
+
+// recap fails the test unless the host's line in the recap has the counts,
+// each written as "changed=0".
+func (o outcome) recap(t *testing.T, host string, counts ...string) {
+	t.Helper()
+	_, recap, _ := strings.Cut(o.stdout, "PLAY RECAP")
+	for line := range strings.Lines(recap) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] != host {
+			continue
+		}
+		for _, count := range counts {
+			if !slices.Contains(fields, count) {
+				t.Errorf("recap of %s: %q, want %s", host, line, count)
+			}
+		}
+		return
+	}
+	t.Errorf("%s is not in the recap\nstdout:\n%s\nstderr:\n%s", host, o.stdout, o.stderr)
+}
+
 // controller is a machine that kk runs on: a home folder whose known_hosts has
 // the lab's hosts, and a working folder.
 type controller struct {
 	lab  *lab.Lab
 	home string
 	work string
-	env  []string // beyond PATH and HOME
 }
 
 func newController(t *testing.T) *controller {
 	t.Helper()
+	if sources, _ := filepath.Glob("../../cmd/kk/*.go"); len(sources) == 0 {
+		t.Skip("needs cmd/kk, which has no source yet")
+	}
 	c := &controller{lab: needHosts(t), home: t.TempDir(), work: t.TempDir()}
 	known, err := os.ReadFile(c.lab.KnownHosts())
 	if err != nil {
@@ -70,16 +102,28 @@ func (c *controller) write(t *testing.T, name, content string) string {
 	return path
 }
 
-// kk runs the binary in the working folder. The first word of args is the
-// command; the lab's inventory is added to it with -i.
-func (c *controller) kk(t *testing.T, args ...string) outcome {
+// play writes a playbook and runs it on the lab's hosts.
+func (c *controller) play(t *testing.T, playbook string, args ...string) outcome {
 	t.Helper()
-	args = append(args, "-i", c.lab.Inventory())
-	return c.bare(t, args...)
+	args = append([]string{"run", c.write(t, "site.yaml", playbook), "-i", c.lab.Inventory()}, args...)
+	return c.kk(t, args...)
 }
 
-// bare is kk without an inventory.
-func (c *controller) bare(t *testing.T, args ...string) outcome {
+// kk runs the binary in the working folder.
+func (c *controller) kk(t *testing.T, args ...string) outcome {
+	t.Helper()
+	cmd := c.command(t, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatalf("run kk: %v", err)
+	}
+	return outcome{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// command is a run of the binary that the caller starts.
+func (c *controller) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
@@ -87,12 +131,6 @@ func (c *controller) bare(t *testing.T, args ...string) outcome {
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir = c.work
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.home}, c.env...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		t.Fatalf("run kk: %v", err)
-	}
-	return outcome{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.home}
+	return cmd
 }
