@@ -1,0 +1,204 @@
+package expr
+
+import (
+	"fmt"
+
+	"kubekey/pkg/value"
+)
+
+func selectFilters() []filterSpec {
+	return []filterSpec{
+		{names: "map", params: "* **", do: filterMap},
+		{names: "select", params: "* **", do: choosing(true)},
+		{names: "reject", params: "* **", do: choosing(false)},
+		{names: "selectattr", params: "attribute! * **", do: choosingByAttr(true)},
+		{names: "rejectattr", params: "attribute! * **", do: choosingByAttr(false)},
+		{names: "groupby", params: "attribute! default case_sensitive", do: filterGroupBy},
+		{names: "attr", params: "name!", do: filterAttr},
+		{names: "extract", params: "container! morekeys", do: filterExtract},
+	}
+}
+
+// filterMap keeps what turns out undefined, so that select('defined') can drop it.
+func filterMap(c *Call, in any, p *bound) (any, error) {
+	list, err := items(in)
+	if err != nil {
+		return nil, err
+	}
+	each, err := mapping(c, p)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]any, len(list))
+	for i, v := range list {
+		if out[i], err = each(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// mapping is what map does with one item: take an attribute, or call a filter.
+func mapping(c *Call, p *bound) (func(any) (any, error), error) {
+	if len(p.rest) == 0 {
+		return attributeMapping(c, p)
+	}
+	name, ok := p.rest[0].(string)
+	if !ok {
+		return nil, fmt.Errorf("needs the name of a filter, not %s", aType(p.rest[0]))
+	}
+	args := Args{Positional: p.rest[1:], Named: p.named}
+	return func(v any) (any, error) { return c.Filter(name, v, args) }, nil
+}
+
+func attributeMapping(c *Call, p *bound) (func(any) (any, error), error) {
+	path, ok := p.named.Get("attribute")
+	if !ok {
+		return nil, fmt.Errorf("needs the name of a filter, or attribute=")
+	}
+	fallback, hasFallback := p.named.Get("default")
+	for k := range p.named.All() {
+		if k != "attribute" && k != "default" {
+			return nil, fmt.Errorf("map has no argument %q (it takes attribute, default)", value.Str(k))
+		}
+	}
+	return func(v any) (any, error) {
+		got, err := c.Attr(v, value.Str(path))
+		if hasFallback && value.IsUndefined(got) {
+			return fallback, err
+		}
+		return got, err
+	}, nil
+}
+
+// condition is the test that select and its kin apply: truth when none is named.
+func condition(c *Call, p *bound) (func(any) (bool, error), error) {
+	if len(p.rest) == 0 {
+		for k := range p.named.All() {
+			return nil, p.unknown(value.Str(k))
+		}
+		return func(v any) (bool, error) {
+			v, err := defined(v)
+			return value.Truth(v), err
+		}, nil
+	}
+	name, ok := p.rest[0].(string)
+	if !ok {
+		return nil, fmt.Errorf("needs the name of a test, not %s", aType(p.rest[0]))
+	}
+	args := Args{Positional: p.rest[1:], Named: p.named}
+	return func(v any) (bool, error) { return c.Test(name, v, args) }, nil
+}
+
+func choosing(want bool) func(*Call, any, *bound) (any, error) {
+	return func(c *Call, in any, p *bound) (any, error) {
+		return keep(c, in, p, want, func(v any) (any, error) { return value.Force(v) })
+	}
+}
+
+func choosingByAttr(want bool) func(*Call, any, *bound) (any, error) {
+	return func(c *Call, in any, p *bound) (any, error) {
+		path := p.str("attribute", "")
+		return keep(c, in, p, want, func(v any) (any, error) { return c.Attr(v, path) })
+	}
+}
+
+// keep lists the items of which the test of what look sees says want.
+func keep(c *Call, in any, p *bound, want bool, look func(any) (any, error)) (any, error) {
+	list, err := items(in)
+	if err != nil {
+		return nil, err
+	}
+	holds, err := condition(c, p)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for _, v := range list {
+		seen, err := look(v)
+		if err != nil {
+			return nil, err
+		}
+		ok, err := holds(seen)
+		if err != nil {
+			return nil, err
+		}
+		if ok == want {
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+// group is one pair of groupby: a list of two with the names grouper and list.
+func filterGroupBy(c *Call, in any, p *bound) (any, error) {
+	list, err := items(in)
+	if err != nil {
+		return nil, err
+	}
+	path, caseSensitive := p.str("attribute", ""), p.flag("case_sensitive", false)
+	keys, err := groupKeys(c, list, path, p)
+	if err != nil {
+		return nil, err
+	}
+	pairs := make([]keyed, len(list))
+	for i := range list {
+		pairs[i] = keyed{i, fold(keys[i], caseSensitive)}
+	}
+	if err := sortKeyed(pairs, false); err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for i := 0; i < len(pairs); {
+		first, group := i, []any{}
+		for ; i < len(pairs) && value.Equal(pairs[i].key, pairs[first].key); i++ {
+			group = append(group, list[pairs[i].item.(int)])
+		}
+		if i == first {
+			return nil, fmt.Errorf("nan cannot be grouped by")
+		}
+		out = append(out, []any{keys[pairs[first].item.(int)], group})
+	}
+	return out, nil
+}
+
+func groupKeys(c *Call, list []any, path string, p *bound) ([]any, error) {
+	keys, err := attributes(c, list, path)
+	if err != nil {
+		return nil, err
+	}
+	for i, k := range keys {
+		if value.IsUndefined(k) && p.has("default") {
+			keys[i] = p.value("default", nil)
+		}
+		if keys[i], err = defined(keys[i]); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+func filterAttr(c *Call, in any, p *bound) (any, error) {
+	name := p.str("name", "")
+	if p.err != nil {
+		return nil, p.err
+	}
+	return c.Attr(in, name)
+}
+
+// filterExtract is container[in], and then [key] for each of morekeys.
+func filterExtract(_ *Call, in any, p *bound) (any, error) {
+	v, err := member(p.raw("container", nil), in)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range p.list("morekeys") {
+		if value.IsUndefined(v) {
+			return v, nil
+		}
+		if v, err = member(v, key); err != nil {
+			return nil, err
+		}
+	}
+	return value.Force(v)
+}

@@ -1,0 +1,413 @@
+package expr
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"kubekey/pkg/shell"
+	"kubekey/pkg/value"
+)
+
+func textFilters() []filterSpec {
+	return []filterSpec{
+		{names: "lower", do: onText(strings.ToLower)},
+		{names: "upper", do: onText(strings.ToUpper)},
+		{names: "capitalize", do: onText(capitalize)},
+		{names: "title", do: onText(title)},
+		{names: "string", do: onText(func(s string) string { return s })},
+		{names: "trim", params: "chars", do: filterTrim},
+		{names: "replace", params: "old! new! count", do: filterReplace},
+		{names: "length count", do: filterLength},
+		{names: "reverse", do: filterReverse},
+		{names: "center", params: "width", do: filterCenter},
+		{names: "indent", params: "width first blank", do: filterIndent},
+		{names: "truncate", params: "length killwords end leeway", do: filterTruncate},
+		{names: "wordcount", do: filterWordCount},
+		{names: "wordwrap", params: "width break_long_words wrapstring break_on_hyphens", do: filterWordWrap},
+		{names: "format", params: "* **", do: filterFormat},
+		{names: "split", params: "sep maxsplit", do: filterSplit},
+		{names: "quote", do: filterQuote},
+		{names: "comment", params: "style **", do: filterComment},
+		{names: "pprint", do: func(_ *Call, in any, _ *bound) (any, error) { return value.Repr(in), nil }},
+		{names: "type_debug", undefinedToo: true, do: filterTypeDebug},
+		{names: "ternary", params: "true_val! false_val! none_val", do: filterTernary},
+		{names: "mandatory", params: "msg", undefinedToo: true, do: filterMandatory},
+		{names: "bool", do: filterBool},
+	}
+}
+
+// onText makes a filter of a function of the input's text.
+func onText(f func(string) string) func(*Call, any, *bound) (any, error) {
+	return func(_ *Call, in any, _ *bound) (any, error) {
+		s, err := plainText(in)
+		return f(s), err
+	}
+}
+
+func filterDefault(_ *Call, in any, a Args) (any, error) {
+	if len(a.Positional) > 2 {
+		return nil, fmt.Errorf("default takes at most 2 arguments, not %d", len(a.Positional))
+	}
+	fallback, empty := any(""), any(false)
+	if len(a.Positional) > 0 {
+		fallback = a.Positional[0]
+	}
+	if len(a.Positional) > 1 {
+		empty = a.Positional[1]
+	}
+	for k, v := range a.Named.All() {
+		switch k {
+		case "default_value":
+			fallback = v
+		case "boolean":
+			empty = v
+		default:
+			return nil, fmt.Errorf("default has no argument %q (it takes default_value, boolean)", value.Str(k))
+		}
+	}
+	if value.IsUndefined(in) || value.Truth(empty) && !value.Truth(in) {
+		return fallback, nil
+	}
+	return in, nil
+}
+
+func capitalize(s string) string {
+	r, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToTitle(r)) + strings.ToLower(s[size:])
+}
+
+// title starts every word with a capital; words end at blanks, dashes and opening brackets.
+func title(s string) string {
+	var b strings.Builder
+	start := true
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r) || strings.ContainsRune("-({[<", r):
+			start = true
+			b.WriteRune(r)
+			continue
+		case start:
+			b.WriteRune(unicode.ToUpper(r))
+		default:
+			b.WriteRune(unicode.ToLower(r))
+		}
+		start = false
+	}
+	return b.String()
+}
+
+func filterTrim(_ *Call, in any, p *bound) (any, error) {
+	s, err := plainText(in)
+	if err != nil {
+		return nil, err
+	}
+	if p.value("chars", nil) == nil {
+		return strings.TrimSpace(s), nil
+	}
+	return strings.Trim(s, p.str("chars", "")), nil
+}
+
+func filterReplace(_ *Call, in any, p *bound) (any, error) {
+	s, err := plainText(in)
+	if err != nil {
+		return nil, err
+	}
+	from, to, n := p.str("old", ""), p.str("new", ""), p.int("count", -1)
+	if p.err != nil {
+		return nil, p.err
+	}
+	if times := strings.Count(s, from); len(to) > 0 && times > maxText/len(to) {
+		return nil, errTextTooBig
+	}
+	return strings.Replace(s, from, to, n), nil
+}
+
+func filterLength(_ *Call, in any, _ *bound) (any, error) {
+	switch v := in.(type) {
+	case string:
+		return utf8.RuneCountInString(v), nil
+	case []any:
+		return len(v), nil
+	case *value.Dict:
+		return v.Len(), nil
+	}
+	return nil, fmt.Errorf("object of type '%s' has no len()", value.TypeName(in))
+}
+
+func filterReverse(_ *Call, in any, _ *bound) (any, error) {
+	list, err := items(in)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]any, len(list))
+	for i, v := range list {
+		out[len(list)-1-i] = v
+	}
+	if _, ok := in.(string); ok {
+		return joinText(out, "")
+	}
+	return out, nil
+}
+
+func filterCenter(_ *Call, in any, p *bound) (any, error) {
+	s, err := plainText(in)
+	if err != nil {
+		return nil, err
+	}
+	width := p.int("width", 80)
+	if width > maxText {
+		return nil, errTextTooBig
+	}
+	pad := width - utf8.RuneCountInString(s)
+	if pad <= 0 {
+		return s, nil
+	}
+	left := pad/2 + (pad & width & 1)
+	return strings.Repeat(" ", left) + s + strings.Repeat(" ", pad-left), nil
+}
+
+func filterIndent(_ *Call, in any, p *bound) (any, error) {
+	s, err := plainText(in)
+	if err != nil {
+		return nil, err
+	}
+	by, err := indentation(p.value("width", 4))
+	if err != nil {
+		return nil, err
+	}
+	lines := splitLines(s)
+	if len(by) > 0 && len(lines) > maxText/len(by) {
+		return nil, errTextTooBig
+	}
+	first, blank := p.flag("first", false), p.flag("blank", false)
+	for i, line := range lines {
+		if i == 0 && first || i > 0 && (blank || line != "") {
+			lines[i] = by + line
+		}
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// indentation is width blanks, or width itself when it is a text.
+func indentation(width any) (string, error) {
+	if s, ok := width.(string); ok {
+		if _, err := fmt.Sscanf(s, "%d", new(int)); err != nil {
+			return s, nil
+		}
+	}
+	n, ok := wholeNumber(width)
+	if !ok {
+		return "", fmt.Errorf("argument width must be a whole number or a text, not %s", value.Repr(width))
+	}
+	if n > maxText {
+		return "", errTextTooBig
+	}
+	return strings.Repeat(" ", max(n, 0)), nil
+}
+
+func splitLines(s string) []string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return strings.Split(strings.ReplaceAll(s, "\r", "\n"), "\n")
+}
+
+func filterTruncate(_ *Call, in any, p *bound) (any, error) {
+	s, err := plainText(in)
+	if err != nil {
+		return nil, err
+	}
+	length, end, leeway := p.int("length", 255), p.str("end", "..."), p.int("leeway", 5)
+	runes, tail := []rune(s), utf8.RuneCountInString(end)
+	if length < tail || leeway < 0 {
+		return nil, fmt.Errorf("argument length must be at least the length of %q, and leeway not negative", end)
+	}
+	if len(runes) <= length || len(runes)-length <= leeway {
+		return s, nil
+	}
+	cut := string(runes[:length-tail])
+	if i := strings.LastIndexByte(cut, ' '); i >= 0 && !p.flag("killwords", false) {
+		cut = cut[:i]
+	}
+	return cut + end, nil
+}
+
+func filterWordCount(_ *Call, in any, _ *bound) (any, error) {
+	s, err := plainText(in)
+	return len(regexp.MustCompile(`[\pL\pN_]+`).FindAllString(s, -1)), err
+}
+
+func filterWordWrap(_ *Call, in any, p *bound) (any, error) {
+	s, err := plainText(in)
+	if err != nil {
+		return nil, err
+	}
+	width, newline := p.int("width", 79), p.str("wrapstring", "\n")
+	if width < 1 {
+		return nil, fmt.Errorf("argument width must be above 0, not %d", width)
+	}
+	w := wrapper{width: width, breakLong: p.flag("break_long_words", true), hyphens: p.flag("break_on_hyphens", true)}
+	if len(newline) > 0 && len(s) > maxText/len(newline) {
+		return nil, errTextTooBig
+	}
+	lines := strings.Split(strings.TrimSuffix(strings.Join(splitLines(s), "\n"), "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.Join(w.wrap(line), newline)
+	}
+	return strings.Join(lines, newline), nil
+}
+
+// wrapper fills lines of at most width characters, as Python's textwrap does.
+type wrapper struct {
+	width     int
+	breakLong bool
+	hyphens   bool
+}
+
+func (w wrapper) wrap(line string) []string {
+	var out []string
+	chunks := w.chunks([]rune(line))
+	for len(chunks) > 0 {
+		if len(out) > 0 && isBlank(chunks[0]) {
+			chunks = chunks[1:]
+			continue
+		}
+		var cur []rune
+		cur, chunks = w.fill(chunks)
+		if text := strings.TrimRightFunc(string(cur), unicode.IsSpace); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// fill takes chunks for one line and returns what is left of them.
+func (w wrapper) fill(chunks [][]rune) ([]rune, [][]rune) {
+	var cur []rune
+	for len(chunks) > 0 && len(cur)+len(chunks[0]) <= w.width {
+		cur = append(cur, chunks[0]...)
+		chunks = chunks[1:]
+	}
+	if len(chunks) == 0 || len(chunks[0]) <= w.width {
+		return cur, chunks
+	}
+	if w.breakLong {
+		n := w.width - len(cur)
+		cur = append(cur, chunks[0][:n]...)
+		return cur, append([][]rune{chunks[0][n:]}, chunks[1:]...)
+	}
+	if len(cur) == 0 {
+		return chunks[0], chunks[1:]
+	}
+	return cur, chunks
+}
+
+func isBlank(r []rune) bool { return strings.TrimSpace(string(r)) == "" }
+
+// chunks splits into words and blanks; a word may end after a hyphen between letters.
+func (w wrapper) chunks(text []rune) [][]rune {
+	var out [][]rune
+	start := 0
+	for i := 1; i < len(text); i++ {
+		hyphen := w.hyphens && i >= 2 && text[i-1] == '-' && unicode.IsLetter(text[i-2]) && unicode.IsLetter(text[i])
+		if hyphen || unicode.IsSpace(text[i]) != unicode.IsSpace(text[i-1]) {
+			out = append(out, text[start:i])
+			start = i
+		}
+	}
+	if start < len(text) {
+		out = append(out, text[start:])
+	}
+	return out
+}
+
+func filterSplit(_ *Call, in any, p *bound) (any, error) {
+	s, ok := in.(string)
+	if !ok {
+		return nil, fmt.Errorf("needs a text, not %s", aType(in))
+	}
+	n := p.int("maxsplit", -1)
+	if p.value("sep", nil) == nil {
+		return value.Of(splitBlanks(s, n)), nil
+	}
+	sep := p.str("sep", "")
+	if sep == "" {
+		return nil, fmt.Errorf("argument sep must not be empty")
+	}
+	if n >= 0 {
+		n = min(n, len(s)) + 1
+	}
+	return value.Of(strings.SplitN(s, sep, n)), nil
+}
+
+// splitBlanks splits around runs of blanks, at most n times unless n is negative.
+func splitBlanks(s string, n int) []string {
+	out := []string{}
+	for s = strings.TrimLeftFunc(s, unicode.IsSpace); s != ""; s = strings.TrimLeftFunc(s, unicode.IsSpace) {
+		i := strings.IndexFunc(s, unicode.IsSpace)
+		if i < 0 || n >= 0 && len(out) >= n {
+			return append(out, strings.TrimRightFunc(s, unicode.IsSpace))
+		}
+		out = append(out, s[:i])
+		s = s[i:]
+	}
+	return out
+}
+
+func filterQuote(_ *Call, in any, _ *bound) (any, error) {
+	if in == nil {
+		return shell.Quote(""), nil
+	}
+	s, err := plainText(in)
+	return shell.Quote(s), err
+}
+
+func filterTypeDebug(_ *Call, in any, _ *bound) (any, error) {
+	if value.IsUndefined(in) {
+		return "AnsibleUndefined", nil
+	}
+	return value.TypeName(in), nil
+}
+
+func filterTernary(_ *Call, in any, p *bound) (any, error) {
+	if none := p.raw("none_val", nil); in == nil && none != nil {
+		return none, nil
+	}
+	if value.Truth(in) {
+		return p.raw("true_val", nil), nil
+	}
+	return p.raw("false_val", nil), nil
+}
+
+func filterMandatory(_ *Call, in any, p *bound) (any, error) {
+	u, ok := in.(*value.Undefined)
+	if !ok {
+		return in, nil
+	}
+	if msg := p.str("msg", ""); msg != "" {
+		return nil, fmt.Errorf("%s", msg)
+	}
+	return nil, fmt.Errorf("mandatory variable '%s' not defined", u.Name)
+}
+
+// filterBool is Ansible's: what is not a word for yes is false.
+func filterBool(_ *Call, in any, _ *bound) (any, error) {
+	switch v := in.(type) {
+	case nil, bool:
+		return v, nil
+	case string:
+		switch strings.ToLower(v) {
+		case "yes", "on", "1", "true":
+			return true, nil
+		}
+	case int:
+		return v == 1, nil
+	case float64:
+		return v == 1, nil
+	}
+	return false, nil
+}
