@@ -1,4 +1,213 @@
 package expr
 
-// attrPath follows a dotted path; what is missing is a *value.Undefined.
-func attrPath(v any, path string) (any, error) { return nil, nil }
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"kubekey/pkg/value"
+)
+
+// at is obj[key] and obj.key. What does not exist is a *value.Undefined, and
+// so is a member of an undefined value.
+func at(obj, key any) (any, error) {
+	switch o := obj.(type) {
+	case *value.Dict:
+		if v, ok := o.Get(key); ok {
+			return v, nil
+		}
+		if !isKey(key) {
+			return nil, fmt.Errorf("unhashable type: '%s'", value.TypeName(key))
+		}
+	case value.Lazy:
+		v, ok, err := o.At(key)
+		if ok || err != nil {
+			return v, err
+		}
+		return missing("dict", key), nil
+	case *value.Undefined:
+		return o, nil
+	case []any:
+		return element(o, key)
+	case string:
+		return character(o, key)
+	case Attrs:
+		if name, ok := key.(string); ok {
+			if v, ok := o.Attr(name); ok {
+				return v, nil
+			}
+		}
+	case time.Time:
+		if v, ok := timeAttr(o, key); ok {
+			return v, nil
+		}
+	}
+	return missing(typeName(obj), key), nil
+}
+
+func typeName(v any) string {
+	if v == nil {
+		return "None"
+	}
+	if t, ok := v.(interface{ TypeName() string }); ok {
+		return t.TypeName()
+	}
+	return value.TypeName(v)
+}
+
+func missing(in string, key any) *value.Undefined {
+	return &value.Undefined{Name: pyStr(key), Missing: in}
+}
+
+func element(list []any, key any) (any, error) {
+	i, ok := intOf(key)
+	if !ok {
+		return missing("list", key), nil
+	}
+	if i < 0 {
+		i += len(list)
+	}
+	if i < 0 || i >= len(list) {
+		return missing("list", key), nil
+	}
+	return list[i], nil
+}
+
+func character(s string, key any) (any, error) {
+	i, ok := intOf(key)
+	n := len(s)
+	if ok && (i < 0 || n > 64) {
+		n = utf8.RuneCountInString(s)
+	}
+	if i < 0 {
+		i += n
+	}
+	if !ok || i < 0 || i >= n {
+		return missing("str", key), nil
+	}
+	for _, r := range s {
+		if i == 0 {
+			return string(r), nil
+		}
+		i--
+	}
+	return missing("str", key), nil
+}
+
+// slice is Python's obj[low:up:step] for strings and lists; bounds are nil, ints or bools.
+func slice(obj, low, up, step any) (any, error) {
+	if s, ok := obj.(string); ok {
+		runes := []rune(s)
+		picked, err := indices(len(runes), low, up, step)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]rune, len(picked))
+		for i, j := range picked {
+			out[i] = runes[j]
+		}
+		return string(out), nil
+	}
+	list, ok := obj.([]any)
+	if !ok {
+		return nil, fmt.Errorf("'%s' object cannot be sliced", value.TypeName(obj))
+	}
+	picked, err := indices(len(list), low, up, step)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]any, len(picked))
+	for i, j := range picked {
+		out[i] = list[j]
+	}
+	return out, nil
+}
+
+// indices are the positions that a slice of n elements takes, in order.
+func indices(n int, low, up, step any) ([]int, error) {
+	by := 1
+	if step != nil {
+		var ok bool
+		if by, ok = intOf(step); !ok {
+			return nil, errSlice
+		}
+		if by == 0 {
+			return nil, fmt.Errorf("slice step cannot be zero")
+		}
+	}
+	first, last := 0, n // by > 0
+	floor, ceil := 0, n
+	if by < 0 {
+		first, last = n-1, -1
+		floor, ceil = -1, n-1
+	}
+	var err error
+	if first, err = bound1(low, first, n, floor, ceil); err != nil {
+		return nil, err
+	}
+	if last, err = bound1(up, last, n, floor, ceil); err != nil {
+		return nil, err
+	}
+	var out []int
+	for i := first; by > 0 && i < last || by < 0 && i > last; {
+		out = append(out, i)
+		next := i + by
+		if (by > 0) != (next > i) {
+			break // overflow
+		}
+		i = next
+	}
+	return out, nil
+}
+
+var errSlice = fmt.Errorf("slice indices must be integers or none")
+
+func bound1(v any, def, n, floor, ceil int) (int, error) {
+	if v == nil {
+		return def, nil
+	}
+	i, ok := intOf(v)
+	if !ok {
+		return 0, errSlice
+	}
+	if i < 0 {
+		i += n
+	}
+	return max(floor, min(ceil, i)), nil
+}
+
+// attrPath follows a dotted path; what is missing is a *value.Undefined. Parts
+// of digits are indexes.
+func attrPath(v any, path string) (any, error) {
+	for part := range strings.SplitSeq(path, ".") {
+		var key any = part
+		if i, err := strconv.Atoi(part); err == nil {
+			key = i
+		}
+		next, err := at(v, key)
+		if err != nil {
+			return undefinedOr(part, err)
+		}
+		if u, ok := next.(*value.Undefined); ok && key != any(part) && !value.IsUndefined(v) {
+			if next, err = at(v, part); err != nil || value.IsUndefined(next) {
+				return u, nil
+			}
+		}
+		v = next
+	}
+	v, err := value.Force(v)
+	if err != nil {
+		return undefinedOr(path, err)
+	}
+	return v, nil
+}
+
+// undefinedOr is the undefined value that an error tells of, or the error.
+func undefinedOr(name string, err error) (any, error) {
+	if asUndefined(err) == nil {
+		return nil, err
+	}
+	return &value.Undefined{Name: name, Err: err}, nil
+}

@@ -39,6 +39,7 @@ type Env struct {
 	tests     map[string]test
 	functions map[string]function
 	lookups   map[string]function
+	methods   methodSet
 }
 
 // New returns an Env with everything that is built in.
@@ -52,6 +53,7 @@ func New(o Options) *Env {
 		tests:     builtinTests(),
 		functions: builtinFunctions(),
 		lookups:   builtinLookups(),
+		methods:   builtinMethods(),
 	}
 }
 

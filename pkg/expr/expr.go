@@ -36,4 +36,3 @@ const (
 	Escaped Literals = iota
 	Raw
 )
-

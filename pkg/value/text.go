@@ -82,7 +82,7 @@ func repr(b *strings.Builder, v any, depth int) {
 		if us := v.Nanosecond() / 1000; us != 0 {
 			fmt.Fprintf(b, ".%06d", us)
 		}
-		if v.Location() != time.UTC {
+		if v.Location() != time.UTC && v.Location() != time.Local {
 			b.WriteString(v.Format("-07:00"))
 		}
 	case Lazy:

@@ -1,0 +1,66 @@
+package expr
+
+import (
+	"errors"
+	"strings"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// Error is a failed evaluation with the place of the operand that failed.
+// errors.As finds a *value.Undefined in it when a name was undefined.
+type Error struct {
+	Pos    source.Pos // may be nowhere
+	Width  int        // runes of the failing operand on its line
+	Source string     // the whole expression
+	Err    error
+}
+
+// Error is "file:line:col: message", or the message alone when the expression
+// stands in no file.
+func (e *Error) Error() string {
+	if at := e.Pos.String(); at != "" {
+		return at + ": " + e.Err.Error()
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Diagnostic is the error as people are shown it, with its hint apart.
+func (e *Error) Diagnostic() *source.Diagnostic {
+	d := source.Errorf(e.Pos, "%s", e.Err.Error())
+	d.Width = e.Width
+	if u, ok := e.Err.(*value.Undefined); ok && u.Hint != "" {
+		bare := *u
+		bare.Hint = ""
+		d.Summary, d.Help = bare.Error(), u.Hint
+	}
+	return d
+}
+
+// asUndefined is the *value.Undefined in an error chain, nil when there is none.
+func asUndefined(err error) *value.Undefined {
+	var u *value.Undefined
+	if errors.As(err, &u) {
+		return u
+	}
+	return nil
+}
+
+// advance is the position of byte offset off of src, whose first rune is at.
+func advance(at source.Pos, src string, off int) source.Pos {
+	if at.Line == 0 {
+		return at
+	}
+	head := src[:min(off, len(src))]
+	if i := strings.LastIndexByte(head, '\n'); i >= 0 {
+		at.Line += strings.Count(head, "\n")
+		at.Col = 1
+		head = head[i+1:]
+	}
+	at.Col += len([]rune(head))
+	return at
+}

@@ -1,0 +1,425 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"kubekey/pkg/value"
+)
+
+// strSpec is a row for a method that takes no arguments.
+func strSpec(name string, do func(s string) any) methodSpec {
+	return methodSpec{name, "", func(v any, _ *bound) (any, error) { return do(v.(string)), nil }}
+}
+
+func stringMethods() map[string]method {
+	rows := []methodSpec{
+		strSpec("upper", func(s string) any { return strings.ToUpper(s) }),
+		strSpec("lower", func(s string) any { return strings.ToLower(s) }),
+		strSpec("casefold", func(s string) any { return strings.ToLower(s) }),
+		strSpec("capitalize", func(s string) any { return capitalize(s) }),
+		strSpec("title", func(s string) any { return pyTitle(s) }),
+		strSpec("swapcase", func(s string) any { return strings.Map(swapCase, s) }),
+		strSpec("isdigit", func(s string) any { return every(s, unicode.IsDigit) }),
+		strSpec("isdecimal", func(s string) any { return every(s, unicode.IsDigit) }),
+		strSpec("isnumeric", func(s string) any { return every(s, unicode.IsNumber) }),
+		strSpec("isalpha", func(s string) any { return every(s, unicode.IsLetter) }),
+		strSpec("isalnum", func(s string) any { return every(s, isAlphanumeric) }),
+		strSpec("isspace", func(s string) any { return every(s, unicode.IsSpace) }),
+		strSpec("isupper", func(s string) any { return isUpper(s) }),
+		strSpec("islower", func(s string) any { return isLower(s) }),
+		strSpec("isidentifier", func(s string) any { return isIdentifier(s) }),
+		{"encode", "encoding errors", func(v any, _ *bound) (any, error) { return v, nil }},
+		{"decode", "encoding errors", func(v any, _ *bound) (any, error) { return v, nil }},
+	}
+	rows = append(rows, splitMethods()...)
+	rows = append(rows, searchMethods()...)
+	rows = append(rows, padMethods()...)
+	table := methodTable(rows)
+	table["format"] = method{call: func(v any, a Args) (any, error) { return braceFormat(v.(string), a) }}
+	return table
+}
+
+func splitMethods() []methodSpec {
+	return []methodSpec{
+		{"split", "sep maxsplit", func(v any, p *bound) (any, error) {
+			return pySplit(v.(string), p.value("sep", nil), p.int("maxsplit", -1))
+		}},
+		{"rsplit", "sep maxsplit", func(v any, p *bound) (any, error) {
+			return pySplitRight(v.(string), p.value("sep", nil), p.int("maxsplit", -1))
+		}},
+		{"splitlines", "keepends", func(v any, p *bound) (any, error) {
+			return pySplitLines(v.(string), p.flag("keepends", false)), nil
+		}},
+		{"partition", "sep!", func(v any, p *bound) (any, error) {
+			sep := p.str("sep", "")
+			return partition(v.(string), sep, strings.Index(v.(string), sep), false)
+		}},
+		{"rpartition", "sep!", func(v any, p *bound) (any, error) {
+			sep := p.str("sep", "")
+			return partition(v.(string), sep, strings.LastIndex(v.(string), sep), true)
+		}},
+		{"join", "iterable!", func(v any, p *bound) (any, error) { return pyJoin(v.(string), p.value("iterable", nil)) }},
+	}
+}
+
+func searchMethods() []methodSpec {
+	return []methodSpec{
+		{"startswith", "prefix! start end", affix(strings.HasPrefix, "prefix")},
+		{"endswith", "suffix! start end", affix(strings.HasSuffix, "suffix")},
+		{"removeprefix", "prefix!", func(v any, p *bound) (any, error) {
+			return strings.TrimPrefix(v.(string), p.str("prefix", "")), nil
+		}},
+		{"removesuffix", "suffix!", func(v any, p *bound) (any, error) {
+			return strings.TrimSuffix(v.(string), p.str("suffix", "")), nil
+		}},
+		{"replace", "old! new! count", pyReplace},
+		{"count", "sub! start end", func(v any, p *bound) (any, error) {
+			s, _, err := window(v.(string), p)
+			return strings.Count(s, p.str("sub", "")), err
+		}},
+		{"find", "sub! start end", finder(strings.Index, false)},
+		{"rfind", "sub! start end", finder(strings.LastIndex, false)},
+		{"index", "sub! start end", finder(strings.Index, true)},
+		{"rindex", "sub! start end", finder(strings.LastIndex, true)},
+	}
+}
+
+func padMethods() []methodSpec {
+	return []methodSpec{
+		{"strip", "chars", strip(true, true)},
+		{"lstrip", "chars", strip(true, false)},
+		{"rstrip", "chars", strip(false, true)},
+		{"zfill", "width!", func(v any, p *bound) (any, error) { return zfill(v.(string), p.int("width", 0)) }},
+		{"center", "width! fillchar", padded(func(fill, width int) (int, int) {
+			left := fill/2 + (fill & width & 1)
+			return left, fill - left
+		})},
+		{"ljust", "width! fillchar", padded(func(fill, _ int) (int, int) { return 0, fill })},
+		{"rjust", "width! fillchar", padded(func(fill, _ int) (int, int) { return fill, 0 })},
+		{"expandtabs", "tabsize", func(v any, p *bound) (any, error) { return expandTabs(v.(string), p.int("tabsize", 8)) }},
+	}
+}
+
+func every(s string, ok func(rune) bool) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool { return !ok(r) }) < 0
+}
+
+func isAlphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+
+func isUpper(s string) bool {
+	return strings.IndexFunc(s, unicode.IsUpper) >= 0 && strings.IndexFunc(s, unicode.IsLower) < 0
+}
+
+func isLower(s string) bool {
+	return strings.IndexFunc(s, unicode.IsLower) >= 0 && strings.IndexFunc(s, unicode.IsUpper) < 0
+}
+
+func isIdentifier(s string) bool {
+	return every(s, func(r rune) bool { return r == '_' || isAlphanumeric(r) }) && !isDigit(s[0])
+}
+
+func swapCase(r rune) rune {
+	if unicode.IsUpper(r) {
+		return unicode.ToLower(r)
+	}
+	return unicode.ToUpper(r)
+}
+
+// pyTitle starts every run of letters with a capital, as str.title does.
+func pyTitle(s string) string {
+	inWord := false
+	return strings.Map(func(r rune) rune {
+		was := inWord
+		inWord = unicode.IsLetter(r)
+		if inWord && !was {
+			return unicode.ToTitle(r)
+		}
+		return unicode.ToLower(r)
+	}, s)
+}
+
+func separator(sep any) (string, error) {
+	s, ok := sep.(string)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("a separator must be a string, not '%s'", value.TypeName(sep))
+	case s == "":
+		return "", errors.New("empty separator")
+	}
+	return s, nil
+}
+
+func pySplit(s string, sep any, n int) (any, error) {
+	if sep == nil {
+		parts := splitBlanks(s, n)
+		if n >= 0 && len(parts) > n { // the rest keeps its blanks at the end
+			rest := strings.TrimLeftFunc(s, unicode.IsSpace)
+			for range n {
+				rest = strings.TrimLeftFunc(rest[strings.IndexFunc(rest, unicode.IsSpace):], unicode.IsSpace)
+			}
+			parts[n] = rest
+		}
+		return value.Of(parts), nil
+	}
+	text, err := separator(sep)
+	if err != nil {
+		return nil, err
+	}
+	if n >= 0 {
+		n = min(n, len(s)) + 1
+	}
+	return value.Of(strings.SplitN(s, text, n)), nil
+}
+
+func pySplitRight(s string, sep any, n int) (any, error) {
+	if n < 0 {
+		return pySplit(s, sep, -1)
+	}
+	cut := func(s string) (head, tail string, ok bool) {
+		i := strings.LastIndexFunc(s, unicode.IsSpace)
+		if i < 0 {
+			return "", s, false
+		}
+		_, size := utf8.DecodeRuneInString(s[i:])
+		return strings.TrimRightFunc(s[:i], unicode.IsSpace), s[i+size:], true
+	}
+	if sep == nil {
+		s = strings.TrimRightFunc(s, unicode.IsSpace)
+	} else {
+		text, err := separator(sep)
+		if err != nil {
+			return nil, err
+		}
+		cut = func(s string) (head, tail string, ok bool) {
+			i := strings.LastIndex(s, text)
+			if i < 0 {
+				return "", s, false
+			}
+			return s[:i], s[i+len(text):], true
+		}
+	}
+	return splitRight(s, n, sep == nil, cut), nil
+}
+
+func splitRight(s string, n int, blanks bool, cut func(string) (string, string, bool)) []any {
+	var tails []any
+	for ; n > 0; n-- {
+		head, tail, ok := cut(s)
+		if !ok {
+			break
+		}
+		tails = append(tails, tail)
+		s = head
+	}
+	out := []any{}
+	if s != "" || !blanks {
+		out = append(out, s)
+	}
+	for i := len(tails) - 1; i >= 0; i-- {
+		if !blanks || tails[i] != "" {
+			out = append(out, tails[i])
+		}
+	}
+	return out
+}
+
+func pySplitLines(s string, keep bool) []any {
+	out := []any{}
+	for s != "" {
+		i := strings.IndexAny(s, "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029")
+		if i < 0 {
+			return append(out, s)
+		}
+		_, size := utf8.DecodeRuneInString(s[i:])
+		if strings.HasPrefix(s[i:], "\r\n") {
+			size = 2
+		}
+		line := s[:i]
+		if keep {
+			line = s[:i+size]
+		}
+		out = append(out, line)
+		s = s[i+size:]
+	}
+	return out
+}
+
+func partition(s, sep string, i int, right bool) (any, error) {
+	switch {
+	case sep == "":
+		return nil, errors.New("empty separator")
+	case i >= 0:
+		return []any{s[:i], sep, s[i+len(sep):]}, nil
+	case right:
+		return []any{"", "", s}, nil
+	}
+	return []any{s, "", ""}, nil
+}
+
+func pyJoin(sep string, v any) (any, error) {
+	list, err := iterate(v)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	for i, e := range list {
+		if e, err = defined(e); err != nil {
+			return nil, err
+		}
+		s, ok := e.(string)
+		if !ok {
+			return nil, fmt.Errorf("sequence item %d: expected str instance, %s found", i, value.TypeName(e))
+		}
+		if i > 0 {
+			b.WriteString(sep)
+		}
+		if b.WriteString(s); b.Len() > maxSize {
+			return nil, errTooBig
+		}
+	}
+	return b.String(), nil
+}
+
+// window is the part of s between start and end (runes), and its byte offset.
+func window(s string, p *bound) (string, int, error) {
+	start, end := p.value("start", nil), p.value("end", nil)
+	if start == nil && end == nil {
+		return s, 0, p.err
+	}
+	runes := []rune(s)
+	n := len(runes)
+	low, err := bound1(start, 0, n, 0, n)
+	if err != nil {
+		return "", 0, err
+	}
+	high, err := bound1(end, n, n, 0, n)
+	if err != nil || high < low {
+		return "", 0, err
+	}
+	return string(runes[low:high]), low, nil
+}
+
+// affix tests a prefix or suffix, or a list of them.
+func affix(has func(s, affix string) bool, name string) func(any, *bound) (any, error) {
+	return func(v any, p *bound) (any, error) {
+		s, _, err := window(v.(string), p)
+		if err != nil {
+			return nil, err
+		}
+		candidates, ok := p.value(name, nil).([]any)
+		if !ok {
+			candidates = []any{p.value(name, nil)}
+		}
+		for _, c := range candidates {
+			text, ok := c.(string)
+			if !ok {
+				return nil, fmt.Errorf("the %s must be a string or a list of strings, not '%s'", name, value.TypeName(c))
+			}
+			if has(s, text) {
+				return true, nil
+			}
+		}
+		return false, nil
+	}
+}
+
+func pyReplace(v any, p *bound) (any, error) {
+	s := v.(string)
+	from, okFrom := p.value("old", nil).(string)
+	to, okTo := p.value("new", nil).(string)
+	if !okFrom || !okTo {
+		return nil, errors.New("replace() needs two strings")
+	}
+	n := p.int("count", -1)
+	if found := strings.Count(s, from); len(to) > 0 && found > maxSize/len(to) {
+		return nil, errTooBig
+	}
+	return strings.Replace(s, from, to, n), nil
+}
+
+func finder(find func(s, sub string) int, must bool) func(any, *bound) (any, error) {
+	return func(v any, p *bound) (any, error) {
+		s, offset, err := window(v.(string), p)
+		if err != nil {
+			return nil, err
+		}
+		i := find(s, p.str("sub", ""))
+		switch {
+		case i >= 0:
+			return offset + utf8.RuneCountInString(s[:i]), nil
+		case must:
+			return nil, errors.New("substring not found")
+		}
+		return -1, nil
+	}
+}
+
+func strip(left, right bool) func(any, *bound) (any, error) {
+	return func(v any, p *bound) (any, error) {
+		s, drop := v.(string), unicode.IsSpace
+		if chars, ok := p.value("chars", nil).(string); ok {
+			drop = func(r rune) bool { return strings.ContainsRune(chars, r) }
+		}
+		if left {
+			s = strings.TrimLeftFunc(s, drop)
+		}
+		if right {
+			s = strings.TrimRightFunc(s, drop)
+		}
+		return s, nil
+	}
+}
+
+func zfill(s string, width int) (any, error) {
+	if width > maxSize {
+		return nil, errTooBig
+	}
+	fill := max(0, width-utf8.RuneCountInString(s))
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		return s[:1] + strings.Repeat("0", fill) + s[1:], nil
+	}
+	return strings.Repeat("0", fill) + s, nil
+}
+
+// padded fills to a width; share says how much goes left and right.
+func padded(share func(fill, width int) (left, right int)) func(any, *bound) (any, error) {
+	return func(v any, p *bound) (any, error) {
+		s, width, char := v.(string), p.int("width", 0), p.str("fillchar", " ")
+		switch {
+		case width > maxSize:
+			return nil, errTooBig
+		case utf8.RuneCountInString(char) != 1:
+			return nil, errors.New("the fill character must be exactly one character long")
+		}
+		left, right := share(max(0, width-utf8.RuneCountInString(s)), width)
+		return strings.Repeat(char, left) + s + strings.Repeat(char, right), nil
+	}
+}
+
+func expandTabs(s string, size int) (any, error) {
+	if size > 0 && strings.Count(s, "\t") > maxSize/size {
+		return nil, errTooBig
+	}
+	var b strings.Builder
+	col := 0
+	for _, r := range s {
+		switch {
+		case r == '\t' && size > 0:
+			fill := size - col%size
+			b.WriteString(strings.Repeat(" ", fill))
+			col += fill
+		case r == '\t':
+		case r == '\n' || r == '\r':
+			b.WriteRune(r)
+			col = 0
+		default:
+			b.WriteRune(r)
+			col++
+		}
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,256 @@
+package expr
+
+import (
+	"fmt"
+	"time"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// method is a method of a string, list, dict or datetime. A method that
+// changes its receiver changes nothing: it returns the changed copy.
+type method struct {
+	call    func(recv any, a Args) (any, error)
+	mutates func(recv any, a Args) (result, changed any, err error)
+}
+
+// methodSpec is one row of a table of methods; see signature for params.
+type methodSpec struct {
+	name, params string
+	do           func(recv any, p *bound) (any, error)
+}
+
+// mutatorSpec is a methodSpec of a method that changes its receiver.
+type mutatorSpec struct {
+	name, params string
+	do           func(recv any, p *bound) (result, changed any, err error)
+}
+
+func methodTable(specs []methodSpec) map[string]method {
+	table := make(map[string]method, len(specs))
+	for _, s := range specs {
+		sig := parseSignature(s.name+"()", s.params)
+		table[s.name] = method{call: func(recv any, a Args) (any, error) {
+			p, err := bindDefined(sig, a)
+			if err != nil {
+				return nil, err
+			}
+			v, err := s.do(recv, p)
+			if p.err != nil {
+				err = p.err
+			}
+			return v, err
+		}}
+	}
+	return table
+}
+
+func addMutators(table map[string]method, specs []mutatorSpec) map[string]method {
+	for _, s := range specs {
+		sig := parseSignature(s.name+"()", s.params)
+		table[s.name] = method{mutates: func(recv any, a Args) (any, any, error) {
+			p, err := sig.bind(a)
+			if err != nil {
+				return nil, nil, err
+			}
+			v, changed, err := s.do(recv, p)
+			if p.err != nil {
+				err = p.err
+			}
+			return v, changed, err
+		}}
+	}
+	return table
+}
+
+// bindDefined is bind that refuses undefined arguments.
+func bindDefined(sig *signature, a Args) (*bound, error) {
+	for _, v := range a.Positional {
+		if u, ok := v.(*value.Undefined); ok {
+			return nil, u
+		}
+	}
+	return sig.bind(a)
+}
+
+// methodSet is the methods of each type.
+type methodSet struct{ str, list, dict, datetime map[string]method }
+
+func builtinMethods() methodSet {
+	return methodSet{stringMethods(), listMethods(), dictMethods(), timeMethods()}
+}
+
+func (m *methodSet) of(v any) map[string]method {
+	switch v.(type) {
+	case string:
+		return m.str
+	case []any:
+		return m.list
+	case *value.Dict:
+		return m.dict
+	case time.Time:
+		return m.datetime
+	}
+	return nil
+}
+
+// method calls obj.name(args): a method of the type, or a callable member.
+func (f *frame) method(n *callNode, target *attrNode) (any, error) {
+	name, _ := target.key.(string)
+	obj, err := f.eval(target.obj)
+	if err != nil {
+		return nil, err
+	}
+	if lazy, ok := obj.(value.Lazy); ok && name == "get" {
+		return f.lazyGet(n, lazy)
+	}
+	if obj, err = f.forced(target.obj, obj); err != nil {
+		return nil, err
+	}
+	if u, ok := obj.(*value.Undefined); ok {
+		return nil, f.undefined(target.obj, u)
+	}
+	table := f.expr.env.methods.of(obj)
+	m, ok := table[name]
+	if !ok {
+		return f.member(n, target, obj, table)
+	}
+	a, err := f.args(n.args)
+	if err != nil {
+		return nil, err
+	}
+	if m.mutates != nil {
+		return f.mutate(n, target.obj, obj, m, a)
+	}
+	v, err := m.call(obj, a)
+	if err != nil {
+		return nil, f.calleeFailed(n, target.obj, obj, n.args, a, err)
+	}
+	return v, nil
+}
+
+// member calls a member of obj that is no method of its type.
+func (f *frame) member(n *callNode, target *attrNode, obj any, table map[string]method) (any, error) {
+	callee, err := at(obj, target.key)
+	if err != nil {
+		return nil, f.fail(target, err)
+	}
+	u, ok := callee.(*value.Undefined)
+	if !ok {
+		return f.invoke(n, callee)
+	}
+	name, _ := target.key.(string)
+	u.Hint = source.DidYouMean(name, sortedKeys(table))
+	if _, err := f.expr.env.filter(name); err == nil && u.Hint == "" {
+		u.Hint = fmt.Sprintf("'%s' is a filter: write x | %s", name, name)
+	}
+	return nil, f.fail(target, u)
+}
+
+// lazyGet is hostvars.get(key, default), without forcing the rest.
+func (f *frame) lazyGet(n *callNode, lazy value.Lazy) (any, error) {
+	a, err := f.args(n.args)
+	if err != nil {
+		return nil, err
+	}
+	p, err := bindDefined(parseSignature("get()", "key! default"), a)
+	if err != nil {
+		return nil, f.fail(n, err)
+	}
+	v, ok, err := lazy.At(p.raw("key", nil))
+	if err != nil {
+		return f.undefinedBy(n, "", err)
+	}
+	if !ok {
+		return p.raw("default", nil), nil
+	}
+	return v, nil
+}
+
+// Rebinder is a Binder that tells {% set x = ... %}, which is local to a loop,
+// from x.append(...), which changes x where it was set.
+type Rebinder interface {
+	Rebind(name string, v any)
+}
+
+// overlay takes the copies that mutating methods make in a scope that cannot bind.
+type overlay struct {
+	Scope
+	bound Names
+}
+
+func (o *overlay) Lookup(name string) (any, bool, error) {
+	if v, ok := o.bound[name]; ok {
+		return v, true, nil
+	}
+	return o.Scope.Lookup(name)
+}
+
+func (o *overlay) Bind(name string, v any) { o.bound[name] = v }
+
+func (f *frame) mutate(n *callNode, target node, obj any, m method, a Args) (any, error) {
+	result, changed, err := m.mutates(obj, a)
+	if err != nil {
+		return nil, f.calleeFailed(n, target, obj, n.args, a, err)
+	}
+	return result, f.rebind(target, changed)
+}
+
+// rebind makes the path target mean changed: the name at its root gets a copy
+// of its value. A target that is no path was a temporary.
+func (f *frame) rebind(target node, changed any) error {
+	switch target := target.(type) {
+	case *nameNode:
+		f.bind(target.name, changed)
+	case *attrNode:
+		return f.rebindMember(target.obj, target.key, changed)
+	case *indexNode:
+		key, err := f.need(target.key)
+		if err != nil {
+			return err
+		}
+		return f.rebindMember(target.obj, key, changed)
+	}
+	return nil
+}
+
+func (f *frame) rebindMember(container node, key, changed any) error {
+	obj, err := f.force(container)
+	if err != nil {
+		return err
+	}
+	switch obj := obj.(type) {
+	case AttrSetter:
+		if name, ok := key.(string); ok {
+			obj.SetAttr(name, changed)
+		}
+	case *value.Dict:
+		copied := obj.Copy()
+		copied.Set(key, changed)
+		return f.rebind(container, copied)
+	case []any:
+		i, _ := intOf(key)
+		if i < 0 {
+			i += len(obj)
+		}
+		if i >= 0 && i < len(obj) {
+			copied := append([]any(nil), obj...)
+			copied[i] = changed
+			return f.rebind(container, copied)
+		}
+	}
+	return nil
+}
+
+func (f *frame) bind(name string, v any) {
+	switch s := f.scope.(type) {
+	case Rebinder:
+		s.Rebind(name, v)
+	case Binder:
+		s.Bind(name, v)
+	default:
+		f.scope = &overlay{f.scope, Names{name: v}}
+		f.call = nil // it holds the old scope
+	}
+}

@@ -1,0 +1,161 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"kubekey/pkg/value"
+)
+
+// textTests look at strings. The table keeps compiled patterns.
+func textTests() []testSpec {
+	re := newPatterns()
+	const params = "pattern! ignorecase multiline"
+	return []testSpec{
+		{names: "match", params: params, do: re.tester("match")},
+		{names: "search", params: params, do: re.tester("search")},
+		{names: "regex", params: params + " match_type", do: re.tester("search")},
+		{names: "version version_compare", params: "version! operator strict version_type", do: testVersion},
+		{names: "vault_encrypted", do: func(_ *Call, in any, _ *bound) (bool, error) {
+			s, ok := in.(string)
+			return ok && strings.HasPrefix(s, "$ANSIBLE_VAULT"), nil
+		}},
+		{names: "uri", params: "schemes", do: testURI(func(u *url.URL) bool { return u.Scheme != "" })},
+		{names: "url", params: "schemes", do: testURI(func(u *url.URL) bool {
+			return u.Scheme != "" && (u.Host != "" || u.Scheme == "file")
+		})},
+		{names: "urn", do: testURI(func(u *url.URL) bool { return strings.EqualFold(u.Scheme, "urn") })},
+	}
+}
+
+func (ps *patterns) tester(how string) func(*Call, any, *bound) (bool, error) {
+	return func(_ *Call, in any, p *bound) (bool, error) {
+		text, err := plainText(in)
+		if err != nil {
+			return false, err
+		}
+		pattern, err := anchored(p.str("pattern", ""), p.str("match_type", how))
+		if err != nil {
+			return false, err
+		}
+		flags := matchFlags{ignoreCase: p.flag("ignorecase", false), multiline: p.flag("multiline", false)}
+		if p.err != nil {
+			return false, p.err
+		}
+		m, err := ps.get(pattern, flags)
+		if err != nil {
+			return false, err
+		}
+		found, err := m.all(text, 1)
+		return len(found) > 0, err
+	}
+}
+
+// anchored is the pattern that searches what Python's function of that name matches.
+func anchored(pattern, how string) (string, error) {
+	switch how {
+	case "search":
+		return pattern, nil
+	case "match":
+		return `\A(?:` + pattern + `)`, nil
+	case "fullmatch":
+		return `\A(?:` + pattern + `)\z`, nil
+	}
+	return "", fmt.Errorf("match_type must be search, match or fullmatch, not '%s'", how)
+}
+
+func testURI(is func(u *url.URL) bool) func(*Call, any, *bound) (bool, error) {
+	return func(_ *Call, in any, p *bound) (bool, error) {
+		s, ok := in.(string)
+		if !ok {
+			return false, nil
+		}
+		u, err := url.Parse(s)
+		if err != nil || !is(u) {
+			return false, nil
+		}
+		schemes := p.list("schemes")
+		if len(schemes) == 0 {
+			return true, nil
+		}
+		return contains(schemes, u.Scheme)
+	}
+}
+
+func testVersion(_ *Call, in any, p *bound) (bool, error) {
+	have, want := pyStr(in), p.str("version", "")
+	if in == nil || have == "" || want == "" {
+		return false, errors.New("a version to compare is empty")
+	}
+	kind := p.str("version_type", "")
+	strict := p.flag("strict", false)
+	switch {
+	case strict && kind != "":
+		return false, errors.New("the test version takes either strict or version_type, not both")
+	case strict:
+		kind = "strict"
+	}
+	order, err := compareVersions(have, want, kind)
+	if err != nil {
+		return false, err
+	}
+	return versionRelation(order, p.str("operator", "eq"))
+}
+
+func compareVersions(a, b, kind string) (int, error) {
+	switch kind {
+	case "", "loose":
+		return looseCompare(a, b), nil
+	case "strict", "semver", "semantic", "pep440":
+	default:
+		return 0, fmt.Errorf("version_type must be loose, strict, semver, semantic or pep440, not '%s'", kind)
+	}
+	x, err := parseVersion(a, kind)
+	if err != nil {
+		return 0, err
+	}
+	y, err := parseVersion(b, kind)
+	if err != nil {
+		return 0, err
+	}
+	return x.Compare(y), nil
+}
+
+// parseVersion reads 1.2b3 and 1.2rc1 (Python's pre-releases) as 1.2.0-b.3,
+// where the kind has them.
+func parseVersion(text, kind string) (*semver.Version, error) {
+	plain := text
+	if kind == "strict" || kind == "pep440" {
+		pre := regexp.MustCompile(`^(v?[0-9.]+?)[-_.]?(a|b|c|rc|alpha|beta|pre|dev)[-_.]?([0-9]*)$`)
+		plain = pre.ReplaceAllString(text, "$1-$2.${3}")
+		plain = strings.TrimSuffix(plain, ".")
+	}
+	v, err := semver.NewVersion(plain)
+	if err != nil {
+		return nil, fmt.Errorf("'%s' is no %s version: %w", text, kind, err)
+	}
+	return v, nil
+}
+
+func versionRelation(order int, operator string) (bool, error) {
+	switch operator {
+	case "==", "=", "eq":
+		return order == 0, nil
+	case "!=", "<>", "ne":
+		return order != 0, nil
+	case "<", "lt":
+		return order < 0, nil
+	case "<=", "le":
+		return order <= 0, nil
+	case ">", "gt":
+		return order > 0, nil
+	case ">=", "ge":
+		return order >= 0, nil
+	}
+	return false, fmt.Errorf("the operator of version must be one of == != < <= > >= or eq, ne, lt, le, gt, ge, not %s", value.Repr(operator))
+}
