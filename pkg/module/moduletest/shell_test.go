@@ -15,10 +15,10 @@ import (
 
 func TestShellOf(t *testing.T) {
 	var out bytes.Buffer
-	_, err := moduletest.ShellOf("busybox", "sh").Run(context.Background(), connector.Command{
-		Line: `cat; echo "$X"; [ -z "$BB_ASH_VERSION" ] || echo busybox`, Env: map[string]string{"X": "a b"}, Stdin: strings.NewReader("in\n"), Stdout: &out,
+	_, err := moduletest.ShellOf("bash", "-e").Run(context.Background(), connector.Command{
+		Line: `cat; echo "$X"; [ -z "$BASH_VERSION" ] || echo bash`, Env: map[string]string{"X": "a b"}, Stdin: strings.NewReader("in\n"), Stdout: &out,
 	})
-	if err != nil || out.String() != "in\na b\nbusybox\n" {
+	if err != nil || out.String() != "in\na b\nbash\n" {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
 }

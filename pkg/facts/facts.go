@@ -1,0 +1,274 @@
+// Package facts finds out what a host is: system, hardware, network, users,
+// custom facts. It takes one round trip: one script prints the raw material in
+// sections, and everything else is worked out here.
+package facts
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/shell"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+//go:embed gather.sh
+var script string
+
+// DefaultFactPath is where a host keeps its custom facts.
+const DefaultFactPath = "/etc/ansible/facts.d"
+
+// DefaultTimeout bounds each slow command of the script.
+const DefaultTimeout = 10 * time.Second
+
+// Options say what to gather. The zero value gathers everything.
+type Options struct {
+	// Subset names parts: all, min, hardware, network, virtual, local, and
+	// !NAME to leave one out. min is always there unless !min is given with !all.
+	Subset []string
+	// Filter holds patterns as of a shell; only facts whose name, with or without
+	// the prefix ansible_, matches one are returned. None returns all.
+	Filter   []string
+	FactPath string        // folder of *.fact files on the host; DefaultFactPath when ""
+	Timeout  time.Duration // of each slow command, in whole seconds; DefaultTimeout when 0
+}
+
+// Gather returns the facts of a host by their plain names (no ansible_ before).
+// What a host does not tell is left out. A host without a usable shell is an error.
+func Gather(ctx context.Context, conn connector.Connector, o Options) (*value.Dict, error) {
+	parts, err := subsets(o.Subset)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := filtered(value.NewDict(), o.Filter); err != nil {
+		return nil, err
+	}
+	sections, err := collect(ctx, conn, parts, o)
+	if err != nil {
+		return nil, err
+	}
+	return filtered(build(sections, parts), o.Filter)
+}
+
+// collect runs the script and cuts its output into sections.
+func collect(ctx context.Context, conn connector.Connector, parts []string, o Options) (sections, error) {
+	mark := "kk-facts-" + rand.Text()
+	limit := o.Timeout
+	if limit <= 0 {
+		limit = DefaultTimeout
+	}
+	folder := o.FactPath
+	if folder == "" {
+		folder = DefaultFactPath
+	}
+	seconds := strconv.Itoa(max(1, int(limit.Seconds())))
+	var out, errs bytes.Buffer
+	exit, err := conn.Run(ctx, connector.Command{
+		Line:   shell.Script(script, mark, " "+strings.Join(parts, " ")+" ", folder, seconds),
+		Stdout: &out, Stderr: &errs, Probe: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := cut(out.String(), mark)
+	if _, whole := found["end"]; !whole {
+		return nil, fmt.Errorf("gather facts: the host's shell ended with %d: %s", exit.Code, strings.TrimSpace(errs.String()))
+	}
+	return found, nil
+}
+
+// sections are the outputs of the script's parts by their names.
+type sections map[string]string
+
+func cut(out, mark string) sections {
+	found := sections{}
+	for _, part := range strings.Split("\n"+out, "\n"+mark+" ")[1:] {
+		name, text, _ := strings.Cut(part, "\n")
+		found[name] = text
+	}
+	return found
+}
+
+// lines are the lines of a section without blank ones.
+func (s sections) lines(name string) []string {
+	var lines []string
+	for _, l := range strings.Split(s[name], "\n") {
+		if l = strings.TrimSpace(l); l != "" {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// line is line n of a section, "" when there is none.
+func (s sections) line(name string, n int) string {
+	lines := s.lines(name)
+	if n >= len(lines) {
+		return ""
+	}
+	return lines[n]
+}
+
+// pairs are the k=v lines of a section.
+func (s sections) pairs(name string) map[string]string {
+	pairs := map[string]string{}
+	for _, l := range s.lines(name) {
+		if k, v, ok := strings.Cut(l, "="); ok {
+			pairs[k] = strings.TrimSpace(v)
+		}
+	}
+	return pairs
+}
+
+var partNames = [...]string{"min", "hardware", "network", "virtual", "local"}
+
+// aliases maps the finer subsets of Ansible to the part that has them; "" is
+// accepted and gathers nothing.
+func partOf(subset string) (string, bool) {
+	switch subset {
+	case "min", "hardware", "network", "virtual", "local":
+		return subset, true
+	case "facter", "ohai":
+		return "", true
+	case "interfaces", "default_ipv4", "default_ipv6", "all_ipv4_addresses", "all_ipv6_addresses":
+		return "network", true
+	case "devices", "mounts", "processor", "processor_cores", "processor_count", "memtotal_mb", "dmi", "memory", "uptime_seconds":
+		return "hardware", true
+	case "virtualization_type", "virtualization_role":
+		return "virtual", true
+	case "distribution", "platform", "date_time", "env", "cmdline", "dns", "fips", "lsb", "pkg_mgr", "service_mgr", "selinux",
+		"apparmor", "ssh_pub_keys", "user", "caps", "python", "chroot", "is_chroot", "system", "kernel", "hostname":
+		return "min", true
+	}
+	return "", false
+}
+
+// subsets works out which parts are wanted, in a fixed order.
+func subsets(names []string) ([]string, error) {
+	want, not := map[string]bool{}, map[string]bool{}
+	named := false
+	for _, n := range names {
+		name, minus := strings.CutPrefix(strings.TrimSpace(n), "!")
+		set := want
+		if minus {
+			set = not
+		} else {
+			named = true
+		}
+		if name == "all" {
+			set["all"] = true
+			continue
+		}
+		part, known := partOf(name)
+		if !known {
+			return nil, unknownSubset(n, name)
+		}
+		set[part] = true
+	}
+	if !named && !not["all"] {
+		want["all"] = true
+	}
+	var parts []string
+	for _, p := range partNames {
+		switch {
+		case not[p], not["all"] && !want[p] && p != "min":
+		case want["all"], want[p], p == "min":
+			parts = append(parts, p)
+		}
+	}
+	return parts, nil
+}
+
+func unknownSubset(written, name string) error {
+	known := append([]string{"all"}, partNames[:]...)
+	msg := fmt.Sprintf("bad subset '%s' given: known are %s", written, strings.Join(known, ", "))
+	if near := source.DidYouMean(name, known); near != "" {
+		msg += " (" + near + ")"
+	}
+	return fmt.Errorf("%s", msg)
+}
+
+// filtered keeps the facts whose names match a pattern.
+func filtered(facts *value.Dict, patterns []string) (*value.Dict, error) {
+	if len(patterns) == 0 || (len(patterns) == 1 && patterns[0] == "*") {
+		return facts, nil
+	}
+	out := value.NewDict()
+	for _, p := range patterns {
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, fmt.Errorf("filter %q: %w", p, err)
+		}
+		for k, v := range facts.All() {
+			name := value.Str(k)
+			plain, _ := path.Match(p, name)
+			prefixed, _ := path.Match(p, "ansible_"+name)
+			if plain || prefixed {
+				out.Set(name, v)
+			}
+		}
+	}
+	return out, nil
+}
+
+// build makes facts of the sections.
+func build(s sections, parts []string) *value.Dict {
+	f := value.NewDict()
+	platform(f, s)
+	dateTime(f, s)
+	for _, p := range parts {
+		switch p {
+		case "min":
+			distribution(f, s)
+			system(f, s)
+			user(f, s)
+			security(f, s)
+		case "hardware":
+			processor(f, s)
+			memory(f, s)
+			mounts(f, s)
+			devices(f, s)
+			firmware(f, s)
+		case "network":
+			network(f, s)
+		case "virtual":
+			virtualization(f, s)
+		case "local":
+			f.Set("local", custom(s))
+		}
+	}
+	names := make([]any, len(parts))
+	for i, p := range parts {
+		names[i] = p
+	}
+	f.Set("gather_subset", names)
+	return f
+}
+
+// number is the int at the start of text, 0 when there is none.
+func number(text string) int {
+	text = strings.TrimSpace(text)
+	end := 0
+	for end < len(text) && text[end] >= '0' && text[end] <= '9' {
+		end++
+	}
+	n, err := strconv.Atoi(text[:end])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// put sets a fact unless its text is empty.
+func put(f *value.Dict, name, text string) {
+	if text != "" {
+		f.Set(name, text)
+	}
+}
