@@ -3,6 +3,7 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
+mkdir -p docs
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
 cp -R docs "$before/docs"

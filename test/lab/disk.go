@@ -53,7 +53,7 @@ func (h *Host) mountRoot() error {
 		return nil // mounted already
 	}
 	layers := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", h.lab.state.RootFS, h.path("upper"), h.path("work"))
-	if err := unix.Mount("overlay", h.root(), "overlay", 0, layers); err != nil {
+	if err := mountOverlay(h.root(), layers); err != nil {
 		return fmt.Errorf("mount the disk of %s: %w", h.Name, err)
 	}
 	return nil

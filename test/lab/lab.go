@@ -139,7 +139,8 @@ func Down(ctx context.Context, name string) error {
 	defer unlock()
 	l, err := Open(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		// At most a folder, of an Up that ended before it wrote down what it makes.
+		return state{Name: name}.remove()
 	}
 	if err != nil {
 		return err

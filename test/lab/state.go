@@ -100,7 +100,8 @@ func (s state) remove() error {
 	if err := errors.Join(restoreForwarding(), removeEmptyNamespaceFolder()); err != nil {
 		return err
 	}
-	return os.Remove(stateRoot)
+	os.Remove(stateRoot) // stays while a lab that is not yet written down lies in it
+	return nil
 }
 
 // List names the labs of this machine, running or not.
@@ -193,7 +194,7 @@ func unmountBelow(dir string) error {
 		if len(fields) < 5 || !strings.HasPrefix(fields[4], dir+"/") {
 			continue
 		}
-		if err := unix.Unmount(fields[4], unix.MNT_DETACH); err != nil {
+		if err := detach(fields[4]); err != nil {
 			return fmt.Errorf("unmount %s: %w", fields[4], err)
 		}
 	}
