@@ -16,7 +16,9 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Everything but the tests on hosts: those bring up a lab, and the go command
 # must not take their result from its cache, since they run kk as a program.
 PACKAGES  = $(shell $(GO) list ./... | grep -v /test/e2e)
-SCRIPTS   = $(shell git ls-files '*.sh' .ci/run)
+SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
+# Scripts that packages embed: they run in a host's POSIX shell and have no first line.
+EMBEDDED  = $(shell git ls-files 'pkg/*.sh')
 
 .PHONY: build test unit e2e lint verify docs bench fuzz cover cross lab-up lab-down demo clean
 
@@ -39,6 +41,7 @@ lint:
 	$(GO) vet ./...
 	$(GO) tool -modfile=test/tools/go.mod staticcheck ./...
 	shellcheck $(SCRIPTS)
+	$(if $(EMBEDDED),shellcheck -s sh $(EMBEDDED))
 
 verify: ## what is generated or formatted is up to date
 	$(GO) mod tidy -diff
