@@ -2,11 +2,13 @@ package file
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kubekey/pkg/connector"
@@ -142,4 +144,28 @@ func noLeftovers(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Run sets HOME and KK_SUB.
+func (h *withHome) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
+	c.Line = "HOME=" + h.home + ` KK_SUB="it's"; export HOME KK_SUB; ` + c.Line
+	return h.Connector.Run(ctx, c)
+}
+
+// asNobody runs commands of this machine as the user nobody.
+type asNobody struct{}
+
+func (asNobody) Close() error { return nil }
+
+func (asNobody) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", c.Line)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.Dir = "/"
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return connector.Exit{Code: exit.ExitCode()}, nil
+	}
+	return connector.Exit{}, err
 }

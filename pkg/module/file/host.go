@@ -119,9 +119,12 @@ func hostWord(p string) (word string, expands bool) {
 	prefix := ""
 	if m := homePrefix.FindString(p); m != "" {
 		prefix, p, expands = m, p[len(m):], true
+		if rest, ok := strings.CutPrefix(p, "/"); ok {
+			prefix, p = prefix+"/", rest // quoted, the slash would keep ~ from being expanded
+		}
 	}
 	if !strings.Contains(p, "$") {
-		if prefix != "" && p == "" {
+		if expands && p == "" {
 			return prefix, true
 		}
 		return prefix + shell.Quote(p), expands

@@ -152,3 +152,14 @@ kk_place() {
 }
 kk_check= kk_want=
 kk_decode() { base64 -d || openssl base64 -d; }
+# kk_folders path mode uid gid: creates a folder and those above it that are
+# missing, and gives what it created its attributes.
+kk_folders() (
+	[ ! -d "$1" ] || exit 0
+	case $1 in */*) kk_up=${1%/*} ;; *) kk_up=. ;; esac
+	[ -d "${kk_up:-/}" ] || kk_folders "$kk_up" "$2" "$3" "$4" || exit
+	kk_do "create folder $1" mkdir "$1"
+	[ -z "$3" ] || kk_do "set the owner of $1" chown "$3" "$1"
+	[ -z "$4" ] || kk_do "set the group of $1" chgrp "$4" "$1"
+	[ -z "$2" ] || kk_do "set the mode of $1" chmod "$2" "$1"
+)

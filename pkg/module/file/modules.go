@@ -12,5 +12,6 @@ func Modules() []module.Spec {
 	return []module.Spec{
 		copySpec(),
 		templateSpec(),
+		fileSpec(),
 	}
 }

@@ -114,6 +114,7 @@ type answer struct {
 	self         account  // who works on the host, when something was missing
 	selfGroup    account
 	umask        uint32
+	zone         int // seconds east of UTC, where asked for
 	missingUser  bool
 	missingGroup bool
 }
@@ -258,6 +259,8 @@ func (a *answer) take(e *entry, letter byte, text, owner, group string) (err err
 		a.user, a.missingUser, err = parseAccount(text, owner)
 	case 'G':
 		a.group, a.missingGroup, err = parseAccount(text, group)
+	case 'Z':
+		a.zone = zoneOf(text)
 	case 'E':
 		err = errors.New(strings.TrimPrefix(text, "stat: "))
 	default:
@@ -411,6 +414,16 @@ func (a *answer) parseSelf(s string) error {
 		}
 	}
 	return nil
+}
+
+// zoneOf reads +0130.
+func zoneOf(s string) int {
+	n := number(strings.TrimLeft(s, "+-"))
+	n = (n/100*60 + n%100) * 60
+	if strings.HasPrefix(s, "-") {
+		return -n
+	}
+	return n
 }
 
 // parseID reads 1000(name).

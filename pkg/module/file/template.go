@@ -180,11 +180,7 @@ func (o *overlay) Lookup(name string) (any, bool, error) {
 	return o.Scope.Lookup(name)
 }
 
-// Bind implements expr.Binder where the scope below does.
-func (o *overlay) Bind(name string, v any) {
-	if b, ok := o.Scope.(expr.Binder); ok {
-		b.Bind(name, v)
-	}
-}
+// Bind implements expr.Binder: what a template sets is gone when it ends.
+func (o *overlay) Bind(name string, v any) { o.names[name] = v }
 
 var _ expr.Binder = (*overlay)(nil)
