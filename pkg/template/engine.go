@@ -100,7 +100,7 @@ func (e *Engine) String(src string, at source.Pos) (*Template, error) {
 	if t, ok := e.strings.get(key); ok {
 		return t, nil
 	}
-	t, err := e.compileString(src, at, syn)
+	t, err := e.compileString(src, at, syn, expr.Raw)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (e *Engine) String(src string, at source.Pos) (*Template, error) {
 	return t, nil
 }
 
-func (e *Engine) compileString(src string, at source.Pos, syn syntax) (*Template, error) {
+func (e *Engine) compileString(src string, at source.Pos, syn syntax, lit expr.Literals) (*Template, error) {
 	u := &unit{syn: syn}
 	if at.File != nil && source.IsAbs(at.File.Name) {
 		u.dir = source.Dir(at.File.Name)
@@ -119,13 +119,13 @@ func (e *Engine) compileString(src string, at source.Pos, syn syntax) (*Template
 		return nil, err
 	}
 	if isPure(src, segs, &syn) {
-		x, err := e.env.Compile(segs[0].text, o.pos(segs[0].off), expr.Raw)
+		x, err := e.env.Compile(segs[0].text, o.pos(segs[0].off), lit)
 		if err != nil {
 			return nil, err
 		}
 		return &Template{engine: e, pure: x, at: o.pos(0)}, nil
 	}
-	if u, err = e.compile(u, o, segs, expr.Raw); err != nil {
+	if u, err = e.compile(u, o, segs, lit); err != nil {
 		return nil, err
 	}
 	return &Template{engine: e, unit: u, at: o.pos(0)}, nil

@@ -207,9 +207,9 @@ func TestOriginInYAML(t *testing.T) {
 func TestParseLiteral(t *testing.T) {
 	for src, want := range map[string]string{
 		`[1, -2, 3.5, 'a', "b\n", True, false, None, null,]`: `[1, -2, 3.5, 'a', 'b\n', True, False, None, None]`,
-		`{'a': {'b': (1, 2)}, 'c': (3), 4: ()}`:               `{'a': {'b': [1, 2]}, 'c': 3, 4: []}`,
-		`["a" 'b', "\u00e9\x41", 1e3]`:                        `['ab', 'éA', 1000.0]`,
-		`[]`: `[]`, `{}`: `{}`,
+		`{'a': {'b': (1, 2)}, 'c': (3), 4: ()}`:              `{'a': {'b': [1, 2]}, 'c': 3, 4: []}`,
+		`["a" 'b', "\u00e9\x41", 1e3]`:                       `['ab', 'éA', 1000.0]`,
+		`[]`:                                                 `[]`, `{}`: `{}`,
 	} {
 		v, err := parseLiteral(src)
 		if err != nil {
