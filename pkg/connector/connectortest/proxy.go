@@ -1,0 +1,106 @@
+package connectortest
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Proxy is a TCP proxy that delays.
+type Proxy struct {
+	Addr string // where it listens
+	mu   sync.Mutex
+	open []net.Conn
+}
+
+// DelayProxy starts a proxy to addr over which a round trip takes rtt longer. It
+// ends with the test.
+func DelayProxy(t testing.TB, addr string, rtt time.Duration) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{Addr: l.Addr().String()}
+	t.Cleanup(func() {
+		l.Close()
+		p.Cut()
+	})
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.join(c, addr, rtt/2)
+		}
+	}()
+	return p
+}
+
+// Cut drops every connection; the proxy goes on listening.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.open {
+		c.Close()
+	}
+	p.open = nil
+}
+
+// Connections returns how many connections are or were open since the last Cut.
+func (p *Proxy) Connections() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.open) / 2
+}
+
+func (p *Proxy) join(near net.Conn, addr string, delay time.Duration) {
+	far, err := net.Dial("tcp", addr)
+	if err != nil {
+		near.Close()
+		return
+	}
+	p.mu.Lock()
+	p.open = append(p.open, near, far)
+	p.mu.Unlock()
+	go pump(far, near, delay)
+	pump(near, far, delay)
+}
+
+// pump copies and lets every piece arrive delay after it came, without holding
+// up the pieces behind it.
+func pump(to, from net.Conn, delay time.Duration) {
+	type piece struct {
+		due  time.Time
+		data []byte
+	}
+	pieces := make(chan piece, 4096)
+	go func() {
+		defer to.Close()
+		for p := range pieces {
+			time.Sleep(time.Until(p.due))
+			if _, err := to.Write(p.data); err != nil {
+				break
+			}
+		}
+		for range pieces {
+		}
+	}()
+	defer close(pieces)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			pieces <- piece{time.Now().Add(delay), append([]byte(nil), buf[:n]...)}
+		}
+		if err != nil {
+			if err != io.EOF {
+				to.Close()
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package ssh
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/kevinburke/ssh_config"
+)
+
+// readConfig reads the ssh configuration files, the user's first. A file that
+// does not exist is empty, unless it was asked for by name.
+func readConfig(file string) ([]*ssh_config.Config, error) {
+	switch file {
+	case "none":
+		return nil, nil
+	case "":
+	default:
+		c, err := readConfigFile(file)
+		return []*ssh_config.Config{c}, err
+	}
+	files := []string{"/etc/ssh/ssh_config"}
+	if home, err := os.UserHomeDir(); err == nil {
+		files = append([]string{filepath.Join(home, ".ssh", "config")}, files...)
+	}
+	var out []*ssh_config.Config
+	for _, name := range files {
+		c, err := readConfigFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func readConfigFile(name string) (*ssh_config.Config, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read ssh configuration: %w", err)
+	}
+	defer f.Close()
+	c, err := ssh_config.Decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("read ssh configuration %s: %w: name another file, or none, to go without it", name, err)
+	}
+	return c, nil
+}
+
+// hostConfig is what the configuration files say about one alias.
+type hostConfig struct {
+	files []*ssh_config.Config
+	alias string
+}
+
+// get returns the first value of a key, as ssh does; "" when there is none.
+func (c hostConfig) get(key string) string {
+	for _, f := range c.files {
+		// The error concerns values that are checked where they are used.
+		if v, _ := f.Get(c.alias, key); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func (c hostConfig) getAll(key string) []string {
+	var all []string
+	for _, f := range c.files {
+		values, _ := f.GetAll(c.alias, key)
+		all = append(all, values...)
+	}
+	return all
+}

@@ -1,0 +1,193 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"kubekey/pkg/connector"
+)
+
+// dial connects and logs in to t, through its jump hosts. closers are what to
+// close after the client, in order.
+func dial(ctx context.Context, t *target) (client *ssh.Client, closers []io.Closer, err error) {
+	defer func() {
+		if err != nil {
+			closeAll(closers)
+			closers = nil
+		}
+	}()
+	open := (&net.Dialer{}).DialContext
+	for _, jump := range t.jumps {
+		hop, err := dialOne(ctx, jump, open)
+		if err != nil {
+			return nil, closers, err
+		}
+		closers = append([]io.Closer{hop}, closers...)
+		open = hop.DialContext
+	}
+	client, err = dialOne(ctx, t, open)
+	return client, closers, err
+}
+
+func closeAll(closers []io.Closer) {
+	for _, c := range closers {
+		c.Close()
+	}
+}
+
+type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialOne connects to t with open and logs in, all within t.ConnectTimeout.
+func dialOne(ctx context.Context, t *target, open dialFunc) (*ssh.Client, error) {
+	caller := ctx
+	ctx, cancel := context.WithTimeout(ctx, t.ConnectTimeout)
+	defer cancel()
+	client, err := connect(ctx, t, open)
+	if err == nil {
+		return client, nil
+	}
+	if caller.Err() != nil {
+		return nil, caller.Err()
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", os.ErrDeadlineExceeded, err)
+	}
+	return nil, unreachable(t, err)
+}
+
+func connect(ctx context.Context, t *target, open dialFunc) (*ssh.Client, error) {
+	check, algorithms, err := hostKeys(t)
+	if err != nil {
+		return nil, err
+	}
+	in, err := newLogin(t)
+	if err != nil {
+		return nil, &loginError{fmt.Sprintf("cannot log in to %s: %v", t.name(), err)}
+	}
+	defer in.close()
+	raw, err := open(ctx, "tcp", t.addr())
+	if err != nil {
+		return nil, err
+	}
+	// The handshake knows no context: closing the connection ends it.
+	stop := context.AfterFunc(ctx, func() { raw.Close() })
+	conn, chans, reqs, err := ssh.NewClientConn(raw, t.addr(), &ssh.ClientConfig{
+		User: t.User, Auth: in.methods, HostKeyCallback: check, HostKeyAlgorithms: algorithms,
+		ClientVersion: "SSH-2.0-kk",
+	})
+	if !stop() && err == nil {
+		conn.Close()
+		err = ctx.Err()
+	}
+	if err != nil {
+		raw.Close()
+		return nil, explainHandshake(t, in, err)
+	}
+	return ssh.NewClient(conn, chans, reqs), nil
+}
+
+// loginError is a login that will not succeed on a second try either.
+type loginError struct{ text string }
+
+func (e *loginError) Error() string { return e.text }
+
+func explainHandshake(t *target, in *login, err error) error {
+	var key *hostKeyError
+	switch {
+	case errors.As(err, &key):
+		return key
+	case strings.Contains(err.Error(), "unable to authenticate"):
+		// The library has no type for this one.
+		return &loginError{in.refusal(t)}
+	}
+	return err
+}
+
+// unreachable explains for people why t was not reached.
+func unreachable(t *target, err error) error {
+	var already *connector.UnreachableError
+	if errors.As(err, &already) {
+		return already
+	}
+	return &connector.UnreachableError{Host: t.addr(), Reason: reason(t, err), Err: err}
+}
+
+func reason(t *target, err error) string {
+	var (
+		key   *hostKeyError
+		in    *loginError
+		dns   *net.DNSError
+		open  *ssh.OpenChannelError
+		where = "connect to " + t.name() + " by ssh: "
+	)
+	switch {
+	case errors.As(err, &key):
+		return key.text
+	case errors.As(err, &in):
+		return in.text
+	case errors.As(err, &dns):
+		return where + fmt.Sprintf("the name %s cannot be resolved (%s): check the address of the host", dns.Name, dns.Err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return where + fmt.Sprintf("connection refused: nothing listens on port %d: is sshd running, is the port right?", t.Port)
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return where + "no route to the host: is it up, is the address right?"
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return where + fmt.Sprintf("no answer within %v: is the host up, does a firewall drop the packets?", t.ConnectTimeout)
+	case errors.As(err, &open):
+		return where + fmt.Sprintf("the jump host cannot connect to it: %s", open.Message)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return where + "the host closed the connection while greeting: too many connections at once (MaxStartups of sshd), or not an ssh server?"
+	case strings.Contains(err.Error(), "no common algorithm"):
+		return where + err.Error() + ": the server's algorithms are too old or too few"
+	}
+	return where + err.Error()
+}
+
+// lasting says whether a second try would fail in the same way.
+func lasting(err error) bool {
+	var (
+		key *hostKeyError
+		in  *loginError
+		dns *net.DNSError
+	)
+	return errors.As(err, &key) || errors.As(err, &in) || errors.As(err, &dns) && dns.IsNotFound
+}
+
+// pauses are the waits between tries to connect.
+func pauses() []time.Duration {
+	return []time.Duration{200 * time.Millisecond, 600 * time.Millisecond, 2 * time.Second}
+}
+
+// worthRetry says whether a failed try to connect is made again: always when the
+// host was there before, else only if it was greeting and hung up, which
+// a busy sshd does.
+func worthRetry(err error, wasThere bool) bool {
+	if lasting(err) {
+		return false
+	}
+	return wasThere || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+}
+
+func dialPatiently(ctx context.Context, t *target, wasThere bool) (*ssh.Client, []io.Closer, error) {
+	for _, pause := range pauses() {
+		client, closers, err := dial(ctx, t)
+		if err == nil || ctx.Err() != nil || !worthRetry(err, wasThere) {
+			return client, closers, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+	return dial(ctx, t)
+}

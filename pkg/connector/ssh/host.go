@@ -1,0 +1,210 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"kubekey/pkg/connector"
+)
+
+// Host is one host reached over SSH. It connects when first used, and again,
+// with up to four tries, when the connection was lost between commands.
+type Host struct {
+	target *target
+	turn   chan struct{} // held by the one goroutine that connects
+
+	mu       sync.Mutex
+	link     *link
+	wasThere bool
+	closed   bool
+
+	ctx  context.Context // ends with Close
+	stop context.CancelFunc
+}
+
+var _ connector.Connector = (*Host)(nil)
+
+// New checks the options, reads the ssh configuration, and returns a Host that is
+// not yet connected.
+func New(o Options) (*Host, error) {
+	t, err := resolve(o, 0)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Host{target: t, turn: make(chan struct{}, 1), ctx: ctx, stop: stop}, nil
+}
+
+// errClosed is what a Host returns after Close.
+var errClosed = errors.New("ssh: the connection was closed by kk")
+
+// Close ends the connection and every command that runs on it.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	l := h.link
+	h.closed, h.link = true, nil
+	h.mu.Unlock()
+	h.stop()
+	if l != nil {
+		l.close()
+	}
+	return nil
+}
+
+// Run implements connector.Connector. A command is sent once: one that may
+// have started is never run again.
+func (h *Host) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
+	line, stdin, err := connector.WithEnv(c)
+	if err != nil {
+		return connector.Exit{}, err
+	}
+	for {
+		l, err := h.connected(ctx)
+		if err != nil {
+			return connector.Exit{}, err
+		}
+		s, err := l.acquire(ctx)
+		switch {
+		case err == nil:
+			return h.run(ctx, s, line, stdin, c)
+		case ctx.Err() != nil:
+			return connector.Exit{}, ctx.Err()
+		case !l.dead():
+			return connector.Exit{}, unreachable(h.target, err)
+		}
+		// Lost before the command was sent: connect again.
+	}
+}
+
+func (h *Host) run(ctx context.Context, s *session, line string, stdin io.Reader, c connector.Command) (connector.Exit, error) {
+	mark := connector.NewMark()
+	wire, find := s.link.dress(line, mark, c.TTY)
+	c.Stdin = stdin
+	exit, err := s.run(ctx, wire, c, find)
+	var cut *cutError
+	switch {
+	case err == nil:
+		s.release()
+		return exit, nil
+	case ctx.Err() != nil:
+		h.kill(s, mark)
+		return exit, ctx.Err()
+	case h.ctx.Err() != nil:
+		return exit, errClosed
+	case errors.As(err, &cut):
+		s.release()
+		return exit, h.lost(cut)
+	}
+	s.release()
+	return exit, err
+}
+
+func (h *Host) lost(cut *cutError) error {
+	return &connector.UnreachableError{
+		Host: h.target.addr(),
+		Reason: fmt.Sprintf("lost the connection to %s while a command ran, which may have been carried out or may still run: %v",
+			h.target.name(), cut),
+		Err: cut,
+	}
+}
+
+// connected returns the link, making it if there is none that is alive.
+func (h *Host) connected(ctx context.Context) (*link, error) {
+	if l, err := h.current(); l != nil || err != nil {
+		return l, err
+	}
+	select {
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if l, err := h.current(); l != nil || err != nil {
+		return l, err
+	}
+	// Close ends a connection attempt, too.
+	dialing, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.ctx, cancel)()
+	client, closers, err := dialPatiently(dialing, h.target, h.wasThere)
+	if h.ctx.Err() != nil {
+		err = errClosed
+		if client != nil {
+			client.Close()
+			closeAll(closers)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.adopt(newLink(client, closers, h.target))
+}
+
+func (h *Host) current() (*link, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, errClosed
+	}
+	if h.link != nil && h.link.dead() {
+		h.link.close()
+		h.link = nil
+	}
+	return h.link, nil
+}
+
+func (h *Host) adopt(l *link) (*link, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		l.close()
+		return nil, errClosed
+	}
+	h.link, h.wasThere = l, true
+	return l, nil
+}
+
+// killTime is how long ending a cancelled command may take: two seconds for it
+// to go by itself, the rest for a slow link.
+const killTime = 8 * time.Second
+
+// kill ends a cancelled command on the host, over another channel, or another
+// connection where the server allows no second channel.
+func (h *Host) kill(s *session, mark string) {
+	ctx, cancel := context.WithTimeout(h.ctx, killTime)
+	defer cancel()
+	defer s.release()
+	c := connector.Command{Line: connector.KillMarked(mark)}
+	if s.link.dead() {
+		return
+	}
+	if !s.link.full() && killOver(ctx, s.link, c) == nil {
+		s.settle()
+		return
+	}
+	client, closers, err := dial(ctx, h.target)
+	if err != nil {
+		s.signal("TERM")
+		return
+	}
+	l := newLink(client, closers, h.target)
+	defer l.close()
+	if killOver(ctx, l, c) != nil {
+		s.signal("TERM")
+	}
+	s.settle()
+}
+
+func killOver(ctx context.Context, l *link, c connector.Command) error {
+	s, err := l.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	_, err = s.run(ctx, wrap(c.Line), c, nil)
+	return err
+}

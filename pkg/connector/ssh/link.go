@@ -1,0 +1,213 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// link is one connection and the session channels on it. One channel is opened
+// ahead of need, so that a command costs one round trip.
+type link struct {
+	client  *ssh.Client
+	closers []io.Closer // jump hosts
+	target  *target
+	gone    chan struct{} // closed when the connection has ended
+	buffers sync.Pool
+	shell   loginShell
+
+	mu      sync.Mutex
+	cause   error         // why the connection ended; set before gone is closed
+	spares  []*session    // open, unused; one at most unless a caller gave up
+	opening int           // sessions on their way
+	waiting int           // callers that wait for a session
+	used    int           // sessions open, on their way, or spare
+	limit   int           // sessions that the server allows, as far as is known
+	refused int           // refusals in a row while no session was open
+	refusal error         // the last of them
+	changed chan struct{} // closed and replaced whenever the above changes
+}
+
+// manySessions is the limit before the server has refused one. OpenSSH allows ten.
+const manySessions = 64
+
+func newLink(client *ssh.Client, closers []io.Closer, t *target) *link {
+	l := &link{client: client, closers: closers, target: t, limit: manySessions,
+		gone: make(chan struct{}), changed: make(chan struct{})}
+	l.buffers.New = func() any { b := make([]byte, 32<<10); return &b }
+	go func() {
+		l.cause = client.Wait()
+		close(l.gone)
+	}()
+	if t.KeepAlive > 0 {
+		go l.keepAlive(t.KeepAlive)
+	}
+	return l
+}
+
+func (l *link) dead() bool {
+	select {
+	case <-l.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *link) close() {
+	l.client.Close()
+	closeAll(l.closers)
+}
+
+// keepAlive ends the connection when the host has not answered for two
+// intervals: a host that lost its power closes nothing.
+func (l *link) keepAlive(every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.gone:
+			return
+		case <-tick.C:
+		}
+		answered := make(chan struct{})
+		go func() {
+			// A refusal is an answer; an error means that the connection has ended.
+			_, _, _ = l.client.SendRequest("keepalive@openssh.com", true, nil)
+			close(answered)
+		}()
+		select {
+		case <-answered:
+		case <-l.gone:
+			return
+		case <-time.After(2 * every):
+			l.close()
+			return
+		}
+	}
+}
+
+// signalLocked wakes those who wait for a session. l.mu is held.
+func (l *link) signalLocked() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// maxRefused is how often a server may refuse the only session in a row: it may
+// take a moment to forget one that was just closed.
+const maxRefused = 6
+
+// acquire returns an open session, waiting for one when the server's limit is
+// reached, and has the next one opened meanwhile.
+func (l *link) acquire(ctx context.Context) (*session, error) {
+	l.mu.Lock()
+	l.waiting++
+	defer func() {
+		l.waiting--
+		l.mu.Unlock()
+	}()
+	for {
+		switch {
+		case len(l.spares) > 0:
+			return l.takeLocked(), nil
+		case l.refused > maxRefused:
+			return nil, fmt.Errorf("the server refuses to open a session: %w: does it allow any (MaxSessions of sshd)?", l.refusal)
+		case l.opening < l.waiting:
+			l.openLocked()
+		}
+		if err := l.waitLocked(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// full says whether acquire would have to wait for a running command's end.
+func (l *link) full() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.spares) == 0 && l.opening == 0 && l.used >= l.limit
+}
+
+// takeLocked takes a spare session and has the next one opened. l.mu is held.
+func (l *link) takeLocked() *session {
+	s := l.spares[0]
+	l.spares = l.spares[1:]
+	if len(l.spares) == 0 && l.opening < l.waiting {
+		l.openLocked() // waiting counts the caller still: one ahead
+	}
+	return s
+}
+
+// waitLocked waits for a change. l.mu is held, but not while it waits.
+func (l *link) waitLocked(ctx context.Context) error {
+	changed := l.changed
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	select {
+	case <-changed:
+		return nil
+	case <-l.gone:
+		return errors.New("the connection has ended")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// openLocked opens a session in the background, if the limit allows. It ends with the
+// connection at the latest. l.mu is held.
+func (l *link) openLocked() {
+	if l.used >= l.limit {
+		return
+	}
+	l.used++
+	l.opening++
+	pause := time.Duration(l.refused*l.refused) * 10 * time.Millisecond
+	go func() {
+		time.Sleep(pause)
+		channel, requests, err := l.client.OpenChannel("session", nil)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.opening--
+		if err != nil {
+			l.missedLocked(err)
+		} else {
+			l.refused = 0
+			l.spares = append(l.spares, &session{link: l, channel: channel, requests: requests})
+		}
+		l.signalLocked()
+	}()
+}
+
+// missedLocked takes note that a session was not opened. l.mu is held.
+func (l *link) missedLocked(err error) {
+	l.used--
+	if !isRefusal(err) {
+		return // the connection has ended, which is known elsewhere
+	}
+	if l.used == 0 {
+		l.refused++
+		l.refusal = err
+	}
+	l.limit = max(1, min(l.limit, l.used))
+}
+
+// release makes room for another session, and opens it ahead.
+func (l *link) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.used--
+	if len(l.spares) == 0 && l.opening == 0 && !l.dead() {
+		l.openLocked()
+	}
+	l.signalLocked()
+}
+
+func isRefusal(err error) bool {
+	var refused *ssh.OpenChannelError
+	return errors.As(err, &refused)
+}

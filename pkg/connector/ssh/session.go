@@ -1,0 +1,316 @@
+package ssh
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"kubekey/pkg/connector"
+)
+
+// grace is how long the outputs of an ended command may be held open, silently, by
+// processes that it left behind, before they are cut off.
+const grace = 2 * time.Second
+
+// cutError is a channel that ended without an exit status.
+type cutError struct{ cause error }
+
+func (e *cutError) Error() string { return e.cause.Error() }
+func (e *cutError) Unwrap() error { return e.cause }
+
+// session is one channel, for one command.
+type session struct {
+	link     *link
+	channel  ssh.Channel
+	requests <-chan *ssh.Request
+	once     sync.Once
+	ended    chan struct{} // of the running command: closed when the channel has ended
+}
+
+// release closes the channel and makes room for another.
+func (s *session) release() {
+	s.once.Do(func() {
+		s.channel.Close()
+		s.link.release()
+	})
+}
+
+// settle waits a moment for the channel of a killed command to end by itself.
+func (s *session) settle() {
+	select {
+	case <-s.ended:
+	case <-time.After(grace / 2):
+	}
+}
+
+// signal asks the server to signal the command, which not every server does.
+func (s *session) signal(name string) {
+	_, _ = s.channel.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{name}))
+}
+
+// outcome is what becomes known of a running command, by several goroutines.
+type outcome struct {
+	exited  chan struct{} // closed when the exit status has come
+	exit    connector.Exit
+	refused chan error    // the server did not start the command
+	active  chan struct{} // output came
+}
+
+// run sends the line and waits for the command's end. When ctx ends first, the
+// command still runs, and so does the channel.
+func (s *session) run(ctx context.Context, line string, c connector.Command, find *finder) (connector.Exit, error) {
+	o := &outcome{exited: make(chan struct{}), refused: make(chan error, 1), active: make(chan struct{}, 1)}
+	s.ended = make(chan struct{})
+	if err := s.start(line, c, o); err != nil {
+		return connector.Exit{}, &cutError{err}
+	}
+	var readers sync.WaitGroup
+	stderr := c.Stderr
+	if find != nil {
+		find.to = c.Stderr
+		stderr = find
+	}
+	readers.Go(func() { s.copy(c.Stdout, s.channel, o) })
+	readers.Go(func() { s.copy(stderr, s.channel.Stderr(), o) })
+	go func() {
+		s.listen(o) // ends with the channel
+		readers.Wait()
+		if find != nil {
+			_ = find.flush()
+		}
+		close(s.ended)
+	}()
+	return s.wait(ctx, o)
+}
+
+func (s *session) start(line string, c connector.Command, o *outcome) error {
+	if c.TTY {
+		if err := s.requestTTY(); err != nil {
+			return err
+		}
+	}
+	payload := ssh.Marshal(struct{ Line string }{line})
+	if c.Stdin == nil {
+		go func() {
+			started, err := s.channel.SendRequest("exec", true, payload)
+			if err == nil && !started {
+				o.refused <- errors.New("the server refused to start a command")
+			}
+			_ = s.channel.CloseWrite()
+		}()
+		return nil
+	}
+	// No reply is asked for: the input must not wait for it, and must not be
+	// sent before the request either.
+	if _, err := s.channel.SendRequest("exec", false, payload); err != nil {
+		return err
+	}
+	go s.feed(c.Stdin)
+	return nil
+}
+
+func (s *session) requestTTY() error {
+	const echo, end = 53, 0
+	_, err := s.channel.SendRequest("pty-req", false, ssh.Marshal(struct {
+		Term                      string
+		Columns, Rows, Wide, High uint32
+		Modes                     string
+	}{"dumb", 200, 50, 0, 0, string([]byte{echo, 0, 0, 0, 0, end})}))
+	return err
+}
+
+// feed sends the input. An error of the source ends it early; one of the
+// channel says that nobody reads any more. Neither is the command's failure.
+func (s *session) feed(src io.Reader) {
+	buf := s.link.buffers.Get().(*[]byte)
+	defer s.link.buffers.Put(buf)
+	_, _ = io.CopyBuffer(struct{ io.Writer }{s.channel}, struct{ io.Reader }{src}, *buf)
+	_ = s.channel.CloseWrite()
+}
+
+// copy passes an output on. It keeps reading when nobody wants it: an output that
+// is not read stops the whole connection.
+func (s *session) copy(to io.Writer, from io.Reader, o *outcome) {
+	if to == nil {
+		to = io.Discard
+	}
+	buf := s.link.buffers.Get().(*[]byte)
+	defer s.link.buffers.Put(buf)
+	for {
+		n, err := from.Read(*buf)
+		if n > 0 {
+			if _, bad := to.Write((*buf)[:n]); bad != nil {
+				to = io.Discard
+			}
+			select {
+			case o.active <- struct{}{}:
+			default:
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// listen takes the exit status, until the channel ends.
+func (s *session) listen(o *outcome) {
+	got := false
+	for r := range s.requests {
+		exit, ok := parseExit(r)
+		if r.WantReply {
+			_ = r.Reply(ok, nil)
+		}
+		if ok && !got {
+			got = true
+			o.exit = exit
+			close(o.exited)
+		}
+	}
+}
+
+func parseExit(r *ssh.Request) (connector.Exit, bool) {
+	switch r.Type {
+	case "exit-status":
+		var m struct{ Code uint32 }
+		if err := ssh.Unmarshal(r.Payload, &m); err != nil {
+			return connector.Exit{}, false
+		}
+		return connector.Exit{Code: int(m.Code)}, true
+	case "exit-signal":
+		var m struct {
+			Signal     string
+			CoreDumped bool
+			Error      string
+			Lang       string
+		}
+		if err := ssh.Unmarshal(r.Payload, &m); err != nil {
+			return connector.Exit{}, false
+		}
+		return connector.Exit{Code: 128 + signalNumber(m.Signal), Signal: m.Signal}, true
+	}
+	return connector.Exit{}, false
+}
+
+// signalNumber is the number that Linux gives a signal, 0 for an unusual name.
+func signalNumber(name string) int {
+	for i, n := range []string{"", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL",
+		"USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM"} {
+		if n == name && i > 0 {
+			return i
+		}
+	}
+	n, _ := strconv.Atoi(name)
+	return n
+}
+
+func (s *session) wait(ctx context.Context, o *outcome) (connector.Exit, error) {
+	select {
+	case <-s.ended:
+		return s.verdict(o)
+	case <-o.exited:
+	case err := <-o.refused:
+		return connector.Exit{}, err
+	case <-ctx.Done():
+		return connector.Exit{}, ctx.Err()
+	}
+	idle := time.NewTimer(grace)
+	defer idle.Stop()
+	for {
+		select {
+		case <-s.ended:
+			return o.exit, nil
+		case <-o.active:
+			idle.Reset(grace)
+		case <-idle.C:
+			// Something that the command left behind holds its outputs.
+			s.release()
+			<-s.ended
+			return o.exit, nil
+		case <-ctx.Done():
+			return connector.Exit{}, ctx.Err()
+		}
+	}
+}
+
+// verdict is for a channel that has ended.
+func (s *session) verdict(o *outcome) (connector.Exit, error) {
+	select {
+	case <-o.exited:
+		return o.exit, nil
+	default:
+	}
+	select {
+	case <-s.link.gone:
+		return connector.Exit{}, &cutError{fmt.Errorf("the connection ended: %w", orEOF(s.link.cause))}
+	case <-time.After(grace / 10):
+		return connector.Exit{}, &cutError{errors.New("the host closed the channel without an exit status")}
+	}
+}
+
+func orEOF(err error) error {
+	if err == nil {
+		return io.EOF
+	}
+	return err
+}
+
+// finder passes an output on without the first line that begins with prefix, of
+// which it reports the rest.
+type finder struct {
+	prefix string
+	found  func(rest string)
+	to     io.Writer
+	held   []byte
+	done   bool
+}
+
+func (f *finder) Write(p []byte) (int, error) {
+	if f.done {
+		return len(p), f.pass(p)
+	}
+	f.held = append(f.held, p...)
+	start := bytes.Index(f.held, []byte(f.prefix))
+	if start < 0 {
+		return len(p), f.giveUp()
+	}
+	end := bytes.IndexByte(f.held[start:], '\n')
+	if end < 0 {
+		return len(p), f.giveUp()
+	}
+	f.found(string(f.held[start+len(f.prefix) : start+end]))
+	f.done = true
+	return len(p), f.pass(append(f.held[:start:start], f.held[start+end+1:]...))
+}
+
+// giveUp passes on what was held once it is clear that the line does not come.
+func (f *finder) giveUp() error {
+	if len(f.held) < 8<<10 {
+		return nil
+	}
+	return f.flush()
+}
+
+// flush passes on what was held: no line began with prefix.
+func (f *finder) flush() error {
+	if f.done {
+		return nil
+	}
+	f.done = true
+	return f.pass(f.held)
+}
+
+func (f *finder) pass(p []byte) error {
+	if f.to == nil || len(p) == 0 {
+		return nil
+	}
+	_, err := f.to.Write(p)
+	return err
+}
