@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,8 +28,10 @@ type Engine struct {
 	setErr   error
 	cwd      string // "" when unknown
 	textOnly bool
-	strings  *cache[stringKey, *Template]
-	files    *cache[fileKey, *fileEntry]
+
+	maxOutput int // bytes of one rendering
+	strings   *cache[stringKey, *Template]
+	files     *cache[fileKey, *fileEntry]
 }
 
 // Template is a compiled template. It does not change.
@@ -68,7 +71,7 @@ const (
 // New makes an engine that evaluates with env and reads files from tree.
 func New(env *expr.Env, tree source.Tree, opts ...Option) *Engine {
 	e := &Engine{
-		env: env, tree: tree, rules: newTagRules(),
+		env: env, tree: tree, rules: newTagRules(), maxOutput: maxOutput,
 		strings: newCache[stringKey, *Template](keptStrings),
 		files:   newCache[fileKey, *fileEntry](keptFiles),
 	}
@@ -110,8 +113,8 @@ func (e *Engine) String(src string, at source.Pos) (*Template, error) {
 
 func (e *Engine) compileString(src string, at source.Pos, syn syntax, lit expr.Literals) (*Template, error) {
 	u := &unit{syn: syn}
-	if at.File != nil && source.IsAbs(at.File.Name) {
-		u.dir = source.Dir(at.File.Name)
+	if at.File != nil {
+		u.dir = source.Dir(source.Join(or(e.cwd, "/"), at.File.Name))
 	}
 	u.name = or(at.String(), "string")
 	o, segs, err := u.scan(src, at)
@@ -189,13 +192,22 @@ func (e *Engine) File(path string, o FileOptions) (*Template, error) {
 	return &Template{engine: e, unit: u, file: true}, nil
 }
 
-// RenderFile renders a file with the default options, as lookup('template') does.
+// rendering is the context key of the files that RenderFile is rendering now.
+type rendering struct{}
+
+// RenderFile renders a file with the default options, as lookup('template')
+// does. A file may look itself up: the context counts how deep.
 func (e *Engine) RenderFile(ctx context.Context, path string, s expr.Scope) (string, error) {
+	open, _ := ctx.Value(rendering{}).([]string)
+	if len(open) >= maxNested {
+		return "", fmt.Errorf("template lookups nest deeper than %d: … → %s → %s", maxNested, open[len(open)-1], path)
+	}
 	t, err := e.File(path, FileOptions{})
 	if err != nil {
 		return "", err
 	}
-	return t.Text(ctx, s)
+	open = append(slices.Clip(open), t.unit.name)
+	return t.Text(context.WithValue(ctx, rendering{}, open), s)
 }
 
 // load compiles a file unless the cache has it as it is now.

@@ -3,6 +3,7 @@ package template
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/flosch/pongo2/v6"
@@ -16,6 +17,7 @@ import (
 type renderError struct {
 	diag  *source.Diagnostic
 	cause error
+	run   *run // in which it happened; nil for a pure expression
 }
 
 func (e *renderError) Error() string { return e.diag.Error() }
@@ -23,16 +25,33 @@ func (e *renderError) Error() string { return e.diag.Error() }
 // Unwrap returns the diagnostic and the cause.
 func (e *renderError) Unwrap() []error { return []error{e.diag, e.cause} }
 
-// locate places err at a position, unless it says itself where it happened.
-func locate(err error, at source.Pos, chain []source.Frame) error {
+// locate places err at a position, unless r knows already where it happened.
+// An error of another rendering (of a variable that this one reads) is a
+// cause like any other: both places are told.
+func locate(err error, at source.Pos, r *run) error {
 	var inner *renderError
-	if errors.As(err, &inner) {
+	if r != nil && errors.As(err, &inner) && inner.run == r {
 		return inner
 	}
 	d := diagnose(err, at)
-	d.Trace = slices.Clone(chain)
-	slices.Reverse(d.Trace)
-	return &renderError{d, err}
+	if r != nil {
+		d.Trace = append(d.Trace, trace(r.chain)...)
+	}
+	return &renderError{d, err, r}
+}
+
+// maxTrace bounds how many steps an error tells from either end of its chain.
+const maxTrace = 5
+
+// trace is the chain from the nearest step outwards, the middle of a long one left out.
+func trace(chain []source.Frame) []source.Frame {
+	out := slices.Clone(chain)
+	slices.Reverse(out)
+	if hidden := len(out) - 2*maxTrace; hidden > 0 {
+		gap := source.Frame{What: fmt.Sprintf("%d more", hidden)}
+		out = slices.Concat(out[:maxTrace], []source.Frame{gap}, out[len(out)-maxTrace:])
+	}
+	return out
 }
 
 // diagnose makes a fresh diagnostic of err: those in it may be shared.
@@ -48,6 +67,7 @@ func diagnose(err error, at source.Pos) *source.Diagnostic {
 		return d
 	case errors.As(err, &known):
 		d := *known
+		d.Trace = slices.Clone(known.Trace)
 		return &d
 	case errors.Is(err, context.Canceled):
 		return source.Errorf(at, "rendering was cancelled")

@@ -15,11 +15,9 @@ import (
 
 // Limits of one rendering.
 const (
-	maxOutput = 256 << 20 // bytes, with all that is captured on the way
+	maxOutput = 256 << 20 // bytes, with all that is captured on the way; the engine's default
 	maxNested = 64        // includes, imports, parents, macros and recursive loops inside each other
 )
-
-var errTooLong = fmt.Errorf("the result is longer than %d MB", maxOutput>>20)
 
 // run is what all frames of one rendering share. One goroutine owns it.
 type run struct {
@@ -30,7 +28,7 @@ type run struct {
 	chain  []source.Frame // the includes and macros that are open, outermost first
 }
 
-// enter opens an include or macro; the caller leaves it.
+// enter opens an include or macro; the caller leaves it after.
 func (r *run) enter(what string, at source.Pos) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -86,8 +84,8 @@ func (f *frame) text(s string) error { return f.put(s, true, nil) }
 func (f *frame) data(v any) error { return f.put(value.Str(v), false, v) }
 
 func (f *frame) put(s string, own bool, v any) error {
-	if f.size += len(s); f.size > maxOutput {
-		return errTooLong
+	if f.size += len(s); f.size > f.engine.maxOutput {
+		return fmt.Errorf("the result is longer than %d bytes", f.engine.maxOutput)
 	}
 	if f.out.track != nil {
 		f.out.track.note(s, own, v)
@@ -102,7 +100,7 @@ func (f *frame) fail(err error, at source.Pos) error {
 	if errors.As(err, &c) {
 		return err
 	}
-	return locate(err, at, f.chain)
+	return locate(err, at, f.run)
 }
 
 // capture runs fn and returns what it wrote.

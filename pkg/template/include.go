@@ -27,7 +27,7 @@ func (n *includeNode) run(f *frame) error {
 	if f.muted {
 		return nil
 	}
-	u, err := f.find(n.name, n.from)
+	u, err := f.find(n.name, n.from, "include", n.at)
 	var missing *errMissing
 	if n.ignoreMissing && errors.As(err, &missing) {
 		return nil
@@ -81,7 +81,7 @@ func (n *importNode) run(f *frame) error {
 }
 
 func (n *importNode) module(f *frame) (*module, error) {
-	u, err := f.find(n.name, n.from)
+	u, err := f.find(n.name, n.from, "import", n.at)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +105,9 @@ type module struct {
 	root *scope
 }
 
+// String is the module as Jinja2 prints it.
+func (m *module) String() string { return "<TemplateModule '" + m.file + "'>" }
+
 // Attr implements expr.Attrs.
 func (m *module) Attr(name string) (any, bool) {
 	if strings.HasPrefix(name, "_") {
@@ -124,7 +127,7 @@ func (m *module) missing(name string) any {
 
 // find loads the template that x names: a string, or a list of which the
 // first that exists is taken.
-func (f *frame) find(x *expr.Expr, from *unit) (*unit, error) {
+func (f *frame) find(x *expr.Expr, from *unit, verb string, at source.Pos) (*unit, error) {
 	v, err := x.Eval(f.ctx, f.scope)
 	if err != nil {
 		return nil, err
@@ -140,12 +143,24 @@ func (f *frame) find(x *expr.Expr, from *unit) (*unit, error) {
 	for _, name := range names {
 		for _, dir := range dirs {
 			u, err := f.engine.load(source.Join(dir, name), from.syn)
-			if err == nil || !errors.Is(err, fs.ErrNotExist) {
-				return u, err
+			if err == nil {
+				return u, nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				return nil, f.failIn(err, verb+" "+name, at)
 			}
 		}
 	}
 	return nil, &errMissing{names, dirs}
+}
+
+// failIn places an error of a template that did not load.
+func (f *frame) failIn(err error, what string, at source.Pos) error {
+	if full := f.enter(what, at); full != nil {
+		return full
+	}
+	defer f.leave()
+	return f.fail(err, at)
 }
 
 func templateNames(v any) ([]string, error) {

@@ -79,7 +79,7 @@ func (n *extendsNode) run(f *frame) error {
 	if f.inst.parent != nil {
 		return f.fail(fmt.Errorf("this template extends %s already", f.inst.parent.name), n.at)
 	}
-	u, err := f.find(n.name, n.from)
+	u, err := f.find(n.name, n.from, "extends", n.at)
 	if err != nil {
 		return f.fail(err, n.at)
 	}
@@ -140,6 +140,9 @@ type selfVar struct {
 	frame *frame
 	scope *scope
 }
+
+// String is the variable as Jinja2 prints it.
+func (s *selfVar) String() string { return "<TemplateReference>" }
 
 // Attr implements expr.Attrs.
 func (s *selfVar) Attr(name string) (any, bool) {

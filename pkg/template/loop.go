@@ -2,6 +2,7 @@ package template
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"kubekey/pkg/expr"
@@ -142,6 +143,9 @@ func (l *loopVar) Attr(name string) (any, bool) {
 	}
 	return nil, false
 }
+
+// String is the loop as Jinja2 prints it.
+func (l *loopVar) String() string { return fmt.Sprintf("<LoopContext %d/%d>", l.i+1, len(l.items)) }
 
 func (l *loopVar) item(name string, i int) any {
 	if i < 0 || i >= len(l.items) {

@@ -48,6 +48,9 @@ func (m *macro) Attr(name string) (any, bool) {
 	return nil, false
 }
 
+// String is the macro as Jinja2 prints it.
+func (m *macro) String() string { return "<Macro '" + m.sig.name + "'>" }
+
 // Call implements expr.Callable.
 func (m *macro) Call(_ *expr.Call, a expr.Args) (any, error) {
 	f := m.frame
@@ -58,7 +61,7 @@ func (m *macro) Call(_ *expr.Call, a expr.Args) (any, error) {
 	f.scope = &scope{outer: m.frame.scope}
 	f.out, f.muted = &output{}, false
 	if err := m.bind(&f, a); err != nil {
-		return nil, f.fail(err, m.at)
+		return nil, err // placed at the call
 	}
 	if err := m.body.run(&f); err != nil {
 		return nil, f.fail(err, m.at)

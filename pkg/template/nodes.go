@@ -109,6 +109,10 @@ func (t *target) assign(s *scope, v any) error {
 }
 
 func (t *target) unpack(s *scope, v any) error {
+	v, err := value.Force(v)
+	if err != nil {
+		return err
+	}
 	items, err := expr.Iterate(v)
 	if err != nil {
 		return err

@@ -240,7 +240,13 @@ func TestCancel(t *testing.T) {
 }
 
 func TestOutputIsBounded(t *testing.T) {
-	big := strings.Repeat("x", 1<<20)
-	_, err := renderText(t, "{% for i in range(100) %}{% for j in range(100) %}{{ big }}{% endfor %}{% endfor %}", expr.Names{"big": big})
-	wantError(t, err, "longer than 256 MB", "main.j2:1:")
+	e := newEngine()
+	e.maxOutput = 1000
+	src := "{% for i in range(100) %}{% for j in range(100) %}{{ x }}{% endfor %}{% endfor %}"
+	_, err := renderFiles(t, e, map[string]string{"main.j2": src}, FileOptions{}, expr.Names{"x": "0123456789"})
+	wantError(t, err, "longer than 1000 bytes", "main.j2:1:")
+	for _, src := range []string{"{% set a %}{% for i in range(999) %}ab{% endfor %}{% endset %}", "{% macro m() %}{% for i in range(999) %}ab{% endfor %}{% endmacro %}{{ m() }}"} {
+		_, err := renderFiles(t, e, map[string]string{"main.j2": src}, FileOptions{}, expr.Names{})
+		wantError(t, err, "longer than 1000 bytes")
+	}
 }
