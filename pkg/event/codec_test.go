@@ -133,6 +133,25 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
+func TestDecodeCompletes(t *testing.T) {
+	for _, line := range []string{`{"type":"host_result"}`, `{"type":"output","task":null}`, `{"type":"warning"}`, `{"type":"run_ended","stats":{"h":null}}`} {
+		e, _, err := Decode([]byte(line))
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		v := reflect.ValueOf(e)
+		for _, name := range []string{"Task", "Diagnostic"} {
+			if f := v.FieldByName(name); f.IsValid() && f.IsNil() {
+				t.Errorf("%s: no %s", line, name)
+			}
+		}
+		if end, ok := e.(RunEnded); ok && end.Stats["h"] == nil {
+			t.Error("no statistics")
+		}
+	}
+}
+
 func TestMapCutsDeepData(t *testing.T) {
 	var v any = "x"
 	for range 500 {

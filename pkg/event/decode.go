@@ -46,8 +46,26 @@ func Decode(line []byte) (Event, time.Time, error) {
 	if err := fill(out, d); err != nil {
 		return nil, time.Time{}, fmt.Errorf("decode event %s: %w", d.String("type"), err)
 	}
+	complete(out)
 	at, _ := time.Parse(time.RFC3339Nano, d.String("time"))
 	return out.Interface().(Event), at, nil
+}
+
+// complete gives an event the task and the diagnostic that sinks rely on,
+// should the line not have them.
+func complete(out reflect.Value) {
+	for i := range out.NumField() {
+		switch p := out.Field(i).Addr().Interface().(type) {
+		case **Task:
+			if *p == nil {
+				*p = &Task{}
+			}
+		case **source.Diagnostic:
+			if *p == nil {
+				*p = &source.Diagnostic{}
+			}
+		}
+	}
 }
 
 func fill(out reflect.Value, d *value.Dict) error {
@@ -157,6 +175,9 @@ func setMap(field reflect.Value, v any) error {
 	}
 	field.Set(reflect.MakeMap(field.Type()))
 	for k, e := range d.All() {
+		if e == nil {
+			e = value.NewDict()
+		}
 		elem := reflect.New(field.Type().Elem()).Elem()
 		if err := set(elem, e); err != nil {
 			return err

@@ -1,0 +1,108 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/value"
+)
+
+// failure shows a failed or unreachable host. People get the message and the
+// outputs as lines; the Ansible format, and -v, have the result as JSON.
+func (p *printer) failure(e event.HostResult) {
+	c := red
+	if e.Status == event.Unreachable {
+		c = brightRed
+	}
+	if !e.Loop { // a loop's items were shown
+		head := failureHead(e)
+		if p.o.Format == Ansible {
+			p.print(c, head+p.dump(p.clean(e), e.Verbose))
+		} else {
+			p.explain(e, c, head)
+		}
+	}
+	if e.Ignored {
+		p.print(cyan, "...ignoring")
+	}
+}
+
+func failureHead(e event.HostResult) string {
+	switch {
+	case e.Item != nil:
+		return fmt.Sprintf("failed: [%s] (item=%s) => ", label(e), e.Item.Label)
+	case e.Status == event.Unreachable:
+		return fmt.Sprintf("fatal: [%s]: UNREACHABLE! => ", label(e))
+	}
+	return fmt.Sprintf("fatal: [%s]: FAILED! => ", label(e))
+}
+
+func (p *printer) explain(e event.HostResult, c color, head string) {
+	message, details := message(e), failureDetails(e)
+	if p.o.Verbosity > 0 {
+		p.print(c, head+p.dump(p.clean(e), e.Verbose))
+	} else {
+		first, rest, _ := strings.Cut(visible(message), "\n")
+		p.print(c, head+first)
+		if rest != "" {
+			p.print(c, indent(rest, "  "))
+		}
+	}
+	for _, line := range details {
+		p.print("", line)
+	}
+	if at := e.Task.At; at.IsValid() {
+		line := fmt.Sprintf("  at %s:%d", at.File.Name, at.Line)
+		if len(e.Task.Trace) > 0 {
+			line += ", in " + trace(e.Task.Trace)
+		}
+		p.print(darkGray, line)
+	}
+}
+
+// message is what a failure says of itself.
+func message(e event.HostResult) string {
+	if e.Message != "" {
+		return strings.TrimRight(e.Message, "\n")
+	}
+	for _, key := range []string{"msg", "reason", "censored"} {
+		if v, ok := e.Result.Get(key); ok && value.Str(v) != "" {
+			return strings.TrimRight(value.Str(v), "\n")
+		}
+	}
+	return "the module gave no message"
+}
+
+// failureDetails is the command of a failure, and what it printed, as lines.
+func failureDetails(e event.HostResult) []string {
+	var out []string
+	if v, ok := e.Result.Get("cmd"); ok && v != nil {
+		out = append(out, "  cmd: "+command(v))
+	}
+	if v, ok := e.Result.Get("rc"); ok && v != nil {
+		out = append(out, "  rc: "+value.Str(v))
+	}
+	for _, key := range []string{"stdout", "stderr", "module_stdout", "module_stderr"} {
+		v, _ := e.Result.Get(key)
+		if text, _ := v.(string); strings.TrimSpace(text) != "" {
+			out = append(out, "  "+key+":", indent(strings.TrimRight(visible(text), "\n"), "    "))
+		}
+	}
+	return out
+}
+
+// command is a command line, or the words of one.
+func command(v any) string {
+	words, ok := v.([]any)
+	if !ok {
+		return visible(value.Str(v))
+	}
+	parts := make([]string, len(words))
+	for i, w := range words {
+		parts[i] = value.Str(w)
+	}
+	return visible(strings.Join(parts, " "))
+}
+
+func indent(text, by string) string { return by + strings.ReplaceAll(text, "\n", "\n"+by) }

@@ -1,0 +1,263 @@
+package ui
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/source"
+)
+
+// printer shows a run as text. The status line is drawn from a goroutine of
+// its own, so everything that writes holds the lock.
+type printer struct {
+	o      Options
+	mu     sync.Mutex
+	status *status // nil without a terminal
+	times  timing
+	warned map[string]bool
+	play   string // name of the play whose banner is the last thing shown
+	task   int    // ID of the task whose banner is the last one shown
+}
+
+func newPrinter(o Options) *printer {
+	p := &printer{o: o, warned: map[string]bool{}}
+	if o.TTY {
+		p.status = newStatus(p)
+	}
+	return p
+}
+
+// Close takes the status line off the screen.
+func (p *printer) Close() error {
+	if p.status == nil {
+		return nil
+	}
+	p.status.stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.clear()
+	return nil
+}
+
+// Emit shows one event.
+func (p *printer) Emit(e event.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.status != nil {
+		p.status.follow(e)
+	}
+	banner := p.play
+	if _, quiet := e.(event.Warning); !quiet {
+		p.play = ""
+	}
+	switch e := e.(type) {
+	case event.RunStarted:
+		p.times.begin(p.timeOr(e.Time))
+	case event.PlaybookStarted:
+		p.playbook(e)
+	case event.PlayStarted:
+		p.playBanner(e.Name)
+	case event.PlayEmpty:
+		p.empty(e, banner)
+	case event.NoMoreHosts:
+		p.banner("NO MORE HOSTS LEFT")
+	case event.TaskStarted:
+		p.taskStarted(e)
+	case event.Output:
+		p.output(e)
+	case event.Retry:
+		p.retry(e)
+	case event.HostResult:
+		p.result(e)
+	case event.Included:
+		p.included(e)
+	case event.Notified:
+		p.verbose(2, blue, fmt.Sprintf("NOTIFIED HANDLER %s for %s", e.Handler, e.Host))
+	case event.MetaRan:
+		p.meta(e)
+	case event.Warning:
+		p.warning(e.Diagnostic.Error())
+	case event.RunEnded:
+		p.recap(e)
+	}
+}
+
+// timeOr is the time that an event carries, or now.
+func (p *printer) timeOr(t time.Time) time.Time {
+	if t.IsZero() {
+		return p.o.Now()
+	}
+	return t
+}
+
+// print writes text and a line end, secrets hidden, colour around each line.
+func (p *printer) print(c color, text string) { p.write(p.o.Out, c, text) }
+
+func (p *printer) write(w io.Writer, c color, text string) {
+	if p.status != nil {
+		p.status.clear()
+	}
+	text = paint(p.o.Color, c, p.o.Redact.Text(text))
+	// Nobody could be told that the output is gone.
+	_, _ = io.WriteString(w, text+"\n")
+}
+
+func (p *printer) verbose(level int, c color, text string) {
+	if p.o.Verbosity >= level {
+		p.print(c, text)
+	}
+}
+
+// columns is the width that banners and warnings fill.
+func (p *printer) columns() int {
+	if p.o.Width == nil {
+		return 79
+	}
+	return max(79, p.o.Width()-1)
+}
+
+func (p *printer) banner(text string) {
+	text = strings.TrimSpace(p.o.Redact.Text(text))
+	stars := max(3, p.columns()-textWidth(text))
+	p.print("", "\n"+text+" "+strings.Repeat("*", stars))
+}
+
+func (p *printer) playbook(e event.PlaybookStarted) {
+	if p.o.Verbosity < 2 {
+		return
+	}
+	p.banner("PLAYBOOK: " + filepath.Base(e.Path))
+	p.print(blue, fmt.Sprintf("%d plays in %s", e.Plays, e.Path))
+}
+
+func (p *printer) playBanner(name string) {
+	if name == "" {
+		p.banner("PLAY")
+	} else {
+		p.banner("PLAY [" + name + "]")
+	}
+	p.play = name
+}
+
+func (p *printer) empty(e event.PlayEmpty, banner string) {
+	if banner != e.Name || banner == "" {
+		p.playBanner(e.Name)
+	}
+	p.print(cyan, "skipping: no hosts matched")
+}
+
+// title is the task's name as banners have it: with its role.
+func title(t *event.Task) string {
+	name := t.Name
+	if name == "" {
+		name = t.Action
+	}
+	if t.Role != "" {
+		return t.Role + " : " + name
+	}
+	return name
+}
+
+func (p *printer) taskStarted(e event.TaskStarted) {
+	p.taskBanner(e.Task)
+	line := p.times.task(title(e.Task), p.timeOr(e.Time))
+	if p.o.Timing {
+		p.print("", line)
+	}
+}
+
+func (p *printer) taskBanner(t *event.Task) {
+	kind := "TASK"
+	if t.Handler {
+		kind = "RUNNING HANDLER"
+	}
+	p.banner(kind + " [" + title(t) + "]")
+	p.task = t.ID
+	if t.At.IsValid() {
+		p.verbose(2, darkGray, fmt.Sprintf("task path: %s:%d", t.At.File.Name, t.At.Line))
+	}
+}
+
+// under repeats a task's banner when that of another one came in between:
+// hosts need not be at the same task.
+func (p *printer) under(t *event.Task) {
+	if p.task != t.ID {
+		p.taskBanner(t)
+	}
+}
+
+// output shows what a command prints while it runs. Ansible has no such thing.
+func (p *printer) output(e event.Output) {
+	if p.o.Format == Ansible {
+		return
+	}
+	c := darkGray
+	if e.Stderr {
+		c = red
+	}
+	p.verbose(1, c, e.Host+" | "+visible(e.Line))
+}
+
+// visible takes control characters out of what a host printed: they could
+// rewrite the screen.
+func visible(line string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, line)
+}
+
+func (p *printer) retry(e event.Retry) {
+	p.under(e.Task)
+	text := fmt.Sprintf("FAILED - RETRYING: [%s]: %s (%d retries left).", e.Host, title(e.Task), e.Left)
+	if p.o.Verbosity > 2 {
+		text += "Result was: " + p.dump(e.Result, false)
+	}
+	p.print(darkGray, text)
+}
+
+func (p *printer) included(e event.Included) {
+	p.under(e.Task)
+	text := fmt.Sprintf("included: %s for %s", e.Path, strings.Join(e.Hosts, ", "))
+	if e.Item != nil {
+		text += fmt.Sprintf(" => (item=%s)", e.Item.Label)
+	}
+	p.print(cyan, text)
+}
+
+func (p *printer) meta(e event.MetaRan) {
+	text := "META: " + e.Action
+	if e.Host != "" {
+		text += " for " + e.Host
+	}
+	p.verbose(2, blue, text)
+}
+
+// warning shows a text once.
+func (p *printer) warning(text string) {
+	text = p.o.Redact.Text(text)
+	if p.warned[text] {
+		return
+	}
+	p.warned[text] = true
+	p.write(p.o.Err, brightPurple, strings.Join(wrap("[WARNING]: "+visible(text), p.columns()), "\n"))
+}
+
+// trace is the way to a task, for people: "in role web (site.yml:3), ...".
+func trace(frames []source.Frame) string {
+	parts := make([]string, len(frames))
+	for i, f := range frames {
+		parts[i] = f.What
+		if f.At.IsValid() {
+			parts[i] += fmt.Sprintf(" (%s:%d)", f.At.File.Name, f.At.Line)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,187 @@
+package ui
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"kubekey/pkg/event"
+)
+
+// redraw is how often the status line may change.
+const redraw = 100 * time.Millisecond
+
+// status is the live line below the output of a terminal: who runs what, for
+// how long, and what it last said. The printer's lock guards it.
+type status struct {
+	p       *printer
+	running []*busy // in the order in which they began
+	drawn   bool
+	quit    chan struct{}
+	gone    chan struct{}
+}
+
+// busy is one host at one task.
+type busy struct {
+	host, task, item string
+	id               int
+	since            time.Time
+	last             string // line of output, or progress of a transfer
+}
+
+func newStatus(p *printer) *status {
+	s := &status{p: p, quit: make(chan struct{}), gone: make(chan struct{})}
+	go s.loop()
+	return s
+}
+
+func (s *status) loop() {
+	defer close(s.gone)
+	tick := time.NewTicker(redraw)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.quit:
+			return
+		case <-tick.C:
+			s.p.mu.Lock()
+			s.draw()
+			s.p.mu.Unlock()
+		}
+	}
+}
+
+// stop ends the goroutine and waits for it. It may be called more than once.
+func (s *status) stop() {
+	select {
+	case <-s.quit:
+	default:
+		close(s.quit)
+	}
+	<-s.gone
+}
+
+// follow keeps track of who is busy.
+func (s *status) follow(e event.Event) {
+	switch e := e.(type) {
+	case event.HostStarted:
+		s.begin(e)
+	case event.Output:
+		s.say(e.Task, e.Host, e.Line)
+	case event.Progress:
+		s.say(e.Task, e.Host, progress(e))
+	case event.HostResult:
+		if e.Item == nil {
+			s.end(e.Task.ID, e.Host)
+		}
+	case event.PlayEnded, event.NoMoreHosts, event.RunEnded:
+		s.running = nil
+	}
+}
+
+func (s *status) begin(e event.HostStarted) {
+	since := s.p.timeOr(e.Time)
+	if b := s.find(e.Task.ID, e.Host); b != nil {
+		b.item, b.last = e.Item, ""
+		return
+	}
+	s.running = append(s.running, &busy{host: e.Host, task: title(e.Task), item: e.Item, id: e.Task.ID, since: since})
+}
+
+func (s *status) find(id int, host string) *busy {
+	for _, b := range s.running {
+		if b.id == id && b.host == host {
+			return b
+		}
+	}
+	return nil
+}
+
+func (s *status) say(t *event.Task, host, text string) {
+	if b := s.find(t.ID, host); b != nil && strings.TrimSpace(text) != "" {
+		b.last = text
+	}
+}
+
+func (s *status) end(id int, host string) {
+	s.running = slices.DeleteFunc(s.running, func(b *busy) bool { return b.id == id && b.host == host })
+}
+
+func progress(e event.Progress) string {
+	if e.Total <= 0 {
+		return fmt.Sprintf("%s %s", e.What, size(e.Done))
+	}
+	return fmt.Sprintf("%s %d%% of %s", e.What, 100*e.Done/e.Total, size(e.Total))
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	div, exp := int64(unit), 0
+	for m := n / unit; m >= unit; m /= unit {
+		div *= unit
+		exp++
+	}
+	return fmt.Sprintf("%.1f %ciB", float64(n)/float64(div), "KMGTPE"[exp])
+}
+
+// clear takes the line off the screen.
+func (s *status) clear() {
+	if s.drawn {
+		_, _ = io.WriteString(s.p.o.Out, "\r\x1b[K")
+		s.drawn = false
+	}
+}
+
+func (s *status) draw() {
+	if len(s.running) == 0 {
+		s.clear()
+		return
+	}
+	width := 79
+	if s.p.o.Width != nil && s.p.o.Width() > 1 {
+		width = s.p.o.Width() - 1 // the last column would wrap on some terminals
+	}
+	line := fit(s.p.o.Redact.Text(s.line()), width)
+	_, _ = io.WriteString(s.p.o.Out, "\r\x1b[K"+paint(s.p.o.Color, darkGray, line))
+	s.drawn = true
+}
+
+// shownHosts is how many running hosts the line names.
+const shownHosts = 3
+
+// line describes the host that has been busy longest, and names others.
+func (s *status) line() string {
+	oldest := s.running[0]
+	var names []string
+	for _, b := range s.running {
+		if b.id == oldest.id && len(names) < shownHosts {
+			names = append(names, b.host)
+		}
+	}
+	hosts := strings.Join(names, ", ")
+	if more := len(s.running) - len(names); more > 0 {
+		hosts += fmt.Sprintf(" +%d", more)
+	}
+	text := fmt.Sprintf("%s | %s | %s", elapsed(s.p.o.Now().Sub(oldest.since)), hosts, oldest.task)
+	if oldest.item != "" {
+		text += " (" + oldest.item + ")"
+	}
+	if oldest.last != "" {
+		text += " | " + oldest.last
+	}
+	return text
+}
+
+func elapsed(d time.Duration) string {
+	s := max(0, int(d.Seconds()))
+	if s < 3600 {
+		return fmt.Sprintf("%d:%02d", s/60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+}

@@ -1,0 +1,86 @@
+// Package ui shows a run to people and programs: plain text in the shape that
+// Ansible users know, with a live status line on a terminal, or JSON lines.
+package ui
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/redact"
+)
+
+// Format is a shape of the output.
+type Format string
+
+// The formats. JSON and JSONL are the same: one event a line, as package
+// event writes it.
+const (
+	Text    Format = "text"    // failures laid out for people
+	Ansible Format = "ansible" // Ansible's shape, byte for byte
+	JSON    Format = "json"
+	JSONL   Format = "jsonl"
+)
+
+// Formats returns the names of the formats.
+func Formats() []string { return []string{string(Text), string(Ansible), string(JSON), string(JSONL)} }
+
+// Options say how and where to show a run.
+type Options struct {
+	Out, Err  io.Writer
+	TTY       bool             // Out is a terminal: show the live status line
+	Width     func() int       // columns of the terminal; nil or 0 when there is none
+	Color     bool             // see UseColor
+	Verbosity int              // how many -v were given
+	Timing    bool             // show how long tasks took
+	Format    Format           // "" is Text
+	Redact    *redact.Set      // secrets to hide; may be nil
+	Now       func() time.Time // nil is time.Now
+}
+
+// Sink shows events until it is closed. Close ends the status line and leaves
+// no goroutine behind.
+type Sink interface {
+	event.Sink
+	Close() error
+}
+
+// New returns a sink of the format asked for; an unknown one is an error.
+func New(o Options) (Sink, error) {
+	if o.Redact == nil {
+		o.Redact = &redact.Set{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	switch o.Format {
+	case JSON, JSONL:
+		return &lines{o}, nil
+	case Text, Ansible, "":
+		return newPrinter(o), nil
+	}
+	return nil, fmt.Errorf("output format %q is unknown: use one of %v", o.Format, Formats())
+}
+
+// UseColor decides about colours: NO_COLOR turns them off, FORCE_COLOR on,
+// else a terminal has them.
+func UseColor(tty bool, getenv func(string) string) bool {
+	switch {
+	case getenv("NO_COLOR") != "":
+		return false
+	case getenv("FORCE_COLOR") != "":
+		return true
+	}
+	return tty && getenv("TERM") != "dumb"
+}
+
+// lines writes every event as one line of JSON.
+type lines struct{ o Options }
+
+func (l *lines) Emit(e event.Event) {
+	// Nobody could be told that the output is gone.
+	_, _ = l.o.Out.Write(append(event.Encode(e, l.o.Now(), l.o.Redact.Text), '\n'))
+}
+
+func (l *lines) Close() error { return nil }
