@@ -204,14 +204,10 @@ func (b *bound) list(name string) []any {
 		return []any{s}
 	}
 	items, err := items(v)
-	b.fail2(err)
-	return items
-}
-
-func (b *bound) fail2(err error) {
 	if err != nil {
 		b.fail(err)
 	}
+	return items
 }
 
 // defined forces a value and refuses an undefined one.

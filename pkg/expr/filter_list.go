@@ -551,14 +551,10 @@ func choose(list []any, n int, may func(taken []int, i int) bool) (any, error) {
 		}
 		return nil
 	}
-	return out2(&out, walk(make([]int, 0, n)))
-}
-
-func out2(out *[]any, err error) (any, error) {
-	if err != nil {
+	if err := walk(make([]int, 0, n)); err != nil {
 		return nil, err
 	}
-	return *out, nil
+	return out, nil
 }
 
 func filterVersionSort(_ *Call, in any, p *bound) (any, error) {

@@ -7,7 +7,6 @@ import (
 	"os/user"
 	"path"
 	"path/filepath"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -383,10 +382,4 @@ func filterURLDecode(_ *Call, in any, _ *bound) (any, error) {
 		}
 	}
 	return strings.ToValidUTF8(b.String(), "\uFFFD"), nil
-}
-
-// sortedTexts sorts a list of texts in place and returns it as values.
-func sortedTexts(list []string) []any {
-	sort.Strings(list)
-	return value.Of(list).([]any)
 }

@@ -130,7 +130,7 @@ func keep(c *Call, in any, p *bound, want bool, look func(any) (any, error)) (an
 	return out, nil
 }
 
-// group is one pair of groupby: a list of two with the names grouper and list.
+// filterGroupBy lists pairs of a key and the items that have it, sorted by key.
 func filterGroupBy(c *Call, in any, p *bound) (any, error) {
 	list, err := items(in)
 	if err != nil {

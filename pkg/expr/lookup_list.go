@@ -1,0 +1,288 @@
+package expr
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/value"
+)
+
+func listLookups() []lookupSpec {
+	return []lookupSpec{
+		{names: "items", do: lookupItems},
+		{names: "list", do: func(_ *Call, terms []any, _ *bound) ([]any, error) { return terms, nil }},
+		{names: "flattened", do: lookupFlattened},
+		{names: "dict", do: lookupDict},
+		{names: "nested cartesian", do: lookupNested},
+		{names: "together", do: lookupTogether},
+		{names: "indexed_items", do: lookupIndexedItems},
+		{names: "sequence", params: "start end count stride format", do: lookupSequence},
+		{names: "subelements", do: lookupSubelements},
+		{names: "random_choice", do: lookupRandomChoice},
+	}
+}
+
+func lookupItems(_ *Call, terms []any, _ *bound) ([]any, error) {
+	return flatten(terms, 1, false, 0)
+}
+
+func lookupFlattened(_ *Call, terms []any, _ *bound) ([]any, error) {
+	return flatten(terms, maxFlatten, true, 0)
+}
+
+func lookupDict(_ *Call, terms []any, _ *bound) ([]any, error) {
+	flat, err := flatten(terms, 1, false, 0)
+	if err != nil {
+		return nil, err
+	}
+	var out []any
+	for _, term := range flat {
+		d, err := asDict(term)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, keyValueDicts(d, "key", "value")...)
+	}
+	return out, nil
+}
+
+// termLists are terms as lists; a single value stands for a list of it.
+func termLists(terms []any) ([][]any, error) {
+	out := make([][]any, len(terms))
+	for i, term := range terms {
+		switch v := term.(type) {
+		case []any:
+			out[i] = v
+		default:
+			out[i] = []any{v}
+		}
+		flat, err := flatten(out[i], 1, false, 0)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = flat
+	}
+	return out, nil
+}
+
+func lookupNested(_ *Call, terms []any, _ *bound) ([]any, error) {
+	if len(terms) == 0 {
+		return nil, fmt.Errorf("needs at least one list")
+	}
+	lists, err := termLists(terms)
+	if err != nil {
+		return nil, err
+	}
+	out, err := cartesian(lists)
+	if err != nil {
+		return nil, err
+	}
+	return out.([]any), nil
+}
+
+func lookupTogether(_ *Call, terms []any, _ *bound) ([]any, error) {
+	if len(terms) == 0 {
+		return nil, fmt.Errorf("needs at least one list")
+	}
+	lists, err := termLists(terms)
+	if err != nil {
+		return nil, err
+	}
+	longest := 0
+	for _, list := range lists {
+		longest = max(longest, len(list))
+	}
+	out, err := rows(lists, longest, nil)
+	if err != nil {
+		return nil, err
+	}
+	return out.([]any), nil
+}
+
+func lookupIndexedItems(_ *Call, terms []any, _ *bound) ([]any, error) {
+	flat, err := flatten(terms, 1, false, 0)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]any, len(flat))
+	for i, v := range flat {
+		out[i] = []any{i, v}
+	}
+	return out, nil
+}
+
+// sequence is what numbers the lookup of that name lists.
+type sequence struct {
+	start, end, count, stride int
+	hasEnd, hasCount          bool
+	format                    string
+}
+
+func lookupSequence(_ *Call, terms []any, p *bound) ([]any, error) {
+	if len(terms) == 0 {
+		terms = []any{""}
+	}
+	var out []any
+	err := eachTerm(terms, func(term string) error {
+		s, err := newSequence(term, p)
+		if err != nil {
+			return err
+		}
+		list, err := s.list()
+		out = append(out, list...)
+		return err
+	})
+	return out, err
+}
+
+func newSequence(term string, p *bound) (*sequence, error) {
+	s := &sequence{start: 1, stride: 1, format: "%d"}
+	for _, name := range p.sig.params {
+		if !p.has(name) {
+			continue
+		}
+		if err := s.set(name, value.Str(p.value(name, ""))); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.parse(term); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.hasCount && s.hasEnd:
+		return nil, fmt.Errorf("takes count or end, not both")
+	case !s.hasCount && !s.hasEnd:
+		return nil, fmt.Errorf("needs count or end")
+	case s.hasCount && s.count <= 0:
+		s.stride, s.end, s.start = 0, 0, 0
+	case s.hasCount:
+		s.end = s.start + (s.count-1)*s.stride
+	}
+	return s, nil
+}
+
+// parse reads "start=1 end=5 stride=2 format=x%02d" and the short "1-5/2:x%02d".
+func (s *sequence) parse(term string) error {
+	if strings.Contains(term, "=") {
+		for _, word := range strings.Fields(term) {
+			name, text, ok := strings.Cut(word, "=")
+			if !ok {
+				return fmt.Errorf("%q is not name=value", word)
+			}
+			if err := s.set(name, text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if strings.TrimSpace(term) == "" {
+		return nil
+	}
+	numbers, format, ok := strings.Cut(term, ":")
+	if ok {
+		s.format = format
+	}
+	numbers, stride, ok := strings.Cut(numbers, "/")
+	if ok {
+		if err := s.set("stride", stride); err != nil {
+			return err
+		}
+	}
+	start, end, ok := strings.Cut(numbers, "-")
+	if !ok {
+		return s.set("end", start)
+	}
+	if err := s.set("start", start); err != nil {
+		return err
+	}
+	return s.set("end", end)
+}
+
+func (s *sequence) set(name, text string) error {
+	if name == "format" {
+		s.format = text
+		return nil
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 32)
+	if err != nil {
+		return fmt.Errorf("%s must be a whole number, not %q", name, truncateText(text))
+	}
+	switch name {
+	case "start":
+		s.start = int(n)
+	case "end":
+		s.end, s.hasEnd = int(n), true
+	case "count":
+		s.count, s.hasCount = int(n), true
+	case "stride":
+		s.stride = int(n)
+	default:
+		return fmt.Errorf("no argument %q (it takes start, end, count, stride, format)", name)
+	}
+	return nil
+}
+
+func (s *sequence) list() ([]any, error) {
+	if s.stride == 0 {
+		return nil, nil
+	}
+	if s.hasEnd && (s.stride > 0 && s.end < s.start || s.stride < 0 && s.end > s.start) {
+		return nil, fmt.Errorf("cannot count from %d to %d by %d", s.start, s.end, s.stride)
+	}
+	if n := (s.end-s.start)/s.stride + 1; n > maxItems {
+		return nil, errListTooBig
+	}
+	var out []any
+	for i := s.start; s.stride > 0 && i <= s.end || s.stride < 0 && i >= s.end; i += s.stride {
+		text, err := percentFormat(s.format, []any{i})
+		if err != nil {
+			return nil, fmt.Errorf("format %q: %w", truncateText(s.format), err)
+		}
+		out = append(out, text)
+	}
+	return out, nil
+}
+
+// lookupSubelements takes a list, a key and perhaps {skip_missing: true}.
+func lookupSubelements(_ *Call, terms []any, _ *bound) ([]any, error) {
+	if len(terms) < 2 || len(terms) > 3 {
+		return nil, fmt.Errorf("needs a list, the name of a key and perhaps {skip_missing: true}")
+	}
+	list, err := listOnly(terms[0])
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := terms[0].(*value.Dict); ok {
+		list = list[:0:0]
+		for _, v := range d.All() {
+			list = append(list, v)
+		}
+	}
+	path, err := plainText(terms[1])
+	if err != nil {
+		return nil, err
+	}
+	skip := false
+	if len(terms) == 3 {
+		flags, err := asDict(terms[2])
+		if err != nil {
+			return nil, err
+		}
+		v, _ := flags.Get("skip_missing")
+		skip = value.Truth(v)
+	}
+	out, err := subelements(list, value.Of(strings.Split(path, ".")).([]any), skip)
+	if err != nil {
+		return nil, err
+	}
+	return out.([]any), nil
+}
+
+func lookupRandomChoice(c *Call, terms []any, _ *bound) ([]any, error) {
+	flat, err := flatten(terms, 1, false, 0)
+	if err != nil || len(flat) == 0 {
+		return nil, err
+	}
+	return []any{flat[randomSource(c, flat, nil).IntN(len(flat))]}, nil
+}
