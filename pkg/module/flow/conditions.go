@@ -1,0 +1,166 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/expr"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+type assert struct {
+	That       []any `kk:"that,required" doc:"conditions, all of which must hold"`
+	FailMsg    any   `kk:"fail_msg,alias=msg" doc:"what to say when one does not hold"`
+	SuccessMsg any   `kk:"success_msg" doc:"what to say when all hold"`
+	Quiet      bool  `kk:"quiet" default:"no" doc:"do not show the result of success"`
+}
+
+// Run implements module.Runner.
+func (m *assert) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	for _, cond := range m.That {
+		ok, err := holds(ctx, c, cond, 0)
+		if err != nil {
+			return module.Result{}, fmt.Errorf("The conditional check '%s' failed. The error was: %w", value.Str(cond), err) //nolint:staticcheck // the text users know
+		}
+		if !ok {
+			return module.Result{Failed: true, Verbose: true, Msg: text(m.FailMsg, "Assertion failed"),
+				Data: value.NewDict("assertion", cond, "evaluated_to", false)}, nil
+		}
+	}
+	return module.Result{Verbose: !m.Quiet, Msg: text(m.SuccessMsg, "All assertions passed")}, nil
+}
+
+func text(v any, fallback string) string {
+	if v == nil {
+		return fallback
+	}
+	return value.Str(v)
+}
+
+func isTemplate(s string) bool { return strings.Contains(s, "{{") || strings.Contains(s, "{%") }
+
+// holds evaluates one condition: an expression, a template that yields one,
+// a bool, or a list of these.
+func holds(ctx context.Context, c *module.Call, cond any, depth int) (bool, error) {
+	switch cond := cond.(type) {
+	case []any:
+		for _, each := range cond {
+			if ok, err := holds(ctx, c, each, depth); err != nil || !ok {
+				return false, err
+			}
+		}
+		return true, nil
+	case string:
+		if isTemplate(cond) {
+			return templated(ctx, c, cond, depth)
+		}
+		if strings.TrimSpace(cond) == "" {
+			return true, nil
+		}
+		x, err := c.Templates.Env().Compile(cond, c.At, expr.Escaped)
+		if err != nil {
+			return false, err
+		}
+		return x.Bool(ctx, c.Scope)
+	}
+	return value.Truth(cond), nil
+}
+
+// templated renders a condition that is a template; text that comes of it is
+// an expression in turn, once.
+func templated(ctx context.Context, c *module.Call, cond string, depth int) (bool, error) {
+	t, err := c.Templates.String(cond, c.At)
+	if err != nil {
+		return false, err
+	}
+	v, err := t.Value(ctx, c.Scope)
+	if err != nil {
+		return false, err
+	}
+	if s, isText := v.(string); isText && isTemplate(s) || depth > 0 {
+		return value.Truth(v), nil // data is never evaluated as a template
+	}
+	return holds(ctx, c, v, depth+1)
+}
+
+type fail struct {
+	Msg any `kk:"msg" default:"Failed as requested from task" doc:"why"`
+}
+
+// Run implements module.Runner.
+func (m *fail) Run(context.Context, *module.Call) (module.Result, error) {
+	return module.Result{Failed: true, Msg: value.Str(m.Msg)}, nil
+}
+
+type debug struct {
+	Msg       any `kk:"msg" doc:"what to show; default Hello world!"`
+	Var       any `kk:"var" doc:"expression whose value is shown, without {{ }}"`
+	Verbosity int `kk:"verbosity" default:"0" doc:"show it only with this many -v"`
+}
+
+// Run implements module.Runner.
+func (m *debug) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if m.Msg != nil && m.Var != nil {
+		return module.Result{Failed: true, Msg: "'msg' and 'var' are incompatible options"}, nil
+	}
+	if verbosity(c) < m.Verbosity {
+		return module.Result{Skipped: true, Data: value.NewDict("skipped_reason", "Verbosity threshold not met.")}, nil
+	}
+	if m.Var != nil {
+		return m.show(ctx, c)
+	}
+	var msg any = "Hello world!"
+	if m.Msg != nil {
+		msg = m.Msg
+	}
+	return module.Result{Verbose: true, Data: value.NewDict("msg", msg)}, nil
+}
+
+func (m *debug) show(ctx context.Context, c *module.Call) (module.Result, error) {
+	src, ok := m.Var.(string)
+	if !ok {
+		return module.Result{Verbose: true, Data: value.NewDict(value.Str(m.Var), m.Var)}, nil
+	}
+	v, err := evaluate(ctx, c, src)
+	if value.IsUndefined(v) {
+		v = "VARIABLE IS NOT DEFINED!"
+	}
+	if err != nil {
+		return module.Result{}, fmt.Errorf("evaluate %s: %w", src, err)
+	}
+	return module.Result{Verbose: true, Data: value.NewDict(src, v)}, nil
+}
+
+// evaluate is the value of an expression, or of a template that someone wrote in its place.
+func evaluate(ctx context.Context, c *module.Call, src string) (any, error) {
+	if trimmed := strings.TrimSpace(src); strings.HasPrefix(trimmed, "{{") && strings.HasSuffix(trimmed, "}}") &&
+		strings.Count(trimmed, "{{") == 1 {
+		src = trimmed[2 : len(trimmed)-2]
+	} else if isTemplate(src) {
+		t, err := c.Templates.String(src, c.At)
+		if err != nil {
+			return nil, err
+		}
+		return t.Value(ctx, c.Scope)
+	}
+	x, err := c.Templates.Env().Compile(src, c.At, expr.Escaped)
+	if err != nil {
+		return nil, err
+	}
+	v, err := x.EvalLoose(ctx, c.Scope)
+	if err != nil {
+		return nil, err
+	}
+	return value.Force(v)
+}
+
+func verbosity(c *module.Call) int {
+	v, _, err := c.Scope.Lookup("ansible_verbosity")
+	if err != nil {
+		return 0
+	}
+	n, _ := v.(int)
+	return n
+}

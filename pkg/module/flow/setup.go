@@ -1,0 +1,26 @@
+package flow
+
+import (
+	"context"
+	"time"
+
+	"kubekey/pkg/facts"
+	"kubekey/pkg/module"
+)
+
+type setup struct {
+	Subset   []string      `kk:"gather_subset" default:"all" doc:"parts: all, min, hardware, network, virtual, local; !NAME leaves one out"`
+	Filter   []string      `kk:"filter" doc:"patterns; only facts whose names match are returned"`
+	Timeout  time.Duration `kk:"gather_timeout" default:"10" doc:"how long a slow command of the host may take"`
+	FactPath string        `kk:"fact_path,path" default:"/etc/ansible/facts.d" doc:"folder of custom facts on the host"`
+	Parallel any           `kk:"parallel" doc:"accepted and without meaning: facts take one round trip"`
+}
+
+// Run implements module.Runner.
+func (m *setup) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	found, err := facts.Gather(ctx, c.Conn, facts.Options{Subset: m.Subset, Filter: m.Filter, Timeout: m.Timeout, FactPath: m.FactPath})
+	if err != nil {
+		return module.Result{}, err
+	}
+	return module.Result{Facts: found, FactKind: module.Gathered}, nil
+}

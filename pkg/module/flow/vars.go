@@ -1,0 +1,255 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+type setFact struct {
+	Cacheable bool        `kk:"cacheable" default:"no" doc:"keep the values as facts too"`
+	Facts     *value.Dict `kk:",rest"`
+}
+
+// Run implements module.Runner.
+func (m *setFact) Run(context.Context, *module.Call) (module.Result, error) {
+	if m.Facts.Len() == 0 {
+		return module.Result{Failed: true, Msg: "No key/value pairs provided, at least one is required for this action to succeed"}, nil
+	}
+	facts := value.NewDict()
+	for k, v := range m.Facts.All() {
+		name := value.Str(k)
+		if !isName(name) {
+			return module.Result{Failed: true, Msg: fmt.Sprintf("The variable name '%s' is not valid. Variables must start with a letter or underscore character, and contain only letters, numbers and underscores.", name)}, nil
+		}
+		facts.Set(name, wordBool(v))
+	}
+	r := module.Result{Facts: facts, FactKind: module.SetFact}
+	if m.Cacheable {
+		r.FactKind = module.SetFactCacheable
+	}
+	return r, nil
+}
+
+func isName(s string) bool {
+	for i, r := range s {
+		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// wordBool makes a bool of the words that set_fact takes for one.
+func wordBool(v any) any {
+	s, ok := v.(string)
+	if !ok {
+		return v
+	}
+	switch strings.ToLower(s) {
+	case "true", "yes":
+		return true
+	case "false", "no":
+		return false
+	}
+	return v
+}
+
+type includeVars struct {
+	File       string   `kk:"file,path" doc:"file of YAML or JSON, looked for in vars/; may be given as the module's text"`
+	Dir        string   `kk:"dir,path" doc:"folder all of whose files are read, in order"`
+	Name       string   `kk:"name" doc:"put the variables into a dict of this name"`
+	Depth      int      `kk:"depth" default:"0" doc:"how deep to look into dir; 0 is all the way"`
+	Matching   string   `kk:"files_matching" doc:"regular expression on the names of the files of dir"`
+	Ignore     []string `kk:"ignore_files" doc:"regular expressions on names of files to leave out"`
+	Extensions []string `kk:"extensions" default:"json,yaml,yml" doc:"extensions of the files of dir"`
+	IgnoreExt  bool     `kk:"ignore_unknown_extensions" default:"no" doc:"pass over files with other extensions instead of failing"`
+	Hash       string   `kk:"hash_behaviour" choices:"replace,merge" doc:"whether dicts replace those that are there or are merged into them"`
+}
+
+// Run implements module.Runner.
+func (m *includeVars) Run(_ context.Context, c *module.Call) (module.Result, error) {
+	facts, files, err := m.read(c)
+	if err != nil {
+		return module.Result{Failed: true, Msg: err.Error(), Data: value.NewDict("message", err.Error(), "ansible_included_var_files", strs(files))}, nil
+	}
+	if m.Name != "" {
+		facts = value.NewDict(m.Name, facts)
+	}
+	if m.Hash == "merge" {
+		if facts, err = mergedWithScope(c, facts); err != nil {
+			return module.Result{}, err
+		}
+	}
+	return module.Result{Facts: facts, FactKind: module.IncludeVars, Data: value.NewDict("ansible_included_var_files", strs(files))}, nil
+}
+
+func strs(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+func (m *includeVars) read(c *module.Call) (*value.Dict, []string, error) {
+	switch {
+	case (m.File == "") == (m.Dir == ""):
+		return nil, nil, fmt.Errorf("give either file or dir")
+	case m.Name != "" && !isName(m.Name):
+		return nil, nil, fmt.Errorf("name %q is no variable name", m.Name)
+	}
+	if m.File != "" {
+		p, err := c.Find("vars", m.File)
+		if err != nil {
+			return nil, nil, err
+		}
+		facts, err := readVars(c.Files, p)
+		return facts, []string{p}, err
+	}
+	dir, err := c.Find("vars", m.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !c.Files.IsDir(dir) {
+		return nil, nil, fmt.Errorf("%s is not a folder", m.Dir)
+	}
+	files, err := m.list(c.Files, dir, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := value.NewDict()
+	for _, f := range files {
+		facts, err := readVars(c.Files, f)
+		if err != nil {
+			return nil, files, err
+		}
+		all.Merge(facts)
+	}
+	return all, files, nil
+}
+
+// list finds the files of a folder in order; deeper folders come where they are.
+func (m *includeVars) list(tree source.Tree, dir string, depth int) ([]string, error) {
+	entries, err := tree.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list variable files: %w", err)
+	}
+	var files []string
+	for _, e := range entries {
+		p := source.Join(dir, e.Name())
+		if tree.IsDir(p) {
+			if m.Depth == 0 || depth < m.Depth {
+				below, err := m.list(tree, p, depth+1)
+				if err != nil {
+					return nil, err
+				}
+				files = append(files, below...)
+			}
+			continue
+		}
+		take, err := m.wants(e.Name())
+		if err != nil {
+			return nil, err
+		}
+		if take {
+			files = append(files, p)
+		}
+	}
+	return files, nil
+}
+
+func (m *includeVars) wants(name string) (bool, error) {
+	for _, pattern := range m.Ignore {
+		if hit, err := regexp.MatchString(pattern+`$`, name); err != nil || hit {
+			return false, err
+		}
+	}
+	if m.Matching != "" {
+		if hit, err := regexp.MatchString(m.Matching, name); err != nil || !hit {
+			return false, err
+		}
+	}
+	if ext := strings.TrimPrefix(path.Ext(name), "."); slices.Contains(m.Extensions, ext) {
+		return true, nil
+	}
+	if m.IgnoreExt || m.Matching != "" || strings.HasPrefix(name, ".") {
+		return false, nil
+	}
+	return false, fmt.Errorf("%s does not have a valid extension: %s", name, strings.Join(m.Extensions, ", "))
+}
+
+func readVars(tree source.Tree, name string) (*value.Dict, error) {
+	raw, err := tree.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read variables: %w", err)
+	}
+	docs, problems := source.ParseYAML(source.NewFile(name, raw))
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	all := value.NewDict()
+	for _, doc := range docs {
+		vars, err := varsOf(doc, name)
+		if err != nil {
+			return nil, err
+		}
+		all.Merge(vars)
+	}
+	return all, nil
+}
+
+func varsOf(doc *yaml.Node, name string) (*value.Dict, error) {
+	v, err := value.FromYAML(doc)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case *value.Dict:
+		return v, nil
+	}
+	return nil, fmt.Errorf("%s must hold a mapping of variables, not a %s", filepath.Base(name), value.TypeName(v))
+}
+
+// mergedWithScope merges each dict into the one that the variable has now.
+func mergedWithScope(c *module.Call, facts *value.Dict) (*value.Dict, error) {
+	out := value.NewDict()
+	for k, v := range facts.All() {
+		old, ok, err := c.Scope.Lookup(value.Str(k))
+		if err == nil && ok {
+			old, err = value.Force(old)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out.Set(k, merge(old, v))
+	}
+	return out, nil
+}
+
+func merge(old, v any) any {
+	a, okA := old.(*value.Dict)
+	b, okB := v.(*value.Dict)
+	if !okA || !okB {
+		return v
+	}
+	out := a.Copy()
+	for k, e := range b.All() {
+		before, _ := out.Get(k)
+		out.Set(k, merge(before, e))
+	}
+	return out
+}

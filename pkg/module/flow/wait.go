@@ -1,0 +1,255 @@
+package flow
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/module"
+	"kubekey/pkg/shell"
+	"kubekey/pkg/value"
+)
+
+type pause struct {
+	Seconds *time.Duration `kk:"seconds" doc:"how long"`
+	Minutes *float64       `kk:"minutes" doc:"how long, instead of seconds"`
+	Prompt  string         `kk:"prompt" doc:"what to ask; without seconds and minutes the play waits for an answer"`
+	Echo    bool           `kk:"echo" default:"yes" doc:"show what is typed"`
+}
+
+// Run implements module.Runner.
+func (m *pause) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if m.Seconds != nil && m.Minutes != nil {
+		return module.Result{Failed: true, Msg: "seconds and minutes cannot both be given"}, nil
+	}
+	start := c.Now()
+	var input string
+	var r module.Result
+	var err error
+	if wait, timed := m.duration(); timed {
+		err = sleep(ctx, wait)
+	} else {
+		input, r.Warnings, err = m.ask(ctx, c)
+	}
+	if err != nil {
+		return module.Result{}, err
+	}
+	end := c.Now()
+	took := end.Sub(start)
+	paused := fmt.Sprintf("Paused for %s seconds", value.Float(float64(took.Round(10*time.Millisecond))/1e9))
+	if m.Minutes != nil {
+		paused = fmt.Sprintf("Paused for %s minutes", value.Float(float64(took.Round(600*time.Millisecond))/6e10))
+	}
+	const layout = "2006-01-02 15:04:05.000000"
+	r.Data = value.NewDict("user_input", input, "stdout", paused, "stderr", "", "rc", 0, "echo", m.Echo,
+		"start", start.Format(layout), "stop", end.Format(layout), "delta", int(took.Seconds()))
+	return r, nil
+}
+
+func (m *pause) duration() (time.Duration, bool) {
+	switch {
+	case m.Seconds != nil:
+		return *m.Seconds, true
+	case m.Minutes != nil:
+		return time.Duration(*m.Minutes * float64(time.Minute)), true
+	}
+	return 0, false
+}
+
+func (m *pause) ask(ctx context.Context, c *module.Call) (input string, warnings []string, err error) {
+	prompt := m.Prompt
+	if prompt == "" {
+		prompt = "Press enter to continue, Ctrl+C to interrupt"
+	}
+	if c.Ask != nil {
+		answer, ok, err := c.Ask(ctx, prompt, m.Echo)
+		if err != nil || ok {
+			return answer, nil, err
+		}
+	}
+	return "", []string{"Not waiting for response to prompt as stdin is not interactive"}, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+type ping struct {
+	Data string `kk:"data" default:"pong" doc:"what is returned as ping"`
+}
+
+// Run implements module.Runner.
+func (m *ping) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if _, err := reach(ctx, c, "exit 0"); err != nil {
+		return module.Result{}, err
+	}
+	return module.Result{Data: value.NewDict("ping", m.Data)}, nil
+}
+
+// reach runs a line that changes nothing and returns what it prints; a line
+// that fails is an error.
+func reach(ctx context.Context, c *module.Call, line string) (string, error) {
+	var out, errs bytes.Buffer
+	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdout: &out, Stderr: &errs, Probe: true})
+	if err != nil {
+		return "", err
+	}
+	if exit.Code != 0 {
+		return "", fmt.Errorf("%s: ended with %d: %s", line, exit.Code, strings.TrimSpace(errs.String()+out.String()))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+type waitForConnection struct {
+	Timeout        time.Duration `kk:"timeout" default:"600" doc:"how long to try"`
+	Delay          time.Duration `kk:"delay" default:"0" doc:"how long to wait before the first try"`
+	Sleep          time.Duration `kk:"sleep" default:"1" doc:"how long to wait between tries"`
+	ConnectTimeout time.Duration `kk:"connect_timeout" default:"5" doc:"how long one try may take"`
+}
+
+// Run implements module.Runner.
+func (m *waitForConnection) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	start := c.Now()
+	err := sleep(ctx, m.Delay)
+	if err == nil {
+		err = poll{m.Timeout, m.Sleep, m.ConnectTimeout}.until(ctx, c, func(ctx context.Context) error {
+			_, err := reach(ctx, c, "exit 0")
+			return err
+		})
+	}
+	elapsed := value.NewDict("elapsed", int(c.Now().Sub(start).Seconds()))
+	var late *timeoutError
+	if errors.As(err, &late) {
+		return module.Result{Failed: true, Msg: "timed out waiting for the connection: " + late.last.Error(), Data: elapsed}, nil
+	}
+	return module.Result{Data: elapsed}, err
+}
+
+// poll repeats a try on a host that may be away.
+type poll struct{ timeout, pause, each time.Duration }
+
+// timeoutError says that no try succeeded in time.
+type timeoutError struct{ last error }
+
+func (e *timeoutError) Error() string { return "timed out: " + e.last.Error() }
+
+// until repeats try, with a fresh connection after a failure, until it
+// succeeds or the time is over. At least one try is made.
+func (p poll) until(ctx context.Context, c *module.Call, try func(ctx context.Context) error) error {
+	deadline, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	for {
+		err := p.once(ctx, try)
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if sleep(deadline, max(p.pause, 10*time.Millisecond)) != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return &timeoutError{err}
+		}
+		if c.Reset != nil && !errors.Is(err, errSameBoot) {
+			// A host that is still away shows in the next try.
+			_ = p.once(ctx, c.Reset)
+		}
+	}
+}
+
+func (p poll) once(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, max(p.each, time.Second))
+	defer cancel()
+	return f(ctx)
+}
+
+type reboot struct {
+	Timeout        time.Duration `kk:"reboot_timeout" default:"600" doc:"how long the host may take to come back, and again for the test command"`
+	PreDelay       time.Duration `kk:"pre_reboot_delay" default:"0" doc:"how long the host waits before it goes down"`
+	PostDelay      time.Duration `kk:"post_reboot_delay" default:"0" doc:"how long to wait once the host is going down before it is tried"`
+	ConnectTimeout time.Duration `kk:"connect_timeout" default:"5" doc:"how long one try may take"`
+	TestCommand    string        `kk:"test_command" default:"whoami" doc:"what must succeed for the host to count as up"`
+	BootCommand    string        `kk:"boot_time_command" default:"cat /proc/sys/kernel/random/boot_id" doc:"prints what differs between two boots"`
+	Command        string        `kk:"reboot_command" doc:"how to reboot; default is systemctl, shutdown or reboot, whichever is there"`
+	Msg            string        `kk:"msg" default:"Reboot initiated by kk" doc:"what users of the host are told"`
+	SearchPaths    []string      `kk:"search_paths,path" default:"/sbin,/bin,/usr/sbin,/usr/bin,/usr/local/sbin" doc:"where commands are looked for"`
+}
+
+// Run implements module.Runner.
+func (m *reboot) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if v, _, err := c.Scope.Lookup("ansible_connection"); err == nil && v == "local" {
+		return module.Result{Failed: true, Msg: "Running reboot with local connection would reboot the control node."}, nil
+	}
+	start := c.Now()
+	boot, err := reach(ctx, c, m.BootCommand)
+	if err != nil {
+		return module.Result{}, fmt.Errorf("find out when the host booted: %w", err)
+	}
+	if msg, err := m.goDown(ctx, c); err != nil || msg != "" {
+		return module.Result{Failed: true, Msg: msg}, err
+	}
+	err = sleep(ctx, m.PreDelay+m.PostDelay)
+	if err == nil {
+		err = m.waitUp(ctx, c, boot)
+	}
+	data := value.NewDict("elapsed", int(c.Now().Sub(start).Seconds()), "rebooted", err == nil)
+	var late *timeoutError
+	if errors.As(err, &late) {
+		return module.Result{Failed: true, Changed: true, Data: data, Msg: "Timed out waiting for the host to come back: " + late.last.Error()}, nil
+	}
+	return module.Result{Changed: true, Data: data}, err
+}
+
+// goDown starts the reboot in the background, so that the connection ends in
+// order. msg says why it did not start.
+func (m *reboot) goDown(ctx context.Context, c *module.Call) (msg string, err error) {
+	command := m.Command
+	if command == "" {
+		command = "wall " + shell.Quote(m.Msg) + " 2>/dev/null; systemctl reboot || shutdown -r now || reboot"
+	}
+	line := "PATH=$PATH:" + shell.Quote(strings.Join(m.SearchPaths, ":")) + "; export PATH\n" +
+		"nohup " + shell.Script(fmt.Sprintf("sleep %d; ", int(m.PreDelay.Seconds())+1)+command) + " >/dev/null 2>&1 </dev/null &"
+	var errs bytes.Buffer
+	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stderr: &errs})
+	var lost *connector.UnreachableError
+	switch {
+	case errors.As(err, &lost): // it went down at once
+		return "", nil
+	case err == nil && exit.Code != 0:
+		return fmt.Sprintf("Reboot command failed. Error was: '%s'", strings.TrimSpace(errs.String())), nil
+	}
+	return "", err
+}
+
+var errSameBoot = errors.New("the host has not gone down yet")
+
+func (m *reboot) waitUp(ctx context.Context, c *module.Call, boot string) error {
+	p := poll{m.Timeout, time.Second, m.ConnectTimeout}
+	err := p.until(ctx, c, func(ctx context.Context) error {
+		now, err := reach(ctx, c, m.BootCommand)
+		if err == nil && now == boot {
+			return errSameBoot
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return p.until(ctx, c, func(ctx context.Context) error {
+		_, err := reach(ctx, c, m.TestCommand)
+		return err
+	})
+}
