@@ -163,3 +163,17 @@ kk_folders() (
 	[ -z "$4" ] || kk_do "set the group of $1" chgrp "$4" "$1"
 	[ -z "$2" ] || kk_do "set the mode of $1" chmod "$2" "$1"
 )
+kk_details() { # path: what only the module stat asks for
+	printf M
+	file -b --mime "$1" 2>/dev/null
+	printf '\0V'
+	lsattr -vd "$1" 2>/dev/null
+	printf '\0'
+}
+kk_new() { # file|directory path: makes it, for its owner alone
+	umask 077
+	case $1 in
+	file) (set -C && : >"$2") ;;
+	*) mkdir "$2" ;;
+	esac
+}

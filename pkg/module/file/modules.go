@@ -13,5 +13,13 @@ func Modules() []module.Spec {
 		copySpec(),
 		templateSpec(),
 		fileSpec(),
+		lineInFileSpec(),
+		blockInFileSpec(),
+		replaceSpec(),
+		statSpec(),
+		slurpSpec(),
+		fetchSpec(),
+		findSpec(),
+		tempFileSpec(),
 	}
 }

@@ -69,6 +69,9 @@ type entry struct {
 	sha256  string // "" when no regular file or not readable
 	sha1    string
 	md5     string
+	digest  string // of another algorithm
+	mime    string // as `file --mime` says it
+	lsattr  string // as `lsattr -vd` says it
 	access  string // of r, w, x
 	content []byte
 	hasText bool // content was asked for and is there
@@ -114,7 +117,8 @@ type answer struct {
 	self         account  // who works on the host, when something was missing
 	selfGroup    account
 	umask        uint32
-	zone         int // seconds east of UTC, where asked for
+	now          int64 // the host's clock, where asked for
+	zone         int   // seconds east of UTC, where asked for
 	missingUser  bool
 	missingGroup bool
 }
@@ -259,6 +263,14 @@ func (a *answer) take(e *entry, letter byte, text, owner, group string) (err err
 		a.user, a.missingUser, err = parseAccount(text, owner)
 	case 'G':
 		a.group, a.missingGroup, err = parseAccount(text, group)
+	case 'D':
+		e.digest = digestOf(text)
+	case 'M':
+		e.mime = strings.TrimSpace(text)
+	case 'V':
+		e.lsattr = text
+	case 'W':
+		a.now = int64(number(strings.TrimSpace(text)))
 	case 'Z':
 		a.zone = zoneOf(text)
 	case 'E':

@@ -1,0 +1,184 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+// BlockInFile is the module blockinfile.
+type BlockInFile struct {
+	Attributes
+	Path           string `kk:"path,required,path,alias=dest|destfile|name" doc:"file on the host"`
+	Block          string `kk:"block,alias=content" doc:"the lines between the markers; an empty block is removed"`
+	Marker         string `kk:"marker" default:"# {mark} ANSIBLE MANAGED BLOCK" doc:"the line before and after the block; {mark} stands for marker_begin and marker_end"`
+	MarkerBegin    string `kk:"marker_begin" default:"BEGIN" doc:"what {mark} is before the block"`
+	MarkerEnd      string `kk:"marker_end" default:"END" doc:"what {mark} is after the block"`
+	State          string `kk:"state" default:"present" choices:"absent,present" doc:"whether the block must be there"`
+	InsertAfter    string `kk:"insertafter" doc:"where a new block goes: EOF, or after the last line that matches this regular expression. Default: EOF"`
+	InsertBefore   string `kk:"insertbefore" doc:"where a new block goes: BOF, or before the last line that matches this regular expression"`
+	Create         bool   `kk:"create" default:"no" doc:"make the file if it is missing"`
+	Backup         bool   `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Validate       string `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
+	AppendNewline  bool   `kk:"append_newline" default:"no" doc:"leave an empty line after the block, unless it ends the file"`
+	PrependNewline bool   `kk:"prepend_newline" default:"no" doc:"leave an empty line before the block, unless it begins the file"`
+}
+
+func blockInFileSpec() module.Spec {
+	return module.Spec{
+		Name:    "blockinfile",
+		Summary: "Keep a block of lines, between marker lines, in a file.",
+		Notes:   []string{"The file is read once and written only if nobody changed it meanwhile; links are followed."},
+		Examples: []string{
+			"- name: Names of the cluster\n  blockinfile:\n    path: /etc/hosts\n    marker: \"# {mark} cluster\"\n    block: |\n      10.0.0.11 node1\n      10.0.0.12 node2",
+		},
+		Returns: append([]module.Return{
+			{Key: "msg", Type: "str", Doc: "Block inserted, Block updated, Block removed, File created, or empty"},
+			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
+		}, fileReturns...),
+		New: func() module.Runner { return new(BlockInFile) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *BlockInFile) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if m.InsertAfter != "" && m.InsertBefore != "" {
+		return module.Result{}, errors.New("parameters are mutually exclusive: insertbefore|insertafter")
+	}
+	after, err := optionalPattern(place(m.InsertAfter, "EOF"))
+	if err != nil {
+		return module.Result{}, err
+	}
+	before, err := optionalPattern(place(m.InsertBefore, "BOF"))
+	if err != nil {
+		return module.Result{}, err
+	}
+	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
+	if err != nil {
+		return module.Result{}, err
+	}
+	data := value.NewDict()
+	if !e.exists && (m.State == "absent" || m.Block == "") && !m.Create {
+		return module.Result{Msg: "File " + e.at.path + " not present", Data: data}, nil
+	}
+	text, msg, err := m.apply(e.text, after, before)
+	if err != nil {
+		return module.Result{}, err
+	}
+	if !e.exists && m.State == "present" {
+		msg = "File created"
+	}
+	return e.save(ctx, c, &m.Attributes, edited{
+		text: text, msg: msg, touched: m.State == "present", backup: m.Backup, validate: m.Validate, data: data,
+	})
+}
+
+func optionalPattern(s string) (*pattern, error) {
+	if s == "" {
+		return nil, nil
+	}
+	return compilePattern(s, "")
+}
+
+// block is the lines to be there, with the markers; none when it is to be removed.
+func (m *BlockInFile) block() (first, last string, lines []string) {
+	first = strings.ReplaceAll(m.Marker, "{mark}", m.MarkerBegin)
+	last = strings.ReplaceAll(m.Marker, "{mark}", m.MarkerEnd)
+	if m.State == "present" && m.Block != "" {
+		lines = append(lines, ended(first))
+		lines = append(lines, splitLines(ended(m.Block))...)
+		lines = append(lines, ended(last))
+	}
+	return first, last, lines
+}
+
+// apply returns the text with the block as it should be.
+func (m *BlockInFile) apply(text string, after, before *pattern) (string, string, error) {
+	first, last, block := m.block()
+	lines := splitLines(text)
+	from, to := -1, -1
+	for i, line := range lines {
+		switch strings.TrimRight(line, "\r\n") {
+		case first:
+			from = i
+		case last:
+			to = i
+		}
+	}
+	old := ""
+	at := 0
+	var err error
+	switch {
+	case from >= 0 && to >= 0 && from <= to:
+		old = strings.Join(lines[from:to+1], "")
+		lines = append(lines[:from:from], lines[to+1:]...)
+		at = from
+	case from >= 0 && to >= 0: // a marker lost its partner: what lies between is not the block
+		old = strings.Join(lines[to:from+1], "")
+		lines = append(lines[:to:to], lines[from+1:]...)
+		at = to
+	default:
+		if at, err = m.insertion(lines, after, before); err != nil {
+			return "", "", err
+		}
+	}
+	if at > 0 && at <= len(lines) && len(block) > 0 {
+		lines[at-1] = ended(lines[at-1])
+	}
+	out := append(append(append([]string{}, lines[:at]...), m.spaced(block, lines, at)...), lines[at:]...)
+	return strings.Join(out, ""), m.message(old, strings.Join(block, "")), nil
+}
+
+// spaced is the block with the empty lines around it that were asked for.
+func (m *BlockInFile) spaced(block, lines []string, at int) []string {
+	if len(block) == 0 {
+		return nil
+	}
+	if m.PrependNewline && at > 0 && strings.TrimRight(lines[at-1], "\r\n") != "" {
+		block = append([]string{"\n"}, block...)
+	}
+	if m.AppendNewline && at < len(lines) && strings.TrimRight(lines[at], "\r\n") != "" {
+		block = append(block, "\n")
+	}
+	return block
+}
+
+func (m *BlockInFile) message(old, block string) string {
+	switch {
+	case old == block:
+		return ""
+	case old == "":
+		return "Block inserted"
+	case block == "":
+		return "Block removed"
+	}
+	return "Block inserted"
+}
+
+// insertion is where a new block goes: an index of lines.
+func (m *BlockInFile) insertion(lines []string, after, before *pattern) (int, error) {
+	if m.InsertBefore == "BOF" {
+		return 0, nil
+	}
+	p, step := after, 1
+	if before != nil {
+		p, step = before, 0
+	}
+	at := len(lines)
+	if p == nil {
+		return at, nil
+	}
+	for i, line := range lines {
+		found, err := p.find(chomp(line))
+		if err != nil {
+			return 0, err
+		}
+		if found != nil {
+			at = i + step
+		}
+	}
+	return at, nil
+}

@@ -1,0 +1,413 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/shell"
+	"kubekey/pkg/value"
+)
+
+// Find is the module find.
+type Find struct {
+	Paths     []string        `kk:"paths,required,path,alias=path|name" doc:"folders of the host to search"`
+	Patterns  []string        `kk:"patterns,alias=pattern" doc:"shell patterns, or with use_regex Python regular expressions, one of which the name must match. Default: all names"`
+	Excludes  []string        `kk:"excludes,alias=exclude" doc:"as patterns: names that are left out"`
+	UseRegex  bool            `kk:"use_regex" default:"no" doc:"patterns and excludes are regular expressions, matched from the start of the name"`
+	FileType  string          `kk:"file_type" default:"file" choices:"any,directory,file,link" doc:"what to find"`
+	Recurse   bool            `kk:"recurse" default:"no" doc:"search the folders below, too"`
+	Depth     int             `kk:"depth" doc:"how deep to search with recurse; 1 is the folder itself. Default: without limit"`
+	Hidden    bool            `kk:"hidden" default:"no" doc:"find names that begin with a dot, too"`
+	Follow    bool            `kk:"follow" default:"no" doc:"follow links to folders"`
+	Age       string          `kk:"age" doc:"least age: 30, 30s, 5m, 2h, 4d, 1w; with a minus the greatest age"`
+	AgeStamp  string          `kk:"age_stamp" default:"mtime" choices:"atime,ctime,mtime" doc:"time that age is about"`
+	Size      string          `kk:"size" doc:"least size: 100, 100b, 10k, 5m, 2g, 1t; with a minus the greatest size"`
+	Contains  string          `kk:"contains" doc:"Python regular expression that the beginning of a line must match"`
+	WholeFile bool            `kk:"read_whole_file" default:"no" doc:"match contains anywhere in the whole file instead of line by line"`
+	Checksum  bool            `kk:"get_checksum" default:"no" doc:"give the checksum of the files found"`
+	Algorithm string          `kk:"checksum_algorithm" default:"sha1" choices:"md5,sha1,sha224,sha256,sha384,sha512" doc:"kind of the checksum"`
+	Mode      schema.FileMode `kk:"mode" doc:"permission bits that the file must have"`
+	ExactMode bool            `kk:"exact_mode" default:"yes" doc:"exactly the bits of mode; no: any of them"`
+	Limit     int             `kk:"limit" doc:"stop after this many"`
+}
+
+func findSpec() module.Spec {
+	return module.Spec{
+		Name:    "find",
+		Summary: "Find files of the host by name, age, size, type or content.",
+		Notes:   []string{"Files come sorted by path. Ages are by the host's clock."},
+		Examples: []string{
+			"- name: Old logs\n  find:\n    paths: /var/log/app\n    patterns: \"*.log,*.log.gz\"\n    age: 4w\n    recurse: yes\n  register: old\n- name: Remove them\n  file:\n    path: \"{{ item.path }}\"\n    state: absent\n  loop: \"{{ old.files }}\"",
+		},
+		Returns: []module.Return{
+			{Key: "files", Type: "list of dict", Doc: "what was found, each with path and the keys that stat gives"},
+			{Key: "matched", Type: "int", Doc: "how many were found"},
+			{Key: "examined", Type: "int", Doc: "how many were looked at"},
+			{Key: "skipped_paths", Type: "dict", Doc: "paths that could not be searched, and why"},
+		},
+		New:   func() module.Runner { return new(Find) },
+		Check: module.Harmless,
+	}
+}
+
+// finder is a compiled search.
+type finder struct {
+	*Find
+	patterns, excludes []*pattern
+	contains           *pattern
+	age, size          *int64
+	now                int64
+}
+
+// Run implements module.Runner.
+func (m *Find) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	f, err := m.compile()
+	if err != nil {
+		return module.Result{}, err
+	}
+	found, data, warnings, err := f.search(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	if found, err = f.read(ctx, c, found); err != nil {
+		return module.Result{}, err
+	}
+	if m.Limit > 0 && len(found) > m.Limit {
+		found = found[:m.Limit]
+	}
+	files := make([]any, len(found))
+	for i, e := range found {
+		d := value.NewDict("path", e.path)
+		e.self.details(d)
+		if m.Checksum && e.digest != "" {
+			d.Set("checksum", e.digest)
+		}
+		files[i] = d
+	}
+	data.Set("files", files)
+	data.Set("matched", len(files))
+	msg := "All paths examined"
+	if skipped, _ := data.Get("skipped_paths"); skipped.(*value.Dict).Len() > 0 {
+		msg = "Not all paths examined, check warnings for details"
+	}
+	return module.Result{Data: data, Msg: msg, Warnings: warnings}, nil
+}
+
+func (m *Find) compile() (*finder, error) {
+	f := &finder{Find: m}
+	var err error
+	if f.patterns, err = m.names(m.Patterns); err != nil {
+		return nil, err
+	}
+	if f.excludes, err = m.names(m.Excludes); err != nil {
+		return nil, err
+	}
+	if m.Contains != "" {
+		if f.contains, err = compilePattern(m.Contains, ""); err != nil {
+			return nil, err
+		}
+	}
+	if f.age, err = amount("age", m.Age, map[string]int64{"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}); err != nil {
+		return nil, err
+	}
+	f.size, err = amount("size", m.Size, map[string]int64{"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40})
+	return f, err
+}
+
+// names compiles patterns of names; a shell pattern becomes a regular expression.
+func (m *Find) names(list []string) ([]*pattern, error) {
+	var out []*pattern
+	for _, s := range list {
+		if m.UseRegex {
+			s = "^(?:" + s + ")"
+		} else {
+			s = globPattern(s)
+		}
+		p, err := compilePattern(s, "s")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// globPattern is a shell pattern as Python's fnmatch reads it: * matches everything.
+func globPattern(glob string) string {
+	var b strings.Builder
+	b.WriteString("^")
+	for i := 0; i < len(glob); i++ {
+		switch ch := glob[i]; ch {
+		case '*':
+			b.WriteString(".*")
+		case '?':
+			b.WriteString(".")
+		case '[':
+			end := strings.IndexByte(glob[min(i+2, len(glob)):], ']')
+			if end < 0 {
+				b.WriteString(`\[`)
+				continue
+			}
+			set := glob[i+1 : i+2+end]
+			if rest, ok := strings.CutPrefix(set, "!"); ok {
+				set = "^" + rest
+			}
+			b.WriteString("[" + strings.ReplaceAll(set, `\`, `\\`) + "]")
+			i += 2 + end
+		default:
+			b.WriteString(regexp.QuoteMeta(string(ch)))
+		}
+	}
+	return b.String() + `\Z`
+}
+
+var amountForm = regexp.MustCompile(`(?i)^(-?\d+)([a-z]?)`)
+
+// amount reads 10k or -2d; nil for "".
+func amount(what, s string, units map[string]int64) (*int64, error) {
+	if s == "" {
+		return nil, nil
+	}
+	m := amountForm.FindStringSubmatch(s)
+	if m == nil {
+		return nil, fmt.Errorf("failed to process %s: %q is no number with a unit", what, s)
+	}
+	unit, ok := units[strings.ToLower(m[2])]
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	if !ok || err != nil || n*unit/unit != n {
+		return nil, fmt.Errorf("failed to process %s: %q is no number with a unit", what, s)
+	}
+	n *= unit
+	return &n, nil
+}
+
+// search lists the folders and keeps what matches by what a listing tells.
+func (f *finder) search(ctx context.Context, c *module.Call) ([]*entry, *value.Dict, []string, error) {
+	s := script{probe: true}
+	for _, p := range f.Paths {
+		s.line(asked{flags: "n", path: p}.code())
+		word, _ := hostWord(strings.TrimRight(p, "/") + "/")
+		s.line("[ ! -d " + word + " ] || { " + f.listing(p).code() + "; }")
+		s.line(`printf '.\0'`)
+	}
+	s.line(`printf 'W%s\0.\0' "$(date +%s)"`)
+	out, err := s.run(ctx, c)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var ans answer
+	if err := ans.parse(out, "", ""); err != nil {
+		return nil, nil, nil, err
+	}
+	f.now = ans.now
+	found, data, warnings := f.sift(ans.entries)
+	if s.said != "" {
+		warnings = append(warnings, strings.Split(s.said, "\n")...)
+	}
+	return found, data, warnings, nil
+}
+
+func (f *finder) listing(p string) listing {
+	l := listing{root: strings.TrimRight(p, "/") + "/", follow: f.Follow, depth: 1}
+	if f.Recurse {
+		l.depth = max(0, f.Depth)
+	}
+	return l
+}
+
+// sift goes through the listings: each path's own entry, what is below it, and an empty entry.
+func (f *finder) sift(entries []*entry) ([]*entry, *value.Dict, []string) {
+	skipped := value.NewDict()
+	var found []*entry
+	var warnings []string
+	seen := map[string]bool{}
+	examined, head := 0, true
+	root := ""
+	for _, e := range entries[:max(0, len(entries)-1)] {
+		switch {
+		case e.path == "":
+			head = true
+		case head:
+			head, root = false, e.path
+			if !e.followed().is(typeDir) {
+				why := fmt.Sprintf("'%s' is not a directory", e.path)
+				skipped.Set(e.path, why)
+				warnings = append(warnings, "Skipped '"+e.path+"' path due to this access issue: "+why)
+			}
+		case relative(e.path, root) == "" || e.self == nil || seen[e.path]:
+		default:
+			e.path = strings.TrimRight(root, "/") + "/" + relative(e.path, root)
+			examined++
+			seen[e.path] = true
+			if f.matches(e) {
+				found = append(found, e)
+			}
+		}
+	}
+	sort.Slice(found, func(i, j int) bool { return found[i].path < found[j].path })
+	return found, value.NewDict("examined", examined, "skipped_paths", skipped), warnings
+}
+
+func (f *finder) matches(e *entry) bool {
+	name := path.Base(e.path)
+	if strings.HasPrefix(name, ".") && !f.Hidden {
+		return false
+	}
+	return f.typed(e.self) && f.named(name) && f.aged(e.self) && f.sized(e.self) && f.permitted(e.self)
+}
+
+func (f *finder) typed(n *inode) bool {
+	switch f.FileType {
+	case "any":
+		return true
+	case "directory":
+		return n.is(typeDir)
+	case "link":
+		return n.is(typeLink)
+	}
+	return n.is(typeFile)
+}
+
+func (f *finder) named(name string) bool {
+	return (len(f.patterns) == 0 || anyMatch(f.patterns, name)) && !anyMatch(f.excludes, name)
+}
+
+func anyMatch(list []*pattern, name string) bool {
+	for _, p := range list {
+		if m, err := p.find(name); err == nil && m != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *finder) aged(n *inode) bool {
+	if f.age == nil {
+		return true
+	}
+	at := n.mtime
+	switch f.AgeStamp {
+	case "atime":
+		at = n.atime
+	case "ctime":
+		at = n.ctime
+	}
+	if *f.age >= 0 {
+		return f.now-at >= *f.age
+	}
+	return f.now-at <= -*f.age
+}
+
+func (f *finder) sized(n *inode) bool {
+	switch {
+	case f.size == nil:
+		return true
+	case *f.size >= 0:
+		return n.size >= *f.size
+	}
+	return n.size <= -*f.size
+}
+
+func (f *finder) permitted(n *inode) bool {
+	if !f.Mode.IsSet() {
+		return true
+	}
+	mode, err := f.Mode.Apply(0, n.is(typeDir))
+	bits := schema.UnixMode(mode)
+	if err != nil {
+		return false
+	}
+	if f.ExactMode {
+		return n.perm() == bits
+	}
+	return n.perm()&bits != 0
+}
+
+// readAtOnce is how many bytes of files one script reads for contains.
+const readAtOnce = 8 << 20
+
+// read looks into the files for contains and get_checksum.
+func (f *finder) read(ctx context.Context, c *module.Call, found []*entry) ([]*entry, error) {
+	if f.contains == nil && !f.Checksum {
+		return found, nil
+	}
+	var kept []*entry
+	for len(found) > 0 {
+		n, size := 0, int64(0)
+		for n < len(found) && (n == 0 || size+found[n].self.size <= readAtOnce) {
+			size += found[n].self.size
+			n++
+		}
+		some, err := f.readSome(ctx, c, found[:n])
+		if err != nil {
+			return nil, err
+		}
+		kept, found = append(kept, some...), found[n:]
+	}
+	return kept, nil
+}
+
+func (f *finder) readSome(ctx context.Context, c *module.Call, some []*entry) ([]*entry, error) {
+	s := script{probe: true}
+	for _, e := range some {
+		word := shell.Quote(e.path)
+		if f.contains != nil {
+			s.line(fmt.Sprintf("[ ! -f %s ] || kk_content %s %d", word, word, maxEdit))
+		}
+		if f.Checksum {
+			s.line(fmt.Sprintf("[ ! -f %s ] || %s", word, sumCall(f.Algorithm, word)))
+		}
+		s.line(`printf '.\0'`)
+	}
+	out, err := s.run(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var ans answer
+	if err := ans.parse(out, "", ""); err != nil {
+		return nil, err
+	}
+	if len(ans.entries) != len(some) {
+		return nil, fmt.Errorf("the host answered about %d of %d files", len(ans.entries), len(some))
+	}
+	var kept []*entry
+	for i, e := range some {
+		e.digest = ans.entries[i].digest + ans.entries[i].md5
+		ok, err := f.holds(string(ans.entries[i].content))
+		if err != nil {
+			return nil, err
+		}
+		if ok || !e.self.is(typeFile) {
+			kept = append(kept, e)
+		}
+	}
+	return kept, nil
+}
+
+// holds reports whether a text has what contains asks for.
+func (f *finder) holds(text string) (bool, error) {
+	if f.contains == nil {
+		return true, nil
+	}
+	if f.WholeFile {
+		m, err := f.contains.find(text)
+		return m != nil, err
+	}
+	for _, line := range splitLines(text) {
+		m, err := f.contains.find(chomp(line))
+		if err != nil {
+			return false, err
+		}
+		if m != nil && m[0] == 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,251 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+// LineInFile is the module lineinfile.
+type LineInFile struct {
+	Attributes
+	Path         string  `kk:"path,required,path,alias=dest|destfile|name" doc:"file on the host"`
+	Line         *string `kk:"line,alias=value" doc:"the line that must be there (or, with state: absent and no regexp, must not)"`
+	Regexp       string  `kk:"regexp,alias=regex" doc:"Python regular expression; the last line that matches is replaced, or with state: absent all are removed"`
+	SearchString string  `kk:"search_string" doc:"as regexp, but plain text"`
+	State        string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the line must be there"`
+	Backrefs     bool    `kk:"backrefs" default:"no" doc:"line may use \\1 and \\g<name> of regexp; nothing is added when nothing matches"`
+	InsertAfter  string  `kk:"insertafter" doc:"where a new line goes: EOF, or after the last line that matches this regular expression. Default: EOF"`
+	InsertBefore string  `kk:"insertbefore" doc:"where a new line goes: BOF, or before the last line that matches this regular expression"`
+	Create       bool    `kk:"create" default:"no" doc:"make the file if it is missing"`
+	Backup       bool    `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	FirstMatch   bool    `kk:"firstmatch" default:"no" doc:"work with the first line that matches insertafter, insertbefore or regexp instead of the last"`
+	Validate     string  `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
+}
+
+func lineInFileSpec() module.Spec {
+	return module.Spec{
+		Name:    "lineinfile",
+		Summary: "Make sure that a line is in a file, replace it, or remove it.",
+		Notes:   []string{"The file is read once and written only if nobody changed it meanwhile; links are followed."},
+		Examples: []string{
+			"- name: Forbid root to log in\n  lineinfile:\n    path: /etc/ssh/sshd_config\n    regexp: '^#?PermitRootLogin'\n    line: PermitRootLogin no\n    validate: sshd -t -f %s",
+			"- name: Forget a host\n  lineinfile:\n    path: /etc/hosts\n    regexp: '\\sold\\.example\\.org$'\n    state: absent",
+		},
+		Returns: append([]module.Return{
+			{Key: "msg", Type: "str", Doc: "line added, line replaced, N line(s) removed, or empty"},
+			{Key: "backup", Type: "str", Doc: "where the old file was kept, or empty"},
+			{Key: "found", Type: "int", Doc: "how many lines were removed, for state: absent"},
+		}, fileReturns...),
+		New: func() module.Runner { return new(LineInFile) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *LineInFile) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	p, err := m.patterns()
+	if err != nil {
+		return module.Result{}, err
+	}
+	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
+	if err != nil {
+		return module.Result{}, err
+	}
+	data := value.NewDict("backup", "")
+	if m.State == "absent" {
+		if !e.exists {
+			return module.Result{Msg: "file not present", Data: data}, nil
+		}
+		text, found, err := m.remove(e.text, p)
+		if err != nil {
+			return module.Result{}, err
+		}
+		data.Set("found", found)
+		msg := ""
+		if found > 0 {
+			msg = fmt.Sprintf("%d line(s) removed", found)
+		}
+		return e.save(ctx, c, &m.Attributes, edited{text: text, msg: msg, touched: true, backup: m.Backup, validate: m.Validate, data: data})
+	}
+	text, msg, err := m.present(e.text, p)
+	if err != nil {
+		return module.Result{}, err
+	}
+	return e.save(ctx, c, &m.Attributes, edited{text: text, msg: msg, touched: true, backup: m.Backup, validate: m.Validate, data: data})
+}
+
+// linePatterns are the compiled arguments; nil where not given.
+type linePatterns struct{ line, after, before *pattern }
+
+func (m *LineInFile) patterns() (p linePatterns, err error) {
+	switch {
+	case m.Regexp != "" && m.SearchString != "":
+		return p, errors.New("parameters are mutually exclusive: regexp|search_string")
+	case m.InsertAfter != "" && m.InsertBefore != "":
+		return p, errors.New("parameters are mutually exclusive: insertbefore|insertafter")
+	case m.State == "present" && m.Line == nil:
+		return p, errors.New("line is required with state=present")
+	case m.State == "present" && m.Backrefs && m.Regexp == "":
+		return p, errors.New("regexp is required with backrefs=true")
+	case m.State == "absent" && m.Line == nil && m.Regexp == "" && m.SearchString == "":
+		return p, errors.New("one of line, search_string, or regexp is required with state=absent")
+	}
+	for _, one := range []struct {
+		text string
+		into **pattern
+	}{{m.Regexp, &p.line}, {place(place(m.InsertAfter, "EOF"), "BOF"), &p.after}, {place(m.InsertBefore, "BOF"), &p.before}} {
+		if one.text == "" {
+			continue
+		}
+		if *one.into, err = compilePattern(one.text, ""); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// place is a regular expression, or "" for the word that is none.
+func place(s, word string) string {
+	if s == word {
+		return ""
+	}
+	return s
+}
+
+// matches reports whether a line is one that the task looks for, and its match.
+func (m *LineInFile) matches(line string, p linePatterns) (match, bool, error) {
+	if p.line != nil {
+		found, err := p.line.find(chomp(line))
+		return found, found != nil, err
+	}
+	return nil, m.SearchString != "" && strings.Contains(line, m.SearchString), nil
+}
+
+// remove takes all lines out that match.
+func (m *LineInFile) remove(text string, p linePatterns) (string, int, error) {
+	var kept []string
+	found := 0
+	for _, line := range splitLines(text) {
+		_, hit, err := m.matches(line, p)
+		if err != nil {
+			return "", 0, err
+		}
+		if p.line == nil && m.SearchString == "" {
+			hit = strings.TrimRight(line, "\r\n") == strings.TrimRight(*m.Line, "\r\n")
+		}
+		if hit {
+			found++
+			continue
+		}
+		kept = append(kept, line)
+	}
+	return strings.Join(kept, ""), found, nil
+}
+
+// places is where lines stand, by index; -1 for none.
+type places struct {
+	hit, exact int
+	match      match
+	insert     int // where a new line goes by insertafter or insertbefore
+}
+
+func (m *LineInFile) locate(lines []string, p linePatterns) (places, error) {
+	at := places{hit: -1, exact: -1, insert: -1}
+	want := strings.TrimRight(*m.Line, "\r\n")
+	for i, line := range lines {
+		found, hit, err := m.matches(line, p)
+		if err != nil {
+			return at, err
+		}
+		switch {
+		case hit:
+			if !m.FirstMatch || at.hit < 0 {
+				at.hit, at.match = i, found
+			}
+		case strings.TrimRight(line, "\r\n") == want:
+			at.exact = i
+		}
+		if err := m.insertion(&at, i, line, p); err != nil {
+			return at, err
+		}
+	}
+	return at, nil
+}
+
+func (m *LineInFile) insertion(at *places, i int, line string, p linePatterns) error {
+	if m.FirstMatch && at.insert >= 0 {
+		return nil
+	}
+	for _, one := range []struct {
+		p    *pattern
+		step int
+	}{{p.after, 1}, {p.before, 0}} {
+		if one.p == nil {
+			continue
+		}
+		found, err := one.p.find(chomp(line))
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			at.insert = i + one.step
+		}
+	}
+	return nil
+}
+
+// present makes sure that the line is there.
+func (m *LineInFile) present(text string, p linePatterns) (string, string, error) {
+	lines := splitLines(text)
+	at, err := m.locate(lines, p)
+	if err != nil {
+		return "", "", err
+	}
+	if at.hit < 0 {
+		at.hit = at.exact
+	}
+	switch {
+	case at.hit >= 0:
+		return m.replace(lines, at, p)
+	case m.Backrefs:
+		return text, "", nil
+	case m.InsertBefore == "BOF" || m.InsertAfter == "BOF":
+		return ended(*m.Line) + text, "line added", nil
+	case at.insert >= 0 && at.insert < len(lines):
+		lines[at.insert] = ended(*m.Line) + lines[at.insert]
+		return strings.Join(lines, ""), "line added", nil
+	}
+	if text != "" {
+		text = ended(text)
+	}
+	return text + ended(*m.Line), "line added", nil
+}
+
+// replace puts the line in the place of the one that was found.
+func (m *LineInFile) replace(lines []string, at places, p linePatterns) (string, string, error) {
+	want := *m.Line
+	if m.Backrefs && at.match != nil {
+		var err error
+		if want, err = p.line.expand(want, lines[at.hit], at.match); err != nil {
+			return "", "", err
+		}
+	}
+	msg := ""
+	if want = ended(want); lines[at.hit] != want {
+		lines[at.hit] = want
+		msg = "line replaced"
+	}
+	return strings.Join(lines, ""), msg, nil
+}
+
+// ended is a line with a line end.
+func ended(line string) string {
+	if strings.HasSuffix(line, "\n") {
+		return line
+	}
+	return line + "\n"
+}

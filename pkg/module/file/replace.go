@@ -1,0 +1,96 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+// Replace is the module replace.
+type Replace struct {
+	Attributes
+	Path     string `kk:"path,required,path,alias=dest|destfile|name" doc:"file on the host"`
+	Regexp   string `kk:"regexp,required" doc:"Python regular expression, with MULTILINE: ^ and $ match at every line"`
+	With     string `kk:"replace" doc:"what every match becomes; \\1 and \\g<name> are its groups. Default: nothing"`
+	After    string `kk:"after" doc:"only what follows the first match of this regular expression is worked on"`
+	Before   string `kk:"before" doc:"only what precedes the last match (with after: the next match) of this regular expression is worked on"`
+	Backup   bool   `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Encoding string `kk:"encoding" default:"utf-8" doc:"only utf-8"`
+	Validate string `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
+}
+
+func replaceSpec() module.Spec {
+	return module.Spec{
+		Name:    "replace",
+		Summary: "Replace every match of a regular expression in a file.",
+		Notes:   []string{"The file is read once and written only if nobody changed it meanwhile; links are followed."},
+		Examples: []string{
+			"- name: Turn swap off for good\n  replace:\n    path: /etc/fstab\n    regexp: '^([^#].*\\sswap\\s.*)$'\n    replace: '# \\1'",
+		},
+		Returns: append([]module.Return{
+			{Key: "msg", Type: "str", Doc: "how many replacements were made, or empty"},
+			{Key: "rc", Type: "int", Doc: "0"},
+			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
+		}, fileReturns...),
+		New: func() module.Runner { return new(Replace) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *Replace) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if e := strings.ToLower(m.Encoding); e != "utf-8" && e != "utf8" {
+		return module.Result{}, fmt.Errorf("encoding %s is not supported: only utf-8 is", m.Encoding)
+	}
+	section, err := m.section()
+	if err != nil {
+		return module.Result{}, err
+	}
+	p, err := compilePattern(m.Regexp, "m")
+	if err != nil {
+		return module.Result{}, err
+	}
+	e, err := openEdit(ctx, c, m.Path, &m.Attributes, false)
+	if err != nil {
+		return module.Result{}, err
+	}
+	data := value.NewDict("rc", 0)
+	from, to := 0, len(e.text)
+	if section != nil {
+		found, err := section.find(e.text)
+		if err != nil {
+			return module.Result{}, err
+		}
+		if found == nil {
+			msg := fmt.Sprintf("Pattern for before/after params did not match the given file: %s", section.source)
+			return module.Result{Msg: msg, Data: data}, nil
+		}
+		i := section.names["subsection"]
+		from, to = found[2*i], found[2*i+1]
+	}
+	middle, n, err := p.replaceAll(e.text[from:to], m.With)
+	if err != nil {
+		return module.Result{}, err
+	}
+	text, msg := e.text[:from]+middle+e.text[to:], ""
+	if n > 0 && text != e.text {
+		msg = fmt.Sprintf("%d replacements made", n)
+	}
+	return e.save(ctx, c, &m.Attributes, edited{text: text, msg: msg, touched: true, backup: m.Backup, validate: m.Validate, data: data})
+}
+
+// section is the pattern whose group subsection is what is worked on; nil for
+// the whole file. There . matches line ends.
+func (m *Replace) section() (*pattern, error) {
+	switch {
+	case m.After != "" && m.Before != "":
+		return compilePattern(m.After+`(?P<subsection>.*?)`+m.Before, "s")
+	case m.After != "":
+		return compilePattern(m.After+`(?P<subsection>.*)`, "s")
+	case m.Before != "":
+		return compilePattern(`(?P<subsection>.*)`+m.Before, "s")
+	}
+	return nil, nil
+}
