@@ -62,7 +62,7 @@ func missing(in string, key any) *value.Undefined {
 }
 
 func element(list []any, key any) (any, error) {
-	i, ok := intOf(key)
+	i, ok := asInt(key)
 	if !ok {
 		return missing("list", key), nil
 	}
@@ -76,7 +76,7 @@ func element(list []any, key any) (any, error) {
 }
 
 func character(s string, key any) (any, error) {
-	i, ok := intOf(key)
+	i, ok := asInt(key)
 	n := len(s)
 	if ok && (i < 0 || n > 64) {
 		n = utf8.RuneCountInString(s)
@@ -130,7 +130,7 @@ func indices(n int, low, up, step any) ([]int, error) {
 	by := 1
 	if step != nil {
 		var ok bool
-		if by, ok = intOf(step); !ok {
+		if by, ok = asInt(step); !ok {
 			return nil, errSlice
 		}
 		if by == 0 {
@@ -168,7 +168,7 @@ func bound1(v any, def, n, floor, ceil int) (int, error) {
 	if v == nil {
 		return def, nil
 	}
-	i, ok := intOf(v)
+	i, ok := asInt(v)
 	if !ok {
 		return 0, errSlice
 	}

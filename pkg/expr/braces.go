@@ -212,7 +212,7 @@ func formatSpec(v any, text string) (string, error) {
 	head, body, align := "", "", byte('>')
 	switch x := v.(type) {
 	case bool:
-		n, _ := intOf(x)
+		n, _ := asInt(x)
 		head, body, err = sp.int(n)
 	case int:
 		head, body, err = sp.int(x)

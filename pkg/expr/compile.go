@@ -2,6 +2,7 @@ package expr
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"kubekey/pkg/source"
@@ -64,22 +65,32 @@ func (x *Expr) Const() (any, bool) { return constant(x.root) }
 // that errors.As finds a *value.Undefined in), and so is an undefined element
 // of a list or dict that the expression itself made. An inline if that has
 // no else and is false yields nil.
-func (x *Expr) Eval(ctx context.Context, s Scope) (any, error) {
+func (x *Expr) Eval(ctx context.Context, s Scope) (v any, err error) {
+	defer x.rescue(&err)
 	f := x.frame(ctx, s)
 	return f.strict(x.root)
 }
 
 // EvalLoose is Eval for {% set %} and for variables: an undefined result
 // comes back as a *value.Undefined, and a value.Lazy is not forced.
-func (x *Expr) EvalLoose(ctx context.Context, s Scope) (any, error) {
+func (x *Expr) EvalLoose(ctx context.Context, s Scope) (v any, err error) {
+	defer x.rescue(&err)
 	f := x.frame(ctx, s)
 	return f.eval(x.root)
 }
 
 // Bool evaluates a condition. An undefined result is an error.
-func (x *Expr) Bool(ctx context.Context, s Scope) (bool, error) {
+func (x *Expr) Bool(ctx context.Context, s Scope) (ok bool, err error) {
+	defer x.rescue(&err)
 	f := x.frame(ctx, s)
 	return f.truth(x.root)
+}
+
+// rescue is the last resort: a defect of a filter must not end the whole run.
+func (x *Expr) rescue(err *error) {
+	if r := recover(); r != nil {
+		*err = &Error{Pos: x.at, Source: x.src, Err: fmt.Errorf("internal error while evaluating '%s': %v", x.src, r)}
+	}
 }
 
 func (x *Expr) frame(ctx context.Context, s Scope) frame {

@@ -34,8 +34,8 @@ func scopeOf(d *value.Dict) Names {
 	return scope
 }
 
-// wanted turns {"__f": "2.5"} into a float.
-func wanted(v any) any {
+// wantOf turns {"__f": "2.5"} into a float.
+func wantOf(v any) any {
 	if d, ok := v.(*value.Dict); ok && d.Has("__f") {
 		f, _ := strconv.ParseFloat(d.String("__f"), 64)
 		return f
@@ -94,7 +94,7 @@ func checkCase(t *testing.T, env *Env, scope Names, c *value.Dict) {
 		t.Fatalf("%s: %v", src, err)
 	}
 	want, _ := c.Get("want")
-	if want = wanted(want); value.Repr(got) != value.Repr(want) {
+	if want = wantOf(want); value.Repr(got) != value.Repr(want) {
 		t.Errorf("%s = %s, want %s", src, value.Repr(got), value.Repr(want))
 	}
 }

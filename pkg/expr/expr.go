@@ -8,8 +8,10 @@ type Scope interface {
 	Lookup(name string) (v any, ok bool, err error)
 }
 
-// Binder is a Scope that takes new values for names: templates' {% set %}, and
-// the mutating methods (x.append(1)), which bind a changed copy.
+// Binder is a Scope that takes the changed copies that mutating methods
+// (x.append(1)) make: Bind gives a name a new value where the name is bound,
+// which need not be the innermost scope. With a Scope that is no Binder such
+// a copy lasts as long as the evaluation.
 type Binder interface {
 	Scope
 	Bind(name string, v any)

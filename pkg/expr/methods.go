@@ -168,26 +168,20 @@ func (f *frame) lazyGet(n *callNode, lazy value.Lazy) (any, error) {
 	return v, nil
 }
 
-// Rebinder is a Binder that tells {% set x = ... %}, which is local to a loop,
-// from x.append(...), which changes x where it was set.
-type Rebinder interface {
-	Rebind(name string, v any)
-}
-
-// overlay takes the copies that mutating methods make in a scope that cannot bind.
-type overlay struct {
+// copies keeps what mutating methods make in a scope that cannot bind.
+type copies struct {
 	Scope
 	bound Names
 }
 
-func (o *overlay) Lookup(name string) (any, bool, error) {
+func (o *copies) Lookup(name string) (any, bool, error) {
 	if v, ok := o.bound[name]; ok {
 		return v, true, nil
 	}
 	return o.Scope.Lookup(name)
 }
 
-func (o *overlay) Bind(name string, v any) { o.bound[name] = v }
+func (o *copies) Bind(name string, v any) { o.bound[name] = v }
 
 func (f *frame) mutate(n *callNode, target node, obj any, m method, a Args) (any, error) {
 	result, changed, err := m.mutates(obj, a)
@@ -230,7 +224,7 @@ func (f *frame) rebindMember(container node, key, changed any) error {
 		copied.Set(key, changed)
 		return f.rebind(container, copied)
 	case []any:
-		i, _ := intOf(key)
+		i, _ := asInt(key)
 		if i < 0 {
 			i += len(obj)
 		}
@@ -244,13 +238,10 @@ func (f *frame) rebindMember(container node, key, changed any) error {
 }
 
 func (f *frame) bind(name string, v any) {
-	switch s := f.scope.(type) {
-	case Rebinder:
-		s.Rebind(name, v)
-	case Binder:
+	if s, ok := f.scope.(Binder); ok {
 		s.Bind(name, v)
-	default:
-		f.scope = &overlay{f.scope, Names{name: v}}
-		f.call = nil // it holds the old scope
+		return
 	}
+	f.scope = &copies{f.scope, Names{name: v}}
+	f.call = nil // it holds the old scope
 }

@@ -28,8 +28,8 @@ func unsupported(op operator, a, b any) error {
 	return fmt.Errorf("unsupported operand type(s) for %s: '%s' and '%s'", name, value.TypeName(a), value.TypeName(b))
 }
 
-// intOf reads ints, and bools as Python's ints.
-func intOf(v any) (int, bool) {
+// asInt reads ints, and bools as Python's ints.
+func asInt(v any) (int, bool) {
 	switch v := v.(type) {
 	case int:
 		return v, true
@@ -44,8 +44,8 @@ func intOf(v any) (int, bool) {
 
 // arith applies an arithmetic operator to forced, defined values.
 func arith(op operator, a, b any) (any, error) {
-	x, okX := intOf(a)
-	y, okY := intOf(b)
+	x, okX := asInt(a)
+	y, okY := asInt(b)
 	if okX && okY {
 		return arithInt(op, x, y)
 	}
@@ -252,9 +252,9 @@ func subtract(a, b any) (any, error) {
 
 // repeat is 'ab' * 3 and [0] * 3, either way round.
 func repeat(a, b any) (any, error) {
-	n, ok := intOf(b)
+	n, ok := asInt(b)
 	if !ok {
-		if n, ok = intOf(a); !ok {
+		if n, ok = asInt(a); !ok {
 			return nil, unsupported(opMul, a, b)
 		}
 		a, b = b, a
@@ -283,7 +283,7 @@ func repeat(a, b any) (any, error) {
 }
 
 func sign(v any, plus bool) (any, error) {
-	if i, ok := intOf(v); ok {
+	if i, ok := asInt(v); ok {
 		switch {
 		case plus:
 			return i, nil

@@ -593,6 +593,9 @@ func (p *parser) test(x node, pos int) node {
 		p.leave()
 	}
 	n.span = p.from(pos)
+	if n.fn == nil && n.args != nil {
+		p.fail(name, "", "the test '%s' takes no arguments", n.name)
+	}
 	return n
 }
 

@@ -179,7 +179,7 @@ func (p *percent) number() (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		n, ok := intOf(arg)
+		n, ok := asInt(arg)
 		if !ok || n > maxWidth || n < -maxWidth {
 			return 0, errors.New("* wants a small int")
 		}
@@ -228,14 +228,14 @@ func (v verb) char(arg any) (string, error) {
 	if s, ok := arg.(string); ok && utf8.RuneCountInString(s) == 1 {
 		return v.pad("", s, false), nil
 	}
-	if n, ok := intOf(arg); ok && n >= 0 && n <= utf8.MaxRune {
+	if n, ok := asInt(arg); ok && n >= 0 && n <= utf8.MaxRune {
 		return v.pad("", string(rune(n)), false), nil
 	}
 	return "", errors.New("%c requires int or char")
 }
 
 func (v verb) whole(arg any) (string, error) {
-	n, ok := intOf(arg)
+	n, ok := asInt(arg)
 	if f, isFloat := arg.(float64); isFloat && math.Abs(f) < 1<<63 {
 		n, ok = int(f), true
 	}
@@ -246,7 +246,7 @@ func (v verb) whole(arg any) (string, error) {
 }
 
 func (v verb) based(arg any) (string, error) {
-	n, ok := intOf(arg)
+	n, ok := asInt(arg)
 	if !ok {
 		return "", fmt.Errorf("%%%c format: an integer is required, not %s", v.letter, value.TypeName(arg))
 	}

@@ -118,9 +118,11 @@ func same(a, b any) bool {
 
 func whole(names, params string, is func(n int, p *bound) (bool, error)) testSpec {
 	return testSpec{names: names, params: params, do: func(_ *Call, in any, p *bound) (bool, error) {
-		n, ok := intOf(in)
-		if f, isFloat := in.(float64); isFloat && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-			n, ok = int(f), true
+		n, ok := asInt(in)
+		if f, isFloat := in.(float64); isFloat {
+			if n, ok = int(f), math.Abs(f) < 1<<53; f != math.Trunc(f) {
+				return false, nil // 1.5 is neither odd nor even
+			}
 		}
 		if !ok {
 			return false, fmt.Errorf("an integer is needed, not '%s'", value.TypeName(in))

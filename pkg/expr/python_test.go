@@ -1,0 +1,61 @@
+package expr
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// TestPython compares with what Python and Jinja2 yield for each expression.
+func TestPython(t *testing.T) {
+	text, err := os.ReadFile("testdata/python.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := value.FromJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := v.(*value.Dict)
+	vars, _ := table.Get("vars")
+	cases, _ := table.Get("cases")
+	env := New(Options{})
+	for _, c := range cases.([]any) {
+		c := c.(*value.Dict)
+		t.Run(c.String("src"), func(t *testing.T) {
+			scope := scopeOf(vars.(*value.Dict).Clone())
+			d := scope["d"].(*value.Dict)
+			d.Delete("7")
+			d.Set(7, "seven") // JSON has no such key
+			checkPython(t, env, scope, c)
+		})
+	}
+}
+
+func checkPython(t *testing.T, env *Env, scope Names, c *value.Dict) {
+	t.Helper()
+	src, want, wantErr := c.String("src"), c.String("want"), c.String("error")
+	x, err := env.CompileTuple(src, source.Pos{}, Escaped)
+	if err != nil || wantErr == "syntax" {
+		var d *source.Diagnostic
+		if wantErr != "syntax" || !errors.As(err, &d) {
+			t.Fatalf("compile: %v, want %s%s", err, want, wantErr)
+		}
+		return
+	}
+	got, err := x.Eval(context.Background(), scope)
+	switch {
+	case wantErr != "" && err == nil:
+		t.Errorf("got %s, want a %s", value.Repr(got), wantErr)
+	case wantErr == "UndefinedError" && asUndefined(err) == nil:
+		t.Errorf("got the error %v, want an undefined one", err)
+	case wantErr == "" && err != nil:
+		t.Errorf("%v, want %s", err, want)
+	case wantErr == "" && value.Repr(got) != want:
+		t.Errorf("got %s, want %s", value.Repr(got), want)
+	}
+}
