@@ -1,0 +1,220 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/source"
+)
+
+// Run is the outcome of a run, as run.json has it.
+type Run struct {
+	ID        string            `json:"id"`
+	Started   time.Time         `json:"started"`
+	Ended     time.Time         `json:"ended,omitzero"` // zero: it runs still, or was killed
+	Playbooks []string          `json:"playbooks,omitempty"`
+	Check     bool              `json:"check,omitempty"`
+	Version   string            `json:"version,omitempty"`
+	ExitCode  int               `json:"exit_code"`
+	Err       string            `json:"error,omitempty"`
+	Hosts     map[string]Counts `json:"hosts,omitempty"`
+	Failed    []string          `json:"failed,omitempty"` // failed and unreachable hosts, sorted
+}
+
+// Counts is a host's line of the recap.
+type Counts struct {
+	OK          int `json:"ok"`
+	Changed     int `json:"changed"`
+	Unreachable int `json:"unreachable"`
+	Failed      int `json:"failed"`
+	Skipped     int `json:"skipped"`
+	Rescued     int `json:"rescued"`
+	Ignored     int `json:"ignored"`
+}
+
+// Finished reports whether the run came to its end.
+func (r Run) Finished() bool { return !r.Ended.IsZero() }
+
+// ErrNoRun says that no run of the id, or none at all, is in the journal.
+var ErrNoRun = errors.New("no such run in the journal")
+
+// Last stands for the latest run wherever an id is expected.
+const Last = "last"
+
+func (r Run) write(path string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	tmp := path + ".new"
+	if err := os.WriteFile(tmp, append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+// List returns the runs of a work folder, the latest first. A folder without
+// a journal has none.
+func List(workdir string) ([]Run, error) {
+	entries, err := os.ReadDir(filepath.Join(workdir, runsDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	var runs []Run
+	for _, e := range entries {
+		if r, ok := read(workdir, e); ok {
+			runs = append(runs, r)
+		}
+	}
+	sort.SliceStable(runs, func(i, j int) bool {
+		if !runs[i].Started.Equal(runs[j].Started) {
+			return runs[i].Started.After(runs[j].Started)
+		}
+		return runs[i].ID > runs[j].ID
+	})
+	return runs, nil
+}
+
+// read returns the summary of one run. When it cannot be read, what the
+// folder itself tells has to do; a folder without events is no run.
+func read(workdir string, e fs.DirEntry) (Run, bool) {
+	dir := filepath.Join(workdir, runsDir, e.Name())
+	info, err := os.Stat(filepath.Join(dir, eventsFile))
+	if err != nil {
+		return Run{}, false
+	}
+	r := Run{}
+	text, err := os.ReadFile(filepath.Join(dir, runFile))
+	if err != nil || json.Unmarshal(text, &r) != nil {
+		r = Run{Started: info.ModTime().UTC()}
+	}
+	r.ID = e.Name()
+	return r, true
+}
+
+// Find returns the run of an id, of the only id that begins so, or the last.
+func Find(workdir, id string) (Run, error) {
+	runs, err := List(workdir)
+	if err != nil {
+		return Run{}, err
+	}
+	if len(runs) == 0 {
+		return Run{}, fmt.Errorf("%w: %s holds none", ErrNoRun, filepath.Join(workdir, runsDir))
+	}
+	if id == "" || id == Last {
+		return runs[0], nil
+	}
+	var found, ids []string
+	byID := map[string]Run{}
+	for _, r := range runs {
+		ids = append(ids, r.ID)
+		byID[r.ID] = r
+		if strings.HasPrefix(r.ID, id) {
+			found = append(found, r.ID)
+		}
+	}
+	if r, ok := byID[id]; ok {
+		return r, nil
+	}
+	switch len(found) {
+	case 1:
+		return byID[found[0]], nil
+	case 0:
+		return Run{}, fmt.Errorf("%w: %q%s", ErrNoRun, id, hint(source.DidYouMean(id, ids)))
+	}
+	return Run{}, fmt.Errorf("%q is the beginning of %d run ids: %s", id, len(found), strings.Join(found, ", "))
+}
+
+func hint(s string) string {
+	if s == "" {
+		return "; `kk runs` lists them"
+	}
+	return " (" + s + ")"
+}
+
+// Show gives the events of a run to a sink, in order. A last line that was
+// cut off is passed over; lines that cannot be read are warned of at the end.
+func Show(workdir, id string, sink event.Sink) error {
+	run, err := Find(workdir, id)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(filepath.Join(workdir, runsDir, run.ID, eventsFile))
+	if err != nil {
+		return fmt.Errorf("show run: %w", err)
+	}
+	defer file.Close()
+	bad, err := replay(file, sink)
+	if err != nil {
+		return fmt.Errorf("show run %s: %w", run.ID, err)
+	}
+	if bad > 0 {
+		sink.Emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "%d lines of the journal of run %s cannot be read", bad, run.ID)})
+	}
+	return nil
+}
+
+// replay returns how many whole lines it could not decode.
+func replay(r io.Reader, sink event.Sink) (bad int, err error) {
+	for in := bufio.NewReaderSize(r, 64<<10); ; {
+		line, err := in.ReadBytes('\n')
+		whole := err == nil
+		if err != nil && err != io.EOF {
+			return bad, err
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			e, _, bug := event.Decode(line)
+			switch {
+			case bug == nil:
+				sink.Emit(e)
+			case whole:
+				bad++
+			}
+		}
+		if !whole {
+			return bad, nil
+		}
+	}
+}
+
+// FailedHosts returns the hosts that failed or were unreachable in a run,
+// sorted. For a run that was killed it reads the events.
+func FailedHosts(workdir, id string) ([]string, error) {
+	run, err := Find(workdir, id)
+	if err != nil {
+		return nil, err
+	}
+	if run.Finished() {
+		return run.Failed, nil
+	}
+	failed := failures{}
+	if err := Show(workdir, run.ID, failed); err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(failed)), nil
+}
+
+// failures collects the hosts that failed.
+type failures map[string]bool
+
+func (f failures) Emit(e event.Event) {
+	if r, ok := e.(event.HostResult); ok && hasFailed(r) {
+		f[r.Host] = true
+	}
+}

@@ -1,0 +1,193 @@
+// Package journal keeps what happened in each run on disk, for its owner
+// only, with secrets hidden: WORKDIR/runs/ID/events.jsonl has every event,
+// run.json beside it the outcome.
+package journal
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/redact"
+)
+
+const (
+	runsDir    = "runs"
+	eventsFile = "events.jsonl"
+	runFile    = "run.json"
+)
+
+// Keep is how many runs stay on disk; Open removes older ones.
+const Keep = 100
+
+// Writer is a sink that journals one run.
+type Writer struct {
+	dir    string
+	file   *os.File
+	buf    *bufio.Writer
+	hide   *redact.Set
+	now    func() time.Time
+	run    Run
+	failed map[string]bool
+	err    error // the first that happened; nothing is written after it
+	pruned error // why old runs could not be removed
+}
+
+var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// Open begins the journal of a run. The id must be new; it may have letters,
+// digits, dots, dashes and underscores. hide may be nil.
+func Open(workdir, id string, hide *redact.Set) (*Writer, error) {
+	if !validID.MatchString(id) {
+		return nil, fmt.Errorf("open journal: %q is no run id", id)
+	}
+	if hide == nil {
+		hide = &redact.Set{}
+	}
+	runs := filepath.Join(workdir, runsDir)
+	if err := os.MkdirAll(runs, 0o700); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	dir := filepath.Join(runs, id)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, eventsFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	w := &Writer{
+		dir: dir, file: file, buf: bufio.NewWriterSize(file, 64<<10), hide: hide, now: time.Now,
+		run: Run{ID: id, Started: time.Now().UTC()}, failed: map[string]bool{},
+	}
+	w.save()
+	if w.err != nil {
+		return nil, w.Close()
+	}
+	w.pruned = prune(workdir, Keep)
+	return w, nil
+}
+
+// Emit journals an event. How far transfers are is not kept. What goes wrong
+// is kept for Close: a full disk does not end a run.
+func (w *Writer) Emit(e event.Event) {
+	if _, ok := e.(event.Progress); ok || w.err != nil || w.file == nil {
+		return
+	}
+	w.note(e)
+	if _, err := w.buf.Write(append(event.Encode(e, w.now(), w.hide.Text), '\n')); err != nil {
+		w.err = err
+		return
+	}
+	if endsTask(e) {
+		w.keep(w.buf.Flush())
+	}
+	switch e.(type) {
+	case event.RunStarted, event.RunEnded:
+		w.save()
+	}
+}
+
+// keep remembers the first error.
+func (w *Writer) keep(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// endsTask tells the events after which the file is brought up to date, so
+// that a killed run loses little.
+func endsTask(e event.Event) bool {
+	switch e := e.(type) {
+	case event.RunStarted, event.TaskStarted, event.PlayEnded, event.RunEnded:
+		return true
+	case event.HostResult:
+		return e.Status >= event.Failed
+	}
+	return false
+}
+
+// note takes from an event what the summary of the run says.
+func (w *Writer) note(e event.Event) {
+	switch e := e.(type) {
+	case event.RunStarted:
+		w.run.Check, w.run.Version = e.Check, e.Version
+		for _, p := range e.Playbooks {
+			w.run.Playbooks = append(w.run.Playbooks, w.hide.Text(p))
+		}
+		if !e.Time.IsZero() {
+			w.run.Started = e.Time.UTC()
+		}
+	case event.HostResult:
+		if hasFailed(e) {
+			w.failed[e.Host] = true
+		}
+	case event.RunEnded:
+		w.end(e)
+	}
+}
+
+// hasFailed reports whether the result takes the host out of the run.
+func hasFailed(e event.HostResult) bool {
+	return e.Status >= event.Failed && !e.Ignored && !e.Rescued && e.Item == nil
+}
+
+func (w *Writer) end(e event.RunEnded) {
+	w.run.Ended = e.Time.UTC()
+	if e.Time.IsZero() {
+		w.run.Ended = w.now().UTC()
+	}
+	w.run.ExitCode, w.run.Err = e.ExitCode, w.hide.Text(e.Err)
+	w.run.Hosts = map[string]Counts{}
+	for host, s := range e.Stats {
+		w.run.Hosts[host] = Counts(*s)
+		if s.Failed > 0 || s.Unreachable > 0 {
+			w.failed[host] = true
+		}
+	}
+	w.run.Failed = slices.Sorted(maps.Keys(w.failed))
+}
+
+// save writes the summary in place of the old one.
+func (w *Writer) save() { w.keep(w.run.write(filepath.Join(w.dir, runFile))) }
+
+// Close ends the journal, and returns the first thing that went wrong with it.
+func (w *Writer) Close() error {
+	if w.file == nil {
+		return nil
+	}
+	w.keep(w.buf.Flush())
+	w.keep(w.file.Close())
+	w.file = nil
+	if w.err != nil {
+		return fmt.Errorf("write journal %s: %w", w.dir, w.err)
+	}
+	return w.pruned
+}
+
+// prune removes the oldest runs beyond keep: only the files that a journal
+// has, and the folder if nothing else is in it.
+func prune(workdir string, keep int) error {
+	runs, err := List(workdir)
+	if err != nil || len(runs) <= keep {
+		return err
+	}
+	for _, r := range runs[keep:] {
+		dir := filepath.Join(workdir, runsDir, r.ID)
+		for _, name := range []string{filepath.Join(dir, eventsFile), filepath.Join(dir, runFile), dir} {
+			// Another run may prune at the same time, and a person may have put files there.
+			if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && name != dir {
+				return fmt.Errorf("remove old runs: %w", err)
+			}
+		}
+	}
+	return nil
+}
