@@ -38,7 +38,7 @@ func (n *forNode) over(f *frame, v any, level int) error {
 		return f.fail(err, n.at)
 	}
 	if len(items) == 0 {
-		return n.orElse.run(f)
+		return f.inScope(&scope{outer: f.scope}, n.orElse.run)
 	}
 	inner := &scope{outer: f.scope}
 	loop := &loopVar{node: n, frame: f, outer: f.scope, items: items, level: level}

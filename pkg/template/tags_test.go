@@ -31,6 +31,7 @@ func TestTags(t *testing.T) {
 		{"for over a tuple", "{% for c in 1, 2 %}{{ c }}{% endfor %}", "12"},
 		{"for with inline if", "{% for i in nums if i > 1 %}{{ loop.index }}{{ loop.length }}{{ i }} {% endfor %}", "123 222 "},
 		{"for if else", "{% for i in nums if i > 9 %}{{ i }}{% else %}none{% endfor %}", "none"},
+		{"set in the else of a for", "{% for i in [] %}{% else %}{% set a = 1 %}{{ a }}{% endfor %}{{ a is defined }}", "1False"},
 		{"for over a conditional", "{% for i in (nums if t else []) %}{{ i }}{% endfor %}", "312"},
 		{"for over a variable called recursive", "{% for i in recursive|default([7]) %}{{ i }}{% endfor %}", "7"},
 		{"loop numbers", "{% for i in nums %}{{ loop.index }}{{ loop.index0 }}{{ loop.revindex }}{{ loop.revindex0 }} {% endfor %}", "1032 2121 3210 "},
