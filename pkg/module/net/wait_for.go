@@ -1,0 +1,218 @@
+package net
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/module"
+	"kubekey/pkg/shell"
+	"kubekey/pkg/value"
+)
+
+//go:embed wait_for.sh
+var waitScript string
+
+type waitFor struct {
+	Host           string        `kk:"host" default:"127.0.0.1" doc:"name or address to connect to, from the host"`
+	Port           int           `kk:"port" doc:"TCP port to wait for"`
+	Path           string        `kk:"path" doc:"file or folder on the host to wait for"`
+	State          string        `kk:"state" default:"started" choices:"absent,drained,present,started,stopped" doc:"started and present: the port is open or the file is there; stopped and absent: it is not; drained: nobody is connected to the port"`
+	Search         string        `kk:"search_regex" doc:"wait until this regular expression matches the file, or what the port sends"`
+	Timeout        time.Duration `kk:"timeout" default:"300" doc:"how long to wait"`
+	Delay          time.Duration `kk:"delay" default:"0" doc:"how long to wait before the first look"`
+	Sleep          time.Duration `kk:"sleep" default:"1" doc:"how long to wait between looks"`
+	ConnectTimeout time.Duration `kk:"connect_timeout" default:"5" doc:"how long one connection may take"`
+	Msg            string        `kk:"msg" doc:"what to say when the time is over"`
+	Exclude        []string      `kk:"exclude_hosts" doc:"addresses whose connections do not count for drained"`
+	Active         []string      `kk:"active_connection_states" default:"ESTABLISHED,FIN_WAIT1,FIN_WAIT2,SYN_RECV,SYN_SENT,TIME_WAIT" choices:"ESTABLISHED,FIN_WAIT1,FIN_WAIT2,SYN_RECV,SYN_SENT,TIME_WAIT" doc:"states of connections that count for drained"`
+}
+
+// Run implements module.Runner.
+func (m *waitFor) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if msg := m.refuse(); msg != "" {
+		return module.Result{Failed: true, Msg: msg}, nil
+	}
+	start := c.Now()
+	data := value.NewDict("state", m.State, "port", nil, "path", nil, "search_regex", nil, "match_groups", []any{}, "match_groupdict", value.NewDict())
+	m.describe(data)
+	if err := sleep(ctx, m.Delay); err != nil {
+		return module.Result{}, err
+	}
+	msg, err := m.wait(ctx, c, data, start)
+	if err != nil {
+		return module.Result{}, err
+	}
+	data.Set("elapsed", int(c.Now().Sub(start).Seconds()))
+	return module.Result{Failed: msg != "", Msg: msg, Data: data}, nil
+}
+
+func (m *waitFor) describe(data *value.Dict) {
+	if m.Port > 0 {
+		data.Set("port", m.Port)
+	}
+	if m.Path != "" {
+		data.Set("path", m.Path)
+	}
+	if m.Search != "" {
+		data.Set("search_regex", m.Search)
+	}
+}
+
+func (m *waitFor) refuse() string {
+	switch {
+	case m.Port != 0 && m.Path != "":
+		return "port and path parameter can not both be passed to wait_for"
+	case m.Port < 0 || m.Port > math.MaxUint16:
+		return fmt.Sprintf("port %d is out of range", m.Port)
+	case m.Path != "" && (m.State == "stopped" || m.State == "drained"):
+		return fmt.Sprintf("state=%s should only be used for checking a port in the wait_for module", m.State)
+	case m.State == "drained" && m.Port == 0:
+		return "state=drained needs a port"
+	case len(m.Exclude) > 0 && m.State != "drained":
+		return "exclude_hosts should only be with state=drained"
+	case m.Search != "" && m.Port == 0 && m.Path == "":
+		return "search_regex needs a port or a path"
+	case m.Search != "" && !m.wantsPresence():
+		return "search_regex is for state=started and state=present"
+	}
+	return ""
+}
+
+func (m *waitFor) wantsPresence() bool { return m.State == "started" || m.State == "present" }
+
+// wait returns why it gave up, "" for success.
+func (m *waitFor) wait(ctx context.Context, c *module.Call, data *value.Dict, start time.Time) (string, error) {
+	if m.Search != "" {
+		return m.search(ctx, c, data, start)
+	}
+	line, err := m.line()
+	if err != nil {
+		return "", err
+	}
+	var out, errs bytes.Buffer
+	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdout: &out, Stderr: &errs, Probe: true})
+	if err != nil {
+		return "", err
+	}
+	switch answer := strings.TrimSpace(out.String()); {
+	case answer == "met", answer == "late" && m.Port == 0 && m.Path == "":
+		return "", nil
+	case answer == "late":
+		return m.late(), nil
+	case answer != "":
+		return answer, nil
+	}
+	return "", fmt.Errorf("the wait on the host ended with %d: %s", exit.Code, strings.TrimSpace(errs.String()))
+}
+
+func (m *waitFor) line() (string, error) {
+	kind := "none"
+	switch {
+	case m.State == "drained":
+		kind = "drained"
+	case m.Port > 0:
+		kind = "port"
+	case m.Path != "":
+		kind = "path"
+	}
+	wanted := "absent"
+	if m.wantsPresence() || m.State == "drained" {
+		wanted = "present"
+	}
+	excluded, err := kernelAddresses(m.Exclude)
+	if err != nil {
+		return "", err
+	}
+	return shell.Script(waitScript, kind, wanted, m.Host, strconv.Itoa(m.Port), m.Path,
+		seconds(m.Timeout), seconds(m.Sleep), seconds(max(m.ConnectTimeout, time.Second)),
+		fmt.Sprintf("%04X", m.Port), kernelStates(m.Active), excluded), nil
+}
+
+// seconds rounds up: the host's sleep and timeout may know whole seconds only.
+func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(max(d, 0).Seconds()))) }
+
+// kernelStates are the codes of states in /proc/net/tcp.
+func kernelStates(names []string) string {
+	table := [...]string{"ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT"}
+	var codes []string
+	for _, n := range names {
+		if i := slices.Index(table[:], n); i >= 0 {
+			codes = append(codes, fmt.Sprintf("%02X", i+1))
+		}
+	}
+	return strings.Join(codes, " ")
+}
+
+// kernelAddresses writes addresses as /proc/net/tcp does: words of four bytes,
+// the least significant first; IPv4 ones also as they stand in tcp6.
+func kernelAddresses(hosts []string) (string, error) {
+	var out []string
+	for _, h := range hosts {
+		a, err := netip.ParseAddr(h)
+		if err != nil {
+			return "", fmt.Errorf("exclude_hosts: %q is no IP address", h)
+		}
+		if a.Is4() {
+			out = append(out, kernelWords(a.AsSlice()))
+		}
+		long := a.As16()
+		out = append(out, kernelWords(long[:]))
+	}
+	return strings.Join(out, " "), nil
+}
+
+func kernelWords(b []byte) string {
+	var s strings.Builder
+	for i := 0; i < len(b); i += 4 {
+		word := slices.Clone(b[i : i+4])
+		slices.Reverse(word)
+		s.WriteString(strings.ToUpper(hex.EncodeToString(word)))
+	}
+	return s.String()
+}
+
+// late is what to say when the time is over.
+func (m *waitFor) late() string {
+	place := fmt.Sprintf("%s:%d", m.Host, m.Port)
+	switch {
+	case m.Msg != "":
+		return m.Msg
+	case m.Search != "" && m.Path != "":
+		return fmt.Sprintf("Timeout when waiting for search string %s in %s", m.Search, m.Path)
+	case m.Search != "":
+		return fmt.Sprintf("Timeout when waiting for search string %s in %s", m.Search, place)
+	case m.State == "drained":
+		return "Timeout when waiting for " + place + " to drain"
+	case m.Path != "" && m.wantsPresence():
+		return "Timeout when waiting for file " + m.Path
+	case m.Path != "":
+		return "Timeout when waiting for " + m.Path + " to be absent."
+	case m.wantsPresence():
+		return "Timeout when waiting for " + place
+	}
+	return "Timeout when waiting for " + place + " to stop."
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
