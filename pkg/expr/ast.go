@@ -47,6 +47,7 @@ type (
 		name string
 		fn   filter
 		args arguments
+		lazy bool // its arguments are not forced
 	}
 	testNode struct {
 		span

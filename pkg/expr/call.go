@@ -14,7 +14,7 @@ type Call struct {
 }
 
 // Args are the evaluated arguments of a call. Values may be *value.Undefined;
-// a value.Lazy has been forced.
+// a value.Lazy has been forced, except for extract and default, which pick from it.
 type Args struct {
 	Positional []any
 	Named      *value.Dict // nil when there are none

@@ -339,14 +339,19 @@ func (f *frame) surroundings() *Call {
 	return f.call
 }
 
-func (f *frame) args(list arguments) (Args, error) {
+func (f *frame) args(list arguments) (Args, error) { return f.evalArgs(list, false) }
+
+func (f *frame) evalArgs(list arguments, lazy bool) (Args, error) {
 	var a Args
 	if len(list) == 0 {
 		return a, nil
 	}
 	a.Positional = make([]any, 0, len(list))
 	for i := range list {
-		v, err := f.force(list[i].x)
+		v, err := f.eval(list[i].x)
+		if err == nil && !lazy {
+			v, err = f.forced(list[i].x, v)
+		}
 		if err != nil {
 			return a, err
 		}
@@ -370,6 +375,10 @@ func (f *frame) arg(a *Args, arg *argument, v any) error {
 		}
 		a.Positional = append(a.Positional, items...)
 	default:
+		v, err := f.forced(arg.x, v)
+		if err != nil {
+			return err
+		}
 		d, ok := v.(*value.Dict)
 		if !ok {
 			return f.fail(arg.x, fmt.Errorf("** needs a dict, not '%s'", value.TypeName(v)))
@@ -399,7 +408,7 @@ func (f *frame) filter(n *filterNode) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := f.args(n.args)
+	a, err := f.evalArgs(n.args, n.lazy)
 	if err != nil {
 		return nil, err
 	}

@@ -315,6 +315,10 @@ func TestLazy(t *testing.T) {
 		{"v.n.keys() | list", "['a']", 1},
 		{"'x' if v.n else 'y'", "'x'", 1},
 		{"[1] if v.n is mapping", "[1]", 1},
+		{"['a', 'a'] | map('extract', v) | list", "[1, 1]", 0},
+		{"'n' | extract(v, 'a')", "7", 0},
+		{"(nope | default(v)).a", "1", 0},
+		{"dict(**v.n)", "{'a': 7}", 1},
 	} {
 		forced := 0
 		inner := lazy{value.NewDict("a", 7), &forced}

@@ -197,7 +197,9 @@ func lookup(c *Call, a Args, list bool) (any, error) {
 	switch {
 	case err == nil:
 		return joinFound(found, list)
-	case onError == "strict" || asUndefined(err) != nil || c.Context != nil && c.Context.Err() != nil:
+	case asUndefined(err) != nil:
+		return nil, err // no option hides an undefined name
+	case onError == "strict" || c.Context != nil && c.Context.Err() != nil:
 		return nil, fmt.Errorf("lookup '%s': %w", name, err)
 	case list:
 		return []any{}, nil

@@ -569,8 +569,24 @@ func (p *parser) filter(x node, pos int) node {
 		n.args = p.arguments()
 	}
 	n.span = p.from(pos)
+	n.lazy = takesLazy(n)
 	p.checkNested(n)
 	return n
+}
+
+// takesLazy reports whether a filter only picks from its arguments, or passes
+// them on: map('extract', hostvars, 'ip') must not work out all of hostvars.
+func takesLazy(n *filterNode) bool {
+	switch shortName(n.name) {
+	case "extract", "default", "d":
+		return true
+	case "map":
+		if len(n.args) > 0 {
+			c, ok := n.args[0].x.(*constNode)
+			return ok && (c.v == "extract" || c.v == "ansible.builtin.extract")
+		}
+	}
+	return false
 }
 
 func (p *parser) test(x node, pos int) node {
