@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
@@ -222,56 +221,80 @@ type wordError struct {
 // splitWords splits as a POSIX shell does: quotes, backslashes, and comments
 // that start with #.
 func splitWords(line string) ([]word, *wordError) {
-	var (
-		words []word
-		b     strings.Builder
-		start = -1
-		quote rune
-		from  int
-		col   int
-	)
-	for i := 0; i < len(line); col++ {
-		r, size := utf8.DecodeRuneInString(line[i:])
-		i += size
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != '\'' && r == '\\' && i < len(line):
-			next, size := utf8.DecodeRuneInString(line[i:])
-			if quote == '"' && next != '"' && next != '\\' {
-				b.WriteByte('\\')
+	s := splitter{line: []rune(line), start: -1}
+	for s.pos < len(s.line) && s.line[s.pos] != '#' {
+		switch r := s.line[s.pos]; r {
+		case ' ', '\t':
+			s.end()
+			s.pos++
+		case '"', '\'':
+			if err := s.quoted(r); err != nil {
+				return nil, err
 			}
-			b.WriteRune(next)
-			i, col = i+size, col+1
-			if start < 0 {
-				start = col - 1
-			}
-		case quote != 0:
-			b.WriteRune(r)
-		case r == ' ' || r == '\t':
-			if start >= 0 {
-				words = append(words, word{b.String(), start})
-				b.Reset()
-				start = -1
-			}
-		case r == '#':
-			i = len(line)
+		case '\\':
+			s.escaped("")
 		default:
-			if start < 0 {
-				start = col
-			}
-			if r == '"' || r == '\'' {
-				quote, from = r, col
-			} else {
-				b.WriteRune(r)
-			}
+			s.add(r)
 		}
 	}
-	if quote != 0 {
-		return nil, &wordError{fmt.Sprintf("quote %c is not closed", quote), from}
+	s.end()
+	return s.words, nil
+}
+
+// splitter is at a rune of a line; start is where the word at hand begins, -1
+// between words.
+type splitter struct {
+	line       []rune
+	pos, start int
+	b          strings.Builder
+	words      []word
+}
+
+func (s *splitter) begin() {
+	if s.start < 0 {
+		s.start = s.pos
 	}
-	if start >= 0 {
-		words = append(words, word{b.String(), start})
+}
+
+func (s *splitter) add(r rune) {
+	s.begin()
+	s.b.WriteRune(r)
+	s.pos++
+}
+
+func (s *splitter) end() {
+	if s.start >= 0 {
+		s.words = append(s.words, word{s.b.String(), s.start})
+		s.b.Reset()
+		s.start = -1
 	}
-	return words, nil
+}
+
+// escaped takes a backslash and what follows. Unless it stands before one of
+// special ("" is any), the backslash itself stays.
+func (s *splitter) escaped(special string) {
+	if s.pos+1 == len(s.line) || special != "" && !strings.ContainsRune(special, s.line[s.pos+1]) {
+		s.add('\\')
+		return
+	}
+	s.begin()
+	s.pos++
+	s.add(s.line[s.pos])
+}
+
+func (s *splitter) quoted(quote rune) *wordError {
+	s.begin()
+	from := s.pos
+	for s.pos++; s.pos < len(s.line); {
+		switch r := s.line[s.pos]; {
+		case r == quote:
+			s.pos++
+			return nil
+		case r == '\\' && quote == '"':
+			s.escaped(`"\`)
+		default:
+			s.add(r)
+		}
+	}
+	return &wordError{fmt.Sprintf("quote %c is not closed", quote), from}
 }

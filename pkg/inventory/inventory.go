@@ -109,13 +109,15 @@ type Inventory struct {
 	playbookDirs map[string]*VarsDir
 	playbookBad  map[string]source.Diagnostics
 	sets         map[string]*groupSet
-	members      map[string][]*host // cache: all hosts of a group with its descendants
+	members      map[string][]*host  // cache: all hosts of a group with its descendants
+	names        map[string][]string // cache: their names
+	local        *VarSet             // of a localhost that no source names
 }
 
 func newInventory(o Options) *Inventory {
 	inv := &Inventory{
 		hosts: map[string]*host{}, groups: map[string]*group{}, tree: o.Tree, wd: o.Dir, secrets: secretSink{o.Secrets},
-		playbookDirs: map[string]*VarsDir{}, playbookBad: map[string]source.Diagnostics{},
+		playbookDirs: map[string]*VarsDir{}, playbookBad: map[string]source.Diagnostics{}, local: implicitLocal(),
 	}
 	inv.forget()
 	inv.group(All, source.Pos{})
@@ -125,13 +127,13 @@ func newInventory(o Options) *Inventory {
 
 // forget drops what was worked out from hosts and groups.
 func (inv *Inventory) forget() {
-	inv.sets, inv.members = map[string]*groupSet{}, map[string][]*host{}
+	inv.sets, inv.members, inv.names = map[string]*groupSet{}, map[string][]*host{}, map[string][]string{}
 }
 
 // Sources returns the sources that were loaded, as given.
 func (inv *Inventory) Sources() []string { return slices.Clone(inv.sources) }
 
-// Hosts returns every host in inventory order.
+// Hosts returns every host in inventory order. The slice is shared: do not change it.
 func (inv *Inventory) Hosts() []string { return inv.HostsIn(All) }
 
 // Has reports whether the inventory names the host.
@@ -190,11 +192,21 @@ func (inv *Inventory) GroupsOf(name string) []string {
 }
 
 // HostsIn returns the hosts of a group and of those below it, in inventory
-// order; nothing for an unknown group.
+// order; nothing for an unknown group. The slice is shared: do not change it.
 func (inv *Inventory) HostsIn(name string) []string {
+	inv.mu.RLock()
+	names, ok := inv.names[name]
+	inv.mu.RUnlock()
+	if ok {
+		return names
+	}
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	return hostNames(inv.membersOf(name))
+	names = hostNames(inv.membersOf(name))
+	if inv.groups[name] != nil {
+		inv.names[name] = names
+	}
+	return names
 }
 
 // membersOf goes down level by level: a group's own hosts come before those

@@ -170,7 +170,7 @@ func (y *yamlFile) specMembers(g *group, list *yaml.Node) {
 			case h != nil:
 			case isLocal(name):
 				h = y.inv.host(name, y.path)
-				h.vars = append(h.vars, implicitLocal())
+				h.vars = append(h.vars, y.inv.local)
 				y.inv.groups[All].join(h)
 			default:
 				y.fail(n, "group %q names host %q, which is not in spec.hosts", g.name, name).

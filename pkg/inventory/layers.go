@@ -72,7 +72,7 @@ func (inv *Inventory) VarLayers(name, playbookDir string) []*VarSet {
 	if h == nil {
 		h = &host{name: name}
 		if isLocal(name) {
-			h.vars = []*VarSet{implicitLocal()}
+			h.vars = []*VarSet{inv.local}
 		}
 	}
 	set := inv.setOf(h)

@@ -44,6 +44,22 @@ func (p *printer) Close() error {
 	return nil
 }
 
+// Hold keeps the status line off the screen until release is called.
+func (p *printer) Hold() (release func()) {
+	if p.status == nil {
+		return func() {}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.held++
+	p.status.clear()
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.status.held--
+	})
+}
+
 // Emit shows one event.
 func (p *printer) Emit(e event.Event) {
 	p.mu.Lock()

@@ -19,6 +19,7 @@ type status struct {
 	p       *printer
 	running []*busy // in the order in which they began
 	drawn   bool
+	held    int // how many ask for no line at all
 	quit    chan struct{}
 	gone    chan struct{}
 }
@@ -139,7 +140,7 @@ func (s *status) clear() {
 }
 
 func (s *status) draw() {
-	if len(s.running) == 0 {
+	if len(s.running) == 0 || s.held > 0 {
 		s.clear()
 		return
 	}

@@ -40,9 +40,11 @@ type Options struct {
 }
 
 // Sink shows events until it is closed. Close ends the status line and leaves
-// no goroutine behind.
+// no goroutine behind. Hold takes the status line off the screen, so that a
+// person can be asked something, until release is called.
 type Sink interface {
 	event.Sink
+	Hold() (release func())
 	Close() error
 }
 
@@ -84,3 +86,5 @@ func (l *lines) Emit(e event.Event) {
 }
 
 func (l *lines) Close() error { return nil }
+
+func (l *lines) Hold() (release func()) { return func() {} }

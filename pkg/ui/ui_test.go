@@ -124,6 +124,7 @@ func TestGolden(t *testing.T) {
 			for _, e := range story() {
 				sink.Emit(e)
 			}
+			sink.Hold()()
 			if err := sink.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -221,6 +222,12 @@ func TestStatusLine(t *testing.T) {
 	if got, want := draw(), "\r\x1b[K1:15 | h1, h2, h3 +1 | pull images (etcd) | layer[2J ******"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	release := p.Hold()
+	if got := draw(); got != "" || p.status.drawn {
+		t.Errorf("held back, but the line shows %q", got)
+	}
+	release()
+	release()
 	p.Emit(event.Progress{Task: task, Host: "h1", What: "etcd.tar", Done: 1 << 20, Total: 4 << 20})
 	if got := p.status.line(); !strings.HasSuffix(got, "| etcd.tar 25% of 4.0 MiB") {
 		t.Error(got)
