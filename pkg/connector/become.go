@@ -1,0 +1,222 @@
+package connector
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"kubekey/pkg/redact"
+	"kubekey/pkg/shell"
+)
+
+// BecomeOptions say which identity commands take on.
+type BecomeOptions struct {
+	Method   string        // sudo or su; "" is sudo
+	User     string        // "" is root
+	Flags    string        // further options of the program, as shell words
+	Exe      string        // the program; "" is the method's name
+	Password redact.Secret // may be empty where none is asked for
+}
+
+// Become returns c for another user: every command is run through sudo or su. That it
+// could not be is a *BecomeError, and then nothing of the command was run. The
+// password travels over standard input and is consumed there whether or not the
+// host asks for it. Closing it closes c.
+func Become(c Connector, o BecomeOptions) Connector {
+	def := func(s *string, v string) {
+		if *s == "" {
+			*s = v
+		}
+	}
+	def(&o.Method, "sudo")
+	def(&o.User, "root")
+	def(&o.Exe, o.Method)
+	return &become{Connector: c, o: o}
+}
+
+type become struct {
+	Connector
+	o BecomeOptions
+	// proven is set once a command was run: the password is right, or not asked
+	// for. From then on the input follows it at once; before, it waits, so
+	// that sudo cannot take it for further tries of a wrong password.
+	proven atomic.Bool
+}
+
+// killTime bounds how long a cancelled command is pursued; hurry is the bound for
+// one that was not seen to start.
+const (
+	killTime = 8 * time.Second
+	hurry    = 2 * time.Second
+)
+
+// Run implements Connector. The other user's processes are out of reach of the
+// signals of the connection's user, so on cancelling they are ended in the
+// same way that they were started.
+func (b *become) Run(ctx context.Context, c Command) (Exit, error) {
+	if err := b.check(); err != nil {
+		return Exit{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Exit{}, err
+	}
+	mark := NewMark()
+	line, stdin, err := WithEnv(c)
+	if err != nil {
+		return Exit{}, err
+	}
+	watch := newWatch(mark)
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	killed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(killed)
+		b.kill(ctx, watch, mark, cancel)
+	})
+	c.Line, c.Stdin, c.Env = line, stdin, nil
+	exit, err := b.run(inner, cancel, c, watch, mark)
+	if !stop() {
+		<-killed
+		return Exit{}, ctx.Err()
+	}
+	return exit, err
+}
+
+func (b *become) check() error {
+	switch {
+	case b.o.Method != "sudo" && b.o.Method != "su":
+		return b.fail(fmt.Sprintf("the method %q is not one of sudo, su", b.o.Method))
+	case strings.HasPrefix(b.o.User, "-"):
+		return b.fail("a user name does not begin with a dash")
+	case strings.ContainsAny(b.o.Password.Reveal(), "\n\x00"):
+		return b.fail("the password has a line feed or a zero byte in it")
+	}
+	return nil
+}
+
+func (b *become) fail(reason string) *BecomeError {
+	return &BecomeError{Method: b.o.Method, User: b.o.User, Reason: reason}
+}
+
+// kill ends what was started under mark, then lets the transport end the rest.
+func (b *become) kill(ctx context.Context, watch *watch, mark string, cancel func()) {
+	limit := killTime
+	if !watch.isOpen() {
+		// Perhaps there is not even a connection: do not wait for one.
+		cancel()
+		limit = hurry
+	}
+	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer done()
+	own := NewMark()
+	_, _ = b.run(bounded, done, Command{Line: KillMarked(mark)}, newWatch(own), own)
+	cancel()
+}
+
+// run runs a command whose environment is already part of its line.
+func (b *become) run(ctx context.Context, cancel func(), c Command, w *watch, mark string) (Exit, error) {
+	feeds := b.o.Method == "su" || !b.o.Password.IsZero()
+	c.Line = b.line(Marked(c.Line, mark), mark, feeds)
+	if feeds {
+		c.Stdin = b.input(c.Stdin, w)
+	}
+	if c.TTY {
+		w.to, c.Stdout = c.Stdout, w
+		w.onWrong = cancel // a terminal has no end of input to send
+	} else {
+		w.to, c.Stderr = c.Stderr, w
+	}
+	exit, err := b.Connector.Run(ctx, c)
+	w.end()
+	switch {
+	case w.isOpen():
+		b.proven.Store(true)
+		return exit, err
+	case w.isWrong():
+		return Exit{}, b.fail("the password was not accepted")
+	case err != nil:
+		return exit, err
+	}
+	return Exit{}, b.fail(b.reason(w.said(), exit))
+}
+
+// line is the command line that runs inner as the other user. The shell that
+// runs inner says so first, so that what sudo says is never taken for the command's
+// output; then it skips the input up to the command's own.
+func (b *become) line(inner, mark string, feeds bool) string {
+	head := "echo " + openSign(mark) + " >&2;"
+	if feeds {
+		head += `while IFS= read -r kk_in && [ "$kk_in" != ` + inputSign(mark) + ` ]; do :; done; unset kk_in;`
+	}
+	user, exe := shell.Quote(b.o.User), shell.Quote(b.o.Exe)
+	// Without the program, the right user still is who they are.
+	line := "kk_do=" + shell.Quote(head+inner) + "; command -v " + exe + " >/dev/null 2>&1 || { " +
+		`[ "$(id -un)" = ` + user + ` ] && exec /bin/sh -c "$kk_do"; echo ` + missingSign + " >&2; exit 127; }; "
+	if b.o.Method == "su" {
+		return line + "exec " + exe + " " + b.o.Flags + " -s /bin/sh -c \"$kk_do\" " + user
+	}
+	ask := "-n"
+	if feeds {
+		ask = "-S -p " + askSign(mark)
+	}
+	// The messages of sudo are wanted in English, those of the command as they were.
+	restore := shell.Quote(`if [ -n "$2" ]; then LC_ALL=$2; else unset LC_ALL; fi; kk_do=$1; set --; eval "$kk_do"`)
+	return line + "LC_ALL=C exec " + exe + " -H " + ask + " " + b.o.Flags + " -u " + user +
+		" -- /bin/sh -c " + restore + ` sh "$kk_do" "${LC_ALL-}"`
+}
+
+const missingSign = "kk-no-such-program"
+
+func openSign(mark string) string  { return "kk-open-" + mark }
+func inputSign(mark string) string { return "kk-input-" + mark }
+func askSign(mark string) string   { return "kk-ask-" + mark }
+
+// input is the password, and then, behind a sign, the command's own input. Without
+// own input it ends after the password, which ends sudo's asking, too.
+func (b *become) input(own io.Reader, w *watch) io.Reader {
+	password := strings.NewReader(b.o.Password.Reveal() + "\n")
+	if own == nil {
+		return password
+	}
+	rest := io.MultiReader(strings.NewReader(inputSign(w.mark)+"\n"), own)
+	if b.o.Method == "su" || b.proven.Load() {
+		return io.MultiReader(password, rest) // su asks once
+	}
+	return io.MultiReader(password, &gated{w, rest})
+}
+
+// reason explains, from what sudo or su said, why the command was not run.
+func (b *become) reason(said string, exit Exit) string {
+	has := func(text string) bool { return strings.Contains(said, text) }
+	needed := "a password is needed: give one with -K or ansible_become_password, or allow the user NOPASSWD in sudoers"
+	switch {
+	case has(missingSign):
+		return b.o.Exe + " is not installed on the host: install it, or log in as " + b.o.User
+	case has("must have a tty"):
+		return "sudoers has requiretty: remove it for this user"
+	case has("not in the sudoers file"), has("not allowed to"), has("may not run sudo"):
+		return "the user has no right to: " + lastLine(said)
+	case has("incorrect password"), has("Sorry, try again"):
+		return "the password was not accepted"
+	case has("a password is required"), has("no password was provided"), has("authentication is required"):
+		return needed
+	case b.o.Method == "su" && has("does not exist"):
+		return "the host has no such user: " + lastLine(said)
+	case b.o.Method == "su" && b.o.Password.IsZero():
+		return needed + ": " + lastLine(said)
+	case b.o.Method == "su":
+		return "the password was not accepted, or the user may not log in: " + lastLine(said)
+	}
+	return fmt.Sprintf("%s (exit code %d)", lastLine(said), exit.Code)
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		return last
+	}
+	return "it ended without a word"
+}

@@ -1,0 +1,90 @@
+package ssh_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/connector/connectortest"
+	"kubekey/pkg/redact"
+)
+
+func TestContractUnderBecome(t *testing.T) {
+	d := connectortest.StartSSHD(t)
+	free := connectortest.NewUser(t, "p4ss-word", "/bin/bash", "%s ALL=(ALL) NOPASSWD:ALL")
+	asked := connectortest.NewUser(t, "p4ss-word", "/bin/sh", "%s ALL=(ALL) ALL")
+	password := redact.NewSecret("p4ss-word")
+	for name, tc := range map[string]struct {
+		user string
+		o    connector.BecomeOptions
+	}{
+		"sudo, no password needed":    {free, connector.BecomeOptions{}},
+		"sudo, password not asked":    {free, connector.BecomeOptions{Password: password}},
+		"sudo, password asked":        {asked, connector.BecomeOptions{Password: password}},
+		"sudo to another, not root":   {free, connector.BecomeOptions{User: asked}},
+		"su with a password":          {free, connector.BecomeOptions{Method: "su", User: asked, Password: password}},
+		"su by root without password": {"root", connector.BecomeOptions{Method: "su", User: free}},
+		"sudo to the same user":       {"root", connector.BecomeOptions{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			connectortest.Contract(t, func(t *testing.T) connector.Connector {
+				o := options(d)
+				o.User = tc.user
+				c := connector.Become(connect(t, o), tc.o)
+				want := tc.o.User
+				if want == "" {
+					want = "root"
+				}
+				if out, _, _ := connectortest.Output(t, c, connector.Command{Line: "id -un"}); out != want+"\n" {
+					t.Fatalf("commands run as %q, want %q", out, want)
+				}
+				return c
+			})
+		})
+	}
+}
+
+func TestBecomeRefused(t *testing.T) {
+	d := connectortest.StartSSHD(t)
+	asked := connectortest.NewUser(t, "p4ss-word", "/bin/bash", "%s ALL=(ALL) ALL")
+	nobody := connectortest.NewUser(t, "p4ss-word", "/bin/bash", "")
+	for name, tc := range map[string]struct {
+		user string
+		o    connector.BecomeOptions
+		want string
+	}{
+		"wrong password":     {asked, connector.BecomeOptions{Password: redact.NewSecret("wrong")}, "the password was not accepted"},
+		"missing password":   {asked, connector.BecomeOptions{}, "a password is needed: give one with -K"},
+		"no right":           {nobody, connector.BecomeOptions{Password: redact.NewSecret("p4ss-word")}, "the user has no right to"},
+		"no such program":    {asked, connector.BecomeOptions{Exe: "/no/sudo"}, "/no/sudo is not installed on the host"},
+		"su, wrong password": {nobody, connector.BecomeOptions{Method: "su", User: asked, Password: redact.NewSecret("wrong")}, "the password was not accepted"},
+		"su, no password":    {nobody, connector.BecomeOptions{Method: "su", User: asked}, "a password is needed"},
+		"unknown method":     {asked, connector.BecomeOptions{Method: "doas"}, `"doas" is not one of sudo, su`},
+		"password of lines":  {asked, connector.BecomeOptions{Password: redact.NewSecret("a\nb")}, "line feed"},
+	} {
+		for kind, stdin := range map[string]string{"without input": "", "with input": "one\ntwo\nthree\nfour\n"} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				o := options(d)
+				o.User = tc.user
+				c := connector.Become(connect(t, o), tc.o)
+				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+				defer cancel()
+				cmd := connector.Command{Line: "echo ran"}
+				if stdin != "" {
+					cmd.Stdin = strings.NewReader(stdin)
+				}
+				_, err := c.Run(ctx, cmd)
+				var refused *connector.BecomeError
+				if !errors.As(err, &refused) || !strings.Contains(refused.Reason, tc.want) {
+					t.Errorf("got %v, want a BecomeError with %q", err, tc.want)
+				}
+				if strings.Contains(err.Error(), "kk-") {
+					t.Errorf("the error shows a sign of the protocol: %v", err)
+				}
+			})
+		}
+	}
+}

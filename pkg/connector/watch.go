@@ -1,0 +1,127 @@
+package connector
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync"
+)
+
+// watch reads the output that sudo and the command share. Up to the opening sign
+// it is sudo's; after that, the command's.
+type watch struct {
+	mark    string
+	to      io.Writer // the command's output; may be nil
+	onWrong func()    // called when the password is asked for again; may be nil
+
+	mu     sync.Mutex
+	before []byte
+	asked  int
+	open   chan struct{} // closed: the command runs
+	over   chan struct{} // closed: it will not run (any more)
+	wrong  bool
+	ended  bool
+}
+
+// maxTalk bounds what is kept of sudo's messages.
+const maxTalk = 64 << 10
+
+func newWatch(mark string) *watch {
+	return &watch{mark: mark, open: make(chan struct{}), over: make(chan struct{})}
+}
+
+func (w *watch) Write(p []byte) (int, error) {
+	if w.isOpen() {
+		return len(p), w.pass(p)
+	}
+	rest, wrong := w.hear(p)
+	if wrong && w.onWrong != nil {
+		w.onWrong()
+	}
+	return len(p), w.pass(rest)
+}
+
+// hear takes in what came before the command; it returns what is the command's.
+func (w *watch) hear(p []byte) (rest []byte, wrong bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.before = append(w.before, p...)
+	if over := len(w.before) - maxTalk; over > 0 {
+		w.before = append(w.before[:0], w.before[over:]...)
+	}
+	if said, after, found := bytes.Cut(w.before, []byte(openSign(w.mark))); found {
+		line := bytes.IndexByte(after, '\n')
+		if line < 0 {
+			return nil, false // the rest of the line is on its way
+		}
+		w.before = said
+		close(w.open)
+		return append([]byte(nil), after[line+1:]...), false
+	}
+	w.asked = bytes.Count(w.before, []byte(askSign(w.mark)))
+	if w.asked > 1 && !w.wrong {
+		w.wrong = true
+		w.endLocked()
+		return nil, true
+	}
+	return nil, false
+}
+
+func (w *watch) pass(p []byte) error {
+	if w.to == nil || len(p) == 0 {
+		return nil
+	}
+	_, err := w.to.Write(p)
+	return err
+}
+
+func (w *watch) endLocked() {
+	if !w.ended {
+		w.ended = true
+		close(w.over)
+	}
+}
+
+// end says that nothing more will come.
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.endLocked()
+}
+
+func (w *watch) isOpen() bool {
+	select {
+	case <-w.open:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *watch) isWrong() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wrong
+}
+
+// said is what sudo said, without its questions.
+func (w *watch) said() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.ReplaceAll(string(w.before), askSign(w.mark), "")
+}
+
+// gated is input that is held back until the command runs.
+type gated struct {
+	w   *watch
+	src io.Reader
+}
+
+func (g *gated) Read(p []byte) (int, error) {
+	select {
+	case <-g.w.open:
+		return g.src.Read(p)
+	case <-g.w.over:
+		return 0, io.EOF
+	}
+}
