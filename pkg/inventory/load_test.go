@@ -250,6 +250,43 @@ func BenchmarkLoad10k(b *testing.B) {
 	}
 }
 
+// bigKubeKey is the same hosts in the KubeKey kind.
+func bigKubeKey(n int) string {
+	var hosts, groups strings.Builder
+	for i := range n {
+		fmt.Fprintf(&hosts, "    n%05d: {connector: {host: 10.0.%d.%d, user: root}, rack: %d}\n", i, i/250, i%250, i%40)
+	}
+	for g := range 100 {
+		fmt.Fprintf(&groups, "    g%02d: {hosts: [", g)
+		for i := g; i < n; i += 100 {
+			fmt.Fprintf(&groups, "n%05d,", i)
+		}
+		groups.WriteString("]}\n")
+	}
+	return "apiVersion: kubekey.kubesphere.io/v1\nkind: Inventory\nspec:\n  hosts:\n" + hosts.String() + "  groups:\n" + groups.String()
+}
+
+func BenchmarkLoadKubeKey10k(b *testing.B) {
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "hosts.yml"), []byte(bigKubeKey(10_000)), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if inv, ds := Load(context.Background(), []string{"hosts.yml"}, Options{Dir: dir}); len(inv.Hosts()) != 10_000 {
+			b.Fatal(ds)
+		}
+	}
+}
+
+func BenchmarkMatch10k(b *testing.B) {
+	inv := fromINI(b, bigInventory(10_000))
+	for b.Loop() {
+		if _, err := inv.Match([]string{"all:!g0[1-9]:&n*7"}, MatchOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func FuzzINI(f *testing.F) {
 	f.Add("[web]\nn[01:10:2]:22 a=1 b='x y' # c\n[web:vars]\nk=[1, 'a', {'b': None}]\n[all:children]\nweb\n")
 	f.Add("n1 a=\"\\\n[a:children]\na\n")

@@ -241,6 +241,10 @@ func (inv *Inventory) limitPatterns(limit []string, o LimitOptions) ([]string, e
 				out = append(out, part)
 				continue
 			}
+			// "@failed:!web" goes on behind the reference; a path may have colons in it.
+			if rest, ok := strings.CutPrefix(name, "failed:"); ok {
+				name, out = "failed", append(out, rest)
+			}
 			more, err := o.resolve(name)
 			if err != nil {
 				return nil, fmt.Errorf("limit %s: %w", part, err)

@@ -155,6 +155,8 @@ func TestLimit(t *testing.T) {
 		{"@retry", "d1 w3", ""},
 		{"@retry,w1", "d1 w1 w3", ""},
 		{"@failed", "w2", ""},
+		{"@failed:!web", "", ""},
+		{"@failed:d1", "d1 w2", ""},
 		{"@gone", "", "limit @gone: no such file"},
 		{"localhost", "", ""},
 	}
