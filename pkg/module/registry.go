@@ -60,3 +60,17 @@ func (r *Registry) Names() []string {
 	sort.Strings(names)
 	return names
 }
+
+// Is reports whether the module answers to a plain or full name.
+func (s *Spec) Is(name string) bool {
+	name = PlainName(name)
+	if s.Name == name {
+		return true
+	}
+	for _, a := range s.Aliases {
+		if a == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,13 @@
+// Package builtin carries the playbooks and roles that kk comes with.
+package builtin
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed all:playbooks all:roles
+var files embed.FS
+
+// FS is the builtin project: playbooks/, roles/.
+func FS() fs.FS { return files }

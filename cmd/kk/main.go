@@ -1,0 +1,19 @@
+// Command kk runs playbooks on hosts over SSH.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"kubekey/builtin"
+	"kubekey/pkg/cli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	code := cli.Main(ctx, os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, builtin.FS())
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,156 @@
+// Package cli is the commands of kk. It alone knows all other packages.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kubekey/pkg/engine"
+	"kubekey/pkg/redact"
+	"kubekey/pkg/source"
+	"kubekey/pkg/ui"
+)
+
+// version is set when kk is built.
+var version = "unknown"
+
+// Streams are what the program reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// app is one call of the program.
+type app struct {
+	Streams
+	tree   source.Tree
+	secret *redact.Set
+}
+
+// exitError carries an exit code; its text was shown already when empty.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usage is an error of the call: exit 5.
+func usage(format string, args ...any) error {
+	return &exitError{engine.ExitUsage, fmt.Errorf(format, args...)}
+}
+
+// exit is an exit code whose reason was shown.
+func exit(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return &exitError{code: code}
+}
+
+// Main runs one call of the program and returns its exit code.
+func Main(ctx context.Context, args []string, s Streams, builtin fs.FS) int {
+	a := &app{Streams: s, tree: source.Tree{Embedded: builtin}, secret: &redact.Set{}}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return engine.ExitOK
+	}
+	return a.fail(err)
+}
+
+// fail shows an error and returns its exit code.
+func (a *app) fail(err error) int {
+	code := engine.ExitUsage // what cobra finds wrong itself
+	var e *exitError
+	if errors.As(err, &e) {
+		code = e.code
+		if e.err == nil {
+			return code
+		}
+	}
+	var ds source.Diagnostics
+	if errors.As(err, &ds) {
+		a.diagnostics(ds)
+		return code
+	}
+	fmt.Fprintf(a.Err, "ERROR! %s\n", a.secret.Text(err.Error()))
+	return code
+}
+
+func (a *app) diagnostics(ds source.Diagnostics) {
+	_ = ui.Diagnostics(a.Err, ds, ui.UseColor(isTerminal(a.Err), os.Getenv), a.secret)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "kk",
+		Short:         "Run Ansible-style playbooks over SSH, and build Kubernetes clusters with them",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(a.commands()...)
+	return root
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func width(w any) func() int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return nil
+	}
+	return func() int {
+		cols, _, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			return 0
+		}
+		return cols
+	}
+}
+
+// workDir is where kk keeps what belongs to the user: --workdir, else
+// KK_WORKDIR, else ~/.kk. It is made when it is missing.
+func workDir(flag string) (string, error) {
+	dir := flag
+	if dir == "" {
+		dir = os.Getenv("KK_WORKDIR")
+	}
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", usage("no home folder is known: give --workdir")
+		}
+		dir = filepath.Join(home, ".kk")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the work folder: %w", err)
+	}
+	return dir, nil
+}

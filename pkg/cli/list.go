@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"kubekey/pkg/engine"
+	"kubekey/pkg/inventory"
+	"kubekey/pkg/project"
+	"kubekey/pkg/value"
+	"kubekey/pkg/vars"
+)
+
+// list prints what the playbooks would run, for --list-* and --syntax-check.
+func (a *app) list(ctx context.Context, r *runFlags, s *session, books []*project.Playbook, limit []string) error {
+	for _, pb := range books {
+		fmt.Fprintf(a.Out, "\nplaybook: %s\n", pb.Path)
+		if r.syntaxCheck && !r.listHosts && !r.listTasks && !r.listTags {
+			continue
+		}
+		for i, p := range pb.Plays {
+			patterns, err := playPatterns(ctx, s, p)
+			if err != nil {
+				return &exitError{engine.ExitUnreachable, err}
+			}
+			name := p.Name
+			if name == "" {
+				name = strings.Join(patterns, ",")
+			}
+			fmt.Fprintf(a.Out, "\n  play #%d (%s): %s\tTAGS: [%s]\n", i+1, strings.Join(patterns, ","), name, strings.Join(p.Attrs.Tags, ", "))
+			if r.listHosts {
+				if err := a.listHosts(s, patterns, limit); err != nil {
+					return err
+				}
+			}
+			if r.listTasks {
+				a.listTasks(p)
+			}
+			if r.listTags {
+				fmt.Fprintf(a.Out, "      TASK TAGS: [%s]\n", strings.Join(allTags(p), ", "))
+			}
+		}
+	}
+	return nil
+}
+
+func playPatterns(ctx context.Context, s *session, p *project.Play) ([]string, error) {
+	scope := &vars.Scope{Extra: s.extra, Engine: s.templates}
+	v, err := p.Hosts.Value(ctx, scope.New(ctx, "", nil, nil, vars.Static{Play: p.Static.Play}, nil))
+	if err != nil {
+		return nil, err
+	}
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	out := make([]string, len(list))
+	for i, e := range list {
+		out[i] = value.Str(e)
+	}
+	return out, nil
+}
+
+func (a *app) listHosts(s *session, patterns, limit []string) error {
+	m, err := s.inventory.Match(patterns, inventory.MatchOptions{RunID: s.id})
+	if err != nil {
+		return &exitError{engine.ExitUnreachable, err}
+	}
+	hosts := m.Hosts
+	if limit != nil {
+		hosts = slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return !slices.Contains(limit, h) })
+	}
+	fmt.Fprintf(a.Out, "    pattern: %s\n    hosts (%d):\n", value.Repr(value.Of(patterns)), len(hosts))
+	for _, h := range hosts {
+		fmt.Fprintf(a.Out, "      %s\n", h)
+	}
+	return nil
+}
+
+func (a *app) listTasks(p *project.Play) {
+	fmt.Fprintln(a.Out, "    tasks:")
+	for _, t := range engine.Tasks(p) {
+		if t.Meta != "" {
+			continue
+		}
+		fmt.Fprintf(a.Out, "      %s\tTAGS: [%s]\n", engine.TaskName(t), strings.Join(sorted(t.Attrs.Tags), ", "))
+	}
+}
+
+func sorted(in []string) []string {
+	out := slices.Clone(in)
+	sort.Strings(out)
+	return out
+}
+
+func allTags(p *project.Play) []string {
+	seen := map[string]bool{}
+	for _, t := range engine.Tasks(p) {
+		for _, tag := range t.Attrs.Tags {
+			seen[tag] = true
+		}
+	}
+	for _, tag := range p.Attrs.Tags {
+		seen[tag] = true
+	}
+	out := make([]string, 0, len(seen))
+	for tag := range seen {
+		out = append(out, tag)
+	}
+	sort.Strings(out)
+	return out
+}

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"kubekey/pkg/engine"
+	"kubekey/pkg/project"
+	"kubekey/pkg/redact"
+)
+
+// projectFlags name a project in a git repository.
+type projectFlags struct{ addr, branch, tag, token string }
+
+func (p *projectFlags) flags(f *pflag.FlagSet) {
+	f.StringVar(&p.addr, "project-addr", "", "git repository that holds the playbook")
+	f.StringVar(&p.branch, "project-branch", "", "branch of the repository")
+	f.StringVar(&p.tag, "project-tag", "", "tag of the repository")
+	f.StringVar(&p.token, "project-token", "", "token to read the repository with; @FILE reads it from a file")
+}
+
+// checkout fetches the project and returns its folder.
+func (a *app) checkout(ctx context.Context, p *projectFlags, workdir string) (string, error) {
+	if p.branch != "" && p.tag != "" {
+		return "", usage("give --project-branch or --project-tag, not both")
+	}
+	dir, err := workDir(workdir)
+	if err != nil {
+		return "", err
+	}
+	a.secret.Add(p.token)
+	dir, err = project.Checkout(ctx, project.Repository{
+		URL: p.addr, Branch: p.branch, Tag: p.tag, Token: redact.NewSecret(p.token), Dir: dir,
+	})
+	if err != nil {
+		return "", &exitError{engine.ExitError, err}
+	}
+	return dir, nil
+}

@@ -1,0 +1,363 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"kubekey/pkg/engine"
+	"kubekey/pkg/event"
+	"kubekey/pkg/inventory"
+	"kubekey/pkg/journal"
+	"kubekey/pkg/project"
+	"kubekey/pkg/redact"
+	"kubekey/pkg/source"
+	"kubekey/pkg/ui"
+)
+
+// runFlags are the flags of commands that run playbooks.
+type runFlags struct {
+	inputs
+	output  outputFlags
+	connect connectFlags
+
+	tags, skipTags []string
+	check, diff    bool
+	forks          int
+	forceHandlers  bool
+	startAt        string
+	step           bool
+
+	listHosts, listTasks, listTags, syntaxCheck bool
+}
+
+// outputFlags say how a run is shown.
+type outputFlags struct {
+	format    string
+	verbosity int
+	timing    bool
+}
+
+func (o *outputFlags) flags(f *pflag.FlagSet) {
+	f.StringVarP(&o.format, "output", "o", "text", "what to print: text, ansible (its exact shape), json (one event a line)")
+	f.CountVarP(&o.verbosity, "verbose", "v", "show more: -v results, -vv task paths, -vvv connections")
+	f.BoolVar(&o.timing, "timing", false, "show how long each task took")
+}
+
+// connectFlags say how hosts are reached.
+type connectFlags struct {
+	user, connection, key  string
+	timeout                int
+	become                 bool
+	becomeMethod           string
+	becomeUser             string
+	askPass, askBecomePass bool
+	hostKey                string
+	knownHosts             []string
+}
+
+func (c *connectFlags) flags(f *pflag.FlagSet) {
+	f.StringVarP(&c.user, "user", "u", "", "user to log in as")
+	f.StringVar(&c.connection, "connection", "", "how to reach hosts: ssh or local")
+	f.StringVar(&c.key, "private-key", "", "file of the private key to log in with")
+	f.StringVar(&c.key, "key-file", "", "")
+	_ = f.MarkHidden("key-file")
+	f.IntVarP(&c.timeout, "timeout", "T", 0, "seconds to wait for a connection (default 10)")
+	f.BoolVarP(&c.become, "become", "b", false, "run tasks as another user")
+	f.StringVar(&c.becomeMethod, "become-method", "", "how to become the user: sudo or su")
+	f.StringVar(&c.becomeUser, "become-user", "", "user to become (default root)")
+	f.BoolVarP(&c.askBecomePass, "ask-become-pass", "K", false, "ask for the password of become")
+	f.BoolVarP(&c.askPass, "ask-pass", "k", false, "ask for the password to log in with")
+	f.StringVar(&c.hostKey, "ssh-host-key", "", "unknown host keys: strict (refuse, the default), accept-new (remember), insecure (do not check)")
+	f.StringArrayVar(&c.knownHosts, "known-hosts", nil, "file of known host keys (default ~/.ssh/known_hosts)")
+}
+
+func (r *runFlags) flags(f *pflag.FlagSet) {
+	r.inputs.flags(f)
+	r.output.flags(f)
+	r.connect.flags(f)
+	f.StringSliceVarP(&r.tags, "tags", "t", nil, "run only tasks with these tags")
+	f.StringSliceVar(&r.skipTags, "skip-tags", nil, "leave out tasks with these tags")
+	f.BoolVarP(&r.check, "check", "C", false, "predict changes, make none")
+	f.BoolVarP(&r.diff, "diff", "D", false, "show what changes in files")
+	f.IntVarP(&r.forks, "forks", "f", 50, "hosts to work on at a time")
+	f.BoolVar(&r.forceHandlers, "force-handlers", false, "run notified handlers on failed hosts too")
+	f.StringVar(&r.startAt, "start-at-task", "", "leave out all tasks before the one with this name (or glob)")
+	f.BoolVar(&r.step, "step", false, "ask before each task")
+	f.BoolVar(&r.listHosts, "list-hosts", false, "list the hosts of each play, run nothing")
+	f.BoolVar(&r.listTasks, "list-tasks", false, "list the tasks, run nothing")
+	f.BoolVar(&r.listTags, "list-tags", false, "list the tags, run nothing")
+	f.BoolVar(&r.syntaxCheck, "syntax-check", false, "check the playbooks, run nothing")
+}
+
+func (a *app) runCommand() *cobra.Command {
+	r := &runFlags{}
+	var from projectFlags
+	cmd := &cobra.Command{
+		Use:   "run PLAYBOOK...",
+		Short: "Run playbooks, in order",
+		Long: "Run playbooks, in order. A playbook is a file, or one that kk carries (playbooks/precheck.yaml), " +
+			"or, with --project-addr, a file of a git repository. Without an inventory it runs on this machine.\n\n" +
+			"Exit codes: 0 done, 1 error, 2 a host failed, 4 bad input or a host unreachable, 5 bad usage, 99 interrupted.",
+		Args: needPlaybook,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if from.addr != "" {
+				dir, err := a.checkout(cmd.Context(), &from, r.workdir)
+				if err != nil {
+					return err
+				}
+				for i := range args {
+					args[i] = filepath.Join(dir, args[i])
+				}
+			}
+			return a.runPlaybooks(cmd.Context(), r, args)
+		},
+	}
+	r.flags(cmd.Flags())
+	from.flags(cmd.Flags())
+	return cmd
+}
+
+func needPlaybook(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usage("name a playbook: kk run site.yml -i inventory.yaml")
+	}
+	return nil
+}
+
+// findPlaybook finds a playbook: a file, or one that kk carries.
+func (a *app) findPlaybook(name string) (string, error) {
+	if source.IsBuiltin(name) {
+		return source.Clean(name), nil
+	}
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	if a.tree.IsFile(abs) {
+		return abs, nil
+	}
+	if b := source.Join(source.Builtin+"/", name); !filepath.IsAbs(name) && a.tree.IsFile(b) {
+		return b, nil
+	}
+	var known []string
+	if carried, err := a.tree.Glob(source.Builtin + "/playbooks/*.yaml"); err == nil {
+		for _, c := range carried {
+			known = append(known, strings.TrimPrefix(c, source.Builtin+"/"))
+		}
+	}
+	if beside, err := filepath.Glob(filepath.Join(filepath.Dir(abs), "*.y*ml")); err == nil {
+		for _, b := range beside {
+			known = append(known, filepath.Join(filepath.Dir(name), filepath.Base(b)))
+		}
+	}
+	d := source.Errorf(source.Pos{}, "the playbook: %s could not be found", name).WithHelp("%s", source.DidYouMean(name, known))
+	return "", &exitError{engine.ExitError, d}
+}
+
+// load links playbooks; problems are shown, and errors end the command.
+func (a *app) load(s *session, sel project.Selection, names []string) ([]*project.Playbook, *project.Linker, error) {
+	l := a.linker(s, sel)
+	var out []*project.Playbook
+	ds := s.warnings
+	for _, name := range names {
+		path, err := a.findPlaybook(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		pb, more := l.Playbook(path)
+		ds = append(ds, more...)
+		out = append(out, pb)
+	}
+	if ds.Err() != nil {
+		return nil, nil, &exitError{loadCode(ds.Errors()), ds}
+	}
+	if len(ds) > 0 {
+		a.diagnostics(ds)
+	}
+	return out, l, nil
+}
+
+// loadCode is the exit code of errors found before a run.
+func loadCode(source.Diagnostics) int { return engine.ExitUnreachable }
+
+func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) error {
+	s, err := a.open(ctx, &r.inputs)
+	if err != nil {
+		return err
+	}
+	sel := project.Selection{Tags: r.tags, Skip: r.skipTags}
+	books, linker, err := a.load(s, sel, names)
+	if err != nil {
+		return err
+	}
+	limit, err := a.limit(s, r.limit)
+	if err != nil {
+		return err
+	}
+	if r.listHosts || r.listTasks || r.listTags || r.syntaxCheck {
+		return a.list(ctx, r, s, books, limit)
+	}
+	o := engine.Options{
+		Inventory: s.inventory, Linker: linker, Templates: s.templates, Tree: a.tree, Extra: s.extra,
+		Redact: a.secret, RunID: s.id, WorkDir: s.workDir, Version: version,
+		Forks: r.forks, Check: r.check, Diff: r.diff, Verbosity: r.output.verbosity,
+		ForceHandlers: r.forceHandlers, Limit: limit, LimitText: strings.Join(r.limit, ","),
+		Tags: r.tags, SkipTags: r.skipTags, StartAt: r.startAt,
+		Connect: connect(r.connect.hostKey, r.connect.knownHosts), Ask: a.ask,
+	}
+	if o.Defaults, err = a.defaults(ctx, &r.connect); err != nil {
+		return err
+	}
+	if r.step {
+		o.Step = a.stepper()
+	}
+	return a.runEngine(ctx, r, o, books)
+}
+
+func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, books []*project.Playbook) error {
+	screen, err := ui.New(ui.Options{
+		Out: a.Out, Err: a.Err, TTY: isTerminal(a.Out), Width: width(a.Out), Color: ui.UseColor(isTerminal(a.Out), os.Getenv),
+		Verbosity: r.output.verbosity, Timing: r.output.timing, Format: ui.Format(r.output.format), Redact: a.secret,
+	})
+	if err != nil {
+		return usage("%s", err)
+	}
+	record, err := journal.New(journal.Options{WorkDir: o.WorkDir, ID: o.RunID, Redact: a.secret})
+	if err != nil {
+		_ = screen.Close()
+		return err
+	}
+	o.Sink = event.Fanout{screen, record}
+	code := engine.New(o).Run(ctx, books)
+	if err := record.Close(); err != nil {
+		fmt.Fprintf(a.Err, "[WARNING]: write the journal: %s\n", err)
+	}
+	if err := screen.Close(); err != nil {
+		return err
+	}
+	return exit(code)
+}
+
+// limit resolves --limit; nil is no limit.
+func (a *app) limit(s *session, limit []string) ([]string, error) {
+	if len(limit) == 0 {
+		return nil, nil
+	}
+	hosts := s.inventory.Hosts()
+	if !slices.Contains(hosts, "localhost") {
+		hosts = append(hosts, "localhost")
+	}
+	m, err := s.inventory.Limit(hosts, limit, inventory.LimitOptions{
+		MatchOptions: inventory.MatchOptions{RunID: s.id},
+		ReadFile:     os.ReadFile,
+		Failed:       func() ([]string, error) { return journal.FailedHosts(s.workDir) },
+	})
+	if err != nil {
+		return nil, &exitError{engine.ExitError, err}
+	}
+	for _, u := range m.Unmatched {
+		fmt.Fprintf(a.Err, "[WARNING]: Could not match supplied host pattern, ignoring: %s\n", u.Pattern)
+	}
+	if len(m.Hosts) == 0 {
+		return nil, &exitError{engine.ExitError, errors.New("Specified inventory, host pattern and/or --limit leaves us with no hosts to target.")} //nolint:staticcheck // users search for this text
+	}
+	return m.Hosts, nil
+}
+
+// defaults are what the command line says of connections.
+func (a *app) defaults(ctx context.Context, c *connectFlags) (engine.Defaults, error) {
+	d := engine.Defaults{
+		User: c.user, Connection: c.connection, KeyFile: c.key, Become: c.become,
+		BecomeMethod: c.becomeMethod, BecomeUser: c.becomeUser, Timeout: time.Duration(c.timeout) * time.Second,
+	}
+	for _, q := range []struct {
+		wanted bool
+		prompt string
+		into   *redact.Secret
+	}{{c.askPass, "SSH password: ", &d.Password}, {c.askBecomePass, "BECOME password: ", &d.BecomePass}} {
+		if !q.wanted {
+			continue
+		}
+		text, ok, err := a.ask(ctx, q.prompt, false)
+		if err != nil {
+			return d, err
+		}
+		if !ok {
+			return d, usage("%sno terminal and nothing on standard input to read it from", q.prompt)
+		}
+		a.secret.Add(text)
+		*q.into = redact.NewSecret(text)
+	}
+	if d.BecomePass.IsZero() && c.askBecomePass {
+		d.BecomePass = d.Password
+	}
+	return d, nil
+}
+
+// ask asks at the terminal; without one a line of standard input answers.
+func (a *app) ask(ctx context.Context, prompt string, echo bool) (string, bool, error) {
+	if f, ok := a.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprint(a.Err, prompt)
+		if !echo {
+			b, err := term.ReadPassword(int(f.Fd()))
+			fmt.Fprintln(a.Err)
+			return string(b), err == nil, err
+		}
+		return a.line()
+	}
+	if echo {
+		return "", false, nil // a prompt of a playbook needs a person
+	}
+	return a.line()
+}
+
+func (a *app) line() (string, bool, error) {
+	var b strings.Builder
+	one := make([]byte, 1)
+	for {
+		n, err := a.In.Read(one)
+		if n > 0 && one[0] == '\n' {
+			return strings.TrimSuffix(b.String(), "\r"), true, nil
+		}
+		if n > 0 {
+			b.WriteByte(one[0])
+		}
+		if err == io.EOF {
+			return b.String(), b.Len() > 0, nil
+		}
+		if err != nil {
+			return "", false, err
+		}
+	}
+}
+
+// stepper asks before each task: (N)o, (y)es, (c)ontinue.
+func (a *app) stepper() func(context.Context, string) engine.Answer {
+	in := bufio.NewReader(a.In)
+	return func(_ context.Context, task string) engine.Answer {
+		fmt.Fprintf(a.Out, "Perform task: %s (N)o/(y)es/(c)ontinue: ", task)
+		text, err := in.ReadString('\n')
+		if err != nil && text == "" {
+			return engine.No
+		}
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "y", "yes":
+			return engine.Yes
+		case "c", "continue":
+			return engine.Continue
+		}
+		return engine.No
+	}
+}

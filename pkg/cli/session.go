@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"kubekey/pkg/engine"
+	"kubekey/pkg/expr"
+	"kubekey/pkg/inventory"
+	"kubekey/pkg/module"
+	"kubekey/pkg/module/exec"
+	"kubekey/pkg/module/file"
+	"kubekey/pkg/module/flow"
+	"kubekey/pkg/project"
+	"kubekey/pkg/source"
+	"kubekey/pkg/template"
+	"kubekey/pkg/vars"
+)
+
+// inputs are the flags that say which hosts and variables a command works with.
+type inputs struct {
+	inventories []string
+	config      string
+	extra       []string
+	sets        []string
+	limit       []string
+	workdir     string
+}
+
+func (in *inputs) flags(f *pflag.FlagSet) {
+	f.StringArrayVarP(&in.inventories, "inventory", "i", nil, "inventory: a file, a folder, an executable, or a list of hosts with a comma; may be repeated")
+	f.StringVarP(&in.config, "config", "c", "", "file of variables: kind Config, or a plain mapping")
+	f.StringArrayVarP(&in.extra, "extra-vars", "e", nil, "variables: key=value words, YAML or JSON, or @FILE; may be repeated")
+	f.StringArrayVar(&in.sets, "set", nil, "one variable by its path: a.b[0].c=value; may be repeated")
+	f.StringSliceVarP(&in.limit, "limit", "l", nil, "run only on these hosts: patterns, @FILE, or @failed of the last run")
+	f.StringVar(&in.workdir, "workdir", "", "folder for journal, hooks and what kk makes (default $KK_WORKDIR or ~/.kk)")
+}
+
+// session is everything that a command needs to evaluate and run.
+type session struct {
+	id        string
+	workDir   string
+	templates *template.Engine
+	modules   *module.Registry
+	inventory *inventory.Inventory
+	extra     []*vars.Layer
+	warnings  source.Diagnostics
+}
+
+func newID(now time.Time) string {
+	b := make([]byte, 3)
+	_, _ = rand.Read(b)
+	return now.Format("20060102-150405-") + hex.EncodeToString(b)
+}
+
+// registry is all modules.
+func registry() (*module.Registry, error) {
+	return module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules())
+}
+
+// newTemplates makes the engine of expressions and templates of a run.
+func newTemplates(tree source.Tree, id string) *template.Engine {
+	var e *template.Engine
+	env := expr.New(expr.Options{Files: tree, Seed: id, Template: func(ctx context.Context, path string, s expr.Scope) (string, error) {
+		return e.RenderFile(ctx, path, s)
+	}})
+	e = template.New(env, tree)
+	return e
+}
+
+// open reads inventory, configuration and variables. All problems are
+// reported together, with exit code 4.
+func (a *app) open(ctx context.Context, in *inputs) (*session, error) {
+	s := &session{id: newID(time.Now())}
+	var err error
+	if s.workDir, err = workDir(in.workdir); err != nil {
+		return nil, err
+	}
+	if s.modules, err = registry(); err != nil {
+		return nil, err
+	}
+	s.templates = newTemplates(a.tree, s.id)
+	var ds source.Diagnostics
+	o := inventory.Options{Tree: a.tree, Secrets: a.secret}
+	if len(in.inventories) == 0 {
+		s.inventory, ds = inventory.Default(ctx, o)
+	} else {
+		s.inventory, ds = inventory.Load(ctx, in.inventories, o)
+	}
+	layers, more := a.extraVars(in, s.templates)
+	s.extra = layers
+	ds = append(ds, more...)
+	if ds.Err() != nil {
+		return nil, &exitError{engine.ExitUnreachable, ds}
+	}
+	s.warnings = ds
+	return s, nil
+}
+
+// linker makes the linker of a session.
+func (a *app) linker(s *session, sel project.Selection) *project.Linker {
+	return project.New(project.Options{
+		Tree: a.tree, Engine: s.templates, Modules: s.modules, Selection: sel, Extra: s.extra,
+		RolePaths: rolePaths(),
+	})
+}

@@ -1,0 +1,287 @@
+// Package engine runs linked playbooks on the hosts of an inventory:
+// strategies, batches, loops, handlers, blocks, retries, check mode. It emits
+// events and never prints.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/event"
+	"kubekey/pkg/inventory"
+	"kubekey/pkg/project"
+	"kubekey/pkg/redact"
+	"kubekey/pkg/source"
+	"kubekey/pkg/template"
+	"kubekey/pkg/vars"
+)
+
+// Exit codes of a run.
+const (
+	ExitOK          = 0
+	ExitError       = 1
+	ExitFailed      = 2
+	ExitUnreachable = 4
+	ExitUsage       = 5
+	ExitInterrupted = 99
+)
+
+// Target is how to reach a host.
+type Target struct {
+	Host       string // inventory name
+	Connection string // ssh or local
+	Address    string
+	Port       int // 0: the default
+	User       string
+	Password   redact.Secret
+	KeyFile    string
+	KeyContent redact.Secret
+	Passphrase redact.Secret
+	ProxyJump  string
+	Timeout    time.Duration // 0: the default
+}
+
+// Defaults are what the command line says of connections; keywords and
+// variables beat them.
+type Defaults struct {
+	Connection   string
+	User         string
+	KeyFile      string
+	Password     redact.Secret
+	Become       bool
+	BecomeMethod string
+	BecomeUser   string
+	BecomePass   redact.Secret
+	Timeout      time.Duration
+}
+
+// Answer is what a person says to --step.
+type Answer int
+
+// A step is run, left out, or run with all that follow.
+const (
+	Yes Answer = iota
+	No
+	Continue
+)
+
+// Options are what an engine works with.
+type Options struct {
+	Inventory *inventory.Inventory
+	Linker    *project.Linker
+	Templates *template.Engine
+	Tree      source.Tree
+	Extra     []*vars.Layer // --config, then -e: the highest layers
+	Connect   func(ctx context.Context, t Target) (connector.Connector, error)
+	Sink      event.Sink
+	Redact    *redact.Set
+
+	RunID, WorkDir, Version string
+	Forks                   int // hosts at a time; default 50
+	Check, Diff             bool
+	Verbosity               int
+	ForceHandlers           bool
+	Limit                   []string // hosts of --limit; nil is no limit
+	LimitText               string
+	Tags, SkipTags          []string
+	StartAt                 string // name or glob of the first task to run
+	Step                    func(ctx context.Context, task string) Answer
+	Ask                     func(ctx context.Context, prompt string, echo bool) (string, bool, error)
+	Defaults                Defaults
+	Now                     func() time.Time
+}
+
+// Engine is one run.
+type Engine struct {
+	Options
+	scope *vars.Scope
+	omit  string
+
+	hostsMu sync.RWMutex
+	hosts   map[string]*vars.Host
+	layers  map[string]map[string][]*vars.Layer // playbook folder, host
+	sets    map[*inventory.VarSet]*vars.Layer
+
+	connMu sync.Mutex
+	conns  map[Target]connector.Connector
+
+	stats       map[string]*event.Stats
+	failed      map[string]bool // hosts out of the run
+	unreachable map[string]bool
+	summary     []any
+	live        chan message
+	taskID      int
+	started     bool // a host matched some play
+	startFound  bool
+	stepping    bool
+	fatal       string
+}
+
+// New makes an engine for one run.
+func New(o Options) *Engine {
+	if o.Forks < 1 {
+		o.Forks = 50
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Redact == nil {
+		o.Redact = &redact.Set{}
+	}
+	e := &Engine{
+		Options: o, omit: "__omit_place_holder__" + o.RunID,
+		hosts: map[string]*vars.Host{}, layers: map[string]map[string][]*vars.Layer{},
+		sets: map[*inventory.VarSet]*vars.Layer{}, conns: map[Target]connector.Connector{},
+		stats: map[string]*event.Stats{}, failed: map[string]bool{}, unreachable: map[string]bool{},
+		live: make(chan message, 256), stepping: o.Step != nil,
+	}
+	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Engine: o.Templates}
+	return e
+}
+
+// Run runs playbooks in order until one does not end well, and returns the exit code.
+func (e *Engine) Run(ctx context.Context, playbooks []*project.Playbook) int {
+	begin := e.Now()
+	paths := make([]string, len(playbooks))
+	for i, pb := range playbooks {
+		paths[i] = pb.Path
+	}
+	e.emit(event.RunStarted{ID: e.RunID, Time: begin, Playbooks: paths, Check: e.Check, Diff: e.Diff, Version: e.Version})
+	defer e.closeAll()
+	code := ExitOK
+	for _, pb := range playbooks {
+		if code = e.playbook(ctx, pb); code != ExitOK {
+			break
+		}
+	}
+	if code == ExitOK && !e.started {
+		e.fatal = "no host matched any play: check the hosts patterns, --limit and the inventory"
+		code = ExitError
+	}
+	if code == ExitOK && e.StartAt != "" && !e.startFound {
+		e.fatal = fmt.Sprintf("No matching task %q found for --start-at-task", e.StartAt)
+		code = ExitError
+	}
+	end := e.Now()
+	e.emit(event.RunEnded{ID: e.RunID, Time: end, Duration: end.Sub(begin), Stats: e.stats, ExitCode: code, Err: e.fatal})
+	return code
+}
+
+// Summary is what the result module collected.
+func (e *Engine) Summary() []any { return e.summary }
+
+func (e *Engine) emit(ev event.Event) { e.Sink.Emit(ev) }
+
+func (e *Engine) playbook(ctx context.Context, pb *project.Playbook) int {
+	e.emit(event.PlaybookStarted{Path: pb.Path, Plays: len(pb.Plays)})
+	for _, p := range pb.Plays {
+		if more := e.Inventory.LoadVars(p.Dir); more.Err() != nil {
+			e.fatal = more.Error()
+			return ExitUnreachable
+		}
+		goOn, err := e.play(ctx, p)
+		switch {
+		case ctx.Err() != nil:
+			e.fatal = "interrupted"
+			return ExitInterrupted
+		case err != nil:
+			e.fatal = err.Error()
+			return ExitError
+		case !goOn:
+			return e.code()
+		}
+	}
+	return e.code()
+}
+
+// code is the exit code of what happened so far.
+func (e *Engine) code() int {
+	switch {
+	case len(e.unreachable) > 0:
+		return ExitUnreachable
+	case len(e.failed) > 0:
+		return ExitFailed
+	}
+	return ExitOK
+}
+
+// host returns what the run knows of a host.
+func (e *Engine) host(name string) *vars.Host {
+	e.hostsMu.RLock()
+	h := e.hosts[name]
+	e.hostsMu.RUnlock()
+	if h != nil {
+		return h
+	}
+	e.hostsMu.Lock()
+	defer e.hostsMu.Unlock()
+	if h = e.hosts[name]; h == nil {
+		h = &vars.Host{}
+		e.hosts[name] = h
+	}
+	return h
+}
+
+// inventoryLayers are a host's variables from the inventory, for a playbook folder.
+func (e *Engine) inventoryLayers(name, dir string) []*vars.Layer {
+	e.hostsMu.RLock()
+	layers, ok := e.layers[dir][name]
+	e.hostsMu.RUnlock()
+	if ok {
+		return layers
+	}
+	sets := e.Inventory.VarLayers(name, dir)
+	e.hostsMu.Lock()
+	defer e.hostsMu.Unlock()
+	layers = make([]*vars.Layer, 0, len(sets))
+	for _, s := range sets {
+		l := e.sets[s]
+		if l == nil {
+			l = vars.Templates(s.Name, s.Values, e.Templates, s.At)
+			e.sets[s] = l
+		}
+		layers = append(layers, l)
+	}
+	if e.layers[dir] == nil {
+		e.layers[dir] = map[string][]*vars.Layer{}
+	}
+	e.layers[dir][name] = layers
+	return layers
+}
+
+// forgetLayers drops what inventoryLayers keeps, after the inventory changed.
+func (e *Engine) forgetLayers() {
+	e.hostsMu.Lock()
+	defer e.hostsMu.Unlock()
+	clear(e.layers)
+}
+
+// alive are the hosts of a list that are still in the run.
+func (e *Engine) alive(hosts []string) []string {
+	return slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return e.failed[h] || e.unreachable[h] })
+}
+
+func (e *Engine) stat(host string) *event.Stats {
+	s := e.stats[host]
+	if s == nil {
+		s = &event.Stats{}
+		e.stats[host] = s
+	}
+	return s
+}
+
+// View makes the variables of a host as a play, or no play, sees them.
+func (e *Engine) View(ctx context.Context, host string, p *project.Play, dir string) *vars.View {
+	static := vars.Static{}
+	var key any
+	if p != nil {
+		static, key, dir = p.Static, p, p.Dir
+	}
+	v := e.scope.New(ctx, host, e.host(host), e.inventoryLayers(host, dir), static, key)
+	v.Task = &here{e: e, play: &playState{play: p, dir: dir}}
+	return v
+}

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/inventory"
+	"kubekey/pkg/playbook"
+	"kubekey/pkg/project"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+	"kubekey/pkg/vars"
+)
+
+// maxIncludes bounds how deep dynamic includes nest.
+const maxIncludes = 64
+
+// includeRequest is what an include asks for on one host, for one item.
+type includeRequest struct {
+	path  string // of include_tasks
+	role  project.RoleRequest
+	block *project.Block
+	item  *event.Item
+	bound *value.Dict // the loop's variables
+}
+
+func (r *includeRequest) bind(name string, item any, index string, i int) {
+	r.bound = value.NewDict(name, item, "ansible_loop_var", name)
+	if index != "" {
+		r.bound.Set(index, i)
+	}
+}
+
+// key tells requests apart that cannot share their tasks.
+func (r *includeRequest) key() string {
+	return fmt.Sprintf("%s|%v|%s", r.path, r.role, value.Repr(r.bound))
+}
+
+// requestInclude evaluates what an include asks for.
+func (x *execution) requestInclude(ctx context.Context, v *vars.View, o *itemOutcome) {
+	args := any(nil)
+	if x.t.Args != nil {
+		var err error
+		if args, err = x.t.Args.Value(ctx, v); err != nil {
+			o.fail(undefinedOption(err).Error())
+			o.ignored = x.flag(v, project.IgnoreErrors)
+			return
+		}
+	}
+	req, err := x.includeOf(args)
+	if err != nil {
+		o.fail(err.Error())
+		o.ignored = x.flag(v, project.IgnoreErrors)
+		return
+	}
+	req.item = o.item
+	o.include = req
+	o.status = event.OK
+	o.result = value.NewDict("changed", false, "include", req.path, "include_args", value.NewDict())
+}
+
+func (x *execution) includeOf(args any) (*includeRequest, error) {
+	req := &includeRequest{}
+	dict, _ := args.(*value.Dict)
+	if !x.t.Include.Role {
+		req.path, _ = args.(string)
+		if dict != nil {
+			if req.path = dict.String("file"); req.path == "" {
+				req.path = dict.String("_raw_params")
+			}
+		}
+		req.path = strings.TrimSpace(strings.TrimPrefix(req.path, "file="))
+		if req.path == "" {
+			return nil, errors.New("include_tasks needs the path of a file")
+		}
+		return req, nil
+	}
+	if text, ok := args.(string); ok {
+		dict = value.NewDict()
+		words, err := playbook.SplitWords(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range words {
+			dict.Set(w.Key, w.Value)
+		}
+	}
+	return req, roleRequest(dict, &req.role)
+}
+
+func roleRequest(d *value.Dict, r *project.RoleRequest) error {
+	for key, field := range map[string]*string{
+		"name": &r.Name, "tasks_from": &r.Tasks, "vars_from": &r.Vars,
+		"defaults_from": &r.Defaults, "handlers_from": &r.Handlers,
+	} {
+		v, ok := d.Get(key)
+		if !ok && key == "name" {
+			v, ok = d.Get("role")
+		}
+		if !ok || v == nil {
+			continue
+		}
+		s, isText := v.(string)
+		if !isText {
+			return fmt.Errorf("Expected a string for %s but got %s instead", key, value.TypeName(v)) //nolint:staticcheck // users search for this text
+		}
+		*field = s
+	}
+	if r.Name == "" {
+		return errors.New("'name' is a required field for include_role.")
+	}
+	if v, ok := d.Get("public"); ok {
+		r.Public = truth(v)
+	}
+	if v, ok := d.Get("allow_duplicates"); ok {
+		r.NoDuplicates = !truth(v)
+	}
+	return nil
+}
+
+// expand brings in what the hosts' includes asked for: hosts that ask for the
+// same share the tasks.
+func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes []*outcome, group []*walker, shared bool) error {
+	if t.Include == nil {
+		return nil
+	}
+	wrapper := &project.Block{}
+	blocks := map[string]*includeGroup{}
+	var order []*includeGroup
+	members := map[*walker]map[*project.Block]bool{}
+	for _, o := range outcomes {
+		targets := []*walker{o.walker}
+		if shared {
+			targets = group
+		}
+		for i := range o.includes {
+			req := &o.includes[i]
+			k := req.key()
+			g := blocks[k]
+			for n := 2; g != nil && g.has[o.walker]; n++ { // the same file for two items of a host
+				k = fmt.Sprintf("%s#%d", req.key(), n)
+				g = blocks[k]
+			}
+			if g == nil {
+				g = e.includeGroup(t, req, o.walker)
+				blocks[k] = g
+				order = append(order, g)
+				wrapper.Body = append(wrapper.Body, g.block)
+			}
+			for _, w := range targets {
+				g.has[w] = true
+				g.hosts = append(g.hosts, w)
+				if members[w] == nil {
+					members[w] = map[*project.Block]bool{}
+				}
+				members[w][g.block] = true
+			}
+		}
+	}
+	for _, g := range order {
+		e.reportInclude(ps, t, ev, g, members)
+	}
+	ps.orders++
+	for w, only := range members {
+		if w.ended || len(only) == 0 {
+			continue
+		}
+		e.enter(ps, t, ev, w, wrapper, only)
+	}
+	return nil
+}
+
+// includeGroup is one file or role brought in for some hosts.
+type includeGroup struct {
+	req   *includeRequest
+	block *project.Block
+	path  string
+	err   error
+	hosts []*walker
+	has   map[*walker]bool
+}
+
+func (e *Engine) includeGroup(t *project.Task, req *includeRequest, w *walker) *includeGroup {
+	g := &includeGroup{req: req, has: map[*walker]bool{}}
+	var ds source.Diagnostics
+	if t.Include.Role {
+		g.block, g.path, ds = e.Linker.IncludeRole(t, req.role)
+	} else {
+		g.block, g.path, ds = e.Linker.IncludeTasks(t, req.path)
+	}
+	g.err = ds.Err()
+	if f := w.top(); f != nil && f.depth >= maxIncludes {
+		g.err = fmt.Errorf("includes nest deeper than %d levels", maxIncludes)
+	}
+	if g.block == nil {
+		g.block = &project.Block{}
+	}
+	if req.bound != nil {
+		g.block.Extra = []*vars.Layer{vars.Values("loop of an include", req.bound)}
+	}
+	return g
+}
+
+// reportInclude emits what was included; hosts whose include failed, fail.
+func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, members map[*walker]map[*project.Block]bool) {
+	if g.err == nil {
+		names := make([]string, len(g.hosts))
+		for i, w := range g.hosts {
+			names[i] = w.name
+		}
+		e.emit(event.Included{Task: ev, Path: g.path, Hosts: names, Item: g.req.item})
+		return
+	}
+	for _, w := range g.hosts {
+		result := value.NewDict("changed", false, "failed", true, "msg", g.err.Error(), "reason", g.err.Error())
+		o := &outcome{walker: w, task: t, status: event.Failed, result: result}
+		o.items = []*itemOutcome{{status: event.Failed, result: result, startedAt: e.Now()}}
+		x := &execution{e: e, ps: ps, t: t, w: w, ev: ev, view: e.taskView(context.Background(), ps, t, w)}
+		o.ignored = x.flag(x.view, project.IgnoreErrors)
+		s := e.stat(w.name)
+		s.OK-- // the include counted as ok before its file was read
+		e.report(ps, o, ev)
+		e.count(o)
+		delete(members[w], g.block)
+		if !o.ignored && !w.ended {
+			delete(members, w)
+			w.top().i-- // back to the include, which fails
+			e.failHost(w, t, ev.Name, result)
+		}
+	}
+}
+
+// enter puts a host into the tasks that its include brought in.
+func (e *Engine) enter(ps *playState, t *project.Task, ev *event.Task, w *walker, wrapper *project.Block, only map[*project.Block]bool) {
+	f := w.top()
+	f.i-- // the included tasks stand where the include stands
+	inner := w.push(wrapper, wrapper.Body)
+	inner.only, inner.order = only, ps.orders
+	inner.depth = f.depth + 1
+}
+
+// members are the hosts of names of hosts and groups.
+func (e *Engine) members(names []string) ([]string, error) {
+	m, err := e.Inventory.Match(names, inventory.MatchOptions{RunID: e.RunID})
+	return m.Hosts, err
+}

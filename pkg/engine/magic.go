@@ -1,0 +1,285 @@
+package engine
+
+import (
+	"fmt"
+	"sort"
+
+	"kubekey/pkg/inventory"
+	"kubekey/pkg/project"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+	"kubekey/pkg/vars"
+)
+
+// here is the place that a view is of: what the magic variables tell about.
+type here struct {
+	e    *Engine
+	play *playState
+	task *project.Task
+}
+
+// magic gives the magic variables their values.
+type magic struct{ e *Engine }
+
+func at(v *vars.View) *here {
+	h, _ := v.Task.(*here)
+	if h == nil {
+		return &here{play: &playState{}}
+	}
+	return h
+}
+
+func short(host string) string {
+	for i, c := range host {
+		if c == '.' && i > 0 {
+			return host[:i]
+		}
+	}
+	return host
+}
+
+// Magic implements vars.Magic.
+func (m magic) Magic(name string, v *vars.View) (any, bool, error) {
+	switch name {
+	case "inventory_hostname":
+		return v.Host(), true, nil
+	case "inventory_hostname_short":
+		return short(v.Host()), true, nil
+	case "group_names":
+		return value.Of(m.e.Inventory.GroupsOf(v.Host())), true, nil
+	case "groups":
+		return groups{m.e.Inventory}, true, nil
+	case "hostvars":
+		return hostvars{m.e, v}, true, nil
+	case "vars":
+		return &allVars{v}, true, nil
+	case "omit":
+		return m.e.omit, true, nil
+	case "ansible_facts":
+		if facts := v.Facts(); facts != nil {
+			return facts, true, nil
+		}
+		return value.NewDict(), true, nil
+	}
+	if val, ok := m.ofPlace(name, v); ok {
+		return val, true, nil
+	}
+	val, ok := m.ofRun(name, v)
+	return val, ok, nil
+}
+
+// ofPlace are the variables of the play and the task.
+func (m magic) ofPlace(name string, v *vars.View) (any, bool) {
+	h := at(v)
+	switch name {
+	case "playbook_dir":
+		return h.play.dir, h.play.dir != ""
+	case "ansible_play_name":
+		return h.play.name, h.play.play != nil
+	case "ansible_play_hosts", "play_hosts":
+		return value.Of(m.e.alive(h.play.hosts)), h.play.play != nil
+	case "ansible_play_hosts_all":
+		return value.Of(h.play.hosts), h.play.play != nil
+	case "ansible_play_batch":
+		return value.Of(m.e.alive(h.play.batch)), h.play.play != nil
+	case "ansible_play_role_names", "role_names", "ansible_role_names":
+		if h.play.play == nil {
+			return nil, false
+		}
+		return value.Of(h.play.play.RoleNames), true
+	}
+	if h.task == nil {
+		return nil, false
+	}
+	switch name {
+	case "role_name", "ansible_role_name":
+		if h.task.Role != nil {
+			return h.task.Role.Name, true
+		}
+	case "role_path":
+		if h.task.Role != nil {
+			return h.task.Role.Path, true
+		}
+	case "ansible_parent_role_names":
+		return value.Of(parents(h.task.Role, func(r *project.Role) string { return r.Name })), h.task.Role != nil
+	case "ansible_parent_role_paths":
+		return value.Of(parents(h.task.Role, func(r *project.Role) string { return r.Path })), h.task.Role != nil
+	case "ansible_search_path":
+		return value.Of(h.task.SearchPath), true
+	}
+	return nil, false
+}
+
+func parents(r *project.Role, what func(*project.Role) string) []string {
+	var out []string
+	for r = parentOf(r); r != nil; r = r.Parent {
+		out = append(out, what(r))
+	}
+	return out
+}
+
+func parentOf(r *project.Role) *project.Role {
+	if r == nil {
+		return nil
+	}
+	return r.Parent
+}
+
+// ofRun are the variables of the whole run.
+func (m magic) ofRun(name string, v *vars.View) (any, bool) {
+	e := m.e
+	switch name {
+	case "ansible_check_mode":
+		return e.Check, true
+	case "ansible_diff_mode":
+		return e.Diff, true
+	case "ansible_verbosity":
+		return e.Verbosity, true
+	case "ansible_forks":
+		return e.Forks, true
+	case "ansible_limit":
+		return e.LimitText, e.LimitText != ""
+	case "ansible_run_tags":
+		if len(e.Tags) == 0 {
+			return []any{"all"}, true
+		}
+		return value.Of(e.Tags), true
+	case "ansible_skip_tags":
+		return value.Of(e.SkipTags), true
+	case "ansible_version":
+		return ansibleVersion(), true
+	case "ansible_inventory_sources":
+		return value.Of(e.Inventory.Sources()), true
+	case "inventory_dir", "inventory_file":
+		h, ok := e.Inventory.Host(v.Host())
+		if !ok || h.File == "" {
+			return nil, false
+		}
+		if name == "inventory_dir" {
+			return source.Dir(h.File), true
+		}
+		return h.File, true
+	case "ansible_playbook_python":
+		return "/usr/bin/python3", true
+	case "ansible_config_file":
+		return nil, true
+	}
+	return nil, false
+}
+
+// ansibleVersion is the version of ansible-core whose language kk speaks;
+// playbooks compare with it.
+func ansibleVersion() *value.Dict {
+	return value.NewDict("full", "2.17.0", "major", 2, "minor", 17, "revision", 0, "string", "2.17.0")
+}
+
+// MagicNames implements vars.Magic.
+func (m magic) MagicNames() []string {
+	return []string{
+		"ansible_check_mode", "ansible_diff_mode", "ansible_facts", "ansible_forks", "ansible_inventory_sources",
+		"ansible_play_batch", "ansible_play_hosts", "ansible_play_hosts_all", "ansible_play_name",
+		"ansible_run_tags", "ansible_skip_tags", "ansible_verbosity", "ansible_version",
+		"group_names", "groups", "inventory_dir", "inventory_file", "inventory_hostname",
+		"inventory_hostname_short", "omit", "play_hosts", "playbook_dir", "role_name", "role_path",
+	}
+}
+
+// groups is the variable groups: group names to lists of hosts.
+type groups struct{ inv *inventory.Inventory }
+
+// At implements value.Lazy.
+func (g groups) At(key any) (any, bool, error) {
+	name, _ := key.(string)
+	if _, ok := g.inv.Group(name); !ok && name != "all" && name != "ungrouped" {
+		return nil, false, nil
+	}
+	return value.Of(g.inv.HostsIn(name)), true, nil
+}
+
+// Force implements value.Lazy.
+func (g groups) Force() (any, error) {
+	out := value.NewDict()
+	names := g.inv.Groups()
+	for _, n := range names {
+		out.Set(n, value.Of(g.inv.HostsIn(n)))
+	}
+	for _, n := range []string{"all", "ungrouped"} {
+		if !out.Has(n) {
+			out.Set(n, value.Of(g.inv.HostsIn(n)))
+		}
+	}
+	return out, nil
+}
+
+// hostvars is the variable hostvars: host names to their variables.
+type hostvars struct {
+	e *Engine
+	v *vars.View
+}
+
+// At implements value.Lazy.
+func (h hostvars) At(key any) (any, bool, error) {
+	name, _ := key.(string)
+	if !h.e.Inventory.Has(name) && name != "localhost" {
+		return nil, false, nil
+	}
+	return &allVars{h.e.other(h.v, name)}, true, nil
+}
+
+// Force implements value.Lazy.
+func (h hostvars) Force() (any, error) {
+	out := value.NewDict()
+	for _, name := range h.e.Inventory.Hosts() {
+		out.Set(name, &allVars{h.e.other(h.v, name)})
+	}
+	return out, nil
+}
+
+// other makes the view of another host, as the play of v sees it.
+func (e *Engine) other(v *vars.View, host string) *vars.View {
+	h := at(v)
+	static := vars.Static{}
+	if h.play.play != nil {
+		static = h.play.play.Static
+	}
+	out := e.scope.New(v.Context(), host, e.host(host), e.inventoryLayers(host, h.play.dir), static, h.play.play)
+	out.Task = &here{e: e, play: h.play}
+	return out.Beneath(v)
+}
+
+// allVars is all variables of a view as one mapping: hostvars[h], vars.
+type allVars struct{ v *vars.View }
+
+// At implements value.Lazy.
+func (a *allVars) At(key any) (any, bool, error) {
+	name, ok := key.(string)
+	if !ok {
+		return nil, false, nil
+	}
+	return a.v.Lookup(name)
+}
+
+// Force implements value.Lazy: names whose templates fail are left out, as
+// one broken variable must not make the others unreadable.
+func (a *allVars) Force() (any, error) {
+	out := value.NewDict()
+	names := a.v.Names()
+	sort.Strings(names)
+	for _, n := range names {
+		if n == "vars" || n == "hostvars" {
+			continue
+		}
+		v, ok, err := a.v.Lookup(n)
+		if err != nil || !ok || value.IsUndefined(v) {
+			continue
+		}
+		if v, err = value.Force(v); err != nil || value.IsUndefined(v) {
+			continue
+		}
+		out.Set(n, v)
+	}
+	return out, nil
+}
+
+// String keeps printing of a lazy mapping from showing its insides.
+func (a *allVars) String() string { return fmt.Sprintf("variables of %s", a.v.Host()) }

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/project"
+	"kubekey/pkg/value"
+)
+
+// meta runs a meta task for the hosts that stand at it.
+func (e *Engine) meta(ctx context.Context, ps *playState, t *project.Task, group []*walker) error {
+	if !t.Hidden {
+		e.announce(ctx, ps, t, group[0])
+	}
+	for _, w := range group {
+		w.done(t, false)
+		if len(t.Attrs.When) > 0 && !e.metaWanted(ctx, ps, t, w) {
+			continue
+		}
+		e.emit(event.MetaRan{Action: t.Meta, Host: w.name})
+		switch t.Meta {
+		case "flush_handlers":
+			ps.flush(w)
+		case "end_host":
+			w.ended = true
+		case "end_play", "end_batch":
+			ps.end(t.Meta == "end_play")
+			return nil
+		case "end_role":
+			w.endRole()
+		case "clear_host_errors":
+			clear(e.failed)
+			clear(e.unreachable)
+		case "clear_facts":
+			w.host.ClearFacts()
+		case "refresh_inventory":
+			e.forgetLayers()
+		case "reset_connection":
+			e.resetConnection(ctx, ps, t, w)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) metaWanted(ctx context.Context, ps *playState, t *project.Task, w *walker) bool {
+	x := &execution{e: e, ps: ps, t: t, w: w, view: e.taskView(ctx, ps, t, w)}
+	o := &itemOutcome{}
+	if skipped := x.conditions(ctx, x.view, o); !skipped {
+		return true
+	}
+	if o.status == event.Failed {
+		ev := e.announce(ctx, ps, t, w)
+		e.report(ps, &outcome{walker: w, task: t, status: event.Failed, result: o.result, items: []*itemOutcome{o}}, ev)
+		e.count(&outcome{walker: w, task: t, status: event.Failed, result: value.NewDict()})
+		e.failHost(w, t, ev.Name, o.result)
+	}
+	return false
+}
+
+// flush puts a host into the handlers that were notified on it.
+func (ps *playState) flush(w *walker) {
+	if len(w.notified) == 0 {
+		return
+	}
+	steps := make([]project.Step, len(ps.play.Handlers))
+	for i, h := range ps.play.Handlers {
+		steps[i] = h
+	}
+	w.top().i-- // the handlers stand where the flush stands
+	f := w.push(ps.flushed, steps)
+	f.flush = true
+}
+
+// end ends the batch for all of its hosts.
+func (ps *playState) end(play bool) {
+	ps.endPlay = ps.endPlay || play
+	for _, w := range ps.walkers {
+		w.ended = true
+	}
+}
+
+// endRole leaves the role that the host is in.
+func (w *walker) endRole() {
+	for i := len(w.stack) - 1; i > 0; i-- {
+		if w.stack[i].block.Role != nil {
+			w.stack = w.stack[:i+1]
+			w.stack[i].i = len(w.stack[i].steps)
+			return
+		}
+	}
+}
+
+func (e *Engine) resetConnection(ctx context.Context, ps *playState, t *project.Task, w *walker) {
+	v := e.taskView(ctx, ps, t, w)
+	s := &settings{v: v, attrs: &t.Attrs, task: v}
+	if target := e.target(w.name, s); s.err == nil {
+		e.drop(target)
+	}
+}

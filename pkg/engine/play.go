@@ -1,0 +1,401 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/inventory"
+	"kubekey/pkg/project"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+	"kubekey/pkg/vars"
+)
+
+// playState is one batch of a play.
+type playState struct {
+	play  *project.Play
+	name  string
+	dir   string
+	hosts []string // of the play, all batches
+	batch []string
+
+	walkers   []*walker
+	flushed   *project.Block // what the flush frames run
+	free      bool
+	maxFail   float64 // percent; negative is no limit
+	force     bool
+	endPlay   bool
+	abort     bool                   // any_errors_fatal or max_fail_percentage ended the run
+	startFrom map[*project.Task]bool // tasks before --start-at-task
+	orders    int
+}
+
+// play runs a play, batch by batch. goOn is false when the run is to end.
+func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err error) {
+	ps := &playState{play: p, dir: p.Dir}
+	scope := e.scope.New(ctx, "", nil, nil, vars.Static{Play: p.Static.Play}, nil)
+	r := &reader{ctx: ctx, v: scope}
+	patterns := r.list(p.Hosts, "hosts")
+	ps.name = r.text(compiled(p.Name, e), "name")
+	if ps.name == "" {
+		ps.name = strings.Join(patterns, ",")
+	}
+	if r.err != nil {
+		return false, r.err
+	}
+	all, err := e.match(patterns, p)
+	if err != nil {
+		return false, err
+	}
+	if len(all) > 0 {
+		e.started = true
+	}
+	live := e.alive(all)
+	if len(all) == 0 {
+		e.emit(event.PlayStarted{Name: ps.name, At: p.Syntax.At})
+		e.emit(event.PlayEmpty{Name: ps.name})
+		return true, nil
+	}
+	if len(live) == 0 {
+		return true, nil
+	}
+	ps.hosts = e.ordered(live, r.text(p.Order, "order"))
+	ps.free = strings.TrimPrefix(r.text(p.Strategy, "strategy"), "ansible.builtin.") == "free"
+	ps.maxFail = r.percent(p.MaxFail, "max_fail_percentage", -1)
+	ps.force = e.ForceHandlers
+	if p.Force != nil {
+		ps.force = r.flag(p.Force, "force_handlers")
+	}
+	goOnAfterBatch := r.flag(p.Continue, "serial_continue_on_batch_failure")
+	batches := r.batches(p.Serial, ps.hosts)
+	if r.err != nil {
+		return false, r.err
+	}
+	if e.StartAt != "" && !e.startFound {
+		if ps.startFrom, e.startFound = before(p, e.StartAt); !e.startFound {
+			return true, nil
+		}
+	}
+	e.emit(event.PlayStarted{Name: ps.name, Hosts: ps.hosts, At: p.Syntax.At})
+	defer e.emit(event.PlayEnded{Name: ps.name})
+	for _, batch := range batches {
+		b := *ps
+		b.batch = e.alive(batch)
+		if len(b.batch) == 0 {
+			continue
+		}
+		if err := e.runBatch(ctx, &b); err != nil || ctx.Err() != nil {
+			return false, err
+		}
+		if b.abort {
+			return false, nil
+		}
+		if len(e.alive(b.batch)) == 0 && !goOnAfterBatch {
+			return false, nil
+		}
+		if b.endPlay {
+			break
+		}
+	}
+	return true, nil
+}
+
+// match finds the hosts of a play and warns of patterns that match nothing.
+func (e *Engine) match(patterns []string, p *project.Play) ([]string, error) {
+	m, err := e.Inventory.Match(patterns, inventory.MatchOptions{RunID: e.RunID})
+	if err != nil {
+		return nil, fmt.Errorf("%s: hosts: %w", p.Syntax.At, err)
+	}
+	for _, u := range m.Unmatched {
+		d := source.Warningf(p.Syntax.Hosts.At(), "Could not match supplied host pattern, ignoring: %s", u.Pattern)
+		if u.Near != "" {
+			d.Help = fmt.Sprintf("did you mean %q?", u.Near)
+		}
+		e.emit(event.Warning{Diagnostic: d})
+	}
+	hosts := m.Hosts
+	if e.Limit != nil {
+		hosts = slices.DeleteFunc(hosts, func(h string) bool { return !slices.Contains(e.Limit, h) })
+	}
+	return hosts, nil
+}
+
+// ordered puts hosts into the order that the play wants.
+func (e *Engine) ordered(hosts []string, order string) []string {
+	switch order {
+	case "sorted":
+		sort.Strings(hosts)
+	case "reverse_sorted":
+		sort.Sort(sort.Reverse(sort.StringSlice(hosts)))
+	case "reverse_inventory":
+		slices.Reverse(hosts)
+	case "shuffle":
+		h := fnv.New64a()
+		h.Write([]byte(e.RunID))
+		rand.New(rand.NewPCG(h.Sum64(), 1)).Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+	}
+	return hosts
+}
+
+// before lists the tasks of a play that --start-at-task leaves out.
+func before(p *project.Play, name string) (map[*project.Task]bool, bool) {
+	out := map[*project.Task]bool{}
+	for _, t := range Tasks(p) {
+		if matchesName(t, name) {
+			return out, true
+		}
+		out[t] = true
+	}
+	return nil, false
+}
+
+// Tasks lists the tasks of a play that are known before it runs, in order.
+func Tasks(p *project.Play) []*project.Task {
+	var out []*project.Task
+	var walk func(steps []project.Step)
+	walk = func(steps []project.Step) {
+		for _, s := range steps {
+			switch s := s.(type) {
+			case *project.Task:
+				out = append(out, s)
+			case *project.Block:
+				walk(s.Body)
+				walk(s.Rescue)
+				walk(s.Always)
+			}
+		}
+	}
+	walk(p.Pre)
+	walk(p.Main)
+	walk(p.Post)
+	return out
+}
+
+// TaskName is the name of a task as written, "role : name" in a role.
+func TaskName(t *project.Task) string {
+	name := t.Syntax.Name
+	if name == "" {
+		name = t.Action
+	}
+	if t.Role != nil {
+		name = t.Role.Name + " : " + name
+	}
+	return name
+}
+
+func matchesName(t *project.Task, want string) bool {
+	for _, name := range []string{TaskName(t), t.Syntax.Name} {
+		if name == want || name != "" && glob(want, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// reader evaluates the fields of a play, which see no host.
+type reader struct {
+	ctx context.Context
+	v   *vars.View
+	err error
+}
+
+func (r *reader) value(d evaluable, what string) any {
+	if d == nil || isNil(d) {
+		return nil
+	}
+	v, err := d.Value(r.ctx, r.v)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("the play's %s: %w", what, err)
+	}
+	return v
+}
+
+func (r *reader) text(d evaluable, what string) string { return value.Str(r.value(d, what)) }
+
+func (r *reader) flag(d evaluable, what string) bool { return truth(r.value(d, what)) }
+
+func (r *reader) list(d evaluable, what string) []string {
+	v := r.value(d, what)
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	var out []string
+	for _, e := range list {
+		if s := strings.TrimSpace(value.Str(e)); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (r *reader) percent(d evaluable, what string, def float64) float64 {
+	v := r.value(d, what)
+	if v == nil {
+		return def
+	}
+	f, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value.Str(v)), "%"), 64)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("the play's %s must be a number, not %s", what, value.Repr(v))
+	}
+	return f
+}
+
+// batches cuts the hosts as serial says.
+func (r *reader) batches(serial []evaluable, hosts []string) [][]string {
+	if len(serial) == 0 {
+		return [][]string{hosts}
+	}
+	var sizes []int
+	for _, d := range serial {
+		v := r.value(d, "serial")
+		list, ok := v.([]any)
+		if !ok {
+			list = []any{v}
+		}
+		for _, e := range list {
+			sizes = append(sizes, r.batchSize(e, len(hosts)))
+		}
+	}
+	var out [][]string
+	for i := 0; len(hosts) > 0; i++ {
+		n := sizes[min(i, len(sizes)-1)]
+		if n <= 0 || n > len(hosts) {
+			n = len(hosts)
+		}
+		out = append(out, hosts[:n])
+		hosts = hosts[n:]
+	}
+	return out
+}
+
+func (r *reader) batchSize(v any, hosts int) int {
+	text := strings.TrimSpace(value.Str(v))
+	if share, ok := strings.CutSuffix(text, "%"); ok {
+		f, err := strconv.ParseFloat(share, 64)
+		if err == nil {
+			return max(1, int(f*float64(hosts)/100))
+		}
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("the play's serial must be a number or a percentage, not %s", value.Repr(v))
+	}
+	return n
+}
+
+// runBatch runs the play on one batch.
+func (e *Engine) runBatch(ctx context.Context, ps *playState) error {
+	ps.flushed = &project.Block{Name: "handlers"}
+	steps := e.playSteps(ctx, ps)
+	root := &project.Block{Body: steps}
+	for _, name := range ps.batch {
+		w := &walker{name: name, host: e.host(name), notified: map[*project.Task]bool{}, once: map[string]bool{}}
+		w.push(root, steps)
+		ps.walkers = append(ps.walkers, w)
+		e.stat(name)
+	}
+	if err := e.varsFiles(ctx, ps); err != nil {
+		return err
+	}
+	run := e.linear
+	if ps.free {
+		run = e.freely
+	}
+	if err := run(ctx, ps); err != nil {
+		return err
+	}
+	if ctx.Err() == nil && len(e.alive(ps.hosts)) == 0 && !ps.abort {
+		e.emit(event.NoMoreHosts{})
+	} else if ps.abort {
+		e.emit(event.NoMoreHosts{})
+	}
+	return nil
+}
+
+// playSteps is the play as one list: facts, sections, and flushes between them.
+func (e *Engine) playSteps(ctx context.Context, ps *playState) []project.Step {
+	p := ps.play
+	var steps []project.Step
+	if p.Setup != nil && e.gathers(ctx, p) {
+		steps = append(steps, p.Setup)
+	}
+	section := func(body []project.Step) {
+		flush := &project.Task{Meta: "flush_handlers", Hidden: true, Play: p, Action: "meta", Syntax: p.Setup.SyntaxOrEmpty(), At: p.Syntax.At}
+		if ps.force && len(body) > 0 {
+			steps = append(steps, &project.Block{Body: body, Always: []project.Step{flush}})
+			return
+		}
+		steps = append(append(steps, body...), flush)
+	}
+	section(p.Pre)
+	section(p.Main)
+	section(p.Post)
+	return steps
+}
+
+func (e *Engine) gathers(ctx context.Context, p *project.Play) bool {
+	if p.GatherFacts == nil {
+		return true
+	}
+	v, err := p.GatherFacts.Value(ctx, e.scope.New(ctx, "", nil, nil, vars.Static{Play: p.Static.Play}, nil))
+	return err != nil || truth(v)
+}
+
+// varsFiles loads the play's vars_files for each host: their names may depend
+// on what is known of it.
+func (e *Engine) varsFiles(ctx context.Context, ps *playState) error {
+	if len(ps.play.VarsFiles) == 0 {
+		return nil
+	}
+	for _, w := range ps.walkers {
+		if err := e.loadVarsFiles(ctx, ps, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) loadVarsFiles(ctx context.Context, ps *playState, w *walker) error {
+	p := ps.play
+	view := e.scope.New(ctx, w.name, w.host, e.inventoryLayers(w.name, p.Dir), p.Static, p)
+	view.Task = &here{e: e, play: ps}
+	var layers []*vars.Layer
+	for i, candidates := range p.VarsFiles {
+		var tried []string
+		found := false
+		for _, c := range candidates {
+			v, err := c.Value(ctx, view)
+			if isUndefined(err) {
+				found = true // facts may give the name later
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			path, ok := e.Linker.FindVarsFile(p, value.Str(v))
+			if !ok {
+				tried = append(tried, value.Str(v))
+				continue
+			}
+			layer, ds := e.Linker.VarsFile(path)
+			if err := ds.Err(); err != nil {
+				return err
+			}
+			layers, found = append(layers, layer), true
+			break
+		}
+		if !found {
+			return fmt.Errorf("%s: vars file %s was not found", p.VarsFilesAt[i], strings.Join(tried, ", "))
+		}
+	}
+	w.host.SetFiles(p, layers)
+	return nil
+}

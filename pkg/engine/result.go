@@ -1,0 +1,257 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/event"
+	"kubekey/pkg/module"
+	"kubekey/pkg/project"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+	"kubekey/pkg/vars"
+)
+
+// take makes a result of what the module returned.
+func (x *execution) take(o *itemOutcome, res module.Result, err error) {
+	if err != nil {
+		var lost *connector.UnreachableError
+		if errors.As(err, &lost) {
+			o.status = event.Unreachable
+			o.result = value.NewDict("changed", false, "unreachable", true, "msg", lost.Error())
+			return
+		}
+		res.Failed = true
+		if res.Msg == "" {
+			res.Msg = err.Error()
+		} else {
+			res.Msg += ": " + err.Error()
+		}
+	}
+	d := value.NewDict()
+	for k, v := range res.Data.All() {
+		d.Set(k, value.Of(v))
+		if k == "stdout" || k == "stderr" {
+			if lines := k.(string) + "_lines"; !res.Data.Has(lines) {
+				d.Set(lines, splitLines(value.Str(v)))
+			}
+		}
+	}
+	d.Set("changed", res.Changed)
+	d.Set("failed", res.Failed)
+	if res.Msg != "" {
+		d.Set("msg", res.Msg)
+	}
+	if res.Skipped {
+		d.Set("skipped", true)
+	}
+	if len(res.Warnings) > 0 {
+		d.Set("warnings", value.Of(res.Warnings))
+	}
+	if res.Facts != nil {
+		d.Set("ansible_facts", res.Facts)
+	}
+	o.result, o.facts, o.factKind = d, res.Facts, res.FactKind
+	o.diff, o.verbose, o.warnings = res.Diff, res.Verbose, res.Warnings
+	if res.Effect != nil {
+		o.effects = append(o.effects, res.Effect)
+	}
+	o.status = status(res)
+}
+
+func status(res module.Result) event.Status {
+	switch {
+	case res.Failed:
+		return event.Failed
+	case res.Skipped:
+		return event.Skipped
+	case res.Changed:
+		return event.Changed
+	}
+	return event.OK
+}
+
+func splitLines(s string) []any {
+	out := []any{}
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	if s == "" {
+		return out
+	}
+	for _, l := range strings.Split(strings.TrimSuffix(s, "\n"), "\n") {
+		out = append(out, l)
+	}
+	return out
+}
+
+// judge applies changed_when and failed_when.
+func (x *execution) judge(ctx context.Context, v *vars.View, o *itemOutcome) {
+	if len(x.t.ChangedWhen) == 0 && len(x.t.FailedWhen) == 0 {
+		return
+	}
+	if changed, given := x.verdict(ctx, v, o, x.t.ChangedWhen, "changed_when"); given {
+		o.result.Set("changed", changed)
+	}
+	failed, given := x.verdict(ctx, v, o, x.t.FailedWhen, "failed_when")
+	if given {
+		o.result.Set("failed", failed)
+		o.result.Set("failed_when_result", failed)
+	}
+	changed, _ := o.result.Get("changed")
+	isFailed, _ := o.result.Get("failed")
+	switch {
+	case value.Truth(isFailed):
+		o.status = event.Failed
+	case value.Truth(changed):
+		o.status = event.Changed
+	default:
+		o.status = event.OK
+	}
+}
+
+// verdict is whether all conditions hold; given is false without conditions,
+// or when one cannot be evaluated, which fails the task.
+func (x *execution) verdict(ctx context.Context, v *vars.View, o *itemOutcome, conds []*project.Cond, what string) (all, given bool) {
+	if len(conds) == 0 {
+		return false, false
+	}
+	seen := x.withResult(v, o)
+	for _, c := range conds {
+		ok, err := c.Holds(ctx, seen)
+		if err != nil {
+			o.result.Set("failed", true)
+			o.result.Set(what+"_result", err.Error())
+			o.result.Set("msg", fmt.Sprintf("The conditional check '%s' failed. The error was: %s", c.Src, reason(err)))
+			return false, false
+		}
+		if !ok {
+			return false, true
+		}
+	}
+	return true, true
+}
+
+// finish makes the task's result of its executions.
+func (x *execution) finish(out *outcome) {
+	if x.t.Loop == nil {
+		o := out.items[0]
+		out.status, out.ignored, out.result = o.status, o.ignored, o.result
+		if o.include != nil {
+			out.includes = append(out.includes, *o.include)
+		}
+		return
+	}
+	out.status, out.result = event.OK, value.NewDict()
+	results := make([]any, 0, len(out.items))
+	skipped := len(out.items) > 0
+	failedIgnored := true
+	changed := false
+	for _, o := range out.items {
+		results = append(results, o.result)
+		skipped = skipped && o.status == event.Skipped
+		changed = changed || truthKey(o.result, "changed")
+		if o.status >= event.Failed {
+			out.status = max(out.status, o.status)
+			failedIgnored = failedIgnored && o.ignored
+		}
+		if o.include != nil {
+			out.includes = append(out.includes, *o.include)
+		}
+	}
+	out.result.Set("changed", changed)
+	out.result.Set("results", results)
+	switch {
+	case out.status >= event.Failed:
+		out.ignored = failedIgnored
+		out.result.Set("failed", true)
+		out.result.Set("msg", "One or more items failed")
+	case len(out.items) == 0:
+		out.status = event.Skipped
+		out.result.Set("skipped", true)
+		out.result.Set("skipped_reason", "No items in the list")
+	case skipped:
+		out.status = event.Skipped
+		out.result.Set("skipped", true)
+		out.result.Set("msg", "All items skipped")
+	default:
+		if changed {
+			out.status = event.Changed
+		}
+		out.result.Set("failed", false)
+		out.result.Set("msg", "All items completed")
+	}
+}
+
+func truthKey(d *value.Dict, key string) bool {
+	v, _ := d.Get(key)
+	return value.Truth(v)
+}
+
+// registered is the value of the registered variable: the result, or its
+// stdout decoded as register_type says.
+func (x *execution) registered(result *value.Dict) any {
+	kind := x.t.Syntax.RegisterType
+	if kind == "" || kind == "string" || result == nil {
+		return result
+	}
+	out := result.String("stdout")
+	if kind == "json" {
+		if v, err := value.FromJSON([]byte(out)); err == nil {
+			return v
+		}
+		return result
+	}
+	var n yaml.Node
+	if err := yaml.Unmarshal([]byte(out), &n); err != nil {
+		return result
+	}
+	if v, err := value.FromYAML(&n); err == nil {
+		return v
+	}
+	return result
+}
+
+const censored = "the output has been hidden due to the fact that 'no_log: true' was specified for this result"
+
+// shown is the result as people may see it.
+func (o *itemOutcome) shown() *value.Dict {
+	if !o.noLog {
+		return o.result
+	}
+	out := value.NewDict("censored", censored, "changed", truthKey(o.result, "changed"))
+	for _, k := range []string{"attempts", "retries", "failed", "skipped", "unreachable"} {
+		if v, ok := o.result.Get(k); ok {
+			out.Set(k, v)
+		}
+	}
+	return out
+}
+
+// find searches a file of the control node.
+func find(tree source.Tree, t *project.Task, kind, name string) (string, error) {
+	if source.IsAbs(name) {
+		if _, err := tree.Stat(name); err == nil {
+			return source.Clean(name), nil
+		}
+		return "", fmt.Errorf("Could not find or access '%s'", name) //nolint:staticcheck // users search for this text
+	}
+	var searched []string
+	seen := map[string]bool{}
+	for _, dir := range t.SearchPath {
+		for _, p := range []string{source.Join(dir, kind+"/"+name), source.Join(dir, name)} {
+			if seen[p] {
+				continue
+			}
+			seen[p] = true
+			if _, err := tree.Stat(p); err == nil {
+				return p, nil
+			}
+			searched = append(searched, p)
+		}
+	}
+	return "", fmt.Errorf("Could not find or access '%s'\nSearched in:\n\t%s on the Ansible Controller.", name, strings.Join(searched, "\n\t")) //nolint:staticcheck // users search for this text
+}

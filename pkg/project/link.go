@@ -1,0 +1,310 @@
+package project
+
+import (
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/playbook"
+	"kubekey/pkg/source"
+	"kubekey/pkg/template"
+	"kubekey/pkg/vars"
+)
+
+// maxIncludes bounds how deep playbooks and tasks include each other.
+const maxIncludes = 64
+
+// Playbook links the playbook of a file and all that it imports.
+func (l *Linker) Playbook(path string) (*Playbook, source.Diagnostics) {
+	pb := &Playbook{Path: path}
+	var ds source.Diagnostics
+	l.plays(pb, path, importing{}, &ds)
+	return pb, ds.Sort()
+}
+
+// importing is what import_playbook hands to the plays of a file.
+type importing struct {
+	attrs Attrs
+	vars  []*vars.Layer
+	files []string
+	at    source.Pos
+}
+
+func (l *Linker) plays(pb *Playbook, path string, from importing, ds *source.Diagnostics) {
+	for _, f := range from.files {
+		if f == path {
+			ds.Add(source.Errorf(from.at, "import cycle: %s", chain(append(from.files, path))))
+			return
+		}
+	}
+	f, err := l.read(path)
+	if err != nil {
+		ds.Add(source.Errorf(from.at, "the playbook: %s could not be found", shown(path)).WithHelp("%s", err))
+		return
+	}
+	syntax, more := l.parser.Playbook(f)
+	*ds = append(*ds, more...)
+	from.files = append(from.files[:len(from.files):len(from.files)], path)
+	for _, item := range syntax.Items {
+		switch item := item.(type) {
+		case *playbook.Play:
+			pb.Plays = append(pb.Plays, l.play(item, path, from, ds))
+		case *playbook.ImportPlaybook:
+			l.importPlaybook(pb, item, path, from, ds)
+		}
+	}
+}
+
+func chain(files []string) string {
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = shown(f)
+	}
+	return strings.Join(names, " -> ")
+}
+
+func (l *Linker) importPlaybook(pb *Playbook, imp *playbook.ImportPlaybook, path string, from importing, ds *source.Diagnostics) {
+	where := place{play: &Play{Dir: source.Dir(path)}}
+	name, d := l.text(imp.Path, where, "the path of import_playbook")
+	if d != nil {
+		ds.Add(d)
+		return
+	}
+	own := l.attrs(&imp.Attrs, where, ds)
+	next := importing{
+		attrs: from.attrs.inherit(own),
+		vars:  extend(from.vars, l.layer("vars of import_playbook", imp.Vars, ds)),
+		files: from.files,
+		at:    imp.Path.At(),
+	}
+	l.plays(pb, source.Join(source.Dir(path), name), next, ds)
+}
+
+func extend(a, b []*vars.Layer) []*vars.Layer { return join(a, b) }
+
+func (l *Linker) play(syntax *playbook.Play, path string, from importing, ds *source.Diagnostics) *Play {
+	p := &Play{Syntax: syntax, Name: syntax.Name, Path: path, Dir: source.Dir(path)}
+	p.Static = vars.Static{Public: &vars.Public{}}
+	p.Static.Play = extend(l.layer("play vars", syntax.Vars, ds), from.vars)
+	where := place{play: p, static: p.Static, kind: "tasks", dirs: []string{p.Dir}}
+	p.Attrs = from.attrs.inherit(l.attrs(&syntax.Attrs, where, ds))
+	where.attrs = p.Attrs
+	l.playFields(p, syntax, where, ds)
+
+	pre := l.steps(syntax.PreTasks, where, ds)
+	main := l.roles(syntax.Roles, where, ds)
+	main = append(main, l.steps(syntax.Tasks, where, ds)...)
+	post := l.steps(syntax.PostTasks, where, ds)
+	p.Pre, p.Main, p.Post = pre, main, post
+	hw := where
+	hw.handlers = true
+	p.Handlers = append(p.Handlers, flatten(l.steps(syntax.Handlers, hw, ds))...)
+	l.checkNotifies(p, ds)
+	return p
+}
+
+func (l *Linker) playFields(p *Play, s *playbook.Play, where place, ds *source.Diagnostics) {
+	p.Hosts = l.data(s.Hosts, ds)
+	p.GatherFacts = l.data(s.GatherFacts, ds)
+	p.Order = l.data(s.Order, ds)
+	p.Strategy = l.data(s.Strategy, ds)
+	p.MaxFail = l.data(s.MaxFailPercentage, ds)
+	p.Force = l.data(s.ForceHandlers, ds)
+	p.Continue = l.data(s.SerialContinue, ds)
+	p.Serial = l.dataList(s.Serial.Elements(), ds)
+	for _, v := range s.VarsFiles.Elements() {
+		candidates := l.dataList(v.Elements(), ds)
+		p.VarsFiles = append(p.VarsFiles, candidates)
+		p.VarsFilesAt = append(p.VarsFilesAt, v.At())
+		l.checkVarsFile(p, candidates, v.At(), ds)
+	}
+	l.setup(p, s, where, ds)
+}
+
+// checkVarsFile reports a file that cannot be there whatever the host.
+func (l *Linker) checkVarsFile(p *Play, candidates []*template.Data, at source.Pos, ds *source.Diagnostics) {
+	var names []string
+	for _, c := range candidates {
+		name, ok := c.Static()
+		if !ok {
+			return
+		}
+		path, found := l.FindVarsFile(p, fmt.Sprint(name))
+		if found {
+			if _, more := l.VarsFile(path); more.Err() != nil {
+				*ds = append(*ds, more...)
+			}
+			return
+		}
+		names = append(names, fmt.Sprint(name))
+	}
+	ds.Add(source.Errorf(at, "vars file %s was not found", strings.Join(names, ", ")).
+		WithHelp("searched in %s and %s/vars", shown(p.Dir), shown(p.Dir)))
+}
+
+// FindVarsFile finds a file of vars_files: beside the playbook, or in its vars folder.
+func (l *Linker) FindVarsFile(p *Play, name string) (string, bool) {
+	for _, dir := range []string{p.Dir, p.Dir + "/vars"} {
+		if path := source.Join(dir, name); l.Tree.IsFile(path) {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// VarsFile reads a file of variables into a layer.
+func (l *Linker) VarsFile(path string) (*vars.Layer, source.Diagnostics) {
+	f, err := l.read(path)
+	if err != nil {
+		return nil, source.Diagnostics{source.Errorf(source.Pos{}, "read %s: %s", shown(path), err)}
+	}
+	v, ds := l.parser.Vars(f)
+	layers := l.layer(f.Name, v, &ds)
+	if len(layers) == 0 {
+		return vars.Compiled(f.Name, nil, nil, nil), ds
+	}
+	return layers[0], ds
+}
+
+// setup makes the hidden task that gathers facts.
+func (l *Linker) setup(p *Play, s *playbook.Play, where place, ds *source.Diagnostics) {
+	spec := l.Modules.Find("setup")
+	if spec == nil {
+		return
+	}
+	var keys []string
+	var vals []*template.Data
+	for _, a := range []struct {
+		name string
+		v    playbook.Value
+	}{{"gather_subset", s.GatherSubset}, {"gather_timeout", s.GatherTimeout}, {"fact_path", s.FactPath}} {
+		if a.v.IsSet() {
+			keys, vals = append(keys, a.name), append(vals, l.data(a.v, ds))
+		}
+	}
+	attrs := p.Attrs
+	if len(attrs.Tags) == 0 {
+		attrs.Tags = []string{"always"}
+	}
+	if !l.Selection.Runs(attrs.Tags) {
+		return
+	}
+	p.Setup = &Task{
+		Syntax: &playbook.Task{Pos: s.At, Name: "Gathering Facts", Module: "gather_facts"},
+		At:     s.At, Name: template.Literal("Gathering Facts"), Action: "gather_facts", Spec: spec,
+		Attrs: attrs, Args: template.Mapping(keys, vals), Play: p, Static: where.static,
+		SearchPath: where.searchPath(), place: where,
+	}
+}
+
+// steps links steps; those that the tags leave out vanish.
+func (l *Linker) steps(in []playbook.Step, where place, ds *source.Diagnostics) []Step {
+	var out []Step
+	for _, s := range in {
+		switch s := s.(type) {
+		case *playbook.Block:
+			out = append(out, l.block(s, where, ds))
+		case *playbook.Include:
+			out = append(out, l.include(s, where, ds)...)
+		case *playbook.Task:
+			if t := l.task(s, where, ds); t != nil && (where.handlers || l.Selection.Runs(t.Attrs.Tags)) {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+func (l *Linker) block(b *playbook.Block, where place, ds *source.Diagnostics) Step {
+	where.attrs = where.attrs.inherit(l.attrs(&b.Attrs, where, ds))
+	where.static = where.static.With(nil, l.layer("block vars", b.Vars, ds), nil)
+	return &Block{
+		Syntax: b, Name: b.Name,
+		Body:   l.steps(b.Body, where, ds),
+		Rescue: l.steps(b.Rescue, where, ds),
+		Always: l.steps(b.Always, where, ds),
+	}
+}
+
+func flatten(steps []Step) []*Task {
+	var out []*Task
+	for _, s := range steps {
+		switch s := s.(type) {
+		case *Task:
+			out = append(out, s)
+		case *Block:
+			out = append(out, flatten(s.Body)...)
+		}
+	}
+	return out
+}
+
+// checkNotifies reports literal names that no handler of the play has. A play
+// that includes roles dynamically may learn of handlers later.
+func (l *Linker) checkNotifies(p *Play, ds *source.Diagnostics) {
+	if p.hasDynRole {
+		return
+	}
+	known := p.HandlerNames()
+	for _, n := range p.notifies {
+		if FindHandlers(p.Handlers, n.name, n.role) != nil {
+			continue
+		}
+		d := source.Errorf(n.at, "The requested handler '%s' was not found in either the main handlers list nor in the listening handlers list", n.name)
+		d.Width = len(n.name)
+		ds.Add(d.WithHelp("%s", source.DidYouMean(n.name, known)))
+	}
+}
+
+// HandlerNames lists the names that handlers of the play answer to.
+func (p *Play) HandlerNames() []string {
+	var out []string
+	for _, h := range p.Handlers {
+		if name, ok := staticName(h); ok {
+			out = append(out, name)
+		}
+		out = append(out, h.Listen...)
+	}
+	return out
+}
+
+func staticName(t *Task) (string, bool) {
+	if t.Name == nil {
+		return "", false
+	}
+	v, ok := t.Name.Static()
+	s, isText := v.(string)
+	return s, ok && isText
+}
+
+// FindHandlers returns the handlers that a notification reaches: the last one
+// of that name, and every one that listens to it. from is the role that notifies.
+func FindHandlers(all []*Task, name string, from *Role) []*Task {
+	var out []*Task
+	byName := -1
+	for i, h := range all {
+		if own, _ := staticName(h); own != "" && answers(h, own, name) {
+			if byName < 0 || all[byName].Role != from || h.Role == from {
+				byName = i
+			}
+		}
+	}
+	for i, h := range all {
+		if i == byName || listens(h, name) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+func answers(h *Task, own, name string) bool {
+	return own == name || h.Role != nil && h.Role.Name+" : "+own == name
+}
+
+func listens(h *Task, name string) bool {
+	for _, topic := range h.Listen {
+		if answers(h, topic, name) {
+			return true
+		}
+	}
+	return false
+}

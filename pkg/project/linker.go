@@ -1,0 +1,260 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/playbook"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/source"
+	"kubekey/pkg/template"
+	"kubekey/pkg/value"
+	"kubekey/pkg/vars"
+)
+
+// Options are what a Linker works with.
+type Options struct {
+	Tree      source.Tree
+	Engine    *template.Engine
+	Modules   *module.Registry
+	Selection Selection
+	// Extra are the variables of the command line: names of roles, imported
+	// files and tags may use them.
+	Extra []*vars.Layer
+	// RolePaths are folders searched for roles after those of the project.
+	RolePaths []string
+}
+
+// Linker links playbooks, before a run, and what dynamic includes reach,
+// during it. It may be used by many goroutines at once.
+type Linker struct {
+	Options
+	parser *playbook.Parser
+
+	mu    sync.Mutex
+	files map[string]*source.File
+	tasks map[string]parsedTasks
+	args  map[*module.Spec]argTable
+}
+
+type parsedTasks struct {
+	steps []playbook.Step
+	ds    source.Diagnostics
+}
+
+// argTable is what is known of a module's arguments.
+type argTable struct {
+	names map[string]bool
+	raw   map[string]bool
+}
+
+// New makes a linker.
+func New(o Options) *Linker {
+	l := &Linker{Options: o, files: map[string]*source.File{}, tasks: map[string]parsedTasks{}, args: map[*module.Spec]argTable{}}
+	l.parser = playbook.NewParser(func(name string) bool { return o.Modules.Find(name) != nil })
+	return l
+}
+
+// read reads a file once.
+func (l *Linker) read(path string) (*source.File, error) {
+	l.mu.Lock()
+	f := l.files[path]
+	l.mu.Unlock()
+	if f != nil {
+		return f, nil
+	}
+	if info, err := l.Tree.Stat(path); err != nil {
+		return nil, err
+	} else if info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder, not a file", shown(path))
+	} else if info.Size() > source.MaxFile {
+		return nil, fmt.Errorf("%s has %d MB; at most %d are read", shown(path), info.Size()>>20, source.MaxFile>>20)
+	}
+	text, err := l.Tree.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f = source.NewFile(shown(path), text)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.files[path] = f
+	return f, nil
+}
+
+// shown is a path as people are shown it: relative when below the working folder.
+func shown(path string) string {
+	if source.IsBuiltin(path) {
+		return path
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(wd, path)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return path
+	}
+	return rel
+}
+
+// diagnostic makes a diagnostic of an error, at its own place or else here.
+func diagnostic(err error, at source.Pos) *source.Diagnostic {
+	var d *source.Diagnostic
+	if errors.As(err, &d) {
+		return d
+	}
+	return source.Errorf(at, "%s", err)
+}
+
+// data compiles a value; nil when it is not set.
+func (l *Linker) data(v playbook.Value, ds *source.Diagnostics) *template.Data {
+	if !v.IsSet() {
+		return nil
+	}
+	d, more := l.Engine.Node(v.File, v.Node)
+	*ds = append(*ds, more...)
+	return d
+}
+
+func (l *Linker) dataList(vs []playbook.Value, ds *source.Diagnostics) []*template.Data {
+	var out []*template.Data
+	for _, v := range vs {
+		out = append(out, l.data(v, ds))
+	}
+	return out
+}
+
+// layer makes a layer of written variables.
+func (l *Linker) layer(name string, v *playbook.Vars, ds *source.Diagnostics) []*vars.Layer {
+	if v.Len() == 0 {
+		return nil
+	}
+	data := make(map[string]*template.Data, v.Len())
+	at := make(map[string]source.Pos, v.Len())
+	for _, n := range v.Names {
+		data[n] = l.data(v.Values[n], ds)
+		at[n] = v.Values[n].At()
+	}
+	return []*vars.Layer{vars.Compiled(name, v.Names, data, at)}
+}
+
+// attrs compiles the keywords of one object.
+func (l *Linker) attrs(a *playbook.Attrs, where place, ds *source.Diagnostics) Attrs {
+	var out Attrs
+	for i, v := range []playbook.Value{
+		Become: a.Become, BecomeUser: a.BecomeUser, BecomeMethod: a.BecomeMethod,
+		BecomeFlags: a.BecomeFlags, BecomeExe: a.BecomeExe, CheckMode: a.CheckMode, Diff: a.Diff,
+		Connection: a.Connection, Port: a.Port, RemoteUser: a.RemoteUser, DelegateTo: a.DelegateTo,
+		DelegateFacts: a.DelegateFacts, IgnoreErrors: a.IgnoreErrors, IgnoreUnreachable: a.IgnoreUnreachable,
+		AnyErrorsFatal: a.AnyErrorsFatal, NoLog: a.NoLog, RunOnce: a.RunOnce, Throttle: a.Throttle, Timeout: a.Timeout,
+	} {
+		out.Value[i] = l.data(v, ds)
+	}
+	var more source.Diagnostics
+	out.When, more = l.conds(a.When)
+	*ds = append(*ds, more...)
+	out.Environment = l.dataList(a.Environment, ds)
+	out.ModuleDefaults = l.dataList(a.ModuleDefaults, ds)
+	out.Notify = l.dataList(a.Notify, ds)
+	out.Tags = l.tags(a.Tags, where, ds)
+	return out
+}
+
+// tags evaluates tags: they select tasks before there is a host, so templates
+// in them see the command line's and the play's variables only.
+func (l *Linker) tags(values []playbook.Value, where place, ds *source.Diagnostics) []string {
+	var out []string
+	for _, v := range values {
+		d := l.data(v, ds)
+		got, err := d.Value(where.ctx(), l.scope(where))
+		if err != nil {
+			ds.Add(diagnostic(err, v.TextAt()))
+			continue
+		}
+		for _, e := range asList(got) {
+			for _, t := range strings.Split(value.Str(e), ",") {
+				if t = strings.TrimSpace(t); t != "" {
+					out = union(out, []string{t})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func asList(v any) []any {
+	if l, ok := v.([]any); ok {
+		return l
+	}
+	return []any{v}
+}
+
+// scope is the variables that are known without a host.
+func (l *Linker) scope(where place) *vars.View {
+	s := &vars.Scope{Extra: l.Extra, Engine: l.Engine}
+	return s.New(where.ctx(), "", nil, nil, where.static, nil)
+}
+
+// text evaluates a template that must be known without a host.
+func (l *Linker) text(v playbook.Value, where place, what string) (string, *source.Diagnostic) {
+	var ds source.Diagnostics
+	d := l.data(v, &ds)
+	if len(ds) > 0 {
+		return "", ds[0]
+	}
+	got, err := d.Value(where.ctx(), l.scope(where))
+	if err != nil {
+		diag := diagnostic(err, v.TextAt())
+		if diag.Help == "" {
+			diag.Help = what + " is read before there is a host: use variables of the play or of -e, or a dynamic include"
+		}
+		return "", diag
+	}
+	s, ok := got.(string)
+	if !ok {
+		return "", source.Errorf(v.At(), "%s must be a string, not a %s", what, value.TypeName(got))
+	}
+	return s, nil
+}
+
+// table returns what is known of a module's arguments.
+func (l *Linker) table(spec *module.Spec) argTable {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t, ok := l.args[spec]; ok {
+		return t
+	}
+	t := argTable{names: map[string]bool{}, raw: map[string]bool{}}
+	if spec.New != nil {
+		args, err := schema.Describe(spec.New())
+		if err != nil {
+			panic(fmt.Sprintf("module %s: %v", spec.Name, err)) // a defect of the module, found by any test
+		}
+		for _, a := range args {
+			t.names[a.Name] = true
+			for _, alias := range a.Aliases {
+				t.names[alias] = true
+			}
+		}
+	}
+	for _, n := range spec.RawArgs {
+		t.raw[n] = true
+	}
+	l.args[spec] = t
+	return t
+}
+
+func sortedKeys(m map[string]bool) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}

@@ -1,0 +1,210 @@
+// Package project finds playbooks, roles and included files, and links them
+// into a Program: what is to be run, with every error that can be known
+// without a host found and reported together.
+package project
+
+import (
+	"kubekey/pkg/module"
+	"kubekey/pkg/playbook"
+	"kubekey/pkg/source"
+	"kubekey/pkg/template"
+	"kubekey/pkg/vars"
+)
+
+// Playbook is a linked playbook: plays in order, imports resolved.
+type Playbook struct {
+	Path  string
+	Plays []*Play
+}
+
+// Play is a linked play.
+type Play struct {
+	Syntax *playbook.Play
+	Name   string
+	Path   string // of the playbook's file
+	Dir    string // folder of the playbook
+	Attrs  Attrs
+	Static vars.Static
+
+	GatherFacts  *template.Data
+	Hosts        *template.Data
+	VarsFiles    [][]*template.Data // each the candidates of one entry
+	VarsFilesAt  []source.Pos
+	Serial       []*template.Data
+	Order        *template.Data
+	Strategy     *template.Data
+	MaxFail      *template.Data
+	Force        *template.Data
+	Continue     *template.Data
+	Setup        *Task // gathers facts; nil when tags filter it out
+	Pre, Main    []Step
+	Post         []Step
+	Handlers     []*Task
+	RoleNames    []string
+	hasDynRole   bool
+	notifies     []notify
+	importStatic vars.Static
+}
+
+type notify struct {
+	name string
+	at   source.Pos
+	role *Role
+}
+
+// Step is a *Task or a *Block.
+type Step interface{ linked() }
+
+// Block is steps with error handling, and the roles of a play.
+type Block struct {
+	Syntax               *playbook.Block // nil for roles and includes
+	Name                 string
+	Body, Rescue, Always []Step
+	Role                 *Role  // set on the block that is a whole role
+	Once                 string // role blocks with the same key run once on a host; "" is no limit
+	Extra                []*vars.Layer
+}
+
+func (*Block) linked() {}
+
+// Task is a linked task.
+type Task struct {
+	Syntax *playbook.Task
+	At     source.Pos
+	Name   *template.Data // nil when it has none
+	Action string         // plain module name
+	Spec   *module.Spec   // nil for the engine's own actions
+	Attrs  Attrs
+	Args   *template.Data // a mapping, or a template that yields one
+
+	Loop        *Loop
+	Until       []*Cond
+	ChangedWhen []*Cond
+	FailedWhen  []*Cond
+	Retries     *template.Data
+	Delay       *template.Data
+	Register    string
+	Listen      []string
+	Local       bool
+
+	Include *playbook.Include // set on include_tasks and include_role
+	Meta    string            // of meta tasks: flush_handlers, ...
+	Hidden  bool              // an implicit flush: no banner
+	Handler bool
+
+	Play       *Play
+	Role       *Role
+	Static     vars.Static
+	SearchPath []string // folders in which relative paths are looked for
+	Trace      []source.Frame
+	place      place
+}
+
+func (*Task) linked() {}
+
+// Loop is a linked loop.
+type Loop struct {
+	Syntax    *playbook.Loop
+	Items     *template.Data
+	Label     *template.Data
+	Pause     *template.Data
+	Extended  *template.Data
+	AllItems  *template.Data
+	Forks     *template.Data
+	BreakWhen []*Cond
+}
+
+// Role is a role at one place of use.
+type Role struct {
+	Name   string
+	Path   string
+	Public bool
+	Parent *Role // that depends on it, or includes it
+	low    []*vars.Layer
+	mid    []*vars.Layer
+	high   []*vars.Layer
+}
+
+// Attr numbers the keywords that children inherit as one value.
+type Attr int
+
+// The inherited keywords of one value.
+const (
+	Become Attr = iota
+	BecomeUser
+	BecomeMethod
+	BecomeFlags
+	BecomeExe
+	CheckMode
+	Diff
+	Connection
+	Port
+	RemoteUser
+	DelegateTo
+	DelegateFacts
+	IgnoreErrors
+	IgnoreUnreachable
+	AnyErrorsFatal
+	NoLog
+	RunOnce
+	Throttle
+	Timeout
+	attrCount
+)
+
+// Attrs are the inherited keywords of a task, after inheritance.
+type Attrs struct {
+	Value          [attrCount]*template.Data // nil: not set anywhere
+	When           []*Cond
+	Tags           []string
+	Environment    []*template.Data
+	ModuleDefaults []*template.Data
+	Notify         []*template.Data
+}
+
+// inherit returns the attributes of a child that has own.
+func (a Attrs) inherit(own Attrs) Attrs {
+	out := a
+	for i, v := range own.Value {
+		if v != nil {
+			out.Value[i] = v
+		}
+	}
+	out.When = join(a.When, own.When)
+	out.Tags = union(a.Tags, own.Tags)
+	out.Environment = join(a.Environment, own.Environment)
+	out.ModuleDefaults = join(a.ModuleDefaults, own.ModuleDefaults)
+	if len(own.Notify) > 0 {
+		out.Notify = join(a.Notify, own.Notify)
+	}
+	return out
+}
+
+func join[T any](a, b []T) []T {
+	if len(b) == 0 {
+		return a
+	}
+	return append(a[:len(a):len(a)], b...)
+}
+
+func union(a, b []string) []string {
+	out := a[:len(a):len(a)]
+next:
+	for _, t := range b {
+		for _, have := range out {
+			if have == t {
+				continue next
+			}
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// SyntaxOrEmpty is the task as written; an implicit task has none.
+func (t *Task) SyntaxOrEmpty() *playbook.Task {
+	if t == nil {
+		return &playbook.Task{}
+	}
+	return t.Syntax
+}

@@ -1,0 +1,308 @@
+package project
+
+import (
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/playbook"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/source"
+	"kubekey/pkg/template"
+	"kubekey/pkg/value"
+)
+
+// metaActions are the meta tasks that the engine has.
+func metaActions() []string {
+	return []string{"flush_handlers", "end_play", "end_host", "end_batch", "end_role", "clear_host_errors", "clear_facts", "refresh_inventory", "reset_connection", "noop"}
+}
+
+func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Task {
+	t := l.frame(s, where, ds)
+	spec := l.Modules.Find(s.Module)
+	if spec == nil {
+		d := source.Errorf(s.ModuleAt, "couldn't resolve module/action '%s'", s.Module)
+		d.Width, d.Trace = len(s.Module), where.trace
+		d.Help = source.DidYouMean(module.PlainName(s.Module), append(l.Modules.Names(), keywordNames()...))
+		ds.Add(d)
+		return nil
+	}
+	t.Action = module.PlainName(s.Module)
+	if spec.Name == "meta" {
+		l.meta(t, s, ds)
+		return t
+	}
+	t.Spec = spec
+	var more source.Diagnostics
+	t.Args = l.arguments(s, spec, &more)
+	for _, d := range more {
+		d.Trace = append(d.Trace, where.trace...)
+	}
+	*ds = append(*ds, more...)
+	return t
+}
+
+func keywordNames() []string {
+	var out []string
+	for _, k := range playbook.Keywords() {
+		out = append(out, k.Name)
+	}
+	return out
+}
+
+// frame links everything of a task but its module.
+func (l *Linker) frame(s *playbook.Task, where place, ds *source.Diagnostics) *Task {
+	var own source.Diagnostics
+	t := &Task{
+		Syntax: s, At: s.Pos, Register: s.Register, Listen: s.Listen, Local: s.Local,
+		Handler: where.handlers, Play: where.play, Role: where.role,
+		SearchPath: where.searchPath(), Trace: where.trace,
+	}
+	t.Attrs = where.attrs.inherit(l.attrs(&s.Attrs, where, &own))
+	t.Static = where.static.With(nil, l.layer("task vars", s.Vars, &own), nil)
+	if s.Name != "" {
+		name, err := l.Engine.Data(s.Name, s.Pos)
+		if err != nil {
+			own.Add(diagnostic(err, s.Pos))
+			name = template.Literal(s.Name)
+		}
+		t.Name = name
+	}
+	t.Until = l.condsInto(s.Until, &own)
+	t.ChangedWhen = l.condsInto(s.ChangedWhen, &own)
+	t.FailedWhen = l.condsInto(s.FailedWhen, &own)
+	t.Retries, t.Delay = l.data(s.Retries, &own), l.data(s.Delay, &own)
+	if s.Local {
+		t.Attrs.Value[DelegateTo] = template.Literal("localhost")
+	}
+	if s.Loop != nil {
+		t.Loop = l.loop(s.Loop, &own)
+	}
+	for _, n := range s.Notify {
+		if text := n.Text(); !strings.Contains(text, "{{") {
+			where.play.notifies = append(where.play.notifies, notify{text, n.At(), where.role})
+		}
+	}
+	t.place = where
+	for _, d := range own {
+		d.Trace = append(d.Trace, where.trace...)
+	}
+	*ds = append(*ds, own...)
+	return t
+}
+
+func (l *Linker) condsInto(values []playbook.Value, ds *source.Diagnostics) []*Cond {
+	out, more := l.conds(values)
+	*ds = append(*ds, more...)
+	return out
+}
+
+func (l *Linker) loop(s *playbook.Loop, ds *source.Diagnostics) *Loop {
+	if s.Lookup != "" && s.Lookup != "items" && !l.isLookup(s.Lookup) {
+		ds.Add(source.Errorf(s.At, "no lookup named '%s'", s.Lookup).
+			WithHelp("%s", source.DidYouMean(s.Lookup, l.Engine.Env().LookupNames())))
+	}
+	out := &Loop{
+		Syntax: s, Items: l.data(s.Items, ds), Label: l.data(s.Label, ds), Pause: l.data(s.Pause, ds),
+		Extended: l.data(s.Extended, ds), AllItems: l.data(s.ExtendedAllItems, ds), Forks: l.data(s.Forks, ds),
+	}
+	out.BreakWhen = l.condsInto(s.BreakWhen, ds)
+	return out
+}
+
+func (l *Linker) isLookup(name string) bool {
+	for _, n := range l.Engine.Env().LookupNames() {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Linker) meta(t *Task, s *playbook.Task, ds *source.Diagnostics) {
+	t.Meta = strings.TrimSpace(s.Args.Text())
+	known := metaActions()
+	for _, m := range known {
+		if m == t.Meta {
+			if m == "flush_handlers" && t.Handler {
+				ds.Add(source.Errorf(s.Pos, "flush_handlers cannot be a handler"))
+			}
+			return
+		}
+	}
+	ds.Add(source.Errorf(s.Args.At(), "invalid meta action requested: %s", t.Meta).
+		WithHelp("%s", source.DidYouMean(t.Meta, known)))
+}
+
+// argument is one argument as written.
+type argument struct {
+	name string
+	data *template.Data
+	at   source.Pos
+}
+
+// arguments compiles a task's arguments and checks what is literal.
+func (l *Linker) arguments(s *playbook.Task, spec *module.Spec, ds *source.Diagnostics) *template.Data {
+	var list []argument
+	switch s.Args.Kind() {
+	case yaml.ScalarNode:
+		if whole := l.wholeArgs(s.Args, spec, ds); whole != nil {
+			return whole
+		}
+		list = l.freeForm(s.Args, spec, ds)
+	case yaml.MappingNode:
+		list = l.mappingArgs(s.Args, spec, ds)
+	case yaml.SequenceNode:
+		ds.Add(source.Errorf(s.Args.At(), "the arguments of %s must be a mapping, not a list", spec.Name))
+	}
+	switch s.Extra.Kind() {
+	case yaml.ScalarNode:
+		if len(list) == 0 {
+			return l.data(s.Extra, ds)
+		}
+		ds.Add(source.Errorf(s.Extra.At(), "args cannot be a template beside other arguments").WithHelp("put all of them into one mapping"))
+	case yaml.MappingNode:
+		for _, a := range l.mappingArgs(s.Extra, spec, ds) {
+			if !hasArg(list, a.name) {
+				list = append(list, a)
+			}
+		}
+	}
+	l.checkArgs(s, spec, list, ds)
+	names, vals := make([]string, len(list)), make([]*template.Data, len(list))
+	for i, a := range list {
+		names[i], vals[i] = a.name, a.data
+	}
+	return template.Mapping(names, vals)
+}
+
+func hasArg(list []argument, name string) bool {
+	for _, a := range list {
+		if a.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// wholeArgs is `module: "{{ dict }}"`.
+func (l *Linker) wholeArgs(v playbook.Value, spec *module.Spec, ds *source.Diagnostics) *template.Data {
+	text := strings.TrimSpace(v.Text())
+	if spec.FreeForm != "" || !strings.HasPrefix(text, "{{") || !strings.HasSuffix(text, "}}") {
+		return nil
+	}
+	return l.data(v, ds)
+}
+
+// freeForm reads `module: text`: k=v words, or the text that one argument takes.
+func (l *Linker) freeForm(v playbook.Value, spec *module.Spec, ds *source.Diagnostics) []argument {
+	if v.IsNull() {
+		return nil
+	}
+	table := l.table(spec)
+	var out []argument
+	add := func(name, text string) {
+		if table.raw[name] {
+			out = append(out, argument{name, template.Literal(text), v.TextAt()})
+			return
+		}
+		d, err := l.Engine.Data(text, v.TextAt())
+		if err != nil {
+			ds.Add(diagnostic(err, v.TextAt()))
+			return
+		}
+		out = append(out, argument{name, d, v.TextAt()})
+	}
+	if spec.FreeForm != "" {
+		rest, words := playbook.TakeWords(v.Text(), func(k string) bool { return table.names[k] })
+		for _, w := range words {
+			add(w.Key, w.Value)
+		}
+		if rest != "" {
+			add(spec.FreeForm, rest)
+		}
+		return out
+	}
+	words, err := playbook.SplitWords(v.Text())
+	if err != nil {
+		ds.Add(source.Errorf(v.TextAt(), "%s", err))
+	}
+	for _, w := range words {
+		if w.Key == "" {
+			ds.Add(source.Errorf(v.TextAt(), "this module does not take %q: its arguments are key=value words or a mapping", w.Value).
+				WithHelp("arguments of %s: %s", spec.Name, strings.Join(sortedKeys(table.names), ", ")))
+			continue
+		}
+		add(w.Key, w.Value)
+	}
+	return out
+}
+
+func (l *Linker) mappingArgs(v playbook.Value, spec *module.Spec, ds *source.Diagnostics) []argument {
+	table := l.table(spec)
+	var out []argument
+	n := v.Node
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := playbook.Value{Node: n.Content[i], File: v.File}
+		val := playbook.Value{Node: n.Content[i+1], File: v.File}
+		switch {
+		case k.Node.ShortTag() == "!!merge":
+			out = append(out, l.mappingArgs(val, spec, ds)...)
+		case table.raw[k.Text()]:
+			raw, err := value.FromYAML(val.Node)
+			if err != nil {
+				ds.Add(source.Errorf(val.At(), "%s", err))
+			}
+			out = append(out, argument{k.Text(), template.Literal(raw), k.At()})
+		default:
+			out = append(out, argument{k.Text(), l.data(val, ds), k.At()})
+		}
+	}
+	return out
+}
+
+// checkArgs reports unknown and missing arguments and literals of a wrong type.
+func (l *Linker) checkArgs(s *playbook.Task, spec *module.Spec, list []argument, ds *source.Diagnostics) {
+	if spec.New == nil {
+		return
+	}
+	args := value.NewDict()
+	at := map[string]source.Pos{}
+	for _, a := range list {
+		if strings.Contains(a.name, "{{") {
+			continue // set_fact takes names that are templates
+		}
+		v, isStatic := a.data.Static()
+		if !isStatic {
+			v = dynamic{}
+		}
+		args.Set(a.name, v)
+		at[a.name] = a.at
+	}
+	isDynamic := func(v any) bool { _, ok := v.(dynamic); return ok }
+	for _, p := range schema.Check(spec.New(), args, isDynamic) {
+		name, _, _ := strings.Cut(p.Path, ".")
+		pos, ok := at[name]
+		if !ok {
+			pos = s.ModuleAt
+		}
+		msg := p.Msg
+		if p.Kind == schema.Unknown {
+			msg = "module \"" + spec.Name + "\" has no argument \"" + p.Path + "\""
+		}
+		d := source.Errorf(pos, "%s", msg).WithHelp("%s", p.Help)
+		d.Width = len(name)
+		if p.Kind == schema.Missing {
+			d.Width = len(s.Module)
+			d.Summary = spec.Name + ": " + msg
+		}
+		ds.Add(d)
+	}
+}
+
+// dynamic stands for an argument whose value a template yields.
+type dynamic struct{}

@@ -1,0 +1,461 @@
+package vars
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/template"
+	"kubekey/pkg/value"
+)
+
+// Static is the layers that a place in a playbook sees, whatever the host.
+// Each list is in order of precedence, lowest first.
+type Static struct {
+	Low    []*Layer // defaults of the task's role and of those that it stands in
+	Play   []*Layer // play vars
+	Mid    []*Layer // role vars, block vars, task vars
+	High   []*Layer // role and include parameters
+	Public *Public  // what the play's roles show to every task; may be nil
+}
+
+// Public is the defaults and vars of a play's roles that all its tasks see. It
+// grows when an include_role is public.
+type Public struct {
+	mu       sync.RWMutex
+	defaults []*Layer
+	vars     []*Layer
+}
+
+// Add shows one more role's layers.
+func (p *Public) Add(defaults, vars []*Layer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.defaults = extend(p.defaults, defaults)
+	p.vars = extend(p.vars, vars)
+}
+
+func (p *Public) layers() (defaults, vars []*Layer) {
+	if p == nil {
+		return nil, nil
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.defaults, p.vars
+}
+
+// With returns s with more layers; s does not change.
+func (s Static) With(low, mid, high []*Layer) Static {
+	s.Low = extend(s.Low, low)
+	s.Mid = extend(s.Mid, mid)
+	s.High = extend(s.High, high)
+	return s
+}
+
+func extend(a, b []*Layer) []*Layer {
+	if len(b) == 0 {
+		return a
+	}
+	return append(a[:len(a):len(a)], b...)
+}
+
+// Magic gives the names their values that no layer holds and none overrides:
+// inventory_hostname, groups, hostvars, ...
+type Magic interface {
+	Magic(name string, v *View) (val any, ok bool, err error)
+	MagicNames() []string
+}
+
+// Scope is what all views of a run share.
+type Scope struct {
+	Extra  []*Layer // --config, then -e and --set: highest
+	Magic  Magic
+	Engine *template.Engine
+}
+
+// View is the variables of one host at one place. It implements expr.Binder.
+// A view belongs to one goroutine.
+type View struct {
+	ctx       context.Context
+	scope     *Scope
+	host      string
+	static    Static
+	inventory []*Layer
+	learned   *Host
+	files     []*Layer
+	defaults  []*Layer // of public roles
+	roleVars  []*Layer // of public roles
+	local     *locals
+	memo      map[string]any
+	chain     *link
+	Task      any // what the magic needs to know of the place
+}
+
+// locals are the names that a loop, a retry or a template binds.
+type locals struct {
+	name   string
+	v      any
+	parent *locals
+}
+
+// link is one variable that is being worked out.
+type link struct {
+	host, name string
+	depth      int
+	parent     *link
+}
+
+// maxChain bounds how many variables may hang on each other.
+const maxChain = 150
+
+// New makes the view of a host. play is the key that vars_files were kept under.
+func (s *Scope) New(ctx context.Context, host string, h *Host, inventory []*Layer, static Static, play any) *View {
+	v := &View{ctx: ctx, scope: s, host: host, static: static, inventory: inventory, learned: h}
+	v.defaults, v.roleVars = static.Public.layers()
+	if h != nil {
+		v.files, _ = h.Files(play)
+	}
+	return v
+}
+
+// Host is the host's name.
+func (v *View) Host() string { return v.host }
+
+// Context is the context that templates are evaluated with.
+func (v *View) Context() context.Context { return v.ctx }
+
+// Beneath makes v's variables part of what parent is working out, so that a
+// cycle through several hosts is found.
+func (v *View) Beneath(parent *View) *View {
+	v.chain = parent.chain
+	return v
+}
+
+// With returns a view with one more local name, which beats all others.
+func (v *View) With(name string, val any) *View {
+	out := *v
+	out.memo = nil
+	out.local = &locals{name, val, v.local}
+	return &out
+}
+
+// WithContext returns a view whose templates are evaluated with ctx.
+func (v *View) WithContext(ctx context.Context) *View {
+	out := *v
+	out.ctx = ctx
+	return &out
+}
+
+// Bind implements expr.Binder: the name has the value in this view only.
+func (v *View) Bind(name string, val any) {
+	v.local = &locals{name, val, v.local}
+	v.memo = nil
+}
+
+func (v *View) localValue(name string) (any, bool) {
+	for l := v.local; l != nil; l = l.parent {
+		if l.name == name {
+			return l.v, true
+		}
+	}
+	return nil, false
+}
+
+// Lookup implements expr.Scope.
+func (v *View) Lookup(name string) (any, bool, error) {
+	if val, ok := v.localValue(name); ok {
+		return val, true, nil
+	}
+	if v.scope.Magic != nil {
+		if val, ok, err := v.scope.Magic.Magic(name, v); ok || err != nil {
+			return val, ok, err
+		}
+	}
+	if val, ok := v.memo[name]; ok {
+		return val, true, nil
+	}
+	val, d, _, ok, err := v.find(name)
+	if err != nil || !ok || d == nil {
+		return val, ok, err
+	}
+	return v.expand(name, d)
+}
+
+// find returns plain data in val or templates in d, and the layer.
+func (v *View) find(name string) (val any, d *template.Data, from *Layer, ok bool, err error) {
+	for i := range levelCount {
+		if val, ok = v.learned.get(i, name); ok {
+			if i != levelIncluded {
+				return val, nil, nil, true, nil
+			}
+			return v.included(val)
+		}
+		layers := v.layers(i)
+		for j := len(layers) - 1; j >= 0; j-- {
+			if val, d, ok, err = layers[j].get(name); ok {
+				return val, d, layers[j], ok, err
+			}
+		}
+	}
+	return nil, nil, nil, false, nil
+}
+
+// included compiles a variable of include_vars: those may be templates.
+func (v *View) included(val any) (any, *template.Data, *Layer, bool, error) {
+	d, err := v.scope.Engine.Data(val, source.Pos{})
+	if err != nil {
+		return nil, nil, nil, true, err
+	}
+	if plain, static := d.Static(); static {
+		return plain, nil, nil, true, nil
+	}
+	return nil, d, nil, true, nil
+}
+
+// The levels of precedence, highest first.
+const (
+	levelExtra = iota
+	levelHigh
+	levelSet
+	levelIncluded
+	levelMid
+	levelRoles
+	levelFiles
+	levelPlay
+	levelFacts
+	levelInventory
+	levelLow
+	levelDefaults
+	levelCount
+)
+
+// layers are those of a level; the levels of what was learned have none.
+func (v *View) layers(level int) []*Layer {
+	switch level {
+	case levelExtra:
+		return v.scope.Extra
+	case levelHigh:
+		return v.static.High
+	case levelMid:
+		return v.static.Mid
+	case levelRoles:
+		return v.roleVars
+	case levelFiles:
+		return v.files
+	case levelPlay:
+		return v.static.Play
+	case levelInventory:
+		return v.inventory
+	case levelLow:
+		return v.static.Low
+	case levelDefaults:
+		return v.defaults
+	}
+	return nil
+}
+
+// expand evaluates the templates of a variable. A container's members are
+// evaluated one at a time.
+func (v *View) expand(name string, d *template.Data) (any, bool, error) {
+	for l := v.chain; l != nil; l = l.parent {
+		if l.name == name && l.host == v.host {
+			return nil, true, v.cycle(name)
+		}
+	}
+	depth := 0
+	if v.chain != nil {
+		depth = v.chain.depth + 1
+	}
+	if depth > maxChain {
+		return nil, true, v.cycle(name)
+	}
+	if d.IsContainer() {
+		return &container{v: v, d: d, name: name}, true, nil
+	}
+	val, err := v.evaluate(name, d)
+	if err != nil {
+		return undefined(name, err)
+	}
+	v.remember(name, val)
+	return val, true, nil
+}
+
+func (v *View) evaluate(name string, d *template.Data) (any, error) {
+	before := v.chain
+	depth := 0
+	if before != nil {
+		depth = before.depth + 1
+	}
+	v.chain = &link{host: v.host, name: name, depth: depth, parent: before}
+	defer func() { v.chain = before }()
+	return d.Value(v.ctx, v)
+}
+
+func (v *View) remember(name string, val any) {
+	if v.memo == nil {
+		v.memo = map[string]any{}
+	}
+	v.memo[name] = val
+}
+
+// undefined makes a variable whose template hits an undefined name undefined
+// itself, so that default() can stand in for it.
+func undefined(name string, err error) (any, bool, error) {
+	var u *value.Undefined
+	var cyc *CycleError
+	if errors.As(err, &u) && !errors.As(err, &cyc) {
+		return &value.Undefined{Name: name, Err: err}, true, nil
+	}
+	return nil, true, err
+}
+
+// CycleError says that variables are defined by each other.
+type CycleError struct{ Names []string }
+
+func (e *CycleError) Error() string {
+	return "recursive loop detected in template string: " + strings.Join(e.Names, " -> ")
+}
+
+func (v *View) cycle(name string) error {
+	names := []string{name}
+	for l := v.chain; l != nil; l = l.parent {
+		names = append(names, l.name)
+		if l.name == name || len(names) > 12 {
+			break
+		}
+	}
+	for i, j := 0, len(names)-1; i < j; i, j = i+1, j-1 {
+		names[i], names[j] = names[j], names[i]
+	}
+	return &CycleError{names}
+}
+
+// container is a list or mapping with templates inside.
+type container struct {
+	v    *View
+	d    *template.Data
+	name string
+}
+
+// At implements value.Lazy.
+func (c *container) At(key any) (any, bool, error) {
+	m, ok := c.d.Member(key)
+	if !ok {
+		if c.hasTemplatedKeys() {
+			forced, err := c.Force()
+			if err != nil {
+				return nil, false, err
+			}
+			if dict, isDict := forced.(*value.Dict); isDict {
+				val, ok := dict.Get(key)
+				return val, ok, nil
+			}
+		}
+		return nil, false, nil
+	}
+	if plain, static := m.Static(); static {
+		return plain, true, nil
+	}
+	path := fmt.Sprintf("%s.%v", c.name, key)
+	if m.IsContainer() {
+		return &container{v: c.v, d: m, name: path}, true, nil
+	}
+	return c.v.expand(path, m)
+}
+
+func (c *container) hasTemplatedKeys() bool { return c.d.TemplatedKeys() }
+
+// Force implements value.Lazy.
+func (c *container) Force() (any, error) {
+	if val, ok := c.v.memo[c.name]; ok {
+		return val, nil
+	}
+	for l := c.v.chain; l != nil; l = l.parent {
+		if l.name == c.name && l.host == c.v.host {
+			return nil, c.v.cycle(c.name)
+		}
+	}
+	val, err := c.v.evaluate(c.name, c.d)
+	if err != nil {
+		val, _, err = undefined(c.name, err)
+		return val, err
+	}
+	c.v.remember(c.name, val)
+	return val, nil
+}
+
+// Origin is one layer that has a variable.
+type Origin struct {
+	Layer string
+	At    source.Pos
+	Raw   any
+	Wins  bool
+}
+
+// Explain lists every layer that holds the name, the winner first.
+func (v *View) Explain(name string) []Origin {
+	var out []Origin
+	add := func(layer string, at source.Pos, raw any) {
+		out = append(out, Origin{layer, at, raw, len(out) == 0})
+	}
+	if v.scope.Magic != nil {
+		if val, ok, err := v.scope.Magic.Magic(name, v); ok && err == nil {
+			add("magic variable", source.Pos{}, val)
+		}
+	}
+	for i := range levelCount {
+		if val, ok := v.learned.get(i, name); ok {
+			add(learnedName(i), source.Pos{}, val)
+		}
+		layers := v.layers(i)
+		for j := len(layers) - 1; j >= 0; j-- {
+			if raw, ok := layers[j].Raw(name); ok {
+				add(layers[j].Name, layers[j].At(name), raw)
+			}
+		}
+	}
+	return out
+}
+
+func learnedName(level int) string {
+	switch level {
+	case levelSet:
+		return "set_fact or register"
+	case levelIncluded:
+		return "include_vars"
+	}
+	return "facts"
+}
+
+// Names lists every name that is set, sorted by level, each once.
+func (v *View) Names() []string {
+	seen := map[string]bool{}
+	var out []string
+	add := func(names []string) {
+		for _, n := range names {
+			if !seen[n] {
+				seen[n] = true
+				out = append(out, n)
+			}
+		}
+	}
+	for l := v.local; l != nil; l = l.parent {
+		add([]string{l.name})
+	}
+	if v.scope.Magic != nil {
+		add(v.scope.Magic.MagicNames())
+	}
+	for i := range levelCount {
+		add(v.learned.names(i))
+		for _, l := range v.layers(i) {
+			add(l.Names())
+		}
+	}
+	return out
+}
+
+// Facts is what was gathered of the host.
+func (v *View) Facts() *value.Dict { return v.learned.Facts() }
