@@ -3,6 +3,8 @@ package template
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -106,4 +108,46 @@ func runCase(t *testing.T, e *Engine, dir string, k corpusCase, scope expr.Scope
 		return nil, err
 	}
 	return tpl.Value(ctx, scope)
+}
+
+// TestDocuments renders random documents, thick with whitespace control, and
+// compares with what Jinja2 made of them.
+func TestDocuments(t *testing.T) {
+	text, err := os.ReadFile("testdata/documents.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c struct {
+		Vars  json.RawMessage
+		Files map[string]string
+		Cases []struct {
+			Src       string
+			Want      string
+			Undefined bool
+			NoTrim    bool `json:"no_trim"`
+			LStrip    bool
+		}
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, c.Files)
+	for i, k := range c.Cases {
+		name := fmt.Sprintf("case%d.j2", i)
+		writeFiles(t, dir, map[string]string{name: k.Src})
+		tpl, err := newEngine().File(filepath.Join(dir, name), FileOptions{NoTrimBlocks: k.NoTrim, LStripBlocks: k.LStrip})
+		if err != nil {
+			t.Errorf("%q\n%v", k.Src, err)
+			continue
+		}
+		got, err := tpl.Text(context.Background(), names(t, string(c.Vars)))
+		var u *value.Undefined
+		if errors.As(err, &u) != k.Undefined || err != nil && !k.Undefined || got != k.Want {
+			t.Errorf("%q\ngot  %q, %v\nwant %q", k.Src, got, err, k.Want)
+		}
+	}
+	if len(c.Cases) < 200 {
+		t.Errorf("only %d documents", len(c.Cases))
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -192,22 +191,21 @@ func (e *Engine) File(path string, o FileOptions) (*Template, error) {
 	return &Template{engine: e, unit: u, file: true}, nil
 }
 
-// rendering is the context key of the files that RenderFile is rendering now.
-type rendering struct{}
-
 // RenderFile renders a file with the default options, as lookup('template')
-// does. A file may look itself up: the context counts how deep.
+// does. A file that looks itself up ends in an error, since ctx, which comes
+// from the rendering that does the lookup, counts how deep.
 func (e *Engine) RenderFile(ctx context.Context, path string, s expr.Scope) (string, error) {
-	open, _ := ctx.Value(rendering{}).([]string)
-	if len(open) >= maxNested {
-		return "", fmt.Errorf("template lookups nest deeper than %d: … → %s → %s", maxNested, open[len(open)-1], path)
+	if outer := renderingIn(ctx); outer != nil {
+		if err := outer.enter("lookup "+path, source.Pos{}); err != nil {
+			return "", err
+		}
+		defer outer.leave()
 	}
 	t, err := e.File(path, FileOptions{})
 	if err != nil {
 		return "", err
 	}
-	open = append(slices.Clip(open), t.unit.name)
-	return t.Text(context.WithValue(ctx, rendering{}, open), s)
+	return t.Text(ctx, s)
 }
 
 // load compiles a file unless the cache has it as it is now.

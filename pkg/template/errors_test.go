@@ -88,7 +88,7 @@ func TestLookupOfItself(t *testing.T) {
 		return text, err
 	})
 	_, err := e.RenderFile(context.Background(), path, scope)
-	wantError(t, err, "template lookups nest deeper than 64")
+	wantError(t, err, "nest deeper than 64: … → lookup ", "main.j2 → lookup ")
 	if _, err := e.RenderFile(context.Background(), path+"x", scope); err == nil {
 		t.Error("a missing file was rendered")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/flosch/pongo2/v6"
@@ -21,11 +22,37 @@ const (
 
 // run is what all frames of one rendering share. One goroutine owns it.
 type run struct {
-	ctx    context.Context
+	ctx    context.Context // holds the run itself, see renderingIn
 	engine *Engine
 	base   expr.Scope     // the scope of the caller
 	size   int            // bytes written so far
 	chain  []source.Frame // the includes and macros that are open, outermost first
+	outer  *run           // the rendering that does a lookup of this one
+}
+
+// runKey is the context key of the run that an expression is evaluated for.
+type runKey struct{}
+
+// renderingIn is the run that a context belongs to, nil when there is none.
+func renderingIn(ctx context.Context) *run {
+	r, _ := ctx.Value(runKey{}).(*run)
+	return r
+}
+
+// start begins a rendering.
+func (e *Engine) start(ctx context.Context, s expr.Scope) *frame {
+	r := &run{engine: e, base: s, outer: renderingIn(ctx)}
+	r.ctx = context.WithValue(ctx, runKey{}, r)
+	return &frame{run: r}
+}
+
+// depth is how many includes and macros are open, in the runs outside too.
+func (r *run) depth() int {
+	n := 0
+	for ; r != nil; r = r.outer {
+		n += len(r.chain)
+	}
+	return n
 }
 
 // enter opens an include or macro; the caller leaves it after.
@@ -33,8 +60,8 @@ func (r *run) enter(what string, at source.Pos) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	if len(r.chain) >= maxNested {
-		return fmt.Errorf("includes and macros nest deeper than %d: %s", maxNested, chainText(r.chain, what))
+	if r.depth() >= maxNested {
+		return fmt.Errorf("includes and macros nest deeper than %d: %s", maxNested, r.chainText(what))
 	}
 	r.chain = append(r.chain, source.Frame{What: what, At: at})
 	return nil
@@ -42,14 +69,18 @@ func (r *run) enter(what string, at source.Pos) error {
 
 func (r *run) leave() { r.chain = r.chain[:len(r.chain)-1] }
 
-// chainText names the last steps of a chain.
-func chainText(chain []source.Frame, next string) string {
+// chainText names the last steps of the chain.
+func (r *run) chainText(next string) string {
 	const shown = 4
-	var names []string
-	for _, f := range chain[max(0, len(chain)-shown):] {
-		names = append(names, f.What)
+	names := []string{next}
+	for ; r != nil; r = r.outer {
+		for _, f := range slices.Backward(r.chain) {
+			names = append(names, f.What)
+		}
 	}
-	return "… → " + strings.Join(append(names, next), " → ")
+	names = names[:min(len(names), shown)]
+	slices.Reverse(names)
+	return "… → " + strings.Join(names, " → ")
 }
 
 // instance is one document at work, with the parents that it extends.

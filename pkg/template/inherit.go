@@ -1,7 +1,6 @@
 package template
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,11 +13,6 @@ import (
 
 // errNoSuper is super() in a block that overrides none.
 var errNoSuper = errors.New("there is no parent block for super()")
-
-// start begins a rendering.
-func (e *Engine) start(ctx context.Context, s expr.Scope) *frame {
-	return &frame{run: &run{ctx: ctx, engine: e, base: s}}
-}
 
 // render runs a document, and then the parents that it extends: each gets the
 // scope of the child, and runs the youngest block of each name.

@@ -250,3 +250,14 @@ func TestOutputIsBounded(t *testing.T) {
 		wantError(t, err, "longer than 1000 bytes")
 	}
 }
+
+// TestDeepestStack nests everything at once as deep as the limits let it.
+func TestDeepestStack(t *testing.T) {
+	e := newEngine()
+	dir := t.TempDir()
+	call := strings.Repeat("(", 150) + "m()" + strings.Repeat(")", 150)
+	src := "{% macro m() %}" + strings.Repeat("{% if t %}", 90) + "{{ " + call + " }}" + strings.Repeat("{% endif %}", 90) + "{% endmacro %}{{ m() }}"
+	writeFiles(t, dir, map[string]string{"main.j2": src})
+	_, err := e.RenderFile(context.Background(), filepath.Join(dir, "main.j2"), expr.Names{"t": true})
+	wantError(t, err, "nest deeper than 64: … → macro m → macro m → macro m → macro m")
+}
