@@ -94,6 +94,7 @@ type (
 	listNode struct {
 		span
 		items []node
+		tuple bool // written (a, b) or a, b
 	}
 	dictNode struct {
 		span

@@ -311,9 +311,9 @@ func (f *frame) index(n *indexNode) (any, error) {
 }
 
 func (f *frame) slice(n *sliceNode) (any, error) {
-	obj, err := f.need(n.obj)
-	if err != nil {
-		return nil, err
+	obj, err := f.force(n.obj)
+	if err != nil || value.IsUndefined(obj) {
+		return obj, err
 	}
 	var bounds [3]any
 	for i, b := range [3]node{n.low, n.up, n.step} {
@@ -516,11 +516,32 @@ func (f *frame) math(n *mathNode) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		if o.op == opMod {
+			right = oneArgument(left, right, o.x)
+		}
 		if left, err = arith(o.op, left, right); err != nil {
 			return nil, f.fail(n, err)
 		}
 	}
 	return left, nil
+}
+
+// oneArgument is the right side of '%s' % list: unlike a tuple a list is one
+// value there. Since tuples become lists, one that comes from a variable is
+// taken apart when the format has not exactly one directive.
+func oneArgument(left, right any, x node) any {
+	format, isText := left.(string)
+	list, isList := right.([]any)
+	if !isText || !isList {
+		return right
+	}
+	if l, ok := x.(*listNode); ok && l.tuple {
+		return right
+	}
+	if directives := strings.Count(strings.ReplaceAll(format, "%%", ""), "%"); directives == 1 {
+		return []any{list}
+	}
+	return right
 }
 
 func (f *frame) compare(n *compareNode) (any, error) {

@@ -51,6 +51,12 @@ func TestWhereKkDiffersFromJinja(t *testing.T) {
 	scope := Names{"d": value.NewDict("a", 1, "items", 2, "keys", []any{"x"}), "list": []any{1}}
 	for src, want := range map[string]string{
 		"undef_x.a.b is defined":                     "False",
+		"undef_x[1:] | default(1)":                   "1",
+		"'%s' % list":                                "'[1]'",
+		"'%s' % [1, 2]":                              "'[1, 2]'",
+		"'%s' % ([1, 2],)":                           "'[1, 2]'",
+		"'%s%%' % (5,)":                              "'5%'",
+		"'%s-%s' % [1, 2]":                           "'1-2'",
 		"undef_x.a.b | default(1)":                   "1",
 		"d.a.b.c | default('z')":                     "'z'",
 		"d.items":                                    "2",

@@ -55,11 +55,11 @@ func splitMethods() []methodSpec {
 			return pySplitLines(v.(string), p.flag("keepends", false)), nil
 		}},
 		{"partition", "sep!", func(v any, p *bound) (any, error) {
-			sep := p.str("sep", "")
+			sep := textArg(p, "sep")
 			return partition(v.(string), sep, strings.Index(v.(string), sep), false)
 		}},
 		{"rpartition", "sep!", func(v any, p *bound) (any, error) {
-			sep := p.str("sep", "")
+			sep := textArg(p, "sep")
 			return partition(v.(string), sep, strings.LastIndex(v.(string), sep), true)
 		}},
 		{"join", "iterable!", func(v any, p *bound) (any, error) { return pyJoin(v.(string), p.value("iterable", nil)) }},
@@ -71,15 +71,15 @@ func searchMethods() []methodSpec {
 		{"startswith", "prefix! start end", affix(strings.HasPrefix, "prefix")},
 		{"endswith", "suffix! start end", affix(strings.HasSuffix, "suffix")},
 		{"removeprefix", "prefix!", func(v any, p *bound) (any, error) {
-			return strings.TrimPrefix(v.(string), p.str("prefix", "")), nil
+			return strings.TrimPrefix(v.(string), textArg(p, "prefix")), nil
 		}},
 		{"removesuffix", "suffix!", func(v any, p *bound) (any, error) {
-			return strings.TrimSuffix(v.(string), p.str("suffix", "")), nil
+			return strings.TrimSuffix(v.(string), textArg(p, "suffix")), nil
 		}},
 		{"replace", "old! new! count", pyReplace},
 		{"count", "sub! start end", func(v any, p *bound) (any, error) {
 			s, _, err := window(v.(string), p)
-			return strings.Count(s, p.str("sub", "")), err
+			return strings.Count(s, textArg(p, "sub")), err
 		}},
 		{"find", "sub! start end", finder(strings.Index, false)},
 		{"rfind", "sub! start end", finder(strings.LastIndex, false)},
@@ -102,6 +102,16 @@ func padMethods() []methodSpec {
 		{"rjust", "width! fillchar", padded(func(fill, _ int) (int, int) { return fill, 0 })},
 		{"expandtabs", "tabsize", func(v any, p *bound) (any, error) { return expandTabs(v.(string), p.int("tabsize", 8)) }},
 	}
+}
+
+// textArg is a required argument that must be a string, as Python wants it.
+func textArg(p *bound, name string) string {
+	v := p.value(name, nil)
+	s, ok := v.(string)
+	if !ok {
+		p.fail(fmt.Errorf("the argument %s must be a string, not '%s'", name, value.TypeName(v)))
+	}
+	return s
 }
 
 func every(s string, ok func(rune) bool) bool {
@@ -347,7 +357,7 @@ func finder(find func(s, sub string) int, must bool) func(any, *bound) (any, err
 		if err != nil {
 			return nil, err
 		}
-		i := find(s, p.str("sub", ""))
+		i := find(s, textArg(p, "sub"))
 		switch {
 		case i >= 0:
 			return offset + utf8.RuneCountInString(s[:i]), nil

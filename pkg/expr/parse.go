@@ -129,7 +129,7 @@ func (p *parser) tuple() node {
 	for p.acceptOp(",") && p.startsExpression() {
 		items = append(items, p.expression())
 	}
-	return &listNode{p.from(pos), items}
+	return &listNode{p.from(pos), items, true}
 }
 
 func (p *parser) startsExpression() bool {
@@ -358,7 +358,7 @@ func (p *parser) strings(t token) node {
 
 func (p *parser) paren(open token) node {
 	if p.acceptOp(")") {
-		return &listNode{p.from(open.pos), nil}
+		return &listNode{p.from(open.pos), nil, true}
 	}
 	x := p.tuple()
 	p.close(open, ")")
@@ -367,7 +367,7 @@ func (p *parser) paren(open token) node {
 
 func (p *parser) list(open token) node {
 	items := p.items(open, "]")
-	return &listNode{p.from(open.pos), items}
+	return &listNode{p.from(open.pos), items, false}
 }
 
 // items are expressions with commas up to a closing bracket.

@@ -274,7 +274,7 @@ func TestMoreOperators(t *testing.T) {
 	}
 	for src, want := range map[string]string{
 		"min // -1": "64 bits", "-min": "64 bits", "min - 1": "64 bits", "max + 1": "64 bits", "min * -1": "64 bits", "(-8.0) ** 0.5": "root of a negative",
-		"0.0 ** -1": "negative power", "nope + 1": "undefined", "1 + nope": "undefined", "-nope": "undefined", "nope[0:1]": "undefined",
+		"0.0 ** -1": "negative power", "nope + 1": "undefined", "1 + nope": "undefined", "-nope": "undefined", "nope[0:1]": "undefined", "'a'.count(1)": "must be a string", "'a'.find(1)": "must be a string", "'a'.partition(1)": "must be a string",
 		"'a'[nope:]": "undefined", "'a'[nope]": "undefined", "'abc'['x':]": "slice indices", "'abc'[:1.5]": "slice indices", "'abc'[::'x']": "slice indices",
 		"5[1:]": "cannot be sliced", "'%c' % 300000000": "%c requires", "'%c' % 'ab'": "%c requires", "'%x' % 'a'": "an integer is required",
 		"'%f' % 'a'": "must be real number", "'%(a' % {'a': 1}": "incomplete format key", "'%(a)s' % 1": "requires a mapping", "'%(b)s' % {'a': 1}": "mapping lacks",
