@@ -205,3 +205,28 @@ func TestFilterChainsThatFail(t *testing.T) {
 		}
 	}
 }
+
+// listed and known are scopes that name their variables in either way.
+type listed struct{ expr.Scope }
+
+func (l listed) Names() []string { return []string{"hostname"} }
+
+type known struct{ expr.Scope }
+
+func (known) Known() []string { return []string{"hostname"} }
+
+func TestNearNames(t *testing.T) {
+	base := expr.Names{"hostname": "h"}
+	for _, scope := range []expr.Scope{base, listed{base}, known{base}} {
+		_, err := renderText(t, "{% if true %}{{ hostnam }}{% endif %}", scope)
+		wantError(t, err, `did you mean "hostname"?`)
+		_, err = renderText(t, "{% for address in [1] %}{{ adress }}{% endfor %}", scope)
+		wantError(t, err, `did you mean "address"?`)
+	}
+	_, err := renderText(t, "{{ hostnam }}", readOnly{base})
+	wantError(t, err, "'hostnam' is undefined")
+	got, err := renderText(t, "{% filter upper %}{% set hostkey = 1 %}{{ query('varnames', '^host.*|^__kk') | join(' ') }}{% endfilter %}", base)
+	if err != nil || got != "HOSTKEY HOSTNAME" {
+		t.Errorf("%q, %v", got, err)
+	}
+}

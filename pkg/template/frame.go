@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -226,6 +227,36 @@ func (s *scope) Bind(name string, v any) {
 		return
 	}
 	s.set(name, v)
+}
+
+// Names implements expr.Lister: the names of the document and of the caller.
+func (s *scope) Names() []string {
+	var out []string
+	for ; ; s = s.outer {
+		for _, name := range s.names {
+			if name != filterName && name != callerName {
+				out = append(out, name)
+			}
+		}
+		if s.outer == nil {
+			return append(out, baseNames(s.base)...)
+		}
+	}
+}
+
+// Known implements expr.Knower, for "did you mean".
+func (s *scope) Known() []string { return s.Names() }
+
+func baseNames(base expr.Scope) []string {
+	switch base := base.(type) {
+	case expr.Lister:
+		return base.Names()
+	case expr.Knower:
+		return base.Known()
+	case expr.Names:
+		return slices.Collect(maps.Keys(base))
+	}
+	return nil
 }
 
 // set gives a name a value in this scope.
