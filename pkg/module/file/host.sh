@@ -177,3 +177,42 @@ kk_new() { # file|directory path: makes it, for its owner alone
 	*) mkdir "$2" ;;
 	esac
 }
+kk_many() { # paths: each on its own, with find where it can print
+	if [ -z "$kk_printf" ]; then
+		kk_printf=no
+		find / -maxdepth 0 -printf '' 2>/dev/null && kk_printf=yes
+	fi
+	if [ "$kk_printf" = yes ]; then
+		find "$@" -maxdepth 0 -printf 'N%p\0S#%y %m %U %G %s %n %i %D %A@ %T@ %C@/%u/%g\0T%l\0.\0' 2>/dev/null || :
+	else
+		for kk_file; do kk_probe n "$kk_file"; done
+	fi
+}
+kk_printf=
+kk_list() { # packing archive: the members of an archive of the host
+	case $1 in
+	ZipArchive) unzip -l "$2" ;;
+	TgzArchive) gzip -dc <"$2" | kk_listtar ;;
+	TarBzipArchive) bzip2 -dc <"$2" | kk_listtar ;;
+	TarXzArchive) xz -dc <"$2" | kk_listtar ;;
+	TarZstdArchive) zstd -dc <"$2" | kk_listtar ;;
+	*) kk_listtar <"$2" ;;
+	esac
+}
+kk_listtar() {
+	if tar --version 2>/dev/null | grep -q GNU; then
+		TZ=UTC0 tar --full-time --numeric-owner --quoting-style=escape -tvf -
+	else
+		TZ=UTC0 tar -tvf -
+	fi
+}
+kk_packing() { # archive: its kind, by its first bytes
+	case $(od -An -tx1 -N6 "$1" | tr -d ' \n') in
+	1f8b*) echo TgzArchive ;;
+	425a68*) echo TarBzipArchive ;;
+	fd377a585a00*) echo TarXzArchive ;;
+	28b52ffd*) echo TarZstdArchive ;;
+	504b*) echo ZipArchive ;;
+	*) echo TarArchive ;;
+	esac
+}

@@ -21,5 +21,6 @@ func Modules() []module.Spec {
 		fetchSpec(),
 		findSpec(),
 		tempFileSpec(),
+		unarchiveSpec(),
 	}
 }

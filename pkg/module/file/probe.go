@@ -117,8 +117,10 @@ type answer struct {
 	self         account  // who works on the host, when something was missing
 	selfGroup    account
 	umask        uint32
-	now          int64 // the host's clock, where asked for
-	zone         int   // seconds east of UTC, where asked for
+	packing      string // kind of an archive, where asked for
+	listing      string // its members
+	now          int64  // the host's clock, where asked for
+	zone         int    // seconds east of UTC, where asked for
 	missingUser  bool
 	missingGroup bool
 }
@@ -271,6 +273,10 @@ func (a *answer) take(e *entry, letter byte, text, owner, group string) (err err
 		e.lsattr = text
 	case 'W':
 		a.now = int64(number(strings.TrimSpace(text)))
+	case 'X':
+		a.packing = strings.TrimSpace(text)
+	case 'Y':
+		a.listing = text
 	case 'Z':
 		a.zone = zoneOf(text)
 	case 'E':

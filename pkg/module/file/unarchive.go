@@ -1,0 +1,445 @@
+package file
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/module"
+	"kubekey/pkg/shell"
+	"kubekey/pkg/value"
+)
+
+// Unarchive is the module unarchive.
+type Unarchive struct {
+	Attributes
+	Src       string   `kk:"src,required,path" doc:"archive of the control node, searched in files/ of the role; with remote_src a path on the host"`
+	Dest      string   `kk:"dest,required,path" doc:"existing folder of the host"`
+	RemoteSrc bool     `kk:"remote_src" default:"no" doc:"src is a path on the host"`
+	Creates   string   `kk:"creates,path" doc:"do nothing if this path exists on the host"`
+	ListFiles bool     `kk:"list_files" default:"no" doc:"give the names of the members"`
+	Exclude   []string `kk:"exclude" doc:"members and folders to leave out; * and ? are wildcards"`
+	Include   []string `kk:"include" doc:"members and folders to take; * and ? are wildcards. Default: all"`
+	KeepNewer bool     `kk:"keep_newer" default:"no" doc:"leave files of the host that are newer than the member alone"`
+	ExtraOpts []string `kk:"extra_opts" doc:"--strip-components=N, --no-same-owner, --no-same-permissions"`
+}
+
+func unarchiveSpec() module.Spec {
+	return module.Spec{
+		Name:    "unarchive",
+		Summary: "Unpack a tar (plain, gzip, bzip2, xz, zstd) or zip archive on the host.",
+		Notes: []string{
+			"Members are compared with what is there by kind, size and time, and links by target; if all are there nothing is sent.",
+			"The archive of the control node is streamed into the host's tar, which is all that the host needs. With remote_src it needs the tool of the compression, too.",
+			"An archive at a URL is fetched with get_url first.",
+		},
+		Examples: []string{
+			"- name: Install the tools\n  unarchive:\n    src: tools.tar.gz\n    dest: /usr/local\n    extra_opts: [--strip-components=1]\n    owner: root",
+			"- name: Unpack what is there\n  unarchive:\n    src: /tmp/app.zip\n    dest: /opt/app\n    remote_src: yes\n    creates: /opt/app/bin/app",
+		},
+		Returns: append([]module.Return{
+			{Key: "dest", Type: "str", Doc: "folder unpacked into"},
+			{Key: "src", Type: "str", Doc: "the archive"},
+			{Key: "handler", Type: "str", Doc: "kind of the archive: TgzArchive, TarArchive, ZipArchive, ..."},
+			{Key: "files", Type: "list of str", Doc: "names of the members, with list_files"},
+			{Key: "extract_results", Type: "dict", Doc: "cmd, out, err and rc of the unpacking"},
+		}, fileReturns...),
+		New: func() module.Runner { return new(Unarchive) },
+	}
+}
+
+// unpacking is one run of Unarchive.
+type unpacking struct {
+	*Unarchive
+	c       *module.Call
+	local   *archive // nil with remote_src
+	packing packing
+	src     string
+	strip   int
+	options []string // for the host's tar
+	members []member
+
+	ans     *answer
+	dest    *entry
+	have    map[string]*inode
+	links   map[string]string
+	changed []member // those to unpack
+}
+
+// Run implements module.Runner.
+func (m *Unarchive) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	u := &unpacking{Unarchive: m, c: c}
+	if err := u.readOptions(); err != nil {
+		return module.Result{}, err
+	}
+	if strings.Contains(m.Src, "://") {
+		return module.Result{}, fmt.Errorf("src %s is a URL: fetch it with get_url, then unpack it with remote_src: yes", m.Src)
+	}
+	skipped, err := u.open(ctx)
+	if err != nil || skipped != "" {
+		return module.Result{Msg: skipped, Data: value.NewDict("dest", m.Dest, "src", m.Src)}, err
+	}
+	if err := u.look(ctx); err != nil {
+		return module.Result{}, err
+	}
+	if u.dest == nil { // creates exists
+		return module.Result{Msg: fmt.Sprintf("skipped, since %s exists", m.Creates), Data: value.NewDict("dest", m.Dest, "src", m.Src)}, nil
+	}
+	return u.finish(ctx)
+}
+
+func (u *unpacking) readOptions() error {
+	for _, opt := range u.ExtraOpts {
+		name, arg, _ := strings.Cut(opt, "=")
+		switch name {
+		case "--strip-components", "--strip":
+			n, err := strconv.Atoi(arg)
+			if err != nil || n < 0 {
+				return fmt.Errorf("extra_opts: %s needs a number, as in --strip-components=1", name)
+			}
+			u.strip = n
+		case "--no-same-owner", "-o":
+			u.options = append(u.options, "-o")
+		case "--no-same-permissions":
+			u.options = append(u.options, opt)
+		default:
+			return fmt.Errorf("extra_opts: %s is not supported: --strip-components=N, --no-same-owner and --no-same-permissions are", opt)
+		}
+	}
+	return nil
+}
+
+// open lists the archive.
+func (u *unpacking) open(ctx context.Context) (skipped string, err error) {
+	if u.RemoteSrc {
+		return u.openRemote(ctx)
+	}
+	if u.src, err = u.c.Find("files", u.Src); err != nil {
+		return "", err
+	}
+	if u.local, err = openArchive(u.c.Files, u.src); err != nil {
+		return "", err
+	}
+	u.packing = u.local.packing
+	return "", u.local.walk(func(h *tar.Header, _ io.Reader) error {
+		m, ok := memberOf(h)
+		if !ok {
+			return nil
+		}
+		return u.add(m)
+	})
+}
+
+// add takes a member in, unless it is filtered out.
+func (u *unpacking) add(m member) (err error) {
+	if m.name, err = memberName(m.from, u.strip); err != nil || m.name == "" {
+		return err
+	}
+	whole := strings.Trim(strings.TrimPrefix(m.from, "./"), "/")
+	if len(u.Include) > 0 && !selected(u.Include, whole) || selected(u.Exclude, whole) {
+		return nil
+	}
+	u.members = append(u.members, m)
+	return nil
+}
+
+// selected reports whether a member, or a folder that it is in, is named.
+func selected(list []string, name string) bool {
+	for _, glob := range list {
+		p, err := compilePattern(globPattern(strings.Trim(strings.TrimPrefix(glob, "./"), "/")), "s")
+		if err != nil {
+			continue
+		}
+		for part := name; part != ""; part = part[:max(0, strings.LastIndexByte(part, '/'))] {
+			for tail := part; ; {
+				if m, _ := p.find(tail); m != nil {
+					return true
+				}
+				_, rest, more := strings.Cut(tail, "/")
+				if !more {
+					break
+				}
+				tail = rest
+			}
+		}
+	}
+	return false
+}
+
+// look asks the host what it has of the members.
+func (u *unpacking) look(ctx context.Context) error {
+	s := script{probe: true}
+	word, _ := hostWord(u.Dest)
+	if u.Creates != "" {
+		creates, _ := hostWord(u.Creates)
+		s.line("[ ! -e " + creates + " ] || exit 0")
+	}
+	s.line("kk_probe ni " + word)
+	if u.Owner != "" {
+		s.line("kk_account U passwd " + shell.Quote(u.Owner))
+	}
+	if u.Group != "" {
+		s.line("kk_account G group " + shell.Quote(u.Group))
+	}
+	for list := u.members; len(list) > 0; {
+		n := min(len(list), 100)
+		var paths strings.Builder
+		for _, m := range list[:n] {
+			paths.WriteString(" " + word + "/" + shell.Quote(m.name))
+		}
+		s.line("kk_many" + paths.String())
+		list = list[n:]
+	}
+	out, err := s.run(ctx, u.c)
+	if err != nil || len(out) == 0 {
+		return err
+	}
+	u.ans = &answer{umask: 0o022}
+	if err := u.ans.parse(out, u.Owner, u.Group); err != nil {
+		return err
+	}
+	u.dest = u.ans.entries[0]
+	u.have, u.links = map[string]*inode{}, map[string]string{}
+	for _, e := range u.ans.entries[1:] {
+		name := relative(e.path, u.dest.path)
+		u.have[name], u.links[name] = e.self, e.link
+	}
+	return nil
+}
+
+// differs reports whether a member is not on the host as it is in the archive.
+func (u *unpacking) differs(m member) bool {
+	n := u.have[m.name]
+	switch {
+	case n == nil:
+		return true
+	case m.hard:
+		return !n.is(typeFile)
+	case m.kind == typeDir:
+		return !n.is(typeDir) && !n.is(typeLink)
+	case !n.is(m.kind):
+		return true
+	case m.kind == typeLink:
+		return u.links[m.name] != m.link
+	case u.KeepNewer && n.mtime > m.mtime:
+		return false
+	}
+	return n.size != m.size || !u.sameTime(n.mtime, m.mtime)
+}
+
+// sameTime compares times; zip knows only even seconds, and its listing of a host no time at all.
+func (u *unpacking) sameTime(host, packed int64) bool {
+	if u.packing.isZip() {
+		return packed == 0 || host-packed <= 1 && packed-host <= 1
+	}
+	return host == packed
+}
+
+func (u *unpacking) finish(ctx context.Context) (module.Result, error) {
+	data := value.NewDict("dest", u.dest.path, "src", u.src, "handler", u.packing.handler)
+	var warnings []string
+	switch n := u.dest.followed(); {
+	case n == nil && u.c.Check:
+		warnings = []string{fmt.Sprintf("dest '%s' does not exist; the prediction takes it that an earlier task creates it", u.dest.path)}
+	case !n.is(typeDir):
+		return module.Result{}, fmt.Errorf("dest '%s' must be an existing dir", u.dest.path)
+	default:
+		n.describe(data)
+	}
+	for _, m := range u.members {
+		if u.differs(m) {
+			u.changed = append(u.changed, m)
+		}
+	}
+	fix, err := u.attributes()
+	if err != nil {
+		return module.Result{}, err
+	}
+	results := value.NewDict("cmd", []any{}, "out", "", "err", "", "rc", 0)
+	changed := len(u.changed) > 0 || fix.body.Len() > 0
+	if len(u.changed) > 0 && !u.c.Check {
+		if err := u.extract(ctx, results); err != nil {
+			return module.Result{}, err
+		}
+	}
+	if fix.body.Len() > 0 && !u.c.Check {
+		if _, err := fix.run(ctx, u.c); err != nil {
+			return module.Result{}, err
+		}
+	}
+	if u.ListFiles {
+		data.Set("files", u.names())
+	}
+	data.Set("extract_results", results)
+	data.Set("state", "directory")
+	return module.Result{Changed: changed, Data: data, Warnings: warnings, Diff: u.diff()}, nil
+}
+
+func (u *unpacking) names() []any {
+	names := []any{}
+	for _, m := range u.members {
+		name := m.name
+		if m.kind == typeDir {
+			name += "/"
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func (u *unpacking) diff() []event.Diff {
+	if !u.c.Diff || len(u.changed) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for _, m := range u.changed {
+		sign := "+ "
+		if u.have[m.name] != nil {
+			sign = "~ "
+		}
+		b.WriteString(sign + m.name + "\n")
+	}
+	return []event.Diff{{Prepared: b.String()}}
+}
+
+// attributes plans owner, group and mode of the members: of those that are
+// unpacked always, of the others where they differ.
+func (u *unpacking) attributes() (*script, error) {
+	s := &script{}
+	if u.Owner == "" && u.Group == "" && !u.Mode.IsSet() {
+		return s, nil
+	}
+	if u.Mode.IsPreserve() {
+		return s, errors.New("mode preserve says nothing here: members have their own modes")
+	}
+	fresh := map[string]bool{}
+	for _, m := range u.changed {
+		fresh[m.name] = true
+	}
+	for _, m := range u.members {
+		n := inode{raw: m.kind | m.mode, uid: -1, gid: -1}
+		if cur := u.have[m.name]; cur != nil && !fresh[m.name] {
+			n = *cur
+		}
+		ch, err := u.Attributes.plan(u.c, u.ans, strings.TrimRight(u.dest.path, "/")+"/"+m.name, n)
+		if err != nil {
+			return nil, err
+		}
+		s.steps(ch.steps)
+	}
+	return s, nil
+}
+
+// extract unpacks on the host.
+func (u *unpacking) extract(ctx context.Context, results *value.Dict) error {
+	if u.local == nil {
+		return u.extractRemote(ctx, results)
+	}
+	tool, stream := u.source()
+	defer stream.Close()
+	cmd := append([]string{"tar", "-x"}, append(u.options, "-f", "-", "-C", u.dest.path)...)
+	results.Set("cmd", value.Of(cmd))
+	var s script
+	line := "kk_do " + shell.Quote("unpack into "+u.dest.path) + " " + shell.Join(cmd...)
+	if len(tool) > 0 {
+		line = shell.Join(tool...) + " | " + line
+	}
+	s.line("( " + line + " ) || exit")
+	out, err := s.stream(ctx, u.c, stream)
+	if err == nil {
+		results.Set("out", string(out))
+	}
+	return err
+}
+
+// source is the archive as it is sent, and what turns it into tar on the
+// host. What tar with gzip says already goes as it is; all else is packed
+// anew on the way, with only the members that the host lacks.
+func (u *unpacking) source() (tool []string, stream io.ReadCloser) {
+	whole := u.strip == 0 && len(u.changed) == len(u.members) && len(u.Include)+len(u.Exclude) == 0
+	if whole && (u.packing.handler == "TgzArchive" || u.packing.handler == "TarArchive") {
+		f, err := u.c.Files.Open(u.src)
+		if err != nil {
+			return nil, io.NopCloser(failingReader{err})
+		}
+		return u.packing.unpack, u.counted(f, f)
+	}
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(u.repack(w)) }()
+	return []string{"gzip", "-dc"}, r
+}
+
+type failingReader struct{ err error }
+
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
+
+// counted reports how much of the archive was sent.
+func (u *unpacking) counted(r io.Reader, c io.Closer) io.ReadCloser {
+	if u.c.Progress == nil {
+		return struct {
+			io.Reader
+			io.Closer
+		}{r, c}
+	}
+	total := int64(-1)
+	if info, err := u.c.Files.Stat(u.src); err == nil {
+		total = info.Size()
+	}
+	return &progressReader{r: r, Closer: c, tell: func(n int64) { u.c.Progress(u.src, n, total) }}
+}
+
+type progressReader struct {
+	io.Closer
+	r    io.Reader
+	n    int64
+	tell func(int64)
+}
+
+func (p *progressReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	p.n += int64(n)
+	p.tell(p.n)
+	return n, err
+}
+
+// repack writes the members to unpack as tar with gzip.
+func (u *unpacking) repack(w io.Writer) error {
+	wanted := map[string]member{}
+	for _, m := range u.changed {
+		wanted[m.from] = m
+	}
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	t := tar.NewWriter(z)
+	err = u.local.walk(func(h *tar.Header, r io.Reader) error {
+		m, ok := wanted[h.Name]
+		if !ok {
+			return nil
+		}
+		h.Name = m.name
+		if m.kind == typeDir {
+			h.Name += "/"
+		}
+		if m.hard {
+			if h.Linkname, err = memberName(h.Linkname, u.strip); err != nil {
+				return err
+			}
+		}
+		h.Format = tar.FormatUnknown
+		h.PAXRecords = nil
+		if err := t.WriteHeader(h); err != nil {
+			return err
+		}
+		_, err := io.Copy(t, r)
+		return err
+	})
+	return errors.Join(err, t.Close(), z.Close())
+}
