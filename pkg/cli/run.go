@@ -234,7 +234,7 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 	if err != nil {
 		return usage("%s", err)
 	}
-	record, err := journal.New(journal.Options{WorkDir: o.WorkDir, ID: o.RunID, Redact: a.secret})
+	record, err := journal.Open(o.WorkDir, o.RunID, a.secret)
 	if err != nil {
 		_ = screen.Close()
 		return err
@@ -262,7 +262,7 @@ func (a *app) limit(s *session, limit []string) ([]string, error) {
 	m, err := s.inventory.Limit(hosts, limit, inventory.LimitOptions{
 		MatchOptions: inventory.MatchOptions{RunID: s.id},
 		ReadFile:     os.ReadFile,
-		Failed:       func() ([]string, error) { return journal.FailedHosts(s.workDir) },
+		Failed:       func() ([]string, error) { return journal.FailedHosts(s.workDir, "") },
 	})
 	if err != nil {
 		return nil, &exitError{engine.ExitError, err}

@@ -98,27 +98,47 @@ func syntaxError(f *File, err error) *Diagnostic {
 		return Errorf(Pos{File: f, Line: 1, Col: 1}, "Syntax Error while loading YAML: %s", strings.TrimPrefix(text, "yaml: "))
 	}
 	line, _ := strconv.Atoi(m[1])
-	line, why := locate(f, line, m[2])
+	line, why := locate(f, line), m[2]
 	at := Pos{File: f, Line: line, Col: firstColumn(f.Line(line))}
 	d := Errorf(at, "Syntax Error while loading YAML: %s", why)
 	d.Help = hint(f, &d.Pos, why)
 	return d
 }
 
-// locate corrects the parser's line: it counts from zero for errors of its
-// scanner, and names the line after the offending one for some others.
-func locate(f *File, line int, why string) (int, string) {
-	for _, n := range []int{line, line + 1} {
-		if tabIndent(f.Line(n)) {
-			return n, why
+// maxRetried bounds the lines of a file whose syntax error is searched for.
+const maxRetried = 4000
+
+// locate finds the line of a syntax error. The parser names the line where the
+// construct began that it could not end; the error is behind the longest run
+// of whole lines that can be parsed.
+func locate(f *File, named int) int {
+	f.once.Do(f.index)
+	if len(f.lines) > maxRetried {
+		return max(1, named)
+	}
+	good := 0
+	for n := len(f.lines) - 1; n >= 1; n-- {
+		if parses(f.Text[:f.lines[n]]) {
+			good = n
+			break
 		}
 	}
-	if strings.Contains(why, "mapping values are not allowed") || strings.Contains(why, "cannot start any token") {
-		if n := line + 1; f.Line(n) != "" && !strings.Contains(f.Line(line), ": ") {
-			return n, why
+	for n := good + 1; n <= len(f.lines); n++ {
+		if text := strings.TrimSpace(f.Line(n)); text != "" && !strings.HasPrefix(text, "#") {
+			return n
 		}
 	}
-	return max(1, line), why
+	return max(1, named)
+}
+
+func parses(text []byte) bool {
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		err := decodeNode(dec, new(yaml.Node))
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
 }
 
 func tabIndent(line string) bool {
