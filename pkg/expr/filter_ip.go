@@ -166,6 +166,14 @@ func ipValue(v any, version int) (ipNet, string, bool) {
 		return n, n.String(), ok
 	}
 	n, ok := parseIPNet(s)
+	if number, prefix, cut := strings.Cut(s, "/"); !ok && cut {
+		if i, isInt := new(big.Int).SetString(number, 10); isInt {
+			if n, ok = numberAddr(i, version); ok {
+				n, ok = parseIPNet(n.ip.String() + "/" + prefix)
+			}
+			s = n.String()
+		}
+	}
 	return n, s, ok
 }
 

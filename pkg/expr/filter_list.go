@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -503,9 +504,11 @@ func filterPermutations(_ *Call, in any, p *bound) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return choose(list, p.int("length", len(list)), func(taken []int, i int) bool {
-		return !slices.Contains(taken, i)
-	})
+	n := p.int("length", len(list))
+	if err := errors.Join(p.err, countable(len(list), n, false)); err != nil {
+		return nil, err
+	}
+	return choose(list, n, func(taken []int, i int) bool { return !slices.Contains(taken, i) }), nil
 }
 
 func filterCombinations(_ *Call, in any, p *bound) (any, error) {
@@ -513,48 +516,65 @@ func filterCombinations(_ *Call, in any, p *bound) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return choose(list, p.int("length", 0), func(taken []int, i int) bool {
+	n := p.int("length", 0)
+	if err := errors.Join(p.err, countable(len(list), n, true)); err != nil {
+		return nil, err
+	}
+	return choose(list, n, func(taken []int, i int) bool {
 		return len(taken) == 0 || i > taken[len(taken)-1]
-	})
+	}), nil
+}
+
+// countable refuses to take n of so many items in too many ways. The order
+// of the n matters unless they are a set.
+func countable(of, n int, set bool) error {
+	if n < 0 {
+		return fmt.Errorf("argument length must not be negative")
+	}
+	if n > of {
+		return nil
+	}
+	ways, small := 1.0, n
+	if set {
+		small = min(n, of-n)
+	}
+	for i := range small {
+		ways *= float64(of - i)
+		if set {
+			ways /= float64(i + 1)
+		}
+	}
+	if ways*float64(n) > 4*maxItems || float64(n)*float64(of) > 4*maxItems {
+		return errListTooBig
+	}
+	return nil
 }
 
 // choose lists the ways to take n items, where may says which index can
 // follow those that are taken.
-func choose(list []any, n int, may func(taken []int, i int) bool) (any, error) {
-	if n < 0 {
-		return nil, fmt.Errorf("argument length must not be negative")
-	}
-	out, steps := []any{}, 0
+func choose(list []any, n int, may func(taken []int, i int) bool) []any {
+	out := []any{}
 	if n > len(list) {
-		return out, nil
+		return out
 	}
-	var walk func(taken []int) error
-	walk = func(taken []int) error {
-		if steps += len(taken) + 1; steps > 10*maxItems {
-			return errListTooBig
-		}
+	var walk func(taken []int)
+	walk = func(taken []int) {
 		if len(taken) == n {
 			row := make([]any, n)
 			for j, i := range taken {
 				row[j] = list[i]
 			}
 			out = append(out, row)
-			return nil
+			return
 		}
 		for i := range list {
-			if !may(taken, i) {
-				continue
-			}
-			if err := walk(append(taken, i)); err != nil {
-				return err
+			if may(taken, i) {
+				walk(append(taken, i))
 			}
 		}
-		return nil
 	}
-	if err := walk(make([]int, 0, n)); err != nil {
-		return nil, err
-	}
-	return out, nil
+	walk(make([]int, 0, n))
+	return out
 }
 
 func filterVersionSort(_ *Call, in any, p *bound) (any, error) {

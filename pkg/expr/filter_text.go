@@ -160,7 +160,7 @@ func filterCenter(_ *Call, in any, p *bound) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	width := p.int("width", 80)
+	width := max(p.int("width", 80), 0)
 	if width > maxText {
 		return nil, errTextTooBig
 	}

@@ -1,0 +1,165 @@
+package expr
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// oddValues are inputs and arguments that nobody means to give.
+func oddValues() []any {
+	deep := any("x")
+	for range 150 {
+		deep = []any{deep}
+	}
+	return []any{
+		nil, true, 0, -1, math.MaxInt, math.MinInt, 1.5, math.NaN(), math.Inf(1), math.Inf(-1), "", "x", "\xff\xfe", "a\x00b",
+		"(", "[", "%", "%(", "\\", "${", "~", "1/0", "::/129", "{{", "a\n b\n", "%s%d", "- [", "name", "{\"a\":", "[1]", strings.Repeat("a ", 200),
+		[]any{}, []any{nil}, []any{[]any{}, "a", 1}, []any{math.NaN(), math.NaN()}, value.NewDict(), value.NewDict("a", []any{1}, 1, nil),
+		[]any{value.NewDict("key", "k", "value", 1)}, deep, &value.Undefined{Name: "u"}, &value.Undefined{Lenient: true}, time.Unix(0, 0),
+		unobtainable{}, struct{}{},
+	}
+}
+
+// unobtainable is a lazy value that cannot be had.
+type unobtainable struct{}
+
+var errUnobtainable = errors.New("cannot be had")
+
+func (unobtainable) At(any) (any, bool, error) { return nil, false, errUnobtainable }
+func (unobtainable) Force() (any, error)       { return nil, errUnobtainable }
+
+// TestOddInputNeverPanics calls every filter with every odd value, alone and
+// with one odd argument. A filter may refuse; it may not panic or hang.
+func TestOddInputNeverPanics(t *testing.T) {
+	dir := t.TempDir()
+	c := &Call{Context: context.Background(), Env: New(Options{Now: fixedNow}), Scope: Names{"playbook_dir": dir}}
+	odd := oddValues()
+	for _, name := range c.Env.FilterNames() {
+		if name == "password_hash" {
+			continue // each call costs; TestFilters has its odd arguments
+		}
+		calls, failed := 0, 0
+		for i, in := range odd {
+			for _, a := range oddArgs(odd, i) {
+				calls++
+				if _, err := callOdd(t, c, name, in, a); err != nil {
+					failed++
+				}
+			}
+		}
+		if failed == calls {
+			t.Errorf("%s failed in all of %d calls", name, calls)
+		}
+	}
+}
+
+// callOdd turns a panic into a failure that names the call.
+func callOdd(t *testing.T, c *Call, name string, in any, a Args) (v any, err error) {
+	t.Helper()
+	defer func() {
+		if r := recover(); r != nil {
+			t.Errorf("%s(%v) of %v panics: %v", name, a.Positional, in, r)
+		}
+	}()
+	return c.Filter(name, in, a)
+}
+
+func oddArgs(odd []any, i int) []Args {
+	out := []Args{{}, {Positional: []any{odd[i], odd[(i+7)%len(odd)]}}}
+	for _, v := range odd {
+		out = append(out, Args{Positional: []any{v}})
+	}
+	return out
+}
+
+func TestOddLookupsNeverPanic(t *testing.T) {
+	dir := t.TempDir()
+	env := New(Options{Now: fixedNow})
+	c := &Call{Context: context.Background(), Env: env, Scope: Names{"playbook_dir": dir, "groups": value.NewDict("all", []any{"a"})}}
+	for _, name := range env.LookupNames() {
+		if name == "pipe" || name == "lines" || name == "url" {
+			continue // these run what they are given
+		}
+		fn, err := env.lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range oddValues() {
+			for _, terms := range [][]any{{v}, {v, v}, {v, "x", v}} {
+				out, err := fn(c, Args{Positional: terms})
+				if _, ok := out.([]any); err == nil && !ok {
+					t.Errorf("%s of %v gave %T, want a list", name, terms, out)
+				}
+			}
+		}
+	}
+}
+
+func TestCostlyPatternIsStopped(t *testing.T) {
+	src := `text | regex_search('^(?=a)(?:a|aa)+$')`
+	checkError(t, New(Options{}), Names{"text": strings.Repeat("a", 40) + "c"}, source.Pos{}, src, "timeout")
+}
+
+func TestRandomRepeatsInOneRun(t *testing.T) {
+	get := func(seed, host string) string {
+		t.Helper()
+		v, err := evaluate(New(Options{Seed: seed}), Names{"inventory_hostname": host}, source.Pos{}, "range(1000) | list | shuffle")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value.Repr(v)
+	}
+	if get("run1", "a") != get("run1", "a") {
+		t.Error("the same run and host shuffled differently")
+	}
+	if get("run1", "a") == get("run1", "b") || get("run1", "a") == get("run2", "a") {
+		t.Error("another host or run shuffled alike")
+	}
+}
+
+func TestPatternsAreDropped(t *testing.T) {
+	ps := newPatterns()
+	for i := range maxPatterns + 1 {
+		if _, err := ps.get(strings.Repeat("a", i), matchFlags{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(ps.kept); n != 1 {
+		t.Errorf("%d patterns are kept after the limit, want 1", n)
+	}
+}
+
+func FuzzToYAMLReadsBack(f *testing.F) {
+	for _, s := range []string{"a b", "yes", "l1\nl2\n", " x", "a: b", "#", "\u2028", "é 日本", "it's \"q\"", strings.Repeat("word ", 40)} {
+		f.Add(s, 2, 80)
+	}
+	c := &Call{Env: New(Options{})}
+	f.Fuzz(func(t *testing.T, s string, indent, width int) {
+		s = strings.Map(func(r rune) rune {
+			if r == '\r' || r == 0xfffd || r == 0xfeff || r >= 0xd800 && r < 0xe000 {
+				return -1
+			}
+			return r
+		}, s)
+		in := value.NewDict("k", []any{s, value.NewDict(s, s)}, "z", s)
+		args := Args{Named: value.NewDict("indent", indent, "width", width)}
+		text, err := c.Filter("to_nice_yaml", in, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := c.Filter("from_yaml", text, Args{})
+		if err != nil {
+			t.Skipf("the reader refuses %q: %v", text, err)
+		}
+		if !value.Equal(in, back) {
+			t.Errorf("%s came back as %s from\n%s", value.Repr(in), value.Repr(back), text)
+		}
+	})
+}

@@ -1,0 +1,148 @@
+package expr
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// lookupFolder is a playbook with a role, as lookups find their files.
+func lookupFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"root.txt":            "root\n",
+		"role/files/a.txt":    "one\ntwo\n",
+		"role/files/pad.txt":  "  x\n",
+		"role/templates/x.j2": "x",
+		"role/files/c.ini":    "top = yes\n[DEFAULT]\nport: 80\n[web]\n; no\nuser = alice\nempty\n[db]\nuser = bob\n",
+		"role/files/e.csv":    "Symbol,Number,Mass\nH,1,1.008\nLi,3,6.94\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func lookupScope(dir string) Names {
+	return Names{
+		"ansible_search_path": []any{filepath.Join(dir, "role")},
+		"playbook_dir":        dir,
+		"inventory_hostname":  "n1",
+		"groups": value.NewDict("all", []any{"n1", "n2", "n3"}, "web", []any{"n1", "n2"},
+			"db", []any{"n2", "n3"}),
+	}
+}
+
+func lookupEnvironment() *Env {
+	return New(Options{Now: fixedNow, Template: func(_ context.Context, path string, s Scope) (string, error) {
+		host, _, err := s.Lookup("inventory_hostname")
+		return filepath.Base(path) + " for " + value.Str(host), err
+	}})
+}
+
+func TestLookups(t *testing.T) {
+	t.Setenv("KK_VAR", "val")
+	caseFile(t, filepath.Join("testdata", "lookups.txt"), lookupEnvironment(), lookupScope(lookupFolder(t)))
+}
+
+func TestTemplateLookupNeedsAnEngine(t *testing.T) {
+	checkError(t, New(Options{}), Names{}, source.Pos{}, "lookup('template', 'x.j2')", "cannot be rendered")
+}
+
+func TestPasswordIsKept(t *testing.T) {
+	dir := t.TempDir()
+	env, scope := New(Options{}), Names{"playbook_dir": dir}
+	get := func(src string) string {
+		t.Helper()
+		v, err := evaluate(env, scope, source.Pos{}, src)
+		if err != nil {
+			t.Fatalf("%s: %v", src, err)
+		}
+		return v.(string)
+	}
+	first := get("lookup('password', 'secrets/db length=12')")
+	if again := get("lookup('password', 'secrets/db')"); again != first || len(first) != 12 {
+		t.Errorf("the second lookup gave %q after %q", again, first)
+	}
+	file := filepath.Join(dir, "secrets", "db")
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode of the file is %v, want 0600", info.Mode().Perm())
+	}
+	hashed := get("lookup('password', 'secrets/db encrypt=sha512_crypt')")
+	if again := get("lookup('password', 'secrets/db encrypt=sha512_crypt')"); again != hashed {
+		t.Errorf("the hash changed from %q to %q", hashed, again)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(text), first+" salt=") {
+		t.Errorf("the file holds %q, want the password with its salt", text)
+	}
+	if plain := get("lookup('password', 'secrets/db')"); plain != first {
+		t.Errorf("the password became %q, want %q", plain, first)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "secrets", ".password-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("temporary files are left: %v, %v", left, err)
+	}
+}
+
+func TestPasswordFillsAnEmptyFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pw")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scope := Names{"file": file}
+	for _, src := range []string{"lookup('password', file) | length", "lookup('file', file) | length"} {
+		checkValue(t, New(Options{}), scope, source.Pos{}, src, "20")
+	}
+}
+
+func TestURLLookup(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		if r.URL.Path != "/ok" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte("a\n" + user + password + r.Header.Get("X-K") + "\n"))
+	}))
+	defer server.Close()
+	env, scope := New(Options{}), Names{"base": server.URL}
+	for src, want := range map[string]string{
+		"query('url', base ~ '/ok')": "['a', '']",
+		"query('url', base ~ '/ok', username='u', password='p', headers={'X-K': 'v'})": "['a', 'upv']",
+		"query('url', base ~ '/ok', split_lines=false)":                                `['a\n\n']`,
+	} {
+		checkValue(t, env, scope, source.Pos{}, src, want)
+	}
+	for src, want := range map[string]string{
+		"query('url', base ~ '/no')":                       "404",
+		"query('url', base ~ '/ok', validate_certs=false)": "not supported",
+		"query('url', 'ftp://x')":                          "unsupported protocol",
+		"query('url', base ~ '/ok', timeout='soon')":       "whole number",
+	} {
+		checkError(t, env, scope, source.Pos{}, src, want)
+	}
+}
