@@ -212,9 +212,20 @@ func (f *frame) undefined(n node, u *value.Undefined) error {
 	return f.fail(n, u)
 }
 
-// Knower is a Scope that can list its names, for "did you mean".
+// Knower is a Scope that lists its names for "did you mean"; a Lister's names
+// serve as well.
 type Knower interface {
 	Known() []string
+}
+
+func knownNames(s Scope) []string {
+	switch s := s.(type) {
+	case Knower:
+		return s.Known()
+	case Lister:
+		return s.Names()
+	}
+	return nil
 }
 
 // culprit finds the part of a path that does not exist. It looks only at names and
@@ -222,8 +233,8 @@ type Knower interface {
 func (f *frame) culprit(n node, u *value.Undefined) (node, string) {
 	switch at := n.(type) {
 	case *nameNode:
-		if k, ok := f.scope.(Knower); ok && u.Missing == "" && u.Name == at.name {
-			return n, source.DidYouMean(at.name, k.Known())
+		if u.Missing == "" && u.Name == at.name && u.Err == nil {
+			return n, source.DidYouMean(at.name, knownNames(f.scope))
 		}
 	case *attrNode:
 		if !isPath(at.obj) {

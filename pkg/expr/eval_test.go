@@ -260,14 +260,17 @@ func TestEvaluationErrorsHavePlaces(t *testing.T) {
 	}
 }
 
-// knower is a scope that lists its names.
-type knower struct{ Names }
+// lister is a scope that lists its names as variable stores do.
+type lister struct{ fixed }
 
-func (k knower) Known() []string { return sortedKeys(k.Names) }
+func (l lister) Names() []string { return sortedKeys(l.names) }
 
 func TestNearNames(t *testing.T) {
-	wantError(t, "kube_versoin == 1", knower{Names{"kube_version": 1}}, `'kube_versoin' is undefined (did you mean "kube_version"?)`)
-	wantError(t, "kube_versoin | upper", knower{Names{"kube_version": 1}}, `did you mean "kube_version"?`)
+	wantError(t, "kube_versoin == 1", Names{"kube_version": 1}, `'kube_versoin' is undefined (did you mean "kube_version"?)`)
+	wantError(t, "kube_versoin | upper", lister{fixed{Names{"kube_version": 1}}}, `did you mean "kube_version"?`)
+	if _, err := eval(t, "kube_versoin", fixed{Names{"kube_version": 1}}); err.Error() != "'kube_versoin' is undefined" {
+		t.Errorf("a scope that lists nothing: %v", err)
+	}
 }
 
 // lazy counts how often it is forced.
