@@ -4,9 +4,9 @@ package net
 
 import "kubekey/pkg/module"
 
-// Modules describes wait_for.
+// Modules describes wait_for, get_url and http_get_file.
 func Modules() []module.Spec {
-	return []module.Spec{waitForSpec()}
+	return []module.Spec{waitForSpec(), getURLSpec(), httpGetFileSpec()}
 }
 
 func waitForSpec() module.Spec {

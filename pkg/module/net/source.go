@@ -1,0 +1,161 @@
+package net
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"sort"
+	"strings"
+	"time"
+
+	"kubekey/pkg/redact"
+)
+
+// origin is where a file is fetched from and how.
+type origin struct {
+	URL      string            `kk:"url,required" doc:"HTTP, HTTPS or FTP address of the file"`
+	Checksum string            `kk:"checksum" doc:"algorithm:digest (sha256:9f86...), or algorithm:URL of a file of digests; verified, and a file that has it is not fetched again"`
+	Headers  map[string]string `kk:"headers" doc:"HTTP headers of the request"`
+	Timeout  time.Duration     `kk:"timeout" default:"10" doc:"how long to wait for the connection, and for more bytes"`
+	User     string            `kk:"url_username,alias=username" doc:"user name"`
+	Password redact.Secret     `kk:"url_password,alias=password" doc:"password; it is not seen in the process list"`
+	Basic    bool              `kk:"force_basic_auth" default:"no" doc:"send user name and password before being asked"`
+	Validate bool              `kk:"validate_certs" default:"yes" doc:"verify the server's certificate"`
+	UseProxy bool              `kk:"use_proxy" default:"yes" doc:"heed the proxy of the environment"`
+	Agent    string            `kk:"http_agent" default:"kk" doc:"user agent of the request"`
+}
+
+// check says what is wrong with the origin.
+func (o origin) check() error {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Scheme == "" || u.Host == "" && u.Scheme != "file" {
+		return fmt.Errorf("url must be an address such as https://host/file")
+	}
+	for k, v := range o.Headers {
+		if strings.ContainsAny(k+v, "\r\n") {
+			return fmt.Errorf("header %s must be one line", k)
+		}
+	}
+	return nil
+}
+
+// secret reports whether the request holds what a process list must not show.
+func (o origin) secret() bool {
+	u, err := url.Parse(o.URL)
+	return err != nil || u.User != nil || u.RawQuery != "" || len(o.Headers) > 0 || o.User != "" || !o.Password.IsZero()
+}
+
+// baseName is the file's name when it goes to a folder.
+func (o origin) baseName() string {
+	u, err := url.Parse(o.URL)
+	if err != nil {
+		return "index.html"
+	}
+	if name := path.Base(u.Path); name != "." && name != "/" {
+		return name
+	}
+	return "index.html"
+}
+
+// curlConfig is what `curl -K -` reads.
+func (o origin) curlConfig(address string) string {
+	var b strings.Builder
+	set := func(key, v string) {
+		fmt.Fprintf(&b, "%s = \"%s\"\n", key, strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`).Replace(v))
+	}
+	set("url", address)
+	b.WriteString("fail\nlocation\nsilent\nshow-error\ngloboff\n")
+	limit := seconds(max(o.Timeout, time.Second))
+	set("connect-timeout", limit)
+	set("speed-limit", "1")
+	set("speed-time", limit)
+	set("user-agent", o.Agent)
+	names := make([]string, 0, len(o.Headers))
+	for k := range o.Headers {
+		names = append(names, k)
+	}
+	sort.Strings(names)
+	for _, k := range names {
+		set("header", k+": "+o.Headers[k])
+	}
+	if o.User != "" || !o.Password.IsZero() {
+		set("user", o.User+":"+o.Password.Reveal())
+		if !o.Basic {
+			b.WriteString("anyauth\n")
+		}
+	}
+	if !o.Validate {
+		b.WriteString("insecure\n")
+	}
+	if !o.UseProxy {
+		set("noproxy", "*")
+	}
+	return b.String()
+}
+
+// wget returns the URL and the options for wget, or "" when only curl will do.
+func (o origin) wget() (address, options string) {
+	if o.secret() {
+		return "", ""
+	}
+	if !o.Validate {
+		options += " --no-check-certificate"
+	}
+	if !o.UseProxy {
+		options += " -Y off"
+	}
+	return o.URL, options
+}
+
+// digest is a checksum that a file must have; the zero value is none.
+type digest struct{ algorithm, hex string }
+
+// parseChecksum reads ALGORITHM:HEX, or ALGORITHM:URL as at.
+func parseChecksum(s string) (d digest, at string, err error) {
+	if s == "" {
+		return digest{}, "", nil
+	}
+	algorithm, rest, ok := strings.Cut(s, ":")
+	algorithm = strings.ToLower(strings.TrimSpace(algorithm))
+	if _, known := newHash(algorithm); !ok || !known {
+		return digest{}, "", fmt.Errorf("checksum must be ALGORITHM:DIGEST with md5, sha1, sha224, sha256, sha384 or sha512, got: %s", s)
+	}
+	rest = strings.TrimSpace(rest)
+	if strings.Contains(rest, "://") {
+		return digest{algorithm: algorithm}, rest, nil
+	}
+	rest = strings.ToLower(rest)
+	if h, _ := newHash(algorithm); len(rest) != 2*h.Size() || strings.Trim(rest, "0123456789abcdef") != "" {
+		return digest{}, "", fmt.Errorf("%q is no %s digest", rest, algorithm)
+	}
+	return digest{algorithm, rest}, "", nil
+}
+
+// findDigest finds a file's digest in a file of digests: lines of DIGEST NAME
+// or NAME-less, or ALGORITHM (NAME) = DIGEST.
+func findDigest(text, name string, want digest) (digest, error) {
+	var lone []string
+	for _, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if left, right, ok := strings.Cut(line, ") = "); ok {
+			_, file, _ := strings.Cut(left, "(")
+			line = right + " " + file
+		}
+		w := strings.Fields(line)
+		if len(w) == 0 {
+			continue
+		}
+		d, _, err := parseChecksum(want.algorithm + ":" + w[0])
+		switch {
+		case err != nil:
+		case len(w) == 1:
+			lone = append(lone, d.hex)
+		case path.Base(strings.TrimLeft(w[len(w)-1], "*.")) == name || path.Base(strings.TrimLeft(w[len(w)-1], "*")) == name:
+			return d, nil
+		}
+	}
+	if len(lone) == 1 {
+		return digest{want.algorithm, lone[0]}, nil
+	}
+	return digest{}, fmt.Errorf("the file of checksums has none for %s", name)
+}
