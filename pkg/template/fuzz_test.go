@@ -74,8 +74,8 @@ func FuzzRender(f *testing.F) {
 	engine.maxOutput = 1 << 20
 	vars := names(f, string(readCorpus(f).Vars))
 	f.Fuzz(func(t *testing.T, src string) {
-		if strings.Contains(src, "pipe") || strings.Contains(src, "url") || strings.Contains(src, "password") {
-			t.Skip("lookups that reach outside are not for fuzzing")
+		if strings.Contains(src, "lookup") || strings.Contains(src, "query") || strings.Contains(src, "q(") {
+			t.Skip("lookups reach outside: they run commands and write files")
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
