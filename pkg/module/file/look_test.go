@@ -315,7 +315,7 @@ func TestTempFile(t *testing.T) {
 }
 
 func TestAnswersThatBreakOff(t *testing.T) {
-	for _, said := range []string{"S81a4", "\x00", "Xq\x00.\x00", ".\x00.\x00", "", "Ix\x00.\x00", "Uroot\x00.\x00", "C!\x00.\x00"} {
+	for _, said := range []string{"S81a4", "\x00", "Qq\x00.\x00", ".\x00.\x00", "", "Ix\x00.\x00", "Uroot\x00.\x00", "C!\x00.\x00"} {
 		if _, err := parseAnswer([]byte(said), []asked{{path: "/x"}}, "root", ""); err == nil {
 			t.Errorf("%q is an answer", said)
 		}

@@ -22,5 +22,6 @@ func Modules() []module.Spec {
 		findSpec(),
 		tempFileSpec(),
 		unarchiveSpec(),
+		assembleSpec(),
 	}
 }
