@@ -1,0 +1,35 @@
+package expr
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kubekey/pkg/value"
+)
+
+// TestYAMLLayout compares with what PyYAML 6 writes: each case is the filter,
+// its input, its arguments and the text.
+func TestYAMLLayout(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "pyyaml.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := value.FromJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Call{Env: New(Options{})}
+	for i, row := range v.([]any) {
+		row := row.([]any)
+		args := Args{Named: row[2].(*value.Dict)}
+		got, err := c.Filter(row[0].(string), row[1], args)
+		if err != nil {
+			t.Errorf("case %d: %v", i, err)
+			continue
+		}
+		if got != row[3] {
+			t.Errorf("case %d: %s(%s) of %s is\n%v\nwant\n%v", i, row[0], value.Repr(row[2]), value.Repr(row[1]), got, row[3])
+		}
+	}
+}
