@@ -36,6 +36,9 @@ type compiler struct {
 
 // compile builds a document. src has "\n" line ends; from is where its text begins.
 func (e *Engine) compile(u *unit, o *origin, segs []segment, lit expr.Literals) (*unit, error) {
+	if e.setErr != nil {
+		return nil, e.setErr
+	}
 	text, d := skeleton(segs, o, e.rules)
 	if d != nil {
 		return nil, d

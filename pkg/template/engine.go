@@ -234,9 +234,6 @@ func (e *Engine) load(path string, syn syntax) (*unit, error) {
 }
 
 func (e *Engine) compileFile(path string, text []byte, syn syntax) (*unit, error) {
-	if e.setErr != nil {
-		return nil, e.setErr
-	}
 	u := &unit{name: shownName(path, e.cwd), dir: source.Dir(path), syn: syn}
 	src := string(text)
 	file := source.NewFile(u.name, text)
