@@ -4,9 +4,9 @@ package net
 
 import "kubekey/pkg/module"
 
-// Modules describes wait_for, get_url and http_get_file.
+// Modules describes wait_for, get_url, http_get_file and uri.
 func Modules() []module.Spec {
-	return []module.Spec{waitForSpec(), getURLSpec(), httpGetFileSpec()}
+	return []module.Spec{waitForSpec(), getURLSpec(), httpGetFileSpec(), uriSpec()}
 }
 
 func waitForSpec() module.Spec {

@@ -57,14 +57,20 @@ func (o origin) baseName() string {
 	return "index.html"
 }
 
-// curlConfig is what `curl -K -` reads.
-func (o origin) curlConfig(address string) string {
+// curlConfig is what `curl -K -` reads to fetch a file.
+func (o origin) curlConfig(address string) string { return "fail\nlocation\n" + o.curlOptions(address) }
+
+// curlSetting is one line of a configuration of curl.
+func curlSetting(key, v string) string {
+	return key + ` = "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(v) + "\"\n"
+}
+
+// curlOptions is the part of the configuration that every request has.
+func (o origin) curlOptions(address string) string {
 	var b strings.Builder
-	set := func(key, v string) {
-		fmt.Fprintf(&b, "%s = \"%s\"\n", key, strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`).Replace(v))
-	}
+	set := func(key, v string) { b.WriteString(curlSetting(key, v)) }
 	set("url", address)
-	b.WriteString("fail\nlocation\nsilent\nshow-error\ngloboff\n")
+	b.WriteString("silent\nshow-error\ngloboff\n")
 	limit := seconds(max(o.Timeout, time.Second))
 	set("connect-timeout", limit)
 	set("speed-limit", "1")

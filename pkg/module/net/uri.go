@@ -1,0 +1,273 @@
+package net
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
+	"kubekey/pkg/shell"
+	"kubekey/pkg/value"
+)
+
+func uriSpec() module.Spec {
+	return module.Spec{
+		Name:    "uri",
+		Summary: "Sends an HTTP request from the host and returns the answer.",
+		Notes: []string{
+			"The host needs curl. URL, headers, body and passwords are not seen in its process list.",
+			"In check mode the task is skipped.",
+		},
+		Examples: []string{
+			"- name: Wait until the service is healthy\n  uri:\n    url: https://127.0.0.1:6443/healthz\n    validate_certs: false\n    return_content: true\n  register: health\n  until: health.status == 200\n  retries: 30",
+			"- name: Create a project\n  uri:\n    url: https://registry.local/api/v2.0/projects\n    method: POST\n    body_format: json\n    body: {project_name: library}\n    status_code: [201, 409]\n    url_username: admin\n    url_password: \"{{ registry_password }}\"\n    force_basic_auth: true",
+		},
+		Returns: []module.Return{
+			{Key: "status", Type: "int", Doc: "status code; -1 when no answer came"},
+			{Key: "content", Type: "str", Doc: "the answer, with return_content or on failure"},
+			{Key: "json", Type: "any", Doc: "the answer decoded, if the server says it is JSON"},
+			{Key: "url", Type: "str", Doc: "address that answered"},
+			{Key: "redirected", Type: "bool", Doc: "whether a redirection was followed"},
+			{Key: "elapsed", Type: "int", Doc: "seconds it took"},
+			{Key: "cookies", Type: "dict", Doc: "cookies that were set"},
+			{Key: "content_type", Type: "str", Doc: "like every other header of the answer: in lower case, - as _"},
+		},
+		New:          func() module.Runner { return &uri{} },
+		Check:        module.Skips,
+		CheckSkipMsg: "remote module (uri) does not support check mode",
+	}
+}
+
+type uri struct {
+	URL      string            `kk:"url,required" doc:"address, http or https"`
+	Method   string            `kk:"method" default:"GET" doc:"HTTP method"`
+	Body     any               `kk:"body" doc:"what to send"`
+	Format   string            `kk:"body_format" default:"raw" choices:"raw,json,form-urlencoded" doc:"how a body that is no text is written; sets Content-Type"`
+	Headers  map[string]string `kk:"headers" doc:"headers of the request"`
+	Status   []string          `kk:"status_code" default:"200" doc:"status codes that mean success"`
+	Return   bool              `kk:"return_content" default:"no" doc:"return the answer as content"`
+	Timeout  time.Duration     `kk:"timeout" default:"30" doc:"how long the request may take"`
+	Redirect string            `kk:"follow_redirects" default:"safe" choices:"all,yes,no,none,safe,urllib2" doc:"safe follows for GET and HEAD only"`
+	User     string            `kk:"url_username,alias=user" doc:"user name"`
+	Password redact.Secret     `kk:"url_password,alias=password" doc:"password"`
+	Basic    bool              `kk:"force_basic_auth" default:"no" doc:"send user name and password before being asked"`
+	Validate bool              `kk:"validate_certs" default:"yes" doc:"verify the server's certificate"`
+	UseProxy bool              `kk:"use_proxy" default:"yes" doc:"heed the proxy of the environment"`
+	Agent    string            `kk:"http_agent" default:"kk" doc:"user agent of the request"`
+	CA       string            `kk:"ca_path,path" doc:"file on the host with certificates of authorities"`
+	Cert     string            `kk:"client_cert,path" doc:"file on the host with the client's certificate"`
+	Key      string            `kk:"client_key,path" doc:"file on the host with its key"`
+	Socket   string            `kk:"unix_socket,path" doc:"socket on the host to connect to"`
+	Dest     string            `kk:"dest,path" doc:"file on the host that the answer is written to"`
+	Creates  string            `kk:"creates,path" doc:"file on the host; if it exists, no request is made"`
+	Removes  string            `kk:"removes,path" doc:"file on the host; if it does not exist, no request is made"`
+}
+
+const uriScript = `mark=$1
+if [ -n "$2" ] && [ -e "$2" ]; then echo "$mark creates"; exit 0; fi
+if [ -n "$3" ] && [ ! -e "$3" ]; then echo "$mark removes"; exit 0; fi
+command -v curl >/dev/null 2>&1 || { echo "$mark nocurl"; exit 0; }
+exec curl -K - -w "
+$mark %{http_code} %{num_redirects} %{url_effective}"`
+
+// Run implements module.Runner.
+func (m *uri) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	start := c.Now()
+	config, err := m.config()
+	if err != nil {
+		return module.Result{Failed: true, Msg: err.Error()}, nil
+	}
+	mark := "kk-uri-" + rand.Text()
+	out, errs, _, err := converse(ctx, c, shell.Script(uriScript, mark, m.Creates, m.Removes), config, false)
+	if err != nil {
+		return module.Result{}, err
+	}
+	text, trailer, _ := strings.Cut("\n"+out, "\n"+mark+" ")
+	if r, done := m.early(strings.TrimSpace(trailer)); done {
+		return r, nil
+	}
+	a := parseAnswer(text, trailer)
+	a.data.Set("elapsed", int(c.Now().Sub(start).Seconds()))
+	r := m.result(a, errs)
+	if m.Dest != "" && !r.Failed {
+		put, err := connector.Put(ctx, c.Conn, connector.File{Path: m.Dest, Size: int64(len(a.body))}, strings.NewReader(a.body))
+		if err != nil {
+			return module.Result{}, err
+		}
+		r.Changed = put.Changed
+		r.Data.Set("path", m.Dest)
+	}
+	return r, nil
+}
+
+// early is the result when no request was made.
+func (m *uri) early(why string) (module.Result, bool) {
+	switch why {
+	case "creates":
+		return module.Result{Msg: fmt.Sprintf("skipped, since '%s' exists", m.Creates), Data: value.NewDict("stdout", "skipped, since '"+m.Creates+"' exists")}, true
+	case "removes":
+		return module.Result{Msg: fmt.Sprintf("skipped, since '%s' does not exist", m.Removes), Data: value.NewDict("stdout", "skipped, since '"+m.Removes+"' does not exist")}, true
+	case "nocurl":
+		return module.Result{Failed: true, Msg: "the host has no curl: install it, or delegate the task to a host that has it", Data: value.NewDict("status", -1)}, true
+	}
+	return module.Result{}, false
+}
+
+func (m *uri) config() (string, error) {
+	o := origin{
+		URL: m.URL, Headers: map[string]string{}, Timeout: m.Timeout, User: m.User, Password: m.Password, Basic: m.Basic,
+		Validate: m.Validate, UseProxy: m.UseProxy, Agent: m.Agent,
+	}
+	for k, v := range m.Headers {
+		o.Headers[k] = v
+	}
+	body, kind, err := m.body()
+	if err != nil {
+		return "", err
+	}
+	if _, set := o.Headers["Content-Type"]; kind != "" && !set {
+		o.Headers["Content-Type"] = kind
+	}
+	if err := o.check(); err != nil {
+		return "", err
+	}
+	config := o.curlOptions(m.URL) + "include\n" + curlSetting("max-time", seconds(max(m.Timeout, time.Second)))
+	method := strings.ToUpper(m.Method)
+	if method == "HEAD" {
+		config += "head\n"
+	} else {
+		config += curlSetting("request", method)
+	}
+	if m.Redirect == "all" || m.Redirect == "yes" || (m.Redirect != "no" && m.Redirect != "none" && (method == "GET" || method == "HEAD")) {
+		config += "location\n"
+	}
+	if m.Body != nil {
+		config += curlSetting("data-binary", body)
+	}
+	for _, s := range [...][2]string{{"cacert", m.CA}, {"cert", m.Cert}, {"key", m.Key}, {"unix-socket", m.Socket}} {
+		if s[1] != "" {
+			config += curlSetting(s[0], s[1])
+		}
+	}
+	return config, nil
+}
+
+// body is the text to send and its type, "" when that is the author's to say.
+func (m *uri) body() (text, kind string, err error) {
+	text, isText := m.Body.(string)
+	switch m.Format {
+	case "json":
+		if !isText && m.Body != nil {
+			text, err = value.JSON(m.Body, value.JSONOptions{})
+		}
+		return text, "application/json", err
+	case "form-urlencoded":
+		if d, ok := m.Body.(*value.Dict); ok {
+			var pairs []string
+			for k, v := range d.All() {
+				pairs = append(pairs, url.QueryEscape(value.Str(k))+"="+url.QueryEscape(value.Str(v)))
+			}
+			text = strings.Join(pairs, "&")
+		}
+		return text, "application/x-www-form-urlencoded", nil
+	}
+	if !isText && m.Body != nil {
+		text, err = value.JSON(m.Body, value.JSONOptions{})
+	}
+	if strings.HasPrefix(text, "@") {
+		return "", "", errors.New("a raw body cannot start with @")
+	}
+	return text, "", err
+}
+
+// httpAnswer is what a server answered.
+type httpAnswer struct {
+	status int
+	body   string
+	json   bool
+	data   *value.Dict
+}
+
+// parseAnswer reads what curl printed: the headers of each answer on the way,
+// the body of the last one, and the trailer "CODE REDIRECTS URL".
+func parseAnswer(text, trailer string) httpAnswer {
+	a := httpAnswer{status: -1, data: value.NewDict()}
+	w := strings.SplitN(strings.TrimSpace(trailer), " ", 3)
+	if len(w) == 3 {
+		if code, err := strconv.Atoi(w[0]); err == nil && code > 0 {
+			a.status = code
+		}
+		a.data.Set("redirected", w[1] != "0")
+		a.data.Set("url", redacted(w[2]))
+	}
+	a.body = strings.TrimPrefix(text, "\n")
+	var block string
+	for strings.HasPrefix(a.body, "HTTP/") {
+		head, rest, ok := strings.Cut(a.body, "\r\n\r\n")
+		if !ok {
+			break
+		}
+		block, a.body = head, rest
+	}
+	a.headers(block)
+	a.data.Set("status", a.status)
+	return a
+}
+
+// headers puts the headers into the result, and the cookies by name.
+func (a *httpAnswer) headers(block string) {
+	header := http.Header{}
+	for _, l := range strings.Split(block, "\r\n") {
+		k, v, ok := strings.Cut(l, ":")
+		if ok {
+			header.Add(k, strings.TrimSpace(v))
+		}
+	}
+	for k, v := range header {
+		name := strings.ReplaceAll(strings.ToLower(k), "-", "_")
+		if !a.data.Has(name) {
+			a.data.Set(name, strings.Join(v, ", "))
+		}
+	}
+	a.json = strings.Contains(header.Get("Content-Type"), "json")
+	cookies := value.NewDict()
+	for _, cookie := range (&http.Response{Header: header}).Cookies() {
+		cookies.Set(cookie.Name, cookie.Value)
+	}
+	a.data.Set("cookies", cookies)
+}
+
+func (m *uri) result(a httpAnswer, errs string) module.Result {
+	r := module.Result{Data: a.data}
+	if !a.data.Has("url") {
+		a.data.Set("url", redacted(m.URL))
+	}
+	if a.json {
+		if v, err := value.FromJSON([]byte(a.body)); err == nil {
+			a.data.Set("json", v)
+		}
+	}
+	if slices.Contains(m.Status, strconv.Itoa(a.status)) {
+		r.Msg = fmt.Sprintf("OK (%d bytes)", len(a.body))
+		if m.Return {
+			a.data.Set("content", a.body)
+		}
+		return r
+	}
+	why := http.StatusText(a.status)
+	if a.status == -1 {
+		why = "Request failed: " + strings.TrimPrefix(errs, "curl: ")
+	}
+	r.Failed, r.Msg = true, fmt.Sprintf("Status code was %d and not [%s]: %s", a.status, strings.Join(m.Status, ", "), why)
+	a.data.Set("content", a.body)
+	return r
+}

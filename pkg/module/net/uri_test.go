@@ -1,0 +1,143 @@
+package net_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/value"
+)
+
+// api echoes requests.
+func api(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		user, password, _ := r.BasicAuth()
+		switch r.URL.Path {
+		case "/moved":
+			http.Redirect(w, r, "/text", http.StatusFound)
+		case "/text":
+			http.SetCookie(w, &http.Cookie{Name: "sid", Value: "7"})
+			fmt.Fprint(w, "plain\n")
+		case "/made":
+			w.WriteHeader(http.StatusCreated)
+		case "/missing":
+			http.NotFound(w, r)
+		default:
+			w.Header().Set("Content-Type", "application/json; charset=utf-8")
+			w.Header().Set("X-Some-Thing", "v")
+			fmt.Fprintf(w, `{"method": %q, "body": %q, "type": %q, "token": %q, "user": %q, "n": 1}`,
+				r.Method, body, r.Header.Get("Content-Type"), r.Header.Get("X-Token"), user+":"+password)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestURI(t *testing.T) {
+	base := api(t)
+	cases := []struct {
+		name string
+		args []any
+		want map[string]any // of the JSON that came back, or of the result with a leading dot
+	}{
+		{"get", []any{"url", base + "/echo"}, map[string]any{"method": "GET", "body": "", ".status": 200, ".x_some_thing": "v", ".redirected": false, ".content": nil}},
+		{"content", []any{"url", base + "/text", "return_content", true}, map[string]any{".content": "plain\n", ".json": nil, ".url": base + "/text"}},
+		{"cookies", []any{"url", base + "/text"}, map[string]any{".cookies": value.NewDict("sid", "7")}},
+		{"json", []any{"url", base + "/echo", "method", "put", "body_format", "json", "body", value.NewDict("a", []any{1, "x\"y\n"})}, map[string]any{"method": "PUT", "body": `{"a": [1, "x\"y\n"]}`, "type": "application/json"}},
+		{"json text", []any{"url", base + "/echo", "method", "POST", "body_format", "json", "body", "{}"}, map[string]any{"body": "{}"}},
+		{"form", []any{"url", base + "/echo", "method", "POST", "body_format", "form-urlencoded", "body", value.NewDict("a", "1&2", "b", true)}, map[string]any{"body": "a=1%262&b=True", "type": "application/x-www-form-urlencoded"}},
+		{"raw", []any{"url", base + "/echo", "method", "POST", "body", "a\tb\\\r\n", "headers", value.NewDict("Content-Type", "x/y")}, map[string]any{"body": "a\tb\\\r\n", "type": "x/y"}},
+		{"raw dict", []any{"url", base + "/echo", "method", "POST", "body", value.NewDict("a", 1)}, map[string]any{"body": `{"a": 1}`}},
+		{"password", []any{"url", base + "/echo", "user", "bob", "password", "pw", "force_basic_auth", true}, map[string]any{"user": "bob:pw"}},
+		{"redirect", []any{"url", base + "/moved", "return_content", true}, map[string]any{".content": "plain\n", ".redirected": true, ".url": base + "/text"}},
+		{"no redirect", []any{"url", base + "/moved", "follow_redirects", "none", "status_code", 302}, map[string]any{".status": 302, ".location": "/text"}},
+		{"no redirect of a post", []any{"url", base + "/moved", "method", "POST", "status_code", "302"}, map[string]any{".status": 302}},
+		{"codes", []any{"url", base + "/made", "status_code", []any{200, 201}}, map[string]any{".status": 201}},
+		{"head", []any{"url", base + "/echo", "method", "HEAD"}, map[string]any{".status": 200}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			count := moduletest.Count(nil)
+			r := run(t, "uri", moduletest.Options{Conn: count}, c.args...)
+			if r.Failed || r.Changed || len(count.Lines()) != 1 {
+				t.Fatalf("got %+v %s", r, value.Repr(r.Data))
+			}
+			echo, _ := get(r, "json").(*value.Dict)
+			for k, want := range c.want {
+				got, _ := echo.Get(k)
+				if name, ok := strings.CutPrefix(k, "."); ok {
+					got = get(r, name)
+				}
+				if !value.Equal(got, want) {
+					t.Errorf("%s: got %s, want %s", k, value.Repr(got), value.Repr(want))
+				}
+			}
+		})
+	}
+}
+
+func TestURIFailures(t *testing.T) {
+	base := api(t)
+	r := run(t, "uri", moduletest.Options{}, "url", base+"/missing")
+	if !r.Failed || r.Msg != "Status code was 404 and not [200]: Not Found" || get(r, "content") != "404 page not found\n" {
+		t.Errorf("got %+v %s", r, value.Repr(r.Data))
+	}
+	r = run(t, "uri", moduletest.Options{}, "url", fmt.Sprintf("http://127.0.0.1:%d/", closed(t)))
+	if !r.Failed || get(r, "status") != -1 || !strings.HasPrefix(r.Msg, "Status code was -1 and not [200]: Request failed: ") {
+		t.Errorf("got %+v %s", r, value.Repr(r.Data))
+	}
+	for _, args := range [][]any{{"url", "nope"}, {"url", base, "body", "@/etc/passwd"}, {"url", base, "headers", value.NewDict("a", "b\nc")}} {
+		if r := run(t, "uri", moduletest.Options{}, args...); !r.Failed || r.Msg == "" {
+			t.Errorf("%v: got %+v", args, r)
+		}
+	}
+	if r := run(t, "uri", moduletest.Options{Check: true}, "url", base); !r.Skipped {
+		t.Errorf("got %+v", r)
+	}
+	only(t)
+	if r := run(t, "uri", moduletest.Options{}, "url", base); !r.Failed || !strings.Contains(r.Msg, "no curl") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestURIFiles(t *testing.T) {
+	base := api(t)
+	dest := filepath.Join(t.TempDir(), "out")
+	for i, want := range []bool{true, false} {
+		if r := run(t, "uri", moduletest.Options{}, "url", base+"/text", "dest", dest); r.Failed || r.Changed != want {
+			t.Errorf("run %d: got %+v", i, r)
+		}
+	}
+	if got, err := os.ReadFile(dest); err != nil || string(got) != "plain\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for key, path := range map[string]string{"creates": dest, "removes": dest + "x"} {
+		if r := run(t, "uri", moduletest.Options{}, "url", base+"/missing", key, path); r.Failed || !strings.HasPrefix(r.Msg, "skipped, since") {
+			t.Errorf("%s: got %+v", key, r)
+		}
+	}
+}
+
+func TestURIKeepsSecrets(t *testing.T) {
+	base := api(t)
+	count := moduletest.Count(nil)
+	r := run(t, "uri", moduletest.Options{Conn: count}, "url", base+"/text?k=qu3ry", "method", "POST", "body", "b0dy", "user", "bob", "password", "s3cret",
+		"headers", value.NewDict("X-Token", "t0ken"))
+	seen := strings.Join(count.Lines(), "\n") + value.Repr(r.Data)
+	for _, secret := range []string{"t0ken", "s3cret", "qu3ry", "b0dy"} {
+		if strings.Contains(seen, secret) {
+			t.Errorf("%s is seen in %s", secret, seen)
+		}
+	}
+}
