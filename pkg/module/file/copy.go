@@ -197,8 +197,8 @@ func (m *Copy) place(ctx context.Context, c *module.Call, p placing) (module.Res
 // write puts the file at an entry; folder is one to create first, or "".
 func (m *Copy) write(ctx context.Context, c *module.Call, ans *answer, at *entry, p placing, folder string) (module.Result, error) {
 	var warnings []string
-	if at.followed().is(typeDir) && (m.Follow || !at.isLink()) {
-		return module.Result{}, fmt.Errorf("%s %w", at.path, errIsDirectory)
+	if err := m.replaceable(at); err != nil {
+		return module.Result{}, err
 	}
 	if at.exists() && !m.Force {
 		return m.leave(at, p), nil
@@ -223,6 +223,18 @@ func (m *Copy) write(ctx context.Context, c *module.Call, ans *answer, at *entry
 		return module.Result{}, err
 	}
 	return w.result(c, out, p, warnings)
+}
+
+// replaceable is an error when what is at dest is no file that may be replaced.
+func (m *Copy) replaceable(at *entry) error {
+	n := at.at(m.Follow)
+	switch {
+	case n.is(typeDir):
+		return fmt.Errorf("%s is a directory", at.path)
+	case n != nil && !n.is(typeFile) && !n.is(typeLink):
+		return fmt.Errorf("%s is not a regular file", at.path)
+	}
+	return nil
 }
 
 // needFolder is an error when there is no folder to write into. In check mode

@@ -36,7 +36,11 @@ func TestCopyOddNames(t *testing.T) {
 			}
 			write(t, filepath.Join(src, "files", name), name, 0o644)
 			o := moduletest.Options{Conn: conn, Dir: src}
-			moduletest.RunTwice(t, spec(t, "copy"), args("src", name, "dest", dir+"/"+name), o)
+			a := args("src", name, "dest", dir+"/"+name)
+			moduletest.Run(t, spec(t, "copy"), a, o)
+			if r := moduletest.Run(t, spec(t, "copy"), a, o); r.Changed {
+				t.Errorf("%q is copied again", name)
+			}
 			if got := read(t, filepath.Join(dir, name)); got != name {
 				t.Errorf("%q holds %q", name, got)
 			}
@@ -168,6 +172,9 @@ func TestCopyErrors(t *testing.T) {
 			{args("content", "x", "dest", dir+"/x", "owner", "nosuchuser"), "failed to look up user nosuchuser"},
 			{args("content", "x", "dest", dir+"/x", "group", "nosuchgroup"), "failed to look up group nosuchgroup"},
 			{args("content", "x", "dest", dir+"/x", "mode", "preserve"), "preserve needs src"},
+			{args("content", "x", "dest", "/dev/null"), "/dev/null is not a regular file"},
+			{args("src", "a", "dest", "/dev/null"), "/dev/null is not a regular file"},
+			{args("src", src+"/files/a", "dest", "/dev/null", "remote_src", true), "/dev/null is not a regular file"},
 		} {
 			fails(t, spec(t, "copy"), c.args, o, c.text)
 		}

@@ -62,8 +62,8 @@ func (m *Copy) remoteFile(ctx context.Context, c *module.Call, ans *answer) (mod
 	if at.exists() && !m.Force {
 		return m.leave(at, p), nil
 	}
-	if at.followed().is(typeDir) {
-		return module.Result{}, fmt.Errorf("%s %w", at.path, errIsDirectory)
+	if err := m.replaceable(at); err != nil {
+		return module.Result{}, err
 	}
 	var warnings []string
 	if folder == "" {

@@ -228,6 +228,9 @@ func (t *treeCopy) planFile(ctx context.Context, it *treeItem) error {
 	if it.at.followed().is(typeDir) {
 		return fmt.Errorf("%s is in the way of a file: it is a folder", it.at.path)
 	}
+	if err := t.m.replaceable(it.at); err != nil {
+		return err
+	}
 	if it.at.exists() && !t.m.Force {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"encoding/base64"
 	"os"
 	"path/filepath"
@@ -93,22 +94,50 @@ func TestStatLinksAndFolders(t *testing.T) {
 
 func must(v any, _ bool) any { return v }
 
-// A host whose stat knows no -c is asked with ls.
+// A host whose stat knows no -c, or that has none, is asked with ls.
 func TestHostWithoutStat(t *testing.T) {
-	conn := busybox(t)
-	bare := conn.(*onlyBusybox)
-	if err := os.Remove(bare.dir + "/stat"); err != nil {
-		t.Fatal(err)
+	for says, script := range map[string]string{
+		"unknown option": "echo \"stat: unrecognized option: c\" >&2; exit 1",
+		"not found":      "echo \"sh: 1: stat: not found\" >&2; exit 127",
+	} {
+		t.Run(says, func(t *testing.T) {
+			bin := t.TempDir()
+			write(t, bin+"/stat", "#!/bin/sh\n"+script+"\n", 0o755)
+			o := moduletest.Options{Conn: &withPath{moduletest.Shell(), bin}}
+			dir := t.TempDir()
+			for _, name := range oddNames {
+				p := write(t, dir+"/"+name, "abc", 0o640)
+				if name == "$HOME" {
+					continue
+				}
+				d := statOf(t, o, "path", p)
+				for key, want := range map[string]any{"mode": "0640", "size": 3, "uid": os.Getuid(), "isreg": true, "nlink": 1, "checksum": sha1Of(t, "abc")} {
+					if got, _ := d.Get(key); !value.Equal(got, want) {
+						t.Errorf("%q: %s is %s", name, key, value.Repr(got))
+					}
+				}
+			}
+			if d := statOf(t, o, "path", dir+"/no"); d.Len() != 1 {
+				t.Errorf("missing: %s", value.Repr(d))
+			}
+			moduletest.RunTwice(t, spec(t, "file"), args("path", dir+"/d", "state", "directory", "mode", "0711"), o)
+			moduletest.RunTwice(t, spec(t, "copy"), args("content", "x", "dest", dir+"/d/f", "mode", "0600"), o)
+		})
 	}
-	if err := os.WriteFile(bare.dir+"/stat", []byte("#!"+bare.dir+"/sh\necho 'stat: unrecognized option: c' >&2\nexit 1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	p := write(t, dir+"/new\nline", "abc", 0o644)
-	if err := os.Chmod(p, 0o711|os.ModeSetuid|os.ModeSetgid|os.ModeSticky); err != nil {
-		t.Fatal(err)
-	}
-	// busybox's sh runs its own stat; what it is told to find is the one above.
+}
+
+// withPath is a host with commands of its own before all others.
+type withPath struct {
+	connector.Connector
+	bin string
+}
+
+func (w *withPath) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
+	c.Line = "PATH=" + w.bin + ":$PATH; export PATH; " + c.Line
+	return w.Connector.Run(ctx, c)
+}
+
+func TestInodes(t *testing.T) {
 	n, err := parseInode("@ 123 -rws--s--t 1 0 7 3 Jan 1 00:00 x\n-rws--s--t 1 root seven 3 Jan 1 00:00 x")
 	if err != nil || n.perm() != 0o7711 || n.owner != "root" || n.group != "seven" || n.size != 3 || n.ino != 123 || !n.is(typeFile) {
 		t.Errorf("inode is %+v, %v", n, err)

@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -210,5 +209,3 @@ func missingFolder(e *entry) error {
 	}
 	return fmt.Errorf("destination directory %s does not exist (create it with the file module, state: directory)", folder)
 }
-
-var errIsDirectory = errors.New("is a directory")
