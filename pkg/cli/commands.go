@@ -11,6 +11,14 @@ import (
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(),
+		a.precheckCommand(),
+		a.lintCommand(),
+		a.evalCommand(),
+		a.varsCommand(),
+		a.inventoryCommand(),
+		a.factsCommand(),
+		a.docCommand(),
+		a.runsCommand(),
 		a.versionCommand(),
 	}
 }

@@ -3,6 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/shlex"
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/connector/local"
@@ -29,6 +34,109 @@ func connect(policy string, knownHosts []string) func(context.Context, engine.Ta
 		if t.KeyFile != "" {
 			o.PrivateKeyFiles = []string{t.KeyFile}
 		}
+		if err := sshArgs(&o, t.SSHArgs); err != nil {
+			return nil, err
+		}
+		if o.HostKey == "" && falseWord(t.HostKeyChecking) {
+			o.HostKey = ssh.Insecure
+		}
 		return ssh.New(o)
 	}
+}
+
+func falseWord(s string) bool {
+	switch strings.ToLower(s) {
+	case "false", "no", "off", "0":
+		return true
+	}
+	return false
+}
+
+// sshArgs takes what ansible_ssh_common_args and ansible_ssh_extra_args say.
+// Options that only concern the ssh program's own connection sharing mean
+// nothing to kk, which has one connection a host anyway.
+func sshArgs(o *ssh.Options, args string) error {
+	words, err := shlex.Split(args)
+	if err != nil {
+		return fmt.Errorf("ansible_ssh_common_args: %w", err)
+	}
+	for i := 0; i < len(words); i++ {
+		flag, arg := words[i], ""
+		if len(flag) > 2 {
+			flag, arg = flag[:2], flag[2:]
+		} else if i+1 < len(words) && strings.ContainsAny(flag, "oJpilF") {
+			i++
+			arg = words[i]
+		}
+		if err := sshArg(o, flag, arg); err != nil {
+			return fmt.Errorf("ansible_ssh_common_args: %w", err)
+		}
+	}
+	return nil
+}
+
+func sshArg(o *ssh.Options, flag, arg string) error {
+	switch flag {
+	case "-o":
+		key, v, ok := strings.Cut(arg, "=")
+		if !ok {
+			key, v, _ = strings.Cut(arg, " ")
+		}
+		return sshOption(o, strings.TrimSpace(key), strings.TrimSpace(v))
+	case "-J":
+		o.ProxyJump = arg
+	case "-i":
+		o.PrivateKeyFiles = append(o.PrivateKeyFiles, arg)
+	case "-l":
+		o.User = arg
+	case "-F":
+		o.ConfigFile = arg
+	case "-p":
+		return sshOption(o, "port", arg)
+	case "-C", "-q", "-4", "-6", "-v", "-n", "-x", "-T":
+	default:
+		return fmt.Errorf("the argument %s of ssh is not supported", flag)
+	}
+	return nil
+}
+
+func sshOption(o *ssh.Options, key, v string) error {
+	switch strings.ToLower(key) {
+	case "userknownhostsfile":
+		o.KnownHosts = append(o.KnownHosts, strings.Fields(v)...)
+	case "stricthostkeychecking":
+		switch strings.ToLower(v) {
+		case "no", "off":
+			o.HostKey = ssh.Insecure
+		case "accept-new":
+			o.HostKey = ssh.AcceptNew
+		}
+	case "proxyjump":
+		o.ProxyJump = v
+	case "user":
+		o.User = v
+	case "identityfile":
+		o.PrivateKeyFiles = append(o.PrivateKeyFiles, v)
+	case "identityagent":
+		o.AgentSocket = v
+	case "port", "connecttimeout", "serveraliveinterval":
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			return fmt.Errorf("%s must be a number, not %q", key, v)
+		}
+		switch strings.ToLower(key) {
+		case "port":
+			o.Port = n
+		case "connecttimeout":
+			o.ConnectTimeout = time.Duration(n) * time.Second
+		default:
+			o.KeepAlive = time.Duration(n) * time.Second
+		}
+	case "controlmaster", "controlpersist", "controlpath", "serveralivecountmax", "compression", "identitiesonly",
+		"preferredauthentications", "forwardagent", "loglevel", "passwordauthentication", "pubkeyauthentication",
+		"tcpkeepalive", "batchmode", "gssapiauthentication", "connectionattempts":
+	default:
+		return fmt.Errorf("the option %s of ssh is not supported: put it into ~/.ssh/config, or use ProxyJump for jump hosts", key)
+	}
+	return nil
 }

@@ -42,7 +42,10 @@ type Target struct {
 	KeyContent redact.Secret
 	Passphrase redact.Secret
 	ProxyJump  string
+	SSHArgs    string        // arguments of the ssh program: -o Key=Value, -J, ...
 	Timeout    time.Duration // 0: the default
+	// HostKeyChecking is a bool word: false accepts any host key.
+	HostKeyChecking string
 }
 
 // Defaults are what the command line says of connections; keywords and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"kubekey/pkg/connector"
@@ -113,6 +114,8 @@ func (e *Engine) target(host string, s *settings) Target {
 	t.Passphrase = e.secret(s, redact.Secret{}, "ansible_private_key_passphrase", "ansible_ssh_private_key_passphrase")
 	t.KeyContent = e.secret(s, redact.Secret{}, "ansible_ssh_private_key", "ansible_private_key")
 	t.ProxyJump = s.text(noKeyword, "", "ansible_ssh_proxy_jump")
+	t.SSHArgs = strings.TrimSpace(s.text(noKeyword, "", "ansible_ssh_common_args") + " " + s.text(noKeyword, "", "ansible_ssh_extra_args"))
+	t.HostKeyChecking = s.text(noKeyword, "", "ansible_host_key_checking", "ansible_ssh_host_key_checking")
 	if t.Timeout = d.Timeout; t.Timeout == 0 {
 		t.Timeout = time.Duration(s.number(noKeyword, "ansible_timeout", "ansible_ssh_timeout")) * time.Second
 	}
@@ -208,4 +211,22 @@ func (e *Engine) closeAll() {
 		_ = c.Close()
 		delete(e.conns, t)
 	}
+}
+
+// Connector connects to the host of a view, as a task without keywords would.
+// done closes the connection.
+func (e *Engine) Connector(ctx context.Context, v *vars.View) (c connector.Connector, done func(), err error) {
+	s := &settings{v: v, attrs: &project.Attrs{}, task: v}
+	t := e.target(v.Host(), s)
+	become, wanted := e.become(s)
+	if s.err != nil {
+		return nil, nil, s.err
+	}
+	if c, err = e.connection(ctx, t); err != nil {
+		return nil, nil, err
+	}
+	if wanted {
+		c = connector.Become(c, become)
+	}
+	return c, e.closeAll, nil
 }

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kubekey/pkg/engine"
+	"kubekey/pkg/inventory"
+	"kubekey/pkg/value"
+)
+
+func (a *app) inventoryCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "inventory", Short: "Look at the hosts, groups and variables of an inventory"}
+	for _, sub := range []struct {
+		use, short string
+		run        func(cmd *cobra.Command, s *session, in *inputs, args []string) error
+	}{
+		{"list [PATTERN...]", "List the hosts that a pattern means, with their groups", a.inventoryList},
+		{"graph [GROUP]", "Show groups and hosts as a tree", a.inventoryGraph},
+		{"host HOST", "Show the variables of a host as JSON", a.inventoryHost},
+	} {
+		in := &inputs{}
+		c := &cobra.Command{Use: sub.use, Short: sub.short, RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.open(cmd.Context(), in)
+			if err != nil {
+				return err
+			}
+			a.diagnostics(s.warnings)
+			return sub.run(cmd, s, in, args)
+		}}
+		in.flags(c.Flags())
+		cmd.AddCommand(c)
+	}
+	return cmd
+}
+
+func (a *app) inventoryList(_ *cobra.Command, s *session, in *inputs, args []string) error {
+	if len(args) == 0 {
+		args = []string{"all"}
+	}
+	m, err := s.inventory.Match(args, inventory.MatchOptions{RunID: s.id})
+	if err != nil {
+		return &exitError{engine.ExitError, err}
+	}
+	limit, err := a.limit(s, in.limit)
+	if err != nil {
+		return err
+	}
+	for _, h := range m.Hosts {
+		if limit != nil && !contains(limit, h) {
+			continue
+		}
+		fmt.Fprintf(a.Out, "%s\t%s\n", h, strings.Join(s.inventory.GroupsOf(h), ","))
+	}
+	for _, u := range m.Unmatched {
+		fmt.Fprintf(a.Err, "[WARNING]: Could not match supplied host pattern, ignoring: %s\n", u.Pattern)
+	}
+	return nil
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *app) inventoryGraph(_ *cobra.Command, s *session, _ *inputs, args []string) error {
+	name := "all"
+	if len(args) > 0 {
+		name = args[0]
+	}
+	if _, ok := s.inventory.Group(name); !ok && name != "all" {
+		return &exitError{engine.ExitError, fmt.Errorf("the inventory has no group %q", name)}
+	}
+	fmt.Fprintf(a.Out, "@%s:\n", name)
+	a.graph(s.inventory, name, "  ")
+	return nil
+}
+
+// graph prints what is in a group, groups first.
+func (a *app) graph(inv *inventory.Inventory, name, indent string) {
+	g, ok := inv.Group(name)
+	if !ok {
+		return
+	}
+	for _, child := range g.Children {
+		fmt.Fprintf(a.Out, "%s|--@%s:\n", indent, child)
+		a.graph(inv, child, indent+"|  ")
+	}
+	for _, h := range g.Hosts {
+		fmt.Fprintf(a.Out, "%s|--%s\n", indent, h)
+	}
+}
+
+func (a *app) inventoryHost(cmd *cobra.Command, s *session, _ *inputs, args []string) error {
+	if len(args) != 1 {
+		return usage("give one host: kk inventory host node1 -i inventory.yaml")
+	}
+	v, err := a.hostView(cmd.Context(), s, args[0])
+	if err != nil {
+		return err
+	}
+	out := value.NewDict()
+	magic := map[string]bool{}
+	for _, n := range []string{"hostvars", "vars", "groups", "ansible_facts", "omit", "ansible_version"} {
+		magic[n] = true
+	}
+	for _, n := range sorted(v.Names()) {
+		if magic[n] {
+			continue
+		}
+		val, ok, err := v.Lookup(n)
+		if err == nil && ok {
+			val, err = value.Force(val)
+		}
+		if err != nil || !ok || value.IsUndefined(val) {
+			continue
+		}
+		if _, isText := val.(string); isText && secretName.MatchString(n) {
+			val = "********"
+		}
+		out.Set(n, val)
+	}
+	return a.printValue(out)
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kubekey/pkg/engine"
+	"kubekey/pkg/project"
+	"kubekey/pkg/source"
+)
+
+const precheckPlaybook = source.Builtin + "/playbooks/precheck.yaml"
+
+func (a *app) precheckCommand() *cobra.Command {
+	r := &runFlags{}
+	cmd := &cobra.Command{
+		Use:   "precheck [CHECK...]",
+		Short: "Check whether hosts can carry a cluster; change nothing",
+		Long: "Check whether hosts can carry a cluster. Every finding of every host is listed, with what is needed and how to mend it. " +
+			"Checks are named by their tags, for example: kk precheck os network. Without an inventory this machine is checked.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				if err := a.checkTags(cmd, r, args); err != nil {
+					return err
+				}
+				r.tags = append(r.tags, args...)
+			}
+			return a.runPlaybooks(cmd.Context(), r, []string{precheckPlaybook})
+		},
+	}
+	r.flags(cmd.Flags())
+	return cmd
+}
+
+// checkTags refuses a check that does not exist: its tag would select nothing.
+func (a *app) checkTags(cmd *cobra.Command, r *runFlags, names []string) error {
+	s, err := a.open(cmd.Context(), &r.inputs)
+	if err != nil {
+		return err
+	}
+	books, _, err := a.load(s, project.Selection{Tags: []string{"all", "never"}}, []string{precheckPlaybook})
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, pb := range books {
+		for _, p := range pb.Plays {
+			for _, t := range engine.Tasks(p) {
+				for _, tag := range t.Attrs.Tags {
+					known[tag] = true
+				}
+			}
+		}
+	}
+	delete(known, "always")
+	delete(known, "never")
+	var list []string
+	for k := range known {
+		list = append(list, k)
+	}
+	sort.Strings(list)
+	for _, n := range names {
+		if !known[n] {
+			return usage("there is no check %q: choose from %s", n, strings.Join(list, ", "))
+		}
+	}
+	return nil
+}

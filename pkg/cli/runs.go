@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kubekey/pkg/engine"
+	"kubekey/pkg/journal"
+	"kubekey/pkg/ui"
+)
+
+func (a *app) runsCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "runs", Short: "Look at earlier runs"}
+	var dir string
+	list := &cobra.Command{
+		Use: "list", Short: "List the runs that the journal has, newest first", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.listRuns(dir) },
+	}
+	var out outputFlags
+	show := &cobra.Command{
+		Use: "show [ID]", Short: "Show a run again: its id, the beginning of it, or the last run",
+		RunE: func(_ *cobra.Command, args []string) error {
+			id := ""
+			if len(args) > 0 {
+				id = args[0]
+			}
+			return a.showRun(dir, id, &out)
+		},
+	}
+	out.flags(show.Flags())
+	for _, c := range []*cobra.Command{list, show} {
+		c.Flags().StringVar(&dir, "workdir", "", "folder of the journal (default $KK_WORKDIR or ~/.kk)")
+	}
+	cmd.AddCommand(list, show)
+	return cmd
+}
+
+func (a *app) listRuns(flag string) error {
+	dir, err := workDir(flag)
+	if err != nil {
+		return err
+	}
+	runs, err := journal.List(dir)
+	if err != nil {
+		return &exitError{engine.ExitError, err}
+	}
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tSTARTED\tTOOK\tEXIT\tFAILED\tPLAYBOOKS")
+	for _, r := range runs {
+		took, code := "unfinished", "-"
+		if r.Finished() {
+			took, code = r.Ended.Sub(r.Started).Round(100*time.Millisecond).String(), fmt.Sprint(r.ExitCode)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%v\n", r.ID, r.Started.Local().Format("2006-01-02 15:04:05"), took, code, len(r.Failed), r.Playbooks)
+	}
+	return w.Flush()
+}
+
+func (a *app) showRun(flag, id string, o *outputFlags) error {
+	dir, err := workDir(flag)
+	if err != nil {
+		return err
+	}
+	screen, err := ui.New(ui.Options{
+		Out: a.Out, Err: a.Err, Color: ui.UseColor(isTerminal(a.Out), os.Getenv), Width: width(a.Out),
+		Verbosity: o.verbosity, Timing: o.timing, Format: ui.Format(o.format), Redact: a.secret,
+	})
+	if err != nil {
+		return usage("%s", err)
+	}
+	if err := journal.Show(dir, id, screen); err != nil {
+		_ = screen.Close()
+		return &exitError{engine.ExitError, err}
+	}
+	return screen.Close()
+}

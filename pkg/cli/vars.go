@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"kubekey/pkg/engine"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+func (a *app) varsCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "vars", Short: "Look at variables"}
+	in := &inputs{}
+	explain := &cobra.Command{
+		Use:   "explain HOST NAME",
+		Short: "Show where a host's variable comes from, and what it overrides",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usage("give a host and the name of a variable: kk vars explain node1 http_port -i inventory.yaml")
+			}
+			return a.explain(cmd, in, args[0], args[1])
+		},
+	}
+	in.flags(explain.Flags())
+	cmd.AddCommand(explain)
+	return cmd
+}
+
+func (a *app) explain(cmd *cobra.Command, in *inputs, host, name string) error {
+	s, err := a.open(cmd.Context(), in)
+	if err != nil {
+		return err
+	}
+	v, err := a.hostView(cmd.Context(), s, host)
+	if err != nil {
+		return err
+	}
+	origins := v.Explain(name)
+	if len(origins) == 0 {
+		return &exitError{engine.ExitError, source.Errorf(source.Pos{}, "host %s has no variable %q", host, name).
+			WithHelp("%s", source.DidYouMean(name, v.Names()))}
+	}
+	val, _, err := v.Lookup(name)
+	if err == nil {
+		val, err = value.Force(val)
+	}
+	switch u, undefined := val.(*value.Undefined); {
+	case err != nil:
+		fmt.Fprintf(a.Out, "%s cannot be evaluated: %s\n", name, a.secret.Text(err.Error()))
+	case undefined:
+		fmt.Fprintf(a.Out, "%s cannot be evaluated: %s\n", name, a.secret.Text(u.Error()))
+	default:
+		fmt.Fprintf(a.Out, "%s = %s\n", name, a.shown(name, val))
+	}
+	for _, o := range origins {
+		mark := "overridden"
+		if o.Wins {
+			mark = "used"
+		}
+		at := o.At.String()
+		if at != "" {
+			at = " (" + at + ")"
+		}
+		fmt.Fprintf(a.Out, "  %-10s %s%s: %s\n", mark, o.Layer, at, a.shown(name, o.Raw))
+	}
+	return nil
+}
+
+// shown is a value for people; what its name says is secret stays hidden.
+func (a *app) shown(name string, v any) string {
+	if _, isText := v.(string); isText && secretName.MatchString(name) {
+		return "********"
+	}
+	if forced, err := value.Force(v); err == nil {
+		v = forced
+	}
+	text, err := value.JSON(v, value.JSONOptions{})
+	if err != nil {
+		return value.Repr(v)
+	}
+	return a.secret.Text(text)
+}
