@@ -11,18 +11,16 @@ import (
 // decoder fills structs and collects what is wrong. With dynamic set it only
 // checks, and passes over the values for which dynamic is true.
 type decoder struct {
+	plan     *Plan
 	dynamic  func(any) bool
 	problems Errors
 }
 
 func (d *decoder) add(p Problem) { d.problems = append(d.problems, p) }
 
-// fill decodes args into a struct. The error is about the struct's declaration.
-func (d *decoder) fill(into reflect.Value, t reflect.Type, args *value.Dict, path string) error {
-	fields, err := fieldsOf(t)
-	if err != nil {
-		return err
-	}
+// fill decodes args into a struct of the plan.
+func (d *decoder) fill(into reflect.Value, t reflect.Type, args *value.Dict, path string) {
+	fields := d.plan.fields[t]
 	given, rest := d.assign(fields, args, path)
 	var missing []string
 	for i, f := range fields {
@@ -34,20 +32,16 @@ func (d *decoder) fill(into reflect.Value, t reflect.Type, args *value.Dict, pat
 		g, ok := given[i]
 		switch {
 		case ok:
-			err = d.set(target, f, g.v, join(path, g.key))
+			d.set(target, f, g.v, join(path, g.key))
 		case f.Required:
 			missing = append(missing, f.Name)
 		case f.hasDefault:
-			err = d.set(target, f, f.Default, join(path, f.Name))
-		}
-		if err != nil {
-			return err
+			d.set(target, f, f.Default, join(path, f.Name))
 		}
 	}
 	if len(missing) > 0 {
 		d.missing(missing, path)
 	}
-	return nil
 }
 
 func (d *decoder) missing(names []string, path string) {
@@ -109,9 +103,9 @@ func fieldNamed(fields []field, key string) int {
 	return -1
 }
 
-func (d *decoder) set(target reflect.Value, f field, v any, path string) error {
+func (d *decoder) set(target reflect.Value, f field, v any, path string) {
 	if d.isDynamic(v) {
-		return nil
+		return
 	}
 	v, err := value.Force(v)
 	if err == nil {
@@ -121,37 +115,39 @@ func (d *decoder) set(target reflect.Value, f field, v any, path string) error {
 	}
 	if err != nil {
 		d.add(Problem{Path: path, Msg: fmt.Sprintf("value of %s: %v", path, err)})
-		return nil
+		return
 	}
 	if f.nested != nil {
-		return d.setNested(target, f, v, path)
+		d.setNested(target, f, v, path)
+		return
 	}
 	if problem := coerce(target, f, v); problem != "" {
 		d.add(Problem{Path: path, Msg: fmt.Sprintf("value of %s must be %s", path, problem)})
 	}
-	return nil
 }
 
 func (d *decoder) isDynamic(v any) bool { return d.dynamic != nil && d.dynamic(v) }
 
 // setNested decodes a dict into a struct, or a list of dicts into a slice of structs.
-func (d *decoder) setNested(target reflect.Value, f field, v any, path string) error {
+func (d *decoder) setNested(target reflect.Value, f field, v any, path string) {
 	switch target.Kind() {
 	case reflect.Pointer:
 		target.Set(reflect.New(target.Type().Elem()))
-		return d.setNested(target.Elem(), f, v, path)
+		d.setNested(target.Elem(), f, v, path)
+		return
 	case reflect.Slice:
-		return d.setList(target, f, v, path)
+		d.setList(target, f, v, path)
+		return
 	}
 	dict, ok := toDict(v)
 	if !ok {
 		d.add(Problem{Path: path, Msg: fmt.Sprintf("value of %s must be a dict, got %s", path, got(v))})
-		return nil
+		return
 	}
-	return d.fill(target, target.Type(), dict, path)
+	d.fill(target, target.Type(), dict, path)
 }
 
-func (d *decoder) setList(target reflect.Value, f field, v any, path string) error {
+func (d *decoder) setList(target reflect.Value, f field, v any, path string) {
 	list, ok := v.([]any)
 	if !ok {
 		list = []any{v}
@@ -166,10 +162,7 @@ func (d *decoder) setList(target reflect.Value, f field, v any, path string) err
 			d.add(Problem{Path: path, Msg: fmt.Sprintf("value of %s: %v", path, err)})
 			continue
 		}
-		if err := d.setNested(out.Index(i), f, forced, path); err != nil {
-			return err
-		}
+		d.setNested(out.Index(i), f, forced, path)
 	}
 	target.Set(out)
-	return nil
 }

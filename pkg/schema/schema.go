@@ -112,15 +112,60 @@ func describe(t reflect.Type) ([]Arg, error) {
 // Decode fills the struct that into points to from args: arguments, then
 // defaults. The error is an Errors with all problems at once; a struct that is
 // declared wrongly gives another error.
+//
+// Who decodes into the same struct many times makes a Plan of it once.
 func Decode(into any, args *value.Dict) error {
-	t, err := structType(into)
+	p, err := PlanFor(into)
 	if err != nil {
 		return err
 	}
-	d := decoder{}
-	if err := d.fill(reflect.ValueOf(into).Elem(), t, args, ""); err != nil {
+	return p.Decode(into, args)
+}
+
+// Plan is what the tags of a struct say, read once. It does not change: many
+// goroutines may decode with it at once.
+type Plan struct {
+	of     reflect.Type
+	fields map[reflect.Type][]field // of the struct and of those nested in it
+}
+
+// PlanFor makes the plan of the struct that v points to.
+func PlanFor(v any) (*Plan, error) {
+	t, err := structType(v)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{t, map[reflect.Type][]field{}}
+	return p, p.add(t)
+}
+
+func (p *Plan) add(t reflect.Type) error {
+	if _, known := p.fields[t]; known {
+		return nil
+	}
+	fields, err := fieldsOf(t)
+	if err != nil {
 		return err
 	}
+	p.fields[t] = fields
+	for _, f := range fields {
+		if f.nested == nil {
+			continue
+		}
+		if err := p.add(f.nested); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Decode is the function Decode for a struct of the plan's type.
+func (p *Plan) Decode(into any, args *value.Dict) error {
+	if t, err := structType(into); err != nil || t != p.of {
+		return fmt.Errorf("the plan is for *%s, not for %T", p.of, into)
+	}
+	d := decoder{plan: p}
+	d.fill(reflect.ValueOf(into).Elem(), p.of, args, "")
 	if len(d.problems) > 0 {
 		return d.problems
 	}
@@ -131,14 +176,12 @@ func Decode(into any, args *value.Dict) error {
 // which dynamic is true are not looked at, since only a run knows them; v
 // itself is not changed.
 func Check(v any, args *value.Dict, dynamic func(v any) bool) []Problem {
-	t, err := structType(v)
+	p, err := PlanFor(v)
 	if err != nil {
 		return []Problem{{Msg: err.Error()}}
 	}
-	d := decoder{dynamic: dynamic}
-	if err := d.fill(reflect.New(t).Elem(), t, args, ""); err != nil {
-		return []Problem{{Msg: err.Error()}}
-	}
+	d := decoder{plan: p, dynamic: dynamic}
+	d.fill(reflect.New(p.of).Elem(), p.of, args, "")
 	return d.problems
 }
 

@@ -296,3 +296,31 @@ func TestFileMode(t *testing.T) {
 		}
 	}
 }
+
+func TestPlanDecodesManyTimes(t *testing.T) {
+	plan, err := schema.PlanFor(&sample{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	for i := range 8 {
+		go func() {
+			var s sample
+			err := plan.Decode(&s, dict("dest", "/x", "count", i, "rule", dict("port", i)))
+			if err == nil && (s.Count != i || s.Rule.Port != i) {
+				err = errors.New("decoded another's arguments")
+			}
+			done <- err
+		}()
+	}
+	for range 8 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []any{&rule{}, sample{}, nil} {
+		if err := plan.Decode(bad, dict()); err == nil {
+			t.Errorf("a plan for sample decodes into %T", bad)
+		}
+	}
+}
