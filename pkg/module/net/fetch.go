@@ -130,12 +130,7 @@ func (o origin) download(ctx context.Context, address, file string, resume bool,
 	if info, err := os.Stat(file); err == nil && resume {
 		from = info.Size()
 	}
-	resp, err := o.get(ctx, address, from, since)
-	var status *statusError
-	if errors.As(err, &status) && status.code == http.StatusRequestedRangeNotSatisfiable && from > 0 {
-		from = 0
-		resp, err = o.get(ctx, address, 0, since)
-	}
+	resp, err := o.getRest(ctx, address, from, since)
 	if err != nil {
 		return 0, err
 	}
@@ -143,14 +138,7 @@ func (o origin) download(ctx context.Context, address, file string, resume bool,
 	if resp.StatusCode == http.StatusNotModified {
 		return resp.StatusCode, nil
 	}
-	flags := os.O_CREATE | os.O_WRONLY
-	if resp.StatusCode == http.StatusPartialContent && from > 0 {
-		flags |= os.O_APPEND
-	} else {
-		flags |= os.O_TRUNC
-		from = 0
-	}
-	f, err := os.OpenFile(file, flags, 0o600)
+	f, from, err := openPart(file, from, resp)
 	if err != nil {
 		return 0, err
 	}
@@ -166,6 +154,27 @@ func (o origin) download(ctx context.Context, address, file string, resume bool,
 		err = cause
 	}
 	return resp.StatusCode, errors.Join(err, f.Close())
+}
+
+// getRest is get, from the start if the server has nothing from byte from on.
+func (o origin) getRest(ctx context.Context, address string, from int64, since time.Time) (*http.Response, error) {
+	resp, err := o.get(ctx, address, from, since)
+	var status *statusError
+	if errors.As(err, &status) && status.code == http.StatusRequestedRangeNotSatisfiable && from > 0 {
+		return o.get(ctx, address, 0, since)
+	}
+	return resp, err
+}
+
+// openPart opens the file for what the server sends: to append if that is the
+// rest of it, else anew. kept is how many bytes stay.
+func openPart(file string, from int64, resp *http.Response) (f *os.File, kept int64, err error) {
+	flags := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
+	if resp.StatusCode == http.StatusPartialContent && from > 0 {
+		flags, kept = os.O_CREATE|os.O_WRONLY|os.O_APPEND, from
+	}
+	f, err = os.OpenFile(file, flags, 0o600)
+	return f, kept, err
 }
 
 // watched reports progress, and cancels a transfer that stalls.

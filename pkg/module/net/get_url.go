@@ -188,24 +188,7 @@ func (m *getURL) send(ctx context.Context, c *module.Call, want digest, a answer
 	if msg, err := mismatch(file, m.URL, want); err != nil || msg != "" {
 		return a, errors.Join(err, errorText(msg))
 	}
-	old, existed := parseStat(a["before"])
-	mode, err := m.Mode.Apply(old.mode, false)
-	if err != nil {
-		return a, err
-	}
-	if !existed {
-		if mode, err = m.Mode.Apply(0o644, false); err != nil {
-			return a, err
-		}
-	}
-	src, err := os.Open(file)
-	if err != nil {
-		return a, err
-	}
-	defer func() { _ = src.Close() }() // only read
-	put, err := connector.Put(ctx, c.Conn, connector.File{
-		Path: a["dest"], Mode: mode, Owner: m.Owner, Group: m.Group, Size: size, SHA256: found["sha256"], Backup: m.Backup,
-	}, src)
+	put, err := m.put(ctx, c, file, a, size, found["sha256"])
 	if err != nil {
 		return a, err
 	}
@@ -217,6 +200,26 @@ func (m *getURL) send(ctx context.Context, c *module.Call, want digest, a answer
 	}
 	delete(a, "tool")
 	return a, err
+}
+
+// put sends a file of the control node to the place that the script found.
+func (m *getURL) put(ctx context.Context, c *module.Call, file string, a answer, size int64, sha256 string) (connector.PutResult, error) {
+	old, existed := parseStat(a["before"])
+	if !existed {
+		old.mode = 0o644
+	}
+	mode, err := m.Mode.Apply(old.mode, false)
+	if err != nil {
+		return connector.PutResult{}, err
+	}
+	src, err := os.Open(file)
+	if err != nil {
+		return connector.PutResult{}, err
+	}
+	defer func() { _ = src.Close() }() // only read
+	return connector.Put(ctx, c.Conn, connector.File{
+		Path: a["dest"], Mode: mode, Owner: m.Owner, Group: m.Group, Size: size, SHA256: sha256, Backup: m.Backup,
+	}, src)
 }
 
 func errorText(msg string) error {

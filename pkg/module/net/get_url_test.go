@@ -269,6 +269,18 @@ func TestHTTPGetFileResumes(t *testing.T) {
 	}
 }
 
+func TestHTTPGetFileDropsAStalePart(t *testing.T) {
+	s := newSite(t, "0123456789")
+	dest := filepath.Join(t.TempDir(), "app")
+	if err := os.WriteFile(dest+".part", []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, "http_get_file", moduletest.Options{}, "url", s.URL+"/d/app.bin", "dest", dest, "checksum", "sha256:"+sha(s.content))
+	if r.Failed || read(t, dest) != s.content || s.answers() != "206 200" {
+		t.Errorf("got %+v after %s", r, s.answers())
+	}
+}
+
 func TestHTTPGetFileWithoutChecksum(t *testing.T) {
 	s := newSite(t, "x")
 	dest := filepath.Join(t.TempDir(), "app")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -107,14 +108,7 @@ func (m *httpGetFile) fetch(ctx context.Context, c *module.Call, dest string, wa
 func (m *httpGetFile) any(ctx context.Context, c *module.Call, part string, want digest, since time.Time) (code int, from string, err error) {
 	var problems []error
 	for _, address := range append([]string{m.URL}, m.Mirrors...) {
-		// Only a digest can tell whether two halves belong together.
-		code, err := m.download(ctx, address, part, want.hex != "", since, report(c, m.baseName()))
-		if err == nil && code != notModified {
-			var msg string
-			if msg, err = mismatch(part, address, want); msg != "" {
-				err = errors.Join(errors.New(msg), os.Remove(part))
-			}
-		}
+		code, err := m.verified(ctx, c, address, part, want, since)
 		if err == nil {
 			return code, address, nil
 		}
@@ -127,6 +121,25 @@ func (m *httpGetFile) any(ctx context.Context, c *module.Call, part string, want
 		_ = os.Remove(part) // it cannot be resumed
 	}
 	return 0, "", errors.Join(problems...)
+}
+
+// verified fetches one address. Only a digest can tell whether two halves
+// belong together; if they do not, the file is fetched again as a whole.
+func (m *httpGetFile) verified(ctx context.Context, c *module.Call, address, part string, want digest, since time.Time) (int, error) {
+	for _, resume := range []bool{want.hex != "", false} {
+		code, err := m.download(ctx, address, part, resume, since, report(c, m.baseName()))
+		if err != nil || code == notModified {
+			return code, err
+		}
+		msg, err := mismatch(part, address, want)
+		if err != nil || msg == "" {
+			return code, err
+		}
+		if code != http.StatusPartialContent {
+			return 0, errors.Join(errors.New(msg), os.Remove(part))
+		}
+	}
+	return 0, fmt.Errorf("%s answers in parts that do not fit together", redacted(address))
 }
 
 // place renames the fetched file into place, unless the one there is the same.
