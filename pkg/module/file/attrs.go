@@ -147,12 +147,14 @@ func (n *inode) describe(d *value.Dict) {
 }
 
 // fileReturns documents what describe sets.
-var fileReturns = []module.Return{ //nolint:gochecknoglobals // a table that nothing changes
-	{Key: "owner", Type: "str", Doc: "name of the owner, or the number when it has none"},
-	{Key: "group", Type: "str", Doc: "name of the group, or the number when it has none"},
-	{Key: "uid", Type: "int", Doc: "number of the owner"},
-	{Key: "gid", Type: "int", Doc: "number of the group"},
-	{Key: "mode", Type: "str", Doc: "permission bits in four octal digits"},
-	{Key: "size", Type: "int", Doc: "bytes"},
-	{Key: "state", Type: "str", Doc: "file, directory, link, hard or absent"},
+func fileReturns() []module.Return {
+	return []module.Return{
+		{Key: "owner", Type: "str", Doc: "name of the owner, or the number when it has none"},
+		{Key: "group", Type: "str", Doc: "name of the group, or the number when it has none"},
+		{Key: "uid", Type: "int", Doc: "number of the owner"},
+		{Key: "gid", Type: "int", Doc: "number of the group"},
+		{Key: "mode", Type: "str", Doc: "permission bits in four octal digits"},
+		{Key: "size", Type: "int", Doc: "bytes"},
+		{Key: "state", Type: "str", Doc: "file, directory, link, hard or absent"},
+	}
 }

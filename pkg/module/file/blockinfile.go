@@ -38,7 +38,7 @@ func blockInFileSpec() module.Spec {
 		Returns: append([]module.Return{
 			{Key: "msg", Type: "str", Doc: "Block inserted, Block updated, Block removed, File created, or empty"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
-		}, fileReturns...),
+		}, fileReturns()...),
 		New: func() module.Runner { return new(BlockInFile) },
 	}
 }

@@ -52,7 +52,7 @@ func copySpec() module.Spec {
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the content"},
 			{Key: "md5sum", Type: "str", Doc: "MD5 of the content"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
-		}, fileReturns...),
+		}, fileReturns()...),
 		New: func() module.Runner { return new(Copy) },
 	}
 }

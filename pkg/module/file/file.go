@@ -46,7 +46,7 @@ func fileSpec() module.Spec {
 			{Key: "path", Type: "str", Doc: "path that was worked on (not for link, hard and touch)"},
 			{Key: "dest", Type: "str", Doc: "path that was worked on (for link, hard and touch)"},
 			{Key: "src", Type: "str", Doc: "what a link leads to"},
-		}, fileReturns...),
+		}, fileReturns()...),
 		New: func() module.Runner { return new(File) },
 	}
 }

@@ -40,7 +40,7 @@ func lineInFileSpec() module.Spec {
 			{Key: "msg", Type: "str", Doc: "line added, line replaced, N line(s) removed, or empty"},
 			{Key: "backup", Type: "str", Doc: "where the old file was kept, or empty"},
 			{Key: "found", Type: "int", Doc: "how many lines were removed, for state: absent"},
-		}, fileReturns...),
+		}, fileReturns()...),
 		New: func() module.Runner { return new(LineInFile) },
 	}
 }

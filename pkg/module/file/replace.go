@@ -34,7 +34,7 @@ func replaceSpec() module.Spec {
 			{Key: "msg", Type: "str", Doc: "how many replacements were made, or empty"},
 			{Key: "rc", Type: "int", Doc: "0"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
-		}, fileReturns...),
+		}, fileReturns()...),
 		New: func() module.Runner { return new(Replace) },
 	}
 }

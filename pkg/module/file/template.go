@@ -53,7 +53,7 @@ func templateSpec() module.Spec {
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the rendered content"},
 			{Key: "md5sum", Type: "str", Doc: "MD5 of the rendered content"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
-		}, fileReturns...),
+		}, fileReturns()...),
 		New: func() module.Runner { return new(Template) },
 	}
 }

@@ -137,7 +137,8 @@ func (w *writing) validation(path string) string {
 	target := strings.ReplaceAll(shell.Quote(path), "%s", "%''s")
 	same := fmt.Sprintf(`[ ! -e %s ]`, target)
 	if w.at.sha256 != "" {
-		same = fmt.Sprintf(`[ "$(sha256sum <%s | cut -c1-64)" = %s ]`, target, w.at.sha256)
+		same = fmt.Sprintf(`[ "$({ sha256sum || openssl dgst -sha256 -r || shasum -a 256; } 2>/dev/null <%s | cut -c1-64)" = %s ]`,
+			target, w.at.sha256)
 	}
 	validate := w.validate
 	if validate == "" {
