@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
@@ -53,5 +55,38 @@ func TestRunTwice(t *testing.T) {
 	var lost *connector.UnreachableError
 	if !errors.As(err, &lost) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// reader reads a file of the control node.
+type reader struct {
+	Name string `kk:"name"`
+}
+
+func (m *reader) Run(_ context.Context, c *module.Call) (module.Result, error) {
+	p, err := c.Find("files", m.Name)
+	if err != nil {
+		return module.Result{}, err
+	}
+	text, err := c.Files.ReadFile(p)
+	return module.Result{Msg: string(text) + c.Host + c.Now().Format("2006")}, err
+}
+
+func TestFindAndDefaults(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/a", []byte("text "), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec := module.Spec{Name: "read", New: func() module.Runner { return &reader{} }, Check: module.Skips, CheckSkipMsg: "no"}
+	o := moduletest.Options{Dir: dir, Host: "web1 ", WorkDir: dir, Context: context.Background(), Now: func() time.Time { return time.Unix(0, 0) }}
+	if r := moduletest.Run(t, spec, value.NewDict("name", "a"), o); r.Msg != "text web1 1970" {
+		t.Errorf("got %+v", r)
+	}
+	if _, err := moduletest.Try(t, spec, value.NewDict("name", "b"), o); err == nil || !strings.Contains(err.Error(), "Searched in:") {
+		t.Errorf("got %v", err)
+	}
+	o.Check = true
+	if r := moduletest.Run(t, spec, value.NewDict("name", "a"), o); !r.Skipped || r.Msg != "no" {
+		t.Errorf("got %+v", r)
 	}
 }
