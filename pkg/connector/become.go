@@ -121,7 +121,7 @@ func (b *become) run(ctx context.Context, cancel func(), c Command, w *watch, ma
 	feeds := b.o.Method == "su" || !b.o.Password.IsZero()
 	c.Line = b.line(Marked(c.Line, mark), mark, feeds)
 	if feeds {
-		c.Stdin = b.input(c.Stdin, w)
+		c.Stdin = b.input(c.Stdin, c.TTY, w)
 	}
 	if c.TTY {
 		w.to, c.Stdout = c.Stdout, w
@@ -147,7 +147,7 @@ func (b *become) run(ctx context.Context, cancel func(), c Command, w *watch, ma
 // runs inner says so first, so that what sudo says is never taken for the command's
 // output; then it skips the input up to the command's own.
 func (b *become) line(inner, mark string, feeds bool) string {
-	head := "echo " + openSign(mark) + " >&2;"
+	head := "echo " + openSign(mark) + " >&2\n" // a line of its own: the next may not parse
 	if feeds {
 		head += `while IFS= read -r kk_in && [ "$kk_in" != ` + inputSign(mark) + ` ]; do :; done; unset kk_in;`
 	}
@@ -176,16 +176,25 @@ func askSign(mark string) string   { return "kk-ask-" + mark }
 
 // input is the password, and then, behind a sign, the command's own input. Without
 // own input it ends after the password, which ends sudo's asking, too.
-func (b *become) input(own io.Reader, w *watch) io.Reader {
+// A terminal has no end of input to send, so there the sign always follows.
+func (b *become) input(own io.Reader, tty bool, w *watch) io.Reader {
 	password := strings.NewReader(b.o.Password.Reveal() + "\n")
-	if own == nil {
+	if own == nil && !tty {
 		return password
+	}
+	if own == nil {
+		own = strings.NewReader("")
+	}
+	if tty {
+		// What is typed before the question, and with it, is thrown away.
+		sign := strings.NewReader(inputSign(w.mark) + "\n")
+		return io.MultiReader(&gated{w, w.spoke, password}, &gated{w, w.open, io.MultiReader(sign, own)})
 	}
 	rest := io.MultiReader(strings.NewReader(inputSign(w.mark)+"\n"), own)
 	if b.o.Method == "su" || b.proven.Load() {
 		return io.MultiReader(password, rest) // su asks once
 	}
-	return io.MultiReader(password, &gated{w, rest})
+	return io.MultiReader(password, &gated{w, w.open, rest})
 }
 
 // reason explains, from what sudo or su said, why the command was not run.

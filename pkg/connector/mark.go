@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"strings"
 )
 
 // markName is the environment variable that marks the processes of a command.
@@ -30,9 +29,10 @@ func Marked(line, mark string) string {
 // words), which it keeps as one: a shell then needs no second process.
 func MarkedSimple(line, mark string) string { return markName + "=" + mark + " " + line }
 
-// killScript finds marked processes and their descendants, sends TERM, waits up
-// to two seconds, and sends KILL to what is left. The brackets keep the script
-// and its grep from finding themselves.
+// killScript finds marked processes and their descendants, sends TERM, and after two
+// seconds KILL to what is left. It looks until it has twice found nothing: a
+// process that is just executing a program shows no mark. The brackets keep the
+// script and its grep from finding themselves.
 const killScript = `scan() {
 	p=$(grep -ls '%[1]s[=]%[2]s' /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3 | sort -u)
 	[ -n "$p" ] || return 1
@@ -42,20 +42,33 @@ const killScript = `scan() {
 		{ pid = $1; sub(/^.*\) /, ""); split($0, s, " "); if (s[1] != "Z") up[pid] = s[2] }
 		END { do { more = 0; for (c in up) if (!(c in k) && (up[c] in k)) { k[c] = 1; more = 1 } } while (more)
 			for (c in k) if (c in up) print c }')
+	[ -n "$p" ]
 }
-alive() { for q in $p; do kill -0 "$q" 2>/dev/null && return 0; done; return 1; }
-scan || exit 0
-kill -TERM $p 2>/dev/null
-i=0
-while [ $i -lt 20 ] && alive; do sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done
-old=$p
-scan || p=
-for q in $old $p; do kill -KILL "$q" 2>/dev/null; done
+alive() {
+	for q in $sent; do
+		l=
+		{ read -r l <"/proc/$q/stat"; } 2>/dev/null
+		case $l in ''|*') Z '*) ;; *) return 0 ;; esac
+	done
+	return 1
+}
+sent=' ' quiet=0 i=0
+while [ $quiet -lt 2 ] && [ $i -lt 40 ]; do
+	if scan; then
+		for q in $p; do
+			case $sent in *" $q "*) ;; *) kill -TERM "$q"; sent="$sent$q " ;; esac
+		done
+	fi 2>/dev/null
+	if alive; then quiet=0; else quiet=$((quiet+1)); fi
+	i=$((i+1))
+	[ $i -lt 20 ] || kill -KILL $sent 2>/dev/null
+	sleep 0.1 2>/dev/null || sleep 1
+done
 exit 0
 `
 
 // KillMarked returns the command line that ends the processes that carry mark. It
 // needs /proc; where there is none it does nothing.
 func KillMarked(mark string) string {
-	return fmt.Sprintf(strings.ReplaceAll(killScript, "\n\n", "\n"), markName, mark)
+	return fmt.Sprintf(killScript, markName, mark)
 }

@@ -17,6 +17,7 @@ type watch struct {
 	mu     sync.Mutex
 	before []byte
 	asked  int
+	spoke  chan struct{} // closed: something was printed, a question perhaps
 	open   chan struct{} // closed: the command runs
 	over   chan struct{} // closed: it will not run (any more)
 	wrong  bool
@@ -27,7 +28,7 @@ type watch struct {
 const maxTalk = 64 << 10
 
 func newWatch(mark string) *watch {
-	return &watch{mark: mark, open: make(chan struct{}), over: make(chan struct{})}
+	return &watch{mark: mark, spoke: make(chan struct{}), open: make(chan struct{}), over: make(chan struct{})}
 }
 
 func (w *watch) Write(p []byte) (int, error) {
@@ -45,6 +46,9 @@ func (w *watch) Write(p []byte) (int, error) {
 func (w *watch) hear(p []byte) (rest []byte, wrong bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.before) == 0 && len(p) > 0 {
+		close(w.spoke)
+	}
 	w.before = append(w.before, p...)
 	if over := len(w.before) - maxTalk; over > 0 {
 		w.before = append(w.before[:0], w.before[over:]...)
@@ -111,15 +115,16 @@ func (w *watch) said() string {
 	return strings.ReplaceAll(string(w.before), askSign(w.mark), "")
 }
 
-// gated is input that is held back until the command runs.
+// gated is input that is held back until gate is closed.
 type gated struct {
-	w   *watch
-	src io.Reader
+	w    *watch
+	gate chan struct{}
+	src  io.Reader
 }
 
 func (g *gated) Read(p []byte) (int, error) {
 	select {
-	case <-g.w.open:
+	case <-g.gate:
 		return g.src.Read(p)
 	case <-g.w.over:
 		return 0, io.EOF

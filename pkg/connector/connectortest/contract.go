@@ -40,7 +40,9 @@ func Output(t testing.TB, c connector.Connector, cmd connector.Command) (stdout,
 	t.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	exit, err := c.Run(context.Background(), cmd)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	exit, err := c.Run(ctx, cmd)
 	if err != nil {
 		t.Fatalf("run %.200q: %v", cmd.Line, err)
 	}
@@ -73,7 +75,8 @@ func checkExits(t *testing.T, c connector.Connector) {
 			t.Errorf("%q ended with %+v, want code %d", line, exit, code)
 		}
 	}
-	if _, _, exit := Output(t, c, connector.Command{Line: "kill -TERM $$"}); exit != (connector.Exit{Code: 143, Signal: "TERM"}) {
+	if _, _, exit := Output(t, c, connector.Command{Line: "kill -TERM $$"}); exit.Code != 143 || exit.Signal != "TERM" && exit.Signal != "" {
+		// su tells the code alone.
 		t.Errorf("a command that a signal ended: %+v", exit)
 	}
 }
@@ -113,13 +116,11 @@ func checkLines(t *testing.T, c connector.Connector) {
 		{"/bin/echo 'a  b' c'd' 'e'\\''f'", "a  b cd e'f\n"},
 		{`/bin/sh -c 'echo "$1$#"' sh 'x\y!'`, "x\\y!1\n"},
 		{"echo $#", "0\n"},
-		{"/bin/echo %s ~ x=y", "%s " + os.Getenv("HOME") + " x=y\n"},
+		{"/bin/echo %s x=y", "%s x=y\n"},
+		{"[ ~ = \"$HOME\" ] && echo yes", "yes\n"},
 	} {
 		// Twice: a transport may learn something from the first.
 		for range 2 {
-			if strings.Contains(tc.line, "~") && os.Getenv("HOME") == "" {
-				continue
-			}
 			expect(t, c, connector.Command{Line: tc.line}, tc.want)
 		}
 	}

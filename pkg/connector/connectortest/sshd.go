@@ -39,7 +39,12 @@ type SSHD struct {
 func StartSSHD(t testing.TB, config ...string) *SSHD {
 	t.Helper()
 	bin := findSSHD(t)
-	dir := t.TempDir()
+	// Not t.TempDir: other users must be able to read authorized_keys.
+	dir, err := os.MkdirTemp("", "kk-sshd-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -50,9 +55,14 @@ func StartSSHD(t testing.TB, config ...string) *SSHD {
 	authorized := filepath.Join(dir, "authorized_keys")
 	writeFile(t, authorized, string(ssh.MarshalAuthorizedKey(newKey(t, d.KeyFile))))
 	writeFile(t, d.KnownHosts, fmt.Sprintf("[127.0.0.1]:%d %s", d.Port, ssh.MarshalAuthorizedKey(d.HostKey)))
+	// The start-up files of the real home folder are no part of the test.
+	home := filepath.Join(dir, "home")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	lines := append(config, // the first value of a keyword wins
 		"ListenAddress "+d.Addr, "HostKey "+filepath.Join(dir, "host_key"), "AuthorizedKeysFile "+authorized,
-		"PidFile none", "StrictModes no", "PermitRootLogin yes", "UsePAM no", "PasswordAuthentication no",
+		"PidFile none", "SetEnv HOME="+home, "StrictModes no", "PermitRootLogin yes", "UsePAM no", "PasswordAuthentication no",
 		"MaxStartups 100:30:200", "LogLevel VERBOSE")
 	writeFile(t, d.Config, strings.Join(lines, "\n")+"\n")
 	d.Start(bin)

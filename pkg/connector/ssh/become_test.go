@@ -30,6 +30,7 @@ func TestContractUnderBecome(t *testing.T) {
 		"sudo to the same user":       {"root", connector.BecomeOptions{}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			connectortest.Contract(t, func(t *testing.T) connector.Connector {
 				o := options(d)
 				o.User = tc.user
