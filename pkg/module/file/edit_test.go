@@ -114,6 +114,7 @@ func TestReplace(t *testing.T) {
 		{"no section", "x\n", args("regexp", "x", "replace", "y", "after", "A"), "x\n", "Pattern for before/after params did not match the given file: A(?P<subsection>.*)"},
 		{"lookbehind", "ab cb\n", args("regexp", "(?<=a)b", "replace", `[\g<0>]`), "a[b] cb\n", "1 replacements made"},
 		{"lookahead and umlauts", "äöü äöx\n", args("regexp", "ö(?=x)", "replace", "Ö"), "äöü äÖx\n", "1 replacements made"},
+		{"named groups count in order", "xyz\n", args("regexp", `(?P<a>x)(y)(?P<b>.)(?!q)`, "replace", `\3\2\1\g<b>`), "zyxz\n", "1 replacements made"},
 		{"end of text", "a\n", args("regexp", `\n\Z`, "replace", "!\\n"), "a!\n", "1 replacements made"},
 	})
 }
@@ -146,6 +147,7 @@ func TestEditErrors(t *testing.T) {
 		{"replace", args("path", dir+"/no", "regexp", "x"), "does not exist !"},
 		{"replace", args("path", f, "regexp", "x", "encoding", "latin-1"), "only utf-8 is"},
 		{"replace", args("path", f, "regexp", "["), "is not valid"},
+		{"replace", args("path", f, "regexp", "(?P=nope)"), "is not valid"},
 		{"replace", args("path", f, "regexp", "x", "after", "["), "is not valid"},
 	} {
 		fails(t, spec(t, c.module), c.args, moduletest.Options{}, c.text)

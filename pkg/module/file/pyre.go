@@ -51,20 +51,55 @@ func (p *pattern) compileSlow(translated, flags string) error {
 	if strings.Contains(flags, "s") {
 		options |= regexp2.Singleline
 	}
-	named := backNames.ReplaceAllString(strings.ReplaceAll(translated, "(?P<", "(?<"), `\k<$1>`)
-	slow, err := regexp2.Compile(named, options)
+	slow, err := regexp2.Compile(p.numbered(translated), options)
 	if err != nil {
 		return fmt.Errorf("the regular expression %q is not valid: %w", p.source, err)
 	}
 	slow.MatchTimeout = matchLimit
 	p.slow = slow
-	for _, n := range slow.GetGroupNames() {
-		p.names[n] = slow.GroupNumberFromName(n)
-	}
 	return nil
 }
 
-var backNames = regexp.MustCompile(`\(\?P=(\w+)\)`)
+var groupStart = regexp.MustCompile(`^\(\?P(?:<(\w+)>|=(\w+)\))`)
+
+// numbered rewrites named groups as plain ones and keeps their numbers: regexp2
+// counts named groups after all others, Python in the order of the pattern.
+func (p *pattern) numbered(s string) string {
+	var b strings.Builder
+	groups, class := 0, false
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s):
+			b.WriteByte(s[i])
+			i++
+		case s[i] == '[' || s[i] == ']':
+			class = s[i] == '['
+		case s[i] != '(' || class:
+		case !strings.HasPrefix(s[i:], "(?"):
+			groups++
+		default:
+			m := groupStart.FindStringSubmatch(s[i:])
+			if m == nil {
+				break
+			}
+			i += len(m[0]) - 1
+			if n := p.names[m[2]]; n > 0 {
+				fmt.Fprintf(&b, `(?:\%d)`, n)
+				continue
+			}
+			if m[1] == "" {
+				b.WriteString(`\k<` + m[2] + ">") // which regexp2 refuses, by its name
+				continue
+			}
+			groups++
+			p.names[m[1]] = groups
+			b.WriteByte('(')
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
 
 // translate rewrites what Python spells differently from RE2: \Z, and {,n}.
 func translate(s string) string {
