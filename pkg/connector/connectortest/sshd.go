@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -57,7 +58,7 @@ func StartSSHD(t testing.TB, config ...string) *SSHD {
 	writeFile(t, d.KnownHosts, fmt.Sprintf("[127.0.0.1]:%d %s", d.Port, ssh.MarshalAuthorizedKey(d.HostKey)))
 	// The start-up files of the real home folder are no part of the test.
 	home := filepath.Join(dir, "home")
-	if err := os.Mkdir(home, 0o755); err != nil {
+	if err := errors.Join(os.Mkdir(home, 0o777), os.Chmod(home, 0o777)); err != nil { // fish writes there
 		t.Fatal(err)
 	}
 	lines := append(config, // the first value of a keyword wins

@@ -2,6 +2,9 @@ package ssh_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
 	"os"
 	"testing"
 
@@ -56,4 +59,48 @@ func bareClient(b *testing.B, d *connectortest.SSHD) *xssh.Client {
 	}
 	b.Cleanup(func() { client.Close() })
 	return client
+}
+
+// BenchmarkPut is the throughput of a transfer, to be held against BenchmarkBareCat.
+func BenchmarkPut(b *testing.B) {
+	h := connect(b, options(connectortest.StartSSHD(b)))
+	b.SetBytes(putSize)
+	for b.Loop() {
+		f := connector.File{Path: b.TempDir() + "/f", Size: putSize, SHA256: zerosDigest()}
+		if _, err := connector.Put(context.Background(), h, f, io.LimitReader(zeros{}, putSize)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkBareCat is what ssh host 'cat >f' does with the same library.
+func BenchmarkBareCat(b *testing.B) {
+	client := bareClient(b, connectortest.StartSSHD(b))
+	b.SetBytes(putSize)
+	for b.Loop() {
+		s, err := client.NewSession()
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Stdin = io.LimitReader(zeros{}, putSize)
+		if err := s.Run("cat > " + b.TempDir() + "/f"); err != nil {
+			b.Fatal(err)
+		}
+		s.Close()
+	}
+}
+
+const putSize = 100 << 20
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+func zerosDigest() string {
+	sum := sha256.New()
+	_, _ = io.Copy(sum, io.LimitReader(zeros{}, putSize))
+	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -105,8 +105,9 @@ func explainHandshake(t *target, in *login, err error) error {
 	switch {
 	case errors.As(err, &key):
 		return key
-	case strings.Contains(err.Error(), "unable to authenticate"):
-		// The library has no type for this one.
+	case strings.Contains(err.Error(), "unable to authenticate"),
+		strings.Contains(err.Error(), "unexpected message type 51"):
+		// The library has no type for these; 51 is the server's refusal of a method.
 		return &loginError{in.refusal(t)}
 	}
 	return err

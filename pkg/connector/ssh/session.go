@@ -97,22 +97,20 @@ func (s *session) start(line string, c connector.Command, o *outcome) error {
 		}
 	}
 	payload := ssh.Marshal(struct{ Line string }{line})
-	if c.Stdin == nil {
-		go func() {
-			started, err := s.channel.SendRequest("exec", true, payload)
-			if err == nil && !started {
-				o.refused <- errors.New("the server refused to start a command")
-			}
+	// Output comes with the reply, not after it. Input has to wait for it: OpenSSH
+	// gives a channel no window before its command has started.
+	go func() {
+		started, err := s.channel.SendRequest("exec", true, payload)
+		if err == nil && !started {
+			o.refused <- errors.New("the server refused to start a command")
+			return
+		}
+		if c.Stdin == nil {
 			_ = s.channel.CloseWrite()
-		}()
-		return nil
-	}
-	// No reply is asked for: the input must not wait for it, and must not be
-	// sent before the request either.
-	if _, err := s.channel.SendRequest("exec", false, payload); err != nil {
-		return err
-	}
-	go s.feed(c.Stdin)
+			return
+		}
+		s.feed(c.Stdin)
+	}()
 	return nil
 }
 
