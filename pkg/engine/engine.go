@@ -142,7 +142,7 @@ func New(o Options) *Engine {
 		stats: map[string]*event.Stats{}, failed: map[string]bool{}, unreachable: map[string]bool{},
 		live: make(chan message, 256), stepping: o.Step != nil,
 	}
-	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Engine: o.Templates}
+	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Engine: o.Templates, Watch: vars.NewWatch(connectionVariables()...)}
 	return e
 }
 
@@ -223,7 +223,7 @@ func (e *Engine) host(name string) *vars.Host {
 	e.hostsMu.Lock()
 	defer e.hostsMu.Unlock()
 	if h = e.hosts[name]; h == nil {
-		h = &vars.Host{}
+		h = &vars.Host{Watch: e.scope.Watch}
 		e.hosts[name] = h
 	}
 	return h

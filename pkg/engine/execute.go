@@ -317,8 +317,8 @@ func (x *execution) call(ctx context.Context, v *vars.View, o *itemOutcome) (mod
 		Output:   func(line string, stderr bool) { x.output(o, line, stderr) },
 		Progress: x.progress,
 	}
-	runner := spec.New()
-	if err := schema.Decode(runner, args); err != nil {
+	runner, err := spec.Decode(args)
+	if err != nil {
 		var problems schema.Errors
 		if errors.As(err, &problems) {
 			return module.Result{}, errors.New(schema.Explain(spec.Name, runner, problems))
@@ -460,14 +460,15 @@ func (x *execution) connect(ctx context.Context, v *vars.View, c *module.Call, o
 	if err != nil {
 		return err
 	}
-	s := &settings{v: v, attrs: &x.t.Attrs, task: v}
+	reached := v
 	if delegate != "" {
 		o.delegate, host = delegate, delegate
-		s.v = x.e.other(v, delegate)
+		reached = x.e.other(v, delegate)
 		if x.flag(v, project.DelegateFacts) {
 			o.factsTo = delegate
 		}
 	}
+	s := newSettings(reached, &x.t.Attrs, v)
 	target := x.e.target(host, s)
 	become, wanted := x.e.become(s)
 	env, err := x.environment(ctx, v)

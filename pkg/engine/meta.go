@@ -93,7 +93,7 @@ func (w *walker) endRole() {
 
 func (e *Engine) resetConnection(ctx context.Context, ps *playState, t *project.Task, w *walker) {
 	v := e.taskView(ctx, ps, t, w)
-	s := &settings{v: v, attrs: &t.Attrs, task: v}
+	s := newSettings(v, &t.Attrs, v)
 	if target := e.target(w.name, s); s.err == nil {
 		e.drop(target)
 	}

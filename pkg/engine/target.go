@@ -20,12 +20,75 @@ type settings struct {
 	v     *vars.View
 	attrs *project.Attrs
 	task  *vars.View // evaluates the keywords: the variables of the task's host
+	set   uint64     // which of the connection variables are set at all
 	err   error
 }
 
+func newSettings(v *vars.View, attrs *project.Attrs, task *vars.View) *settings {
+	return &settings{v: v, attrs: attrs, task: task, set: v.Watched()}
+}
+
+// variable names a variable that says how to reach a host.
+type variable int
+
+const (
+	varHost variable = iota
+	varSSHHost
+	varConnection
+	varPort
+	varSSHPort
+	varUser
+	varSSHUser
+	varKeyFile
+	varSSHKeyFile
+	varPassword
+	varSSHPassword
+	varSSHPass
+	varPassphrase
+	varSSHPassphrase
+	varKey
+	varSSHKey
+	varProxyJump
+	varCommonArgs
+	varExtraArgs
+	varHostKeyChecking
+	varSSHHostKeyChecking
+	varTimeout
+	varSSHTimeout
+	varBecome
+	varBecomeMethod
+	varBecomeUser
+	varBecomeFlags
+	varBecomeExe
+	varBecomePassword
+	varBecomePass
+)
+
+// connectionVariables are the names, in the order of the constants.
+func connectionVariables() []string {
+	return []string{
+		varHost: "ansible_host", varSSHHost: "ansible_ssh_host", varConnection: "ansible_connection",
+		varPort: "ansible_port", varSSHPort: "ansible_ssh_port", varUser: "ansible_user", varSSHUser: "ansible_ssh_user",
+		varKeyFile: "ansible_private_key_file", varSSHKeyFile: "ansible_ssh_private_key_file",
+		varPassword: "ansible_password", varSSHPassword: "ansible_ssh_password", varSSHPass: "ansible_ssh_pass",
+		varPassphrase: "ansible_private_key_passphrase", varSSHPassphrase: "ansible_ssh_private_key_passphrase",
+		varKey: "ansible_private_key", varSSHKey: "ansible_ssh_private_key", varProxyJump: "ansible_ssh_proxy_jump",
+		varCommonArgs: "ansible_ssh_common_args", varExtraArgs: "ansible_ssh_extra_args",
+		varHostKeyChecking: "ansible_host_key_checking", varSSHHostKeyChecking: "ansible_ssh_host_key_checking",
+		varTimeout: "ansible_timeout", varSSHTimeout: "ansible_ssh_timeout",
+		varBecome: "ansible_become", varBecomeMethod: "ansible_become_method", varBecomeUser: "ansible_become_user",
+		varBecomeFlags: "ansible_become_flags", varBecomeExe: "ansible_become_exe",
+		varBecomePassword: "ansible_become_password", varBecomePass: "ansible_become_pass",
+	}
+}
+
 // variable returns the first of the variables that is set.
-func (s *settings) variable(names ...string) (any, bool) {
-	for _, n := range names {
+func (s *settings) variable(names ...variable) (any, bool) {
+	for _, i := range names {
+		if s.set&(1<<i) == 0 {
+			continue
+		}
+		n := connectionVariables()[i]
 		v, ok, err := s.v.Lookup(n)
 		if err == nil && ok {
 			v, err = value.Force(v)
@@ -66,7 +129,7 @@ func (s *settings) keyword(a project.Attr) (any, bool) {
 }
 
 // text is a variable, else a keyword, else the default.
-func (s *settings) text(a project.Attr, def string, names ...string) string {
+func (s *settings) text(a project.Attr, def string, names ...variable) string {
 	if v, ok := s.variable(names...); ok {
 		return value.Str(v)
 	}
@@ -80,14 +143,14 @@ func (s *settings) text(a project.Attr, def string, names ...string) string {
 
 const noKeyword project.Attr = -1
 
-func (s *settings) number(a project.Attr, names ...string) int {
+func (s *settings) number(a project.Attr, names ...variable) int {
 	text := s.text(a, "", names...)
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		s.fail(fmt.Errorf("%s must be a number, not %q", names[0], text))
+		s.fail(fmt.Errorf("%s must be a number, not %q", connectionVariables()[names[0]], text))
 	}
 	return n
 }
@@ -96,8 +159,8 @@ func (s *settings) number(a project.Attr, names ...string) int {
 func (e *Engine) target(host string, s *settings) Target {
 	d := e.Defaults
 	local := isLocal(host) && !e.Inventory.Has(host)
-	t := Target{Host: host, Address: s.text(noKeyword, host, "ansible_host", "ansible_ssh_host")}
-	t.Connection = s.text(project.Connection, d.Connection, "ansible_connection")
+	t := Target{Host: host, Address: s.text(noKeyword, host, varHost, varSSHHost)}
+	t.Connection = s.text(project.Connection, d.Connection, varConnection)
 	if t.Connection == "" {
 		t.Connection = "ssh"
 		if local {
@@ -107,17 +170,17 @@ func (e *Engine) target(host string, s *settings) Target {
 	if t.Connection == "local" {
 		return Target{Host: host, Connection: "local"}
 	}
-	t.Port = s.number(project.Port, "ansible_port", "ansible_ssh_port")
-	t.User = s.text(project.RemoteUser, d.User, "ansible_user", "ansible_ssh_user")
-	t.KeyFile = s.text(noKeyword, d.KeyFile, "ansible_ssh_private_key_file", "ansible_private_key_file")
-	t.Password = e.secret(s, d.Password, "ansible_password", "ansible_ssh_password", "ansible_ssh_pass")
-	t.Passphrase = e.secret(s, redact.Secret{}, "ansible_private_key_passphrase", "ansible_ssh_private_key_passphrase")
-	t.KeyContent = e.secret(s, redact.Secret{}, "ansible_ssh_private_key", "ansible_private_key")
-	t.ProxyJump = s.text(noKeyword, "", "ansible_ssh_proxy_jump")
-	t.SSHArgs = strings.TrimSpace(s.text(noKeyword, "", "ansible_ssh_common_args") + " " + s.text(noKeyword, "", "ansible_ssh_extra_args"))
-	t.HostKeyChecking = s.text(noKeyword, "", "ansible_host_key_checking", "ansible_ssh_host_key_checking")
+	t.Port = s.number(project.Port, varPort, varSSHPort)
+	t.User = s.text(project.RemoteUser, d.User, varUser, varSSHUser)
+	t.KeyFile = s.text(noKeyword, d.KeyFile, varSSHKeyFile, varKeyFile)
+	t.Password = e.secret(s, d.Password, varPassword, varSSHPassword, varSSHPass)
+	t.Passphrase = e.secret(s, redact.Secret{}, varPassphrase, varSSHPassphrase)
+	t.KeyContent = e.secret(s, redact.Secret{}, varSSHKey, varKey)
+	t.ProxyJump = s.text(noKeyword, "", varProxyJump)
+	t.SSHArgs = strings.TrimSpace(s.text(noKeyword, "", varCommonArgs) + " " + s.text(noKeyword, "", varExtraArgs))
+	t.HostKeyChecking = s.text(noKeyword, "", varHostKeyChecking, varSSHHostKeyChecking)
 	if t.Timeout = d.Timeout; t.Timeout == 0 {
-		t.Timeout = time.Duration(s.number(noKeyword, "ansible_timeout", "ansible_ssh_timeout")) * time.Second
+		t.Timeout = time.Duration(s.number(noKeyword, varTimeout, varSSHTimeout)) * time.Second
 	}
 	return t
 }
@@ -126,7 +189,7 @@ func isLocal(host string) bool {
 	return host == "localhost" || host == "127.0.0.1" || host == "::1"
 }
 
-func (e *Engine) secret(s *settings, def redact.Secret, names ...string) redact.Secret {
+func (e *Engine) secret(s *settings, def redact.Secret, names ...variable) redact.Secret {
 	v, ok := s.variable(names...)
 	if !ok {
 		return def
@@ -140,7 +203,7 @@ func (e *Engine) secret(s *settings, def redact.Secret, names ...string) redact.
 func (e *Engine) become(s *settings) (connector.BecomeOptions, bool) {
 	d := e.Defaults
 	wanted := d.Become
-	if v, ok := s.variable("ansible_become"); ok {
+	if v, ok := s.variable(varBecome); ok {
 		wanted = truth(v)
 	} else if v, ok := s.keyword(project.Become); ok {
 		wanted = truth(v)
@@ -149,12 +212,12 @@ func (e *Engine) become(s *settings) (connector.BecomeOptions, bool) {
 		return connector.BecomeOptions{}, false
 	}
 	o := connector.BecomeOptions{
-		Method: s.text(project.BecomeMethod, d.BecomeMethod, "ansible_become_method"),
-		User:   s.text(project.BecomeUser, d.BecomeUser, "ansible_become_user"),
-		Flags:  s.text(project.BecomeFlags, "", "ansible_become_flags"),
-		Exe:    s.text(project.BecomeExe, "", "ansible_become_exe"),
+		Method: s.text(project.BecomeMethod, d.BecomeMethod, varBecomeMethod),
+		User:   s.text(project.BecomeUser, d.BecomeUser, varBecomeUser),
+		Flags:  s.text(project.BecomeFlags, "", varBecomeFlags),
+		Exe:    s.text(project.BecomeExe, "", varBecomeExe),
 	}
-	o.Password = e.secret(s, d.BecomePass, "ansible_become_password", "ansible_become_pass")
+	o.Password = e.secret(s, d.BecomePass, varBecomePassword, varBecomePass)
 	return o, true
 }
 
@@ -216,7 +279,7 @@ func (e *Engine) closeAll() {
 // Connector connects to the host of a view, as a task without keywords would.
 // done closes the connection.
 func (e *Engine) Connector(ctx context.Context, v *vars.View) (c connector.Connector, done func(), err error) {
-	s := &settings{v: v, attrs: &project.Attrs{}, task: v}
+	s := newSettings(v, &project.Attrs{}, v)
 	t := e.target(v.Host(), s)
 	become, wanted := e.become(s)
 	if s.err != nil {

@@ -9,6 +9,7 @@ import (
 	"kubekey/pkg/connector"
 	"kubekey/pkg/event"
 	"kubekey/pkg/expr"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
@@ -55,9 +56,9 @@ type Spec struct {
 	Examples []string // YAML tasks
 	Returns  []Return // documented keys of the result
 	New      func() Runner
-	// FreeForm names the argument that takes the text of `module: text`; ""
-	// when the text may only be k=v words. FreeFormOnly: the text is never
-	// read as k=v words but for the arguments that the module has (command, shell).
+	// FreeForm names the argument that takes the text of `module: text`, less
+	// the k=v words of the module's other arguments; "" when the text may only
+	// be k=v words.
 	FreeForm string
 	// AnyArgs lets the module take arguments that its struct does not name:
 	// the struct has a field *value.Dict tagged `kk:",rest"`.
@@ -72,6 +73,8 @@ type Spec struct {
 	// Action marks the names that the engine runs itself and that have no
 	// Runner: meta, include_tasks, ... They are here for their documentation.
 	Action bool
+
+	plan *schema.Plan
 }
 
 // Return documents one key of a result.
@@ -97,7 +100,7 @@ type Call struct {
 	Find func(kind, name string) (string, error)
 	// WorkDir is kk's work folder on the control node (0700).
 	WorkDir string
-	// Output passes on a line that a command printed; nil-safe through Call.Line.
+	// Output passes on a line that a command printed; may be nil.
 	Output func(line string, stderr bool)
 	// Progress passes on how far a transfer is; may be nil.
 	Progress func(what string, done, total int64)

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
 )
 
 // Registry finds modules by name. It does not change once made.
@@ -19,6 +22,9 @@ func NewRegistry(groups ...[]Spec) (*Registry, error) {
 	for _, group := range groups {
 		for _, s := range group {
 			spec := s
+			if err := spec.prepare(); err != nil {
+				return nil, err
+			}
 			r.specs = append(r.specs, &spec)
 			for _, name := range append([]string{s.Name}, s.Aliases...) {
 				if r.byName[name] != nil {
@@ -73,4 +79,27 @@ func (s *Spec) Is(name string) bool {
 		}
 	}
 	return false
+}
+
+// prepare reads the tags of the module's struct, once for all of its calls.
+func (s *Spec) prepare() error {
+	if s.New == nil {
+		return nil
+	}
+	plan, err := schema.PlanFor(s.New())
+	if err != nil {
+		return fmt.Errorf("module %s: %w", s.Name, err)
+	}
+	s.plan = plan
+	return nil
+}
+
+// Decode makes a Runner with these arguments. The error of arguments that are
+// wrong is schema.Errors.
+func (s *Spec) Decode(args *value.Dict) (Runner, error) {
+	r := s.New()
+	if s.plan == nil {
+		return r, schema.Decode(r, args)
+	}
+	return r, s.plan.Decode(r, args)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 )
 
 // Dict is a mapping that keeps the order in which its keys were added. Keys
@@ -73,6 +74,31 @@ func (d *Dict) Get(key any) (any, bool) {
 		return d.values[i], true
 	}
 	return nil, false
+}
+
+// Lookup is Get for a string key; it does not allocate.
+func (d *Dict) Lookup(key string) (any, bool) {
+	if d == nil {
+		return nil, false
+	}
+	if d.index != nil {
+		if i, ok := d.index[key]; ok {
+			return d.values[i], true
+		}
+		return nil, false
+	}
+	for i, k := range d.keys {
+		if s, ok := k.(string); ok && s == key {
+			return d.values[i], true
+		}
+	}
+	return nil, false
+}
+
+// Grow makes room for n more keys.
+func (d *Dict) Grow(n int) {
+	d.keys = slices.Grow(d.keys, n)
+	d.values = slices.Grow(d.values, n)
 }
 
 // Has reports whether the key is there.

@@ -26,6 +26,9 @@ type Layer struct {
 	names   []string
 	errs    map[string]error
 	literal bool
+
+	watchOnce sync.Once
+	watched   uint64
 }
 
 // Compiled makes a layer of values that are compiled already. names gives their order.
@@ -77,7 +80,7 @@ func (l *Layer) Len() int {
 // get returns plain data in v, or templates in d.
 func (l *Layer) get(name string) (v any, d *template.Data, ok bool, err error) {
 	if l.literal {
-		v, ok = l.raw.Get(name)
+		v, ok = l.raw.Lookup(name)
 		return v, nil, ok, nil
 	}
 	if l.raw == nil {
@@ -95,7 +98,7 @@ func (l *Layer) get(name string) (v any, d *template.Data, ok bool, err error) {
 }
 
 func (l *Layer) compile(name string) (*template.Data, bool, error) {
-	raw, ok := l.raw.Get(name)
+	raw, ok := l.raw.Lookup(name)
 	if !ok {
 		return nil, false, nil
 	}
@@ -136,6 +139,9 @@ func (l *Layer) Raw(name string) (any, bool) {
 // variables, include_vars. Many goroutines may read it while one adds to it;
 // the values themselves never change.
 type Host struct {
+	Watch *Watch // may be nil
+
+	watched  uint64
 	mu       sync.RWMutex
 	facts    *value.Dict // ansible_facts: names without prefix; replaced, never changed
 	injected *value.Dict // the same as ansible_NAME, and cacheable set_facts
@@ -155,6 +161,7 @@ func (h *Host) AddFacts(facts *value.Dict) {
 		plain.Set(short, v)
 		injected.Set("ansible_"+short, v)
 	}
+	h.watched |= h.Watch.of(injected)
 	h.facts, h.injected = plain, injected
 }
 
@@ -170,6 +177,7 @@ func trimPrefix(name string) string {
 func (h *Host) AddCacheable(vars *value.Dict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.watched |= h.Watch.of(vars)
 	plain, injected := h.facts.Copy(), h.injected.Copy()
 	plain.Merge(vars)
 	injected.Merge(vars)
@@ -180,6 +188,7 @@ func (h *Host) AddCacheable(vars *value.Dict) {
 func (h *Host) Set(vars *value.Dict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.watched |= h.Watch.of(vars)
 	if h.set == nil {
 		h.set = value.NewDict()
 	}
@@ -193,6 +202,7 @@ func (h *Host) SetOne(name string, v any) { h.Set(value.NewDict(name, v)) }
 func (h *Host) Include(vars *value.Dict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.watched |= h.Watch.of(vars)
 	if h.included == nil {
 		h.included = value.NewDict()
 	}
@@ -254,7 +264,7 @@ func (h *Host) get(level int, name string) (any, bool) {
 	}
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	return h.dict(level).Get(name)
+	return h.dict(level).Lookup(name)
 }
 
 func (h *Host) names(level int) []string {

@@ -74,6 +74,7 @@ type Scope struct {
 	Extra  []*Layer // --config, then -e and --set: highest
 	Magic  Magic
 	Engine *template.Engine
+	Watch  *Watch // see View.Watched; needed only for that
 }
 
 // View is the variables of one host at one place. It implements expr.Binder.

@@ -1,0 +1,60 @@
+package vars
+
+import "kubekey/pkg/value"
+
+// Watch is a few names, at most 64, whose absence is to be known without
+// looking through all layers: the variables that say how to reach a host are
+// asked for at every task, and most are never set.
+type Watch struct{ bits map[string]uint64 }
+
+// NewWatch watches names; bit i of a mask is names[i].
+func NewWatch(names ...string) *Watch {
+	w := &Watch{bits: make(map[string]uint64, len(names))}
+	for i, n := range names {
+		w.bits[n] = 1 << i
+	}
+	return w
+}
+
+// of is the mask of the names that a dict has.
+func (w *Watch) of(d *value.Dict) uint64 {
+	if w == nil {
+		return 0
+	}
+	var mask uint64
+	for k := range d.All() {
+		if name, ok := k.(string); ok {
+			mask |= w.bits[name]
+		}
+	}
+	return mask
+}
+
+func (l *Layer) mask(w *Watch) uint64 {
+	l.watchOnce.Do(func() {
+		for _, n := range l.Names() {
+			l.watched |= w.bits[n]
+		}
+	})
+	return l.watched
+}
+
+// Watched is the mask of the watched names that some layer of the view has.
+func (v *View) Watched() uint64 {
+	w := v.scope.Watch
+	var mask uint64
+	for i := range levelCount {
+		for _, l := range v.layers(i) {
+			mask |= l.mask(w)
+		}
+	}
+	for l := v.local; l != nil; l = l.parent {
+		mask |= w.bits[l.name]
+	}
+	if h := v.learned; h != nil {
+		h.mu.RLock()
+		mask |= h.watched
+		h.mu.RUnlock()
+	}
+	return mask
+}
