@@ -15,6 +15,7 @@ import (
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/file"
 	"kubekey/pkg/module/flow"
+	"kubekey/pkg/module/net"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
@@ -59,7 +60,7 @@ func newID(now time.Time) string {
 
 // registry is all modules.
 func registry() (*module.Registry, error) {
-	return module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules())
+	return module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), net.Modules())
 }
 
 // newTemplates makes the engine of expressions and templates of a run.

@@ -131,6 +131,10 @@ func own() []Keyword {
 	}
 }
 
+// Refused lists keywords of Ansible that kk does not have, each with what to
+// use instead, for the manual.
+func Refused() map[string]string { return refused() }
+
 // refused are keywords of Ansible that kk does not have; they get an error
 // that says so, not one that calls them unknown.
 func refused() map[string]string {

@@ -1,0 +1,95 @@
+// Command gen writes the reference pages of the manual from what the program
+// is made of: modules, keywords, commands, filters.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"kubekey/pkg/cli"
+	"kubekey/pkg/playbook"
+)
+
+//go:generate go run . ../reference
+
+// pages is a set of files: text by slash-separated path.
+type pages map[string]string
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: gen FOLDER")
+	}
+	p, err := reference()
+	if err != nil {
+		return err
+	}
+	return p.write(args[0])
+}
+
+// reference makes all pages.
+func reference() (pages, error) {
+	modules, err := cli.Modules()
+	if err != nil {
+		return nil, err
+	}
+	p := pages{
+		"keywords.md": keywordPage(playbook.Keywords(), playbook.Refused()),
+		"filters.md":  expressionPage(cli.Expressions()),
+	}
+	more, err := modulePages(modules.Specs())
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(p, more)
+	maps.Copy(p, commandPages(cli.Commands()))
+	return p, nil
+}
+
+// write makes the folder hold these pages and no others: a page of a module
+// that is gone is removed.
+func (p pages) write(dir string) error {
+	if err := p.removeOthers(dir); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(p[name]), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p pages) removeOthers(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && path == dir {
+			return filepath.SkipAll
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if _, wanted := p[filepath.ToSlash(name)]; wanted {
+			return nil
+		}
+		return os.Remove(path)
+	})
+}
