@@ -59,26 +59,19 @@ if ! (set -C; : >"$t") 2>/dev/null; then
 	t=${TMPDIR:-/tmp}/${t##*/}; inplace=1
 	(set -C; : >"$t") || fail 41 "cannot create a file in ${TMPDIR:-/tmp}"
 fi
-if [ -n "$want" ]; then
-	# OpenSSL is several times faster where it is, but slower to start.
-	if [ "$size" -gt 1048576 ] && command -v openssl >/dev/null 2>&1; then hash() { openssl dgst -sha256 -r; }; fi
-	out=$({ { tee "$t"; echo "status=$?" >&3; } | hash; } 3>&1)
-	got=
-	for w in $out; do case $w in
-		status=0) ;;
-		status=*) fail 44 "cannot write into folder $d: is the disk full?" ;;
-		*) [ -n "$got" ] || got=$w ;;
-	esac; done
-else
-	cat >"$t" || fail 44 "cannot write into folder $d: is the disk full?"
+cat >"$t" || fail 44 "cannot write into folder $d: is the disk full?"
+if [ -z "$want" ]; then
 	n=$(($(wc -c <"$t")-64))
 	[ "$n" -ge 0 ] || fail 43 "the content was cut short on its way"
 	want=$(tail -c 64 "$t")
 	dd of="$t" bs=1 seek="$n" count=0 2>/dev/null || fail 44 "cannot shorten $t"
-	sumof "$t"; got=$s
 fi
 n=$(($(wc -c <"$t")))
 [ "$size" -lt 0 ] || [ "$n" -eq "$size" ] || fail 43 "$n of $size bytes arrived"
+# Hashing the file costs less than a tee while it comes. OpenSSL is several times
+# faster where it is, but slower to start.
+if [ "$n" -gt 1048576 ] && command -v openssl >/dev/null 2>&1; then hash() { openssl dgst -sha256 -r; }; fi
+sumof "$t"; got=$s
 [ "$got" = "$want" ] || fail 43 "the sha256 of what arrived is $got, not $want"
 if [ -z "$known" ] && [ -f "$f" ] && [ -r "$f" ] && [ "$(($(wc -c <"$f")))" -eq "$n" ]; then
 	sumof "$f"

@@ -40,8 +40,8 @@ type PutResult struct {
 // f.SHA256 is known and the file has it already, nothing is replaced. On any
 // failure, cancelling included, the old file is whole and no temporary file is left.
 //
-// Content of more than 64 KB is sent only after the host said that it lacks it:
-// one round trip more. Owner and mode, when given, are set on an unchanged
+// Content of more than 64 KB is sent only after the host said that it lacks it,
+// which over SSH costs no further round trip. Owner and mode, when given, are set on an unchanged
 // file too. Errors wrap fs.ErrNotExist (no such folder) and fs.ErrPermission.
 func Put(ctx context.Context, c Connector, f File, src io.Reader) (PutResult, error) {
 	res, err := put(ctx, c, f, src)

@@ -55,7 +55,7 @@ func TestRoundTrips(t *testing.T) {
 		"a command with input": {2, func() {
 			_, _ = h.Run(context.Background(), connector.Command{Line: "cat", Stdin: strings.NewReader("x")})
 		}},
-		"put, small": {1, put([]byte("small"))},
+		"put, small": {2, put([]byte("small"))},
 		"put, big":   {2, put(big)},
 		"get": {1, func() {
 			var b bytes.Buffer
