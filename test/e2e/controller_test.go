@@ -72,9 +72,6 @@ type controller struct {
 
 func newController(t *testing.T) *controller {
 	t.Helper()
-	if sources, _ := filepath.Glob("../../cmd/kk/*.go"); len(sources) == 0 {
-		t.Skip("needs cmd/kk, which has no source yet")
-	}
 	c := &controller{lab: needHosts(t), home: t.TempDir(), work: t.TempDir()}
 	known, err := os.ReadFile(c.lab.KnownHosts())
 	if err != nil {
