@@ -17,7 +17,7 @@ type Dict struct {
 }
 
 // small is the size up to which a linear search beats a map.
-const small = 8
+const small = 16
 
 // NewDict returns a dict of alternating keys and values.
 func NewDict(pairs ...any) *Dict {
