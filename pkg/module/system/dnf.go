@@ -1,0 +1,89 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/module"
+)
+
+// Dnf is the module dnf.
+type Dnf struct {
+	Name            []string `kk:"name,alias=pkg" doc:"packages, NAME-VERSION, @GROUP, or package files of the host"`
+	State           string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest" doc:"installed, not installed, or as new as the repositories have it"`
+	EnableRepo      []string `kk:"enablerepo" doc:"repositories to use beside those that are on"`
+	DisableRepo     []string `kk:"disablerepo" doc:"repositories not to use"`
+	DisableGPGCheck bool     `kk:"disable_gpg_check" default:"no" doc:"install packages without a valid signature"`
+	Exclude         []string `kk:"exclude" doc:"packages to leave as they are"`
+	AllowDowngrade  bool     `kk:"allow_downgrade" default:"no" doc:"allow an older version to replace a newer one"`
+	DownloadOnly    bool     `kk:"download_only" default:"no" doc:"fetch the packages and do not install them"`
+	NoBest          bool     `kk:"nobest" default:"no" doc:"take an older version if the newest cannot be installed"`
+	AllowErasing    bool     `kk:"allowerasing" default:"no" doc:"allow packages to be removed that are in the way"`
+	InstallRoot     string   `kk:"installroot" default:"/" doc:"folder of the host that is the root of what is installed"`
+	Autoremove      bool     `kk:"autoremove" default:"no" doc:"remove packages that nothing needs any more"`
+	UpdateCache     bool     `kk:"update_cache,alias=expire-cache" default:"no" doc:"read the lists of the repositories first"`
+	LockTimeout     int      `kk:"lock_timeout" default:"30" doc:"seconds to wait while another dnf or yum runs"`
+}
+
+func dnfSpec() module.Spec {
+	return module.Spec{
+		Name: "dnf", Aliases: []string{"yum"},
+		Summary: "Installs, upgrades and removes packages of Fedora, Red Hat and their kin, with dnf or yum.",
+		Notes:   []string{"In check mode a package that is not there counts as a change, without asking whether a repository has it."},
+		Examples: []string{
+			"- name: Install a package from one repository\n  dnf:\n    name: kubelet-1.34.4\n    enablerepo: kubernetes\n    allow_downgrade: true",
+		},
+		Returns: append(packageReturns(), module.Return{Key: "results", Type: "list", Doc: "what dnf did: Installed: NAME, Removed: NAME"}),
+		New:     func() module.Runner { return new(Dnf) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *Dnf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if len(m.Name) == 0 && !m.Autoremove && !m.UpdateCache {
+		return module.Result{}, errors.New("one of the following is required: autoremove, name, update_cache")
+	}
+	s := newScript(rpmScript, `dnf_main "$@"`)
+	s.set("enablerepo", strings.Join(m.EnableRepo, " ")).set("disablerepo", strings.Join(m.DisableRepo, " "))
+	s.set("exclude", strings.Join(m.Exclude, " ")).set("lock_timeout", strconv.Itoa(m.LockTimeout))
+	if m.InstallRoot != "/" {
+		s.set("installroot", m.InstallRoot)
+	}
+	s.flag("disable_gpg_check", m.DisableGPGCheck).flag("allow_downgrade", m.AllowDowngrade)
+	s.flag("download_only", m.DownloadOnly).flag("nobest", m.NoBest).flag("allowerasing", m.AllowErasing)
+	s.flag("autoremove", m.Autoremove).flag("update_cache", m.UpdateCache)
+	r, err := runPackages(ctx, c, s, m.State, m.Name)
+	if err != nil {
+		return r, err
+	}
+	stdout, _ := r.Data.Get("stdout")
+	text, _ := stdout.(string)
+	r.Data.Set("results", dnfResults(text))
+	if !r.Failed && !r.Changed {
+		r.Msg = "Nothing to do"
+	}
+	return r, nil
+}
+
+// dnfResults reads the lists at the end of dnf's output: a heading such as
+// "Installed:", then names that are indented.
+func dnfResults(stdout string) []any {
+	out := []any{}
+	heading := ""
+	for _, line := range lines(stdout) {
+		name, headed := strings.CutSuffix(line, ":")
+		switch {
+		case headed && (name == "Installed" || name == "Removed" || name == "Upgraded" || name == "Downgraded"):
+			heading = name
+		case heading != "" && strings.HasPrefix(line, " "):
+			for _, word := range strings.Fields(line) {
+				out = append(out, heading+": "+word)
+			}
+		default:
+			heading = ""
+		}
+	}
+	return out
+}

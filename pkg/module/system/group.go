@@ -1,0 +1,77 @@
+package system
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"regexp"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed group.sh
+var groupScript string
+
+// Group is the module group.
+type Group struct {
+	Name      string `kk:"name,required" doc:"the group"`
+	GID       *int   `kk:"gid" doc:"its number. Default: the host chooses"`
+	State     string `kk:"state" default:"present" choices:"absent,present" doc:"whether the group is there"`
+	System    bool   `kk:"system" default:"no" doc:"take the number of a new group from those for the system"`
+	Local     bool   `kk:"local" default:"no" doc:"look at /etc/group only, not at directory services"`
+	NonUnique bool   `kk:"non_unique" default:"no" doc:"gid may be one that another group has"`
+}
+
+func groupSpec() module.Spec {
+	return module.Spec{
+		Name:     "group",
+		Summary:  "Makes, changes and removes groups.",
+		Examples: []string{"- name: Have a group for etcd\n  group:\n    name: etcd\n    system: true"},
+		Returns: []module.Return{
+			{Key: "name", Type: "str", Doc: "the group"},
+			{Key: "state", Type: "str", Doc: "present or absent"},
+			{Key: "gid", Type: "int", Doc: "its number, if it is there"},
+			{Key: "system", Type: "bool", Doc: "the argument"},
+		},
+		New: func() module.Runner { return new(Group) },
+	}
+}
+
+// accountName is what names of users and groups may look like, dollar at the
+// end for machine accounts. The tools of the host may be stricter.
+var accountName = regexp.MustCompile(`^[^-:,\s/][^:,\s/]*$`)
+
+func checkAccount(what, name string) error {
+	if !accountName.MatchString(name) {
+		return fmt.Errorf("%q is not the name of a %s: it must not begin with a dash or have blanks, colons, commas or slashes", name, what)
+	}
+	return nil
+}
+
+// Run implements module.Runner.
+func (m *Group) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if err := checkAccount("group", m.Name); err != nil {
+		return module.Result{}, err
+	}
+	s := newScript(groupScript, "group_main")
+	s.set("name", m.Name).set("state", m.State).number("gid", m.GID)
+	s.flag("system", m.System).flag("local", m.Local).flag("non_unique", m.NonUnique)
+	a, err := s.run(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := a.result("name", m.Name, "state", m.State, "system", m.System)
+	before, after := value.NewDict("name", m.Name, "state", "absent"), value.NewDict("name", m.Name, "state", m.State)
+	if a.has("was") {
+		before = value.NewDict("name", m.Name, "state", "present", "gid", a.number("was"))
+	}
+	if a.get("gid") != "" {
+		r.Data.Set("gid", a.number("gid"))
+		after.Set("gid", a.number("gid"))
+	}
+	if c.Diff && r.Changed {
+		r.Diff = diffOf("group "+m.Name, before, after)
+	}
+	return r, nil
+}

@@ -1,0 +1,67 @@
+package system
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed hostname.sh
+var hostnameScript string
+
+// Hostname is the module hostname.
+type Hostname struct {
+	Name string `kk:"name,required" doc:"the name"`
+	Use  string `kk:"use" default:"auto" choices:"auto,systemd,generic,debian,redhat,alpine,openrc" doc:"auto is hostnamectl where systemd runs; anything but systemd writes /etc/hostname and tells the kernel"`
+}
+
+func hostnameSpec() module.Spec {
+	return module.Spec{
+		Name:     "hostname",
+		Summary:  "Sets the host's name, now and for the next boot.",
+		Notes:    []string{"/etc/hosts is left alone."},
+		Examples: []string{"- name: Name hosts as the inventory does\n  hostname:\n    name: \"{{ inventory_hostname }}\""},
+		Returns: []module.Return{
+			{Key: "name", Type: "str", Doc: "the name"},
+			{Key: "ansible_facts", Type: "dict", Doc: "hostname, nodename, fqdn and domain as they are now"},
+		},
+		New: func() module.Runner { return new(Hostname) },
+	}
+}
+
+var hostnamePattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?$`)
+
+// Run implements module.Runner.
+func (m *Hostname) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if len(m.Name) > 64 || !hostnamePattern.MatchString(m.Name) {
+		return module.Result{}, fmt.Errorf("%q is not a host name: it has 1 to 64 letters, digits, dots and dashes", m.Name)
+	}
+	s := newScript(hostnameScript, "hostname_main").set("name", m.Name).set("use", m.Use)
+	a, err := s.run(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := a.result("name", m.Name)
+	r.Facts, r.FactKind = hostnameFacts(m.Name, strings.TrimSpace(a.get("fqdn"))), module.Gathered
+	if c.Diff && r.Changed {
+		before := fmt.Sprintf("hostname = %s\n/etc/hostname = %s\n", a.get("was"), a.get("kept"))
+		r.Diff = textDiff("hostname", before, fmt.Sprintf("hostname = %s\n/etc/hostname = %[1]s\n", m.Name))
+	}
+	return r, nil
+}
+
+// hostnameFacts are the facts that a new name changes. fqdn is what the host's
+// resolver makes of it, "" if nothing.
+func hostnameFacts(name, fqdn string) *value.Dict {
+	short, _, _ := strings.Cut(name, ".")
+	if fqdn == "" || !strings.HasPrefix(fqdn, short) {
+		fqdn = name
+	}
+	_, domain, _ := strings.Cut(fqdn, ".")
+	return value.NewDict("hostname", short, "nodename", name, "fqdn", fqdn, "domain", domain)
+}

@@ -1,0 +1,81 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# Every script of this package begins with this. Arguments key=value become
+# variables p_key; what follows -- stays as positional parameters. Answers are
+# fields "key=value" that end in NUL.
+LC_ALL=C
+PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export LC_ALL PATH
+while [ $# -gt 0 ]; do
+	case $1 in --)
+		shift
+		break
+		;;
+	esac
+	eval "p_${1%%=*}=\${1#*=}"
+	shift
+done
+nl='
+'
+say() { printf '%s=%s\0' "$1" "$2"; }
+fail() {
+	say fail "$1"
+	exit 0
+}
+has() { command -v "$1" >/dev/null 2>&1; }
+tmp=
+scratch() { # a folder for outputs, removed at the end
+	[ -z "$tmp" ] || return 0
+	tmp=$(mktemp -d) || fail "make a temporary folder: is /tmp full?"
+	trap cleanup EXIT
+	trap 'exit 129' HUP
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+}
+cleanup() { rm -rf "$tmp"; }
+# Outputs go to files, not pipes: a daemon that a command starts would keep a pipe open.
+quiet() {
+	scratch
+	"$@" >"$tmp/out" 2>&1 </dev/null
+}
+output() { cat "$tmp/out"; }
+# step WHAT COMMAND...: a change. In check mode it is only counted.
+step() {
+	what=$1
+	shift
+	say changed 1
+	[ -z "$p_check" ] || return 0
+	quiet "$@" || fail "$what: $(output)"
+}
+account() { # passwd|group NAME-OR-NUMBER: prints its line
+	if [ -z "$p_local" ] && has getent; then
+		getent "$1" "$2"
+		return
+	fi
+	while IFS= read -r entry || [ -n "$entry" ]; do
+		name_of=${entry%%:*}
+		number_of=${entry#*:*:}
+		number_of=${number_of%%:*}
+		if [ "$name_of" = "$2" ] || [ "$number_of" = "$2" ]; then
+			printf '%s\n' "$entry"
+			return 0
+		fi
+	done <"/etc/$1"
+	return 2
+}
+# replace PATH MODE: puts standard input in its place, atomically; owner and
+# mode of what was there stay. MODE is for a new file.
+replace() {
+	into=$(readlink -f "$1" 2>/dev/null) || into=$1
+	aside=$(dirname "$into")/.kk-$$.tmp
+	rm -f "$aside"
+	if [ -e "$into" ]; then
+		cp -p "$into" "$aside" || return 1
+	else
+		(umask 077 && : >"$aside") && chmod "$2" "$aside" || return 1
+	fi
+	if cat >"$aside" && mv -f "$aside" "$into"; then
+		return 0
+	fi
+	rm -f "$aside"
+	return 1
+}

@@ -1,0 +1,61 @@
+package system
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"regexp"
+
+	"kubekey/pkg/module"
+)
+
+//go:embed modprobe.sh
+var modprobeScript string
+
+// Modprobe is the module modprobe.
+type Modprobe struct {
+	Name       string `kk:"name,required" doc:"the kernel module"`
+	State      string `kk:"state" default:"present" choices:"absent,present" doc:"loaded or not"`
+	Params     string `kk:"params" doc:"parameters for a module that is loaded"`
+	Persistent string `kk:"persistent" default:"disabled" choices:"disabled,absent,present" doc:"whether the module, with its parameters, is loaded at boot (/etc/modules-load.d, /etc/modprobe.d); disabled leaves that alone"`
+}
+
+func modprobeSpec() module.Spec {
+	return module.Spec{
+		Name:    "modprobe",
+		Summary: "Loads and removes kernel modules.",
+		Notes: []string{
+			"A module that is built into the kernel counts as loaded. A kernel without loadable modules gives a warning instead of a failure, since nothing tells what it has.",
+			"Parameters of a module that is loaded already are not changed.",
+		},
+		Examples: []string{"- name: Load br_netfilter, now and at boot\n  modprobe:\n    name: br_netfilter\n    persistent: present"},
+		Returns: []module.Return{
+			{Key: "name", Type: "str", Doc: "the module"},
+			{Key: "state", Type: "str", Doc: "the argument"},
+			{Key: "params", Type: "str", Doc: "the argument"},
+		},
+		New: func() module.Runner { return new(Modprobe) },
+	}
+}
+
+var (
+	moduleName   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
+	moduleParams = regexp.MustCompile(`^[^\n*?\[\\]*$`)
+)
+
+// Run implements module.Runner.
+func (m *Modprobe) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if !moduleName.MatchString(m.Name) {
+		return module.Result{}, fmt.Errorf("%q is not the name of a kernel module", m.Name)
+	}
+	if !moduleParams.MatchString(m.Params) {
+		return module.Result{}, fmt.Errorf("params must be one line of NAME=VALUE words, got %q", m.Params)
+	}
+	s := newScript(modprobeScript, "modprobe_main")
+	s.set("name", m.Name).set("state", m.State).set("params", m.Params).set("persistent", m.Persistent)
+	a, err := s.run(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	return a.result("name", m.Name, "state", m.State, "params", m.Params), nil
+}

@@ -1,0 +1,332 @@
+package system
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/module"
+)
+
+//go:embed mount.sh
+var mountScript string
+
+// Mount is the module mount.
+type Mount struct {
+	Path   string  `kk:"path,required,path,alias=name" doc:"where it is mounted"`
+	Src    string  `kk:"src,path" doc:"what is mounted: device, folder (with opts: bind), HOST:/PATH, or a word such as tmpfs"`
+	FSType string  `kk:"fstype" doc:"type of the file system"`
+	Opts   string  `kk:"opts" doc:"options, separated by commas. Default: defaults"`
+	Dump   string  `kk:"dump" default:"0" doc:"fifth field of the table"`
+	PassNo string  `kk:"passno" default:"0" doc:"sixth field of the table: order of checks at boot"`
+	State  string  `kk:"state,required" choices:"absent,mounted,present,unmounted,remounted,ephemeral" doc:"mounted: in the table and mounted; present: in the table; unmounted: not mounted, the table stays; absent: neither, and the mount point is removed; remounted: mount again with the table's options; ephemeral: mounted without the table"`
+	Fstab  *string `kk:"fstab,path" doc:"the table. Default: /etc/fstab"`
+	Boot   bool    `kk:"boot" default:"yes" doc:"mount at boot; no adds the option noauto"`
+	Backup bool    `kk:"backup" default:"no" doc:"keep the old table beside the new one"`
+}
+
+func mountSpec() module.Spec {
+	return module.Spec{
+		Name:    "mount",
+		Summary: "Mounts file systems and keeps the table of them (fstab).",
+		Notes: []string{
+			"A change of opts of what is mounted is applied by a remount; a change of src, and any change of a bind mount, by mounting anew.",
+			"A new line of the table is taken back if mounting fails.",
+		},
+		Examples: []string{
+			"- name: Mount the data disk\n  mount:\n    path: /var/lib/etcd\n    src: /dev/vdb\n    fstype: ext4\n    opts: noatime\n    state: mounted",
+			"- name: Show a folder somewhere else\n  mount:\n    path: /srv/www\n    src: /data/www\n    fstype: none\n    opts: bind\n    state: mounted",
+		},
+		Returns: []module.Return{
+			{Key: "name", Type: "path", Doc: "where it is mounted"},
+			{Key: "src", Type: "path", Doc: "the argument"},
+			{Key: "fstype", Type: "str", Doc: "the argument"},
+			{Key: "opts", Type: "str", Doc: "the options as they stand in the table"},
+			{Key: "dump", Type: "str", Doc: "the argument"},
+			{Key: "passno", Type: "str", Doc: "the argument"},
+			{Key: "fstab", Type: "path", Doc: "the table"},
+			{Key: "backup_file", Type: "path", Doc: "where the old table was kept"},
+		},
+		New: func() module.Runner { return new(Mount) },
+	}
+}
+
+// mountPlan is what has to be done.
+type mountPlan struct {
+	action string // of mount.sh
+	write  bool
+	rmdir  bool
+	before string // the table
+	after  string
+}
+
+func (p mountPlan) changes() bool { return p.action != "" || p.write || p.rmdir }
+
+// Run implements module.Runner.
+func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if err := m.check(); err != nil {
+		return module.Result{}, err
+	}
+	m.Path = path.Clean(m.Path)
+	read := newScript(mountScript, "mount_read").set("path", m.Path).set("fstab", m.fstab())
+	read.probe = true
+	a, err := read.run(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	plan, err := m.plan(a)
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := a.result("name", m.Path, "src", m.Src, "fstype", m.FSType, "opts", m.opts(),
+		"dump", m.Dump, "passno", m.PassNo, "fstab", m.fstab())
+	r.Changed = plan.changes()
+	if c.Diff && plan.write {
+		r.Diff = textDiff(m.fstab(), plan.before, plan.after)
+	}
+	if !r.Changed || c.Check {
+		return r, nil
+	}
+	act := newScript(mountScript, "mount_act").set("path", m.Path).set("fstab", m.fstab()).set("action", plan.action)
+	act.set("src", m.Src).set("fstype", m.FSType).set("opts", m.Opts).set("old", plan.before)
+	act.flag("write", plan.write).flag("rmdir", plan.rmdir).flag("backup", m.Backup)
+	act.stdin = strings.NewReader(plan.after)
+	done, err := act.run(ctx, c)
+	if err == nil && done.has("backup") {
+		r.Data.Set("backup_file", done.get("backup"))
+	}
+	return r, err
+}
+
+func (m *Mount) check() error {
+	if !path.IsAbs(m.Path) && m.Path != "none" && m.Path != "swap" {
+		return fmt.Errorf("path must be absolute, got %q", m.Path)
+	}
+	for _, text := range []string{m.Path, m.Src, m.FSType, m.Opts, m.Dump, m.PassNo} {
+		if strings.ContainsAny(text, "\n\x00") {
+			return fmt.Errorf("there is a line end in %q", text)
+		}
+	}
+	if strings.HasPrefix(m.Src, "-") || strings.HasPrefix(m.FSType, "-") {
+		return errors.New("src and fstype must not begin with a dash")
+	}
+	var missing []string
+	switch m.State {
+	case "mounted", "present", "ephemeral":
+		if m.Src == "" {
+			missing = append(missing, "src")
+		}
+		if m.FSType == "" {
+			missing = append(missing, "fstype")
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("state is %s but all of the following are missing: %s", m.State, strings.Join(missing, ", "))
+	}
+	if m.State == "ephemeral" && m.Fstab != nil {
+		return errors.New("fstab has no meaning with state: ephemeral, which keeps no table")
+	}
+	return nil
+}
+
+func (m *Mount) fstab() string {
+	if m.Fstab == nil {
+		return "/etc/fstab"
+	}
+	return *m.Fstab
+}
+
+// opts is the options as they stand in the table.
+func (m *Mount) opts() string {
+	opts := m.Opts
+	if opts == "" {
+		opts = "defaults"
+	}
+	if !m.Boot && !slices.Contains(strings.Split(opts, ","), "noauto") {
+		opts += ",noauto"
+	}
+	return opts
+}
+
+// plan compares what is with what is wanted.
+func (m *Mount) plan(a *answer) (mountPlan, error) {
+	p := mountPlan{before: strings.TrimSuffix(a.get("text"), "x")}
+	p.after = p.before
+	on := mountedAt(a.get("mounts"), m.Path)
+	if real := a.get("real"); on == nil && real != "" {
+		on = mountedAt(a.get("mounts"), real)
+	}
+	switch m.State {
+	case "present":
+		p.after = m.edit(p.before)
+	case "absent":
+		p.after = m.without(p.before)
+		if on != nil {
+			p.action = "umount"
+		}
+	case "unmounted":
+		if on != nil {
+			p.action = "umount"
+		}
+	case "remounted":
+		if on == nil {
+			return p, fmt.Errorf("%s is not mounted: state: mounted mounts it", m.Path)
+		}
+		p.action = "remount"
+	case "ephemeral":
+		return p, m.planEphemeral(&p, on)
+	case "mounted":
+		p.after = m.edit(p.before)
+		if a.has("there") && !a.has("folder") && !m.binds() {
+			return p, fmt.Errorf("%s is not a folder", m.Path)
+		}
+		p.action = m.bring(p, on)
+	}
+	p.write = p.after != p.before
+	p.rmdir = m.State == "absent" && a.has("folder") && (p.write || on != nil)
+	return p, nil
+}
+
+// bring is the action that makes what is mounted follow the table.
+func (m *Mount) bring(p mountPlan, on *mounted) string {
+	switch {
+	case on == nil:
+		return "mount"
+	case p.after == p.before:
+		return ""
+	case m.binds() || m.sourceOf(p.before) != escape(m.Src):
+		return "swap"
+	}
+	return "remount"
+}
+
+func (m *Mount) binds() bool {
+	return slices.ContainsFunc(strings.Split(m.Opts, ","), func(o string) bool { return o == "bind" || o == "rbind" })
+}
+
+func (m *Mount) planEphemeral(p *mountPlan, on *mounted) error {
+	switch {
+	case on == nil:
+		p.action = "ephemeral"
+	case m.binds():
+	case on.source != m.Src:
+		return fmt.Errorf("Ephemeral mount point is already mounted with a different source: %s", on.source) //nolint:staticcheck // the text users know
+	case !on.hasOpts(m.Opts):
+		p.action = "remount"
+	}
+	return nil
+}
+
+// mounted is one line of /proc/self/mountinfo.
+type mounted struct {
+	source string
+	opts   []string
+}
+
+// hasOpts reports whether all options are in force, as far as the kernel shows them.
+func (on *mounted) hasOpts(opts string) bool {
+	for _, o := range strings.Split(opts, ",") {
+		if o == "" || o == "defaults" || strings.Contains(o, "=") {
+			continue
+		}
+		if !slices.Contains(on.opts, o) {
+			return false
+		}
+	}
+	return true
+}
+
+// mountedAt finds what is mounted at a path, the uppermost if there are several.
+func mountedAt(info, at string) *mounted {
+	var found *mounted
+	for _, line := range lines(info) {
+		left, right, _ := strings.Cut(line, " - ")
+		f, g := strings.Fields(left), strings.Fields(right)
+		if len(f) < 6 || len(g) < 3 || unescape(f[4]) != at {
+			continue
+		}
+		found = &mounted{source: unescape(g[1]), opts: append(strings.Split(f[5], ","), strings.Split(g[2], ",")...)}
+	}
+	return found
+}
+
+// escape writes a field of the table: blanks, tabs and backslashes are octal.
+func escape(field string) string {
+	return strings.NewReplacer(`\`, `\134`, " ", `\040`, "\t", `\011`).Replace(field)
+}
+
+func unescape(field string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(field)
+}
+
+// line is the mount as it stands in the table.
+func (m *Mount) line() string {
+	return strings.Join([]string{escape(m.Src), escape(m.Path), escape(m.FSType), escape(m.opts()), m.Dump, m.PassNo}, " ")
+}
+
+// mine reports whether a line of the table is about the path. Swap has no path
+// of its own, so there the source decides.
+func (m *Mount) mine(line string) bool {
+	f := strings.Fields(line)
+	if len(f) < 3 || strings.HasPrefix(f[0], "#") || unescape(f[1]) != m.Path {
+		return false
+	}
+	if m.Path == "none" || m.Path == "swap" {
+		return unescape(f[0]) == m.Src
+	}
+	return true
+}
+
+// sourceOf is the first field of the line about the path.
+func (m *Mount) sourceOf(text string) string {
+	for _, line := range lines(text) {
+		if m.mine(line) {
+			return strings.Fields(line)[0]
+		}
+	}
+	return ""
+}
+
+// edit makes the table say what is wanted. A line that says it already stays
+// as it is, with its blanks.
+func (m *Mount) edit(text string) string {
+	out := lines(text)
+	found := false
+	for i, line := range out {
+		if !m.mine(line) {
+			continue
+		}
+		found = true
+		if !m.says(line) {
+			out[i] = m.line()
+		}
+	}
+	if !found {
+		return joined(append(out, m.line()))
+	}
+	if after := joined(out); after != text+"\n" {
+		return after
+	}
+	return text
+}
+
+func (m *Mount) says(line string) bool {
+	f := strings.Fields(line)
+	for len(f) < 6 {
+		f = append(f, []string{"", "", "", "defaults", "0", "0"}[len(f)])
+	}
+	return slices.Equal(f[:6], strings.Fields(m.line()))
+}
+
+func (m *Mount) without(text string) string {
+	all := lines(text)
+	out := slices.DeleteFunc(slices.Clone(all), m.mine)
+	if len(out) == len(all) {
+		return text
+	}
+	return joined(out)
+}

@@ -1,0 +1,169 @@
+# shellcheck shell=sh disable=SC2154
+# dnf_main and zypper_main NAME...: packages of hosts with rpm.
+rpm_root() { rpm ${p_installroot:+--root "$p_installroot"} "$@"; }
+rpm_has() { # NAME
+	case $1 in
+	@*) return 1 ;;
+	*/*.rpm)
+		[ -f "$1" ] || return 1
+		id=$(rpm -qp --qf '%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}' "$1" 2>/dev/null) || return 1
+		rpm_root -q --quiet "$id"
+		return
+		;;
+	*'*'*) [ -n "$(rpm_root -qa "$1" 2>/dev/null)" ] && return ;;
+	esac
+	rpm_root -q --quiet "$1" >/dev/null 2>&1 || rpm_root -q --quiet --whatprovides "$1" >/dev/null 2>&1
+}
+rpm_pick() { # STATE NAME...: sets $picked to the words that need something done
+	state=$1
+	shift
+	for word; do
+		shift
+		case $state in
+		absent) case $word in @*) set -- "$@" "$word" ;; *) ! rpm_has "$word" || set -- "$@" "$word" ;; esac ;;
+		latest) set -- "$@" "$word" ;;
+		*) rpm_has "$word" || set -- "$@" "$word" ;;
+		esac
+	done
+	[ $# -gt 0 ] || return 0
+	say acted 1
+	"$manager" "$state" "$@"
+}
+dnf_lock() { # waits for another dnf or yum
+	waited=0
+	for lock in /run/yum.pid /var/run/yum.pid /var/cache/dnf/metadata_lock.pid /var/cache/dnf/download_lock.pid /var/lib/dnf/rpmdb_lock.pid; do
+		while [ -s "$lock" ] && kill -0 "$(cat "$lock")" 2>/dev/null; do
+			[ "$waited" -lt "${p_lock_timeout:-30}" ] || fail "$dnf lockfile is held by another process ($lock)"
+			sleep 1
+			waited=$((waited + 1))
+		done
+	done
+}
+dnf_get() { # WORDS...: runs dnf with the options of the task
+	for repo in $p_enablerepo; do set -- "--enablerepo=$repo" "$@"; done
+	for repo in $p_disablerepo; do set -- "--disablerepo=$repo" "$@"; done
+	for pattern in $p_exclude; do set -- "--exclude=$pattern" "$@"; done
+	[ -z "$p_disable_gpg_check" ] || set -- --nogpgcheck "$@"
+	[ -z "$p_nobest" ] || set -- --nobest "$@"
+	[ -z "$p_allowerasing" ] || set -- --allowerasing "$@"
+	[ -z "$p_installroot" ] || set -- "--installroot=$p_installroot" "$@"
+	[ -z "$p_download_only" ] || set -- --downloadonly "$@"
+	scratch
+	"$dnf" -y "$@" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null
+	rc=$?
+}
+tool_said() {
+	say stdout "$(cat "$tmp/stdout")"
+	say stderr "$(cat "$tmp/stderr")"
+	say rc "$rc"
+}
+dnf_do() { # WORDS...
+	dnf_lock
+	dnf_get "$@"
+	tool_said
+	[ "$rc" -eq 0 ] || fail "$(cat "$tmp/stderr")"
+	case $(cat "$tmp/stdout") in *'Nothing to do'* | *'No packages marked for update'* | *'No match for argument'*) ;; *) say changed 1 ;; esac
+}
+dnf_act() { # STATE NAME...
+	state=$1
+	shift
+	if [ -n "$p_check" ]; then
+		dnf_predict "$state" "$@"
+		return
+	fi
+	case $state in
+	absent) if [ -n "$p_autoremove" ]; then dnf_do autoremove -- "$@"; else dnf_do remove -- "$@"; fi ;;
+	latest)
+		dnf_missing "$@"
+		dnf_do "${p_upgrade_verb:-upgrade}" -- "$@"
+		;;
+	*) dnf_install "$@" ;;
+	esac
+}
+dnf_install() {
+	if [ -n "$p_allow_downgrade" ]; then
+		dnf_do install --setopt=allow_downgrade=1 -- "$@"
+	else
+		dnf_do install -- "$@"
+	fi
+}
+dnf_missing() { # NAME...: installs what is not there; upgrade would not
+	for word; do
+		shift
+		rpm_has "$word" || set -- "$@" "$word"
+	done
+	[ $# -eq 0 ] || dnf_install "$@"
+}
+dnf_predict() { # STATE NAME...: check-update ends with 100 if there is something newer
+	if [ "$1" != latest ]; then
+		say changed 1
+		return
+	fi
+	shift
+	for word; do
+		if ! rpm_has "$word"; then
+			say changed 1
+			return
+		fi
+	done
+	dnf_get -q check-update -- "$@"
+	case $rc in
+	100) say changed 1 ;;
+	0) ;;
+	*) fail "$(cat "$tmp/stderr")" ;;
+	esac
+}
+dnf_main() {
+	dnf=''
+	for candidate in dnf dnf5 yum microdnf; do
+		has "$candidate" || continue
+		dnf=$candidate
+		break
+	done
+	set -f # the lists of options are words, not patterns of files
+	[ -n "$dnf" ] || fail "there is neither dnf nor yum on the host"
+	has rpm || fail "there is no rpm on the host"
+	manager=dnf_act
+	if [ -n "$p_update_cache" ] && [ -z "$p_check" ]; then
+		dnf_lock
+		dnf_get makecache
+		[ "$rc" -eq 0 ] || fail "update the cache: $(cat "$tmp/stderr")"
+	fi
+	if [ $# -eq 0 ] && [ -n "$p_autoremove" ]; then
+		[ -z "$p_check" ] || fail "check mode cannot tell what autoremove would remove: name packages"
+		dnf_do autoremove
+		return
+	fi
+	[ $# -eq 0 ] || rpm_pick "$p_state" "$@"
+}
+zypper_get() { # WORDS...: 100 to 107 say that it worked, and something more
+	scratch
+	zypper --non-interactive ${p_disable_gpg_check:+--no-gpg-checks} "$@" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null
+	rc=$?
+	tool_said
+	case $rc in 0 | 10[0-7]) return 0 ;; esac
+	fail "zypper: $(cat "$tmp/stderr" "$tmp/stdout")"
+}
+zypper_act() { # STATE NAME...
+	state=$1
+	shift
+	dry=''
+	[ -z "$p_check" ] || dry=--dry-run
+	recommends=''
+	[ -z "$p_no_recommends" ] || recommends=--no-recommends
+	old=''
+	[ -z "$p_oldpackage" ] || old=--oldpackage
+	case $state in
+	absent) zypper_get remove $dry ${p_clean_deps:+--clean-deps} -- "$@" ;;
+	*) zypper_get install $dry $recommends $old --auto-agree-with-licenses -- "$@" ;;
+	esac
+	case $(cat "$tmp/stdout") in *'Nothing to do'*) ;; *) say changed 1 ;; esac
+}
+zypper_main() {
+	has zypper || fail "there is no zypper on the host"
+	manager=zypper_act
+	if [ -n "$p_update_cache" ] && [ -z "$p_check" ]; then
+		zypper_get refresh
+	fi
+	[ $# -eq 0 ] || rpm_pick "$p_state" "$@"
+}

@@ -1,0 +1,151 @@
+package system
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed sysctl.sh
+var sysctlScript string
+
+// Sysctl is the module sysctl.
+type Sysctl struct {
+	Name   string `kk:"name,required,alias=key" doc:"the setting, such as net.ipv4.ip_forward"`
+	Value  any    `kk:"value,alias=val" doc:"its value; blanks between words do not count"`
+	State  string `kk:"state" default:"present" choices:"present,absent" doc:"whether the setting is in the file"`
+	Reload bool   `kk:"reload" default:"yes" doc:"apply the file after a change of it (sysctl -p)"`
+	Set    bool   `kk:"sysctl_set" default:"no" doc:"compare the kernel's value too, and set it (sysctl -w)"`
+	File   string `kk:"sysctl_file,path" default:"/etc/sysctl.conf" doc:"the file"`
+	Ignore bool   `kk:"ignoreerrors" default:"no" doc:"go on if the kernel refuses a setting"`
+}
+
+func sysctlSpec() module.Spec {
+	return module.Spec{
+		Name:    "sysctl",
+		Summary: "Keeps kernel settings in a file of sysctl, and applies them.",
+		Notes:   []string{"Other lines of the file stay as they are; further lines for the same setting are removed."},
+		Examples: []string{
+			"- name: Forward packets\n  sysctl:\n    name: net.ipv4.ip_forward\n    value: \"1\"\n    sysctl_set: true\n    sysctl_file: /etc/sysctl.d/90-kubernetes.conf",
+		},
+		Returns: []module.Return{{Key: "changed", Type: "bool", Doc: "whether the file or the kernel's value was changed"}},
+		New:     func() module.Runner { return new(Sysctl) },
+	}
+}
+
+var sysctlName = regexp.MustCompile(`^[A-Za-z0-9_][^\s=#;]*$`)
+
+// Run implements module.Runner.
+func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	want, err := m.wanted()
+	if err != nil {
+		return module.Result{}, err
+	}
+	read := newScript(sysctlScript, "sysctl_read").set("name", m.Name).set("file", m.File)
+	read.probe = true
+	a, err := read.run(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	before := strings.TrimSuffix(a.get("text"), "x")
+	after := m.edit(before, want)
+	write := after != before || m.State == "present" && !a.has("exists")
+	set := m.Set && m.State == "present" && blanks(a.get("live")) != want
+	r := module.Result{Changed: write || set, Data: value.NewDict()}
+	if c.Diff && write {
+		r.Diff = textDiff(m.File, before, after)
+	}
+	if !r.Changed || c.Check {
+		return r, nil
+	}
+	act := newScript(sysctlScript, "sysctl_act").set("name", m.Name).set("file", m.File)
+	act.flag("write", write).flag("set", set).flag("reload", write && m.Reload).flag("ignore", m.Ignore)
+	if m.State == "present" {
+		act.set("value", want)
+	}
+	act.stdin = strings.NewReader(after)
+	_, err = act.run(ctx, c)
+	return r, err
+}
+
+// wanted is the value as the kernel writes it: bools are 0 and 1, words stand
+// one blank apart.
+func (m *Sysctl) wanted() (string, error) {
+	if !sysctlName.MatchString(m.Name) || strings.Contains(m.Name, "..") {
+		return "", fmt.Errorf("%q is not the name of a kernel setting", m.Name)
+	}
+	if m.State == "absent" {
+		return "", nil
+	}
+	switch v := m.Value.(type) {
+	case nil:
+		return "", errors.New("value cannot be None: state: present needs one")
+	case bool:
+		if v {
+			return "1", nil
+		}
+		return "0", nil
+	case []any, *value.Dict:
+		return "", fmt.Errorf("value of value must be a string, got %s", value.TypeName(v))
+	}
+	text := value.Str(m.Value)
+	if strings.Contains(text, "\n") {
+		return "", fmt.Errorf("value must be one line, got %q", text)
+	}
+	switch strings.ToLower(text) {
+	case "yes", "on", "true", "y", "t":
+		return "1", nil
+	case "no", "off", "false", "n", "f":
+		return "0", nil
+	}
+	if text = blanks(text); text == "" {
+		return "", errors.New("value cannot be blank")
+	}
+	return text, nil
+}
+
+// blanks puts words one blank apart.
+func blanks(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// edit makes the file's text say what is wanted: the first line that has the
+// setting gets the value, further ones go.
+func (m *Sysctl) edit(text, want string) string {
+	var out []string
+	found := false
+	for _, line := range lines(text) {
+		old, mine := m.match(line)
+		switch {
+		case !mine:
+			out = append(out, line)
+		case m.State == "absent" || found:
+		case blanks(old) == want:
+			out, found = append(out, line), true
+		default:
+			out, found = append(out, m.Name+"="+want), true
+		}
+	}
+	if !found && m.State == "present" {
+		out = append(out, m.Name+"="+want)
+	}
+	if after := joined(out); after != text+"\n" {
+		return after
+	}
+	return text
+}
+
+// match returns the value of a line that has the setting.
+func (m *Sysctl) match(line string) (string, bool) {
+	line = strings.TrimSpace(line)
+	if strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
+		return "", false
+	}
+	key, v, ok := strings.Cut(line, "=")
+	key = strings.TrimSpace(strings.TrimPrefix(key, "-"))
+	return v, ok && key == m.Name
+}

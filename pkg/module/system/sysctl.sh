@@ -1,0 +1,38 @@
+# shellcheck shell=sh disable=SC2154
+sysctl_path() { # the file of a key: dots and slashes change places, as sysctl does
+	case $p_name in
+	*/*.* | */*) case $p_name in *.*/*) printf '%s' "$p_name" | tr './' '/.' ;; *) printf '%s' "$p_name" ;; esac ;;
+	*) printf '%s' "$p_name" | tr . / ;;
+	esac
+}
+sysctl_read() {
+	if [ -e "$p_file" ]; then
+		say exists 1
+		say text "$(cat "$p_file" && printf x)"
+	fi
+	file=/proc/sys/$(sysctl_path)
+	[ ! -r "$file" ] || say live "$(cat "$file" 2>/dev/null)"
+}
+sysctl_set() {
+	if has sysctl; then
+		quiet sysctl -w "$p_name=$p_value" && return
+	else
+		scratch
+		printf '%s\n' "$p_value" 2>"$tmp/out" >"/proc/sys/$(sysctl_path)" && return
+	fi
+	[ -n "$p_ignore" ] || fail "setting $p_name failed: $(output)"
+}
+sysctl_act() { # a new file is on standard input
+	if [ -n "$p_write" ]; then
+		replace "$p_file" 644 || fail "write $p_file"
+	fi
+	[ -z "$p_set" ] || sysctl_set
+	[ -n "$p_reload" ] || return 0
+	if has sysctl; then
+		set -- -p "$p_file"
+		[ -z "$p_ignore" ] || set -- -e "$@"
+		quiet sysctl "$@" || [ -n "$p_ignore" ] || fail "Failed to reload sysctl: $(output)"
+	elif [ -n "$p_value" ] && [ -z "$p_set" ]; then
+		sysctl_set
+	fi
+}

@@ -1,0 +1,89 @@
+# shellcheck shell=sh disable=SC2154
+# systemd_main: unit $p_unit, called $p_name by the user.
+sc() { systemctl "--${p_scope:-system}" "$@"; }
+systemd_state() { # reads what is from $show
+	load='' active='' sub='' file=''
+	while IFS= read -r property; do
+		case $property in
+		LoadState=*) load=${property#*=} ;;
+		ActiveState=*) active=${property#*=} ;;
+		SubState=*) sub=${property#*=} ;;
+		UnitFileState=*) file=${property#*=} ;;
+		esac
+	done <<END
+$show
+END
+}
+systemd_missing() {
+	[ "$load" != not-found ] || fail "Could not find the requested service $p_name: host"
+}
+systemd_mask() {
+	[ -n "$p_masked$p_no_masked" ] || return 0
+	case $load:$file in masked:* | *:masked | *:masked-runtime) masked=1 ;; *) masked='' ;; esac
+	if [ -n "$p_masked" ] && [ -z "$masked" ]; then
+		step "Unable to mask service $p_name" sc mask -- "$p_unit"
+	elif [ -n "$p_no_masked" ] && [ -n "$masked" ]; then
+		step "Unable to unmask service $p_name" sc unmask -- "$p_unit"
+		[ -n "$p_check" ] || { show=$(sc show -- "$p_unit" 2>/dev/null) && systemd_state; }
+		[ "$load" != masked ] || load=loaded
+	fi
+}
+systemd_enable() {
+	[ -n "$p_enabled$p_no_enabled" ] || return 0
+	systemd_missing
+	file=$(sc is-enabled -- "$p_unit" 2>/dev/null)
+	say unitfile "$file"
+	case $file in
+	static | indirect | alias | generated | transient | linked-runtime) return 0 ;; # nothing to switch
+	enabled | enabled-runtime) enabled=1 ;;
+	*) enabled='' ;;
+	esac
+	[ -z "$enabled" ] || say enabled 1
+	force=''
+	[ -z "$p_force" ] || force=--force
+	if [ -n "$p_enabled" ] && [ -z "$enabled" ]; then
+		step "Unable to enable service $p_name" sc enable $force -- "$p_unit"
+	elif [ -n "$p_no_enabled" ] && [ -n "$enabled" ]; then
+		step "Unable to disable service $p_name" sc disable $force -- "$p_unit"
+	fi
+}
+systemd_switch() {
+	[ -n "$p_state" ] || return 0
+	systemd_missing
+	case $active in active | activating | reloading) running=1 ;; *) running='' ;; esac
+	action=''
+	case $p_state in
+	started) [ -n "$running" ] || action=start ;;
+	stopped) [ -z "$running" ] && [ "$active" != deactivating ] || action=stop ;;
+	restarted) if [ -n "$running" ]; then action=restart; else action=start; fi ;;
+	reloaded) if [ -n "$running" ]; then action=reload; else action=start; fi ;;
+	esac
+	[ -n "$action" ] || return 0
+	block=''
+	[ -z "$p_no_block" ] || block=--no-block
+	step "Unable to $action service $p_name" sc "$action" $block -- "$p_unit"
+}
+systemd_main() {
+	has systemctl || fail "there is no systemctl on the host: it does not run systemd"
+	if [ "$p_scope" = user ] && [ -z "$XDG_RUNTIME_DIR" ]; then
+		XDG_RUNTIME_DIR=/run/user/$(id -u)
+		export XDG_RUNTIME_DIR
+	fi
+	if [ -z "$p_check" ]; then
+		[ -z "$p_daemon_reexec" ] || quiet sc daemon-reexec || fail "failure during daemon-reexec: $(output)"
+		[ -z "$p_daemon_reload" ] || quiet sc daemon-reload || fail "failure during daemon-reload: $(output)"
+	fi
+	[ -n "$p_unit" ] || return 0
+	if [ "$p_scope" = global ]; then
+		show=LoadState=loaded
+	else
+		show=$(sc show -- "$p_unit" 2>&1) || fail "ask systemd about $p_name: $show"
+		say status "$show"
+	fi
+	systemd_state
+	say active "$active/$sub"
+	[ -n "$p_masked$p_no_masked$p_daemon_reload" ] || [ -n "$p_state$p_enabled$p_no_enabled" ] || systemd_missing
+	systemd_mask
+	systemd_enable
+	systemd_switch
+}

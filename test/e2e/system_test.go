@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"kubekey/pkg/connector"
+	sshconn "kubekey/pkg/connector/ssh"
+	"kubekey/pkg/module"
+	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/module/system"
+	"kubekey/pkg/value"
+)
+
+// target is the first host of the lab, for modules that are called directly.
+type target struct {
+	t    *testing.T
+	conn connector.Connector
+}
+
+func newTarget(t *testing.T) target {
+	t.Helper()
+	h := needHosts(t).Hosts[0]
+	conn, err := sshconn.New(sshconn.Options{
+		Host: h.Name, Address: h.Address, User: "root", PrivateKeyFiles: []string{h.Key},
+		KnownHosts: []string{hosts.KnownHosts()}, ConfigFile: "none", AgentSocket: "none",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return target{t, conn}
+}
+
+func (g target) spec(name string) module.Spec { return moduletest.Find(g.t, system.Modules(), name) }
+
+// run runs a module that must not fail.
+func (g target) run(name string, pairs ...any) module.Result {
+	g.t.Helper()
+	r := moduletest.Run(g.t, g.spec(name), value.NewDict(pairs...), moduletest.Options{Conn: g.conn})
+	if r.Failed {
+		g.t.Errorf("%s %v failed: %+v", name, pairs, r)
+	}
+	return r
+}
+
+// twice runs a module that must change something once, with check mode and a
+// diff before and after.
+func (g target) twice(name string, pairs ...any) (first, second module.Result) {
+	g.t.Helper()
+	return moduletest.RunTwice(g.t, g.spec(name), value.NewDict(pairs...), moduletest.Options{Conn: g.conn, Diff: true})
+}
+
+// same runs a module that must find everything as wanted.
+func (g target) same(name string, pairs ...any) module.Result {
+	g.t.Helper()
+	r := g.run(name, pairs...)
+	if r.Changed {
+		g.t.Errorf("%s %v changed something: %+v", name, pairs, r)
+	}
+	return r
+}
+
+// dry runs a module in check mode, which must predict a change.
+func (g target) dry(name string, pairs ...any) module.Result {
+	g.t.Helper()
+	r := moduletest.Run(g.t, g.spec(name), value.NewDict(pairs...), moduletest.Options{Conn: g.conn, Check: true, Diff: true})
+	if r.Failed || !r.Changed {
+		g.t.Errorf("%s %v in check mode predicts no change: %+v", name, pairs, r)
+	}
+	return r
+}
+
+// fails runs a module that must fail with the text in its message.
+func (g target) fails(text, name string, pairs ...any) {
+	g.t.Helper()
+	r, err := moduletest.Try(g.t, g.spec(name), value.NewDict(pairs...), moduletest.Options{Conn: g.conn})
+	msg := r.Msg
+	if err != nil {
+		msg = err.Error()
+	} else if !r.Failed {
+		g.t.Errorf("%s %v did not fail: %+v", name, pairs, r)
+	}
+	if !strings.Contains(msg, text) {
+		g.t.Errorf("%s %v failed with %q, want %q in it", name, pairs, msg, text)
+	}
+}
+
+// sh runs a script past the connector and returns what it printed.
+func (g target) sh(script string) string {
+	g.t.Helper()
+	out, err := hosts.Exec(context.Background(), 0, script) // cleanups outlive the test's context
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// sees fails the test unless the script prints exactly what is given.
+func (g target) sees(script, expected string) {
+	g.t.Helper()
+	out, err := hosts.Exec(g.t.Context(), 0, script+"\n:")
+	if out = strings.TrimSpace(out); out != expected {
+		g.t.Errorf("%s printed %q, %v, want %q", script, out, err, expected)
+	}
+}
+
+func dataOf(r module.Result, key string) any {
+	v, _ := r.Data.Get(key)
+	return v
+}
