@@ -30,39 +30,59 @@ func program(b *testing.B) string {
 	return path
 }
 
-// cluster is one sshd that answers on several addresses.
+// cluster is hosts that answer on addresses of their own, all on loopback.
 type cluster struct {
-	*connectortest.SSHD
-	addrs      []string // host:port
-	dir        string
-	inventory  string
-	knownHosts string
+	*connectortest.SSHD // the first one; its key logs in everywhere
+	addrs               []string
+	keys                map[string]ssh.PublicKey // host keys, by address
+	dir                 string
+	inventory           string
+	knownHosts          string
 }
+
+// perServer is how many addresses one sshd listens on: it takes 16 at most.
+const perServer = 10
 
 func newCluster(b *testing.B, hosts int) *cluster {
 	b.Helper()
 	port := freePort(b)
-	var config, known []string
-	c := &cluster{dir: b.TempDir()}
-	for i := range hosts {
-		addr := fmt.Sprintf("127.0.9.%d", i+1)
-		config = append(config, fmt.Sprintf("ListenAddress %s:%d", addr, port))
-		c.addrs = append(c.addrs, fmt.Sprintf("%s:%d", addr, port))
+	c := &cluster{dir: b.TempDir(), keys: map[string]ssh.PublicKey{}}
+	for first := 0; first < hosts; first += perServer {
+		config := []string{"MaxSessions 20", "LogLevel ERROR"}
+		var addrs []string
+		for i := first; i < min(hosts, first+perServer); i++ {
+			addr := fmt.Sprintf("127.0.9.%d", i+1)
+			config = append(config, fmt.Sprintf("ListenAddress %s:%d", addr, port))
+			addrs = append(addrs, fmt.Sprintf("%s:%d", addr, port))
+		}
+		if c.SSHD != nil {
+			config = append(config, "AuthorizedKeysFile "+filepath.Join(filepath.Dir(c.KeyFile), "authorized_keys"))
+		}
+		d := connectortest.StartSSHD(b, config...)
+		if c.SSHD == nil {
+			c.SSHD = d
+		}
+		for _, a := range addrs {
+			c.addrs = append(c.addrs, a)
+			c.keys[a] = d.HostKey
+		}
 	}
-	c.SSHD = connectortest.StartSSHD(b, append(config, "MaxSessions 20", "LogLevel ERROR")...)
-	key := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(c.HostKey)))
-	var inv strings.Builder
+	c.writeFiles(b, port)
+	return c
+}
+
+func (c *cluster) writeFiles(b *testing.B, port int) {
+	var known, inv strings.Builder
 	inv.WriteString("all:\n  hosts:\n")
 	for i, a := range c.addrs {
 		host, p, _ := net.SplitHostPort(a)
-		known = append(known, fmt.Sprintf("[%s]:%s %s", host, p, key))
+		fmt.Fprintf(&known, "[%s]:%s %s", host, p, ssh.MarshalAuthorizedKey(c.keys[a]))
 		fmt.Fprintf(&inv, "    n%d: {ansible_host: %s}\n", i+1, host)
 	}
-	c.knownHosts = write(b, c.dir, "known_hosts", strings.Join(known, "\n")+"\n")
+	c.knownHosts = write(b, c.dir, "known_hosts", known.String())
 	fmt.Fprintf(&inv, "  vars:\n    ansible_port: %d\n    ansible_user: root\n    ansible_ssh_private_key_file: %s\n"+
 		"    ansible_ssh_common_args: -o UserKnownHostsFile=%s\n    ansible_python_interpreter: %s\n", port, c.KeyFile, c.knownHosts, python())
 	c.inventory = write(b, c.dir, "inventory.yaml", inv.String())
-	return c
 }
 
 func python() string {
@@ -106,7 +126,7 @@ func (c *cluster) dial(b *testing.B, addr string) *ssh.Client {
 		b.Fatal(err)
 	}
 	client, err := ssh.Dial("tcp", addr, &ssh.ClientConfig{
-		User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.FixedHostKey(c.HostKey),
+		User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.FixedHostKey(c.keys[addr]),
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -309,7 +329,7 @@ func BenchmarkDelayed(b *testing.B) {
 			c := newCluster(b, 1)
 			proxy := connectortest.DelayProxy(b, c.addrs[0], rtt)
 			host, port, _ := net.SplitHostPort(proxy.Addr)
-			known := write(b, c.dir, "known_proxy", fmt.Sprintf("[%s]:%s %s", host, port, ssh.MarshalAuthorizedKey(c.HostKey)))
+			known := write(b, c.dir, "known_proxy", fmt.Sprintf("[%s]:%s %s", host, port, ssh.MarshalAuthorizedKey(c.keys[c.addrs[0]])))
 			tasks := func(text string, n int) string {
 				var p strings.Builder
 				p.WriteString("- hosts: all\n  gather_facts: false\n  tasks:\n    - command: /bin/true\n")
