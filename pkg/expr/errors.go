@@ -2,7 +2,6 @@ package expr
 
 import (
 	"errors"
-	"strings"
 
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
@@ -52,15 +51,5 @@ func asUndefined(err error) *value.Undefined {
 
 // advance is the position of byte offset off of src, whose first rune is at.
 func advance(at source.Pos, src string, off int) source.Pos {
-	if at.Line == 0 {
-		return at
-	}
-	head := src[:min(off, len(src))]
-	if i := strings.LastIndexByte(head, '\n'); i >= 0 {
-		at.Line += strings.Count(head, "\n")
-		at.Col = 1
-		head = head[i+1:]
-	}
-	at.Col += len([]rune(head))
-	return at
+	return source.Advance(at, src, off)
 }

@@ -196,9 +196,6 @@ func TestDepth(t *testing.T) {
 }
 
 func TestPositions(t *testing.T) {
-	text := "when: a.b == 'x'\n  and c | nosuch\n"
-	file := source.NewFile("site.yml", []byte(text))
-	at := source.Pos{File: file, Line: 1, Col: 7}
 	env := New(Options{})
 	for _, c := range []struct{ src, want string }{
 		{"a | uper", `site.yml:1:11: no filter named 'uper' (did you mean "upper"?)`},
@@ -223,6 +220,7 @@ func TestPositions(t *testing.T) {
 		{"9223372036854775808", "64 bits"},
 		{"a.'b'", "(a key that is no name is written a['key'])"},
 	} {
+		at := source.Pos{File: source.NewFile("site.yml", []byte("when: "+c.src+"\n")), Line: 1, Col: 7}
 		_, err := env.Compile(c.src, at, Escaped)
 		var d *source.Diagnostic
 		if !errors.As(err, &d) || !strings.Contains(err.Error(), c.want) {

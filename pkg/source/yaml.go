@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,8 +16,9 @@ import (
 const MaxFile = 32 << 20
 
 // ParseYAML parses the documents of a file and finds what a parser alone can
-// see: bytes that are no UTF-8, tabs, syntax, duplicate keys. The nodes are
-// those that came before the first syntax error.
+// see: bytes that are no UTF-8, tabs, syntax, duplicate keys, unknown tags,
+// aliases that have no end. The nodes are those that came before the first
+// syntax error. Who walks them must follow aliases only when there is no error.
 func ParseYAML(f *File) ([]*yaml.Node, Diagnostics) {
 	if d := checkText(f); d != nil {
 		return nil, Diagnostics{d}
@@ -34,10 +33,14 @@ func ParseYAML(f *File) ([]*yaml.Node, Diagnostics) {
 			return docs, ds
 		}
 		if err != nil {
-			ds.Add(syntaxError(f, err))
+			ds.Add(SyntaxError(f, err))
 			return docs, ds
 		}
-		ds = append(ds, duplicates(f, doc, 0)...)
+		more := duplicates(f, doc, 0)
+		if more == nil {
+			more.Add(aliases(f, doc))
+		}
+		ds = append(ds, more...)
 		docs = append(docs, doc)
 	}
 }
@@ -89,95 +92,6 @@ func (f *File) offset(i int) Pos {
 	return Pos{f, line, utf8.RuneCount(f.Text[start:i]) + 1}
 }
 
-var lineInError = regexp.MustCompile(`^yaml: (?:unmarshal errors:\s*)?line (\d+): (.*)$`)
-
-func syntaxError(f *File, err error) *Diagnostic {
-	text := err.Error()
-	m := lineInError.FindStringSubmatch(text)
-	if m == nil {
-		return Errorf(Pos{File: f, Line: 1, Col: 1}, "Syntax Error while loading YAML: %s", strings.TrimPrefix(text, "yaml: "))
-	}
-	line, _ := strconv.Atoi(m[1])
-	line, why := locate(f, line), m[2]
-	at := Pos{File: f, Line: line, Col: firstColumn(f.Line(line))}
-	d := Errorf(at, "Syntax Error while loading YAML: %s", why)
-	d.Help = hint(f, &d.Pos, why)
-	return d
-}
-
-// maxRetried bounds the lines of a file whose syntax error is searched for.
-const maxRetried = 4000
-
-// locate finds the line of a syntax error. The parser names the line where the
-// construct began that it could not end; the error is behind the longest run
-// of whole lines that can be parsed.
-func locate(f *File, named int) int {
-	f.once.Do(f.index)
-	if len(f.lines) > maxRetried {
-		return max(1, named)
-	}
-	good := 0
-	for n := len(f.lines) - 1; n >= 1; n-- {
-		if parses(f.Text[:f.lines[n]]) {
-			good = n
-			break
-		}
-	}
-	for n := good + 1; n <= len(f.lines); n++ {
-		if text := strings.TrimSpace(f.Line(n)); text != "" && !strings.HasPrefix(text, "#") {
-			return n
-		}
-	}
-	return max(1, named)
-}
-
-func parses(text []byte) bool {
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	for {
-		err := decodeNode(dec, new(yaml.Node))
-		if err != nil {
-			return errors.Is(err, io.EOF)
-		}
-	}
-}
-
-func tabIndent(line string) bool {
-	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-	return strings.Contains(indent, "\t")
-}
-
-func firstColumn(line string) int {
-	return len(line) - len(strings.TrimLeft(line, " ")) + 1
-}
-
-// hint guesses what a person did wrong, and moves the position to it.
-func hint(f *File, at *Pos, why string) string {
-	line := f.Line(at.Line)
-	switch {
-	case tabIndent(line):
-		at.Col = strings.Index(line, "\t") + 1
-		return "indent with spaces: YAML allows no tabs there"
-	case regexp.MustCompile(`[:-] +\{\{`).MatchString(line):
-		at.Col = strings.Index(line, "{{") + 1
-		return `a value that starts with {{ needs quotes: "{{ ... }}"`
-	case strings.Contains(why, "mapping values are not allowed"):
-		if i := strings.LastIndex(line, ": "); i >= 0 {
-			at.Col = utf8.RuneCountInString(line[:i]) + 1
-		}
-		return `quote a text that has ": " in it, or check the indentation of the line above`
-	case strings.Contains(why, "cannot start any token"):
-		if i := strings.IndexAny(line, "@`%\t"); i >= 0 {
-			at.Col = utf8.RuneCountInString(line[:i]) + 1
-		}
-		return "quote a text that starts with @, ` or %"
-	case strings.Contains(why, "did not find expected"):
-		return "check the indentation, and that every quote and bracket is closed"
-	case strings.Contains(why, "unknown anchor"):
-		return "define the anchor (&name) above its use"
-	}
-	return ""
-}
-
 // maxDepth bounds how deep nodes are searched; deeper ones are refused when
 // they are decoded.
 const maxDepth = 200
@@ -187,6 +101,7 @@ func duplicates(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
 	if depth > maxDepth {
 		return Diagnostics{Errorf(NodePos(f, n), "nested too deep (more than %d levels)", maxDepth)}
 	}
+	ds.Add(unknownTag(f, n))
 	if n.Kind == yaml.MappingNode {
 		seen := map[string]int{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -209,24 +124,70 @@ func duplicates(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
 	return ds
 }
 
-// NodePos is the position of a node.
-func NodePos(f *File, n *yaml.Node) Pos {
-	if n == nil {
-		return Pos{File: f}
+// unknownTag reports a tag that nobody understands: most often a text that
+// begins with an exclamation mark.
+func unknownTag(f *File, n *yaml.Node) *Diagnostic {
+	if n.Style&yaml.TaggedStyle == 0 || strings.HasPrefix(n.Tag, "!!") || strings.HasPrefix(n.Tag, "tag:") {
+		return nil
 	}
-	return Pos{File: f, Line: n.Line, Col: n.Column}
+	switch n.Tag {
+	case "", "!", "!unsafe", "!vault", "!vault-encrypted":
+		return nil
+	}
+	d := Errorf(NodePos(f, n), "unknown YAML tag %s", n.Tag).WithHelp("quote a text that starts with !: \"%s\"", n.Tag)
+	d.Width = utf8.RuneCountInString(n.Tag)
+	return d
 }
 
-// TextPos is the position of the first rune of a scalar's text: behind the
-// quote, or on the line below a block scalar's mark.
-func TextPos(f *File, n *yaml.Node) Pos {
-	p := NodePos(f, n)
-	switch {
-	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
-		p.Col++
-	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		p.Line++
-		p.Col = firstColumn(f.Line(p.Line))
+// maxNodes bounds what aliases may expand to (the "billion laughs").
+const maxNodes = 2_000_000
+
+// aliases reports an anchor that contains itself, and aliases that expand to
+// too much. It stops at the first.
+func aliases(f *File, doc *yaml.Node) *Diagnostic {
+	e := expansion{f: f, sizes: map[*yaml.Node]int{}}
+	e.size(doc)
+	return e.problem
+}
+
+// expansion measures nodes with their aliases written out.
+type expansion struct {
+	f       *File
+	sizes   map[*yaml.Node]int // of anchored nodes; -1 while it is being measured
+	problem *Diagnostic
+}
+
+func (e *expansion) size(n *yaml.Node) int {
+	if n.Kind == yaml.AliasNode {
+		return e.alias(n)
 	}
-	return p
+	if n.Anchor != "" {
+		e.sizes[n] = -1
+	}
+	total := 1
+	for _, c := range n.Content {
+		total += e.size(c)
+		if total > maxNodes && e.problem == nil {
+			e.problem = Errorf(NodePos(e.f, c), "aliases expand to more than %d values", maxNodes).
+				WithHelp("use fewer aliases of aliases")
+		}
+		if e.problem != nil {
+			return 0
+		}
+	}
+	if n.Anchor != "" {
+		e.sizes[n] = total
+	}
+	return total
+}
+
+func (e *expansion) alias(n *yaml.Node) int {
+	size := e.sizes[n.Alias]
+	if size >= 0 {
+		return size
+	}
+	e.problem = Errorf(NodePos(e.f, n), "alias *%s is inside the anchor &%s that it means", n.Value, n.Value).
+		WithHelp("a value cannot contain itself")
+	e.problem.Width = utf8.RuneCountInString(n.Value) + 1
+	return 0
 }
