@@ -47,9 +47,9 @@ func (a *app) extraVars(in *inputs, e *template.Engine) ([]*vars.Layer, source.D
 	nowhere := func(string) source.Pos { return source.Pos{} }
 	var layers []*vars.Layer
 	if config.Len() > 0 {
-		layers = append(layers, vars.Templates("config "+in.config, config, e, nowhere))
+		layers = append(layers, vars.Templates("config "+in.config, config, e, nowhere, nil))
 	}
-	return append(layers, vars.Templates("command line", extra, e, nowhere)), ds
+	return append(layers, vars.Templates("command line", extra, e, nowhere, nil)), ds
 }
 
 func diagnostics(err error) source.Diagnostics {

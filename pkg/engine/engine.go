@@ -6,7 +6,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -112,16 +111,15 @@ type Engine struct {
 	connMu sync.Mutex
 	conns  map[Target]connector.Connector
 
-	stats       map[string]*event.Stats
-	failed      map[string]bool // hosts out of the run
-	unreachable map[string]bool
-	summary     []any
-	live        chan message
-	taskID      int
-	started     bool // a host matched some play
-	startFound  bool
-	stepping    bool
-	fatal       string
+	stats      map[string]*event.Stats
+	standing   *standing
+	summary    []any
+	live       chan message
+	taskID     int
+	started    bool // a host matched some play
+	startFound bool
+	stepping   bool
+	fatal      string
 }
 
 // New makes an engine for one run.
@@ -139,7 +137,7 @@ func New(o Options) *Engine {
 		Options: o, omit: "__omit_place_holder__" + o.RunID,
 		hosts: map[string]*vars.Host{}, layers: map[string]map[string][]*vars.Layer{},
 		sets: map[*inventory.VarSet]*vars.Layer{}, conns: map[Target]connector.Connector{},
-		stats: map[string]*event.Stats{}, failed: map[string]bool{}, unreachable: map[string]bool{},
+		stats: map[string]*event.Stats{}, standing: newStanding(),
 		live: make(chan message, 256), stepping: o.Step != nil,
 	}
 	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Engine: o.Templates, Watch: vars.NewWatch(connectionVariables()...)}
@@ -195,21 +193,10 @@ func (e *Engine) playbook(ctx context.Context, pb *project.Playbook) int {
 			e.fatal = err.Error()
 			return ExitError
 		case !goOn:
-			return e.code()
+			return e.standing.code()
 		}
 	}
-	return e.code()
-}
-
-// code is the exit code of what happened so far.
-func (e *Engine) code() int {
-	switch {
-	case len(e.unreachable) > 0:
-		return ExitUnreachable
-	case len(e.failed) > 0:
-		return ExitFailed
-	}
-	return ExitOK
+	return e.standing.code()
 }
 
 // host returns what the run knows of a host.
@@ -244,7 +231,7 @@ func (e *Engine) inventoryLayers(name, dir string) []*vars.Layer {
 	for _, s := range sets {
 		l := e.sets[s]
 		if l == nil {
-			l = vars.Templates(s.Name, s.Values, e.Templates, s.At)
+			l = vars.Templates(s.Name, s.Values, e.Templates, s.At, s.Unsafe)
 			e.sets[s] = l
 		}
 		layers = append(layers, l)
@@ -263,10 +250,7 @@ func (e *Engine) forgetLayers() {
 	clear(e.layers)
 }
 
-// alive are the hosts of a list that are still in the run.
-func (e *Engine) alive(hosts []string) []string {
-	return slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return e.failed[h] || e.unreachable[h] })
-}
+func (e *Engine) alive(hosts []string) []string { return e.standing.alive(hosts) }
 
 func (e *Engine) stat(host string) *event.Stats {
 	s := e.stats[host]

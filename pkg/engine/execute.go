@@ -13,6 +13,7 @@ import (
 	"kubekey/pkg/module"
 	"kubekey/pkg/project"
 	"kubekey/pkg/schema"
+	"kubekey/pkg/template"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
@@ -36,7 +37,7 @@ type execution struct {
 // itemOutcome is one execution of a module: for the task, or for one item.
 type itemOutcome struct {
 	item      *event.Item
-	value     any // the item
+	ran       bool // the module was called
 	status    event.Status
 	result    *value.Dict
 	effects   []module.Effect
@@ -84,8 +85,12 @@ func (e *Engine) taskView(ctx context.Context, ps *playState, t *project.Task, w
 func (x *execution) once(ctx context.Context, v *vars.View, item *event.Item) *itemOutcome {
 	o := &itemOutcome{item: item, startedAt: x.e.Now()}
 	defer func() { o.took = x.e.Now().Sub(o.startedAt) }()
-	o.noLog = x.flag(v, project.NoLog)
+	x.secrecy(v, o)
 	if skipped := x.conditions(ctx, v, o); skipped {
+		return o
+	}
+	if err := x.checkKeywords(v); err != nil {
+		x.refuse(v, o, err)
 		return o
 	}
 	if x.t.Include != nil {
@@ -93,31 +98,88 @@ func (x *execution) once(ctx context.Context, v *vars.View, item *event.Item) *i
 		return o
 	}
 	x.attempts(ctx, v, o)
-	if o.status == event.Failed || o.status == event.Unreachable {
-		o.ignored = x.ignored(v, o)
-	}
 	if o.status == event.Changed {
 		x.notifications(v, o)
 	}
+	x.ignore(v, o)
 	return o
 }
 
-func (x *execution) ignored(v *vars.View, o *itemOutcome) bool {
-	if o.status == event.Unreachable {
-		return x.flag(v, project.IgnoreUnreachable)
-	}
-	return x.flag(v, project.IgnoreErrors)
+// secrecy evaluates no_log; when that cannot be, the result is kept secret.
+func (x *execution) secrecy(v *vars.View, o *itemOutcome) {
+	on, err := x.flag(v, project.NoLog)
+	o.noLog = on || err != nil
 }
 
-// flag evaluates a bool keyword; one that cannot be evaluated is false here and
-// reported where the task runs.
-func (x *execution) flag(v *vars.View, a project.Attr) bool {
-	d := x.t.Attrs.Value[a]
-	if d == nil {
-		return false
+// refuse fails a task that did not get to run its module.
+func (x *execution) refuse(v *vars.View, o *itemOutcome, err error) {
+	o.fail(err.Error())
+	x.ignore(v, o)
+}
+
+// ignore marks a failure that the play goes on after.
+func (x *execution) ignore(v *vars.View, o *itemOutcome) {
+	a := project.IgnoreErrors
+	switch o.status {
+	case event.Failed:
+	case event.Unreachable:
+		a = project.IgnoreUnreachable
+	default:
+		return
 	}
-	val, err := d.Value(v.Context(), v)
-	return err == nil && truth(val)
+	o.ignored, _ = x.flag(v, a)
+}
+
+// checkKeywords evaluates the keywords that are true or false: a template in
+// one of them must not fail silently where it is used.
+func (x *execution) checkKeywords(v *vars.View) error {
+	for i, d := range x.t.Attrs.Value {
+		a := project.Attr(i)
+		if d == nil || !a.IsBool() {
+			continue
+		}
+		if _, static := d.Static(); static {
+			continue // checked when the playbook was read
+		}
+		if _, err := x.flag(v, a); err != nil {
+			return undefinedOption(err)
+		}
+	}
+	return nil
+}
+
+// attr evaluates an inherited keyword. One that yields omit is as if it were
+// not given: what the parent says holds.
+func (x *execution) attr(v *vars.View, a project.Attr) (val any, set bool, err error) {
+	return x.e.attr(v, &x.t.Attrs, a)
+}
+
+func (e *Engine) attr(v *vars.View, from *project.Attrs, a project.Attr) (val any, set bool, err error) {
+	for ; from != nil && from.Value[a] != nil; from = from.Outer(a) {
+		if val, err = from.Value[a].Value(v.Context(), v); err != nil {
+			return nil, false, err
+		}
+		if val, err = value.Force(val); err != nil {
+			return nil, false, err
+		}
+		if val != e.omit {
+			return val, true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// flag evaluates a keyword that is true or false; false when it is not given.
+func (x *execution) flag(v *vars.View, a project.Attr) (bool, error) {
+	val, set, err := x.attr(v, a)
+	if err != nil || !set || val == nil {
+		return false, err
+	}
+	on, err := boolean(val)
+	if err != nil {
+		return false, fmt.Errorf("%s %w", a, err)
+	}
+	return on, nil
 }
 
 // conditions evaluates when; it reports whether the task is not to run, with
@@ -126,8 +188,7 @@ func (x *execution) conditions(ctx context.Context, v *vars.View, o *itemOutcome
 	for _, c := range x.t.Attrs.When {
 		holds, err := c.Holds(ctx, v)
 		if err != nil {
-			o.fail(fmt.Sprintf("The conditional check '%s' failed. The error was: %s", c.Src, reason(err)))
-			o.ignored = x.flag(v, project.IgnoreErrors)
+			x.refuse(v, o, conditionError(c, err))
 			return true
 		}
 		if !holds {
@@ -140,8 +201,9 @@ func (x *execution) conditions(ctx context.Context, v *vars.View, o *itemOutcome
 	return false
 }
 
-// reason is an error without the position that the diagnostic repeats.
-func reason(err error) string { return err.Error() }
+func conditionError(c *project.Cond, err error) error {
+	return fmt.Errorf("The conditional check '%s' failed. The error was: %w", c.Src, err) //nolint:staticcheck // users search for this text
+}
 
 func (o *itemOutcome) fail(msg string) {
 	o.status = event.Failed
@@ -157,7 +219,7 @@ func (x *execution) attempts(ctx context.Context, v *vars.View, o *itemOutcome) 
 	}
 	for n := 1; ; n++ {
 		x.attempt(ctx, v, o)
-		if retries < 0 || ctx.Err() != nil || o.status == event.Unreachable {
+		if retries < 0 || ctx.Err() != nil || o.status == event.Unreachable || o.status == event.Skipped || !o.ran {
 			return
 		}
 		o.result.Set("attempts", n)
@@ -188,25 +250,30 @@ func (x *execution) retries(v *vars.View) (n int, delay time.Duration, err error
 		return -1, 0, nil
 	}
 	n, delay = 3, 5*time.Second
-	if d := x.t.Retries; d != nil {
-		val, err := d.Value(v.Context(), v)
-		if err != nil {
-			return 0, 0, err
-		}
+	if val, set, err := x.own(v, x.t.Retries); err != nil {
+		return 0, 0, err
+	} else if set {
 		if n, err = strconv.Atoi(strings.TrimSpace(value.Str(val))); err != nil {
 			return 0, 0, fmt.Errorf("retries must be a whole number, not %s", value.Repr(val))
 		}
 	}
-	if d := x.t.Delay; d != nil {
-		val, err := d.Value(v.Context(), v)
-		if err != nil {
-			return 0, 0, err
-		}
+	if val, set, err := x.own(v, x.t.Delay); err != nil {
+		return 0, 0, err
+	} else if set {
 		if delay, err = seconds(val); err != nil {
 			return 0, 0, fmt.Errorf("delay: %w", err)
 		}
 	}
 	return max(0, n), delay, nil
+}
+
+// own evaluates a keyword that is the task's alone.
+func (x *execution) own(v *vars.View, d *template.Data) (val any, set bool, err error) {
+	if d == nil {
+		return nil, false, nil
+	}
+	val, err = d.Value(v.Context(), v)
+	return val, err == nil && val != nil && val != x.e.omit, undefinedOption(err)
 }
 
 func seconds(v any) (time.Duration, error) {
@@ -255,6 +322,7 @@ func (x *execution) withResult(v *vars.View, o *itemOutcome) *vars.View {
 
 // attempt runs the module once.
 func (x *execution) attempt(ctx context.Context, v *vars.View, o *itemOutcome) {
+	*o = itemOutcome{item: o.item, startedAt: o.startedAt, noLog: o.noLog}
 	limit, err := x.timeout(v)
 	if err != nil {
 		o.fail(err.Error())
@@ -266,70 +334,97 @@ func (x *execution) attempt(ctx context.Context, v *vars.View, o *itemOutcome) {
 		run, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	*o = itemOutcome{item: o.item, value: o.value, startedAt: o.startedAt, noLog: o.noLog}
-	res, err := x.call(run, v, o)
+	c, err := x.prepare(run, v, o)
+	if err == nil {
+		o.ran = true
+		var res module.Result
+		res, err = x.runModule(run, c)
+		if err == nil || ctx.Err() == nil && run.Err() == nil {
+			x.take(o, res, err)
+			err = nil
+		}
+	}
 	switch {
+	case err == nil:
 	case ctx.Err() != nil:
 		o.fail("interrupted")
-		return
-	case limit > 0 && errors.Is(run.Err(), context.DeadlineExceeded) && err != nil:
+		o.ran = false
+	case run.Err() != nil:
 		o.fail(fmt.Sprintf("The %s action failed to execute in the expected time frame (%v) and was terminated", x.t.Action, limit.Seconds()))
 		o.result.Set("timedout", value.NewDict("period", int(limit.Seconds()), "frame", x.t.At.String()))
 	default:
-		x.take(o, res, err)
+		x.take(o, module.Result{}, undefinedOption(err))
 	}
-	if o.status != event.Skipped && o.status != event.Unreachable {
+	if o.ran && o.status != event.Skipped && o.status != event.Unreachable {
 		x.judge(ctx, v, o)
 	}
 }
 
 func (x *execution) timeout(v *vars.View) (time.Duration, error) {
-	d := x.t.Attrs.Value[project.Timeout]
-	if d == nil {
-		return 0, nil
+	val, set, err := x.attr(v, project.Timeout)
+	if err != nil || !set || val == nil {
+		return 0, undefinedOption(err)
 	}
-	val, err := d.Value(v.Context(), v)
+	limit, err := seconds(val)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("timeout: %w", err)
 	}
-	return seconds(val)
+	return limit, nil
 }
 
-// call prepares the module's surroundings and runs it.
-func (x *execution) call(ctx context.Context, v *vars.View, o *itemOutcome) (module.Result, error) {
-	spec := x.t.Spec
+// prepare makes what the module is called with. Its errors fail the task
+// before the module ran: changed_when and failed_when do not judge them.
+func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (*module.Call, error) {
 	args, err := x.arguments(ctx, v)
 	if err != nil {
-		return module.Result{}, undefinedOption(err)
+		return nil, err
 	}
-	check, diff := x.modes(v)
-	if check && spec.Check == module.Skips {
+	check, diff, err := x.modes(v)
+	if err != nil {
+		return nil, err
+	}
+	if o.delegate, err = x.delegate(v); err != nil {
+		return nil, err
+	}
+	if on, err := x.flag(v, project.DelegateFacts); err != nil {
+		return nil, err
+	} else if on {
+		o.factsTo = o.delegate
+	}
+	c := &module.Call{
+		Host: x.w.name, Check: check, Diff: diff, Args: args, Raw: args, At: x.t.At, Now: x.e.Now,
+		Scope: v, Templates: x.e.Templates, Files: x.e.Tree, WorkDir: x.e.WorkDir, Ask: x.e.Ask,
+		Find:     func(kind, name string) (string, error) { return find(x.e.Tree, x.t, kind, name) },
+		Output:   func(line string, stderr bool) { x.output(o.noLog, line, stderr) },
+		Progress: func(what string, done, total int64) { x.progress(o.noLog, what, done, total) },
+	}
+	if x.skipsCheck(c) {
+		return c, nil
+	}
+	if x.t.Spec.Where == module.OnHost {
+		err = x.connect(ctx, v, c, o.delegate)
+	}
+	return c, err
+}
+
+// skipsCheck reports whether check mode leaves the module out.
+func (x *execution) skipsCheck(c *module.Call) bool { return c.Check && x.t.Spec.Check == module.Skips }
+
+func (x *execution) runModule(ctx context.Context, c *module.Call) (module.Result, error) {
+	spec := x.t.Spec
+	if x.skipsCheck(c) {
 		msg := spec.CheckSkipMsg
 		if msg == "" {
 			msg = "remote module (" + spec.Name + ") does not support check mode"
 		}
 		return module.Result{Skipped: true, Msg: msg}, nil
 	}
-	c := &module.Call{
-		Host: x.w.name, Check: check, Diff: diff, Args: args, Raw: args, At: x.t.At, Now: x.e.Now,
-		Scope: v, Templates: x.e.Templates, Files: x.e.Tree, WorkDir: x.e.WorkDir, Ask: x.e.Ask,
-		Find:     func(kind, name string) (string, error) { return find(x.e.Tree, x.t, kind, name) },
-		Output:   func(line string, stderr bool) { x.output(o, line, stderr) },
-		Progress: x.progress,
-	}
-	runner, err := spec.Decode(args)
+	runner, err := spec.Decode(c.Args)
 	if err != nil {
 		var problems schema.Errors
 		if errors.As(err, &problems) {
 			return module.Result{}, errors.New(schema.Explain(spec.Name, runner, problems))
 		}
-		return module.Result{}, err
-	}
-	if spec.Where == module.OnHost {
-		if err := x.connect(ctx, v, c, o); err != nil {
-			return module.Result{}, err
-		}
-	} else if o.delegate, err = x.delegate(v); err != nil {
 		return module.Result{}, err
 	}
 	return runner.Run(ctx, c)
@@ -344,15 +439,24 @@ func undefinedOption(err error) error {
 }
 
 // modes are check and diff mode of the task.
-func (x *execution) modes(v *vars.View) (check, diff bool) {
+func (x *execution) modes(v *vars.View) (check, diff bool, err error) {
 	check, diff = x.e.Check, x.e.Diff
-	if x.t.Attrs.Value[project.CheckMode] != nil {
-		check = x.flag(v, project.CheckMode)
+	for _, m := range []struct {
+		attr project.Attr
+		on   *bool
+	}{{project.CheckMode, &check}, {project.Diff, &diff}} {
+		val, set, err := x.attr(v, m.attr)
+		if err != nil {
+			return false, false, err
+		}
+		if !set || val == nil {
+			continue
+		}
+		if *m.on, err = boolean(val); err != nil {
+			return false, false, fmt.Errorf("%s %w", m.attr, err)
+		}
 	}
-	if x.t.Attrs.Value[project.Diff] != nil {
-		diff = x.flag(v, project.Diff)
-	}
-	return check, diff
+	return check, diff, nil
 }
 
 // arguments evaluates the task's arguments, module_defaults beneath them.
@@ -438,37 +542,22 @@ func (x *execution) hasOmit(v any) bool {
 
 // delegate is the host that the task is delegated to, or "".
 func (x *execution) delegate(v *vars.View) (string, error) {
-	d := x.t.Attrs.Value[project.DelegateTo]
-	if d == nil {
-		return "", nil
+	val, set, err := x.attr(v, project.DelegateTo)
+	if err != nil || !set {
+		return "", err
 	}
-	val, err := d.Value(v.Context(), v)
-	if err != nil {
-		return "", undefinedOption(err)
-	}
-	name := value.Str(val)
-	if name == x.e.omit {
-		return "", nil
-	}
-	return name, nil
+	return value.Str(val), nil
 }
 
 // connect gives the call its connector: become, environment and check mode applied.
-func (x *execution) connect(ctx context.Context, v *vars.View, c *module.Call, o *itemOutcome) error {
+func (x *execution) connect(ctx context.Context, v *vars.View, c *module.Call, delegate string) error {
 	host := x.w.name
-	delegate, err := x.delegate(v)
-	if err != nil {
-		return err
-	}
 	reached := v
 	if delegate != "" {
-		o.delegate, host = delegate, delegate
+		host = delegate
 		reached = x.e.other(v, delegate)
-		if x.flag(v, project.DelegateFacts) {
-			o.factsTo = delegate
-		}
 	}
-	s := newSettings(reached, &x.t.Attrs, v)
+	s := x.e.settings(reached, &x.t.Attrs, v)
 	target := x.e.target(host, s)
 	become, wanted := x.e.become(s)
 	env, err := x.environment(ctx, v)
@@ -521,15 +610,16 @@ func (x *execution) environment(ctx context.Context, v *vars.View) (map[string]s
 
 func (x *execution) tell(ev event.Event) { x.e.live <- message{event: ev} }
 
-func (x *execution) output(o *itemOutcome, line string, stderr bool) {
-	if o.noLog {
-		return
+func (x *execution) output(secret bool, line string, stderr bool) {
+	if !secret {
+		x.tell(event.Output{Task: x.ev, Host: x.w.name, Line: line, Stderr: stderr})
 	}
-	x.tell(event.Output{Task: x.ev, Host: x.w.name, Line: line, Stderr: stderr})
 }
 
-func (x *execution) progress(what string, done, total int64) {
-	x.tell(event.Progress{Task: x.ev, Host: x.w.name, What: what, Done: done, Total: total})
+func (x *execution) progress(secret bool, what string, done, total int64) {
+	if !secret {
+		x.tell(event.Progress{Task: x.ev, Host: x.w.name, What: what, Done: done, Total: total})
+	}
 }
 
 // notifications works out the names of the handlers to notify.
@@ -545,7 +635,9 @@ func (x *execution) notifications(v *vars.View, o *itemOutcome) {
 			list = []any{val}
 		}
 		for _, n := range list {
-			o.notify = append(o.notify, value.Str(n))
+			if n != x.e.omit && n != nil {
+				o.notify = append(o.notify, value.Str(n))
+			}
 		}
 	}
 }

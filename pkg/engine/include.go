@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"kubekey/pkg/event"
-	"kubekey/pkg/inventory"
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
@@ -45,15 +44,13 @@ func (x *execution) requestInclude(ctx context.Context, v *vars.View, o *itemOut
 	if x.t.Args != nil {
 		var err error
 		if args, err = x.t.Args.Value(ctx, v); err != nil {
-			o.fail(undefinedOption(err).Error())
-			o.ignored = x.flag(v, project.IgnoreErrors)
+			x.refuse(v, o, undefinedOption(err))
 			return
 		}
 	}
 	req, err := x.includeOf(args)
 	if err != nil {
-		o.fail(err.Error())
-		o.ignored = x.flag(v, project.IgnoreErrors)
+		x.refuse(v, o, err)
 		return
 	}
 	req.item = o.item
@@ -113,25 +110,36 @@ func roleRequest(d *value.Dict, r *project.RoleRequest) error {
 		return errors.New("'name' is a required field for include_role.")
 	}
 	if v, ok := d.Get("public"); ok {
-		r.Public = truth(v)
+		on, err := boolean(v)
+		if err != nil {
+			return fmt.Errorf("public %w", err)
+		}
+		r.Public = on
 	}
 	if v, ok := d.Get("allow_duplicates"); ok {
-		r.NoDuplicates = !truth(v)
+		on, err := boolean(v)
+		if err != nil {
+			return fmt.Errorf("allow_duplicates %w", err)
+		}
+		r.NoDuplicates = !on
 	}
 	return nil
 }
 
 // expand brings in what the hosts' includes asked for: hosts that ask for the
 // same share the tasks.
-func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes []*outcome, group []*walker, shared bool) error {
+func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes []*outcome, group []*walker, shared bool) {
 	if t.Include == nil {
-		return nil
+		return
 	}
 	wrapper := &project.Block{}
 	blocks := map[string]*includeGroup{}
 	var order []*includeGroup
 	members := map[*walker]map[*project.Block]bool{}
 	for _, o := range outcomes {
+		if o.status >= event.Failed && !o.ignored {
+			continue
+		}
 		targets := []*walker{o.walker}
 		if shared {
 			targets = group
@@ -168,9 +176,8 @@ func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes
 		if w.ended || len(only) == 0 {
 			continue
 		}
-		e.enter(ps, t, ev, w, wrapper, only)
+		e.enter(ps, w, wrapper, only)
 	}
-	return nil
 }
 
 // includeGroup is one file or role brought in for some hosts.
@@ -219,10 +226,10 @@ func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g
 		o := &outcome{walker: w, task: t, status: event.Failed, result: result}
 		o.items = []*itemOutcome{{status: event.Failed, result: result, startedAt: e.Now()}}
 		x := &execution{e: e, ps: ps, t: t, w: w, ev: ev, view: e.taskView(context.Background(), ps, t, w)}
-		o.ignored = x.flag(x.view, project.IgnoreErrors)
+		o.ignored, _ = x.flag(x.view, project.IgnoreErrors)
 		s := e.stat(w.name)
 		s.OK-- // the include counted as ok before its file was read
-		e.report(ps, o, ev)
+		e.report(o, ev)
 		e.count(o)
 		delete(members[w], g.block)
 		if !o.ignored && !w.ended {
@@ -234,16 +241,10 @@ func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g
 }
 
 // enter puts a host into the tasks that its include brought in.
-func (e *Engine) enter(ps *playState, t *project.Task, ev *event.Task, w *walker, wrapper *project.Block, only map[*project.Block]bool) {
+func (e *Engine) enter(ps *playState, w *walker, wrapper *project.Block, only map[*project.Block]bool) {
 	f := w.top()
 	f.i-- // the included tasks stand where the include stands
 	inner := w.push(wrapper, wrapper.Body)
 	inner.only, inner.order = only, ps.orders
 	inner.depth = f.depth + 1
-}
-
-// members are the hosts of names of hosts and groups.
-func (e *Engine) members(names []string) ([]string, error) {
-	m, err := e.Inventory.Match(names, inventory.MatchOptions{RunID: e.RunID})
-	return m.Hosts, err
 }

@@ -3,12 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"kubekey/pkg/event"
-	"kubekey/pkg/project"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
@@ -20,11 +20,13 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 	if err != nil {
 		return x.badLoop(ctx, err)
 	}
-	forks := x.loopNumber(x.t.Loop.Forks)
+	forks, pause, err := x.loopControl()
+	if err != nil {
+		return x.badLoop(ctx, err)
+	}
 	if forks > 1 {
 		return x.parallel(ctx, items, forks)
 	}
-	pause := x.loopPause()
 	out := make([]*itemOutcome, 0, len(items))
 	for i := range items {
 		if i > 0 && pause > 0 && !sleep(ctx, pause) {
@@ -43,6 +45,12 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 // parallel runs items at most n at a time; the results stay in item order.
 func (x *execution) parallel(ctx context.Context, items []any, n int) []*itemOutcome {
 	out := make([]*itemOutcome, len(items))
+	items = slices.Clone(items)
+	for i, item := range items { // what is lazy belongs to one goroutine
+		if forced, err := value.Force(item); err == nil {
+			items[i] = forced
+		}
+	}
 	slots := make(chan struct{}, n)
 	var wg sync.WaitGroup
 	for i := range items {
@@ -62,19 +70,15 @@ func (x *execution) parallel(ctx context.Context, items []any, n int) []*itemOut
 // badLoop is a loop whose items cannot be evaluated: an error, unless the
 // condition, which comes first, says that the task is not to run.
 func (x *execution) badLoop(ctx context.Context, err error) []*itemOutcome {
-	o := &itemOutcome{startedAt: x.e.Now(), noLog: x.flag(x.view, project.NoLog)}
-	if skipped := x.conditions(ctx, x.view, o); !skipped {
-		o.fail(undefinedOption(err).Error())
-		o.ignored = x.flag(x.view, project.IgnoreErrors)
+	o := &itemOutcome{startedAt: x.e.Now()}
+	x.secrecy(x.view, o)
+	if x.conditions(ctx, x.view, o); o.status != event.Skipped {
+		x.refuse(x.view, o, undefinedOption(err))
 	}
-	x.t = withoutLoop(x.t)
+	t := *x.t
+	t.Loop = nil
+	x.t = &t
 	return []*itemOutcome{o}
-}
-
-func withoutLoop(t *project.Task) *project.Task {
-	out := *t
-	out.Loop = nil
-	return &out
 }
 
 // items evaluates what the loop goes over.
@@ -98,29 +102,23 @@ func (x *execution) items(ctx context.Context) ([]any, error) {
 	return x.e.Templates.Env().RunLookup(ctx, x.view, l.Syntax.Lookup, terms)
 }
 
-func (x *execution) loopNumber(d *template.Data) int {
-	if d == nil {
-		return 0
+// loopControl is how many items run at a time, and the pause between them.
+func (x *execution) loopControl() (forks int, pause time.Duration, err error) {
+	if v, set, err := x.own(x.view, x.t.Loop.Forks); err != nil {
+		return 0, 0, err
+	} else if set {
+		if forks, err = strconv.Atoi(value.Str(v)); err != nil {
+			return 0, 0, fmt.Errorf("loop_control: forks must be a whole number, not %s", value.Repr(v))
+		}
 	}
-	v, err := d.Value(x.view.Context(), x.view)
-	if err != nil {
-		return 0
+	if v, set, err := x.own(x.view, x.t.Loop.Pause); err != nil {
+		return 0, 0, err
+	} else if set {
+		if pause, err = seconds(v); err != nil {
+			return 0, 0, fmt.Errorf("loop_control: pause: %w", err)
+		}
 	}
-	n, _ := strconv.Atoi(value.Str(v))
-	return n
-}
-
-// loopPause is how long to wait between items.
-func (x *execution) loopPause() time.Duration {
-	if x.t.Loop.Pause == nil {
-		return 0
-	}
-	v, err := x.t.Loop.Pause.Value(x.view.Context(), x.view)
-	if err != nil {
-		return 0
-	}
-	d, _ := seconds(v)
-	return d
+	return forks, pause, nil
 }
 
 // item runs the task for one item.
@@ -130,16 +128,13 @@ func (x *execution) item(ctx context.Context, items []any, i int) (*itemOutcome,
 	if l.IndexVar != "" {
 		v = v.With(l.IndexVar, i).With("ansible_index_var", l.IndexVar)
 	}
-	if d := x.t.Loop.Extended; d != nil {
-		if on, err := d.Value(ctx, v); err == nil && truth(on) {
-			v = v.With("ansible_loop", x.extended(ctx, v, items, i))
-		}
+	if x.loopFlag(v, x.t.Loop.Extended, false) {
+		v = v.With("ansible_loop", x.extended(v, items, i))
 	}
 	label := &event.Item{Label: x.label(items[i]), Index: i}
 	own := *x
 	own.view = v
 	o := own.once(ctx, v, label)
-	o.value = items[i]
 	if d := x.t.Loop.Label; d != nil {
 		got, err := d.Value(ctx, v)
 		if err != nil {
@@ -172,7 +167,7 @@ func (x *execution) label(item any) string {
 }
 
 // extended is the variable ansible_loop.
-func (x *execution) extended(ctx context.Context, v *vars.View, items []any, i int) *value.Dict {
+func (x *execution) extended(v *vars.View, items []any, i int) *value.Dict {
 	n := len(items)
 	d := value.NewDict("index", i+1, "index0", i, "first", i == 0, "last", i == n-1,
 		"length", n, "revindex", n-i, "revindex0", n-i-1)
@@ -182,16 +177,20 @@ func (x *execution) extended(ctx context.Context, v *vars.View, items []any, i i
 	if i+1 < n {
 		d.Set("nextitem", items[i+1])
 	}
-	all := true
-	if a := x.t.Loop.AllItems; a != nil {
-		if on, err := a.Value(ctx, v); err == nil {
-			all = truth(on)
-		}
-	}
-	if all {
+	if x.loopFlag(v, x.t.Loop.AllItems, true) {
 		d.Set("allitems", items)
 	}
 	return d
+}
+
+// loopFlag is a bool of loop_control.
+func (x *execution) loopFlag(v *vars.View, d *template.Data, def bool) bool {
+	val, set, err := x.own(v, d)
+	if err != nil || !set {
+		return def
+	}
+	on, err := boolean(val)
+	return on && err == nil
 }
 
 // breaks evaluates break_when after an item.
@@ -203,7 +202,9 @@ func (x *execution) breaks(ctx context.Context, v *vars.View, o *itemOutcome) bo
 	for _, c := range x.t.Loop.BreakWhen {
 		ok, err := c.Holds(ctx, seen)
 		if err != nil {
-			o.fail(fmt.Sprintf("The conditional check '%s' failed. The error was: %s", c.Src, reason(err)))
+			o.result.Set("failed", true)
+			o.result.Set("msg", conditionError(c, err).Error())
+			o.status = event.Failed
 			return true
 		}
 		if !ok {
@@ -226,7 +227,9 @@ func (x *execution) hostResult(o *itemOutcome) event.HostResult {
 		Task: x.ev, Host: x.w.name, Delegate: o.delegate, Item: o.item, Status: o.status, Ignored: o.ignored,
 		Result: o.shown(), Verbose: o.verbose, StartedAt: o.startedAt, Duration: o.took, Warnings: o.warnings,
 	}
-	if !o.noLog {
+	if o.noLog {
+		r.Warnings = nil
+	} else {
 		r.Diff = o.diff
 	}
 	r.Message = r.Result.String("msg")

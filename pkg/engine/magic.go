@@ -129,6 +129,8 @@ func parentOf(r *project.Role) *project.Role {
 func (m magic) ofRun(name string, v *vars.View) (any, bool) {
 	e := m.e
 	switch name {
+	case "kk_work_dir":
+		return e.WorkDir, true
 	case "ansible_check_mode":
 		return e.Check, true
 	case "ansible_diff_mode":
@@ -180,7 +182,7 @@ func (m magic) MagicNames() []string {
 		"ansible_play_batch", "ansible_play_hosts", "ansible_play_hosts_all", "ansible_play_name",
 		"ansible_run_tags", "ansible_skip_tags", "ansible_verbosity", "ansible_version",
 		"group_names", "groups", "inventory_dir", "inventory_file", "inventory_hostname",
-		"inventory_hostname_short", "omit", "play_hosts", "playbook_dir", "role_name", "role_path",
+		"inventory_hostname_short", "kk_work_dir", "omit", "play_hosts", "playbook_dir", "role_name", "role_path",
 	}
 }
 
@@ -194,6 +196,12 @@ func (g groups) At(key any) (any, bool, error) {
 		return nil, false, nil
 	}
 	return value.Of(g.inv.HostsIn(name)), true, nil
+}
+
+// Contains implements expr.Container.
+func (g groups) Contains(key any) (bool, error) {
+	_, ok, err := g.At(key)
+	return ok, err
 }
 
 // Force implements value.Lazy.
@@ -224,6 +232,12 @@ func (h hostvars) At(key any) (any, bool, error) {
 		return nil, false, nil
 	}
 	return &allVars{h.e.other(h.v, name)}, true, nil
+}
+
+// Contains implements expr.Container.
+func (h hostvars) Contains(key any) (bool, error) {
+	name, _ := key.(string)
+	return h.e.Inventory.Has(name), nil
 }
 
 // Force implements value.Lazy.
@@ -257,6 +271,12 @@ func (a *allVars) At(key any) (any, bool, error) {
 		return nil, false, nil
 	}
 	return a.v.Lookup(name)
+}
+
+// Contains implements expr.Container.
+func (a *allVars) Contains(key any) (bool, error) {
+	v, ok, err := a.At(key)
+	return ok && !value.IsUndefined(v), err
 }
 
 // Force implements value.Lazy: names whose templates fail are left out, as

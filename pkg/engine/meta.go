@@ -9,38 +9,54 @@ import (
 )
 
 // meta runs a meta task for the hosts that stand at it.
-func (e *Engine) meta(ctx context.Context, ps *playState, t *project.Task, group []*walker) error {
+func (e *Engine) meta(ctx context.Context, ps *playState, t *project.Task, group []*walker) {
 	if !t.Hidden {
 		e.announce(ctx, ps, t, group[0])
 	}
 	for _, w := range group {
 		w.done(t, false)
+	}
+	if forBatch(t.Meta) {
+		group = group[:1]
+	}
+	for _, w := range group {
 		if len(t.Attrs.When) > 0 && !e.metaWanted(ctx, ps, t, w) {
 			continue
 		}
 		e.emit(event.MetaRan{Action: t.Meta, Host: w.name})
-		switch t.Meta {
-		case "flush_handlers":
-			ps.flush(w)
-		case "end_host":
-			w.ended = true
-		case "end_play", "end_batch":
-			ps.end(t.Meta == "end_play")
-			return nil
-		case "end_role":
-			w.endRole()
-		case "clear_host_errors":
-			clear(e.failed)
-			clear(e.unreachable)
-		case "clear_facts":
-			w.host.ClearFacts()
-		case "refresh_inventory":
-			e.forgetLayers()
-		case "reset_connection":
-			e.resetConnection(ctx, ps, t, w)
-		}
+		e.doMeta(ctx, ps, t, w)
 	}
-	return nil
+}
+
+// forBatch reports whether a meta action is done once, whatever the hosts.
+func forBatch(action string) bool {
+	switch action {
+	case "end_play", "end_batch", "clear_host_errors":
+		return true
+	}
+	return false
+}
+
+func (e *Engine) doMeta(ctx context.Context, ps *playState, t *project.Task, w *walker) {
+	switch t.Meta {
+	case "flush_handlers":
+		ps.flush(w)
+	case "end_host":
+		w.ended = true
+	case "end_play", "end_batch":
+		ps.end(t.Meta == "end_play")
+	case "end_role":
+		w.endRole()
+	case "clear_host_errors":
+		e.standing.forgive()
+		for _, other := range ps.walkers {
+			other.forgive()
+		}
+	case "clear_facts":
+		w.host.ClearFacts()
+	case "reset_connection":
+		e.resetConnection(ctx, ps, t, w)
+	}
 }
 
 func (e *Engine) metaWanted(ctx context.Context, ps *playState, t *project.Task, w *walker) bool {
@@ -51,7 +67,7 @@ func (e *Engine) metaWanted(ctx context.Context, ps *playState, t *project.Task,
 	}
 	if o.status == event.Failed {
 		ev := e.announce(ctx, ps, t, w)
-		e.report(ps, &outcome{walker: w, task: t, status: event.Failed, result: o.result, items: []*itemOutcome{o}}, ev)
+		e.report(&outcome{walker: w, task: t, status: event.Failed, result: o.result, items: []*itemOutcome{o}}, ev)
 		e.count(&outcome{walker: w, task: t, status: event.Failed, result: value.NewDict()})
 		e.failHost(w, t, ev.Name, o.result)
 	}
@@ -93,7 +109,7 @@ func (w *walker) endRole() {
 
 func (e *Engine) resetConnection(ctx context.Context, ps *playState, t *project.Task, w *walker) {
 	v := e.taskView(ctx, ps, t, w)
-	s := newSettings(v, &t.Attrs, v)
+	s := e.settings(v, &t.Attrs, v)
 	if target := e.target(w.name, s); s.err == nil {
 		e.drop(target)
 	}

@@ -14,6 +14,7 @@ import (
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
+	"kubekey/pkg/template"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
@@ -206,8 +207,8 @@ type reader struct {
 	err error
 }
 
-func (r *reader) value(d evaluable, what string) any {
-	if d == nil || isNil(d) {
+func (r *reader) value(d *template.Data, what string) any {
+	if d == nil {
 		return nil
 	}
 	v, err := d.Value(r.ctx, r.v)
@@ -217,11 +218,21 @@ func (r *reader) value(d evaluable, what string) any {
 	return v
 }
 
-func (r *reader) text(d evaluable, what string) string { return value.Str(r.value(d, what)) }
+func (r *reader) text(d *template.Data, what string) string { return value.Str(r.value(d, what)) }
 
-func (r *reader) flag(d evaluable, what string) bool { return truth(r.value(d, what)) }
+func (r *reader) flag(d *template.Data, what string) bool {
+	v := r.value(d, what)
+	if v == nil {
+		return false
+	}
+	on, err := boolean(v)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("the play's %s %w", what, err)
+	}
+	return on
+}
 
-func (r *reader) list(d evaluable, what string) []string {
+func (r *reader) list(d *template.Data, what string) []string {
 	v := r.value(d, what)
 	list, ok := v.([]any)
 	if !ok {
@@ -236,7 +247,7 @@ func (r *reader) list(d evaluable, what string) []string {
 	return out
 }
 
-func (r *reader) percent(d evaluable, what string, def float64) float64 {
+func (r *reader) percent(d *template.Data, what string, def float64) float64 {
 	v := r.value(d, what)
 	if v == nil {
 		return def
@@ -249,7 +260,7 @@ func (r *reader) percent(d evaluable, what string, def float64) float64 {
 }
 
 // batches cuts the hosts as serial says.
-func (r *reader) batches(serial []evaluable, hosts []string) [][]string {
+func (r *reader) batches(serial []*template.Data, hosts []string) [][]string {
 	if len(serial) == 0 {
 		return [][]string{hosts}
 	}
@@ -297,7 +308,7 @@ func (e *Engine) runBatch(ctx context.Context, ps *playState) error {
 	steps := e.playSteps(ctx, ps)
 	root := &project.Block{Body: steps}
 	for _, name := range ps.batch {
-		w := &walker{name: name, host: e.host(name), notified: map[*project.Task]bool{}, once: map[string]bool{}}
+		w := &walker{name: name, host: e.host(name), run: e.standing, notified: map[*project.Task]bool{}, once: map[string]bool{}}
 		w.push(root, steps)
 		ps.walkers = append(ps.walkers, w)
 		e.stat(name)
@@ -312,9 +323,10 @@ func (e *Engine) runBatch(ctx context.Context, ps *playState) error {
 	if err := run(ctx, ps); err != nil {
 		return err
 	}
-	if ctx.Err() == nil && len(e.alive(ps.hosts)) == 0 && !ps.abort {
-		e.emit(event.NoMoreHosts{})
-	} else if ps.abort {
+	for _, w := range ps.walkers {
+		ps.abort = ps.abort || w.fatal && (w.failed || w.lost)
+	}
+	if ctx.Err() == nil && (ps.abort || len(e.alive(ps.hosts)) == 0) {
 		e.emit(event.NoMoreHosts{})
 	}
 	return nil
@@ -346,7 +358,11 @@ func (e *Engine) gathers(ctx context.Context, p *project.Play) bool {
 		return true
 	}
 	v, err := p.GatherFacts.Value(ctx, e.scope.New(ctx, "", nil, nil, vars.Static{Play: p.Static.Play}, nil))
-	return err != nil || truth(v)
+	if err != nil {
+		return true
+	}
+	on, err := boolean(v)
+	return on || err != nil
 }
 
 // varsFiles loads the play's vars_files for each host: their names may depend

@@ -125,7 +125,7 @@ func (x *execution) verdict(ctx context.Context, v *vars.View, o *itemOutcome, c
 		if err != nil {
 			o.result.Set("failed", true)
 			o.result.Set(what+"_result", err.Error())
-			o.result.Set("msg", fmt.Sprintf("The conditional check '%s' failed. The error was: %s", c.Src, reason(err)))
+			o.result.Set("msg", conditionError(c, err).Error())
 			return false, false
 		}
 		if !ok {

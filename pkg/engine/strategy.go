@@ -2,11 +2,11 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/project"
+	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
 
@@ -57,7 +57,8 @@ func (e *Engine) step(ctx context.Context, ps *playState, t *project.Task, group
 		return nil
 	}
 	if t.Meta != "" {
-		return e.meta(ctx, ps, t, group)
+		e.meta(ctx, ps, t, group)
+		return nil
 	}
 	hosts := group
 	shared := e.sharedByAll(ctx, ps, t, group[0])
@@ -70,14 +71,11 @@ func (e *Engine) step(ctx context.Context, ps *playState, t *project.Task, group
 		return nil
 	}
 	for _, o := range outcomes {
-		if o.abort != nil {
-			return o.abort
+		if err := e.take(ctx, ps, o, ev, group, shared); err != nil {
+			return err
 		}
-		e.take(ps, o, ev, group, shared)
 	}
-	if err := e.expand(ps, t, ev, outcomes, group, shared); err != nil {
-		return err
-	}
+	e.expand(ps, t, ev, outcomes, group, shared)
 	e.afterTask(ctx, ps, t, outcomes)
 	return nil
 }
@@ -111,7 +109,8 @@ func (e *Engine) sharedByAll(ctx context.Context, ps *playState, t *project.Task
 		return false
 	}
 	x := &execution{e: e, ps: ps, t: t, w: w, view: e.taskView(ctx, ps, t, w)}
-	return x.flag(x.view, project.RunOnce)
+	once, err := x.flag(x.view, project.RunOnce)
+	return once && err == nil
 }
 
 // announce emits that a task starts.
@@ -165,7 +164,7 @@ func (e *Engine) fanOut(ctx context.Context, ps *playState, t *project.Task, hos
 			continue
 		}
 		byHost[m.outcome.walker] = m.outcome
-		e.report(ps, m.outcome, ev)
+		e.report(m.outcome, ev)
 	}
 	out := make([]*outcome, len(hosts))
 	for i, w := range hosts {
@@ -189,72 +188,121 @@ func (e *Engine) throttle(ctx context.Context, ps *playState, t *project.Task, w
 
 // freely lets each host go on alone.
 func (e *Engine) freely(ctx context.Context, ps *playState) error {
-	tasks := map[*project.Task]*event.Task{}
-	running := 0
-	slots := e.Forks
+	f := &freeRun{e: e, ps: ps, tasks: map[*project.Task]*event.Task{}, busy: map[*project.Task]int{}}
+	defer f.drain()
 	for ctx.Err() == nil {
-		progressed := false
-		for _, w := range ps.walkers {
-			if w.busy || running >= slots {
-				continue
-			}
-			t := w.next()
-			if t == nil {
-				continue
-			}
-			progressed = true
-			if t.Meta != "" {
-				if err := e.meta(ctx, ps, t, []*walker{w}); err != nil {
-					return err
-				}
-				continue
-			}
-			if t.Spec != nil && t.Spec.Where == onceForAll {
-				return fmt.Errorf("%s: %s cannot run with strategy: free", t.At, t.Action)
-			}
-			ev := tasks[t]
-			if ev == nil {
-				ev = e.announce(ctx, ps, t, w)
-				tasks[t] = ev
-			}
-			w.busy = true
-			running++
-			go func() { e.live <- message{outcome: e.runHost(ctx, ps, t, w, ev)} }()
-		}
-		if running == 0 {
-			if !progressed {
-				return nil
-			}
-			continue
-		}
-		if err := e.oneFree(ps, tasks, &running); err != nil {
+		progressed, err := f.startAll(ctx)
+		if err != nil {
 			return err
 		}
-	}
-	for running > 0 {
-		if m := <-e.live; m.outcome != nil {
-			running--
+		switch {
+		case f.running > 0:
+			if err := f.one(ctx); err != nil {
+				return err
+			}
+		case !progressed:
+			return nil
 		}
 	}
 	return nil
 }
 
-// oneFree waits for what a worker tells.
-func (e *Engine) oneFree(ps *playState, tasks map[*project.Task]*event.Task, running *int) error {
-	m := <-e.live
+// freeRun is a batch under the free strategy.
+type freeRun struct {
+	e       *Engine
+	ps      *playState
+	tasks   map[*project.Task]*event.Task // announced once, by the first host
+	busy    map[*project.Task]int         // hosts that run a task
+	running int
+}
+
+// startAll starts what can be started, and reports whether any host moved.
+func (f *freeRun) startAll(ctx context.Context) (progressed bool, err error) {
+	for _, w := range f.ps.walkers {
+		if w.busy || f.running >= f.e.Forks {
+			continue
+		}
+		t := w.next()
+		if t == nil {
+			continue
+		}
+		if limit := f.e.throttle(ctx, f.ps, t, w); limit > 0 && f.busy[t] >= limit {
+			continue
+		}
+		progressed = true
+		if err := f.start(ctx, t, w); err != nil {
+			return progressed, err
+		}
+	}
+	return progressed, nil
+}
+
+func (f *freeRun) start(ctx context.Context, t *project.Task, w *walker) error {
+	e := f.e
+	switch {
+	case e.passes(ctx, f.ps, t):
+		w.done(t, false)
+		return nil
+	case t.Meta != "":
+		e.meta(ctx, f.ps, t, []*walker{w})
+		return nil
+	case t.Spec != nil && t.Spec.Where == onceForAll:
+		return source.Errorf(t.At, "%s cannot run with strategy: free", t.Action).
+			WithHelp("it does its work once for all hosts: use the linear strategy")
+	}
+	ev := f.tasks[t]
+	if ev == nil {
+		f.warn(t)
+		ev = e.announce(ctx, f.ps, t, w)
+		f.tasks[t] = ev
+	}
+	w.busy = true
+	f.running++
+	f.busy[t]++
+	go func() {
+		e.live <- message{event: event.HostStarted{Task: ev, Host: w.name, Time: e.Now()}}
+		e.live <- message{outcome: e.runHost(ctx, f.ps, t, w, ev)}
+	}()
+	return nil
+}
+
+// warn tells of keywords that need the hosts to go together.
+func (f *freeRun) warn(t *project.Task) {
+	for _, a := range []project.Attr{project.RunOnce, project.AnyErrorsFatal} {
+		if t.Attrs.Value[a] != nil {
+			f.e.emit(event.Warning{Diagnostic: source.Warningf(t.At, "%s has no effect with strategy: free", a)})
+		}
+	}
+}
+
+// one waits for what a worker tells.
+func (f *freeRun) one(ctx context.Context) error {
+	m := <-f.e.live
 	if m.event != nil {
-		e.emit(m.event)
+		f.e.emit(m.event)
 		return nil
 	}
 	o := m.outcome
 	o.walker.busy = false
-	*running--
-	ev := tasks[o.task]
-	e.report(ps, o, ev)
-	if o.abort != nil {
-		return o.abort
+	f.running--
+	f.busy[o.task]--
+	if ctx.Err() != nil {
+		return nil
 	}
-	group := []*walker{o.walker}
-	e.take(ps, o, ev, group, false)
-	return e.expand(ps, o.task, ev, []*outcome{o}, group, false)
+	ev := f.tasks[o.task]
+	f.e.report(o, ev)
+	if err := f.e.take(ctx, f.ps, o, ev, []*walker{o.walker}, false); err != nil {
+		return err
+	}
+	f.e.expand(f.ps, o.task, ev, []*outcome{o}, []*walker{o.walker}, false)
+	return nil
+}
+
+// drain waits for the workers of a batch that ends early.
+func (f *freeRun) drain() {
+	for f.running > 0 {
+		if m := <-f.e.live; m.outcome != nil {
+			f.running--
+		}
+	}
 }

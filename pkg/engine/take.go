@@ -4,24 +4,22 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 
 	"kubekey/pkg/event"
+	"kubekey/pkg/inventory"
 	"kubekey/pkg/module"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
+	"kubekey/pkg/vars"
 )
 
 const onceForAll = module.Once
 
-// evaluable is a value with templates.
-type evaluable = *template.Data
-
-func isNil(d evaluable) bool { return d == nil }
-
 // compiled compiles a text of a play; a broken one was reported at load.
-func compiled(text string, e *Engine) evaluable {
+func compiled(text string, e *Engine) *template.Data {
 	d, err := e.Templates.Data(text, source.Pos{})
 	if err != nil {
 		return template.Literal(text)
@@ -40,11 +38,11 @@ func glob(pattern, name string) bool {
 }
 
 // report emits how a task ended on a host.
-func (e *Engine) report(ps *playState, o *outcome, ev *event.Task) {
+func (e *Engine) report(o *outcome, ev *event.Task) {
 	if o.result == nil { // cut short
 		return
 	}
-	x := &execution{e: e, ps: ps, t: o.task, w: o.walker, ev: ev}
+	x := &execution{e: e, t: o.task, w: o.walker, ev: ev}
 	rescued := o.status == event.Failed && !o.ignored && o.walker.rescuable()
 	r := event.HostResult{Task: ev, Host: o.walker.name, Status: o.status, Ignored: o.ignored, Rescued: rescued}
 	if o.task.Loop == nil && len(o.items) == 1 {
@@ -52,7 +50,7 @@ func (e *Engine) report(ps *playState, o *outcome, ev *event.Task) {
 		r.Rescued = rescued
 	} else {
 		r.Loop = true
-		shown := &itemOutcome{result: o.result, noLog: len(o.items) > 0 && o.items[0].noLog}
+		shown := &itemOutcome{result: o.result, noLog: o.secret()}
 		r.Result = shown.shown()
 		r.Message = o.result.String("msg")
 	}
@@ -60,53 +58,49 @@ func (e *Engine) report(ps *playState, o *outcome, ev *event.Task) {
 	e.emit(r)
 }
 
+// secret reports whether any part of the outcome is not to be shown.
+func (o *outcome) secret() bool {
+	return slices.ContainsFunc(o.items, func(i *itemOutcome) bool { return i.noLog })
+}
+
 // take makes a task's outcome known: counters, registered variable, facts,
 // notifications, inventory; and moves the host on.
-func (e *Engine) take(ps *playState, o *outcome, ev *event.Task, group []*walker, shared bool) {
+func (e *Engine) take(ctx context.Context, ps *playState, o *outcome, ev *event.Task, group []*walker, shared bool) error {
 	if o.result == nil {
-		return
+		return nil
 	}
 	e.count(o)
 	targets := []*walker{o.walker}
 	if shared {
 		targets = group
 	}
-	x := &execution{e: e, ps: ps, t: o.task, w: o.walker, ev: ev}
+	x := &execution{e: e, t: o.task, w: o.walker, ev: ev}
 	for _, w := range targets {
 		if name := o.task.Register; name != "" {
 			w.host.SetOne(name, x.registered(o.result))
 		}
 	}
 	for _, item := range o.items {
-		e.learn(ps, o, item, targets)
+		if err := e.learn(ctx, ps, o, item, targets); err != nil {
+			return err
+		}
 	}
-	e.move(ps, o, ev, targets)
+	e.move(o, ev, targets)
+	return nil
 }
 
 // learn takes the facts, effects and notifications of one execution.
-func (e *Engine) learn(ps *playState, o *outcome, item *itemOutcome, targets []*walker) {
+func (e *Engine) learn(ctx context.Context, ps *playState, o *outcome, item *itemOutcome, targets []*walker) error {
 	if item.facts != nil && item.status < event.Failed {
 		for _, w := range targets {
 			h := w.host
 			if item.factsTo != "" {
 				h = e.host(item.factsTo)
 			}
-			switch item.factKind {
-			case module.Gathered:
-				h.AddFacts(item.facts)
-			case module.SetFact:
-				h.Set(item.facts)
-			case module.SetFactCacheable:
-				h.Set(item.facts)
-				h.AddCacheable(item.facts)
-			case module.IncludeVars:
-				h.Include(item.facts)
-			}
-		}
-		if item.factKind == module.Gathered && len(ps.play.VarsFiles) > 0 {
-			for _, w := range targets {
-				if err := e.loadVarsFiles(context.Background(), ps, w); err != nil {
-					e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "%s", err)})
+			learnFacts(h, item)
+			if item.factKind == module.Gathered && len(ps.play.VarsFiles) > 0 {
+				if err := e.loadVarsFiles(ctx, ps, w); err != nil {
+					return err
 				}
 			}
 		}
@@ -114,22 +108,36 @@ func (e *Engine) learn(ps *playState, o *outcome, item *itemOutcome, targets []*
 	for _, eff := range item.effects {
 		e.effect(eff, o.walker.name)
 	}
-	if item.ignored || item.status != event.Changed {
-		return
+	if o.ignored || item.ignored || item.status != event.Changed {
+		return nil
 	}
 	for _, name := range item.notify {
-		e.notify(ps, o, name, targets)
+		if err := e.notify(ps, o.task, name, targets); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func learnFacts(h *vars.Host, item *itemOutcome) {
+	switch item.factKind {
+	case module.Gathered:
+		h.AddFacts(item.facts)
+	case module.SetFact:
+		h.Set(item.facts)
+	case module.SetFactCacheable:
+		h.Set(item.facts)
+		h.AddCacheable(item.facts)
+	case module.IncludeVars:
+		h.Include(item.facts)
 	}
 }
 
-func (e *Engine) notify(ps *playState, o *outcome, name string, targets []*walker) {
-	found := project.FindHandlers(ps.play.Handlers, name, o.task.Role)
+// notify marks the handlers of a name. A name that no handler answers to ends the run.
+func (e *Engine) notify(ps *playState, t *project.Task, name string, targets []*walker) error {
+	found := project.FindHandlers(ps.play.Handlers, name, t.Role)
 	if len(found) == 0 {
-		o.abort = source.Errorf(o.task.At, "The requested handler '%s' was not found in either the main handlers list nor in the listening handlers list", name).
-			WithHelp("%s", source.DidYouMean(name, ps.play.HandlerNames()))
-		e.fatal = o.abort.Error()
-		ps.abort = true
-		return
+		return project.NoHandler(t.At, name, ps.play)
 	}
 	for _, w := range targets {
 		for _, h := range found {
@@ -137,6 +145,7 @@ func (e *Engine) notify(ps *playState, o *outcome, name string, targets []*walke
 		}
 		e.emit(event.Notified{Handler: name, Host: w.name})
 	}
+	return nil
 }
 
 // effect changes the inventory, or the run's summary.
@@ -148,9 +157,9 @@ func (e *Engine) effect(eff module.Effect, host string) {
 	case module.GroupBy:
 		_, err = e.Inventory.AddToGroup(host, eff.Group, eff.Parents)
 	case module.AddHostVars:
-		var m matched
-		if m, err = e.members(eff.Hosts); err == nil {
-			for _, name := range m {
+		var m inventory.Matched
+		if m, err = e.Inventory.Match(eff.Hosts, inventory.MatchOptions{RunID: e.RunID}); err == nil {
+			for _, name := range m.Hosts {
 				e.host(name).Set(eff.Vars)
 			}
 		}
@@ -163,8 +172,6 @@ func (e *Engine) effect(eff module.Effect, host string) {
 		e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "%s", err)})
 	}
 }
-
-type matched = []string
 
 // count adds a task to the host's counters.
 func (e *Engine) count(o *outcome) {
@@ -205,14 +212,14 @@ func (e *Engine) count(o *outcome) {
 }
 
 // move moves hosts behind the task, to a rescue section, or out of the play.
-func (e *Engine) move(ps *playState, o *outcome, ev *event.Task, targets []*walker) {
+// When one execution stands for all hosts, its failure is that of all.
+func (e *Engine) move(o *outcome, ev *event.Task, targets []*walker) {
 	ran := o.status != event.Skipped && o.status != event.Unreachable
 	for _, w := range targets {
 		switch {
-		case o.status == event.Unreachable && !o.ignored:
-			w.ended, w.lost = true, true
-			e.unreachable[w.name] = true
-		case o.status == event.Failed && !o.ignored:
+		case o.status == event.Unreachable && !o.ignored && w == o.walker:
+			w.lose()
+		case o.status >= event.Failed && !o.ignored:
 			e.failHost(w, o.task, ev.Name, o.result)
 		default:
 			w.done(o.task, ran)
@@ -228,78 +235,55 @@ func (e *Engine) failHost(w *walker, t *project.Task, name string, result *value
 		delete(w.notified, t)
 	}
 	w.fail()
-	if w.failed {
-		e.failed[w.name] = true
-	}
 }
 
 // afterTask ends hosts or the run where any_errors_fatal or
 // max_fail_percentage want it.
 func (e *Engine) afterTask(ctx context.Context, ps *playState, t *project.Task, outcomes []*outcome) {
-	failed := false
+	failed := map[*walker]bool{}
 	for _, o := range outcomes {
-		failed = failed || o.status >= event.Failed && !o.ignored
+		if o.status >= event.Failed && !o.ignored {
+			failed[o.walker] = true
+		}
 	}
-	if !failed {
+	if len(failed) == 0 {
 		return
 	}
 	if e.anyFatal(ctx, ps, t, outcomes[0].walker) {
-		out := false
 		for _, w := range ps.walkers {
-			if !w.ended && !ranHere(outcomes, w) {
-				w.fail()
-			} else if !w.ended && !failedHere(outcomes, w) {
+			w.fatal = true
+			if !w.ended && !failed[w] {
 				w.fail()
 			}
-			if w.failed {
-				e.failed[w.name] = true
-			}
-			out = out || w.failed || w.lost
 		}
-		ps.abort = ps.abort || out
 	}
-	if ps.maxFail >= 0 {
-		bad := 0
+	if ps.maxFail >= 0 && ps.share() > ps.maxFail {
+		ps.abort = true
 		for _, w := range ps.walkers {
-			if w.failed || w.lost {
-				bad++
-			}
-		}
-		if float64(bad)*100/float64(len(ps.walkers)) > ps.maxFail {
-			ps.abort = true
-			for _, w := range ps.walkers {
-				if !w.ended {
-					w.ended, w.failed = true, true
-					e.failed[w.name] = true
-				}
+			if !w.ended {
+				w.stack = nil
+				w.fail()
 			}
 		}
 	}
 }
 
-func ranHere(outcomes []*outcome, w *walker) bool {
-	for _, o := range outcomes {
-		if o.walker == w {
-			return true
+// share is the percentage of the batch that failed.
+func (ps *playState) share() float64 {
+	bad := 0
+	for _, w := range ps.walkers {
+		if w.failed || w.lost {
+			bad++
 		}
 	}
-	return false
-}
-
-func failedHere(outcomes []*outcome, w *walker) bool {
-	for _, o := range outcomes {
-		if o.walker == w {
-			return o.status >= event.Failed && !o.ignored
-		}
-	}
-	return false
+	return float64(bad) * 100 / float64(len(ps.walkers))
 }
 
 func (e *Engine) anyFatal(ctx context.Context, ps *playState, t *project.Task, w *walker) bool {
 	if t.Attrs.Value[project.AnyErrorsFatal] == nil {
 		return false
 	}
-	v := e.scope.New(ctx, w.name, w.host, e.inventoryLayers(w.name, ps.dir), t.Static, ps.play)
-	x := &execution{e: e, t: t, view: v}
-	return x.flag(v, project.AnyErrorsFatal)
+	x := &execution{e: e, ps: ps, t: t, w: w, view: e.taskView(ctx, ps, t, w)}
+	on, err := x.flag(x.view, project.AnyErrorsFatal)
+	return on && err == nil
 }

@@ -17,6 +17,7 @@ import (
 // settings reads the keywords and variables that say how a task reaches a
 // host. The first error sticks.
 type settings struct {
+	e     *Engine
 	v     *vars.View
 	attrs *project.Attrs
 	task  *vars.View // evaluates the keywords: the variables of the task's host
@@ -24,8 +25,8 @@ type settings struct {
 	err   error
 }
 
-func newSettings(v *vars.View, attrs *project.Attrs, task *vars.View) *settings {
-	return &settings{v: v, attrs: attrs, task: task, set: v.Watched()}
+func (e *Engine) settings(v *vars.View, attrs *project.Attrs, task *vars.View) *settings {
+	return &settings{e: e, v: v, attrs: attrs, task: task, set: v.Watched()}
 }
 
 // variable names a variable that says how to reach a host.
@@ -116,16 +117,12 @@ func (s *settings) fail(err error) {
 
 // keyword returns the value of a keyword.
 func (s *settings) keyword(a project.Attr) (any, bool) {
-	d := s.attrs.Value[a]
-	if d == nil {
-		return nil, false
-	}
-	v, err := d.Value(s.task.Context(), s.task)
+	v, set, err := s.e.attr(s.task, s.attrs, a)
 	if err != nil {
 		s.fail(err)
 		return nil, false
 	}
-	return v, v != nil && v != ""
+	return v, set && v != nil && v != ""
 }
 
 // text is a variable, else a keyword, else the default.
@@ -203,10 +200,15 @@ func (e *Engine) secret(s *settings, def redact.Secret, names ...variable) redac
 func (e *Engine) become(s *settings) (connector.BecomeOptions, bool) {
 	d := e.Defaults
 	wanted := d.Become
-	if v, ok := s.variable(varBecome); ok {
-		wanted = truth(v)
-	} else if v, ok := s.keyword(project.Become); ok {
-		wanted = truth(v)
+	v, ok := s.variable(varBecome)
+	if !ok {
+		v, ok = s.keyword(project.Become)
+	}
+	if ok {
+		var err error
+		if wanted, err = boolean(v); err != nil {
+			s.fail(fmt.Errorf("become %w", err))
+		}
 	}
 	if !wanted {
 		return connector.BecomeOptions{}, false
@@ -221,17 +223,24 @@ func (e *Engine) become(s *settings) (connector.BecomeOptions, bool) {
 	return o, true
 }
 
-// truth is a bool keyword's value: bools and their words.
-func truth(v any) bool {
+// boolean reads true or false, as the language writes them.
+func boolean(v any) (bool, error) {
 	switch v := v.(type) {
+	case bool:
+		return v, nil
 	case string:
-		switch v {
-		case "", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", "0", "n", "N", "f", "F":
-			return false
+		switch strings.ToLower(strings.TrimSpace(v)) {
+		case "yes", "on", "true", "1", "t", "y":
+			return true, nil
+		case "", "no", "off", "false", "0", "n", "f", "none":
+			return false, nil
 		}
-		return true
+	case int:
+		if v == 0 || v == 1 {
+			return v == 1, nil
+		}
 	}
-	return value.Truth(v)
+	return false, fmt.Errorf("must be true or false, not %s", value.Repr(v))
 }
 
 // connection returns the connection to a target, made once for the run.
@@ -279,7 +288,7 @@ func (e *Engine) closeAll() {
 // Connector connects to the host of a view, as a task without keywords would.
 // done closes the connection.
 func (e *Engine) Connector(ctx context.Context, v *vars.View) (c connector.Connector, done func(), err error) {
-	s := newSettings(v, &project.Attrs{}, v)
+	s := e.settings(v, &project.Attrs{}, v)
 	t := e.target(v.Host(), s)
 	become, wanted := e.become(s)
 	if s.err != nil {

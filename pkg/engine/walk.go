@@ -12,12 +12,13 @@ type walker struct {
 	name     string
 	host     *vars.Host
 	stack    []*frame
+	run      *standing
 	notified map[*project.Task]bool
 	once     map[string]bool // roles that ran
 	ended    bool            // failed, unreachable, or told to end
 	failed   bool
 	lost     bool // unreachable
-	forced   bool // running handlers although it failed
+	fatal    bool // a failure of any_errors_fatal struck it, and no rescue helped yet
 	busy     bool // of the free strategy
 }
 
@@ -121,6 +122,9 @@ func (w *walker) done(t *project.Task, ran bool) {
 
 // leave ends a list of steps that is done.
 func (w *walker) leave(f *frame) {
+	if f.section == rescue {
+		w.fatal = false
+	}
 	if f.section != always && len(f.block.Always) > 0 {
 		f.section, f.steps, f.i = always, f.block.Always, 0
 		return
@@ -165,9 +169,24 @@ func (w *walker) fail() {
 		w.pop()
 	}
 	w.ended, w.failed = true, true
+	w.run.fail(w.name)
 }
 
-// rescued remembers for the rescue section what failed.
+// lose ends an unreachable host; it stays where it is, for clear_host_errors.
+func (w *walker) lose() {
+	w.ended, w.lost = true, true
+	w.run.lose(w.name)
+}
+
+// forgive takes an unreachable host back, behind the task that it was lost at.
+func (w *walker) forgive() {
+	if w.lost {
+		w.ended, w.lost = false, false
+		w.top().i++
+	}
+}
+
+// remember keeps for the rescue section what failed.
 func (w *walker) remember(t *project.Task, name string, result *value.Dict) {
 	w.host.Set(value.NewDict(
 		"ansible_failed_task", value.NewDict("name", name, "action", t.Action),
@@ -202,6 +221,4 @@ type outcome struct {
 	result   *value.Dict // to register; whole, secrets included
 	items    []*itemOutcome
 	includes []includeRequest
-	started  bool
-	abort    error // the run cannot go on
 }

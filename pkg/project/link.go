@@ -244,15 +244,19 @@ func (l *Linker) checkNotifies(p *Play, ds *source.Diagnostics) {
 	if p.hasDynRole {
 		return
 	}
-	known := p.HandlerNames()
 	for _, n := range p.notifies {
 		if FindHandlers(p.Handlers, n.name, n.role) != nil {
 			continue
 		}
-		d := source.Errorf(n.at, "The requested handler '%s' was not found in either the main handlers list nor in the listening handlers list", n.name)
-		d.Width = len(n.name)
-		ds.Add(d.WithHelp("%s", source.DidYouMean(n.name, known)))
+		ds.Add(NoHandler(n.at, n.name, p))
 	}
+}
+
+// NoHandler says that no handler of the play answers to a name.
+func NoHandler(at source.Pos, name string, p *Play) *source.Diagnostic {
+	d := source.Errorf(at, "The requested handler '%s' was not found in either the main handlers list nor in the listening handlers list", name)
+	d.Width = len(name)
+	return d.WithHelp("%s", source.DidYouMean(name, p.HandlerNames()))
 }
 
 // HandlerNames lists the names that handlers of the play answer to.

@@ -26,24 +26,23 @@ type Play struct {
 	Attrs  Attrs
 	Static vars.Static
 
-	GatherFacts  *template.Data
-	Hosts        *template.Data
-	VarsFiles    [][]*template.Data // each the candidates of one entry
-	VarsFilesAt  []source.Pos
-	Serial       []*template.Data
-	Order        *template.Data
-	Strategy     *template.Data
-	MaxFail      *template.Data
-	Force        *template.Data
-	Continue     *template.Data
-	Setup        *Task // gathers facts; nil when tags filter it out
-	Pre, Main    []Step
-	Post         []Step
-	Handlers     []*Task
-	RoleNames    []string
-	hasDynRole   bool
-	notifies     []notify
-	importStatic vars.Static
+	GatherFacts *template.Data
+	Hosts       *template.Data
+	VarsFiles   [][]*template.Data // each the candidates of one entry
+	VarsFilesAt []source.Pos
+	Serial      []*template.Data
+	Order       *template.Data
+	Strategy    *template.Data
+	MaxFail     *template.Data
+	Force       *template.Data
+	Continue    *template.Data
+	Setup       *Task // gathers facts; nil when tags filter it out
+	Pre, Main   []Step
+	Post        []Step
+	Handlers    []*Task
+	RoleNames   []string
+	hasDynRole  bool
+	notifies    []notify
 }
 
 type notify struct {
@@ -152,6 +151,24 @@ const (
 	attrCount
 )
 
+// String is the keyword.
+func (a Attr) String() string {
+	return [...]string{
+		"become", "become_user", "become_method", "become_flags", "become_exe", "check_mode", "diff", "connection", "port",
+		"remote_user", "delegate_to", "delegate_facts", "ignore_errors", "ignore_unreachable", "any_errors_fatal", "no_log",
+		"run_once", "throttle", "timeout",
+	}[a]
+}
+
+// IsBool reports whether the keyword takes true or false.
+func (a Attr) IsBool() bool {
+	switch a {
+	case Become, CheckMode, Diff, DelegateFacts, IgnoreErrors, IgnoreUnreachable, AnyErrorsFatal, NoLog, RunOnce:
+		return true
+	}
+	return false
+}
+
 // Attrs are the inherited keywords of a task, after inheritance.
 type Attrs struct {
 	Value          [attrCount]*template.Data // nil: not set anywhere
@@ -160,11 +177,23 @@ type Attrs struct {
 	Environment    []*template.Data
 	ModuleDefaults []*template.Data
 	Notify         []*template.Data
+
+	outer *Attrs
+}
+
+// Outer is what the parent has where the child has something of its own; nil
+// beyond the play.
+func (a *Attrs) Outer(attr Attr) *Attrs {
+	own := a.Value[attr]
+	for a = a.outer; a != nil && a.Value[attr] == own; a = a.outer {
+	}
+	return a
 }
 
 // inherit returns the attributes of a child that has own.
 func (a Attrs) inherit(own Attrs) Attrs {
 	out := a
+	out.outer = &a
 	for i, v := range own.Value {
 		if v != nil {
 			out.Value[i] = v

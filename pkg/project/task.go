@@ -15,7 +15,7 @@ import (
 
 // metaActions are the meta tasks that the engine has.
 func metaActions() []string {
-	return []string{"flush_handlers", "end_play", "end_host", "end_batch", "end_role", "clear_host_errors", "clear_facts", "refresh_inventory", "reset_connection", "noop"}
+	return []string{"flush_handlers", "end_play", "end_host", "end_batch", "end_role", "clear_host_errors", "clear_facts", "reset_connection", "noop"}
 }
 
 func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Task {
@@ -123,6 +123,10 @@ func (l *Linker) isLookup(name string) bool {
 func (l *Linker) meta(t *Task, s *playbook.Task, ds *source.Diagnostics) {
 	t.Meta = strings.TrimSpace(s.Args.Text())
 	known := metaActions()
+	if t.Meta == "refresh_inventory" {
+		ds.Add(source.Errorf(s.Args.At(), "meta: refresh_inventory is not supported").WithHelp("add hosts with add_host, or begin another run"))
+		return
+	}
 	for _, m := range known {
 		if m == t.Meta {
 			if m == "flush_handlers" && t.Handler {

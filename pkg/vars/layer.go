@@ -22,6 +22,7 @@ type Layer struct {
 	raw     *value.Dict
 	engine  *template.Engine
 	pos     func(key string) source.Pos
+	unsafe  func(key string) bool
 	mu      sync.RWMutex
 	names   []string
 	errs    map[string]error
@@ -37,9 +38,10 @@ func Compiled(name string, names []string, data map[string]*template.Data, at ma
 }
 
 // Templates makes a layer of raw values whose strings may be templates; each
-// is compiled when it is first looked up.
-func Templates(name string, values *value.Dict, e *template.Engine, pos func(string) source.Pos) *Layer {
-	return &Layer{Name: name, raw: values, engine: e, pos: pos, data: map[string]*template.Data{}}
+// is compiled when it is first looked up. Those that unsafe names are plain
+// data; it may be nil.
+func Templates(name string, values *value.Dict, e *template.Engine, pos func(string) source.Pos, unsafe func(string) bool) *Layer {
+	return &Layer{Name: name, raw: values, engine: e, pos: pos, unsafe: unsafe, data: map[string]*template.Data{}}
 }
 
 // Values makes a layer of plain data: nothing in it is a template.
@@ -109,7 +111,11 @@ func (l *Layer) compile(name string) (*template.Data, bool, error) {
 	if done || err != nil {
 		return d, true, err
 	}
-	d, err = l.engine.Data(raw, l.At(name))
+	if l.unsafe != nil && l.unsafe(name) {
+		d = template.Literal(raw)
+	} else {
+		d, err = l.engine.Data(raw, l.At(name))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+)
+
+// standing is which hosts are out of the run. Workers read it, through the
+// magic variables, while the run's goroutine writes.
+type standing struct {
+	mu     sync.RWMutex
+	failed map[string]bool
+	lost   map[string]bool // unreachable
+}
+
+func newStanding() *standing {
+	return &standing{failed: map[string]bool{}, lost: map[string]bool{}}
+}
+
+func (s *standing) fail(host string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed[host] = true
+}
+
+func (s *standing) lose(host string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost[host] = true
+}
+
+// forgive takes every host back into the run.
+func (s *standing) forgive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.failed)
+	clear(s.lost)
+}
+
+// alive are the hosts of a list that are still in the run.
+func (s *standing) alive(hosts []string) []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return s.failed[h] || s.lost[h] })
+}
+
+// code is the exit code of what happened so far.
+func (s *standing) code() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	switch {
+	case len(s.lost) > 0:
+		return ExitUnreachable
+	case len(s.failed) > 0:
+		return ExitFailed
+	}
+	return ExitOK
+}
