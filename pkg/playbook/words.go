@@ -75,3 +75,24 @@ func unquote(s string) string {
 	}
 	return strings.ReplaceAll(inner, `\`+s[:1], s[:1])
 }
+
+// TakeWords cuts the k=v words whose key is known out of a text, and returns
+// them and the rest as it was.
+func TakeWords(text string, known func(key string) bool) (rest string, words []Word) {
+	var kept strings.Builder
+	for left := text; left != ""; {
+		blank := left[:len(left)-len(strings.TrimLeft(left, " \t\r\n"))]
+		word, tail, err := nextWord(left[len(blank):])
+		if err != nil { // an unclosed quote is the shell's to judge
+			kept.WriteString(left)
+			break
+		}
+		if w := parseWord(word); w.Key != "" && known(w.Key) {
+			words = append(words, w)
+		} else {
+			kept.WriteString(blank + word)
+		}
+		left = tail
+	}
+	return strings.TrimSpace(kept.String()), words
+}
