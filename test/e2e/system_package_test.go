@@ -56,7 +56,8 @@ func TestAptWaitsForTheLock(t *testing.T) {
 cat >/tmp/hold.pl <<'END'
 use Fcntl;
 open(my $f, '>', '/var/lib/dpkg/lock-frontend') or die;
-fcntl($f, F_SETLK, pack('s s x![l!] l! l! i x![l!]', F_WRLCK, 0, 0, 0, 0)) or die "lock: $!";
+my $lock = pack('s s x![l!] l! l! i x![l!]', F_WRLCK, 0, 0, 0, 0);
+fcntl($f, F_SETLK, $lock) or die "lock: $!";
 open(my $h, '>', '/run/lock-held'); close $h;
 sleep 1 while -e '/run/lock-held';
 END

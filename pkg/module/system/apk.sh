@@ -11,7 +11,7 @@ apk_get() { # WORDS...
 }
 apk_main() {
 	has apk || fail "there is no apk on the host"
-	dry=''
+	dry='' acted=''
 	[ -z "$p_check" ] || dry=--simulate
 	if [ -n "$p_update_cache" ] && [ -z "$p_check" ]; then
 		apk_get update
@@ -24,7 +24,7 @@ apk_main() {
 	else
 		return 0
 	fi
-	[ -e "$tmp/stdout" ] || return 0
+	[ -n "$p_upgrade$acted" ] || return 0
 	case $(cat "$tmp/stdout") in *Installing* | *Upgrading* | *Downgrading* | *Purging* | *Replacing*) say changed 1 ;; esac
 }
 apk_names() { # STATE NAME...
@@ -39,7 +39,7 @@ apk_names() { # STATE NAME...
 		fi
 	done
 	[ $# -gt 0 ] || return 0
-	say acted 1
+	acted=1
 	case $state in
 	absent) apk_get del $dry -- "$@" ;;
 	latest) apk_get add --upgrade $dry -- "$@" ;;

@@ -73,8 +73,8 @@ apt_leftover() { # NAME: is it installed, or (with purge) are its settings still
 	esac
 }
 apt_has() { # NAME[=VERSION]: is it installed as wanted?
+	case ${1%%=*} in *'*'* | *'/'*) return 1 ;; esac
 	case $1 in
-	*'*'* | *'/'*) return 1 ;;
 	*=*)
 		have=$(apt_version "${1%%=*}") || return 1
 		# shellcheck disable=SC2254

@@ -176,7 +176,7 @@ user_change() {
 	step "change user $p_name" usermod "$@" "$p_name"
 }
 user_home() { # makes a home folder that is missing
-	[ -n "$p_create_home" ] && [ ! -e "$home" ] || return 0
+	[ -n "$p_create_home" ] && [ -n "$home" ] && [ ! -e "$home" ] || return 0
 	say changed 1
 	[ -z "$p_check" ] || return 0
 	quiet mkdir -p "$home" || fail "create $home: $(output)"
