@@ -3,11 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
@@ -86,26 +88,47 @@ func (a *app) hideSecrets(v any) {
 
 // mappingFile reads a file that holds one mapping.
 func (a *app) mappingFile(path, what string) (*value.Dict, error) {
+	f, n, err := a.yamlFile(path, what)
+	if err != nil || n == nil {
+		return value.NewDict(), err
+	}
+	return mapping(f, n)
+}
+
+// yamlFile reads a file of one YAML document; n is nil when it is empty.
+func (a *app) yamlFile(path, what string) (f *source.File, n *yaml.Node, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	text, err := a.tree.ReadFile(abs)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, err)
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, nil, fmt.Errorf("read %s %s: %w", what, path, err)
 	}
-	f := source.NewFile(path, text)
+	f = source.NewFile(path, text)
 	docs, ds := source.ParseYAML(f)
-	if err := ds.Err(); err != nil {
-		return nil, err
+	if len(docs) > 1 {
+		ds.Add(source.Errorf(source.NodePos(f, docs[1]), "a second YAML document").WithHelp("put everything under one ---"))
 	}
-	if len(docs) == 0 || len(docs[0].Content) == 0 {
-		return value.NewDict(), nil
+	if ds.Err() != nil || len(docs) == 0 || len(docs[0].Content) == 0 {
+		return f, nil, ds.Err()
 	}
-	return mapping(f, docs[0])
+	return f, docs[0].Content[0], nil
 }
 
+// mapping turns a node into a mapping of names to values; every key that
+// cannot be a name is reported.
 func mapping(f *source.File, n *yaml.Node) (*value.Dict, error) {
+	for n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
+		n = n.Content[0]
+	}
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
 	v, err := value.FromYAML(n)
 	var ye *value.YAMLError
 	if errors.As(err, &ye) {
@@ -114,41 +137,52 @@ func mapping(f *source.File, n *yaml.Node) (*value.Dict, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch v := v.(type) {
-	case nil:
+	d, ok := v.(*value.Dict)
+	switch {
+	case v == nil:
 		return value.NewDict(), nil
-	case *value.Dict:
-		for k := range v.All() {
-			if name, ok := k.(string); !ok || !playbook.IsIdentifier(name) {
-				return nil, source.Errorf(source.NodePos(f, n), "%s cannot be the name of a variable", value.Repr(k))
-			}
-		}
-		return v, nil
+	case !ok:
+		return nil, source.Errorf(source.NodePos(f, n), "a mapping of names to values is wanted, not a %s", value.TypeName(v)).
+			WithHelp("write `name: value`")
 	}
-	return nil, source.Errorf(source.NodePos(f, n), "a mapping of names to values is wanted, not a %s", value.TypeName(v))
+	return d, badNames(f, n).Err()
+}
+
+func badNames(f *source.File, n *yaml.Node) source.Diagnostics {
+	var ds source.Diagnostics
+	for i := 0; i < len(n.Content); i += 2 {
+		k := n.Content[i]
+		if k.ShortTag() == "!!merge" || playbook.IsIdentifier(k.Value) {
+			continue
+		}
+		d := source.Errorf(source.NodePos(f, k), "%q cannot be the name of a variable", k.Value).
+			WithHelp("use letters, digits and _, not starting with a digit")
+		d.Width = utf8.RuneCountInString(k.Value)
+		ds.Add(d)
+	}
+	return ds
 }
 
 // configFile reads a document of kind Config, or a plain mapping.
 func (a *app) configFile(path string) (*value.Dict, error) {
-	d, err := a.mappingFile(path, "config")
-	if err != nil {
-		return nil, err
+	f, n, err := a.yamlFile(path, "the config")
+	if err != nil || n == nil {
+		return value.NewDict(), err
 	}
-	kind, hasKind := d.Get("kind")
-	if !hasKind || !d.Has("apiVersion") {
-		return d, nil
+	doc := playbook.Value{Node: n, File: f}
+	kind := doc.Get("kind")
+	if !kind.IsSet() || !doc.Get("apiVersion").IsSet() {
+		return mapping(f, n)
 	}
-	if kind != "Config" {
-		return nil, fmt.Errorf("%s: kind is %s, but a Config is wanted; an inventory is given with -i", path, value.Repr(kind))
+	if kind.Text() != "Config" {
+		return nil, source.Errorf(kind.At(), "kind is %q, but a Config is wanted", kind.Text()).
+			WithHelp("an inventory is given with -i")
 	}
-	spec, _ := d.Get("spec")
-	switch spec := spec.(type) {
-	case nil:
+	spec := doc.Get("spec")
+	if spec.IsNull() {
 		return value.NewDict(), nil
-	case *value.Dict:
-		return spec, nil
 	}
-	return nil, fmt.Errorf("%s: spec must be a mapping", path)
+	return mapping(f, spec.Node)
 }
 
 // extraArg reads one -e: @FILE, YAML or JSON, or k=v words (whose values are text).
@@ -179,7 +213,7 @@ func (a *app) extraArg(text string) (*value.Dict, error) {
 	return d, nil
 }
 
-var pathPart = regexp.MustCompile(`^([A-Za-z_][\w-]*)((?:\[\d+\])*)$`)
+var pathPart = regexp.MustCompile(`^([\w-]+)((?:\[\d+\])*)$`)
 
 // set sets a.b[0].c=v. What the config has of the path's first name is kept.
 func set(extra, config *value.Dict, text string) error {
@@ -232,7 +266,7 @@ func setIn(in any, keys []any, v any) (any, error) {
 	case string:
 		d, ok := in.(*value.Dict)
 		if in != nil && !ok {
-			return nil, fmt.Errorf("%q is in a %s, which has no keys", key, value.TypeName(in))
+			return nil, fmt.Errorf("%q is in a value of type %s, which has no keys", key, value.TypeName(in))
 		}
 		if d == nil {
 			d = value.NewDict()
@@ -244,7 +278,7 @@ func setIn(in any, keys []any, v any) (any, error) {
 	case int:
 		list, ok := in.([]any)
 		if in != nil && !ok {
-			return nil, fmt.Errorf("[%d] is of a %s, which is no list", key, value.TypeName(in))
+			return nil, fmt.Errorf("[%d] is of a value of type %s, which is no list", key, value.TypeName(in))
 		}
 		for len(list) <= key {
 			list = append(list, nil)

@@ -47,8 +47,6 @@ func (l *loader) yaml(f *source.File, path string) {
 	}
 }
 
-var yamlErrorLine = regexp.MustCompile(`(?s)^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
-
 // parseYAML returns the top node of a file's only document, nil when it has none.
 func parseYAML(f *source.File) (*yaml.Node, *source.Diagnostic) {
 	dec := yaml.NewDecoder(bytes.NewReader(f.Text))
@@ -58,37 +56,18 @@ func parseYAML(f *source.File) (*yaml.Node, *source.Diagnostic) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, yamlProblem(f, err)
+		return nil, source.SyntaxError(f, err)
 	}
 	if err := dec.Decode(&next); err == nil {
 		return nil, source.Errorf(source.Pos{File: f, Line: max(1, next.Line), Col: 1}, "a second document starts here").
 			WithHelp("keep one document a file")
 	} else if !errors.Is(err, io.EOF) {
-		return nil, yamlProblem(f, err)
+		return nil, source.SyntaxError(f, err)
 	}
 	if len(doc.Content) == 0 || isNull(doc.Content[0]) {
 		return nil, nil
 	}
 	return doc.Content[0], nil
-}
-
-func yamlProblem(f *source.File, err error) *source.Diagnostic {
-	at, msg := source.Pos{File: f, Line: 1, Col: 1}, strings.TrimPrefix(err.Error(), "yaml: ")
-	if m := yamlErrorLine.FindStringSubmatch(err.Error()); m != nil {
-		at.Line, _ = strconv.Atoi(m[1])
-		at.Col, msg = 0, m[2]
-	}
-	d := source.Errorf(at, "this is not valid YAML: %s", msg)
-	// The parser often names the line before the one at fault.
-	for n := at.Line; n <= at.Line+1; n++ {
-		line := f.Line(n)
-		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-		if i := strings.IndexByte(indent, '\t'); i >= 0 {
-			d.Pos = source.Pos{File: f, Line: n, Col: i + 1}
-			return d.WithHelp("indent with blanks: YAML allows no tabs")
-		}
-	}
-	return d
 }
 
 type yamlFile struct {

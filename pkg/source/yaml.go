@@ -18,7 +18,7 @@ const MaxFile = 32 << 20
 // ParseYAML parses the documents of a file and finds what a parser alone can
 // see: bytes that are no UTF-8, tabs, syntax, duplicate keys, unknown tags,
 // aliases that have no end. The nodes are those that came before the first
-// syntax error. Who walks them must follow aliases only when there is no error.
+// syntax error; a document whose aliases have no end is left out.
 func ParseYAML(f *File) ([]*yaml.Node, Diagnostics) {
 	if d := checkText(f); d != nil {
 		return nil, Diagnostics{d}
@@ -36,11 +36,10 @@ func ParseYAML(f *File) ([]*yaml.Node, Diagnostics) {
 			ds.Add(SyntaxError(f, err))
 			return docs, ds
 		}
-		more := duplicates(f, doc, 0)
-		if more == nil {
-			more.Add(aliases(f, doc))
+		ds = append(ds, duplicates(f, doc, 0)...)
+		if d := aliases(f, doc); d != nil {
+			return docs, append(ds, d)
 		}
-		ds = append(ds, more...)
 		docs = append(docs, doc)
 	}
 }
