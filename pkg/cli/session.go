@@ -16,6 +16,7 @@ import (
 	"kubekey/pkg/module/file"
 	"kubekey/pkg/module/flow"
 	"kubekey/pkg/module/net"
+	"kubekey/pkg/module/system"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
@@ -60,7 +61,7 @@ func newID(now time.Time) string {
 
 // registry is all modules.
 func registry() (*module.Registry, error) {
-	return module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), net.Modules())
+	return module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), net.Modules(), system.Modules())
 }
 
 // newTemplates makes the engine of expressions and templates of a run.
