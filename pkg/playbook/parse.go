@@ -77,7 +77,10 @@ func (ps *Parser) Playbook(f *source.File) (*Playbook, source.Diagnostics) {
 	case root == nil && p.ds.Err() == nil:
 		p.ds.Add(source.Errorf(source.Pos{File: f, Line: 1, Col: 1}, "the playbook is empty").WithHelp("a playbook is a list of plays: `- hosts: all`"))
 	case root != nil && root.Kind != yaml.SequenceNode:
-		p.errorf(root, "a playbook must be a list of plays").WithHelp("start each play with `- hosts: ...`")
+		p.errorf(root, "a playbook must be a list of plays").WithHelp("%s", p.noPlays(root))
+	case root != nil && p.looksLikeTasks(root):
+		p.errorf(root.Content[0], "this is a list of tasks, but a playbook is wanted").
+			WithHelp("put it under tasks: of a play, or bring it in there with import_tasks")
 	case root != nil:
 		for _, n := range root.Content {
 			if item := p.item(resolve(n)); item != nil {
@@ -86,6 +89,36 @@ func (ps *Parser) Playbook(f *source.File) (*Playbook, source.Diagnostics) {
 		}
 	}
 	return pb, p.ds
+}
+
+// noPlays guesses what a file is that is no list.
+func (p *file) noPlays(root *yaml.Node) string {
+	v := p.value(root)
+	if v.Get("hosts").Kind() == yaml.MappingNode || v.Get("all").IsSet() || v.Get("kind").IsSet() {
+		return "is this an inventory? it is given with -i"
+	}
+	return "start each play with `- hosts: ...`"
+}
+
+// looksLikeTasks reports whether a list has no play, and the first element
+// names a module.
+func (p *file) looksLikeTasks(root *yaml.Node) bool {
+	elements := p.value(root).Elements()
+	for _, e := range elements {
+		if e.Get("hosts").IsSet() || e.Get("import_playbook").IsSet() || e.Get("ansible.builtin.import_playbook").IsSet() {
+			return false
+		}
+	}
+	if p.IsModule == nil || len(elements) == 0 || elements[0].Kind() != yaml.MappingNode {
+		return false
+	}
+	first := resolve(elements[0].Node)
+	for i := 0; i < len(first.Content); i += 2 {
+		if name := first.Content[i].Value; p.IsModule(name) && p.keyword(name) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Tasks parses a file of tasks. handlers says that they are handlers.

@@ -3,6 +3,7 @@ package playbook
 import (
 	"sort"
 	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
@@ -220,6 +221,7 @@ func (p *file) action(t *Task, n *yaml.Node) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(n.Value), " ")
 		arg := *n
 		arg.Value = strings.TrimSpace(rest)
+		arg.Column += utf8.RuneCountInString(n.Value[:strings.LastIndex(n.Value, arg.Value)])
 		t.Module, t.Args = name, p.value(&arg)
 	case yaml.MappingNode:
 		args := *n

@@ -6,18 +6,22 @@ import (
 )
 
 // Word is one word of a module's text: `key=value`, or a plain word (Key "").
-type Word struct{ Key, Value string }
+// At and ValueAt are the bytes of the text where the word and its value begin.
+type Word struct {
+	Key, Value  string
+	At, ValueAt int
+}
 
 // SplitWords splits `k=v k2="a b" rest` at blanks that are neither quoted nor
 // inside {{ }} or {% %}. Quotes around a whole value are dropped.
 func SplitWords(text string) ([]Word, error) {
 	var out []Word
-	for rest := strings.TrimSpace(text); rest != ""; {
+	for rest := strings.TrimLeft(text, " \t\r\n"); rest != ""; {
 		word, tail, err := nextWord(rest)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, parseWord(word))
+		out = append(out, parseWord(word, len(text)-len(rest)))
 		rest = strings.TrimLeft(tail, " \t\r\n")
 	}
 	return out, nil
@@ -58,11 +62,16 @@ func nextWord(s string) (word, rest string, err error) {
 	return s, "", nil
 }
 
-func parseWord(w string) Word {
-	if k, v, ok := strings.Cut(w, "="); ok && IsIdentifier(k) {
-		return Word{k, unquote(v)}
+func parseWord(w string, at int) Word {
+	k, v, ok := strings.Cut(w, "=")
+	if !ok || !IsIdentifier(k) {
+		return Word{Value: w, At: at, ValueAt: at}
 	}
-	return Word{Value: w}
+	word := Word{Key: k, Value: unquote(v), At: at, ValueAt: at + len(k) + 1}
+	if word.Value != v {
+		word.ValueAt++ // behind the quote
+	}
+	return word
 }
 
 func unquote(s string) string {
@@ -87,7 +96,7 @@ func TakeWords(text string, known func(key string) bool) (rest string, words []W
 			kept.WriteString(left)
 			break
 		}
-		if w := parseWord(word); w.Key != "" && known(w.Key) {
+		if w := parseWord(word, len(text)-len(left)+len(blank)); w.Key != "" && known(w.Key) {
 			words = append(words, w)
 		} else {
 			kept.WriteString(blank + word)

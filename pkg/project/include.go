@@ -39,7 +39,7 @@ func (l *Linker) include(inc *playbook.Include, where place, ds *source.Diagnost
 	}
 	path, err := l.findTasks(name, where)
 	if err != nil {
-		ds.Add(withTrace(source.Errorf(file.At(), "%s", err), where))
+		ds.Add(withTrace(missing(file.At(), err), where))
 		return nil
 	}
 	return l.tasksFile(path, where.framed(inc.Module+" "+name, inc.ModuleAt), file.At(), ds)
@@ -103,6 +103,17 @@ func notFound(name string, searched []string) error {
 		seen[s] = true
 	}
 	return fmt.Errorf("%s", msg)
+}
+
+// missing is a diagnostic of a file that was not found, where it was searched
+// being the help.
+func missing(at source.Pos, err error) *source.Diagnostic {
+	what, searched, _ := strings.Cut(err.Error(), "\nSearched in:\n\t")
+	d := source.Errorf(at, "%s", what)
+	if searched != "" {
+		d.Help = "searched in: " + strings.ReplaceAll(searched, "\n\t", ", ")
+	}
+	return d
 }
 
 // tasksFile links the tasks of a file.
@@ -187,7 +198,9 @@ func (l *Linker) lookAhead(t *Task, where place, ds *source.Diagnostics) {
 	}
 	path, err := l.findTasks(name, where)
 	if err != nil {
-		ds.Add(withTrace(source.Warningf(includeFile(t.Include).At(), "%s", err), where))
+		d := missing(includeFile(t.Include).At(), err)
+		d.Severity = source.Warning
+		ds.Add(withTrace(d, where))
 		return
 	}
 	for _, f := range where.files {

@@ -1,7 +1,9 @@
 package project
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"kubekey/pkg/playbook"
@@ -38,7 +40,7 @@ func (l *Linker) plays(pb *Playbook, path string, from importing, ds *source.Dia
 	}
 	f, err := l.read(path)
 	if err != nil {
-		ds.Add(source.Errorf(from.at, "the playbook: %s could not be found", shown(path)).WithHelp("%s", err))
+		ds.Add(source.Errorf(from.at, "the playbook: %s could not be found", shown(path)).WithHelp("%s", whyNot(err)))
 		return
 	}
 	syntax, more := l.parser.Playbook(f)
@@ -52,6 +54,18 @@ func (l *Linker) plays(pb *Playbook, path string, from importing, ds *source.Dia
 			l.importPlaybook(pb, item, path, from, ds)
 		}
 	}
+}
+
+// whyNot is what hinders the reading of a file, "" when it is not there.
+func whyNot(err error) string {
+	var pe *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ""
+	case errors.As(err, &pe):
+		return pe.Err.Error()
+	}
+	return err.Error()
 }
 
 func chain(files []string) string {

@@ -25,6 +25,9 @@ func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Ta
 		d := source.Errorf(s.ModuleAt, "couldn't resolve module/action '%s'", s.Module)
 		d.Width, d.Trace = len(s.Module), where.trace
 		d.Help = source.DidYouMean(module.PlainName(s.Module), append(l.Modules.Names(), keywordNames()...))
+		if d.Help == "" {
+			d.Help = "`kk doc` lists the modules that there are"
+		}
 		ds.Add(d)
 		return nil
 	}
@@ -206,25 +209,26 @@ func (l *Linker) freeForm(v playbook.Value, spec *module.Spec, ds *source.Diagno
 	}
 	table := l.table(spec)
 	var out []argument
-	add := func(name, text string) {
+	at := func(off int) source.Pos { return source.Advance(v.TextAt(), v.Text(), off) }
+	add := func(name, text string, key, val source.Pos) {
 		if table.raw[name] {
-			out = append(out, argument{name, template.Literal(text), v.TextAt()})
+			out = append(out, argument{name, template.Literal(text), key})
 			return
 		}
-		d, err := l.Engine.Data(text, v.TextAt())
+		d, err := l.Engine.Data(text, val)
 		if err != nil {
-			ds.Add(diagnostic(err, v.TextAt()))
+			ds.Add(diagnostic(err, val))
 			return
 		}
-		out = append(out, argument{name, d, v.TextAt()})
+		out = append(out, argument{name, d, key})
 	}
 	if spec.FreeForm != "" {
 		rest, words := playbook.TakeWords(v.Text(), func(k string) bool { return table.names[k] })
 		for _, w := range words {
-			add(w.Key, w.Value)
+			add(w.Key, w.Value, at(w.At), at(w.ValueAt))
 		}
 		if rest != "" {
-			add(spec.FreeForm, rest)
+			add(spec.FreeForm, rest, v.TextAt(), v.TextAt())
 		}
 		return out
 	}
@@ -234,11 +238,11 @@ func (l *Linker) freeForm(v playbook.Value, spec *module.Spec, ds *source.Diagno
 	}
 	for _, w := range words {
 		if w.Key == "" {
-			ds.Add(source.Errorf(v.TextAt(), "this module does not take %q: its arguments are key=value words or a mapping", w.Value).
+			ds.Add(source.Errorf(at(w.At), "this module does not take %q: its arguments are key=value words or a mapping", w.Value).
 				WithHelp("arguments of %s: %s", spec.Name, strings.Join(sortedKeys(table.names), ", ")))
 			continue
 		}
-		add(w.Key, w.Value)
+		add(w.Key, w.Value, at(w.At), at(w.ValueAt))
 	}
 	return out
 }
