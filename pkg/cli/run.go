@@ -240,6 +240,7 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 		return err
 	}
 	o.Sink = event.Fanout{screen, record}
+	holdForQuestions(&o, screen)
 	code := engine.New(o).Run(ctx, books)
 	if err := record.Close(); err != nil {
 		fmt.Fprintf(a.Err, "[WARNING]: write the journal: %s\n", err)
@@ -248,6 +249,22 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 		return err
 	}
 	return exit(code)
+}
+
+// holdForQuestions keeps the status line away while a person is asked.
+func holdForQuestions(o *engine.Options, screen ui.Sink) {
+	if ask := o.Ask; ask != nil {
+		o.Ask = func(ctx context.Context, prompt string, echo bool) (string, bool, error) {
+			defer screen.Hold()()
+			return ask(ctx, prompt, echo)
+		}
+	}
+	if step := o.Step; step != nil {
+		o.Step = func(ctx context.Context, task string) engine.Answer {
+			defer screen.Hold()()
+			return step(ctx, task)
+		}
+	}
 }
 
 // limit resolves --limit; nil is no limit.
