@@ -28,8 +28,8 @@ var update = flag.Bool("update", false, "write into the pages what the commands 
 //	```console
 //
 // that begins with "$ kk" is run there; what follows is its output, where a
-// line "..." stands for any lines. Blocks marked "console hosts" need hosts, or show times,
-// and are not run.
+// line "..." stands for any lines. Blocks marked "console hosts" need hosts,
+// or show times, and are not run.
 func TestWhatGuidesShow(t *testing.T) {
 	found, err := filepath.Glob("../guides/*.md")
 	if err != nil {
@@ -121,7 +121,7 @@ func session(t *testing.T, dir, body string) string {
 }
 
 // kk runs one command, and returns all that it printed. The page's folder is
-// called /srv/project.
+// called /srv/project, the work folder /root/.kk.
 func kk(t *testing.T, dir, command string) string {
 	t.Helper()
 	args, err := shlex.Split(command)
@@ -130,7 +130,7 @@ func kk(t *testing.T, dir, command string) string {
 	}
 	var out bytes.Buffer
 	cli.Main(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}, builtin.FS())
-	text := strings.ReplaceAll(out.String(), dir, "/srv/project")
+	text := strings.NewReplacer(dir, "/srv/project", os.Getenv("KK_WORKDIR"), "/root/.kk").Replace(out.String())
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
 		lines[i] = strings.TrimRight(l, " ")
