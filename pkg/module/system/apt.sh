@@ -34,11 +34,12 @@ apt_said() {
 }
 apt_update() {
 	apt_update_time
-	before=$updated
+	before=$updated due=''
 	[ -n "$p_update_cache" ] || return 0
 	now=$(date +%s)
 	[ "${p_cache_valid_time:-0}" -eq 0 ] || [ $((now - before)) -gt "$p_cache_valid_time" ] || return 0
 	say cache_due 1
+	due=1
 	[ -z "$p_check" ] || return 0
 	if ! apt_get update -q; then
 		apt_said
@@ -134,7 +135,12 @@ apt_do() { # WHAT WORDS...: runs it and tells
 	apt_policy
 	apt_options "$@"
 	apt_said
-	[ "$rc" -eq 0 ] || fail "$what: $(cat "$tmp/stderr")"
+	if [ "$rc" -ne 0 ]; then
+		[ -n "$due" ] || fail "$what: $(cat "$tmp/stderr")"
+		not_yet "$what: $(cat "$tmp/stderr")" # the lists that check mode did not read may have it
+		say changed 1
+		return
+	fi
 	! apt_count || say changed 1
 }
 apt_names() { # STATE NAME...

@@ -58,6 +58,27 @@ func TestSystemdCommands(t *testing.T) {
 	fails(t, "is not the name of a service", "service", moduletest.Options{Conn: h}, "name", "-f")
 }
 
+func TestWhatIsMissingInCheckModeIsAWarning(t *testing.T) {
+	o := moduletest.Options{Conn: newStubHost(t, map[string]string{"systemctl": systemctl, "getent": accounts, "usermod": "", "useradd": ""}), Check: true}
+	for _, c := range []struct {
+		module  string
+		args    []any
+		changed bool
+	}{
+		{"systemd", []any{"name", "absent", "state", "started"}, true},
+		{"systemd", []any{"name", "absent", "enabled", true}, true},
+		{"systemd", []any{"name", "absent", "state", "stopped", "enabled", false}, false},
+		{"service", []any{"name", "kk-none", "use", "sysv", "state", "started"}, true},
+		{"user", []any{"name", "ann", "groups", "none", "create_home", false}, true},
+		{"user", []any{"name", "new", "group", "none"}, true},
+	} {
+		r := run(t, c.module, o, c.args...)
+		if r.Failed || r.Changed != c.changed || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "check mode") {
+			t.Errorf("%s %v: %+v", c.module, c.args, r)
+		}
+	}
+}
+
 func TestOpenRCWantsItsInitScript(t *testing.T) {
 	h := newStubHost(t, map[string]string{"rc-service": "", "rc-update": ""})
 	fails(t, "Could not find the requested service kk-none: host", "service", moduletest.Options{Conn: h}, "name", "kk-none", "use", "openrc", "state", "started")

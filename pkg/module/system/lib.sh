@@ -46,6 +46,12 @@ step() {
 	[ -z "$p_check" ] || return 0
 	quiet "$@" || fail "$what: $(output)"
 }
+# not_yet WHAT: what is missing fails the task. In check mode something before
+# it may only have been predicted: then it is a warning, and the caller goes on.
+not_yet() {
+	[ -n "$p_check" ] || fail "$1"
+	say warn "$1 (check mode: assuming that a task before makes it)"
+}
 account() { # passwd|group NAME-OR-NUMBER: prints its line
 	if [ -z "$p_local" ] && has getent; then
 		getent "$1" "$2"

@@ -27,7 +27,7 @@ func serviceSpec() module.Spec {
 	return module.Spec{
 		Name:    "service",
 		Summary: "Starts, stops and enables services, with whatever manages them on the host.",
-		Notes:   []string{"A service that does not exist fails the task, also for state: stopped."},
+		Notes:   []string{"A service that does not exist fails the task, also for state: stopped; in check mode it is a warning, since a task before may make it."},
 		Examples: []string{
 			"- name: Run chrony, now and at boot\n  service:\n    name: chrony\n    state: started\n    enabled: true",
 		},

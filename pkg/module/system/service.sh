@@ -107,7 +107,7 @@ service_main() {
 		;;
 	esac
 	[ -x "/etc/init.d/$p_name" ] || [ -x "/etc/rc.d/init.d/$p_name" ] ||
-		fail "Could not find the requested service $p_name: host"
+		service_unknown
 	service_enable
 	service_switch
 }

@@ -32,7 +32,7 @@ func systemdSpec() module.Spec {
 		Name: "systemd", Aliases: []string{"systemd_service"},
 		Summary: "Starts, stops, enables and masks units of systemd.",
 		Notes: []string{
-			"A unit that does not exist fails the task, also for state: stopped. Only masked works without the unit.",
+			"A unit that does not exist fails the task, also for state: stopped; in check mode it is a warning, since a task before may make it. Only masked works without the unit.",
 			"status is how the unit was before the task.",
 		},
 		Examples: []string{

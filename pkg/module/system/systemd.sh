@@ -14,8 +14,14 @@ systemd_state() { # reads what is from $show
 $show
 END
 }
+service_unknown() {
+	not_yet "Could not find the requested service $p_name: host"
+	case $p_state:$p_enabled in started: | restarted: | reloaded: | *:1) say changed 1 ;; esac
+	exit 0
+}
 systemd_missing() {
-	[ "$load" != not-found ] || fail "Could not find the requested service $p_name: host"
+	[ "$load" = not-found ] || return 0
+	service_unknown
 }
 systemd_mask() {
 	[ -n "$p_masked$p_no_masked" ] || return 0

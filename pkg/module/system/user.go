@@ -54,6 +54,7 @@ func userSpec() module.Spec {
 		Name:    "user",
 		Summary: "Makes, changes and removes users.",
 		Notes: []string{
+			"A group that does not exist fails the task; in check mode it is a warning, since a task before may make it.",
 			"The hash of a password is sent over standard input and never stands in a command line.",
 			"On hosts with busybox alone, users are made and removed, and their groups and passwords changed; other changes need usermod.",
 		},

@@ -31,7 +31,11 @@ user_groups() { # sets $member: its groups but the first one, between commas
 	done <"$tmp/groups"
 }
 group_id() { # NAME-OR-NUMBER: sets $number
-	found=$(account group "$1") || fail "Group $1 does not exist"
+	found=$(account group "$1") || {
+		not_yet "Group $1 does not exist"
+		number=$1
+		return
+	}
 	number=${found#*:*:}
 	number=${number%%:*}
 }
@@ -42,7 +46,10 @@ user_wanted() { # sets $wanted: the names of p_groups, between commas
 	IFS=,
 	for entry in $p_groups; do
 		IFS=$old_ifs
-		named=$(group_name "$entry") || fail "Group $entry does not exist"
+		named=$(group_name "$entry") || {
+			not_yet "Group $entry does not exist"
+			named=$entry
+		}
 		wanted=$wanted$named,
 		IFS=,
 	done
@@ -124,7 +131,10 @@ user_create_plain() { # busybox
 	set -- adduser -D
 	[ -z "$p_uid" ] || set -- "$@" -u "$p_uid"
 	[ -z "$p_group" ] || {
-		named=$(group_name "$p_group") || fail "Group $p_group does not exist"
+		named=$(group_name "$p_group") || {
+			not_yet "Group $p_group does not exist"
+			named=$p_group
+		}
 		set -- "$@" -G "$named"
 	}
 	[ -z "$p_has_comment" ] || set -- "$@" -g "$p_comment"
