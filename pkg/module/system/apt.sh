@@ -1,8 +1,10 @@
 # shellcheck shell=sh disable=SC2154
 # apt_main NAME...: packages of Debian and its kin.
 # apt-get itself is asked what it would do (-s needs no lock and changes nothing).
-apt_update_time() {
+apt_update_time() { # images are made with the folder of lists emptied, so its age alone says nothing
 	updated=0
+	set -- /var/lib/apt/lists/*Release
+	[ -e "$1" ] || return 0
 	for stamp in /var/lib/apt/periodic/update-success-stamp /var/lib/apt/lists; do
 		[ -e "$stamp" ] || continue
 		at=$(stat -c %Y "$stamp")

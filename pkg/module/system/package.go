@@ -138,6 +138,9 @@ func packageDiff(stdout string) []event.Diff {
 		if strings.Contains(line, " upgraded, ") {
 			break
 		}
+		if strings.HasPrefix(line, "Reading ") || strings.HasPrefix(line, "Building ") {
+			continue
+		}
 		out = append(out, line)
 	}
 	if len(out) == 0 {
