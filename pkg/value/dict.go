@@ -22,6 +22,9 @@ const small = 16
 // NewDict returns a dict of alternating keys and values.
 func NewDict(pairs ...any) *Dict {
 	d := &Dict{}
+	if len(pairs) > 0 {
+		d.Grow(len(pairs)/2 + 2) // a few more keys often follow
+	}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		d.Set(pairs[i], pairs[i+1])
 	}
