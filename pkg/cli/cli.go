@@ -89,7 +89,11 @@ func (a *app) fail(err error) int {
 		}
 	}
 	var ds source.Diagnostics
-	if errors.As(err, &ds) {
+	var d *source.Diagnostic
+	if !errors.As(err, &ds) && errors.As(err, &d) && d.Pos.IsValid() {
+		ds = source.Diagnostics{d}
+	}
+	if ds != nil {
 		a.diagnostics(ds)
 		return code
 	}
@@ -109,6 +113,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddCommand(a.commands()...)
+	strict(root)
 	return root
 }
 

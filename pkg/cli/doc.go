@@ -20,6 +20,7 @@ func (a *app) docCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doc [MODULE|KEYWORD]",
 		Short: "Explain a module or a keyword; without a name list them all",
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			reg, err := registry()
 			if err != nil {

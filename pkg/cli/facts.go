@@ -18,6 +18,9 @@ func (a *app) factsCommand() *cobra.Command {
 			if len(args) != 1 {
 				return usage("give one host: kk facts node1 -i inventory.yaml")
 			}
+			if err := conn.valid(); err != nil {
+				return err
+			}
 			ctx := cmd.Context()
 			s, err := a.open(ctx, in)
 			if err != nil {

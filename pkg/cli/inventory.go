@@ -8,6 +8,7 @@ import (
 
 	"kubekey/pkg/engine"
 	"kubekey/pkg/inventory"
+	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
 
@@ -75,7 +76,8 @@ func (a *app) inventoryGraph(_ *cobra.Command, s *session, _ *inputs, args []str
 		name = args[0]
 	}
 	if _, ok := s.inventory.Group(name); !ok && name != "all" {
-		return &exitError{engine.ExitError, fmt.Errorf("the inventory has no group %q", name)}
+		return &exitError{engine.ExitError, source.Errorf(source.Pos{}, "the inventory has no group %q", name).
+			WithHelp("%s", source.DidYouMean(name, s.inventory.Groups()))}
 	}
 	fmt.Fprintf(a.Out, "@%s:\n", name)
 	a.graph(s.inventory, name, "  ")

@@ -41,7 +41,7 @@ func (a *app) lintCommand() *cobra.Command {
 			}
 			ds = ds.Sort()
 			a.diagnostics(ds)
-			fmt.Fprintf(a.Out, "%d playbooks, %d errors, %d warnings\n", len(paths), len(ds.Errors()), len(ds.Warnings()))
+			fmt.Fprintf(a.Out, "%s, %s, %s\n", count(len(paths), "playbook"), count(len(ds.Errors()), "error"), count(len(ds.Warnings()), "warning"))
 			if len(ds) > 0 {
 				return exit(engine.ExitUnreachable)
 			}
@@ -50,6 +50,13 @@ func (a *app) lintCommand() *cobra.Command {
 	}
 	in.flags(cmd.Flags())
 	return cmd
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // playbooksIn lists the playbooks that the arguments mean.

@@ -20,11 +20,19 @@ func (p *projectFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.token, "project-token", "", "token to read the repository with; @FILE reads it from a file")
 }
 
+// valid refuses flags that mean nothing without, or against, another.
+func (p *projectFlags) valid() error {
+	if p.addr == "" && (p.branch != "" || p.tag != "" || p.token != "") {
+		return usage("--project-branch, --project-tag and --project-token need --project-addr")
+	}
+	if p.branch != "" && p.tag != "" {
+		return usage("give --project-branch or --project-tag, not both")
+	}
+	return nil
+}
+
 // checkout fetches the project and returns its folder.
 func (a *app) checkout(ctx context.Context, p *projectFlags, workdir string) (string, error) {
-	if p.branch != "" && p.tag != "" {
-		return "", usage("give --project-branch or --project-tag, not both")
-	}
 	dir, err := workDir(workdir)
 	if err != nil {
 		return "", err

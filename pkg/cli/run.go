@@ -112,6 +112,9 @@ func (a *app) runCommand() *cobra.Command {
 			"Exit codes: 0 done, 1 error, 2 a host failed, 4 bad input or a host unreachable, 5 bad usage, 99 interrupted.",
 		Args: needPlaybook,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := from.valid(); err != nil {
+				return err
+			}
 			if from.addr != "" {
 				dir, err := a.checkout(cmd.Context(), &from, r.workdir)
 				if err != nil {
@@ -193,6 +196,9 @@ func (a *app) load(s *session, sel project.Selection, names []string) ([]*projec
 func loadCode(source.Diagnostics) int { return engine.ExitUnreachable }
 
 func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) error {
+	if err := r.valid(); err != nil {
+		return err
+	}
 	s, err := a.open(ctx, &r.inputs)
 	if err != nil {
 		return err

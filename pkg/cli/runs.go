@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -22,7 +23,7 @@ func (a *app) runsCommand() *cobra.Command {
 	}
 	var out outputFlags
 	show := &cobra.Command{
-		Use: "show [ID]", Short: "Show a run again: its id, the beginning of it, or the last run",
+		Use: "show [ID]", Short: "Show a run again: its id, the beginning of it, or the last run", Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			id := ""
 			if len(args) > 0 {
@@ -55,7 +56,7 @@ func (a *app) listRuns(flag string) error {
 		if r.Finished() {
 			took, code = r.Ended.Sub(r.Started).Round(100*time.Millisecond).String(), fmt.Sprint(r.ExitCode)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%v\n", r.ID, r.Started.Local().Format("2006-01-02 15:04:05"), took, code, len(r.Failed), r.Playbooks)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.Started.Local().Format("2006-01-02 15:04:05"), took, code, len(r.Failed), strings.Join(r.Playbooks, " "))
 	}
 	return w.Flush()
 }
@@ -63,6 +64,9 @@ func (a *app) listRuns(flag string) error {
 func (a *app) showRun(flag, id string, o *outputFlags) error {
 	dir, err := workDir(flag)
 	if err != nil {
+		return err
+	}
+	if err := oneOf("--output", o.format, ui.Formats()...); err != nil {
 		return err
 	}
 	screen, err := ui.New(ui.Options{

@@ -30,7 +30,7 @@ type token struct {
 func (t token) describe() string {
 	switch t.kind {
 	case tokEnd:
-		return "the end of the expression"
+		return "end of the expression"
 	case tokString:
 		return "a string"
 	}

@@ -173,7 +173,7 @@ func TestFind(t *testing.T) {
 		{"20260103", "20260103-xy", ""},
 		{"20260102", "", `"20260102" is the beginning of 2 run ids: 20260102-ab, 20260102-aa`},
 		{"20260102-ac", "", `no such run in the journal: "20260102-ac" (did you mean "20260102-aa"?)`},
-		{"zzz", "", "no such run in the journal: \"zzz\"; `kk runs` lists them"},
+		{"zzz", "", "no such run in the journal: \"zzz\"; `kk runs list` lists them"},
 	}
 	for _, c := range cases {
 		run, err := Find(dir, c.id)

@@ -143,7 +143,7 @@ func Find(workdir, id string) (Run, error) {
 
 func hint(s string) string {
 	if s == "" {
-		return "; `kk runs` lists them"
+		return "; `kk runs list` lists them"
 	}
 	return " (" + s + ")"
 }

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kubekey/pkg/connector/ssh"
+	"kubekey/pkg/engine"
+	"kubekey/pkg/source"
+	"kubekey/pkg/ui"
+)
+
+// strict makes a tree of commands refuse what they do not know, with a hint,
+// and tells errors of a call (exit 5) from those of the work (exit 1).
+func strict(root *cobra.Command) {
+	root.SetFlagErrorFunc(flagError)
+	strictCommand(root)
+}
+
+func strictCommand(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		strictCommand(sub)
+	}
+	if cmd.HasSubCommands() {
+		cmd.Args, cmd.DisableFlagsInUseLine = knownCommand, true
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		return
+	}
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		var e *exitError
+		if err == nil || errors.As(err, &e) {
+			return err
+		}
+		return &exitError{engine.ExitError, err}
+	}
+}
+
+// knownCommand refuses arguments of a command that only has commands.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	help := source.DidYouMean(args[0], names)
+	if help == "" {
+		help = "choose from " + strings.Join(names, ", ")
+	}
+	return usage("%s has no command %q (%s)", cmd.CommandPath(), args[0], help)
+}
+
+var (
+	unknownFlag = regexp.MustCompile(`^unknown flag: --(\S+)`)
+	strconvTail = regexp.MustCompile(`: strconv\.\w+: parsing .*$`)
+)
+
+// flagError says of a flag that is not known or not well formed what to do.
+func flagError(cmd *cobra.Command, err error) error {
+	text := strconvTail.ReplaceAllString(err.Error(), ": a number is wanted")
+	help := fmt.Sprintf("%s --help lists the flags", cmd.CommandPath())
+	if m := unknownFlag.FindStringSubmatch(text); m != nil {
+		if near := source.Nearest(m[1], flagNames(cmd)); near != "" {
+			help = fmt.Sprintf("did you mean --%s?", near)
+		}
+	}
+	return usage("%s (%s)", text, help)
+}
+
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return names
+}
+
+// valid refuses values that no run can begin with.
+func (r *runFlags) valid() error {
+	if r.forks < 1 {
+		return usage("--forks must be at least 1, not %d", r.forks)
+	}
+	if err := oneOf("--output", r.output.format, ui.Formats()...); err != nil {
+		return err
+	}
+	return r.connect.valid()
+}
+
+// valid refuses words that no connection understands.
+func (c *connectFlags) valid() error {
+	if c.timeout < 0 {
+		return usage("--timeout must not be negative, it is %d", c.timeout)
+	}
+	for _, f := range []struct {
+		flag, value string
+		words       []string
+	}{
+		{"--connection", c.connection, []string{"ssh", "local", "smart"}},
+		{"--become-method", c.becomeMethod, []string{"sudo", "su"}},
+		{"--ssh-host-key", c.hostKey, []string{string(ssh.Strict), string(ssh.AcceptNew), string(ssh.Insecure)}},
+	} {
+		if f.value == "" {
+			continue
+		}
+		if err := oneOf(f.flag, f.value, f.words...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func oneOf(flag, value string, words ...string) error {
+	if slices.Contains(words, value) {
+		return nil
+	}
+	return usage("%s %q is unknown: use one of %s", flag, value, strings.Join(words, ", "))
+}
