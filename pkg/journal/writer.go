@@ -37,8 +37,9 @@ type Writer struct {
 	now    func() time.Time
 	run    Run
 	failed map[string]bool
-	err    error // the first that happened; nothing is written after it
-	pruned error // why old runs could not be removed
+	lines  map[place]int // printed so far
+	err    error         // the first that happened; nothing is written after it
+	pruned error         // why old runs could not be removed
 }
 
 var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
@@ -66,7 +67,7 @@ func Open(workdir, id string, hide *redact.Set) (*Writer, error) {
 	}
 	w := &Writer{
 		dir: dir, file: file, buf: bufio.NewWriterSize(file, 64<<10), hide: hide, now: time.Now,
-		run: Run{ID: id, Started: time.Now().UTC()}, failed: map[string]bool{},
+		run: Run{ID: id, Started: time.Now().UTC()}, failed: map[string]bool{}, lines: map[place]int{},
 	}
 	w.save()
 	if w.err != nil {
@@ -76,13 +77,17 @@ func Open(workdir, id string, hide *redact.Set) (*Writer, error) {
 	return w, nil
 }
 
-// Emit journals an event. How far transfers are is not kept. What goes wrong
+// Emit journals an event. How far transfers are is not kept, and of very long
+// outputs only a part. What goes wrong
 // is kept for Close: a full disk does not end a run.
 func (w *Writer) Emit(e event.Event) {
 	if _, ok := e.(event.Progress); ok || w.err != nil || w.file == nil {
 		return
 	}
 	w.note(e)
+	if e = w.bound(e); e == nil {
+		return
+	}
 	if _, err := w.buf.Write(append(event.Encode(e, w.now(), w.hide.Text), '\n')); err != nil {
 		w.err = err
 		return

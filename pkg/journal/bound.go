@@ -1,0 +1,113 @@
+package journal
+
+import (
+	"fmt"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/value"
+)
+
+// The bounds of what is kept: a command that prints gigabytes must not fill the
+// disk that kk runs on, a hundred runs long.
+const (
+	maxLines = 1000     // printed by one task on one host while it runs
+	maxText  = 64 << 10 // bytes of one text of a result: its beginning and its end
+	maxItems = 1000     // of one list of a result: the last ones
+)
+
+// place is one task on one host.
+type place struct {
+	task int
+	host string
+}
+
+// bound returns the event as it is to be kept, nil for one to leave out.
+func (w *Writer) bound(e event.Event) event.Event {
+	switch e := e.(type) {
+	case event.Output:
+		at := place{e.Task.ID, e.Host}
+		w.lines[at]++
+		if w.lines[at] == maxLines+1 {
+			e.Line = "(more lines, which the journal leaves out)"
+		}
+		if w.lines[at] > maxLines+1 {
+			return nil
+		}
+		return e
+	case event.Retry:
+		e.Result = w.boundResult(e.Result)
+		return e
+	case event.HostResult:
+		delete(w.lines, place{e.Task.ID, e.Host})
+		e.Result = w.boundResult(e.Result)
+		return e
+	}
+	return e
+}
+
+func (w *Writer) boundResult(d *value.Dict) *value.Dict {
+	if d == nil || !isLarge(d) {
+		return d
+	}
+	return w.shorten(d).(*value.Dict)
+}
+
+func isLarge(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return len(v) > maxText
+	case []any:
+		if len(v) > maxItems {
+			return true
+		}
+		for _, e := range v {
+			if isLarge(e) {
+				return true
+			}
+		}
+	case *value.Dict:
+		for _, e := range v.All() {
+			if isLarge(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// shorten copies a value without what is beyond the bounds. Secrets are hidden
+// before a text is cut: half a secret would not be recognised.
+func (w *Writer) shorten(v any) any {
+	switch v := v.(type) {
+	case string:
+		if len(v) <= maxText {
+			return v
+		}
+		return cut(w.hide.Text(v))
+	case []any:
+		out := []any{}
+		if over := len(v) - maxItems; over > 0 {
+			out = append(out, fmt.Sprintf("(%d items, which the journal leaves out)", over))
+			v = v[over:]
+		}
+		for _, e := range v {
+			out = append(out, w.shorten(e))
+		}
+		return out
+	case *value.Dict:
+		out := value.NewDict()
+		for k, e := range v.All() {
+			out.Set(k, w.shorten(e))
+		}
+		return out
+	}
+	return v
+}
+
+func cut(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	const half = maxText / 2
+	return fmt.Sprintf("%s\n(%d bytes, which the journal leaves out)\n%s", s[:half], len(s)-2*half, s[len(s)-half:])
+}
