@@ -16,6 +16,7 @@ type unit struct {
 	dir    string // where its includes are looked for first; "" for nowhere
 	syn    syntax // its includes are read with the same
 	tpl    *pongo2.Template
+	flat   []node // of a document without tags: needs no pongo2
 	blocks map[string]*blockNode
 	size   int // bytes of the source, a guess at the size of the result
 
@@ -39,24 +40,35 @@ func (e *Engine) compile(u *unit, o *origin, segs []segment, lit expr.Literals) 
 	if e.setErr != nil {
 		return nil, e.setErr
 	}
+	c := &compiler{env: e.env, lit: lit, o: o, unit: u, segs: segs}
+	if u.flat = c.flat(); u.flat != nil {
+		if err := c.err(); err != nil {
+			return nil, err
+		}
+		return u, nil
+	}
 	text, d := skeleton(segs, o, e.rules)
 	if d != nil {
 		return nil, d
 	}
-	c := &compiler{env: e.env, lit: lit, o: o, unit: u, segs: segs}
 	u.blocks = map[string]*blockNode{}
 	tpl, err := pongo.parse(c, e.set, text)
-	if len(c.problems) == 1 {
-		return nil, c.problems[0]
-	}
-	if len(c.problems) > 0 {
-		return nil, errors.Join(c.problems...)
+	if err := c.err(); err != nil {
+		return nil, err
 	}
 	if err != nil {
 		return nil, locate(unwrapPongo(err), o.pos(0), nil)
 	}
 	u.tpl = tpl
 	return u, nil
+}
+
+// err is the problems found, as one error.
+func (c *compiler) err() error {
+	if len(c.problems) == 1 {
+		return c.problems[0]
+	}
+	return errors.Join(c.problems...)
 }
 
 func (c *compiler) fail(d error) { c.problems = append(c.problems, d) }
@@ -150,6 +162,25 @@ func (c *compiler) filters(text string, off int) *expr.Expr {
 		return nil
 	}
 	return x
+}
+
+// flat compiles a document of text and outputs alone, as most strings of
+// playbooks are; nil for any other.
+func (c *compiler) flat() []node {
+	for _, seg := range c.segs {
+		if seg.kind != segText && seg.kind != segOutput {
+			return nil
+		}
+	}
+	nodes := make([]node, len(c.segs))
+	for i, seg := range c.segs {
+		if seg.kind == segText {
+			nodes[i] = c.text(seg)
+		} else {
+			nodes[i] = c.output(seg)
+		}
+	}
+	return nodes
 }
 
 func (c *compiler) text(seg segment) node { return &textNode{seg.text} }

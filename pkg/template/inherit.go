@@ -57,8 +57,21 @@ func (f *frame) document(u *unit, inst *instance, out *output) (err error) {
 	if len(inst.blocks) > 0 {
 		inst.root.set("self", &selfVar{inner, inst.root})
 	}
+	if u.flat != nil {
+		return inner.runFlat(u.flat)
+	}
 	if err := u.tpl.ExecuteWriterUnbuffered(pongo2.Context{frameKey: inner}, io.Discard); err != nil {
 		return unwrapPongo(err)
+	}
+	return nil
+}
+
+// runFlat runs the nodes of a document without tags.
+func (f *frame) runFlat(nodes []node) error {
+	for _, n := range nodes {
+		if err := n.run(f); err != nil {
+			return err
+		}
 	}
 	return nil
 }
