@@ -317,16 +317,14 @@ func (p *file) keyword(name string) *Keyword {
 }
 
 // unknown reports a key that is no keyword of the place.
-func (p *file) unknown(k *yaml.Node, on Place, what string) {
+func (p *file) unknown(k *yaml.Node, on Place, what string) *source.Diagnostic {
 	if why, ok := refused()[k.Value]; ok {
-		p.errorf(k, "keyword %q is not supported", k.Value).WithHelp("%s", why)
-		return
+		return p.errorf(k, "keyword %q is not supported", k.Value).WithHelp("%s", why)
 	}
 	if kw := p.keyword(k.Value); kw != nil {
-		p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).WithHelp("it stands on %s", kw.On)
-		return
+		return p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).WithHelp("it stands on %s", kw.On)
 	}
-	p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).
+	return p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).
 		WithHelp("%s", source.DidYouMean(k.Value, p.names(on)))
 }
 
@@ -348,6 +346,9 @@ func (p *file) attr(a *Attrs, on Place, k, v *yaml.Node) bool {
 	kw := p.keyword(k.Value)
 	if kw == nil || !kw.Inherited || kw.On&on == 0 {
 		return false
+	}
+	if kw.Name != k.Value && on != OnPlay {
+		return false // on tasks user is the module; only plays have it as remote_user
 	}
 	if kw.field != nil {
 		p.check(kw, v)
