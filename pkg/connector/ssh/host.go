@@ -67,7 +67,7 @@ func (h *Host) Run(ctx context.Context, c connector.Command) (connector.Exit, er
 		if err != nil {
 			return connector.Exit{}, err
 		}
-		s, err := l.acquire(ctx)
+		s, err := l.acquire(ctx, needOf(c, stdin))
 		switch {
 		case err == nil:
 			return h.run(ctx, s, line, stdin, c)
@@ -82,7 +82,7 @@ func (h *Host) Run(ctx context.Context, c connector.Command) (connector.Exit, er
 
 func (h *Host) run(ctx context.Context, s *session, line string, stdin io.Reader, c connector.Command) (connector.Exit, error) {
 	mark := connector.NewMark()
-	wire, find := s.link.dress(line, mark, c.TTY)
+	wire, find := s.dress(line, mark, c.TTY)
 	c.Stdin = stdin
 	exit, err := s.run(ctx, wire, c, find)
 	var cut *cutError
@@ -200,11 +200,15 @@ func (h *Host) kill(s *session, mark string) {
 }
 
 func killOver(ctx context.Context, l *link, c connector.Command) error {
-	s, err := l.acquire(ctx)
+	s, err := l.acquire(ctx, needNothing)
 	if err != nil {
 		return err
 	}
 	defer s.release()
-	_, err = s.run(ctx, wrap(c.Line), c, nil)
+	line := c.Line
+	if !s.waits {
+		line = wrap(line)
+	}
+	_, err = s.run(ctx, line, c, nil)
 	return err
 }

@@ -24,14 +24,17 @@ func tellShell(mark string) string { return `echo "kk-` + mark + ` $SHELL" >&2;`
 
 // dress returns the line to send for a command, and what looks for the name of the
 // login shell in its standard error; nil if nothing does.
-func (l *link) dress(line, mark string, tty bool) (string, *finder) {
+func (s *session) dress(line, mark string, tty bool) (string, *finder) {
+	shell := &s.link.shell
 	switch {
-	case l.shell.posix.Load() && isSimple(line):
+	case s.waits:
+		return connector.Marked(line, mark), nil
+	case shell.posix.Load() && isSimple(line):
 		return connector.MarkedSimple(line, mark), nil
-	case l.shell.posix.Load(), tty:
+	case shell.posix.Load(), tty:
 		return wrap(connector.Marked(line, mark)), nil
 	}
-	return wrap(tellShell(mark) + connector.Marked(line, mark)), &finder{prefix: "kk-" + mark + " ", found: l.shell.learn}
+	return wrap(tellShell(mark) + connector.Marked(line, mark)), &finder{prefix: "kk-" + mark + " ", found: shell.learn}
 }
 
 func (s *loginShell) learn(name string) {

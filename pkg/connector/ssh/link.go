@@ -12,7 +12,8 @@ import (
 )
 
 // link is one connection and the session channels on it. One channel is opened
-// ahead of need, so that a command costs one round trip.
+// ahead of need, so that a command costs one round trip, and, once a command with
+// input was seen, another with a shell that waits for a command.
 type link struct {
 	client  *ssh.Client
 	closers []io.Closer // jump hosts
@@ -21,16 +22,21 @@ type link struct {
 	buffers sync.Pool
 	shell   loginShell
 
-	mu      sync.Mutex
-	cause   error         // why the connection ended; set before gone is closed
-	spares  []*session    // open, unused; one at most unless a caller gave up
-	opening int           // sessions on their way
-	waiting int           // callers that wait for a session
-	used    int           // sessions open, on their way, or spare
-	limit   int           // sessions that the server allows, as far as is known
-	refused int           // refusals in a row while no session was open
-	refusal error         // the last of them
-	changed chan struct{} // closed and replaced whenever the above changes
+	mu       sync.Mutex
+	cause    error         // why the connection ended; set before gone is closed
+	spares   []*session    // open, unused; one at most unless a caller gave up
+	ready    []*session    // with a waiting shell, unused
+	opening  int           // sessions on their way
+	starting int           // waiting shells on their way
+	waiting  int           // callers that wait for a session
+	feeders  int           // those of them that have input
+	feeds    bool          // a command with input was seen
+	died     int           // waiting shells that ended unused
+	used     int           // sessions open, on their way, or spare
+	limit    int           // sessions that the server allows, as far as is known
+	refused  int           // refusals in a row while no session was open
+	refusal  error         // the last of them
+	changed  chan struct{} // closed and replaced whenever the above changes
 }
 
 // manySessions is the limit before the server has refused one. OpenSSH allows ten.
@@ -103,21 +109,30 @@ func (l *link) signalLocked() {
 const maxRefused = 6
 
 // acquire returns an open session, waiting for one when the server's limit is
-// reached, and has the next one opened meanwhile.
-func (l *link) acquire(ctx context.Context) (*session, error) {
+// reached, and has the next ones prepared meanwhile.
+func (l *link) acquire(ctx context.Context, n need) (*session, error) {
 	l.mu.Lock()
 	l.waiting++
+	if n == needInput {
+		l.feeds = true
+		l.feeders++
+	}
 	defer func() {
 		l.waiting--
+		if n == needInput {
+			l.feeders--
+		}
 		l.mu.Unlock()
 	}()
 	for {
+		if s := l.takeLocked(n); s != nil {
+			l.aheadLocked(l.waiting - 1)
+			return s, nil
+		}
 		switch {
-		case len(l.spares) > 0:
-			return l.takeLocked(), nil
 		case l.refused > maxRefused:
 			return nil, fmt.Errorf("the server refuses to open a session: %w: does it allow any (MaxSessions of sshd)?", l.refusal)
-		case l.opening < l.waiting:
+		case l.opening < l.waiting && !l.soonLocked(n):
 			l.openLocked()
 		}
 		if err := l.waitLocked(ctx); err != nil {
@@ -126,21 +141,42 @@ func (l *link) acquire(ctx context.Context) (*session, error) {
 	}
 }
 
+// takeLocked returns the session that serves n soonest, nil if none does. l.mu is held.
+func (l *link) takeLocked(n need) (s *session) {
+	full := l.used >= l.limit
+	switch {
+	case len(l.ready) > 0 && (n == needInput || n == needNothing && full && len(l.spares) == 0):
+		s, l.ready = l.ready[0], l.ready[1:]
+	case len(l.spares) > 0 && !l.soonLocked(n):
+		s, l.spares = l.spares[0], l.spares[1:]
+	case len(l.ready) > 0 && n == needFresh && full:
+		// It stands in the way of the session that is needed.
+		go l.ready[0].release()
+		l.ready = l.ready[1:]
+	}
+	return s
+}
+
+// soonLocked says whether a waiting shell is on its way that n is to wait for: it
+// is there within a round trip. l.mu is held.
+func (l *link) soonLocked(n need) bool { return n == needInput && l.starting >= l.feeders }
+
+// aheadLocked prepares sessions for the command after those of so many waiting
+// callers. l.mu is held.
+func (l *link) aheadLocked(callers int) {
+	if l.feeds && l.died < maxDied && len(l.ready)+l.starting == 0 && len(l.spares) > callers {
+		l.prepareLocked()
+	}
+	if len(l.spares) == 0 && l.opening <= callers {
+		l.openLocked()
+	}
+}
+
 // full says whether acquire would have to wait for a running command's end.
 func (l *link) full() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.spares) == 0 && l.opening == 0 && l.used >= l.limit
-}
-
-// takeLocked takes a spare session and has the next one opened. l.mu is held.
-func (l *link) takeLocked() *session {
-	s := l.spares[0]
-	l.spares = l.spares[1:]
-	if len(l.spares) == 0 && l.opening < l.waiting {
-		l.openLocked() // waiting counts the caller still: one ahead
-	}
-	return s
+	return len(l.spares)+len(l.ready)+l.opening+l.starting == 0 && l.used >= l.limit
 }
 
 // waitLocked waits for a change. l.mu is held, but not while it waits.
@@ -177,7 +213,10 @@ func (l *link) openLocked() {
 			l.missedLocked(err)
 		} else {
 			l.refused = 0
-			l.spares = append(l.spares, &session{link: l, channel: channel, requests: requests})
+			l.spares = append(l.spares, newSession(l, channel, requests))
+			if l.feeds {
+				l.aheadLocked(l.waiting)
+			}
 		}
 		l.signalLocked()
 	}()
@@ -201,8 +240,8 @@ func (l *link) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used--
-	if len(l.spares) == 0 && l.opening == 0 && !l.dead() {
-		l.openLocked()
+	if l.opening == 0 && !l.dead() {
+		l.aheadLocked(l.waiting)
 	}
 	l.signalLocked()
 }

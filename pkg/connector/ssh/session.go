@@ -30,9 +30,21 @@ type session struct {
 	link     *link
 	channel  ssh.Channel
 	requests <-chan *ssh.Request
+	waits    bool // a waiting shell runs in it
 	once     sync.Once
-	ended    chan struct{} // of the running command: closed when the channel has ended
+
+	exit   connector.Exit
+	exited chan struct{} // closed when the exit status has come
+	closed chan struct{} // closed when the channel has ended, by listen
+	ended  chan struct{} // closed when all output of the command was passed on, too
 }
+
+func newSession(l *link, channel ssh.Channel, requests <-chan *ssh.Request) *session {
+	return &session{link: l, channel: channel, requests: requests,
+		exited: make(chan struct{}), closed: make(chan struct{}), ended: make(chan struct{})}
+}
+
+var errNotStarted = errors.New("the server refused to start a command")
 
 // release closes the channel and makes room for another.
 func (s *session) release() {
@@ -57,17 +69,14 @@ func (s *session) signal(name string) {
 
 // outcome is what becomes known of a running command, by several goroutines.
 type outcome struct {
-	exited  chan struct{} // closed when the exit status has come
-	exit    connector.Exit
 	refused chan error    // the server did not start the command
 	active  chan struct{} // output came
 }
 
-// run sends the line and waits for the command's end. When ctx ends first, the
-// command still runs, and so does the channel.
+// run runs a line, dressed for the session, and waits for the command's end. When
+// ctx ends first, the command still runs, and so does the channel.
 func (s *session) run(ctx context.Context, line string, c connector.Command, find *finder) (connector.Exit, error) {
-	o := &outcome{exited: make(chan struct{}), refused: make(chan error, 1), active: make(chan struct{}, 1)}
-	s.ended = make(chan struct{})
+	o := &outcome{refused: make(chan error, 1), active: make(chan struct{}, 1)}
 	if err := s.start(line, c, o); err != nil {
 		return connector.Exit{}, &cutError{err}
 	}
@@ -80,7 +89,7 @@ func (s *session) run(ctx context.Context, line string, c connector.Command, fin
 	readers.Go(func() { s.copy(c.Stdout, s.channel, o) })
 	readers.Go(func() { s.copy(stderr, s.channel.Stderr(), o) })
 	go func() {
-		s.listen(o) // ends with the channel
+		<-s.closed
 		readers.Wait()
 		if find != nil {
 			_ = find.flush()
@@ -91,27 +100,36 @@ func (s *session) run(ctx context.Context, line string, c connector.Command, fin
 }
 
 func (s *session) start(line string, c connector.Command, o *outcome) error {
+	if s.waits {
+		go func() {
+			s.feed(handOver(line))
+			s.end(c.Stdin)
+		}()
+		return nil
+	}
 	if c.TTY {
 		if err := s.requestTTY(); err != nil {
 			return err
 		}
 	}
-	payload := ssh.Marshal(struct{ Line string }{line})
-	// Output comes with the reply, not after it. Input has to wait for it: OpenSSH
-	// gives a channel no window before its command has started.
+	go s.listen()
+	// Output comes with the reply, not after it. Input has to wait for it.
 	go func() {
-		started, err := s.channel.SendRequest("exec", true, payload)
-		if err == nil && !started {
-			o.refused <- errors.New("the server refused to start a command")
+		if err := s.exec(line); errors.Is(err, errNotStarted) {
+			o.refused <- err
 			return
 		}
-		if c.Stdin == nil {
-			_ = s.channel.CloseWrite()
-			return
-		}
-		s.feed(c.Stdin)
+		s.end(c.Stdin)
 	}()
 	return nil
+}
+
+// end sends the input, if any, and its end.
+func (s *session) end(src io.Reader) {
+	if src != nil {
+		s.feed(src)
+	}
+	_ = s.channel.CloseWrite()
 }
 
 func (s *session) requestTTY() error {
@@ -130,7 +148,6 @@ func (s *session) feed(src io.Reader) {
 	buf := s.link.buffers.Get().(*[]byte)
 	defer s.link.buffers.Put(buf)
 	_, _ = io.CopyBuffer(struct{ io.Writer }{s.channel}, struct{ io.Reader }{src}, *buf)
-	_ = s.channel.CloseWrite()
 }
 
 // copy passes an output on. It keeps reading when nobody wants it: an output that
@@ -159,7 +176,8 @@ func (s *session) copy(to io.Writer, from io.Reader, o *outcome) {
 }
 
 // listen takes the exit status, until the channel ends.
-func (s *session) listen(o *outcome) {
+func (s *session) listen() {
+	defer close(s.closed)
 	got := false
 	for r := range s.requests {
 		exit, ok := parseExit(r)
@@ -168,8 +186,8 @@ func (s *session) listen(o *outcome) {
 		}
 		if ok && !got {
 			got = true
-			o.exit = exit
-			close(o.exited)
+			s.exit = exit
+			close(s.exited)
 		}
 	}
 }
@@ -212,8 +230,8 @@ func signalNumber(name string) int {
 func (s *session) wait(ctx context.Context, o *outcome) (connector.Exit, error) {
 	select {
 	case <-s.ended:
-		return s.verdict(o)
-	case <-o.exited:
+		return s.verdict()
+	case <-s.exited:
 	case err := <-o.refused:
 		return connector.Exit{}, err
 	case <-ctx.Done():
@@ -224,14 +242,14 @@ func (s *session) wait(ctx context.Context, o *outcome) (connector.Exit, error) 
 	for {
 		select {
 		case <-s.ended:
-			return o.exit, nil
+			return s.exit, nil
 		case <-o.active:
 			idle.Reset(grace)
 		case <-idle.C:
 			// Something that the command left behind holds its outputs.
 			s.release()
 			<-s.ended
-			return o.exit, nil
+			return s.exit, nil
 		case <-ctx.Done():
 			return connector.Exit{}, ctx.Err()
 		}
@@ -239,10 +257,10 @@ func (s *session) wait(ctx context.Context, o *outcome) (connector.Exit, error) 
 }
 
 // verdict is for a channel that has ended.
-func (s *session) verdict(o *outcome) (connector.Exit, error) {
+func (s *session) verdict() (connector.Exit, error) {
 	select {
-	case <-o.exited:
-		return o.exit, nil
+	case <-s.exited:
+		return s.exit, nil
 	default:
 	}
 	select {
