@@ -109,7 +109,7 @@ type Engine struct {
 	sets    map[*inventory.VarSet]*vars.Layer
 
 	connMu sync.Mutex
-	conns  map[Target]connector.Connector
+	conns  map[Target]*pooled
 
 	stats      map[string]*event.Stats
 	standing   *standing
@@ -136,7 +136,7 @@ func New(o Options) *Engine {
 	e := &Engine{
 		Options: o, omit: "__omit_place_holder__" + o.RunID,
 		hosts: map[string]*vars.Host{}, layers: map[string]map[string][]*vars.Layer{},
-		sets: map[*inventory.VarSet]*vars.Layer{}, conns: map[Target]connector.Connector{},
+		sets: map[*inventory.VarSet]*vars.Layer{}, conns: map[Target]*pooled{},
 		stats: map[string]*event.Stats{}, standing: newStanding(),
 		live: make(chan message, 256), stepping: o.Step != nil,
 	}

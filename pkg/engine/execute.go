@@ -567,13 +567,14 @@ func (x *execution) connect(ctx context.Context, v *vars.View, c *module.Call, d
 	if err != nil {
 		return err
 	}
-	conn, err := x.e.connection(ctx, target)
+	pool, err := x.e.connection(ctx, target)
 	if err != nil {
 		return err
 	}
+	var conn connector.Connector = pool
 	c.Reset = func(context.Context) error { x.e.drop(target); return nil }
 	if wanted {
-		conn = connector.Become(conn, become)
+		conn = pool.become(become)
 	}
 	conn = connector.Env(conn, env)
 	if c.Check {

@@ -127,8 +127,11 @@ func roleRequest(d *value.Dict, r *project.RoleRequest) error {
 }
 
 // expand brings in what the hosts' includes asked for: hosts that ask for the
-// same share the tasks.
-func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes []*outcome, group []*walker, shared bool) {
+// same share the tasks. With run_once only the host that ran the include goes in.
+func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes []*outcome) {
+	if t.Include == nil {
+		return
+	}
 	if t.Include == nil {
 		return
 	}
@@ -139,10 +142,6 @@ func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes
 	for _, o := range outcomes {
 		if o.status >= event.Failed && !o.ignored {
 			continue
-		}
-		targets := []*walker{o.walker}
-		if shared {
-			targets = group
 		}
 		for i := range o.includes {
 			req := &o.includes[i]
@@ -158,14 +157,13 @@ func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes
 				order = append(order, g)
 				wrapper.Body = append(wrapper.Body, g.block)
 			}
-			for _, w := range targets {
-				g.has[w] = true
-				g.hosts = append(g.hosts, w)
-				if members[w] == nil {
-					members[w] = map[*project.Block]bool{}
-				}
-				members[w][g.block] = true
+			w := o.walker
+			g.has[w] = true
+			g.hosts = append(g.hosts, w)
+			if members[w] == nil {
+				members[w] = map[*project.Block]bool{}
 			}
+			members[w][g.block] = true
 		}
 	}
 	for _, g := range order {
@@ -222,22 +220,31 @@ func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g
 		return
 	}
 	for _, w := range g.hosts {
-		result := value.NewDict("changed", false, "failed", true, "msg", g.err.Error(), "reason", g.err.Error())
-		o := &outcome{walker: w, task: t, status: event.Failed, result: result}
-		o.items = []*itemOutcome{{status: event.Failed, result: result, startedAt: e.Now()}}
-		x := &execution{e: e, ps: ps, t: t, w: w, ev: ev, view: e.taskView(context.Background(), ps, t, w)}
-		o.ignored, _ = x.flag(x.view, project.IgnoreErrors)
-		s := e.stat(w.name)
-		s.OK-- // the include counted as ok before its file was read
-		e.report(o, ev)
-		e.count(o)
-		delete(members[w], g.block)
-		if !o.ignored && !w.ended {
-			delete(members, w)
-			w.top().i-- // back to the include, which fails
-			e.failHost(w, t, ev.Name, result)
+		if members[w] != nil { // else an earlier file failed the host
+			e.failInclude(ps, t, ev, g, w, members)
 		}
 	}
+}
+
+// failInclude fails the include of a host. It counted as ok before its file was read.
+func (e *Engine) failInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, w *walker, members map[*walker]map[*project.Block]bool) {
+	result := value.NewDict("changed", false, "failed", true, "msg", g.err.Error(), "reason", g.err.Error())
+	o := &outcome{walker: w, task: t, status: event.Failed, result: result}
+	o.items = []*itemOutcome{{status: event.Failed, result: result, startedAt: e.Now()}}
+	x := &execution{e: e, ps: ps, t: t, w: w, ev: ev, view: e.taskView(context.Background(), ps, t, w)}
+	o.ignored, _ = x.flag(x.view, project.IgnoreErrors)
+	o.items[0].ignored = o.ignored
+	e.report(o, ev)
+	delete(members[w], g.block)
+	if o.ignored {
+		e.stat(w.name).Ignored++
+		return
+	}
+	e.stat(w.name).OK--
+	e.count(o)
+	delete(members, w)
+	w.top().i-- // back to the include, which fails
+	e.failHost(w, t, ev.Name, result)
 }
 
 // enter puts a host into the tasks that its include brought in.

@@ -326,7 +326,7 @@ func (e *Engine) runBatch(ctx context.Context, ps *playState) error {
 	for _, w := range ps.walkers {
 		ps.abort = ps.abort || w.fatal && (w.failed || w.lost)
 	}
-	if ctx.Err() == nil && (ps.abort || len(e.alive(ps.hosts)) == 0) {
+	if ctx.Err() == nil && (ps.abort || len(e.alive(ps.batch)) == 0) {
 		e.emit(event.NoMoreHosts{})
 	}
 	return nil

@@ -75,7 +75,7 @@ func (e *Engine) step(ctx context.Context, ps *playState, t *project.Task, group
 			return err
 		}
 	}
-	e.expand(ps, t, ev, outcomes, group, shared)
+	e.expand(ps, t, ev, outcomes)
 	e.afterTask(ctx, ps, t, outcomes)
 	return nil
 }
@@ -294,7 +294,7 @@ func (f *freeRun) one(ctx context.Context) error {
 	if err := f.e.take(ctx, f.ps, o, ev, []*walker{o.walker}, false); err != nil {
 		return err
 	}
-	f.e.expand(f.ps, o.task, ev, []*outcome{o}, []*walker{o.walker}, false)
+	f.e.expand(f.ps, o.task, ev, []*outcome{o})
 	return nil
 }
 

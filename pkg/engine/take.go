@@ -45,7 +45,7 @@ func (e *Engine) report(o *outcome, ev *event.Task) {
 	x := &execution{e: e, t: o.task, w: o.walker, ev: ev}
 	rescued := o.status == event.Failed && !o.ignored && o.walker.rescuable()
 	r := event.HostResult{Task: ev, Host: o.walker.name, Status: o.status, Ignored: o.ignored, Rescued: rescued}
-	if o.task.Loop == nil && len(o.items) == 1 {
+	if len(o.items) == 1 && o.items[0].item == nil {
 		r = x.hostResult(o.items[0])
 		r.Rescued = rescued
 	} else {

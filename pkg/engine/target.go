@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"kubekey/pkg/connector"
@@ -243,13 +244,31 @@ func boolean(v any) (bool, error) {
 	return false, fmt.Errorf("must be true or false, not %s", value.Repr(v))
 }
 
+// pooled is a connection with the users that tasks have become on it: what is
+// known of a password, that it is right or that it was refused, holds for all of them.
+type pooled struct {
+	connector.Connector
+	mu    sync.Mutex
+	users map[connector.BecomeOptions]connector.Connector
+}
+
+// become returns the connection for another user.
+func (p *pooled) become(o connector.BecomeOptions) connector.Connector {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.users[o] == nil {
+		p.users[o] = connector.Become(p.Connector, o)
+	}
+	return p.users[o]
+}
+
 // connection returns the connection to a target, made once for the run.
-func (e *Engine) connection(ctx context.Context, t Target) (connector.Connector, error) {
+func (e *Engine) connection(ctx context.Context, t Target) (*pooled, error) {
 	e.connMu.Lock()
-	c := e.conns[t]
+	p := e.conns[t]
 	e.connMu.Unlock()
-	if c != nil {
-		return c, nil
+	if p != nil {
+		return p, nil
 	}
 	c, err := e.Connect(ctx, t)
 	if err != nil {
@@ -261,8 +280,9 @@ func (e *Engine) connection(ctx context.Context, t Target) (connector.Connector,
 		_ = c.Close()
 		return other, nil
 	}
-	e.conns[t] = c
-	return c, nil
+	p = &pooled{Connector: c, users: map[connector.BecomeOptions]connector.Connector{}}
+	e.conns[t] = p
+	return p, nil
 }
 
 // drop closes the connection to a target; the next task makes a new one.

@@ -127,18 +127,21 @@ func (p *file) noModule(n *yaml.Node, t *Task, modules []*yaml.Node) {
 			}
 		}
 	}
-	if len(suspects) > 0 && len(suspects) < len(modules) || len(suspects) == 1 {
-		for _, s := range suspects {
-			p.unknown(s, OnTask, "Task")
-		}
-		return
-	}
 	names := make([]string, len(modules))
 	for i, m := range modules {
 		names[i] = m.Value
 	}
+	conflict := "conflicting action statements: " + strings.Join(names, ", ")
+	if len(suspects) > 0 && len(suspects) < len(modules) || len(suspects) == 1 {
+		for _, s := range suspects {
+			if d := p.unknown(s, OnTask, "Task"); d.Help == "" {
+				d.Help = conflict
+			}
+		}
+		return
+	}
 	last := modules[len(modules)-1]
-	d := p.errorf(last, "conflicting action statements: %s", strings.Join(names, ", "))
+	d := p.errorf(last, "%s", conflict)
 	if near := source.DidYouMean(last.Value, p.names(OnTask)); near != "" {
 		d.Help = near
 	} else {

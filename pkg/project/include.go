@@ -211,6 +211,8 @@ func (l *Linker) lookAhead(t *Task, where place, ds *source.Diagnostics) {
 	where = t.place
 	where.attrs = parentAttrs(t)
 	play := *where.play // what is found here is not the play's yet
+	play.Static.Public = &vars.Public{}
+	play.Handlers, play.notifies, play.RoleNames = nil, nil, nil
 	where.play = &play
 	var more source.Diagnostics
 	l.tasksFile(path, where.framed(t.Action+" "+name, t.At), t.At, &more)

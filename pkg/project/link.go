@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
+	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
 
@@ -111,7 +113,7 @@ func (l *Linker) play(syntax *playbook.Play, path string, from importing, ds *so
 	p.Pre, p.Main, p.Post = pre, main, post
 	hw := where
 	hw.handlers = true
-	p.Handlers = append(p.Handlers, flatten(l.steps(syntax.Handlers, hw, ds))...)
+	p.Handlers = append(p.Handlers, l.handlers(l.steps(syntax.Handlers, hw, ds), hw, ds)...)
 	l.checkNotifies(p, ds)
 	return p
 }
@@ -277,41 +279,67 @@ func NoHandler(at source.Pos, name string, p *Play) *source.Diagnostic {
 func (p *Play) HandlerNames() []string {
 	var out []string
 	for _, h := range p.Handlers {
-		if name, ok := staticName(h); ok {
-			out = append(out, name)
+		if h.Known != "" {
+			out = append(out, h.Known)
 		}
 		out = append(out, h.Listen...)
 	}
 	return out
 }
 
-func staticName(t *Task) (string, bool) {
-	if t.Name == nil {
-		return "", false
+// handlers links the handlers of a file or a play. Their names select them
+// before there is a host: templates in them see the play's variables only.
+func (l *Linker) handlers(steps []Step, where place, ds *source.Diagnostics) []*Task {
+	out := flatten(steps)
+	for _, h := range out {
+		if h.Name == nil {
+			continue
+		}
+		v, err := h.Name.Value(where.ctx(), l.scope(where))
+		if err == nil {
+			h.Known = value.Str(v)
+			continue
+		}
+		if len(h.Listen) == 0 {
+			ds.Add(source.Warningf(h.At, "the handler cannot be notified by its name: %s", err).
+				WithHelp("names of handlers are read before there is a host: use variables of the play, or listen"))
+		}
 	}
-	v, ok := t.Name.Static()
-	s, isText := v.(string)
-	return s, ok && isText
+	return out
 }
 
 // FindHandlers returns the handlers that a notification reaches: the last one
-// of that name, and every one that listens to it. from is the role that notifies.
+// of that name, and every one that listens to it, but of those with the same
+// name the last. from is the role that notifies: its own handler comes first.
 func FindHandlers(all []*Task, name string, from *Role) []*Task {
-	var out []*Task
 	byName := -1
+	listening := map[string]int{}
 	for i, h := range all {
-		if own, _ := staticName(h); own != "" && answers(h, own, name) {
-			if byName < 0 || all[byName].Role != from || h.Role == from {
-				byName = i
-			}
+		if h.Known != "" && answers(h, h.Known, name) && (byName < 0 || all[byName].Role != from || h.Role == from) {
+			byName = i
+		}
+		if listens(h, name) {
+			listening[h.fullName(i)] = i
 		}
 	}
+	var out []*Task
 	for i, h := range all {
-		if i == byName || listens(h, name) {
+		if at, ok := listening[h.fullName(i)]; i == byName || ok && at == i {
 			out = append(out, h)
 		}
 	}
 	return out
+}
+
+// fullName tells handlers apart; one without a name is like no other.
+func (t *Task) fullName(i int) string {
+	if t.Known == "" {
+		return fmt.Sprintf("#%d", i)
+	}
+	if t.Role != nil {
+		return t.Role.Name + " : " + t.Known
+	}
+	return t.Known
 }
 
 func answers(h *Task, own, name string) bool {
@@ -319,10 +347,5 @@ func answers(h *Task, own, name string) bool {
 }
 
 func listens(h *Task, name string) bool {
-	for _, topic := range h.Listen {
-		if answers(h, topic, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.Listen, func(topic string) bool { return answers(h, topic, name) })
 }

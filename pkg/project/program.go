@@ -84,6 +84,7 @@ type Task struct {
 	Delay       *template.Data
 	Register    string
 	Listen      []string
+	Known       string // of a handler: the name that it is notified by
 	Local       bool
 
 	Include *playbook.Include // set on include_tasks and include_role

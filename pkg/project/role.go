@@ -270,7 +270,7 @@ func (l *Linker) roleHandlers(use roleUse, dir string, where place, ds *source.D
 	where.handlers, where.kind = true, "handlers"
 	where.dirs = append([]string{dir + "/handlers"}, where.dirs...)
 	where.attrs.When = nil // a handler is not bound to the conditions of the role's entry
-	where.play.Handlers = append(where.play.Handlers, flatten(l.tasksFile(p, where, use.at, ds))...)
+	where.play.Handlers = append(where.play.Handlers, l.handlers(l.tasksFile(p, where, use.at, ds), where, ds)...)
 }
 
 // roleVars reads defaults or vars of a role: a file, or all files of a folder main/.

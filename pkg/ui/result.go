@@ -91,9 +91,11 @@ func hiddenInDebug(key any) bool {
 func (p *printer) dump(d *value.Dict, indent bool) string {
 	shown := value.NewDict()
 	for k, v := range d.All() {
-		if name, _ := k.(string); !p.isHidden(name) {
-			shown.Set(k, v)
+		name, _ := k.(string)
+		if p.isHidden(name) || name == "failed" && v == false { // the line says so already
+			continue
 		}
+		shown.Set(k, v)
 	}
 	o := value.JSONOptions{SortKeys: true}
 	if indent || p.o.Verbosity > 2 {

@@ -147,7 +147,7 @@ func run(t *testing.T, path string) {
 	expect(t, "standard error", stderr, c.noerr, false)
 	for _, f := range c.files {
 		if f.Name == "stdout" {
-			if diff := cmp.Diff(string(f.Data), stdout); diff != "" {
+			if diff := cmp.Diff(strings.TrimRight(string(f.Data), "\n"), strings.TrimRight(stdout, "\n")); diff != "" {
 				t.Errorf("standard output (-want +got):\n%s", diff)
 			}
 		}
