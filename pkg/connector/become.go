@@ -24,7 +24,8 @@ type BecomeOptions struct {
 // Become returns c for another user: every command is run through sudo or su. That it
 // could not be is a *BecomeError, and then nothing of the command was run. The
 // password travels over standard input and is consumed there whether or not the
-// host asks for it. Closing it closes c.
+// host asks for it. One that was refused is not tried again: accounts get locked
+// by that. Closing it closes c.
 func Become(c Connector, o BecomeOptions) Connector {
 	def := func(s *string, v string) {
 		if *s == "" {
@@ -44,6 +45,8 @@ type become struct {
 	// for. From then on the input follows it at once; before, it waits, so
 	// that sudo cannot take it for further tries of a wrong password.
 	proven atomic.Bool
+	// refused is set once the password was: it is not tried again.
+	refused atomic.Pointer[BecomeError]
 }
 
 // killTime bounds how long a cancelled command is pursued; hurry is the bound for
@@ -62,6 +65,9 @@ func (b *become) Run(ctx context.Context, c Command) (Exit, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		return Exit{}, err
+	}
+	if refused := b.refused.Load(); refused != nil {
+		return Exit{}, refused
 	}
 	mark := NewMark()
 	line, stdin, err := WithEnv(c)
@@ -136,11 +142,22 @@ func (b *become) run(ctx context.Context, cancel func(), c Command, w *watch, ma
 		b.proven.Store(true)
 		return exit, err
 	case w.isWrong():
-		return Exit{}, b.fail("the password was not accepted")
+		return Exit{}, b.refuse(notAccepted)
 	case err != nil:
 		return exit, err
 	}
-	return Exit{}, b.fail(b.reason(w.said(), exit))
+	return Exit{}, b.refuse(b.reason(w.said(), exit))
+}
+
+const notAccepted = "the password was not accepted"
+
+// refuse is fail that remembers a refused password.
+func (b *become) refuse(reason string) *BecomeError {
+	failed := b.fail(reason)
+	if strings.HasPrefix(reason, notAccepted) {
+		b.refused.Store(failed)
+	}
+	return failed
 }
 
 // line is the command line that runs inner as the other user. The shell that
@@ -209,7 +226,7 @@ func (b *become) reason(said string, exit Exit) string {
 	case has("not in the sudoers file"), has("not allowed to"), has("may not run sudo"):
 		return "the user has no right to: " + lastLine(said)
 	case has("incorrect password"), has("Sorry, try again"):
-		return "the password was not accepted"
+		return notAccepted
 	case has("a password is required"), has("no password was provided"), has("authentication is required"):
 		return needed
 	case b.o.Method == "su" && has("does not exist"):
@@ -217,7 +234,7 @@ func (b *become) reason(said string, exit Exit) string {
 	case b.o.Method == "su" && b.o.Password.IsZero():
 		return needed + ": " + lastLine(said)
 	case b.o.Method == "su":
-		return "the password was not accepted, or the user may not log in: " + lastLine(said)
+		return notAccepted + ", or the user may not log in: " + lastLine(said)
 	}
 	return fmt.Sprintf("%s (exit code %d)", lastLine(said), exit.Code)
 }
