@@ -55,7 +55,7 @@ func commandPage(c *cobra.Command) string {
 		long = c.Short + "."
 	}
 	d.text(plain(long))
-	if c.Runnable() {
+	if !c.HasSubCommands() {
 		d.code("", c.UseLine())
 	}
 	if c.Example != "" {
