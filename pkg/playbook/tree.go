@@ -188,6 +188,9 @@ func (v Value) Text() string {
 	return resolve(v.Node).Value
 }
 
+// Scalar is the node of a scalar, aliases resolved.
+func (v Value) Scalar() *yaml.Node { return resolve(v.Node) }
+
 // IsNull reports whether nothing is written, or null.
 func (v Value) IsNull() bool {
 	return v.Node == nil || (v.Node.Kind == yaml.ScalarNode && v.Node.ShortTag() == "!!null")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
 	"kubekey/pkg/expr"
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/source"
@@ -36,15 +38,10 @@ func (l *Linker) conds(values []playbook.Value) (out []*Cond, ds source.Diagnost
 
 func (l *Linker) cond(v playbook.Value) (*Cond, error) {
 	c := &Cond{Src: strings.TrimSpace(v.Text()), At: v.At(), engine: l.Engine}
-	if v.Node.Style == 0 {
-		switch v.Node.ShortTag() {
-		case "!!bool", "!!int", "!!float":
-			data, ds := l.Engine.Node(v.File, v.Node)
-			raw, _ := data.Static()
-			truth := value.Truth(raw)
-			c.lit = &truth
-			return c, ds.Err()
-		}
+	// Unquoted yes, no, true, 1 are values; quoted they are expressions.
+	if lit, ok := literal(v); ok {
+		c.lit = &lit
+		return c, nil
 	}
 	var err error
 	if strings.Contains(c.Src, "{{") || strings.Contains(c.Src, "{%") {
@@ -53,6 +50,22 @@ func (l *Linker) cond(v playbook.Value) (*Cond, error) {
 	}
 	c.expr, err = l.Engine.Env().Compile(v.Text(), v.TextAt(), expr.Escaped)
 	return c, err
+}
+
+func literal(v playbook.Value) (truth, ok bool) {
+	if v.Kind() != yaml.ScalarNode {
+		return false, false
+	}
+	n := v.Scalar()
+	raw, err := value.Scalar(n)
+	if err != nil {
+		return false, false
+	}
+	switch raw.(type) {
+	case bool, int, float64:
+		return value.Truth(raw), true
+	}
+	return false, false
 }
 
 // Holds evaluates the condition.
