@@ -1,6 +1,7 @@
 package project
 
 import (
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -177,6 +178,9 @@ func (l *Linker) arguments(s *playbook.Task, spec *module.Spec, ds *source.Diagn
 		}
 	}
 	l.checkArgs(s, spec, list, ds)
+	if spec.AnyArgs && slices.ContainsFunc(list, func(a argument) bool { return strings.Contains(a.name, "{{") }) {
+		return l.data(s.Args, ds) // names that are templates
+	}
 	names, vals := make([]string, len(list)), make([]*template.Data, len(list))
 	for i, a := range list {
 		names[i], vals[i] = a.name, a.data
