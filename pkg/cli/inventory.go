@@ -94,6 +94,9 @@ func (a *app) graph(inv *inventory.Inventory, name, indent string) {
 		fmt.Fprintf(a.Out, "%s|--@%s:\n", indent, child)
 		a.graph(inv, child, indent+"|  ")
 	}
+	if name == inventory.All {
+		return // each of its hosts is in a group, or in ungrouped
+	}
 	for _, h := range g.Hosts {
 		fmt.Fprintf(a.Out, "%s|--%s\n", indent, h)
 	}
