@@ -17,7 +17,7 @@ import (
 
 // connect makes the connection to a target. An SSH connection is opened when
 // it is first used.
-func connect(policy string, knownHosts []string) func(context.Context, engine.Target) (connector.Connector, error) {
+func connect(policy string, knownHosts []string) connectFunc {
 	return func(_ context.Context, t engine.Target) (connector.Connector, error) {
 		switch t.Connection {
 		case "local":

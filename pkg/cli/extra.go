@@ -14,6 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/playbook"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
@@ -41,7 +42,8 @@ func (a *app) extraVars(in *inputs, e *template.Engine) ([]*vars.Layer, source.D
 	}
 	for _, text := range in.sets {
 		if err := set(extra, config, text); err != nil {
-			ds.Add(source.Errorf(source.Pos{}, "--set %s: %s", text, err))
+			path, _, _ := strings.Cut(text, "=") // the value may be a secret
+			ds.Add(source.Errorf(source.Pos{}, "--set %s: %s", path, err))
 		}
 	}
 	a.hideSecrets(config)
@@ -66,15 +68,13 @@ func diagnostics(err error) source.Diagnostics {
 	return source.Diagnostics{source.Errorf(source.Pos{}, "%s", err)}
 }
 
-var secretName = regexp.MustCompile(`(?i)(passw|passphrase|secret|token|private_key$|api_key|credential)`)
-
 // hideSecrets keeps values whose names say that they are secret from being shown.
 func (a *app) hideSecrets(v any) {
 	switch v := v.(type) {
 	case *value.Dict:
 		for k, e := range v.All() {
 			name, _ := k.(string)
-			if s, ok := e.(string); ok && secretName.MatchString(name) && !strings.Contains(s, "{{") {
+			if s, ok := e.(string); ok && redact.IsSecret(name, s) {
 				a.secret.Add(s)
 			}
 			a.hideSecrets(e)
@@ -185,7 +185,8 @@ func (a *app) configFile(path string) (*value.Dict, error) {
 	return mapping(f, spec.Node)
 }
 
-// extraArg reads one -e: @FILE, YAML or JSON, or k=v words (whose values are text).
+// extraArg reads one -e: @FILE, YAML or JSON, or k=v words (whose values are
+// text). Errors do not show it, since it may hold secrets.
 func (a *app) extraArg(text string) (*value.Dict, error) {
 	trimmed := strings.TrimSpace(text)
 	if path, ok := strings.CutPrefix(trimmed, "@"); ok {
@@ -195,22 +196,38 @@ func (a *app) extraArg(text string) (*value.Dict, error) {
 		f := source.NewFile("-e", []byte(trimmed))
 		docs, ds := source.ParseYAML(f)
 		if err := ds.Err(); err != nil {
-			return nil, err
+			return nil, withoutText(ds)
 		}
-		return mapping(f, docs[0])
+		d, err := mapping(f, docs[0])
+		if err != nil {
+			return nil, withoutText(diagnostics(err))
+		}
+		return d, nil
 	}
 	words, err := playbook.SplitWords(text)
 	if err != nil {
-		return nil, fmt.Errorf("-e %q: %w", text, err)
+		return nil, fmt.Errorf("-e: %w", err)
 	}
 	d := value.NewDict()
-	for _, w := range words {
+	for n, w := range words {
 		if w.Key == "" {
-			return nil, fmt.Errorf("-e %q: %q is no key=value", text, w.Value)
+			return nil, fmt.Errorf("-e: word %d is no key=value; a file is given as @FILE", n+1)
 		}
 		d.Set(w.Key, w.Value)
 	}
 	return d, nil
+}
+
+// withoutText takes the text that diagnostics point into away from them.
+func withoutText(ds source.Diagnostics) source.Diagnostics {
+	out := make(source.Diagnostics, len(ds))
+	for i, d := range ds {
+		bare := *d
+		bare.Summary = fmt.Sprintf("-e, column %d: %s", d.Pos.Col, d.Summary)
+		bare.Pos = source.Pos{}
+		out[i] = &bare
+	}
+	return out
 }
 
 var pathPart = regexp.MustCompile(`^([\w-]+)((?:\[\d+\])*)$`)

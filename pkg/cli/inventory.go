@@ -8,6 +8,7 @@ import (
 
 	"kubekey/pkg/engine"
 	"kubekey/pkg/inventory"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -126,7 +127,7 @@ func (a *app) inventoryHost(cmd *cobra.Command, s *session, _ *inputs, args []st
 		if err != nil || !ok || value.IsUndefined(val) {
 			continue
 		}
-		if _, isText := val.(string); isText && secretName.MatchString(n) {
+		if _, isText := val.(string); isText && redact.IsSecretName(n) {
 			val = "********"
 		}
 		out.Set(n, val)

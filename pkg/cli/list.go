@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"kubekey/pkg/engine"
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/project"
+	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
@@ -17,7 +20,7 @@ import (
 // list prints what the playbooks would run, for --list-* and --syntax-check.
 func (a *app) list(ctx context.Context, r *runFlags, s *session, books []*project.Playbook, limit []string) error {
 	for _, pb := range books {
-		fmt.Fprintf(a.Out, "\nplaybook: %s\n", pb.Path)
+		fmt.Fprintf(a.Out, "\nplaybook: %s\n", fromHere(pb.Path))
 		if r.syntaxCheck && !r.listHosts && !r.listTasks && !r.listTags {
 			continue
 		}
@@ -45,6 +48,19 @@ func (a *app) list(ctx context.Context, r *runFlags, s *session, books []*projec
 		}
 	}
 	return nil
+}
+
+// fromHere is a path as seen from the current folder, when it is below that.
+func fromHere(path string) string {
+	cwd, err := os.Getwd()
+	if err != nil || source.IsBuiltin(path) {
+		return path
+	}
+	rel, err := filepath.Rel(cwd, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return path
+	}
+	return rel
 }
 
 func playPatterns(ctx context.Context, s *session, p *project.Play) ([]string, error) {

@@ -221,7 +221,7 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 		Forks: r.forks, Check: r.check, Diff: r.diff, Verbosity: r.output.verbosity,
 		ForceHandlers: r.forceHandlers, Limit: limit, LimitText: strings.Join(r.limit, ","),
 		Tags: r.tags, SkipTags: r.skipTags, StartAt: r.startAt,
-		Connect: connect(r.connect.hostKey, r.connect.knownHosts), Ask: a.ask,
+		Connect: traced(connect(r.connect.hostKey, r.connect.knownHosts), r.output.verbosity, a.secret), Ask: a.ask,
 	}
 	if o.Defaults, err = a.defaults(ctx, &r.connect); err != nil {
 		return err
@@ -294,7 +294,11 @@ func (a *app) limit(s *session, limit []string) ([]string, error) {
 		fmt.Fprintf(a.Err, "[WARNING]: Could not match supplied host pattern, ignoring: %s\n", u.Pattern)
 	}
 	if len(m.Hosts) == 0 {
-		return nil, &exitError{engine.ExitError, errors.New("Specified inventory, host pattern and/or --limit leaves us with no hosts to target.")} //nolint:staticcheck // users search for this text
+		why := ""
+		if slices.Contains(limit, "@failed") {
+			why = " (no host failed in the last run)"
+		}
+		return nil, &exitError{engine.ExitError, errors.New("Specified inventory, host pattern and/or --limit leaves us with no hosts to target." + why)} //nolint:staticcheck // users search for this text
 	}
 	return m.Hosts, nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kubekey/pkg/engine"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -54,7 +55,13 @@ func (a *app) explain(cmd *cobra.Command, in *inputs, host, name string) error {
 	default:
 		fmt.Fprintf(a.Out, "%s = %s\n", name, a.shown(name, val))
 	}
+	seen := map[string]bool{} // a folder can be the inventory's and the playbook's
 	for _, o := range origins {
+		if at := o.Layer + o.At.String(); o.At.IsValid() && seen[at] {
+			continue
+		} else {
+			seen[at] = true
+		}
 		mark := "overridden"
 		if o.Wins {
 			mark = "used"
@@ -70,7 +77,7 @@ func (a *app) explain(cmd *cobra.Command, in *inputs, host, name string) error {
 
 // shown is a value for people; what its name says is secret stays hidden.
 func (a *app) shown(name string, v any) string {
-	if _, isText := v.(string); isText && secretName.MatchString(name) {
+	if _, isText := v.(string); isText && redact.IsSecretName(name) {
 		return "********"
 	}
 	if forced, err := value.Force(v); err == nil {

@@ -5,6 +5,7 @@ package source
 
 import (
 	"fmt"
+	"regexp"
 	"sort"
 	"strings"
 	"sync"
@@ -162,10 +163,10 @@ const maxSnippet = 160
 func (d *Diagnostic) snippet(b *strings.Builder) {
 	num := len(fmt.Sprint(d.Pos.Line))
 	if d.Pos.Line > 1 {
-		line, _ := window(d.Pos.File.Line(d.Pos.Line-1), 1)
+		line, _ := window(hideSecret(d.Pos.File.Line(d.Pos.Line-1)), 1)
 		fmt.Fprintf(b, "  %*d | %s\n", num, d.Pos.Line-1, line)
 	}
-	line, col := window(d.Pos.File.Line(d.Pos.Line), d.Pos.Col)
+	line, col := window(hideSecret(d.Pos.File.Line(d.Pos.Line)), d.Pos.Col)
 	fmt.Fprintf(b, "  %*d | %s\n", num, d.Pos.Line, line)
 	if d.Pos.Col == 0 {
 		return
@@ -173,6 +174,21 @@ func (d *Diagnostic) snippet(b *strings.Builder) {
 	left := utf8.RuneCountInString(line) - col + 1
 	width := max(1, min(d.Width, left))
 	fmt.Fprintf(b, "  %*s   %s%s\n", num, "", strings.Repeat(" ", col-1), strings.Repeat("^", width))
+}
+
+// secretValue matches what stands behind a name that says it is a secret.
+var secretValue = regexp.MustCompile(`(?i)([\w-]*(?:passw|passphrase|secret|token|credential|private_key|api_?key)[\w-]*["']?(?::\s+|=))("[^"]*"?|'[^']*'?|[^\s"'={,}\]!|>&*][^,}]*)`)
+
+// hideSecret stars the values of such names: a file with a mistake in it was
+// not read yet, so that its secrets are not known otherwise.
+func hideSecret(line string) string {
+	return secretValue.ReplaceAllStringFunc(line, func(m string) string {
+		part := secretValue.FindStringSubmatch(m)
+		if strings.Contains(part[2], "{{") {
+			return m
+		}
+		return part[1] + strings.Repeat("*", utf8.RuneCountInString(part[2]))
+	})
 }
 
 // window cuts a long line around column col, makes control characters

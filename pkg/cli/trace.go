@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/engine"
+	"kubekey/pkg/redact"
+)
+
+// traceAt is how many -v show every command line that is run on a host.
+const traceAt = 3
+
+// connectFunc makes the connection to a target.
+type connectFunc func(context.Context, engine.Target) (connector.Connector, error)
+
+// traced logs what is run, for who works on kk or its modules.
+func traced(inner connectFunc, verbosity int, hide *redact.Set) connectFunc {
+	if verbosity < traceAt {
+		return inner
+	}
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	for name, v := range map[string]string{"logtostderr": "true", "v": fmt.Sprint(verbosity)} {
+		if err := flags.Set(name, v); err != nil {
+			klog.ErrorS(err, "set up the log")
+		}
+	}
+	return func(ctx context.Context, t engine.Target) (connector.Connector, error) {
+		c, err := inner(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		klog.V(traceAt).InfoS("connect", "host", t.Host, "connection", t.Connection, "address", t.Address, "user", t.User)
+		return trace{c, t.Host, hide}, nil
+	}
+}
+
+type trace struct {
+	connector.Connector
+	host string
+	hide *redact.Set
+}
+
+func (t trace) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
+	start := time.Now()
+	exit, err := t.Connector.Run(ctx, c)
+	klog.V(traceAt).InfoS("exec", "host", t.host, "line", t.hide.Text(c.Line), "exit", exit.Code, "took", time.Since(start), "err", err)
+	return exit, err
+}
