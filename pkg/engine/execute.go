@@ -572,7 +572,10 @@ func (x *execution) connect(ctx context.Context, v *vars.View, c *module.Call, d
 		return err
 	}
 	var conn connector.Connector = pool
-	c.Reset = func(context.Context) error { x.e.drop(target); return nil }
+	c.Reset = func(ctx context.Context) error {
+		x.e.drop(target)
+		return x.connect(ctx, v, c, delegate)
+	}
 	if wanted {
 		conn = pool.become(become)
 	}
