@@ -160,6 +160,9 @@ func measure(f File, src io.Reader) (File, io.Reader, error) {
 	}
 	if len(head) <= small {
 		f.SHA256 = digest(head)
+		if f.Size < 0 {
+			f.Size = int64(len(head))
+		}
 		return f, bytes.NewReader(head), nil
 	}
 	if again, ok := src.(io.Seeker); ok {
