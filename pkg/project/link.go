@@ -42,7 +42,11 @@ func (l *Linker) plays(pb *Playbook, path string, from importing, ds *source.Dia
 	}
 	f, err := l.read(path)
 	if err != nil {
-		ds.Add(source.Errorf(from.at, "the playbook: %s could not be found", shown(path)).WithHelp("%s", whyNot(err)))
+		d := source.Errorf(from.at, "the playbook: %s could not be found", shown(path))
+		if why := whyNot(err); why != "" {
+			d.Summary = fmt.Sprintf("the playbook: %s cannot be read: %s", shown(path), why)
+		}
+		ds.Add(d)
 		return
 	}
 	syntax, more := l.parser.Playbook(f)
