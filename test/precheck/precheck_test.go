@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -82,6 +83,7 @@ type outcome struct {
 	code    int
 	reports map[string]string   // by host
 	passed  map[string][]string // checks that held, by host
+	scripts map[string]string   // what tasks of the module shell ran, by task
 	changed int
 	text    string
 }
@@ -93,7 +95,7 @@ type event struct {
 		Name, Action string
 		At           struct{ File string }
 	}
-	Result struct{ Msg any }
+	Result struct{ Msg, Cmd any }
 	Stats  map[string]struct{ Changed int }
 }
 
@@ -109,7 +111,7 @@ func (s scenario) run(t *testing.T, more ...string) outcome {
 	if code != 0 && code != 2 {
 		t.Fatalf("exit code %d\n%s%s", code, out.String(), errs.String())
 	}
-	o := outcome{code: code, reports: map[string]string{}, passed: map[string][]string{}, text: errs.String()}
+	o := outcome{code: code, reports: map[string]string{}, passed: map[string][]string{}, scripts: map[string]string{}, text: errs.String()}
 	for line := range strings.Lines(out.String()) {
 		var e event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
@@ -128,9 +130,12 @@ func (o *outcome) take(e event) {
 		return
 	}
 	msg, _ := e.Result.Msg.(string)
+	cmd, _ := e.Result.Cmd.(string)
 	switch {
 	case e.Task.Action == "fail" && e.Status == "failed":
 		o.reports[e.Host] = msg
+	case e.Task.Action == "shell" && cmd != "":
+		o.scripts[key(e.Task.At.File, e.Task.Name)] = cmd
 	case e.Task.Action == "assert" && e.Status == "ok":
 		o.passed[e.Host] = append(o.passed[e.Host], key(e.Task.At.File, e.Task.Name))
 	}
@@ -328,5 +333,29 @@ func TestThisMachine(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "changed=0") {
 		t.Errorf("something changed:\n%s", out.String())
+	}
+}
+
+// TestScripts reads the scripts as the hosts get them with a shell, and with
+// shellcheck where the machine has it.
+func TestScripts(t *testing.T) {
+	o := read(t, "testdata/fit.yaml").run(t)
+	if len(o.scripts) < 5 {
+		t.Fatalf("only %d scripts ran: %v", len(o.scripts), o.scripts)
+	}
+	checkers := [][]string{{"sh", "-n"}}
+	if _, err := exec.LookPath("shellcheck"); err == nil {
+		checkers = append(checkers, []string{"shellcheck", "-s", "sh", "-"})
+	} else {
+		t.Log("the machine has no shellcheck: the scripts are parsed only")
+	}
+	for task, script := range o.scripts {
+		for _, argv := range checkers {
+			cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+			cmd.Stdin = strings.NewReader(script + "\n")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %s: %v\n%s\n%s", task, argv[0], err, out, script)
+			}
+		}
 	}
 }
