@@ -37,6 +37,7 @@ type runFlags struct {
 	forks          int
 	forceHandlers  bool
 	startAt        string
+	resume         string
 	step           bool
 
 	listHosts, listTasks, listTags, syntaxCheck bool
@@ -94,6 +95,7 @@ func (r *runFlags) flags(f *pflag.FlagSet) {
 	f.IntVarP(&r.forks, "forks", "f", 50, "hosts to work on at a time")
 	f.BoolVar(&r.forceHandlers, "force-handlers", false, "run notified handlers on failed hosts too")
 	f.StringVar(&r.startAt, "start-at-task", "", "leave out all tasks before the one with this name (or glob)")
+	f.StringVar(&r.resume, "resume", "", "go on with an earlier run (its id, or last): on the hosts that failed, from the first task that failed; variables registered before it are not there")
 	f.BoolVar(&r.step, "step", false, "ask before each task")
 	f.BoolVar(&r.listHosts, "list-hosts", false, "list the hosts of each play, run nothing")
 	f.BoolVar(&r.listTasks, "list-tasks", false, "list the tasks, run nothing")
@@ -132,8 +134,8 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-func needPlaybook(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
+func needPlaybook(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 && !cmd.Flags().Changed("resume") {
 		return usage("name a playbook: kk run site.yml -i inventory.yaml")
 	}
 	return nil
@@ -199,6 +201,13 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	if err := r.valid(); err != nil {
 		return err
 	}
+	var from *resumed
+	if r.resume != "" {
+		var err error
+		if from, names, err = a.resume(r, names); err != nil {
+			return err
+		}
+	}
 	s, err := a.open(ctx, &r.inputs)
 	if err != nil {
 		return err
@@ -207,6 +216,11 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	books, linker, err := a.load(s, sel, names)
 	if err != nil {
 		return err
+	}
+	if from != nil {
+		if r.startAt, err = from.start(books); err != nil {
+			return &exitError{engine.ExitError, err}
+		}
 	}
 	limit, err := a.limit(s, r.limit)
 	if err != nil {
