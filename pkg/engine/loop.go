@@ -33,9 +33,10 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 			break
 		}
 		o, v := x.item(ctx, items, i)
+		stop := x.breaks(ctx, v, o)
 		x.tellItem(o)
 		out = append(out, o)
-		if ctx.Err() != nil || x.breaks(ctx, v, o) {
+		if stop || ctx.Err() != nil {
 			break
 		}
 	}

@@ -251,11 +251,16 @@ func (h hostvars) Force() (any, error) {
 
 // other makes the view of another host, as the play of v sees it.
 func (e *Engine) other(v *vars.View, host string) *vars.View {
-	h := at(v)
 	static := vars.Static{}
-	if h.play.play != nil {
-		static = h.play.play.Static
+	if p := at(v).play.play; p != nil {
+		static = p.Static
 	}
+	return e.seenFrom(v, host, static)
+}
+
+// seenFrom makes the view of another host with the given variables of a place.
+func (e *Engine) seenFrom(v *vars.View, host string, static vars.Static) *vars.View {
+	h := at(v)
 	out := e.scope.New(v.Context(), host, e.host(host), e.inventoryLayers(host, h.play.dir), static, h.play.play)
 	out.Task = &here{e: e, play: h.play}
 	return out.Beneath(v)

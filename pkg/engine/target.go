@@ -156,14 +156,12 @@ func (s *settings) number(a project.Attr, names ...variable) int {
 // target is how the task reaches a host.
 func (e *Engine) target(host string, s *settings) Target {
 	d := e.Defaults
-	local := isLocal(host) && !e.Inventory.Has(host)
 	t := Target{Host: host, Address: s.text(noKeyword, host, varHost, varSSHHost)}
-	t.Connection = s.text(project.Connection, d.Connection, varConnection)
-	if t.Connection == "" {
+	if t.Connection = s.text(project.Connection, d.Connection, varConnection); t.Connection == "" {
 		t.Connection = "ssh"
-		if local {
-			t.Connection = "local"
-		}
+	}
+	if isLocal(host) && !e.Inventory.Has(host) { // whatever the play says of its hosts
+		t.Connection = s.text(noKeyword, "local", varConnection)
 	}
 	if t.Connection == "local" {
 		return Target{Host: host, Connection: "local"}
@@ -177,8 +175,8 @@ func (e *Engine) target(host string, s *settings) Target {
 	t.ProxyJump = s.text(noKeyword, "", varProxyJump)
 	t.SSHArgs = strings.TrimSpace(s.text(noKeyword, "", varCommonArgs) + " " + s.text(noKeyword, "", varExtraArgs))
 	t.HostKeyChecking = s.text(noKeyword, "", varHostKeyChecking, varSSHHostKeyChecking)
-	if t.Timeout = d.Timeout; t.Timeout == 0 {
-		t.Timeout = time.Duration(s.number(noKeyword, varTimeout, varSSHTimeout)) * time.Second
+	if t.Timeout = time.Duration(s.number(noKeyword, varTimeout, varSSHTimeout)) * time.Second; t.Timeout == 0 {
+		t.Timeout = d.Timeout
 	}
 	return t
 }

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/connector/local"
+)
+
+// TestLanguageCases runs the cases of test/language that need no flags, and
+// are no errors of loading, through the engine alone.
+func TestLanguageCases(t *testing.T) {
+	root := filepath.Join("..", "..", "test", "language", "testdata")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			return err
+		}
+		exit := 0
+		for _, line := range strings.Split(string(a.Comment), "\n") {
+			switch word, rest, _ := strings.Cut(line, " "); word {
+			case "exec", "args":
+				return nil
+			case "exit":
+				fmt.Sscan(rest, &exit)
+			}
+		}
+		if exit == 4 || strings.Contains(path, "unreachable") {
+			return nil
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			b := newBench(t, string(txtar.Format(a)))
+			b.o.Connect = func(context.Context, Target) (connector.Connector, error) { return local.New(), nil }
+			b.o.Defaults.Connection = "local"
+			b.expect(exit)
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
