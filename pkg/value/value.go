@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strconv"
 	"time"
 )
 
@@ -32,6 +33,9 @@ func (u *Undefined) Error() string {
 	msg := fmt.Sprintf("'%s' is undefined", u.Name)
 	if u.Missing != "" {
 		msg = fmt.Sprintf("'%s object' has no attribute '%s'", u.Missing, u.Name)
+		if _, err := strconv.Atoi(u.Name); err == nil {
+			msg = fmt.Sprintf("%s object has no element %s", u.Missing, u.Name)
+		}
 	}
 	if u.Err != nil {
 		msg += ": " + u.Err.Error()

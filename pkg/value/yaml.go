@@ -2,9 +2,6 @@ package value
 
 import (
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -22,9 +19,9 @@ func (e *YAMLError) Error() string {
 // maxNodes bounds what aliases may expand to (the "billion laughs").
 const maxNodes = 2_000_000
 
-// FromYAML turns a node into a value. Booleans are YAML 1.1's (yes, no, on,
-// off count), as in Ansible. Mappings keep their order; merge keys (<<) are
-// applied; a duplicate key is an error at its place.
+// FromYAML turns a node into a value. Scalars mean what they mean in YAML 1.1:
+// see Scalar. Mappings keep their order; merge keys (<<) are applied; a
+// duplicate key is an error at its place.
 func FromYAML(n *yaml.Node) (any, error) {
 	left := maxNodes
 	return fromNode(n, 0, &left)
@@ -118,74 +115,4 @@ func merge(d *Dict, n *yaml.Node, depth int, left *int) error {
 		}
 	}
 	return nil
-}
-
-// Scalar turns a scalar node into a value.
-func Scalar(n *yaml.Node) (any, error) {
-	tag := n.ShortTag()
-	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 && tag != "!!binary" {
-		return n.Value, nil
-	}
-	if tag == "!!str" && n.Style&yaml.TaggedStyle == 0 {
-		if b, ok := yamlBool(n.Value); ok {
-			return b, nil
-		}
-		return n.Value, nil
-	}
-	switch tag {
-	case "!!null":
-		return nil, nil
-	case "!!bool":
-		b, _ := yamlBool(n.Value)
-		return b, nil
-	case "!!int":
-		return yamlInt(n)
-	case "!!float":
-		return yamlFloat(n)
-	}
-	// Timestamps stay text, as Ansible users expect of a date in a variable.
-	// Unknown tags (!unsafe, !vault) are the caller's to look at before.
-	return n.Value, nil
-}
-
-func yamlBool(s string) (b, ok bool) {
-	switch s {
-	case "true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON":
-		return true, true
-	case "false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF":
-		return false, true
-	}
-	return false, false
-}
-
-func yamlInt(n *yaml.Node) (any, error) {
-	text := strings.ReplaceAll(n.Value, "_", "")
-	if len(text) > 1 && text[0] == '0' && strings.Trim(text, "01234567") == "" {
-		text = "0o" + text[1:] // YAML 1.1 octal, as in mode: 0644
-	}
-	i, err := strconv.ParseInt(strings.TrimPrefix(text, "+"), 0, 64)
-	if err == nil {
-		return int(i), nil
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return n.Value, nil
-	}
-	return f, nil
-}
-
-func yamlFloat(n *yaml.Node) (any, error) {
-	switch strings.ToLower(strings.TrimPrefix(n.Value, "+")) {
-	case ".inf":
-		return math.Inf(1), nil
-	case "-.inf":
-		return math.Inf(-1), nil
-	case ".nan":
-		return math.NaN(), nil
-	}
-	f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
-	if err != nil {
-		return n.Value, nil
-	}
-	return f, nil
 }
