@@ -345,7 +345,7 @@ func TestScripts(t *testing.T) {
 	}
 	checkers := [][]string{{"sh", "-n"}}
 	if _, err := exec.LookPath("shellcheck"); err == nil {
-		checkers = append(checkers, []string{"shellcheck", "-s", "sh", "-"})
+		checkers = append(checkers, []string{"shellcheck", "-s", "sh", "-e", "SC2043", "-"}) // a list may have one word
 	} else {
 		t.Log("the machine has no shellcheck: the scripts are parsed only")
 	}
