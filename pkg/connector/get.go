@@ -27,7 +27,7 @@ n=$(($(stat -L -c %s "$f" 2>/dev/null || stat -L -f %z "$f")))
 echo "size $n" >&2
 part() { if [ "$n" -gt 0 ]; then head -c "$n" "$f"; else cat "$f"; fi; }
 part || fail 44 'cannot read it'
-s=$(part | hash)
+s=$(part | $hash)
 echo "sum ${s%% *}" >&2
 `
 

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,21 +22,24 @@ const small = 64 << 10
 
 // putScript receives a file. Its parameters: path, temporary path, sha256 or "",
 // size or -1, mode or "", owner, group, "ask" to say "send" before content is
-// taken, "backup", validation command line (or ""), "unsafe".
+// taken, "backup", validation command line (or ""), "unsafe", and the digest that
+// the file in place must have, "absent", or "".
 //
 // When the digest is not known beforehand it follows the content, as 64 hex
 // digits: input that was cut short then matches nothing.
 //
 // The temporary file is created with noclobber, readable by its owner alone, and
 // the exit trap removes it however the script ends. It speaks on standard
-// output: send | over (no content is wanted) | same | backup PATH | sum HEX.
+// output: send | over (no content is wanted) | same | backup SUFFIX | sum HEX.
+// It starts as few processes as it can, which is most of what a small file costs.
 const putScript = `
 f=$1 t=$2 want=$3 size=$4 mode=$5 owner=$6 group=$7 ask=$8; shift 8
-backup=$1 check=$2 unsafe=$3 known=$want
+backup=$1 check=$2 unsafe=$3 guard=$4 known=$want
 fail() { code=$1; shift; echo over; echo "$*" >&2; exit "$code"; }
 denied() { if [ -w "$1" ]; then fail 44 "$2"; else fail 41 "$2"; fi; }
-attrs() { stat -L -c '%a %u %g' "$1" 2>/dev/null || stat -L -f '%Mp%Lp %u %g' "$1"; }
-sumof() { s=$(hash <"$1") && s=${s%% *}; }
+attrs() { stat -L -c '%a %u %g' "$@" 2>/dev/null || stat -L -f '%Mp%Lp %u %g' "$@"; }
+sumof() { s=$($hash <"$1") && s=${s%% *}; }
+sizeis() { [ "$2" -lt 0 ] || [ "$(($(wc -c <"$1")))" -eq "$2" ]; }
 own() {
 	[ -z "$owner$group" ] || chown "$owner${group:+:$group}" "$1" || fail 41 "cannot give it to ${owner:-the same user}${group:+:$group}"
 	[ -z "$mode" ] || chmod "$mode" "$1" || fail 41 "cannot set mode $mode"
@@ -45,7 +47,7 @@ own() {
 d=${f%/*}; [ "$d" != "$f" ] || d=.; [ -n "$d" ] || d=/
 [ -d "$d" ] || fail 40 "folder $d does not exist on the host"
 [ ! -d "$f" ] || fail 42 "it is a folder on the host: name a file in it"
-if [ -n "$want" ] && [ -f "$f" ] && [ -r "$f" ] && { [ "$size" -lt 0 ] || [ "$(($(wc -c <"$f")))" -eq "$size" ]; }; then
+if [ -n "$want" ] && [ -f "$f" ] && [ -r "$f" ] && { [ -z "$ask" ] || sizeis "$f" "$size"; }; then
 	sumof "$f"
 	if [ "$s" = "$want" ]; then own "$f"; echo same; echo "sum $s"; [ -n "$ask" ] || cat >/dev/null; exit 0; fi
 fi
@@ -66,24 +68,25 @@ if [ -z "$want" ]; then
 	want=$(tail -c 64 "$t")
 	dd of="$t" bs=1 seek="$n" count=0 2>/dev/null || fail 44 "cannot shorten $t"
 fi
-n=$(($(wc -c <"$t")))
-[ "$size" -lt 0 ] || [ "$n" -eq "$size" ] || fail 43 "$n of $size bytes arrived"
 # Hashing the file costs less than a tee while it comes. OpenSSL is several times
 # faster where it is, but slower to start.
-if [ "$n" -gt 1048576 ] && command -v openssl >/dev/null 2>&1; then hash() { openssl dgst -sha256 -r; }; fi
+if [ -n "$ask" -o -z "$known" ] && command -v openssl >/dev/null 2>&1; then hash='openssl dgst -sha256 -r'; fi
 sumof "$t"; got=$s
-[ "$got" = "$want" ] || fail 43 "the sha256 of what arrived is $got, not $want"
-if [ -z "$known" ] && [ -f "$f" ] && [ -r "$f" ] && [ "$(($(wc -c <"$f")))" -eq "$n" ]; then
+if [ "$got" != "$want" ]; then
+	sizeis "$t" "$size" || fail 43 "$(($(wc -c <"$t"))) of $size bytes arrived"
+	fail 43 "the sha256 of what arrived is $got, not $want"
+fi
+if [ -z "$known" ] && [ -f "$f" ] && [ -r "$f" ] && sizeis "$f" "$n"; then
 	sumof "$f"
 	if [ "$s" = "$want" ]; then own "$f"; echo same; echo "sum $s"; exit 0; fi
 fi
 if [ -e "$f" ]; then
-	set -- $(attrs "$f")
+	set -- $(attrs "$f" "$t")
 	[ -n "$mode" ] || mode=$1
-	chown "$2:$3" "$t" 2>/dev/null || :
+	[ "$2:$3" = "$5:$6" ] || chown "$2:$3" "$t" 2>/dev/null || :
 	if [ -n "$backup" ]; then
-		b=$f.$$.$(date +%Y-%m-%d@%H:%M:%S)~
-		cp -p "$f" "$b" || denied "$d" "cannot keep a backup as $b"
+		b=.$$.$(date +%Y-%m-%d@%H:%M:%S)~
+		cp -p "$f" "$f$b" || denied "$d" "cannot keep a backup as $f$b"
 		echo "backup $b"
 	fi
 	if [ -e /sys/fs/selinux/enforce ]; then chcon --reference="$f" "$t" 2>/dev/null || :; fi
@@ -96,10 +99,17 @@ own "$t"
 if [ -n "$check" ]; then
 	out=$(eval "$check" 2>&1 </dev/null) || fail 44 "validation failed: $out"
 fi
+case $guard in
+'') ;;
+absent) [ ! -e "$f" ] || fail 45 'it was made on the host meanwhile' ;;
+*) s=; [ ! -f "$f" ] || sumof "$f"; [ "$s" = "$guard" ] || fail 45 'it changed on the host meanwhile' ;;
+esac
 if [ -n "$inplace" ] || ! mv -f "$t" "$f" 2>/dev/null; then
 	[ -n "$unsafe" ] || denied "$d" "cannot rename the new file into place in folder $d"
 	cat "$t" >"$f" || fail 41 "cannot write it in place"
 	own "$f"
+else
+	trap - EXIT
 fi
 if [ -n "$new" ] && [ -e /sys/fs/selinux/enforce ]; then restorecon "$f" 2>/dev/null || :; fi
 echo "sum $got"
@@ -120,7 +130,7 @@ func put(ctx context.Context, c Connector, f File, src io.Reader) (PutResult, er
 	}
 	up := newUpload(ctx, f, src, ask)
 	defer up.stop()
-	answer := &putAnswer{send: up.open, stop: up.stop}
+	answer := &putAnswer{path: plain(f.Path), send: up.open, stop: up.stop}
 	stderr := &tail{max: 4096}
 	exit, err := c.Run(ctx, Command{Line: line, Stdin: up, Stdout: answer, Stderr: stderr})
 	switch {
@@ -138,14 +148,19 @@ func checkFile(f File) error {
 	if f.Path == "" || strings.HasSuffix(f.Path, "/") {
 		return errors.New("the path must name a file")
 	}
-	if f.SHA256 != "" && !isDigest(f.SHA256) {
-		return fmt.Errorf("sha256 %.80q is not 64 lower-case hex digits", f.SHA256)
+	for _, sum := range []string{f.SHA256, f.IfSHA256} {
+		if sum != "" && sum != Absent && !isDigest(sum) {
+			return fmt.Errorf("sha256 %.80q is not 64 lower-case hex digits", sum)
+		}
+	}
+	if f.SHA256 == Absent {
+		return errors.New("content to send has no digest \"absent\"")
 	}
 	return nil
 }
 
 func isDigest(s string) bool {
-	return regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(s)
+	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // measure learns digest and size where that is cheap: content that is small,
@@ -203,8 +218,8 @@ func putLine(f File, ask bool) (string, error) {
 		return "", err
 	}
 	return shell.Script(hashScript+putScript, plain(f.Path), plain(temp), f.SHA256, strconv.FormatInt(f.Size, 10),
-		modeText(f.Mode), f.Owner, f.Group, flag(ask, "ask"),
-		flag(f.Backup, "backup"), strings.ReplaceAll(f.Validate, "%s", `"$t"`), flag(f.Unsafe, "unsafe")), nil
+		modeText(f), f.Owner, f.Group, flag(ask, "ask"),
+		flag(f.Backup, "backup"), strings.ReplaceAll(f.Validate, "%s", `"$t"`), flag(f.Unsafe, "unsafe"), f.IfSHA256), nil
 }
 
 // plain keeps a relative path from being read as an option.
@@ -233,9 +248,10 @@ func tempBeside(p string) (string, error) {
 	return p[:strings.LastIndexByte(p, '/')+1] + name, nil
 }
 
-// modeText is a mode as chmod takes it, "" for none.
-func modeText(m fs.FileMode) string {
-	if m == 0 {
+// modeText is the mode of f as chmod takes it, "" for none.
+func modeText(f File) string {
+	m := f.Mode
+	if m == 0 && !f.ModeSet {
 		return ""
 	}
 	bits := uint32(m.Perm())
@@ -354,6 +370,7 @@ func (t *trailed) Read(p []byte) (int, error) {
 
 // putAnswer reads what putScript says.
 type putAnswer struct {
+	path       string
 	send, stop func()
 	line       []byte
 	out        PutResult
@@ -383,7 +400,7 @@ func (a *putAnswer) hear(line string) {
 		a.same = true
 		a.stop()
 	case "backup":
-		a.out.Backup = rest
+		a.out.Backup = a.path + rest
 	case "sum":
 		a.out.SHA256 = rest
 	}

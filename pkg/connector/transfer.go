@@ -2,6 +2,7 @@ package connector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,13 +11,17 @@ import (
 
 // File is where Put writes and what it must be there.
 type File struct {
-	Path   string
-	Mode   fs.FileMode // permission bits with setuid, setgid, sticky; 0 keeps an existing file's, else 0644
-	Owner  string      // name or number; "" keeps
-	Group  string      // name or number; "" keeps
-	Size   int64       // bytes that will come; -1 when not known
-	SHA256 string      // lower-case hex digest of the content; "" when not known
-	Backup bool        // keep the old content beside it, as PATH.PID.TIME~
+	Path    string
+	Mode    fs.FileMode // permission bits with setuid, setgid, sticky; 0 keeps an existing file's, else 0644, unless ModeSet
+	ModeSet bool        // Mode is wanted though it is 0
+	Owner   string      // name or number; "" keeps
+	Group   string      // name or number; "" keeps
+	Size    int64       // bytes that will come; -1 when not known
+	SHA256  string      // lower-case hex digest of the content; "" when not known
+	Backup  bool        // keep the old content beside it, as PATH.PID.TIME~
+	// IfSHA256 is the digest that the content in place must have to be replaced, or
+	// Absent; else Put fails with ErrChanged. "" replaces whatever is there.
+	IfSHA256 string
 	// Validate is a command line in which %s is the temporary file's path; the
 	// file is put in place only if it succeeds. "" is no validation.
 	Validate string
@@ -24,6 +29,12 @@ type File struct {
 	Unsafe   bool
 	Progress Progress // may be nil
 }
+
+// Absent is the File.IfSHA256 of a file that must not be there.
+const Absent = "absent"
+
+// ErrChanged says that the file in place is not the one that File.IfSHA256 names.
+var ErrChanged = errors.New("the file on the host is another than before")
 
 // Progress is told how many bytes have gone so far; total is -1 when unknown.
 type Progress func(done, total int64)
@@ -68,6 +79,7 @@ const (
 	exitKind      = 42 // a folder, or not a regular file
 	exitIntegrity = 43 // what came is not what was sent
 	exitOther     = 44 // explained on standard error
+	exitChanged   = 45 // not the content that was to be replaced
 )
 
 // scriptError explains a transfer script that ended with a code other than 0.
@@ -81,6 +93,8 @@ func scriptError(exit Exit, stderr string) error {
 		return fmt.Errorf("%s: %w", text, fs.ErrNotExist)
 	case exitDenied:
 		return fmt.Errorf("%s: %w", text, fs.ErrPermission)
+	case exitChanged:
+		return fmt.Errorf("%s: %w", text, ErrChanged)
 	case exitKind, exitIntegrity, exitOther:
 		return fmt.Errorf("%s", text)
 	}
@@ -90,10 +104,11 @@ func scriptError(exit Exit, stderr string) error {
 	return fmt.Errorf("exit code %d: %s", exit.Code, text)
 }
 
-// hashScript defines hash: the sha256 of standard input in hex, then anything.
-const hashScript = `if command -v sha256sum >/dev/null 2>&1; then hash() { sha256sum; }
-elif command -v shasum >/dev/null 2>&1; then hash() { shasum -a 256; }
-elif command -v openssl >/dev/null 2>&1; then hash() { openssl dgst -sha256 -r; }
+// hashScript sets hash to the command that prints the sha256 of standard input in
+// hex, then anything. A variable, because a function would cost a process more.
+const hashScript = `if command -v sha256sum >/dev/null 2>&1; then hash=sha256sum
+elif command -v shasum >/dev/null 2>&1; then hash='shasum -a 256'
+elif command -v openssl >/dev/null 2>&1; then hash='openssl dgst -sha256 -r'
 else echo 'the host has none of sha256sum, shasum and openssl: install one' >&2; exit 44; fi
 `
 

@@ -2,6 +2,7 @@ package file
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -89,9 +90,9 @@ func (w *writing) preserve(attrs *Attributes) (err error) {
 
 func (w *writing) put(ctx context.Context, c *module.Call, out *written) error {
 	f := connector.File{
-		Path: out.path, Owner: w.attrs.Owner, Group: w.attrs.Group, Mode: out.attributes.next.mode(),
+		Path: out.path, Owner: w.attrs.Owner, Group: w.attrs.Group, Mode: out.attributes.next.mode(), ModeSet: true,
 		Size: w.body.size, SHA256: w.body.sha256, Backup: w.backup && out.hadBefore,
-		Validate: w.validation(out.path), Unsafe: w.attrs.Unsafe,
+		Validate: w.validate, IfSHA256: w.guard(), Unsafe: w.attrs.Unsafe,
 	}
 	if c.Progress != nil {
 		f.Progress = func(done, total int64) { c.Progress(out.path, done, total) }
@@ -108,8 +109,8 @@ func (w *writing) put(ctx context.Context, c *module.Call, out *written) error {
 	defer r.Close()
 	res, err := connector.Put(ctx, c.Conn, f, r)
 	if err != nil {
-		if w.guarded && strings.Contains(err.Error(), changedMeanwhile) {
-			return fmt.Errorf("%s: %s: run the task again", out.path, changedMeanwhile)
+		if errors.Is(err, connector.ErrChanged) {
+			return fmt.Errorf("%s: the file changed on the host while it was being edited: run the task again", out.path)
 		}
 		return fmt.Errorf("write %s: %w", out.path, err)
 	}
@@ -126,25 +127,15 @@ func (w *writing) unlink(ctx context.Context, c *module.Call) error {
 	return err
 }
 
-const changedMeanwhile = "the file changed on the host while it was being edited"
-
-// validation is the command that decides whether the new file is put in place.
-func (w *writing) validation(path string) string {
-	if !w.guarded {
-		return w.validate
+// guard is the digest that the file to be replaced must still have.
+func (w *writing) guard() string {
+	switch {
+	case !w.guarded:
+		return ""
+	case w.at.sha256 == "":
+		return connector.Absent
 	}
-	// Put replaces every %s, so that none may stand in the path.
-	target := strings.ReplaceAll(shell.Quote(path), "%s", "%''s")
-	same := fmt.Sprintf(`[ ! -e %s ]`, target)
-	if w.at.sha256 != "" {
-		same = fmt.Sprintf(`[ "$({ sha256sum || openssl dgst -sha256 -r || shasum -a 256; } 2>/dev/null <%s | cut -c1-64)" = %s ]`,
-			target, w.at.sha256)
-	}
-	validate := w.validate
-	if validate == "" {
-		validate = ": %s"
-	}
-	return fmt.Sprintf("%s || { echo %s >&2; exit 1; }; %s", same, shell.Quote(changedMeanwhile), validate)
+	return w.at.sha256
 }
 
 // placement is a call of kk_place that puts what a command prints in place.
