@@ -107,6 +107,9 @@ esac
 if [ -n "$inplace" ] || ! mv -f "$t" "$f" 2>/dev/null; then
 	[ -n "$unsafe" ] || denied "$d" "cannot rename the new file into place in folder $d"
 	cat "$t" >"$f" || fail 41 "cannot write it in place"
+	# Who may write a file may not therefore set its mode.
+	set -- $(attrs "$f")
+	[ "$((0$1))" -ne "$((0$mode))" ] || mode=
 	own "$f"
 else
 	trap - EXIT

@@ -9,13 +9,16 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"kubekey/pkg/connector"
+	"kubekey/pkg/connector/connectortest"
 	"kubekey/pkg/connector/local"
+	"kubekey/pkg/shell"
 )
 
 func sum(b []byte) string {
@@ -228,5 +231,147 @@ func TestGet(t *testing.T) {
 	}
 	if _, err := connector.Get(context.Background(), local.New(), dir, io.Discard, nil); err == nil || !strings.Contains(err.Error(), "it is a folder") {
 		t.Errorf("a folder: %v", err)
+	}
+}
+
+func TestPutReplacesOnlyTheExpectedContent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		there, guard string
+		refused      bool
+	}{
+		"as expected":            {"old", sum([]byte("old")), false},
+		"another":                {"other", sum([]byte("old")), true},
+		"gone":                   {"", sum([]byte("old")), true},
+		"absent as expected":     {"", connector.Absent, false},
+		"made meanwhile":         {"other", connector.Absent, true},
+		"done by somebody else":  {"new", sum([]byte("old")), false},
+		"made so by another too": {"new", connector.Absent, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := connector.File{Path: filepath.Join(t.TempDir(), "f"), Size: -1, IfSHA256: tc.guard}
+			if tc.there != "" {
+				if err := os.WriteFile(f.Path, []byte(tc.there), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := "new"
+			if tc.refused {
+				want = tc.there
+			}
+			if _, err := put(t, f, strings.NewReader("new")); errors.Is(err, connector.ErrChanged) != tc.refused {
+				t.Errorf("got %v", err)
+			}
+			if got, _ := os.ReadFile(f.Path); string(got) != want {
+				t.Errorf("the file has %q, want %q", got, want)
+			}
+		})
+	}
+	if _, err := put(t, connector.File{Path: t.TempDir() + "/f", IfSHA256: "zzz"}, strings.NewReader("")); err == nil {
+		t.Error("a guard that is no digest is accepted")
+	}
+}
+
+func TestPutCanTakeEveryRight(t *testing.T) {
+	f := connector.File{Path: filepath.Join(t.TempDir(), "f"), Size: -1, ModeSet: true}
+	if _, err := put(t, f, strings.NewReader("one")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(f.Path); err != nil || info.Mode() != 0 {
+		t.Errorf("mode is %v, want none (%v)", info.Mode(), err)
+	}
+}
+
+func TestPutUnderAnOddName(t *testing.T) {
+	dir := t.TempDir()
+	f := connector.File{Path: dir + "/two\nlines $(id) 'and' \"quotes\" \\ %s", Size: -1, Backup: true}
+	for _, content := range []string{"one", "two"} {
+		res, err := put(t, f, strings.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if content == "one" {
+			continue
+		}
+		if old, err := os.ReadFile(res.Backup); err != nil || string(old) != "one" {
+			t.Errorf("backup %q holds %q (%v)", res.Backup, old, err)
+		}
+	}
+}
+
+// TestPutOnABareHost has nothing on the path but busybox and a shell.
+func TestPutOnABareHost(t *testing.T) {
+	box, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Skip("busybox is not installed: this test stands for a host that has nothing else")
+	}
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(box, "--install", "-s", bin).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c := busybox{local.New(), bin}
+	for name, content := range map[string][]byte{"small": []byte("hi"), "big": big, "stream": big} {
+		f := connector.File{Path: filepath.Join(dir, name), Size: -1, Mode: 0o640, Backup: true}
+		for i, want := range [][]byte{content, content, append(content[:len(content):len(content)], 'x')} {
+			var src io.Reader = bytes.NewReader(want)
+			if name == "stream" {
+				src = onlyReader{src}
+			}
+			res, err := connector.Put(context.Background(), c, f, src)
+			if err != nil || res.Changed != (i != 1) || (res.Backup != "") != (i == 2) {
+				t.Errorf("%s, time %d: %+v, %v", name, i+1, res, err)
+			}
+		}
+		var back bytes.Buffer
+		if _, err := connector.Get(context.Background(), c, f.Path, &back, nil); err != nil || back.Len() != len(content)+1 {
+			t.Errorf("get %s: %d bytes, %v", name, back.Len(), err)
+		}
+	}
+}
+
+// busybox runs every command with busybox's shell and programs alone.
+type busybox struct {
+	connector.Connector
+	bin string
+}
+
+func (b busybox) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
+	c.Line = "PATH=" + b.bin + " exec " + b.bin + "/sh -c " + shell.Quote(c.Line)
+	return b.Connector.Run(ctx, c)
+}
+
+// TestPutInPlace writes where no file can be made beside: a file that is mounted.
+func TestPutInPlace(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("a user who may write a file and not its folder needs root to be made")
+	}
+	name := connectortest.NewUser(t, "p4ss-word", "/bin/sh", "")
+	dir, err := os.MkdirTemp("/tmp", "kk-unsafe-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "f")
+	if err := errors.Join(os.WriteFile(path, []byte("old"), 0o600), os.Chmod(path, 0o666), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	c := connector.Become(local.New(), connector.BecomeOptions{Method: "su", User: name})
+	f := connector.File{Path: path, Size: -1}
+	if _, err := connector.Put(context.Background(), c, f, strings.NewReader("new")); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("without unsafe: %v", err)
+	}
+	f.Unsafe = true
+	if res, err := connector.Put(context.Background(), c, f, strings.NewReader("new")); err != nil || !res.Changed {
+		t.Errorf("unsafe: %+v, %v", res, err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "new" {
+		t.Errorf("the file has %q", got)
+	}
+	if left, _ := filepath.Glob("/tmp/.kk-*"); len(left) > 0 {
+		t.Errorf("temporary files are left: %v", left)
 	}
 }
