@@ -1,7 +1,6 @@
 package playbook
 
 import (
-	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -81,14 +80,17 @@ func (p *file) block(n *yaml.Node, depth int) Step {
 // task parses a task or include: the one key that is no keyword is the module.
 func (p *file) task(n *yaml.Node, handlers bool) Step {
 	t := &Task{Pos: source.NodePos(p.f, n)}
-	var modules []*yaml.Node
-	var control, apply *yaml.Node
+	var modules []*yaml.Node // the keys that may name the module
+	var control, action *yaml.Node
 	p.each(n, func(k, v *yaml.Node) {
 		switch {
 		case k.Value == "loop_control":
 			control = v
+		case k.Value == "action" || k.Value == "local_action":
+			action = k
+			t.Local = k.Value == "local_action"
+			p.action(t, v)
 		case k.Value == "apply":
-			apply = v
 			p.errorf(k, "'apply' is not a valid attribute for a Task").WithHelp("put it under include_tasks: {file: ..., apply: {...}}")
 		case p.taskKey(t, k, v, handlers):
 		default:
@@ -99,9 +101,14 @@ func (p *file) task(n *yaml.Node, handlers bool) Step {
 	if control != nil {
 		p.loopControl(t, control)
 	}
-	_ = apply
-	if t.Module == "" || len(modules) > 1 || (len(modules) == 1 && t.hasAction(modules[0])) {
-		p.noModule(n, t, modules)
+	if action != nil && len(modules) > 0 {
+		modules = append([]*yaml.Node{action}, modules...)
+	}
+	switch {
+	case len(modules) > 1 || t.Module == "" && action == nil:
+		p.noModule(n, modules)
+		return nil
+	case t.Module == "": // the action said what is wrong with it
 		return nil
 	}
 	if t.Register != "" && !IsIdentifier(t.Register) {
@@ -110,11 +117,8 @@ func (p *file) task(n *yaml.Node, handlers bool) Step {
 	return p.include(n, t, handlers)
 }
 
-// hasAction reports that action: gave the module, and a further key one too.
-func (t *Task) hasAction(module *yaml.Node) bool { return module.Value != t.Module }
-
-func (p *file) noModule(n *yaml.Node, t *Task, modules []*yaml.Node) {
-	if len(modules) == 0 && t.Module == "" {
+func (p *file) noModule(n *yaml.Node, modules []*yaml.Node) {
+	if len(modules) == 0 {
 		p.errorf(n, "no module/action detected in task").WithHelp("add the module that it is to run")
 		return
 	}
@@ -122,7 +126,7 @@ func (p *file) noModule(n *yaml.Node, t *Task, modules []*yaml.Node) {
 	if p.IsModule != nil {
 		suspects = nil
 		for _, m := range modules {
-			if !p.IsModule(m.Value) {
+			if m.Value != "action" && m.Value != "local_action" && !p.IsModule(m.Value) {
 				suspects = append(suspects, m)
 			}
 		}
@@ -158,9 +162,6 @@ func (p *file) taskKey(t *Task, k, v *yaml.Node, handlers bool) bool {
 		return true
 	}
 	switch k.Value {
-	case "action", "local_action":
-		t.Local = k.Value == "local_action"
-		p.action(t, v)
 	case "listen":
 		if !handlers {
 			p.errorf(k, "'listen' is not a valid attribute for a Task").WithHelp("only handlers listen")
@@ -349,19 +350,16 @@ func (p *file) include(n *yaml.Node, t *Task, handlers bool) Step {
 
 // checkInclude reports keywords that a dynamic include does not take.
 func (p *file) checkInclude(n *yaml.Node, inc *Include) {
-	allowed := map[string]bool{"action": true, "ignore_errors": true, "no_log": true, "run_once": true, "timeout": true, "collections": true, "delegate_to": inc.Role, "listen": true}
+	allowed := map[string]bool{"action": true, "ignore_errors": true, "no_log": true, "run_once": true, "timeout": true, "collections": true, "listen": true}
 	what := "TaskInclude"
 	if inc.Role {
 		what = "IncludeRole"
 	}
-	var names []string
 	for _, k := range p.keywords {
-		if k.On&OnInclude != 0 || allowed[k.Name] {
-			names = append(names, k.Name)
+		if k.On&OnInclude != 0 {
 			allowed[k.Name] = true
 		}
 	}
-	sort.Strings(names)
 	p.each(n, func(k, v *yaml.Node) {
 		kw := p.keyword(k.Value)
 		if kw == nil || allowed[kw.Name] {
