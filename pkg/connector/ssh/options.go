@@ -30,8 +30,8 @@ const (
 // Options say how to reach a host. Every option has a default; what the options
 // leave open is taken from the ssh configuration files.
 type Options struct {
-	Host    string // name in the inventory and alias in ssh_config
-	Address string // name or address to connect to; default: HostName of ssh_config, else Host
+	Host    string // name in the inventory
+	Address string // name, address, or alias of ssh_config to connect to; default: Host
 	Port    int    // default: Port of ssh_config, else 22
 	User    string // default: User of ssh_config, else the local user
 
@@ -63,6 +63,7 @@ const (
 // target is Options with every default filled in.
 type target struct {
 	Options
+	alias          string // what ssh would be told to connect to; ssh_config is read for it
 	identitiesOnly bool
 	givenKeys      bool // the keys were named, so one that cannot be read is an error
 	jumps          []*target
@@ -92,8 +93,9 @@ func resolve(o Options, depth int) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{Options: o, givenKeys: len(o.PrivateKeyFiles) > 0}
-	c := hostConfig{conf, o.Host}
+	t := &target{Options: o, givenKeys: len(o.PrivateKeyFiles) > 0, alias: o.Address}
+	def(&t.alias, o.Host)
+	c := hostConfig{conf, t.alias}
 	if err := t.fill(c); err != nil {
 		return nil, fmt.Errorf("ssh options of %s: %w", o.Host, err)
 	}
@@ -102,7 +104,10 @@ func resolve(o Options, depth int) (*target, error) {
 }
 
 func (t *target) fill(c hostConfig) error {
-	def(&t.Address, strings.ReplaceAll(c.get("HostName"), "%h", t.Host), t.Host)
+	if name := c.get("HostName"); name != "" {
+		t.Address = strings.ReplaceAll(name, "%h", t.alias)
+	}
+	def(&t.Address, t.alias)
 	def(&t.User, c.get("User"), localUser())
 	def(&t.ProxyJump, c.get("ProxyJump"), "none")
 	if err := t.fillPort(c.get("Port")); err != nil {
@@ -191,6 +196,9 @@ func (t *target) resolveJumps(depth int) error {
 		if err != nil {
 			return err
 		}
+		if o.Host == t.alias && (o.Port == 0 || o.Port == t.Port) {
+			continue // as "Host *" says it of the jump host, too
+		}
 		if i > 0 {
 			o.ProxyJump = "none" // the hop before it leads there
 		}
@@ -250,7 +258,7 @@ func (t *target) expand(p string) string {
 	if !strings.Contains(p, "%") {
 		return p
 	}
-	return strings.NewReplacer("%%", "%", "%d", home, "%h", t.Address, "%n", t.Host,
+	return strings.NewReplacer("%%", "%", "%d", home, "%h", t.Address, "%n", t.alias,
 		"%r", t.User, "%u", localUser(), "%p", strconv.Itoa(t.Port)).Replace(p)
 }
 
