@@ -17,8 +17,8 @@ func (a *app) precheckCommand() *cobra.Command {
 	r := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "precheck [CHECK...]",
-		Short: "Check whether hosts can carry a cluster; change nothing",
-		Long: "Check whether hosts can carry a cluster. Every finding of every host is listed, with what is needed and how to mend it. " +
+		Short: "Check whether hosts can carry a cluster",
+		Long: "Check whether hosts can carry a cluster. The checks change nothing; scripts that you put into scripts/ of the work folder run before and after them. Every finding of every host is listed, with what is needed and how to mend it. " +
 			"Checks are named by their tags, for example: kk precheck os network. Without an inventory this machine is checked.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
