@@ -15,10 +15,13 @@ func NodePos(f *File, n *yaml.Node) Pos {
 	return Pos{File: f, Line: n.Line, Col: n.Column}
 }
 
-// TextPos is the position of the first rune of a scalar's text: behind the
-// quote, or on the line below a block scalar's mark.
+// TextPos is the position of the first rune of a scalar's text: behind its
+// anchor, tag and quote, or on the line below a block scalar's mark.
 func TextPos(f *File, n *yaml.Node) Pos {
 	p := NodePos(f, n)
+	if n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
+		p.Col += properties(f, p)
+	}
 	switch {
 	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
 		p.Col++
@@ -27,6 +30,24 @@ func TextPos(f *File, n *yaml.Node) Pos {
 		p.Col = firstColumn(f.Line(p.Line))
 	}
 	return p
+}
+
+// properties is how many runes the anchor and the tag of a scalar take.
+func properties(f *File, p Pos) int {
+	start, ok := f.byteOf(p)
+	if !ok {
+		return 0
+	}
+	line := f.Line(p.Line)[start-f.lines[p.Line-1]:]
+	rest := line
+	for strings.HasPrefix(rest, "&") || strings.HasPrefix(rest, "!") {
+		i := strings.IndexByte(rest, ' ')
+		if i < 0 {
+			return 0
+		}
+		rest = strings.TrimLeft(rest[i:], " ")
+	}
+	return utf8.RuneCountInString(line) - utf8.RuneCountInString(rest)
 }
 
 // Advance is the position of byte off of text, whose first rune stands at. The
