@@ -18,6 +18,7 @@ import (
 // connect makes the connection to a target. An SSH connection is opened when
 // it is first used.
 func connect(policy string, knownHosts []string) connectFunc {
+	shared := ssh.NewShared()
 	return func(_ context.Context, t engine.Target) (connector.Connector, error) {
 		switch t.Connection {
 		case "local":
@@ -40,7 +41,7 @@ func connect(policy string, knownHosts []string) connectFunc {
 		if o.HostKey == "" && falseWord(t.HostKeyChecking) {
 			o.HostKey = ssh.Insecure
 		}
-		return ssh.New(o)
+		return shared.New(o)
 	}
 }
 

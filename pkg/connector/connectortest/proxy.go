@@ -11,8 +11,11 @@ import (
 // Proxy is a TCP proxy that delays.
 type Proxy struct {
 	Addr string // where it listens
-	mu   sync.Mutex
-	open []net.Conn
+
+	mu    sync.Mutex
+	to    string
+	open  []net.Conn
+	stall chan struct{} // closed: nothing is passed on any more
 }
 
 // DelayProxy starts a proxy to addr over which a round trip takes rtt longer. It
@@ -23,7 +26,7 @@ func DelayProxy(t testing.TB, addr string, rtt time.Duration) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Addr: l.Addr().String()}
+	p := &Proxy{Addr: l.Addr().String(), to: addr, stall: make(chan struct{})}
 	t.Cleanup(func() {
 		l.Close()
 		p.Cut()
@@ -34,7 +37,7 @@ func DelayProxy(t testing.TB, addr string, rtt time.Duration) *Proxy {
 			if err != nil {
 				return
 			}
-			go p.join(c, addr, rtt/2)
+			go p.join(c, rtt/2)
 		}
 	}()
 	return p
@@ -57,7 +60,20 @@ func (p *Proxy) Connections() int {
 	return len(p.open) / 2
 }
 
-func (p *Proxy) join(near net.Conn, addr string, delay time.Duration) {
+// Redirect leads connections that come from now on to another address.
+func (p *Proxy) Redirect(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.to = addr
+}
+
+// Stall passes nothing on from now on, and closes nothing: a host without power.
+func (p *Proxy) Stall() { close(p.stall) }
+
+func (p *Proxy) join(near net.Conn, delay time.Duration) {
+	p.mu.Lock()
+	addr := p.to
+	p.mu.Unlock()
 	far, err := net.Dial("tcp", addr)
 	if err != nil {
 		near.Close()
@@ -66,13 +82,13 @@ func (p *Proxy) join(near net.Conn, addr string, delay time.Duration) {
 	p.mu.Lock()
 	p.open = append(p.open, near, far)
 	p.mu.Unlock()
-	go pump(far, near, delay)
-	pump(near, far, delay)
+	go p.pump(far, near, delay)
+	p.pump(near, far, delay)
 }
 
 // pump copies and lets every piece arrive delay after it came, without holding
 // up the pieces behind it.
-func pump(to, from net.Conn, delay time.Duration) {
+func (p *Proxy) pump(to, from net.Conn, delay time.Duration) {
 	type piece struct {
 		due  time.Time
 		data []byte
@@ -80,9 +96,12 @@ func pump(to, from net.Conn, delay time.Duration) {
 	pieces := make(chan piece, 4096)
 	go func() {
 		defer to.Close()
-		for p := range pieces {
-			time.Sleep(time.Until(p.due))
-			if _, err := to.Write(p.data); err != nil {
+		for piece := range pieces {
+			time.Sleep(time.Until(piece.due))
+			if p.stalled() {
+				continue
+			}
+			if _, err := to.Write(piece.data); err != nil {
 				break
 			}
 		}
@@ -102,5 +121,14 @@ func pump(to, from net.Conn, delay time.Duration) {
 			}
 			return
 		}
+	}
+}
+
+func (p *Proxy) stalled() bool {
+	select {
+	case <-p.stall:
+		return true
+	default:
+		return false
 	}
 }

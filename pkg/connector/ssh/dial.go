@@ -16,28 +16,6 @@ import (
 	"kubekey/pkg/connector"
 )
 
-// dial connects and logs in to t, through its jump hosts. closers are what to
-// close after the client, in order.
-func dial(ctx context.Context, t *target) (client *ssh.Client, closers []io.Closer, err error) {
-	defer func() {
-		if err != nil {
-			closeAll(closers)
-			closers = nil
-		}
-	}()
-	open := (&net.Dialer{}).DialContext
-	for _, jump := range t.jumps {
-		hop, err := dialOne(ctx, jump, open)
-		if err != nil {
-			return nil, closers, err
-		}
-		closers = append([]io.Closer{hop}, closers...)
-		open = hop.DialContext
-	}
-	client, err = dialOne(ctx, t, open)
-	return client, closers, err
-}
-
 func closeAll(closers []io.Closer) {
 	for _, c := range closers {
 		c.Close()
@@ -47,11 +25,11 @@ func closeAll(closers []io.Closer) {
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // dialOne connects to t with open and logs in, all within t.ConnectTimeout.
-func dialOne(ctx context.Context, t *target, open dialFunc) (*ssh.Client, error) {
+func (s *Shared) dialOne(ctx context.Context, t *target, open dialFunc) (*ssh.Client, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, t.ConnectTimeout)
 	defer cancel()
-	client, err := connect(ctx, t, open)
+	client, err := s.connect(ctx, t, open)
 	if err == nil {
 		return client, nil
 	}
@@ -64,8 +42,8 @@ func dialOne(ctx context.Context, t *target, open dialFunc) (*ssh.Client, error)
 	return nil, unreachable(t, err)
 }
 
-func connect(ctx context.Context, t *target, open dialFunc) (*ssh.Client, error) {
-	check, algorithms, err := hostKeys(t)
+func (s *Shared) connect(ctx context.Context, t *target, open dialFunc) (*ssh.Client, error) {
+	check, algorithms, err := s.hostKeys(t)
 	if err != nil {
 		return nil, err
 	}
@@ -178,9 +156,9 @@ func worthRetry(err error, wasThere bool) bool {
 	return wasThere || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-func dialPatiently(ctx context.Context, t *target, wasThere bool) (*ssh.Client, []io.Closer, error) {
+func (s *Shared) dialPatiently(ctx context.Context, t *target, wasThere bool) (*ssh.Client, []io.Closer, error) {
 	for _, pause := range pauses() {
-		client, closers, err := dial(ctx, t)
+		client, closers, err := s.dial(ctx, t)
 		if err == nil || ctx.Err() != nil || !worthRetry(err, wasThere) {
 			return client, closers, err
 		}
@@ -190,5 +168,5 @@ func dialPatiently(ctx context.Context, t *target, wasThere bool) (*ssh.Client, 
 		case <-time.After(pause):
 		}
 	}
-	return dial(ctx, t)
+	return s.dial(ctx, t)
 }

@@ -15,6 +15,7 @@ import (
 // with up to four tries, when the connection was lost between commands.
 type Host struct {
 	target *target
+	shared *Shared
 	turn   chan struct{} // held by the one goroutine that connects
 
 	mu       sync.Mutex
@@ -27,17 +28,6 @@ type Host struct {
 }
 
 var _ connector.Connector = (*Host)(nil)
-
-// New checks the options, reads the ssh configuration, and returns a Host that is
-// not yet connected.
-func New(o Options) (*Host, error) {
-	t, err := resolve(o, 0)
-	if err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	return &Host{target: t, turn: make(chan struct{}, 1), ctx: ctx, stop: stop}, nil
-}
 
 // errClosed is what a Host returns after Close.
 var errClosed = errors.New("ssh: the connection was closed by kk")
@@ -130,7 +120,7 @@ func (h *Host) connected(ctx context.Context) (*link, error) {
 	dialing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
-	client, closers, err := dialPatiently(dialing, h.target, h.wasThere)
+	client, closers, err := h.shared.dialPatiently(dialing, h.target, h.wasThere)
 	if h.ctx.Err() != nil {
 		err = errClosed
 		if client != nil {
@@ -186,7 +176,7 @@ func (h *Host) kill(s *session, mark string) {
 		s.settle()
 		return
 	}
-	client, closers, err := dial(ctx, h.target)
+	client, closers, err := h.shared.dial(ctx, h.target)
 	if err != nil {
 		s.signal("TERM")
 		return

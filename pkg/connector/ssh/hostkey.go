@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
@@ -21,32 +19,18 @@ func (e *hostKeyError) Error() string { return e.text }
 // hostKeys returns the check of t's host key, and the key types that known_hosts
 // has for it: asking for those first keeps a host with a second, unknown key
 // from looking changed.
-func hostKeys(t *target) (ssh.HostKeyCallback, []string, error) {
+func (s *Shared) hostKeys(t *target) (ssh.HostKeyCallback, []string, error) {
 	if t.HostKey == Insecure {
 		return ssh.InsecureIgnoreHostKey(), nil, nil
 	}
-	known, err := loadKnownHosts(t.KnownHosts)
+	known, err := s.knownHosts(t.KnownHosts)
 	if err != nil {
 		return nil, nil, err
 	}
 	check := func(hostname string, remote net.Addr, key ssh.PublicKey) error {
-		return t.judge(known(hostname, remote, key), hostname, key)
+		return t.judge(known, known.verdict(hostname, remote, key), hostname, key)
 	}
-	return check, knownAlgorithms(known, t.addr()), nil
-}
-
-func loadKnownHosts(files []string) (ssh.HostKeyCallback, error) {
-	var there []string
-	for _, f := range files {
-		if _, err := os.Stat(f); err == nil {
-			there = append(there, f)
-		}
-	}
-	known, err := knownhosts.New(there...)
-	if err != nil {
-		return nil, fmt.Errorf("read known hosts: %w", err)
-	}
-	return known, nil
+	return check, knownAlgorithms(known.verdict, t.addr()), nil
 }
 
 // noKey matches no line of known_hosts: asking for it lists the wanted ones.
@@ -84,7 +68,7 @@ func knownAlgorithms(known ssh.HostKeyCallback, addr string) []string {
 }
 
 // judge turns the verdict of known_hosts into acceptance or a message that says what to do.
-func (t *target) judge(verdict error, hostname string, key ssh.PublicKey) error {
+func (t *target) judge(known *known, verdict error, hostname string, key ssh.PublicKey) error {
 	var bad *knownhosts.KeyError
 	switch {
 	case verdict == nil:
@@ -94,7 +78,7 @@ func (t *target) judge(verdict error, hostname string, key ssh.PublicKey) error 
 	case len(bad.Want) > 0:
 		return t.changed(bad.Want, key)
 	case t.HostKey == AcceptNew:
-		return t.accept(hostname, key)
+		return known.accept(t, hostname, key)
 	}
 	return &hostKeyError{fmt.Sprintf("the host key of %s is not known: %s %s is not in %s; "+
 		"compare the fingerprint, then accept it with `%s`, or accept every new host with --ssh-host-key accept-new",
@@ -114,36 +98,6 @@ func (t *target) changed(want []knownhosts.KnownKey, key ssh.PublicKey) error {
 		"either the host was reinstalled or somebody is in between: if it is the former, remove the old key with `ssh-keygen -f %s -R '%s'`",
 		t.name(), key.Type(), ssh.FingerprintSHA256(key), strings.Join(old, ", "),
 		want[0].Filename, knownhosts.Normalize(t.addr()))}
-}
-
-// accept appends key to the first known_hosts file, unless another connection
-// did so meanwhile: then its key must be the same.
-func (t *target) accept(hostname string, key ssh.PublicKey) error {
-	file := t.KnownHosts[0]
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("remember the host key: %w", err)
-	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
-	if err != nil {
-		return fmt.Errorf("remember the host key: %w", err)
-	}
-	defer f.Close()
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("lock %s: %w", file, err)
-	}
-	known, err := knownhosts.New(file)
-	if err != nil {
-		return fmt.Errorf("read known hosts: %w", err)
-	}
-	var bad *knownhosts.KeyError
-	again := known(hostname, &net.TCPAddr{}, key)
-	switch {
-	case again == nil:
-		return nil
-	case errors.As(again, &bad) && len(bad.Want) > 0:
-		return t.changed(bad.Want, key)
-	}
-	return appendLine(f, knownhosts.Line([]string{knownhosts.Normalize(hostname)}, key))
 }
 
 // appendLine adds a line, after a line feed if the file does not end with one.
