@@ -12,6 +12,7 @@ import (
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/inventory"
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
@@ -343,7 +344,7 @@ func (e *Engine) playSteps(ctx context.Context, ps *playState) []project.Step {
 		steps = append(steps, p.Setup)
 	}
 	section := func(body []project.Step) {
-		flush := &project.Task{Meta: "flush_handlers", Hidden: true, Play: p, Action: "meta", Syntax: p.Setup.SyntaxOrEmpty(), At: p.Syntax.At}
+		flush := &project.Task{Meta: "flush_handlers", Hidden: true, Play: p, Action: "meta", Syntax: &playbook.Task{}, At: p.Syntax.At}
 		if ps.force && len(body) > 0 {
 			steps = append(steps, &project.Block{Body: body, Always: []project.Step{flush}})
 			return

@@ -209,7 +209,6 @@ func (l *Linker) lookAhead(t *Task, where place, ds *source.Diagnostics) {
 		}
 	}
 	where = t.place
-	where.attrs = parentAttrs(t)
 	play := *where.play // what is found here is not the play's yet
 	play.Static.Public = &vars.Public{}
 	play.Handlers, play.notifies, play.RoleNames = nil, nil, nil
@@ -222,10 +221,6 @@ func (l *Linker) lookAhead(t *Task, where place, ds *source.Diagnostics) {
 		ds.Add(&c)
 	}
 }
-
-// parentAttrs are what the children of a dynamic include inherit: what the
-// include's own parent has.
-func parentAttrs(t *Task) Attrs { return t.place.attrs }
 
 // IncludeTasks links the file that a dynamic include reached.
 func (l *Linker) IncludeTasks(t *Task, name string) (*Block, string, source.Diagnostics) {
@@ -350,9 +345,4 @@ next:
 		d.Width = len(n.Content[i].Value)
 		ds.Add(d)
 	}
-}
-
-// paramLayer makes a layer of role parameters.
-func (l *Linker) paramLayer(name string, v *playbook.Vars, ds *source.Diagnostics) []*vars.Layer {
-	return l.layer(name, v, ds)
 }

@@ -19,7 +19,6 @@ type place struct {
 	trace    []source.Frame
 	handlers bool
 	kind     string // "tasks" or "handlers": the folder of a role
-	quiet    bool   // a dry look at what a dynamic include reaches
 }
 
 func (p place) ctx() context.Context { return context.Background() }

@@ -230,11 +230,3 @@ next:
 	}
 	return out
 }
-
-// SyntaxOrEmpty is the task as written; an implicit task has none.
-func (t *Task) SyntaxOrEmpty() *playbook.Task {
-	if t == nil {
-		return &playbook.Task{}
-	}
-	return t.Syntax
-}

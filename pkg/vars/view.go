@@ -143,13 +143,6 @@ func (v *View) With(name string, val any) *View {
 	return &out
 }
 
-// WithContext returns a view whose templates are evaluated with ctx.
-func (v *View) WithContext(ctx context.Context) *View {
-	out := *v
-	out.ctx = ctx
-	return &out
-}
-
 // Bind implements expr.Binder: the name has the value in this view only.
 func (v *View) Bind(name string, val any) {
 	v.local = &locals{name, val, v.local}
