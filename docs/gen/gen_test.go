@@ -92,8 +92,10 @@ func TestWriteRemovesPagesOfWhatIsGone(t *testing.T) {
 }
 
 func TestBadCallIsAnError(t *testing.T) {
-	if err := run(nil); err == nil {
-		t.Error("no folder was given, and no error came")
+	for _, args := range [][]string{nil, {"a", "b"}, {"--help"}} {
+		if err := run(args); err == nil {
+			t.Errorf("gen %v: no error came", args)
+		}
 	}
 }
 

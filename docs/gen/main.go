@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"kubekey/pkg/cli"
 	"kubekey/pkg/playbook"
@@ -28,7 +29,7 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 1 {
+	if len(args) != 1 || strings.HasPrefix(args[0], "-") {
 		return errors.New("usage: gen FOLDER")
 	}
 	p, err := reference()
