@@ -40,7 +40,8 @@ func (f *File) Line(n int) string {
 func (f *File) index() {
 	f.lines = append(f.lines, 0)
 	for i, b := range f.Text {
-		if b == '\n' && i+1 < len(f.Text) {
+		last := i+1 == len(f.Text)
+		if !last && (b == '\n' || b == '\r' && f.Text[i+1] != '\n') {
 			f.lines = append(f.lines, i+1)
 		}
 	}

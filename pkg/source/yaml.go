@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -85,10 +86,9 @@ func invalidUTF8(text []byte) int {
 
 // offset turns a byte offset into a position.
 func (f *File) offset(i int) Pos {
-	before := f.Text[:i]
-	line := bytes.Count(before, []byte("\n")) + 1
-	start := bytes.LastIndexByte(before, '\n') + 1
-	return Pos{f, line, utf8.RuneCount(f.Text[start:i]) + 1}
+	f.once.Do(f.index)
+	line := sort.SearchInts(f.lines, i+1)
+	return Pos{f, line, utf8.RuneCount(f.Text[f.lines[line-1]:i]) + 1}
 }
 
 // maxDepth bounds how deep nodes are searched; deeper ones are refused when
