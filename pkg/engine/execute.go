@@ -593,7 +593,7 @@ func (x *execution) environment(ctx context.Context, v *vars.View) (map[string]s
 	for _, d := range x.t.Attrs.Environment {
 		val, err := d.Value(ctx, v)
 		if err != nil {
-			return nil, fmt.Errorf("environment: %w", undefinedOption(err))
+			return nil, fmt.Errorf("environment: %w", err)
 		}
 		if s, ok := val.(string); ok && (s == "" || s == x.e.omit) || val == nil {
 			continue

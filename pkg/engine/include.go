@@ -228,7 +228,15 @@ func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g
 
 // failInclude fails the include of a host. It counted as ok before its file was read.
 func (e *Engine) failInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, w *walker, members map[*walker]map[*project.Block]bool) {
-	result := value.NewDict("changed", false, "failed", true, "msg", g.err.Error(), "reason", g.err.Error())
+	reason := g.err.Error()
+	var d *source.Diagnostic
+	if errors.As(g.err, &d) && d.Pos == t.At {
+		reason = d.Summary // the place is told with the task
+		if d.Help != "" {
+			reason += "\n" + d.Help
+		}
+	}
+	result := value.NewDict("changed", false, "failed", true, "msg", reason, "reason", reason)
 	o := &outcome{walker: w, task: t, status: event.Failed, result: result}
 	o.items = []*itemOutcome{{status: event.Failed, result: result, startedAt: e.Now()}}
 	x := &execution{e: e, ps: ps, t: t, w: w, ev: ev, view: e.taskView(context.Background(), ps, t, w)}

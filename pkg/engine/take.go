@@ -141,7 +141,7 @@ func (e *Engine) notify(ps *playState, t *project.Task, name string, targets []*
 	}
 	for _, w := range targets {
 		for _, h := range found {
-			w.notified[h] = true
+			w.notify(h)
 		}
 		e.emit(event.Notified{Handler: name, Host: w.name})
 	}

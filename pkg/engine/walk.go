@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+
 	"kubekey/pkg/event"
 	"kubekey/pkg/project"
 	"kubekey/pkg/value"
@@ -104,6 +106,13 @@ func (w *walker) skips(f *frame, b *project.Block) bool {
 		return true
 	}
 	return b.Once != "" && w.once[b.Once]
+}
+
+// notify marks a handler. A role that was included again has its handlers
+// again: the newest stands for them all, so that each runs once.
+func (w *walker) notify(h *project.Task) {
+	maps.DeleteFunc(w.notified, func(old *project.Task, _ bool) bool { return old.At == h.At })
+	w.notified[h] = true
 }
 
 // done moves the host behind the task that it ran.

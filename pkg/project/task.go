@@ -2,6 +2,7 @@ package project
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -296,24 +297,38 @@ func (l *Linker) checkArgs(s *playbook.Task, spec *module.Spec, list []argument,
 		at[a.name] = a.at
 	}
 	isDynamic := func(v any) bool { _, ok := v.(dynamic); return ok }
-	for _, p := range schema.Check(spec.New(), args, isDynamic) {
-		name, _, _ := strings.Cut(p.Path, ".")
-		pos, ok := at[name]
-		if !ok {
-			pos = s.ModuleAt
+	problems := schema.Check(spec.New(), args, isDynamic)
+	for _, p := range problems {
+		if p.Kind != schema.Missing || !misspelt(problems, p.Path) {
+			ds.Add(argumentError(s, spec, p, at))
 		}
-		msg := p.Msg
-		if p.Kind == schema.Unknown {
-			msg = "module \"" + spec.Name + "\" has no argument \"" + p.Path + "\""
-		}
-		d := source.Errorf(pos, "%s", msg).WithHelp("%s", p.Help)
-		d.Width = len(name)
-		if p.Kind == schema.Missing {
-			d.Width = len(s.Module)
-			d.Summary = spec.Name + ": " + msg
-		}
-		ds.Add(d)
 	}
+}
+
+// misspelt reports whether a missing argument is there under a wrong name.
+func misspelt(problems []schema.Problem, missing string) bool {
+	return slices.ContainsFunc(problems, func(p schema.Problem) bool {
+		return p.Kind == schema.Unknown && strings.Contains(p.Help, strconv.Quote(missing))
+	})
+}
+
+func argumentError(s *playbook.Task, spec *module.Spec, p schema.Problem, at map[string]source.Pos) *source.Diagnostic {
+	name, _, _ := strings.Cut(p.Path, ".")
+	pos, ok := at[name]
+	if !ok {
+		pos = s.ModuleAt
+	}
+	msg := p.Msg
+	if p.Kind == schema.Unknown {
+		msg = "module \"" + spec.Name + "\" has no argument \"" + p.Path + "\""
+	}
+	d := source.Errorf(pos, "%s", msg).WithHelp("%s", p.Help)
+	d.Width = len(name)
+	if p.Kind == schema.Missing {
+		d.Width = len(s.Module)
+		d.Summary = spec.Name + ": " + msg
+	}
+	return d
 }
 
 // dynamic stands for an argument whose value a template yields.

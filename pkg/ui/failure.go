@@ -77,6 +77,9 @@ func message(e event.HostResult) string {
 // failureDetails is the command of a failure, and what it printed, as lines.
 func failureDetails(e event.HostResult) []string {
 	var out []string
+	if v, ok := e.Result.Get("assertion"); ok {
+		out = append(out, "  assertion: "+visible(value.Str(v)))
+	}
 	if v, ok := e.Result.Get("cmd"); ok && v != nil {
 		out = append(out, "  cmd: "+command(v))
 	}
