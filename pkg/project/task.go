@@ -299,16 +299,17 @@ func (l *Linker) checkArgs(s *playbook.Task, spec *module.Spec, list []argument,
 	isDynamic := func(v any) bool { _, ok := v.(dynamic); return ok }
 	problems := schema.Check(spec.New(), args, isDynamic)
 	for _, p := range problems {
-		if p.Kind != schema.Missing || !misspelt(problems, p.Path) {
+		if p.Kind != schema.Missing || !misspelt(problems, p) {
 			ds.Add(argumentError(s, spec, p, at))
 		}
 	}
 }
 
-// misspelt reports whether a missing argument is there under a wrong name.
-func misspelt(problems []schema.Problem, missing string) bool {
+// misspelt reports whether the one argument that is missing is there under a wrong name.
+func misspelt(problems []schema.Problem, missing schema.Problem) bool {
+	_, name, _ := strings.Cut(missing.Msg, ": ")
 	return slices.ContainsFunc(problems, func(p schema.Problem) bool {
-		return p.Kind == schema.Unknown && strings.Contains(p.Help, strconv.Quote(missing))
+		return p.Kind == schema.Unknown && strings.Contains(p.Help, strconv.Quote(name))
 	})
 }
 
