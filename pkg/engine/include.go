@@ -159,7 +159,7 @@ func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes
 			}
 			w := o.walker
 			g.has[w] = true
-			g.hosts = append(g.hosts, w)
+			g.hosts = append(g.hosts, o)
 			if members[w] == nil {
 				members[w] = map[*project.Block]bool{}
 			}
@@ -184,7 +184,7 @@ type includeGroup struct {
 	block *project.Block
 	path  string
 	err   error
-	hosts []*walker
+	hosts []*outcome // of the include
 	has   map[*walker]bool
 }
 
@@ -213,22 +213,22 @@ func (e *Engine) includeGroup(t *project.Task, req *includeRequest, w *walker) *
 func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, members map[*walker]map[*project.Block]bool) {
 	if g.err == nil {
 		names := make([]string, len(g.hosts))
-		for i, w := range g.hosts {
-			names[i] = w.name
+		for i, o := range g.hosts {
+			names[i] = o.walker.name
 		}
 		e.emit(event.Included{Task: ev, Path: g.path, Hosts: names, Item: g.req.item})
 		return
 	}
-	for _, w := range g.hosts {
-		if members[w] != nil { // else an earlier file failed the host
-			e.failInclude(ps, t, ev, g, w, members)
+	for _, of := range g.hosts {
+		if members[of.walker] != nil { // else an earlier file failed the host
+			e.failInclude(ps, t, ev, g, of, members)
 		}
 	}
 }
 
 // failInclude fails the include of a host. It counted as ok before its file was read.
-func (e *Engine) failInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, w *walker, members map[*walker]map[*project.Block]bool) {
-	reason := g.err.Error()
+func (e *Engine) failInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, of *outcome, members map[*walker]map[*project.Block]bool) {
+	w, reason := of.walker, g.err.Error()
 	var d *source.Diagnostic
 	if errors.As(g.err, &d) && d.Pos == t.At {
 		reason = d.Summary // the place is told with the task
@@ -248,6 +248,7 @@ func (e *Engine) failInclude(ps *playState, t *project.Task, ev *event.Task, g *
 		e.stat(w.name).Ignored++
 		return
 	}
+	of.status = event.Failed
 	e.stat(w.name).OK--
 	e.count(o)
 	delete(members, w)

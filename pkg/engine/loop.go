@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kubekey/pkg/event"
+	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
@@ -20,6 +21,7 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 	if err != nil {
 		return x.badLoop(ctx, err)
 	}
+	x.warnOfVar()
 	forks, pause, err := x.loopControl()
 	if err != nil {
 		return x.badLoop(ctx, err)
@@ -41,6 +43,15 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 		}
 	}
 	return out
+}
+
+// warnOfVar tells of a loop whose variable hides one that is set.
+func (x *execution) warnOfVar() {
+	l := x.t.Loop.Syntax
+	if _, used, _ := x.view.Lookup(l.Var); used {
+		x.tell(event.Warning{Diagnostic: source.Warningf(l.At, "the loop variable '%s' is already in use", l.Var).
+			WithHelp("name another one: loop_control: {loop_var: NAME}")})
+	}
 }
 
 // parallel runs items at most n at a time; the results stay in item order.

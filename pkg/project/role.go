@@ -87,7 +87,7 @@ func entryKey(e *playbook.RoleEntry) string {
 		}
 		b.WriteString("|")
 	}
-	return b.String()
+	return strings.TrimRight(b.String(), "|") // a plain use, and an import, have the empty key
 }
 
 func nodeText(v playbook.Value) string {
