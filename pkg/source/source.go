@@ -255,7 +255,8 @@ func (ds Diagnostics) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Sort orders by file, line and column, and drops exact repetitions.
+// Sort orders by file, line and column, and drops exact repetitions; of an
+// error and a warning that say the same the error stays.
 func (ds Diagnostics) Sort() Diagnostics {
 	out := append(Diagnostics(nil), ds...)
 	sort.SliceStable(out, func(i, j int) bool {
@@ -266,17 +267,30 @@ func (ds Diagnostics) Sort() Diagnostics {
 		if a.Line != b.Line {
 			return a.Line < b.Line
 		}
-		return a.Col < b.Col
+		if a.Col != b.Col {
+			return a.Col < b.Col
+		}
+		return out[i].Severity < out[j].Severity
 	})
 	n := 0
-	for i, d := range out {
-		if i > 0 && d.Error() == out[n-1].Error() {
+	for _, d := range out {
+		if repeated(out[:n], d) {
 			continue
 		}
 		out[n] = d
 		n++
 	}
 	return out[:n]
+}
+
+// repeated reports whether one of those at the same place says the same.
+func repeated(kept Diagnostics, d *Diagnostic) bool {
+	for i := len(kept) - 1; i >= 0 && kept[i].Pos.String() == d.Pos.String(); i-- {
+		if kept[i].Error() == d.Error() {
+			return true
+		}
+	}
+	return false
 }
 
 func fileName(p Pos) string {

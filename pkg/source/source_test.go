@@ -86,6 +86,10 @@ func TestDiagnostics(t *testing.T) {
 	if got := ds.Sort().Error(); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
+	same := Diagnostics{Warningf(Pos{a, 1, 1}, "x"), Errorf(Pos{a, 1, 1}, "y"), Errorf(Pos{a, 1, 1}, "x")}.Sort()
+	if len(same) != 2 || len(same.Errors()) != 2 {
+		t.Errorf("an error is lost behind a warning: %v", same)
+	}
 	if len(ds.Errors()) != 5 || len(ds.Warnings()) != 1 || ds.Err() == nil || ds.Warnings().Err() != nil {
 		t.Error("errors and warnings are not told apart")
 	}

@@ -125,6 +125,8 @@ func guess(f *File, n int, why string) mistake {
 		return mistake{n, at, `text behind a closing quote: put the quotes around the whole value`}
 	case open == '*' || open == '&' || open == '@' || open == '`' || open == '%':
 		return mistake{n, at, "quote a text that starts with " + string(open)}
+	case strings.Contains(why, "',' or '") && strings.Contains(line, "?"):
+		return mistake{n, strings.IndexByte(line, '?'), "quote a text with ? in it, inside { } and [ ]"}
 	case strings.Contains(why, "mapping values are not allowed"):
 		return mappingMistake(f, n, indent)
 	case strings.Contains(why, "could not find expected ':'"):
