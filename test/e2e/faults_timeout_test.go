@@ -4,6 +4,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // endless runs a command with children under a name that is searched for: one in the
@@ -60,4 +61,28 @@ func TestInterruptEndsEveryProcessOfATask(t *testing.T) {
 	}
 	run.end(t).exits(t, 99)
 	c.succeeds(t, 0, "nothing of it is left", "! pgrep -f '[s]leep 5151'")
+}
+
+// The first signal lets kk end what runs on the hosts, which takes its time where one
+// does not answer; the second ends kk itself.
+func TestSecondInterruptEndsAtOnce(t *testing.T) {
+	c := newController(t)
+	c.after(t, 0, "rm -f /tmp/kk-started; pkill -f '[s]leep 3131'; true")
+	run := c.startOn(t, map[string]vars{"node1": c.reach(0, "root")}, lossPlaybook)
+	c.succeeds(t, 0, "the command starts", "test -e /tmp/kk-started")
+	c.silence(t, 0)
+	ended := make(chan outcome)
+	go func() { ended <- run.end(t) }()
+	for {
+		// An error says that kk has ended meanwhile.
+		_ = run.cmd.Process.Signal(syscall.SIGINT)
+		select {
+		case <-ended:
+			if status := run.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
+				t.Errorf("kk went on to its own end, exit code %d", status.ExitStatus())
+			}
+			return
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
