@@ -21,7 +21,6 @@ const maxIncludes = 64
 type includeRequest struct {
 	path  string // of include_tasks
 	role  project.RoleRequest
-	block *project.Block
 	item  *event.Item
 	bound *value.Dict // the loop's variables
 }

@@ -212,18 +212,9 @@ func (f *frame) undefined(n node, u *value.Undefined) error {
 	return f.fail(n, u)
 }
 
-// Knower is a Scope that lists its names for "did you mean"; a Lister's names
-// serve as well.
-type Knower interface {
-	Known() []string
-}
-
 func knownNames(s Scope) []string {
-	switch s := s.(type) {
-	case Knower:
-		return s.Known()
-	case Lister:
-		return s.Names()
+	if l, ok := s.(Lister); ok {
+		return l.Names()
 	}
 	return nil
 }

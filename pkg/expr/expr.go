@@ -26,8 +26,8 @@ func (n Names) Lookup(name string) (any, bool, error) {
 	return v, ok, nil
 }
 
-// Known implements Knower.
-func (n Names) Known() []string { return sortedKeys(n) }
+// Names implements Lister.
+func (n Names) Names() []string { return sortedKeys(n) }
 
 // Bind implements Binder.
 func (n Names) Bind(name string, v any) { n[name] = v }

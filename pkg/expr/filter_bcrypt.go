@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"golang.org/x/crypto/blowfish"
+	"golang.org/x/crypto/blowfish" //lint:ignore SA1019 bcrypt is made of it
 )
 
 // bcryptHash is bcrypt with a salt that the caller chooses, so that a hash

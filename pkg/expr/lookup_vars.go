@@ -47,7 +47,8 @@ func lookupVars(c *Call, terms []any, p *bound) ([]any, error) {
 	})
 }
 
-// Lister is a Scope that knows the names it has, for lookup('varnames').
+// Lister is a Scope that knows the names it has, for lookup('varnames') and
+// for "did you mean".
 type Lister interface {
 	Names() []string
 }
@@ -81,15 +82,8 @@ func lookupVarNames(c *Call, terms []any, _ *bound) ([]any, error) {
 }
 
 func scopeNames(s Scope) ([]string, error) {
-	switch s := s.(type) {
-	case Lister:
-		return s.Names(), nil
-	case Names:
-		names := make([]string, 0, len(s))
-		for name := range s {
-			names = append(names, name)
-		}
-		return names, nil
+	if l, ok := s.(Lister); ok {
+		return l.Names(), nil
 	}
 	return nil, fmt.Errorf("the names of all variables are not known here")
 }

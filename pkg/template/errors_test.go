@@ -213,7 +213,7 @@ func (l listed) Names() []string { return []string{"hostname"} }
 
 type known struct{ expr.Scope }
 
-func (known) Known() []string { return []string{"hostname"} }
+func (known) Names() []string { return []string{"hostname"} }
 
 func TestNearNames(t *testing.T) {
 	base := expr.Names{"hostname": "h"}

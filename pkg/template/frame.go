@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -244,17 +243,9 @@ func (s *scope) Names() []string {
 	}
 }
 
-// Known implements expr.Knower, for "did you mean".
-func (s *scope) Known() []string { return s.Names() }
-
 func baseNames(base expr.Scope) []string {
-	switch base := base.(type) {
-	case expr.Lister:
-		return base.Names()
-	case expr.Knower:
-		return base.Known()
-	case expr.Names:
-		return slices.Collect(maps.Keys(base))
+	if l, ok := base.(expr.Lister); ok {
+		return l.Names()
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package template
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -83,15 +82,6 @@ func names(t testing.TB, text string) expr.Names {
 		out[value.Str(k)] = v
 	}
 	return out
-}
-
-func mustJSON(t testing.TB, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 func wantError(t *testing.T, err error, parts ...string) {

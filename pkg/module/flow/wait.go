@@ -15,7 +15,7 @@ import (
 )
 
 type pause struct {
-	Seconds *time.Duration `kk:"seconds" doc:"how long"`
+	Length  *time.Duration `kk:"seconds" doc:"how long"`
 	Minutes *float64       `kk:"minutes" doc:"how long, instead of seconds"`
 	Prompt  string         `kk:"prompt" doc:"what to ask; without seconds and minutes the play waits for an answer"`
 	Echo    bool           `kk:"echo" default:"yes" doc:"show what is typed"`
@@ -23,7 +23,7 @@ type pause struct {
 
 // Run implements module.Runner.
 func (m *pause) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if m.Seconds != nil && m.Minutes != nil {
+	if m.Length != nil && m.Minutes != nil {
 		return module.Result{Failed: true, Msg: "seconds and minutes cannot both be given"}, nil
 	}
 	start := c.Now()
@@ -52,8 +52,8 @@ func (m *pause) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 
 func (m *pause) duration() (time.Duration, bool) {
 	switch {
-	case m.Seconds != nil:
-		return *m.Seconds, true
+	case m.Length != nil:
+		return *m.Length, true
 	case m.Minutes != nil:
 		return time.Duration(*m.Minutes * float64(time.Minute)), true
 	}
