@@ -97,6 +97,39 @@ func TestLanguageCases(t *testing.T) {
 	}
 }
 
+// TestBrokenFiles cuts every playbook of test/language off at each line, and
+// leaves each line out: whatever is left, linking ends, and does not panic.
+func TestBrokenFiles(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("..", "..", "test", "language", "testdata", "*", "*.txt"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal(err, len(paths))
+	}
+	l := newLinker(t, Selection{})
+	dir := t.TempDir()
+	n := 0
+	try := func(lines ...string) {
+		n++
+		path := filepath.Join(dir, strconv.Itoa(n)+".yml")
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l.Playbook(path)
+	}
+	for _, path := range paths {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range a.Files {
+			lines := strings.Split(string(f.Data), "\n")
+			for i := 0; f.Name == "site.yml" && i < len(lines); i++ {
+				try(lines[:i]...)
+				try(append(append([]string(nil), lines[:i]...), lines[i+1:]...)...)
+			}
+		}
+	}
+}
+
 func names(steps []Step) []string {
 	var out []string
 	for _, s := range steps {

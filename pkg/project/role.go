@@ -96,9 +96,6 @@ func nodeText(v playbook.Value) string {
 		b.WriteString(e.Text())
 		for _, c := range e.Node.Content {
 			b.WriteString("," + nodeText(playbook.Value{Node: c, File: v.File}))
-			if c == e.Node {
-				break
-			}
 		}
 	}
 	return b.String()
