@@ -2,6 +2,8 @@ package inventory
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -110,6 +112,7 @@ func (y *yamlFile) connection(hostNode *yaml.Node) *VarSet {
 	if plain == nil || len(ds) > 0 {
 		return nil // reported with the host's variables
 	}
+	y.checkConnector(n)
 	out := &VarSet{Name: y.file.Name, Values: value.NewDict()}
 	for k, v := range plain.Values.All() {
 		key, _ := k.(string)
@@ -126,6 +129,33 @@ func (y *yamlFile) connection(hostNode *yaml.Node) *VarSet {
 		}
 	}
 	return y.sealed(out)
+}
+
+// checkConnector reports values that no connection can have. A key that means
+// nothing is only a warning, since playbooks can use it.
+func (y *yamlFile) checkConnector(n *yaml.Node) {
+	known := []string{"type", "host", "port", "user", "password", "private_key", "private_key_content"}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], deref(n.Content[i+1])
+		if connectionVar(k.Value) == "" {
+			d := source.Warningf(y.at(k), "connector has no key %q", k.Value).WithHelp("%s", source.DidYouMean(k.Value, known))
+			d.Width = len(k.Value)
+			y.ds.Add(d)
+			continue
+		}
+		if v.Kind == yaml.ScalarNode && (isNull(v) || v.Value == "" || strings.Contains(v.Value, "{{")) {
+			continue
+		}
+		port, err := strconv.Atoi(v.Value)
+		switch {
+		case v.Kind != yaml.ScalarNode:
+			y.fail(v, "%s of connector must be a single value, found %s", k.Value, kindName(v))
+		case k.Value == "port" && (err != nil || port < 1 || port > 65535):
+			y.fail(v, "%q is no port (1 to 65535)", v.Value)
+		case k.Value == "type" && v.Value != "ssh" && v.Value != "local":
+			y.fail(v, "connector type %q is not supported", v.Value).WithHelp("use ssh or local")
+		}
+	}
 }
 
 func (y *yamlFile) specGroups(n *yaml.Node) {
