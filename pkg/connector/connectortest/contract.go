@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,20 +21,41 @@ import (
 // Contract checks that a connector to this very machine does what the
 // documentation of connector.Connector says. connect returns a new one; Contract closes it.
 func Contract(t *testing.T, connect func(t *testing.T) connector.Connector) {
+	contract(t, connect, map[string]string{
+		"children":        "sh -c 'sleep 1000.%[1]s & sleep 1000.%[1]s'",
+		"plain":           "/bin/sleep 1000.%[1]s",
+		"deaf to TERM":    `trap "" TERM; sleep 1000.%[1]s; sleep 1001.%[1]s; sleep 1002.%[1]s`,
+		"own environment": "env -i /bin/sleep 1000.%[1]s",
+		"shell only":      "while :; do : 1000.%[1]s; done",
+	})
+}
+
+// BriefContract is Contract with fewer kinds of commands to cancel, for variants of
+// a connector that passed the whole: finding processes is what takes its time.
+func BriefContract(t *testing.T, connect func(t *testing.T) connector.Connector) {
+	contract(t, connect, map[string]string{"children": "sh -c 'sleep 1000.%[1]s & sleep 1000.%[1]s'"})
+}
+
+func contract(t *testing.T, connect func(t *testing.T) connector.Connector, cancels map[string]string) {
 	c := connect(t)
 	t.Cleanup(func() { c.Close() })
-	t.Run("streams", func(t *testing.T) { checkStreams(t, c) })
-	t.Run("exits", func(t *testing.T) { checkExits(t, c) })
-	t.Run("input", func(t *testing.T) { checkInput(t, c) })
-	t.Run("environment", func(t *testing.T) { checkEnv(t, c) })
-	t.Run("odd lines", func(t *testing.T) { checkLines(t, c) })
-	t.Run("much output", func(t *testing.T) { checkMuch(t, c) })
-	t.Run("at once", func(t *testing.T) { checkAtOnce(t, c) })
-	t.Run("left behind", func(t *testing.T) { checkLeftBehind(t, c) })
-	t.Run("cancel", func(t *testing.T) { checkCancel(t, c) })
-	t.Run("cancel put", func(t *testing.T) { checkCancelPut(t, c) })
-	t.Run("files", func(t *testing.T) { checkFiles(t, c) })
-	t.Run("terminal", func(t *testing.T) { checkTTY(t, c) })
+	check := func(f func(*testing.T, connector.Connector)) func(*testing.T) { return func(t *testing.T) { f(t, c) } }
+	t.Run("streams", check(checkStreams))
+	t.Run("exits", check(checkExits))
+	t.Run("input", check(checkInput))
+	t.Run("environment", check(checkEnv))
+	t.Run("odd lines", check(checkLines))
+	t.Run("much output", check(checkMuch))
+	t.Run("at once", check(checkAtOnce))
+	t.Run("files", check(checkFiles))
+	t.Run("terminal", check(checkTTY))
+	t.Run("cancelled before", check(checkCancelled))
+	// These wait most of the time.
+	slow := map[string]func(*testing.T){"left behind": check(checkLeftBehind), "cancel put": check(checkCancelPut)}
+	for name, line := range cancels {
+		slow["cancel "+name] = func(t *testing.T) { cancelRunning(t, c, line) }
+	}
+	Together(t, slow)
 }
 
 // Output runs a line and returns what it printed; it fails the test on an error.
@@ -136,8 +159,8 @@ func (c *count) Write(p []byte) (int, error) {
 func checkMuch(t *testing.T, c connector.Connector) {
 	var out, errs count
 	exit, err := c.Run(context.Background(), connector.Command{
-		Line: "head -c 33554432 /dev/zero & head -c 33554432 /dev/zero >&2; wait", Stdout: &out, Stderr: &errs})
-	if err != nil || exit.Code != 0 || out.n != 32<<20 || errs.n != 32<<20 {
+		Line: "head -c 8388608 /dev/zero & head -c 8388608 /dev/zero >&2; wait", Stdout: &out, Stderr: &errs})
+	if err != nil || exit.Code != 0 || out.n != 8<<20 || errs.n != 8<<20 {
 		t.Errorf("got %d and %d bytes, %+v, %v", out.n, errs.n, exit, err)
 	}
 }
@@ -183,49 +206,44 @@ func alive(text string) []string {
 // gone waits for the processes with text among their arguments to end.
 func gone(t *testing.T, text string) {
 	t.Helper()
-	for range 300 {
+	for range 200 {
 		if len(alive(text)) == 0 {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 	t.Errorf("processes %v are still there", alive(text))
 }
 
-func checkCancel(t *testing.T, c connector.Connector) {
-	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
-		t.Skip("this machine has no /proc to look for processes in")
-	}
-	for name, line := range map[string]string{
-		"children":        "sh -c 'sleep 1000.%[1]s & sleep 1000.%[1]s'",
-		"plain":           "/bin/sleep 1000.%[1]s",
-		"deaf to TERM":    `trap "" TERM; sleep 1000.%[1]s; sleep 1001.%[1]s; sleep 1002.%[1]s`,
-		"own environment": "env -i /bin/sleep 1000.%[1]s",
-		"shell only":      "while :; do : 1000.%[1]s; done",
-	} {
-		t.Run(name, func(t *testing.T) {
-			number := fmt.Sprint(time.Now().UnixNano())
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			go func() {
-				for len(alive("1000."+number)) == 0 {
-					time.Sleep(5 * time.Millisecond)
-				}
-				cancel()
-			}()
-			_, err := c.Run(ctx, connector.Command{Line: fmt.Sprintf(line, number), Stdin: blocked(ctx)})
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v, want the context's error", err)
-			}
-			gone(t, "."+number)
-			expect(t, c, connector.Command{Line: "echo fine"}, "fine\n")
-		})
-	}
+func checkCancelled(t *testing.T, c connector.Connector) {
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := c.Run(done, connector.Command{Line: "true"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that has ended: %v", err)
 	}
+}
+
+// cancelRunning runs a line in which 1000.N stands for something to find it by, and
+// cancels it once it runs.
+func cancelRunning(t *testing.T, c connector.Connector, line string) {
+	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
+		t.Skip("this machine has no /proc to look for processes in")
+	}
+	number := strconv.FormatUint(rand.Uint64(), 10)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		for len(alive("1000."+number)) == 0 {
+			time.Sleep(50 * time.Millisecond) // looking at every process costs
+		}
+		cancel()
+	}()
+	_, err := c.Run(ctx, connector.Command{Line: fmt.Sprintf(line, number), Stdin: blocked(ctx)})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+	gone(t, "."+number)
+	expect(t, c, connector.Command{Line: "echo fine"}, "fine\n")
 }
 
 // blocked is an input that does not come.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strings"
@@ -141,32 +142,41 @@ func lasting(err error) bool {
 	return errors.As(err, &key) || errors.As(err, &in) || errors.As(err, &dns) && dns.IsNotFound
 }
 
-// pauses are the waits between tries to connect.
-func pauses() []time.Duration {
-	return []time.Duration{200 * time.Millisecond, 600 * time.Millisecond, 2 * time.Second}
+// pause is the wait before try n to connect, n from 1. It is spread at random, so
+// that hosts that a busy sshd turned away do not all come back at one moment.
+func pause(n int) time.Duration {
+	mean := min(200*time.Millisecond<<(n-1), 2*time.Second)
+	return mean/2 + rand.N(mean)
 }
 
-// worthRetry says whether a failed try to connect is made again: always when the
-// host was there before, else only if it was greeting and hung up, which
-// a busy sshd does.
-func worthRetry(err error, wasThere bool) bool {
-	if lasting(err) {
+// How often a failed try to connect is made again: when the host was there
+// before, and when it was greeting and hung up, which a busy sshd does.
+const (
+	retriesLost   = 4
+	retriesHungUp = 6
+)
+
+// worthRetry says whether try n, from 0, that failed is followed by another.
+func worthRetry(err error, wasThere bool, n int) bool {
+	switch {
+	case lasting(err):
 		return false
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return n < retriesHungUp
 	}
-	return wasThere || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+	return wasThere && n < retriesLost
 }
 
 func (s *Shared) dialPatiently(ctx context.Context, t *target, wasThere bool) (*ssh.Client, []io.Closer, error) {
-	for _, pause := range pauses() {
+	for n := 0; ; n++ {
 		client, closers, err := s.dial(ctx, t)
-		if err == nil || ctx.Err() != nil || !worthRetry(err, wasThere) {
+		if err == nil || ctx.Err() != nil || !worthRetry(err, wasThere, n) {
 			return client, closers, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
-		case <-time.After(pause):
+		case <-time.After(pause(n + 1)):
 		}
 	}
-	return s.dial(ctx, t)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Host is one host reached over SSH. It connects when first used, and again,
-// with up to four tries, when the connection was lost between commands.
+// with up to five tries, when the connection was lost between commands.
 type Host struct {
 	target *target
 	shared *Shared

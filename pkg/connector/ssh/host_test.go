@@ -41,26 +41,31 @@ func wantUnreachable(t *testing.T, c connector.Connector, want ...string) {
 }
 
 func TestContractOfOtherLoginShells(t *testing.T) {
+	t.Parallel()
 	d := connectortest.StartSSHD(t)
 	for _, shell := range []string{"/usr/bin/fish", "/bin/csh"} {
 		t.Run(filepath.Base(shell), func(t *testing.T) {
+			t.Parallel()
 			o := options(d)
 			o.User = connectortest.NewUser(t, "p4ss-word", shell, "")
-			connectortest.Contract(t, func(t *testing.T) connector.Connector { return connect(t, o) })
+			connectortest.BriefContract(t, func(t *testing.T) connector.Connector { return connect(t, o) })
 		})
 	}
 }
 
 func TestFewSessions(t *testing.T) {
+	t.Parallel()
 	for _, most := range []string{"1", "2"} {
 		t.Run("MaxSessions "+most, func(t *testing.T) {
+			t.Parallel()
 			d := connectortest.StartSSHD(t, "MaxSessions "+most)
-			connectortest.Contract(t, func(t *testing.T) connector.Connector { return connect(t, options(d)) })
+			connectortest.BriefContract(t, func(t *testing.T) connector.Connector { return connect(t, options(d)) })
 		})
 	}
 }
 
 func TestHostKeys(t *testing.T) {
+	t.Parallel()
 	d := connectortest.StartSSHD(t)
 	other := connectortest.StartSSHD(t)
 	text, err := os.ReadFile(other.KnownHosts)
@@ -90,6 +95,7 @@ func TestHostKeys(t *testing.T) {
 }
 
 func TestPreciseReasons(t *testing.T) {
+	t.Parallel()
 	d := connectortest.StartSSHD(t)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -125,6 +131,7 @@ func TestPreciseReasons(t *testing.T) {
 }
 
 func TestPassword(t *testing.T) {
+	t.Parallel()
 	d := connectortest.StartSSHD(t, "PasswordAuthentication yes")
 	o := options(d)
 	o.User = connectortest.NewUser(t, "p4ss-word", "/bin/sh", "")
@@ -136,6 +143,7 @@ func TestPassword(t *testing.T) {
 }
 
 func TestProxyJumpAndConfigFile(t *testing.T) {
+	t.Parallel()
 	d, bastion := connectortest.StartSSHD(t), connectortest.StartSSHD(t)
 	conf := filepath.Join(t.TempDir(), "config")
 	text := "Host node1\n HostName 127.0.0.1\n Port " + strconv.Itoa(d.Port) + "\n User root\n ProxyJump edge\n IdentityFile " + d.KeyFile +
@@ -168,6 +176,7 @@ func through(t *testing.T, rtt time.Duration) (*connectortest.Proxy, ssh.Options
 }
 
 func TestConnectionLost(t *testing.T) {
+	t.Parallel()
 	p, o := through(t, 0)
 	h := connect(t, o)
 	mustRun(t, h, "echo one", "one\n")
@@ -199,6 +208,7 @@ func TestConnectionLost(t *testing.T) {
 }
 
 func TestCloseEndsCommands(t *testing.T) {
+	t.Parallel()
 	h := connect(t, options(connectortest.StartSSHD(t)))
 	mustRun(t, h, "echo one", "one\n")
 	time.AfterFunc(50*time.Millisecond, func() { h.Close() })

@@ -26,6 +26,7 @@ func connect(t testing.TB, o ssh.Options) *ssh.Host {
 }
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	d := connectortest.StartSSHD(t)
 	connectortest.Contract(t, func(t *testing.T) connector.Connector { return connect(t, options(d)) })
 }
