@@ -309,6 +309,7 @@ func TestKeywordsThatCannotBeEvaluated(t *testing.T) {
 		`{command: x, check_mode: "{{ 'perhaps' }}"}`:                            "check_mode must be true or false",
 		`{command: x, delegate_to: "{{ nope }}"}`:                                "'nope' is undefined",
 		`{command: x, port: "{{ 'p' }}"}`:                                        `must be a number, not "p"`,
+		`{command: x, throttle: "{{ 'few' }}"}`:                                  "throttle must be a whole number, not 'few'",
 		`{debug: "{{ 'text' }}"}`:                                                "must be a mapping",
 		`{command: x, loop: [1], loop_control: {pause: "{{ 'p' }}"}}`:            "loop_control: pause",
 		`{command: x, loop: [1], loop_control: {forks: "{{ 'p' }}"}}`:            "loop_control: forks",
@@ -340,6 +341,8 @@ func TestPlaysThatCannotBegin(t *testing.T) {
 		"hosts: all\n  vars_files: [\"{{ 'nope.yml' }}\"]":   "vars file nope.yml was not found",
 		"hosts: all\n  vars_files: [\"{{ 'broken' }}.yml\"]": "Syntax Error",
 		"hosts: all\n  vars_files: [\"{{ 1 / 0 }}\"]":        "zero",
+		"hosts: all\n  order: \"{{ 'x' }}\"":                 `order "x" is not supported`,
+		"hosts: all\n  strategy: \"{{ 'debug' }}\"":          `strategy "debug" is not supported`,
 		"hosts: nobody":                                      "no host matched any play",
 	} {
 		t.Run(play, func(t *testing.T) {

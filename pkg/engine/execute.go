@@ -130,22 +130,38 @@ func (x *execution) ignore(v *vars.View, o *itemOutcome) {
 	o.ignored, _ = x.flag(v, a)
 }
 
-// checkKeywords evaluates the keywords that are true or false: a template in
-// one of them must not fail silently where it is used.
+// checkKeywords evaluates the keywords that are read outside of the task, too:
+// a template in one of them must not fail silently there.
 func (x *execution) checkKeywords(v *vars.View) error {
 	for i, d := range x.t.Attrs.Value {
 		a := project.Attr(i)
-		if d == nil || !a.IsBool() {
+		if d == nil || !a.IsBool() && a != project.Throttle {
 			continue
 		}
 		if _, static := d.Static(); static {
 			continue // checked when the playbook was read
 		}
-		if _, err := x.flag(v, a); err != nil {
+		check := x.flag
+		if a == project.Throttle {
+			check = x.isNumber
+		}
+		if _, err := check(v, a); err != nil {
 			return undefinedOption(err)
 		}
 	}
 	return nil
+}
+
+// isNumber reports whether a keyword is given, and an error when it is no whole number.
+func (x *execution) isNumber(v *vars.View, a project.Attr) (bool, error) {
+	val, set, err := x.attr(v, a)
+	if err != nil || !set {
+		return false, err
+	}
+	if _, err := strconv.Atoi(value.Str(val)); err != nil {
+		return false, fmt.Errorf("%s must be a whole number, not %s", a, value.Repr(val))
+	}
+	return true, nil
 }
 
 // attr evaluates an inherited keyword. One that yields omit is as if it were

@@ -68,8 +68,8 @@ func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err erro
 	if len(live) == 0 {
 		return true, nil
 	}
-	ps.hosts = e.ordered(live, r.text(p.Order, "order"))
-	ps.free = strings.TrimPrefix(r.text(p.Strategy, "strategy"), "ansible.builtin.") == "free"
+	ps.hosts = e.ordered(live, r.oneOf(p.Order, "order", "inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle"))
+	ps.free = r.oneOf(p.Strategy, "strategy", "linear", "free") == "free"
 	ps.maxFail = r.percent(p.MaxFail, "max_fail_percentage", -1)
 	ps.force = e.ForceHandlers
 	if p.Force != nil {
@@ -223,6 +223,15 @@ func (r *reader) value(d *template.Data, what string) any {
 }
 
 func (r *reader) text(d *template.Data, what string) string { return value.Str(r.value(d, what)) }
+
+// oneOf evaluates a field that takes one of a few words; "" is the default.
+func (r *reader) oneOf(d *template.Data, what string, choices ...string) string {
+	word := strings.TrimPrefix(r.text(d, what), "ansible.builtin.")
+	if word != "" && !slices.Contains(choices, word) && r.err == nil {
+		r.err = fmt.Errorf("the play's %s %q is not supported: choose one of %s", what, word, strings.Join(choices, ", "))
+	}
+	return word
+}
 
 func (r *reader) flag(d *template.Data, what string) bool {
 	v := r.value(d, what)
