@@ -571,7 +571,7 @@ func (x *execution) connect(ctx context.Context, v *vars.View, c *module.Call, d
 	reached := v
 	if delegate != "" {
 		host = delegate
-		reached = x.e.seenFrom(v, delegate, x.t.Static)
+		reached = x.e.seenFrom(v, delegate, x.t.Static).Sharing(v)
 	}
 	s := x.e.settings(reached, &x.t.Attrs, v)
 	target := x.e.target(host, s)

@@ -188,8 +188,11 @@ func (e *Engine) throttle(ctx context.Context, ps *playState, t *project.Task, w
 
 // freely lets each host go on alone.
 func (e *Engine) freely(ctx context.Context, ps *playState) error {
-	f := &freeRun{e: e, ps: ps, tasks: map[*project.Task]*event.Task{}, busy: map[*project.Task]int{}}
+	f := &freeRun{e: e, ps: ps, tasks: map[*project.Task]*event.Task{}, busy: map[*project.Task]int{}, warned: map[project.Attr]bool{}}
 	defer f.drain()
+	if ps.maxFail >= 0 {
+		e.emit(event.Warning{Diagnostic: source.Warningf(ps.play.Syntax.MaxFailPercentage.At(), "max_fail_percentage has no effect with strategy: free")})
+	}
 	for ctx.Err() == nil {
 		progressed, err := f.startAll(ctx)
 		if err != nil {
@@ -213,6 +216,7 @@ type freeRun struct {
 	ps      *playState
 	tasks   map[*project.Task]*event.Task // announced once, by the first host
 	busy    map[*project.Task]int         // hosts that run a task
+	warned  map[project.Attr]bool
 	running int
 }
 
@@ -266,10 +270,11 @@ func (f *freeRun) start(ctx context.Context, t *project.Task, w *walker) error {
 	return nil
 }
 
-// warn tells of keywords that need the hosts to go together.
+// warn tells, once for a batch, of keywords that need the hosts to go together.
 func (f *freeRun) warn(t *project.Task) {
 	for _, a := range []project.Attr{project.RunOnce, project.AnyErrorsFatal} {
-		if t.Attrs.Value[a] != nil {
+		if t.Attrs.Value[a] != nil && !f.warned[a] {
+			f.warned[a] = true
 			f.e.emit(event.Warning{Diagnostic: source.Warningf(t.At, "%s has no effect with strategy: free", a)})
 		}
 	}

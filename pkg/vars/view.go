@@ -135,6 +135,13 @@ func (v *View) Beneath(parent *View) *View {
 	return v
 }
 
+// Sharing gives v the local names of another view: a loop's item stays known
+// on the host that a task is delegated to.
+func (v *View) Sharing(with *View) *View {
+	v.local, v.memo = with.local, nil
+	return v
+}
+
 // With returns a view with one more local name, which beats all others.
 func (v *View) With(name string, val any) *View {
 	out := *v
