@@ -82,14 +82,14 @@ func (t *target) name() string {
 // maxJumps ends a chain of jump hosts that refer to each other.
 const maxJumps = 8
 
-func resolve(o Options, depth int) (*target, error) {
+func (s *Shared) resolve(o Options, depth int) (*target, error) {
 	if o.Host == "" {
 		o.Host = o.Address
 	}
 	if o.Host == "" {
 		return nil, errors.New("ssh: no host is given")
 	}
-	conf, err := readConfig(o.ConfigFile)
+	conf, err := s.config(o.ConfigFile)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func resolve(o Options, depth int) (*target, error) {
 		return nil, fmt.Errorf("ssh options of %s: %w", o.Host, err)
 	}
 	t.fillKeys(c)
-	return t, t.resolveJumps(depth)
+	return t, s.resolveJumps(t, depth)
 }
 
 func (t *target) fill(c hostConfig) error {
@@ -184,7 +184,7 @@ func policyOf(configured string) HostKeyPolicy {
 	return Strict
 }
 
-func (t *target) resolveJumps(depth int) error {
+func (s *Shared) resolveJumps(t *target, depth int) error {
 	if strings.EqualFold(t.ProxyJump, "none") {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (t *target) resolveJumps(depth int) error {
 		if i > 0 {
 			o.ProxyJump = "none" // the hop before it leads there
 		}
-		jump, err := resolve(o, depth+1)
+		jump, err := s.resolve(o, depth+1)
 		if err != nil {
 			return err
 		}

@@ -10,28 +10,30 @@ import (
 	"os"
 	"sync"
 
+	"github.com/kevinburke/ssh_config"
 	"golang.org/x/crypto/ssh"
 )
 
 // Shared is what the hosts of one run have in common: one connection to each
-// jump host, and known_hosts, read once. It may be used by many goroutines at
-// once, and needs no closing: a jump host's connection ends with the last Host
+// jump host, and known_hosts and ssh_config, read once. It may be used by many
+// goroutines at once, and needs no closing: a jump host's connection ends with the last Host
 // that uses it.
 type Shared struct {
-	mu    sync.Mutex
-	hops  map[string]*hop
-	known map[string]*known
+	mu      sync.Mutex
+	hops    map[string]*hop
+	known   map[string]*known
+	configs map[string][]*ssh_config.Config // as they were when first needed
 }
 
 // NewShared returns what hosts are to share.
 func NewShared() *Shared {
-	return &Shared{hops: map[string]*hop{}, known: map[string]*known{}}
+	return &Shared{hops: map[string]*hop{}, known: map[string]*known{}, configs: map[string][]*ssh_config.Config{}}
 }
 
 // New checks the options, reads the ssh configuration, and returns a Host that is
 // not yet connected.
 func (s *Shared) New(o Options) (*Host, error) {
-	t, err := resolve(o, 0)
+	t, err := s.resolve(o, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +43,20 @@ func (s *Shared) New(o Options) (*Host, error) {
 
 // New is NewShared().New: a Host that shares nothing.
 func New(o Options) (*Host, error) { return NewShared().New(o) }
+
+// config returns the ssh configuration that Options.ConfigFile names.
+func (s *Shared) config(file string) ([]*ssh_config.Config, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c, ok := s.configs[file]; ok {
+		return c, nil
+	}
+	c, err := readConfig(file)
+	if err == nil {
+		s.configs[file] = c
+	}
+	return c, err
+}
 
 // dial connects and logs in to t, through its jump hosts. closers are what to
 // close after the client, in order.
