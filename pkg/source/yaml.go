@@ -139,7 +139,7 @@ func unknownTag(f *File, n *yaml.Node) *Diagnostic {
 }
 
 // maxNodes bounds what aliases may expand to (the "billion laughs").
-const maxNodes = 2_000_000
+const maxNodes = 500_000
 
 // aliases reports an anchor that contains itself, and aliases that expand to
 // too much. It stops at the first.
@@ -153,6 +153,7 @@ func aliases(f *File, doc *yaml.Node) *Diagnostic {
 type expansion struct {
 	f       *File
 	sizes   map[*yaml.Node]int // of anchored nodes; -1 while it is being measured
+	aliased bool
 	problem *Diagnostic
 }
 
@@ -166,7 +167,7 @@ func (e *expansion) size(n *yaml.Node) int {
 	total := 1
 	for _, c := range n.Content {
 		total += e.size(c)
-		if total > maxNodes && e.problem == nil {
+		if e.aliased && total > maxNodes && e.problem == nil {
 			e.problem = Errorf(NodePos(e.f, c), "aliases expand to more than %d values", maxNodes).
 				WithHelp("use fewer aliases of aliases")
 		}
@@ -181,6 +182,7 @@ func (e *expansion) size(n *yaml.Node) int {
 }
 
 func (e *expansion) alias(n *yaml.Node) int {
+	e.aliased = true
 	size := e.sizes[n.Alias]
 	if size >= 0 {
 		return size

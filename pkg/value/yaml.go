@@ -16,20 +16,28 @@ func (e *YAMLError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Col, e.Msg)
 }
 
-// maxNodes bounds what aliases may expand to (the "billion laughs").
-const maxNodes = 2_000_000
+// maxAliased bounds what aliases may expand to (the "billion laughs").
+const maxAliased = 500_000
+
+// decoding is one call of FromYAML.
+type decoding struct {
+	inside  int // of how many aliases
+	aliased int // values that aliases brought in
+}
 
 // FromYAML turns a node into a value. Scalars mean what they mean in YAML 1.1:
 // see Scalar. Mappings keep their order; merge keys (<<) are applied; a
 // duplicate key is an error at its place.
 func FromYAML(n *yaml.Node) (any, error) {
-	left := maxNodes
-	return fromNode(n, 0, &left)
+	return fromNode(n, 0, &decoding{})
 }
 
-func fromNode(n *yaml.Node, depth int, left *int) (any, error) {
-	if *left--; *left < 0 {
-		return nil, &YAMLError{n.Line, n.Column, "aliases expand to too much data"}
+func fromNode(n *yaml.Node, depth int, dec *decoding) (any, error) {
+	if dec.inside > 0 {
+		dec.aliased++
+	}
+	if dec.aliased > maxAliased {
+		return nil, &YAMLError{n.Line, n.Column, fmt.Sprintf("aliases expand to more than %d values", maxAliased)}
 	}
 	if depth > maxDepth {
 		return nil, &YAMLError{n.Line, n.Column, ErrTooDeep.Error()}
@@ -41,13 +49,15 @@ func fromNode(n *yaml.Node, depth int, left *int) (any, error) {
 		if len(n.Content) == 0 {
 			return nil, nil
 		}
-		return fromNode(n.Content[0], depth, left)
+		return fromNode(n.Content[0], depth, dec)
 	case yaml.AliasNode:
-		return fromNode(n.Alias, depth+1, left)
+		dec.inside++
+		defer func() { dec.inside-- }()
+		return fromNode(n.Alias, depth+1, dec)
 	case yaml.SequenceNode:
 		out := make([]any, 0, len(n.Content))
 		for _, c := range n.Content {
-			v, err := fromNode(c, depth+1, left)
+			v, err := fromNode(c, depth+1, dec)
 			if err != nil {
 				return nil, err
 			}
@@ -55,12 +65,12 @@ func fromNode(n *yaml.Node, depth int, left *int) (any, error) {
 		}
 		return out, nil
 	case yaml.MappingNode:
-		return fromMapping(n, depth, left)
+		return fromMapping(n, depth, dec)
 	}
 	return Scalar(n)
 }
 
-func fromMapping(n *yaml.Node, depth int, left *int) (any, error) {
+func fromMapping(n *yaml.Node, depth int, dec *decoding) (any, error) {
 	d := NewDict()
 	var merges []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -69,7 +79,7 @@ func fromMapping(n *yaml.Node, depth int, left *int) (any, error) {
 			merges = append(merges, vn)
 			continue
 		}
-		key, err := fromNode(kn, depth+1, left)
+		key, err := fromNode(kn, depth+1, dec)
 		if err != nil {
 			return nil, err
 		}
@@ -80,22 +90,22 @@ func fromMapping(n *yaml.Node, depth int, left *int) (any, error) {
 		if d.Has(key) {
 			return nil, &YAMLError{kn.Line, kn.Column, fmt.Sprintf("key %q is already set in this mapping", Str(key))}
 		}
-		v, err := fromNode(vn, depth+1, left)
+		v, err := fromNode(vn, depth+1, dec)
 		if err != nil {
 			return nil, err
 		}
 		d.Set(key, v)
 	}
 	for _, m := range merges {
-		if err := merge(d, m, depth, left); err != nil {
+		if err := merge(d, m, depth, dec); err != nil {
 			return nil, err
 		}
 	}
 	return d, nil
 }
 
-func merge(d *Dict, n *yaml.Node, depth int, left *int) error {
-	v, err := fromNode(n, depth+1, left)
+func merge(d *Dict, n *yaml.Node, depth int, dec *decoding) error {
+	v, err := fromNode(n, depth+1, dec)
 	if err != nil {
 		return err
 	}
