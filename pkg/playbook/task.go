@@ -350,7 +350,7 @@ func (p *file) include(n *yaml.Node, t *Task, handlers bool) Step {
 
 // checkInclude reports keywords that a dynamic include does not take.
 func (p *file) checkInclude(n *yaml.Node, inc *Include) {
-	allowed := map[string]bool{"action": true, "ignore_errors": true, "no_log": true, "run_once": true, "timeout": true, "collections": true, "listen": true}
+	allowed := map[string]bool{"action": true, "ignore_errors": true, "no_log": true, "run_once": true, "collections": true, "listen": true}
 	what := "TaskInclude"
 	if inc.Role {
 		what = "IncludeRole"

@@ -209,8 +209,8 @@ func (p *printer) under(t *event.Task) {
 
 // output shows what a command prints while it runs. Ansible has no such thing.
 func (p *printer) output(e event.Output) {
-	if p.o.Format == Ansible {
-		return
+	if p.o.Format == Ansible || p.o.Verbosity < 1 {
+		return // outputs can be large: make no line of them that is not shown
 	}
 	c := darkGray
 	if e.Stderr {

@@ -1,0 +1,289 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/event"
+	"kubekey/pkg/module"
+	"kubekey/pkg/project"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
+	"kubekey/pkg/vars"
+)
+
+// prepare makes what the module is called with. Its errors fail the task
+// before the module ran: changed_when and failed_when do not judge them.
+func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (*module.Call, error) {
+	args, err := x.arguments(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	check, diff, err := x.modes(v)
+	if err != nil {
+		return nil, err
+	}
+	if o.delegate, err = x.delegate(v); err != nil {
+		return nil, err
+	}
+	if on, err := x.flag(v, project.DelegateFacts); err != nil {
+		return nil, err
+	} else if on {
+		o.factsTo = o.delegate
+	}
+	c := &module.Call{
+		Host: x.w.name, Check: check, Diff: diff, Args: args, Raw: args, At: x.t.At, Now: x.e.Now,
+		Scope: v, Templates: x.e.Templates, Files: x.e.Tree, WorkDir: x.e.WorkDir, Ask: x.e.Ask,
+		Find:     func(kind, name string) (string, error) { return find(x.e.Tree, x.t, kind, name) },
+		Output:   func(line string, stderr bool) { x.output(o.noLog, line, stderr) },
+		Progress: func(what string, done, total int64) { x.progress(o.noLog, what, done, total) },
+	}
+	if x.skipsCheck(c) {
+		return c, nil
+	}
+	if x.t.Spec.Where == module.OnHost {
+		err = x.connect(ctx, v, c, o.delegate)
+	}
+	return c, err
+}
+
+// skipsCheck reports whether check mode leaves the module out.
+func (x *execution) skipsCheck(c *module.Call) bool { return c.Check && x.t.Spec.Check == module.Skips }
+
+func (x *execution) runModule(ctx context.Context, c *module.Call) (module.Result, error) {
+	spec := x.t.Spec
+	if x.skipsCheck(c) {
+		msg := spec.CheckSkipMsg
+		if msg == "" {
+			msg = "remote module (" + spec.Name + ") does not support check mode"
+		}
+		return module.Result{Skipped: true, Msg: msg}, nil
+	}
+	runner, err := spec.Decode(c.Args)
+	if err != nil {
+		var problems schema.Errors
+		if errors.As(err, &problems) {
+			return module.Result{}, errors.New(schema.Explain(spec.Name, runner, problems))
+		}
+		return module.Result{}, err
+	}
+	return runner.Run(ctx, c)
+}
+
+func undefinedOption(err error) error {
+	var u *value.Undefined
+	if errors.As(err, &u) {
+		return fmt.Errorf("The task includes an option with an undefined variable. The error was: %w", err) //nolint:staticcheck // users search for this text
+	}
+	return err
+}
+
+// modes are check and diff mode of the task.
+func (x *execution) modes(v *vars.View) (check, diff bool, err error) {
+	check, diff = x.e.Check, x.e.Diff
+	for _, m := range []struct {
+		attr project.Attr
+		on   *bool
+	}{{project.CheckMode, &check}, {project.Diff, &diff}} {
+		val, set, err := x.attr(v, m.attr)
+		if err != nil {
+			return false, false, err
+		}
+		if !set || val == nil {
+			continue
+		}
+		if *m.on, err = boolean(val); err != nil {
+			return false, false, fmt.Errorf("%s %w", m.attr, err)
+		}
+	}
+	return check, diff, nil
+}
+
+// arguments evaluates the task's arguments, module_defaults beneath them.
+func (x *execution) arguments(ctx context.Context, v *vars.View) (*value.Dict, error) {
+	args := value.NewDict()
+	for _, d := range x.t.Attrs.ModuleDefaults {
+		defaults, err := d.Value(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		all, _ := defaults.(*value.Dict)
+		for name, a := range all.All() {
+			own, _ := a.(*value.Dict)
+			if text, ok := name.(string); ok && x.t.Spec.Is(text) {
+				args.Merge(own)
+			}
+		}
+	}
+	if x.t.Args == nil {
+		return args, nil
+	}
+	got, err := x.t.Args.Value(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	own, ok := got.(*value.Dict)
+	if !ok {
+		return nil, fmt.Errorf("the arguments of %s must be a mapping, not a %s", x.t.Action, value.TypeName(got))
+	}
+	if args.Len() > 0 {
+		args.Merge(own)
+		own = args
+	}
+	cleaned, _ := x.withoutOmit(own).(*value.Dict)
+	return cleaned, nil
+}
+
+// withoutOmit drops what has the value of the variable omit, at any depth.
+func (x *execution) withoutOmit(v any) any {
+	if !x.hasOmit(v) {
+		return v
+	}
+	switch v := v.(type) {
+	case []any:
+		var out []any
+		for _, e := range v {
+			if e != x.e.omit {
+				out = append(out, x.withoutOmit(e))
+			}
+		}
+		return out
+	case *value.Dict:
+		out := value.NewDict()
+		for k, e := range v.All() {
+			if s, ok := e.(string); !ok || s != x.e.omit {
+				out.Set(k, x.withoutOmit(e))
+			}
+		}
+		return out
+	}
+	return v
+}
+
+func (x *execution) hasOmit(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return v == x.e.omit
+	case []any:
+		for _, e := range v {
+			if x.hasOmit(e) {
+				return true
+			}
+		}
+	case *value.Dict:
+		for _, e := range v.All() {
+			if x.hasOmit(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// delegate is the host that the task is delegated to, or "".
+func (x *execution) delegate(v *vars.View) (string, error) {
+	val, set, err := x.attr(v, project.DelegateTo)
+	if err != nil || !set {
+		return "", err
+	}
+	return value.Str(val), nil
+}
+
+// connect gives the call its connector: become, environment and check mode applied.
+func (x *execution) connect(ctx context.Context, v *vars.View, c *module.Call, delegate string) error {
+	host := x.w.name
+	reached := v
+	if delegate != "" {
+		host = delegate
+		reached = x.e.seenFrom(v, delegate, x.t.Static).Sharing(v)
+	}
+	s := x.e.settings(reached, &x.t.Attrs, v)
+	target := x.e.target(host, s)
+	become, wanted := x.e.become(s)
+	env, err := x.environment(ctx, v)
+	if s.err != nil {
+		return s.err
+	}
+	if err != nil {
+		return err
+	}
+	pool, err := x.e.connection(ctx, target)
+	if err != nil {
+		return err
+	}
+	var conn connector.Connector = pool
+	c.Reset = func(ctx context.Context) error {
+		x.e.drop(target)
+		return x.connect(ctx, v, c, delegate)
+	}
+	if wanted {
+		conn = pool.become(become)
+	}
+	conn = connector.Env(conn, env)
+	if c.Check {
+		conn = connector.ReadOnly(conn)
+	}
+	c.Conn = conn
+	return nil
+}
+
+// environment merges the environment keywords.
+func (x *execution) environment(ctx context.Context, v *vars.View) (map[string]string, error) {
+	var out map[string]string
+	for _, d := range x.t.Attrs.Environment {
+		val, err := d.Value(ctx, v)
+		if err != nil {
+			return nil, fmt.Errorf("environment: %w", err)
+		}
+		if s, ok := val.(string); ok && (s == "" || s == x.e.omit) || val == nil {
+			continue
+		}
+		env, ok := x.withoutOmit(val).(*value.Dict)
+		if !ok {
+			return nil, fmt.Errorf("environment must be a mapping, not a %s", value.TypeName(val))
+		}
+		for k, e := range env.All() {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[value.Str(k)] = value.Str(e)
+		}
+	}
+	return out, nil
+}
+
+func (x *execution) tell(ev event.Event) { x.e.live <- message{event: ev} }
+
+func (x *execution) output(secret bool, line string, stderr bool) {
+	if !secret {
+		x.tell(event.Output{Task: x.ev, Host: x.w.name, Line: line, Stderr: stderr})
+	}
+}
+
+func (x *execution) progress(secret bool, what string, done, total int64) {
+	if !secret {
+		x.tell(event.Progress{Task: x.ev, Host: x.w.name, What: what, Done: done, Total: total})
+	}
+}
+
+// notifications works out the names of the handlers to notify.
+func (x *execution) notifications(v *vars.View, o *itemOutcome) {
+	for _, d := range x.t.Attrs.Notify {
+		val, err := d.Value(v.Context(), v)
+		if err != nil {
+			o.fail(undefinedOption(err).Error())
+			return
+		}
+		list, ok := val.([]any)
+		if !ok {
+			list = []any{val}
+		}
+		for _, n := range list {
+			if n != x.e.omit && n != nil {
+				o.notify = append(o.notify, value.Str(n))
+			}
+		}
+	}
+}
