@@ -36,7 +36,7 @@ func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (
 	c := &module.Call{
 		Host: x.w.name, Check: check, Diff: diff, Args: args, Raw: args, At: x.t.At, Now: x.e.Now,
 		Scope: v, Templates: x.e.Templates, Files: x.e.Tree, WorkDir: x.e.WorkDir, Ask: x.e.Ask,
-		Find:     func(kind, name string) (string, error) { return find(x.e.Tree, x.t, kind, name) },
+		Find:     func(kind, name string) (string, error) { return x.t.Find(x.e.Tree, kind, name) },
 		Output:   func(line string, stderr bool) { x.output(o.noLog, line, stderr) },
 		Progress: func(what string, done, total int64) { x.progress(o.noLog, what, done, total) },
 	}

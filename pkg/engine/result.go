@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -12,7 +11,6 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
 	"kubekey/pkg/project"
-	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
@@ -230,29 +228,4 @@ func (o *itemOutcome) shown() *value.Dict {
 		}
 	}
 	return out
-}
-
-// find searches a file of the control node.
-func find(tree source.Tree, t *project.Task, kind, name string) (string, error) {
-	if source.IsAbs(name) {
-		if _, err := tree.Stat(name); err == nil {
-			return source.Clean(name), nil
-		}
-		return "", fmt.Errorf("Could not find or access '%s'", name) //nolint:staticcheck // users search for this text
-	}
-	var searched []string
-	seen := map[string]bool{}
-	for _, dir := range t.SearchPath {
-		for _, p := range []string{source.Join(dir, kind+"/"+name), source.Join(dir, name)} {
-			if seen[p] {
-				continue
-			}
-			seen[p] = true
-			if _, err := tree.Stat(p); err == nil {
-				return p, nil
-			}
-			searched = append(searched, p)
-		}
-	}
-	return "", fmt.Errorf("Could not find or access '%s'\nSearched in:\n\t%s on the Ansible Controller.", name, strings.Join(searched, "\n\t")) //nolint:staticcheck // users search for this text
 }

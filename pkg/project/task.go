@@ -41,6 +41,7 @@ func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Ta
 	t.Spec = spec
 	var more source.Diagnostics
 	t.Args = l.arguments(s, spec, &more)
+	l.checkTemplate(t, &more)
 	for _, d := range more {
 		d.Trace = append(d.Trace, where.trace...)
 	}

@@ -38,8 +38,9 @@ type Template struct {
 
 func templateSpec() module.Spec {
 	return module.Spec{
-		Name:    "template",
-		Summary: "Render a template of the control node into a file of the host.",
+		Name:     "template",
+		Template: "src",
+		Summary:  "Render a template of the control node into a file of the host.",
 		Notes: []string{
 			"The template sees the host's variables, and template_host, template_uid, template_path, template_fullpath, template_run_date and ansible_managed.",
 			"A file that has the rendered content already is not sent again.",
