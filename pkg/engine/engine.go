@@ -12,6 +12,7 @@ import (
 	"kubekey/pkg/connector"
 	"kubekey/pkg/event"
 	"kubekey/pkg/inventory"
+	"kubekey/pkg/module"
 	"kubekey/pkg/project"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
@@ -114,6 +115,7 @@ type Engine struct {
 	stats      map[string]*event.Stats
 	standing   *standing
 	summary    []any
+	share      *module.Share
 	live       chan message
 	taskID     int
 	started    bool // a host matched some play
@@ -138,7 +140,7 @@ func New(o Options) *Engine {
 		hosts: map[string]*vars.Host{}, layers: map[string]map[string][]*vars.Layer{},
 		sets: map[*inventory.VarSet]*vars.Layer{}, conns: map[Target]*pooled{},
 		stats: map[string]*event.Stats{}, standing: newStanding(),
-		live: make(chan message, 256), stepping: o.Step != nil,
+		live: make(chan message, 256), share: &module.Share{}, stepping: o.Step != nil,
 	}
 	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Engine: o.Templates, Watch: vars.NewWatch(connectionVariables()...)}
 	return e

@@ -109,6 +109,8 @@ type Call struct {
 	Progress func(what string, done, total int64)
 	// Reset drops and rebuilds the host's connection (reboot, wait_for_connection, meta reset_connection).
 	Reset func(ctx context.Context) error
+	// Share does once what all hosts would do alike; may be nil.
+	Share *Share
 	// Ask asks the person at the terminal; ok is false without one.
 	Ask func(ctx context.Context, prompt string, echo bool) (answer string, ok bool, err error)
 }

@@ -185,12 +185,6 @@ func devPassword(t *testing.T, l *lab.Lab) string {
 	return strings.TrimSpace(string(text))
 }
 
-// tempFiles lists what a transfer left in a folder on host i.
-func (c *controller) tempFiles(t *testing.T, i int, folder string) string {
-	t.Helper()
-	return c.on(t, i, "find "+folder+" -maxdepth 1 -name '.kk-*' -o -maxdepth 1 -name '*.part' | sort")
-}
-
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"kubekey/pkg/event"
+	"kubekey/pkg/module"
 	"kubekey/pkg/source"
 )
 
@@ -27,14 +28,37 @@ func contentOf(b []byte) (*content, error) {
 	return digested(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil })
 }
 
-// contentAt is a file of the control node. It is read once here for its digests.
-func contentAt(tree source.Tree, name string) (*content, error) {
+// contentAt is a file of the control node that goes to hosts: it is read for
+// its digests by the first of them.
+func contentAt(c *module.Call, name string) (*content, error) {
+	info, err := c.Files.Stat(name)
+	if err != nil {
+		return nil, unread(name, err)
+	}
+	key := fmt.Sprintf("digests of %s %d %d", name, info.Size(), info.ModTime().UnixNano())
+	v, err := c.Share.Do(key, func() (any, error) { return localFile(c.Files, name) })
+	if err != nil {
+		return nil, err
+	}
+	ct, _ := v.(*content)
+	return ct, nil
+}
+
+// localFile is a file of the control node, read now for its digests.
+func localFile(tree source.Tree, name string) (*content, error) {
 	ct, err := digested(func() (io.ReadCloser, error) { return tree.Open(name) })
+	if err != nil {
+		return nil, unread(name, err)
+	}
+	return ct, nil
+}
+
+func unread(name string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
-		return nil, fmt.Errorf("read %s: %w", name, p.Err)
+		return fmt.Errorf("read %s: %w", name, p.Err)
 	}
-	return ct, err
+	return err
 }
 
 func digested(open func() (io.ReadCloser, error)) (*content, error) {

@@ -115,7 +115,7 @@ func (m *Copy) file(ctx context.Context, c *module.Call, src string) (module.Res
 			return module.Result{}, err
 		}
 	}
-	body, err := contentAt(c.Files, src)
+	body, err := contentAt(c, src)
 	if err != nil {
 		return module.Result{}, err
 	}

@@ -105,7 +105,7 @@ func (m *Copy) item(c *module.Call, src, rel string) (*treeItem, error) {
 		}
 	}
 	item.mode = sourceMode(c.Files, src)
-	item.body, err = contentAt(c.Files, src)
+	item.body, err = contentAt(c, src)
 	return item, err
 }
 

@@ -71,7 +71,7 @@ func (m *Fetch) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 		return module.Result{}, err
 	}
 	data := value.NewDict("dest", dest, "file", e.path, "remote_checksum", e.sha1)
-	have, err := contentAt(source.Tree{}, dest)
+	have, err := localFile(source.Tree{}, dest)
 	if err == nil && n.is(typeFile) && have.sha256 == e.sha256 {
 		data.Set("checksum", have.sha1)
 		data.Set("md5sum", have.md5)
@@ -84,7 +84,7 @@ func (m *Fetch) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if err := download(ctx, c, e.path, dest); err != nil {
 		return module.Result{}, err
 	}
-	got, err := contentAt(source.Tree{}, dest)
+	got, err := localFile(source.Tree{}, dest)
 	if err != nil {
 		return module.Result{}, err
 	}

@@ -1,0 +1,47 @@
+package module
+
+import "sync"
+
+// Share does work once that many hosts of a run would do alike, such as
+// reading a large file for its digest. A nil Share does it each time. Many
+// goroutines may use it at once.
+type Share struct {
+	mu   sync.Mutex
+	done map[string]*shared
+}
+
+type shared struct {
+	once sync.Once
+	v    any
+	err  error
+}
+
+// maxShared bounds what is kept; beyond it all is forgotten, and done again.
+const maxShared = 4096
+
+// Do returns what work returns, which is called once for a key. The value is
+// shared: do not change it. What failed is tried again by the next who asks.
+func (s *Share) Do(key string, work func() (any, error)) (any, error) {
+	if s == nil {
+		return work()
+	}
+	s.mu.Lock()
+	if s.done == nil || len(s.done) >= maxShared {
+		s.done = map[string]*shared{}
+	}
+	e := s.done[key]
+	if e == nil {
+		e = &shared{}
+		s.done[key] = e
+	}
+	s.mu.Unlock()
+	e.once.Do(func() { e.v, e.err = work() })
+	if e.err != nil {
+		s.mu.Lock()
+		if s.done[key] == e {
+			delete(s.done, key)
+		}
+		s.mu.Unlock()
+	}
+	return e.v, e.err
+}
