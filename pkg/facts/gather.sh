@@ -1,3 +1,4 @@
+# shellcheck disable=SC2086,SC2231,SC3013 # names of this system have no blanks; every test has -ef
 # Prints what this host is, in sections that start with a line "MARK name".
 # $1 mark, $2 wanted subsets between blanks, $3 folder of custom facts, $4 seconds for slow commands.
 LC_ALL=C; export LC_ALL

@@ -1,3 +1,4 @@
+# shellcheck disable=SC2086,SC2034,SC2209,SC1007 # options are split on purpose; other scripts read these variables
 # What the host says about paths. Every answer is a letter and a value, ended
 # by NUL, so that names may hold any byte. Paths begin with / or a letter, never with a dash.
 LC_ALL=C; export LC_ALL

@@ -1,3 +1,4 @@
+# shellcheck disable=SC2046 # facts prints words
 # Fetches a file to this host and prints what it did as KEY=VALUE lines. curl reads its configuration, URL and
 # secrets included, from standard input.
 # $1 dest $2 name in a folder $3 algorithm $4 digest $5 force $6 backup $7 mode $8 owner $9 group

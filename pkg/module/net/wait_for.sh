@@ -1,3 +1,4 @@
+# shellcheck disable=SC2016 # bash expands it
 # Waits on this host for a port or a file. Prints "met", "late", or what keeps it from knowing.
 # $1 kind (port, drained, path, none), $2 wanted (present, absent), $3 host, $4 port, $5 path,
 # $6 seconds in all, $7 between tries, $8 for one connection, $9 hex port, ${10} hex states, ${11} hex addresses to leave out
