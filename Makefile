@@ -16,6 +16,9 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Everything but the tests on hosts: those bring up a lab, and the go command
 # must not take their result from its cache, since they run kk as a program.
 PACKAGES  = $(shell $(GO) list ./... | grep -v /test/e2e)
+# Real programs that tests work with; without one, its tests are skipped with a reason.
+PEERS     = git:git ssh:openssh-client sshd:openssh-server sudo:sudo busybox:busybox fish:fish csh:csh \
+            shellcheck:shellcheck curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd
 SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
 # Scripts that packages embed: they run in a host's POSIX shell and have no first line.
 EMBEDDED  = $(shell git ls-files 'pkg/*.sh')
@@ -26,11 +29,12 @@ build:
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN)/kk ./cmd/kk
 
 test: ## all tests, those on hosts too
-	test/need.sh gcc:gcc,libc6-dev
+	test/need.sh gcc:gcc,libc6-dev $(PEERS)
 	$(GO) test -race -timeout 10m $(PACKAGES)
 	$(GO) test -race -timeout 30m -count 1 ./test/e2e
 
 unit: ## the tests that need no hosts
+	test/need.sh $(PEERS)
 	$(GO) test -timeout 10m $(PACKAGES)
 
 e2e: ## the tests on hosts; RUN=regexp chooses some
@@ -53,6 +57,7 @@ docs: ## the generated pages of the manual
 	$(GO) generate ./...
 
 bench:
+	test/need.sh sshd:openssh-server ssh:openssh-client ansible-playbook:ansible-core
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PACKAGES)
 
 fuzz: ## every fuzz target for FUZZTIME
