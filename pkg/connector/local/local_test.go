@@ -14,7 +14,9 @@ func TestContract(t *testing.T) {
 }
 
 func TestSignalsHaveNames(t *testing.T) {
-	for name, code := range map[string]int{"HUP": 129, "INT": 130, "QUIT": 131, "ABRT": 134, "KILL": 137, "SEGV": 139, "PIPE": 141, "ALRM": 142, "TERM": 143} {
+	// Not HUP, INT, QUIT and PIPE: who starts the tests may have them ignored,
+	// and a process started with a signal ignored does not end by it.
+	for name, code := range map[string]int{"ABRT": 134, "KILL": 137, "SEGV": 139, "ALRM": 142, "TERM": 143} {
 		_, _, exit := connectortest.Output(t, local.New(), connector.Command{Line: "ulimit -c 0; kill -" + name + " $$"})
 		if exit.Signal != name || exit.Code != code {
 			t.Errorf("kill -%s: %+v, want code %d", name, exit, code)
