@@ -32,7 +32,7 @@ func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 		}
 	}
 	d := value.NewDict()
-	d.Grow(res.Data.Len() + 6)
+	d.Grow(res.Data.Len() + 4)
 	for k, v := range res.Data.All() {
 		d.Set(k, value.Of(v))
 		if k == "stdout" || k == "stderr" {
