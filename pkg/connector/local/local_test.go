@@ -1,7 +1,10 @@
 package local_test
 
 import (
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kubekey/pkg/connector"
@@ -14,9 +17,12 @@ func TestContract(t *testing.T) {
 }
 
 func TestSignalsHaveNames(t *testing.T) {
-	// Not HUP, INT, QUIT and PIPE: who starts the tests may have them ignored,
-	// and a process started with a signal ignored does not end by it.
-	for name, code := range map[string]int{"ABRT": 134, "KILL": 137, "SEGV": 139, "ALRM": 142, "TERM": 143} {
+	// Who starts the tests may have signals ignored (nohup, a shell's &), and a
+	// child inherits that. One that is caught here is back to its default there.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE)
+	defer signal.Stop(caught)
+	for name, code := range map[string]int{"HUP": 129, "INT": 130, "QUIT": 131, "ABRT": 134, "KILL": 137, "SEGV": 139, "PIPE": 141, "ALRM": 142, "TERM": 143} {
 		_, _, exit := connectortest.Output(t, local.New(), connector.Command{Line: "ulimit -c 0; kill -" + name + " $$"})
 		if exit.Signal != name || exit.Code != code {
 			t.Errorf("kill -%s: %+v, want code %d", name, exit, code)
