@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-//go:embed all:playbooks all:roles
+//go:embed all:config all:playbooks all:roles
 var files embed.FS
 
-// FS is the builtin project: playbooks/, roles/.
+// FS is the builtin project: config/, playbooks/, roles/.
 func FS() fs.FS { return files }

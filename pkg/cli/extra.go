@@ -13,6 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"kubekey/pkg/config"
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
@@ -21,39 +22,86 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// extraVars reads --config, --extra-vars and --set, lowest first.
-func (a *app) extraVars(in *inputs, e *template.Engine) ([]*vars.Layer, source.Diagnostics) {
+// given is what the command line sets: --config, --extra-vars and --set,
+// lowest first.
+type given struct {
+	config config.Part
+	extra  []config.Part
+	sets   []string
+}
+
+// readGiven reads --config and --extra-vars.
+func (a *app) readGiven(in *inputs) (given, source.Diagnostics) {
 	var ds source.Diagnostics
-	config, extra := value.NewDict(), value.NewDict()
+	g := given{config: config.Part{Values: value.NewDict()}, sets: in.sets}
 	if in.config != "" {
-		if d, err := a.configFile(in.config); err != nil {
+		p, err := a.configFile(in.config)
+		if err != nil {
 			ds = append(ds, diagnostics(err)...)
 		} else {
-			config = d
+			g.config = p
 		}
 	}
 	for _, text := range in.extra {
-		d, err := a.extraArg(text)
+		p, err := a.extraArg(text)
 		if err != nil {
 			ds = append(ds, diagnostics(err)...)
 			continue
 		}
-		extra.Merge(d)
+		g.extra = append(g.extra, p)
 	}
-	for _, text := range in.sets {
-		if err := set(extra, config, text); err != nil {
-			path, _, _ := strings.Cut(text, "=") // the value may be a secret
-			ds.Add(source.Errorf(source.Pos{}, "--set %s: %s", path, err))
+	return g, ds
+}
+
+// layers are the variables of the command line for playbooks whose project has
+// no schema, but for the keys that it is told to leave out.
+func (a *app) layers(g given, e *template.Engine, leaveOut func(string) bool) ([]*vars.Layer, source.Diagnostics) {
+	var ds source.Diagnostics
+	base, extra := without(g.config.Values, leaveOut), value.NewDict()
+	for _, p := range g.extra {
+		extra.Merge(without(p.Values, leaveOut))
+	}
+	for _, text := range g.sets {
+		if leaveOut(firstKey(text)) {
+			continue
+		}
+		if err := set(extra, base, text); err != nil {
+			ds.Add(badSet(text, err))
 		}
 	}
-	a.hideSecrets(config)
+	a.hideSecrets(base)
 	a.hideSecrets(extra)
 	nowhere := func(string) source.Pos { return source.Pos{} }
 	var layers []*vars.Layer
-	if config.Len() > 0 {
-		layers = append(layers, vars.Templates("config "+in.config, config, e, nowhere, nil))
+	if base.Len() > 0 {
+		layers = append(layers, vars.Templates("config "+g.config.Name, base, e, nowhere, nil))
 	}
 	return append(layers, vars.Templates("command line", extra, e, nowhere, nil)), ds
+}
+
+// without is a dict without the keys to leave out.
+func without(d *value.Dict, leaveOut func(string) bool) *value.Dict {
+	out := value.NewDict()
+	for k, v := range d.All() {
+		if name, _ := k.(string); !leaveOut(name) {
+			out.Set(k, v)
+		}
+	}
+	return out
+}
+
+// badSet is an error of a --set; the value may be a secret and is not shown.
+func badSet(text string, err error) *source.Diagnostic {
+	path, _, _ := strings.Cut(text, "=")
+	return source.Errorf(source.Pos{}, "--set %s: %s", path, err)
+}
+
+// firstKey is the variable that a --set is about.
+func firstKey(text string) string {
+	path, _, _ := strings.Cut(text, "=")
+	name, _, _ := strings.Cut(path, ".")
+	name, _, _ = strings.Cut(name, "[")
+	return name
 }
 
 func diagnostics(err error) source.Diagnostics {
@@ -87,12 +135,18 @@ func (a *app) hideSecrets(v any) {
 }
 
 // mappingFile reads a file that holds one mapping.
-func (a *app) mappingFile(path, what string) (*value.Dict, error) {
+func (a *app) mappingFile(path, what string) (config.Part, error) {
 	f, n, err := a.yamlFile(path, what)
 	if err != nil || n == nil {
-		return value.NewDict(), err
+		return config.Part{Name: path, Values: value.NewDict()}, err
 	}
-	return mapping(f, n)
+	return part(path, f, n)
+}
+
+// part reads a node as the mapping of names that a file sets.
+func part(name string, f *source.File, n *yaml.Node) (config.Part, error) {
+	d, err := mapping(f, n)
+	return config.Part{Name: name, Values: d, File: f, Node: n}, err
 }
 
 // yamlFile reads a file of one YAML document; n is nil when it is empty.
@@ -164,36 +218,41 @@ func badNames(f *source.File, n *yaml.Node) source.Diagnostics {
 }
 
 // configFile reads a document of kind Config, or a plain mapping.
-func (a *app) configFile(path string) (*value.Dict, error) {
+func (a *app) configFile(path string) (config.Part, error) {
 	f, n, err := a.yamlFile(path, "the config")
 	if err != nil || n == nil {
-		return value.NewDict(), err
+		return config.Part{Name: path, Values: value.NewDict()}, err
 	}
 	doc := playbook.Value{Node: n, File: f}
 	kind := doc.Get("kind")
 	if !kind.IsSet() || !doc.Get("apiVersion").IsSet() {
-		return mapping(f, n)
+		return part(path, f, n)
 	}
 	if kind.Text() != "Config" {
-		return nil, source.Errorf(kind.At(), "kind is %q, but a Config is wanted", kind.Text()).
+		return config.Part{}, source.Errorf(kind.At(), "kind is %q, but a Config is wanted", kind.Text()).
 			WithHelp("an inventory is given with -i")
 	}
 	spec := doc.Get("spec")
 	if spec.IsNull() {
-		return value.NewDict(), nil
+		return config.Part{Name: path, Values: value.NewDict()}, nil
 	}
-	return mapping(f, spec.Node)
+	return part(path, f, spec.Node)
 }
 
 // extraArg reads one -e: @FILE, YAML or JSON, or k=v words (whose values are
 // text). Errors do not show it, since it may hold secrets.
-func (a *app) extraArg(text string) (*value.Dict, error) {
+func (a *app) extraArg(text string) (config.Part, error) {
 	trimmed := strings.TrimSpace(text)
 	if path, ok := strings.CutPrefix(trimmed, "@"); ok {
 		return a.mappingFile(path, "the file of -e")
 	}
-	if strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
-		f := source.NewFile("-e", []byte(trimmed))
+	d, err := extraText(trimmed)
+	return config.Part{Name: "-e", Values: d}, err
+}
+
+func extraText(text string) (*value.Dict, error) {
+	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+		f := source.NewFile("-e", []byte(text))
 		docs, ds := source.ParseYAML(f)
 		if err := ds.Err(); err != nil {
 			return nil, withoutText(ds)
@@ -234,18 +293,11 @@ var pathPart = regexp.MustCompile(`^([\w-]+)((?:\[\d+\])*)$`)
 
 // set sets a.b[0].c=v. What the config has of the path's first name is kept.
 func set(extra, config *value.Dict, text string) error {
-	path, raw, ok := strings.Cut(text, "=")
-	if !ok {
-		return errors.New("write it as path=value")
-	}
-	keys, err := splitPath(path)
+	keys, raw, err := cutSet(text)
 	if err != nil {
 		return err
 	}
 	first := keys[0].(string)
-	if !playbook.IsIdentifier(first) {
-		return fmt.Errorf("%q cannot be the name of a variable", first)
-	}
 	if !extra.Has(first) {
 		if base, ok := config.Get(first); ok {
 			extra.Set(first, value.Clone(base))
@@ -253,6 +305,21 @@ func set(extra, config *value.Dict, text string) error {
 	}
 	_, err = setIn(extra, keys, setValue(raw))
 	return err
+}
+
+// cutSet takes path=value apart.
+func cutSet(text string) (keys []any, raw string, err error) {
+	path, raw, ok := strings.Cut(text, "=")
+	if !ok {
+		return nil, "", errors.New("write it as path=value")
+	}
+	if keys, err = splitPath(path); err != nil {
+		return nil, "", err
+	}
+	if first := keys[0].(string); !playbook.IsIdentifier(first) {
+		return nil, "", fmt.Errorf("%q cannot be the name of a variable", first)
+	}
+	return keys, raw, nil
 }
 
 func splitPath(path string) ([]any, error) {

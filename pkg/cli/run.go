@@ -173,14 +173,18 @@ func (a *app) findPlaybook(name string) (string, error) {
 
 // load links playbooks; problems are shown, and errors end the command.
 func (a *app) load(s *session, sel project.Selection, names []string) ([]*project.Playbook, *project.Linker, error) {
+	paths := make([]string, len(names))
+	for i, name := range names {
+		var err error
+		if paths[i], err = a.findPlaybook(name); err != nil {
+			return nil, nil, err
+		}
+	}
+	a.configure(s, paths)
 	l := a.linker(s, sel)
 	var out []*project.Playbook
 	ds := s.warnings
-	for _, name := range names {
-		path, err := a.findPlaybook(name)
-		if err != nil {
-			return nil, nil, err
-		}
+	for _, path := range paths {
 		pb, more := l.Playbook(path)
 		ds = append(ds, more...)
 		out = append(out, pb)
@@ -208,7 +212,7 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 			return err
 		}
 	}
-	s, err := a.open(ctx, &r.inputs)
+	s, err := a.begin(ctx, &r.inputs)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"kubekey/pkg/module/file"
 	"kubekey/pkg/module/flow"
 	"kubekey/pkg/module/net"
+	"kubekey/pkg/module/pki"
 	"kubekey/pkg/module/system"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
@@ -44,13 +45,15 @@ func (in *inputs) flags(f *pflag.FlagSet) {
 
 // session is everything that a command needs to evaluate and run.
 type session struct {
-	id        string
-	workDir   string
-	templates *template.Engine
-	modules   *module.Registry
-	inventory *inventory.Inventory
-	extra     []*vars.Layer
-	warnings  source.Diagnostics
+	id             string
+	workDir        string
+	templates      *template.Engine
+	modules        *module.Registry
+	inventory      *inventory.Inventory
+	inventoryFails bool // it has errors, and is not to be used
+	given          given
+	extra          []*vars.Layer
+	warnings       source.Diagnostics // from begin until the playbooks are linked, errors too
 }
 
 func newID(now time.Time) string {
@@ -61,7 +64,7 @@ func newID(now time.Time) string {
 
 // registry is all modules.
 func registry() (*module.Registry, error) {
-	return module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), net.Modules(), system.Modules())
+	return module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), net.Modules(), pki.Modules(), system.Modules())
 }
 
 // newTemplates makes the engine of expressions and templates of a run.
@@ -77,6 +80,18 @@ func newTemplates(tree source.Tree, id string) *template.Engine {
 // open reads inventory, configuration and variables. All problems are
 // reported together, with exit code 4.
 func (a *app) open(ctx context.Context, in *inputs) (*session, error) {
+	s, err := a.begin(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if s.warnings.Err() != nil {
+		return nil, &exitError{engine.ExitUnreachable, s.warnings}
+	}
+	return s, nil
+}
+
+// begin is open that leaves what it finds wrong in the session.
+func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 	s := &session{id: newID(time.Now())}
 	var err error
 	if s.workDir, err = workDir(in.workdir); err != nil {
@@ -86,20 +101,17 @@ func (a *app) open(ctx context.Context, in *inputs) (*session, error) {
 		return nil, err
 	}
 	s.templates = newTemplates(a.tree, s.id)
-	var ds source.Diagnostics
 	o := inventory.Options{Tree: a.tree, Secrets: a.secret}
 	if len(in.inventories) == 0 {
-		s.inventory, ds = inventory.Default(ctx, o)
+		s.inventory, s.warnings = inventory.Default(ctx, o)
 	} else {
-		s.inventory, ds = inventory.Load(ctx, in.inventories, o)
+		s.inventory, s.warnings = inventory.Load(ctx, in.inventories, o)
 	}
-	layers, more := a.extraVars(in, s.templates)
-	s.extra = layers
-	ds = append(ds, more...)
-	if ds.Err() != nil {
-		return nil, &exitError{engine.ExitUnreachable, ds}
-	}
-	s.warnings = ds
+	s.inventoryFails = s.warnings.Err() != nil
+	var given, layers source.Diagnostics
+	s.given, given = a.readGiven(in)
+	s.extra, layers = a.layers(s.given, s.templates, func(string) bool { return false })
+	s.warnings.Add(append(given, layers...)...)
 	return s, nil
 }
 

@@ -1,0 +1,113 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strings"
+)
+
+// formats are the ways to write text that a schema may ask for. Empty text
+// has every format: a schema forbids it with minLength.
+func formats() map[string]func(string) error {
+	return map[string]func(string) error{
+		"address":   address,
+		"cidr":      cidr,
+		"cidrs":     cidrs,
+		"host-name": hostName,
+		"host-path": hostPath,
+		"version":   version,
+		"duration":  duration,
+	}
+}
+
+// text makes a check of a value out of a check of text.
+func text(check func(string) error) func(any) error {
+	return func(v any) error {
+		s, ok := v.(string)
+		if !ok || s == "" || IsTemplate(s) {
+			return nil
+		}
+		return check(s)
+	}
+}
+
+func address(s string) error {
+	if _, err := netip.ParseAddr(s); err != nil {
+		return errors.New("is no IPv4 or IPv6 address")
+	}
+	return nil
+}
+
+// cidr is the network that a range names: bits below the prefix are a mistake.
+func cidr(s string) error {
+	p, err := netip.ParsePrefix(s)
+	switch {
+	case err != nil && !strings.Contains(s, "/"):
+		return errors.New("is no range of addresses: a prefix length is missing, as in 10.233.64.0/18")
+	case err != nil:
+		return errors.New("is no range of addresses, as in 10.233.64.0/18 or fd85::/56")
+	case p != p.Masked():
+		return fmt.Errorf("has bits set beyond its prefix: the range is %s", p.Masked())
+	}
+	return nil
+}
+
+// cidrs is one range, or one of each family for dual stack: v4,v6 or v4/v6.
+func cidrs(s string) error {
+	parts := strings.Split(s, ",")
+	if len(parts) == 1 {
+		if f := strings.Split(s, "/"); len(f) == 4 {
+			parts = []string{f[0] + "/" + f[1], f[2] + "/" + f[3]}
+		}
+	}
+	var four, six int
+	for _, p := range parts {
+		p = strings.TrimSpace(p)
+		if err := cidr(p); err != nil {
+			if len(parts) == 1 {
+				return err
+			}
+			return fmt.Errorf("holds %s, which %s", p, err)
+		}
+		if strings.Contains(p, ":") {
+			six++
+		} else {
+			four++
+		}
+	}
+	if four > 1 || six > 1 {
+		return errors.New("has two ranges of one family: dual stack is one of each, as in 10.233.64.0/18,fd85::/56")
+	}
+	return nil
+}
+
+func hostName(s string) error {
+	pattern := regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
+	if len(s) > 253 || !pattern.MatchString(s) {
+		return errors.New(`is no host name: lower-case letters, digits, "." and "-", with a letter or digit first and last`)
+	}
+	return nil
+}
+
+func hostPath(s string) error {
+	if !strings.HasPrefix(s, "/") {
+		return errors.New("is no absolute path")
+	}
+	return nil
+}
+
+func version(s string) error {
+	if regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+.][0-9A-Za-z.-]+)?$`).MatchString(s) {
+		return nil
+	}
+	return errors.New("is no version, as in v1.34.4")
+}
+
+func duration(s string) error {
+	if regexp.MustCompile(`^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$`).MatchString(s) {
+		return nil
+	}
+	return errors.New("is no duration, as in 30s, 10m or 8h")
+}

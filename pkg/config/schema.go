@@ -1,0 +1,276 @@
+// Package config knows what may be set for a project: a schema beside its
+// playbooks says which keys there are, what they mean and what they are when
+// nobody sets them. The package merges what people set over those defaults,
+// and finds every mistake in it at its place.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// schemaFile is where a project keeps its schema, below its root.
+const schemaFile = "config/schema.yaml"
+
+// Find returns the schema of the project that a playbook belongs to: the
+// folder above playbooks/, or the playbook's own. It is "" when there is none.
+func Find(tree source.Tree, playbook string) string {
+	root := source.Dir(playbook)
+	if path.Base(strings.TrimPrefix(root, source.Builtin)) == "playbooks" {
+		root = source.Dir(root)
+	}
+	if file := source.Join(root, schemaFile); tree.IsFile(file) {
+		return file
+	}
+	return ""
+}
+
+// Schema is the keys that a project's config may have.
+type Schema struct {
+	file     *source.File
+	root     node
+	compiled *jsonschema.Schema
+}
+
+// Load reads a JSON Schema (2020-12) written in YAML.
+func Load(tree source.Tree, name string) (*Schema, source.Diagnostics) {
+	text, err := tree.ReadFile(name)
+	if err != nil {
+		return nil, source.Diagnostics{source.Errorf(source.Pos{}, "read the schema of the config: %s", err)}
+	}
+	f := source.NewFile(name, text)
+	docs, ds := source.ParseYAML(f)
+	if ds.Err() != nil {
+		return nil, ds
+	}
+	if len(docs) != 1 || docs[0].Content[0].Kind != yaml.MappingNode {
+		return nil, source.Diagnostics{source.Errorf(source.Pos{File: f, Line: 1, Col: 1}, "a JSON schema is wanted: one mapping")}
+	}
+	s := &Schema{file: f}
+	s.root = node{schema: s, yaml: docs[0].Content[0]}
+	if s.compiled, err = compile(s.root.yaml); err != nil {
+		return nil, s.broken(err)
+	}
+	return s, nil
+}
+
+func compile(n *yaml.Node) (*jsonschema.Schema, error) {
+	v, err := value.FromYAML(n)
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	for name, check := range formats() {
+		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: text(check)})
+	}
+	c.AssertFormat()
+	const url = "schema.json"
+	if err := c.AddResource(url, plain(v)); err != nil {
+		return nil, err
+	}
+	return c.Compile(url)
+}
+
+// broken says what is wrong with the schema itself.
+func (s *Schema) broken(err error) source.Diagnostics {
+	var ye *value.YAMLError
+	var invalid *jsonschema.SchemaValidationError
+	var ve *jsonschema.ValidationError
+	switch {
+	case errors.As(err, &ye):
+		return source.Diagnostics{source.Errorf(source.Pos{File: s.file, Line: ye.Line, Col: ye.Col}, "%s", ye.Msg)}
+	case errors.As(err, &invalid) && errors.As(invalid.Err, &ve):
+		var ds source.Diagnostics
+		for _, leaf := range leaves(ve) {
+			p := place(s.file, s.root.yaml, leaf.InstanceLocation)
+			ds.Add(source.Errorf(p.value, "the schema of the config: %s: %s", dotted(leaf.InstanceLocation), reason(leaf)))
+		}
+		return ds.Sort()
+	}
+	return source.Diagnostics{source.Errorf(source.Pos{File: s.file, Line: 1, Col: 1}, "the schema of the config: %s", err)}
+}
+
+// Keys are the names on the top level.
+func (s *Schema) Keys() []string {
+	var out []string
+	for name := range s.root.properties() {
+		out = append(out, name)
+	}
+	return out
+}
+
+// Has reports whether the config may have a key on its top level.
+func (s *Schema) Has(key string) bool {
+	_, ok := s.root.property(key)
+	return ok
+}
+
+// Defaults is what the config is when nobody sets anything.
+func (s *Schema) Defaults() *value.Dict {
+	v, _ := s.root.fallback()
+	d, _ := v.(*value.Dict)
+	if d == nil {
+		d = value.NewDict()
+	}
+	return d
+}
+
+// node is one schema: a mapping of keywords.
+type node struct {
+	schema *Schema
+	yaml   *yaml.Node
+}
+
+// child returns the value of a key; nil when the node has none.
+func child(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return resolve(n.Content[i+1])
+		}
+	}
+	return nil
+}
+
+// resolve follows an alias.
+func resolve(n *yaml.Node) *yaml.Node {
+	for n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// follow returns the schema that $ref names in this file, else n itself.
+func (n node) follow() node {
+	ref := child(n.yaml, "$ref")
+	if ref == nil || !strings.HasPrefix(ref.Value, "#/") {
+		return n
+	}
+	to := n.schema.root.yaml
+	for _, part := range strings.Split(ref.Value[2:], "/") {
+		to = child(to, part)
+	}
+	return node{n.schema, to}
+}
+
+// keyword returns the value of a keyword, which $ref may lend.
+func (n node) keyword(name string) *yaml.Node {
+	if v := child(n.yaml, name); v != nil {
+		return v
+	}
+	return child(n.follow().yaml, name)
+}
+
+// properties ranges over the keys that the schema describes, as written.
+func (n node) properties() iter.Seq2[string, node] {
+	return func(yield func(string, node) bool) {
+		p := n.keyword("properties")
+		if p == nil {
+			return
+		}
+		for i := 0; i+1 < len(p.Content); i += 2 {
+			if !yield(p.Content[i].Value, node{n.schema, resolve(p.Content[i+1])}) {
+				return
+			}
+		}
+	}
+}
+
+func (n node) property(name string) (node, bool) {
+	for p, sub := range n.properties() {
+		if p == name {
+			return sub, true
+		}
+	}
+	return node{}, false
+}
+
+// fallback is the default value; that of an object is made of its properties'.
+func (n node) fallback() (any, bool) {
+	var own any
+	found := false
+	if d := n.keyword("default"); d != nil {
+		own, found = fromYAML(d), true
+	}
+	d, isDict := own.(*value.Dict)
+	if own != nil && !isDict {
+		return own, true
+	}
+	for name, sub := range n.properties() {
+		v, ok := sub.fallback()
+		if !ok {
+			continue
+		}
+		if d == nil {
+			d = value.NewDict()
+		}
+		if said, ok := d.Get(name); ok {
+			v = merged(v, said)
+		}
+		d.Set(name, v)
+		own, found = d, true
+	}
+	return own, found
+}
+
+// fromYAML is the value of a node that compile has read already.
+func fromYAML(n *yaml.Node) any {
+	v, err := value.FromYAML(n)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// description is what the schema says a key is for.
+func (n node) description() string {
+	if d := n.keyword("description"); d != nil {
+		return strings.TrimSpace(d.Value)
+	}
+	return ""
+}
+
+// choices are the values that a key may have, as text; nil when it is free.
+func (n node) choices() []string {
+	e := n.keyword("enum")
+	if e == nil {
+		return nil
+	}
+	var out []string
+	for _, c := range e.Content {
+		out = append(out, c.Value)
+	}
+	return out
+}
+
+// plain turns a value into the data that JSON has.
+func plain(v any) any {
+	switch v := v.(type) {
+	case *value.Dict:
+		m := make(map[string]any, v.Len())
+		for k, e := range v.All() {
+			m[value.Str(k)] = plain(e)
+		}
+		return m
+	case []any:
+		l := make([]any, len(v))
+		for i, e := range v {
+			l[i] = plain(e)
+		}
+		return l
+	case nil, bool, int, float64, string:
+		return v
+	}
+	return fmt.Sprint(v)
+}
