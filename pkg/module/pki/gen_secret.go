@@ -1,0 +1,93 @@
+package pki
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+func genSecretSpec() module.Spec {
+	return module.Spec{
+		Name:    "gen_secret",
+		Summary: "Makes up a secret and keeps it in a file of the control node.",
+		Notes: []string{
+			"A file that is there is kept, whatever it holds; only its mode is narrowed to 0600. A folder that is missing is made 0700.",
+			"The file ends without a newline. The secret is not in the result: read it with lookup('file', ...).",
+		},
+		Examples: []string{
+			"- name: Make up the registry's password\n  gen_secret:\n    dest: secrets/registry-password\n    bytes: 24",
+			"- name: Make the key that encrypts secrets at rest\n  gen_secret:\n    dest: secrets/encryption-key\n    encoding: base64",
+		},
+		Returns: []module.Return{{Key: "dest", Type: "str", Doc: "path of the file"}},
+		New:     func() module.Runner { return &GenSecret{} },
+		Where:   module.OnControl,
+	}
+}
+
+// GenSecret is the module gen_secret.
+type GenSecret struct {
+	Dest     string `kk:"dest,required,path,alias=path" doc:"where it is kept, 0600"`
+	Bytes    int    `kk:"bytes" default:"32" doc:"random bytes that it is made of, 16 to 1024"`
+	Encoding string `kk:"encoding" default:"base64url" choices:"base64,base64url,hex" doc:"how they are written; base64url has no padding and needs no quotes anywhere"`
+}
+
+// Run implements module.Runner.
+func (m *GenSecret) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	data := value.NewDict("dest", m.Dest)
+	if m.Bytes < 16 || m.Bytes > 1024 {
+		return module.Result{Failed: true, Msg: fmt.Sprintf("bytes must be 16 to 1024, got %d", m.Bytes)}, nil
+	}
+	if c.Check {
+		info, err := os.Stat(m.Dest)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return module.Result{}, err
+		}
+		return module.Result{Changed: err != nil || info.Mode().Perm()&0o077 != 0, Data: data}, nil
+	}
+	if err := makeFolders(m.Dest); err != nil {
+		return module.Result{}, err
+	}
+	unlock, err := lockFolder(ctx, filepath.Dir(m.Dest))
+	if err != nil {
+		return module.Result{}, err
+	}
+	defer unlock()
+	changed, err := m.ensure()
+	return module.Result{Changed: changed, Data: data}, err
+}
+
+func (m *GenSecret) ensure() (changed bool, err error) {
+	info, err := os.Stat(m.Dest)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, replace(m.Dest, m.secret(), 0o600)
+	case err != nil:
+		return false, err
+	case info.Size() == 0:
+		return false, fmt.Errorf("%s is empty: remove it, and a secret is made up", m.Dest)
+	case info.Mode().Perm()&0o077 != 0:
+		return true, os.Chmod(m.Dest, 0o600)
+	}
+	return false, nil
+}
+
+func (m *GenSecret) secret() []byte {
+	raw := make([]byte, m.Bytes)
+	_, _ = rand.Read(raw) // it never fails
+	switch m.Encoding {
+	case "hex":
+		return []byte(hex.EncodeToString(raw))
+	case "base64":
+		return []byte(base64.StdEncoding.EncodeToString(raw))
+	}
+	return []byte(base64.RawURLEncoding.EncodeToString(raw))
+}

@@ -1,0 +1,227 @@
+package pki
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// files is what is on the disk.
+type files struct {
+	cert              *x509.Certificate
+	certErr, keyErr   error // why there is none; fs.ErrNotExist if there is no file
+	signer            crypto.Signer
+	wrongPub, wideKey bool // pub is missing or of another key; others may read the key
+}
+
+func (m *GenCert) read() files {
+	var f files
+	f.signer, f.keyErr = readKey(m.Key)
+	if info, err := os.Stat(m.Key); err == nil {
+		f.wideKey = info.Mode().Perm()&0o077 != 0
+	}
+	if m.Cert != "" {
+		certs, err := readCerts(m.Cert)
+		f.certErr = err
+		if err == nil {
+			f.cert = certs[0]
+		}
+	}
+	if m.Pub != "" && f.signer != nil {
+		want, _ := encodePublic(f.signer.Public())
+		have, err := os.ReadFile(m.Pub)
+		f.wrongPub = err != nil || !bytes.Equal(want, have)
+	}
+	return f
+}
+
+// steps are what is to be done.
+type steps struct{ newKey, newCert, pub, narrow bool }
+
+// judge says why something is to be done, "" if nothing is, and what.
+func (m *GenCert) judge(w wanted, f files) (reason string, s steps, err error) {
+	if err := m.usable(f); err != nil {
+		return "", s, err
+	}
+	var reasons []string
+	note := func(when bool, reason string) bool {
+		if when {
+			reasons = append(reasons, reason)
+		}
+		return when
+	}
+	why := m.keyFlaw(w, f)
+	s.newKey = note(why != "", why)
+	if !w.alone {
+		why = m.certFlaw(w, f)
+		s.newCert = note(why != "", why) || s.newKey
+		s.newKey = s.newKey || s.newCert && !m.keepsKey(f)
+	}
+	s.pub = note(!s.newKey && f.wrongPub, "the public key is missing or of another key") || s.newKey && m.Pub != ""
+	s.narrow = note(!s.newKey && f.wideKey, "others could read the key")
+	return strings.Join(reasons, "; "), s, nil
+}
+
+// usable refuses to guess about what only a person can decide.
+func (m *GenCert) usable(f files) error {
+	if errors.Is(f.keyErr, errEncrypted) {
+		return f.keyErr
+	}
+	for _, err := range []error{f.keyErr, f.certErr} {
+		if errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	if !m.IsCA || m.Policy != "if_not_present" || errors.Is(f.certErr, fs.ErrNotExist) {
+		return nil
+	}
+	const mend = "an authority that is there is not replaced: put the right file back, or remove the pair"
+	switch {
+	case f.certErr != nil:
+		return fmt.Errorf("%w; %s", f.certErr, mend)
+	case errors.Is(f.keyErr, fs.ErrNotExist):
+		return fmt.Errorf("%s has no key %s; %s", m.Cert, m.Key, mend)
+	case f.keyErr != nil:
+		return fmt.Errorf("%w; %s", f.keyErr, mend)
+	case !same(f.cert.PublicKey, f.signer.Public()):
+		return fmt.Errorf("%s is not the key of %s; %s", m.Key, m.Cert, mend)
+	}
+	return nil
+}
+
+// keepsKey reports whether a new certificate is made of the key that is there.
+func (m *GenCert) keepsKey(f files) bool {
+	return m.Policy != "always" && (m.IsCA || errors.Is(f.certErr, fs.ErrNotExist))
+}
+
+// keyFlaw says why a new key is needed, "" if it is not.
+func (m *GenCert) keyFlaw(w wanted, f files) string {
+	switch {
+	case errors.Is(f.keyErr, fs.ErrNotExist):
+		return "there is no key"
+	case f.keyErr != nil:
+		return f.keyErr.Error()
+	case m.Policy == "always":
+		return "the policy is always"
+	case m.Policy == "renew" && kindName(f.signer.Public()) != w.kind.String():
+		return fmt.Sprintf("the key is %s and not %s", kindName(f.signer.Public()), w.kind)
+	}
+	return ""
+}
+
+// certFlaw says why a new certificate is needed, "" if it is not.
+func (m *GenCert) certFlaw(w wanted, f files) string {
+	switch {
+	case errors.Is(f.certErr, fs.ErrNotExist):
+		return "there is no certificate"
+	case f.certErr != nil:
+		return f.certErr.Error()
+	case f.signer != nil && !same(f.cert.PublicKey, f.signer.Public()):
+		return "the key is not that of the certificate"
+	case m.Policy != "renew":
+		return ""
+	}
+	if why := w.expiry(f.cert, m.RenewBefore); why != "" {
+		return why
+	}
+	return w.difference(f.cert)
+}
+
+// expiry says that a certificate is not valid or soon will not be.
+func (w wanted) expiry(crt *x509.Certificate, before int) string {
+	switch {
+	case !crt.NotAfter.After(w.now):
+		return "it ended on " + crt.NotAfter.Format(time.DateOnly)
+	case crt.NotBefore.After(w.now):
+		return "it begins only on " + crt.NotBefore.Format(time.DateOnly)
+	case crt.NotAfter.Sub(w.now) >= time.Duration(before)*24*time.Hour, !w.end().After(crt.NotAfter):
+		return ""
+	}
+	return fmt.Sprintf("it ends on %s, in %d days", crt.NotAfter.Format(time.DateOnly), daysLeft(crt, w.now))
+}
+
+// difference names what of a certificate is not as wanted.
+func (w wanted) difference(crt *x509.Certificate) string {
+	var differs []string
+	note := func(equal bool, what string) {
+		if !equal {
+			differs = append(differs, what)
+		}
+	}
+	t := w.template
+	note(crt.Subject.CommonName == t.Subject.CommonName, "common name")
+	note(sameSet(crt.Subject.Organization, t.Subject.Organization), "organization")
+	note(sameSet(sanTexts(crt), sanTexts(t)), "subject alternative names")
+	note(crt.IsCA == t.IsCA && (!t.IsCA || crt.MaxPathLen == t.MaxPathLen), "authority and path length")
+	note(crt.KeyUsage == t.KeyUsage, "key usage")
+	note(sameSet(usageNames(crt), usageNames(t)), "extended key usage")
+	note(w.issued(crt), "issuer")
+	if len(differs) == 0 {
+		return ""
+	}
+	return strings.Join(differs, ", ") + " not as wanted"
+}
+
+// issued reports whether the wanted authority signed the certificate.
+func (w wanted) issued(crt *x509.Certificate) bool {
+	by := w.authority.cert
+	if w.self {
+		by = crt
+	}
+	return bytes.Equal(crt.RawIssuer, by.RawSubject) &&
+		by.CheckSignature(crt.SignatureAlgorithm, crt.RawTBSCertificate, crt.Signature) == nil
+}
+
+// sanTexts are the subject alternative names, each with its kind.
+func sanTexts(crt *x509.Certificate) []string {
+	var texts []string
+	for _, n := range crt.DNSNames {
+		texts = append(texts, "DNS:"+n)
+	}
+	for _, ip := range crt.IPAddresses {
+		texts = append(texts, "IP:"+net.IP(ip).String())
+	}
+	for _, e := range crt.EmailAddresses {
+		texts = append(texts, "email:"+e)
+	}
+	for _, u := range crt.URIs {
+		texts = append(texts, "URI:"+u.String())
+	}
+	return texts
+}
+
+// usageNames are the extended key usages; one without a name is its number.
+func usageNames(crt *x509.Certificate) []string {
+	var texts []string
+	for _, u := range crt.ExtKeyUsage {
+		texts = append(texts, extName(u))
+	}
+	for _, id := range crt.UnknownExtKeyUsage {
+		texts = append(texts, id.String())
+	}
+	return texts
+}
+
+func extName(u x509.ExtKeyUsage) string {
+	for name, known := range extKeyUsages() {
+		if known == u {
+			return name
+		}
+	}
+	return fmt.Sprint(int(u))
+}
+
+func sameSet(a, b []string) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(slices.Compact(a), slices.Compact(b))
+}

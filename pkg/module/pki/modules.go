@@ -1,0 +1,10 @@
+// Package pki holds the modules that make and judge certificates, keys and
+// other secrets, as files of the control node. All cryptography is Go's own.
+package pki
+
+import "kubekey/pkg/module"
+
+// Modules describes gen_cert, gen_secret and x509_certificate_info.
+func Modules() []module.Spec {
+	return []module.Spec{genCertSpec(), genSecretSpec(), certInfoSpec()}
+}

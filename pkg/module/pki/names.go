@@ -1,0 +1,147 @@
+package pki
+
+import (
+	"fmt"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// names are the subject alternative names of one certificate, by kind and
+// without doubles.
+type names struct {
+	dns, email []string
+	ip         []net.IP
+	uri        []*url.URL
+}
+
+// parseSANs tells the kinds of names apart. The error names the entry.
+func parseSANs(texts []string) (names, error) {
+	var n names
+	for i, text := range texts {
+		if err := n.add(text); err != nil {
+			return names{}, fmt.Errorf("sans[%d]: %w", i, err)
+		}
+	}
+	return n, nil
+}
+
+func (n *names) add(text string) error {
+	kind, rest := kindOf(text)
+	switch kind {
+	case "ip":
+		return n.addIP(rest)
+	case "uri":
+		return n.addURI(rest)
+	case "email":
+		return n.addEmail(rest)
+	}
+	return n.addDNS(rest)
+}
+
+// kindOf tells what kind of name a text is.
+func kindOf(text string) (kind, rest string) {
+	text = strings.TrimSpace(text)
+	if prefix, rest, ok := strings.Cut(text, ":"); ok {
+		switch p := strings.ToLower(prefix); p {
+		case "dns", "ip", "uri", "email":
+			return p, strings.TrimSpace(rest)
+		}
+	}
+	switch {
+	case strings.Contains(text, "://"):
+		return "uri", text
+	case strings.Contains(text, "@"):
+		return "email", text
+	case looksLikeIP(text):
+		return "ip", text
+	}
+	return "dns", text
+}
+
+// looksLikeIP takes in what is meant as an address but is none, so that the
+// complaint is about the address.
+func looksLikeIP(text string) bool {
+	last := text[strings.LastIndexByte(text, '.')+1:]
+	return strings.Contains(text, ":") || last != "" && strings.Trim(last, "0123456789/") == ""
+}
+
+func (n *names) addIP(text string) error {
+	a, err := netip.ParseAddr(text)
+	switch {
+	case strings.Contains(text, "/"):
+		return fmt.Errorf("%q is a network; a certificate names single addresses", text)
+	case err != nil:
+		return fmt.Errorf("%q is no IP address", text)
+	case a.Zone() != "":
+		return fmt.Errorf("%q has a zone, which means nothing in a certificate", text)
+	}
+	ip := net.IP(a.Unmap().AsSlice())
+	if !slices.ContainsFunc(n.ip, ip.Equal) {
+		n.ip = append(n.ip, ip)
+	}
+	return nil
+}
+
+func (n *names) addURI(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" && u.Opaque == "" && u.Path == "" || !printable(text) {
+		return fmt.Errorf("%q is no URI", text)
+	}
+	if !slices.ContainsFunc(n.uri, func(have *url.URL) bool { return have.String() == u.String() }) {
+		n.uri = append(n.uri, u)
+	}
+	return nil
+}
+
+func (n *names) addEmail(text string) error {
+	a, err := mail.ParseAddress(text)
+	if err != nil || a.Address != text || !printable(text) {
+		return fmt.Errorf("%q is no email address", text)
+	}
+	if !slices.Contains(n.email, text) {
+		n.email = append(n.email, text)
+	}
+	return nil
+}
+
+func (n *names) addDNS(text string) error {
+	if err := checkDNS(text); err != nil {
+		return err
+	}
+	if text = strings.ToLower(text); !slices.Contains(n.dns, text) {
+		n.dns = append(n.dns, text)
+	}
+	return nil
+}
+
+func checkDNS(text string) error {
+	switch {
+	case text == "":
+		return fmt.Errorf("is empty")
+	case !printable(text):
+		return fmt.Errorf("%q has characters beyond ASCII; write such a name as punycode (xn--...)", text)
+	case len(text) > 253:
+		return fmt.Errorf("%q is longer than 253 characters", text)
+	}
+	for label := range strings.SplitSeq(strings.TrimPrefix(text, "*."), ".") {
+		if len(label) == 0 || len(label) > 63 || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || !wordEdges(label) {
+			return fmt.Errorf("%q is no DNS name", text)
+		}
+	}
+	return nil
+}
+
+// wordEdges reports whether a label neither begins nor ends with a hyphen.
+func wordEdges(label string) bool {
+	return !strings.HasPrefix(label, "-") && !strings.HasSuffix(label, "-")
+}
+
+// printable reports whether text is ASCII without spaces and control
+// characters: what a certificate's names are made of.
+func printable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
