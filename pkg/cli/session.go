@@ -17,7 +17,6 @@ import (
 	"kubekey/pkg/module/flow"
 	"kubekey/pkg/module/net"
 	"kubekey/pkg/module/pki"
-	"kubekey/pkg/module/pki"
 	"kubekey/pkg/module/system"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
