@@ -1,0 +1,240 @@
+// Package catalog says which version of what goes with which Kubernetes, where
+// it is downloaded, what its sha256 is, and which images a cluster needs.
+//
+// The facts are data: the files of the folder catalog in the builtin project,
+// and over them the overlays of an organisation that has its own mirror. All
+// have one shape; here is only the code that reads, merges and resolves them.
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/source"
+)
+
+// Catalog is what all files together say. It does not change after Load.
+type Catalog struct {
+	versions   map[string]map[string]entry            // minor release, or "all" → name → version
+	releases   map[string]map[string]map[string]entry // name → its version → what that brings → version
+	components map[string]*artifact
+	charts     map[string]*artifact
+	images     map[string]*image
+	sums       map[string]map[string]map[string]string // component → version → architecture → hex
+	machines   map[string]string                       // architecture → what uname calls it
+	zones      map[string]*rewrites
+	rewrites   rewrites
+}
+
+// entry is a text and the place where it stands.
+type entry struct {
+	text string
+	at   source.Pos
+}
+
+// artifact is a file that is downloaded: a component or a chart.
+type artifact struct {
+	url       map[string]entry // by architecture; that of anyArch is for all others
+	sha256    string           // of a chart
+	path      string           // a file of the control node to take instead
+	versionOf string           // whose version it has; "" is its own
+	config    string           // the key of the config that asks for a version
+}
+
+type image struct {
+	ref   entry
+	group string
+}
+
+// rewrites are beginnings of URLs and of image names, and what stands in their place.
+type rewrites struct{ mirrors, registries map[string]string }
+
+const (
+	allMinors  = "all"
+	anyArch    = "any"
+	kubernetes = "kubernetes" // the version of Kubernetes among the names
+	checksums  = "catalog/checksums.txt"
+)
+
+// Load reads the folder catalog of the builtin project, and the overlays in
+// their order with read: what a later file says takes the place of what an
+// earlier one did. The error is source.Diagnostics with every problem of every
+// file.
+func Load(read func(path string) ([]byte, error), builtin fs.FS, overlays []string) (*Catalog, error) {
+	l := &loader{c: empty()}
+	names, err := fs.Glob(builtin, "catalog/*.yaml")
+	if err != nil || len(names) == 0 {
+		return nil, errors.Join(errors.New("the builtin project has no catalog"), err)
+	}
+	for _, name := range names {
+		l.file(source.Builtin+"/"+name, func() ([]byte, error) { return fs.ReadFile(builtin, name) })
+	}
+	l.checksums(source.Builtin+"/"+checksums, func() ([]byte, error) { return fs.ReadFile(builtin, checksums) })
+	for _, name := range overlays {
+		l.file(name, func() ([]byte, error) { return read(name) })
+	}
+	return l.finish()
+}
+
+func empty() *Catalog {
+	return &Catalog{
+		versions:   map[string]map[string]entry{allMinors: {}},
+		releases:   map[string]map[string]map[string]entry{},
+		components: map[string]*artifact{},
+		charts:     map[string]*artifact{},
+		images:     map[string]*image{},
+		sums:       map[string]map[string]map[string]string{},
+		machines:   map[string]string{},
+		zones:      map[string]*rewrites{},
+		rewrites:   newRewrites(),
+	}
+}
+
+func newRewrites() rewrites { return rewrites{map[string]string{}, map[string]string{}} }
+
+// Versions are the versions of Kubernetes that the catalog has, oldest first.
+func (c *Catalog) Versions() []string {
+	return slices.DeleteFunc(c.known("kubeadm"), func(v string) bool { return c.versions[minorOf(v)] == nil })
+}
+
+// Minors are the minor releases of Kubernetes that the catalog has, oldest
+// first, each with its newest patch release: "1.34", "v1.34.11".
+func (c *Catalog) Minors() (minors []Minor) {
+	for _, v := range c.Versions() {
+		name := minorOf(v)
+		if len(minors) == 0 || minors[len(minors)-1].Name != name {
+			minors = append(minors, Minor{Name: name, Oldest: v})
+		}
+		minors[len(minors)-1].Newest = v
+	}
+	return minors
+}
+
+// Minor is a minor release of Kubernetes, and its first and last patch
+// releases that the catalog has.
+type Minor struct{ Name, Oldest, Newest string }
+
+// Names are the names of everything that has a version: components, charts and images.
+func (c *Catalog) Names() []string {
+	names := map[string]bool{}
+	for _, table := range c.versions {
+		for name := range table {
+			names[name] = true
+		}
+	}
+	for _, set := range []map[string]*artifact{c.components, c.charts} {
+		for name := range set {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Known are the versions of a component whose digests the catalog has, oldest
+// first; none when upstream publishes no digests of it.
+func (c *Catalog) Known(component string) []string { return c.known(component) }
+
+func (c *Catalog) known(component string) []string {
+	return sortVersions(slices.Collect(maps.Keys(c.sums[component])))
+}
+
+// ConfigKeys are the components that the config has a version key for, with
+// that key: etcd and "etcd.version".
+func (c *Catalog) ConfigKeys() map[string]string {
+	keys := map[string]string{}
+	for name, a := range c.components {
+		if a.config != "" {
+			keys[name] = a.config
+		}
+	}
+	return keys
+}
+
+// names are what a template of an image may name.
+func (c *Catalog) names() map[string]bool {
+	names := map[string]bool{kubernetes: true}
+	for _, table := range c.versions {
+		for name := range table {
+			names[name] = true
+		}
+	}
+	for _, releases := range c.releases {
+		for _, brings := range releases {
+			for name := range brings {
+				names[name] = true
+			}
+		}
+	}
+	return names
+}
+
+// pattern is where a component is published for an architecture, "" when it is not.
+func (a *artifact) pattern(arch string) string {
+	if e, ok := a.url[arch]; ok {
+		return e.text
+	}
+	return a.url[anyArch].text
+}
+
+// expand puts values in the place of {NAME}; {NAME.bare} has no leading v. It
+// returns the first name that has no value.
+func expand(text string, value func(name string) (string, bool)) (out, unknown string) {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String(), ""
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		plain, bare := strings.CutSuffix(name, ".bare")
+		v, ok := value(plain)
+		if !ok {
+			return "", name
+		}
+		if bare {
+			v = strings.TrimPrefix(v, "v")
+		}
+		b.WriteString(v)
+		text = after
+	}
+}
+
+// rewrite puts the value of the longest key that text begins with in its
+// place. A key ends where a part of the path does.
+func rewrite(table map[string]string, text string) string {
+	best := ""
+	for from := range table {
+		rest, ok := strings.CutPrefix(text, from)
+		if ok && (rest == "" || rest[0] == '/') && len(from) > len(best) {
+			best = from
+		}
+	}
+	if best == "" {
+		return text
+	}
+	return table[best] + text[len(best):]
+}
+
+// add puts more rewrites over those that are there.
+func (w rewrites) add(mirrors, registries map[string]string) {
+	for from, to := range mirrors {
+		w.mirrors[strings.TrimSuffix(from, "/")] = strings.TrimSuffix(to, "/")
+	}
+	for from, to := range registries {
+		w.registries[strings.TrimSuffix(from, "/")] = strings.TrimSuffix(to, "/")
+	}
+}
+
+// fileOf is where a component's file lies below the cache.
+func fileOf(name, version, arch, origin string) string {
+	if origin == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/%s/%s/%s", name, version, arch, path.Base(origin))
+}

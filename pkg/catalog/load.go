@@ -1,0 +1,398 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/source"
+)
+
+// loader reads files into a catalog, each over what is there.
+type loader struct {
+	c      *Catalog
+	ds     source.Diagnostics
+	checks []func() // what can only be checked when all files are read
+}
+
+// reader reads one file.
+type reader struct {
+	*loader
+	f *source.File
+}
+
+func (l *loader) open(name string, text func() ([]byte, error)) *reader {
+	data, err := text()
+	if err != nil {
+		l.ds.Add(source.Errorf(source.Pos{}, "read the catalog %s: %s", name, err))
+		return nil
+	}
+	return &reader{l, source.NewFile(name, data)}
+}
+
+func (l *loader) file(name string, text func() ([]byte, error)) {
+	r := l.open(name, text)
+	if r == nil {
+		return
+	}
+	docs, ds := source.ParseYAML(r.f)
+	l.ds = append(l.ds, ds...)
+	if len(ds) > 0 {
+		return
+	}
+	for _, doc := range docs {
+		for _, n := range doc.Content {
+			r.document(n)
+		}
+	}
+}
+
+func (l *loader) finish() (*Catalog, error) {
+	if l.ds.Err() == nil {
+		for _, check := range l.checks {
+			check()
+		}
+	}
+	if err := l.ds.Sort().Err(); err != nil {
+		return nil, err
+	}
+	return l.c, nil
+}
+
+func (r *reader) document(n *yaml.Node) {
+	r.fields(n, "a catalog", map[string]func(*yaml.Node){
+		"versions":      r.versions,
+		"releases":      r.releases,
+		"architectures": func(n *yaml.Node) { maps.Copy(r.c.machines, r.texts(n, "architectures")) },
+		"components":    func(n *yaml.Node) { r.artifacts(n, "component", r.c.components) },
+		"charts":        func(n *yaml.Node) { r.artifacts(n, "chart", r.c.charts) },
+		"images":        r.images,
+		"checksums":     r.sums,
+		"mirrors":       func(n *yaml.Node) { r.c.rewrites.add(r.texts(n, "mirrors"), nil) },
+		"registries":    func(n *yaml.Node) { r.c.rewrites.add(nil, r.texts(n, "registries")) },
+		"zones":         r.zones,
+	})
+}
+
+// versions reads what goes with which minor release. What a file says of all
+// holds for them all: it takes the place of what earlier files said of one.
+func (r *reader) versions(n *yaml.Node) {
+	tables := map[string]map[string]entry{}
+	for k, v := range r.pairs(n, "versions") {
+		if k.Value != allMinors && !isMinor(k.Value) {
+			r.wrong(k, "%q is no minor release of Kubernetes", k.Value).WithHelp(`write "1.34", or all`)
+			continue
+		}
+		tables[k.Value] = r.entries(v, "versions of "+k.Value)
+	}
+	for name := range tables[allMinors] {
+		for _, table := range r.c.versions {
+			delete(table, name)
+		}
+	}
+	for minor, table := range tables {
+		r.into(minor, table)
+	}
+}
+
+func (r *reader) into(minor string, table map[string]entry) {
+	if r.c.versions[minor] == nil {
+		r.c.versions[minor] = map[string]entry{}
+	}
+	maps.Copy(r.c.versions[minor], table)
+	for name, v := range table {
+		r.checks = append(r.checks, func() { r.checkVersion(name, v) })
+	}
+}
+
+func (r *reader) checkVersion(name string, v entry) {
+	a := r.c.components[name]
+	switch {
+	case name == kubernetes || a != nil && a.versionOf != "":
+		r.ds.Add(source.Errorf(v.at, "%s has the version of another", name).WithHelp("remove it"))
+	case isSeries(v.text) || r.c.sums[name] != nil:
+		if _, err := r.c.newest(name, v.text); err != nil {
+			r.ds.Add(source.Errorf(v.at, "%s", err).WithHelp("%s", r.c.nearestHelp(name, v.text)))
+		}
+	}
+}
+
+func (r *reader) releases(n *yaml.Node) {
+	for k, v := range r.pairs(n, "releases") {
+		if r.c.releases[k.Value] == nil {
+			r.c.releases[k.Value] = map[string]map[string]entry{}
+		}
+		for version, brings := range r.pairs(v, "releases of "+k.Value) {
+			r.c.releases[k.Value][version.Value] = r.entries(brings, "what a release brings")
+		}
+	}
+}
+
+// artifacts reads components or charts. What one already has stays unless the
+// file says otherwise.
+func (r *reader) artifacts(n *yaml.Node, what string, into map[string]*artifact) {
+	for k, v := range r.pairs(n, what+"s") {
+		a := into[k.Value]
+		if a == nil {
+			a = &artifact{url: map[string]entry{}}
+			into[k.Value] = a
+		}
+		r.fields(v, "a "+what, map[string]func(*yaml.Node){
+			"url":        func(n *yaml.Node) { r.urls(n, a) },
+			"version_of": func(n *yaml.Node) { a.versionOf = r.text(n, "version_of") },
+			"config":     func(n *yaml.Node) { a.config = r.text(n, "config") },
+			"path":       func(n *yaml.Node) { a.path = r.text(n, "path") },
+			"version":    func(n *yaml.Node) { r.ownVersion(k.Value, n) },
+			"sha256":     func(n *yaml.Node) { r.digests(k.Value, what, n, a) },
+		})
+		r.checks = append(r.checks, func() { r.checkArtifact(k, what, a) })
+	}
+}
+
+// ownVersion is the version that a component or chart has with every Kubernetes.
+func (r *reader) ownVersion(name string, n *yaml.Node) {
+	v := entry{r.text(n, "version"), r.at(n)}
+	for _, table := range r.c.versions {
+		delete(table, name)
+	}
+	r.into(allMinors, map[string]entry{name: v})
+}
+
+// digests reads the sha256 of a chart.
+func (r *reader) digests(name, what string, n *yaml.Node, a *artifact) {
+	if what == "component" {
+		r.wrong(n, "the digests of components stand in checksums").
+			WithHelp("checksums: {%s: {VERSION: {ARCHITECTURE: sha256:DIGEST}}}", name)
+		return
+	}
+	a.sha256 = r.digest(n)
+}
+
+func (r *reader) checkArtifact(k *yaml.Node, what string, a *artifact) {
+	if len(a.url) == 0 {
+		r.wrong(k, "%s %q has no url", what, k.Value).WithHelp("%s", r.nearestArtifact(k.Value, what))
+	}
+}
+
+func (r *reader) nearestArtifact(name, what string) string {
+	known := r.c.components
+	if what == "chart" {
+		known = r.c.charts
+	}
+	return source.DidYouMean(name, slices.DeleteFunc(slices.Collect(maps.Keys(known)), func(k string) bool {
+		return len(known[k].url) == 0
+	}))
+}
+
+// urls reads one URL for all architectures, or a mapping by architecture. It
+// takes the place of all that were there.
+func (r *reader) urls(n *yaml.Node, a *artifact) {
+	clear(a.url)
+	if n.Kind == yaml.ScalarNode {
+		a.url[anyArch] = entry{r.text(n, "url"), r.at(n)}
+	} else {
+		maps.Copy(a.url, r.entries(n, "url"))
+	}
+	for _, e := range a.url {
+		r.placeholders(e, func(name string) bool { return slices.Contains(urlNames, name) }, urlNames)
+	}
+}
+
+// urlNames are what a URL can name.
+var urlNames = []string{"version", "arch", "machine"}
+
+func (r *reader) placeholders(e entry, known func(string) bool, names []string) {
+	_, unknown := expand(e.text, func(name string) (string, bool) { return "", known(name) })
+	if unknown != "" {
+		r.ds.Add(source.Errorf(e.at, "there is no version {%s}", unknown).WithHelp("%s", source.DidYouMean(unknown, names)))
+	}
+}
+
+func (r *reader) images(n *yaml.Node) {
+	for k, v := range r.pairs(n, "images") {
+		m := r.c.images[k.Value]
+		if m == nil {
+			m = &image{group: k.Value}
+			r.c.images[k.Value] = m
+		}
+		if v.Kind == yaml.ScalarNode {
+			r.ref(v, m)
+			continue
+		}
+		r.fields(v, "an image", map[string]func(*yaml.Node){
+			"ref":   func(n *yaml.Node) { r.ref(n, m) },
+			"group": func(n *yaml.Node) { m.group = r.text(n, "group") },
+		})
+	}
+}
+
+func (r *reader) ref(n *yaml.Node, m *image) {
+	m.ref = entry{r.text(n, "an image"), r.at(n)}
+	host, rest, _ := strings.Cut(m.ref.text, "/")
+	if !strings.ContainsAny(host, ".:") || !strings.Contains(rest, ":") || strings.Contains(rest, "@") {
+		r.wrong(n, "%q is not REGISTRY/REPOSITORY:TAG", m.ref.text).WithHelp("docker.io/library/NAME:TAG for images of Docker itself")
+	}
+	e := m.ref
+	r.checks = append(r.checks, func() {
+		names := r.c.names()
+		r.placeholders(e, func(name string) bool { return names[name] }, slices.Collect(maps.Keys(names)))
+	})
+}
+
+func (r *reader) sums(n *yaml.Node) {
+	for k, versions := range r.pairs(n, "checksums") {
+		for version, arches := range r.pairs(versions, "checksums of "+k.Value) {
+			for arch, digest := range r.pairs(arches, "checksums of a version") {
+				r.sum(k.Value, version.Value, arch.Value, r.digest(digest))
+				r.checks = append(r.checks, func() { r.known(arch, "an architecture", r.c.machines) })
+			}
+		}
+		r.checks = append(r.checks, func() { known(r, k, "a component", r.c.components) })
+	}
+}
+
+func (r *reader) known(k *yaml.Node, what string, names map[string]string) { known(r, k, what, names) }
+
+func known[T any](r *reader, k *yaml.Node, what string, names map[string]T) {
+	if _, ok := names[k.Value]; !ok {
+		r.wrong(k, "%q is not %s of the catalog", k.Value, what).
+			WithHelp("%s", source.DidYouMean(k.Value, slices.Collect(maps.Keys(names))))
+	}
+}
+
+func (l *loader) sum(component, version, arch, digest string) {
+	if l.c.sums[component] == nil {
+		l.c.sums[component] = map[string]map[string]string{}
+	}
+	if l.c.sums[component][version] == nil {
+		l.c.sums[component][version] = map[string]string{}
+	}
+	l.c.sums[component][version][arch] = digest
+}
+
+// checksums reads lines of component, version, architecture and digest.
+func (l *loader) checksums(name string, text func() ([]byte, error)) {
+	r := l.open(name, text)
+	if r == nil {
+		return
+	}
+	number := 0
+	for line := range bytes.Lines(r.f.Text) {
+		number++
+		fields := strings.Fields(string(line))
+		switch {
+		case len(fields) == 0 || fields[0][0] == '#':
+		case len(fields) != 4 || !isDigest(fields[3]):
+			l.ds.Add(source.Errorf(source.Pos{File: r.f, Line: number, Col: 1}, "not COMPONENT VERSION ARCHITECTURE SHA256"))
+		default:
+			l.sum(fields[0], fields[1], fields[2], fields[3])
+		}
+	}
+}
+
+func (r *reader) digest(n *yaml.Node) string {
+	text := strings.TrimPrefix(r.text(n, "a digest"), "sha256:")
+	if text != "" && !isDigest(text) {
+		r.wrong(n, "%q is no sha256", n.Value).WithHelp("write sha256: and 64 hexadecimal digits")
+	}
+	return text
+}
+
+func isDigest(text string) bool {
+	raw, err := hex.DecodeString(text)
+	return err == nil && len(raw) == 32
+}
+
+func (r *reader) zones(n *yaml.Node) {
+	for k, v := range r.pairs(n, "zones") {
+		if r.c.zones[k.Value] == nil {
+			zone := newRewrites()
+			r.c.zones[k.Value] = &zone
+		}
+		zone := r.c.zones[k.Value]
+		r.fields(v, "a zone", map[string]func(*yaml.Node){
+			"mirrors":    func(n *yaml.Node) { zone.add(r.texts(n, "mirrors"), nil) },
+			"registries": func(n *yaml.Node) { zone.add(nil, r.texts(n, "registries")) },
+		})
+	}
+}
+
+func (r *reader) at(n *yaml.Node) source.Pos { return source.NodePos(r.f, n) }
+
+func (r *reader) wrong(n *yaml.Node, format string, args ...any) *source.Diagnostic {
+	d := source.Errorf(r.at(n), format, args...)
+	r.ds.Add(d)
+	return d
+}
+
+// fields reads a mapping whose keys are known.
+func (r *reader) fields(n *yaml.Node, what string, fields map[string]func(*yaml.Node)) {
+	for k, v := range r.pairs(n, what) {
+		read, ok := fields[k.Value]
+		if !ok {
+			r.wrong(k, "%s has no key %q", what, k.Value).
+				WithHelp("%s", source.DidYouMean(k.Value, slices.Collect(maps.Keys(fields))))
+			continue
+		}
+		read(v)
+	}
+}
+
+// pairs are the keys and values of a mapping; nothing at all is an empty one.
+func (r *reader) pairs(n *yaml.Node, what string) func(yield func(k, v *yaml.Node) bool) {
+	return func(yield func(k, v *yaml.Node) bool) {
+		n := resolved(n)
+		if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+			return
+		}
+		if n.Kind != yaml.MappingNode {
+			r.wrong(n, "%s must be a mapping", what)
+			return
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			k, v := n.Content[i], resolved(n.Content[i+1])
+			if k.Kind != yaml.ScalarNode {
+				r.wrong(k, "a key of %s must be a text", what)
+			} else if !yield(k, v) {
+				return
+			}
+		}
+	}
+}
+
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// text is a scalar as it is written: 3.10 is no number here.
+func (r *reader) text(n *yaml.Node, what string) string {
+	if n.Kind != yaml.ScalarNode || n.Value == "" {
+		r.wrong(n, "%s must be a text", what)
+		return ""
+	}
+	return n.Value
+}
+
+func (r *reader) entries(n *yaml.Node, what string) map[string]entry {
+	out := map[string]entry{}
+	for k, v := range r.pairs(n, what) {
+		out[k.Value] = entry{r.text(v, fmt.Sprintf("%s: %s", what, k.Value)), r.at(v)}
+	}
+	return out
+}
+
+func (r *reader) texts(n *yaml.Node, what string) map[string]string {
+	out := map[string]string{}
+	for k, v := range r.entries(n, what) {
+		out[k] = v.text
+	}
+	return out
+}

@@ -1,0 +1,354 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// Request is what a config asks of the catalog.
+type Request struct {
+	KubeVersion string              // with its patch release: v1.34.4
+	Versions    map[string]string   // version asked for by name; "" is the catalog's; 2.2.x the newest of 2.2
+	Components  map[string]Override // by name of a component, of a chart, or of anything that has a version
+	Zone        string              // whose mirrors and registries to use; "" is none's
+
+	Mirrors    map[string]string // beginnings of URLs and what takes their place; before those of the zone
+	Registries map[string]string // registries, perhaps with a path, and what takes their place
+
+	PrivateRegistry string // HOST[:PORT] that nodes pull all images from; "" is upstream's or Registries'
+	Project         string // path put before all repositories of the private registry
+}
+
+// Override is what a config says of one component in the catalog's place.
+type Override struct {
+	Version string
+	URL     string            // of this file, taken as it is but for {version}, {arch} and {machine}
+	Path    string            // file on the control node to take instead of the URL
+	SHA256  map[string]string // by architecture, or "any"
+}
+
+// Problem is something a request asks that the catalog does not have.
+type Problem struct {
+	Path []string // key of the config that asks for it
+	Msg  string
+	Help string // what to do; may be empty
+}
+
+// Resolve works out versions, files, charts and images for one version of
+// Kubernetes: the variable catalog of playbooks. The same request has the same
+// answer, in the same order. The answer is nil when Kubernetes itself is not
+// in the catalog, and without what the other problems name.
+func (c *Catalog) Resolve(q Request) (*value.Dict, []Problem) {
+	r := &resolver{Catalog: c, Request: q, chosen: map[string]string{kubernetes: q.KubeVersion}, rewrites: newRewrites()}
+	if !r.kubernetes() {
+		return nil, r.problems
+	}
+	r.zone()
+	r.names()
+	r.choose()
+	out := value.NewDict(
+		"kube_version", q.KubeVersion,
+		"minor", minorOf(q.KubeVersion),
+		"kubeadm_api", r.chosen["kubeadm_api"],
+		"components", r.components(),
+		"charts", r.charts(),
+		"images", r.images(),
+	)
+	return out, r.problems
+}
+
+type resolver struct {
+	*Catalog
+	Request
+	chosen   map[string]string // name → version
+	rewrites rewrites
+	problems []Problem
+}
+
+func (r *resolver) problem(key, help, format string, args ...any) {
+	r.problems = append(r.problems, Problem{strings.Split(key, "."), fmt.Sprintf(format, args...), help})
+}
+
+// kubernetes checks the version of Kubernetes, on which all others depend.
+func (r *resolver) kubernetes() bool {
+	all := r.Catalog.Versions()
+	v := r.KubeVersion
+	if slices.Contains(all, v) {
+		return true
+	}
+	minor := strings.TrimPrefix(v, "v")
+	if i := slices.IndexFunc(r.Minors(), func(m Minor) bool { return m.Name == minor }); i >= 0 {
+		r.problem("kubernetes.kube_version", fmt.Sprintf("write %s, the newest of %s", r.Minors()[i].Newest, minor),
+			"%q names no patch release of Kubernetes", v)
+		return false
+	}
+	r.problem("kubernetes.kube_version", nearestHelp(v, all), "Kubernetes %q is not in the catalog", v)
+	return false
+}
+
+// zone puts the rewrites of the zone, of overlays and of the request over one another.
+func (r *resolver) zone() {
+	if z := r.zones[r.Zone]; z != nil {
+		r.rewrites.add(z.mirrors, z.registries)
+	} else if r.Zone != "" {
+		zones := slices.Sorted(maps.Keys(r.zones))
+		r.problem("catalog.zone", cmp.Or(source.DidYouMean(r.Zone, zones), "zones are "+strings.Join(zones, ", ")),
+			"there is no zone %q", r.Zone)
+	}
+	r.rewrites.add(r.Catalog.rewrites.mirrors, r.Catalog.rewrites.registries)
+	r.rewrites.add(r.Mirrors, r.Registries)
+}
+
+// names checks that the catalog knows what the request names.
+func (r *resolver) names() {
+	known := r.Catalog.names()
+	for _, name := range r.Catalog.Names() {
+		known[name] = true
+	}
+	delete(known, kubernetes)
+	for _, name := range slices.Sorted(maps.Keys(r.Components)) {
+		if !known[name] {
+			r.problem("catalog.components."+name, source.DidYouMean(name, slices.Collect(maps.Keys(known))),
+				"the catalog has no component %q", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Request.Versions)) {
+		if !known[name] {
+			r.problem(r.keyOf(name), source.DidYouMean(name, slices.Collect(maps.Keys(known))), "the catalog has no %q", name)
+		}
+	}
+}
+
+// keyOf is the key of the config that asks for the version of a name.
+func (r *resolver) keyOf(name string) string {
+	if r.Components[name].Version != "" {
+		return "catalog.components." + name + ".version"
+	}
+	if a := r.Catalog.components[name]; a != nil && a.config != "" {
+		return a.config
+	}
+	return "catalog.components." + name + ".version"
+}
+
+// choose finds the version of every name: those of their own first, then what those bring.
+func (r *resolver) choose() {
+	minor := minorOf(r.KubeVersion)
+	table := maps.Clone(r.versions[allMinors])
+	maps.Copy(table, r.versions[minor])
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		r.chosen[name] = r.version(name, cmp.Or(r.asked(name), table[name].text))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.releases)) {
+		r.bring(name)
+	}
+	for _, set := range []map[string]*artifact{r.Catalog.components, r.Catalog.charts} {
+		for _, name := range slices.Sorted(maps.Keys(set)) {
+			r.ofOther(name, set[name])
+		}
+	}
+}
+
+func (r *resolver) asked(name string) string {
+	return cmp.Or(r.Components[name].Version, r.Request.Versions[name])
+}
+
+// version is the version that text means. One that the catalog has no digest
+// of needs one from the config, or a file of the control node.
+func (r *resolver) version(name, text string) string {
+	o := r.Components[name]
+	if !isSeries(text) && (len(o.SHA256) > 0 || o.Path != "") {
+		return text
+	}
+	v, err := r.newest(name, text)
+	if err != nil {
+		r.problem(r.keyOf(name), r.digestHelp(name, text), "%s", err)
+		return text
+	}
+	return v
+}
+
+func (r *resolver) digestHelp(name, text string) string {
+	help := r.nearestHelp(name, text)
+	if isSeries(text) || strings.HasPrefix(help, "did you mean") {
+		return help
+	}
+	return help + fmt.Sprintf("; for another, catalog.components.%s.sha256 gives its digest", name)
+}
+
+// bring chooses the versions that come with the release of a name.
+func (r *resolver) bring(name string) {
+	release := r.chosen[name]
+	brings, known := r.releases[name][release]
+	if known {
+		for _, what := range slices.Sorted(maps.Keys(brings)) {
+			r.chosen[what] = cmp.Or(r.asked(what), brings[what].text)
+		}
+		return
+	}
+	for _, what := range r.brought(name) {
+		if r.chosen[what] = r.asked(what); r.chosen[what] == "" {
+			help := nearestHelp(release, sortVersions(slices.Collect(maps.Keys(r.releases[name]))))
+			r.problem(r.keyOf(name), fmt.Sprintf("%s; for another, set catalog.components.%s.version", help, what),
+				"the catalog does not say which %s goes with %s %s", what, name, release)
+		}
+	}
+}
+
+// brought is all that releases of a name bring.
+func (r *resolver) brought(name string) []string {
+	all := map[string]bool{}
+	for _, brings := range r.releases[name] {
+		for what := range brings {
+			all[what] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// ofOther gives an artifact the version of another, when it has none of its own.
+func (r *resolver) ofOther(name string, a *artifact) {
+	if a.versionOf == "" {
+		if r.chosen[name] == "" {
+			r.chosen[name] = r.unversioned(name)
+		}
+		return
+	}
+	r.chosen[name] = r.chosen[a.versionOf]
+	if v := r.asked(name); v != "" && v != r.chosen[name] {
+		r.problem(r.keyOf(name), "set "+r.versionKey(a.versionOf), "%s has the version of %s, %s", name, a.versionOf, r.chosen[name])
+	}
+}
+
+// unversioned is the version asked for of what the catalog has none of.
+func (r *resolver) unversioned(name string) string {
+	if v := r.asked(name); v != "" {
+		return r.version(name, v)
+	}
+	r.problem(r.keyOf(name), "", "the catalog does not say which %s goes with Kubernetes %s", name, minorOf(r.KubeVersion))
+	return ""
+}
+
+func (r *resolver) components() *value.Dict {
+	out := value.NewDict()
+	for _, name := range slices.Sorted(maps.Keys(r.Catalog.components)) {
+		arches := value.NewDict()
+		for _, arch := range slices.Sorted(maps.Keys(r.machines)) {
+			arches.Set(arch, r.component(name, arch))
+		}
+		r.complete(name)
+		out.Set(name, value.NewDict("version", r.chosen[name], "arch", arches))
+	}
+	return out
+}
+
+// component is where one architecture's file of a component is.
+func (r *resolver) component(name, arch string) *value.Dict {
+	a, o, version := r.Catalog.components[name], r.Components[name], r.chosen[name]
+	upstream := r.fill(name, a.pattern(arch), version, arch)
+	url := rewrite(r.rewrites.mirrors, upstream)
+	if o.URL != "" {
+		url = r.fill(name, o.URL, version, arch)
+	}
+	local := cmp.Or(o.Path, a.path)
+	digest := r.digest(name, arch)
+	if r.sums[name] != nil && digest == "" && local == "" {
+		url = "" // nothing is taken that cannot be checked
+	}
+	return value.NewDict("url", url, "sha256", digest,
+		"file", fileOf(name, version, arch, cmp.Or(upstream, url, local)), "path", local)
+}
+
+// complete reports a component whose digests are known for no architecture.
+func (r *resolver) complete(name string) {
+	v := r.chosen[name]
+	a := r.Catalog.components[name]
+	if r.sums[name] == nil || r.sums[name][v] != nil || a.versionOf == "" {
+		return // those with a version of their own were checked with it
+	}
+	if o := r.Components[name]; len(o.SHA256) == 0 && o.Path == "" && a.path == "" {
+		r.problem(r.versionKey(a.versionOf), fmt.Sprintf("catalog.components.%s.sha256 gives its digest", name),
+			"the catalog has no digest of %s %s", name, v)
+	}
+}
+
+func (r *resolver) versionKey(name string) string {
+	if name == kubernetes {
+		return "kubernetes.kube_version"
+	}
+	return r.keyOf(name)
+}
+
+func (r *resolver) digest(name, arch string) string {
+	o := r.Components[name].SHA256
+	given := cmp.Or(o[arch], o[anyArch], r.sums[name][r.chosen[name]][arch])
+	given = strings.TrimPrefix(given, "sha256:")
+	if given != "" && !isDigest(given) {
+		r.problem("catalog.components."+name+".sha256", "write sha256: and 64 hexadecimal digits", "%q is no sha256", given)
+	}
+	return given
+}
+
+// fill puts version and architecture into a URL.
+func (r *resolver) fill(name, pattern, version, arch string) string {
+	text, unknown := expand(pattern, func(what string) (string, bool) {
+		values := map[string]string{"version": version, "arch": arch, "machine": r.machines[arch]}
+		v, ok := values[what]
+		return v, ok
+	})
+	if unknown != "" {
+		r.problem("catalog.components."+name+".url", "use "+strings.Join(urlNames, ", "), "there is no {%s} in a URL", unknown)
+	}
+	return text
+}
+
+func (r *resolver) charts() *value.Dict {
+	out := value.NewDict()
+	for _, name := range slices.Sorted(maps.Keys(r.Catalog.charts)) {
+		out.Set(name, r.chart(name))
+	}
+	return out
+}
+
+func (r *resolver) chart(name string) *value.Dict {
+	a, o, version := r.Catalog.charts[name], r.Components[name], r.chosen[name]
+	url := rewrite(r.rewrites.mirrors, r.fill(name, a.pattern(anyArch), version, anyArch))
+	if o.URL != "" {
+		url = r.fill(name, o.URL, version, anyArch)
+	}
+	digest := strings.TrimPrefix(cmp.Or(o.SHA256[anyArch], a.sha256), "sha256:")
+	return value.NewDict("version", version, "url", url, "sha256", digest,
+		"file", path.Join("charts", name+"-"+version+".tgz"), "path", cmp.Or(o.Path, a.path))
+}
+
+func (r *resolver) images() *value.Dict {
+	out := value.NewDict()
+	for _, name := range slices.Sorted(maps.Keys(r.Catalog.images)) {
+		m := r.Catalog.images[name]
+		upstream, unknown := expand(m.ref.text, func(what string) (string, bool) { return r.chosen[what], r.chosen[what] != "" })
+		if unknown == "" {
+			out.Set(name, r.image(upstream, m.group))
+		}
+	}
+	return out
+}
+
+// image is how nodes name an image, and where it comes from.
+func (r *resolver) image(upstream, group string) *value.Dict {
+	from := rewrite(r.rewrites.registries, upstream)
+	ref := from
+	if r.PrivateRegistry != "" {
+		_, rest, _ := strings.Cut(upstream, "/")
+		ref = path.Join(r.PrivateRegistry, r.Project, rest)
+	}
+	registry, rest, _ := strings.Cut(ref, "/")
+	colon := strings.LastIndexByte(rest, ':')
+	return value.NewDict("ref", ref, "source", from, "upstream", upstream,
+		"registry", registry, "repository", rest[:colon], "tag", rest[colon+1:], "group", group)
+}

@@ -1,0 +1,116 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"kubekey/pkg/source"
+)
+
+var minorPattern = regexp.MustCompile(`^[0-9]+\.[0-9]+$`)
+
+// isMinor reports whether text is a minor release: "1.34".
+func isMinor(text string) bool { return minorPattern.MatchString(text) }
+
+// isSeries reports whether text asks for the newest of a series: "2.2.x".
+func isSeries(text string) bool { return strings.HasSuffix(text, ".x") }
+
+// minorOf is "1.34" of "v1.34.4", and "" of what is no version.
+func minorOf(version string) string {
+	v, err := semver.NewVersion(version)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d", v.Major(), v.Minor())
+}
+
+// sortVersions sorts oldest first; what is no version comes before all that are.
+func sortVersions(versions []string) []string {
+	parsed := make(map[string]*semver.Version, len(versions))
+	for _, v := range versions {
+		parsed[v], _ = semver.NewVersion(v)
+	}
+	slices.SortFunc(versions, func(a, b string) int {
+		x, y := parsed[a], parsed[b]
+		switch {
+		case x == nil && y == nil:
+			return strings.Compare(a, b)
+		case x == nil:
+			return -1
+		case y == nil:
+			return 1
+		}
+		return cmp.Or(x.Compare(y), strings.Compare(a, b))
+	})
+	return versions
+}
+
+// newest is the version that text means: the newest of a series, else itself.
+// It is an error when the catalog has no digest of it and ought to.
+func (c *Catalog) newest(name, text string) (string, error) {
+	if !isSeries(text) {
+		if c.sums[name] != nil && c.sums[name][text] == nil {
+			return "", fmt.Errorf("%s %s is not in the catalog", name, text)
+		}
+		return text, nil
+	}
+	series, err := semver.NewConstraint(strings.TrimPrefix(text, "v"))
+	if err != nil {
+		return "", fmt.Errorf("%q is no series of versions: %w", text, err)
+	}
+	for _, known := range slices.Backward(c.known(name)) {
+		if v, err := semver.NewVersion(known); err == nil && series.Check(v) {
+			return known, nil
+		}
+	}
+	return "", fmt.Errorf("the catalog has no %s of the series %s", name, text)
+}
+
+// nearestHelp names the versions nearest to one that the catalog does not have.
+func (c *Catalog) nearestHelp(name, version string) string { return nearestHelp(version, c.known(name)) }
+
+// nearestHelp says which of the known versions, oldest first, are next to version.
+func nearestHelp(version string, known []string) string {
+	if len(known) == 0 {
+		return ""
+	}
+	newest := known[len(known)-1]
+	if slices.Contains(known, "v"+version) {
+		return fmt.Sprintf("did you mean %q?", "v"+version)
+	}
+	wanted, err := semver.NewVersion(strings.TrimSuffix(version, ".x"))
+	if err != nil {
+		return cmp.Or(source.DidYouMean(version, known), "the newest is "+newest)
+	}
+	near := neighbours(wanted, known)
+	if !slices.Contains(near, newest) {
+		return fmt.Sprintf("the nearest are %s; the newest is %s", strings.Join(near, " and "), newest)
+	}
+	if len(near) == 1 {
+		return fmt.Sprintf("the nearest is %s", newest)
+	}
+	return fmt.Sprintf("the nearest are %s", strings.Join(near, " and "))
+}
+
+// neighbours are the known versions just below and just above one.
+func neighbours(wanted *semver.Version, known []string) (near []string) {
+	i := slices.IndexFunc(known, func(k string) bool {
+		v, err := semver.NewVersion(k)
+		return err == nil && v.GreaterThan(wanted)
+	})
+	if i < 0 {
+		i = len(known)
+	}
+	if i > 0 {
+		near = append(near, known[i-1])
+	}
+	if i < len(known) {
+		near = append(near, known[i])
+	}
+	return near
+}
