@@ -3,15 +3,16 @@ package cli
 import (
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
 
 // commands are the commands of kk, in the order of the help.
 func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{
-		a.runCommand(),
+	return slices.Concat(a.clusterCommands(), []*cobra.Command{
 		a.precheckCommand(),
+		a.runCommand(),
 		a.lintCommand(),
 		a.evalCommand(),
 		a.varsCommand(),
@@ -20,7 +21,7 @@ func (a *app) commands() []*cobra.Command {
 		a.docCommand(),
 		a.runsCommand(),
 		a.versionCommand(),
-	}
+	})
 }
 
 func (a *app) versionCommand() *cobra.Command {

@@ -50,7 +50,9 @@ func (a *app) configLayers(s *session, schema *config.Schema, merged *config.Con
 	at := func(key string) source.Pos { return merged.At(key) }
 	layers := []*vars.Layer{vars.Templates("config", merged.Values, s.templates, at, nil)}
 	if isBuiltin {
-		layers = append(layers, a.versions(s, merged)...)
+		if known := a.versions(s, merged); known != nil {
+			layers = append(layers, known)
+		}
 	}
 	given := s.given
 	given.config.Values = value.NewDict() // all of it is in the merged config

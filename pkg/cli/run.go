@@ -41,6 +41,8 @@ type runFlags struct {
 	step           bool
 
 	listHosts, listTasks, listTags, syntaxCheck bool
+
+	inspect func(*session) source.Diagnostics // what else is wrong before a run; may be nil
 }
 
 // outputFlags say how a run is shown.
@@ -215,6 +217,9 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	s, err := a.begin(ctx, &r.inputs)
 	if err != nil {
 		return err
+	}
+	if r.inspect != nil && !s.inventoryFails {
+		s.warnings.Add(r.inspect(s)...)
 	}
 	sel := project.Selection{Tags: r.tags, Skip: r.skipTags}
 	books, linker, err := a.load(s, sel, names)

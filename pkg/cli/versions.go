@@ -1,11 +1,158 @@
 package cli
 
 import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/catalog"
 	"kubekey/pkg/config"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
 
-// versions is the variable catalog: what goes with the config's Kubernetes.
-func (a *app) versions(s *session, c *config.Config) []*vars.Layer {
-	return nil
+// registryGroup is the group of the hosts that are the cluster's own registry.
+const registryGroup = "image_registry"
+
+// versions is the variable catalog: which version of what the config comes to,
+// where it is and how it is called. Roles see it in the place of the config's
+// key of that name, which is what it is made from.
+func (a *app) versions(s *session, c *config.Config) *vars.Layer {
+	q := &question{app: a, config: c}
+	known, err := catalog.Load(a.readFile, a.tree.Embedded, q.overlays())
+	if err != nil {
+		s.warnings.Add(diagnostics(err)...)
+		return nil
+	}
+	request := q.request(known.ConfigKeys())
+	if !s.inventoryFails && len(s.inventory.HostsIn(registryGroup)) > 0 {
+		request.PrivateRegistry, request.Project = q.privateRegistry()
+	}
+	if q.ds.Err() != nil {
+		s.warnings.Add(q.ds...)
+		return nil
+	}
+	found, problems := known.Resolve(request)
+	for _, p := range problems {
+		d := c.Problem(p.Path, p.Msg, p.Help)
+		if !reported(s.warnings, d.Pos) {
+			s.warnings.Add(d)
+		}
+	}
+	return vars.Values("catalog", value.NewDict("catalog", found))
+}
+
+// reported tells whether something is wrong at a place already.
+func reported(ds source.Diagnostics, at source.Pos) bool {
+	return at.IsValid() && slices.ContainsFunc(ds, func(d *source.Diagnostic) bool { return d.Pos == at })
+}
+
+func (a *app) readFile(name string) ([]byte, error) {
+	text, err := a.tree.ReadFile(name)
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		err = pe.Err // whoever asks says which file
+	}
+	return text, err
+}
+
+// question reads from a config what the catalog is asked. It cannot wait for
+// a host, so nothing of it may be a template.
+type question struct {
+	*app
+	config *config.Config
+	ds     source.Diagnostics
+}
+
+func (q *question) request(keys map[string]string) catalog.Request {
+	r := catalog.Request{
+		KubeVersion: q.text("kubernetes", "kube_version"),
+		Zone:        q.text("catalog", "zone"),
+		Mirrors:     q.texts("catalog", "mirrors"),
+		Registries:  q.texts("catalog", "registries"),
+		Components:  map[string]catalog.Override{},
+		Versions:    map[string]string{},
+	}
+	for name, key := range keys {
+		r.Versions[name] = q.text(strings.Split(key, ".")...)
+	}
+	for _, name := range q.keys("catalog", "components") {
+		path := []string{"catalog", "components", name}
+		r.Components[name] = catalog.Override{
+			Version: q.text(append(path[:3:3], "version")...),
+			URL:     q.text(append(path[:3:3], "url")...),
+			Path:    q.file(append(path[:3:3], "path")...),
+			SHA256:  q.texts(append(path[:3:3], "sha256")...),
+		}
+	}
+	return r
+}
+
+// privateRegistry is what nodes call the cluster's own registry.
+func (q *question) privateRegistry() (name, project string) {
+	name = q.text("image_registry", "name")
+	if port := q.text("image_registry", "port"); port != "443" {
+		name += ":" + port
+	}
+	return name, q.text("image_registry", "project")
+}
+
+// text is a value as text, "" when it is not set.
+func (q *question) text(path ...string) string {
+	v, ok := q.config.Get(path...)
+	switch v.(type) {
+	case nil, *value.Dict, []any:
+		return "" // which the schema refuses where it is wrong
+	}
+	if ok && config.IsTemplate(v) {
+		q.ds.Add(q.config.Problem(path, "a template cannot be evaluated here: versions and files are worked out before a host is known", "write the value itself"))
+	}
+	return value.Str(v)
+}
+
+func (q *question) keys(path ...string) []string {
+	v, _ := q.config.Get(path...)
+	d, _ := v.(*value.Dict)
+	var out []string
+	for k := range d.All() {
+		out = append(out, value.Str(k))
+	}
+	return out
+}
+
+func (q *question) texts(path ...string) map[string]string {
+	out := map[string]string{}
+	for _, key := range q.keys(path...) {
+		out[key] = q.text(append(slices.Clone(path), key)...)
+	}
+	return out
+}
+
+// file is a path on this machine: relative to the file that names it, or to
+// the current folder when the command line does.
+func (q *question) file(path ...string) string {
+	name := q.text(path...)
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	if at := q.config.At(path...); at.File != nil {
+		name = filepath.Join(filepath.Dir(at.File.Name), name)
+	}
+	if abs, err := filepath.Abs(name); err == nil {
+		return abs
+	}
+	return name
+}
+
+func (q *question) overlays() []string {
+	v, _ := q.config.Get("catalog", "overlays")
+	list, _ := v.([]any)
+	var out []string
+	for i := range list {
+		out = append(out, q.file("catalog", "overlays", strconv.Itoa(i)))
+	}
+	return out
 }

@@ -99,7 +99,7 @@ func hostPath(s string) error {
 }
 
 func version(s string) error {
-	if regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+.][0-9A-Za-z.-]+)?$`).MatchString(s) {
+	if regexp.MustCompile(`^v?\d+\.\d+(\.(\d+([-+.][0-9A-Za-z.-]+)?|x))?$`).MatchString(s) {
 		return nil
 	}
 	return errors.New("is no version, as in v1.34.4")

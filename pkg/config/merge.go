@@ -62,7 +62,7 @@ func merged(base, over any) any {
 	return out
 }
 
-// Get returns the value at a path, and whether there is one.
+// Get returns the value at a path of keys and indexes, and whether there is one.
 func (c *Config) Get(path ...string) (any, bool) { return at(c.Values, path) }
 
 // at walks into mappings by key and into lists by index.

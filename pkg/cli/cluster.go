@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// family is commands about one verb: kk create cluster, kk create config.
+type family struct {
+	name, short string
+	members     []*cobra.Command
+}
+
+// shortcut is a command that runs one of the playbooks that kk carries.
+type shortcut struct {
+	use, short, long string
+	playbook         string // below playbooks/, without .yaml
+	args             func(cmd *cobra.Command, args []string) error
+	asks             bool                 // it has --yes
+	flags            func(*pflag.FlagSet) // its own flags
+	vars             func(cmd *cobra.Command, args []string) *value.Dict
+	check            func(s *session, args []string) source.Diagnostics // before any host is reached
+}
+
+// Flags of shortcuts.
+const (
+	flagYes        = "yes"
+	flagForce      = "force"
+	flagAll        = "all"
+	flagWithData   = "with-data"
+	flagKubernetes = "with-kubernetes"
+)
+
+func (a *app) families() []family {
+	create := []*cobra.Command{a.shortcutCommand(shortcut{
+		use: "cluster", playbook: "create_cluster", asks: true, args: noArgs, flags: kubernetesFlag,
+		short: "Build a Kubernetes cluster, or bring one to what the config says",
+		long: "Build a Kubernetes cluster on the hosts of an inventory: checks, downloads, certificates, operating systems, etcd, container runtime, " +
+			"Kubernetes, network, DNS, storage, add-ons, and a look at the result. Before anything changes it shows the hosts and what they get, and asks.\n\n" +
+			"Without an inventory this machine becomes a cluster of one node. Without a config the defaults hold; `kk create config` shows them.\n\n" +
+			"A second run changes what is not as the config says, and nothing else. After a failure run the same command again.",
+	}), a.createConfigCommand(), a.createInventoryCommand()}
+	add := []*cobra.Command{a.shortcutCommand(shortcut{
+		use: "nodes [NODE...]", playbook: "add_nodes", asks: true, check: inInventory, vars: names("add_nodes"),
+		short: "Add the inventory's new hosts to a cluster",
+		long: "Add hosts to a cluster: those that are named, or all of the inventory that are not in the cluster yet. " +
+			"First put them into the inventory, in the groups that they are to have: kube_control_plane, kube_worker, etcd.",
+	})}
+	remove := []*cobra.Command{
+		a.shortcutCommand(shortcut{
+			use: "nodes NODE...", playbook: "delete_nodes", asks: true, args: someNodes, check: inInventory,
+			vars: with(names("delete_nodes"), flagForce, "force", flagWithData, "delete_with_data"),
+			flags: func(f *pflag.FlagSet) {
+				f.Bool(flagForce, false, "even the last control plane, or so many members that etcd loses its majority")
+				withDataFlag(f)
+			},
+			short: "Take nodes out of a cluster and clean their hosts",
+			long: "Take nodes out of a cluster: their Pods move to other nodes, their member of etcd is removed, and what kk installed on the hosts is removed. " +
+				"A host that does not answer is taken out of the cluster all the same. Take it out of the inventory afterwards.",
+		}),
+		a.shortcutCommand(shortcut{
+			use: "cluster", playbook: "delete_cluster", asks: true, args: noArgs,
+			vars: with(names(""), flagAll, "delete_all", flagWithData, "delete_with_data"),
+			flags: func(f *pflag.FlagSet) {
+				f.Bool(flagAll, false, "the preparation of the operating systems and the image registry too")
+				withDataFlag(f)
+			},
+			short: "Take a cluster off its hosts",
+			long:  "Take a cluster off its hosts: everything that kk installed, and nothing else. Data stays unless --with-data is given.",
+		}),
+		a.shortcutCommand(shortcut{
+			use: "registry", playbook: "delete_registry", asks: true, args: noArgs,
+			vars: with(names(""), flagWithData, "delete_with_data"), flags: withDataFlag,
+			short: "Take the image registry off its hosts",
+			long:  "Take the image registry off the hosts of the group image_registry. Its images stay unless --with-data is given.",
+		}),
+	}
+	prepare := []*cobra.Command{
+		a.shortcutCommand(shortcut{
+			use: "os", playbook: "init_os", args: noArgs,
+			short: "Prepare the operating systems of a cluster's hosts",
+			long:  "Prepare the operating systems of a cluster's hosts, and do nothing else: packages, names, kernel settings, swap, time. `kk create cluster` does it too.",
+		}),
+		a.shortcutCommand(shortcut{
+			use: "registry", playbook: "init_registry", args: noArgs, flags: kubernetesFlag,
+			short: "Set up the private image registry",
+			long:  "Set up the private image registry on the hosts of the group image_registry, and push the images that the config needs. `kk create cluster` does it too.",
+		}),
+	}
+	certs := []*cobra.Command{
+		a.shortcutCommand(shortcut{
+			use: "check", playbook: "certs_check", args: noArgs,
+			short: "Show the certificates of a cluster and when they end",
+			long:  "Show the certificates of a cluster and when they end. Nothing is changed.",
+		}),
+		a.shortcutCommand(shortcut{
+			use: "renew", playbook: "certs_renew", args: noArgs,
+			short: "Renew the certificates of a cluster",
+			long:  "Renew the certificates of a cluster, one control plane after the other, and restart what uses them. The CAs stay.",
+		}),
+	}
+	return []family{
+		{"create", "Create a cluster, a config, an inventory", create},
+		{"add", "Add nodes to a cluster", add},
+		{"delete", "Delete nodes, a cluster, a registry", remove},
+		{"init", "Prepare hosts", prepare},
+		{"certs", "Look after a cluster's certificates", certs},
+	}
+}
+
+// clusterCommands are the commands about clusters.
+func (a *app) clusterCommands() []*cobra.Command {
+	var out []*cobra.Command
+	for _, f := range a.families() {
+		members := slices.DeleteFunc(f.members, func(c *cobra.Command) bool { return c == nil })
+		if len(members) == 0 {
+			continue
+		}
+		cmd := &cobra.Command{Use: f.name, Short: f.short}
+		cmd.AddCommand(members...)
+		out = append(out, cmd)
+	}
+	return out
+}
+
+// shortcutCommand makes the command; nil when its playbook is not there.
+func (a *app) shortcutCommand(s shortcut) *cobra.Command {
+	path := source.Builtin + "/playbooks/" + s.playbook + ".yaml"
+	if !a.tree.IsFile(path) {
+		return nil
+	}
+	r := &runFlags{}
+	cmd := &cobra.Command{Use: s.use, Short: s.short, Args: s.args,
+		Long: s.long + "\n\nIt runs playbooks/" + s.playbook + ".yaml, and takes the flags of `kk run`."}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if s.check != nil {
+			r.inspect = func(session *session) source.Diagnostics { return s.check(session, args) }
+		}
+		if s.vars != nil {
+			r.extraVars(s.vars(cmd, args))
+		}
+		if yes, _ := cmd.Flags().GetBool(flagYes); yes {
+			r.extraVars(value.NewDict("kk_yes", true))
+		}
+		if v, _ := cmd.Flags().GetString(flagKubernetes); v != "" {
+			r.sets = append(r.sets, "kubernetes.kube_version="+withV(v))
+		}
+		return a.runPlaybooks(cmd.Context(), r, []string{path})
+	}
+	r.flags(cmd.Flags())
+	if s.flags != nil {
+		s.flags(cmd.Flags())
+	}
+	if s.asks {
+		cmd.Flags().BoolP(flagYes, "y", false, "do not ask")
+	}
+	return cmd
+}
+
+// extraVars sets variables as -e does.
+func (r *runFlags) extraVars(vars *value.Dict) {
+	if vars.Len() == 0 {
+		return
+	}
+	text, err := value.JSON(vars, value.JSONOptions{})
+	if err == nil { // names and booleans always have a JSON form
+		r.extra = append(r.extra, text)
+	}
+}
+
+func kubernetesFlag(f *pflag.FlagSet) {
+	f.String(flagKubernetes, "", "version of Kubernetes, instead of the config's: v1.34.4")
+}
+
+func withDataFlag(f *pflag.FlagSet) {
+	f.Bool(flagWithData, false, "data too: of etcd, of local volumes, of the registry. It is lost")
+}
+
+// withV is a version as the catalog has it.
+func withV(version string) string {
+	if version[0] >= '0' && version[0] <= '9' {
+		return "v" + version
+	}
+	return version
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s takes no %q: it works on the hosts of the inventory (-i), or of --limit", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+func someNodes(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usage("name the nodes: %s node3 -i inventory.yaml", cmd.CommandPath())
+	}
+	return nil
+}
+
+// names makes the arguments the value of a variable; no arguments, no variable.
+func names(variable string) func(*cobra.Command, []string) *value.Dict {
+	return func(_ *cobra.Command, args []string) *value.Dict {
+		if len(args) == 0 {
+			return value.NewDict()
+		}
+		return value.NewDict(variable, value.Of(args))
+	}
+}
+
+// with adds variables for flags: pairs of a flag and its variable.
+func with(vars func(*cobra.Command, []string) *value.Dict, pairs ...string) func(*cobra.Command, []string) *value.Dict {
+	return func(cmd *cobra.Command, args []string) *value.Dict {
+		d := vars(cmd, args)
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if set, _ := cmd.Flags().GetBool(pairs[i]); set {
+				d.Set(pairs[i+1], true)
+			}
+		}
+		return d
+	}
+}
+
+// inInventory refuses hosts that the inventory does not have.
+func inInventory(s *session, args []string) source.Diagnostics {
+	var ds source.Diagnostics
+	for _, host := range args {
+		if s.inventory.Has(host) {
+			continue
+		}
+		help := source.DidYouMean(host, s.inventory.Hosts())
+		if help == "" {
+			help = "it has " + strings.Join(s.inventory.Hosts(), ", ")
+		}
+		ds.Add(source.Errorf(source.Pos{}, "the inventory has no host %q", host).WithHelp("%s", help))
+	}
+	return ds
+}

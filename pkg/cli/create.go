@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kubekey/pkg/catalog"
+	"kubekey/pkg/config"
+	"kubekey/pkg/engine"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+func (a *app) createConfigCommand() *cobra.Command {
+	var kubernetes string
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Print a config with every key, what it means and its default",
+		Long: "Print a config with every key, what it means and its default. Keep what you change and delete the rest: " +
+			"kk create config > config.yaml; kk create cluster -c config.yaml",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.printConfig(kubernetes) },
+	}
+	cmd.Flags().StringVar(&kubernetes, flagKubernetes, "", "version of Kubernetes to put into it: v1.34.4")
+	return cmd
+}
+
+func (a *app) printConfig(kubernetes string) error {
+	schema, ds := config.Load(a.tree, builtinSchema)
+	if err := ds.Err(); err != nil {
+		return &exitError{engine.ExitError, err}
+	}
+	over := value.NewDict()
+	if kubernetes != "" {
+		kubernetes = withV(kubernetes)
+		if err := a.knowsKubernetes(kubernetes); err != nil {
+			return err
+		}
+		over.Set("kubernetes", value.NewDict("kube_version", kubernetes))
+	}
+	return schema.Example(a.Out, over)
+}
+
+// builtinSchema is the schema of a cluster's config.
+const builtinSchema = source.Builtin + "/config/schema.yaml"
+
+func (a *app) knowsKubernetes(version string) error {
+	known, err := catalog.Load(a.readFile, a.tree.Embedded, nil)
+	if err != nil {
+		return &exitError{engine.ExitError, err}
+	}
+	_, problems := known.Resolve(catalog.Request{KubeVersion: version})
+	if len(problems) > 0 {
+		return usage("--%s: %s (%s)", flagKubernetes, problems[0].Msg, problems[0].Help)
+	}
+	return nil
+}
+
+func (a *app) createInventoryCommand() *cobra.Command {
+	var nodes []string
+	cmd := &cobra.Command{
+		Use:   "inventory",
+		Short: "Print an inventory to fill in",
+		Long: "Print an inventory to fill in: hosts, how to reach them, and the groups that say what they do. " +
+			"The first host of --nodes is the control plane, or the first three of five and more: kk create inventory --nodes node1=10.0.0.1,node2=10.0.0.2 > inventory.yaml",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			hosts, err := namedAddresses(nodes)
+			if err != nil {
+				return err
+			}
+			return printInventory(a.Out, hosts)
+		},
+	}
+	cmd.Flags().StringSliceVar(&nodes, "nodes", []string{"node1=10.0.0.1", "node2=10.0.0.2", "node3=10.0.0.3"}, "hosts: name=address, or an address alone")
+	return cmd
+}
+
+// hostEntry is a host and the address that it is reached by.
+type hostEntry struct{ name, address string }
+
+func namedAddresses(nodes []string) ([]hostEntry, error) {
+	var out []hostEntry
+	seen := map[string]bool{}
+	for i, n := range nodes {
+		name, address, named := strings.Cut(strings.TrimSpace(n), "=")
+		if !named {
+			name, address = fmt.Sprintf("node%d", i+1), name
+		}
+		if name == "" || address == "" || strings.ContainsAny(name+address, " \t:#{}[]&*!|>'\"%@`,") && !strings.Contains(address, ":") {
+			return nil, usage("--nodes: %q is not NAME=ADDRESS", n)
+		}
+		if seen[name] {
+			return nil, usage("--nodes: the name %s stands twice", name)
+		}
+		seen[name] = true
+		out = append(out, hostEntry{name, address})
+	}
+	return out, nil
+}
+
+// controlPlanes is how many of the hosts are control planes: an odd number, so
+// that etcd keeps its majority when one is lost.
+func controlPlanes(hosts int) int {
+	if hosts >= 5 {
+		return 3
+	}
+	return 1
+}
+
+func printInventory(w io.Writer, hosts []hostEntry) error {
+	var b strings.Builder
+	b.WriteString("# The hosts of a cluster. Look at it with: kk inventory graph -i inventory.yaml\nall:\n  hosts:\n" +
+		"    # ansible_host is the address that kk connects to, internal_ipv4 (internal_ipv6) the one that\n" +
+		"    # the hosts know each other by. Also: node_name, node_labels: {}, node_taints: [].\n")
+	for _, h := range hosts {
+		family := "internal_ipv4"
+		if strings.Contains(h.address, ":") {
+			family = "internal_ipv6"
+		}
+		fmt.Fprintf(&b, "    %s: {ansible_host: %q, %s: %q}\n", h.name, h.address, family, h.address)
+	}
+	b.WriteString("  vars:\n    ansible_user: root\n    # Another user becomes root with sudo; its password is better asked for (-K) than written here.\n" +
+		"    # ansible_ssh_private_key_file: ~/.ssh/id_ed25519\n    # ansible_port: 22\n  children:\n")
+	n := controlPlanes(len(hosts))
+	workers := hosts[n:]
+	if len(workers) == 0 {
+		workers = hosts
+	}
+	b.WriteString("    k8s_cluster:\n      children:\n")
+	group(&b, "        ", "kube_control_plane", hosts[:n], "")
+	group(&b, "        ", "kube_worker", workers, "")
+	group(&b, "    ", "etcd", nil, "Hosts of an etcd apart from the control planes (etcd.deployment_type: external): an odd number.")
+	group(&b, "    ", "image_registry", nil, "A private registry that the cluster pulls all images from.")
+	group(&b, "    ", "nfs", nil, "One host that exports folders for volumes.")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// group writes a group of the inventory.
+func group(b *strings.Builder, indent, name string, hosts []hostEntry, comment string) {
+	if comment != "" {
+		fmt.Fprintf(b, "%s# %s\n", indent, comment)
+	}
+	fmt.Fprintf(b, "%s%s:\n%s  hosts:", indent, name, indent)
+	if len(hosts) == 0 {
+		b.WriteString(" {}\n")
+		return
+	}
+	b.WriteByte('\n')
+	for _, h := range hosts {
+		fmt.Fprintf(b, "%s    %s:\n", indent, h.name)
+	}
+}
