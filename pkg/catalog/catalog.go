@@ -136,11 +136,28 @@ func (c *Catalog) Names() []string {
 }
 
 // Known are the versions of a component whose digests the catalog has, oldest
-// first; none when upstream publishes no digests of it.
-func (c *Catalog) Known(component string) []string { return c.known(component) }
+// first; none when upstream publishes no digests of it. What has the version
+// of Kubernetes is known where Kubernetes is.
+func (c *Catalog) Known(component string) []string {
+	if a := c.components[component]; component == kubernetes || a != nil && a.versionOf == kubernetes {
+		return c.Versions()
+	}
+	return c.known(component)
+}
 
 func (c *Catalog) known(component string) []string {
-	return sortVersions(slices.Collect(maps.Keys(c.sums[component])))
+	return Sort(slices.Collect(maps.Keys(c.sums[component])))
+}
+
+// Chosen are the versions that go with one of Kubernetes, by name; nil when
+// the catalog does not have it.
+func (c *Catalog) Chosen(kubeVersion string) map[string]string {
+	r := c.resolver(Request{KubeVersion: kubeVersion})
+	if !r.kubernetes() {
+		return nil
+	}
+	r.choose()
+	return r.chosen
 }
 
 // ConfigKeys are the components that the config has a version key for, with

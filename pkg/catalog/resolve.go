@@ -46,7 +46,7 @@ type Problem struct {
 // answer, in the same order. The answer is nil when Kubernetes itself is not
 // in the catalog, and without what the other problems name.
 func (c *Catalog) Resolve(q Request) (*value.Dict, []Problem) {
-	r := &resolver{Catalog: c, Request: q, chosen: map[string]string{kubernetes: q.KubeVersion}, rewrites: newRewrites()}
+	r := c.resolver(q)
 	if !r.kubernetes() {
 		return nil, r.problems
 	}
@@ -70,6 +70,10 @@ type resolver struct {
 	chosen   map[string]string // name → version
 	rewrites rewrites
 	problems []Problem
+}
+
+func (c *Catalog) resolver(q Request) *resolver {
+	return &resolver{Catalog: c, Request: q, chosen: map[string]string{kubernetes: q.KubeVersion}, rewrites: newRewrites()}
 }
 
 func (r *resolver) problem(key, help, format string, args ...any) {
@@ -194,7 +198,7 @@ func (r *resolver) bring(name string) {
 	}
 	for _, what := range r.brought(name) {
 		if r.chosen[what] = r.asked(what); r.chosen[what] == "" {
-			help := nearestHelp(release, sortVersions(slices.Collect(maps.Keys(r.releases[name]))))
+			help := nearestHelp(release, Sort(slices.Collect(maps.Keys(r.releases[name]))))
 			r.problem(r.keyOf(name), fmt.Sprintf("%s; for another, set catalog.components.%s.version", help, what),
 				"the catalog does not say which %s goes with %s %s", what, name, release)
 		}

@@ -29,8 +29,8 @@ func minorOf(version string) string {
 	return fmt.Sprintf("%d.%d", v.Major(), v.Minor())
 }
 
-// sortVersions sorts oldest first; what is no version comes before all that are.
-func sortVersions(versions []string) []string {
+// Sort sorts versions oldest first, in place; what is no version comes before all that are.
+func Sort(versions []string) []string {
 	parsed := make(map[string]*semver.Version, len(versions))
 	for _, v := range versions {
 		parsed[v], _ = semver.NewVersion(v)
@@ -63,16 +63,24 @@ func (c *Catalog) newest(name, text string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%q is no series of versions: %w", text, err)
 	}
-	for _, known := range slices.Backward(c.known(name)) {
-		if v, err := semver.NewVersion(known); err == nil && series.Check(v) {
-			return known, nil
+	var best *semver.Version
+	found := ""
+	for known := range c.sums[name] {
+		v, err := semver.NewVersion(known)
+		if err == nil && series.Check(v) && (best == nil || v.GreaterThan(best)) {
+			best, found = v, known
 		}
+	}
+	if found != "" {
+		return found, nil
 	}
 	return "", fmt.Errorf("the catalog has no %s of the series %s", name, text)
 }
 
 // nearestHelp names the versions nearest to one that the catalog does not have.
-func (c *Catalog) nearestHelp(name, version string) string { return nearestHelp(version, c.known(name)) }
+func (c *Catalog) nearestHelp(name, version string) string {
+	return nearestHelp(version, c.known(name))
+}
 
 // nearestHelp says which of the known versions, oldest first, are next to version.
 func nearestHelp(version string, known []string) string {

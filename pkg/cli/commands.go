@@ -18,6 +18,7 @@ func (a *app) commands() []*cobra.Command {
 		a.varsCommand(),
 		a.inventoryCommand(),
 		a.factsCommand(),
+		a.catalogCommand(),
 		a.docCommand(),
 		a.runsCommand(),
 		a.versionCommand(),

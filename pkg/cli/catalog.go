@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"kubekey/pkg/catalog"
+	"kubekey/pkg/config"
+	"kubekey/pkg/engine"
+	"kubekey/pkg/source"
+)
+
+func (a *app) catalogCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "catalog", Short: "Look at what kk installs: versions, files, digests, charts and images"}
+	cmd.AddCommand(a.catalogListCommand(), a.catalogShowCommand())
+	return cmd
+}
+
+func (a *app) catalogListCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "list [NAME]",
+		Short: "List the Kubernetes versions with what goes with them, or the versions of one component",
+		Long: "List the minor releases of Kubernetes with what goes with the newest patch release of each. " +
+			"With a name (kubernetes, etcd, containerd, calico, coredns, ...) list its versions, newest first, with the minor releases of Kubernetes that take them.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := a.catalog(file)
+			if err != nil {
+				return &exitError{engine.ExitUnreachable, err}
+			}
+			if len(args) == 0 {
+				return a.listMinors(c)
+			}
+			return a.listVersions(c, args[0])
+		},
+	}
+	cmd.Flags().StringVarP(&file, "config", "c", "", "config file whose catalog.overlays count too")
+	return cmd
+}
+
+// catalog is the builtin catalog with the overlays of a config.
+func (a *app) catalog(file string) (*catalog.Catalog, error) {
+	given, ds := a.readGiven(&inputs{config: file})
+	schema, more := config.Load(a.tree, builtinSchema)
+	if ds = append(ds, more...); ds.Err() != nil {
+		return nil, ds
+	}
+	q := &question{app: a, config: schema.Merge(given.config)}
+	overlays := q.overlays()
+	if q.ds.Err() != nil {
+		return nil, q.ds
+	}
+	return catalog.Load(a.readFile, a.tree.Embedded, overlays)
+}
+
+// listed are the columns beside Kubernetes: what people choose a version by.
+var listed = [...]string{"etcd", "coredns", "pause", "containerd", "runc", "calico", "cilium"}
+
+func (a *app) listMinors(c *catalog.Catalog) error {
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "KUBERNETES\tVERSIONS\t%s\n", strings.ToUpper(strings.Join(listed[:], "\t")))
+	for _, m := range slices.Backward(c.Minors()) {
+		chosen := c.Chosen(m.Newest)
+		fmt.Fprintf(w, "%s\t%s to %s", m.Name, m.Oldest, m.Newest)
+		for _, name := range listed {
+			fmt.Fprintf(w, "\t%s", chosen[name])
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}
+
+// listVersions lists what the catalog has of one name: versions whose digests
+// it knows, and those that go with a Kubernetes.
+func (a *app) listVersions(c *catalog.Catalog, name string) error {
+	minors := map[string][]string{}
+	for _, v := range c.Known(name) {
+		minors[v] = nil
+	}
+	names := map[string]bool{"kubernetes": true}
+	for _, m := range slices.Backward(c.Minors()) {
+		chosen := c.Chosen(m.Newest)
+		for n := range chosen {
+			names[n] = true
+		}
+		if v := chosen[name]; v != "" {
+			minors[v] = append(minors[v], m.Name)
+		}
+	}
+	if len(minors) == 0 {
+		return &exitError{engine.ExitError, source.Errorf(source.Pos{}, "the catalog has no %q", name).
+			WithHelp("%s", cmp.Or(source.DidYouMean(name, slices.Collect(maps.Keys(names))), "`kk catalog show` names all"))}
+	}
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s\tDEFAULT OF KUBERNETES\n", strings.ToUpper(name))
+	for _, v := range slices.Backward(catalog.Sort(slices.Collect(maps.Keys(minors)))) {
+		fmt.Fprintf(w, "%s\t%s\n", v, cmp.Or(strings.Join(minors[v], ", "), "-"))
+	}
+	return w.Flush()
+}
+
+func (a *app) catalogShowCommand() *cobra.Command {
+	in := &inputs{}
+	var output string
+	cmd := &cobra.Command{
+		Use:   "show [KUBE_VERSION]",
+		Short: "Show what a cluster is made of: components, URLs, digests, charts and images",
+		Long: "Show what a cluster is made of: the variable `catalog` as roles see it, worked out of the config and the inventory. " +
+			"Without KUBE_VERSION it is that of the config. A URL that is empty is one that upstream does not have, or that could not be verified.",
+		Example: `  kk catalog show v1.34.4
+  kk catalog show -c config.yaml -i inventory.yaml -o json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			expression, err := catalogFormat(output)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 && args[0] != "" {
+				in.sets = append(in.sets, "kubernetes.kube_version="+withV(args[0]))
+			}
+			return a.showCatalog(cmd.Context(), in, expression)
+		},
+	}
+	in.flags(cmd.Flags())
+	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
+	return cmd
+}
+
+// catalogFormat is the expression that prints the catalog.
+func catalogFormat(output string) (string, error) {
+	switch output {
+	case "yaml", "json":
+		return "catalog | to_nice_" + output + "(indent=2, sort_keys=false)", nil
+	}
+	return "", usage("-o %q: it is yaml or json", output)
+}
+
+func (a *app) showCatalog(ctx context.Context, in *inputs, expression string) error {
+	s, err := a.begin(ctx, in)
+	if err != nil {
+		return err
+	}
+	a.configure(s, []string{precheckPlaybook})
+	if s.warnings.Err() != nil {
+		return &exitError{engine.ExitUnreachable, s.warnings}
+	}
+	a.diagnostics(s.warnings)
+	v, err := a.hostView(ctx, s, "")
+	if err != nil {
+		return err
+	}
+	return a.evalText(ctx, s, v, expression)
+}
