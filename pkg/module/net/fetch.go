@@ -81,7 +81,10 @@ func (o origin) client() *http.Client {
 		TLSClientConfig:       &tls.Config{InsecureSkipVerify: !o.Validate}, //nolint:gosec // validate_certs: no is the author's choice
 		DisableKeepAlives:     true,
 	}
-	if o.UseProxy {
+	switch {
+	case o.proxy != nil:
+		t.Proxy = o.proxy
+	case o.UseProxy:
 		t.Proxy = http.ProxyFromEnvironment
 	}
 	return &http.Client{Transport: t}

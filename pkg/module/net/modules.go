@@ -4,9 +4,9 @@ package net
 
 import "kubekey/pkg/module"
 
-// Modules describes wait_for, get_url, http_get_file and uri.
+// Modules describes wait_for, get_url, http_get_file, download and uri.
 func Modules() []module.Spec {
-	return []module.Spec{waitForSpec(), getURLSpec(), httpGetFileSpec(), uriSpec()}
+	return []module.Spec{waitForSpec(), getURLSpec(), httpGetFileSpec(), downloadSpec(), uriSpec()}
 }
 
 func waitForSpec() module.Spec {

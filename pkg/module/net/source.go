@@ -2,6 +2,7 @@ package net
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"path"
 	"sort"
@@ -23,6 +24,8 @@ type origin struct {
 	Validate bool              `kk:"validate_certs" default:"yes" doc:"verify the server's certificate"`
 	UseProxy bool              `kk:"use_proxy" default:"yes" doc:"heed the proxy of the environment"`
 	Agent    string            `kk:"http_agent" default:"kk" doc:"user agent of the request"`
+
+	proxy func(*http.Request) (*url.URL, error) // nil is that of the environment
 }
 
 // check says what is wrong with the origin.
