@@ -94,7 +94,7 @@ func whole(t *testing.T, d *value.Dict) {
 				t.Errorf("sha256 of %s for %s: %q", name, arch, sum)
 			}
 		}
-		for _, name := range append(verified, "docker", "docker_compose") {
+		for _, name := range append(verified, "docker", "docker_compose", "registry") {
 			if url := at(t, d, "components."+name+".arch."+arch+".url"); !httpsURL.MatchString(url) {
 				t.Errorf("URL of %s for %s: %q", name, arch, url)
 			}
@@ -383,6 +383,18 @@ func TestOverlayMistakes(t *testing.T) {
 	}
 }
 
+// A Kubernetes of which an overlay forgot a file cannot be checked.
+func TestHalfAKubernetes(t *testing.T) {
+	c := mustLoad(t, "checksums: {kubeadm: {v1.34.99: {amd64: "+digest+"}}, kubelet: {v1.34.99: {amd64: "+digest+"}}}")
+	d, problems := c.Resolve(catalog.Request{KubeVersion: "v1.34.99"})
+	if len(problems) != 1 || problems[0].Msg != "the catalog has no digest of kubectl v1.34.99" {
+		t.Errorf("got %v", problems)
+	}
+	if url := at(t, d, "components.kubectl.arch.amd64.url"); url != "" {
+		t.Errorf("kubectl would be taken from %s unchecked", url)
+	}
+}
+
 func TestNoOverlay(t *testing.T) {
 	_, err := catalog.Load(os.ReadFile, builtin.FS(), []string{"/nonexistent/overlay.yaml"})
 	if err == nil || !strings.Contains(err.Error(), "/nonexistent/overlay.yaml") {
@@ -407,6 +419,29 @@ func TestNothingLeftOver(t *testing.T) {
 		if name == "" {
 			t.Error("something has no name")
 		}
+	}
+}
+
+// Roles name nothing that the catalog does not have.
+func TestNamesInRoles(t *testing.T) {
+	d := resolve(t, mustLoad(t), catalog.Request{KubeVersion: "v1.34.4"})
+	named := regexp.MustCompile(`\bcatalog\.((?:components|charts|images)\.[a-z0-9_]+)`)
+	err := fs.WalkDir(builtin.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(builtin.FS(), name)
+		for _, found := range named.FindAllSubmatch(text, -1) {
+			kind, what, _ := strings.Cut(string(found[1]), ".")
+			in, _ := d.Lookup(kind)
+			if !in.(*value.Dict).Has(what) && !strings.HasPrefix(name, "config/") {
+				t.Errorf("%s names %s, which the catalog does not have", name, found[0])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
