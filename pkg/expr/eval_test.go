@@ -324,6 +324,8 @@ func TestLazy(t *testing.T) {
 		{"[1] if v.n is mapping", "[1]", 1},
 		{"['a', 'a'] | map('extract', v) | list", "[1, 1]", 0},
 		{"'n' | extract(v, 'a')", "7", 0},
+		{"['n', 'n'] | map('extract', v) | map(attribute='a') | list", "[7, 7]", 0},
+		{"['n'] | map('extract', v) | selectattr('a', 'defined') | map(attribute='a') | list", "[7]", 0},
 		{"(nope | default(v)).a", "1", 0},
 		{"dict(**v.n)", "{'a': 7}", 1},
 	} {

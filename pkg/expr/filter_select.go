@@ -186,13 +186,19 @@ func filterAttr(c *Call, in any, p *bound) (any, error) {
 	return c.Attr(in, name)
 }
 
-// filterExtract is container[in], and then [key] for each of morekeys.
+// filterExtract is container[in], and then [key] for each of morekeys. Without
+// those what it picked may be all variables of a host: they are worked out by
+// who uses them, since map(attribute='x') needs just one.
 func filterExtract(_ *Call, in any, p *bound) (any, error) {
 	v, err := member(p.raw("container", nil), in)
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range p.list("morekeys") {
+	keys := p.list("morekeys")
+	if len(keys) == 0 {
+		return v, nil
+	}
+	for _, key := range keys {
 		if value.IsUndefined(v) {
 			return v, nil
 		}
