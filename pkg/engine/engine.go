@@ -119,6 +119,7 @@ type Engine struct {
 	live       chan message
 	taskID     int
 	started    bool // a host matched some play
+	ended      bool // meta: end_run
 	startFound bool
 	stepping   bool
 	fatal      string
@@ -157,7 +158,7 @@ func (e *Engine) Run(ctx context.Context, playbooks []*project.Playbook) int {
 	defer e.closeAll()
 	code := ExitOK
 	for _, pb := range playbooks {
-		if code = e.playbook(ctx, pb); code != ExitOK {
+		if code = e.playbook(ctx, pb); code != ExitOK || e.ended {
 			break
 		}
 	}

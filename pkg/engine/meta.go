@@ -31,7 +31,7 @@ func (e *Engine) meta(ctx context.Context, ps *playState, t *project.Task, group
 // forBatch reports whether a meta action is done once, whatever the hosts.
 func forBatch(action string) bool {
 	switch action {
-	case "end_play", "end_batch", "clear_host_errors":
+	case "end_play", "end_run", "end_batch", "clear_host_errors":
 		return true
 	}
 	return false
@@ -45,6 +45,9 @@ func (e *Engine) doMeta(ctx context.Context, ps *playState, t *project.Task, w *
 		w.ended = true
 	case "end_play", "end_batch":
 		ps.end(t.Meta == "end_play")
+	case "end_run":
+		ps.end(true)
+		e.ended = true
 	case "end_role":
 		w.endRole()
 	case "clear_host_errors":

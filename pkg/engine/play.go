@@ -106,7 +106,7 @@ func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err erro
 			break
 		}
 	}
-	return true, nil
+	return !e.ended, nil
 }
 
 // match finds the hosts of a play and warns of patterns that match nothing.

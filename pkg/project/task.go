@@ -17,7 +17,7 @@ import (
 
 // metaActions are the meta tasks that the engine has.
 func metaActions() []string {
-	return []string{"flush_handlers", "end_play", "end_host", "end_batch", "end_role", "clear_host_errors", "clear_facts", "reset_connection", "noop"}
+	return []string{"flush_handlers", "end_play", "end_run", "end_host", "end_batch", "end_role", "clear_host_errors", "clear_facts", "reset_connection", "noop"}
 }
 
 func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Task {

@@ -21,7 +21,7 @@ func (engineOnly) Run(context.Context, *module.Call) (module.Result, error) {
 
 type meta struct {
 	engineOnly
-	Action string `kk:"action,required" choices:"flush_handlers,refresh_inventory,noop,clear_facts,clear_host_errors,end_play,end_host,end_batch,end_role,reset_connection" doc:"what to do; given as the module's text"`
+	Action string `kk:"action,required" choices:"flush_handlers,refresh_inventory,noop,clear_facts,clear_host_errors,end_play,end_run,end_host,end_batch,end_role,reset_connection" doc:"what to do; given as the module's text"`
 }
 
 type includeTasks struct {
