@@ -31,6 +31,7 @@ type Streams struct {
 // app is one call of the program.
 type app struct {
 	Streams
+	args   []string // of the command line, without the program's name
 	tree   source.Tree
 	secret *redact.Set
 }
@@ -65,7 +66,7 @@ func exit(code int) error {
 
 // Main runs one call of the program and returns its exit code.
 func Main(ctx context.Context, args []string, s Streams, builtin fs.FS) int {
-	a := &app{Streams: s, tree: source.Tree{Embedded: builtin}, secret: &redact.Set{}}
+	a := &app{Streams: s, args: args, tree: source.Tree{Embedded: builtin}, secret: &redact.Set{}}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(s.In)

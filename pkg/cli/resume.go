@@ -2,11 +2,13 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"kubekey/pkg/engine"
 	"kubekey/pkg/event"
 	"kubekey/pkg/journal"
 	"kubekey/pkg/project"
+	"kubekey/pkg/shell"
 	"kubekey/pkg/source"
 )
 
@@ -83,4 +85,31 @@ func (r *resumed) start(books []*project.Playbook) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("resume run %s: the task at %s is no longer in the playbooks: name one with --start-at-task", r.run.ID, r.stops[0])
+}
+
+// goOn is the command line that goes on with a run that failed. Playbooks that
+// kk carries are run again as they were: what is done stays as it is.
+func (a *app) goOn(runID string, again bool) string {
+	words := append([]string{"kk"}, a.args...)
+	if !again {
+		words = append(withoutFlag(words, "--resume"), "--resume", runID)
+	}
+	for i, w := range words {
+		words[i] = a.secret.Text(w)
+	}
+	return shell.Join(words...)
+}
+
+// withoutFlag takes a flag and its value out of a command line.
+func withoutFlag(words []string, flag string) []string {
+	var out []string
+	for i := 0; i < len(words); i++ {
+		switch {
+		case words[i] == flag:
+			i++
+		case !strings.HasPrefix(words[i], flag+"="):
+			out = append(out, words[i])
+		}
+	}
+	return out
 }

@@ -256,9 +256,14 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 }
 
 func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, books []*project.Playbook) error {
+	slowest, isShortcut := 0, len(books) > 0 && source.IsBuiltin(books[0].Path)
+	if isShortcut {
+		slowest = 10
+	}
 	screen, err := ui.New(ui.Options{
 		Out: a.Out, Err: a.Err, TTY: isTerminal(a.Out), Width: width(a.Out), Color: ui.UseColor(isTerminal(a.Out), os.Getenv),
 		Verbosity: r.output.verbosity, Timing: r.output.timing, Format: ui.Format(r.output.format), Redact: a.secret,
+		Slowest: slowest, GoOn: a.goOn(o.RunID, isShortcut),
 	})
 	if err != nil {
 		return usage("%s", err)

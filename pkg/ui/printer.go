@@ -19,6 +19,7 @@ type printer struct {
 	mu     sync.Mutex
 	status *status // nil without a terminal
 	times  timing
+	failed failures
 	warned map[string]bool
 	play   string // name of the play whose banner is the last thing shown
 	task   int    // ID of the task whose banner is the last one shown
@@ -67,6 +68,7 @@ func (p *printer) Emit(e event.Event) {
 	if p.status != nil {
 		p.status.follow(e)
 	}
+	p.failed.follow(e)
 	banner := p.play
 	if _, quiet := e.(event.Warning); !quiet {
 		p.play = ""

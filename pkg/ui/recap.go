@@ -21,6 +21,7 @@ func (p *printer) recap(e event.RunEnded) {
 	if p.o.Timing {
 		p.timings(e)
 	}
+	p.closing(e)
 }
 
 func (p *printer) recapLine(host string, s *event.Stats) string {

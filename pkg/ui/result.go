@@ -57,16 +57,36 @@ func (p *printer) success(e event.HostResult) {
 			text += " "
 		}
 	}
+	if lines := p.lines(e); lines != "" {
+		p.print(c, text+" =>\n"+lines)
+		return
+	}
 	if p.o.Verbosity > 0 || e.Verbose && e.Status != event.Skipped {
 		text += " => " + p.dump(p.clean(e), e.Verbose)
 	}
 	p.print(c, text)
 }
 
+// lines is what a debug task says when that is text of several lines: people
+// get it as it is, and the Ansible format as JSON.
+func (p *printer) lines(e event.HostResult) string {
+	if p.o.Format == Ansible || p.o.Verbosity > 0 || !e.Verbose || e.Status == event.Skipped || action(e.Task) != "debug" {
+		return ""
+	}
+	v, _ := e.Result.Get("msg")
+	text, _ := v.(string)
+	if text = strings.TrimRight(visible(text), "\n"); !strings.Contains(text, "\n") {
+		return ""
+	}
+	return indent(text, "  ")
+}
+
+// action is the module of a task without its collection.
+func action(t *event.Task) string { return t.Action[strings.LastIndexByte(t.Action, '.')+1:] }
+
 // clean drops from a result what the module only shows to the engine.
 func (p *printer) clean(e event.HostResult) *value.Dict {
-	action := e.Task.Action[strings.LastIndexByte(e.Task.Action, '.')+1:]
-	if action != "debug" || e.Result.Len() == 0 {
+	if action(e.Task) != "debug" || e.Result.Len() == 0 {
 		return e.Result
 	}
 	out := value.NewDict()

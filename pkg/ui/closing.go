@@ -1,0 +1,97 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"kubekey/pkg/event"
+)
+
+// failures are the tasks that hosts failed at, with the play of each.
+type failures struct {
+	play string
+	list []*failedTask
+}
+
+type failedTask struct {
+	play  string
+	task  *event.Task
+	hosts []string
+}
+
+// follow takes note of what an event says.
+func (f *failures) follow(e event.Event) {
+	switch e := e.(type) {
+	case event.PlayStarted:
+		f.play = e.Name
+	case event.HostResult:
+		if e.Status >= event.Failed && !e.Ignored && !e.Rescued && e.Item == nil {
+			f.add(e)
+		}
+	}
+}
+
+func (f *failures) add(e event.HostResult) {
+	i := slices.IndexFunc(f.list, func(t *failedTask) bool { return t.task.ID == e.Task.ID && t.play == f.play })
+	if i < 0 {
+		i = len(f.list)
+		f.list = append(f.list, &failedTask{play: f.play, task: e.Task})
+	}
+	f.list[i].hosts = append(f.list[i].hosts, e.Host)
+}
+
+// closing tells below the recap what failed and how to go on, and what took
+// long. Ansible has neither.
+func (p *printer) closing(e event.RunEnded) {
+	if p.o.Format == Ansible {
+		return
+	}
+	if p.o.Slowest > 0 && !p.o.Timing {
+		p.slowestTasks(e)
+	}
+	if e.ExitCode != 0 && p.o.GoOn != "" && (len(p.failed.list) > 0 || p.failed.play != "") {
+		p.goOn()
+	}
+}
+
+// atOnce is how many names a line has.
+const atOnce = 8
+
+func (p *printer) goOn() {
+	if len(p.failed.list) == 0 {
+		p.print(red, fmt.Sprintf("Stopped in %q.", p.failed.play))
+	}
+	play := ""
+	for _, f := range p.failed.list {
+		if f.play != play {
+			play = f.play
+			p.print(red, fmt.Sprintf("Failed in %q:", play))
+		}
+		p.print("", fmt.Sprintf("  %s on %s", title(f.task), someOf(f.hosts)))
+	}
+	p.print("", "Go on with: "+p.o.GoOn+"\n")
+}
+
+func someOf(hosts []string) string {
+	if more := len(hosts) - atOnce; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(hosts[:atOnce], ", "), more)
+	}
+	return strings.Join(hosts, ", ")
+}
+
+// slowestTasks lists the tasks that took longest, if any took a second.
+func (p *printer) slowestTasks(e event.RunEnded) {
+	p.times.account(p.timeOr(e.Time))
+	tasks := slices.DeleteFunc(slices.Clone(p.times.tasks), func(t taskTime) bool { return t.took.Seconds() < 1 })
+	sort.SliceStable(tasks, func(i, j int) bool { return tasks[i].took > tasks[j].took })
+	if len(tasks) == 0 {
+		return
+	}
+	p.print("", fmt.Sprintf("Slowest tasks of %s:", clock(p.timeOr(e.Time).Sub(p.times.start))))
+	for _, t := range tasks[:min(p.o.Slowest, len(tasks))] {
+		p.print("", fmt.Sprintf("  %8.1fs  %s", t.took.Seconds(), t.name))
+	}
+	p.print("", "")
+}
