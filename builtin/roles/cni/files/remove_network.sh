@@ -11,6 +11,17 @@ begins() {
 	return 1
 }
 
+# Where rules lead to one of the chains: CHAIN NUMBER, the last first.
+leading_to() {
+	awk -v chains="$1" '
+		BEGIN { count = split(chains, list, " "); for (i = 1; i <= count; i++) ours[list[i]] = 1 }
+		$1 == "-A" {
+			number[$2]++
+			for (i = 3; i < NF; i++)
+				if (($i == "-j" || $i == "-g") && $(i + 1) in ours) { print $2, number[$2]; break }
+		}' | sort -k1,1 -k2,2nr
+}
+
 # A chain cannot go while a rule leads to it.
 remove_chains() {
 	command -v "$1" >/dev/null || return 0
@@ -20,9 +31,10 @@ remove_chains() {
 		for chain in $(printf '%s\n' "$rules" | sed -n 's/^-N //p'); do
 			if begins "$chain"; then ours="$ours $chain"; fi
 		done
+		printf '%s\n' "$rules" | leading_to "$ours" | while read -r chain number; do
+			"$1" -w -t "$table" -D "$chain" "$number"
+		done
 		for chain in $ours; do
-			printf '%s\n' "$rules" | sed -n "s/^-A \(.* -[jg] $chain\)\( .*\)\{0,1\}$/-D \1\2/p" |
-				while read -r rule; do eval "$1 -w -t $table $rule" || true; done
 			"$1" -w -t "$table" -F "$chain"
 		done
 		for chain in $ours; do
