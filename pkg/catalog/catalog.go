@@ -198,8 +198,8 @@ func (a *artifact) pattern(arch string) string {
 	return a.url[anyArch].text
 }
 
-// expand puts values in the place of {NAME}; {NAME.bare} has no leading v. It
-// returns the first name that has no value.
+// expand puts values in the place of {NAME}; {NAME.bare} has no leading v.
+// unknown is the first that has no value, with its braces.
 func expand(text string, value func(name string) (string, bool)) (out, unknown string) {
 	var b strings.Builder
 	for {
@@ -212,7 +212,7 @@ func expand(text string, value func(name string) (string, bool)) (out, unknown s
 		plain, bare := strings.CutSuffix(name, ".bare")
 		v, ok := value(plain)
 		if !ok {
-			return "", name
+			return "", "{" + name + "}"
 		}
 		if bare {
 			v = strings.TrimPrefix(v, "v")

@@ -258,7 +258,7 @@ func TestMirrorsAndRegistries(t *testing.T) {
 	zone := resolve(t, c, catalog.Request{
 		KubeVersion: "v1.34.4", Zone: "cn",
 		Mirrors:    map[string]string{"https://github.com/etcd-io": "http://10.0.0.1/etcd/"},
-		Registries: map[string]string{"docker.io": "10.0.0.1:5000/hub", "registry.k8s.i": "wrong.example"},
+		Registries: map[string]string{"docker.io": "10.0.0.1:5000/hub"},
 	})
 	for path, want := range map[string]string{
 		"components.kubeadm.arch.amd64.url":  "https://files.m.daocloud.io/dl.k8s.io/release/v1.34.4/bin/linux/amd64/kubeadm",
@@ -277,7 +277,7 @@ func TestMirrorsAndRegistries(t *testing.T) {
 	}
 	private := resolve(t, c, catalog.Request{
 		KubeVersion: "v1.34.4", PrivateRegistry: "registry.kk.local:5000", Project: "mirror",
-		Registries: map[string]string{"docker.io": "10.0.0.1:5000"},
+		Registries: map[string]string{"docker.io": "10.0.0.1:5000", "registry.k8s.i": "wrong.example"},
 	})
 	for path, want := range map[string]string{
 		"images.haproxy.ref":        "registry.kk.local:5000/mirror/library/haproxy:3.2.19-alpine",
@@ -449,12 +449,23 @@ func FuzzOverlay(f *testing.F) {
 	f.Add("versions: {all: {etcd: v3.6.8}}")
 	f.Add("images: {pause: 'registry.k8s.io/pause:{pause.bare}'}\nzones: {x: {mirrors: {a: b}}}")
 	f.Add("components: {x: {url: {amd64: '{version', any: ''}}}\nreleases: {calico: {v1: {a: b}}}")
+	small := fstest.MapFS{
+		"catalog/checksums.txt": {Data: []byte("kubeadm v1.34.4 amd64 " + digest + "\netcd v3.6.5 amd64 " + digest)},
+		"catalog/small.yaml": {Data: []byte(`
+versions: {"1.34": {etcd: 3.6.x, pause: 3.10.1, calico: v3.31.3}}
+architectures: {amd64: x86_64}
+components: {kubeadm: {version_of: kubernetes, url: "http://m/{version.bare}/{arch}"}, etcd: {url: "http://m/{version}"}}
+charts: {calico: {url: "http://m/{version}"}}
+images: {pause: "registry.k8s.io/pause:{pause}"}
+`)},
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := load(t, text)
+		read := func(string) ([]byte, error) { return []byte(text), nil }
+		c, err := catalog.Load(read, small, []string{"overlay.yaml"})
 		if err != nil {
 			return
 		}
-		c.Resolve(catalog.Request{KubeVersion: "v1.34.4", Zone: "cn", PrivateRegistry: "r.example"})
+		c.Resolve(catalog.Request{KubeVersion: "v1.34.4", PrivateRegistry: "r.example"})
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -209,7 +210,8 @@ var urlNames = []string{"version", "arch", "machine"}
 func (r *reader) placeholders(e entry, known func(string) bool, names []string) {
 	_, unknown := expand(e.text, func(name string) (string, bool) { return "", known(name) })
 	if unknown != "" {
-		r.ds.Add(source.Errorf(e.at, "there is no version {%s}", unknown).WithHelp("%s", source.DidYouMean(unknown, names)))
+		r.ds.Add(source.Errorf(e.at, "there is no version %s", unknown).
+			WithHelp("%s", source.DidYouMean(strings.Trim(unknown, "{}"), names)))
 	}
 }
 
@@ -231,10 +233,12 @@ func (r *reader) images(n *yaml.Node) {
 	}
 }
 
+// imagePattern is REGISTRY/REPOSITORY:TAG. A registry has a dot or a port, and so is no folder of Docker's own.
+var imagePattern = regexp.MustCompile(`^[A-Za-z0-9-]+([.][A-Za-z0-9.-]+|:[0-9]+|[.][A-Za-z0-9.-]+:[0-9]+)(/[a-z0-9]+([._-]+[a-z0-9]+)*)+:[A-Za-z0-9._{}-]+$`)
+
 func (r *reader) ref(n *yaml.Node, m *image) {
 	m.ref = entry{r.text(n, "an image"), r.at(n)}
-	host, rest, _ := strings.Cut(m.ref.text, "/")
-	if !strings.ContainsAny(host, ".:") || !strings.Contains(rest, ":") || strings.Contains(rest, "@") {
+	if !imagePattern.MatchString(m.ref.text) {
 		r.wrong(n, "%q is not REGISTRY/REPOSITORY:TAG", m.ref.text).WithHelp("docker.io/library/NAME:TAG for images of Docker itself")
 	}
 	e := m.ref

@@ -307,7 +307,7 @@ func (r *resolver) fill(name, pattern, version, arch string) string {
 		return v, ok
 	})
 	if unknown != "" {
-		r.problem("catalog.components."+name+".url", "use "+strings.Join(urlNames, ", "), "there is no {%s} in a URL", unknown)
+		r.problem("catalog.components."+name+".url", "use "+strings.Join(urlNames, ", "), "there is no %s in a URL", unknown)
 	}
 	return text
 }
@@ -345,14 +345,15 @@ func (r *resolver) images() *value.Dict {
 
 // image is how nodes name an image, and where it comes from.
 func (r *resolver) image(upstream, group string) *value.Dict {
-	from := rewrite(r.rewrites.registries, upstream)
-	ref := from
+	colon := strings.LastIndexByte(upstream, ':')
+	original, tag := upstream[:colon], upstream[colon:]
+	from := rewrite(r.rewrites.registries, original)
+	name := from
 	if r.PrivateRegistry != "" {
-		_, rest, _ := strings.Cut(upstream, "/")
-		ref = path.Join(r.PrivateRegistry, r.Project, rest)
+		_, repository, _ := strings.Cut(original, "/")
+		name = path.Join(r.PrivateRegistry, r.Project, repository)
 	}
-	registry, rest, _ := strings.Cut(ref, "/")
-	colon := strings.LastIndexByte(rest, ':')
-	return value.NewDict("ref", ref, "source", from, "upstream", upstream,
-		"registry", registry, "repository", rest[:colon], "tag", rest[colon+1:], "group", group)
+	registry, repository, _ := strings.Cut(name, "/")
+	return value.NewDict("ref", name+tag, "source", from+tag, "upstream", upstream,
+		"registry", registry, "repository", repository, "tag", tag[1:], "group", group)
 }
