@@ -238,7 +238,14 @@ func rewrite(table map[string]string, text string) string {
 	return table[best] + text[len(best):]
 }
 
-// add puts more rewrites over those that are there.
+// over puts other rewrites over those that are there.
+func (w rewrites) over(other rewrites) {
+	maps.Copy(w.mirrors, other.mirrors)
+	maps.Copy(w.registries, other.registries)
+}
+
+// add puts rewrites as people write them over those that are there. "https://"
+// is all that is taken from the network.
 func (w rewrites) add(mirrors, registries map[string]string) {
 	for from, to := range mirrors {
 		w.mirrors[strings.TrimSuffix(from, "/")] = strings.TrimSuffix(to, "/")

@@ -254,7 +254,7 @@ func TestAskedFor(t *testing.T) {
 }
 
 func TestMirrorsAndRegistries(t *testing.T) {
-	c := mustLoad(t, "registries: {quay.io: overlay.example/quay}")
+	c := mustLoad(t, "registries: {quay.io: overlay.example/quay}\nmirrors: {'https://': 'http://all.example/'}")
 	zone := resolve(t, c, catalog.Request{
 		KubeVersion: "v1.34.4", Zone: "cn",
 		Mirrors:    map[string]string{"https://github.com/etcd-io": "http://10.0.0.1/etcd/"},
@@ -264,6 +264,7 @@ func TestMirrorsAndRegistries(t *testing.T) {
 		"components.kubeadm.arch.amd64.url":  "https://files.m.daocloud.io/dl.k8s.io/release/v1.34.4/bin/linux/amd64/kubeadm",
 		"components.kubeadm.arch.amd64.file": "kubeadm/v1.34.4/amd64/kubeadm",
 		"components.etcd.arch.amd64.url":     "http://10.0.0.1/etcd/etcd/releases/download/v3.6.5/etcd-v3.6.5-linux-amd64.tar.gz",
+		"charts.cilium.url":                  "http://all.example/helm.cilium.io/cilium-1.19.3.tgz",
 		"images.pause.ref":                   "k8s.m.daocloud.io/pause:3.10.1",
 		"images.pause.upstream":              "registry.k8s.io/pause:3.10.1",
 		"images.calico_node.registry":        "overlay.example",

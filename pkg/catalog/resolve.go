@@ -100,13 +100,13 @@ func (r *resolver) kubernetes() bool {
 // zone puts the rewrites of the zone, of overlays and of the request over one another.
 func (r *resolver) zone() {
 	if z := r.zones[r.Zone]; z != nil {
-		r.rewrites.add(z.mirrors, z.registries)
+		r.rewrites.over(*z)
 	} else if r.Zone != "" {
 		zones := slices.Sorted(maps.Keys(r.zones))
 		r.problem("catalog.zone", cmp.Or(source.DidYouMean(r.Zone, zones), "zones are "+strings.Join(zones, ", ")),
 			"there is no zone %q", r.Zone)
 	}
-	r.rewrites.add(r.Catalog.rewrites.mirrors, r.Catalog.rewrites.registries)
+	r.rewrites.over(r.Catalog.rewrites)
 	r.rewrites.add(r.Mirrors, r.Registries)
 }
 
