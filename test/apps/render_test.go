@@ -71,6 +71,11 @@ type rendered struct {
 // render writes what the roles make of a config.
 func render(t *testing.T, config string) rendered {
 	t.Helper()
+	return renderOn(t, inventory, config)
+}
+
+func renderOn(t *testing.T, inventory, config string) rendered {
+	t.Helper()
 	dir := t.TempDir()
 	write(t, dir, "inventory.yaml", inventory)
 	write(t, dir, "config.yaml", config)
@@ -298,6 +303,22 @@ func TestValues(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The default route of two is by another interface than the cluster's.
+func TestFlannelLooksForTheNodesAddress(t *testing.T) {
+	facts := func(address string) string {
+		return strings.ReplaceAll(inventory, `internal_ipv6: "fd00::2"`, `internal_ipv6: "fd00::2", ansible_default_ipv4: {address: `+address+`}`)
+	}
+	for address, want := range map[string]string{
+		"10.0.0.2":  `["--ip-masq", "--kube-subnet-mgr"]`,
+		"192.0.2.1": `["--ip-masq", "--kube-subnet-mgr", "--iface-regex=^(10\\.0\\.0\\.1|10\\.0\\.0\\.2)$"]`,
+	} {
+		r := renderOn(t, facts(address), "cni: {type: flannel}")
+		if got := r.text(t, "flannel.values.json"); !strings.Contains(got, want) {
+			t.Errorf("%s: no %s in %s", address, want, got)
+		}
 	}
 }
 
