@@ -42,6 +42,7 @@ func (a *app) configure(s *session, playbooks []string) {
 	s.warnings.Add(merged.Check()...)
 	a.hideSecrets(merged.Values)
 	a.configLayers(s, schema, merged, source.IsBuiltin(schemas[0]))
+	s.warnings = s.warnings.Sort()
 }
 
 // configLayers lays the config over everything, but for the variables of the
@@ -120,7 +121,7 @@ func misplacedIn(set *inventory.VarSet, host string, schema *config.Schema) sour
 		if !schema.Has(key) {
 			continue
 		}
-		d := source.Errorf(set.At(key), "%s is set for some hosts only (%s, which %s is in or is): it is part of the cluster's config, and there is one for all", key, set.Name, host).
+		d := source.Errorf(set.At(key), "%s is set for %s, and not for all hosts: it is the config of the cluster, which has one", key, host).
 			WithHelp("put it into the config (-c), or into the variables of the group all")
 		d.Width = len(key)
 		ds.Add(d)

@@ -79,12 +79,12 @@ func (a *app) layers(g given, e *template.Engine, leaveOut func(string) bool) ([
 	return append(layers, vars.Templates("command line", extra, e, nowhere, nil)), ds
 }
 
-// without is a dict without the keys to leave out.
+// without is a copy of a dict without the keys to leave out.
 func without(d *value.Dict, leaveOut func(string) bool) *value.Dict {
 	out := value.NewDict()
 	for k, v := range d.All() {
 		if name, _ := k.(string); !leaveOut(name) {
-			out.Set(k, v)
+			out.Set(k, value.Clone(v)) // --set changes what is in it
 		}
 	}
 	return out

@@ -235,6 +235,9 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	if err != nil {
 		return err
 	}
+	if limit != nil && isBuiltin(books) && !slices.Contains(limit, "localhost") {
+		limit = append(limit, "localhost") // the control node, where downloads and certificates are made
+	}
 	if r.listHosts || r.listTasks || r.listTags || r.syntaxCheck {
 		return a.list(ctx, r, s, books, limit)
 	}
@@ -255,15 +258,20 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	return a.runEngine(ctx, r, o, books)
 }
 
+// isBuiltin reports whether kk carries the playbooks that run.
+func isBuiltin(books []*project.Playbook) bool {
+	return len(books) > 0 && source.IsBuiltin(books[0].Path)
+}
+
 func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, books []*project.Playbook) error {
-	slowest, isShortcut := 0, len(books) > 0 && source.IsBuiltin(books[0].Path)
-	if isShortcut {
+	slowest := 0
+	if isBuiltin(books) {
 		slowest = 10
 	}
 	screen, err := ui.New(ui.Options{
 		Out: a.Out, Err: a.Err, TTY: isTerminal(a.Out), Width: width(a.Out), Color: ui.UseColor(isTerminal(a.Out), os.Getenv),
 		Verbosity: r.output.verbosity, Timing: r.output.timing, Format: ui.Format(r.output.format), Redact: a.secret,
-		Slowest: slowest, GoOn: a.goOn(o.RunID, isShortcut),
+		Slowest: slowest, GoOn: a.goOn(o.RunID, isBuiltin(books)),
 	})
 	if err != nil {
 		return usage("%s", err)

@@ -90,10 +90,13 @@ func (c *Config) unknown(path []string, key string) *source.Diagnostic {
 	if near := source.DidYouMean(key, known); near != "" {
 		return d.WithHelp("%s", near)
 	}
+	if where := c.schema.elsewhere(key); where != "" {
+		return d.WithHelp("it belongs under %s", where)
+	}
 	if len(known) > 0 && len(known) <= 12 {
 		return d.WithHelp("it has %s", strings.Join(known, ", "))
 	}
-	return d.WithHelp("%s", c.schema.elsewhere(key))
+	return d
 }
 
 // keysAt are the keys that the schema describes at a path.
@@ -116,11 +119,11 @@ func (s *Schema) keysAt(path []string) []string {
 	return out
 }
 
-// elsewhere tells where a key that stands on the top level belongs.
+// elsewhere is the section that has a key of this name, "" when none has.
 func (s *Schema) elsewhere(key string) string {
 	for top, sub := range s.root.properties() {
 		if _, ok := sub.property(key); ok {
-			return fmt.Sprintf("it belongs under %s", top)
+			return top
 		}
 	}
 	return ""
