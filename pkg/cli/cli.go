@@ -13,7 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"kubekey/pkg/connector"
 	"kubekey/pkg/engine"
+	"kubekey/pkg/module"
+	"kubekey/pkg/project"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/ui"
@@ -34,6 +37,7 @@ type app struct {
 	args   []string // of the command line, without the program's name
 	tree   source.Tree
 	secret *redact.Set
+	hosts  Hosts // nil: the real ones
 }
 
 // exitError carries an exit code; its text was shown already when empty.
@@ -66,7 +70,26 @@ func exit(code int) error {
 
 // Main runs one call of the program and returns its exit code.
 func Main(ctx context.Context, args []string, s Streams, builtin fs.FS) int {
-	a := &app{Streams: s, args: args, tree: source.Tree{Embedded: builtin}, secret: &redact.Set{}}
+	return Program{Builtin: builtin}.Main(ctx, args, s)
+}
+
+// Program is kk with the project that it carries.
+type Program struct {
+	Builtin fs.FS
+	// Hosts answers for the hosts of runs; nil reaches the real ones.
+	Hosts Hosts
+}
+
+// Hosts stands in for real hosts.
+type Hosts interface {
+	Connect(ctx context.Context, t engine.Target) (connector.Connector, error)
+	// Perform runs a module, or answers in its place.
+	Perform(ctx context.Context, t *project.Task, r module.Runner, c *module.Call) (module.Result, error)
+}
+
+// Main runs one call of the program and returns its exit code.
+func (p Program) Main(ctx context.Context, args []string, s Streams) int {
+	a := &app{Streams: s, args: args, tree: source.Tree{Embedded: p.Builtin}, secret: &redact.Set{}, hosts: p.Hosts}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(s.In)

@@ -249,6 +249,9 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 		Tags: r.tags, SkipTags: r.skipTags, StartAt: r.startAt,
 		Connect: traced(connect(r.connect.hostKey, r.connect.knownHosts), r.output.verbosity, a.secret), Ask: a.ask,
 	}
+	if a.hosts != nil {
+		o.Connect, o.Perform = a.hosts.Connect, a.hosts.Perform
+	}
 	if o.Defaults, err = a.defaults(ctx, &r.connect); err != nil {
 		return err
 	}

@@ -34,11 +34,14 @@ func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (
 		o.factsTo = o.delegate
 	}
 	c := &module.Call{
-		Host: x.w.name, Check: check, Diff: diff, Args: args, Raw: args, At: x.t.At, Now: x.e.Now,
+		Host: x.w.name, Target: x.w.name, Check: check, Diff: diff, Args: args, Raw: args, At: x.t.At, Now: x.e.Now,
 		Scope: v, Templates: x.e.Templates, Files: x.e.Tree, WorkDir: x.e.WorkDir, Ask: x.e.Ask, Share: x.e.share,
 		Find:     func(kind, name string) (string, error) { return x.t.Find(x.e.Tree, kind, name) },
 		Output:   func(line string, stderr bool) { x.output(o.noLog, line, stderr) },
 		Progress: func(what string, done, total int64) { x.progress(o.noLog, what, done, total) },
+	}
+	if o.delegate != "" {
+		c.Target = o.delegate
 	}
 	if x.skipsCheck(c) {
 		return c, nil
@@ -69,7 +72,7 @@ func (x *execution) runModule(ctx context.Context, c *module.Call) (module.Resul
 		}
 		return module.Result{}, err
 	}
-	return runner.Run(ctx, c)
+	return x.e.Perform(ctx, x.t, runner, c)
 }
 
 func undefinedOption(err error) error {

@@ -80,8 +80,11 @@ type Options struct {
 	Tree      source.Tree
 	Extra     []*vars.Layer // --config, then -e: the highest layers
 	Connect   func(ctx context.Context, t Target) (connector.Connector, error)
-	Sink      event.Sink
-	Redact    *redact.Set
+	// Perform runs a module whose arguments are decoded; nil lets the module
+	// run itself. A simulation answers for hosts that are not there.
+	Perform func(ctx context.Context, t *project.Task, r module.Runner, c *module.Call) (module.Result, error)
+	Sink    event.Sink
+	Redact  *redact.Set
 
 	RunID, WorkDir, Version string
 	Forks                   int // hosts at a time; default 50
@@ -136,6 +139,9 @@ func New(o Options) *Engine {
 	if o.Redact == nil {
 		o.Redact = &redact.Set{}
 	}
+	if o.Perform == nil {
+		o.Perform = perform
+	}
 	e := &Engine{
 		Options: o, omit: "__omit_place_holder__" + o.RunID,
 		hosts: map[string]*vars.Host{}, layers: map[string]map[string][]*vars.Layer{},
@@ -145,6 +151,10 @@ func New(o Options) *Engine {
 	}
 	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Engine: o.Templates, Watch: vars.NewWatch(connectionVariables()...)}
 	return e
+}
+
+func perform(ctx context.Context, _ *project.Task, r module.Runner, c *module.Call) (module.Result, error) {
+	return r.Run(ctx, c)
 }
 
 // Run runs playbooks in order until one does not end well, and returns the exit code.

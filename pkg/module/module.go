@@ -85,14 +85,17 @@ type Return struct{ Key, Type, Doc string }
 
 // Call is one execution of a module for one host (and one item).
 type Call struct {
-	Host  string              // inventory name
-	Conn  connector.Connector // become, environment and check mode already applied
-	Check bool                // predict only; Conn is read-only
-	Diff  bool                // fill Result.Diff
-	Args  *value.Dict         // arguments as templated; the struct is decoded from it
-	Raw   *value.Dict         // arguments before templating
-	At    source.Pos          // of the task
-	Now   func() time.Time
+	Host string // inventory name
+	// Target is the host that Conn leads to: Host, or the one that the task is
+	// delegated to.
+	Target string
+	Conn   connector.Connector // become, environment and check mode already applied
+	Check  bool                // predict only; Conn is read-only
+	Diff   bool                // fill Result.Diff
+	Args   *value.Dict         // arguments as templated; the struct is decoded from it
+	Raw    *value.Dict         // arguments before templating
+	At     source.Pos          // of the task
+	Now    func() time.Time
 
 	Scope     expr.Scope       // variables of the host, with the task's and item's
 	Templates *template.Engine // for modules that evaluate or render themselves

@@ -61,18 +61,7 @@ func templateSpec() module.Spec {
 
 // Run implements module.Runner.
 func (m *Template) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	options, err := m.options()
-	if err != nil {
-		return module.Result{}, err
-	}
-	src, err := c.Find("templates", m.Src)
-	if err != nil {
-		return module.Result{}, err
-	}
-	if c.Files.IsDir(src) {
-		return module.Result{}, fmt.Errorf("template %s is a folder: name a file in it", src)
-	}
-	text, err := m.render(ctx, c, src, options)
+	src, text, err := m.Text(ctx, c)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -84,6 +73,23 @@ func (m *Template) Run(ctx context.Context, c *module.Call) (module.Result, erro
 		Attributes: m.Attributes, Dest: m.Dest, Force: m.Force, Backup: m.Backup, Follow: m.Follow, Validate: m.Validate,
 	}
 	return cp.place(ctx, c, placing{body: body, header: src, src: src, name: path.Base(src), mode: sourceMode(c.Files, src)})
+}
+
+// Text is what the template comes to for the call's host, and the file that
+// it is written in.
+func (m *Template) Text(ctx context.Context, c *module.Call) (src, text string, err error) {
+	options, err := m.options()
+	if err != nil {
+		return "", "", err
+	}
+	if src, err = c.Find("templates", m.Src); err != nil {
+		return "", "", err
+	}
+	if c.Files.IsDir(src) {
+		return "", "", fmt.Errorf("template %s is a folder: name a file in it", src)
+	}
+	text, err = m.render(ctx, c, src, options)
+	return src, text, err
 }
 
 func (m *Template) options() (template.FileOptions, error) {
