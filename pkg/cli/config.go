@@ -187,7 +187,7 @@ func setParts(s *session, schema *config.Schema, parts []config.Part) []config.P
 		if err != nil {
 			continue // which begin found as well
 		}
-		out = append(out, config.Part{Name: "--set", Values: values})
+		out = append(out, config.Part{Name: commandLine, Values: values})
 	}
 	return out
 }

@@ -30,6 +30,9 @@ type given struct {
 	sets   []string
 }
 
+// commandLine is the origin of what the command line itself says.
+const commandLine = "the command line"
+
 // readGiven reads --config and --extra-vars.
 func (a *app) readGiven(in *inputs) (given, source.Diagnostics) {
 	var ds source.Diagnostics
@@ -247,7 +250,7 @@ func (a *app) extraArg(text string) (config.Part, error) {
 		return a.mappingFile(path, "the file of -e")
 	}
 	d, err := extraText(trimmed)
-	return config.Part{Name: "-e", Values: d}, err
+	return config.Part{Name: commandLine, Values: d}, err
 }
 
 func extraText(text string) (*value.Dict, error) {
