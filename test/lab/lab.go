@@ -198,3 +198,6 @@ func check(o Options) error {
 	}
 	return Usable()
 }
+
+// Gateway is the machine's address on the lab's bridge, where hosts reach it.
+func (l *Lab) Gateway() string { return l.state.gateway() }
