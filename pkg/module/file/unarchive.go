@@ -2,6 +2,7 @@ package file
 
 import (
 	"archive/tar"
+	"bufio"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -414,7 +415,8 @@ func (u *unpacking) repack(w io.Writer) error {
 	for _, m := range u.changed {
 		wanted[m.from] = m
 	}
-	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	b := bufio.NewWriterSize(w, 1<<16) // gzip writes crumbs, and each would be a packet of its own
+	z, err := gzip.NewWriterLevel(b, gzip.BestSpeed)
 	if err != nil {
 		return err
 	}
@@ -441,5 +443,5 @@ func (u *unpacking) repack(w io.Writer) error {
 		_, err := io.Copy(t, r)
 		return err
 	})
-	return errors.Join(err, t.Close(), z.Close())
+	return errors.Join(err, t.Close(), z.Close(), b.Flush())
 }
