@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -118,23 +117,16 @@ func (a *app) families() []family {
 func (a *app) clusterCommands() []*cobra.Command {
 	var out []*cobra.Command
 	for _, f := range a.families() {
-		members := slices.DeleteFunc(f.members, func(c *cobra.Command) bool { return c == nil })
-		if len(members) == 0 {
-			continue
-		}
 		cmd := &cobra.Command{Use: f.name, Short: f.short}
-		cmd.AddCommand(members...)
+		cmd.AddCommand(f.members...)
 		out = append(out, cmd)
 	}
 	return out
 }
 
-// shortcutCommand makes the command; nil when its playbook is not there.
+// shortcutCommand makes the command of a shortcut.
 func (a *app) shortcutCommand(s shortcut) *cobra.Command {
 	path := source.Builtin + "/playbooks/" + s.playbook + ".yaml"
-	if !a.tree.IsFile(path) {
-		return nil
-	}
 	r := &runFlags{}
 	cmd := &cobra.Command{Use: s.use, Short: s.short, Args: s.args,
 		Long: s.long + "\n\nIt runs playbooks/" + s.playbook + ".yaml, and takes the flags of `kk run`."}
