@@ -39,7 +39,7 @@ func NewRegistry(groups ...[]Spec) (*Registry, error) {
 }
 
 // prefixes are the collections whose modules kk has under their plain names.
-var prefixes = []string{"ansible.builtin.", "ansible.legacy.", "ansible.posix.", "community.general.", "kk."}
+var prefixes = []string{"ansible.builtin.", "ansible.legacy.", "ansible.posix.", "community.general.", "kubernetes.core.", "kk."}
 
 // PlainName strips the collection of a name that kk knows under its plain name.
 func PlainName(name string) string {

@@ -1,0 +1,107 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+// Info is the module k8s_info.
+type Info struct {
+	Access
+	Waiting
+	Kind          string   `kk:"kind,required" doc:"of the objects"`
+	APIVersion    string   `kk:"api_version,alias=api|version" default:"v1" doc:"of the kind"`
+	Name          string   `kk:"name" doc:"of one object. Default: all"`
+	Namespace     string   `kk:"namespace" doc:"of the objects. Default: all; with name that of the kubeconfig, else default"`
+	Labels        []string `kk:"label_selectors" doc:"labels that they must all have, such as app=web"`
+	Fields        []string `kk:"field_selectors" doc:"fields that they must all have, such as status.phase=Running"`
+	RevealSecrets bool     `kk:"reveal_secrets" default:"no" doc:"return the data of Secrets as it is; set no_log on such a task"`
+}
+
+func infoSpec() module.Spec {
+	return module.Spec{
+		Name:    "k8s_info",
+		Summary: "Finds objects of a Kubernetes cluster.",
+		Notes: []string{
+			"A kind that the cluster does not know has no objects: resources is empty, api_found is false.",
+			"With wait, the task waits until there is an object and all that are found are ready.",
+		},
+		Examples: []string{
+			"- name: Which nodes are there?\n  k8s_info:\n    kind: Node\n    kubeconfig: /etc/kubernetes/admin.conf\n  register: nodes\n- debug:\n    msg: \"{{ nodes.resources | map(attribute='metadata.name') }}\"",
+			"- name: DNS answers\n  k8s_info:\n    api_version: apps/v1\n    kind: Deployment\n    name: coredns\n    namespace: kube-system\n    wait: true\n    wait_timeout: 300",
+		},
+		Returns: []module.Return{
+			{Key: "resources", Type: "list", Doc: "the objects, without managedFields; the data of Secrets is hidden"},
+			{Key: "api_found", Type: "bool", Doc: "whether the cluster knows the kind"},
+		},
+		New:   func() module.Runner { return new(Info) },
+		Check: module.Harmless,
+	}
+}
+
+// Run implements module.Runner.
+func (m *Info) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	found, known, err := m.find(ctx, c)
+	var missing *missingError
+	if c.Check && errors.As(err, &missing) {
+		return module.Result{Warnings: []string{err.Error()}, Data: value.NewDict("resources", []any{}, "api_found", false)}, nil
+	}
+	if err == nil && m.Wait && !c.Check {
+		found, err = m.until(ctx, found, func(ctx context.Context) (all []object, err error) {
+			all, known, err = m.find(ctx, c)
+			return all, err
+		})
+		if err != nil && len(found) == 0 {
+			err = fmt.Errorf("%s %s: %w", m.Kind, m.Name, err)
+		}
+	}
+	list := []any{}
+	for _, o := range found {
+		list = append(list, m.shown(o))
+	}
+	r := module.Result{Data: value.NewDict("resources", list, "api_found", known)}
+	if err != nil {
+		return fail(r, err)
+	}
+	return r, nil
+}
+
+func (m *Info) shown(o object) *value.Dict {
+	if m.RevealSecrets {
+		return o.Dict
+	}
+	return shown(o)
+}
+
+// find looks once. known is whether the cluster knows the kind.
+func (m *Info) find(ctx context.Context, c *module.Call) (found []object, known bool, err error) {
+	s := m.script("k8s_info").set("kind", m.resource()).set("name", m.Name).set("namespace", m.Namespace)
+	s.set("labels", strings.Join(m.Labels, ",")).set("fields", strings.Join(m.Fields, ","))
+	s.probe = true
+	a, err := s.run(ctx, c)
+	if err != nil {
+		return nil, false, err
+	}
+	if said := strings.TrimSpace(a.get("err")); a.get("rc") != "0" {
+		if strings.Contains(said, "doesn't have a resource type") || strings.Contains(said, "no matches for kind") {
+			return nil, false, nil
+		}
+		return nil, false, fmt.Errorf("find %s: %s", m.Kind, said)
+	}
+	found, err = fromJSON(a.get("found"))
+	return found, true, err
+}
+
+// resource is the kind as kubectl wants it: Kind.version.group.
+func (m *Info) resource() string {
+	group, version, grouped := strings.Cut(m.APIVersion, "/")
+	if !grouped {
+		return m.Kind + "." + group + "."
+	}
+	return m.Kind + "." + version + "." + group
+}
