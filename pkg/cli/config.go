@@ -15,21 +15,21 @@ import (
 
 // configure checks what people set for playbooks whose project has a schema
 // of its config, and makes the merged config the run's highest layers. What
-// is wrong is left in the session.
-func (a *app) configure(s *session, playbooks []string) {
+// is wrong is left in the session. It reports whether there is a schema.
+func (a *app) configure(s *session, playbooks []string) bool {
 	schemas := a.schemas(playbooks)
 	if len(schemas) == 0 {
-		return
+		return false
 	}
 	if len(schemas) > 1 {
 		s.warnings.Add(source.Errorf(source.Pos{}, "the playbooks have different configs (%s, %s)", schemas[0], schemas[1]).
 			WithHelp("run them one after the other"))
-		return
+		return true
 	}
 	schema, ds := config.Load(a.tree, schemas[0])
 	s.warnings.Add(ds...)
 	if ds.Err() != nil {
-		return
+		return true
 	}
 	parts := a.inventoryParts(s, schema, playbooks)
 	parts = append(parts, s.given.config)
@@ -43,6 +43,7 @@ func (a *app) configure(s *session, playbooks []string) {
 	a.hideSecrets(merged.Values)
 	a.configLayers(s, schema, merged, source.IsBuiltin(schemas[0]))
 	s.warnings = s.warnings.Sort()
+	return true
 }
 
 // configLayers lays the config over everything, but for the variables of the

@@ -182,15 +182,12 @@ func (a *app) load(s *session, sel project.Selection, names []string) ([]*projec
 			return nil, nil, err
 		}
 	}
-	a.configure(s, paths)
-	l := a.linker(s, sel)
-	var out []*project.Playbook
-	ds := s.warnings
-	for _, path := range paths {
-		pb, more := l.Playbook(path)
-		ds = append(ds, more...)
-		out = append(out, pb)
+	configured := a.configure(s, paths)
+	out, l, ds := a.link(s, sel, paths)
+	if imported := playbooksOf(out); !configured && a.configure(s, imported) {
+		out, l, ds = a.link(s, sel, paths) // now that the variables are known
 	}
+	ds = append(s.warnings, ds...)
 	if ds.Err() != nil {
 		return nil, nil, &exitError{loadCode(ds.Errors()), ds}
 	}
@@ -198,6 +195,32 @@ func (a *app) load(s *session, sel project.Selection, names []string) ([]*projec
 		a.diagnostics(ds)
 	}
 	return out, l, nil
+}
+
+func (a *app) link(s *session, sel project.Selection, paths []string) (out []*project.Playbook, l *project.Linker, ds source.Diagnostics) {
+	l = a.linker(s, sel)
+	for _, path := range paths {
+		pb, more := l.Playbook(path)
+		ds = append(ds, more...)
+		out = append(out, pb)
+	}
+	return out, l, ds
+}
+
+// playbooksOf lists the files that plays come from: playbooks import others.
+func playbooksOf(books []*project.Playbook) []string {
+	var out []string
+	for _, pb := range books {
+		if pb == nil {
+			continue
+		}
+		for _, p := range pb.Plays {
+			if file := source.Join(p.Dir, "playbook.yaml"); !slices.Contains(out, file) {
+				out = append(out, file)
+			}
+		}
+	}
+	return out
 }
 
 // loadCode is the exit code of errors found before a run.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,8 +24,12 @@ func (c *Config) Check() source.Diagnostics {
 	if !errors.As(c.schema.compiled.Validate(plain(c.Values)), &ve) {
 		return nil
 	}
+	found := leaves(ve)
+	slices.SortStableFunc(found, func(a, b *jsonschema.ValidationError) int {
+		return cmp.Or(slices.Compare(a.InstanceLocation, b.InstanceLocation), cmp.Compare(a.SchemaURL, b.SchemaURL))
+	})
 	var ds source.Diagnostics
-	for _, leaf := range leaves(ve) {
+	for _, leaf := range found {
 		if v, _ := c.Get(leaf.InstanceLocation...); !IsTemplate(v) {
 			ds.Add(c.diagnose(leaf)...)
 		}
