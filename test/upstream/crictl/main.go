@@ -212,7 +212,7 @@ func images(ctx context.Context, r *request) error {
 	t := r.table("IMAGE ID\tIMAGE\tSIZE")
 	for _, i := range list {
 		names := strings.Join(append(i.RepoTags, i.RepoDigests...), ",")
-		t.row(names, strings.TrimPrefix(i.Id, "sha256:"), names, fmt.Sprintf("%.1fMB", float64(i.Size_)/1e6))
+		t.row(names, strings.TrimPrefix(i.Id, "sha256:"), names, fmt.Sprintf("%.1fMB", float64(i.Size)/1e6))
 	}
 	return t.Flush()
 }
