@@ -1,0 +1,125 @@
+package roles
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// etcdctl runs etcdctl on a host with the settings that the role leaves for root.
+func etcdctl(t *testing.T, host int, command string) string {
+	t.Helper()
+	return on(t, host, "set -a; . /etc/kubekey/etcd/etcdctl.env; set +a; /usr/local/bin/etcdctl "+command)
+}
+
+func etcdGroup(names ...string) string {
+	return "    etcd: {hosts: {" + strings.Join(names, ": , ") + ": }}\n"
+}
+
+// started is when systemd started etcd last.
+func started(t *testing.T, host int) string {
+	t.Helper()
+	return on(t, host, "systemctl show -P ActiveEnterTimestampMonotonic etcd")
+}
+
+func members(t *testing.T, host int) int {
+	t.Helper()
+	return strings.Count(etcdctl(t, host, "member list"), "started")
+}
+
+// One cluster lives through it all: it is formed, grows, is tuned, saved,
+// restored, loses a member, and is removed.
+func TestEtcd(t *testing.T) {
+	p := newProject(t)
+	dir, version := upstream(t, "etcd")
+	name := "etcd-" + version + "-linux-amd64"
+	p.command(t, "cp", "-r", dir, p.path(name))
+	p.archive(t, "etcd.tar.gz", p.dir, name)
+	p.etcdPKI(t)
+	config := fmt.Sprintf("etcd: {deployment_type: external, backup: {keep: 2}}\n"+
+		"catalog: {components: {etcd: {version: %s, arch: {amd64: {file: etcd.tar.gz}}}}}\n", version)
+	one, two, three := etcdGroup("node1"), etcdGroup("node1", "node2"), etcdGroup("node1", "node2", "node3")
+
+	p.role(t, "etcd", "main", "etcd", one, config, "--check").ok()
+	p.role(t, "etcd", "main", "etcd", one, config).ok()
+	etcdctl(t, 0, "put greeting hello")
+
+	t.Run("grows by one and two members and keeps its data", func(t *testing.T) {
+		before := started(t, 0)
+		p.role(t, "etcd", "main", "etcd", two, config).ok()
+		p.role(t, "etcd", "main", "etcd", three, config).ok()
+		for i := range hosts.Hosts {
+			if got := etcdctl(t, i, "get greeting --print-value-only --command-timeout=5s"); got != "hello" || members(t, i) != 3 {
+				t.Errorf("node%d has %q and %d members", i+1, got, members(t, i))
+			}
+		}
+		if after := started(t, 0); after != before {
+			t.Error("the first member was started again")
+		}
+		p.role(t, "etcd", "main", "etcd", three, config).changedNothing()
+		p.role(t, "etcd", "main", "etcd", three, config, "--check").changedNothing()
+	})
+
+	t.Run("is started again for new settings, also those of an interrupted run", func(t *testing.T) {
+		config = strings.Replace(config, "backup:", "snapshot_count: 5000, backup:", 1)
+		before := started(t, 2)
+		p.role(t, "etcd", "install", "etcd", three, config).ok()
+		p.role(t, "etcd", "main", "etcd", three, config).ok()
+		if got := on(t, 2, "tr '\\0' '\\n' </proc/$(systemctl show -P MainPID etcd)/environ | grep SNAPSHOT_COUNT"); got != "ETCD_SNAPSHOT_COUNT=5000" || started(t, 2) == before {
+			t.Errorf("etcd runs with %s", got)
+		}
+		p.role(t, "etcd", "main", "etcd", three, config).changedNothing()
+	})
+
+	t.Run("refuses strangers and hides its keys", func(t *testing.T) {
+		on(t, 0, "! curl -sk --max-time 5 https://127.0.0.1:2379/version")
+		if got := on(t, 0, "stat -c %a /etc/ssl/etcd/server.key /etc/ssl/etcd/client.key /etc/kubekey/etcd/etcdctl.env /var/lib/etcd /var/backups/kube_etcd"); got != "600\n600\n600\n700\n700" {
+			t.Errorf("modes %q", got)
+		}
+	})
+
+	t.Run("is saved by its unit, and comes back from a snapshot", func(t *testing.T) {
+		units := "/etc/systemd/system/etcd.service /etc/systemd/system/kk-etcd-backup.service /etc/systemd/system/kk-etcd-backup.timer"
+		if got := on(t, 0, "systemd-analyze verify "+units+" 2>&1; sh -n /usr/local/bin/kk-etcd-backup; systemctl is-active kk-etcd-backup.timer"); got != "active" {
+			t.Error(got)
+		}
+		on(t, 0, "for n in 1 2 3; do systemctl start kk-etcd-backup.service && sleep 1.1 || exit; done")
+		snapshots := strings.Fields(on(t, 0, "ls -A /var/backups/kube_etcd"))
+		if len(snapshots) != 2 || !strings.HasPrefix(snapshots[0], "snapshot-") {
+			t.Fatalf("kept %q, want two snapshots", snapshots)
+		}
+		p.write(t, "snapshot.db", on(t, 0, "base64 /var/backups/kube_etcd/"+snapshots[1]))
+		p.write(t, "snapshot.db", p.command(t, "base64", "-d", "snapshot.db"))
+
+		etcdctl(t, 0, "put greeting lost")
+		p.role(t, "etcd", "restore", "etcd", three, config, "-e", "etcd_snapshot="+p.path("snapshot.db")).ok()
+		for i := range hosts.Hosts {
+			if got := etcdctl(t, i, "get greeting --print-value-only"); got != "hello" || members(t, i) != 3 {
+				t.Errorf("node%d has %q and %d members", i+1, got, members(t, i))
+			}
+		}
+		p.role(t, "etcd", "main", "etcd", three, config).changedNothing()
+	})
+
+	t.Run("refuses to lose its majority", func(t *testing.T) {
+		on(t, 1, "systemctl stop etcd")
+		r := p.role(t, "etcd", "remove_member", "node1", three, config, "-e", `{"etcd_remove": ["node3"]}`)
+		if r.code != 2 || !strings.Contains(r.output, "it would lose its majority") {
+			t.Errorf("exit code %d\n%s", r.code, r.output)
+		}
+		on(t, 1, "systemctl start etcd")
+	})
+
+	t.Run("loses a member and is removed, its data last", func(t *testing.T) {
+		p.role(t, "etcd", "remove_member", "node1", three, config, "-e", `{"etcd_remove": ["node3"]}`).ok()
+		p.role(t, "etcd", "remove_member", "node1", three, config, "-e", `{"etcd_remove": ["node3"]}`).changedNothing()
+		if n := members(t, 0); n != 2 {
+			t.Errorf("%d members are left", n)
+		}
+		p.role(t, "etcd", "delete", "etcd", three, config).ok()
+		gone := "ls -d /etc/systemd/system/*etcd* /usr/local/bin/*etcd* /etc/ssl/etcd /etc/kubekey/etcd 2>/dev/null; pgrep -x etcd; ls -d /var/lib/etcd/member"
+		if got := on(t, 0, gone); got != "/var/lib/etcd/member" {
+			t.Errorf("left are %q, want the data", got)
+		}
+	})
+}
