@@ -24,7 +24,7 @@ import (
 var library string
 
 // Modules returns the modules of this package.
-func Modules() []module.Spec { return []module.Spec{k8sSpec(), infoSpec()} }
+func Modules() []module.Spec { return []module.Spec{k8sSpec(), infoSpec(), helmSpec()} }
 
 // script is shell code with its parameters.
 type script struct {
@@ -58,11 +58,11 @@ func (a answer) get(key string) string {
 	return ""
 }
 
-// missingError says that the host lacks the program that a module runs.
+// missingError says that the host lacks the program that a module runs, or the kubeconfig.
 type missingError struct{ program string }
 
 func (e *missingError) Error() string {
-	return fmt.Sprintf("the host has no %s: install it first, or name its path", e.program)
+	return fmt.Sprintf("the host has no %s: a task before must put it there, or name its path", e.program)
 }
 
 // run runs the script. The fields fail and missing of its answer become the error.

@@ -300,7 +300,7 @@ func (m *K8s) apply(ctx context.Context, c *module.Call, objects []object) ([]ou
 	a, err := s.run(ctx, c)
 	var missing *missingError
 	if c.Check && errors.As(err, &missing) {
-		return created(objects), []string{err.Error() + " (check mode: assuming that a task before does)"}, nil
+		return created(objects), []string{err.Error()}, nil
 	}
 	if err != nil {
 		return nil, nil, err

@@ -4,12 +4,6 @@
 kc() {
 	"$p_kubectl" --cache-dir="$tmp/cache" ${p_kubeconfig:+--kubeconfig="$p_kubeconfig"} ${p_context:+--context="$p_context"} "$@"
 }
-ready() {
-	has "$p_kubectl" || {
-		say missing "$p_kubectl"
-		exit 0
-	}
-}
 # objects: standard input, one object a line, becomes the folder $tmp/o and the file $tmp/all.json.
 objects() {
 	cat >"$tmp/all.json"
@@ -48,23 +42,23 @@ delete_all() {
 	tell err "$tmp/err"
 }
 k8s_apply() {
-	ready
+	missing "$p_kubectl"
 	objects
 	get_all
 	apply_all
 }
 k8s_get() {
-	ready
+	missing "$p_kubectl"
 	objects
 	get_all
 }
 k8s_delete() {
-	ready
+	missing "$p_kubectl"
 	objects
 	delete_all
 }
 k8s_info() {
-	ready
+	missing "$p_kubectl"
 	set -- get "$p_kind"
 	[ -z "$p_name" ] || set -- "$@" "$p_name"
 	if [ -n "$p_namespace" ]; then

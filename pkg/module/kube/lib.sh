@@ -23,3 +23,16 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
+# missing PROGRAM: answers and ends if the host lacks it, or the kubeconfig.
+missing() {
+	has "$1" || {
+		say missing "$1"
+		exit 0
+	}
+	config=${p_kubeconfig:-$KUBECONFIG}
+	case $config in '' | *:*) return ;; esac
+	[ -r "$config" ] || {
+		say missing "$config"
+		exit 0
+	}
+}

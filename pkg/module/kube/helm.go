@@ -1,0 +1,334 @@
+package kube
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed helm.sh
+var helmScript string
+
+// Helm is the module helm.
+type Helm struct {
+	Name            string      `kk:"name,required,alias=release_name" doc:"of the release"`
+	Namespace       string      `kk:"namespace,alias=release_namespace" default:"default" doc:"of the release"`
+	State           string      `kk:"state,alias=release_state" default:"present" choices:"present,absent" doc:"whether the release is installed"`
+	CreateNamespace bool        `kk:"create_namespace" default:"no" doc:"make the namespace if it is missing"`
+	Chart           string      `kk:"chart,alias=chart_ref" doc:"a .tgz or a folder of the control node, searched in files/ of the role; or a URL, an oci:// reference, a repository's chart (REPO/NAME), or the name of a chart of repo_url"`
+	Version         string      `kk:"version,alias=chart_version" doc:"of the chart. Default: the newest; a file has its own"`
+	RepoURL         string      `kk:"repo_url,alias=chart_repo_url" doc:"address of the chart's repository"`
+	Values          *value.Dict `kk:"values,alias=release_values" doc:"values over those of the chart and of values_files"`
+	ValuesFiles     []string    `kk:"values_files" doc:"YAML files of the control node, searched in files/ of the role; later ones win"`
+	Wait            bool        `kk:"wait" default:"no" doc:"wait until all that the chart makes is ready; with state absent: until it is gone"`
+	Timeout         string      `kk:"timeout" default:"5m" doc:"for a single step of helm: seconds, or with a unit as in 5m30s"`
+	Atomic          bool        `kk:"atomic" default:"no" doc:"take a failed change back; waits too"`
+	SkipCRDs        bool        `kk:"skip_crds" default:"no" doc:"do not install what the chart has in crds/"`
+	Helm            string      `kk:"binary,alias=binary_path" default:"helm" doc:"the program on the host: a name or a path"`
+	Kubeconfig      string      `kk:"kubeconfig,path" doc:"file on the host. Default: the variable KUBECONFIG of the task's environment, else ~/.kube/config"`
+	Context         string      `kk:"context,alias=kube_context" doc:"of the kubeconfig. Default: its current one"`
+}
+
+func helmSpec() module.Spec {
+	return module.Spec{
+		Name:    "helm",
+		Summary: "Installs, upgrades and removes releases of Helm charts.",
+		Notes: []string{
+			"The host's helm does the work. Charts and values files of the control node travel to a temporary folder of the host that only the user may read, and that is removed.",
+			"A release is upgraded if its chart, its values, its manifest or its hooks would be others than they are, or if its last change failed. The comparison renders the chart against the cluster; a chart that renders something random each time is upgraded each time.",
+			"The values are those of the task alone: values of an earlier upgrade do not stay.",
+			"What an interrupted run left is mended first: a pending installation is uninstalled, a pending upgrade is rolled back to the last revision that was deployed. So do not run helm on the same release elsewhere at the same time.",
+			"Helm does not change definitions of crds/ once they are there.",
+			"The data of Secrets is hidden in differences.",
+		},
+		Examples: []string{
+			"- name: The network\n  helm:\n    name: flannel\n    namespace: kube-flannel\n    create_namespace: true\n    chart: /var/cache/charts/flannel.tgz\n    values:\n      podCidr: 10.233.64.0/18\n    wait: true\n    kubeconfig: /etc/kubernetes/admin.conf",
+			"- name: A chart of a repository\n  helm:\n    name: metrics-server\n    namespace: kube-system\n    chart: metrics-server\n    repo_url: https://kubernetes-sigs.github.io/metrics-server\n    version: 3.13.0",
+			"- name: Away with it\n  helm:\n    name: shop\n    namespace: shop\n    state: absent\n    wait: true",
+		},
+		Returns: []module.Return{
+			{Key: "status", Type: "dict", Doc: "of the release: name, namespace, revision, status, chart, app_version, updated; empty without one"},
+			{Key: "recovered", Type: "str", Doc: "what helm said when an interrupted change was mended, if one was"},
+		},
+		New: func() module.Runner { return new(Helm) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *Helm) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if err := m.check(); err != nil {
+		return module.Result{}, err
+	}
+	if m.State == "absent" {
+		return m.absent(ctx, c)
+	}
+	luggage, err := m.pack(c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	return m.present(ctx, c, luggage)
+}
+
+var (
+	releaseName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+	duration    = regexp.MustCompile(`^([0-9]+(h|m|s|ms))+$`)
+)
+
+func (m *Helm) check() error {
+	if _, err := strconv.Atoi(m.Timeout); err == nil {
+		m.Timeout += "s"
+	}
+	switch {
+	case len(m.Name) > 53 || !releaseName.MatchString(m.Name):
+		return fmt.Errorf("%q is not the name of a release: lower-case letters, digits, - and ., at most 53", m.Name)
+	case !duration.MatchString(m.Timeout):
+		return fmt.Errorf("timeout %q is not a time: give seconds, or 5m30s", m.Timeout)
+	case m.State == "present" && m.Chart == "":
+		return errors.New("chart is required with state: present")
+	case strings.HasPrefix(m.Chart, "-"):
+		return fmt.Errorf("%q is not a chart", m.Chart)
+	}
+	return nil
+}
+
+func (m *Helm) script(call string) *script {
+	s := &script{code: helmScript, call: call}
+	s.set("helm", m.Helm).set("kubeconfig", m.Kubeconfig).set("context", m.Context)
+	s.set("name", m.Name).set("namespace", m.Namespace).set("timeout", m.Timeout)
+	return s.flag("wait", m.Wait)
+}
+
+// deploy is the script with all that concerns the chart.
+func (m *Helm) deploy(call string, l *luggage) *script {
+	s := m.script(call).set("chart", l.chart).set("version", m.Version).set("repo", m.RepoURL)
+	s.flag("own_cache", l.ownCache).flag("create_namespace", m.CreateNamespace)
+	s.flag("skip_crds", m.SkipCRDs).flag("atomic", m.Atomic)
+	s.stdin = strings.NewReader(l.tar)
+	return s
+}
+
+func (m *Helm) present(ctx context.Context, c *module.Call, l *luggage) (module.Result, error) {
+	a, err := m.deploy("helm_look", l).flag("render", c.Check || c.Diff).run(ctx, c)
+	var missing *missingError
+	if c.Check && errors.As(err, &missing) {
+		return module.Result{Changed: true, Warnings: []string{err.Error()}, Data: value.NewDict("status", value.NewDict())}, nil
+	}
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := module.Result{Data: value.NewDict("status", releaseOf(a))}
+	if said := a.get("recovered"); said != "" {
+		r.Changed = true
+		r.Data.Set("recovered", strings.TrimSpace(said))
+	}
+	if err := m.errorOf(a); err != nil {
+		return fail(r, err)
+	}
+	change, err := m.compare(c, a)
+	if err != nil {
+		return fail(r, err)
+	}
+	r.Changed = r.Changed || change.needed
+	r.Warnings = change.warnings
+	if c.Diff && change.needed {
+		r.Diff = change.diff
+	}
+	if c.Check || !change.needed {
+		return r, nil
+	}
+	return m.act(ctx, c, l, r)
+}
+
+func (m *Helm) act(ctx context.Context, c *module.Call, l *luggage, r module.Result) (module.Result, error) {
+	a, err := m.deploy("helm_act", l).run(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	if err := m.errorOf(a); err != nil {
+		return fail(r, err)
+	}
+	r.Data.Set("status", releaseOf(a))
+	return r, nil
+}
+
+// errorOf is what helm says of a command that failed.
+func (m *Helm) errorOf(a answer) error {
+	if _, failed := a["error"]; !failed {
+		return nil
+	}
+	return m.wrong(a.get("error"))
+}
+
+func (m *Helm) wrong(said string) error {
+	var told []string
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "WARNING: ") && !strings.HasPrefix(line, "level=") {
+			told = append(told, strings.TrimPrefix(line, "Error: "))
+		}
+	}
+	return fmt.Errorf("release %s/%s: %s", m.Namespace, m.Name, strings.Join(told, "\n"))
+}
+
+// releaseOf is the release as helm list tells of it.
+func releaseOf(a answer) *value.Dict {
+	v, _ := value.FromJSON([]byte(a.get("list")))
+	if list, ok := v.([]any); ok && len(list) == 1 {
+		if d, ok := list[0].(*value.Dict); ok {
+			return d
+		}
+	}
+	return value.NewDict()
+}
+
+// change is whether a release must change, and how.
+type change struct {
+	needed   bool
+	diff     []event.Diff
+	warnings []string
+}
+
+func (m *Helm) compare(c *module.Call, a answer) (change, error) {
+	now, err := releaseJSON(a.get("now"))
+	if err != nil {
+		return change{}, err
+	}
+	next, err := releaseJSON(a.get("next"))
+	if err != nil {
+		return change{}, err
+	}
+	status := a.get("status")
+	fresh := status == "" || status == "uninstalling" || strings.HasPrefix(status, "pending-")
+	if said, failed := a["unrendered"]; failed {
+		if fresh && c.Check && !notYet(said[0]) && !strings.Contains(said[0], "ensure CRDs are installed") {
+			return change{}, m.wrong(said[0])
+		}
+		if !fresh {
+			return change{}, m.wrong(said[0])
+		}
+		return change{needed: true, warnings: []string{"not compared: " + m.wrong(said[0]).Error()}}, nil
+	}
+	return change{
+		needed: fresh || status != "deployed" || !sameRelease(now, next, releaseOf(a)),
+		diff:   m.diff(now, next),
+	}, nil
+}
+
+func releaseJSON(text string) (object, error) {
+	if text == "" {
+		return object{value.NewDict()}, nil
+	}
+	// helm may print warnings before the document.
+	if i := strings.IndexByte(text, '{'); i > 0 {
+		text = text[i:]
+	}
+	v, err := value.FromJSON([]byte(text))
+	d, ok := v.(*value.Dict)
+	if err != nil || !ok {
+		return object{}, fmt.Errorf("read what helm prints: %w", err)
+	}
+	return object{d}, nil
+}
+
+// sameRelease compares a release with what it would become. listed is the
+// release as helm list has it: its chart is NAME-VERSION.
+func sameRelease(now, next object, listed *value.Dict) bool {
+	if chart := next.text("chart", "metadata", "name") + "-" + next.text("chart", "metadata", "version"); chart != "-" && chart != listed.String("chart") {
+		return false
+	}
+	return sameValues(now.at("config"), next.at("config")) &&
+		now.text("manifest") == next.text("manifest") && hooks(now) == hooks(next)
+}
+
+// sameValues compares values; none at all are as good as empty ones.
+func sameValues(a, b any) bool {
+	da, _ := a.(*value.Dict)
+	db, _ := b.(*value.Dict)
+	if da.Len() == 0 || db.Len() == 0 {
+		return da.Len() == db.Len()
+	}
+	return value.Equal(da, db)
+}
+
+// hooks is the manifests of a release's hooks.
+func hooks(release object) string {
+	list, _ := release.at("hooks").([]any)
+	var b strings.Builder
+	for _, v := range list {
+		if d, ok := v.(*value.Dict); ok {
+			b.WriteString("---\n# Source: " + d.String("path") + "\n" + d.String("manifest") + "\n")
+		}
+	}
+	return b.String()
+}
+
+func (m *Helm) diff(now, next object) []event.Diff {
+	header := m.Namespace + "/" + m.Name
+	before, after := manifest(now.text("manifest")+hooks(now)), manifest(next.text("manifest")+hooks(next))
+	d := event.Diff{BeforeHeader: header, AfterHeader: header, Before: before, After: after}
+	if before == after {
+		d.Note = header + ": the manifest that may be shown stays; the chart's version, the values or a Secret change"
+	}
+	return []event.Diff{d}
+}
+
+// manifest is a manifest with the data of its Secrets hidden.
+func manifest(text string) string {
+	var b strings.Builder
+	for i, doc := range strings.Split("\n"+text, "\n---") {
+		if i > 0 {
+			b.WriteString("\n---")
+		}
+		b.WriteString(openOnly(doc))
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// openOnly is a document as it is, or rewritten if it holds a Secret. What
+// cannot be read cannot be trusted to hold none.
+func openOnly(doc string) string {
+	objects, err := fromYAML(doc)
+	if err != nil {
+		return "\n# a document that is not YAML\n"
+	}
+	secret := false
+	for _, o := range objects {
+		secret = secret || o.kind() == "Secret"
+	}
+	if !secret {
+		return doc
+	}
+	var b strings.Builder
+	for _, o := range objects {
+		text, err := value.JSON(shown(o), value.JSONOptions{Indent: 2})
+		if err != nil {
+			return "\n# a Secret\n"
+		}
+		b.WriteString("\n" + text)
+	}
+	return b.String()
+}
+
+func (m *Helm) absent(ctx context.Context, c *module.Call) (module.Result, error) {
+	a, err := m.script("helm_absent").run(ctx, c)
+	var missing *missingError
+	if c.Check && errors.As(err, &missing) {
+		return module.Result{Warnings: []string{err.Error()}, Data: value.NewDict("status", value.NewDict())}, nil
+	}
+	if err != nil {
+		return module.Result{}, err
+	}
+	there := a.get("status") != "" && a.get("status") != "uninstalled"
+	r := module.Result{Changed: there, Data: value.NewDict("status", releaseOf(a))}
+	if err := m.errorOf(a); err != nil {
+		return fail(r, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,125 @@
+package kube
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// luggage is what travels to the host: a tar of values-NN.yaml and the chart.
+type luggage struct {
+	tar      string
+	chart    string // as helm is to be told of it, in the folder that the tar fills
+	ownCache bool   // helm's cache of the host is not needed
+}
+
+// pack collects the values and the chart of the control node.
+func (m *Helm) pack(c *module.Call) (*luggage, error) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := m.packValues(c, w); err != nil {
+		return nil, err
+	}
+	l := &luggage{chart: m.Chart, ownCache: true}
+	if err := m.packChart(c, w, l); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	l.tar = b.String()
+	return l, nil
+}
+
+func (m *Helm) packValues(c *module.Call, w *tar.Writer) error {
+	for i, name := range m.ValuesFiles {
+		path, err := c.Find("files", name)
+		if err != nil {
+			return err
+		}
+		text, err := c.Files.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("read the values %s: %w", name, err)
+		}
+		if err := add(w, fmt.Sprintf("values-%03d.yaml", i), text); err != nil {
+			return err
+		}
+	}
+	if m.Values.Len() == 0 {
+		return nil
+	}
+	text, err := value.JSON(m.Values, value.JSONOptions{})
+	if err != nil {
+		return fmt.Errorf("values: %w", err)
+	}
+	return add(w, "values-999.yaml", []byte(text))
+}
+
+// packChart takes the chart along if it is a file or a folder of the control node.
+func (m *Helm) packChart(c *module.Call, w *tar.Writer, l *luggage) error {
+	if m.RepoURL != "" || strings.Contains(m.Chart, "://") {
+		return nil
+	}
+	path, err := c.Find("files", m.Chart)
+	if err != nil {
+		if source.IsAbs(m.Chart) || strings.HasPrefix(m.Chart, ".") || strings.HasSuffix(m.Chart, ".tgz") || !strings.Contains(m.Chart, "/") {
+			return fmt.Errorf("find the chart: %w", err)
+		}
+		l.ownCache = false // a chart of a repository that the host's helm knows
+		return nil
+	}
+	if c.Files.IsDir(path) {
+		l.chart = "./chart"
+		return addFolder(c.Files, w, path, "chart", 0)
+	}
+	text, err := c.Files.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read the chart: %w", err)
+	}
+	l.chart = "./chart.tgz"
+	return add(w, "chart.tgz", text)
+}
+
+// maxFolders bounds how deep a chart's folders are, and so a loop of links.
+const maxFolders = 40
+
+func addFolder(files source.Tree, w *tar.Writer, dir, as string, depth int) error {
+	if depth > maxFolders {
+		return errors.New("the chart's folders are nested too deep")
+	}
+	list, err := files.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("read the chart: %w", err)
+	}
+	for _, e := range list {
+		path, name := source.Join(dir, e.Name()), as+"/"+e.Name()
+		if files.IsDir(path) {
+			if err := addFolder(files, w, path, name, depth+1); err != nil {
+				return err
+			}
+			continue
+		}
+		text, err := files.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("read the chart: %w", err)
+		}
+		if err := add(w, name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func add(w *tar.Writer, name string, text []byte) error {
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
+		return err
+	}
+	_, err := w.Write(text)
+	return err
+}
