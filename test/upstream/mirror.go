@@ -126,6 +126,9 @@ func (u *Upstream) Serve(ctx context.Context, address string) (*Mirror, error) {
 		return nil, err
 	}
 	quiet := log.New(io.Discard, "", 0)
+	if err := os.MkdirAll(filepath.Join(u.cache, "blobs"), 0o755); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
 	images := registry.New(registry.Logger(quiet), registry.WithBlobHandler(registry.NewDiskBlobHandler(filepath.Join(u.cache, "blobs"))))
 	mux := http.NewServeMux()
 	mux.Handle("/v2/", images)
