@@ -24,7 +24,7 @@ type authority struct {
 func (p *project) etcdPKI(t *testing.T) {
 	t.Helper()
 	ca := &authority{}
-	ca.cert, ca.key = p.certificate(t, nil, "etcd/ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	ca.cert, ca.key = p.certificate(t, nil, "etcd/ca", caTemplate())
 	for _, h := range hosts.Hosts {
 		names := &x509.Certificate{DNSNames: []string{h.Name, "localhost"}, IPAddresses: []net.IP{net.ParseIP(h.Address), net.IPv4(127, 0, 0, 1)}}
 		p.certificate(t, ca, "etcd/server-"+h.Name, names)
@@ -58,4 +58,8 @@ func (p *project) certificate(t *testing.T, ca *authority, name string, c *x509.
 	p.write(t, "work/clusters/kk/pki/"+name+".crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 	p.write(t, "work/clusters/kk/pki/"+name+".key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
 	return c, key
+}
+
+func caTemplate() *x509.Certificate {
+	return &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 }
