@@ -1,0 +1,117 @@
+package apps_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kubekey/pkg/cli"
+)
+
+// installation is a folder with all that kk needs to install on a cluster.
+type installation struct {
+	dir     string
+	kubectl string
+}
+
+func (c *cluster) installation(t *testing.T) installation {
+	t.Helper()
+	i := installation{t.TempDir(), filepath.Dir(c.kubectl)}
+	write(t, i.dir, "inventory.yaml", inventory)
+	write(t, i.dir, "kubeconfig", `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+  clusters: [{name: c, cluster: {server: "`+c.flags[1]+`", insecure-skip-tls-verify: true}}], users: [{name: u, user: {token: token}}]}`)
+	return i
+}
+
+// run installs by a config, and says how many tasks changed something.
+func (i installation) run(t *testing.T, config string, more ...string) int {
+	t.Helper()
+	write(t, i.dir, "config.yaml", config)
+	in := func(name string) string { return filepath.Join(i.dir, name) }
+	args := []string{"run", "playbooks/install.yaml", "-o", "json", "--workdir", in("work"), "-i", in("inventory.yaml"), "-c", in("config.yaml"),
+		"-e", "cluster_admin_conf=" + in("kubeconfig"), "-e", "cluster_bin=" + i.kubectl, "-e", "cluster_etc=" + in("etc")}
+	var out, errs bytes.Buffer
+	code := cli.Main(t.Context(), append(args, more...), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, project(t))
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, out.String(), errs.String())
+	}
+	changed := 0
+	for line := range strings.Lines(out.String()) {
+		var e struct {
+			Stats map[string]struct{ Changed int }
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		for _, s := range e.Stats {
+			changed += s.Changed
+		}
+	}
+	return changed
+}
+
+const installed = `
+cni: {type: none}
+metrics_server: {enabled: true}
+addons:
+  - {name: plain, namespace: plain, manifests: [DIR/plain.yaml]}
+  - {name: custom, kustomize: DIR/custom}
+`
+
+func (i installation) addons(t *testing.T) string {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(i.dir, "custom"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, i.dir, "plain.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}, data: {a: b}}")
+	write(t, i.dir, "custom/kustomization.yaml", "namePrefix: my-\nresources: [map.yaml]\n")
+	write(t, i.dir, "custom/map.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: custom}, data: {a: b}}")
+	return strings.ReplaceAll(installed, "DIR", i.dir)
+}
+
+func TestRolesInstallOnce(t *testing.T) {
+	c := startCluster(t)
+	i := c.installation(t)
+	config := i.addons(t)
+	if n := i.run(t, config); n == 0 {
+		t.Fatal("nothing changed")
+	}
+	for _, what := range []string{"-n kube-system deployment/coredns daemonset/nodelocaldns deployment/metrics-server", "-n local-path-storage deployment/local-path-provisioner",
+		"storageclass/local", "-n plain configmap/plain", "-n default configmap/my-custom"} {
+		if out, err := c.run(t, "", append([]string{"get"}, strings.Fields(what)...)...); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+	if n := i.run(t, config); n != 0 {
+		t.Errorf("a second run changes %d", n)
+	}
+	if n := i.run(t, config, "--check"); n != 0 {
+		t.Errorf("a check finds %d changes", n)
+	}
+}
+
+func TestOnlyOursIsTakenAway(t *testing.T) {
+	c := startCluster(t)
+	i := c.installation(t)
+	i.run(t, "{cni: {type: none}, metrics_server: {enabled: true}}")
+	if n := i.run(t, "{cni: {type: none}, dns: {nodelocaldns: {enabled: false}}}"); n == 0 {
+		t.Error("nothing changed")
+	}
+	for _, gone := range []string{"deployment/metrics-server", "daemonset/nodelocaldns"} {
+		if out, err := c.run(t, "", "get", "-n", "kube-system", gone); err == nil {
+			t.Errorf("%s is still there\n%s", gone, out)
+		}
+	}
+	const foreign = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: metrics-server, namespace: kube-system, labels: {k8s-app: metrics-server}},
+  spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: "registry.example/c:1"}]}}}}`
+	c.apply(t, "somebody's metrics-server", foreign)
+	if n := i.run(t, "{cni: {type: none}, dns: {nodelocaldns: {enabled: false}}}"); n != 0 {
+		t.Errorf("a second run changes %d", n)
+	}
+	if out, err := c.run(t, "", "get", "-n", "kube-system", "deployment/metrics-server"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
