@@ -104,7 +104,7 @@ func TestContainerd2(t *testing.T) {
 	t.Run("it is removed, and what was not ours stays", func(t *testing.T) {
 		on(t, 0, "touch /opt/cni/bin/other")
 		p.role(t, "containerd", "delete", "k8s_cluster", oneNode, config).ok()
-		got := on(t, 0, "ls -d /etc/containerd /run/containerd /etc/crictl.yaml /etc/systemd/system/containerd.service /usr/local/bin/* 2>/dev/null; ls /opt/cni/bin /var/lib/containerd; pgrep -a containerd || true")
+		got := on(t, 0, "ls -d /opt/containerd /etc/containerd /run/containerd /etc/crictl.yaml /etc/systemd/system/containerd.service /usr/local/bin/* 2>/dev/null; ls /opt/cni/bin /var/lib/containerd; pgrep -a containerd || true")
 		if got != "/opt/cni/bin:\nother\n\n/var/lib/containerd:" {
 			t.Errorf("left are\n%s", got)
 		}
