@@ -3,10 +3,13 @@ package apps_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"kubekey/pkg/cli"
 )
@@ -29,9 +32,14 @@ func (c *cluster) installation(t *testing.T) installation {
 // run installs by a config, and says how many tasks changed something.
 func (i installation) run(t *testing.T, config string, more ...string) int {
 	t.Helper()
+	return i.playbook(t, "install", config, more...)
+}
+
+func (i installation) playbook(t *testing.T, name, config string, more ...string) int {
+	t.Helper()
 	write(t, i.dir, "config.yaml", config)
 	in := func(name string) string { return filepath.Join(i.dir, name) }
-	args := []string{"run", "playbooks/install.yaml", "-o", "json", "--workdir", in("work"), "-i", in("inventory.yaml"), "-c", in("config.yaml"),
+	args := []string{"run", "playbooks/" + name + ".yaml", "-o", "json", "--workdir", in("work"), "-i", in("inventory.yaml"), "-c", in("config.yaml"),
 		"-e", "cluster_admin_conf=" + in("kubeconfig"), "-e", "cluster_bin=" + i.kubectl, "-e", "cluster_etc=" + in("etc")}
 	var out, errs bytes.Buffer
 	code := cli.Main(t.Context(), append(args, more...), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, project(t))
@@ -113,5 +121,65 @@ func TestOnlyOursIsTakenAway(t *testing.T) {
 	}
 	if out, err := c.run(t, "", "get", "-n", "kube-system", "deployment/metrics-server"); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// ready makes a node that says that it is ready, though nothing runs on it.
+func (c *cluster) ready(t *testing.T, name string) {
+	t.Helper()
+	node := `{"apiVersion":"v1","kind":"Node","metadata":{"name":"` + name + `"}}`
+	if out, err := c.run(t, node, "create", "-f", "-"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	status := `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
+	if out, err := c.run(t, "", "patch", "node", name, "--subresource", "status", "--type", "merge", "-p", status); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// rollOut says for a DaemonSet, as its controller would, that it asks for no Pod.
+func (c *cluster) rollOut(t *testing.T, namespace, name string) {
+	for t.Context().Err() == nil {
+		_, err := c.run(t, "", "patch", "-n", namespace, "daemonset", name, "--subresource", "status", "--type", "merge", "-p", `{"status":{"observedGeneration":1}}`)
+		if err == nil {
+			return
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+}
+
+func TestFlannelIsInstalledOnce(t *testing.T) {
+	helm, folder := program(t, "helm"), chart(t, "flannel")
+	c := startCluster(t)
+	i := c.installation(t)
+	c.ready(t, "one")
+	if out, err := exec.Command(helm, "package", folder, "--destination", i.dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	packed, err := filepath.Glob(filepath.Join(i.dir, "flannel-*.tgz"))
+	if err != nil || len(packed) != 1 {
+		t.Fatalf("%v: %v", packed, err)
+	}
+	bin := filepath.Join(i.dir, "bin")
+	for name, path := range map[string]string{"helm": helm, "kubectl": c.kubectl} {
+		if err := errors.Join(os.MkdirAll(bin, 0o755), os.Symlink(path, filepath.Join(bin, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i.kubectl = bin
+	config := "cni: {type: flannel}\nhealth: {timeout: 20}\n"
+	cache := filepath.Join(i.dir, "work", "cache", "charts")
+	if err := errors.Join(os.MkdirAll(cache, 0o755), os.Rename(packed[0], filepath.Join(cache, "flannel-v0.28.4.tgz"))); err != nil {
+		t.Fatal(err)
+	}
+	go c.rollOut(t, "kube-flannel", "kube-flannel-ds")
+	if n := i.playbook(t, "network", config); n == 0 {
+		t.Error("nothing changed")
+	}
+	if out, err := c.run(t, "", "get", "-n", "kube-flannel", "daemonset/kube-flannel-ds"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if n := i.playbook(t, "network", config); n != 0 {
+		t.Errorf("a second run changes %d", n)
 	}
 }
