@@ -12,10 +12,12 @@ NAME      ?= default
 LAB       = $(GO) run ./test/lab/cmd
 BENCH     ?= .
 FUZZTIME  ?= 3s
+CHAOS     ?= 10
+SEED      ?=
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Everything but the tests on hosts: those bring up a lab, and the go command
 # must not take their result from its cache, since they run kk as a program.
-PACKAGES  = $(shell $(GO) list ./... | grep -v -e /test/e2e -e /test/roles)
+PACKAGES  = $(shell $(GO) list ./... | grep -v -e /test/e2e -e /test/roles -e /test/cluster)
 # Real programs that tests work with; without one, its tests are skipped with a reason.
 PEERS     = git:git ssh:openssh-client sshd:openssh-server sudo:sudo busybox:busybox fish:fish csh:csh \
             shellcheck:shellcheck curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd
@@ -23,7 +25,7 @@ SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
 # Scripts that packages embed: they run in a host's POSIX shell and have no first line.
 EMBEDDED  = $(shell git ls-files 'pkg/*.sh')
 
-.PHONY: build test unit e2e lint verify docs bench fuzz cover cross lab-up lab-down demo clean
+.PHONY: build test unit e2e mirror e2e-cluster e2e-chaos lint verify docs bench fuzz cover cross lab-up lab-down demo clean
 
 build:
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN)/kk ./cmd/kk
@@ -39,6 +41,15 @@ unit: ## the tests that need no hosts
 
 e2e: ## the tests on hosts; RUN=regexp chooses some
 	$(GO) test -count 1 -timeout 30m -v $(if $(RUN),-run '$(RUN)') ./test/e2e
+
+mirror: ## the lab's mirror of upstream: builds Kubernetes and what goes with it, once
+	$(GO) run ./test/upstream/cmd build
+
+e2e-cluster: mirror ## clusters on hosts of the lab; RUN=regexp chooses some
+	$(GO) test -count 1 -timeout 60m -v $(if $(RUN),-run '$(RUN)') ./test/cluster
+
+e2e-chaos: mirror ## kk is killed CHAOS times while it builds a cluster, and run again; SEED repeats
+	KK_CHAOS=$(CHAOS) KK_CHAOS_SEED=$(SEED) $(GO) test -count 1 -timeout 120m -v -run TestKilledAndRunAgain ./test/cluster
 
 lint:
 	test/need.sh shellcheck:shellcheck
