@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -97,24 +97,20 @@ func (i image) write(ctx context.Context, u *Upstream, addr string) error {
 func (i image) make(u *Upstream) (v1.Image, error) {
 	var layers []v1.Layer
 	if i.onDebian {
-		l, err := layer(func() (io.ReadCloser, error) { return os.Open(u.debian) })
+		text, err := os.ReadFile(u.debian)
 		if err != nil {
 			return nil, err
 		}
-		layers = append(layers, l)
+		layers = append(layers, layer(text))
 	}
 	if len(i.files) > 0 {
 		text, err := i.tar()
 		if err != nil {
 			return nil, err
 		}
-		l, err := layer(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil })
-		if err != nil {
-			return nil, err
-		}
-		layers = append(layers, l)
+		layers = append(layers, layer(text))
 	}
-	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)
+	img, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), layers...)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +125,7 @@ func (i image) make(u *Upstream) (v1.Image, error) {
 }
 
 // layer is not compressed: it travels over a bridge of this machine.
-func layer(open tarball.Opener) (v1.Layer, error) {
-	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCIUncompressedLayer), tarball.WithCompression("none"))
-}
+func layer(tar []byte) v1.Layer { return static.NewLayer(tar, types.OCIUncompressedLayer) }
 
 // tar is the image's own files, with busybox's commands where it has busybox.
 func (i image) tar() ([]byte, error) {
