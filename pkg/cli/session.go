@@ -15,6 +15,7 @@ import (
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/file"
 	"kubekey/pkg/module/flow"
+	"kubekey/pkg/module/image"
 	"kubekey/pkg/module/kube"
 	"kubekey/pkg/module/net"
 	"kubekey/pkg/module/pki"
@@ -65,7 +66,7 @@ func newID(now time.Time) string {
 
 // registry is all modules.
 func registry() (*module.Registry, error) {
-	return module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), kube.Modules(), net.Modules(), pki.Modules(), system.Modules())
+	return module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), image.Modules(), kube.Modules(), net.Modules(), pki.Modules(), system.Modules())
 }
 
 // newTemplates makes the engine of expressions and templates of a run.

@@ -1,0 +1,191 @@
+package image
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+// dockerHub is the host under which docker.io is known here.
+const dockerHub = name.DefaultRegistry
+
+// access is how registries are reached: users, and transports by host.
+type access struct {
+	users      map[string]authn.Authenticator
+	docker     bool
+	transports map[string]*http.Transport
+	plain      map[string]bool
+	others     *http.Transport
+}
+
+func (m *Image) access(c *module.Call) (*access, error) {
+	a := &access{
+		users: map[string]authn.Authenticator{}, docker: m.DockerConfig,
+		transports: map[string]*http.Transport{}, plain: map[string]bool{}, others: newTransport(nil),
+	}
+	var wrong []error
+	for host, v := range m.Auth.All() {
+		wrong = append(wrong, a.addUser(hostOf(host), v))
+	}
+	for host, v := range m.TLS.All() {
+		wrong = append(wrong, a.addTLS(c, hostOf(host), v))
+	}
+	return a, errors.Join(wrong...)
+}
+
+// hostOf is the name of a registry as requests have it.
+func hostOf(key any) string {
+	switch host := strings.TrimSuffix(strings.TrimPrefix(value.Str(key), "https://"), "/"); host {
+	case "docker.io", "registry-1.docker.io":
+		return dockerHub
+	default:
+		return host
+	}
+}
+
+// options reads {key: value} and refuses keys that are not known.
+func options(what, host string, v any, known ...string) (*value.Dict, error) {
+	d, ok := v.(*value.Dict)
+	if !ok && v != nil {
+		return nil, fmt.Errorf("%s of %s must be a dictionary", what, host)
+	}
+	for k := range d.All() {
+		if !strings.Contains(" "+strings.Join(known, " ")+" ", " "+value.Str(k)+" ") {
+			return nil, fmt.Errorf("%s of %s has no %q: it has %s", what, host, value.Str(k), strings.Join(known, ", "))
+		}
+	}
+	return d, nil
+}
+
+func (a *access) addUser(host string, v any) error {
+	d, err := options("auth", host, v, "username", "password")
+	if err != nil {
+		return err
+	}
+	a.users[host] = &authn.Basic{Username: text(d, "username"), Password: text(d, "password")}
+	return nil
+}
+
+func text(d *value.Dict, key string) string {
+	v, ok := d.Get(key)
+	if !ok || v == nil {
+		return ""
+	}
+	return value.Str(v)
+}
+
+func (a *access) addTLS(c *module.Call, host string, v any) error {
+	d, err := options("tls", host, v, "ca", "skip_verify", "plain_http")
+	if err != nil {
+		return err
+	}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	skip, _ := d.Get("skip_verify")
+	conf.InsecureSkipVerify = value.Truth(skip) //nolint:gosec // asked for
+	if ca := text(d, "ca"); ca != "" {
+		if conf.RootCAs, err = roots(c, ca); err != nil {
+			return fmt.Errorf("tls of %s: %w", host, err)
+		}
+	}
+	plain, _ := d.Get("plain_http")
+	a.plain[host] = value.Truth(plain)
+	a.transports[host] = newTransport(conf)
+	return nil
+}
+
+// roots is the system's authorities and one more, PEM or a file.
+func roots(c *module.Call, ca string) (*x509.CertPool, error) {
+	pem := []byte(ca)
+	if !strings.Contains(ca, "-----BEGIN") {
+		path, err := c.Find("files", ca)
+		if err == nil {
+			pem, err = c.Files.ReadFile(path)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the CA: %w", err)
+		}
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, errors.New("the CA holds no certificate in PEM")
+	}
+	return pool, nil
+}
+
+func newTransport(conf *tls.Config) *http.Transport {
+	t, _ := remote.DefaultTransport.(*http.Transport)
+	t = t.Clone()
+	t.TLSClientConfig = conf
+	return t
+}
+
+var errPlain = errors.New("plain HTTP is off for this registry (tls: plain_http)")
+
+// RoundTrip implements http.RoundTripper. The library turns to plain HTTP by
+// itself for private addresses: it is not let, since passwords go that way.
+func (a *access) RoundTrip(req *http.Request) (*http.Response, error) {
+	host := req.URL.Host
+	if (req.URL.Scheme == "http") != a.plain[host] {
+		if a.plain[host] {
+			return nil, fmt.Errorf("%s is a registry of plain HTTP", host)
+		}
+		return nil, errPlain
+	}
+	if t := a.transports[host]; t != nil {
+		return t.RoundTrip(req)
+	}
+	return a.others.RoundTrip(req)
+}
+
+// Resolve implements authn.Keychain.
+func (a *access) Resolve(r authn.Resource) (authn.Authenticator, error) {
+	if u, ok := a.users[r.RegistryStr()]; ok {
+		return u, nil
+	}
+	if a.docker {
+		return authn.DefaultKeychain.Resolve(r)
+	}
+	return authn.Anonymous, nil
+}
+
+// remote is the options for requests. The library does not try again by
+// itself: jobs do, with what they know.
+func (a *access) remote(ctx context.Context) []remote.Option {
+	return []remote.Option{
+		remote.WithContext(ctx), remote.WithAuthFromKeychain(a), remote.WithTransport(a),
+		remote.WithUserAgent("kk"), remote.WithJobs(3), remote.WithRetryBackoff(remote.Backoff{Duration: 1, Steps: 1}),
+	}
+}
+
+// locks is a lock for each layout.
+type locks struct {
+	mu   sync.Mutex
+	held map[string]*sync.Mutex
+}
+
+func (l *locks) of(path string) *sync.Mutex {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held == nil {
+		l.held = map[string]*sync.Mutex{}
+	}
+	if l.held[path] == nil {
+		l.held[path] = &sync.Mutex{}
+	}
+	return l.held[path]
+}

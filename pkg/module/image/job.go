@@ -1,0 +1,218 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+)
+
+// jobShared is what all jobs of a task have in common.
+type jobShared struct {
+	platforms []v1.Platform
+	attempts  int
+	backoff   time.Duration
+	check     bool
+	progress  func(what string, done, total int64)
+}
+
+// job is one image and what became of it.
+type job struct {
+	*jobShared
+	src, dest place
+
+	digest  string
+	changed bool
+	warning string
+	err     error
+}
+
+func newJob(p Pair, ps *places, s *jobShared) (*job, error) {
+	src, err := ps.parse(p.Src)
+	if err != nil {
+		return nil, err
+	}
+	dest, err := ps.parse(p.Dest)
+	if err != nil {
+		return nil, err
+	}
+	if err := nameDest(src, dest); err != nil {
+		return nil, err
+	}
+	return &job{jobShared: s, src: src, dest: dest}, nil
+}
+
+// nameDest gives a destination without a name that of the source.
+func nameDest(src, dest place) error {
+	if dest.label() != "" {
+		return nil
+	}
+	label := src.label()
+	if label == "" {
+		return fmt.Errorf("%s needs a name for the image: neither it nor %s has one", dest, src)
+	}
+	switch d := dest.(type) {
+	case *layoutPlace:
+		d.name = label
+	case *archivePlace:
+		tag, err := name.NewTag(label)
+		if err != nil {
+			return fmt.Errorf("%s needs a name for the image: %w", dest, err)
+		}
+		d.tag = &tag
+	}
+	return nil
+}
+
+// run copies the image, trying again what may pass.
+func (j *job) run(ctx context.Context) {
+	wait := j.backoff
+	for n := 1; ; n++ {
+		j.err = j.copy(ctx)
+		if j.err == nil || n >= j.attempts || !passing(j.err) || ctx.Err() != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(min(wait, time.Minute)):
+			wait *= 2
+		}
+	}
+}
+
+// passing tells whether an error may be gone at the next attempt.
+func passing(err error) bool {
+	var said *transport.Error
+	if errors.As(err, &said) {
+		return said.StatusCode >= 500 || said.StatusCode == http.StatusTooManyRequests || said.StatusCode == http.StatusRequestTimeout
+	}
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+func (j *job) copy(ctx context.Context) error {
+	p, err := j.read(ctx)
+	if err != nil {
+		return j.forgive(err, errors.Is(err, fs.ErrNotExist))
+	}
+	digest, err := p.digest()
+	if err != nil {
+		return err
+	}
+	j.digest = digest.String()
+	there, err := j.dest.has(ctx, p)
+	if err != nil {
+		return j.forgive(fmt.Errorf("look at the destination: %w", err), unreached(err))
+	}
+	if there || j.check {
+		j.changed = !there
+		return nil
+	}
+	report := func(done, total int64) { j.progress(j.dest.String(), done, total) }
+	if err := j.dest.write(ctx, p, report); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	j.changed = true
+	return nil
+}
+
+// forgive makes a warning of an error in check mode, if a task before may
+// bring about what is missing.
+func (j *job) forgive(err error, may bool) error {
+	if !j.check || !may {
+		return err
+	}
+	j.changed, j.warning = true, fmt.Sprintf("%s: %v (check mode: assuming that a task before mends it)", j.dest, err)
+	return nil
+}
+
+func unreached(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network)
+}
+
+// read reads the source, and takes of it what is for the platforms.
+func (j *job) read(ctx context.Context) (picture, error) {
+	p, err := j.src.read(ctx)
+	if err != nil {
+		return picture{}, fmt.Errorf("read the source: %w", err)
+	}
+	if len(j.platforms) == 0 {
+		return p, nil
+	}
+	if p.index != nil {
+		return j.choose(p.index)
+	}
+	return p, j.suits(p.image)
+}
+
+// suits refuses an image for another platform.
+func (j *job) suits(image v1.Image) error {
+	config, err := image.ConfigFile()
+	if err != nil {
+		return err
+	}
+	is := config.Platform()
+	if len(j.platforms) == 1 && is != nil && is.Satisfies(j.platforms[0]) {
+		return nil
+	}
+	return fmt.Errorf("the source is for %s only, not for %s", is, listed(j.platforms))
+}
+
+func listed(platforms []v1.Platform) string {
+	var words []string
+	for _, p := range platforms {
+		words = append(words, p.String())
+	}
+	return strings.Join(words, ", ")
+}
+
+// choose takes the images for the platforms from an index.
+func (j *job) choose(index v1.ImageIndex) (picture, error) {
+	m, err := index.IndexManifest()
+	if err != nil {
+		return picture{}, err
+	}
+	var take []v1.Hash
+	var lacks []v1.Platform
+	for _, want := range j.platforms {
+		i := slices.IndexFunc(m.Manifests, func(d v1.Descriptor) bool { return d.Platform != nil && d.Platform.Satisfies(want) })
+		if i < 0 {
+			lacks = append(lacks, want)
+			continue
+		}
+		take = append(take, m.Manifests[i].Digest)
+	}
+	switch {
+	case len(lacks) > 0:
+		return picture{}, fmt.Errorf("the source has no image for %s", listed(lacks))
+	case len(take) == 1:
+		image, err := index.Image(take[0])
+		return picture{image: image}, err
+	}
+	return reduce(index, m, take), nil
+}
+
+// reduce is an index with only some of its images; if these are all, it is the
+// index itself, with its digest.
+func reduce(index v1.ImageIndex, m *v1.IndexManifest, take []v1.Hash) picture {
+	drop := func(d v1.Descriptor) bool { return !slices.Contains(take, d.Digest) }
+	if !slices.ContainsFunc(m.Manifests, drop) {
+		return picture{index: index}
+	}
+	return picture{index: mutate.RemoveManifests(index, drop)}
+}
