@@ -125,7 +125,7 @@ func (i image) make(u *Upstream) (v1.Image, error) {
 }
 
 // layer is not compressed: it travels over a bridge of this machine.
-func layer(tar []byte) v1.Layer { return static.NewLayer(tar, types.OCIUncompressedLayer) }
+func layer(text []byte) v1.Layer { return static.NewLayer(text, types.OCIUncompressedLayer) }
 
 // tar is the image's own files, with busybox's commands where it has busybox.
 func (i image) tar() ([]byte, error) {
