@@ -114,16 +114,18 @@ func (c *controller) servicesAnswer(t *testing.T) {
 	}
 }
 
+// allAnswer asks until every node's Pod has answered: a new Service takes a
+// moment to reach all nodes.
 func (c *controller) allAnswer(t *testing.T, from int, target string) {
 	t.Helper()
 	var names []string
 	for _, n := range c.nodes() {
 		names = append(names, c.name(n))
 	}
-	script := fmt.Sprintf("for i in $(seq %d); do curl -sS -m 5 http://%s/ || exit 1; done | sort -u", 12*len(names), target)
-	if got := strings.Fields(c.eventually(t, from, 30*time.Second, script)); !slices.Equal(got, names) {
-		t.Errorf("from %s, http://%s is answered by %q, want %q", c.name(from), target, got, names)
-	}
+	want := strings.Join(names, " ")
+	c.eventually(t, from, 30*time.Second, fmt.Sprintf(`said=$(for i in $(seq %d); do curl -sS -m 5 http://%s/ || exit 1; done) || exit 1
+said=$(echo "$said" | sort -u | xargs)
+[ "$said" = "%s" ] || { echo "http://%s is answered by $said, not by %s" >&2; exit 1; }`, 12*len(names), target, want, target, want))
 }
 
 // pods are the test's Pods, by the number of their node.
