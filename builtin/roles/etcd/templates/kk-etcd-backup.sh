@@ -10,7 +10,7 @@ set -a
 . {{ etcd_settings }}/etcdctl.env
 set +a
 # A snapshot is of one member. The option --endpoints would be in conflict with the variable.
-export ETCDCTL_ENDPOINTS={{ etcd_client_urls[inventory_hostname] }}
+export ETCDCTL_ENDPOINTS={{ etcd_client_urls[inventory_hostname] | quote }}
 
 work=$(mktemp -d .partial.XXXXXX)
 trap 'rm -rf "$work"' EXIT
