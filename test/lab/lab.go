@@ -106,6 +106,9 @@ func (l *Lab) raise(ctx context.Context, n int) error {
 	if err := l.state.save(); err != nil {
 		return err
 	}
+	if err := raiseKernelSettings(); err != nil {
+		return err
+	}
 	if err := ensureNetwork(ctx, l.state); err != nil {
 		return err
 	}

@@ -5,17 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
-
-const forwardingSwitch = "/proc/sys/net/ipv4/ip_forward"
-
-// forwardingBefore holds what the switch was before the first lab turned it on.
-var forwardingBefore = filepath.Join(stateRoot, "ip_forward.before")
 
 // natRules let the hosts reach beyond the machine, each as iptables wants it
 // after -A, -C or -D.
@@ -42,9 +36,6 @@ func ensureNetwork(ctx context.Context, s state) error {
 		return err
 	}
 	if err := run(ctx, "ip", "link", "set", s.label(), "up"); err != nil {
-		return err
-	}
-	if err := enableForwarding(); err != nil {
 		return err
 	}
 	for _, rule := range natRules(s) {
@@ -77,35 +68,6 @@ func removeNetwork(ctx context.Context, s state) error {
 func linkExists(name string) bool {
 	_, err := os.Stat("/sys/class/net/" + name)
 	return err == nil
-}
-
-func enableForwarding() error {
-	now, err := os.ReadFile(forwardingSwitch)
-	if err != nil {
-		return err
-	}
-	if strings.TrimSpace(string(now)) == "1" {
-		return nil
-	}
-	if err := os.WriteFile(forwardingBefore, now, 0o600); err != nil {
-		return err
-	}
-	return os.WriteFile(forwardingSwitch, []byte("1\n"), 0o644)
-}
-
-// restoreForwarding puts the switch back once no lab is left.
-func restoreForwarding() error {
-	before, err := os.ReadFile(forwardingBefore)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(forwardingSwitch, before, 0o644); err != nil {
-		return err
-	}
-	return os.Remove(forwardingBefore)
 }
 
 // namespace is the host's network namespace; the lab's number keeps two labs apart.

@@ -97,7 +97,7 @@ func (s state) remove() error {
 	if err != nil || len(labs) > 0 {
 		return err
 	}
-	if err := errors.Join(restoreForwarding(), removeEmptyNamespaceFolder()); err != nil {
+	if err := errors.Join(restoreKernelSettings(), removeEmptyNamespaceFolder()); err != nil {
 		return err
 	}
 	os.Remove(stateRoot) // stays while a lab that is not yet written down lies in it
