@@ -189,3 +189,16 @@ func (a *asked) put(path, content, mode, template string) (changed bool) {
 	}
 	return changed
 }
+
+// Texts are the values of a key in each dictionary of an argument that is a list.
+func (c Call) Texts(arg, key string) []string {
+	v, _ := c.Args.Get(arg)
+	list, _ := v.([]any)
+	var out []string
+	for _, e := range list {
+		if d, ok := e.(*value.Dict); ok {
+			out = append(out, d.String(key))
+		}
+	}
+	return out
+}
