@@ -68,7 +68,7 @@ etcd: {deployment_type: external}
 	if got := c.etcdMembers(t); !slices.Equal(got, []string{"node1", "node2"}) {
 		t.Errorf("members of etcd are %q after node3 was deleted", got)
 	}
-	c.refusesToLoseQuorum(t)
+	c.refusesToLoseControlPlanes(t)
 
 	c.regroup(t, grown)
 	c.run(t, "add", "nodes", "node3", "--yes")
@@ -76,11 +76,11 @@ etcd: {deployment_type: external}
 	c.destroy(t, before)
 }
 
-// refusesToLoseQuorum tries to delete one of two members.
-func (c *controller) refusesToLoseQuorum(t *testing.T) {
+// refusesToLoseControlPlanes tries to delete all that are left.
+func (c *controller) refusesToLoseControlPlanes(t *testing.T) {
 	t.Helper()
-	if r := c.try(t.Context(), t, "delete", "nodes", "node2", "--yes"); r.code == 0 || !strings.Contains(r.out, "--force") {
-		t.Errorf("deleting one of two members of etcd: exit code %d\n%s", r.code, tail(r.out, 30))
+	if r := c.try(t.Context(), t, "delete", "nodes", "node1", "node2", "--yes"); r.code == 0 || !strings.Contains(r.out, "--force") {
+		t.Errorf("deleting all control planes: exit code %d\n%s", r.code, tail(r.out, 30))
 	}
 	c.nodesReady(t)
 }
