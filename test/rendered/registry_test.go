@@ -47,6 +47,24 @@ func TestImagesThatArePulledWerePushed(t *testing.T) {
 	}
 }
 
+// What is told when the cluster does not get well: a node is missing.
+func TestReportOfHealth(t *testing.T) {
+	c := cluster{"minor": "1.34", "cni": "flannel", "runtime": "containerd", "endpoint": "local", "family": "v4", "etcd": "internal", "registry": "none", "proxy": "iptables", "more": "no"}
+	dir := t.TempDir()
+	c.write(t, dir)
+	fleet := &simulated.Fleet{Nodes: c.layout().Hosts()[1:]}
+	var out bytes.Buffer
+	args := []string{"run", "playbooks/create_cluster.yaml", "-i", filepath.Join(dir, "inventory.yaml"), "-c", filepath.Join(dir, "config.yaml"), "-e", "kk_yes=true",
+		"--set", "health.timeout=1", "-e", "health_pause=1", "--set", "cni.type=none", "--workdir", filepath.Join(dir, "work")}
+	if code := fleet.Run(t.Context(), &out, args...); code != 2 {
+		t.Fatalf("exit code %d\n%s", code, out.String())
+	}
+	_, report, _ := strings.Cut(out.String(), "TASK [health : The cluster is not healthy]")
+	if !strings.Contains(report, "n1") || leftover.MatchString(report) {
+		t.Errorf("the report is\n%s", report)
+	}
+}
+
 // pushedBy are the images of a call without the address of the registry.
 func pushedBy(call simulated.Call) []string {
 	var out []string
