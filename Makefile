@@ -20,24 +20,29 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 PACKAGES  = $(shell $(GO) list ./... | grep -v -e /test/e2e -e /test/roles -e /test/cluster)
 # Real programs that tests work with; without one, its tests are skipped with a reason.
 PEERS     = git:git ssh:openssh-client sshd:openssh-server sudo:sudo busybox:busybox fish:fish csh:csh \
-            shellcheck:shellcheck curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd
+            shellcheck:shellcheck systemd-analyze:systemd curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd
 SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
 # Scripts that packages embed: they run in a host's POSIX shell and have no first line.
 EMBEDDED  = $(shell git ls-files 'pkg/*.sh')
 
-.PHONY: build test unit e2e mirror e2e-cluster e2e-chaos lint verify docs bench fuzz cover cross lab-up lab-down demo clean
+.PHONY: build test unit rendered-all e2e mirror e2e-cluster e2e-chaos lint verify docs bench fuzz cover cross lab-up lab-down demo clean
 
 build:
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN)/kk ./cmd/kk
 
 test: ## all tests, those on hosts too
 	test/need.sh gcc:gcc,libc6-dev $(PEERS)
-	$(GO) test -race -timeout 10m $(PACKAGES)
+	$(GO) test -race -timeout 10m $(filter-out %/test/rendered,$(PACKAGES))
+	$(GO) test -timeout 10m ./test/rendered
 	$(GO) test -race -timeout 30m -count 1 -p 1 ./test/e2e ./test/roles
 
 unit: ## the tests that need no hosts
 	test/need.sh $(PEERS)
 	$(GO) test -timeout 10m $(PACKAGES)
+
+rendered-all: ## what every kind of cluster comes to: each release, runtime, endpoint, family and network with each other
+	test/need.sh shellcheck:shellcheck systemd-analyze:systemd
+	KK_RENDER_ALL=1 $(GO) test -count 1 -timeout 60m -v -run 'TestRendered$$' ./test/rendered
 
 e2e: ## the tests on hosts; RUN=regexp chooses some
 	$(GO) test -count 1 -timeout 30m -v $(if $(RUN),-run '$(RUN)') ./test/e2e
