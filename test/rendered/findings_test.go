@@ -67,9 +67,9 @@ func (s *findings) failed(t *testing.T, playbook string, code int, out string) {
 	}
 }
 
-func (s *findings) events(t *testing.T, playbook, out string) {
+func (s *findings) events(t *testing.T, playbook, out string, secrets map[string]string) {
 	t.Helper()
-	for what, secret := range planted {
+	for what, secret := range secrets {
 		if i := strings.Index(out, secret); i >= 0 {
 			line := out[strings.LastIndexByte(out[:i], '\n')+1:]
 			line, _, _ = strings.Cut(line, "\n")

@@ -64,7 +64,7 @@ func (c cluster) render(t *testing.T, seen *findings, commands [][]string) {
 			seen.failed(t, command[1], code, strings.ReplaceAll(out.String(), dir, ""))
 			break
 		}
-		seen.events(t, command[1], out.String())
+		seen.events(t, command[1], out.String(), known(t, in("work")))
 	}
 	for _, line := range fleet.Stray() {
 		seen.once(t, "a module reached for a host: %s", line)
