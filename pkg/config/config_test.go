@@ -105,8 +105,8 @@ func TestMerge(t *testing.T) {
 func TestCheck(t *testing.T) {
 	for text, want := range map[string]string{
 		"prot: 1":                           `c.yaml:1:1: the config has no key "prot" (did you mean "port"?)`,
-		"active: true":                          `c.yaml:1:1: the config has no key "active" (it belongs under deep)`,
-		"deep: {actve: 1}":                    `c.yaml:1:8: deep has no key "actve" (did you mean "active"?)`,
+		"active: true":                      `c.yaml:1:1: the config has no key "active" (it belongs under deep)`,
+		"deep: {actve: 1}":                  `c.yaml:1:8: deep has no key "actve" (did you mean "active"?)`,
 		"deep: {list: [{path: a, mde: b}]}": `c.yaml:1:25: deep.list[0] has no key "mde" (did you mean "mode"?)`,
 		"deep: {list: [{mode: b}]}":         `c.yaml:1:15: deep.list[0]: needs path`,
 		`port: "80"`:                        `c.yaml:1:7: port: "80" is text, but a whole number is wanted (write it without quotes)`,
@@ -114,7 +114,7 @@ func TestCheck(t *testing.T) {
 		"name: ''":                          `c.yaml:1:7: name: must not be empty`,
 		"port: 70000":                       `c.yaml:1:7: port: 70000 is more than 65535`,
 		"kind: lage":                        `c.yaml:1:7: kind: "lage" is not one of small, "", large (did you mean "large"?)`,
-		"deep: {active: 'yes'}":                 `c.yaml:1:16: deep.active: "yes" is text, but true or false is wanted (write it without quotes)`,
+		"deep: {active: 'yes'}":             `c.yaml:1:16: deep.active: "yes" is text, but true or false is wanted (write it without quotes)`,
 		"deep: []":                          `c.yaml:1:7: deep: the list is a list, but a mapping is wanted`,
 		"range: 10.0.0.0":                   `c.yaml:1:8: range: "10.0.0.0" is no range of addresses: a prefix length is missing, as in 10.233.64.0/18`,
 		"range: 10.0.0.1/8":                 `c.yaml:1:8: range: "10.0.0.1/8" has bits set beyond its prefix: the range is 10.0.0.0/8`,
@@ -123,7 +123,7 @@ func TestCheck(t *testing.T) {
 		"range: 10.0.0.0/8,fd00::/8":        "",
 		"range: 10.0.0.0/8/fd00::/8":        "",
 		`port: "{{ x }}"`:                   "",
-		`deep: {active: "{{ x }}"}`:             "",
+		`deep: {active: "{{ x }}"}`:         "",
 		"free: {anything: [goes]}":          "",
 	} {
 		ds := load(t, schemaText).Merge(file(t, "c.yaml", text)).Check()
