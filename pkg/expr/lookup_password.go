@@ -133,6 +133,9 @@ func (r *passwordRule) get(c *Call, name string) (string, error) {
 	case err != nil:
 		return "", err
 	case password == "":
+		if checks(c) {
+			file = "/dev/null"
+		}
 		if password, salt, err = r.create(file); err != nil {
 			return "", err
 		}
@@ -140,6 +143,9 @@ func (r *passwordRule) get(c *Call, name string) (string, error) {
 		// The salt is kept, so that the hash stays the same from run to run.
 		if salt, err = r.newSalt(); err != nil {
 			return "", err
+		}
+		if checks(c) {
+			break
 		}
 		if err := writePassword(file, password, salt); err != nil {
 			return "", err
@@ -149,6 +155,15 @@ func (r *passwordRule) get(c *Call, name string) (string, error) {
 		return password, nil
 	}
 	return passwordHash(password, strings.TrimSuffix(r.encrypt, "_crypt"), salt, 0, 0, r.ident)
+}
+
+// checks tells whether the run is in check mode, which writes nothing.
+func checks(c *Call) bool {
+	if c.Scope == nil {
+		return false
+	}
+	check, _, err := c.Scope.Lookup("ansible_check_mode")
+	return err == nil && check == true
 }
 
 // readPassword reads "password salt=xyz"; "" when there is no file.

@@ -119,6 +119,25 @@ func TestPasswordFillsAnEmptyFile(t *testing.T) {
 	}
 }
 
+// Check mode predicts and writes nothing: a password that is not there yet is made up and forgotten.
+func TestPasswordIsNotKeptInCheckMode(t *testing.T) {
+	dir := t.TempDir()
+	kept := filepath.Join(dir, "kept")
+	if err := os.WriteFile(kept, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env, scope := New(Options{}), Names{"dir": dir, "ansible_check_mode": true}
+	checkValue(t, env, scope, source.Pos{}, "lookup('password', dir ~ '/secrets/db length=12') | length", "12")
+	checkValue(t, env, scope, source.Pos{}, "lookup('password', dir ~ '/kept')", "'secret'")
+	checkValue(t, env, scope, source.Pos{}, "lookup('password', dir ~ '/kept encrypt=md5_crypt') | length", "34")
+	if text, err := os.ReadFile(kept); err != nil || string(text) != "secret\n" {
+		t.Errorf("the password that was there became %q (%v)", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "secrets")); !os.IsNotExist(err) {
+		t.Errorf("check mode kept a password (%v)", err)
+	}
+}
+
 func TestURLLookup(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
