@@ -198,6 +198,18 @@ type member struct {
 	link  string
 }
 
+// members are what there is in the archive.
+func (a *archive) members() ([]member, error) {
+	var all []member
+	err := a.walk(func(h *tar.Header, _ io.Reader) error {
+		if m, ok := memberOf(h); ok {
+			all = append(all, m)
+		}
+		return nil
+	})
+	return all, err
+}
+
 func memberOf(h *tar.Header) (member, bool) {
 	m := member{from: h.Name, mode: uint32(h.Mode & 0o7777), size: h.Size, mtime: h.ModTime.Unix(), link: h.Linkname}
 	switch h.Typeflag {

@@ -128,13 +128,26 @@ func (u *unpacking) open(ctx context.Context) (skipped string, err error) {
 		return "", err
 	}
 	u.packing = u.local.packing
-	return "", u.local.walk(func(h *tar.Header, _ io.Reader) error {
-		m, ok := memberOf(h)
-		if !ok {
-			return nil
+	members, err := u.listing()
+	for _, m := range members {
+		if err := u.add(m); err != nil {
+			return "", fmt.Errorf("read archive %s: %w", u.src, err)
 		}
-		return u.add(m)
-	})
+	}
+	return "", err
+}
+
+// listing is what the archive of the control node has. The first host that asks
+// has it read, since that means to decompress all of it.
+func (u *unpacking) listing() ([]member, error) {
+	info, err := u.c.Files.Stat(u.src)
+	if err != nil {
+		return nil, unread(u.src, err)
+	}
+	key := fmt.Sprintf("members of %s %d %d", u.src, info.Size(), info.ModTime().UnixNano())
+	v, err := u.c.Share.Do(key, func() (any, error) { return u.local.members() })
+	members, _ := v.([]member)
+	return members, err
 }
 
 // add takes a member in, unless it is filtered out.
