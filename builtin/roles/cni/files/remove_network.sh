@@ -44,13 +44,14 @@ remove_chains() {
 	done
 }
 
+# Asks ip: /sys of a container may be that of its machine.
 remove_interfaces() {
 	set -f
-	for pattern in $INTERFACES; do
-		set +f
-		for path in /sys/class/net/$pattern; do
-			[ -e "$path" ] || continue
-			if ip link delete "${path##*/}" 2>/dev/null; then echo "interface ${path##*/}"; fi
+	ip -o link | sed -n 's/^[0-9]*: \([^:@]*\)[:@].*/\1/p' | while read -r name; do
+		for pattern in $INTERFACES; do
+			# shellcheck disable=SC2254 # a pattern it is
+			case $name in $pattern) ;; *) continue ;; esac
+			if ip link delete "$name" 2>/dev/null; then echo "interface $name"; fi
 		done
 	done
 	set +f

@@ -45,7 +45,7 @@ tables() {
 
 # kube-proxy's virtual servers hang on its interface.
 servers() {
-	[ -e /sys/class/net/kube-ipvs0 ] || return 0
+	ip link show kube-ipvs0 >/dev/null 2>&1 || return 0
 	if command -v ipvsadm >/dev/null 2>&1; then
 		ip -o addr show dev kube-ipvs0 | awk '{ sub("/.*", "", $4); print $4 }' | while read -r address; do
 			case $address in
