@@ -1,4 +1,6 @@
 # shellcheck shell=sh disable=SC2154
+# What helm learns of the API is cached in the script's own folder, as in k8s.sh.
+export KUBECACHEDIR="$tmp/cache"
 h() { "$p_helm" "$@" ${p_kubeconfig:+--kubeconfig="$p_kubeconfig"} ${p_context:+--kube-context="$p_context"}; }
 # must KEY COMMAND...: the command's output is a field; if it fails, its errors are.
 must() {
