@@ -31,6 +31,11 @@ func (a *app) configure(s *session, playbooks []string) bool {
 	if ds.Err() != nil {
 		return true
 	}
+	if !s.inventoryFails {
+		for _, name := range schema.Groups() {
+			s.inventory.AddGroup(name)
+		}
+	}
 	parts := a.inventoryParts(s, schema, playbooks)
 	parts = append(parts, s.given.config)
 	for _, p := range s.given.extra {

@@ -108,6 +108,18 @@ func (s *Schema) Keys() []string {
 	return out
 }
 
+// Groups are the groups of hosts that the project's playbooks name (the
+// schema's x-groups): an inventory need not have them all.
+func (s *Schema) Groups() []string {
+	var out []string
+	if list := child(s.root.yaml, "x-groups"); list != nil {
+		for _, n := range list.Content {
+			out = append(out, n.Value)
+		}
+	}
+	return out
+}
+
 // Has reports whether the config may have a key on its top level.
 func (s *Schema) Has(key string) bool {
 	_, ok := s.root.property(key)

@@ -77,6 +77,17 @@ func (inv *Inventory) joinAtRun(h *host, name string) bool {
 	return true
 }
 
+// AddGroup makes a group that has no hosts, unless there is one of the name:
+// the pattern of an optional group then matches nothing, rather than being unknown.
+func (inv *Inventory) AddGroup(name string) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	known := len(inv.groupOrder)
+	if inv.group(name, source.Pos{}); len(inv.groupOrder) != known {
+		inv.settle()
+	}
+}
+
 // AddToGroup puts a host of the inventory into a group during the run
 // (group_by), below parents, all made as needed. It reports whether anything
 // is another way afterwards.
