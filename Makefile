@@ -25,7 +25,7 @@ SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
 # Scripts that packages embed: they run in a host's POSIX shell and have no first line.
 EMBEDDED  = $(shell git ls-files 'pkg/*.sh')
 
-.PHONY: build test unit rendered-all e2e mirror e2e-cluster e2e-chaos lint verify docs bench fuzz cover cross lab-up lab-down demo clean
+.PHONY: build test unit rendered-all e2e mirror e2e-cluster e2e-chaos lint verify docs bench fuzz cover cross lab-up lab-down demo demo-precheck clean
 
 build:
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN)/kk ./cmd/kk
@@ -97,8 +97,11 @@ lab-up: ## N hosts in the lab NAME
 lab-down:
 	$(LAB) down -name $(NAME)
 
-demo: build ## a playbook on three hosts of a lab, twice
-	test/demo/run.sh $(BIN)/kk
+demo: build ## a cluster of three nodes on hosts of a lab
+	test/demo/run.sh $(BIN)
+
+demo-precheck: build ## what kk says of hosts that are not fit
+	test/demo/precheck/run.sh $(BIN)
 
 clean:
 	rm -rf $(BIN)

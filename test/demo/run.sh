@@ -1,30 +1,50 @@
 #!/usr/bin/env bash
-# Bring up a lab of three hosts, one of them faulty; check them, run a playbook
-# on them twice, take the lab down: run.sh KK
+# A cluster of three nodes on hosts of a lab, from the lab's mirror of upstream: run.sh FOLDER-OF-KK
+# The lab goes when it is done and when it fails; what the mirror built stays for the next time.
 set -euo pipefail
 
-cd "$(dirname "$0")/../.."
-kk=$1
-say() { printf '\n$ %s\n' "$*"; }
+PATH=$(realpath "$1"):$PATH
+root=$(realpath "$(dirname "$0")/../..")
+cd "$root"
+work=$(mktemp -d)
+export KK_WORKDIR=$work/.kk
+show() { printf '\n$ %s\n' "$*"; "$@"; }
 
-trap 'go run ./test/lab/cmd down -name demo' EXIT
-inventory=$(go run ./test/demo/faulty)
-workdir=$(mktemp -d)
-trap 'rm -rf "$workdir"; go run ./test/lab/cmd down -name demo' EXIT
+mirror=
+finish() {
+  [ -z "$mirror" ] || kill "$mirror" 2>/dev/null || true
+  cd "$root"
+  go run ./test/lab/cmd down -name demo
+  rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
 
-# The lab's inventory says how to reach the hosts, cluster.yaml what they are for.
-address() { sed -n "/^    $1:/,/ansible_host/s/.*ansible_host: //p" "$inventory"; }
-for n in node1 node2 node3; do
-  sed -i "s/^    $n:\$/&\n      internal_ipv4: $(address "$n")/" "$inventory"
+echo 'building the mirror of upstream, unless it is there: half an hour the first time'
+go build -o "$work/upstream" ./test/upstream/cmd
+"$work/upstream" build
+lab=$(dirname "$(go run ./test/lab/cmd up -n 3 -name demo)")
+"$work/upstream" serve -lab demo >"$work/mirror.log" 2>&1 &
+mirror=$!
+until grep -q '^serving' "$work/mirror.log"; do
+  kill -0 "$mirror" 2>/dev/null || { cat "$work/mirror.log" >&2; exit 1; }
+  sleep 0.2
 done
 
-say kk precheck -i hosts.yaml -i cluster.yaml -c config.yaml
-code=0
-"$kk" precheck -i "$inventory" -i test/demo/cluster.yaml -c test/demo/config.yaml --workdir "$workdir" || code=$?
-echo "exit code $code"
-[ "$code" = 2 ] || { echo "the faulty host was not found" >&2; exit 1; }
+# The inventory and how to reach its hosts; the config says what is special about the lab.
+cp "$lab/config.yaml" "$work"
+mkdir "$work/group_vars"
+cat >"$work/group_vars/all.yaml" <<END
+ansible_ssh_private_key_file: $lab/id_ed25519
+ansible_ssh_common_args: -o UserKnownHostsFile=$lab/known_hosts
+END
+nodes=$(sed -n 's/^    \(node[0-9]*\):$/\1=/p; s/^      ansible_host: \(.*\)/\1,/p' "$lab/inventory.yaml" | tr -d '\n')
+cd "$work"
+kk create inventory --nodes "${nodes%,}" >inventory.yaml
 
-for _ in first second; do
-  say kk run site.yaml -i hosts.yaml
-  "$kk" run test/demo/site.yaml -i "$inventory" --workdir "$workdir"
-done
+show kk run playbooks/create_cluster.yaml -i inventory.yaml -c config.yaml
+# kubectl as kk downloaded it, with the kubeconfig that kk left on this machine.
+install -D -t bin "$KK_WORKDIR"/cache/kubectl/*/*/kubectl
+PATH=$work/bin:$PATH
+export KUBECONFIG=$KK_WORKDIR/clusters/kk/kubeconfig
+show kubectl get nodes,pods -A -o wide

@@ -1,4 +1,4 @@
-// Command faulty brings up the lab "demo": three hosts, the first of which has
+// Command precheck brings up the lab "demo": three hosts, the first of which has
 // a name that DNS does not take and too little memory. It prints the path of
 // the lab's inventory.
 package main
