@@ -60,9 +60,15 @@ servers() {
 	ip link delete kube-ipvs0 && echo "interface kube-ipvs0"
 }
 
+# The kubelet's folder for plugins, unless somebody put one there.
+plugins() {
+	[ ! -d /usr/libexec/kubernetes ] || find /usr/libexec/kubernetes -depth -type d -empty -print -delete
+}
+
 unmount /var/lib/kubelet
 rules iptables
 rules ip6tables
 tables
 servers
+plugins
 exit 0
