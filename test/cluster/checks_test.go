@@ -16,7 +16,7 @@ func (c *controller) kubectl(t *testing.T, args string) string {
 	return strings.TrimSpace(c.exec(t, c.first(), kubectl+args))
 }
 
-const kubectl = "export KUBECONFIG=/etc/kubernetes/admin.conf KUBECACHEDIR=/tmp/kubectl PATH=/usr/local/bin:$PATH; kubectl "
+const kubectl = "export KUBECONFIG=/etc/kubernetes/admin.conf KUBECACHEDIR=/dev/shm/kubectl PATH=/usr/local/bin:$PATH; kubectl "
 
 func (c *controller) first() int { return c.groups["kube_control_plane"][0] }
 

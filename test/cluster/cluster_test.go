@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +42,19 @@ func TestAllInOne(t *testing.T) {
 	c := newController(t, groups{"kube_control_plane": {1}, "kube_worker": {1}}, "")
 	before := c.listings(t)
 	c.create(t)
+	c.staysWithoutAYes(t)
 	c.destroy(t, before)
+}
+
+// staysWithoutAYes deletes the cluster where nobody can say yes.
+func (c *controller) staysWithoutAYes(t *testing.T) {
+	t.Helper()
+	r := c.run(t, "delete", "cluster", "--all", "--with-data")
+	if !strings.Contains(r.out, "Nothing was changed") {
+		t.Errorf("delete without a yes says\n%s", tail(r.out, 30))
+	}
+	r.unchanged(t)
+	c.nodesReady(t)
 }
 
 func TestControlPlanesWithExternalEtcd(t *testing.T) {
@@ -89,15 +103,44 @@ func TestImagesComeFromTheRegistryGroup(t *testing.T) {
 	c := newController(t, groups{"kube_control_plane": {1}, "kube_worker": {1, 2}, "image_registry": {3}}, "")
 	before := c.listings(t)
 	c.create(t)
+	c.imagesAreFrom(t, "registry.kk.local/")
+	c.registryAsksWho(t)
+	c.destroy(t, before)
+}
+
+// imagesAreFrom fails the test unless the runtime of each node and all Pods have
+// images of one registry only.
+func (c *controller) imagesAreFrom(t *testing.T, registry string) {
+	t.Helper()
+	used := strings.Fields(c.kubectl(t, `get pods -A -o jsonpath='{.items[*].spec.containers[*].image} {.items[*].spec.initContainers[*].image}'`))
 	for _, n := range c.nodes() {
-		for image := range strings.FieldsSeq(c.exec(t, n, "/usr/local/bin/crictl ps -q >/dev/null; /usr/local/bin/ctr -n k8s.io images ls -q")) {
-			if !strings.HasPrefix(image, "registry.kk.local/") && !strings.HasPrefix(image, "sha256:") {
-				t.Errorf("%s pulled %s, which is not from the cluster's registry", c.name(n), image)
+		images := strings.Fields(c.exec(t, n, "/usr/local/bin/ctr -n k8s.io images ls -q"))
+		if len(images) == 0 {
+			t.Errorf("%s has no images", c.name(n))
+		}
+		used = append(used, images...)
+	}
+	for _, image := range used {
+		if !strings.HasPrefix(image, registry) && !strings.HasPrefix(image, "sha256:") {
+			t.Errorf("%s is not from %s", image, registry)
+		}
+	}
+}
+
+// registryAsksWho fails the test unless the registry answers those who log in, and nobody else.
+func (c *controller) registryAsksWho(t *testing.T) {
+	t.Helper()
+	password, err := os.ReadFile(filepath.Join(c.dir, "clusters", "kk", "registry-password"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(string(password)), " ")
+	for _, who := range []struct{ login, want string }{{"", "401"}, {"user = admin:wrong", "401"}, {"user = admin:" + word, "200"}} {
+		for _, path := range []string{"/v2/", "/v2/_catalog"} {
+			out := c.exec(t, c.first(), fmt.Sprintf("echo '%s' | curl -K - -sk -o /dev/null -w '%%{http_code}' https://%s%s", who.login, c.lab.Hosts[2].Address, path))
+			if out != who.want {
+				t.Errorf("the registry answers %s to %q with %s, want %s", path, who.login, out, who.want)
 			}
 		}
 	}
-	if out := c.exec(t, c.first(), fmt.Sprintf("curl -sk -o /dev/null -w '%%{http_code}' https://%s/v2/", c.lab.Hosts[2].Address)); out != "401" {
-		t.Errorf("the registry answers %s to one who does not log in, want 401", out)
-	}
-	c.destroy(t, before)
 }

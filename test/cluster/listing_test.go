@@ -11,19 +11,31 @@ import (
 // mounts, interfaces, rules of the packet filter, and units.
 type listing map[string]bool
 
-// inventoryOfHost prints one thing a line. What changes by itself on any host
-// (sessions, temporary files, times) is left out here; what kk leaves is judged below.
+// inventoryOfHost prints one thing a line. Files of the distribution's packages
+// count as their package, settings as long as they are the package's. What kk leaves is judged below.
 const inventoryOfHost = `export LC_ALL=C
-{ find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /var/tmp \) -prune -o -printf '%y %m %u:%g %p -> %l\n'
-  find /run /var/lib/containerd /var/lib/kubelet /var/lib/etcd -xdev -printf '%y %m %u:%g %p -> %l\n'
-} | sed 's/ -> $//; s/^/file /' | sort -u
-find /etc -xdev -type f -exec sha256sum {} + | sed 's/^/content /' | sort
+d=$(mktemp -d -p /dev/shm)
+dpkg-query -W -f 'package ${Package}\n'
+cat /var/lib/dpkg/info/*.list | sed -E 's,^/(bin|sbin|lib|lib64)/,/usr/&,; s,//,/,g' | sort -u >$d/packaged
+{ find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /var/lib/dpkg/info \) -prune -o -printf '%p\t%y %m %u:%g -> %l\n'
+  find /run /tmp /var/lib/containerd /var/lib/kubelet /var/lib/etcd -xdev -printf '%p\t%y %m %u:%g -> %l\n'
+} | sort -u | awk -F'\t' 'NR == FNR { packaged[$0]; next } !($1 in packaged) { sub(/ -> $/, "", $2); print "file", $1, $2 }' $d/packaged -
+dpkg-query -W -f '${Conffiles}\n' | awk 'NF { print $2 "  " $1 }' | sort -u >$d/settings
+find /etc -xdev -type f -exec md5sum {} + | sort | comm -23 - $d/settings | awk '{ print "content", $2, $1 }'
+rm -r $d
 ps -eo comm= | sed 's/^/process /' | sort -u
 awk '{print "mount", $2, $3}' /proc/mounts | sort -u
 ip -o link | awk -F': ' '{sub(/@.*/, "", $2); print "link", $2}'
+ip -o addr | awk '{print "address", $2, $4}'
 ip -4 route | sed 's/^/route /'
-for t in filter nat mangle raw; do iptables-save -t $t 2>/dev/null; done | grep -E '^(-A|:)' | sed 's/ \[[0-9:]*\]$//; s/^/rule /'
+ip rule | sed 's/^/rule of routes /'
+sysctl -a 2>/dev/null | grep -E '^net\.' | grep -vE '^net\.(netfilter\.nf_conntrack_count|ipv[46]\.(conf|neigh)\.(cni|flannel|veth))' | sed 's/^/sysctl /'
+for t in filter nat mangle raw; do for v in iptables ip6tables; do $v-save -t $t 2>/dev/null | grep -E '^(-A|:)' | sed "s/ \[[0-9:]*\]$//; s/^/$v $t /"; done; done
+nft list tables 2>/dev/null | sed 's/^/nft /'
+ipset list -n 2>/dev/null | sed 's/^/ipset /'
 systemctl list-unit-files --no-legend --no-pager | awk '{print "unit", $1, $2}'
+cut -d: -f1 /etc/passwd | sed 's/^/user /'
+cut -d: -f1 /etc/group | sed 's/^/group /'
 `
 
 func (c *controller) listing(t *testing.T, number int) listing {
@@ -46,12 +58,12 @@ func (c *controller) listings(t *testing.T) map[int]listing {
 
 // stays names what a deleted cluster may leave, and why. Anything else is a fault.
 var stays = []struct{ why, pattern string }{
-	{"the host's own doing: sessions, logs, caches, time", `^file . \d+ \S+ /(run/(systemd|user|log|lock|sudo|udev|credentials|dbus|sshd|cron|mount|utmp|motd|agetty|initctl|chrony|blkid)|var/log|var/cache|var/lib/(systemd|apt|dpkg|private|logrotate|chrony|ucf|update-)|root/\.cache)`},
-	{"folders and locks of the running system, gone with its next boot", `^file . \d+ \S+ /run/(nri|netns|xtables\.lock)$`},
-	{"processes that come and go", `^process (\(sd-pam\)|ps|sh|sed|sort|find|sshd|systemd.*|awk|sleep|cron|sudo|bash|cat|agetty|kworker.*|dbus-daemon|tr|env)$`},
-	{"packages of the distribution, which others may use by now", `^(file . \d+ \S+ /(usr|lib|bin|sbin)/|(file . \d+ \S+ |content \w+ +)/etc/(alternatives|apparmor|apparmor.d|bash_completion.d|chrony|cron|default|dhcp|dpkg|ethertypes|init.d|ipset|iproute2|ld.so|logrotate.d|logcheck|modules|network|nftables|pam.d|ppp|rc[0-6S].d|security|selinux|systemd/system/(chrony|dbus|multi-user|nftables)|sysctl.d/README|ucf|update-motd.d|gai|group|gshadow|passwd|shadow|subgid|subuid|ld\.so|NetworkManager)|unit (nftables|chrony|ipset|ebtables|netfilter|conntrack|nfs|rpc|e2scrub|apt|dpkg|fstrim|ip6?tables)|process chronyd)`},
-	{"folders that were empty mounts of the lab", `^file d \d+ \S+ /var/lib/(containerd|kubelet|etcd)$`},
-	{"rules of chains that every iptables command makes", `^rule :(INPUT|OUTPUT|FORWARD|PREROUTING|POSTROUTING) `},
+	{"the host's own doing: sessions and logs", `^(file|mount) /(tmp/systemd-private-\S+|var/tmp/systemd-private-\S+|run/(systemd|user|log|lock|sudo|udev|credentials|dbus|sshd|utmp|motd\.dynamic)|var/log/(journal|lastlog|wtmp|btmp|private)|var/lib/(systemd|private))(/| )`},
+	{"packages of the distribution, which others may use by now, and what apt writes", `^(package \S+$|(file|content) (/etc/ld\.so\.cache|/var/(cache|lib|log)/apt/\S+|/var/cache/ldconfig/aux-cache|/var/log/(dpkg|alternatives)\.log) )`},
+	{"folders and locks that any program makes, gone with the next boot", `^file /run/(netns|xtables\.lock) `},
+	{"a folder that kube-proxy looks into: hosts with a kernel of their own have it", `^file /usr/lib/modules d `},
+	{"the mode of containerd's folder, which is a disk of the lab", `^file /var/lib/containerd d `},
+	{"processes that come and go", `^process (\(sd-pam\)|ps|sh|sed|sort|sshd|systemd.*|cron|sudo|agetty|dbus-daemon)$`},
 }
 
 // sameBut fails the test for each line that came or went and is not in stays.
