@@ -5,9 +5,12 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"os"
 	"strconv"
 	"strings"
 
@@ -140,14 +143,22 @@ func (u *unpacking) open(ctx context.Context) (skipped string, err error) {
 // listing is what the archive of the control node has. The first host that asks
 // has it read, since that means to decompress all of it.
 func (u *unpacking) listing() ([]member, error) {
-	info, err := u.c.Files.Stat(u.src)
+	stamp, err := u.stamp()
 	if err != nil {
-		return nil, unread(u.src, err)
+		return nil, err
 	}
-	key := fmt.Sprintf("members of %s %d %d", u.src, info.Size(), info.ModTime().UnixNano())
-	v, err := u.c.Share.Do(key, func() (any, error) { return u.local.members() })
+	v, err := u.c.Share.Do("members of "+stamp, func() (any, error) { return u.local.members() })
 	members, _ := v.([]member)
 	return members, err
+}
+
+// stamp tells the archive of the control node from others, and from what it was before.
+func (u *unpacking) stamp() (string, error) {
+	info, err := u.c.Files.Stat(u.src)
+	if err != nil {
+		return "", unread(u.src, err)
+	}
+	return fmt.Sprintf("%s %d %d", u.src, info.Size(), info.ModTime().UnixNano()), nil
 }
 
 // add takes a member in, unless it is filtered out.
@@ -355,7 +366,10 @@ func (u *unpacking) extract(ctx context.Context, results *value.Dict) error {
 	if u.local == nil {
 		return u.extractRemote(ctx, results)
 	}
-	tool, stream := u.source()
+	tool, stream, err := u.source()
+	if err != nil {
+		return err
+	}
 	defer stream.Close()
 	cmd := append([]string{"tar", "-x"}, append(u.options, "-f", "-", "-C", u.dest.path)...)
 	results.Set("cmd", value.Of(cmd))
@@ -374,24 +388,47 @@ func (u *unpacking) extract(ctx context.Context, results *value.Dict) error {
 
 // source is the archive as it is sent, and what turns it into tar on the
 // host. What tar with gzip says already goes as it is; all else is packed
-// anew on the way, with only the members that the host lacks.
-func (u *unpacking) source() (tool []string, stream io.ReadCloser) {
+// anew, with only the members that the host lacks.
+func (u *unpacking) source() (tool []string, stream io.ReadCloser, err error) {
 	whole := u.strip == 0 && len(u.changed) == len(u.members) && len(u.Include)+len(u.Exclude) == 0
 	if whole && (u.packing.handler == "TgzArchive" || u.packing.handler == "TarArchive") {
 		f, err := u.c.Files.Open(u.src)
 		if err != nil {
-			return nil, io.NopCloser(failingReader{err})
+			return nil, nil, err
 		}
-		return u.packing.unpack, u.counted(f, f)
+		return u.packing.unpack, u.counted(f, f), nil
 	}
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(u.repack(w)) }()
-	return []string{"gzip", "-dc"}, r
+	f, err := u.packed()
+	if err != nil {
+		return nil, nil, err
+	}
+	return []string{"gzip", "-dc"}, io.NopCloser(io.NewSectionReader(f, 0, math.MaxInt64)), nil
 }
 
-type failingReader struct{ err error }
-
-func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
+// packed is what repack writes, made once for all hosts that lack the same. The
+// file has no name any more: it is gone with the last who reads it, or with kk.
+func (u *unpacking) packed() (*os.File, error) {
+	stamp, err := u.stamp()
+	if err != nil {
+		return nil, err
+	}
+	lacking := sha256.New()
+	for _, m := range u.changed {
+		fmt.Fprintf(lacking, "%q as %q\n", m.from, m.name)
+	}
+	v, err := u.c.Share.Do(fmt.Sprintf("%x of %s", lacking.Sum(nil), stamp), func() (any, error) {
+		f, err := os.CreateTemp("", "kk-*")
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(os.Remove(f.Name()), u.repack(f)); err != nil {
+			return nil, errors.Join(fmt.Errorf("pack what the host lacks of %s: %w", u.src, err), f.Close())
+		}
+		return f, nil
+	})
+	f, _ := v.(*os.File)
+	return f, err
+}
 
 // counted reports how much of the archive was sent.
 func (u *unpacking) counted(r io.Reader, c io.Closer) io.ReadCloser {
@@ -428,7 +465,7 @@ func (u *unpacking) repack(w io.Writer) error {
 	for _, m := range u.changed {
 		wanted[m.from] = m
 	}
-	b := bufio.NewWriterSize(w, 1<<16) // gzip writes crumbs, and each would be a packet of its own
+	b := bufio.NewWriterSize(w, 1<<16) // gzip writes crumbs
 	z, err := gzip.NewWriterLevel(b, gzip.BestSpeed)
 	if err != nil {
 		return err

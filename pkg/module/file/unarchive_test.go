@@ -16,6 +16,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"kubekey/pkg/connector"
+	"kubekey/pkg/module"
 	"kubekey/pkg/module/moduletest"
 	"kubekey/pkg/value"
 )
@@ -291,6 +292,25 @@ func TestUnarchiveOptions(t *testing.T) {
 			t.Errorf("result is %+v", r)
 		}
 	})
+}
+
+// Hosts that lack the same are sent the same, others what they lack.
+func TestUnarchiveOnManyHosts(t *testing.T) {
+	src, dir := t.TempDir(), t.TempDir()
+	write(t, src+"/files/a.tgz", packed(t, gzipTar), 0o644)
+	o := moduletest.Options{Dir: src, Share: new(module.Share)}
+	strip := []any{"--strip-components=1"}
+	for _, host := range []string{"h1", "h2", "h3"} {
+		dest := mkdir(t, dir+"/"+host)
+		if host == "h3" {
+			write(t, mkdir(t, dest+"/sub")+"/y.txt", "own", 0o644)
+			moduletest.Run(t, spec(t, "unarchive"), args("src", "a.tgz", "dest", dest, "extra_opts", strip, "include", "top/sub"), o)
+		}
+		moduletest.RunTwice(t, spec(t, "unarchive"), args("src", "a.tgz", "dest", dest, "extra_opts", strip), o)
+		checkUnpacked(t, dest)
+	}
+	moduletest.RunTwice(t, spec(t, "unarchive"), args("src", "a.tgz", "dest", mkdir(t, dir+"/whole"), "exclude", []any{"nothing"}), o)
+	checkUnpacked(t, dir+"/whole/top")
 }
 
 func TestUnarchiveErrors(t *testing.T) {

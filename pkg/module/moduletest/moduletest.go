@@ -37,6 +37,7 @@ type Options struct {
 	Output  func(line string, stderr bool)
 	Reset   func(ctx context.Context) error
 	Ask     func(ctx context.Context, prompt string, echo bool) (string, bool, error)
+	Share   *module.Share // default: none
 }
 
 // Find returns the module of a name among specs.
@@ -115,7 +116,7 @@ func Call(t testing.TB, args *value.Dict, o Options) *module.Call {
 		Args: args, Raw: orArgs(o.Raw, args), Now: o.now(),
 		Scope: o.scope(), Templates: template.New(environment(tree), tree), Files: tree,
 		Find: finder(tree, o.Dir), WorkDir: o.workDir(t),
-		Output: o.Output, Reset: o.Reset, Ask: o.Ask,
+		Output: o.Output, Reset: o.Reset, Ask: o.Ask, Share: o.Share,
 	}
 }
 
