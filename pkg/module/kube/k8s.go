@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
+	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
 )
@@ -40,7 +42,7 @@ type K8s struct {
 	Waiting
 	State          string `kk:"state" default:"present" choices:"present,absent" doc:"whether the cluster has the objects"`
 	Definition     any    `kk:"definition,alias=resource_definition|inline" doc:"objects: a dictionary, a list of them, or YAML of one or more documents"`
-	Src            string `kk:"src,path" doc:"YAML file of the control node, searched in files/ of the role, or an http(s) address that the control node reads"`
+	Src            string `kk:"src,path" doc:"YAML file of the control node, searched in files/ of the role; a folder, whose files *.yaml, *.yml and *.json are taken in the order of their names; or an http(s) address that the control node reads"`
 	Template       string `kk:"template,path" doc:"template of such a file, searched in templates/ of the role"`
 	Kind           string `kk:"kind" doc:"of the object, if nothing else gives it; with name"`
 	APIVersion     string `kk:"api_version,alias=api|version" default:"v1" doc:"of the object that kind and name give"`
@@ -153,26 +155,61 @@ func (m *K8s) definition() ([]object, error) {
 }
 
 func (m *K8s) source(ctx context.Context, c *module.Call) ([]object, error) {
-	text, err := m.sourceText(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	objects, err := fromYAML(string(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Src, err)
-	}
-	return objects, nil
-}
-
-func (m *K8s) sourceText(ctx context.Context, c *module.Call) ([]byte, error) {
 	if strings.HasPrefix(m.Src, "http://") || strings.HasPrefix(m.Src, "https://") {
-		return fetch(ctx, m.Src)
+		text, err := fetch(ctx, m.Src)
+		if err != nil {
+			return nil, err
+		}
+		return parse(m.Src, text)
 	}
 	path, err := c.Find("files", m.Src)
 	if err != nil {
 		return nil, err
 	}
-	return c.Files.ReadFile(path)
+	if c.Files.IsDir(path) {
+		return readFolder(c.Files, path)
+	}
+	return readManifest(c.Files, path)
+}
+
+// readFolder reads the manifests of a folder as kubectl does: not those of folders below.
+func readFolder(files source.Tree, dir string) ([]object, error) {
+	list, err := files.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []object
+	for _, e := range list {
+		path := source.Join(dir, e.Name())
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) || files.IsDir(path) {
+			continue
+		}
+		objects, err := readManifest(files, path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, objects...)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: no manifest is in the folder", dir)
+	}
+	return all, nil
+}
+
+func readManifest(files source.Tree, path string) ([]object, error) {
+	text, err := files.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return parse(path, text)
+}
+
+func parse(name string, text []byte) ([]object, error) {
+	objects, err := fromYAML(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return objects, nil
 }
 
 // maxSource bounds what is read from an address.

@@ -276,6 +276,9 @@ func testSources(t *testing.T, c *cluster) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"files/cm.yaml":        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: shop}\ndata: {a: \"{{ x }}\"}\n",
+		"files/all/1.yml":      "apiVersion: v1\nkind: Namespace\nmetadata: {name: folder}\n",
+		"files/all/2.json":     `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "folder"}}`,
+		"files/all/README.md":  "# Not a manifest\n",
 		"templates/cm.yaml.j2": "{% for n in names %}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ n }}}\n{% endfor %}\n",
 	} {
 		path := filepath.Join(dir, name)
@@ -286,6 +289,8 @@ func testSources(t *testing.T, c *cluster) {
 	}
 	o := moduletest.Options{Dir: dir, Vars: map[string]any{"names": []any{"one", "two"}}}
 	moduletest.RunTwice(t, k8s, c.args("src", "cm.yaml"), o)
+	moduletest.RunTwice(t, k8s, c.args("src", "all"), o)
+	c.kubectlRun(t, "get", "cm", "c", "-n", "folder")
 	moduletest.RunTwice(t, k8s, c.args("template", "cm.yaml.j2", "namespace", "shop"), o)
 	if got := c.kubectlRun(t, "get", "cm", "plain", "one", "two", "-n", "shop", "-o", "jsonpath={.items[*].data.a}"); got != "{{ x }}" {
 		t.Errorf("got %q", got)
