@@ -6,7 +6,7 @@ set -euo pipefail
 PATH=$(realpath "$1"):$PATH
 root=$(realpath "$(dirname "$0")/../..")
 cd "$root"
-work=$(mktemp -d)
+work=$(mktemp -d -t kk-demo.XXXXXX)
 export KK_WORKDIR=$work/.kk
 show() { printf '\n$ %s\n' "$*"; "$@"; }
 

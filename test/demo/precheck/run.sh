@@ -4,7 +4,9 @@ set -euo pipefail
 
 PATH=$(realpath "$1"):$PATH
 cd "$(dirname "$0")/../../.."
-trap 'go run ./test/lab/cmd down -name demo' EXIT
+KK_WORKDIR=$(mktemp -d -t kk-demo.XXXXXX)
+export KK_WORKDIR
+trap 'go run ./test/lab/cmd down -name demo; rm -rf "$KK_WORKDIR"' EXIT
 trap 'exit 130' INT TERM
 hosts=$(go run ./test/demo/precheck)
 
