@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/bzip2"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/klauspost/compress/gzip" // twice as fast as the standard library's to pack
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 

@@ -3,7 +3,6 @@ package file
 import (
 	"archive/tar"
 	"bufio"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -13,6 +12,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/klauspost/compress/gzip"
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
