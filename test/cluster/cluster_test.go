@@ -76,6 +76,7 @@ etcd: {deployment_type: external}
 	c.run(t, "add", "nodes", "node4", "--yes")
 	c.healthy(t)
 
+	c.refusesToBreakEtcd(t)
 	c.run(t, "delete", "nodes", "node3", "--yes", "--with-data")
 	c.regroup(t, shrunk)
 	c.healthy(t)
@@ -88,6 +89,21 @@ etcd: {deployment_type: external}
 	c.run(t, "add", "nodes", "node3", "--yes")
 	c.healthy(t)
 	c.destroy(t, before)
+}
+
+// refusesToBreakEtcd tries to delete node3 while node2's member of etcd is down: then
+// node3 stays as it is.
+func (c *controller) refusesToBreakEtcd(t *testing.T) {
+	t.Helper()
+	c.exec(t, 2, "systemctl stop etcd")
+	if r := c.try(t.Context(), t, "delete", "nodes", "node3", "--yes"); r.code == 0 || !strings.Contains(r.out, "it would lose its majority") {
+		t.Errorf("deleting a member that is needed: exit code %d\n%s", r.code, tail(r.out, 30))
+	}
+	c.exec(t, 2, "systemctl start etcd")
+	c.nodesReady(t)
+	if got := c.etcdMembers(t); !slices.Equal(got, []string{"node1", "node2", "node3"}) {
+		t.Errorf("members of etcd are %q", got)
+	}
 }
 
 // refusesToLoseControlPlanes tries to delete all that are left.
