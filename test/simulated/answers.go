@@ -343,6 +343,7 @@ var says = []struct {
 	{register: "plan_look", out: "1800000000 1800000000\n"},
 	{register: "probe_ports", out: "   0: 00000000:0016 00000000:0000 0A 00000000:00000000"},
 	{line: "member list", out: "1, started, n1, https://10.0.0.1:2380, https://10.0.0.1:2379, false"},
+	{line: "endpoint health", out: `[{"endpoint":"https://10.0.0.1:2379","health":true,"took":"2ms"}]`},
 }
 
 func (a *asked) stdout(line string) (out string, rc int) {
