@@ -42,6 +42,7 @@ func TestAllInOne(t *testing.T) {
 	c := newController(t, groups{"kube_control_plane": {1}, "kube_worker": {1}}, "")
 	before := c.listings(t)
 	c.create(t)
+	c.renews(t)
 	c.staysWithoutAYes(t)
 	c.destroy(t, before)
 }
