@@ -49,7 +49,7 @@ func (a *app) resume(r *runFlags, names []string) (*resumed, []string, error) {
 	if from.run, err = journal.Find(dir, r.resume); err != nil {
 		return nil, nil, &exitError{engine.ExitError, err}
 	}
-	if err := journal.Show(dir, from.run.ID, from); err != nil {
+	if err := journal.Show(dir, from.run.ID, from, nil); err != nil {
 		return nil, nil, &exitError{engine.ExitError, err}
 	}
 	interrupted := !from.run.Finished() || from.run.ExitCode == engine.ExitInterrupted

@@ -69,14 +69,16 @@ func (a *app) showRun(flag, id string, o *outputFlags) error {
 	if err := oneOf("--output", o.format, ui.Formats()...); err != nil {
 		return err
 	}
+	var now time.Time // of the event that is shown
 	screen, err := ui.New(ui.Options{
+		Now: func() time.Time { return now },
 		Out: a.Out, Err: a.Err, Color: ui.UseColor(isTerminal(a.Out), os.Getenv), Width: width(a.Out),
 		Verbosity: o.verbosity, Timing: o.timing, Format: ui.Format(o.format), Redact: a.secret,
 	})
 	if err != nil {
 		return usage("%s", err)
 	}
-	if err := journal.Show(dir, id, screen); err != nil {
+	if err := journal.Show(dir, id, screen, func(at time.Time) { now = at }); err != nil {
 		_ = screen.Close()
 		return &exitError{engine.ExitError, err}
 	}

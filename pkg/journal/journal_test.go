@@ -88,7 +88,7 @@ func TestShowReplays(t *testing.T) {
 	events := story("r1", start)
 	record(t, dir, "r1", events)
 	var seen event.Recorder
-	if err := Show(dir, "r1", &seen); err != nil {
+	if err := Show(dir, "r1", &seen, nil); err != nil {
 		t.Fatal(err)
 	}
 	hide := func(s string) string { return strings.ReplaceAll(s, "secret-word", redact.Mask) }
@@ -137,7 +137,7 @@ func TestKilledRun(t *testing.T) {
 		t.Error(failed, err)
 	}
 	var seen event.Recorder
-	if err := Show(dir, "r1", &seen); err != nil || len(seen.Events) != len(events)-2 {
+	if err := Show(dir, "r1", &seen, nil); err != nil || len(seen.Events) != len(events)-2 {
 		t.Errorf("%d events, %v", len(seen.Events), err)
 	}
 }
@@ -150,7 +150,7 @@ func TestBadLinesAreWarnedOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen event.Recorder
-	if err := Show(dir, "r1", &seen); err != nil || len(seen.Events) != 2 {
+	if err := Show(dir, "r1", &seen, nil); err != nil || len(seen.Events) != 2 {
 		t.Fatalf("%v %v", seen.Events, err)
 	}
 	if got := seen.Events[1].(event.Warning).Diagnostic.Error(); got != "2 lines of the journal of run r1 cannot be read" {
@@ -182,7 +182,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for _, f := range []func() error{
-		func() error { return Show(dir, "zzz", event.Discard{}) },
+		func() error { return Show(dir, "zzz", event.Discard{}, nil) },
 		func() error { _, err := FailedHosts(dir, "zzz"); return err },
 	} {
 		if err := f(); !errors.Is(err, ErrNoRun) {

@@ -148,9 +148,10 @@ func hint(s string) string {
 	return " (" + s + ")"
 }
 
-// Show gives the events of a run to a sink, in order. A last line that was
-// cut off is passed over; lines that cannot be read are warned of at the end.
-func Show(workdir, id string, sink event.Sink) error {
+// Show gives the events of a run to a sink, in order; before each, moment is
+// told when it was (nil tells nobody). A last line that was cut off is passed
+// over; lines that cannot be read are warned of at the end.
+func Show(workdir, id string, sink event.Sink, moment func(time.Time)) error {
 	run, err := Find(workdir, id)
 	if err != nil {
 		return err
@@ -160,7 +161,7 @@ func Show(workdir, id string, sink event.Sink) error {
 		return fmt.Errorf("show run: %w", err)
 	}
 	defer file.Close()
-	bad, err := replay(file, sink)
+	bad, err := replay(file, sink, moment)
 	if err != nil {
 		return fmt.Errorf("show run %s: %w", run.ID, err)
 	}
@@ -171,7 +172,10 @@ func Show(workdir, id string, sink event.Sink) error {
 }
 
 // replay returns how many whole lines it could not decode.
-func replay(r io.Reader, sink event.Sink) (bad int, err error) {
+func replay(r io.Reader, sink event.Sink, moment func(time.Time)) (bad int, err error) {
+	if moment == nil {
+		moment = func(time.Time) {}
+	}
 	for in := bufio.NewReaderSize(r, 64<<10); ; {
 		line, err := in.ReadBytes('\n')
 		whole := err == nil
@@ -179,9 +183,10 @@ func replay(r io.Reader, sink event.Sink) (bad int, err error) {
 			return bad, err
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
-			e, _, bug := event.Decode(line)
+			e, at, bug := event.Decode(line)
 			switch {
 			case bug == nil:
+				moment(at)
 				sink.Emit(e)
 			case whole:
 				bad++
@@ -204,7 +209,7 @@ func FailedHosts(workdir, id string) ([]string, error) {
 		return run.Failed, nil
 	}
 	failed := failures{}
-	if err := Show(workdir, run.ID, failed); err != nil {
+	if err := Show(workdir, run.ID, failed, nil); err != nil {
 		return nil, err
 	}
 	return slices.Sorted(maps.Keys(failed)), nil
