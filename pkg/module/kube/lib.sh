@@ -20,6 +20,8 @@ tmp=$(mktemp -d) || {
 	exit 0
 }
 trap 'rm -rf "$tmp"' EXIT
+# Also when who asked is gone, and nobody reads the answer.
+trap 'exit 130' HUP INT PIPE TERM
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
