@@ -21,7 +21,7 @@ tmp=$(mktemp -d) || {
 }
 trap 'rm -rf "$tmp"' EXIT
 # Also when who asked is gone, and nobody reads the answer.
-trap 'exit 130' HUP INT PIPE TERM
+trap 'exit 141' PIPE
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
