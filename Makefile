@@ -13,7 +13,7 @@ LAB       = $(GO) run ./test/lab/cmd
 BENCH     ?= .
 FUZZTIME  ?= 3s
 CHAOS     ?= 10
-SEED      ?=
+SEED      ?= $(shell date +%s)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Everything but the tests on hosts: those bring up a lab, and the go command
 # must not take their result from its cache, since they run kk as a program.
