@@ -50,6 +50,11 @@ func newController(t *testing.T, g groups, config string) *controller {
 		t.Fatal(err)
 	}
 	writeYAML(t, c.config, merge(merged, own))
+	t.Cleanup(func() {
+		if t.Failed() { // the next test wants bare hosts
+			c.try(context.Background(), t, "delete", "cluster", "--yes", "--all", "--with-data")
+		}
+	})
 	return c
 }
 
