@@ -91,10 +91,19 @@ func (n *names) addURI(text string) error {
 	if err != nil || u.Scheme == "" || u.Host == "" && u.Opaque == "" && u.Path == "" || !printable(text) {
 		return fmt.Errorf("%q is no URI", text)
 	}
+	if host := u.Hostname(); u.Host != "" && !isAddress(host) && checkDNS(host) != nil {
+		return fmt.Errorf("%q names the host %q, which is neither a DNS name nor an IP address", text, host)
+	}
 	if !slices.ContainsFunc(n.uri, func(have *url.URL) bool { return have.String() == u.String() }) {
 		n.uri = append(n.uri, u)
 	}
 	return nil
+}
+
+// isAddress reports whether a URI's host is an address: one without a zone.
+func isAddress(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.Zone() == ""
 }
 
 func (n *names) addEmail(text string) error {
