@@ -27,7 +27,7 @@ func modulePages(specs []*module.Spec) (pages, error) {
 	}
 	d := newDocument("Modules")
 	d.text("`kk doc NAME` prints the same for the kk at hand. A module answers to its plain name and to its full one: " +
-		"`copy`, `ansible.builtin.copy`, `kk.copy`.")
+		"`copy`, `ansible.builtin.copy`, `kk.copy`; the page says so where its collection is not ansible.builtin.")
 	d.table([]string{"module", "what it does"}, rows)
 	p["modules/README.md"] = d.String()
 	return p, nil
@@ -38,6 +38,9 @@ func modulePage(s *module.Spec) (string, error) {
 	d.text(plain(s.Summary))
 	if len(s.Aliases) > 0 {
 		d.line("Also named: %s.", quotedList(s.Aliases))
+	}
+	if s.Collection != "" {
+		d.line("Full name: %s.", quoted(s.FullName(s.Name)))
 	}
 	for _, n := range s.Notes {
 		d.text(sentence(n))

@@ -49,13 +49,17 @@ const (
 
 // Spec describes a module.
 type Spec struct {
-	Name     string   // plain name: "copy"
-	Aliases  []string // further names: "yum" for dnf, "http_get_file" for get_url
-	Summary  string   // one sentence
-	Notes    []string // sentences on behaviour, limits and check mode
-	Examples []string // YAML tasks
-	Returns  []Return // documented keys of the result
-	New      func() Runner
+	Name    string   // plain name: "copy"
+	Aliases []string // further names: "yum" for dnf, "http_get_file" for get_url
+	// Collection is Ansible's collection that has the module, and whose name may
+	// stand before its own: "community.general"; "" is ansible.builtin, and "kk"
+	// says that Ansible has no such module. Every module is also kk.NAME.
+	Collection string
+	Summary    string   // one sentence
+	Notes      []string // sentences on behaviour, limits and check mode
+	Examples   []string // YAML tasks
+	Returns    []Return // documented keys of the result
+	New        func() Runner
 	// FreeForm names the argument that takes the text of `module: text`, less
 	// the k=v words of the module's other arguments; "" when the text may only
 	// be k=v words.

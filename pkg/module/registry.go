@@ -2,6 +2,7 @@ package module
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -38,21 +39,55 @@ func NewRegistry(groups ...[]Spec) (*Registry, error) {
 	return r, nil
 }
 
-// prefixes are the collections whose modules kk has under their plain names.
-var prefixes = []string{"ansible.builtin.", "ansible.legacy.", "ansible.posix.", "community.general.", "kubernetes.core.", "kk."}
+// Builtin is Ansible's own collection, in which modules are that do not say another one.
+const Builtin = "ansible.builtin"
+
+// own is the collection that every module of kk is in.
+const own = "kk"
+
+// collections are those whose modules kk has.
+var collections = []string{Builtin, "ansible.legacy", "ansible.posix", "community.general", "kubernetes.core", own}
+
+// split takes a name apart: "ansible.builtin.copy" is copy of ansible.builtin.
+// A name without a collection that kk knows is plain: its collection is "".
+func split(name string) (collection, plain string) {
+	for _, c := range collections {
+		if rest, ok := strings.CutPrefix(name, c+"."); ok {
+			return c, rest
+		}
+	}
+	return "", name
+}
 
 // PlainName strips the collection of a name that kk knows under its plain name.
 func PlainName(name string) string {
-	for _, p := range prefixes {
-		if rest, ok := strings.CutPrefix(name, p); ok {
-			return rest
-		}
-	}
-	return name
+	_, plain := split(name)
+	return plain
 }
 
-// Find returns the module of a plain or full name, nil when there is none.
-func (r *Registry) Find(name string) *Spec { return r.byName[PlainName(name)] }
+// Find returns the module of a plain or full name, nil when there is none: a
+// full name must be of a collection that has the module.
+func (r *Registry) Find(name string) *Spec {
+	collection, plain := split(name)
+	s := r.byName[plain]
+	if s == nil || !s.in(collection) {
+		return nil
+	}
+	return s
+}
+
+// in reports whether the module answers to names of the collection. Names of
+// ansible.builtin lead to modules that Ansible moved to other collections too,
+// as they do in Ansible.
+func (s *Spec) in(collection string) bool {
+	switch collection {
+	case "", own, s.Collection:
+		return true
+	case Builtin, "ansible.legacy":
+		return s.Collection != own
+	}
+	return false
+}
 
 // Specs lists the modules, sorted by name.
 func (r *Registry) Specs() []*Spec { return r.specs }
@@ -67,18 +102,18 @@ func (r *Registry) Names() []string {
 	return names
 }
 
+// FullName is a name of the module with its collection before it.
+func (s *Spec) FullName(plain string) string {
+	if s.Collection == "" {
+		return Builtin + "." + plain
+	}
+	return s.Collection + "." + plain
+}
+
 // Is reports whether the module answers to a plain or full name.
 func (s *Spec) Is(name string) bool {
-	name = PlainName(name)
-	if s.Name == name {
-		return true
-	}
-	for _, a := range s.Aliases {
-		if a == name {
-			return true
-		}
-	}
-	return false
+	collection, plain := split(name)
+	return s.in(collection) && (s.Name == plain || slices.Contains(s.Aliases, plain))
 }
 
 // prepare reads the tags of the module's struct, once for all of its calls.

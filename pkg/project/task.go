@@ -1,6 +1,7 @@
 package project
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,10 +27,7 @@ func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Ta
 	if spec == nil {
 		d := source.Errorf(s.ModuleAt, "couldn't resolve module/action '%s'", s.Module)
 		d.Width, d.Trace = len(s.Module), where.trace
-		d.Help = source.DidYouMean(module.PlainName(s.Module), append(l.Modules.Names(), keywordNames()...))
-		if d.Help == "" {
-			d.Help = "`kk doc` lists the modules that there are"
-		}
+		d.Help = l.modulesLike(s.Module)
 		ds.Add(d)
 		return nil
 	}
@@ -47,6 +45,18 @@ func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Ta
 	}
 	*ds = append(*ds, more...)
 	return t
+}
+
+// modulesLike says what a name that no module has may have been meant to be.
+func (l *Linker) modulesLike(name string) string {
+	plain := module.PlainName(name)
+	if there := l.Modules.Find(plain); there != nil && plain != name {
+		return fmt.Sprintf("that collection has no such module: write %q, or %q", plain, there.FullName(plain))
+	}
+	if like := source.DidYouMean(plain, append(l.Modules.Names(), keywordNames()...)); like != "" {
+		return like
+	}
+	return "`kk doc` lists the modules that there are"
 }
 
 func keywordNames() []string {

@@ -36,7 +36,7 @@ func varSpecs() []module.Spec {
 			FreeForm: "file", Where: module.OnControl, Check: module.Harmless,
 		},
 		{
-			Name: "result", Summary: "Adds values to the summary of the run.",
+			Name: "result", Collection: "kk", Summary: "Adds values to the summary of the run.",
 			Examples: []string{"- result:\n    endpoint: \"https://{{ vip }}:6443\""},
 			New:      func() module.Runner { return &result{} },
 			AnyArgs:  true, Where: module.OnControl, Check: module.Harmless,
@@ -55,7 +55,7 @@ func inventorySpecs() []module.Spec {
 			FreeForm: "name", AnyArgs: true, Where: module.Once, Check: module.Harmless,
 		},
 		{
-			Name: "add_hostvars", Summary: "Sets variables on other hosts.",
+			Name: "add_hostvars", Collection: "kk", Summary: "Sets variables on other hosts.",
 			Examples: []string{"- add_hostvars:\n    hosts: [kube_control_plane]\n    vars: {join_token: \"{{ token.stdout }}\"}"},
 			Returns:  []module.Return{{Key: "hosts", Type: "list", Doc: "the names that were given"}},
 			New:      func() module.Runner { return &addHostVars{} },

@@ -41,7 +41,7 @@ type Pair struct {
 
 func imageSpec() module.Spec {
 	return module.Spec{
-		Name:    "image",
+		Name: "image", Collection: "kk",
 		Summary: "Copies container images between registries, OCI layouts and docker archives.",
 		Notes: []string{
 			"A place is the name of an image in a registry, as docker has it (busybox is docker.io/library/busybox:latest); oci:FOLDER:NAME in an OCI layout, where NAME may be left out: as a source it is the only image there is, as a destination it is the name of the source; or docker-archive:FILE:NAME, which holds one image for one platform.",

@@ -54,7 +54,7 @@ type K8s struct {
 
 func k8sSpec() module.Spec {
 	return module.Spec{
-		Name:     "k8s",
+		Name: "k8s", Collection: "kubernetes.core",
 		Template: "template",
 		Summary:  "Creates, changes and deletes objects of a Kubernetes cluster.",
 		Notes: []string{

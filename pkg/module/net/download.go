@@ -22,7 +22,7 @@ import (
 
 func downloadSpec() module.Spec {
 	return module.Spec{
-		Name:    "download",
+		Name: "download", Collection: "kk",
 		Summary: "Fetches many files to the control node, several at a time, and verifies them.",
 		Notes: []string{
 			"A file is put under its name only when it is whole and has its digest. Until then it is NAME.part, from which the next attempt or the next run goes on, if a digest is given to tell that the parts fit together and the server can send a part.",

@@ -17,7 +17,7 @@ import (
 
 func httpGetFileSpec() module.Spec {
 	return module.Spec{
-		Name:    "http_get_file",
+		Name: "http_get_file", Collection: "kk",
 		Summary: "Fetches a file from the network to the control node.",
 		Notes: []string{
 			"With a checksum, a transfer that broke off goes on where it ended, and a file that has the checksum is not fetched again.",

@@ -15,7 +15,7 @@ import (
 
 func genCertSpec() module.Spec {
 	return module.Spec{
-		Name:    "gen_cert",
+		Name: "gen_cert", Collection: "kk",
 		Summary: "Makes a key and a certificate on the control node, and renews them when it is time.",
 		Notes: []string{
 			"With ca_cert and ca_key that authority signs, else the certificate signs itself. With neither cert nor common_name it makes a key alone, and pub its public half.",

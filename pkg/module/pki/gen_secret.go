@@ -17,7 +17,7 @@ import (
 
 func genSecretSpec() module.Spec {
 	return module.Spec{
-		Name:    "gen_secret",
+		Name: "gen_secret", Collection: "kk",
 		Summary: "Makes up a secret and keeps it in a file of the control node.",
 		Notes: []string{
 			"A file that is there is kept, whatever it holds; only its mode is narrowed to 0600. A folder that is missing is made 0700.",

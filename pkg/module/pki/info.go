@@ -14,7 +14,7 @@ import (
 
 func certInfoSpec() module.Spec {
 	return module.Spec{
-		Name:    "x509_certificate_info",
+		Name: "x509_certificate_info", Collection: "kk",
 		Summary: "Tells what a certificate says and how long it is valid.",
 		Notes: []string{
 			"The certificate is a file of the control node or a text, so hosts need no openssl: slurp the file and give its content.",

@@ -22,7 +22,7 @@ type Modprobe struct {
 
 func modprobeSpec() module.Spec {
 	return module.Spec{
-		Name:    "modprobe",
+		Name: "modprobe", Collection: "community.general",
 		Summary: "Loads and removes kernel modules.",
 		Notes: []string{
 			"A module that is built into the kernel counts as loaded. A kernel without loadable modules gives a warning instead of a failure, since nothing tells what it has.",

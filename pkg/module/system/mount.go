@@ -31,7 +31,7 @@ type Mount struct {
 
 func mountSpec() module.Spec {
 	return module.Spec{
-		Name:    "mount",
+		Name: "mount", Collection: "ansible.posix",
 		Summary: "Mounts file systems and keeps the table of them (fstab).",
 		Notes: []string{
 			"A change of opts of what is mounted is applied by a remount; a change of src, and any change of a bind mount, by mounting anew.",

@@ -162,7 +162,7 @@ type Zypper struct {
 
 func zypperSpec() module.Spec {
 	return module.Spec{
-		Name:     "zypper",
+		Name: "zypper", Collection: "community.general",
 		Summary:  "Installs and removes packages of SUSE.",
 		Examples: []string{"- name: Install a package\n  zypper:\n    name: conntrack-tools"},
 		Returns:  packageReturns(),
@@ -188,7 +188,7 @@ type Apk struct {
 
 func apkSpec() module.Spec {
 	return module.Spec{
-		Name:     "apk",
+		Name: "apk", Collection: "community.general",
 		Summary:  "Installs and removes packages of Alpine.",
 		Examples: []string{"- name: Install a package\n  apk:\n    name: conntrack-tools\n    update_cache: true"},
 		Returns:  packageReturns(),

@@ -28,7 +28,7 @@ type Sysctl struct {
 
 func sysctlSpec() module.Spec {
 	return module.Spec{
-		Name:    "sysctl",
+		Name: "sysctl", Collection: "ansible.posix",
 		Summary: "Keeps kernel settings in a file of sysctl, and applies them.",
 		Notes:   []string{"Other lines of the file stay as they are; further lines for the same setting are removed."},
 		Examples: []string{
