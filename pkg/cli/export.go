@@ -5,7 +5,6 @@ import (
 
 	"kubekey/pkg/expr"
 	"kubekey/pkg/module"
-	"kubekey/pkg/source"
 )
 
 // What follows is for the manual, which is generated from what the program is
@@ -18,4 +17,4 @@ func Commands() *cobra.Command { return (&app{}).root() }
 func Modules() (*module.Registry, error) { return registry() }
 
 // Expressions knows all filters, tests, lookups and functions.
-func Expressions() *expr.Env { return newTemplates(source.Tree{}, "").Env() }
+func Expressions() *expr.Env { return expr.New(expr.Options{}) }

@@ -25,11 +25,12 @@ func (a *app) lintCommand() *cobra.Command {
 			if len(args) == 0 {
 				args = []string{"."}
 			}
-			s, err := a.open(cmd.Context(), in)
+			paths, err := a.playbooksIn(args)
 			if err != nil {
 				return err
 			}
-			paths, err := a.playbooksIn(args)
+			in.playbooks = paths
+			s, err := a.open(cmd.Context(), in)
 			if err != nil {
 				return err
 			}

@@ -173,14 +173,22 @@ func (a *app) findPlaybook(name string) (string, error) {
 	return "", &exitError{engine.ExitError, d}
 }
 
-// load links playbooks; problems are shown, and errors end the command.
-func (a *app) load(s *session, sel project.Selection, names []string) ([]*project.Playbook, *project.Linker, error) {
+func (a *app) findPlaybooks(names []string) ([]string, error) {
 	paths := make([]string, len(names))
 	for i, name := range names {
 		var err error
 		if paths[i], err = a.findPlaybook(name); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
+	}
+	return paths, nil
+}
+
+// load links playbooks; problems are shown, and errors end the command.
+func (a *app) load(s *session, sel project.Selection, names []string) ([]*project.Playbook, *project.Linker, error) {
+	paths, err := a.findPlaybooks(names)
+	if err != nil {
+		return nil, nil, err
 	}
 	configured := a.configure(s, paths)
 	out, l, ds := a.link(s, sel, paths)
@@ -231,11 +239,14 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 		return err
 	}
 	var from *resumed
+	var err error
 	if r.resume != "" {
-		var err error
 		if from, names, err = a.resume(r, names); err != nil {
 			return err
 		}
+	}
+	if r.playbooks, err = a.findPlaybooks(names); err != nil {
+		return err
 	}
 	s, err := a.begin(ctx, &r.inputs)
 	if err != nil {

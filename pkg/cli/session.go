@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -34,6 +35,7 @@ type inputs struct {
 	sets        []string
 	limit       []string
 	workdir     string
+	playbooks   []string // paths; the working folder stands for none
 }
 
 func (in *inputs) flags(f *pflag.FlagSet) {
@@ -69,14 +71,22 @@ func registry() (*module.Registry, error) {
 	return module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), image.Modules(), kube.Modules(), net.Modules(), pki.Modules(), system.Modules())
 }
 
-// newTemplates makes the engine of expressions and templates of a run.
-func newTemplates(tree source.Tree, id string) *template.Engine {
+// newTemplates makes the engine of expressions and templates of a run, with
+// the filters and tests that the projects of the playbooks define.
+func newTemplates(tree source.Tree, id string, playbooks []string) (*template.Engine, source.Diagnostics) {
+	if len(playbooks) == 0 {
+		if wd, err := os.Getwd(); err == nil {
+			playbooks = []string{wd + "/none"}
+		}
+	}
 	var e *template.Engine
 	env := expr.New(expr.Options{Files: tree, Seed: id, Template: func(ctx context.Context, path string, s expr.Scope) (string, error) {
 		return e.RenderFile(ctx, path, s)
 	}})
+	plugins, ds := project.Plugins(tree, playbooks, rolePaths())
+	env, more := env.With(plugins)
 	e = template.New(env, tree)
-	return e
+	return e, append(ds, more...)
 }
 
 // open reads inventory, configuration and variables. All problems are
@@ -102,7 +112,8 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 	if s.modules, err = registry(); err != nil {
 		return nil, err
 	}
-	s.templates = newTemplates(a.tree, s.id)
+	var plugins source.Diagnostics
+	s.templates, plugins = newTemplates(a.tree, s.id, in.playbooks)
 	o := inventory.Options{Tree: a.tree, Secrets: a.secret}
 	if len(in.inventories) == 0 {
 		s.inventory, s.warnings = inventory.Default(ctx, o)
@@ -113,7 +124,7 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 	var given, layers source.Diagnostics
 	s.given, given = a.readGiven(in)
 	s.extra, layers = a.layers(s.given, s.templates, func(string) bool { return false })
-	s.warnings.Add(append(given, layers...)...)
+	s.warnings.Add(append(append(plugins, given...), layers...)...)
 	return s, nil
 }
 

@@ -86,7 +86,14 @@ func TestLanguageCases(t *testing.T) {
 			}
 		}
 		bad := exit == 4 && !strings.Contains(path, "unreachable")
-		_, ds := newLinker(t, Selection{}).Playbook(filepath.Join(unpack(t, a), "site.yml"))
+		site := filepath.Join(unpack(t, a), "site.yml")
+		l := newLinker(t, Selection{})
+		plugins, ds := Plugins(l.Tree, []string{site}, nil)
+		env, more := l.Engine.Env().With(plugins)
+		l.Engine = template.New(env, l.Tree)
+		ds = append(ds, more...)
+		_, more = l.Playbook(site)
+		ds = append(ds, more...)
 		if (ds.Err() != nil) != bad {
 			t.Errorf("%s: %v", path, ds.Err())
 		}

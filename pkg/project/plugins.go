@@ -1,0 +1,201 @@
+package project
+
+import (
+	"path"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/expr"
+	"kubekey/pkg/playbook"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// Plugins reads the filters and tests that projects define: the files
+// filter_plugins/*.yaml beside the playbooks, and in each role of the folders
+// of roles. A file is
+//
+//	filters:
+//	  address_of:
+//	    description: where a service listens
+//	    params: [port, {scheme: https}]    # by position or by name; a mapping gives a default
+//	    expr: scheme ~ '://' ~ value ~ ':' ~ port
+//	tests:
+//	  unprivileged:
+//	    expr: value | int >= 1024
+func Plugins(tree source.Tree, playbooks, roles []string) ([]expr.Plugin, source.Diagnostics) {
+	var folders []string
+	seen := map[string]bool{}
+	add := func(dir string) {
+		if !seen[dir] && tree.IsDir(dir) {
+			folders = append(folders, dir)
+		}
+		seen[dir] = true
+	}
+	for _, p := range playbooks {
+		dir := path.Dir(p)
+		add(source.Join(dir, pluginFolder))
+		roles = append([]string{source.Join(dir, "roles")}, roles...)
+	}
+	for _, r := range roles {
+		found, err := tree.Glob(source.Join(r, "*/"+pluginFolder))
+		if err != nil {
+			continue
+		}
+		for _, dir := range found {
+			add(dir)
+		}
+	}
+	r := pluginReader{tree: tree}
+	for _, dir := range folders {
+		r.folder(dir)
+	}
+	return r.plugins, r.ds
+}
+
+const pluginFolder = "filter_plugins"
+
+type pluginReader struct {
+	tree    source.Tree
+	plugins []expr.Plugin
+	ds      source.Diagnostics
+}
+
+func (r *pluginReader) folder(dir string) {
+	files, err := r.tree.Glob(source.Join(dir, "*"))
+	if err != nil {
+		r.ds.Add(source.Errorf(source.Pos{}, "%s: %s", shown(dir), err))
+		return
+	}
+	for _, f := range files {
+		switch path.Ext(f) {
+		case ".yaml", ".yml":
+			r.file(f)
+		case ".py":
+			r.ds.Add(source.Warningf(source.Pos{}, "%s is not read: kk runs no Python", shown(f)).
+				WithHelp("write its filters as expressions, in %s/NAME.yaml", pluginFolder))
+		}
+	}
+}
+
+func (r *pluginReader) file(name string) {
+	text, err := r.tree.ReadFile(name)
+	if err != nil {
+		r.ds.Add(source.Errorf(source.Pos{}, "%s", err))
+		return
+	}
+	f := source.NewFile(shown(name), text)
+	docs, ds := source.ParseYAML(f)
+	r.ds = append(r.ds, ds...)
+	for _, doc := range docs {
+		r.fields(f, doc, "the file", func(key, val *yaml.Node) bool {
+			switch key.Value {
+			case "filters", "tests":
+				r.fields(f, val, key.Value, func(name, body *yaml.Node) bool {
+					r.plugin(f, name, body, key.Value == "tests")
+					return true
+				})
+				return true
+			}
+			return false
+		}, "filters", "tests")
+	}
+}
+
+// fields visits the keys of a mapping; one that visit does not know is an error.
+func (r *pluginReader) fields(f *source.File, n *yaml.Node, what string, visit func(key, val *yaml.Node) bool, known ...string) {
+	for n.Kind == yaml.AliasNode || n.Kind == yaml.DocumentNode {
+		if n.Kind == yaml.AliasNode {
+			n = n.Alias
+		} else {
+			n = n.Content[0]
+		}
+	}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		r.ds.Add(source.Errorf(source.NodePos(f, n), "%s must be a mapping", what))
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if visit(key, n.Content[i+1]) {
+			continue
+		}
+		d := source.Errorf(source.NodePos(f, key), "%s has no key '%s'", what, key.Value)
+		if d.Help = source.DidYouMean(key.Value, known); d.Help == "" {
+			d.Help = "keys: " + strings.Join(known, ", ")
+		}
+		r.ds.Add(d)
+	}
+}
+
+func (r *pluginReader) plugin(f *source.File, name, body *yaml.Node, test bool) {
+	p := expr.Plugin{Name: name.Value, Test: test, At: source.NodePos(f, name)}
+	if !playbook.IsIdentifier(p.Name) {
+		r.ds.Add(source.Errorf(p.At, "'%s' is no name: letters, digits and _, and no digit first", p.Name))
+		return
+	}
+	r.fields(f, body, "'"+p.Name+"'", func(key, val *yaml.Node) bool {
+		switch key.Value {
+		case "expr":
+			p.Source, p.From = val.Value, source.TextPos(f, val)
+		case "params":
+			p.Params = r.params(f, val)
+		case "description":
+		default:
+			return false
+		}
+		return true
+	}, "description", "params", "expr")
+	if strings.TrimSpace(p.Source) == "" {
+		r.ds.Add(source.Errorf(p.At, "'%s' has no expr", p.Name).WithHelp("expr: an expression over value and the parameters"))
+		return
+	}
+	r.plugins = append(r.plugins, p)
+}
+
+// params reads a list of names, and of mappings of a name to its default.
+func (r *pluginReader) params(f *source.File, n *yaml.Node) []expr.Param {
+	if n.Kind != yaml.SequenceNode {
+		r.ds.Add(source.Errorf(source.NodePos(f, n), "params must be a list").WithHelp("[port, {scheme: https}]"))
+		return nil
+	}
+	var out []expr.Param
+	for _, e := range n.Content {
+		p, at := expr.Param{Required: true}, source.NodePos(f, e)
+		switch {
+		case e.Kind == yaml.ScalarNode:
+			p.Name = e.Value
+		case e.Kind == yaml.MappingNode && len(e.Content) == 2:
+			v, err := value.FromYAML(e.Content[1])
+			if err != nil {
+				r.ds.Add(source.Errorf(at, "%s", err))
+				continue
+			}
+			p = expr.Param{Name: e.Content[0].Value, Default: v}
+		}
+		switch {
+		case !playbook.IsIdentifier(p.Name) || p.Name == "value":
+			r.ds.Add(source.Errorf(at, "a parameter is a name other than value, or {name: default}"))
+		case p.Required && len(out) > 0 && !out[len(out)-1].Required:
+			r.ds.Add(source.Errorf(at, "the parameter '%s' has no default, and stands after one that has", p.Name))
+		case hasParam(out, p.Name):
+			r.ds.Add(source.Errorf(at, "the parameter '%s' is there twice", p.Name))
+		default:
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func hasParam(ps []expr.Param, name string) bool {
+	for _, p := range ps {
+		if p.Name == name {
+			return true
+		}
+	}
+	return false
+}
