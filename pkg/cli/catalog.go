@@ -24,7 +24,7 @@ func (a *app) catalogCommand() *cobra.Command {
 }
 
 func (a *app) catalogListCommand() *cobra.Command {
-	var file string
+	var files []string
 	cmd := &cobra.Command{
 		Use:   "list [NAME]",
 		Short: "List the Kubernetes versions with what goes with them, or the versions of one component",
@@ -32,7 +32,7 @@ func (a *app) catalogListCommand() *cobra.Command {
 			"With a name (kubernetes, etcd, containerd, calico, coredns, ...) list its versions, newest first, with the minor releases of Kubernetes that take them.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			c, err := a.catalog(file)
+			c, err := a.catalog(files)
 			if err != nil {
 				return &exitError{engine.ExitUnreachable, err}
 			}
@@ -42,18 +42,18 @@ func (a *app) catalogListCommand() *cobra.Command {
 			return a.listVersions(c, args[0])
 		},
 	}
-	cmd.Flags().StringVarP(&file, "config", "c", "", "config file whose catalog.overlays count too")
+	cmd.Flags().StringArrayVarP(&files, "config", "c", nil, "config file whose catalog.overlays count too; may be repeated, a later one is merged over those before")
 	return cmd
 }
 
-// catalog is the builtin catalog with the overlays of a config.
-func (a *app) catalog(file string) (*catalog.Catalog, error) {
-	given, ds := a.readGiven(&inputs{config: file})
+// catalog is the builtin catalog with the overlays of config files.
+func (a *app) catalog(files []string) (*catalog.Catalog, error) {
+	given, ds := a.readGiven(&inputs{configs: files})
 	schema, more := config.Load(a.tree, builtinSchema)
 	if ds = append(ds, more...); ds.Err() != nil {
 		return nil, ds
 	}
-	q := &question{app: a, config: schema.Merge(given.config)}
+	q := &question{app: a, config: schema.Merge(given.configs...)}
 	overlays := q.overlays()
 	if q.ds.Err() != nil {
 		return nil, q.ds

@@ -37,7 +37,7 @@ func (a *app) configure(s *session, playbooks []string) bool {
 		}
 	}
 	parts := a.inventoryParts(s, schema, playbooks)
-	parts = append(parts, s.given.config)
+	parts = append(parts, s.given.configs...)
 	for _, p := range s.given.extra {
 		p.Values = without(p.Values, func(key string) bool { return !schema.Has(key) })
 		parts = append(parts, p)
@@ -54,17 +54,21 @@ func (a *app) configure(s *session, playbooks []string) bool {
 // configLayers lays the config over everything, but for the variables of the
 // command line that the schema does not know.
 func (a *app) configLayers(s *session, schema *config.Schema, merged *config.Config, isBuiltin bool) {
-	at := func(key string) source.Pos { return merged.At(key) }
-	layers := []*vars.Layer{vars.Templates("config", merged.Values, s.templates, at, nil)}
+	layers := []*vars.Layer{vars.Templates("config", merged.Values, s.templates, keyAt(merged), nil)}
 	if isBuiltin {
 		if known := a.versions(s, merged); known != nil {
 			layers = append(layers, known)
 		}
 	}
 	given := s.given
-	given.config.Values = value.NewDict() // all of it is in the merged config
+	given.configs = nil // all of it is in the merged config
 	rest, _ := a.layers(given, s.templates, schema.Has)
 	s.extra = append(layers, rest...)
+}
+
+// keyAt says where the keys of a config are set.
+func keyAt(c *config.Config) func(key string) source.Pos {
+	return func(key string) source.Pos { return c.At(key) }
 }
 
 // schemas lists the schemas of the projects that playbooks belong to.

@@ -25,9 +25,9 @@ import (
 // given is what the command line sets: --config, --extra-vars and --set,
 // lowest first.
 type given struct {
-	config config.Part
-	extra  []config.Part
-	sets   []string
+	configs []config.Part
+	extra   []config.Part
+	sets    []string
 }
 
 // commandLine is the origin of what the command line itself says.
@@ -36,14 +36,14 @@ const commandLine = "the command line"
 // readGiven reads --config and --extra-vars.
 func (a *app) readGiven(in *inputs) (given, source.Diagnostics) {
 	var ds source.Diagnostics
-	g := given{config: config.Part{Values: value.NewDict()}, sets: in.sets}
-	if in.config != "" {
-		p, err := a.configFile(in.config)
+	g := given{sets: in.sets}
+	for _, path := range in.configs {
+		p, err := a.configFile(path)
 		if err != nil {
 			ds = append(ds, diagnostics(err)...)
-		} else {
-			g.config = p
+			continue
 		}
+		g.configs = append(g.configs, p)
 	}
 	for _, text := range in.extra {
 		p, err := a.extraArg(text)
@@ -60,7 +60,8 @@ func (a *app) readGiven(in *inputs) (given, source.Diagnostics) {
 // no schema, but for the keys that it is told to leave out.
 func (a *app) layers(g given, e *template.Engine, leaveOut func(string) bool) ([]*vars.Layer, source.Diagnostics) {
 	var ds source.Diagnostics
-	base, extra := without(g.config.Values, leaveOut), value.NewDict()
+	merged, extra := config.Merge(g.configs...), value.NewDict()
+	base := without(merged.Values, leaveOut)
 	for _, p := range g.extra {
 		extra.Merge(without(p.Values, leaveOut))
 	}
@@ -74,11 +75,11 @@ func (a *app) layers(g given, e *template.Engine, leaveOut func(string) bool) ([
 	}
 	a.hideSecrets(base)
 	a.hideSecrets(extra)
-	nowhere := func(string) source.Pos { return source.Pos{} }
 	var layers []*vars.Layer
 	if base.Len() > 0 {
-		layers = append(layers, vars.Templates("config "+g.config.Name, base, e, nowhere, nil))
+		layers = append(layers, vars.Templates("config", base, e, keyAt(merged), nil))
 	}
+	nowhere := func(string) source.Pos { return source.Pos{} }
 	return append(layers, vars.Templates("command line", extra, e, nowhere, nil)), ds
 }
 

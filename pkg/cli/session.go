@@ -30,7 +30,7 @@ import (
 // inputs are the flags that say which hosts and variables a command works with.
 type inputs struct {
 	inventories []string
-	config      string
+	configs     []string
 	extra       []string
 	sets        []string
 	limit       []string
@@ -40,7 +40,7 @@ type inputs struct {
 
 func (in *inputs) flags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&in.inventories, "inventory", "i", nil, "inventory: a file, a folder, an executable, or a list of hosts with a comma; may be repeated")
-	f.StringVarP(&in.config, "config", "c", "", "file of variables: kind Config, or a plain mapping")
+	f.StringArrayVarP(&in.configs, "config", "c", nil, "file of variables: kind Config, or a plain mapping; may be repeated, a later one is merged over those before")
 	f.StringArrayVarP(&in.extra, "extra-vars", "e", nil, "variables: key=value words, YAML or JSON, or @FILE; may be repeated")
 	f.StringArrayVar(&in.sets, "set", nil, "one variable by its path: a.b[0].c=value; may be repeated")
 	f.StringSliceVarP(&in.limit, "limit", "l", nil, "run only on these hosts: patterns, @FILE, or @failed of the last run")

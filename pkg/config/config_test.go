@@ -102,6 +102,22 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+func TestMergeWithoutSchema(t *testing.T) {
+	c := Merge(
+		file(t, "low.yaml", "a: {b: 1, c: [1, 2]}\nd: low"),
+		file(t, "high.yaml", "# above\na: {c: [3], e: 4}"),
+	)
+	got, _ := value.JSON(c.Values, value.JSONOptions{})
+	if want := `{"a": {"b": 1, "c": [3], "e": 4}, "d": "low"}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for at, path := range map[string][]string{"high.yaml:2:4": {"a"}, "low.yaml:1:8": {"a", "b"}, "high.yaml:2:16": {"a", "e"}, "low.yaml:2:4": {"d"}} {
+		if got := c.At(path...).String(); got != at {
+			t.Errorf("%v is at %q, want %q", path, got, at)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for text, want := range map[string]string{
 		"prot: 1":                           `c.yaml:1:1: the config has no key "prot" (did you mean "port"?)`,

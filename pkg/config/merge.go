@@ -18,19 +18,26 @@ type Part struct {
 	Node   *yaml.Node   // the mapping in File
 }
 
-// Config is the defaults of a schema with what people set over them.
+// Config is what people set, over the defaults of a schema where there is one.
 type Config struct {
 	Values *value.Dict
 
-	schema *Schema
-	parts  []Part // lowest first
+	schema *Schema // nil when there is none
+	parts  []Part  // lowest first
 }
+
+// Merge puts parts together that no schema describes, as Schema.Merge does.
+func Merge(parts ...Part) *Config { return overlay(nil, value.NewDict(), parts) }
 
 // Merge puts parts over the schema's defaults, a later part over an earlier:
 // mappings are merged at every depth, anything else is replaced. A key without
 // value leaves a mapping as it is.
 func (s *Schema) Merge(parts ...Part) *Config {
-	c := &Config{Values: s.Defaults(), schema: s, parts: parts}
+	return overlay(s, s.Defaults(), parts)
+}
+
+func overlay(s *Schema, base *value.Dict, parts []Part) *Config {
+	c := &Config{Values: base, schema: s, parts: parts}
 	for _, p := range parts {
 		c.Values = merged(c.Values, p.Values).(*value.Dict)
 	}
