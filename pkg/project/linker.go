@@ -41,6 +41,10 @@ type Linker struct {
 	files map[string]*source.File
 	tasks map[string]parsedTasks
 	args  map[*module.Spec]argTable
+	// programs are those of folders library/, by folder and module; owned are
+	// the modules that they are, by file.
+	programs map[string]map[string]string
+	owned    map[string]ownModule
 }
 
 type parsedTasks struct {
@@ -56,7 +60,8 @@ type argTable struct {
 
 // New makes a linker.
 func New(o Options) *Linker {
-	l := &Linker{Options: o, files: map[string]*source.File{}, tasks: map[string]parsedTasks{}, args: map[*module.Spec]argTable{}}
+	l := &Linker{Options: o, files: map[string]*source.File{}, tasks: map[string]parsedTasks{}, args: map[*module.Spec]argTable{},
+		programs: map[string]map[string]string{}, owned: map[string]ownModule{}}
 	l.parser = playbook.NewParser(func(name string) bool { return o.Modules.Find(name) != nil })
 	return l
 }

@@ -41,6 +41,7 @@ type Play struct {
 	Post        []Step
 	Handlers    []*Task
 	RoleNames   []string
+	rolePaths   []string // of the roles linked so far
 	hasDynRole  bool
 	notifies    []notify
 }

@@ -118,6 +118,7 @@ func (l *Linker) useRole(use roleUse, where place, ds *source.Diagnostics) ([]St
 	if strings.Contains(use.name, "/") {
 		role.Name = path.Base(dir)
 	}
+	l.learnRole(where.play, dir)
 	where = where.framed(use.what, use.at)
 	meta := l.roleMeta(dir, where, ds)
 

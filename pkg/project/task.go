@@ -23,12 +23,8 @@ func metaActions() []string {
 
 func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Task {
 	t := l.frame(s, where, ds)
-	spec := l.Modules.Find(s.Module)
+	spec := l.module(s.Module, s.ModuleAt, where, ds)
 	if spec == nil {
-		d := source.Errorf(s.ModuleAt, "couldn't resolve module/action '%s'", s.Module)
-		d.Width, d.Trace = len(s.Module), where.trace
-		d.Help = l.modulesLike(s.Module)
-		ds.Add(d)
 		return nil
 	}
 	t.Action = module.PlainName(s.Module)
@@ -57,6 +53,17 @@ func (l *Linker) modulesLike(name string) string {
 		return like
 	}
 	return "`kk doc` lists the modules that there are"
+}
+
+// noModule is the error of a name that no module has.
+func (l *Linker) noModule(name string, at source.Pos) *source.Diagnostic {
+	d := source.Errorf(at, "couldn't resolve module/action '%s'", name)
+	d.Width = len(name)
+	d.Help = source.DidYouMean(module.PlainName(name), append(l.Modules.Names(), keywordNames()...))
+	if d.Help == "" {
+		d.Help = "`kk doc` lists the modules that there are"
+	}
+	return d
 }
 
 func keywordNames() []string {

@@ -1,0 +1,77 @@
+package project
+
+import (
+	"fmt"
+	"slices"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/module/library"
+	"kubekey/pkg/source"
+)
+
+// module finds the module of a task: a program that the project brings along
+// comes before a module of kk, as in Ansible.
+func (l *Linker) module(name string, at source.Pos, where place, ds *source.Diagnostics) *module.Spec {
+	builtin := l.Modules.Find(name)
+	own, err := l.own(name, where)
+	switch {
+	case err == nil && own != nil:
+		return own
+	case err != nil && builtin != nil:
+		ds.Add(withTrace(source.Warningf(at, "kk's own module %s is used: %s", name, err), where))
+	case err != nil:
+		ds.Add(withTrace(source.Errorf(at, "module %s: %s", name, err), where))
+	}
+	if builtin == nil && err == nil {
+		ds.Add(withTrace(l.noModule(name, at), where))
+	}
+	return builtin
+}
+
+// own finds a program of the project: in library/ of the role and of those
+// that led to it, beside the playbook, and in the other roles of the play.
+func (l *Linker) own(name string, where place) (*module.Spec, error) {
+	var dirs []string
+	for r := where.role; r != nil; r = r.Parent {
+		dirs = append(dirs, r.Path)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	dirs = append(append(dirs, where.play.Dir), where.play.rolePaths...)
+	for _, dir := range dirs {
+		dir = source.Join(dir, library.Folder)
+		programs, known := l.programs[dir]
+		if !known {
+			programs = library.Programs(l.Tree, dir)
+			l.programs[dir] = programs
+		}
+		file := programs[name]
+		if file == "" {
+			continue
+		}
+		made, ok := l.owned[file]
+		if !ok {
+			if made.spec, made.err = library.Spec(l.Tree, file, name); made.err != nil {
+				made.err = fmt.Errorf("%s %w", shown(file), made.err)
+			}
+			l.owned[file] = made
+		}
+		return made.spec, made.err
+	}
+	return nil, nil
+}
+
+// learnRole makes the modules of a role known in all of the play.
+func (l *Linker) learnRole(p *Play, dir string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Contains(p.rolePaths, dir) {
+		p.rolePaths = append(p.rolePaths, dir)
+	}
+}
+
+// ownModule is a program of the project, or why it cannot be run.
+type ownModule struct {
+	spec *module.Spec
+	err  error
+}
