@@ -58,11 +58,7 @@ func (l *Linker) modulesLike(name string) string {
 // noModule is the error of a name that no module has.
 func (l *Linker) noModule(name string, at source.Pos) *source.Diagnostic {
 	d := source.Errorf(at, "couldn't resolve module/action '%s'", name)
-	d.Width = len(name)
-	d.Help = source.DidYouMean(module.PlainName(name), append(l.Modules.Names(), keywordNames()...))
-	if d.Help == "" {
-		d.Help = "`kk doc` lists the modules that there are"
-	}
+	d.Width, d.Help = len(name), l.modulesLike(name)
 	return d
 }
 
