@@ -23,5 +23,10 @@ func Modules() []module.Spec {
 		tempFileSpec(),
 		unarchiveSpec(),
 		assembleSpec(),
+		archiveSpec(),
+		iniFileSpec(),
+		xmlSpec(),
+		jsonPatchSpec(),
+		htpasswdSpec(),
 	}
 }

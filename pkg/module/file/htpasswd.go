@@ -1,0 +1,165 @@
+package file
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // a scheme that web servers know
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/GehirnInc/crypt"
+	"github.com/GehirnInc/crypt/apr1_crypt"
+	"github.com/GehirnInc/crypt/md5_crypt"
+	"github.com/GehirnInc/crypt/sha256_crypt"
+	"github.com/GehirnInc/crypt/sha512_crypt"
+	"golang.org/x/crypto/bcrypt"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
+	"kubekey/pkg/value"
+)
+
+// HTPasswd is the module htpasswd.
+type HTPasswd struct {
+	Attributes
+	Path     string         `kk:"path,required,path,alias=dest|destfile" doc:"file on the host"`
+	Name     string         `kk:"name,required,alias=username" doc:"the user"`
+	Password *redact.Secret `kk:"password" doc:"the password; needed when the user must be there"`
+	Scheme   string         `kk:"hash_scheme,alias=crypt_scheme" default:"apr_md5_crypt" choices:"apr_md5_crypt,md5_crypt,sha256_crypt,sha512_crypt,bcrypt,portable_apache24,host_apache24,portable,ldap_sha1" doc:"how the password is hashed. Apache knows apr_md5_crypt and bcrypt everywhere, nginx what the host's crypt knows; the names with apache24 are bcrypt, portable is apr_md5_crypt"`
+	State    string         `kk:"state" default:"present" choices:"absent,present" doc:"whether the user must be there"`
+	Create   bool           `kk:"create" default:"yes" doc:"make the file if it is missing"`
+}
+
+func htpasswdSpec() module.Spec {
+	return module.Spec{
+		Name:    "htpasswd",
+		Summary: "Set or remove a user of a password file of web servers.",
+		Notes: []string{
+			"Passwords are hashed on the control node, so hosts need no library. A user whose password is right already keeps the hash, whatever its scheme.",
+			"A difference is not shown: it would hold hashes.",
+		},
+		Examples: []string{
+			"- name: Let ada in\n  htpasswd:\n    path: /etc/nginx/users\n    name: ada\n    password: \"{{ ada_password }}\"\n    hash_scheme: sha512_crypt\n    owner: root\n    mode: \"0640\"",
+		},
+		Returns: append([]module.Return{
+			{Key: "msg", Type: "str", Doc: "what was done, or that nothing was to be done"},
+			{Key: "path", Type: "str", Doc: "the file"},
+		}, fileReturns()...),
+		New: func() module.Runner { return new(HTPasswd) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *HTPasswd) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	switch {
+	case strings.ContainsAny(m.Name, ":\r\n"):
+		return module.Result{}, fmt.Errorf("a user's name has neither colons nor line ends in it, got %q", m.Name)
+	case m.State == "present" && m.Password == nil:
+		return module.Result{}, errors.New("state is present but all of the following are missing: password")
+	}
+	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
+	if err != nil {
+		return module.Result{}, err
+	}
+	if !e.exists && m.State == "absent" {
+		return module.Result{Msg: m.Path + " not present", Data: value.NewDict()}, nil
+	}
+	to := edited{text: e.text, touched: true, data: value.NewDict()}
+	if m.State == "absent" {
+		to.text, to.msg = m.remove(e.text)
+	} else if to.text, to.msg, err = m.set(e.text); err != nil {
+		return module.Result{}, err
+	}
+	if !e.exists {
+		to.msg = "Created " + m.Path
+	}
+	quiet := *c
+	quiet.Diff = false
+	return e.save(ctx, &quiet, &m.Attributes, to)
+}
+
+func (m *HTPasswd) is(line string) bool { return strings.HasPrefix(line, m.Name+":") }
+
+func (m *HTPasswd) remove(text string) (string, string) {
+	var kept []string
+	lines := splitLines(text)
+	for _, line := range lines {
+		if !m.is(line) {
+			kept = append(kept, line)
+		}
+	}
+	if len(kept) == len(lines) {
+		return text, m.Name + " not present"
+	}
+	return strings.Join(kept, ""), "Removed " + m.Name
+}
+
+func (m *HTPasswd) set(text string) (after, msg string, err error) {
+	lines := splitLines(text)
+	at := -1
+	for i, line := range lines {
+		if m.is(line) {
+			if at = i; fitsHash(strings.TrimRight(line[len(m.Name)+1:], "\r\n"), m.Password.Reveal()) {
+				return text, m.Name + " already present", nil
+			}
+			break
+		}
+	}
+	hash, err := hashPassword(m.Scheme, m.Password.Reveal())
+	if err != nil {
+		return "", "", fmt.Errorf("hash the password of %s: %w", m.Name, err)
+	}
+	line := m.Name + ":" + hash + "\n"
+	if at >= 0 {
+		lines[at] = line
+		return strings.Join(lines, ""), "Updated " + m.Name, nil
+	}
+	if text != "" {
+		text = ended(text)
+	}
+	return text + line, "Added " + m.Name, nil
+}
+
+// crypts are the schemes of crypt(3), by what their hashes begin with.
+func crypts() map[string]crypt.Crypter {
+	return map[string]crypt.Crypter{
+		"$apr1$": apr1_crypt.New(), "$1$": md5_crypt.New(), "$5$": sha256_crypt.New(), "$6$": sha512_crypt.New(),
+	}
+}
+
+func hashPassword(scheme, password string) (string, error) {
+	prefix := map[string]string{"apr_md5_crypt": "$apr1$", "portable": "$apr1$", "md5_crypt": "$1$", "sha256_crypt": "$5$", "sha512_crypt": "$6$"}[scheme]
+	switch {
+	case scheme == "ldap_sha1":
+		return sha1Hash(password), nil
+	case prefix == "":
+		hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
+		return strings.Replace(string(hash), "$2a$", "$2y$", 1), err // as htpasswd writes it; the same algorithm
+	}
+	salt := rand.Text()[:8]
+	if prefix == "$5$" || prefix == "$6$" {
+		salt = rand.Text()[:16]
+	}
+	return crypts()[prefix].Generate([]byte(password), []byte(prefix+salt))
+}
+
+// fitsHash reports whether a hash is that of the password.
+func fitsHash(hash, password string) bool {
+	for prefix, c := range crypts() {
+		if strings.HasPrefix(hash, prefix) {
+			return c.Verify(hash, []byte(password)) == nil
+		}
+	}
+	if strings.HasPrefix(hash, "$2") {
+		return bcrypt.CompareHashAndPassword([]byte(hash), []byte(password)) == nil
+	}
+	return subtle.ConstantTimeCompare([]byte(hash), []byte(sha1Hash(password))) == 1
+}
+
+func sha1Hash(password string) string {
+	sum := sha1.Sum([]byte(password)) //nolint:gosec // as above
+	return "{SHA}" + base64.StdEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,61 @@
+package file
+
+import (
+	"testing"
+
+	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/value"
+)
+
+func TestIniFile(t *testing.T) {
+	text := "top = 1\n\n[a]\nx = 1\n# y = 2\n\n; end\n[b]\nx=1\nx=2\n"
+	a, b := "[a]\nx = 1\n# y = 2\n\n; end\n", "[b]\nx=1\nx=2\n"
+	top := "top = 1\n\n"
+	runEdits(t, "ini_file", []editCase{
+		{"the same", text, args("section", "a", "option", "x", "value", "1"), text, "OK"},
+		{"change", text, args("section", "a", "option", "x", "value", 3), top + "[a]\nx = 3\n# y = 2\n\n; end\n" + b, "option changed"},
+		{"add", text, args("section", "a", "option", "z", "value", "3"), top + "[a]\nx = 1\nz = 3\n# y = 2\n\n; end\n" + b, "option added"},
+		{"take the comment's place", text, args("section", "a", "option", "y", "value", "3"), top + "[a]\nx = 1\ny = 3\n\n; end\n" + b, "option changed"},
+		{"leave the comment", text, args("section", "a", "option", "y", "value", "3", "modify_inactive_option", false), top + "[a]\nx = 1\ny = 3\n# y = 2\n\n; end\n" + b, "option added"},
+		{"active before commented", "[a]\n#x = 1\nx = 1\n", args("section", "a", "option", "x", "value", "1"), "[a]\n#x = 1\nx = 1\n", "OK"},
+		{"before the sections", text, args("option", "top", "value", "2"), "top = 2\n\n" + a + b, "option changed"},
+		{"no sections", "", args("option", "x", "value", "1"), "x = 1\n", "option added"},
+		{"new section", text, args("section", "c", "option", "x", "value", "1", "no_extra_spaces", true), text + "[c]\nx=1\n", "section and option added"},
+		{"new section alone", text, args("section", "c"), text + "[c]\n", "only section added"},
+		{"unfinished line", "[a]\nx = 1", args("section", "a", "option", "y", "value", "2"), "[a]\nx = 1\ny = 2\n", "option added"},
+		{"one of several", text, args("section", "b", "option", "x", "value", "2", "no_extra_spaces", true), top + a + "[b]\nx=2\n", "option changed"},
+		{"several", text, args("section", "b", "option", "x", "values", []any{"2", "3"}, "no_extra_spaces", true), top + a + "[b]\nx=3\nx=2\n", "option changed"},
+		{"not alone", text, args("section", "b", "option", "x", "value", "3", "exclusive", false, "no_extra_spaces", true), text + "x=3\n", "option added"},
+		{"blanks count", text, args("section", "b", "option", "x", "values", []any{"1", "2"}), top + a + "[b]\nx = 1\nx = 2\n", "option changed"},
+		{"blanks do not count", text, args("section", "b", "option", "x", "values", []any{"1", "2"}, "ignore_spaces", true), text, "OK"},
+		{"no value", text, args("section", "a", "option", "skip", "allow_no_value", true), top + "[a]\nx = 1\nskip\n# y = 2\n\n; end\n" + b, "option added"},
+		{"no value, the same", "[a]\nskip\n", args("section", "a", "option", "skip", "allow_no_value", true), "[a]\nskip\n", "OK"},
+		{"remove", text, args("section", "b", "option", "x", "state", "absent"), top + a + "[b]\n", "option changed"},
+		{"remove one value", text, args("section", "b", "option", "x", "value", "1", "state", "absent", "exclusive", false), top + a + "[b]\nx=2\n", "option changed"},
+		{"remove the section", text, args("section", "a", "state", "absent"), top + b, "section removed"},
+		{"remove nothing", text, args("section", "c", "state", "absent"), text, "OK"},
+		{"name with blanks", "[ a ]\nx = 1\n", args("section", "a", "option", "x", "value", "2"), "[ a ]\nx = 2\n", "option changed"},
+		{"name of signs", "[a.*]\nx = 1\n", args("section", "a.*", "option", "x", "value", "$1"), "[a.*]\nx = $1\n", "option changed"},
+		{"section by its values", "[p]\nk = 1\nv = 1\n[p]\nk = 2\nv = 1\n", args("section", "p", "section_has_values", []any{value.NewDict("option", "k", "value", "2")}, "option", "v", "value", "9"),
+			"[p]\nk = 1\nv = 1\n[p]\nk = 2\nv = 9\n", "option changed"},
+		{"new section by its values", "[p]\nk = 1\n", args("section", "p", "section_has_values", []any{value.NewDict("option", "k", "value", "2")}, "option", "v", "value", "9"),
+			"[p]\nk = 1\n[p]\nk = 2\nv = 9\n", "section and option added"},
+	})
+}
+
+func TestIniFileMakesFiles(t *testing.T) {
+	dir := t.TempDir()
+	r, _ := moduletest.RunTwice(t, spec(t, "ini_file"), args("path", dir+"/new", "section", "a", "option", "x", "value", "1", "mode", "0600"), moduletest.Options{Diff: true})
+	want(t, r, "mode", "0600", "path", dir+"/new")
+	if read(t, dir+"/new") != "[a]\nx = 1\n" || len(r.Diff) != 1 {
+		t.Errorf("the file holds %q, diff %+v", read(t, dir+"/new"), r.Diff)
+	}
+	r = moduletest.Run(t, spec(t, "ini_file"), args("path", dir+"/none", "section", "a", "state", "absent"), moduletest.Options{})
+	if r.Changed {
+		t.Errorf("result is %+v", r)
+	}
+	fails(t, spec(t, "ini_file"), args("path", dir+"/none", "section", "a", "option", "x", "value", "1", "create", false), moduletest.Options{}, "does not exist !")
+	fails(t, spec(t, "ini_file"), args("path", dir+"/none", "section", "a", "option", "x"), moduletest.Options{}, "Parameter 'value(s)' must be defined")
+	fails(t, spec(t, "ini_file"), args("path", dir+"/none", "option", "x", "value", "a\nb = 1"), moduletest.Options{}, "newline")
+	fails(t, spec(t, "ini_file"), args("path", dir+"/none", "option", "x", "value", "1", "values", "2"), moduletest.Options{}, "mutually exclusive")
+}

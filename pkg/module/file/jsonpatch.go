@@ -1,0 +1,192 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+// JSONPatch is the module json_patch.
+type JSONPatch struct {
+	Attributes
+	Path       string         `kk:"path,required,path,alias=dest|src" doc:"JSON file on the host"`
+	Operations []jsonOperator `kk:"operations" doc:"operations of a JSON patch (RFC 6902), done in order, all or none"`
+	Merge      *value.Dict    `kk:"merge" doc:"a merge patch (RFC 7396): its keys replace those of the document, dicts are merged, and null removes"`
+	Create     bool           `kk:"create" default:"no" doc:"begin with an empty object if the file is missing"`
+	Indent     *int           `kk:"indent" doc:"blanks of one level when the file is written; 0 writes it on one line. Default: as the file has it, 2 for a new one"`
+	Backup     bool           `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Validate   string         `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
+}
+
+// jsonOperator is one operation of a JSON patch.
+type jsonOperator struct {
+	Op    string `kk:"op,required" choices:"add,copy,move,remove,replace,test" doc:"what to do"`
+	Path  string `kk:"path,required" doc:"JSON pointer (RFC 6901) to the place: /a/b/0; - stands for the end of a list, ~1 for a slash in a name"`
+	From  string `kk:"from" doc:"JSON pointer to what is copied or moved"`
+	Value any    `kk:"value" doc:"what is added, replaces, or must be there. Default: null"`
+}
+
+func jsonPatchSpec() module.Spec {
+	return module.Spec{
+		Name:    "json_patch",
+		Summary: "Change a JSON file by a JSON patch or a merge patch.",
+		Notes: []string{
+			"The order of keys stays. A file that means the same afterwards is not written.",
+			"add to the end of a list adds each time that the task runs: put a test before it, or use merge. To remove what is not there is no error.",
+			"When a test of operations is not met nothing is done, and tested of the result is false.",
+		},
+		Examples: []string{
+			"- name: Let the daemon log less\n  json_patch:\n    path: /etc/docker/daemon.json\n    create: true\n    mode: \"0644\"\n    merge:\n      log-opts: {max-size: 10m, max-file: \"3\"}\n      debug: null",
+			"- name: Move a key\n  json_patch:\n    path: /etc/app/config.json\n    operations:\n      - {op: test, path: /version, value: 1}\n      - {op: move, from: /listen, path: /server/listen}\n      - {op: replace, path: /version, value: 2}",
+		},
+		Returns: append([]module.Return{
+			{Key: "path", Type: "str", Doc: "the file"},
+			{Key: "tested", Type: "bool", Doc: "all tests of operations were met; null without any"},
+			{Key: "backup_file", Type: "str", Doc: "where the old file was kept"},
+		}, fileReturns()...),
+		New: func() module.Runner { return new(JSONPatch) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *JSONPatch) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if (len(m.Operations) == 0) == (m.Merge == nil) {
+		return module.Result{}, errors.New("give either operations or merge")
+	}
+	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create)
+	if err != nil {
+		return module.Result{}, err
+	}
+	before := e.text
+	if !e.exists {
+		before = "{}"
+	}
+	if !json.Valid([]byte(before)) {
+		return module.Result{}, fmt.Errorf("%s is not valid JSON", e.at.path)
+	}
+	after, tested, err := m.patch([]byte(before))
+	if err != nil {
+		return module.Result{}, fmt.Errorf("patch %s: %w", e.at.path, err)
+	}
+	text := e.text
+	if !e.exists || !jsonpatch.Equal([]byte(before), after) {
+		if text, err = m.format(e.text, after); err != nil {
+			return module.Result{}, err
+		}
+	}
+	return e.save(ctx, c, &m.Attributes, edited{
+		text: text, touched: true, backup: m.Backup, validate: m.Validate, data: value.NewDict("tested", tested),
+	})
+}
+
+// patch returns what becomes of a document; tested is nil without a test.
+func (m *JSONPatch) patch(doc []byte) (after []byte, tested any, err error) {
+	patch, err := m.operations(doc)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, op := range m.Operations {
+		if op.Op == "test" {
+			tested = true
+		}
+	}
+	o := jsonpatch.NewApplyOptions()
+	o.AllowMissingPathOnRemove, o.SupportNegativeIndices, o.EscapeHTML = true, false, false
+	after, err = patch.ApplyWithOptions(doc, o)
+	if errors.Is(err, jsonpatch.ErrTestFailed) {
+		return doc, false, nil
+	}
+	return after, tested, err
+}
+
+// operations are those of the task as the library reads them.
+func (m *JSONPatch) operations(doc []byte) (jsonpatch.Patch, error) {
+	all := []any{}
+	for _, op := range m.Operations {
+		d := value.NewDict("op", op.Op, "path", op.Path)
+		switch op.Op {
+		case "copy", "move":
+			d.Set("from", op.From)
+		case "add", "replace", "test":
+			d.Set("value", op.Value)
+		}
+		all = append(all, d)
+	}
+	if m.Merge != nil {
+		target, err := value.FromJSON(doc)
+		if err != nil {
+			return nil, err
+		}
+		dict, ok := target.(*value.Dict)
+		if !ok {
+			return nil, errors.New("merge needs a document that is an object")
+		}
+		all = mergeOperations(dict, m.Merge, "")
+	}
+	text, err := value.JSON(all, value.JSONOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return jsonpatch.DecodePatch([]byte(text))
+}
+
+// mergeOperations turns a merge patch into operations. The library's own merge
+// writes <, > and & as escapes.
+func mergeOperations(target, patch *value.Dict, at string) []any {
+	all := []any{}
+	for key, v := range patch.All() {
+		path := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(value.Str(key))
+		old, there := target.Get(key)
+		more, isDict := v.(*value.Dict)
+		switch {
+		case v == nil && there:
+			all = append(all, value.NewDict("op", "remove", "path", path))
+		case v == nil:
+		case isDict:
+			below, ok := old.(*value.Dict)
+			if !ok {
+				below = value.NewDict()
+				all = append(all, value.NewDict("op", "add", "path", path, "value", below))
+			}
+			all = append(all, mergeOperations(below, more, path)...)
+		default:
+			all = append(all, value.NewDict("op", "add", "path", path, "value", v))
+		}
+	}
+	return all
+}
+
+var firstIndent = regexp.MustCompile(`[{\[]\r?\n([ \t]+)`)
+
+// format writes a document with the indentation of the text before.
+func (m *JSONPatch) format(before string, doc []byte) (string, error) {
+	indent := "  "
+	switch found := firstIndent.FindStringSubmatch(before); {
+	case m.Indent != nil:
+		indent = strings.Repeat(" ", max(*m.Indent, 0))
+	case found != nil:
+		indent = found[1]
+	case before != "":
+		indent = ""
+	}
+	var out bytes.Buffer
+	var err error
+	if indent == "" {
+		err = json.Compact(&out, doc)
+	} else {
+		err = json.Indent(&out, doc, "", indent)
+	}
+	if before == "" || strings.HasSuffix(before, "\n") {
+		out.WriteByte('\n')
+	}
+	return out.String(), err
+}
