@@ -46,7 +46,7 @@ const Builtin = "ansible.builtin"
 const own = "kk"
 
 // collections are those whose modules kk has.
-var collections = []string{Builtin, "ansible.legacy", "ansible.posix", "community.general", "kubernetes.core", own}
+var collections = []string{Builtin, "ansible.legacy", "ansible.posix", "community.general", "community.crypto", "kubernetes.core", own}
 
 // split takes a name apart: "ansible.builtin.copy" is copy of ansible.builtin.
 // A name without a collection that kk knows is plain: its collection is "".

@@ -35,7 +35,7 @@ type HTPasswd struct {
 
 func htpasswdSpec() module.Spec {
 	return module.Spec{
-		Name:    "htpasswd",
+		Name: "htpasswd", Collection: "community.general",
 		Summary: "Set or remove a user of a password file of web servers.",
 		Notes: []string{
 			"Passwords are hashed on the control node, so hosts need no library. A user whose password is right already keeps the hash, whatever its scheme.",

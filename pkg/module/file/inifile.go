@@ -42,7 +42,7 @@ type iniPair struct {
 
 func iniFileSpec() module.Spec {
 	return module.Spec{
-		Name:    "ini_file",
+		Name: "ini_file", Collection: "community.general",
 		Summary: "Set or remove an option of an INI file.",
 		Notes: []string{
 			"Lines that are not about the option stay as they are, comments included. The file is written only if nobody changed it meanwhile; links are followed.",

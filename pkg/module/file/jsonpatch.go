@@ -37,7 +37,7 @@ type jsonOperator struct {
 
 func jsonPatchSpec() module.Spec {
 	return module.Spec{
-		Name:    "json_patch",
+		Name: "json_patch", Collection: "kk",
 		Summary: "Change a JSON file by a JSON patch or a merge patch.",
 		Notes: []string{
 			"The order of keys stays. A file that means the same afterwards is not written.",

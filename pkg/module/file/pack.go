@@ -34,7 +34,7 @@ type Archive struct {
 
 func archiveSpec() module.Spec {
 	return module.Spec{
-		Name:    "archive",
+		Name: "archive", Collection: "community.general",
 		Summary: "Pack files of the host into an archive, or compress one.",
 		Notes: []string{
 			"What would be packed is compared with what the archive holds, members, times and modes included: an archive that is right stays as it is.",

@@ -38,7 +38,7 @@ type XML struct {
 
 func xmlSpec() module.Spec {
 	return module.Spec{
-		Name:    "xml",
+		Name: "xml", Collection: "community.general",
 		Summary: "Change parts of an XML file, or tell what is in it.",
 		Notes: []string{
 			"The file is read and changed on the control node, so hosts need no library. It is written only if something changed; comments, blanks, CDATA and the order of attributes stay.",

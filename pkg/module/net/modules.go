@@ -4,9 +4,9 @@ package net
 
 import "kubekey/pkg/module"
 
-// Modules describes wait_for, get_url, http_get_file, download and uri.
+// Modules describes wait_for, get_url, http_get_file, download, uri and git.
 func Modules() []module.Spec {
-	return []module.Spec{waitForSpec(), getURLSpec(), httpGetFileSpec(), downloadSpec(), uriSpec()}
+	return []module.Spec{waitForSpec(), getURLSpec(), httpGetFileSpec(), downloadSpec(), uriSpec(), gitSpec()}
 }
 
 func waitForSpec() module.Spec {

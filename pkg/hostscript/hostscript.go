@@ -1,0 +1,134 @@
+// Package hostscript runs POSIX shell scripts that look at a host, act if they
+// must, and answer in fields.
+//
+// A script gets its parameters quoted, as variables p_NAME, and answers with
+// the functions of lib.sh: say KEY TEXT, fail TEXT, step WHAT COMMAND... In
+// check mode p_check is set, and step only counts what it would change, so one
+// script serves both.
+package hostscript
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/shell"
+)
+
+//go:embed lib.sh
+var library string
+
+// Script is shell code with its parameters. They stand in the command line, so
+// none of them is a secret: those go through Env or Stdin.
+type Script struct {
+	code   string
+	params []string // key=value
+	Words  []string // positional parameters
+	Env    map[string]string
+	Stdin  io.Reader
+	Probe  bool // changes nothing, in check mode or not
+}
+
+// New starts a script made of several texts of code.
+func New(code ...string) *Script { return &Script{code: strings.Join(code, "\n")} }
+
+// Set gives the script the parameter p_KEY.
+func (s *Script) Set(key, text string) *Script {
+	s.params = append(s.params, key+"="+text)
+	return s
+}
+
+// Flag sets key to 1 if on; scripts read an unset parameter as off.
+func (s *Script) Flag(key string, on bool) *Script {
+	if on {
+		return s.Set(key, "1")
+	}
+	return s
+}
+
+// Choice sets key, or no_KEY, to 1, if the argument was given.
+func (s *Script) Choice(key string, on *bool) *Script {
+	if on == nil {
+		return s
+	}
+	return s.Flag(key, *on).Flag("no_"+key, !*on)
+}
+
+// Number sets key to a number, if the argument was given.
+func (s *Script) Number(key string, n *int) *Script {
+	if n == nil {
+		return s
+	}
+	return s.Set(key, strconv.Itoa(*n))
+}
+
+// Answer is what a script said, by key.
+type Answer map[string][]string
+
+// Get is the last text that was said for a key, "" if there was none.
+func (a Answer) Get(key string) string {
+	if all := a[key]; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ""
+}
+
+// Has reports whether anything was said for a key.
+func (a Answer) Has(key string) bool { return len(a[key]) > 0 }
+
+// Changed reports whether the script changed the host, or in check mode would.
+func (a Answer) Changed() bool { return a.Has("changed") }
+
+// Run runs the script. What it said for the key fail becomes the error; the
+// answer is there then, too.
+func (s *Script) Run(ctx context.Context, conn connector.Connector, check bool) (Answer, error) {
+	params := append([]string{}, s.params...)
+	if check {
+		params = append(params, "check=1")
+	}
+	words := append(append(params, "--"), s.Words...)
+	var out, errs bytes.Buffer
+	exit, err := conn.Run(ctx, connector.Command{
+		Line: shell.Script(library+s.code, words...),
+		Env:  s.Env, Stdin: s.Stdin, Stdout: &out, Stderr: &errs,
+		Probe: s.Probe || check,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a, err := parse(out.Bytes())
+	if err != nil || exit.Code != 0 {
+		return nil, scriptError(exit, errs.String())
+	}
+	if a.Has("fail") {
+		return a, errors.New(strings.TrimSpace(a.Get("fail")))
+	}
+	return a, nil
+}
+
+func scriptError(exit connector.Exit, stderr string) error {
+	if exit.Signal != "" {
+		return fmt.Errorf("the script on the host was ended by signal %s", exit.Signal)
+	}
+	return fmt.Errorf("the script on the host ended with status %d: %s", exit.Code, strings.TrimSpace(stderr))
+}
+
+func parse(out []byte) (Answer, error) {
+	a := Answer{}
+	for len(out) > 0 {
+		field, rest, whole := bytes.Cut(out, []byte{0})
+		key, text, pair := strings.Cut(string(field), "=")
+		if !whole || !pair {
+			return nil, fmt.Errorf("the host's answer breaks off at %.40q", field)
+		}
+		a[key] = append(a[key], text)
+		out = rest
+	}
+	return a, nil
+}

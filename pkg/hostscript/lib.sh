@@ -1,0 +1,51 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# Every script begins with this. Arguments key=value become variables p_key;
+# what follows -- stays as positional parameters. Answers are fields
+# "key=value" that end in NUL.
+LC_ALL=C
+PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export LC_ALL PATH
+while [ $# -gt 0 ]; do
+	case $1 in --)
+		shift
+		break
+		;;
+	esac
+	eval "p_${1%%=*}=\${1#*=}"
+	shift
+done
+nl='
+'
+say() { printf '%s=%s\0' "$1" "$2"; }
+fail() {
+	say fail "$1"
+	exit 0
+}
+has() { command -v "$1" >/dev/null 2>&1; }
+need() { # PROGRAM: fails unless the host has it
+	has "$1" || fail "Failed to find required executable \"$1\" on the host: install its package first"
+}
+tmp=
+scratch() { # a folder for outputs, removed at the end
+	[ -z "$tmp" ] || return 0
+	tmp=$(mktemp -d) || fail "make a temporary folder: is /tmp full?"
+	trap cleanup EXIT
+	trap 'exit 129' HUP
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+}
+cleanup() { rm -rf "$tmp"; }
+# Outputs go to files, not pipes: a daemon that a command starts would keep a pipe open.
+quiet() {
+	scratch
+	"$@" >"$tmp/out" 2>&1 </dev/null
+}
+output() { cat "$tmp/out"; }
+# step WHAT COMMAND...: a change. In check mode it is only counted.
+step() {
+	what=$1
+	shift
+	say changed 1
+	[ -z "$p_check" ] || return 0
+	quiet "$@" || fail "$what: $(output)"
+}
