@@ -159,15 +159,18 @@ func (a *app) yamlFile(path, what string) (f *source.File, n *yaml.Node, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	text, err := a.tree.ReadFile(abs)
+	f, err = a.tree.Load(abs, path)
 	if err != nil {
+		var d *source.Diagnostic
+		if errors.As(err, &d) {
+			return nil, nil, d
+		}
 		var pe *fs.PathError
 		if errors.As(err, &pe) {
 			err = pe.Err
 		}
 		return nil, nil, fmt.Errorf("read %s %s: %w", what, path, err)
 	}
-	f = source.NewFile(path, text)
 	docs, ds := source.ParseYAML(f)
 	if len(docs) > 1 {
 		ds.Add(source.Errorf(source.NodePos(f, docs[1]), "a second YAML document").WithHelp("put everything under one ---"))
@@ -187,7 +190,7 @@ func mapping(f *source.File, n *yaml.Node) (*value.Dict, error) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	v, err := value.FromYAML(n)
+	v, err := value.FromYAMLFile(n, f.Name)
 	var ye *value.YAMLError
 	if errors.As(err, &ye) {
 		return nil, source.Errorf(source.Pos{File: f, Line: ye.Line, Col: ye.Col}, "%s", ye.Msg)

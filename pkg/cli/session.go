@@ -36,6 +36,7 @@ type inputs struct {
 	limit       []string
 	workdir     string
 	playbooks   []string // paths; the working folder stands for none
+	vault       vaultFlags
 }
 
 func (in *inputs) flags(f *pflag.FlagSet) {
@@ -45,6 +46,7 @@ func (in *inputs) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&in.sets, "set", nil, "one variable by its path: a.b[0].c=value; may be repeated")
 	f.StringSliceVarP(&in.limit, "limit", "l", nil, "run only on these hosts: patterns, @FILE, or @failed of the last run")
 	f.StringVar(&in.workdir, "workdir", "", "folder for journal, hooks and what kk makes (default $KK_WORKDIR or ~/.kk)")
+	in.vault.flags(f)
 }
 
 // session is everything that a command needs to evaluate and run.
@@ -110,6 +112,9 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 		return nil, err
 	}
 	if s.modules, err = registry(); err != nil {
+		return nil, err
+	}
+	if err := a.unlock(ctx, &in.vault); err != nil {
 		return nil, err
 	}
 	var plugins source.Diagnostics

@@ -37,8 +37,11 @@ func (c *Config) Check() source.Diagnostics {
 	return ds.Sort()
 }
 
-// IsTemplate reports whether a value is text that is yet to be evaluated.
+// IsTemplate reports whether a value is text that is yet to be evaluated, or decrypted.
 func IsTemplate(v any) bool {
+	if _, isSealed := v.(value.Sealed); isSealed {
+		return true
+	}
 	s, ok := v.(string)
 	return ok && (strings.Contains(s, "{{") || strings.Contains(s, "{%"))
 }

@@ -202,11 +202,16 @@ func readText(tree source.Tree, path, name, what string) (*source.File, *source.
 		return nil, source.Errorf(source.Pos{File: source.NewFile(name, nil)}, "%s is larger than %d MiB", what, maxFile>>20).
 			WithHelp("is this really the file that you mean?")
 	}
-	text, err := tree.ReadFile(path)
+	f, err := tree.Load(path, name)
+	var d *source.Diagnostic
+	if errors.As(err, &d) {
+		return nil, d
+	}
 	if err != nil {
 		return nil, source.Errorf(source.Pos{}, "read %s: %v", what, err)
 	}
-	return source.NewFile(name, bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))), nil
+	f.Text = bytes.TrimPrefix(f.Text, []byte("\xef\xbb\xbf"))
+	return f, nil
 }
 
 // maxLine bounds a line: a longer one is data, not something a person wrote.
@@ -214,10 +219,6 @@ const maxLine = 1 << 20
 
 // checkText refuses what is no text that a person wrote.
 func checkText(f *source.File, what string) *source.Diagnostic {
-	if bytes.HasPrefix(f.Text, []byte("$ANSIBLE_VAULT;")) {
-		return source.Errorf(source.Pos{File: f, Line: 1, Col: 1}, "encrypted with ansible-vault, which is not supported yet").
-			WithHelp("decrypt the file first: ansible-vault decrypt %s", f.Name)
-	}
 	line := 1
 	for rest := f.Text; len(rest) > 0; line++ {
 		text := rest

@@ -249,7 +249,7 @@ func nodeVars(f *source.File, n *yaml.Node) (*VarSet, source.Diagnostics) {
 		return nil, source.Diagnostics{source.Errorf(nodePos(f, n), "variables must be a mapping, found %s", kindName(n)).
 			WithHelp("write `name: value`")}
 	}
-	v, err := value.FromYAML(n)
+	v, err := value.FromYAMLFile(n, f.Name)
 	var bad *value.YAMLError
 	if errors.As(err, &bad) {
 		return nil, source.Diagnostics{source.Errorf(source.Pos{File: f, Line: bad.Line, Col: bad.Col}, "%s", bad.Msg)}
@@ -285,9 +285,7 @@ func walkTags(f *source.File, n *yaml.Node, depth int, ds *source.Diagnostics) {
 	switch {
 	case depth > 2*maxGroupDepth || n.Kind == yaml.AliasNode:
 		return
-	case n.Tag == "!vault" || n.Tag == "!vault-encrypted":
-		ds.Add(source.Errorf(nodePos(f, n), "encrypted with ansible-vault, which is not supported yet").
-			WithHelp("give the value with -e @file, or decrypt it"))
+	case value.IsSealed(n):
 	case strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") && n.Tag != "!unsafe" && n.Tag != "!":
 		ds.Add(source.Errorf(nodePos(f, n), "tag %q is unknown", n.Tag).WithHelp("quote the value if it is text that starts with !"))
 	}

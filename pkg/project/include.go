@@ -132,7 +132,7 @@ func (l *Linker) tasksFile(path string, where place, at source.Pos, ds *source.D
 	where = where.inside(source.Dir(path))
 	parsed, err := l.parse(path, where.handlers)
 	if err != nil {
-		ds.Add(withTrace(source.Errorf(at, "read %s: %s", shown(path), err), where))
+		ds.Add(withTrace(unreadable(path, err, at), where))
 		return nil
 	}
 	for _, d := range parsed.ds {

@@ -43,7 +43,10 @@ func (l *Linker) plays(pb *Playbook, path string, from importing, ds *source.Dia
 	f, err := l.read(path)
 	if err != nil {
 		d := source.Errorf(from.at, "the playbook: %s could not be found", shown(path))
-		if why := whyNot(err); why != "" {
+		var located *source.Diagnostic
+		if errors.As(err, &located) {
+			d = located
+		} else if why := whyNot(err); why != "" {
 			d.Summary = fmt.Sprintf("the playbook: %s cannot be read: %s", shown(path), why)
 		}
 		ds.Add(d)
@@ -175,7 +178,7 @@ func (l *Linker) FindVarsFile(p *Play, name string) (string, bool) {
 func (l *Linker) VarsFile(path string) (*vars.Layer, source.Diagnostics) {
 	f, err := l.read(path)
 	if err != nil {
-		return nil, source.Diagnostics{source.Errorf(source.Pos{}, "read %s: %s", shown(path), err)}
+		return nil, source.Diagnostics{unreadable(path, err, source.Pos{})}
 	}
 	v, ds := l.parser.Vars(f)
 	layers := l.layer(f.Name, v, &ds)

@@ -81,11 +81,10 @@ func (l *Linker) read(path string) (*source.File, error) {
 	} else if info.Size() > source.MaxFile {
 		return nil, fmt.Errorf("%s has %d MB; at most %d are read", shown(path), info.Size()>>20, source.MaxFile>>20)
 	}
-	text, err := l.Tree.ReadFile(path)
+	f, err := l.Tree.Load(path, shown(path))
 	if err != nil {
 		return nil, err
 	}
-	f = source.NewFile(shown(path), text)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.files[path] = f
@@ -106,6 +105,16 @@ func shown(path string) string {
 		return path
 	}
 	return rel
+}
+
+// unreadable is the diagnostic of a file that cannot be read.
+func unreadable(path string, err error, at source.Pos) *source.Diagnostic {
+	var d *source.Diagnostic
+	if errors.As(err, &d) {
+		c := *d
+		return &c
+	}
+	return source.Errorf(at, "read %s: %s", shown(path), err)
 }
 
 // diagnostic makes a diagnostic of an error, at its own place or else here.

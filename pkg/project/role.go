@@ -223,7 +223,7 @@ func (l *Linker) roleMeta(dir string, where place, ds *source.Diagnostics) *play
 	}
 	f, err := l.read(p)
 	if err != nil {
-		ds.Add(withTrace(source.Errorf(source.Pos{}, "read %s: %s", shown(p), err), where))
+		ds.Add(withTrace(unreadable(p, err, source.Pos{}), where))
 		return &playbook.Meta{}
 	}
 	m, more := l.parser.Meta(f)
@@ -287,7 +287,7 @@ func (l *Linker) roleVars(dir, kind, from, role string, where place, at source.P
 func (l *Linker) varsLayers(p, kind, role string, ds *source.Diagnostics) []*vars.Layer {
 	f, err := l.read(p)
 	if err != nil {
-		ds.Add(source.Errorf(source.Pos{}, "read %s: %s", shown(p), err))
+		ds.Add(unreadable(p, err, source.Pos{}))
 		return nil
 	}
 	v, more := l.parser.Vars(f)

@@ -16,6 +16,8 @@ import (
 type File struct {
 	Name string // as shown to people: relative to the working folder when below it
 	Text []byte
+	// Secret keeps diagnostics from showing lines of the file.
+	Secret bool
 
 	once  sync.Once
 	lines []int // offset of the first byte of each line
@@ -135,7 +137,7 @@ func (d *Diagnostic) Render() string {
 		b.WriteString("warning: ")
 	}
 	b.WriteString(d.Summary + "\n")
-	if d.Pos.IsValid() {
+	if d.Pos.IsValid() && !d.Pos.File.Secret {
 		d.snippet(&b)
 	}
 	if d.Help != "" {

@@ -16,9 +16,13 @@ const Builtin = "builtin:"
 
 // Tree reads the files of the control node by absolute path: those of the
 // operating system, and those that the binary carries, under "builtin:/".
-// The zero value reads the operating system's only.
+// The zero value reads the operating system's only. Files of the operating
+// system that are encrypted with Ansible Vault are read as what they hold.
 type Tree struct {
 	Embedded fs.FS
+	Vault    Decrypter // nil: reading an encrypted file is an error
+
+	raw bool
 }
 
 // IsBuiltin reports whether the path is of a file that the binary carries.
@@ -74,10 +78,14 @@ func (t Tree) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if fsys == nil {
-		return os.Open(p)
+	if fsys != nil {
+		return fsys.Open(p)
 	}
-	return fsys.Open(p)
+	f, err := os.Open(p)
+	if err != nil {
+		return nil, err
+	}
+	return t.openVault(p, f)
 }
 
 // ReadFile reads a whole file.
@@ -86,10 +94,14 @@ func (t Tree) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if fsys == nil {
-		return os.ReadFile(p)
+	if fsys != nil {
+		return fs.ReadFile(fsys, p)
 	}
-	return fs.ReadFile(fsys, p)
+	text, err := os.ReadFile(p)
+	if err != nil {
+		return nil, err
+	}
+	return t.readVault(p, text)
 }
 
 // Stat describes a file, following links.

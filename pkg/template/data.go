@@ -22,6 +22,9 @@ type Data struct {
 	keys []*Data // of a mapping
 	vals []*Data
 	kind kind
+
+	vault source.Decrypter // of an encrypted text, which lit holds
+	at    source.Pos       // of an encrypted text
 }
 
 type kind int
@@ -31,6 +34,7 @@ const (
 	text
 	list
 	mapping
+	sealed
 )
 
 // Literal wraps a value that has no templates, or whose templates must not be evaluated.
@@ -94,11 +98,11 @@ func (c *nodeCompiler) compile(n *yaml.Node, depth int) *Data {
 }
 
 func (c *nodeCompiler) scalar(n *yaml.Node) *Data {
-	switch n.Tag {
-	case "!unsafe":
+	switch {
+	case n.Tag == "!unsafe":
 		return Literal(n.Value)
-	case "!vault":
-		return c.fail(n, errors.New("encrypted values (!vault) are not supported; give the secret with -e @file or an environment lookup"))
+	case value.IsSealed(n):
+		return c.e.sealed(value.Sealed{Text: n.Value}, source.NodePos(c.f, n))
 	}
 	v, err := value.Scalar(n)
 	if err != nil {
@@ -113,6 +117,23 @@ func (c *nodeCompiler) scalar(n *yaml.Node) *Data {
 		return c.fail(n, err)
 	}
 	return &Data{kind: text, tmpl: t, lit: s}
+}
+
+// sealed is an encrypted text. It is opened when it is used, so that no
+// password is needed for one that is not; what it holds is no template.
+func (e *Engine) sealed(s value.Sealed, at source.Pos) *Data {
+	return &Data{kind: sealed, lit: s, vault: e.tree.Vault, at: at}
+}
+
+// sealedAt is where an encrypted text stands that was decoded before.
+func sealedAt(s value.Sealed, at source.Pos) source.Pos {
+	switch {
+	case s.Line == 0:
+		return at
+	case at.File == nil && s.File != "":
+		at.File = source.NewFile(s.File, nil)
+	}
+	return source.Pos{File: at.File, Line: s.Line, Col: s.Col}
 }
 
 // Mapping makes a mapping of compiled values.
@@ -221,10 +242,20 @@ func (d *Data) fold() *Data {
 }
 
 // Data compiles a value that was decoded before; at is where it stands.
-func (e *Engine) Data(v any, at source.Pos) (*Data, error) {
+func (e *Engine) Data(v any, at source.Pos) (*Data, error) { return e.data(v, at, false) }
+
+// Unsafe is Data of a value whose strings are no templates.
+func (e *Engine) Unsafe(v any, at source.Pos) *Data {
+	d, _ := e.data(v, at, true) // only a template can be wrong
+	return d
+}
+
+func (e *Engine) data(v any, at source.Pos, unsafe bool) (*Data, error) {
 	switch v := v.(type) {
+	case value.Sealed:
+		return e.sealed(v, sealedAt(v, at)), nil
 	case string:
-		if !hasTemplate(v) {
+		if unsafe || !hasTemplate(v) {
 			return Literal(v), nil
 		}
 		t, err := e.String(v, at)
@@ -235,7 +266,7 @@ func (e *Engine) Data(v any, at source.Pos) (*Data, error) {
 	case []any:
 		out := &Data{kind: list, list: make([]*Data, len(v))}
 		for i, el := range v {
-			d, err := e.Data(el, at)
+			d, err := e.data(el, at, unsafe)
 			if err != nil {
 				return nil, err
 			}
@@ -245,7 +276,7 @@ func (e *Engine) Data(v any, at source.Pos) (*Data, error) {
 	case *value.Dict:
 		out := &Data{kind: mapping}
 		for k, el := range v.All() {
-			d, err := e.Data(el, at)
+			d, err := e.data(el, at, unsafe)
 			if err != nil {
 				return nil, err
 			}
@@ -340,6 +371,9 @@ func (d *Data) Value(ctx context.Context, s expr.Scope) (any, error) {
 		return out, nil
 	case mapping:
 		return d.dict(ctx, s)
+	case sealed:
+		plain, err := source.Decrypt(d.vault, d.at, []byte(d.lit.(value.Sealed).Text))
+		return string(plain), err
 	}
 	return d.lit, nil
 }

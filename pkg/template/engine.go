@@ -221,11 +221,11 @@ func (e *Engine) load(path string, syn syntax) (*unit, error) {
 	if entry, ok := e.files.get(key); ok && entry.size == info.Size() && entry.mtime.Equal(info.ModTime()) {
 		return entry.unit, nil
 	}
-	text, err := e.tree.ReadFile(path)
+	file, err := e.tree.Load(path, shownName(path, e.cwd))
 	if err != nil {
 		return nil, fmt.Errorf("read template: %w", err)
 	}
-	u, err := e.compileFile(path, text, syn)
+	u, err := e.compileFile(path, file, syn)
 	if err != nil {
 		return nil, err
 	}
@@ -233,11 +233,9 @@ func (e *Engine) load(path string, syn syntax) (*unit, error) {
 	return u, nil
 }
 
-func (e *Engine) compileFile(path string, text []byte, syn syntax) (*unit, error) {
-	u := &unit{name: shownName(path, e.cwd), dir: source.Dir(path), syn: syn}
-	src := string(text)
-	file := source.NewFile(u.name, text)
-	o, segs, err := u.scan(src, source.Pos{File: file, Line: 1, Col: 1})
+func (e *Engine) compileFile(path string, file *source.File, syn syntax) (*unit, error) {
+	u := &unit{name: file.Name, dir: source.Dir(path), syn: syn}
+	o, segs, err := u.scan(string(file.Text), source.Pos{File: file, Line: 1, Col: 1})
 	if err != nil {
 		return nil, err
 	}

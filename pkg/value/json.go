@@ -139,6 +139,8 @@ func (w *jsonWriter) write(v any, depth int) error {
 		return w.dict(v, depth)
 	case *Undefined:
 		return v
+	case Sealed:
+		return w.dict(NewDict("__ansible_vault", v.Text), depth) // as Ansible writes it
 	default:
 		return fmt.Errorf("a value of type %s cannot be written as JSON", TypeName(v))
 	}

@@ -1,7 +1,8 @@
 // Package value is the dynamic data of playbooks.
 //
 // A value is one of: nil, bool, int, float64, string, []any, *Dict,
-// *Undefined, time.Time, Lazy, or a callable of package expr. Ints are Go
+// *Undefined, time.Time, Lazy, or a callable of package expr; what was read and
+// not used yet may also be Sealed. Ints are Go
 // ints; lists and tuples are both []any. Code outside value, expr, template
 // and vars should turn values into Go types as soon as it can (see schema).
 package value
@@ -253,7 +254,7 @@ func Clone(v any) any {
 // maps become dicts with sorted keys, slices lists, all integers int.
 func Of(v any) any {
 	switch v := v.(type) {
-	case nil, bool, int, float64, string, []any, *Dict, *Undefined, time.Time, Lazy:
+	case nil, bool, int, float64, string, []any, *Dict, *Undefined, time.Time, Lazy, Sealed:
 		return v
 	case int64:
 		return int(v)

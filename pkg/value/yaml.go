@@ -21,15 +21,19 @@ const maxAliased = 500_000
 
 // decoding is one call of FromYAML.
 type decoding struct {
+	file    string
 	inside  int // of how many aliases
 	aliased int // values that aliases brought in
 }
 
 // FromYAML turns a node into a value. Scalars mean what they mean in YAML 1.1:
 // see Scalar. Mappings keep their order; merge keys (<<) are applied; a
-// duplicate key is an error at its place.
-func FromYAML(n *yaml.Node) (any, error) {
-	return fromNode(n, 0, &decoding{})
+// duplicate key is an error at its place. What is tagged !vault is Sealed.
+func FromYAML(n *yaml.Node) (any, error) { return FromYAMLFile(n, "") }
+
+// FromYAMLFile is FromYAML for a node of a file: what is Sealed tells where it stands.
+func FromYAMLFile(n *yaml.Node, file string) (any, error) {
+	return fromNode(n, 0, &decoding{file: file})
 }
 
 func fromNode(n *yaml.Node, depth int, dec *decoding) (any, error) {
@@ -67,6 +71,9 @@ func fromNode(n *yaml.Node, depth int, dec *decoding) (any, error) {
 	case yaml.MappingNode:
 		return fromMapping(n, depth, dec)
 	}
+	if IsSealed(n) {
+		return Sealed{n.Value, dec.file, n.Line, n.Column}, nil
+	}
 	return Scalar(n)
 }
 
@@ -84,7 +91,7 @@ func fromMapping(n *yaml.Node, depth int, dec *decoding) (any, error) {
 			return nil, err
 		}
 		switch key.(type) {
-		case []any, *Dict:
+		case []any, *Dict, Sealed:
 			return nil, &YAMLError{kn.Line, kn.Column, "a list or mapping cannot be a key; a value that starts with {{ needs quotes"}
 		}
 		if d.Has(key) {

@@ -112,7 +112,7 @@ func (l *Layer) compile(name string) (*template.Data, bool, error) {
 		return d, true, err
 	}
 	if l.unsafe != nil && l.unsafe(name) {
-		d = template.Literal(raw)
+		d = l.engine.Unsafe(raw, l.At(name))
 	} else {
 		d, err = l.engine.Data(raw, l.At(name))
 	}

@@ -191,11 +191,11 @@ func (m *includeVars) wants(name string) (bool, error) {
 }
 
 func readVars(tree source.Tree, name string) (*value.Dict, error) {
-	raw, err := tree.ReadFile(name)
+	f, err := tree.Load(name, name)
 	if err != nil {
 		return nil, fmt.Errorf("read variables: %w", err)
 	}
-	docs, problems := source.ParseYAML(source.NewFile(name, raw))
+	docs, problems := source.ParseYAML(f)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func readVars(tree source.Tree, name string) (*value.Dict, error) {
 }
 
 func varsOf(doc *yaml.Node, name string) (*value.Dict, error) {
-	v, err := value.FromYAML(doc)
+	v, err := value.FromYAMLFile(doc, name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

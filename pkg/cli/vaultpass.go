@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"kubekey/pkg/engine"
+	"kubekey/pkg/source"
+	"kubekey/pkg/vault"
+)
+
+// vaultFlags say where the passwords of vaults come from.
+type vaultFlags struct {
+	ids   []string
+	files []string
+	ask   bool
+}
+
+func (v *vaultFlags) flags(f *pflag.FlagSet) {
+	f.StringArrayVar(&v.ids, "vault-id", nil, "password of vaults, [ID@]FILE, [ID@]SCRIPT or [ID@]prompt; may be repeated")
+	f.StringArrayVar(&v.files, "vault-password-file", nil, "file with the password of vaults, or a program that prints it; may be repeated")
+	f.StringArrayVar(&v.files, "vault-pass-file", nil, "")
+	_ = f.MarkHidden("vault-pass-file")
+	f.BoolVarP(&v.ask, "ask-vault-password", "J", false, "ask for the password of vaults")
+	f.BoolVar(&v.ask, "ask-vault-pass", false, "")
+	_ = f.MarkHidden("ask-vault-pass")
+}
+
+// vaultSettings are the defaults of what the flags say.
+type vaultSettings struct {
+	passwordFile string
+	identities   []string // each as --vault-id takes it
+	exactID      bool     // try no password of another ID than a vault's own
+	encryptID    string   // of the password to encrypt with
+}
+
+// vaultEnvironment reads the settings from the environment.
+func vaultEnvironment(getenv func(string) string) vaultSettings {
+	s := vaultSettings{passwordFile: getenv("KK_VAULT_PASSWORD_FILE"), encryptID: getenv("ANSIBLE_VAULT_ENCRYPT_IDENTITY")}
+	if s.passwordFile == "" {
+		s.passwordFile = getenv("ANSIBLE_VAULT_PASSWORD_FILE")
+	}
+	for _, id := range strings.Split(getenv("ANSIBLE_VAULT_IDENTITY_LIST"), ",") {
+		if id = strings.TrimSpace(id); id != "" {
+			s.identities = append(s.identities, id)
+		}
+	}
+	switch strings.ToLower(getenv("ANSIBLE_VAULT_ID_MATCH")) {
+	case "1", "true", "yes", "on":
+		s.exactID = true
+	}
+	return s
+}
+
+// Where a password comes from when a person is asked for it.
+const (
+	fromPrompt    = "prompt"
+	fromAskPrompt = "prompt_ask_vault_pass" // asked without the ID
+)
+
+// sources lists where passwords come from, in the order in which they are
+// tried: the identities that are set, then --vault-id, then files, then the prompt.
+func (v *vaultFlags) sources(s vaultSettings) []string {
+	out := append(append([]string(nil), s.identities...), v.ids...)
+	files := v.files
+	if s.passwordFile != "" {
+		files = append(files[:len(files):len(files)], s.passwordFile)
+	}
+	for _, file := range files {
+		out = append(out, vault.DefaultID+"@"+file)
+	}
+	if v.ask {
+		out = append(out, vault.DefaultID+"@"+fromAskPrompt)
+	}
+	return out
+}
+
+// cutIdentity takes ID@SOURCE apart; without an @ all of it is the source.
+func cutIdentity(text string) (id, from string) {
+	id, from, ok := strings.Cut(text, "@")
+	if !ok {
+		return vault.DefaultID, text
+	}
+	if id == "" {
+		id = vault.DefaultID
+	}
+	return id, from
+}
+
+// vaultPasswords gets the passwords from where the flags and settings say.
+func (a *app) vaultPasswords(ctx context.Context, sources []string) ([]vault.Password, error) {
+	var out []vault.Password
+	for _, s := range sources {
+		id, from := cutIdentity(s)
+		p, err := a.vaultPassword(ctx, id, from, out)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// vaultPassword gets one password; a file of it may be a vault that the
+// earlier ones open.
+func (a *app) vaultPassword(ctx context.Context, id, from string, earlier []vault.Password) (vault.Password, error) {
+	var text string
+	var err error
+	switch from {
+	case fromPrompt:
+		text, err = a.askVault(ctx, fmt.Sprintf("Vault password (%s): ", id))
+	case fromAskPrompt:
+		text, err = a.askVault(ctx, "Vault password: ")
+	default:
+		text, err = a.vaultPasswordFrom(ctx, id, expandHome(from), earlier)
+	}
+	if err != nil {
+		return vault.Password{}, err
+	}
+	p, err := vault.NewPassword(id, text)
+	if err != nil {
+		return p, fmt.Errorf("%w (from %s)", err, from)
+	}
+	a.secret.Add(p.Reveal())
+	return p, nil
+}
+
+func (a *app) askVault(ctx context.Context, prompt string) (string, error) {
+	text, ok, err := a.ask(ctx, prompt, false)
+	if err == nil && !ok {
+		err = usage("%sno terminal and nothing on standard input to read it from", prompt)
+	}
+	return text, err
+}
+
+// vaultPasswordFrom reads a file, or runs a program, that yields a password.
+func (a *app) vaultPasswordFrom(ctx context.Context, id, path string, earlier []vault.Password) (string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("the vault password file %s was not found", path)
+	case err != nil:
+		return "", fmt.Errorf("read the vault password: %w", err)
+	case info.IsDir():
+		return "", fmt.Errorf("the vault password file %s is a folder", path)
+	case info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0:
+		return a.vaultScript(ctx, id, path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read the vault password: %w", err)
+	}
+	if source.IsVault(text) {
+		at := source.Pos{File: source.NewFile(path, text), Line: 1, Col: 1}
+		text, err = source.Decrypt(vault.NewKeyring(earlier, vault.Options{}), at, text)
+	}
+	return string(text), err
+}
+
+// vaultScript runs a program that prints a password; one whose name ends in
+// -client is told which.
+func (a *app) vaultScript(ctx context.Context, id, path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	var args []string
+	if strings.HasSuffix(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), "-client") {
+		args = []string{"--vault-id", id}
+	}
+	cmd := exec.CommandContext(ctx, abs, args...)
+	cmd.Stdin, cmd.Stderr = a.In, a.Err
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return "", fmt.Errorf("the vault password program %s ended with exit code %d (for the vault ID %s)", path, exit.ExitCode(), id)
+	}
+	if err != nil {
+		return "", fmt.Errorf("run the vault password program %s: %w", path, err)
+	}
+	return string(out), nil
+}
+
+func expandHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return path
+}
+
+// unlock makes the passwords known to all that reads files and variables.
+func (a *app) unlock(ctx context.Context, v *vaultFlags) error {
+	s := vaultEnvironment(os.Getenv)
+	passwords, err := a.vaultPasswords(ctx, v.sources(s))
+	var known *exitError
+	if errors.As(err, &known) {
+		return err
+	}
+	if err != nil {
+		return &exitError{engine.ExitError, err}
+	}
+	a.tree.Vault = vault.NewKeyring(passwords, vault.Options{Exact: s.exactID, Learned: a.hideVault})
+	return nil
+}

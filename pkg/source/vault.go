@@ -1,0 +1,127 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Decrypter opens texts that are encrypted with Ansible Vault.
+type Decrypter interface {
+	// Decrypt returns what a text holds that IsVault tells to be encrypted.
+	// The answer is not to be changed. An error with a method Help() string
+	// says what to do.
+	Decrypt(text []byte) ([]byte, error)
+}
+
+const vaultMark = "$ANSIBLE_VAULT;"
+
+// IsVault reports whether a text says of itself that it is encrypted.
+func IsVault(text []byte) bool { return bytes.HasPrefix(text, []byte(vaultMark)) }
+
+// Raw is the tree that reads encrypted files as they are.
+func (t Tree) Raw() Tree {
+	t.raw = true
+	return t
+}
+
+// Load reads a whole file as one that positions can point into; name is how
+// people are shown it. Of a file that was encrypted no diagnostic shows a line.
+func (t Tree) Load(path, name string) (*File, error) {
+	text, err := t.Raw().ReadFile(path)
+	if err != nil || t.raw || !IsVault(text) {
+		return NewFile(name, text), err
+	}
+	f := NewFile(name, text)
+	plain, err := t.decrypt(f)
+	return &File{Name: name, Text: plain, Secret: true}, err
+}
+
+func (t Tree) decrypt(f *File) ([]byte, error) {
+	plain, err := Decrypt(t.Vault, Pos{File: f, Line: 1, Col: 1}, f.Text)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(plain), nil
+}
+
+// Decrypt decrypts what stands at a place. The error is a *Diagnostic; d may
+// be nil, which opens nothing.
+func Decrypt(d Decrypter, at Pos, text []byte) ([]byte, error) {
+	if d == nil {
+		return nil, Errorf(at, "this is encrypted with a vault, and nothing here opens vaults")
+	}
+	plain, err := d.Decrypt(text)
+	if err != nil {
+		bad := Errorf(at, "%s", err)
+		var helper interface{ Help() string }
+		if errors.As(err, &helper) {
+			bad.Help = helper.Help()
+		}
+		return nil, bad
+	}
+	return plain, nil
+}
+
+// readVault replaces an encrypted text by what it holds.
+func (t Tree) readVault(path string, text []byte) ([]byte, error) {
+	if t.raw || !IsVault(text) {
+		return text, nil
+	}
+	return t.decrypt(NewFile(relative(path), text))
+}
+
+// openVault replaces an encrypted file by what it holds.
+func (t Tree) openVault(path string, f *os.File) (fs.File, error) {
+	info, err := f.Stat()
+	if err != nil || t.raw || !info.Mode().IsRegular() || info.Size() < int64(len(vaultMark)) {
+		return f, err
+	}
+	head := make([]byte, len(vaultMark))
+	if _, err := io.ReadFull(f, head); err != nil || !IsVault(head) {
+		_, err = f.Seek(0, io.SeekStart)
+		return f, err
+	}
+	rest, err := io.ReadAll(f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	plain, err := t.readVault(path, append(head, rest...))
+	return &opened{bytes.NewReader(plain), openedInfo{info, int64(len(plain))}}, err
+}
+
+// opened is an encrypted file that was opened.
+type opened struct {
+	*bytes.Reader
+	info openedInfo
+}
+
+func (o *opened) Stat() (fs.FileInfo, error) { return o.info, nil }
+func (o *opened) Close() error               { return nil }
+
+type openedInfo struct {
+	fs.FileInfo
+	size int64
+}
+
+func (i openedInfo) Size() int64 { return i.size }
+
+// relative is a path as people are shown it: from the working folder when below it.
+func relative(path string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(wd, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return path
+	}
+	return rel
+}

@@ -1,0 +1,173 @@
+package vault
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Password is a password of vaults and the ID that it is known by.
+type Password struct {
+	ID     string
+	secret []byte
+}
+
+// NewPassword makes a password; an empty ID is DefaultID. Blanks around the
+// text are not part of it, as with Ansible.
+func NewPassword(id, text string) (Password, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return Password{}, errors.New("the vault password is empty")
+	}
+	if id == "" {
+		id = DefaultID
+	}
+	return Password{id, []byte(text)}, nil
+}
+
+// Reveal returns the password itself.
+func (p Password) Reveal() string { return string(p.secret) }
+
+// Format keeps every verb of fmt from showing the password.
+func (p Password) Format(s fmt.State, _ rune) { _, _ = fmt.Fprintf(s, "vault password %s", p.ID) }
+
+// NoPasswordError is what Open says when there is no password at all.
+type NoPasswordError struct{}
+
+func (NoPasswordError) Error() string {
+	return "this is encrypted with a vault, and no vault password was given"
+}
+
+// Help says how to give one.
+func (NoPasswordError) Help() string {
+	return "pass --vault-password-file FILE, --vault-id ID@FILE or --ask-vault-password"
+}
+
+// WrongPasswordError says that none of the passwords opens a vault.
+type WrongPasswordError struct {
+	ID    string   // what the vault's header names
+	Tried []string // IDs, in order
+}
+
+func (e *WrongPasswordError) Error() string {
+	return fmt.Sprintf("Decryption failed (no vault secrets were found that could decrypt): "+
+		"the vault ID is %q, tried the passwords of %s", e.ID, strings.Join(e.Tried, ", "))
+}
+
+// Help says what may be wrong.
+func (e *WrongPasswordError) Help() string {
+	return "a password is wrong or missing (--vault-id ID@FILE), or the vault was changed"
+}
+
+// Keyring is the passwords of a run. It may be used by many goroutines at once.
+type Keyring struct {
+	passwords []Password
+	exact     bool
+	learned   func(plain []byte)
+
+	mu     sync.Mutex
+	opened map[[sha256.Size]byte]*opening
+}
+
+// opening is a vault that was opened, or is being: deriving keys takes long,
+// and many hosts share a value.
+type opening struct {
+	once  sync.Once
+	plain []byte
+	id    string
+	err   error
+}
+
+// Options say how a keyring opens vaults. The zero value is Ansible's default.
+type Options struct {
+	// Exact tries no password but those of the ID that a vault names.
+	Exact bool
+	// Learned is told of all that was opened, once each; may be nil.
+	Learned func(plain []byte)
+}
+
+// NewKeyring makes a keyring of passwords, in the order in which to try them.
+func NewKeyring(passwords []Password, o Options) *Keyring {
+	return &Keyring{passwords: passwords, exact: o.Exact, learned: o.Learned, opened: map[[sha256.Size]byte]*opening{}}
+}
+
+// Passwords are those of the keyring, in order.
+func (k *Keyring) Passwords() []Password {
+	if k == nil {
+		return nil
+	}
+	return k.passwords
+}
+
+// Decrypt opens an encrypted text. The error is a NoPasswordError, a
+// *WrongPasswordError or a *FormatError. The answer is shared: it is not to be changed.
+func (k *Keyring) Decrypt(text []byte) ([]byte, error) {
+	plain, _, err := k.Open(text)
+	return plain, err
+}
+
+// Open is Decrypt that also tells the ID of the password that opened the text.
+func (k *Keyring) Open(text []byte) (plain []byte, id string, err error) {
+	if k == nil {
+		k = &Keyring{}
+	}
+	sum := sha256.Sum256(text)
+	k.mu.Lock()
+	o := k.opened[sum]
+	if o == nil {
+		o = &opening{}
+		if k.opened != nil {
+			k.opened[sum] = o
+		}
+	}
+	k.mu.Unlock()
+	o.once.Do(func() {
+		if o.plain, o.id, o.err = k.open(text); o.err == nil && k.learned != nil {
+			k.learned(o.plain)
+		}
+	})
+	return o.plain, o.id, o.err
+}
+
+func (k *Keyring) open(text []byte) ([]byte, string, error) {
+	e, err := parse(text)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(k.passwords) == 0 {
+		return nil, "", NoPasswordError{}
+	}
+	wrong := &WrongPasswordError{ID: e.id}
+	for _, p := range k.candidates(e.id) {
+		plain, ok, err := e.open(p)
+		if ok || err != nil {
+			return plain, p.ID, err
+		}
+		if !slices.Contains(wrong.Tried, p.ID) {
+			wrong.Tried = append(wrong.Tried, p.ID)
+		}
+	}
+	if len(wrong.Tried) == 0 {
+		wrong.Tried = []string{"none, since no password has this ID"}
+	}
+	return nil, "", wrong
+}
+
+// candidates are the passwords to try: those that the vault names come first.
+func (k *Keyring) candidates(id string) []Password {
+	var named, others []Password
+	for _, p := range k.passwords {
+		if p.ID == id {
+			named = append(named, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	if k.exact {
+		return named
+	}
+	return append(named, others...)
+}
