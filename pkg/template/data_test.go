@@ -54,7 +54,7 @@ func TestNodeValue(t *testing.T) {
 }
 
 func TestNodeProblems(t *testing.T) {
-	_, ds := compileYAML(t, "a: '{{ x | nofilter }}'\nb: '{{ y'\nc: !vault abc\nd: {[1]: 2}\n")
+	_, ds := compileYAML(t, "a: '{{ x | nofilter }}'\nb: '{{ y'\nc: '{{ z'\nd: {[1]: 2}\n")
 	if len(ds) != 4 {
 		t.Fatalf("%d problems: %v", len(ds), ds)
 	}

@@ -13,6 +13,7 @@ import (
 type script struct {
 	Cmd        string `kk:"cmd,required" doc:"path of the script on the control node, and its arguments; may be given as the module's text"`
 	Executable string `kk:"executable" doc:"program that runs the script, with its options"`
+	Decrypt    bool   `kk:"decrypt" default:"yes" doc:"decrypt a script that is encrypted with a vault; no takes it as it is"`
 	guard
 }
 
@@ -29,7 +30,11 @@ func (m *script) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if err != nil {
 		return module.Result{}, err
 	}
-	text, err := c.Files.ReadFile(path)
+	files := c.Files
+	if !m.Decrypt {
+		files = files.Raw()
+	}
+	text, err := files.ReadFile(path)
 	if err != nil {
 		return module.Result{}, fmt.Errorf("read script: %w", err)
 	}

@@ -22,6 +22,7 @@ type Assemble struct {
 	Regexp       string `kk:"regexp" doc:"Python regular expression that the names of fragments must match. Default: all"`
 	IgnoreHidden bool   `kk:"ignore_hidden" default:"no" doc:"leave out names that begin with a dot"`
 	Backup       bool   `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Decrypt      bool   `kk:"decrypt" default:"yes" doc:"decrypt fragments of the control node that are encrypted with a vault; no takes them as they are"`
 	Validate     string `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 }
 
@@ -134,7 +135,7 @@ func (m *Assemble) local(c *module.Call) (string, []fragment, error) {
 		if !c.Files.IsFile(p) {
 			continue
 		}
-		text, err := c.Files.ReadFile(p)
+		text, err := files(c, m.Decrypt).ReadFile(p)
 		if err != nil {
 			return "", nil, fmt.Errorf("read %s: %w", p, pathCause(err))
 		}

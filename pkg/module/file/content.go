@@ -30,13 +30,14 @@ func contentOf(b []byte) (*content, error) {
 
 // contentAt is a file of the control node that goes to hosts: it is read for
 // its digests by the first of them.
-func contentAt(c *module.Call, name string) (*content, error) {
-	info, err := c.Files.Stat(name)
+func contentAt(c *module.Call, name string, decrypt bool) (*content, error) {
+	tree := files(c, decrypt)
+	info, err := tree.Stat(name)
 	if err != nil {
 		return nil, unread(name, err)
 	}
-	key := fmt.Sprintf("digests of %s %d %d", name, info.Size(), info.ModTime().UnixNano())
-	v, err := c.Share.Do(key, func() (any, error) { return localFile(c.Files, name) })
+	key := fmt.Sprintf("digests of %s %d %d %t", name, info.Size(), info.ModTime().UnixNano(), decrypt)
+	v, err := c.Share.Do(key, func() (any, error) { return localFile(tree, name) })
 	if err != nil {
 		return nil, err
 	}

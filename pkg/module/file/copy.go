@@ -1,11 +1,9 @@
 package file
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -31,7 +29,7 @@ type Copy struct {
 	LocalFollow   bool            `kk:"local_follow" default:"yes" doc:"copy what links in src lead to, instead of the links"`
 	Checksum      string          `kk:"checksum" doc:"SHA-1 that the source must have"`
 	Validate      string          `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
-	Decrypt       bool            `kk:"decrypt" default:"yes" doc:"refuse a source that is encrypted with a vault; no copies it as it is"`
+	Decrypt       bool            `kk:"decrypt" default:"yes" doc:"decrypt sources that are encrypted with a vault; no copies them as they are"`
 }
 
 func copySpec() module.Spec {
@@ -110,12 +108,7 @@ func textOf(v any) (string, error) {
 }
 
 func (m *Copy) file(ctx context.Context, c *module.Call, src string) (module.Result, error) {
-	if m.Decrypt {
-		if err := refuseVault(c.Files, src); err != nil {
-			return module.Result{}, err
-		}
-	}
-	body, err := contentAt(c, src)
+	body, err := contentAt(c, src, m.Decrypt)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -135,20 +128,12 @@ func sourceMode(tree source.Tree, src string) fs.FileMode {
 	return info.Mode()
 }
 
-const vaultHeader = "$ANSIBLE_VAULT;"
-
-// refuseVault keeps an encrypted file from being installed as if it were plain.
-func refuseVault(tree source.Tree, src string) error {
-	f, err := tree.Open(src)
-	if err != nil {
-		return fmt.Errorf("open %s: %w", src, pathCause(err))
+// files are those of the control node, decrypted or as they are.
+func files(c *module.Call, decrypt bool) source.Tree {
+	if decrypt {
+		return c.Files
 	}
-	defer f.Close()
-	head := make([]byte, len(vaultHeader))
-	if n, _ := io.ReadFull(f, head); bytes.Equal(head[:n], []byte(vaultHeader)) {
-		return fmt.Errorf("%s is encrypted with a vault, which is not supported (decrypt: no copies it as it is)", src)
-	}
-	return nil
+	return c.Files.Raw()
 }
 
 func pathCause(err error) error {

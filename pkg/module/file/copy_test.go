@@ -167,7 +167,7 @@ func TestCopyErrors(t *testing.T) {
 			{args("dest", dir+"/x"), "src (or content) is required"},
 			{args("src", "a", "content", "b", "dest", dir+"/x"), "mutually exclusive"},
 			{args("src", "nope", "dest", dir+"/x"), "Could not find or access 'nope'"},
-			{args("src", "vault", "dest", dir+"/x"), "encrypted with a vault"},
+			{args("src", "vault", "dest", dir+"/x"), "this is encrypted with a vault"},
 			{args("src", "a", "dest", dir+"/x", "checksum", "123"), "does not match the expected checksum"},
 			{args("content", "x", "dest", dir+"/x", "owner", "nosuchuser"), "failed to look up user nosuchuser"},
 			{args("content", "x", "dest", dir+"/x", "group", "nosuchgroup"), "failed to look up group nosuchgroup"},

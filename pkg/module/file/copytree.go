@@ -99,13 +99,8 @@ func (m *Copy) item(c *module.Call, src, rel string) (*treeItem, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("copy %s: it is neither a file nor a folder", src)
 	}
-	if m.Decrypt {
-		if err := refuseVault(c.Files, src); err != nil {
-			return nil, err
-		}
-	}
 	item.mode = sourceMode(c.Files, src)
-	item.body, err = contentAt(c, src)
+	item.body, err = contentAt(c, src, m.Decrypt)
 	return item, err
 }
 

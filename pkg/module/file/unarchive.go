@@ -32,6 +32,7 @@ type Unarchive struct {
 	Exclude   []string `kk:"exclude" doc:"members and folders to leave out; * and ? are wildcards"`
 	Include   []string `kk:"include" doc:"members and folders to take; * and ? are wildcards. Default: all"`
 	KeepNewer bool     `kk:"keep_newer" default:"no" doc:"leave files of the host that are newer than the member alone"`
+	Decrypt   bool     `kk:"decrypt" default:"yes" doc:"decrypt an archive of the control node that is encrypted with a vault; no takes it as it is"`
 	ExtraOpts []string `kk:"extra_opts" doc:"--strip-components=N, --no-same-owner, --no-same-permissions"`
 }
 
@@ -128,7 +129,7 @@ func (u *unpacking) open(ctx context.Context) (skipped string, err error) {
 	if u.src, err = u.c.Find("files", u.Src); err != nil {
 		return "", err
 	}
-	if u.local, err = openArchive(u.c.Files, u.src); err != nil {
+	if u.local, err = openArchive(files(u.c, u.Decrypt), u.src); err != nil {
 		return "", err
 	}
 	u.packing = u.local.packing
@@ -393,7 +394,7 @@ func (u *unpacking) extract(ctx context.Context, results *value.Dict) error {
 func (u *unpacking) source() (tool []string, stream io.ReadCloser, err error) {
 	whole := u.strip == 0 && len(u.changed) == len(u.members) && len(u.Include)+len(u.Exclude) == 0
 	if whole && (u.packing.handler == "TgzArchive" || u.packing.handler == "TarArchive") {
-		f, err := u.c.Files.Open(u.src)
+		f, err := u.local.tree.Open(u.src)
 		if err != nil {
 			return nil, nil, err
 		}
