@@ -71,7 +71,7 @@ fi`
 	}
 	return m.prefix(mark) + `kk_s=$(mktemp "${TMPDIR:-/tmp}/kk.XXXXXXXX") || exit 1
 trap 'rm -f "$kk_s"' EXIT
-trap 'exit 129' HUP; trap 'exit 130' INT; trap 'exit 143' TERM
+trap 'exit 129' HUP; trap 'exit 130' INT; trap 'exit 141' PIPE; trap 'exit 143' TERM
 cat >"$kk_s" && chmod 700 "$kk_s" || exit 1
 ` + run + "\n"
 }

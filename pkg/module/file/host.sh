@@ -130,7 +130,7 @@ kk_place() {
 	kk_tmp=$(printf '%.200s' "${kk_tmp##*/}")
 	case $kk_dst in */*) kk_tmp=${kk_dst%/*}/$kk_tmp ;; esac
 	trap 'rm -f "$kk_tmp"' EXIT
-	trap 'exit 130' HUP INT TERM
+	trap 'exit 130' HUP INT TERM PIPE
 	rm -f "$kk_tmp"
 	(umask 077; set -C; "$@" >"$kk_tmp") || kk_fail "write $kk_dst" "the new file could not be written"
 	[ -z "$kk_uid" ] || kk_do "set the owner of $kk_dst" chown "$kk_uid" "$kk_tmp"

@@ -41,7 +41,7 @@ else say tool none; exit 0
 fi
 tmp=$(mktemp "$folder/.kk.XXXXXXXX") || exit 1
 trap 'rm -f "$tmp"' EXIT
-trap 'exit 129' HUP; trap 'exit 130' INT; trap 'exit 143' TERM
+trap 'exit 129' HUP; trap 'exit 130' INT; trap 'exit 141' PIPE; trap 'exit 143' TERM
 if [ $tool = curl ]; then
   if [ -n "$old" ] && [ "$force" = 0 ] && [ -z "$sum" ]; then code=$(curl -K - -o "$tmp" -w '%{http_code}' -z "$dest"); rc=$?
   else code=$(curl -K - -o "$tmp" -w '%{http_code}'); rc=$?
