@@ -20,7 +20,7 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 PACKAGES  = $(shell $(GO) list ./... | grep -v -e /test/e2e -e /test/roles -e /test/cluster)
 # Real programs that tests work with; without one, its tests are skipped with a reason.
 PEERS     = git:git ssh:openssh-client sshd:openssh-server sudo:sudo busybox:busybox fish:fish csh:csh \
-            shellcheck:shellcheck systemd-analyze:systemd curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd \
+            shellcheck:shellcheck systemd-analyze:systemd haproxy:haproxy keepalived:keepalived curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd \
             ansible-vault:ansible-core
 SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
 # Scripts that packages embed: they run in a host's POSIX shell and have no first line.
@@ -42,7 +42,7 @@ unit: ## the tests that need no hosts
 	$(GO) test -timeout 10m $(PACKAGES)
 
 rendered-all: ## what every kind of cluster comes to: each release, runtime, endpoint, family and network with each other
-	test/need.sh shellcheck:shellcheck systemd-analyze:systemd
+	test/need.sh shellcheck:shellcheck systemd-analyze:systemd haproxy:haproxy keepalived:keepalived curl:curl
 	KK_RENDER_ALL=1 $(GO) test -count 1 -timeout 60m -v -run 'TestRendered$$' ./test/rendered
 
 e2e: ## the tests on hosts; RUN=regexp chooses some

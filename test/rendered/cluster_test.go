@@ -174,7 +174,13 @@ func (c cluster) best(d dimension, missing map[pair]bool) string {
 }
 
 func (c cluster) layout() simulated.Layout {
-	l := simulated.Layout{Family: c["family"], ControlPlanes: 3, Workers: 2, Registry: c["registry"] != "none", NFS: c["more"] == "yes"}
+	l := simulated.Layout{Family: c["family"], ControlPlanes: 3, Workers: 2, NFS: c["more"] == "yes"}
+	if c["registry"] != "none" {
+		l.Registries = 1
+		if c["more"] == "yes" {
+			l.Registries = 2
+		}
+	}
 	if c["etcd"] == "external" {
 		l.Etcd = 3
 	}
@@ -199,6 +205,10 @@ func (c cluster) config(dir string) string {
 	if c["family"] == "v6" {
 		vip, dns = "fd00::9:9", "fd00:a::10"
 	}
+	shared := vip // of two families the cluster's own address is of the first, that of the registry of the second
+	if c["family"] == "dual" {
+		shared = "fd00::9:8"
+	}
 	proxy := "{mode: " + c["proxy"] + "}"
 	if c["proxy"] == "off" {
 		proxy = "{enabled: false}"
@@ -216,16 +226,16 @@ kubernetes:
   kube_version: v%s.%d
   networking: %s
   kube_proxy: %s
-  control_plane_endpoint: {type: %s, kube_vip: {address: '%s', interface: eth0%s}}
+  control_plane_endpoint: {type: %s, kube_vip: {address: '%s'%s}}
 cri:
   container_manager: %s
   registries: {auth: {private.example: {username: me, password: pl4nted-login-password}}, mirrors: {docker.io: {endpoints: ['https://mirror.example']}}}
 cni: {type: %s, multus: {enabled: %t}}
 etcd: {deployment_type: %s}
 dns: {nodelocaldns: {address: '%s'}}
-image_registry: {type: %s, password: pl4nted-registry-password, vip: {address: '%s', interface: eth0}}
+image_registry: {type: %s, password: pl4nted-registry-password, vip: {address: '%s'}}
 download: {proxy: 'http://me:pl4nted-proxy-password@127.0.0.1:1'}
-`, c["minor"], patch(c["minor"]), ranges[c["family"]], proxy, c["endpoint"], vip, bgp, c["runtime"], c["cni"], c["more"] == "yes", c["etcd"], dns, registry, vip)
+`, c["minor"], patch(c["minor"]), ranges[c["family"]], proxy, c["endpoint"], vip, bgp, c["runtime"], c["cni"], c["more"] == "yes", c["etcd"], dns, registry, shared)
 	if c["more"] == "yes" {
 		text += fmt.Sprintf(more, dir, dir)
 	}

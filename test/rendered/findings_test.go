@@ -8,12 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"os/exec"
 	"path"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,13 +30,13 @@ type findings struct {
 	looked    map[[32]byte]bool            // texts that were looked at
 	templates map[string]bool              // that were rendered
 	scripts   map[string]string            // by their text: where they are from
-	kubeadm   map[string]string            // settings of kubeadm by their text: where they are from
+	settings  map[string]map[string]origin // of programs that judge them, by program and text
 	unitSets  map[string]map[string]string // texts by path, by their digest
 }
 
 func newFindings(*testing.T) *findings {
 	return &findings{told: map[string]bool{}, looked: map[[32]byte]bool{}, templates: map[string]bool{}, scripts: map[string]string{},
-		kubeadm: map[string]string{}, unitSets: map[string]map[string]string{}}
+		settings: map[string]map[string]origin{}, unitSets: map[string]map[string]string{}}
 }
 
 // once tells of something that is wrong, unless another cluster has it too.
@@ -181,18 +177,19 @@ func (s *findings) file(t *testing.T, c cluster, f simulated.File, secrets map[s
 	if what := shows(f.Content, secrets); what != "" && !private(f.Mode) {
 		s.once(t, "%s: %s has a secret (%s) and mode %q", f.Task, f.Path, what, f.Mode)
 	}
+	s.keep(c, f)
 	key := sha256.Sum256([]byte(f.Path + "\x00" + f.Content))
 	s.mu.Lock()
 	known := s.looked[key]
 	s.looked[key] = true
 	s.mu.Unlock()
 	if !known {
-		s.text(t, c, f)
+		s.text(t, f)
 	}
 }
 
 // text parses a file as what it is.
-func (s *findings) text(t *testing.T, c cluster, f simulated.File) {
+func (s *findings) text(t *testing.T, f simulated.File) {
 	t.Helper()
 	if leftover.MatchString(f.Content) && f.Template != "" {
 		s.once(t, "%s: %s has a word of the template language: %s", f.Task, f.Path, leftover.FindString(f.Content))
@@ -222,11 +219,6 @@ func (s *findings) text(t *testing.T, c cluster, f simulated.File) {
 		}
 	case "script":
 		s.script(f.Path, f.Content)
-	}
-	if base := path.Base(f.Path); strings.HasPrefix(base, "kubeadm") && strings.HasSuffix(base, ".yaml") && c["minor"] == builtMinor {
-		s.mu.Lock()
-		s.kubeadm[f.Content] = f.Path + " of " + c["cni"] + " " + c["family"]
-		s.mu.Unlock()
 	}
 }
 
@@ -271,124 +263,10 @@ func (s *findings) units(files []simulated.File) {
 func (s *findings) judge(t *testing.T) {
 	t.Run("scripts", s.checkScripts)
 	t.Run("units", s.checkUnits)
-	t.Run("kubeadm", s.checkKubeadm)
+	for _, j := range judges() {
+		t.Run(j.program, func(t *testing.T) { s.checkSettings(t, j) })
+	}
 	t.Run("templates", s.checkTemplates)
-}
-
-func need(t *testing.T, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("the machine has no %s", program)
-	}
-}
-
-func (s *findings) checkScripts(t *testing.T) {
-	s.addFiles(t)
-	if len(s.scripts) < 5 {
-		t.Errorf("only %d scripts were found", len(s.scripts))
-	}
-	dir := t.TempDir()
-	froms := map[string]string{}
-	var names []string
-	for text, from := range s.scripts {
-		name := filepath.Join(dir, fmt.Sprintf("%d.sh", len(names)))
-		if err := os.WriteFile(name, []byte(strings.TrimRight(text, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := exec.CommandContext(t.Context(), "sh", "-n", name).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s\n%s", from, err, out, text)
-		}
-		names = append(names, name)
-		froms[name] = from
-	}
-	need(t, "shellcheck")
-	// A list that has one word; the words of a list that a template put together.
-	out, err := exec.CommandContext(t.Context(), "shellcheck", append([]string{"-s", "sh", "-e", "SC2043", "-f", "gcc"}, names...)...).CombinedOutput()
-	for line := range strings.Lines(string(out)) {
-		name, rest, _ := strings.Cut(line, ":")
-		t.Errorf("%s:%s", froms[name], rest)
-	}
-	if err != nil && len(out) == 0 {
-		t.Errorf("shellcheck: %v", err)
-	}
-}
-
-// addFiles adds the scripts that roles carry as files.
-func (s *findings) addFiles(t *testing.T) {
-	t.Helper()
-	names, err := fs.Glob(builtin.FS(), "roles/*/files/*.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		text, err := fs.ReadFile(builtin.FS(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.script(name, string(text))
-	}
-}
-
-// missing is what systemd says of programs and units that this machine does not have.
-var missing = regexp.MustCompile(`is not executable: No such file|Failed to load unit|not found|Cannot add dependency job`)
-
-func (s *findings) checkUnits(t *testing.T) {
-	need(t, "systemd-analyze")
-	for _, set := range s.unitSets {
-		dir := t.TempDir()
-		var units []string
-		for name, text := range set {
-			at := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(name, "/") {
-				units = append(units, at)
-			}
-		}
-		slices.Sort(units)
-		cmd := exec.CommandContext(t.Context(), "systemd-analyze", append([]string{"verify", "--man=no", "--recursive-errors=no"}, units...)...)
-		cmd.Env = append(os.Environ(), "SYSTEMD_UNIT_PATH="+dir+":")
-		out, _ := cmd.CombinedOutput()
-		for line := range strings.Lines(string(out)) {
-			if !missing.MatchString(line) {
-				s.once(t, "%s", strings.ReplaceAll(strings.TrimSpace(line), dir, ""))
-			}
-		}
-	}
-	if len(s.unitSets) == 0 {
-		t.Error("no unit was made")
-	}
-}
-
-// builtMinor is the release whose kubeadm is built from source.
-const builtMinor = "1.34"
-
-func (s *findings) checkKubeadm(t *testing.T) {
-	at := os.Getenv("KK_UPSTREAM")
-	if at == "" {
-		home, _ := os.UserHomeDir()
-		at = filepath.Join(home, ".cache/kk-upstream")
-	}
-	program := filepath.Join(at, "kubernetes-v"+builtMinor+".4/amd64/kubeadm")
-	if _, err := os.Stat(program); err != nil {
-		t.Skipf("no kubeadm of %s: %v", builtMinor, err)
-	}
-	if len(s.kubeadm) == 0 {
-		t.Error("no settings of kubeadm were made")
-	}
-	for text, from := range s.kubeadm {
-		name := filepath.Join(t.TempDir(), "kubeadm.yaml")
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := exec.CommandContext(t.Context(), program, "config", "validate", "--config", name).CombinedOutput(); err != nil {
-			s.once(t, "%s: kubeadm config validate: %s\n%s", from, out, text)
-		}
-	}
 }
 
 // lookedUp is a template that another text takes in: it is rendered with it.

@@ -12,7 +12,8 @@ type Layout struct {
 	ControlPlanes int
 	Workers       int
 	Etcd          int // hosts of the group etcd, from the first control plane on; 0 leaves the group out
-	Registry, NFS bool
+	Registries    int
+	NFS           bool
 }
 
 // Hosts are the names of the hosts, control planes first.
@@ -29,12 +30,14 @@ func (l Layout) Inventory() string {
 	var b strings.Builder
 	b.WriteString("all:\n  hosts:\n")
 	hosts := l.Hosts()
-	all := hosts
-	if l.Registry {
-		all = append(slices.Clone(all), "registry1")
+	all := slices.Clone(hosts)
+	var registries []string
+	for i := range l.Registries {
+		registries = append(registries, fmt.Sprintf("registry%d", i+1))
 	}
+	all = append(all, registries...)
 	if l.NFS {
-		all = append(slices.Clone(all), "nfs1")
+		all = append(all, "nfs1")
 	}
 	for i, h := range all {
 		fmt.Fprintf(&b, "    %s: {%s}\n", h, l.addresses(i+1))
@@ -45,7 +48,7 @@ func (l Layout) Inventory() string {
 		hosts []string
 	}{
 		{"kube_control_plane", hosts[:l.ControlPlanes]}, {"kube_worker", hosts[l.ControlPlanes:]}, {"etcd", hosts[:l.Etcd]},
-		{"image_registry", slices.DeleteFunc(slices.Clone(all), func(h string) bool { return h != "registry1" })},
+		{"image_registry", registries},
 		{"nfs", slices.DeleteFunc(slices.Clone(all), func(h string) bool { return h != "nfs1" })},
 	} {
 		if len(g.hosts) > 0 {
