@@ -90,12 +90,18 @@ func (r *resumed) start(books []*project.Playbook) (string, error) {
 // goOn is the command line that goes on with a run that failed. Playbooks that
 // kk carries are run again as they were: what is done stays as it is.
 func (a *app) goOn(runID string, again bool) string {
-	words := append([]string{"kk"}, a.args...)
+	words := a.args
 	if !again {
 		words = append(withoutFlag(words, "--resume"), "--resume", runID)
 	}
-	for i, w := range words {
-		words[i] = a.secret.Text(w)
+	return a.commandLine(words)
+}
+
+// commandLine is a call of kk as people may see it.
+func (a *app) commandLine(args []string) string {
+	words := []string{"kk"}
+	for _, w := range args {
+		words = append(words, a.secret.Text(w))
 	}
 	return shell.Join(words...)
 }

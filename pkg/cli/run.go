@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -278,6 +279,7 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	o := engine.Options{
 		Inventory: s.inventory, Linker: linker, Templates: s.templates, Tree: a.tree, Extra: s.extra,
 		Redact: a.secret, RunID: s.id, WorkDir: s.workDir, Version: version,
+		User: operator(), Command: a.commandLine(a.args),
 		Forks: r.forks, Check: r.check, Diff: r.diff, Verbosity: r.output.verbosity,
 		ForceHandlers: r.forceHandlers, Limit: limit, LimitText: strings.Join(r.limit, ","),
 		Tags: r.tags, SkipTags: r.skipTags, StartAt: r.startAt,
@@ -293,6 +295,19 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 		o.Step = a.stepper()
 	}
 	return a.runEngine(ctx, r, o, books)
+}
+
+// operator is who runs kk: user@machine, as far as that is known.
+func operator() string {
+	name := os.Getenv("USER")
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		return name
+	}
+	return name + "@" + machine
 }
 
 // isBuiltin reports whether kk carries the playbooks that run.

@@ -11,6 +11,7 @@ import (
 
 	"kubekey/pkg/engine"
 	"kubekey/pkg/journal"
+	"kubekey/pkg/report"
 	"kubekey/pkg/ui"
 )
 
@@ -22,6 +23,7 @@ func (a *app) runsCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return a.listRuns(dir) },
 	}
 	var out outputFlags
+	var page string
 	show := &cobra.Command{
 		Use: "show [ID]", Short: "Show a run again: its id, the beginning of it, or the last run", Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -29,10 +31,14 @@ func (a *app) runsCommand() *cobra.Command {
 			if len(args) > 0 {
 				id = args[0]
 			}
+			if page != "" {
+				return a.writePage(dir, id, page)
+			}
 			return a.showRun(dir, id, &out)
 		},
 	}
 	out.flags(show.Flags())
+	show.Flags().StringVar(&page, "html", "", "write the run into this file instead, as one HTML page: a timeline, what failed, what changed, what was slow")
 	for _, c := range []*cobra.Command{list, show} {
 		c.Flags().StringVar(&dir, "workdir", "", "folder of the journal (default $KK_WORKDIR or ~/.kk)")
 	}
@@ -59,6 +65,19 @@ func (a *app) listRuns(flag string) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.Started.Local().Format("2006-01-02 15:04:05"), took, code, len(r.Failed), strings.Join(r.Playbooks, " "))
 	}
 	return w.Flush()
+}
+
+// writePage writes the page of a run, and says where it is.
+func (a *app) writePage(flag, id, page string) error {
+	dir, err := workDir(flag)
+	if err != nil {
+		return err
+	}
+	if err := report.Write(page, dir, id); err != nil {
+		return &exitError{engine.ExitError, err}
+	}
+	fmt.Fprintf(a.Out, "wrote %s: open it in a browser\n", page)
+	return nil
 }
 
 func (a *app) showRun(flag, id string, o *outputFlags) error {

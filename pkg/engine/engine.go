@@ -87,7 +87,8 @@ type Options struct {
 	Redact  *redact.Set
 
 	RunID, WorkDir, Version string
-	Forks                   int // hosts at a time; default 50
+	User, Command           string // who runs it, and how: for the record
+	Forks                   int    // hosts at a time; default 50
 	Check, Diff             bool
 	Verbosity               int
 	ForceHandlers           bool
@@ -164,7 +165,7 @@ func (e *Engine) Run(ctx context.Context, playbooks []*project.Playbook) int {
 	for i, pb := range playbooks {
 		paths[i] = pb.Path
 	}
-	e.emit(event.RunStarted{ID: e.RunID, Time: begin, Playbooks: paths, Check: e.Check, Diff: e.Diff, Version: e.Version})
+	e.emit(event.RunStarted{ID: e.RunID, Time: begin, Playbooks: paths, Check: e.Check, Diff: e.Diff, Version: e.Version, User: e.User, Command: e.Command})
 	defer e.closeAll()
 	code := ExitOK
 	for _, pb := range playbooks {

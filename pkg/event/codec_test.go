@@ -24,7 +24,7 @@ func examples() []Event {
 	result := value.NewDict("changed", true, "rc", 0, "ratio", 0.5, "lines", []any{"a", nil, value.NewDict("k", "secret")})
 	item := &Item{Label: "x", Index: 2}
 	return []Event{
-		RunStarted{ID: "r1", Time: at, Playbooks: []string{"site.yml", ""}, Check: true, Diff: true, Version: "v1"},
+		RunStarted{ID: "r1", Time: at, Playbooks: []string{"site.yml", ""}, Check: true, Diff: true, Version: "v1", User: "ann@desk", Command: "kk run site.yml"},
 		PlaybookStarted{Path: "site.yml", Plays: 2},
 		PlayStarted{Name: "Demo", Hosts: []string{"h1", "h2"}, At: pos},
 		PlayEnded{Name: "Demo"},

@@ -23,6 +23,8 @@ type RunStarted struct {
 	Check     bool
 	Diff      bool
 	Version   string // of kk
+	User      string // who ran it: user@machine
+	Command   string // the command line
 }
 
 // PlaybookStarted begins one playbook of the command line.

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"slices"
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/value"
@@ -40,9 +41,23 @@ func (w *Writer) bound(e event.Event) event.Event {
 	case event.HostResult:
 		delete(w.lines, place{e.Task.ID, e.Host})
 		e.Result = w.boundResult(e.Result)
+		e.Diff = boundDiffs(e.Diff)
 		return e
 	}
 	return e
+}
+
+// boundDiffs leaves out both sides of a diff of which one is too long: half a
+// text would show changes that there are none of.
+func boundDiffs(diffs []event.Diff) []event.Diff {
+	out := slices.Clone(diffs)
+	for i, d := range out {
+		if isLarge(d.Before) || isLarge(d.After) || isLarge(d.Prepared) {
+			out[i].Before, out[i].After, out[i].Prepared = nil, nil, ""
+			out[i].Note = fmt.Sprintf("the journal leaves out this diff: the text is longer than %d bytes", maxText)
+		}
+	}
+	return out
 }
 
 func (w *Writer) boundResult(d *value.Dict) *value.Dict {

@@ -284,3 +284,22 @@ func TestSummaryThatCannotBeRead(t *testing.T) {
 		t.Errorf("%v %v", runs, err)
 	}
 }
+
+func TestLongDiffsAreLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	task := &event.Task{ID: 1, Name: "t", Action: "copy"}
+	short := event.Diff{Before: "a", After: "b"}
+	long := event.Diff{Before: "a", After: strings.Repeat("b\n", maxText)}
+	record(t, dir, "r1", []event.Event{event.HostResult{Task: task, Host: "h", Status: event.Changed, Diff: []event.Diff{short, long}}})
+	var seen event.Recorder
+	if err := Show(dir, "r1", &seen, nil); err != nil {
+		t.Fatal(err)
+	}
+	diff := seen.Events[0].(event.HostResult).Diff
+	if diff[0] != short || diff[1].After != nil || !strings.Contains(diff[1].Note, "leaves out") {
+		t.Errorf("%+v", diff)
+	}
+	if long.After == nil {
+		t.Error("the event itself was changed")
+	}
+}

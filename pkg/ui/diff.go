@@ -4,20 +4,23 @@ import (
 	"strings"
 
 	"kubekey/pkg/event"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/value"
 )
 
 // maxDiff is the size from which a text is not compared.
 const maxDiff = 104448
 
+const tooLarge = "diff skipped: the file is larger than 104448 bytes"
+
 // diff shows what a module changes; an empty line ends what is compared here.
 func (p *printer) diff(d event.Diff) {
-	before, after := p.diffText(d.Before), p.diffText(d.After)
+	before, after := diffText(d.Before, p.o.Redact), diffText(d.After, p.o.Redact)
 	switch {
 	case d.Note != "":
 		p.print("", d.Note)
 	case len(before) > maxDiff || len(after) > maxDiff:
-		p.print("", "diff skipped: the file is larger than 104448 bytes")
+		p.print("", tooLarge)
 	case before != after:
 		p.changes(unified(diffLines(before), diffLines(after), header("before", d.BeforeHeader), header("after", d.AfterHeader)))
 		p.print("", "")
@@ -27,6 +30,21 @@ func (p *printer) diff(d event.Diff) {
 	}
 }
 
+// Unified is a diff as text: what was prepared, a unified diff of what is
+// before and after, or the note that says why there is none. It is empty when
+// nothing differs.
+func Unified(d event.Diff) string {
+	before, after := diffText(d.Before, &redact.Set{}), diffText(d.After, &redact.Set{})
+	switch {
+	case d.Note != "":
+		return d.Note
+	case len(before) > maxDiff || len(after) > maxDiff:
+		return tooLarge
+	}
+	lines := unified(diffLines(before), diffLines(after), header("before", d.BeforeHeader), header("after", d.AfterHeader))
+	return strings.Join(lines, "") + d.Prepared
+}
+
 func header(word, path string) string {
 	if path == "" {
 		return word
@@ -34,14 +52,15 @@ func header(word, path string) string {
 	return word + ": " + path
 }
 
-func (p *printer) diffText(v any) string {
+// diffText is one side of a diff.
+func diffText(v any, hide *redact.Set) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
 	case string:
-		return p.o.Redact.Text(v)
+		return hide.Text(v)
 	}
-	text, err := value.JSON(event.Map(v, p.o.Redact.Text), value.JSONOptions{Indent: 4, SortKeys: true})
+	text, err := value.JSON(event.Map(v, hide.Text), value.JSONOptions{Indent: 4, SortKeys: true})
 	if err != nil {
 		return value.Str(v)
 	}

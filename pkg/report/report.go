@@ -1,0 +1,200 @@
+// Package report writes a run of the journal as one HTML page for people: a
+// timeline of hosts and tasks, what failed, what changed, what was slow. The
+// page holds all that it needs, asks no network for anything, and its policy
+// forbids that it could.
+package report
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/journal"
+)
+
+// Write writes the page of a run into a file that only its owner may read. The
+// file is there whole, or not at all; one of that name is replaced. The page
+// shows what the journal has, in which secrets are hidden already.
+func Write(path, workdir, id string) error {
+	run, err := journal.Find(workdir, id)
+	if err != nil {
+		return err
+	}
+	b := newBuilder(run)
+	if err := journal.Show(workdir, run.ID, b, b.moment); err != nil {
+		return err
+	}
+	page, err := b.page()
+	if err != nil {
+		return fmt.Errorf("make the page of run %s: %w", run.ID, err)
+	}
+	if err := replace(path, page); err != nil {
+		return fmt.Errorf("write the page of run %s: %w", run.ID, err)
+	}
+	return nil
+}
+
+// replace writes a file of mode 0600 beside path and renames it.
+func replace(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".kk-*.html")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already when all went well
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// builder collects the events of a run, in order.
+type builder struct {
+	doc     document
+	start   time.Time
+	now     time.Time // of the latest event
+	task    map[int]int
+	host    map[string]int
+	open    map[place]*pending
+	details details
+}
+
+// place is one task on one host.
+type place struct{ task, host int }
+
+// pending is a task that began on a host.
+type pending struct {
+	start  time.Time
+	end    time.Time // of its latest item
+	items  []item
+	output []string
+}
+
+func newBuilder(run journal.Run) *builder {
+	b := &builder{start: run.Started, task: map[int]int{}, host: map[string]int{}, open: map[place]*pending{}}
+	b.doc.States = stateNames[:]
+	b.doc.Run = runInfo{
+		ID: run.ID, Started: run.Started, Finished: run.Finished(), Exit: run.ExitCode, Error: run.Err,
+		Playbooks: run.Playbooks, Check: run.Check, Version: run.Version,
+	}
+	if run.Finished() {
+		b.doc.Run.Took = run.Ended.Sub(run.Started).Microseconds()
+	}
+	return b
+}
+
+// moment is told when each event was.
+func (b *builder) moment(at time.Time) {
+	if at.After(b.now) {
+		b.now = at
+	}
+}
+
+// Emit implements event.Sink.
+func (b *builder) Emit(e event.Event) {
+	switch e := e.(type) {
+	case event.RunStarted:
+		b.doc.Run.User, b.doc.Run.Command, b.doc.Run.Diff = e.User, e.Command, e.Diff
+	case event.PlayStarted:
+		b.doc.Plays = append(b.doc.Plays, play{Name: e.Name, At: e.At.String(), Start: notYet})
+		for _, h := range e.Hosts {
+			b.hostOf(h)
+		}
+	case event.TaskStarted:
+		b.started(e)
+	case event.HostStarted:
+		b.begin(e.Task, e.Host).start = e.Time
+	case event.Output:
+		p := b.begin(e.Task, e.Host)
+		p.output = append(p.output, e.Line)
+	case event.HostResult:
+		b.result(e)
+	case event.Warning:
+		b.doc.Warnings = append(b.doc.Warnings, e.Diagnostic.Summary)
+	case event.RunEnded:
+		for name, s := range e.Stats {
+			b.doc.Hosts[b.hostOf(name)].Recap = []int{s.OK, s.Changed, s.Unreachable, s.Failed, s.Skipped, s.Rescued, s.Ignored}
+		}
+	}
+}
+
+// since is microseconds after the run's start.
+func (b *builder) since(at time.Time) int64 { return max(0, at.Sub(b.start).Microseconds()) }
+
+func (b *builder) hostOf(name string) int {
+	i, ok := b.host[name]
+	if !ok {
+		i = len(b.doc.Hosts)
+		b.host[name] = i
+		b.doc.Hosts = append(b.doc.Hosts, host{Name: name})
+	}
+	return i
+}
+
+func (b *builder) taskOf(t *event.Task) int {
+	i, ok := b.task[t.ID]
+	if !ok {
+		i = len(b.doc.Tasks)
+		b.task[t.ID] = i
+		b.doc.Tasks = append(b.doc.Tasks, task{
+			Name: t.Name, Role: t.Role, Action: t.Action, Handler: t.Handler, At: t.At.String(),
+			Play: max(0, len(b.doc.Plays)-1), Start: b.since(b.now),
+		})
+	}
+	return i
+}
+
+// started notes when a task began, and its play with the first one.
+func (b *builder) started(e event.TaskStarted) {
+	at := b.since(e.Time)
+	b.doc.Tasks[b.taskOf(e.Task)].Start = at
+	if n := len(b.doc.Plays); n > 0 && b.doc.Plays[n-1].Start == notYet {
+		b.doc.Plays[n-1].Start = at
+	}
+}
+
+// begin returns what is known of a task that runs on a host.
+func (b *builder) begin(t *event.Task, hostName string) *pending {
+	at := place{b.taskOf(t), b.hostOf(hostName)}
+	p := b.open[at]
+	if p == nil {
+		p = &pending{start: b.now}
+		b.open[at] = p
+	}
+	return p
+}
+
+func (b *builder) result(e event.HostResult) {
+	p := b.begin(e.Task, e.Host)
+	if e.Item != nil {
+		if len(p.items) == 0 && !e.StartedAt.IsZero() {
+			p.start = e.StartedAt
+		}
+		p.end = e.StartedAt.Add(e.Duration)
+		p.items = append(p.items, item{
+			Label: e.Item.Label, State: stateOf(e), Took: e.Duration.Microseconds(), detail: detailOf(e),
+		})
+		return
+	}
+	start, took := e.StartedAt, e.Duration
+	if start.IsZero() { // a loop as a whole tells no times of its own
+		start, took = p.start, max(0, p.end.Sub(p.start))
+	}
+	d := detailOf(e)
+	d.Items = p.items
+	b.cell(e.Task, e.Host, stateOf(e), start, took, d)
+}
+
+func (b *builder) cell(t *event.Task, hostName string, s state, start time.Time, took time.Duration, d detail) {
+	at := place{b.taskOf(t), b.hostOf(hostName)}
+	delete(b.open, at)
+	b.doc.Cells.add(at, s, b.since(start), max(0, took.Microseconds()), b.details.add(d))
+}
