@@ -1,5 +1,5 @@
 // Command gen writes the reference pages of the manual from what the program
-// is made of: modules, keywords, commands, filters.
+// is made of: modules, keywords, commands, filters, settings.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"kubekey/pkg/cli"
 	"kubekey/pkg/playbook"
+	"kubekey/pkg/settings"
 )
 
 //go:generate go run . ../reference
@@ -48,6 +49,7 @@ func reference() (pages, error) {
 	p := pages{
 		"keywords.md": keywordPage(playbook.Keywords(), playbook.Refused()),
 		"filters.md":  expressionPage(cli.Expressions()),
+		"settings.md": settingsPage(settings.Table()),
 	}
 	more, err := modulePages(modules.Specs())
 	if err != nil {

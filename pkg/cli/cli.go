@@ -18,6 +18,7 @@ import (
 	"kubekey/pkg/module"
 	"kubekey/pkg/project"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/settings"
 	"kubekey/pkg/source"
 	"kubekey/pkg/ui"
 )
@@ -38,6 +39,9 @@ type app struct {
 	tree   source.Tree
 	secret *redact.Set
 	hosts  Hosts // nil: the real ones
+
+	settings        *settings.Loaded
+	settingWarnings source.Diagnostics
 }
 
 // exitError carries an exit code; its text was shown already when empty.
@@ -89,7 +93,7 @@ type Hosts interface {
 
 // Main runs one call of the program and returns its exit code.
 func (p Program) Main(ctx context.Context, args []string, s Streams) int {
-	a := &app{Streams: s, args: args, tree: source.Tree{Embedded: p.Builtin}, secret: &redact.Set{}, hosts: p.Hosts}
+	a := &app{Streams: s, args: args, tree: source.Tree{Embedded: p.Builtin}, secret: &redact.Set{}, hosts: p.Hosts, settings: &settings.Loaded{}}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(s.In)
@@ -137,7 +141,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddCommand(a.commands()...)
-	strict(root)
+	strict(root, a.obey)
 	return root
 }
 
@@ -161,12 +165,9 @@ func width(w any) func() int {
 }
 
 // workDir is where kk keeps what belongs to the user: --workdir, else
-// KK_WORKDIR, else ~/.kk. It is made when it is missing.
+// ~/.kk. It is made when it is missing.
 func workDir(flag string) (string, error) {
 	dir := flag
-	if dir == "" {
-		dir = os.Getenv("KK_WORKDIR")
-	}
 	if dir == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {

@@ -20,6 +20,7 @@ func (a *app) commands() []*cobra.Command {
 		a.factsCommand(),
 		a.catalogCommand(),
 		a.docCommand(),
+		a.settingsCommand(),
 		a.runsCommand(),
 		a.versionCommand(),
 	})

@@ -16,8 +16,9 @@ import (
 )
 
 // connect makes the connection to a target. An SSH connection is opened when
-// it is first used.
-func connect(policy string, knownHosts []string) connectFunc {
+// it is first used. What policy says of unknown host keys wins over the
+// host's variables, and these over what the settings say; "" says nothing.
+func connect(policy, setting string, knownHosts []string) connectFunc {
 	shared := ssh.NewShared()
 	return func(_ context.Context, t engine.Target) (connector.Connector, error) {
 		switch t.Connection {
@@ -38,8 +39,12 @@ func connect(policy string, knownHosts []string) connectFunc {
 		if err := sshArgs(&o, t.SSHArgs); err != nil {
 			return nil, err
 		}
-		if o.HostKey == "" && falseWord(t.HostKeyChecking) {
+		switch {
+		case o.HostKey != "":
+		case falseWord(t.HostKeyChecking):
 			o.HostKey = ssh.Insecure
+		case t.HostKeyChecking == "":
+			o.HostKey = ssh.HostKeyPolicy(setting)
 		}
 		return shared.New(o)
 	}
@@ -140,4 +145,13 @@ func sshOption(o *ssh.Options, key, v string) error {
 		return fmt.Errorf("the option %s of ssh is not supported: put it into ~/.ssh/config, or use ProxyJump for jump hosts", key)
 	}
 	return nil
+}
+
+// connect makes connections as the flags and the settings say.
+func (a *app) connect(c *connectFlags) connectFunc {
+	setting := ""
+	if v := a.settings.Get("ssh_host_key"); v.Changed() {
+		setting = a.settings.SSHHostKey
+	}
+	return connect(c.hostKey, setting, c.knownHosts)
 }

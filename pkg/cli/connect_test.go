@@ -46,7 +46,7 @@ func TestSSHArgsRefused(t *testing.T) {
 }
 
 func TestConnect(t *testing.T) {
-	dial := connect("", nil)
+	dial := connect("", "", nil)
 	for _, name := range []string{"local", "ssh", "smart"} {
 		c, err := dial(context.Background(), engine.Target{Connection: name, Host: "h", Address: "127.0.0.1", Port: 1, KeyFile: "/nowhere", HostKeyChecking: "no"})
 		if err != nil {
@@ -73,32 +73,14 @@ func TestFalseWord(t *testing.T) {
 func TestWorkDir(t *testing.T) {
 	base := t.TempDir()
 	t.Setenv("HOME", filepath.Join(base, "home"))
-	t.Setenv("KK_WORKDIR", "")
 	if dir, err := workDir(""); err != nil || dir != filepath.Join(base, "home", ".kk") {
-		t.Errorf("%s, %v", dir, err)
-	}
-	t.Setenv("KK_WORKDIR", filepath.Join(base, "env"))
-	if dir, err := workDir(""); err != nil || dir != filepath.Join(base, "env") {
 		t.Errorf("%s, %v", dir, err)
 	}
 	if dir, err := workDir(filepath.Join(base, "flag")); err != nil || dir != filepath.Join(base, "flag") {
 		t.Errorf("%s, %v", dir, err)
 	}
-	t.Setenv("KK_WORKDIR", "")
 	t.Setenv("HOME", "")
 	if _, err := workDir(""); err == nil || !strings.Contains(err.Error(), "give --workdir") {
 		t.Error(err)
-	}
-}
-
-func TestRolePaths(t *testing.T) {
-	t.Setenv("ANSIBLE_ROLES_PATH", "/a:/b")
-	if got := rolePaths(); strings.Join(got, " ") != "/a /b" {
-		t.Error(got)
-	}
-	t.Setenv("ANSIBLE_ROLES_PATH", "")
-	t.Setenv("HOME", "/home/me")
-	if got := rolePaths(); len(got) != 3 || got[0] != "/home/me/.ansible/roles" {
-		t.Error(got)
 	}
 }

@@ -21,6 +21,7 @@ import (
 func (a *app) quietEngine(s *session) *engine.Engine {
 	return engine.New(engine.Options{
 		Inventory: s.inventory, Templates: s.templates, Tree: a.tree, Extra: s.extra, RunID: s.id, WorkDir: s.workDir, Redact: a.secret,
+		Plays: a.playDefaults(nil),
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -401,17 +400,4 @@ func setValue(raw string) any {
 		return raw
 	}
 	return v
-}
-
-// rolePaths are the folders of roles beyond the project's: ANSIBLE_ROLES_PATH
-// and the customary ones.
-func rolePaths() []string {
-	if p := os.Getenv("ANSIBLE_ROLES_PATH"); p != "" {
-		return filepath.SplitList(p)
-	}
-	out := []string{"/usr/share/ansible/roles", "/etc/ansible/roles"}
-	if home, err := os.UserHomeDir(); err == nil {
-		out = append([]string{filepath.Join(home, ".ansible/roles")}, out...)
-	}
-	return out
 }

@@ -36,7 +36,7 @@ func (a *app) factsCommand() *cobra.Command {
 			}
 			e := engine.New(engine.Options{
 				Inventory: s.inventory, Templates: s.templates, Tree: a.tree, Extra: s.extra, RunID: s.id, Redact: a.secret,
-				Connect: connect(conn.hostKey, conn.knownHosts), Defaults: defaults,
+				Connect: a.connect(conn), Defaults: defaults,
 			})
 			c, done, err := e.Connector(ctx, v)
 			if err != nil {

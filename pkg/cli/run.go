@@ -18,7 +18,6 @@ import (
 	"golang.org/x/term"
 
 	"kubekey/pkg/engine"
-	"kubekey/pkg/event"
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/journal"
 	"kubekey/pkg/project"
@@ -40,6 +39,7 @@ type runFlags struct {
 	startAt        string
 	resume         string
 	step           bool
+	flushCache     bool
 
 	listHosts, listTasks, listTags, syntaxCheck bool
 
@@ -69,6 +69,9 @@ type connectFlags struct {
 	askPass, askBecomePass bool
 	hostKey                string
 	knownHosts             []string
+
+	sshCommonArgs, sshExtraArgs      string
+	passwordFile, becomePasswordFile string
 }
 
 func (c *connectFlags) flags(f *pflag.FlagSet) {
@@ -83,6 +86,14 @@ func (c *connectFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.becomeUser, "become-user", "", "user to become (default root)")
 	f.BoolVarP(&c.askBecomePass, "ask-become-pass", "K", false, "ask for the password of become")
 	f.BoolVarP(&c.askPass, "ask-pass", "k", false, "ask for the password to log in with")
+	f.StringVar(&c.passwordFile, "connection-password-file", "", "file whose first line is the password to log in with; an executable prints it")
+	f.StringVar(&c.becomePasswordFile, "become-password-file", "", "file whose first line is the password of become; an executable prints it")
+	for old, v := range map[string]*string{"conn-pass-file": &c.passwordFile, "become-pass-file": &c.becomePasswordFile} {
+		f.StringVar(v, old, "", "")
+		_ = f.MarkHidden(old)
+	}
+	f.StringVar(&c.sshCommonArgs, "ssh-common-args", "", "arguments as of the program ssh (-o, -J, -i), for hosts without ansible_ssh_common_args")
+	f.StringVar(&c.sshExtraArgs, "ssh-extra-args", "", "more of them, for hosts without ansible_ssh_extra_args")
 	f.StringVar(&c.hostKey, "ssh-host-key", "", "unknown host keys: strict (refuse, the default), accept-new (remember), insecure (do not check)")
 	f.StringArrayVar(&c.knownHosts, "known-hosts", nil, "file of known host keys (default ~/.ssh/known_hosts)")
 }
@@ -100,6 +111,7 @@ func (r *runFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&r.startAt, "start-at-task", "", "leave out all tasks before the one with this name (or glob)")
 	f.StringVar(&r.resume, "resume", "", "go on with an earlier run (its id, or last): on the hosts that failed, from the first task that failed; variables registered before it are not there")
 	f.BoolVar(&r.step, "step", false, "ask before each task")
+	f.BoolVar(&r.flushCache, "flush-cache", false, "forget the facts that earlier runs kept")
 	f.BoolVar(&r.listHosts, "list-hosts", false, "list the hosts of each play, run nothing")
 	f.BoolVar(&r.listTasks, "list-tasks", false, "list the tasks, run nothing")
 	f.BoolVar(&r.listTags, "list-tags", false, "list the tags, run nothing")
@@ -283,7 +295,8 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 		Forks: r.forks, Check: r.check, Diff: r.diff, Verbosity: r.output.verbosity,
 		ForceHandlers: r.forceHandlers, Limit: limit, LimitText: strings.Join(r.limit, ","),
 		Tags: r.tags, SkipTags: r.skipTags, StartAt: r.startAt,
-		Connect: traced(connect(r.connect.hostKey, r.connect.knownHosts), r.output.verbosity, a.secret), Ask: a.ask,
+		Plays: a.playDefaults(books), Facts: a.factCache(s), FlushFacts: r.flushCache,
+		Connect: traced(a.connect(&r.connect), r.output.verbosity, a.secret), Ask: a.ask,
 	}
 	if a.hosts != nil {
 		o.Connect, o.Perform = a.hosts.Connect, a.hosts.Perform
@@ -316,6 +329,11 @@ func isBuiltin(books []*project.Playbook) bool {
 }
 
 func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, books []*project.Playbook) error {
+	log, done, err := a.log(r.output.verbosity)
+	if err != nil {
+		return err
+	}
+	defer done()
 	slowest := 0
 	if isBuiltin(books) {
 		slowest = 10
@@ -323,7 +341,7 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 	screen, err := ui.New(ui.Options{
 		Out: a.Out, Err: a.Err, TTY: isTerminal(a.Out), Width: width(a.Out), Color: ui.UseColor(isTerminal(a.Out), os.Getenv),
 		Verbosity: r.output.verbosity, Timing: r.output.timing, Format: ui.Format(r.output.format), Redact: a.secret,
-		Slowest: slowest, GoOn: a.goOn(o.RunID, isBuiltin(books)),
+		Slowest: slowest, NoSkipped: !a.settings.DisplaySkippedHosts, GoOn: a.goOn(o.RunID, isBuiltin(books)),
 	})
 	if err != nil {
 		return usage("%s", err)
@@ -333,7 +351,7 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 		_ = screen.Close()
 		return err
 	}
-	o.Sink = event.Fanout{screen, record}
+	o.Sink = append(log, screen, record)
 	holdForQuestions(&o, screen)
 	code := engine.New(o).Run(ctx, books)
 	if err := record.Close(); err != nil {
@@ -393,15 +411,30 @@ func (a *app) limit(s *session, limit []string) ([]string, error) {
 
 // defaults are what the command line says of connections.
 func (a *app) defaults(ctx context.Context, c *connectFlags) (engine.Defaults, error) {
+	set := a.settings
 	d := engine.Defaults{
-		User: c.user, Connection: c.connection, KeyFile: c.key, Become: c.become,
+		User: c.user, Connection: c.connection, KeyFile: c.key, Port: set.RemotePort, Become: c.become,
 		BecomeMethod: c.becomeMethod, BecomeUser: c.becomeUser, Timeout: time.Duration(c.timeout) * time.Second,
+		BecomeExe: set.BecomeExe, BecomeFlags: set.BecomeFlags,
+		SSHArgs: set.SSHArgs, SSHCommonArgs: c.sshCommonArgs, SSHExtraArgs: c.sshExtraArgs,
 	}
 	for _, q := range []struct {
 		wanted bool
+		file   string
 		prompt string
 		into   *redact.Secret
-	}{{c.askPass, "SSH password: ", &d.Password}, {c.askBecomePass, "BECOME password: ", &d.BecomePass}} {
+	}{
+		{c.askPass, c.passwordFile, "SSH password: ", &d.Password},
+		{c.askBecomePass, c.becomePasswordFile, "BECOME password: ", &d.BecomePass},
+	} {
+		if !q.wanted && q.file != "" {
+			text, err := readPassword(ctx, q.file)
+			if err != nil {
+				return d, usage("%s", err)
+			}
+			a.secret.Add(text)
+			*q.into = redact.NewSecret(text)
+		}
 		if !q.wanted {
 			continue
 		}

@@ -40,7 +40,7 @@ func (a *app) runsCommand() *cobra.Command {
 	out.flags(show.Flags())
 	show.Flags().StringVar(&page, "html", "", "write the run into this file instead, as one HTML page: a timeline, what failed, what changed, what was slow")
 	for _, c := range []*cobra.Command{list, show} {
-		c.Flags().StringVar(&dir, "workdir", "", "folder of the journal (default $KK_WORKDIR or ~/.kk)")
+		c.Flags().StringVar(&dir, flagWorkdir, "", "folder of the journal (default $KK_WORKDIR or ~/.kk)")
 	}
 	cmd.AddCommand(list, show)
 	return cmd

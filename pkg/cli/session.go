@@ -45,7 +45,7 @@ func (in *inputs) flags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&in.extra, "extra-vars", "e", nil, "variables: key=value words, YAML or JSON, or @FILE; may be repeated")
 	f.StringArrayVar(&in.sets, "set", nil, "one variable by its path: a.b[0].c=value; may be repeated")
 	f.StringSliceVarP(&in.limit, "limit", "l", nil, "run only on these hosts: patterns, @FILE, or @failed of the last run")
-	f.StringVar(&in.workdir, "workdir", "", "folder for journal, hooks and what kk makes (default $KK_WORKDIR or ~/.kk)")
+	f.StringVar(&in.workdir, flagWorkdir, "", "folder for journal, hooks and what kk makes (default $KK_WORKDIR or ~/.kk)")
 	in.vault.flags(f)
 }
 
@@ -75,7 +75,7 @@ func registry() (*module.Registry, error) {
 
 // newTemplates makes the engine of expressions and templates of a run, with
 // the filters and tests that the projects of the playbooks define.
-func newTemplates(tree source.Tree, id string, playbooks []string) (*template.Engine, source.Diagnostics) {
+func newTemplates(tree source.Tree, id string, playbooks, roles []string) (*template.Engine, source.Diagnostics) {
 	if len(playbooks) == 0 {
 		if wd, err := os.Getwd(); err == nil {
 			playbooks = []string{wd + "/none"}
@@ -85,7 +85,7 @@ func newTemplates(tree source.Tree, id string, playbooks []string) (*template.En
 	env := expr.New(expr.Options{Files: tree, Seed: id, Template: func(ctx context.Context, path string, s expr.Scope) (string, error) {
 		return e.RenderFile(ctx, path, s)
 	}})
-	plugins, ds := project.Plugins(tree, playbooks, rolePaths())
+	plugins, ds := project.Plugins(tree, playbooks, roles)
 	env, more := env.With(plugins)
 	e = template.New(env, tree)
 	return e, append(ds, more...)
@@ -106,7 +106,7 @@ func (a *app) open(ctx context.Context, in *inputs) (*session, error) {
 
 // begin is open that leaves what it finds wrong in the session.
 func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
-	s := &session{id: newID(time.Now())}
+	s := &session{id: newID(time.Now()), warnings: a.settingWarnings}
 	var err error
 	if s.workDir, err = workDir(in.workdir); err != nil {
 		return nil, err
@@ -118,14 +118,16 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 		return nil, err
 	}
 	var plugins source.Diagnostics
-	s.templates, plugins = newTemplates(a.tree, s.id, in.playbooks)
+	s.templates, plugins = newTemplates(a.tree, s.id, in.playbooks, a.settings.RolesPath)
 	o := inventory.Options{Tree: a.tree, Secrets: a.secret}
+	var found source.Diagnostics
 	if len(in.inventories) == 0 {
-		s.inventory, s.warnings = inventory.Default(ctx, o)
+		s.inventory, found = inventory.Default(ctx, o)
 	} else {
-		s.inventory, s.warnings = inventory.Load(ctx, in.inventories, o)
+		s.inventory, found = inventory.Load(ctx, in.inventories, o)
 	}
-	s.inventoryFails = s.warnings.Err() != nil
+	s.inventoryFails = found.Err() != nil
+	s.warnings.Add(found...)
 	var given, layers source.Diagnostics
 	s.given, given = a.readGiven(in)
 	s.extra, layers = a.layers(s.given, s.templates, func(string) bool { return false })
@@ -137,6 +139,6 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 func (a *app) linker(s *session, sel project.Selection) *project.Linker {
 	return project.New(project.Options{
 		Tree: a.tree, Engine: s.templates, Modules: s.modules, Selection: sel, Extra: s.extra,
-		RolePaths: rolePaths(),
+		RolePaths: a.settings.RolesPath,
 	})
 }

@@ -17,15 +17,16 @@ import (
 )
 
 // strict makes a tree of commands refuse what they do not know, with a hint,
-// and tells errors of a call (exit 5) from those of the work (exit 1).
-func strict(root *cobra.Command) {
+// and tells errors of a call (exit 5) from those of the work (exit 1). obey
+// comes before the work of each.
+func strict(root *cobra.Command, obey func(*cobra.Command) error) {
 	root.SetFlagErrorFunc(flagError)
-	strictCommand(root)
+	strictCommand(root, obey)
 }
 
-func strictCommand(cmd *cobra.Command) {
+func strictCommand(cmd *cobra.Command, obey func(*cobra.Command) error) {
 	for _, sub := range cmd.Commands() {
-		strictCommand(sub)
+		strictCommand(sub, obey)
 	}
 	if cmd.HasSubCommands() {
 		cmd.Args, cmd.DisableFlagsInUseLine = knownCommand, true
@@ -34,6 +35,9 @@ func strictCommand(cmd *cobra.Command) {
 	}
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := obey(cmd); err != nil {
+			return err
+		}
 		err := run(cmd, args)
 		var e *exitError
 		if err == nil || errors.As(err, &e) {

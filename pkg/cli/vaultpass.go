@@ -41,22 +41,13 @@ type vaultSettings struct {
 	encryptID    string   // of the password to encrypt with
 }
 
-// vaultEnvironment reads the settings from the environment.
-func vaultEnvironment(getenv func(string) string) vaultSettings {
-	s := vaultSettings{passwordFile: getenv("KK_VAULT_PASSWORD_FILE"), encryptID: getenv("ANSIBLE_VAULT_ENCRYPT_IDENTITY")}
-	if s.passwordFile == "" {
-		s.passwordFile = getenv("ANSIBLE_VAULT_PASSWORD_FILE")
+// vaultDefaults are what the settings say of vaults.
+func (a *app) vaultDefaults() vaultSettings {
+	s := a.settings
+	return vaultSettings{
+		passwordFile: s.VaultPasswordFile, identities: s.VaultIdentityList,
+		exactID: s.VaultIDMatch, encryptID: s.VaultEncryptIdentity,
 	}
-	for _, id := range strings.Split(getenv("ANSIBLE_VAULT_IDENTITY_LIST"), ",") {
-		if id = strings.TrimSpace(id); id != "" {
-			s.identities = append(s.identities, id)
-		}
-	}
-	switch strings.ToLower(getenv("ANSIBLE_VAULT_ID_MATCH")) {
-	case "1", "true", "yes", "on":
-		s.exactID = true
-	}
-	return s
 }
 
 // Where a password comes from when a person is asked for it.
@@ -199,7 +190,7 @@ func expandHome(path string) string {
 
 // unlock makes the passwords known to all that reads files and variables.
 func (a *app) unlock(ctx context.Context, v *vaultFlags) error {
-	s := vaultEnvironment(os.Getenv)
+	s := a.vaultDefaults()
 	passwords, err := a.vaultPasswords(ctx, v.sources(s))
 	var known *exitError
 	if errors.As(err, &known) {

@@ -11,6 +11,7 @@ import (
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/event"
+	"kubekey/pkg/facts"
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/module"
 	"kubekey/pkg/project"
@@ -48,8 +49,8 @@ type Target struct {
 	HostKeyChecking string
 }
 
-// Defaults are what the command line says of connections; keywords and
-// variables beat them.
+// Defaults are what the command line and the settings say of connections;
+// keywords and variables beat them.
 type Defaults struct {
 	Connection   string
 	User         string
@@ -59,8 +60,33 @@ type Defaults struct {
 	BecomeMethod string
 	BecomeUser   string
 	BecomePass   redact.Secret
+	BecomeExe    string
+	BecomeFlags  string
 	Timeout      time.Duration
+	Port         int // 0: the default
+
+	SSHArgs, SSHCommonArgs, SSHExtraArgs string // arguments of the ssh program
 }
+
+// PlayDefaults hold for plays and tasks whose keywords say nothing else. The
+// zero value is what Ansible does by default.
+type PlayDefaults struct {
+	Gathering      Gathering
+	Free           bool // the strategy is free
+	AnyErrorsFatal bool
+	MergeDicts     bool // dictionaries of the same name are merged, see vars.Scope
+}
+
+// Gathering says when plays gather facts.
+type Gathering string
+
+// Facts are gathered unless a play says no (also ""), only when it says yes,
+// or of hosts whose facts are not known.
+const (
+	Implicit Gathering = "implicit"
+	Explicit Gathering = "explicit"
+	Smart    Gathering = "smart"
+)
 
 // Answer is what a person says to --step.
 type Answer int
@@ -99,6 +125,9 @@ type Options struct {
 	Step                    func(ctx context.Context, task string) Answer
 	Ask                     func(ctx context.Context, prompt string, echo bool) (string, bool, error)
 	Defaults                Defaults
+	Plays                   PlayDefaults
+	Facts                   *facts.Cache // where facts are kept for later runs; nil keeps none
+	FlushFacts              bool         // forget what is kept there, first
 	Now                     func() time.Time
 }
 
@@ -118,6 +147,7 @@ type Engine struct {
 
 	stats      map[string]*event.Stats
 	standing   *standing
+	recalled   map[string]bool // hosts whose facts of earlier runs were looked for
 	summary    []any
 	share      *module.Share
 	live       chan message
@@ -147,10 +177,10 @@ func New(o Options) *Engine {
 		Options: o, omit: "__omit_place_holder__" + o.RunID,
 		hosts: map[string]*vars.Host{}, layers: map[string]map[string][]*vars.Layer{},
 		sets: map[*inventory.VarSet]*vars.Layer{}, conns: map[Target]*pooled{},
-		stats: map[string]*event.Stats{}, standing: newStanding(),
+		stats: map[string]*event.Stats{}, recalled: map[string]bool{}, standing: newStanding(),
 		live: make(chan message, 256), share: &module.Share{}, stepping: o.Step != nil,
 	}
-	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Engine: o.Templates, Watch: vars.NewWatch(connectionVariables()...)}
+	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Engine: o.Templates, Merge: o.Plays.MergeDicts, Watch: vars.NewWatch(connectionVariables()...)}
 	return e
 }
 
@@ -167,6 +197,7 @@ func (e *Engine) Run(ctx context.Context, playbooks []*project.Playbook) int {
 	}
 	e.emit(event.RunStarted{ID: e.RunID, Time: begin, Playbooks: paths, Check: e.Check, Diff: e.Diff, Version: e.Version, User: e.User, Command: e.Command})
 	defer e.closeAll()
+	e.recallAll()
 	code := ExitOK
 	for _, pb := range playbooks {
 		if code = e.playbook(ctx, pb); code != ExitOK || e.ended {

@@ -57,6 +57,7 @@ func (e *Engine) doMeta(ctx context.Context, ps *playState, t *project.Task, w *
 		}
 	case "clear_facts":
 		w.host.ClearFacts()
+		e.forget(w.name)
 	case "reset_connection":
 		e.resetConnection(ctx, ps, t, w)
 	}

@@ -69,7 +69,8 @@ func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err erro
 		return true, nil
 	}
 	ps.hosts = e.ordered(live, r.oneOf(p.Order, "order", "inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle"))
-	ps.free = r.oneOf(p.Strategy, "strategy", "linear", "free") == "free"
+	strategy := r.oneOf(p.Strategy, "strategy", "linear", "free")
+	ps.free = strategy == "free" || strategy == "" && e.Plays.Free
 	ps.maxFail = r.percent(p.MaxFail, "max_fail_percentage", -1)
 	ps.force = e.ForceHandlers
 	if p.Force != nil {
@@ -321,8 +322,11 @@ func (e *Engine) runBatch(ctx context.Context, ps *playState) error {
 	steps := e.playSteps(ctx, ps)
 	root := &project.Block{Body: steps}
 	for _, name := range ps.batch {
+		e.recall(name)
 		w := &walker{name: name, host: e.host(name), run: e.standing, notified: map[*project.Task]bool{}, once: map[string]bool{}}
-		w.push(root, steps)
+		if p := w.push(root, steps); e.knows(w.host) && len(steps) > 0 && steps[0] == project.Step(ps.play.Setup) {
+			p.i++
+		}
 		ps.walkers = append(ps.walkers, w)
 		e.stat(name)
 	}
@@ -368,7 +372,7 @@ func (e *Engine) playSteps(ctx context.Context, ps *playState) []project.Step {
 
 func (e *Engine) gathers(ctx context.Context, p *project.Play) bool {
 	if p.GatherFacts == nil {
-		return true
+		return e.Plays.Gathering != Explicit
 	}
 	v, err := p.GatherFacts.Value(ctx, e.scope.New(ctx, "", nil, nil, vars.Static{Play: p.Static.Play}, nil))
 	if err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -98,6 +99,7 @@ func (e *Engine) learn(ctx context.Context, ps *playState, o *outcome, item *ite
 				h = e.host(item.factsTo)
 			}
 			learnFacts(h, item)
+			e.keep(cmp.Or(item.factsTo, w.name), h, item.factKind)
 			if item.factKind == module.Gathered && len(ps.play.VarsFiles) > 0 {
 				if err := e.loadVarsFiles(ctx, ps, w); err != nil {
 					return err
@@ -281,7 +283,7 @@ func (ps *playState) share() float64 {
 
 func (e *Engine) anyFatal(ctx context.Context, ps *playState, t *project.Task, w *walker) bool {
 	if t.Attrs.Value[project.AnyErrorsFatal] == nil {
-		return false
+		return e.Plays.AnyErrorsFatal
 	}
 	x := &execution{e: e, ps: ps, t: t, w: w, view: e.taskView(ctx, ps, t, w)}
 	on, err := x.flag(x.view, project.AnyErrorsFatal)

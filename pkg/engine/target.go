@@ -166,14 +166,16 @@ func (e *Engine) target(host string, s *settings) Target {
 	if t.Connection == "local" {
 		return Target{Host: host, Connection: "local"}
 	}
-	t.Port = s.number(project.Port, varPort, varSSHPort)
+	if t.Port = s.number(project.Port, varPort, varSSHPort); t.Port == 0 {
+		t.Port = d.Port
+	}
 	t.User = s.text(project.RemoteUser, d.User, varUser, varSSHUser)
 	t.KeyFile = s.text(noKeyword, d.KeyFile, varSSHKeyFile, varKeyFile)
 	t.Password = e.secret(s, d.Password, varPassword, varSSHPassword, varSSHPass)
 	t.Passphrase = e.secret(s, redact.Secret{}, varPassphrase, varSSHPassphrase)
 	t.KeyContent = e.secret(s, redact.Secret{}, varSSHKey, varKey)
 	t.ProxyJump = s.text(noKeyword, "", varProxyJump)
-	t.SSHArgs = strings.TrimSpace(s.text(noKeyword, "", varCommonArgs) + " " + s.text(noKeyword, "", varExtraArgs))
+	t.SSHArgs = strings.TrimSpace(strings.Join([]string{d.SSHArgs, s.text(noKeyword, d.SSHCommonArgs, varCommonArgs), s.text(noKeyword, d.SSHExtraArgs, varExtraArgs)}, " "))
 	t.HostKeyChecking = s.text(noKeyword, "", varHostKeyChecking, varSSHHostKeyChecking)
 	if t.Timeout = time.Duration(s.number(noKeyword, varTimeout, varSSHTimeout)) * time.Second; t.Timeout == 0 {
 		t.Timeout = d.Timeout
@@ -215,8 +217,8 @@ func (e *Engine) become(s *settings) (connector.BecomeOptions, bool) {
 	o := connector.BecomeOptions{
 		Method: s.text(project.BecomeMethod, d.BecomeMethod, varBecomeMethod),
 		User:   s.text(project.BecomeUser, d.BecomeUser, varBecomeUser),
-		Flags:  s.text(project.BecomeFlags, "", varBecomeFlags),
-		Exe:    s.text(project.BecomeExe, "", varBecomeExe),
+		Flags:  s.text(project.BecomeFlags, d.BecomeFlags, varBecomeFlags),
+		Exe:    s.text(project.BecomeExe, d.BecomeExe, varBecomeExe),
 	}
 	o.Password = e.secret(s, d.BecomePass, varBecomePassword, varBecomePass)
 	return o, true

@@ -249,6 +249,7 @@ func build(s sections, parts []string) *value.Dict {
 		names[i] = p
 	}
 	f.Set("gather_subset", names)
+	f.Set("module_setup", true)
 	return f
 }
 

@@ -314,6 +314,12 @@ func (d *Data) Raw() any {
 // whose members can be asked for one at a time.
 func (d *Data) IsContainer() bool { return d.kind == list || d.kind == mapping }
 
+// IsMapping reports whether it is written as a mapping.
+func (d *Data) IsMapping() bool {
+	_, is := d.lit.(*value.Dict)
+	return d.kind == mapping || d.kind == static && is
+}
+
 // Member returns one member of a container.
 func (d *Data) Member(key any) (*Data, bool) {
 	if d.kind == static {

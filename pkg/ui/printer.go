@@ -182,7 +182,9 @@ func title(t *event.Task) string {
 }
 
 func (p *printer) taskStarted(e event.TaskStarted) {
-	p.taskBanner(e.Task)
+	if !p.o.NoSkipped {
+		p.taskBanner(e.Task)
+	}
 	line := p.times.task(title(e.Task), p.timeOr(e.Time))
 	if p.o.Timing {
 		p.print("", line)

@@ -9,6 +9,9 @@ import (
 )
 
 func (p *printer) result(e event.HostResult) {
+	if p.o.NoSkipped && e.Status == event.Skipped && len(e.Warnings) == 0 {
+		return
+	}
 	if !isSilent(e) {
 		p.under(e.Task)
 	}

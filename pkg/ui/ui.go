@@ -34,6 +34,7 @@ type Options struct {
 	Color     bool             // see UseColor
 	Verbosity int              // how many -v were given
 	Timing    bool             // show how long tasks took
+	NoSkipped bool             // leave out hosts that a task was skipped on, and tasks that all skipped
 	Slowest   int              // how many of the slowest tasks to list below the recap; 0 is none
 	GoOn      string           // command line that goes on with a run that failed; "" is none
 	Format    Format           // "" is Text

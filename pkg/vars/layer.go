@@ -190,6 +190,37 @@ func (h *Host) AddCacheable(vars *value.Dict) {
 	h.facts, h.injected = plain, injected
 }
 
+// Kept is what later runs may know of the host: facts with the prefix
+// ansible_, and what set_fact made cacheable. It must not be changed.
+func (h *Host) Kept() *value.Dict {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.injected
+}
+
+// Recall takes what Kept returned in an earlier run.
+func (h *Host) Recall(kept *value.Dict) {
+	gathered, cacheable := value.NewDict(), value.NewDict()
+	for k, v := range kept.All() {
+		name, _ := k.(string)
+		if name != trimPrefix(name) {
+			gathered.Set(name, v)
+		} else {
+			cacheable.Set(name, v)
+		}
+	}
+	h.AddFacts(gathered)
+	h.AddCacheable(cacheable)
+}
+
+// Gathered reports whether facts were gathered, in this run or in one that
+// kept them: set_fact alone does not count.
+func (h *Host) Gathered() bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.facts != nil && h.facts.Has("module_setup")
+}
+
 // Set sets variables as set_fact and register do.
 func (h *Host) Set(vars *value.Dict) {
 	h.mu.Lock()

@@ -75,6 +75,7 @@ type Scope struct {
 	Magic  Magic
 	Engine *template.Engine
 	Watch  *Watch // see View.Watched; needed only for that
+	Merge  bool   // a dictionary is merged into those of the same name and lower precedence
 }
 
 // View is the variables of one host at one place. It implements expr.Binder.
@@ -177,6 +178,9 @@ func (v *View) Lookup(name string) (any, bool, error) {
 	}
 	if val, ok := v.memo[name]; ok {
 		return val, true, nil
+	}
+	if v.scope.Merge {
+		return v.merge(name)
 	}
 	val, d, _, ok, err := v.find(name)
 	if err != nil || !ok || d == nil {
@@ -393,14 +397,20 @@ type Origin struct {
 	Layer string
 	At    source.Pos
 	Raw   any
-	Wins  bool
+	Wins  bool // it is the value, or a part of it where dictionaries are merged
 }
 
 // Explain lists every layer that holds the name, the winner first.
 func (v *View) Explain(name string) []Origin {
 	var out []Origin
 	add := func(layer string, at source.Pos, raw any) {
-		out = append(out, Origin{layer, at, raw, len(out) == 0})
+		wins := len(out) == 0
+		if _, dict := raw.(*value.Dict); v.scope.Merge && dict && !wins {
+			last := out[len(out)-1]
+			_, over := last.Raw.(*value.Dict)
+			wins = last.Wins && over
+		}
+		out = append(out, Origin{layer, at, raw, wins})
 	}
 	if v.scope.Magic != nil {
 		if val, ok, err := v.scope.Magic.Magic(name, v); ok && err == nil {

@@ -1,0 +1,254 @@
+package settings
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kubekey/pkg/schema"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// Places say where settings are looked for.
+type Places struct {
+	Environ []string // NAME=value, as of os.Environ
+	Dir     string   // working folder: kk.yaml, ansible.cfg, and what relative paths in the environment begin at
+	Home    string   // home folder; "" when there is none
+	Etc     string   // /etc of the control node
+}
+
+// Loaded is what is set.
+type Loaded struct {
+	Settings
+	Values []Value  // in the order of the table
+	Files  []string // that were read
+}
+
+// Get returns a setting by its name.
+func (l *Loaded) Get(name string) Value {
+	for _, v := range l.Values {
+		if v.Setting.Name == name {
+			return v
+		}
+	}
+	return Value{}
+}
+
+// Load reads all places. Of several that set the same, the first wins: KK_*
+// of the environment, ANSIBLE_*, kk.yaml, ansible.cfg, the default. The
+// diagnostics are the errors of all places, and warnings of what has no
+// meaning for kk but would change what Ansible does.
+func Load(p Places) (*Loaded, source.Diagnostics) {
+	r := reader{places: p, env: environment(p.Environ), table: Table(), found: map[string][]candidate{}}
+	r.environ()
+	r.kkYAML()
+	r.ansibleCfg()
+	return r.decide(), r.ds.Sort()
+}
+
+// candidate is one place that sets a setting.
+type candidate struct {
+	raw    any
+	origin string
+	at     source.Pos // of the value; nowhere for the environment
+	width  int
+	dir    string // that relative paths begin at; "" leaves them
+	theirs bool   // in Ansible's words
+}
+
+// reader collects what the places say.
+type reader struct {
+	places Places
+	env    map[string]string
+	table  []Setting
+	found  map[string][]candidate // by setting, the winner first
+	files  []string
+	ds     source.Diagnostics
+}
+
+func environment(environ []string) map[string]string {
+	env := map[string]string{}
+	for _, e := range environ {
+		if k, v, ok := strings.Cut(e, "="); ok && v != "" {
+			env[k] = v
+		}
+	}
+	return env
+}
+
+func (r *reader) add(s Setting, c candidate) {
+	r.found[s.Name] = append(r.found[s.Name], c)
+}
+
+func (r *reader) row(name string) (Setting, bool) {
+	for _, s := range r.table {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Setting{}, false
+}
+
+func (r *reader) names() []string {
+	names := make([]string, len(r.table))
+	for i, s := range r.table {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// decide makes values of the candidates. One that does not win must be right, too.
+func (r *reader) decide() *Loaded {
+	out := &Loaded{Files: r.files}
+	all := value.NewDict()
+	for _, s := range r.table {
+		v := Value{Setting: s, Origin: byDefault}
+		for i, c := range r.found[s.Name] {
+			got, ok := r.convert(s, c, i == 0)
+			if ok && i == 0 {
+				v.Value, v.Origin = got, c.origin
+				all.Set(s.Name, value.Of(got))
+			}
+		}
+		out.Values = append(out.Values, v)
+	}
+	if err := schema.Decode(&out.Settings, all); err != nil {
+		r.ds.Add(source.Errorf(source.Pos{}, "settings: %s", err))
+	}
+	for i, def := range fields(&out.Settings) {
+		if v := &out.Values[i]; !v.Changed() {
+			v.Value = r.located(v.Setting, def, "")
+			setField(&out.Settings, i, v.Value)
+		}
+	}
+	return out
+}
+
+// convert checks a candidate and makes a value of the setting's type of it.
+func (r *reader) convert(s Setting, c candidate, wins bool) (any, bool) {
+	raw := c.raw
+	if text, ok := raw.(string); ok && c.theirs {
+		var known bool
+		if raw, known = s.translate(text); !known && wins {
+			r.warn(c, "kk has no %s %q: %v is used", s.Name, text, raw)
+		}
+	}
+	if text, ok := raw.(string); ok && s.isList() {
+		raw = split(text, s.sep)
+	}
+	var one Settings
+	args := value.NewDict(s.Name, raw)
+	if problems := schema.Check(&one, args, nil); len(problems) > 0 {
+		r.fail(c, problems[0])
+		return nil, false
+	}
+	if err := schema.Decode(&one, args); err != nil {
+		return nil, false // Check found it
+	}
+	v := valueOf(&one, s.Name, r.names())
+	if n, ok := v.(int); ok && s.min != nil && n < *s.min {
+		r.fail(c, schema.Problem{Msg: fmt.Sprintf("value of %s must be at least %d, got %d", s.Name, *s.min, n)})
+		return nil, false
+	}
+	return r.located(s, v, c.dir), true
+}
+
+// located makes paths absolute that begin at a file's folder, and expands ~ and $NAME.
+func (r *reader) located(s Setting, v any, dir string) any {
+	if !s.isPath() {
+		return v
+	}
+	switch v := v.(type) {
+	case string:
+		return r.path(v, dir)
+	case []string:
+		return r.paths(v, dir)
+	}
+	return v
+}
+
+func (r *reader) paths(list []string, dir string) []string {
+	out := make([]string, len(list))
+	for i, p := range list {
+		out[i] = r.path(p, dir)
+	}
+	return out
+}
+
+func (r *reader) path(p, dir string) string {
+	if strings.HasSuffix(p, ",") { // a list of hosts
+		return p
+	}
+	p = strings.ReplaceAll(p, "{{CWD}}", r.places.Dir)
+	p = os.Expand(p, func(name string) string { return r.env[name] })
+	if r.places.Home != "" && (p == "~" || strings.HasPrefix(p, "~/")) {
+		p = filepath.Join(r.places.Home, p[1:])
+	}
+	if p == "" || dir == "" || filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(dir, p)
+}
+
+func (r *reader) fail(c candidate, p schema.Problem) {
+	if !c.at.IsValid() {
+		r.ds.Add(source.Errorf(source.Pos{}, "%s: %s", c.origin, p.Msg).WithHelp("%s", p.Help))
+		return
+	}
+	d := source.Errorf(c.at, "%s", p.Msg).WithHelp("%s", p.Help)
+	d.Width = c.width
+	r.ds.Add(d)
+}
+
+func (r *reader) warn(c candidate, format string, args ...any) {
+	msg := fmt.Sprintf(format, args...)
+	if !c.at.IsValid() {
+		msg = c.origin + ": " + msg
+	}
+	d := source.Warningf(c.at, "%s", msg)
+	d.Width = c.width
+	r.ds.Add(d)
+}
+
+// split cuts a list. A text that ends in a comma is a list of hosts, and one element.
+func split(text, sep string) []any {
+	if sep == "," && strings.HasSuffix(strings.TrimSpace(text), ",") {
+		return []any{strings.TrimSpace(text)}
+	}
+	out := []any{}
+	for _, part := range strings.Split(text, sep) {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// translate makes kk's word of one of Ansible's; known is false when it is
+// one that kk has nothing for.
+func (s Setting) translate(text string) (word string, known bool) {
+	text = strings.TrimSpace(text)
+	key := strings.ToLower(text)
+	switch key {
+	case "yes", "on", "1", "t", "y":
+		key = "true"
+	case "no", "off", "0", "f", "n":
+		key = "false"
+	}
+	for _, k := range []string{text, key} {
+		if to, ok := s.words[k]; ok {
+			return to, true
+		}
+	}
+	for _, c := range s.Choices {
+		if c == text {
+			return text, true
+		}
+	}
+	if other, ok := s.words["*"]; ok {
+		return other, false
+	}
+	return text, true
+}

@@ -1,0 +1,156 @@
+// Package settings is what may be set for kk as a whole, outside of playbooks
+// and inventories: in kk.yaml, in the environment, in Ansible's ansible.cfg.
+//
+// The struct Settings is the one table of them: its tags are the names, the
+// defaults, where each is read from, and the manual.
+package settings
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/schema"
+)
+
+// Settings has a field for each setting. Beside the tags of package schema:
+//
+//	env    Ansible's environment variables; kk's own is KK_ and the name
+//	ini    where it stands in ansible.cfg: section.key
+//	flag   the flag that says the same
+//	words  what Ansible's words mean here, as from=to; * is any other word,
+//	       and gives a warning
+//	sep    what separates the elements of a list in the environment and in
+//	       ansible.cfg; a comma when there is none
+//	min    the smallest number
+type Settings struct {
+	Workdir   string   `kk:"workdir,path" flag:"workdir" doc:"folder for journal, hooks and what kk makes; ~/.kk when it is not set"`
+	Inventory []string `kk:"inventory,path" env:"ANSIBLE_INVENTORY" ini:"defaults.inventory" flag:"inventory" doc:"inventories: files, folders, executables; one text that ends in a comma is a list of hosts"`
+	RolesPath []string `kk:"roles_path,path" default:"~/.ansible/roles,/usr/share/ansible/roles,/etc/ansible/roles" env:"ANSIBLE_ROLES_PATH" ini:"defaults.roles_path" sep:":" doc:"folders of roles, beside those of the project"`
+
+	Forks          int      `kk:"forks" default:"50" min:"1" env:"ANSIBLE_FORKS" ini:"defaults.forks" flag:"forks" doc:"hosts to work on at a time"`
+	Strategy       string   `kk:"strategy" default:"linear" choices:"linear,free" env:"ANSIBLE_STRATEGY" ini:"defaults.strategy" words:"ansible.builtin.linear=linear,ansible.builtin.free=free,*=linear" doc:"order of tasks and hosts in plays that do not say it"`
+	ForceHandlers  bool     `kk:"force_handlers" default:"no" env:"ANSIBLE_FORCE_HANDLERS" ini:"defaults.force_handlers" flag:"force-handlers" doc:"run notified handlers on failed hosts too"`
+	AnyErrorsFatal bool     `kk:"any_errors_fatal" default:"no" env:"ANSIBLE_ANY_ERRORS_FATAL" ini:"defaults.any_errors_fatal" doc:"a task that fails on one host ends the play for all, where no keyword says otherwise"`
+	HashBehaviour  string   `kk:"hash_behaviour" default:"replace" choices:"replace,merge" env:"ANSIBLE_HASH_BEHAVIOUR" ini:"defaults.hash_behaviour" doc:"what a dictionary does to one of the same name and lower precedence: replace it, or be merged into it"`
+	Tags           []string `kk:"tags" env:"ANSIBLE_RUN_TAGS" ini:"tags.run" flag:"tags" doc:"run only what has one of these tags"`
+	SkipTags       []string `kk:"skip_tags" env:"ANSIBLE_SKIP_TAGS" ini:"tags.skip" flag:"skip-tags" doc:"leave out what has one of these tags"`
+
+	Gathering             string `kk:"gathering" default:"implicit" choices:"implicit,explicit,smart" env:"ANSIBLE_GATHERING" ini:"defaults.gathering" doc:"when plays gather facts: unless they say no, only when they say yes, or unless the facts of the host are known"`
+	FactCaching           string `kk:"fact_caching" default:"memory" choices:"memory,jsonfile" env:"ANSIBLE_CACHE_PLUGIN" ini:"defaults.fact_caching" words:"ansible.builtin.memory=memory,ansible.builtin.jsonfile=jsonfile,*=memory" doc:"where facts are kept: for the run, or in files for later runs"`
+	FactCachingConnection string `kk:"fact_caching_connection,path" env:"ANSIBLE_CACHE_PLUGIN_CONNECTION" ini:"defaults.fact_caching_connection" doc:"folder of the files of facts; facts in the work folder when it is not set"`
+	FactCachingTimeout    int    `kk:"fact_caching_timeout" default:"86400" min:"0" env:"ANSIBLE_CACHE_PLUGIN_TIMEOUT" ini:"defaults.fact_caching_timeout" doc:"seconds for which kept facts are good; 0 is for ever"`
+
+	RemoteUser             string `kk:"remote_user" env:"ANSIBLE_REMOTE_USER" ini:"defaults.remote_user" flag:"user" doc:"user to log in as"`
+	RemotePort             int    `kk:"remote_port" default:"0" min:"0" env:"ANSIBLE_REMOTE_PORT" ini:"defaults.remote_port" doc:"port of sshd; 0 is 22, or what ~/.ssh/config says"`
+	PrivateKeyFile         string `kk:"private_key_file,path" env:"ANSIBLE_PRIVATE_KEY_FILE" ini:"defaults.private_key_file" flag:"private-key" doc:"file of the private key to log in with"`
+	Connection             string `kk:"connection" choices:"ssh,local,smart" env:"ANSIBLE_TRANSPORT" ini:"defaults.transport" words:"paramiko=ssh" flag:"connection" doc:"how to reach hosts; ssh when it is not set"`
+	Timeout                int    `kk:"timeout" default:"10" min:"1" env:"ANSIBLE_TIMEOUT,ANSIBLE_SSH_TIMEOUT" ini:"defaults.timeout,ssh_connection.timeout" flag:"timeout" doc:"seconds to wait for a connection"`
+	SSHHostKey             string `kk:"ssh_host_key" default:"strict" choices:"strict,accept-new,insecure" env:"ANSIBLE_HOST_KEY_CHECKING,ANSIBLE_SSH_HOST_KEY_CHECKING" ini:"defaults.host_key_checking,ssh_connection.host_key_checking" words:"true=strict,false=insecure" flag:"ssh-host-key" doc:"unknown host keys: strict refuses, accept-new remembers, insecure does not check"`
+	SSHArgs                string `kk:"ssh_args" env:"ANSIBLE_SSH_ARGS" ini:"ssh_connection.ssh_args" doc:"arguments as of the program ssh: -o Option=value, -J, -i; those about its connection sharing mean nothing here"`
+	SSHCommonArgs          string `kk:"ssh_common_args" env:"ANSIBLE_SSH_COMMON_ARGS" ini:"ssh_connection.ssh_common_args" flag:"ssh-common-args" doc:"more of them, for hosts without ansible_ssh_common_args"`
+	SSHExtraArgs           string `kk:"ssh_extra_args" env:"ANSIBLE_SSH_EXTRA_ARGS" ini:"ssh_connection.ssh_extra_args" flag:"ssh-extra-args" doc:"more of them, for hosts without ansible_ssh_extra_args"`
+	AskPass                bool   `kk:"ask_pass" default:"no" env:"ANSIBLE_ASK_PASS" ini:"defaults.ask_pass" flag:"ask-pass" doc:"ask for the password to log in with"`
+	ConnectionPasswordFile string `kk:"connection_password_file,path" env:"ANSIBLE_CONNECTION_PASSWORD_FILE" ini:"defaults.connection_password_file" flag:"connection-password-file" doc:"file whose first line is the password to log in with; an executable prints it"`
+
+	Become             bool   `kk:"become" default:"no" env:"ANSIBLE_BECOME" ini:"privilege_escalation.become" flag:"become" doc:"run tasks as another user"`
+	BecomeMethod       string `kk:"become_method" default:"sudo" choices:"sudo,su" env:"ANSIBLE_BECOME_METHOD" ini:"privilege_escalation.become_method" words:"ansible.builtin.sudo=sudo,ansible.builtin.su=su" flag:"become-method" doc:"how to become the user"`
+	BecomeUser         string `kk:"become_user" default:"root" env:"ANSIBLE_BECOME_USER" ini:"privilege_escalation.become_user" flag:"become-user" doc:"user to become"`
+	BecomeExe          string `kk:"become_exe" env:"ANSIBLE_BECOME_EXE" ini:"privilege_escalation.become_exe" doc:"program in place of sudo or su"`
+	BecomeFlags        string `kk:"become_flags" env:"ANSIBLE_BECOME_FLAGS" ini:"privilege_escalation.become_flags" doc:"flags of that program"`
+	BecomeAskPass      bool   `kk:"become_ask_pass" default:"no" env:"ANSIBLE_BECOME_ASK_PASS" ini:"privilege_escalation.become_ask_pass" flag:"ask-become-pass" doc:"ask for the password of become"`
+	BecomePasswordFile string `kk:"become_password_file,path" env:"ANSIBLE_BECOME_PASSWORD_FILE" ini:"defaults.become_password_file" flag:"become-password-file" doc:"file whose first line is the password of become; an executable prints it"`
+
+	AskVaultPass         bool     `kk:"ask_vault_pass" default:"no" env:"ANSIBLE_ASK_VAULT_PASS" ini:"defaults.ask_vault_pass" flag:"ask-vault-password" doc:"ask for the password of vaults"`
+	VaultPasswordFile    string   `kk:"vault_password_file,path" env:"ANSIBLE_VAULT_PASSWORD_FILE" ini:"defaults.vault_password_file" doc:"file with the password of vaults, or a program that prints it; tried after those of --vault-password-file"`
+	VaultIdentityList    []string `kk:"vault_identity_list" env:"ANSIBLE_VAULT_IDENTITY_LIST" ini:"defaults.vault_identity_list" doc:"passwords of vaults as of --vault-id: ID@FILE; tried before those of the flag"`
+	VaultIDMatch         bool     `kk:"vault_id_match" default:"no" env:"ANSIBLE_VAULT_ID_MATCH" ini:"defaults.vault_id_match" doc:"try no password of another ID than a vault's own"`
+	VaultEncryptIdentity string   `kk:"vault_encrypt_identity" env:"ANSIBLE_VAULT_ENCRYPT_IDENTITY" ini:"defaults.vault_encrypt_identity" doc:"ID of the password to encrypt with"`
+
+	Output              string `kk:"output" default:"text" choices:"text,ansible,json,jsonl" env:"ANSIBLE_STDOUT_CALLBACK" ini:"defaults.stdout_callback" words:"default=text,ansible.builtin.default=text,yaml=text,community.general.yaml=text,debug=text,ansible.posix.debug=text,minimal=text,oneline=text,dense=text,unixy=text,skippy=text,selective=text,json=json,ansible.posix.json=json,ansible.posix.jsonl=jsonl,*=text" flag:"output" doc:"what a run prints"`
+	Verbosity           int    `kk:"verbosity" default:"0" min:"0" env:"ANSIBLE_VERBOSITY" ini:"defaults.verbosity" flag:"verbose" doc:"how many -v"`
+	Diff                bool   `kk:"diff" default:"no" env:"ANSIBLE_DIFF_ALWAYS" ini:"diff.always" flag:"diff" doc:"show what changes in files"`
+	DisplaySkippedHosts bool   `kk:"display_skipped_hosts" default:"yes" env:"ANSIBLE_DISPLAY_SKIPPED_HOSTS" ini:"defaults.display_skipped_hosts" doc:"show the hosts that a task was skipped on"`
+	LogPath             string `kk:"log_path,path" env:"ANSIBLE_LOG_PATH" ini:"defaults.log_path" doc:"file that the text of every run is added to"`
+}
+
+// Key is a place in ansible.cfg.
+type Key struct{ Section, Name string }
+
+func (k Key) String() string { return "[" + k.Section + "] " + k.Name }
+
+// Setting is one row of the table.
+type Setting struct {
+	schema.Arg
+	Env   []string // of Ansible
+	INI   []Key
+	Flag  string
+	words map[string]string
+	sep   string
+	min   *int
+}
+
+// OwnEnv is kk's own environment variable for the setting.
+func (s Setting) OwnEnv() string { return "KK_" + strings.ToUpper(s.Name) }
+
+func (s Setting) isPath() bool { return strings.Contains(s.Type, "path") }
+
+func (s Setting) isList() bool { return strings.HasPrefix(s.Type, "list") }
+
+// Table lists the settings.
+func Table() []Setting {
+	args, err := schema.Describe(&Settings{})
+	if err != nil {
+		panic(err) // the struct above is declared wrongly: every test fails
+	}
+	t := reflect.TypeFor[Settings]()
+	out := make([]Setting, len(args))
+	for i, a := range args {
+		out[i] = newSetting(a, t.Field(i).Tag)
+	}
+	return out
+}
+
+func newSetting(a schema.Arg, tag reflect.StructTag) Setting {
+	s := Setting{Arg: a, Env: words(tag.Get("env")), Flag: tag.Get("flag"), sep: tag.Get("sep")}
+	if s.sep == "" {
+		s.sep = ","
+	}
+	for _, k := range words(tag.Get("ini")) {
+		section, name, _ := strings.Cut(k, ".")
+		s.INI = append(s.INI, Key{section, name})
+	}
+	for _, w := range words(tag.Get("words")) {
+		if s.words == nil {
+			s.words = map[string]string{}
+		}
+		from, to, _ := strings.Cut(w, "=")
+		s.words[from] = to
+	}
+	if n, err := strconv.Atoi(tag.Get("min")); err == nil {
+		s.min = &n
+	}
+	return s
+}
+
+func words(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}
+
+// Value is a setting with what it is set to.
+type Value struct {
+	Setting Setting
+	Value   any    // string, int, bool or []string
+	Origin  string // "default", "kk.yaml:3:8", "environment variable KK_FORKS", "flag --forks"
+}
+
+// Changed reports whether something set it.
+func (v Value) Changed() bool { return v.Origin != byDefault }
+
+const byDefault = "default"
+
+// Texts is the value as a flag takes it: the elements of a list, else one text.
+func (v Value) Texts() []string { return texts(v.Value) }
