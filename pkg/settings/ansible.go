@@ -88,7 +88,7 @@ func instead(name string) string {
 	for _, row := range [...][2]string{
 		{"retry_files", "kk run --limit @failed runs on the hosts that failed"},
 		{"error_on_undefined", "use the filter default where a name may be undefined"},
-		{"library", "kk runs modules of the folder library beside the playbook and in roles, and no Python modules of Ansible"},
+		{"library", "modules of a project belong into the folder library beside the playbook, or of a role"},
 		{"plugins", "filters and tests of a project are expressions in filter_plugins/*.yaml beside the playbook"},
 	} {
 		if strings.Contains(strings.ToLower(name), row[0]) {

@@ -181,7 +181,7 @@ func TestProblems(t *testing.T) {
 			`ansible.cfg:4:1: a line must be [section] or key = value, not "bare"`,
 			`ansible.cfg:5:1: [defaults] forks stands twice (first on line 3) (remove one)`}},
 		{"not ours", []string{"ANSIBLE_LIBRARY=x", "KK_FROKS=1"}, map[string]string{"ansible.cfg": "[defaults]\n  forkz = 3\nerror_on_undefined_vars = no\nstrategy = mitogen_linear\n"}, []string{
-			"W environment variable ANSIBLE_LIBRARY: kk has no such setting, it is ignored (kk runs modules of the folder library beside the playbook and in roles, and no Python modules of Ansible)",
+			"W environment variable ANSIBLE_LIBRARY: kk has no such setting, it is ignored (modules of a project belong into the folder library beside the playbook, or of a role)",
 			"W environment variable KK_FROKS means nothing to kk (did you mean KK_FORKS?)",
 			`W ansible.cfg:2:3: kk has no setting [defaults] forkz, it is ignored (did you mean "forks"?)`,
 			"W ansible.cfg:3:1: kk has no setting [defaults] error_on_undefined_vars, it is ignored (use the filter default where a name may be undefined)",
