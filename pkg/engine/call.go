@@ -35,7 +35,7 @@ func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (
 	}
 	c := &module.Call{
 		Host: x.w.name, Target: x.w.name, Check: check, Diff: diff, Args: args, Raw: args, At: x.t.At, Now: x.e.Now,
-		Scope: v, Templates: x.e.Templates, Files: x.e.Tree, WorkDir: x.e.WorkDir, Ask: x.e.Ask, Share: x.e.share,
+		Scope: v, Templates: x.e.Templates, Files: x.e.Tree, WorkDir: x.e.WorkDir, Ask: x.e.Ask, Share: x.e.share, Jobs: x.e.jobs,
 		Find:     func(kind, name string) (string, error) { return x.t.Find(x.e.Tree, kind, name) },
 		Output:   func(line string, stderr bool) { x.output(o.noLog, line, stderr) },
 		Progress: func(what string, done, total int64) { x.progress(o.noLog, what, done, total) },
@@ -55,7 +55,19 @@ func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (
 // skipsCheck reports whether check mode leaves the module out.
 func (x *execution) skipsCheck(c *module.Call) bool { return c.Check && x.t.Spec.Check == module.Skips }
 
-func (x *execution) runModule(ctx context.Context, c *module.Call) (module.Result, error) {
+// runModule runs the module, in the background if the task is async.
+func (x *execution) runModule(ctx context.Context, v *vars.View, c *module.Call) (module.Result, error) {
+	a, err := x.async(v)
+	if err != nil {
+		return module.Result{}, undefinedOption(err)
+	}
+	if a.limit > 0 {
+		return x.background(ctx, v, c, a)
+	}
+	return x.foreground(ctx, c)
+}
+
+func (x *execution) foreground(ctx context.Context, c *module.Call) (module.Result, error) {
 	spec := x.t.Spec
 	if x.skipsCheck(c) {
 		msg := spec.CheckSkipMsg
@@ -64,15 +76,21 @@ func (x *execution) runModule(ctx context.Context, c *module.Call) (module.Resul
 		}
 		return module.Result{Skipped: true, Msg: msg}, nil
 	}
-	runner, err := spec.Decode(c.Args)
+	runner, err := x.runner(c)
 	if err != nil {
-		var problems schema.Errors
-		if errors.As(err, &problems) {
-			return module.Result{}, errors.New(schema.Explain(spec.Name, runner, problems))
-		}
 		return module.Result{}, err
 	}
 	return x.e.Perform(ctx, x.t, runner, c)
+}
+
+// runner is the module with its arguments.
+func (x *execution) runner(c *module.Call) (module.Runner, error) {
+	runner, err := x.t.Spec.Decode(c.Args)
+	var problems schema.Errors
+	if errors.As(err, &problems) {
+		return nil, errors.New(schema.Explain(x.t.Spec.Name, runner, problems))
+	}
+	return runner, err
 }
 
 func undefinedOption(err error) error {

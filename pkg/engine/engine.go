@@ -150,6 +150,7 @@ type Engine struct {
 	recalled   map[string]bool // hosts whose facts of earlier runs were looked for
 	summary    []any
 	share      *module.Share
+	jobs       *module.Jobs
 	live       chan message
 	taskID     int
 	started    bool // a host matched some play
@@ -178,7 +179,7 @@ func New(o Options) *Engine {
 		hosts: map[string]*vars.Host{}, layers: map[string]map[string][]*vars.Layer{},
 		sets: map[*inventory.VarSet]*vars.Layer{}, conns: map[Target]*pooled{},
 		stats: map[string]*event.Stats{}, recalled: map[string]bool{}, standing: newStanding(),
-		live: make(chan message, 256), share: &module.Share{}, stepping: o.Step != nil,
+		live: make(chan message, 256), share: &module.Share{}, jobs: &module.Jobs{}, stepping: o.Step != nil,
 	}
 	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Engine: o.Templates, Merge: o.Plays.MergeDicts, Watch: vars.NewWatch(connectionVariables()...)}
 	return e
@@ -204,6 +205,7 @@ func (e *Engine) Run(ctx context.Context, playbooks []*project.Playbook) int {
 			break
 		}
 	}
+	e.awaitJobs()
 	if code == ExitOK && !e.started {
 		e.fatal = "no host matched any play: check the hosts patterns, --limit and the inventory"
 		code = ExitError

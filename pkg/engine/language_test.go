@@ -46,6 +46,7 @@ func TestLanguageCases(t *testing.T) {
 			return nil
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			t.Setenv("HOME", t.TempDir())
 			b := newBench(t, string(txtar.Format(a)))
 			b.o.Connect = func(context.Context, Target) (connector.Connector, error) { return local.New(), nil }
 			b.o.Defaults.Connection = "local"

@@ -26,6 +26,9 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 	if err != nil {
 		return x.badLoop(ctx, err)
 	}
+	if forks > 1 || x.t.Async != nil {
+		items = forced(items)
+	}
 	if forks > 1 {
 		return x.parallel(ctx, items, forks)
 	}
@@ -54,15 +57,20 @@ func (x *execution) warnOfVar() {
 	}
 }
 
+// forced are items that several goroutines may use: what is lazy belongs to one.
+func forced(items []any) []any {
+	items = slices.Clone(items)
+	for i, item := range items {
+		if whole, err := value.Force(item); err == nil {
+			items[i] = whole
+		}
+	}
+	return items
+}
+
 // parallel runs items at most n at a time; the results stay in item order.
 func (x *execution) parallel(ctx context.Context, items []any, n int) []*itemOutcome {
 	out := make([]*itemOutcome, len(items))
-	items = slices.Clone(items)
-	for i, item := range items { // what is lazy belongs to one goroutine
-		if forced, err := value.Force(item); err == nil {
-			items[i] = forced
-		}
-	}
 	slots := make(chan struct{}, n)
 	var wg sync.WaitGroup
 	for i := range items {

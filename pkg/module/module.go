@@ -118,6 +118,8 @@ type Call struct {
 	Reset func(ctx context.Context) error
 	// Share does once what all hosts would do alike; may be nil.
 	Share *Share
+	// Jobs are the async tasks that kk itself works on; may be nil.
+	Jobs *Jobs
 	// Ask asks the person at the terminal; ok is false without one.
 	Ask func(ctx context.Context, prompt string, echo bool) (answer string, ok bool, err error)
 }

@@ -122,6 +122,8 @@ func own() []Keyword {
 		{Name: "loop", On: OnTask | OnInclude, Type: List, Doc: "run once for each element, which is the variable item"},
 		{Name: "with_LOOKUP", On: OnTask | OnInclude, Type: Any, Doc: "loop over what a lookup yields: with_items, with_dict, with_fileglob, ..."},
 		{Name: "loop_control", On: OnTask | OnInclude, Type: Map, Doc: "loop_var, index_var, label, pause, extended, extended_allitems, break_when, forks"},
+		{Name: "async", On: OnTask, Type: Int, Doc: "seconds that the task may take in the background; 0 (default) is the foreground"},
+		{Name: "poll", On: OnTask, Type: Int, Doc: "seconds between looks at an async task; default 15; 0 goes on at once, async_status tells of it later"},
 		{Name: "until", On: OnTask, Type: Condition, Doc: "repeat until the conditions hold"},
 		{Name: "retries", On: OnTask, Type: Int, Doc: "how often to repeat; default 3"},
 		{Name: "delay", On: OnTask, Type: Float, Doc: "seconds between repetitions; default 5"},
@@ -139,8 +141,6 @@ func Refused() map[string]string { return refused() }
 // that says so, not one that calls them unknown.
 func refused() map[string]string {
 	return map[string]string{
-		"async":       "kk runs no task in the background yet; use timeout: to bound it",
-		"poll":        "kk runs no task in the background yet; use timeout: to bound it",
 		"debugger":    "kk has no task debugger; use --step, or debug tasks",
 		"vars_prompt": "kk does not ask for variables yet; give them with -e",
 		"include":     "use import_playbook",

@@ -210,6 +210,12 @@ func (p *file) taskValue(t *Task, k, v *yaml.Node) bool {
 	case "delay":
 		p.check(p.keyword("delay"), v)
 		t.Delay = p.value(v)
+	case "async":
+		p.check(p.keyword("async"), v)
+		t.Async = p.value(v)
+	case "poll":
+		p.check(p.keyword("poll"), v)
+		t.Poll = p.value(v)
 	default:
 		return false
 	}

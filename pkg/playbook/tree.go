@@ -89,6 +89,7 @@ type Task struct {
 	Until        []Value
 	Retries      Value
 	Delay        Value
+	Async, Poll  Value // seconds
 	ChangedWhen  []Value
 	FailedWhen   []Value
 	Listen       []string

@@ -83,6 +83,7 @@ type Task struct {
 	FailedWhen  []*Cond
 	Retries     *template.Data
 	Delay       *template.Data
+	Async, Poll *template.Data
 	Register    string
 	Listen      []string
 	Known       string // of a handler: the name that it is notified by

@@ -92,6 +92,7 @@ func (l *Linker) frame(s *playbook.Task, where place, ds *source.Diagnostics) *T
 	t.ChangedWhen = l.condsInto(s.ChangedWhen, &own)
 	t.FailedWhen = l.condsInto(s.FailedWhen, &own)
 	t.Retries, t.Delay = l.data(s.Retries, &own), l.data(s.Delay, &own)
+	t.Async, t.Poll = l.data(s.Async, &own), l.data(s.Poll, &own)
 	if s.Local {
 		t.Attrs.Value[DelegateTo] = template.Literal("localhost")
 	}

@@ -151,6 +151,13 @@ func (v *View) With(name string, val any) *View {
 	return &out
 }
 
+// Fork returns a view of the same variables for another goroutine.
+func (v *View) Fork() *View {
+	out := *v
+	out.memo, out.chain = nil, nil
+	return &out
+}
+
 // Bind implements expr.Binder: the name has the value in this view only.
 func (v *View) Bind(name string, val any) {
 	v.local = &locals{name, val, v.local}

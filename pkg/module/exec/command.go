@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"time"
 
 	"kubekey/pkg/module"
 )
@@ -40,12 +41,23 @@ func (m *command) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if problem != "" {
 		return refused(nil, 256, problem), nil
 	}
-	cmd := list(words)
 	if c.Check {
-		return predict(ctx, c, m.guard, cmd)
+		return predict(ctx, c, m.guard, list(words))
 	}
-	j := job{guard: m.guard, streams: m.streams, cmd: cmd, body: "exec " + m.line(words), program: words[0]}
-	return j.run(ctx, c)
+	return m.job(words).run(ctx, c)
+}
+
+// Detach implements module.Detacher.
+func (m *command) Detach(ctx context.Context, c *module.Call, id string, limit time.Duration) (module.Result, error) {
+	words, problem := m.words()
+	if problem != "" {
+		return refused(nil, 256, problem), nil
+	}
+	return m.job(words).detach(ctx, c, id, limit)
+}
+
+func (m *command) job(words []string) job {
+	return newJob(m.guard, m.streams, list(words), "exec "+m.line(words), words[0])
 }
 
 func (m *command) words() (words []string, problem string) {
@@ -60,7 +72,7 @@ func (m *command) words() (words []string, problem string) {
 		return nil, "the command cannot be split into words: " + err.Error()
 	}
 	if len(words) == 0 {
-		return nil, "no command given"
+		return nil, noCommand
 	}
 	return words, ""
 }

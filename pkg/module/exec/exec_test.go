@@ -271,8 +271,8 @@ func TestScript(t *testing.T) {
 	if _, err := moduletest.Try(t, spec, value.NewDict("cmd", "none.sh"), o); err == nil || !strings.Contains(err.Error(), "Could not find or access 'none.sh'") {
 		t.Errorf("got %v", err)
 	}
-	if r := run(t, "script", o, "cmd", " "); !r.Failed {
-		t.Errorf("got %+v", r)
+	if _, err := moduletest.Try(t, spec, value.NewDict("cmd", " "), o); err == nil || err.Error() != "no script given" {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -2,19 +2,111 @@ package exec
 
 import (
 	"context"
+	"io"
 	"strings"
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/shell"
 )
 
-// job is one run of command or shell.
+// job is one command line of a task's author, and what its end means.
 type job struct {
+	ending
+	line  string
+	stdin io.Reader
+}
+
+// run runs the job and waits for it.
+func (j job) run(ctx context.Context, c *module.Call) (module.Result, error) {
+	o, err := execute(ctx, c, j.line, j.stdin)
+	if err != nil {
+		return module.Result{}, err
+	}
+	return j.result(ctx, c, o)
+}
+
+// The kinds of endings: of command and shell, of script, of raw.
+const (
+	ofCommand = "command"
+	ofScript  = "script"
+	ofRaw     = "raw"
+)
+
+// ending makes the result of a command that ended. An async job keeps it, as
+// JSON, until somebody asks for the result.
+type ending struct {
+	Kind    string
+	Cmd     any    `json:",omitempty"` // as the result shows it
+	Program string `json:",omitempty"` // what is executed, "" when the shell itself
+	Mark    string `json:",omitempty"` // what is printed when the guard decides
+	Strip   bool   `json:",omitempty"`
+	Limit   int    `json:",omitempty"` // seconds; of an async job
 	guard
-	streams
-	cmd     any    // as the result shows it
-	body    string // shell text
-	program string // what body executes, "" when the shell itself
+}
+
+func (e ending) result(ctx context.Context, c *module.Call, o outcome) (module.Result, error) {
+	if why := decided(e.Mark, o.stdout); e.Mark != "" && o.rc == 0 && why != "" {
+		return e.skipped(why), nil
+	}
+	if e.suspicious(o) {
+		rc, msg, err := e.diagnose(ctx, c, e.Program)
+		if err != nil || msg != "" {
+			return e.refused(rc, msg), err
+		}
+	}
+	if e.Kind == ofCommand {
+		return o.commandResult(e.Cmd, e.Strip), nil
+	}
+	return o.result(), nil
+}
+
+// skipped is the result of a command that the guard kept from running.
+func (e ending) skipped(why string) module.Result {
+	if e.Kind == ofScript {
+		return e.scriptSkipped(why)
+	}
+	msg, stdout := e.skipTexts(why, false)
+	return notRun(e.Cmd, 0, stdout, msg)
+}
+
+func (e ending) refused(rc int, msg string) module.Result {
+	if e.Kind == ofScript {
+		return module.Result{Failed: true, Msg: msg}
+	}
+	return refused(e.Cmd, rc, msg)
+}
+
+// suspicious reports whether the shell, not the command, may have failed.
+func (e ending) suspicious(o outcome) bool {
+	switch {
+	case e.Kind == ofRaw:
+		return false
+	case e.Kind == ofScript:
+		return o.rc == 2 && e.Chdir != ""
+	case o.rc == 126, o.rc == 127:
+		return e.Program != "" || e.Chdir != ""
+	case o.rc == 1, o.rc == 2:
+		return e.Chdir != "" && o.stdout == "" && strings.Contains(o.stderr, "cd: ")
+	}
+	return false
+}
+
+// newJob makes the job of command or shell.
+func newJob(g guard, s streams, cmd any, body, program string) job {
+	e := ending{Kind: ofCommand, Cmd: cmd, Program: program, Strip: s.StripEmptyEnd, guard: g}
+	if g.decides() {
+		e.Mark = newMark()
+	}
+	return job{ending: e, line: e.line(body), stdin: s.reader()}
+}
+
+// line is the whole command line. The common cases are short: the words
+// themselves, or `cd X && exec ...`.
+func (e ending) line(body string) string {
+	if e.Mark == "" && e.Chdir != "" && strings.HasPrefix(body, "exec ") && e.Program != "" {
+		return "cd " + expandable(e.Chdir, false) + " && " + body
+	}
+	return e.prefix(e.Mark) + body
 }
 
 // quoteWord quotes a word for the shell, expandable if wanted.
@@ -23,50 +115,6 @@ func quoteWord(w string, expand bool) string {
 		return expandable(w, false)
 	}
 	return shell.Quote(w)
-}
-
-func (j job) run(ctx context.Context, c *module.Call) (module.Result, error) {
-	mark := ""
-	if j.decides() {
-		mark = newMark()
-	}
-	o, err := execute(ctx, c, j.line(mark), j.reader())
-	if err != nil {
-		return module.Result{}, err
-	}
-	if mark != "" && o.rc == 0 {
-		if why := decided(mark, o.stdout); why != "" {
-			msg, stdout := j.skipTexts(why, false)
-			return notRun(j.cmd, 0, stdout, msg), nil
-		}
-	}
-	if j.suspicious(o) {
-		rc, msg, err := j.diagnose(ctx, c, j.program)
-		if err != nil || msg != "" {
-			return refused(j.cmd, rc, msg), err
-		}
-	}
-	return o.commandResult(j.cmd, j.StripEmptyEnd), nil
-}
-
-// line is the whole command line. The common cases are short: the words
-// themselves, or `cd X && exec ...`.
-func (j job) line(mark string) string {
-	if !j.decides() && j.Chdir != "" && strings.HasPrefix(j.body, "exec ") && j.program != "" {
-		return "cd " + expandable(j.Chdir, false) + " && " + j.body
-	}
-	return j.prefix(mark) + j.body
-}
-
-// suspicious reports whether the shell, not the command, may have failed.
-func (j job) suspicious(o outcome) bool {
-	switch o.rc {
-	case 126, 127:
-		return j.program != "" || j.Chdir != ""
-	case 1, 2:
-		return j.Chdir != "" && o.stdout == "" && strings.Contains(o.stderr, "cd: ")
-	}
-	return false
 }
 
 // predict is the result in check mode.
@@ -87,46 +135,4 @@ func predict(ctx context.Context, c *module.Call, g guard, cmd any) (module.Resu
 	r := notRun(cmd, 0, "", "Command would have run if not in check mode")
 	r.Changed = true
 	return r, nil
-}
-
-// shellModule is the shell module.
-type shellModule struct {
-	Cmd        string `kk:"cmd" doc:"the text to run; may be given as the module's text"`
-	Executable string `kk:"executable,path" doc:"the shell that runs it, by absolute path; else the host's /bin/sh"`
-	guard
-	streams
-}
-
-// Run implements module.Runner.
-func (m *shellModule) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if strings.TrimSpace(m.Cmd) == "" {
-		return refused(nil, 256, "no command given"), nil
-	}
-	if c.Check {
-		return predict(ctx, c, m.guard, m.Cmd)
-	}
-	j := job{guard: m.guard, streams: m.streams, cmd: m.Cmd, body: m.Cmd, program: m.Executable}
-	if m.Executable != "" {
-		j.body = "exec " + expandable(m.Executable, false) + " -c " + shell.Quote(m.Cmd)
-	}
-	return j.run(ctx, c)
-}
-
-// raw is the raw module.
-type raw struct {
-	Cmd        string `kk:"cmd,required" doc:"the text to run; may be given as the module's text"`
-	Executable string `kk:"executable,path" doc:"the shell that runs it"`
-}
-
-// Run implements module.Runner.
-func (m *raw) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	line := m.Cmd
-	if m.Executable != "" {
-		line = shell.Join(m.Executable, "-c", m.Cmd)
-	}
-	o, err := execute(ctx, c, line, nil)
-	if err != nil {
-		return module.Result{}, err
-	}
-	return o.result(), nil
 }

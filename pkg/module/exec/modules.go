@@ -1,12 +1,13 @@
 // Package exec holds the modules that run commands of the playbook's author:
-// command, shell, raw and script. Each costs one command on the host.
+// command, shell, raw and script, and async_status, which asks for what of it
+// runs in the background. Each costs one command on the host.
 package exec
 
 import "kubekey/pkg/module"
 
-// Modules describes command, shell, raw and script.
+// Modules describes command, shell, raw, script and async_status.
 func Modules() []module.Spec {
-	return []module.Spec{commandSpec(), shellSpec(), rawSpec(), scriptSpec()}
+	return []module.Spec{commandSpec(), shellSpec(), rawSpec(), scriptSpec(), asyncStatusSpec()}
 }
 
 func commandSpec() module.Spec {
@@ -77,6 +78,30 @@ func scriptSpec() module.Spec {
 		Returns:  outputReturns(),
 		New:      func() module.Runner { return &script{} },
 		FreeForm: "cmd",
+	}
+}
+
+func asyncStatusSpec() module.Spec {
+	return module.Spec{
+		Name:    "async_status",
+		Summary: "Asks what became of a task that runs in the background.",
+		Notes: []string{
+			"It must run as the user that the task ran as: the job is known in ~/.ansible_async of that user, or in $ANSIBLE_ASYNC_DIR.",
+			"When the job has failed, so does this task.",
+			"A job that is no longer there, since the host was rebooted for instance, has failed.",
+		},
+		Examples: []string{
+			"- name: Begin\n  command: /usr/local/bin/long --job\n  async: 3600\n  poll: 0\n  register: begun\n\n- name: Wait for it\n  async_status:\n    jid: \"{{ begun.ansible_job_id }}\"\n  register: job\n  until: job is finished\n  retries: 60\n  delay: 60",
+			"- name: Forget it\n  async_status:\n    jid: \"{{ begun.ansible_job_id }}\"\n    mode: cleanup",
+		},
+		Returns: []module.Return{
+			{Key: "ansible_job_id", Type: "str", Doc: "the job"},
+			{Key: "started", Type: "int", Doc: "1"},
+			{Key: "finished", Type: "int", Doc: "1 once the job has ended; then the keys of its module's result are there too"},
+			{Key: "results_file", Type: "str", Doc: "file on the host that tells about the job"},
+			{Key: "erased", Type: "str", Doc: "the file that cleanup deleted"},
+		},
+		New: func() module.Runner { return &asyncStatus{} },
 	}
 }
 

@@ -3,8 +3,10 @@ package exec
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"kubekey/pkg/module"
 )
@@ -19,16 +21,33 @@ type script struct {
 
 // Run implements module.Runner.
 func (m *script) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	name, args := cutWord(m.Cmd)
-	if name == "" {
-		return module.Result{Failed: true, Msg: "no script given"}, nil
-	}
 	if c.Check {
 		return m.predict(ctx, c)
 	}
-	path, err := c.Find("files", name)
+	j, err := m.job(c)
 	if err != nil {
 		return module.Result{}, err
+	}
+	return j.run(ctx, c)
+}
+
+// Detach implements module.Detacher.
+func (m *script) Detach(ctx context.Context, c *module.Call, id string, limit time.Duration) (module.Result, error) {
+	j, err := m.job(c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	return j.detach(ctx, c, id, limit)
+}
+
+func (m *script) job(c *module.Call) (job, error) {
+	name, args := cutWord(m.Cmd)
+	if name == "" {
+		return job{}, errNoScript
+	}
+	path, err := c.Find("files", name)
+	if err != nil {
+		return job{}, err
 	}
 	files := c.Files
 	if !m.Decrypt {
@@ -36,30 +55,18 @@ func (m *script) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	}
 	text, err := files.ReadFile(path)
 	if err != nil {
-		return module.Result{}, fmt.Errorf("read script: %w", err)
+		return job{}, fmt.Errorf("read script: %w", err)
 	}
-	mark := newMark()
-	o, err := execute(ctx, c, m.line(mark, name, args), bytes.NewReader(text))
-	if err != nil {
-		return module.Result{}, err
-	}
-	if o.rc == 0 {
-		if why := decided(mark, o.stdout); why != "" {
-			return m.skipped(why), nil
-		}
-	}
-	if o.rc == 2 && m.Chdir != "" {
-		if _, msg, err := m.diagnose(ctx, c, ""); err != nil || msg != "" {
-			return module.Result{Failed: true, Msg: msg}, err
-		}
-	}
-	return o.result(), nil
+	e := ending{Kind: ofScript, Mark: newMark(), guard: m.guard}
+	return job{ending: e, line: m.line(e.Mark, args), stdin: bytes.NewReader(text)}, nil
 }
+
+var errNoScript = errors.New("no script given")
 
 // line is shell text that receives the script, runs it and deletes it. The
 // folder for temporary files may forbid execution; then the interpreter that
 // the script names is run on it.
-func (m *script) line(mark, name, args string) string {
+func (m *script) line(mark, args string) string {
 	run := `if [ -x "$kk_s" ]; then "$kk_s" ` + args + `
 else
   IFS= read -r kk_l <"$kk_s"
@@ -77,6 +84,9 @@ cat >"$kk_s" && chmod 700 "$kk_s" || exit 1
 }
 
 func (m *script) predict(ctx context.Context, c *module.Call) (module.Result, error) {
+	if name, _ := cutWord(m.Cmd); name == "" {
+		return module.Result{}, errNoScript
+	}
 	if !m.decides() {
 		return module.Result{Skipped: true, Msg: "Check mode is not supported for this task."}, nil
 	}
@@ -85,15 +95,16 @@ func (m *script) predict(ctx context.Context, c *module.Call) (module.Result, er
 		return module.Result{}, err
 	}
 	if why != "" {
-		return m.skipped(why), nil
+		return m.scriptSkipped(why), nil
 	}
 	return module.Result{Changed: true}, nil
 }
 
-func (m *script) skipped(why string) module.Result {
-	msg := m.Creates + " exists, matching creates option"
+// scriptSkipped is the result of a script that the guard kept from running.
+func (g guard) scriptSkipped(why string) module.Result {
+	msg := g.Creates + " exists, matching creates option"
 	if why == "removes" {
-		msg = m.Removes + " does not exist, matching removes option"
+		msg = g.Removes + " does not exist, matching removes option"
 	}
 	return module.Result{Skipped: true, Msg: msg}
 }

@@ -1,0 +1,153 @@
+package module
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sort"
+	"sync"
+	"time"
+
+	"kubekey/pkg/value"
+)
+
+// Detacher is a Runner that can leave its work to the host: what the keyword
+// async asks for. Detach starts it there as the job of an id, which the host
+// itself ends after limit, and returns at once: StartedJob, or why it failed.
+type Detacher interface {
+	Runner
+	Detach(ctx context.Context, c *Call, id string, limit time.Duration) (Result, error)
+}
+
+// NewJobID makes the name of an async job, in the form that Ansible gives it.
+func NewJobID() string { return fmt.Sprintf("j%012d.%d", rand.Int64N(1e12), os.Getpid()) }
+
+// StartedJob is the result of a task that started a job. file is where the
+// host keeps its result, "" when kk itself does the work.
+func StartedJob(id, file string) Result {
+	r := Result{Changed: true, Data: value.NewDict("ansible_job_id", id, "started", 1, "finished", 0)}
+	if file != "" {
+		r.Data.Set("results_file", file)
+	}
+	return r
+}
+
+// LateJob is what a job says that was ended because its time was over.
+func LateJob(limit time.Duration) string {
+	return fmt.Sprintf("async task did not complete within the requested time - %vs", limit.Seconds())
+}
+
+// Jobs are the async tasks whose work kk does itself, since their modules are
+// more than one command on the host. They last as long as the run. Many
+// goroutines may use them at once; a nil Jobs has none.
+type Jobs struct {
+	mu   sync.Mutex
+	jobs map[string]*Job
+}
+
+// Job is one task in the background.
+type Job struct {
+	What   string // the task and its host, for people
+	done   chan struct{}
+	result Result
+	asked  bool
+}
+
+// Start does work in the background, at most for limit.
+func (j *Jobs) Start(ctx context.Context, id, what string, limit time.Duration, work func(context.Context) (Result, error)) {
+	job := &Job{What: what, done: make(chan struct{})}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.jobs == nil {
+		j.jobs = map[string]*Job{}
+	}
+	j.jobs[id] = job
+	go func() {
+		defer close(job.done)
+		job.result = Bounded(ctx, limit, work)
+	}()
+}
+
+// Bounded does work at most for limit. An error becomes a failed result.
+func Bounded(ctx context.Context, limit time.Duration, work func(context.Context) (Result, error)) Result {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	r, err := work(bounded)
+	switch {
+	case err == nil:
+		return r
+	case bounded.Err() != nil && ctx.Err() == nil:
+		return Result{Failed: true, Msg: LateJob(limit)}
+	}
+	return Result{Failed: true, Msg: err.Error()}
+}
+
+// Result is what the job of an id came to, once it finished. ok is false when
+// there is no such job.
+func (j *Jobs) Result(id string) (r Result, finished, ok bool) {
+	if j == nil {
+		return Result{}, false, false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	job := j.jobs[id]
+	if job == nil {
+		return Result{}, false, false
+	}
+	select {
+	case <-job.done:
+		job.asked = true
+		return job.result, true, true
+	default:
+		return Result{}, false, true
+	}
+}
+
+// Forget drops the result of a job that finished.
+func (j *Jobs) Forget(id string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if job := j.jobs[id]; job != nil && job.finished() {
+		delete(j.jobs, id)
+	}
+}
+
+// Running lists the jobs that have not finished.
+func (j *Jobs) Running() []*Job { return j.list(func(job *Job) bool { return !job.finished() }) }
+
+// Unseen lists the jobs that failed, and whose result nobody asked for.
+func (j *Jobs) Unseen() []*Job {
+	return j.list(func(job *Job) bool { return job.finished() && job.result.Failed && !job.asked })
+}
+
+func (j *Jobs) list(want func(*Job) bool) []*Job {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var out []*Job
+	for _, job := range j.jobs {
+		if want(job) {
+			out = append(out, job)
+		}
+	}
+	sort.Slice(out, func(a, b int) bool { return out[a].What < out[b].What })
+	return out
+}
+
+func (job *Job) finished() bool {
+	select {
+	case <-job.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait waits until the job has finished, and returns why it failed, or "".
+func (job *Job) Wait() string {
+	<-job.done
+	if !job.result.Failed {
+		return ""
+	}
+	return job.result.Msg
+}

@@ -1,0 +1,126 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/module"
+	"kubekey/pkg/shell"
+	"kubekey/pkg/value"
+)
+
+// asyncStatus is the async_status module.
+type asyncStatus struct {
+	ID   string `kk:"jid,required" doc:"ansible_job_id of the task that started the job"`
+	Mode string `kk:"mode" default:"status" choices:"status,cleanup,end" doc:"status asks; cleanup deletes what is known of the job; end ends its processes, then asks (kk alone has that)"`
+}
+
+// Run implements module.Runner.
+func (m *asyncStatus) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if r, finished, ok := c.Jobs.Result(m.ID); ok {
+		return m.ofRun(c, r, finished), nil
+	}
+	if !jobName.MatchString(m.ID) {
+		return m.missing(""), nil
+	}
+	mode := m.Mode
+	if c.Check {
+		mode = "status"
+	}
+	var out, errs bytes.Buffer
+	line := shell.Script(jobScript, m.ID, mode, connector.KillMarked(m.ID))
+	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdout: &out, Stderr: &errs, Probe: mode == "status"})
+	if err != nil {
+		return module.Result{}, err
+	}
+	state, rest, _ := strings.Cut(out.String(), "\n")
+	file, text, told := strings.Cut(rest, "\n")
+	switch {
+	case exit.Code != 0 || !told:
+		return module.Result{}, fmt.Errorf("ask for the job: %s", strings.TrimSpace(errs.String()))
+	case state == "missing":
+		return m.missing(file), nil
+	case m.Mode == "cleanup":
+		return m.about(module.Result{}, 0, 0, "erased", file), nil
+	}
+	return m.ofHost(ctx, c, text, state == "up", file)
+}
+
+// jobName keeps an id from leading out of the folder of jobs.
+var jobName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+func (m *asyncStatus) missing(file string) module.Result {
+	return m.about(module.Result{Failed: true, Msg: "could not find job"}, 1, 1, "results_file", file)
+}
+
+// about adds to a result what is known of the job itself.
+func (m *asyncStatus) about(r module.Result, started, finished int, key, file string) module.Result {
+	d := value.NewDict("ansible_job_id", m.ID, "started", started, "finished", finished, "stdout", "", "stderr", "")
+	if file != "" {
+		d.Set(key, file)
+	}
+	d.Merge(r.Data)
+	r.Data = d
+	return r
+}
+
+// ofRun answers for a job that kk itself works on.
+func (m *asyncStatus) ofRun(c *module.Call, r module.Result, finished bool) module.Result {
+	switch {
+	case m.Mode == "cleanup":
+		if !c.Check {
+			c.Jobs.Forget(m.ID)
+		}
+		return m.about(module.Result{}, 0, 0, "", "")
+	case !finished:
+		return m.about(module.Result{}, 1, 0, "", "")
+	}
+	return m.about(r, 1, 1, "", "")
+}
+
+// written is what the host keeps of a job.
+type written struct {
+	Finished       int
+	RC             int
+	Start, End     string
+	Late           int
+	Stdout, Stderr string
+	Note           *ending `json:"kk"`
+}
+
+// ofHost makes the result of what the host has written.
+func (m *asyncStatus) ofHost(ctx context.Context, c *module.Call, text string, up bool, file string) (module.Result, error) {
+	var w written
+	err := json.Unmarshal([]byte(text), &w)
+	switch {
+	case err == nil && w.Finished == 0 && up:
+		return m.about(module.Result{}, 1, 0, "results_file", file), nil
+	case err == nil && w.Finished == 0:
+		gone := module.Result{Failed: true, Msg: "the job ended without a result: the host was rebooted, or what watches over the job was killed"}
+		return m.about(gone, 1, 1, "results_file", file), nil
+	case err != nil || w.Note == nil:
+		return m.about(module.Result{Failed: true, Msg: "Could not parse job output: " + text}, 1, 1, "results_file", file), nil
+	}
+	r, err := w.Note.result(ctx, c, w.outcome())
+	if err != nil {
+		return module.Result{}, err
+	}
+	if w.Late == 1 {
+		r.Failed, r.Msg = true, module.LateJob(time.Duration(w.Note.Limit)*time.Second)
+		r.Data.Set("msg", r.Msg)
+	}
+	return m.about(r, 1, 1, "results_file", file), nil
+}
+
+func (w written) outcome() outcome {
+	o := outcome{rc: w.RC, stdout: w.Stdout, stderr: w.Stderr}
+	o.start, _ = time.Parse(timeLayout, w.Start)
+	o.end, _ = time.Parse(timeLayout, w.End)
+	return o
+}

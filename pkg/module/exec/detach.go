@@ -1,0 +1,49 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/module"
+	"kubekey/pkg/shell"
+)
+
+// An async job is a folder's entry on the host, ~/.ansible_async/ID, as with
+// Ansible; $ANSIBLE_ASYNC_DIR is another folder. It holds JSON: while the job
+// runs, and afterwards with what became of it.
+var (
+	//go:embed detach.sh
+	detachScript string
+	//go:embed watch.sh
+	watchScript string
+	//go:embed job.sh
+	jobScript string
+)
+
+// detach starts the job on the host, in a session of its own.
+func (j job) detach(ctx context.Context, c *module.Call, id string, limit time.Duration) (module.Result, error) {
+	j.Limit = int(math.Ceil(limit.Seconds()))
+	note, err := json.Marshal(j.ending)
+	if err != nil {
+		return module.Result{}, fmt.Errorf("start the job: %w", err)
+	}
+	line := shell.Script(detachScript, id, strconv.Itoa(j.Limit), string(note), j.line, watchScript, connector.KillMarked(id))
+	var out, errs bytes.Buffer
+	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdin: j.stdin, Stdout: &out, Stderr: &errs})
+	if err != nil {
+		return module.Result{}, err
+	}
+	file := strings.TrimSpace(out.String())
+	if exit.Code != 0 || file == "" {
+		return module.Result{Failed: true, Msg: "start the job: " + strings.TrimSpace(errs.String())}, nil
+	}
+	return module.StartedJob(id, file), nil
+}
