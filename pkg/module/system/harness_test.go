@@ -162,6 +162,11 @@ func TestUnreachableHost(t *testing.T) {
 		"dnf": {"name", "x"}, "zypper": {"name", "x"}, "apk": {"name", "x"}, "user": {"name", "x"}, "group": {"name", "x"},
 		"hostname": {"name", "x"}, "sysctl": {"name", "x", "value", 1}, "modprobe": {"name", "x"},
 		"mount": {"path", "/x", "state", "unmounted"}, "cron": {"name", "x", "state", "absent"},
+		"getent": {"database", "passwd"}, "package_facts": {}, "service_facts": {}, "known_hosts": {"name", "x", "state", "absent"},
+		"apt_repository": {"repo", "deb http://x y z"}, "apt_key": {"id", "12345678", "state", "absent"}, "deb822_repository": {"name", "x", "state", "absent"},
+		"yum_repository": {"name", "x", "state", "absent"}, "rpm_key": {"key", "12345678", "state", "absent"}, "debconf": {"name", "x"},
+		"dpkg_selections": {"name", "x", "selection", "hold"}, "timezone": {"hwclock", "UTC"}, "alternatives": {"name", "x", "path", "/x"},
+		"authorized_key": {"user", "x", "key", "http://192.0.2.1/x"},
 	} {
 		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil || !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("%s: %v", name, err)

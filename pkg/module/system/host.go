@@ -36,6 +36,10 @@ func Modules() []module.Spec {
 		packageSpec(), aptSpec(), dnfSpec(), zypperSpec(), apkSpec(),
 		userSpec(), groupSpec(),
 		hostnameSpec(), sysctlSpec(), modprobeSpec(), mountSpec(), cronSpec(),
+		getentSpec(), packageFactsSpec(), serviceFactsSpec(),
+		authorizedKeySpec(), knownHostsSpec(),
+		aptRepositorySpec(), aptKeySpec(), deb822RepositorySpec(), yumRepositorySpec(), rpmKeySpec(),
+		debconfSpec(), dpkgSelectionsSpec(), timezoneSpec(), alternativesSpec(),
 	}
 }
 

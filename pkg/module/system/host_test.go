@@ -1,6 +1,7 @@
 package system
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -212,5 +213,37 @@ func TestModprobeBadNames(t *testing.T) {
 	r := run(t, "modprobe", moduletest.Options{Check: true}, "name", "kk_no_such_module", "persistent", "present", "params", "a=1")
 	if !r.Changed || get(r, "params") != "a=1" {
 		t.Errorf("got %+v", r)
+	}
+}
+
+func TestServiceFactsWithoutSystemd(t *testing.T) {
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		t.Skip("this machine runs systemd")
+	}
+	h := newStubHost(t, map[string]string{
+		"rc-status": `printf 'Runlevel: default\n sshd                [  started  ]\n crond               [  stopped  ]\n'`,
+		"rc-update": `printf '  crond |      \n  sshd | default nonetwork\n'`,
+	})
+	const openrc = `{'services': {'sshd': {'name': 'sshd', 'state': 'started', 'source': 'openrc', 'runlevels': ['default', 'nonetwork']}, 'crond': {'name': 'crond', 'state': 'stopped', 'source': 'openrc', 'runlevels': None}}}`
+	if got := value.Repr(run(t, "service_facts", moduletest.Options{Conn: h}).Facts); got != openrc {
+		t.Errorf("got %s", got)
+	}
+	h = newStubHost(t, map[string]string{"service": `printf ' [ + ]  ssh\n [ - ]  procps\n [ ? ]  odd\n'`})
+	const sysv = `{'services': {'ssh': {'name': 'ssh', 'state': 'running', 'source': 'sysv'}, 'procps': {'name': 'procps', 'state': 'stopped', 'source': 'sysv'}, 'odd': {'name': 'odd', 'state': 'stopped', 'source': 'sysv'}}}`
+	if got := value.Repr(run(t, "service_facts", moduletest.Options{Conn: h}).Facts); got != sysv {
+		t.Errorf("got %s", got)
+	}
+	if r := run(t, "service_facts", moduletest.Options{Conn: newStubHost(t, nil)}); !r.Skipped {
+		t.Errorf("without services: %+v", r)
+	}
+}
+
+func TestFetchWantsAProgram(t *testing.T) {
+	h := newStubHost(t, map[string]string{"getent": accounts})
+	fails(t, "neither curl nor wget", "authorized_key", moduletest.Options{Conn: h}, "user", "ann", "key", "http://192.0.2.1/keys")
+	h = newStubHost(t, map[string]string{"getent": accounts, "wget": `echo "server says no" >&2; exit 1`})
+	fails(t, "fetch http://192.0.2.1/keys: server says no", "authorized_key", moduletest.Options{Conn: h}, "user", "ann", "key", "http://192.0.2.1/keys", "validate_certs", false)
+	if calls := acted(h); !strings.HasPrefix(calls, "wget --no-check-certificate -O ") {
+		t.Errorf("ran %q", calls)
 	}
 }

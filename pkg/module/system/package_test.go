@@ -210,3 +210,25 @@ func TestAptOptions(t *testing.T) {
 	fails(t, "negative", "apt", moduletest.Options{Conn: h}, "name", "x", "lock_timeout", -1)
 	fails(t, "a package name is empty", "apt", moduletest.Options{Conn: h}, "name", []any{""})
 }
+
+func TestPackageFactsOfOtherManagers(t *testing.T) {
+	h := newStubHost(t, map[string]string{
+		"rpm": `printf 'bash\t5.1\t6.el9\t(none)\tx86_64\nkernel\t5\t1\t(none)\tx86_64\nkernel\t5\t2\t7\tx86_64\ngpg-pubkey\t1\t2\t(none)\t(none)\n'`,
+		"apk": `printf 'musl-1.2.4-r2\nca-certificates-bundle-20230506-r0\n'`,
+	})
+	o := moduletest.Options{Conn: h}
+	const rpms = `{'packages': {'bash': [{'name': 'bash', 'version': '5.1', 'release': '6.el9', 'epoch': None, 'arch': 'x86_64', 'source': 'rpm'}], ` +
+		`'kernel': [{'name': 'kernel', 'version': '5', 'release': '1', 'epoch': None, 'arch': 'x86_64', 'source': 'rpm'}, {'name': 'kernel', 'version': '5', 'release': '2', 'epoch': 7, 'arch': 'x86_64', 'source': 'rpm'}], ` +
+		`'gpg-pubkey': [{'name': 'gpg-pubkey', 'version': '1', 'release': '2', 'epoch': None, 'arch': None, 'source': 'rpm'}]}}`
+	const apks = `'musl': [{'name': 'musl', 'version': '1.2.4', 'release': 'r2', 'source': 'apk'}], ` +
+		`'ca-certificates-bundle': [{'name': 'ca-certificates-bundle', 'version': '20230506', 'release': 'r0', 'source': 'apk'}]}}`
+	for want, args := range map[string][]any{
+		rpms:                    {"manager", "dnf,zypper"},
+		"{'packages': {" + apks: {"manager", "apk"},
+		strings.TrimSuffix(rpms, "}}") + ", " + apks: {"strategy", "all"},
+	} {
+		if got := value.Repr(run(t, "package_facts", o, args...).Facts); got != want {
+			t.Errorf("%v: got %s\nwant %s", args, got, want)
+		}
+	}
+}

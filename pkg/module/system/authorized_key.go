@@ -1,0 +1,185 @@
+package system
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed authorized_key.sh
+var authorizedKeyScript string
+
+//go:embed fetch.sh
+var fetchScript string
+
+// AuthorizedKey is the module authorized_key.
+type AuthorizedKey struct {
+	User      string  `kk:"user,required" doc:"whose keys"`
+	Key       string  `kk:"key,required" doc:"public keys, one in a line, or an http, https or ftp URL that the host fetches them from"`
+	State     string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the keys may log in"`
+	Path      string  `kk:"path,path" doc:"the file. Default: .ssh/authorized_keys in the user's home folder"`
+	ManageDir bool    `kk:"manage_dir" default:"yes" doc:"make the folder of the file, and give it to the user with mode 0700"`
+	Options   *string `kk:"key_options" doc:"options of the keys, in place of those that stand before them"`
+	Exclusive bool    `kk:"exclusive" default:"no" doc:"remove all other keys: give all of them at once, joined by line ends, since each run of a loop would remove those of the last"`
+	Validate  bool    `kk:"validate_certs" default:"yes" doc:"check the certificate of a URL"`
+	Comment   *string `kk:"comment" doc:"comment of the keys, in place of theirs"`
+	Follow    bool    `kk:"follow" default:"no" doc:"if the file is a link, write to what it leads to, and do not replace the link"`
+}
+
+func authorizedKeySpec() module.Spec {
+	return module.Spec{
+		Name: "authorized_key", Collection: "ansible.posix",
+		Summary: "Says which SSH keys may log in as a user.",
+		Notes:   []string{"A key is known by its key material: with other options or another comment it is replaced."},
+		Examples: []string{
+			"- name: Let the team log in\n  authorized_key:\n    user: root\n    key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0Hp5mVdSpIGg0mVYLdOxSoyLKf9VVRY9nP1oLPxSZk team\n    key_options: no-port-forwarding",
+		},
+		Returns: []module.Return{
+			{Key: "keyfile", Type: "str", Doc: "the file"},
+			{Key: "user, key, path, state, key_options, comment, exclusive, manage_dir, follow, validate_certs", Type: "any", Doc: "the arguments"},
+		},
+		New: func() module.Runner { return new(AuthorizedKey) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *AuthorizedKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if err := checkAccount("user", m.User); err != nil {
+		return module.Result{}, err
+	}
+	read := m.script("authorized_key_read").flag("insecure", !m.Validate)
+	read.probe = true
+	if m.remote() {
+		read.set("url", m.Key)
+	}
+	a, err := read.run(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	text := m.Key
+	if a.has("key") {
+		text = a.get("key")
+	}
+	wanted, err := m.wanted(text)
+	if err != nil {
+		return module.Result{}, err
+	}
+	before := strings.TrimSuffix(a.get("text"), "x")
+	after := m.edit(before, wanted)
+	r := m.result(a)
+	r.Changed = after != before
+	if c.Diff && r.Changed {
+		r.Diff = textDiff(a.get("file"), before, after)
+	}
+	if !r.Changed || c.Check {
+		return r, nil
+	}
+	act := m.script("authorized_key_write").flag("manage_dir", m.ManageDir).flag("follow", m.Follow)
+	act.stdin = strings.NewReader(after)
+	_, err = act.run(ctx, c)
+	return r, err
+}
+
+func (m *AuthorizedKey) script(what string) *script {
+	return newScript(fetchScript, authorizedKeyScript, what).set("user", m.User).set("path", m.Path)
+}
+
+func (m *AuthorizedKey) remote() bool {
+	for _, scheme := range []string{"http://", "https://", "ftp://"} {
+		if strings.HasPrefix(m.Key, scheme) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *AuthorizedKey) result(a *answer) module.Result {
+	r := module.Result{Warnings: a.fields["warn"], Data: value.NewDict(
+		"user", m.User, "key", m.Key, "path", m.Path, "state", m.State, "key_options", deref(m.Options),
+		"comment", deref(m.Comment), "exclusive", m.Exclusive, "manage_dir", m.ManageDir, "follow", m.Follow,
+		"validate_certs", m.Validate, "keyfile", a.get("file"),
+	)}
+	for key, given := range map[string]bool{"path": m.Path != "", "key_options": m.Options != nil, "comment": m.Comment != nil} {
+		if !given {
+			r.Data.Set(key, nil)
+		}
+	}
+	return r
+}
+
+// wanted reads the keys of the argument, with the options and the comment that
+// the task gives them.
+func (m *AuthorizedKey) wanted(text string) ([]publicKey, error) {
+	var keys []publicKey
+	for _, line := range lines(text) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		k, ok := parsePublicKey(line)
+		if !ok {
+			return nil, fmt.Errorf("invalid key specified: %s", line)
+		}
+		if m.Options != nil {
+			k.options = *m.Options
+		}
+		if m.Comment != nil {
+			k.comment = *m.Comment
+		}
+		if strings.ContainsAny(k.options+k.comment, "\r\n\x00") {
+			return nil, errors.New("key_options and comment must be one line each")
+		}
+		keys = append(keys, k)
+	}
+	if len(keys) == 0 && !m.Exclusive {
+		return nil, errors.New("invalid key specified: there is none in key")
+	}
+	return keys, nil
+}
+
+// edit makes the file's text have the keys, or not. New ones come last; lines
+// that are no keys stay.
+func (m *AuthorizedKey) edit(text string, wanted []publicKey) string {
+	var out []string
+	there := map[string]bool{}
+	for _, line := range lines(text) {
+		k, isKey := parsePublicKey(line)
+		if !isKey {
+			out = append(out, line)
+			continue
+		}
+		want := findKey(wanted, k.blob)
+		switch {
+		case want == nil && m.State == "present" && m.Exclusive:
+		case want == nil:
+			out = append(out, line)
+		case m.State == "absent" || *want != k || there[k.blob]:
+		default:
+			there[k.blob] = true
+			out = append(out, line)
+		}
+	}
+	for _, k := range wanted {
+		if m.State == "present" && !there[k.blob] {
+			there[k.blob] = true
+			out = append(out, k.String())
+		}
+	}
+	if after := joined(out); after != text+"\n" {
+		return after
+	}
+	return text
+}
+
+func findKey(keys []publicKey, blob string) *publicKey {
+	for i := range keys {
+		if keys[i].blob == blob {
+			return &keys[i]
+		}
+	}
+	return nil
+}

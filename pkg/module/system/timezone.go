@@ -1,0 +1,65 @@
+package system
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed timezone.sh
+var timezoneScript string
+
+// Timezone is the module timezone.
+type Timezone struct {
+	Name    string `kk:"name" doc:"the zone, such as Europe/Berlin"`
+	HWClock string `kk:"hwclock,alias=rtc" choices:"local,UTC" doc:"what the clock of the hardware shows"`
+}
+
+func timezoneSpec() module.Spec {
+	return module.Spec{
+		Name: "timezone", Collection: "community.general",
+		Summary: "Sets the time zone, and what the clock of the hardware shows.",
+		Notes: []string{
+			"The zone is the link /etc/localtime, and on Debian the file /etc/timezone. Services see the new zone when they are started again.",
+			"A clock of the hardware that shows local time is set by timedatectl or hwclock.",
+		},
+		Examples: []string{"- name: Logs in universal time\n  timezone:\n    name: Etc/UTC"},
+		Returns:  []module.Return{{Key: "diff", Type: "dict", Doc: "before and after, each with name and hwclock as they were given"}},
+		New:      func() module.Runner { return new(Timezone) },
+	}
+}
+
+var zoneName = regexp.MustCompile(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)
+
+// Run implements module.Runner.
+func (m *Timezone) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	switch {
+	case m.Name == "" && m.HWClock == "":
+		return module.Result{}, errors.New("one of the following is required: hwclock, name")
+	case m.Name != "" && !zoneName.MatchString(m.Name):
+		return module.Result{}, fmt.Errorf("%q is not the name of a time zone", m.Name)
+	}
+	a, err := newScript(timezoneScript, "timezone_main").set("name", m.Name).set("clock", m.HWClock).run(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := a.result()
+	before, after := value.NewDict(), value.NewDict()
+	if m.Name != "" {
+		before.Set("name", a.get("zone"))
+		after.Set("name", m.Name)
+	}
+	if m.HWClock != "" {
+		before.Set("hwclock", a.get("clock"))
+		after.Set("hwclock", m.HWClock)
+	}
+	if c.Diff && r.Changed {
+		r.Diff = diffOf("timezone", before, after)
+	}
+	return r, nil
+}
