@@ -2,12 +2,10 @@ package cluster
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"kubekey/test/lab"
@@ -28,31 +26,26 @@ type machine struct {
 }
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	switch err := lab.Usable(); {
-	case testing.Short():
-		skipReason = "-short is given"
-	case err != nil:
-		skipReason = err.Error()
-	}
-	if skipReason != "" {
-		fmt.Println("skip the clusters:", skipReason)
-		os.Exit(m.Run())
-	}
-	os.Exit(runWithMirror(m))
+	os.Exit(lab.Main(withMirror{m}, "cluster", 4, func(l *lab.Lab, whyNot string) {
+		if skipReason = whyNot; l != nil {
+			rig = &machine{lab: l}
+		}
+	}))
 }
 
-func runWithMirror(m *testing.M) int {
-	o := lab.Options{Name: "cluster-" + strconv.Itoa(os.Getpid()), N: 4, Log: os.Stderr}
-	run := func() int {
-		if err := rig.prepare(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer rig.mirror.Close()
-		return m.Run()
+// withMirror runs the tests while the mirror serves the lab.
+type withMirror struct{ tests *testing.M }
+
+func (w withMirror) Run() int {
+	if rig == nil {
+		return w.tests.Run()
 	}
-	return lab.RunTests(run, o, func(l *lab.Lab) { rig = &machine{lab: l} })
+	if err := rig.prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer rig.mirror.Close()
+	return w.tests.Run()
 }
 
 // prepare builds kk and the mirror, and starts the mirror.

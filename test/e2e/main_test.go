@@ -1,10 +1,7 @@
 package e2e
 
 import (
-	"flag"
-	"fmt"
 	"os"
-	"strconv"
 	"testing"
 
 	"kubekey/test/lab"
@@ -17,23 +14,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if skipReason = whyNoLab(); skipReason != "" {
-		fmt.Println("skip the tests on real hosts:", skipReason)
-		os.Exit(m.Run())
-	}
-	o := lab.Options{Name: "e2e-" + strconv.Itoa(os.Getpid()), N: 3, Log: os.Stderr}
-	os.Exit(lab.RunTests(m.Run, o, func(l *lab.Lab) { hosts = l }))
-}
-
-func whyNoLab() string {
-	if testing.Short() {
-		return "-short is given"
-	}
-	if err := lab.Usable(); err != nil {
-		return err.Error()
-	}
-	return ""
+	os.Exit(lab.Main(m, "e2e", 3, func(l *lab.Lab, whyNot string) { hosts, skipReason = l, whyNot }))
 }
 
 // needHosts skips a test where no lab can run.

@@ -1,10 +1,7 @@
 package roles
 
 import (
-	"flag"
-	"fmt"
 	"os"
-	"strconv"
 	"testing"
 
 	"kubekey/test/lab"
@@ -17,21 +14,5 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if skipReason = whyNoLab(); skipReason != "" {
-		fmt.Println("skip the tests of roles:", skipReason)
-		os.Exit(m.Run())
-	}
-	o := lab.Options{Name: "roles-" + strconv.Itoa(os.Getpid()), N: 3, Log: os.Stderr}
-	os.Exit(lab.RunTests(m.Run, o, func(l *lab.Lab) { hosts = l }))
-}
-
-func whyNoLab() string {
-	if testing.Short() {
-		return "-short is given"
-	}
-	if err := lab.Usable(); err != nil {
-		return err.Error()
-	}
-	return ""
+	os.Exit(lab.Main(m, "roles", 3, func(l *lab.Lab, whyNot string) { hosts, skipReason = l, whyNot }))
 }

@@ -1,0 +1,30 @@
+package lab
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Main is the body of the TestMain of a package whose tests share a lab of n
+// hosts: it runs the tests, and returns the exit code for [os.Exit]. Before,
+// use is told the lab, or why there is none; tests that need it skip then. The
+// lab's name begins with what the package is about; see [RunTests].
+func Main(tests interface{ Run() int }, about string, n int, use func(l *Lab, whyNot string)) int {
+	flag.Parse()
+	whyNot := ""
+	if err := Usable(); testing.Short() {
+		whyNot = "-short is given"
+	} else if err != nil {
+		whyNot = err.Error()
+	}
+	if whyNot != "" {
+		fmt.Printf("skip the tests of %s on hosts: %s\n", about, whyNot)
+		use(nil, whyNot)
+		return tests.Run()
+	}
+	o := Options{Name: about + "-" + strconv.Itoa(os.Getpid()), N: n, Log: os.Stderr}
+	return RunTests(tests.Run, o, func(l *Lab) { use(l, "") })
+}
