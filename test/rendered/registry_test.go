@@ -2,6 +2,7 @@ package rendered
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,6 +45,40 @@ func TestImagesThatArePulledWerePushed(t *testing.T) {
 	}
 	if pulled == 0 || len(pushed) == 0 {
 		t.Errorf("%d images are pulled, %d were pushed", pulled, len(pushed))
+	}
+}
+
+// The registry is a service of its host: its data is in a folder there, whose
+// owner it is, and which survives it. Harbor mounts its folder.
+func TestRegistryKeepsItsDataOnTheHost(t *testing.T) {
+	for kind, file := range map[string]string{"registry": "/etc/kk-registry/config.yaml", "harbor": "/opt/harbor/harbor.yml"} {
+		t.Run(kind, func(t *testing.T) {
+			dir := t.TempDir()
+			inventory := simulated.Layout{Family: "v4", ControlPlanes: 1, Registries: 1}
+			write(t, filepath.Join(dir, "inventory.yaml"), inventory.Inventory())
+			fleet := &simulated.Fleet{Record: true, Nodes: inventory.Hosts()}
+			var out bytes.Buffer
+			args := []string{"run", "playbooks/init_registry.yaml", "-i", filepath.Join(dir, "inventory.yaml"), "-e", "kk_yes=true", "--workdir", filepath.Join(dir, "work"),
+				"--set", "image_registry.type=" + kind, "--set", "image_registry.data_dir=/srv/images"}
+			if code := fleet.Run(t.Context(), &out, args...); code != 0 {
+				t.Fatalf("exit code %d\n%s", code, out.String())
+			}
+			i := slices.IndexFunc(fleet.Files(), func(f simulated.File) bool { return f.Path == file })
+			if i < 0 {
+				t.Fatalf("%s was not made", file)
+			}
+			text := fleet.Files()[i].Content
+			if !strings.Contains(text, `rootdirectory: "/srv/images"`) && !strings.Contains(text, `data_volume: "/srv/images"`) {
+				t.Errorf("%s does not keep its data in /srv/images:\n%s", file, text)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

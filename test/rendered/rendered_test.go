@@ -64,6 +64,9 @@ func (c cluster) render(t *testing.T, seen *findings, commands [][]string) {
 			seen.failed(t, command[1], code, strings.ReplaceAll(out.String(), dir, ""))
 			break
 		}
+		if command[1] == commands[0][1] {
+			seen.whole(t, fleet, in("work"))
+		}
 		seen.events(t, command[1], out.String(), known(t, in("work")))
 	}
 	for _, line := range fleet.Stray() {
