@@ -54,7 +54,7 @@ type outputFlags struct {
 }
 
 func (o *outputFlags) flags(f *pflag.FlagSet) {
-	f.StringVarP(&o.format, "output", "o", "text", "what to print: text, ansible (its exact shape), json (one event a line)")
+	f.StringVarP(&o.format, "output", "o", "text", "what to print: text, ansible (its exact shape), json (one event a line), ansible-json (one document, as Ansible's json callback)")
 	f.CountVarP(&o.verbosity, "verbose", "v", "show more: -v results, -vv task paths, -vvv connections")
 	f.BoolVar(&o.timing, "timing", false, "show how long each task took")
 }

@@ -1,5 +1,6 @@
 // Package ui shows a run to people and programs: plain text in the shape that
-// Ansible users know, with a live status line on a terminal, or JSON lines.
+// Ansible users know, with a live status line on a terminal, JSON lines, or one
+// JSON document.
 package ui
 
 import (
@@ -21,10 +22,15 @@ const (
 	Ansible Format = "ansible" // Ansible's shape, byte for byte
 	JSON    Format = "json"
 	JSONL   Format = "jsonl"
+
+	// AnsibleJSON is the whole run as one document, in the shape of Ansible's json callback.
+	AnsibleJSON Format = "ansible-json"
 )
 
 // Formats returns the names of the formats.
-func Formats() []string { return []string{string(Text), string(Ansible), string(JSON), string(JSONL)} }
+func Formats() []string {
+	return []string{string(Text), string(Ansible), string(JSON), string(JSONL), string(AnsibleJSON)}
+}
 
 // Options say how and where to show a run.
 type Options struct {
@@ -62,6 +68,8 @@ func New(o Options) (Sink, error) {
 	switch o.Format {
 	case JSON, JSONL:
 		return &lines{o}, nil
+	case AnsibleJSON:
+		return newDocument(o), nil
 	case Text, Ansible, "":
 		return newPrinter(o), nil
 	}
