@@ -42,8 +42,8 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-const links = "link=eth0\nmac=02:00:00:00:00:01\nmtu=1500\nstate=up\nflags=0x1003\nkind=1\nspeed=1000\n" +
-	"link=br-x\nkind=1\nbridge=1\nmember=eth1\nstate=down\nlink=lo\nkind=772\nstate=unknown\nflags=0x9\nlink=bond0\nbonding=1\nlink=tun0\nkind=768\nlink=can0\nkind=280\n"
+const links = "link=eth0\nmac=02:00:00:00:00:01\nmtu=1500\nstate=up\nflags=0x1003\nkind=1\nspeed=1000\npciid=virtio0\n" +
+	"link=br-x\nkind=1\nbridge=1\nbridgeid=8000.1\nstp=1\nmember=eth1\nstate=down\nlink=lo\nkind=772\nstate=unknown\nflags=0x9\nlink=bond0\nbonding=1\nlink=tun0\nkind=768\nlink=can0\nkind=280\n"
 
 const routes = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n" +
 	"eth1 00000000 0100000A 0003 0 0 200 00000000 0 0 0\n" +
@@ -62,7 +62,7 @@ func TestNetworkWithIP(t *testing.T) {
 		"interfaces":         []any{"eth0", "br-x", "lo", "bond0", "tun0", "can0"},
 		"all_ipv4_addresses": []any{"192.0.2.7", "192.0.2.9"},
 		"all_ipv6_addresses": []any{"fd00::2", "fe80::1"},
-		"br_x":               value.NewDict("device", "br-x", "active", false, "mtu", 0, "type", "bridge", "promisc", false, "interfaces", []any{"eth1"}),
+		"br_x":               value.NewDict("device", "br-x", "active", false, "mtu", 0, "type", "bridge", "promisc", false, "id", "8000.1", "stp", true, "interfaces", []any{"eth1"}),
 		"default_ipv4": value.NewDict("gateway", "192.0.2.1", "interface", "eth0", "address", "192.0.2.9", "broadcast", "", "netmask", "255.255.255.255",
 			"network", "192.0.2.9", "prefix", "32", "macaddress", "02:00:00:00:00:01", "mtu", 1500, "type", "ether", "alias", "eth0"),
 		"default_ipv6": value.NewDict("gateway", "fd00::1", "interface", "eth0", "address", "fd00::2", "prefix", "64", "scope", "global",
@@ -97,26 +97,43 @@ func TestHardware(t *testing.T) {
 	s := sections{
 		"cpuinfo": "processor : 0\nphysical id : 0\nsiblings : 4\ncpu cores : 2\n\nprocessor : 1\nphysical id : 1\nsiblings : 4\ncpu cores : 2\n",
 		"mounts":  "/dev/sda1 / ext4 rw 0 0\nproc /proc proc rw 0 0\nsrv:/x /mnt/a\\040b nfs rw 0 0\n",
+		"statfs":  "4096 1000 500 90 80 /\n512 0 0 0 0 /proc\n",
+		"ids":     "../../sda1 /dev/disk/by-id/scsi-2\n../../sda1 /dev/disk/by-id/ata-1\n",
+		"masters": "sda1 dm-0\n",
+		"loadavg": "0.50 1.25 2.00 1/99 1234\n",
+		"vgs":     "  data,1,2,10.00,4.00\n",
+		"lvs":     "  logs,data,2.00\n  odd\n",
+		"pvs":     "  /dev/sda1,data,10.00,4.00\n",
 		"df":      "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 1000 400 600 40% /\nsrv:/x 10 4 6 40% /mnt/a b\n",
 		"uuids":   "../../sda1 /dev/disk/by-uuid/abc\n",
-		"block":   "disk=sda\nsectors=104857600\nmodel=Disk X\npart=sda1\npsectors=2048\npstart=1\nholder=dm-0\n",
-		"dmi":     "sys_vendor=QEMU\n",
+		"block":   "disk=sda\nsectors=104857600\nmodel=Disk X\npart=sda1\npsectors=2048\npstart=1\nholder=dm-0\nscheduler=none [mq-deadline] kyber\n",
+		"dmi":     "sys_vendor=QEMU\nchassis_type=3\n",
 	}
 	processor(f, s)
 	mounts(f, s)
 	devices(f, s)
 	firmware(f, s)
+	memory(f, s)
+	f.Set("lvm", volumes(s))
+	diskLinks := value.NewDict("ids", []any{}, "labels", []any{}, "masters", []any{}, "uuids", []any{})
+	partLinks := value.NewDict("ids", []any{"ata-1", "scsi-2"}, "labels", []any{}, "masters", []any{"dm-0"}, "uuids", []any{"abc"})
 	want := map[string]any{
 		"processor_count": 2, "processor_cores": 2, "processor_threads_per_core": 2, "processor_vcpus": 2, "system_vendor": "QEMU", "product_name": "NA",
 		"mounts": []any{
-			value.NewDict("mount", "/", "device", "/dev/sda1", "fstype", "ext4", "options", "rw", "uuid", "abc", "size_total", 1024000, "size_available", 614400,
-				"block_size", 1024, "block_total", 1000, "block_available", 600, "block_used", 400),
+			value.NewDict("mount", "/", "device", "/dev/sda1", "fstype", "ext4", "options", "rw", "uuid", "abc", "size_total", 4096000, "size_available", 2048000,
+				"block_size", 4096, "block_total", 1000, "block_available", 500, "block_used", 500, "inode_total", 90, "inode_available", 80, "inode_used", 10),
 			value.NewDict("mount", "/mnt/a b", "device", "srv:/x", "fstype", "nfs", "options", "rw", "uuid", "N/A", "size_total", 10240, "size_available", 6144,
 				"block_size", 1024, "block_total", 10, "block_available", 6, "block_used", 4),
 		},
 		"devices": value.NewDict("sda", value.NewDict("model", "Disk X", "vendor", nil, "removable", "0", "rotational", "0", "sectors", "104857600",
-			"sectorsize", "512", "size", "50.00 GB", "holders", []any{"dm-0"},
-			"partitions", value.NewDict("sda1", value.NewDict("uuid", "abc", "sectors", "2048", "size", "1.00 MB", "start", "1")))),
+			"sectorsize", "512", "size", "50.00 GB", "holders", []any{"dm-0"}, "links", diskLinks, "scheduler_mode", "mq-deadline",
+			"partitions", value.NewDict("sda1", value.NewDict("uuid", "abc", "links", partLinks, "sectors", "2048", "size", "1.00 MB", "start", "1")))),
+		"device_links": value.NewDict("ids", value.NewDict("sda1", []any{"ata-1", "scsi-2"}), "labels", value.NewDict(),
+			"masters", value.NewDict("sda1", []any{"dm-0"}), "uuids", value.NewDict("sda1", []any{"abc"})),
+		"form_factor": "Desktop", "loadavg": value.NewDict("1m", 0.5, "5m", 1.25, "15m", 2.0),
+		"lvm": value.NewDict("vgs", value.NewDict("data", value.NewDict("num_pvs", "1", "num_lvs", "2", "size_g", "10.00", "free_g", "4.00")),
+			"lvs", value.NewDict("logs", value.NewDict("vg", "data", "size_g", "2.00")),
+			"pvs", value.NewDict("/dev/sda1", value.NewDict("vg", "data", "size_g", "10.00", "free_g", "4.00"))),
 	}
 	for k, w := range want {
 		if got, _ := f.Get(k); !value.Equal(got, w) {
@@ -162,6 +179,11 @@ func TestSystemDetails(t *testing.T) {
 		"env":         "A=1\nfn=() {\n  x\n}\nB=2\n",
 		"resolv":      "# c\nnameserver 10.0.0.1\nnameserver 10.0.0.2\nsearch a b\ndomain d\noptions ndots:5 rotate\n",
 		"lsb-release": "DISTRIB_ID=Ubuntu\nDISTRIB_RELEASE=22.04\n",
+		"lsb":         "Distributor ID:\tDebian\n",
+		"cmdline":     "quiet console=tty0 root=/dev/sda1 console=ttyS0 console=ttyS1\n",
+		"caps":        "Current: =ep cap_a,cap_b-ep\nBounding set =x\n",
+		"python":      "/usr/bin/python3\nPython 3.11.2\n",
+		"storage":     "hostnqn=nqn.x\nInitiatorName=iqn.y\nwwn=0x10\nwwn=0x11\n",
 		"hostkeys":    "/etc/ssh/ssh_host_ed25519_key.pub ssh-ed25519 AAAA root@x\n",
 		"selinux":     "enforce=1\npolicyvers=33\npresent=1\nSELINUX=enforcing\nSELINUXTYPE=targeted\n",
 		"security":    "fips=1\napparmor=Y\nchroot=1\n",
@@ -170,12 +192,19 @@ func TestSystemDetails(t *testing.T) {
 	dateTime(f, s)
 	system(f, s)
 	security(f, s)
+	storage(f, s)
 	want := map[string]any{
 		"hostname": "n1", "domain": "example.org", "fqdn": "n1.example.org", "userspace_bits": "64", "service_mgr": "sysvinit", "pkg_mgr": "dnf",
 		"env":                         value.NewDict("A", "1", "fn", "() {\n  x\n}", "B", "2"),
 		"dns":                         value.NewDict("nameservers", []any{"10.0.0.1", "10.0.0.2"}, "search", []any{"a", "b"}, "domain", "d", "options", value.NewDict("ndots", "5", "rotate", true)),
-		"lsb":                         value.NewDict("id", "Ubuntu", "release", "22.04", "major_release", "22"),
+		"lsb":                         value.NewDict("id", "Debian", "release", "22.04", "major_release", "22"),
 		"ssh_host_key_ed25519_public": "AAAA", "fips": true, "is_chroot": true,
+		"cmdline":      value.NewDict("quiet", true, "console", "ttyS1", "root", "/dev/sda1"),
+		"proc_cmdline": value.NewDict("quiet", true, "console", []any{"tty0", "ttyS0", "ttyS1"}, "root", "/dev/sda1"),
+		"iscsi_iqn":    "iqn.y", "hostnqn": "nqn.x", "fibre_channel_wwn": []any{"10", "11"},
+		"system_capabilities_enforced": "True", "system_capabilities": []any{"ep cap_a", "cap_b-ep"}, "python_version": "3.11.2",
+		"python": value.NewDict("executable", "/usr/bin/python3", "has_sslcontext", true, "type", "cpython",
+			"version", value.NewDict("major", 3, "minor", 11, "micro", 2, "releaselevel", "final", "serial", 0), "version_info", []any{3, 11, 2, "final", 0}),
 		"apparmor": value.NewDict("status", "enabled"),
 		"selinux":  value.NewDict("status", "enabled", "mode", "enforcing", "policyvers", "33", "config_mode", "enforcing", "type", "targeted"),
 	}

@@ -71,7 +71,25 @@ func distribution(f *value.Dict, s sections) {
 	f.Set("distribution_major_version", before(version, "."))
 	f.Set("distribution_release", codename(release))
 	put(f, "distribution_file_variety", d.name)
+	f.Set("distribution_file_path", releaseFile(d.family))
+	f.Set("distribution_file_parsed", true)
+	if _, rest, ok := strings.Cut(version, "."); ok {
+		f.Set("distribution_minor_version", before(rest, "."))
+	}
 	put(f, "distribution_pretty_name", release["PRETTY_NAME"])
+}
+
+// releaseFile is the file that a family tells its version in.
+func releaseFile(family string) string {
+	switch family {
+	case "RedHat":
+		return "/etc/redhat-release"
+	case "Alpine":
+		return "/etc/alpine-release"
+	case "Archlinux":
+		return "/etc/arch-release"
+	}
+	return "/etc/os-release"
 }
 
 // identify names a system by its os-release; the family of one that is not

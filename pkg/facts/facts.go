@@ -230,12 +230,14 @@ func build(s sections, parts []string) *value.Dict {
 			system(f, s)
 			user(f, s)
 			security(f, s)
+			storage(f, s)
 		case "hardware":
 			processor(f, s)
 			memory(f, s)
 			mounts(f, s)
 			devices(f, s)
 			firmware(f, s)
+			f.Set("lvm", volumes(s))
 		case "network":
 			network(f, s)
 		case "virtual":

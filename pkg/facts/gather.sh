@@ -1,8 +1,6 @@
 # shellcheck disable=SC2086,SC2231,SC3013 # names of this system have no blanks; every test has -ef
 # Prints what this host is, in sections that start with a line "MARK name".
 # $1 mark, $2 wanted subsets between blanks, $3 folder of custom facts, $4 seconds for slow commands.
-LC_ALL=C; export LC_ALL
-PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
 mark=$1 wanted=$2 factdir=$3 limit=$4
 s() { printf '\n%s %s\n' "$mark" "$*"; }
 want() { case $wanted in *" $1 "*) return 0 ;; esac; return 1; }
@@ -11,6 +9,9 @@ show() { for f; do [ -r "$f" ] && cat "$f" 2>/dev/null && return; done; }
 val() { v=; [ -r "$2" ] && { IFS= read -r v <"$2"; } 2>/dev/null; [ -z "$v" ] || printf '%s=%s\n' "$1" "$v"; }
 slow() { if has timeout; then timeout "$limit" "$@" 2>/dev/null </dev/null; else "$@" 2>/dev/null </dev/null; fi; }
 
+want min && { s env; env; } # before anything here changes it
+LC_ALL=C; export LC_ALL
+PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
 s uname; uname -s; uname -n; uname -r; uname -m; uname -v
 s date; date +%s; date +%z; date +%Z
 if want min; then
@@ -18,6 +19,7 @@ s os-release; show /etc/os-release /usr/lib/os-release
 s debian_version; show /etc/debian_version
 s centos-release; show /etc/centos-release
 s lsb-release; show /etc/lsb-release
+s lsb; has lsb_release && slow lsb_release -a
 s fqdn; slow hostname -f
 s cmdline; show /proc/cmdline
 s init
@@ -28,7 +30,6 @@ s pkg
 for p in apt-get dnf yum zypper apk pacman; do has $p && echo $p; done
 s user; id -u; id -g; id -un; id -gn
 s passwd; u=$(id -un); grep "^$u:" /etc/passwd 2>/dev/null || slow getent passwd "$u"
-s env; env
 s resolv; show /etc/resolv.conf
 s selinux
 if [ -d /sys/fs/selinux ]; then
@@ -38,6 +39,12 @@ fi
 s security
 val fips /proc/sys/crypto/fips_enabled; val apparmor /sys/module/apparmor/parameters/enabled; val machine_id /etc/machine-id
 [ -r /proc/1/root/. ] && [ ! / -ef /proc/1/root/. ] && echo chroot=1
+s caps; has capsh && slow capsh --print
+s python; p=$(command -v python3) && { echo "$p"; slow python3 -V; }
+s storage
+val hostnqn /etc/nvme/hostnqn
+grep '^InitiatorName=' /etc/iscsi/initiatorname.iscsi 2>/dev/null
+for f in /sys/class/fc_host/*/port_name; do val wwn $f; done
 s hostkeys
 for f in /etc/ssh/ssh_host_*_key.pub; do [ -r "$f" ] && { printf '%s ' "$f"; cat "$f"; }; done
 [ "$(uname -s)" = Darwin ] && { s darwin; sw_vers -productVersion; sysctl -n hw.memsize hw.ncpu; }
@@ -46,12 +53,26 @@ if want hardware; then
 s meminfo; show /proc/meminfo
 s cpuinfo; show /proc/cpuinfo
 s uptime; show /proc/uptime
+s loadavg; show /proc/loadavg
 s mounts; show /proc/mounts
 s df; slow df -Pk
-s uuids
-for l in /dev/disk/by-uuid/*; do [ -h "$l" ] && printf '%s %s\n' "$(readlink "$l")" "$l"; done
+s statfs
+[ -r /proc/mounts ] && while read -r dev dir _; do
+case $dev in /* | *:/*) slow stat -f -c '%S %b %a %c %d %n' "$dir" ;; esac
+done </proc/mounts
+for by in uuid id label; do
+s ${by}s
+for l in /dev/disk/by-$by/*; do [ -h "$l" ] && printf '%s %s\n' "$(readlink "$l")" "$l"; done
+done
+s masters
+for l in /sys/block/*/slaves/*; do [ -e "$l" ] && { d=${l%/slaves/*}; printf '%s %s\n' "${l##*/}" "${d##*/}"; }; done
+if has vgs && [ "$(id -u)" = 0 ]; then
+s vgs; slow vgs --noheadings --nosuffix --units g --separator , -o vg_name,pv_count,lv_count,vg_size,vg_free
+s lvs; slow lvs --noheadings --nosuffix --units g --separator , -o lv_name,vg_name,lv_size
+s pvs; slow pvs --noheadings --nosuffix --units g --separator , -o pv_name,vg_name,pv_size,pv_free
+fi
 s dmi
-for n in sys_vendor product_name product_version product_serial product_uuid bios_date bios_vendor bios_version board_name board_vendor chassis_vendor; do
+for n in sys_vendor product_name product_version product_serial product_uuid bios_date bios_vendor bios_version board_name board_vendor board_version board_serial board_asset_tag chassis_vendor chassis_version chassis_serial chassis_asset_tag chassis_type; do
 val $n /sys/class/dmi/id/$n
 done
 s block
@@ -59,7 +80,7 @@ for d in /sys/block/*; do
 case ${d##*/} in loop*|ram*|zram*|'*') continue ;; esac
 echo "disk=${d##*/}"
 val sectors $d/size; val sectorsize $d/queue/logical_block_size; val removable $d/removable; val rotational $d/queue/rotational
-val model $d/device/model; val vendor $d/device/vendor; val discard $d/queue/discard_granularity
+val model $d/device/model; val vendor $d/device/vendor; val discard $d/queue/discard_granularity; val scheduler $d/queue/scheduler
 for p in $d/*/partition; do
 [ -r "$p" ] || continue
 p=${p%/partition}; echo "part=${p##*/}"
@@ -74,9 +95,11 @@ for d in /sys/class/net/*; do
 [ -d "$d" ] || continue
 echo "link=${d##*/}"
 val mac $d/address; val mtu $d/mtu; val state $d/operstate; val flags $d/flags; val kind $d/type; val speed $d/speed
-[ -d $d/bridge ] && echo bridge=1
+[ -d $d/bridge ] && { echo bridge=1; val bridgeid $d/bridge/bridge_id; val stp $d/bridge/stp_state; }
+[ -h $d/device ] && { p=$(readlink $d/device); echo "pciid=${p##*/}"; }
 [ -d $d/bonding ] && echo bonding=1
-for m in $d/brif/* $d/lower_*; do [ -e "$m" ] && { m=${m##*/}; echo "member=${m#lower_}"; }; done
+[ -d $d/brif ] && of=brif/ || of=lower_
+for m in $d/$of*; do [ -e "$m" ] && { m=${m##*/}; echo "member=${m#lower_}"; }; done
 done
 s addr
 if has ip; then ip -o addr show 2>/dev/null; else echo none; show /proc/net/fib_trie; fi

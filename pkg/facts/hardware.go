@@ -2,6 +2,9 @@ package facts
 
 import (
 	"fmt"
+	"maps"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,6 +68,16 @@ func memory(f *value.Dict, s sections) {
 			"swap", value.NewDict("total", swap, "free", swapFree, "used", swap-swapFree, "cached", mb["SwapCached"]),
 		))
 	}
+	if load := strings.Fields(s.line("loadavg", 0)); len(load) >= 3 {
+		d := value.NewDict()
+		for i, name := range []string{"1m", "5m", "15m"} {
+			n, err := strconv.ParseFloat(load[i], 64)
+			if err == nil {
+				d.Set(name, n)
+			}
+		}
+		f.Set("loadavg", d)
+	}
 	if up := s.line("uptime", 0); up != "" {
 		f.Set("uptime_seconds", number(up))
 	}
@@ -79,7 +92,8 @@ func mounts(f *value.Dict, s sections) {
 			sizes[strings.Join(w[5:], " ")] = w
 		}
 	}
-	uuids := deviceUUIDs(s)
+	uuids := deviceLinks(s, "uuids")
+	systems := fileSystems(s)
 	list := []any{}
 	for _, l := range s.lines("mounts") {
 		w := strings.Fields(l)
@@ -88,19 +102,21 @@ func mounts(f *value.Dict, s sections) {
 		}
 		device, mount := unescape(w[0]), unescape(w[1])
 		d := value.NewDict("mount", mount, "device", device, "fstype", w[2], "options", w[3])
-		uuid := uuids[device]
-		if uuid == "" {
-			uuid = "N/A"
+		uuid := "N/A"
+		if links := uuids[strings.TrimPrefix(device, "/dev/")]; len(links) > 0 {
+			uuid = links[len(links)-1]
 		}
 		d.Set("uuid", uuid)
-		if size := sizes[mount]; size != nil {
+		if sys := systems[mount]; sys != nil {
+			d.Merge(sys)
+		} else if size := sizes[mount]; size != nil {
 			const block = 1024
 			d.Set("size_total", number(size[1])*block)
 			d.Set("size_available", number(size[3])*block)
 			d.Set("block_size", block)
 			d.Set("block_total", number(size[1]))
 			d.Set("block_available", number(size[3]))
-			d.Set("block_used", number(size[2]))
+			d.Set("block_used", number(size[1])-number(size[3]))
 		}
 		list = append(list, d)
 	}
@@ -112,19 +128,56 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#").Replace(s)
 }
 
-func deviceUUIDs(s sections) map[string]string {
-	uuids := map[string]string{}
-	for _, l := range s.lines("uuids") {
+// fileSystems are the sizes of what is mounted, by mount point.
+func fileSystems(s sections) map[string]*value.Dict {
+	out := map[string]*value.Dict{}
+	for _, l := range s.lines("statfs") {
+		w := strings.SplitN(l, " ", 6)
+		if len(w) < 6 || number(w[1]) == 0 {
+			continue
+		}
+		block, total, available, inodes, free := number(w[0]), number(w[1]), number(w[2]), number(w[3]), number(w[4])
+		out[w[5]] = value.NewDict(
+			"size_total", block*total, "size_available", block*available,
+			"block_size", block, "block_total", total, "block_available", available, "block_used", total-available,
+			"inode_total", inodes, "inode_available", free, "inode_used", inodes-free,
+		)
+	}
+	return out
+}
+
+// deviceLinks are the names that a section gives to block devices.
+func deviceLinks(s sections, section string) map[string][]string {
+	links := map[string][]string{}
+	for _, l := range s.lines(section) {
 		if target, link, ok := strings.Cut(l, " "); ok {
-			uuids["/dev/"+target[strings.LastIndex(target, "/")+1:]] = link[strings.LastIndex(link, "/")+1:]
+			name := path.Base(target)
+			links[name] = append(links[name], path.Base(link))
 		}
 	}
-	return uuids
+	for _, names := range links {
+		slices.Sort(names)
+	}
+	return links
 }
 
 func devices(f *value.Dict, s sections) {
 	all := value.NewDict()
-	uuids := deviceUUIDs(s)
+	links := value.NewDict()
+	of := map[string]map[string][]string{}
+	for _, kind := range []string{"ids", "labels", "masters", "uuids"} {
+		of[kind] = deviceLinks(s, kind)
+		named := value.NewDict()
+		for _, device := range slices.Sorted(maps.Keys(of[kind])) {
+			named.Set(device, strs(of[kind][device]))
+		}
+		links.Set(kind, named)
+	}
+	f.Set("device_links", links)
+	linksOf := func(device string) *value.Dict {
+		return value.NewDict("ids", strs(of["ids"][device]), "labels", strs(of["labels"][device]),
+			"masters", strs(of["masters"][device]), "uuids", strs(of["uuids"][device]))
+	}
 	var disk, part *value.Dict
 	sector := 512 // the kernel counts sizes in these, whatever the disk has
 	for _, l := range s.lines("block") {
@@ -132,12 +185,12 @@ func devices(f *value.Dict, s sections) {
 		switch k {
 		case "disk":
 			disk = value.NewDict("model", nil, "vendor", nil, "removable", "0", "rotational", "0", "sectors", "0", "sectorsize", "512",
-				"size", "0.00 Bytes", "holders", []any{}, "partitions", value.NewDict())
+				"size", "0.00 Bytes", "holders", []any{}, "links", linksOf(v), "partitions", value.NewDict())
 			all.Set(v, disk)
 		case "part":
-			part = value.NewDict("uuid", nil)
-			if u := uuids["/dev/"+v]; u != "" {
-				part.Set("uuid", u)
+			part = value.NewDict("uuid", nil, "links", linksOf(v))
+			if u := of["uuids"][v]; len(u) > 0 {
+				part.Set("uuid", u[len(u)-1])
 			}
 			partitions, _ := disk.Get("partitions")
 			partitions.(*value.Dict).Set(v, part)
@@ -152,6 +205,9 @@ func devices(f *value.Dict, s sections) {
 		case "holder":
 			old, _ := disk.Get("holders")
 			disk.Set("holders", append(old.([]any), v))
+		case "scheduler": // the one in use is in brackets
+			_, rest, _ := strings.Cut(v, "[")
+			disk.Set("scheduler_mode", before(rest, "]"))
 		case "discard":
 			disk.Set("support_discard", v)
 		case "model", "vendor", "removable", "rotational", "sectorsize":
@@ -178,8 +234,10 @@ func firmware(f *value.Dict, s sections) {
 		{"sys_vendor", "system_vendor"}, {"product_name", "product_name"}, {"product_version", "product_version"},
 		{"product_serial", "product_serial"}, {"product_uuid", "product_uuid"}, {"bios_date", "bios_date"},
 		{"bios_vendor", "bios_vendor"}, {"bios_version", "bios_version"}, {"board_name", "board_name"},
-		{"board_vendor", "board_vendor"}, {"chassis_vendor", "chassis_vendor"},
+		{"board_vendor", "board_vendor"}, {"board_version", "board_version"}, {"board_serial", "board_serial"}, {"board_asset_tag", "board_asset_tag"},
+		{"chassis_vendor", "chassis_vendor"}, {"chassis_version", "chassis_version"}, {"chassis_serial", "chassis_serial"}, {"chassis_asset_tag", "chassis_asset_tag"},
 	}
+	f.Set("form_factor", formFactor(dmi["chassis_type"]))
 	for _, n := range names {
 		v := dmi[n[0]]
 		if v == "" {
@@ -194,6 +252,14 @@ func virtualization(f *value.Dict, s sections) {
 	kind, role := virtualKind(s)
 	f.Set("virtualization_type", kind)
 	f.Set("virtualization_role", role)
+	techs := func(is string) []any {
+		if role != is {
+			return []any{}
+		}
+		return []any{kind}
+	}
+	f.Set("virtualization_tech_guest", techs("guest"))
+	f.Set("virtualization_tech_host", techs("host"))
 }
 
 func virtualKind(s sections) (kind, role string) {

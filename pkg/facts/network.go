@@ -15,6 +15,8 @@ type link struct {
 	name, mac, state, kind string
 	mtu, flags, speed      int
 	bridge, bonding        bool
+	bridgeID, pci          string
+	stp                    bool
 	members                []any
 	v4, v6                 []address
 }
@@ -82,6 +84,12 @@ func readLinks(lines []string) []*link {
 			l.speed = number(v)
 		case "bridge":
 			l.bridge = true
+		case "bridgeid":
+			l.bridgeID = v
+		case "stp":
+			l.stp = v != "0"
+		case "pciid":
+			l.pci = v
 		case "bonding":
 			l.bonding = true
 		case "member":
@@ -333,6 +341,11 @@ func (l *link) dict() *value.Dict {
 	}
 	if l.speed > 0 {
 		d.Set("speed", l.speed)
+	}
+	put(d, "pciid", l.pci)
+	if l.bridge {
+		d.Set("id", l.bridgeID)
+		d.Set("stp", l.stp)
 	}
 	if len(l.members) > 0 {
 		d.Set("interfaces", l.members)

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strconv"
@@ -47,7 +48,7 @@ func dateTime(f *value.Dict, s sections) {
 	offset, zone := s.line("date", 1), s.line("date", 2)
 	at := time.Unix(epoch, 0).In(time.FixedZone(zone, seconds(offset)))
 	utc := at.UTC()
-	_, week := at.ISOWeek()
+	week := (at.YearDay() + 6 - (int(at.Weekday())+6)%7) / 7 // as %W of strftime: weeks begin on Monday, the first may be short
 	text := strconv.FormatInt(epoch, 10)
 	f.Set("date_time", value.NewDict(
 		"year", at.Format("2006"), "month", at.Format("01"), "day", at.Format("02"),
@@ -75,9 +76,10 @@ func seconds(offset string) int {
 func system(f *value.Dict, s sections) {
 	f.Set("service_mgr", serviceManager(s.pairs("init")))
 	f.Set("pkg_mgr", packageManager(s.lines("pkg")))
-	f.Set("cmdline", commandLine(s.line("cmdline", 0)))
+	f.Set("cmdline", commandLine(s.line("cmdline", 0), false))
+	f.Set("proc_cmdline", commandLine(s.line("cmdline", 0), true))
 	f.Set("dns", resolver(s.lines("resolv")))
-	f.Set("lsb", lsb(s.pairs("lsb-release")))
+	f.Set("lsb", lsb(s))
 	env := value.NewDict()
 	last := ""
 	for _, l := range strings.Split(strings.TrimRight(s["env"], "\n"), "\n") {
@@ -96,7 +98,8 @@ func system(f *value.Dict, s sections) {
 			f.Set("ssh_host_key_"+kind+"_public_keytype", words[1])
 		}
 	}
-	f.Set("python", value.NewDict("executable", "", "has_sslcontext", false, "type", nil))
+	python(f, s)
+	capabilities(f, s)
 }
 
 func serviceManager(init map[string]string) string {
@@ -123,13 +126,23 @@ func packageManager(found []string) string {
 	return found[0]
 }
 
-func commandLine(line string) *value.Dict {
+// commandLine is the kernel's parameters. Of one that is given twice the last
+// counts, or all are a list.
+func commandLine(line string, all bool) *value.Dict {
 	d := value.NewDict()
 	for _, word := range strings.Fields(line) {
-		if k, v, ok := strings.Cut(word, "="); ok {
-			d.Set(k, v)
-		} else {
+		k, v, ok := strings.Cut(word, "=")
+		old, again := d.Get(k)
+		list, _ := old.([]any)
+		switch {
+		case !ok:
 			d.Set(word, true)
+		case !all || !again:
+			d.Set(k, v)
+		case list != nil:
+			d.Set(k, append(list, v))
+		default:
+			d.Set(k, []any{old, v})
 		}
 	}
 	return d
@@ -166,10 +179,20 @@ func resolver(lines []string) *value.Dict {
 	return d
 }
 
-func lsb(pairs map[string]string) *value.Dict {
+// lsb is what lsb_release says, or /etc/lsb-release.
+func lsb(s sections) *value.Dict {
+	said := s.pairs("lsb-release")
+	for _, l := range s.lines("lsb") {
+		if k, v, ok := strings.Cut(l, ":"); ok {
+			said[k] = strings.TrimSpace(v)
+		}
+	}
 	d := value.NewDict()
-	for key, name := range map[string]string{"DISTRIB_ID": "id", "DISTRIB_RELEASE": "release", "DISTRIB_CODENAME": "codename", "DISTRIB_DESCRIPTION": "description"} {
-		put(d, name, strings.Trim(pairs[key], `"`))
+	for _, key := range [...][3]string{
+		{"id", "Distributor ID", "DISTRIB_ID"}, {"release", "Release", "DISTRIB_RELEASE"},
+		{"codename", "Codename", "DISTRIB_CODENAME"}, {"description", "Description", "DISTRIB_DESCRIPTION"},
+	} {
+		put(d, key[0], strings.Trim(cmp.Or(said[key[1]], said[key[2]]), `"`))
 	}
 	put(d, "major_release", before(d.String("release"), "."))
 	return d
