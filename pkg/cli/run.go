@@ -296,7 +296,7 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 		ForceHandlers: r.forceHandlers, Limit: limit, LimitText: strings.Join(r.limit, ","),
 		Tags: r.tags, SkipTags: r.skipTags, StartAt: r.startAt,
 		Plays: a.playDefaults(books), Facts: a.factCache(s), FlushFacts: r.flushCache,
-		Connect: traced(a.connect(&r.connect), r.output.verbosity, a.secret), Ask: a.ask,
+		Connect: traced(a.connect(&r.connect), r.output.verbosity, a.secret), Ask: a.askPerson,
 	}
 	if a.hosts != nil {
 		o.Connect, o.Perform = a.hosts.Connect, a.hosts.Perform
@@ -452,6 +452,14 @@ func (a *app) defaults(ctx context.Context, c *connectFlags) (engine.Defaults, e
 		d.BecomePass = d.Password
 	}
 	return d, nil
+}
+
+// askPerson asks for a playbook; ok is false without a terminal.
+func (a *app) askPerson(ctx context.Context, prompt string, echo bool) (string, bool, error) {
+	if f, ok := a.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return "", false, nil
+	}
+	return a.ask(ctx, prompt, echo)
 }
 
 // ask asks at the terminal; without one a line of standard input answers.

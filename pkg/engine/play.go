@@ -28,9 +28,11 @@ type playState struct {
 	hosts []string // of the play, all batches
 	batch []string
 
+	prompts   []*vars.Layer // what was asked for
 	walkers   []*walker
 	flushed   *project.Block // what the flush frames run
 	free      bool
+	pinned    bool    // free, and a host that began goes on to its end before another begins
 	maxFail   float64 // percent; negative is no limit
 	force     bool
 	endPlay   bool
@@ -42,8 +44,10 @@ type playState struct {
 // play runs a play, batch by batch. goOn is false when the run is to end.
 func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err error) {
 	ps := &playState{play: p, dir: p.Dir}
-	scope := e.scope.New(ctx, "", nil, nil, vars.Static{Play: p.Static.Play}, nil)
-	r := &reader{ctx: ctx, v: scope}
+	if ps.prompts, err = e.prompts(ctx, p); err != nil {
+		return false, err
+	}
+	r := &reader{ctx: ctx, v: e.playScope(ctx, ps)}
 	patterns := r.list(p.Hosts, "hosts")
 	ps.name = r.text(compiled(p.Name, e), "name")
 	if ps.name == "" {
@@ -69,8 +73,9 @@ func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err erro
 		return true, nil
 	}
 	ps.hosts = e.ordered(live, r.oneOf(p.Order, "order", "inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle"))
-	strategy := r.oneOf(p.Strategy, "strategy", "linear", "free")
-	ps.free = strategy == "free" || strategy == "" && e.Plays.Free
+	strategy := r.oneOf(p.Strategy, "strategy", "linear", "free", "host_pinned")
+	ps.pinned = strategy == "host_pinned"
+	ps.free = strategy == "free" || ps.pinned || strategy == "" && e.Plays.Free
 	ps.maxFail = r.percent(p.MaxFail, "max_fail_percentage", -1)
 	ps.force = e.ForceHandlers
 	if p.Force != nil {
@@ -108,6 +113,12 @@ func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err erro
 		}
 	}
 	return !e.ended, nil
+}
+
+// playScope is the variables of a play that need no host.
+func (e *Engine) playScope(ctx context.Context, ps *playState) *vars.View {
+	own := ps.play.Static.Play
+	return e.scope.New(ctx, "", nil, nil, vars.Static{Play: append(own[:len(own):len(own)], ps.prompts...)}, nil)
 }
 
 // match finds the hosts of a play and warns of patterns that match nothing.
@@ -353,7 +364,7 @@ func (e *Engine) runBatch(ctx context.Context, ps *playState) error {
 func (e *Engine) playSteps(ctx context.Context, ps *playState) []project.Step {
 	p := ps.play
 	var steps []project.Step
-	if p.Setup != nil && e.gathers(ctx, p) {
+	if p.Setup != nil && e.gathers(ctx, ps) {
 		steps = append(steps, p.Setup)
 	}
 	section := func(body []project.Step) {
@@ -370,11 +381,12 @@ func (e *Engine) playSteps(ctx context.Context, ps *playState) []project.Step {
 	return steps
 }
 
-func (e *Engine) gathers(ctx context.Context, p *project.Play) bool {
+func (e *Engine) gathers(ctx context.Context, ps *playState) bool {
+	p := ps.play
 	if p.GatherFacts == nil {
 		return e.Plays.Gathering != Explicit
 	}
-	v, err := p.GatherFacts.Value(ctx, e.scope.New(ctx, "", nil, nil, vars.Static{Play: p.Static.Play}, nil))
+	v, err := p.GatherFacts.Value(ctx, e.playScope(ctx, ps))
 	if err != nil {
 		return true
 	}
@@ -385,7 +397,7 @@ func (e *Engine) gathers(ctx context.Context, p *project.Play) bool {
 // varsFiles loads the play's vars_files for each host: their names may depend
 // on what is known of it.
 func (e *Engine) varsFiles(ctx context.Context, ps *playState) error {
-	if len(ps.play.VarsFiles) == 0 {
+	if len(ps.play.VarsFiles) == 0 && len(ps.prompts) == 0 {
 		return nil
 	}
 	for _, w := range ps.walkers {
@@ -398,9 +410,10 @@ func (e *Engine) varsFiles(ctx context.Context, ps *playState) error {
 
 func (e *Engine) loadVarsFiles(ctx context.Context, ps *playState, w *walker) error {
 	p := ps.play
+	w.host.SetFiles(p, ps.prompts)
 	view := e.scope.New(ctx, w.name, w.host, e.inventoryLayers(w.name, p.Dir), p.Static, p)
 	view.Task = &here{e: e, play: ps}
-	var layers []*vars.Layer
+	layers := slices.Clone(ps.prompts)
 	for i, candidates := range p.VarsFiles {
 		var tried []string
 		found := false

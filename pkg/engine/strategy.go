@@ -223,7 +223,7 @@ type freeRun struct {
 // startAll starts what can be started, and reports whether any host moved.
 func (f *freeRun) startAll(ctx context.Context) (progressed bool, err error) {
 	for _, w := range f.ps.walkers {
-		if w.busy || f.running >= f.e.Forks {
+		if w.busy || f.running >= f.e.Forks || !f.mayBegin(w) {
 			continue
 		}
 		t := w.next()
@@ -239,6 +239,22 @@ func (f *freeRun) startAll(ctx context.Context) (progressed bool, err error) {
 		}
 	}
 	return progressed, nil
+}
+
+// mayBegin reports whether a host has a place, or there is one for it: with
+// host_pinned, forks hosts have one until they are through.
+func (f *freeRun) mayBegin(w *walker) bool {
+	if !f.ps.pinned || w.pinned {
+		return true
+	}
+	n := 0
+	for _, other := range f.ps.walkers {
+		if other.pinned && !other.ended {
+			n++
+		}
+	}
+	w.pinned = n < f.e.Forks
+	return w.pinned
 }
 
 func (f *freeRun) start(ctx context.Context, t *project.Task, w *walker) error {

@@ -22,6 +22,7 @@ type walker struct {
 	lost     bool // unreachable
 	fatal    bool // a failure of any_errors_fatal struck it, and no rescue helped yet
 	busy     bool // of the free strategy
+	pinned   bool // of the strategy host_pinned: it has begun
 }
 
 // section is the part of a block that runs.

@@ -100,6 +100,7 @@ func own() []Keyword {
 		{Name: "gather_timeout", On: OnPlay, Type: Int, Doc: "seconds that gathering may take"},
 		{Name: "fact_path", On: OnPlay, Type: Text, Doc: "folder of custom facts; default /etc/ansible/facts.d"},
 		{Name: "vars_files", On: OnPlay, Type: List, Doc: "files of variables; an element that is a list means the first that exists"},
+		{Name: "vars_prompt", On: OnPlay, Type: List, Doc: "variables to ask for before the play: name, prompt, default, private (default yes), confirm, encrypt, salt, salt_size, unsafe; not asked for what -e gives, nor without a terminal"},
 		{Name: "pre_tasks", On: OnPlay, Type: Steps, Doc: "tasks before the roles"},
 		{Name: "roles", On: OnPlay, Type: List, Doc: "roles to run before the tasks"},
 		{Name: "tasks", On: OnPlay, Type: Steps, Doc: "tasks of the play"},
@@ -108,7 +109,7 @@ func own() []Keyword {
 		{Name: "serial", On: OnPlay, Type: List, Doc: "hosts at a time: a number, a percentage, or a list of these of which the last repeats"},
 		{Name: "serial_continue_on_batch_failure", On: OnPlay, Type: Bool, Doc: "go on with the next batch when all hosts of one failed"},
 		{Name: "order", On: OnPlay, Type: Text, Doc: "inventory (default), sorted, reverse_sorted, reverse_inventory or shuffle"},
-		{Name: "strategy", On: OnPlay, Type: Text, Doc: "linear (default): all hosts finish a task before the next begins; free: each host on its own"},
+		{Name: "strategy", On: OnPlay, Type: Text, Doc: "linear (default): all hosts finish a task before the next begins; free: each host on its own; host_pinned: so, and at most forks hosts at a time, each to its end"},
 		{Name: "max_fail_percentage", On: OnPlay, Type: Float, Doc: "end the run when more than this share of a batch has failed"},
 		{Name: "force_handlers", On: OnPlay, Type: Bool, Doc: "run notified handlers on failed hosts too"},
 		{Name: "block", On: OnBlock, Type: Steps, Doc: "the tasks of the block"},
@@ -141,12 +142,11 @@ func Refused() map[string]string { return refused() }
 // that says so, not one that calls them unknown.
 func refused() map[string]string {
 	return map[string]string{
-		"debugger":    "kk has no task debugger; use --step, or debug tasks",
-		"vars_prompt": "kk does not ask for variables yet; give them with -e",
-		"include":     "use import_playbook",
-		"accelerate":  "it was removed from the language",
-		"sudo":        "use become: true",
-		"sudo_user":   "use become_user",
-		"su":          "use become: true and become_method: su",
+		"debugger":   "kk has no task debugger; use --step, or debug tasks",
+		"include":    "use import_playbook",
+		"accelerate": "it was removed from the language",
+		"sudo":       "use become: true",
+		"sudo_user":  "use become_user",
+		"su":         "use become: true and become_method: su",
 	}
 }

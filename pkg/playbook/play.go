@@ -1,6 +1,8 @@
 package playbook
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -72,6 +74,8 @@ func (p *file) play(n *yaml.Node) *Play {
 			pl.Name = p.text(v, "name")
 		case k.Value == "roles":
 			pl.Roles = p.roles(v)
+		case k.Value == "vars_prompt":
+			pl.VarsPrompt = p.prompts(v)
 		case p.attr(&pl.Attrs, OnPlay, k, v):
 		default:
 			p.unknown(k, OnPlay, "Play")
@@ -79,6 +83,39 @@ func (p *file) play(n *yaml.Node) *Play {
 	})
 	p.checkPlay(n, pl)
 	return pl
+}
+
+func (p *file) prompts(n *yaml.Node) []*Prompt {
+	var out []*Prompt
+	for _, v := range (Value{n, p.f}).Elements() {
+		if v.Kind() != yaml.MappingNode {
+			p.errorf(v.Node, "an element of vars_prompt must be a mapping").WithHelp("write `- name: VARIABLE`")
+			continue
+		}
+		pr := &Prompt{At: v.At(), Name: v.Get("name").Text()}
+		fields := map[string]*Value{
+			"name": new(Value), "prompt": &pr.Text, "default": &pr.Default, "private": &pr.Private, "confirm": &pr.Confirm,
+			"encrypt": &pr.Encrypt, "salt": &pr.Salt, "salt_size": &pr.Size, "unsafe": &pr.Unsafe,
+		}
+		types := map[string]Type{"private": Bool, "confirm": Bool, "unsafe": Bool, "salt_size": Int}
+		p.each(resolve(v.Node), func(k, val *yaml.Node) {
+			field := fields[k.Value]
+			if field == nil {
+				p.errorf(k, "vars_prompt has no key %q", k.Value).WithHelp("%s", source.DidYouMean(k.Value, slices.Sorted(maps.Keys(fields))))
+				return
+			}
+			p.check(&Keyword{Name: k.Value, Type: types[k.Value]}, val)
+			*field = p.value(val)
+		})
+		switch {
+		case pr.Name == "":
+			p.errorf(v.Node, "an element of vars_prompt has no name").WithHelp("add `name: VARIABLE`")
+		case !IsIdentifier(pr.Name):
+			p.errorf(v.Get("name").Node, "%q cannot be the name of a variable", pr.Name)
+		}
+		out = append(out, pr)
+	}
+	return out
 }
 
 func (p *file) checkPlay(n *yaml.Node, pl *Play) {
@@ -92,7 +129,7 @@ func (p *file) checkPlay(n *yaml.Node, pl *Play) {
 			p.errorf(h.Node, "hosts must be a pattern or a list of patterns")
 		}
 	}
-	p.oneOf(pl.Strategy, "strategy", "linear", "free")
+	p.oneOf(pl.Strategy, "strategy", "linear", "free", "host_pinned")
 	p.oneOf(pl.Order, "order", "inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle")
 	for _, s := range pl.Serial.Elements() {
 		if t := s.Text(); !isTemplate(t) && !numWord.MatchString(t) {

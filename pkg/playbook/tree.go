@@ -34,6 +34,7 @@ type Play struct {
 
 	GatherFacts, GatherSubset, GatherTimeout, FactPath Value
 	VarsFiles                                          Value
+	VarsPrompt                                         []*Prompt
 	Serial, Order, Strategy, MaxFailPercentage         Value
 	ForceHandlers, SerialContinue                      Value
 
@@ -43,6 +44,20 @@ type Play struct {
 
 func (*Play) item()           {}
 func (*ImportPlaybook) item() {}
+
+// Prompt is one element of vars_prompt.
+type Prompt struct {
+	At      source.Pos
+	Name    string
+	Text    Value // prompt: what to ask
+	Default Value
+	Private Value // do not show what is typed; default true
+	Confirm Value // ask twice
+	Encrypt Value // the scheme that hashes the answer: sha512_crypt, ...
+	Salt    Value
+	Size    Value // salt_size: characters of a random salt
+	Unsafe  Value // the answer is no template
+}
 
 // RoleEntry is one element of a play's roles, or of a role's dependencies.
 type RoleEntry struct {

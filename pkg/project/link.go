@@ -134,6 +134,13 @@ func (l *Linker) playFields(p *Play, s *playbook.Play, where place, ds *source.D
 	p.Force = l.data(s.ForceHandlers, ds)
 	p.Continue = l.data(s.SerialContinue, ds)
 	p.Serial = l.dataList(s.Serial.Elements(), ds)
+	for _, q := range s.VarsPrompt {
+		p.Prompts = append(p.Prompts, &Prompt{
+			Syntax: q, Text: l.data(q.Text, ds), Default: l.data(q.Default, ds), Private: l.data(q.Private, ds),
+			Confirm: l.data(q.Confirm, ds), Encrypt: l.data(q.Encrypt, ds), Salt: l.data(q.Salt, ds), Size: l.data(q.Size, ds),
+			Unsafe: l.data(q.Unsafe, ds),
+		})
+	}
 	for _, v := range s.VarsFiles.Elements() {
 		candidates := l.dataList(v.Elements(), ds)
 		p.VarsFiles = append(p.VarsFiles, candidates)

@@ -30,6 +30,7 @@ type Play struct {
 	Hosts       *template.Data
 	VarsFiles   [][]*template.Data // each the candidates of one entry
 	VarsFilesAt []source.Pos
+	Prompts     []*Prompt
 	Serial      []*template.Data
 	Order       *template.Data
 	Strategy    *template.Data
@@ -44,6 +45,13 @@ type Play struct {
 	rolePaths   []string // of the roles linked so far
 	hasDynRole  bool
 	notifies    []notify
+}
+
+// Prompt is a variable that a person is asked for.
+type Prompt struct {
+	Syntax                                  *playbook.Prompt
+	Text, Default, Private, Confirm, Unsafe *template.Data
+	Encrypt, Salt, Size                     *template.Data
 }
 
 type notify struct {

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/expr"
+	"kubekey/pkg/project"
+	"kubekey/pkg/source"
+	"kubekey/pkg/template"
+	"kubekey/pkg/value"
+	"kubekey/pkg/vars"
+)
+
+// prompts asks for the play's vars_prompt. What the command line gives is not
+// asked for.
+func (e *Engine) prompts(ctx context.Context, p *project.Play) ([]*vars.Layer, error) {
+	r := &reader{ctx: ctx, v: e.playScope(ctx, &playState{play: p})}
+	var out []*vars.Layer
+	for _, q := range p.Prompts {
+		name := q.Syntax.Name
+		if slices.ContainsFunc(e.Extra, func(l *vars.Layer) bool { return slices.Contains(l.Names(), name) }) {
+			continue
+		}
+		answer, err := e.prompt(r, q)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", q.Syntax.At, err)
+		}
+		given := value.NewDict(name, answer)
+		layer := vars.Templates("vars_prompt", given, e.Templates, func(string) source.Pos { return q.Syntax.At }, func(string) bool { return r.flag(q.Unsafe, "unsafe") })
+		out = append(out, layer)
+	}
+	return out, r.err
+}
+
+// prompt asks for one variable.
+func (e *Engine) prompt(r *reader, q *project.Prompt) (any, error) {
+	private := q.Private == nil || r.flag(q.Private, "private")
+	confirm := r.flag(q.Confirm, "confirm")
+	question := q.Syntax.Name
+	if q.Text != nil {
+		question = r.text(q.Text, "prompt")
+	}
+	def := r.value(q.Default, "default")
+	if def != nil {
+		question += " [" + value.Str(def) + "]"
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	answer, err := e.answer(r.ctx, question+": ", !private, confirm)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case answer == "" && def != nil:
+		answer = value.Str(def)
+	case private:
+		e.Redact.Add(answer)
+	}
+	if q.Encrypt == nil {
+		return answer, nil
+	}
+	return e.hashed(r, q, answer)
+}
+
+// answer asks a person, twice if what is typed is to be confirmed.
+func (e *Engine) answer(ctx context.Context, question string, echo, confirm bool) (string, error) {
+	ask := e.Ask
+	if ask == nil {
+		ask = func(context.Context, string, bool) (string, bool, error) { return "", false, nil }
+	}
+	notice := ""
+	for {
+		first, ok, err := ask(ctx, notice+question, echo)
+		if err != nil {
+			return "", err
+		}
+		if !ok {
+			e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "Not prompting as we are not in interactive mode")})
+			return "", nil
+		}
+		if !confirm {
+			return first, nil
+		}
+		second, _, err := ask(ctx, "confirm "+question, echo)
+		if err != nil || first == second {
+			return first, err
+		}
+		notice = "***** VALUES ENTERED DO NOT MATCH ****\n"
+	}
+}
+
+// hashed is an answer as the scheme of encrypt hashes it.
+func (e *Engine) hashed(r *reader, q *project.Prompt, answer string) (any, error) {
+	names := expr.Names{"answer": answer, "scheme": strings.TrimSuffix(r.text(q.Encrypt, "encrypt"), "_crypt")}
+	call := "answer | password_hash(scheme"
+	for name, d := range map[string]*template.Data{"salt": q.Salt, "salt_size": q.Size} {
+		if v := r.value(d, name); v != nil {
+			names[name] = v
+			call += ", " + name + "=" + name
+		}
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	x, err := e.Templates.Env().Compile(call+")", q.Syntax.At, expr.Escaped)
+	if err != nil {
+		return nil, err
+	}
+	return x.Eval(r.ctx, names)
+}

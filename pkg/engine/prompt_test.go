@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPromptsAskAPerson answers what is asked, and keeps how it was asked.
+func TestPromptsAskAPerson(t *testing.T) {
+	b := newBench(t, `
+-- site.yml --
+- hosts: h1
+  gather_facts: false
+  vars_prompt:
+    - {name: plain, prompt: Who are you, private: false}
+    - {name: secret, default: none}
+    - {name: twice, confirm: true}
+    - {name: text, unsafe: true}
+  tasks:
+    - assert: {that: [plain == 'me', secret == 'none', twice == 'b', "text == '{' ~ '{ plain }}'"]}
+`)
+	answers := []string{"me", "", "a", "x", "b", "b", "{{ plain }}"}
+	var asked []string
+	b.o.Ask = func(_ context.Context, prompt string, echo bool) (string, bool, error) {
+		if echo {
+			prompt += "(echo)"
+		}
+		asked = append(asked, strings.TrimSpace(prompt))
+		answer := answers[0]
+		answers = answers[1:]
+		return answer, true, nil
+	}
+	b.expect(ExitOK)
+	again := "***** VALUES ENTERED DO NOT MATCH ****\n"
+	want := []string{"Who are you: (echo)", "secret [none]:", "twice:", "confirm twice:", again + "twice:", "confirm twice:", "text:"}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}
