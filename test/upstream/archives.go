@@ -139,14 +139,14 @@ func add(t *tar.Writer, name, path string, mode int64) error {
 // publish writes the file into the mirror's folder, unless it is there already,
 // and returns its sha256.
 func (r release) publish(root string) (string, error) {
-	recipe, err := r.from.recipe()
+	key, err := r.from.key()
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(root, r.path)
 	mark := path + ".from"
 	if have, err := os.ReadFile(mark); err == nil {
-		if from, digest, ok := strings.Cut(string(have), " "); ok && from == recipe {
+		if from, digest, ok := strings.Cut(string(have), " "); ok && from == key {
 			return digest, nil
 		}
 	}
@@ -166,5 +166,5 @@ func (r release) publish(root string) (string, error) {
 		return "", err
 	}
 	digest := hex.EncodeToString(h.Sum(nil))
-	return digest, os.WriteFile(mark, []byte(recipe+" "+digest), 0o644)
+	return digest, os.WriteFile(mark, []byte(key+" "+digest), 0o644)
 }

@@ -55,6 +55,11 @@ func Build(ctx context.Context, src string, w io.Writer) (*Upstream, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return nil, err
 	}
+	unlock, err := lock(ctx, cache, w)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	if err := install(ctx, w); err != nil {
 		return nil, err
 	}

@@ -11,8 +11,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,14 +89,17 @@ func (b built) bare() string { return strings.TrimPrefix(b.version, "v") }
 
 func (b built) path(file string) string { return filepath.Join(b.dir, file) }
 
-// recipe is the digest of all that went into it.
-func (b built) recipe() (string, error) {
-	text, err := os.ReadFile(b.path(".recipe"))
+// keyFile keeps the key of what a folder of the cache was built from.
+const keyFile = ".key"
+
+// key is the digest of all that went into it.
+func (b built) key() (string, error) {
+	text, err := os.ReadFile(b.path(keyFile))
 	return string(text), err
 }
 
 // build returns the program from the cache, building it when the cache has
-// none of the same recipe.
+// none of the same key.
 func (p program) build(ctx context.Context, src, cache string, log io.Writer) (built, error) {
 	pins, err := os.ReadFile(filepath.Join(src, p.name, "go.mod"))
 	if err != nil {
@@ -102,11 +107,11 @@ func (p program) build(ctx context.Context, src, cache string, log io.Writer) (b
 	}
 	b := built{version: p.version(string(pins))}
 	b.dir = filepath.Join(cache, p.name+"-"+b.version, runtime.GOARCH)
-	recipe, err := p.recipe(src, pins)
+	key, err := p.key(src)
 	if err != nil {
 		return built{}, err
 	}
-	if have, err := os.ReadFile(b.path(".recipe")); err == nil && string(have) == recipe {
+	if have, err := b.key(); err == nil && have == key {
 		return b, nil
 	}
 	began := time.Now()
@@ -115,23 +120,28 @@ func (p program) build(ctx context.Context, src, cache string, log io.Writer) (b
 		return built{}, fmt.Errorf("build %s %s: %w", p.name, b.version, err)
 	}
 	fmt.Fprintf(log, "built %s %s (%.0f s)\n", p.name, b.version, time.Since(began).Seconds())
-	return b, os.WriteFile(b.path(".recipe"), []byte(recipe), 0o644)
+	return b, os.WriteFile(b.path(keyFile), []byte(key), 0o644)
 }
 
-// recipe is a digest of all that goes into the program.
-func (p program) recipe(src string, pins []byte) (string, error) {
+// key is a digest of all that goes into the program: the compiler and what it
+// is told, the modules and their sums, and source of our own.
+func (p program) key(src string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, runtime.Version(), p.cgo, p.args, p.ldflags, p.commands, string(pins))
+	fmt.Fprintf(h, "%q %t %q %q %q\n", runtime.Version(), p.cgo, p.args, p.ldflags, p.commands)
 	own, err := filepath.Glob(filepath.Join(src, p.name, "*.go"))
 	if err != nil {
 		return "", err
 	}
-	for _, f := range own {
-		text, err := os.ReadFile(f)
+	for _, f := range append([]string{"go.mod", "go.sum"}, own...) {
+		name := filepath.Base(f)
+		text, err := os.ReadFile(filepath.Join(src, p.name, name))
+		if errors.Is(err, fs.ErrNotExist) && name == "go.sum" {
+			continue // of a module that requires none
+		}
 		if err != nil {
 			return "", err
 		}
-		h.Write(text)
+		fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
