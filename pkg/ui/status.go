@@ -13,15 +13,17 @@ import (
 // redraw is how often the status line may change.
 const redraw = 100 * time.Millisecond
 
-// status is the live line below the output of a terminal: who runs what, for
-// how long, and what it last said. The printer's lock guards it.
+// status is the live part below the output of a terminal: a line for each
+// transfer, and one that says who runs what, for how long, and what it last
+// said. The printer's lock guards it.
 type status struct {
-	p       *printer
-	running []*busy // in the order in which they began
-	drawn   bool
-	held    int // how many ask for no line at all
-	quit    chan struct{}
-	gone    chan struct{}
+	p         *printer
+	running   []*busy // in the order in which they began
+	transfers transfers
+	drawn     int // lines on the screen
+	held      int // how many ask for no line at all
+	quit      chan struct{}
+	gone      chan struct{}
 }
 
 // busy is one host at one task.
@@ -29,7 +31,7 @@ type busy struct {
 	host, task, item string
 	id               int
 	since            time.Time
-	last             string // line of output, or progress of a transfer
+	last             string // line of output
 }
 
 func newStatus(p *printer) *status {
@@ -66,13 +68,12 @@ func (s *status) stop() {
 
 // follow keeps track of who is busy.
 func (s *status) follow(e event.Event) {
+	s.transfers.follow(e, s.p.o.Now())
 	switch e := e.(type) {
 	case event.HostStarted:
 		s.begin(e)
 	case event.Output:
 		s.say(e.Task, e.Host, e.Line)
-	case event.Progress:
-		s.say(e.Task, e.Host, progress(e))
 	case event.HostResult:
 		if e.Item == nil {
 			s.end(e.Task.ID, e.Host)
@@ -110,13 +111,6 @@ func (s *status) end(id int, host string) {
 	s.running = slices.DeleteFunc(s.running, func(b *busy) bool { return b.id == id && b.host == host })
 }
 
-func progress(e event.Progress) string {
-	if e.Total <= 0 {
-		return fmt.Sprintf("%s %s", e.What, size(e.Done))
-	}
-	return fmt.Sprintf("%s %d%% of %s", e.What, 100*e.Done/e.Total, size(e.Total))
-}
-
 // size is a number of bytes for people.
 func size(n int64) string {
 	const unit = 1024
@@ -131,12 +125,21 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", float64(n)/float64(div), "KMGTPE"[exp])
 }
 
-// clear takes the line off the screen.
+// clear takes the lines off the screen.
 func (s *status) clear() {
-	if s.drawn {
-		_, _ = io.WriteString(s.p.o.Out, "\r\x1b[K")
-		s.drawn = false
+	if s.drawn > 0 {
+		_, _ = io.WriteString(s.p.o.Out, erase(s.drawn))
+		s.drawn = 0
 	}
+}
+
+// erase goes to the first of the lines that end at the cursor, and empties
+// the screen from there.
+func erase(lines int) string {
+	if lines <= 1 {
+		return "\r\x1b[K"
+	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", lines-1)
 }
 
 func (s *status) draw() {
@@ -148,9 +151,12 @@ func (s *status) draw() {
 	if s.p.o.Width != nil && s.p.o.Width() > 1 {
 		width = s.p.o.Width() - 1 // the last column would wrap on some terminals
 	}
-	line := fit(s.p.o.Redact.Text(s.line()), width)
-	_, _ = io.WriteString(s.p.o.Out, "\r\x1b[K"+paint(s.p.o.Color, darkGray, line))
-	s.drawn = true
+	lines := append(s.transfers.lines(s.p.o.Now()), s.line())
+	for i, line := range lines {
+		lines[i] = fit(s.p.o.Redact.Text(line), width)
+	}
+	_, _ = io.WriteString(s.p.o.Out, erase(s.drawn)+paint(s.p.o.Color, darkGray, strings.Join(lines, "\n")))
+	s.drawn = len(lines)
 }
 
 // shownHosts is how many running hosts the line names.
