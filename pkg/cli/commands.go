@@ -22,6 +22,7 @@ func (a *app) commands() []*cobra.Command {
 		a.docCommand(),
 		a.settingsCommand(),
 		a.runsCommand(),
+		a.vaultCommand(),
 		a.versionCommand(),
 	})
 }

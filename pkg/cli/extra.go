@@ -14,7 +14,6 @@ import (
 
 	"kubekey/pkg/config"
 	"kubekey/pkg/playbook"
-	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
@@ -120,22 +119,7 @@ func diagnostics(err error) source.Diagnostics {
 }
 
 // hideSecrets keeps values whose names say that they are secret from being shown.
-func (a *app) hideSecrets(v any) {
-	switch v := v.(type) {
-	case *value.Dict:
-		for k, e := range v.All() {
-			name, _ := k.(string)
-			if s, ok := e.(string); ok && redact.IsSecret(name, s) {
-				a.secret.Add(s)
-			}
-			a.hideSecrets(e)
-		}
-	case []any:
-		for _, e := range v {
-			a.hideSecrets(e)
-		}
-	}
-}
+func (a *app) hideSecrets(v any) { a.secret.AddNamed(value.Strings("", v)) }
 
 // mappingFile reads a file that holds one mapping.
 func (a *app) mappingFile(path, what string) (config.Part, error) {

@@ -139,6 +139,6 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 func (a *app) linker(s *session, sel project.Selection) *project.Linker {
 	return project.New(project.Options{
 		Tree: a.tree, Engine: s.templates, Modules: s.modules, Selection: sel, Extra: s.extra,
-		RolePaths: a.settings.RolesPath,
+		RolePaths: a.settings.RolesPath, Secrets: a.secret,
 	})
 }

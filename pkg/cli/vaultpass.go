@@ -20,7 +20,7 @@ import (
 type vaultFlags struct {
 	ids   []string
 	files []string
-	ask   bool
+	asked bool
 }
 
 func (v *vaultFlags) flags(f *pflag.FlagSet) {
@@ -28,8 +28,8 @@ func (v *vaultFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&v.files, "vault-password-file", nil, "file with the password of vaults, or a program that prints it; may be repeated")
 	f.StringArrayVar(&v.files, "vault-pass-file", nil, "")
 	_ = f.MarkHidden("vault-pass-file")
-	f.BoolVarP(&v.ask, "ask-vault-password", "J", false, "ask for the password of vaults")
-	f.BoolVar(&v.ask, "ask-vault-pass", false, "")
+	f.BoolVarP(&v.asked, "ask-vault-password", "J", false, "ask for the password of vaults")
+	f.BoolVar(&v.asked, "ask-vault-pass", false, "")
 	_ = f.MarkHidden("ask-vault-pass")
 }
 
@@ -67,7 +67,7 @@ func (v *vaultFlags) sources(s vaultSettings) []string {
 	for _, file := range files {
 		out = append(out, vault.DefaultID+"@"+file)
 	}
-	if v.ask {
+	if v.asked {
 		out = append(out, vault.DefaultID+"@"+fromAskPrompt)
 	}
 	return out

@@ -181,7 +181,7 @@ func New(o Options) *Engine {
 		stats: map[string]*event.Stats{}, recalled: map[string]bool{}, standing: newStanding(),
 		live: make(chan message, 256), share: &module.Share{}, jobs: &module.Jobs{}, stepping: o.Step != nil,
 	}
-	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Engine: o.Templates, Merge: o.Plays.MergeDicts, Watch: vars.NewWatch(connectionVariables()...)}
+	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Engine: o.Templates, Secrets: o.Redact, Merge: o.Plays.MergeDicts, Watch: vars.NewWatch(connectionVariables()...)}
 	return e
 }
 

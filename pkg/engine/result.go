@@ -55,7 +55,13 @@ func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 	if res.Facts != nil {
 		d.Set("ansible_facts", res.Facts)
 	}
+	if res.FactKind != module.Gathered {
+		x.e.Redact.AddNamed(value.Strings("", res.Facts))
+	}
 	o.result, o.facts, o.factKind = d, res.Facts, res.FactKind
+	if o.noLog {
+		x.hide(o)
+	}
 	o.diff, o.verbose, o.warnings = res.Diff, res.Verbose, res.Warnings
 	if res.Effect != nil {
 		o.effects = append(o.effects, res.Effect)
@@ -215,6 +221,25 @@ func (x *execution) registered(result *value.Dict) any {
 }
 
 const censored = "the output has been hidden due to the fact that 'no_log: true' was specified for this result"
+
+// hide keeps what a task with no_log yielded from being shown later, by a task
+// that prints what was registered. What only says where or how is no secret.
+func (x *execution) hide(o *itemOutcome) {
+	for _, key := range []string{"stdout", "stderr", "content", "json", "ansible_facts"} {
+		v, _ := o.result.Get(key)
+		for _, text := range value.Strings(key, v) {
+			x.e.Redact.Add(text)
+		}
+	}
+	if line, ok := o.result.Lookup("cmd"); ok {
+		for _, word := range value.Strings("cmd", line) {
+			if len(word) >= 8 { // shorter words of a command are seldom secrets, and common elsewhere
+				x.e.Redact.Add(word)
+			}
+		}
+	}
+	x.e.Redact.AddNamed(value.Strings("", o.result))
+}
 
 // shown is the result as people may see it.
 func (o *itemOutcome) shown() *value.Dict {

@@ -13,23 +13,6 @@ func (s secretSink) tell(v *VarSet) {
 		return
 	}
 	for k, val := range v.Values.All() {
-		s.look(value.Str(k), val)
-	}
-}
-
-func (s secretSink) look(key string, v any) {
-	switch v := v.(type) {
-	case string:
-		if redact.IsSecret(key, v) {
-			s.set.Add(v)
-		}
-	case *value.Dict:
-		for k, e := range v.All() {
-			s.look(value.Str(k), e)
-		}
-	case []any:
-		for _, e := range v {
-			s.look(key, e)
-		}
+		s.set.AddNamed(value.Strings(value.Str(k), val))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/playbook"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
@@ -27,6 +28,8 @@ type Options struct {
 	// Extra are the variables of the command line: names of roles, imported
 	// files and tags may use them.
 	Extra []*vars.Layer
+	// Secrets is told of the values whose names say that they are secret; may be nil.
+	Secrets *redact.Set
 	// RolePaths are folders searched for roles after those of the project.
 	RolePaths []string
 }
@@ -153,6 +156,9 @@ func (l *Linker) layer(name string, v *playbook.Vars, ds *source.Diagnostics) []
 	at := make(map[string]source.Pos, v.Len())
 	for _, n := range v.Names {
 		data[n] = l.data(v.Values[n], ds)
+		if l.Secrets != nil && data[n] != nil {
+			l.Secrets.AddNamed(value.Strings(n, data[n].Raw()))
+		}
 		at[n] = v.Values[n].At()
 	}
 	return []*vars.Layer{vars.Compiled(name, v.Names, data, at)}

@@ -5,13 +5,24 @@ import (
 	"strings"
 )
 
-var secretName = regexp.MustCompile(`(?i)(?:passw(?:or)?d|passphrase|(?:^|_)pass|secret|token|api_?key|access_?key|secret_?key|credentials?|private_key_content)$`)
+// secretEnds are what names of secrets end in, in any case.
+var secretEnds = []string{
+	"password", "passwd", "passphrase", "_pass", "secret", "token", "apikey", "api_key", "accesskey", "access_key",
+	"secretkey", "secret_key", "credential", "credentials", "private_key_content",
+}
 
 var plainWord = regexp.MustCompile(`(?i)^(?:none|null|true|false|omit)?$`)
 
 // IsSecretName reports whether a variable of this name holds a secret: names
 // that end in password, token, secret and the like.
-func IsSecretName(name string) bool { return secretName.MatchString(name) }
+func IsSecretName(name string) bool {
+	for _, end := range secretEnds {
+		if n := len(name) - len(end); n >= 0 && strings.EqualFold(name[n:], end) {
+			return true
+		}
+	}
+	return strings.EqualFold(name, "pass")
+}
 
 // IsSecret reports whether the value of a variable of this name is to be
 // hidden: not what is no secret yet, a template, or none at all.

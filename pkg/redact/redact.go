@@ -3,7 +3,7 @@
 package redact
 
 import (
-	"sort"
+	"iter"
 	"strings"
 	"sync"
 )
@@ -37,65 +37,83 @@ func (s Secret) GoString() string { return "redact.Secret(" + s.String() + ")" }
 // MarshalText keeps encoders from showing the secret.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// shortest is the least length a secret must have to be replaced in text:
-// hiding every "1" would make the text useless and hide nothing.
-const shortest = 4
+// shortest is the least length that a secret, or a line of one, must have to be
+// replaced in text: hiding every "1" would make the text useless and hide nothing.
+const (
+	shortest     = 4
+	shortestLine = 6
+)
 
 // Set is the secrets of one run. It may be used by many goroutines at once.
 // The zero value is ready.
 type Set struct {
-	mu       sync.RWMutex
-	known    map[string]bool
-	replacer *strings.Replacer
+	mu    sync.RWMutex
+	known map[string]bool
+	find  *finder
 }
 
-// Add registers secrets. Each non-trivial line of one that has several is
-// hidden on its own too, since outputs are shown line by line.
+// Add registers secrets. Each is hidden in all the forms that formsOf lists;
+// lines of one that has several are hidden on their own too, since outputs are
+// shown line by line. Words that are no secret (true, none) and the first and
+// last lines of PEM files are not.
 func (s *Set) Add(secrets ...string) {
+	for _, secret := range secrets {
+		s.mu.RLock()
+		known := s.known[secret]
+		s.mu.RUnlock()
+		if !known {
+			s.add(secret)
+		}
+	}
+}
+
+func (s *Set) add(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
-		s.known = map[string]bool{}
+		s.known, s.find = map[string]bool{}, &finder{}
 	}
-	before := len(s.known)
-	for _, secret := range secrets {
-		for _, part := range append(strings.Split(secret, "\n"), secret) {
-			if part = strings.TrimSpace(part); len(part) >= shortest {
-				s.known[part] = true
-			}
+	s.known[secret] = true
+	whole := strings.TrimSpace(secret)
+	s.word(whole, shortest)
+	if !strings.Contains(whole, "\n") {
+		return
+	}
+	for line := range strings.SplitSeq(whole, "\n") {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
+			s.word(line, shortestLine)
 		}
-	}
-	if len(s.known) != before {
-		s.replacer = newReplacer(s.known)
 	}
 }
 
-func newReplacer(known map[string]bool) *strings.Replacer {
-	words := make([]string, 0, len(known))
-	for w := range known {
-		words = append(words, w)
+func (s *Set) word(secret string, least int) {
+	if len(secret) < least || plainWord.MatchString(secret) {
+		return
 	}
-	// Longest first: a secret may be the beginning of another.
-	sort.Slice(words, func(i, j int) bool {
-		if len(words[i]) != len(words[j]) {
-			return len(words[i]) > len(words[j])
-		}
-		return words[i] < words[j]
-	})
-	pairs := make([]string, 0, 2*len(words))
-	for _, w := range words {
-		pairs = append(pairs, w, Mask)
+	for _, f := range formsOf(secret) {
+		s.find.add(f)
 	}
-	return strings.NewReplacer(pairs...)
 }
 
-// Text returns text with every known secret replaced by Mask.
+// AddNamed registers those of the named values whose names say that they are secret.
+func (s *Set) AddNamed(values iter.Seq2[string, string]) {
+	for name, v := range values {
+		if IsSecret(name, v) {
+			s.Add(v)
+		}
+	}
+}
+
+// Text returns text with every known secret replaced by Mask; what several
+// secrets cover together is replaced once. A nil set knows none.
 func (s *Set) Text(text string) string {
-	s.mu.RLock()
-	r := s.replacer
-	s.mu.RUnlock()
-	if r == nil {
+	if s == nil {
 		return text
 	}
-	return r.Replace(text)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.find == nil {
+		return text
+	}
+	return s.find.replace(text)
 }

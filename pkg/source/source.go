@@ -128,7 +128,11 @@ func (d *Diagnostic) Error() string {
 
 // Render lays the diagnostic out for people: the first line as a compiler
 // prints it, the source line with the line before it, a caret, the help and the trace.
-func (d *Diagnostic) Render() string {
+func (d *Diagnostic) Render() string { return d.RenderHiding(func(text string) string { return text }) }
+
+// RenderHiding is Render of texts with their secrets hidden, source lines
+// before they are cut to a width that shows them in part.
+func (d *Diagnostic) RenderHiding(hide func(string) string) string {
 	var b strings.Builder
 	if s := d.Pos.String(); s != "" {
 		b.WriteString(s + ": ")
@@ -138,7 +142,7 @@ func (d *Diagnostic) Render() string {
 	}
 	b.WriteString(d.Summary + "\n")
 	if d.Pos.IsValid() && !d.Pos.File.Secret {
-		d.snippet(&b)
+		d.snippet(&b, hide)
 	}
 	if d.Help != "" {
 		b.WriteString(d.Help + "\n")
@@ -157,19 +161,19 @@ func (d *Diagnostic) Render() string {
 	if len(d.Trace) > 0 {
 		b.WriteString("\n")
 	}
-	return b.String()
+	return hide(b.String())
 }
 
 // maxSnippet bounds how much of one source line is shown.
 const maxSnippet = 160
 
-func (d *Diagnostic) snippet(b *strings.Builder) {
+func (d *Diagnostic) snippet(b *strings.Builder, hide func(string) string) {
 	num := len(fmt.Sprint(d.Pos.Line))
 	if d.Pos.Line > 1 {
-		line, _ := window(hideSecret(d.Pos.File.Line(d.Pos.Line-1)), 1)
+		line, _ := window(hide(hideSecret(d.Pos.File.Line(d.Pos.Line-1))), 1)
 		fmt.Fprintf(b, "  %*d | %s\n", num, d.Pos.Line-1, line)
 	}
-	line, col := window(hideSecret(d.Pos.File.Line(d.Pos.Line)), d.Pos.Col)
+	line, col := window(hide(hideSecret(d.Pos.File.Line(d.Pos.Line))), d.Pos.Col)
 	fmt.Fprintf(b, "  %*d | %s\n", num, d.Pos.Line, line)
 	if d.Pos.Col == 0 {
 		return

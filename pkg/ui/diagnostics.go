@@ -12,10 +12,7 @@ import (
 // are hidden, also in the source lines; hide may be nil.
 func Diagnostics(w io.Writer, ds source.Diagnostics, colored bool, hide *redact.Set) error {
 	for i, d := range ds {
-		text := d.Render()
-		if hide != nil {
-			text = hide.Text(text)
-		}
+		text := d.RenderHiding(hide.Text)
 		if i > 0 {
 			text = "\n" + text
 		}

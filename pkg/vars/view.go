@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
@@ -76,6 +77,9 @@ type Scope struct {
 	Engine *template.Engine
 	Watch  *Watch // see View.Watched; needed only for that
 	Merge  bool   // a dictionary is merged into those of the same name and lower precedence
+	// Secrets is told of what templates yield whose variables have names of
+	// secrets; may be nil.
+	Secrets *redact.Set
 }
 
 // View is the variables of one host at one place. It implements expr.Binder.
@@ -303,7 +307,11 @@ func (v *View) evaluate(name string, d *template.Data) (any, error) {
 	}
 	v.chain = &link{host: v.host, name: name, depth: depth, parent: before}
 	defer func() { v.chain = before }()
-	return d.Value(v.ctx, v)
+	val, err := d.Value(v.ctx, v)
+	if v.scope.Secrets != nil {
+		v.scope.Secrets.AddNamed(value.Strings(name, val))
+	}
+	return val, err
 }
 
 func (v *View) remember(name string, val any) {

@@ -28,6 +28,9 @@ func NewPassword(id, text string) (Password, error) {
 	return Password{id, []byte(text)}, nil
 }
 
+// As is the same password known by another ID.
+func (p Password) As(id string) Password { return Password{id, p.secret} }
+
 // Reveal returns the password itself.
 func (p Password) Reveal() string { return string(p.secret) }
 
@@ -77,8 +80,14 @@ type Keyring struct {
 type opening struct {
 	once  sync.Once
 	plain []byte
-	id    string
+	by    Opened
 	err   error
+}
+
+// Opened tells how a vault was opened.
+type Opened struct {
+	Password Password // that opened it
+	ID       string   // that its header names
 }
 
 // Options say how a keyring opens vaults. The zero value is Ansible's default.
@@ -94,57 +103,53 @@ func NewKeyring(passwords []Password, o Options) *Keyring {
 	return &Keyring{passwords: passwords, exact: o.Exact, learned: o.Learned, opened: map[[sha256.Size]byte]*opening{}}
 }
 
-// Passwords are those of the keyring, in order.
-func (k *Keyring) Passwords() []Password {
-	if k == nil {
-		return nil
-	}
-	return k.passwords
-}
-
 // Decrypt opens an encrypted text. The error is a NoPasswordError, a
 // *WrongPasswordError or a *FormatError. The answer is shared: it is not to be changed.
 func (k *Keyring) Decrypt(text []byte) ([]byte, error) {
-	plain, _, err := k.Open(text)
-	return plain, err
+	o := k.open(text)
+	return o.plain, o.err
 }
 
-// Open is Decrypt that also tells the ID of the password that opened the text.
-func (k *Keyring) Open(text []byte) (plain []byte, id string, err error) {
+// Opened tells by which password Decrypt opens a text.
+func (k *Keyring) Opened(text []byte) (Opened, error) {
+	o := k.open(text)
+	return o.by, o.err
+}
+
+func (k *Keyring) open(text []byte) *opening {
 	if k == nil {
-		k = &Keyring{}
+		k = NewKeyring(nil, Options{})
 	}
 	sum := sha256.Sum256(text)
 	k.mu.Lock()
 	o := k.opened[sum]
 	if o == nil {
 		o = &opening{}
-		if k.opened != nil {
-			k.opened[sum] = o
-		}
+		k.opened[sum] = o
 	}
 	k.mu.Unlock()
 	o.once.Do(func() {
-		if o.plain, o.id, o.err = k.open(text); o.err == nil && k.learned != nil {
+		if o.plain, o.by, o.err = k.try(text); o.err == nil && k.learned != nil {
 			k.learned(o.plain)
 		}
 	})
-	return o.plain, o.id, o.err
+	return o
 }
 
-func (k *Keyring) open(text []byte) ([]byte, string, error) {
+// try tries the passwords one after the other.
+func (k *Keyring) try(text []byte) ([]byte, Opened, error) {
 	e, err := parse(text)
 	if err != nil {
-		return nil, "", err
+		return nil, Opened{}, err
 	}
 	if len(k.passwords) == 0 {
-		return nil, "", NoPasswordError{}
+		return nil, Opened{}, NoPasswordError{}
 	}
 	wrong := &WrongPasswordError{ID: e.id}
 	for _, p := range k.candidates(e.id) {
 		plain, ok, err := e.open(p)
 		if ok || err != nil {
-			return plain, p.ID, err
+			return plain, Opened{p, e.id}, err
 		}
 		if !slices.Contains(wrong.Tried, p.ID) {
 			wrong.Tried = append(wrong.Tried, p.ID)
@@ -153,7 +158,7 @@ func (k *Keyring) open(text []byte) ([]byte, string, error) {
 	if len(wrong.Tried) == 0 {
 		wrong.Tried = []string{"none, since no password has this ID"}
 	}
-	return nil, "", wrong
+	return nil, Opened{}, wrong
 }
 
 // candidates are the passwords to try: those that the vault names come first.

@@ -42,9 +42,10 @@ func TestReadsWhatAnsibleWrote(t *testing.T) {
 		"binary.vault":         {read(t, "binary"), "default"},
 		"empty.vault":          {nil, "default"},
 	} {
-		got, id, err := k.Open(read(t, file))
-		if err != nil || !bytes.Equal(got, want.plain) || id != want.id {
-			t.Errorf("%s: %q by %s, %v", file, got, id, err)
+		got, err := k.Decrypt(read(t, file))
+		by, _ := k.Opened(read(t, file))
+		if err != nil || !bytes.Equal(got, want.plain) || by.Password.ID != want.id || by.ID != want.id {
+			t.Errorf("%s: %q by %v, %v", file, got, by, err)
 		}
 		crlf := bytes.ReplaceAll(read(t, file), []byte("\n"), []byte("\r\n"))
 		if got, err := k.Decrypt(crlf); err != nil || !bytes.Equal(got, want.plain) {
@@ -117,9 +118,10 @@ func TestWithAnsible(t *testing.T) {
 			t.Errorf("ansible-vault reads %q, not %q", got, c.plain)
 		}
 		theirs := ansible([]byte(c.plain), "encrypt", "--vault-id", source, "--output", "-")
-		got, used, err := NewKeyring([]Password{password(t, "other", "other"), p}, Options{}).Open(theirs)
-		if err != nil || string(got) != c.plain || used != p.ID {
-			t.Errorf("%q by %s, %v; want %q by %s", got, used, err, c.plain, p.ID)
+		k := NewKeyring([]Password{password(t, "other", "other"), p}, Options{})
+		got, err := k.Decrypt(theirs)
+		if by, _ := k.Opened(theirs); err != nil || string(got) != c.plain || by.Password.ID != p.ID {
+			t.Errorf("%q by %v, %v; want %q by %s", got, by, err, c.plain, p.ID)
 		}
 	}
 }
