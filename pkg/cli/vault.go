@@ -280,16 +280,21 @@ func (w *vaultWork) each(files []string, do func(name string) error) error {
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
-	var all []error
+	var ds source.Diagnostics
 	for _, name := range files {
-		err := do(name)
-		var d *source.Diagnostic
-		if err != nil && !errors.As(err, &d) {
-			err = fmt.Errorf("%s: %w", name, pathCause(err))
+		if err := do(name); err != nil {
+			ds.Add(diagnosticOf(name, err))
 		}
-		all = append(all, err)
 	}
-	return errors.Join(all...)
+	return ds.Err()
+}
+
+func diagnosticOf(name string, err error) *source.Diagnostic {
+	var d *source.Diagnostic
+	if errors.As(err, &d) {
+		return d
+	}
+	return source.Errorf(source.Pos{}, "%s: %s", name, pathCause(err))
 }
 
 func pathCause(err error) error {
