@@ -132,7 +132,7 @@ func TestWordsOfAnsible(t *testing.T) {
 	}{
 		{"[defaults]\nhost_key_checking = False", "ssh_host_key", "insecure"},
 		{"[defaults]\nhost_key_checking = yes", "ssh_host_key", "strict"},
-		{"[defaults]\nstdout_callback = ansible.posix.json", "output", "json"},
+		{"[defaults]\nstdout_callback = ansible.posix.json", "output", "ansible-json"},
 		{"[defaults]\nstdout_callback = yaml", "output", "text"},
 		{"[defaults]\ntransport = paramiko", "connection", "ssh"},
 		{"[defaults]\nfact_caching = jsonfile", "fact_caching", "jsonfile"},

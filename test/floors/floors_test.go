@@ -27,11 +27,11 @@ var floors = map[string]int{
 	"pkg/vars": 3, "pkg/playbook": 3, "pkg/module": 3, "pkg/ui": 3,
 	"pkg/project": 4, "pkg/artifact": 4, "pkg/journal": 4,
 	"pkg/engine": 5, "pkg/report": 5,
-	"pkg/cli":    6,
-	"builtin":    0, // files to embed: knows no package
-	"cmd":        7,
-	"docs":       7, // generates from everything
-	"test":       7,
+	"pkg/cli": 6,
+	"builtin": 0, // files to embed: knows no package
+	"cmd":     7,
+	"docs":    7, // generates from everything
+	"test":    7,
 }
 
 // alone names the only packages that import a library.

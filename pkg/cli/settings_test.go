@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"kubekey/pkg/connector/ssh"
+	"kubekey/pkg/engine"
+	"kubekey/pkg/settings"
+	"kubekey/pkg/ui"
+)
+
+// TestSettingsFitTheFlags: a setting names a flag that there is, and has the
+// words that the flag takes.
+func TestSettingsFitTheFlags(t *testing.T) {
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	(&runFlags{}).flags(flags)
+	words := map[string][]string{
+		"output":       ui.Formats(),
+		"ssh_host_key": {string(ssh.Strict), string(ssh.AcceptNew), string(ssh.Insecure)},
+		"gathering":    {string(engine.Implicit), string(engine.Explicit), string(engine.Smart)},
+	}
+	for _, s := range settings.Table() {
+		if s.Flag != "" && flags.Lookup(s.Flag) == nil {
+			t.Errorf("%s: kk run has no flag --%s", s.Name, s.Flag)
+		}
+		want, limited := words[s.Name]
+		if limited && !slices.Equal(s.Choices, want) {
+			t.Errorf("%s may be %v, and is known as %v", s.Name, want, s.Choices)
+		}
+	}
+}
