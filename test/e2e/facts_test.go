@@ -50,7 +50,10 @@ mkdir -p /etc/ansible/facts.d /opt/facts
 cd /etc/ansible/facts.d
 echo '{"racks": [1, 2]}' >site.fact
 printf '[general]\nowner = ops team\n' >box.fact
-printf '#!/bin/sh\nprintf "{\\"by\\": \\"%s\\"}" "$(id -un)"\n' >made.fact
+cat >made.fact <<'END'
+#!/bin/sh
+printf '{"by": "%s"}' "$(id -un)"
+END
 printf '#!/bin/sh\nexit 3\n' >broken.fact
 chmod 755 made.fact broken.fact
 echo '{"a": 1}' >/opt/facts/other.fact`)
