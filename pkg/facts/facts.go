@@ -140,12 +140,17 @@ func partOf(subset string) (string, bool) {
 		return "", true
 	case "interfaces", "default_ipv4", "default_ipv6", "all_ipv4_addresses", "all_ipv6_addresses":
 		return "network", true
-	case "devices", "mounts", "processor", "processor_cores", "processor_count", "memtotal_mb", "dmi", "memory", "uptime_seconds":
+	case "devices", "mounts", "processor", "processor_cores", "processor_count", "memtotal_mb", "dmi", "memory", "uptime_seconds",
+		"loadavg", "lvm", "processor_vcpus", "processor_nproc", "processor_threads_per_core", "swaptotal_mb":
 		return "hardware", true
-	case "virtualization_type", "virtualization_role":
+	case "virtualization_type", "virtualization_role", "virtualization_tech_guest", "virtualization_tech_host":
 		return "virtual", true
 	case "distribution", "platform", "date_time", "env", "cmdline", "dns", "fips", "lsb", "pkg_mgr", "service_mgr", "selinux",
-		"apparmor", "ssh_pub_keys", "user", "caps", "python", "chroot", "is_chroot", "system", "kernel", "hostname":
+		"apparmor", "ssh_pub_keys", "user", "caps", "python", "chroot", "is_chroot", "system", "kernel", "hostname",
+		"architecture", "machine", "machine_id", "kernel_version", "os_family", "distribution_version", "distribution_release", "distribution_major_version",
+		"domain", "fqdn", "nodename", "python_version", "system_capabilities", "system_capabilities_enforced", "systemd", "iscsi", "fibre_channel_wwn", "nvme",
+		"ssh_host_pub_keys", "ssh_host_key_rsa_public", "ssh_host_key_dsa_public", "ssh_host_key_ecdsa_public", "ssh_host_key_ed25519_public",
+		"user_id", "user_uid", "user_gid", "user_dir", "user_shell", "user_gecos", "real_user_id", "effective_user_id", "real_group_id", "effective_group_ids":
 		return "min", true
 	}
 	return "", false

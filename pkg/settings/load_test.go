@@ -86,6 +86,10 @@ func TestWhereFilesAreFound(t *testing.T) {
 		if named.Forks != 4 || named.Timeout != 4 {
 			t.Errorf("named: got %d, %d", named.Forks, named.Timeout)
 		}
+		folder := load(t, place(t, []string{"ANSIBLE_CONFIG=../ETC/ansible"}, map[string]string{"ETC/ansible/ansible.cfg": files["sub/other.cfg"], "x": ""}))
+		if folder.Timeout != 4 {
+			t.Errorf("folder: got %d", folder.Timeout)
+		}
 		for _, order := range [][]string{{"kk.yaml", "HOME/.config/kk/kk.yaml", "ETC/kk/kk.yaml"}, {"ansible.cfg", "HOME/.ansible.cfg", "ETC/ansible/ansible.cfg"}} {
 			for _, name := range order {
 				if _, there := files[name]; there {

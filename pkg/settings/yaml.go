@@ -87,6 +87,9 @@ func (r *reader) home(rest string) string {
 func (r *reader) first(variable string, must bool, here string, others ...string) *settingsFile {
 	if name := r.env[variable]; name != "" {
 		name = r.path(name, r.places.Dir)
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			name = filepath.Join(name, filepath.Base(here))
+		}
 		f, err := r.open(name)
 		switch {
 		case err == nil:
