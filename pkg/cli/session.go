@@ -15,11 +15,13 @@ import (
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/file"
+	"kubekey/pkg/module/firewall"
 	"kubekey/pkg/module/flow"
 	"kubekey/pkg/module/image"
 	"kubekey/pkg/module/kube"
 	"kubekey/pkg/module/net"
 	"kubekey/pkg/module/pki"
+	"kubekey/pkg/module/storage"
 	"kubekey/pkg/module/system"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
@@ -70,7 +72,7 @@ func newID(now time.Time) string {
 
 // registry is all modules.
 func registry() (*module.Registry, error) {
-	return module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), image.Modules(), kube.Modules(), net.Modules(), pki.Modules(), system.Modules())
+	return module.NewRegistry(exec.Modules(), file.Modules(), firewall.Modules(), flow.Modules(), image.Modules(), kube.Modules(), net.Modules(), pki.Modules(), storage.Modules(), system.Modules())
 }
 
 // newTemplates makes the engine of expressions and templates of a run, with

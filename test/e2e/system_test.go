@@ -2,13 +2,20 @@ package e2e
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"kubekey/pkg/connector"
 	sshconn "kubekey/pkg/connector/ssh"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/exec"
+	"kubekey/pkg/module/file"
+	"kubekey/pkg/module/firewall"
 	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/module/net"
+	"kubekey/pkg/module/pki"
+	"kubekey/pkg/module/storage"
 	"kubekey/pkg/module/system"
 	"kubekey/pkg/value"
 )
@@ -33,7 +40,15 @@ func newTarget(t *testing.T) target {
 	return target{t, conn}
 }
 
-func (g target) spec(name string) module.Spec { return moduletest.Find(g.t, system.Modules(), name) }
+func (g target) spec(name string) module.Spec {
+	return moduletest.Find(g.t, slices.Concat(system.Modules(), exec.Modules(), file.Modules(), firewall.Modules(), net.Modules(), pki.Modules(), storage.Modules()), name)
+}
+
+// needs installs packages on the host.
+func (g target) needs(packages string) {
+	g.t.Helper()
+	g.sh("export DEBIAN_FRONTEND=noninteractive; { apt-get update -q && apt-get install -q -y --no-install-recommends " + packages + "; } >/tmp/apt.log 2>&1 || { tail /tmp/apt.log; exit 1; }")
+}
 
 // run runs a module that must not fail.
 func (g target) run(name string, pairs ...any) module.Result {

@@ -28,5 +28,7 @@ func Modules() []module.Spec {
 		xmlSpec(),
 		jsonPatchSpec(),
 		htpasswdSpec(),
+		aclSpec(),
+		xattrSpec(),
 	}
 }

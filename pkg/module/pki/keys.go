@@ -72,6 +72,11 @@ func readKey(path string) (crypto.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decodeKey(path, text)
+}
+
+// decodeKey finds the key in the text of a file.
+func decodeKey(path string, text []byte) (crypto.Signer, error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" {
 			return nil, fmt.Errorf("%s: %w", path, errEncrypted)

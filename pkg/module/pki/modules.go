@@ -1,10 +1,11 @@
 // Package pki holds the modules that make and judge certificates, keys and
-// other secrets, as files of the control node. All cryptography is Go's own.
+// other secrets, on the control node or on hosts. All cryptography is Go's own.
 package pki
 
 import "kubekey/pkg/module"
 
-// Modules describes gen_cert, gen_secret and x509_certificate_info.
+// Modules describes the modules for files of the control node (gen_cert, gen_secret,
+// x509_certificate_info) and of hosts (openssl_*, x509_certificate).
 func Modules() []module.Spec {
-	return []module.Spec{genCertSpec(), genSecretSpec(), certInfoSpec()}
+	return []module.Spec{genCertSpec(), genSecretSpec(), certInfoSpec(), privateKeySpec(), publicKeySpec(), csrSpec(), certificateSpec()}
 }

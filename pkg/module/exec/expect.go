@@ -1,0 +1,238 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+// expect runs a command in a terminal of the host and answers its questions.
+type expect struct {
+	Command string `kk:"command,required" doc:"the command; it is split into words, and no shell reads it"`
+	guard
+	Responses *value.Dict   `kk:"responses,required" doc:"for each question, a regular expression (RE2) for how it ends, and the answer; with a list of answers, one for each time that it is asked"`
+	Timeout   time.Duration `kk:"timeout" default:"30" doc:"how long the command may take to ask or to end; 0 is for ever"`
+	Echo      bool          `kk:"echo" default:"no" doc:"keep the answers in stdout, where a terminal would show them"`
+}
+
+func expectSpec() module.Spec {
+	return module.Spec{
+		Name:    "expect",
+		Summary: "Runs a command in a terminal of the host, and answers its questions.",
+		Notes: []string{
+			"Answers go over the connection's own input: they are not in a command line, a result or a log, unless the command prints them.",
+			"The regular expressions see what was printed since the last answer, line ends included; the one that matches first in it counts. (?i) before one makes it blind to case.",
+			"A question without an answer ends in a failure after timeout, and the command is ended.",
+			"In check mode nothing is run: the result is skipped, unless creates or removes decide.",
+		},
+		Examples: []string{
+			"- name: Set a password the long way\n  expect:\n    command: passwd ada\n    responses:\n      (?i)password:\n        - \"{{ ada_password }}\"\n        - \"{{ ada_password }}\"\n  no_log: true",
+			"- name: Accept the licence once\n  expect:\n    command: /opt/app/install\n    creates: /opt/app/installed\n    responses:\n      'Accept\\? \\[y/n\\]': y\n      'Folder:': /srv/app",
+		},
+		Returns: []module.Return{
+			{Key: "stdout", Type: "str", Doc: "what the command printed, both outputs in one"},
+			{Key: "rc", Type: "int", Doc: "exit status"},
+			{Key: "cmd", Type: "str", Doc: "the command"},
+			{Key: "start", Type: "str", Doc: "when it began"},
+			{Key: "end", Type: "str", Doc: "when it ended"},
+			{Key: "delta", Type: "str", Doc: "how long it took"},
+		},
+		New: func() module.Runner { return &expect{} },
+	}
+}
+
+// Run implements module.Runner.
+func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	words, err := splitWords(m.Command)
+	if err != nil || len(words) == 0 {
+		return refused(m.Command, 256, "no command given, or one that cannot be split into words"), nil
+	}
+	questions, err := m.questions()
+	if err != nil {
+		return module.Result{}, err
+	}
+	if c.Check {
+		return predict(ctx, c, m.guard, m.Command)
+	}
+	line := make([]string, len(words))
+	for i, w := range words {
+		line[i] = quoteWord(w, false)
+	}
+	mark := newMark()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	d := &dialogue{questions: questions, typed: newTyping(), stop: cancel, echo: m.Echo}
+	defer close(d.typed.over)
+	if m.Timeout > 0 {
+		d.patience = m.Timeout
+		d.clock = time.AfterFunc(d.patience, func() { cancel(errNoQuestion) })
+		defer d.clock.Stop()
+	}
+	o := outcome{start: c.Now()}
+	exit, err := c.Conn.Run(ctx, connector.Command{
+		Line: m.prefix(mark) + "exec " + strings.Join(line, " "), TTY: true, Stdin: d.typed, Stdout: d,
+	})
+	o.end, o.rc, o.stdout = c.Now(), exit.Code, d.output()
+	if cause := context.Cause(ctx); cause != nil && (errors.Is(cause, errNoQuestion) || errors.As(cause, new(noAnswer))) {
+		r := o.commandResult(m.Command, true)
+		r.Data.Set("rc", nil)
+		r.Failed, r.Msg = true, cause.Error()
+		return r, nil
+	}
+	if err != nil {
+		return module.Result{}, err
+	}
+	if why := decided(mark, o.stdout); why != "" {
+		msg, stdout := m.skipTexts(why, false)
+		return notRun(m.Command, 0, stdout, msg), nil
+	}
+	r := o.commandResult(m.Command, true)
+	r.Data.Delete("stderr")
+	return r, nil
+}
+
+// errNoQuestion says that nothing was asked that has an answer, for too long.
+var errNoQuestion = errors.New("command exceeded timeout")
+
+// noAnswer is a question that was asked once too often.
+type noAnswer struct{ question string }
+
+func (e noAnswer) Error() string {
+	return fmt.Sprintf("No remaining responses for '%s'", e.question)
+}
+
+// question is one that the command may ask.
+type question struct {
+	text    string
+	match   *regexp.Regexp
+	answers []string
+	always  bool // the one answer is for each time
+}
+
+func (m *expect) questions() ([]*question, error) {
+	var all []*question
+	for key, v := range m.Responses.All() {
+		q := &question{text: value.Str(key)}
+		var err error
+		if q.match, err = regexp.Compile("(?s)" + q.text); err != nil {
+			return nil, fmt.Errorf("responses: %w", err)
+		}
+		list, several := v.([]any)
+		if !several {
+			list, q.always = []any{v}, true
+		}
+		for _, a := range list {
+			q.answers = append(q.answers, value.Str(a))
+		}
+		all = append(all, q)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("responses has no question")
+	}
+	return all, nil
+}
+
+// dialogue reads what a command prints, and types the answers.
+type dialogue struct {
+	questions []*question
+	typed     *typing
+	stop      context.CancelCauseFunc
+	echo      bool
+	patience  time.Duration
+	clock     *time.Timer
+
+	mu      sync.Mutex
+	all     strings.Builder
+	pending string // what was printed since the last answer
+}
+
+// longestQuestion is how much of the last output is looked at for questions.
+const longestQuestion = 64 << 10
+
+// Write implements io.Writer for the command's output.
+func (d *dialogue) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.all.Len() < keep {
+		d.all.Write(p)
+	}
+	d.pending += string(p)
+	if over := len(d.pending) - longestQuestion; over > 0 {
+		d.pending = d.pending[over:]
+	}
+	for d.answer() {
+	}
+	return len(p), nil
+}
+
+// answer types the answer to the first question that is pending.
+func (d *dialogue) answer() bool {
+	var asked *question
+	var at []int
+	for _, q := range d.questions {
+		if found := q.match.FindStringIndex(d.pending); found != nil && found[1] > 0 && (at == nil || found[0] < at[0]) {
+			asked, at = q, found
+		}
+	}
+	if asked == nil {
+		return false
+	}
+	d.pending = d.pending[at[1]:]
+	if len(asked.answers) == 0 {
+		d.stop(noAnswer{asked.text})
+		return false
+	}
+	text := asked.answers[0] + "\n"
+	if !asked.always {
+		asked.answers = asked.answers[1:]
+	}
+	if d.echo {
+		d.all.WriteString(text)
+	}
+	if d.clock != nil {
+		d.clock.Reset(d.patience)
+	}
+	d.typed.lines <- text
+	return true
+}
+
+// typing is the input of a command: what is typed, until the command is over.
+type typing struct {
+	lines chan string
+	over  chan struct{}
+	rest  string
+}
+
+// newTyping makes an input that holds more answers than commands leave unread.
+func newTyping() *typing {
+	return &typing{lines: make(chan string, 1024), over: make(chan struct{})}
+}
+
+// Read implements io.Reader.
+func (t *typing) Read(p []byte) (int, error) {
+	if t.rest == "" {
+		select {
+		case t.rest = <-t.lines:
+		case <-t.over:
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, t.rest)
+	t.rest = t.rest[n:]
+	return n, nil
+}
+
+func (d *dialogue) output() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.ReplaceAll(d.all.String(), "\r\n", "\n")
+}

@@ -1,0 +1,205 @@
+package pki
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/value"
+)
+
+func keep(t *testing.T, name string, pairs ...any) module.Result {
+	t.Helper()
+	first, _ := moduletest.RunTwice(t, moduletest.Find(t, Modules(), name), value.NewDict(pairs...), moduletest.Options{Diff: true})
+	return first
+}
+
+func once(t *testing.T, name string, pairs ...any) module.Result {
+	t.Helper()
+	return moduletest.Run(t, moduletest.Find(t, Modules(), name), value.NewDict(pairs...), moduletest.Options{})
+}
+
+func refuses(t *testing.T, text, name string, pairs ...any) {
+	t.Helper()
+	_, err := moduletest.Try(t, moduletest.Find(t, Modules(), name), value.NewDict(pairs...), moduletest.Options{})
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("%s %v ended with %v, not %q", name, pairs, err, text)
+	}
+}
+
+// openssl is the opinion of another program.
+func openssl(t *testing.T, args ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("openssl"); err != nil {
+		t.Skip("openssl is not installed")
+	}
+	out, err := exec.Command("openssl", args...).CombinedOutput()
+	if err != nil {
+		t.Errorf("openssl %q: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func text(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestPrivateKey(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		args  []any
+		label string
+		size  int
+	}{
+		"rsa":   {[]any{"size", 2048}, "RSA PRIVATE KEY", 2048},
+		"rsa8":  {[]any{"size", 2048, "format", "pkcs8"}, "PRIVATE KEY", 2048},
+		"ec":    {[]any{"type", "ECC", "curve", "secp384r1"}, "EC PRIVATE KEY", 384},
+		"ec521": {[]any{"type", "ECC", "curve", "secp521r1", "format", "pkcs8"}, "PRIVATE KEY", 521},
+		"ed":    {[]any{"type", "Ed25519"}, "PRIVATE KEY", 256},
+	} {
+		p := dir + "/it's " + name
+		r := keep(t, "openssl_privatekey", append(c.args, "path", p)...)
+		if size, _ := r.Data.Get("size"); size != c.size || !strings.HasPrefix(text(t, p), "-----BEGIN "+c.label+"-----\n") || len(r.Diff) != 1 {
+			t.Errorf("%s: %s, %+v", name, value.Repr(r.Data), r.Diff)
+		}
+		if info, err := os.Stat(p); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+		if strings.Contains(value.Repr(r.Data), "PRIVATE") {
+			t.Errorf("%s is in the result: %s", name, value.Repr(r.Data))
+		}
+		openssl(t, "pkey", "-in", p, "-noout", "-check")
+	}
+	p := dir + "/it's rsa"
+	was := text(t, p)
+	keep(t, "openssl_privatekey", "path", p, "size", 2048, "mode", "0640")
+	keep(t, "openssl_privatekey", "path", p, "size", 2048, "format", "pkcs8")
+	if before, after := openssl(t, "rsa", "-in", p, "-traditional"), strings.TrimSpace(was); !strings.HasSuffix(before, after) {
+		t.Error("another form made another key")
+	}
+	refuses(t, "Will not proceed", "openssl_privatekey", "path", p, "size", 3072, "regenerate", "fail")
+	if r := once(t, "openssl_privatekey", "path", p, "size", 3072, "regenerate", "never"); r.Changed {
+		t.Errorf("never made %+v", r)
+	}
+	r := keep(t, "openssl_privatekey", "path", p, "type", "ECC", "curve", "prime256v1", "backup", true)
+	if !strings.Contains(text(t, r.Data.String("backup_file")), "BEGIN PRIVATE KEY") {
+		t.Error("the backup is not the old key")
+	}
+	if r := once(t, "openssl_privatekey", "path", p, "type", "Ed25519", "force", true, "return_content", true); r.Data.String("privatekey") != text(t, p) {
+		t.Errorf("return_content gave %s", value.Repr(r.Data))
+	}
+	if err := os.WriteFile(p, []byte("no key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, "holds no key in PEM form", "openssl_privatekey", "path", p, "size", 2048, "regenerate", "partial_idempotence")
+	keep(t, "openssl_privatekey", "path", p, "size", 2048)
+	keep(t, "openssl_privatekey", "path", p, "state", "absent")
+	refuses(t, "missing: curve", "openssl_privatekey", "path", p, "type", "ECC")
+	refuses(t, "2048 to 8192", "openssl_privatekey", "path", p, "size", 512)
+	refuses(t, "is a folder", "openssl_privatekey", "path", dir)
+}
+
+func TestChainOnTheHost(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"ca", "web"} {
+		keep(t, "openssl_privatekey", "path", dir+"/"+name+".key", "type", "ECC", "curve", "secp256r1")
+	}
+	keep(t, "openssl_publickey", "path", dir+"/web.pub", "privatekey_path", dir+"/web.key")
+	if got := openssl(t, "pkey", "-in", dir+"/web.key", "-pubout"); got != strings.TrimSpace(text(t, dir+"/web.pub")) {
+		t.Errorf("openssl makes another public key: %s", got)
+	}
+	keep(t, "openssl_csr", "path", dir+"/ca.csr", "privatekey_path", dir+"/ca.key", "common_name", "Our CA", "organization_name", "Ex: ümple",
+		"use_common_name_for_san", false, "basic_constraints", []any{"CA:TRUE", "pathlen:0"}, "basic_constraints_critical", true, "key_usage", []any{"keyCertSign", "cRLSign"}, "key_usage_critical", true)
+	keep(t, "x509_certificate", "path", dir+"/ca.crt", "provider", "selfsigned", "csr_path", dir+"/ca.csr", "privatekey_path", dir+"/ca.key")
+	csr := []any{"path", dir + "/web.csr", "privatekey_path", dir + "/web.key", "common_name", "www.example.org", "country_name", "DE", "email_address", "a@example.org",
+		"subject", value.NewDict("OU", []any{"one", "two"}), "subject_alt_name", []any{"DNS:www.example.org", "IP:192.0.2.7", "IP:2001:db8::1"},
+		"key_usage", []any{"digitalSignature", "keyAgreement"}, "extended_key_usage", []any{"serverAuth", "1.3.6.1.5.5.7.3.2"}, "basic_constraints", "CA:FALSE"}
+	r := keep(t, "openssl_csr", csr...)
+	if got := value.Repr(dataOf(r, "subject")); got != "[['countryName', 'DE'], ['organizationalUnitName', 'one'], ['organizationalUnitName', 'two'], ['commonName', 'www.example.org'], ['emailAddress', 'a@example.org']]" {
+		t.Errorf("the subject is %s", got)
+	}
+	said := openssl(t, "req", "-in", dir+"/web.csr", "-noout", "-verify", "-text")
+	for _, part := range []string{"C = DE, OU = one, OU = two, CN = www.example.org, emailAddress = a@example.org", "DNS:www.example.org, IP Address:192.0.2.7, IP Address:2001:DB8:0:0:0:0:0:1",
+		"Digital Signature, Key Agreement", "TLS Web Server Authentication, TLS Web Client Authentication", "CA:FALSE"} {
+		if !strings.Contains(said, part) {
+			t.Errorf("openssl does not read %q in the request: %s", part, said)
+		}
+	}
+	sign := []any{"path", dir + "/web.crt", "provider", "ownca", "csr_path", dir + "/web.csr", "ownca_path", dir + "/ca.crt", "ownca_privatekey_path", dir + "/ca.key"}
+	r = keep(t, "x509_certificate", append(sign, "ownca_not_after", "+1w1d")...)
+	if got := openssl(t, "verify", "-x509_strict", "-CAfile", dir+"/ca.crt", "-verify_hostname", "www.example.org", dir+"/web.crt"); !strings.HasSuffix(got, ": OK") {
+		t.Errorf("openssl verify says %s", got)
+	}
+	serial, _ := r.Data.Get("serial_number")
+	if got := once(t, "x509_certificate", sign...); got.Changed || dataOf(got, "serial_number") != serial {
+		t.Errorf("other times made a new certificate: %s", value.Repr(got.Data))
+	}
+	keep(t, "x509_certificate", append(sign, "ignore_timestamps", false, "ownca_not_before", "20250101000000Z", "ownca_not_after", "20360101000000Z")...)
+	keep(t, "openssl_csr", append(csr, "organization_name", "new")...)
+	keep(t, "x509_certificate", sign...) // another subject
+	keep(t, "x509_certificate", "path", dir+"/ca.crt", "provider", "selfsigned", "csr_path", dir+"/ca.csr", "privatekey_path", dir+"/ca.key", "state", "absent")
+	keep(t, "openssl_privatekey", "path", dir+"/ca.key", "type", "ECC", "curve", "secp384r1")
+	keep(t, "openssl_csr", "path", dir+"/ca.csr", "privatekey_path", dir+"/ca.key", "common_name", "Our CA", "basic_constraints", "CA:TRUE")
+	keep(t, "x509_certificate", "path", dir+"/ca.crt", "provider", "selfsigned", "csr_path", dir+"/ca.csr", "privatekey_path", dir+"/ca.key")
+	keep(t, "x509_certificate", sign...) // another authority
+	keep(t, "x509_certificate", "path", dir+"/bare.crt", "provider", "selfsigned", "privatekey_content", text(t, dir+"/web.key"), "mode", "0600")
+
+	refuses(t, "is not a request of the key", "x509_certificate", "path", dir+"/x", "provider", "selfsigned", "csr_path", dir+"/ca.csr", "privatekey_path", dir+"/web.key")
+	refuses(t, "is not the key of", "x509_certificate", append(sign, "ownca_privatekey_path", dir+"/web.key")...)
+	refuses(t, "may not sign", "x509_certificate", append(sign, "ownca_path", dir+"/bare.crt", "ownca_privatekey_path", dir+"/web.key")...)
+	refuses(t, "csr_path or csr_content must be", "x509_certificate", "path", dir+"/x", "provider", "ownca")
+	refuses(t, "missing: provider", "x509_certificate", "path", dir+"/x")
+	refuses(t, "is neither a time", "x509_certificate", append(sign, "ownca_not_after", "tomorrow")...)
+	refuses(t, "would end before", "x509_certificate", append(sign, "ownca_not_after", "-1d")...)
+	refuses(t, "is not there", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/none")
+	refuses(t, "two letters", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "country_name", "Germany")
+	refuses(t, "key_usage has", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "key_usage", "fly")
+	refuses(t, "extended_key_usage has", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "extended_key_usage", "fly")
+	refuses(t, "basic_constraints has", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "basic_constraints", "CA:MAYBE")
+	refuses(t, "which is not known", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "subject", value.NewDict("XX", "y"))
+	refuses(t, "give one of privatekey_path", "openssl_publickey", "path", dir+"/x")
+}
+
+func dataOf(r module.Result, key string) any {
+	v, _ := r.Data.Get(key)
+	return v
+}
+
+// TestHostFilesInCheckMode predicts over files that a task before would make.
+func TestHostFilesInCheckMode(t *testing.T) {
+	dir := t.TempDir()
+	for name, args := range map[string]*value.Dict{
+		"openssl_csr":       value.NewDict("path", dir+"/x", "privatekey_path", dir+"/none", "common_name", "x"),
+		"openssl_publickey": value.NewDict("path", dir+"/x", "privatekey_path", dir+"/none"),
+		"x509_certificate":  value.NewDict("path", dir+"/x", "privatekey_path", dir+"/none", "provider", "selfsigned"),
+	} {
+		if r := moduletest.Run(t, moduletest.Find(t, Modules(), name), args, moduletest.Options{Check: true}); !r.Changed || len(r.Warnings) != 1 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// TestHostKeysAreNotSeen looks for keys in command lines.
+func TestHostKeysAreNotSeen(t *testing.T) {
+	dir := t.TempDir()
+	conn := moduletest.Count(nil)
+	for _, run := range [][]any{
+		{"openssl_privatekey", "path", dir + "/k", "type", "Ed25519"},
+		{"openssl_csr", "path", dir + "/c", "privatekey_path", dir + "/k", "common_name", "x"},
+		{"x509_certificate", "path", dir + "/x", "privatekey_path", dir + "/k", "csr_path", dir + "/c", "provider", "selfsigned"},
+	} {
+		moduletest.Run(t, moduletest.Find(t, Modules(), run[0].(string)), value.NewDict(run[1:]...), moduletest.Options{Conn: conn})
+	}
+	body := strings.Split(text(t, dir+"/k"), "\n")[1]
+	if strings.Contains(strings.Join(conn.Lines(), ""), body) {
+		t.Error("the key stands in a command line")
+	}
+}

@@ -1,0 +1,221 @@
+package pki
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha1" //nolint:gosec // a documented key of results
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+// PrivateKey is the module openssl_privatekey.
+type PrivateKey struct {
+	placement
+	Type       string `kk:"type" default:"RSA" choices:"ECC,Ed25519,RSA" doc:"kind of key"`
+	Size       int    `kk:"size" default:"4096" doc:"bits of an RSA key, 2048 to 8192"`
+	Curve      string `kk:"curve" choices:"prime256v1,secp224r1,secp256r1,secp384r1,secp521r1" doc:"curve of an ECC key; needed for one"`
+	Format     string `kk:"format" default:"auto_ignore" choices:"auto,auto_ignore,pkcs1,pkcs8" doc:"form of the PEM: pkcs1 is the traditional one, of RSA and ECC; auto takes that where there is one. auto_ignore leaves the form of a key that is there"`
+	Regenerate string `kk:"regenerate" default:"full_idempotence" choices:"always,fail,full_idempotence,never,partial_idempotence" doc:"what to do with a file that does not hold the wanted kind of key: never leaves it, fail and (when it is no key) partial_idempotence fail, full_idempotence makes it anew"`
+}
+
+func privateKeySpec() module.Spec {
+	return module.Spec{
+		Name: "openssl_privatekey", Collection: "community.crypto",
+		Summary: "Keep a private key on the host.",
+		Notes: []string{
+			"The key is made on the control node and goes over the connection's own input: the host needs no openssl. A key that is there is read back to judge it.",
+			"Keys with a passphrase are neither made nor read.",
+		},
+		Examples: []string{
+			"- name: A key for the web server\n  openssl_privatekey:\n    path: /etc/ssl/private/web.pem\n    type: ECC\n    curve: secp384r1",
+		},
+		Returns: placementReturns("privatekey",
+			module.Return{Key: "type", Type: "str", Doc: "RSA, ECC or Ed25519"},
+			module.Return{Key: "size", Type: "int", Doc: "bits"},
+			module.Return{Key: "curve", Type: "str", Doc: "curve of an ECC key"},
+			module.Return{Key: "fingerprint", Type: "dict", Doc: "digests of the public key, by algorithm, as hexadecimal pairs with colons between"},
+		),
+		New: func() module.Runner { return new(PrivateKey) },
+	}
+}
+
+// curves are those of ECC keys by their names of OpenSSL.
+func curves() map[string]elliptic.Curve {
+	return map[string]elliptic.Curve{
+		"secp224r1": elliptic.P224(), "prime256v1": elliptic.P256(), "secp256r1": elliptic.P256(), "secp384r1": elliptic.P384(), "secp521r1": elliptic.P521(),
+	}
+}
+
+// Run implements module.Runner.
+func (m *PrivateKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	switch {
+	case m.State == "absent":
+		return m.remove(ctx, c)
+	case m.Type == "ECC" && m.Curve == "":
+		return module.Result{}, errors.New("type is ECC but all of the following are missing: curve")
+	case m.Type == "RSA" && (m.Size < 2048 || m.Size > 8192):
+		return module.Result{}, fmt.Errorf("size must be 2048 to 8192, got %d", m.Size)
+	case m.Type == "Ed25519" && m.Format == "pkcs1":
+		return module.Result{}, errors.New("an Ed25519 key has no pkcs1 form")
+	}
+	files, err := readHost(ctx, c, m.Path)
+	if err != nil {
+		return module.Result{}, err
+	}
+	have := files[0]
+	old, readErr := keyOf(have)
+	anew, err := m.judge(have, old, readErr)
+	if err != nil {
+		return module.Result{}, err
+	}
+	key, text := old, []byte(nil)
+	if anew && !c.Check {
+		if key, err = m.generate(); err != nil {
+			return module.Result{}, err
+		}
+	}
+	switch {
+	case anew && c.Check:
+		text = []byte("a new key") // only counted
+	case anew, old != nil && m.Format != "auto_ignore" && !bytes.Contains(have.text, []byte("-----BEGIN "+m.pemType(old))):
+		if text, err = m.encode(key); err != nil {
+			return module.Result{}, err
+		}
+	}
+	r, err := m.keep(ctx, c, have, text, 0o600)
+	if err != nil {
+		return r, err
+	}
+	told(c, &r, have.path, describeKey(old), describeKey(key))
+	if m.Content && !c.Check {
+		if text == nil {
+			text = have.text
+		}
+		r.Data.Set("privatekey", string(text))
+	}
+	return r, nil
+}
+
+// judge reports whether the key is to be made anew.
+func (m *PrivateKey) judge(have hostFile, old crypto.Signer, readErr error) (bool, error) {
+	unfit := readErr
+	if readErr == nil && !m.fits(old) {
+		unfit = fmt.Errorf("the key is %s, not the wanted kind", kindName(old.Public()))
+	}
+	switch {
+	case !have.there || m.Force || m.Regenerate == "always":
+		return true, nil
+	case unfit == nil || m.Regenerate == "never" && readErr == nil:
+		return false, nil
+	case m.Regenerate == "full_idempotence", m.Regenerate == "partial_idempotence" && readErr == nil:
+		return true, nil
+	}
+	return false, fmt.Errorf("%s: %w. Will not proceed. To force regeneration, call the module with regenerate: full_idempotence or force: true", have.path, unfit)
+}
+
+func (m *PrivateKey) fits(key crypto.Signer) bool {
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		return m.Type == "RSA" && k.N.BitLen() == m.Size
+	case *ecdsa.PrivateKey:
+		return m.Type == "ECC" && k.Curve == curves()[m.Curve]
+	}
+	return m.Type == "Ed25519"
+}
+
+func (m *PrivateKey) generate() (crypto.Signer, error) {
+	switch m.Type {
+	case "RSA":
+		return keyKind{algorithm: "RSA", bits: m.Size}.generate()
+	case "ECC":
+		return ecdsa.GenerateKey(curves()[m.Curve], rand.Reader)
+	}
+	return keyKind{algorithm: "Ed25519"}.generate()
+}
+
+// pemType is the label of the wanted form.
+func (m *PrivateKey) pemType(key crypto.Signer) string {
+	if m.Format != "pkcs8" {
+		switch key.(type) {
+		case *rsa.PrivateKey:
+			return "RSA PRIVATE KEY"
+		case *ecdsa.PrivateKey:
+			return "EC PRIVATE KEY"
+		}
+	}
+	return "PRIVATE KEY"
+}
+
+func (m *PrivateKey) encode(key crypto.Signer) ([]byte, error) {
+	var der []byte
+	var err error
+	switch label := m.pemType(key); label {
+	case "RSA PRIVATE KEY":
+		k, _ := key.(*rsa.PrivateKey)
+		der = x509.MarshalPKCS1PrivateKey(k)
+	case "EC PRIVATE KEY":
+		k, _ := key.(*ecdsa.PrivateKey)
+		der, err = x509.MarshalECPrivateKey(k)
+	default:
+		return encodeKey(key)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: m.pemType(key), Bytes: der}), err
+}
+
+// keyOf reads a key of the host.
+func keyOf(f hostFile) (crypto.Signer, error) {
+	if !f.there {
+		return nil, fmt.Errorf("%s: %w", f.path, errAway)
+	}
+	return decodeKey(f.path, f.text)
+}
+
+func describeKey(key crypto.Signer) *value.Dict {
+	d := value.NewDict()
+	if key == nil {
+		return d
+	}
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		d.Merge(value.NewDict("type", "RSA", "size", k.N.BitLen()))
+	case *ecdsa.PrivateKey:
+		d.Merge(value.NewDict("type", "ECC", "size", k.Curve.Params().BitSize, "curve", strings.NewReplacer("P-256", "secp256r1", "P-224", "secp224r1", "P-384", "secp384r1", "P-521", "secp521r1").Replace(k.Curve.Params().Name)))
+	default:
+		d.Merge(value.NewDict("type", "Ed25519", "size", 256))
+	}
+	d.Set("fingerprint", keyFingerprint(key.Public()))
+	return d
+}
+
+// keyFingerprint are digests of a public key.
+func keyFingerprint(public any) *value.Dict {
+	spki, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return value.NewDict()
+	}
+	s1, s256, s512 := sha1.Sum(spki), sha256.Sum256(spki), sha512.Sum512(spki) //nolint:gosec // as above
+	return value.NewDict("sha1", pairs(s1[:]), "sha256", pairs(s256[:]), "sha512", pairs(s512[:]))
+}
+
+// pairs writes bytes as 0a:1b:2c.
+func pairs(b []byte) string {
+	words := make([]string, len(b))
+	for i, x := range b {
+		words[i] = hex.EncodeToString([]byte{x})
+	}
+	return strings.Join(words, ":")
+}

@@ -1,0 +1,297 @@
+package pki
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // names keys, does not protect them
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"errors"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
+	"kubekey/pkg/value"
+)
+
+// Certificate is the module x509_certificate.
+type Certificate struct {
+	placement
+	keySource
+	Provider    string         `kk:"provider" choices:"ownca,selfsigned" doc:"who signs: the key itself, or an authority of one's own; needed when the certificate must be there"`
+	CSRPath     string         `kk:"csr_path,path" doc:"certificate signing request, a file of the host; ownca needs one"`
+	CSRText     string         `kk:"csr_content" doc:"certificate signing request, as a text"`
+	SelfBefore  string         `kk:"selfsigned_not_before,alias=selfsigned_notBefore" default:"+0s" doc:"when a selfsigned one begins: a time such as +1d2h from now on, or YYYYMMDDhhmmssZ"`
+	SelfAfter   string         `kk:"selfsigned_not_after,alias=selfsigned_notAfter" default:"+3650d" doc:"when it ends"`
+	CAPath      string         `kk:"ownca_path,path" doc:"certificate of the authority, a file of the host"`
+	CAText      string         `kk:"ownca_content" doc:"certificate of the authority, as a text"`
+	CAKeyPath   string         `kk:"ownca_privatekey_path,path" doc:"its private key, a file of the host"`
+	CAKeyText   *redact.Secret `kk:"ownca_privatekey_content" doc:"its private key, as a text"`
+	OwnBefore   string         `kk:"ownca_not_before" default:"+0s" doc:"when one of ownca begins"`
+	OwnAfter    string         `kk:"ownca_not_after" default:"+3650d" doc:"when it ends"`
+	IgnoreTimes bool           `kk:"ignore_timestamps" default:"yes" doc:"leave a certificate whose times differ from those wanted; no is for absolute times"`
+}
+
+func certificateSpec() module.Spec {
+	return module.Spec{
+		Name: "x509_certificate", Collection: "community.crypto",
+		Summary: "Keep a certificate on the host, signed by itself or by an authority of one's own.",
+		Notes: []string{
+			"Keys are read from the host, and the certificate is signed on the control node: the host needs no openssl. Keys with a passphrase are not read.",
+			"It is made anew if it is not for the key, the subject and the extensions of the request, if another authority signed it, or if it cannot be read; not when it comes to its end: see x509_certificate_info, and gen_cert, which does that.",
+			"Without a request a selfsigned one has an empty subject.",
+		},
+		Examples: []string{
+			"- name: Sign it by our own authority\n  x509_certificate:\n    path: /etc/ssl/web.crt\n    provider: ownca\n    csr_path: /etc/ssl/web.csr\n    ownca_path: /etc/ssl/ca.crt\n    ownca_privatekey_path: /etc/ssl/private/ca.pem\n    ownca_not_after: +397d",
+			"- name: A certificate that signs itself\n  x509_certificate:\n    path: /etc/ssl/test.crt\n    provider: selfsigned\n    csr_path: /etc/ssl/test.csr\n    privatekey_path: /etc/ssl/private/test.pem",
+		},
+		Returns: placementReturns("certificate",
+			module.Return{Key: "notBefore", Type: "str", Doc: "when it begins, YYYYMMDDhhmmssZ"},
+			module.Return{Key: "notAfter", Type: "str", Doc: "when it ends"},
+			module.Return{Key: "serial_number", Type: "int", Doc: "its number"},
+			module.Return{Key: "csr", Type: "str", Doc: "csr_path"},
+			module.Return{Key: "privatekey", Type: "str", Doc: "privatekey_path"},
+		),
+		New: func() module.Runner { return new(Certificate) },
+	}
+}
+
+// asked is what a certificate is to be about, and who signs it.
+type asked struct {
+	csr        *x509.CertificateRequest
+	public     any
+	by         authority // without cert where it signs itself
+	begin, end time.Time
+}
+
+// Run implements module.Runner.
+func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if m.State == "absent" {
+		return m.remove(ctx, c)
+	}
+	if err := m.complete(); err != nil {
+		return module.Result{}, err
+	}
+	caKey := source{path: m.CAKeyPath, name: "ownca_privatekey_content"}
+	if m.CAKeyText != nil {
+		caKey.text = m.CAKeyText.Reveal()
+	}
+	files, err := readHost(ctx, c, m.Path, m.source(), source{m.CSRPath, m.CSRText, "csr_content"}, source{m.CAPath, m.CAText, "ownca_content"}, caKey)
+	if err != nil {
+		return module.Result{}, err
+	}
+	have := files[0]
+	want, err := m.wanted(c.Now(), files[1:])
+	if err != nil {
+		return notYet(c, have, err)
+	}
+	old, text := oneCertificate(have.text), []byte(nil)
+	now := old
+	if m.Force || old == nil || !want.fits(old, m.IgnoreTimes) {
+		if now, err = want.sign(); err != nil {
+			return module.Result{}, fmt.Errorf("sign %s: %w", have.path, err)
+		}
+		text = encodeCert(now.Raw)
+	}
+	r, err := m.keep(ctx, c, have, text, 0o644)
+	if err != nil {
+		return r, err
+	}
+	told(c, &r, have.path, m.describe(old), m.describe(now))
+	m.content(&r, "certificate", have, text)
+	return r, nil
+}
+
+func (m *Certificate) complete() error {
+	csr := m.CSRPath != "" || m.CSRText != ""
+	switch {
+	case m.Provider == "":
+		return errors.New("state is present but all of the following are missing: provider")
+	case m.CSRPath != "" && m.CSRText != "":
+		return errors.New("parameters are mutually exclusive: csr_path|csr_content")
+	case m.Provider == "selfsigned":
+		return m.check()
+	case !csr:
+		return errors.New("csr_path or csr_content must be specified for the ownca provider")
+	case (m.CAPath == "") == (m.CAText == ""):
+		return errors.New("give one of ownca_path and ownca_content for the ownca provider")
+	case (m.CAKeyPath == "") == (m.CAKeyText == nil):
+		return errors.New("give one of ownca_privatekey_path and ownca_privatekey_content for the ownca provider")
+	}
+	return nil
+}
+
+// wanted makes of the key, the request, the authority and its key what is asked for.
+func (m *Certificate) wanted(now time.Time, files []hostFile) (asked, error) {
+	key, csr, ca, caKey := files[0], files[1], files[2], files[3]
+	var a asked
+	var err error
+	if m.CSRPath != "" || m.CSRText != "" {
+		if !csr.there {
+			return a, fmt.Errorf("%s: %w", csr.path, errAway)
+		}
+		if a.csr, err = parseRequest(csr.text); err != nil {
+			return a, fmt.Errorf("%s: %w", csr.path, err)
+		}
+		a.public = a.csr.PublicKey
+	}
+	if m.Provider == "ownca" {
+		if a.by, err = authorityOf(ca, caKey); err != nil {
+			return a, err
+		}
+		return a, a.times(now, m.OwnBefore, m.OwnAfter)
+	}
+	if a.by.key, err = keyOf(key); err != nil {
+		return a, err
+	}
+	if a.csr != nil && !same(a.by.key.Public(), a.csr.PublicKey) {
+		return a, fmt.Errorf("%s is not a request of the key %s", csr.path, key.path)
+	}
+	a.public = a.by.key.Public()
+	return a, a.times(now, m.SelfBefore, m.SelfAfter)
+}
+
+func authorityOf(ca, caKey hostFile) (authority, error) {
+	if !ca.there {
+		return authority{}, fmt.Errorf("%s: %w", ca.path, errAway)
+	}
+	crt := oneCertificate(ca.text)
+	if crt == nil {
+		return authority{}, fmt.Errorf("%s holds no certificate in PEM form", ca.path)
+	}
+	key, err := keyOf(caKey)
+	switch {
+	case err != nil:
+		return authority{}, err
+	case !same(key.Public(), crt.PublicKey):
+		return authority{}, fmt.Errorf("%s is not the key of %s", caKey.path, ca.path)
+	case !crt.IsCA:
+		return authority{}, fmt.Errorf("%s is no authority: it may not sign certificates", ca.path)
+	}
+	return authority{crt, key}, nil
+}
+
+func oneCertificate(text []byte) *x509.Certificate {
+	certs, err := parseCerts(text)
+	if err != nil {
+		return nil
+	}
+	return certs[0]
+}
+
+// asn1Time is the form of times in results, and of absolute ones in arguments.
+const asn1Time = "20060102150405Z"
+
+var relativeTime = regexp.MustCompile(`^([+-])(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?$`)
+
+func (a *asked) times(now time.Time, begin, end string) (err error) {
+	if a.begin, err = timeOf(now, begin); err != nil {
+		return err
+	}
+	if a.end, err = timeOf(now, end); err == nil && !a.end.After(a.begin) {
+		err = errors.New("the certificate would end before it begins")
+	}
+	return err
+}
+
+func timeOf(now time.Time, text string) (time.Time, error) {
+	if t, err := time.Parse(asn1Time, text); err == nil {
+		return t, nil
+	}
+	g := relativeTime.FindStringSubmatch(text)
+	if g == nil {
+		return time.Time{}, fmt.Errorf("%q is neither a time such as +3650d or +1w2d3h4m5s, nor YYYYMMDDhhmmssZ", text)
+	}
+	var d time.Duration
+	for i, unit := range []time.Duration{7 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute, time.Second} {
+		if g[i+2] == "" {
+			continue
+		}
+		n, err := strconv.Atoi(g[i+2])
+		if err != nil || n > 1_000_000_000 {
+			return time.Time{}, fmt.Errorf("%q is too far away", text)
+		}
+		d += time.Duration(n) * unit
+	}
+	if g[1] == "-" {
+		d = -d
+	}
+	return now.Add(d).UTC().Truncate(time.Second), nil
+}
+
+// fits reports whether a certificate is what is asked for.
+func (a asked) fits(crt *x509.Certificate, ignoreTimes bool) bool {
+	by := a.by.cert
+	if by == nil {
+		by = crt
+	}
+	subject := emptySubject
+	if a.csr != nil {
+		subject = a.csr.RawSubject
+		for _, e := range a.csr.Extensions {
+			if !slices.ContainsFunc(crt.Extensions, func(have pkix.Extension) bool {
+				return have.Id.Equal(e.Id) && have.Critical == e.Critical && bytes.Equal(have.Value, e.Value)
+			}) {
+				return false
+			}
+		}
+	}
+	return same(a.public, crt.PublicKey) && bytes.Equal(crt.RawSubject, subject) && bytes.Equal(crt.RawIssuer, by.RawSubject) &&
+		signedBy(crt, by) && (ignoreTimes || crt.NotBefore.Equal(a.begin) && crt.NotAfter.Equal(a.end))
+}
+
+// signedBy checks the signature alone: whether the signer is an authority is judged elsewhere.
+func signedBy(crt, by *x509.Certificate) bool {
+	return by.CheckSignature(crt.SignatureAlgorithm, crt.RawTBSCertificate, crt.Signature) == nil
+}
+
+// emptySubject is a name without parts.
+var emptySubject = []byte{asn1.TagSequence | 0x20, 0}
+
+func (a asked) sign() (*x509.Certificate, error) {
+	number, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, err
+	}
+	t := &x509.Certificate{SerialNumber: number.Add(number, big.NewInt(1)), RawSubject: emptySubject, NotBefore: a.begin, NotAfter: a.end}
+	if a.csr != nil {
+		t.RawSubject = a.csr.RawSubject
+		t.ExtraExtensions = a.csr.Extensions
+	}
+	if t.SubjectKeyId, err = keyID(a.public); err != nil {
+		return nil, err
+	}
+	by := a.by
+	if by.cert == nil {
+		by.cert = t
+	}
+	t.AuthorityKeyId = by.cert.SubjectKeyId
+	der, err := x509.CreateCertificate(rand.Reader, t, by.cert, crypto.PublicKey(a.public), by.key)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}
+
+// keyID is the digest that names a key in certificates (RFC 5280, 4.2.1.2).
+func keyID(public any) ([]byte, error) {
+	spki, err := x509.MarshalPKIXPublicKey(public)
+	sum := sha1.Sum(spki) //nolint:gosec // as above
+	return sum[:], err
+}
+
+func (m *Certificate) describe(crt *x509.Certificate) *value.Dict {
+	d := value.NewDict("csr", m.CSRPath, "privatekey", m.KeyPath)
+	if crt != nil {
+		d.Merge(value.NewDict("notBefore", crt.NotBefore.UTC().Format(asn1Time), "notAfter", crt.NotAfter.UTC().Format(asn1Time), "serial_number", crt.SerialNumber.String()))
+	}
+	return d
+}

@@ -1,0 +1,80 @@
+package storage
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed lvm.sh
+var lvmScript string
+
+// LVG is the module lvg.
+type LVG struct {
+	VG          string   `kk:"vg,required" doc:"name of the volume group"`
+	PVs         []string `kk:"pvs,path" doc:"devices that it consists of; needed to make it"`
+	PESize      string   `kk:"pesize" default:"4" doc:"size of an extent, in MiB or with a unit (b, s, k, m, g, t)"`
+	PVOptions   string   `kk:"pv_options" doc:"further options of pvcreate"`
+	VGOptions   string   `kk:"vg_options" doc:"further options of vgcreate"`
+	PVResize    bool     `kk:"pvresize" default:"no" doc:"let physical volumes grow to the size of their devices"`
+	RemoveExtra bool     `kk:"remove_extra_pvs" default:"yes" doc:"take devices out that pvs does not name"`
+	State       string   `kk:"state" default:"present" choices:"absent,present" doc:"whether the volume group must be there"`
+	Force       bool     `kk:"force" default:"no" doc:"remove it though it has logical volumes"`
+}
+
+func lvgSpec() module.Spec {
+	return module.Spec{
+		Name: "lvg", Collection: "community.general",
+		Summary:  "Keep a volume group of LVM.",
+		Notes:    []string{"The host needs lvm2. A device that belongs to another volume group is refused."},
+		Examples: []string{"- name: A group of two disks\n  lvg:\n    vg: data\n    pvs:\n      - /dev/vdb1\n      - /dev/vdc1"},
+		Returns:  []module.Return{{Key: "vg", Type: "str", Doc: "the volume group"}},
+		New:      func() module.Runner { return new(LVG) },
+	}
+}
+
+var (
+	lvmName  = regexp.MustCompile(`^[A-Za-z0-9_+.][A-Za-z0-9_+.-]*$`)
+	lvmWords = regexp.MustCompile(`^[A-Za-z0-9_+.,:=/@% -]*$`)
+	lvmSize  = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?[bBsSkKmMgGtTpPeE]?$`)
+)
+
+// Run implements module.Runner.
+func (m *LVG) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	switch {
+	case !lvmName.MatchString(m.VG):
+		return module.Result{}, fmt.Errorf("%q is not a name of a volume group", m.VG)
+	case m.State == "present" && len(m.PVs) == 0:
+		return module.Result{}, errors.New("No physical volumes given.") //nolint:staticcheck // the text users know
+	case !lvmSize.MatchString(m.PESize):
+		return module.Result{}, fmt.Errorf("pesize must be a size such as 4 or 128k, got %q", m.PESize)
+	case !lvmWords.MatchString(m.PVOptions + m.VGOptions):
+		return module.Result{}, errors.New("pv_options and vg_options must be plain words")
+	}
+	for _, pv := range m.PVs {
+		if !strings.HasPrefix(pv, "/") {
+			return module.Result{}, fmt.Errorf("pvs must be absolute paths, got %q", pv)
+		}
+	}
+	s := hostscript.New(lvmScript, `lvg_main "$@"`)
+	s.Set("vg", m.VG).Set("state", m.State).Set("pesize", m.PESize).Set("pv_options", m.PVOptions).Set("vg_options", m.VGOptions)
+	s.Flag("pvresize", m.PVResize).Flag("remove_extra_pvs", m.RemoveExtra).Flag("force", m.Force)
+	s.Words = m.PVs
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := module.Result{Changed: a.Changed(), Data: value.NewDict("vg", m.VG)}
+	if c.Diff && r.Changed {
+		r.Diff = []event.Diff{{BeforeHeader: m.VG, AfterHeader: m.VG, Before: value.NewDict(), After: value.NewDict("state", m.State, "pvs", list(m.PVs))}}
+	}
+	return r, nil
+}
