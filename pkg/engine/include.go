@@ -108,29 +108,27 @@ func roleRequest(d *value.Dict, r *project.RoleRequest) error {
 	if r.Name == "" {
 		return errors.New("'name' is a required field for include_role.")
 	}
-	if v, ok := d.Get("public"); ok {
-		on, err := boolean(v)
-		if err != nil {
-			return fmt.Errorf("public %w", err)
+	var err error
+	flag := func(key string, def bool) bool {
+		v, ok := d.Get(key)
+		if !ok || err != nil {
+			return def
 		}
-		r.Public = on
-	}
-	if v, ok := d.Get("allow_duplicates"); ok {
-		on, err := boolean(v)
-		if err != nil {
-			return fmt.Errorf("allow_duplicates %w", err)
+		on, bad := boolean(v)
+		if bad != nil {
+			err = fmt.Errorf("%s %w", key, bad)
 		}
-		r.NoDuplicates = !on
+		return on
 	}
-	return nil
+	r.Public = flag("public", false)
+	r.NoDuplicates = !flag("allow_duplicates", true)
+	r.Unchecked = !flag("rolespec_validate", true)
+	return err
 }
 
 // expand brings in what the hosts' includes asked for: hosts that ask for the
 // same share the tasks. With run_once only the host that ran the include goes in.
 func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes []*outcome) {
-	if t.Include == nil {
-		return
-	}
 	if t.Include == nil {
 		return
 	}

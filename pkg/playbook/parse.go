@@ -159,6 +159,21 @@ func (ps *Parser) Vars(f *source.File) (*Vars, source.Diagnostics) {
 type Meta struct {
 	Dependencies    []*RoleEntry
 	AllowDuplicates bool
+	ArgumentSpecs   Value // by entry point
+}
+
+// ArgumentSpecs parses a role's meta/argument_specs.yml.
+func (ps *Parser) ArgumentSpecs(f *source.File) (Value, source.Diagnostics) {
+	p := &file{Parser: ps, f: f}
+	root := p.open()
+	if root == nil {
+		return Value{}, p.ds
+	}
+	if root.Kind != yaml.MappingNode {
+		p.errorf(root, "meta/argument_specs.yml must be a mapping with argument_specs:")
+		return Value{}, p.ds
+	}
+	return p.value(root).Get("argument_specs"), p.ds
 }
 
 // Meta parses a role's meta/main.yml.
@@ -184,7 +199,7 @@ func (ps *Parser) Meta(f *source.File) (*Meta, source.Diagnostics) {
 		case "collections":
 			p.collections(v)
 		case "argument_specs":
-			p.warnf(k, "argument_specs are not checked by this version of kk")
+			m.ArgumentSpecs = p.value(v)
 		default:
 			p.errorf(k, "%q is no key of meta/main.yml", k.Value).WithHelp("%s", source.DidYouMean(k.Value, known))
 		}

@@ -8,7 +8,6 @@ import (
 
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/source"
-	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
 
@@ -254,6 +253,7 @@ type RoleRequest struct {
 	Tasks, Vars, Defaults, Handlers string
 	Public                          bool
 	NoDuplicates                    bool // allow_duplicates: false
+	Unchecked                       bool // rolespec_validate: false
 }
 
 // IncludeRole links the role that an include_role reached. The role's handlers
@@ -265,7 +265,7 @@ func (l *Linker) IncludeRole(t *Task, r RoleRequest) (*Block, string, source.Dia
 	l.apply(t, &where, &ds)
 	where.files = nil
 	use := roleUse{
-		name: r.Name, at: t.At, public: r.Public, duplicates: !r.NoDuplicates,
+		name: r.Name, at: t.At, public: r.Public, duplicates: !r.NoDuplicates, unchecked: r.Unchecked,
 		from: fromFiles{r.Tasks, r.Vars, r.Defaults, r.Handlers}, what: "include_role " + r.Name,
 	}
 	steps, path := l.useRole(use, where, &ds)
@@ -307,7 +307,10 @@ func (l *Linker) importRole(inc *playbook.Include, where place, ds *source.Diagn
 		}
 	}
 	if v := inc.Args.Get("allow_duplicates"); v.IsSet() {
-		use.duplicates = value.Truth(boolOf(v.Text()))
+		use.duplicates = boolOf(v.Text())
+	}
+	if v := inc.Args.Get("rolespec_validate"); v.IsSet() {
+		use.unchecked = !boolOf(v.Text())
 	}
 	use.what = "import_role " + use.name
 	steps, _ := l.useRole(use, where, ds)

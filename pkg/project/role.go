@@ -27,6 +27,7 @@ type roleUse struct {
 	roleVars   []*vars.Layer // the entry's vars:
 	key        string        // what tells two uses of the role apart
 	deps       []string      // roles that depend on it, for cycles
+	unchecked  bool          // rolespec_validate: no
 }
 
 // roles links the entries of a play's roles.
@@ -154,7 +155,7 @@ func (l *Linker) useRole(use roleUse, where place, ds *source.Diagnostics) ([]St
 		where.play.Static.Public.Add(role.low, extend(depMid, roleVars))
 	}
 	l.roleHandlers(use, dir, inner, ds)
-	block := &Block{Name: role.Name, Role: role, Body: l.roleTasks(use, dir, inner, ds)}
+	block := &Block{Name: role.Name, Role: role, Body: append(l.validation(use, meta, inner, ds), l.roleTasks(use, dir, inner, ds)...)}
 	if !use.duplicates && !meta.AllowDuplicates {
 		block.Once = fmt.Sprintf("%s|%s|%v", dir, use.key, use.from)
 	}

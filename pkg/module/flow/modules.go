@@ -87,6 +87,18 @@ func conditionSpecs() []module.Spec {
 			RawArgs: []string{"that"}, Where: module.OnControl, Check: module.Harmless,
 		},
 		{
+			Name: "validate_argument_spec", Summary: "Checks variables against a spec of arguments.",
+			Notes:    []string{"A role with argument_specs has this as its first task, unless rolespec_validate is no."},
+			Examples: []string{"- validate_argument_spec:\n    argument_spec:\n      port: {type: int, required: true}\n      mode: {choices: [fast, safe], default: safe}"},
+			Returns: []module.Return{
+				{Key: "argument_errors", Type: "list", Doc: "what is wrong"},
+				{Key: "argument_spec_data", Type: "dict", Doc: "the spec, when something is wrong"},
+				{Key: "validate_args_context", Type: "dict", Doc: "what was validated"},
+			},
+			New:   func() module.Runner { return &validateArgumentSpec{} },
+			Where: module.OnControl, Check: module.Harmless,
+		},
+		{
 			Name: "fail", Summary: "Fails with a message.",
 			Examples: []string{"- fail:\n    msg: this system is not supported\n  when: ansible_facts.os_family not in ['Debian', 'RedHat']"},
 			New:      func() module.Runner { return &fail{} },
