@@ -14,10 +14,12 @@ import (
 
 // notHere are modules whose examples a host of Debian cannot run.
 var notHere = map[string]string{
-	"zypper": "Debian has no zypper",
-	"apk":    "Debian has no apk",
-	"dnf":    "its example installs from a repository that is not there",
-	"mount":  "its example wants a second disk",
+	"zypper":    "Debian has no zypper",
+	"apk":       "Debian has no apk",
+	"dnf":       "its example installs from a repository that is not there",
+	"selinux":   "the kernel of the lab has no SELinux",
+	"seboolean": "the kernel of the lab has no SELinux",
+	"mount":     "its example wants a second disk",
 }
 
 // beforeExamples is what the examples of a module find on the host, and
@@ -29,12 +31,19 @@ var (
 		"apt":     "apt-get update -q >/dev/null 2>&1; true",
 		"rpm_key": "{ apt-get update -q; apt-get -q -y install --no-install-recommends rpm gnupg; } >/dev/null 2>&1; mkdir -p /etc/pki/rpm-gpg; " +
 			"gpg -q --no-default-keyring --keyring " + debianKey + " --armor --export >/etc/pki/rpm-gpg/RPM-GPG-KEY-kubernetes",
-		"package": "apt-get update -q >/dev/null 2>&1; true",
+		"sysvinit":   initScript,
+		"pip":        wheels,
+		"locale_gen": "{ apt-get update -q; apt-get -q -y install --no-install-recommends locales; } >/dev/null 2>&1",
+		"package":    "apt-get update -q >/dev/null 2>&1; true",
 	}
 	afterExamples = map[string]string{
 		"systemd":           "systemctl disable -q --now containerd; rm /etc/systemd/system/containerd.service",
 		"service":           "systemctl disable -q --now chrony; rm /etc/systemd/system/chrony.service",
 		"authorized_key":    "sed -i '/ team$/d' /root/.ssh/authorized_keys",
+		"sysvinit":          noInitScript,
+		"pip":               noWheels,
+		"locale_gen":        "apt-get -q -y purge locales >/dev/null 2>&1; rm -f /etc/locale.gen; true",
+		"pam_limits":        "rm /etc/security/limits.d/90-files.conf",
 		"known_hosts":       "rm /etc/ssh/ssh_known_hosts",
 		"apt_repository":    "rm /etc/apt/sources.list.d/backports.list",
 		"deb822_repository": "rm /etc/apt/sources.list.d/backports.sources",

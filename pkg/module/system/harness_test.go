@@ -165,6 +165,8 @@ func TestUnreachableHost(t *testing.T) {
 		"getent": {"database", "passwd"}, "package_facts": {}, "service_facts": {}, "known_hosts": {"name", "x", "state", "absent"},
 		"apt_repository": {"repo", "deb http://x y z"}, "apt_key": {"id", "12345678", "state", "absent"}, "deb822_repository": {"name", "x", "state", "absent"},
 		"yum_repository": {"name", "x", "state", "absent"}, "rpm_key": {"key", "12345678", "state", "absent"}, "debconf": {"name", "x"},
+		"selinux": {"state", "disabled"}, "seboolean": {"name", "x", "state", true}, "mount_facts": {}, "sysvinit": {"name", "x", "enabled", true},
+		"locale_gen": {"name", "x"}, "pam_limits": {"domain", "x", "limit_type", "-", "limit_item", "nofile", "value", 1}, "pip": {"name", "x"},
 		"dpkg_selections": {"name", "x", "selection", "hold"}, "timezone": {"hwclock", "UTC"}, "alternatives": {"name", "x", "path", "/x"},
 		"authorized_key": {"user", "x", "key", "http://192.0.2.1/x"},
 	} {

@@ -39,6 +39,7 @@ func Modules() []module.Spec {
 		getentSpec(), packageFactsSpec(), serviceFactsSpec(),
 		authorizedKeySpec(), knownHostsSpec(),
 		aptRepositorySpec(), aptKeySpec(), deb822RepositorySpec(), yumRepositorySpec(), rpmKeySpec(),
+		selinuxSpec(), sebooleanSpec(), mountFactsSpec(), sysvinitSpec(), localeGenSpec(), pamLimitsSpec(), pipSpec(),
 		debconfSpec(), dpkgSelectionsSpec(), timezoneSpec(), alternativesSpec(),
 	}
 }

@@ -52,12 +52,39 @@ openrc_enabled() {
 	[ -e "/etc/runlevels/${p_runlevel:-default}/$p_name" ]
 }
 sysv_enabled() {
+	if [ -n "$p_runlevels" ]; then
+		for level in $p_runlevels; do
+			sysv_enabled_in "$level" || return 1
+		done
+		return 0
+	fi
 	for link in /etc/rc[2345].d/S[0-9][0-9]"$p_name" /etc/rc.d/rc[2345].d/S[0-9][0-9]"$p_name"; do
 		[ ! -e "$link" ] && [ ! -L "$link" ] || return 0
 	done
 	return 1
 }
+sysv_enabled_in() { # RUNLEVEL
+	for link in /etc/rc"$1".d/S[0-9][0-9]"$p_name" /etc/rc.d/rc"$1".d/S[0-9][0-9]"$p_name"; do
+		[ ! -e "$link" ] && [ ! -L "$link" ] || return 0
+	done
+	return 1
+}
+sysv_levels() { # enable|disable: in some runlevels
+	if has update-rc.d; then
+		[ "$1" = disable ] || step "Unable to enable service $p_name" update-rc.d "$p_name" defaults
+		step "Unable to $1 service $p_name" update-rc.d "$p_name" "$1" $p_runlevels
+	elif has chkconfig; then
+		[ "$1" = enable ] && verb=on || verb=off
+		step "Unable to $1 service $p_name" chkconfig --level "$(printf %s $p_runlevels)" "$p_name" "$verb"
+	else
+		fail "the host has neither update-rc.d nor chkconfig: cannot $1 $p_name in runlevels"
+	fi
+}
 service_boot() { # on|off
+	if [ -n "$p_runlevels" ]; then
+		if [ "$1" = on ]; then sysv_levels enable; else sysv_levels disable; fi
+		return
+	fi
 	if [ "$kind" = openrc ]; then
 		[ "$1" = on ] && verb=add || verb=del
 		step "Unable to enable or disable service $p_name" rc-update "$verb" "$p_name" "${p_runlevel:-default}"

@@ -1,0 +1,51 @@
+package system
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"regexp"
+
+	"kubekey/pkg/module"
+)
+
+//go:embed locale_gen.sh
+var localeGenScript string
+
+// LocaleGen is the module locale_gen.
+type LocaleGen struct {
+	Name  []string `kk:"name,required" doc:"locales, such as de_DE.UTF-8"`
+	State string   `kk:"state" default:"present" choices:"absent,present" doc:"whether they can be used"`
+}
+
+func localeGenSpec() module.Spec {
+	return module.Spec{
+		Name: "locale_gen", Collection: "community.general",
+		Summary:  "Makes locales on Debian and Ubuntu.",
+		Examples: []string{"- name: Speak German\n  locale_gen:\n    name: de_DE.UTF-8"},
+		Returns:  []module.Return{{Key: "name", Type: "list", Doc: "the argument"}},
+		New:      func() module.Runner { return new(LocaleGen) },
+	}
+}
+
+var localeName = regexp.MustCompile(`^[A-Za-z0-9_.@-]+$`)
+
+// Run implements module.Runner.
+func (m *LocaleGen) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	r := module.Result{Msg: "OK"}
+	for _, name := range m.Name {
+		if !localeName.MatchString(name) || name[0] == '-' {
+			return module.Result{}, fmt.Errorf("%q is not the name of a locale", name)
+		}
+	}
+	for _, name := range m.Name {
+		a, err := newScript(localeGenScript, "locale_gen_main").set("name", name).set("state", m.State).run(ctx, c)
+		if err != nil {
+			return r, err
+		}
+		r.Changed = r.Changed || a.changed()
+		r.Warnings = append(r.Warnings, a.fields["warn"]...)
+	}
+	r.Data = (&answer{}).result("name", list(m.Name)).Data
+	return r, nil
+}

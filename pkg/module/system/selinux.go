@@ -1,0 +1,207 @@
+package system
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed selinux.sh
+var selinuxScript string
+
+// Selinux is the module selinux.
+type Selinux struct {
+	State      string `kk:"state,required" choices:"disabled,enforcing,permissive" doc:"what SELinux is to do, now and after a boot"`
+	Policy     string `kk:"policy" doc:"the policy, such as targeted. Needed unless it is to be disabled"`
+	ConfigFile string `kk:"configfile,alias=conf|file" default:"/etc/selinux/config" doc:"its file"`
+	Kernel     bool   `kk:"update_kernel_param" default:"no" doc:"also set or remove selinux=0 on the kernel's command line, with grubby"`
+}
+
+func selinuxSpec() module.Spec {
+	return module.Spec{
+		Name: "selinux", Collection: "ansible.posix",
+		Summary:  "Sets the state and the policy of SELinux.",
+		Notes:    []string{"What cannot change while the host runs comes with the next boot: reboot_required says so."},
+		Examples: []string{"- name: Watch, and forbid nothing\n  selinux:\n    state: permissive\n    policy: default"},
+		Returns: []module.Return{
+			{Key: "msg", Type: "str", Doc: "what was changed"},
+			{Key: "reboot_required", Type: "bool", Doc: "whether the state comes only after a boot"},
+			{Key: "configfile, policy, state", Type: "str", Doc: "the arguments"},
+		},
+		New: func() module.Runner { return new(Selinux) },
+	}
+}
+
+var selinuxLine = regexp.MustCompile(`^(SELINUX|SELINUXTYPE)=(.*)$`)
+
+// Run implements module.Runner.
+func (m *Selinux) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if m.State != "disabled" && m.Policy == "" {
+		return module.Result{}, errors.New("Policy is required if state is not 'disabled'") //nolint:staticcheck // the text users know
+	}
+	if strings.ContainsAny(m.Policy, "/\r\n\x00") {
+		return module.Result{}, fmt.Errorf("%q is not the name of a policy", m.Policy)
+	}
+	f, err := readText(ctx, c, m.ConfigFile)
+	if err != nil {
+		return module.Result{}, err
+	}
+	if !f.exists() {
+		return module.Result{}, fmt.Errorf("Unable to find file %s: install SELinux's policy", m.ConfigFile) //nolint:staticcheck // the text users know
+	}
+	read := newScript(selinuxScript, "selinux_read").set("policy", m.Policy).flag("kernel", m.Kernel)
+	read.probe = true
+	a, err := read.run(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := module.Result{Data: value.NewDict("configfile", m.ConfigFile, "state", m.State)}
+	said, err := m.config(f, a)
+	if err != nil {
+		return r, err
+	}
+	act := newScript(selinuxScript, "selinux_act")
+	said = append(said, m.runtime(a.get("now"), act, &r)...)
+	said = append(said, m.kernel(a.get("kernel"), act)...)
+	r.Data.Set("policy", m.Policy)
+	if err := f.save(ctx, c, FileAttrs{}, &r); err != nil {
+		return r, err
+	}
+	r.Msg, r.Changed = strings.Join(said, ", "), len(said) > 0
+	if len(act.params) == 0 || c.Check {
+		return r, nil
+	}
+	_, err = act.run(ctx, c)
+	return r, err
+}
+
+// config makes the file say what is wanted, and tells what that changes.
+func (m *Selinux) config(f *textFile, a *answer) (said []string, err error) {
+	had := map[string]string{}
+	for _, line := range lines(f.before) {
+		if l := selinuxLine.FindStringSubmatch(line); l != nil {
+			had[l[1]] = strings.TrimSpace(l[2])
+		}
+	}
+	if m.Policy == "" {
+		m.Policy = had["SELINUXTYPE"]
+	}
+	if m.Policy != had["SELINUXTYPE"] {
+		if !a.has("policy") {
+			return nil, fmt.Errorf("Policy %s does not exist in /etc/selinux/", m.Policy) //nolint:staticcheck // the text users know
+		}
+		said = append(said, fmt.Sprintf("SELinux policy configuration in '%s' changed from '%s' to '%s'", m.ConfigFile, had["SELINUXTYPE"], m.Policy))
+		f.after = setSelinux(f.after, "SELINUXTYPE", m.Policy)
+	}
+	if m.State != had["SELINUX"] {
+		said = append(said, fmt.Sprintf("Config SELinux state changed from '%s' to '%s'", had["SELINUX"], m.State))
+		f.after = setSelinux(f.after, "SELINUX", m.State)
+	}
+	return said, nil
+}
+
+func setSelinux(text, key, want string) string {
+	all, found := lines(text), false
+	for i, line := range all {
+		if l := selinuxLine.FindStringSubmatch(line); l != nil && l[1] == key {
+			all[i], found = key+"="+want, true
+		}
+	}
+	if !found {
+		all = append(all, key+"="+want)
+	}
+	return joined(all)
+}
+
+// runtime switches a kernel that has SELinux on. Off, and on from off, take a boot.
+func (m *Selinux) runtime(now string, act *script, r *module.Result) (said []string) {
+	r.Data.Set("reboot_required", false)
+	switch {
+	case m.State == now:
+	case now == "disabled":
+		r.Data.Set("reboot_required", true)
+		r.Warnings = append(r.Warnings, fmt.Sprintf("Reboot is required to set SELinux state to '%s'", m.State))
+	case m.State == "disabled":
+		r.Data.Set("reboot_required", true)
+		if now == "permissive" {
+			r.Warnings = append(r.Warnings, "SELinux state change will take effect next reboot")
+			break
+		}
+		r.Warnings = append(r.Warnings, fmt.Sprintf("SELinux state temporarily changed from '%s' to 'permissive'. State change will take effect next reboot.", now))
+		said = append(said, fmt.Sprintf("SELinux state changed from '%s' to 'permissive'", now))
+		act.set("enforce", "0")
+	default:
+		said = append(said, fmt.Sprintf("SELinux state changed from '%s' to '%s'", now, m.State))
+		act.set("enforce", map[string]string{"enforcing": "1", "permissive": "0"}[m.State])
+	}
+	return said
+}
+
+// kernel reads grubby's lines args="...", one for each kernel.
+func (m *Selinux) kernel(args string, act *script) []string {
+	if !m.Kernel {
+		return nil
+	}
+	off, all := 0, lines(args)
+	for _, line := range all {
+		if strings.Contains(" "+strings.Trim(strings.TrimPrefix(line, "args="), `"`)+" ", " selinux=0 ") {
+			off++
+		}
+	}
+	want, now := "on", "on"
+	if m.State == "disabled" {
+		want = "off"
+	}
+	switch off {
+	case 0:
+	case len(all):
+		now = "off"
+	default:
+		now = "inconsistent"
+	}
+	if want == now {
+		return nil
+	}
+	act.set("kernel", want)
+	return []string{fmt.Sprintf("Kernel SELinux state changed from '%s' to '%s'", now, want)}
+}
+
+// Seboolean is the module seboolean.
+type Seboolean struct {
+	Name       string `kk:"name,required" doc:"the boolean of SELinux"`
+	State      bool   `kk:"state,required" doc:"whether it is on"`
+	Persistent bool   `kk:"persistent" default:"no" doc:"also after a boot"`
+	Ignore     bool   `kk:"ignore_selinux_state" default:"no" doc:"set it even if SELinux is disabled, as in a chroot"`
+}
+
+func sebooleanSpec() module.Spec {
+	return module.Spec{
+		Name: "seboolean", Collection: "ansible.posix",
+		Summary:  "Switches booleans of SELinux.",
+		Notes:    []string{"With ignore_selinux_state on a host where SELinux is disabled nothing tells what a boolean is: it is set in each run."},
+		Examples: []string{"- name: Let web servers connect\n  seboolean:\n    name: httpd_can_network_connect\n    state: true\n    persistent: true"},
+		Returns:  []module.Return{{Key: "name, state, persistent", Type: "any", Doc: "the arguments"}},
+		New:      func() module.Runner { return new(Seboolean) },
+	}
+}
+
+var selinuxName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+
+// Run implements module.Runner.
+func (m *Seboolean) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if !selinuxName.MatchString(m.Name) {
+		return module.Result{}, fmt.Errorf("%q is not the name of a boolean", m.Name)
+	}
+	s := newScript(selinuxScript, "seboolean_main").set("name", m.Name).flag("persistent", m.Persistent).flag("ignore", m.Ignore)
+	a, err := s.set("state", map[bool]string{true: "on", false: "off"}[m.State]).run(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	return a.result("name", m.Name, "state", m.State, "persistent", m.Persistent), nil
+}
