@@ -1,27 +1,40 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kubekey/pkg/engine"
+	"kubekey/pkg/lint"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
+	"kubekey/pkg/template"
 )
 
 func (a *app) lintCommand() *cobra.Command {
 	in := &inputs{}
+	format := ""
 	cmd := &cobra.Command{
 		Use:   "lint [PLAYBOOK|FOLDER...]",
 		Short: "Check playbooks without running them; warnings count",
-		Long: "Check playbooks without running them: keywords, modules, arguments, expressions, roles, files and handlers. " +
-			"A folder means all playbooks in it (files of plays, searched below it as well). Without arguments the current folder is checked. Exit code 4 when an error or a warning was found.",
+		Long: "Check playbooks without running them: keywords, modules, arguments, expressions, roles, files and handlers, and what is allowed and surprises later. " +
+			"Each such rule has an id, and a comment `# noqa: ID` on the line, or on the first line of the task, silences it. " +
+			"A folder means all playbooks in it (files of plays, searched below it as well). Without arguments the current folder is checked. " +
+			"With an inventory (-i) more is known of variables. Exit code 4 when an error or a warning was found.",
+		Example: `  kk lint
+  kk lint site.yml -i inventory.yaml
+  kk lint -o sarif > kk.sarif`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains([]string{"text", "json", "sarif"}, format) {
+				return usage("--output is text, json or sarif, not %q", format)
+			}
 			if len(args) == 0 {
 				args = []string{"."}
 			}
@@ -29,28 +42,81 @@ func (a *app) lintCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in.playbooks = paths
-			s, err := a.open(cmd.Context(), in)
+			found, err := a.lint(cmd.Context(), in, paths)
 			if err != nil {
 				return err
 			}
-			linker := a.linker(s, project.Selection{Tags: []string{"all", "never"}})
-			ds := s.warnings
-			for _, p := range paths {
-				_, more := linker.Playbook(p)
-				ds = append(ds, more...)
+			if err := a.findings(format, paths, found); err != nil {
+				return err
 			}
-			ds = ds.Sort()
-			a.diagnostics(ds)
-			fmt.Fprintf(a.Out, "%s, %s, %s\n", count(len(paths), "playbook"), count(len(ds.Errors()), "error"), count(len(ds.Warnings()), "warning"))
-			if len(ds) > 0 {
+			if len(found) > 0 {
 				return exit(engine.ExitUnreachable)
 			}
 			return nil
 		},
 	}
 	in.flags(cmd.Flags())
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "what to print: text, json, sarif (for code hosts and editors)")
 	return cmd
+}
+
+// lint links playbooks and applies the rules to them.
+func (a *app) lint(ctx context.Context, in *inputs, paths []string) ([]lint.Finding, error) {
+	in.playbooks, in.watch = paths, &lint.Watch{}
+	s, err := a.open(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	o := a.linkerOptions(s, project.Selection{Tags: []string{"all", "never"}})
+	o.Seen = in.watch.Task
+	linker := project.New(o)
+	ds := s.warnings
+	input := lint.Input{
+		Watch: in.watch, Tree: a.tree, Templates: s.templates, Modules: s.modules,
+		Known: s.templates.Env().FunctionNames(), Complete: len(in.inventories) > 0,
+	}
+	for _, p := range paths {
+		pb, more := linker.Playbook(p)
+		ds = append(ds, more...)
+		input.Plays = append(input.Plays, pb.Plays...)
+		ds = append(ds, s.inventory.LoadVars(filepath.Dir(p))...)
+	}
+	e, host := a.quietEngine(s), "localhost"
+	for i, h := range s.inventory.Hosts() {
+		if i == 0 {
+			host = h
+		}
+		input.Known = append(input.Known, e.View(ctx, h, nil, filepath.Dir(paths[0])).Names()...)
+	}
+	input.Known = append(input.Known, e.View(ctx, host, nil, filepath.Dir(paths[0])).Names()...)
+	input.Render = func(t *project.Task, tmpl *template.Template) (string, error) {
+		return tmpl.Text(ctx, e.TaskView(ctx, host, t))
+	}
+	var found []lint.Finding
+	for _, d := range ds {
+		found = append(found, lint.Finding{Diagnostic: d})
+	}
+	return lint.Sort(append(found, lint.Check(input)...)), nil
+}
+
+func (a *app) findings(format string, paths []string, found []lint.Finding) error {
+	switch format {
+	case "json":
+		return lint.WriteJSON(a.Out, found)
+	case "sarif":
+		return lint.WriteSARIF(a.Out, version, found)
+	}
+	var ds source.Diagnostics
+	for _, f := range found {
+		d := *f.Diagnostic
+		if f.Rule != "" {
+			d.Summary += " [" + f.Rule + "]"
+		}
+		ds.Add(&d)
+	}
+	a.diagnostics(ds)
+	fmt.Fprintf(a.Out, "%s, %s, %s\n", count(len(paths), "playbook"), count(len(ds.Errors()), "error"), count(len(ds.Warnings()), "warning"))
+	return nil
 }
 
 func count(n int, what string) string {

@@ -12,6 +12,7 @@ import (
 	"kubekey/pkg/engine"
 	"kubekey/pkg/expr"
 	"kubekey/pkg/inventory"
+	"kubekey/pkg/lint"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/file"
@@ -37,7 +38,8 @@ type inputs struct {
 	sets        []string
 	limit       []string
 	workdir     string
-	playbooks   []string // paths; the working folder stands for none
+	playbooks   []string    // paths; the working folder stands for none
+	watch       *lint.Watch // is told what is compiled and linked; may be nil
 	vault       vaultFlags
 }
 
@@ -77,19 +79,25 @@ func registry() (*module.Registry, error) {
 
 // newTemplates makes the engine of expressions and templates of a run, with
 // the filters and tests that the projects of the playbooks define.
-func newTemplates(tree source.Tree, id string, playbooks, roles []string) (*template.Engine, source.Diagnostics) {
+func (a *app) newTemplates(id string, in *inputs) (*template.Engine, source.Diagnostics) {
+	playbooks, watch := in.playbooks, in.watch
 	if len(playbooks) == 0 {
 		if wd, err := os.Getwd(); err == nil {
 			playbooks = []string{wd + "/none"}
 		}
 	}
 	var e *template.Engine
-	env := expr.New(expr.Options{Files: tree, Seed: id, Template: func(ctx context.Context, path string, s expr.Scope) (string, error) {
+	o := expr.Options{Files: a.tree, Seed: id, Template: func(ctx context.Context, path string, s expr.Scope) (string, error) {
 		return e.RenderFile(ctx, path, s)
-	}})
-	plugins, ds := project.Plugins(tree, playbooks, roles)
-	env, more := env.With(plugins)
-	e = template.New(env, tree)
+	}}
+	var told []template.Option
+	if watch != nil {
+		o.Seen = watch.Expr
+		told = append(told, template.Bound(watch.Bound))
+	}
+	plugins, ds := project.Plugins(a.tree, playbooks, a.settings.RolesPath)
+	env, more := expr.New(o).With(plugins)
+	e = template.New(env, a.tree, told...)
 	return e, append(ds, more...)
 }
 
@@ -120,7 +128,7 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 		return nil, err
 	}
 	var plugins source.Diagnostics
-	s.templates, plugins = newTemplates(a.tree, s.id, in.playbooks, a.settings.RolesPath)
+	s.templates, plugins = a.newTemplates(s.id, in)
 	o := inventory.Options{Tree: a.tree, Secrets: a.secret}
 	var found source.Diagnostics
 	if len(in.inventories) == 0 {
@@ -139,8 +147,12 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 
 // linker makes the linker of a session.
 func (a *app) linker(s *session, sel project.Selection) *project.Linker {
-	return project.New(project.Options{
+	return project.New(a.linkerOptions(s, sel))
+}
+
+func (a *app) linkerOptions(s *session, sel project.Selection) project.Options {
+	return project.Options{
 		Tree: a.tree, Engine: s.templates, Modules: s.modules, Selection: sel, Extra: s.extra,
 		RolePaths: a.settings.RolesPath, Secrets: a.secret,
-	})
+	}
 }

@@ -308,6 +308,15 @@ func (e *Engine) stat(host string) *event.Stats {
 	return s
 }
 
+// TaskView makes the variables of a host as a task sees them before a run:
+// those of its play, role and blocks, and its own; no facts and no results.
+func (e *Engine) TaskView(ctx context.Context, host string, t *project.Task) *vars.View {
+	p := t.Play
+	v := e.scope.New(ctx, host, e.host(host), e.inventoryLayers(host, p.Dir), t.Static, t)
+	v.Task = &here{e: e, play: &playState{play: p, dir: p.Dir}}
+	return v
+}
+
 // View makes the variables of a host as a play, or no play, sees them.
 func (e *Engine) View(ctx context.Context, host string, p *project.Play, dir string) *vars.View {
 	static := vars.Static{}

@@ -35,7 +35,11 @@ func (e *Env) compile(src string, at source.Pos, lit Literals, rule func(*parser
 	if err != nil {
 		return nil, err.diagnostic(src, at)
 	}
-	return &Expr{e, root, src, at}, nil
+	x := &Expr{e, root, src, at}
+	if e.opts.Seen != nil {
+		e.opts.Seen(x)
+	}
+	return x, nil
 }
 
 // Source is the text that was compiled.

@@ -29,6 +29,9 @@ type Options struct {
 	//	}})
 	//	engine = template.New(env, files)
 	Template func(ctx context.Context, path string, s Scope) (string, error)
+	// Seen is told of each expression that was compiled, by many goroutines at
+	// once; nil for nobody.
+	Seen func(*Expr)
 }
 
 // Env is filters, tests, lookups and functions; immutable after New, so that

@@ -32,6 +32,9 @@ type Options struct {
 	Secrets *redact.Set
 	// RolePaths are folders searched for roles after those of the project.
 	RolePaths []string
+	// Seen is told of each task that is linked, once for each place that leads
+	// to it; nil for nobody.
+	Seen func(*Task)
 }
 
 // Linker links playbooks, before a run, and what dynamic includes reach,
@@ -93,6 +96,9 @@ func (l *Linker) read(path string) (*source.File, error) {
 	l.files[path] = f
 	return f, nil
 }
+
+// Shown is a path as people are shown it.
+func Shown(path string) string { return shown(path) }
 
 // shown is a path as people are shown it: relative when below the working folder.
 func shown(path string) string {

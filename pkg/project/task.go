@@ -109,6 +109,9 @@ func (l *Linker) frame(s *playbook.Task, where place, ds *source.Diagnostics) *T
 		d.Trace = append(d.Trace, where.trace...)
 	}
 	*ds = append(*ds, own...)
+	if l.Seen != nil {
+		l.Seen(t)
+	}
 	return t
 }
 

@@ -33,6 +33,7 @@ type compiler struct {
 	unit     *unit
 	segs     []segment
 	problems []error
+	bound    func(name string) // may be nil
 }
 
 // compile builds a document. src has "\n" line ends; from is where its text begins.
@@ -40,7 +41,7 @@ func (e *Engine) compile(u *unit, o *origin, segs []segment, lit expr.Literals) 
 	if e.setErr != nil {
 		return nil, e.setErr
 	}
-	c := &compiler{env: e.env, lit: lit, o: o, unit: u, segs: segs}
+	c := &compiler{env: e.env, lit: lit, o: o, unit: u, segs: segs, bound: e.bound}
 	if u.flat = c.flat(); u.flat != nil {
 		if err := c.err(); err != nil {
 			return nil, err
@@ -136,6 +137,9 @@ func (c *compiler) tupleOf(seg segment, words []word) *expr.Expr {
 // nameOf takes a word for a name.
 func (c *compiler) nameOf(seg segment, words []word, what string) string {
 	if len(words) == 1 && words[0].name {
+		if c.bound != nil {
+			c.bound(words[0].text)
+		}
 		return words[0].text
 	}
 	text, off := between(seg, words)

@@ -27,6 +27,7 @@ type Engine struct {
 	setErr   error
 	cwd      string // "" when unknown
 	textOnly bool
+	bound    func(name string) // may be nil
 
 	maxOutput int // bytes of one rendering
 	strings   *cache[stringKey, *Template]
@@ -60,6 +61,10 @@ type Option func(*Engine)
 // TextOnly makes strings of text and markup yield text, even when the text
 // reads as a list or a mapping (a pure {{ expr }} keeps its native value).
 func TextOnly() Option { return func(e *Engine) { e.textOnly = true } }
+
+// Bound tells f of each name that a document binds with set, for, with, macro
+// or import, when it is compiled.
+func Bound(f func(name string)) Option { return func(e *Engine) { e.bound = f } }
 
 // How many compiled templates an engine keeps. Twice as many are alive at most.
 const (

@@ -24,7 +24,7 @@ func (c *compiler) macro(seg segment, b body) node {
 	}
 	n := &macroNode{at: c.o.pos(seg.at), body: b}
 	n.sig = c.signature(seg, words[2:len(words)-1])
-	n.sig.name = words[0].text
+	n.sig.name = c.nameOf(seg, words[:1], "the name of a macro")
 	return n
 }
 
