@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/cli"
+	"kubekey/pkg/lint"
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/settings"
 )
@@ -57,6 +58,7 @@ func reference() (pages, error) {
 	}
 	maps.Copy(p, more)
 	maps.Copy(p, commandPages(cli.Commands()))
+	maps.Copy(p, rulePages(lint.Rules()))
 	return p, nil
 }
 

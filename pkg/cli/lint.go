@@ -67,6 +67,7 @@ func (a *app) lint(ctx context.Context, in *inputs, paths []string) ([]lint.Find
 	if err != nil {
 		return nil, err
 	}
+	a.configure(s, paths)
 	o := a.linkerOptions(s, project.Selection{Tags: []string{"all", "never"}})
 	o.Seen = in.watch.Task
 	linker := project.New(o)
@@ -92,11 +93,7 @@ func (a *app) lint(ctx context.Context, in *inputs, paths []string) ([]lint.Find
 	input.Render = func(t *project.Task, tmpl *template.Template) (string, error) {
 		return tmpl.Text(ctx, e.TaskView(ctx, host, t))
 	}
-	var found []lint.Finding
-	for _, d := range ds {
-		found = append(found, lint.Finding{Diagnostic: d})
-	}
-	return lint.Sort(append(found, lint.Check(input)...)), nil
+	return lint.Sort(append(lint.Linked(ds), lint.Check(input)...)), nil
 }
 
 func (a *app) findings(format string, paths []string, found []lint.Finding) error {

@@ -70,6 +70,17 @@ func Check(in Input) []Finding {
 	return Sort(p.found)
 }
 
+// Linked are the findings of linking. Warnings that are of a rule can be silenced.
+func Linked(ds source.Diagnostics) []Finding {
+	var out []Finding
+	for _, d := range ds {
+		if d.Rule == "" || d.Severity == source.Error || !silenced(d.Pos, d.Rule) {
+			out = append(out, Finding{d.Rule, d})
+		}
+	}
+	return out
+}
+
 // Sort sorts findings by place, then by rule.
 func Sort(found []Finding) []Finding {
 	slices.SortStableFunc(found, func(a, b Finding) int {

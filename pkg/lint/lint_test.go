@@ -3,6 +3,7 @@ package lint_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,8 +48,8 @@ func check(t *testing.T, dir string, args ...string) []finding {
 	var out, errs bytes.Buffer
 	t.Chdir(dir)
 	t.Setenv("HOME", dir)
-	p := cli.Program{In: strings.NewReader(""), Out: &out, Err: &errs}
-	p.Run(t.Context(), append([]string{"lint", "-o", "json", "--workdir", t.TempDir()}, args...))
+	s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}
+	cli.Program{}.Main(t.Context(), append([]string{"lint", "-o", "json", "--workdir", t.TempDir()}, args...), s)
 	var found []finding
 	if err := json.Unmarshal(out.Bytes(), &found); err != nil {
 		t.Fatalf("%s: %s%s", err, out.String(), errs.String())
@@ -137,20 +138,47 @@ func TestNamesWithoutInventory(t *testing.T) {
 	}
 }
 
+// Conditions that are texts, those that linking warns of too.
+func TestConditions(t *testing.T) {
+	dir := project(t, `- hosts: all
+  vars: {enabled: "no", on: "yes", off: false}
+  tasks:
+    - ping:
+      when: enabled
+    - ping:
+      when: "{{ off }}"
+    - ping:
+      when: "{{ off }}"  # noqa: condition-on-text
+    - ping:
+      when: [on, off, enabled | bool]
+    - ping:
+      when: "false"
+`)
+	var told []string
+	for _, f := range check(t, dir, "-i", "h1,") {
+		told = append(told, fmt.Sprint(f.Line, " ", f.Rule))
+	}
+	if want := []string{"5 condition-on-text", "7 condition-on-text", "13 condition-on-text"}; !slices.Equal(told, want) {
+		t.Errorf("%q", told)
+	}
+}
+
 func TestSARIF(t *testing.T) {
 	found := check(t, project(t, "- command: hostname\n- nosuchmodule: {}\n"), "-i", "h1,")
 	if len(found) != 2 || found[0].Rule != "missing-changed-when" || found[1].Rule != "load" || found[1].Severity != "error" {
 		t.Fatalf("%+v", found)
 	}
 	var out bytes.Buffer
-	p := cli.Program{In: strings.NewReader(""), Out: &out, Err: &bytes.Buffer{}}
-	if code := p.Run(t.Context(), []string{"lint", "-o", "sarif", "-i", "h1,", "--workdir", t.TempDir()}); code != 4 {
+	s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &bytes.Buffer{}}
+	if code := (cli.Program{}).Main(t.Context(), []string{"lint", "-o", "sarif", "-i", "h1,", "--workdir", t.TempDir()}, s); code != 4 {
 		t.Errorf("exit code %d", code)
 	}
 	var log struct {
 		Version string
 		Runs    []struct {
-			Tool    struct{ Driver struct{ Rules []struct{ ID string } } }
+			Tool struct {
+				Driver struct{ Rules []struct{ ID string } }
+			}
 			Results []struct {
 				RuleID, Level string
 				Locations     []struct {
@@ -172,5 +200,21 @@ func TestSARIF(t *testing.T) {
 	at := run.Results[0].Locations[0].PhysicalLocation
 	if r := run.Results[0]; r.RuleID != "missing-changed-when" || r.Level != "warning" || at.ArtifactLocation.URI != "site.yml" || at.Region.StartLine != 3 || at.Region.StartColumn != 7 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// What kk carries follows its own rules.
+func TestCarriedPlaybooks(t *testing.T) {
+	books, err := filepath.Glob("../../builtin/playbooks/*.yaml")
+	if err != nil || len(books) == 0 {
+		t.Fatal(books, err)
+	}
+	for i := range books {
+		if books[i], err = filepath.Abs(books[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range check(t, t.TempDir(), append(books, "-e", "delete_nodes=node1")...) {
+		t.Errorf("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
 	}
 }

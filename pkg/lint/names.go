@@ -2,6 +2,8 @@ package lint
 
 import (
 	"io/fs"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -50,11 +52,10 @@ var always = []string{
 
 func (p *pass) undefinedNames() {
 	known := p.defined()
-	var names []string
-	for n := range known {
-		names = append(names, n)
+	names := slices.Sorted(maps.Keys(known))
+	for word := range p.elsewhere() {
+		known[word] = true
 	}
-	slices.Sort(names)
 	var reads []expr.Read
 	for _, x := range p.Watch.exprs {
 		for _, r := range x.Reads() {
@@ -199,14 +200,70 @@ func (p *pass) fileNames(path string, add func(...string)) {
 	}
 }
 
+// elsewhere are the words of files that were not linked, since only a run knows
+// whether they are included: what they may define and read is not judged.
+func (p *pass) elsewhere() map[string]bool {
+	linked := map[string]bool{}
+	for _, x := range p.Watch.exprs {
+		linked[fileOf(x.Pos())] = true
+	}
+	roles := map[string]bool{}
+	for _, t := range p.Watch.tasks {
+		linked[fileOf(t.At)] = true
+		if t.Play != nil {
+			roles[source.Join(t.Play.Dir, "roles")] = true
+			roles[source.Join(t.Play.Dir, "tasks")] = true
+		}
+		for r := t.Role; r != nil; r = r.Parent {
+			roles[source.Dir(r.Path)] = true
+		}
+	}
+	out := map[string]bool{}
+	for dir := range roles {
+		p.unlinked(dir, linked, out)
+	}
+	return out
+}
+
+func (p *pass) unlinked(dir string, linked, out map[string]bool) {
+	entries, err := p.Tree.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		name := source.Join(dir, e.Name())
+		switch ext := path.Ext(name); {
+		case e.IsDir():
+			p.unlinked(name, linked, out)
+		case (ext == ".yml" || ext == ".yaml" || ext == ".j2" || path.Base(dir) == "templates") && !linked[project.Shown(name)]:
+			text, err := p.Tree.ReadFile(name)
+			if err != nil {
+				continue
+			}
+			for _, word := range identifiers(string(text)) {
+				out[word] = true
+			}
+		}
+	}
+}
+
 func (p *pass) unusedRegisters() {
-	used := map[string]bool{}
+	used := p.elsewhere()
+	var prefixes []string // of names that are put together: lookup('vars', 'check_' ~ name)
+	for word := range used {
+		if strings.HasSuffix(word, "_") {
+			prefixes = append(prefixes, word)
+		}
+	}
 	for _, x := range p.Watch.exprs {
 		for _, r := range x.Reads() {
 			used[r.Name] = true
 		}
 		for _, k := range x.Keys() {
 			used[k] = true // hostvars[h].name, vars['name']
+			if k = strings.TrimPrefix(k, "^"); strings.HasSuffix(k, "_") {
+				prefixes = append(prefixes, k)
+			}
 		}
 	}
 	for _, t := range p.tasks {
@@ -224,6 +281,9 @@ func (p *pass) unusedRegisters() {
 	}
 	for _, t := range p.tasks {
 		if t.Register == "" || used[t.Register] || strings.HasPrefix(t.Register, "_") {
+			continue
+		}
+		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(t.Register, prefix) }) {
 			continue
 		}
 		p.report(t, t.At, 0, "leave out register, or name it _"+t.Register+" to keep it", "nothing reads '%s', which this task registers", t.Register)

@@ -9,7 +9,6 @@ import (
 
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/project"
-	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
 
@@ -33,9 +32,9 @@ func taskRules() []Rule {
 		},
 		{
 			ID: "risky-mode", Summary: "permissions that are left to chance, or open to everybody",
-			Why: "A file that is created without `mode` gets what the umask of the login leaves. A number without a leading 0 is decimal: `644` is `01204`. " +
-				"And what everybody may write to, everybody may change.",
-			Bad:   "- copy: {content: x, dest: /srv/x, mode: 644}\n",
+			Why: "A file that is created without `mode` gets what the umask of the login leaves, " +
+				"and what everybody may write to, everybody may change.",
+			Bad:   "- copy: {content: x, dest: /srv/x, mode: \"0666\"}\n",
 			Good:  "- copy: {content: x, dest: /srv/x, mode: \"0644\"}\n",
 			check: (*pass).modes,
 		},
@@ -123,6 +122,9 @@ func (p *pass) changedWhen() {
 
 // has reports whether a task has an argument, however it is written.
 func (p *pass) has(t *project.Task, name string) bool {
+	if t.Args == nil {
+		return false
+	}
 	_, ok := t.Args.Member(name)
 	return ok
 }
@@ -150,20 +152,9 @@ func (p *pass) modes() {
 			place, width = at.At(), len(at.Text())
 		}
 		v, static := mode.Static()
-		if !static {
-			continue
+		if text := value.Str(v); static && worldWritable.MatchString(text) {
+			p.report(t, place, width, "leave out the right to write for others", "mode %s lets everybody write", text)
 		}
-		p.mode(t, v, at, place, width)
-	}
-}
-
-func (p *pass) mode(t *project.Task, v any, written playbook.Value, at source.Pos, width int) {
-	if _, number := v.(int); number && written.IsSet() && !strings.HasPrefix(written.Text(), "0") {
-		p.report(t, at, width, `write it as text: mode: "0`+value.Str(v)+`"`, "mode %s is a decimal number, not the octal one that it looks like", written.Text())
-		return
-	}
-	if text := value.Str(v); worldWritable.MatchString(text) {
-		p.report(t, at, width, "leave out the right to write for others", "mode %s lets everybody write", text)
 	}
 }
 

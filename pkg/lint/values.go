@@ -47,6 +47,7 @@ func valueRules() []Rule {
 	}
 }
 
+// conditions tells what linking does not: it knows the rule as well.
 func (p *pass) conditions() {
 	for _, t := range p.tasks {
 		s := t.Syntax
@@ -61,13 +62,22 @@ func (p *pass) condition(t *project.Task, v playbook.Value) {
 	if v.Kind() != yaml.ScalarNode || v.Scalar().ShortTag() != "!!str" {
 		return
 	}
-	switch {
-	case strings.HasPrefix(text, "{{"):
-		p.report(t, v.TextAt(), len(text), "write the expression without {{ }}", "the condition is a template, and is evaluated twice")
-	case slices.Contains([]string{"true", "false", "yes", "no"}, strings.ToLower(text)):
-		p.report(t, v.At(), len(text), "write "+text+" without quotes", "the condition is the text %q, not a value", text)
-	case isQuoted(text):
+	if isQuoted(text) {
 		p.report(t, v.TextAt(), len(text), "compare it with something", "the condition is a text, which is always true")
+		return
+	}
+	if !playbook.IsIdentifier(text) {
+		return
+	}
+	for _, l := range slices.Concat(t.Static.High, t.Static.Mid, t.Static.Play, t.Static.Low) {
+		raw, ok := l.Raw(text)
+		if !ok {
+			continue
+		}
+		if word, isText := raw.(string); isText && slices.Contains([]string{"false", "no", "off"}, strings.ToLower(word)) {
+			p.report(t, v.TextAt(), len(text), "write "+text+" | bool", "'%s' is the text %q, which is true as a condition", text, word)
+		}
+		return
 	}
 }
 

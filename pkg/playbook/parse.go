@@ -256,6 +256,9 @@ func (p *file) list(n *yaml.Node, what string) []*yaml.Node {
 	return out
 }
 
+// conditionOnText is the rule of kk lint that warnings on conditions belong to.
+const conditionOnText = "condition-on-text"
+
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // IsIdentifier reports whether s can be the name of a variable.
@@ -414,10 +417,10 @@ func (p *file) conditions(n *yaml.Node, what string) []Value {
 			continue
 		}
 		if s := strings.ToLower(v.Text()); resolve(v.Node).Style != 0 && (s == "false" || s == "no") && what == "when" {
-			p.warnf(v.Node, "when: %q is a string; as an expression it is the boolean false", v.Text()).WithHelp("write it without quotes")
+			p.warnf(v.Node, "when: %q is a string; as an expression it is the boolean false", v.Text()).WithHelp("write it without quotes").Rule = conditionOnText
 		}
 		if strings.HasPrefix(strings.TrimSpace(v.Text()), "{{") {
-			p.warnf(v.Node, "%s needs no {{ }}: it is an expression already", what)
+			p.warnf(v.Node, "%s needs no {{ }}: it is an expression already", what).Rule = conditionOnText
 		}
 		out = append(out, v)
 	}

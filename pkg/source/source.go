@@ -95,6 +95,7 @@ type Diagnostic struct {
 	Summary  string  // what is wrong, one line, no final stop
 	Help     string  // what to do: `did you mean "dest"?`; may be empty
 	Trace    []Frame // from the nearest include outwards
+	Rule     string  // the id that kk lint knows the warning by; may be empty
 }
 
 // Errorf makes an error diagnostic.
