@@ -153,7 +153,7 @@ func (a *app) showCatalog(ctx context.Context, in *inputs, expression string) er
 		return &exitError{engine.ExitUnreachable, s.warnings}
 	}
 	a.diagnostics(s.warnings)
-	v, err := a.hostView(ctx, s, "")
+	v, err := a.hostView(ctx, s, "", source.Dir(precheckPlaybook))
 	if err != nil {
 		return err
 	}

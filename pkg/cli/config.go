@@ -54,7 +54,7 @@ func (a *app) configure(s *session, playbooks []string) bool {
 // configLayers lays the config over everything, but for the variables of the
 // command line that the schema does not know.
 func (a *app) configLayers(s *session, schema *config.Schema, merged *config.Config, isBuiltin bool) {
-	layers := []*vars.Layer{vars.Templates("config", merged.Values, s.templates, keyAt(merged), nil)}
+	layers := []*vars.Layer{vars.Templates("config", merged.Values, s.templates, keyAt(merged), merged.Unsafe)}
 	if isBuiltin {
 		if known := a.versions(s, merged); known != nil {
 			layers = append(layers, known)

@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kubekey/pkg/engine"
 	"kubekey/pkg/expr"
+	"kubekey/pkg/project"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
@@ -25,18 +27,59 @@ func (a *app) quietEngine(s *session) *engine.Engine {
 	})
 }
 
-// hostView is the variables of a host as a playbook of the current folder sees them.
-func (a *app) hostView(ctx context.Context, s *session, host string) (*vars.View, error) {
+// viewFlags say whose variables a command looks at.
+type viewFlags struct {
+	inputs
+	playbook string
+}
+
+func (v *viewFlags) flags(f *pflag.FlagSet) {
+	v.inputs.flags(f)
+	f.StringVar(&v.playbook, "playbook", "", "see what this playbook sees, also one that kk carries: the config of its project with all defaults, its catalog, and the variables beside it (default: a playbook of the current folder)")
+}
+
+// openView opens a session with the config and the catalog of a playbook's
+// project, and returns the folder of the playbook.
+func (a *app) openView(ctx context.Context, in *viewFlags) (*session, string, error) {
+	s, err := a.begin(ctx, &in.inputs)
+	if err != nil {
+		return nil, "", err
+	}
+	if in.playbook != "" {
+		books, _, err := a.load(s, project.Selection{}, []string{in.playbook})
+		if err != nil {
+			return nil, "", err
+		}
+		return s, source.Dir(books[0].Path), nil
+	}
+	dir, err := filepath.Abs(".")
+	if err != nil {
+		return nil, "", err
+	}
+	a.configure(s, []string{filepath.Join(dir, "playbook.yaml")})
+	if s.warnings.Err() != nil {
+		return nil, "", &exitError{engine.ExitUnreachable, s.warnings}
+	}
+	return s, dir, nil
+}
+
+// here is the current folder.
+const here = ""
+
+// hostView is the variables of a host as a playbook in a folder sees them.
+func (a *app) hostView(ctx context.Context, s *session, host, dir string) (*vars.View, error) {
+	if dir == here {
+		var err error
+		if dir, err = filepath.Abs("."); err != nil {
+			return nil, err
+		}
+	}
 	if host == "" {
 		host = "localhost"
 	}
 	if !s.inventory.Has(host) && host != "localhost" {
 		help := source.DidYouMean(host, s.inventory.Hosts())
 		return nil, &exitError{engine.ExitError, source.Errorf(source.Pos{}, "the inventory has no host %q", host).WithHelp("%s", help)}
-	}
-	dir, err := filepath.Abs(".")
-	if err != nil {
-		return nil, err
 	}
 	if err := s.inventory.LoadVars(dir).Err(); err != nil {
 		return nil, &exitError{engine.ExitUnreachable, err}
@@ -45,23 +88,24 @@ func (a *app) hostView(ctx context.Context, s *session, host string) (*vars.View
 }
 
 func (a *app) evalCommand() *cobra.Command {
-	in := &inputs{}
+	in := &viewFlags{}
 	var host, file string
 	cmd := &cobra.Command{
 		Use:   "eval [-H HOST] EXPRESSION | --file TEMPLATE",
 		Short: "Evaluate an expression or a template with a host's variables",
 		Example: `  kk eval "[1, 2, 3] | sum"
   kk eval -i inventory.yaml -H node1 "groups['etcd'] | join(',')"
-  kk eval -i inventory.yaml -H node1 --file templates/app.conf.j2`,
+  kk eval -i inventory.yaml -H node1 --file templates/app.conf.j2
+  kk eval -c config.yaml --playbook playbooks/create_cluster.yaml catalog.components.etcd.version`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (file == "") == (len(args) == 0) {
 				return usage("give one expression, or --file TEMPLATE")
 			}
-			s, err := a.open(cmd.Context(), in)
+			s, dir, err := a.openView(cmd.Context(), in)
 			if err != nil {
 				return err
 			}
-			v, err := a.hostView(cmd.Context(), s, host)
+			v, err := a.hostView(cmd.Context(), s, host, dir)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -63,22 +64,25 @@ func (a *app) layers(g given, e *template.Engine, leaveOut func(string) bool) ([
 	for _, p := range g.extra {
 		extra.Merge(without(p.Values, leaveOut))
 	}
+	all := slices.Concat(g.configs, g.extra)
 	for _, text := range g.sets {
 		if leaveOut(firstKey(text)) {
 			continue
 		}
 		if err := set(extra, base, text); err != nil {
 			ds.Add(badSet(text, err))
+			continue
 		}
+		all = append(all, setPart(text))
 	}
 	a.hideSecrets(base)
 	a.hideSecrets(extra)
 	var layers []*vars.Layer
 	if base.Len() > 0 {
-		layers = append(layers, vars.Templates("config", base, e, keyAt(merged), nil))
+		layers = append(layers, vars.Templates("config", base, e, keyAt(merged), merged.Unsafe))
 	}
 	nowhere := func(string) source.Pos { return source.Pos{} }
-	return append(layers, vars.Templates("command line", extra, e, nowhere, nil)), ds
+	return append(layers, vars.Templates("command line", extra, e, nowhere, config.Merge(all...).Unsafe)), ds
 }
 
 // without is a copy of a dict without the keys to leave out.
@@ -236,35 +240,36 @@ func (a *app) extraArg(text string) (config.Part, error) {
 	if path, ok := strings.CutPrefix(trimmed, "@"); ok {
 		return a.mappingFile(path, "the file of -e")
 	}
-	d, err := extraText(trimmed)
-	return config.Part{Name: commandLine, Values: d}, err
+	d, n, err := extraText(trimmed)
+	return config.Part{Name: commandLine, Values: d, Node: n}, err
 }
 
-func extraText(text string) (*value.Dict, error) {
+// extraText reads variables, and the mapping that they are where it is YAML.
+func extraText(text string) (*value.Dict, *yaml.Node, error) {
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 		f := source.NewFile("-e", []byte(text))
 		docs, ds := source.ParseYAML(f)
 		if err := ds.Err(); err != nil {
-			return nil, withoutText(ds)
+			return nil, nil, withoutText(ds)
 		}
 		d, err := mapping(f, docs[0])
 		if err != nil {
-			return nil, withoutText(diagnostics(err))
+			return nil, nil, withoutText(diagnostics(err))
 		}
-		return d, nil
+		return d, docs[0].Content[0], nil
 	}
 	words, err := playbook.SplitWords(text)
 	if err != nil {
-		return nil, fmt.Errorf("-e: %w", err)
+		return nil, nil, fmt.Errorf("-e: %w", err)
 	}
 	d := value.NewDict()
 	for n, w := range words {
 		if w.Key == "" {
-			return nil, fmt.Errorf("-e: word %d is no key=value; a file is given as @FILE", n+1)
+			return nil, nil, fmt.Errorf("-e: word %d is no key=value; a file is given as @FILE", n+1)
 		}
 		d.Set(w.Key, w.Value)
 	}
-	return d, nil
+	return d, nil, nil
 }
 
 // withoutText takes the text that diagnostics point into away from them.
@@ -295,6 +300,15 @@ func set(extra, config *value.Dict, text string) error {
 	}
 	_, err = setIn(extra, keys, setValue(raw))
 	return err
+}
+
+// setPart is what a --set sets, alone: an element of a list has empty ones before it.
+func setPart(text string) config.Part {
+	p := config.Part{Name: commandLine, Values: value.NewDict()}
+	if keys, raw, err := cutSet(text); err == nil {
+		_, _ = setIn(p.Values, keys, setValue(raw)) // an empty mapping takes any path
+	}
+	return p
 }
 
 // cutSet takes path=value apart.

@@ -26,7 +26,7 @@ func (a *app) factsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := a.hostView(ctx, s, args[0])
+			v, err := a.hostView(ctx, s, args[0], here)
 			if err != nil {
 				return err
 			}

@@ -107,7 +107,7 @@ func (a *app) inventoryHost(cmd *cobra.Command, s *session, _ *inputs, args []st
 	if len(args) != 1 {
 		return usage("give one host: kk inventory host node1 -i inventory.yaml")
 	}
-	v, err := a.hostView(cmd.Context(), s, args[0])
+	v, err := a.hostView(cmd.Context(), s, args[0], here)
 	if err != nil {
 		return err
 	}

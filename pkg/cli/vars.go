@@ -13,7 +13,7 @@ import (
 
 func (a *app) varsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "vars", Short: "Look at variables"}
-	in := &inputs{}
+	in := &viewFlags{}
 	explain := &cobra.Command{
 		Use:   "explain HOST NAME",
 		Short: "Show where a host's variable comes from, and what it overrides",
@@ -29,12 +29,12 @@ func (a *app) varsCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) explain(cmd *cobra.Command, in *inputs, host, name string) error {
-	s, err := a.open(cmd.Context(), in)
+func (a *app) explain(cmd *cobra.Command, in *viewFlags, host, name string) error {
+	s, dir, err := a.openView(cmd.Context(), in)
 	if err != nil {
 		return err
 	}
-	v, err := a.hostView(cmd.Context(), s, host)
+	v, err := a.hostView(cmd.Context(), s, host, dir)
 	if err != nil {
 		return err
 	}

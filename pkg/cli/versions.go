@@ -107,7 +107,7 @@ func (q *question) text(path ...string) string {
 	case nil, *value.Dict, []any:
 		return "" // which the schema refuses where it is wrong
 	}
-	if ok && config.IsTemplate(v) {
+	if ok && config.IsTemplate(v) && !q.config.Unsafe(path) {
 		q.ds.Add(q.config.Problem(path, "a template cannot be evaluated here: versions and files are worked out before a host is known", "write the value itself"))
 	}
 	return value.Str(v)

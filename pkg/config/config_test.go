@@ -118,6 +118,25 @@ func TestMergeWithoutSchema(t *testing.T) {
 	}
 }
 
+func TestUnsafe(t *testing.T) {
+	c := load(t, schemaText).Merge(
+		file(t, "low.yaml", "name: !unsafe '{{ a }}'\nkind: !unsafe '{{ a }}'\nfree: {b: &x !unsafe '{{ a }}', c: [1, *x], d: !unsafe {e: '{{ a }}'}}\nunset: '{{ a }}'"),
+		file(t, "high.yaml", "name: '{{ b }}'\nfree: {f: 1}"),
+		Part{Name: "--set", Values: value.NewDict("free", value.NewDict("b", "{{ c }}"))},
+	)
+	for want, paths := range map[bool][]string{true: {"kind", "free.c.1", "free.d.e"}, false: {"name", "free.b", "free.c.0", "free.f", "unset", "port", "nowhere"}} {
+		for _, path := range paths {
+			if got := c.Unsafe(strings.Split(path, ".")); got != want {
+				t.Errorf("%s is unsafe: %t", path, got)
+			}
+		}
+	}
+	ds := c.Check()
+	if len(ds) != 1 || !strings.Contains(ds.Err().Error(), `low.yaml:2:7: kind: "{{ a }}" is not one of small`) {
+		t.Errorf("text that is no template is checked as any: %v", ds)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for text, want := range map[string]string{
 		"prot: 1":                           `c.yaml:1:1: the config has no key "prot" (did you mean "port"?)`,

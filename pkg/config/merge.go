@@ -15,7 +15,7 @@ type Part struct {
 	Name   string // as people are told it: "config.yaml", "--set"
 	Values *value.Dict
 	File   *source.File // where it is written; nil for the command line
-	Node   *yaml.Node   // the mapping in File
+	Node   *yaml.Node   // the mapping as it is written; nil where it is not YAML
 }
 
 // Config is what people set, over the defaults of a schema where there is one.
@@ -161,6 +161,25 @@ func (c *Config) origin(path []string) *Part {
 	return nil
 }
 
+// Unsafe reports whether the text at a path was tagged !unsafe where it was
+// set: it is no template, whatever it looks like.
+func (c *Config) Unsafe(path []string) bool {
+	p := c.origin(path)
+	if p == nil {
+		return false
+	}
+	n := p.Node
+	for _, step := range path {
+		if n == nil {
+			return false
+		}
+		if _, n = entry(resolve(n), step); n != nil && resolve(n).Tag == "!unsafe" {
+			return true
+		}
+	}
+	return false
+}
+
 // locate returns the place of a path, and words for an origin that has none.
 func (c *Config) locate(path []string) (spot, string) {
 	for n := len(path); n > 0; n-- {
@@ -168,7 +187,7 @@ func (c *Config) locate(path []string) (spot, string) {
 		switch {
 		case p == nil:
 			continue
-		case p.Node == nil:
+		case p.File == nil || p.Node == nil:
 			return spot{}, " (from " + p.Name + ")"
 		}
 		return place(p.File, p.Node, path), ""

@@ -278,7 +278,7 @@ func (e *Engine) inventoryLayers(name, dir string) []*vars.Layer {
 	for _, s := range sets {
 		l := e.sets[s]
 		if l == nil {
-			l = vars.Templates(s.Name, s.Values, e.Templates, s.At, s.Unsafe)
+			l = vars.Templates(s.Name, s.Values, e.Templates, s.At, func(path []string) bool { return s.Unsafe(path[0]) })
 			e.sets[s] = l
 		}
 		layers = append(layers, l)

@@ -30,7 +30,7 @@ func (e *Engine) prompts(ctx context.Context, p *project.Play) ([]*vars.Layer, e
 			return nil, fmt.Errorf("%s: %w", q.Syntax.At, err)
 		}
 		given := value.NewDict(name, answer)
-		layer := vars.Templates("vars_prompt", given, e.Templates, func(string) source.Pos { return q.Syntax.At }, func(string) bool { return r.flag(q.Unsafe, "unsafe") })
+		layer := vars.Templates("vars_prompt", given, e.Templates, func(string) source.Pos { return q.Syntax.At }, func([]string) bool { return r.flag(q.Unsafe, "unsafe") })
 		out = append(out, layer)
 	}
 	return out, r.err

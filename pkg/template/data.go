@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -242,20 +243,20 @@ func (d *Data) fold() *Data {
 }
 
 // Data compiles a value that was decoded before; at is where it stands.
-func (e *Engine) Data(v any, at source.Pos) (*Data, error) { return e.data(v, at, false) }
+func (e *Engine) Data(v any, at source.Pos) (*Data, error) { return e.DataExcept(v, at, nil) }
 
-// Unsafe is Data of a value whose strings are no templates.
-func (e *Engine) Unsafe(v any, at source.Pos) *Data {
-	d, _ := e.data(v, at, true) // only a template can be wrong
-	return d
+// DataExcept is Data, but that strings are no templates which unsafe tells by
+// their paths: the keys and indexes that lead to them, not to be kept.
+func (e *Engine) DataExcept(v any, at source.Pos, unsafe func(path []string) bool) (*Data, error) {
+	return e.data(v, at, unsafe, nil)
 }
 
-func (e *Engine) data(v any, at source.Pos, unsafe bool) (*Data, error) {
+func (e *Engine) data(v any, at source.Pos, unsafe func([]string) bool, path []string) (*Data, error) {
 	switch v := v.(type) {
 	case value.Sealed:
 		return e.sealed(v, sealedAt(v, at)), nil
 	case string:
-		if unsafe || !hasTemplate(v) {
+		if !hasTemplate(v) || unsafe != nil && unsafe(path) {
 			return Literal(v), nil
 		}
 		t, err := e.String(v, at)
@@ -266,7 +267,7 @@ func (e *Engine) data(v any, at source.Pos, unsafe bool) (*Data, error) {
 	case []any:
 		out := &Data{kind: list, list: make([]*Data, len(v))}
 		for i, el := range v {
-			d, err := e.data(el, at, unsafe)
+			d, err := e.data(el, at, unsafe, append(path, strconv.Itoa(i)))
 			if err != nil {
 				return nil, err
 			}
@@ -276,7 +277,7 @@ func (e *Engine) data(v any, at source.Pos, unsafe bool) (*Data, error) {
 	case *value.Dict:
 		out := &Data{kind: mapping}
 		for k, el := range v.All() {
-			d, err := e.data(el, at, unsafe)
+			d, err := e.data(el, at, unsafe, append(path, value.Str(k)))
 			if err != nil {
 				return nil, err
 			}

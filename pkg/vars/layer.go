@@ -22,7 +22,7 @@ type Layer struct {
 	raw     *value.Dict
 	engine  *template.Engine
 	pos     func(key string) source.Pos
-	unsafe  func(key string) bool
+	unsafe  func(path []string) bool
 	mu      sync.RWMutex
 	names   []string
 	errs    map[string]error
@@ -38,9 +38,10 @@ func Compiled(name string, names []string, data map[string]*template.Data, at ma
 }
 
 // Templates makes a layer of raw values whose strings may be templates; each
-// is compiled when it is first looked up. Those that unsafe names are plain
+// is compiled when it is first looked up. Those that unsafe tells by their
+// paths (the name of the variable, then keys and indexes) are plain
 // data; it may be nil.
-func Templates(name string, values *value.Dict, e *template.Engine, pos func(string) source.Pos, unsafe func(string) bool) *Layer {
+func Templates(name string, values *value.Dict, e *template.Engine, pos func(string) source.Pos, unsafe func(path []string) bool) *Layer {
 	return &Layer{Name: name, raw: values, engine: e, pos: pos, unsafe: unsafe, data: map[string]*template.Data{}}
 }
 
@@ -111,11 +112,7 @@ func (l *Layer) compile(name string) (*template.Data, bool, error) {
 	if done || err != nil {
 		return d, true, err
 	}
-	if l.unsafe != nil && l.unsafe(name) {
-		d = l.engine.Unsafe(raw, l.At(name))
-	} else {
-		d, err = l.engine.Data(raw, l.At(name))
-	}
+	d, err = l.engine.DataExcept(raw, l.At(name), l.unsafeIn(name))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
@@ -127,6 +124,14 @@ func (l *Layer) compile(name string) (*template.Data, bool, error) {
 	}
 	l.data[name] = d
 	return d, true, nil
+}
+
+// unsafeIn tells the strings of one variable that are plain data; nil when there are none.
+func (l *Layer) unsafeIn(name string) func(path []string) bool {
+	if l.unsafe == nil {
+		return nil
+	}
+	return func(path []string) bool { return l.unsafe(append([]string{name}, path...)) }
 }
 
 // Raw is the value of a name as written.

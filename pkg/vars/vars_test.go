@@ -159,7 +159,7 @@ func TestLongChainEnds(t *testing.T) {
 func TestUnsafeIsData(t *testing.T) {
 	e := newTemplates()
 	values := value.NewDict("raw", "{{ n }}", "n", 1, "cooked", "{{ n }}")
-	l := Templates("l", values, e, nowhere, func(name string) bool { return name == "raw" })
+	l := Templates("l", values, e, nowhere, func(path []string) bool { return path[0] == "raw" })
 	h := &Host{}
 	h.Set(value.NewDict("fact", "{{ n }}"))
 	h.Include(value.NewDict("included", "{{ n }}", "plain", 2, "bad", "{{ ( }}"))
