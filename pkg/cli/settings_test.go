@@ -8,7 +8,9 @@ import (
 
 	"kubekey/pkg/connector/ssh"
 	"kubekey/pkg/engine"
+	"kubekey/pkg/project"
 	"kubekey/pkg/settings"
+	"kubekey/pkg/source"
 	"kubekey/pkg/ui"
 )
 
@@ -30,5 +32,18 @@ func TestSettingsFitTheFlags(t *testing.T) {
 		if limited && !slices.Equal(s.Choices, want) {
 			t.Errorf("%s may be %v, and is known as %v", s.Name, want, s.Choices)
 		}
+	}
+}
+
+// TestBuiltinPlaybooksRunAsWritten: what a project's ansible.cfg says of plays
+// does not reach the playbooks that kk carries.
+func TestBuiltinPlaybooksRunAsWritten(t *testing.T) {
+	a := &app{settings: &settings.Loaded{Settings: settings.Settings{Gathering: "explicit", Strategy: "free", AnyErrorsFatal: true, HashBehaviour: "merge"}}}
+	want := engine.PlayDefaults{Gathering: engine.Explicit, Free: true, AnyErrorsFatal: true, MergeDicts: true}
+	if got := a.playDefaults([]*project.Playbook{{Path: "/srv/site.yml"}}); got != want {
+		t.Errorf("a playbook of the user's runs with %+v", got)
+	}
+	if got := a.playDefaults([]*project.Playbook{{Path: source.Builtin + "/playbooks/create_cluster.yaml"}}); got != (engine.PlayDefaults{}) {
+		t.Errorf("a playbook that kk carries runs with %+v", got)
 	}
 }
