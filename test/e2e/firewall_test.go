@@ -51,6 +51,8 @@ func TestUFW(t *testing.T) {
 	g.sees("ufw show added | tail -n +2", "ufw limit 22/tcp comment 'our SSH'\nufw allow from 10.77.0.0/16 to any port 2379,2380 proto tcp")
 	g.twice("ufw", "rule", "allow", "proto", "tcp", "src", "10.77.0.0/16", "port", "2379,2380", "delete", true)
 	g.twice("ufw", "route", true, "rule", "allow", "interface_in", "host0", "interface_out", "lo")
+	g.twice("ufw", "rule", "limit", "port", "22", "proto", "tcp", "delete", true) // the lab's kernel cannot count for it
+	g.twice("ufw", "rule", "allow", "port", "22", "proto", "tcp")
 	g.fails("Bad port", "ufw", "rule", "allow", "port", "none-such/xyz")
 	if out := g.sh("ufw --force enable 2>&1; ufw --force disable >/dev/null 2>&1; true"); strings.Contains(out, "ERROR") {
 		t.Skip("the host's kernel does not take the rules that ufw itself has: " + out)
@@ -62,6 +64,8 @@ func TestUFW(t *testing.T) {
 	g.twice("ufw", "default", "reject", "direction", "outgoing")
 	g.twice("ufw", "default", "allow", "direction", "outgoing")
 	g.same("ufw", "state", "reloaded")
+	g.twice("ufw", "rule", "deny", "port", "8080", "insert", 1)
+	g.twice("ufw", "rule", "deny", "port", "8080", "delete", true)
 	g.twice("ufw", "state", "disabled")
 }
 

@@ -35,7 +35,7 @@ func expectSpec() module.Spec {
 			"In check mode nothing is run: the result is skipped, unless creates or removes decide.",
 		},
 		Examples: []string{
-			"- name: Set a password the long way\n  expect:\n    command: passwd ada\n    responses:\n      (?i)password:\n        - \"{{ ada_password }}\"\n        - \"{{ ada_password }}\"\n  no_log: true",
+			"- name: Set a password the long way\n  expect:\n    command: passwd ada\n    responses:\n      '(?i)password:':\n        - \"{{ ada_password }}\"\n        - \"{{ ada_password }}\"\n  no_log: true",
 			"- name: Accept the licence once\n  expect:\n    command: /opt/app/install\n    creates: /opt/app/installed\n    responses:\n      'Accept\\? \\[y/n\\]': y\n      'Folder:': /srv/app",
 		},
 		Returns: []module.Return{

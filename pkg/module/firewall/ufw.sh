@@ -2,7 +2,8 @@
 # What the module ufw does: ufw_begin, a ufw_command for each, ufw_end.
 ufw_state() { # what the firewall is like, to compare
 	ufw status verbose 2>&1
-	grep -h '^### tuple' /lib/ufw/user.rules /lib/ufw/user6.rules /etc/ufw/user.rules /etc/ufw/user6.rules /var/lib/ufw/user.rules /var/lib/ufw/user6.rules 2>/dev/null
+	ufw_tuples user.rules
+	ufw_tuples user6.rules
 }
 ufw_command() {
 	say command "ufw $*"
@@ -10,16 +11,26 @@ ufw_command() {
 		quiet ufw "$@" || fail "$(output)"
 		return
 	fi
-	quiet ufw --dry-run "$@" || fail "$(output)"
 	case $1 in
 	--force) ufw_predict "$2" ;;
 	reload | default | logging) ufw_predict "$@" ;;
-	*) # a rule: nothing is new if ufw only skips
-		if output | grep -qv -e '^Skipping ' -e '^Could not delete non-existent rule'; then
-			say changed 1
-		fi
+	*)
+		quiet ufw --dry-run "$@" || fail "$(output)"
+		ufw_predict_rules
 		;;
 	esac
+}
+ufw_tuples() { # FILE: the rules that ufw keeps in it
+	grep -h '^### tuple' "/lib/ufw/$1" "/etc/ufw/$1" "/var/lib/ufw/$1" 2>/dev/null
+}
+# A dry run prints the rules as they would be, of the families that the rule is for.
+ufw_predict_rules() {
+	then=$(output | grep '^### tuple')
+	now=$(
+		! output | grep -q '^:ufw-user-input' || ufw_tuples user.rules
+		! output | grep -q '^:ufw6-user-input' || ufw_tuples user6.rules
+	)
+	[ "$then" = "$now" ] || say changed 1
 }
 ufw_predict() {
 	case $1:$2 in
