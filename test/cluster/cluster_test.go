@@ -76,7 +76,7 @@ etcd: {deployment_type: external}
 	c.healthy(t)
 
 	c.refusesToBreakEtcd(t)
-	c.run(t, "delete", "nodes", "node3", "--yes", "--with-data")
+	c.deletesWhatIsOff(t)
 	c.regroup(t, shrunk)
 	c.healthy(t)
 	if got := c.etcdMembers(t); !slices.Equal(got, []string{"node1", "node2"}) {
@@ -100,9 +100,30 @@ func (c *controller) refusesToBreakEtcd(t *testing.T) {
 	}
 	c.exec(t, 2, "systemctl start etcd")
 	c.nodesReady(t)
+	if out := c.kubectl(t, `get nodes -o jsonpath='{.items[*].spec.unschedulable}'`); out != "" {
+		t.Errorf("nodes were cordoned, though the deletion was refused: %s", out)
+	}
 	if got := c.etcdMembers(t); !slices.Equal(got, []string{"node1", "node2", "node3"}) {
 		t.Errorf("members of etcd are %q", got)
 	}
+}
+
+// deletesWhatIsOff deletes node3 without power, and once more when it is back: to clean it.
+func (c *controller) deletesWhatIsOff(t *testing.T) {
+	t.Helper()
+	if err := c.lab.PowerOff(2); err != nil {
+		t.Fatal(err)
+	}
+	if r := c.run(t, "delete", "nodes", "node3", "--yes", "--with-data"); !strings.Contains(r.out, "node3 does not answer") {
+		t.Errorf("nothing is said of a host that is off:\n%s", tail(r.out, 40))
+	}
+	if out := c.kubectl(t, "get nodes -o name"); strings.Contains(out, "node3") {
+		t.Errorf("the cluster has %q after node3 was deleted", out)
+	}
+	if err := c.lab.Start(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, "delete", "nodes", "node3", "--yes", "--with-data")
 }
 
 // refusesToLoseControlPlanes tries to delete all that are left.
