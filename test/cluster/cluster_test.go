@@ -41,6 +41,8 @@ func TestAllInOne(t *testing.T) {
 	before := c.listings(t)
 	c.create(t)
 	c.renews(t)
+	c.turnsOn(t)
+	c.runsWhatIsThere(t)
 	c.staysWithoutAYes(t)
 	c.destroy(t, before)
 }
@@ -71,6 +73,9 @@ etcd: {deployment_type: external}
 		t.Errorf("members of etcd are %q", got)
 	}
 
+	c.hasNewCertificates(t, map[string][]int{
+		"/etc/kubernetes/pki/apiserver.crt": {1, 2, 3}, "/etc/kubernetes/pki/apiserver-etcd-client.crt": {1, 2, 3},
+		"/etc/ssl/etcd/server.crt": {1, 2, 3}, "/etc/ssl/etcd/peer.crt": {1, 2, 3}, "/etc/ssl/etcd/client.crt": {1, 2, 3}})
 	c.regroup(t, grown)
 	c.run(t, "add", "nodes", "node4", "--yes")
 	c.healthy(t)
@@ -140,6 +145,8 @@ func TestImagesComeFromTheRegistryGroup(t *testing.T) {
 	before := c.listings(t)
 	c.create(t)
 	c.imagesAreFrom(t, "registry.kk.local/")
+	c.registryAsksWho(t)
+	c.hasNewCertificates(t, map[string][]int{"/etc/kubernetes/pki/apiserver.crt": {1}, "/etc/kk-registry/certs/server.crt": {3}})
 	c.registryAsksWho(t)
 	c.destroy(t, before)
 }

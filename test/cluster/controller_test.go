@@ -44,18 +44,24 @@ func newController(t *testing.T, g groups, config string) *controller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	merged := readYAML(t, base)
-	var own map[string]any
-	if err := yaml.Unmarshal([]byte(config), &own); err != nil {
-		t.Fatal(err)
-	}
-	writeYAML(t, c.config, merge(merged, own))
+	writeYAML(t, c.config, readYAML(t, base))
+	c.configure(t, config)
 	t.Cleanup(func() {
 		if t.Failed() { // the next test wants bare hosts
 			c.try(context.Background(), t, "delete", "cluster", "--yes", "--all", "--with-data")
 		}
 	})
 	return c
+}
+
+// configure lays settings over the config.
+func (c *controller) configure(t *testing.T, settings string) {
+	t.Helper()
+	var own map[string]any
+	if err := yaml.Unmarshal([]byte(settings), &own); err != nil {
+		t.Fatal(err)
+	}
+	writeYAML(t, c.config, merge(readYAML(t, c.config), own))
 }
 
 // regroup writes the inventory.

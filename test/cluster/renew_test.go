@@ -34,3 +34,30 @@ func (c *controller) renews(t *testing.T) {
 	c.exec(t, c.first(), "systemctl start kk-certs-renew.service")
 	c.nodesReady(t)
 }
+
+// hasNewCertificates renews the certificates of all hosts: those of kubeadm, and those
+// that kk made for an external etcd and the registry.
+func (c *controller) hasNewCertificates(t *testing.T, files map[string][]int) {
+	t.Helper()
+	fingerprints := func() map[string]string {
+		found := map[string]string{}
+		for file, hosts := range files {
+			for _, n := range hosts {
+				found[c.name(n)+":"+file] = c.exec(t, n, "sha256sum <"+file)
+			}
+		}
+		return found
+	}
+	before := fingerprints()
+	checked := c.run(t, "certs", "check").out
+	c.run(t, "certs", "renew")
+	for file, print := range fingerprints() {
+		if print == before[file] {
+			t.Errorf("%s was not renewed", file)
+		}
+		if _, path, _ := strings.Cut(file, ":"); !strings.Contains(checked, path) {
+			t.Errorf("certs check does not show %s", path)
+		}
+	}
+	c.run(t, "create", "cluster", "--yes").unchanged(t)
+}
