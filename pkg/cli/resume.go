@@ -2,89 +2,96 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"kubekey/pkg/engine"
 	"kubekey/pkg/event"
 	"kubekey/pkg/journal"
-	"kubekey/pkg/project"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/source"
 )
 
-// resumed is where an earlier run stopped.
-type resumed struct {
-	run   journal.Run
-	stops []source.Pos // the task, then the includes that led to it
-	open  *event.Task  // the last task that began
-}
-
-// Emit implements event.Sink: it looks for the first task that failed.
-func (r *resumed) Emit(e event.Event) {
-	switch e := e.(type) {
-	case event.TaskStarted:
-		r.open = e.Task
-	case event.HostResult:
-		if len(r.stops) == 0 && e.Status >= event.Failed && !e.Ignored && !e.Rescued {
-			r.stopAt(e.Task)
-		}
-	}
-}
-
-func (r *resumed) stopAt(t *event.Task) {
-	r.stops = []source.Pos{t.At}
-	for _, f := range t.Trace {
-		r.stops = append(r.stops, f.At)
-	}
-}
-
-// resume says where to go on with a run of the journal: the playbooks of that
-// run, when the command names none.
-func (a *app) resume(r *runFlags, names []string) (*resumed, []string, error) {
+// resume reads what hosts did in a run of the journal. Without playbooks on
+// the command line those of that run are gone on with.
+func (a *app) resume(r *runFlags, names []string) (*engine.Memory, []string, error) {
 	dir, err := workDir(r.workdir)
 	if err != nil {
 		return nil, nil, err
 	}
-	from := &resumed{}
-	if from.run, err = journal.Find(dir, r.resume); err != nil {
+	run, err := journal.Find(dir, r.resume)
+	if err != nil {
 		return nil, nil, &exitError{engine.ExitError, err}
 	}
-	if err := journal.Show(dir, from.run.ID, from, nil); err != nil {
+	memory, begun := &engine.Memory{}, &beginning{}
+	if err := journal.Show(dir, run.ID, event.Fanout{memory, begun}, nil); err != nil {
 		return nil, nil, &exitError{engine.ExitError, err}
 	}
-	interrupted := !from.run.Finished() || from.run.ExitCode == engine.ExitInterrupted
-	if len(from.stops) == 0 && interrupted && from.open != nil {
-		from.stopAt(from.open)
+	if run.Finished() && run.ExitCode == engine.ExitOK || !memory.Open() {
+		return nil, nil, &exitError{engine.ExitError, fmt.Errorf("run %s has nothing to resume: no task failed in it", run.ID)}
 	}
-	if len(from.stops) == 0 {
-		return nil, nil, &exitError{engine.ExitError, fmt.Errorf("run %s has nothing to resume: no task failed in it", from.run.ID)}
+	if ds := a.changedSince(run, memory, begun.dir); ds.Err() != nil {
+		return nil, nil, &exitError{engine.ExitError, ds}
 	}
 	if len(names) == 0 {
-		names = from.run.Playbooks
+		names = run.Playbooks
 	}
-	if !interrupted && len(r.limit) == 0 {
-		r.limit = from.run.Failed // the other hosts went on to the end
-	}
-	return from, names, nil
+	return memory, names, nil
 }
 
-// start is the task to begin with: the one that failed, or the include that
-// brought it in.
-func (r *resumed) start(books []*project.Playbook) (string, error) {
-	known := map[string]bool{}
-	for _, pb := range books {
-		for _, p := range pb.Plays {
-			for _, t := range engine.Tasks(p) {
-				known[t.At.String()] = true
-			}
+// beginning is how a run began.
+type beginning struct{ dir string }
+
+// Emit implements event.Sink.
+func (b *beginning) Emit(e event.Event) {
+	if e, ok := e.(event.RunStarted); ok {
+		b.dir = e.Dir
+	}
+}
+
+// changedSince finds the tasks that hosts did in a run, and that are not any
+// more what they were: the hosts cannot be taken back to where they stopped.
+func (a *app) changedSince(run journal.Run, m *engine.Memory, dir string) (ds source.Diagnostics) {
+	first := map[string]*event.Task{} // by file
+	hosts := m.Done()
+	for t := range hosts {
+		if t.Digest == "" || t.At.File == nil || a.digest(t, dir) == t.Digest {
+			continue
+		}
+		if was := first[t.At.File.Name]; was == nil || t.At.Line < was.At.Line {
+			first[t.At.File.Name] = t
 		}
 	}
-	for _, at := range r.stops {
-		if known[at.String()] {
-			return at.String(), nil
-		}
+	for name, t := range first {
+		ds.Add(source.Errorf(source.Pos{}, "resume run %s: %s has changed in or before the task %q (line %d), which %s did in that run", run.ID, name, t.Name, t.At.Line, hosts[t]).
+			WithHelp("run the playbook from its start, or name a task with --start-at-task"))
 	}
-	return "", fmt.Errorf("resume run %s: the task at %s is no longer in the playbooks: name one with --start-at-task", r.run.ID, r.stops[0])
+	slices.SortFunc(ds, func(x, y *source.Diagnostic) int { return strings.Compare(x.Summary, y.Summary) })
+	return ds
+}
+
+// digest is that of a task as its file has it now, "" for one that is not there.
+func (a *app) digest(t *event.Task, dir string) string {
+	path := t.At.File.Name
+	if !source.IsBuiltin(path) && !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	text, err := a.tree.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return engine.Digest(source.Pos{File: source.NewFile(path, text), Line: t.At.Line, Col: t.At.Col}, t.Handler, t.Header)
+}
+
+// workingDir is where names of files begin, "" when nobody knows.
+func workingDir() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return dir
 }
 
 // goOn is the command line that goes on with a run that failed. Playbooks that

@@ -109,7 +109,7 @@ func (r *runFlags) flags(f *pflag.FlagSet) {
 	f.IntVarP(&r.forks, "forks", "f", 50, "hosts to work on at a time")
 	f.BoolVar(&r.forceHandlers, "force-handlers", false, "run notified handlers on failed hosts too")
 	f.StringVar(&r.startAt, "start-at-task", "", "leave out all tasks before the one with this name (or glob)")
-	f.StringVar(&r.resume, "resume", "", "go on with an earlier run (its id, or last): on the hosts that failed, from the first task that failed; variables registered before it are not there")
+	f.StringVar(&r.resume, "resume", "", "go on with an earlier run (its id, or last) where each host stopped, with the variables and facts that it had")
 	f.BoolVar(&r.step, "step", false, "ask before each task")
 	f.BoolVar(&r.flushCache, "flush-cache", false, "forget the facts that earlier runs kept")
 	f.BoolVar(&r.listHosts, "list-hosts", false, "list the hosts of each play, run nothing")
@@ -251,7 +251,7 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	if err := r.valid(); err != nil {
 		return err
 	}
-	var from *resumed
+	var from *engine.Memory
 	var err error
 	if r.resume != "" {
 		if from, names, err = a.resume(r, names); err != nil {
@@ -273,11 +273,6 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	if err != nil {
 		return err
 	}
-	if from != nil {
-		if r.startAt, err = from.start(books); err != nil {
-			return &exitError{engine.ExitError, err}
-		}
-	}
 	limit, err := a.limit(s, r.limit)
 	if err != nil {
 		return err
@@ -291,7 +286,7 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	o := engine.Options{
 		Inventory: s.inventory, Linker: linker, Templates: s.templates, Tree: a.tree, Extra: s.extra,
 		Redact: a.secret, RunID: s.id, WorkDir: s.workDir, Version: version,
-		User: operator(), Command: a.commandLine(a.args),
+		User: operator(), Command: a.commandLine(a.args), Dir: workingDir(), Memory: from,
 		Forks: r.forks, Check: r.check, Diff: r.diff, Verbosity: r.output.verbosity,
 		ForceHandlers: r.forceHandlers, Limit: limit, LimitText: strings.Join(r.limit, ","),
 		Tags: r.tags, SkipTags: r.skipTags, StartAt: r.startAt,

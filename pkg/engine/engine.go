@@ -113,7 +113,7 @@ type Options struct {
 	Redact  *redact.Set
 
 	RunID, WorkDir, Version string
-	User, Command           string // who runs it, and how: for the record
+	User, Command, Dir      string // who runs it, how and where: for the record
 	Forks                   int    // hosts at a time; default 50
 	Check, Diff             bool
 	Verbosity               int
@@ -121,7 +121,8 @@ type Options struct {
 	Limit                   []string // hosts of --limit; nil is no limit
 	LimitText               string
 	Tags, SkipTags          []string
-	StartAt                 string // name or glob of the first task to run
+	Memory                  *Memory // of the run that is gone on with; nil for one that begins
+	StartAt                 string  // name or glob of the first task to run
 	Step                    func(ctx context.Context, task string) Answer
 	Ask                     func(ctx context.Context, prompt string, echo bool) (string, bool, error)
 	Defaults                Defaults
@@ -196,7 +197,7 @@ func (e *Engine) Run(ctx context.Context, playbooks []*project.Playbook) int {
 	for i, pb := range playbooks {
 		paths[i] = pb.Path
 	}
-	e.emit(event.RunStarted{ID: e.RunID, Time: begin, Playbooks: paths, Check: e.Check, Diff: e.Diff, Version: e.Version, User: e.User, Command: e.Command})
+	e.emit(event.RunStarted{ID: e.RunID, Time: begin, Playbooks: paths, Check: e.Check, Diff: e.Diff, Version: e.Version, User: e.User, Command: e.Command, Dir: e.Dir})
 	defer e.closeAll()
 	e.recallAll()
 	code := ExitOK

@@ -32,6 +32,7 @@ type execution struct {
 type itemOutcome struct {
 	item      *event.Item
 	ran       bool // the module was called
+	recalled  bool // taken from an earlier run
 	status    event.Status
 	result    *value.Dict
 	effects   []module.Effect
@@ -78,8 +79,16 @@ func (e *Engine) taskView(ctx context.Context, ps *playState, t *project.Task, w
 // once runs the module once, with its conditions and retries.
 func (x *execution) once(ctx context.Context, v *vars.View, item *event.Item) *itemOutcome {
 	o := &itemOutcome{item: item, startedAt: x.e.Now()}
-	defer func() { o.took = x.e.Now().Sub(o.startedAt) }()
+	defer func() {
+		if !o.recalled {
+			o.took = x.e.Now().Sub(o.startedAt)
+		}
+		o.recalled = o.recalled || x.retells() && x.w.past.result(item) != nil
+	}()
 	x.secrecy(v, o)
+	if x.recall(v, o) {
+		return o
+	}
 	if skipped := x.conditions(ctx, v, o); skipped {
 		return o
 	}

@@ -34,7 +34,7 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 	}
 	out := make([]*itemOutcome, 0, len(items))
 	for i := range items {
-		if i > 0 && pause > 0 && !sleep(ctx, pause) {
+		if i > 0 && pause > 0 && !out[i-1].recalled && !sleep(ctx, pause) {
 			break
 		}
 		o, v := x.item(ctx, items, i)
@@ -244,7 +244,8 @@ func (x *execution) tellItem(o *itemOutcome) {
 
 func (x *execution) hostResult(o *itemOutcome) event.HostResult {
 	r := event.HostResult{
-		Task: x.ev, Host: x.w.name, Delegate: o.delegate, Item: o.item, Status: o.status, Ignored: o.ignored,
+		Recalled: o.recalled,
+		Task:     x.ev, Host: x.w.name, Delegate: o.delegate, Item: o.item, Status: o.status, Ignored: o.ignored,
 		Result: o.shown(), Verbose: o.verbose, StartedAt: o.startedAt, Duration: o.took, Warnings: o.warnings,
 	}
 	if o.noLog {

@@ -11,7 +11,9 @@ import (
 // meta runs a meta task for the hosts that stand at it.
 func (e *Engine) meta(ctx context.Context, ps *playState, t *project.Task, group []*walker) {
 	if !t.Hidden {
-		e.announce(ctx, ps, t, group[0])
+		ev := e.describe(ctx, ps, t, group[0])
+		ev.Recalled = e.Memory.recallsAll(group)
+		e.announce(ev)
 	}
 	for _, w := range group {
 		w.done(t, false)
@@ -70,7 +72,8 @@ func (e *Engine) metaWanted(ctx context.Context, ps *playState, t *project.Task,
 		return true
 	}
 	if o.status == event.Failed {
-		ev := e.announce(ctx, ps, t, w)
+		ev := e.describe(ctx, ps, t, w)
+		e.announce(ev)
 		e.report(&outcome{walker: w, task: t, status: event.Failed, result: o.result, items: []*itemOutcome{o}}, ev)
 		e.count(&outcome{walker: w, task: t, status: event.Failed, result: value.NewDict()})
 		e.failHost(w, t, ev.Name, o.result)

@@ -205,9 +205,6 @@ func TaskName(t *project.Task) string {
 }
 
 func matchesName(t *project.Task, want string) bool {
-	if t.At.String() == want {
-		return true // --resume knows the place, not the name
-	}
 	for _, name := range []string{TaskName(t), t.Syntax.Name} {
 		if name == want || name != "" && glob(want, name) {
 			return true

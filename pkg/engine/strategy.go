@@ -60,12 +60,18 @@ func (e *Engine) step(ctx context.Context, ps *playState, t *project.Task, group
 		e.meta(ctx, ps, t, group)
 		return nil
 	}
-	hosts := group
 	shared := e.sharedByAll(ctx, ps, t, group[0])
+	ev := e.describe(ctx, ps, t, group[0])
+	group, err := e.remember(t, ev, group, shared)
+	if err != nil || len(group) == 0 {
+		return err
+	}
+	hosts := group
 	if shared {
 		hosts = group[:1]
 	}
-	ev := e.announce(ctx, ps, t, hosts[0])
+	ev.Recalled = recalledByAll(hosts)
+	e.announce(ev)
 	outcomes := e.fanOut(ctx, ps, t, hosts, ev)
 	if ctx.Err() != nil {
 		return nil
@@ -114,7 +120,12 @@ func (e *Engine) sharedByAll(ctx context.Context, ps *playState, t *project.Task
 }
 
 // announce emits that a task starts.
-func (e *Engine) announce(ctx context.Context, ps *playState, t *project.Task, w *walker) *event.Task {
+func (e *Engine) announce(ev *event.Task) {
+	e.emit(event.TaskStarted{Task: ev, Time: e.Now()})
+}
+
+// describe names a task, as its first host sees it.
+func (e *Engine) describe(ctx context.Context, ps *playState, t *project.Task, w *walker) *event.Task {
 	e.taskID++
 	ev := &event.Task{ID: e.taskID, Action: t.Action, Handler: t.Handler, At: t.At, Trace: t.Trace, Name: t.Syntax.Name}
 	if t.Role != nil {
@@ -128,7 +139,8 @@ func (e *Engine) announce(ctx context.Context, ps *playState, t *project.Task, w
 	if ev.Name == "" {
 		ev.Name = t.Action
 	}
-	e.emit(event.TaskStarted{Task: ev, Time: e.Now()})
+	ev.Header = t == ps.play.Setup
+	ev.Digest = Digest(t.At, t.Handler, ev.Header)
 	return ev
 }
 
@@ -273,8 +285,12 @@ func (f *freeRun) start(ctx context.Context, t *project.Task, w *walker) error {
 	ev := f.tasks[t]
 	if ev == nil {
 		f.warn(t)
-		ev = e.announce(ctx, f.ps, t, w)
+		ev = e.describe(ctx, f.ps, t, w)
+		e.announce(ev)
 		f.tasks[t] = ev
+	}
+	if left, err := e.remember(t, ev, []*walker{w}, false); err != nil || len(left) == 0 {
+		return err
 	}
 	w.busy = true
 	f.running++

@@ -56,6 +56,7 @@ func (e *Engine) report(o *outcome, ev *event.Task) {
 		r.Message = o.result.String("msg")
 	}
 	r.Include = len(o.includes) > 0
+	r.Recalled = len(o.items) > 0 && !slices.ContainsFunc(o.items, func(i *itemOutcome) bool { return !i.recalled })
 	e.emit(r)
 }
 

@@ -19,10 +19,11 @@ type walker struct {
 	once     map[string]bool // roles that ran
 	ended    bool            // failed, unreachable, or told to end
 	failed   bool
-	lost     bool // unreachable
-	fatal    bool // a failure of any_errors_fatal struck it, and no rescue helped yet
-	busy     bool // of the free strategy
-	pinned   bool // of the strategy host_pinned: it has begun
+	lost     bool  // unreachable
+	fatal    bool  // a failure of any_errors_fatal struck it, and no rescue helped yet
+	busy     bool  // of the free strategy
+	pinned   bool  // of the strategy host_pinned: it has begun
+	past     *deed // what it did at the task that it stands at, in the run that is gone on with
 }
 
 // section is the part of a block that runs.

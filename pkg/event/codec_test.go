@@ -20,11 +20,11 @@ func examples() []Event {
 	file := source.NewFile("site.yml", []byte("- hosts: all\n  tasks:\n  - copy: {dst: x}\n"))
 	pos := source.Pos{File: file, Line: 3, Col: 12}
 	trace := []source.Frame{{What: "role web", At: source.Pos{File: file, Line: 1, Col: 1}}}
-	task := &Task{ID: 7, Name: "install", Role: "web", Action: "copy", Handler: true, At: pos, Trace: trace}
+	task := &Task{ID: 7, Name: "install", Role: "web", Action: "copy", Handler: true, At: pos, Trace: trace, Digest: "d1", Header: true, Recalled: true}
 	result := value.NewDict("changed", true, "rc", 0, "ratio", 0.5, "lines", []any{"a", nil, value.NewDict("k", "secret")})
 	item := &Item{Label: "x", Index: 2}
 	return []Event{
-		RunStarted{ID: "r1", Time: at, Playbooks: []string{"site.yml", ""}, Check: true, Diff: true, Version: "v1", User: "ann@desk", Command: "kk run site.yml"},
+		RunStarted{ID: "r1", Time: at, Playbooks: []string{"site.yml", ""}, Check: true, Diff: true, Version: "v1", User: "ann@desk", Command: "kk run site.yml", Dir: "/srv"},
 		PlaybookStarted{Path: "site.yml", Plays: 2},
 		PlayStarted{Name: "Demo", Hosts: []string{"h1", "h2"}, At: pos},
 		PlayEnded{Name: "Demo"},
@@ -37,7 +37,7 @@ func examples() []Event {
 		Retry{Task: task, Host: "h1", Attempts: 1, Left: 2, Result: result},
 		HostResult{
 			Task: task, Host: "h1", Delegate: "h2", Item: item, Loop: true, Status: Failed, Ignored: true, Rescued: true,
-			Include: true, Result: result, Verbose: true, Message: "no", Warnings: []string{"w"}, StartedAt: at, Duration: 1500 * time.Millisecond,
+			Include: true, Recalled: true, Partial: true, Result: result, Verbose: true, Message: "no", Warnings: []string{"w"}, StartedAt: at, Duration: 1500 * time.Millisecond,
 			Diff: []Diff{{BeforeHeader: "/b", AfterHeader: "/a", Before: "x\n", After: value.NewDict("k", 1), Prepared: "p", Note: "n"}},
 		},
 		Included{Task: task, Path: "/x.yml", Hosts: []string{"h1"}, Item: item},

@@ -25,6 +25,7 @@ type RunStarted struct {
 	Version   string // of kk
 	User      string // who ran it: user@machine
 	Command   string // the command line
+	Dir       string // working folder: names of files are relative to it
 }
 
 // PlaybookStarted begins one playbook of the command line.
@@ -58,6 +59,10 @@ type Task struct {
 	Handler bool
 	At      source.Pos
 	Trace   []source.Frame // how it was reached, nearest include first
+	Digest  string         // of its file, up to its end
+	Header  bool           // it stands for a play's first line: gathering facts
+	// Recalled says that no host does it: an earlier run is gone on with, in which it was done.
+	Recalled bool
 }
 
 // TaskStarted is emitted once for a task, before its first host.
@@ -142,6 +147,8 @@ type HostResult struct {
 	Include   bool        // an include task: shown by Included
 	Result    *value.Dict // as registered; censored for no_log
 	Diff      []Diff
+	Recalled  bool // taken from an earlier run, which is gone on with
+	Partial   bool // the result is not whole: a secret is hidden in it, or it was cut
 	Verbose   bool // show the result without -v too (debug, assert)
 	Message   string
 	Warnings  []string
@@ -202,6 +209,22 @@ func (Notified) event()        {}
 func (MetaRan) event()         {}
 func (Warning) event()         {}
 func (RunEnded) event()        {}
+
+// Recalled reports whether an event tells what was done in an earlier run,
+// which this one goes on with.
+func Recalled(e Event) bool {
+	switch e := e.(type) {
+	case TaskStarted:
+		return e.Task.Recalled
+	case HostStarted:
+		return e.Task.Recalled
+	case Included:
+		return e.Task.Recalled
+	case HostResult:
+		return e.Recalled
+	}
+	return false
+}
 
 // Fanout gives every event to each sink in turn.
 type Fanout []Sink

@@ -40,6 +40,7 @@ func (w *Writer) bound(e event.Event) event.Event {
 		return e
 	case event.HostResult:
 		delete(w.lines, place{e.Task.ID, e.Host})
+		e.Partial = e.Result != nil && isLarge(e.Result)
 		e.Result = w.boundResult(e.Result)
 		e.Diff = boundDiffs(e.Diff)
 		return e

@@ -88,7 +88,7 @@ func (w *Writer) Emit(e event.Event) {
 	if e = w.bound(e); e == nil {
 		return
 	}
-	if _, err := w.buf.Write(append(event.Encode(e, w.now(), w.hide.Text), '\n')); err != nil {
+	if _, err := w.buf.Write(append(w.encode(e), '\n')); err != nil {
 		w.err = err
 		return
 	}
@@ -99,6 +99,24 @@ func (w *Writer) Emit(e event.Event) {
 	case event.RunStarted, event.RunEnded:
 		w.save()
 	}
+}
+
+// encode writes an event; a result in which something was hidden says so, since
+// nobody can go on with it.
+func (w *Writer) encode(e event.Event) []byte {
+	hid := false
+	hide := func(s string) string {
+		shown := w.hide.Text(s)
+		hid = hid || shown != s
+		return shown
+	}
+	at := w.now()
+	line := event.Encode(e, at, hide)
+	if r, ok := e.(event.HostResult); ok && hid && !r.Partial {
+		r.Partial = true
+		line = event.Encode(r, at, hide)
+	}
+	return line
 }
 
 // keep remembers the first error.
@@ -115,7 +133,7 @@ func endsTask(e event.Event) bool {
 	case event.RunStarted, event.TaskStarted, event.PlayEnded, event.RunEnded:
 		return true
 	case event.HostResult:
-		return e.Status >= event.Failed
+		return !e.Recalled
 	}
 	return false
 }

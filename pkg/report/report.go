@@ -100,6 +100,9 @@ func (b *builder) moment(at time.Time) {
 
 // Emit implements event.Sink.
 func (b *builder) Emit(e event.Event) {
+	if event.Recalled(e) {
+		return // the page of the earlier run has it
+	}
 	switch e := e.(type) {
 	case event.RunStarted:
 		b.doc.Run.User, b.doc.Run.Command, b.doc.Run.Diff = e.User, e.Command, e.Diff

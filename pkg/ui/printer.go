@@ -63,6 +63,9 @@ func (p *printer) Hold() (release func()) {
 
 // Emit shows one event.
 func (p *printer) Emit(e event.Event) {
+	if event.Recalled(e) {
+		return // it was shown when it happened
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.status != nil {
