@@ -133,7 +133,7 @@ func (x *execution) arguments(ctx context.Context, v *vars.View) (*value.Dict, e
 		all, _ := defaults.(*value.Dict)
 		for name, a := range all.All() {
 			own, _ := a.(*value.Dict)
-			if text, ok := name.(string); ok && x.t.Spec.Is(text) {
+			if text, ok := name.(string); ok && (x.t.Spec.Is(text) || x.t.Spec.InGroup(text)) {
 				args.Merge(own)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/project"
+	"kubekey/pkg/template"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
@@ -197,12 +198,36 @@ func (w *walker) forgive() {
 	}
 }
 
-// remember keeps for the rescue section what failed.
+// remember keeps for the rescue section what failed: the task as it is
+// written, and its result.
 func (w *walker) remember(t *project.Task, name string, result *value.Dict) {
-	w.host.Set(value.NewDict(
-		"ansible_failed_task", value.NewDict("name", name, "action", t.Action),
-		"ansible_failed_result", result,
-	))
+	if t.Syntax.Name == "" {
+		name = ""
+	}
+	task := value.NewDict("name", name, "action", t.Action, "args", written(t.Args), "tags", value.Of(t.Attrs.Tags), "register", nil, "loop", nil)
+	if t.Register != "" {
+		task.Set("register", t.Register)
+	}
+	if t.Loop != nil {
+		task.Set("loop", written(t.Loop.Items))
+	}
+	when := []any{}
+	for _, c := range t.Attrs.When {
+		when = append(when, c.Src)
+	}
+	task.Set("when", when)
+	for a, d := range t.Attrs.Value {
+		task.Set(project.Attr(a).String(), written(d))
+	}
+	w.host.Set(value.NewDict("ansible_failed_task", task, "ansible_failed_result", result))
+}
+
+// written is what stands in the playbook, its templates not evaluated.
+func written(d *template.Data) any {
+	if d == nil {
+		return nil
+	}
+	return d.Raw()
 }
 
 // behind orders two hosts by where they stand: negative when a is behind b.

@@ -60,6 +60,9 @@ type Spec struct {
 	Examples   []string // YAML tasks
 	Returns    []Return // documented keys of the result
 	New        func() Runner
+	// Groups are the action groups that the module belongs to: module_defaults
+	// for group/NAME are its defaults, too.
+	Groups []string
 	// FreeForm names the argument that takes the text of `module: text`, less
 	// the k=v words of the module's other arguments; "" when the text may only
 	// be k=v words.

@@ -116,6 +116,12 @@ func (s *Spec) Is(name string) bool {
 	return s.in(collection) && (s.Name == plain || slices.Contains(s.Aliases, plain))
 }
 
+// InGroup reports whether module_defaults of a name that begins with group/ are for the module.
+func (s *Spec) InGroup(name string) bool {
+	group, ok := strings.CutPrefix(name, "group/")
+	return ok && slices.Contains(s.Groups, group[strings.LastIndex(group, ".")+1:])
+}
+
 // prepare reads the tags of the module's struct, once for all of its calls.
 func (s *Spec) prepare() error {
 	if s.New == nil {

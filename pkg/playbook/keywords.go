@@ -76,8 +76,11 @@ func inherited() []Keyword {
 		attribute("timeout", Int, "seconds after which the task is ended, on the host too", func(a *Attrs) *Value { return &a.Timeout }),
 	}
 	for i := range rows {
-		if rows[i].Name == "remote_user" {
+		switch rows[i].Name {
+		case "remote_user":
 			rows[i].Aliases = []string{"user"}
+		case "timeout":
+			rows[i].On |= OnInclude // it bounds the include, which only finds a file, and not what is in it
 		}
 	}
 	return append(rows,

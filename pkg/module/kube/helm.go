@@ -39,7 +39,7 @@ type Helm struct {
 
 func helmSpec() module.Spec {
 	return module.Spec{
-		Name: "helm", Collection: "kubernetes.core",
+		Name: "helm", Collection: "kubernetes.core", Groups: []string{"helm"},
 		Summary: "Installs, upgrades and removes releases of Helm charts.",
 		Notes: []string{
 			"The host's helm does the work. Charts and values files of the control node travel to a temporary folder of the host that only the user may read, and that is removed.",

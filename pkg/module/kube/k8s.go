@@ -40,7 +40,7 @@ type K8s struct {
 
 func k8sSpec() module.Spec {
 	return module.Spec{
-		Name: "k8s", Collection: "kubernetes.core",
+		Name: "k8s", Collection: "kubernetes.core", Groups: []string{"k8s"},
 		Template: "template",
 		Summary:  "Creates, changes and deletes objects of a Kubernetes cluster.",
 		Notes: []string{
