@@ -22,6 +22,7 @@ import (
 func fileLookups() []lookupSpec {
 	return []lookupSpec{
 		{names: "file", params: "lstrip rstrip", do: lookupFile},
+		{names: "unvault", do: lookupUnvault},
 		{names: "template", params: "template_vars convert_data", do: lookupTemplate},
 		{names: "fileglob", do: lookupFileGlob},
 		{names: "first_found", params: "files paths skip", do: lookupFirstFound},

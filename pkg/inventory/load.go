@@ -59,6 +59,9 @@ func newLoader(ctx context.Context, o Options) *loader {
 func (l *loader) finish() {
 	l.inv.settle()
 	l.ds.Add(l.inv.clashes()...)
+	for _, d := range l.inv.dirs {
+		l.ds.Add(d.needed(l.inv)...)
+	}
 	l.ds = l.ds.Sort()
 }
 

@@ -14,6 +14,20 @@ import (
 // VarsDir is the variables of the group_vars and host_vars folders below one folder.
 type VarsDir struct {
 	groups, hosts map[string][]*VarSet // by name; several files in order
+
+	locked map[string]source.Diagnostics // by the name whose files no password opens
+}
+
+// needed is what is wrong with encrypted files that are about a host or group
+// of the inventory: of another's, no password is needed.
+func (d *VarsDir) needed(inv *Inventory) source.Diagnostics {
+	var ds source.Diagnostics
+	for name, bad := range d.locked {
+		if inv.groups[name] != nil || inv.hosts[name] != nil || isLocal(name) {
+			ds.Add(bad...)
+		}
+	}
+	return ds.Sort()
 }
 
 // varsBeside reads group_vars and host_vars beside a source, once for each folder.
@@ -33,7 +47,11 @@ func (inv *Inventory) LoadVars(playbookDir string) source.Diagnostics {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	inv.varsOf(playbookDir)
-	return inv.playbookBad[playbookDir]
+	bad := inv.playbookBad[playbookDir]
+	if d := inv.playbookDirs[playbookDir]; d != nil {
+		bad = append(bad[:len(bad):len(bad)], d.needed(inv)...)
+	}
+	return bad
 }
 
 func (inv *Inventory) varsOf(dir string) *VarsDir {
@@ -49,10 +67,11 @@ func (inv *Inventory) varsOf(dir string) *VarsDir {
 }
 
 func loadVarsDir(tree source.Tree, wd, dir string, s secretSink) (*VarsDir, source.Diagnostics) {
-	r := varsReader{tree: tree, wd: wd, secrets: s}
+	r := varsReader{tree: tree, wd: wd, secrets: s, locked: map[string]source.Diagnostics{}}
 	vars := &VarsDir{
 		groups: r.names(source.Join(dir, "group_vars")),
 		hosts:  r.names(source.Join(dir, "host_vars")),
+		locked: r.locked,
 	}
 	return vars, r.ds
 }
@@ -62,6 +81,9 @@ type varsReader struct {
 	wd      string
 	secrets secretSink
 	ds      source.Diagnostics
+
+	name   string // of the host or group whose files are read
+	locked map[string]source.Diagnostics
 }
 
 // endings are what may follow a name, in the order of preference.
@@ -92,6 +114,7 @@ func (r *varsReader) names(dir string) map[string][]*VarSet {
 			r.ds.Add(source.Warningf(source.Pos{File: source.NewFile(r.show(source.Join(dir, ignored)), nil)},
 				"not read, since %s is there, too", found[0]).WithHelp("merge the two"))
 		}
+		r.name = name
 		out[name] = r.read(source.Join(dir, found[0]), 0)
 	}
 	return out
@@ -155,6 +178,10 @@ func orDeep(err error) error {
 
 func (r *varsReader) file(path string) *VarSet {
 	f, d := readText(r.tree, path, r.show(path), "variables")
+	if d != nil && d.Pos.File != nil && source.IsVault(d.Pos.File.Text) {
+		r.locked[r.name] = append(r.locked[r.name], d)
+		return nil
+	}
 	if d == nil {
 		d = checkText(f, "a file of variables")
 	}

@@ -18,7 +18,11 @@ type Password struct {
 // NewPassword makes a password; an empty ID is DefaultID. Blanks around the
 // text are not part of it, as with Ansible.
 func NewPassword(id, text string) (Password, error) {
-	text = strings.TrimSpace(text)
+	return ExactPassword(id, strings.TrimSpace(text))
+}
+
+// ExactPassword is NewPassword of a text with the blanks around it.
+func ExactPassword(id, text string) (Password, error) {
 	if text == "" {
 		return Password{}, errors.New("the vault password is empty")
 	}
