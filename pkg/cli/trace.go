@@ -50,6 +50,10 @@ type trace struct {
 func (t trace) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
 	start := time.Now()
 	exit, err := t.Connector.Run(ctx, c)
-	klog.V(traceAt).InfoS("exec", "host", t.host, "line", t.hide.Text(c.Line), "exit", exit.Code, "took", time.Since(start), "err", t.hide.Text(fmt.Sprint(err)))
+	line := t.hide.Text(c.Line)
+	if connector.Hushed(ctx) {
+		line = "(hidden by no_log)"
+	}
+	klog.V(traceAt).InfoS("exec", "host", t.host, "line", line, "exit", exit.Code, "took", time.Since(start), "err", t.hide.Text(fmt.Sprint(err)))
 	return exit, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"kubekey/pkg/connector"
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
 	"kubekey/pkg/project"
@@ -134,9 +135,12 @@ func (x *execution) attempt(ctx context.Context, v *vars.View, o *itemOutcome) {
 		return
 	}
 	run := ctx
+	if o.noLog {
+		run = connector.Hush(run)
+	}
 	if limit > 0 {
 		var cancel context.CancelFunc
-		run, cancel = context.WithTimeout(ctx, limit)
+		run, cancel = context.WithTimeout(run, limit)
 		defer cancel()
 	}
 	c, err := x.prepare(run, v, o)

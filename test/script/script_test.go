@@ -1,11 +1,13 @@
 package script
 
 import (
-	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -81,14 +83,13 @@ func secret(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: secret TEXT [file...]")
 	}
-	text := []byte(args[0])
 	var allowed []string
 	for _, name := range args[1:] {
 		allowed = append(allowed, ts.MkAbs(name))
 	}
 	for _, stream := range []string{"stdout", "stderr"} {
-		if strings.Contains(ts.ReadFile(stream), args[0]) {
-			ts.Fatalf("%s shows %q", stream, args[0])
+		if found := spelled(ts.ReadFile(stream), args[0]); found != "" {
+			ts.Fatalf("%s shows %q as %q", stream, args[0], found)
 		}
 	}
 	ts.Check(filepath.WalkDir(ts.Getenv("WORK"), func(path string, d fs.DirEntry, err error) error {
@@ -96,11 +97,30 @@ func secret(ts *testscript.TestScript, neg bool, args []string) {
 			return err
 		}
 		data, err := os.ReadFile(path)
-		if bytes.Contains(data, text) {
-			ts.Fatalf("%s contains %q", path, args[0])
+		if found := spelled(string(data), args[0]); found != "" {
+			ts.Fatalf("%s contains %q as %q", path, args[0], found)
 		}
 		return err
 	}))
+}
+
+// spelled finds a secret in a text: as it is, in a URL, in JSON, or in base64
+// wherever it begins in what is encoded. It returns how it stands there.
+func spelled(text, secret string) string {
+	quoted, _ := json.Marshal(secret) // a string can always be written
+	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), strings.Trim(string(quoted), `"`)}
+	for lead := range 3 {
+		for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			whole := enc.EncodeToString([]byte("__"[:lead] + secret))
+			forms = append(forms, whole[(8*lead+5)/6:8*(lead+len(secret))/6])
+		}
+	}
+	for _, f := range forms {
+		if strings.Contains(text, f) {
+			return f
+		}
+	}
+	return ""
 }
 
 func private(ts *testscript.TestScript, neg bool, args []string) {
