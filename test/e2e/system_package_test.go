@@ -46,7 +46,11 @@ func TestAptDebFileAndServicesKeptDown(t *testing.T) {
 	g.twice("apt", "deb", "/tmp/deb/hello it.deb", "policy_rc_d", 101)
 	g.sees("command -v hello; ls /usr/sbin/policy-rc.d 2>/dev/null", "/usr/bin/hello")
 	g.fails("there is no package file", "apt", "deb", "/tmp/deb/none.deb")
-	g.fails("get_url", "apt", "deb", "http://192.0.2.1/x.deb")
+	g.sh("apt-get -q -y purge hello >/dev/null 2>&1; cp '/tmp/deb/hello it.deb' /tmp/deb/hello.deb")
+	g.serve("/tmp/deb")
+	t.Cleanup(func() { g.sh("kill $(cat /run/www.pid); rm -f /run/www.pid") })
+	g.twice("apt", "deb", "http://127.0.0.1:8099/hello.deb")
+	g.fails("fetch http://127.0.0.1:8099/none.deb", "apt", "deb", "http://127.0.0.1:8099/none.deb")
 }
 
 func TestAptWaitsForTheLock(t *testing.T) {

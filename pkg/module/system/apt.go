@@ -3,7 +3,6 @@ package system
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -16,6 +15,12 @@ type Apt struct {
 	State             string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest,build-dep,fixed" doc:"installed, not installed, as new as the repositories have it, its build dependencies installed, or broken packages repaired"`
 	UpdateCache       *bool    `kk:"update_cache,alias=update-cache" doc:"read the lists of the repositories first. Default: yes if cache_valid_time is given"`
 	CacheValidTime    int      `kk:"cache_valid_time" default:"0" doc:"seconds for which lists that were read are new enough"`
+	UpdateRetries     int      `kk:"update_cache_retries" default:"5" doc:"times to read the lists again if that fails"`
+	UpdateMaxDelay    int      `kk:"update_cache_retry_max_delay" default:"12" doc:"seconds between two tries, at most"`
+	Clean             bool     `kk:"clean" default:"no" doc:"remove the package files that were fetched"`
+	Autoclean         bool     `kk:"autoclean" default:"no" doc:"remove those that can be fetched no more"`
+	FailOnAutoremove  bool     `kk:"fail_on_autoremove" default:"no" doc:"fail if packages would have to be removed"`
+	ForceAptGet       bool     `kk:"force_apt_get" default:"no" doc:"without effect: apt-get is always used"`
 	Purge             bool     `kk:"purge" default:"no" doc:"with state: absent, remove settings too"`
 	Autoremove        bool     `kk:"autoremove" default:"no" doc:"remove packages that nothing needs any more"`
 	Upgrade           string   `kk:"upgrade" default:"no" choices:"no,yes,safe,full,dist" doc:"upgrade all packages; full and dist may remove some"`
@@ -23,7 +28,7 @@ type Apt struct {
 	Unauthenticated   bool     `kk:"allow_unauthenticated,alias=allow-unauthenticated" default:"no" doc:"install packages without a valid signature"`
 	ChangeHeld        bool     `kk:"allow_change_held_packages" default:"no" doc:"allow changes of packages that are on hold"`
 	DpkgOptions       string   `kk:"dpkg_options" default:"force-confdef,force-confold" doc:"options of dpkg, without dashes, separated by commas"`
-	Deb               string   `kk:"deb,path" doc:"package file on the host to install"`
+	Deb               string   `kk:"deb,path" doc:"package file on the host to install, or a URL that the host fetches it from, in each run"`
 	DefaultRelease    string   `kk:"default_release,alias=default-release" doc:"release that packages come from"`
 	InstallRecommends *bool    `kk:"install_recommends,alias=install-recommends" doc:"install recommended packages too. Default: as the host is set up"`
 	OnlyUpgrade       bool     `kk:"only_upgrade" default:"no" doc:"with state: latest, leave alone what is not installed"`
@@ -38,7 +43,7 @@ func aptSpec() module.Spec {
 		Summary: "Installs, upgrades and removes packages of Debian and its kin.",
 		Notes: []string{
 			"In check mode apt-get is asked what it would do, with the lists of repositories that the host has; update_cache does not read them.",
-			"deb takes a file of the host: fetch a URL with get_url first.",
+			"clean is a change if there are such files.",
 		},
 		Examples: []string{
 			"- name: Install two packages\n  apt:\n    name: [conntrack, ipset]\n    update_cache: true\n    cache_valid_time: 3600",
@@ -57,22 +62,19 @@ func (m *Apt) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err := m.check(); err != nil {
 		return module.Result{}, err
 	}
-	s := newScript(aptScript, `apt_main "$@"`)
+	s := newScript(fetchScript, aptScript, `apt_main "$@"`)
 	m.params(s)
 	return runPackages(ctx, c, s, m.State, m.Name)
 }
 
 func (m *Apt) check() error {
-	if strings.Contains(m.Deb, "://") {
-		return fmt.Errorf("deb takes a file of the host, not the URL %s: fetch it with get_url first", m.Deb)
-	}
 	if m.Deb != "" && len(m.Name) > 0 {
 		return errors.New("parameters are mutually exclusive: deb|name")
 	}
-	if m.CacheValidTime < 0 || m.LockTimeout < 0 {
-		return errors.New("cache_valid_time and lock_timeout must not be negative")
+	if m.CacheValidTime < 0 || m.LockTimeout < 0 || m.UpdateRetries < 0 || m.UpdateMaxDelay < 0 {
+		return errors.New("cache_valid_time, lock_timeout and those of update_cache must not be negative")
 	}
-	if len(m.Name) > 0 || m.Deb != "" || m.Upgrade != "no" || m.Autoremove || m.State == "fixed" || m.updates() {
+	if len(m.Name) > 0 || m.Deb != "" || m.Upgrade != "no" || m.Autoremove || m.Clean || m.Autoclean || m.State == "fixed" || m.updates() {
 		return nil
 	}
 	return errors.New("one of the following is required: autoremove, deb, name, update_cache, upgrade")
@@ -87,6 +89,8 @@ func (m *Apt) updates() bool {
 
 func (m *Apt) params(s *script) {
 	s.flag("update_cache", m.updates()).set("cache_valid_time", strconv.Itoa(m.CacheValidTime))
+	s.set("update_retries", strconv.Itoa(m.UpdateRetries)).set("update_max_delay", strconv.Itoa(m.UpdateMaxDelay))
+	s.flag("clean", m.Clean).flag("autoclean", m.Autoclean).flag("fail_on_autoremove", m.FailOnAutoremove)
 	s.flag("purge", m.Purge).flag("autoremove", m.Autoremove)
 	if m.Upgrade != "no" {
 		s.set("upgrade", m.Upgrade)

@@ -43,10 +43,17 @@ apt_update() {
 	say cache_due 1
 	due=1
 	[ -z "$p_check" ] || return 0
-	if ! apt_get update -q; then
-		apt_said
-		fail "Failed to update apt cache: $(cat "$tmp/stderr")"
-	fi
+	tried=0 pause=1
+	until apt_get update -q; do
+		if [ "$tried" -ge "${p_update_retries:-0}" ]; then
+			apt_said
+			fail "Failed to update apt cache: $(cat "$tmp/stderr")"
+		fi
+		tried=$((tried + 1))
+		[ "$pause" -le "$p_update_max_delay" ] || pause=$p_update_max_delay
+		sleep "$pause"
+		pause=$((pause * 2))
+	done
 	case $(cat "$tmp/stderr") in *'Failed to fetch'*) say warn "apt-get update: $(cat "$tmp/stderr")" ;; esac
 	apt_update_time
 	[ "$updated" = "$before" ] || say cache_updated 1
@@ -115,6 +122,7 @@ apt_options() { # WHAT...: sets the words before WHAT
 	[ -z "$p_force" ] || set -- --allow-downgrades --allow-remove-essential --allow-change-held-packages "$@"
 	[ -z "$p_only_upgrade" ] || set -- --only-upgrade "$@"
 	[ -z "$p_autoremove" ] || set -- --auto-remove "$@"
+	[ -z "$p_fail_on_autoremove" ] || [ "$p_state" = absent ] || set -- --no-remove "$@"
 	[ -z "$p_check" ] || set -- -s "$@"
 	apt_get -o "DPkg::Lock::Timeout=${p_lock_timeout:-60}" "$@"
 }
@@ -163,12 +171,24 @@ apt_names() { # STATE NAME...
 	*) apt_do "install packages" install -- "$@" ;;
 	esac
 }
+apt_clean() {
+	if [ -n "$p_clean" ]; then
+		say acted 1
+		set -- /var/cache/apt/archives/*.deb
+		[ ! -e "$1" ] || step "remove fetched packages" apt-get clean
+	fi
+	[ -n "$p_autoclean" ] || return 0
+	say acted 1
+	apt_get -q -y ${p_check:+-s} autoclean || fail "remove fetched packages: $(cat "$tmp/stderr")"
+	! grep -q '^Del ' "$tmp/stdout" || say changed 1
+}
 apt_main() {
 	has apt-get || fail "there is no apt-get on the host"
 	DEBIAN_FRONTEND=noninteractive DEBIAN_PRIORITY=critical APT_LISTCHANGES_FRONTEND=none
 	export DEBIAN_FRONTEND DEBIAN_PRIORITY APT_LISTCHANGES_FRONTEND
 	apt_update
 	say cache_time "$updated"
+	apt_clean
 	if [ -n "$p_upgrade" ]; then
 		say acted 1
 		case $p_upgrade in
@@ -178,6 +198,12 @@ apt_main() {
 	fi
 	if [ -n "$p_deb" ]; then
 		say acted 1
+		case $p_deb in *://*)
+			scratch
+			fetch "$p_deb" "$tmp/fetched.deb"
+			p_deb=$tmp/fetched.deb
+			;;
+		esac
 		case $p_deb in /*) deb=$p_deb ;; *) deb=./$p_deb ;; esac
 		apt_has_deb "$deb" || apt_do "install $p_deb" install -- "$deb"
 	fi

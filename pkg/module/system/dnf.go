@@ -23,6 +23,19 @@ type Dnf struct {
 	AllowErasing    bool     `kk:"allowerasing" default:"no" doc:"allow packages to be removed that are in the way"`
 	InstallRoot     string   `kk:"installroot" default:"/" doc:"folder of the host that is the root of what is installed"`
 	Autoremove      bool     `kk:"autoremove" default:"no" doc:"remove packages that nothing needs any more"`
+	ConfFile        string   `kk:"conf_file" doc:"dnf's settings, instead of its usual file"`
+	ReleaseVer      string   `kk:"releasever" doc:"release that packages are for. Default: the host's"`
+	SkipBroken      bool     `kk:"skip_broken" default:"no" doc:"leave out packages that cannot be installed"`
+	UpdateOnly      bool     `kk:"update_only" default:"no" doc:"with state: latest, leave alone what is not installed"`
+	Security        bool     `kk:"security" default:"no" doc:"with state: latest, only what closes security holes"`
+	Bugfix          bool     `kk:"bugfix" default:"no" doc:"with state: latest, only what mends errors"`
+	EnablePlugin    []string `kk:"enable_plugin" doc:"plugins of dnf to use"`
+	DisablePlugin   []string `kk:"disable_plugin" doc:"plugins of dnf not to use"`
+	DisableExcludes string   `kk:"disable_excludes" doc:"whose excludes do not count: all, main, or a repository"`
+	SSLVerify       bool     `kk:"sslverify" default:"yes" doc:"check the certificates of repositories"`
+	WeakDeps        bool     `kk:"install_weak_deps" default:"yes" doc:"install recommended packages too"`
+	DownloadDir     string   `kk:"download_dir" doc:"where download_only puts packages"`
+	CacheOnly       bool     `kk:"cacheonly" default:"no" doc:"use lists that the host has, and fetch none"`
 	UpdateCache     bool     `kk:"update_cache,alias=expire-cache" default:"no" doc:"read the lists of the repositories first"`
 	LockTimeout     int      `kk:"lock_timeout" default:"30" doc:"seconds to wait while another dnf or yum runs"`
 }
@@ -53,6 +66,10 @@ func (m *Dnf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	}
 	s.flag("disable_gpg_check", m.DisableGPGCheck).flag("allow_downgrade", m.AllowDowngrade)
 	s.flag("download_only", m.DownloadOnly).flag("nobest", m.NoBest).flag("allowerasing", m.AllowErasing)
+	s.set("conf_file", m.ConfFile).set("releasever", m.ReleaseVer).set("download_dir", m.DownloadDir).set("disable_excludes", m.DisableExcludes)
+	s.set("enable_plugin", strings.Join(m.EnablePlugin, " ")).set("disable_plugin", strings.Join(m.DisablePlugin, " "))
+	s.flag("skip_broken", m.SkipBroken).flag("update_only", m.UpdateOnly).flag("security", m.Security).flag("bugfix", m.Bugfix)
+	s.flag("no_sslverify", !m.SSLVerify).flag("no_weak_deps", !m.WeakDeps).flag("cacheonly", m.CacheOnly)
 	s.flag("autoremove", m.Autoremove).flag("update_cache", m.UpdateCache)
 	r, err := runPackages(ctx, c, s, m.State, m.Name)
 	if err != nil {

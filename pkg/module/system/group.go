@@ -20,6 +20,9 @@ type Group struct {
 	State     string `kk:"state" default:"present" choices:"absent,present" doc:"whether the group is there"`
 	System    bool   `kk:"system" default:"no" doc:"take the number of a new group from those for the system"`
 	Local     bool   `kk:"local" default:"no" doc:"look at /etc/group only, not at directory services"`
+	Force     bool   `kk:"force" default:"no" doc:"with state: absent, remove the group even if it is a user's first one"`
+	GIDMin    *int   `kk:"gid_min" doc:"the lowest number that the host may choose"`
+	GIDMax    *int   `kk:"gid_max" doc:"the highest number that it may choose"`
 	NonUnique bool   `kk:"non_unique" default:"no" doc:"gid may be one that another group has"`
 }
 
@@ -56,6 +59,7 @@ func (m *Group) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	}
 	s := newScript(groupScript, "group_main")
 	s.set("name", m.Name).set("state", m.State).number("gid", m.GID)
+	s.number("gid_min", m.GIDMin).number("gid_max", m.GIDMax).flag("force", m.Force)
 	s.flag("system", m.System).flag("local", m.Local).flag("non_unique", m.NonUnique)
 	a, err := s.run(ctx, c)
 	if err != nil {

@@ -4,9 +4,11 @@ group_make() {
 		set -- groupadd
 		[ -z "$p_system" ] || set -- "$@" -r
 		[ -z "$p_gid" ] || set -- "$@" -g "$p_gid"
+		[ -z "$p_gid_min" ] || set -- "$@" -K "GID_MIN=$p_gid_min"
+		[ -z "$p_gid_max" ] || set -- "$@" -K "GID_MAX=$p_gid_max"
 		[ -z "$p_non_unique" ] || set -- "$@" -o
 	elif has addgroup; then
-		[ -z "$p_non_unique" ] || fail "non_unique needs groupadd, which the host does not have"
+		[ -z "$p_non_unique$p_gid_min$p_gid_max" ] || fail "non_unique, gid_min and gid_max need groupadd, which the host does not have"
 		set -- addgroup
 		[ -z "$p_system" ] || set -- "$@" -S
 		[ -z "$p_gid" ] || set -- "$@" -g "$p_gid"
@@ -22,7 +24,7 @@ group_change() {
 	step "change group $p_name" "$@" "$p_name"
 }
 group_remove() {
-	if has groupdel; then set -- groupdel; else set -- delgroup; fi
+	if has groupdel; then set -- groupdel ${p_force:+-f}; else set -- delgroup; fi
 	step "remove group $p_name" "$@" "$p_name"
 }
 group_main() {

@@ -45,6 +45,9 @@ func newStubHost(t *testing.T, tools map[string]string) *stubHost {
 		t.Fatal(err)
 	}
 	for _, name := range plainTools {
+		if tools[name] != "" { // written through the link, the stand-in would replace this machine's own
+			continue
+		}
 		if path, err := exec.LookPath(name); err == nil {
 			if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
 				t.Fatal(err)
@@ -53,6 +56,9 @@ func newStubHost(t *testing.T, tools map[string]string) *stubHost {
 	}
 	for name, body := range tools {
 		text := "#!/bin/sh\nprintf '%s\\n' \"" + name + " $*\" >>" + shell.Quote(filepath.Join(h.dir, "calls")) + "\n" + body + "\n"
+		if _, err := os.Lstat(filepath.Join(bin, name)); err == nil {
+			t.Fatalf("%s is a plain tool and a stand-in", name)
+		}
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -189,7 +189,7 @@ func TestAccountsWithBusyboxAlone(t *testing.T) {
 	}
 	fails(t, "needs usermod", "user", moduletest.Options{Conn: h}, "name", "ann", "shell", "/x")
 	fails(t, "needs groupmod", "group", moduletest.Options{Conn: h}, "name", "red", "gid", 6)
-	fails(t, "needs groupadd", "group", moduletest.Options{Conn: h}, "name", "x", "gid", 6, "non_unique", true)
+	fails(t, "need groupadd", "group", moduletest.Options{Conn: h}, "name", "x", "gid", 6, "non_unique", true)
 	fails(t, "need useradd", "user", moduletest.Options{Conn: h}, "name", "x", "expires", 5)
 }
 

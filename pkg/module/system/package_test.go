@@ -232,3 +232,41 @@ func TestPackageFactsOfOtherManagers(t *testing.T) {
 		}
 	}
 }
+
+func TestFurtherArgumentsOfApt(t *testing.T) {
+	h := newStubHost(t, map[string]string{"sleep": ":", "dpkg-query": "exit 1", "apt-get": `case "$*" in
+*update*) echo "E: no way" >&2; exit 100 ;;
+*autoclean*) echo "Del gone 1.0 [1 B]" ;;
+*) echo "0 upgraded, 0 newly installed, 0 to remove and 4 not upgraded." ;;
+esac`})
+	o := moduletest.Options{Conn: h}
+	fails(t, "Failed to update apt cache: E: no way", "apt", o, "update_cache", true, "update_cache_retries", 3, "update_cache_retry_max_delay", 2)
+	if calls := h.calls(); calls != "apt-get update -q\nsleep 1\napt-get update -q\nsleep 2\napt-get update -q\nsleep 2\napt-get update -q" {
+		t.Errorf("ran %q", calls)
+	}
+	if r := run(t, "apt", o, "autoclean", true); !r.Changed || h.calls() != "apt-get -q -y autoclean" {
+		t.Errorf("got %+v", r)
+	}
+	run(t, "apt", o, "name", "gone", "fail_on_autoremove", true, "force_apt_get", true)
+	if calls := h.calls(); !strings.Contains(calls, "--no-remove") {
+		t.Errorf("ran %q", calls)
+	}
+}
+
+func TestFurtherArgumentsOfDnf(t *testing.T) {
+	h := newStubHost(t, map[string]string{"dnf": "echo Installing", "rpm": "exit 1"})
+	o := moduletest.Options{Conn: h}
+	run(t, "dnf", o, "name", "gone", "conf_file", "/c", "releasever", "9", "skip_broken", true, "security", true, "bugfix", true, "enable_plugin", "a,b",
+		"disable_plugin", "c", "disable_excludes", "all", "sslverify", false, "install_weak_deps", false, "download_dir", "/d", "cacheonly", true)
+	calls := h.calls()
+	for _, w := range []string{"-c /c", "--releasever=9", "--skip-broken", "--security", "--bugfix", "--enableplugin=a", "--enableplugin=b", "--disableplugin=c",
+		"--disableexcludes=all", "--setopt=sslverify=0", "--setopt=install_weak_deps=0", "--downloaddir=/d", " -C "} {
+		if !strings.Contains(calls, w) {
+			t.Errorf("ran %q, want %q in it", calls, w)
+		}
+	}
+	run(t, "dnf", o, "name", "gone", "state", "latest", "update_only", true)
+	if calls := h.calls(); strings.Contains(calls, " install ") || !strings.Contains(calls, " upgrade -- gone") {
+		t.Errorf("ran %q", calls)
+	}
+}

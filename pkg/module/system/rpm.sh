@@ -47,6 +47,18 @@ dnf_get() { # WORDS...: runs dnf with the options of the task
 	[ -z "$p_nobest" ] || set -- --nobest "$@"
 	[ -z "$p_allowerasing" ] || set -- --allowerasing "$@"
 	[ -z "$p_installroot" ] || set -- "--installroot=$p_installroot" "$@"
+	for plugin in $p_enable_plugin; do set -- "--enableplugin=$plugin" "$@"; done
+	for plugin in $p_disable_plugin; do set -- "--disableplugin=$plugin" "$@"; done
+	[ -z "$p_conf_file" ] || set -- -c "$p_conf_file" "$@"
+	[ -z "$p_releasever" ] || set -- "--releasever=$p_releasever" "$@"
+	[ -z "$p_disable_excludes" ] || set -- "--disableexcludes=$p_disable_excludes" "$@"
+	[ -z "$p_download_dir" ] || set -- "--downloaddir=$p_download_dir" "$@"
+	[ -z "$p_skip_broken" ] || set -- --skip-broken "$@"
+	[ -z "$p_security" ] || set -- --security "$@"
+	[ -z "$p_bugfix" ] || set -- --bugfix "$@"
+	[ -z "$p_no_sslverify" ] || set -- --setopt=sslverify=0 "$@"
+	[ -z "$p_no_weak_deps" ] || set -- --setopt=install_weak_deps=0 "$@"
+	[ -z "$p_cacheonly" ] || set -- -C "$@"
 	[ -z "$p_download_only" ] || set -- --downloadonly "$@"
 	scratch
 	"$dnf" -y "$@" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null
@@ -88,6 +100,7 @@ dnf_install() {
 	fi
 }
 dnf_missing() { # NAME...: installs what is not there; upgrade would not
+	[ -z "$p_update_only" ] || return 0
 	for word; do
 		shift
 		rpm_has "$word" || set -- "$@" "$word"
@@ -102,6 +115,7 @@ dnf_predict() { # STATE NAME...: check-update ends with 100 if there is somethin
 	shift
 	for word; do
 		if ! rpm_has "$word"; then
+			[ -z "$p_update_only" ] || continue
 			say changed 1
 			return
 		fi

@@ -37,6 +37,12 @@ type User struct {
 	Password       *redact.Secret `kk:"password" doc:"hash of the password, as in /etc/shadow: never the password itself"`
 	UpdatePassword string         `kk:"update_password" default:"always" choices:"always,on_create" doc:"set the password always, or for new users only"`
 	PasswordLock   *bool          `kk:"password_lock" doc:"lock or unlock the password"`
+	ExpireMax      *int           `kk:"password_expire_max" doc:"days after which the password must be changed"`
+	ExpireMin      *int           `kk:"password_expire_min" doc:"days in which it must not be changed again"`
+	ExpireWarn     *int           `kk:"password_expire_warn" doc:"days before that in which the user is warned"`
+	UIDMin         *int           `kk:"uid_min" doc:"the lowest number that the host may choose"`
+	UIDMax         *int           `kk:"uid_max" doc:"the highest number that it may choose"`
+	SEUser         string         `kk:"seuser" doc:"user of SELinux that a new user is mapped to"`
 	Expires        *float64       `kk:"expires" doc:"when the account ends, in seconds since 1970; negative is never"`
 	State          string         `kk:"state" default:"present" choices:"absent,present" doc:"whether the user is there"`
 	Remove         bool           `kk:"remove" default:"no" doc:"with state: absent, remove the home folder and mail too"`
@@ -162,6 +168,8 @@ func (m *User) params(s *script, host string) {
 		s.flag("password", true)
 		s.stdin = strings.NewReader(m.Password.Reveal() + "\n")
 	}
+	s.number("expire_max", m.ExpireMax).number("expire_min", m.ExpireMin).number("expire_warn", m.ExpireWarn)
+	s.number("uid_min", m.UIDMin).number("uid_max", m.UIDMax).set("seuser", m.SEUser)
 	m.expiry(s)
 	m.key(s, host)
 }

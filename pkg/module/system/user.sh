@@ -96,6 +96,20 @@ user_password() { # $1: is the user new?
 	*) [ -z "$p_lock" ] || user_lock -L ;;
 	esac
 }
+user_ageing() { # days: sixth to fourth field of /etc/shadow
+	[ -n "$p_expire_min$p_expire_max$p_expire_warn" ] || return 0
+	min='' max='' warn=''
+	while IFS=: read -r entry _ _ min_of max_of warn_of _; do
+		[ "$entry" != "$p_name" ] || min=$min_of max=$max_of warn=$warn_of
+	done </etc/shadow
+	set --
+	[ -z "$p_expire_min" ] || [ "$p_expire_min" = "$min" ] || set -- "$@" -m "$p_expire_min"
+	[ -z "$p_expire_max" ] || [ "$p_expire_max" = "$max" ] || set -- "$@" -M "$p_expire_max"
+	[ -z "$p_expire_warn" ] || [ "$p_expire_warn" = "$warn" ] || set -- "$@" -W "$p_expire_warn"
+	[ $# -gt 0 ] || return 0
+	has chage || fail "password_expire_min, _max and _warn need chage, which the host does not have"
+	step "set the days of the password of $p_name" chage "$@" "$p_name"
+}
 user_create() {
 	if ! has useradd; then
 		user_create_plain
@@ -117,6 +131,9 @@ user_create() {
 	[ -z "$p_has_expires" ] || set -- "$@" -e "$p_expires_date"
 	[ -z "$p_system" ] || set -- "$@" -r
 	[ -z "$p_umask" ] || set -- "$@" -K "UMASK=$p_umask"
+	[ -z "$p_uid_min" ] || set -- "$@" -K "UID_MIN=$p_uid_min"
+	[ -z "$p_uid_max" ] || set -- "$@" -K "UID_MAX=$p_uid_max"
+	[ -z "$p_seuser" ] || set -- "$@" -Z "$p_seuser"
 	if [ -n "$p_create_home" ]; then
 		set -- "$@" -m
 		[ -z "$p_skeleton" ] || set -- "$@" -k "$p_skeleton"
@@ -127,7 +144,7 @@ user_create() {
 }
 user_create_plain() { # busybox
 	has adduser || fail "the host has neither useradd nor adduser"
-	[ -z "$p_non_unique$p_has_expires$p_skeleton" ] || fail "non_unique, expires and skeleton need useradd, which the host does not have"
+	[ -z "$p_non_unique$p_has_expires$p_skeleton$p_uid_min$p_uid_max$p_seuser" ] || fail "non_unique, expires, skeleton, uid_min, uid_max and seuser need useradd, which the host does not have"
 	set -- adduser -D
 	[ -z "$p_uid" ] || set -- "$@" -u "$p_uid"
 	[ -z "$p_group" ] || {
@@ -261,7 +278,7 @@ user_present() {
 		user_groups
 		first=$(group_name "$gid")
 		user_was
-		user_shadow || [ "$(id -u)" -eq 0 ] || [ -z "$p_password$p_lock$p_no_lock$p_has_expires" ] ||
+		user_shadow || [ "$(id -u)" -eq 0 ] || [ -z "$p_password$p_lock$p_no_lock$p_has_expires$p_expire_min$p_expire_max$p_expire_warn" ] ||
 			fail "reading /etc/shadow needs root: use become"
 		user_change
 		user_password ''
@@ -272,6 +289,7 @@ user_present() {
 		user_password 1
 		[ -z "$p_check" ] || return 0
 	fi
+	user_ageing
 	[ -n "$p_check" ] || { line=$(account passwd "$p_name") && user_read; }
 	user_home
 	user_key
