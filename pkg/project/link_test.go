@@ -20,6 +20,7 @@ import (
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/file"
 	"kubekey/pkg/module/flow"
+	"kubekey/pkg/module/kube"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
@@ -29,7 +30,7 @@ import (
 
 func newLinker(t *testing.T, sel Selection) *Linker {
 	t.Helper()
-	reg, err := module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules())
+	reg, err := module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), kube.Modules())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func link(t *testing.T, archive string, sel Selection) (*Linker, *Playbook, sour
 func TestLanguageCases(t *testing.T) {
 	root := filepath.Join("..", "..", "test", "language", "testdata")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || filepath.Base(filepath.Dir(path)) == "settings" { // which the commands read
 			return err
 		}
 		a, err := txtar.ParseFile(path)
@@ -78,8 +79,8 @@ func TestLanguageCases(t *testing.T) {
 		exit := 0
 		for _, line := range strings.Split(string(a.Comment), "\n") {
 			word, rest, _ := strings.Cut(line, " ")
-			if word == "exec" {
-				return nil
+			if word == "exec" || word == "args" && strings.Contains(rest, "-e ") {
+				return nil // what -e gives is not known here
 			}
 			if word == "exit" {
 				exit, _ = strconv.Atoi(rest)
