@@ -39,12 +39,15 @@ func (c *controller) destroy(t *testing.T, before map[int]listing) {
 func TestAllInOne(t *testing.T) {
 	c := newController(t, groups{"kube_control_plane": {1}, "kube_worker": {1}}, "")
 	before := c.listings(t)
+	c.exec(t, 1, "mkdir -m 700 /root/.kube && echo mine >/root/.kube/config")
 	c.create(t)
 	c.renews(t)
 	c.turnsOn(t)
 	c.runsWhatIsThere(t)
 	c.staysWithoutAYes(t)
-	c.destroy(t, before)
+	c.run(t, "delete", "cluster", "--yes", "--all", "--with-data")
+	c.ownKubeconfigIsBack(t)
+	c.asBefore(t, before)
 }
 
 // staysWithoutAYes deletes the cluster where nobody can say yes.
