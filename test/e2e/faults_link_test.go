@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -56,6 +57,10 @@ func TestSSHDKilledBetweenTasks(t *testing.T) {
 	if err := c.lab.KillSSHD(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "the connection is gone", func() bool {
+		out, err := exec.CommandContext(t.Context(), "ss", "-Htn", "state", "established", "dst", c.lab.Hosts[0].Address).Output()
+		return err == nil && len(out) == 0
+	})
 	c.write(t, "go", "")
 	o := run.end(t)
 	o.exits(t, 0)

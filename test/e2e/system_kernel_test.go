@@ -54,7 +54,9 @@ func TestSysctl(t *testing.T) {
 
 func TestModprobe(t *testing.T) {
 	g := newTarget(t)
-	t.Cleanup(func() { g.sh("rm -f /etc/modules-load.d/br_netfilter.conf /etc/modprobe.d/br_netfilter.conf") })
+	const clean = "rm -f /etc/modules-load.d/br_netfilter.conf /etc/modprobe.d/br_netfilter.conf"
+	g.sh(clean)
+	t.Cleanup(func() { g.sh(clean) })
 	_, second := g.twice("modprobe", "name", "br_netfilter", "persistent", "present")
 	g.sees("cat /etc/modules-load.d/br_netfilter.conf", "br_netfilter")
 	if dataOf(second, "name") != "br_netfilter" || dataOf(second, "state") != "present" {
