@@ -30,6 +30,8 @@ scratch() { # a folder for outputs, removed at the end
 	[ -z "$tmp" ] || return 0
 	tmp=$(mktemp -d) || fail "make a temporary folder: is /tmp full?"
 	trap cleanup EXIT
+	# Also when who asked is gone, and nobody reads the answer.
+	trap 'exit 141' PIPE
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
