@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -233,13 +234,21 @@ func (x *execution) hide(o *itemOutcome) {
 	}
 	if line, ok := o.result.Lookup("cmd"); ok {
 		for _, word := range value.Strings("cmd", line) {
-			if len(word) >= 8 { // shorter words of a command are seldom secrets, and common elsewhere
+			if mayBeSecret(word) {
 				x.e.Redact.Add(word)
 			}
 		}
 	}
 	x.e.Redact.AddNamed(value.Strings("", o.result))
 }
+
+// commonWord is what commands have in common: options, paths, and words of
+// small letters. Hidden, they would be missing wherever else they are said.
+var commonWord = regexp.MustCompile(`^(-[^=]*|(/[\w.-]+){2,}/?|[a-z][a-z.-]*)$`)
+
+// mayBeSecret reports whether a word of a command is hidden. Short ones are
+// seldom secrets, and common elsewhere.
+func mayBeSecret(word string) bool { return len(word) >= 8 && !commonWord.MatchString(word) }
 
 // shown is the result as people may see it.
 func (o *itemOutcome) shown() *value.Dict {
