@@ -242,13 +242,13 @@ func (x *execution) hide(o *itemOutcome) {
 	x.e.Redact.AddNamed(value.Strings("", o.result))
 }
 
-// commonWord is what commands have in common: options, paths, and words of
-// small letters. Hidden, they would be missing wherever else they are said.
-var commonWord = regexp.MustCompile(`^(-[^=]*|(/[\w.-]+){2,}/?|[a-z][a-z.-]*)$`)
+// longOption is the name of an option. Hidden, it would be missing wherever
+// else it is said: in the command that a summary advises.
+var longOption = regexp.MustCompile(`^--[a-z][a-z-]*$`)
 
-// mayBeSecret reports whether a word of a command is hidden. Short ones are
-// seldom secrets, and common elsewhere.
-func mayBeSecret(word string) bool { return len(word) >= 8 && !commonWord.MatchString(word) }
+// mayBeSecret reports whether a word of a command is hidden: all but names of
+// options, and short ones, which are seldom secrets and common elsewhere.
+func mayBeSecret(word string) bool { return len(word) >= 8 && !longOption.MatchString(word) }
 
 // shown is the result as people may see it.
 func (o *itemOutcome) shown() *value.Dict {
