@@ -68,6 +68,9 @@ func (s *Script) Number(key string, n *int) *Script {
 	return s.Set(key, strconv.Itoa(*n))
 }
 
+// HasParams reports whether the script was given any parameter.
+func (s *Script) HasParams() bool { return len(s.params) > 0 }
+
 // Answer is what a script said, by key.
 type Answer map[string][]string
 
@@ -81,6 +84,12 @@ func (a Answer) Get(key string) string {
 
 // Has reports whether anything was said for a key.
 func (a Answer) Has(key string) bool { return len(a[key]) > 0 }
+
+// Number is the last text that was said for a key as a number, 0 if it is none.
+func (a Answer) Number(key string) int {
+	n, _ := strconv.Atoi(strings.TrimSpace(a.Get(key)))
+	return n
+}
 
 // Changed reports whether the script changed the host, or in check mode would.
 func (a Answer) Changed() bool { return a.Has("changed") }

@@ -51,3 +51,26 @@ step() {
 	[ -z "$p_check" ] || return 0
 	quiet "$@" || fail "$what: $(output)"
 }
+# not_yet WHAT: what is missing fails the task. In check mode something before
+# it may only have been predicted: then it is a warning, and the caller goes on.
+not_yet() {
+	[ -n "$p_check" ] || fail "$1"
+	say warn "$1 (check mode: assuming that a task before makes it)"
+}
+# replace PATH MODE: puts standard input in its place, atomically; owner and
+# mode of what was there stay. MODE is for a new file.
+replace() {
+	into=$(readlink -f "$1" 2>/dev/null) || into=$1
+	aside=$(dirname "$into")/.kk-$$.tmp
+	rm -f "$aside"
+	if [ -e "$into" ]; then
+		cp -p "$into" "$aside" || return 1
+	else
+		(umask 077 && : >"$aside") && chmod "$2" "$aside" || return 1
+	fi
+	if cat >"$aside" && mv -f "$aside" "$into"; then
+		return 0
+	fi
+	rm -f "$aside"
+	return 1
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/event"
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -99,24 +100,24 @@ func (m *Helm) check() error {
 	return nil
 }
 
-func (m *Helm) script(call string) *script {
-	s := &script{code: helmScript, call: call}
-	s.set("helm", m.Helm).set("kubeconfig", m.Kubeconfig).set("context", m.Context)
-	s.set("name", m.Name).set("namespace", m.Namespace).set("timeout", m.Timeout)
-	return s.flag("wait", m.Wait)
+func (m *Helm) script(call string) *hostscript.Script {
+	s := hostscript.New(library, helmScript, call)
+	s.Set("helm", m.Helm).Set("kubeconfig", m.Kubeconfig).Set("context", m.Context)
+	s.Set("name", m.Name).Set("namespace", m.Namespace).Set("timeout", m.Timeout)
+	return s.Flag("wait", m.Wait)
 }
 
 // deploy is the script with all that concerns the chart.
-func (m *Helm) deploy(call string, l *luggage) *script {
-	s := m.script(call).set("chart", l.chart).set("version", m.Version).set("repo", m.RepoURL)
-	s.flag("own_cache", l.ownCache).flag("create_namespace", m.CreateNamespace)
-	s.flag("skip_crds", m.SkipCRDs).flag("atomic", m.Atomic)
-	s.stdin = strings.NewReader(l.tar)
+func (m *Helm) deploy(call string, l *luggage) *hostscript.Script {
+	s := m.script(call).Set("chart", l.chart).Set("version", m.Version).Set("repo", m.RepoURL)
+	s.Flag("own_cache", l.ownCache).Flag("create_namespace", m.CreateNamespace)
+	s.Flag("skip_crds", m.SkipCRDs).Flag("atomic", m.Atomic)
+	s.Stdin = strings.NewReader(l.tar)
 	return s
 }
 
 func (m *Helm) present(ctx context.Context, c *module.Call, l *luggage) (module.Result, error) {
-	a, err := m.deploy("helm_look", l).flag("render", c.Check || c.Diff).run(ctx, c)
+	a, err := run(ctx, c, m.deploy("helm_look", l).Flag("render", c.Check || c.Diff))
 	var missing *missingError
 	if c.Check && errors.As(err, &missing) {
 		return module.Result{Changed: true, Warnings: []string{err.Error()}, Data: value.NewDict("status", value.NewDict())}, nil
@@ -125,7 +126,7 @@ func (m *Helm) present(ctx context.Context, c *module.Call, l *luggage) (module.
 		return module.Result{}, err
 	}
 	r := module.Result{Data: value.NewDict("status", releaseOf(a))}
-	if said := a.get("recovered"); said != "" {
+	if said := a.Get("recovered"); said != "" {
 		r.Changed = true
 		r.Data.Set("recovered", strings.TrimSpace(said))
 	}
@@ -148,7 +149,7 @@ func (m *Helm) present(ctx context.Context, c *module.Call, l *luggage) (module.
 }
 
 func (m *Helm) act(ctx context.Context, c *module.Call, l *luggage, r module.Result) (module.Result, error) {
-	a, err := m.deploy("helm_act", l).run(ctx, c)
+	a, err := run(ctx, c, m.deploy("helm_act", l))
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -160,11 +161,11 @@ func (m *Helm) act(ctx context.Context, c *module.Call, l *luggage, r module.Res
 }
 
 // errorOf is what helm says of a command that failed.
-func (m *Helm) errorOf(a answer) error {
+func (m *Helm) errorOf(a hostscript.Answer) error {
 	if _, failed := a["error"]; !failed {
 		return nil
 	}
-	return m.wrong(a.get("error"))
+	return m.wrong(a.Get("error"))
 }
 
 func (m *Helm) wrong(said string) error {
@@ -178,8 +179,8 @@ func (m *Helm) wrong(said string) error {
 }
 
 // releaseOf is the release as helm list tells of it.
-func releaseOf(a answer) *value.Dict {
-	v, _ := value.FromJSON([]byte(a.get("list")))
+func releaseOf(a hostscript.Answer) *value.Dict {
+	v, _ := value.FromJSON([]byte(a.Get("list")))
 	if list, ok := v.([]any); ok && len(list) == 1 {
 		if d, ok := list[0].(*value.Dict); ok {
 			return d
@@ -195,16 +196,16 @@ type change struct {
 	warnings []string
 }
 
-func (m *Helm) compare(c *module.Call, a answer) (change, error) {
-	now, err := releaseJSON(a.get("now"))
+func (m *Helm) compare(c *module.Call, a hostscript.Answer) (change, error) {
+	now, err := releaseJSON(a.Get("now"))
 	if err != nil {
 		return change{}, err
 	}
-	next, err := releaseJSON(a.get("next"))
+	next, err := releaseJSON(a.Get("next"))
 	if err != nil {
 		return change{}, err
 	}
-	status := a.get("status")
+	status := a.Get("status")
 	fresh := status == "" || status == "uninstalling" || strings.HasPrefix(status, "pending-")
 	if said, failed := a["unrendered"]; failed {
 		if fresh && c.Check && !notYet(said[0]) && !strings.Contains(said[0], "ensure CRDs are installed") {
@@ -317,7 +318,7 @@ func openOnly(doc string) string {
 }
 
 func (m *Helm) absent(ctx context.Context, c *module.Call) (module.Result, error) {
-	a, err := m.script("helm_absent").run(ctx, c)
+	a, err := run(ctx, c, m.script("helm_absent"))
 	var missing *missingError
 	if c.Check && errors.As(err, &missing) {
 		return module.Result{Warnings: []string{err.Error()}, Data: value.NewDict("status", value.NewDict())}, nil
@@ -325,7 +326,7 @@ func (m *Helm) absent(ctx context.Context, c *module.Call) (module.Result, error
 	if err != nil {
 		return module.Result{}, err
 	}
-	there := a.get("status") != "" && a.get("status") != "uninstalled"
+	there := a.Get("status") != "" && a.Get("status") != "uninstalled"
 	r := module.Result{Changed: there, Data: value.NewDict("status", releaseOf(a))}
 	if err := m.errorOf(a); err != nil {
 		return fail(r, err)

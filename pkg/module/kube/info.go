@@ -80,20 +80,20 @@ func (m *Info) shown(o object) *value.Dict {
 
 // find looks once. known is whether the cluster knows the kind.
 func (m *Info) find(ctx context.Context, c *module.Call) (found []object, known bool, err error) {
-	s := m.script("k8s_info").set("kind", m.resource()).set("name", m.Name).set("namespace", m.Namespace)
-	s.set("labels", strings.Join(m.Labels, ",")).set("fields", strings.Join(m.Fields, ","))
-	s.probe = true
-	a, err := s.run(ctx, c)
+	s := m.script("k8s_info").Set("kind", m.resource()).Set("name", m.Name).Set("namespace", m.Namespace)
+	s.Set("labels", strings.Join(m.Labels, ",")).Set("fields", strings.Join(m.Fields, ","))
+	s.Probe = true
+	a, err := run(ctx, c, s)
 	if err != nil {
 		return nil, false, err
 	}
-	if said := strings.TrimSpace(a.get("err")); a.get("rc") != "0" {
+	if said := strings.TrimSpace(a.Get("err")); a.Get("rc") != "0" {
 		if strings.Contains(said, "doesn't have a resource type") || strings.Contains(said, "no matches for kind") {
 			return nil, false, nil
 		}
 		return nil, false, fmt.Errorf("find %s: %s", m.Kind, said)
 	}
-	found, err = fromJSON(a.get("found"))
+	found, err = fromJSON(a.Get("found"))
 	return found, true, err
 }
 

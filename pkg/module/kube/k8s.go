@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 )
 
@@ -17,9 +18,9 @@ type Access struct {
 	Context    string `kk:"context" doc:"of the kubeconfig. Default: its current one"`
 }
 
-func (a Access) script(call string) *script {
-	s := &script{code: k8sScript, call: call}
-	return s.set("kubectl", a.Kubectl).set("kubeconfig", a.Kubeconfig).set("context", a.Context)
+func (a Access) script(call string) *hostscript.Script {
+	s := hostscript.New(library, k8sScript, call)
+	return s.Set("kubectl", a.Kubectl).Set("kubeconfig", a.Kubeconfig).Set("context", a.Context)
 }
 
 // K8s is the module k8s.

@@ -20,15 +20,15 @@ func (m *K8s) live(ctx context.Context, c *module.Call, objects []object) ([]obj
 		return nil, err
 	}
 	s := m.script("k8s_get")
-	s.stdin, s.probe = strings.NewReader(text), true
-	a, err := s.run(ctx, c)
+	s.Stdin, s.Probe = strings.NewReader(text), true
+	a, err := run(ctx, c, s)
 	if err != nil {
 		return nil, err
 	}
-	if said := a.get("live_err"); a.get("live_rc") != "0" && !onlyUnknownKinds(said) {
+	if said := a.Get("live_err"); a.Get("live_rc") != "0" && !onlyUnknownKinds(said) {
 		return nil, fmt.Errorf("look at the cluster: %s", strings.TrimSpace(said))
 	}
-	return fromJSON(a.get("live"))
+	return fromJSON(a.Get("live"))
 }
 
 // onlyUnknownKinds tells whether all that kubectl complains of is kinds that
@@ -85,16 +85,16 @@ func (m *K8s) remove(ctx context.Context, c *module.Call, live []object, r modul
 		return module.Result{}, err
 	}
 	seconds := strconv.Itoa(int(m.WaitTimeout.Seconds())) + "s"
-	s := m.script("k8s_delete").set("wait", strconv.FormatBool(m.Wait)).set("timeout", seconds)
-	s.stdin = strings.NewReader(text)
+	s := m.script("k8s_delete").Set("wait", strconv.FormatBool(m.Wait)).Set("timeout", seconds)
+	s.Stdin = strings.NewReader(text)
 	start := time.Now()
-	a, err := s.run(ctx, c)
+	a, err := run(ctx, c, s)
 	if err != nil {
 		return module.Result{}, err
 	}
 	r.Data.Set("duration", int(time.Since(start).Seconds()))
-	if a.get("rc") != "0" {
-		return fail(r, fmt.Errorf("delete: %s", strings.TrimSpace(a.get("err"))))
+	if a.Get("rc") != "0" {
+		return fail(r, fmt.Errorf("delete: %s", strings.TrimSpace(a.Get("err"))))
 	}
 	return r, nil
 }

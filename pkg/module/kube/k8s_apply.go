@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -71,9 +72,9 @@ func (m *K8s) apply(ctx context.Context, c *module.Call, objects []object) ([]ou
 	if err != nil {
 		return nil, nil, err
 	}
-	s := m.script("k8s_apply").set("manager", m.FieldManager).flag("force", m.ForceConflicts)
-	s.stdin = strings.NewReader(text)
-	a, err := s.run(ctx, c)
+	s := m.script("k8s_apply").Set("manager", m.FieldManager).Flag("force", m.ForceConflicts)
+	s.Stdin = strings.NewReader(text)
+	a, err := run(ctx, c, s)
 	var missing *missingError
 	if c.Check && errors.As(err, &missing) {
 		return created(objects), []string{err.Error()}, nil
@@ -81,7 +82,7 @@ func (m *K8s) apply(ctx context.Context, c *module.Call, objects []object) ([]ou
 	if err != nil {
 		return nil, nil, err
 	}
-	live, err := fromJSON(a.get("live"))
+	live, err := fromJSON(a.Get("live"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,7 +104,7 @@ func (m *K8s) apply(ctx context.Context, c *module.Call, objects []object) ([]ou
 }
 
 // singly reads the answers to objects that were sent one by one.
-func (m *K8s) singly(c *module.Call, objects, live []object, a answer) ([]outcome, []string, error) {
+func (m *K8s) singly(c *module.Call, objects, live []object, a hostscript.Answer) ([]outcome, []string, error) {
 	var done []outcome
 	one, refused := a["one"], a["refused"]
 	if len(one)+len(refused) != len(objects) {

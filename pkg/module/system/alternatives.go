@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -95,15 +96,15 @@ func (m *Alternatives) Run(ctx context.Context, c *module.Call) (module.Result, 
 	if err := m.check(); err != nil {
 		return module.Result{}, err
 	}
-	read := newScript(alternativesScript, "alternatives_read").set("name", m.Name).set("path", m.Path)
-	read.probe = true
-	a, err := read.run(ctx, c)
+	read := hostscript.New(alternativesScript, "alternatives_read").Set("name", m.Name).Set("path", m.Path)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
-	g := parseAlternatives(a.get("display"))
-	act := newScript(alternativesScript, `alternatives_act "$@"`).set("name", m.Name).set("path", m.Path)
-	done, warning, err := m.plan(g, a.has("path"), c.Check, act)
+	g := parseAlternatives(a.Get("display"))
+	act := hostscript.New(alternativesScript, `alternatives_act "$@"`).Set("name", m.Name).Set("path", m.Path)
+	done, warning, err := m.plan(g, a.Has("path"), c.Check, act)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -117,7 +118,7 @@ func (m *Alternatives) Run(ctx context.Context, c *module.Call) (module.Result, 
 	if !r.Changed || c.Check {
 		return r, nil
 	}
-	_, err = act.run(ctx, c)
+	_, err = act.Run(ctx, c.Conn, c.Check)
 	return r, err
 }
 
@@ -152,13 +153,13 @@ func (m *Alternatives) check() error {
 }
 
 // plan gives the script what it is to do, and tells it in sentences.
-func (m *Alternatives) plan(g alternativeGroup, exists, check bool, s *script) (done []string, warning string, err error) {
+func (m *Alternatives) plan(g alternativeGroup, exists, check bool, s *hostscript.Script) (done []string, warning string, err error) {
 	have := g.choices[m.Path]
 	if m.State == "absent" {
 		if have == nil {
 			return nil, "", nil
 		}
-		s.set("then", "remove")
+		s.Set("then", "remove")
 		return []string{fmt.Sprintf("Remove alternative '%s' from '%s'.", m.Path, m.Name)}, "", nil
 	}
 	if have == nil || m.Priority != nil && have.priority != *m.Priority || m.Subcommands != nil && !sameSubcommands(have.subcommands, *m.Subcommands) {
@@ -169,17 +170,17 @@ func (m *Alternatives) plan(g alternativeGroup, exists, check bool, s *script) (
 			}
 			warning = err.Error() + " (check mode: assuming that a task before makes it)"
 		}
-		if s.words, err = m.install(g, have); err != nil {
+		if s.Words, err = m.install(g, have); err != nil {
 			return nil, "", err
 		}
 		done = append(done, fmt.Sprintf("Install alternative '%s' for '%s'.", m.Path, m.Name))
 	}
 	switch {
 	case m.State == "selected" && g.current != m.Path:
-		s.set("then", "set")
+		s.Set("then", "set")
 		done = append(done, fmt.Sprintf("Set alternative '%s' for '%s'.", m.Path, m.Name))
 	case m.State == "auto" && g.mode == "manual":
-		s.set("then", "auto")
+		s.Set("then", "auto")
 		done = append(done, fmt.Sprintf("Set alternative to auto for '%s'.", m.Name))
 	}
 	return done, warning, nil

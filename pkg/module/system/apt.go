@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 )
 
@@ -62,7 +63,7 @@ func (m *Apt) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err := m.check(); err != nil {
 		return module.Result{}, err
 	}
-	s := newScript(fetchScript, aptScript, `apt_main "$@"`)
+	s := hostscript.New(fetchScript, aptScript, `apt_main "$@"`)
 	m.params(s)
 	return runPackages(ctx, c, s, m.State, m.Name)
 }
@@ -87,16 +88,16 @@ func (m *Apt) updates() bool {
 	return m.CacheValidTime > 0
 }
 
-func (m *Apt) params(s *script) {
-	s.flag("update_cache", m.updates()).set("cache_valid_time", strconv.Itoa(m.CacheValidTime))
-	s.set("update_retries", strconv.Itoa(m.UpdateRetries)).set("update_max_delay", strconv.Itoa(m.UpdateMaxDelay))
-	s.flag("clean", m.Clean).flag("autoclean", m.Autoclean).flag("fail_on_autoremove", m.FailOnAutoremove)
-	s.flag("purge", m.Purge).flag("autoremove", m.Autoremove)
+func (m *Apt) params(s *hostscript.Script) {
+	s.Flag("update_cache", m.updates()).Set("cache_valid_time", strconv.Itoa(m.CacheValidTime))
+	s.Set("update_retries", strconv.Itoa(m.UpdateRetries)).Set("update_max_delay", strconv.Itoa(m.UpdateMaxDelay))
+	s.Flag("clean", m.Clean).Flag("autoclean", m.Autoclean).Flag("fail_on_autoremove", m.FailOnAutoremove)
+	s.Flag("purge", m.Purge).Flag("autoremove", m.Autoremove)
 	if m.Upgrade != "no" {
-		s.set("upgrade", m.Upgrade)
+		s.Set("upgrade", m.Upgrade)
 	}
-	s.flag("allow_downgrade", m.AllowDowngrade).flag("allow_unauthenticated", m.Unauthenticated)
-	s.flag("allow_change_held_packages", m.ChangeHeld).flag("force", m.Force).flag("only_upgrade", m.OnlyUpgrade)
-	s.set("dpkg_options", strings.ReplaceAll(m.DpkgOptions, ",", " ")).set("deb", m.Deb).set("default_release", m.DefaultRelease)
-	s.choice("install_recommends", m.InstallRecommends).set("lock_timeout", strconv.Itoa(m.LockTimeout)).number("policy_rc_d", m.PolicyRCD)
+	s.Flag("allow_downgrade", m.AllowDowngrade).Flag("allow_unauthenticated", m.Unauthenticated)
+	s.Flag("allow_change_held_packages", m.ChangeHeld).Flag("force", m.Force).Flag("only_upgrade", m.OnlyUpgrade)
+	s.Set("dpkg_options", strings.ReplaceAll(m.DpkgOptions, ",", " ")).Set("deb", m.Deb).Set("default_release", m.DefaultRelease)
+	s.Choice("install_recommends", m.InstallRecommends).Set("lock_timeout", strconv.Itoa(m.LockTimeout)).Number("policy_rc_d", m.PolicyRCD)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -66,10 +67,10 @@ func (m *AptKey) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if err != nil {
 		return module.Result{}, err
 	}
-	read := newScript(fetchScript, aptKeyScript, "apt_key_read").set("keyring", m.Keyring).set("file", m.File)
-	read.set("url", m.URL).flag("fetch", id == "").flag("insecure", !m.Validate)
-	read.probe = true
-	a, err := read.run(ctx, c)
+	read := hostscript.New(fetchScript, aptKeyScript, "apt_key_read").Set("keyring", m.Keyring).Set("file", m.File)
+	read.Set("url", m.URL).Flag("fetch", id == "").Flag("insecure", !m.Validate)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -126,11 +127,11 @@ func (m *AptKey) check() (id string, err error) {
 }
 
 // given are the keys of data, of file, or of url if it was fetched.
-func (m *AptKey) given(a *answer) ([]pgpKey, error) {
+func (m *AptKey) given(a hostscript.Answer) ([]pgpKey, error) {
 	data := []byte(m.Data)
-	if a.has("key") {
+	if a.Has("key") {
 		var err error
-		if data, err = base64.StdEncoding.DecodeString(a.get("key")); err != nil {
+		if data, err = base64.StdEncoding.DecodeString(a.Get("key")); err != nil {
 			return nil, err
 		}
 	}
@@ -176,9 +177,9 @@ func (m *AptKey) fetch(ctx context.Context, c *module.Call, id string) ([]pgpKey
 	if from == "" {
 		from = keyserverURL(m.Keyserver, id)
 	}
-	s := newScript(fetchScript, aptKeyScript, "apt_key_fetch").set("url", from).flag("insecure", !m.Validate)
-	s.probe = true
-	a, err := s.run(ctx, c)
+	s := hostscript.New(fetchScript, aptKeyScript, "apt_key_fetch").Set("url", from).Flag("insecure", !m.Validate)
+	s.Probe = true
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return nil, err
 	}
@@ -207,10 +208,10 @@ func keyserverURL(server, id string) string {
 	return u.String()
 }
 
-func keyrings(a *answer) ([]*keyring, error) {
+func keyrings(a hostscript.Answer) ([]*keyring, error) {
 	var rings []*keyring
-	for i, path := range a.fields["file"] {
-		data, err := base64.StdEncoding.DecodeString(a.fields["ring"][i])
+	for i, path := range a["file"] {
+		data, err := base64.StdEncoding.DecodeString(a["ring"][i])
 		if err != nil {
 			return nil, err
 		}
@@ -262,9 +263,9 @@ func saveRings(ctx context.Context, c *module.Call, rings []*keyring) error {
 		if strings.HasSuffix(r.path, ".asc") {
 			text = base64.StdEncoding.EncodeToString(armored(data.Bytes()))
 		}
-		s := newScript(aptKeyScript, "apt_key_write").set("path", r.path).flag("remove", len(r.after) == 0)
-		s.stdin = strings.NewReader(text)
-		if _, err := s.run(ctx, c); err != nil {
+		s := hostscript.New(aptKeyScript, "apt_key_write").Set("path", r.path).Flag("remove", len(r.after) == 0)
+		s.Stdin = strings.NewReader(text)
+		if _, err := s.Run(ctx, c.Conn, c.Check); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
@@ -58,9 +59,9 @@ func (m *AptRepository) Run(ctx context.Context, c *module.Call) (module.Result,
 	if err != nil {
 		return module.Result{}, err
 	}
-	read := newScript(aptRepositoryScript, "apt_repository_read")
-	read.probe = true
-	a, err := read.run(ctx, c)
+	read := hostscript.New(aptRepositoryScript, "apt_repository_read")
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -102,16 +103,16 @@ func (m *AptRepository) check() (want string, err error) {
 
 // refresh reads the lists. If that fails, the files become what they were.
 func (m *AptRepository) refresh(ctx context.Context, c *module.Call, files []*textFile) error {
-	s := newScript(aptScript, aptRepositoryScript, "apt_refresh")
-	s.set("retries", strconv.Itoa(m.Retries)).set("max_delay", strconv.Itoa(m.MaxDelay))
-	_, err := s.run(ctx, c)
+	s := hostscript.New(aptScript, aptRepositoryScript, "apt_refresh")
+	s.Set("retries", strconv.Itoa(m.Retries)).Set("max_delay", strconv.Itoa(m.MaxDelay))
+	_, err := s.Run(ctx, c.Conn, c.Check)
 	if err == nil {
 		return nil
 	}
 	for _, f := range files {
-		was := newScript(textFileScript, "textfile_write").set("path", f.path).set("new_mode", "644").flag("remove", !f.exists()).flag("write", f.exists())
-		was.stdin = strings.NewReader(f.before)
-		if _, restored := was.run(ctx, c); restored != nil {
+		was := hostscript.New(textFileScript, "textfile_write").Set("path", f.path).Set("new_mode", "644").Flag("remove", !f.exists()).Flag("write", f.exists())
+		was.Stdin = strings.NewReader(f.before)
+		if _, restored := was.Run(ctx, c.Conn, c.Check); restored != nil {
 			return errors.Join(err, fmt.Errorf("put back %s: %w", f.path, restored))
 		}
 	}
@@ -119,12 +120,12 @@ func (m *AptRepository) refresh(ctx context.Context, c *module.Call, files []*te
 }
 
 // edit returns the files that are to change.
-func (m *AptRepository) edit(a *answer, want string) []*textFile {
+func (m *AptRepository) edit(a hostscript.Answer, want string) []*textFile {
 	var changed []*textFile
 	var all []*textFile
-	for i, name := range a.fields["file"] {
-		text := strings.TrimSuffix(a.fields["text"][i], "x")
-		all = append(all, &textFile{path: name, before: text, after: text, now: &answer{fields: map[string][]string{"text": {text}}}})
+	for i, name := range a["file"] {
+		text := strings.TrimSuffix(a["text"][i], "x")
+		all = append(all, &textFile{path: name, before: text, after: text, now: hostscript.Answer{"text": {text}}})
 	}
 	if m.State == "absent" {
 		for _, f := range all {
@@ -152,7 +153,7 @@ func (m *AptRepository) add(all []*textFile, want string) *textFile {
 	if name == "" {
 		name = sourceFileName(want)
 	}
-	f := &textFile{path: path.Join("/etc/apt/sources.list.d", name+".list"), now: &answer{}, fresh: strconv.FormatUint(uint64(m.mode()), 8)}
+	f := &textFile{path: path.Join("/etc/apt/sources.list.d", name+".list"), now: hostscript.Answer{}, fresh: strconv.FormatUint(uint64(m.mode()), 8)}
 	if at := slices.IndexFunc(all, func(old *textFile) bool { return old.path == f.path }); at >= 0 {
 		f = all[at]
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -52,41 +53,41 @@ func (m *AuthorizedKey) Run(ctx context.Context, c *module.Call) (module.Result,
 	if err := checkAccount("user", m.User); err != nil {
 		return module.Result{}, err
 	}
-	read := m.script("authorized_key_read").flag("insecure", !m.Validate)
-	read.probe = true
+	read := m.script("authorized_key_read").Flag("insecure", !m.Validate)
+	read.Probe = true
 	if m.remote() {
-		read.set("url", m.Key)
+		read.Set("url", m.Key)
 	}
-	a, err := read.run(ctx, c)
+	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
 	text := m.Key
-	if a.has("key") {
-		text = a.get("key")
+	if a.Has("key") {
+		text = a.Get("key")
 	}
 	wanted, err := m.wanted(text)
 	if err != nil {
 		return module.Result{}, err
 	}
-	before := strings.TrimSuffix(a.get("text"), "x")
+	before := strings.TrimSuffix(a.Get("text"), "x")
 	after := m.edit(before, wanted)
 	r := m.result(a)
 	r.Changed = after != before
 	if c.Diff && r.Changed {
-		r.Diff = textDiff(a.get("file"), before, after)
+		r.Diff = textDiff(a.Get("file"), before, after)
 	}
 	if !r.Changed || c.Check {
 		return r, nil
 	}
-	act := m.script("authorized_key_write").flag("manage_dir", m.ManageDir).flag("follow", m.Follow)
-	act.stdin = strings.NewReader(after)
-	_, err = act.run(ctx, c)
+	act := m.script("authorized_key_write").Flag("manage_dir", m.ManageDir).Flag("follow", m.Follow)
+	act.Stdin = strings.NewReader(after)
+	_, err = act.Run(ctx, c.Conn, c.Check)
 	return r, err
 }
 
-func (m *AuthorizedKey) script(what string) *script {
-	return newScript(fetchScript, authorizedKeyScript, what).set("user", m.User).set("path", m.Path)
+func (m *AuthorizedKey) script(what string) *hostscript.Script {
+	return hostscript.New(fetchScript, accountScript, authorizedKeyScript, what).Set("user", m.User).Set("path", m.Path)
 }
 
 func (m *AuthorizedKey) remote() bool {
@@ -98,11 +99,11 @@ func (m *AuthorizedKey) remote() bool {
 	return false
 }
 
-func (m *AuthorizedKey) result(a *answer) module.Result {
-	r := module.Result{Warnings: a.fields["warn"], Data: value.NewDict(
+func (m *AuthorizedKey) result(a hostscript.Answer) module.Result {
+	r := module.Result{Warnings: a["warn"], Data: value.NewDict(
 		"user", m.User, "key", m.Key, "path", m.Path, "state", m.State, "key_options", deref(m.Options),
 		"comment", deref(m.Comment), "exclusive", m.Exclusive, "manage_dir", m.ManageDir, "follow", m.Follow,
-		"validate_certs", m.Validate, "keyfile", a.get("file"),
+		"validate_certs", m.Validate, "keyfile", a.Get("file"),
 	)}
 	for key, given := range map[string]bool{"path": m.Path != "", "key_options": m.Options != nil, "comment": m.Comment != nil} {
 		if !given {

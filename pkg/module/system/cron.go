@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -60,18 +61,18 @@ func (m *Cron) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err := m.check(); err != nil {
 		return module.Result{}, err
 	}
-	a, err := m.script("cron_read", true).run(ctx, c)
+	a, err := m.script("cron_read", true).Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
-	before := strings.TrimSuffix(a.get("text"), "x")
+	before := strings.TrimSuffix(a.Get("text"), "x")
 	tab := m.tab(before)
 	after := joined(m.edit(tab))
 	whole := m.Name == ""
 	if whole {
 		after = ""
 	}
-	r := module.Result{Changed: after != joined(tab) || whole && a.has("exists"), Data: value.NewDict()}
+	r := module.Result{Changed: after != joined(tab) || whole && a.Has("exists"), Data: value.NewDict()}
 	r.Data.Set("jobs", list(cronJobs(lines(after))))
 	r.Data.Set("envs", list(cronEnvs(lines(after))))
 	if m.CronFile != "" {
@@ -83,11 +84,11 @@ func (m *Cron) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if !r.Changed || c.Check {
 		return r, nil
 	}
-	act := m.script("cron_write", false).flag("backup", m.Backup && a.has("exists")).flag("remove", whole)
-	act.stdin = strings.NewReader(after)
-	done, err := act.run(ctx, c)
-	if err == nil && done.has("backup") {
-		r.Data.Set("backup_file", done.get("backup"))
+	act := m.script("cron_write", false).Flag("backup", m.Backup && a.Has("exists")).Flag("remove", whole)
+	act.Stdin = strings.NewReader(after)
+	done, err := act.Run(ctx, c.Conn, c.Check)
+	if err == nil && done.Has("backup") {
+		r.Data.Set("backup_file", done.Get("backup"))
 	}
 	return r, err
 }
@@ -134,13 +135,13 @@ func (m *Cron) header() string {
 	return "crontab"
 }
 
-func (m *Cron) script(what string, probe bool) *script {
-	s := newScript(cronScript, what)
-	s.probe = probe
+func (m *Cron) script(what string, probe bool) *hostscript.Script {
+	s := hostscript.New(cronScript, what)
+	s.Probe = probe
 	if m.CronFile == "" {
-		return s.set("user", m.User)
+		return s.Set("user", m.User)
 	}
-	return s.set("file", m.file())
+	return s.Set("file", m.file())
 }
 
 // tab is the crontab's lines without the header that some crontab -l show.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
@@ -138,13 +139,13 @@ func (m *Deb822Repository) key(ctx context.Context, c *module.Call, ring string,
 	if !strings.Contains(m.SignedBy, "://") {
 		return m.SignedBy, nil
 	}
-	read := newScript(fetchScript, deb822Script, "deb822_read").set("ring", ring).set("url", m.SignedBy)
-	read.probe = true
-	a, err := read.run(ctx, c)
+	read := hostscript.New(fetchScript, deb822Script, "deb822_read").Set("ring", ring).Set("url", m.SignedBy)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return "", err
 	}
-	data, err := base64.StdEncoding.DecodeString(a.get("key"))
+	data, err := base64.StdEncoding.DecodeString(a.Get("key"))
 	if err != nil {
 		return "", err
 	}
@@ -156,8 +157,8 @@ func (m *Deb822Repository) key(ctx context.Context, c *module.Call, ring string,
 		file = ring + ".asc"
 	}
 	r.Data.Set("key_filename", file)
-	for i, there := range a.fields["ring"] {
-		if there == file && a.fields["ring_key"][i] == a.get("key") && a.fields["ring_mode"][i] == "644" {
+	for i, there := range a["ring"] {
+		if there == file && a["ring_key"][i] == a.Get("key") && a["ring_mode"][i] == "644" {
 			return file, nil
 		}
 	}
@@ -165,9 +166,9 @@ func (m *Deb822Repository) key(ctx context.Context, c *module.Call, ring string,
 	if c.Check {
 		return file, nil
 	}
-	act := newScript(deb822Script, "deb822_key").set("ring", file)
-	act.stdin = strings.NewReader(a.get("key"))
-	_, err = act.run(ctx, c)
+	act := hostscript.New(deb822Script, "deb822_key").Set("ring", file)
+	act.Stdin = strings.NewReader(a.Get("key"))
+	_, err = act.Run(ctx, c.Conn, c.Check)
 	return file, err
 }
 
@@ -180,20 +181,20 @@ func errIfNone(keys []pgpKey) error {
 
 // forget removes the files of the key.
 func (m *Deb822Repository) forget(ctx context.Context, c *module.Call, ring string, r *module.Result) error {
-	read := newScript(deb822Script, "deb822_read").set("ring", ring)
-	read.probe = true
-	a, err := read.run(ctx, c)
-	if err != nil || !a.has("ring") {
+	read := hostscript.New(deb822Script, "deb822_read").Set("ring", ring)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
+	if err != nil || !a.Has("ring") {
 		return err
 	}
 	r.Changed = true
-	r.Data.Set("key_filename", a.get("ring"))
+	r.Data.Set("key_filename", a.Get("ring"))
 	if c.Check {
 		return nil
 	}
-	act := newScript(deb822Script, `deb822_forget "$@"`)
-	act.words = a.fields["ring"]
-	_, err = act.run(ctx, c)
+	act := hostscript.New(deb822Script, `deb822_forget "$@"`)
+	act.Words = a["ring"]
+	_, err = act.Run(ctx, c.Conn, c.Check)
 	return err
 }
 

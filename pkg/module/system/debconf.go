@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/value"
@@ -46,21 +47,21 @@ func (m *Debconf) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if err != nil {
 		return module.Result{}, err
 	}
-	read := newScript(debconfScript, "debconf_read").set("name", m.Name).set("question", m.Question)
-	read.probe = true
-	a, err := read.run(ctx, c)
+	read := hostscript.New(debconfScript, "debconf_read").Set("name", m.Name).Set("question", m.Question)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
 	if m.Question == "" {
-		return module.Result{Data: value.NewDict("current", debconfAnswers(a.get("all")))}, nil
+		return module.Result{Data: value.NewDict("current", debconfAnswers(a.Get("all")))}, nil
 	}
-	had := a.get("value")
+	had := a.Get("value")
 	if m.Type == "seen" {
-		had = a.get("seen")
+		had = a.Get("seen")
 	}
-	r := a.result("current", value.NewDict(m.Question, m.shown(want)), "previous", value.NewDict(m.Question, m.shown(had)))
-	r.Changed = had != want || m.Type != "seen" && !a.has("value")
+	r := resultOf(a, "current", value.NewDict(m.Question, m.shown(want)), "previous", value.NewDict(m.Question, m.shown(had)))
+	r.Changed = had != want || m.Type != "seen" && !a.Has("value")
 	if !r.Changed {
 		return r, nil
 	}
@@ -70,9 +71,9 @@ func (m *Debconf) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if c.Check {
 		return r, nil
 	}
-	act := newScript(debconfScript, "debconf_set").flag("unseen", m.Unseen)
-	act.stdin = strings.NewReader(m.Name + " " + m.Question + " " + m.Type + " " + want + "\n")
-	_, err = act.run(ctx, c)
+	act := hostscript.New(debconfScript, "debconf_set").Flag("unseen", m.Unseen)
+	act.Stdin = strings.NewReader(m.Name + " " + m.Question + " " + m.Type + " " + want + "\n")
+	_, err = act.Run(ctx, c.Conn, c.Check)
 	return r, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 )
 
@@ -58,19 +59,19 @@ func (m *Dnf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if len(m.Name) == 0 && !m.Autoremove && !m.UpdateCache {
 		return module.Result{}, errors.New("one of the following is required: autoremove, name, update_cache")
 	}
-	s := newScript(rpmScript, `dnf_main "$@"`)
-	s.set("enablerepo", strings.Join(m.EnableRepo, " ")).set("disablerepo", strings.Join(m.DisableRepo, " "))
-	s.set("exclude", strings.Join(m.Exclude, " ")).set("lock_timeout", strconv.Itoa(m.LockTimeout))
+	s := hostscript.New(rpmScript, `dnf_main "$@"`)
+	s.Set("enablerepo", strings.Join(m.EnableRepo, " ")).Set("disablerepo", strings.Join(m.DisableRepo, " "))
+	s.Set("exclude", strings.Join(m.Exclude, " ")).Set("lock_timeout", strconv.Itoa(m.LockTimeout))
 	if m.InstallRoot != "/" {
-		s.set("installroot", m.InstallRoot)
+		s.Set("installroot", m.InstallRoot)
 	}
-	s.flag("disable_gpg_check", m.DisableGPGCheck).flag("allow_downgrade", m.AllowDowngrade)
-	s.flag("download_only", m.DownloadOnly).flag("nobest", m.NoBest).flag("allowerasing", m.AllowErasing)
-	s.set("conf_file", m.ConfFile).set("releasever", m.ReleaseVer).set("download_dir", m.DownloadDir).set("disable_excludes", m.DisableExcludes)
-	s.set("enable_plugin", strings.Join(m.EnablePlugin, " ")).set("disable_plugin", strings.Join(m.DisablePlugin, " "))
-	s.flag("skip_broken", m.SkipBroken).flag("update_only", m.UpdateOnly).flag("security", m.Security).flag("bugfix", m.Bugfix)
-	s.flag("no_sslverify", !m.SSLVerify).flag("no_weak_deps", !m.WeakDeps).flag("cacheonly", m.CacheOnly)
-	s.flag("autoremove", m.Autoremove).flag("update_cache", m.UpdateCache)
+	s.Flag("disable_gpg_check", m.DisableGPGCheck).Flag("allow_downgrade", m.AllowDowngrade)
+	s.Flag("download_only", m.DownloadOnly).Flag("nobest", m.NoBest).Flag("allowerasing", m.AllowErasing)
+	s.Set("conf_file", m.ConfFile).Set("releasever", m.ReleaseVer).Set("download_dir", m.DownloadDir).Set("disable_excludes", m.DisableExcludes)
+	s.Set("enable_plugin", strings.Join(m.EnablePlugin, " ")).Set("disable_plugin", strings.Join(m.DisablePlugin, " "))
+	s.Flag("skip_broken", m.SkipBroken).Flag("update_only", m.UpdateOnly).Flag("security", m.Security).Flag("bugfix", m.Bugfix)
+	s.Flag("no_sslverify", !m.SSLVerify).Flag("no_weak_deps", !m.WeakDeps).Flag("cacheonly", m.CacheOnly)
+	s.Flag("autoremove", m.Autoremove).Flag("update_cache", m.UpdateCache)
 	r, err := runPackages(ctx, c, s, m.State, m.Name)
 	if err != nil {
 		return r, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -36,13 +37,13 @@ func (m *DpkgSelections) Run(ctx context.Context, c *module.Call) (module.Result
 	if err := checkPackages([]string{m.Name}); err != nil {
 		return module.Result{}, err
 	}
-	a, err := newScript(dpkgSelectionsScript, "dpkg_selections_main").set("name", m.Name).set("selection", m.Selection).run(ctx, c)
+	a, err := hostscript.New(dpkgSelectionsScript, "dpkg_selections_main").Set("name", m.Name).Set("selection", m.Selection).Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := a.result("before", a.get("before"), "after", m.Selection)
+	r := resultOf(a, "before", a.Get("before"), "after", m.Selection)
 	if c.Diff && r.Changed {
-		r.Diff = diffOf(m.Name, value.NewDict("selection", a.get("before")), value.NewDict("selection", m.Selection))
+		r.Diff = diffOf(m.Name, value.NewDict("selection", a.Get("before")), value.NewDict("selection", m.Selection))
 	}
 	return r, nil
 }

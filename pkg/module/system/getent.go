@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -44,16 +45,16 @@ func (m *Getent) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if !getentWord.MatchString(m.Database) || strings.HasPrefix(m.Key, "-") || m.Service != "" && !getentWord.MatchString(m.Service) {
 		return module.Result{}, fmt.Errorf("database and service are words, and key does not begin with a dash: got %q, %q, %q", m.Database, m.Service, m.Key)
 	}
-	s := newScript(getentScript, `getent_main "$@"`)
-	s.probe = true
+	s := hostscript.New(getentScript, `getent_main "$@"`)
+	s.Probe = true
 	if m.Service != "" {
-		s.words = append(s.words, "-s", m.Service)
+		s.Words = append(s.Words, "-s", m.Service)
 	}
-	s.words = append(s.words, m.Database)
+	s.Words = append(s.Words, m.Database)
 	if m.Key != "" {
-		s.words = append(s.words, m.Key)
+		s.Words = append(s.Words, m.Key)
 	}
-	a, err := s.run(ctx, c)
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -62,14 +63,14 @@ func (m *Getent) Run(ctx context.Context, c *module.Call) (module.Result, error)
 
 // result reads the exit status of getent: 1 is wrong arguments, 2 a key that
 // is not there, 3 a database that cannot be listed.
-func (m *Getent) result(a *answer) (module.Result, error) {
+func (m *Getent) result(a hostscript.Answer) (module.Result, error) {
 	entries := value.NewDict()
 	r := module.Result{Facts: value.NewDict("getent_"+m.Database, entries)}
-	switch rc := a.number("rc"); {
+	switch rc := a.Number("rc"); {
 	case rc == 0:
-		m.entries(entries, lines(a.get("text")))
+		m.entries(entries, lines(a.Get("text")))
 	case rc == 1:
-		return module.Result{}, fmt.Errorf("Missing arguments, or database unknown: %s", a.get("errors")) //nolint:staticcheck // the text users know
+		return module.Result{}, fmt.Errorf("Missing arguments, or database unknown: %s", a.Get("errors")) //nolint:staticcheck // the text users know
 	case rc == 2 && !m.FailKey:
 		r.Msg = "One or more supplied key could not be found in the database."
 		entries.Set(m.Key, nil)
@@ -78,7 +79,7 @@ func (m *Getent) result(a *answer) (module.Result, error) {
 	case rc == 3:
 		return module.Result{}, fmt.Errorf("Enumeration not supported on this database.") //nolint:staticcheck // the text users know
 	default:
-		return module.Result{}, fmt.Errorf("getent ended with status %d: %s", rc, a.get("errors"))
+		return module.Result{}, fmt.Errorf("getent ended with status %d: %s", rc, a.Get("errors"))
 	}
 	return r, nil
 }

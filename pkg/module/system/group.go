@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -57,22 +58,22 @@ func (m *Group) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if err := checkAccount("group", m.Name); err != nil {
 		return module.Result{}, err
 	}
-	s := newScript(groupScript, "group_main")
-	s.set("name", m.Name).set("state", m.State).number("gid", m.GID)
-	s.number("gid_min", m.GIDMin).number("gid_max", m.GIDMax).flag("force", m.Force)
-	s.flag("system", m.System).flag("local", m.Local).flag("non_unique", m.NonUnique)
-	a, err := s.run(ctx, c)
+	s := hostscript.New(accountScript, groupScript, "group_main")
+	s.Set("name", m.Name).Set("state", m.State).Number("gid", m.GID)
+	s.Number("gid_min", m.GIDMin).Number("gid_max", m.GIDMax).Flag("force", m.Force)
+	s.Flag("system", m.System).Flag("local", m.Local).Flag("non_unique", m.NonUnique)
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := a.result("name", m.Name, "state", m.State, "system", m.System)
+	r := resultOf(a, "name", m.Name, "state", m.State, "system", m.System)
 	before, after := value.NewDict("name", m.Name, "state", "absent"), value.NewDict("name", m.Name, "state", m.State)
-	if a.has("was") {
-		before = value.NewDict("name", m.Name, "state", "present", "gid", a.number("was"))
+	if a.Has("was") {
+		before = value.NewDict("name", m.Name, "state", "present", "gid", a.Number("was"))
 	}
-	if a.get("gid") != "" {
-		r.Data.Set("gid", a.number("gid"))
-		after.Set("gid", a.number("gid"))
+	if a.Get("gid") != "" {
+		r.Data.Set("gid", a.Number("gid"))
+		after.Set("gid", a.Number("gid"))
 	}
 	if c.Diff && r.Changed {
 		r.Diff = diffOf("group "+m.Name, before, after)

@@ -181,29 +181,3 @@ func TestUnreachableHost(t *testing.T) {
 		}
 	}
 }
-
-func TestAnswerThatBreaksOff(t *testing.T) {
-	for _, out := range []string{"a=b", "a=b\x00c", "nothing\x00"} {
-		if a, err := parseAnswer([]byte(out)); err == nil {
-			t.Errorf("%q was read as %v", out, a.fields)
-		}
-	}
-	s := newScript("say a b; echo why >&2; exit 3")
-	_, err := s.run(context.Background(), moduletest.Call(t, value.NewDict(), moduletest.Options{}))
-	if err == nil || err.Error() != "the script on the host ended with status 3: why" {
-		t.Errorf("got %v", err)
-	}
-	if err := scriptError(connector.Exit{Code: 137, Signal: "KILL"}, ""); !strings.Contains(err.Error(), "signal KILL") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestParametersArriveAsTheyAre(t *testing.T) {
-	odd := "a'b \"c\" $HOME `id` \\ ;&|*\n=x"
-	s := newScript(`say got "$p_odd"; for w; do say word "$w"; done`).set("odd", odd)
-	s.words = []string{odd, "", "--"}
-	a, err := s.run(context.Background(), moduletest.Call(t, value.NewDict(), moduletest.Options{}))
-	if err != nil || a.get("got") != odd || strings.Join(a.fields["word"], "|") != odd+"||--" {
-		t.Errorf("got %q, %v", a.fields, err)
-	}
-}

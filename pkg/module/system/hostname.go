@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -41,15 +42,15 @@ func (m *Hostname) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	if len(m.Name) > 64 || !hostnamePattern.MatchString(m.Name) {
 		return module.Result{}, fmt.Errorf("%q is not a host name: it has 1 to 64 letters, digits, dots and dashes", m.Name)
 	}
-	s := newScript(hostnameScript, "hostname_main").set("name", m.Name).set("use", m.Use)
-	a, err := s.run(ctx, c)
+	s := hostscript.New(hostnameScript, "hostname_main").Set("name", m.Name).Set("use", m.Use)
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := a.result("name", m.Name)
-	r.Facts, r.FactKind = hostnameFacts(m.Name, strings.TrimSpace(a.get("fqdn"))), module.Gathered
+	r := resultOf(a, "name", m.Name)
+	r.Facts, r.FactKind = hostnameFacts(m.Name, strings.TrimSpace(a.Get("fqdn"))), module.Gathered
 	if c.Diff && r.Changed {
-		before := fmt.Sprintf("hostname = %s\n/etc/hostname = %s\n", a.get("was"), a.get("kept"))
+		before := fmt.Sprintf("hostname = %s\n/etc/hostname = %s\n", a.Get("was"), a.Get("kept"))
 		r.Diff = textDiff("hostname", before, fmt.Sprintf("hostname = %s\n/etc/hostname = %[1]s\n", m.Name))
 	}
 	return r, nil

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -47,28 +48,28 @@ func (m *KnownHosts) Run(ctx context.Context, c *module.Call) (module.Result, er
 	if err != nil {
 		return module.Result{}, err
 	}
-	read := newScript(knownHostsScript, "known_hosts_read").set("path", m.Path)
-	read.probe = true
-	a, err := read.run(ctx, c)
+	read := hostscript.New(knownHostsScript, "known_hosts_read").Set("path", m.Path)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
-	before := strings.TrimSuffix(a.get("text"), "x")
+	before := strings.TrimSuffix(a.Get("text"), "x")
 	after, err := m.edit(before, wanted)
 	if err != nil {
 		return module.Result{}, err
 	}
 	r := module.Result{Changed: after != before, Data: value.NewDict(
-		"name", m.Name, "key", m.Key, "path", a.get("path"), "hash_host", m.Hash, "state", m.State)}
+		"name", m.Name, "key", m.Key, "path", a.Get("path"), "hash_host", m.Hash, "state", m.State)}
 	if c.Diff && r.Changed {
-		r.Diff = textDiff(a.get("path"), before, after)
+		r.Diff = textDiff(a.Get("path"), before, after)
 	}
 	if !r.Changed || c.Check {
 		return r, nil
 	}
-	act := newScript(knownHostsScript, "known_hosts_write").set("path", m.Path)
-	act.stdin = strings.NewReader(after)
-	_, err = act.run(ctx, c)
+	act := hostscript.New(knownHostsScript, "known_hosts_write").Set("path", m.Path)
+	act.Stdin = strings.NewReader(after)
+	_, err = act.Run(ctx, c.Conn, c.Check)
 	return r, err
 }
 

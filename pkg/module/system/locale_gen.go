@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 )
 
@@ -39,13 +40,13 @@ func (m *LocaleGen) Run(ctx context.Context, c *module.Call) (module.Result, err
 		}
 	}
 	for _, name := range m.Name {
-		a, err := newScript(localeGenScript, "locale_gen_main").set("name", name).set("state", m.State).run(ctx, c)
+		a, err := hostscript.New(localeGenScript, "locale_gen_main").Set("name", name).Set("state", m.State).Run(ctx, c.Conn, c.Check)
 		if err != nil {
 			return r, err
 		}
-		r.Changed = r.Changed || a.changed()
-		r.Warnings = append(r.Warnings, a.fields["warn"]...)
+		r.Changed = r.Changed || a.Changed()
+		r.Warnings = append(r.Warnings, a["warn"]...)
 	}
-	r.Data = (&answer{}).result("name", list(m.Name)).Data
+	r.Data = resultOf(hostscript.Answer{}, "name", list(m.Name)).Data
 	return r, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 )
 
@@ -51,11 +52,11 @@ func (m *Modprobe) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	if !moduleParams.MatchString(m.Params) {
 		return module.Result{}, fmt.Errorf("params must be one line of NAME=VALUE words, got %q", m.Params)
 	}
-	s := newScript(modprobeScript, "modprobe_main")
-	s.set("name", m.Name).set("state", m.State).set("params", m.Params).set("persistent", m.Persistent)
-	a, err := s.run(ctx, c)
+	s := hostscript.New(modprobeScript, "modprobe_main")
+	s.Set("name", m.Name).Set("state", m.State).Set("params", m.Params).Set("persistent", m.Persistent)
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
-	return a.result("name", m.Name, "state", m.State, "params", m.Params), nil
+	return resultOf(a, "name", m.Name, "state", m.State, "params", m.Params), nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 )
 
@@ -72,9 +73,9 @@ func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 		return module.Result{}, err
 	}
 	m.Path = path.Clean(m.Path)
-	read := newScript(mountScript, "mount_read").set("path", m.Path).set("fstab", m.fstab())
-	read.probe = true
-	a, err := read.run(ctx, c)
+	read := hostscript.New(mountScript, "mount_read").Set("path", m.Path).Set("fstab", m.fstab())
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -82,7 +83,7 @@ func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := a.result("name", m.Path, "src", m.Src, "fstype", m.FSType, "opts", m.opts(),
+	r := resultOf(a, "name", m.Path, "src", m.Src, "fstype", m.FSType, "opts", m.opts(),
 		"dump", m.Dump, "passno", m.PassNo, "fstab", m.fstab())
 	r.Changed = plan.changes()
 	if c.Diff && plan.write {
@@ -91,13 +92,13 @@ func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if !r.Changed || c.Check {
 		return r, nil
 	}
-	act := newScript(mountScript, "mount_act").set("path", m.Path).set("fstab", m.fstab()).set("action", plan.action)
-	act.set("src", m.Src).set("fstype", m.FSType).set("opts", m.Opts).set("old", plan.before)
-	act.flag("write", plan.write).flag("rmdir", plan.rmdir).flag("backup", m.Backup)
-	act.stdin = strings.NewReader(plan.after)
-	done, err := act.run(ctx, c)
-	if err == nil && done.has("backup") {
-		r.Data.Set("backup_file", done.get("backup"))
+	act := hostscript.New(mountScript, "mount_act").Set("path", m.Path).Set("fstab", m.fstab()).Set("action", plan.action)
+	act.Set("src", m.Src).Set("fstype", m.FSType).Set("opts", m.Opts).Set("old", plan.before)
+	act.Flag("write", plan.write).Flag("rmdir", plan.rmdir).Flag("backup", m.Backup)
+	act.Stdin = strings.NewReader(plan.after)
+	done, err := act.Run(ctx, c.Conn, c.Check)
+	if err == nil && done.Has("backup") {
+		r.Data.Set("backup_file", done.Get("backup"))
 	}
 	return r, err
 }
@@ -153,12 +154,12 @@ func (m *Mount) opts() string {
 }
 
 // plan compares what is with what is wanted.
-func (m *Mount) plan(a *answer) (mountPlan, error) {
-	p := mountPlan{before: strings.TrimSuffix(a.get("text"), "x")}
+func (m *Mount) plan(a hostscript.Answer) (mountPlan, error) {
+	p := mountPlan{before: strings.TrimSuffix(a.Get("text"), "x")}
 	p.after = p.before
-	on := mountedAt(a.get("mounts"), m.Path)
-	if real := a.get("real"); on == nil && real != "" {
-		on = mountedAt(a.get("mounts"), real)
+	on := mountedAt(a.Get("mounts"), m.Path)
+	if real := a.Get("real"); on == nil && real != "" {
+		on = mountedAt(a.Get("mounts"), real)
 	}
 	switch m.State {
 	case "present":
@@ -181,13 +182,13 @@ func (m *Mount) plan(a *answer) (mountPlan, error) {
 		return p, m.planEphemeral(&p, on)
 	case "mounted":
 		p.after = m.edit(p.before)
-		if a.has("there") && !a.has("folder") && !m.binds() {
+		if a.Has("there") && !a.Has("folder") && !m.binds() {
 			return p, fmt.Errorf("%s is not a folder", m.Path)
 		}
 		p.action = m.bring(p, on)
 	}
 	p.write = p.after != p.before
-	p.rmdir = m.State == "absent" && a.has("folder") && (p.write || on != nil)
+	p.rmdir = m.State == "absent" && a.Has("folder") && (p.write || on != nil)
 	return p, nil
 }
 

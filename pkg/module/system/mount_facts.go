@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -65,9 +66,9 @@ func (m *MountFacts) Run(ctx context.Context, c *module.Call) (module.Result, er
 	if err != nil {
 		return module.Result{}, err
 	}
-	s := newScript(mountFactsScript, `mount_facts_main "$@"`)
-	s.words, s.probe = files, true
-	a, err := s.run(ctx, c)
+	s := hostscript.New(mountFactsScript, `mount_facts_main "$@"`)
+	s.Words, s.Probe = files, true
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -96,16 +97,16 @@ func (m *MountFacts) Run(ctx context.Context, c *module.Call) (module.Result, er
 }
 
 // mounts are the lines of the tables that match.
-func (m *MountFacts) mounts(a *answer) ([]*value.Dict, error) {
+func (m *MountFacts) mounts(a hostscript.Answer) ([]*value.Dict, error) {
 	uuids := map[string]string{}
-	for _, line := range lines(a.get("uuids")) {
+	for _, line := range lines(a.Get("uuids")) {
 		if device, uuid, ok := strings.Cut(line, " "); ok {
 			uuids[device] = uuid
 		}
 	}
 	var out []*value.Dict
-	for i, file := range a.fields["file"] {
-		for _, line := range lines(a.fields["table"][i]) {
+	for i, file := range a["file"] {
+		for _, line := range lines(a["table"][i]) {
 			f := strings.Fields(line)
 			if len(f) < 4 || strings.HasPrefix(f[0], "#") {
 				continue
@@ -165,20 +166,20 @@ func (m *MountFacts) wants(device, fstype string) (bool, error) {
 
 // sizes asks for the sizes of mount points, in one script.
 func (m *MountFacts) sizes(ctx context.Context, c *module.Call, paths []string, all []*value.Dict, r *module.Result) error {
-	s := newScript(mountFactsScript, `mount_facts_sizes "$@"`).set("timeout", strconv.FormatFloat(m.Timeout, 'f', -1, 64))
-	s.words, s.probe = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !path.IsAbs(p) }), true
-	a, err := s.run(ctx, c)
+	s := hostscript.New(mountFactsScript, `mount_facts_sizes "$@"`).Set("timeout", strconv.FormatFloat(m.Timeout, 'f', -1, 64))
+	s.Words, s.Probe = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !path.IsAbs(p) }), true
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return err
 	}
-	for i, folder := range a.fields["folder"] {
+	for i, folder := range a["folder"] {
 		for _, d := range all {
 			if at, _ := d.Get("mount"); at == folder {
-				setSizes(d, strings.Fields(a.fields["size"][i]))
+				setSizes(d, strings.Fields(a["size"][i]))
 			}
 		}
 	}
-	for _, folder := range a.fields["late"] {
+	for _, folder := range a["late"] {
 		msg := fmt.Sprintf("Timed out or failed getting the size of mount %s", folder)
 		switch m.OnTimeout {
 		case "error":

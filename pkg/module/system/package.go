@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/event"
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 )
 
@@ -53,27 +54,27 @@ func packageReturns() []module.Return {
 
 // Run implements module.Runner.
 func (m *Package) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := newScript(aptScript, rpmScript, apkScript, packageScript, `package_main "$@"`)
-	s.set("use", m.Use).set("dpkg_options", "force-confdef force-confold").flag("update_cache", m.UpdateCache)
+	s := hostscript.New(aptScript, rpmScript, apkScript, packageScript, `package_main "$@"`)
+	s.Set("use", m.Use).Set("dpkg_options", "force-confdef force-confold").Flag("update_cache", m.UpdateCache)
 	return runPackages(ctx, c, s, m.State, m.Name)
 }
 
 // runPackages runs the script of a package manager and makes the result.
-func runPackages(ctx context.Context, c *module.Call, s *script, state string, names []string) (module.Result, error) {
-	s.set("state", packageState(state))
-	s.words = names
+func runPackages(ctx context.Context, c *module.Call, s *hostscript.Script, state string, names []string) (module.Result, error) {
+	s.Set("state", packageState(state))
+	s.Words = names
 	if err := checkPackages(names); err != nil {
 		return module.Result{}, err
 	}
-	a, err := s.run(ctx, c)
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if a == nil {
 		return module.Result{}, err
 	}
-	r := a.result()
-	if a.has("rc") || err == nil {
-		r.Data.Set("stdout", a.get("stdout"))
-		r.Data.Set("stderr", a.get("stderr"))
-		r.Data.Set("rc", a.number("rc"))
+	r := resultOf(a)
+	if a.Has("rc") || err == nil {
+		r.Data.Set("stdout", a.Get("stdout"))
+		r.Data.Set("stderr", a.Get("stderr"))
+		r.Data.Set("rc", a.Number("rc"))
 	}
 	if err != nil {
 		r.Failed, r.Changed, r.Msg = true, false, err.Error()
@@ -81,22 +82,22 @@ func runPackages(ctx context.Context, c *module.Call, s *script, state string, n
 	}
 	aptCache(c, a, &r)
 	if c.Diff && r.Changed {
-		r.Diff = packageDiff(a.get("stdout"))
+		r.Diff = packageDiff(a.Get("stdout"))
 	}
 	return r, nil
 }
 
 // aptCache adds what apt tells of its lists.
-func aptCache(c *module.Call, a *answer, r *module.Result) {
-	if !a.has("cache_time") {
+func aptCache(c *module.Call, a hostscript.Answer, r *module.Result) {
+	if !a.Has("cache_time") {
 		return
 	}
-	updated := a.has("cache_updated")
-	if !a.has("acted") && !a.has("named") { // the lists were all there was to do
-		r.Changed = updated || c.Check && a.has("cache_due")
+	updated := a.Has("cache_updated")
+	if !a.Has("acted") && !a.Has("named") { // the lists were all there was to do
+		r.Changed = updated || c.Check && a.Has("cache_due")
 	}
 	r.Data.Set("cache_updated", updated)
-	r.Data.Set("cache_update_time", a.number("cache_time"))
+	r.Data.Set("cache_update_time", a.Number("cache_time"))
 }
 
 // packageState reads the older names of states.
@@ -172,9 +173,9 @@ func zypperSpec() module.Spec {
 
 // Run implements module.Runner.
 func (m *Zypper) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := newScript(rpmScript, `zypper_main "$@"`)
-	s.flag("update_cache", m.UpdateCache).flag("disable_gpg_check", m.DisableGPGCheck)
-	s.flag("no_recommends", m.Recommends).flag("oldpackage", m.OldPackage).flag("clean_deps", m.CleanDeps)
+	s := hostscript.New(rpmScript, `zypper_main "$@"`)
+	s.Flag("update_cache", m.UpdateCache).Flag("disable_gpg_check", m.DisableGPGCheck)
+	s.Flag("no_recommends", m.Recommends).Flag("oldpackage", m.OldPackage).Flag("clean_deps", m.CleanDeps)
 	return runPackages(ctx, c, s, m.State, m.Name)
 }
 
@@ -204,7 +205,7 @@ func (m *Apk) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if len(m.Name) == 0 && !m.Upgrade && !m.UpdateCache {
 		return module.Result{}, errors.New("one of the following is required: name, update_cache, upgrade")
 	}
-	s := newScript(apkScript, `apk_main "$@"`)
-	s.flag("update_cache", m.UpdateCache).flag("upgrade", m.Upgrade)
+	s := hostscript.New(apkScript, `apk_main "$@"`)
+	s.Flag("update_cache", m.UpdateCache).Flag("upgrade", m.Upgrade)
 	return runPackages(ctx, c, s, m.State, m.Name)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -57,18 +58,18 @@ func (m *PackageFacts) managers() []string {
 
 // Run implements module.Runner.
 func (m *PackageFacts) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := newScript(packageFactsScript, `package_facts_main "$@"`).set("strategy", m.Strategy)
-	s.words, s.probe = m.managers(), true
-	a, err := s.run(ctx, c)
+	s := hostscript.New(packageFactsScript, `package_facts_main "$@"`).Set("strategy", m.Strategy)
+	s.Words, s.Probe = m.managers(), true
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
-	if !a.has("available") {
-		return module.Result{}, fmt.Errorf("Could not detect a supported package manager from the following list: %s", value.Repr(list(s.words))) //nolint:staticcheck // the text users know
+	if !a.Has("available") {
+		return module.Result{}, fmt.Errorf("Could not detect a supported package manager from the following list: %s", value.Repr(list(s.Words))) //nolint:staticcheck // the text users know
 	}
 	packages := value.NewDict()
-	for _, manager := range s.words {
-		for _, line := range lines(a.get("list_" + manager)) {
+	for _, manager := range s.Words {
+		for _, line := range lines(a.Get("list_" + manager)) {
 			p := installedPackage(manager, strings.Split(line, "\t"))
 			if p == nil {
 				continue

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 )
 
@@ -55,17 +56,17 @@ func (m *Pip) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err
 	}
-	s := newScript(pipScript, `pip_main "$@"`)
-	s.words = names
-	s.set("state", m.State).set("requirements", m.Requirements).set("virtualenv", m.Virtualenv)
-	s.set("virtualenv_command", m.EnvCommand).set("virtualenv_python", m.EnvPython).flag("site_packages", m.EnvSite)
-	s.set("extra_args", m.ExtraArgs).set("chdir", m.Chdir).set("executable", m.Executable).set("umask", m.Umask)
-	s.flag("editable", m.Editable).flag("break", m.Break)
-	a, err := s.run(ctx, c)
+	s := hostscript.New(pipScript, `pip_main "$@"`)
+	s.Words = names
+	s.Set("state", m.State).Set("requirements", m.Requirements).Set("virtualenv", m.Virtualenv)
+	s.Set("virtualenv_command", m.EnvCommand).Set("virtualenv_python", m.EnvPython).Flag("site_packages", m.EnvSite)
+	s.Set("extra_args", m.ExtraArgs).Set("chdir", m.Chdir).Set("executable", m.Executable).Set("umask", m.Umask)
+	s.Flag("editable", m.Editable).Flag("break", m.Break)
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if a == nil {
 		return module.Result{}, err
 	}
-	r := a.result("cmd", a.get("cmd"), "stdout", a.get("stdout"), "stderr", a.get("stderr"), "name", list(m.Name), "state", m.State)
+	r := resultOf(a, "cmd", a.Get("cmd"), "stdout", a.Get("stdout"), "stderr", a.Get("stderr"), "name", list(m.Name), "state", m.State)
 	for key, text := range map[string]string{"version": m.Version, "requirements": m.Requirements, "virtualenv": m.Virtualenv} {
 		r.Data.Set(key, nil)
 		if text != "" {

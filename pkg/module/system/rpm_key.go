@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -43,18 +44,18 @@ var (
 
 // Run implements module.Runner.
 func (m *RPMKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	read := newScript(fetchScript, rpmKeyScript, "rpm_key_read").flag("insecure", !m.Validate)
-	read.probe = true
+	read := hostscript.New(fetchScript, rpmKeyScript, "rpm_key_read").Flag("insecure", !m.Validate)
+	read.Probe = true
 	isID := rpmKeyID.MatchString(m.Key)
 	switch {
 	case isID && m.State == "present":
 		return module.Result{}, errors.New("a key that is to be present is needed itself: give a file or a URL, not its ID")
 	case remoteURL.MatchString(m.Key):
-		read.set("url", m.Key)
+		read.Set("url", m.Key)
 	case !isID:
-		read.set("file", m.Key)
+		read.Set("file", m.Key)
 	}
-	a, err := read.run(ctx, c)
+	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -75,7 +76,7 @@ func (m *RPMKey) Run(ctx context.Context, c *module.Call) (module.Result, error)
 			ids = append(ids, k.fingerprint)
 		}
 	}
-	missing, there := m.compare(ids, lines(a.get("installed")))
+	missing, there := m.compare(ids, lines(a.Get("installed")))
 	if m.State == "absent" {
 		r.Changed = len(there) > 0
 	} else {
@@ -84,23 +85,23 @@ func (m *RPMKey) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if !r.Changed || c.Check {
 		return r, nil
 	}
-	act := newScript(rpmKeyScript, `rpm_key_erase "$@"`)
-	act.words = there
+	act := hostscript.New(rpmKeyScript, `rpm_key_erase "$@"`)
+	act.Words = there
 	if m.State == "present" {
 		var all bytes.Buffer
 		for _, k := range keys {
 			all.Write(k.packets)
 		}
-		act = newScript(rpmKeyScript, "rpm_key_import")
-		act.stdin = bytes.NewReader(armored(all.Bytes()))
+		act = hostscript.New(rpmKeyScript, "rpm_key_import")
+		act.Stdin = bytes.NewReader(armored(all.Bytes()))
 	}
-	_, err = act.run(ctx, c)
+	_, err = act.Run(ctx, c.Conn, c.Check)
 	return r, err
 }
 
 // keys are those of the file or URL; their fingerprint must be one that is wanted.
-func (m *RPMKey) keys(a *answer) ([]pgpKey, error) {
-	data, err := base64.StdEncoding.DecodeString(a.get("key"))
+func (m *RPMKey) keys(a hostscript.Answer) ([]pgpKey, error) {
+	data, err := base64.StdEncoding.DecodeString(a.Get("key"))
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -55,9 +56,9 @@ func (m *Selinux) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if !f.exists() {
 		return module.Result{}, fmt.Errorf("Unable to find file %s: install SELinux's policy", m.ConfigFile) //nolint:staticcheck // the text users know
 	}
-	read := newScript(selinuxScript, "selinux_read").set("policy", m.Policy).flag("kernel", m.Kernel)
-	read.probe = true
-	a, err := read.run(ctx, c)
+	read := hostscript.New(selinuxScript, "selinux_read").Set("policy", m.Policy).Flag("kernel", m.Kernel)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -66,23 +67,23 @@ func (m *Selinux) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if err != nil {
 		return r, err
 	}
-	act := newScript(selinuxScript, "selinux_act")
-	said = append(said, m.runtime(a.get("now"), act, &r)...)
-	said = append(said, m.kernel(a.get("kernel"), act)...)
+	act := hostscript.New(selinuxScript, "selinux_act")
+	said = append(said, m.runtime(a.Get("now"), act, &r)...)
+	said = append(said, m.kernel(a.Get("kernel"), act)...)
 	r.Data.Set("policy", m.Policy)
 	if err := f.save(ctx, c, FileAttrs{}, &r); err != nil {
 		return r, err
 	}
 	r.Msg, r.Changed = strings.Join(said, ", "), len(said) > 0
-	if len(act.params) == 0 || c.Check {
+	if !act.HasParams() || c.Check {
 		return r, nil
 	}
-	_, err = act.run(ctx, c)
+	_, err = act.Run(ctx, c.Conn, c.Check)
 	return r, err
 }
 
 // config makes the file say what is wanted, and tells what that changes.
-func (m *Selinux) config(f *textFile, a *answer) (said []string, err error) {
+func (m *Selinux) config(f *textFile, a hostscript.Answer) (said []string, err error) {
 	had := map[string]string{}
 	for _, line := range lines(f.before) {
 		if l := selinuxLine.FindStringSubmatch(line); l != nil {
@@ -93,7 +94,7 @@ func (m *Selinux) config(f *textFile, a *answer) (said []string, err error) {
 		m.Policy = had["SELINUXTYPE"]
 	}
 	if m.Policy != had["SELINUXTYPE"] {
-		if !a.has("policy") {
+		if !a.Has("policy") {
 			return nil, fmt.Errorf("Policy %s does not exist in /etc/selinux/", m.Policy) //nolint:staticcheck // the text users know
 		}
 		said = append(said, fmt.Sprintf("SELinux policy configuration in '%s' changed from '%s' to '%s'", m.ConfigFile, had["SELINUXTYPE"], m.Policy))
@@ -120,7 +121,7 @@ func setSelinux(text, key, want string) string {
 }
 
 // runtime switches a kernel that has SELinux on. Off, and on from off, take a boot.
-func (m *Selinux) runtime(now string, act *script, r *module.Result) (said []string) {
+func (m *Selinux) runtime(now string, act *hostscript.Script, r *module.Result) (said []string) {
 	r.Data.Set("reboot_required", false)
 	switch {
 	case m.State == now:
@@ -135,16 +136,16 @@ func (m *Selinux) runtime(now string, act *script, r *module.Result) (said []str
 		}
 		r.Warnings = append(r.Warnings, fmt.Sprintf("SELinux state temporarily changed from '%s' to 'permissive'. State change will take effect next reboot.", now))
 		said = append(said, fmt.Sprintf("SELinux state changed from '%s' to 'permissive'", now))
-		act.set("enforce", "0")
+		act.Set("enforce", "0")
 	default:
 		said = append(said, fmt.Sprintf("SELinux state changed from '%s' to '%s'", now, m.State))
-		act.set("enforce", map[string]string{"enforcing": "1", "permissive": "0"}[m.State])
+		act.Set("enforce", map[string]string{"enforcing": "1", "permissive": "0"}[m.State])
 	}
 	return said
 }
 
 // kernel reads grubby's lines args="...", one for each kernel.
-func (m *Selinux) kernel(args string, act *script) []string {
+func (m *Selinux) kernel(args string, act *hostscript.Script) []string {
 	if !m.Kernel {
 		return nil
 	}
@@ -168,7 +169,7 @@ func (m *Selinux) kernel(args string, act *script) []string {
 	if want == now {
 		return nil
 	}
-	act.set("kernel", want)
+	act.Set("kernel", want)
 	return []string{fmt.Sprintf("Kernel SELinux state changed from '%s' to '%s'", now, want)}
 }
 
@@ -198,10 +199,10 @@ func (m *Seboolean) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if !selinuxName.MatchString(m.Name) {
 		return module.Result{}, fmt.Errorf("%q is not the name of a boolean", m.Name)
 	}
-	s := newScript(selinuxScript, "seboolean_main").set("name", m.Name).flag("persistent", m.Persistent).flag("ignore", m.Ignore)
-	a, err := s.set("state", map[bool]string{true: "on", false: "off"}[m.State]).run(ctx, c)
+	s := hostscript.New(selinuxScript, "seboolean_main").Set("name", m.Name).Flag("persistent", m.Persistent).Flag("ignore", m.Ignore)
+	a, err := s.Set("state", map[bool]string{true: "on", false: "off"}[m.State]).Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
-	return a.result("name", m.Name, "state", m.State, "persistent", m.Persistent), nil
+	return resultOf(a, "name", m.Name, "state", m.State, "persistent", m.Persistent), nil
 }

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"strconv"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 )
 
@@ -41,13 +42,13 @@ func (m *Service) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if err := checkServiceName(m.Name); err != nil {
 		return module.Result{}, err
 	}
-	s := newScript(systemdScript, serviceScript, "service_main")
+	s := hostscript.New(systemdScript, serviceScript, "service_main")
 	(&Systemd{Name: m.Name, State: m.State, Enabled: m.Enabled, Scope: "system"}).params(s)
-	s.set("use", m.Use).set("pattern", m.Pattern).set("arguments", m.Arguments).set("runlevel", m.Runlevel)
+	s.Set("use", m.Use).Set("pattern", m.Pattern).Set("arguments", m.Arguments).Set("runlevel", m.Runlevel)
 	if m.Sleep > 0 {
-		s.set("sleep", strconv.FormatFloat(m.Sleep, 'f', -1, 64))
+		s.Set("sleep", strconv.FormatFloat(m.Sleep, 'f', -1, 64))
 	}
-	a, err := s.run(ctx, c)
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}

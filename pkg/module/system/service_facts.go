@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -32,9 +33,9 @@ func serviceFactsSpec() module.Spec {
 
 // Run implements module.Runner.
 func (m *ServiceFacts) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := newScript(serviceFactsScript, "service_facts_main")
-	s.probe = true
-	a, err := s.run(ctx, c)
+	s := hostscript.New(serviceFactsScript, "service_facts_main")
+	s.Probe = true
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -56,9 +57,9 @@ func addService(to *value.Dict, name, state, source string) *value.Dict {
 
 // systemdServices reads the units that are loaded (UNIT LOAD ACTIVE SUB), and
 // the files of units, which tell what is enabled.
-func systemdServices(to *value.Dict, a *answer) {
+func systemdServices(to *value.Dict, a hostscript.Answer) {
 	bad := []string{"not-found", "masked", "failed"}
-	for _, line := range lines(a.get("units")) {
+	for _, line := range lines(a.Get("units")) {
 		f := strings.Fields(line)
 		if len(f) < 4 {
 			continue
@@ -75,7 +76,7 @@ func systemdServices(to *value.Dict, a *answer) {
 		}
 		addService(to, f[0], state, "systemd").Set("status", status)
 	}
-	for _, line := range lines(a.get("files")) {
+	for _, line := range lines(a.Get("files")) {
 		f := strings.Fields(line)
 		if len(f) < 2 {
 			continue
@@ -92,15 +93,15 @@ func systemdServices(to *value.Dict, a *answer) {
 }
 
 // openrcServices reads lines " NAME [  STATE  ]", and "NAME | RUNLEVEL ...".
-func openrcServices(to *value.Dict, a *answer) {
-	for _, line := range lines(a.get("openrc")) {
+func openrcServices(to *value.Dict, a hostscript.Answer) {
+	for _, line := range lines(a.Get("openrc")) {
 		name, state, ok := strings.Cut(line, "[")
 		if name = strings.TrimSpace(name); !ok || name == "" {
 			continue
 		}
 		addService(to, name, strings.Trim(state, " ]\t"), "openrc").Set("runlevels", nil)
 	}
-	for _, line := range lines(a.get("runlevels")) {
+	for _, line := range lines(a.Get("runlevels")) {
 		name, text, _ := strings.Cut(line, "|")
 		s, ok := to.Get(strings.TrimSpace(name))
 		if levels := strings.Fields(text); ok && len(levels) > 0 {
@@ -110,8 +111,8 @@ func openrcServices(to *value.Dict, a *answer) {
 }
 
 // sysvServices reads lines " [ + ]  NAME" of service --status-all.
-func sysvServices(to *value.Dict, a *answer) {
-	for _, line := range lines(a.get("sysv")) {
+func sysvServices(to *value.Dict, a hostscript.Answer) {
+	for _, line := range lines(a.Get("sysv")) {
 		f := strings.Fields(line)
 		if len(f) != 4 || f[0] != "[" {
 			continue

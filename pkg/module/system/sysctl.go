@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -47,16 +48,16 @@ func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if err != nil {
 		return module.Result{}, err
 	}
-	read := newScript(sysctlScript, "sysctl_read").set("name", m.Name).set("file", m.File)
-	read.probe = true
-	a, err := read.run(ctx, c)
+	read := hostscript.New(sysctlScript, "sysctl_read").Set("name", m.Name).Set("file", m.File)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
-	before := strings.TrimSuffix(a.get("text"), "x")
+	before := strings.TrimSuffix(a.Get("text"), "x")
 	after := m.edit(before, want)
-	write := after != before || m.State == "present" && !a.has("exists")
-	set := m.Set && m.State == "present" && blanks(a.get("live")) != want
+	write := after != before || m.State == "present" && !a.Has("exists")
+	set := m.Set && m.State == "present" && blanks(a.Get("live")) != want
 	r := module.Result{Changed: write || set, Data: value.NewDict()}
 	if c.Diff && write {
 		r.Diff = textDiff(m.File, before, after)
@@ -64,13 +65,13 @@ func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if !r.Changed || c.Check {
 		return r, nil
 	}
-	act := newScript(sysctlScript, "sysctl_act").set("name", m.Name).set("file", m.File)
-	act.flag("write", write).flag("set", set).flag("reload", write && m.Reload).flag("ignore", m.Ignore)
+	act := hostscript.New(sysctlScript, "sysctl_act").Set("name", m.Name).Set("file", m.File)
+	act.Flag("write", write).Flag("set", set).Flag("reload", write && m.Reload).Flag("ignore", m.Ignore)
 	if m.State == "present" {
-		act.set("value", want)
+		act.Set("value", want)
 	}
-	act.stdin = strings.NewReader(after)
-	_, err = act.run(ctx, c)
+	act.Stdin = strings.NewReader(after)
+	_, err = act.Run(ctx, c.Conn, c.Check)
 	return r, err
 }
 

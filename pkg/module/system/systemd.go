@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -58,9 +59,9 @@ func (m *Systemd) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if err := m.check(); err != nil {
 		return module.Result{}, err
 	}
-	s := newScript(systemdScript, "systemd_main")
+	s := hostscript.New(systemdScript, "systemd_main")
 	m.params(s)
-	a, err := s.run(ctx, c)
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -90,11 +91,11 @@ func checkServiceName(name string) error {
 	return nil
 }
 
-func (m *Systemd) params(s *script) {
-	s.set("name", m.Name).set("unit", unitName(m.Name)).set("state", m.State).set("scope", m.Scope)
-	s.choice("enabled", m.Enabled).choice("masked", m.Masked)
-	s.flag("daemon_reload", m.DaemonReload).flag("daemon_reexec", m.DaemonReexec)
-	s.flag("no_block", m.NoBlock).flag("force", m.Force)
+func (m *Systemd) params(s *hostscript.Script) {
+	s.Set("name", m.Name).Set("unit", unitName(m.Name)).Set("state", m.State).Set("scope", m.Scope)
+	s.Choice("enabled", m.Enabled).Choice("masked", m.Masked)
+	s.Flag("daemon_reload", m.DaemonReload).Flag("daemon_reexec", m.DaemonReexec)
+	s.Flag("no_block", m.NoBlock).Flag("force", m.Force)
 }
 
 // unitName adds .service to a name that has no type of unit.
@@ -109,8 +110,8 @@ func unitName(name string) string {
 	return name + ".service"
 }
 
-func serviceResult(c *module.Call, a *answer, name, state string, enabled *bool) module.Result {
-	r := a.result("name", name)
+func serviceResult(c *module.Call, a hostscript.Answer, name, state string, enabled *bool) module.Result {
+	r := resultOf(a, "name", name)
 	before, after := value.NewDict(), value.NewDict()
 	if state != "" {
 		reached := state
@@ -118,15 +119,15 @@ func serviceResult(c *module.Call, a *answer, name, state string, enabled *bool)
 			reached = "started"
 		}
 		r.Data.Set("state", reached)
-		before.Set("state", stateOf(a.get("active")))
+		before.Set("state", stateOf(a.Get("active")))
 		after.Set("state", reached)
 	}
 	if enabled != nil {
 		r.Data.Set("enabled", *enabled)
-		before.Set("enabled", a.has("enabled"))
+		before.Set("enabled", a.Has("enabled"))
 		after.Set("enabled", *enabled)
 	}
-	r.Data.Set("status", properties(a.get("status")))
+	r.Data.Set("status", properties(a.Get("status")))
 	if c.Diff && r.Changed {
 		r.Diff = diffOf(name, before, after)
 	}

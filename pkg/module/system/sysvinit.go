@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 )
 
@@ -45,11 +46,11 @@ func (m *Sysvinit) Run(ctx context.Context, c *module.Call) (module.Result, erro
 			return module.Result{}, fmt.Errorf("%q is not a runlevel", level)
 		}
 	}
-	s := newScript(systemdScript, serviceScript, "service_main")
+	s := hostscript.New(systemdScript, serviceScript, "service_main")
 	(&Systemd{Name: m.Name, State: m.State, Enabled: m.Enabled, Scope: "system"}).params(s)
-	s.set("use", "sysvinit").set("pattern", m.Pattern).set("arguments", m.Arguments).set("runlevels", strings.Join(m.Runlevels, " "))
-	s.number("sleep", &m.Sleep)
-	a, err := s.run(ctx, c)
+	s.Set("use", "sysvinit").Set("pattern", m.Pattern).Set("arguments", m.Arguments).Set("runlevels", strings.Join(m.Runlevels, " "))
+	s.Number("sleep", &m.Sleep)
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module/moduletest"
 	"kubekey/pkg/value"
 )
@@ -105,7 +106,7 @@ func TestMountPlans(t *testing.T) {
 		{Mount{State: "remounted"}, "", "remount"},
 	} {
 		c.mount.Path, c.mount.Boot, c.mount.Dump, c.mount.PassNo = "/proc", true, "0", "0"
-		a := &answer{fields: map[string][]string{"text": {c.table + "x"}, "mounts": {proc}, "folder": {"1"}, "there": {"1"}}}
+		a := hostscript.Answer{"text": {c.table + "x"}, "mounts": {proc}, "folder": {"1"}, "there": {"1"}}
 		p, err := c.mount.plan(a)
 		if err != nil || p.action != c.action {
 			t.Errorf("%+v: action %q, %v, want %q", c.mount, p.action, err, c.action)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/event"
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
@@ -26,7 +27,7 @@ type FileAttrs struct {
 // textFile is a text file of the host, and what is to become of it.
 type textFile struct {
 	path   string
-	now    *answer
+	now    hostscript.Answer
 	before string // "" if there is no file
 	after  string
 	remove bool
@@ -37,35 +38,35 @@ type textFile struct {
 
 // readText reads a file; one that is missing is empty.
 func readText(ctx context.Context, c *module.Call, path string) (*textFile, error) {
-	s := newScript(textFileScript, "textfile_read").set("path", path)
-	s.probe = true
-	a, err := s.run(ctx, c)
+	s := hostscript.New(textFileScript, "textfile_read").Set("path", path)
+	s.Probe = true
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return nil, err
 	}
-	text := strings.TrimSuffix(a.get("text"), "x")
+	text := strings.TrimSuffix(a.Get("text"), "x")
 	return &textFile{path: path, now: a, before: text, after: text}, nil
 }
 
-func (f *textFile) exists() bool { return f.now.has("text") }
+func (f *textFile) exists() bool { return f.now.Has("text") }
 
 // save makes the file what it is to be, unless it is, or only says so in check
 // mode: it sets Changed, Diff and backup_file of the result.
 func (f *textFile) save(ctx context.Context, c *module.Call, attrs FileAttrs, r *module.Result) error {
 	write := f.after != f.before || !f.exists() && !f.remove && f.after != ""
-	s := newScript(textFileScript, "textfile_write").set("path", f.path).set("new_mode", f.fresh).flag("folder", f.folder)
-	s.stdin = strings.NewReader(f.after)
+	s := hostscript.New(textFileScript, "textfile_write").Set("path", f.path).Set("new_mode", f.fresh).Flag("folder", f.folder)
+	s.Stdin = strings.NewReader(f.after)
 	switch {
 	case f.remove:
 		r.Changed = r.Changed || f.exists()
-		s.flag("remove", true)
+		s.Flag("remove", true)
 	case f.exists() || write:
 		changed, err := attrs.differ(f, s)
 		if err != nil {
 			return err
 		}
 		r.Changed = r.Changed || write || changed
-		s.flag("write", write)
+		s.Flag("write", write)
 	}
 	if c.Diff && (write || f.remove && f.exists()) {
 		r.Diff = append(r.Diff, event.Diff{BeforeHeader: f.path, AfterHeader: f.path, Before: f.before, After: f.after})
@@ -73,31 +74,31 @@ func (f *textFile) save(ctx context.Context, c *module.Call, attrs FileAttrs, r 
 	if !r.Changed || c.Check {
 		return nil
 	}
-	a, err := s.flag("backup", f.backup && f.exists()).run(ctx, c)
-	if err == nil && a.has("backup") {
+	a, err := s.Flag("backup", f.backup && f.exists()).Run(ctx, c.Conn, c.Check)
+	if err == nil && a.Has("backup") {
 		if r.Data == nil {
 			r.Data = value.NewDict()
 		}
-		r.Data.Set("backup_file", a.get("backup"))
+		r.Data.Set("backup_file", a.Get("backup"))
 	}
 	return err
 }
 
 // differ gives the script what of the attributes the file does not have.
-func (w FileAttrs) differ(f *textFile, s *script) (bool, error) {
+func (w FileAttrs) differ(f *textFile, s *hostscript.Script) (bool, error) {
 	changed := false
 	for key, want := range map[string]string{"owner": w.Owner, "group": w.Group} {
-		number, name, _ := strings.Cut(f.now.get(key), " ")
+		number, name, _ := strings.Cut(f.now.Get(key), " ")
 		if want == "" || want == number || want == name {
 			continue
 		}
-		s.set(key, want)
+		s.Set(key, want)
 		changed = changed || f.exists()
 	}
 	if !w.Mode.IsSet() {
 		return changed, nil
 	}
-	had := f.now.get("mode")
+	had := f.now.Get("mode")
 	if !f.exists() {
 		had = "644"
 	}
@@ -110,7 +111,7 @@ func (w FileAttrs) differ(f *textFile, s *script) (bool, error) {
 		return false, err
 	}
 	if got := schema.UnixMode(want); got != uint32(bits) || !f.exists() {
-		s.set("mode", strconv.FormatUint(uint64(got), 8))
+		s.Set("mode", strconv.FormatUint(uint64(got), 8))
 		changed = changed || f.exists()
 	}
 	return changed, nil

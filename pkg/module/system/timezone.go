@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -44,18 +45,18 @@ func (m *Timezone) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	case m.Name != "" && !zoneName.MatchString(m.Name):
 		return module.Result{}, fmt.Errorf("%q is not the name of a time zone", m.Name)
 	}
-	a, err := newScript(timezoneScript, "timezone_main").set("name", m.Name).set("clock", m.HWClock).run(ctx, c)
+	a, err := hostscript.New(timezoneScript, "timezone_main").Set("name", m.Name).Set("clock", m.HWClock).Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := a.result()
+	r := resultOf(a)
 	before, after := value.NewDict(), value.NewDict()
 	if m.Name != "" {
-		before.Set("name", a.get("zone"))
+		before.Set("name", a.Get("zone"))
 		after.Set("name", m.Name)
 	}
 	if m.HWClock != "" {
-		before.Set("hwclock", a.get("clock"))
+		before.Set("hwclock", a.Get("clock"))
 		after.Set("hwclock", m.HWClock)
 	}
 	if c.Diff && r.Changed {

@@ -10,10 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/value"
 )
+
+//go:embed account.sh
+var accountScript string
 
 //go:embed user.sh
 var userScript string
@@ -101,9 +105,9 @@ func (m *User) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err
 	}
-	s := newScript(userScript, "user_main")
+	s := hostscript.New(accountScript, userScript, "user_main")
 	m.params(s, c.Host)
-	a, err := s.run(ctx, c)
+	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -151,44 +155,44 @@ func looksHashed(p string) bool {
 	return p == "*" || strings.HasPrefix(p, "!") || strings.HasPrefix(p, "$") || p == "*************" || len(p) == 13
 }
 
-func (m *User) params(s *script, host string) {
-	s.set("name", m.Name).set("state", m.State).number("uid", m.UID).set("group", m.Group)
+func (m *User) params(s *hostscript.Script, host string) {
+	s.Set("name", m.Name).Set("state", m.State).Number("uid", m.UID).Set("group", m.Group)
 	if m.Groups != nil {
-		s.flag("has_groups", true).set("groups", strings.Join(*m.Groups, ","))
+		s.Flag("has_groups", true).Set("groups", strings.Join(*m.Groups, ","))
 	}
 	if m.Comment != nil {
-		s.flag("has_comment", true).set("comment", *m.Comment)
+		s.Flag("has_comment", true).Set("comment", *m.Comment)
 	}
-	s.set("shell", m.Shell).set("home", m.Home).set("skeleton", m.Skeleton).set("umask", m.Umask)
-	s.set("update_password", m.UpdatePassword)
-	s.flag("non_unique", m.NonUnique).flag("append", m.Append).flag("move_home", m.MoveHome)
-	s.flag("create_home", m.CreateHome).flag("system", m.System).flag("remove", m.Remove)
-	s.flag("force", m.Force).flag("local", m.Local).choice("lock", m.PasswordLock)
+	s.Set("shell", m.Shell).Set("home", m.Home).Set("skeleton", m.Skeleton).Set("umask", m.Umask)
+	s.Set("update_password", m.UpdatePassword)
+	s.Flag("non_unique", m.NonUnique).Flag("append", m.Append).Flag("move_home", m.MoveHome)
+	s.Flag("create_home", m.CreateHome).Flag("system", m.System).Flag("remove", m.Remove)
+	s.Flag("force", m.Force).Flag("local", m.Local).Choice("lock", m.PasswordLock)
 	if m.Password != nil {
-		s.flag("password", true)
-		s.stdin = strings.NewReader(m.Password.Reveal() + "\n")
+		s.Flag("password", true)
+		s.Stdin = strings.NewReader(m.Password.Reveal() + "\n")
 	}
-	s.number("expire_max", m.ExpireMax).number("expire_min", m.ExpireMin).number("expire_warn", m.ExpireWarn)
-	s.number("uid_min", m.UIDMin).number("uid_max", m.UIDMax).set("seuser", m.SEUser)
+	s.Number("expire_max", m.ExpireMax).Number("expire_min", m.ExpireMin).Number("expire_warn", m.ExpireWarn)
+	s.Number("uid_min", m.UIDMin).Number("uid_max", m.UIDMax).Set("seuser", m.SEUser)
 	m.expiry(s)
 	m.key(s, host)
 }
 
 // expiry passes when the account ends as usermod takes it (a date) and as
 // /etc/shadow has it (days since 1970).
-func (m *User) expiry(s *script) {
+func (m *User) expiry(s *hostscript.Script) {
 	if m.Expires == nil {
 		return
 	}
-	s.flag("has_expires", true)
+	s.Flag("has_expires", true)
 	if *m.Expires < 0 {
 		return
 	}
 	at := time.Unix(int64(*m.Expires), 0).UTC()
-	s.set("expires_date", at.Format(time.DateOnly)).set("expires_days", strconv.FormatInt(at.Unix()/86400, 10))
+	s.Set("expires_date", at.Format(time.DateOnly)).Set("expires_days", strconv.FormatInt(at.Unix()/86400, 10))
 }
 
-func (m *User) key(s *script, host string) {
+func (m *User) key(s *hostscript.Script, host string) {
 	if !m.SSHKey {
 		return
 	}
@@ -200,11 +204,11 @@ func (m *User) key(s *script, host string) {
 	if comment == "" {
 		comment = "ansible-generated on " + host
 	}
-	s.set("key_file", file).set("key_type", m.SSHKeyType).set("key_comment", comment).number("key_bits", m.SSHKeyBits)
+	s.Set("key_file", file).Set("key_type", m.SSHKeyType).Set("key_comment", comment).Number("key_bits", m.SSHKeyBits)
 }
 
-func (m *User) result(c *module.Call, a *answer) module.Result {
-	r := a.result("name", m.Name, "state", m.State)
+func (m *User) result(c *module.Call, a hostscript.Answer) module.Result {
+	r := resultOf(a, "name", m.Name, "state", m.State)
 	if m.State == "absent" {
 		r.Data.Set("remove", m.Remove)
 		r.Data.Set("force", m.Force)
@@ -212,13 +216,13 @@ func (m *User) result(c *module.Call, a *answer) module.Result {
 		m.describe(a, r.Data)
 	}
 	if c.Diff && r.Changed {
-		r.Diff = diffOf("user "+m.Name, userState(a, "was_", a.has("was")), m.after(c, a))
+		r.Diff = diffOf("user "+m.Name, userState(a, "was_", a.Has("was")), m.after(c, a))
 	}
 	return r
 }
 
 // after is the user as it is now; in check mode, as it would be.
-func (m *User) after(c *module.Call, a *answer) *value.Dict {
+func (m *User) after(c *module.Call, a hostscript.Answer) *value.Dict {
 	d := userState(a, "", m.State == "present")
 	if !c.Check || m.State == "absent" {
 		return d
@@ -240,21 +244,21 @@ func (m *User) after(c *module.Call, a *answer) *value.Dict {
 	return d
 }
 
-func (m *User) describe(a *answer, d *value.Dict) {
+func (m *User) describe(a hostscript.Answer, d *value.Dict) {
 	d.Set("append", m.Append)
 	d.Set("move_home", m.MoveHome)
-	if !a.has("was") {
+	if !a.Has("was") {
 		d.Set("create_home", m.CreateHome)
 		d.Set("system", m.System)
 	}
 	for _, key := range []string{"uid", "group"} {
-		if a.get(key) != "" {
-			d.Set(key, a.number(key))
+		if a.Get(key) != "" {
+			d.Set(key, a.Number(key))
 		}
 	}
 	for _, key := range []string{"home", "shell", "comment", "ssh_key_file", "ssh_public_key", "ssh_fingerprint"} {
-		if a.has(key) {
-			d.Set(key, strings.TrimSpace(a.get(key)))
+		if a.Has(key) {
+			d.Set(key, strings.TrimSpace(a.Get(key)))
 		}
 	}
 	if m.Groups != nil {
@@ -266,14 +270,14 @@ func (m *User) describe(a *answer, d *value.Dict) {
 }
 
 // userState is the user before or after, for a diff.
-func userState(a *answer, prefix string, present bool) *value.Dict {
+func userState(a hostscript.Answer, prefix string, present bool) *value.Dict {
 	if !present {
 		return value.NewDict("state", "absent")
 	}
 	d := value.NewDict("state", "present")
 	for _, key := range []string{"uid", "group", "groups", "comment", "home", "shell"} {
-		if a.has(prefix + key) {
-			d.Set(key, a.get(prefix+key))
+		if a.Has(prefix + key) {
+			d.Set(key, a.Get(prefix+key))
 		}
 	}
 	return d
