@@ -92,6 +92,8 @@ func (m magic) ofPlace(name string, v *vars.View) (any, bool) {
 		return nil, false
 	}
 	switch name {
+	case "ansible_delegated_vars":
+		return m.delegated(h.task, v)
 	case "role_name", "ansible_role_name":
 		if h.task.Role != nil {
 			return h.task.Role.Name, true
@@ -108,6 +110,21 @@ func (m magic) ofPlace(name string, v *vars.View) (any, bool) {
 		return value.Of(h.task.SearchPath), true
 	}
 	return nil, false
+}
+
+// delegated is the host that a task is delegated to with its variables; without
+// one there is no such variable.
+func (m magic) delegated(t *project.Task, v *vars.View) (any, bool) {
+	d := t.Attrs.Value[project.DelegateTo]
+	if d == nil {
+		return nil, false
+	}
+	name, err := d.Value(v.Context(), v)
+	if err != nil || name == m.e.omit {
+		return nil, false
+	}
+	host := value.Str(name)
+	return value.NewDict(host, &allVars{m.e.other(v, host)}), true
 }
 
 func parents(r *project.Role, what func(*project.Role) string) []string {

@@ -8,8 +8,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// meta runs a meta task for the hosts that stand at it.
-func (e *Engine) meta(ctx context.Context, ps *playState, t *project.Task, group []*walker) {
+// meta runs a meta task for the hosts that stand at it. An error ends the run.
+func (e *Engine) meta(ctx context.Context, ps *playState, t *project.Task, group []*walker) error {
 	if !t.Hidden {
 		ev := e.describe(ctx, ps, t, group[0])
 		ev.Recalled = e.Memory.recallsAll(group)
@@ -26,20 +26,23 @@ func (e *Engine) meta(ctx context.Context, ps *playState, t *project.Task, group
 			continue
 		}
 		e.emit(event.MetaRan{Action: t.Meta, Host: w.name})
-		e.doMeta(ctx, ps, t, w)
+		if err := e.doMeta(ctx, ps, t, w); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // forBatch reports whether a meta action is done once, whatever the hosts.
 func forBatch(action string) bool {
 	switch action {
-	case "end_play", "end_run", "end_batch", "clear_host_errors":
+	case "end_play", "end_run", "end_batch", "clear_host_errors", "refresh_inventory":
 		return true
 	}
 	return false
 }
 
-func (e *Engine) doMeta(ctx context.Context, ps *playState, t *project.Task, w *walker) {
+func (e *Engine) doMeta(ctx context.Context, ps *playState, t *project.Task, w *walker) error {
 	switch t.Meta {
 	case "flush_handlers":
 		ps.flush(w)
@@ -62,7 +65,27 @@ func (e *Engine) doMeta(ctx context.Context, ps *playState, t *project.Task, w *
 		e.forget(w.name)
 	case "reset_connection":
 		e.resetConnection(ctx, ps, t, w)
+	case "refresh_inventory":
+		return e.refreshInventory(ctx, ps)
 	}
+	return nil
+}
+
+// refreshInventory reads the inventory again. Later plays find its hosts, the
+// tasks of this one its groups and variables.
+func (e *Engine) refreshInventory(ctx context.Context, ps *playState) error {
+	ds := e.Inventory.Refresh(ctx)
+	if ds.Err() == nil {
+		ds = append(ds, e.Inventory.LoadVars(ps.dir)...)
+	}
+	e.forgetLayers()
+	if err := ds.Err(); err != nil {
+		return err
+	}
+	for _, d := range ds {
+		e.emit(event.Warning{Diagnostic: d})
+	}
+	return nil
 }
 
 func (e *Engine) metaWanted(ctx context.Context, ps *playState, t *project.Task, w *walker) bool {

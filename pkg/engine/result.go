@@ -188,6 +188,7 @@ func (x *execution) finish(out *outcome) {
 			out.status = event.Changed
 		}
 		out.result.Set("failed", false)
+		out.result.Set("skipped", false)
 		out.result.Set("msg", "All items completed")
 	}
 }

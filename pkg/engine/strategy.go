@@ -57,8 +57,7 @@ func (e *Engine) step(ctx context.Context, ps *playState, t *project.Task, group
 		return nil
 	}
 	if t.Meta != "" {
-		e.meta(ctx, ps, t, group)
-		return nil
+		return e.meta(ctx, ps, t, group)
 	}
 	shared := e.sharedByAll(ctx, ps, t, group[0])
 	ev := e.describe(ctx, ps, t, group[0])
@@ -276,8 +275,7 @@ func (f *freeRun) start(ctx context.Context, t *project.Task, w *walker) error {
 		w.done(t, false)
 		return nil
 	case t.Meta != "":
-		e.meta(ctx, f.ps, t, []*walker{w})
-		return nil
+		return e.meta(ctx, f.ps, t, []*walker{w})
 	case t.Spec != nil && t.Spec.Where == onceForAll:
 		return source.Errorf(t.At, "%s cannot run with strategy: free", t.Action).
 			WithHelp("it does its work once for all hosts: use the linear strategy")

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"context"
 	"fmt"
 
 	"kubekey/pkg/source"
@@ -17,20 +18,55 @@ func (inv *Inventory) AddHost(name string, groups []string, vars *value.Dict) (c
 	}
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
+	vars = withPort(vars, port)
+	if changed = inv.addHost(name, groups, vars); changed {
+		inv.remember(func(inv *Inventory) error { inv.addHost(name, groups, vars); return nil })
+	}
+	return changed, nil
+}
+
+func (inv *Inventory) addHost(name string, groups []string, vars *value.Dict) (changed bool) {
 	changed = inv.hosts[name] == nil
 	h := inv.host(name, "")
 	inv.groups[All].join(h)
 	for _, g := range groups {
 		changed = inv.joinAtRun(h, g) || changed
 	}
-	if vars = withPort(vars, port); vars.Len() > 0 && !h.says(vars) {
+	if vars.Len() > 0 && !h.says(vars) {
 		h.vars = append(h.vars, NewVarSet("add_host", vars))
 		changed = true
 	}
 	if changed {
 		inv.settle()
 	}
-	return changed, nil
+	return changed
+}
+
+// remember keeps a change of the run for Refresh.
+func (inv *Inventory) remember(change func(*Inventory) error) {
+	inv.changes = append(inv.changes, change)
+}
+
+// Refresh reads the sources again, and does to them what the run did to the
+// inventory (add_host, group_by). When they have errors the inventory stays
+// as it is.
+func (inv *Inventory) Refresh(ctx context.Context) source.Diagnostics {
+	fresh, ds := inv.reload(ctx)
+	if ds.Err() != nil {
+		return ds
+	}
+	ds = nil // its warnings were told when the run began
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	for _, change := range inv.changes {
+		if err := change(fresh); err != nil { // of a host that is no longer there
+			ds.Add(source.Warningf(source.Pos{}, "%s", err))
+		}
+	}
+	inv.hosts, inv.groups, inv.groupOrder = fresh.hosts, fresh.groups, fresh.groupOrder
+	inv.dirs, inv.playbookDirs, inv.playbookBad = fresh.dirs, fresh.playbookDirs, fresh.playbookBad
+	inv.sets, inv.members, inv.names, inv.local = fresh.sets, fresh.members, fresh.names, fresh.local
+	return ds
 }
 
 func orEmpty(err error) error {
@@ -85,6 +121,7 @@ func (inv *Inventory) AddGroup(name string) {
 	known := len(inv.groupOrder)
 	if inv.group(name, source.Pos{}); len(inv.groupOrder) != known {
 		inv.settle()
+		inv.remember(func(inv *Inventory) error { inv.AddGroup(name); return nil })
 	}
 }
 
@@ -94,6 +131,13 @@ func (inv *Inventory) AddGroup(name string) {
 func (inv *Inventory) AddToGroup(hostName, groupName string, parents []string) (changed bool, err error) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
+	if changed, err = inv.addToGroup(hostName, groupName, parents); changed {
+		inv.remember(func(inv *Inventory) error { _, err := inv.addToGroup(hostName, groupName, parents); return err })
+	}
+	return changed, err
+}
+
+func (inv *Inventory) addToGroup(hostName, groupName string, parents []string) (changed bool, err error) {
 	h := inv.hosts[hostName]
 	if h == nil {
 		return false, fmt.Errorf("add to group %q: no host is called %q", groupName, hostName)

@@ -28,5 +28,6 @@ func Default(ctx context.Context, o Options) (*Inventory, source.Diagnostics) {
 	l := newLoader(ctx, o)
 	l.text(source.NewFile("default inventory", []byte(defaultText)), "")
 	l.finish()
+	l.inv.reload = func(ctx context.Context) (*Inventory, source.Diagnostics) { return Default(ctx, o) }
 	return l.inv, l.ds
 }

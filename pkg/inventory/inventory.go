@@ -7,6 +7,7 @@
 package inventory
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -112,6 +113,9 @@ type Inventory struct {
 	members      map[string][]*host  // cache: all hosts of a group with its descendants
 	names        map[string][]string // cache: their names
 	local        *VarSet             // of a localhost that no source names
+
+	reload  func(context.Context) (*Inventory, source.Diagnostics) // reads the sources again
+	changes []func(*Inventory) error                               // what the run did to it, in order
 }
 
 func newInventory(o Options) *Inventory {

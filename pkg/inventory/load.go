@@ -38,6 +38,7 @@ func Load(ctx context.Context, sources []string, o Options) (*Inventory, source.
 		l.source(s)
 	}
 	l.finish()
+	l.inv.reload = func(ctx context.Context) (*Inventory, source.Diagnostics) { return Load(ctx, sources, o) }
 	return l.inv, l.ds
 }
 

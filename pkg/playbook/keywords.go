@@ -85,6 +85,7 @@ func inherited() []Keyword {
 	}
 	return append(rows,
 		Keyword{Name: "collections", On: everywhere, Type: List, Inherited: true, Doc: "accepted for collections whose modules kk has under their plain names; any other is an error"},
+		Keyword{Name: "debugger", On: everywhere | OnInclude, Type: Text, Inherited: true, Doc: "always, never, on_failed, on_unreachable or on_skipped; kk has no task debugger, so it does nothing and all but never warn"},
 		Keyword{Name: "environment", On: everywhere, Type: Map, Inherited: true, Doc: "environment variables of the module's commands; a child's values win"},
 		Keyword{Name: "module_defaults", On: everywhere, Type: Map, Inherited: true, Doc: "arguments of modules, where a task does not give them"},
 		Keyword{Name: "notify", On: OnRole | OnBlock | OnTask, Type: List, Inherited: true, Doc: "handlers to run at the next flush if the task changed something"},
@@ -145,7 +146,6 @@ func Refused() map[string]string { return refused() }
 // that says so, not one that calls them unknown.
 func refused() map[string]string {
 	return map[string]string{
-		"debugger":   "kk has no task debugger; use --step, or debug tasks",
 		"include":    "use import_playbook",
 		"accelerate": "it was removed from the language",
 		"sudo":       "use become: true",

@@ -3,6 +3,7 @@ package playbook
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -389,8 +390,19 @@ func (p *file) attr(a *Attrs, on Place, k, v *yaml.Node) bool {
 		a.Vars = p.vars(v, "vars")
 	case "collections":
 		p.collections(v)
+	case "debugger":
+		p.debugger(val)
 	}
 	return true
+}
+
+// debugger checks a keyword that has no effect.
+func (p *file) debugger(v Value) {
+	effective := []string{"always", "on_failed", "on_unreachable", "on_skipped"}
+	p.oneOf(v, "debugger", append(effective, "never")...)
+	if slices.Contains(effective, v.Text()) || isTemplate(v.Text()) {
+		p.warnf(v.Node, "debugger has no effect: kk has no task debugger").WithHelp("look at what a task returns with -v, or run tasks one by one with --step")
+	}
 }
 
 // collections checks that every named collection is one whose modules kk has.

@@ -169,8 +169,6 @@ func (p *file) taskKey(t *Task, k, v *yaml.Node, handlers bool) bool {
 		for _, w := range p.words(v, "listen") {
 			t.Listen = append(t.Listen, w.Text())
 		}
-	case "async", "poll", "debugger":
-		p.unknown(k, OnTask, "Task")
 	default:
 		name, ok := strings.CutPrefix(k.Value, "with_")
 		if ok {

@@ -187,6 +187,7 @@ func (l *Linker) attrs(a *playbook.Attrs, where place, ds *source.Diagnostics) A
 	*ds = append(*ds, more...)
 	out.Environment = l.dataList(a.Environment, ds)
 	out.ModuleDefaults = l.dataList(a.ModuleDefaults, ds)
+	l.checkDefaults(a.ModuleDefaults, where, ds)
 	out.Notify = l.dataList(a.Notify, ds)
 	out.Tags = l.tags(a.Tags, where, ds)
 	return out

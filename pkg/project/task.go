@@ -18,7 +18,7 @@ import (
 
 // metaActions are the meta tasks that the engine has.
 func metaActions() []string {
-	return []string{"flush_handlers", "end_play", "end_run", "end_host", "end_batch", "end_role", "clear_host_errors", "clear_facts", "reset_connection", "noop"}
+	return []string{"flush_handlers", "end_play", "end_run", "end_host", "end_batch", "end_role", "clear_host_errors", "clear_facts", "refresh_inventory", "reset_connection", "noop"}
 }
 
 func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Task {
@@ -146,10 +146,6 @@ func (l *Linker) isLookup(name string) bool {
 func (l *Linker) meta(t *Task, s *playbook.Task, ds *source.Diagnostics) {
 	t.Meta = strings.TrimSpace(s.Args.Text())
 	known := metaActions()
-	if t.Meta == "refresh_inventory" {
-		ds.Add(source.Errorf(s.Args.At(), "meta: refresh_inventory is not supported").WithHelp("add hosts with add_host, or begin another run"))
-		return
-	}
 	for _, m := range known {
 		if m == t.Meta {
 			if m == "flush_handlers" && t.Handler {
@@ -298,8 +294,18 @@ func (l *Linker) mappingArgs(v playbook.Value, spec *module.Spec, ds *source.Dia
 
 // checkArgs reports unknown and missing arguments and literals of a wrong type.
 func (l *Linker) checkArgs(s *playbook.Task, spec *module.Spec, list []argument, ds *source.Diagnostics) {
+	problems, at := l.problems(spec, list)
+	for _, p := range problems {
+		if p.Kind != schema.Missing || !misspelt(problems, p) {
+			ds.Add(argumentError(s, spec, p, at))
+		}
+	}
+}
+
+// problems are what is wrong with arguments that are literals, and where each argument stands.
+func (l *Linker) problems(spec *module.Spec, list []argument) ([]schema.Problem, map[string]source.Pos) {
 	if spec.New == nil {
-		return
+		return nil, nil
 	}
 	args := value.NewDict()
 	at := map[string]source.Pos{}
@@ -315,12 +321,7 @@ func (l *Linker) checkArgs(s *playbook.Task, spec *module.Spec, list []argument,
 		at[a.name] = a.at
 	}
 	isDynamic := func(v any) bool { _, ok := v.(dynamic); return ok }
-	problems := schema.Check(spec.New(), args, isDynamic)
-	for _, p := range problems {
-		if p.Kind != schema.Missing || !misspelt(problems, p) {
-			ds.Add(argumentError(s, spec, p, at))
-		}
-	}
+	return schema.Check(spec.New(), args, isDynamic), at
 }
 
 // misspelt reports whether the one argument that is missing is there under a wrong name.
