@@ -189,6 +189,10 @@ apt_main() {
 	apt_update
 	say cache_time "$updated"
 	apt_clean
+	if [ "$p_state $*" = 'latest *' ]; then # every package, as new as the lists have it
+		p_upgrade=yes
+		set --
+	fi
 	if [ -n "$p_upgrade" ]; then
 		say acted 1
 		case $p_upgrade in

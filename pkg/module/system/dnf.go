@@ -60,6 +60,21 @@ func (m *Dnf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 		return module.Result{}, errors.New("one of the following is required: autoremove, name, update_cache")
 	}
 	s := hostscript.New(rpmScript, `dnf_main "$@"`)
+	m.params(s)
+	r, err := runPackages(ctx, c, s, m.State, m.Name)
+	if err != nil {
+		return r, err
+	}
+	stdout, _ := r.Data.Get("stdout")
+	text, _ := stdout.(string)
+	r.Data.Set("results", dnfResults(text))
+	if !r.Failed && !r.Changed {
+		r.Msg = "Nothing to do"
+	}
+	return r, nil
+}
+
+func (m *Dnf) params(s *hostscript.Script) {
 	s.Set("enablerepo", strings.Join(m.EnableRepo, " ")).Set("disablerepo", strings.Join(m.DisableRepo, " "))
 	s.Set("exclude", strings.Join(m.Exclude, " ")).Set("lock_timeout", strconv.Itoa(m.LockTimeout))
 	if m.InstallRoot != "/" {
@@ -72,17 +87,6 @@ func (m *Dnf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	s.Flag("skip_broken", m.SkipBroken).Flag("update_only", m.UpdateOnly).Flag("security", m.Security).Flag("bugfix", m.Bugfix)
 	s.Flag("no_sslverify", !m.SSLVerify).Flag("no_weak_deps", !m.WeakDeps).Flag("cacheonly", m.CacheOnly)
 	s.Flag("autoremove", m.Autoremove).Flag("update_cache", m.UpdateCache)
-	r, err := runPackages(ctx, c, s, m.State, m.Name)
-	if err != nil {
-		return r, err
-	}
-	stdout, _ := r.Data.Get("stdout")
-	text, _ := stdout.(string)
-	r.Data.Set("results", dnfResults(text))
-	if !r.Failed && !r.Changed {
-		r.Msg = "Nothing to do"
-	}
-	return r, nil
 }
 
 // dnfResults reads the lists at the end of dnf's output: a heading such as

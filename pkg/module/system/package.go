@@ -19,30 +19,7 @@ var (
 	rpmScript string
 	//go:embed apk.sh
 	apkScript string
-	//go:embed package.sh
-	packageScript string
 )
-
-// Package is the module package.
-type Package struct {
-	Name        []string `kk:"name,required,alias=pkg" doc:"packages, as the host's package manager names them"`
-	State       string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest" doc:"installed, not installed, or as new as the repositories have it"`
-	Use         string   `kk:"use" default:"auto" choices:"auto,apt,dnf,dnf5,yum,zypper,apk" doc:"the package manager; auto is the first that the host has"`
-	UpdateCache bool     `kk:"update_cache" default:"no" doc:"read the lists of the repositories first"`
-}
-
-func packageSpec() module.Spec {
-	return module.Spec{
-		Name:    "package",
-		Summary: "Installs and removes packages, with the package manager that the host has.",
-		Notes:   []string{"In check mode the package manager is asked what it would do."},
-		Examples: []string{
-			"- name: Install what the role needs\n  package:\n    name: [conntrack, socat]\n    state: present",
-		},
-		Returns: packageReturns(),
-		New:     func() module.Runner { return new(Package) },
-	}
-}
 
 func packageReturns() []module.Return {
 	return []module.Return{
@@ -50,13 +27,6 @@ func packageReturns() []module.Return {
 		{Key: "stderr", Type: "str", Doc: "what it printed as errors"},
 		{Key: "rc", Type: "int", Doc: "its exit status"},
 	}
-}
-
-// Run implements module.Runner.
-func (m *Package) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(aptScript, rpmScript, apkScript, packageScript, `package_main "$@"`)
-	s.Set("use", m.Use).Set("dpkg_options", "force-confdef force-confold").Flag("update_cache", m.UpdateCache)
-	return runPackages(ctx, c, s, m.State, m.Name)
 }
 
 // runPackages runs the script of a package manager and makes the result.

@@ -146,7 +146,7 @@ func TestApk(t *testing.T) {
 }
 
 func TestPackagePicksTheManager(t *testing.T) {
-	for tool, want := range map[string]string{"dnf": "dnf -y install -- gone", "yum": "yum -y install -- gone", "zypper": "zypper --non-interactive install --auto-agree-with-licenses -- gone", "apk": "apk add -- gone"} {
+	for tool, want := range map[string]string{"dnf": "dnf -y install -- gone", "yum": "yum -y install -- gone", "zypper": "zypper --non-interactive install --no-recommends --auto-agree-with-licenses -- gone", "apk": "apk add -- gone"} {
 		h := newStubHost(t, map[string]string{tool: `case "$*" in info*) exit 1 ;; esac; echo Installing`, "rpm": rpmStub})
 		r := run(t, "package", moduletest.Options{Conn: h}, "name", "gone")
 		calls := strings.Split(h.calls(), "\n")
@@ -155,6 +155,28 @@ func TestPackagePicksTheManager(t *testing.T) {
 		}
 	}
 	fails(t, "none of apt-get, dnf, yum, zypper and apk", "package", moduletest.Options{Conn: newStubHost(t, nil)}, "name", "x")
+}
+
+func TestPackagePassesOptionsToTheManager(t *testing.T) {
+	apt := newStubHost(t, map[string]string{"apt-get": aptGet, "dpkg-query": "exit 1"})
+	run(t, "package", moduletest.Options{Conn: apt}, "name", "gone", "allow_downgrade", true, "default_release", "stable", "install_recommends", false, "enablerepo", "epel")
+	dnf := newStubHost(t, map[string]string{"dnf": `echo Installing`, "rpm": "exit 1"})
+	run(t, "package", moduletest.Options{Conn: dnf}, "name", "gone", "allow_downgrade", true, "enablerepo", "epel", "cache_valid_time", 0)
+	for _, c := range []struct {
+		h    *stubHost
+		want []string
+	}{
+		{apt, []string{"--allow-downgrades", "-t stable", "Install-Recommends=no"}},
+		{dnf, []string{"--enablerepo=epel"}},
+	} {
+		calls := strings.Split(c.h.calls(), "\n")
+		for _, w := range c.want {
+			if last := calls[len(calls)-1]; !strings.Contains(last, w) {
+				t.Errorf("ran %q, want %q in it", last, w)
+			}
+		}
+	}
+	fails(t, "one of the following is required", "package", moduletest.Options{Conn: apt})
 }
 
 // aptGet pretends that the package "gone" can be installed.
@@ -185,6 +207,7 @@ func TestAptOptions(t *testing.T) {
 		{[]any{"upgrade", "dist"}, false, []string{"dist-upgrade"}},
 		{[]any{"upgrade", true}, false, []string{"upgrade --with-new-pkgs"}},
 		{[]any{"autoremove", true}, false, []string{"autoremove"}},
+		{[]any{"name", "*", "state", "latest"}, false, []string{"upgrade --with-new-pkgs"}},
 	} {
 		r := run(t, "apt", moduletest.Options{Conn: h, Diff: true}, c.args...)
 		calls := strings.Split(h.calls(), "\n")
