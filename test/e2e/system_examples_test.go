@@ -45,6 +45,7 @@ var (
 		"locale_gen":        "apt-get -q -y purge locales >/dev/null 2>&1; rm -f /etc/locale.gen; true",
 		"pam_limits":        "rm /etc/security/limits.d/90-files.conf",
 		"known_hosts":       "rm /etc/ssh/ssh_known_hosts",
+		"ssh_config":        "rm /root/.ssh/config",
 		"apt_repository":    "rm /etc/apt/sources.list.d/backports.list",
 		"deb822_repository": "rm /etc/apt/sources.list.d/backports.sources",
 		"yum_repository":    "rm /etc/yum.repos.d/kubernetes.repo",

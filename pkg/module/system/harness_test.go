@@ -174,6 +174,7 @@ func TestUnreachableHost(t *testing.T) {
 		"selinux": {"state", "disabled"}, "seboolean": {"name", "x", "state", true}, "mount_facts": {}, "sysvinit": {"name", "x", "enabled", true},
 		"locale_gen": {"name", "x"}, "pam_limits": {"domain", "x", "limit_type", "-", "limit_item", "nofile", "value", 1}, "pip": {"name", "x"},
 		"dpkg_selections": {"name", "x", "selection", "hold"}, "timezone": {"hwclock", "UTC"}, "alternatives": {"name", "x", "path", "/x"},
+		"ssh_config":     {"host", "x"},
 		"authorized_key": {"user", "x", "key", "http://192.0.2.1/x"},
 	} {
 		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil || !strings.Contains(err.Error(), "connection refused") {

@@ -30,6 +30,7 @@ func Modules() []module.Spec {
 		aptRepositorySpec(), aptKeySpec(), deb822RepositorySpec(), yumRepositorySpec(), rpmKeySpec(),
 		selinuxSpec(), sebooleanSpec(), mountFactsSpec(), sysvinitSpec(), localeGenSpec(), pamLimitsSpec(), pipSpec(),
 		debconfSpec(), dpkgSelectionsSpec(), timezoneSpec(), alternativesSpec(),
+		sshConfigSpec(),
 	}
 }
 
