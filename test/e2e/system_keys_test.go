@@ -36,8 +36,11 @@ func TestAuthorizedKey(t *testing.T) {
 	g.sees("cat /srv/keys/real; stat -c '%U %F' /srv/keys /srv/keys/keya", one+"\nroot directory\nroot symbolic link")
 	g.twice("authorized_key", "user", "keya", "key", two, "path", "/srv/keys/keya", "manage_dir", false)
 	g.sees("cat /srv/keys/real; stat -c '%U %F' /srv/keys/keya", one+"\nkeya regular file")
-	g.fails("invalid key specified", "authorized_key", "user", "keya", "key", "ssh-ed25519 no-key")
+	g.fails("invalid key specified", "authorized_key", "user", "keya", "key", "no-type "+keyOne)
 	g.fails("Failed to lookup user nobody-here", "authorized_key", "user", "nobody-here", "key", one)
+	g.twice("authorized_key", "user", "keya", "key", "file:///srv/keys/real", "path", "/srv/keys/copy", "manage_dir", false)
+	g.sees("cat /srv/keys/copy", one)
+	g.fails("Error getting key from: file:///srv/none", "authorized_key", "user", "keya", "key", "file:///srv/none")
 	g.fails("manage_dir", "authorized_key", "user", "keya", "key", one, "path", "/srv/none/x", "manage_dir", false)
 	if r := g.dry("authorized_key", "user", "nobody-here", "key", one); len(r.Warnings) != 1 {
 		t.Errorf("check mode for a user who is yet to come: %+v", r)

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kubekey/pkg/hostscript"
@@ -21,7 +22,7 @@ var fetchScript string
 // AuthorizedKey is the module authorized_key.
 type AuthorizedKey struct {
 	User      string  `kk:"user,required" doc:"whose keys"`
-	Key       string  `kk:"key,required" doc:"public keys, one in a line, or an http, https or ftp URL that the host fetches them from"`
+	Key       string  `kk:"key,required" doc:"public keys, one in a line, or an http, https or ftp URL that the host fetches them from, or file:// and a path of the host"`
 	State     string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the keys may log in"`
 	Path      string  `kk:"path,path" doc:"the file. Default: .ssh/authorized_keys in the user's home folder"`
 	ManageDir bool    `kk:"manage_dir" default:"yes" doc:"make the folder of the file, and give it to the user with mode 0700"`
@@ -91,7 +92,7 @@ func (m *AuthorizedKey) script(what string) *hostscript.Script {
 }
 
 func (m *AuthorizedKey) remote() bool {
-	for _, scheme := range []string{"http://", "https://", "ftp://"} {
+	for _, scheme := range []string{"http://", "https://", "ftp://", "file://"} {
 		if strings.HasPrefix(m.Key, scheme) {
 			return true
 		}
@@ -142,33 +143,38 @@ func (m *AuthorizedKey) wanted(text string) ([]publicKey, error) {
 	return keys, nil
 }
 
-// edit makes the file's text have the keys, or not. New ones come last; lines
-// that are no keys stay.
+// edit makes the file's text have the keys, or not, one after the other: a key
+// that is there with other options or another comment goes, and comes last as
+// it is wanted. Lines that are no keys stay.
 func (m *AuthorizedKey) edit(text string, wanted []publicKey) string {
-	var out []string
-	there := map[string]bool{}
+	var file []keyLine
 	for _, line := range lines(text) {
 		k, isKey := parsePublicKey(line)
-		if !isKey {
-			out = append(out, line)
-			continue
-		}
-		want := findKey(wanted, k.blob)
-		switch {
-		case want == nil && m.State == "present" && m.Exclusive:
-		case want == nil:
-			out = append(out, line)
-		case m.State == "absent" || *want != k || there[k.blob]:
-		default:
-			there[k.blob] = true
-			out = append(out, line)
+		file = append(file, keyLine{line, k, isKey})
+	}
+	for _, want := range wanted {
+		there := m.State == "present" && slices.ContainsFunc(file, func(l keyLine) bool { return l.isKey && l.key == want })
+		kept := false
+		file = slices.DeleteFunc(file, func(l keyLine) bool {
+			if !l.isKey || l.key.blob != want.blob {
+				return false
+			}
+			first := there && !kept && l.key == want
+			kept = kept || first
+			return !first
+		})
+		if m.State == "present" && !there {
+			file = append(file, keyLine{want.String(), want, true})
 		}
 	}
-	for _, k := range wanted {
-		if m.State == "present" && !there[k.blob] {
-			there[k.blob] = true
-			out = append(out, k.String())
-		}
+	if m.State == "present" && m.Exclusive {
+		file = slices.DeleteFunc(file, func(l keyLine) bool {
+			return l.isKey && !slices.ContainsFunc(wanted, func(k publicKey) bool { return k.blob == l.key.blob })
+		})
+	}
+	out := make([]string, len(file))
+	for i, l := range file {
+		out[i] = l.text
 	}
 	if after := joined(out); after != text+"\n" {
 		return after
@@ -176,11 +182,9 @@ func (m *AuthorizedKey) edit(text string, wanted []publicKey) string {
 	return text
 }
 
-func findKey(keys []publicKey, blob string) *publicKey {
-	for i := range keys {
-		if keys[i].blob == blob {
-			return &keys[i]
-		}
-	}
-	return nil
+// keyLine is a line of the file, with the key that it is.
+type keyLine struct {
+	text  string
+	key   publicKey
+	isKey bool
 }

@@ -19,12 +19,21 @@ authorized_key_read() {
 	if [ -e "$file" ]; then
 		text=$(cat "$file" && printf x) || fail "read $file"
 		say text "$text"
+	else
+		quiet ls -d "$file" || case $(output) in *'Permission denied'*) fail "read $file: a folder of it may not be searched" ;; esac
 	fi
-	[ -z "$p_url" ] || {
+	case $p_url in
+	'') ;;
+	file://*)
+		[ -r "${p_url#file://}" ] || fail "Error getting key from: $p_url"
+		say key "$(cat "${p_url#file://}")"
+		;;
+	*)
 		scratch
 		fetch "$p_url" "$tmp/key"
 		say key "$(cat "$tmp/key")"
-	}
+		;;
+	esac
 }
 authorized_key_write() { # the new text is on standard input
 	authorized_key_find

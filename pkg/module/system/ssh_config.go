@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
@@ -65,14 +66,14 @@ func (m *SSHConfig) Run(ctx context.Context, c *module.Call) (module.Result, err
 	}
 	read := m.script("ssh_config_read")
 	if m.State == "present" {
-		read.set("identity", deref(m.Identity))
+		read.Set("identity", deref(m.Identity))
 	}
-	read.probe = true
-	a, err := read.run(ctx, c)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err
 	}
-	before := strings.TrimSuffix(a.get("text"), "x")
+	before := strings.TrimSuffix(a.Get("text"), "x")
 	edit := sshFile{lines: lines(before)}
 	if m.State == "absent" {
 		edit.remove(m.Host)
@@ -80,25 +81,25 @@ func (m *SSHConfig) Run(ctx context.Context, c *module.Call) (module.Result, err
 		edit.keep(m.Host, want)
 	}
 	r := edit.result(m.Host)
-	r.Warnings = a.fields["warn"]
+	r.Warnings = a["warn"]
 	if !r.Changed {
 		return r, nil
 	}
 	after := joined(edit.lines)
 	if c.Diff {
-		r.Diff = textDiff(a.get("path"), before, after)
+		r.Diff = textDiff(a.Get("path"), before, after)
 	}
 	if c.Check {
 		return r, nil
 	}
-	act := m.script("ssh_config_write").flag("write", true).set("group", m.Group)
-	act.stdin = strings.NewReader(after)
-	_, err = act.run(ctx, c)
+	act := m.script("ssh_config_write").Flag("write", true).Set("group", m.Group)
+	act.Stdin = strings.NewReader(after)
+	_, err = act.Run(ctx, c.Conn, c.Check)
 	return r, err
 }
 
-func (m *SSHConfig) script(what string) *script {
-	return newScript(textFileScript, sshConfigScript, what).set("user", m.User).set("path", m.File)
+func (m *SSHConfig) script(what string) *hostscript.Script {
+	return hostscript.New(accountScript, textFileScript, sshConfigScript, what).Set("user", m.User).Set("path", m.File)
 }
 
 // sshOption is a line of an entry. Names are in lower case.

@@ -21,9 +21,10 @@ type Sysctl struct {
 	Name   string `kk:"name,required,alias=key" doc:"the setting, such as net.ipv4.ip_forward"`
 	Value  any    `kk:"value,alias=val" doc:"its value; blanks between words do not count"`
 	State  string `kk:"state" default:"present" choices:"present,absent" doc:"whether the setting is in the file"`
-	Reload bool   `kk:"reload" default:"yes" doc:"apply the file after a change of it (sysctl -p)"`
+	Reload bool   `kk:"reload" default:"yes" doc:"apply the file (sysctl -p) after a change of it, or when the kernel has another value"`
 	Set    bool   `kk:"sysctl_set" default:"no" doc:"compare the kernel's value too, and set it (sysctl -w)"`
 	File   string `kk:"sysctl_file,path" default:"/etc/sysctl.conf" doc:"the file"`
+	Wide   bool   `kk:"system_wide" default:"no" doc:"apply all files of settings (sysctl --system), and not this one alone"`
 	Ignore bool   `kk:"ignoreerrors" default:"no" doc:"go on if the kernel refuses a setting"`
 }
 
@@ -57,8 +58,11 @@ func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	before := strings.TrimSuffix(a.Get("text"), "x")
 	after := m.edit(before, want)
 	write := after != before || m.State == "present" && !a.Has("exists")
-	set := m.Set && m.State == "present" && blanks(a.Get("live")) != want
-	r := module.Result{Changed: write || set, Data: value.NewDict()}
+	differs := m.State == "present" && blanks(a.Get("live")) != want
+	set := m.Set && differs
+	// What the kernel does not have, or hides, cannot be compared.
+	reload := m.Reload && (write || differs && a.Has("live"))
+	r := module.Result{Changed: write || set || reload, Data: value.NewDict()}
 	if c.Diff && write {
 		r.Diff = textDiff(m.File, before, after)
 	}
@@ -66,7 +70,7 @@ func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		return r, nil
 	}
 	act := hostscript.New(sysctlScript, "sysctl_act").Set("name", m.Name).Set("file", m.File)
-	act.Flag("write", write).Flag("set", set).Flag("reload", write && m.Reload).Flag("ignore", m.Ignore)
+	act.Flag("write", write).Flag("set", set).Flag("reload", reload).Flag("system_wide", m.Wide).Flag("ignore", m.Ignore)
 	if m.State == "present" {
 		act.Set("value", want)
 	}
@@ -78,6 +82,9 @@ func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error)
 // wanted is the value as the kernel writes it: bools are 0 and 1, words stand
 // one blank apart.
 func (m *Sysctl) wanted() (string, error) {
+	if m.Name == "" {
+		return "", errors.New("name cannot be blank")
+	}
 	if !sysctlName.MatchString(m.Name) || strings.Contains(m.Name, "..") {
 		return "", fmt.Errorf("%q is not the name of a kernel setting", m.Name)
 	}
@@ -86,7 +93,7 @@ func (m *Sysctl) wanted() (string, error) {
 	}
 	switch v := m.Value.(type) {
 	case nil:
-		return "", errors.New("value cannot be None: state: present needs one")
+		return "", errors.New("value cannot be None")
 	case bool:
 		if v {
 			return "1", nil

@@ -23,13 +23,15 @@ sysctl_set() {
 	[ -n "$p_ignore" ] || fail "setting $p_name failed: $(output)"
 }
 sysctl_act() { # a new file is on standard input
+	# First the kernel: a value that it refuses is not written.
+	[ -z "$p_set" ] || sysctl_set
 	if [ -n "$p_write" ]; then
 		replace "$p_file" 644 || fail "write $p_file"
 	fi
-	[ -z "$p_set" ] || sysctl_set
 	[ -n "$p_reload" ] || return 0
 	if has sysctl; then
 		set -- -p "$p_file"
+		[ -z "$p_system_wide" ] || set -- --system
 		[ -z "$p_ignore" ] || set -- -e "$@"
 		quiet sysctl "$@" || [ -n "$p_ignore" ] || fail "Failed to reload sysctl: $(output)"
 	elif [ -n "$p_value" ] && [ -z "$p_set" ]; then
