@@ -3,10 +3,7 @@ package main
 import (
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -97,43 +94,4 @@ func TestBadCallIsAnError(t *testing.T) {
 			t.Errorf("gen %v: no error came", args)
 		}
 	}
-}
-
-var link = regexp.MustCompile(`\]\(([^)#\s]+)`)
-
-// TestLinksLeadSomewhere follows the relative links of all pages, written by
-// hand or generated.
-func TestLinksLeadSomewhere(t *testing.T) {
-	files := markdown(t)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			if strings.Contains(m[1], "://") {
-				continue
-			}
-			if _, err := os.Stat(path.Join(path.Dir(file), m[1])); err != nil {
-				t.Errorf("%s: the link to %s leads nowhere", file, m[1])
-			}
-		}
-	}
-}
-
-// markdown lists the manual's pages.
-func markdown(t *testing.T) []string {
-	t.Helper()
-	files := []string{"../../README.md"}
-	for _, pattern := range []string{"../*.md", "../guides/*.md", "../reference/*.md", "../reference/*/*.md"} {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, found...)
-	}
-	if !slices.Contains(files, "../reference/modules/copy.md") {
-		t.Fatal("the reference was not found: is the test still two folders below the root?")
-	}
-	return files
 }

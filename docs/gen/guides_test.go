@@ -16,7 +16,7 @@ import (
 	"kubekey/pkg/cli"
 )
 
-var update = flag.Bool("update", false, "write into the pages what the commands print")
+var update = flag.Bool("update", false, "write into the pages what the commands print, and their blocks of code into those in Chinese")
 
 // TestWhatGuidesShow runs the commands of the guides and compares what they
 // print. In a page,

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// root is the folder of the project, seen from this one.
+const root = "../.."
+
+// section is what stands below a heading, up to the next one. The first
+// section of a page that does not begin with a heading has none.
+type section struct {
+	level   int // number of "#"
+	heading string
+	prose   string   // the text, heading and all, with a mark in the place of each block of code
+	blocks  []string // the blocks of code, fences and all
+}
+
+// blockMark stands for a block of code in prose. No page writes it.
+const blockMark = "\x00\n"
+
+var headingLine = regexp.MustCompile("^(#+) (.*)\n")
+
+// sections cuts a page at its headings.
+func sections(text string) []section {
+	var all []section
+	s := section{}
+	block := ""
+	for line := range strings.Lines(text) {
+		fenced := strings.HasPrefix(line, "```")
+		switch {
+		case fenced && block != "":
+			s.blocks = append(s.blocks, block+line)
+			s.prose += blockMark
+			block = ""
+			continue
+		case fenced || block != "":
+			block += line
+			continue
+		}
+		if m := headingLine.FindStringSubmatch(line); m != nil {
+			if strings.TrimSpace(s.prose) != "" {
+				all = append(all, s)
+			}
+			s = section{level: len(m[1]), heading: m[2]}
+		}
+		s.prose += line
+	}
+	return append(all, s)
+}
+
+// digest tells one text of a section from another. Blocks of code do not
+// count: a translation has the same ones.
+func (s section) digest() string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(s.prose)))[:12]
+}
+
+var codeSpan = regexp.MustCompile("`([^`]+)`")
+
+// code lists what a section's prose quotes as code, each once.
+func (s section) code() []string {
+	var all []string
+	for _, m := range codeSpan.FindAllStringSubmatch(s.prose, -1) {
+		all = append(all, strings.Join(strings.Fields(m[1]), " "))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// target is where a link leads: a file, by its path in the project, and the
+// anchor of a heading in it, if the link has one.
+type target struct{ file, anchor string }
+
+// links lists the relative links of a section of the named page.
+func (s section) links(file string) []target {
+	var all []target
+	for _, m := range link.FindAllStringSubmatch(s.prose, -1) {
+		if strings.Contains(m[1], "://") {
+			continue
+		}
+		to, anchor, _ := strings.Cut(m[1], "#")
+		if to == "" {
+			to = path.Base(file)
+		}
+		all = append(all, target{path.Join(path.Dir(file), to), anchor})
+	}
+	return all
+}
+
+// anchors are the names by which links reach the sections, as the sites make
+// them that show Markdown: the letters and digits of the heading in lower
+// case, with hyphens for blanks.
+func anchors(page []section) []string {
+	var all []string
+	for _, s := range page {
+		all = append(all, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case unicode.IsLetter(r), unicode.IsNumber(r), r == '-', r == '_':
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, s.heading))
+	}
+	return all
+}
+
+// TestLinksLeadSomewhere follows the relative links of all pages, written by
+// hand or generated, to files and to headings in them.
+func TestLinksLeadSomewhere(t *testing.T) {
+	files := markdown(t)
+	for _, file := range files {
+		for _, s := range sections(read(t, file)) {
+			for _, to := range s.links(file) {
+				if _, err := os.Stat(filepath.Join(root, to.file)); err != nil {
+					t.Errorf("%s: the link to %s leads nowhere", file, to.file)
+					continue
+				}
+				if to.anchor != "" && !slices.Contains(anchors(sections(read(t, to.file))), to.anchor) {
+					t.Errorf("%s: the link to %s leads to no heading of %s", file, "#"+to.anchor, to.file)
+				}
+			}
+		}
+	}
+}
+
+// read returns the text of a file of the project.
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// markdown lists the manual's pages, by their paths in the project.
+func markdown(t *testing.T) []string {
+	t.Helper()
+	files := []string{"README.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "docs/*/*/*.md"} {
+		files = append(files, glob(t, pattern)...)
+	}
+	for _, sample := range []string{"docs/guides/cluster.md", "docs/reference/modules/copy.md"} {
+		if !slices.Contains(files, sample) {
+			t.Fatalf("%s was not found: is the test still two folders below the root?", sample)
+		}
+	}
+	return files
+}
+
+// glob lists files of the project, by their paths in it.
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(root, pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range found {
+		rel, err := filepath.Rel(root, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[i] = filepath.ToSlash(rel)
+	}
+	return found
+}
