@@ -55,6 +55,7 @@ func sections(text string) []section {
 		}
 		s.prose += line
 	}
+	s.prose += block // what was not closed
 	return append(all, s)
 }
 
