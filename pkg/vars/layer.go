@@ -155,22 +155,22 @@ type Host struct {
 	watched  uint64
 	mu       sync.RWMutex
 	facts    *value.Dict // ansible_facts: names without prefix; replaced, never changed
-	injected *value.Dict // the same as ansible_NAME, and cacheable set_facts
+	injected *value.Dict // the same under the names that modules gave them, and cacheable set_facts
 	set      *value.Dict
 	included *value.Dict
 	files    map[any][]*Layer // vars_files of a play, whose names depend on the host
 }
 
-// AddFacts merges gathered facts; keys may or may not have the prefix ansible_.
+// AddFacts merges facts that a module found. Each is a variable by its name
+// (ansible_system, services), and in ansible_facts without the prefix ansible_.
 func (h *Host) AddFacts(facts *value.Dict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	plain, injected := h.facts.Copy(), h.injected.Copy()
 	for k, v := range facts.All() {
 		name, _ := k.(string)
-		short := trimPrefix(name)
-		plain.Set(short, v)
-		injected.Set("ansible_"+short, v)
+		plain.Set(trimPrefix(name), v)
+		injected.Set(name, v)
 	}
 	h.watched |= h.Watch.of(injected)
 	h.facts, h.injected = plain, injected
@@ -195,8 +195,8 @@ func (h *Host) AddCacheable(vars *value.Dict) {
 	h.facts, h.injected = plain, injected
 }
 
-// Kept is what later runs may know of the host: facts with the prefix
-// ansible_, and what set_fact made cacheable. It must not be changed.
+// Kept is what later runs may know of the host: facts under the names that
+// modules gave them, and what set_fact made cacheable. It must not be changed.
 func (h *Host) Kept() *value.Dict {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -179,7 +179,7 @@ func TestHostLearns(t *testing.T) {
 		t.Errorf("facts are %s", value.Repr(got))
 	}
 	v := (&Scope{}).New(context.Background(), "h", h, nil, Static{}, nil)
-	for _, name := range []string{"ansible_system", "ansible_arch"} {
+	for _, name := range []string{"ansible_system", "arch"} {
 		if _, ok, err := v.Lookup(name); !ok || err != nil {
 			t.Errorf("%s is not known", name)
 		}
@@ -189,7 +189,7 @@ func TestHostLearns(t *testing.T) {
 	}
 	h.SetOne("r", 1)
 	h.ClearFacts()
-	if _, ok, _ := v.Lookup("ansible_arch"); ok {
+	if _, ok, _ := v.Lookup("arch"); ok {
 		t.Error("facts stay after clear_facts")
 	}
 	if val, ok, _ := v.Lookup("r"); !ok || val != 1 {

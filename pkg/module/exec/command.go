@@ -27,12 +27,19 @@ func (s streams) reader() io.Reader {
 	return strings.NewReader(text)
 }
 
+// outdated are options that older playbooks still give to command and shell.
+type outdated struct {
+	Warn bool `kk:"warn" default:"yes" doc:"without effect: accepted for the sake of older playbooks"`
+}
+
 type command struct {
 	Cmd  string   `kk:"cmd" doc:"the command; may be given as the module's text"`
 	Argv []string `kk:"argv" doc:"the command as a list of words, instead of cmd"`
 	guard
 	streams
-	Expand bool `kk:"expand_argument_vars" default:"yes" doc:"expand ~ and variables in the words, on the host"`
+	outdated
+	Executable string `kk:"executable,path" doc:"without effect: the program is run without a shell"`
+	Expand     bool   `kk:"expand_argument_vars" default:"yes" doc:"expand ~ and variables in the words, on the host"`
 }
 
 // Run implements module.Runner.

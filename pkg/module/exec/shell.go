@@ -15,6 +15,7 @@ type shellModule struct {
 	Executable string `kk:"executable,path" doc:"the shell that runs it, by absolute path; else the host's /bin/sh"`
 	guard
 	streams
+	outdated
 }
 
 const noCommand = "no command given"

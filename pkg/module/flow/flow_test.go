@@ -323,7 +323,7 @@ func TestSetup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if short, _, _ := strings.Cut(host, "."); r.Facts.String("hostname") != short || r.Facts.Len() != 1 || len(count.Lines()) != 1 {
+	if short, _, _ := strings.Cut(host, "."); r.Facts.String("ansible_hostname") != short || r.Facts.Len() != 1 || len(count.Lines()) != 1 {
 		t.Errorf("got %s", value.Repr(r.Facts))
 	}
 	if _, err := try(t, "setup", moduletest.Options{}, "gather_subset", "nope"); err == nil {

@@ -6,6 +6,7 @@ import (
 
 	"kubekey/pkg/facts"
 	"kubekey/pkg/module"
+	"kubekey/pkg/value"
 )
 
 type setup struct {
@@ -22,5 +23,19 @@ func (m *setup) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if err != nil {
 		return module.Result{}, err
 	}
-	return module.Result{Facts: found, FactKind: module.Gathered}, nil
+	return module.Result{Facts: prefixed(found), FactKind: module.Gathered}, nil
+}
+
+// prefixed gives facts the names that they have as variables. Those that tell
+// of the gathering itself have no prefix.
+func prefixed(found *value.Dict) *value.Dict {
+	out := value.NewDict()
+	for k, v := range found.All() {
+		name, _ := k.(string)
+		if name != "module_setup" && name != "gather_subset" {
+			name = "ansible_" + name
+		}
+		out.Set(name, v)
+	}
+	return out
 }

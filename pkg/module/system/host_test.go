@@ -196,10 +196,10 @@ func TestAccountsWithBusyboxAlone(t *testing.T) {
 func TestHostnameInCheckMode(t *testing.T) {
 	o := moduletest.Options{Check: true, Diff: true}
 	r := run(t, "hostname", o, "name", "kk-other.example.org")
-	if domain, _ := r.Facts.Get("domain"); !r.Changed || domain != "example.org" || len(r.Diff) != 1 {
+	if domain, _ := r.Facts.Get("ansible_domain"); !r.Changed || domain != "example.org" || len(r.Diff) != 1 {
 		t.Errorf("got %+v", r)
 	}
-	if f := hostnameFacts("a", "a.b.c"); value.Repr(f) != "{'hostname': 'a', 'nodename': 'a', 'fqdn': 'a.b.c', 'domain': 'b.c'}" {
+	if f := hostnameFacts("a", "a.b.c"); value.Repr(f) != "{'ansible_hostname': 'a', 'ansible_nodename': 'a', 'ansible_fqdn': 'a.b.c', 'ansible_domain': 'b.c'}" {
 		t.Errorf("got %s", value.Repr(f))
 	}
 	for _, bad := range []string{"", "a b", "-x", "x-", strings.Repeat("a", 65)} {

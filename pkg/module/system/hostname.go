@@ -64,5 +64,5 @@ func hostnameFacts(name, fqdn string) *value.Dict {
 		fqdn = name
 	}
 	_, domain, _ := strings.Cut(fqdn, ".")
-	return value.NewDict("hostname", short, "nodename", name, "fqdn", fqdn, "domain", domain)
+	return value.NewDict("ansible_hostname", short, "ansible_nodename", name, "ansible_fqdn", fqdn, "ansible_domain", domain)
 }
