@@ -97,7 +97,7 @@ else
 fi
 own "$t"
 if [ -n "$check" ]; then
-	out=$(eval "$check" 2>&1 </dev/null) || fail 44 "validation failed: $out"
+	out=$(eval "$check" 2>&1 </dev/null) || fail 44 "failed to validate: rc:$? error:$out"
 fi
 case $guard in
 '') ;;

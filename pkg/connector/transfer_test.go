@@ -113,7 +113,7 @@ func TestPutLeavesTheOldFileWhole(t *testing.T) {
 		"source breaks": {connector.File{Size: -1},
 			io.MultiReader(onlyReader{bytes.NewReader(content)}, iotest.ErrReader(errors.New("disk on fire"))), "disk on fire"},
 		"validation fails": {connector.File{Size: -1, Validate: "grep -q nothing %s || { echo no such line; false; }"},
-			strings.NewReader("hi"), "validation failed: no such line"},
+			strings.NewReader("hi"), "failed to validate: rc:1 error:no such line"},
 		"unknown owner": {connector.File{Size: -1, Owner: "no-such-user"},
 			strings.NewReader("hi"), "cannot give it to no-such-user"},
 		"digest is not one": {connector.File{Size: -1, SHA256: "ABC"},

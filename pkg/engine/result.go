@@ -53,6 +53,9 @@ func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 	if len(res.Warnings) > 0 {
 		d.Set("warnings", value.Of(res.Warnings))
 	}
+	if len(res.Diff) > 0 && !d.Has("diff") {
+		d.Set("diff", diffValue(res.Diff))
+	}
 	if res.Facts != nil {
 		d.Set("ansible_facts", res.Facts)
 	}
@@ -80,6 +83,19 @@ func status(res module.Result) event.Status {
 		return event.Changed
 	}
 	return event.OK
+}
+
+// diffValue is a diff as results have it: attributes are one dict, what is
+// written to a file is a list.
+func diffValue(diffs []event.Diff) any {
+	list := make([]any, len(diffs))
+	for i, d := range diffs {
+		list[i] = d.Value()
+	}
+	if _, isDict := diffs[0].Before.(*value.Dict); isDict && len(diffs) == 1 {
+		return list[0]
+	}
+	return list
 }
 
 func splitLines(s string) []any {

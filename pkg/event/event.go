@@ -128,6 +128,27 @@ type Diff struct {
 	Note                      string // why there is none: binary, too large
 }
 
+// Value is d as the result of a task has it.
+func (d Diff) Value() *value.Dict {
+	out := value.NewDict()
+	if d.Prepared != "" {
+		out.Set("prepared", d.Prepared)
+		return out
+	}
+	out.Set("before", d.Before)
+	out.Set("after", d.After)
+	if d.BeforeHeader != "" {
+		out.Set("before_header", d.BeforeHeader)
+	}
+	if d.AfterHeader != "" {
+		out.Set("after_header", d.AfterHeader)
+	}
+	if d.Note != "" {
+		out.Set("note", d.Note)
+	}
+	return out
+}
+
 // Item is one item of a loop.
 type Item struct {
 	Label string // what loop_control.label says, else the item itself, as text

@@ -15,6 +15,7 @@ type Attributes struct {
 	Owner  string          `kk:"owner" doc:"user who owns it, by name or number. Default: unchanged"`
 	Group  string          `kk:"group" doc:"group that owns it, by name or number. Default: unchanged"`
 	Unsafe bool            `kk:"unsafe_writes" default:"no" doc:"write in place when the folder does not allow an atomic rename"`
+	Marks
 }
 
 // change is what it takes to give one path its attributes.
@@ -71,7 +72,7 @@ func (ch *change) chmod(path string, perm uint32) {
 	text := octal(perm)
 	ch.steps = append(ch.steps, step{"set the mode of " + path, []string{"chmod", text, path}})
 	if old != perm {
-		ch.note("mode", octal(old), text)
+		ch.note("mode", modeText(old), modeText(perm))
 	}
 }
 
@@ -84,7 +85,7 @@ func (a *Attributes) planOwner(c *module.Call, ans *answer, path string, ch *cha
 		if user.id != ch.next.uid {
 			ch.note("owner", ch.next.uid, user.id)
 			ch.next.uid, ch.next.owner = user.id, user.name
-			ch.steps = append(ch.steps, step{"set the owner of " + path, []string{"chown", "-h", strconv.Itoa(user.id), path}})
+			ch.steps = append(ch.steps, step{"set the owner of " + path, unfollowed("chown", ch, strconv.Itoa(user.id), path)})
 		}
 	}
 	if a.Group != "" {
@@ -95,10 +96,18 @@ func (a *Attributes) planOwner(c *module.Call, ans *answer, path string, ch *cha
 		if group.id != ch.next.gid {
 			ch.note("group", ch.next.gid, group.id)
 			ch.next.gid, ch.next.group = group.id, group.name
-			ch.steps = append(ch.steps, step{"set the group of " + path, []string{"chgrp", "-h", strconv.Itoa(group.id), path}})
+			ch.steps = append(ch.steps, step{"set the group of " + path, unfollowed("chgrp", ch, strconv.Itoa(group.id), path)})
 		}
 	}
 	return nil
+}
+
+// unfollowed is a command that works on a link itself where a link is meant.
+func unfollowed(tool string, ch *change, id, path string) []string {
+	if ch.next.is(typeLink) {
+		return []string{tool, "-h", id, path}
+	}
+	return []string{tool, id, path}
 }
 
 // found is an account that the host knows. In check mode a task before this
@@ -135,13 +144,17 @@ func (ans *answer) fresh(e *entry, kind uint32) inode {
 
 func octal(perm uint32) string { return fmt.Sprintf("%04o", perm) }
 
+// modeText is a mode as results have it: a zero and at least three digits, so
+// 01777 where stat says 1777.
+func modeText(perm uint32) string { return fmt.Sprintf("0%03o", perm) }
+
 // describe sets the keys that results have for a file that exists.
 func (n *inode) describe(d *value.Dict) {
 	d.Set("uid", n.uid)
 	d.Set("gid", n.gid)
 	d.Set("owner", n.owner)
 	d.Set("group", n.group)
-	d.Set("mode", octal(n.perm()))
+	d.Set("mode", modeText(n.perm()))
 	d.Set("size", int(n.size))
 	d.Set("state", n.state())
 }
@@ -153,7 +166,7 @@ func fileReturns() []module.Return {
 		{Key: "group", Type: "str", Doc: "name of the group, or the number when it has none"},
 		{Key: "uid", Type: "int", Doc: "number of the owner"},
 		{Key: "gid", Type: "int", Doc: "number of the group"},
-		{Key: "mode", Type: "str", Doc: "permission bits in four octal digits"},
+		{Key: "mode", Type: "str", Doc: "permission bits: a zero and at least three octal digits"},
 		{Key: "size", Type: "int", Doc: "bytes"},
 		{Key: "state", Type: "str", Doc: "file, directory, link, hard or absent"},
 	}

@@ -58,7 +58,7 @@ func (m *BlockInFile) Run(ctx context.Context, c *module.Call) (module.Result, e
 	}
 	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
 	if err != nil {
-		return module.Result{}, err
+		return module.Result{}, asPath(err)
 	}
 	data := value.NewDict()
 	if !e.exists && (m.State == "absent" || m.Block == "") && !m.Create {

@@ -135,7 +135,7 @@ func TestCopyForceBackupValidate(t *testing.T) {
 		if r.Changed || read(t, dest) != "old" {
 			t.Error("force: no replaced the file")
 		}
-		fails(t, spec(t, "copy"), args("content", "new", "dest", dest, "validate", "grep -q good %s"), o, "validation failed")
+		fails(t, spec(t, "copy"), args("content", "new", "dest", dest, "validate", "grep -q good %s"), o, "failed to validate: rc:1")
 		fails(t, spec(t, "copy"), args("content", "new", "dest", dest, "validate", "true"), o, "validate must contain %s")
 		if read(t, dest) != "old" {
 			t.Error("an invalid file was put in place")

@@ -142,6 +142,9 @@ func (t *treeCopy) act(ctx context.Context) (module.Result, error) {
 			return module.Result{}, err
 		}
 	}
+	if err := t.mark(ctx); err != nil {
+		return module.Result{}, err
+	}
 	root := t.items[0].at
 	d := value.NewDict("src", t.m.Src, "dest", root.path)
 	if root.exists() {
@@ -149,6 +152,18 @@ func (t *treeCopy) act(ctx context.Context) (module.Result, error) {
 	}
 	d.Set("state", "directory")
 	return module.Result{Changed: t.changed, Data: d, Diff: t.diff}, nil
+}
+
+// mark gives the files and folders their flags and contexts.
+func (t *treeCopy) mark(ctx context.Context) error {
+	paths := make([]string, len(t.items))
+	for i, it := range t.items {
+		paths[i] = it.at.resolved()
+	}
+	ch := change{before: value.NewDict(), after: value.NewDict()}
+	err := t.m.Marks.apply(ctx, t.c, &ch, paths...)
+	t.changed = t.changed || ch.changed()
+	return err
 }
 
 // probe looks at every path of the copy at once.

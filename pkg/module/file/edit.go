@@ -2,6 +2,7 @@ package file
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -32,7 +33,7 @@ func openEdit(ctx context.Context, c *module.Call, name string, attrs *Attribute
 	case there.is(typeDir):
 		return nil, fmt.Errorf("Path %s is a directory !", e.at.path) //nolint:staticcheck // the text users know
 	case there == nil && !create:
-		return nil, fmt.Errorf("Destination %s does not exist !", e.at.path) //nolint:staticcheck // the text users know
+		return nil, &missingFile{"Destination", e.at.path}
 	case there == nil:
 		return e, nil
 	case !there.is(typeFile):
@@ -53,6 +54,19 @@ func openEdit(ctx context.Context, c *module.Call, name string, attrs *Attribute
 	return e, nil
 }
 
+// missingFile is a file that is to be edited and not there.
+type missingFile struct{ word, path string }
+
+func (e *missingFile) Error() string { return fmt.Sprintf("%s %s does not exist !", e.word, e.path) }
+
+// asPath says of a missing file Path, as blockinfile and replace do.
+func asPath(err error) error {
+	if missing := (*missingFile)(nil); errors.As(err, &missing) {
+		return &missingFile{"Path", missing.path}
+	}
+	return err
+}
+
 // edited is how an edit ended, for the result.
 type edited struct {
 	text     string
@@ -69,14 +83,16 @@ func (e *edit) save(ctx context.Context, c *module.Call, attrs *Attributes, to e
 	if !e.exists && !to.touched {
 		return res, nil
 	}
-	if !e.exists && !c.Check {
-		if err := missingFolder(e.at); err != nil {
-			return res, err
+	if !e.exists && !c.Check && missingFolder(e.at) != nil {
+		var s script
+		s.do("create folder "+parentOf(e.at.path), "mkdir", "-p", normal(parentOf(e.at.path)))
+		if _, err := s.run(ctx, c); err != nil {
+			return module.Result{}, err
 		}
 	}
 	body, err := contentOf([]byte(to.text))
 	if err != nil {
-		return res, err
+		return module.Result{}, err
 	}
 	w := &writing{
 		ans: e.ans, at: e.at, follow: true, body: body, attrs: attrs,
@@ -84,7 +100,7 @@ func (e *edit) save(ctx context.Context, c *module.Call, attrs *Attributes, to e
 	}
 	out, err := w.run(ctx, c)
 	if err != nil {
-		return res, err
+		return module.Result{}, err
 	}
 	res.Changed = out.changed()
 	to.data.Set("path", out.path)
@@ -98,6 +114,7 @@ func (e *edit) save(ctx context.Context, c *module.Call, attrs *Attributes, to e
 	if out.attributes.changed() && out.hadBefore {
 		res.Msg = joinMsg(res.Msg, "ownership, perms or SE linux context changed")
 	}
+	to.data.Set("msg", res.Msg) // also when it is empty, as playbooks compare it
 	if c.Diff && res.Changed {
 		res.Diff = e.diff(out, to.text)
 	}

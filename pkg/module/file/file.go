@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strconv"
 	"strings"
 
 	"kubekey/pkg/event"
@@ -20,11 +19,11 @@ type File struct {
 	Path       string `kk:"path,required,path,alias=dest|name" doc:"path on the host"`
 	State      string `kk:"state" choices:"absent,directory,file,hard,link,touch" doc:"what must be there; file only sets attributes. Default: what is there, else file (directory with recurse)"`
 	Src        string `kk:"src,path" doc:"what a link leads to; of a relative one the folder of path counts"`
-	Recurse    bool   `kk:"recurse" default:"no" doc:"give everything below a directory the same attributes; links are not followed"`
+	Recurse    bool   `kk:"recurse" default:"no" doc:"give everything below a directory the same attributes, what links lead to included unless follow is no"`
 	Force      bool   `kk:"force" default:"no" doc:"make a link though src is missing, or a file or an empty folder is in the way"`
 	Follow     bool   `kk:"follow" default:"yes" doc:"work on what a link at path leads to"`
-	AccessTime string `kk:"access_time" doc:"for touch: now, preserve, or a time of the host in access_time_format. Default: now"`
-	ModTime    string `kk:"modification_time" doc:"for touch: now, preserve, or a time of the host in modification_time_format. Default: now"`
+	AccessTime string `kk:"access_time" doc:"now, preserve, or a time of the host in access_time_format. Default: now for touch, else preserve"`
+	ModTime    string `kk:"modification_time" doc:"now, preserve, or a time of the host in modification_time_format. Default: now for touch, else preserve"`
 	AccessForm string `kk:"access_time_format" default:"%Y%m%d%H%M.%S" doc:"layout of access_time, as strftime has it"`
 	ModForm    string `kk:"modification_time_format" default:"%Y%m%d%H%M.%S" doc:"layout of modification_time, as strftime has it"`
 }
@@ -46,6 +45,7 @@ func fileSpec() module.Spec {
 			{Key: "path", Type: "str", Doc: "path that was worked on (not for link, hard and touch)"},
 			{Key: "dest", Type: "str", Doc: "path that was worked on (for link, hard and touch)"},
 			{Key: "src", Type: "str", Doc: "what a link leads to"},
+			{Key: "diff", Type: "dict", Doc: "before and after, each with path, state and the attributes that change; before a folder is removed also path_content: its directories and files, with --diff"},
 		}, fileReturns()...),
 		New: func() module.Runner { return new(File) },
 	}
@@ -60,6 +60,7 @@ type fileJob struct {
 	all []*entry // what is below, with recurse
 
 	act     script
+	marked  []string // paths that get flags and contexts
 	changed bool
 	next    *inode // what will be there; nil: nothing
 	path    string // of next
@@ -82,8 +83,11 @@ func (m *File) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	}
 	if j.changed && !c.Check {
 		if err := j.run(ctx); err != nil {
-			return module.Result{}, err
+			return module.Result{Data: value.NewDict("path", j.at.path)}, err
 		}
+	}
+	if err := j.mark(ctx); err != nil {
+		return module.Result{Data: value.NewDict("path", j.at.path)}, err
 	}
 	return j.result(), nil
 }
@@ -117,11 +121,15 @@ func (j *fileJob) probe(ctx context.Context) error {
 	if j.Group != "" {
 		s.line("kk_account G group " + shell.Quote(j.Group))
 	}
-	if j.State == "touch" {
+	if j.State == "hard" && j.Src != "" { // into a folder under its own name
+		ask = append(ask, asked{flags: "p", path: trimSlashes(j.Path), below: path.Base(j.Src)})
+		s.line(ask[2].code())
+	}
+	if j.State == "touch" || j.AccessTime+j.ModTime != "" {
 		s.line(`printf 'Z%s\0' "$(date +%z)"`)
 	}
-	if j.Recurse {
-		s.line(listing{root: trimSlashes(j.Path) + "/"}.code() + " 2>/dev/null")
+	if j.Recurse || j.State == "absent" && j.c.Diff {
+		s.line(listing{root: trimSlashes(j.Path) + "/", follow: j.Recurse && j.Follow}.code() + " 2>/dev/null")
 	}
 	out, err := s.run(ctx, j.c)
 	if err != nil {
@@ -137,6 +145,9 @@ func (j *fileJob) probe(ctx context.Context) error {
 		}
 	}
 	j.at, j.all = j.ans.entries[0], j.ans.entries[len(ask):]
+	if len(ask) == 3 && j.at.followed().is(typeDir) {
+		j.at = j.ans.entries[2]
+	}
 	return nil
 }
 
@@ -161,6 +172,8 @@ func (j *fileJob) state() string {
 	switch {
 	case j.State != "":
 		return j.State
+	case j.Src != "" && j.at.self.state() == "hard":
+		return "hard"
 	case j.Src != "":
 		return "link"
 	case j.at.at(j.Follow).is(typeDir):
@@ -176,7 +189,11 @@ func (j *fileJob) state() string {
 // plan works out what there is to do; failed is the message of a failed result.
 func (j *fileJob) plan() (failed string, err error) {
 	j.path = j.at.path
-	switch j.state() {
+	state := j.state()
+	if j.Recurse && state != "directory" {
+		return "recurse option requires state to be 'directory'", nil
+	}
+	switch state {
 	case "absent":
 		return "", j.planAbsent()
 	case "directory":
@@ -197,17 +214,16 @@ func (j *fileJob) note(key string, before, after any) {
 	j.after.Set(key, after)
 }
 
-func (j *fileJob) planAbsent() error {
-	j.res.Set("path", j.path)
-	if !j.at.exists() {
+// mark gives what is there its flags and its context.
+func (j *fileJob) mark(ctx context.Context) error {
+	if j.next == nil || j.next.is(typeLink) && j.Follow {
 		return nil
 	}
-	j.note("state", j.at.self.state(), "absent")
-	if j.at.self.is(typeDir) {
-		j.act.do("remove folder "+j.path, "rm", "-rf", j.path)
-	} else {
-		j.act.do("remove "+j.path, "rm", "-f", j.path)
+	ch := change{before: j.before, after: j.after}
+	if err := j.Marks.apply(ctx, j.c, &ch, append([]string{j.path}, j.marked...)...); err != nil {
+		return err
 	}
+	j.changed = j.changed || j.after.Has("attributes") || j.after.Has("secontext")
 	return nil
 }
 
@@ -233,91 +249,23 @@ func (j *fileJob) planFile() (string, error) {
 	}
 	j.res.Set("path", p)
 	switch {
-	case cur == nil:
-		return fmt.Sprintf("file (%s) is absent, cannot continue", p), nil
-	case cur.is(typeDir):
-		return fmt.Sprintf("file (%s) is directory, cannot continue", p), nil
+	case cur == nil || cur.is(typeDir) || cur.is(typeLink):
+		return fmt.Sprintf("file (%s) is %s, cannot continue", p, cur.state()), nil
+	}
+	if err := j.times(p, cur); err != nil {
+		return "", err
 	}
 	return "", j.attributes(p, *cur)
-}
-
-func (j *fileJob) planDirectory() (string, error) {
-	cur, p := j.at.self, j.at.path
-	if j.Follow {
-		cur, p = j.at.followed(), j.at.resolved()
-	}
-	j.res.Set("path", p)
-	switch {
-	case cur.is(typeDir):
-		if err := j.attributes(p, *cur); err != nil || !j.Recurse {
-			return "", err
-		}
-		return "", j.below()
-	case cur != nil || j.at.isLink():
-		return fmt.Sprintf("%s already exists as a %s", p, j.at.self.state()), nil
-	}
-	return "", j.createFolder(p)
-}
-
-func (j *fileJob) createFolder(p string) error {
-	fresh := j.ans.fresh(j.at, typeDir)
-	ch, err := j.Attributes.plan(j.c, j.ans, p, fresh)
-	if err != nil {
-		return err
-	}
-	mode, uid, gid := "", "", ""
-	if ch.before.Has("mode") {
-		mode = octal(ch.next.perm())
-	}
-	if ch.before.Has("owner") {
-		uid = strconv.Itoa(ch.next.uid)
-	}
-	if ch.before.Has("group") {
-		gid = strconv.Itoa(ch.next.gid)
-	}
-	j.act.line("kk_folders " + shell.Join(p, mode, uid, gid) + " || exit")
-	j.note("state", "absent", "directory")
-	j.next, j.path = &ch.next, p
-	return nil
-}
-
-// below plans the attributes of everything in the folder, with few commands.
-func (j *fileJob) below() error {
-	root := *j.next
-	batches := map[string][]string{}
-	var order []string
-	for _, e := range j.all {
-		if relative(e.path, j.path) == "" || e.self == nil {
-			continue
-		}
-		ch, err := j.Attributes.plan(j.c, j.ans, e.path, *e.self)
-		if err != nil {
-			return err
-		}
-		for _, s := range ch.steps {
-			key := shell.Join(s.words[:len(s.words)-1]...)
-			if batches[key] == nil {
-				order = append(order, key)
-			}
-			batches[key] = append(batches[key], e.path)
-		}
-		j.changed = j.changed || ch.changed()
-	}
-	for _, key := range order {
-		for paths := batches[key]; len(paths) > 0; {
-			n := min(len(paths), 200)
-			j.act.line("kk_do " + shell.Quote("set attributes below "+j.path) + " " + key + " " + shell.Join(paths[:n]...))
-			paths = paths[n:]
-		}
-	}
-	j.next = &root
-	return nil
 }
 
 // run acts, and looks at what came of it.
 func (j *fileJob) run(ctx context.Context) error {
 	j.act.line("kk_probe '' " + shell.Quote(j.path))
 	out, err := j.act.run(ctx, j.c)
+	var failed *stepError
+	if errors.As(err, &failed) && strings.HasPrefix(failed.what, "create folder ") {
+		return fmt.Errorf("There was an issue creating %s as requested: %s", j.path, failed.reason) //nolint:staticcheck // the text users know
+	}
 	if err != nil {
 		return err
 	}
@@ -335,11 +283,13 @@ func (j *fileJob) result() module.Result {
 	} else {
 		j.res.Set("state", "absent")
 	}
+	j.before.Set("path", j.path)
+	j.after.Set("path", j.path)
+	diff := event.Diff{Before: j.before, After: j.after}
+	j.res.Set("diff", diff.Value()) // asked for or not, as playbooks read it
 	res := module.Result{Changed: j.changed, Data: j.res}
 	if j.c.Diff && j.changed {
-		j.before.Set("path", j.path)
-		j.after.Set("path", j.path)
-		res.Diff = []event.Diff{{Before: j.before, After: j.after}}
+		res.Diff = []event.Diff{diff}
 	}
 	return res
 }
@@ -350,5 +300,6 @@ func (j *fileJob) failure(msg string) module.Result {
 	} else {
 		j.res.Set("state", "absent")
 	}
+	j.res.Set("path", j.at.path)
 	return module.Result{Failed: msg != "", Msg: msg, Data: j.res}
 }

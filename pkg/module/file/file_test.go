@@ -42,7 +42,7 @@ func TestFileAttributes(t *testing.T) {
 		o := moduletest.Options{Conn: conn, Diff: true}
 		a := args("path", p, "mode", "4755", "owner", "nobody", "group", "1234")
 		r, _ := moduletest.RunTwice(t, spec(t, "file"), a, o)
-		want(t, r, "mode", "4755", "owner", "nobody", "uid", 65534, "gid", 1234, "group", "1234", "state", "file", "size", 1)
+		want(t, r, "mode", "04755", "owner", "nobody", "uid", 65534, "gid", 1234, "group", "1234", "state", "file", "size", 1)
 		before, _ := r.Diff[0].Before.(*value.Dict)
 		if before.String("mode") != "0644" || before.String("path") != p {
 			t.Errorf("diff is %s", value.Repr(before))
@@ -64,7 +64,7 @@ func TestFileRecurse(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := moduletest.Options{Conn: conn}
-		moduletest.RunTwice(t, spec(t, "file"), args("path", dir+"/top", "recurse", true, "mode", "u=rwX,g=rX,o="), o)
+		moduletest.RunTwice(t, spec(t, "file"), args("path", dir+"/top", "recurse", true, "follow", false, "mode", "u=rwX,g=rX,o="), o)
 		for _, name := range oddNames {
 			if d, f := modeOf(t, dir+"/top/"+name).Perm(), modeOf(t, dir+"/top/"+name+"/"+name).Perm(); d != 0o750 || f != 0o640 {
 				t.Errorf("%q: folder %o, file %o", name, d, f)
@@ -72,6 +72,10 @@ func TestFileRecurse(t *testing.T) {
 		}
 		if modeOf(t, outside).Perm() != 0o600 {
 			t.Error("a link out of the tree was followed")
+		}
+		moduletest.RunTwice(t, spec(t, "file"), args("path", dir+"/top", "recurse", true, "mode", "u=rwX,g=rX,o="), o)
+		if got := modeOf(t, outside).Perm(); got != 0o640 {
+			t.Errorf("what a link leads to has mode %o", got)
 		}
 	})
 }
@@ -195,7 +199,9 @@ func TestFileStateOfWhatIsThere(t *testing.T) {
 	fails(t, spec(t, "file"), args("path", f, "state", "directory"), o, "already exists as a file")
 	fails(t, spec(t, "file"), args("path", f, "src", "x", "state", "touch"), o, "src option requires")
 	fails(t, spec(t, "file"), args("path", f, "recurse", true, "state", "touch"), o, "recurse option requires")
-	fails(t, spec(t, "file"), args("path", f+"/x", "state", "directory"), o, "create folder")
+	fails(t, spec(t, "file"), args("path", f+"/x", "state", "directory"), o, "There was an issue creating "+f+"/x as requested: ")
+	fails(t, spec(t, "file"), args("path", f, "recurse", true), o, "recurse option requires state to be 'directory'")
+	fails(t, spec(t, "file"), args("path", dir+"/link", "state", "file", "follow", false), o, "is link, cannot continue")
 }
 
 func TestPathsExpandOnTheHost(t *testing.T) {

@@ -110,14 +110,6 @@ func (j *fileJob) planTouch() error {
 		cur, p = j.at.followed(), j.at.resolved()
 	}
 	j.res.Set("dest", p)
-	access, err := j.time(j.AccessTime, j.AccessForm)
-	if err != nil {
-		return fmt.Errorf("access_time: %w", err)
-	}
-	modified, err := j.time(j.ModTime, j.ModForm)
-	if err != nil {
-		return fmt.Errorf("modification_time: %w", err)
-	}
 	base := j.ans.fresh(j.at, typeFile)
 	if cur != nil {
 		base = *cur
@@ -127,18 +119,48 @@ func (j *fileJob) planTouch() error {
 		}
 		j.note("state", "absent", "touch")
 		j.act.line("kk_do " + shell.Quote("create "+p) + " touch " + shell.Quote(p))
+		// a file that cannot get its owner is not left behind
+		j.act.line("kk_made=" + shell.Quote(p) + `; trap '[ "$?" = 0 ] || rm -f "$kk_made"' EXIT`)
 	}
-	j.touch("-a", "atime", p, cur, access)
-	j.touch("-m", "mtime", p, cur, modified)
+	if err := j.times(p, cur); err != nil {
+		return err
+	}
 	return j.attributes(p, base)
+}
+
+// times plans the times of what is at p; cur is nil when it is new.
+func (j *fileJob) times(p string, cur *inode) error {
+	access, err := j.time(j.AccessTime, j.AccessForm)
+	if err != nil {
+		return err
+	}
+	modified, err := j.time(j.ModTime, j.ModForm)
+	if err != nil {
+		return err
+	}
+	if access != "now" || modified != "now" {
+		j.touch("-a", "atime", p, cur, access)
+		j.touch("-m", "mtime", p, cur, modified)
+		return nil
+	}
+	if cur != nil { // both at once may be done by whoever may write the file
+		j.note("atime", cur.atime, "now")
+		j.note("mtime", cur.mtime, "now")
+		j.act.do("set the times of "+p, append(j.touchWords(), p)...)
+	}
+	return nil
+}
+
+func (j *fileJob) touchWords() []string {
+	if j.at.isLink() && !j.Follow {
+		return []string{"touch", "-h"}
+	}
+	return []string{"touch"}
 }
 
 // touch plans one of the times of a file; at is "now", "" or seconds.
 func (j *fileJob) touch(flag, key, p string, cur *inode, at string) {
-	flags := []string{"touch", "-h", flag}
-	if !j.at.isLink() || j.Follow {
-		flags = []string{"touch", flag}
-	}
+	flags := append(j.touchWords(), flag)
 	switch {
 	case at == "":
 		return
@@ -148,29 +170,29 @@ func (j *fileJob) touch(flag, key, p string, cur *inode, at string) {
 		}
 		j.act.do("set the times of "+p, append(flags, p)...)
 		return
-	case cur != nil && stamp(cur, key) == number(at):
+	case cur != nil && stamp(cur, key) == seconds(at):
 		return
 	}
 	if cur != nil {
-		j.note(key, stamp(cur, key), number(at))
+		j.note(key, stamp(cur, key), seconds(at))
 	}
 	j.act.do("set the times of "+p, append(flags, "-d", "@"+at, p)...)
 }
 
-func stamp(n *inode, key string) int {
+func stamp(n *inode, key string) float64 {
 	if key == "atime" {
-		return int(n.atime)
+		return n.atime
 	}
-	return int(n.mtime)
+	return n.mtime
 }
 
-// time is "now", "" for preserve, or seconds since 1970. Without a word the
-// file is touched now.
+// time is "now", "" for preserve, or seconds since 1970. Without a word touch
+// means now, and other states leave the time alone.
 func (j *fileJob) time(s, layout string) (string, error) {
-	switch s {
-	case "", "now":
+	switch {
+	case s == "now" || s == "" && j.State == "touch":
 		return "now", nil
-	case "preserve":
+	case s == "" || s == "preserve":
 		return "", nil
 	}
 	goLayout, err := goLayout(layout)
@@ -179,7 +201,7 @@ func (j *fileJob) time(s, layout string) (string, error) {
 	}
 	t, err := time.ParseInLocation(goLayout, s, time.FixedZone("host", j.ans.zone))
 	if err != nil {
-		return "", fmt.Errorf("%q does not read as %s", s, layout)
+		return "", fmt.Errorf("Error while obtaining timestamp for time %s using format %s: %q does not read as that", s, layout, s) //nolint:staticcheck // the text users know
 	}
 	return strconv.FormatInt(t.Unix(), 10), nil
 }

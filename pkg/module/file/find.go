@@ -300,9 +300,9 @@ func (f *finder) aged(n *inode) bool {
 		at = n.ctime
 	}
 	if *f.age >= 0 {
-		return f.now-at >= *f.age
+		return f.now-int64(at) >= *f.age
 	}
-	return f.now-at <= -*f.age
+	return f.now-int64(at) <= -*f.age
 }
 
 func (f *finder) sized(n *inode) bool {

@@ -3,7 +3,7 @@
 # by NUL, so that names may hold any byte. Paths begin with / or a letter, never with a dash.
 LC_ALL=C; export LC_ALL
 kk_stat() { # [-L] path: numbers and names of one inode
-	kk_out=$(stat $1 -c '%f %u %g %s %h %i %d %X %Y %Z/%U/%G' "$2" 2>&1) && { kk_form=stat; return; }
+	kk_out=$(stat $1 -c '%f %u %g %s %h %i %d %.9X %.9Y %.9Z/%U/%G' "$2" 2>&1) && { kk_form=stat; return; }
 	case $kk_out in
 	*': No such file or directory' | *': Not a directory' | *': Too many levels of symbolic links') return 1 ;;
 	*'not found' | *'option'*'c'* | *BusyBox*) ;;
@@ -140,7 +140,7 @@ kk_place() {
 		kk_out=$(kk_sum '' 256 "$kk_tmp" | tr -d '\0')
 		[ "${kk_out%% *}" = "$kk_want" ] || kk_fail "write $kk_dst" "what arrived has the wrong sha256"
 	fi
-	[ -z "$kk_check" ] || kk_out=$(eval "$kk_check" 2>&1 </dev/null) || kk_fail "validate $kk_dst" "$kk_out"
+	[ -z "$kk_check" ] || kk_out=$(eval "$kk_check" 2>&1 </dev/null) || kk_fail "write $kk_dst" "failed to validate: rc:$? error:$kk_out"
 	if [ "$kk_bak" = 1 ] && [ -e "$kk_dst" ]; then
 		kk_copy=$(kk_free "$kk_dst")
 		kk_do "back up $kk_dst" cp -p "$kk_dst" "$kk_copy"

@@ -15,8 +15,8 @@ type LineInFile struct {
 	Attributes
 	Path         string  `kk:"path,required,path,alias=dest|destfile|name" doc:"file on the host"`
 	Line         *string `kk:"line,alias=value" doc:"the line that must be there (or, with state: absent and no regexp, must not)"`
-	Regexp       string  `kk:"regexp,alias=regex" doc:"Python regular expression; the last line that matches is replaced, or with state: absent all are removed"`
-	SearchString string  `kk:"search_string" doc:"as regexp, but plain text"`
+	Regexp       *string `kk:"regexp,alias=regex" doc:"Python regular expression; the last line that matches is replaced, or with state: absent all are removed"`
+	SearchString *string `kk:"search_string" doc:"as regexp, but plain text"`
 	State        string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the line must be there"`
 	Backrefs     bool    `kk:"backrefs" default:"no" doc:"line may use \\1 and \\g<name> of regexp; nothing is added when nothing matches"`
 	InsertAfter  string  `kk:"insertafter" doc:"where a new line goes: EOF, or after the last line that matches this regular expression. Default: EOF"`
@@ -55,27 +55,39 @@ func (m *LineInFile) Run(ctx context.Context, c *module.Call) (module.Result, er
 	if err != nil {
 		return module.Result{}, err
 	}
+	if m.State == "absent" && !e.exists {
+		return module.Result{Msg: "file not present"}, nil
+	}
 	data := value.NewDict("backup", "")
+	var text, msg string
 	if m.State == "absent" {
-		if !e.exists {
-			return module.Result{Msg: "file not present", Data: data}, nil
-		}
-		text, found, err := m.remove(e.text, p)
-		if err != nil {
-			return module.Result{}, err
-		}
-		data.Set("found", found)
-		msg := ""
-		if found > 0 {
+		found := 0
+		if text, found, err = m.remove(e.text, p); found > 0 {
 			msg = fmt.Sprintf("%d line(s) removed", found)
 		}
-		return e.save(ctx, c, &m.Attributes, edited{text: text, msg: msg, touched: true, backup: m.Backup, validate: m.Validate, data: data})
+		data.Set("found", found)
+	} else {
+		text, msg, err = m.present(e.text, p)
 	}
-	text, msg, err := m.present(e.text, p)
 	if err != nil {
 		return module.Result{}, err
 	}
-	return e.save(ctx, c, &m.Attributes, edited{text: text, msg: msg, touched: true, backup: m.Backup, validate: m.Validate, data: data})
+	res, err := e.save(ctx, c, &m.Attributes, edited{text: text, msg: msg, touched: true, backup: m.Backup, validate: m.Validate, data: data})
+	res.Warnings = m.warnings()
+	return res, err
+}
+
+// warnings names an expression that matches more than was likely meant.
+func (m *LineInFile) warnings() []string {
+	for _, one := range []struct {
+		kind, name string
+		text       *string
+	}{{"regular expression", "regexp", m.Regexp}, {"search string", "search_string", m.SearchString}} {
+		if one.text != nil && *one.text == "" {
+			return []string{fmt.Sprintf("The %s is an empty string, which will match every line in the file: with %s empty the last line is replaced, and no line is added", one.kind, one.name)}
+		}
+	}
+	return nil
 }
 
 // linePatterns are the compiled arguments; nil where not given.
@@ -83,21 +95,26 @@ type linePatterns struct{ line, after, before *pattern }
 
 func (m *LineInFile) patterns() (p linePatterns, err error) {
 	switch {
-	case m.Regexp != "" && m.SearchString != "":
+	case m.Regexp != nil && m.SearchString != nil:
 		return p, errors.New("parameters are mutually exclusive: regexp|search_string")
 	case m.InsertAfter != "" && m.InsertBefore != "":
 		return p, errors.New("parameters are mutually exclusive: insertbefore|insertafter")
 	case m.State == "present" && m.Line == nil:
 		return p, errors.New("line is required with state=present")
-	case m.State == "present" && m.Backrefs && m.Regexp == "":
+	case m.State == "present" && m.Backrefs && m.Regexp == nil:
 		return p, errors.New("regexp is required with backrefs=true")
-	case m.State == "absent" && m.Line == nil && m.Regexp == "" && m.SearchString == "":
+	case m.State == "absent" && m.Line == nil && m.Regexp == nil && m.SearchString == nil:
 		return p, errors.New("one of line, search_string, or regexp is required with state=absent")
+	}
+	if m.Regexp != nil {
+		if p.line, err = compilePattern(*m.Regexp, ""); err != nil {
+			return p, err
+		}
 	}
 	for _, one := range []struct {
 		text string
 		into **pattern
-	}{{m.Regexp, &p.line}, {place(place(m.InsertAfter, "EOF"), "BOF"), &p.after}, {place(m.InsertBefore, "BOF"), &p.before}} {
+	}{{place(place(m.InsertAfter, "EOF"), "BOF"), &p.after}, {place(m.InsertBefore, "BOF"), &p.before}} {
 		if one.text == "" {
 			continue
 		}
@@ -122,7 +139,7 @@ func (m *LineInFile) matches(line string, p linePatterns) (match, bool, error) {
 		found, err := p.line.find(chomp(line))
 		return found, found != nil, err
 	}
-	return nil, m.SearchString != "" && strings.Contains(line, m.SearchString), nil
+	return nil, m.SearchString != nil && strings.Contains(line, *m.SearchString), nil
 }
 
 // remove takes all lines out that match.
@@ -134,7 +151,7 @@ func (m *LineInFile) remove(text string, p linePatterns) (string, int, error) {
 		if err != nil {
 			return "", 0, err
 		}
-		if p.line == nil && m.SearchString == "" {
+		if p.line == nil && m.SearchString == nil {
 			hit = strings.TrimRight(line, "\r\n") == strings.TrimRight(*m.Line, "\r\n")
 		}
 		if hit {

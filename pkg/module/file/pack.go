@@ -96,6 +96,9 @@ func (m *Archive) Run(ctx context.Context, c *module.Call) (module.Result, error
 			return module.Result{}, err
 		}
 	}
+	if err := m.Marks.apply(ctx, c, &out.attributes, out.path); err != nil {
+		return module.Result{}, err
+	}
 	return m.result(c, p, out, removes), nil
 }
 

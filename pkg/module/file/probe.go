@@ -24,7 +24,7 @@ type inode struct {
 	size                int64
 	links               int
 	ino, dev            int
-	atime, mtime, ctime int64 // seconds
+	atime, mtime, ctime float64 // seconds, with a fraction where the host tells it
 }
 
 // Types of files in st_mode.
@@ -315,7 +315,7 @@ func parseInode(s string) (*inode, error) {
 	n.uid, n.gid = number(numbers[1]), number(numbers[2])
 	n.size, n.links = int64(number(numbers[3])), number(numbers[4])
 	n.ino, n.dev = number(numbers[5]), number(numbers[6])
-	n.atime, n.mtime, n.ctime = int64(number(numbers[7])), int64(number(numbers[8])), int64(number(numbers[9]))
+	n.atime, n.mtime, n.ctime = seconds(numbers[7]), seconds(numbers[8]), seconds(numbers[9])
 	n.nameAccounts()
 	return n, nil
 }
@@ -375,10 +375,10 @@ func parseFound(s string) (*inode, error) {
 	return n, nil
 }
 
-// seconds reads 1700000000.1234 without its fraction.
-func seconds(s string) int64 {
-	whole, _, _ := strings.Cut(s, ".")
-	return int64(number(whole))
+// seconds reads 1700000000 or 1700000000.1234; what is none reads as 0.
+func seconds(s string) float64 {
+	f, _ := strconv.ParseFloat(s, 64)
+	return f
 }
 
 // kindOf is the type of file that find and ls name by a letter.

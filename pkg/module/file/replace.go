@@ -54,7 +54,7 @@ func (m *Replace) Run(ctx context.Context, c *module.Call) (module.Result, error
 	}
 	e, err := openEdit(ctx, c, m.Path, &m.Attributes, false)
 	if err != nil {
-		return module.Result{}, err
+		return module.Result{}, asPath(err)
 	}
 	data := value.NewDict("rc", 0)
 	from, to := 0, len(e.text)

@@ -26,7 +26,7 @@ func statSpec() module.Spec {
 	return module.Spec{
 		Name:    "stat",
 		Summary: "Find out what a path of the host is.",
-		Notes:   []string{"Times are whole seconds."},
+		Notes:   []string{"Times have a fraction where the stat of the host tells one, as that of GNU does."},
 		Examples: []string{
 			"- name: Is there a configuration?\n  stat:\n    path: /etc/app.conf\n    get_checksum: no\n  register: conf\n- name: Start with it\n  command: app start\n  when: conf.stat.exists",
 		},
@@ -130,9 +130,9 @@ func (n *inode) details(d *value.Dict) {
 	d.Set("inode", n.ino)
 	d.Set("dev", n.dev)
 	d.Set("nlink", n.links)
-	d.Set("atime", float64(n.atime))
-	d.Set("mtime", float64(n.mtime))
-	d.Set("ctime", float64(n.ctime))
+	d.Set("atime", n.atime)
+	d.Set("mtime", n.mtime)
+	d.Set("ctime", n.ctime)
 	for i, key := range []string{"rusr", "wusr", "xusr", "rgrp", "wgrp", "xgrp", "roth", "woth", "xoth"} {
 		d.Set(key, n.raw&(0o400>>i) != 0)
 	}

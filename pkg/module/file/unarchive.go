@@ -254,10 +254,10 @@ func (u *unpacking) differs(m member) bool {
 		return true
 	case m.kind == typeLink:
 		return u.links[m.name] != m.link
-	case u.KeepNewer && n.mtime > m.mtime:
+	case u.KeepNewer && int64(n.mtime) > m.mtime:
 		return false
 	}
-	return n.size != m.size || !u.sameTime(n.mtime, m.mtime)
+	return n.size != m.size || !u.sameTime(int64(n.mtime), m.mtime)
 }
 
 // sameTime compares times; zip knows only even seconds, and its listing of a host no time at all.
@@ -300,12 +300,28 @@ func (u *unpacking) finish(ctx context.Context) (module.Result, error) {
 			return module.Result{}, err
 		}
 	}
+	marked := change{before: value.NewDict(), after: value.NewDict()}
+	if err := u.Marks.apply(ctx, u.c, &marked, u.paths()...); err != nil {
+		return module.Result{}, err
+	}
+	changed = changed || marked.changed()
 	if u.ListFiles {
 		data.Set("files", u.names())
 	}
 	data.Set("extract_results", results)
 	data.Set("state", "directory")
 	return module.Result{Changed: changed, Data: data, Warnings: warnings, Diff: u.diff()}, nil
+}
+
+// paths is where the members are on the host, those that are no links.
+func (u *unpacking) paths() []string {
+	var paths []string
+	for _, m := range u.members {
+		if m.kind != typeLink {
+			paths = append(paths, strings.TrimRight(u.dest.path, "/")+"/"+m.name)
+		}
+	}
+	return paths
 }
 
 func (u *unpacking) names() []any {

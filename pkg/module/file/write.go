@@ -48,17 +48,21 @@ func (w *writing) run(ctx context.Context, c *module.Call) (*written, error) {
 	out, err := w.plan(c)
 	switch {
 	case err != nil || c.Check || !out.changed():
-		return out, err
 	case out.content:
-		return out, w.put(ctx, c, out)
+		err = w.put(ctx, c, out)
+	default:
+		err = w.adjust(ctx, c, out)
 	}
-	return out, w.adjust(ctx, c, out)
+	if err != nil {
+		return out, err
+	}
+	return out, w.attrs.apply(ctx, c, &out.attributes, out.path)
 }
 
 // plan works out what there is to do.
 func (w *writing) plan(c *module.Call) (*written, error) {
 	if w.validate != "" && !strings.Contains(w.validate, "%s") {
-		return nil, fmt.Errorf("validate must contain %%s, which stands for the file: %s", w.validate)
+		return nil, fmt.Errorf("validate must contain %%s: %s", w.validate)
 	}
 	cur, path := w.at.self, w.at.path
 	if w.follow {
