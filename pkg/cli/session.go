@@ -14,6 +14,7 @@ import (
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/lint"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/account"
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/file"
 	"kubekey/pkg/module/firewall"
@@ -21,7 +22,9 @@ import (
 	"kubekey/pkg/module/image"
 	"kubekey/pkg/module/kube"
 	"kubekey/pkg/module/net"
+	"kubekey/pkg/module/packages"
 	"kubekey/pkg/module/pki"
+	"kubekey/pkg/module/service"
 	"kubekey/pkg/module/storage"
 	"kubekey/pkg/module/system"
 	"kubekey/pkg/project"
@@ -74,7 +77,9 @@ func newID(now time.Time) string {
 
 // registry is all modules.
 func registry() (*module.Registry, error) {
-	return module.NewRegistry(exec.Modules(), file.Modules(), firewall.Modules(), flow.Modules(), image.Modules(), kube.Modules(), net.Modules(), pki.Modules(), storage.Modules(), system.Modules())
+	return module.NewRegistry(
+		account.Modules(), exec.Modules(), file.Modules(), firewall.Modules(), flow.Modules(), image.Modules(), kube.Modules(), net.Modules(),
+		packages.Modules(), pki.Modules(), service.Modules(), storage.Modules(), system.Modules())
 }
 
 // newTemplates makes the engine of expressions and templates of a run, with

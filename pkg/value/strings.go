@@ -31,3 +31,12 @@ func eachString(key string, v any, depth int, yield func(string, string) bool) b
 	}
 	return true
 }
+
+// List is texts as a list of playbooks.
+func List(texts []string) []any {
+	out := make([]any, len(texts))
+	for i, t := range texts {
+		out[i] = t
+	}
+	return out
+}

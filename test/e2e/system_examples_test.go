@@ -1,13 +1,17 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/account"
 	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/module/packages"
+	"kubekey/pkg/module/service"
 	"kubekey/pkg/module/system"
 	"kubekey/pkg/value"
 )
@@ -62,7 +66,7 @@ func standIn(name string) string {
 // TestExamplesOfTheSystemFamily runs what the manual shows, twice: the second
 // time nothing is to do.
 func TestExamplesOfTheSystemFamily(t *testing.T) {
-	for _, s := range system.Modules() {
+	for _, s := range slices.Concat(account.Modules(), packages.Modules(), service.Modules(), system.Modules()) {
 		t.Run(s.Name, func(t *testing.T) {
 			if why := notHere[s.Name]; why != "" {
 				t.Skip(why)

@@ -9,12 +9,15 @@ import (
 	"kubekey/pkg/connector"
 	sshconn "kubekey/pkg/connector/ssh"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/account"
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/file"
 	"kubekey/pkg/module/firewall"
 	"kubekey/pkg/module/moduletest"
 	"kubekey/pkg/module/net"
+	"kubekey/pkg/module/packages"
 	"kubekey/pkg/module/pki"
+	"kubekey/pkg/module/service"
 	"kubekey/pkg/module/storage"
 	"kubekey/pkg/module/system"
 	"kubekey/pkg/value"
@@ -41,7 +44,7 @@ func newTarget(t *testing.T) target {
 }
 
 func (g target) spec(name string) module.Spec {
-	return moduletest.Find(g.t, slices.Concat(system.Modules(), exec.Modules(), file.Modules(), firewall.Modules(), net.Modules(), pki.Modules(), storage.Modules()), name)
+	return moduletest.Find(g.t, slices.Concat(account.Modules(), packages.Modules(), service.Modules(), system.Modules(), exec.Modules(), file.Modules(), firewall.Modules(), net.Modules(), pki.Modules(), storage.Modules()), name)
 }
 
 // needs installs packages on the host.

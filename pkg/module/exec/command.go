@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/value"
 )
 
 // streams are the options of command and shell on their input and output.
@@ -49,7 +50,7 @@ func (m *command) Run(ctx context.Context, c *module.Call) (module.Result, error
 		return refused(nil, 256, problem), nil
 	}
 	if c.Check {
-		return predict(ctx, c, m.guard, list(words))
+		return predict(ctx, c, m.guard, value.List(words))
 	}
 	return m.job(words).run(ctx, c)
 }
@@ -64,7 +65,7 @@ func (m *command) Detach(ctx context.Context, c *module.Call, id string, limit t
 }
 
 func (m *command) job(words []string) job {
-	return newJob(m.guard, m.streams, list(words), "exec "+m.line(words), words[0])
+	return newJob(m.guard, m.streams, value.List(words), "exec "+m.line(words), words[0])
 }
 
 func (m *command) words() (words []string, problem string) {
@@ -90,12 +91,4 @@ func (m *command) line(words []string) string {
 		out[i] = quoteWord(w, m.Expand)
 	}
 	return strings.Join(out, " ")
-}
-
-func list(words []string) []any {
-	out := make([]any, len(words))
-	for i, w := range words {
-		out[i] = w
-	}
-	return out
 }

@@ -62,7 +62,7 @@ func (m *ACL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := module.Result{Changed: a.Changed(), Msg: "current acl", Data: value.NewDict("acl", list(strings.Fields(a.Get("after"))))}
+	r := module.Result{Changed: a.Changed(), Msg: "current acl", Data: value.NewDict("acl", value.List(strings.Fields(a.Get("after"))))}
 	if m.State != "query" {
 		r.Msg = entry + " is " + m.State
 	}

@@ -268,11 +268,11 @@ func (m *Archive) result(c *module.Call, p *pack, out *written, removes bool) mo
 		}
 	}
 	state := m.state(p, out)
-	d.Merge(value.NewDict("state", state, "dest_state", state, "archived", list(p.archived), "missing", list(p.missing), "arcroot", p.root,
-		"expanded_paths", list(append(append([]string{}, p.sources...), p.missing...)), "expanded_exclude_paths", list(p.excluded)))
+	d.Merge(value.NewDict("state", state, "dest_state", state, "archived", value.List(p.archived), "missing", value.List(p.missing), "arcroot", p.root,
+		"expanded_paths", value.List(append(append([]string{}, p.sources...), p.missing...)), "expanded_exclude_paths", value.List(p.excluded)))
 	r := module.Result{Changed: out.changed() || removes, Data: d}
 	if c.Diff && out.content {
-		r.Diff = []event.Diff{{Before: value.NewDict("dest", dest.path), After: value.NewDict("dest", dest.path, "archived", list(p.archived))}}
+		r.Diff = []event.Diff{{Before: value.NewDict("dest", dest.path), After: value.NewDict("dest", dest.path, "archived", value.List(p.archived))}}
 	}
 	return r
 }
@@ -293,11 +293,3 @@ func (m *Archive) state(p *pack, out *written) string {
 
 // packedName tells an archive from a compressed file where nothing is left to pack.
 var packedName = regexp.MustCompile(`\.(zip|tar|tgz|tbz2?|txz|tar\.(gz|bz2|xz))$`)
-
-func list(words []string) []any {
-	out := make([]any, len(words))
-	for i, w := range words {
-		out[i] = w
-	}
-	return out
-}

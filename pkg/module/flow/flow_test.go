@@ -17,7 +17,6 @@ import (
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/flow"
 	"kubekey/pkg/module/moduletest"
-	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -34,25 +33,6 @@ func try(t *testing.T, name string, o moduletest.Options, pairs ...any) (module.
 func get(r module.Result, key string) any {
 	v, _ := r.Data.Get(key)
 	return v
-}
-
-func TestEveryModuleIsDocumented(t *testing.T) {
-	for _, s := range flow.Modules() {
-		args, err := schema.Describe(s.New())
-		if err != nil || s.Summary == "" || len(s.Examples) == 0 {
-			t.Errorf("%s: %v, summary %q, %d examples", s.Name, err, s.Summary, len(s.Examples))
-		}
-		for _, a := range args {
-			if a.Doc == "" {
-				t.Errorf("%s: argument %s has no description", s.Name, a.Name)
-			}
-		}
-		if s.Action {
-			if _, err := s.New().Run(context.Background(), nil); err == nil {
-				t.Errorf("%s pretends to run", s.Name)
-			}
-		}
-	}
 }
 
 func TestSetFact(t *testing.T) {

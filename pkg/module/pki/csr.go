@@ -90,8 +90,8 @@ func (m *CSR) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		return r, err
 	}
-	told(c, &r, files[0].path, value.NewDict(), value.NewDict("privatekey", m.KeyPath, "subject", m.told(), "subjectAltName", list(m.sans()),
-		"keyUsage", list(m.KeyUsage), "extendedKeyUsage", list(m.ExtKeyUsage), "basicConstraints", list(m.Basic)))
+	told(c, &r, files[0].path, value.NewDict(), value.NewDict("privatekey", m.KeyPath, "subject", m.told(), "subjectAltName", value.List(m.sans()),
+		"keyUsage", value.List(m.KeyUsage), "extendedKeyUsage", value.List(m.ExtKeyUsage), "basicConstraints", value.List(m.Basic)))
 	m.content(&r, "csr", files[0], text)
 	return r, nil
 }

@@ -88,10 +88,10 @@ func (m *CertInfo) describe(crt *x509.Certificate, now time.Time) *value.Dict {
 	return value.NewDict(
 		"days_left", daysLeft(crt, now), "expired", ended, "expiring", ended || soon,
 		"not_before", rfc3339(crt.NotBefore), "not_after", rfc3339(crt.NotAfter),
-		"common_name", crt.Subject.CommonName, "organization", list(crt.Subject.Organization),
-		"subject", crt.Subject.String(), "issuer", crt.Issuer.String(), "sans", list(sanTexts(crt)),
+		"common_name", crt.Subject.CommonName, "organization", value.List(crt.Subject.Organization),
+		"subject", crt.Subject.String(), "issuer", crt.Issuer.String(), "sans", value.List(sanTexts(crt)),
 		"is_ca", crt.IsCA, "key_type", kindName(crt.PublicKey),
-		"key_usage", list(keyUsageNames(crt)), "extended_key_usage", list(usageNames(crt)),
+		"key_usage", value.List(keyUsageNames(crt)), "extended_key_usage", value.List(usageNames(crt)),
 		"serial", serial(crt), "fingerprint", fingerprint(crt), "spki_sha256", pin(crt.PublicKey),
 	)
 }
@@ -105,12 +105,4 @@ func keyUsageNames(crt *x509.Certificate) []string {
 	}
 	slices.Sort(texts)
 	return texts
-}
-
-func list(texts []string) []any {
-	out := make([]any, len(texts))
-	for i, t := range texts {
-		out[i] = t
-	}
-	return out
 }

@@ -74,7 +74,7 @@ func (m *LVG) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	}
 	r := module.Result{Changed: a.Changed(), Data: value.NewDict("vg", m.VG)}
 	if c.Diff && r.Changed {
-		r.Diff = []event.Diff{{BeforeHeader: m.VG, AfterHeader: m.VG, Before: value.NewDict(), After: value.NewDict("state", m.State, "pvs", list(m.PVs))}}
+		r.Diff = []event.Diff{{BeforeHeader: m.VG, AfterHeader: m.VG, Before: value.NewDict(), After: value.NewDict("state", m.State, "pvs", value.List(m.PVs))}}
 	}
 	return r, nil
 }

@@ -96,7 +96,7 @@ func (m *Parted) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		d = after
 	}
 	r.Data = d.describe()
-	r.Data.Set("script", list(commands))
+	r.Data.Set("script", value.List(commands))
 	return r, nil
 }
 
@@ -237,7 +237,7 @@ func (d disk) describe() *value.Dict {
 	parts := []any{}
 	for _, p := range d.partitions {
 		parts = append(parts, value.NewDict("num", p.num, "begin", p.begin, "end", p.end, "size", p.size, "unit", p.unit,
-			"fstype", p.fstype, "name", p.name, "flags", list(p.flags)))
+			"fstype", p.fstype, "name", p.name, "flags", value.List(p.flags)))
 	}
 	return value.NewDict("disk", d.data, "partitions", parts)
 }
@@ -281,12 +281,4 @@ func amount(text string) any {
 		return text
 	}
 	return n
-}
-
-func list(words []string) []any {
-	out := make([]any, len(words))
-	for i, w := range words {
-		out[i] = w
-	}
-	return out
 }

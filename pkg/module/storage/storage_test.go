@@ -15,20 +15,6 @@ import (
 	"kubekey/pkg/value"
 )
 
-func TestEveryModuleIsDocumented(t *testing.T) {
-	for _, s := range Modules() {
-		args, err := schema.Describe(s.New())
-		if err != nil || s.Summary == "" || len(s.Examples) == 0 || len(s.Returns) == 0 {
-			t.Errorf("%s: %v, summary %q, %d examples, %d results", s.Name, err, s.Summary, len(s.Examples), len(s.Returns))
-		}
-		for _, a := range args {
-			if a.Doc == "" {
-				t.Errorf("%s: argument %s has no description", s.Name, a.Name)
-			}
-		}
-	}
-}
-
 func decode(t *testing.T, into any, pairs ...any) {
 	t.Helper()
 	if err := schema.Decode(into, value.NewDict(pairs...)); err != nil {

@@ -70,7 +70,7 @@ var (
 func parseAlternatives(text string) alternativeGroup {
 	g := alternativeGroup{links: map[string]string{}, choices: map[string]*alternative{}}
 	var last *alternative
-	for i, line := range lines(text) {
+	for i, line := range module.Lines(text) {
 		bare := strings.TrimSpace(line)
 		if m := groupMode.FindStringSubmatch(line); i == 0 && m != nil {
 			g.mode = m[1]
@@ -113,7 +113,7 @@ func (m *Alternatives) Run(ctx context.Context, c *module.Call) (module.Result, 
 		r.Warnings = []string{warning}
 	}
 	if c.Diff && r.Changed {
-		r.Diff = diffOf(m.Name, g.shown(m.Path), value.NewDict("state", m.State, "path", m.Path))
+		r.Diff = module.StateDiff(m.Name, g.shown(m.Path), value.NewDict("state", m.State, "path", m.Path))
 	}
 	if !r.Changed || c.Check {
 		return r, nil

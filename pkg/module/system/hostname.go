@@ -47,11 +47,11 @@ func (m *Hostname) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := resultOf(a, "name", m.Name)
+	r := module.ResultOf(a, "name", m.Name)
 	r.Facts, r.FactKind = hostnameFacts(m.Name, strings.TrimSpace(a.Get("fqdn"))), module.Gathered
 	if c.Diff && r.Changed {
 		before := fmt.Sprintf("hostname = %s\n/etc/hostname = %s\n", a.Get("was"), a.Get("kept"))
-		r.Diff = textDiff("hostname", before, fmt.Sprintf("hostname = %s\n/etc/hostname = %[1]s\n", m.Name))
+		r.Diff = module.TextDiff("hostname", before, fmt.Sprintf("hostname = %s\n/etc/hostname = %[1]s\n", m.Name))
 	}
 	return r, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/value"
 )
 
 //go:embed locale_gen.sh
@@ -47,6 +48,6 @@ func (m *LocaleGen) Run(ctx context.Context, c *module.Call) (module.Result, err
 		r.Changed = r.Changed || a.Changed()
 		r.Warnings = append(r.Warnings, a["warn"]...)
 	}
-	r.Data = resultOf(hostscript.Answer{}, "name", list(m.Name)).Data
+	r.Data = module.ResultOf(hostscript.Answer{}, "name", value.List(m.Name)).Data
 	return r, nil
 }

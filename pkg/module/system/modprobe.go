@@ -58,5 +58,5 @@ func (m *Modprobe) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	if err != nil {
 		return module.Result{}, err
 	}
-	return resultOf(a, "name", m.Name, "state", m.State, "params", m.Params), nil
+	return module.ResultOf(a, "name", m.Name, "state", m.State, "params", m.Params), nil
 }

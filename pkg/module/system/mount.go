@@ -83,11 +83,11 @@ func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := resultOf(a, "name", m.Path, "src", m.Src, "fstype", m.FSType, "opts", m.opts(),
+	r := module.ResultOf(a, "name", m.Path, "src", m.Src, "fstype", m.FSType, "opts", m.opts(),
 		"dump", m.Dump, "passno", m.PassNo, "fstab", m.fstab())
 	r.Changed = plan.changes()
 	if c.Diff && plan.write {
-		r.Diff = textDiff(m.fstab(), plan.before, plan.after)
+		r.Diff = module.TextDiff(m.fstab(), plan.before, plan.after)
 	}
 	if !r.Changed || c.Check {
 		return r, nil
@@ -244,7 +244,7 @@ func (on *mounted) hasOpts(opts string) bool {
 // mountedAt finds what is mounted at a path, the uppermost if there are several.
 func mountedAt(info, at string) *mounted {
 	var found *mounted
-	for _, line := range lines(info) {
+	for _, line := range module.Lines(info) {
 		left, right, _ := strings.Cut(line, " - ")
 		f, g := strings.Fields(left), strings.Fields(right)
 		if len(f) < 6 || len(g) < 3 || unescape(f[4]) != at {
@@ -284,7 +284,7 @@ func (m *Mount) mine(line string) bool {
 
 // sourceOf is the first field of the line about the path.
 func (m *Mount) sourceOf(text string) string {
-	for _, line := range lines(text) {
+	for _, line := range module.Lines(text) {
 		if m.mine(line) {
 			return strings.Fields(line)[0]
 		}
@@ -295,7 +295,7 @@ func (m *Mount) sourceOf(text string) string {
 // edit makes the table say what is wanted. A line that says it already stays
 // as it is, with its blanks.
 func (m *Mount) edit(text string) string {
-	out := lines(text)
+	out := module.Lines(text)
 	found := false
 	for i, line := range out {
 		if !m.mine(line) {
@@ -307,9 +307,9 @@ func (m *Mount) edit(text string) string {
 		}
 	}
 	if !found {
-		return joined(append(out, m.line()))
+		return module.JoinLines(append(out, m.line()))
 	}
-	if after := joined(out); after != text+"\n" {
+	if after := module.JoinLines(out); after != text+"\n" {
 		return after
 	}
 	return text
@@ -324,10 +324,10 @@ func (m *Mount) says(line string) bool {
 }
 
 func (m *Mount) without(text string) string {
-	all := lines(text)
+	all := module.Lines(text)
 	out := slices.DeleteFunc(slices.Clone(all), m.mine)
 	if len(out) == len(all) {
 		return text
 	}
-	return joined(out)
+	return module.JoinLines(out)
 }

@@ -99,14 +99,14 @@ func (m *MountFacts) Run(ctx context.Context, c *module.Call) (module.Result, er
 // mounts are the lines of the tables that match.
 func (m *MountFacts) mounts(a hostscript.Answer) ([]*value.Dict, error) {
 	uuids := map[string]string{}
-	for _, line := range lines(a.Get("uuids")) {
+	for _, line := range module.Lines(a.Get("uuids")) {
 		if device, uuid, ok := strings.Cut(line, " "); ok {
 			uuids[device] = uuid
 		}
 	}
 	var out []*value.Dict
 	for i, file := range a["file"] {
-		for _, line := range lines(a["table"][i]) {
+		for _, line := range module.Lines(a["table"][i]) {
 			f := strings.Fields(line)
 			if len(f) < 4 || strings.HasPrefix(f[0], "#") {
 				continue

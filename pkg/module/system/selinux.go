@@ -49,11 +49,11 @@ func (m *Selinux) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if strings.ContainsAny(m.Policy, "/\r\n\x00") {
 		return module.Result{}, fmt.Errorf("%q is not the name of a policy", m.Policy)
 	}
-	f, err := readText(ctx, c, m.ConfigFile)
+	f, err := module.ReadText(ctx, c, m.ConfigFile)
 	if err != nil {
 		return module.Result{}, err
 	}
-	if !f.exists() {
+	if !f.Exists() {
 		return module.Result{}, fmt.Errorf("Unable to find file %s: install SELinux's policy", m.ConfigFile) //nolint:staticcheck // the text users know
 	}
 	read := hostscript.New(selinuxScript, "selinux_read").Set("policy", m.Policy).Flag("kernel", m.Kernel)
@@ -71,7 +71,7 @@ func (m *Selinux) Run(ctx context.Context, c *module.Call) (module.Result, error
 	said = append(said, m.runtime(a.Get("now"), act, &r)...)
 	said = append(said, m.kernel(a.Get("kernel"), act)...)
 	r.Data.Set("policy", m.Policy)
-	if err := f.save(ctx, c, FileAttrs{}, &r); err != nil {
+	if err := f.Save(ctx, c, module.FileAttrs{}, &r); err != nil {
 		return r, err
 	}
 	r.Msg, r.Changed = strings.Join(said, ", "), len(said) > 0
@@ -83,9 +83,9 @@ func (m *Selinux) Run(ctx context.Context, c *module.Call) (module.Result, error
 }
 
 // config makes the file say what is wanted, and tells what that changes.
-func (m *Selinux) config(f *textFile, a hostscript.Answer) (said []string, err error) {
+func (m *Selinux) config(f *module.TextFile, a hostscript.Answer) (said []string, err error) {
 	had := map[string]string{}
-	for _, line := range lines(f.before) {
+	for _, line := range module.Lines(f.Before) {
 		if l := selinuxLine.FindStringSubmatch(line); l != nil {
 			had[l[1]] = strings.TrimSpace(l[2])
 		}
@@ -98,17 +98,17 @@ func (m *Selinux) config(f *textFile, a hostscript.Answer) (said []string, err e
 			return nil, fmt.Errorf("Policy %s does not exist in /etc/selinux/", m.Policy) //nolint:staticcheck // the text users know
 		}
 		said = append(said, fmt.Sprintf("SELinux policy configuration in '%s' changed from '%s' to '%s'", m.ConfigFile, had["SELINUXTYPE"], m.Policy))
-		f.after = setSelinux(f.after, "SELINUXTYPE", m.Policy)
+		f.After = setSelinux(f.After, "SELINUXTYPE", m.Policy)
 	}
 	if m.State != had["SELINUX"] {
 		said = append(said, fmt.Sprintf("Config SELinux state changed from '%s' to '%s'", had["SELINUX"], m.State))
-		f.after = setSelinux(f.after, "SELINUX", m.State)
+		f.After = setSelinux(f.After, "SELINUX", m.State)
 	}
 	return said, nil
 }
 
 func setSelinux(text, key, want string) string {
-	all, found := lines(text), false
+	all, found := module.Lines(text), false
 	for i, line := range all {
 		if l := selinuxLine.FindStringSubmatch(line); l != nil && l[1] == key {
 			all[i], found = key+"="+want, true
@@ -117,7 +117,7 @@ func setSelinux(text, key, want string) string {
 	if !found {
 		all = append(all, key+"="+want)
 	}
-	return joined(all)
+	return module.JoinLines(all)
 }
 
 // runtime switches a kernel that has SELinux on. Off, and on from off, take a boot.
@@ -149,7 +149,7 @@ func (m *Selinux) kernel(args string, act *hostscript.Script) []string {
 	if !m.Kernel {
 		return nil
 	}
-	off, all := 0, lines(args)
+	off, all := 0, module.Lines(args)
 	for _, line := range all {
 		if strings.Contains(" "+strings.Trim(strings.TrimPrefix(line, "args="), `"`)+" ", " selinux=0 ") {
 			off++
@@ -204,5 +204,5 @@ func (m *Seboolean) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if err != nil {
 		return module.Result{}, err
 	}
-	return resultOf(a, "name", m.Name, "state", m.State, "persistent", m.Persistent), nil
+	return module.ResultOf(a, "name", m.Name, "state", m.State, "persistent", m.Persistent), nil
 }

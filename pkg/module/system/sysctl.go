@@ -64,7 +64,7 @@ func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	reload := m.Reload && (write || differs && a.Has("live"))
 	r := module.Result{Changed: write || set || reload, Data: value.NewDict()}
 	if c.Diff && write {
-		r.Diff = textDiff(m.File, before, after)
+		r.Diff = module.TextDiff(m.File, before, after)
 	}
 	if !r.Changed || c.Check {
 		return r, nil
@@ -126,7 +126,7 @@ func blanks(s string) string { return strings.Join(strings.Fields(s), " ") }
 func (m *Sysctl) edit(text, want string) string {
 	var out []string
 	found := false
-	for _, line := range lines(text) {
+	for _, line := range module.Lines(text) {
 		old, mine := m.match(line)
 		switch {
 		case !mine:
@@ -141,7 +141,7 @@ func (m *Sysctl) edit(text, want string) string {
 	if !found && m.State == "present" {
 		out = append(out, m.Name+"="+want)
 	}
-	if after := joined(out); after != text+"\n" {
+	if after := module.JoinLines(out); after != text+"\n" {
 		return after
 	}
 	return text

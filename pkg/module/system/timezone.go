@@ -49,7 +49,7 @@ func (m *Timezone) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := resultOf(a)
+	r := module.ResultOf(a)
 	before, after := value.NewDict(), value.NewDict()
 	if m.Name != "" {
 		before.Set("name", a.Get("zone"))
@@ -60,7 +60,7 @@ func (m *Timezone) Run(ctx context.Context, c *module.Call) (module.Result, erro
 		after.Set("hwclock", m.HWClock)
 	}
 	if c.Diff && r.Changed {
-		r.Diff = diffOf("timezone", before, after)
+		r.Diff = module.StateDiff("timezone", before, after)
 	}
 	return r, nil
 }

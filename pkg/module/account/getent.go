@@ -1,0 +1,117 @@
+package account
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed getent.sh
+var getentScript string
+
+// Getent is the module getent.
+type Getent struct {
+	Database string `kk:"database,required" doc:"what to look in: passwd, group, hosts, services, ..."`
+	Key      string `kk:"key" doc:"the entry. Default: all entries, where the database can list them"`
+	Service  string `kk:"service" doc:"look in this service alone, such as files or ldap. Default: as nsswitch.conf says"`
+	Split    string `kk:"split" doc:"what separates the fields. Default: a colon in passwd, shadow, group and gshadow, else blanks"`
+	FailKey  bool   `kk:"fail_key" default:"yes" doc:"fail if the key is not there; else its value is null"`
+}
+
+func getentSpec() module.Spec {
+	return module.Spec{
+		Name:    "getent",
+		Summary: "Reads accounts, hosts and services as the host's programs see them, and makes them facts.",
+		Notes:   []string{"An entry that is there several times is a list of lists of fields."},
+		Examples: []string{
+			"- name: Look up the administrator\n  getent:\n    database: passwd\n    key: root",
+		},
+		Returns: []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "getent_DATABASE: for each key the list of its other fields"}},
+		Check:   module.Harmless,
+		New:     func() module.Runner { return new(Getent) },
+	}
+}
+
+var getentWord = regexp.MustCompile(`^[A-Za-z0-9_.]+$`)
+
+// Run implements module.Runner.
+func (m *Getent) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if !getentWord.MatchString(m.Database) || strings.HasPrefix(m.Key, "-") || m.Service != "" && !getentWord.MatchString(m.Service) {
+		return module.Result{}, fmt.Errorf("database and service are words, and key does not begin with a dash: got %q, %q, %q", m.Database, m.Service, m.Key)
+	}
+	s := hostscript.New(getentScript, `getent_main "$@"`)
+	s.Probe = true
+	if m.Service != "" {
+		s.Words = append(s.Words, "-s", m.Service)
+	}
+	s.Words = append(s.Words, m.Database)
+	if m.Key != "" {
+		s.Words = append(s.Words, m.Key)
+	}
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	return m.result(a)
+}
+
+// result reads the exit status of getent: 1 is wrong arguments, 2 a key that
+// is not there, 3 a database that cannot be listed.
+func (m *Getent) result(a hostscript.Answer) (module.Result, error) {
+	entries := value.NewDict()
+	r := module.Result{Facts: value.NewDict("getent_"+m.Database, entries)}
+	switch rc := a.Number("rc"); {
+	case rc == 0:
+		m.entries(entries, module.Lines(a.Get("text")))
+	case rc == 1:
+		return module.Result{}, fmt.Errorf("Missing arguments, or database unknown: %s", a.Get("errors")) //nolint:staticcheck // the text users know
+	case rc == 2 && !m.FailKey:
+		r.Msg = "One or more supplied key could not be found in the database."
+		entries.Set(m.Key, nil)
+	case rc == 2:
+		return module.Result{}, fmt.Errorf("One or more supplied key could not be found in the database.") //nolint:staticcheck // the text users know
+	case rc == 3:
+		return module.Result{}, fmt.Errorf("Enumeration not supported on this database.") //nolint:staticcheck // the text users know
+	default:
+		return module.Result{}, fmt.Errorf("getent ended with status %d: %s", rc, a.Get("errors"))
+	}
+	return r, nil
+}
+
+func (m *Getent) entries(into *value.Dict, all []string) {
+	seen := map[string]int{}
+	for _, line := range all {
+		fields := m.fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		key, rest := fields[0], value.List(fields[1:])
+		seen[key]++
+		before, _ := into.Get(key)
+		switch seen[key] {
+		case 1:
+			into.Set(key, rest)
+		case 2:
+			into.Set(key, []any{before, rest})
+		default:
+			into.Set(key, append(before.([]any), rest))
+		}
+	}
+}
+
+func (m *Getent) fields(line string) []string {
+	if m.Split != "" {
+		return strings.Split(line, m.Split)
+	}
+	switch m.Database {
+	case "passwd", "shadow", "group", "gshadow":
+		return strings.Split(line, ":")
+	}
+	return strings.Fields(line)
+}

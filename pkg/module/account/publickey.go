@@ -1,0 +1,70 @@
+package account
+
+import "strings"
+
+// publicKey is a line of an authorized_keys file (sshd(8)): options, type, the
+// key in base64, comment.
+type publicKey struct{ options, kind, blob, comment string }
+
+func (k publicKey) String() string {
+	var words []string
+	for _, w := range []string{k.options, k.kind, k.blob, k.comment} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// parsePublicKey reads a line; ok is false if it is none. Whether the key
+// itself is sound is for sshd to say.
+func parsePublicKey(line string) (k publicKey, ok bool) {
+	words := keyWords(strings.TrimSpace(line))
+	at := 0
+	if len(words) > 0 && !isKeyType(words[0]) {
+		k.options, at = words[0], 1
+	}
+	if len(words) < at+2 || !isKeyType(words[at]) || strings.HasPrefix(line, "#") {
+		return publicKey{}, false
+	}
+	k.kind, k.blob = words[at], words[at+1]
+	k.comment = strings.Join(words[at+2:], " ")
+	return k, true
+}
+
+// keyWords splits at blanks that do not stand in double quotes; \" in them is
+// no end.
+func keyWords(line string) []string {
+	var words []string
+	start, quoted := -1, false
+	for i := 0; i < len(line); i++ {
+		ch := line[i]
+		switch {
+		case ch == '\\' && quoted:
+			i++
+		case ch == '"':
+			quoted = !quoted
+		case (ch == ' ' || ch == '\t') && !quoted:
+			if start >= 0 {
+				words = append(words, line[start:i])
+			}
+			start = -1
+			continue
+		}
+		if start < 0 {
+			start = i
+		}
+	}
+	if start >= 0 {
+		words = append(words, line[start:])
+	}
+	return words
+}
+
+func isKeyType(word string) bool {
+	switch word {
+	case "ssh-ed25519", "ssh-rsa", "ssh-dss", "ssh-xmss@openssh.com", "ssh-rsa-cert-v01@openssh.com", "ssh-dss-cert-v01@openssh.com", "ssh-ed25519-cert-v01@openssh.com":
+		return true
+	}
+	return strings.HasPrefix(word, "ecdsa-sha2-nistp") || strings.HasPrefix(word, "rsa-sha2-") || strings.HasPrefix(word, "webauthn-sk-ecdsa-sha2-nistp256") || strings.HasPrefix(word, "sk-ecdsa-sha2-nistp256") || strings.HasPrefix(word, "sk-ssh-ed25519")
+}

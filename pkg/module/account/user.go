@@ -1,0 +1,284 @@
+package account
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
+	"kubekey/pkg/value"
+)
+
+//go:embed account.sh
+var accountScript string
+
+//go:embed user.sh
+var userScript string
+
+// User is the module user.
+type User struct {
+	Name           string         `kk:"name,required,alias=user" doc:"the user"`
+	UID            *int           `kk:"uid" doc:"its number. Default: the host chooses"`
+	NonUnique      bool           `kk:"non_unique" default:"no" doc:"uid may be one that another user has"`
+	Group          string         `kk:"group" doc:"name or number of its first group. Default: as the host is set up"`
+	Groups         *[]string      `kk:"groups" doc:"further groups; an empty list is none, not given leaves them alone"`
+	Append         bool           `kk:"append" default:"no" doc:"groups are added, and others stay"`
+	Shell          string         `kk:"shell" doc:"its shell"`
+	Home           string         `kk:"home,path" doc:"its home folder"`
+	MoveHome       bool           `kk:"move_home" default:"no" doc:"move the old home folder to home"`
+	CreateHome     bool           `kk:"create_home,alias=createhome" default:"yes" doc:"make the home folder if it is missing"`
+	Skeleton       string         `kk:"skeleton" doc:"folder of the host that a new home is copied from"`
+	Umask          string         `kk:"umask" doc:"octal umask for a new home folder"`
+	Comment        *string        `kk:"comment" doc:"full name or other description"`
+	System         bool           `kk:"system" default:"no" doc:"take the number of a new user from those for the system"`
+	Password       *redact.Secret `kk:"password" doc:"hash of the password, as in /etc/shadow: never the password itself"`
+	UpdatePassword string         `kk:"update_password" default:"always" choices:"always,on_create" doc:"set the password always, or for new users only"`
+	PasswordLock   *bool          `kk:"password_lock" doc:"lock or unlock the password"`
+	ExpireMax      *int           `kk:"password_expire_max" doc:"days after which the password must be changed"`
+	ExpireMin      *int           `kk:"password_expire_min" doc:"days in which it must not be changed again"`
+	ExpireWarn     *int           `kk:"password_expire_warn" doc:"days before that in which the user is warned"`
+	UIDMin         *int           `kk:"uid_min" doc:"the lowest number that the host may choose"`
+	UIDMax         *int           `kk:"uid_max" doc:"the highest number that it may choose"`
+	SEUser         string         `kk:"seuser" doc:"user of SELinux that a new user is mapped to"`
+	Expires        *float64       `kk:"expires" doc:"when the account ends, in seconds since 1970; negative is never"`
+	State          string         `kk:"state" default:"present" choices:"absent,present" doc:"whether the user is there"`
+	Remove         bool           `kk:"remove" default:"no" doc:"with state: absent, remove the home folder and mail too"`
+	Force          bool           `kk:"force" default:"no" doc:"with state: absent, remove a user who is logged in"`
+	Local          bool           `kk:"local" default:"no" doc:"look at the files in /etc only, not at directory services"`
+	SSHKey         bool           `kk:"generate_ssh_key" default:"no" doc:"make an SSH key without a passphrase, if there is none"`
+	SSHKeyBits     *int           `kk:"ssh_key_bits" doc:"size of the key. Default: of ssh-keygen"`
+	SSHKeyType     string         `kk:"ssh_key_type" default:"rsa" doc:"type of the key"`
+	SSHKeyFile     string         `kk:"ssh_key_file,path" doc:"where the key is, seen from the home folder. Default: .ssh/id_TYPE"`
+	SSHKeyComment  string         `kk:"ssh_key_comment" doc:"comment of the key. Default: ansible-generated on HOST"`
+}
+
+func userSpec() module.Spec {
+	return module.Spec{
+		Name:    "user",
+		Summary: "Makes, changes and removes users.",
+		Notes: []string{
+			"A group that does not exist fails the task; in check mode it is a warning, since a task before may make it.",
+			"The hash of a password is sent over standard input and never stands in a command line.",
+			"On hosts with busybox alone, users are made and removed, and their groups and passwords changed; other changes need usermod.",
+		},
+		Examples: []string{
+			"- name: Let ops administrate\n  user:\n    name: ops\n    groups: sudo\n    append: true\n    shell: /bin/bash",
+			"- name: Remove a user\n  user:\n    name: guest\n    state: absent\n    remove: true",
+		},
+		Returns: userReturns(),
+		New:     func() module.Runner { return new(User) },
+	}
+}
+
+func userReturns() []module.Return {
+	return []module.Return{
+		{Key: "name", Type: "str", Doc: "the user"},
+		{Key: "state", Type: "str", Doc: "present or absent"},
+		{Key: "uid", Type: "int", Doc: "its number"},
+		{Key: "group", Type: "int", Doc: "the number of its first group"},
+		{Key: "groups", Type: "str", Doc: "the further groups as asked for, with commas"},
+		{Key: "home", Type: "str", Doc: "its home folder"},
+		{Key: "shell", Type: "str", Doc: "its shell"},
+		{Key: "comment", Type: "str", Doc: "its description"},
+		{Key: "create_home", Type: "bool", Doc: "the argument, for a new user"},
+		{Key: "system", Type: "bool", Doc: "the argument, for a new user"},
+		{Key: "append", Type: "bool", Doc: "the argument"},
+		{Key: "move_home", Type: "bool", Doc: "the argument"},
+		{Key: "remove", Type: "bool", Doc: "the argument, with state: absent"},
+		{Key: "force", Type: "bool", Doc: "the argument, with state: absent"},
+		{Key: "ssh_key_file", Type: "str", Doc: "the key, with generate_ssh_key"},
+		{Key: "ssh_public_key", Type: "str", Doc: "its public part"},
+		{Key: "ssh_fingerprint", Type: "str", Doc: "its fingerprint"},
+	}
+}
+
+// Run implements module.Runner.
+func (m *User) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	warnings, err := m.check()
+	if err != nil {
+		return module.Result{}, err
+	}
+	s := hostscript.New(accountScript, userScript, "user_main")
+	m.params(s, c.Host)
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := m.result(c, a)
+	r.Warnings = append(r.Warnings, warnings...)
+	return r, nil
+}
+
+func (m *User) check() (warnings []string, err error) {
+	if err := checkAccount("user", m.Name); err != nil {
+		return nil, err
+	}
+	for _, text := range []string{m.Home, m.Shell, deref(m.Comment)} {
+		if strings.ContainsAny(text, ":\n\x00") {
+			return nil, fmt.Errorf("home, shell and comment must not have colons or line ends: %q", text)
+		}
+	}
+	if m.Append && m.Groups == nil {
+		return nil, errors.New("append is set, but no groups are given")
+	}
+	if m.Expires != nil && (math.IsNaN(*m.Expires) || math.Abs(*m.Expires) > 1e12) {
+		return nil, fmt.Errorf("invalid value for expires %v: give seconds since 1970", *m.Expires)
+	}
+	if m.Umask != "" {
+		if _, err := strconv.ParseUint(m.Umask, 8, 9); err != nil {
+			return nil, fmt.Errorf("umask must be an octal number such as 077, got %q", m.Umask)
+		}
+	}
+	if m.Password == nil {
+		return nil, nil
+	}
+	hash := m.Password.Reveal()
+	if strings.ContainsAny(hash, ":\n\x00") {
+		return nil, errors.New("the value of password is not a hash: it has a colon or a line end in it")
+	}
+	if !looksHashed(hash) {
+		warnings = append(warnings, "The input password appears not to have been hashed. The 'password' argument must be encrypted for this module to work properly.")
+	}
+	return warnings, nil
+}
+
+// looksHashed reports whether a password is a hash, or one of the marks that
+// let nobody in.
+func looksHashed(p string) bool {
+	return p == "*" || strings.HasPrefix(p, "!") || strings.HasPrefix(p, "$") || p == "*************" || len(p) == 13
+}
+
+func (m *User) params(s *hostscript.Script, host string) {
+	s.Set("name", m.Name).Set("state", m.State).Number("uid", m.UID).Set("group", m.Group)
+	if m.Groups != nil {
+		s.Flag("has_groups", true).Set("groups", strings.Join(*m.Groups, ","))
+	}
+	if m.Comment != nil {
+		s.Flag("has_comment", true).Set("comment", *m.Comment)
+	}
+	s.Set("shell", m.Shell).Set("home", m.Home).Set("skeleton", m.Skeleton).Set("umask", m.Umask)
+	s.Set("update_password", m.UpdatePassword)
+	s.Flag("non_unique", m.NonUnique).Flag("append", m.Append).Flag("move_home", m.MoveHome)
+	s.Flag("create_home", m.CreateHome).Flag("system", m.System).Flag("remove", m.Remove)
+	s.Flag("force", m.Force).Flag("local", m.Local).Choice("lock", m.PasswordLock)
+	if m.Password != nil {
+		s.Flag("password", true)
+		s.Stdin = strings.NewReader(m.Password.Reveal() + "\n")
+	}
+	s.Number("expire_max", m.ExpireMax).Number("expire_min", m.ExpireMin).Number("expire_warn", m.ExpireWarn)
+	s.Number("uid_min", m.UIDMin).Number("uid_max", m.UIDMax).Set("seuser", m.SEUser)
+	m.expiry(s)
+	m.key(s, host)
+}
+
+// expiry passes when the account ends as usermod takes it (a date) and as
+// /etc/shadow has it (days since 1970).
+func (m *User) expiry(s *hostscript.Script) {
+	if m.Expires == nil {
+		return
+	}
+	s.Flag("has_expires", true)
+	if *m.Expires < 0 {
+		return
+	}
+	at := time.Unix(int64(*m.Expires), 0).UTC()
+	s.Set("expires_date", at.Format(time.DateOnly)).Set("expires_days", strconv.FormatInt(at.Unix()/86400, 10))
+}
+
+func (m *User) key(s *hostscript.Script, host string) {
+	if !m.SSHKey {
+		return
+	}
+	file := m.SSHKeyFile
+	if file == "" {
+		file = ".ssh/id_" + m.SSHKeyType
+	}
+	comment := m.SSHKeyComment
+	if comment == "" {
+		comment = "ansible-generated on " + host
+	}
+	s.Set("key_file", file).Set("key_type", m.SSHKeyType).Set("key_comment", comment).Number("key_bits", m.SSHKeyBits)
+}
+
+func (m *User) result(c *module.Call, a hostscript.Answer) module.Result {
+	r := module.ResultOf(a, "name", m.Name, "state", m.State)
+	if m.State == "absent" {
+		r.Data.Set("remove", m.Remove)
+		r.Data.Set("force", m.Force)
+	} else {
+		m.describe(a, r.Data)
+	}
+	if c.Diff && r.Changed {
+		r.Diff = module.StateDiff("user "+m.Name, userState(a, "was_", a.Has("was")), m.after(c, a))
+	}
+	return r
+}
+
+// after is the user as it is now; in check mode, as it would be.
+func (m *User) after(c *module.Call, a hostscript.Answer) *value.Dict {
+	d := userState(a, "", m.State == "present")
+	if !c.Check || m.State == "absent" {
+		return d
+	}
+	if m.UID != nil {
+		d.Set("uid", strconv.Itoa(*m.UID))
+	}
+	if m.Comment != nil {
+		d.Set("comment", *m.Comment)
+	}
+	for key, text := range map[string]string{"home": m.Home, "shell": m.Shell} {
+		if text != "" {
+			d.Set(key, text)
+		}
+	}
+	if m.Groups != nil && !m.Append {
+		d.Set("groups", strings.Join(*m.Groups, ","))
+	}
+	return d
+}
+
+func (m *User) describe(a hostscript.Answer, d *value.Dict) {
+	d.Set("append", m.Append)
+	d.Set("move_home", m.MoveHome)
+	if !a.Has("was") {
+		d.Set("create_home", m.CreateHome)
+		d.Set("system", m.System)
+	}
+	for _, key := range []string{"uid", "group"} {
+		if a.Get(key) != "" {
+			d.Set(key, a.Number(key))
+		}
+	}
+	for _, key := range []string{"home", "shell", "comment", "ssh_key_file", "ssh_public_key", "ssh_fingerprint"} {
+		if a.Has(key) {
+			d.Set(key, strings.TrimSpace(a.Get(key)))
+		}
+	}
+	if m.Groups != nil {
+		d.Set("groups", strings.Join(*m.Groups, ","))
+	}
+	if m.Password != nil {
+		d.Set("password", "NOT_LOGGING_PASSWORD")
+	}
+}
+
+// userState is the user before or after, for a diff.
+func userState(a hostscript.Answer, prefix string, present bool) *value.Dict {
+	if !present {
+		return value.NewDict("state", "absent")
+	}
+	d := value.NewDict("state", "present")
+	for _, key := range []string{"uid", "group", "groups", "comment", "home", "shell"} {
+		if a.Has(prefix + key) {
+			d.Set(key, a.Get(prefix+key))
+		}
+	}
+	return d
+}

@@ -1,0 +1,273 @@
+package packages
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed apt_key.sh
+var aptKeyScript string
+
+// AptKey is the module apt_key.
+type AptKey struct {
+	ID        string `kk:"id" doc:"the key: 8, 16 or 40 hexadecimal digits, of it or of a subkey. Default: what data, file or url has"`
+	Data      string `kk:"data" doc:"the key itself, armored"`
+	File      string `kk:"file,path" doc:"file of the host with it"`
+	URL       string `kk:"url" doc:"where the host fetches it from"`
+	Keyserver string `kk:"keyserver" doc:"server that the host fetches the key id from, over HKP"`
+	Keyring   string `kk:"keyring,path" doc:"file of keys. Default: those that apt trusts; a new key goes to /etc/apt/trusted.gpg"`
+	State     string `kk:"state" default:"present" choices:"absent,present" doc:"whether apt trusts the key"`
+	Validate  bool   `kk:"validate_certs" default:"yes" doc:"check the certificate of a URL"`
+}
+
+func aptKeySpec() module.Spec {
+	return module.Spec{
+		Name:    "apt_key",
+		Summary: "Keeps the keys that apt trusts for all repositories.",
+		Notes: []string{
+			"A key that is trusted for all repositories is more than a repository needs: deb822_repository and `signed-by` keep it for one.",
+			"Keyrings are read and written by kk itself: the host needs neither apt-key, which newer releases lack, nor GnuPG. With id, a key that is there already is not fetched.",
+		},
+		Examples: []string{
+			"- name: Trust a key no more\n  apt_key:\n    id: \"0x9FED2BCBDCD29CDF762678CBAED4B06F473041FA\"\n    state: absent",
+		},
+		Returns: []module.Return{
+			{Key: "before", Type: "list", Doc: "IDs of the keys that were trusted, 16 digits each"},
+			{Key: "after", Type: "list", Doc: "IDs of those that are"},
+			{Key: "id", Type: "str", Doc: "the key's ID as it was looked for"},
+			{Key: "key_id, fp", Type: "str", Doc: "its last 16 digits"},
+			{Key: "short_id", Type: "str", Doc: "its last 8 digits"},
+		},
+		New: func() module.Runner { return new(AptKey) },
+	}
+}
+
+// keyring is a file of keys on the host.
+type keyring struct {
+	path   string
+	keys   []pgpKey
+	after  []pgpKey
+	exists bool
+}
+
+// Run implements module.Runner.
+func (m *AptKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	id, err := m.check()
+	if err != nil {
+		return module.Result{}, err
+	}
+	read := hostscript.New(aptKeyScript, "apt_key_read").Set("keyring", m.Keyring).Set("file", m.File)
+	read.Set("url", m.URL).Flag("fetch", id == "").Flag("insecure", !m.Validate)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	rings, err := keyrings(a)
+	if err != nil {
+		return module.Result{}, err
+	}
+	given, err := m.given(a)
+	if err != nil {
+		return module.Result{}, err
+	}
+	if id == "" {
+		id = given[0].fingerprint
+	}
+	there := slices.ContainsFunc(rings, func(r *keyring) bool { return r.find(id) != nil })
+	r := module.Result{Changed: there == (m.State == "absent"), Data: value.NewDict("before", ringIDs(rings))}
+	if r.Changed && m.State == "present" {
+		rings, err = m.add(ctx, c, rings, given, id)
+	} else if r.Changed {
+		removeKey(rings, id)
+	}
+	if err != nil {
+		return r, err
+	}
+	r.Data.Set("after", ringIDs(rings))
+	r.Data.Set("id", id)
+	r.Data.Set("key_id", id[max(0, len(id)-16):])
+	r.Data.Set("fp", id[max(0, len(id)-16):])
+	r.Data.Set("short_id", id[len(id)-8:])
+	if !r.Changed || c.Check {
+		return r, nil
+	}
+	return r, saveRings(ctx, c, rings)
+}
+
+func (m *AptKey) check() (id string, err error) {
+	sources := 0
+	for _, s := range []string{m.Data, m.File, m.URL, m.Keyserver} {
+		if s != "" {
+			sources++
+		}
+	}
+	switch {
+	case sources > 1:
+		return "", errors.New("parameters are mutually exclusive: data|file|keyserver|url")
+	case m.ID == "" && (sources == 0 || m.Keyserver != ""):
+		return "", errors.New("missing required arguments: id (or data, file or url, which have the key)")
+	case sources == 0 && m.State == "present":
+		return "", errors.New("one of the following is required: data, file, keyserver, url")
+	case m.ID == "":
+		return "", nil
+	}
+	return parseKeyID(m.ID)
+}
+
+// given are the keys of data, of file, or of url if it was fetched.
+func (m *AptKey) given(a hostscript.Answer) ([]pgpKey, error) {
+	data := []byte(m.Data)
+	if a.Has("key") {
+		var err error
+		if data, err = base64.StdEncoding.DecodeString(a.Get("key")); err != nil {
+			return nil, err
+		}
+	}
+	if len(data) == 0 {
+		return nil, nil
+	}
+	keys, err := pgpKeys(data)
+	if err == nil && len(keys) == 0 {
+		err = errors.New("there is none in it")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the key: %w", err)
+	}
+	return keys, nil
+}
+
+// add puts the key into its ring, fetching it first if it was not given.
+func (m *AptKey) add(ctx context.Context, c *module.Call, rings []*keyring, given []pgpKey, id string) ([]*keyring, error) {
+	if given == nil {
+		var err error
+		if given, err = m.fetch(ctx, c, id); err != nil {
+			return nil, err
+		}
+	}
+	if (&keyring{after: given}).find(id) == nil {
+		return nil, fmt.Errorf("key does not seem to have been added: what was given has the key %s, not %s", given[0].fingerprint, id)
+	}
+	path := m.Keyring
+	if path == "" {
+		path = "/etc/apt/trusted.gpg"
+	}
+	at := slices.IndexFunc(rings, func(r *keyring) bool { return r.path == path })
+	if at < 0 {
+		rings = append(rings, &keyring{path: path})
+		at = len(rings) - 1
+	}
+	rings[at].after = append(slices.Clone(rings[at].after), given...)
+	return rings, nil
+}
+
+func (m *AptKey) fetch(ctx context.Context, c *module.Call, id string) ([]pgpKey, error) {
+	from := m.URL
+	if from == "" {
+		from = keyserverURL(m.Keyserver, id)
+	}
+	s := hostscript.New(aptKeyScript, "apt_key_fetch").Set("url", from).Flag("insecure", !m.Validate)
+	s.Probe = true
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return nil, err
+	}
+	return m.given(a)
+}
+
+// keyserverURL is where a server of HKP has a key.
+func keyserverURL(server, id string) string {
+	if !strings.Contains(server, "://") {
+		server = "hkp://" + server
+	}
+	u, err := url.Parse(server)
+	if err != nil {
+		return server
+	}
+	switch u.Scheme {
+	case "hkp":
+		u.Scheme = "http"
+		if u.Port() == "" {
+			u.Host += ":11371"
+		}
+	case "hkps":
+		u.Scheme = "https"
+	}
+	u.Path, u.RawQuery = "/pks/lookup", "op=get&options=mr&search=0x"+id
+	return u.String()
+}
+
+func keyrings(a hostscript.Answer) ([]*keyring, error) {
+	var rings []*keyring
+	for i, path := range a["file"] {
+		data, err := base64.StdEncoding.DecodeString(a["ring"][i])
+		if err != nil {
+			return nil, err
+		}
+		keys, err := pgpKeys(data)
+		if err != nil {
+			return nil, fmt.Errorf("read the keys of %s: %w", path, err)
+		}
+		rings = append(rings, &keyring{path: path, keys: keys, after: keys, exists: true})
+	}
+	return rings, nil
+}
+
+func (r *keyring) find(id string) *pgpKey {
+	for i := range r.after {
+		if r.after[i].has(id) {
+			return &r.after[i]
+		}
+	}
+	return nil
+}
+
+func removeKey(rings []*keyring, id string) {
+	for _, r := range rings {
+		r.after = slices.DeleteFunc(slices.Clone(r.after), func(k pgpKey) bool { return k.has(id) })
+	}
+}
+
+func ringIDs(rings []*keyring) []any {
+	ids := []any{}
+	for _, r := range rings {
+		for _, k := range r.after {
+			ids = append(ids, k.id())
+		}
+	}
+	return ids
+}
+
+// saveRings writes the files whose keys changed; one without keys goes.
+func saveRings(ctx context.Context, c *module.Call, rings []*keyring) error {
+	for _, r := range rings {
+		if len(r.after) == len(r.keys) {
+			continue
+		}
+		var data bytes.Buffer
+		for _, k := range r.after {
+			data.Write(k.packets)
+		}
+		text := base64.StdEncoding.EncodeToString(data.Bytes())
+		if strings.HasSuffix(r.path, ".asc") {
+			text = base64.StdEncoding.EncodeToString(armored(data.Bytes()))
+		}
+		s := hostscript.New(aptKeyScript, "apt_key_write").Set("path", r.path).Flag("remove", len(r.after) == 0)
+		s.Stdin = strings.NewReader(text)
+		if _, err := s.Run(ctx, c.Conn, c.Check); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package packages
+
+import (
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"path"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
+)
+
+//go:embed deb822.sh
+var deb822Script string
+
+// Deb822Repository is the module deb822_repository. Fields with a tag deb822
+// are those of sources.list(5), in the order in which they are written.
+type Deb822Repository struct {
+	AllowDowngrade *bool           `kk:"allow_downgrade_to_insecure" deb822:"Allow-Downgrade-To-Insecure" doc:"allow a repository that was signed to be so no more"`
+	AllowInsecure  *bool           `kk:"allow_insecure" deb822:"Allow-Insecure" doc:"allow a repository without a valid signature"`
+	AllowWeak      *bool           `kk:"allow_weak" deb822:"Allow-Weak" doc:"allow one that is signed with a weak algorithm"`
+	Architectures  []string        `kk:"architectures" deb822:"Architectures" doc:"architectures to take. Default: those of the host"`
+	ByHash         *bool           `kk:"by_hash" deb822:"By-Hash" doc:"fetch lists by their digest"`
+	CheckDate      *bool           `kk:"check_date" deb822:"Check-Date" doc:"check that lists are not of the future"`
+	CheckValid     *bool           `kk:"check_valid_until" deb822:"Check-Valid-Until" doc:"check that lists are not too old"`
+	Components     []string        `kk:"components" deb822:"Components" doc:"parts of the repository, such as main; none if suites are exact paths"`
+	DateMaxFuture  *int            `kk:"date_max_future" deb822:"Date-Max-Future" doc:"seconds that lists may be of the future"`
+	Enabled        *bool           `kk:"enabled" deb822:"Enabled" doc:"whether the repository is used"`
+	Exclude        []string        `kk:"exclude" deb822:"Exclude" doc:"packages that are not taken from it (apt 3)"`
+	Include        []string        `kk:"include" deb822:"Include" doc:"the only packages that are taken from it (apt 3)"`
+	InRelease      string          `kk:"inrelease_path" deb822:"Inrelease-Path" doc:"path of the InRelease file, from the usual place"`
+	Languages      []string        `kk:"languages" deb822:"Languages" doc:"languages of descriptions to take"`
+	Name           string          `kk:"name,required" deb822:"X-Repolib-Name" doc:"name of the repository: its file is this in lower case, with dashes"`
+	PDiffs         *bool           `kk:"pdiffs" deb822:"Pdiffs" doc:"fetch differences of lists"`
+	SignedBy       string          `kk:"signed_by" deb822:"Signed-By" doc:"the key: a file of the host, a URL that it fetches into /etc/apt/keyrings, an armored key itself, or a fingerprint"`
+	Suites         []string        `kk:"suites" deb822:"Suites" doc:"distributions, such as bookworm, or exact paths that end in a slash"`
+	Targets        []string        `kk:"targets" deb822:"Targets" doc:"files to fetch"`
+	Trusted        *bool           `kk:"trusted" deb822:"Trusted" doc:"take it as signed, or as not, without looking"`
+	Types          []string        `kk:"types" default:"deb" choices:"deb,deb-src" deb822:"Types" doc:"packages, their sources, or both"`
+	URIs           []string        `kk:"uris" deb822:"URIs" doc:"where the repository is"`
+	State          string          `kk:"state" default:"present" choices:"absent,present" doc:"whether the repository and its key are there"`
+	Mode           schema.FileMode `kk:"mode" default:"0644" doc:"mode of the file"`
+	InstallPython  bool            `kk:"install_python_debian" default:"no" doc:"without effect: hosts need no Python"`
+}
+
+func deb822RepositorySpec() module.Spec {
+	return module.Spec{
+		Name:    "deb822_repository",
+		Summary: "Keeps a repository of apt, with the key that it is signed by.",
+		Notes: []string{
+			"The file is /etc/apt/sources.list.d/NAME.sources. No list is read: give `update_cache` to the apt task that comes after it.",
+			"A key by URL is fetched in each run, to see whether it changed.",
+		},
+		Examples: []string{
+			"- name: Packages that came later\n  deb822_repository:\n    name: backports\n    types: deb\n    uris: http://deb.debian.org/debian\n    suites: bookworm-backports\n    components: main\n    signed_by: /usr/share/keyrings/debian-archive-keyring.gpg",
+		},
+		Returns: []module.Return{
+			{Key: "dest", Type: "str", Doc: "the file"},
+			{Key: "key_filename", Type: "str", Doc: "file of the key, if it was fetched"},
+			{Key: "repo", Type: "str", Doc: "the file's text, null with state: absent"},
+		},
+		New: func() module.Runner { return new(Deb822Repository) },
+	}
+}
+
+var (
+	slugDashes = regexp.MustCompile(`[_\s]+`)
+	slugOthers = regexp.MustCompile(`[^a-z0-9-]+`)
+)
+
+func (m *Deb822Repository) slug() string {
+	return slugOthers.ReplaceAllString(slugDashes.ReplaceAllString(strings.ToLower(m.Name), "-"), "")
+}
+
+// Run implements module.Runner.
+func (m *Deb822Repository) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	slug := m.slug()
+	if err := m.check(slug); err != nil {
+		return module.Result{}, err
+	}
+	f, err := module.ReadText(ctx, c, path.Join("/etc/apt/sources.list.d", slug+".sources"))
+	if err != nil {
+		return module.Result{}, err
+	}
+	ring := path.Join("/etc/apt/keyrings", slug)
+	r := module.Result{Data: value.NewDict("dest", f.Path, "key_filename", nil, "repo", nil)}
+	if m.State == "absent" {
+		f.After, f.Remove = "", true
+		if err := f.Save(ctx, c, module.FileAttrs{}, &r); err != nil {
+			return r, err
+		}
+		return r, m.forget(ctx, c, ring, &r)
+	}
+	signedBy, err := m.key(ctx, c, ring, &r)
+	if err != nil {
+		return r, err
+	}
+	if f.After, err = m.text(signedBy); err != nil {
+		return r, err
+	}
+	r.Data.Set("repo", f.After)
+	own := module.Result{Data: r.Data}
+	err = f.Save(ctx, c, module.FileAttrs{Mode: m.Mode}, &own)
+	r.Changed, r.Diff = r.Changed || own.Changed, own.Diff
+	return r, err
+}
+
+func (m *Deb822Repository) check(slug string) error {
+	switch {
+	case slug == "":
+		return fmt.Errorf("name %q has no letter or digit to name a file by", m.Name)
+	case m.State == "present" && (len(m.URIs) == 0 || len(m.Suites) == 0):
+		return errors.New("state is present but all of the following are needed: uris, suites")
+	}
+	for _, s := range m.Suites {
+		if strings.HasSuffix(s, "/") && len(m.Components) > 0 {
+			return fmt.Errorf("suite %s is an exact path: components must not be given with it", s)
+		}
+	}
+	return nil
+}
+
+// key brings a key that is given by URL, and returns what stands in the field Signed-By.
+func (m *Deb822Repository) key(ctx context.Context, c *module.Call, ring string, r *module.Result) (string, error) {
+	if m.SignedBy == "" {
+		return "", nil
+	}
+	if isArmored([]byte(m.SignedBy)) {
+		return foldedKey(m.SignedBy), nil
+	}
+	if !strings.Contains(m.SignedBy, "://") {
+		return m.SignedBy, nil
+	}
+	read := hostscript.New(deb822Script, "deb822_read").Set("ring", ring).Set("url", m.SignedBy)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return "", err
+	}
+	data, err := base64.StdEncoding.DecodeString(a.Get("key"))
+	if err != nil {
+		return "", err
+	}
+	if keys, err := pgpKeys(data); err != nil || len(keys) == 0 {
+		return "", fmt.Errorf("what %s has is not an OpenPGP key: %w", m.SignedBy, errors.Join(err, errIfNone(keys)))
+	}
+	file := ring + ".gpg"
+	if isArmored(data) {
+		file = ring + ".asc"
+	}
+	r.Data.Set("key_filename", file)
+	for i, there := range a["ring"] {
+		if there == file && a["ring_key"][i] == a.Get("key") && a["ring_mode"][i] == "644" {
+			return file, nil
+		}
+	}
+	r.Changed = true
+	if c.Check {
+		return file, nil
+	}
+	act := hostscript.New(deb822Script, "deb822_key").Set("ring", file)
+	act.Stdin = strings.NewReader(a.Get("key"))
+	_, err = act.Run(ctx, c.Conn, c.Check)
+	return file, err
+}
+
+func errIfNone(keys []pgpKey) error {
+	if len(keys) == 0 {
+		return errors.New("there is none in it")
+	}
+	return nil
+}
+
+// forget removes the files of the key.
+func (m *Deb822Repository) forget(ctx context.Context, c *module.Call, ring string, r *module.Result) error {
+	read := hostscript.New(deb822Script, "deb822_read").Set("ring", ring)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
+	if err != nil || !a.Has("ring") {
+		return err
+	}
+	r.Changed = true
+	r.Data.Set("key_filename", a.Get("ring"))
+	if c.Check {
+		return nil
+	}
+	act := hostscript.New(deb822Script, `deb822_forget "$@"`)
+	act.Words = a["ring"]
+	_, err = act.Run(ctx, c.Conn, c.Check)
+	return err
+}
+
+// foldedKey is an armored key as the value of a field: each line begins with a
+// blank, and an empty one is a dot.
+func foldedKey(key string) string {
+	var out strings.Builder
+	for _, line := range module.Lines(strings.TrimSpace(key)) {
+		if line = strings.TrimSpace(line); line == "" {
+			line = "."
+		}
+		out.WriteString("\n " + line)
+	}
+	return out.String()
+}
+
+// text is the file.
+func (m *Deb822Repository) text(signedBy string) (string, error) {
+	var out strings.Builder
+	v := reflect.ValueOf(m).Elem()
+	for i := range v.NumField() {
+		field := v.Type().Field(i).Tag.Get("deb822")
+		if field == "" || v.Field(i).IsZero() {
+			continue
+		}
+		text := ""
+		switch f := v.Field(i).Interface().(type) {
+		case string:
+			text = f
+		case *int:
+			text = strconv.Itoa(*f)
+		case *bool:
+			text = map[bool]string{true: "yes", false: "no"}[*f]
+		case []string:
+			text = strings.Join(f, " ")
+		}
+		if strings.ContainsAny(text, "\r\n\x00") && field != "Signed-By" {
+			return "", fmt.Errorf("value of %s must be one line", field)
+		}
+		if field == "Signed-By" {
+			text = signedBy
+		}
+		if text != "" {
+			out.WriteString(strings.TrimRight(field+": "+text, " ") + "\n")
+		}
+	}
+	return strings.ReplaceAll(out.String(), ": \n", ":\n"), nil
+}

@@ -1,0 +1,129 @@
+package packages
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
+	"kubekey/pkg/value"
+)
+
+//go:embed debconf.sh
+var debconfScript string
+
+// Debconf is the module debconf.
+type Debconf struct {
+	Name     string         `kk:"name,required,alias=pkg" doc:"the package"`
+	Question string         `kk:"question,alias=selection|setting" doc:"its question. Default: none is answered, and all answers are told"`
+	Type     string         `kk:"vtype" choices:"boolean,error,multiselect,note,password,seen,select,string,text,title" doc:"type of the question; seen only sets whether it was asked"`
+	Value    *redact.Secret `kk:"value,alias=answer" doc:"the answer; it is sent over standard input"`
+	Unseen   bool           `kk:"unseen" default:"no" doc:"do not mark the question as asked"`
+}
+
+func debconfSpec() module.Spec {
+	return module.Spec{
+		Name:    "debconf",
+		Summary: "Answers the questions that packages of Debian ask when they are installed.",
+		Notes:   []string{"A package that is installed already takes up the answer when it is configured again (`dpkg-reconfigure`)."},
+		Examples: []string{
+			"- name: Dash is no login shell\n  debconf:\n    name: dash\n    question: dash/sh\n    vtype: boolean\n    value: \"true\"",
+		},
+		Returns: []module.Return{
+			{Key: "current", Type: "dict", Doc: "the answer that there is now, or all of them; of passwords only stars"},
+			{Key: "previous", Type: "dict", Doc: "the answer that there was"},
+		},
+		New: func() module.Runner { return new(Debconf) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *Debconf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	want, err := m.wanted()
+	if err != nil {
+		return module.Result{}, err
+	}
+	read := hostscript.New(debconfScript, "debconf_read").Set("name", m.Name).Set("question", m.Question)
+	read.Probe = true
+	a, err := read.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	if m.Question == "" {
+		return module.Result{Data: value.NewDict("current", debconfAnswers(a.Get("all")))}, nil
+	}
+	had := a.Get("value")
+	if m.Type == "seen" {
+		had = a.Get("seen")
+	}
+	r := module.ResultOf(a, "current", value.NewDict(m.Question, m.shown(want)), "previous", value.NewDict(m.Question, m.shown(had)))
+	r.Changed = had != want || m.Type != "seen" && !a.Has("value")
+	if !r.Changed {
+		return r, nil
+	}
+	if c.Diff {
+		r.Diff = module.StateDiff(m.Name, value.NewDict(m.Question, m.shown(had)), value.NewDict(m.Question, m.shown(want)))
+	}
+	if c.Check {
+		return r, nil
+	}
+	act := hostscript.New(debconfScript, "debconf_set").Flag("unseen", m.Unseen)
+	act.Stdin = strings.NewReader(m.Name + " " + m.Question + " " + m.Type + " " + want + "\n")
+	_, err = act.Run(ctx, c.Conn, c.Check)
+	return r, err
+}
+
+func (m *Debconf) wanted() (string, error) {
+	for _, word := range []string{m.Name, m.Question} {
+		if strings.ContainsAny(word, " \t\r\n\x00") || strings.HasPrefix(word, "-") {
+			return "", fmt.Errorf("%q is not the name of a package or of its question", word)
+		}
+	}
+	if m.Name == "" {
+		return "", errors.New("name is empty")
+	}
+	if m.Question == "" {
+		if m.Type != "" || m.Value != nil {
+			return "", errors.New("vtype and value are for a question: it is missing")
+		}
+		return "", nil
+	}
+	if m.Type == "" || m.Value == nil {
+		return "", errors.New("when supplying a question you must supply a valid vtype and value")
+	}
+	want := m.Value.Reveal()
+	if strings.ContainsAny(want, "\r\n\x00") {
+		return "", errors.New("value must be one line")
+	}
+	if m.Type == "boolean" || m.Type == "seen" {
+		switch want = strings.ToLower(want); want {
+		case "yes", "on", "1":
+			want = "true"
+		case "no", "off", "0":
+			want = "false"
+		}
+	}
+	return want, nil
+}
+
+func (m *Debconf) shown(answer string) string {
+	if m.Type == "password" && answer != "" {
+		return "********"
+	}
+	return answer
+}
+
+// debconfAnswers reads lines "* QUESTION: ANSWER"; the star marks what was asked.
+func debconfAnswers(text string) *value.Dict {
+	out := value.NewDict()
+	for _, line := range module.Lines(text) {
+		if question, answer, ok := strings.Cut(strings.TrimLeft(line, "* "), ":"); ok {
+			out.Set(question, strings.TrimSpace(answer))
+		}
+	}
+	return out
+}

@@ -1,0 +1,49 @@
+package packages
+
+import (
+	"context"
+	_ "embed"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed dpkg_selections.sh
+var dpkgSelectionsScript string
+
+// DpkgSelections is the module dpkg_selections.
+type DpkgSelections struct {
+	Name      string `kk:"name,required" doc:"the package"`
+	Selection string `kk:"selection,required" choices:"install,hold,deinstall,purge" doc:"what dpkg wants of it: hold keeps its version"`
+}
+
+func dpkgSelectionsSpec() module.Spec {
+	return module.Spec{
+		Name:     "dpkg_selections",
+		Summary:  "Says what dpkg wants of a package, such as holding its version.",
+		Notes:    []string{"It installs and removes nothing."},
+		Examples: []string{"- name: Keep the version of tar\n  dpkg_selections:\n    name: tar\n    selection: hold"},
+		Returns: []module.Return{
+			{Key: "before", Type: "str", Doc: "what dpkg wanted"},
+			{Key: "after", Type: "str", Doc: "what it wants"},
+		},
+		New: func() module.Runner { return new(DpkgSelections) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *DpkgSelections) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if err := checkPackages([]string{m.Name}); err != nil {
+		return module.Result{}, err
+	}
+	a, err := hostscript.New(dpkgSelectionsScript, "dpkg_selections_main").Set("name", m.Name).Set("selection", m.Selection).Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := module.ResultOf(a, "before", a.Get("before"), "after", m.Selection)
+	if c.Diff && r.Changed {
+		r.Diff = module.StateDiff(m.Name, value.NewDict("selection", a.Get("before")), value.NewDict("selection", m.Selection))
+	}
+	return r, nil
+}

@@ -1,0 +1,122 @@
+package packages
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed pip.sh
+var pipScript string
+
+// Pip is the module pip.
+type Pip struct {
+	Name         []string `kk:"name" doc:"packages: a name, NAME==VERSION or another specifier, a URL, a file of the host"`
+	Version      string   `kk:"version" doc:"version of the one package that name has"`
+	Requirements string   `kk:"requirements" doc:"file of the host that lists packages"`
+	State        string   `kk:"state" default:"present" choices:"absent,forcereinstall,latest,present" doc:"installed, not installed, as new as there is, or installed again in each run"`
+	Virtualenv   string   `kk:"virtualenv,path" doc:"folder of a virtual environment, which is made if it is missing"`
+	EnvCommand   string   `kk:"virtualenv_command,path" default:"virtualenv" doc:"the command that makes it, such as python3 -m venv"`
+	EnvPython    string   `kk:"virtualenv_python" doc:"the Python in it. Default: the command's own"`
+	EnvSite      bool     `kk:"virtualenv_site_packages" default:"no" doc:"the host's packages can be seen in it"`
+	ExtraArgs    string   `kk:"extra_args" doc:"further words for pip, separated by blanks; quotes are part of them"`
+	Editable     bool     `kk:"editable" default:"no" doc:"install packages so that they can be edited"`
+	Chdir        string   `kk:"chdir,path" doc:"folder of the host that pip runs in"`
+	Executable   string   `kk:"executable,path" doc:"the pip to run, instead of the host's pip3"`
+	Umask        string   `kk:"umask" doc:"octal umask for what is installed"`
+	Break        bool     `kk:"break_system_packages" default:"no" doc:"install among the packages of a system that keeps them itself"`
+}
+
+func pipSpec() module.Spec {
+	return module.Spec{
+		Name:    "pip",
+		Summary: "Installs and removes packages of Python.",
+		Notes: []string{
+			"What a plain name or NAME==VERSION needs is told by pip's list of installed packages; for other specifiers, requirements and state: latest pip itself decides, and in check mode is asked with --dry-run (pip 22.2 and newer).",
+		},
+		Examples: []string{"- name: A client in its own place\n  pip:\n    name: kk-example\n    virtualenv: /opt/tools\n    virtualenv_command: python3 -m venv\n    extra_args: --no-index --find-links /srv/wheels"},
+		Returns: []module.Return{
+			{Key: "cmd", Type: "str", Doc: "what was run, if something was"},
+			{Key: "stdout", Type: "str", Doc: "what it printed"},
+			{Key: "stderr", Type: "str", Doc: "what it printed as errors"},
+			{Key: "name, version, requirements, virtualenv, state", Type: "any", Doc: "the arguments"},
+		},
+		New: func() module.Runner { return new(Pip) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *Pip) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	names, err := m.packages()
+	if err != nil {
+		return module.Result{}, err
+	}
+	s := hostscript.New(pipScript, `pip_main "$@"`)
+	s.Words = names
+	s.Set("state", m.State).Set("requirements", m.Requirements).Set("virtualenv", m.Virtualenv)
+	s.Set("virtualenv_command", m.EnvCommand).Set("virtualenv_python", m.EnvPython).Flag("site_packages", m.EnvSite)
+	s.Set("extra_args", m.ExtraArgs).Set("chdir", m.Chdir).Set("executable", m.Executable).Set("umask", m.Umask)
+	s.Flag("editable", m.Editable).Flag("break", m.Break)
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if a == nil {
+		return module.Result{}, err
+	}
+	r := module.ResultOf(a, "cmd", a.Get("cmd"), "stdout", a.Get("stdout"), "stderr", a.Get("stderr"), "name", value.List(m.Name), "state", m.State)
+	for key, text := range map[string]string{"version": m.Version, "requirements": m.Requirements, "virtualenv": m.Virtualenv} {
+		r.Data.Set(key, nil)
+		if text != "" {
+			r.Data.Set(key, text)
+		}
+	}
+	if err != nil {
+		r.Failed, r.Changed, r.Msg = true, false, err.Error()
+	}
+	return r, nil
+}
+
+// packages are the words for pip.
+func (m *Pip) packages() ([]string, error) {
+	switch {
+	case len(m.Name) == 0 && m.Requirements == "":
+		return nil, errors.New("one of the following is required: name, requirements")
+	case len(m.Name) > 0 && m.Requirements != "":
+		return nil, errors.New("parameters are mutually exclusive: name|requirements")
+	case m.Executable != "" && m.Virtualenv != "":
+		return nil, errors.New("parameters are mutually exclusive: executable|virtualenv")
+	case m.Version != "" && len(m.Name) != 1:
+		return nil, errors.New("'version' argument is ambiguous when installing multiple package distributions. Please specify version restrictions next to each package in 'name' argument.") //nolint:staticcheck // the text users know
+	case m.Version != "" && m.State == "latest":
+		return nil, errors.New("version is incompatible with state=latest")
+	case strings.Trim(m.Umask, "01234567") != "":
+		return nil, fmt.Errorf("umask must be an octal number, got %q", m.Umask)
+	}
+	names := append([]string{}, joinSpecifiers(m.Name)...)
+	for i, n := range names {
+		if n == "" || strings.HasPrefix(n, "-") || strings.ContainsAny(n, "\r\n\x00") {
+			return nil, fmt.Errorf("%q is not the name of a package", n)
+		}
+		if m.Version != "" {
+			names[i] = n + "==" + m.Version
+		}
+	}
+	return names, nil
+}
+
+// joinSpecifiers puts together what the commas of "a>=1,<2" took apart.
+func joinSpecifiers(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if len(out) > 0 && n != "" && strings.ContainsRune("<>=!~", rune(n[0])) {
+			out[len(out)-1] += "," + n
+			continue
+		}
+		out = append(out, n)
+	}
+	return out
+}

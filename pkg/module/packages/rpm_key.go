@@ -1,0 +1,145 @@
+package packages
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed rpm_key.sh
+var rpmKeyScript string
+
+// RPMKey is the module rpm_key.
+type RPMKey struct {
+	Key         string   `kk:"key,required" doc:"file of the host, URL that it fetches, or ID of a key that is to be absent"`
+	State       string   `kk:"state" default:"present" choices:"absent,present" doc:"whether rpm trusts the key"`
+	Fingerprint []string `kk:"fingerprint" doc:"fingerprints that the key may have: with another one it is not imported"`
+	Validate    bool     `kk:"validate_certs" default:"yes" doc:"check the certificate of a URL"`
+}
+
+func rpmKeySpec() module.Spec {
+	return module.Spec{
+		Name:     "rpm_key",
+		Summary:  "Keeps the keys that rpm trusts.",
+		Notes:    []string{"Keys are read by kk itself: the host needs no GnuPG. A file or URL is read in each run, to know its key."},
+		Examples: []string{"- name: Trust the packages of Kubernetes\n  rpm_key:\n    key: /etc/pki/rpm-gpg/RPM-GPG-KEY-kubernetes"},
+		Returns:  []module.Return{{Key: "fingerprint", Type: "str", Doc: "the key's fingerprint, if it was read"}},
+		New:      func() module.Runner { return new(RPMKey) },
+	}
+}
+
+var (
+	rpmKeyID  = regexp.MustCompile(`^(0[xX])?([0-9a-fA-F]{8}|[0-9a-fA-F]{16}|[0-9a-fA-F]{40})$`)
+	remoteURL = regexp.MustCompile(`^(https?|ftp)://`)
+)
+
+// Run implements module.Runner.
+func (m *RPMKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	read := hostscript.New(rpmKeyScript, "rpm_key_read").Flag("insecure", !m.Validate)
+	read.Probe = true
+	isID := rpmKeyID.MatchString(m.Key)
+	switch {
+	case isID && m.State == "present":
+		return module.Result{}, errors.New("a key that is to be present is needed itself: give a file or a URL, not its ID")
+	case remoteURL.MatchString(m.Key):
+		read.Set("url", m.Key)
+	case !isID:
+		read.Set("file", m.Key)
+	}
+	a, err := read.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := module.Result{Data: value.NewDict()}
+	var ids []string
+	var keys []pgpKey
+	if isID {
+		id, err := parseKeyID(m.Key)
+		if err != nil {
+			return r, err
+		}
+		ids = []string{id}
+	} else if keys, err = m.keys(a); err != nil {
+		return r, err
+	} else {
+		r.Data.Set("fingerprint", keys[0].fingerprint)
+		for _, k := range keys {
+			ids = append(ids, k.fingerprint)
+		}
+	}
+	missing, there := m.compare(ids, module.Lines(a.Get("installed")))
+	if m.State == "absent" {
+		r.Changed = len(there) > 0
+	} else {
+		r.Changed = len(missing) > 0
+	}
+	if !r.Changed || c.Check {
+		return r, nil
+	}
+	act := hostscript.New(rpmKeyScript, `rpm_key_erase "$@"`)
+	act.Words = there
+	if m.State == "present" {
+		var all bytes.Buffer
+		for _, k := range keys {
+			all.Write(k.packets)
+		}
+		act = hostscript.New(rpmKeyScript, "rpm_key_import")
+		act.Stdin = bytes.NewReader(armored(all.Bytes()))
+	}
+	_, err = act.Run(ctx, c.Conn, c.Check)
+	return r, err
+}
+
+// keys are those of the file or URL; their fingerprint must be one that is wanted.
+func (m *RPMKey) keys(a hostscript.Answer) ([]pgpKey, error) {
+	data, err := base64.StdEncoding.DecodeString(a.Get("key"))
+	if err != nil {
+		return nil, err
+	}
+	keys, err := pgpKeys(data)
+	if err == nil && len(keys) == 0 {
+		err = errors.New("there is none in it")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("Not a valid key %s: %w", m.Key, err) //nolint:staticcheck // the text users know
+	}
+	if len(m.Fingerprint) == 0 {
+		return keys, nil
+	}
+	for _, k := range keys {
+		for _, want := range m.Fingerprint {
+			if strings.EqualFold(strings.ReplaceAll(want, " ", ""), k.fingerprint) {
+				return keys, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("The specified fingerprint, '%s', does not match the key fingerprint '%s'", strings.Join(m.Fingerprint, ", "), keys[0].fingerprint) //nolint:staticcheck // the text users know
+}
+
+// compare tells keys that rpm does not know from those that it does, which are
+// named by what rpm calls their version: the end of the fingerprint, or all of it.
+func (m *RPMKey) compare(ids, installed []string) (missing, there []string) {
+	for _, id := range ids {
+		found := false
+		for _, version := range installed {
+			v := strings.ToUpper(version)
+			if strings.HasSuffix(id, v) || strings.HasSuffix(v, id) {
+				found = true
+				there = append(there, version)
+			}
+		}
+		if !found {
+			missing = append(missing, id)
+		}
+	}
+	return missing, there
+}

@@ -1,0 +1,126 @@
+package service
+
+import (
+	"context"
+	_ "embed"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed service_facts.sh
+var serviceFactsScript string
+
+// ServiceFacts is the module service_facts.
+type ServiceFacts struct{}
+
+func serviceFactsSpec() module.Spec {
+	return module.Spec{
+		Name:     "service_facts",
+		Summary:  "Makes the host's services facts, with whether they run and come up at boot.",
+		Notes:    []string{"It knows systemd, OpenRC, and scripts of System V where there is a program service."},
+		Examples: []string{"- name: Gather the services\n  service_facts:"},
+		Returns: []module.Return{
+			{Key: "ansible_facts", Type: "dict", Doc: "services: for each name (of systemd with .service) name, state (running, stopped, ...), status (enabled, disabled, static, masked, not-found, failed, ...) and source"},
+		},
+		Check: module.Harmless,
+		New:   func() module.Runner { return new(ServiceFacts) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *ServiceFacts) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	s := hostscript.New(serviceFactsScript, "service_facts_main")
+	s.Probe = true
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	services := value.NewDict()
+	systemdServices(services, a)
+	openrcServices(services, a)
+	sysvServices(services, a)
+	if services.Len() == 0 {
+		return module.Result{Skipped: true, Msg: "Failed to find any services. This can be due to privileges or some other configuration issue."}, nil
+	}
+	return module.Result{Facts: value.NewDict("services", services)}, nil
+}
+
+func addService(to *value.Dict, name, state, source string) *value.Dict {
+	s := value.NewDict("name", name, "state", state, "source", source)
+	to.Set(name, s)
+	return s
+}
+
+// systemdServices reads the units that are loaded (UNIT LOAD ACTIVE SUB), and
+// the files of units, which tell what is enabled.
+func systemdServices(to *value.Dict, a hostscript.Answer) {
+	bad := []string{"not-found", "masked", "failed"}
+	for _, line := range module.Lines(a.Get("units")) {
+		f := strings.Fields(line)
+		if len(f) < 4 {
+			continue
+		}
+		state, status := "stopped", f[2]
+		if f[3] == "running" {
+			state = "running"
+		}
+		for _, b := range bad {
+			if slices.Contains(f[1:4], b) {
+				status = b
+				break
+			}
+		}
+		addService(to, f[0], state, "systemd").Set("status", status)
+	}
+	for _, line := range module.Lines(a.Get("files")) {
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
+		}
+		had, _ := to.Get(f[0])
+		service, loaded := had.(*value.Dict)
+		if !loaded { // a unit that nothing loaded does not run
+			service = addService(to, f[0], "inactive", "systemd")
+		}
+		if status, _ := service.Get("status"); !loaded || !slices.Contains(bad, value.Str(status)) {
+			service.Set("status", f[1])
+		}
+	}
+}
+
+// openrcServices reads lines " NAME [  STATE  ]", and "NAME | RUNLEVEL ...".
+func openrcServices(to *value.Dict, a hostscript.Answer) {
+	for _, line := range module.Lines(a.Get("openrc")) {
+		name, state, ok := strings.Cut(line, "[")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			continue
+		}
+		addService(to, name, strings.Trim(state, " ]\t"), "openrc").Set("runlevels", nil)
+	}
+	for _, line := range module.Lines(a.Get("runlevels")) {
+		name, text, _ := strings.Cut(line, "|")
+		s, ok := to.Get(strings.TrimSpace(name))
+		if levels := strings.Fields(text); ok && len(levels) > 0 {
+			s.(*value.Dict).Set("runlevels", value.List(levels))
+		}
+	}
+}
+
+// sysvServices reads lines " [ + ]  NAME" of service --status-all.
+func sysvServices(to *value.Dict, a hostscript.Answer) {
+	for _, line := range module.Lines(a.Get("sysv")) {
+		f := strings.Fields(line)
+		if len(f) != 4 || f[0] != "[" {
+			continue
+		}
+		state := "stopped"
+		if f[1] == "+" {
+			state = "running"
+		}
+		addService(to, f[3], state, "sysv")
+	}
+}

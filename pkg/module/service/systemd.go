@@ -1,0 +1,164 @@
+package service
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed systemd.sh
+var systemdScript string
+
+// Systemd is the module systemd.
+type Systemd struct {
+	Name         string `kk:"name,alias=service|unit" doc:"the unit; .service is added to a name without a type"`
+	State        string `kk:"state" choices:"started,stopped,restarted,reloaded" doc:"started and stopped act only if needed; restarted and reloaded always do, and start a unit that does not run"`
+	Enabled      *bool  `kk:"enabled" doc:"whether the unit starts at boot"`
+	Masked       *bool  `kk:"masked" doc:"whether the unit is masked, so that nothing can start it"`
+	DaemonReload bool   `kk:"daemon_reload,alias=daemon-reload" default:"no" doc:"make systemd read its unit files again before anything else; alone it is no change"`
+	DaemonReexec bool   `kk:"daemon_reexec,alias=daemon-reexec" default:"no" doc:"make systemd start itself again before anything else"`
+	Scope        string `kk:"scope" default:"system" choices:"system,user,global" doc:"the manager: of the system, of the user who logs in, or of all users (enabled and masked only)"`
+	NoBlock      bool   `kk:"no_block" default:"no" doc:"do not wait until the state is reached"`
+	Force        bool   `kk:"force" default:"no" doc:"let enabled replace symlinks that are in the way"`
+}
+
+func systemdSpec() module.Spec {
+	return module.Spec{
+		Name: "systemd", Aliases: []string{"systemd_service"},
+		Summary: "Starts, stops, enables and masks units of systemd.",
+		Notes: []string{
+			"A unit that does not exist fails the task, also for state: stopped; in check mode it is a warning, since a task before may make it. Only masked works without the unit.",
+			"status is how the unit was before the task.",
+		},
+		Examples: []string{
+			"- name: Run containerd, now and at boot\n  systemd:\n    name: containerd\n    state: started\n    enabled: true\n    daemon_reload: true",
+			"- name: Read the unit files again\n  systemd:\n    daemon_reload: true",
+		},
+		Returns: serviceReturns(),
+		New:     func() module.Runner { return new(Systemd) },
+	}
+}
+
+func serviceReturns() []module.Return {
+	return []module.Return{
+		{Key: "name", Type: "str", Doc: "the service as it was named"},
+		{Key: "state", Type: "str", Doc: "started or stopped, if a state was asked for"},
+		{Key: "enabled", Type: "bool", Doc: "whether it starts at boot, if that was asked for"},
+		{Key: "status", Type: "dict", Doc: "the properties of the unit (systemctl show), before the task: ActiveState, SubState, LoadState, UnitFileState, ..."},
+	}
+}
+
+// Run implements module.Runner.
+func (m *Systemd) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if err := m.check(); err != nil {
+		return module.Result{}, err
+	}
+	s := hostscript.New(systemdScript, "systemd_main")
+	m.params(s)
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	return serviceResult(c, a, m.Name, m.State, m.Enabled), nil
+}
+
+func (m *Systemd) check() error {
+	if m.Name == "" && (m.State != "" || m.Enabled != nil || m.Masked != nil) {
+		return errors.New("name is required with state, enabled and masked")
+	}
+	if m.Name == "" && !m.DaemonReload && !m.DaemonReexec {
+		return errors.New("one of the following is required: state, enabled, masked, daemon_reload, daemon_reexec")
+	}
+	if m.Scope == "global" && m.State != "" {
+		return errors.New("state has no meaning with scope: global, where no manager runs: use enabled or masked")
+	}
+	return checkServiceName(m.Name)
+}
+
+func checkServiceName(name string) error {
+	if i := strings.IndexAny(name, "*?["); i >= 0 {
+		return fmt.Errorf("this module does not support patterns: there is %q in the service name %q", name[i], name)
+	}
+	if strings.HasPrefix(name, "-") || strings.ContainsAny(name, "\n\x00") {
+		return fmt.Errorf("%q is not the name of a service", name)
+	}
+	return nil
+}
+
+func (m *Systemd) params(s *hostscript.Script) {
+	s.Set("name", m.Name).Set("unit", unitName(m.Name)).Set("state", m.State).Set("scope", m.Scope)
+	s.Choice("enabled", m.Enabled).Choice("masked", m.Masked)
+	s.Flag("daemon_reload", m.DaemonReload).Flag("daemon_reexec", m.DaemonReexec)
+	s.Flag("no_block", m.NoBlock).Flag("force", m.Force)
+}
+
+// unitName adds .service to a name that has no type of unit.
+func unitName(name string) string {
+	switch name[strings.LastIndexByte(name, '.')+1:] {
+	case "service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope":
+		return name
+	}
+	if name == "" {
+		return ""
+	}
+	return name + ".service"
+}
+
+func serviceResult(c *module.Call, a hostscript.Answer, name, state string, enabled *bool) module.Result {
+	r := module.ResultOf(a, "name", name)
+	before, after := value.NewDict(), value.NewDict()
+	if state != "" {
+		reached := state
+		if state == "restarted" || state == "reloaded" {
+			reached = "started"
+		}
+		r.Data.Set("state", reached)
+		before.Set("state", stateOf(a.Get("active")))
+		after.Set("state", reached)
+	}
+	if enabled != nil {
+		r.Data.Set("enabled", *enabled)
+		before.Set("enabled", a.Has("enabled"))
+		after.Set("enabled", *enabled)
+	}
+	r.Data.Set("status", properties(a.Get("status")))
+	if c.Diff && r.Changed {
+		r.Diff = module.StateDiff(name, before, after)
+	}
+	return r
+}
+
+// stateOf names the ActiveState of a unit as the argument state does.
+func stateOf(active string) string {
+	active, _, _ = strings.Cut(active, "/")
+	switch active {
+	case "active", "activating", "reloading":
+		return "started"
+	}
+	return "stopped"
+}
+
+// properties reads the lines of systemctl show. A value of several lines goes
+// on until a line that begins with a name and "=".
+func properties(text string) *value.Dict {
+	d := value.NewDict()
+	last := ""
+	for _, line := range module.Lines(text) {
+		key, v, ok := strings.Cut(line, "=")
+		if ok && key != "" && !strings.ContainsAny(key, " \t{};") {
+			d.Set(key, v)
+			last = key
+			continue
+		}
+		if old, had := d.Get(last); had {
+			d.Set(last, value.Str(old)+"\n"+line)
+		}
+	}
+	return d
+}

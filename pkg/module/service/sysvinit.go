@@ -1,0 +1,58 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+)
+
+// Sysvinit is the module sysvinit.
+type Sysvinit struct {
+	Name      string   `kk:"name,required,alias=service" doc:"the script in /etc/init.d"`
+	State     string   `kk:"state" choices:"started,stopped,restarted,reloaded" doc:"what it is to be; restarted and reloaded always act"`
+	Enabled   *bool    `kk:"enabled" doc:"whether it comes up at boot"`
+	Runlevels []string `kk:"runlevels" doc:"the runlevels that enabled is about. Default: those that the script names"`
+	Sleep     int      `kk:"sleep" default:"1" doc:"seconds between stop and start of a restart"`
+	Pattern   string   `kk:"pattern" doc:"it runs if a command line in ps has this text, instead of asking the script"`
+	Arguments string   `kk:"arguments,alias=args" doc:"words that are given to the script"`
+	Daemonize bool     `kk:"daemonize" default:"no" doc:"without effect: a script's processes never hold up the task"`
+}
+
+func sysvinitSpec() module.Spec {
+	return module.Spec{
+		Name:     "sysvinit",
+		Summary:  "Starts, stops and enables services of System V, by their scripts in /etc/init.d.",
+		Notes:    []string{"It runs the script itself, also where systemd manages the host."},
+		Examples: []string{"- name: Run the old daemon\n  sysvinit:\n    name: kk-example\n    state: started\n    enabled: true"},
+		Returns:  serviceReturns(),
+		New:      func() module.Runner { return new(Sysvinit) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *Sysvinit) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if m.State == "" && m.Enabled == nil {
+		return module.Result{}, errors.New("one of the following is required: enabled, state")
+	}
+	if err := checkServiceName(m.Name); err != nil {
+		return module.Result{}, err
+	}
+	for _, level := range m.Runlevels {
+		if len(level) != 1 || !strings.Contains("0123456S", level) {
+			return module.Result{}, fmt.Errorf("%q is not a runlevel", level)
+		}
+	}
+	s := hostscript.New(systemdScript, serviceScript, "service_main")
+	(&Systemd{Name: m.Name, State: m.State, Enabled: m.Enabled, Scope: "system"}).params(s)
+	s.Set("use", "sysvinit").Set("pattern", m.Pattern).Set("arguments", m.Arguments).Set("runlevels", strings.Join(m.Runlevels, " "))
+	s.Number("sleep", &m.Sleep)
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	return serviceResult(c, a, m.Name, m.State, m.Enabled), nil
+}

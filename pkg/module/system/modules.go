@@ -1,0 +1,18 @@
+// Package system holds the modules for what is one of a kind on a host: its
+// name, kernel settings and modules, mounts, SELinux, time zone, locales and
+// alternatives.
+//
+// Modules that edit a table (mount, sysctl) read with one script, decide
+// in Go, and act with a second one only if something is to change.
+package system
+
+import "kubekey/pkg/module"
+
+// Modules returns the modules of this package.
+func Modules() []module.Spec {
+	return []module.Spec{
+		hostnameSpec(), sysctlSpec(), modprobeSpec(), mountSpec(), mountFactsSpec(),
+		selinuxSpec(), sebooleanSpec(), localeGenSpec(), timezoneSpec(),
+		alternativesSpec(),
+	}
+}
