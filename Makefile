@@ -22,6 +22,8 @@ PACKAGES  = $(shell $(GO) list ./... | grep -v -e /test/e2e -e /test/roles -e /t
 PEERS     = git:git ssh:openssh-client sshd:openssh-server sudo:sudo busybox:busybox fish:fish csh:csh \
             shellcheck:shellcheck systemd-analyze:systemd haproxy:haproxy keepalived:keepalived curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd \
             ansible-vault:ansible-core chromium:chromium
+# Has no command: Ansible finds it here.
+MITOGEN   = /usr/lib/python3/dist-packages/ansible_mitogen/__init__.py
 SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
 # Scripts that packages embed: they run in a host's POSIX shell and have no first line.
 EMBEDDED  = $(shell git ls-files 'pkg/*.sh')
@@ -74,8 +76,8 @@ docs: ## the generated pages of the manual
 	$(GO) generate ./...
 
 bench:
-	test/need.sh sshd:openssh-server ssh:openssh-client ansible-playbook:ansible-core chromium:chromium
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PACKAGES)
+	test/need.sh sshd:openssh-server ssh:openssh-client ansible-playbook:ansible-core $(MITOGEN):ansible-mitogen,python3-mitogen chromium:chromium
+	$(GO) test -timeout 60m -run '^$$' -bench '$(BENCH)' -benchmem $(PACKAGES)
 
 fuzz: ## every fuzz target for FUZZTIME
 	test/fuzz.sh $(FUZZTIME)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Install Debian packages whose commands are missing: need.sh COMMAND:PACKAGE[,PACKAGE...] ...
+# Install Debian packages whose commands, or files, are missing: need.sh COMMAND:PACKAGE[,PACKAGE...] ...
 set -euo pipefail
 
 missing=()
 for need in "$@"; do
-  command -v "${need%%:*}" >/dev/null && continue
+  if command -v "${need%%:*}" >/dev/null || [ -e "${need%%:*}" ]; then continue; fi
   IFS=, read -ra packages <<<"${need#*:}"
   missing+=("${packages[@]}")
 done

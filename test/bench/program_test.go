@@ -92,7 +92,7 @@ func python() string {
 	return "python3"
 }
 
-func freePort(b *testing.B) int {
+func freePort(b testing.TB) int {
 	l, err := net.Listen("tcp", "127.0.9.1:0")
 	if err != nil {
 		b.Fatal(err)

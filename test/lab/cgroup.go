@@ -96,6 +96,26 @@ func (h *Host) limitMemory() error {
 	return os.WriteFile(filepath.Join("/sys/fs/cgroup", h.cgroup(), "memory.max"), limit, 0o644)
 }
 
+// CPUTime is what the host's processes have taken of the processors since it was first started.
+func (h *Host) CPUTime() (time.Duration, error) {
+	v1, err := os.ReadFile(filepath.Join("/sys/fs/cgroup/cpuacct", h.cgroup(), "cpuacct.usage"))
+	if err == nil {
+		ns, err := strconv.ParseInt(strings.TrimSpace(string(v1)), 10, 64)
+		return time.Duration(ns), err
+	}
+	v2, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", h.cgroup(), "cpu.stat"))
+	if err != nil {
+		return 0, fmt.Errorf("processor time of %s: %w", h.Name, err)
+	}
+	for line := range strings.Lines(string(v2)) {
+		if rest, ok := strings.CutPrefix(line, "usage_usec "); ok {
+			us, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+			return time.Duration(us) * time.Microsecond, err
+		}
+	}
+	return 0, fmt.Errorf("the kernel does not tell the processor time of %s", h.Name)
+}
+
 // killAll ends every process of the host, also those that outlived the pid
 // that was recorded, and waits until the kernel has let go of them.
 func (h *Host) killAll() error {

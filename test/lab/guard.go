@@ -21,19 +21,27 @@ const guardVariable = "KK_LAB_GUARD"
 // panics, times out or is killed: a second process waits for that. A test that
 // brings up a lab of its own names it o.Name-SOMETHING, and the same holds for it.
 func RunTests(run func() int, o Options, use func(*Lab)) int {
+	return RunGuarded(o.Name, func() int {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return runInLab(ctx, run, o, use)
+	})
+}
+
+// RunGuarded is [RunTests] for tests that bring up their labs themselves, and
+// maybe none: each is named NAME-SOMETHING.
+func RunGuarded(name string, run func() int) int {
 	if name := os.Getenv(guardVariable); name != "" {
 		return guard(name)
 	}
-	release, err := startGuard(o.Name)
+	release, err := startGuard(name)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "guard the lab:", err)
 		return 1
 	}
 	defer release()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	code := runInLab(ctx, run, o, use)
-	if err := downFamily(o.Name); err != nil {
+	code := run()
+	if err := downFamily(name); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

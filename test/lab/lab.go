@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -27,11 +28,13 @@ const bootLimit = 60 * time.Second
 // Options say which lab to bring up. The zero value is one host named node1
 // in the lab "default".
 type Options struct {
-	Name  string              // letters, digits, '-', '_'; "default" when empty
-	N     int                 // number of hosts; 1 when zero
-	Cache string              // where root file systems are kept; $KK_CACHE or ~/.cache/kk-lab when empty
-	Hosts map[int]HostOptions // what differs from an ordinary host, by index from 0
-	Log   io.Writer           // progress; discarded when nil
+	Name  string // letters, digits, '-', '_'; "default" when empty
+	N     int    // number of hosts; 1 when zero
+	Cache string // where root file systems are kept; $KK_CACHE or ~/.cache/kk-lab when empty
+	// Packages are of Debian, for all hosts beside the usual ones; they count when the lab is first made.
+	Packages []string
+	Hosts    map[int]HostOptions // what differs from an ordinary host, by index from 0
+	Log      io.Writer           // progress; discarded when nil
 }
 
 // HostOptions make one host differ from the others. They count when the host
@@ -80,7 +83,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		return nil, err
 	}
 	defer unlock()
-	root, err := ensureRootFS(ctx, o.Cache, o.Log)
+	root, err := ensureRootFS(ctx, o.Cache, slices.Concat(packages, o.Packages), o.Log)
 	if err != nil {
 		return nil, err
 	}

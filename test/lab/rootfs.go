@@ -54,9 +54,9 @@ for unit in console-getty.service getty.target systemd-networkd.service systemd-
 done
 `
 
-// ensureRootFS returns a root file system with the packages above, building it
-// when the cache has none. The folder's name is a hash of all that goes in.
-func ensureRootFS(ctx context.Context, cache string, progress io.Writer) (string, error) {
+// ensureRootFS returns a root file system with packages, building it when the
+// cache has none. The folder's name is a hash of all that goes in.
+func ensureRootFS(ctx context.Context, cache string, packages []string, progress io.Writer) (string, error) {
 	cache, err := cacheDir(cache)
 	if err != nil {
 		return "", err
@@ -69,7 +69,7 @@ func ensureRootFS(ctx context.Context, cache string, progress io.Writer) (string
 		return "", err
 	}
 	fmt.Fprintf(progress, "build a Debian %s root file system (once, about 30 s)\n", suite)
-	if err := buildRootFS(ctx, dir); err != nil {
+	if err := buildRootFS(ctx, dir, packages); err != nil {
 		return "", fmt.Errorf("build root file system: %w", err)
 	}
 	return dir, nil
@@ -77,7 +77,7 @@ func ensureRootFS(ctx context.Context, cache string, progress io.Writer) (string
 
 // buildRootFS builds beside dir and renames at the end, so that a half-built
 // tree is never taken for a whole one.
-func buildRootFS(ctx context.Context, dir string) error {
+func buildRootFS(ctx context.Context, dir string, packages []string) error {
 	tmp := dir + ".building"
 	hook := dir + ".hook"
 	defer os.RemoveAll(hook)

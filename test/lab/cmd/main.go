@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"kubekey/test/lab"
 )
 
-const usage = `usage: lab COMMAND [-name NAME] [-n HOSTS] [-cache FOLDER]
+const usage = `usage: lab COMMAND [-name NAME] [-n HOSTS] [-cache FOLDER] [-packages LIST]
 
 commands:
   up         bring up the lab and print where its inventory is
@@ -41,6 +42,10 @@ func command(ctx context.Context, args []string) error {
 	flags.StringVar(&o.Name, "name", "default", "name of the lab")
 	flags.IntVar(&o.N, "n", 1, "number of hosts")
 	flags.StringVar(&o.Cache, "cache", "", "folder of root file systems (default $KK_CACHE or ~/.cache/kk-lab)")
+	flags.Func("packages", "further Debian packages of all hosts, separated by commas", func(list string) error {
+		o.Packages = strings.Split(list, ",")
+		return nil
+	})
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}

@@ -1,0 +1,19 @@
+package bench
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"kubekey/test/lab"
+)
+
+// labName begins the names of labs that benchmarks bring up.
+func labName() string { return "bench-" + strconv.Itoa(os.Getpid()) }
+
+func TestMain(m *testing.M) {
+	if lab.Usable() != nil {
+		os.Exit(m.Run())
+	}
+	os.Exit(lab.RunGuarded(labName(), m.Run))
+}

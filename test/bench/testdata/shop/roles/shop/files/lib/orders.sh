@@ -1,0 +1,2 @@
+# orders of the shop
+orders() { echo "orders: $*"; }

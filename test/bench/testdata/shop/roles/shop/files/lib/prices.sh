@@ -1,0 +1,2 @@
+# prices of the shop
+prices() { echo "prices: $*"; }

@@ -1,0 +1,2 @@
+# stock of the shop
+stock() { echo "stock: $*"; }
