@@ -12,17 +12,20 @@ type Word struct {
 	At, ValueAt int
 }
 
+// blanks separate words.
+const blanks = " \t\r\n"
+
 // SplitWords splits `k=v k2="a b" rest` at blanks that are neither quoted nor
 // inside {{ }} or {% %}. Quotes around a whole value are dropped.
 func SplitWords(text string) ([]Word, error) {
 	var out []Word
-	for rest := strings.TrimLeft(text, " \t\r\n"); rest != ""; {
+	for rest := strings.TrimLeft(text, blanks); rest != ""; {
 		word, tail, err := nextWord(rest)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, parseWord(word, len(text)-len(rest)))
-		rest = strings.TrimLeft(tail, " \t\r\n")
+		rest = strings.TrimLeft(tail, blanks)
 	}
 	return out, nil
 }
@@ -52,7 +55,7 @@ func nextWord(s string) (word, rest string, err error) {
 			i++
 		case c == '\'' || c == '"':
 			quote = c
-		case depth == 0 && strings.IndexByte(" \t\r\n", c) >= 0:
+		case depth == 0 && strings.IndexByte(blanks, c) >= 0:
 			return s[:i], s[i:], nil
 		}
 	}
@@ -90,7 +93,7 @@ func unquote(s string) string {
 func TakeWords(text string, known func(key string) bool) (rest string, words []Word) {
 	var kept strings.Builder
 	for left := text; left != ""; {
-		blank := left[:len(left)-len(strings.TrimLeft(left, " \t\r\n"))]
+		blank := left[:len(left)-len(strings.TrimLeft(left, blanks))]
 		word, tail, err := nextWord(left[len(blank):])
 		if err != nil { // an unclosed quote is the shell's to judge
 			kept.WriteString(left)
@@ -103,5 +106,5 @@ func TakeWords(text string, known func(key string) bool) (rest string, words []W
 		}
 		left = tail
 	}
-	return strings.TrimSpace(kept.String()), words
+	return strings.Trim(kept.String(), blanks), words
 }
