@@ -63,6 +63,9 @@ func missing(in string, key any) *value.Undefined {
 
 func element(list []any, key any) (any, error) {
 	i, ok := asInt(key)
+	if !ok && len(list) == 2 {
+		i, ok = groupMember(key)
+	}
 	if !ok {
 		return missing("list", key), nil
 	}
@@ -73,6 +76,18 @@ func element(list []any, key any) (any, error) {
 		return missing("list", key), nil
 	}
 	return list[i], nil
+}
+
+// groupMember is the index of a member of the pairs that groupby yields, which
+// have names. Tuples are lists here, so that any pair answers to them.
+func groupMember(key any) (int, bool) {
+	switch key {
+	case "grouper":
+		return 0, true
+	case "list":
+		return 1, true
+	}
+	return 0, false
 }
 
 func character(s string, key any) (any, error) {

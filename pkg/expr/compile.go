@@ -15,6 +15,10 @@ type Expr struct {
 	root node
 	src  string
 	at   source.Pos
+
+	// builds is set when a list or dict is written out in the expression, with
+	// members that are no literals: any of them may be undefined.
+	builds bool
 }
 
 // Compile parses an expression. at is the position of the first rune of src;
@@ -35,11 +39,23 @@ func (e *Env) compile(src string, at source.Pos, lit Literals, rule func(*parser
 	if err != nil {
 		return nil, err.diagnostic(src, at)
 	}
-	x := &Expr{e, root, src, at}
+	x := &Expr{env: e, root: root, src: src, at: at, builds: buildsContainer(root)}
 	if e.opts.Seen != nil {
 		e.opts.Seen(x)
 	}
 	return x, nil
+}
+
+func buildsContainer(root node) bool {
+	found := false
+	walk(root, func(n node) {
+		switch n.(type) {
+		case *listNode, *dictNode:
+			_, literal := constant(n)
+			found = found || !literal
+		}
+	})
+	return found
 }
 
 // Source is the text that was compiled.

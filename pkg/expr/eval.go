@@ -127,36 +127,50 @@ func (f *frame) strict(n node) (any, error) {
 		}
 		return nil, f.undefined(n, u)
 	}
+	if f.expr.builds {
+		return v, f.nested(n, v, 0)
+	}
 	return f.elements(n, v)
 }
 
-// elements checks what the expression itself put together for undefined
-// elements; data from variables is not searched.
-func (f *frame) elements(n node, v any) (any, error) {
-	switch n := n.(type) {
-	case *listNode, *filterNode, *mathNode, *condNode, *logicNode:
-		list, _ := v.([]any)
-		for _, e := range list {
-			if err := f.element(n, e); err != nil {
-				return nil, err
+// nested checks all that a value holds for undefined members, at any depth.
+func (f *frame) nested(n node, v any, depth int) error {
+	if depth > maxFlatten {
+		return value.ErrTooDeep
+	}
+	switch v := v.(type) {
+	case *value.Undefined:
+		return f.undefined(n, v)
+	case []any:
+		for _, e := range v {
+			if err := f.nested(n, e, depth+1); err != nil {
+				return err
 			}
 		}
-	case *dictNode:
-		d, _ := v.(*value.Dict)
-		for _, e := range d.All() {
-			if err := f.element(n, e); err != nil {
-				return nil, err
+	case *value.Dict:
+		for _, e := range v.All() {
+			if err := f.nested(n, e, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// elements checks a list that the expression yields for undefined elements:
+// filters pass them on, from map('extract', ...) say. Data from variables is
+// not searched.
+func (f *frame) elements(n node, v any) (any, error) {
+	switch n := n.(type) {
+	case *filterNode, *mathNode, *condNode, *logicNode:
+		list, _ := v.([]any)
+		for _, e := range list {
+			if u, ok := e.(*value.Undefined); ok {
+				return nil, f.undefined(n, u)
 			}
 		}
 	}
 	return v, nil
-}
-
-func (f *frame) element(n node, v any) error {
-	if u, ok := v.(*value.Undefined); ok {
-		return f.undefined(n, u)
-	}
-	return nil
 }
 
 // truth is the truth of an operand, which must be defined.

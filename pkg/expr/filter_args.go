@@ -356,9 +356,7 @@ func member(v, key any) (any, error) {
 			return m, nil
 		}
 	case []any:
-		if i, ok := position(key, len(v)); ok {
-			return v[i], nil
-		}
+		return element(v, key)
 	case string:
 		runes := []rune(v)
 		if i, ok := position(key, len(runes)); ok {

@@ -22,9 +22,9 @@ func dictFilters() []filterSpec {
 }
 
 func filterDict2Items(_ *Call, in any, p *bound) (any, error) {
-	d, err := asDict(in)
-	if err != nil {
-		return nil, err
+	d, ok := in.(*value.Dict)
+	if !ok {
+		return nil, fmt.Errorf("dict2items requires a dictionary, got %s", aType(in))
 	}
 	key, val := p.str("key_name", "key"), p.str("value_name", "value")
 	return keyValueDicts(d, key, val), nil
@@ -39,21 +39,21 @@ func keyValueDicts(d *value.Dict, key, val string) []any {
 }
 
 func filterItems2Dict(_ *Call, in any, p *bound) (any, error) {
-	list, err := listOnly(in)
-	if err != nil {
-		return nil, err
+	list, ok := in.([]any)
+	if !ok {
+		return nil, fmt.Errorf("items2dict requires a list, got %s", aType(in))
 	}
 	key, val := p.str("key_name", "key"), p.str("value_name", "value")
 	out := value.NewDict()
 	for i, v := range list {
 		item, err := asDict(v)
 		if err != nil {
-			return nil, fmt.Errorf("item %d: %w", i, err)
+			return nil, fmt.Errorf("items2dict requires a list of dictionaries; item %d: %w", i, err)
 		}
 		k, hasKey := item.Get(key)
 		w, hasValue := item.Get(val)
 		if !hasKey || !hasValue {
-			return nil, fmt.Errorf("item %d needs the keys %s and %s, but has %s", i, key, val, keyNames(item))
+			return nil, fmt.Errorf("items2dict requires each dictionary in the list to contain the keys '%s' and '%s'; item %d has %s", key, val, i, keyNames(item))
 		}
 		if err := setKey(out, k, w); err != nil {
 			return nil, err
@@ -149,32 +149,26 @@ func filterPairsToDict(_ *Call, in any, _ *bound) (any, error) {
 }
 
 func filterRekey(_ *Call, in any, p *bound) (any, error) {
-	list, err := listOnly(in)
-	if err != nil {
-		return nil, err
-	}
-	if d, ok := in.(*value.Dict); ok {
-		list = list[:0:0]
-		for _, v := range d.All() {
-			list = append(list, v)
-		}
+	list, ok := membersOrValues(in)
+	if !ok {
+		return nil, fmt.Errorf("Type is not a valid list, set, or dict: got %s", aType(in))
 	}
 	key, duplicates := p.value("key", nil), p.str("duplicates", "error")
 	if duplicates != "error" && duplicates != "overwrite" {
-		return nil, fmt.Errorf("argument duplicates must be error or overwrite, not %q", duplicates)
+		return nil, fmt.Errorf("duplicates parameter to rekey_on_member has unknown value: %q (there are error and overwrite)", duplicates)
 	}
 	out := value.NewDict()
 	for _, v := range list {
 		item, err := asDict(v)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("List item is not a valid dict: %w", err)
 		}
 		k, ok := item.Get(key)
 		if !ok {
 			return nil, fmt.Errorf("key %s was not found in an item with the keys %s", value.Str(key), keyNames(item))
 		}
 		if duplicates == "error" && out.Has(k) {
-			return nil, fmt.Errorf("key %s is not unique, cannot turn it into a dict", value.Repr(k))
+			return nil, fmt.Errorf("Key %s is not unique, cannot correctly turn into dict", value.Repr(k))
 		}
 		if err := setKey(out, k, item); err != nil {
 			return nil, err
@@ -183,17 +177,26 @@ func filterRekey(_ *Call, in any, p *bound) (any, error) {
 	return out, nil
 }
 
+// membersOrValues are the members of a list, or the values of a dict.
+func membersOrValues(in any) ([]any, bool) {
+	switch in := in.(type) {
+	case []any:
+		return in, true
+	case *value.Dict:
+		out := make([]any, 0, in.Len())
+		for _, v := range in.All() {
+			out = append(out, v)
+		}
+		return out, true
+	}
+	return nil, false
+}
+
 // filterSubelements pairs every item with each item of one of its lists.
 func filterSubelements(_ *Call, in any, p *bound) (any, error) {
-	list, err := listOnly(in)
-	if err != nil {
-		return nil, err
-	}
-	if d, ok := in.(*value.Dict); ok {
-		list = list[:0:0]
-		for _, v := range d.All() {
-			list = append(list, v)
-		}
+	list, ok := membersOrValues(in)
+	if !ok {
+		return nil, fmt.Errorf("obj must be a list of dicts or a nested dict, not %s", aType(in))
 	}
 	path := p.value("subelements", nil)
 	if s, ok := path.(string); ok {
@@ -201,7 +204,10 @@ func filterSubelements(_ *Call, in any, p *bound) (any, error) {
 	}
 	keys, ok := path.([]any)
 	if !ok {
-		return nil, fmt.Errorf("argument subelements must be a text or a list of keys")
+		return nil, fmt.Errorf("subelements must be a list or a string, not %s", aType(path))
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("subelements is empty: it must name a key of the items")
 	}
 	return subelements(list, keys, p.flag("skip_missing", false))
 }
@@ -210,9 +216,15 @@ func subelements(list, keys []any, skipMissing bool) (any, error) {
 	out := []any{}
 	for _, item := range list {
 		v, err := defined(item)
-		for _, key := range keys {
+		for i, key := range keys {
 			if err != nil || value.IsUndefined(v) {
 				break
+			}
+			if v, err = value.Force(v); err != nil {
+				return nil, err
+			}
+			if _, isDict := v.(*value.Dict); !isDict && i > 0 {
+				return nil, fmt.Errorf("the key %s should point to a dictionary, not to %s", dotted(keys[:i]), aType(v))
 			}
 			v, err = member(v, key)
 		}
@@ -223,12 +235,15 @@ func subelements(list, keys []any, skipMissing bool) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if value.IsUndefined(v) && skipMissing {
-			continue
+		if value.IsUndefined(v) {
+			if skipMissing {
+				continue
+			}
+			return nil, fmt.Errorf("could not find %q key in an item", dotted(keys))
 		}
 		subs, ok := v.([]any)
 		if !ok {
-			return nil, fmt.Errorf("the item has no list at %s", dotted(keys))
+			return nil, fmt.Errorf("the key %s should point to a list, not to %s", dotted(keys), aType(v))
 		}
 		if len(out)+len(subs) > maxItems {
 			return nil, errListTooBig
@@ -272,16 +287,20 @@ func filterCombine(_ *Call, in any, p *bound) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	terms, err := flatten(append([]any{in}, p.rest...), 1, false, 0)
+	terms, err := flatten(append([]any{in}, p.rest...), 1, true, 0)
 	if err != nil {
 		return nil, err
 	}
 	// From the last to the first, since append_rp and its like are not associative.
 	out := value.NewDict()
 	for i := len(terms) - 1; i >= 0; i-- {
-		d, err := asDict(terms[i])
+		term, err := defined(terms[i])
 		if err != nil {
 			return nil, err
+		}
+		d, ok := term.(*value.Dict)
+		if !ok {
+			return nil, fmt.Errorf("failed to combine variables, expected dicts but got %s", aType(term))
 		}
 		if i == len(terms)-1 {
 			out = d.Copy()
@@ -311,7 +330,7 @@ func newMerger(p *bound) (*merger, error) {
 			}
 			m.lists = merge
 		default:
-			return nil, fmt.Errorf("combine has no argument %q (it takes recursive, list_merge)", value.Str(k))
+			return nil, fmt.Errorf("combine has no argument %q: 'recursive' and 'list_merge' are the only valid keyword arguments", value.Str(k))
 		}
 	}
 	return m, nil

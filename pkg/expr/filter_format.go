@@ -55,7 +55,7 @@ func filterComment(_ *Call, in any, p *bound) (any, error) {
 	name := p.str("style", "plain")
 	style, ok := commentStyles()[name]
 	if !ok {
-		return nil, fmt.Errorf("no comment style %q (there are plain, erlang, c, cblock, xml)", name)
+		return nil, fmt.Errorf("Invalid style %q (there are plain, erlang, c, cblock, xml)", name)
 	}
 	o, err := commentArgs(style, p)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 
 func hashFilters() []filterSpec {
 	return []filterSpec{
-		{names: "b64encode", params: "encoding", do: filterB64Encode},
-		{names: "b64decode", params: "encoding", do: filterB64Decode},
+		{names: "b64encode", params: "encoding urlsafe", do: filterB64Encode},
+		{names: "b64decode", params: "encoding urlsafe", do: filterB64Decode},
 		{names: "md5", do: digest("md5")},
 		{names: "sha1 checksum", do: digest("sha1")},
 		{names: "hash", params: "hashtype", do: filterHash},
@@ -32,21 +32,16 @@ func hashFilters() []filterSpec {
 	}
 }
 
-func utf8Only(p *bound) error {
-	switch name := strings.ToLower(p.str("encoding", "utf-8")); name {
-	case "utf-8", "utf8", "ascii", "us-ascii":
-		return p.err
-	default:
-		return fmt.Errorf("encoding %q is not supported (only utf-8 is)", name)
-	}
-}
-
 func filterB64Encode(_ *Call, in any, p *bound) (any, error) {
 	s, err := plainText(in)
 	if err != nil {
 		return nil, err
 	}
-	return base64.StdEncoding.EncodeToString([]byte(s)), utf8Only(p)
+	raw, err := encodeText(s, p.str("encoding", "utf-8"))
+	if p.flag("urlsafe", false) {
+		return base64.URLEncoding.EncodeToString(raw), err
+	}
+	return base64.StdEncoding.EncodeToString(raw), err
 }
 
 // filterB64Decode skips what is no base64 character, as Python does.
@@ -55,17 +50,20 @@ func filterB64Decode(_ *Call, in any, p *bound) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.flag("urlsafe", false) {
+		s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
+	}
 	kept := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("+/=", r) {
 			return r
 		}
 		return -1
 	}, s)
-	out, err := base64.StdEncoding.DecodeString(kept)
+	raw, err := base64.StdEncoding.DecodeString(kept)
 	if err != nil {
 		return nil, fmt.Errorf("not base64: %w", err)
 	}
-	return string(out), utf8Only(p)
+	return decodeText(raw, p.str("encoding", "utf-8"))
 }
 
 func newHash(name string) (hash.Hash, error) {
@@ -83,7 +81,7 @@ func newHash(name string) (hash.Hash, error) {
 	case "sha512":
 		return sha512.New(), nil
 	}
-	return nil, fmt.Errorf("no hash %q (there are md5, sha1, sha224, sha256, sha384, sha512)", name)
+	return nil, fmt.Errorf("unsupported hash type %q (there are md5, sha1, sha224, sha256, sha384, sha512)", name)
 }
 
 func hexDigest(name string, in any) (any, error) {
@@ -111,7 +109,7 @@ func filterToUUID(_ *Call, in any, p *bound) (any, error) {
 	}
 	space, err := uuid.Parse(p.str("namespace", "361E6D51-FAEC-444A-9079-341386DA8E2E"))
 	if err != nil {
-		return nil, fmt.Errorf("argument namespace: %w", err)
+		return nil, fmt.Errorf("Invalid value for namespace: %w", err)
 	}
 	return uuid.NewSHA1(space, []byte(s)).String(), nil
 }
@@ -157,7 +155,7 @@ func filterPasswordHash(_ *Call, in any, p *bound) (any, error) {
 func passwordHash(secret, name, salt string, size, rounds int, ident string) (string, error) {
 	scheme, ok := cryptSchemes()[name]
 	if !ok {
-		return "", fmt.Errorf("no password hash %q (there are md5, sha256, sha512, bcrypt)", name)
+		return "", fmt.Errorf("%s is not in the list of supported passlib algorithms: md5, sha256, sha512, bcrypt", name)
 	}
 	if rounds != 0 && (rounds < scheme.min || rounds > scheme.max) {
 		return "", fmt.Errorf("argument rounds of %s must be from %d to %d, not %d", name, scheme.min, scheme.max, rounds)

@@ -177,12 +177,21 @@ func roundCommon(in any, f float64, digits int) any {
 	return out
 }
 
+// mathNumber is an operand of log, pow or root.
+func mathNumber(v any) (float64, error) {
+	f, ok := floatOf(v)
+	if !ok {
+		return 0, fmt.Errorf("can only be used on numbers, not on %s", aType(v))
+	}
+	return f, nil
+}
+
 func filterLog(_ *Call, in any, p *bound) (any, error) {
-	x, err := needNumber(in)
+	x, err := mathNumber(in)
 	if err != nil {
 		return nil, err
 	}
-	base, err := needNumber(p.value("base", math.E))
+	base, err := mathNumber(p.value("base", math.E))
 	if err != nil {
 		return nil, err
 	}
@@ -199,11 +208,11 @@ func filterLog(_ *Call, in any, p *bound) (any, error) {
 }
 
 func filterPow(_ *Call, in any, p *bound) (any, error) {
-	x, err := needNumber(in)
+	x, err := mathNumber(in)
 	if err != nil {
 		return nil, err
 	}
-	y, err := needNumber(p.value("exponent", nil))
+	y, err := mathNumber(p.value("exponent", nil))
 	if err != nil {
 		return nil, err
 	}
@@ -211,11 +220,11 @@ func filterPow(_ *Call, in any, p *bound) (any, error) {
 }
 
 func filterRoot(_ *Call, in any, p *bound) (any, error) {
-	x, err := needNumber(in)
+	x, err := mathNumber(in)
 	if err != nil {
 		return nil, err
 	}
-	base, err := needNumber(p.value("base", 2))
+	base, err := mathNumber(p.value("base", 2))
 	if err != nil {
 		return nil, err
 	}
@@ -245,9 +254,9 @@ func filterRandom(c *Call, in any, p *bound) (any, error) {
 	list, err := items(in)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("random can only be used on sequences and integers: %w", err)
 	case p.has("start") || p.has("step"):
-		return nil, fmt.Errorf("start and step need a number before the bar, not %s", aType(in))
+		return nil, fmt.Errorf("start and step can only be used with integer values before the bar, not with %s", aType(in))
 	case len(list) == 0:
 		return nil, fmt.Errorf("cannot pick from an empty list")
 	}
@@ -296,7 +305,7 @@ func sizeNumber(in any) (float64, error) {
 	if s, ok := in.(string); ok {
 		f, ok := pythonFloat(s)
 		if !ok {
-			return 0, fmt.Errorf("%q is not a number", s)
+			return 0, fmt.Errorf("human_readable() can't interpret following string: %s", s)
 		}
 		return f, nil
 	}

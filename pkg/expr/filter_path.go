@@ -18,6 +18,9 @@ func pathFilters() []filterSpec {
 		{names: "basename", do: onText(func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] })},
 		{names: "dirname", do: onText(dirName)},
 		{names: "splitext", do: filterSplitExt},
+		{names: "win_basename", do: onText(func(s string) string { _, base := windowsSplit(s); return base })},
+		{names: "win_dirname", do: onText(func(s string) string { dir, _ := windowsSplit(s); return dir })},
+		{names: "win_splitdrive", do: filterWindowsDrive},
 		{names: "normpath", do: onText(path.Clean)},
 		{names: "realpath", do: filterRealPath},
 		{names: "relpath", params: "start", do: filterRelPath},
@@ -98,10 +101,52 @@ func filterRelPath(_ *Call, in any, p *bound) (any, error) {
 }
 
 // filterPathJoin joins like Python: an absolute part starts anew, and nothing is cleaned.
+// windowsSplit cuts a path of Windows before its last part, as Python's
+// ntpath.split does.
+func windowsSplit(s string) (dir, base string) {
+	drive, rest := windowsDrive(s)
+	i := strings.LastIndexAny(rest, `\/`) + 1
+	dir, base = rest[:i], rest[i:]
+	if trimmed := strings.TrimRight(dir, `\/`); trimmed != "" {
+		dir = trimmed
+	}
+	return drive + dir, base
+}
+
+// windowsDrive cuts off a drive (C:) or a share (\\host\share).
+func windowsDrive(s string) (drive, rest string) {
+	if len(s) >= 2 && s[1] == ':' {
+		return s[:2], s[2:]
+	}
+	slashes := strings.ReplaceAll(s, "/", `\`)
+	if !strings.HasPrefix(slashes, `\\`) || strings.HasPrefix(slashes, `\\\`) {
+		return "", s
+	}
+	host := strings.IndexByte(slashes[2:], '\\')
+	if host < 0 {
+		return "", s
+	}
+	share := strings.IndexByte(slashes[2+host+1:], '\\')
+	if share < 0 {
+		return s, ""
+	}
+	end := 2 + host + 1 + share
+	return s[:end], s[end:]
+}
+
+func filterWindowsDrive(_ *Call, in any, _ *bound) (any, error) {
+	s, err := plainText(in)
+	drive, rest := windowsDrive(s)
+	return []any{drive, rest}, err
+}
+
 func filterPathJoin(_ *Call, in any, _ *bound) (any, error) {
-	parts := []any{in}
-	if list, ok := in.([]any); ok {
-		parts = list
+	parts, ok := in.([]any)
+	if _, text := in.(string); text {
+		parts, ok = []any{in}, true
+	}
+	if !ok {
+		return nil, fmt.Errorf("expects string or sequence, got %s", aType(in))
 	}
 	out := ""
 	for i, part := range parts {
@@ -121,9 +166,9 @@ func filterPathJoin(_ *Call, in any, _ *bound) (any, error) {
 }
 
 func filterCommonPath(_ *Call, in any, _ *bound) (any, error) {
-	list, err := listOnly(in)
-	if err != nil {
-		return nil, err
+	list, ok := in.([]any)
+	if !ok {
+		return nil, fmt.Errorf("|commonpath expects a list of paths, got %s", aType(in))
 	}
 	var common []string
 	for i, v := range list {
@@ -237,7 +282,7 @@ func filterURLSplit(_ *Call, in any, p *bound) (any, error) {
 	}
 	v, ok := parts.Get(query)
 	if !ok {
-		return nil, fmt.Errorf("no part %q (there are %s)", query, keyNames(parts))
+		return nil, fmt.Errorf("unknown URL component %q (there are %s)", query, keyNames(parts))
 	}
 	return v, nil
 }

@@ -26,7 +26,7 @@ func randomSource(c *Call, in, seed any) *rand.Rand {
 func filterShuffle(c *Call, in any, p *bound) (any, error) {
 	list, err := items(in)
 	if err != nil {
-		return nil, err
+		return in, nil // one thing has only one order
 	}
 	out := append([]any{}, list...)
 	r := randomSource(c, in, p.value("seed", nil))

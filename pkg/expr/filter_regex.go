@@ -36,8 +36,8 @@ func (ps *patterns) filterReplace(_ *Call, in any, p *bound) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(found) < mandatory {
-		return nil, fmt.Errorf("%q was found %d times, but must be %d times", pattern, len(found), mandatory)
+	if mandatory > 0 && len(found) != mandatory {
+		return nil, fmt.Errorf("'%s' should match %d times, but matches %d times in '%s'", pattern, mandatory, len(found), truncateText(s))
 	}
 	return substitute(m, s, replacement, found)
 }
@@ -204,7 +204,7 @@ func (m *matcher) askedGroups(args []any) ([]int, error) {
 		if inner, ok := strings.CutPrefix(name, "g<"); ok {
 			name = strings.TrimSuffix(inner, ">")
 		} else if _, err := strconv.Atoi(name); err != nil || name == text {
-			return nil, fmt.Errorf(`unknown argument %q (groups are asked for as '\\1' or '\\g<name>')`, truncateText(text))
+			return nil, fmt.Errorf(`Unknown argument %q (groups are asked for as '\\1' or '\\g<name>')`, truncateText(text))
 		}
 		n, err := m.groupNumber(name)
 		if err != nil {
@@ -256,8 +256,10 @@ func filterRegexEscape(_ *Call, in any, p *bound) (any, error) {
 	case "python":
 	case "posix_basic":
 		special = "].[^$*\\"
+	case "posix_extended":
+		special = "].[^$*\\?+{}()|"
 	default:
-		return nil, fmt.Errorf("argument re_type must be python or posix_basic, not %q", kind)
+		return nil, fmt.Errorf("Invalid regex type (%s): there are python, posix_basic and posix_extended", kind)
 	}
 	var b strings.Builder
 	for _, r := range s {

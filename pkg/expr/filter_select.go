@@ -190,7 +190,11 @@ func filterAttr(c *Call, in any, p *bound) (any, error) {
 // those what it picked may be all variables of a host: they are worked out by
 // who uses them, since map(attribute='x') needs just one.
 func filterExtract(_ *Call, in any, p *bound) (any, error) {
-	v, err := member(p.raw("container", nil), in)
+	container := p.raw("container", nil)
+	if value.IsUndefined(container) {
+		return container, nil
+	}
+	v, err := member(container, in)
 	if err != nil {
 		return nil, err
 	}

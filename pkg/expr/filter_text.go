@@ -363,7 +363,8 @@ func filterQuote(_ *Call, in any, _ *bound) (any, error) {
 		return shell.Quote(""), nil
 	}
 	s, err := plainText(in)
-	return shell.Quote(s), err
+	// A quote inside is written as Python's shlex.quote writes it.
+	return strings.ReplaceAll(shell.Quote(s), `'\''`, `'"'"'`), err
 }
 
 func filterTypeDebug(_ *Call, in any, _ *bound) (any, error) {
@@ -391,7 +392,7 @@ func filterMandatory(_ *Call, in any, p *bound) (any, error) {
 	if msg := p.str("msg", ""); msg != "" {
 		return nil, fmt.Errorf("%s", msg)
 	}
-	return nil, fmt.Errorf("mandatory variable '%s' not defined", u.Name)
+	return nil, fmt.Errorf("Mandatory variable '%s' not defined", u.Name)
 }
 
 // filterBool is Ansible's: what is not a word for yes is false.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"kubekey/pkg/value"
 )
 
 func timeFilters() []filterSpec {
@@ -30,7 +32,7 @@ func filterStrftime(c *Call, in any, p *bound) (any, error) {
 			f, ok = pythonFloat(s)
 		}
 		if !ok || math.IsNaN(f) || math.Abs(f) > 1e11 {
-			return nil, fmt.Errorf("argument second must be seconds since 1970, not %s", aType(second))
+			return nil, fmt.Errorf("Invalid value for epoch value (%s): it must be seconds since 1970", value.Repr(second))
 		}
 		whole, part := math.Modf(f)
 		at = time.Unix(int64(whole), int64(part*1e9))

@@ -89,13 +89,16 @@ func testURI(is func(u *url.URL) bool) func(*Call, any, *bound) (bool, error) {
 
 func testVersion(_ *Call, in any, p *bound) (bool, error) {
 	have, want := pyStr(in), p.str("version", "")
-	if in == nil || have == "" || want == "" {
-		return false, errors.New("a version to compare is empty")
+	switch {
+	case in == nil || have == "":
+		return false, errors.New("Input version value cannot be empty") //nolint:staticcheck // users search for this text
+	case want == "":
+		return false, errors.New("Version parameter to compare against cannot be empty") //nolint:staticcheck // as above
 	}
 	kind := p.str("version_type", "")
 	strict := p.flag("strict", false)
 	switch {
-	case strict && kind != "":
+	case p.has("strict") && kind != "":
 		return false, errors.New("the test version takes either strict or version_type, not both")
 	case strict:
 		kind = "strict"
