@@ -159,5 +159,6 @@ func (a *app) linkerOptions(s *session, sel project.Selection) project.Options {
 	return project.Options{
 		Tree: a.tree, Engine: s.templates, Modules: s.modules, Selection: sel, Extra: s.extra,
 		RolePaths: a.settings.RolesPath, Secrets: a.secret,
+		MissingHandlerWarns: !a.settings.ErrorOnMissingHandler,
 	}
 }

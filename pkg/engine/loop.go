@@ -148,8 +148,10 @@ func (x *execution) item(ctx context.Context, items []any, i int) (*itemOutcome,
 	if l.IndexVar != "" {
 		v = v.With(l.IndexVar, i).With("ansible_index_var", l.IndexVar)
 	}
+	var extended *value.Dict
 	if x.loopFlag(v, x.t.Loop.Extended, false) {
-		v = v.With("ansible_loop", x.extended(v, items, i))
+		extended = x.extended(v, items, i)
+		v = v.With("ansible_loop", extended)
 	}
 	label := &event.Item{Label: x.label(items[i]), Index: i}
 	own := *x
@@ -172,6 +174,9 @@ func (x *execution) item(ctx context.Context, items []any, i int) (*itemOutcome,
 	if l.IndexVar != "" {
 		o.result.Set("ansible_index_var", l.IndexVar)
 		o.result.Set(l.IndexVar, i)
+	}
+	if extended != nil {
+		o.result.Set("ansible_loop", extended)
 	}
 	if o.include != nil {
 		o.include.bind(l.Var, items[i], l.IndexVar, i)

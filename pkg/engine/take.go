@@ -140,7 +140,13 @@ func learnFacts(h *vars.Host, item *itemOutcome) {
 func (e *Engine) notify(ps *playState, t *project.Task, name string, targets []*walker) error {
 	found := project.FindHandlers(ps.play.Handlers, name, t.Role)
 	if len(found) == 0 {
-		return project.NoHandler(t.At, name, ps.play)
+		d := project.NoHandler(t.At, name, ps.play)
+		if e.Linker.MissingHandlerWarns {
+			d.Severity = source.Warning
+			e.emit(event.Warning{Diagnostic: d})
+			return nil
+		}
+		return d
 	}
 	for _, w := range targets {
 		for _, h := range found {

@@ -336,7 +336,7 @@ func (p *file) include(n *yaml.Node, t *Task, handlers bool) Step {
 	}
 	t.Module = kind
 	if handlers && inc.Role {
-		p.errorf(n, "%s cannot be a handler", kind).WithHelp("use include_tasks")
+		p.errorf(n, "Using '%s' as a handler is not supported.", kind).WithHelp("use include_tasks")
 		return nil
 	}
 	if inc.Static && t.Loop != nil {

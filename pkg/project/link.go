@@ -278,7 +278,11 @@ func (l *Linker) checkNotifies(p *Play, ds *source.Diagnostics) {
 		if FindHandlers(p.Handlers, n.name, n.role) != nil {
 			continue
 		}
-		ds.Add(NoHandler(n.at, n.name, p))
+		d := NoHandler(n.at, n.name, p)
+		if l.MissingHandlerWarns {
+			d.Severity = source.Warning
+		}
+		ds.Add(d)
 	}
 }
 
@@ -315,7 +319,7 @@ func (l *Linker) handlers(steps []Step, where place, ds *source.Diagnostics) []*
 			continue
 		}
 		if len(h.Listen) == 0 {
-			ds.Add(source.Warningf(h.At, "the handler cannot be notified by its name: %s", err).
+			ds.Add(source.Warningf(h.At, "Handler '%s' is unusable because it has no listen topics and the name could not be templated: %s", h.Syntax.Name, err).
 				WithHelp("names of handlers are read before there is a host: use variables of the play, or listen"))
 		}
 	}

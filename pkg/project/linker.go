@@ -32,6 +32,8 @@ type Options struct {
 	Secrets *redact.Set
 	// RolePaths are folders searched for roles after those of the project.
 	RolePaths []string
+	// MissingHandlerWarns makes a warning of a notification that no handler answers to.
+	MissingHandlerWarns bool
 	// Seen is told of each task that is linked, once for each place that leads
 	// to it; nil for nobody.
 	Seen func(*Task)

@@ -34,7 +34,7 @@ func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Ta
 	}
 	t.Spec = spec
 	var more source.Diagnostics
-	t.Args = l.arguments(s, spec, &more)
+	t.Args = l.arguments(s, spec, t.Attrs.ModuleDefaults, &more)
 	l.checkTemplate(t, &more)
 	for _, d := range more {
 		d.Trace = append(d.Trace, where.trace...)
@@ -149,7 +149,7 @@ func (l *Linker) meta(t *Task, s *playbook.Task, ds *source.Diagnostics) {
 	for _, m := range known {
 		if m == t.Meta {
 			if m == "flush_handlers" && t.Handler {
-				ds.Add(source.Errorf(s.Pos, "flush_handlers cannot be a handler"))
+				ds.Add(source.Errorf(s.Pos, "flush_handlers cannot be used as a handler"))
 			}
 			return
 		}
@@ -166,7 +166,7 @@ type argument struct {
 }
 
 // arguments compiles a task's arguments and checks what is literal.
-func (l *Linker) arguments(s *playbook.Task, spec *module.Spec, ds *source.Diagnostics) *template.Data {
+func (l *Linker) arguments(s *playbook.Task, spec *module.Spec, defaults []*template.Data, ds *source.Diagnostics) *template.Data {
 	var list []argument
 	switch s.Args.Kind() {
 	case yaml.ScalarNode:
@@ -192,7 +192,7 @@ func (l *Linker) arguments(s *playbook.Task, spec *module.Spec, ds *source.Diagn
 			}
 		}
 	}
-	l.checkArgs(s, spec, list, ds)
+	l.checkArgs(s, spec, list, mayGive(defaults, spec), ds)
 	if spec.AnyArgs && slices.ContainsFunc(list, func(a argument) bool { return strings.Contains(a.name, "{{") }) {
 		return l.data(s.Args, ds) // names that are templates
 	}
@@ -292,10 +292,29 @@ func (l *Linker) mappingArgs(v playbook.Value, spec *module.Spec, ds *source.Dia
 	return out
 }
 
-// checkArgs reports unknown and missing arguments and literals of a wrong type.
-func (l *Linker) checkArgs(s *playbook.Task, spec *module.Spec, list []argument, ds *source.Diagnostics) {
+// mayGive reports whether module_defaults may give a module arguments: those
+// that are templates, or have some, are known when the task runs.
+func mayGive(defaults []*template.Data, spec *module.Spec) bool {
+	return slices.ContainsFunc(defaults, func(d *template.Data) bool {
+		v, static := d.Static()
+		all, _ := v.(*value.Dict)
+		for name := range all.All() {
+			if text, ok := name.(string); ok && (spec.Is(text) || spec.InGroup(text)) {
+				return true
+			}
+		}
+		return !static
+	})
+}
+
+// checkArgs reports unknown arguments, literals of a wrong type, and what is
+// missing unless something else may give it.
+func (l *Linker) checkArgs(s *playbook.Task, spec *module.Spec, list []argument, mayGive bool, ds *source.Diagnostics) {
 	problems, at := l.problems(spec, list)
 	for _, p := range problems {
+		if p.Kind == schema.Missing && mayGive {
+			continue
+		}
 		if p.Kind != schema.Missing || !misspelt(problems, p) {
 			ds.Add(argumentError(s, spec, p, at))
 		}

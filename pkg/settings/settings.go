@@ -28,13 +28,14 @@ type Settings struct {
 	Inventory []string `kk:"inventory,path" env:"ANSIBLE_INVENTORY" ini:"defaults.inventory" flag:"inventory" doc:"inventories: files, folders, executables; one text that ends in a comma is a list of hosts"`
 	RolesPath []string `kk:"roles_path,path" default:"~/.ansible/roles,/usr/share/ansible/roles,/etc/ansible/roles" env:"ANSIBLE_ROLES_PATH" ini:"defaults.roles_path" sep:":" doc:"folders of roles, beside those of the project"`
 
-	Forks          int      `kk:"forks" default:"50" min:"1" env:"ANSIBLE_FORKS" ini:"defaults.forks" flag:"forks" doc:"hosts to work on at a time"`
-	Strategy       string   `kk:"strategy" default:"linear" choices:"linear,free" env:"ANSIBLE_STRATEGY" ini:"defaults.strategy" words:"ansible.builtin.linear=linear,ansible.builtin.free=free,*=linear" doc:"order of tasks and hosts in plays that do not say it"`
-	ForceHandlers  bool     `kk:"force_handlers" default:"no" env:"ANSIBLE_FORCE_HANDLERS" ini:"defaults.force_handlers" flag:"force-handlers" doc:"run notified handlers on failed hosts too"`
-	AnyErrorsFatal bool     `kk:"any_errors_fatal" default:"no" env:"ANSIBLE_ANY_ERRORS_FATAL" ini:"defaults.any_errors_fatal" doc:"a task that fails on one host ends the play for all, where no keyword says otherwise"`
-	HashBehaviour  string   `kk:"hash_behaviour" default:"replace" choices:"replace,merge" env:"ANSIBLE_HASH_BEHAVIOUR" ini:"defaults.hash_behaviour" doc:"what a dictionary does to one of the same name and lower precedence: replace it, or be merged into it"`
-	Tags           []string `kk:"tags" env:"ANSIBLE_RUN_TAGS" ini:"tags.run" flag:"tags" doc:"run only what has one of these tags"`
-	SkipTags       []string `kk:"skip_tags" env:"ANSIBLE_SKIP_TAGS" ini:"tags.skip" flag:"skip-tags" doc:"leave out what has one of these tags"`
+	Forks                 int      `kk:"forks" default:"50" min:"1" env:"ANSIBLE_FORKS" ini:"defaults.forks" flag:"forks" doc:"hosts to work on at a time"`
+	Strategy              string   `kk:"strategy" default:"linear" choices:"linear,free" env:"ANSIBLE_STRATEGY" ini:"defaults.strategy" words:"ansible.builtin.linear=linear,ansible.builtin.free=free,*=linear" doc:"order of tasks and hosts in plays that do not say it"`
+	ForceHandlers         bool     `kk:"force_handlers" default:"no" env:"ANSIBLE_FORCE_HANDLERS" ini:"defaults.force_handlers" flag:"force-handlers" doc:"run notified handlers on failed hosts too"`
+	ErrorOnMissingHandler bool     `kk:"error_on_missing_handler" default:"yes" env:"ANSIBLE_ERROR_ON_MISSING_HANDLER" ini:"defaults.error_on_missing_handler" doc:"a notification that no handler answers to is an error; no makes it a warning"`
+	AnyErrorsFatal        bool     `kk:"any_errors_fatal" default:"no" env:"ANSIBLE_ANY_ERRORS_FATAL" ini:"defaults.any_errors_fatal" doc:"a task that fails on one host ends the play for all, where no keyword says otherwise"`
+	HashBehaviour         string   `kk:"hash_behaviour" default:"replace" choices:"replace,merge" env:"ANSIBLE_HASH_BEHAVIOUR" ini:"defaults.hash_behaviour" doc:"what a dictionary does to one of the same name and lower precedence: replace it, or be merged into it"`
+	Tags                  []string `kk:"tags" env:"ANSIBLE_RUN_TAGS" ini:"tags.run" flag:"tags" doc:"run only what has one of these tags"`
+	SkipTags              []string `kk:"skip_tags" env:"ANSIBLE_SKIP_TAGS" ini:"tags.skip" flag:"skip-tags" doc:"leave out what has one of these tags"`
 
 	Gathering             string `kk:"gathering" default:"implicit" choices:"implicit,explicit,smart" env:"ANSIBLE_GATHERING" ini:"defaults.gathering" doc:"when plays gather facts: unless they say no, only when they say yes, or unless the facts of the host are known"`
 	FactCaching           string `kk:"fact_caching" default:"memory" choices:"memory,jsonfile" env:"ANSIBLE_CACHE_PLUGIN" ini:"defaults.fact_caching" words:"ansible.builtin.memory=memory,ansible.builtin.jsonfile=jsonfile,*=memory" doc:"where facts are kept: for the run, or in files for later runs"`

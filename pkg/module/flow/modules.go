@@ -25,6 +25,14 @@ func varSpecs() []module.Spec {
 			AnyArgs:  true, Where: module.OnControl, Check: module.Harmless,
 		},
 		{
+			Name: "set_stats", Summary: "Hands values on as statistics of the run.",
+			Notes:    []string{"The values stand in the result of the task, for whatever reads the events of a run. The host is not contacted."},
+			Examples: []string{"- set_stats:\n    data:\n      nodes_added: \"{{ ansible_play_hosts | length }}\""},
+			Returns:  []module.Return{{Key: "ansible_stats", Type: "dict", Doc: "data, per_host and aggregate"}},
+			New:      func() module.Runner { return &setStats{} },
+			Where:    module.OnControl, Check: module.Harmless,
+		},
+		{
 			Name: "include_vars", Summary: "Loads variables from files of the control node.",
 			Examples: []string{"- include_vars: \"{{ ansible_facts.distribution }}.yml\"", "- include_vars:\n    dir: vars/all\n    ignore_files: [README.md]\n    name: settings"},
 			Returns: []module.Return{

@@ -30,7 +30,7 @@ func (m *setFact) Run(context.Context, *module.Call) (module.Result, error) {
 	for k, v := range m.Facts.All() {
 		name := value.Str(k)
 		if !isName(name) {
-			return module.Result{Failed: true, Msg: fmt.Sprintf("The variable name '%s' is not valid. Variables must start with a letter or underscore character, and contain only letters, numbers and underscores.", name)}, nil
+			return module.Result{Failed: true, Msg: badName(name)}, nil
 		}
 		facts.Set(name, wordBool(v))
 	}
@@ -39,6 +39,27 @@ func (m *setFact) Run(context.Context, *module.Call) (module.Result, error) {
 		r.FactKind = module.SetFactCacheable
 	}
 	return r, nil
+}
+
+type setStats struct {
+	Data      *value.Dict `kk:"data,required" doc:"the values, by name"`
+	PerHost   bool        `kk:"per_host" default:"no" doc:"keep the values of each host apart"`
+	Aggregate bool        `kk:"aggregate" default:"yes" doc:"add to what is there rather than replace it"`
+}
+
+// Run implements module.Runner.
+func (m *setStats) Run(context.Context, *module.Call) (module.Result, error) {
+	for k := range m.Data.All() {
+		if name := value.Str(k); !isName(name) {
+			return module.Result{Failed: true, Msg: badName(name)}, nil
+		}
+	}
+	stats := value.NewDict("data", m.Data, "per_host", m.PerHost, "aggregate", m.Aggregate)
+	return module.Result{Data: value.NewDict("ansible_stats", stats)}, nil
+}
+
+func badName(name string) string {
+	return fmt.Sprintf("The variable name '%s' is not valid. Variables must start with a letter or underscore character, and contain only letters, numbers and underscores.", name)
 }
 
 func isName(s string) bool {
