@@ -33,7 +33,7 @@ func (a *app) list(ctx context.Context, r *runFlags, s *session, books []*projec
 			if name == "" {
 				name = strings.Join(patterns, ",")
 			}
-			fmt.Fprintf(a.Out, "\n  play #%d (%s): %s\tTAGS: [%s]\n", i+1, strings.Join(patterns, ","), name, strings.Join(p.Attrs.Tags, ", "))
+			fmt.Fprintf(a.Out, "\n  play #%d (%s): %s\tTAGS: [%s]\n", i+1, strings.Join(patterns, ","), name, strings.Join(p.Attrs.Tags, ","))
 			if r.listHosts {
 				if err := a.listHosts(s, patterns, limit); err != nil {
 					return err
@@ -89,6 +89,9 @@ func (a *app) listHosts(s *session, patterns, limit []string) error {
 	if limit != nil {
 		hosts = slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return !slices.Contains(limit, h) })
 	}
+	for _, u := range m.Unmatched {
+		fmt.Fprintf(a.Err, "[WARNING]: Could not match supplied host pattern, ignoring: %s\n", u.Pattern)
+	}
 	fmt.Fprintf(a.Out, "    pattern: %s\n    hosts (%d):\n", value.Repr(value.Of(patterns)), len(hosts))
 	for _, h := range hosts {
 		fmt.Fprintf(a.Out, "      %s\n", h)
@@ -98,12 +101,36 @@ func (a *app) listHosts(s *session, patterns, limit []string) error {
 
 func (a *app) listTasks(p *project.Play) {
 	fmt.Fprintln(a.Out, "    tasks:")
-	for _, t := range engine.Tasks(p) {
-		if t.Meta != "" {
-			continue
+	for _, t := range expected(p) {
+		name := t.Syntax.Name
+		switch {
+		case name == "":
+			name = t.Syntax.Module
+		case t.Role != nil:
+			name = t.Role.Name + " : " + name
 		}
-		fmt.Fprintf(a.Out, "      %s\tTAGS: [%s]\n", engine.TaskName(t), strings.Join(sorted(t.Attrs.Tags), ", "))
+		fmt.Fprintf(a.Out, "      %s\tTAGS: [%s]\n", name, strings.Join(sorted(t.Attrs.Tags), ", "))
 	}
+}
+
+// expected are the tasks that Ansible lists: those that run when nothing fails.
+func expected(p *project.Play) []*project.Task {
+	var out []*project.Task
+	var walk func(steps []project.Step)
+	walk = func(steps []project.Step) {
+		for _, s := range steps {
+			switch s := s.(type) {
+			case *project.Task:
+				if !s.Hidden {
+					out = append(out, s)
+				}
+			case *project.Block:
+				walk(s.Body)
+			}
+		}
+	}
+	walk(slices.Concat(p.Pre, p.Main, p.Post))
+	return out
 }
 
 func sorted(in []string) []string {
@@ -114,7 +141,7 @@ func sorted(in []string) []string {
 
 func allTags(p *project.Play) []string {
 	seen := map[string]bool{}
-	for _, t := range engine.Tasks(p) {
+	for _, t := range expected(p) {
 		for _, tag := range t.Attrs.Tags {
 			seen[tag] = true
 		}

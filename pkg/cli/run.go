@@ -300,7 +300,7 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 		return err
 	}
 	if r.step {
-		o.Step = a.stepper()
+		o.Step = a.stepper(r.output.format)
 	}
 	return a.runEngine(ctx, r, o, books)
 }
@@ -494,12 +494,17 @@ func (a *app) line() (string, bool, error) {
 	}
 }
 
-// stepper asks before each task: (N)o, (y)es, (c)ontinue.
-func (a *app) stepper() func(context.Context, string) engine.Answer {
+// stepper asks before each task: (N)o, (y)es, (c)ontinue. Ansible repeats the
+// question as a banner when it is answered.
+func (a *app) stepper(format string) func(context.Context, string) engine.Answer {
 	in := bufio.NewReader(a.In)
 	return func(_ context.Context, task string) engine.Answer {
-		fmt.Fprintf(a.Out, "Perform task: %s (N)o/(y)es/(c)ontinue: ", task)
+		question := fmt.Sprintf("Perform task: %s (N)o/(y)es/(c)ontinue:", task)
+		fmt.Fprint(a.Out, question+" ")
 		text, err := in.ReadString('\n')
+		if ui.Format(format) == ui.Ansible {
+			fmt.Fprintf(a.Out, "\n%s %s\n", question, strings.Repeat("*", max(3, 79-len(question))))
+		}
 		if err != nil && text == "" {
 			return engine.No
 		}

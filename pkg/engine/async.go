@@ -60,10 +60,13 @@ func (x *execution) background(ctx context.Context, v *vars.View, c *module.Call
 		if err != nil || r.Failed || a.poll == 0 {
 			return r, err
 		}
-		return x.await(ctx, c, id, a)
+		r, err = x.await(ctx, c, id, a)
+		x.tellEnd(id, r, err)
+		return r, err
 	}
 	if a.poll > 0 {
 		r := module.Bounded(ctx, a.limit, work)
+		x.tellEnd(id, r, ctx.Err())
 		return ended(id, r), ctx.Err()
 	}
 	if err := x.fork(ctx, v, c); err != nil {
@@ -71,6 +74,15 @@ func (x *execution) background(ctx context.Context, v *vars.View, c *module.Call
 	}
 	x.e.jobs.Start(v.Context(), id, what, a.limit, work)
 	return module.StartedJob(id, ""), nil
+}
+
+// tellEnd emits how a job that was waited for ended.
+func (x *execution) tellEnd(id string, r module.Result, err error) {
+	state := event.AsyncOK
+	if r.Failed || err != nil {
+		state = event.AsyncFailed
+	}
+	x.tell(event.Async{Task: x.ev, Host: x.w.name, Job: id, State: state})
 }
 
 // fork gives a call to another goroutine: variables that it alone works out,
@@ -120,6 +132,8 @@ func (x *execution) await(ctx context.Context, c *module.Call, id string, a asyn
 		case late:
 			x.endJob(ctx, c, id)
 			return module.Result{Failed: true, Msg: module.LateJob(a.limit), Data: r.Data}, nil
+		case pause == a.poll: // looks before that are kk's own
+			x.tell(event.Async{Task: x.ev, Host: x.w.name, Job: id, State: event.AsyncRuns})
 		}
 	}
 }

@@ -121,9 +121,9 @@ type Options struct {
 	Limit                   []string // hosts of --limit; nil is no limit
 	LimitText               string
 	Tags, SkipTags          []string
-	Memory                  *Memory // of the run that is gone on with; nil for one that begins
-	StartAt                 string  // name or glob of the first task to run
-	Step                    func(ctx context.Context, task string) Answer
+	Memory                  *Memory                                       // of the run that is gone on with; nil for one that begins
+	StartAt                 string                                        // name or glob of the first task to run
+	Step                    func(ctx context.Context, task string) Answer // asked of "TASK: role : name"; nil asks nobody
 	Ask                     func(ctx context.Context, prompt string, echo bool) (string, bool, error)
 	Defaults                Defaults
 	Plays                   PlayDefaults

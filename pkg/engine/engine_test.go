@@ -383,10 +383,10 @@ func TestStep(t *testing.T) {
 	var asked []string
 	b.o.Step = func(_ context.Context, task string) Answer {
 		asked = append(asked, task)
-		return map[string]Answer{"a": Yes, "b": No, "c": Continue}[task]
+		return map[string]Answer{"TASK: a": Yes, "TASK: b": No, "TASK: c": Continue}[task]
 	}
 	b.expect(ExitOK)
-	if !slices.Equal(asked, []string{"a", "b", "c"}) || b.results("b") != nil || b.results("d") == nil {
+	if !slices.Equal(asked, []string{"TASK: a", "TASK: b", "TASK: c"}) || b.results("b") != nil || b.results("d") == nil {
 		t.Errorf("asked %v; %s", asked, b.story())
 	}
 }

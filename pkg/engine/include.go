@@ -212,6 +212,7 @@ func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g
 		names := make([]string, len(g.hosts))
 		for i, o := range g.hosts {
 			names[i] = o.walker.name
+			e.stat(o.walker.name).OK++
 		}
 		e.emit(event.Included{Task: ev, Path: g.path, Hosts: names, Item: g.req.item})
 		return
@@ -223,7 +224,7 @@ func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g
 	}
 }
 
-// failInclude fails the include of a host. It counted as ok before its file was read.
+// failInclude fails the include of a host.
 func (e *Engine) failInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, of *outcome, members map[*walker]map[*project.Block]bool) {
 	w, reason := of.walker, g.err.Error()
 	var d *source.Diagnostic
@@ -242,11 +243,10 @@ func (e *Engine) failInclude(ps *playState, t *project.Task, ev *event.Task, g *
 	e.report(o, ev)
 	delete(members[w], g.block)
 	if o.ignored {
-		e.stat(w.name).Ignored++
+		e.count(o)
 		return
 	}
 	of.status = event.Failed
-	e.stat(w.name).OK--
 	e.count(o)
 	delete(members, w)
 	w.top().i-- // back to the include, which fails

@@ -93,11 +93,15 @@ func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err erro
 	}
 	e.emit(event.PlayStarted{Name: ps.name, Hosts: ps.hosts, At: p.Syntax.At})
 	defer e.emit(event.PlayEnded{Name: ps.name})
+	begun := 0
 	for _, batch := range batches {
 		b := *ps
 		b.batch = e.alive(batch)
 		if len(b.batch) == 0 {
 			continue
+		}
+		if begun++; begun > 1 {
+			e.emit(event.BatchStarted{Name: ps.name, Number: begun, Hosts: b.batch, At: p.Syntax.At})
 		}
 		if err := e.runBatch(ctx, &b); err != nil || ctx.Err() != nil {
 			return false, err
@@ -352,7 +356,7 @@ func (e *Engine) runBatch(ctx context.Context, ps *playState) error {
 		ps.abort = ps.abort || w.fatal && (w.failed || w.lost)
 	}
 	if ctx.Err() == nil && (ps.abort || len(e.alive(ps.batch)) == 0) {
-		e.emit(event.NoMoreHosts{})
+		e.emit(event.NoMoreHosts{Aborted: ps.abort})
 	}
 	return nil
 }

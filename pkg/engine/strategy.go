@@ -87,16 +87,20 @@ func (e *Engine) step(ctx context.Context, ps *playState, t *project.Task, group
 
 // passes reports whether --start-at-task or --step leaves a task out.
 func (e *Engine) passes(ctx context.Context, ps *playState, t *project.Task) bool {
-	if t.Hidden || t == ps.play.Setup {
+	if t.Hidden {
 		return false
 	}
-	if ps.startFrom[t] {
+	if ps.startFrom[t] { // never gathering facts
 		return true
 	}
 	if !e.stepping || t.Meta != "" {
 		return false
 	}
-	switch e.Step(ctx, TaskName(t)) {
+	kind := "TASK: "
+	if t.Handler {
+		kind = "HANDLER: "
+	}
+	switch e.Step(ctx, kind+TaskName(t)) {
 	case No:
 		return true
 	case Continue:

@@ -184,6 +184,9 @@ func (e *Engine) effect(eff module.Effect, host string) {
 
 // count adds a task to the host's counters.
 func (e *Engine) count(o *outcome) {
+	if o.status == event.OK && len(o.includes) > 0 {
+		return // each file that is included counts
+	}
 	s := e.stat(o.walker.name)
 	rescued := o.walker.rescuable()
 	switch o.status {

@@ -13,8 +13,8 @@ import (
 // kinds returns an example of every event.
 func kinds() []Event {
 	return []Event{
-		RunStarted{}, PlaybookStarted{}, PlayStarted{}, PlayEnded{}, PlayEmpty{}, NoMoreHosts{}, TaskStarted{}, HostStarted{},
-		Output{}, Progress{}, Retry{}, HostResult{}, Included{}, Notified{}, MetaRan{}, Warning{}, RunEnded{},
+		RunStarted{}, PlaybookStarted{}, PlayStarted{}, BatchStarted{}, PlayEnded{}, PlayEmpty{}, NoMoreHosts{}, TaskStarted{}, HostStarted{},
+		Output{}, Progress{}, Retry{}, Async{}, HostResult{}, Included{}, Notified{}, MetaRan{}, Warning{}, RunEnded{},
 	}
 }
 

@@ -41,14 +41,24 @@ type PlayStarted struct {
 	At    source.Pos
 }
 
+// BatchStarted begins the second or a later batch of a play with serial.
+type BatchStarted struct {
+	Name   string // of the play
+	Number int    // from 1
+	Hosts  []string
+	At     source.Pos
+}
+
 // PlayEnded ends a play.
 type PlayEnded struct{ Name string }
 
 // PlayEmpty says that a play's pattern matched no host.
 type PlayEmpty struct{ Name string }
 
-// NoMoreHosts says that every host of the play has failed.
-type NoMoreHosts struct{}
+// NoMoreHosts says that every host of the play has failed, or was ended.
+type NoMoreHosts struct {
+	Aborted bool // by any_errors_fatal or max_fail_percentage
+}
 
 // Task identifies a task to a reader.
 type Task struct {
@@ -103,6 +113,25 @@ type Retry struct {
 	Left     int
 	Result   *value.Dict
 }
+
+// Async is a look at a task in the background that is waited for: it still
+// runs, or how it ended.
+type Async struct {
+	Task  *Task
+	Host  string
+	Job   string
+	State AsyncState
+}
+
+// AsyncState is what a look at a task in the background found.
+type AsyncState string
+
+// The states of a task in the background.
+const (
+	AsyncRuns   AsyncState = "runs"
+	AsyncOK     AsyncState = "ok"
+	AsyncFailed AsyncState = "failed"
+)
 
 // Status is how a task ended on a host.
 type Status int
@@ -216,6 +245,7 @@ type RunEnded struct {
 func (RunStarted) event()      {}
 func (PlaybookStarted) event() {}
 func (PlayStarted) event()     {}
+func (BatchStarted) event()    {}
 func (PlayEnded) event()       {}
 func (PlayEmpty) event()       {}
 func (NoMoreHosts) event()     {}
@@ -224,6 +254,7 @@ func (HostStarted) event()     {}
 func (Output) event()          {}
 func (Progress) event()        {}
 func (Retry) event()           {}
+func (Async) event()           {}
 func (HostResult) event()      {}
 func (Included) event()        {}
 func (Notified) event()        {}

@@ -34,7 +34,9 @@ func newDocument(o Options) *document { return &document{o: o, stats: value.NewD
 func (d *document) Emit(e event.Event) {
 	switch e := e.(type) {
 	case event.PlayStarted:
-		d.plays = append(d.plays, d.begin(e.Name, fmt.Sprintf("play-%d", len(d.plays)+1), place(e.At)))
+		d.play(e.Name, e.At)
+	case event.BatchStarted: // is a play of its own in Ansible's document
+		d.play(e.Name, e.At)
 	case event.TaskStarted:
 		d.task(e.Task)
 	case event.HostResult:
@@ -55,6 +57,10 @@ func (d *document) Emit(e event.Event) {
 
 // note tells on the error stream what has no place in the document.
 func (d *document) note(text string) { fmt.Fprintln(d.o.Err, visible(d.o.Redact.Text(text))) }
+
+func (d *document) play(name string, at source.Pos) {
+	d.plays = append(d.plays, d.begin(name, fmt.Sprintf("play-%d", len(d.plays)+1), place(at)))
+}
 
 func (d *document) begin(name, id, path string) *played {
 	duration := value.NewDict("start", stamp(d.o.Now()))
@@ -96,7 +102,7 @@ func (d *document) result(e event.HostResult) {
 	}
 	shown := value.NewDict()
 	for k, v := range e.Result.All() {
-		if k != "failed" || v != false {
+		if k != "failed" && k != "skipped" || v != false {
 			shown.Set(k, v)
 		}
 	}

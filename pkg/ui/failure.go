@@ -23,7 +23,7 @@ func (p *printer) failure(e event.HostResult) {
 			p.explain(e, c, head)
 		}
 	}
-	if e.Ignored {
+	if e.Ignored && e.Item == nil {
 		p.print(cyan, "...ignoring")
 	}
 }

@@ -83,16 +83,22 @@ func (p *printer) Emit(e event.Event) {
 		p.playbook(e)
 	case event.PlayStarted:
 		p.playBanner(e.Name)
+	case event.BatchStarted:
+		p.playBanner(e.Name)
 	case event.PlayEmpty:
 		p.empty(e, banner)
 	case event.NoMoreHosts:
-		p.banner("NO MORE HOSTS LEFT")
+		if p.o.Format != Ansible || e.Aborted { // Ansible does not say it of hosts that failed by themselves
+			p.banner("NO MORE HOSTS LEFT")
+		}
 	case event.TaskStarted:
 		p.taskStarted(e)
 	case event.Output:
 		p.output(e)
 	case event.Retry:
 		p.retry(e)
+	case event.Async:
+		p.async(e)
 	case event.HostResult:
 		p.result(e)
 	case event.Included:
@@ -244,6 +250,23 @@ func (p *printer) retry(e event.Retry) {
 		text += "Result was: " + p.dump(e.Result, false)
 	}
 	p.print(darkGray, text)
+}
+
+// async shows a look at a task in the background, where Ansible does; the
+// status line has it otherwise.
+func (p *printer) async(e event.Async) {
+	if p.o.Format != Ansible {
+		return
+	}
+	p.under(e.Task)
+	switch e.State {
+	case event.AsyncRuns:
+		p.print(darkGray, fmt.Sprintf("ASYNC POLL on %s: jid=%s started=1 finished=0", e.Host, e.Job))
+	case event.AsyncOK:
+		p.print(darkGray, fmt.Sprintf("ASYNC OK on %s: jid=%s", e.Host, e.Job))
+	default:
+		p.print(darkGray, fmt.Sprintf("ASYNC FAILED on %s: jid=%s", e.Host, e.Job))
+	}
 }
 
 func (p *printer) included(e event.Included) {

@@ -89,6 +89,11 @@ func action(t *event.Task) string { return t.Action[strings.LastIndexByte(t.Acti
 
 // clean drops from a result what the module only shows to the engine.
 func (p *printer) clean(e event.HostResult) *value.Dict {
+	if e.Loop { // its items were shown
+		out := e.Result.Copy()
+		out.Delete("results")
+		return out
+	}
 	if action(e.Task) != "debug" || e.Result.Len() == 0 {
 		return e.Result
 	}
@@ -115,7 +120,7 @@ func (p *printer) dump(d *value.Dict, indent bool) string {
 	shown := value.NewDict()
 	for k, v := range d.All() {
 		name, _ := k.(string)
-		if p.isHidden(name) || name == "failed" && v == false { // the line says so already
+		if p.isHidden(name) || name == "failed" || name == "skipped" { // the line says so already
 			continue
 		}
 		shown.Set(k, v)

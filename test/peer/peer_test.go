@@ -1,5 +1,5 @@
-// Package peer compares what kk's modules return with what Ansible's return
-// for the same tasks, where ansible-playbook is installed.
+// Package peer compares kk with Ansible, where ansible-playbook is installed:
+// what modules return for the same tasks, and what the same runs print.
 package peer
 
 import (
@@ -32,10 +32,7 @@ func TestResultsAreThoseOfAnsible(t *testing.T) {
 	if err != nil {
 		t.Skip("needs ansible-playbook: install ansible-core")
 	}
-	kk := filepath.Join(t.TempDir(), "kk")
-	if out, err := exec.Command("go", "build", "-o", kk, "kubekey/cmd/kk").CombinedOutput(); err != nil {
-		t.Fatalf("build kk: %v\n%s", err, out)
-	}
+	kk := buildKK(t)
 	cases, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(cases) == 0 {
 		t.Fatal("no cases", err)
