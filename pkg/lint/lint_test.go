@@ -92,9 +92,10 @@ func TestNamesAreKnown(t *testing.T) {
 	dir := project(t, `- hosts: all
   vars: {a: 1}
   vars_files: [more.yml]
+  vars_prompt: [{name: prompted}]
   roles: [r]
   tasks:
-    - debug: {msg: "{{ a }}{{ from_file }}{{ from_group }}{{ role_default }}{{ role_var }}{{ given }}{{ ansible_anything }}{{ maybe | default(1) }}"}
+    - debug: {msg: "{{ a }}{{ prompted }}{{ from_file }}{{ from_group }}{{ role_default }}{{ role_var }}{{ given }}{{ ansible_anything }}{{ maybe | default(1) }}"}
     - debug: {msg: "{{ maybe }}{{ asked }}"}
       when: asked is defined
     - set_fact: {made: 1, b: "{{ made_by_words }}"}

@@ -99,6 +99,9 @@ func (p *pass) defined() map[string]bool {
 		for _, l := range play.Static.Play {
 			add(l.Names()...)
 		}
+		for _, q := range play.Prompts {
+			add(q.Syntax.Name)
+		}
 		for _, candidates := range play.VarsFiles {
 			for _, c := range candidates {
 				if name, ok := c.Raw().(string); ok {
