@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kubekey/pkg/event"
+	"kubekey/pkg/module"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
@@ -33,6 +34,9 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 		return x.parallel(ctx, items, forks)
 	}
 	out := make([]*itemOutcome, 0, len(items))
+	before := x.view
+	defer func() { x.view = before }()
+	learned := value.NewDict()
 	for i := range items {
 		if i > 0 && pause > 0 && !out[i-1].recalled && !sleep(ctx, pause) {
 			break
@@ -44,8 +48,34 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 		if stop || ctx.Err() != nil {
 			break
 		}
+		x.learn(before, learned, o)
 	}
 	return out
+}
+
+// learn lets the next item see what one registered and found: a set_fact in
+// a loop adds to what it set for the item before. What include_vars read waits
+// for the end of the task, since it may hold templates.
+func (x *execution) learn(before *vars.View, learned *value.Dict, o *itemOutcome) {
+	if o.status == event.Skipped {
+		return
+	}
+	if x.t.Register != "" {
+		learned.Set(x.t.Register, x.registered(o.result))
+	}
+	if o.facts != nil && o.factKind != module.IncludeVars {
+		learned.Merge(o.facts)
+	}
+	if o.facts != nil && o.factKind == module.Gathered {
+		known := &vars.Host{}
+		known.AddFacts(before.Facts())
+		known.AddFacts(o.facts)
+		learned.Set("ansible_facts", known.Facts())
+	}
+	x.view = before
+	for name, v := range learned.All() {
+		x.view = x.view.With(value.Str(name), v)
+	}
 }
 
 // warnOfVar tells of a loop whose variable hides one that is set.
@@ -108,7 +138,7 @@ func (x *execution) items(ctx context.Context) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.Syntax.Lookup == "" {
+	if l.Lookup == "" {
 		list, ok := v.([]any)
 		if !ok {
 			return nil, fmt.Errorf("Invalid data passed to 'loop', it requires a list, got this instead: %s. Hint: If you passed a list/dict of just one element, try adding wantlist=True to your lookup invocation or use q/query instead of lookup.", value.Str(v)) //nolint:staticcheck // users search for this text
@@ -116,10 +146,10 @@ func (x *execution) items(ctx context.Context) ([]any, error) {
 		return list, nil
 	}
 	terms, ok := v.([]any)
-	if !ok || l.Syntax.Lookup == "dict" {
+	if !ok || l.Lookup == "dict" {
 		terms = []any{v}
 	}
-	return x.e.Templates.Env().RunLookup(ctx, x.view, l.Syntax.Lookup, terms)
+	return x.e.Templates.Env().RunLookup(ctx, x.view, l.Lookup, terms)
 }
 
 // loopControl is how many items run at a time, and the pause between them.

@@ -52,7 +52,7 @@ func (m magic) Magic(name string, v *vars.View) (any, bool, error) {
 	case "hostvars":
 		return hostvars{m.e, v}, true, nil
 	case "vars":
-		return &allVars{v}, true, nil
+		return &allVars{v: v}, true, nil
 	case "omit":
 		return m.e.omit, true, nil
 	case "ansible_facts":
@@ -124,7 +124,7 @@ func (m magic) delegated(t *project.Task, v *vars.View) (any, bool) {
 		return nil, false
 	}
 	host := value.Str(name)
-	return value.NewDict(host, &allVars{m.e.other(v, host)}), true
+	return value.NewDict(host, &allVars{v: m.e.other(v, host)}), true
 }
 
 func parents(r *project.Role, what func(*project.Role) string) []string {
@@ -248,7 +248,7 @@ func (h hostvars) At(key any) (any, bool, error) {
 	if !h.e.Inventory.Has(name) && name != "localhost" {
 		return nil, false, nil
 	}
-	return &allVars{h.e.other(h.v, name)}, true, nil
+	return h.of(name), true, nil
 }
 
 // Contains implements expr.Container.
@@ -261,9 +261,13 @@ func (h hostvars) Contains(key any) (bool, error) {
 func (h hostvars) Force() (any, error) {
 	out := value.NewDict()
 	for _, name := range h.e.Inventory.Hosts() {
-		out.Set(name, &allVars{h.e.other(h.v, name)})
+		out.Set(name, h.of(name))
 	}
 	return out, nil
+}
+
+func (h hostvars) of(host string) *allVars {
+	return &allVars{h.e.other(h.v, host), func() *vars.View { return h.e.seenFrom(h.v, host, vars.Static{}) }}
 }
 
 // other makes the view of another host, as the play of v sees it.
@@ -284,13 +288,21 @@ func (e *Engine) seenFrom(v *vars.View, host string, static vars.Static) *vars.V
 }
 
 // allVars is all variables of a view as one mapping: hostvars[h], vars.
-type allVars struct{ v *vars.View }
+// A variable of a play or role that asks for itself in hostvars gets what the
+// host has without them: outside, which is nil for vars.
+type allVars struct {
+	v       *vars.View
+	outside func() *vars.View
+}
 
 // At implements value.Lazy.
 func (a *allVars) At(key any) (any, bool, error) {
 	name, ok := key.(string)
 	if !ok {
 		return nil, false, nil
+	}
+	if a.outside != nil && a.v.WorksOut(name) {
+		return a.outside().Lookup(name)
 	}
 	return a.v.Lookup(name)
 }

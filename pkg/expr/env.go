@@ -80,8 +80,8 @@ var collections = [...]string{
 	"ansible.posix.", "community.general.", "kubernetes.core.",
 }
 
-// shortName drops the namespace of a full name.
-func shortName(name string) string {
+// ShortName drops the namespace of the full name of a filter, test or lookup.
+func ShortName(name string) string {
 	for _, c := range collections {
 		if rest, ok := strings.CutPrefix(name, c); ok {
 			return rest
@@ -102,11 +102,11 @@ func (u *unknownName) Error() string {
 }
 
 func find[V any](m map[string]V, kind, name string) (V, error) {
-	if v, ok := m[shortName(name)]; ok {
+	if v, ok := m[ShortName(name)]; ok {
 		return v, nil
 	}
 	var zero V
-	return zero, &unknownName{kind, name, source.DidYouMean(shortName(name), sortedKeys(m))}
+	return zero, &unknownName{kind, name, source.DidYouMean(ShortName(name), sortedKeys(m))}
 }
 
 func (e *Env) filter(name string) (filter, error)   { return find(e.filters, "filter", name) }

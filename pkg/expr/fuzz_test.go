@@ -110,7 +110,7 @@ func reachesOut(x *Expr) bool {
 	}
 	out := false
 	walk(x.root, func(n node) {
-		if n, ok := n.(*filterNode); ok && (shortName(n.name) == "fileglob" || shortName(n.name) == "password_hash") {
+		if n, ok := n.(*filterNode); ok && (ShortName(n.name) == "fileglob" || ShortName(n.name) == "password_hash") {
 			out = true
 		}
 	})

@@ -577,7 +577,7 @@ func (p *parser) filter(x node, pos int) node {
 // takesLazy reports whether a filter only picks from its arguments, or passes
 // them on: map('extract', hostvars, 'ip') must not work out all of hostvars.
 func takesLazy(n *filterNode) bool {
-	switch shortName(n.name) {
+	switch ShortName(n.name) {
 	case "extract", "default", "d":
 		return true
 	case "map":
@@ -595,7 +595,7 @@ func (p *parser) test(x node, pos int) node {
 	name := p.dotted("test")
 	fn, err := p.env.test(name.text)
 	p.known(name, err)
-	n.name = shortName(name.text)
+	n.name = ShortName(name.text)
 	if n.fn = fn; n.name == "defined" || n.name == "undefined" {
 		n.fn = nil
 	}
@@ -653,7 +653,7 @@ func (p *parser) checkLookup(n *callNode) {
 // checkNested finds unknown filters and tests that map, select and their kin
 // are given by literal name.
 func (p *parser) checkNested(n *filterNode) {
-	switch shortName(n.name) {
+	switch ShortName(n.name) {
 	case "map":
 		p.checkLiteral(n.args, 0, func(name string) error {
 			_, err := p.env.filter(name)

@@ -115,6 +115,7 @@ func (*Task) linked() {}
 // Loop is a linked loop.
 type Loop struct {
 	Syntax    *playbook.Loop
+	Lookup    string // of with_LOOKUP, without namespace; "" of loop
 	Items     *template.Data
 	Label     *template.Data
 	Pause     *template.Data

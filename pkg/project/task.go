@@ -8,6 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"kubekey/pkg/expr"
 	"kubekey/pkg/module"
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/schema"
@@ -122,25 +123,17 @@ func (l *Linker) condsInto(values []playbook.Value, ds *source.Diagnostics) []*C
 }
 
 func (l *Linker) loop(s *playbook.Loop, ds *source.Diagnostics) *Loop {
-	if s.Lookup != "" && s.Lookup != "items" && !l.isLookup(s.Lookup) {
+	lookup := expr.ShortName(s.Lookup)
+	if lookup != "" && !slices.Contains(l.Engine.Env().LookupNames(), lookup) {
 		ds.Add(source.Errorf(s.At, "no lookup named '%s'", s.Lookup).
 			WithHelp("%s", source.DidYouMean(s.Lookup, l.Engine.Env().LookupNames())))
 	}
 	out := &Loop{
-		Syntax: s, Items: l.data(s.Items, ds), Label: l.data(s.Label, ds), Pause: l.data(s.Pause, ds),
+		Syntax: s, Lookup: lookup, Items: l.data(s.Items, ds), Label: l.data(s.Label, ds), Pause: l.data(s.Pause, ds),
 		Extended: l.data(s.Extended, ds), AllItems: l.data(s.ExtendedAllItems, ds), Forks: l.data(s.Forks, ds),
 	}
 	out.BreakWhen = l.condsInto(s.BreakWhen, ds)
 	return out
-}
-
-func (l *Linker) isLookup(name string) bool {
-	for _, n := range l.Engine.Env().LookupNames() {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 func (l *Linker) meta(t *Task, s *playbook.Task, ds *source.Diagnostics) {

@@ -140,6 +140,11 @@ func (v *View) Beneath(parent *View) *View {
 	return v
 }
 
+// WorksOut reports whether v is asked while it works out the variable's own value.
+func (v *View) WorksOut(name string) bool {
+	return v.chain != nil && v.chain.name == name && v.chain.host == v.host
+}
+
 // Sharing gives v the local names of another view: a loop's item stays known
 // on the host that a task is delegated to.
 func (v *View) Sharing(with *View) *View {
