@@ -24,7 +24,7 @@ type ACL struct {
 	Etype     string `kk:"etype" choices:"group,mask,other,user" doc:"kind of entry"`
 	Entity    string `kk:"entity" doc:"user or group; empty is the owner"`
 	Perms     string `kk:"permissions" doc:"what is allowed: of r, w, x and X"`
-	Default   bool   `kk:"default" default:"no" doc:"of a folder: the entry is for what is made in it"`
+	Default   bool   `kk:"default" default:"no" doc:"of a folder: the entry is for what is made in it, and so are the entries that are told"`
 	Recursive bool   `kk:"recursive,alias=recurse" default:"no" doc:"for everything below the folder too"`
 	Follow    bool   `kk:"follow" default:"yes" doc:"change what a link leads to"`
 	Mask      string `kk:"recalculate_mask" default:"default" choices:"default,mask,no_mask" doc:"whether the mask is worked out anew: default does so unless the entry is one"`
@@ -55,6 +55,7 @@ func (m *ACL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if !m.Follow {
 		s.Set("physical", "--physical")
 	}
+	s.Flag("default", m.Default)
 	if m.State != "query" {
 		s.Words = m.options(entry)
 	}

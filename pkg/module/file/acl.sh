@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2154
 # What the modules acl and xattr do.
-acl_list() { # the entries of the path, one on a line
+acl_list() { # the entries of the path, one on a line; of the default ones, if those are meant
 	# shellcheck disable=SC2086
-	quiet getfacl --absolute-names --omit-header $p_physical -- "$p_path" || fail "$(output)"
+	quiet getfacl --absolute-names --omit-header ${p_default:+--default} $p_physical -- "$p_path" || fail "$(output)"
 	output | sed -e 's/[[:space:]]*#.*//' -e '/^$/d'
 }
 acl_main() { # OPTION...: of setfacl

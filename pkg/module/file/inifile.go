@@ -70,10 +70,18 @@ func (m *IniFile) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if err != nil {
 		return module.Result{}, err
 	}
-	d := m.edit(e.text)
-	touched := e.exists || d.text() != ""
+	before := strings.TrimPrefix(e.text, byteOrderMark)
+	if before == "" && m.State == "present" {
+		before = "\n" // a new file begins with an empty line
+	}
+	d := m.edit(before)
+	after := d.text()
+	if after == before {
+		after = e.text
+	}
+	touched := e.exists || after != ""
 	return e.save(ctx, c, &m.Attributes, edited{
-		text: d.text(), msg: d.msg, touched: touched, backup: m.Backup, validate: m.Validate, data: value.NewDict(),
+		text: after, msg: d.msg, touched: touched, backup: m.Backup, validate: m.Validate, data: value.NewDict(),
 	})
 }
 

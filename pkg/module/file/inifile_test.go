@@ -19,7 +19,9 @@ func TestIniFile(t *testing.T) {
 		{"leave the comment", text, args("section", "a", "option", "y", "value", "3", "modify_inactive_option", false), top + "[a]\nx = 1\ny = 3\n# y = 2\n\n; end\n" + b, "option added"},
 		{"active before commented", "[a]\n#x = 1\nx = 1\n", args("section", "a", "option", "x", "value", "1"), "[a]\n#x = 1\nx = 1\n", "OK"},
 		{"before the sections", text, args("option", "top", "value", "2"), "top = 2\n\n" + a + b, "option changed"},
-		{"no sections", "", args("option", "x", "value", "1"), "x = 1\n", "option added"},
+		{"no sections", "", args("option", "x", "value", "1"), "x = 1\n\n", "option added"},
+		{"a byte order mark", "\ufeff[a]\nx = 1\n", args("section", "a", "option", "x", "value", "2"), "[a]\nx = 2\n", "option changed"},
+		{"a byte order mark, the same", "\ufeff[a]\nx = 1\n", args("section", "a", "option", "x", "value", "1"), "\ufeff[a]\nx = 1\n", "OK"},
 		{"new section", text, args("section", "c", "option", "x", "value", "1", "no_extra_spaces", true), text + "[c]\nx=1\n", "section and option added"},
 		{"new section alone", text, args("section", "c"), text + "[c]\n", "only section added"},
 		{"unfinished line", "[a]\nx = 1", args("section", "a", "option", "y", "value", "2"), "[a]\nx = 1\ny = 2\n", "option added"},
@@ -47,7 +49,7 @@ func TestIniFileMakesFiles(t *testing.T) {
 	dir := t.TempDir()
 	r, _ := moduletest.RunTwice(t, spec(t, "ini_file"), args("path", dir+"/new", "section", "a", "option", "x", "value", "1", "mode", "0600"), moduletest.Options{Diff: true})
 	want(t, r, "mode", "0600", "path", dir+"/new")
-	if read(t, dir+"/new") != "[a]\nx = 1\n" || len(r.Diff) != 1 {
+	if read(t, dir+"/new") != "\n[a]\nx = 1\n" || len(r.Diff) != 1 {
 		t.Errorf("the file holds %q, diff %+v", read(t, dir+"/new"), r.Diff)
 	}
 	r = moduletest.Run(t, spec(t, "ini_file"), args("path", dir+"/none", "section", "a", "state", "absent"), moduletest.Options{})

@@ -41,7 +41,7 @@ func xmlSpec() module.Spec {
 		Name: "xml", Collection: "community.general",
 		Summary: "Change parts of an XML file, or tell what is in it.",
 		Notes: []string{
-			"The file is read and changed on the control node, so hosts need no library. It is written only if something changed; comments, blanks, CDATA and the order of attributes stay.",
+			"The file is read and changed on the control node, so hosts need no library. It is written only if something changed, with a head that says UTF-8 and, unless it is indented, without a last line end; comments, blanks, CDATA and the order of attributes stay.",
 			"Entities that a document type declares are not expanded: such a document is refused.",
 		},
 		Examples: []string{
@@ -78,7 +78,7 @@ func (m *XML) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, fmt.Errorf("read %s: %w", m.name(), err)
 	}
-	before := printXML(doc)
+	before := printXML(doc, m.Pretty)
 	data := value.NewDict("actions", value.NewDict("xpath", m.XPath, "namespaces", value.Of(m.Namespaces), "state", m.State))
 	if err := m.work(doc, data); err != nil {
 		return module.Result{}, err
@@ -86,7 +86,7 @@ func (m *XML) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if m.asks() {
 		return module.Result{Data: data}, nil
 	}
-	after := printXML(doc)
+	after := printXML(doc, m.Pretty)
 	if after == before {
 		after = text // only how it is written differs
 	}
@@ -208,6 +208,7 @@ func (m *XML) remove(nodes []*xmlquery.Node) {
 		case m.Attribute != "":
 			n.RemoveAttr(m.Attribute)
 		default:
+			removeTail(n)
 			xmlquery.RemoveFromTree(n)
 		}
 	}
@@ -248,6 +249,9 @@ func (m *XML) addChildren(x *xmlDoc, nodes []*xmlquery.Node) error {
 			return err
 		}
 		last := n
+		if m.InsertAfter && n.NextSibling != nil && n.NextSibling.Type == xmlquery.TextNode {
+			last = n.NextSibling
+		}
 		for _, child := range children {
 			switch {
 			case m.InsertBefore:
@@ -274,9 +278,7 @@ func (m *XML) setChildren(x *xmlDoc, nodes []*xmlquery.Node) error {
 			continue
 		}
 		for _, child := range elements(n) {
-			if blank(child.PrevSibling) {
-				xmlquery.RemoveFromTree(child.PrevSibling)
-			}
+			removeTail(child)
 			xmlquery.RemoveFromTree(child)
 		}
 		for _, child := range children {

@@ -24,13 +24,13 @@ func withShop(old, replaced string) string {
 }
 
 func TestXML(t *testing.T) {
-	runEdits(t, "xml", []editCase{
+	cases := []editCase{
 		{"the same", bookshop, args("xpath", "/shop/book[@id='1']", "attribute", "lang", "value", "de"), bookshop, ""},
 		{"attribute", bookshop, args("xpath", "/shop/book[@id='2']", "attribute", "lang", "value", `a"b<c`), withShop(`id="2"/`, `id="2" lang="a&quot;b&lt;c"/`), ""},
 		{"attribute by its path", bookshop, args("xpath", "/shop/book[2]/@id", "value", 7), withShop(`id="2"`, `id="7"`), ""},
 		{"text", bookshop, args("xpath", "//title", "value", "<Two> it's"), withShop(`It's "one" &amp; only`, "&lt;Two&gt; it's"), ""},
 		{"text in the place of CDATA", bookshop, args("xpath", "/shop/note", "value", "x"), withShop("<![CDATA[<raw>]]>", "x"), ""},
-		{"remove elements", bookshop, args("xpath", "/shop/book[title]", "state", "absent"), withShop(`<book id="1" lang="de"><title>It's "one" &amp; only</title></book>`, ""), ""},
+		{"remove elements", bookshop, args("xpath", "/shop/book[title]", "state", "absent"), withShop(`<book id="1" lang="de"><title>It's "one" &amp; only</title></book>`+"\n  ", ""), ""},
 		{"remove attributes", bookshop, args("xpath", "//book/@id", "state", "absent"), strings.Replace(withShop(` id="1"`, ""), ` id="2"`, "", 1), ""},
 		{"remove nothing", bookshop, args("xpath", "/shop/magazine", "state", "absent"), bookshop, ""},
 		{"make an element", "<a><b/></a>\n", args("xpath", "/a/b/c", "value", "x"), "<a><b><c>x</c></b></a>\n", ""},
@@ -49,7 +49,27 @@ func TestXML(t *testing.T) {
 		{"doctype", "<!DOCTYPE a SYSTEM \"a.dtd\">\n<a><b/></a>\n", args("xpath", "/a/b", "value", "1"), "<!DOCTYPE a SYSTEM \"a.dtd\">\n<a><b>1</b></a>\n", ""},
 		{"CDATA", "<a><![CDATA[x<y]]></a>\n", args("strip_cdata_tags", true), "<a>x&lt;y</a>\n", ""},
 		{"pretty", "<a><b><c/></b>text</a>\n", args("pretty_print", true), "<a><b><c/></b>text</a>\n", ""},
-	})
+		{"remove with the text after it", "<a>\n  <b/>\n  <c/>\n</a>\n", args("xpath", "/a/b", "state", "absent"), "<a>\n  <c/>\n</a>\n", ""},
+		{"set where the first was", "<a>\n  <b/>\n  <c/>\n</a>\n", args("xpath", "/a", "set_children", []any{"x", "y"}), "<a>\n  <x/><y/></a>\n", ""},
+		{"add after the text that follows", "<a>\n  <b/>\n  <c/>\n</a>\n", args("xpath", "/a/b", "add_children", []any{"x"}, "insertafter", true), "<a>\n  <b/>\n  <x/><c/>\n</a>\n", ""},
+	}
+	for i, c := range cases {
+		if c.before != c.after {
+			cases[i].after = asWritten(c.after, c.args.Has("pretty_print"))
+		}
+	}
+	runEdits(t, "xml", cases)
+}
+
+// asWritten is a document as it is written: with a head, and with a line end if it is indented.
+func asWritten(text string, indented bool) string {
+	if strings.HasPrefix(text, "<?xml") {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	if !indented {
+		text = strings.TrimSuffix(text, "\n")
+	}
+	return "<?xml version='1.0' encoding='UTF-8'?>\n" + text
 }
 
 func TestXMLTells(t *testing.T) {
@@ -63,7 +83,7 @@ func TestXMLTells(t *testing.T) {
 	r = moduletest.Run(t, spec(t, "xml"), args("xmlstring", `<a xmlns="urn:x"><b>it</b></a>`, "xpath", "//q:b", "content", "text", "namespaces", value.NewDict("q", "urn:x")), moduletest.Options{})
 	want(t, r, "matches", []any{value.NewDict("{urn:x}b", "it")})
 	r = moduletest.Run(t, spec(t, "xml"), args("xmlstring", "<a/>", "xpath", "/a", "value", "x"), moduletest.Options{Diff: true})
-	want(t, r, "xmlstring", "<a>x</a>\n")
+	want(t, r, "xmlstring", "<?xml version='1.0' encoding='UTF-8'?>\n<a>x</a>")
 	if !r.Changed || len(r.Diff) != 1 {
 		t.Errorf("result is %+v", r)
 	}

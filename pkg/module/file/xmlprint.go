@@ -9,14 +9,25 @@ import (
 // The library's own printer escapes quotes in texts and drops what stands
 // between the nodes at the top; this one leaves a document as it was.
 
-// printXML is a whole document, with a line end.
-func printXML(doc *xmlquery.Node) string {
+// xmlHead stands before every document that is written.
+const xmlHead = "<?xml version='1.0' encoding='UTF-8'?>\n"
+
+// printXML is a whole document, with a line end if it is indented.
+func printXML(doc *xmlquery.Node, indented bool) string {
 	var b strings.Builder
+	b.WriteString(xmlHead)
+	first := true
 	for _, n := range doc.ChildNodes() {
-		if n.Type == xmlquery.TextNode {
+		if n.Type == xmlquery.TextNode || n.Type == xmlquery.DeclarationNode {
 			continue // between the nodes at the top there are only blanks
 		}
+		if !first {
+			b.WriteByte('\n')
+		}
+		first = false
 		writeXML(&b, n, false)
+	}
+	if indented {
 		b.WriteByte('\n')
 	}
 	return b.String()
@@ -42,10 +53,6 @@ func writeXML(b *strings.Builder, n *xmlquery.Node, bare bool) {
 		b.WriteString("<!" + n.Data + ">")
 	case xmlquery.ProcessingInstruction:
 		b.WriteString("<?" + strings.TrimSpace(n.ProcInst.Target+" "+n.ProcInst.Inst) + "?>")
-	case xmlquery.DeclarationNode:
-		b.WriteString("<?" + n.Data)
-		writeAttrs(b, n)
-		b.WriteString("?>")
 	case xmlquery.ElementNode:
 		writeElement(b, n, bare)
 	}
@@ -73,6 +80,13 @@ func writeAttrs(b *strings.Builder, n *xmlquery.Node) {
 			b.WriteString(a.Name.Space + ":")
 		}
 		b.WriteString(a.Name.Local + `="` + escapeAttr.Replace(a.Value) + `"`)
+	}
+}
+
+// removeTail takes away the text that stands between an element and the next.
+func removeTail(n *xmlquery.Node) {
+	for t := n.NextSibling; t != nil && (t.Type == xmlquery.TextNode || t.Type == xmlquery.CharDataNode); t = n.NextSibling {
+		xmlquery.RemoveFromTree(t)
 	}
 }
 
