@@ -68,8 +68,8 @@ func (m *Cron) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	before := strings.TrimSuffix(a.Get("text"), "x")
 	tab := m.tab(before)
 	after := module.JoinLines(m.edit(tab))
-	whole := m.Name == ""
-	if whole {
+	whole := m.Name == "" || m.CronFile != "" && m.State == "absent" && a.Has("exists") && strings.TrimSpace(after) == ""
+	if whole { // the file goes with its last entry
 		after = ""
 	}
 	r := module.Result{Changed: after != module.JoinLines(tab) || whole && a.Has("exists"), Data: value.NewDict()}

@@ -69,7 +69,11 @@ func (m *Assemble) Run(ctx context.Context, c *module.Call) (module.Result, erro
 		return module.Result{}, err
 	}
 	cp := &Copy{Attributes: m.Attributes, Dest: m.Dest, Force: true, Backup: m.Backup, Validate: m.Validate}
-	return cp.write(ctx, c, ans, ans.entries[0], placing{body: body, header: src, src: src, mode: 0o644}, "")
+	res, err := cp.write(ctx, c, ans, ans.entries[0], placing{body: body, header: src, src: src, mode: 0o644}, "")
+	if err == nil {
+		res.Msg = "OK"
+	}
+	return res, err
 }
 
 // read looks at dest and reads the fragments, in one round trip.
@@ -103,9 +107,9 @@ func (m *Assemble) read(ctx context.Context, c *module.Call) (*answer, string, [
 	src := ans.entries[1]
 	switch {
 	case src.followed() == nil:
-		return nil, "", nil, fmt.Errorf("source (%s) does not exist", src.path)
+		return nil, "", nil, fmt.Errorf("Source (%s) does not exist", src.path) //nolint:staticcheck // the text users know
 	case !src.followed().is(typeDir):
-		return nil, "", nil, fmt.Errorf("source (%s) is not a directory", src.path)
+		return nil, "", nil, fmt.Errorf("Source (%s) is not a directory", src.path) //nolint:staticcheck // the text users know
 	}
 	var parts []fragment
 	for _, e := range ans.entries[2:] {

@@ -95,7 +95,18 @@ func (m *Copy) text(ctx context.Context, c *module.Call) (module.Result, error) 
 	if err != nil {
 		return module.Result{}, err
 	}
+	if err := m.expected(body.sha1); err != nil {
+		return module.Result{Data: value.NewDict("checksum", body.sha1, "expected_checksum", m.Checksum)}, err
+	}
 	return m.place(ctx, c, placing{body: body, header: m.Dest})
+}
+
+// expected is an error when what is copied has another checksum than asked for.
+func (m *Copy) expected(sha1 string) error {
+	if m.Checksum == "" || strings.EqualFold(m.Checksum, sha1) {
+		return nil
+	}
+	return fmt.Errorf("Copied file does not match the expected checksum. Transfer failed: %s was expected, the source has %s", m.Checksum, sha1) //nolint:staticcheck // the text users know
 }
 
 // textOf is what the argument content says: containers as JSON.
@@ -112,8 +123,8 @@ func (m *Copy) file(ctx context.Context, c *module.Call, src string) (module.Res
 	if err != nil {
 		return module.Result{}, err
 	}
-	if m.Checksum != "" && !strings.EqualFold(m.Checksum, body.sha1) {
-		return module.Result{}, fmt.Errorf("%s does not match the expected checksum %s: it has %s", src, m.Checksum, body.sha1)
+	if err := m.expected(body.sha1); err != nil {
+		return module.Result{Data: value.NewDict("checksum", body.sha1, "expected_checksum", m.Checksum)}, err
 	}
 	return m.place(ctx, c, placing{body: body, header: src, src: src, name: path.Base(src), mode: sourceMode(c.Files, src)})
 }
@@ -234,13 +245,12 @@ func needFolder(c *module.Call, at *entry) ([]string, error) {
 
 func (m *Copy) makeFolder(ctx context.Context, c *module.Call, ans *answer, folder string) error {
 	var s script
-	s.do("create folder "+folder, "mkdir", "-p", folder)
 	attrs := Attributes{Mode: m.DirectoryMode, Owner: m.Owner, Group: m.Group}
 	ch, err := attrs.plan(c, ans, folder, ans.fresh(ans.entries[0], typeDir))
 	if err != nil {
 		return err
 	}
-	s.steps(ch.steps)
+	s.folders(folder, &ch)
 	_, err = s.run(ctx, c)
 	return err
 }

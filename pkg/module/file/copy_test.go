@@ -1,6 +1,7 @@
 package file
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -160,7 +161,7 @@ func TestCopyErrors(t *testing.T) {
 			args *value.Dict
 			text string
 		}{
-			{args("content", "x", "dest", dir+"/no/such"), "destination directory " + dir + "/no does not exist"},
+			{args("content", "x", "dest", dir+"/no/such"), "Destination directory " + dir + "/no does not exist"},
 			{args("content", "x", "dest", dir+"/plain/x"), "is not a directory"},
 			{args("content", "x", "dest", dir), "can not use content with a dir as dest"},
 			{args("content", "x", "dest", dir+"/"), "can not use content with a dir as dest"},
@@ -169,6 +170,8 @@ func TestCopyErrors(t *testing.T) {
 			{args("src", "nope", "dest", dir+"/x"), "Could not find or access 'nope'"},
 			{args("src", "vault", "dest", dir+"/x"), "this is encrypted with a vault"},
 			{args("src", "a", "dest", dir+"/x", "checksum", "123"), "does not match the expected checksum"},
+			{args("content", "a", "dest", dir+"/x", "checksum", "123"), "does not match the expected checksum"},
+			{args("src", dir+"/none", "dest", dir+"/x", "remote_src", true), "Source " + dir + "/none not found"},
 			{args("content", "x", "dest", dir+"/x", "owner", "nosuchuser"), "failed to look up user nosuchuser"},
 			{args("content", "x", "dest", dir+"/x", "group", "nosuchgroup"), "failed to look up group nosuchgroup"},
 			{args("content", "x", "dest", dir+"/x", "mode", "preserve"), "preserve needs src"},
@@ -179,6 +182,19 @@ func TestCopyErrors(t *testing.T) {
 			fails(t, spec(t, "copy"), c.args, o, c.text)
 		}
 	})
+}
+
+func TestCopyGivesAllNewFoldersTheirMode(t *testing.T) {
+	src, dir := t.TempDir(), t.TempDir()
+	write(t, src+"/files/tree/f", "x", 0o644)
+	o := moduletest.Options{Dir: src}
+	moduletest.RunTwice(t, spec(t, "copy"), args("src", "tree", "dest", dir+"/a/b", "directory_mode", "0750"), o)
+	moduletest.RunTwice(t, spec(t, "copy"), args("src", "tree/f", "dest", dir+"/c/d/", "directory_mode", "0700"), o)
+	for p, mode := range map[string]fs.FileMode{"/a": 0o750, "/a/b": 0o750, "/a/b/tree": 0o750, "/c": 0o700, "/c/d": 0o700} {
+		if got := modeOf(t, dir+p).Perm(); got != mode {
+			t.Errorf("%s has mode %o, not %o", p, got, mode)
+		}
+	}
 }
 
 func TestCopyDiff(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
 )
 
 // remote copies from one path of the host to another.
@@ -31,13 +32,13 @@ func (m *Copy) remote(ctx context.Context, c *module.Call) (module.Result, error
 	src := ans.entries[0]
 	switch {
 	case src.followed() == nil:
-		return module.Result{}, fmt.Errorf("source %s not found on the host", src.path)
+		return module.Result{}, fmt.Errorf("Source %s not found", src.path) //nolint:staticcheck // the text users know
 	case src.followed().is(typeDir):
 		return m.remoteFolder(ctx, c, ans)
 	case !src.followed().is(typeFile) || src.sha256 == "":
 		return module.Result{}, fmt.Errorf("source %s is not a file that can be read", src.path)
-	case m.Checksum != "" && !strings.EqualFold(m.Checksum, src.sha1):
-		return module.Result{}, fmt.Errorf("%s does not match the expected checksum %s: it has %s", src.path, m.Checksum, src.sha1)
+	case m.expected(src.sha1) != nil:
+		return module.Result{Data: value.NewDict("checksum", src.sha1, "expected_checksum", m.Checksum)}, m.expected(src.sha1)
 	}
 	return m.remoteFile(ctx, c, ans)
 }

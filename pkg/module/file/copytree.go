@@ -213,8 +213,7 @@ func (t *treeCopy) planFolder(it *treeItem) error {
 	if err != nil {
 		return err
 	}
-	t.bundle.do("create folder "+it.at.path, "mkdir", "-p", it.at.path)
-	t.bundle.steps(ch.steps)
+	t.bundle.folders(it.at.path, &ch)
 	return nil
 }
 

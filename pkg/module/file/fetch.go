@@ -61,6 +61,8 @@ func (m *Fetch) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 		return module.Result{}, fmt.Errorf("the remote file does not exist: %s", e.path)
 	case n == nil:
 		return module.Result{Msg: "the remote file does not exist, not transferring, ignored", Data: value.NewDict("file", e.path)}, nil
+	case n.is(typeDir) && !m.FailOnMissing:
+		return module.Result{Msg: "remote file is a directory, fetch cannot work on directories, not transferring, ignored", Data: value.NewDict("file", e.path)}, nil
 	case n.is(typeDir):
 		return module.Result{}, fmt.Errorf("remote file is a directory, fetch cannot work on directories: %s", e.path)
 	case !strings.Contains(e.access, "r"):

@@ -70,6 +70,15 @@ func (j *fileJob) createFolder(p string) error {
 	if err != nil {
 		return err
 	}
+	j.act.folders(p, &ch)
+	j.note("state", "absent", "directory")
+	j.next, j.path = &ch.next, p
+	return nil
+}
+
+// folders makes a folder and those above it that are missing, all with the
+// attributes that ch gives the last.
+func (s *script) folders(p string, ch *change) {
 	mode, uid, gid := "", "", ""
 	if ch.before.Has("mode") {
 		mode = octal(ch.next.perm())
@@ -80,10 +89,7 @@ func (j *fileJob) createFolder(p string) error {
 	if ch.before.Has("group") {
 		gid = strconv.Itoa(ch.next.gid)
 	}
-	j.act.line("kk_folders " + shell.Join(p, mode, uid, gid) + " || exit")
-	j.note("state", "absent", "directory")
-	j.next, j.path = &ch.next, p
-	return nil
+	s.line("kk_folders " + shell.Join(normal(p), mode, uid, gid) + " || exit")
 }
 
 // below plans the attributes of everything in the folder, with few commands.

@@ -33,7 +33,7 @@ type Template struct {
 	CommentEnd     string `kk:"comment_end_string" doc:"what ends a comment. Default: #}"`
 	TrimBlocks     bool   `kk:"trim_blocks" default:"yes" doc:"drop the line end after a tag"`
 	LStripBlocks   bool   `kk:"lstrip_blocks" default:"no" doc:"drop the blanks before a tag that begins its line"`
-	OutputEncoding string `kk:"output_encoding" default:"utf-8" doc:"only utf-8"`
+	OutputEncoding string `kk:"output_encoding" default:"utf-8" doc:"encoding of the file: utf-8, utf-16, or one of a byte a character such as windows-1252 or iso-8859-15"`
 }
 
 func templateSpec() module.Spec {
@@ -63,6 +63,9 @@ func templateSpec() module.Spec {
 func (m *Template) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	src, text, err := m.Text(ctx, c)
 	if err != nil {
+		return module.Result{}, err
+	}
+	if text, err = encode(text, m.OutputEncoding); err != nil {
 		return module.Result{}, err
 	}
 	body, err := contentOf([]byte(text))
@@ -106,11 +109,7 @@ func (m *Template) options() (template.FileOptions, error) {
 	default:
 		return o, fmt.Errorf("newline_sequence needs to be one of: \\n, \\r or \\r\\n, got %q", m.Newline)
 	}
-	switch strings.ToLower(m.OutputEncoding) {
-	case "utf-8", "utf8", "":
-		return o, nil
-	}
-	return o, fmt.Errorf("output_encoding %s is not supported: only utf-8 is", m.OutputEncoding)
+	return o, nil
 }
 
 func (m *Template) render(ctx context.Context, c *module.Call, src string, o template.FileOptions) (string, error) {

@@ -70,9 +70,23 @@ func TestTemplateOptions(t *testing.T) {
 	}
 }
 
+func TestTemplateEncodings(t *testing.T) {
+	src, dir := t.TempDir(), t.TempDir()
+	write(t, src+"/t.j2", "{{ 'ü' }}€", 0o644)
+	for name, want := range map[string]string{
+		"utf-8": "ü€", "windows-1252": "\xfc\x80", "cp1252": "\xfc\x80", "ISO-8859-15": "\xfc\xa4", "utf-16": "\xff\xfe\xfc\x00\xac\x20", "utf-16-be": "\x00\xfc\x20\xac",
+	} {
+		moduletest.RunTwice(t, spec(t, "template"), args("src", "t.j2", "dest", dir+"/"+name, "output_encoding", name), moduletest.Options{Dir: src})
+		if got := read(t, dir+"/"+name); got != want {
+			t.Errorf("%s: %q, not %q", name, got, want)
+		}
+	}
+}
+
 func TestTemplateErrors(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	write(t, src+"/bad.j2", "one\n{{ nope }}\n", 0o644)
+	write(t, src+"/euro.j2", "€\n", 0o644)
 	write(t, src+"/d/x", "", 0o644)
 	o := moduletest.Options{Dir: src}
 	for _, c := range []struct {
@@ -82,7 +96,8 @@ func TestTemplateErrors(t *testing.T) {
 		{args("src", "bad.j2"), "'nope' is undefined"},
 		{args("src", "no.j2"), "Could not find or access 'no.j2'"},
 		{args("src", "d"), "is a folder"},
-		{args("src", "bad.j2", "output_encoding", "latin-1"), "only utf-8 is"},
+		{args("src", "euro.j2", "output_encoding", "latin-1"), "has a character that latin-1 lacks"},
+		{args("src", "euro.j2", "output_encoding", "klingon"), "output_encoding klingon is not known"},
 		{args("src", "bad.j2", "newline_sequence", "x"), "newline_sequence needs to be one of"},
 	} {
 		c.args.Set("dest", dir+"/out")
