@@ -36,6 +36,13 @@ func TestCronFile(t *testing.T) {
 		t.Errorf("backup %q, %s", got, value.Repr(r.Data))
 	}
 	os.Remove(backup)
+	for _, pairs := range [][]any{{"name", "a"}, {"name", "A", "env", true}, {"name", "B", "env", true}} {
+		run(t, "cron", o, append([]any{"cron_file", file, "state", "absent"}, pairs...)...)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the file stays without an entry: %v", err)
+	}
+	run(t, "cron", o, "cron_file", file, "user", "root", "name", "a", "job", "y")
 	run(t, "cron", o, "cron_file", file, "state", "absent")
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("the file is still there: %v", err)
