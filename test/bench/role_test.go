@@ -39,7 +39,7 @@ func BenchmarkRole(b *testing.B) {
 	args := []string{"-i", inventory, "testdata/shop/site.yaml"}
 	own := peer{name: "kk", args: append([]string{bin, "run"}, args...), env: []string{"KK_WORKDIR=" + filepath.Join(dir, "work")}}
 	ansible := peer{name: "Ansible", args: append([]string{"ansible-playbook"}, args...), env: []string{
-		"ANSIBLE_PIPELINING=1", "ANSIBLE_FORKS=10", "ANSIBLE_SSH_ARGS=-o ControlMaster=auto -o ControlPersist=60s -o UserKnownHostsFile=" + l.KnownHosts(),
+		"ANSIBLE_PIPELINING=1", "ANSIBLE_FORKS=10", "ANSIBLE_TIMEOUT=90", "ANSIBLE_SSH_ARGS=-o ControlMaster=auto -o ControlPersist=60s -o UserKnownHostsFile=" + l.KnownHosts(),
 		"ANSIBLE_LOCAL_TEMP=" + filepath.Join(dir, "ansible"), "ANSIBLE_SSH_CONTROL_PATH_DIR=" + filepath.Join(dir, "cp"), "HOME=" + dir,
 	}}
 	mitogen := peer{name: "Mitogen", args: ansible.args, env: append(slices.Clone(ansible.env), "ANSIBLE_STRATEGY=mitogen_linear")}

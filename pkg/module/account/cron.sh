@@ -29,7 +29,7 @@ cron_write() { # the new text is on standard input
 	if [ -n "$p_remove" ]; then
 		rm -f "$p_file" || fail "remove $p_file"
 	elif [ -n "$p_file" ]; then
-		replace "$p_file" 600 || fail "write $p_file"
+		replace "$p_file" 644 || fail "write $p_file"
 	else
 		scratch
 		cat >"$tmp/tab" || fail "write a temporary file"

@@ -24,6 +24,9 @@ func TestCronFile(t *testing.T) {
 		}
 	}
 	twice("#Ansible: a\n1 * * * * root x\n", "name", "a", "job", "x", "minute", 1)
+	if info, err := os.Stat(file); err != nil || info.Mode() != 0o644 {
+		t.Errorf("a new file: %v, %v, want one that all may read", info.Mode(), err)
+	}
 	write(t, file, "0 0 * * * root found\n"+read(t, file))
 	twice("#Ansible: f\n0 0 * * * root found\n#Ansible: a\n1 * * * * root x\n", "name", "f", "job", "found", "minute", 0, "hour", 0)
 	twice("A=\"1\"\n#Ansible: f\n0 0 * * * root found\n#Ansible: a\n1 * * * * root x\n", "name", "A", "job", "1", "env", true)
