@@ -159,6 +159,7 @@ func (a *app) linkerOptions(s *session, sel project.Selection) project.Options {
 	return project.Options{
 		Tree: a.tree, Engine: s.templates, Modules: s.modules, Selection: sel, Extra: s.extra,
 		RolePaths: a.settings.RolesPath, Secrets: a.secret,
+		Gather:              project.Gathering{Subset: a.settings.GatherSubset, Timeout: a.settings.GatherTimeout, FactPath: a.settings.FactPath},
 		MissingHandlerWarns: !a.settings.ErrorOnMissingHandler,
 	}
 }

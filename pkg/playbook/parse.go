@@ -479,8 +479,12 @@ func (p *file) check(kw *Keyword, n *yaml.Node) {
 	}
 	if n.Kind != yaml.ScalarNode {
 		switch kw.Type {
-		case Bool, Int, Float:
-			bad("a " + string(kw.Type))
+		case Bool:
+			bad("true or false")
+		case Int:
+			bad("a whole number")
+		case Float:
+			bad("a number")
 		case Text:
 			bad("a string")
 		}

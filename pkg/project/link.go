@@ -203,12 +203,25 @@ func (l *Linker) setup(p *Play, s *playbook.Play, where place, ds *source.Diagno
 	}
 	var keys []string
 	var vals []*template.Data
+	set := l.Gather
+	if source.IsBuiltin(p.Path) {
+		set = Gathering{}
+	}
 	for _, a := range []struct {
 		name string
 		v    playbook.Value
-	}{{"gather_subset", s.GatherSubset}, {"gather_timeout", s.GatherTimeout}, {"fact_path", s.FactPath}} {
-		if a.v.IsSet() {
+		set  bool
+		def  any
+	}{
+		{"gather_subset", s.GatherSubset, len(set.Subset) > 0, value.Of(set.Subset)},
+		{"gather_timeout", s.GatherTimeout, set.Timeout > 0, set.Timeout},
+		{"fact_path", s.FactPath, set.FactPath != "", set.FactPath},
+	} {
+		switch {
+		case a.v.IsSet():
 			keys, vals = append(keys, a.name), append(vals, l.data(a.v, ds))
+		case a.set:
+			keys, vals = append(keys, a.name), append(vals, template.Literal(a.def))
 		}
 	}
 	attrs := p.Attrs

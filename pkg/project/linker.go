@@ -34,9 +34,19 @@ type Options struct {
 	RolePaths []string
 	// MissingHandlerWarns makes a warning of a notification that no handler answers to.
 	MissingHandlerWarns bool
+	// Gather is what plays gather that do not say it; those that kk carries
+	// gather what they are written for.
+	Gather Gathering
 	// Seen is told of each task that is linked, once for each place that leads
 	// to it; nil for nobody.
 	Seen func(*Task)
+}
+
+// Gathering are arguments of gathering facts; what is zero is as the module has it.
+type Gathering struct {
+	Subset   []string
+	Timeout  int // seconds
+	FactPath string
 }
 
 // Linker links playbooks, before a run, and what dynamic includes reach,

@@ -37,10 +37,13 @@ type Settings struct {
 	Tags                  []string `kk:"tags" env:"ANSIBLE_RUN_TAGS" ini:"tags.run" flag:"tags" doc:"run only what has one of these tags"`
 	SkipTags              []string `kk:"skip_tags" env:"ANSIBLE_SKIP_TAGS" ini:"tags.skip" flag:"skip-tags" doc:"leave out what has one of these tags"`
 
-	Gathering             string `kk:"gathering" default:"implicit" choices:"implicit,explicit,smart" env:"ANSIBLE_GATHERING" ini:"defaults.gathering" doc:"when plays gather facts: unless they say no, only when they say yes, or unless the facts of the host are known"`
-	FactCaching           string `kk:"fact_caching" default:"memory" choices:"memory,jsonfile" env:"ANSIBLE_CACHE_PLUGIN" ini:"defaults.fact_caching" words:"ansible.builtin.memory=memory,ansible.builtin.jsonfile=jsonfile,*=memory" doc:"where facts are kept: for the run, or in files for later runs"`
-	FactCachingConnection string `kk:"fact_caching_connection,path" env:"ANSIBLE_CACHE_PLUGIN_CONNECTION" ini:"defaults.fact_caching_connection" doc:"folder of the files of facts; facts in the work folder when it is not set"`
-	FactCachingTimeout    int    `kk:"fact_caching_timeout" default:"86400" min:"0" env:"ANSIBLE_CACHE_PLUGIN_TIMEOUT" ini:"defaults.fact_caching_timeout" doc:"seconds for which kept facts are good; 0 is for ever"`
+	Gathering             string   `kk:"gathering" default:"implicit" choices:"implicit,explicit,smart" env:"ANSIBLE_GATHERING" ini:"defaults.gathering" doc:"when plays gather facts: unless they say no, only when they say yes, or unless the facts of the host are known"`
+	GatherSubset          []string `kk:"gather_subset" env:"ANSIBLE_GATHER_SUBSET" ini:"defaults.gather_subset" doc:"which facts plays gather that do not say it: all, min, hardware, network, virtual, and !x to leave out; all when it is not set"`
+	GatherTimeout         int      `kk:"gather_timeout" default:"0" min:"0" env:"ANSIBLE_GATHER_TIMEOUT" ini:"defaults.gather_timeout" doc:"seconds that gathering may take in plays that do not say it; 0 is what the module setup says"`
+	FactPath              string   `kk:"fact_path" env:"ANSIBLE_FACT_PATH" ini:"defaults.fact_path" doc:"folder of custom facts on the hosts, for plays that do not say it; /etc/ansible/facts.d when it is not set"`
+	FactCaching           string   `kk:"fact_caching" default:"memory" choices:"memory,jsonfile" env:"ANSIBLE_CACHE_PLUGIN" ini:"defaults.fact_caching" words:"ansible.builtin.memory=memory,ansible.builtin.jsonfile=jsonfile,*=memory" doc:"where facts are kept: for the run, or in files for later runs"`
+	FactCachingConnection string   `kk:"fact_caching_connection,path" env:"ANSIBLE_CACHE_PLUGIN_CONNECTION" ini:"defaults.fact_caching_connection" doc:"folder of the files of facts; facts in the work folder when it is not set"`
+	FactCachingTimeout    int      `kk:"fact_caching_timeout" default:"86400" min:"0" env:"ANSIBLE_CACHE_PLUGIN_TIMEOUT" ini:"defaults.fact_caching_timeout" doc:"seconds for which kept facts are good; 0 is for ever"`
 
 	RemoteUser             string `kk:"remote_user" env:"ANSIBLE_REMOTE_USER" ini:"defaults.remote_user" flag:"user" doc:"user to log in as"`
 	RemotePort             int    `kk:"remote_port" default:"0" min:"0" env:"ANSIBLE_REMOTE_PORT" ini:"defaults.remote_port" doc:"port of sshd; 0 is 22, or what ~/.ssh/config says"`
