@@ -115,8 +115,8 @@ func (l *Linker) useRole(use roleUse, where place, ds *source.Diagnostics) ([]St
 			return nil, dir
 		}
 	}
-	role := &Role{Name: path.Base(use.name), Path: dir, Public: use.public, Parent: where.role}
-	if strings.Contains(use.name, "/") {
+	role := &Role{Name: use.name, Path: dir, Public: use.public, Parent: where.role}
+	if path.IsAbs(use.name) || strings.HasPrefix(use.name, ".") { // a path, and no name
 		role.Name = path.Base(dir)
 	}
 	l.learnRole(where.play, dir)
