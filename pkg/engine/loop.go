@@ -134,7 +134,11 @@ func (x *execution) badLoop(ctx context.Context, err error) []*itemOutcome {
 // items evaluates what the loop goes over.
 func (x *execution) items(ctx context.Context) ([]any, error) {
 	l := x.t.Loop
-	v, err := l.Items.Value(ctx, x.view)
+	evaluate := l.Items.Value
+	if l.Syntax.Lookup == "first_found" {
+		evaluate = l.Items.Candidates
+	}
+	v, err := evaluate(ctx, x.view)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	_ "embed"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +33,9 @@ const DefaultTimeout = 10 * time.Second
 // Options say what to gather. The zero value gathers everything.
 type Options struct {
 	// Subset names parts: all, min, hardware, network, virtual, local, and
-	// !NAME to leave one out. min is always there unless !min is given with !all.
+	// !NAME to leave one out; what is named wins. min, and local with it, is
+	// always there unless !min is given. The finer names of Ansible stand for
+	// the part that has them; with !min only the facts of that name are kept.
 	Subset []string
 	// Filter holds patterns as of a shell; only facts whose name, with or without
 	// the prefix ansible_, matches one are returned. None returns all.
@@ -55,7 +58,11 @@ func Gather(ctx context.Context, conn connector.Connector, o Options) (*value.Di
 	if err != nil {
 		return nil, err
 	}
-	return filtered(build(sections, parts), o.Filter)
+	found := build(sections, parts)
+	if slices.Contains(o.Subset, "!min") && !slices.Contains(o.Subset, "min") && slices.Contains(parts, "min") {
+		found = fewer(found, build(sections, slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == "min" })), o.Subset)
+	}
+	return filtered(found, o.Filter)
 }
 
 // collect runs the script and cuts its output into sections.
@@ -156,17 +163,46 @@ func partOf(subset string) (string, bool) {
 	return "", false
 }
 
-// subsets works out which parts are wanted, in a fixed order.
+// fewer drops from all what is there without min neither nor asked for by name.
+func fewer(all, withoutMin *value.Dict, subset []string) *value.Dict {
+	out := value.NewDict()
+	for k, v := range all.All() {
+		name := value.Str(k)
+		asked := slices.ContainsFunc(subset, func(s string) bool { return strings.HasPrefix(name, factPrefix(s)) })
+		if asked || withoutMin.Has(k) {
+			out.Set(name, v)
+		}
+	}
+	return out
+}
+
+// factPrefix is what the names of the facts of a finer subset begin with.
+func factPrefix(subset string) string {
+	switch subset {
+	case "ssh_pub_keys", "ssh_host_pub_keys":
+		return "ssh_host_key"
+	case "user":
+		return "user_"
+	case "caps":
+		return "system_capabilities"
+	case "chroot":
+		return "is_chroot"
+	}
+	return subset
+}
+
+// subsets works out which parts are wanted, in a fixed order. What is named
+// wins over what is left out; names of what to leave out alone leave min.
 func subsets(names []string) ([]string, error) {
 	want, not := map[string]bool{}, map[string]bool{}
-	named := false
+	if len(names) == 0 {
+		want["all"] = true
+	}
 	for _, n := range names {
 		name, minus := strings.CutPrefix(strings.TrimSpace(n), "!")
 		set := want
 		if minus {
 			set = not
-		} else {
-			named = true
 		}
 		if name == "all" {
 			set["all"] = true
@@ -178,14 +214,11 @@ func subsets(names []string) ([]string, error) {
 		}
 		set[part] = true
 	}
-	if !named && !not["all"] {
-		want["all"] = true
-	}
+	basic := slices.Contains(names, "min") || !not["min"]
 	var parts []string
 	for _, p := range partNames {
-		switch {
-		case not[p], not["all"] && !want[p] && p != "min":
-		case want["all"], want[p], p == "min":
+		always := basic && (p == "min" || p == "local") // custom facts belong to min
+		if want[p] || (always || want["all"]) && !not[p] {
 			parts = append(parts, p)
 		}
 	}
@@ -203,7 +236,7 @@ func unknownSubset(written, name string) error {
 
 // filtered keeps the facts whose names match a pattern.
 func filtered(facts *value.Dict, patterns []string) (*value.Dict, error) {
-	if len(patterns) == 0 || (len(patterns) == 1 && patterns[0] == "*") {
+	if len(patterns) == 0 || (len(patterns) == 1 && (patterns[0] == "*" || patterns[0] == "")) {
 		return facts, nil
 	}
 	out := value.NewDict()

@@ -75,15 +75,18 @@ func TestSubsets(t *testing.T) {
 	}{
 		{nil, []any{"min", "hardware", "network", "virtual", "local"}},
 		{[]string{"all"}, []any{"min", "hardware", "network", "virtual", "local"}},
-		{[]string{"!all"}, []any{"min"}},
+		{[]string{"!all"}, []any{"min", "local"}},
 		{[]string{"!all", "!min"}, nil},
-		{[]string{"!hardware"}, []any{"min", "network", "virtual", "local"}},
-		{[]string{"network"}, []any{"min", "network"}},
-		{[]string{"!all", "network", "facter"}, []any{"min", "network"}},
-		{[]string{"default_ipv4"}, []any{"min", "network"}},
-		{[]string{"mounts"}, []any{"min", "hardware"}},
+		{[]string{"!hardware"}, []any{"min", "local"}},
+		{[]string{"all", "!hardware"}, []any{"min", "network", "virtual", "local"}},
+		{[]string{"!local"}, []any{"min"}},
+		{[]string{"network"}, []any{"min", "network", "local"}},
+		{[]string{"!all", "network", "facter"}, []any{"min", "network", "local"}},
+		{[]string{"default_ipv4"}, []any{"min", "network", "local"}},
+		{[]string{"mounts"}, []any{"min", "hardware", "local"}},
 		{[]string{"virtualization_type", "!min"}, []any{"virtual"}},
-		{[]string{"distribution"}, []any{"min"}},
+		{[]string{"distribution"}, []any{"min", "local"}},
+		{[]string{"!all", "!min", "distribution"}, []any{"min"}},
 	}
 	for _, c := range cases {
 		f := gather(t, local.New(), facts.Options{Subset: c.subset})
@@ -98,6 +101,21 @@ func TestSubsets(t *testing.T) {
 	_, err := facts.Gather(context.Background(), local.New(), facts.Options{Subset: []string{"!netwrok"}})
 	if err == nil || !strings.Contains(err.Error(), `did you mean "network"?`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// With !min a finer subset brings its own facts, not the rest of min.
+func TestFinerSubsets(t *testing.T) {
+	for name, c := range map[string]struct{ there, not string }{
+		"distribution": {"distribution_version", "user_id"},
+		"user":         {"user_uid", "env"},
+		"env":          {"env", "distribution"},
+		"interfaces":   {"default_ipv4", "env"},
+	} {
+		f := gather(t, local.New(), facts.Options{Subset: []string{"!all", "!min", name}})
+		if !f.Has(c.there) || f.Has(c.not) {
+			t.Errorf("%s: %s is there: %v, %s is there: %v", name, c.there, f.Has(c.there), c.not, f.Has(c.not))
+		}
 	}
 }
 
