@@ -53,7 +53,7 @@ func (l *Linker) modulesLike(name string) string {
 	if like := source.DidYouMean(plain, append(l.Modules.Names(), keywordNames()...)); like != "" {
 		return like
 	}
-	return "`kk doc` lists the modules that there are"
+	return "`kk doc` lists the modules that there are; a program of your own in library/ is one too"
 }
 
 // noModule is the error of a name that no module has.

@@ -50,6 +50,7 @@ var (
 		"pam_limits":        "rm /etc/security/limits.d/90-files.conf",
 		"known_hosts":       "rm /etc/ssh/ssh_known_hosts",
 		"ssh_config":        "rm /root/.ssh/config",
+		"sudoers":           "rm /etc/sudoers.d/operators",
 		"apt_repository":    "rm /etc/apt/sources.list.d/backports.list",
 		"deb822_repository": "rm /etc/apt/sources.list.d/backports.sources",
 		"yum_repository":    "rm /etc/yum.repos.d/kubernetes.repo",

@@ -49,6 +49,7 @@ func TestUnreachableHost(t *testing.T) {
 		"known_hosts":    {"name", "x", "state", "absent"},
 		"pam_limits":     {"domain", "x", "limit_type", "-", "limit_item", "nofile", "value", 1},
 		"ssh_config":     {"host", "x"},
+		"sudoers":        {"name", "x", "state", "absent"},
 		"authorized_key": {"user", "x", "key", "http://192.0.2.1/x"},
 	} {
 		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil || !strings.Contains(err.Error(), "connection refused") {

@@ -2,10 +2,12 @@ package pki
 
 import (
 	"context"
+	"crypto"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"strings"
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
@@ -37,15 +39,17 @@ func (k *keySource) check() error {
 type PublicKey struct {
 	placement
 	keySource
+	Format string `kk:"format" default:"PEM" choices:"PEM,OpenSSH" doc:"how it is written: in PEM form, or as a line of authorized_keys"`
 }
 
 func publicKeySpec() module.Spec {
 	return module.Spec{
 		Name: "openssl_publickey", Collection: "community.crypto",
-		Summary: "Keep the public half of a private key on the host, in PEM form.",
+		Summary: "Keep the public half of a private key on the host.",
 		Notes:   []string{"Keys with a passphrase are not read."},
 		Examples: []string{
 			"- name: The public key beside the private one\n  openssl_publickey:\n    path: /etc/ssl/web.pub\n    privatekey_path: /etc/ssl/private/web.pem",
+			"- name: As a line that ssh takes\n  openssl_publickey:\n    path: /etc/ssl/web.ssh\n    privatekey_path: /etc/ssl/private/web.pem\n    format: OpenSSH",
 		},
 		Returns: placementReturns("publickey", module.Return{Key: "fingerprint", Type: "dict", Doc: "digests of the key, by algorithm"}),
 		New:     func() module.Runner { return new(PublicKey) },
@@ -68,14 +72,12 @@ func (m *PublicKey) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if err != nil {
 		return notYet(c, files[0], err)
 	}
-	text, err := encodePublic(key.Public())
+	text, err := m.encode(key.Public())
 	if err != nil {
 		return module.Result{}, err
 	}
-	if block, _ := pem.Decode(files[0].text); !m.Force && block != nil && block.Type == "PUBLIC KEY" {
-		if old, err := x509.ParsePKIXPublicKey(block.Bytes); err == nil && same(key.Public(), old) {
-			text = nil
-		}
+	if !m.Force && m.there(key.Public(), text, files[0].text) {
+		text = nil
 	}
 	r, err := m.keep(ctx, c, files[0], text, 0o644)
 	if err != nil {
@@ -84,6 +86,28 @@ func (m *PublicKey) Run(ctx context.Context, c *module.Call) (module.Result, err
 	told(c, &r, files[0].path, value.NewDict(), value.NewDict("fingerprint", keyFingerprint(key.Public()), "privatekey", m.KeyPath))
 	m.content(&r, "publickey", files[0], text)
 	return r, nil
+}
+
+func (m *PublicKey) encode(key crypto.PublicKey) ([]byte, error) {
+	if m.Format == "OpenSSH" {
+		return encodeOpenSSH(key)
+	}
+	return encodePublic(key)
+}
+
+// there reports whether the file has the key in the format that is asked for.
+// What stands after a key of OpenSSH is a comment.
+func (m *PublicKey) there(key crypto.PublicKey, want, have []byte) bool {
+	if m.Format == "OpenSSH" {
+		words := strings.Fields(string(have))
+		return len(words) >= 2 && words[0]+" "+words[1] == strings.TrimSpace(string(want))
+	}
+	block, _ := pem.Decode(have)
+	if block == nil || block.Type != "PUBLIC KEY" {
+		return false
+	}
+	old, err := x509.ParsePKIXPublicKey(block.Bytes)
+	return err == nil && same(key, old)
 }
 
 // content puts what is in the file into the result, where asked for.
