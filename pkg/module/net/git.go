@@ -41,6 +41,9 @@ type gitModule struct {
 	VerifyCommit  bool   `kk:"verify_commit" default:"no" doc:"fail if the commit that is checked out is not signed by a key that gpg of the host trusts"`
 	Executable    string `kk:"executable,path" doc:"the git of the host. Default: the one in PATH"`
 	Umask         string `kk:"umask" doc:"umask for the files, in octal digits"`
+	Archive       string `kk:"archive,path" doc:"file of the host to pack the files of the commit into; its ending says how: .zip, .tar, .tar.gz or .tgz"`
+	ArchivePrefix string `kk:"archive_prefix" doc:"put before every name in the archive, usually with a slash at its end; needs archive"`
+	SeparateDir   string `kk:"separate_git_dir,path" doc:"folder of the host for the repository itself; in dest a file .git leads to it"`
 }
 
 func gitSpec() module.Spec {
@@ -62,6 +65,7 @@ func gitSpec() module.Spec {
 			{Key: "before", Type: "str", Doc: "the commit before; null if there was none"},
 			{Key: "after", Type: "str", Doc: "the commit now"},
 			{Key: "remote_url_changed", Type: "bool", Doc: "the remote had another address; not there otherwise"},
+			{Key: "archive", Type: "str", Doc: "the archive, if one was asked for"},
 			{Key: "msg", Type: "str", Doc: "Local modifications exist., if force discarded some"},
 		},
 		New: func() module.Runner { return &gitModule{} },
@@ -76,6 +80,12 @@ func (m *gitModule) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if m.Depth != nil && *m.Depth < 1 {
 		return module.Result{}, fmt.Errorf("depth must be at least 1, got %d", *m.Depth)
 	}
+	if m.ArchivePrefix != "" && m.Archive == "" {
+		return module.Result{}, errors.New("archive_prefix needs archive")
+	}
+	if m.SeparateDir != "" && m.Bare {
+		return module.Result{}, errors.New("parameters are mutually exclusive: separate_git_dir|bare")
+	}
 	for _, word := range []string{m.Repo, m.Version, m.Remote, m.Refspec} {
 		if strings.HasPrefix(word, "-") || strings.ContainsAny(word, "\n\x00") {
 			return module.Result{}, fmt.Errorf("%q must not begin with a dash or have a line end in it", word)
@@ -89,6 +99,7 @@ func (m *gitModule) Run(ctx context.Context, c *module.Call) (module.Result, err
 	s.Set("dest", m.Dest).Set("version", m.Version).Set("remote", m.Remote).Set("refspec", m.Refspec).Set("reference", m.Reference).Set("umask", m.Umask).Set("executable", m.Executable)
 	s.Number("depth", m.Depth).Flag("single_branch", m.SingleBranch).Flag("bare", m.Bare).Flag("force", m.Force).Flag("verify_commit", m.VerifyCommit)
 	s.Flag("no_clone", !m.Clone).Flag("no_update", !m.Update).Flag("recursive", m.Recursive).Flag("track_submodules", m.Track).Set("ssh", m.ssh())
+	s.Set("archive", m.Archive).Set("archive_prefix", m.ArchivePrefix).Set("separate_git_dir", m.SeparateDir)
 	s.Env = m.access()
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
@@ -146,6 +157,9 @@ func (m *gitModule) hidden(err error) error {
 func (m *gitModule) result(c *module.Call, a hostscript.Answer) module.Result {
 	before, after := commit(a.Get("before")), commit(a.Get("after"))
 	r := module.Result{Changed: a.Changed(), Msg: a.Get("msg"), Data: value.NewDict("before", before, "after", after)}
+	if m.Archive != "" {
+		r.Data.Set("archive", m.Archive)
+	}
 	if a.Has("url_changed") {
 		r.Data.Set("remote_url_changed", true)
 	}

@@ -82,6 +82,7 @@ git_clone() {
 	branch) [ -z "$branch" ] || set -- "$@" --branch "$branch" ;;
 	tag) set -- "$@" --branch "$tag" ;;
 	esac
+	[ -z "$p_separate_git_dir" ] || set -- "$@" --separate-git-dir="$p_separate_git_dir"
 	git_run "Failed to clone" git_ "$@" -- "$KK_REPO" "$p_dest"
 }
 git_fetch() {
@@ -184,7 +185,45 @@ git_finish() {
 	git_submodules
 	say after "$after"
 }
+git_separate() { # moves the repository to where separate_git_dir says
+	[ -n "$p_separate_git_dir" ] && [ -z "$p_bare" ] || return 0
+	now=$(inside rev-parse --git-dir 2>/dev/null) || return 0
+	case $now in /*) ;; *) now=$p_dest/$now ;; esac
+	[ "$(readlink -f "$now")" != "$(readlink -f "$p_separate_git_dir")" ] || return 0
+	[ ! -e "$p_separate_git_dir" ] || fail "Separate-git-dir path $p_separate_git_dir already exists."
+	say changed 1
+	[ -z "$p_check" ] || return 0
+	# git itself moves the repository, and notes where it went.
+	git_run "Failed to move the repository to $p_separate_git_dir" git init --separate-git-dir="$p_separate_git_dir" "$p_dest"
+}
+git_archive() {
+	case $p_archive in
+	*.zip) set -- zip ;;
+	*.gz | *.tgz) set -- tar.gz ;;
+	*.tar) set -- tar ;;
+	*) set -- tar ;;
+	esac
+	if [ -n "$p_check" ]; then
+		[ -e "$p_archive" ] || say changed 1
+		return 0
+	fi
+	scratch
+	set -- archive --format="$1" --output="$tmp/archive"
+	[ -z "$p_archive_prefix" ] || set -- "$@" --prefix="$p_archive_prefix"
+	git_run "Failed to perform archive operation" inside "$@" HEAD
+	! cmp -s "$tmp/archive" "$p_archive" || return 0
+	say changed 1
+	replace "$p_archive" 644 <"$tmp/archive" || fail "Failed to move $tmp/archive to $p_archive"
+}
 git_main() {
+	case $p_archive in
+	'' | *.zip | *.gz | *.tgz | *.tar) ;;
+	*) fail "archive must end in .zip, .tar, .gz or .tgz: $p_archive" ;;
+	esac
+	git_work
+	[ -z "$p_archive" ] || [ -n "$p_no_clone" ] || git_archive
+}
+git_work() {
 	if [ -n "$p_executable" ]; then
 		need "$p_executable"
 	else
@@ -206,6 +245,7 @@ git_main() {
 		fi
 	fi
 	if [ -n "$there" ]; then
+		git_separate
 		git_update
 		return
 	fi

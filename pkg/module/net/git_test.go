@@ -118,6 +118,46 @@ func TestGitFollowsABranch(t *testing.T) {
 	}
 }
 
+func TestGitArchive(t *testing.T) {
+	o := newUpstream(t)
+	dir := t.TempDir()
+	for _, name := range []string{"a.tar", "a.tar.gz", "a.tgz"} {
+		pack := dir + "/" + name
+		r := gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dir+"/work "+name, "archive", pack, "archive_prefix", "top/")
+		if get(r, "archive") != pack {
+			t.Errorf("got %s", value.Repr(r.Data))
+		}
+		if out, err := exec.Command("tar", "-tf", pack).Output(); err != nil || !strings.Contains(string(out), "top/file\n") {
+			t.Errorf("%s holds %q, %v", name, out, err)
+		}
+	}
+	o.commit("two")
+	gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dir+"/work a.tar", "archive", dir+"/a.tar")
+	if out, err := exec.Command("tar", "-xOf", dir+"/a.tar", "file").Output(); err != nil || string(out) != "two" {
+		t.Errorf("the archive holds %q, %v", out, err)
+	}
+	gitFails(t, "archive must end in", "repo", o.dir, "dest", dir+"/none", "archive", dir+"/a.rar")
+	gitFails(t, "archive_prefix needs archive", "repo", o.dir, "dest", dir+"/none", "archive_prefix", "x/")
+}
+
+func TestGitSeparateFolder(t *testing.T) {
+	o := newUpstream(t)
+	dir := t.TempDir()
+	gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dir+"/new", "separate_git_dir", dir+"/its repo")
+	gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dir+"/old")
+	gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dir+"/old", "separate_git_dir", dir+"/first")
+	gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dir+"/old", "separate_git_dir", dir+"/second")
+	for work, repo := range map[string]string{"/new": "/its repo", "/old": "/second"} {
+		holds(t, dir+work+"/.git", "gitdir: "+dir+repo+"\n")
+		holds(t, dir+work+"/file", "one")
+	}
+	if _, err := os.Stat(dir + "/first"); err == nil {
+		t.Error("the repository was copied, not moved")
+	}
+	gitFails(t, "already exists", "repo", o.dir, "dest", dir+"/old", "separate_git_dir", dir+"/its repo")
+	gitFails(t, "mutually exclusive: separate_git_dir|bare", "repo", o.dir, "dest", dir+"/x", "separate_git_dir", dir+"/y", "bare", true)
+}
+
 func TestGitForce(t *testing.T) {
 	o := newUpstream(t)
 	dest := t.TempDir() + "/d"
@@ -232,9 +272,14 @@ func TestGitErrors(t *testing.T) {
 		"depth must be at least 1":           {"repo", o.dir, "dest", dir, "depth", 0},
 		"Failed to find required executable": {"repo", o.dir, "dest", dir, "executable", "/no/git"},
 	} {
-		if _, err := moduletest.Try(t, moduletest.Find(t, Modules(), "git"), value.NewDict(pairs...), moduletest.Options{}); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v ended with %v, not %q", pairs, err, text)
-		}
+		gitFails(t, text, pairs...)
+	}
+}
+
+func gitFails(t *testing.T, text string, pairs ...any) {
+	t.Helper()
+	if _, err := moduletest.Try(t, moduletest.Find(t, Modules(), "git"), value.NewDict(pairs...), moduletest.Options{}); err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("%v ended with %v, not %q", pairs, err, text)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +40,8 @@ func uriSpec() module.Spec {
 			{Key: "redirected", Type: "bool", Doc: "whether a redirection was followed"},
 			{Key: "elapsed", Type: "int", Doc: "seconds it took"},
 			{Key: "cookies", Type: "dict", Doc: "cookies that were set"},
+			{Key: "cookies_string", Type: "str", Doc: "the same as one header has them"},
+			{Key: "path", Type: "str", Doc: "where the answer was written to, with dest"},
 			{Key: "content_type", Type: "str", Doc: "like every other header of the answer: in lower case, - as _"},
 		},
 		New:          func() module.Runner { return &uri{} },
@@ -51,7 +54,9 @@ type uri struct {
 	URL      string            `kk:"url,required" doc:"address, http or https"`
 	Method   string            `kk:"method" default:"GET" doc:"HTTP method"`
 	Body     any               `kk:"body" doc:"what to send"`
-	Format   string            `kk:"body_format" default:"raw" choices:"raw,json,form-urlencoded" doc:"how a body that is no text is written; sets Content-Type"`
+	Format   string            `kk:"body_format" default:"raw" choices:"raw,json,form-urlencoded,form-multipart" doc:"how a body that is no text is written; sets Content-Type. For form-multipart body is a dict of fields: each a text, or a dict with content or filename (of the control node), and mime_type"`
+	Src      string            `kk:"src,path" doc:"file to send instead of body: of the control node, or with remote_src of the host"`
+	Remote   bool              `kk:"remote_src" default:"no" doc:"src is a file on the host"`
 	Headers  map[string]string `kk:"headers" doc:"headers of the request"`
 	Status   []string          `kk:"status_code" default:"200" doc:"status codes that mean success"`
 	Return   bool              `kk:"return_content" default:"no" doc:"return the answer as content"`
@@ -67,7 +72,7 @@ type uri struct {
 	Cert     string            `kk:"client_cert,path" doc:"file on the host with the client's certificate"`
 	Key      string            `kk:"client_key,path" doc:"file on the host with its key"`
 	Socket   string            `kk:"unix_socket,path" doc:"socket on the host to connect to"`
-	Dest     string            `kk:"dest,path" doc:"file on the host that the answer is written to"`
+	Dest     string            `kk:"dest,path" doc:"file on the host that the answer is written to, or a folder for it: the address tells the name"`
 	Creates  string            `kk:"creates,path" doc:"file on the host; if it exists, no request is made"`
 	Removes  string            `kk:"removes,path" doc:"file on the host; if it does not exist, no request is made"`
 }
@@ -75,19 +80,21 @@ type uri struct {
 const uriScript = `mark=$1
 if [ -n "$2" ] && [ -e "$2" ]; then echo "$mark creates"; exit 0; fi
 if [ -n "$3" ] && [ ! -e "$3" ]; then echo "$mark removes"; exit 0; fi
+folder=0
+[ -z "$4" ] || [ ! -d "$4" ] || folder=1
 command -v curl >/dev/null 2>&1 || { echo "$mark nocurl"; exit 0; }
 exec curl -K - -w "
-$mark %{http_code} %{num_redirects} %{url_effective}"`
+$mark $folder %{http_code} %{num_redirects} %{url_effective}"`
 
 // Run implements module.Runner.
 func (m *uri) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	start := c.Now()
-	config, err := m.config()
+	config, err := m.config(c)
 	if err != nil {
 		return module.Result{Failed: true, Msg: err.Error()}, nil
 	}
 	mark := "kk-uri-" + rand.Text()
-	out, errs, _, err := converse(ctx, c, shell.Script(uriScript, mark, m.Creates, m.Removes), config, false)
+	out, errs, _, err := converse(ctx, c, shell.Script(uriScript, mark, m.Creates, m.Removes, m.Dest), config, false)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -99,12 +106,16 @@ func (m *uri) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	a.data.Set("elapsed", int(c.Now().Sub(start).Seconds()))
 	r := m.result(a, errs)
 	if m.Dest != "" && !r.Failed {
-		put, err := connector.Put(ctx, c.Conn, connector.File{Path: m.Dest, Size: int64(len(a.body))}, strings.NewReader(a.body))
+		dest := m.Dest
+		if a.folder {
+			dest = path.Join(dest, nameOf(a.data.String("url")))
+		}
+		put, err := connector.Put(ctx, c.Conn, connector.File{Path: dest, Size: int64(len(a.body))}, strings.NewReader(a.body))
 		if err != nil {
 			return module.Result{}, err
 		}
 		r.Changed = put.Changed
-		r.Data.Set("path", m.Dest)
+		r.Data.Set("path", dest)
 	}
 	return r, nil
 }
@@ -122,7 +133,7 @@ func (m *uri) early(why string) (module.Result, bool) {
 	return module.Result{}, false
 }
 
-func (m *uri) config() (string, error) {
+func (m *uri) config(c *module.Call) (string, error) {
 	o := origin{
 		URL: m.URL, Headers: map[string]string{}, Timeout: m.Timeout, User: m.User, Password: m.Password, Basic: m.Basic,
 		Validate: m.Validate, UseProxy: m.UseProxy, Agent: m.Agent,
@@ -130,7 +141,7 @@ func (m *uri) config() (string, error) {
 	for k, v := range m.Headers {
 		o.Headers[k] = v
 	}
-	body, kind, err := m.body()
+	body, kind, err := m.body(c)
 	if err != nil {
 		return "", err
 	}
@@ -150,7 +161,10 @@ func (m *uri) config() (string, error) {
 	if m.Redirect == "all" || m.Redirect == "yes" || (m.Redirect != "no" && m.Redirect != "none" && (method == "GET" || method == "HEAD")) {
 		config += "location\n"
 	}
-	if m.Body != nil {
+	switch {
+	case m.Src != "" && m.Remote:
+		config += curlSetting("data-binary", "@"+m.Src)
+	case m.Body != nil || m.Src != "":
 		config += curlSetting("data-binary", body)
 	}
 	for _, s := range [...][2]string{{"cacert", m.CA}, {"cert", m.Cert}, {"key", m.Key}, {"unix-socket", m.Socket}} {
@@ -162,7 +176,13 @@ func (m *uri) config() (string, error) {
 }
 
 // body is the text to send and its type, "" when that is the author's to say.
-func (m *uri) body() (text, kind string, err error) {
+func (m *uri) body(c *module.Call) (text, kind string, err error) {
+	if m.Src != "" {
+		return m.source(c)
+	}
+	if m.Format == "form-multipart" {
+		return m.form(c)
+	}
 	text, isText := m.Body.(string)
 	switch m.Format {
 	case "json":
@@ -192,16 +212,19 @@ func (m *uri) body() (text, kind string, err error) {
 // httpAnswer is what a server answered.
 type httpAnswer struct {
 	status int
+	folder bool // dest is one
 	body   string
 	json   bool
 	data   *value.Dict
 }
 
 // parseAnswer reads what curl printed: the headers of each answer on the way,
-// the body of the last one, and the trailer "CODE REDIRECTS URL".
+// the body of the last one, and the trailer "FOLDER CODE REDIRECTS URL".
 func parseAnswer(text, trailer string) httpAnswer {
 	a := httpAnswer{status: -1, data: value.NewDict()}
-	w := strings.SplitN(strings.TrimSpace(trailer), " ", 3)
+	folder, rest, _ := strings.Cut(strings.TrimSpace(trailer), " ")
+	a.folder = folder == "1"
+	w := strings.SplitN(rest, " ", 3)
 	if len(w) == 3 {
 		if code, err := strconv.Atoi(w[0]); err == nil && code > 0 {
 			a.status = code
@@ -244,6 +267,11 @@ func (a *httpAnswer) headers(block string) {
 		cookies.Set(cookie.Name, cookie.Value)
 	}
 	a.data.Set("cookies", cookies)
+	var pairs []string
+	for k, v := range cookies.All() {
+		pairs = append(pairs, value.Str(k)+"="+value.Str(v))
+	}
+	a.data.Set("cookies_string", strings.Join(pairs, "; "))
 }
 
 func (m *uri) result(a httpAnswer, errs string) module.Result {

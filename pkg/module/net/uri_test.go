@@ -53,7 +53,7 @@ func TestURI(t *testing.T) {
 	}{
 		{"get", []any{"url", base + "/echo"}, map[string]any{"method": "GET", "body": "", ".status": 200, ".x_some_thing": "v", ".redirected": false, ".content": nil}},
 		{"content", []any{"url", base + "/text", "return_content", true}, map[string]any{".content": "plain\n", ".json": nil, ".url": base + "/text"}},
-		{"cookies", []any{"url", base + "/text"}, map[string]any{".cookies": value.NewDict("sid", "7")}},
+		{"cookies", []any{"url", base + "/text"}, map[string]any{".cookies": value.NewDict("sid", "7"), ".cookies_string": "sid=7"}},
 		{"json", []any{"url", base + "/echo", "method", "put", "body_format", "json", "body", value.NewDict("a", []any{1, "x\"y\n"})}, map[string]any{"method": "PUT", "body": `{"a": [1, "x\"y\n"]}`, "type": "application/json"}},
 		{"json text", []any{"url", base + "/echo", "method", "POST", "body_format", "json", "body", "{}"}, map[string]any{"body": "{}"}},
 		{"form", []any{"url", base + "/echo", "method", "POST", "body_format", "form-urlencoded", "body", value.NewDict("a", "1&2", "b", true)}, map[string]any{"body": "a=1%262&b=True", "type": "application/x-www-form-urlencoded"}},
@@ -122,9 +122,64 @@ func TestURIFiles(t *testing.T) {
 	if got, err := os.ReadFile(dest); err != nil || string(got) != "plain\n" {
 		t.Errorf("got %q, %v", got, err)
 	}
+	folder := t.TempDir()
+	if r := run(t, "uri", moduletest.Options{}, "url", base+"/text", "dest", folder); r.Data.String("path") != folder+"/text" {
+		t.Errorf("into a folder: got %s", value.Repr(r.Data))
+	}
 	for key, path := range map[string]string{"creates": dest, "removes": dest + "x"} {
 		if r := run(t, "uri", moduletest.Options{}, "url", base+"/missing", key, path); r.Failed || !strings.HasPrefix(r.Msg, "skipped, since") {
 			t.Errorf("%s: got %+v", key, r)
+		}
+	}
+}
+
+func TestURISendsFiles(t *testing.T) {
+	base := api(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{"files/f.txt": "on the control node", "host": "on the host\n"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := moduletest.Options{Dir: dir}
+	sent := func(pairs ...any) (string, string) {
+		t.Helper()
+		r := run(t, "uri", o, append([]any{"url", base + "/echo", "method", "POST"}, pairs...)...)
+		d, _ := moduletest.Field(r, "json").(*value.Dict)
+		if d == nil {
+			t.Fatalf("got %+v", r)
+		}
+		return d.String("body"), d.String("type")
+	}
+	if body, kind := sent("src", "f.txt", "body_format", "json"); body != "on the control node" || kind != "application/json" {
+		t.Errorf("sent %q as %s", body, kind)
+	}
+	if body, _ := sent("src", filepath.Join(dir, "host"), "remote_src", true); body != "on the host\n" {
+		t.Errorf("sent %q", body)
+	}
+	body, kind := sent("body_format", "form-multipart", "body", value.NewDict(
+		"plain", "a b", "file", value.NewDict("filename", "f.txt"), "data", value.NewDict("content", "{}", "filename", "x.json", "mime_type", "application/x")))
+	for _, part := range []string{
+		"form-data; name=plain\r\n\r\na b\r\n", "filename=f.txt", "text/plain", "on the control node", "filename=x.json", "Content-Type: application/x\r\n\r\n{}\r\n",
+	} {
+		if !strings.Contains(strings.ReplaceAll(body, `"`, ""), part) || !strings.HasPrefix(kind, "multipart/form-data; boundary=") {
+			t.Errorf("%q is not in %q, sent as %s", part, body, kind)
+		}
+	}
+	for _, c := range []struct {
+		text  string
+		pairs []any
+	}{
+		{"mutually exclusive: body|src", []any{"src", "f.txt", "body", "x"}},
+		{"Could not find or access 'none'", []any{"src", "none"}},
+		{"must be a dict of fields", []any{"body_format", "form-multipart", "body", "x"}},
+		{"field a: at least one of filename or content", []any{"body_format", "form-multipart", "body", value.NewDict("a", value.NewDict())}},
+	} {
+		if r := run(t, "uri", o, append([]any{"url", base + "/echo"}, c.pairs...)...); !r.Failed || !strings.Contains(r.Msg, c.text) {
+			t.Errorf("%s: got %+v", c.text, r)
 		}
 	}
 }
