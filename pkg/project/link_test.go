@@ -17,6 +17,7 @@ import (
 
 	"kubekey/pkg/expr"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/account"
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/file"
 	"kubekey/pkg/module/flow"
@@ -30,7 +31,7 @@ import (
 
 func newLinker(t *testing.T, sel Selection) *Linker {
 	t.Helper()
-	reg, err := module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), kube.Modules())
+	reg, err := module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), kube.Modules(), account.Modules())
 	if err != nil {
 		t.Fatal(err)
 	}
