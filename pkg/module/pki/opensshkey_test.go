@@ -7,41 +7,58 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/crypto/ssh"
 )
 
-func TestOpenSSHKeysAreReadByOthers(t *testing.T) {
-	rsaKey, err := rsa.GenerateKey(rand.Reader, 1024)
+func TestOpenSSHKeysAreReadBySSH(t *testing.T) {
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("ssh-keygen is not installed")
+	}
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
-	}
-	keys := []crypto.PublicKey{&rsaKey.PublicKey}
-	for _, curve := range []elliptic.Curve{elliptic.P256(), elliptic.P384(), elliptic.P521()} {
-		k, err := ecdsa.GenerateKey(curve, rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys = append(keys, &k.PublicKey)
 	}
 	ed, _, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range append(keys, ed) {
+	keys := map[string]crypto.PublicKey{"(RSA)": &rsaKey.PublicKey, "(ED25519)": ed}
+	for _, curve := range []elliptic.Curve{elliptic.P256(), elliptic.P384(), elliptic.P521()} {
+		k, err := ecdsa.GenerateKey(curve, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[fmt.Sprintf("%d ", curve.Params().BitSize)] = &k.PublicKey
+	}
+	for kind, key := range keys {
 		text, err := encodeOpenSSH(key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs, err := ssh.NewPublicKey(key)
+		p := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(p, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("ssh-keygen", "-l", "-f", p).CombinedOutput(); err != nil || !strings.Contains(string(out), kind) {
+			t.Errorf("of %s ssh-keygen says %s, %v", text, out, err)
+		}
+		if kind == "(ED25519)" {
+			continue // which ssh-keygen does not convert
+		}
+		sealed, err := encodePublic(key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := string(ssh.MarshalAuthorizedKey(theirs)); string(text) != want {
-			t.Errorf("%T is %s, want %s", key, text, want)
+		if err := os.WriteFile(p, sealed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("ssh-keygen", "-i", "-m", "PKCS8", "-f", p).CombinedOutput(); err != nil || string(out) != string(text) {
+			t.Errorf("%s is %s, and ssh-keygen makes %s of it, %v", kind, text, out, err)
 		}
 	}
 	small, err := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
