@@ -96,7 +96,7 @@ func roleLab(b *testing.B) *lab.Lab {
 	if _, err := exec.LookPath("ansible-playbook"); err != nil {
 		b.Skip("ansible-playbook is not there: `make bench` installs Debian's ansible-core")
 	}
-	if out, err := exec.Command("python3", "-c", "import ansible_mitogen").CombinedOutput(); err != nil {
+	if out, err := exec.Command("/usr/bin/python3", "-c", "import ansible_mitogen").CombinedOutput(); err != nil {
 		b.Skipf("Mitogen is not there: `make bench` installs Debian's ansible-mitogen: %s", out)
 	}
 	name := labName() + "-role"
@@ -143,7 +143,9 @@ func (p peer) run(b *testing.B, l *lab.Lab, again bool) spent {
 	}
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	control := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	return spent{wall: took, cpu: control + hostsCPU(b, l) - before}
+	all := spent{wall: took, cpu: control + hostsCPU(b, l) - before}
+	fmt.Fprintf(os.Stderr, "%s, again %v: %.1f s, %.1f s of both ends' CPU (%.1f here)\n", p.name, again, took.Seconds(), all.cpu.Seconds(), control.Seconds())
+	return all
 }
 
 func hostsCPU(b *testing.B, l *lab.Lab) time.Duration {
