@@ -24,6 +24,7 @@ func TestACL(t *testing.T) {
 	if got := value.Repr(dataOf(inherited, "acl")); !strings.Contains(got, "'user:ops:rw-'") || strings.Contains(got, "default:") {
 		t.Errorf("the default entries are told as %s", got)
 	}
+	g.twice("acl", "path", "/srv/a b", "entry", "user:ops", "state", "absent", "default", true)
 	g.sees("getfacl -c '/srv/a b' 2>/dev/null | grep default:group:dev", "default:group:dev:r-x")
 	g.twice("acl", "path", "/srv/a b", "entry", "u:ops:r", "state", "present", "recursive", true)
 	g.sees("getfacl -c '/srv/a b/sub/f' 2>/dev/null | grep user:ops", "user:ops:r--")
