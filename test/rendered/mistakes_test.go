@@ -37,7 +37,7 @@ var mistakes = []struct {
 		[]string{"test/rendered/cluster_checks_test.go:checkCache", "test/rendered/rendered_test.go:TestRendered"}},
 	{"a distribution is in no branch, and gets no packages",
 		[]string{"test/rendered/builtin_test.go:TestEveryDistributionHasPackages", "test/roles/os_test.go:TestOSRefusesAnUnknownDistribution",
-			"pkg/module/system/package_test.go:TestPackagePicksTheManager"}},
+			"pkg/module/packages/package_test.go:TestPackagePicksTheManager"}},
 	{"kilobytes of memory are compared with a limit in megabytes",
 		[]string{"test/precheck/testdata/os_memory.yaml", "test/precheck/testdata/os_memory_config.yaml"}},
 	{"passwords and join tokens are on command lines, keys in /tmp; root runs what others may write",

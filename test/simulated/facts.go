@@ -37,7 +37,11 @@ func facts(_ context.Context, a *asked) (module.Result, error) {
 	if v6 != "" {
 		d.Set("default_ipv6", value.NewDict("interface", "eth0", "address", v6, "gateway", "fe80::1", "prefix", "64"))
 	}
-	return module.Result{Facts: d, FactKind: module.Gathered}, nil
+	out := value.NewDict()
+	for key, v := range d.All() {
+		out.Set("ansible_"+value.Str(key), v)
+	}
+	return module.Result{Facts: out, FactKind: module.Gathered}, nil
 }
 
 func (a *asked) variable(name string) string {
