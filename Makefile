@@ -17,7 +17,7 @@ SEED      ?= $(shell date +%s)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Everything but the tests on hosts: those bring up a lab, and the go command
 # must not take their result from its cache, since they run kk as a program.
-PACKAGES  = $(shell $(GO) list ./... | grep -v -e /test/e2e -e /test/roles -e /test/cluster)
+PACKAGES  = $(shell $(GO) list ./... | grep -v -e /test/e2e -e /test/roles -e /test/cluster -e /test/peer)
 # Real programs that tests work with; without one, its tests are skipped with a reason.
 PEERS     = git:git ssh:openssh-client sshd:openssh-server sudo:sudo busybox:busybox fish:fish csh:csh \
             shellcheck:shellcheck systemd-analyze:systemd haproxy:haproxy keepalived:keepalived curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd \
@@ -37,7 +37,7 @@ test: ## all tests, those on hosts too
 	test/need.sh gcc:gcc,libc6-dev $(PEERS)
 	$(GO) test -race -timeout 10m $(filter-out %/test/rendered,$(PACKAGES))
 	$(GO) test -timeout 10m ./test/rendered
-	$(GO) test -race -timeout 30m -count 1 -p 1 ./test/e2e ./test/roles
+	$(GO) test -race -timeout 30m -count 1 -p 1 ./test/e2e ./test/roles ./test/peer
 
 unit: ## the tests that need no hosts
 	test/need.sh $(PEERS)

@@ -1,141 +1,126 @@
-// Package peer compares kk with Ansible, where ansible-playbook is installed:
-// what modules return for the same tasks, and what the same runs print.
+// Package peer compares what kk's modules return with what Ansible's return
+// for the same tasks, where ansible-playbook is installed. Each program runs
+// the tasks of all cases in one play.
 package peer
 
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"gopkg.in/yaml.v3"
 )
 
-// peerCase is a file of testdata: tasks that run in order in an empty folder,
-// which they know as {{ dir }}.
-type peerCase struct {
-	Tasks []yaml.Node `yaml:"tasks"`
-	// Differs says of keys, "KEY" or "KEY of task NUMBER" from 1, why kk does not tell them.
-	Differs map[string]string `yaml:"differs"`
+var pattern = flag.String("cases", "*", "run the cases whose file names fit this pattern")
+
+// program is Ansible or kk.
+type program struct {
+	name string
+	args []string
+	env  []string
 }
 
-// asides are keys that say how a task was run, not what it did.
-var asides = []string{"warnings", "deprecations", "diff", "invocation", "exception", "ansible_facts"}
-
-func TestResultsAreThoseOfAnsible(t *testing.T) {
-	ansible, err := exec.LookPath("ansible-playbook")
+// programs finds Ansible with its collections, and builds kk.
+func programs(t *testing.T) (ansible, kk program) {
+	t.Helper()
+	path, err := exec.LookPath("ansible-playbook")
 	if err != nil {
 		t.Skip("needs ansible-playbook: install ansible-core")
 	}
-	kk := buildKK(t)
-	cases, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(cases) == 0 {
-		t.Fatal("no cases", err)
+	collections, err := exec.Command("./collections.sh").Output()
+	if err != nil {
+		t.Skip("needs Ansible's collections, which collections.sh did not get: ", err)
 	}
-	for _, file := range cases {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			c := readCase(t, file)
-			theirs := results(t, c, ansible, "-i", "localhost,")
-			ours := results(t, c, kk, "run", "-i", "localhost,")
-			for i := range c.Tasks {
-				compare(t, c, i+1, theirs[i], ours[i])
+	ansible = program{name: path, env: []string{
+		"ANSIBLE_COLLECTIONS_PATH=" + strings.TrimSpace(string(collections)),
+		"ANSIBLE_PIPELINING=true", "ANSIBLE_NOCOLOR=true", "ANSIBLE_LOCALHOST_WARNING=false",
+	}}
+	return ansible, program{name: buildKK(t), args: []string{"run"}}
+}
+
+func TestResultsAreThoseOfAnsible(t *testing.T) {
+	ansible, kk := programs(t)
+	cases := readCases(t, "local", *pattern)
+	inventory := fmt.Sprintf("peer: {hosts: {peer1: {}}}\nall: {hosts: {control: {}}, vars: {url: %q, ansible_connection: local, ansible_python_interpreter: /usr/bin/python3}}\n", newServer(t))
+	compareAll(t, cases, func(t *testing.T, theirs bool) results {
+		p := kk
+		if theirs {
+			p = ansible
+		}
+		dir := t.TempDir()
+		return p.run(t, cases, inventory, dir, filepath.Join(dir, "work"))
+	})
+}
+
+// results are what steps returned, by the names they are registered as.
+type results map[string]map[string]any
+
+// compareAll runs both programs side by side, and compares what they tell of
+// each case in a subtest.
+func compareAll(t *testing.T, cases []*peerCase, run func(t *testing.T, theirs bool) results) {
+	t.Helper()
+	var theirs, ours results
+	t.Run("run", func(t *testing.T) {
+		t.Run("ansible", func(t *testing.T) { t.Parallel(); theirs = run(t, true) })
+		t.Run("kk", func(t *testing.T) { t.Parallel(); ours = run(t, false) })
+	})
+	if theirs == nil || ours == nil {
+		t.FailNow()
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			for _, s := range c.steps() {
+				v := c.variable(s)
+				comparison{t, c, s}.results("", theirs[v], ours[v])
 			}
+			c.needless(t)
 		})
 	}
 }
 
-func readCase(t *testing.T, file string) peerCase {
+// rename puts a name for what is of one program's host.
+func (r results) rename(t *testing.T, from, to string) results {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var c peerCase
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(&c); err != nil {
-		t.Fatalf("%s: %v", file, err)
+	var named results
+	if err := json.Unmarshal(bytes.ReplaceAll(text, []byte(from), []byte(to)), &named); err != nil {
+		t.Fatal(err)
 	}
-	return c
+	return named
 }
 
-// results runs the tasks with a program, in a folder of their own, and returns
-// what each of them registered.
-func results(t *testing.T, c peerCase, program string, args ...string) []map[string]any {
+// run runs the cases in the folder work of the hosts of an inventory. Files of
+// the control node lie in dir; both folders are called DIR in the results.
+func (p program) run(t *testing.T, cases []*peerCase, inventory, dir, work string) results {
 	t.Helper()
-	dir := t.TempDir()
-	work := filepath.Join(dir, "work")
-	if err := os.Mkdir(work, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	play := playbook(t, c, work, filepath.Join(dir, "results.json"))
-	if err := os.WriteFile(filepath.Join(dir, "site.yml"), play, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, append(args, "site.yml")...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+dir, "ANSIBLE_REMOTE_TMP="+filepath.Join(dir, "remote"), "ANSIBLE_LOCAL_TEMP="+filepath.Join(dir, "local"), "ANSIBLE_LOCALHOST_WARNING=false", "ANSIBLE_NOCOLOR=true")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", filepath.Base(program), err, out)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "results.json"))
-	if err != nil {
-		t.Fatalf("%s wrote no results: %v\n%s", filepath.Base(program), err, out)
-	}
-	var all []map[string]any
-	if err := json.Unmarshal(text, &all); err != nil || len(all) != len(c.Tasks) {
-		t.Fatalf("%d results, %v: %s", len(all), err, text)
-	}
-	return all
-}
-
-// playbook wraps the tasks: each registers its result, and failing is no end.
-func playbook(t *testing.T, c peerCase, work, dest string) []byte {
-	t.Helper()
-	var tasks []any
-	var names []string
-	for i, n := range c.Tasks {
-		task := map[string]any{}
-		if err := n.Decode(&task); err != nil {
+	written := filepath.Join(dir, "results.json")
+	for name, text := range map[string][]byte{"site.yml": playbook(t, cases, work, written), "hosts.yml": []byte(inventory)} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		name := fmt.Sprintf("result_%d", i+1)
-		task["register"], task["ignore_errors"] = name, true
-		tasks, names = append(tasks, task), append(names, name)
 	}
-	write := map[string]any{"copy": map[string]any{"content": "{{ [" + strings.Join(names, ", ") + "] | to_json }}", "dest": dest}}
-	text, err := yaml.Marshal([]any{map[string]any{
-		"hosts": "localhost", "connection": "local", "gather_facts": false,
-		"vars":  map[string]any{"dir": work, "ansible_python_interpreter": "/usr/bin/python3"},
-		"tasks": append(tasks, write),
-	}})
+	cmd := exec.CommandContext(t.Context(), p.name, append(p.args, "-i", "hosts.yml", "site.yml")...)
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), p.env...), "HOME="+dir, "ANSIBLE_REMOTE_TMP="+filepath.Join(dir, "remote"), "ANSIBLE_LOCAL_TEMP="+filepath.Join(dir, "local"), "ANSIBLE_ASYNC_DIR="+filepath.Join(work, "async"))
+	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v\n%s", filepath.Base(p.name), err, out[max(0, len(out)-4000):])
 	}
-	return text
-}
-
-// compare fails the test where the two tell different things: whether the task
-// changed something, failed or was skipped, or where a key of Ansible's is missing.
-func compare(t *testing.T, c peerCase, number int, theirs, ours map[string]any) {
-	t.Helper()
-	for _, key := range []string{"changed", "failed", "skipped"} {
-		if (theirs[key] == true) != (ours[key] == true) {
-			t.Errorf("task %d: %s is %v in Ansible and %v here: %v / %v", number, key, theirs[key], ours[key], theirs["msg"], ours["msg"])
-		}
+	text, err := os.ReadFile(written)
+	if err != nil {
+		t.Fatalf("%s wrote no results: %v\n%s", filepath.Base(p.name), err, out)
 	}
-	excused := func(key string) bool {
-		return slices.Contains(asides, key) || c.Differs[key] != "" || c.Differs[fmt.Sprintf("%s of task %d", key, number)] != ""
+	var all results
+	same := strings.NewReplacer(work, "DIR", dir, "DIR").Replace(string(text))
+	if err := json.Unmarshal([]byte(same), &all); err != nil {
+		t.Fatalf("results of %s: %v: %s", filepath.Base(p.name), err, text)
 	}
-	for key := range theirs {
-		if _, there := ours[key]; !there && !excused(key) {
-			t.Errorf("task %d: Ansible has %s=%v, which is missing here", number, key, theirs[key])
-		}
-	}
+	return all
 }

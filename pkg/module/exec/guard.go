@@ -82,9 +82,16 @@ func (g guard) skipTexts(why string, check bool) (msg, stdout string) {
 	return fmt.Sprintf("%s not run command since '%s' %s", verb, path, state), fmt.Sprintf("skipped, since %s %s", path, state)
 }
 
+// fault is why a command could not begin; its msg is "" when it could.
+type fault struct {
+	rc     int
+	msg    string
+	folder bool // the folder is at fault, not the program
+}
+
 // diagnose finds out why program, run in the guard's folder, ended with a
-// shell's code for trouble: msg is "" when the program itself was at fault.
-func (g guard) diagnose(ctx context.Context, c *module.Call, program string) (rc int, msg string, err error) {
+// shell's code for trouble. Without a program it judges the folder.
+func (g guard) diagnose(ctx context.Context, c *module.Call, program string) (fault, error) {
 	line := ""
 	if g.Chdir != "" {
 		line = "cd " + expandable(g.Chdir, false) + " 2>/dev/null || { echo chdir; exit 0; }\n"
@@ -93,18 +100,15 @@ func (g guard) diagnose(ctx context.Context, c *module.Call, program string) (rc
 		line += "set -- " + expandable(program, false) + "\n" + diagnoseProgram
 	}
 	out, _, err := ask(ctx, c, line)
-	if err != nil {
-		return 0, "", err
-	}
 	switch strings.TrimSpace(out) {
 	case "chdir":
-		return 2, fmt.Sprintf("Unable to change directory before execution: [Errno 2] No such file or directory: b'%s'", g.Chdir), nil
+		return fault{2, fmt.Sprintf("Unable to change directory before execution: [Errno 2] No such file or directory: b'%s'", g.Chdir), true}, err
 	case "missing":
-		return 2, fmt.Sprintf("[Errno 2] No such file or directory: b'%s'", program), nil
+		return fault{2, fmt.Sprintf("[Errno 2] No such file or directory: b'%s'", program), false}, err
 	case "denied":
-		return 13, fmt.Sprintf("[Errno 13] Permission denied: b'%s'", program), nil
+		return fault{13, fmt.Sprintf("[Errno 13] Permission denied: b'%s'", program), false}, err
 	}
-	return 0, "", nil
+	return fault{}, err
 }
 
 const diagnoseProgram = `

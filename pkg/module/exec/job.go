@@ -49,9 +49,9 @@ func (e ending) result(ctx context.Context, c *module.Call, o outcome) (module.R
 		return e.skipped(why), nil
 	}
 	if e.suspicious(o) {
-		rc, msg, err := e.diagnose(ctx, c, e.Program)
-		if err != nil || msg != "" {
-			return e.refused(rc, msg), err
+		fault, err := e.diagnose(ctx, c, e.Program)
+		if err != nil || fault.msg != "" {
+			return e.refused(fault), err
 		}
 	}
 	if e.Kind == ofCommand {
@@ -69,11 +69,14 @@ func (e ending) skipped(why string) module.Result {
 	return notRun(e.Cmd, 0, stdout, msg)
 }
 
-func (e ending) refused(rc int, msg string) module.Result {
-	if e.Kind == ofScript {
-		return module.Result{Failed: true, Msg: msg}
+func (e ending) refused(f fault) module.Result {
+	switch {
+	case e.Kind == ofScript:
+		return module.Result{Failed: true, Msg: f.msg}
+	case f.folder:
+		return refused(e.Cmd, f.rc, f.msg)
 	}
-	return refused(e.Cmd, rc, msg)
+	return notFound(e.Cmd, f.rc, f.msg)
 }
 
 // suspicious reports whether the shell, not the command, may have failed.
@@ -119,6 +122,11 @@ func quoteWord(w string, expand bool) string {
 
 // predict is the result in check mode.
 func predict(ctx context.Context, c *module.Call, g guard, cmd any) (module.Result, error) {
+	if g.Chdir != "" {
+		if f, err := g.diagnose(ctx, c, ""); err != nil || f.msg != "" {
+			return refused(cmd, f.rc, f.msg), err
+		}
+	}
 	if !g.decides() {
 		r := notRun(cmd, 0, "", "Command would have run if not in check mode")
 		r.Skipped = true

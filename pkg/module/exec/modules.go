@@ -58,7 +58,6 @@ func rawSpec() module.Spec {
 		Returns:  outputReturns(),
 		New:      func() module.Runner { return &raw{} },
 		FreeForm: "cmd",
-		Check:    module.Skips,
 	}
 }
 

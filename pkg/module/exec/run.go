@@ -10,6 +10,7 @@ import (
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
+	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
 
@@ -101,6 +102,19 @@ func notRun(cmd any, rc int, stdout, msg string) module.Result {
 	return module.Result{Msg: msg, Data: value.NewDict(
 		"cmd", cmd, "rc", rc, "stdout", stdout, "stderr", "", "start", nil, "end", nil, "delta", nil,
 	)}
+}
+
+// notFound makes the result of a program that could not be executed. It is
+// named as one text, and no time is told: nothing began.
+func notFound(cmd any, rc int, msg string) module.Result {
+	if words, ok := cmd.([]any); ok {
+		quoted := make([]string, len(words))
+		for i, w := range words {
+			quoted[i] = shell.Quote(fmt.Sprint(w))
+		}
+		cmd = strings.Join(quoted, " ")
+	}
+	return module.Result{Failed: true, Msg: msg, Data: value.NewDict("cmd", cmd, "rc", rc, "stdout", "", "stderr", "")}
 }
 
 func refused(cmd any, rc int, msg string) module.Result {

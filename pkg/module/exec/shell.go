@@ -55,6 +55,9 @@ type raw struct {
 
 // Run implements module.Runner.
 func (m *raw) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if c.Check {
+		return module.Result{Skipped: true}, nil
+	}
 	return m.job().run(ctx, c)
 }
 

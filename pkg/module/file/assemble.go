@@ -37,7 +37,7 @@ func assembleSpec() module.Spec {
 			{Key: "dest", Type: "str", Doc: "path that was written"},
 			{Key: "src", Type: "str", Doc: "the folder"},
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the content"},
-			{Key: "md5sum", Type: "str", Doc: "MD5 of the content"},
+			{Key: "md5sum", Type: "str", Doc: "MD5 of the content, when it was written"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
 		}, fileReturns()...),
 		New: func() module.Runner { return new(Assemble) },

@@ -35,10 +35,10 @@ func blockInFileSpec() module.Spec {
 		Examples: []string{
 			"- name: Names of the cluster\n  blockinfile:\n    path: /etc/hosts\n    marker: \"# {mark} cluster\"\n    block: |\n      10.0.0.11 node1\n      10.0.0.12 node2",
 		},
-		Returns: append([]module.Return{
+		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "Block inserted, Block updated, Block removed, File created, or empty"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
-		}, fileReturns()...),
+		},
 		New: func() module.Runner { return new(BlockInFile) },
 	}
 }

@@ -48,7 +48,7 @@ func copySpec() module.Spec {
 			{Key: "dest", Type: "str", Doc: "path that was written"},
 			{Key: "src", Type: "str", Doc: "source on the control node (on the host with remote_src)"},
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the content"},
-			{Key: "md5sum", Type: "str", Doc: "MD5 of the content"},
+			{Key: "md5sum", Type: "str", Doc: "MD5 of the content, when it was written"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
 		}, fileReturns()...),
 		New: func() module.Runner { return new(Copy) },
@@ -266,7 +266,10 @@ func (m *Copy) leave(at *entry, p placing) module.Result {
 }
 
 func (w *writing) result(c *module.Call, out *written, p placing, warnings []string) (module.Result, error) {
-	d := value.NewDict("dest", out.path, "checksum", w.body.sha1, "md5sum", w.body.md5)
+	d := value.NewDict("dest", out.path, "checksum", w.body.sha1)
+	if out.content {
+		d.Set("md5sum", w.body.md5)
+	}
 	if p.src != "" {
 		d.Set("src", p.src)
 	}

@@ -75,6 +75,8 @@ type edited struct {
 	backup   bool
 	validate string
 	data     *value.Dict
+	// whole results name the file and tell its owner and mode, besides what was edited.
+	whole bool
 }
 
 // save writes the new text, and the attributes, and makes the result.
@@ -103,12 +105,14 @@ func (e *edit) save(ctx context.Context, c *module.Call, attrs *Attributes, to e
 		return module.Result{}, err
 	}
 	res.Changed = out.changed()
-	to.data.Set("path", out.path)
-	out.describe(to.data)
-	if to.data.Has("backup") || out.backup != "" {
-		to.data.Set("backup", out.backup)
+	if to.whole {
+		to.data.Set("path", out.path)
+		out.describe(to.data)
 	}
-	if out.backup != "" {
+	switch {
+	case to.data.Has("backup"):
+		to.data.Set("backup", out.backup)
+	case out.backup != "":
 		to.data.Set("backup_file", out.backup)
 	}
 	if out.attributes.changed() && out.hadBefore {

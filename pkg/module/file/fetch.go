@@ -41,9 +41,9 @@ func fetchSpec() module.Spec {
 		Returns: []module.Return{
 			{Key: "dest", Type: "str", Doc: "path on the control node"},
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the file at dest"},
-			{Key: "remote_checksum", Type: "str", Doc: "SHA-1 of the file of the host"},
+			{Key: "remote_checksum", Type: "str", Doc: "SHA-1 of the file of the host, when it was fetched"},
 			{Key: "md5sum", Type: "str", Doc: "MD5 of the file"},
-			{Key: "file", Type: "str", Doc: "path on the host"},
+			{Key: "file", Type: "str", Doc: "path on the host, when nothing was fetched"},
 		},
 		New: func() module.Runner { return new(Fetch) },
 	}
@@ -72,15 +72,17 @@ func (m *Fetch) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if err != nil {
 		return module.Result{}, err
 	}
-	data := value.NewDict("dest", dest, "file", e.path, "remote_checksum", e.sha1)
+	data := value.NewDict("dest", dest)
 	have, err := localFile(source.Tree{}, dest)
 	if err == nil && n.is(typeFile) && have.sha256 == e.sha256 {
 		data.Set("checksum", have.sha1)
 		data.Set("md5sum", have.md5)
+		data.Set("file", e.path)
 		return module.Result{Data: data}, nil
 	}
 	if c.Check {
 		data.Set("checksum", e.sha1)
+		data.Set("remote_checksum", e.sha1)
 		return module.Result{Changed: true, Data: data}, nil
 	}
 	if err := download(ctx, c, e.path, dest); err != nil {

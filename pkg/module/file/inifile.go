@@ -81,7 +81,7 @@ func (m *IniFile) Run(ctx context.Context, c *module.Call) (module.Result, error
 	}
 	touched := e.exists || after != ""
 	return e.save(ctx, c, &m.Attributes, edited{
-		text: after, msg: d.msg, touched: touched, backup: m.Backup, validate: m.Validate, data: value.NewDict(),
+		text: after, msg: d.msg, touched: touched, backup: m.Backup, validate: m.Validate, data: value.NewDict(), whole: true,
 	})
 }
 

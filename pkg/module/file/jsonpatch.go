@@ -84,7 +84,7 @@ func (m *JSONPatch) Run(ctx context.Context, c *module.Call) (module.Result, err
 		}
 	}
 	return e.save(ctx, c, &m.Attributes, edited{
-		text: text, touched: true, backup: m.Backup, validate: m.Validate, data: value.NewDict("tested", tested),
+		text: text, touched: true, backup: m.Backup, validate: m.Validate, data: value.NewDict("tested", tested), whole: true,
 	})
 }
 

@@ -36,11 +36,11 @@ func lineInFileSpec() module.Spec {
 			"- name: Forbid root to log in\n  lineinfile:\n    path: /etc/ssh/sshd_config\n    regexp: '^#?PermitRootLogin'\n    line: PermitRootLogin no\n    validate: sshd -t -f %s",
 			"- name: Forget a host\n  lineinfile:\n    path: /etc/hosts\n    regexp: '\\sold\\.example\\.org$'\n    state: absent",
 		},
-		Returns: append([]module.Return{
+		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "line added, line replaced, N line(s) removed, or empty"},
 			{Key: "backup", Type: "str", Doc: "where the old file was kept, or empty"},
 			{Key: "found", Type: "int", Doc: "how many lines were removed, for state: absent"},
-		}, fileReturns()...),
+		},
 		New: func() module.Runner { return new(LineInFile) },
 	}
 }

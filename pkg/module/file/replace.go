@@ -30,11 +30,11 @@ func replaceSpec() module.Spec {
 		Examples: []string{
 			"- name: Turn swap off for good\n  replace:\n    path: /etc/fstab\n    regexp: '^([^#].*\\sswap\\s.*)$'\n    replace: '# \\1'",
 		},
-		Returns: append([]module.Return{
+		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "how many replacements were made, or empty"},
 			{Key: "rc", Type: "int", Doc: "0"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
-		}, fileReturns()...),
+		},
 		New: func() module.Runner { return new(Replace) },
 	}
 }

@@ -52,7 +52,7 @@ func templateSpec() module.Spec {
 			{Key: "dest", Type: "str", Doc: "path that was written"},
 			{Key: "src", Type: "str", Doc: "the template"},
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the rendered content"},
-			{Key: "md5sum", Type: "str", Doc: "MD5 of the rendered content"},
+			{Key: "md5sum", Type: "str", Doc: "MD5 of the rendered content, when it was written"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
 		}, fileReturns()...),
 		New: func() module.Runner { return new(Template) },

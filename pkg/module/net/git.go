@@ -64,7 +64,7 @@ func gitSpec() module.Spec {
 		Returns: []module.Return{
 			{Key: "before", Type: "str", Doc: "the commit before; null if there was none"},
 			{Key: "after", Type: "str", Doc: "the commit now"},
-			{Key: "remote_url_changed", Type: "bool", Doc: "the remote had another address; not there otherwise"},
+			{Key: "remote_url_changed", Type: "bool", Doc: "the remote had another address; not there for a new clone"},
 			{Key: "archive", Type: "str", Doc: "the archive, if one was asked for"},
 			{Key: "msg", Type: "str", Doc: "Local modifications exist., if force discarded some"},
 		},
@@ -160,8 +160,8 @@ func (m *gitModule) result(c *module.Call, a hostscript.Answer) module.Result {
 	if m.Archive != "" {
 		r.Data.Set("archive", m.Archive)
 	}
-	if a.Has("url_changed") {
-		r.Data.Set("remote_url_changed", true)
+	if changed := a.Has("url_changed"); changed || before != nil && m.Update {
+		r.Data.Set("remote_url_changed", changed)
 	}
 	if c.Diff && r.Changed {
 		r.Diff = []event.Diff{{BeforeHeader: m.Dest, AfterHeader: m.Dest, Before: value.NewDict("commit", before), After: value.NewDict("commit", after)}}
