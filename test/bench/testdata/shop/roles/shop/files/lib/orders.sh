@@ -1,2 +1,3 @@
+# shellcheck shell=sh
 # orders of the shop
 orders() { echo "orders: $*"; }

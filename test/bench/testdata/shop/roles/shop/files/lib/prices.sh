@@ -1,2 +1,3 @@
+# shellcheck shell=sh
 # prices of the shop
 prices() { echo "prices: $*"; }

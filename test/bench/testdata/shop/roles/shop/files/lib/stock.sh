@@ -1,2 +1,3 @@
+# shellcheck shell=sh
 # stock of the shop
 stock() { echo "stock: $*"; }
