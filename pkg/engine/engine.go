@@ -18,6 +18,7 @@ import (
 	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
+	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
 
@@ -149,7 +150,7 @@ type Engine struct {
 	stats      map[string]*event.Stats
 	standing   *standing
 	recalled   map[string]bool // hosts whose facts of earlier runs were looked for
-	summary    []any
+	results    *value.Dict     // of the module result; nil without any
 	share      *module.Share
 	jobs       *module.Jobs
 	live       chan message
@@ -216,12 +217,9 @@ func (e *Engine) Run(ctx context.Context, playbooks []*project.Playbook) int {
 		code = ExitError
 	}
 	end := e.Now()
-	e.emit(event.RunEnded{ID: e.RunID, Time: end, Duration: end.Sub(begin), Stats: e.stats, ExitCode: code, Err: e.fatal})
+	e.emit(event.RunEnded{ID: e.RunID, Time: end, Duration: end.Sub(begin), Stats: e.stats, ExitCode: code, Err: e.fatal, Results: e.results})
 	return code
 }
-
-// Summary is what the result module collected.
-func (e *Engine) Summary() []any { return e.summary }
 
 func (e *Engine) emit(ev event.Event) { e.Sink.Emit(ev) }
 

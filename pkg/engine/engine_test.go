@@ -16,6 +16,7 @@ import (
 	"kubekey/pkg/connector/connectortest"
 	"kubekey/pkg/event"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/value"
 )
 
 func lost(ctx context.Context, c connectortest.Call) connectortest.Answer {
@@ -417,12 +418,10 @@ h2
 `)
 	b.o.Check, b.o.Diff, b.o.Verbosity, b.o.Forks = true, true, 3, 9
 	b.o.Tags, b.o.SkipTags, b.o.Limit, b.o.LimitText = []string{"t"}, []string{"s"}, []string{"a.b.c"}, "a.b.c"
-	e := New(b.o)
-	if code := e.Run(context.Background(), b.books); code != ExitOK {
-		t.Fatalf("exit %d: %s", code, b.story())
-	}
-	if len(e.Summary()) != 1 {
-		t.Errorf("the summary is %v", e.Summary())
+	b.expect(ExitOK)
+	end, _ := b.events.Events[len(b.events.Events)-1].(event.RunEnded)
+	if got := value.Repr(end.Results); got != "{'answer': 42}" {
+		t.Errorf("the results are %s", got)
 	}
 }
 

@@ -157,7 +157,7 @@ func (e *Engine) notify(ps *playState, t *project.Task, name string, targets []*
 	return nil
 }
 
-// effect changes the inventory, or the run's summary.
+// effect changes the inventory, or what the run tells at its end.
 func (e *Engine) effect(eff module.Effect, host string) {
 	var err error
 	switch eff := eff.(type) {
@@ -173,7 +173,12 @@ func (e *Engine) effect(eff module.Effect, host string) {
 			}
 		}
 	case module.RunResult:
-		e.summary = append(e.summary, eff.Values)
+		if e.results == nil {
+			e.results = value.NewDict()
+		}
+		for k, v := range eff.Values.All() {
+			e.results.Set(k, v)
+		}
 		return
 	}
 	e.forgetLayers()

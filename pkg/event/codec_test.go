@@ -47,7 +47,7 @@ func examples() []Event {
 		MetaRan{Action: "end_play", Host: "h1"},
 		Warning{Diagnostic: &source.Diagnostic{Severity: source.Warning, Pos: pos, Width: 3, Summary: "odd", Help: "fix", Trace: trace}},
 		RunEnded{
-			ID: "r1", Time: at, Duration: time.Minute, ExitCode: 2, Err: "stopped",
+			ID: "r1", Time: at, Duration: time.Minute, ExitCode: 2, Err: "stopped", Results: value.NewDict("endpoint", "https://x"),
 			Stats: map[string]*Stats{"h1": {OK: 1, Changed: 2, Unreachable: 3, Failed: 4, Skipped: 5, Rescued: 6, Ignored: 7}},
 		},
 	}

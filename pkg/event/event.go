@@ -239,7 +239,8 @@ type RunEnded struct {
 	Duration time.Duration
 	Stats    map[string]*Stats
 	ExitCode int
-	Err      string // why the run ended early, or ""
+	Err      string      // why the run ended early, or ""
+	Results  *value.Dict // what the module result collected, nil without any
 }
 
 func (RunStarted) event()      {}

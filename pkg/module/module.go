@@ -197,7 +197,7 @@ type AddHostVars struct {
 	Vars  *value.Dict
 }
 
-// RunResult adds to the summary of the run (the result module).
+// RunResult adds to what the run tells at its end (the result module).
 type RunResult struct{ Values *value.Dict }
 
 func (AddHost) effect()     {}

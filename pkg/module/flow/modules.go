@@ -44,7 +44,8 @@ func varSpecs() []module.Spec {
 			FreeForm: "file", Where: module.OnControl, Check: module.Harmless,
 		},
 		{
-			Name: "result", Collection: "kk", Summary: "Adds values to the summary of the run.",
+			Name: "result", Collection: "kk", Summary: "Tells values at the end of the run, to programs that read it.",
+			Notes:    []string{"With -o jsonl, and in the journal of the run, they are the results of the event run_ended; of a name that is told twice, the last counts."},
 			Examples: []string{"- result:\n    endpoint: \"https://{{ vip }}:6443\""},
 			New:      func() module.Runner { return &result{} },
 			AnyArgs:  true, Where: module.OnControl, Check: module.Harmless,
