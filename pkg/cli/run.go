@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"kubekey/pkg/engine"
 	"kubekey/pkg/inventory"
@@ -149,104 +146,6 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-func needPlaybook(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 && !cmd.Flags().Changed("resume") {
-		return usage("name a playbook: kk run site.yml -i inventory.yaml")
-	}
-	return nil
-}
-
-// findPlaybook finds a playbook: a file, or one that kk carries.
-func (a *app) findPlaybook(name string) (string, error) {
-	if source.IsBuiltin(name) {
-		return source.Clean(name), nil
-	}
-	abs, err := filepath.Abs(name)
-	if err != nil {
-		return "", err
-	}
-	if a.tree.IsFile(abs) {
-		return abs, nil
-	}
-	if b := source.Join(source.Builtin+"/", name); !filepath.IsAbs(name) && a.tree.IsFile(b) {
-		return b, nil
-	}
-	var known []string
-	if carried, err := a.tree.Glob(source.Builtin + "/playbooks/*.yaml"); err == nil {
-		for _, c := range carried {
-			known = append(known, strings.TrimPrefix(c, source.Builtin+"/"))
-		}
-	}
-	if beside, err := filepath.Glob(filepath.Join(filepath.Dir(abs), "*.y*ml")); err == nil {
-		for _, b := range beside {
-			known = append(known, filepath.Join(filepath.Dir(name), filepath.Base(b)))
-		}
-	}
-	d := source.Errorf(source.Pos{}, "the playbook: %s could not be found", name).WithHelp("%s", source.DidYouMean(name, known))
-	return "", &exitError{engine.ExitError, d}
-}
-
-func (a *app) findPlaybooks(names []string) ([]string, error) {
-	paths := make([]string, len(names))
-	for i, name := range names {
-		var err error
-		if paths[i], err = a.findPlaybook(name); err != nil {
-			return nil, err
-		}
-	}
-	return paths, nil
-}
-
-// load links playbooks; problems are shown, and errors end the command.
-func (a *app) load(s *session, sel project.Selection, names []string) ([]*project.Playbook, *project.Linker, error) {
-	paths, err := a.findPlaybooks(names)
-	if err != nil {
-		return nil, nil, err
-	}
-	configured := a.configure(s, paths)
-	out, l, ds := a.link(s, sel, paths)
-	if imported := playbooksOf(out); !configured && a.configure(s, imported) {
-		out, l, ds = a.link(s, sel, paths) // now that the variables are known
-	}
-	ds = append(s.warnings, ds...)
-	if ds.Err() != nil {
-		return nil, nil, &exitError{loadCode(ds.Errors()), ds}
-	}
-	if len(ds) > 0 {
-		a.diagnostics(ds)
-	}
-	return out, l, nil
-}
-
-func (a *app) link(s *session, sel project.Selection, paths []string) (out []*project.Playbook, l *project.Linker, ds source.Diagnostics) {
-	l = a.linker(s, sel)
-	for _, path := range paths {
-		pb, more := l.Playbook(path)
-		ds = append(ds, more...)
-		out = append(out, pb)
-	}
-	return out, l, ds
-}
-
-// playbooksOf lists the files that plays come from: playbooks import others.
-func playbooksOf(books []*project.Playbook) []string {
-	var out []string
-	for _, pb := range books {
-		if pb == nil {
-			continue
-		}
-		for _, p := range pb.Plays {
-			if file := source.Join(p.Dir, "playbook.yaml"); !slices.Contains(out, file) {
-				out = append(out, file)
-			}
-		}
-	}
-	return out
-}
-
-// loadCode is the exit code of errors found before a run.
-func loadCode(source.Diagnostics) int { return engine.ExitUnreachable }
-
 func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) error {
 	if err := r.valid(); err != nil {
 		return err
@@ -318,11 +217,6 @@ func operator() string {
 	return name + "@" + machine
 }
 
-// isBuiltin reports whether kk carries the playbooks that run.
-func isBuiltin(books []*project.Playbook) bool {
-	return len(books) > 0 && source.IsBuiltin(books[0].Path)
-}
-
 func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, books []*project.Playbook) error {
 	log, done, err := a.log(r.output.verbosity)
 	if err != nil {
@@ -356,22 +250,6 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 		return err
 	}
 	return exit(code)
-}
-
-// holdForQuestions keeps the status line away while a person is asked.
-func holdForQuestions(o *engine.Options, screen ui.Sink) {
-	if ask := o.Ask; ask != nil {
-		o.Ask = func(ctx context.Context, prompt string, echo bool) (string, bool, error) {
-			defer screen.Hold()()
-			return ask(ctx, prompt, echo)
-		}
-	}
-	if step := o.Step; step != nil {
-		o.Step = func(ctx context.Context, task string) engine.Answer {
-			defer screen.Hold()()
-			return step(ctx, task)
-		}
-	}
 }
 
 // limit resolves --limit; nil is no limit.
@@ -447,73 +325,4 @@ func (a *app) defaults(ctx context.Context, c *connectFlags) (engine.Defaults, e
 		d.BecomePass = d.Password
 	}
 	return d, nil
-}
-
-// askPerson asks for a playbook; ok is false without a terminal.
-func (a *app) askPerson(ctx context.Context, prompt string, echo bool) (string, bool, error) {
-	if f, ok := a.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return "", false, nil
-	}
-	return a.ask(ctx, prompt, echo)
-}
-
-// ask asks at the terminal; without one a line of standard input answers.
-func (a *app) ask(ctx context.Context, prompt string, echo bool) (string, bool, error) {
-	if f, ok := a.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprint(a.Err, prompt)
-		if !echo {
-			b, err := term.ReadPassword(int(f.Fd()))
-			fmt.Fprintln(a.Err)
-			return string(b), err == nil, err
-		}
-		return a.line()
-	}
-	if echo {
-		return "", false, nil // a prompt of a playbook needs a person
-	}
-	return a.line()
-}
-
-func (a *app) line() (string, bool, error) {
-	var b strings.Builder
-	one := make([]byte, 1)
-	for {
-		n, err := a.In.Read(one)
-		if n > 0 && one[0] == '\n' {
-			return strings.TrimSuffix(b.String(), "\r"), true, nil
-		}
-		if n > 0 {
-			b.WriteByte(one[0])
-		}
-		if err == io.EOF {
-			return b.String(), b.Len() > 0, nil
-		}
-		if err != nil {
-			return "", false, err
-		}
-	}
-}
-
-// stepper asks before each task: (N)o, (y)es, (c)ontinue. Ansible repeats the
-// question as a banner when it is answered.
-func (a *app) stepper(format string) func(context.Context, string) engine.Answer {
-	in := bufio.NewReader(a.In)
-	return func(_ context.Context, task string) engine.Answer {
-		question := fmt.Sprintf("Perform task: %s (N)o/(y)es/(c)ontinue:", task)
-		fmt.Fprint(a.Out, question+" ")
-		text, err := in.ReadString('\n')
-		if ui.Format(format) == ui.Ansible {
-			fmt.Fprintf(a.Out, "\n%s %s\n", question, strings.Repeat("*", max(3, 79-len(question))))
-		}
-		if err != nil && text == "" {
-			return engine.No
-		}
-		switch strings.ToLower(strings.TrimSpace(text)) {
-		case "y", "yes":
-			return engine.Yes
-		case "c", "continue":
-			return engine.Continue
-		}
-		return engine.No
-	}
 }

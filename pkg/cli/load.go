@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kubekey/pkg/engine"
+	"kubekey/pkg/project"
+	"kubekey/pkg/source"
+)
+
+func needPlaybook(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 && !cmd.Flags().Changed("resume") {
+		return usage("name a playbook: kk run site.yml -i inventory.yaml")
+	}
+	return nil
+}
+
+// findPlaybook finds a playbook: a file, or one that kk carries.
+func (a *app) findPlaybook(name string) (string, error) {
+	if source.IsBuiltin(name) {
+		return source.Clean(name), nil
+	}
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	if a.tree.IsFile(abs) {
+		return abs, nil
+	}
+	if b := source.Join(source.Builtin+"/", name); !filepath.IsAbs(name) && a.tree.IsFile(b) {
+		return b, nil
+	}
+	var known []string
+	if carried, err := a.tree.Glob(source.Builtin + "/playbooks/*.yaml"); err == nil {
+		for _, c := range carried {
+			known = append(known, strings.TrimPrefix(c, source.Builtin+"/"))
+		}
+	}
+	if beside, err := filepath.Glob(filepath.Join(filepath.Dir(abs), "*.y*ml")); err == nil {
+		for _, b := range beside {
+			known = append(known, filepath.Join(filepath.Dir(name), filepath.Base(b)))
+		}
+	}
+	d := source.Errorf(source.Pos{}, "the playbook: %s could not be found", name).WithHelp("%s", source.DidYouMean(name, known))
+	return "", &exitError{engine.ExitError, d}
+}
+
+func (a *app) findPlaybooks(names []string) ([]string, error) {
+	paths := make([]string, len(names))
+	for i, name := range names {
+		var err error
+		if paths[i], err = a.findPlaybook(name); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
+}
+
+// load links playbooks; problems are shown, and errors end the command.
+func (a *app) load(s *session, sel project.Selection, names []string) ([]*project.Playbook, *project.Linker, error) {
+	paths, err := a.findPlaybooks(names)
+	if err != nil {
+		return nil, nil, err
+	}
+	configured := a.configure(s, paths)
+	out, l, ds := a.link(s, sel, paths)
+	if imported := playbooksOf(out); !configured && a.configure(s, imported) {
+		out, l, ds = a.link(s, sel, paths) // now that the variables are known
+	}
+	ds = append(s.warnings, ds...)
+	if ds.Err() != nil {
+		return nil, nil, &exitError{loadCode(ds.Errors()), ds}
+	}
+	if len(ds) > 0 {
+		a.diagnostics(ds)
+	}
+	return out, l, nil
+}
+
+func (a *app) link(s *session, sel project.Selection, paths []string) (out []*project.Playbook, l *project.Linker, ds source.Diagnostics) {
+	l = a.linker(s, sel)
+	for _, path := range paths {
+		pb, more := l.Playbook(path)
+		ds = append(ds, more...)
+		out = append(out, pb)
+	}
+	return out, l, ds
+}
+
+// playbooksOf lists the files that plays come from: playbooks import others.
+func playbooksOf(books []*project.Playbook) []string {
+	var out []string
+	for _, pb := range books {
+		if pb == nil {
+			continue
+		}
+		for _, p := range pb.Plays {
+			if file := source.Join(p.Dir, "playbook.yaml"); !slices.Contains(out, file) {
+				out = append(out, file)
+			}
+		}
+	}
+	return out
+}
+
+// loadCode is the exit code of errors found before a run.
+func loadCode(source.Diagnostics) int { return engine.ExitUnreachable }
+
+// isBuiltin reports whether kk carries the playbooks that run.
+func isBuiltin(books []*project.Playbook) bool {
+	return len(books) > 0 && source.IsBuiltin(books[0].Path)
+}
