@@ -13,6 +13,8 @@ import (
 	"math/big"
 	"strings"
 
+	"kubekey/pkg/charset"
+
 	"github.com/GehirnInc/crypt"
 	"github.com/GehirnInc/crypt/md5_crypt"
 	"github.com/GehirnInc/crypt/sha256_crypt"
@@ -37,11 +39,11 @@ func filterB64Encode(_ *Call, in any, p *bound) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := encodeText(s, p.str("encoding", "utf-8"))
+	raw, err := charset.Encode(s, p.str("encoding", "utf-8"))
 	if p.flag("urlsafe", false) {
-		return base64.URLEncoding.EncodeToString(raw), err
+		return base64.URLEncoding.EncodeToString([]byte(raw)), err
 	}
-	return base64.StdEncoding.EncodeToString(raw), err
+	return base64.StdEncoding.EncodeToString([]byte(raw)), err
 }
 
 // filterB64Decode skips what is no base64 character, as Python does.
@@ -63,7 +65,7 @@ func filterB64Decode(_ *Call, in any, p *bound) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not base64: %w", err)
 	}
-	return decodeText(raw, p.str("encoding", "utf-8"))
+	return charset.Decode(string(raw), p.str("encoding", "utf-8"))
 }
 
 func newHash(name string) (hash.Hash, error) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kubekey/pkg/charset"
 	"kubekey/pkg/expr"
 	"kubekey/pkg/module"
 	"kubekey/pkg/source"
@@ -65,8 +66,8 @@ func (m *Template) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	if err != nil {
 		return module.Result{}, err
 	}
-	if text, err = encode(text, m.OutputEncoding); err != nil {
-		return module.Result{}, err
+	if text, err = charset.Encode(text, m.OutputEncoding); err != nil {
+		return module.Result{}, fmt.Errorf("output_encoding: %w", err)
 	}
 	body, err := contentOf([]byte(text))
 	if err != nil {

@@ -1,0 +1,87 @@
+// Package charset turns text into bytes and back in the encodings that Python
+// knows, by Python's names for them: what playbooks say.
+package charset
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	textunicode "golang.org/x/text/encoding/unicode"
+)
+
+// Encode is text in an encoding; "" is UTF-8. An unknown name, or a character
+// that the encoding lacks, is an error.
+func Encode(text, name string) (string, error) {
+	e, err := find(name)
+	if err != nil {
+		return "", err
+	}
+	if e == nil {
+		return text, nil
+	}
+	out, err := e.NewEncoder().String(text)
+	if err != nil || isASCII(name) && out != text {
+		return "", fmt.Errorf("the text has a character that %s lacks", name)
+	}
+	return out, nil
+}
+
+// Decode is the reverse of Encode.
+func Decode(raw, name string) (string, error) {
+	e, err := find(name)
+	if err != nil {
+		return "", err
+	}
+	if e == nil {
+		return raw, nil
+	}
+	out, err := e.NewDecoder().String(raw)
+	if err != nil || strings.ContainsRune(out, utf8.RuneError) || isASCII(name) && out != raw {
+		return "", fmt.Errorf("the bytes are no text in %s", name)
+	}
+	return out, nil
+}
+
+func isASCII(name string) bool { return strings.HasSuffix(plainName(name), "ascii") }
+
+// find is the encoding of a name, nil for UTF-8.
+func find(name string) (encoding.Encoding, error) {
+	plain := plainName(name)
+	switch plain {
+	case "", "utf8", "u8":
+		return nil, nil
+	case "ascii", "usascii":
+		return charmap.ISO8859_1, nil // of which it is the first half
+	case "utf16":
+		return textunicode.UTF16(textunicode.LittleEndian, textunicode.UseBOM), nil
+	case "utf16le":
+		return textunicode.UTF16(textunicode.LittleEndian, textunicode.IgnoreBOM), nil
+	case "utf16be":
+		return textunicode.UTF16(textunicode.BigEndian, textunicode.IgnoreBOM), nil
+	case "latin1":
+		return charmap.ISO8859_1, nil
+	}
+	if rest, ok := strings.CutPrefix(plain, "cp125"); ok {
+		plain = "windows125" + rest
+	}
+	for _, e := range charmap.All {
+		if c, ok := e.(*charmap.Charmap); ok && plainName(c.String()) == plain {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("the encoding %s is not known: utf-8, utf-16, and encodings of a byte a character such as windows-1252 are", name)
+}
+
+// plainName is a name without what spellings of it differ in.
+func plainName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
