@@ -78,7 +78,7 @@ func (m *CSR) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err
 	}
-	key, err := keyOf(files[1])
+	key, err := keyOf(files[1], m.KeyPass)
 	if err != nil {
 		return notYet(c, files[0], err)
 	}

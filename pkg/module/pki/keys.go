@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"kubekey/pkg/redact"
 )
 
 // keyKind is the kind of a key: RSA with its bits, ECDSA with its curve, or Ed25519.
@@ -64,7 +66,10 @@ func same(a, b any) bool {
 }
 
 // errEncrypted says that a key needs a passphrase.
-var errEncrypted = errors.New("the key is encrypted with a passphrase; store it without one")
+var errEncrypted = errors.New("the key is encrypted with a passphrase; give it, or store the key without one")
+
+// errPlain says that a key has no passphrase where one is given.
+var errPlain = errors.New("a passphrase is given, but the key is not encrypted")
 
 // readKey reads a key in any of the usual PEM forms.
 func readKey(path string) (crypto.Signer, error) {
@@ -72,20 +77,39 @@ func readKey(path string) (crypto.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeKey(path, text)
+	return decodeKey(path, text, nil)
 }
 
-// decodeKey finds the key in the text of a file.
-func decodeKey(path string, text []byte) (crypto.Signer, error) {
+// decodeKey finds the key in the text of a file. With a passphrase it must be
+// encrypted, without one it must not.
+func decodeKey(path string, text []byte, passphrase *redact.Secret) (crypto.Signer, error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" {
-			return nil, fmt.Errorf("%s: %w", path, errEncrypted)
-		}
-		if key, ok := parseKey(block); ok {
+		key, err := decodeBlock(block, passphrase)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", path, err)
+		case key != nil:
 			return key, nil
 		}
 	}
 	return nil, fmt.Errorf("%s holds no key in PEM form", path)
+}
+
+// decodeBlock is the key in a block, nil if it is something else.
+func decodeBlock(block *pem.Block, passphrase *redact.Secret) (crypto.Signer, error) {
+	switch {
+	case block.Headers["DEK-Info"] != "" && passphrase != nil:
+		return nil, errCipher
+	case block.Type != "ENCRYPTED PRIVATE KEY" && block.Headers["DEK-Info"] == "":
+		key, ok := parseKey(block)
+		if ok && passphrase != nil {
+			return nil, errPlain
+		}
+		return key, nil
+	case passphrase == nil:
+		return nil, errEncrypted
+	}
+	return decryptKey(block.Bytes, passphrase.Reveal())
 }
 
 func parseKey(block *pem.Block) (crypto.Signer, bool) {

@@ -19,17 +19,20 @@ import (
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/value"
 )
 
 // PrivateKey is the module openssl_privatekey.
 type PrivateKey struct {
 	placement
-	Type       string `kk:"type" default:"RSA" choices:"ECC,Ed25519,RSA" doc:"kind of key"`
-	Size       int    `kk:"size" default:"4096" doc:"bits of an RSA key, 2048 to 8192"`
-	Curve      string `kk:"curve" choices:"prime256v1,secp224r1,secp256r1,secp384r1,secp521r1" doc:"curve of an ECC key; needed for one"`
-	Format     string `kk:"format" default:"auto_ignore" choices:"auto,auto_ignore,pkcs1,pkcs8" doc:"form of the PEM: pkcs1 is the traditional one, of RSA and ECC; auto takes that where there is one. auto_ignore leaves the form of a key that is there"`
-	Regenerate string `kk:"regenerate" default:"full_idempotence" choices:"always,fail,full_idempotence,never,partial_idempotence" doc:"what to do with a file that does not hold the wanted kind of key: never leaves it, fail and (when it is no key) partial_idempotence fail, full_idempotence makes it anew"`
+	Type       string         `kk:"type" default:"RSA" choices:"ECC,Ed25519,RSA" doc:"kind of key"`
+	Size       int            `kk:"size" default:"4096" doc:"bits of an RSA key, 2048 to 8192"`
+	Curve      string         `kk:"curve" choices:"prime256v1,secp224r1,secp256r1,secp384r1,secp521r1" doc:"curve of an ECC key; needed for one"`
+	Format     string         `kk:"format" default:"auto_ignore" choices:"auto,auto_ignore,pkcs1,pkcs8" doc:"form of the PEM: pkcs1 is the traditional one, of RSA and ECC; auto takes that where there is one. auto_ignore leaves the form of a key that is there"`
+	Passphrase *redact.Secret `kk:"passphrase" doc:"encrypt the key with it; the form is that of PKCS #8 then, with AES-256"`
+	Cipher     string         `kk:"cipher" default:"auto" choices:"auto" doc:"how a key with a passphrase is encrypted; there is no choice"`
+	Regenerate string         `kk:"regenerate" default:"full_idempotence" choices:"always,fail,full_idempotence,never,partial_idempotence" doc:"what to do with a file that does not hold the wanted kind of key: never leaves it, fail and (when it is no key) partial_idempotence fail, full_idempotence makes it anew"`
 }
 
 func privateKeySpec() module.Spec {
@@ -38,7 +41,7 @@ func privateKeySpec() module.Spec {
 		Summary: "Keep a private key on the host.",
 		Notes: []string{
 			"The key is made on the control node and goes over the connection's own input: the host needs no openssl. A key that is there is read back to judge it.",
-			"Keys with a passphrase are neither made nor read.",
+			"A key whose passphrase is another, or that has none, is not the wanted one: what becomes of it says regenerate.",
 		},
 		Examples: []string{
 			"- name: A key for the web server\n  openssl_privatekey:\n    path: /etc/ssl/private/web.pem\n    type: ECC\n    curve: secp384r1",
@@ -71,13 +74,17 @@ func (m *PrivateKey) Run(ctx context.Context, c *module.Call) (module.Result, er
 		return module.Result{}, fmt.Errorf("size must be 2048 to 8192, got %d", m.Size)
 	case m.Type == "Ed25519" && m.Format == "pkcs1":
 		return module.Result{}, errors.New("an Ed25519 key has no pkcs1 form")
+	case m.Passphrase != nil && m.Passphrase.Reveal() == "":
+		return module.Result{}, errors.New("the passphrase is empty")
+	case m.Passphrase != nil && m.Format == "pkcs1":
+		return module.Result{}, errors.New("a key with a passphrase has no pkcs1 form here: leave out format")
 	}
 	files, err := readHost(ctx, c, m.Path)
 	if err != nil {
 		return module.Result{}, err
 	}
 	have := files[0]
-	old, readErr := keyOf(have)
+	old, readErr := keyOf(have, m.Passphrase)
 	anew, err := m.judge(have, old, readErr)
 	if err != nil {
 		return module.Result{}, err
@@ -149,6 +156,9 @@ func (m *PrivateKey) generate() (crypto.Signer, error) {
 
 // pemType is the label of the wanted form.
 func (m *PrivateKey) pemType(key crypto.Signer) string {
+	if m.Passphrase != nil {
+		return "ENCRYPTED PRIVATE KEY"
+	}
 	if m.Format != "pkcs8" {
 		switch key.(type) {
 		case *rsa.PrivateKey:
@@ -164,6 +174,8 @@ func (m *PrivateKey) encode(key crypto.Signer) ([]byte, error) {
 	var der []byte
 	var err error
 	switch label := m.pemType(key); label {
+	case "ENCRYPTED PRIVATE KEY":
+		der, err = encryptKey(key, m.Passphrase.Reveal(), newRounds)
 	case "RSA PRIVATE KEY":
 		k, _ := key.(*rsa.PrivateKey)
 		der = x509.MarshalPKCS1PrivateKey(k)
@@ -176,12 +188,12 @@ func (m *PrivateKey) encode(key crypto.Signer) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: m.pemType(key), Bytes: der}), err
 }
 
-// keyOf reads a key of the host.
-func keyOf(f hostFile) (crypto.Signer, error) {
+// keyOf reads a key of the host, with its passphrase if it has one.
+func keyOf(f hostFile, passphrase *redact.Secret) (crypto.Signer, error) {
 	if !f.there {
 		return nil, fmt.Errorf("%s: %w", f.path, errAway)
 	}
-	return decodeKey(f.path, f.text)
+	return decodeKey(f.path, f.text, passphrase)
 }
 
 func describeKey(key crypto.Signer) *value.Dict {

@@ -18,6 +18,7 @@ import (
 type keySource struct {
 	KeyPath string         `kk:"privatekey_path,path" doc:"private key, a file of the host"`
 	KeyText *redact.Secret `kk:"privatekey_content" doc:"private key, as a text"`
+	KeyPass *redact.Secret `kk:"privatekey_passphrase" doc:"its passphrase; one that is given to a key without any is an error"`
 }
 
 func (k *keySource) source() source {
@@ -46,7 +47,6 @@ func publicKeySpec() module.Spec {
 	return module.Spec{
 		Name: "openssl_publickey", Collection: "community.crypto",
 		Summary: "Keep the public half of a private key on the host.",
-		Notes:   []string{"Keys with a passphrase are not read."},
 		Examples: []string{
 			"- name: The public key beside the private one\n  openssl_publickey:\n    path: /etc/ssl/web.pub\n    privatekey_path: /etc/ssl/private/web.pem",
 			"- name: As a line that ssh takes\n  openssl_publickey:\n    path: /etc/ssl/web.ssh\n    privatekey_path: /etc/ssl/private/web.pem\n    format: OpenSSH",
@@ -68,7 +68,7 @@ func (m *PublicKey) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if err != nil {
 		return module.Result{}, err
 	}
-	key, err := keyOf(files[1])
+	key, err := keyOf(files[1], m.KeyPass)
 	if err != nil {
 		return notYet(c, files[0], err)
 	}

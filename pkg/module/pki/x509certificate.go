@@ -35,6 +35,7 @@ type Certificate struct {
 	CAText      string         `kk:"ownca_content" doc:"certificate of the authority, as a text"`
 	CAKeyPath   string         `kk:"ownca_privatekey_path,path" doc:"its private key, a file of the host"`
 	CAKeyText   *redact.Secret `kk:"ownca_privatekey_content" doc:"its private key, as a text"`
+	CAKeyPass   *redact.Secret `kk:"ownca_privatekey_passphrase" doc:"its passphrase"`
 	OwnBefore   string         `kk:"ownca_not_before" default:"+0s" doc:"when one of ownca begins"`
 	OwnAfter    string         `kk:"ownca_not_after" default:"+3650d" doc:"when it ends"`
 	IgnoreTimes bool           `kk:"ignore_timestamps" default:"yes" doc:"leave a certificate whose times differ from those wanted; no is for absolute times"`
@@ -45,7 +46,7 @@ func certificateSpec() module.Spec {
 		Name: "x509_certificate", Collection: "community.crypto",
 		Summary: "Keep a certificate on the host, signed by itself or by an authority of one's own.",
 		Notes: []string{
-			"Keys are read from the host, and the certificate is signed on the control node: the host needs no openssl. Keys with a passphrase are not read.",
+			"Keys are read from the host, and the certificate is signed on the control node: the host needs no openssl.",
 			"It is made anew if it is not for the key, the subject and the extensions of the request, if another authority signed it, or if it cannot be read; not when it comes to its end: see x509_certificate_info, and gen_cert, which does that.",
 			"Without a request a selfsigned one has an empty subject.",
 		},
@@ -144,12 +145,12 @@ func (m *Certificate) wanted(now time.Time, files []hostFile) (asked, error) {
 		a.public = a.csr.PublicKey
 	}
 	if m.Provider == "ownca" {
-		if a.by, err = authorityOf(ca, caKey); err != nil {
+		if a.by, err = authorityOf(ca, caKey, m.CAKeyPass); err != nil {
 			return a, err
 		}
 		return a, a.times(now, m.OwnBefore, m.OwnAfter)
 	}
-	if a.by.key, err = keyOf(key); err != nil {
+	if a.by.key, err = keyOf(key, m.KeyPass); err != nil {
 		return a, err
 	}
 	if a.csr != nil && !same(a.by.key.Public(), a.csr.PublicKey) {
@@ -159,7 +160,7 @@ func (m *Certificate) wanted(now time.Time, files []hostFile) (asked, error) {
 	return a, a.times(now, m.SelfBefore, m.SelfAfter)
 }
 
-func authorityOf(ca, caKey hostFile) (authority, error) {
+func authorityOf(ca, caKey hostFile, passphrase *redact.Secret) (authority, error) {
 	if !ca.there {
 		return authority{}, fmt.Errorf("%s: %w", ca.path, errAway)
 	}
@@ -167,7 +168,7 @@ func authorityOf(ca, caKey hostFile) (authority, error) {
 	if crt == nil {
 		return authority{}, fmt.Errorf("%s holds no certificate in PEM form", ca.path)
 	}
-	key, err := keyOf(caKey)
+	key, err := keyOf(caKey, passphrase)
 	switch {
 	case err != nil:
 		return authority{}, err
