@@ -234,7 +234,7 @@ func genCert(_ context.Context, a *asked) (module.Result, error) {
 }
 
 func certInfo(context.Context, *asked) (module.Result, error) {
-	return module.Result{Data: value.NewDict("not_after", "2036-01-01T00:00:00Z", "days_left", 3650, "spki_sha256", pin, "fingerprint", pin)}, nil
+	return module.Result{Data: value.NewDict("not_after", "20360101000000Z", "days_left", 3650, "expiring", false, "is_ca", false)}, nil
 }
 
 // texts are manifests that a task gives the cluster.

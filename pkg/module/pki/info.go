@@ -3,9 +3,8 @@ package pki
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"time"
 
 	"kubekey/pkg/module"
@@ -14,95 +13,144 @@ import (
 
 func certInfoSpec() module.Spec {
 	return module.Spec{
-		Name: "x509_certificate_info", Collection: "kk",
+		Name: "x509_certificate_info", Collection: "community.crypto",
 		Summary: "Tells what a certificate says and how long it is valid.",
 		Notes: []string{
-			"The certificate is a file of the control node or a text, so hosts need no openssl: slurp the file and give its content.",
+			"It is judged on the control node, so hosts need no openssl; what is given as a text needs no host at all.",
 			"A text with several certificates is described by its first; all of them are in chain. Keys in it are passed over.",
+			"Numbers beyond 64 bits, such as most serial numbers, are texts of digits. Of digests there are md5, sha1, sha2 and sha3.",
 		},
 		Examples: []string{
-			"- name: Read the certificate\n  slurp:\n    src: /etc/kubernetes/pki/apiserver.crt\n  register: pem\n- name: Does it last?\n  x509_certificate_info:\n    content: \"{{ pem.content | b64decode }}\"\n    before_days: 14\n  register: cert\n  failed_when: cert.expiring",
+			"- name: What the API server shows\n  x509_certificate_info:\n    path: /etc/kubernetes/pki/apiserver.crt\n    before_days: 14\n    valid_at:\n      next_month: +30d\n  register: cert\n  failed_when: cert.expiring or not cert.valid_at.next_month",
 		},
 		Returns: []module.Return{
-			{Key: "days_left", Type: "int", Doc: "whole days until it ends; negative once it has"},
 			{Key: "expired", Type: "bool", Doc: "it has ended"},
 			{Key: "expiring", Type: "bool", Doc: "it has ended, or does within before_days"},
-			{Key: "not_before", Type: "str", Doc: "when it begins, RFC 3339"},
+			{Key: "days_left", Type: "int", Doc: "whole days until it ends; negative once it has"},
+			{Key: "not_before", Type: "str", Doc: "when it begins, YYYYMMDDhhmmssZ"},
 			{Key: "not_after", Type: "str", Doc: "when it ends"},
-			{Key: "common_name", Type: "str", Doc: "CN of the subject"},
-			{Key: "organization", Type: "list of str", Doc: "O of the subject"},
-			{Key: "subject", Type: "str", Doc: "the whole subject"},
-			{Key: "issuer", Type: "str", Doc: "who signed it"},
-			{Key: "sans", Type: "list of str", Doc: "names that it is valid for, as DNS:NAME, IP:ADDRESS, URI:..., email:..."},
-			{Key: "is_ca", Type: "bool", Doc: "it is an authority"},
-			{Key: "key_type", Type: "str", Doc: "kind of its key: RSA 2048, ECDSA P-256, Ed25519"},
-			{Key: "key_usage", Type: "list of str", Doc: "what the key may be used for, by the names that gen_cert takes"},
+			{Key: "valid_at", Type: "dict", Doc: "whether it is valid at each time of the argument"},
+			{Key: "subject", Type: "dict", Doc: "its subject, by the long names of OpenSSL"},
+			{Key: "subject_ordered", Type: "list of list", Doc: "the same in order, with names that stand there twice"},
+			{Key: "issuer", Type: "dict", Doc: "who signed it"},
+			{Key: "issuer_ordered", Type: "list of list", Doc: "the same in order"},
+			{Key: "subject_alt_name", Type: "list of str", Doc: "names that it is valid for, as DNS:NAME, IP:ADDRESS, URI:..., email:...; none without the extension, as all of these"},
+			{Key: "basic_constraints", Type: "list of str", Doc: "CA:TRUE or CA:FALSE, and pathlen:N"},
+			{Key: "key_usage", Type: "list of str", Doc: "what the key may be used for, by the names of OpenSSL"},
 			{Key: "extended_key_usage", Type: "list of str", Doc: "what the certificate may be used for"},
-			{Key: "serial", Type: "str", Doc: "serial number, hexadecimal"},
-			{Key: "fingerprint", Type: "str", Doc: "sha256:HEX of the certificate"},
-			{Key: "spki_sha256", Type: "str", Doc: "sha256:HEX of its public key"},
+			{Key: "ocsp_must_staple", Type: "bool", Doc: "it needs an answer of OCSP beside it"},
+			{Key: "*_critical", Type: "bool", Doc: "whether the extension of this name is marked as critical"},
+			{Key: "extensions_by_oid", Type: "dict", Doc: "each extension: critical, and its value in base64"},
+			{Key: "ocsp_uri", Type: "str", Doc: "where OCSP answers"},
+			{Key: "issuer_uri", Type: "str", Doc: "where the certificate of the issuer is"},
+			{Key: "subject_key_identifier", Type: "str", Doc: "identifier of its key"},
+			{Key: "authority_key_identifier", Type: "str", Doc: "identifier of the issuer's key; authority_cert_issuer and authority_cert_serial_number are never told"},
+			{Key: "public_key", Type: "str", Doc: "its key, PEM"},
+			{Key: "public_key_type", Type: "str", Doc: "RSA, ECC, Ed25519, or unknown"},
+			{Key: "public_key_data", Type: "dict", Doc: "size, modulus and exponent, or curve, exponent_size, x and y"},
+			{Key: "public_key_fingerprints", Type: "dict", Doc: "digests of its key"},
+			{Key: "fingerprints", Type: "dict", Doc: "digests of the certificate"},
+			{Key: "serial_number", Type: "int", Doc: "serial number"},
+			{Key: "signature_algorithm", Type: "str", Doc: "how it is signed, by the name of OpenSSL"},
+			{Key: "version", Type: "int", Doc: "version of X.509"},
+			{Key: "is_ca", Type: "bool", Doc: "it is an authority"},
 			{Key: "chain", Type: "list of dict", Doc: "all certificates of the text, each with these keys"},
 		},
 		New:   func() module.Runner { return &CertInfo{} },
-		Where: module.OnControl,
 		Check: module.Harmless,
 	}
 }
 
 // CertInfo is the module x509_certificate_info.
 type CertInfo struct {
-	Content string `kk:"content" doc:"the certificate, PEM"`
-	Path    string `kk:"path,path" doc:"file of the control node that holds it"`
-	Before  int    `kk:"before_days" default:"30" doc:"days before its end from which it is expiring"`
+	Content string      `kk:"content" doc:"the certificate, PEM"`
+	Path    string      `kk:"path,path" doc:"file of the host that holds it"`
+	ValidAt *value.Dict `kk:"valid_at" doc:"times by names of your own: relative as +1d2h, or YYYYMMDDhhmmssZ"`
+	Before  int         `kk:"before_days" default:"30" doc:"days before its end from which it is expiring"`
 }
 
 // Run implements module.Runner.
-func (m *CertInfo) Run(_ context.Context, c *module.Call) (module.Result, error) {
-	if (m.Content == "") == (m.Path == "") {
-		return module.Result{Failed: true, Msg: "give either content or path"}, nil
+func (m *CertInfo) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	switch {
+	case m.Content == "" && m.Path == "":
+		return module.Result{}, errors.New("one of the following is required: path, content")
+	case m.Content != "" && m.Path != "":
+		return module.Result{}, errors.New("parameters are mutually exclusive: path|content")
 	}
-	text, name := []byte(m.Content), "content"
-	if m.Path != "" {
-		var err error
-		if text, err = os.ReadFile(m.Path); err != nil {
-			return module.Result{}, err
-		}
-		name = m.Path
+	text, err := m.text(ctx, c)
+	if err != nil {
+		return module.Result{}, err
 	}
 	certs, err := parseCerts(text)
 	if err != nil {
-		return module.Result{Failed: true, Msg: fmt.Sprintf("%s %v", name, err)}, nil
+		return module.Result{}, fmt.Errorf("%s %w", m.name(), err)
 	}
 	chain := make([]any, len(certs))
 	for i, crt := range certs {
-		chain[i] = m.describe(crt, c.Now())
+		if chain[i], err = m.describe(crt, c.Now()); err != nil {
+			return module.Result{}, err
+		}
 	}
-	data := m.describe(certs[0], c.Now())
+	data, err := m.describe(certs[0], c.Now())
+	if err != nil {
+		return module.Result{}, err
+	}
 	data.Set("chain", chain)
 	return module.Result{Data: data}, nil
 }
 
-func (m *CertInfo) describe(crt *x509.Certificate, now time.Time) *value.Dict {
-	ended := !crt.NotAfter.After(now)
-	soon := crt.NotAfter.Sub(now) < time.Duration(m.Before)*24*time.Hour
-	return value.NewDict(
-		"days_left", daysLeft(crt, now), "expired", ended, "expiring", ended || soon,
-		"not_before", rfc3339(crt.NotBefore), "not_after", rfc3339(crt.NotAfter),
-		"common_name", crt.Subject.CommonName, "organization", value.List(crt.Subject.Organization),
-		"subject", crt.Subject.String(), "issuer", crt.Issuer.String(), "sans", value.List(sanTexts(crt)),
-		"is_ca", crt.IsCA, "key_type", kindName(crt.PublicKey),
-		"key_usage", value.List(keyUsageNames(crt)), "extended_key_usage", value.List(usageNames(crt)),
-		"serial", serial(crt), "fingerprint", fingerprint(crt), "spki_sha256", pin(crt.PublicKey),
-	)
+func (m *CertInfo) name() string {
+	if m.Path != "" {
+		return m.Path
+	}
+	return "content"
 }
 
-func keyUsageNames(crt *x509.Certificate) []string {
-	var texts []string
-	for name, bit := range keyUsages() {
-		if crt.KeyUsage&bit != 0 {
-			texts = append(texts, name)
-		}
+func (m *CertInfo) text(ctx context.Context, c *module.Call) ([]byte, error) {
+	if m.Content != "" {
+		return []byte(m.Content), nil
 	}
-	slices.Sort(texts)
-	return texts
+	files, err := readHost(ctx, c, m.Path)
+	if err != nil {
+		return nil, err
+	}
+	if !files[0].there {
+		return nil, fmt.Errorf("%s: %w", m.Path, errAway)
+	}
+	return files[0].text, nil
+}
+
+func (m *CertInfo) describe(crt *x509.Certificate, now time.Time) (*value.Dict, error) {
+	ended := !crt.NotAfter.After(now)
+	soon := crt.NotAfter.Sub(now) < time.Duration(m.Before)*24*time.Hour
+	validAt, err := m.validAt(crt, now)
+	if err != nil {
+		return nil, err
+	}
+	d := value.NewDict(
+		"days_left", daysLeft(crt, now), "expired", ended, "expiring", ended || soon, "valid_at", validAt,
+		"not_before", crt.NotBefore.UTC().Format(asn1Time), "not_after", crt.NotAfter.UTC().Format(asn1Time),
+		"is_ca", crt.IsCA, "version", crt.Version, "serial_number", intOrDigits(crt.SerialNumber), "signature_algorithm", signatureName(crt),
+		"fingerprints", digests(crt.Raw),
+	)
+	d.Merge(describeName("subject", crt.Subject))
+	d.Merge(describeName("issuer", crt.Issuer))
+	d.Merge(describePublic(crt))
+	d.Merge(describeExtensions(crt))
+	return d, nil
+}
+
+func (m *CertInfo) validAt(crt *x509.Certificate, now time.Time) (*value.Dict, error) {
+	d := value.NewDict()
+	if m.ValidAt == nil {
+		return d, nil
+	}
+	for name, when := range m.ValidAt.All() {
+		t, err := timeOf(now, value.Str(when))
+		if err != nil {
+			return nil, fmt.Errorf("valid_at %s: %w", value.Str(name), err)
+		}
+		d.Set(name, !t.Before(crt.NotBefore) && !t.After(crt.NotAfter))
+	}
+	return d, nil
 }

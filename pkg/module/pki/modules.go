@@ -4,8 +4,8 @@ package pki
 
 import "kubekey/pkg/module"
 
-// Modules describes the modules for files of the control node (gen_cert, gen_secret,
-// x509_certificate_info) and of hosts (openssl_*, x509_certificate).
+// Modules describes the modules for files of the control node (gen_cert,
+// gen_secret) and of hosts (openssl_*, x509_certificate, x509_certificate_info).
 func Modules() []module.Spec {
 	return []module.Spec{genCertSpec(), genSecretSpec(), certInfoSpec(), privateKeySpec(), publicKeySpec(), csrSpec(), certificateSpec()}
 }

@@ -203,3 +203,52 @@ func TestHostKeysAreNotSeen(t *testing.T) {
 		t.Error("the key stands in a command line")
 	}
 }
+
+// What openssl makes is told as community.crypto tells it.
+func TestInfoOfExtensions(t *testing.T) {
+	dir := t.TempDir()
+	openssl(t, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:secp384r1", "-nodes", "-keyout", dir+"/key", "-out", dir+"/crt", "-days", "30",
+		"-set_serial", "77", "-subj", "/C=DE/O=Acme/OU=a/OU=b/CN=www.example.org",
+		"-addext", "subjectAltName=DNS:b.example,IP:10.0.0.1,DNS:a.example,email:x@y.z,URI:http://u,RID:1.2.3", "-addext", "keyUsage=critical,digitalSignature,keyCertSign",
+		"-addext", "extendedKeyUsage=serverAuth,clientAuth,1.2.3.4", "-addext", "authorityInfoAccess=OCSP;URI:http://ocsp,caIssuers;URI:http://ca", "-addext", "tlsfeature=status_request")
+	r := once(t, "x509_certificate_info", "path", dir+"/crt", "valid_at", value.NewDict("soon", "+1d", "late", "+10w"))
+	for key, want := range map[string]string{
+		"subject":                    "{'countryName': 'DE', 'organizationName': 'Acme', 'organizationalUnitName': 'b', 'commonName': 'www.example.org'}",
+		"issuer_ordered":             "[['countryName', 'DE'], ['organizationName', 'Acme'], ['organizationalUnitName', 'a'], ['organizationalUnitName', 'b'], ['commonName', 'www.example.org']]",
+		"subject_alt_name":           "['DNS:b.example', 'IP:10.0.0.1', 'DNS:a.example', 'email:x@y.z', 'URI:http://u', 'RID:1.2.3']",
+		"key_usage":                  "['Certificate Sign', 'Digital Signature']",
+		"key_usage_critical":         "True",
+		"extended_key_usage":         "['1.2.3.4', 'TLS Web Client Authentication', 'TLS Web Server Authentication']",
+		"basic_constraints":          "['CA:TRUE']",
+		"basic_constraints_critical": "True",
+		"ocsp_must_staple":           "True",
+		"ocsp_uri":                   "http://ocsp",
+		"issuer_uri":                 "http://ca",
+		"serial_number":              "77",
+		"signature_algorithm":        "ecdsa-with-SHA256",
+		"public_key_type":            "ECC",
+		"valid_at":                   "{'soon': True, 'late': False}",
+		"version":                    "3",
+		"expired":                    "False",
+	} {
+		v, _ := r.Data.Get(key)
+		if got := value.Str(v); got != want {
+			t.Errorf("%s is %s, want %s", key, got, want)
+		}
+	}
+	want := strings.ToLower(strings.TrimPrefix(openssl(t, "x509", "-in", dir+"/crt", "-noout", "-fingerprint", "-sha256"), "sha256 Fingerprint="))
+	v, _ := r.Data.Get("fingerprints")
+	prints, _ := v.(*value.Dict)
+	if got, _ := prints.Get("sha256"); got != want {
+		t.Errorf("the digest is %v, by openssl %s", got, want)
+	}
+	openssl(t, "req", "-x509", "-key", dir+"/key", "-out", dir+"/bare", "-days", "1", "-subj", "/CN=e", "-config", "/dev/null")
+	r = once(t, "x509_certificate_info", "content", text(t, dir+"/bare"))
+	if v, there := r.Data.Get("key_usage"); v != nil || !there {
+		t.Errorf("without the extension key_usage is %v, %v", v, there)
+	}
+	refuses(t, "is not there", "x509_certificate_info", "path", dir+"/none")
+	refuses(t, "holds no certificate", "x509_certificate_info", "path", dir+"/key")
+	refuses(t, "valid_at x", "x509_certificate_info", "path", dir+"/crt", "valid_at", value.NewDict("x", "soon"))
+	refuses(t, "mutually exclusive", "x509_certificate_info", "path", dir+"/crt", "content", "x")
+}

@@ -7,10 +7,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // a documented key of results
-	"crypto/sha256"
-	"crypto/sha512"
+	"crypto/rsa" //nolint:gosec // a documented key of results
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
@@ -205,12 +202,17 @@ func describeKey(key crypto.Signer) *value.Dict {
 	case *rsa.PrivateKey:
 		d.Merge(value.NewDict("type", "RSA", "size", k.N.BitLen()))
 	case *ecdsa.PrivateKey:
-		d.Merge(value.NewDict("type", "ECC", "size", k.Curve.Params().BitSize, "curve", strings.NewReplacer("P-256", "secp256r1", "P-224", "secp224r1", "P-384", "secp384r1", "P-521", "secp521r1").Replace(k.Curve.Params().Name)))
+		d.Merge(value.NewDict("type", "ECC", "size", k.Curve.Params().BitSize, "curve", curveName(k.Curve)))
 	default:
 		d.Merge(value.NewDict("type", "Ed25519", "size", 256))
 	}
 	d.Set("fingerprint", keyFingerprint(key.Public()))
 	return d
+}
+
+// curveName is the name of a curve in SEC 2.
+func curveName(c elliptic.Curve) string {
+	return strings.NewReplacer("P-256", "secp256r1", "P-224", "secp224r1", "P-384", "secp384r1", "P-521", "secp521r1").Replace(c.Params().Name)
 }
 
 // keyFingerprint are digests of a public key.
@@ -219,8 +221,7 @@ func keyFingerprint(public any) *value.Dict {
 	if err != nil {
 		return value.NewDict()
 	}
-	s1, s256, s512 := sha1.Sum(spki), sha256.Sum256(spki), sha512.Sum512(spki) //nolint:gosec // as above
-	return value.NewDict("sha1", pairs(s1[:]), "sha256", pairs(s256[:]), "sha512", pairs(s512[:]))
+	return digests(spki)
 }
 
 // pairs writes bytes as 0a:1b:2c.
