@@ -48,9 +48,15 @@ const own = "kk"
 // collections are those whose modules kk has.
 var collections = []string{Builtin, "ansible.legacy", "ansible.posix", "community.general", "community.crypto", "kubernetes.core", own}
 
+// formerKubernetes is the name that kubernetes.core had before.
+const formerKubernetes = "community.kubernetes."
+
 // split takes a name apart: "ansible.builtin.copy" is copy of ansible.builtin.
 // A name without a collection that kk knows is plain: its collection is "".
 func split(name string) (collection, plain string) {
+	if rest, ok := strings.CutPrefix(name, formerKubernetes); ok {
+		return "kubernetes.core", rest
+	}
 	for _, c := range collections {
 		if rest, ok := strings.CutPrefix(name, c+"."); ok {
 			return c, rest

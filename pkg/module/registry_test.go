@@ -12,6 +12,7 @@ func TestNamesWithCollections(t *testing.T) {
 		{Name: "sysctl", Collection: "ansible.posix"},
 		{Name: "dnf", Aliases: []string{"yum"}},
 		{Name: "image", Collection: "kk"},
+		{Name: "k8s", Collection: "kubernetes.core"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -21,6 +22,7 @@ func TestNamesWithCollections(t *testing.T) {
 		"sysctl": "sysctl", "ansible.posix.sysctl": "sysctl", "ansible.builtin.sysctl": "sysctl", "kk.sysctl": "sysctl", "community.general.sysctl": "",
 		"ansible.builtin.yum": "dnf", "community.general.yum": "",
 		"image": "image", "kk.image": "image", "ansible.builtin.image": "", "ansible.legacy.image": "",
+		"kubernetes.core.k8s": "k8s", "community.kubernetes.k8s": "k8s", "community.kubernetes.copy": "",
 		"other.collection.copy": "", "ansible.builtin.": "",
 	} {
 		got := ""

@@ -13,7 +13,7 @@ import (
 
 func certInfoSpec() module.Spec {
 	return module.Spec{
-		Name: "x509_certificate_info", Collection: "community.crypto",
+		Name: "x509_certificate_info", Aliases: []string{"openssl_certificate_info"}, Collection: "community.crypto",
 		Summary: "Tells what a certificate says and how long it is valid.",
 		Notes: []string{
 			"It is judged on the control node, so hosts need no openssl; what is given as a text needs no host at all.",

@@ -43,7 +43,7 @@ type Certificate struct {
 
 func certificateSpec() module.Spec {
 	return module.Spec{
-		Name: "x509_certificate", Collection: "community.crypto",
+		Name: "x509_certificate", Aliases: []string{"openssl_certificate"}, Collection: "community.crypto",
 		Summary: "Keep a certificate on the host, signed by itself or by an authority of one's own.",
 		Notes: []string{
 			"Keys are read from the host, and the certificate is signed on the control node: the host needs no openssl.",
