@@ -25,7 +25,7 @@ const customFactsPlaybook = `
       register: some
     - assert:
         that:
-          - some.ansible_facts | list | sort == ['fqdn', 'kernel', 'kernel_version']
+          - some.ansible_facts | list | sort == ['ansible_fqdn', 'ansible_kernel', 'ansible_kernel_version']
     - set_fact: {rank: first, cacheable: true}
 `
 

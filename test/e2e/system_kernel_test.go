@@ -13,7 +13,7 @@ func TestHostname(t *testing.T) {
 	t.Cleanup(func() { g.sh("hostnamectl set-hostname " + was) })
 	first, _ := g.twice("hostname", "name", "box.example.org")
 	g.sees("hostname; cat /etc/hostname", "box.example.org\nbox.example.org")
-	for key, want := range map[string]string{"hostname": "box", "nodename": "box.example.org", "fqdn": "box.example.org", "domain": "example.org"} {
+	for key, want := range map[string]string{"ansible_hostname": "box", "ansible_nodename": "box.example.org", "ansible_fqdn": "box.example.org", "ansible_domain": "example.org"} {
 		if got, _ := first.Facts.Get(key); got != want {
 			t.Errorf("fact %s is %v, not %s", key, got, want)
 		}
