@@ -24,7 +24,8 @@ type peerCase struct {
 	// from 1, "KEY in MODE" or "KEY of task NUMBER in MODE".
 	OnlyAnsible map[string]string `yaml:"only_ansible"`
 	OnlyKK      map[string]string `yaml:"only_kk"`
-	Other       map[string]string `yaml:"other"` // both tell it, and not the same
+	Other       map[string]string `yaml:"other"`     // both tell it, and not the same
+	Sometimes   map[string]string `yaml:"sometimes"` // the same, but for chance
 
 	name string
 	used map[string]bool // excuses that were needed
