@@ -85,15 +85,17 @@ func (m *CertInfo) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	if err != nil {
 		return module.Result{}, fmt.Errorf("%s %w", m.name(), err)
 	}
+	var data *value.Dict
 	chain := make([]any, len(certs))
 	for i, crt := range certs {
-		if chain[i], err = m.describe(crt, c.Now()); err != nil {
+		d, err := m.describe(crt, c.Now())
+		if err != nil {
 			return module.Result{}, err
 		}
-	}
-	data, err := m.describe(certs[0], c.Now())
-	if err != nil {
-		return module.Result{}, err
+		if i == 0 {
+			data = d.Copy()
+		}
+		chain[i] = d
 	}
 	data.Set("chain", chain)
 	return module.Result{Data: data}, nil
