@@ -12,18 +12,25 @@ NAME      ?= default
 LAB       = $(GO) run ./test/lab/cmd
 BENCH     ?= .
 FUZZTIME  ?= 3s
+TIME      ?= 60m
 CHAOS     ?= 10
 SEED      ?= $(shell date +%s)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Everything but the tests on hosts: those bring up a lab, and the go command
 # must not take their result from its cache, since they run kk as a program.
 PACKAGES  = $(shell $(GO) list ./... | grep -v -e /test/e2e -e /test/roles -e /test/cluster -e /test/peer)
+# The race detector makes a test take several times as long. It watches the packages that start
+# goroutines or lock something, and those that run whole playbooks by many cases; not those
+# where one goroutine takes much data through the same code.
+RACE      = $(filter-out %/test/apps %/test/precheck %/test/rendered,$(filter $(patsubst %/,kubekey/%,$(sort $(dir $(shell git grep -lE '"sync|\bgo func|\.Go.func' -- '*.go')))) %/test/language %/test/script,$(PACKAGES)))
 # Real programs that tests work with; without one, its tests are skipped with a reason.
-PEERS     = git:git ssh:openssh-client sshd:openssh-server sudo:sudo busybox:busybox fish:fish csh:csh \
+PEERS     = git:git svn:subversion ssh:openssh-client sshd:openssh-server sudo:sudo busybox:busybox fish:fish csh:csh \
             shellcheck:shellcheck systemd-analyze:systemd haproxy:haproxy keepalived:keepalived curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd \
-            ansible-vault:ansible-core chromium:chromium
+            ansible-vault:ansible-core chromium:chromium $(PYTHON)/kubernetes/__init__.py:python3-kubernetes $(PYTHON)/jsonpatch.py:python3-jsonpatch
+# Where Debian has Python's modules: those that Ansible's modules for clusters need have no command.
+PYTHON    = /usr/lib/python3/dist-packages
 # Has no command: Ansible finds it here.
-MITOGEN   = /usr/lib/python3/dist-packages/ansible_mitogen/__init__.py
+MITOGEN   = $(PYTHON)/ansible_mitogen/__init__.py
 SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
 # Scripts that packages embed: they run in a host's POSIX shell and have no first line.
 EMBEDDED  = $(shell git ls-files 'pkg/*.sh')
@@ -35,26 +42,26 @@ build:
 
 test: ## all tests, those on hosts too
 	test/need.sh gcc:gcc,libc6-dev $(PEERS)
-	$(GO) test -race -timeout 10m $(filter-out %/test/rendered,$(PACKAGES))
-	$(GO) test -timeout 10m ./test/rendered
-	$(GO) test -race -timeout 30m -count 1 -p 1 ./test/e2e ./test/roles ./test/peer
+	$(GO) test -race -p 4 -timeout 20m $(RACE)
+	$(GO) test -p 4 -timeout 20m $(filter-out $(RACE),$(PACKAGES))
+	$(GO) test -race -timeout 40m -count 1 -p 2 -parallel 3 ./test/e2e ./test/peer ./test/roles
 
 unit: ## the tests that need no hosts
 	test/need.sh $(PEERS)
-	$(GO) test -timeout 10m $(PACKAGES)
+	$(GO) test -timeout 20m $(PACKAGES)
 
 rendered-all: ## what every kind of cluster comes to: each release, runtime, endpoint, family and network with each other
 	test/need.sh shellcheck:shellcheck systemd-analyze:systemd haproxy:haproxy keepalived:keepalived curl:curl
 	KK_RENDER_ALL=1 $(GO) test -count 1 -timeout 60m -v -run 'TestRendered$$' ./test/rendered
 
 e2e: ## the tests on hosts; RUN=regexp chooses some
-	$(GO) test -count 1 -timeout 30m -v $(if $(RUN),-run '$(RUN)') ./test/e2e
+	$(GO) test -count 1 -parallel 3 -timeout 30m -v $(if $(RUN),-run '$(RUN)') ./test/e2e
 
 mirror: ## the lab's mirror of upstream: builds Kubernetes and what goes with it, once
 	$(GO) run ./test/upstream/cmd build
 
-e2e-cluster: mirror ## clusters on hosts of the lab; RUN=regexp chooses some
-	$(GO) test -count 1 -timeout 60m -v $(if $(RUN),-run '$(RUN)') ./test/cluster
+e2e-cluster: mirror ## clusters on hosts of the lab; RUN=regexp chooses some, what does not fit into TIME is skipped
+	$(GO) test -count 1 -timeout $(TIME) -v $(if $(RUN),-run '$(RUN)') ./test/cluster
 
 e2e-chaos: mirror ## kk is killed CHAOS times while it builds a cluster, and run again; SEED repeats
 	KK_CHAOS=$(CHAOS) KK_CHAOS_SEED=$(SEED) $(GO) test -count 1 -timeout 120m -v -run TestKilledAndRunAgain ./test/cluster

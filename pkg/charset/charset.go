@@ -10,6 +10,10 @@ import (
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
 	textunicode "golang.org/x/text/encoding/unicode"
 )
 
@@ -48,6 +52,12 @@ func Decode(raw, name string) (string, error) {
 
 func isASCII(name string) bool { return strings.HasSuffix(plainName(name), "ascii") }
 
+// Known reports whether an encoding is known by a name.
+func Known(name string) bool {
+	_, err := find(name)
+	return err == nil
+}
+
 // find is the encoding of a name, nil for UTF-8.
 func find(name string) (encoding.Encoding, error) {
 	plain := plainName(name)
@@ -64,6 +74,18 @@ func find(name string) (encoding.Encoding, error) {
 		return textunicode.UTF16(textunicode.BigEndian, textunicode.IgnoreBOM), nil
 	case "latin1":
 		return charmap.ISO8859_1, nil
+	case "gbk", "cp936", "ms936", "936", "gb2312", "euccn", "chinese":
+		return simplifiedchinese.GBK, nil // of which gb2312 is a part
+	case "gb18030", "gb180302000":
+		return simplifiedchinese.GB18030, nil
+	case "big5", "cp950":
+		return traditionalchinese.Big5, nil
+	case "shiftjis", "sjis", "cp932", "ms932":
+		return japanese.ShiftJIS, nil
+	case "eucjp", "ujis":
+		return japanese.EUCJP, nil
+	case "euckr", "cp949", "uhc":
+		return korean.EUCKR, nil
 	}
 	if rest, ok := strings.CutPrefix(plain, "cp125"); ok {
 		plain = "windows125" + rest
@@ -73,7 +95,7 @@ func find(name string) (encoding.Encoding, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("the encoding %s is not known: utf-8, utf-16, and encodings of a byte a character such as windows-1252 are", name)
+	return nil, fmt.Errorf("the encoding %s is not known: utf-8, utf-16, gbk, gb18030, big5, shift_jis, euc-jp, euc-kr, and encodings of a byte a character such as windows-1252 are", name)
 }
 
 // plainName is a name without what spellings of it differ in.

@@ -15,6 +15,12 @@ func TestEncodings(t *testing.T) {
 		{"cp1252", "ü€", "\xfc\x80"},
 		{"utf_16", "ü€", "\xff\xfe\xfc\x00\xac\x20"},
 		{"utf-16-le", "𝄞", "\x34\xd8\x1e\xdd"},
+		{"gbk", "你好", "\xc4\xe3\xba\xc3"},
+		{"GB18030", "你€", "\xc4\xe3\xa2\xe3"},
+		{"big5", "你", "\xa7\x41"},
+		{"shift_jis", "日", "\x93\xfa"},
+		{"euc_jp", "日", "\xc6\xfc"},
+		{"EUC-KR", "한", "\xc7\xd1"},
 		{"UTF-16BE", "ü€", "\x00\xfc\x20\xac"},
 	} {
 		raw, err := Encode(c.text, c.name)
@@ -27,6 +33,9 @@ func TestEncodings(t *testing.T) {
 	}
 	if text, err := Decode("\xfe\xff\x00a", "utf-16"); err != nil || text != "a" {
 		t.Errorf("the mark of the other order: %q, %v", text, err)
+	}
+	if !Known("Latin_1") || !Known("") || Known("klingon") {
+		t.Error("which are known")
 	}
 }
 
@@ -41,6 +50,7 @@ func TestWhatCannotBe(t *testing.T) {
 		{Encode, "a", "klingon", "encoding klingon is not known"},
 		{Decode, "\xfc", "us-ascii", "no text in us-ascii"},
 		{Decode, "\x81", "windows-1252", "no text in windows-1252"},
+		{Decode, "\xc4\xff", "gbk", "no text in gbk"},
 		{Decode, "abc", "utf-16-le", "no text in utf-16-le"},
 		{Decode, "a", "klingon", "encoding klingon is not known"},
 	} {

@@ -46,7 +46,11 @@ func connect(policy, setting string, knownHosts []string) connectFunc {
 		case t.HostKeyChecking == "":
 			o.HostKey = ssh.HostKeyPolicy(setting)
 		}
-		return shared.New(o)
+		host, err := shared.New(o)
+		if err != nil {
+			return nil, err
+		}
+		return connector.Stay(host), nil
 	}
 }
 

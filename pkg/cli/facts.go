@@ -18,6 +18,7 @@ func (a *app) factsCommand() *cobra.Command {
 			if len(args) != 1 {
 				return usage("give one host: kk facts node1 -i inventory.yaml")
 			}
+			in.configs = conn.named(in.configs)
 			if err := conn.valid(); err != nil {
 				return err
 			}

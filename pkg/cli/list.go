@@ -106,7 +106,7 @@ func (a *app) listTasks(p *project.Play) {
 		switch {
 		case name == "":
 			name = t.Syntax.Module
-		case t.Role != nil:
+		case t.Role != nil && (t.Include == nil || !t.Include.Role):
 			name = t.Role.Name + " : " + name
 		}
 		fmt.Fprintf(a.Out, "      %s\tTAGS: [%s]\n", name, strings.Join(sorted(t.Attrs.Tags), ", "))

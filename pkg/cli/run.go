@@ -73,7 +73,7 @@ type connectFlags struct {
 
 func (c *connectFlags) flags(f *pflag.FlagSet) {
 	f.StringVarP(&c.user, "user", "u", "", "user to log in as")
-	f.StringVar(&c.connection, "connection", "", "how to reach hosts: ssh or local")
+	f.StringVar(&c.connection, "connection", "", "how to reach hosts: ssh or local; -c ssh and -c local say it, too")
 	f.StringVar(&c.key, "private-key", "", "file of the private key to log in with")
 	f.StringVar(&c.key, "key-file", "", "")
 	_ = f.MarkHidden("key-file")
@@ -147,6 +147,7 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) error {
+	r.configs = r.connect.named(r.configs)
 	if err := r.valid(); err != nil {
 		return err
 	}
@@ -184,7 +185,7 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	}
 	o := engine.Options{
 		Inventory: s.inventory, Linker: linker, Templates: s.templates, Tree: a.tree, Extra: s.extra,
-		Redact: a.secret, RunID: s.id, WorkDir: s.workDir, Version: version,
+		Redact: a.secret, RunID: s.id, WorkDir: s.workDir, Version: version, ConfigFile: a.settings.AnsibleCfg,
 		User: operator(), Command: a.commandLine(a.args), Dir: workingDir(), Memory: from,
 		Forks: r.forks, Check: r.check, Diff: r.diff, Verbosity: r.output.verbosity,
 		ForceHandlers: r.forceHandlers, Limit: limit, LimitText: strings.Join(r.limit, ","),
@@ -241,6 +242,9 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 		return err
 	}
 	o.Sink = append(log, screen, record)
+	if a.settings.RetryFilesEnabled {
+		o.Sink = &retrySink{folder: a.settings.RetryFilesSavePath, next: o.Sink}
+	}
 	holdForQuestions(&o, screen)
 	code := engine.New(o).Run(ctx, books)
 	if err := record.Close(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"kubekey/pkg/lint"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/account"
+	"kubekey/pkg/module/database"
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/file"
 	"kubekey/pkg/module/firewall"
@@ -78,7 +79,7 @@ func newID(now time.Time) string {
 // registry is all modules.
 func registry() (*module.Registry, error) {
 	return module.NewRegistry(
-		account.Modules(), exec.Modules(), file.Modules(), firewall.Modules(), flow.Modules(), image.Modules(), kube.Modules(), net.Modules(),
+		account.Modules(), database.Modules(), exec.Modules(), file.Modules(), firewall.Modules(), flow.Modules(), image.Modules(), kube.Modules(), net.Modules(),
 		packages.Modules(), pki.Modules(), service.Modules(), storage.Modules(), system.Modules())
 }
 
@@ -92,8 +93,8 @@ func (a *app) newTemplates(id string, in *inputs) (*template.Engine, source.Diag
 		}
 	}
 	var e *template.Engine
-	o := expr.Options{Files: a.tree, Seed: id, Template: func(ctx context.Context, path string, s expr.Scope) (string, error) {
-		return e.RenderFile(ctx, path, s)
+	o := expr.Options{Files: a.tree, Seed: id, Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
+		return e.RenderFile(ctx, f, s)
 	}}
 	var told []template.Option
 	if watch != nil {
@@ -158,7 +159,7 @@ func (a *app) linker(s *session, sel project.Selection) *project.Linker {
 func (a *app) linkerOptions(s *session, sel project.Selection) project.Options {
 	return project.Options{
 		Tree: a.tree, Engine: s.templates, Modules: s.modules, Selection: sel, Extra: s.extra,
-		RolePaths: a.settings.RolesPath, Secrets: a.secret,
+		RolePaths: a.settings.RolesPath, CollectionPaths: a.settings.CollectionsPath, Secrets: a.secret,
 		Gather:              project.Gathering{Subset: a.settings.GatherSubset, Timeout: a.settings.GatherTimeout, FactPath: a.settings.FactPath},
 		MissingHandlerWarns: !a.settings.ErrorOnMissingHandler,
 	}

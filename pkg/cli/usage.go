@@ -103,6 +103,23 @@ func (r *runFlags) valid() error {
 	return r.connect.valid()
 }
 
+func connections() []string { return []string{"ssh", "local", "smart"} }
+
+// named takes the name of a connection for one where -c has it, as
+// ansible-playbook does, whose -c means nothing else, and returns the configs: one
+// of that name is ./local.
+func (c *connectFlags) named(configs []string) []string {
+	var files []string
+	for _, word := range configs {
+		if slices.Contains(connections(), word) {
+			c.connection = word
+		} else {
+			files = append(files, word)
+		}
+	}
+	return files
+}
+
 // valid refuses words that no connection understands.
 func (c *connectFlags) valid() error {
 	if c.timeout < 0 {
@@ -112,7 +129,7 @@ func (c *connectFlags) valid() error {
 		flag, value string
 		words       []string
 	}{
-		{"--connection", c.connection, []string{"ssh", "local", "smart"}},
+		{"--connection", c.connection, connections()},
 		{"--become-method", c.becomeMethod, []string{"sudo", "su"}},
 		{"--ssh-host-key", c.hostKey, []string{string(ssh.Strict), string(ssh.AcceptNew), string(ssh.Insecure)}},
 	} {

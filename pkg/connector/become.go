@@ -35,6 +35,10 @@ func Become(c Connector, o BecomeOptions) Connector {
 	def(&o.Method, "sudo")
 	def(&o.User, "root")
 	def(&o.Exe, o.Method)
+	if s, ok := c.(*staying); ok {
+		// The shell that stays is the other user's.
+		return &staying{Connector: &become{Connector: s.Connector, o: o}, logins: s.logins, late: s.late}
+	}
 	return &become{Connector: c, o: o}
 }
 
@@ -118,7 +122,7 @@ func (b *become) kill(ctx context.Context, watch *watch, mark string, cancel fun
 	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer done()
 	own := NewMark()
-	_, _ = b.run(bounded, done, Command{Line: KillMarked(mark)}, newWatch(own), own)
+	_, _ = b.run(bounded, done, Command{Line: KillMarked(mark), Urgent: true}, newWatch(own), own)
 	cancel()
 }
 

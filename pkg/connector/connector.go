@@ -43,6 +43,18 @@ type Command struct {
 	// Probe marks a command that changes nothing on the host: ReadOnly lets
 	// only these through.
 	Probe bool
+	// Script says that Line is kk's own, and what it is made of; nil for all else.
+	Script *Script
+	// Late says that Line may wait, or was done by the command before.
+	Late Late
+	// Patient says that the command neither notices whether late work was done, nor makes any necessary.
+	Patient bool
+	// Yield is called, perhaps more than once, when the transport needs the room of a
+	// command that runs for later use: it should end then. nil for all else.
+	Yield func()
+	// Urgent says that the command must not wait until other commands of the connection
+	// have ended, since it may be what ends them.
+	Urgent bool
 }
 
 // Exit is how a command ended.

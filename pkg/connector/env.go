@@ -38,11 +38,8 @@ func WithEnv(c Command) (line string, stdin io.Reader, err error) {
 func envText(env map[string]string) (string, error) {
 	names := make([]string, 0, len(env))
 	for name, value := range env {
-		if !isName(name) {
-			return "", fmt.Errorf("environment variable %q: a name is letters, digits and underscores and does not begin with a digit", name)
-		}
-		if strings.ContainsRune(value, 0) {
-			return "", fmt.Errorf("environment variable %s: its value has a zero byte, which no environment can hold", name)
+		if err := checkEnv(name, value); err != nil {
+			return "", err
 		}
 		names = append(names, name)
 	}
@@ -53,6 +50,17 @@ func envText(env map[string]string) (string, error) {
 	}
 	b.WriteByte('\n')
 	return b.String(), nil
+}
+
+// checkEnv is an error for what no environment can hold.
+func checkEnv(name, value string) error {
+	switch {
+	case !isName(name):
+		return fmt.Errorf("environment variable %q: a name is letters, digits and underscores and does not begin with a digit", name)
+	case strings.ContainsRune(value, 0):
+		return fmt.Errorf("environment variable %s: its value has a zero byte, which no environment can hold", name)
+	}
+	return nil
 }
 
 // quoteLine quotes a value for the shell without using a line feed.

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-
-	"kubekey/pkg/shell"
 )
 
 // getScript sends file $1 on standard output. On standard error come its size
@@ -35,12 +33,9 @@ func get(ctx context.Context, c Connector, path string, dst io.Writer, p Progres
 	down := &download{dst: dst, sum: sha256.New(), tell: p}
 	down.total.Store(-1)
 	stderr := &getNotes{total: &down.total, tail: tail{max: 4096}}
-	exit, err := c.Run(ctx, Command{
-		Line:   shell.Script(hashScript+getScript, plain(path)),
-		Stdout: down,
-		Stderr: stderr,
-		Probe:  true,
-	})
+	cmd := Script{Library: hashScript + getScript, Args: []string{plain(path)}}.Command()
+	cmd.Stdout, cmd.Stderr, cmd.Probe = down, stderr, true
+	exit, err := c.Run(ctx, cmd)
 	switch {
 	case down.err != nil:
 		return "", fmt.Errorf("write what was read: %w", down.err)

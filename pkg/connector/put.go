@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"kubekey/pkg/shell"
 )
 
 // small is the most content, in bytes, that is sent without asking first.
@@ -31,8 +29,9 @@ const small = 64 << 10
 // The temporary file is created with noclobber, readable by its owner alone, and
 // the exit trap removes it however the script ends. It speaks on standard
 // output: send | over (no content is wanted) | same | backup SUFFIX | sum HEX.
-// It starts as few processes as it can, which is most of what a small file costs.
-const putScript = `
+// It starts as few processes as it can, which is most of what a small file costs: a
+// shell that stays gives it the content as kk_input.
+const putScript = `kk_receive() {
 f=$1 t=$2 want=$3 size=$4 mode=$5 owner=$6 group=$7 ask=$8; shift 8
 backup=$1 check=$2 unsafe=$3 guard=$4 known=$want
 fail() { code=$1; shift; echo over; echo "$*" >&2; exit "$code"; }
@@ -47,21 +46,30 @@ own() {
 d=${f%/*}; [ "$d" != "$f" ] || d=.; [ -n "$d" ] || d=/
 [ -d "$d" ] || fail 40 "folder $d does not exist on the host"
 [ ! -d "$f" ] || fail 42 "it is a folder on the host: name a file in it"
-if [ -n "$want" ] && [ -f "$f" ] && [ -r "$f" ] && { [ -z "$ask" ] || sizeis "$f" "$size"; }; then
-	sumof "$f"
-	if [ "$s" = "$want" ]; then own "$f"; echo same; echo "sum $s"; [ -n "$ask" ] || cat >/dev/null; exit 0; fi
+# A file that the guard looks at in the end need not be looked at twice.
+late=$guard; [ -z "$backup" ] || late=
+same() { # SIZE, less than 0 for any: whether the file has the content already
+	[ -f "$f" ] && [ -r "$f" ] && sizeis "$f" "$1" && sumof "$f" && [ "$s" = "$want" ] || return
+	own "$f"; echo same; echo "sum $s"
+}
+if [ -z "$late" ] && [ -n "$want" ] && if [ -n "$ask" ]; then same "$size"; else same -1; fi; then
+	[ -n "$ask$kk_input" ] || cat >/dev/null
+	exit 0
 fi
 [ -z "$ask" ] || echo send
 umask 077
 trap 'rm -f "$t"' EXIT
 trap 'exit 129' HUP; trap 'exit 130' INT; trap 'exit 141' PIPE; trap 'exit 143' TERM
 inplace=
-if ! (set -C; : >"$t") 2>/dev/null; then
+# true is no special builtin: that it cannot be redirected does not end the shell.
+set -C
+if ! { true >"$t"; } 2>/dev/null; then
 	[ -n "$unsafe" ] || denied "$d" "cannot create a file in folder $d"
 	t=${TMPDIR:-/tmp}/${t##*/}; inplace=1
-	(set -C; : >"$t") || fail 41 "cannot create a file in ${TMPDIR:-/tmp}"
+	true >"$t" || fail 41 "cannot create a file in ${TMPDIR:-/tmp}"
 fi
-cat >"$t" || fail 44 "cannot write into folder $d: is the disk full?"
+set +C
+if [ -n "$kk_input" ]; then printf %s "$kk_input"; else cat; fi >"$t" || fail 44 "cannot write into folder $d: is the disk full?"
 if [ -z "$want" ]; then
 	n=$(($(wc -c <"$t")-64))
 	[ "$n" -ge 0 ] || fail 43 "the content was cut short on its way"
@@ -76,16 +84,13 @@ if [ "$got" != "$want" ]; then
 	sizeis "$t" "$size" || fail 43 "$(($(wc -c <"$t"))) of $size bytes arrived"
 	fail 43 "the sha256 of what arrived is $got, not $want"
 fi
-if [ -z "$known" ] && [ -f "$f" ] && [ -r "$f" ] && sizeis "$f" "$n"; then
-	sumof "$f"
-	if [ "$s" = "$want" ]; then own "$f"; echo same; echo "sum $s"; exit 0; fi
-fi
+if [ -z "$known" ] && same "$n"; then exit 0; fi
 if [ -e "$f" ]; then
-	set -- $(attrs "$f" "$t")
+	if [ -z "$mode" ] || ! { [ -O "$f" ] && [ -O "$t" ] && [ -G "$f" ] && [ -G "$t" ]; } 2>/dev/null; then set -- $(attrs "$f" "$t"); else set --; fi
 	[ -n "$mode" ] || mode=$1
 	[ "$2:$3" = "$5:$6" ] || chown "$2:$3" "$t" 2>/dev/null || :
 	if [ -n "$backup" ]; then
-		b=.$$.$(date +%Y-%m-%d@%H:%M:%S)~
+		b=.${kk_id:-$$}.$(date +%Y-%m-%d@%H:%M:%S)~
 		cp -p "$f" "$f$b" || denied "$d" "cannot keep a backup as $f$b"
 		echo "backup $b"
 	fi
@@ -101,8 +106,8 @@ if [ -n "$check" ]; then
 fi
 case $guard in
 '') ;;
-absent) [ ! -e "$f" ] || fail 45 'it was made on the host meanwhile' ;;
-*) s=; [ ! -f "$f" ] || sumof "$f"; [ "$s" = "$guard" ] || fail 45 'it changed on the host meanwhile' ;;
+absent) [ ! -e "$f" ] || { same -1 && exit 0; } || fail 45 'it was made on the host meanwhile' ;;
+*) s=; [ ! -f "$f" ] || sumof "$f"; [ "$s" = "$guard" ] || { same -1 && exit 0; } || fail 45 'it changed on the host meanwhile' ;;
 esac
 if [ -n "$inplace" ] || ! mv -f "$t" "$f" 2>/dev/null; then
 	[ -n "$unsafe" ] || denied "$d" "cannot rename the new file into place in folder $d"
@@ -116,6 +121,7 @@ else
 fi
 if [ -n "$new" ] && [ -e /sys/fs/selinux/enforce ]; then restorecon "$f" 2>/dev/null || :; fi
 echo "sum $got"
+}
 `
 
 func put(ctx context.Context, c Connector, f File, src io.Reader) (PutResult, error) {
@@ -127,15 +133,23 @@ func put(ctx context.Context, c Connector, f File, src io.Reader) (PutResult, er
 		return PutResult{}, fmt.Errorf("read the content to send: %w", err)
 	}
 	ask := f.SHA256 != "" && (f.Size < 0 || f.Size > small)
-	line, err := putLine(f, ask)
+	cmd, err := putCommand(f, ask)
 	if err != nil {
 		return PutResult{}, err
 	}
 	up := newUpload(ctx, f, src, ask)
 	defer up.stop()
+	cmd.Stdin = up
+	if whole, ok := src.(*bytes.Reader); ok && whole.Len() <= small {
+		cmd.Stdin = whole // it can go with the script
+		if f.Progress != nil {
+			defer func() { f.Progress(f.Size, f.Size) }()
+		}
+	}
 	answer := &putAnswer{path: plain(f.Path), send: up.open, stop: up.stop}
 	stderr := &tail{max: 4096}
-	exit, err := c.Run(ctx, Command{Line: line, Stdin: up, Stdout: answer, Stderr: stderr})
+	cmd.Stdout, cmd.Stderr = answer, stderr
+	exit, err := c.Run(ctx, cmd)
 	switch {
 	case err != nil:
 		return PutResult{}, err
@@ -169,7 +183,7 @@ func isDigest(s string) bool {
 // measure learns digest and size where that is cheap: content that is small,
 // or that can be read twice. Otherwise the digest follows the content.
 func measure(f File, src io.Reader) (File, io.Reader, error) {
-	if f.SHA256 != "" {
+	if f.SHA256 != "" && f.Size > small {
 		return f, src, nil
 	}
 	head, err := io.ReadAll(io.LimitReader(src, small+1))
@@ -177,13 +191,15 @@ func measure(f File, src io.Reader) (File, io.Reader, error) {
 		return f, nil, err
 	}
 	if len(head) <= small {
-		f.SHA256 = digest(head)
+		if f.SHA256 == "" {
+			f.SHA256 = digest(head)
+		}
 		if f.Size < 0 {
 			f.Size = int64(len(head))
 		}
 		return f, bytes.NewReader(head), nil
 	}
-	if again, ok := src.(io.Seeker); ok {
+	if again, ok := src.(io.Seeker); ok && f.SHA256 == "" {
 		return measureTwice(f, src, again, head)
 	}
 	return f, io.MultiReader(bytes.NewReader(head), src), nil
@@ -215,14 +231,15 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func putLine(f File, ask bool) (string, error) {
+func putCommand(f File, ask bool) (Command, error) {
 	temp, err := tempBeside(f.Path)
 	if err != nil {
-		return "", err
+		return Command{}, err
 	}
-	return shell.Script(hashScript+putScript, plain(f.Path), plain(temp), f.SHA256, strconv.FormatInt(f.Size, 10),
-		modeText(f), f.Owner, f.Group, flag(ask, "ask"),
-		flag(f.Backup, "backup"), strings.ReplaceAll(f.Validate, "%s", `"$t"`), flag(f.Unsafe, "unsafe"), f.IfSHA256), nil
+	return Script{Functions: putScript, Library: hashScript, Code: `kk_receive "$@"`, InputVar: true, Args: []string{
+		plain(f.Path), plain(temp), f.SHA256, strconv.FormatInt(f.Size, 10), modeText(f), f.Owner, f.Group, flag(ask, "ask"),
+		flag(f.Backup, "backup"), strings.ReplaceAll(f.Validate, "%s", `"$t"`), flag(f.Unsafe, "unsafe"), f.IfSHA256,
+	}}.Command(), nil
 }
 
 // plain keeps a relative path from being read as an option.

@@ -113,7 +113,7 @@ const (
 func (x *execution) await(ctx context.Context, c *module.Call, id string, a asyncTask) (module.Result, error) {
 	deadline := time.Now().Add(a.limit + jobGrace)
 	for pause := min(firstLook, a.poll); ; pause = min(2*pause, a.poll) {
-		if !sleep(ctx, pause) {
+		if module.Sleep(ctx, pause) != nil {
 			x.endJob(ctx, c, id)
 			return module.Result{}, ctx.Err()
 		}

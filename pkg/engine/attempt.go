@@ -29,6 +29,9 @@ func (x *execution) attempts(ctx context.Context, v *vars.View, o *itemOutcome) 
 			return
 		}
 		o.result.Set("attempts", n)
+		if retries == 0 { // until says when to stop trying
+			return
+		}
 		ok, err := x.satisfied(ctx, v, o)
 		if err != nil {
 			o.fail(err.Error())
@@ -44,7 +47,7 @@ func (x *execution) attempts(ctx context.Context, v *vars.View, o *itemOutcome) 
 			return
 		}
 		x.tell(event.Retry{Task: x.ev, Host: x.w.name, Attempts: n, Left: retries - n + 1, Result: o.shown()})
-		if !sleep(ctx, delay) {
+		if module.Sleep(ctx, delay) != nil {
 			return
 		}
 	}
@@ -88,17 +91,6 @@ func seconds(v any) (time.Duration, error) {
 		return 0, fmt.Errorf("%s is not a number of seconds", value.Repr(v))
 	}
 	return time.Duration(f * float64(time.Second)), nil
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
 
 // satisfied evaluates until; without one, what did not fail is done.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/event"
@@ -224,6 +225,9 @@ func (x *execution) connect(ctx context.Context, v *vars.View, c *module.Call, d
 	target := x.e.target(host, s)
 	become, wanted := x.e.become(s)
 	env, err := x.environment(ctx, v)
+	if err == nil {
+		env, err = x.jobFolder(v, env)
+	}
 	if s.err != nil {
 		return s.err
 	}
@@ -272,6 +276,27 @@ func (x *execution) environment(ctx context.Context, v *vars.View) (map[string]s
 			out[value.Str(k)] = value.Str(e)
 		}
 	}
+	return out, nil
+}
+
+// asyncDir is the variable of Ansible that says where hosts keep their jobs.
+const asyncDir = "ansible_async_dir"
+
+// jobFolder adds where the host keeps the jobs of async, if a variable says so.
+func (x *execution) jobFolder(v *vars.View, env map[string]string) (map[string]string, error) {
+	if x.t.Async == nil && (x.t.Spec == nil || !x.t.Spec.Is("async_status")) {
+		return env, nil
+	}
+	dir, ok, err := v.Lookup(asyncDir)
+	if err != nil || !ok {
+		return env, err
+	}
+	const name = "ANSIBLE_ASYNC_DIR"
+	if _, given := env[name]; given {
+		return env, nil
+	}
+	out := map[string]string{name: value.Str(dir)}
+	maps.Copy(out, env)
 	return out, nil
 }
 

@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -114,6 +113,7 @@ type Options struct {
 	Redact  *redact.Set
 
 	RunID, WorkDir, Version string
+	ConfigFile              string // the ansible.cfg that settings come from
 	User, Command, Dir      string // who runs it, how and where: for the record
 	Forks                   int    // hosts at a time; default 50
 	Check, Diff             bool
@@ -183,7 +183,7 @@ func New(o Options) *Engine {
 		stats: map[string]*event.Stats{}, recalled: map[string]bool{}, standing: newStanding(),
 		live: make(chan message, 256), share: &module.Share{}, jobs: &module.Jobs{}, stepping: o.Step != nil,
 	}
-	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Engine: o.Templates, Secrets: o.Redact, Merge: o.Plays.MergeDicts, Watch: vars.NewWatch(connectionVariables()...)}
+	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Fallback: e.reach, Engine: o.Templates, Secrets: o.Redact, Merge: o.Plays.MergeDicts, Watch: vars.NewWatch(connectionVariables()...)}
 	return e
 }
 
@@ -213,8 +213,7 @@ func (e *Engine) Run(ctx context.Context, playbooks []*project.Playbook) int {
 		code = ExitError
 	}
 	if code == ExitOK && e.StartAt != "" && !e.startFound {
-		e.fatal = fmt.Sprintf("No matching task %q found for --start-at-task", e.StartAt)
-		code = ExitError
+		e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "No matching task %q found. Note: --start-at-task can only follow static includes.", e.StartAt)})
 	}
 	end := e.Now()
 	e.emit(event.RunEnded{ID: e.RunID, Time: end, Duration: end.Sub(begin), Stats: e.stats, ExitCode: code, Err: e.fatal, Results: e.results})

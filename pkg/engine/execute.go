@@ -26,6 +26,7 @@ type execution struct {
 	w    *walker
 	ev   *event.Task
 	view *vars.View
+	loopNames
 }
 
 // itemOutcome is one execution of a module: for the task, or for one item.

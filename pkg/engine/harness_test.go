@@ -22,6 +22,9 @@ import (
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/file"
 	"kubekey/pkg/module/flow"
+	"kubekey/pkg/module/image"
+	"kubekey/pkg/module/net"
+	"kubekey/pkg/module/pki"
 	"kubekey/pkg/project"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
@@ -65,10 +68,10 @@ func newBench(t *testing.T, archive string) *bench {
 		t.Fatal(err)
 	}
 	var e *template.Engine
-	e = template.New(expr.New(expr.Options{Seed: "test", Template: func(ctx context.Context, path string, s expr.Scope) (string, error) {
-		return e.RenderFile(ctx, path, s)
+	e = template.New(expr.New(expr.Options{Seed: "test", Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
+		return e.RenderFile(ctx, f, s)
 	}}), source.Tree{})
-	reg, err := module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules())
+	reg, err := module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), image.Modules(), net.Modules(), pki.Modules())
 	if err != nil {
 		t.Fatal(err)
 	}

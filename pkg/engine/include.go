@@ -21,14 +21,15 @@ const maxIncludes = 64
 type includeRequest struct {
 	path  string // of include_tasks
 	role  project.RoleRequest
+	args  *value.Dict // of include_role
 	item  *event.Item
 	bound *value.Dict // the loop's variables
 }
 
-func (r *includeRequest) bind(name string, item any, index string, i int) {
-	r.bound = value.NewDict(name, item, "ansible_loop_var", name)
-	if index != "" {
-		r.bound.Set(index, i)
+func (r *includeRequest) bind(names loopNames, item any, i int) {
+	r.bound = value.NewDict(names.item, item, "ansible_loop_var", names.item)
+	if names.index != "" {
+		r.bound.Set(names.index, i)
 	}
 }
 
@@ -55,7 +56,15 @@ func (x *execution) requestInclude(ctx context.Context, v *vars.View, o *itemOut
 	req.item = o.item
 	o.include = req
 	o.status = event.OK
-	o.result = value.NewDict("changed", false, "include", req.path, "include_args", value.NewDict())
+	o.result = req.result()
+}
+
+// result is what register gets: of a file what it is, of a role the arguments.
+func (r *includeRequest) result() *value.Dict {
+	if r.args != nil {
+		return value.NewDict("changed", false, "include_args", r.args)
+	}
+	return value.NewDict("changed", false, "include", r.path, "include_args", value.NewDict())
 }
 
 func (x *execution) includeOf(args any) (*includeRequest, error) {
@@ -84,6 +93,7 @@ func (x *execution) includeOf(args any) (*includeRequest, error) {
 			dict.Set(w.Key, w.Value)
 		}
 	}
+	req.args = dict
 	return req, roleRequest(dict, &req.role)
 }
 
@@ -209,12 +219,16 @@ func (e *Engine) includeGroup(t *project.Task, req *includeRequest, w *walker) *
 // reportInclude emits what was included; hosts whose include failed, fail.
 func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, members map[*walker]map[*project.Block]bool) {
 	if g.err == nil {
+		what := g.path
+		if t.Include.Role {
+			what = g.req.role.Name
+		}
 		names := make([]string, len(g.hosts))
 		for i, o := range g.hosts {
 			names[i] = o.walker.name
 			e.stat(o.walker.name).OK++
 		}
-		e.emit(event.Included{Task: ev, Path: g.path, Hosts: names, Item: g.req.item})
+		e.emit(event.Included{Task: ev, Path: what, Hosts: names, Item: g.req.item})
 		return
 	}
 	for _, of := range g.hosts {

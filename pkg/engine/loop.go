@@ -10,6 +10,7 @@ import (
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
@@ -20,6 +21,9 @@ import (
 func (x *execution) loop(ctx context.Context) []*itemOutcome {
 	items, err := x.items(ctx)
 	if err != nil {
+		return x.badLoop(ctx, err)
+	}
+	if err := x.nameVars(); err != nil {
 		return x.badLoop(ctx, err)
 	}
 	x.warnOfVar()
@@ -36,9 +40,9 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 	out := make([]*itemOutcome, 0, len(items))
 	before := x.view
 	defer func() { x.view = before }()
-	learned := value.NewDict()
+	l := newLesson()
 	for i := range items {
-		if i > 0 && pause > 0 && !out[i-1].recalled && !sleep(ctx, pause) {
+		if i > 0 && pause > 0 && !out[i-1].recalled && module.Sleep(ctx, pause) != nil {
 			break
 		}
 		o, v := x.item(ctx, items, i)
@@ -48,41 +52,81 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 		if stop || ctx.Err() != nil {
 			break
 		}
-		x.learn(before, learned, o)
+		l.learn(x, o)
+		x.view = l.on(before)
 	}
 	return out
 }
 
-// learn lets the next item see what one registered and found: a set_fact in
-// a loop adds to what it set for the item before. What include_vars read waits
-// for the end of the task, since it may hold templates.
-func (x *execution) learn(before *vars.View, learned *value.Dict, o *itemOutcome) {
+// lesson is what the items of a loop registered and found so far, which the
+// next one sees: a set_fact in a loop adds to what it set for the item before.
+type lesson struct {
+	values   *value.Dict
+	included *value.Dict // of include_vars: may hold templates
+}
+
+func newLesson() lesson { return lesson{value.NewDict(), value.NewDict()} }
+
+func (l lesson) learn(x *execution, o *itemOutcome) {
 	if o.status == event.Skipped {
 		return
 	}
 	if x.t.Register != "" {
-		learned.Set(x.t.Register, x.registered(o.result))
+		l.values.Set(x.t.Register, x.registered(o.result))
 	}
-	if o.facts != nil && o.factKind != module.IncludeVars {
-		learned.Merge(o.facts)
+	switch {
+	case o.facts == nil:
+	case o.factKind == module.IncludeVars:
+		l.included.Merge(o.facts)
+	default:
+		l.values.Merge(o.facts)
 	}
 	if o.facts != nil && o.factKind == module.Gathered {
 		known := &vars.Host{}
-		known.AddFacts(before.Facts())
+		known.AddFacts(x.view.Facts())
 		known.AddFacts(o.facts)
-		learned.Set("ansible_facts", known.Facts())
+		l.values.Set("ansible_facts", known.Facts())
 	}
-	x.view = before
-	for name, v := range learned.All() {
-		x.view = x.view.With(value.Str(name), v)
+}
+
+// on is a view in which what was learned beats all else.
+func (l lesson) on(v *vars.View) *vars.View {
+	for name, val := range l.included.All() {
+		v = v.WithIncluded(value.Str(name), val)
 	}
+	for name, val := range l.values.All() {
+		v = v.With(value.Str(name), val)
+	}
+	return v
+}
+
+// loopNames are the names of a loop's variables; no index is "".
+type loopNames struct{ item, index string }
+
+func (x *execution) nameVars() (err error) {
+	if x.loopNames.item, err = x.nameVar("loop_var", x.t.Loop.Var, "item"); err != nil {
+		return err
+	}
+	x.loopNames.index, err = x.nameVar("index_var", x.t.Loop.IndexVar, "")
+	return err
+}
+
+func (x *execution) nameVar(what string, d *template.Data, otherwise string) (string, error) {
+	v, set, err := x.own(x.view, d)
+	if err != nil || !set {
+		return otherwise, err
+	}
+	name := value.Str(v)
+	if !playbook.IsIdentifier(name) {
+		return "", fmt.Errorf("loop_control: %s: %s cannot be the name of a variable", what, value.Repr(v))
+	}
+	return name, nil
 }
 
 // warnOfVar tells of a loop whose variable hides one that is set.
 func (x *execution) warnOfVar() {
-	l := x.t.Loop.Syntax
-	if _, used, _ := x.view.Lookup(l.Var); used {
-		x.tell(event.Warning{Diagnostic: source.Warningf(l.At, "the loop variable '%s' is already in use", l.Var).
+	if _, used, _ := x.view.Lookup(x.loopNames.item); used {
+		x.tell(event.Warning{Diagnostic: source.Warningf(x.t.Loop.Syntax.At, "the loop variable '%s' is already in use", x.loopNames.item).
 			WithHelp("name another one: loop_control: {loop_var: NAME}")})
 	}
 }
@@ -177,10 +221,10 @@ func (x *execution) loopControl() (forks int, pause time.Duration, err error) {
 
 // item runs the task for one item.
 func (x *execution) item(ctx context.Context, items []any, i int) (*itemOutcome, *vars.View) {
-	l := x.t.Loop.Syntax
-	v := x.view.With(l.Var, items[i]).With("ansible_loop_var", l.Var)
-	if l.IndexVar != "" {
-		v = v.With(l.IndexVar, i).With("ansible_index_var", l.IndexVar)
+	names := x.loopNames
+	v := x.view.With(names.item, items[i]).With("ansible_loop_var", names.item)
+	if names.index != "" {
+		v = v.With(names.index, i).With("ansible_index_var", names.index)
 	}
 	var extended *value.Dict
 	if x.loopFlag(v, x.t.Loop.Extended, false) {
@@ -192,7 +236,9 @@ func (x *execution) item(ctx context.Context, items []any, i int) (*itemOutcome,
 	own.view = v
 	o := own.once(ctx, v, label)
 	if d := x.t.Loop.Label; d != nil {
-		got, err := d.Value(ctx, v)
+		done := newLesson()
+		done.learn(x, o)
+		got, err := d.Value(ctx, done.on(v))
 		if err != nil {
 			o.fail(undefinedOption(err).Error())
 		} else {
@@ -203,17 +249,17 @@ func (x *execution) item(ctx context.Context, items []any, i int) (*itemOutcome,
 		label.Label = "None"
 	}
 	o.result = o.result.Copy()
-	o.result.Set(l.Var, items[i])
-	o.result.Set("ansible_loop_var", l.Var)
-	if l.IndexVar != "" {
-		o.result.Set("ansible_index_var", l.IndexVar)
-		o.result.Set(l.IndexVar, i)
+	o.result.Set(names.item, items[i])
+	o.result.Set("ansible_loop_var", names.item)
+	if names.index != "" {
+		o.result.Set("ansible_index_var", names.index)
+		o.result.Set(names.index, i)
 	}
 	if extended != nil {
 		o.result.Set("ansible_loop", extended)
 	}
 	if o.include != nil {
-		o.include.bind(l.Var, items[i], l.IndexVar, i)
+		o.include.bind(names, items[i], i)
 	}
 	return o, v
 }
@@ -221,6 +267,9 @@ func (x *execution) item(ctx context.Context, items []any, i int) (*itemOutcome,
 func (x *execution) label(item any) string {
 	if forced, err := value.Force(item); err == nil {
 		item = forced
+	}
+	if item == nil {
+		return value.Repr(nil)
 	}
 	return value.Str(item)
 }

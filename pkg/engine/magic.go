@@ -82,11 +82,12 @@ func (m magic) ofPlace(name string, v *vars.View) (any, bool) {
 		return value.Of(h.play.hosts), h.play.play != nil
 	case "ansible_play_batch":
 		return value.Of(m.e.alive(h.play.batch)), h.play.play != nil
-	case "ansible_play_role_names", "role_names", "ansible_role_names":
-		if h.play.play == nil {
-			return nil, false
-		}
-		return value.Of(h.play.play.RoleNames), true
+	case "ansible_current_hosts":
+		return value.Of(m.e.alive(h.play.batch)), h.play.play != nil
+	case "ansible_failed_hosts":
+		return value.Of(m.e.standing.failedOf(h.play.batch)), h.play.play != nil
+	case "ansible_play_role_names", "role_names", "ansible_role_names", "ansible_dependent_role_names":
+		return roleNames(name, h.play.play)
 	}
 	if h.task == nil {
 		return nil, false
@@ -94,22 +95,10 @@ func (m magic) ofPlace(name string, v *vars.View) (any, bool) {
 	switch name {
 	case "ansible_delegated_vars":
 		return m.delegated(h.task, v)
-	case "role_name", "ansible_role_name":
-		if h.task.Role != nil {
-			return h.task.Role.Name, true
-		}
-	case "role_path":
-		if h.task.Role != nil {
-			return h.task.Role.Path, true
-		}
-	case "ansible_parent_role_names":
-		return value.Of(parents(h.task.Role, func(r *project.Role) string { return r.Name })), h.task.Role != nil
-	case "ansible_parent_role_paths":
-		return value.Of(parents(h.task.Role, func(r *project.Role) string { return r.Path })), h.task.Role != nil
 	case "ansible_search_path":
 		return value.Of(h.task.SearchPath), true
 	}
-	return nil, false
+	return h.task.Role.Variable(name)
 }
 
 // delegated is the host that a task is delegated to with its variables; without
@@ -127,19 +116,18 @@ func (m magic) delegated(t *project.Task, v *vars.View) (any, bool) {
 	return value.NewDict(host, &allVars{v: m.e.other(v, host)}), true
 }
 
-func parents(r *project.Role, what func(*project.Role) string) []string {
-	var out []string
-	for r = parentOf(r); r != nil; r = r.Parent {
-		out = append(out, what(r))
+// roleNames are the variables with the names of a play's roles.
+func roleNames(variable string, p *project.Play) (any, bool) {
+	if p == nil {
+		return nil, false
 	}
-	return out
-}
-
-func parentOf(r *project.Role) *project.Role {
-	if r == nil {
-		return nil
+	switch variable {
+	case "ansible_role_names":
+		return value.Of(p.Roles.All()), true
+	case "ansible_dependent_role_names":
+		return value.Of(p.Roles.Dependent()), true
 	}
-	return r.Parent
+	return value.Of(p.Roles.Direct()), true
 }
 
 // ofRun are the variables of the whole run.
@@ -181,7 +169,10 @@ func (m magic) ofRun(name string, v *vars.View) (any, bool) {
 	case "ansible_playbook_python":
 		return "/usr/bin/python3", true
 	case "ansible_config_file":
-		return nil, true
+		if e.ConfigFile == "" {
+			return nil, true
+		}
+		return e.ConfigFile, true
 	}
 	return nil, false
 }
@@ -196,10 +187,11 @@ func ansibleVersion() *value.Dict {
 func (m magic) MagicNames() []string {
 	return []string{
 		"ansible_check_mode", "ansible_diff_mode", "ansible_facts", "ansible_forks", "ansible_inventory_sources",
-		"ansible_play_batch", "ansible_play_hosts", "ansible_play_hosts_all", "ansible_play_name",
+		"ansible_dependent_role_names", "ansible_collection_name",
+		"ansible_role_name", "ansible_role_names", "ansible_play_role_names", "ansible_play_batch", "ansible_play_hosts", "ansible_play_hosts_all", "ansible_play_name",
 		"ansible_run_tags", "ansible_skip_tags", "ansible_verbosity", "ansible_version",
 		"group_names", "groups", "inventory_dir", "inventory_file", "inventory_hostname",
-		"inventory_hostname_short", "kk_work_dir", "omit", "play_hosts", "playbook_dir", "role_name", "role_path",
+		"inventory_hostname_short", "kk_work_dir", "omit", "play_hosts", "playbook_dir", "role_name", "role_names", "role_path",
 	}
 }
 

@@ -1,45 +1,91 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/project"
+	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
 
+// metaAction is what a meta task may do, and what is said of it: with %s for
+// the host in texts that are about one.
+type metaAction struct {
+	name   string
+	done   string
+	not    string // when its condition does not hold
+	msg    string // of the result then, where that is not the name
+	forAll bool   // done once, whatever the hosts; the first one's condition counts
+	anyhow bool   // done whatever its condition
+}
+
+func metaActions() []metaAction {
+	return []metaAction{
+		{name: "clear_facts", done: "facts cleared", not: "not clearing facts and fact cache for %s", forAll: true},
+		{name: "clear_host_errors", done: "cleared host errors", not: "not clearing host error state for %s", forAll: true},
+		{name: "end_batch", done: "ending batch", not: "continuing current batch", forAll: true},
+		{name: "end_host", done: "ending play for %s", not: "continuing execution for %s",
+			msg: "end_host conditional evaluated to false, continuing execution for %s"},
+		{name: "end_play", done: "ending play", not: "continuing play", forAll: true},
+		{name: "end_role", done: "ending role for %s", not: "continuing role for %s"},
+		{name: "end_run", done: "ending run", not: "continuing run", forAll: true},
+		{name: "flush_handlers", done: "triggered running handlers for %s", not: "not running handlers for %s"},
+		{name: "noop", done: "noop", anyhow: true},
+		{name: "refresh_inventory", done: "inventory successfully refreshed", forAll: true, anyhow: true},
+		{name: "reset_connection", done: "reset connection", anyhow: true},
+	}
+}
+
+// about puts a host into a text, where the text is about one.
+func about(text, host string) string { return strings.ReplaceAll(text, "%s", host) }
+
 // meta runs a meta task for the hosts that stand at it. An error ends the run.
 func (e *Engine) meta(ctx context.Context, ps *playState, t *project.Task, group []*walker) error {
+	actions := metaActions()
+	a := actions[slices.IndexFunc(actions, func(a metaAction) bool { return a.name == t.Meta })]
+	var ev *event.Task
 	if !t.Hidden {
-		ev := e.describe(ctx, ps, t, group[0])
+		ev = e.describe(ctx, ps, t, group[0])
 		ev.Recalled = e.Memory.recallsAll(group)
 		e.announce(ev)
 	}
 	for _, w := range group {
 		w.done(t, false)
 	}
-	if forBatch(t.Meta) {
+	if a.anyhow && len(t.Attrs.When) > 0 {
+		e.emit(event.Warning{Diagnostic: source.Warningf(t.At, "meta: %s does not support when: it is done whatever the condition", t.Meta)})
+	}
+	if a.forAll {
 		group = group[:1]
 	}
 	for _, w := range group {
-		if len(t.Attrs.When) > 0 && !e.metaWanted(ctx, ps, t, w) {
+		wanted, failed := true, false
+		if !a.anyhow && len(t.Attrs.When) > 0 {
+			wanted, failed = e.metaWanted(ctx, ps, t, ev, w)
+		}
+		if failed {
 			continue
 		}
-		e.emit(event.MetaRan{Action: t.Meta, Host: w.name})
+		if ev != nil {
+			ran := event.MetaRan{Task: ev, Action: t.Meta, Host: w.name, Message: about(a.done, w.name)}
+			if !wanted {
+				ran.Message = about(cmp.Or(a.msg, t.Meta), w.name)
+				ran.Skipped = t.Meta + " conditional evaluated to False, " + about(a.not, w.name)
+			}
+			e.emit(ran)
+		}
+		if !wanted {
+			continue
+		}
 		if err := e.doMeta(ctx, ps, t, w); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// forBatch reports whether a meta action is done once, whatever the hosts.
-func forBatch(action string) bool {
-	switch action {
-	case "end_play", "end_run", "end_batch", "clear_host_errors", "refresh_inventory":
-		return true
-	}
-	return false
 }
 
 func (e *Engine) doMeta(ctx context.Context, ps *playState, t *project.Task, w *walker) error {
@@ -61,8 +107,10 @@ func (e *Engine) doMeta(ctx context.Context, ps *playState, t *project.Task, w *
 			other.forgive()
 		}
 	case "clear_facts":
-		w.host.ClearFacts()
-		e.forget(w.name)
+		for _, other := range ps.walkers {
+			other.host.ClearFacts()
+			e.forget(other.name)
+		}
 	case "reset_connection":
 		e.resetConnection(ctx, ps, t, w)
 	case "refresh_inventory":
@@ -88,20 +136,21 @@ func (e *Engine) refreshInventory(ctx context.Context, ps *playState) error {
 	return nil
 }
 
-func (e *Engine) metaWanted(ctx context.Context, ps *playState, t *project.Task, w *walker) bool {
+// metaWanted evaluates the condition of a meta task; a host on which that
+// cannot be has failed.
+func (e *Engine) metaWanted(ctx context.Context, ps *playState, t *project.Task, ev *event.Task, w *walker) (wanted, failed bool) {
 	x := &execution{e: e, ps: ps, t: t, w: w, view: e.taskView(ctx, ps, t, w)}
 	o := &itemOutcome{}
 	if skipped := x.conditions(ctx, x.view, o); !skipped {
-		return true
+		return true, false
 	}
-	if o.status == event.Failed {
-		ev := e.describe(ctx, ps, t, w)
-		e.announce(ev)
-		e.report(&outcome{walker: w, task: t, status: event.Failed, result: o.result, items: []*itemOutcome{o}}, ev)
-		e.count(&outcome{walker: w, task: t, status: event.Failed, result: value.NewDict()})
-		e.failHost(w, t, ev.Name, o.result)
+	if o.status != event.Failed {
+		return false, false
 	}
-	return false
+	e.report(&outcome{walker: w, task: t, status: event.Failed, result: o.result, items: []*itemOutcome{o}}, ev)
+	e.count(&outcome{walker: w, task: t, status: event.Failed, result: value.NewDict()})
+	e.failHost(w, t, ev.Name, o.result)
+	return false, true
 }
 
 // flush puts a host into the handlers that were notified on it.

@@ -86,13 +86,14 @@ func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err erro
 	if r.err != nil {
 		return false, r.err
 	}
+	e.emit(event.PlayStarted{Name: ps.name, Hosts: ps.hosts, At: p.Syntax.At})
+	defer e.emit(event.PlayEnded{Name: ps.name})
+	defer e.settle(ctx)
 	if e.StartAt != "" && !e.startFound {
 		if ps.startFrom, e.startFound = before(p, e.StartAt); !e.startFound {
 			return true, nil
 		}
 	}
-	e.emit(event.PlayStarted{Name: ps.name, Hosts: ps.hosts, At: p.Syntax.At})
-	defer e.emit(event.PlayEnded{Name: ps.name})
 	begun := 0
 	for _, batch := range batches {
 		b := *ps
@@ -198,14 +199,30 @@ func Tasks(p *project.Play) []*project.Task {
 
 // TaskName is the name of a task as written, "role : name" in a role.
 func TaskName(t *project.Task) string {
-	name := t.Syntax.Name
-	if name == "" {
+	role, name := title(t)
+	if role != "" {
+		name = role + " : " + name
+	}
+	return name
+}
+
+// title is what a banner says of a task: the role it stands in, and its name as
+// written. An include_role names the role that it brings in instead.
+func title(t *project.Task) (role, name string) {
+	name = t.Syntax.Name
+	switch {
+	case t.Include != nil && t.Include.Role:
+		if name == "" {
+			name = t.Action + " : " + t.Include.RoleName()
+		}
+		return "", name
+	case name == "":
 		name = t.Action
 	}
 	if t.Role != nil {
-		name = t.Role.Name + " : " + name
+		role = t.Role.Name
 	}
-	return name
+	return role, name
 }
 
 func matchesName(t *project.Task, want string) bool {
@@ -340,7 +357,6 @@ func (e *Engine) runBatch(ctx context.Context, ps *playState) error {
 			p.i++
 		}
 		ps.walkers = append(ps.walkers, w)
-		e.stat(name)
 	}
 	if err := e.varsFiles(ctx, ps); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -25,12 +24,16 @@ func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 			o.result = value.NewDict("changed", false, "unreachable", true, "msg", lost.Error())
 			return
 		}
-		res.Failed = true
+		// What the module was about to change it did not.
+		res.Failed, res.Changed = true, false
 		if res.Msg == "" {
 			res.Msg = err.Error()
 		} else {
 			res.Msg += ": " + err.Error()
 		}
+	}
+	if add, ok := res.Effect.(module.AddHost); ok && !x.e.Inventory.Says(add.Name, add.Vars) {
+		res.Changed = true // the module knows the groups only
 	}
 	d := value.NewDict()
 	d.Grow(res.Data.Len() + 4)
@@ -38,7 +41,7 @@ func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 		d.Set(k, value.Of(v))
 		if k == "stdout" || k == "stderr" {
 			if lines := k.(string) + "_lines"; !res.Data.Has(lines) {
-				d.Set(lines, splitLines(value.Str(v)))
+				d.Set(lines, value.SplitLines(value.Str(v), false))
 			}
 		}
 	}
@@ -98,30 +101,20 @@ func diffValue(diffs []event.Diff) any {
 	return list
 }
 
-func splitLines(s string) []any {
-	out := []any{}
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	if s == "" {
-		return out
-	}
-	for _, l := range strings.Split(strings.TrimSuffix(s, "\n"), "\n") {
-		out = append(out, l)
-	}
-	return out
-}
-
 // judge applies changed_when and failed_when.
 func (x *execution) judge(ctx context.Context, v *vars.View, o *itemOutcome) {
 	if len(x.t.ChangedWhen) == 0 && len(x.t.FailedWhen) == 0 {
 		return
 	}
-	if changed, given := x.verdict(ctx, v, o, x.t.ChangedWhen, "changed_when"); given {
-		o.result.Set("changed", changed)
-	}
-	failed, given := x.verdict(ctx, v, o, x.t.FailedWhen, "failed_when")
+	changedWhen, given, judged := x.verdict(ctx, v, o, x.t.ChangedWhen, "changed_when")
 	if given {
-		o.result.Set("failed", failed)
-		o.result.Set("failed_when_result", failed)
+		o.result.Set("changed", changedWhen)
+	}
+	if judged { // what cannot be judged failed, whatever failed_when says
+		if failed, given, _ := x.verdict(ctx, v, o, x.t.FailedWhen, "failed_when"); given {
+			o.result.Set("failed", failed)
+			o.result.Set("failed_when_result", failed)
+		}
 	}
 	changed, _ := o.result.Get("changed")
 	isFailed, _ := o.result.Get("failed")
@@ -135,11 +128,11 @@ func (x *execution) judge(ctx context.Context, v *vars.View, o *itemOutcome) {
 	}
 }
 
-// verdict is whether all conditions hold; given is false without conditions,
-// or when one cannot be evaluated, which fails the task.
-func (x *execution) verdict(ctx context.Context, v *vars.View, o *itemOutcome, conds []*project.Cond, what string) (all, given bool) {
+// verdict is whether all conditions hold; given is false without conditions.
+// One that cannot be evaluated fails the task: then there is no judgement.
+func (x *execution) verdict(ctx context.Context, v *vars.View, o *itemOutcome, conds []*project.Cond, what string) (all, given, judged bool) {
 	if len(conds) == 0 {
-		return false, false
+		return false, false, true
 	}
 	seen := x.withResult(v, o)
 	for _, c := range conds {
@@ -148,13 +141,13 @@ func (x *execution) verdict(ctx context.Context, v *vars.View, o *itemOutcome, c
 			o.result.Set("failed", true)
 			o.result.Set(what+"_result", err.Error())
 			o.result.Set("msg", conditionError(c, err).Error())
-			return false, false
+			return false, false, false
 		}
 		if !ok {
-			return false, true
+			return false, true, true
 		}
 	}
-	return true, true
+	return true, true, true
 }
 
 // finish makes the task's result of its executions.
@@ -190,6 +183,7 @@ func (x *execution) finish(out *outcome) {
 	case out.status >= event.Failed:
 		out.ignored = failedIgnored
 		out.result.Set("failed", true)
+		out.result.Set("skipped", false)
 		out.result.Set("msg", "One or more items failed")
 	case len(out.items) == 0:
 		out.status = event.Skipped

@@ -44,6 +44,13 @@ func (s *standing) alive(hosts []string) []string {
 	return slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return s.failed[h] || s.lost[h] })
 }
 
+// failedOf are the hosts of a list that have failed.
+func (s *standing) failedOf(hosts []string) []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return !s.failed[h] })
+}
+
 // code is the exit code of what happened so far.
 func (s *standing) code() int {
 	s.mu.RLock()

@@ -130,10 +130,8 @@ func (e *Engine) announce(ev *event.Task) {
 // describe names a task, as its first host sees it.
 func (e *Engine) describe(ctx context.Context, ps *playState, t *project.Task, w *walker) *event.Task {
 	e.taskID++
-	ev := &event.Task{ID: e.taskID, Action: t.Action, Handler: t.Handler, At: t.At, Trace: t.Trace, Name: t.Syntax.Name}
-	if t.Role != nil {
-		ev.Role = t.Role.Name
-	}
+	ev := &event.Task{ID: e.taskID, Action: t.Action, Handler: t.Handler, At: t.At, Trace: t.Trace}
+	ev.Role, ev.Name = title(t)
 	if t.Name != nil {
 		if v, err := t.Name.Value(ctx, e.taskView(ctx, ps, t, w)); err == nil {
 			ev.Name = value.Str(v)

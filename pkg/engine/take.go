@@ -115,7 +115,7 @@ func (e *Engine) learn(ctx context.Context, ps *playState, o *outcome, item *ite
 		return nil
 	}
 	for _, name := range item.notify {
-		if err := e.notify(ps, o.task, name, targets); err != nil {
+		if err := e.notify(ps, o.task, name, o.walker); err != nil {
 			return err
 		}
 	}
@@ -136,8 +136,9 @@ func learnFacts(h *vars.Host, item *itemOutcome) {
 	}
 }
 
-// notify marks the handlers of a name. A name that no handler answers to ends the run.
-func (e *Engine) notify(ps *playState, t *project.Task, name string, targets []*walker) error {
+// notify marks the handlers of a name, under run_once only on the host that ran
+// the task. A name that no handler answers to ends the run.
+func (e *Engine) notify(ps *playState, t *project.Task, name string, w *walker) error {
 	found := project.FindHandlers(ps.play.Handlers, name, t.Role)
 	if len(found) == 0 {
 		d := project.NoHandler(t.At, name, ps.play)
@@ -148,12 +149,10 @@ func (e *Engine) notify(ps *playState, t *project.Task, name string, targets []*
 		}
 		return d
 	}
-	for _, w := range targets {
-		for _, h := range found {
-			w.notify(h)
-		}
-		e.emit(event.Notified{Handler: name, Host: w.name})
+	for _, h := range found {
+		w.notify(h)
 	}
+	e.emit(event.Notified{Handler: name, Host: w.name})
 	return nil
 }
 

@@ -3,14 +3,17 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"kubekey/pkg/connector"
+	"kubekey/pkg/event"
 	"kubekey/pkg/project"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
@@ -294,6 +297,22 @@ func (e *Engine) drop(t Target) {
 	if c != nil {
 		_ = c.Close()
 	}
+}
+
+// settle has the hosts do what tasks left for later.
+func (e *Engine) settle(ctx context.Context) {
+	e.connMu.Lock()
+	conns := maps.Clone(e.conns)
+	e.connMu.Unlock()
+	var all sync.WaitGroup
+	for t, c := range conns {
+		all.Go(func() {
+			if err := connector.Settle(ctx, c.Connector); err != nil && ctx.Err() == nil {
+				e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "%s: %s", t.Host, err)})
+			}
+		})
+	}
+	all.Wait()
 }
 
 func (e *Engine) closeAll() {

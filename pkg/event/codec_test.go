@@ -44,10 +44,10 @@ func examples() []Event {
 		},
 		Included{Task: task, Path: "/x.yml", Hosts: []string{"h1"}, Item: item},
 		Notified{Handler: "restart", Host: "h1"},
-		MetaRan{Action: "end_play", Host: "h1"},
+		MetaRan{Task: task, Action: "end_play", Host: "h1", Message: "end_play", Skipped: "not wanted"},
 		Warning{Diagnostic: &source.Diagnostic{Severity: source.Warning, Pos: pos, Width: 3, Summary: "odd", Help: "fix", Trace: trace}},
 		RunEnded{
-			ID: "r1", Time: at, Duration: time.Minute, ExitCode: 2, Err: "stopped", Results: value.NewDict("endpoint", "https://x"),
+			ID: "r1", Time: at, Duration: time.Minute, ExitCode: 2, Err: "stopped", Results: value.NewDict("endpoint", "https://x"), Retry: "/site.retry",
 			Stats: map[string]*Stats{"h1": {OK: 1, Changed: 2, Unreachable: 3, Failed: 4, Skipped: 5, Rescued: 6, Ignored: 7}},
 		},
 	}

@@ -206,10 +206,10 @@ type HostResult struct {
 	Duration  time.Duration
 }
 
-// Included says which file an include brought in, for which hosts.
+// Included says what an include brought in, for which hosts.
 type Included struct {
 	Task  *Task
-	Path  string
+	Path  string // of the file; for a role its name
 	Hosts []string
 	Item  *Item
 }
@@ -219,8 +219,14 @@ type Notified struct {
 	Handler, Host string
 }
 
-// MetaRan says that a meta task did something.
-type MetaRan struct{ Action, Host string }
+// MetaRan says what a meta task did on a host, or for all with that host's
+// variables.
+type MetaRan struct {
+	Task         *Task // nil in journals of old
+	Action, Host string
+	Message      string
+	Skipped      string // why nothing was done, or ""
+}
 
 // Warning is shown and changes nothing.
 type Warning struct {
@@ -241,6 +247,7 @@ type RunEnded struct {
 	ExitCode int
 	Err      string      // why the run ended early, or ""
 	Results  *value.Dict // what the module result collected, nil without any
+	Retry    string      // file with the hosts that failed, for --limit @FILE, or ""
 }
 
 func (RunStarted) event()      {}
@@ -273,6 +280,8 @@ func Recalled(e Event) bool {
 		return e.Task.Recalled
 	case Included:
 		return e.Task.Recalled
+	case MetaRan:
+		return e.Task != nil && e.Task.Recalled
 	case HostResult:
 		return e.Recalled
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"kubekey/pkg/value"
 )
 
 // timedelta is the difference of two times, as Python's.
@@ -88,23 +90,12 @@ func timeMethods() map[string]method {
 			return strftime(v.(time.Time), p.str("format", "")), nil
 		}},
 		{"timestamp", "", at(func(t time.Time) any { return float64(t.UnixMicro()) / 1e6 })},
-		{"isoformat", "", at(isoformat)},
+		{"isoformat", "", at(func(t time.Time) any { return value.ISOFormat(t) })},
 		{"weekday", "", at(func(t time.Time) any { return (int(t.Weekday()) + 6) % 7 })},
 		{"isoweekday", "", at(func(t time.Time) any { return (int(t.Weekday())+6)%7 + 1 })},
 		{"date", "", at(func(t time.Time) any { return t.Format("2006-01-02") })},
 		{"time", "", at(func(t time.Time) any { return t.Format("15:04:05") })},
 	})
-}
-
-func isoformat(t time.Time) any {
-	s := t.Format("2006-01-02T15:04:05")
-	if us := t.Nanosecond() / 1000; us != 0 {
-		s += fmt.Sprintf(".%06d", us)
-	}
-	if t.Location() != time.UTC && t.Location() != time.Local {
-		s += t.Format("-07:00")
-	}
-	return s
 }
 
 // strftime formats a time as Python's strftime does, in the C locale. An

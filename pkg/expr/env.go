@@ -24,14 +24,21 @@ type Options struct {
 	// is a closure over a variable that is set after template.New:
 	//
 	//	var engine *template.Engine
-	//	env := expr.New(expr.Options{Template: func(ctx context.Context, path string, s expr.Scope) (string, error) {
-	//		return engine.RenderFile(ctx, path, s)
+	//	env := expr.New(expr.Options{Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
+	//		return engine.RenderFile(ctx, f, s)
 	//	}})
 	//	engine = template.New(env, files)
-	Template func(ctx context.Context, path string, s Scope) (string, error)
+	Template func(ctx context.Context, f TemplateFile, s Scope) (string, error)
 	// Seen is told of each expression that was compiled, by many goroutines at
 	// once; nil for nobody.
 	Seen func(*Expr)
+}
+
+// TemplateFile is what lookup('template') renders. Marks that are "" are the usual ones.
+type TemplateFile struct {
+	Path                       string
+	VariableStart, VariableEnd string
+	CommentStart, CommentEnd   string
 }
 
 // Env is filters, tests, lookups and functions; immutable after New, so that

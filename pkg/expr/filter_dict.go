@@ -11,6 +11,7 @@ import (
 func dictFilters() []filterSpec {
 	return []filterSpec{
 		{names: "combine", params: "* **", do: filterCombine},
+		{names: "fact_diff", params: "after!", do: filterFactDiff},
 		{names: "dict2items", params: "key_name value_name", do: filterDict2Items},
 		{names: "items2dict", params: "key_name value_name", do: filterItems2Dict},
 		{names: "items", undefinedToo: true, do: filterItems},
@@ -212,7 +213,8 @@ func filterSubelements(_ *Call, in any, p *bound) (any, error) {
 	return subelements(list, keys, p.flag("skip_missing", false))
 }
 
-func subelements(list, keys []any, skipMissing bool) (any, error) {
+// subelements pairs each item of list with those of the list at keys in it.
+func subelements(list, keys []any, skipMissing bool) ([]any, error) {
 	out := []any{}
 	for _, item := range list {
 		v, err := defined(item)

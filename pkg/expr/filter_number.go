@@ -3,7 +3,6 @@ package expr
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"unicode"
@@ -243,13 +242,13 @@ func finite(f float64, what string) (any, error) {
 
 // filterRandom picks an item of a list, or a number below the input.
 func filterRandom(c *Call, in any, p *bound) (any, error) {
-	r := randomSource(c, in, p.value("seed", nil))
+	g := seededGenerator(c, in, p.value("seed", nil))
 	if end, ok := in.(int); ok {
 		start, step := p.int("start", 0), p.int("step", 1)
 		if p.err != nil {
 			return nil, p.err
 		}
-		return randomNumber(r, start, end, step)
+		return randomNumber(g, start, end, step)
 	}
 	list, err := items(in)
 	switch {
@@ -260,10 +259,10 @@ func filterRandom(c *Call, in any, p *bound) (any, error) {
 	case len(list) == 0:
 		return nil, fmt.Errorf("cannot pick from an empty list")
 	}
-	return list[r.IntN(len(list))], nil
+	return list[g.below(len(list))], nil
 }
 
-func randomNumber(r *rand.Rand, start, end, step int) (any, error) {
+func randomNumber(g generator, start, end, step int) (any, error) {
 	if step == 0 {
 		return nil, fmt.Errorf("argument step must not be zero")
 	}
@@ -272,7 +271,7 @@ func randomNumber(r *rand.Rand, start, end, step int) (any, error) {
 	if n < 1 || n >= 1<<62 {
 		return nil, fmt.Errorf("there is no number from %d up to %d by %d", start, end, step)
 	}
-	return start + step*r.IntN(int(n)), nil
+	return start + step*g.below(int(n)), nil
 }
 
 // units are the prefixes of sizes by their power of 1024.

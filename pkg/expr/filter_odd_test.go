@@ -21,7 +21,7 @@ func oddValues() []any {
 	}
 	return []any{
 		nil, true, 0, -1, math.MaxInt, math.MinInt, 1.5, math.NaN(), math.Inf(1), math.Inf(-1), "", "x", "\xff\xfe", "a\x00b",
-		"(", "[", "%", "%(", "\\", "${", "~", "1/0", "::/129", "{{", "a\n b\n", "%s%d", "- [", "name", "{\"a\":", "[1]", strings.Repeat("a ", 200),
+		"(", "[", "%", "%(", "\\", "${", "~", "1/0", "0a", "::/129", "{{", "a\n b\n", "%s%d", "- [", "name", "{\"a\":", "[1]", strings.Repeat("a ", 200),
 		[]any{}, []any{nil}, []any{[]any{}, "a", 1}, []any{math.NaN(), math.NaN()}, value.NewDict(), value.NewDict("a", []any{1}, 1, nil),
 		[]any{value.NewDict("key", "k", "value", 1)}, deep, &value.Undefined{Name: "u"}, &value.Undefined{Lenient: true}, time.Unix(0, 0),
 		unobtainable{}, struct{}{},
@@ -48,7 +48,11 @@ func TestOddInputNeverPanics(t *testing.T) {
 		}
 		calls, failed := 0, 0
 		for i, in := range odd {
-			for _, a := range oddArgs(odd, i) {
+			args := oddArgs(odd, i)
+			if name == "vault" && i > 0 {
+				args = args[:2] // a key is made from a password at a cost
+			}
+			for _, a := range args {
 				calls++
 				if _, err := callOdd(t, c, name, in, a); err != nil {
 					failed++
@@ -139,7 +143,7 @@ func TestPatternsAreDropped(t *testing.T) {
 }
 
 func FuzzToYAMLReadsBack(f *testing.F) {
-	for _, s := range []string{"a b", "yes", "l1\nl2\n", " x", "a: b", "#", "\u2028", "é 日本", "it's \"q\"", strings.Repeat("word ", 40)} {
+	for _, s := range []string{"a b", "yes", "l1\nl2\n", " x", "a: b", "#", "\u2028", "\u0085A", "é 日本 😀", "it's \"q\"", strings.Repeat("word ", 40)} {
 		f.Add(s, 2, 80)
 	}
 	c := &Call{Env: New(Options{})}

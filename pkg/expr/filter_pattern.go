@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2"
+
+	"kubekey/pkg/backtrack"
 )
 
 // matchTime bounds one match of a pattern that may backtrack.
@@ -61,7 +63,7 @@ func (ps *patterns) get(text string, flags matchFlags) (*matcher, error) {
 // another match, and lets $ match before a last newline.
 type matcher struct {
 	fast   *regexp.Regexp // nil when only the other engine will do
-	full   *regexp2.Regexp
+	full   *backtrack.Regexp
 	dollar bool // $ may mean "before a last newline"
 	groups int
 	names  map[string]int
@@ -83,8 +85,7 @@ func newMatcher(text string, flags matchFlags) (*matcher, error) {
 	if m.fast, fastErr = regexp.Compile(mode + t.text); fastErr == nil && matchesEmpty(mode+t.text) {
 		m.fast = nil
 	}
-	if m.full, err = regexp2.Compile(t.text, options); err == nil {
-		m.full.MatchTimeout = matchTime
+	if m.full, err = backtrack.Compile(t.text, options, matchTime); err == nil {
 		return m, nil
 	}
 	if fastErr != nil {
@@ -233,7 +234,7 @@ func (m *matcher) all(s string, limit int) ([]match, error) {
 }
 
 func (m *matcher) allFull(s string, limit int) ([]match, error) {
-	found, err := m.full.FindStringMatch(s)
+	found, err := m.full.Find(s)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +245,7 @@ func (m *matcher) allFull(s string, limit int) ([]match, error) {
 	var out []match
 	for found != nil && len(out) < limit {
 		out = append(out, indexes(found, offsets, m.groups))
-		if found, err = m.full.FindNextMatch(found); err != nil {
+		if found, err = m.full.Next(found); err != nil {
 			return nil, err
 		}
 	}

@@ -152,7 +152,7 @@ func (ps *patterns) filterSearch(_ *Call, in any, p *bound) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := m.askedGroups(p.rest)
+	groups, err := askedGroups(p.rest)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,11 @@ func (ps *patterns) filterSearch(_ *Call, in any, p *bound) (any, error) {
 		return s[found[0].start():found[0].end()], nil
 	}
 	out := make([]any, len(groups))
-	for i, g := range groups {
+	for i, name := range groups {
+		g, err := m.groupNumber(name)
+		if err != nil {
+			return nil, err
+		}
 		if found[0].has(g) {
 			out[i] = found[0].group(s, g)
 		}
@@ -192,9 +196,10 @@ func searchFlags(p *bound) (matchFlags, error) {
 }
 
 // askedGroups reads '\1' and '\g<name>'. Where a backslash is only a
-// backslash, '\\1' arrives with both; it means the same.
-func (m *matcher) askedGroups(args []any) ([]int, error) {
-	var out []int
+// backslash, '\\1' arrives with both; it means the same. Whether the pattern has
+// such a group is asked where it matched.
+func askedGroups(args []any) ([]string, error) {
+	var out []string
 	for _, a := range args {
 		text, err := plainText(a)
 		if err != nil {
@@ -206,11 +211,7 @@ func (m *matcher) askedGroups(args []any) ([]int, error) {
 		} else if _, err := strconv.Atoi(name); err != nil || name == text {
 			return nil, fmt.Errorf(`Unknown argument %q (groups are asked for as '\\1' or '\\g<name>')`, truncateText(text))
 		}
-		n, err := m.groupNumber(name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, n)
+		out = append(out, name)
 	}
 	return out, nil
 }

@@ -21,7 +21,7 @@ func selectFilters() []filterSpec {
 
 // filterMap keeps what turns out undefined, so that select('defined') can drop it.
 func filterMap(c *Call, in any, p *bound) (any, error) {
-	list, err := items(in)
+	list, err := someItems(in)
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +103,18 @@ func choosingByAttr(want bool) func(*Call, any, *bound) (any, error) {
 	}
 }
 
+// someItems are the items of a list; null, 0 and false have none.
+func someItems(in any) ([]any, error) {
+	switch in {
+	case nil, 0, false:
+		return nil, nil
+	}
+	return items(in)
+}
+
 // keep lists the items of which the test of what look sees says want.
 func keep(c *Call, in any, p *bound, want bool, look func(any) (any, error)) (any, error) {
-	list, err := items(in)
+	list, err := someItems(in)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"fmt"
+
 	"kubekey/pkg/value"
 )
 
@@ -11,6 +13,10 @@ func setFilters() []filterSpec {
 		{names: "intersect", params: "other!", do: twoLists(intersect)},
 		{names: "difference", params: "other!", do: twoLists(difference)},
 		{names: "symmetric_difference", params: "other!", do: twoLists(symmetricDifference)},
+		{names: "lists_union", params: "* **", do: manyLists(union)},
+		{names: "lists_intersect", params: "* **", do: manyLists(intersect)},
+		{names: "lists_difference", params: "* **", do: manyLists(difference)},
+		{names: "lists_symmetric_difference", params: "* **", do: manyLists(symmetricDifference)},
 	}
 }
 
@@ -111,6 +117,43 @@ func twoLists(f func(a, b []any) []any) func(*Call, any, *bound) (any, error) {
 			return nil, err
 		}
 		return f(a, b), nil
+	}
+}
+
+// manyLists makes a filter of a function of two lists that takes any number of them, one after the
+// other, as the filters of community.general do. With flatten the input is the list of the lists.
+func manyLists(f func(a, b []any) []any) func(*Call, any, *bound) (any, error) {
+	return func(_ *Call, in any, p *bound) (any, error) {
+		lists := append([]any{in}, p.rest...)
+		flatten, _ := p.named.Get("flatten")
+		for name := range p.named.All() {
+			if name != "flatten" {
+				return nil, p.unknown(value.Str(name))
+			}
+		}
+		if value.Truth(flatten) {
+			var err error
+			if lists, err = definedItems(in); err != nil {
+				return nil, err
+			}
+			lists = append(lists, p.rest...)
+		}
+		var out []any
+		for i, v := range lists {
+			if _, ok := v.(string); ok {
+				return nil, fmt.Errorf("list %d is a text", i+1)
+			}
+			list, err := definedItems(v)
+			switch {
+			case err != nil:
+				return nil, fmt.Errorf("list %d: %w", i+1, err)
+			case i == 0:
+				out = uniqueOf(list)
+			default:
+				out = f(out, list)
+			}
+		}
+		return out, nil
 	}
 }
 

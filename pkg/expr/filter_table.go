@@ -9,7 +9,7 @@ func builtinFilters() map[string]filter {
 	table := map[string]filter{}
 	for _, rows := range [][]filterSpec{
 		textFilters(), htmlFilters(), numberFilters(), listFilters(), setFilters(), selectFilters(),
-		dictFilters(), regexFilters(re), dataFilters(), tomlFilters(), hashFilters(), vaultFilters(), pathFilters(), timeFilters(), addressFilters(),
+		dictFilters(), generalFilters(), keyFilters(re), recordFilters(), walkFilters(), unitFilters(), regexFilters(re), dataFilters(), tomlFilters(), hashFilters(), vaultFilters(), pathFilters(), timeFilters(), addressFilters(),
 	} {
 		for _, row := range rows {
 			for _, name := range strings.Fields(row.names) {

@@ -49,7 +49,7 @@ func filterToDatetime(_ *Call, in any, p *bound) (any, error) {
 		return nil, err
 	}
 	layout := p.str("format", "%Y-%m-%d %H:%M:%S")
-	t, err := strptime(s, layout)
+	t, err := ParseTime(s, layout, time.UTC)
 	if err != nil {
 		return nil, fmt.Errorf("time data %q does not match format %q: %w", truncateText(s), truncateText(layout), err)
 	}
@@ -65,9 +65,10 @@ type timeParts struct {
 	rest                                                  string
 }
 
-// strptime reads a time as Python's datetime.strptime does.
-func strptime(s, layout string) (time.Time, error) {
-	p := &timeParts{year: 1900, month: 1, day: 1, zone: time.UTC, rest: s}
+// ParseTime reads a time as Python's datetime.strptime does; it is of zone
+// unless it names its own.
+func ParseTime(s, layout string, zone *time.Location) (time.Time, error) {
+	p := &timeParts{year: 1900, month: 1, day: 1, zone: zone, rest: s}
 	for i := 0; i < len(layout); i++ {
 		ch := layout[i]
 		switch {

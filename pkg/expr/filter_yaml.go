@@ -12,7 +12,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// yamlLayout is how to_yaml and to_nice_yaml lay a document out: as PyYAML does.
+// yamlLayout is how to_yaml and to_nice_yaml lay a document out: as PyYAML does
+// with libyaml, whose emitter differs a little from the one in Python.
 type yamlLayout struct {
 	indent, width    int
 	sortKeys         bool
@@ -67,7 +68,7 @@ func (l yamlLayout) document(v any) (string, error) {
 	}
 	w.node(root, inRoot)
 	w.newline()
-	if l.end || w.openEnded {
+	if l.end {
 		w.indicator("...", true, false, false)
 		w.newline()
 	}
@@ -78,7 +79,6 @@ func (l yamlLayout) document(v any) (string, error) {
 type yamlNode struct {
 	kind  yamlKind
 	text  []rune
-	tag   int  // length of the tag that a key carries in PyYAML's reckoning
 	str   bool // a text, so that plain style must not change its meaning
 	flow  bool
 	nodes []*yamlNode
@@ -112,17 +112,17 @@ func (l yamlLayout) node(v any, depth int) (*yamlNode, error) {
 func scalarNode(v any) (*yamlNode, error) {
 	switch v := v.(type) {
 	case nil:
-		return &yamlNode{text: []rune("null"), tag: 6}, nil
+		return &yamlNode{text: []rune("null")}, nil
 	case bool:
-		return &yamlNode{text: []rune(strconv.FormatBool(v)), tag: 6}, nil
+		return &yamlNode{text: []rune(strconv.FormatBool(v))}, nil
 	case int:
-		return &yamlNode{text: []rune(strconv.Itoa(v)), tag: 5}, nil
+		return &yamlNode{text: []rune(strconv.Itoa(v))}, nil
 	case float64:
-		return &yamlNode{text: []rune(yamlFloat(v)), tag: 7}, nil
+		return &yamlNode{text: []rune(yamlFloat(v))}, nil
 	case time.Time:
-		return &yamlNode{text: []rune(value.Str(v)), tag: 11}, nil
+		return &yamlNode{text: []rune(value.Str(v))}, nil
 	case string:
-		return &yamlNode{text: []rune(v), tag: 5, str: true}, nil
+		return &yamlNode{text: []rune(v), str: true}, nil
 	}
 	return nil, fmt.Errorf("%s cannot be written as YAML", aType(v))
 }
@@ -198,7 +198,6 @@ type yamlWriter struct {
 	flowLevel int  // how many flow collections are open
 	blank     bool // a blank or the start of a line came last
 	fresh     bool // only blanks and indicators stand on the line
-	openEnded bool // the document needs ... to end
 }
 
 func (w *yamlWriter) put(s string) {
@@ -213,7 +212,6 @@ func (w *yamlWriter) indicator(s string, needBlank, blankAfter, fresh bool) {
 	w.put(s)
 	w.blank = blankAfter
 	w.fresh = w.fresh && fresh
-	w.openEnded = false
 }
 
 func (w *yamlWriter) lineBreak(r rune) {
@@ -290,11 +288,11 @@ func (w *yamlWriter) blockDict(n *yamlNode) {
 	}
 }
 
-// maxSimpleKey is how long a key may be to stand before its colon.
+// maxSimpleKey is how many bytes a key may have to stand before its colon.
 const maxSimpleKey = 128
 
 func isSimpleKey(n *yamlNode) bool {
-	return n.tag+len(n.text) < maxSimpleKey && len(n.text) > 0 && !slices.ContainsFunc(n.text, isBreak)
+	return len(string(n.text)) <= maxSimpleKey && !slices.ContainsFunc(n.text, isBreak)
 }
 
 func (w *yamlWriter) flowCollection(n *yamlNode) {

@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// TestYAMLLayout compares with what PyYAML 6 writes: each case is the filter,
+// TestYAMLLayout compares with what Ansible writes, with PyYAML 6 and libyaml: each case is the filter,
 // its input, its arguments and the text.
 func TestYAMLLayout(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "pyyaml.json"))

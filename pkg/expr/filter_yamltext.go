@@ -16,7 +16,8 @@ func isBlankOrBreak(r rune) bool {
 	return r == 0 || r == ' ' || r == '\t' || r == '\r' || isBreak(r)
 }
 
-// isPrintable reports whether a character needs no escape.
+// isPrintable reports whether a character needs no escape: to libyaml, which
+// Ansible's PyYAML writes with, U+0085 and all beyond U+FFFF are in need of one.
 func isPrintable(r rune, unicode bool) bool {
 	switch {
 	case r == '\n' || r >= 0x20 && r <= 0x7e:
@@ -24,7 +25,7 @@ func isPrintable(r rune, unicode bool) bool {
 	case r == 0xfeff || !unicode:
 		return false
 	}
-	return r == 0x85 || r >= 0xa0 && r <= 0xd7ff || r >= 0xe000 && r <= 0xfffd || r >= 0x10000 && r < 0x10ffff
+	return r >= 0xa0 && r <= 0xd7ff || r >= 0xe000 && r <= 0xfffd
 }
 
 // analyze looks for what forbids a style.
@@ -109,7 +110,6 @@ func (w *yamlWriter) plain(text []rune, at yamlPlace) {
 		w.put(" ")
 	}
 	w.blank, w.fresh = false, false
-	w.openEnded = at == inRoot
 	for start := 0; start < len(text); {
 		end := start + run(text[start:], func(r rune) bool { return r != ' ' })
 		w.put(string(text[start:end]))
@@ -201,24 +201,19 @@ func (w *yamlWriter) plainInQuotes(r rune) bool {
 
 func (w *yamlWriter) doubleQuoted(text []rune, split bool) {
 	w.indicator(`"`, true, false, false)
-	start := 0
-	for end, r := range text {
-		if !w.plainInQuotes(r) {
-			w.put(string(text[start:end]))
+	for i, r := range text {
+		switch {
+		case !w.plainInQuotes(r):
 			w.put(yamlEscape(r))
-			start = end + 1
-		}
-		pending := max(end-start, 0)
-		if split && end > 0 && end < len(text)-1 && (r == ' ' || start >= end) && w.column+end-start > w.width {
-			w.put(string(text[start:start+pending]) + `\`)
-			start += pending
+		case r == ' ' && split && w.column > w.width && i > 0 && i < len(text)-1 && text[i-1] != ' ':
 			w.newline()
 			w.blank, w.fresh = false, false
-			if text[start] == ' ' {
+			if text[i+1] == ' ' {
 				w.put(`\`)
 			}
+		default:
+			w.put(string(r))
 		}
 	}
-	w.put(string(text[start:]))
 	w.indicator(`"`, false, false, false)
 }

@@ -167,11 +167,12 @@ func now(c *Call, p *bound) (any, error) {
 }
 
 func undef(_ *Call, p *bound) (any, error) {
-	return &value.Undefined{Name: "undef()", Hint: p.str("hint", "")}, nil
+	return &value.Undefined{Name: "undef()", Hint: p.str("hint", "Mandatory variable has not been overridden")}, nil
 }
 
 // lookup runs a lookup plugin. Texts that it finds are joined with commas
-// unless a list is wanted; a single value that is no text stands for itself.
+// unless a list is wanted; a single value that is no text stands for itself,
+// and what found nothing is an empty list.
 func lookup(c *Call, a Args, list bool) (any, error) {
 	name, a, err := lookupName(a)
 	if err != nil {
@@ -230,6 +231,9 @@ func joinFound(found any, list bool) (any, error) {
 			return []any{found}, nil
 		}
 		return found, nil
+	}
+	if len(all) == 0 {
+		return []any{}, nil
 	}
 	text := ""
 	for i, v := range all {

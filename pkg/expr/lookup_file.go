@@ -1,18 +1,9 @@
 package expr
 
 import (
-	"bytes"
-	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"kubekey/pkg/source"
@@ -23,14 +14,14 @@ func fileLookups() []lookupSpec {
 	return []lookupSpec{
 		{names: "file", params: "lstrip rstrip", do: lookupFile},
 		{names: "unvault", do: lookupUnvault},
-		{names: "template", params: "template_vars convert_data", do: lookupTemplate},
+		{names: "template", params: "template_vars convert_data jinja2_native variable_start_string variable_end_string comment_start_string comment_end_string", do: lookupTemplate},
 		{names: "fileglob", do: lookupFileGlob},
 		{names: "first_found", params: "files paths skip", do: lookupFirstFound},
 		{names: "lines", do: lookupLines},
 		{names: "pipe", do: lookupPipe},
-		{names: "url", params: "split_lines validate_certs username password headers timeout", do: lookupURL},
-		{names: "ini", params: "file section default re type allow_no_value case_sensitive encoding", do: lookupINI},
-		{names: "csvfile", params: "file delimiter col default encoding", do: lookupCSV},
+		{names: "url", params: "split_lines validate_certs username password headers timeout http_agent force force_basic_auth follow_redirects use_proxy ca_path", do: lookupURL},
+		{names: "ini", params: "file section default re type allow_no_value case_sensitive encoding", do: lookupRecords("ansible.ini", iniValues)},
+		{names: "csvfile", params: "file delimiter col default encoding", do: lookupRecords("ansible.csv", csvCell)},
 	}
 }
 
@@ -150,7 +141,10 @@ func lookupTemplate(c *Call, terms []any, p *bound) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return c.Env.opts.Template(c.Context, path, scope)
+		return c.Env.opts.Template(c.Context, TemplateFile{
+			Path: path, VariableStart: p.str("variable_start_string", ""), VariableEnd: p.str("variable_end_string", ""),
+			CommentStart: p.str("comment_start_string", ""), CommentEnd: p.str("comment_end_string", ""),
+		}, scope)
 	})
 }
 
@@ -273,273 +267,4 @@ func (w *fileSearch) add(files, paths []any) error {
 		}
 	}
 	return nil
-}
-
-// maxOutput bounds what a command or an address may return.
-const maxOutput = 16 << 20
-
-// shellOutput is the output of a shell command on the control node.
-func shellOutput(c *Call, command string) (string, error) {
-	ctx := c.Context
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-	var out, complaints bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &capped{b: &out}, &capped{b: &complaints}
-	cmd.WaitDelay = time.Second
-	if dir := scopeText(c, "playbook_dir"); dir != "" && !source.IsBuiltin(dir) {
-		cmd.Dir = dir
-	}
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("command failed: %w: %s", err, truncateText(strings.TrimSpace(complaints.String())))
-	}
-	return out.String(), nil
-}
-
-// capped is a buffer that refuses to grow beyond maxOutput.
-type capped struct{ b *bytes.Buffer }
-
-// Write implements io.Writer.
-func (w *capped) Write(p []byte) (int, error) {
-	if w.b.Len()+len(p) > maxOutput {
-		return 0, errors.New("too much output")
-	}
-	return w.b.Write(p)
-}
-
-func lookupPipe(c *Call, terms []any, _ *bound) ([]any, error) {
-	return mapTerms(terms, func(term string) (any, error) {
-		out, err := shellOutput(c, term)
-		return strings.TrimRightFunc(out, unicode.IsSpace), err
-	})
-}
-
-func lookupLines(c *Call, terms []any, _ *bound) ([]any, error) {
-	var out []any
-	err := eachTerm(terms, func(term string) error {
-		text, err := shellOutput(c, term)
-		out = append(out, textLines(text)...)
-		return err
-	})
-	return out, err
-}
-
-func textLines(text string) []any {
-	text = strings.TrimSuffix(text, "\n")
-	if text == "" {
-		return nil
-	}
-	lines := splitLines(text)
-	for i := range lines {
-		lines[i] = strings.TrimRightFunc(lines[i], unicode.IsSpace)
-	}
-	return value.Of(lines).([]any)
-}
-
-func lookupURL(c *Call, terms []any, p *bound) ([]any, error) {
-	if !p.flag("validate_certs", true) {
-		return nil, fmt.Errorf("validate_certs=false is not supported (add the authority to the system's certificates)")
-	}
-	var out []any
-	err := eachTerm(terms, func(term string) error {
-		text, err := fetch(c, term, p)
-		switch {
-		case err != nil:
-			return err
-		case p.flag("split_lines", true):
-			out = append(out, textLines(text)...)
-		default:
-			out = append(out, text)
-		}
-		return nil
-	})
-	return out, err
-}
-
-func fetch(c *Call, address string, p *bound) (string, error) {
-	ctx := c.Context
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(min(max(p.int("timeout", 10), 1), 3600))*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return "", err
-	}
-	if headers, ok := p.value("headers", nil).(*value.Dict); ok {
-		for k, v := range headers.All() {
-			req.Header.Set(value.Str(k), value.Str(v))
-		}
-	}
-	if p.has("username") {
-		req.SetBasicAuth(p.str("username", ""), p.str("password", ""))
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("get %s: %s", req.URL.Redacted(), resp.Status)
-	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxOutput+1))
-	if len(text) > maxOutput {
-		return "", errTextTooBig
-	}
-	return string(text), err
-}
-
-// withOptions reads the "key file=x section=y" form: a name, then options
-// that add to the named arguments.
-func withOptions(term string, p *bound) (string, map[string]string, error) {
-	opts := map[string]string{}
-	var name []string
-	for _, word := range strings.Fields(term) {
-		k, v, ok := strings.Cut(word, "=")
-		if ok && slices.Contains(p.sig.params, k) {
-			opts[k] = v
-			continue
-		}
-		name = append(name, word)
-	}
-	for _, k := range p.sig.params {
-		if _, set := opts[k]; !set && p.has(k) {
-			opts[k] = p.str(k, "")
-		}
-	}
-	return strings.Join(name, " "), opts, p.err
-}
-
-func lookupINI(c *Call, terms []any, p *bound) ([]any, error) {
-	var out []any
-	err := eachTerm(terms, func(term string) error {
-		key, opts, err := withOptions(term, p)
-		if err != nil {
-			return err
-		}
-		name := opts["file"]
-		if name == "" {
-			name = "ansible.ini"
-		}
-		text, err := readFound(c, name)
-		if err != nil {
-			return err
-		}
-		found, err := iniValues(text, key, opts)
-		out = append(out, found...)
-		return err
-	})
-	return out, err
-}
-
-// iniValues are the values of a key, or of all keys that match it as a pattern.
-func iniValues(text, key string, opts map[string]string) ([]any, error) {
-	section := opts["section"]
-	if section == "" && opts["type"] != "properties" {
-		section = "global"
-	}
-	matches := func(k string) bool { return strings.EqualFold(k, key) }
-	if strings.EqualFold(opts["re"], "true") || opts["re"] == "yes" {
-		re, err := regexp.Compile("^(?:" + key + ")")
-		if err != nil {
-			return nil, fmt.Errorf("bad pattern %q: %w", truncateText(key), err)
-		}
-		var out []any
-		for k, v := range iniSection(text, section).All() {
-			if re.MatchString(value.Str(k)) {
-				out = append(out, v)
-			}
-		}
-		return out, nil
-	}
-	for k, v := range iniSection(text, section).All() {
-		if matches(value.Str(k)) {
-			return []any{v}, nil
-		}
-	}
-	return []any{opts["default"]}, nil
-}
-
-// iniSection are the keys of a section; those of [DEFAULT] are in all.
-func iniSection(text, section string) *value.Dict {
-	d, current := value.NewDict(), ""
-	for _, line := range splitLines(text) {
-		trimmed := strings.TrimSpace(line)
-		switch {
-		case trimmed == "" || trimmed[0] == '#' || trimmed[0] == ';':
-			continue
-		case trimmed[0] == '[' && strings.HasSuffix(trimmed, "]"):
-			current = trimmed[1 : len(trimmed)-1]
-			continue
-		case current != section && current != "DEFAULT":
-			continue
-		}
-		i := strings.IndexAny(trimmed, "=:")
-		if i < 0 {
-			continue
-		}
-		k := strings.TrimSpace(trimmed[:i])
-		if current == section || !d.Has(k) {
-			d.Set(k, strings.TrimSpace(trimmed[i+1:]))
-		}
-	}
-	return d
-}
-
-func lookupCSV(c *Call, terms []any, p *bound) ([]any, error) {
-	var out []any
-	err := eachTerm(terms, func(term string) error {
-		key, opts, err := withOptions(term, p)
-		if err != nil {
-			return err
-		}
-		name := opts["file"]
-		if name == "" {
-			name = "ansible.csv"
-		}
-		text, err := readFound(c, name)
-		if err != nil {
-			return err
-		}
-		v, err := csvCell(text, key, opts)
-		out = append(out, v)
-		return err
-	})
-	return out, err
-}
-
-func csvCell(text, key string, opts map[string]string) (any, error) {
-	r := csv.NewReader(strings.NewReader(text))
-	r.FieldsPerRecord, r.LazyQuotes = -1, true
-	r.Comma = '\t'
-	switch d := []rune(opts["delimiter"]); {
-	case opts["delimiter"] == "TAB" || opts["delimiter"] == `\t` || len(d) == 0:
-	case len(d) == 1 && !strings.ContainsRune("\"\r\n\uFFFD", d[0]):
-		r.Comma = d[0]
-	default:
-		return nil, fmt.Errorf("argument delimiter must be one character, not %q", opts["delimiter"])
-	}
-	col := 1
-	if text, ok := opts["col"]; ok {
-		n, ok := wholeNumber(text)
-		if !ok || n < 0 {
-			return nil, fmt.Errorf("argument col must be the number of a column, not %q", text)
-		}
-		col = n
-	}
-	records, err := r.ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range records {
-		if len(row) > col && row[0] == key {
-			return row[col], nil
-		}
-	}
-	if v, ok := opts["default"]; ok {
-		return v, nil
-	}
-	return []any{}, nil
 }

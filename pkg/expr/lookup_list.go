@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -204,6 +205,9 @@ func (s *sequence) set(name, text string) error {
 		s.format = text
 		return nil
 	}
+	if !slices.Contains([]string{"start", "end", "count", "stride"}, name) {
+		return fmt.Errorf("no argument %q (it takes start, end, count, stride, format)", name)
+	}
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 32)
 	if err != nil {
 		return fmt.Errorf("%s must be a whole number, not %q", name, truncateText(text))
@@ -217,8 +221,6 @@ func (s *sequence) set(name, text string) error {
 		s.count, s.hasCount = int(n), true
 	case "stride":
 		s.stride = int(n)
-	default:
-		return fmt.Errorf("no argument %q (it takes start, end, count, stride, format)", name)
 	}
 	return nil
 }
@@ -227,8 +229,11 @@ func (s *sequence) list() ([]any, error) {
 	if s.stride == 0 {
 		return nil, nil
 	}
-	if s.hasEnd && (s.stride > 0 && s.end < s.start || s.stride < 0 && s.end > s.start) {
-		return nil, fmt.Errorf("cannot count from %d to %d by %d", s.start, s.end, s.stride)
+	switch {
+	case s.hasEnd && s.stride > 0 && s.end < s.start:
+		return nil, fmt.Errorf("cannot count from %d to %d by %d: to count backwards make stride negative", s.start, s.end, s.stride)
+	case s.hasEnd && s.stride < 0 && s.end > s.start:
+		return nil, fmt.Errorf("cannot count from %d to %d by %d: to count forward don't make stride negative", s.start, s.end, s.stride)
 	}
 	if n := (s.end-s.start)/s.stride + 1; n > maxItems {
 		return nil, errListTooBig
@@ -272,17 +277,43 @@ func lookupSubelements(_ *Call, terms []any, _ *bound) ([]any, error) {
 		v, _ := flags.Get("skip_missing")
 		skip = value.Truth(v)
 	}
-	out, err := subelements(list, value.Of(strings.Split(path, ".")).([]any), skip)
+	keys := value.Of(strings.Split(path, ".")).([]any)
+	out, err := subelements(list, keys, skip)
 	if err != nil {
 		return nil, err
 	}
-	return out.([]any), nil
+	for _, pair := range out {
+		pair := pair.([]any)
+		if pair[0], err = dropPath(pair[0], keys); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// dropPath is a copy of a dict in dicts that lacks what keys lead to: the
+// lookup, other than the filter, takes the list out of the item it is paired with.
+func dropPath(item any, keys []any) (any, error) {
+	d, err := asDict(item)
+	if err != nil {
+		return nil, err
+	}
+	d = d.Copy()
+	if len(keys) == 1 {
+		d.Delete(keys[0])
+		return d, nil
+	}
+	inner, _ := d.Get(keys[0])
+	if inner, err = dropPath(inner, keys[1:]); err != nil {
+		return nil, err
+	}
+	d.Set(keys[0], inner)
+	return d, nil
 }
 
 func lookupRandomChoice(c *Call, terms []any, _ *bound) ([]any, error) {
-	flat, err := flatten(terms, 1, false, 0)
-	if err != nil || len(flat) == 0 {
-		return nil, err
+	if len(terms) == 0 {
+		return nil, nil
 	}
-	return []any{flat[randomSource(c, flat, nil).IntN(len(flat))]}, nil
+	return []any{terms[seededGenerator(c, terms, nil).below(len(terms))]}, nil
 }

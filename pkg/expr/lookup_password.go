@@ -221,11 +221,11 @@ func (r *passwordRule) random() (string, error) {
 	if r.seed == nil {
 		return randomText(r.length, r.chars)
 	}
-	numbers := randomSource(&Call{}, nil, r.seed)
+	numbers := seededGenerator(&Call{}, nil, r.seed)
 	letters := []rune(r.chars)
 	out := make([]rune, r.length)
 	for i := range out {
-		out[i] = letters[numbers.IntN(len(letters))]
+		out[i] = letters[numbers.below(len(letters))]
 	}
 	return string(out), nil
 }

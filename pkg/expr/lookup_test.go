@@ -2,6 +2,7 @@ package expr
 
 import (
 	"context"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,7 +26,7 @@ func lookupFolder(t *testing.T) string {
 		"role/files/a.txt":    "one\ntwo\n",
 		"role/files/pad.txt":  "  x\n",
 		"role/templates/x.j2": "x",
-		"role/files/c.ini":    "top = yes\n[DEFAULT]\nport: 80\n[web]\n; no\nuser = alice\nempty\n[db]\nuser = bob\n",
+		"role/files/c.ini":    "top = yes\n[DEFAULT]\nport: 80\n[web]\n; no\nuser = alice\nempty\nmore = a\n  b=c\n\n  d\n[indented]\n  x = 1\n  y = 2\n[db]\nuser = bob\n",
 		"role/files/e.csv":    "Symbol,Number,Mass\nH,1,1.008\nLi,3,6.94\n",
 	} {
 		file := filepath.Join(dir, name)
@@ -50,9 +51,9 @@ func lookupScope(dir string) Names {
 }
 
 func lookupEnvironment() *Env {
-	return New(Options{Now: fixedNow, Template: func(_ context.Context, path string, s Scope) (string, error) {
+	return New(Options{Now: fixedNow, Template: func(_ context.Context, f TemplateFile, s Scope) (string, error) {
 		host, _, err := s.Lookup("inventory_hostname")
-		return filepath.Base(path) + " for " + value.Str(host), err
+		return filepath.Base(f.Path) + f.VariableStart + f.CommentEnd + " for " + value.Str(host), err
 	}})
 }
 
@@ -139,28 +140,47 @@ func TestPasswordIsNotKeptInCheckMode(t *testing.T) {
 }
 
 func TestURLLookup(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
-		if r.URL.Path != "/ok" {
+		switch r.URL.Path {
+		case "/ok":
+			_, _ = w.Write([]byte("a\n" + user + password + r.Header.Get("X-K") + "\n"))
+		case "/agent":
+			_, _ = w.Write([]byte(r.UserAgent() + r.Header.Get("Cache-Control")))
+		case "/to":
+			http.Redirect(w, r, "/ok", http.StatusFound)
+		default:
 			http.NotFound(w, r)
-			return
 		}
-		_, _ = w.Write([]byte("a\n" + user + password + r.Header.Get("X-K") + "\n"))
-	}))
+	})
+	server, secure := httptest.NewServer(answer), httptest.NewTLSServer(answer)
 	defer server.Close()
-	env, scope := New(Options{}), Names{"base": server.URL}
+	defer secure.Close()
+	authority := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env, scope := New(Options{}), Names{"base": server.URL, "tls": secure.URL, "authority": authority}
 	for src, want := range map[string]string{
-		"query('url', base ~ '/ok')": "['a', '']",
+		"query('url', tls ~ '/ok', validate_certs=false)":                              "['a', '']",
+		"query('url', tls ~ '/ok', ca_path=authority)":                                 "['a', '']",
+		"query('url', base ~ '/to')":                                                   "['a', '']",
+		"query('url', base ~ '/agent')":                                                "['ansible-httpget']",
+		"query('url', base ~ '/agent', http_agent='k', force=true)":                    "['kno-cache']",
+		"query('url', base ~ '/ok')":                                                   "['a', '']",
 		"query('url', base ~ '/ok', username='u', password='p', headers={'X-K': 'v'})": "['a', 'upv']",
 		"query('url', base ~ '/ok', split_lines=false)":                                `['a\n\n']`,
 	} {
 		checkValue(t, env, scope, source.Pos{}, src, want)
 	}
 	for src, want := range map[string]string{
-		"query('url', base ~ '/no')":                       "404",
-		"query('url', base ~ '/ok', validate_certs=false)": "not supported",
-		"query('url', 'ftp://x')":                          "unsupported protocol",
-		"query('url', base ~ '/ok', timeout='soon')":       "whole number",
+		"query('url', base ~ '/no')":                        "404",
+		"query('url', base ~ '/to', follow_redirects='no')": "302",
+		"query('url', base ~ '/ok', follow_redirects='x')":  "must be all",
+		"query('url', base ~ '/ok', ca_path='/nowhere')":    "ca_path",
+		"query('url', tls ~ '/ok')":                         "certificate",
+		"query('url', 'ftp://x')":                           "unsupported protocol",
+		"query('url', base ~ '/ok', timeout='soon')":        "whole number",
 	} {
 		checkError(t, env, scope, source.Pos{}, src, want)
 	}

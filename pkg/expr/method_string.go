@@ -52,7 +52,7 @@ func splitMethods() []methodSpec {
 			return pySplitRight(v.(string), p.value("sep", nil), p.int("maxsplit", -1))
 		}},
 		{"splitlines", "keepends", func(v any, p *bound) (any, error) {
-			return pySplitLines(v.(string), p.flag("keepends", false)), nil
+			return value.SplitLines(v.(string), p.flag("keepends", false)), nil
 		}},
 		{"partition", "sep!", func(v any, p *bound) (any, error) {
 			sep := textArg(p, "sep")
@@ -233,27 +233,6 @@ func splitRight(s string, n int, blanks bool, cut func(string) (string, string, 
 		if !blanks || tails[i] != "" {
 			out = append(out, tails[i])
 		}
-	}
-	return out
-}
-
-func pySplitLines(s string, keep bool) []any {
-	out := []any{}
-	for s != "" {
-		i := strings.IndexAny(s, "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029")
-		if i < 0 {
-			return append(out, s)
-		}
-		_, size := utf8.DecodeRuneInString(s[i:])
-		if strings.HasPrefix(s[i:], "\r\n") {
-			size = 2
-		}
-		line := s[:i]
-		if keep {
-			line = s[:i+size]
-		}
-		out = append(out, line)
-		s = s[i+size:]
 	}
 	return out
 }

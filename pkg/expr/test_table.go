@@ -20,7 +20,7 @@ type testSpec struct {
 // builtinTests are all tests by short name.
 func builtinTests() map[string]test {
 	table := map[string]test{}
-	for _, rows := range [][]testSpec{typeTests(), valueTests(), orderTests(), setTests(), resultTests(), textTests(), fileTests()} {
+	for _, rows := range [][]testSpec{typeTests(), valueTests(), orderTests(), setTests(), resultTests(), textTests(), addressTests(), fileTests()} {
 		for _, row := range rows {
 			for _, name := range strings.Fields(row.names) {
 				table[name] = row.test(name)

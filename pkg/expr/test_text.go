@@ -3,7 +3,6 @@ package expr
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -25,11 +24,11 @@ func textTests() []testSpec {
 			s, ok := in.(string)
 			return ok && strings.HasPrefix(s, "$ANSIBLE_VAULT"), nil
 		}},
-		{names: "uri", params: "schemes", do: testURI(func(u *url.URL) bool { return u.Scheme != "" })},
-		{names: "url", params: "schemes", do: testURI(func(u *url.URL) bool {
-			return u.Scheme != "" && (u.Host != "" || u.Scheme == "file")
+		{names: "uri", params: "schemes", do: testURI(func(*value.Dict) bool { return true })},
+		{names: "url", params: "schemes", do: testURI(func(u *value.Dict) bool {
+			return u.String("netloc") != "" || u.String("scheme") == "file"
 		})},
-		{names: "urn", do: testURI(func(u *url.URL) bool { return strings.EqualFold(u.Scheme, "urn") })},
+		{names: "urn", do: testURI(func(u *value.Dict) bool { return u.String("scheme") == "urn" })},
 	}
 }
 
@@ -69,13 +68,15 @@ func anchored(pattern, how string) (string, error) {
 	return "", fmt.Errorf("match_type must be search, match or fullmatch, not '%s'", how)
 }
 
-func testURI(is func(u *url.URL) bool) func(*Call, any, *bound) (bool, error) {
+// testURI asks as Ansible's tests do, for which any text is an address, if one
+// without a scheme; is has more to ask.
+func testURI(is func(parts *value.Dict) bool) func(*Call, any, *bound) (bool, error) {
 	return func(_ *Call, in any, p *bound) (bool, error) {
 		s, ok := in.(string)
 		if !ok {
 			return false, nil
 		}
-		u, err := url.Parse(s)
+		u, err := splitURL(s)
 		if err != nil || !is(u) {
 			return false, nil
 		}
@@ -83,7 +84,7 @@ func testURI(is func(u *url.URL) bool) func(*Call, any, *bound) (bool, error) {
 		if len(schemes) == 0 {
 			return true, nil
 		}
-		return contains(schemes, u.Scheme)
+		return contains(schemes, u.String("scheme"))
 	}
 }
 
@@ -114,7 +115,9 @@ func compareVersions(a, b, kind string) (int, error) {
 	switch kind {
 	case "", "loose":
 		return looseCompare(a, b), nil
-	case "strict", "semver", "semantic", "pep440":
+	case "pep440":
+		return comparePEP440(a, b)
+	case "strict", "semver", "semantic":
 	default:
 		return 0, fmt.Errorf("version_type must be loose, strict, semver, semantic or pep440, not '%s'", kind)
 	}
@@ -129,11 +132,11 @@ func compareVersions(a, b, kind string) (int, error) {
 	return x.Compare(y), nil
 }
 
-// parseVersion reads 1.2b3 and 1.2rc1 (Python's pre-releases) as 1.2.0-b.3,
-// where the kind has them.
+// parseVersion reads 1.2b3 and 1.2rc1 (Python's pre-releases) as 1.2.0-b.3 when
+// the kind is strict.
 func parseVersion(text, kind string) (*semver.Version, error) {
 	plain := text
-	if kind == "strict" || kind == "pep440" {
+	if kind == "strict" {
 		pre := regexp.MustCompile(`^(v?[0-9.]+?)[-_.]?(a|b|c|rc|alpha|beta|pre|dev)[-_.]?([0-9]*)$`)
 		plain = pre.ReplaceAllString(text, "$1-$2.${3}")
 		plain = strings.TrimSuffix(plain, ".")

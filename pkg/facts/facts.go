@@ -227,7 +227,7 @@ func subsets(names []string) ([]string, error) {
 
 func unknownSubset(written, name string) error {
 	known := append([]string{"all"}, partNames[:]...)
-	msg := fmt.Sprintf("bad subset '%s' given: known are %s", written, strings.Join(known, ", "))
+	msg := fmt.Sprintf("Bad subset '%s' given: known are %s", written, strings.Join(known, ", "))
 	if near := source.DidYouMean(name, known); near != "" {
 		msg += " (" + near + ")"
 	}

@@ -170,3 +170,16 @@ func TestNoShell(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Under sudo the environment has the command, of several lines, in it.
+func TestEnvironmentOfSeveralLines(t *testing.T) {
+	const command = "/bin/sh -c PATH=/nowhere\nLC_ALL=C; export LC_ALL\nPATH=$PATH:/x\n"
+	t.Setenv("SUDO_COMMAND", command)
+	env, _ := gather(t, connector.ReadOnly(local.New()), facts.Options{Subset: []string{"min"}}).Get("env")
+	if got := env.(*value.Dict).String("SUDO_COMMAND"); got != command {
+		t.Errorf("SUDO_COMMAND is %q", got)
+	}
+	if got := env.(*value.Dict).String("PATH"); got != os.Getenv("PATH") {
+		t.Errorf("PATH is %q, want %q", got, os.Getenv("PATH"))
+	}
+}

@@ -9,10 +9,10 @@ show() { for f; do [ -r "$f" ] && cat "$f" 2>/dev/null && return; done; }
 val() { v=; [ -r "$2" ] && { IFS= read -r v <"$2"; } 2>/dev/null; [ -z "$v" ] || printf '%s=%s\n' "$1" "$v"; }
 slow() { if has timeout; then timeout "$limit" "$@" 2>/dev/null </dev/null; else "$@" 2>/dev/null </dev/null; fi; }
 
-want min && { s env; env; } # before anything here changes it
+want min && { s env; env -0 2>/dev/null || env; } # before anything here changes it
 LC_ALL=C; export LC_ALL
 PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
-s uname; uname -s; uname -n; uname -r; uname -m; uname -v
+s uname; system=$(uname -s); echo "$system"; uname -n; uname -r; uname -m; uname -v
 s date; date +%s; date +%z; date +%Z
 if want min; then
 s os-release; show /etc/os-release /usr/lib/os-release
@@ -28,8 +28,8 @@ val comm /proc/1/comm
 [ -x /sbin/openrc ] && echo openrc=1
 s pkg
 for p in apt-get dnf yum zypper apk pacman; do has $p && echo $p; done
-s user; id -u; id -g; id -un; id -gn
-s passwd; u=$(id -un); grep "^$u:" /etc/passwd 2>/dev/null || slow getent passwd "$u"
+s user; i=$(id -u) u=$(id -un); echo "$i"; id -g; echo "$u"; id -gn
+s passwd; grep "^$u:" /etc/passwd 2>/dev/null || slow getent passwd "$u"
 s resolv; show /etc/resolv.conf
 s selinux
 if [ -d /sys/fs/selinux ]; then
@@ -47,7 +47,7 @@ grep '^InitiatorName=' /etc/iscsi/initiatorname.iscsi 2>/dev/null
 for f in /sys/class/fc_host/*/port_name; do val wwn $f; done
 s hostkeys
 for f in /etc/ssh/ssh_host_*_key.pub; do [ -r "$f" ] && { printf '%s ' "$f"; cat "$f"; }; done
-[ "$(uname -s)" = Darwin ] && { s darwin; sw_vers -productVersion; sysctl -n hw.memsize hw.ncpu; }
+[ "$system" = Darwin ] && { s darwin; sw_vers -productVersion; sysctl -n hw.memsize hw.ncpu; }
 fi
 if want hardware; then
 s meminfo; show /proc/meminfo

@@ -80,17 +80,7 @@ func system(f *value.Dict, s sections) {
 	f.Set("proc_cmdline", commandLine(s.line("cmdline", 0), true))
 	f.Set("dns", resolver(s.lines("resolv")))
 	f.Set("lsb", lsb(s))
-	env := value.NewDict()
-	last := ""
-	for _, l := range strings.Split(strings.TrimRight(s["env"], "\n"), "\n") {
-		if k, v, ok := strings.Cut(l, "="); ok {
-			last = k
-			env.Set(k, v)
-		} else if last != "" {
-			env.Set(last, env.String(last)+"\n"+l)
-		}
-	}
-	f.Set("env", env)
+	f.Set("env", environment(s["env"]))
 	for _, l := range s.lines("hostkeys") {
 		if words := strings.Fields(l); len(words) >= 3 {
 			kind := strings.TrimSuffix(strings.TrimPrefix(path.Base(words[0]), "ssh_host_"), "_key.pub")
@@ -248,4 +238,25 @@ func selinux(pairs map[string]string) *value.Dict {
 	put(d, "config_mode", pairs["SELINUX"])
 	put(d, "type", pairs["SELINUXTYPE"])
 	return d
+}
+
+// environment reads what env prints: with NULs between the variables where the
+// host's env knows -0. Without them a line with "=" in it begins the next one,
+// which is wrong for values of several lines, such as sudo's SUDO_COMMAND.
+func environment(text string) *value.Dict {
+	between := "\n"
+	if strings.Contains(text, "\x00") {
+		between = "\x00"
+	}
+	env := value.NewDict()
+	last := ""
+	for _, l := range strings.Split(strings.TrimRight(text, "\n\x00"), between) {
+		if k, v, ok := strings.Cut(l, "="); ok {
+			last = k
+			env.Set(k, v)
+		} else if last != "" {
+			env.Set(last, env.String(last)+"\n"+l)
+		}
+	}
+	return env
 }

@@ -18,7 +18,6 @@ import (
 	"strings"
 
 	"kubekey/pkg/connector"
-	"kubekey/pkg/shell"
 )
 
 //go:embed lib.sh
@@ -33,6 +32,9 @@ type Script struct {
 	Env    map[string]string
 	Stdin  io.Reader
 	Probe  bool // changes nothing, in check mode or not
+	Renews bool // may change what a login begins with: groups
+	// Patient is that of connector.Command.
+	Patient bool
 }
 
 // New starts a script made of several texts of code.
@@ -103,11 +105,10 @@ func (s *Script) Run(ctx context.Context, conn connector.Connector, check bool) 
 	}
 	words := append(append(params, "--"), s.Words...)
 	var out, errs bytes.Buffer
-	exit, err := conn.Run(ctx, connector.Command{
-		Line: shell.Script(library+s.code, words...),
-		Env:  s.Env, Stdin: s.Stdin, Stdout: &out, Stderr: &errs,
-		Probe: s.Probe || check,
-	})
+	cmd := connector.Script{Library: library + s.code, Args: words, Renews: s.Renews}.Command()
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Env, s.Stdin, &out, &errs
+	cmd.Probe, cmd.Patient = s.Probe || check, s.Patient
+	exit, err := conn.Run(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ not_yet() {
 # mode of what was there stay. MODE is for a new file.
 replace() {
 	into=$(readlink -f "$1" 2>/dev/null) || into=$1
-	aside=$(dirname "$into")/.kk-$$.tmp
+	aside=$(dirname "$into")/.kk-${kk_id:-$$}.tmp
 	rm -f "$aside"
 	if [ -e "$into" ]; then
 		cp -p "$into" "$aside" || return 1

@@ -147,6 +147,14 @@ func (inv *Inventory) Has(name string) bool {
 	return inv.hosts[name] != nil
 }
 
+// Says reports whether the host's own variables hold all of vars.
+func (inv *Inventory) Says(name string, vars *value.Dict) bool {
+	inv.mu.RLock()
+	defer inv.mu.RUnlock()
+	h := inv.hosts[name]
+	return h != nil && h.says(vars)
+}
+
 // Host returns a host; ok is false when the inventory does not name it.
 func (inv *Inventory) Host(name string) (h Host, ok bool) {
 	inv.mu.Lock()

@@ -53,7 +53,10 @@ func (inv *Inventory) Match(patterns []string, o MatchOptions) (Matched, error) 
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	m := matcher{inv: inv, o: o}
-	found := m.evaluate(parsed)
+	found, err := m.evaluate(parsed)
+	if err != nil {
+		return Matched{}, err
+	}
 	m.out.Hosts = hostNames(found)
 	return m.out, nil
 }
@@ -79,7 +82,7 @@ type matcher struct {
 	out Matched
 }
 
-func (m *matcher) evaluate(ps []pattern) []*host {
+func (m *matcher) evaluate(ps []pattern) ([]*host, error) {
 	var hosts []*host
 	seen := map[string]bool{}
 	unions := 0
@@ -88,7 +91,11 @@ func (m *matcher) evaluate(ps []pattern) []*host {
 			continue
 		}
 		unions++
-		for _, h := range m.one(p) {
+		matched, err := m.one(p)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range matched {
 			if !seen[h.name] {
 				seen[h.name] = true
 				hosts = append(hosts, h)
@@ -100,12 +107,17 @@ func (m *matcher) evaluate(ps []pattern) []*host {
 	}
 	for _, op := range []byte{'&', '!'} {
 		for _, p := range ps {
-			if p.op == op {
-				hosts = keep(hosts, m.one(p), op == '&')
+			if p.op != op {
+				continue
 			}
+			matched, err := m.one(p)
+			if err != nil {
+				return nil, err
+			}
+			hosts = keep(hosts, matched, op == '&')
 		}
 	}
-	return hosts
+	return hosts, nil
 }
 
 // keep returns the hosts that are among others, or those that are not.
@@ -123,32 +135,40 @@ func keep(hosts, others []*host, among bool) []*host {
 	return out
 }
 
-func (m *matcher) one(p pattern) []*host {
-	found, ok := m.named(p)
+func (m *matcher) one(p pattern) ([]*host, error) {
+	found, ok, err := m.named(p)
+	if err != nil {
+		return nil, err
+	}
 	if !ok {
 		m.out.Unmatched = append(m.out.Unmatched, Unmatched{p.text, m.near(p)})
-		return nil
+		return nil, nil
 	}
 	found = p.sub.pick(found)
 	if p.random && len(found) > 0 {
 		h := found[m.draw(p.text, len(found))]
 		m.out.Random = append(m.out.Random, p.text+" = "+h.name)
-		return []*host{h}
+		return []*host{h}, nil
 	}
-	return found
+	return found, nil
 }
 
 // named returns the hosts before subscripts; ok is false when no group and no
 // host has the name. A group without hosts is a match.
-func (m *matcher) named(p pattern) (found []*host, ok bool) {
+func (m *matcher) named(p pattern) (found []*host, ok bool, err error) {
 	if p.match == nil {
-		return m.plain(p.base)
+		found, ok = m.plain(p.base)
+		return found, ok, nil
 	}
 	if p.base == "*" {
-		return m.inv.membersOf(All), true
+		return m.inv.membersOf(All), true, nil
 	}
 	seen := map[*host]bool{}
-	add := func(hosts ...*host) {
+	add := func(name string, hosts ...*host) error {
+		matches, err := p.match(name)
+		if err != nil || !matches {
+			return err
+		}
 		ok = true
 		for _, h := range hosts {
 			if !seen[h] {
@@ -156,18 +176,19 @@ func (m *matcher) named(p pattern) (found []*host, ok bool) {
 				found = append(found, h)
 			}
 		}
+		return nil
 	}
 	for _, g := range m.inv.groupOrder {
-		if p.match(g.name) {
-			add(m.inv.membersOf(g.name)...)
+		if err := add(g.name, m.inv.membersOf(g.name)...); err != nil {
+			return nil, false, err
 		}
 	}
 	for _, h := range m.inv.membersOf(All) {
-		if p.match(h.name) {
-			add(h)
+		if err := add(h.name, h); err != nil {
+			return nil, false, err
 		}
 	}
-	return found, ok
+	return found, ok, nil
 }
 
 func (m *matcher) plain(name string) ([]*host, bool) {
@@ -235,15 +256,15 @@ func (inv *Inventory) Limit(hosts []string, limit []string, o LimitOptions) (Mat
 func (inv *Inventory) limitPatterns(limit []string, o LimitOptions) ([]string, error) {
 	var out []string
 	for _, text := range limit {
-		for _, part := range splitAt(text, ',') {
+		for _, part := range splitAt(text, ",") {
 			name, isRef := strings.CutPrefix(part, "@")
 			if !isRef {
 				out = append(out, part)
 				continue
 			}
-			// "@failed:!web" goes on behind the reference; a path may have colons in it.
-			if rest, ok := strings.CutPrefix(name, "failed:"); ok {
-				name, out = "failed", append(out, rest)
+			name, rest := cutReference(name)
+			if rest != "" {
+				out = append(out, rest)
 			}
 			more, err := o.resolve(name)
 			if err != nil {
@@ -253,6 +274,20 @@ func (inv *Inventory) limitPatterns(limit []string, o LimitOptions) ([]string, e
 		}
 	}
 	return out, nil
+}
+
+// cutReference splits what follows a reference off it, as in "@failed:web" and
+// "@file:!web". A path may have colons in it: behind one of a file there must be & or !.
+func cutReference(name string) (ref, rest string) {
+	if rest, ok := strings.CutPrefix(name, "failed:"); ok {
+		return "failed", rest
+	}
+	for i := range name {
+		if strings.HasPrefix(name[i:], ":!") || strings.HasPrefix(name[i:], ":&") {
+			return name[:i], name[i+1:]
+		}
+	}
+	return name, ""
 }
 
 func (o LimitOptions) resolve(name string) ([]string, error) {

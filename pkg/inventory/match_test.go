@@ -47,6 +47,8 @@ func TestMatch(t *testing.T) {
 		{"web", "w1 w2 w3 w10.example.org", ""},
 		{"db:web", "d1 w2 w1 w3 w10.example.org", ""},
 		{"web,db", "w1 w2 w3 w10.example.org d1", ""},
+		{"d1 w3", "d1 w3", ""},
+		{"web\n  !w2, d1", "w1 w3 w10.example.org d1", ""},
 		{"!db:web", "w1 w3 w10.example.org", ""},
 		{"&db:web", "w2", ""},
 		{"web:&db:!w2", "", ""},
@@ -116,6 +118,16 @@ func TestMatchRefusesBrokenPatterns(t *testing.T) {
 	}
 }
 
+func TestMatchThatTakesTooLongIsAnError(t *testing.T) {
+	inv := fromINI(t, "[g]\n"+strings.Repeat("a", 60)+"\n")
+	for _, p := range []string{`~(?=a)(a+)+b`, `g:&~(?=a)(a+)+b`, `g:!~(?=a)(a+)+b`} {
+		m, err := inv.Match([]string{p}, MatchOptions{})
+		if err == nil || !strings.Contains(err.Error(), `compare host pattern "~(?=a)(a+)+b" with "aaa`) {
+			t.Errorf("%s: %v, %v", p, m.Hosts, err)
+		}
+	}
+}
+
 func TestMatchRandom(t *testing.T) {
 	inv := fromINI(t, patternHosts)
 	picked := map[string]bool{}
@@ -154,6 +166,8 @@ func TestLimit(t *testing.T) {
 		{"!web", "d1", ""},
 		{"@retry", "d1 w3", ""},
 		{"@retry,w1", "d1 w1 w3", ""},
+		{"@retry:!w3", "d1", ""},
+		{"@retry:&web", "w3", ""},
 		{"@failed", "w2", ""},
 		{"@failed:!web", "", ""},
 		{"@failed:d1", "d1 w2", ""},

@@ -8,25 +8,27 @@ import (
 	"strings"
 
 	"github.com/dlclark/regexp2"
+
+	"kubekey/pkg/backtrack"
 )
 
-// splitPatterns cuts "a:b,&c" into its parts: at commas and colons that are
+// splitPatterns cuts "a:b,&c" into its parts: at commas, colons and blanks that are
 // not in brackets, nor, in a regular expression, in parentheses or braces. An
 // IPv6 address stays whole, and so does whatever known reports as a name.
 func splitPatterns(text string, known func(string) bool) []string {
 	var out []string
-	for _, part := range splitAt(text, ',') {
+	for _, part := range splitAt(text, ",") {
 		bare := strings.TrimLeft(part, "&!")
 		if _, err := netip.ParseAddr(bare); err == nil || known(bare) {
 			out = append(out, part)
 			continue
 		}
-		out = append(out, splitAt(part, ':')...)
+		out = append(out, splitAt(part, ": \t\n")...)
 	}
 	return out
 }
 
-func splitAt(text string, sep byte) []string {
+func splitAt(text, separators string) []string {
 	var out []string
 	var depth, start int
 	add := func(end int) {
@@ -43,7 +45,7 @@ func splitAt(text string, sep byte) []string {
 			depth++
 		case c == ']' || isRegexp && (c == ')' || c == '}'):
 			depth = max(0, depth-1)
-		case c == sep && depth == 0:
+		case depth == 0 && strings.IndexByte(separators, c) >= 0:
 			add(i)
 			start = i + 1
 		}
@@ -59,7 +61,7 @@ type pattern struct {
 	base   string // what names are compared with
 	sub    subscript
 	random bool
-	match  func(name string) bool // nil for a plain name
+	match  func(name string) (bool, error) // nil for a plain name
 }
 
 // subscript picks from the hosts that a pattern matches, as in g[0] or g[1:3].
@@ -143,24 +145,31 @@ func (s subscript) pick(hosts []*host) []*host {
 
 // matchRegexp compiles the regular expression of a ~pattern, which is
 // anchored at the start only.
-func matchRegexp(expr string) (func(string) bool, error) {
+func matchRegexp(expr string) (func(string) (bool, error), error) {
 	if re, err := regexp.Compile(`^(?:` + expr + `)`); err == nil {
-		return re.MatchString, nil
+		return matching(re), nil
 	}
 	// Look-around and back references are beyond the standard library.
-	re, err := regexp2.Compile(`\A(?:`+expr+`)`, regexp2.None)
+	re, err := backtrack.Compile(`\A(?:`+expr+`)`, regexp2.None, regexTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("host pattern \"~%s\" is no regular expression: %w", expr, err)
 	}
-	re.MatchTimeout = regexTimeout
-	return func(name string) bool {
-		ok, err := re.MatchString(name)
-		return err == nil && ok
+	return func(name string) (bool, error) {
+		m, err := re.Find(name)
+		if err != nil {
+			return false, fmt.Errorf("compare host pattern \"~%s\" with %q: %w", expr, name, err)
+		}
+		return m != nil, nil
 	}, nil
 }
 
+// matching is a comparison that cannot fail.
+func matching(re *regexp.Regexp) func(string) (bool, error) {
+	return func(name string) (bool, error) { return re.MatchString(name), nil }
+}
+
 // matchGlob compiles a shell pattern: * ? [abc] [!abc].
-func matchGlob(glob string) (func(string) bool, error) {
+func matchGlob(glob string) (func(string) (bool, error), error) {
 	var b strings.Builder
 	b.WriteString(`(?s)^`)
 	for i := 0; i < len(glob); i++ {
@@ -185,7 +194,7 @@ func matchGlob(glob string) (func(string) bool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host pattern %q is not well formed: check its brackets", glob)
 	}
-	return re.MatchString, nil
+	return matching(re), nil
 }
 
 // classEnd finds the ] of the class that opens at i; one right behind the [ is a member.

@@ -139,6 +139,28 @@ func TestNamesWithoutInventory(t *testing.T) {
 	}
 }
 
+// What a file notifies that is included by a templated name is not known: the
+// handlers of its role are not judged, others are.
+func TestHandlersOfTemplatedIncludes(t *testing.T) {
+	const role = "-- roles/r/tasks/main.yml --\n- include_tasks: \"{{ ansible_os_family }}.yml\"\n" +
+		"-- roles/r/tasks/Debian.yml --\n- ping:\n  notify: of the role\n" +
+		"-- roles/r/handlers/main.yml --\n- {name: of the role, ping: }\n"
+	for tasks, want := range map[string][]string{
+		"  tasks: [{ping: }]\n": {"nothing notifies the handler 'of the play'"},
+		"  tasks: [{include_tasks: \"{{ ansible_os_family }}.yml\"}]\n":         nil,
+		"  tasks: [{include_role: {name: \"{{ ansible_os_family }}_role\"}}]\n": nil,
+	} {
+		dir := project(t, "- hosts: all\n  roles: [r]\n"+tasks+"  handlers: [{name: of the play, ping: }]\n"+role)
+		var told []string
+		for _, f := range check(t, dir) {
+			told = append(told, f.Message)
+		}
+		if !slices.Equal(told, want) {
+			t.Errorf("%s: %q", tasks, told)
+		}
+	}
+}
+
 // Conditions that are texts, those that linking warns of too.
 func TestConditions(t *testing.T) {
 	dir := project(t, `- hosts: all

@@ -35,7 +35,7 @@ func nameRules() []Rule {
 		},
 		{
 			ID: "unused-handler", Summary: "a handler that nothing notifies",
-			Why:   "It never runs: a service is not restarted when its configuration changed. Where a name that is notified is a template, handlers are not judged.",
+			Why:   "It never runs: a service is not restarted when its configuration changed. Where a name that is notified is a template, handlers are not judged; where the name of an included file is one, those of the role are not.",
 			Bad:   "- hosts: all\n  tasks:\n    - ping:\n  handlers:\n    - name: Restart it\n      service: {name: sshd, state: restarted}\n",
 			Good:  "- hosts: all\n  tasks:\n    - ping:\n      notify: Restart it\n  handlers:\n    - name: Restart it\n      service: {name: sshd, state: restarted}\n",
 			check: (*pass).unusedHandlers,
@@ -116,7 +116,7 @@ func (p *pass) defined() map[string]bool {
 			add(l.Names()...)
 		}
 		if t.Loop != nil {
-			add(t.Loop.Syntax.Var, t.Loop.Syntax.IndexVar)
+			add(t.Loop.Syntax.Var.Text(), t.Loop.Syntax.IndexVar.Text())
 		}
 		if t.Play != nil {
 			dirs[t.Play.Dir] = true
@@ -325,8 +325,14 @@ func (p *pass) unusedHandlers() {
 			notified[plainHandler(text)] = true
 		}
 	}
+	reach := map[string]bool{} // roles of which tasks may run that were not seen; "" for any
+	for _, t := range p.Watch.tasks {
+		if t.BringsUnknown() {
+			reach[roleDir(t)] = true
+		}
+	}
 	for _, t := range p.tasks {
-		if !t.Handler || t.Syntax.Name == "" || strings.Contains(t.Syntax.Name, "{{") {
+		if !t.Handler || t.Syntax.Name == "" || strings.Contains(t.Syntax.Name, "{{") || reach[""] || reach[roleDir(t)] {
 			continue
 		}
 		names := append([]string{t.Syntax.Name}, t.Listen...)
@@ -334,6 +340,15 @@ func (p *pass) unusedHandlers() {
 			p.report(t, t.At, 0, "notify it, or take it out", "nothing notifies the handler '%s'", t.Syntax.Name)
 		}
 	}
+}
+
+// roleDir is the folder of a task's role; "" when it is in none, or could
+// bring in any.
+func roleDir(t *project.Task) string {
+	if t.Role == nil || t.Include != nil && t.Include.Role {
+		return ""
+	}
+	return t.Role.Path
 }
 
 // plainHandler is a handler's name without the role before it.

@@ -39,3 +39,6 @@ func JoinLines(all []string) string {
 	}
 	return strings.Join(all, "\n") + "\n"
 }
+
+// Printed is what a program printed, with the line end that $(...) took away.
+func Printed(text string) string { return JoinLines(Lines(text)) }

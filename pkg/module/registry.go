@@ -46,7 +46,15 @@ const Builtin = "ansible.builtin"
 const own = "kk"
 
 // collections are those whose modules kk has.
-var collections = []string{Builtin, "ansible.legacy", "ansible.posix", "community.general", "community.crypto", "kubernetes.core", own}
+var collections = []string{Builtin, "ansible.legacy", "ansible.posix", "community.general", "community.crypto", "community.mysql", "community.postgresql", "kubernetes.core", own}
+
+// HasCollection reports whether kk has modules or filters of a collection.
+func HasCollection(name string) bool {
+	return name+"." == formerKubernetes || name == filtersOnly || name != own && slices.Contains(collections, name)
+}
+
+// filtersOnly is a collection of which kk has filters alone.
+const filtersOnly = "ansible.utils"
 
 // formerKubernetes is the name that kubernetes.core had before.
 const formerKubernetes = "community.kubernetes."

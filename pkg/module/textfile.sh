@@ -10,7 +10,7 @@ textfile_read() {
 }
 textfile_write() { # the new text is on standard input
 	if [ -n "$p_backup" ] && [ -e "$p_path" ]; then
-		kept=$p_path.$$.$(date +%Y-%m-%d@%H:%M:%S)~
+		kept=$p_path.${kk_id:-$$}.$(date +%Y-%m-%d@%H:%M:%S)~
 		quiet cp -p "$p_path" "$kept" || fail "back up $p_path: $(output)"
 		say backup "$kept"
 	fi

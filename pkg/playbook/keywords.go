@@ -84,7 +84,7 @@ func inherited() []Keyword {
 		}
 	}
 	return append(rows,
-		Keyword{Name: "collections", On: everywhere, Type: List, Inherited: true, Doc: "kk finds its modules under their plain names, whatever the collection; one that it has no modules of is a warning"},
+		Keyword{Name: "collections", On: everywhere, Type: List, Inherited: true, Doc: "collections in which roles are looked for under their plain names (kk has its modules under their plain names, whatever the collection); one that is not there, and that kk has no modules of, is a warning"},
 		Keyword{Name: "debugger", On: everywhere | OnInclude, Type: Text, Inherited: true, Doc: "always, never, on_failed, on_unreachable or on_skipped; kk has no task debugger, so it does nothing and all but never warn"},
 		Keyword{Name: "environment", On: everywhere, Type: Map, Inherited: true, Doc: "environment variables of the module's commands; a child's values win"},
 		Keyword{Name: "module_defaults", On: everywhere, Type: Map, Inherited: true, Doc: "arguments of modules, where a task does not give them"},

@@ -1,11 +1,7 @@
 package playbook
 
 import (
-	"fmt"
 	"regexp"
-	"slices"
-	"sort"
-	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -161,6 +157,7 @@ type Meta struct {
 	Dependencies    []*RoleEntry
 	AllowDuplicates bool
 	ArgumentSpecs   Value // by entry point
+	Collections     []Value
 }
 
 // ArgumentSpecs parses a role's meta/argument_specs.yml.
@@ -198,7 +195,7 @@ func (ps *Parser) Meta(f *source.File) (*Meta, source.Diagnostics) {
 			m.AllowDuplicates = v.Value == "true" || v.Value == "yes" || v.Value == "True"
 		case "galaxy_info":
 		case "collections":
-			p.collections(v)
+			m.Collections = p.value(v).Elements()
 		case "argument_specs":
 			m.ArgumentSpecs = p.value(v)
 		default:
@@ -257,9 +254,6 @@ func (p *file) list(n *yaml.Node, what string) []*yaml.Node {
 	return out
 }
 
-// conditionOnText is the rule of kk lint that warnings on conditions belong to.
-const conditionOnText = "condition-on-text"
-
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // IsIdentifier reports whether s can be the name of a variable.
@@ -305,211 +299,4 @@ func (v *Vars) merge(more *Vars) {
 	for _, n := range more.Names {
 		v.set(n, more.Values[n])
 	}
-}
-
-// names lists the keywords of a place, for hints.
-func (p *file) names(on Place) []string {
-	var out []string
-	for _, k := range p.keywords {
-		if k.On&on != 0 {
-			out = append(out, k.Name)
-			out = append(out, k.Aliases...)
-		}
-	}
-	sort.Strings(out)
-	return out
-}
-
-func (p *file) keyword(name string) *Keyword {
-	for i := range p.keywords {
-		k := &p.keywords[i]
-		if k.Name == name {
-			return k
-		}
-		for _, a := range k.Aliases {
-			if a == name {
-				return k
-			}
-		}
-	}
-	return nil
-}
-
-// unknown reports a key that is no keyword of the place.
-func (p *file) unknown(k *yaml.Node, on Place, what string) *source.Diagnostic {
-	if why, ok := refused()[k.Value]; ok {
-		return p.errorf(k, "keyword %q is not supported", k.Value).WithHelp("%s", why)
-	}
-	if kw := p.keyword(k.Value); kw != nil {
-		return p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).WithHelp("it stands on %s", kw.On)
-	}
-	return p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).
-		WithHelp("%s", source.DidYouMean(k.Value, p.names(on)))
-}
-
-func (o Place) String() string {
-	var out []string
-	for _, p := range []struct {
-		on   Place
-		name string
-	}{{OnPlay, "plays"}, {OnRole, "roles"}, {OnBlock, "blocks"}, {OnTask, "tasks"}, {OnInclude, "includes"}} {
-		if o&p.on != 0 {
-			out = append(out, p.name)
-		}
-	}
-	return strings.Join(out, ", ")
-}
-
-// attr stores an inherited keyword, and reports whether the key is one.
-func (p *file) attr(a *Attrs, on Place, k, v *yaml.Node) bool {
-	kw := p.keyword(k.Value)
-	if kw == nil || !kw.Inherited || kw.On&on == 0 {
-		return false
-	}
-	if kw.Name != k.Value && on != OnPlay {
-		return false // on tasks user is the module; only plays have it as remote_user
-	}
-	if kw.field != nil {
-		p.check(kw, v)
-		*kw.field(a) = p.value(v)
-		return true
-	}
-	val := p.value(v)
-	switch kw.Name {
-	case "when":
-		a.When = p.conditions(v, "when")
-	case "tags":
-		a.Tags = p.words(v, "tags")
-	case "notify":
-		a.Notify = p.words(v, "notify")
-	case "environment":
-		a.Environment = val.Elements()
-	case "module_defaults":
-		a.ModuleDefaults = val.Elements()
-	case "vars":
-		a.Vars = p.vars(v, "vars")
-	case "collections":
-		p.collections(v)
-	case "debugger":
-		p.debugger(val)
-	}
-	return true
-}
-
-// debugger checks a keyword that has no effect.
-func (p *file) debugger(v Value) {
-	effective := []string{"always", "on_failed", "on_unreachable", "on_skipped"}
-	p.oneOf(v, "debugger", append(effective, "never")...)
-	if slices.Contains(effective, v.Text()) || isTemplate(v.Text()) {
-		p.warnf(v.Node, "debugger has no effect: kk has no task debugger").WithHelp("look at what a task returns with -v, or run tasks one by one with --step")
-	}
-}
-
-// collections tells of collections that kk has no modules of. What a task needs
-// of them is an error at the task.
-func (p *file) collections(v *yaml.Node) {
-	for _, c := range (Value{v, p.f}).Elements() {
-		switch c.Text() {
-		case "ansible.builtin", "ansible.legacy", "ansible.posix", "ansible.utils", "community.general", "community.crypto", "community.kubernetes", "kubernetes.core":
-		default:
-			p.warnf(c.Node, "kk has no modules of the collection %q", c.Text()).
-				WithHelp("`kk doc` lists the modules that there are, under their plain names")
-		}
-	}
-}
-
-// conditions reads a condition or a list of them; null and "" hold always.
-func (p *file) conditions(n *yaml.Node, what string) []Value {
-	var out []Value
-	for _, v := range (Value{n, p.f}).Elements() {
-		if v.Kind() != yaml.ScalarNode {
-			p.errorf(v.Node, "a condition of %s must be an expression, not a %s", what, kindName(v.Node))
-			continue
-		}
-		if v.IsNull() || strings.TrimSpace(v.Text()) == "" {
-			continue
-		}
-		if s := strings.ToLower(v.Text()); resolve(v.Node).Style != 0 && (s == "false" || s == "no") && what == "when" {
-			p.warnf(v.Node, "when: %q is a string; as an expression it is the boolean false", v.Text()).WithHelp("write it without quotes").Rule = conditionOnText
-		}
-		if strings.HasPrefix(strings.TrimSpace(v.Text()), "{{") {
-			p.warnf(v.Node, "%s needs no {{ }}: it is an expression already", what).Rule = conditionOnText
-		}
-		out = append(out, v)
-	}
-	return out
-}
-
-// words reads a list of strings, or one string with commas.
-func (p *file) words(n *yaml.Node, what string) []Value {
-	var out []Value
-	for _, v := range (Value{n, p.f}).Elements() {
-		if v.Kind() != yaml.ScalarNode {
-			p.errorf(v.Node, "%s must be a string or a list of strings", what)
-			continue
-		}
-		out = append(out, v)
-	}
-	return out
-}
-
-func kindName(n *yaml.Node) string {
-	switch resolve(n).Kind {
-	case yaml.MappingNode:
-		return "mapping"
-	case yaml.SequenceNode:
-		return "list"
-	}
-	return "scalar"
-}
-
-// isTemplate reports whether a scalar has a template in it.
-func isTemplate(s string) bool { return strings.Contains(s, "{{") || strings.Contains(s, "{%") }
-
-var (
-	boolWord = regexp.MustCompile(`^(?i:yes|no|on|off|true|false|1|0|t|f|y|n)$`)
-	intWord  = regexp.MustCompile(`^\s*[-+]?\d+\s*$`)
-	numWord  = regexp.MustCompile(`^\s*[-+]?\d+(\.\d+)?\s*%?\s*$`)
-)
-
-// check reports a literal of the wrong type.
-func (p *file) check(kw *Keyword, n *yaml.Node) {
-	n = resolve(n)
-	bad := func(want string) {
-		p.errorf(n, "%s must be %s, not %s", kw.Name, want, shown(n))
-	}
-	if n.Kind != yaml.ScalarNode {
-		switch kw.Type {
-		case Bool:
-			bad("true or false")
-		case Int:
-			bad("a whole number")
-		case Float:
-			bad("a number")
-		case Text:
-			bad("a string")
-		}
-		return
-	}
-	if isTemplate(n.Value) || n.ShortTag() == "!!null" {
-		return
-	}
-	switch {
-	case kw.Type == Bool && !boolWord.MatchString(n.Value):
-		bad("true or false")
-	case kw.Type == Int && !intWord.MatchString(n.Value):
-		bad("a whole number")
-	case kw.Type == Float && !numWord.MatchString(n.Value):
-		bad("a number")
-	}
-}
-
-func shown(n *yaml.Node) string {
-	if n.Kind != yaml.ScalarNode {
-		return "a " + kindName(n)
-	}
-	if len(n.Value) > 40 {
-		return fmt.Sprintf("%q...", n.Value[:40])
-	}
-	return fmt.Sprintf("%q", n.Value)
 }

@@ -137,7 +137,7 @@ func TestTree(t *testing.T) {
 		t.Error(diff)
 	}
 	task := play.Tasks[0].(*Task)
-	if task.Name != "one" || task.Module != "command" || task.Loop.Var != "v" || !task.Loop.VarSet || task.Register != "r" {
+	if task.Name != "one" || task.Module != "command" || task.Loop.Var.Text() != "v" || task.Register != "r" {
 		t.Errorf("%+v", task)
 	}
 	block := play.Tasks[1].(*Block)
@@ -222,6 +222,19 @@ func TestWords(t *testing.T) {
 	rest, words := TakeWords(`chdir=/tmp echo  a=b "c d" creates='/x y'`, known)
 	if rest != `echo  a=b "c d"` || len(words) != 2 || words[1].Value != "/x y" {
 		t.Errorf("%q %v", rest, words)
+	}
+	for text, want := range map[string]string{
+		"echo a \\\n  b\n":            "echo a  b\n",
+		"echo a \\\nb":                "echo a b",
+		"echo a \\\n b chdir=/tmp\n":  "echo a b",
+		"echo 'a \\\n b'\n\n":         "echo 'a \\\n b'\n\n",
+		"cat <<E\n  x\\\n y\nE\n":     "cat <<E\n  x\\\n y\nE\n",
+		"creates=/x\n chdir=/y\nls\n": "ls\n",
+		`echo it\'s chdir=/x one\"s`:  `echo it\'s one\"s`,
+	} {
+		if rest, _ := TakeWords(text, known); rest != want {
+			t.Errorf("%q leaves %q, not %q", text, rest, want)
+		}
 	}
 	if rest, words := TakeWords(`echo "open`, known); rest != `echo "open` || words != nil {
 		t.Errorf("%q %v", rest, words)

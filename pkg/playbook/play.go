@@ -37,7 +37,7 @@ func (p *file) importPlaybook(n *yaml.Node, key string) Item {
 		case "when":
 			imp.When = p.conditions(v, "when")
 		case "tags":
-			imp.Tags = p.words(v, "tags")
+			imp.Tags = p.tags(v)
 		case "vars":
 			imp.Vars = p.vars(v, "vars")
 		default:

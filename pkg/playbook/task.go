@@ -38,31 +38,33 @@ func (p *file) step(n *yaml.Node, handlers bool, depth int) Step {
 		if !v.Get(key).IsSet() {
 			continue
 		}
-		if handlers {
-			p.errorf(n, "a block cannot be a handler").WithHelp("use a handler with include_tasks")
+		if handlers && depth > 0 {
+			p.errorf(n, "Using a block as a handler is not supported.").WithHelp("write the inner handlers beside the others")
 			return nil
 		}
 		if depth >= maxBlocks {
 			p.errorf(n, "blocks nest deeper than %d levels", maxBlocks)
 			return nil
 		}
-		return p.block(n, depth)
+		return p.block(n, handlers, depth)
 	}
 	return p.task(n, handlers)
 }
 
-func (p *file) block(n *yaml.Node, depth int) Step {
+// block parses a block. Among handlers it only shares its attributes with the
+// handlers in its body, as in Ansible, and nothing comes to its rescue.
+func (p *file) block(n *yaml.Node, handlers bool, depth int) Step {
 	b := &Block{Pos: source.NodePos(p.f, n)}
 	has := false
 	p.each(n, func(k, v *yaml.Node) {
 		switch k.Value {
 		case "block":
 			has = true
-			b.Body = p.stepsAt(v, false, depth+1)
+			b.Body = p.stepsAt(v, handlers, depth+1)
 		case "rescue":
-			b.Rescue = p.stepsAt(v, false, depth+1)
+			b.Rescue = p.aside(k, v, handlers, depth)
 		case "always":
-			b.Always = p.stepsAt(v, false, depth+1)
+			b.Always = p.aside(k, v, handlers, depth)
 		case "name":
 			b.Name = p.text(v, "name")
 		default:
@@ -75,6 +77,15 @@ func (p *file) block(n *yaml.Node, depth int) Step {
 		p.errorf(n, "rescue and always need a block").WithHelp("put the tasks that they belong to under block:")
 	}
 	return b
+}
+
+// aside parses the rescue or the always of a block.
+func (p *file) aside(k, v *yaml.Node, handlers bool, depth int) []Step {
+	if handlers {
+		p.warnf(k, "'%s' never runs in a block of handlers", k.Value).WithHelp("use ignore_errors or failed_when at the handlers themselves")
+		return nil
+	}
+	return p.stepsAt(v, false, depth+1)
 }
 
 // task parses a task or include: the one key that is no keyword is the module.
@@ -220,29 +231,28 @@ func (p *file) taskValue(t *Task, k, v *yaml.Node) bool {
 	return true
 }
 
-// action reads `action: module k=v` and `action: {module: name, k: v}`.
+// action reads `action: module k=v` and `action: {module: name, k: v}`, whose
+// module may have words after its name as well: they come before the other keys.
 func (p *file) action(t *Task, n *yaml.Node) {
 	n = resolve(n)
 	t.ModuleAt = source.NodePos(p.f, n)
 	switch n.Kind {
 	case yaml.ScalarNode:
-		name, rest, _ := strings.Cut(strings.TrimSpace(n.Value), " ")
-		arg := *n
-		arg.Value = strings.TrimSpace(rest)
-		arg.Column += utf8.RuneCountInString(n.Value[:strings.LastIndex(n.Value, arg.Value)])
-		t.Module, t.Args = name, p.value(&arg)
+		t.Module, t.Args = p.moduleWords(n)
 	case yaml.MappingNode:
 		args := *n
 		args.Content = nil
+		var words Value
 		p.each(n, func(k, v *yaml.Node) {
 			if k.Value == "module" {
-				name, _, _ := strings.Cut(v.Value, " ")
-				t.Module = name
+				t.Module, words = p.moduleWords(resolve(v))
 				return
 			}
 			args.Content = append(args.Content, k, v)
 		})
-		t.Args = p.value(&args)
+		if t.Args = p.value(&args); words.Text() != "" {
+			t.Args, t.Extra = words, t.Args
+		}
 		if t.Module == "" {
 			p.errorf(n, "action has no module").WithHelp("add `module: NAME`")
 		}
@@ -251,12 +261,23 @@ func (p *file) action(t *Task, n *yaml.Node) {
 	}
 }
 
+// moduleWords splits `module k=v` into the name and the rest.
+func (p *file) moduleWords(n *yaml.Node) (string, Value) {
+	name, arg := strings.TrimSpace(n.Value), *n
+	arg.Value = ""
+	if i := strings.IndexAny(name, " \t\n"); i >= 0 {
+		name, arg.Value = name[:i], strings.TrimSpace(name[i:])
+	}
+	arg.Column += utf8.RuneCountInString(n.Value[:strings.LastIndex(n.Value, arg.Value)])
+	return name, p.value(&arg)
+}
+
 func (p *file) loop(t *Task, k, v *yaml.Node, lookup string) {
 	if t.Loop != nil {
 		p.errorf(k, "duplicate loop in task: %s", k.Value).WithHelp("a task has one loop")
 		return
 	}
-	t.Loop = &Loop{At: source.NodePos(p.f, k), Lookup: lookup, Items: p.value(v), Var: "item"}
+	t.Loop = &Loop{At: source.NodePos(p.f, k), Lookup: lookup, Items: p.value(v)}
 	n := resolve(v)
 	if lookup == "" && (n.Kind == yaml.MappingNode || n.Kind == yaml.ScalarNode && !isTemplate(n.Value)) {
 		p.errorf(n, "Invalid data passed to 'loop', it requires a list, got this instead: %s", shown(n)).
@@ -280,7 +301,7 @@ func (p *file) loopControl(t *Task, n *yaml.Node) {
 		val := p.value(v)
 		switch k.Value {
 		case "loop_var":
-			l.Var, l.VarSet = p.loopVar(v), true
+			l.Var = p.loopVar(v)
 		case "index_var":
 			l.IndexVar = p.loopVar(v)
 		case "label":
@@ -305,12 +326,11 @@ func (p *file) loopControl(t *Task, n *yaml.Node) {
 	})
 }
 
-func (p *file) loopVar(n *yaml.Node) string {
-	name := p.text(n, "the loop's variable")
-	if !IsIdentifier(name) {
+func (p *file) loopVar(n *yaml.Node) Value {
+	if name := p.text(n, "the loop's variable"); !IsIdentifier(name) && !isTemplate(name) {
 		p.errorf(n, "%q cannot be the name of a variable", name)
 	}
-	return name
+	return p.value(n)
 }
 
 // include turns the include and import modules into *Include.

@@ -119,15 +119,33 @@ type Include struct {
 	Apply  Value // attributes for the children of a dynamic include
 }
 
+// RoleName is the name of an include_role's role as written.
+func (i *Include) RoleName() string {
+	for _, key := range []string{"name", "role"} {
+		if v := i.Args.Get(key); v.IsSet() {
+			return v.Text()
+		}
+	}
+	words, err := SplitWords(i.Args.Text())
+	if err != nil {
+		return "" // running it says so
+	}
+	for _, w := range words {
+		if w.Key == "name" || w.Key == "role" {
+			return w.Value
+		}
+	}
+	return ""
+}
+
 // Loop is loop: or with_X:, and loop_control:.
 type Loop struct {
 	At     source.Pos
 	Lookup string // "" for loop:, else the X of with_X
 	Items  Value
 
-	Var              string // default "item"
-	VarSet           bool
-	IndexVar         string
+	Var              Value // a name, or a template that yields one; default "item"
+	IndexVar         Value
 	Label            Value
 	Pause            Value // seconds between items
 	Extended         Value
@@ -159,6 +177,7 @@ type Attrs struct {
 	Environment    []Value // later win
 	ModuleDefaults []Value // later win
 	Notify         []Value
+	Collections    []Value
 	Vars           *Vars // of this object alone
 }
 
@@ -203,6 +222,9 @@ func (v Value) Text() string {
 	}
 	return resolve(v.Node).Value
 }
+
+// IsTemplate reports whether the text has a template in it.
+func (v Value) IsTemplate() bool { return isTemplate(v.Text()) }
 
 // Scalar is the node of a scalar, aliases resolved.
 func (v Value) Scalar() *yaml.Node { return resolve(v.Node) }

@@ -2,7 +2,9 @@ package playbook
 
 import (
 	"errors"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Word is one word of a module's text: `key=value`, or a plain word (Key "").
@@ -16,7 +18,7 @@ type Word struct {
 const blanks = " \t\r\n"
 
 // SplitWords splits `k=v k2="a b" rest` at blanks that are neither quoted nor
-// inside {{ }} or {% %}. Quotes around a whole value are dropped.
+// inside {{ }} or {% %}. Escapes in a value are replaced, and quotes around it dropped.
 func SplitWords(text string) ([]Word, error) {
 	var out []Word
 	for rest := strings.TrimLeft(text, blanks); rest != ""; {
@@ -53,6 +55,8 @@ func nextWord(s string) (word, rest string, err error) {
 		case depth > 0 && (two == "}}" || two == "%}"):
 			depth--
 			i++
+		case c == '\\' && i+1 < len(s) && strings.IndexByte(`'"`, s[i+1]) >= 0:
+			i++
 		case c == '\'' || c == '"':
 			quote = c
 		case depth == 0 && strings.IndexByte(blanks, c) >= 0:
@@ -70,26 +74,49 @@ func parseWord(w string, at int) Word {
 	if !ok || !IsIdentifier(k) {
 		return Word{Value: w, At: at, ValueAt: at}
 	}
-	word := Word{Key: k, Value: unquote(v), At: at, ValueAt: at + len(k) + 1}
-	if word.Value != v {
+	word := Word{Key: k, Value: unescape(v), At: at, ValueAt: at + len(k) + 1}
+	if n := len(word.Value); n > 1 && word.Value[0] == word.Value[n-1] && (word.Value[0] == '\'' || word.Value[0] == '"') {
+		word.Value = word.Value[1 : n-1]
 		word.ValueAt++ // behind the quote
 	}
 	return word
 }
 
-func unquote(s string) string {
-	if len(s) < 2 || s[0] != s[len(s)-1] || (s[0] != '\'' && s[0] != '"') {
+// unescape replaces what Ansible does in every k=v: the escapes of Python that
+// are a letter, a quote, a backslash or a number in hexadecimal digits. Others
+// stay as they are, and so does \N{NAME}.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
 		return s
 	}
-	inner := s[1 : len(s)-1]
-	if strings.IndexByte(inner, s[0]) >= 0 && !strings.Contains(inner, `\`+s[:1]) {
-		return s
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			out.WriteByte(s[i])
+			continue
+		}
+		if at := strings.IndexByte(`\'"abfnrtv`, s[i+1]); at >= 0 {
+			out.WriteByte("\\'\"\a\b\f\n\r\t\v"[at])
+			i++
+			continue
+		}
+		digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[s[i+1]]
+		if end := i + 2 + digits; digits > 0 && end <= len(s) {
+			if n, err := strconv.ParseUint(s[i+2:end], 16, 32); err == nil && n <= unicode.MaxRune {
+				out.WriteRune(rune(n))
+				i = end - 1
+				continue
+			}
+		}
+		out.WriteByte('\\')
 	}
-	return strings.ReplaceAll(inner, `\`+s[:1], s[:1])
+	return out.String()
 }
 
 // TakeWords cuts the k=v words whose key is known out of a text, and returns
-// them and the rest as it was.
+// them and the rest as it was, but that a line that goes on in the next (its
+// last word is a backslash) is one with it. The newlines at the end stay: a
+// command has them.
 func TakeWords(text string, known func(key string) bool) (rest string, words []Word) {
 	var kept strings.Builder
 	for left := text; left != ""; {
@@ -99,12 +126,21 @@ func TakeWords(text string, known func(key string) bool) (rest string, words []W
 			kept.WriteString(left)
 			break
 		}
-		if w := parseWord(word, len(text)-len(left)+len(blank)); w.Key != "" && known(w.Key) {
+		switch w := parseWord(word, len(text)-len(left)+len(blank)); {
+		case w.Key != "" && known(w.Key):
 			words = append(words, w)
-		} else {
+			if strings.Trim(tail, blanks) == "" {
+				tail = ""
+			}
+		case word == `\` && strings.HasPrefix(tail, "\n"):
+			if kept.WriteString(blank); len(blank) > 0 && strings.HasPrefix(tail[1:], " ") {
+				tail = tail[1:]
+			}
+			tail = tail[1:]
+		default:
 			kept.WriteString(blank + word)
 		}
 		left = tail
 	}
-	return strings.Trim(kept.String(), blanks), words
+	return strings.TrimLeft(kept.String(), blanks), words
 }

@@ -21,11 +21,13 @@ func (l *Linker) include(inc *playbook.Include, where place, ds *source.Diagnost
 	for _, n := range inc.Notify {
 		where.play.notifies = append(where.play.notifies, notify{n.Text(), n.At(), where.role})
 	}
-	params := l.layer("vars of "+inc.Module, inc.Vars, ds)
-	where.static = where.static.With(nil, nil, params)
+	// Other than those of a dynamic include, which set_fact does not change, the
+	// variables of an import are to its tasks as those of a block.
+	given := l.layer("vars of "+inc.Module, inc.Vars, ds)
 	if inc.Role {
-		return l.importRole(inc, where, ds)
+		return l.importRole(inc, given, where, ds)
 	}
+	where.static = where.static.With(nil, given, nil)
 	file := includeFile(inc)
 	if !file.IsSet() {
 		ds.Add(source.Errorf(inc.ModuleAt, "%s needs the path of a file", inc.Module))
@@ -50,6 +52,20 @@ func withTrace(d *source.Diagnostic, where place) *source.Diagnostic {
 }
 
 // includeFile is the file that an include names.
+// BringsUnknown reports whether only a run knows what t includes.
+func (t *Task) BringsUnknown() bool {
+	if t.Include == nil {
+		return false
+	}
+	name := includeFile(t.Include)
+	if t.Include.Role {
+		if name = t.Include.Args.Get("name"); !name.IsSet() {
+			name = t.Include.Args.Get("role")
+		}
+	}
+	return strings.Contains(name.Text(), "{{")
+}
+
 func includeFile(inc *playbook.Include) playbook.Value {
 	if inc.Args.Kind() == yaml.MappingNode {
 		for _, key := range []string{"file", "_raw_params"} {
@@ -210,7 +226,7 @@ func (l *Linker) lookAhead(t *Task, where place, ds *source.Diagnostics) {
 	where = t.place
 	play := *where.play // what is found here is not the play's yet
 	play.Static.Public = &vars.Public{}
-	play.Handlers, play.notifies, play.RoleNames = nil, nil, nil
+	play.Handlers, play.notifies, play.Roles = nil, nil, &RoleList{}
 	where.play = &play
 	var more source.Diagnostics
 	l.tasksFile(path, where.framed(t.Action+" "+name, t.At), t.At, &more)
@@ -272,16 +288,18 @@ func (l *Linker) IncludeRole(t *Task, r RoleRequest) (*Block, string, source.Dia
 	return &Block{Body: steps, Name: r.Name}, path, ds
 }
 
-func (l *Linker) importRole(inc *playbook.Include, where place, ds *source.Diagnostics) []Step {
+func (l *Linker) importRole(inc *playbook.Include, given []*vars.Layer, where place, ds *source.Diagnostics) []Step {
 	where.files = nil
-	use := roleUse{at: inc.ModuleAt, public: true, duplicates: true}
+	use := roleUse{at: inc.ModuleAt, public: true, duplicates: true, roleVars: given}
+	inside := where
+	inside.static = where.static.With(nil, given, nil)
 	get := func(keys ...string) string {
 		for _, key := range keys {
 			v := inc.Args.Get(key)
 			if !v.IsSet() {
 				continue
 			}
-			text, d := l.text(v, where, key)
+			text, d := l.text(v, inside, key)
 			if d != nil {
 				ds.Add(d)
 			}

@@ -10,8 +10,10 @@ import (
 )
 
 // module finds the module of a task: a program that the project brings along
-// comes before a module of kk, as in Ansible.
-func (l *Linker) module(name string, at source.Pos, where place, ds *source.Diagnostics) *module.Spec {
+// comes before a module of kk, as in Ansible. Roles for many systems have tasks
+// with modules of collections that are for other systems than the host's: one
+// that kk has not is a warning in a task that a host may never reach.
+func (l *Linker) module(name string, at source.Pos, where place, conditional bool, ds *source.Diagnostics) *module.Spec {
 	builtin := l.Modules.Find(name)
 	own, err := l.own(name, where)
 	switch {
@@ -21,6 +23,13 @@ func (l *Linker) module(name string, at source.Pos, where place, ds *source.Diag
 		ds.Add(withTrace(source.Warningf(at, "kk's own module %s is used: %s", name, err), where))
 	case err != nil:
 		ds.Add(withTrace(source.Errorf(at, "module %s: %s", name, err), where))
+	}
+	if builtin == nil && err == nil && conditional && module.Elsewhere(name) {
+		d := source.Warningf(at, "couldn't resolve module/action '%s'", name).
+			WithHelp("kk has no such module: the task fails on hosts on which its condition holds")
+		d.Width = len(name)
+		ds.Add(withTrace(d, where))
+		return module.Missing(name)
 	}
 	if builtin == nil && err == nil {
 		ds.Add(withTrace(l.noModule(name, at), where))

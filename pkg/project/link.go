@@ -86,7 +86,7 @@ func chain(files []string) string {
 }
 
 func (l *Linker) importPlaybook(pb *Playbook, imp *playbook.ImportPlaybook, path string, from importing, ds *source.Diagnostics) {
-	where := place{play: &Play{Dir: source.Dir(path)}}
+	where := place{play: &Play{Dir: source.Dir(path), Roles: &RoleList{}}}
 	name, d := l.text(imp.Path, where, "the path of import_playbook")
 	if d != nil {
 		ds.Add(d)
@@ -99,13 +99,17 @@ func (l *Linker) importPlaybook(pb *Playbook, imp *playbook.ImportPlaybook, path
 		files: from.files,
 		at:    imp.Path.At(),
 	}
-	l.plays(pb, source.Join(source.Dir(path), name), next, ds)
+	file := source.Join(source.Dir(path), name)
+	if found, ok := l.collectionPlaybook(name, source.Dir(path)); ok && !l.Tree.IsFile(file) {
+		file = found
+	}
+	l.plays(pb, file, next, ds)
 }
 
 func extend(a, b []*vars.Layer) []*vars.Layer { return join(a, b) }
 
 func (l *Linker) play(syntax *playbook.Play, path string, from importing, ds *source.Diagnostics) *Play {
-	p := &Play{Syntax: syntax, Name: syntax.Name, Path: path, Dir: source.Dir(path)}
+	p := &Play{Syntax: syntax, Name: syntax.Name, Path: path, Dir: source.Dir(path), Roles: &RoleList{}}
 	p.Static = vars.Static{Public: &vars.Public{}}
 	p.Static.Play = extend(l.layer("play vars", syntax.Vars, ds), from.vars)
 	where := place{play: p, static: p.Static, kind: "tasks", dirs: []string{p.Dir}}
@@ -374,7 +378,7 @@ func (t *Task) fullName(i int) string {
 }
 
 func answers(h *Task, own, name string) bool {
-	return own == name || h.Role != nil && h.Role.Name+" : "+own == name
+	return own == name || h.Role != nil && (h.Role.Name+" : "+own == name || h.Role.PlainName()+" : "+own == name)
 }
 
 func listens(h *Task, name string) bool {

@@ -32,6 +32,9 @@ type Options struct {
 	Secrets *redact.Set
 	// RolePaths are folders searched for roles after those of the project.
 	RolePaths []string
+	// CollectionPaths are folders searched for collections, whose roles and
+	// playbooks have full names, after the folder collections of the project.
+	CollectionPaths []string
 	// MissingHandlerWarns makes a warning of a notification that no handler answers to.
 	MissingHandlerWarns bool
 	// Gather is what plays gather that do not say it; those that kk carries
@@ -202,6 +205,7 @@ func (l *Linker) attrs(a *playbook.Attrs, where place, ds *source.Diagnostics) A
 	l.checkDefaults(a.ModuleDefaults, where, ds)
 	out.Notify = l.dataList(a.Notify, ds)
 	out.Tags = l.tags(a.Tags, where, ds)
+	out.Collections = l.collectionNames(a.Collections, where.play.Dir, ds)
 	return out
 }
 
@@ -217,7 +221,11 @@ func (l *Linker) tags(values []playbook.Value, where place, ds *source.Diagnosti
 			continue
 		}
 		for _, e := range asList(got) {
-			for _, t := range strings.Split(value.Str(e), ",") {
+			words := []string{value.Str(e)}
+			if v.IsTemplate() {
+				words = strings.Split(words[0], ",")
+			}
+			for _, t := range words {
 				if t = strings.TrimSpace(t); t != "" {
 					out = union(out, []string{t})
 				}
@@ -234,9 +242,10 @@ func asList(v any) []any {
 	return []any{v}
 }
 
-// scope is the variables that are known without a host.
+// scope is the variables that are known without a host: those of the command
+// line, of the play and of roles, and what the place says of itself.
 func (l *Linker) scope(where place) *vars.View {
-	s := &vars.Scope{Extra: l.Extra, Engine: l.Engine}
+	s := &vars.Scope{Extra: l.Extra, Engine: l.Engine, Magic: where}
 	return s.New(where.ctx(), "", nil, nil, where.static, nil)
 }
 

@@ -33,6 +33,18 @@ func (p place) inside(dir string) place {
 	return p
 }
 
+// Magic implements vars.Magic: what is known of a place before there is a host.
+func (p place) Magic(name string, _ *vars.View) (any, bool, error) {
+	if name == "playbook_dir" {
+		return p.play.Dir, p.play.Dir != "", nil
+	}
+	v, ok := p.role.Variable(name)
+	return v, ok, nil
+}
+
+// MagicNames implements vars.Magic.
+func (p place) MagicNames() []string { return []string{"playbook_dir", "role_name", "role_path"} }
+
 // searchPath is where relative paths of files, templates and vars are looked
 // for: role, parent roles, the task file's folder, the playbook's.
 func (p place) searchPath() []string {

@@ -4,6 +4,8 @@
 package project
 
 import (
+	"strings"
+
 	"kubekey/pkg/module"
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/source"
@@ -41,7 +43,7 @@ type Play struct {
 	Pre, Main   []Step
 	Post        []Step
 	Handlers    []*Task
-	RoleNames   []string
+	Roles       *RoleList
 	rolePaths   []string // of the roles linked so far
 	hasDynRole  bool
 	notifies    []notify
@@ -117,6 +119,8 @@ type Loop struct {
 	Syntax    *playbook.Loop
 	Lookup    string // of with_LOOKUP, without namespace; "" of loop
 	Items     *template.Data
+	Var       *template.Data // nil is "item"
+	IndexVar  *template.Data
 	Label     *template.Data
 	Pause     *template.Data
 	Extended  *template.Data
@@ -127,13 +131,59 @@ type Loop struct {
 
 // Role is a role at one place of use.
 type Role struct {
-	Name   string
-	Path   string
-	Public bool
-	Parent *Role // that depends on it, or includes it
-	low    []*vars.Layer
-	mid    []*vars.Layer
-	high   []*vars.Layer
+	Name       string // with its collection's before it
+	Path       string
+	Collection string // "" when it is in none
+	Public     bool
+	Parent     *Role // that depends on it, or includes it
+	dependency bool  // Parent depends on it
+	listed     bool  // the play's list of roles has it
+
+	low         []*vars.Layer
+	mid         []*vars.Layer
+	high        []*vars.Layer
+	collections []string // in which it looks for roles
+}
+
+// Variable is a variable about the role that a task is in; outside of roles
+// there are none.
+func (r *Role) Variable(name string) (any, bool) {
+	if r == nil {
+		return nil, false
+	}
+	switch name {
+	case "role_name":
+		return r.PlainName(), true
+	case "ansible_role_name":
+		return r.Name, true
+	case "ansible_collection_name":
+		return r.Collection, true
+	case "role_path":
+		return r.Path, true
+	case "ansible_parent_role_names":
+		return r.includers(func(p *Role) string { return p.Name })
+	case "ansible_parent_role_paths":
+		return r.includers(func(p *Role) string { return p.Path })
+	}
+	return nil, false
+}
+
+// includers tell of the roles that include this one; without any there is no
+// such variable.
+func (r *Role) includers(what func(*Role) string) (any, bool) {
+	var out []any
+	for _, p := range r.Includers() {
+		out = append(out, what(p))
+	}
+	return out, len(out) > 0
+}
+
+// PlainName is the name without the collection's.
+func (r *Role) PlainName() string {
+	if r.Collection == "" {
+		return r.Name
+	}
+	return strings.TrimPrefix(r.Name, r.Collection+".")
 }
 
 // Attr numbers the keywords that children inherit as one value.
@@ -189,6 +239,7 @@ type Attrs struct {
 	Environment    []*template.Data
 	ModuleDefaults []*template.Data
 	Notify         []*template.Data
+	Collections    []string // in which roles are looked for under plain names
 
 	outer *Attrs
 }
@@ -215,6 +266,9 @@ func (a Attrs) inherit(own Attrs) Attrs {
 	out.Tags = union(a.Tags, own.Tags)
 	out.Environment = join(a.Environment, own.Environment)
 	out.ModuleDefaults = join(a.ModuleDefaults, own.ModuleDefaults)
+	if len(own.Collections) > 0 {
+		out.Collections = own.Collections
+	}
 	if len(own.Notify) > 0 {
 		out.Notify = join(a.Notify, own.Notify)
 	}

@@ -21,10 +21,11 @@ type roleUse struct {
 	at         source.Pos
 	from       fromFiles
 	public     bool
+	entry      bool   // of the list of roles of a play, or of what another depends on
 	duplicates bool   // may run more than once on a host
 	what       string // for traces
 	params     []*vars.Layer
-	roleVars   []*vars.Layer // the entry's vars:
+	roleVars   []*vars.Layer // vars: of the entry or import
 	key        string        // what tells two uses of the role apart
 	deps       []string      // roles that depend on it, for cycles
 	unchecked  bool          // rolespec_validate: no
@@ -51,7 +52,7 @@ func (l *Linker) roleEntry(e *playbook.RoleEntry, where place, deps []string, ds
 		where.play.notifies = append(where.play.notifies, notify{n.Text(), n.At(), where.role})
 	}
 	use := roleUse{
-		name: name, at: e.Name.At(), public: true, what: "role " + name, deps: deps,
+		name: name, at: e.Name.At(), public: true, entry: true, what: "role " + name, deps: deps,
 		params:   l.layer("parameters of role "+name, e.Params, ds),
 		roleVars: l.layer("vars of role entry "+name, e.Vars, ds),
 		from:     fromFiles{e.From.Tasks.Text(), e.From.Vars.Text(), e.From.Defaults.Text(), e.From.Handlers.Text()},
@@ -59,9 +60,6 @@ func (l *Linker) roleEntry(e *playbook.RoleEntry, where place, deps []string, ds
 	}
 	if e.Dup.IsSet() {
 		use.duplicates = boolOf(e.Dup.Text())
-	}
-	if len(deps) == 0 {
-		where.play.RoleNames = append(where.play.RoleNames, name)
 	}
 	steps, _ := l.useRole(use, where, ds)
 	return steps
@@ -104,7 +102,7 @@ func nodeText(v playbook.Value) string {
 
 // useRole links a role with its dependencies: blocks in the order in which they run.
 func (l *Linker) useRole(use roleUse, where place, ds *source.Diagnostics) ([]Step, string) {
-	dir, err := l.findRole(use.name, where)
+	dir, collection, err := l.findRole(use.name, where)
 	if err != nil {
 		ds.Add(withTrace(source.Errorf(use.at, "%s", err).WithHelp("%s", l.nearRole(use.name, where)), where))
 		return nil, ""
@@ -115,13 +113,23 @@ func (l *Linker) useRole(use roleUse, where place, ds *source.Diagnostics) ([]St
 			return nil, dir
 		}
 	}
-	role := &Role{Name: use.name, Path: dir, Public: use.public, Parent: where.role}
+	role := &Role{Name: use.name, Path: dir, Collection: collection, Public: use.public, Parent: where.role, dependency: len(use.deps) > 0}
 	if path.IsAbs(use.name) || strings.HasPrefix(use.name, ".") { // a path, and no name
 		role.Name = path.Base(dir)
+	}
+	if collection != "" {
+		role.collections = []string{collection}
+		if _, _, full := splitFull(use.name); !full {
+			role.Name = collection + "." + use.name
+		}
+	}
+	if role.listed = use.public && (!role.dependency || where.role.listed); role.listed {
+		where.play.Roles.add(role.Name, !use.entry, role.dependency)
 	}
 	l.learnRole(where.play, dir)
 	where = where.framed(use.what, use.at)
 	meta := l.roleMeta(dir, where, ds)
+	role.collections = append(role.collections, l.collectionNames(meta.Collections, where.play.Dir, ds)...)
 
 	inner := where
 	inner.role = role
@@ -162,18 +170,28 @@ func (l *Linker) useRole(use roleUse, where place, ds *source.Diagnostics) ([]St
 	return append(steps, block), dir
 }
 
-// findRole finds a role's folder.
-func (l *Linker) findRole(name string, where place) (string, error) {
-	for _, dir := range l.roleDirs(where) {
+// findRole finds a role's folder, and the collection that has it.
+func (l *Linker) findRole(name string, where place) (dir, collection string, err error) {
+	if dir, collection, ok := l.collectionRole(name, where); ok {
+		return dir, collection, nil
+	}
+	searched := l.roleDirs(where)
+	for _, dir := range searched {
 		if p := source.Join(dir, name); l.Tree.IsDir(p) {
-			return p, nil
+			return p, "", nil
 		}
 	}
-	var dirs []string
-	for _, d := range l.roleDirs(where) {
-		dirs = append(dirs, shown(d))
+	if collection, _, full := splitFull(name); full {
+		roots := l.collectionRoots(where.play.Dir)
+		if own, ok := l.collectionDir(collection, where.play.Dir); ok {
+			roots = []string{own + "/roles"}
+		}
+		searched = append(roots, searched...)
 	}
-	return "", fmt.Errorf("the role '%s' was not found in %s", name, strings.Join(dirs, ":"))
+	for i, d := range searched {
+		searched[i] = shown(d)
+	}
+	return "", "", fmt.Errorf("the role '%s' was not found in %s", name, strings.Join(searched, ":"))
 }
 
 // roleDirs are the folders searched for roles.

@@ -24,7 +24,7 @@ func metaActions() []string {
 
 func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Task {
 	t := l.frame(s, where, ds)
-	spec := l.module(s.Module, s.ModuleAt, where, ds)
+	spec := l.module(s.Module, s.ModuleAt, where, len(t.Attrs.When) > 0 || t.Loop != nil, ds)
 	if spec == nil {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (l *Linker) loop(s *playbook.Loop, ds *source.Diagnostics) *Loop {
 			WithHelp("%s", source.DidYouMean(s.Lookup, l.Engine.Env().LookupNames())))
 	}
 	out := &Loop{
-		Syntax: s, Lookup: lookup, Items: l.data(s.Items, ds), Label: l.data(s.Label, ds), Pause: l.data(s.Pause, ds),
+		Syntax: s, Lookup: lookup, Items: l.data(s.Items, ds), Var: l.data(s.Var, ds), IndexVar: l.data(s.IndexVar, ds), Label: l.data(s.Label, ds), Pause: l.data(s.Pause, ds),
 		Extended: l.data(s.Extended, ds), AllItems: l.data(s.ExtendedAllItems, ds), Forks: l.data(s.Forks, ds),
 	}
 	out.BreakWhen = l.condsInto(s.BreakWhen, ds)
@@ -238,6 +238,9 @@ func (l *Linker) freeForm(v playbook.Value, spec *module.Spec, ds *source.Diagno
 		rest, words := playbook.TakeWords(v.Text(), func(k string) bool { return table.names[k] || spec.AnyArgs })
 		for _, w := range words {
 			add(w.Key, w.Value, at(w.At), at(w.ValueAt))
+		}
+		if spec.FreeForm != "cmd" { // the end of a line belongs to commands only
+			rest = strings.TrimSpace(rest)
 		}
 		if rest != "" {
 			add(spec.FreeForm, rest, v.TextAt(), v.TextAt())

@@ -11,7 +11,7 @@ var secretEnds = []string{
 	"secretkey", "secret_key", "credential", "credentials", "private_key_content",
 }
 
-var plainWord = regexp.MustCompile(`(?i)^(?:none|null|true|false|omit)?$`)
+var plainWord = regexp.MustCompile(`(?i)^(?:none|null|true|false|omit)?$|^[*!]+$`)
 
 // IsSecretName reports whether a variable of this name holds a secret: names
 // that end in password, token, secret and the like.
@@ -25,7 +25,8 @@ func IsSecretName(name string) bool {
 }
 
 // IsSecret reports whether the value of a variable of this name is to be
-// hidden: not what is no secret yet, a template, or none at all.
+// hidden: not what is no secret yet, a template, or none at all, such as the
+// "*" and "!" of accounts that nobody logs into.
 func IsSecret(name, value string) bool {
 	if strings.Contains(value, "PRIVATE KEY-----") {
 		return true

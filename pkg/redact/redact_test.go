@@ -70,7 +70,7 @@ func TestIsSecret(t *testing.T) {
 			t.Errorf("%s is hidden", name)
 		}
 	}
-	for _, value := range []string{"", "none", "None", "true", "{{ vault }}"} {
+	for _, value := range []string{"", "none", "None", "true", "{{ vault }}", "*", "!!"} {
 		if IsSecret("password", value) {
 			t.Errorf("the password %q is hidden", value)
 		}

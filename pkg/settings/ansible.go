@@ -17,7 +17,6 @@ func fixedSettings() []fixed {
 	return []fixed{
 		{"ANSIBLE_ERROR_ON_UNDEFINED_VARS", Key{"defaults", "error_on_undefined_vars"}, true},
 		{"ANSIBLE_INJECT_FACT_VARS", Key{"defaults", "inject_facts_as_vars"}, true},
-		{"ANSIBLE_RETRY_FILES_ENABLED", Key{"defaults", "retry_files_enabled"}, false},
 		{"ANSIBLE_JINJA2_NATIVE", Key{"defaults", "jinja2_native"}, false},
 		{"ANSIBLE_NO_LOG", Key{"defaults", "no_log"}, false},
 		{"ANSIBLE_PRIVATE_ROLE_VARS", Key{"defaults", "private_role_vars"}, false},
@@ -63,8 +62,8 @@ func quietNames() []string {
 		"check_mode_markers", "verbose_to_stderr", "result_format", "callback_result_format", "pretty_results", "callback_format_pretty", "callbacks_enabled", "callback_whitelist",
 		"callback_enabled", "log_filter", "log_verbosity", "display_traceback", "max_diff_size", "diff_context", "context", "squash_actions", "task_timeout_display",
 		// where Ansible finds what it is made of
-		"collections_path", "collections_paths", "collections_scan_sys_path", "collections_on_ansible_version_mismatch", "enable_plugins", "inventory_enabled",
-		"retry_files_save_path", "old_plugin_cache_clear", "editor", "pager", "target_log_info", "connection_path", "facts_modules", "parallel_facts",
+		"collections_scan_sys_path", "collections_on_ansible_version_mismatch", "enable_plugins", "inventory_enabled",
+		"old_plugin_cache_clear", "editor", "pager", "target_log_info", "connection_path", "facts_modules", "parallel_facts",
 	}
 }
 
@@ -86,7 +85,6 @@ func quietKey(k Key) bool {
 // instead says what to do in place of a setting; "" when there is nothing to say.
 func instead(name string) string {
 	for _, row := range [...][2]string{
-		{"retry_files", "kk run --limit @failed runs on the hosts that failed"},
 		{"error_on_undefined", "use the filter default where a name may be undefined"},
 		{"library", "modules of a project belong into the folder library beside the playbook, or of a role"},
 		{"plugins", "filters and tests of a project are expressions in filter_plugins/*.yaml beside the playbook"},

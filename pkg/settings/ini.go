@@ -18,6 +18,7 @@ func (r *reader) ansibleCfg() {
 	if f == nil {
 		return
 	}
+	r.cfg = f.path
 	entries, ds := parseINI(f.File)
 	r.ds.Add(ds...)
 	for _, s := range r.table {

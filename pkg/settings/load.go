@@ -24,6 +24,8 @@ type Loaded struct {
 	Settings
 	Values []Value  // in the order of the table
 	Files  []string // that were read
+	// AnsibleCfg is the ansible.cfg among them, "" without one.
+	AnsibleCfg string
 }
 
 // Get returns a setting by its name.
@@ -65,6 +67,7 @@ type reader struct {
 	table  []Setting
 	found  map[string][]candidate // by setting, the winner first
 	files  []string
+	cfg    string // the ansible.cfg among them
 	ds     source.Diagnostics
 }
 
@@ -101,7 +104,7 @@ func (r *reader) names() []string {
 
 // decide makes values of the candidates. One that does not win must be right, too.
 func (r *reader) decide() *Loaded {
-	out := &Loaded{Files: r.files}
+	out := &Loaded{Files: r.files, AnsibleCfg: r.cfg}
 	all := value.NewDict()
 	for _, s := range r.table {
 		v := Value{Setting: s, Origin: byDefault}

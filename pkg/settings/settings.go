@@ -24,9 +24,10 @@ import (
 //	       ansible.cfg; a comma when there is none
 //	min    the smallest number
 type Settings struct {
-	Workdir   string   `kk:"workdir,path" flag:"workdir" doc:"folder for journal, hooks and what kk makes; ~/.kk when it is not set"`
-	Inventory []string `kk:"inventory,path" env:"ANSIBLE_INVENTORY" ini:"defaults.inventory" flag:"inventory" doc:"inventories: files, folders, executables; one text that ends in a comma is a list of hosts"`
-	RolesPath []string `kk:"roles_path,path" default:"~/.ansible/roles,/usr/share/ansible/roles,/etc/ansible/roles" env:"ANSIBLE_ROLES_PATH" ini:"defaults.roles_path" sep:":" doc:"folders of roles, beside those of the project"`
+	Workdir         string   `kk:"workdir,path" flag:"workdir" doc:"folder for journal, hooks and what kk makes; ~/.kk when it is not set"`
+	Inventory       []string `kk:"inventory,path" env:"ANSIBLE_INVENTORY" ini:"defaults.inventory" flag:"inventory" doc:"inventories: files, folders, executables; one text that ends in a comma is a list of hosts"`
+	CollectionsPath []string `kk:"collections_path,path" default:"~/.ansible/collections,/usr/share/ansible/collections" env:"ANSIBLE_COLLECTIONS_PATH,ANSIBLE_COLLECTIONS_PATHS" ini:"defaults.collections_path,defaults.collections_paths" sep:":" doc:"folders of collections, beside the folder collections of the project: their roles and playbooks are used by their full names"`
+	RolesPath       []string `kk:"roles_path,path" default:"~/.ansible/roles,/usr/share/ansible/roles,/etc/ansible/roles" env:"ANSIBLE_ROLES_PATH" ini:"defaults.roles_path" sep:":" doc:"folders of roles, beside those of the project"`
 
 	Forks                 int      `kk:"forks" default:"50" min:"1" env:"ANSIBLE_FORKS" ini:"defaults.forks" flag:"forks" doc:"hosts to work on at a time"`
 	Strategy              string   `kk:"strategy" default:"linear" choices:"linear,free" env:"ANSIBLE_STRATEGY" ini:"defaults.strategy" words:"ansible.builtin.linear=linear,ansible.builtin.free=free,*=linear" doc:"order of tasks and hosts in plays that do not say it"`
@@ -75,6 +76,8 @@ type Settings struct {
 	Verbosity           int    `kk:"verbosity" default:"0" min:"0" env:"ANSIBLE_VERBOSITY" ini:"defaults.verbosity" flag:"verbose" doc:"how many -v"`
 	Diff                bool   `kk:"diff" default:"no" env:"ANSIBLE_DIFF_ALWAYS" ini:"diff.always" flag:"diff" doc:"show what changes in files"`
 	DisplaySkippedHosts bool   `kk:"display_skipped_hosts" default:"yes" env:"ANSIBLE_DISPLAY_SKIPPED_HOSTS" ini:"defaults.display_skipped_hosts" doc:"show the hosts that a task was skipped on"`
+	RetryFilesEnabled   bool   `kk:"retry_files_enabled" default:"no" env:"ANSIBLE_RETRY_FILES_ENABLED" ini:"defaults.retry_files_enabled" doc:"write the hosts that failed to PLAYBOOK.retry, for --limit @FILE; --limit @failed needs no file"`
+	RetryFilesSavePath  string `kk:"retry_files_save_path,path" env:"ANSIBLE_RETRY_FILES_SAVE_PATH" ini:"defaults.retry_files_save_path" doc:"folder of those files; that of the playbook when it is not set"`
 	LogPath             string `kk:"log_path,path" env:"ANSIBLE_LOG_PATH" ini:"defaults.log_path" doc:"file that the text of every run is added to"`
 }
 

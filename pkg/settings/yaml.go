@@ -71,7 +71,7 @@ func (r *reader) yamlKey(f *settingsFile, key, val *yaml.Node) {
 // settingsFile is a file that was found.
 type settingsFile struct {
 	*source.File
-	dir string
+	path, dir string
 }
 
 func (r *reader) home(rest string) string {
@@ -133,7 +133,7 @@ func (r *reader) open(name string) (*settingsFile, error) {
 		shown = rel
 	}
 	r.files = append(r.files, shown)
-	return &settingsFile{source.NewFile(shown, text), filepath.Dir(name)}, nil
+	return &settingsFile{source.NewFile(shown, text), name, filepath.Dir(name)}, nil
 }
 
 func worldWritable(dir string) bool {

@@ -196,17 +196,18 @@ func (e *Engine) File(path string, o FileOptions) (*Template, error) {
 	return &Template{engine: e, unit: u, file: true}, nil
 }
 
-// RenderFile renders a file with the default options, as lookup('template')
-// does. A file that looks itself up ends in an error, since ctx, which comes
+// RenderFile renders a file as lookup('template') does. A file that looks itself up ends in an error, since ctx, which comes
 // from the rendering that does the lookup, counts how deep.
-func (e *Engine) RenderFile(ctx context.Context, path string, s expr.Scope) (string, error) {
+func (e *Engine) RenderFile(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
 	if outer := renderingIn(ctx); outer != nil {
-		if err := outer.enter("lookup "+path, source.Pos{}); err != nil {
+		if err := outer.enter("lookup "+f.Path, source.Pos{}); err != nil {
 			return "", err
 		}
 		defer outer.leave()
 	}
-	t, err := e.File(path, FileOptions{})
+	t, err := e.File(f.Path, FileOptions{
+		VariableStart: f.VariableStart, VarEnd: f.VariableEnd, CommentStart: f.CommentStart, CommentEnd: f.CommentEnd,
+	})
 	if err != nil {
 		return "", err
 	}

@@ -84,12 +84,12 @@ func TestLookupOfItself(t *testing.T) {
 	e := newEngine()
 	scope := expr.Names{}
 	scope["again"] = expr.Func(func(c *expr.Call, _ expr.Args) (any, error) {
-		text, err := e.RenderFile(c.Context, path, scope)
+		text, err := e.RenderFile(c.Context, expr.TemplateFile{Path: path}, scope)
 		return text, err
 	})
-	_, err := e.RenderFile(context.Background(), path, scope)
+	_, err := e.RenderFile(context.Background(), expr.TemplateFile{Path: path}, scope)
 	wantError(t, err, "nest deeper than 64: … → lookup ", "main.j2 → lookup ")
-	if _, err := e.RenderFile(context.Background(), path+"x", scope); err == nil {
+	if _, err := e.RenderFile(context.Background(), expr.TemplateFile{Path: path + "x"}, scope); err == nil {
 		t.Error("a missing file was rendered")
 	}
 }

@@ -127,11 +127,11 @@ func TestBuiltinFiles(t *testing.T) {
 		"roles/r/templates/b.j2": {Data: []byte("carried {{ u }}")},
 	}}
 	e := New(expr.New(expr.Options{Files: tree}), tree)
-	got, err := e.RenderFile(context.Background(), "builtin:/roles/r/templates/a.j2", expr.Names{"u": 1})
+	got, err := e.RenderFile(context.Background(), expr.TemplateFile{Path: "builtin:/roles/r/templates/a.j2"}, expr.Names{"u": 1})
 	if err != nil || got != "carried 1" {
 		t.Fatalf("%q, %v", got, err)
 	}
-	_, err = e.RenderFile(context.Background(), "builtin:/roles/r/templates/a.j2", expr.Names{})
+	_, err = e.RenderFile(context.Background(), expr.TemplateFile{Path: "builtin:/roles/r/templates/a.j2"}, expr.Names{})
 	wantError(t, err, "builtin:/roles/r/templates/b.j2:1:12: 'u' is undefined")
 }
 
@@ -145,7 +145,7 @@ func TestFileCache(t *testing.T) {
 		if err := os.Chtimes(path, mtime, mtime); err != nil {
 			t.Fatal(err)
 		}
-		got, err := e.RenderFile(context.Background(), path, expr.Names{"a": 1})
+		got, err := e.RenderFile(context.Background(), expr.TemplateFile{Path: path}, expr.Names{"a": 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -175,6 +175,12 @@ func TestHeader(t *testing.T) {
 	if got, want := show(segs), `if"x" T"\n" O"y" T"{{ z }}"`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	for text, want := range map[string]bool{`"true"`: true, `'False'`: true, `""`: false, "1": true, "0": false, "None": false} {
+		u := &unit{syn: FileOptions{}.syntax()}
+		if _, _, err := u.scan("#jinja2: lstrip_blocks: "+text+"\n", source.Pos{}); err != nil || u.syn.lstrip != want {
+			t.Errorf("lstrip_blocks %s: %v, %v", text, u.syn.lstrip, err)
+		}
+	}
 	for _, c := range []struct{ src, want string }{
 		{"#jinja2: trim_block: True\n", `"trim_block" is no setting of a #jinja2: line (did you mean "trim_blocks"?)`},
 		{"#jinja2: trim_blocks: maybe\n", `trim_blocks is "maybe", but must be True or False`},

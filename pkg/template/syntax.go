@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/source"
+	"kubekey/pkg/value"
 )
 
 // syntax is how a document is marked up: delimiters and whitespace rules.
@@ -124,8 +125,12 @@ func setFlag(flag *bool, key, text string, at source.Pos) *source.Diagnostic {
 		*flag = true
 	case "False", "false", "no":
 		*flag = false
-	default:
-		return source.Errorf(at, "%s is %q, but must be True or False", key, text)
+	default: // any literal of Python, as true as Python has it
+		v, err := parseLiteral(text)
+		if err != nil {
+			return source.Errorf(at, "%s is %q, but must be True or False", key, text)
+		}
+		*flag = value.Truth(v)
 	}
 	return nil
 }

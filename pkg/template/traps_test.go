@@ -48,7 +48,7 @@ func TestSixteenGoroutines(t *testing.T) {
 			e := engines[g%2]
 			scope := expr.Names{"n": g, "l": []any{1, 2}}
 			for i := range 30 {
-				got, err := e.RenderFile(context.Background(), filepath.Join(dir, "main.j2"), scope)
+				got, err := e.RenderFile(context.Background(), expr.TemplateFile{Path: filepath.Join(dir, "main.j2")}, scope)
 				if want := fmt.Sprintf("%d12<%d>", g, g); err != nil || got != want {
 					t.Errorf("%q, %v, want %q", got, err, want)
 				}
@@ -140,7 +140,7 @@ func TestPongoNeverReadsFiles(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"secret": "S", "t/main.j2": "{% include '../secret' %}", "t/abs.j2": "{% include '" + dir + "/secret' %}"})
 	for _, name := range []string{"main.j2", "abs.j2"} {
-		got, err := newEngine().RenderFile(context.Background(), filepath.Join(dir, "t", name), expr.Names{})
+		got, err := newEngine().RenderFile(context.Background(), expr.TemplateFile{Path: filepath.Join(dir, "t", name)}, expr.Names{})
 		if err == nil {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -258,6 +258,6 @@ func TestDeepestStack(t *testing.T) {
 	call := strings.Repeat("(", 150) + "m()" + strings.Repeat(")", 150)
 	src := "{% macro m() %}" + strings.Repeat("{% if t %}", 90) + "{{ " + call + " }}" + strings.Repeat("{% endif %}", 90) + "{% endmacro %}{{ m() }}"
 	writeFiles(t, dir, map[string]string{"main.j2": src})
-	_, err := e.RenderFile(context.Background(), filepath.Join(dir, "main.j2"), expr.Names{"t": true})
+	_, err := e.RenderFile(context.Background(), expr.TemplateFile{Path: filepath.Join(dir, "main.j2")}, expr.Names{"t": true})
 	wantError(t, err, "nest deeper than 64: … → macro m → macro m → macro m → macro m")
 }

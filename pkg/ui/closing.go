@@ -7,18 +7,22 @@ import (
 	"strings"
 
 	"kubekey/pkg/event"
+	"kubekey/pkg/value"
 )
 
-// failures are the tasks that hosts failed at, with the play of each.
+// failures are the tasks that hosts failed at, with the play of each and why.
 type failures struct {
 	play string
+	item map[string]string // by host, why its last item failed
 	list []*failedTask
 }
 
+// failedTask is a task that failed at hosts for one reason.
 type failedTask struct {
-	play  string
-	task  *event.Task
-	hosts []string
+	play   string
+	task   *event.Task
+	reason string
+	hosts  []string
 }
 
 // follow takes note of what an event says.
@@ -27,19 +31,54 @@ func (f *failures) follow(e event.Event) {
 	case event.PlayStarted:
 		f.play = e.Name
 	case event.HostResult:
-		if e.Status >= event.Failed && !e.Ignored && !e.Rescued && e.Item == nil {
+		switch {
+		case e.Status < event.Failed:
+		case e.Item != nil:
+			if f.item == nil {
+				f.item = map[string]string{}
+			}
+			f.item[e.Host] = reason(e)
+		case !e.Ignored && !e.Rescued:
 			f.add(e)
 		}
 	}
 }
 
 func (f *failures) add(e event.HostResult) {
-	i := slices.IndexFunc(f.list, func(t *failedTask) bool { return t.task.ID == e.Task.ID && t.play == f.play })
+	why := reason(e)
+	if item := f.item[e.Host]; e.Loop && item != "" { // the task itself only says that items failed
+		why = item
+	}
+	reasons, i := 0, -1
+	for n, t := range f.list {
+		if t.task.ID == e.Task.ID && t.play == f.play {
+			reasons++
+			if t.reason == why || reasons == atOnce {
+				i = n
+			}
+		}
+	}
 	if i < 0 {
 		i = len(f.list)
-		f.list = append(f.list, &failedTask{play: f.play, task: e.Task})
+		f.list = append(f.list, &failedTask{play: f.play, task: e.Task, reason: why})
 	}
 	f.list[i].hosts = append(f.list[i].hosts, e.Host)
+}
+
+// reason is a failure in one line: what it says of itself, and the last that
+// a program said.
+func reason(e event.HostResult) string {
+	why, _, _ := strings.Cut(message(e), "\n")
+	if v, ok := e.Result.Get("stderr"); ok {
+		lines := strings.Split(strings.TrimSpace(value.Str(v)), "\n")
+		if last := lines[len(lines)-1]; !strings.Contains(why, last) {
+			why += ": " + last
+		}
+	}
+	if runes := []rune(visible(why)); len(runes) > reasonMax {
+		return string(runes[:reasonMax]) + "…"
+	}
+	return visible(why)
 }
 
 // closing tells below the recap what failed and how to go on, and what took
@@ -56,8 +95,11 @@ func (p *printer) closing(e event.RunEnded) {
 	}
 }
 
-// atOnce is how many names a line has.
+// atOnce is how many names a line has, and a task reasons.
 const atOnce = 8
+
+// reasonMax is how many characters of a reason are shown.
+const reasonMax = 300
 
 func (p *printer) goOn() {
 	if len(p.failed.list) == 0 {
@@ -69,7 +111,7 @@ func (p *printer) goOn() {
 			play = f.play
 			p.print(red, fmt.Sprintf("Failed in %q:", play))
 		}
-		p.print("", fmt.Sprintf("  %s on %s", title(f.task), someOf(f.hosts)))
+		p.print("", fmt.Sprintf("  %s on %s: %s", title(f.task), someOf(f.hosts), f.reason))
 	}
 	p.print("", "Go on with: "+p.o.GoOn+"\n")
 }

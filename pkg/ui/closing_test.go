@@ -35,7 +35,7 @@ func TestClosing(t *testing.T) {
 	run := func(code int) []event.Event {
 		out := []event.Event{
 			event.RunStarted{Time: start}, event.PlayStarted{Name: "Systems"}, event.TaskStarted{Task: install, Time: start},
-			event.HostResult{Task: install, Host: "h1", Item: &event.Item{Label: "x"}, Status: event.Failed, Result: value.NewDict()},
+			event.HostResult{Task: install, Host: "h1", Item: &event.Item{Label: "x"}, Status: event.Failed, Result: value.NewDict("msg", "no such\npackage", "stderr", "a\nE: b\n")},
 		}
 		for _, h := range strings.Split("h1 h2 h3 h4 h5 h6 h7 h8 h9 h10", " ") {
 			out = append(out, event.HostResult{Task: install, Host: h, Loop: true, Status: event.Failed, Result: value.NewDict("msg", "no")})
@@ -46,7 +46,7 @@ func TestClosing(t *testing.T) {
 			event.RunEnded{Time: start.Add(90 * time.Second), ExitCode: code, Stats: map[string]*event.Stats{}})
 	}
 	slow := "Slowest tasks of 0:01:30.000:\n      90.0s  os : Install\n\n"
-	failed := "Failed in \"Systems\":\n  os : Install on h1, h2, h3, h4, h5, h6, h7, h8 and 2 more\nGo on with: kk again\n\n"
+	failed := "Failed in \"Systems\":\n  os : Install on h1: no such: E: b\n  os : Install on h2, h3, h4, h5, h6, h7, h8, h9 and 1 more: no\nGo on with: kk again\n\n"
 	for name, c := range map[string]struct {
 		o    Options
 		code int

@@ -3,6 +3,7 @@ package ui
 import (
 	"strings"
 
+	"kubekey/pkg/difflib"
 	"kubekey/pkg/event"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/value"
@@ -22,7 +23,7 @@ func (p *printer) diff(d event.Diff) {
 	case len(before) > maxDiff || len(after) > maxDiff:
 		p.print("", tooLarge)
 	case before != after:
-		p.changes(unified(diffLines(before), diffLines(after), header("before", d.BeforeHeader), header("after", d.AfterHeader)))
+		p.changes(difflib.Unified(difflib.Lines(before), difflib.Lines(after), header("before", d.BeforeHeader), header("after", d.AfterHeader)))
 		p.print("", "")
 	}
 	if d.Prepared != "" {
@@ -41,7 +42,7 @@ func Unified(d event.Diff) string {
 	case len(before) > maxDiff || len(after) > maxDiff:
 		return tooLarge
 	}
-	lines := unified(diffLines(before), diffLines(after), header("before", d.BeforeHeader), header("after", d.AfterHeader))
+	lines := difflib.Unified(difflib.Lines(before), difflib.Lines(after), header("before", d.BeforeHeader), header("after", d.AfterHeader))
 	return strings.Join(lines, "") + d.Prepared
 }
 
@@ -65,22 +66,6 @@ func diffText(v any, hide *redact.Set) string {
 		return value.Str(v)
 	}
 	return text + "\n"
-}
-
-// diffLines splits a text into lines with their ends, and marks a missing last one.
-func diffLines(text string) []string {
-	if text == "" {
-		return nil
-	}
-	if !strings.HasSuffix(text, "\n") {
-		text += "\n\\ No newline at end of file\n"
-		lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
-		n := len(lines)
-		lines[n-2] += lines[n-1] + "\n" // the mark belongs to the line
-		return lines[:n-1]
-	}
-	lines := strings.SplitAfter(text, "\n")
-	return lines[:len(lines)-1]
 }
 
 func (p *printer) changes(lines []string) {

@@ -10,19 +10,21 @@ import (
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/source"
+	"kubekey/pkg/value"
 )
 
 // printer shows a run as text. The status line is drawn from a goroutine of
 // its own, so everything that writes holds the lock.
 type printer struct {
-	o      Options
-	mu     sync.Mutex
-	status *status // nil without a terminal
-	times  timing
-	failed failures
-	warned map[string]bool
-	play   string // name of the play whose banner is the last thing shown
-	task   int    // ID of the task whose banner is the last one shown
+	o        Options
+	mu       sync.Mutex
+	status   *status // nil without a terminal
+	times    timing
+	failed   failures
+	warned   map[string]bool
+	play     string // name of the play whose banner is the last thing shown
+	task     int    // ID of the task whose banner is the last one shown
+	lastMeta int    // ID of the meta task that a host was last shown for
 }
 
 func newPrinter(o Options) *printer {
@@ -279,11 +281,19 @@ func (p *printer) included(e event.Included) {
 }
 
 func (p *printer) meta(e event.MetaRan) {
-	text := "META: " + e.Action
-	if e.Host != "" {
-		text += " for " + e.Host
+	if e.Task == nil {
+		return
 	}
-	p.verbose(2, blue, text)
+	if p.o.Format == Ansible && p.lastMeta == e.Task.ID && !p.o.NoSkipped {
+		p.taskBanner(e.Task) // Ansible repeats it for each host
+	}
+	p.lastMeta = e.Task.ID
+	if e.Skipped == "" {
+		p.verbose(2, blue, "META: "+e.Message)
+		return
+	}
+	p.verbose(2, blue, "META: "+e.Skipped)
+	p.result(event.HostResult{Task: e.Task, Host: e.Host, Status: event.Skipped, Result: value.NewDict("msg", e.Message, "skip_reason", e.Skipped)})
 }
 
 // warning shows a text once.

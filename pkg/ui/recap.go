@@ -13,6 +13,9 @@ func (p *printer) recap(e event.RunEnded) {
 	if e.Err != "" {
 		p.write(p.o.Err, red, "ERROR! "+visible(e.Err))
 	}
+	if e.Retry != "" {
+		p.print("", "\tto retry, use: --limit @"+e.Retry)
+	}
 	p.banner("PLAY RECAP")
 	for _, host := range slices.Sorted(maps.Keys(e.Stats)) {
 		p.print("", p.recapLine(host, e.Stats[host]))

@@ -39,7 +39,7 @@ func isSilent(e event.HostResult) bool {
 }
 
 func label(e event.HostResult) string {
-	if e.Delegate != "" {
+	if e.Delegate != "" && e.Delegate != e.Host {
 		return e.Host + " -> " + e.Delegate
 	}
 	return e.Host

@@ -36,7 +36,7 @@ func story() []event.Event {
 	debug, loop, fail := task(3, "say", "ansible.builtin.debug"), task(4, "", "command"), task(5, "break", "command")
 	handler := task(6, "restart", "systemd")
 	handler.Handler = true
-	include := task(7, "more", "include_tasks")
+	include, meta := task(7, "more", "include_tasks"), task(8, "", "meta")
 	dict := value.NewDict
 	started := func(t *event.Task, seconds int) event.Event {
 		return event.TaskStarted{Task: t, Time: start.Add(time.Duration(seconds)*time.Second + 123*time.Millisecond)}
@@ -78,7 +78,9 @@ func story() []event.Event {
 		event.HostResult{Task: loop, Host: "h1", Loop: true, Status: event.Failed, Ignored: true, Result: dict("msg", "One or more items failed")},
 		event.HostResult{Task: loop, Host: "h1", Loop: true, Status: event.Skipped, Result: dict("msg", "All items skipped")},
 		event.HostResult{Task: loop, Host: "h1", Loop: true, Status: event.Changed},
-		event.MetaRan{Action: "flush_handlers", Host: "h1"},
+		started(meta, 4),
+		event.MetaRan{Task: meta, Action: "flush_handlers", Host: "h1", Message: "triggered running handlers for h1"},
+		event.MetaRan{Task: meta, Action: "flush_handlers", Host: "h2", Message: "flush_handlers", Skipped: "flush_handlers conditional evaluated to False, not running handlers for h2"},
 		started(handler, 5),
 		event.Retry{Task: handler, Host: "h1", Attempts: 1, Left: 2, Result: dict("rc", 3)},
 		event.HostResult{Task: handler, Host: "h1", Status: event.OK, Result: dict("changed", false)},

@@ -132,7 +132,7 @@ func (w *jsonWriter) write(v any, depth int) error {
 	case string:
 		w.quote(v)
 	case time.Time:
-		w.quote(Repr(v))
+		w.quote(ISOFormat(v))
 	case []any:
 		return w.list(v, depth)
 	case *Dict:

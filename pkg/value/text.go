@@ -78,13 +78,7 @@ func repr(b *strings.Builder, v any, depth int) {
 	case *Undefined:
 		b.WriteString("Undefined")
 	case time.Time:
-		b.WriteString(v.Format("2006-01-02 15:04:05"))
-		if us := v.Nanosecond() / 1000; us != 0 {
-			fmt.Fprintf(b, ".%06d", us)
-		}
-		if v.Location() != time.UTC && v.Location() != time.Local {
-			b.WriteString(v.Format("-07:00"))
-		}
+		b.WriteString(formatTime(v, ' '))
 	case Lazy:
 		forced, err := Force(v)
 		if err != nil {
@@ -149,4 +143,18 @@ func reprString(b *strings.Builder, s string) {
 		}
 	}
 	b.WriteByte(quote)
+}
+
+// ISOFormat writes a time as Python's isoformat does, and Ansible in JSON.
+func ISOFormat(t time.Time) string { return formatTime(t, 'T') }
+
+func formatTime(t time.Time, between byte) string {
+	s := t.Format("2006-01-02" + string(between) + "15:04:05")
+	if us := t.Nanosecond() / 1000; us != 0 {
+		s += fmt.Sprintf(".%06d", us)
+	}
+	if t.Location() != time.UTC && t.Location() != time.Local {
+		s += t.Format("-07:00")
+	}
+	return s
 }

@@ -3,7 +3,6 @@ package vars
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 
@@ -80,6 +79,8 @@ type Scope struct {
 	// Secrets is told of what templates yield whose variables have names of
 	// secrets; may be nil.
 	Secrets *redact.Set
+	// Fallback gives names a value that no layer has; may be nil.
+	Fallback func(name string, v *View) (val any, ok bool)
 }
 
 // View is the variables of one host at one place. It implements expr.Binder.
@@ -102,9 +103,10 @@ type View struct {
 
 // locals are the names that a loop, a retry or a template binds.
 type locals struct {
-	name   string
-	v      any
-	parent *locals
+	name     string
+	v        any
+	included bool // by include_vars: v may hold templates
+	parent   *locals
 }
 
 // link is one variable that is being worked out.
@@ -156,8 +158,15 @@ func (v *View) Sharing(with *View) *View {
 func (v *View) With(name string, val any) *View {
 	out := *v
 	out.memo = nil
-	out.local = &locals{name, val, v.local}
+	out.local = &locals{name: name, v: val, parent: v.local}
 	return &out
+}
+
+// WithIncluded is With for a variable of include_vars, which may hold templates.
+func (v *View) WithIncluded(name string, val any) *View {
+	out := v.With(name, val)
+	out.local.included = true
+	return out
 }
 
 // Fork returns a view of the same variables for another goroutine.
@@ -169,23 +178,32 @@ func (v *View) Fork() *View {
 
 // Bind implements expr.Binder: the name has the value in this view only.
 func (v *View) Bind(name string, val any) {
-	v.local = &locals{name, val, v.local}
+	v.local = &locals{name: name, v: val, parent: v.local}
 	v.memo = nil
 }
 
-func (v *View) localValue(name string) (any, bool) {
+// localValue returns plain data in val or templates in d.
+func (v *View) localValue(name string) (val any, d *template.Data, ok bool, err error) {
 	for l := v.local; l != nil; l = l.parent {
-		if l.name == name {
-			return l.v, true
+		switch {
+		case l.name != name:
+		case l.included:
+			val, d, _, ok, err = v.included(l.v)
+			return val, d, ok, err
+		default:
+			return l.v, nil, true, nil
 		}
 	}
-	return nil, false
+	return nil, nil, false, nil
 }
 
 // Lookup implements expr.Scope.
 func (v *View) Lookup(name string) (any, bool, error) {
-	if val, ok := v.localValue(name); ok {
-		return val, true, nil
+	if val, d, ok, err := v.localValue(name); ok || err != nil {
+		if known, worked := v.memo[name]; worked && d != nil {
+			return known, true, nil
+		}
+		return v.resolve(name, val, d, ok, err)
 	}
 	if v.scope.Magic != nil {
 		if val, ok, err := v.scope.Magic.Magic(name, v); ok || err != nil {
@@ -195,10 +213,24 @@ func (v *View) Lookup(name string) (any, bool, error) {
 	if val, ok := v.memo[name]; ok {
 		return val, true, nil
 	}
+	val, ok, err := v.layered(name)
+	if !ok && err == nil && v.scope.Fallback != nil {
+		val, ok = v.scope.Fallback(name, v)
+	}
+	return val, ok, err
+}
+
+// layered is what the layers say of a name.
+func (v *View) layered(name string) (any, bool, error) {
 	if v.scope.Merge {
 		return v.merge(name)
 	}
 	val, d, _, ok, err := v.find(name)
+	return v.resolve(name, val, d, ok, err)
+}
+
+// resolve evaluates the templates of what was found, where it has any.
+func (v *View) resolve(name string, val any, d *template.Data, ok bool, err error) (any, bool, error) {
 	if err != nil || !ok || d == nil {
 		return val, ok, err
 	}
@@ -356,60 +388,6 @@ func (v *View) cycle(name string) error {
 		names[i], names[j] = names[j], names[i]
 	}
 	return &CycleError{names}
-}
-
-// container is a list or mapping with templates inside.
-type container struct {
-	v    *View
-	d    *template.Data
-	name string
-}
-
-// At implements value.Lazy.
-func (c *container) At(key any) (any, bool, error) {
-	m, ok := c.d.Member(key)
-	if !ok {
-		if c.hasTemplatedKeys() {
-			forced, err := c.Force()
-			if err != nil {
-				return nil, false, err
-			}
-			if dict, isDict := forced.(*value.Dict); isDict {
-				val, ok := dict.Get(key)
-				return val, ok, nil
-			}
-		}
-		return nil, false, nil
-	}
-	if plain, static := m.Static(); static {
-		return plain, true, nil
-	}
-	path := fmt.Sprintf("%s.%v", c.name, key)
-	if m.IsContainer() {
-		return &container{v: c.v, d: m, name: path}, true, nil
-	}
-	return c.v.expand(path, m)
-}
-
-func (c *container) hasTemplatedKeys() bool { return c.d.TemplatedKeys() }
-
-// Force implements value.Lazy.
-func (c *container) Force() (any, error) {
-	if val, ok := c.v.memo[c.name]; ok {
-		return val, nil
-	}
-	for l := c.v.chain; l != nil; l = l.parent {
-		if l.name == c.name && l.host == c.v.host {
-			return nil, c.v.cycle(c.name)
-		}
-	}
-	val, err := c.v.evaluate(c.name, c.d)
-	if err != nil {
-		val, _, err = undefined(c.name, err)
-		return val, err
-	}
-	c.v.remember(c.name, val)
-	return val, nil
 }
 
 // Origin is one layer that has a variable.

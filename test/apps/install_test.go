@@ -12,20 +12,20 @@ import (
 	"time"
 
 	"kubekey/pkg/cli"
+	"kubekey/test/apiserver"
 )
 
 // installation is a folder with all that kk needs to install on a cluster.
 type installation struct {
-	dir     string
-	kubectl string
+	dir        string
+	bin        string // folder of kubectl and helm
+	kubeconfig string
 }
 
-func (c *cluster) installation(t *testing.T) installation {
+func (c cluster) installation(t *testing.T) installation {
 	t.Helper()
-	i := installation{t.TempDir(), filepath.Dir(c.kubectl)}
+	i := installation{t.TempDir(), filepath.Dir(c.Kubectl), c.Kubeconfig}
 	write(t, i.dir, "inventory.yaml", inventory)
-	write(t, i.dir, "kubeconfig", `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
-  clusters: [{name: c, cluster: {server: "`+c.flags[1]+`", insecure-skip-tls-verify: true}}], users: [{name: u, user: {token: token}}]}`)
 	return i
 }
 
@@ -40,7 +40,7 @@ func (i installation) playbook(t *testing.T, name, config string, more ...string
 	write(t, i.dir, "config.yaml", config)
 	in := func(name string) string { return filepath.Join(i.dir, name) }
 	args := []string{"run", "playbooks/" + name + ".yaml", "-o", "json", "--workdir", in("work"), "-i", in("inventory.yaml"), "-c", in("config.yaml"),
-		"-e", "cluster_admin_conf=" + in("kubeconfig"), "-e", "cluster_bin=" + i.kubectl, "-e", "cluster_etc=" + in("etc")}
+		"-e", "cluster_admin_conf=" + i.kubeconfig, "-e", "cluster_bin=" + i.bin, "-e", "cluster_etc=" + in("etc")}
 	var out, errs bytes.Buffer
 	code := cli.Main(t.Context(), append(args, more...), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, project(t))
 	if code != 0 {
@@ -89,7 +89,7 @@ func TestRolesInstallOnce(t *testing.T) {
 	}
 	for _, what := range []string{"-n kube-system deployment/coredns daemonset/nodelocaldns deployment/metrics-server", "-n local-path-storage deployment/local-path-provisioner",
 		"storageclass/local", "-n plain configmap/plain", "-n default configmap/my-custom"} {
-		if out, err := c.run(t, "", append([]string{"get"}, strings.Fields(what)...)...); err != nil {
+		if out, err := c.Run(t, "", append([]string{"get"}, strings.Fields(what)...)...); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}
@@ -109,7 +109,7 @@ func TestOnlyOursIsTakenAway(t *testing.T) {
 		t.Error("nothing changed")
 	}
 	for _, gone := range []string{"deployment/metrics-server", "daemonset/nodelocaldns"} {
-		if out, err := c.run(t, "", "get", "-n", "kube-system", gone); err == nil {
+		if out, err := c.Run(t, "", "get", "-n", "kube-system", gone); err == nil {
 			t.Errorf("%s is still there\n%s", gone, out)
 		}
 	}
@@ -119,28 +119,28 @@ func TestOnlyOursIsTakenAway(t *testing.T) {
 	if n := i.run(t, "{cni: {type: none}, dns: {nodelocaldns: {enabled: false}}}"); n != 0 {
 		t.Errorf("a second run changes %d", n)
 	}
-	if out, err := c.run(t, "", "get", "-n", "kube-system", "deployment/metrics-server"); err != nil {
+	if out, err := c.Run(t, "", "get", "-n", "kube-system", "deployment/metrics-server"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
 // ready makes a node that says that it is ready, though nothing runs on it.
-func (c *cluster) ready(t *testing.T, name string) {
+func (c cluster) ready(t *testing.T, name string) {
 	t.Helper()
 	node := `{"apiVersion":"v1","kind":"Node","metadata":{"name":"` + name + `"}}`
-	if out, err := c.run(t, node, "create", "-f", "-"); err != nil {
+	if out, err := c.Run(t, node, "create", "-f", "-"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	status := `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
-	if out, err := c.run(t, "", "patch", "node", name, "--subresource", "status", "--type", "merge", "-p", status); err != nil {
+	if out, err := c.Run(t, "", "patch", "node", name, "--subresource", "status", "--type", "merge", "-p", status); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
 
 // rollOut says for a DaemonSet, as its controller would, that it asks for no Pod.
-func (c *cluster) rollOut(t *testing.T, namespace, name string) {
+func (c cluster) rollOut(t *testing.T, namespace, name string) {
 	for t.Context().Err() == nil {
-		_, err := c.run(t, "", "patch", "-n", namespace, "daemonset", name, "--subresource", "status", "--type", "merge", "-p", `{"status":{"observedGeneration":1}}`)
+		_, err := c.Run(t, "", "patch", "-n", namespace, "daemonset", name, "--subresource", "status", "--type", "merge", "-p", `{"status":{"observedGeneration":1}}`)
 		if err == nil {
 			return
 		}
@@ -149,7 +149,7 @@ func (c *cluster) rollOut(t *testing.T, namespace, name string) {
 }
 
 func TestFlannelIsInstalledOnce(t *testing.T) {
-	helm, folder := program(t, "helm"), chart(t, "flannel")
+	helm, folder := apiserver.Program(t, "helm"), chart(t, "flannel")
 	c := startCluster(t)
 	i := c.installation(t)
 	c.ready(t, "one")
@@ -161,12 +161,12 @@ func TestFlannelIsInstalledOnce(t *testing.T) {
 		t.Fatalf("%v: %v", packed, err)
 	}
 	bin := filepath.Join(i.dir, "bin")
-	for name, path := range map[string]string{"helm": helm, "kubectl": c.kubectl} {
+	for name, path := range map[string]string{"helm": helm, "kubectl": c.Kubectl} {
 		if err := errors.Join(os.MkdirAll(bin, 0o755), os.Symlink(path, filepath.Join(bin, name))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	i.kubectl = bin
+	i.bin = bin
 	config := "cni: {type: flannel}\nhealth: {timeout: 20}\n"
 	cache := filepath.Join(i.dir, "work", "cache", "charts")
 	if err := errors.Join(os.MkdirAll(cache, 0o755), os.Rename(packed[0], filepath.Join(cache, "flannel-v0.28.4.tgz"))); err != nil {
@@ -176,7 +176,7 @@ func TestFlannelIsInstalledOnce(t *testing.T) {
 	if n := i.playbook(t, "network", config); n == 0 {
 		t.Error("nothing changed")
 	}
-	if out, err := c.run(t, "", "get", "-n", "kube-flannel", "daemonset/kube-flannel-ds"); err != nil {
+	if out, err := c.Run(t, "", "get", "-n", "kube-flannel", "daemonset/kube-flannel-ds"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if n := i.playbook(t, "network", config); n != 0 {

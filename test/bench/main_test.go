@@ -2,14 +2,13 @@ package bench
 
 import (
 	"os"
-	"strconv"
 	"testing"
 
 	"kubekey/test/lab"
 )
 
 // labName begins the names of labs that benchmarks bring up.
-func labName() string { return "bench-" + strconv.Itoa(os.Getpid()) }
+func labName() string { return lab.NameOfTests("bench") }
 
 func TestMain(m *testing.M) {
 	if lab.Usable() != nil {

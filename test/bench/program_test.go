@@ -16,16 +16,15 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"kubekey/pkg/connector/connectortest"
+	"kubekey/test/lab"
 )
 
 // program builds kk and returns its path.
 func program(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "kk")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "kubekey/cmd/kk")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("build kk: %v\n%s", err, out)
+	if err := lab.BuildKK(path); err != nil {
+		b.Fatal(err)
 	}
 	return path
 }

@@ -54,6 +54,40 @@ func newController(t *testing.T, g groups, config string) *controller {
 	return c
 }
 
+// inTime skips a test that takes about as long as this on a busy machine, where
+// less is left of the time of all: it would be killed in the middle of a cluster.
+func inTime(t *testing.T, takes time.Duration) {
+	t.Helper()
+	if end, ok := t.Deadline(); ok && time.Until(end) < takes {
+		t.Skipf("%s are left and this may take %s: run make e2e-cluster RUN=%s", time.Until(end).Round(time.Second), takes, t.Name())
+	}
+}
+
+// step is a part of a test that it can do without.
+type step struct {
+	name  string
+	takes time.Duration // on a machine that does nothing else
+	do    func()
+}
+
+// asFarAsTimeGoes does steps in their order after what began at start and was to take as
+// long as done. On a machine so busy that a step and ending, what must follow all of them, would
+// not fit into what is left of the time of all, it stops and says so.
+func asFarAsTimeGoes(t *testing.T, start time.Time, done, ending time.Duration, steps ...step) {
+	t.Helper()
+	for _, s := range steps {
+		slow := max(1, time.Since(start).Seconds()/done.Seconds())
+		need := time.Duration(slow * float64(s.takes+ending))
+		if end, ok := t.Deadline(); ok && time.Until(end) < need {
+			t.Logf("left out from here on: %s: %s are left, and at %.1f times the time of an idle machine it may take %s: run make e2e-cluster RUN=%s",
+				s.name, time.Until(end).Round(time.Second), slow, need.Round(time.Second), t.Name())
+			return
+		}
+		s.do()
+		done += s.takes
+	}
+}
+
 // configure lays settings over the config.
 func (c *controller) configure(t *testing.T, settings string) {
 	t.Helper()

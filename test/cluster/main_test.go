@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -52,10 +51,8 @@ func (w withMirror) Run() int {
 func (r *machine) prepare() error {
 	ctx := context.Background()
 	r.kk = filepath.Join(r.lab.Dir(), "kk")
-	build := exec.Command("go", "build", "-trimpath", "-o", r.kk, "kubekey/cmd/kk")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build kk: %w: %s", err, out)
+	if err := lab.BuildKK(r.kk); err != nil {
+		return err
 	}
 	u, err := upstream.Build(ctx, "../upstream", os.Stderr)
 	if err != nil {

@@ -20,12 +20,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-trimpath", "-o", path, "kubekey/cmd/kk")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", errors.New("build kk: " + err.Error() + "\n" + string(out))
-	}
-	return path, nil
+	return path, lab.BuildKK(path)
 })
 
 // outcome is how a run of kk ended.

@@ -89,6 +89,7 @@ rm -f /tmp/watch-stop /tmp/watched; systemd-run -q --unit=watch-cmdlines sh /tmp
 	if n := c.on(t, 0, "grep -c 'sleep 1' /tmp/watched"); n == "0" {
 		t.Error("the process list was not seen during the task")
 	}
+	c.on(t, 0, "systemctl stop watch-cmdlines") // it would see the search
 	for _, s := range secrets {
 		c.on(t, 0, "! grep -aF '"+s+"' /tmp/watched")
 	}

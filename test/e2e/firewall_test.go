@@ -53,6 +53,8 @@ func TestUFW(t *testing.T) {
 	g.twice("ufw", "route", true, "rule", "allow", "interface_in", "host0", "interface_out", "lo")
 	g.twice("ufw", "rule", "limit", "port", "22", "proto", "tcp", "delete", true) // the lab's kernel cannot count for it
 	g.twice("ufw", "rule", "allow", "port", "22", "proto", "tcp")
+	g.twice("ufw", "default", "reject", "direction", "outgoing") // while it is off
+	g.twice("ufw", "default", "allow", "direction", "outgoing", "logging", "medium")
 	g.fails("Bad port", "ufw", "rule", "allow", "port", "none-such/xyz")
 	if out := g.sh("ufw --force enable 2>&1; ufw --force disable >/dev/null 2>&1; true"); strings.Contains(out, "ERROR") {
 		t.Skip("the host's kernel does not take the rules that ufw itself has: " + out)
@@ -63,7 +65,9 @@ func TestUFW(t *testing.T) {
 	}
 	g.twice("ufw", "default", "reject", "direction", "outgoing")
 	g.twice("ufw", "default", "allow", "direction", "outgoing")
-	g.same("ufw", "state", "reloaded")
+	if r := g.run("ufw", "state", "reloaded"); !r.Changed {
+		t.Error("reloading the rules is no change")
+	}
 	g.twice("ufw", "rule", "deny", "port", "8080", "insert", 1)
 	g.twice("ufw", "rule", "deny", "port", "8080", "delete", true)
 	g.twice("ufw", "state", "disabled")

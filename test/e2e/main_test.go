@@ -8,13 +8,18 @@ import (
 )
 
 // hosts is the lab that all tests share, nil where skipReason says why there is none.
+// free has the numbers of its hosts that none of the tests has that run side by side.
 var (
 	hosts      *lab.Lab
 	skipReason string
+	free       = make(chan int, 3)
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(lab.Main(m, "e2e", 3, func(l *lab.Lab, whyNot string) { hosts, skipReason = l, whyNot }))
+	for i := range cap(free) {
+		free <- i
+	}
+	os.Exit(lab.Main(m, "e2e", cap(free), func(l *lab.Lab, whyNot string) { hosts, skipReason = l, whyNot }))
 }
 
 // needHosts skips a test where no lab can run.

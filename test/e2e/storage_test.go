@@ -48,7 +48,7 @@ func TestParted(t *testing.T) {
 		t.Errorf("got %s", value.Repr(r.Data))
 	}
 	first, again := g.twice("parted", "device", dev, "number", 1, "label", "gpt", "name", "my data", "part_start", "1MiB", "part_end", "16MiB", "flags", "lvm", "state", "present")
-	if !strings.HasPrefix(value.Repr(dataOf(first, "script")), "['mklabel', 'gpt', 'mkpart'") || value.Repr(dataOf(again, "script")) != "[]" || len(first.Diff) != 1 {
+	if !strings.HasPrefix(value.Repr(dataOf(first, "script")), "'unit KiB mklabel gpt mkpart primary 1MiB 16MiB") || value.Repr(dataOf(again, "script")) != "''" || len(first.Diff) != 1 {
 		t.Errorf("got %s", value.Repr(first.Data))
 	}
 	if got := value.Repr(dataOf(again, "partitions")); got != "[{'num': 1, 'begin': 1024.0, 'end': 16384.0, 'size': 15360.0, 'unit': 'kib', 'fstype': '', 'name': 'my data', 'flags': ['lvm']}]" {
@@ -60,7 +60,7 @@ func TestParted(t *testing.T) {
 	g.twice("parted", "device", dev, "number", 2, "state", "absent")
 	g.twice("parted", "device", dev, "number", 1, "part_end", "50%", "state", "present")
 	g.sees("parted -sm '/srv/a disk.img' print | cut -d: -f6 | sed -n 2p", "msdos")
-	g.fails("is neither a device nor a file", "parted", "device", "/srv/none")
+	g.fails("Could not stat device", "parted", "device", "/srv/none")
 	g.fails("Error while running parted", "parted", "device", dev, "number", 2, "part_start", "90MiB", "part_end", "99MiB", "state", "present")
 }
 

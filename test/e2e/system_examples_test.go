@@ -18,12 +18,13 @@ import (
 
 // notHere are modules whose examples a host of Debian cannot run.
 var notHere = map[string]string{
-	"zypper":    "Debian has no zypper",
+	"zypper":    "the host has no repository of SUSE",
 	"apk":       "Debian has no apk",
-	"dnf":       "its example installs from a repository that is not there",
+	"dnf":       "its example installs from a repository that is not there; TestDNF has one",
 	"selinux":   "the kernel of the lab has no SELinux",
 	"seboolean": "the kernel of the lab has no SELinux",
 	"mount":     "its example wants a second disk",
+	"npm":       "Debian's npm is 372 packages, which take minutes",
 }
 
 // beforeExamples is what the examples of a module find on the host, and
@@ -35,19 +36,26 @@ var (
 		"apt":     "apt-get update -q >/dev/null 2>&1; true",
 		"rpm_key": "{ apt-get update -q; apt-get -q -y install --no-install-recommends rpm gnupg; } >/dev/null 2>&1; mkdir -p /etc/pki/rpm-gpg; " +
 			"gpg -q --no-default-keyring --keyring " + debianKey + " --armor --export >/etc/pki/rpm-gpg/RPM-GPG-KEY-kubernetes",
-		"sysvinit":   initScript,
-		"pip":        wheels,
-		"locale_gen": "{ apt-get update -q; apt-get -q -y install --no-install-recommends locales; } >/dev/null 2>&1",
-		"package":    "apt-get update -q >/dev/null 2>&1; true",
+		"sysvinit":       initScript,
+		"pip":            wheels,
+		"apache2_module": "{ apt-get update -q; apt-get -q -y install --no-install-recommends apache2; } >/dev/null 2>&1",
+		"locale_gen":     "{ apt-get update -q; apt-get -q -y install --no-install-recommends locales; } >/dev/null 2>&1",
+		"pamd":           "cp -a /etc/pam.d /root/pam.d",
+		"package":        "apt-get update -q >/dev/null 2>&1; true",
+		"capabilities":   "{ apt-get update -q; apt-get -q -y install --no-install-recommends libcap2-bin; } >/dev/null 2>&1; cp /bin/true /usr/local/bin/server",
 	}
 	afterExamples = map[string]string{
 		"systemd":           "systemctl disable -q --now containerd; rm /etc/systemd/system/containerd.service",
 		"service":           "systemctl disable -q --now chrony; rm /etc/systemd/system/chrony.service",
+		"capabilities":      "rm /usr/local/bin/server",
+		"cronvar":           "rm /etc/cron.d/backup",
 		"authorized_key":    "sed -i '/ team$/d' /root/.ssh/authorized_keys",
 		"sysvinit":          noInitScript,
 		"pip":               noWheels,
+		"apache2_module":    "apt-get -q -y purge --autoremove apache2 apache2-bin apache2-data apache2-utils >/dev/null 2>&1",
 		"locale_gen":        "apt-get -q -y purge locales >/dev/null 2>&1; rm -f /etc/locale.gen; true",
 		"pam_limits":        "rm /etc/security/limits.d/90-files.conf",
+		"pamd":              "cp -a /root/pam.d/. /etc/pam.d/; rm -r /root/pam.d",
 		"known_hosts":       "rm /etc/ssh/ssh_known_hosts",
 		"ssh_config":        "rm /root/.ssh/config",
 		"sudoers":           "rm /etc/sudoers.d/operators",
@@ -67,18 +75,19 @@ func standIn(name string) string {
 // TestExamplesOfTheSystemFamily runs what the manual shows, twice: the second
 // time nothing is to do.
 func TestExamplesOfTheSystemFamily(t *testing.T) {
+	all := newTarget(t)
 	for _, s := range slices.Concat(account.Modules(), packages.Modules(), service.Modules(), system.Modules()) {
 		t.Run(s.Name, func(t *testing.T) {
 			if why := notHere[s.Name]; why != "" {
 				t.Skip(why)
 			}
-			g := newTarget(t)
+			g := all.in(t)
 			g.sh(beforeExamples[s.Name])
 			if after := afterExamples[s.Name]; after != "" {
 				t.Cleanup(func() { g.sh(after) })
 			}
 			for _, text := range s.Examples {
-				for _, args := range exampleTasks(t, s, text) {
+				for _, args := range g.exampleTasks(s, text) {
 					g.example(s, args)
 				}
 			}
@@ -87,23 +96,23 @@ func TestExamplesOfTheSystemFamily(t *testing.T) {
 }
 
 // exampleTasks are the arguments of the tasks of an example.
-func exampleTasks(t *testing.T, s module.Spec, text string) []*value.Dict {
-	t.Helper()
-	text = strings.ReplaceAll(text, "{{ inventory_hostname }}", hosts.Hosts[0].Name)
+func (g target) exampleTasks(s module.Spec, text string) []*value.Dict {
+	g.t.Helper()
+	text = strings.ReplaceAll(text, "{{ inventory_hostname }}", g.name())
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatalf("%s: %v", text, err)
+		g.t.Fatalf("%s: %v", text, err)
 	}
 	v, err := value.FromYAML(&doc)
 	tasks, ok := v.([]any)
 	if err != nil || !ok {
-		t.Fatalf("%s is no list of tasks: %v", text, err)
+		g.t.Fatalf("%s is no list of tasks: %v", text, err)
 	}
 	var out []*value.Dict
 	for _, task := range tasks {
 		args, there := task.(*value.Dict).Get(s.Name)
 		if !there {
-			t.Fatalf("an example does not use the module: %s", text)
+			g.t.Fatalf("an example does not use the module: %s", text)
 		}
 		dict, _ := args.(*value.Dict)
 		if dict == nil {

@@ -129,7 +129,7 @@ func TestPip(t *testing.T) {
 	env := []any{"virtualenv", "/opt/tools", "virtualenv_command", "python3 -m venv", "extra_args", from}
 	first, _ := g.twice("pip", append(env, "name", "kk_example", "version", "1.0")...)
 	g.sees("/opt/tools/bin/python -c 'import kk_example; print(kk_example.version)'", "1.0")
-	if cmd, _ := dataOf(first, "cmd").(string); cmd != "/opt/tools/bin/pip install "+from+" kk_example==1.0" || dataOf(first, "virtualenv") != "/opt/tools" {
+	if cmd := value.Repr(dataOf(first, "cmd")); cmd != "['/opt/tools/bin/pip3', 'install', '--no-index', '--find-links', '/srv/wheels', 'kk_example==1.0']" || dataOf(first, "virtualenv") != "/opt/tools" {
 		t.Errorf("got %s", value.Repr(first.Data))
 	}
 	g.same("pip", append(env, "name", "KK.Example>=0.5,<2")...)

@@ -40,7 +40,7 @@ func TestAptRepository(t *testing.T) {
 	g.fails("Failed to update apt cache", "apt_repository", "repo", "deb [trusted=yes] file:/srv/none ./", "filename", "kk2", "update_cache_retries", 0)
 	g.sees("ls /etc/apt/sources.list.d/kk2.list 2>/dev/null", "")
 	g.fails("Invalid repository string", "apt_repository", "repo", "http://deb.debian.org stable main")
-	g.fails("Launchpad", "apt_repository", "repo", "ppa:someone/something")
+	g.fails("write ppa:OWNER/NAME", "apt_repository", "repo", "ppa:some one/thing")
 }
 
 func TestAptKey(t *testing.T) {
@@ -48,8 +48,8 @@ func TestAptKey(t *testing.T) {
 	t.Cleanup(func() {
 		g.sh("rm -f /etc/apt/trusted.gpg /srv/ring.gpg /srv/key; mv /srv/aside.d/* /etc/apt/trusted.gpg.d/; rmdir /srv/aside.d; true")
 	})
+	fingerprint := keyFingerprint(g) // needs apt, and so its keys
 	g.sh("mkdir -p /srv/aside.d; mv /etc/apt/trusted.gpg.d/* /srv/aside.d/; rm -f /etc/apt/trusted.gpg; cp " + debianKey + " /srv/key")
-	fingerprint := keyFingerprint(g)
 	first, second := g.twice("apt_key", "file", "/srv/key")
 	g.sees("cmp /etc/apt/trusted.gpg /srv/key && stat -c %a /etc/apt/trusted.gpg", "644")
 	if dataOf(first, "fp") != fingerprint[24:] || dataOf(first, "short_id") != fingerprint[32:] || value.Repr(dataOf(first, "before")) != "[]" || value.Repr(dataOf(second, "after")) != "['"+fingerprint[24:]+"']" {
@@ -75,7 +75,7 @@ func TestAptKey(t *testing.T) {
 
 func keyFingerprint(g target) string {
 	g.t.Helper()
-	g.sh("command -v gpg >/dev/null || { apt-get update -q; apt-get -q -y install --no-install-recommends gpg; } >/dev/null 2>&1")
+	g.sh("command -v gpg >/dev/null || { apt-get update -q && apt-get -q -y install --no-install-recommends gpg; } >/dev/null 2>&1")
 	f := g.sh("gpg -q --batch --with-colons --show-keys " + debianKey + " 2>/dev/null | sed -n 's/^fpr:*\\([0-9A-F]*\\):.*/\\1/p' | head -n 1")
 	if len(f) != 40 {
 		g.t.Fatalf("gpg says that the fingerprint is %q", f)
@@ -121,7 +121,13 @@ func TestDeb822Repository(t *testing.T) {
 	g.twice("deb822_repository", append(args, "mode", "0640")...)
 	g.twice("deb822_repository", append(args, "mode", "0640", "signed_by", "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----\n")...)
 	g.sees("sed -n '/^Signed/,/^Suites/p' /etc/apt/sources.list.d/kk-flat.sources; stat -c %a /etc/apt/sources.list.d/kk-flat.sources",
-		"Signed-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n AAAA\n -----END PGP PUBLIC KEY BLOCK-----\nSuites: ./\n640")
+		"Signed-By:\n    -----BEGIN PGP PUBLIC KEY BLOCK-----\n    .\n    AAAA\n    -----END PGP PUBLIC KEY BLOCK-----\nSuites: ./\n640")
+	bare := "F8B5C3D4E5F6A1B2C3D4E5F6A1B2C3D4E5F6C37C"
+	third, _ := g.twice("deb822_repository", append(args, "signed_by", []any{"/srv/key.gpg", "F8B5 C3D4 E5F6 A1B2 C3D4 E5F6 A1B2 C3D4 E5F6 C37C"})...)
+	g.sees("grep ^Signed /etc/apt/sources.list.d/kk-flat.sources", "Signed-By: /srv/key.gpg "+bare)
+	if dataOf(third, "key_filename") != "/srv/key.gpg" {
+		t.Errorf("got %s", value.Repr(third.Data))
+	}
 	g.fails("exact path", "deb822_repository", append(args, "components", "main")...)
 	g.fails("uris, suites", "deb822_repository", "name", "x")
 	g.fails("no letter", "deb822_repository", "name", "!", "state", "absent")

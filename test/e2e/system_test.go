@@ -10,6 +10,7 @@ import (
 	sshconn "kubekey/pkg/connector/ssh"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/account"
+	"kubekey/pkg/module/database"
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/file"
 	"kubekey/pkg/module/firewall"
@@ -23,15 +24,23 @@ import (
 	"kubekey/pkg/value"
 )
 
-// target is the first host of the lab, for modules that are called directly.
+// target is a host of the lab that one test has for itself, for modules that
+// are called directly.
 type target struct {
-	t    *testing.T
-	conn connector.Connector
+	t      *testing.T
+	conn   connector.Connector
+	number int // in the lab, from 0
 }
 
+// newTarget lets the test run beside others that have a target: most of the time
+// they wait for a host. Tests that know the hosts by name have ended by then.
 func newTarget(t *testing.T) target {
 	t.Helper()
-	h := needHosts(t).Hosts[0]
+	l := needHosts(t)
+	t.Parallel()
+	i := <-free
+	t.Cleanup(func() { free <- i })
+	h := l.Hosts[i]
 	conn, err := sshconn.New(sshconn.Options{
 		Host: h.Name, Address: h.Address, User: "root", PrivateKeyFiles: []string{h.Key},
 		KnownHosts: []string{hosts.KnownHosts()}, ConfigFile: "none", AgentSocket: "none",
@@ -40,11 +49,18 @@ func newTarget(t *testing.T) target {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return target{t, conn}
+	g := target{t, conn, i}
+	g.sh("ls /var/lib/apt/lists/*_Packages >/dev/null 2>&1 || apt-get update -q >/dev/null 2>&1") // whichever test the host had before
+	return g
 }
 
+// in is the same host in a subtest.
+func (g target) in(t *testing.T) target { return target{t, g.conn, g.number} }
+
+func (g target) name() string { return hosts.Hosts[g.number].Name }
+
 func (g target) spec(name string) module.Spec {
-	return moduletest.Find(g.t, slices.Concat(account.Modules(), packages.Modules(), service.Modules(), system.Modules(), exec.Modules(), file.Modules(), firewall.Modules(), net.Modules(), pki.Modules(), storage.Modules()), name)
+	return moduletest.Find(g.t, slices.Concat(account.Modules(), database.Modules(), packages.Modules(), service.Modules(), system.Modules(), exec.Modules(), file.Modules(), firewall.Modules(), net.Modules(), pki.Modules(), storage.Modules()), name)
 }
 
 // needs installs packages on the host.
@@ -108,7 +124,7 @@ func (g target) fails(text, name string, pairs ...any) {
 // sh runs a script past the connector and returns what it printed.
 func (g target) sh(script string) string {
 	g.t.Helper()
-	out, err := hosts.Exec(context.Background(), 0, script) // cleanups outlive the test's context
+	out, err := hosts.Exec(context.Background(), g.number, script) // cleanups outlive the test's context
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -118,7 +134,7 @@ func (g target) sh(script string) string {
 // sees fails the test unless the script prints exactly what is given.
 func (g target) sees(script, expected string) {
 	g.t.Helper()
-	out, err := hosts.Exec(g.t.Context(), 0, script+"\n:")
+	out, err := hosts.Exec(g.t.Context(), g.number, script+"\n:")
 	if out = strings.TrimSpace(out); out != expected {
 		g.t.Errorf("%s printed %q, %v, want %q", script, out, err, expected)
 	}

@@ -8,9 +8,18 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 )
+
+// ofTests finds the number of a process in a lab's name.
+var ofTests = regexp.MustCompile(`^[a-z]+-pid([0-9]+)(-|$)`)
+
+// NameOfTests is the name of a lab of this process' tests, by which [Sweep]
+// knows it when they have crashed.
+func NameOfTests(about string) string { return about + "-pid" + strconv.Itoa(os.Getpid()) }
 
 // guardVariable makes a test binary the guard of the lab that it names.
 const guardVariable = "KK_LAB_GUARD"
@@ -33,6 +42,9 @@ func RunTests(run func() int, o Options, use func(*Lab)) int {
 func RunGuarded(name string, run func() int) int {
 	if name := os.Getenv(guardVariable); name != "" {
 		return guard(name)
+	}
+	if err := Sweep(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "remove what earlier tests left:", err)
 	}
 	release, err := startGuard(name)
 	if err != nil {
@@ -58,6 +70,30 @@ func downFamily(name string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Sweep removes the labs whose tests have ended, and whose guard was killed or
+// went down with the machine before it could do so.
+func Sweep(ctx context.Context) error {
+	labs, err := List()
+	errs := []error{err}
+	for _, name := range labs {
+		if abandoned(name) {
+			errs = append(errs, Down(ctx, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// abandoned says that the process of tests whose number is in the name of a lab
+// is no more; see [NameOfTests].
+func abandoned(name string) bool {
+	number := ofTests.FindStringSubmatch(name)
+	if number == nil {
+		return false
+	}
+	_, err := os.Stat("/proc/" + number[1])
+	return errors.Is(err, os.ErrNotExist)
 }
 
 // runInLab returns when the tests end or ctx does.

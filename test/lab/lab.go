@@ -109,7 +109,7 @@ func (l *Lab) raise(ctx context.Context, n int) error {
 	if err := l.state.save(); err != nil {
 		return err
 	}
-	if err := raiseKernelSettings(); err != nil {
+	if err := errors.Join(raiseKernelSettings(), sealClock()); err != nil {
 		return err
 	}
 	if err := ensureNetwork(ctx, l.state); err != nil {

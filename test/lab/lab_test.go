@@ -33,7 +33,7 @@ func testLab(t *testing.T, suffix string) string {
 	if err := Usable(); err != nil {
 		t.Skip("cannot bring up a lab: " + err.Error())
 	}
-	name := fmt.Sprintf("lab-%d-%s", os.Getpid(), suffix)
+	name := NameOfTests("lab") + "-" + suffix
 	t.Cleanup(func() {
 		if err := Down(context.Background(), name); err != nil {
 			t.Error(err)
@@ -171,6 +171,23 @@ func TestLabGoesAwayWhenTestsCrash(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the lab is still there: %q", labs)
 		}
+	}
+}
+
+func TestLabsOfTestsThatAreNoMoreAreSweptAway(t *testing.T) {
+	ours := up(t, Options{Name: testLab(t, "ours")})
+	gone := "lab-pid99999999-gone" // larger than any process' number
+	t.Cleanup(func() { Down(context.Background(), gone) })
+	up(t, Options{Name: gone})
+	if err := Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	labs, err := List()
+	if err != nil || slices.Contains(labs, gone) || !slices.Contains(labs, ours.Name) {
+		t.Errorf("labs after sweeping: %q, %v", labs, err)
+	}
+	if !ours.Hosts[0].Running() {
+		t.Error("a host of a lab in use was switched off")
 	}
 }
 

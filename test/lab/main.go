@@ -4,15 +4,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strconv"
 	"testing"
 )
 
 // Main is the body of the TestMain of a package whose tests share a lab of n
 // hosts: it runs the tests, and returns the exit code for [os.Exit]. Before,
 // use is told the lab, or why there is none; tests that need it skip then. The
-// lab's name begins with what the package is about; see [RunTests].
-func Main(tests interface{ Run() int }, about string, n int, use func(l *Lab, whyNot string)) int {
+// lab's name begins with what the package is about, and its hosts have packages
+// of Debian beside the usual ones; see [RunTests].
+func Main(tests interface{ Run() int }, about string, n int, use func(l *Lab, whyNot string), packages ...string) int {
 	flag.Parse()
 	whyNot := ""
 	if err := Usable(); testing.Short() {
@@ -25,6 +25,6 @@ func Main(tests interface{ Run() int }, about string, n int, use func(l *Lab, wh
 		use(nil, whyNot)
 		return tests.Run()
 	}
-	o := Options{Name: about + "-" + strconv.Itoa(os.Getpid()), N: n, Log: os.Stderr}
+	o := Options{Name: NameOfTests(about), N: n, Packages: packages, Log: os.Stderr}
 	return RunTests(tests.Run, o, func(l *Lab) { use(l, "") })
 }

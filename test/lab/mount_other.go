@@ -11,3 +11,5 @@ var errNotLinux = errors.New("the lab needs Linux")
 func mountOverlay(_, _ string) error { return errNotLinux }
 
 func detach(string) error { return errNotLinux }
+
+func sealClock() error { return errNotLinux }

@@ -16,9 +16,10 @@ import (
 type peerCase struct {
 	// Modes say how often each task runs: "check" in check mode, "run", and
 	// "again", when there should be nothing left to do. Only "run" when empty.
-	Modes []string    `yaml:"modes"`
-	Diff  bool        `yaml:"diff"` // compare the diff too
-	Tasks []yaml.Node `yaml:"tasks"`
+	Modes   []string    `yaml:"modes"`
+	Diff    bool        `yaml:"diff"`    // compare the diff too
+	Cluster bool        `yaml:"cluster"` // tasks know the API server of their program as {{ kubeconfig }}
+	Tasks   []yaml.Node `yaml:"tasks"`
 	// What may differ, with the reason. It is said of a key (of a key in a key
 	// as "stat.mode", of all as "*" and "stat.*"), everywhere or as "KEY of task NUMBER",
 	// from 1, "KEY in MODE" or "KEY of task NUMBER in MODE".
@@ -28,6 +29,7 @@ type peerCase struct {
 	Sometimes   map[string]string `yaml:"sometimes"` // the same, but for chance
 
 	name string
+	text []byte          // of the file
 	used map[string]bool // excuses that were needed
 }
 
@@ -67,12 +69,12 @@ func readCases(t *testing.T, folder, pattern string) []*peerCase {
 	}
 	var cases []*peerCase
 	for _, file := range files {
-		c := &peerCase{name: strings.TrimSuffix(filepath.Base(file), ".yaml"), used: map[string]bool{}}
-		text, err := os.ReadFile(file)
-		if err != nil {
+		c := &peerCase{name: strings.TrimSuffix(filepath.Base(file), ".yaml")}
+		var err error
+		if c.text, err = os.ReadFile(file); err != nil {
 			t.Fatal(err)
 		}
-		d := yaml.NewDecoder(bytes.NewReader(text))
+		d := yaml.NewDecoder(bytes.NewReader(c.text))
 		d.KnownFields(true)
 		if err := d.Decode(c); err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -99,6 +101,7 @@ func playbook(t *testing.T, cases []*peerCase, work, dest string) []byte {
 	tasks = append(tasks, map[string]any{
 		"copy":        map[string]any{"content": "{{ {" + strings.Join(results, ", ") + "} | to_json }}", "dest": dest},
 		"delegate_to": "control",
+		"vars":        map[string]any{"files": testdata(t, "files")}, // Ansible keeps the arguments of include_role as templates
 	})
 	text, err := yaml.Marshal([]any{map[string]any{"hosts": "peer", "gather_facts": false, "tasks": tasks}})
 	if err != nil {

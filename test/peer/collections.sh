@@ -4,16 +4,16 @@
 set -euo pipefail
 
 version=$(apt-cache show --no-all-versions ansible | sed -n 's/^Version: //p')
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/kk-peer/$version
+wanted=()
+for c in ansible/posix ansible/utils community/general community/crypto community/mysql community/postgresql kubernetes/core; do
+  wanted+=("./usr/lib/python3/dist-packages/ansible_collections/$c")
+done
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/kk-peer/$version-${#wanted[@]}
 if [ ! -d "$cache" ]; then
   mkdir -p "$(dirname "$cache")"
   temp=$(mktemp -d "$cache.XXXXXX")
   trap 'rm -rf "$temp"' EXIT
   (cd "$temp" && apt-get download -q ansible="$version" >&2)
-  wanted=()
-  for c in ansible/posix ansible/utils community/general community/crypto kubernetes/core; do
-    wanted+=("./usr/lib/python3/dist-packages/ansible_collections/$c")
-  done
   mkdir "$temp/tree"
   dpkg-deb --fsys-tarfile "$temp"/*.deb | tar -x -C "$temp/tree" "${wanted[@]}"
   mv "$temp/tree/usr/lib/python3/dist-packages" "$cache"

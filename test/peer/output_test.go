@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"kubekey/test/lab"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/shlex"
 	"golang.org/x/tools/txtar"
@@ -25,26 +27,27 @@ type outputCase struct {
 // TestOutputIsThatOfAnsible compares what is printed, byte by byte but for
 // what depends on the time, on the interpreter and on the order of a Python set.
 func TestOutputIsThatOfAnsible(t *testing.T) {
-	ansible, err := exec.LookPath("ansible-playbook")
-	if err != nil {
-		t.Skip("needs ansible-playbook: install ansible-core")
-	}
-	kk := buildKK(t)
+	ansible, kk := programs(t)
+	known := newMemory(t, ansible, here(t))
 	cases, err := filepath.Glob("testdata/output/*.txt")
 	if err != nil || len(cases) == 0 {
 		t.Fatal("no cases", err)
 	}
 	for _, file := range cases {
 		c := readOutputCase(t, file)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, args := range c.args {
 			name := strings.TrimSuffix(filepath.Base(file), ".txt") + " " + strings.Join(args, " ")
 			t.Run(name, func(t *testing.T) {
-				theirs, theirCode := printed(t, c, ansible, append([]string{"-f", "1"}, args...))
-				ours, ourCode := printed(t, c, kk, append([]string{"run", "-o", "ansible", "-f", "1"}, args...))
-				if theirCode != ourCode {
-					t.Errorf("exit code %d here, %d in Ansible", ourCode, theirCode)
+				theirs := known.said(t, func() printed { return c.print(t, ansible.name, append([]string{"-f", "1"}, args...)) }, "output", string(text), name)
+				ours := c.print(t, kk.name, append([]string{"run", "-o", "ansible", "-f", "1"}, args...))
+				if theirs.Code != ours.Code {
+					t.Errorf("exit code %d here, %d in Ansible", ours.Code, theirs.Code)
 				}
-				if diff := cmp.Diff(theirs, ours); diff != "" {
+				if diff := cmp.Diff(comparable(theirs.Out), comparable(ours.Out)); diff != "" {
 					t.Errorf("-ansible +kk\n%s", diff)
 				}
 			})
@@ -55,8 +58,8 @@ func TestOutputIsThatOfAnsible(t *testing.T) {
 func buildKK(t *testing.T) string {
 	t.Helper()
 	kk := filepath.Join(t.TempDir(), "kk")
-	if out, err := exec.Command("go", "build", "-o", kk, "kubekey/cmd/kk").CombinedOutput(); err != nil {
-		t.Fatalf("build kk: %v\n%s", err, out)
+	if err := lab.BuildKK(kk); err != nil {
+		t.Fatal(err)
 	}
 	return kk
 }
@@ -88,9 +91,8 @@ func readOutputCase(t *testing.T, file string) outputCase {
 	return c
 }
 
-// printed is the standard output of a program, lines that need not be the same
-// made the same, and its exit code.
-func printed(t *testing.T, c outputCase, program string, args []string) ([]string, int) {
+// print runs a program on the case.
+func (c outputCase) print(t *testing.T, program string, args []string) printed {
 	t.Helper()
 	dir := t.TempDir()
 	var input []byte
@@ -119,7 +121,7 @@ func printed(t *testing.T, c outputCase, program string, args []string) ([]strin
 	if t.Failed() || cmd.ProcessState.ExitCode() > 4 {
 		t.Logf("%s: %s", filepath.Base(program), errs.String())
 	}
-	return comparable(strings.ReplaceAll(out.String(), dir, "DIR")), cmd.ProcessState.ExitCode()
+	return printed{Code: cmd.ProcessState.ExitCode(), Out: strings.ReplaceAll(out.String(), dir, "DIR")}
 }
 
 // Of what is printed only this may differ.

@@ -19,11 +19,17 @@ func newServer(t *testing.T) string {
 		}
 	}
 	mux.HandleFunc("/file", text("text/plain", "hello world"))
+	mux.HandleFunc("/charts/index.yaml", text("text/yaml", "apiVersion: v1\nentries: {}\n"))
 	mux.HandleFunc("/json", text("application/json", `{"a": [1, null, "x"]}`))
 	mux.Handle("/moved", http.RedirectHandler("/file", http.StatusFound))
 	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Sent", r.Method+" "+r.Header.Get("Content-Type"))
 		_, _ = io.Copy(w, r.Body)
+	})
+	mux.HandleFunc("/broken", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `{"error": "broken"}`)
 	})
 	mux.HandleFunc("/cookie", func(w http.ResponseWriter, _ *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "seen", Value: "yes"})

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"kubekey/test/lab"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -21,12 +23,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-trimpath", "-o", path, "kubekey/cmd/kk")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", errors.New("build kk: " + err.Error() + "\n" + string(out))
-	}
-	return path, nil
+	return path, lab.BuildKK(path)
 })
 
 // project is a folder with the builtin roles and a playbook of each that a

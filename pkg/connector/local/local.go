@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"syscall"
 	"time"
@@ -44,10 +45,31 @@ func (*Host) Run(ctx context.Context, c connector.Command) (connector.Exit, erro
 	if c.TTY {
 		return runTTY(ctx, cmd, c)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := start(cmd, stdin); err != nil {
 		return connector.Exit{}, fmt.Errorf("start /bin/sh: %w", err)
 	}
 	return wait(ctx, cmd)
+}
+
+// start starts the command. Its end does not wait for input that does not come.
+func start(cmd *exec.Cmd, stdin io.Reader) error {
+	if stdin == nil {
+		return cmd.Start()
+	}
+	cmd.Stdin = nil
+	to, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() {
+		// That the command reads no more is not its failure.
+		_, _ = io.Copy(to, stdin)
+		_ = to.Close()
+	}()
+	return nil
 }
 
 // wait waits for the command's end, or ends its process group with ctx.

@@ -2,12 +2,14 @@ package ssh
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -32,9 +34,9 @@ func (l *login) close() {
 
 // newLogin collects the ways to log in. Keys come first, named ones before
 // those of an agent: servers allow few tries.
-func newLogin(t *target) (*login, error) {
+func (s *Shared) newLogin(t *target) (*login, error) {
 	l := &login{}
-	signers, err := l.keys(t)
+	signers, err := l.keys(t, s.opened)
 	if err != nil {
 		return nil, err
 	}
@@ -66,10 +68,10 @@ func answer(password redact.Secret) ssh.KeyboardInteractiveChallenge {
 	}
 }
 
-func (l *login) keys(t *target) ([]ssh.Signer, error) {
+func (l *login) keys(t *target, open opener) ([]ssh.Signer, error) {
 	var signers []ssh.Signer
 	if !t.PrivateKey.IsZero() {
-		s, err := parseKey([]byte(t.PrivateKey.Reveal()), t.Passphrase)
+		s, err := parseKey([]byte(t.PrivateKey.Reveal()), t.Passphrase, open)
 		if err != nil {
 			return nil, fmt.Errorf("the given private key: %w", err)
 		}
@@ -77,7 +79,7 @@ func (l *login) keys(t *target) ([]ssh.Signer, error) {
 		signers = append(signers, s)
 	}
 	for _, file := range t.PrivateKeyFiles {
-		s, err := readKey(file, t.Passphrase)
+		s, err := readKey(file, t.Passphrase, open)
 		switch {
 		case err == nil:
 			l.offered = append(l.offered, "key "+file)
@@ -93,12 +95,12 @@ func (l *login) keys(t *target) ([]ssh.Signer, error) {
 }
 
 // readKey returns the signers of a key file: with its certificate, if it has one, first.
-func readKey(file string, passphrase redact.Secret) ([]ssh.Signer, error) {
+func readKey(file string, passphrase redact.Secret, open opener) ([]ssh.Signer, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	s, err := parseKey(text, passphrase)
+	s, err := parseKey(text, passphrase, open)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +125,7 @@ func readKey(file string, passphrase redact.Secret) ([]ssh.Signer, error) {
 
 var errEncrypted = errors.New("it is encrypted and no passphrase is given: give the passphrase, or load the key into an agent")
 
-func parseKey(text []byte, passphrase redact.Secret) (ssh.Signer, error) {
+func parseKey(text []byte, passphrase redact.Secret, open opener) (ssh.Signer, error) {
 	s, err := ssh.ParsePrivateKey(text)
 	var encrypted *ssh.PassphraseMissingError
 	switch {
@@ -135,11 +137,30 @@ func parseKey(text []byte, passphrase redact.Secret) (ssh.Signer, error) {
 	case passphrase.IsZero():
 		return nil, errEncrypted
 	}
-	s, err = ssh.ParsePrivateKeyWithPassphrase(text, []byte(passphrase.Reveal()))
-	if err != nil {
-		return nil, errors.New("the passphrase does not open it")
+	return open(text, passphrase)
+}
+
+// opener opens an encrypted key.
+type opener func(text []byte, passphrase redact.Secret) (ssh.Signer, error)
+
+// opened opens an encrypted key once for all hosts: to try a passphrase is made to take
+// long, and with a hundred hosts the time to connect would go by with that.
+func (s *Shared) opened(text []byte, passphrase redact.Secret) (ssh.Signer, error) {
+	id := sha256.Sum256(append([]byte(passphrase.Reveal()+"\x00"), text...))
+	s.mu.Lock()
+	open, ok := s.keys[id]
+	if !ok {
+		open = sync.OnceValues(func() (ssh.Signer, error) {
+			signer, err := ssh.ParsePrivateKeyWithPassphrase(text, []byte(passphrase.Reveal()))
+			if err != nil {
+				return nil, errors.New("the passphrase does not open it")
+			}
+			return signer, nil
+		})
+		s.keys[id] = open
 	}
-	return s, nil
+	s.mu.Unlock()
+	return open()
 }
 
 // agentKeys returns the agent's keys that are not among have. With

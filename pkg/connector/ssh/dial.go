@@ -27,10 +27,16 @@ type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // dialOne connects to t with open and logs in, all within t.ConnectTimeout.
 func (s *Shared) dialOne(ctx context.Context, t *target, open dialFunc) (*ssh.Client, error) {
+	// To open an encrypted key takes time that is not the host's.
+	in, err := s.newLogin(t)
+	if err != nil {
+		return nil, unreachable(t, &loginError{fmt.Sprintf("cannot log in to %s: %v", t.name(), err)})
+	}
+	defer in.close()
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, t.ConnectTimeout)
 	defer cancel()
-	client, err := s.connect(ctx, t, open)
+	client, err := s.connect(ctx, t, in, open)
 	if err == nil {
 		return client, nil
 	}
@@ -43,16 +49,11 @@ func (s *Shared) dialOne(ctx context.Context, t *target, open dialFunc) (*ssh.Cl
 	return nil, unreachable(t, err)
 }
 
-func (s *Shared) connect(ctx context.Context, t *target, open dialFunc) (*ssh.Client, error) {
+func (s *Shared) connect(ctx context.Context, t *target, in *login, open dialFunc) (*ssh.Client, error) {
 	check, algorithms, err := s.hostKeys(t)
 	if err != nil {
 		return nil, err
 	}
-	in, err := newLogin(t)
-	if err != nil {
-		return nil, &loginError{fmt.Sprintf("cannot log in to %s: %v", t.name(), err)}
-	}
-	defer in.close()
 	raw, err := open(ctx, "tcp", t.addr())
 	if err != nil {
 		return nil, err

@@ -61,6 +61,8 @@ func (h *Host) Run(ctx context.Context, c connector.Command) (connector.Exit, er
 		switch {
 		case err == nil:
 			return h.run(ctx, s, line, stdin, c)
+		case errors.Is(err, errFull):
+			return h.runApart(ctx, line, stdin, c)
 		case ctx.Err() != nil:
 			return connector.Exit{}, ctx.Err()
 		case !l.dead():
@@ -70,10 +72,38 @@ func (h *Host) Run(ctx context.Context, c connector.Command) (connector.Exit, er
 	}
 }
 
+// apart makes a connection beside the one that commands share. The caller closes it.
+func (h *Host) apart(ctx context.Context) (*link, error) {
+	client, closers, err := h.shared.dialPatiently(ctx, h.target, true)
+	if err != nil {
+		return nil, err
+	}
+	return newLink(client, closers, h.target), nil
+}
+
+// runApart runs a command on a connection of its own.
+func (h *Host) runApart(ctx context.Context, line string, stdin io.Reader, c connector.Command) (connector.Exit, error) {
+	// Close ends it, too.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.ctx, cancel)()
+	l, err := h.apart(ctx)
+	if err != nil {
+		return connector.Exit{}, err
+	}
+	defer l.close()
+	s, err := l.acquire(ctx, needNothing)
+	if err != nil {
+		return connector.Exit{}, unreachable(h.target, err)
+	}
+	return h.run(ctx, s, line, stdin, c)
+}
+
 func (h *Host) run(ctx context.Context, s *session, line string, stdin io.Reader, c connector.Command) (connector.Exit, error) {
 	mark := connector.NewMark()
 	wire, find := s.dress(line, mark, c.TTY)
 	c.Stdin = stdin
+	s.link.occupy(s, c.Yield)
 	exit, err := s.run(ctx, wire, c, find)
 	var cut *cutError
 	switch {
@@ -172,25 +202,24 @@ func (h *Host) kill(s *session, mark string) {
 	if s.link.dead() {
 		return
 	}
-	if !s.link.full() && killOver(ctx, s.link, c) == nil {
+	if killOver(ctx, s.link, needNow, c) == nil {
 		s.settle()
 		return
 	}
-	client, closers, err := h.shared.dial(ctx, h.target)
+	l, err := h.apart(ctx)
 	if err != nil {
 		s.signal("TERM")
 		return
 	}
-	l := newLink(client, closers, h.target)
 	defer l.close()
-	if killOver(ctx, l, c) != nil {
+	if killOver(ctx, l, needNothing, c) != nil {
 		s.signal("TERM")
 	}
 	s.settle()
 }
 
-func killOver(ctx context.Context, l *link, c connector.Command) error {
-	s, err := l.acquire(ctx, needNothing)
+func killOver(ctx context.Context, l *link, n need, c connector.Command) error {
+	s, err := l.acquire(ctx, n)
 	if err != nil {
 		return err
 	}

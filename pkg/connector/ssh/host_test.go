@@ -64,6 +64,24 @@ func TestFewSessions(t *testing.T) {
 	}
 }
 
+// TestFewSessionsUnderBecome: what ends a command of another user needs a session, too,
+// and must not wait for the one of the command.
+func TestFewSessionsUnderBecome(t *testing.T) {
+	t.Parallel()
+	asked := connectortest.NewUser(t, "p4ss-word", "/bin/sh", "%s ALL=(ALL) ALL")
+	for _, most := range []string{"1", "2"} {
+		t.Run("MaxSessions "+most, func(t *testing.T) {
+			t.Parallel()
+			d := connectortest.StartSSHD(t, "MaxSessions "+most)
+			connectortest.BriefContract(t, func(t *testing.T) connector.Connector {
+				o := options(d)
+				o.User = asked
+				return connector.Become(connect(t, o), connector.BecomeOptions{Password: redact.NewSecret("p4ss-word")})
+			})
+		})
+	}
+}
+
 func TestHostKeys(t *testing.T) {
 	t.Parallel()
 	d := connectortest.StartSSHD(t)
@@ -92,6 +110,12 @@ func TestHostKeys(t *testing.T) {
 	wantUnreachable(t, connect(t, o), "HAS CHANGED", o.KnownHosts[0]+":2", "ssh-keygen -f")
 	o.HostKey = ssh.Insecure
 	mustRun(t, connect(t, o), "echo hi", "hi\n")
+}
+
+func TestNoSessionAllowed(t *testing.T) {
+	t.Parallel()
+	d := connectortest.StartSSHD(t, "MaxSessions 0")
+	wantUnreachable(t, connect(t, options(d)), "refuses to open a session", "MaxSessions of sshd")
 }
 
 func TestPreciseReasons(t *testing.T) {

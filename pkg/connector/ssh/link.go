@@ -23,27 +23,28 @@ type link struct {
 	shell   loginShell
 
 	mu       sync.Mutex
-	cause    error         // why the connection ended; set before gone is closed
-	spares   []*session    // open, unused; one at most unless a caller gave up
-	ready    []*session    // with a waiting shell, unused
-	opening  int           // sessions on their way
-	starting int           // waiting shells on their way
-	waiting  int           // callers that wait for a session
-	feeders  int           // those of them that have input
-	feeds    bool          // a command with input was seen
-	died     int           // waiting shells that ended unused
-	used     int           // sessions open, on their way, or spare
-	limit    int           // sessions that the server allows, as far as is known
-	refused  int           // refusals in a row while no session was open
-	refusal  error         // the last of them
-	changed  chan struct{} // closed and replaced whenever the above changes
+	cause    error               // why the connection ended; set before gone is closed
+	spares   []*session          // open, unused; one at most unless a caller gave up
+	ready    []*session          // with a waiting shell, unused
+	opening  int                 // sessions on their way
+	starting int                 // waiting shells on their way
+	waiting  int                 // callers that wait for a session
+	feeders  int                 // those of them that have input
+	feeds    bool                // a command with input was seen
+	died     int                 // waiting shells that ended unused
+	used     int                 // sessions open, on their way, or spare
+	limit    int                 // sessions that the server allows, as far as is known
+	yields   map[*session]func() // ask commands that run for later use to end
+	refused  int                 // refusals in a row while no session was open
+	refusal  error               // the last of them
+	changed  chan struct{}       // closed and replaced whenever the above changes
 }
 
 // manySessions is the limit before the server has refused one. OpenSSH allows ten.
 const manySessions = 64
 
 func newLink(client *ssh.Client, closers []io.Closer, t *target) *link {
-	l := &link{client: client, closers: closers, target: t, limit: manySessions,
+	l := &link{client: client, closers: closers, target: t, limit: manySessions, yields: map[*session]func(){},
 		gone: make(chan struct{}), changed: make(chan struct{})}
 	l.buffers.New = func() any { b := make([]byte, 32<<10); return &b }
 	go func() {
@@ -108,8 +109,11 @@ func (l *link) signalLocked() {
 // take a moment to forget one that was just closed.
 const maxRefused = 6
 
+// errFull is that a command would have to wait for the end of another.
+var errFull = errors.New("the server allows no further session beside those that are open")
+
 // acquire returns an open session, waiting for one when the server's limit is
-// reached, and has the next ones prepared meanwhile.
+// reached, and has the next ones prepared meanwhile. With needNow it is errFull then.
 func (l *link) acquire(ctx context.Context, n need) (*session, error) {
 	l.mu.Lock()
 	l.waiting++
@@ -131,9 +135,16 @@ func (l *link) acquire(ctx context.Context, n need) (*session, error) {
 		}
 		switch {
 		case l.refused > maxRefused:
-			return nil, fmt.Errorf("the server refuses to open a session: %w: does it allow any (MaxSessions of sshd)?", l.refusal)
+			// Not wrapped: a refusal is else a jump host's.
+			return nil, fmt.Errorf("the server refuses to open a session: %v: does it allow any (MaxSessions of sshd)?", l.refusal)
 		case l.opening < l.waiting && !l.soonLocked(n):
 			l.openLocked()
+		}
+		if l.used >= l.limit && l.opening == 0 {
+			if n == needNow {
+				return nil, errFull
+			}
+			l.yieldLocked()
 		}
 		if err := l.waitLocked(ctx); err != nil {
 			return nil, err
@@ -145,7 +156,7 @@ func (l *link) acquire(ctx context.Context, n need) (*session, error) {
 func (l *link) takeLocked(n need) (s *session) {
 	full := l.used >= l.limit
 	switch {
-	case len(l.ready) > 0 && (n == needInput || n == needNothing && full && len(l.spares) == 0):
+	case len(l.ready) > 0 && (n == needInput || n != needFresh && full && len(l.spares) == 0):
 		s, l.ready = l.ready[0], l.ready[1:]
 	case len(l.spares) > 0 && !l.soonLocked(n):
 		s, l.spares = l.spares[0], l.spares[1:]
@@ -170,13 +181,6 @@ func (l *link) aheadLocked(callers int) {
 	if len(l.spares) == 0 && l.opening <= callers {
 		l.openLocked()
 	}
-}
-
-// full says whether acquire would have to wait for a running command's end.
-func (l *link) full() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.spares)+len(l.ready)+l.opening+l.starting == 0 && l.used >= l.limit
 }
 
 // waitLocked waits for a change. l.mu is held, but not while it waits.
@@ -235,11 +239,32 @@ func (l *link) missedLocked(err error) {
 	l.limit = max(1, min(l.limit, l.used))
 }
 
-// release makes room for another session, and opens it ahead.
-func (l *link) release() {
+// occupy notes how to ask the command of a session to make room, if it can be asked.
+func (l *link) occupy(s *session, yield func()) {
+	if yield == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.yields[s] = yield
+	// Somebody may wait already.
+	l.signalLocked()
+}
+
+// yieldLocked asks for room. l.mu is held.
+func (l *link) yieldLocked() {
+	for s, yield := range l.yields {
+		delete(l.yields, s)
+		go yield()
+	}
+}
+
+// release makes room for the session after s, and opens it ahead.
+func (l *link) release(s *session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used--
+	delete(l.yields, s)
 	if l.opening == 0 && !l.dead() {
 		l.aheadLocked(l.waiting)
 	}

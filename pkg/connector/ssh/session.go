@@ -50,7 +50,7 @@ var errNotStarted = errors.New("the server refused to start a command")
 func (s *session) release() {
 	s.once.Do(func() {
 		s.channel.Close()
-		s.link.release()
+		s.link.release(s)
 	})
 }
 

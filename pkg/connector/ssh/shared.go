@@ -22,12 +22,14 @@ type Shared struct {
 	mu      sync.Mutex
 	hops    map[string]*hop
 	known   map[string]*known
-	configs map[string][]*ssh_config.Config // as they were when first needed
+	configs map[string][]*ssh_config.Config                  // as they were when first needed
+	keys    map[[sha256.Size]byte]func() (ssh.Signer, error) // open an encrypted key, by what it was tried with
 }
 
 // NewShared returns what hosts are to share.
 func NewShared() *Shared {
-	return &Shared{hops: map[string]*hop{}, known: map[string]*known{}, configs: map[string][]*ssh_config.Config{}}
+	return &Shared{hops: map[string]*hop{}, known: map[string]*known{}, configs: map[string][]*ssh_config.Config{},
+		keys: map[[sha256.Size]byte]func() (ssh.Signer, error){}}
 }
 
 // New checks the options, reads the ssh configuration, and returns a Host that is

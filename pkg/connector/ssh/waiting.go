@@ -41,13 +41,16 @@ const (
 	needNothing need = iota
 	needInput        // a window that is open, if there is one
 	needFresh        // one in which nothing runs: for a terminal
+	needNow          // one that no other command has to end for
 )
 
 func needOf(c connector.Command, stdin io.Reader) need {
 	switch {
+	case c.Urgent:
+		return needNow
 	case c.TTY:
 		return needFresh
-	case stdin != nil:
+	case stdin != nil && c.Yield == nil: // who stays is in no hurry
 		return needInput
 	}
 	return needNothing

@@ -47,7 +47,7 @@ authorized_key_write() { # the new text is on standard input
 	fi
 	into=$file
 	[ -z "$p_follow" ] || into=$(readlink -f "$file") || into=$file
-	aside=$(dirname "$into")/.kk-$$.tmp
+	aside=$(dirname "$into")/.kk-${kk_id:-$$}.tmp
 	rm -f "$aside"
 	(umask 077 && cat >"$aside") || {
 		rm -f "$aside"

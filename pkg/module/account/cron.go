@@ -2,38 +2,30 @@ package account
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 
-	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
 
-//go:embed cron.sh
-var cronScript string
-
 // Cron is the module cron.
 type Cron struct {
-	Name         string `kk:"name" doc:"what marks the job, as a comment before it; with env, the variable. Only a whole cron_file can be removed without a name"`
-	Job          string `kk:"job,alias=value" doc:"the command, or with env the variable's value"`
-	State        string `kk:"state" default:"present" choices:"absent,present" doc:"whether the job or variable is there"`
-	Minute       string `kk:"minute" default:"*" doc:"0-59, *, */2"`
-	Hour         string `kk:"hour" default:"*" doc:"0-23, *, */2"`
-	Day          string `kk:"day,alias=dom" default:"*" doc:"day of the month: 1-31, *, */2"`
-	Month        string `kk:"month" default:"*" doc:"1-12, JAN-DEC, *, */2"`
-	Weekday      string `kk:"weekday,alias=dow" default:"*" doc:"0-6 from Sunday, SUN-SAT, *"`
-	SpecialTime  string `kk:"special_time" choices:"annually,daily,hourly,monthly,reboot,weekly,yearly" doc:"a name for the time, instead of minute and so on"`
-	User         string `kk:"user" doc:"whose crontab; in a cron_file, who runs the job. Default: the user that the task runs as"`
-	CronFile     string `kk:"cron_file,path" doc:"file in /etc/cron.d, or an absolute path, instead of a crontab"`
+	Name        string `kk:"name" doc:"what marks the job, as a comment before it; with env, the variable. Only a whole cron_file can be removed without a name"`
+	Job         string `kk:"job,alias=value" doc:"the command, or with env the variable's value"`
+	State       string `kk:"state" default:"present" choices:"absent,present" doc:"whether the job or variable is there"`
+	Minute      string `kk:"minute" default:"*" doc:"0-59, *, */2"`
+	Hour        string `kk:"hour" default:"*" doc:"0-23, *, */2"`
+	Day         string `kk:"day,alias=dom" default:"*" doc:"day of the month: 1-31, *, */2"`
+	Month       string `kk:"month" default:"*" doc:"1-12, JAN-DEC, *, */2"`
+	Weekday     string `kk:"weekday,alias=dow" default:"*" doc:"0-6 from Sunday, SUN-SAT, *"`
+	SpecialTime string `kk:"special_time" choices:"annually,daily,hourly,monthly,reboot,weekly,yearly" doc:"a name for the time, instead of minute and so on"`
+	crontab
 	Disabled     bool   `kk:"disabled" default:"no" doc:"keep the job as a comment"`
 	Env          bool   `kk:"env" default:"no" doc:"name and job are a variable of the crontab"`
 	InsertAfter  string `kk:"insertafter" doc:"variable that a new variable comes after"`
 	InsertBefore string `kk:"insertbefore" doc:"variable that a new variable comes before"`
-	Backup       bool   `kk:"backup" default:"no" doc:"keep the old crontab in a temporary file"`
 }
 
 func cronSpec() module.Spec {
@@ -61,36 +53,13 @@ func (m *Cron) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err := m.check(); err != nil {
 		return module.Result{}, err
 	}
-	a, err := m.script("cron_read", true).Run(ctx, c.Conn, c.Check)
+	after, r, err := m.keep(ctx, c, m.edit, m.State == "absent")
 	if err != nil {
-		return module.Result{}, err
+		return r, err
 	}
-	before := strings.TrimSuffix(a.Get("text"), "x")
-	tab := m.tab(before)
-	after := module.JoinLines(m.edit(tab))
-	whole := m.Name == "" || m.CronFile != "" && m.State == "absent" && a.Has("exists") && strings.TrimSpace(after) == ""
-	if whole { // the file goes with its last entry
-		after = ""
-	}
-	r := module.Result{Changed: after != module.JoinLines(tab) || whole && a.Has("exists"), Data: value.NewDict()}
-	r.Data.Set("jobs", value.List(cronJobs(module.Lines(after))))
-	r.Data.Set("envs", value.List(cronEnvs(module.Lines(after))))
-	if m.CronFile != "" {
-		r.Data.Set("cron_file", m.CronFile)
-	}
-	if c.Diff && r.Changed {
-		r.Diff = module.TextDiff(m.header(), before, after)
-	}
-	if !r.Changed || c.Check {
-		return r, nil
-	}
-	act := m.script("cron_write", false).Flag("backup", m.Backup && a.Has("exists")).Flag("remove", whole)
-	act.Stdin = strings.NewReader(after)
-	done, err := act.Run(ctx, c.Conn, c.Check)
-	if err == nil && done.Has("backup") {
-		r.Data.Set("backup_file", done.Get("backup"))
-	}
-	return r, err
+	r.Data.Set("jobs", value.List(cronJobs(after)))
+	r.Data.Set("envs", value.List(cronEnvs(after)))
+	return r, nil
 }
 
 func (m *Cron) check() error {
@@ -121,45 +90,12 @@ func (m *Cron) timed() bool {
 	return m.Minute != "*" || m.Hour != "*" || m.Day != "*" || m.Month != "*" || m.Weekday != "*"
 }
 
-func (m *Cron) file() string {
-	if m.CronFile == "" || path.IsAbs(m.CronFile) {
-		return m.CronFile
-	}
-	return path.Join("/etc/cron.d", m.CronFile)
-}
-
-func (m *Cron) header() string {
-	if m.CronFile != "" {
-		return m.file()
-	}
-	return "crontab"
-}
-
-func (m *Cron) script(what string, probe bool) *hostscript.Script {
-	s := hostscript.New(cronScript, what)
-	s.Probe = probe
-	if m.CronFile == "" {
-		return s.Set("user", m.User)
-	}
-	return s.Set("file", m.file())
-}
-
-// tab is the crontab's lines without the header that some crontab -l show.
-func (m *Cron) tab(text string) []string {
-	all := module.Lines(text)
-	for i := 0; i < 3 && len(all) > 0 && m.CronFile == ""; i++ {
-		if !strings.HasPrefix(all[0], "# DO NOT EDIT THIS FILE") && !strings.HasPrefix(all[0], "# (/tmp/") && !strings.HasPrefix(all[0], "# (Cron version") {
-			break
-		}
-		all = all[1:]
-	}
-	return all
-}
-
 func (m *Cron) edit(tab []string) []string {
 	switch {
+	case m.Name == "":
+		return nil // all of the file
 	case m.Env:
-		return m.editEnv(tab)
+		return editEnv(tab, cronEnv{m.Name, fmt.Sprintf(`%s="%s"`, m.Name, m.Job), m.State == "absent", m.InsertAfter, m.InsertBefore})
 	case m.State == "absent":
 		return m.without(tab)
 	}
@@ -222,66 +158,10 @@ func (m *Cron) without(tab []string) []string {
 	return out
 }
 
-// editEnv sets or removes a variable. A new one comes first, or where
-// insertafter or insertbefore say.
-func (m *Cron) editEnv(tab []string) []string {
-	line := fmt.Sprintf(`%s="%s"`, m.Name, m.Job)
-	out := make([]string, 0, len(tab)+1)
-	found := false
-	for _, old := range tab {
-		if envName(old) != m.Name {
-			out = append(out, old)
-			continue
-		}
-		if m.State == "present" && !found {
-			out = append(out, line)
-		}
-		found = true
-	}
-	if found || m.State == "absent" {
-		return out
-	}
-	at := m.envPlace(out)
-	return append(out[:at:at], append([]string{line}, out[at:]...)...)
-}
-
-func (m *Cron) envPlace(tab []string) int {
-	for i, line := range tab {
-		switch name := envName(line); {
-		case name == "":
-		case name == m.InsertAfter:
-			return i + 1
-		case name == m.InsertBefore:
-			return i
-		}
-	}
-	return 0
-}
-
-// envName is the variable that a line of a crontab sets, "" if it sets none.
-func envName(line string) string {
-	name, _, ok := strings.Cut(line, "=")
-	name = strings.TrimSpace(name)
-	if !ok || name == "" || strings.ContainsAny(name, " \t#*@/,") || name[0] >= '0' && name[0] <= '9' {
-		return ""
-	}
-	return name
-}
-
 func cronJobs(tab []string) []string {
 	var names []string
 	for _, line := range tab {
 		if name, ok := strings.CutPrefix(line, cronMark); ok {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func cronEnvs(tab []string) []string {
-	var names []string
-	for _, line := range tab {
-		if name := envName(line); name != "" {
 			names = append(names, name)
 		}
 	}

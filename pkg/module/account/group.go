@@ -59,6 +59,7 @@ func (m *Group) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 		return module.Result{}, err
 	}
 	s := hostscript.New(accountScript, groupScript, "group_main")
+	s.Renews = true
 	s.Set("name", m.Name).Set("state", m.State).Number("gid", m.GID)
 	s.Number("gid_min", m.GIDMin).Number("gid_max", m.GIDMax).Flag("force", m.Force)
 	s.Flag("system", m.System).Flag("local", m.Local).Flag("non_unique", m.NonUnique)

@@ -48,6 +48,7 @@ func TestUnreachableHost(t *testing.T) {
 		"getent":         {"database", "passwd"},
 		"known_hosts":    {"name", "x", "state", "absent"},
 		"pam_limits":     {"domain", "x", "limit_type", "-", "limit_item", "nofile", "value", 1},
+		"pamd":           {"name", "x", "type", "auth", "control", "required", "module_path", "x.so"},
 		"ssh_config":     {"host", "x"},
 		"sudoers":        {"name", "x", "state", "absent"},
 		"authorized_key": {"user", "x", "key", "http://192.0.2.1/x"},

@@ -37,7 +37,7 @@ func knownHostsSpec() module.Spec {
 		Examples: []string{
 			"- name: Know the server of the repositories\n  known_hosts:\n    name: git.example.org\n    key: git.example.org ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0Hp5mVdSpIGg0mVYLdOxSoyLKf9VVRY9nP1oLPxSZk\n    path: /etc/ssh/ssh_known_hosts",
 		},
-		Returns: []module.Return{{Key: "name, key, path, hash_host, state", Type: "any", Doc: "the arguments"}},
+		Returns: []module.Return{{Key: "diff", Type: "dict", Doc: "the file before and after, also without --diff"}, {Key: "name, key, path, hash_host, state", Type: "any", Doc: "the arguments"}},
 		New:     func() module.Runner { return new(KnownHosts) },
 	}
 }
@@ -63,6 +63,8 @@ func (m *KnownHosts) Run(ctx context.Context, c *module.Call) (module.Result, er
 		"name", m.Name, "key", m.Key, "path", a.Get("path"), "hash_host", m.Hash, "state", m.State)}
 	if c.Diff && r.Changed {
 		r.Diff = module.TextDiff(a.Get("path"), before, after)
+	} else { // it is told always
+		r.Data.Set("diff", value.NewDict("before", before, "after", after, "before_header", a.Get("path"), "after_header", a.Get("path")))
 	}
 	if !r.Changed || c.Check {
 		return r, nil
@@ -76,7 +78,10 @@ func (m *KnownHosts) Run(ctx context.Context, c *module.Call) (module.Result, er
 // wanted reads the lines of key, which must be of the host.
 func (m *KnownHosts) wanted() ([]hostKey, error) {
 	m.Name = strings.ToLower(m.Name)
-	if m.Name == "" || strings.ContainsAny(m.Name, ", \t\r\n\x00") {
+	if strings.Contains(m.Name, ",") {
+		return nil, errors.New("Comma separated list of names is not supported. Please pass a single name to lookup in the known_hosts file.") //nolint:staticcheck // the text users know
+	}
+	if m.Name == "" || strings.ContainsAny(m.Name, " \t\r\n\x00") {
 		return nil, fmt.Errorf("%q is not the name of one host", m.Name)
 	}
 	if m.State == "present" && strings.TrimSpace(m.Key) == "" {
@@ -92,7 +97,7 @@ func (m *KnownHosts) wanted() ([]hostKey, error) {
 			return nil, fmt.Errorf("%q is not a host's key: write NAME TYPE KEY", line)
 		}
 		if !k.of(m.Name) {
-			return nil, fmt.Errorf("Host parameter %q does not match host in supplied key: %s", m.Name, k.hosts) //nolint:staticcheck // the text users know
+			return nil, errors.New("Host parameter does not match hashed host field in supplied key") //nolint:staticcheck // the text users know
 		}
 		keys = append(keys, k)
 	}

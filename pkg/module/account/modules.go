@@ -8,7 +8,7 @@ import "kubekey/pkg/module"
 func Modules() []module.Spec {
 	return []module.Spec{
 		userSpec(), groupSpec(), getentSpec(), authorizedKeySpec(), knownHostsSpec(),
-		pamLimitsSpec(), cronSpec(), sshConfigSpec(), sudoersSpec(),
+		pamLimitsSpec(), pamdSpec(), cronSpec(), cronVarSpec(), sshConfigSpec(), sudoersSpec(),
 	}
 }
 

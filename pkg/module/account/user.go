@@ -107,6 +107,7 @@ func (m *User) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	}
 	s := hostscript.New(accountScript, userScript, "user_main")
 	m.params(s, c.Host)
+	s.Renews = true
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err

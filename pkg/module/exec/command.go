@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -52,7 +53,11 @@ func (m *command) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if c.Check {
 		return predict(ctx, c, m.guard, value.List(words))
 	}
-	return m.job(words).run(ctx, c)
+	r, err := m.job(words).run(ctx, c)
+	if m.Executable != "" {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the parameter 'executable' is no longer supported with the 'command' module. Not using '%s'.", m.Executable))
+	}
+	return r, err
 }
 
 // Detach implements module.Detacher.

@@ -81,10 +81,10 @@ func TestOneCommandOnTheHost(t *testing.T) {
 		line   string
 	}{
 		{"command", []any{"cmd", "/bin/true"}, "exec /bin/true"},
-		{"command", []any{"cmd", "/bin/true", "chdir", dir}, "cd " + dir + " && exec /bin/true"},
+		{"command", []any{"cmd", "/bin/true", "chdir", dir}, "cd -P " + dir + " && exec /bin/true"},
 		{"command", []any{"cmd", "echo $HOME", "expand_argument_vars", false}, `exec echo '$HOME'`},
 		{"shell", []any{"cmd", "true | cat"}, "true | cat"},
-		{"shell", []any{"cmd", "true", "chdir", dir}, "cd " + dir + " || exit 2\ntrue"},
+		{"shell", []any{"cmd", "true", "chdir", dir}, "cd -P " + dir + " || exit 2\ntrue"},
 		{"shell", []any{"cmd", "a=1; true", "executable", "/bin/bash"}, "exec /bin/bash -c 'a=1; true'"},
 		{"raw", []any{"cmd", "true  "}, "true  "},
 	}

@@ -53,8 +53,11 @@ func expectSpec() module.Spec {
 // Run implements module.Runner.
 func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	words, err := splitWords(m.Command)
-	if err != nil || len(words) == 0 {
-		return refused(m.Command, 256, "no command given, or one that cannot be split into words"), nil
+	if err != nil {
+		return refused(m.Command, 256, "the command cannot be split into words: "+err.Error()), nil
+	}
+	if len(words) == 0 {
+		return refused(m.Command, 256, noCommand), nil
 	}
 	questions, err := m.questions()
 	if err != nil {

@@ -25,7 +25,7 @@ func (g guard) decides() bool { return g.Creates != "" || g.Removes != "" }
 func (g guard) prefix(mark string) string {
 	var b strings.Builder
 	if g.Chdir != "" {
-		b.WriteString("cd " + expandable(g.Chdir, false) + " || exit 2\n")
+		b.WriteString("cd -P " + expandable(g.Chdir, false) + " || exit 2\n")
 	}
 	if g.Creates != "" {
 		b.WriteString(matches(g.Creates) + `[ -z "$kk_m" ] || { echo ` + mark + " creates; exit 0; }\n")
@@ -94,7 +94,7 @@ type fault struct {
 func (g guard) diagnose(ctx context.Context, c *module.Call, program string) (fault, error) {
 	line := ""
 	if g.Chdir != "" {
-		line = "cd " + expandable(g.Chdir, false) + " 2>/dev/null || { echo chdir; exit 0; }\n"
+		line = "cd -P " + expandable(g.Chdir, false) + " 2>/dev/null || { echo chdir; exit 0; }\n"
 	}
 	if program != "" {
 		line += "set -- " + expandable(program, false) + "\n" + diagnoseProgram

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
 	"kubekey/pkg/shell"
 )
@@ -18,7 +19,7 @@ type job struct {
 
 // run runs the job and waits for it.
 func (j job) run(ctx context.Context, c *module.Call) (module.Result, error) {
-	o, err := execute(ctx, c, j.line, j.stdin)
+	o, err := execute(ctx, c, connector.Command{Line: j.line, Stdin: j.stdin})
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -104,10 +105,10 @@ func newJob(g guard, s streams, cmd any, body, program string) job {
 }
 
 // line is the whole command line. The common cases are short: the words
-// themselves, or `cd X && exec ...`.
+// themselves, or `cd -P X && exec ...`.
 func (e ending) line(body string) string {
 	if e.Mark == "" && e.Chdir != "" && strings.HasPrefix(body, "exec ") && e.Program != "" {
-		return "cd " + expandable(e.Chdir, false) + " && " + body
+		return "cd -P " + expandable(e.Chdir, false) + " && " + body
 	}
 	return e.prefix(e.Mark) + body
 }

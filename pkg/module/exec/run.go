@@ -3,7 +3,6 @@ package exec
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -22,13 +21,14 @@ type outcome struct {
 	warnings       []string
 }
 
-// execute runs one command line, passing its output on as it comes.
-func execute(ctx context.Context, c *module.Call, line string, stdin io.Reader) (outcome, error) {
+// execute runs a command, passing its output on as it comes.
+func execute(ctx context.Context, c *module.Call, command connector.Command) (outcome, error) {
 	var lock sync.Mutex
 	stdout := &capture{limit: keep, emit: emitter(c, false), lock: &lock}
 	stderr := &capture{limit: keep, emit: emitter(c, true), lock: &lock}
 	o := outcome{start: c.Now()}
-	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdin: stdin, Stdout: stdout, Stderr: stderr})
+	command.Stdout, command.Stderr = stdout, stderr
+	exit, err := c.Conn.Run(ctx, command)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -39,6 +39,7 @@ func aclSpec() module.Spec {
 		Returns: []module.Return{
 			{Key: "acl", Type: "list of str", Doc: "the entries now, as getfacl prints them"},
 			{Key: "msg", Type: "str", Doc: "current acl, or the entry and what became of it"},
+			{Key: "rc", Type: "int", Doc: "status of a setfacl that failed; also cmd, stdout and stderr"},
 		},
 		New: func() module.Runner { return new(ACL) },
 	}
@@ -55,22 +56,35 @@ func (m *ACL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if !m.Follow {
 		s.Set("physical", "--physical")
 	}
-	s.Flag("default", m.Default)
+	s.Flag("default", m.Default || strings.HasPrefix(entry, "default:")).Flag("recursive", m.Recursive)
 	if m.State != "query" {
 		s.Words = m.options(entry)
 	}
 	a, err := s.Run(ctx, c.Conn, c.Check)
+	if a.Has("rc") {
+		return module.Result{Data: value.NewDict("cmd", a.Get("cmd"), "rc", a.Number("rc"), "stdout", a.Get("stdout"), "stderr", a.Get("stderr"))}, err
+	}
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := module.Result{Changed: a.Changed(), Msg: "current acl", Data: value.NewDict("acl", value.List(strings.Fields(a.Get("after"))))}
+	r := module.Result{Changed: a.Changed(), Msg: "current acl", Data: value.NewDict("acl", value.List(aclLines(a.Get("after"))))}
 	if m.State != "query" {
-		r.Msg = entry + " is " + m.State
+		r.Msg = strings.TrimPrefix(entry, "default:") + " is " + m.State
 	}
 	if c.Diff && r.Changed && !c.Check {
 		r.Diff = []event.Diff{{BeforeHeader: m.Path, AfterHeader: m.Path, Before: a.Get("before") + "\n", After: a.Get("after") + "\n"}}
 	}
 	return r, nil
+}
+
+// aclLines are the lines of getfacl: with recursive, an empty one is between
+// two files.
+func aclLines(text string) []string {
+	lines := module.Lines(text)
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	return lines
 }
 
 func (m *ACL) options(entry string) []string {
@@ -93,6 +107,19 @@ func (m *ACL) options(entry string) []string {
 	return append(w, "--modify="+entry)
 }
 
+// checkQuery refuses what has no meaning where nothing is changed.
+func (m *ACL) checkQuery() error {
+	switch {
+	case m.Entry != "":
+		return errors.New("'entry' MUST NOT be set when 'state=query'")
+	case m.Recursive:
+		return errors.New("'recursive' MUST NOT be set when 'state=query'")
+	case m.Mask != "default":
+		return errors.New("'recalculate_mask' MUST NOT be set to 'mask' or 'no_mask' when 'state=query'")
+	}
+	return nil
+}
+
 // entry is the entry as setfacl takes it; to remove one, without permissions.
 func (m *ACL) entry() (string, error) {
 	kind, entity, perms, inherit := m.Etype, m.Entity, m.Perms, m.Default
@@ -100,7 +127,11 @@ func (m *ACL) entry() (string, error) {
 	case m.Entry != "" && m.Etype+m.Entity+m.Perms != "":
 		return "", errors.New("'entry' MUST NOT be set when 'entity', 'etype' or 'permissions' are set")
 	case m.State == "query":
-		return "", nil
+		return "", m.checkQuery()
+	case m.State == "absent" && m.Perms != "":
+		return "", errors.New("'permissions' MUST NOT be set when 'state=absent'")
+	case m.State == "absent" && m.Entry+m.Entity == "":
+		return "", errors.New("'entity' MUST be set when 'state=absent'")
 	case m.Entry != "":
 		parts := strings.Split(m.Entry, ":")
 		if parts[0] == "d" || parts[0] == "default" {
@@ -119,6 +150,8 @@ func (m *ACL) entry() (string, error) {
 		}
 	}
 	switch {
+	case m.Entry+m.Etype == "":
+		return "", fmt.Errorf("'etype' MUST be set when 'state=%s'", m.State)
 	case kind != "user" && kind != "group" && kind != "other" && kind != "mask":
 		return "", fmt.Errorf("state is %s but etype is missing, or none of user, group, other and mask", m.State)
 	case m.State == "present" && (perms == "" || strings.Trim(perms, "rwxX-") != ""):

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -15,7 +16,7 @@ type Attributes struct {
 	Owner  string          `kk:"owner" doc:"user who owns it, by name or number. Default: unchanged"`
 	Group  string          `kk:"group" doc:"group that owns it, by name or number. Default: unchanged"`
 	Unsafe bool            `kk:"unsafe_writes" default:"no" doc:"write in place when the folder does not allow an atomic rename"`
-	Marks
+	module.Marks
 }
 
 // change is what it takes to give one path its attributes.
@@ -108,6 +109,15 @@ func unfollowed(tool string, ch *change, id, path string) []string {
 		return []string{tool, "-h", id, path}
 	}
 	return []string{tool, id, path}
+}
+
+// setMarks gives paths their marks, which is noted in ch.
+func (a *Attributes) setMarks(ctx context.Context, c *module.Call, ch *change, paths ...string) error {
+	marks, err := a.Apply(ctx, c, paths...)
+	for _, m := range marks {
+		ch.note(m.Name, m.Before, m.After)
+	}
+	return err
 }
 
 // found is an account that the host knows. In check mode a task before this

@@ -38,6 +38,7 @@ func blockInFileSpec() module.Spec {
 		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "Block inserted, Block updated, Block removed, File created, or empty"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
+			{Key: "rc", Type: "int", Doc: "of a failure: 257 if the file is missing, and 256 if it is a folder"},
 		},
 		New: func() module.Runner { return new(BlockInFile) },
 	}
@@ -58,7 +59,7 @@ func (m *BlockInFile) Run(ctx context.Context, c *module.Call) (module.Result, e
 	}
 	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
 	if err != nil {
-		return module.Result{}, asPath(err)
+		return notEdited(asPath(err))
 	}
 	data := value.NewDict()
 	if !e.exists && (m.State == "absent" || m.Block == "") && !m.Create {

@@ -257,7 +257,7 @@ func TestCopyTree(t *testing.T) {
 		o := moduletest.Options{Conn: conn, Dir: src}
 		a := args("src", "tree", "dest", dir, "mode", "preserve", "directory_mode", "0750", "local_follow", false)
 		r, _ := moduletest.RunTwice(t, spec(t, "copy"), a, o)
-		want(t, r, "dest", dir+"/tree", "state", "directory")
+		want(t, r, "dest", dir+"/", "src", src+"/files/tree")
 		for _, name := range oddNames {
 			if got := read(t, dir+"/tree/sub dir/"+name); got != "content of "+name+"\x00\xff" {
 				t.Errorf("%q holds %q", name, got)

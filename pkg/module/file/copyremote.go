@@ -86,7 +86,7 @@ func (m *Copy) remoteFile(ctx context.Context, c *module.Call, ans *answer) (mod
 			return module.Result{}, err
 		}
 	}
-	if err := m.Marks.apply(ctx, c, &out.attributes, out.path); err != nil {
+	if err := m.setMarks(ctx, c, &out.attributes, out.path); err != nil {
 		return module.Result{}, err
 	}
 	return w.result(c, out, p, warnings)

@@ -50,7 +50,15 @@ func (m *Copy) folder(ctx context.Context, c *module.Call, src string) (module.R
 		base = path.Base(src)
 	}
 	t := &treeCopy{m: m, c: c, src: src, items: append([]*treeItem{{kind: fs.ModeDir, src: src}}, items...)}
-	return t.run(ctx, base)
+	r, err := t.run(ctx, base)
+	if err != nil {
+		return r, err
+	}
+	// As in Ansible the folder that it went to, however it is written, and not
+	// what is there then.
+	into := strings.TrimSuffix(t.items[0].at.path, "/"+base)
+	r.Data = value.NewDict("src", strings.TrimRight(src, "/"), "dest", strings.TrimRight(into, "/")+"/")
+	return r, nil
 }
 
 // walk lists what is below a source folder, parents first.
@@ -161,7 +169,7 @@ func (t *treeCopy) mark(ctx context.Context) error {
 		paths[i] = it.at.resolved()
 	}
 	ch := change{before: value.NewDict(), after: value.NewDict()}
-	err := t.m.Marks.apply(ctx, t.c, &ch, paths...)
+	err := t.m.setMarks(ctx, t.c, &ch, paths...)
 	t.changed = t.changed || ch.changed()
 	return err
 }

@@ -23,7 +23,7 @@ type edit struct {
 // openEdit reads the file at a path, links followed. A missing file is an
 // error unless create.
 func openEdit(ctx context.Context, c *module.Call, name string, attrs *Attributes, create bool) (*edit, error) {
-	ans, err := probe(ctx, c, attrs.Owner, attrs.Group, asked{flags: "phc", path: name, limit: maxEdit})
+	ans, err := probe(ctx, c, attrs.Owner, attrs.Group, asked{flags: "pc", path: name, limit: maxEdit})
 	if err != nil {
 		return nil, err
 	}
@@ -31,38 +31,50 @@ func openEdit(ctx context.Context, c *module.Call, name string, attrs *Attribute
 	there := e.at.followed()
 	switch {
 	case there.is(typeDir):
-		return nil, fmt.Errorf("Path %s is a directory !", e.at.path) //nolint:staticcheck // the text users know
+		return nil, &unfit{"Path", e.at.path, "is a directory", 256}
 	case there == nil && !create:
-		return nil, &missingFile{"Destination", e.at.path}
+		return nil, &unfit{"Destination", e.at.path, "does not exist", 257}
 	case there == nil:
 		return e, nil
 	case !there.is(typeFile):
 		return nil, fmt.Errorf("%s is not a regular file", e.at.path)
 	case there.size > maxEdit:
 		return nil, fmt.Errorf("%s has %d bytes: at most %d are edited", e.at.path, there.size, maxEdit)
-	case e.at.sha256 == "" || !e.at.hasText || len(e.at.content) == 0 && there.size > 0:
+	case !e.at.hasText || len(e.at.content) == 0 && there.size > 0:
 		return nil, fmt.Errorf("%s cannot be read on the host: is there no permission, or neither base64 nor openssl?", e.at.path)
+	case there.size > 0 && there.size != int64(len(e.at.content)): // /proc has files of no size
+		return nil, fmt.Errorf("%s changed while it was read: run the task again", e.at.path)
 	}
 	e.exists, e.text = true, string(e.at.content)
 	body, err := contentOf(e.at.content)
 	if err != nil {
 		return nil, err
 	}
-	if body.sha256 != e.at.sha256 {
-		return nil, fmt.Errorf("%s changed while it was read: run the task again", e.at.path)
-	}
+	e.at.sha256 = body.sha256
 	return e, nil
 }
 
-// missingFile is a file that is to be edited and not there.
-type missingFile struct{ word, path string }
+// unfit is a path with nothing to edit. Its status is of no command: it is how
+// playbooks tell a folder from a file that is missing.
+type unfit struct {
+	word, path, why string
+	status          int
+}
 
-func (e *missingFile) Error() string { return fmt.Sprintf("%s %s does not exist !", e.word, e.path) }
+func (e *unfit) Error() string { return fmt.Sprintf("%s %s %s !", e.word, e.path, e.why) }
+
+// notEdited is the result of a task that got no file from openEdit.
+func notEdited(err error) (module.Result, error) {
+	if e := (*unfit)(nil); errors.As(err, &e) {
+		return module.Result{Data: value.NewDict("rc", e.status)}, err
+	}
+	return module.Result{}, err
+}
 
 // asPath says of a missing file Path, as blockinfile and replace do.
 func asPath(err error) error {
-	if missing := (*missingFile)(nil); errors.As(err, &missing) {
-		return &missingFile{"Path", missing.path}
+	if e := (*unfit)(nil); errors.As(err, &e) {
+		return &unfit{"Path", e.path, e.why, e.status}
 	}
 	return err
 }

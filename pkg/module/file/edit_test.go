@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dlclark/regexp2"
+
+	"kubekey/pkg/backtrack"
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module/moduletest"
 	"kubekey/pkg/value"
@@ -154,6 +157,24 @@ func TestEditErrors(t *testing.T) {
 	}
 }
 
+func TestEditsTellAFolderFromAMissingFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"lineinfile", "blockinfile", "replace", "ini_file"} {
+		for path, rc := range map[string]int{dir: 256, dir + "/no": 257} {
+			a := map[string]*value.Dict{
+				"lineinfile":  args("path", path, "line", "x"),
+				"blockinfile": args("path", path, "block", "x"),
+				"replace":     args("path", path, "regexp", "x"),
+				"ini_file":    args("path", path, "section", "x", "create", false),
+			}[name]
+			r, err := moduletest.Try(t, spec(t, name), a, moduletest.Options{})
+			if err == nil || !value.Equal(r.Data, value.NewDict("rc", rc)) {
+				t.Errorf("%s of %s: %v %v, want rc %d", name, path, r.Data, err, rc)
+			}
+		}
+	}
+}
+
 func TestEditCreatesAndBacksUp(t *testing.T) {
 	shells(t, func(t *testing.T, conn connector.Connector) {
 		dir := t.TempDir()
@@ -258,11 +279,12 @@ func TestEditRoundTrips(t *testing.T) {
 }
 
 func TestPatternTimesOut(t *testing.T) {
-	p, err := compilePattern(`^(?=(a+)+$)`, "")
+	const text = `^(?=(a+)+$)`
+	slow, err := backtrack.Compile(text, regexp2.None, 20*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.slow.MatchTimeout = 20 * time.Millisecond
+	p := &pattern{source: text, slow: slow}
 	if _, err := p.find(strings.Repeat("a", 40) + "!"); err == nil || !strings.Contains(err.Error(), "without lookaround") {
 		t.Errorf("the error is %v", err)
 	}

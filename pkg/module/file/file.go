@@ -220,7 +220,7 @@ func (j *fileJob) mark(ctx context.Context) error {
 		return nil
 	}
 	ch := change{before: j.before, after: j.after}
-	if err := j.Marks.apply(ctx, j.c, &ch, append([]string{j.path}, j.marked...)...); err != nil {
+	if err := j.setMarks(ctx, j.c, &ch, append([]string{j.path}, j.marked...)...); err != nil {
 		return err
 	}
 	j.changed = j.changed || j.after.Has("attributes") || j.after.Has("secontext")

@@ -177,8 +177,9 @@ func TestFileTouch(t *testing.T) {
 		if info, _ := os.Stat(p); info.ModTime().Local().Format(time.DateTime) != "2020-02-03 04:05:06" {
 			t.Errorf("the time is %v", info.ModTime())
 		}
-		fails(t, spec(t, "file"), args("path", p, "state", "touch", "access_time", "soon"), o, `"soon" does not read as`)
-		fails(t, spec(t, "file"), args("path", p, "state", "touch", "access_time", "1", "access_time_format", "%Q"), o, "unknown %Q")
+		fails(t, spec(t, "file"), args("path", p, "state", "touch", "access_time", "soon"), o, `Error while obtaining timestamp for time soon`)
+		fails(t, spec(t, "file"), args("path", p, "state", "touch", "access_time", "1", "access_time_format", "%Q"), o, "bad directive %Q")
+		moduletest.RunTwice(t, spec(t, "file"), args("path", p, "state", "file", "modification_time", "202001011200.0"), o)
 		fails(t, spec(t, "file"), args("path", dir+"/no/x", "state", "touch"), o, "does not exist")
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"kubekey/pkg/expr"
 	"kubekey/pkg/shell"
 )
 
@@ -195,35 +196,9 @@ func (j *fileJob) time(s, layout string) (string, error) {
 	case s == "" || s == "preserve":
 		return "", nil
 	}
-	goLayout, err := goLayout(layout)
+	t, err := expr.ParseTime(s, layout, time.FixedZone("host", j.ans.zone))
 	if err != nil {
-		return "", err
-	}
-	t, err := time.ParseInLocation(goLayout, s, time.FixedZone("host", j.ans.zone))
-	if err != nil {
-		return "", fmt.Errorf("Error while obtaining timestamp for time %s using format %s: %q does not read as that", s, layout, s) //nolint:staticcheck // the text users know
+		return "", fmt.Errorf("Error while obtaining timestamp for time %s using format %s: %w", s, layout, err) //nolint:staticcheck // the text users know
 	}
 	return strconv.FormatInt(t.Unix(), 10), nil
-}
-
-// goLayout is a strftime layout as package time has it.
-func goLayout(layout string) (string, error) {
-	parts := map[byte]string{
-		'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'y': "06",
-		'b': "Jan", 'B': "January", 'I': "03", 'p': "PM", 'z': "-0700", '%': "%",
-	}
-	var b strings.Builder
-	for i := 0; i < len(layout); i++ {
-		if layout[i] != '%' || i+1 == len(layout) {
-			b.WriteByte(layout[i])
-			continue
-		}
-		i++
-		part, ok := parts[layout[i]]
-		if !ok {
-			return "", fmt.Errorf("the layout %q has an unknown %%%c", layout, layout[i])
-		}
-		b.WriteString(part)
-	}
-	return b.String(), nil
 }

@@ -8,7 +8,9 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"kubekey/pkg/charset"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
@@ -30,6 +32,7 @@ type Find struct {
 	AgeStamp  string          `kk:"age_stamp" default:"mtime" choices:"atime,ctime,mtime" doc:"time that age is about"`
 	Size      string          `kk:"size" doc:"least size: 100, 100b, 10k, 5m, 2g, 1t; with a minus the greatest size"`
 	Contains  string          `kk:"contains" doc:"Python regular expression that the beginning of a line must match"`
+	Encoding  string          `kk:"encoding" doc:"encoding of the files that contains is about, by Python's name; a file that is no text in it is skipped. Default: utf-8, and bytes that are not are matched as they are"`
 	WholeFile bool            `kk:"read_whole_file" default:"no" doc:"match contains anywhere in the whole file instead of line by line"`
 	Checksum  bool            `kk:"get_checksum" default:"no" doc:"give the checksum of the files found"`
 	Algorithm string          `kk:"checksum_algorithm" default:"sha1" choices:"md5,sha1,sha224,sha256,sha384,sha512" doc:"kind of the checksum"`
@@ -64,6 +67,11 @@ type finder struct {
 	contains           *pattern
 	age, size          *int64
 	now                int64
+
+	examined int
+	skipped  *value.Dict // path to the reason
+	warnings []string
+	root     map[*entry]string // where it was found
 }
 
 // Run implements module.Runner.
@@ -72,7 +80,7 @@ func (m *Find) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err
 	}
-	found, data, warnings, err := f.search(ctx, c)
+	found, err := f.search(ctx, c)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -91,17 +99,16 @@ func (m *Find) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 		}
 		files[i] = d
 	}
-	data.Set("files", files)
-	data.Set("matched", len(files))
 	msg := "All paths examined"
-	if skipped, _ := data.Get("skipped_paths"); skipped.(*value.Dict).Len() > 0 {
+	if f.skipped.Len() > 0 {
 		msg = "Not all paths examined, check warnings for details"
 	}
-	return module.Result{Data: data, Msg: msg, Warnings: warnings}, nil
+	data := value.NewDict("examined", f.examined, "skipped_paths", f.skipped, "files", files, "matched", len(files))
+	return module.Result{Data: data, Msg: msg, Warnings: f.warnings}, nil
 }
 
 func (m *Find) compile() (*finder, error) {
-	f := &finder{Find: m}
+	f := &finder{Find: m, skipped: value.NewDict(), root: map[*entry]string{}}
 	var err error
 	if f.patterns, err = m.names(m.Patterns); err != nil {
 		return nil, err
@@ -189,7 +196,7 @@ func amount(what, s string, units map[string]int64) (*int64, error) {
 }
 
 // search lists the folders and keeps what matches by what a listing tells.
-func (f *finder) search(ctx context.Context, c *module.Call) ([]*entry, *value.Dict, []string, error) {
+func (f *finder) search(ctx context.Context, c *module.Call) ([]*entry, error) {
 	s := script{probe: true}
 	for _, p := range f.Paths {
 		s.line(asked{flags: "n", path: p}.code())
@@ -200,35 +207,59 @@ func (f *finder) search(ctx context.Context, c *module.Call) ([]*entry, *value.D
 	s.line(`printf 'W%s\0.\0' "$(date +%s)"`)
 	out, err := s.run(ctx, c)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	var ans answer
 	if err := ans.parse(out, "", ""); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	f.now = ans.now
-	found, data, warnings := f.sift(ans.entries)
-	if s.said != "" {
-		warnings = append(warnings, strings.Split(s.said, "\n")...)
+	found := f.sift(ans.entries)
+	f.hear(s.said)
+	return found, nil
+}
+
+// hear reads what find said: the folders that it may not read.
+func (f *finder) hear(said string) {
+	const denied = ": Permission denied"
+	for _, line := range module.Lines(said) {
+		folder, ok := strings.CutPrefix(strings.TrimSuffix(line, denied), "find: ")
+		if !ok || !strings.HasSuffix(line, denied) {
+			f.warnings = append(f.warnings, line)
+			continue
+		}
+		folder = strings.Trim(folder, "'")
+		f.skipped.Set(folder, fmt.Sprintf("[Errno 13] Permission denied: '%s'", folder))
 	}
-	return found, data, warnings, nil
+}
+
+// skip notes why a path was not searched, or not all of it.
+func (f *finder) skip(root, why string) {
+	f.skipped.Set(root, why)
+	f.warnings = append(f.warnings, "Skipped '"+root+"' path due to this access issue: "+why)
 }
 
 func (f *finder) listing(p string) listing {
 	l := listing{root: strings.TrimRight(p, "/") + "/", follow: f.Follow, depth: 1}
 	if f.Recurse {
-		l.depth = max(0, f.Depth)
+		l.depth = 0
+		if f.Depth > 0 {
+			l.depth = f.Depth + 1 // the names in the deepest folders are examined
+		}
 	}
 	return l
 }
 
+// deeper reports whether a path, relative to its root, lies below depth.
+func (f *finder) deeper(path string) bool {
+	return f.Recurse && f.Depth > 0 && strings.Count(path, "/") >= f.Depth
+}
+
 // sift goes through the listings: each path's own entry, what is below it, and an empty entry.
-func (f *finder) sift(entries []*entry) ([]*entry, *value.Dict, []string) {
-	skipped := value.NewDict()
+func (f *finder) sift(entries []*entry) []*entry {
 	var found []*entry
-	var warnings []string
 	seen := map[string]bool{}
-	examined, head := 0, true
+	head := true
 	root := ""
 	for _, e := range entries[:max(0, len(entries)-1)] {
 		switch {
@@ -237,22 +268,22 @@ func (f *finder) sift(entries []*entry) ([]*entry, *value.Dict, []string) {
 		case head:
 			head, root = false, e.path
 			if !e.followed().is(typeDir) {
-				why := fmt.Sprintf("'%s' is not a directory", e.path)
-				skipped.Set(e.path, why)
-				warnings = append(warnings, "Skipped '"+e.path+"' path due to this access issue: "+why)
+				f.skip(e.path, fmt.Sprintf("'%s' is not a directory", e.path))
 			}
 		case relative(e.path, root) == "" || e.self == nil || seen[e.path]:
 		default:
-			e.path = strings.TrimRight(root, "/") + "/" + relative(e.path, root)
-			examined++
+			below := relative(e.path, root)
+			e.path = strings.TrimRight(root, "/") + "/" + below
+			f.examined++
 			seen[e.path] = true
-			if f.matches(e) {
+			if !f.deeper(below) && f.matches(e) {
+				f.root[e] = root
 				found = append(found, e)
 			}
 		}
 	}
 	sort.Slice(found, func(i, j int) bool { return found[i].path < found[j].path })
-	return found, value.NewDict("examined", examined, "skipped_paths", skipped), warnings
+	return found
 }
 
 func (f *finder) matches(e *entry) bool {
@@ -380,22 +411,37 @@ func (f *finder) readSome(ctx context.Context, c *module.Call, some []*entry) ([
 	var kept []*entry
 	for i, e := range some {
 		e.digest = ans.entries[i].digest + ans.entries[i].md5
-		ok, err := f.holds(string(ans.entries[i].content))
+		ok, err := f.contained(e, ans.entries[i].content)
 		if err != nil {
 			return nil, err
 		}
-		if ok || !e.self.is(typeFile) {
+		if ok {
 			kept = append(kept, e)
 		}
 	}
 	return kept, nil
 }
 
-// holds reports whether a text has what contains asks for.
-func (f *finder) holds(text string) (bool, error) {
-	if f.contains == nil {
+// contained reports whether a file holds what contains asks for. What is not
+// text in the encoding does not.
+func (f *finder) contained(e *entry, content []byte) (bool, error) {
+	if f.contains == nil || !e.self.is(typeFile) {
 		return true, nil
 	}
+	text, err := charset.Decode(string(content), f.Encoding)
+	switch {
+	case !charset.Known(f.Encoding):
+		f.skip(f.root[e], "unknown encoding: "+f.Encoding)
+		return false, nil
+	case err != nil, f.Encoding != "" && !utf8.ValidString(text):
+		f.skip(f.root[e], fmt.Sprintf("Failed to read the file %s due to an encoding error. current encoding: %s", e.path, f.Encoding))
+		return false, nil
+	}
+	return f.holds(text)
+}
+
+// holds reports whether a text has what contains asks for.
+func (f *finder) holds(text string) (bool, error) {
 	if f.WholeFile {
 		m, err := f.contains.find(text)
 		return m != nil, err

@@ -36,6 +36,9 @@ type script struct {
 	said   string // on standard error, by a script that succeeded
 }
 
+// code is what comes after library.
+func (s *script) code() string { return "kk_begin\n" + s.body.String() }
+
 // line appends one line of shell code.
 func (s *script) line(code string) { s.body.WriteString(code + "\n") }
 
@@ -47,13 +50,12 @@ func (s *script) do(what string, words ...string) {
 // run runs the script and returns what it printed.
 func (s *script) run(ctx context.Context, c *module.Call) ([]byte, error) {
 	var out, errs bytes.Buffer
-	cmd := connector.Command{Stdout: &out, Stderr: &errs, Probe: s.probe}
-	code := library + s.body.String()
-	if s.secret || len(code) > longestLine {
-		cmd.Line, cmd.Stdin = `eval "$(cat)"`, strings.NewReader(code)
-	} else {
-		cmd.Line = shell.Script(code)
+	cmd := connector.Script{Functions: library, Code: s.code()}.Command()
+	if code := library + s.code(); s.secret || len(code) > longestLine {
+		cmd = connector.Script{Code: `eval "$(cat)"`}.Command()
+		cmd.Stdin = strings.NewReader(code)
 	}
+	cmd.Stdout, cmd.Stderr, cmd.Probe = &out, &errs, s.probe
 	exit, err := c.Conn.Run(ctx, cmd)
 	if err != nil {
 		return nil, err
@@ -69,7 +71,7 @@ func (s *script) run(ctx context.Context, c *module.Call) ([]byte, error) {
 func (s *script) stream(ctx context.Context, c *module.Call, stdin io.Reader) ([]byte, error) {
 	var out, errs bytes.Buffer
 	exit, err := c.Conn.Run(ctx, connector.Command{
-		Line: shell.Script(library + s.body.String()), Stdin: stdin, Stdout: &out, Stderr: &errs, Probe: s.probe,
+		Line: shell.Script(library + s.code()), Stdin: stdin, Stdout: &out, Stderr: &errs, Probe: s.probe,
 	})
 	if err != nil {
 		return nil, err

@@ -1,9 +1,18 @@
 # shellcheck disable=SC2086,SC2034,SC2209,SC1007 # options are split on purpose; other scripts read these variables
 # What the host says about paths. Every answer is a letter and a value, ended
 # by NUL, so that names may hold any byte. Paths begin with / or a letter, never with a dash.
-LC_ALL=C; export LC_ALL
+# Nothing but functions is here: a shell that stays reads them once for many scripts.
+kk_begin() {
+	LC_ALL=C
+	export LC_ALL
+	kk_inode='%f %u %g %s %h %i %d %.9X %.9Y %.9Z/%U/%G'
+	kk_lf='
+'
+	kk_known= kk_check= kk_want= kk_printf=
+}
 kk_stat() { # [-L] path: numbers and names of one inode
-	kk_out=$(stat $1 -c '%f %u %g %s %h %i %d %.9X %.9Y %.9Z/%U/%G' "$2" 2>&1) && { kk_form=stat; return; }
+	[ -e "$2" ] || [ -h "$2" ] || kk_hidden "$2" || return 1
+	kk_out=$(stat $1 -c "$kk_inode" "$2" 2>&1) && { kk_form=stat; return; }
 	case $kk_out in
 	*': No such file or directory' | *': Not a directory' | *': Too many levels of symbolic links') return 1 ;;
 	*'not found' | *'option'*'c'* | *BusyBox*) ;;
@@ -16,6 +25,15 @@ kk_stat() { # [-L] path: numbers and names of one inode
 	kk_out="$kk_out
 $(ls -ld $1 "$2" 2>/dev/null)"
 	kk_form=ls
+}
+kk_hidden() { # path: whether something may be there that cannot be seen
+	case $1 in */*) kk_dir=${1%/*} ;; *) kk_dir=. ;; esac
+	kk_dir=${kk_dir:-/}
+	if [ -e "$kk_dir" ]; then
+		[ ! -x "$kk_dir" ]
+	else
+		[ -h "$kk_dir" ] || kk_hidden "$kk_dir"
+	fi
 }
 kk_put() { # letter: prints what kk_stat found
 	case $kk_form in
@@ -50,7 +68,9 @@ kk_account() { # letter database name-or-number
 	} 2>/dev/null
 	printf '%s%s\0' "$1" "$kk_line"
 }
-kk_self() { # who works here
+kk_self() { # who works here, once
+	[ -z "$kk_known" ] || return 0
+	kk_known=1
 	printf I
 	id
 	printf 'umask=%s\0' "$(umask)"
@@ -89,6 +109,12 @@ kk_parent() {
 	*/*) kk_dir=${1%/*} ;;
 	*) kk_dir=. ;;
 	esac
+	# Who owns /proc/self is who works here. One stat for both.
+	if [ -z "$kk_known" ] && [ -e "${kk_dir:-/}" ] && kk_out=$(stat -L -c "$kk_inode" "${kk_dir:-/}" /proc/self/ 2>/dev/null); then
+		kk_known=1
+		printf 'P%s\0I%s\numask=%s\0' "${kk_out%%"$kk_lf"*}" "${kk_out#*"$kk_lf"}" "$(umask)"
+		return
+	fi
 	kk_stat -L "${kk_dir:-/}" && kk_put P
 	kk_self
 }
@@ -99,8 +125,12 @@ kk_access() {
 	[ -x "$1" ] && printf x
 	printf '\0'
 }
-kk_content() { # path limit: in base64, so that it ends where it ends
-	kk_size=$(wc -c <"$1") || return
+kk_content() { # path limit: in base64, so that it ends where it ends. After kk_stat
+	if [ "$kk_form" = stat ]; then
+		kk_size=${kk_out#* * * } kk_size=${kk_size%% *}
+	else
+		kk_size=$(wc -c <"$1") || return
+	fi
 	[ "$((kk_size))" -le "$2" ] || return
 	printf C
 	base64 <"$1" 2>/dev/null || openssl base64 <"$1" 2>/dev/null
@@ -119,14 +149,14 @@ kk_fail() { # what why
 	exit 97
 }
 kk_free() { # path: a name for a backup of it
-	printf '%s.%s.%s~' "$1" "$$" "$(date +%Y-%m-%d@%H:%M:%S)"
+	printf '%s.%s.%s~' "$1" "${kk_id:-$$}" "$(date +%Y-%m-%d@%H:%M:%S)"
 }
 # kk_place path mode uid gid backup(0|1) command...: writes what the command
 # prints beside the path, then renames it into place. Empty mode, uid, gid: as they come.
 kk_place() {
 	kk_dst=$1 kk_mode=$2 kk_uid=$3 kk_gid=$4 kk_bak=$5
 	shift 5
-	case $kk_dst in */*) kk_tmp=${kk_dst%/*}/.kk-$$-${kk_dst##*/} ;; *) kk_tmp=.kk-$$-$kk_dst ;; esac
+	case $kk_dst in */*) kk_tmp=${kk_dst%/*}/.kk-${kk_id:-$$}-${kk_dst##*/} ;; *) kk_tmp=.kk-${kk_id:-$$}-$kk_dst ;; esac
 	kk_tmp=$(printf '%.200s' "${kk_tmp##*/}")
 	case $kk_dst in */*) kk_tmp=${kk_dst%/*}/$kk_tmp ;; esac
 	trap 'rm -f "$kk_tmp"' EXIT
@@ -151,7 +181,6 @@ kk_place() {
 	kk_do "put $kk_dst in place" mv -f "$kk_tmp" "$kk_dst"
 	trap - EXIT
 }
-kk_check= kk_want=
 kk_decode() { base64 -d || openssl base64 -d; }
 # kk_folders path mode uid gid: creates a folder and those above it that are
 # missing, and gives what it created its attributes.
@@ -160,8 +189,11 @@ kk_folders() (
 	case $1 in */*) kk_up=${1%/*} ;; *) kk_up=. ;; esac
 	[ -d "${kk_up:-/}" ] || kk_folders "$kk_up" "$2" "$3" "$4" || exit
 	kk_do "create folder $1" mkdir "$1"
-	[ -z "$3" ] || kk_do "set the owner of $1" chown "$3" "$1"
-	[ -z "$4" ] || kk_do "set the group of $1" chgrp "$4" "$1"
+	case $3:$4 in
+	:) ;;
+	:*) kk_do "set the group of $1" chgrp "$4" "$1" ;;
+	*) kk_do "set the owner of $1" chown "$3${4:+:$4}" "$1" ;;
+	esac
 	[ -z "$2" ] || kk_do "set the mode of $1" chmod "$2" "$1"
 )
 kk_details() { # path: what only the module stat asks for
@@ -189,7 +221,6 @@ kk_many() { # paths: each on its own, with find where it can print
 		for kk_file; do kk_probe n "$kk_file"; done
 	fi
 }
-kk_printf=
 kk_list() { # packing archive: the members of an archive of the host
 	case $1 in
 	ZipArchive) unzip -l "$2" ;;

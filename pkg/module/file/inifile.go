@@ -56,6 +56,7 @@ func iniFileSpec() module.Spec {
 			{Key: "msg", Type: "str", Doc: "OK, option added, option changed, section and option added, only section added, or section removed"},
 			{Key: "path", Type: "str", Doc: "the file"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept"},
+			{Key: "rc", Type: "int", Doc: "of a failure: 257 if the file is missing, and 256 if it is a folder"},
 		}, fileReturns()...),
 		New: func() module.Runner { return new(IniFile) },
 	}
@@ -68,7 +69,7 @@ func (m *IniFile) Run(ctx context.Context, c *module.Call) (module.Result, error
 	}
 	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create)
 	if err != nil {
-		return module.Result{}, err
+		return notEdited(err)
 	}
 	before := strings.TrimPrefix(e.text, byteOrderMark)
 	if before == "" && m.State == "present" {

@@ -39,6 +39,7 @@ func lineInFileSpec() module.Spec {
 		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "line added, line replaced, N line(s) removed, or empty"},
 			{Key: "backup", Type: "str", Doc: "where the old file was kept, or empty"},
+			{Key: "rc", Type: "int", Doc: "of a failure: 257 if the file is missing, and 256 if it is a folder"},
 			{Key: "found", Type: "int", Doc: "how many lines were removed, for state: absent"},
 		},
 		New: func() module.Runner { return new(LineInFile) },
@@ -53,7 +54,7 @@ func (m *LineInFile) Run(ctx context.Context, c *module.Call) (module.Result, er
 	}
 	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
 	if err != nil {
-		return module.Result{}, err
+		return notEdited(err)
 	}
 	if m.State == "absent" && !e.exists {
 		return module.Result{Msg: "file not present"}, nil

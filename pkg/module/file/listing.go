@@ -21,7 +21,8 @@ type listing struct {
 const foundFormat = `N%p\0S#%y %m %U %G %s %n %i %D %A@ %T@ %C@/%u/%g\0T%l\0.\0`
 
 // code is the shell code of the walk. Folders that cannot be read are named
-// on standard error and passed over.
+// on standard error and passed over. GNU find fails where the current folder
+// is out of reach, as the home of another user is.
 func (l listing) code() string {
 	root, _ := hostWord(l.root)
 	find := "find "
@@ -35,11 +36,12 @@ func (l listing) code() string {
 	if l.tests != "" {
 		find += " " + l.tests
 	}
-	loop := fmt.Sprintf("%sfor kk_file; do kk_probe n%s \"$kk_file\" %d; done", library, l.flags, l.limit)
+	loop := fmt.Sprintf("%skk_begin; for kk_file; do kk_probe n%s \"$kk_file\" %d; done", library, l.flags, l.limit)
 	slow := find + " -exec " + shell.Join("/bin/sh", "-c", loop, "sh") + " {} +"
+	const reach = "cd . 2>/dev/null || cd /\n"
 	if l.flags != "" {
-		return slow + " || :"
+		return reach + slow + " || :"
 	}
-	return fmt.Sprintf("if find / -maxdepth 0 -printf '' 2>/dev/null; then %s -printf %s; else %s; fi || :",
+	return reach + fmt.Sprintf("if find / -maxdepth 0 -printf '' 2>/dev/null; then %s -printf %s; else %s; fi || :",
 		find, shell.Quote(foundFormat), slow)
 }

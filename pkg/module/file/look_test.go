@@ -303,6 +303,38 @@ func sha1Of(t *testing.T, s string) string {
 	return ct.sha1
 }
 
+func TestFindTellsWhatItSkipped(t *testing.T) {
+	shells(t, func(t *testing.T, conn connector.Connector) {
+		dir := t.TempDir()
+		write(t, dir+"/a.gbk", "\xc4\xe3\xba\xc3\n", 0o644)
+		write(t, dir+"/b/c/d", "", 0o644)
+		o := moduletest.Options{Conn: conn}
+		for name, c := range map[string]struct {
+			skipped string
+			matched int
+		}{
+			"gbk":     {"", 1},
+			"utf-8":   {"Failed to read the file " + dir + "/a.gbk due to an encoding error. current encoding: utf-8", 0},
+			"klingon": {"unknown encoding: klingon", 0},
+		} {
+			r := moduletest.Run(t, spec(t, "find"), args("paths", dir, "contains", "你", "encoding", name), o)
+			why := get(t, r, "skipped_paths").(*value.Dict)
+			if got := why.String(dir); got != c.skipped || (got == "") != (r.Msg == "All paths examined") {
+				t.Errorf("%s: %q is skipped because of %q", name, r.Msg, got)
+			}
+			want(t, r, "matched", c.matched)
+		}
+		r := moduletest.Run(t, spec(t, "find"), args("paths", dir, "recurse", true, "depth", 1, "file_type", "any"), o)
+		want(t, r, "matched", 2, "examined", 3)
+
+		f := &finder{skipped: value.NewDict()}
+		f.hear("find: '/x/y': Permission denied\nfind: /z: Permission denied\nfind: odd")
+		if value.Repr(f.skipped) != `{'/x/y': "[Errno 13] Permission denied: '/x/y'", '/z': "[Errno 13] Permission denied: '/z'"}` || len(f.warnings) != 1 {
+			t.Errorf("heard %s, %q", value.Repr(f.skipped), f.warnings)
+		}
+	})
+}
+
 func TestFindOddNames(t *testing.T) {
 	shells(t, func(t *testing.T, conn connector.Connector) {
 		dir := t.TempDir()

@@ -30,5 +30,6 @@ func Modules() []module.Spec {
 		htpasswdSpec(),
 		aclSpec(),
 		xattrSpec(),
+		patchSpec(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"kubekey/pkg/event"
@@ -96,7 +97,7 @@ func (m *Archive) Run(ctx context.Context, c *module.Call) (module.Result, error
 			return module.Result{}, err
 		}
 	}
-	if err := m.Marks.apply(ctx, c, &out.attributes, out.path); err != nil {
+	if err := m.setMarks(ctx, c, &out.attributes, out.path); err != nil {
 		return module.Result{}, err
 	}
 	return m.result(c, p, out, removes), nil
@@ -254,8 +255,19 @@ func (m *Archive) act(ctx context.Context, c *module.Call, p *pack, out *written
 	if m.Remove {
 		s.line("kk_remove")
 	}
-	_, err := s.run(ctx, c)
-	return err
+	if !out.content {
+		_, err := s.run(ctx, c)
+		return err
+	}
+	s.line("wc -c <" + shell.Quote(out.path))
+	said, err := s.run(ctx, c)
+	if err != nil {
+		return err
+	}
+	if out.attributes.next.size, err = strconv.ParseInt(strings.TrimSpace(string(said)), 10, 64); err != nil {
+		return fmt.Errorf("the host told no size of %s: %q", out.path, said)
+	}
+	return nil
 }
 
 func (m *Archive) result(c *module.Call, p *pack, out *written, removes bool) module.Result {
@@ -263,12 +275,11 @@ func (m *Archive) result(c *module.Call, p *pack, out *written, removes bool) mo
 	d := value.NewDict("dest", dest.path)
 	if dest.followed() != nil || out.content {
 		out.describe(d)
-		if out.content {
-			d.Delete("size") // of the archive before
+		if out.content && c.Check {
+			d.Delete("size") // nobody knows yet
 		}
 	}
-	state := m.state(p, out)
-	d.Merge(value.NewDict("state", state, "dest_state", state, "archived", value.List(p.archived), "missing", value.List(p.missing), "arcroot", p.root,
+	d.Merge(value.NewDict("dest_state", m.state(p, out), "archived", value.List(p.archived), "missing", value.List(p.missing), "arcroot", p.root,
 		"expanded_paths", value.List(append(append([]string{}, p.sources...), p.missing...)), "expanded_exclude_paths", value.List(p.excluded)))
 	r := module.Result{Changed: out.changed() || removes, Data: d}
 	if c.Diff && out.content {

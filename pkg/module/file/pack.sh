@@ -3,10 +3,11 @@
 # packs them; host.sh comes before it.
 kk_nl='
 '
-kk_sources= kk_globbed=
+kk_sources= kk_missing= kk_globbed=
 kk_source() { # path
 	[ -e "$1" ] || [ -h "$1" ] || {
 		printf 'm%s\0' "$1"
+		kk_missing=$kk_missing$1$kk_nl
 		return
 	}
 	printf 'x%s\0' "$1"
@@ -34,7 +35,7 @@ END
 	kk_sources=$kk_kept
 	printf 'e%s\0' "$1"
 }
-kk_above() { # sets kk_root: the folder that all sources are below, with a slash at its end
+kk_above() { # sets kk_root: the folder that all sources, those that are missing too, are below, with a slash at its end
 	kk_root=
 	while IFS= read -r kk_path; do
 		[ -n "$kk_path" ] || continue
@@ -46,7 +47,7 @@ kk_above() { # sets kk_root: the folder that all sources are below, with a slash
 			kk_root=${kk_root%/*}/
 		done
 	done <<END
-$kk_sources
+$kk_sources$kk_missing
 END
 	printf 'r%s\0' "$kk_root"
 }
@@ -100,8 +101,8 @@ kk_tar() {
 		)
 	fi
 }
-kk_zip() {
-	(cd "$kk_root" && printf '%s' "$kk_members" | zip -qXy - -@)
+kk_zip() { # what links lead to is packed: zip writes links to no pipe, and many programs read none
+	(cd "$kk_root" && printf '%s' "$kk_members" | zip -qX - -@)
 }
 kk_plain() { # what is compressed, before it is
 	case $kk_format in

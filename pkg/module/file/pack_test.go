@@ -55,8 +55,8 @@ func TestArchivePacksFolders(t *testing.T) {
 			dest := dir + "/out." + format
 			a := args("path", dir+"/in", "dest", dest, "format", format, "mode", "0600", "exclusion_patterns", "*.tmp")
 			r, again := moduletest.RunTwice(t, spec(t, "archive"), a, o)
-			want(t, r, "dest", dest, "dest_state", "archive", "state", "archive", "arcroot", dir+"/", "missing", []any{}, "mode", "0600", "expanded_paths", []any{dir + "/in"})
-			want(t, again, "state", "archive")
+			want(t, r, "dest", dest, "dest_state", "archive", "state", "file", "arcroot", dir+"/", "missing", []any{}, "mode", "0600", "expanded_paths", []any{dir + "/in"})
+			want(t, again, "state", "file")
 			names := packedNames(t, dest)
 			if len(names) != len(oddNames)-1+2 || !slices.Contains(names, "in/-rf") || !slices.Contains(names, "in/link") || !slices.Contains(names, `in/back\slash`) || !slices.Contains(names, "in/sub/") {
 				t.Errorf("%s holds %q", dest, names)
@@ -133,13 +133,16 @@ func TestArchiveZip(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, dir+"/in/a b", "x", 0o644)
+	if err := os.Symlink("a b", dir+"/in/link"); err != nil {
+		t.Fatal(err)
+	}
 	moduletest.RunTwice(t, spec(t, "archive"), args("path", dir+"/in", "dest", dir+"/o.zip", "format", "zip"), moduletest.Options{})
 	z, err := zip.OpenReader(dir + "/o.zip")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer z.Close()
-	if len(z.File) != 1 || z.File[0].Name != "in/a b" {
+	if len(z.File) != 2 || z.File[0].Name != "in/a b" || z.File[1].Name != "in/link" || z.File[1].UncompressedSize64 != 1 {
 		t.Errorf("the archive holds %+v", z.File)
 	}
 }

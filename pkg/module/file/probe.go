@@ -423,6 +423,14 @@ func (a *answer) parseSelf(s string) error {
 		return fmt.Errorf("the host's id answered %q", s)
 	}
 	a.umask = uint32(m)
+	if !strings.HasPrefix(line, "uid=") { // of /proc/self
+		n, err := parseInode(line)
+		if err != nil {
+			return err
+		}
+		a.self, a.selfGroup = account{n.owner, n.uid}, account{n.group, n.gid}
+		return nil
+	}
 	for _, word := range strings.Fields(line) {
 		if rest, ok := strings.CutPrefix(word, "uid="); ok {
 			a.self = parseID(rest)

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2"
+
+	"kubekey/pkg/backtrack"
 )
 
 // matchLimit is how long a pattern that backtracks may take on one text.
@@ -18,7 +20,7 @@ const matchLimit = 5 * time.Second
 type pattern struct {
 	source string
 	fast   *regexp.Regexp
-	slow   *regexp2.Regexp
+	slow   *backtrack.Regexp
 	names  map[string]int
 }
 
@@ -51,11 +53,10 @@ func (p *pattern) compileSlow(translated, flags string) error {
 	if strings.Contains(flags, "s") {
 		options |= regexp2.Singleline
 	}
-	slow, err := regexp2.Compile(p.numbered(translated), options)
+	slow, err := backtrack.Compile(p.numbered(translated), options, matchLimit)
 	if err != nil {
 		return fmt.Errorf("the regular expression %q is not valid: %w", p.source, err)
 	}
-	slow.MatchTimeout = matchLimit
 	p.slow = slow
 	return nil
 }
@@ -152,7 +153,7 @@ func (p *pattern) find(text string) (match, error) {
 	if p.fast != nil {
 		return p.fast.FindStringSubmatchIndex(text), nil
 	}
-	m, err := p.slow.FindStringMatch(text)
+	m, err := p.slow.Find(text)
 	if err != nil {
 		return nil, p.slowError(err)
 	}
@@ -172,8 +173,8 @@ func (p *pattern) findAll(text string) ([]match, error) {
 		return all, nil
 	}
 	runes := newRunes(text)
-	m, err := p.slow.FindStringMatch(text)
-	for ; err == nil && m != nil; m, err = p.slow.FindNextMatch(m) {
+	m, err := p.slow.Find(text)
+	for ; err == nil && m != nil; m, err = p.slow.Next(m) {
 		all = append(all, offsets(m, runes))
 	}
 	if err != nil {

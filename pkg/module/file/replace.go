@@ -32,7 +32,7 @@ func replaceSpec() module.Spec {
 		},
 		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "how many replacements were made, or empty"},
-			{Key: "rc", Type: "int", Doc: "0"},
+			{Key: "rc", Type: "int", Doc: "0; of a failure 257 if the file is missing, and 256 if it is a folder"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
 		},
 		New: func() module.Runner { return new(Replace) },
@@ -54,7 +54,7 @@ func (m *Replace) Run(ctx context.Context, c *module.Call) (module.Result, error
 	}
 	e, err := openEdit(ctx, c, m.Path, &m.Attributes, false)
 	if err != nil {
-		return module.Result{}, asPath(err)
+		return notEdited(asPath(err))
 	}
 	data := value.NewDict("rc", 0)
 	from, to := 0, len(e.text)

@@ -34,7 +34,7 @@ type Template struct {
 	CommentEnd     string `kk:"comment_end_string" doc:"what ends a comment. Default: #}"`
 	TrimBlocks     bool   `kk:"trim_blocks" default:"yes" doc:"drop the line end after a tag"`
 	LStripBlocks   bool   `kk:"lstrip_blocks" default:"no" doc:"drop the blanks before a tag that begins its line"`
-	OutputEncoding string `kk:"output_encoding" default:"utf-8" doc:"encoding of the file: utf-8, utf-16, or one of a byte a character such as windows-1252 or iso-8859-15"`
+	OutputEncoding string `kk:"output_encoding" default:"utf-8" doc:"encoding of the file: utf-8, utf-16, gbk, big5, shift_jis, or one of a byte a character such as windows-1252 or iso-8859-15"`
 }
 
 func templateSpec() module.Spec {

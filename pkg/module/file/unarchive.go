@@ -1,19 +1,11 @@
 package file
 
 import (
-	"archive/tar"
-	"bufio"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"math"
-	"os"
 	"strconv"
 	"strings"
-
-	"github.com/klauspost/compress/gzip"
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
@@ -24,16 +16,19 @@ import (
 // Unarchive is the module unarchive.
 type Unarchive struct {
 	Attributes
-	Src       string   `kk:"src,required,path" doc:"archive of the control node, searched in files/ of the role; with remote_src a path on the host"`
-	Dest      string   `kk:"dest,required,path" doc:"existing folder of the host"`
-	RemoteSrc bool     `kk:"remote_src" default:"no" doc:"src is a path on the host"`
-	Creates   string   `kk:"creates,path" doc:"do nothing if this path exists on the host"`
-	ListFiles bool     `kk:"list_files" default:"no" doc:"give the names of the members"`
-	Exclude   []string `kk:"exclude" doc:"members and folders to leave out; * and ? are wildcards"`
-	Include   []string `kk:"include" doc:"members and folders to take; * and ? are wildcards. Default: all"`
-	KeepNewer bool     `kk:"keep_newer" default:"no" doc:"leave files of the host that are newer than the member alone"`
-	Decrypt   bool     `kk:"decrypt" default:"yes" doc:"decrypt an archive of the control node that is encrypted with a vault; no takes it as it is"`
-	ExtraOpts []string `kk:"extra_opts" doc:"--strip-components=N, --no-same-owner, --no-same-permissions"`
+	Src           string   `kk:"src,required,path" doc:"archive of the control node, searched in files/ of the role; with remote_src a path on the host, or a URL"`
+	Dest          string   `kk:"dest,required,path" doc:"existing folder of the host"`
+	RemoteSrc     bool     `kk:"remote_src" default:"no" doc:"src is a path on the host, or a URL"`
+	Copy          *bool    `kk:"copy" doc:"the older form of remote_src: no is remote_src: yes"`
+	Creates       string   `kk:"creates,path" doc:"do nothing if this path exists on the host"`
+	ListFiles     bool     `kk:"list_files" default:"no" doc:"give the names of the members"`
+	Exclude       []string `kk:"exclude" doc:"members and folders to leave out; * and ? are wildcards"`
+	Include       []string `kk:"include" doc:"members and folders to take; * and ? are wildcards. Default: all"`
+	KeepNewer     bool     `kk:"keep_newer" default:"no" doc:"leave files of the host that are newer than the member alone"`
+	Decrypt       bool     `kk:"decrypt" default:"yes" doc:"decrypt an archive of the control node that is encrypted with a vault; no takes it as it is"`
+	ValidateCerts bool     `kk:"validate_certs" default:"yes" doc:"check the certificate of a URL's server"`
+	BufferSize    int      `kk:"io_buffer_size" default:"65536" doc:"accepted, without effect"`
+	ExtraOpts     []string `kk:"extra_opts" doc:"--strip-components=N, --no-same-owner, --no-same-permissions"`
 }
 
 func unarchiveSpec() module.Spec {
@@ -43,7 +38,7 @@ func unarchiveSpec() module.Spec {
 		Notes: []string{
 			"Members are compared with what is there by kind, size and time, and links by target; if all are there nothing is sent.",
 			"The archive of the control node is streamed into the host's tar, which is all that the host needs. With remote_src it needs the tool of the compression, too.",
-			"An archive at a URL is fetched with get_url first.",
+			"An archive at a URL is fetched to a temporary folder each time, in check mode too, since its members tell what there is to do: creates saves that. The host fetches it with curl or wget; without either, or with a password in the URL, the control node does.",
 		},
 		Examples: []string{
 			"- name: Install the tools\n  unarchive:\n    src: tools.tar.gz\n    dest: /usr/local\n    extra_opts: [--strip-components=1]\n    owner: root",
@@ -54,7 +49,7 @@ func unarchiveSpec() module.Spec {
 			{Key: "src", Type: "str", Doc: "the archive"},
 			{Key: "handler", Type: "str", Doc: "kind of the archive: TgzArchive, TarArchive, ZipArchive, ..."},
 			{Key: "files", Type: "list of str", Doc: "names of the members, with list_files"},
-			{Key: "extract_results", Type: "dict", Doc: "cmd, out, err and rc of the unpacking"},
+			{Key: "extract_results", Type: "dict", Doc: "cmd, out, err and rc of the unpacking, if there was one"},
 		}, fileReturns()...),
 		New: func() module.Runner { return new(Unarchive) },
 	}
@@ -84,20 +79,50 @@ func (m *Unarchive) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if err := u.readOptions(); err != nil {
 		return module.Result{}, err
 	}
-	if strings.Contains(m.Src, "://") {
-		return module.Result{}, fmt.Errorf("src %s is a URL: fetch it with get_url, then unpack it with remote_src: yes", m.Src)
+	if m.Copy != nil {
+		m.RemoteSrc = !*m.Copy
 	}
-	skipped, err := u.open(ctx)
-	if err != nil || skipped != "" {
-		return module.Result{Msg: skipped, Data: value.NewDict("dest", m.Dest, "src", m.Src)}, err
+	if m.atURL() {
+		there, err := u.created(ctx)
+		switch {
+		case err != nil:
+			return module.Result{}, err
+		case there:
+			return u.skipped(), nil
+		}
+		drop, err := u.fetch(ctx)
+		if err != nil {
+			return module.Result{}, err
+		}
+		defer drop()
 	}
-	if err := u.look(ctx); err != nil {
+	there, err := u.open(ctx)
+	if err == nil && !there {
+		err = u.look(ctx)
+	}
+	switch {
+	case err != nil:
 		return module.Result{}, err
-	}
-	if u.dest == nil { // creates exists
-		return module.Result{Msg: fmt.Sprintf("skipped, since %s exists", m.Creates), Data: value.NewDict("dest", m.Dest, "src", m.Src)}, nil
+	case there || u.dest == nil:
+		return u.skipped(), nil
 	}
 	return u.finish(ctx)
+}
+
+// created asks whether the path of creates is there, before anything is fetched.
+func (u *unpacking) created(ctx context.Context) (bool, error) {
+	if u.Creates == "" {
+		return false, nil
+	}
+	s := script{probe: true}
+	word, _ := hostWord(u.Creates)
+	s.line("[ ! -e " + word + " ] || printf there")
+	out, err := s.run(ctx, u.c)
+	return len(out) > 0, err
+}
+
+func (u *unpacking) skipped() module.Result {
+	return module.Result{Skipped: true, Msg: fmt.Sprintf("skipped, since %s exists", u.Creates)}
 }
 
 func (u *unpacking) readOptions() error {
@@ -121,25 +146,25 @@ func (u *unpacking) readOptions() error {
 	return nil
 }
 
-// open lists the archive.
-func (u *unpacking) open(ctx context.Context) (skipped string, err error) {
+// open lists the archive, unless it learns that the path of creates is there.
+func (u *unpacking) open(ctx context.Context) (there bool, err error) {
 	if u.RemoteSrc {
 		return u.openRemote(ctx)
 	}
 	if u.src, err = u.c.Find("files", u.Src); err != nil {
-		return "", err
+		return false, err
 	}
 	if u.local, err = openArchive(files(u.c, u.Decrypt), u.src); err != nil {
-		return "", err
+		return false, err
 	}
 	u.packing = u.local.packing
 	members, err := u.listing()
 	for _, m := range members {
 		if err := u.add(m); err != nil {
-			return "", fmt.Errorf("read archive %s: %w", u.src, err)
+			return false, fmt.Errorf("read archive %s: %w", u.src, err)
 		}
 	}
-	return "", err
+	return false, err
 }
 
 // listing is what the archive of the control node has. The first host that asks
@@ -288,12 +313,13 @@ func (u *unpacking) finish(ctx context.Context) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err
 	}
-	results := value.NewDict("cmd", []any{}, "out", "", "err", "", "rc", 0)
 	changed := len(u.changed) > 0 || fix.body.Len() > 0
 	if len(u.changed) > 0 && !u.c.Check {
+		results := value.NewDict("cmd", []any{}, "out", "", "err", "", "rc", 0)
 		if err := u.extract(ctx, results); err != nil {
 			return module.Result{}, err
 		}
+		data.Set("extract_results", results)
 	}
 	if fix.body.Len() > 0 && !u.c.Check {
 		if _, err := fix.run(ctx, u.c); err != nil {
@@ -301,14 +327,13 @@ func (u *unpacking) finish(ctx context.Context) (module.Result, error) {
 		}
 	}
 	marked := change{before: value.NewDict(), after: value.NewDict()}
-	if err := u.Marks.apply(ctx, u.c, &marked, u.paths()...); err != nil {
+	if err := u.setMarks(ctx, u.c, &marked, u.paths()...); err != nil {
 		return module.Result{}, err
 	}
 	changed = changed || marked.changed()
 	if u.ListFiles {
 		data.Set("files", u.names())
 	}
-	data.Set("extract_results", results)
 	data.Set("state", "directory")
 	return module.Result{Changed: changed, Data: data, Warnings: warnings, Diff: u.diff()}, nil
 }
@@ -377,139 +402,4 @@ func (u *unpacking) attributes() (*script, error) {
 		s.steps(ch.steps)
 	}
 	return s, nil
-}
-
-// extract unpacks on the host.
-func (u *unpacking) extract(ctx context.Context, results *value.Dict) error {
-	if u.local == nil {
-		return u.extractRemote(ctx, results)
-	}
-	tool, stream, err := u.source()
-	if err != nil {
-		return err
-	}
-	defer stream.Close()
-	cmd := append([]string{"tar", "-x"}, append(u.options, "-f", "-", "-C", u.dest.path)...)
-	results.Set("cmd", value.Of(cmd))
-	var s script
-	line := "kk_do " + shell.Quote("unpack into "+u.dest.path) + " " + shell.Join(cmd...)
-	if len(tool) > 0 {
-		line = shell.Join(tool...) + " | " + line
-	}
-	s.line("( " + line + " ) || exit")
-	out, err := s.stream(ctx, u.c, stream)
-	if err == nil {
-		results.Set("out", string(out))
-	}
-	return err
-}
-
-// source is the archive as it is sent, and what turns it into tar on the
-// host. What tar with gzip says already goes as it is; all else is packed
-// anew, with only the members that the host lacks.
-func (u *unpacking) source() (tool []string, stream io.ReadCloser, err error) {
-	whole := u.strip == 0 && len(u.changed) == len(u.members) && len(u.Include)+len(u.Exclude) == 0
-	if whole && (u.packing.handler == "TgzArchive" || u.packing.handler == "TarArchive") {
-		f, err := u.local.tree.Open(u.src)
-		if err != nil {
-			return nil, nil, err
-		}
-		return u.packing.unpack, u.counted(f, f), nil
-	}
-	f, err := u.packed()
-	if err != nil {
-		return nil, nil, err
-	}
-	return []string{"gzip", "-dc"}, io.NopCloser(io.NewSectionReader(f, 0, math.MaxInt64)), nil
-}
-
-// packed is what repack writes, made once for all hosts that lack the same. The
-// file has no name any more: it is gone with the last who reads it, or with kk.
-func (u *unpacking) packed() (*os.File, error) {
-	stamp, err := u.stamp()
-	if err != nil {
-		return nil, err
-	}
-	lacking := sha256.New()
-	for _, m := range u.changed {
-		fmt.Fprintf(lacking, "%q as %q\n", m.from, m.name)
-	}
-	v, err := u.c.Share.Do(fmt.Sprintf("%x of %s", lacking.Sum(nil), stamp), func() (any, error) {
-		f, err := os.CreateTemp("", "kk-*")
-		if err != nil {
-			return nil, err
-		}
-		if err := errors.Join(os.Remove(f.Name()), u.repack(f)); err != nil {
-			return nil, errors.Join(fmt.Errorf("pack what the host lacks of %s: %w", u.src, err), f.Close())
-		}
-		return f, nil
-	})
-	f, _ := v.(*os.File)
-	return f, err
-}
-
-// counted reports how much of the archive was sent.
-func (u *unpacking) counted(r io.Reader, c io.Closer) io.ReadCloser {
-	if u.c.Progress == nil {
-		return struct {
-			io.Reader
-			io.Closer
-		}{r, c}
-	}
-	total := int64(-1)
-	if info, err := u.c.Files.Stat(u.src); err == nil {
-		total = info.Size()
-	}
-	return &progressReader{r: r, Closer: c, tell: func(n int64) { u.c.Progress(u.src, n, total) }}
-}
-
-type progressReader struct {
-	io.Closer
-	r    io.Reader
-	n    int64
-	tell func(int64)
-}
-
-func (p *progressReader) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	p.n += int64(n)
-	p.tell(p.n)
-	return n, err
-}
-
-// repack writes the members to unpack as tar with gzip.
-func (u *unpacking) repack(w io.Writer) error {
-	wanted := map[string]member{}
-	for _, m := range u.changed {
-		wanted[m.from] = m
-	}
-	b := bufio.NewWriterSize(w, 1<<16) // gzip writes crumbs
-	z, err := gzip.NewWriterLevel(b, gzip.BestSpeed)
-	if err != nil {
-		return err
-	}
-	t := tar.NewWriter(z)
-	err = u.local.walk(func(h *tar.Header, r io.Reader) error {
-		m, ok := wanted[h.Name]
-		if !ok {
-			return nil
-		}
-		h.Name = m.name
-		if m.kind == typeDir {
-			h.Name += "/"
-		}
-		if m.hard {
-			if h.Linkname, err = memberName(h.Linkname, u.strip); err != nil {
-				return err
-			}
-		}
-		h.Format = tar.FormatUnknown
-		h.PAXRecords = nil
-		if err := t.WriteHeader(h); err != nil {
-			return err
-		}
-		_, err := io.Copy(t, r)
-		return err
-	})
-	return errors.Join(err, t.Close(), z.Close(), b.Flush())
 }

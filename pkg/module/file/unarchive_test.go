@@ -338,7 +338,6 @@ func TestUnarchiveErrors(t *testing.T) {
 		{args("src", "cut.tgz", "dest", dir), "unexpected EOF"},
 		{args("src", "junk", "dest", dir), "read archive"},
 		{args("src", "evil.tar", "dest", dir), "leads out of the destination"},
-		{args("src", "https://example.org/a.tgz", "dest", dir, "remote_src", true), "fetch it with get_url"},
 		{args("src", "a.tgz", "dest", dir, "extra_opts", "--transform=x"), "is not supported"},
 		{args("src", "a.tgz", "dest", dir, "extra_opts", "--strip-components"), "needs a number"},
 		{args("src", "a.tgz", "dest", dir, "mode", "preserve"), "members have their own modes"},

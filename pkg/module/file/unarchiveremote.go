@@ -14,7 +14,7 @@ import (
 )
 
 // openRemote lists an archive of the host.
-func (u *unpacking) openRemote(ctx context.Context) (skipped string, err error) {
+func (u *unpacking) openRemote(ctx context.Context) (there bool, err error) {
 	s := script{probe: true}
 	word, _ := hostWord(u.Src)
 	if u.Creates != "" {
@@ -26,21 +26,21 @@ func (u *unpacking) openRemote(ctx context.Context) (skipped string, err error) 
 	s.line(`kk_do "list the archive" kk_list "$kk_kind" ` + word + `; printf '\0'; fi`)
 	out, err := s.run(ctx, u.c)
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	if len(out) == 0 {
-		return fmt.Sprintf("skipped, since %s exists", u.Creates), nil
+		return true, nil
 	}
 	var ans answer
 	if err := ans.parse(out, "", ""); err != nil {
-		return "", err
+		return false, err
 	}
 	e := ans.entries[0]
 	switch {
 	case e.followed() == nil:
-		return "", fmt.Errorf("source '%s' does not exist on the host", e.path)
+		return false, fmt.Errorf("source '%s' does not exist on the host", e.path)
 	case ans.packing == "":
-		return "", fmt.Errorf("source '%s' is not a file", e.path)
+		return false, fmt.Errorf("source '%s' is not a file", e.path)
 	}
 	u.src = e.path
 	u.packing.handler = ans.packing
@@ -49,7 +49,7 @@ func (u *unpacking) openRemote(ctx context.Context) (skipped string, err error) 
 			u.packing = p
 		}
 	}
-	return "", u.readListing(ans.listing)
+	return false, u.readListing(ans.listing)
 }
 
 func (u *unpacking) readListing(text string) error {

@@ -56,7 +56,7 @@ func (w *writing) run(ctx context.Context, c *module.Call) (*written, error) {
 	if err != nil {
 		return out, err
 	}
-	return out, w.attrs.apply(ctx, c, &out.attributes, out.path)
+	return out, w.attrs.setMarks(ctx, c, &out.attributes, out.path)
 }
 
 // plan works out what there is to do.

@@ -32,7 +32,7 @@ func xattrSpec() module.Spec {
 		Notes:    []string{"The host needs getfattr and setfattr (package attr). The value stands in a command line of the host: it is no place for secrets."},
 		Examples: []string{"- name: Mark where it came from\n  xattr:\n    path: /srv/app/data\n    key: origin\n    value: backup of monday", "- name: What is marked?\n  xattr:\n    path: /srv/app/data\n    state: all\n  register: marks"},
 		Returns: []module.Return{
-			{Key: "xattr", Type: "dict", Doc: "attributes: for keys, all and a change all of them; for read the one"},
+			{Key: "xattr", Type: "dict", Doc: "attributes: for keys and all those of the name space, without key for read too; for read the one, and for a change what it was before"},
 			{Key: "msg", Type: "str", Doc: "what was read or done"},
 		},
 		New: func() module.Runner { return new(XAttr) },
@@ -77,33 +77,32 @@ func (m *XAttr) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 }
 
 func (m *XAttr) result(c *module.Call, a hostscript.Answer, state, key string) module.Result {
-	all := readAttributes(a.Get("before"))
-	before := readAttributes(a["before"][0])
-	r := module.Result{Changed: a.Changed()}
-	switch state {
-	case "present":
-		r.Msg = fmt.Sprintf("%s set to %s", key, *m.Value)
-	case "absent":
-		r.Msg = key + " removed"
-		all.Delete(key)
-	case "keys":
-		r.Msg = "returning all keys"
-		for _, k := range all.Keys() {
-			all.Set(k, "")
-		}
-	case "all":
-		r.Msg = "dumping all"
-	default:
-		if r.Msg = "dumping all"; key != "" {
-			r.Msg = "returning " + key
-			one := value.NewDict()
-			if v, ok := all.Get(key); ok {
-				one.Set(key, v)
-			}
-			all = one
+	before, all := readAttributes(a["before"][0]), readAttributes(a.Get("before"))
+	told := value.NewDict()
+	for k, v := range before.All() {
+		name := value.Str(k)
+		switch {
+		case key != "" && name != key, key == "" && !strings.HasPrefix(name, m.Namespace+"."):
+		case state == "keys":
+			told.Set(k, "")
+		default:
+			told.Set(k, v)
 		}
 	}
-	r.Data = value.NewDict("xattr", all)
+	r := module.Result{Changed: a.Changed(), Data: value.NewDict("xattr", told)}
+	switch {
+	case state == "present":
+		r.Msg = fmt.Sprintf("%s set to %s", key, *m.Value)
+	case state == "absent":
+		r.Msg = key + " removed"
+		all.Delete(key)
+	case state == "keys":
+		r.Msg = "returning all keys"
+	case state == "all", key == "":
+		r.Msg = "dumping all"
+	default:
+		r.Msg = "returning " + key
+	}
 	if c.Diff && r.Changed && !c.Check {
 		r.Diff = []event.Diff{{BeforeHeader: m.Path, AfterHeader: m.Path, Before: before, After: all}}
 	}

@@ -45,7 +45,7 @@ func ufwSpec() module.Spec {
 		Name: "ufw", Collection: "community.general",
 		Summary: "Keep the firewall of the host with ufw.",
 		Notes: []string{
-			"Several of state, logging, default and rule may be given: a reset is done first, enabling last.",
+			"Several of state, logging, default and rule may be given: a reset is done first, enabling last. reset and reloaded are a change each time.",
 			"Allow SSH before you enable it: ufw denies what comes in by default.",
 		},
 		Examples: []string{
@@ -80,7 +80,7 @@ func (m *UFW) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	for _, line := range a["command"] {
 		done = append(done, line)
 	}
-	status, _, _ := strings.Cut(a.Get("after"), "\n### tuple")
+	status, _, _ := strings.Cut(a.Get("after"), "\n###")
 	r := module.Result{Changed: a.Changed(), Msg: status, Data: value.NewDict("commands", done)}
 	if c.Diff && r.Changed && !c.Check {
 		r.Diff = []event.Diff{{BeforeHeader: "ufw", AfterHeader: "ufw", Before: a.Get("before") + "\n", After: a.Get("after") + "\n"}}

@@ -90,7 +90,10 @@ type fail struct {
 }
 
 // Run implements module.Runner.
-func (m *fail) Run(context.Context, *module.Call) (module.Result, error) {
+func (m *fail) Run(_ context.Context, c *module.Call) (module.Result, error) {
+	if isNull(c, "msg") {
+		return module.Result{Failed: true, Data: value.NewDict("msg", nil)}, nil
+	}
 	return module.Result{Failed: true, Msg: value.Str(m.Msg)}, nil
 }
 
@@ -112,10 +115,17 @@ func (m *debug) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 		return m.show(ctx, c)
 	}
 	var msg any = "Hello world!"
-	if m.Msg != nil {
+	if m.Msg != nil || isNull(c, "msg") {
 		msg = m.Msg
 	}
 	return module.Result{Verbose: true, Data: value.NewDict("msg", msg)}, nil
+}
+
+// isNull says that an argument was given, and is null: a value like another for
+// what only shows it, while elsewhere null leaves an argument at its default.
+func isNull(c *module.Call, name string) bool {
+	v, given := c.Args.Get(name)
+	return given && v == nil
 }
 
 func (m *debug) show(ctx context.Context, c *module.Call) (module.Result, error) {

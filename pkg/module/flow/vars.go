@@ -42,7 +42,7 @@ func (m *setFact) Run(context.Context, *module.Call) (module.Result, error) {
 }
 
 type setStats struct {
-	Data      *value.Dict `kk:"data,required" doc:"the values, by name"`
+	Data      *value.Dict `kk:"data" doc:"the values, by name"`
 	PerHost   bool        `kk:"per_host" default:"no" doc:"keep the values of each host apart"`
 	Aggregate bool        `kk:"aggregate" default:"yes" doc:"add to what is there rather than replace it"`
 }
@@ -161,23 +161,17 @@ func (m *includeVars) read(c *module.Call) (*value.Dict, []string, error) {
 	return all, files, nil
 }
 
-// list finds the files of a folder in order; deeper folders come where they are.
+// list finds the files of a folder in order; deeper folders come after them.
 func (m *includeVars) list(tree source.Tree, dir string, depth int) ([]string, error) {
 	entries, err := tree.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("list variable files: %w", err)
 	}
-	var files []string
+	var files, folders []string
 	for _, e := range entries {
 		p := source.Join(dir, e.Name())
 		if tree.IsDir(p) {
-			if m.Depth == 0 || depth < m.Depth {
-				below, err := m.list(tree, p, depth+1)
-				if err != nil {
-					return nil, err
-				}
-				files = append(files, below...)
-			}
+			folders = append(folders, p)
 			continue
 		}
 		take, err := m.wants(e.Name())
@@ -187,6 +181,16 @@ func (m *includeVars) list(tree source.Tree, dir string, depth int) ([]string, e
 		if take {
 			files = append(files, p)
 		}
+	}
+	if m.Depth != 0 && depth >= m.Depth {
+		return files, nil
+	}
+	for _, p := range folders {
+		below, err := m.list(tree, p, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, below...)
 	}
 	return files, nil
 }

@@ -31,7 +31,7 @@ func (m *pause) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	var r module.Result
 	var err error
 	if wait, timed := m.duration(); timed {
-		err = sleep(ctx, wait)
+		err = module.Sleep(ctx, wait)
 	} else {
 		input, r.Warnings, err = m.ask(ctx, c)
 	}
@@ -74,20 +74,6 @@ func (m *pause) ask(ctx context.Context, c *module.Call) (input string, warnings
 	return "", []string{"Not waiting for response to prompt as stdin is not interactive"}, nil
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 type ping struct {
 	Data string `kk:"data" default:"pong" doc:"what is returned as ping"`
 }
@@ -124,7 +110,7 @@ type waitForConnection struct {
 // Run implements module.Runner.
 func (m *waitForConnection) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	start := c.Now()
-	err := sleep(ctx, m.Delay)
+	err := module.Sleep(ctx, m.Delay)
 	if err == nil {
 		err = poll{m.Timeout, m.Sleep, m.ConnectTimeout}.until(ctx, c, func(ctx context.Context) error {
 			_, err := reach(ctx, c, "exit 0")
@@ -157,7 +143,7 @@ func (p poll) until(ctx context.Context, c *module.Call, try func(ctx context.Co
 		if err == nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		if sleep(deadline, max(p.pause, 10*time.Millisecond)) != nil {
+		if module.Sleep(deadline, max(p.pause, 10*time.Millisecond)) != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -201,7 +187,7 @@ func (m *reboot) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if msg, err := m.goDown(ctx, c); err != nil || msg != "" {
 		return module.Result{Failed: true, Msg: msg}, err
 	}
-	err = sleep(ctx, m.PreDelay+m.PostDelay)
+	err = module.Sleep(ctx, m.PreDelay+m.PostDelay)
 	if err == nil {
 		err = m.waitUp(ctx, c, boot)
 	}

@@ -12,6 +12,7 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/value"
 )
 
@@ -29,13 +30,36 @@ type Helm struct {
 	RepoURL         string      `kk:"repo_url,alias=chart_repo_url" doc:"address of the chart's repository"`
 	Values          *value.Dict `kk:"values,alias=release_values" doc:"values over those of the chart and of values_files"`
 	ValuesFiles     []string    `kk:"values_files" doc:"YAML files of the control node, searched in files/ of the role; later ones win"`
+	SetValues       []setValue  `kk:"set_values" doc:"single values over all others, as helm's --set takes them. They stand on helm's command line, which other users of the host may see: secrets belong into values"`
+	Reset           bool        `kk:"reset_values" default:"yes" doc:"the values are those of the task alone: values of an earlier upgrade do not stay"`
+	Reuse           bool        `kk:"reuse_values" default:"no" doc:"the task's values go over those of the last upgrade; with reset_values: no"`
+	ResetReuse      bool        `kk:"reset_then_reuse_values" default:"no" doc:"the same, and those of the last upgrade over those of the new chart; with reset_values: no"`
+	UpdateRepos     bool        `kk:"update_repo_cache" default:"no" doc:"read the indexes of the repositories that the host's helm knows anew before; not in check mode"`
+	DependencyUp    bool        `kk:"dependency_update,alias=dep_up" default:"no" doc:"fetch what a chart that is a folder depends on, in the copy on the host"`
+	PostRenderer    string      `kk:"post_renderer" doc:"program of the host that the manifests go through: a name or a path"`
+	Replace         bool        `kk:"replace" default:"no" doc:"install only: take the name of a release that was removed with its history kept; a release that is there and would change is an error"`
+	Purge           bool        `kk:"purge" default:"yes" doc:"with state absent: remove the history of the release, too"`
 	Wait            bool        `kk:"wait" default:"no" doc:"wait until all that the chart makes is ready; with state absent: until it is gone"`
-	Timeout         string      `kk:"timeout" default:"5m" doc:"for a single step of helm: seconds, or with a unit as in 5m30s"`
+	Timeout         string      `kk:"timeout,alias=wait_timeout" default:"5m" doc:"for a single step of helm: seconds, or with a unit as in 5m30s"`
 	Atomic          bool        `kk:"atomic" default:"no" doc:"take a failed change back; waits too"`
 	SkipCRDs        bool        `kk:"skip_crds" default:"no" doc:"do not install what the chart has in crds/"`
 	Helm            string      `kk:"binary,alias=binary_path" default:"helm" doc:"the program on the host: a name or a path"`
 	Kubeconfig      string      `kk:"kubeconfig,path" doc:"file on the host. Default: the variable KUBECONFIG of the task's environment, else ~/.kube/config"`
 	Context         string      `kk:"context,alias=kube_context" doc:"of the kubeconfig. Default: its current one"`
+	HistoryMax      *int        `kk:"history_max" doc:"revisions to keep; 0 for all. Default: helm's own, 10"`
+	Force           bool        `kk:"force" default:"no" doc:"replace objects that cannot be changed otherwise"`
+	NoHooks         bool        `kk:"disable_hook" default:"no" doc:"run no hooks of the chart"`
+
+	Host     string        `kk:"host" doc:"address of the API server. Default: that of the kubeconfig, which need not be there when this is given"`
+	Token    redact.Secret `kk:"api_key" doc:"token to show the server, instead of what the kubeconfig has"`
+	Validate bool          `kk:"validate_certs,alias=verify_ssl" default:"yes" doc:"verify the server's certificate, unless the kubeconfig says otherwise"`
+	CA       string        `kk:"ca_cert,path,alias=ssl_ca_cert" doc:"file on the host with certificates of authorities"`
+}
+
+// setValue is one entry of set_values.
+type setValue struct {
+	Value string `kk:"value,required" doc:"KEY=VALUE, as helm takes it: a.b[0]=c"`
+	Type  string `kk:"value_type" default:"raw" choices:"raw,string,json,file" doc:"raw guesses the type of the value; a file is one of the control node, searched in files/ of the role, whose text is the value"`
 }
 
 func helmSpec() module.Spec {
@@ -45,7 +69,6 @@ func helmSpec() module.Spec {
 		Notes: []string{
 			"The host's helm does the work. Charts and values files of the control node travel to a temporary folder of the host that only the user may read, and that is removed.",
 			"A release is upgraded if its chart, its values, its manifest or its hooks would be others than they are, or if its last change failed. The comparison renders the chart against the cluster; a chart that renders something random each time is upgraded each time.",
-			"The values are those of the task alone: values of an earlier upgrade do not stay.",
 			"What an interrupted run left is mended first: a pending installation is uninstalled, a pending upgrade is rolled back to the last revision that was deployed. So do not run helm on the same release elsewhere at the same time.",
 			"Helm does not change definitions of crds/ once they are there.",
 			"The data of Secrets is hidden in differences.",
@@ -94,6 +117,10 @@ func (m *Helm) check() error {
 		return fmt.Errorf("timeout %q is not a time: give seconds, or 5m30s", m.Timeout)
 	case m.State == "present" && m.Chart == "":
 		return errors.New("chart is required with state: present")
+	case m.State == "absent" && m.Replace:
+		return errors.New("replace is not for state: absent")
+	case m.Replace && m.HistoryMax != nil:
+		return errors.New("replace and history_max exclude each other")
 	case strings.HasPrefix(m.Chart, "-"):
 		return fmt.Errorf("%q is not a chart", m.Chart)
 	}
@@ -104,16 +131,47 @@ func (m *Helm) script(call string) *hostscript.Script {
 	s := hostscript.New(library, helmScript, call)
 	s.Set("helm", m.Helm).Set("kubeconfig", m.Kubeconfig).Set("context", m.Context)
 	s.Set("name", m.Name).Set("namespace", m.Namespace).Set("timeout", m.Timeout)
-	return s.Flag("wait", m.Wait)
+	s.Env = m.access()
+	return s.Flag("wait", m.Wait).Flag("no_hooks", m.NoHooks)
+}
+
+// access says by helm's own variables how the cluster is reached otherwise than
+// by the kubeconfig: a command line would show the token.
+func (m *Helm) access() map[string]string {
+	env := map[string]string{}
+	for name, v := range map[string]string{"HELM_KUBEAPISERVER": m.Host, "HELM_KUBETOKEN": m.Token.Reveal(), "HELM_KUBECAFILE": m.CA} {
+		if v != "" {
+			env[name] = v
+		}
+	}
+	if !m.Validate {
+		env["HELM_KUBEINSECURE_SKIP_TLS_VERIFY"] = "true"
+	}
+	return env
 }
 
 // deploy is the script with all that concerns the chart.
 func (m *Helm) deploy(call string, l *luggage) *hostscript.Script {
 	s := m.script(call).Set("chart", l.chart).Set("version", m.Version).Set("repo", m.RepoURL)
 	s.Flag("own_cache", l.ownCache).Flag("create_namespace", m.CreateNamespace)
-	s.Flag("skip_crds", m.SkipCRDs).Flag("atomic", m.Atomic)
+	s.Flag("skip_crds", m.SkipCRDs).Flag("atomic", m.Atomic).Flag("force", m.Force).Number("history_max", m.HistoryMax)
+	s.Flag("update_repos", m.UpdateRepos).Flag("dependencies", l.dependencies).Set("post_renderer", m.PostRenderer).Flag("replace", m.Replace)
+	s.Set("old_values", m.oldValues())
 	s.Stdin = strings.NewReader(l.tar)
 	return s
+}
+
+// oldValues is what becomes of the values of the last upgrade, as helm's flag says it.
+func (m *Helm) oldValues() string {
+	switch {
+	case m.Reset:
+		return "--reset-values"
+	case m.Reuse:
+		return "--reuse-values"
+	case m.ResetReuse:
+		return "--reset-then-reuse-values"
+	}
+	return ""
 }
 
 func (m *Helm) present(ctx context.Context, c *module.Call, l *luggage) (module.Result, error) {
@@ -138,7 +196,7 @@ func (m *Helm) present(ctx context.Context, c *module.Call, l *luggage) (module.
 		return fail(r, err)
 	}
 	r.Changed = r.Changed || change.needed
-	r.Warnings = change.warnings
+	r.Warnings = append(l.warnings, change.warnings...)
 	if c.Diff && change.needed {
 		r.Diff = change.diff
 	}
@@ -318,7 +376,7 @@ func openOnly(doc string) string {
 }
 
 func (m *Helm) absent(ctx context.Context, c *module.Call) (module.Result, error) {
-	a, err := run(ctx, c, m.script("helm_absent"))
+	a, err := run(ctx, c, m.script("helm_absent").Flag("purge", m.Purge))
 	var missing *missingError
 	if c.Check && errors.As(err, &missing) {
 		return module.Result{Warnings: []string{err.Error()}, Data: value.NewDict("status", value.NewDict())}, nil
@@ -327,7 +385,10 @@ func (m *Helm) absent(ctx context.Context, c *module.Call) (module.Result, error
 		return module.Result{}, err
 	}
 	there := a.Get("status") != "" && a.Get("status") != "uninstalled"
-	r := module.Result{Changed: there, Data: value.NewDict("status", releaseOf(a))}
+	r := module.Result{Changed: there, Data: value.NewDict("status", value.NewDict())}
+	if there {
+		r.Data.Set("status", releaseOf(a))
+	}
 	if err := m.errorOf(a); err != nil {
 		return fail(r, err)
 	}

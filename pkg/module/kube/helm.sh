@@ -19,8 +19,12 @@ begin() {
 		say fail "unpack what was sent: does the host have tar, and space in /tmp?"
 		exit 0
 	fi
+	if [ -n "$p_update_repos" ] && [ -z "$p_check" ]; then
+		must updated h repo update
+	fi
 	[ -z "$p_own_cache" ] || export HELM_CACHE_HOME="$tmp/helm"
 	cd "$tmp/in" || exit 1
+	[ -z "$p_dependencies" ] || must dependencies h dependency update ./chart
 }
 # look_up: the release as helm list has it; status and revision are variables.
 look_up() {
@@ -45,8 +49,9 @@ recover() {
 	uninstalled) status= ;;
 	esac
 }
-upgrade() {
-	set -- upgrade "$p_name" "$p_chart" --install --reset-values --namespace="$p_namespace" -o json "$@"
+upgrade() { deploy upgrade --install ${p_old_values:+"$p_old_values"} ${p_history_max:+--history-max="$p_history_max"} "$@"; }
+deploy() { # COMMAND ARGUMENT...
+	set -- "$@" "$p_name" "$p_chart" --namespace="$p_namespace" -o json
 	for v in values-*; do
 		[ ! -e "$v" ] || set -- "$@" --values="$v"
 	done
@@ -54,6 +59,12 @@ upgrade() {
 	[ -z "$p_repo" ] || set -- "$@" --repo="$p_repo"
 	[ -z "$p_create_namespace" ] || set -- "$@" --create-namespace
 	[ -z "$p_skip_crds" ] || set -- "$@" --skip-crds
+	[ -z "$p_force" ] || set -- "$@" --force
+	[ -z "$p_no_hooks" ] || set -- "$@" --no-hooks
+	[ -z "$p_post_renderer" ] || set -- "$@" --post-renderer="$p_post_renderer"
+	for v in set-*; do # set-001, set-string-002, ...
+		[ ! -e "$v" ] || set -- "$@" "--${v%-*}" "$(cat "$v")"
+	done
 	h "$@"
 }
 render() {
@@ -84,7 +95,11 @@ helm_act() {
 	set --
 	[ -z "$p_wait" ] || set -- "$@" --wait --wait-for-jobs
 	[ -z "$p_atomic" ] || set -- "$@" --atomic
-	must output upgrade "$@" --timeout="$p_timeout"
+	if [ -n "$p_replace" ]; then
+		must output deploy install --replace "$@" --timeout="$p_timeout"
+	else
+		must output upgrade "$@" --timeout="$p_timeout"
+	fi
 	look_up
 }
 helm_absent() {
@@ -92,5 +107,7 @@ helm_absent() {
 	look_up
 	say status "$status"
 	case $status in '' | uninstalled) return ;; esac
-	[ -n "$p_check" ] || must output h uninstall "$p_name" --namespace="$p_namespace" --timeout="$p_timeout" ${p_wait:+--wait}
+	set --
+	[ -n "$p_purge" ] || set -- --keep-history
+	[ -n "$p_check" ] || must output h uninstall "$p_name" --namespace="$p_namespace" --timeout="$p_timeout" ${p_wait:+--wait} ${p_no_hooks:+--no-hooks} "$@"
 }

@@ -9,6 +9,7 @@ import (
 
 	"kubekey/pkg/module/moduletest"
 	"kubekey/pkg/value"
+	"kubekey/test/apiserver"
 )
 
 // chart writes a chart into a folder and returns the folder.
@@ -40,18 +41,18 @@ type helmCluster struct {
 func (c *helmCluster) args(pairs ...any) *value.Dict {
 	d := value.NewDict(pairs...)
 	d.Set("binary", c.helm)
-	d.Set("kubeconfig", c.kubeconfig)
+	d.Set("kubeconfig", c.Kubeconfig)
 	return d
 }
 
 func (c *helmCluster) color(t *testing.T, release string) string {
 	t.Helper()
-	return c.kubectlRun(t, "get", "cm", release+"-cm", "-n", "h", "-o", "jsonpath={.data.color}")
+	return c.Must(t, "get", "cm", release+"-cm", "-n", "h", "-o", "jsonpath={.data.color}")
 }
 
 func TestHelmOnCluster(t *testing.T) {
-	helm := upstream(t, "helm-*/amd64/helm")
-	c := &helmCluster{startCluster(t), helm}
+	helm := apiserver.Program(t, "helm")
+	c := &helmCluster{&cluster{apiserver.Start(t)}, helm}
 	for _, test := range []struct {
 		name string
 		do   func(*testing.T, *helmCluster)
@@ -60,6 +61,12 @@ func TestHelmOnCluster(t *testing.T) {
 		{"charts and values of files", testChartFiles},
 		{"what was interrupted", testInterrupted},
 		{"failures", testHelmFailures},
+		{"without a kubeconfig", testHelmAccess},
+		{"single values", testSetValues},
+		{"values of before", testReuseValues},
+		{"dependencies of a repository", testDependencies},
+		{"a program that changes manifests", testPostRenderer},
+		{"a history that is kept", testReplace},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.do(t, c) })
 	}
@@ -97,7 +104,7 @@ func testRelease(t *testing.T, c *helmCluster) {
 	args.Set("chart", chart(t, "1.0.1"))
 	moduletest.RunTwice(t, helm, args, o)
 	moduletest.RunTwice(t, helm, c.args("name", "web", "namespace", "h", "state", "absent", "wait", true), o)
-	if got := c.kubectlRun(t, "get", "cm,secret", "-n", "h", "-o", "name"); strings.Contains(got, "web") {
+	if got := c.Must(t, "get", "cm,secret", "-n", "h", "-o", "name"); strings.Contains(got, "web") {
 		t.Errorf("left: %s", got)
 	}
 }
@@ -137,7 +144,7 @@ $k get secret "$NAME" -o jsonpath='{.data.release}' | base64 -d | base64 -d | gz
 printf '{"data":{"release":"%s"},"metadata":{"labels":{"status":"%s"}}}' "$(cat "$DIR/release")" "$STATUS" >"$DIR/patch"
 $k patch secret "$NAME" --type=merge --patch-file "$DIR/patch"`
 	cmd := exec.Command("sh", "-c", script)
-	cmd.Env = append(os.Environ(), "KUBECTL="+c.kubectl, "KUBECFG="+c.kubeconfig, "NAME="+name, "STATUS="+status, "DIR="+t.TempDir())
+	cmd.Env = append(os.Environ(), "KUBECTL="+c.Kubectl, "KUBECFG="+c.Kubeconfig, "NAME="+name, "STATUS="+status, "DIR="+t.TempDir())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -159,7 +166,7 @@ func testInterrupted(t *testing.T, c *helmCluster) {
 	if got := c.color(t, "cut"); got != "green" {
 		t.Errorf("color is %q", got)
 	}
-	history, _ := exec.Command(c.helm, "--kubeconfig", c.kubeconfig, "history", "cut", "-n", "h").CombinedOutput()
+	history, _ := exec.Command(c.helm, "--kubeconfig", c.Kubeconfig, "history", "cut", "-n", "h").CombinedOutput()
 	if !strings.Contains(string(history), "Rollback to 1") {
 		t.Errorf("history:\n%s", history)
 	}
@@ -191,5 +198,37 @@ func testHelmFailures(t *testing.T, c *helmCluster) {
 	args.Set("binary", "/nowhere/helm")
 	if r := moduletest.Run(t, helm, args, moduletest.Options{Check: true}); !r.Changed || len(r.Warnings) != 1 {
 		t.Errorf("without helm: %+v", r)
+	}
+}
+
+// The address and the token come as arguments. The chart has a hook that would never end.
+func testHelmAccess(t *testing.T, c *helmCluster) {
+	helm := moduletest.Find(t, Modules(), "helm")
+	dir := chart(t, "1.0.0")
+	const hook = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: hook\n  annotations: {helm.sh/hook: pre-install}\n" +
+		"spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "templates/hook.yaml"), []byte(hook), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", t.TempDir())
+	args := func(pairs ...any) *value.Dict {
+		return value.NewDict(append([]any{"binary", c.helm, "host", c.Address, "name", "far", "namespace", "h", "create_namespace", true, "chart", dir, "disable_hook", true, "history_max", 1, "force", true}, pairs...)...)
+	}
+	count := moduletest.Count(nil)
+	o := moduletest.Options{Conn: count}
+	moduletest.Fails(t, "certificate", helm, args("api_key", apiserver.Token), o)
+	moduletest.Fails(t, "credentials", helm, args("api_key", "wrong-token", "validate_certs", false), o)
+	moduletest.RunTwice(t, helm, args("api_key", apiserver.Token, "validate_certs", false), o)
+	moduletest.RunTwice(t, helm, args("api_key", apiserver.Token, "ca_cert", c.CA, "values", value.NewDict("color", "blue")), o)
+	moduletest.Run(t, helm, args("api_key", apiserver.Token, "validate_certs", false, "values", value.NewDict("color", "green")), o)
+	// helm keeps the revision before, too.
+	if got := c.Must(t, "get", "secret", "-n", "h", "-l", "owner=helm,name=far", "-o", "name"); strings.Contains(got, "v1.far.v1") || !strings.Contains(got, "v1.far.v3") {
+		t.Errorf("the revisions are %q", got)
+	}
+	moduletest.RunTwice(t, helm, args("api_key", apiserver.Token, "validate_certs", false, "state", "absent"), o)
+	for _, line := range count.Lines() {
+		if strings.Contains(line, "-token") {
+			t.Errorf("the token is on a command line: %s", line)
+		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package kube holds the modules that change what a Kubernetes cluster holds:
-// k8s, k8s_info and helm. They run kubectl and helm of a host.
+// k8s, k8s_info, helm and helm_repository. They run kubectl and helm of a host.
 //
 // A module sends one POSIX shell script (pkg/hostscript) that looks, acts and
 // answers in fields; lib.sh is what they share. Objects, values and charts
@@ -22,7 +22,9 @@ import (
 var library string
 
 // Modules returns the modules of this package.
-func Modules() []module.Spec { return []module.Spec{k8sSpec(), infoSpec(), helmSpec()} }
+func Modules() []module.Spec {
+	return []module.Spec{k8sSpec(), infoSpec(), helmSpec(), repositorySpec()}
+}
 
 // missingError says that the host lacks the program that a module runs, or the kubeconfig.
 type missingError struct{ program string }

@@ -14,6 +14,7 @@ import (
 type Info struct {
 	Access
 	Waiting
+	Hiding
 	Kind          string   `kk:"kind,required" doc:"of the objects"`
 	APIVersion    string   `kk:"api_version,alias=api|version" default:"v1" doc:"of the kind"`
 	Name          string   `kk:"name" doc:"of one object. Default: all"`
@@ -66,16 +67,19 @@ func (m *Info) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	}
 	r := module.Result{Data: value.NewDict("resources", list, "api_found", known)}
 	if err != nil {
-		return fail(r, err)
+		return fail(r, err) // resources stays: the condition of an until may look at it
+	}
+	if !known {
+		r.Msg = fmt.Sprintf("the cluster has no API of version %s with the kind %s", m.APIVersion, m.Kind)
 	}
 	return r, nil
 }
 
 func (m *Info) shown(o object) *value.Dict {
 	if m.RevealSecrets {
-		return o.Dict
+		return m.less(o.Dict)
 	}
-	return shown(o)
+	return m.Hiding.shown(o)
 }
 
 // find looks once. known is whether the cluster knows the kind.

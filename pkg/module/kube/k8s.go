@@ -3,40 +3,52 @@ package kube
 import (
 	"context"
 	_ "embed"
+	"errors"
 
-	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/value"
 )
 
 //go:embed k8s.sh
 var k8sScript string
 
-// Access is how a module reaches the cluster.
-type Access struct {
-	Kubectl    string `kk:"kubectl" default:"kubectl" doc:"the program on the host: a name or a path"`
-	Kubeconfig string `kk:"kubeconfig,path" doc:"file on the host. Default: the variable KUBECONFIG of the task's environment, else ~/.kube/config"`
-	Context    string `kk:"context" doc:"of the kubeconfig. Default: its current one"`
-}
-
-func (a Access) script(call string) *hostscript.Script {
-	s := hostscript.New(library, k8sScript, call)
-	return s.Set("kubectl", a.Kubectl).Set("kubeconfig", a.Kubeconfig).Set("context", a.Context)
-}
-
 // K8s is the module k8s.
 type K8s struct {
 	Access
 	Waiting
-	State          string `kk:"state" default:"present" choices:"present,absent" doc:"whether the cluster has the objects"`
+	Hiding
+	State          string `kk:"state" default:"present" choices:"present,absent,patched" doc:"whether the cluster has the objects; patched changes those that it has and makes none"`
 	Definition     any    `kk:"definition,alias=resource_definition|inline" doc:"objects: a dictionary, a list of them, or YAML of one or more documents"`
 	Src            string `kk:"src,path" doc:"YAML file of the control node, searched in files/ of the role; a folder, whose files *.yaml, *.yml and *.json are taken in the order of their names; or an http(s) address that the control node reads"`
-	Template       string `kk:"template,path" doc:"template of such a file, searched in templates/ of the role"`
-	Kind           string `kk:"kind" doc:"of the object, if nothing else gives it; with name"`
-	APIVersion     string `kk:"api_version,alias=api|version" default:"v1" doc:"of the object that kind and name give"`
-	Name           string `kk:"name" doc:"of the object that kind gives"`
+	Template       any    `kk:"template" doc:"template of such a file, searched in templates/ of the role: its path, or a dictionary with path, trim_blocks, lstrip_blocks, newline_sequence and the marks variable_start_string, block_end_string and so on; or a list of these"`
+	Kind           string `kk:"kind" doc:"of the object, if nothing else gives it"`
+	APIVersion     string `kk:"api_version,alias=api|version" default:"v1" doc:"of objects that name none"`
+	Name           string `kk:"name" doc:"of the object, if nothing else gives it"`
+	GenerateName   string `kk:"generate_name" doc:"instead of name: the cluster makes a name up that begins so; each run makes another object"`
 	Namespace      string `kk:"namespace" doc:"of objects that name none. Default: that of the kubeconfig, else default"`
 	FieldManager   string `kk:"field_manager" default:"kk" doc:"under which the cluster notes whose fields are"`
 	ForceConflicts bool   `kk:"force_conflicts" default:"no" doc:"take over fields that another manager owns and has set otherwise; no makes them an error"`
+
+	Labels     []string `kk:"label_selectors" doc:"only objects of the task with these labels, such as app=web, app in (a, b) or !app; with state absent and a kind without a name: all objects of the kind with them, of all namespaces unless namespace is given"`
+	Force      bool     `kk:"force" default:"no" doc:"replace an object that is there as a whole: fields that the task does not name go"`
+	MergeType  []string `kk:"merge_type" choices:"json,merge,strategic-merge" doc:"change an object that is there by a patch of this kind instead of applying it; of several, the first that the cluster takes. Fields that the task no longer names stay then; null takes one away"`
+	AppendHash bool     `kk:"append_hash" default:"no" doc:"put - and a hash of what a ConfigMap or a Secret holds after its name, as kubectl and kustomize do: new content is a new object"`
+	Continue   bool     `kk:"continue_on_error" default:"no" doc:"go on after an object that fails: the task does not fail, and results have its error"`
+
+	ServerSide *serverSide    `kk:"server_side_apply" doc:"field_manager and force_conflicts in another place"`
+	Apply      bool           `kk:"apply" default:"no" doc:"without effect but on method: objects are always applied"`
+	Validation *value.Dict    `kk:"validate" doc:"without effect: the cluster itself refuses objects with fields that it does not know"`
+	Delete     *deleteOptions `kk:"delete_options" doc:"how objects go away, with state absent"`
+}
+
+type serverSide struct {
+	FieldManager   string `kk:"field_manager,required" doc:"under which the cluster notes whose fields are"`
+	ForceConflicts bool   `kk:"force_conflicts" default:"no" doc:"take over fields that another manager owns"`
+}
+
+type deleteOptions struct {
+	Propagation string `kk:"propagationPolicy" choices:"Foreground,Background,Orphan" doc:"what becomes of objects that belong to it. Default: Background"`
+	Grace       *int   `kk:"gracePeriodSeconds" doc:"seconds that a Pod has to end. Default: its own"`
 }
 
 func k8sSpec() module.Spec {
@@ -56,9 +68,10 @@ func k8sSpec() module.Spec {
 			"- name: Away with a job\n  k8s:\n    state: absent\n    api_version: batch/v1\n    kind: Job\n    name: migrate\n    namespace: shop\n    wait: true",
 		},
 		Returns: []module.Return{
-			{Key: "result", Type: "dict", Doc: "the object as the cluster has it; of several objects: results, a list of changed, method and result of each"},
-			{Key: "method", Type: "str", Doc: "create, apply or delete, if there is one object"},
-			{Key: "duration", Type: "int", Doc: "seconds that waiting took"},
+			{Key: "result", Type: "dict", Doc: "the object as the cluster has it, or had it, with state absent; empty if it was not there; of several objects: results, a list of changed, method and result of each"},
+			{Key: "method", Type: "str", Doc: "create, update (it was there before), replace (with force), apply (with apply) or delete, if there is one object"},
+			{Key: "error", Type: "dict", Doc: "with continue_on_error: msg says why the object failed; of several objects, in the results"},
+			{Key: "duration", Type: "int", Doc: "seconds that waiting took, with wait"},
 		},
 		New: func() module.Runner { return new(K8s) },
 	}
@@ -66,12 +79,24 @@ func k8sSpec() module.Spec {
 
 // Run implements module.Runner.
 func (m *K8s) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if m.ServerSide != nil {
+		m.FieldManager, m.ForceConflicts = m.ServerSide.FieldManager, m.ServerSide.ForceConflicts
+	}
+	switch {
+	case m.Apply && len(m.MergeType) > 0:
+		return module.Result{}, errors.New("apply and merge_type exclude each other")
+	case m.Name != "" && m.GenerateName != "":
+		return module.Result{}, errors.New("name and generate_name exclude each other")
+	}
 	objects, err := m.objects(ctx, c)
 	if err != nil {
 		return module.Result{}, err
 	}
 	if m.State == "absent" {
 		return m.absent(ctx, c, objects)
+	}
+	if m.State == "patched" {
+		return m.patched(ctx, c, objects)
 	}
 	return m.present(ctx, c, objects)
 }

@@ -2,7 +2,20 @@
 # Discovery is cached in the script's own folder: nothing of it stays on the
 # host, and it is never older than the script.
 kc() {
-	"$p_kubectl" --cache-dir="$tmp/cache" ${p_kubeconfig:+--kubeconfig="$p_kubeconfig"} ${p_context:+--context="$p_context"} "$@"
+	IFS=$nl
+	for group in $p_as_groups; do set -- "$@" --as-group="$group"; done
+	unset IFS
+	"$p_kubectl" --cache-dir="$tmp/cache" ${p_kubeconfig:+--kubeconfig="$p_kubeconfig"} ${p_context:+--context="$p_context"} \
+		${p_server:+--server="$p_server"} ${p_user:+--user="$p_user"} ${p_insecure:+--insecure-skip-tls-verify} ${p_ca:+--certificate-authority="$p_ca"} \
+		${p_cert:+--client-certificate="$p_cert"} ${p_key:+--client-key="$p_key"} ${p_as:+--as="$p_as"} "$@"
+}
+# reach answers and ends without kubectl; a user of the task's own joins those of the kubeconfig.
+reach() {
+	missing "$p_kubectl"
+	[ -n "$KK_CREDENTIALS" ] || return 0
+	printf %s "$KK_CREDENTIALS" >"$tmp/credentials"
+	KUBECONFIG=$tmp/credentials:${p_kubeconfig:-${KUBECONFIG:-$HOME/.kube/config}} p_kubeconfig='' p_user=kk-task
+	export KUBECONFIG
 }
 # objects: standard input, one object a line, becomes the folder $tmp/o and the file $tmp/all.json.
 objects() {
@@ -15,50 +28,78 @@ get_all() { # what the cluster has of the objects; kinds it does not know are no
 	tell live "$tmp/live"
 	tell live_err "$tmp/live.err"
 }
-apply() {
-	kc apply --server-side --field-manager="$p_manager" ${p_force:+--force-conflicts} ${p_check:+--dry-run=server} \
-		-o json -f "$1" --request-timeout=60s >"$tmp/out" 2>"$tmp/err"
+write() { # VERB ARGUMENT...: what the object became lies in $tmp/out, errors in $tmp/err
+	kc "$@" --field-manager="$p_manager" ${p_check:+--dry-run=server} -o json --request-timeout=60s >"$tmp/out" 2>"$tmp/err"
+}
+apply() { write apply --server-side ${p_force:+--force-conflicts} -f "$1"; }
+send() { # VERB FILE
+	case $1 in
+	apply) apply "$2" ;;
+	patch)
+		for type in $p_types; do
+			write patch -f "$2" --patch-file="$2" --type="$type" && return
+		done
+		return 1
+		;;
+	*) write "$1" -f "$2" ;;
+	esac
+}
+# singly sends each object, by the verb that p_verbs has for it: one that is
+# refused does not hold up the others.
+singly() {
+	set -- "$tmp"/o/*
+	for verb in $p_verbs; do
+		send "$verb" "$1"
+		say rc $?
+		tell out "$tmp/out"
+		tell err "$tmp/err"
+		shift
+	done
 }
 # apply_all sends all objects at once. If any is refused, each is sent alone, so
-# that the others are applied and the error says whose it is.
+# that the error says whose it is.
 apply_all() {
 	if apply "$tmp/all.json"; then
 		tell all "$tmp/out"
 		tell warn "$tmp/err"
 		return
 	fi
-	for o in "$tmp"/o/*; do
-		if apply "$o"; then
-			tell one "$tmp/out"
-			tell warn "$tmp/err"
-		else
-			tell refused "$tmp/err"
-		fi
-	done
+	singly
 }
-delete_all() {
-	kc delete -f "$tmp/all.json" --ignore-not-found --wait="$p_wait" --timeout="$p_timeout" >"$tmp/out" 2>"$tmp/err"
+delete_from() {
+	kc delete -f "$1" --ignore-not-found --wait="$p_wait" --timeout="$p_timeout" ${p_cascade:+--cascade="$p_cascade"} ${p_grace:+--grace-period="$p_grace"} >"$tmp/out" 2>"$tmp/err"
 	say rc $?
 	tell err "$tmp/err"
 }
 k8s_apply() {
-	missing "$p_kubectl"
+	reach
 	objects
 	get_all
 	apply_all
 }
+k8s_send() {
+	reach
+	objects
+	singly
+}
 k8s_get() {
-	missing "$p_kubectl"
+	reach
 	objects
 	get_all
 }
 k8s_delete() {
-	missing "$p_kubectl"
+	reach
 	objects
-	delete_all
+	if [ -z "$p_singly" ]; then
+		delete_from "$tmp/all.json"
+		return
+	fi
+	for o in "$tmp"/o/*; do
+		delete_from "$o"
+	done
 }
 k8s_info() {
-	missing "$p_kubectl"
+	reach
 	set -- get "$p_kind"
 	[ -z "$p_name" ] || set -- "$@" "$p_name"
 	if [ -n "$p_namespace" ]; then

@@ -9,18 +9,27 @@ import (
 	"strings"
 	"time"
 
-	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
 )
 
 func (m *K8s) present(ctx context.Context, c *module.Call, objects []object) (module.Result, error) {
-	var all []outcome
+	objects, all, err := m.selected(objects)
+	if err != nil {
+		return module.Result{}, err
+	}
+	single := len(objects)+len(all) == 1
 	var warnings []string
 	var failed error
 	for _, stage := range stages(objects) {
+		if len(stage) == 0 {
+			continue
+		}
 		done, warned, err := m.apply(ctx, c, stage)
-		all, warnings, failed = append(all, done...), append(warnings, warned...), errors.Join(failed, err)
+		all, warnings = append(all, done...), append(warnings, warned...)
+		if failed = err; failed == nil && !m.Continue {
+			failed = errorsOf(done)
+		}
 		if failed == nil {
 			failed = m.established(ctx, c, stage)
 		}
@@ -28,18 +37,69 @@ func (m *K8s) present(ctx context.Context, c *module.Call, objects []object) (mo
 			break
 		}
 	}
-	r := result(all, len(objects) == 1)
-	r.Warnings = warnings
-	if c.Diff {
-		r.Diff = diffs(all)
+	if m.Wait && !c.Check && failed == nil {
+		return m.wait(ctx, c, warnings, all, single)
 	}
+	r := m.report(c, all, single)
+	r.Warnings = warnings
 	if failed != nil {
 		return fail(r, failed)
 	}
-	if m.Wait && !c.Check {
-		return m.wait(ctx, c, r, all)
-	}
 	return r, nil
+}
+
+// selected parts the objects that label_selectors mean from the others. What
+// has no labels is not meant.
+func (m *K8s) selected(objects []object) (meantObjects []object, others []outcome, err error) {
+	wanted, err := requirements(m.Labels)
+	if err != nil || len(m.Labels) == 0 {
+		return objects, nil, err
+	}
+	for _, o := range objects {
+		if o.at("metadata", "labels") != nil && meant(o, wanted) {
+			meantObjects = append(meantObjects, o)
+			continue
+		}
+		others = append(others, outcome{object: o, note: fmt.Sprintf("%s is left out: it has not the labels of label_selectors", o)})
+	}
+	for _, o := range meantObjects {
+		if err := o.check(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return meantObjects, others, nil
+}
+
+// report is the result, with the differences if they are asked for.
+func (m *K8s) report(c *module.Call, all []outcome, single bool) module.Result {
+	r := m.result(all, single)
+	if c.Diff {
+		r.Diff = m.diffs(all)
+	}
+	return r
+}
+
+// patched applies the objects that the cluster has.
+func (m *K8s) patched(ctx context.Context, c *module.Call, objects []object) (module.Result, error) {
+	live, err := m.live(ctx, c, objects)
+	if err != nil {
+		return module.Result{}, err
+	}
+	var there []object
+	var warnings []string
+	for _, o := range objects {
+		if slices.ContainsFunc(live, o.names) {
+			there = append(there, o)
+		} else {
+			warnings = append(warnings, fmt.Sprintf("%s is not there, and with state: patched it is not made", o))
+		}
+	}
+	if len(there) == 0 {
+		return module.Result{Warnings: warnings, Data: value.NewDict("result", value.NewDict())}, nil
+	}
+	r, err := m.present(ctx, c, there)
+	r.Warnings = append(warnings, r.Warnings...)
+	return r, err
 }
 
 // stages is the order of application: namespaces and definitions of kinds
@@ -66,18 +126,22 @@ func stages(objects []object) [][]object {
 	return [][]object{first, rest}
 }
 
-// apply applies objects in one round trip.
+// apply applies objects in one round trip, if that is what the task asks for.
 func (m *K8s) apply(ctx context.Context, c *module.Call, objects []object) ([]outcome, []string, error) {
+	if !m.plain(objects) {
+		return m.send(ctx, c, objects)
+	}
 	text, err := lines(objects)
 	if err != nil {
 		return nil, nil, err
 	}
 	s := m.script("k8s_apply").Set("manager", m.FieldManager).Flag("force", m.ForceConflicts)
+	s.Set("verbs", strings.Join(m.verbs(objects, nil), " ")) // if any is refused
 	s.Stdin = strings.NewReader(text)
 	a, err := run(ctx, c, s)
 	var missing *missingError
 	if c.Check && errors.As(err, &missing) {
-		return created(objects), []string{err.Error()}, nil
+		return m.created(objects), []string{err.Error()}, nil
 	}
 	if err != nil {
 		return nil, nil, err
@@ -96,57 +160,11 @@ func (m *K8s) apply(ctx context.Context, c *module.Call, objects []object) ([]ou
 			return nil, nil, fmt.Errorf("kubectl answers with %d objects for %d", len(applied), len(objects))
 		}
 		for _, o := range applied {
-			done = append(done, judge(c, o, live))
+			done = append(done, m.judge(c, o, live))
 		}
 		return done, warnings(a["warn"]), nil
 	}
 	return m.singly(c, objects, live, a)
-}
-
-// singly reads the answers to objects that were sent one by one.
-func (m *K8s) singly(c *module.Call, objects, live []object, a hostscript.Answer) ([]outcome, []string, error) {
-	var done []outcome
-	one, refused := a["one"], a["refused"]
-	if len(one)+len(refused) != len(objects) {
-		return nil, nil, fmt.Errorf("kubectl answers for %d of %d objects", len(one)+len(refused), len(objects))
-	}
-	for _, text := range one {
-		applied, err := fromJSON(text)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, o := range applied {
-			done = append(done, judge(c, o, live))
-		}
-	}
-	// The order is kept within each kind of answer: what is not among the
-	// applied objects was refused, in turn.
-	var failed []error
-	for i, o := range without(objects, done) {
-		if i >= len(refused) {
-			break
-		}
-		if c.Check && notYet(refused[i]) {
-			done = append(done, created([]object{o})...)
-			continue
-		}
-		failed = append(failed, fmt.Errorf("%s: %s", o, reason(o, refused[i])))
-	}
-	return done, warnings(a["warn"]), errors.Join(failed...)
-}
-
-// without are the objects that are not among the done.
-func without(objects []object, done []outcome) []object {
-	is := map[string]bool{}
-	for _, d := range done {
-		is[d.object.key()] = true
-		bare := d.object.identity()
-		if meta, ok := bare.at("metadata").(*value.Dict); ok {
-			meta.Delete("namespace")
-		}
-		is[bare.key()] = true // the task may leave the namespace to kubectl
-	}
-	return slices.DeleteFunc(slices.Clone(objects), func(o object) bool { return is[o.key()] })
 }
 
 // notYet tells errors apart that a task before will have mended.
@@ -156,24 +174,38 @@ func notYet(said string) bool {
 
 var absentNamespace = regexp.MustCompile(`namespaces "[^"]*" not found`)
 
-func created(objects []object) []outcome {
+func (m *K8s) created(objects []object) []outcome {
 	var all []outcome
 	for _, o := range objects {
-		all = append(all, outcome{object: o, changed: true, method: "create"})
+		all = append(all, outcome{object: o, changed: true, method: m.method(false)})
 	}
 	return all
 }
 
-func judge(c *module.Call, o object, live []object) outcome {
+// method is what a result calls it that an object was sent, which was there
+// before or was not. Most are applied; Ansible does so only when it is told to.
+func (m *K8s) method(there bool) string {
+	switch {
+	case m.Apply:
+		return "apply"
+	case there && m.Force:
+		return "replace"
+	case there:
+		return "update"
+	}
+	return "create"
+}
+
+func (m *K8s) judge(c *module.Call, o object, live []object) outcome {
 	for i, l := range live {
 		if l.key() != o.key() {
 			continue
 		}
 		same := !c.Check && l.text("metadata", "resourceVersion") == o.text("metadata", "resourceVersion")
 		changed := !same && !value.Equal(settled(l), settled(o))
-		return outcome{object: o, before: &live[i], changed: changed, method: "apply"}
+		return outcome{object: o, before: &live[i], changed: changed, method: m.method(true)}
 	}
-	return outcome{object: o, changed: true, method: "create"}
+	return outcome{object: o, changed: true, method: m.method(false)}
 }
 
 // reason is what kubectl says of an object that was refused, less its advice
@@ -181,6 +213,10 @@ func judge(c *module.Call, o object, live []object) outcome {
 func reason(o object, said string) string {
 	said, _, conflict := strings.Cut(strings.TrimSpace(said), "\nPlease review the fields above")
 	said = strings.TrimPrefix(said, "error: ")
+	// Of what kubectl reads first, only why it could not: the rest is about its own flags.
+	if _, why, ok := strings.Cut(said, "failed to download openapi: "); ok {
+		said, _, _ = strings.Cut(why, "; if you choose to ignore these errors")
+	}
 	if conflict {
 		said += "\nset force_conflicts to take these fields over, or leave them out"
 	}
@@ -211,13 +247,40 @@ func warnings(texts []string) []string {
 	return all
 }
 
-func (m *K8s) wait(ctx context.Context, c *module.Call, r module.Result, all []outcome) (module.Result, error) {
-	var first, names []object
+func (m *K8s) wait(ctx context.Context, c *module.Call, warnings []string, all []outcome, single bool) (module.Result, error) {
+	var first []object
 	for _, o := range all {
-		first, names = append(first, o.object), append(names, o.object.identity())
+		if o.err == nil && o.note == "" {
+			first = append(first, o.object)
+		}
 	}
 	start := time.Now()
-	found, err := m.until(ctx, first, func(ctx context.Context) ([]object, error) { return m.live(ctx, c, names) })
+	var err error
+	if len(first) > 0 {
+		var found []object
+		found, err = m.until(ctx, first, func(ctx context.Context) ([]object, error) { return m.live(ctx, c, first) })
+		all = after(all, found)
+	}
+	if m.Continue && err != nil && !lostHost(err) && ctx.Err() == nil {
+		for i, o := range all {
+			if s := m.state(o.object); o.err == nil && o.note == "" && !s.ready {
+				all[i].err = fmt.Errorf("wait for %s: %s", o.object, s.why)
+			}
+		}
+		err = nil
+	}
+	r := m.report(c, all, single)
+	r.Warnings = warnings
+	r.Data.Set("duration", int(time.Since(start).Seconds()))
+	if err != nil {
+		return fail(r, err)
+	}
+	return r, nil
+}
+
+// after is the outcomes with the objects as they were found later.
+func after(all []outcome, found []object) []outcome {
+	all = slices.Clone(all)
 	for i := range all {
 		for _, o := range found {
 			if o.key() == all[i].object.key() {
@@ -225,11 +288,5 @@ func (m *K8s) wait(ctx context.Context, c *module.Call, r module.Result, all []o
 			}
 		}
 	}
-	data := result(all, len(all) == 1).Data
-	data.Set("duration", int(time.Since(start).Seconds()))
-	r.Data = data
-	if err != nil {
-		return fail(r, err)
-	}
-	return r, nil
+	return all
 }

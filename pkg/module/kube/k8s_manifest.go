@@ -29,11 +29,15 @@ func (m *K8s) objects(ctx context.Context, c *module.Call) ([]object, error) {
 	var wrong []error
 	seen := map[string]bool{}
 	for _, o := range objects {
-		if m.Namespace != "" && o.namespace() == "" {
-			o.setNamespace(m.Namespace)
-		}
+		m.complete(o)
 		err := o.check()
-		if err == nil && seen[o.key()] {
+		if len(m.Labels) > 0 && o.kind() != "" && o.name() == "" {
+			err = nil // the labels stand for the name, or leave the object out
+		}
+		if err == nil && m.AppendHash {
+			err = o.appendHash()
+		}
+		if err == nil && o.name() != "" && seen[o.key()] {
 			err = fmt.Errorf("%s is there twice", o)
 		}
 		wrong = append(wrong, err)
@@ -42,19 +46,33 @@ func (m *K8s) objects(ctx context.Context, c *module.Call) ([]object, error) {
 	return objects, errors.Join(wrong...)
 }
 
-func (o object) setNamespace(ns string) {
+// complete gives the object what the task says of objects that do not say it.
+func (m *K8s) complete(o object) {
+	for key, v := range map[string]string{"kind": m.Kind, "apiVersion": m.APIVersion} {
+		if v != "" && o.text(key) == "" {
+			o.Set(key, v)
+		}
+	}
+	for key, v := range map[string]string{"namespace": m.Namespace, "name": m.Name, "generateName": m.GenerateName} {
+		if v != "" && o.text("metadata", key) == "" && (key != "generateName" || o.name() == "") {
+			o.setMeta(key, v)
+		}
+	}
+}
+
+func (o object) setMeta(key, v string) {
 	meta, ok := o.at("metadata").(*value.Dict)
 	if !ok {
 		meta = value.NewDict()
 		o.Set("metadata", meta)
 	}
-	meta.Set("namespace", ns)
+	meta.Set(key, v)
 }
 
 // read takes the objects from the one argument that gives them.
 func (m *K8s) read(ctx context.Context, c *module.Call) ([]object, error) {
 	given := 0
-	for _, is := range []bool{m.Definition != nil, m.Src != "", m.Template != ""} {
+	for _, is := range []bool{m.Definition != nil, m.Src != "", m.Template != nil} {
 		if is {
 			given++
 		}
@@ -66,20 +84,32 @@ func (m *K8s) read(ctx context.Context, c *module.Call) ([]object, error) {
 		return m.definition()
 	case m.Src != "":
 		return m.source(ctx, c)
-	case m.Template != "":
+	case m.Template != nil:
 		return m.rendered(ctx, c)
-	case m.Kind == "" || m.Name == "":
+	case m.Kind == "" || m.Name == "" && m.GenerateName == "" && len(m.Labels) == 0:
 		return nil, errors.New("one of definition, src, template, or kind and name is required")
 	}
-	meta := value.NewDict("name", m.Name)
-	return []object{{value.NewDict("apiVersion", m.APIVersion, "kind", m.Kind, "metadata", meta)}}, nil
+	return []object{{value.NewDict("apiVersion", m.APIVersion, "kind", m.Kind, "metadata", value.NewDict())}}, nil
 }
 
 func (m *K8s) definition() ([]object, error) {
 	if text, ok := m.Definition.(string); ok {
 		return fromYAML(text)
 	}
-	return flatten(value.Clone(m.Definition))
+	list, ok := m.Definition.([]any)
+	if !ok {
+		return flatten(value.Clone(m.Definition))
+	}
+	var all []object
+	for _, v := range list {
+		one := K8s{Definition: v}
+		objects, err := one.definition()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
 }
 
 func (m *K8s) source(ctx context.Context, c *module.Call) ([]object, error) {
@@ -166,11 +196,31 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 }
 
 func (m *K8s) rendered(ctx context.Context, c *module.Call) ([]object, error) {
-	path, err := c.Find("templates", m.Template)
+	given, many := m.Template.([]any)
+	if !many {
+		given = []any{m.Template}
+	}
+	var all []object
+	for _, one := range given {
+		objects, err := render(ctx, c, one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
+}
+
+func render(ctx context.Context, c *module.Call, given any) ([]object, error) {
+	name, options, err := templateOf(given)
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := c.Templates.File(path, template.FileOptions{})
+	path, err := c.Find("templates", name)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := c.Templates.File(path, options)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +230,40 @@ func (m *K8s) rendered(ctx context.Context, c *module.Call) ([]object, error) {
 	}
 	objects, err := fromYAML(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s, rendered: %w", m.Template, err)
+		return nil, fmt.Errorf("%s, rendered: %w", name, err)
 	}
 	return objects, nil
+}
+
+// templateOf reads one value of the argument template.
+func templateOf(given any) (path string, o template.FileOptions, err error) {
+	d, isDict := given.(*value.Dict)
+	if !isDict {
+		if path, isText := given.(string); isText && path != "" {
+			return path, o, nil
+		}
+		return "", o, fmt.Errorf("template is a path, a dictionary with path, or a list of these, not %s", value.Repr(given))
+	}
+	texts := map[string]*string{
+		"path": &path, "newline_sequence": &o.Newline,
+		"block_start_string": &o.BlockStart, "block_end_string": &o.BlockEnd,
+		"variable_start_string": &o.VariableStart, "variable_end_string": &o.VarEnd,
+		"comment_start_string": &o.CommentStart, "comment_end_string": &o.CommentEnd,
+	}
+	for k, v := range d.All() {
+		switch key := value.Str(k); {
+		case key == "trim_blocks":
+			o.NoTrimBlocks = !value.Truth(v)
+		case key == "lstrip_blocks":
+			o.LStripBlocks = value.Truth(v)
+		case texts[key] == nil:
+			return "", o, fmt.Errorf("template has no option %q", key)
+		default:
+			*texts[key] = value.Str(v)
+		}
+	}
+	if path == "" {
+		return "", o, errors.New("template needs a path")
+	}
+	return path, o, nil
 }

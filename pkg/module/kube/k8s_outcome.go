@@ -15,6 +15,34 @@ type outcome struct {
 	before  *object
 	changed bool
 	method  string
+	err     error  // why it did not become what the task wants
+	note    string // why nothing was done
+}
+
+// told is the outcome as results have it.
+func (m *K8s) told(o outcome) *value.Dict {
+	d := value.NewDict("changed", o.changed)
+	switch {
+	case o.err != nil:
+		d.Set("result", value.NewDict())
+		d.Set("error", value.NewDict("msg", o.err.Error()))
+	case o.note != "":
+		d.Set("result", value.NewDict())
+		d.Set("msg", o.note)
+	default:
+		d.Set("method", o.method)
+		d.Set("result", m.shown(o.object))
+	}
+	return d
+}
+
+// errorsOf are those of the outcomes.
+func errorsOf(all []outcome) error {
+	var failed []error
+	for _, o := range all {
+		failed = append(failed, o.err)
+	}
+	return errors.Join(failed...)
 }
 
 // fail is the result of what went wrong, with what was done before.
@@ -26,34 +54,45 @@ func fail(r module.Result, err error) (module.Result, error) {
 	return r, nil
 }
 
-func result(all []outcome, single bool) module.Result {
+// result is what the task tells. Unless it goes on after errors, these make its
+// message, and the objects that they concern are not among the results.
+func (m *K8s) result(all []outcome, single bool) module.Result {
 	r := module.Result{Data: value.NewDict()}
 	list := []any{}
 	for _, o := range all {
+		if o.err != nil && !m.Continue {
+			continue
+		}
 		r.Changed = r.Changed || o.changed
-		list = append(list, value.NewDict("changed", o.changed, "method", o.method, "result", shown(o.object)))
+		list = append(list, m.told(o))
 	}
-	if single && len(all) == 1 {
-		r.Data.Set("result", shown(all[0].object))
-		r.Data.Set("method", all[0].method)
-		return r
+	switch {
+	case single && len(list) == 1:
+		one := list[0].(*value.Dict)
+		for _, key := range []string{"result", "method", "error"} {
+			if v, ok := one.Get(key); ok {
+				r.Data.Set(key, v)
+			}
+		}
+		r.Msg = one.String("msg")
+	case len(list) > 0:
+		r.Data.Set("result", value.NewDict("results", list))
 	}
-	r.Data.Set("result", value.NewDict("results", list))
 	return r
 }
 
-func diffs(all []outcome) []event.Diff {
+func (m *K8s) diffs(all []outcome) []event.Diff {
 	var list []event.Diff
 	for _, o := range all {
-		if !o.changed {
+		if !o.changed || o.err != nil {
 			continue
 		}
 		d := event.Diff{BeforeHeader: o.object.String(), AfterHeader: o.object.String(), Before: "", After: ""}
 		if o.before != nil {
-			d.Before = wanted(*o.before)
+			d.Before = m.wanted(*o.before)
 		}
 		if o.method != "delete" {
-			d.After = wanted(o.object)
+			d.After = m.wanted(o.object)
 		}
 		if o.before != nil && o.object.kind() == "Secret" && !value.Equal(o.before.at("data"), o.object.at("data")) {
 			d.Note = o.object.String() + ": its data changes, and is not shown"

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,13 +10,17 @@ import (
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/moduletest"
 	"kubekey/pkg/value"
+	"kubekey/test/apiserver"
 )
+
+// cluster is an API server with the arguments that kubectl reaches it by.
+type cluster struct{ *apiserver.Server }
 
 // args are a module's arguments with those that reach the cluster.
 func (c *cluster) args(pairs ...any) *value.Dict {
 	d := value.NewDict(pairs...)
-	d.Set("kubectl", c.kubectl)
-	d.Set("kubeconfig", c.kubeconfig)
+	d.Set("kubectl", c.Kubectl)
+	d.Set("kubeconfig", c.Kubeconfig)
 	return d
 }
 
@@ -67,7 +72,7 @@ func everything(r module.Result) string {
 }
 
 func TestOnCluster(t *testing.T) {
-	c := startCluster(t)
+	c := &cluster{apiserver.Start(t)}
 	for _, test := range []struct {
 		name string
 		do   func(*testing.T, *cluster)
@@ -81,6 +86,16 @@ func TestOnCluster(t *testing.T) {
 		{"info", testInfo},
 		{"sources", testSources},
 		{"absent", testAbsent},
+		{"without a kubeconfig", testAccess},
+		{"what is there is patched", testPatched},
+		{"replaced as a whole", testForce},
+		{"patches of a kind", testMergeType},
+		{"labels", testLabels},
+		{"names with a hash", testAppendHash},
+		{"names that the cluster makes up", testGenerateName},
+		{"on after errors", testContinue},
+		{"fields that are not shown", testHiddenFields},
+		{"through a proxy", testProxy},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.do(t, c) })
 	}
@@ -89,6 +104,12 @@ func TestOnCluster(t *testing.T) {
 var k8sOpts = moduletest.Options{Diff: true}
 
 func testApplication(t *testing.T, c *cluster) {
+	own, err := os.MkdirTemp("", "k8s") // others run the module on this machine, too
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(own) })
+	t.Setenv("TMPDIR", own)
 	k8s := moduletest.Find(t, Modules(), "kubernetes.core.k8s")
 	first, second := moduletest.RunTwice(t, k8s, c.args("definition", app), k8sOpts)
 	for _, r := range []module.Result{first, second} {
@@ -99,7 +120,7 @@ func testApplication(t *testing.T, c *cluster) {
 	if len(first.Diff) != 5 || len(second.Diff) != 0 {
 		t.Errorf("%d and %d differences, want 5 and none", len(first.Diff), len(second.Diff))
 	}
-	if got := c.kubectlRun(t, "get", "widget", "w", "-n", "shop", "-o", "jsonpath={.spec.size}"); got != "3" {
+	if got := c.Must(t, "get", "widget", "w", "-n", "shop", "-o", "jsonpath={.spec.size}"); got != "3" {
 		t.Errorf("the widget has size %q", got)
 	}
 	count := moduletest.Count(nil)
@@ -124,14 +145,18 @@ func testApplication(t *testing.T, c *cluster) {
 func testOneObject(t *testing.T, c *cluster) {
 	k8s := moduletest.Find(t, Modules(), "k8s")
 	args := c.args("kind", "Namespace", "name", "single")
-	first, _ := moduletest.RunTwice(t, k8s, args, moduletest.Options{})
-	if kind, _ := first.Data.Get("method"); kind != "create" {
-		t.Errorf("method %v", kind)
+	first, second := moduletest.RunTwice(t, k8s, args, moduletest.Options{})
+	args.Set("apply", true)
+	third := moduletest.Run(t, k8s, args, moduletest.Options{})
+	for i, r := range []module.Result{first, second, third} {
+		if want := []string{"create", "update", "apply"}[i]; r.Data.String("method") != want {
+			t.Errorf("method %q, want %q", r.Data.String("method"), want)
+		}
 	}
 	labelled := value.NewDict("apiVersion", "v1", "kind", "ConfigMap", "metadata", value.NewDict("name", "cm"), "data", value.NewDict("a", "'\"$x\n"))
 	args = c.args("definition", labelled, "namespace", "single")
 	moduletest.RunTwice(t, k8s, args, moduletest.Options{})
-	if got := c.kubectlRun(t, "get", "cm", "cm", "-n", "single", "-o", "jsonpath={.data.a}"); got != "'\"$x\n" {
+	if got := c.Must(t, "get", "cm", "cm", "-n", "single", "-o", "jsonpath={.data.a}"); got != "'\"$x\n" {
 		t.Errorf("data is %q", got)
 	}
 	count := moduletest.Count(nil)
@@ -146,7 +171,7 @@ func testOneObject(t *testing.T, c *cluster) {
 func testCheckMode(t *testing.T, c *cluster) {
 	k8s := moduletest.Find(t, Modules(), "k8s")
 	moduletest.Run(t, k8s, c.args("definition", strings.ReplaceAll(app, "size: 3", "size: 4")), moduletest.Options{Check: true})
-	if got := c.kubectlRun(t, "get", "widget", "w", "-n", "shop", "-o", "jsonpath={.spec.size}"); got != "3" {
+	if got := c.Must(t, "get", "widget", "w", "-n", "shop", "-o", "jsonpath={.spec.size}"); got != "3" {
 		t.Errorf("check mode changed the size to %q", got)
 	}
 	unknown := "apiVersion: example.org/v9\nkind: Gadget\nmetadata: {name: g}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: to-come}\n"
@@ -165,7 +190,7 @@ func testCheckMode(t *testing.T, c *cluster) {
 
 func testConflict(t *testing.T, c *cluster) {
 	k8s := moduletest.Find(t, Modules(), "k8s")
-	c.kubectlRun(t, "create", "configmap", "shared", "--from-literal=a=theirs", "-n", "shop")
+	c.Must(t, "create", "configmap", "shared", "--from-literal=a=theirs", "-n", "shop")
 	def := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared, namespace: shop}\ndata: {a: ours}\n"
 	r, err := moduletest.Try(t, k8s, c.args("definition", def), moduletest.Options{})
 	if err != nil || !r.Failed || !strings.Contains(r.Msg, "ConfigMap shop/shared: ") || !strings.Contains(r.Msg, "set force_conflicts") {
@@ -194,13 +219,13 @@ stringData: {k: verysecretvalue}
 	if !r.Failed || !r.Changed || !strings.Contains(r.Msg, "ConfigMap shop/Bad_Name: ") || !strings.Contains(r.Msg, `Secret nowhere/s: `) || strings.Contains(r.Msg, "verysecret") {
 		t.Errorf("got %+v", r)
 	}
-	c.kubectlRun(t, "get", "cm", "good", "-n", "shop")
+	c.Must(t, "get", "cm", "good", "-n", "shop")
 	for def, want := range map[string]string{
-		"kind: X": "needs apiVersion and kind",
+		"a: X":    "needs apiVersion and kind",
+		"kind: X": "X needs metadata.name",
 		"[1]":     "an object is a dictionary, not int",
 		"":        "there is no object",
 		"a: [":    "not YAML",
-		"{apiVersion: v1, kind: Pod, metadata: {generateName: p-}}": "has generateName",
 	} {
 		if _, err := moduletest.Try(t, k8s, c.args("definition", def), moduletest.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", def, err, want)
@@ -218,7 +243,7 @@ func testWaiting(t *testing.T, c *cluster) {
 	}
 	status := `{"status":{"observedGeneration":99,"replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2,` +
 		`"conditions":[{"type":"Available","status":"True","reason":"Fine"}]}}`
-	c.kubectlRun(t, "patch", "deployment", "web", "-n", "shop", "--subresource=status", "--type=merge", "-p", status)
+	c.Must(t, "patch", "deployment", "web", "-n", "shop", "--subresource=status", "--type=merge", "-p", status)
 	if r := moduletest.Run(t, k8s, args, moduletest.Options{}); r.Failed {
 		t.Errorf("it is rolled out, and still: %s", r.Msg)
 	}
@@ -279,6 +304,7 @@ func testSources(t *testing.T, c *cluster) {
 		"files/all/1.yml":      "apiVersion: v1\nkind: Namespace\nmetadata: {name: folder}\n",
 		"files/all/2.json":     `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "folder"}}`,
 		"files/all/README.md":  "# Not a manifest\n",
+		"templates/marks.j2":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: [[ names[0] ]]-marks}\ndata: {a: \"{{ x }}\"}\n",
 		"templates/cm.yaml.j2": "{% for n in names %}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ n }}}\n{% endfor %}\n",
 	} {
 		path := filepath.Join(dir, name)
@@ -290,9 +316,16 @@ func testSources(t *testing.T, c *cluster) {
 	o := moduletest.Options{Dir: dir, Vars: map[string]any{"names": []any{"one", "two"}}}
 	moduletest.RunTwice(t, k8s, c.args("src", "cm.yaml"), o)
 	moduletest.RunTwice(t, k8s, c.args("src", "all"), o)
-	c.kubectlRun(t, "get", "cm", "c", "-n", "folder")
+	c.Must(t, "get", "cm", "c", "-n", "folder")
 	moduletest.RunTwice(t, k8s, c.args("template", "cm.yaml.j2", "namespace", "shop"), o)
-	if got := c.kubectlRun(t, "get", "cm", "plain", "one", "two", "-n", "shop", "-o", "jsonpath={.items[*].data.a}"); got != "{{ x }}" {
+	marks := value.NewDict("path", "marks.j2", "variable_start_string", "[[", "variable_end_string", "]]")
+	moduletest.RunTwice(t, k8s, c.args("template", marks, "namespace", "shop"), o)
+	moduletest.RunTwice(t, k8s, c.args("template", []any{"cm.yaml.j2", marks}, "namespace", "folder"), o)
+	c.Must(t, "get", "cm", "one", "two", "one-marks", "-n", "folder")
+	for want, given := range map[string]any{"no option \"paht\"": value.NewDict("paht", "x"), "needs a path": value.NewDict("trim_blocks", true), "not 3": 3} {
+		moduletest.Fails(t, want, k8s, c.args("template", given), o)
+	}
+	if got := c.Must(t, "get", "cm", "plain", "one", "two", "-n", "shop", "-o", "jsonpath={.items[*].data.a}"); got != "{{ x }}" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -302,8 +335,61 @@ func testAbsent(t *testing.T, c *cluster) {
 	_, rest, _ := strings.Cut(app, "---")
 	rest, _, _ = strings.Cut(rest, "---\napiVersion: v1\nkind: Namespace")
 	moduletest.RunTwice(t, k8s, c.args("definition", rest, "state", "absent", "wait", true), k8sOpts)
-	r := moduletest.Run(t, k8s, c.args("definition", "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: w}\n", "state", "absent"), k8sOpts)
+	two := "{apiVersion: v1, kind: ConfigMap, metadata: {name: kube-root, namespace: shop}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: never}}\n"
+	moduletest.Run(t, k8s, c.args("definition", strings.Split(two, "---")[0]), k8sOpts)
+	r := moduletest.Run(t, k8s, c.args("definition", two, "state", "absent"), k8sOpts)
+	const gone = "{'changed': True, 'method': 'delete', 'result': {'apiVersion': 'v1', 'kind': 'ConfigMap', "
+	if text := value.Repr(r.Data); !r.Changed || !strings.Contains(text, gone) || !strings.Contains(text, "{'changed': False, 'method': 'delete', 'result': {}}") {
+		t.Errorf("one is gone, one was never there: %s", text)
+	}
+	r = moduletest.Run(t, k8s, c.args("definition", "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: w}\n", "state", "absent"), k8sOpts)
 	if r.Changed || r.Failed {
 		t.Errorf("a kind that is gone: %+v", r)
 	}
+}
+
+// The address and the secrets of the cluster come as arguments.
+func testAccess(t *testing.T, c *cluster) {
+	t.Setenv("HOME", t.TempDir())
+	args := func(pairs ...any) *value.Dict {
+		return value.NewDict(append([]any{"kubectl", c.Kubectl, "host", c.Address, "kind", "Namespace", "name", "reached"}, pairs...)...)
+	}
+	k8s, info := moduletest.Find(t, Modules(), "k8s"), moduletest.Find(t, Modules(), "k8s_info")
+	count := moduletest.Count(nil)
+	o := moduletest.Options{Conn: count}
+	moduletest.Fails(t, "certificate", k8s, args("api_key", apiserver.Token), o)
+	moduletest.Fails(t, "Namespace reached: the server has asked for the client to provide credentials", k8s, args("api_key", "wrong-token", "validate_certs", false), o)
+	moduletest.RunTwice(t, k8s, args("api_key", apiserver.Token, "validate_certs", false), o)
+	moduletest.Run(t, k8s, args("api_key", apiserver.Token, "ca_cert", c.CA), o)
+	r := moduletest.Run(t, info, args("api_key", apiserver.Token, "verify_ssl", false), o)
+	if found, _ := r.Data.Get("resources"); len(found.([]any)) != 1 {
+		t.Errorf("found %s", value.Repr(r.Data))
+	}
+	// The token of the task comes before that of the kubeconfig.
+	moduletest.Fails(t, "provide credentials", k8s, c.args("api_key", "wrong-token", "kind", "Namespace", "name", "reached"), o)
+	moduletest.Fails(t, "system:serviceaccount", k8s, args("api_key", apiserver.Token, "validate_certs", false, "name", "other",
+		"impersonate_user", "system:serviceaccount:default:nobody", "impersonate_groups", []any{"two words", "system:authenticated"}), o)
+	moduletest.Run(t, k8s, args("api_key", apiserver.Token, "validate_certs", false, "name", "other", "impersonate_user", "root", "impersonate_groups", []any{"system:masters"}), o)
+	for _, line := range count.Lines() {
+		if strings.Contains(line, "-token") {
+			t.Errorf("the token is on a command line: %s", line)
+		}
+	}
+}
+
+func testPatched(t *testing.T, c *cluster) {
+	k8s := moduletest.Find(t, Modules(), "k8s")
+	const text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: patched, namespace: default}\ndata: {a: %q}\n"
+	r := moduletest.Run(t, k8s, c.args("definition", fmt.Sprintf(text, "1"), "state", "patched"), k8sOpts)
+	if r.Changed || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "is not there") {
+		t.Errorf("%+v", r)
+	}
+	moduletest.Run(t, k8s, c.args("definition", fmt.Sprintf(text, "1"), "apply", true, "server_side_apply", value.NewDict("field_manager", "other")), k8sOpts)
+	moduletest.Fails(t, "other", k8s, c.args("definition", fmt.Sprintf(text, "2"), "state", "patched"), k8sOpts)
+	moduletest.RunTwice(t, k8s, c.args("definition", fmt.Sprintf(text, "2"), "state", "patched", "server_side_apply", value.NewDict("field_manager", "kk", "force_conflicts", true)), k8sOpts)
+	// A field that the cluster does not know.
+	odd := strings.Replace(text, "\ndata:", "\ndota: {}\ndata:", 1)
+	moduletest.Fails(t, "dota", k8s, c.args("definition", fmt.Sprintf(odd, "2"), "validate", value.NewDict("fail_on_error", true)), k8sOpts)
+	gone := value.NewDict("propagationPolicy", "Background", "gracePeriodSeconds", 1)
+	moduletest.RunTwice(t, k8s, c.args("definition", fmt.Sprintf(text, "2"), "state", "absent", "delete_options", gone), k8sOpts)
 }

@@ -17,6 +17,9 @@ type luggage struct {
 	tar      string
 	chart    string // as helm is to be told of it, in the folder that the tar fills
 	ownCache bool   // helm's cache of the host is not needed
+
+	dependencies bool // what the chart depends on is to be fetched
+	warnings     []string
 }
 
 // pack collects the values and the chart of the control node.
@@ -24,6 +27,9 @@ func (m *Helm) pack(c *module.Call) (*luggage, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	if err := m.packValues(c, w); err != nil {
+		return nil, err
+	}
+	if err := m.packSetValues(c, w); err != nil {
 		return nil, err
 	}
 	l := &luggage{chart: m.Chart, ownCache: true}
@@ -61,10 +67,40 @@ func (m *Helm) packValues(c *module.Call, w *tar.Writer) error {
 	return add(w, "values-999.yaml", []byte(text))
 }
 
+// packSetValues makes a file of each value: its name is helm's flag with a number.
+func (m *Helm) packSetValues(c *module.Call, w *tar.Writer) error {
+	for i, v := range m.SetValues {
+		text, flag := v.Value, "set-"+v.Type
+		switch v.Type {
+		case "raw":
+			flag = "set"
+		case "file":
+			key, name, _ := strings.Cut(text, "=")
+			path, err := c.Find("files", name)
+			if err != nil {
+				return fmt.Errorf("set_values %q: %w", text, err)
+			}
+			content, err := c.Files.ReadFile(path)
+			if err != nil {
+				return fmt.Errorf("set_values: read %s: %w", name, err)
+			}
+			file := fmt.Sprintf("file-%03d", i)
+			if err := add(w, file, content); err != nil {
+				return err
+			}
+			text = key + "=" + file
+		}
+		if err := add(w, fmt.Sprintf("%s-%03d", flag, i), []byte(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // packChart takes the chart along if it is a file or a folder of the control node.
 func (m *Helm) packChart(c *module.Call, w *tar.Writer, l *luggage) error {
 	if m.RepoURL != "" || strings.Contains(m.Chart, "://") {
-		return nil
+		return m.noDependencies()
 	}
 	path, err := c.Find("files", m.Chart)
 	if err != nil {
@@ -72,11 +108,17 @@ func (m *Helm) packChart(c *module.Call, w *tar.Writer, l *luggage) error {
 			return fmt.Errorf("find the chart: %w", err)
 		}
 		l.ownCache = false // a chart of a repository that the host's helm knows
-		return nil
+		return m.noDependencies()
 	}
 	if c.Files.IsDir(path) {
 		l.chart = "./chart"
+		if err := m.depends(c, path, l); err != nil {
+			return err
+		}
 		return addFolder(c.Files, w, path, "chart", 0)
+	}
+	if err := m.noDependencies(); err != nil {
+		return err
 	}
 	text, err := c.Files.ReadFile(path)
 	if err != nil {
@@ -84,6 +126,34 @@ func (m *Helm) packChart(c *module.Call, w *tar.Writer, l *luggage) error {
 	}
 	l.chart = "./chart.tgz"
 	return add(w, "chart.tgz", text)
+}
+
+// noDependencies refuses dependency_update for a chart that is not a folder.
+func (m *Helm) noDependencies() error {
+	if m.DependencyUp {
+		return fmt.Errorf("dependency_update is for charts that are folders, and %q is none: what a packaged chart depends on is in it", m.Chart)
+	}
+	return nil
+}
+
+// depends looks whether there is anything for dependency_update to fetch.
+func (m *Helm) depends(c *module.Call, dir string, l *luggage) error {
+	if !m.DependencyUp {
+		return nil
+	}
+	text, err := c.Files.ReadFile(source.Join(dir, "Chart.yaml"))
+	if err != nil {
+		return fmt.Errorf("read the chart: %w", err)
+	}
+	about, err := fromYAML(string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", source.Join(dir, "Chart.yaml"), err)
+	}
+	l.dependencies = len(about) == 1 && about[0].at("dependencies") != nil
+	if !l.dependencies {
+		l.warnings = []string{"dependency_update has nothing to do: Chart.yaml names no dependencies"}
+	}
+	return nil
 }
 
 // maxFolders bounds how deep a chart's folders are, and so a loop of links.

@@ -42,6 +42,11 @@ func (o object) kind() string      { return o.text("kind") }
 func (o object) name() string      { return o.text("metadata", "name") }
 func (o object) namespace() string { return o.text("metadata", "namespace") }
 
+// generated tells whether the cluster is to make up the name.
+func (o object) generated() bool {
+	return o.name() == "" && o.text("metadata", "generateName") != ""
+}
+
 // key tells objects apart; another version of the API is the same object.
 func (o object) key() string {
 	group, _, grouped := strings.Cut(o.text("apiVersion"), "/")
@@ -51,30 +56,46 @@ func (o object) key() string {
 	return strings.Join([]string{group, o.kind(), o.namespace(), o.name()}, "/")
 }
 
+// names tells whether a task means this object of the cluster: it may leave the
+// namespace to kubectl, and may give one to what is in none.
+func (o object) names(live object) bool {
+	if o.namespace() == "" || live.namespace() == "" {
+		o, live = o.anywhere(), live.anywhere()
+	}
+	return o.key() == live.key()
+}
+
+// anywhere is the object's identity without its namespace.
+func (o object) anywhere() object {
+	return object{value.NewDict("apiVersion", o.text("apiVersion"), "kind", o.kind(), "metadata", value.NewDict("name", o.name()))}
+}
+
 // String names the object for people: Deployment default/web.
 func (o object) String() string {
-	if ns := o.namespace(); ns != "" {
-		return o.kind() + " " + ns + "/" + o.name()
+	name := o.name()
+	if o.generated() {
+		name = o.text("metadata", "generateName") + "*"
 	}
-	return o.kind() + " " + o.name()
+	if ns := o.namespace(); ns != "" {
+		return o.kind() + " " + ns + "/" + name
+	}
+	return o.kind() + " " + name
 }
 
 // identity is the object without what it holds.
 func (o object) identity() object {
-	meta := value.NewDict("name", o.name())
+	bare := o.anywhere()
 	if ns := o.namespace(); ns != "" {
-		meta.Set("namespace", ns)
+		bare.setMeta("namespace", ns)
 	}
-	return object{value.NewDict("apiVersion", o.text("apiVersion"), "kind", o.kind(), "metadata", meta)}
+	return bare
 }
 
 func (o object) check() error {
 	switch {
 	case o.text("apiVersion") == "" || o.kind() == "":
 		return fmt.Errorf("an object needs apiVersion and kind: %.80s", value.Repr(shown(o)))
-	case o.name() == "" && o.text("metadata", "generateName") != "":
-		return fmt.Errorf("%s has generateName: a run after this one would make another; give it a name", o.kind())
-	case o.name() == "":
+	case o.name() == "" && !o.generated():
 		return fmt.Errorf("%s needs metadata.name", o.kind())
 	}
 	return nil

@@ -38,7 +38,7 @@ func (w Waiting) until(ctx context.Context, first []object, look func(context.Co
 		case !time.Now().Before(deadline):
 			return found, fmt.Errorf("wait for %s: %s are over", strings.Join(open, "; "), w.WaitTimeout)
 		}
-		if err := pause(ctx, w.WaitSleep); err != nil {
+		if err := module.Sleep(ctx, max(w.WaitSleep, 100*time.Millisecond)); err != nil {
 			return found, err
 		}
 		var err error
@@ -60,17 +60,6 @@ func (w Waiting) open(found []object) (open []string, lost bool) {
 		}
 	}
 	return open, lost
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(max(d, 100*time.Millisecond))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // established waits for the definitions among objects, so that objects of the

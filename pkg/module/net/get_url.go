@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
-	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -62,13 +60,25 @@ func fetchReturns() []module.Return {
 
 type getURL struct {
 	origin
-	Dest   string          `kk:"dest,required,path" doc:"absolute path on the host; in a folder the file has the name that the URL gives it"`
-	Force  bool            `kk:"force" default:"no" doc:"fetch it even if it is there"`
-	Backup bool            `kk:"backup" default:"no" doc:"keep the old file beside the new one"`
-	Tmp    string          `kk:"tmp_dest,path" doc:"folder on the host for the temporary file; default is that of dest"`
-	Mode   schema.FileMode `kk:"mode" doc:"permission bits"`
-	Owner  string          `kk:"owner" doc:"name or number of the owner"`
-	Group  string          `kk:"group" doc:"name or number of the group"`
+	Dest   string `kk:"dest,required,path" doc:"absolute path on the host; in a folder the file has the name that the URL gives it"`
+	Force  bool   `kk:"force" default:"no" doc:"fetch it even if it is there"`
+	Backup bool   `kk:"backup" default:"no" doc:"keep the old file beside the new one"`
+	Tmp    string `kk:"tmp_dest,path" doc:"folder on the host for the temporary file; default is that of dest"`
+	tlsClient
+	dressing
+}
+
+// curlConfig is that of the origin, with what the host shows.
+func (m *getURL) curlConfig(address string) string {
+	return m.origin.curlConfig(address) + m.tlsClient.curlConfig()
+}
+
+// wget is that of the origin, which shows nothing.
+func (m *getURL) wget() (address, options string) {
+	if !m.tlsClient.isZero() {
+		return "", ""
+	}
+	return m.origin.wget()
 }
 
 // Run implements module.Runner.
@@ -91,6 +101,9 @@ func (m *getURL) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		return module.Result{}, err
 	}
 	if a["tool"] == "none" && !c.Check {
+		if !m.tlsClient.isZero() {
+			return module.Result{Failed: true, Msg: "client_cert, client_key and ciphers need curl on the host: install it", Data: m.data(a, start, c)}, nil
+		}
 		if a, err = m.send(ctx, c, want, a); err != nil {
 			return module.Result{Failed: true, Msg: "Request failed: " + withoutSecrets(err).Error(), Data: m.data(a, start, c)}, nil
 		}
@@ -192,8 +205,8 @@ func (m *getURL) send(ctx context.Context, c *module.Call, want digest, a answer
 	if err != nil {
 		return a, err
 	}
-	out, _, _, err := converse(ctx, c, shell.Script(`stat -L -c '%a %u %g %U %G %s' "$1"`, a["dest"]), "", true)
-	a["after"], a["backup"] = strings.TrimSpace(out), put.Backup
+	a["after"], err = statOf(ctx, c, a["dest"])
+	a["backup"] = put.Backup
 	a["src_sha1"], a["sha1"], a["md5"] = found["sha1"], found["sha1"], found["md5"]
 	if put.Changed {
 		a["replaced"] = "1"
@@ -204,22 +217,17 @@ func (m *getURL) send(ctx context.Context, c *module.Call, want digest, a answer
 
 // put sends a file of the control node to the place that the script found.
 func (m *getURL) put(ctx context.Context, c *module.Call, file string, a answer, size int64, sha256 string) (connector.PutResult, error) {
-	old, existed := parseStat(a["before"])
-	if !existed {
-		old.mode = 0o644
-	}
-	mode, err := m.Mode.Apply(old.mode, false)
+	f, err := m.file(a["dest"], a["before"])
 	if err != nil {
 		return connector.PutResult{}, err
 	}
+	f.Size, f.SHA256, f.Backup = size, sha256, m.Backup
 	src, err := os.Open(file)
 	if err != nil {
 		return connector.PutResult{}, err
 	}
 	defer func() { _ = src.Close() }() // only read
-	return connector.Put(ctx, c.Conn, connector.File{
-		Path: a["dest"], Mode: mode, Owner: m.Owner, Group: m.Group, Size: size, SHA256: sha256, Backup: m.Backup,
-	}, src)
+	return connector.Put(ctx, c.Conn, f, src)
 }
 
 func errorText(msg string) error {
@@ -252,23 +260,6 @@ func mismatchText(address, got string, want digest) string {
 	return fmt.Sprintf("The checksum for %s did not match %s; it was %s.", redacted(address), want.hex, got)
 }
 
-// fileStat is what the host's stat says.
-type fileStat struct {
-	mode                   fs.FileMode
-	uid, gid, owner, group string
-	size                   int
-}
-
-func parseStat(text string) (fileStat, bool) {
-	w := strings.Fields(text)
-	if len(w) != 6 {
-		return fileStat{}, false
-	}
-	bits, err := strconv.ParseUint(w[0], 8, 32)
-	size, sizeErr := strconv.Atoi(w[5])
-	return fileStat{schema.ModeOfUnix(uint32(bits)), w[1], w[2], w[3], w[4], size}, err == nil && sizeErr == nil
-}
-
 func (m *getURL) result(a answer, want digest, start time.Time, c *module.Call) module.Result {
 	r := module.Result{Data: m.data(a, start, c)}
 	switch {
@@ -285,7 +276,7 @@ func (m *getURL) result(a answer, want digest, start time.Time, c *module.Call) 
 	case a["mismatch"] != "":
 		r.Failed, r.Msg = true, mismatchText(m.URL, a["mismatch"], want)
 	default:
-		r.Changed = a["replaced"] != "" || dressed(a)
+		r.Changed = a["replaced"] != "" || dressed(a["before"], a["after"])
 		size, _ := r.Data.Get("size")
 		r.Msg = fmt.Sprintf("OK (%v bytes)", size)
 		if a["fetch"] == "" {
@@ -295,14 +286,6 @@ func (m *getURL) result(a answer, want digest, start time.Time, c *module.Call) 
 		}
 	}
 	return r
-}
-
-// dressed reports whether owner, group or mode of the file changed.
-func dressed(a answer) bool {
-	before, there := parseStat(a["before"])
-	after, _ := parseStat(a["after"])
-	before.size, after.size = 0, 0
-	return there && before != after
 }
 
 // wouldDress predicts it.
@@ -325,9 +308,7 @@ func (m *getURL) data(a answer, start time.Time, c *module.Call) *value.Dict {
 		}
 	}
 	if s, ok := parseStat(a["after"]); ok {
-		uid, _ := strconv.Atoi(s.uid)
-		gid, _ := strconv.Atoi(s.gid)
-		d.Merge(value.NewDict("uid", uid, "gid", gid, "owner", s.owner, "group", s.group, "mode", schema.FormatMode(s.mode), "size", s.size, "state", "file"))
+		s.describe(d)
 	}
 	return d
 }

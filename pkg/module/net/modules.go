@@ -4,9 +4,9 @@ package net
 
 import "kubekey/pkg/module"
 
-// Modules describes wait_for, get_url, http_get_file, download, uri and git.
+// Modules describes wait_for, get_url, http_get_file, download, uri, git, git_config and subversion.
 func Modules() []module.Spec {
-	return []module.Spec{waitForSpec(), getURLSpec(), httpGetFileSpec(), downloadSpec(), uriSpec(), gitSpec()}
+	return []module.Spec{waitForSpec(), getURLSpec(), httpGetFileSpec(), downloadSpec(), uriSpec(), gitSpec(), gitConfigSpec(), subversionSpec()}
 }
 
 func waitForSpec() module.Spec {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dlclark/regexp2"
 
+	"kubekey/pkg/backtrack"
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
 	"kubekey/pkg/shell"
@@ -59,7 +60,7 @@ func (m *waitFor) search(ctx context.Context, c *module.Call, data *value.Dict, 
 		if c.Now().Sub(start) >= m.Timeout {
 			return m.late(), nil
 		}
-		if err := sleep(ctx, max(m.Sleep, 10*time.Millisecond)); err != nil {
+		if err := module.Sleep(ctx, max(m.Sleep, 10*time.Millisecond)); err != nil {
 			return "", err
 		}
 	}
@@ -77,11 +78,10 @@ func compile(pattern string) (finder, error) {
 	if re, err := regexp.Compile("(?m)" + pattern); err == nil {
 		return func(text string) ([]any, *value.Dict, error) { return linear(re, text) }, nil
 	}
-	re, err := regexp2.Compile(namedGroups(pattern), regexp2.Multiline)
+	re, err := backtrack.Compile(namedGroups(pattern), regexp2.Multiline, matchLimit)
 	if err != nil {
 		return nil, err
 	}
-	re.MatchTimeout = matchLimit
 	return func(text string) ([]any, *value.Dict, error) { return backtracking(re, text) }, nil
 }
 
@@ -110,8 +110,8 @@ func linear(re *regexp.Regexp, text string) ([]any, *value.Dict, error) {
 	return groups, named, nil
 }
 
-func backtracking(re *regexp2.Regexp, text string) ([]any, *value.Dict, error) {
-	found, err := re.FindStringMatch(text)
+func backtracking(re *backtrack.Regexp, text string) ([]any, *value.Dict, error) {
+	found, err := re.Find(text)
 	if err != nil || found == nil {
 		return nil, nil, err
 	}

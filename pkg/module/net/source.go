@@ -14,16 +14,18 @@ import (
 
 // origin is where a file is fetched from and how.
 type origin struct {
-	URL      string            `kk:"url,required" doc:"HTTP, HTTPS or FTP address of the file"`
-	Checksum string            `kk:"checksum" doc:"algorithm:digest (sha256:9f86...), or algorithm:URL of a file of digests; verified, and a file that has it is not fetched again"`
-	Headers  map[string]string `kk:"headers" doc:"HTTP headers of the request"`
-	Timeout  time.Duration     `kk:"timeout" default:"10" doc:"how long to wait for the connection, and for more bytes"`
-	User     string            `kk:"url_username,alias=username" doc:"user name"`
-	Password redact.Secret     `kk:"url_password,alias=password" doc:"password; it is not seen in the process list"`
-	Basic    bool              `kk:"force_basic_auth" default:"no" doc:"send user name and password before being asked"`
-	Validate bool              `kk:"validate_certs" default:"yes" doc:"verify the server's certificate"`
-	UseProxy bool              `kk:"use_proxy" default:"yes" doc:"heed the proxy of the environment"`
-	Agent    string            `kk:"http_agent" default:"kk" doc:"user agent of the request"`
+	URL        string            `kk:"url,required" doc:"HTTP, HTTPS or FTP address of the file"`
+	Checksum   string            `kk:"checksum" doc:"algorithm:digest (sha256:9f86...), or algorithm:URL of a file of digests; verified, and a file that has it is not fetched again"`
+	Headers    map[string]string `kk:"headers" doc:"HTTP headers of the request"`
+	Timeout    time.Duration     `kk:"timeout" default:"10" doc:"how long to wait for the connection, and for more bytes"`
+	User       string            `kk:"url_username,alias=username" doc:"user name"`
+	Password   redact.Secret     `kk:"url_password,alias=password" doc:"password; it is not seen in the process list"`
+	Basic      bool              `kk:"force_basic_auth" default:"no" doc:"send user name and password before being asked"`
+	Validate   bool              `kk:"validate_certs" default:"yes" doc:"verify the server's certificate"`
+	UseProxy   bool              `kk:"use_proxy" default:"yes" doc:"heed the proxy of the environment"`
+	Agent      string            `kk:"http_agent" default:"kk" doc:"user agent of the request"`
+	Netrc      bool              `kk:"use_netrc" default:"yes" doc:"without effect: no file with passwords is read"`
+	Decompress bool              `kk:"decompress" default:"yes" doc:"without effect: nothing is asked for compressed"`
 
 	proxy func(*http.Request) (*url.URL, error) // nil is that of the environment
 }
@@ -66,6 +68,30 @@ func (o origin) curlConfig(address string) string { return "fail\nlocation\n" + 
 // curlSetting is one line of a configuration of curl.
 func curlSetting(key, v string) string {
 	return key + ` = "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(v) + "\"\n"
+}
+
+// curlSettings leaves out those without a value.
+func curlSettings(all ...[2]string) string {
+	var b strings.Builder
+	for _, s := range all {
+		if s[1] != "" {
+			b.WriteString(curlSetting(s[0], s[1]))
+		}
+	}
+	return b.String()
+}
+
+// tlsClient is how the host shows itself to a server, by what only it has.
+type tlsClient struct {
+	Cert    string   `kk:"client_cert,path" doc:"file on the host with the client's certificate, and with its key if client_key does not name one; needs curl there"`
+	Key     string   `kk:"client_key,path" doc:"file on the host with the key"`
+	Ciphers []string `kk:"ciphers" doc:"ciphers of TLS up to 1.2 to offer, as OpenSSL names them; needs curl on the host"`
+}
+
+func (t tlsClient) isZero() bool { return t.Cert == "" && t.Key == "" && len(t.Ciphers) == 0 }
+
+func (t tlsClient) curlConfig() string {
+	return curlSettings([2]string{"cert", t.Cert}, [2]string{"key", t.Key}, [2]string{"ciphers", strings.Join(t.Ciphers, ":")})
 }
 
 // curlOptions is the part of the configuration that every request has.

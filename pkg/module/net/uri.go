@@ -42,6 +42,7 @@ func uriSpec() module.Spec {
 			{Key: "cookies", Type: "dict", Doc: "cookies that were set"},
 			{Key: "cookies_string", Type: "str", Doc: "the same as one header has them"},
 			{Key: "path", Type: "str", Doc: "where the answer was written to, with dest"},
+			{Key: "owner", Type: "str", Doc: "owner of that file; also uid, gid, group, mode, size, state"},
 			{Key: "content_type", Type: "str", Doc: "like every other header of the answer: in lower case, - as _"},
 		},
 		New:          func() module.Runner { return &uri{} },
@@ -69,12 +70,13 @@ type uri struct {
 	UseProxy bool              `kk:"use_proxy" default:"yes" doc:"heed the proxy of the environment"`
 	Agent    string            `kk:"http_agent" default:"kk" doc:"user agent of the request"`
 	CA       string            `kk:"ca_path,path" doc:"file on the host with certificates of authorities"`
-	Cert     string            `kk:"client_cert,path" doc:"file on the host with the client's certificate"`
-	Key      string            `kk:"client_key,path" doc:"file on the host with its key"`
 	Socket   string            `kk:"unix_socket,path" doc:"socket on the host to connect to"`
 	Dest     string            `kk:"dest,path" doc:"file on the host that the answer is written to, or a folder for it: the address tells the name"`
 	Creates  string            `kk:"creates,path" doc:"file on the host; if it exists, no request is made"`
 	Removes  string            `kk:"removes,path" doc:"file on the host; if it does not exist, no request is made"`
+	Netrc    bool              `kk:"use_netrc" default:"yes" doc:"without effect: no file with passwords is read"`
+	tlsClient
+	dressing
 }
 
 const uriScript = `mark=$1
@@ -84,7 +86,7 @@ folder=0
 [ -z "$4" ] || [ ! -d "$4" ] || folder=1
 command -v curl >/dev/null 2>&1 || { echo "$mark nocurl"; exit 0; }
 exec curl -K - -w "
-$mark $folder %{http_code} %{num_redirects} %{url_effective}"`
+$mark $folder %{http_code} %{url_effective}"`
 
 // Run implements module.Runner.
 func (m *uri) Run(ctx context.Context, c *module.Call) (module.Result, error) {
@@ -102,31 +104,56 @@ func (m *uri) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if r, done := m.early(strings.TrimSpace(trailer)); done {
 		return r, nil
 	}
-	a := parseAnswer(text, trailer)
+	a := parseAnswer(m.URL, text, trailer)
 	a.data.Set("elapsed", int(c.Now().Sub(start).Seconds()))
 	r := m.result(a, errs)
-	if m.Dest != "" && !r.Failed {
-		dest := m.Dest
-		if a.folder {
-			dest = path.Join(dest, nameOf(a.data.String("url")))
-		}
-		put, err := connector.Put(ctx, c.Conn, connector.File{Path: dest, Size: int64(len(a.body))}, strings.NewReader(a.body))
-		if err != nil {
-			return module.Result{}, err
-		}
-		r.Changed = put.Changed
-		r.Data.Set("path", dest)
+	if m.Dest == "" || a.status == -1 {
+		return r, nil
+	}
+	if err := m.save(ctx, c, a, &r); err != nil {
+		return module.Result{}, err
 	}
 	return r, nil
+}
+
+// save writes the answer to dest, unless it is one of a failure, and says where that is.
+func (m *uri) save(ctx context.Context, c *module.Call, a httpAnswer, r *module.Result) error {
+	dest := m.Dest
+	if a.folder {
+		dest = path.Join(dest, nameOf(a.data.String("url")))
+	}
+	r.Data.Set("path", dest)
+	if r.Failed {
+		return nil
+	}
+	before, err := statOf(ctx, c, dest)
+	if err != nil {
+		return err
+	}
+	f, err := m.file(dest, before)
+	if err != nil {
+		return err
+	}
+	f.Size = int64(len(a.body))
+	put, err := connector.Put(ctx, c.Conn, f, strings.NewReader(a.body))
+	if err != nil {
+		return err
+	}
+	after, err := statOf(ctx, c, dest)
+	if s, ok := parseStat(after); ok {
+		s.describe(r.Data)
+	}
+	r.Changed = put.Changed || dressed(before, after)
+	return err
 }
 
 // early is the result when no request was made.
 func (m *uri) early(why string) (module.Result, bool) {
 	switch why {
 	case "creates":
-		return module.Result{Msg: fmt.Sprintf("skipped, since '%s' exists", m.Creates), Data: value.NewDict("stdout", "skipped, since '"+m.Creates+"' exists")}, true
+		return module.Result{Data: value.NewDict("stdout", "skipped, since '"+m.Creates+"' exists")}, true
 	case "removes":
-		return module.Result{Msg: fmt.Sprintf("skipped, since '%s' does not exist", m.Removes), Data: value.NewDict("stdout", "skipped, since '"+m.Removes+"' does not exist")}, true
+		return module.Result{Data: value.NewDict("stdout", "skipped, since '"+m.Removes+"' does not exist")}, true
 	case "nocurl":
 		return module.Result{Failed: true, Msg: "the host has no curl: install it, or delegate the task to a host that has it", Data: value.NewDict("status", -1)}, true
 	}
@@ -167,12 +194,7 @@ func (m *uri) config(c *module.Call) (string, error) {
 	case m.Body != nil || m.Src != "":
 		config += curlSetting("data-binary", body)
 	}
-	for _, s := range [...][2]string{{"cacert", m.CA}, {"cert", m.Cert}, {"key", m.Key}, {"unix-socket", m.Socket}} {
-		if s[1] != "" {
-			config += curlSetting(s[0], s[1])
-		}
-	}
-	return config, nil
+	return config + curlSettings([2]string{"cacert", m.CA}, [2]string{"unix-socket", m.Socket}) + m.tlsClient.curlConfig(), nil
 }
 
 // body is the text to send and its type, "" when that is the author's to say.
@@ -194,7 +216,15 @@ func (m *uri) body(c *module.Call) (text, kind string, err error) {
 		if d, ok := m.Body.(*value.Dict); ok {
 			var pairs []string
 			for k, v := range d.All() {
-				pairs = append(pairs, url.QueryEscape(value.Str(k))+"="+url.QueryEscape(value.Str(v)))
+				many, several := v.([]any)
+				if !several {
+					many = []any{v}
+				}
+				for _, one := range many {
+					if one != nil {
+						pairs = append(pairs, url.QueryEscape(value.Str(k))+"="+url.QueryEscape(value.Str(one)))
+					}
+				}
 			}
 			text = strings.Join(pairs, "&")
 		}
@@ -219,18 +249,17 @@ type httpAnswer struct {
 }
 
 // parseAnswer reads what curl printed: the headers of each answer on the way,
-// the body of the last one, and the trailer "FOLDER CODE REDIRECTS URL".
-func parseAnswer(text, trailer string) httpAnswer {
+// the body of the last one, and the trailer "FOLDER CODE URL".
+func parseAnswer(asked, text, trailer string) httpAnswer {
 	a := httpAnswer{status: -1, data: value.NewDict()}
 	folder, rest, _ := strings.Cut(strings.TrimSpace(trailer), " ")
 	a.folder = folder == "1"
-	w := strings.SplitN(rest, " ", 3)
-	if len(w) == 3 {
-		if code, err := strconv.Atoi(w[0]); err == nil && code > 0 {
-			a.status = code
+	if code, address, ok := strings.Cut(rest, " "); ok {
+		if n, err := strconv.Atoi(code); err == nil && n > 0 {
+			a.status = n
 		}
-		a.data.Set("redirected", w[1] != "0")
-		a.data.Set("url", redacted(w[2]))
+		a.data.Set("redirected", !sameAddress(address, asked)) // an answer to "who are you?" is none, though curl counts it
+		a.data.Set("url", redacted(address))
 	}
 	a.body = strings.TrimPrefix(text, "\n")
 	var block string
@@ -241,9 +270,16 @@ func parseAnswer(text, trailer string) httpAnswer {
 		}
 		block, a.body = head, rest
 	}
-	a.headers(block)
+	if a.status != -1 {
+		a.headers(block)
+	}
 	a.data.Set("status", a.status)
 	return a
+}
+
+// sameAddress compares addresses; curl gives one without a path a slash.
+func sameAddress(a, b string) bool {
+	return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
 }
 
 // headers puts the headers into the result, and the cookies by name.
@@ -284,8 +320,11 @@ func (m *uri) result(a httpAnswer, errs string) module.Result {
 			a.data.Set("json", v)
 		}
 	}
+	if to, ok := a.data.Get("location"); ok {
+		a.data.Set("location", absolute(m.URL, value.Str(to)))
+	}
 	if slices.Contains(m.Status, strconv.Itoa(a.status)) {
-		r.Msg = fmt.Sprintf("OK (%d bytes)", len(a.body))
+		r.Msg = a.verdict()
 		if m.Return {
 			a.data.Set("content", a.body)
 		}
@@ -296,6 +335,33 @@ func (m *uri) result(a httpAnswer, errs string) module.Result {
 		why = "Request failed: " + strings.TrimPrefix(errs, "curl: ")
 	}
 	r.Failed, r.Msg = true, fmt.Sprintf("Status code was %d and not [%s]: %s", a.status, strings.Join(m.Status, ", "), why)
-	a.data.Set("content", a.body)
+	if a.status != -1 {
+		a.data.Set("content", a.body)
+	}
 	return r
+}
+
+// verdict is what Ansible says of an answer, before a task judges it.
+func (a httpAnswer) verdict() string {
+	if a.status >= http.StatusMultipleChoices {
+		return fmt.Sprintf("HTTP Error %d: %s", a.status, http.StatusText(a.status))
+	}
+	size, ok := a.data.Get("content_length")
+	if !ok {
+		size = "unknown"
+	}
+	return fmt.Sprintf("OK (%v bytes)", size)
+}
+
+// absolute is the address that a header of an answer names.
+func absolute(base, to string) string {
+	from, err := url.Parse(base)
+	if err != nil {
+		return to
+	}
+	at, err := from.Parse(to)
+	if err != nil {
+		return to
+	}
+	return redacted(at.String())
 }

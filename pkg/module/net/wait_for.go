@@ -40,20 +40,24 @@ type waitFor struct {
 // Run implements module.Runner.
 func (m *waitFor) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if msg := m.refuse(); msg != "" {
-		return module.Result{Failed: true, Msg: msg}, nil
+		return module.Result{Failed: true, Msg: msg, Data: value.NewDict("elapsed", 0)}, nil
 	}
 	start := c.Now()
 	data := value.NewDict("state", m.State, "port", nil, "path", nil, "search_regex", nil, "match_groups", []any{}, "match_groupdict", value.NewDict())
 	m.describe(data)
-	if err := sleep(ctx, m.Delay); err != nil {
+	if err := module.Sleep(ctx, m.Delay); err != nil {
 		return module.Result{}, err
 	}
 	msg, err := m.wait(ctx, c, data, start)
 	if err != nil {
 		return module.Result{}, err
 	}
-	data.Set("elapsed", int(c.Now().Sub(start).Seconds()))
-	return module.Result{Failed: msg != "", Msg: msg, Data: data}, nil
+	elapsed := int(c.Now().Sub(start).Seconds())
+	if msg != "" {
+		return module.Result{Failed: true, Msg: msg, Data: value.NewDict("elapsed", elapsed)}, nil
+	}
+	data.Set("elapsed", elapsed)
+	return module.Result{Data: data}, nil
 }
 
 func (m *waitFor) describe(data *value.Dict) {
@@ -201,18 +205,4 @@ func (m *waitFor) late() string {
 		return "Timeout when waiting for " + place
 	}
 	return "Timeout when waiting for " + place + " to stop."
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

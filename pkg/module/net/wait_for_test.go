@@ -180,7 +180,7 @@ func TestWaitForPath(t *testing.T) {
 			if r.Msg != c.msg {
 				t.Errorf("got %+v, want %q", r, c.msg)
 			}
-			if named := get(r, "match_groupdict").(*value.Dict); strings.Contains(fmt.Sprint(c.args), "P<ms>") && named.String("ms") != "12" {
+			if named, _ := get(r, "match_groupdict").(*value.Dict); strings.Contains(fmt.Sprint(c.args), "P<ms>") && named.String("ms") != "12" {
 				t.Errorf("groups: %s", value.Repr(named))
 			}
 		})

@@ -70,9 +70,10 @@ func (m *Package) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if err := apt.check(); err != nil {
 		return module.Result{}, err
 	}
-	s := hostscript.New(aptScript, rpmScript, apkScript, packageScript, `package_main "$@"`)
+	s := hostscript.New(aptScript, rpmScript, zypperScript, apkScript, packageScript, `package_main "$@"`)
 	m.dnf().params(s)
-	s.Flag("no_recommends", m.Recommends).Flag("oldpackage", m.AllowDowngrade)
+	m.zypper().params(s)
+	m.apk().params(s)
 	apt.params(s)
 	s.Set("use", m.Use)
 	return runPackages(ctx, c, s, m.State, m.Name)
@@ -88,11 +89,21 @@ func (m *Package) apt() *Apt {
 	}
 }
 
+func (m *Package) zypper() *Zypper {
+	z := &Zypper{Type: "package", Recommends: m.Recommends, OldPackage: m.AllowDowngrade, DisableGPGCheck: m.DisableGPGCheck}
+	z.UpdateCache = m.UpdateCache != nil && *m.UpdateCache
+	return z
+}
+
+func (m *Package) apk() *Apk {
+	return &Apk{UpdateCache: m.UpdateCache != nil && *m.UpdateCache, World: "/etc/apk/world"}
+}
+
 func (m *Package) dnf() *Dnf {
 	return &Dnf{
 		EnableRepo: m.EnableRepo, DisableRepo: m.DisableRepo, DisableGPGCheck: m.DisableGPGCheck, Exclude: m.Exclude,
 		AllowDowngrade: m.AllowDowngrade, NoBest: m.NoBest, AllowErasing: m.AllowErasing, InstallRoot: "/",
 		Autoremove: m.Autoremove, ReleaseVer: m.ReleaseVer, SkipBroken: m.SkipBroken, UpdateOnly: m.UpdateOnly,
-		SSLVerify: true, WeakDeps: m.WeakDeps, LockTimeout: m.LockTimeout,
+		SSLVerify: true, ValidateCerts: true, WeakDeps: m.WeakDeps, LockTimeout: m.LockTimeout,
 	}
 }

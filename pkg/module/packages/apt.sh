@@ -40,9 +40,11 @@ apt_update() {
 	[ -n "$p_update_cache" ] || return 0
 	now=$(date +%s)
 	[ "${p_cache_valid_time:-0}" -eq 0 ] || [ $((now - before)) -gt "$p_cache_valid_time" ] || return 0
-	say cache_due 1
 	due=1
-	[ -z "$p_check" ] || return 0
+	if [ -n "$p_check" ]; then
+		say cache_updated 1
+		return
+	fi
 	tried=0 pause=1
 	until apt_get update -q; do
 		if [ "$tried" -ge "${p_update_retries:-0}" ]; then
@@ -85,6 +87,10 @@ apt_leftover() { # NAME: is it installed, or (with purge) are its settings still
 apt_has() { # NAME[=VERSION]: is it installed as wanted?
 	case ${1%%=*} in *'*'* | *'/'*) return 1 ;; esac
 	case $1 in
+	*'>='*)
+		have=$(apt_version "${1%%>=*}") && dpkg --compare-versions "$have" ge "${1#*>=}"
+		return
+		;;
 	*=*)
 		have=$(apt_version "${1%%=*}") || return 1
 		# shellcheck disable=SC2254
@@ -139,6 +145,11 @@ apt_policy() { # keeps services from being started or stopped while packages are
 	printf '#!/bin/sh\nexit %s\n' "$p_policy_rc_d" >"$policy" || fail "write $policy"
 	chmod 755 "$policy" || fail "set the mode of $policy"
 }
+apt_reason() { # a package that cannot be had, in the words that playbooks look for
+	sed -n -e "s/^E: Unable to locate package \(.*\)/No package matching '\1' is available/p" \
+		-e "s/^E: Version '\(.*\)' for '\(.*\)' was not found/no available installation candidate for \2=\1/p" \
+		-e "s/^E: Package '\(.*\)' has no installation candidate/no available installation candidate for \1/p" "$tmp/stderr" | head -n 1
+}
 apt_do() { # WHAT WORDS...: runs it and tells
 	what=$1
 	shift
@@ -146,21 +157,44 @@ apt_do() { # WHAT WORDS...: runs it and tells
 	apt_options "$@"
 	apt_said
 	if [ "$rc" -ne 0 ]; then
-		[ -n "$due" ] || fail "$what: $(cat "$tmp/stderr")"
-		not_yet "$what: $(cat "$tmp/stderr")" # the lists that check mode did not read may have it
+		reason=$(apt_reason)
+		reason="${reason:-$what}: $(cat "$tmp/stderr")"
+		[ -n "$due" ] || fail "$reason"
+		not_yet "$reason" # the lists that check mode did not read may have it
 		say changed 1
 		return
 	fi
 	! apt_count || say changed 1
 }
+apt_manual() { # NAME...: what is asked for is not there for others' sake
+	states=/var/lib/apt/extended_states
+	[ -z "$p_check" ] && [ -e $states ] || return 0
+	for word; do
+		shift
+		word=${word%%[>=]*}
+		! grep -qxF "Package: ${word%%:*}" $states || set -- "$@" "$word"
+	done
+	[ $# -eq 0 ] || quiet apt-mark manual -- "$@" || fail "mark packages as asked for: $(output)"
+}
+apt_at_least() { # NAME>=VERSION: sets $word to what apt-get takes for it
+	candidate=$(apt-cache policy -- "${1%%>=*}" 2>/dev/null | sed -n 's/^ *Candidate: \([^(].*\)/\1/p')
+	if [ -n "$candidate" ] && dpkg --compare-versions "$candidate" ge "${1#*>=}"; then
+		word=${1%%>=*}=$candidate
+		return
+	fi
+	[ -n "$due" ] || fail "no available installation candidate for $1"
+	word=${1%%>=*}
+}
 apt_names() { # STATE NAME...
 	state=$1
 	shift
+	[ "$state" = absent ] || apt_manual "$@"
 	for word; do
 		shift
 		if [ "$state" = absent ]; then
 			! apt_leftover "$word" || set -- "$@" "$word"
 		elif [ "$state" = latest ] || ! apt_has "$word"; then
+			case $word in *'>='*) apt_at_least "$word" ;; esac
 			set -- "$@" "$word"
 		fi
 	done
@@ -195,6 +229,7 @@ apt_main() {
 	fi
 	if [ -n "$p_upgrade" ]; then
 		say acted 1
+		say upgraded 1
 		case $p_upgrade in
 		dist | full) apt_do "upgrade" dist-upgrade ;;
 		*) apt_do "upgrade" upgrade --with-new-pkgs ;;
@@ -213,6 +248,10 @@ apt_main() {
 	fi
 	if [ "$p_state" = fixed ]; then
 		say acted 1
+		for word; do
+			shift
+			apt_has "$word" || set -- "$@" "$word"
+		done
 		apt_do "repair packages" install --fix-broken -- "$@"
 	elif [ "$p_state" = build-dep ]; then
 		[ $# -eq 0 ] || say acted 1
@@ -222,6 +261,6 @@ apt_main() {
 		apt_names "$p_state" "$@"
 	elif [ -n "$p_autoremove" ] && [ -z "$p_upgrade$p_deb" ]; then
 		say acted 1
-		apt_do "remove packages that nothing needs" autoremove
+		apt_do "remove packages that nothing needs" ${p_purge:+--purge} autoremove
 	fi
 }

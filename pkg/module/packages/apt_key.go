@@ -45,8 +45,9 @@ func aptKeySpec() module.Spec {
 		Returns: []module.Return{
 			{Key: "before", Type: "list", Doc: "IDs of the keys that were trusted, 16 digits each"},
 			{Key: "after", Type: "list", Doc: "IDs of those that are"},
-			{Key: "id", Type: "str", Doc: "the key's ID as it was looked for"},
-			{Key: "key_id, fp", Type: "str", Doc: "its last 16 digits"},
+			{Key: "id", Type: "str", Doc: "the argument, or the last 16 digits of the key's ID"},
+			{Key: "key_id", Type: "str", Doc: "the same in capitals, without 0x"},
+			{Key: "fp", Type: "str", Doc: "its last 16 digits"},
 			{Key: "short_id", Type: "str", Doc: "its last 8 digits"},
 		},
 		New: func() module.Runner { return new(AptKey) },
@@ -86,7 +87,8 @@ func (m *AptKey) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		id = given[0].fingerprint
 	}
 	there := slices.ContainsFunc(rings, func(r *keyring) bool { return r.find(id) != nil })
-	r := module.Result{Changed: there == (m.State == "absent"), Data: value.NewDict("before", ringIDs(rings))}
+	r := module.Result{Changed: there == (m.State == "absent"), Data: m.about(id)}
+	r.Data.Set("before", ringIDs(rings))
 	if r.Changed && m.State == "present" {
 		rings, err = m.add(ctx, c, rings, given, id)
 	} else if r.Changed {
@@ -96,14 +98,20 @@ func (m *AptKey) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		return r, err
 	}
 	r.Data.Set("after", ringIDs(rings))
-	r.Data.Set("id", id)
-	r.Data.Set("key_id", id[max(0, len(id)-16):])
-	r.Data.Set("fp", id[max(0, len(id)-16):])
-	r.Data.Set("short_id", id[len(id)-8:])
 	if !r.Changed || c.Check {
 		return r, nil
 	}
 	return r, saveRings(ctx, c, rings)
+}
+
+// about tells the key's ID in several forms.
+func (m *AptKey) about(id string) *value.Dict {
+	given := m.ID
+	if given == "" {
+		id = pgpID(id)
+		given = id
+	}
+	return value.NewDict("id", given, "key_id", id, "fp", id[max(0, len(id)-16):], "short_id", id[len(id)-8:])
 }
 
 func (m *AptKey) check() (id string, err error) {
@@ -138,6 +146,11 @@ func (m *AptKey) given(a hostscript.Answer) ([]pgpKey, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
+	return readKeys(data)
+}
+
+// readKeys reads keys of which there must be one.
+func readKeys(data []byte) ([]pgpKey, error) {
 	keys, err := pgpKeys(data)
 	if err == nil && len(keys) == 0 {
 		err = errors.New("there is none in it")
@@ -177,13 +190,11 @@ func (m *AptKey) fetch(ctx context.Context, c *module.Call, id string) ([]pgpKey
 	if from == "" {
 		from = keyserverURL(m.Keyserver, id)
 	}
-	s := hostscript.New(aptKeyScript, "apt_key_fetch").Set("url", from).Flag("insecure", !m.Validate)
-	s.Probe = true
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	data, err := fetchOnHost(ctx, c, from, !m.Validate)
 	if err != nil {
 		return nil, err
 	}
-	return m.given(a)
+	return readKeys(data)
 }
 
 // keyserverURL is where a server of HKP has a key.

@@ -22,13 +22,15 @@ var aptRepositoryScript string
 
 // AptRepository is the module apt_repository.
 type AptRepository struct {
-	Repo          string          `kk:"repo,required" doc:"a line of sources.list: deb [OPTIONS] URI SUITE COMPONENT..."`
+	Repo          string          `kk:"repo,required" doc:"a line of sources.list: deb [OPTIONS] URI SUITE COMPONENT..., or ppa:OWNER/NAME of Launchpad"`
 	State         string          `kk:"state" default:"present" choices:"absent,present" doc:"whether the repository is used"`
 	Filename      string          `kk:"filename" doc:"name of the file in /etc/apt/sources.list.d, without .list. Default: made of the URI"`
+	Codename      string          `kk:"codename" doc:"the release that a PPA is for. Default: the host's"`
 	Mode          schema.FileMode `kk:"mode" default:"0644" doc:"mode of a file that is written"`
 	UpdateCache   bool            `kk:"update_cache,alias=update-cache" default:"yes" doc:"read the lists of the repositories after a change"`
 	Retries       int             `kk:"update_cache_retries" default:"5" doc:"times to try that again"`
 	MaxDelay      int             `kk:"update_cache_retry_max_delay" default:"12" doc:"seconds between two tries, at most"`
+	Validate      bool            `kk:"validate_certs" default:"yes" doc:"check the certificate of Launchpad"`
 	InstallPython bool            `kk:"install_python_apt" default:"yes" doc:"without effect: hosts need no Python"`
 }
 
@@ -38,7 +40,8 @@ func aptRepositorySpec() module.Spec {
 		Summary: "Keeps repositories of apt in files of one line each.",
 		Notes: []string{
 			"A line that is there in any file is found; one that is commented out is put in use. If the lists cannot be read after a change, the files become what they were.",
-			"Launchpad's `ppa:` names are refused: write the line that they stand for, and its key (deb822_repository brings both). Files .sources of deb822 are not looked at.",
+			"Of a PPA the host asks Launchpad (api.launchpad.net) which key signs it, and fetches that from keyserver.ubuntu.com unless apt trusts it already. It goes to /etc/apt/trusted.gpg.d, where it counts for all repositories; deb822_repository and `signed-by` keep a key for one. state: absent leaves the key. In check mode only Launchpad is asked.",
+			"Files .sources of deb822 are not looked at.",
 		},
 		Examples: []string{
 			"- name: Packages that came later\n  apt_repository:\n    repo: deb http://deb.debian.org/debian bookworm-backports main\n    filename: backports\n    update_cache: false",
@@ -55,8 +58,7 @@ func aptRepositorySpec() module.Spec {
 
 // Run implements module.Runner.
 func (m *AptRepository) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	want, err := m.check()
-	if err != nil {
+	if err := m.check(); err != nil {
 		return module.Result{}, err
 	}
 	read := hostscript.New(aptRepositoryScript, "apt_repository_read")
@@ -65,7 +67,16 @@ func (m *AptRepository) Run(ctx context.Context, c *module.Call) (module.Result,
 	if err != nil {
 		return module.Result{}, err
 	}
+	want, err := m.source(a.Get("codename"))
+	if err != nil {
+		return module.Result{}, err
+	}
 	files := m.edit(a, want)
+	if want.ppa != nil && len(files) > 0 && m.State == "present" {
+		if err := want.ppa.trust(ctx, c, !m.Validate); err != nil {
+			return module.Result{}, err
+		}
+	}
 	r := module.Result{Data: value.NewDict("repo", m.Repo, "state", m.State)}
 	var added, removed []string
 	for _, f := range files {
@@ -82,23 +93,49 @@ func (m *AptRepository) Run(ctx context.Context, c *module.Call) (module.Result,
 	r.Data.Set("sources_added", value.List(added))
 	r.Data.Set("sources_removed", value.List(removed))
 	if r.Changed && m.UpdateCache && !c.Check {
-		err = m.refresh(ctx, c, files)
+		if err := m.refresh(ctx, c, files); err != nil {
+			return module.Result{}, err
+		}
 	}
-	return r, err
+	return r, nil
 }
 
-func (m *AptRepository) check() (want string, err error) {
-	if strings.HasPrefix(m.Repo, "ppa:") {
-		return "", fmt.Errorf("%s: kk does not look up names of Launchpad: write the line deb [signed-by=FILE] https://ppa.launchpadcontent.net/... and install its key", m.Repo)
-	}
+func (m *AptRepository) check() error {
 	if strings.ContainsAny(strings.TrimSpace(m.Repo), "\r\n\x00") || strings.ContainsAny(m.Filename, "/\r\n\x00") {
-		return "", errors.New("repo and filename must be one line each, and filename has no slash")
+		return errors.New("repo and filename must be one line each, and filename has no slash")
+	}
+	return nil
+}
+
+// wantedSource is the repository of the task.
+type wantedSource struct {
+	line  string   // to be written: words one blank apart, without a comment
+	specs []string // lines, without comments, of which one is enough
+	file  string   // name of a new file, without .list
+	ppa   *ppa     // nil if it is none
+}
+
+// source reads the argument repo, for a host of a release.
+func (m *AptRepository) source(codename string) (wantedSource, error) {
+	if strings.HasPrefix(m.Repo, "ppa:") {
+		if m.Codename != "" {
+			codename = m.Codename
+		}
+		p, err := parsePPA(m.Repo, codename)
+		if err != nil {
+			return wantedSource{}, err
+		}
+		all := p.sources()
+		return wantedSource{all[0], all, p.fileName(), &p}, nil
+	}
+	if strings.TrimSpace(m.Repo) == "" {
+		return wantedSource{}, errors.New("Please set argument 'repo' to a non-empty value") //nolint:staticcheck // the text users know
 	}
 	s, ok := parseSource(m.Repo)
 	if !ok || !s.enabled || len(strings.Fields(s.spec)) < 3 {
-		return "", fmt.Errorf("Invalid repository string: %s", m.Repo) //nolint:staticcheck // the text users know
+		return wantedSource{}, fmt.Errorf("Invalid repository string: %s", m.Repo) //nolint:staticcheck // the text users know
 	}
-	return s.spec, nil
+	return wantedSource{s.spec, []string{s.spec}, sourceFileName(s.spec), nil}, nil
 }
 
 // refresh reads the lists. If that fails, the files become what they were.
@@ -118,7 +155,7 @@ func (m *AptRepository) refresh(ctx context.Context, c *module.Call, files []*mo
 }
 
 // edit returns the files that are to change.
-func (m *AptRepository) edit(a hostscript.Answer, want string) []*module.TextFile {
+func (m *AptRepository) edit(a hostscript.Answer, want wantedSource) []*module.TextFile {
 	var changed []*module.TextFile
 	var all []*module.TextFile
 	for i, name := range a["file"] {
@@ -127,18 +164,18 @@ func (m *AptRepository) edit(a hostscript.Answer, want string) []*module.TextFil
 	}
 	if m.State == "absent" {
 		for _, f := range all {
-			if f.After = withoutSource(f.Before, want); f.After != f.Before {
+			if f.After = withoutSource(f.Before, want.specs); f.After != f.Before {
 				f.Remove = f.After == "" && f.Path != "/etc/apt/sources.list"
 				changed = append(changed, f)
 			}
 		}
 		return changed
 	}
-	if slices.ContainsFunc(all, func(f *module.TextFile) bool { return hasSource(f.Before, want) }) {
+	if slices.ContainsFunc(all, func(f *module.TextFile) bool { return hasSource(f.Before, want.specs) }) {
 		return nil
 	}
 	for _, f := range all {
-		if f.After = enableSource(f.Before, want); f.After != f.Before {
+		if f.After = enableSource(f.Before, want.specs); f.After != f.Before {
 			return []*module.TextFile{f}
 		}
 	}
@@ -146,16 +183,16 @@ func (m *AptRepository) edit(a hostscript.Answer, want string) []*module.TextFil
 }
 
 // add puts the line at the end of its file, which may be new.
-func (m *AptRepository) add(all []*module.TextFile, want string) *module.TextFile {
+func (m *AptRepository) add(all []*module.TextFile, want wantedSource) *module.TextFile {
 	name := m.Filename
 	if name == "" {
-		name = sourceFileName(want)
+		name = want.file
 	}
 	f := &module.TextFile{Path: path.Join("/etc/apt/sources.list.d", name+".list"), Now: hostscript.Answer{}, Fresh: strconv.FormatUint(uint64(m.mode()), 8)}
 	if at := slices.IndexFunc(all, func(old *module.TextFile) bool { return old.Path == f.Path }); at >= 0 {
 		f = all[at]
 	}
-	f.After = module.JoinLines(append(module.Lines(f.Before), strings.TrimSpace(m.Repo)))
+	f.After = module.JoinLines(append(module.Lines(f.Before), want.line))
 	return f
 }
 
@@ -182,18 +219,18 @@ func parseSource(line string) (aptSource, bool) {
 	return aptSource{!off, strings.Join(words, " ")}, ok
 }
 
-func hasSource(text, want string) bool {
+func hasSource(text string, want []string) bool {
 	return slices.ContainsFunc(module.Lines(text), func(line string) bool {
 		s, ok := parseSource(line)
-		return ok && s.enabled && s.spec == want
+		return ok && s.enabled && slices.Contains(want, s.spec)
 	})
 }
 
 // enableSource takes the comment sign from the first line that has the source.
-func enableSource(text, want string) string {
+func enableSource(text string, want []string) string {
 	all := module.Lines(text)
 	for i, line := range all {
-		if s, ok := parseSource(line); ok && !s.enabled && s.spec == want {
+		if s, ok := parseSource(line); ok && !s.enabled && slices.Contains(want, s.spec) {
 			all[i] = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#"))
 			return module.JoinLines(all)
 		}
@@ -202,13 +239,13 @@ func enableSource(text, want string) string {
 }
 
 // withoutSource removes the lines that have the source in use.
-func withoutSource(text, want string) string {
+func withoutSource(text string, want []string) string {
 	if !hasSource(text, want) {
 		return text
 	}
 	return module.JoinLines(slices.DeleteFunc(module.Lines(text), func(line string) bool {
 		s, ok := parseSource(line)
-		return ok && s.enabled && s.spec == want
+		return ok && s.enabled && slices.Contains(want, s.spec)
 	}))
 }
 

@@ -1,6 +1,8 @@
 # shellcheck shell=sh disable=SC2154
 apt_repository_read() {
 	has apt-get || fail "there is no apt-get on the host"
+	# shellcheck disable=SC1091
+	say codename "$(. /etc/os-release 2>/dev/null && printf %s "${UBUNTU_CODENAME:-$VERSION_CODENAME}")"
 	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
 		[ -f "$file" ] || continue
 		text=$(cat "$file" && printf x) || fail "read $file"

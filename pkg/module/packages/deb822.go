@@ -40,7 +40,7 @@ type Deb822Repository struct {
 	Languages      []string        `kk:"languages" deb822:"Languages" doc:"languages of descriptions to take"`
 	Name           string          `kk:"name,required" deb822:"X-Repolib-Name" doc:"name of the repository: its file is this in lower case, with dashes"`
 	PDiffs         *bool           `kk:"pdiffs" deb822:"Pdiffs" doc:"fetch differences of lists"`
-	SignedBy       string          `kk:"signed_by" deb822:"Signed-By" doc:"the key: a file of the host, a URL that it fetches into /etc/apt/keyrings, an armored key itself, or a fingerprint"`
+	SignedBy       []string        `kk:"signed_by" deb822:"Signed-By" doc:"the key: a file of the host, a URL that it fetches into /etc/apt/keyrings, an armored key itself, or a fingerprint; or several of these but one URL or armored key"`
 	Suites         []string        `kk:"suites" deb822:"Suites" doc:"distributions, such as bookworm, or exact paths that end in a slash"`
 	Targets        []string        `kk:"targets" deb822:"Targets" doc:"files to fetch"`
 	Trusted        *bool           `kk:"trusted" deb822:"Trusted" doc:"take it as signed, or as not, without looking"`
@@ -64,7 +64,8 @@ func deb822RepositorySpec() module.Spec {
 		},
 		Returns: []module.Return{
 			{Key: "dest", Type: "str", Doc: "the file"},
-			{Key: "key_filename", Type: "str", Doc: "file of the key, if it was fetched"},
+			{Key: "key_filename", Type: "str", Doc: "file of the key, if it is in one"},
+			{Key: "key_filenames", Type: "list of str", Doc: "files of the keys"},
 			{Key: "repo", Type: "str", Doc: "the file's text, null with state: absent"},
 		},
 		New: func() module.Runner { return new(Deb822Repository) },
@@ -91,7 +92,7 @@ func (m *Deb822Repository) Run(ctx context.Context, c *module.Call) (module.Resu
 		return module.Result{}, err
 	}
 	ring := path.Join("/etc/apt/keyrings", slug)
-	r := module.Result{Data: value.NewDict("dest", f.Path, "key_filename", nil, "repo", nil)}
+	r := module.Result{Data: value.NewDict("dest", f.Path, "key_filename", nil, "key_filenames", []any{}, "repo", nil)}
 	if m.State == "absent" {
 		f.After, f.Remove = "", true
 		if err := f.Save(ctx, c, module.FileAttrs{}, &r); err != nil {
@@ -128,18 +129,48 @@ func (m *Deb822Repository) check(slug string) error {
 	return nil
 }
 
-// key brings a key that is given by URL, and returns what stands in the field Signed-By.
+var fingerprint = regexp.MustCompile(`^[0-9A-Fa-f]{40,}!?$`)
+
+// key brings the key that is given by URL, and returns what stands in the field Signed-By.
 func (m *Deb822Repository) key(ctx context.Context, c *module.Call, ring string, r *module.Result) (string, error) {
-	if m.SignedBy == "" {
-		return "", nil
+	if all := strings.Join(m.SignedBy, ","); isArmored([]byte(all)) {
+		return foldedKey(all), nil
 	}
-	if isArmored([]byte(m.SignedBy)) {
-		return foldedKey(m.SignedBy), nil
+	var words, files []string
+	url := ""
+	for _, by := range m.SignedBy {
+		word := by
+		switch bare := strings.Join(strings.Fields(by), ""); {
+		case strings.Contains(by, "://"):
+			if url != "" && url != by {
+				return "", errors.New("signed_by has more than one URL: give one, and the others as files")
+			}
+			if url == by {
+				continue
+			}
+			url = by
+			file, err := m.fetch(ctx, c, url, ring, r)
+			if err != nil {
+				return "", err
+			}
+			word, files = file, append(files, file)
+		case strings.HasPrefix(by, "/"):
+			files = append(files, by)
+		case fingerprint.MatchString(bare):
+			word = bare
+		}
+		words = append(words, word)
 	}
-	if !strings.Contains(m.SignedBy, "://") {
-		return m.SignedBy, nil
+	if len(files) > 0 {
+		r.Data.Set("key_filename", files[0])
 	}
-	read := hostscript.New(deb822Script, "deb822_read").Set("ring", ring).Set("url", m.SignedBy)
+	r.Data.Set("key_filenames", value.List(files))
+	return strings.Join(words, " "), nil
+}
+
+// fetch keeps what a URL has as a file of the key.
+func (m *Deb822Repository) fetch(ctx context.Context, c *module.Call, url, ring string, r *module.Result) (file string, err error) {
+	read := hostscript.New(deb822Script, "deb822_read").Set("ring", ring).Set("url", url)
 	read.Probe = true
 	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
@@ -150,13 +181,12 @@ func (m *Deb822Repository) key(ctx context.Context, c *module.Call, ring string,
 		return "", err
 	}
 	if keys, err := pgpKeys(data); err != nil || len(keys) == 0 {
-		return "", fmt.Errorf("what %s has is not an OpenPGP key: %w", m.SignedBy, errors.Join(err, errIfNone(keys)))
+		return "", fmt.Errorf("what %s has is not an OpenPGP key: %w", url, errors.Join(err, errIfNone(keys)))
 	}
-	file := ring + ".gpg"
+	file = ring + ".gpg"
 	if isArmored(data) {
 		file = ring + ".asc"
 	}
-	r.Data.Set("key_filename", file)
 	for i, there := range a["ring"] {
 		if there == file && a["ring_key"][i] == a.Get("key") && a["ring_mode"][i] == "644" {
 			return file, nil
@@ -198,15 +228,15 @@ func (m *Deb822Repository) forget(ctx context.Context, c *module.Call, ring stri
 	return err
 }
 
-// foldedKey is an armored key as the value of a field: each line begins with a
-// blank, and an empty one is a dot.
+// foldedKey is an armored key as the value of a field: each line begins with
+// blanks, and an empty one is a dot.
 func foldedKey(key string) string {
 	var out strings.Builder
 	for _, line := range module.Lines(strings.TrimSpace(key)) {
 		if line = strings.TrimSpace(line); line == "" {
 			line = "."
 		}
-		out.WriteString("\n " + line)
+		out.WriteString("\n    " + line)
 	}
 	return out.String()
 }

@@ -3,16 +3,19 @@ package packages
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/value"
 )
 
 // Dnf is the module dnf.
 type Dnf struct {
 	Name            []string `kk:"name,alias=pkg" doc:"packages, NAME-VERSION, @GROUP, or package files of the host"`
+	List            string   `kk:"list" doc:"change nothing and tell packages: installed, available, updates, or a name or pattern; or repos, the repositories that are on"`
 	State           string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest" doc:"installed, not installed, or as new as the repositories have it"`
 	EnableRepo      []string `kk:"enablerepo" doc:"repositories to use beside those that are on"`
 	DisableRepo     []string `kk:"disablerepo" doc:"repositories not to use"`
@@ -34,6 +37,8 @@ type Dnf struct {
 	DisablePlugin   []string `kk:"disable_plugin" doc:"plugins of dnf not to use"`
 	DisableExcludes string   `kk:"disable_excludes" doc:"whose excludes do not count: all, main, or a repository"`
 	SSLVerify       bool     `kk:"sslverify" default:"yes" doc:"check the certificates of repositories"`
+	ValidateCerts   bool     `kk:"validate_certs" default:"yes" doc:"check the certificates of servers that packages are fetched from by URL, as sslverify does"`
+	Repoquery       bool     `kk:"install_repoquery" default:"yes" doc:"without effect: repoquery is not used"`
 	WeakDeps        bool     `kk:"install_weak_deps" default:"yes" doc:"install recommended packages too"`
 	DownloadDir     string   `kk:"download_dir" doc:"where download_only puts packages"`
 	CacheOnly       bool     `kk:"cacheonly" default:"no" doc:"use lists that the host has, and fetch none"`
@@ -43,21 +48,25 @@ type Dnf struct {
 
 func dnfSpec() module.Spec {
 	return module.Spec{
-		Name: "dnf", Aliases: []string{"yum"},
-		Summary: "Installs, upgrades and removes packages of Fedora, Red Hat and their kin, with dnf or yum.",
-		Notes:   []string{"In check mode a package that is not there counts as a change, without asking whether a repository has it."},
+		Name: "dnf", Aliases: []string{"yum", "dnf5"},
+		Summary: "Installs, upgrades and removes packages of Fedora, Red Hat and their kin, with dnf, dnf5 or yum.",
+		Notes:   []string{"In check mode dnf works out what it would do, for which it may fetch lists of repositories."},
 		Examples: []string{
 			"- name: Install a package from one repository\n  dnf:\n    name: kubelet-1.34.4\n    enablerepo: kubernetes\n    allow_downgrade: true",
 		},
-		Returns: append(packageReturns(), module.Return{Key: "results", Type: "list", Doc: "what dnf did: Installed: NAME, Removed: NAME"}),
-		New:     func() module.Runner { return new(Dnf) },
+		Returns: append(packageReturns(), module.Return{Key: "results", Type: "list", Doc: "what dnf did: Installed: NAME for what came, Removed: NAME for what went; nothing in check mode. With list, for each package name, epoch, version, release, arch, repo, envra, nevra and yumstate (installed or available); for each repository repoid and state"},
+			module.Return{Key: "failures", Type: "list", Doc: "the packages that no repository has, if it failed for them"}),
+		New: func() module.Runner { return new(Dnf) },
 	}
 }
 
 // Run implements module.Runner.
 func (m *Dnf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if len(m.Name) == 0 && !m.Autoremove && !m.UpdateCache {
-		return module.Result{}, errors.New("one of the following is required: autoremove, name, update_cache")
+	switch {
+	case len(m.Name) > 0 && m.List != "":
+		return module.Result{}, errors.New("parameters are mutually exclusive: name|list")
+	case m.List != "":
+		return m.list(ctx, c)
 	}
 	s := hostscript.New(rpmScript, `dnf_main "$@"`)
 	m.params(s)
@@ -68,10 +77,77 @@ func (m *Dnf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	stdout, _ := r.Data.Get("stdout")
 	text, _ := stdout.(string)
 	r.Data.Set("results", dnfResults(text))
-	if !r.Failed && !r.Changed {
+	failures := dnfFailures(text)
+	switch {
+	case r.Failed && len(failures) > 0:
+		r.Data.Set("failures", failures)
+		r.Msg = "Failed to install some of the specified packages: " + value.Str(failures[0])
+	case r.Failed:
+	case !r.Changed:
 		r.Msg = "Nothing to do"
+	case c.Check:
+		r.Msg = "Check mode: No changes made, but would have if not in check mode"
+	default:
+		r.Data.Set("msg", "")
 	}
 	return r, nil
+}
+
+// list tells packages or repositories.
+func (m *Dnf) list(ctx context.Context, c *module.Call) (module.Result, error) {
+	if strings.HasPrefix(m.List, "-") || strings.ContainsAny(m.List, "\r\n\x00") {
+		return module.Result{}, fmt.Errorf("%q is not a list of dnf, nor the name of a package", m.List)
+	}
+	s := hostscript.New(rpmScript, "dnf_list").Set("list", m.List)
+	m.params(s)
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	repos := m.List == "repos" || m.List == "repositories"
+	results := []any{}
+	for _, text := range a["list"] {
+		for _, line := range module.Lines(text) {
+			var d *value.Dict
+			if repos {
+				d = listedRepository(line)
+			} else {
+				d = listedPackage(line)
+			}
+			if d != nil {
+				results = append(results, d)
+			}
+		}
+	}
+	return module.Result{Data: value.NewDict("results", results, "msg", "")}, nil
+}
+
+// listedPackage reads a line NAME|EPOCH|VERSION|RELEASE|ARCH|REPOSITORY, nil
+// if it is none.
+func listedPackage(line string) *value.Dict {
+	f := strings.Split(line, "|")
+	if len(f) != 6 {
+		return nil
+	}
+	d := value.NewDict("name", f[0], "epoch", f[1], "version", f[2], "release", f[3], "arch", f[4], "repo", f[5])
+	full := f[1] + ":" + f[0] + "-" + f[2] + "-" + f[3] + "." + f[4]
+	d.Set("envra", full)
+	d.Set("nevra", full)
+	d.Set("yumstate", "available")
+	if f[5] == "@System" {
+		d.Set("yumstate", "installed")
+	}
+	return d
+}
+
+// listedRepository reads a line of dnf repolist, which begins with the
+// repository; nil for its heading.
+func listedRepository(line string) *value.Dict {
+	f := strings.Fields(line)
+	if len(f) == 0 || f[0] == "repo" && len(f) > 1 && f[1] == "id" {
+		return nil
+	}
+	return value.NewDict("repoid", f[0], "state", "enabled")
 }
 
 func (m *Dnf) params(s *hostscript.Script) {
@@ -85,26 +161,46 @@ func (m *Dnf) params(s *hostscript.Script) {
 	s.Set("conf_file", m.ConfFile).Set("releasever", m.ReleaseVer).Set("download_dir", m.DownloadDir).Set("disable_excludes", m.DisableExcludes)
 	s.Set("enable_plugin", strings.Join(m.EnablePlugin, " ")).Set("disable_plugin", strings.Join(m.DisablePlugin, " "))
 	s.Flag("skip_broken", m.SkipBroken).Flag("update_only", m.UpdateOnly).Flag("security", m.Security).Flag("bugfix", m.Bugfix)
-	s.Flag("no_sslverify", !m.SSLVerify).Flag("no_weak_deps", !m.WeakDeps).Flag("cacheonly", m.CacheOnly)
+	s.Flag("no_sslverify", !m.SSLVerify || !m.ValidateCerts).Flag("no_weak_deps", !m.WeakDeps).Flag("cacheonly", m.CacheOnly)
 	s.Flag("autoremove", m.Autoremove).Flag("update_cache", m.UpdateCache)
 }
 
-// dnfResults reads the lists at the end of dnf's output: a heading such as
-// "Installed:", then names that are indented.
+// dnfResults tells what dnf did as Ansible does: what came, then what went. Its output
+// ends with lists, each with a heading such as "Installed:" and names that are indented;
+// what an upgrade takes away stands in a line of the transaction.
 func dnfResults(stdout string) []any {
-	out := []any{}
+	came, went := []any{}, []any{}
 	heading := ""
 	for _, line := range module.Lines(stdout) {
 		name, headed := strings.CutSuffix(line, ":")
 		switch {
-		case headed && (name == "Installed" || name == "Removed" || name == "Upgraded" || name == "Downgraded"):
+		case headed:
 			heading = name
-		case heading != "" && strings.HasPrefix(line, " "):
+		case !strings.HasPrefix(line, " "):
+			heading = ""
+		case heading == "Installed" || heading == "Upgraded" || heading == "Downgraded" || heading == "Reinstalled":
 			for _, word := range strings.Fields(line) {
-				out = append(out, heading+": "+word)
+				came = append(came, "Installed: "+word)
+			}
+		case heading == "Removed":
+			for _, word := range strings.Fields(line) {
+				went = append(went, "Removed: "+word)
 			}
 		default:
-			heading = ""
+			if f := strings.Fields(line); len(f) > 2 && f[0] == "Cleanup" && f[1] == ":" {
+				went = append(went, "Removed: "+f[2])
+			}
+		}
+	}
+	return append(came, went...)
+}
+
+// dnfFailures are the packages that dnf did not find.
+func dnfFailures(stdout string) []any {
+	out := []any{}
+	for _, line := range module.Lines(stdout) {
+		if name, ok := strings.CutPrefix(line, "No match for argument: "); ok {
+			out = append(out, "No package "+name+" available.")
 		}
 	}
 	return out

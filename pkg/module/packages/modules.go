@@ -1,5 +1,5 @@
 // Package packages holds the modules for a host's packages and for where they
-// come from: package managers, their repositories and keys, and pip.
+// come from: package managers, their repositories and keys, pip and npm.
 package packages
 
 import "kubekey/pkg/module"
@@ -9,6 +9,6 @@ func Modules() []module.Spec {
 	return []module.Spec{
 		packageSpec(), aptSpec(), dnfSpec(), zypperSpec(), apkSpec(),
 		packageFactsSpec(), aptRepositorySpec(), aptKeySpec(), deb822RepositorySpec(), yumRepositorySpec(),
-		rpmKeySpec(), pipSpec(), debconfSpec(), dpkgSelectionsSpec(),
+		rpmKeySpec(), pipSpec(), npmSpec(), debconfSpec(), dpkgSelectionsSpec(),
 	}
 }

@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"kubekey/pkg/event"
@@ -17,6 +19,8 @@ var (
 	aptScript string
 	//go:embed rpm.sh
 	rpmScript string
+	//go:embed zypper.sh
+	zypperScript string
 	//go:embed apk.sh
 	apkScript string
 )
@@ -37,20 +41,31 @@ func runPackages(ctx context.Context, c *module.Call, s *hostscript.Script, stat
 		return module.Result{}, err
 	}
 	a, err := s.Run(ctx, c.Conn, c.Check)
-	if a == nil {
+	switch {
+	case a == nil:
 		return module.Result{}, err
+	case a.Has("zypper"):
+		return zypperResult(c, a, names, state, false, err), nil
+	case a.Has("apk"):
+		return apkResult(a, err), nil
 	}
 	r := module.ResultOf(a)
-	if a.Has("rc") || err == nil {
-		r.Data.Set("stdout", a.Get("stdout"))
-		r.Data.Set("stderr", a.Get("stderr"))
+	apt := a.Has("cache_time")
+	if a.Has("rc") || err == nil && !apt {
+		r.Data.Set("stdout", module.Printed(a.Get("stdout")))
+		r.Data.Set("stderr", module.Printed(a.Get("stderr")))
 		r.Data.Set("rc", a.Number("rc"))
+	}
+	if apt {
+		aptCache(a, &r)
 	}
 	if err != nil {
 		r.Failed, r.Changed, r.Msg = true, false, err.Error()
 		return r, nil
 	}
-	aptCache(c, a, &r)
+	if a.Has("upgraded") {
+		r.Msg = module.Printed(a.Get("stdout"))
+	}
 	if c.Diff && r.Changed {
 		r.Diff = packageDiff(a.Get("stdout"))
 	}
@@ -58,13 +73,10 @@ func runPackages(ctx context.Context, c *module.Call, s *hostscript.Script, stat
 }
 
 // aptCache adds what apt tells of its lists.
-func aptCache(c *module.Call, a hostscript.Answer, r *module.Result) {
-	if !a.Has("cache_time") {
-		return
-	}
+func aptCache(a hostscript.Answer, r *module.Result) {
 	updated := a.Has("cache_updated")
 	if !a.Has("acted") && !a.Has("named") { // the lists were all there was to do
-		r.Changed = updated || c.Check && a.Has("cache_due")
+		r.Changed = updated
 	}
 	r.Data.Set("cache_updated", updated)
 	r.Data.Set("cache_update_time", a.Number("cache_time"))
@@ -93,89 +105,21 @@ func checkPackages(names []string) error {
 	return nil
 }
 
-// packageDiff is the part of apt-get's output that lists packages; of other
+// packageDiff is what apt-get says of packages, up to their numbers; of other
 // managers, all of it.
 func packageDiff(stdout string) []event.Diff {
-	var out []string
 	all := module.Lines(stdout)
-	from := 0
-	for i, line := range all {
-		if strings.HasPrefix(line, "The following ") {
-			from = i
-			break
-		}
+	if from := slices.Index(all, "Reading state information..."); from >= 0 {
+		all = all[from+1:]
 	}
-	for _, line := range all[from:] {
-		if strings.Contains(line, " upgraded, ") {
-			break
-		}
-		if strings.HasPrefix(line, "Reading ") || strings.HasPrefix(line, "Building ") {
-			continue
-		}
-		out = append(out, line)
+	if to := slices.IndexFunc(all, aptNumbers.MatchString); to >= 0 {
+		all = all[:to+1]
 	}
-	if len(out) == 0 {
+	if len(all) == 0 {
 		return nil
 	}
-	return []event.Diff{{Prepared: module.JoinLines(out)}}
+	return []event.Diff{{Prepared: strings.Join(all, "\n")}}
 }
 
-// Zypper is the module zypper.
-type Zypper struct {
-	Name            []string `kk:"name,required,alias=pkg" doc:"packages"`
-	State           string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest" doc:"installed, not installed, or as new as the repositories have it"`
-	UpdateCache     bool     `kk:"update_cache,alias=refresh" default:"no" doc:"read the lists of the repositories first"`
-	DisableGPGCheck bool     `kk:"disable_gpg_check" default:"no" doc:"install packages without a valid signature"`
-	Recommends      bool     `kk:"disable_recommends" default:"yes" doc:"leave recommended packages out"`
-	OldPackage      bool     `kk:"oldpackage" default:"no" doc:"allow an older version to replace a newer one"`
-	CleanDeps       bool     `kk:"clean_deps" default:"no" doc:"remove what a removed package needed and nothing else does"`
-}
-
-func zypperSpec() module.Spec {
-	return module.Spec{
-		Name: "zypper", Collection: "community.general",
-		Summary:  "Installs and removes packages of SUSE.",
-		Examples: []string{"- name: Install a package\n  zypper:\n    name: conntrack-tools"},
-		Returns:  packageReturns(),
-		New:      func() module.Runner { return new(Zypper) },
-	}
-}
-
-// Run implements module.Runner.
-func (m *Zypper) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(rpmScript, `zypper_main "$@"`)
-	s.Flag("update_cache", m.UpdateCache).Flag("disable_gpg_check", m.DisableGPGCheck)
-	s.Flag("no_recommends", m.Recommends).Flag("oldpackage", m.OldPackage).Flag("clean_deps", m.CleanDeps)
-	return runPackages(ctx, c, s, m.State, m.Name)
-}
-
-// Apk is the module apk.
-type Apk struct {
-	Name        []string `kk:"name" doc:"packages"`
-	State       string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest" doc:"installed, not installed, or as new as the repositories have it"`
-	UpdateCache bool     `kk:"update_cache" default:"no" doc:"read the lists of the repositories first; alone it is a change"`
-	Upgrade     bool     `kk:"upgrade" default:"no" doc:"upgrade all packages"`
-}
-
-func apkSpec() module.Spec {
-	return module.Spec{
-		Name: "apk", Collection: "community.general",
-		Summary:  "Installs and removes packages of Alpine.",
-		Examples: []string{"- name: Install a package\n  apk:\n    name: conntrack-tools\n    update_cache: true"},
-		Returns:  packageReturns(),
-		New:      func() module.Runner { return new(Apk) },
-	}
-}
-
-// Run implements module.Runner.
-func (m *Apk) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if len(m.Name) > 0 && m.Upgrade {
-		return module.Result{}, errors.New("parameters are mutually exclusive: name|upgrade")
-	}
-	if len(m.Name) == 0 && !m.Upgrade && !m.UpdateCache {
-		return module.Result{}, errors.New("one of the following is required: name, update_cache, upgrade")
-	}
-	s := hostscript.New(apkScript, `apk_main "$@"`)
-	s.Flag("update_cache", m.UpdateCache).Flag("upgrade", m.Upgrade)
-	return runPackages(ctx, c, s, m.State, m.Name)
-}
+// aptNumbers is the line "1 upgraded, 0 newly installed, ...".
+var aptNumbers = regexp.MustCompile(`^[0-9]+ upgraded, `)

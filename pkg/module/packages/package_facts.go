@@ -26,11 +26,10 @@ func packageFactsSpec() module.Spec {
 	return module.Spec{
 		Name:    "package_facts",
 		Summary: "Makes the installed packages facts.",
-		Notes:   []string{"Of apt it tells no origin: that needs more than the list of what is installed."},
 		Examples: []string{
 			"- name: Gather what is installed\n  package_facts:\n    manager: auto",
 		},
-		Returns: []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "packages: for each name a list of name, version, arch, source; with apt category, with rpm epoch and release, with apk release"}},
+		Returns: []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "packages: for each name a list of name, version, arch, source; with apt category and origin, with rpm epoch and release, with apk release"}},
 		Check:   module.Harmless,
 		New:     func() module.Runner { return new(PackageFacts) },
 	}
@@ -67,10 +66,11 @@ func (m *PackageFacts) Run(ctx context.Context, c *module.Call) (module.Result, 
 	if !a.Has("available") {
 		return module.Result{}, fmt.Errorf("Could not detect a supported package manager from the following list: %s", value.Repr(value.List(s.Words))) //nolint:staticcheck // the text users know
 	}
+	origins := aptOrigins(a.Get("origins"))
 	packages := value.NewDict()
 	for _, manager := range s.Words {
 		for _, line := range module.Lines(a.Get("list_" + manager)) {
-			p := installedPackage(manager, strings.Split(line, "\t"))
+			p := installedPackage(manager, strings.Split(line, "\t"), origins)
 			if p == nil {
 				continue
 			}
@@ -85,10 +85,14 @@ func (m *PackageFacts) Run(ctx context.Context, c *module.Call) (module.Result, 
 }
 
 // installedPackage reads a line of a manager's list, nil if it is none.
-func installedPackage(manager string, f []string) *value.Dict {
+func installedPackage(manager string, f []string, origins map[string]string) *value.Dict {
 	switch {
-	case manager == "apt" && len(f) == 5: // the first is the status
-		return value.NewDict("name", f[1], "version", f[2], "arch", f[3], "category", f[4])
+	case manager == "apt" && len(f) == 6: // the first is the status
+		origin, ok := origins[f[5]]
+		if !ok {
+			origin = origins[f[1]] // of the host's own architecture
+		}
+		return value.NewDict("name", f[1], "version", f[2], "arch", f[3], "category", f[4], "origin", origin)
 	case manager == "rpm" && len(f) == 5:
 		p := value.NewDict("name", f[0], "version", f[1], "release", f[2], "epoch", nil, "arch", f[4])
 		if n, err := strconv.Atoi(f[3]); err == nil {
@@ -105,4 +109,39 @@ func installedPackage(manager string, f []string) *value.Dict {
 		}
 	}
 	return nil
+}
+
+// aptOrigins reads what apt-cache policy tells, of repositories and then of
+// packages: who made the repository that the installed version is from, "" if
+// none has it.
+func aptOrigins(text string) map[string]string {
+	files, out := map[string]string{}, map[string]string{}
+	file, name := "", ""
+	installed := false
+	for _, line := range module.Lines(text) {
+		body := strings.TrimLeft(line, " ")
+		depth := len(line) - len(body)
+		switch {
+		case depth == 0:
+			name, installed = strings.TrimSuffix(body, ":"), false
+		case name == "Package files" && strings.HasPrefix(body, "release "):
+			for _, field := range strings.Split(strings.TrimPrefix(body, "release "), ",") {
+				if o, ok := strings.CutPrefix(field, "o="); ok {
+					files[file] = o
+				}
+			}
+		case name == "Package files" && depth < 5: // PRIORITY FILE
+			_, file, _ = strings.Cut(body, " ")
+		case strings.HasPrefix(body, "*** "):
+			installed = true
+		case depth == 5: // another version
+			installed = false
+		case installed && depth > 5:
+			_, from, _ := strings.Cut(body, " ")
+			if _, told := out[name]; !told {
+				out[name] = files[from]
+			}
+		}
+	}
+	return out
 }

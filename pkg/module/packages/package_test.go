@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -12,10 +13,10 @@ import (
 const rpmStub = `case "$*" in *here*) exit 0 ;; esac; exit 1`
 
 const dnfStub = `case "$*" in
-*check-update*here*) exit 100 ;;
-*check-update*) exit 0 ;;
-*broken*) echo "Error: Unable to find a match: broken" >&2; exit 1 ;;
 *same*) echo "Nothing to do." ;;
+*none*) echo "No match for argument: none"; echo "Error: Unable to find a match: none" >&2; exit 1 ;;
+*--assumeno*) echo "Operation aborted."; exit 1 ;;
+*broken*) echo "Error: Unable to find a match: broken" >&2; exit 1 ;;
 *remove*) printf 'Removed:\n  here-1-1.noarch   \n\nComplete!\n' ;;
 *) printf 'Installed:\n  gone-2-1.noarch    dep-1-1.x86_64\n\nComplete!\n' ;;
 esac`
@@ -61,7 +62,52 @@ func TestDnf(t *testing.T) {
 		}
 	}
 	fails(t, "Unable to find a match: broken", "dnf", moduletest.Options{Conn: h}, "name", "broken")
-	fails(t, "one of the following is required", "yum", moduletest.Options{Conn: h})
+	fails(t, "No package none available.", "dnf", moduletest.Options{Conn: h}, "name", "none")
+	if r := run(t, "yum", moduletest.Options{Conn: h}); r.Changed || r.Msg != "Nothing to do" {
+		t.Errorf("without a name: %+v", r)
+	}
+}
+
+func TestDnfLists(t *testing.T) {
+	h := moduletest.NewStandIns(t, map[string]string{
+		"rpm": `case "$*" in *none*) exit 0 ;; esac; printf 'bash|0|5.1|6.el9|x86_64|@System\ngpg-pubkey|0|1|2|(none)|@System\n'`,
+		"dnf": `case "$*" in
+*repolist*) printf 'repo id    repo name\nbaseos     BaseOS - x\nextras     Extras\n' ;;
+*broken*) echo "Error: no such repository" >&2; exit 1 ;;
+*none*) ;;
+*) printf 'bash|0|5.2|1.el9|x86_64|baseos\n\n' ;;
+esac`,
+	})
+	const (
+		installed = `{'name': 'bash', 'epoch': '0', 'version': '5.1', 'release': '6.el9', 'arch': 'x86_64', 'repo': '@System', 'envra': '0:bash-5.1-6.el9.x86_64', 'nevra': '0:bash-5.1-6.el9.x86_64', 'yumstate': 'installed'}`
+		available = `{'name': 'bash', 'epoch': '0', 'version': '5.2', 'release': '1.el9', 'arch': 'x86_64', 'repo': 'baseos', 'envra': '0:bash-5.2-1.el9.x86_64', 'nevra': '0:bash-5.2-1.el9.x86_64', 'yumstate': 'available'}`
+	)
+	const format = ` --qf %{name}|%{epoch}|%{version}|%{release}|%{arch}|%{repoid}\n`
+	for _, c := range []struct{ list, results, call string }{
+		{"installed", "[" + installed + "]", ""},
+		{"available", "[" + available + "]", "dnf -y -q repoquery --available" + format},
+		{"updates", "[" + available + "]", "dnf -y -q repoquery --upgrades" + format},
+		{"bash*", "[" + installed + ", " + available + "]", "dnf -y -q repoquery --available" + format + " -- bash*"},
+		{"none", "[]", "dnf -y -q repoquery --available" + format + " -- none"},
+		{"repos", "[{'repoid': 'baseos', 'state': 'enabled'}, {'repoid': 'extras', 'state': 'enabled'}]", "dnf -y -q repolist --enabled"},
+	} {
+		for _, check := range []bool{false, true} {
+			r := run(t, "dnf", moduletest.Options{Conn: h, Check: check}, "list", c.list)
+			if got := value.Repr(moduletest.Field(r, "results")); got != c.results || r.Changed || r.Failed {
+				t.Errorf("%s: got %s, want %s", c.list, got, c.results)
+			}
+			if calls := h.Calls(); !strings.HasSuffix(calls, c.call) || c.call == "" && strings.Contains(calls, "dnf") {
+				t.Errorf("%s: ran %q, want %q", c.list, calls, c.call)
+			}
+		}
+	}
+	run(t, "yum", moduletest.Options{Conn: h}, "list", "repos", "enablerepo", "extras", "update_cache", true)
+	if calls := h.Calls(); !strings.Contains(calls, "--enablerepo=extras") || !strings.Contains(calls, "makecache") {
+		t.Errorf("ran %q", calls)
+	}
+	fails(t, "no such repository", "dnf", moduletest.Options{Conn: h}, "list", "broken")
+	fails(t, "is not a list of dnf", "dnf", moduletest.Options{Conn: h}, "list", "--all")
+	fails(t, "mutually exclusive: name|list", "dnf", moduletest.Options{Conn: h}, "list", "repos", "name", "x")
 }
 
 func TestDnfInCheckMode(t *testing.T) {
@@ -72,82 +118,22 @@ func TestDnfInCheckMode(t *testing.T) {
 	}{
 		{[]any{"name", "gone"}, true}, {[]any{"name", "here"}, false}, {[]any{"name", "here", "state", "absent"}, true},
 		{[]any{"name", "here", "state", "latest"}, true}, {[]any{"name", "gone", "state", "latest"}, true},
+		{[]any{"name", "here-same", "state", "latest"}, false}, {[]any{"name", "gone", "state", "latest", "update_only", true}, false},
 	} {
 		r := run(t, "dnf", moduletest.Options{Conn: h, Check: true}, c.args...)
 		if r.Failed || r.Changed != c.changed {
 			t.Errorf("%v: %+v", c.args, r)
 		}
-		if calls := h.Calls(); strings.Contains(calls, "install") || strings.Contains(calls, "remove") {
+		if calls := h.Calls(); strings.Contains(calls, "-y") {
 			t.Errorf("%v in check mode ran %q", c.args, calls)
 		}
 	}
-}
-
-func TestZypper(t *testing.T) {
-	h := moduletest.NewStandIns(t, map[string]string{
-		"rpm":    rpmStub,
-		"zypper": `case "$*" in *broken*) echo "No provider of 'broken' found." ; exit 104 ;; *dead*) echo "boom" >&2; exit 4 ;; *" here"*) echo "Nothing to do." ;; *) echo "1 new package to install." ; exit 102 ;; esac`,
-	})
-	for _, c := range []struct {
-		args    []any
-		check   bool
-		changed bool
-		call    string
-	}{
-		{[]any{"name", "here"}, false, false, ""},
-		{[]any{"name", "gone"}, false, true, "zypper --non-interactive install --no-recommends --auto-agree-with-licenses -- gone"},
-		{[]any{"name", "gone"}, true, true, "zypper --non-interactive install --dry-run --no-recommends --auto-agree-with-licenses -- gone"},
-		{[]any{"name", "here", "state", "latest", "disable_recommends", false}, false, false, "zypper --non-interactive install --auto-agree-with-licenses -- here"},
-		{[]any{"name", "gone", "state", "absent"}, false, false, ""},
-		{[]any{"name", "where", "state", "absent", "disable_gpg_check", true}, false, true, "zypper --non-interactive --no-gpg-checks remove -- where"},
-		{[]any{"name", "gone", "update_cache", true, "oldpackage", true}, false, true, "zypper --non-interactive install --no-recommends --oldpackage --auto-agree-with-licenses -- gone"},
-	} {
-		r := run(t, "zypper", moduletest.Options{Conn: h, Check: c.check}, c.args...)
-		calls := strings.Split(h.Calls(), "\n")
-		last := calls[len(calls)-1]
-		if strings.HasPrefix(last, "rpm") {
-			last = ""
-		}
-		if r.Failed || r.Changed != c.changed || last != c.call {
-			t.Errorf("%v: changed %v, ran %q, want %v, %q", c.args, r.Changed, last, c.changed, c.call)
-		}
-	}
-	fails(t, "boom", "zypper", moduletest.Options{Conn: h}, "name", "dead")
-}
-
-func TestApk(t *testing.T) {
-	h := moduletest.NewStandIns(t, map[string]string{
-		"apk": `case "$*" in "info -e here") exit 0 ;; info*) exit 1 ;; *broken*) echo "ERROR: unable to select packages" >&2; exit 1 ;; *" here") echo "OK: 9 MiB" ;; *) echo "(1/1) Installing gone (1-r0)" ;; esac`,
-	})
-	for _, c := range []struct {
-		args    []any
-		check   bool
-		changed bool
-		call    string
-	}{
-		{[]any{"name", "here"}, false, false, "apk info -e here"},
-		{[]any{"name", "here,gone"}, false, true, "apk add -- gone"},
-		{[]any{"name", "gone"}, true, true, "apk add --simulate -- gone"},
-		{[]any{"name", "here", "state", "latest"}, false, false, "apk add --upgrade -- here"},
-		{[]any{"name", "gone", "state", "absent"}, false, false, "apk info -e gone"},
-		{[]any{"upgrade", true}, false, true, "apk upgrade"},
-		{[]any{"update_cache", true}, false, true, "apk update"},
-		{[]any{"update_cache", true, "name", "here"}, false, false, "apk info -e here"},
-	} {
-		r := run(t, "apk", moduletest.Options{Conn: h, Check: c.check}, c.args...)
-		calls := strings.Split(h.Calls(), "\n")
-		if last := calls[len(calls)-1]; r.Failed || r.Changed != c.changed || last != c.call {
-			t.Errorf("%v: changed %v, ran %q, want %v, %q", c.args, r.Changed, last, c.changed, c.call)
-		}
-	}
-	fails(t, "unable to select packages", "apk", moduletest.Options{Conn: h}, "name", "broken")
-	fails(t, "one of the following is required", "apk", moduletest.Options{Conn: h})
-	fails(t, "mutually exclusive", "apk", moduletest.Options{Conn: h}, "name", "x", "upgrade", true)
+	fails(t, "No package none available.", "dnf", moduletest.Options{Conn: h, Check: true}, "name", "none")
 }
 
 func TestPackagePicksTheManager(t *testing.T) {
-	for tool, want := range map[string]string{"dnf": "dnf -y install -- gone", "yum": "yum -y install -- gone", "zypper": "zypper --non-interactive install --no-recommends --auto-agree-with-licenses -- gone", "apk": "apk add -- gone"} {
-		h := moduletest.NewStandIns(t, map[string]string{tool: `case "$*" in info*) exit 1 ;; esac; echo Installing`, "rpm": rpmStub})
+	for tool, want := range map[string]string{"dnf": "dnf -y install -- gone", "yum": "yum -y install -- gone", "zypper": "zypper --quiet --non-interactive --xmlout install --type package --auto-agree-with-licenses --no-recommends -- +gone", "apk": "apk add gone"} {
+		h := moduletest.NewStandIns(t, map[string]string{tool: `case "$*" in info*) exit 1 ;; *xmlout*) echo '<to-install><solvable name="gone"/></to-install>'; exit ;; esac; echo Installing`, "rpm": rpmStub})
 		r := run(t, "package", moduletest.Options{Conn: h}, "name", "gone")
 		calls := strings.Split(h.Calls(), "\n")
 		if last := calls[len(calls)-1]; !r.Changed || last != want {
@@ -182,7 +168,7 @@ func TestPackagePassesOptionsToTheManager(t *testing.T) {
 // aptGet pretends that the package "gone" can be installed.
 const aptGet = `case "$*" in
 *update*) echo Hit ;;
-*gone*) printf 'Reading package lists...\nThe following NEW packages will be installed:\n  gone\n0 upgraded, 1 newly installed, 0 to remove and 0 not upgraded.\nInst gone\n' ;;
+*gone*) printf 'Reading package lists...\nReading state information...\nThe following NEW packages will be installed:\n  gone\n0 upgraded, 1 newly installed, 0 to remove and 0 not upgraded.\nInst gone\n' ;;
 *busy*) echo "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 1" >&2; exit 100 ;;
 *) echo "0 upgraded, 0 newly installed, 0 to remove and 4 not upgraded." ;;
 esac`
@@ -222,7 +208,7 @@ func TestAptOptions(t *testing.T) {
 		}
 	}
 	r := run(t, "apt", moduletest.Options{Conn: h, Diff: true, Check: true}, "name", "gone")
-	if calls := h.Calls(); !strings.Contains(calls, " -s ") || len(r.Diff) != 1 || r.Diff[0].Prepared != "The following NEW packages will be installed:\n  gone\n" {
+	if calls := h.Calls(); !strings.Contains(calls, " -s ") || len(r.Diff) != 1 || r.Diff[0].Prepared != "The following NEW packages will be installed:\n  gone\n0 upgraded, 1 newly installed, 0 to remove and 0 not upgraded." {
 		t.Errorf("check mode ran %q: %+v", calls, r)
 	}
 	fails(t, "Could not get lock", "apt", moduletest.Options{Conn: h}, "name", "busy", "lock_timeout", 1)
@@ -232,6 +218,74 @@ func TestAptOptions(t *testing.T) {
 	fails(t, "mutually exclusive", "apt", moduletest.Options{Conn: h}, "name", "x", "deb", "/y")
 	fails(t, "negative", "apt", moduletest.Options{Conn: h}, "name", "x", "lock_timeout", -1)
 	fails(t, "a package name is empty", "apt", moduletest.Options{Conn: h}, "name", []any{""})
+}
+
+func TestAptTakesVersionsAndSaysWhatIsMissing(t *testing.T) {
+	h := moduletest.NewStandIns(t, map[string]string{
+		"dpkg-query": `case "$*" in *here*) echo "ii  1.2-3" ;; *) exit 1 ;; esac`,
+		"dpkg":       `[ "$2" != 1.2-3 ] || [ "$4" = 1.0 ]`, // is the version new enough?
+		"apt-cache":  `case "$*" in *none*) ;; *) printf 'x:\n  Installed: (none)\n  Candidate: 2.0-1\n' ;; esac`,
+		"apt-get": `case "$*" in
+*gone=*) echo "E: Version '9' for 'gone' was not found" >&2; exit 100 ;;
+*gone*) echo "E: Unable to locate package gone" >&2; exit 100 ;;
+*shadow*) echo "E: Package 'shadow' has no installation candidate" >&2; exit 100 ;;
+*) echo "1 upgraded, 0 newly installed, 0 to remove and 0 not upgraded." ;;
+esac`,
+	})
+	o := moduletest.Options{Conn: h}
+	if r := run(t, "apt", o, "name", "here>=1.0"); r.Changed || strings.Contains(h.Calls(), "apt-get") {
+		t.Errorf("got %+v", r)
+	}
+	if r := run(t, "apt", o, "name", "here>=2.0"); !r.Changed || !strings.HasSuffix(h.Calls(), "install -- here=2.0-1") {
+		t.Errorf("got %+v", r)
+	}
+	fails(t, "no available installation candidate for none>=1.0", "apt", o, "name", "none>=1.0")
+	fails(t, "No package matching 'gone' is available: E: Unable", "apt", o, "name", "gone")
+	fails(t, "no available installation candidate for gone=9: E: Version", "apt", o, "name", "gone=9")
+	fails(t, "no available installation candidate for shadow: E: Package", "apt", o, "name", "shadow")
+	if r := run(t, "apt", o, "upgrade", "dist"); r.Msg == "" || r.Msg != moduletest.Field(r, "stdout") {
+		t.Errorf("got %+v", r)
+	}
+	if r := run(t, "apt", o, "state", "fixed", "name", []any{"here", "new"}); !strings.HasSuffix(h.Calls(), "install --fix-broken -- new") {
+		t.Errorf("ran %q: %+v", h.Calls(), r)
+	}
+}
+
+func TestAptOrigins(t *testing.T) {
+	got := aptOrigins(`Package files:
+ 100 /var/lib/dpkg/status
+     release a=now
+ 500 http://deb.example.com/debian stable/main amd64 Packages
+     release v=12,o=Debian,a=stable,n=bookworm,l=Debian,c=main,b=amd64
+     origin deb.example.com
+ -10 https://repo.example.com ./ Packages
+     release o=Some One,l=x
+Pinned packages:
+bash:
+  Installed: 5.1
+  Candidate: 5.2
+  Version table:
+     5.2 500
+        500 http://deb.example.com/debian stable/main amd64 Packages
+ *** 5.1 100
+        100 /var/lib/dpkg/status
+tar:
+  Version table:
+ *** 1.34 500
+        500 http://deb.example.com/debian stable/main amd64 Packages
+        100 /var/lib/dpkg/status
+     1.30 500
+        -10 https://repo.example.com ./ Packages
+libc6:i386:
+  Version table:
+ *** 2 -10
+        -10 https://repo.example.com ./ Packages
+        100 /var/lib/dpkg/status
+`)
+	want := map[string]string{"bash": "", "tar": "Debian", "libc6:i386": "Some One"}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 func TestPackageFactsOfOtherManagers(t *testing.T) {
@@ -288,8 +342,9 @@ func TestFurtherArgumentsOfDnf(t *testing.T) {
 			t.Errorf("ran %q, want %q in it", calls, w)
 		}
 	}
-	run(t, "dnf", o, "name", "gone", "state", "latest", "update_only", true)
-	if calls := h.Calls(); strings.Contains(calls, " install ") || !strings.Contains(calls, " upgrade -- gone") {
+	h = moduletest.NewStandIns(t, map[string]string{"dnf": dnfStub, "rpm": rpmStub})
+	run(t, "dnf", moduletest.Options{Conn: h}, "name", "gone,here", "state", "latest", "update_only", true)
+	if calls := h.Calls(); strings.Contains(calls, " install ") || !strings.Contains(calls, " upgrade -- here") {
 		t.Errorf("ran %q", calls)
 	}
 }

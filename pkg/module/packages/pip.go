@@ -27,7 +27,7 @@ type Pip struct {
 	EnvSite      bool     `kk:"virtualenv_site_packages" default:"no" doc:"the host's packages can be seen in it"`
 	ExtraArgs    string   `kk:"extra_args" doc:"further words for pip, separated by blanks; quotes are part of them"`
 	Editable     bool     `kk:"editable" default:"no" doc:"install packages so that they can be edited"`
-	Chdir        string   `kk:"chdir,path" doc:"folder of the host that pip runs in"`
+	Chdir        string   `kk:"chdir,path" doc:"folder of the host that pip runs in. Default: that of temporary files"`
 	Executable   string   `kk:"executable,path" doc:"the pip to run, instead of the host's pip3"`
 	Umask        string   `kk:"umask" doc:"octal umask for what is installed"`
 	Break        bool     `kk:"break_system_packages" default:"no" doc:"install among the packages of a system that keeps them itself"`
@@ -42,7 +42,7 @@ func pipSpec() module.Spec {
 		},
 		Examples: []string{"- name: A client in its own place\n  pip:\n    name: kk-example\n    virtualenv: /opt/tools\n    virtualenv_command: python3 -m venv\n    extra_args: --no-index --find-links /srv/wheels"},
 		Returns: []module.Return{
-			{Key: "cmd", Type: "str", Doc: "what was run, if something was"},
+			{Key: "cmd", Type: "list", Doc: "the words of what was run, if something was"},
 			{Key: "stdout", Type: "str", Doc: "what it printed"},
 			{Key: "stderr", Type: "str", Doc: "what it printed as errors"},
 			{Key: "name, version, requirements, virtualenv, state", Type: "any", Doc: "the arguments"},
@@ -67,17 +67,35 @@ func (m *Pip) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if a == nil {
 		return module.Result{}, err
 	}
-	r := module.ResultOf(a, "cmd", a.Get("cmd"), "stdout", a.Get("stdout"), "stderr", a.Get("stderr"), "name", value.List(m.Name), "state", m.State)
-	for key, text := range map[string]string{"version": m.Version, "requirements": m.Requirements, "virtualenv": m.Virtualenv} {
-		r.Data.Set(key, nil)
-		if text != "" {
-			r.Data.Set(key, text)
-		}
+	r := module.ResultOf(a)
+	if a.Has("cmd") {
+		r.Data.Set("cmd", value.List(a["cmd"]))
 	}
 	if err != nil {
 		r.Failed, r.Changed, r.Msg = true, false, err.Error()
+	} else {
+		m.tell(r.Data)
+	}
+	if err == nil || a.Has("stdout") {
+		r.Data.Set("stdout", module.Printed(a.Get("stdout")))
+		r.Data.Set("stderr", module.Printed(a.Get("stderr")))
 	}
 	return r, nil
+}
+
+// tell adds the arguments.
+func (m *Pip) tell(data *value.Dict) {
+	data.Set("name", nil)
+	if len(m.Name) > 0 {
+		data.Set("name", value.List(m.Name))
+	}
+	data.Set("state", m.State)
+	for key, text := range map[string]string{"version": m.Version, "requirements": m.Requirements, "virtualenv": m.Virtualenv} {
+		data.Set(key, nil)
+		if text != "" {
+			data.Set(key, text)
+		}
+	}
 }
 
 // packages are the words for pip.

@@ -3,7 +3,7 @@
 # installed does not tell.
 pip_find() {
 	if [ -n "$p_virtualenv" ]; then
-		set -- "$p_virtualenv/bin/pip" "$p_virtualenv/bin/pip3"
+		set -- "$p_virtualenv/bin/pip3" "$p_virtualenv/bin/pip"
 	elif [ -n "$p_executable" ]; then
 		set -- "$p_executable"
 	else
@@ -43,7 +43,7 @@ pip_has() {
 }
 pip_run() { # WORDS...
 	set -f
-	say cmd "$pip $*"
+	for word in $pip "$@"; do say cmd "$word"; done
 	[ -z "$p_break" ] || {
 		PIP_BREAK_SYSTEM_PACKAGES=1
 		export PIP_BREAK_SYSTEM_PACKAGES
@@ -57,7 +57,7 @@ pip_run() { # WORDS...
 }
 pip_main() { # NAME...
 	scratch
-	[ -z "$p_chdir" ] || cd "$p_chdir" || fail "there is no folder $p_chdir on the host"
+	cd "${p_chdir:-${TMPDIR:-/tmp}}" || fail "there is no folder ${p_chdir:-${TMPDIR:-/tmp}} on the host"
 	pip_env
 	if ! pip_find; then
 		not_yet "Unable to find any of pip3 to use. pip needs to be installed."
@@ -87,9 +87,10 @@ pip_install() {
 	fi
 	[ -z "$p_editable" ] || set -- -e "$@"
 	[ -z "$p_requirements" ] || set -- -r "$p_requirements" "$@"
-	case $p_state in latest) set -- -U "$@" ;; forcereinstall) set -- -U --force-reinstall "$@" ;; esac
-	[ -z "$p_check" ] || set -- --dry-run --no-cache-dir "$@"
-	pip_run install $p_extra_args "$@"
+	how=''
+	case $p_state in latest) how=-U ;; forcereinstall) how='-U --force-reinstall' ;; esac
+	[ -z "$p_check" ] || how="$how --dry-run --no-cache-dir"
+	pip_run install $how $p_extra_args "$@"
 	case $(cat "$tmp/stdout") in *'Successfully installed'* | *'Would install'*) say changed 1 ;; esac
 }
 pip_remove() {

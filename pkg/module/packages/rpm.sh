@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154
-# dnf_main and zypper_main NAME...: packages of hosts with rpm.
+# dnf_main NAME...: packages of hosts with rpm.
 rpm_root() { rpm ${p_installroot:+--root "$p_installroot"} "$@"; }
 rpm_has() { # NAME
 	case $1 in
@@ -61,7 +61,7 @@ dnf_get() { # WORDS...: runs dnf with the options of the task
 	[ -z "$p_cacheonly" ] || set -- -C "$@"
 	[ -z "$p_download_only" ] || set -- --downloadonly "$@"
 	scratch
-	"$dnf" -y "$@" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null
+	"$dnf" "$assume" "$@" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null
 	rc=$?
 }
 tool_said() {
@@ -79,6 +79,13 @@ dnf_do() { # WORDS...
 dnf_act() { # STATE NAME...
 	state=$1
 	shift
+	if [ "$state" = latest ] && [ -n "$p_update_only" ]; then # dnf fails for what is not there
+		for word; do
+			shift
+			! rpm_has "$word" || set -- "$@" "$word"
+		done
+		[ $# -gt 0 ] || return 0
+	fi
 	if [ -n "$p_check" ]; then
 		dnf_predict "$state" "$@"
 		return
@@ -100,35 +107,37 @@ dnf_install() {
 	fi
 }
 dnf_missing() { # NAME...: installs what is not there; upgrade would not
-	[ -z "$p_update_only" ] || return 0
 	for word; do
 		shift
 		rpm_has "$word" || set -- "$@" "$word"
 	done
 	[ $# -eq 0 ] || dnf_install "$@"
 }
-dnf_predict() { # STATE NAME...: check-update ends with 100 if there is something newer
-	if [ "$1" != latest ]; then
-		say changed 1
-		return
-	fi
+dnf_predict() { # STATE NAME...: dnf works out what it would do, and is told not to
+	state=$1 verb=install
 	shift
-	for word; do
-		if ! rpm_has "$word"; then
-			[ -z "$p_update_only" ] || continue
-			say changed 1
-			return
-		fi
-	done
-	dnf_get -q check-update -- "$@"
-	case $rc in
-	100) say changed 1 ;;
-	0) ;;
-	*) fail "$(cat "$tmp/stderr")" ;;
+	case $state in
+	absent) verb=remove ;;
+	latest)
+		verb=${p_upgrade_verb:-upgrade}
+		for word; do
+			rpm_has "$word" || verb=install # what is there is not upgraded by it, but there is a change
+		done
+		;;
+	esac
+	assume=--assumeno
+	dnf_get "$verb" -- "$@"
+	case $rc,$(cat "$tmp/stdout" "$tmp/stderr") in
+	*'peration aborted'* | *'Exiting on user command'*) say changed 1 ;;
+	0,*) ;;
+	*)
+		tool_said
+		fail "$(cat "$tmp/stderr")"
+		;;
 	esac
 }
-dnf_main() {
-	dnf=''
+dnf_find() { # sets $dnf
+	dnf='' assume=-y
 	for candidate in dnf dnf5 yum microdnf; do
 		has "$candidate" || continue
 		dnf=$candidate
@@ -137,47 +146,45 @@ dnf_main() {
 	set -f # the lists of options are words, not patterns of files
 	[ -n "$dnf" ] || fail "there is neither dnf nor yum on the host"
 	has rpm || fail "there is no rpm on the host"
+}
+dnf_refresh() {
+	[ -n "$p_update_cache" ] && [ -z "$p_check" ] || return 0
+	dnf_lock
+	dnf_get makecache
+	[ "$rc" -eq 0 ] || fail "update the cache: $(cat "$tmp/stderr")"
+}
+dnf_ask() { # WORDS...: dnf is asked for a list
+	dnf_lock
+	dnf_get -q "$@"
+	[ "$rc" -eq 0 ] || fail "$(cat "$tmp/stderr")"
+	say list "$(cat "$tmp/stdout")"
+}
+dnf_installed() { # [PATTERN]: as lines NAME|EPOCH|VERSION|RELEASE|ARCH|REPOSITORY
+	say list "$(rpm_root -qa --qf '%{NAME}|%{EPOCHNUM}|%{VERSION}|%{RELEASE}|%{ARCH}|@System\n' "$@" 2>/dev/null | grep -v '^gpg-pubkey|')"
+}
+dnf_list() {
+	dnf_find
+	dnf_refresh
+	format='%{name}|%{epoch}|%{version}|%{release}|%{arch}|%{repoid}\n'
+	case $p_list in
+	installed) dnf_installed ;;
+	available) dnf_ask repoquery --available --qf "$format" ;;
+	updates | upgrades) dnf_ask repoquery --upgrades --qf "$format" ;;
+	repos | repositories) dnf_ask repolist --enabled ;;
+	*)
+		dnf_installed "$p_list"
+		dnf_ask repoquery --available --qf "$format" -- "$p_list"
+		;;
+	esac
+}
+dnf_main() {
+	dnf_find
 	manager=dnf_act
-	if [ -n "$p_update_cache" ] && [ -z "$p_check" ]; then
-		dnf_lock
-		dnf_get makecache
-		[ "$rc" -eq 0 ] || fail "update the cache: $(cat "$tmp/stderr")"
-	fi
+	dnf_refresh
 	if [ $# -eq 0 ] && [ -n "$p_autoremove" ]; then
 		[ -z "$p_check" ] || fail "check mode cannot tell what autoremove would remove: name packages"
 		dnf_do autoremove
 		return
-	fi
-	[ $# -eq 0 ] || rpm_pick "$p_state" "$@"
-}
-zypper_get() { # WORDS...: 100 to 107 say that it worked, and something more
-	scratch
-	zypper --non-interactive ${p_disable_gpg_check:+--no-gpg-checks} "$@" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null
-	rc=$?
-	tool_said
-	case $rc in 0 | 10[0-7]) return 0 ;; esac
-	fail "zypper: $(cat "$tmp/stderr" "$tmp/stdout")"
-}
-zypper_act() { # STATE NAME...
-	state=$1
-	shift
-	dry=''
-	[ -z "$p_check" ] || dry=--dry-run
-	recommends=''
-	[ -z "$p_no_recommends" ] || recommends=--no-recommends
-	old=''
-	[ -z "$p_oldpackage" ] || old=--oldpackage
-	case $state in
-	absent) zypper_get remove $dry ${p_clean_deps:+--clean-deps} -- "$@" ;;
-	*) zypper_get install $dry $recommends $old --auto-agree-with-licenses -- "$@" ;;
-	esac
-	case $(cat "$tmp/stdout") in *'Nothing to do'*) ;; *) say changed 1 ;; esac
-}
-zypper_main() {
-	has zypper || fail "there is no zypper on the host"
-	manager=zypper_act
-	if [ -n "$p_update_cache" ] && [ -z "$p_check" ]; then
-		zypper_get refresh
 	fi
 	[ $# -eq 0 ] || rpm_pick "$p_state" "$@"
 }

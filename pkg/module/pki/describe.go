@@ -1,10 +1,8 @@
 package pki
 
 import (
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/md5" //nolint:gosec // a documented key of results
-	"crypto/rsa"
+	"crypto"
+	"crypto/md5"  //nolint:gosec // a documented key of results
 	"crypto/sha1" //nolint:gosec // as above
 	"crypto/sha256"
 	"crypto/sha3"
@@ -19,6 +17,9 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/crypto/blake2b"
+	"golang.org/x/crypto/blake2s"
+
 	"kubekey/pkg/value"
 )
 
@@ -26,9 +27,12 @@ import (
 func digests(b []byte) *value.Dict {
 	m5, s1, s224, s256, s384, s512 := md5.Sum(b), sha1.Sum(b), sha256.Sum224(b), sha256.Sum256(b), sha512.Sum384(b), sha512.Sum512(b) //nolint:gosec // as above
 	t224, t256, t384, t512 := sha3.Sum224(b), sha3.Sum256(b), sha3.Sum384(b), sha3.Sum512(b)
+	b2b, b2s := blake2b.Sum512(b), blake2s.Sum256(b)
 	return value.NewDict(
 		"md5", pairs(m5[:]), "sha1", pairs(s1[:]), "sha224", pairs(s224[:]), "sha256", pairs(s256[:]), "sha384", pairs(s384[:]), "sha512", pairs(s512[:]),
 		"sha3_224", pairs(t224[:]), "sha3_256", pairs(t256[:]), "sha3_384", pairs(t384[:]), "sha3_512", pairs(t512[:]),
+		"shake_128", pairs(sha3.SumSHAKE128(b, 32)), "shake_256", pairs(sha3.SumSHAKE256(b, 32)),
+		"blake2b", pairs(b2b[:]), "blake2s", pairs(b2s[:]),
 	)
 }
 
@@ -59,25 +63,11 @@ func describeName(key string, name pkix.Name) *value.Dict {
 	return value.NewDict(key, parts, key+"_ordered", ordered)
 }
 
-func describePublic(crt *x509.Certificate) *value.Dict {
-	kind, data := "unknown", value.NewDict()
-	switch k := crt.PublicKey.(type) {
-	case *rsa.PublicKey:
-		kind = "RSA"
-		data = value.NewDict("size", k.N.BitLen(), "modulus", intOrDigits(k.N), "exponent", k.E)
-	case *ecdsa.PublicKey:
-		kind = "ECC"
-		data = value.NewDict("curve", curveName(k.Curve), "exponent_size", k.Params().BitSize)
-		if point, err := k.Bytes(); err == nil { // 4, x, y
-			half := len(point) / 2
-			data.Set("x", intOrDigits(new(big.Int).SetBytes(point[1:half+1])))
-			data.Set("y", intOrDigits(new(big.Int).SetBytes(point[half+1:])))
-		}
-	case ed25519.PublicKey:
-		kind = "Ed25519"
-	}
-	d := value.NewDict("public_key_type", kind, "public_key_data", data, "public_key_fingerprints", digests(crt.RawSubjectPublicKeyInfo))
-	if text, err := encodePublic(crt.PublicKey); err == nil {
+// describePublic is what a certificate or a request says of its key.
+func describePublic(public crypto.PublicKey, spki []byte) *value.Dict {
+	kind, data := publicData(public)
+	d := value.NewDict("public_key_type", kind, "public_key_data", data, "public_key_fingerprints", digests(spki))
+	if text, err := encodePublic(public); err == nil {
 		d.Set("public_key", string(text))
 	}
 	return d
@@ -107,13 +97,16 @@ const (
 	extensionKeyUsage   = "2.5.29.15"
 	extensionSAN        = "2.5.29.17"
 	extensionBasic      = "2.5.29.19"
+	extensionNames      = "2.5.29.30"
+	extensionCRL        = "2.5.29.31"
+	extensionAKI        = "2.5.29.35"
 	extensionExtUsage   = "2.5.29.37"
 	extensionMustStaple = "1.3.6.1.5.5.7.1.24"
 )
 
-func describeExtensions(crt *x509.Certificate) *value.Dict {
+func describeExtensions(list []pkix.Extension) *value.Dict {
 	all, found := value.NewDict(), map[string]pkix.Extension{}
-	for _, e := range crt.Extensions {
+	for _, e := range list {
 		found[e.Id.String()] = e
 		all.Set(e.Id.String(), value.NewDict("critical", e.Critical, "value", base64.StdEncoding.EncodeToString(e.Value)))
 	}
@@ -127,20 +120,53 @@ func describeExtensions(crt *x509.Certificate) *value.Dict {
 		d.Set(key, v)
 		d.Set(key+"_critical", e.Critical)
 	}
-	tell("key_usage", extensionKeyUsage, func([]byte) any { return value.List(usagesOf(crt.KeyUsage)) })
+	tell("key_usage", extensionKeyUsage, func(der []byte) any { return value.List(usagesOf(der)) })
 	tell("extended_key_usage", extensionExtUsage, func(der []byte) any { return value.List(extendedUsages(der)) })
 	tell("subject_alt_name", extensionSAN, func(der []byte) any { return value.List(generalNames(der)) })
-	tell("basic_constraints", extensionBasic, func([]byte) any { return value.List(basicTexts(crt)) })
+	tell("basic_constraints", extensionBasic, func(der []byte) any { return value.List(basicTexts(der)) })
 	tell("ocsp_must_staple", extensionMustStaple, func(der []byte) any {
 		var features []int
-		return parses(der, &features) && slices.Contains(features, 5)
+		return parses(der, &features) && slices.Contains(features, statusRequest)
 	})
-	d.Set("subject_key_identifier", identifier(crt.SubjectKeyId))
-	d.Set("authority_key_identifier", identifier(crt.AuthorityKeyId))
+	var subject []byte
+	var authority authorityID
+	_, _ = asn1.Unmarshal(found[extensionSKI].Value, &subject)
+	_, _ = asn1.Unmarshal(found[extensionAKI].Value, &authority)
+	d.Set("subject_key_identifier", identifier(subject))
+	d.Set("authority_key_identifier", identifier(authority.ID))
 	d.Set("authority_cert_issuer", nil)
 	d.Set("authority_cert_serial_number", nil)
-	d.Set("ocsp_uri", firstOf(crt.OCSPServer))
-	d.Set("issuer_uri", firstOf(crt.IssuingCertificateURL))
+	if authority.Serial != nil {
+		issuers := []any{}
+		for _, n := range authority.Issuer {
+			issuers = append(issuers, generalName(n))
+		}
+		d.Set("authority_cert_issuer", issuers)
+		d.Set("authority_cert_serial_number", intOrDigits(authority.Serial))
+	}
+	return d
+}
+
+// describeNameConstraints are the names that an authority may or may not sign
+// for (RFC 5280, 4.2.1.10).
+func describeNameConstraints(list []pkix.Extension) *value.Dict {
+	d := value.NewDict("name_constraints_permitted", nil, "name_constraints_excluded", nil, "name_constraints_critical", false)
+	for _, e := range list {
+		var trees subtrees
+		if e.Id.String() != extensionNames || !parses(e.Value, &trees) {
+			continue
+		}
+		texts := func(all []subtree) []any {
+			out := []any{}
+			for _, tree := range all {
+				out = append(out, generalName(tree.Base))
+			}
+			return out
+		}
+		d.Set("name_constraints_permitted", texts(trees.Permitted))
+		d.Set("name_constraints_excluded", texts(trees.Excluded))
+		d.Set("name_constraints_critical", e.Critical)
+	}
 	return d
 }
 
@@ -159,14 +185,18 @@ func firstOf(texts []string) any {
 }
 
 // usagesOf are OpenSSL's names of usages of a key, sorted.
-func usagesOf(have x509.KeyUsage) []string {
+func usagesOf(der []byte) []string {
 	names := []string{ // in the order of their bits
 		"Digital Signature", "Non Repudiation", "Key Encipherment", "Data Encipherment", "Key Agreement",
 		"Certificate Sign", "CRL Sign", "Encipher Only", "Decipher Only",
 	}
+	var have asn1.BitString
+	if !parses(der, &have) {
+		return nil
+	}
 	var out []string
 	for i, name := range names {
-		if have&(1<<i) != 0 {
+		if have.At(i) != 0 {
 			out = append(out, name)
 		}
 	}
@@ -197,12 +227,16 @@ func extendedUsages(der []byte) []string {
 	return out
 }
 
-func basicTexts(crt *x509.Certificate) []string {
-	if !crt.IsCA {
+func basicTexts(der []byte) []string {
+	var basic struct {
+		CA      bool `asn1:"optional"`
+		MaxPath int  `asn1:"optional,default:-1"`
+	}
+	if !parses(der, &basic) || !basic.CA {
 		return []string{"CA:FALSE"}
 	}
-	if crt.MaxPathLen > 0 || crt.MaxPathLenZero {
-		return []string{"CA:TRUE", fmt.Sprintf("pathlen:%d", crt.MaxPathLen)}
+	if basic.MaxPath >= 0 {
+		return []string{"CA:TRUE", fmt.Sprintf("pathlen:%d", basic.MaxPath)}
 	}
 	return []string{"CA:TRUE"}
 }
@@ -216,21 +250,34 @@ func generalNames(der []byte) []string {
 	}
 	var out []string
 	for _, n := range all {
-		switch n.Tag {
-		case 1:
-			out = append(out, "email:"+string(n.Bytes))
-		case 2:
-			out = append(out, "DNS:"+string(n.Bytes))
-		case 6:
-			out = append(out, "URI:"+string(n.Bytes))
-		case 7:
-			out = append(out, "IP:"+net.IP(n.Bytes).String())
-		case 8:
-			var id asn1.ObjectIdentifier
-			if _, err := asn1.UnmarshalWithParams(n.FullBytes, &id, "tag:8"); err == nil {
-				out = append(out, "RID:"+id.String())
-			}
+		if text := generalName(n); text != "" {
+			out = append(out, text)
 		}
 	}
 	return out
+}
+
+// generalName is a name with its kind before it, "" if that has no short name.
+func generalName(n asn1.RawValue) string {
+	switch n.Tag {
+	case nameMail:
+		return "email:" + string(n.Bytes)
+	case nameDNS:
+		return "DNS:" + string(n.Bytes)
+	case nameURI:
+		return "URI:" + string(n.Bytes)
+	case nameDir:
+		return "dirName:" + dirName(n.Bytes)
+	case nameIP:
+		if half := len(n.Bytes) / 2; half == net.IPv4len || half == net.IPv6len { // an address and its mask
+			return "IP:" + (&net.IPNet{IP: n.Bytes[:half], Mask: n.Bytes[half:]}).String()
+		}
+		return "IP:" + net.IP(n.Bytes).String()
+	case nameRID:
+		var id asn1.ObjectIdentifier
+		if _, err := asn1.UnmarshalWithParams(n.FullBytes, &id, "tag:8"); err == nil {
+			return "RID:" + id.String()
+		}
+	}
+	return ""
 }

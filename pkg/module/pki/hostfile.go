@@ -22,16 +22,28 @@ import (
 //go:embed hostfile.sh
 var hostFileScript string
 
-// placement are the arguments of the modules that keep one PEM file on the host.
+// backend is the argument that names a library of Python.
+type backend struct {
+	Backend string `kk:"select_crypto_backend" default:"auto" choices:"auto,cryptography" doc:"without effect: kk needs no library for it"`
+}
+
+// placement are the arguments of the modules that keep one file on the host.
 type placement struct {
-	Path    string          `kk:"path,required,path" doc:"file on the host"`
-	State   string          `kk:"state" default:"present" choices:"absent,present" doc:"whether the file must be there"`
-	Force   bool            `kk:"force" default:"no" doc:"make it anew each time that the task runs"`
-	Backup  bool            `kk:"backup" default:"no" doc:"keep the old file beside it"`
-	Content bool            `kk:"return_content" default:"no" doc:"put what is in the file into the result"`
-	Mode    schema.FileMode `kk:"mode" doc:"permission bits. Default: 0600 for a new key, 0644 for others; those of a file that is there"`
-	Owner   string          `kk:"owner" doc:"user who owns it, by name or number. Default: unchanged"`
-	Group   string          `kk:"group" doc:"group that owns it, by name or number. Default: unchanged"`
+	Path    string `kk:"path,required,path" doc:"file on the host"`
+	State   string `kk:"state" default:"present" choices:"absent,present" doc:"whether the file must be there"`
+	Force   bool   `kk:"force" default:"no" doc:"make it anew each time that the task runs"`
+	Backup  bool   `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Content bool   `kk:"return_content" default:"no" doc:"put what is in the file into the result"`
+	access
+}
+
+// access are the arguments that say whose a file is.
+type access struct {
+	Mode   schema.FileMode `kk:"mode" doc:"permission bits. Default: 0600 for a new private key, 0400 for what openssl_pkcs12 writes, 0644 for others; those of a file that is there"`
+	Owner  string          `kk:"owner" doc:"user who owns it, by name or number. Default: unchanged"`
+	Group  string          `kk:"group" doc:"group that owns it, by name or number. Default: unchanged"`
+	Unsafe bool            `kk:"unsafe_writes" default:"no" doc:"write in place when the folder does not allow an atomic rename"`
+	module.Marks
 }
 
 // hostFile is a file of the host; text is nil when it is not there.
@@ -100,6 +112,20 @@ func (f *hostFile) parse(stat, text string) error {
 // keep makes a file of the host hold text; nil leaves what it holds. Usual is
 // the mode of a new one.
 func (p *placement) keep(ctx context.Context, c *module.Call, have hostFile, text []byte, usual fs.FileMode) (module.Result, error) {
+	return p.access.keep(ctx, c, have, text, usual, p.Backup)
+}
+
+func (p *access) keep(ctx context.Context, c *module.Call, have hostFile, text []byte, usual fs.FileMode, backup bool) (module.Result, error) {
+	r, err := p.write(ctx, c, have, text, usual, backup)
+	if err != nil {
+		return r, err
+	}
+	marks, err := p.Apply(ctx, c, have.path)
+	r.Changed = r.Changed || len(marks) > 0
+	return r, err
+}
+
+func (p *access) write(ctx context.Context, c *module.Call, have hostFile, text []byte, usual fs.FileMode, backup bool) (module.Result, error) {
 	r := module.Result{Data: value.NewDict("filename", have.path)}
 	old := usual
 	if have.there {
@@ -129,40 +155,86 @@ func (p *placement) keep(ctx context.Context, c *module.Call, have hostFile, tex
 		r.Changed = true
 		return r, nil
 	}
-	r.Changed = true
 	res, err := connector.Put(ctx, c.Conn, connector.File{
-		Path: have.path, Mode: mode, ModeSet: true, Owner: p.Owner, Group: p.Group, Size: int64(len(text)), Backup: p.Backup && have.there,
+		Path: have.path, Mode: mode, ModeSet: true, Owner: p.Owner, Group: p.Group, Size: int64(len(text)), Backup: backup && have.there, Unsafe: p.Unsafe,
 	}, bytes.NewReader(text))
-	if res.Backup != "" {
-		r.Data.Set("backup_file", res.Backup)
-	}
-	return r, err
-}
-
-// remove removes the file.
-func (p *placement) remove(ctx context.Context, c *module.Call) (module.Result, error) {
-	files, err := readHost(ctx, c, p.Path)
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := module.Result{Data: value.NewDict("filename", files[0].path)}
-	if !files[0].there {
-		return r, nil
+	r.Changed = true
+	if res.Backup != "" {
+		r.Data.Set("backup_file", res.Backup)
 	}
-	a, err := hostscript.New(hostFileScript, "pki_remove").Set("path", files[0].path).Flag("backup", p.Backup).Run(ctx, c.Conn, c.Check)
-	r.Changed = a.Changed()
-	if a.Has("backup") && !c.Check {
-		r.Data.Set("backup_file", a.Get("backup"))
-	}
-	return r, err
+	return r, nil
 }
 
-// told adds what a file is about to a result, and the difference of that.
+// remove removes the file, and tells what is left: in check mode the file.
+func (p *placement) remove(ctx context.Context, c *module.Call) (module.Result, hostFile, error) {
+	files, err := readHost(ctx, c, p.Path)
+	if err != nil {
+		return module.Result{}, hostFile{}, err
+	}
+	r := module.Result{Data: value.NewDict("filename", files[0].path)}
+	if !files[0].there {
+		return r, files[0], nil
+	}
+	a, err := removeFile(ctx, c, files[0], p.Backup)
+	r.Changed = a.Changed()
+	if c.Check {
+		return r, files[0], err
+	}
+	if a.Has("backup") {
+		r.Data.Set("backup_file", a.Get("backup"))
+	}
+	return r, hostFile{path: files[0].path}, err
+}
+
+func removeFile(ctx context.Context, c *module.Call, f hostFile, backup bool) (hostscript.Answer, error) {
+	return hostscript.New(hostFileScript, "pki_remove").Set("path", f.path).Flag("backup", backup).Run(ctx, c.Conn, c.Check)
+}
+
+// removeAll removes those of the files that are there, and reports whether there was any.
+func removeAll(ctx context.Context, c *module.Call, files ...hostFile) (bool, error) {
+	removed := false
+	for _, f := range files {
+		if !f.there {
+			continue
+		}
+		if _, err := removeFile(ctx, c, f, false); err != nil {
+			return removed, err
+		}
+		removed = true
+	}
+	return removed, nil
+}
+
+// told adds the difference of what a file is about.
 func told(c *module.Call, r *module.Result, path string, before, after *value.Dict) {
-	r.Data.Merge(after)
 	if c.Diff && r.Changed {
 		r.Diff = []event.Diff{{BeforeHeader: path, AfterHeader: path, Before: before, After: after}}
 	}
+}
+
+// content puts what is in the file, nil if there is none, into the result
+// where that is asked for: text, or what it has without a new one.
+func (p *placement) content(c *module.Call, r *module.Result, key string, have hostFile, text []byte) {
+	switch {
+	case !p.Content:
+	case text != nil && !c.Check:
+		r.Data.Set(key, string(text))
+	case have.there:
+		r.Data.Set(key, string(have.text))
+	default:
+		r.Data.Set(key, nil)
+	}
+}
+
+// given is an argument as results tell it: nothing where it was not given.
+func given(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 // errAway is a file that a task needs and that is not there. In check mode a

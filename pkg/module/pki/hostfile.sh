@@ -22,7 +22,7 @@ pki_dress() {
 }
 pki_remove() {
 	if [ -n "$p_backup" ]; then
-		copy=$p_path.$$.$(date +%Y-%m-%d@%H:%M:%S)~
+		copy=$p_path.${kk_id:-$$}.$(date +%Y-%m-%d@%H:%M:%S)~
 		step "back up $p_path" cp -p "$p_path" "$copy"
 		say backup "$copy"
 	fi

@@ -3,7 +3,6 @@ package pki
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,7 +17,7 @@ func certInfoSpec() module.Spec {
 		Notes: []string{
 			"It is judged on the control node, so hosts need no openssl; what is given as a text needs no host at all.",
 			"A text with several certificates is described by its first; all of them are in chain. Keys in it are passed over.",
-			"Numbers beyond 64 bits, such as most serial numbers, are texts of digits. Of digests there are md5, sha1, sha2 and sha3.",
+			"Numbers beyond 64 bits, such as most serial numbers, are texts of digits.",
 		},
 		Examples: []string{
 			"- name: What the API server shows\n  x509_certificate_info:\n    path: /etc/kubernetes/pki/apiserver.crt\n    before_days: 14\n    valid_at:\n      next_month: +30d\n  register: cert\n  failed_when: cert.expiring or not cert.valid_at.next_month",
@@ -44,7 +43,7 @@ func certInfoSpec() module.Spec {
 			{Key: "ocsp_uri", Type: "str", Doc: "where OCSP answers"},
 			{Key: "issuer_uri", Type: "str", Doc: "where the certificate of the issuer is"},
 			{Key: "subject_key_identifier", Type: "str", Doc: "identifier of its key"},
-			{Key: "authority_key_identifier", Type: "str", Doc: "identifier of the issuer's key; authority_cert_issuer and authority_cert_serial_number are never told"},
+			{Key: "authority_key_identifier", Type: "str", Doc: "identifier of the issuer's key"},
 			{Key: "public_key", Type: "str", Doc: "its key, PEM"},
 			{Key: "public_key_type", Type: "str", Doc: "RSA, ECC, Ed25519, or unknown"},
 			{Key: "public_key_data", Type: "dict", Doc: "size, modulus and exponent, or curve, exponent_size, x and y"},
@@ -63,6 +62,7 @@ func certInfoSpec() module.Spec {
 
 // CertInfo is the module x509_certificate_info.
 type CertInfo struct {
+	Backend string      `kk:"select_crypto_backend" default:"auto" choices:"auto,cryptography" doc:"without effect: kk needs no library for it"`
 	Content string      `kk:"content" doc:"the certificate, PEM"`
 	Path    string      `kk:"path,path" doc:"file of the host that holds it"`
 	ValidAt *value.Dict `kk:"valid_at" doc:"times by names of your own: relative as +1d2h, or YYYYMMDDhhmmssZ"`
@@ -71,19 +71,13 @@ type CertInfo struct {
 
 // Run implements module.Runner.
 func (m *CertInfo) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	switch {
-	case m.Content == "" && m.Path == "":
-		return module.Result{}, errors.New("one of the following is required: path, content")
-	case m.Content != "" && m.Path != "":
-		return module.Result{}, errors.New("parameters are mutually exclusive: path|content")
-	}
-	text, err := m.text(ctx, c)
+	f, err := readOne(ctx, c, source{path: m.Path, text: m.Content, name: "content"})
 	if err != nil {
 		return module.Result{}, err
 	}
-	certs, err := parseCerts(text)
+	certs, err := parseCerts(f.text)
 	if err != nil {
-		return module.Result{}, fmt.Errorf("%s %w", m.name(), err)
+		return module.Result{}, fmt.Errorf("%s %w", f.path, err)
 	}
 	var data *value.Dict
 	chain := make([]any, len(certs))
@@ -101,27 +95,6 @@ func (m *CertInfo) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	return module.Result{Data: data}, nil
 }
 
-func (m *CertInfo) name() string {
-	if m.Path != "" {
-		return m.Path
-	}
-	return "content"
-}
-
-func (m *CertInfo) text(ctx context.Context, c *module.Call) ([]byte, error) {
-	if m.Content != "" {
-		return []byte(m.Content), nil
-	}
-	files, err := readHost(ctx, c, m.Path)
-	if err != nil {
-		return nil, err
-	}
-	if !files[0].there {
-		return nil, fmt.Errorf("%s: %w", m.Path, errAway)
-	}
-	return files[0].text, nil
-}
-
 func (m *CertInfo) describe(crt *x509.Certificate, now time.Time) (*value.Dict, error) {
 	ended := !crt.NotAfter.After(now)
 	soon := crt.NotAfter.Sub(now) < time.Duration(m.Before)*24*time.Hour
@@ -137,8 +110,10 @@ func (m *CertInfo) describe(crt *x509.Certificate, now time.Time) (*value.Dict, 
 	)
 	d.Merge(describeName("subject", crt.Subject))
 	d.Merge(describeName("issuer", crt.Issuer))
-	d.Merge(describePublic(crt))
-	d.Merge(describeExtensions(crt))
+	d.Merge(describePublic(crt.PublicKey, crt.RawSubjectPublicKeyInfo))
+	d.Merge(describeExtensions(crt.Extensions))
+	d.Set("ocsp_uri", firstOf(crt.OCSPServer))
+	d.Set("issuer_uri", firstOf(crt.IssuingCertificateURL))
 	return d, nil
 }
 

@@ -5,7 +5,7 @@ package pki
 import "kubekey/pkg/module"
 
 // Modules describes the modules for files of the control node (gen_cert,
-// gen_secret) and of hosts (openssl_*, x509_certificate, x509_certificate_info).
+// gen_secret) and of hosts (openssl_*, openssh_keypair, x509_*).
 func Modules() []module.Spec {
-	return []module.Spec{genCertSpec(), genSecretSpec(), certInfoSpec(), privateKeySpec(), publicKeySpec(), csrSpec(), certificateSpec()}
+	return []module.Spec{genCertSpec(), genSecretSpec(), certInfoSpec(), privateKeySpec(), publicKeySpec(), csrSpec(), certificateSpec(), keyInfoSpec(), csrInfoSpec(), keyPairSpec(), dhparamSpec(), pkcs12Spec()}
 }

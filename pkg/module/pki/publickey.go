@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/x509"
@@ -38,6 +39,7 @@ func (k *keySource) check() error {
 
 // PublicKey is the module openssl_publickey.
 type PublicKey struct {
+	backend
 	placement
 	keySource
 	Format string `kk:"format" default:"PEM" choices:"PEM,OpenSSH" doc:"how it is written: in PEM form, or as a line of authorized_keys"`
@@ -51,15 +53,22 @@ func publicKeySpec() module.Spec {
 			"- name: The public key beside the private one\n  openssl_publickey:\n    path: /etc/ssl/web.pub\n    privatekey_path: /etc/ssl/private/web.pem",
 			"- name: As a line that ssh takes\n  openssl_publickey:\n    path: /etc/ssl/web.ssh\n    privatekey_path: /etc/ssl/private/web.pem\n    format: OpenSSH",
 		},
-		Returns: placementReturns("publickey", module.Return{Key: "fingerprint", Type: "dict", Doc: "digests of the key, by algorithm"}),
-		New:     func() module.Runner { return new(PublicKey) },
+		Returns: placementReturns("publickey",
+			module.Return{Key: "fingerprint", Type: "dict", Doc: "digests of the key, by algorithm"},
+			module.Return{Key: "format", Type: "str", Doc: "the argument"},
+			module.Return{Key: "privatekey", Type: "str", Doc: "privatekey_path"},
+		),
+		New: func() module.Runner { return new(PublicKey) },
 	}
 }
 
 // Run implements module.Runner.
 func (m *PublicKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if m.State == "absent" {
-		return m.remove(ctx, c)
+		r, _, err := m.remove(ctx, c)
+		m.describe(&r, value.NewDict())
+		m.content(c, &r, "publickey", hostFile{}, nil)
+		return r, err
 	}
 	if err := m.check(); err != nil {
 		return module.Result{}, err
@@ -70,7 +79,9 @@ func (m *PublicKey) Run(ctx context.Context, c *module.Call) (module.Result, err
 	}
 	key, err := keyOf(files[1], m.KeyPass)
 	if err != nil {
-		return notYet(c, files[0], err)
+		r, err := notYet(c, files[0], err)
+		m.describe(&r, value.NewDict())
+		return r, err
 	}
 	text, err := m.encode(key.Public())
 	if err != nil {
@@ -83,14 +94,23 @@ func (m *PublicKey) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if err != nil {
 		return r, err
 	}
-	told(c, &r, files[0].path, value.NewDict(), value.NewDict("fingerprint", keyFingerprint(key.Public()), "privatekey", m.KeyPath))
-	m.content(&r, "publickey", files[0], text)
+	fingerprint := keyFingerprint(key.Public())
+	told(c, &r, files[0].path, value.NewDict(), value.NewDict("fingerprint", fingerprint, "privatekey", m.KeyPath))
+	m.describe(&r, fingerprint)
+	m.content(c, &r, "publickey", files[0], text)
 	return r, nil
+}
+
+func (m *PublicKey) describe(r *module.Result, fingerprint *value.Dict) {
+	if r.Data != nil {
+		r.Data.Merge(value.NewDict("privatekey", given(m.KeyPath), "format", m.Format, "fingerprint", fingerprint))
+	}
 }
 
 func (m *PublicKey) encode(key crypto.PublicKey) ([]byte, error) {
 	if m.Format == "OpenSSH" {
-		return encodeOpenSSH(key)
+		text, err := encodeOpenSSH(key)
+		return bytes.TrimSpace(text), err
 	}
 	return encodePublic(key)
 }
@@ -108,17 +128,6 @@ func (m *PublicKey) there(key crypto.PublicKey, want, have []byte) bool {
 	}
 	old, err := x509.ParsePKIXPublicKey(block.Bytes)
 	return err == nil && same(key, old)
-}
-
-// content puts what is in the file into the result, where asked for.
-func (p *placement) content(r *module.Result, key string, have hostFile, text []byte) {
-	if !p.Content {
-		return
-	}
-	if text == nil {
-		text = have.text
-	}
-	r.Data.Set(key, string(text))
 }
 
 // notYet is the result of a task that lacks a file: in check mode a task

@@ -24,12 +24,13 @@ import (
 
 // Certificate is the module x509_certificate.
 type Certificate struct {
+	backend
 	placement
 	keySource
 	Provider    string         `kk:"provider" choices:"ownca,selfsigned" doc:"who signs: the key itself, or an authority of one's own; needed when the certificate must be there"`
 	CSRPath     string         `kk:"csr_path,path" doc:"certificate signing request, a file of the host; ownca needs one"`
 	CSRText     string         `kk:"csr_content" doc:"certificate signing request, as a text"`
-	SelfBefore  string         `kk:"selfsigned_not_before,alias=selfsigned_notBefore" default:"+0s" doc:"when a selfsigned one begins: a time such as +1d2h from now on, or YYYYMMDDhhmmssZ"`
+	SelfBefore  string         `kk:"selfsigned_not_before,alias=selfsigned_notBefore" default:"+0s" doc:"when a selfsigned one begins: a time such as +1d2h from now on, or YYYYMMDDhhmmssZ, where the seconds may be left out and the zone be +0200"`
 	SelfAfter   string         `kk:"selfsigned_not_after,alias=selfsigned_notAfter" default:"+3650d" doc:"when it ends"`
 	CAPath      string         `kk:"ownca_path,path" doc:"certificate of the authority, a file of the host"`
 	CAText      string         `kk:"ownca_content" doc:"certificate of the authority, as a text"`
@@ -38,6 +39,13 @@ type Certificate struct {
 	CAKeyPass   *redact.Secret `kk:"ownca_privatekey_passphrase" doc:"its passphrase"`
 	OwnBefore   string         `kk:"ownca_not_before" default:"+0s" doc:"when one of ownca begins"`
 	OwnAfter    string         `kk:"ownca_not_after" default:"+3650d" doc:"when it ends"`
+	SelfDigest  string         `kk:"selfsigned_digest" default:"sha256" choices:"sha256,sha384,sha512" doc:"digest that a selfsigned one signs; keys of Ed25519 have their own. A certificate that was signed with another one stays, as with ownca_digest"`
+	SelfVersion int            `kk:"selfsigned_version" default:"3" choices:"3" doc:"version of a selfsigned one; there is one"`
+	SelfSKI     string         `kk:"selfsigned_create_subject_key_identifier" default:"create_if_not_provided" choices:"always_create,create_if_not_provided,never_create" doc:"whether a selfsigned one names its key by its digest: where the request does not name it, also then, or never"`
+	OwnDigest   string         `kk:"ownca_digest" default:"sha256" choices:"sha256,sha384,sha512" doc:"digest that the authority signs"`
+	OwnVersion  int            `kk:"ownca_version" default:"3" choices:"3" doc:"version of one of ownca; there is one"`
+	OwnSKI      string         `kk:"ownca_create_subject_key_identifier" default:"create_if_not_provided" choices:"always_create,create_if_not_provided,never_create" doc:"whether one of ownca names its key by its digest"`
+	OwnAKI      bool           `kk:"ownca_create_authority_key_identifier" default:"yes" doc:"whether one of ownca names the key of the authority; no takes what the request says"`
 	IgnoreTimes bool           `kk:"ignore_timestamps" default:"yes" doc:"leave a certificate whose times differ from those wanted; no is for absolute times"`
 }
 
@@ -59,6 +67,8 @@ func certificateSpec() module.Spec {
 			module.Return{Key: "notAfter", Type: "str", Doc: "when it ends"},
 			module.Return{Key: "serial_number", Type: "int", Doc: "its number"},
 			module.Return{Key: "csr", Type: "str", Doc: "csr_path"},
+			module.Return{Key: "ca_cert", Type: "str", Doc: "ownca_path, with ownca"},
+			module.Return{Key: "ca_privatekey", Type: "str", Doc: "ownca_privatekey_path, with ownca"},
 			module.Return{Key: "privatekey", Type: "str", Doc: "privatekey_path"},
 		),
 		New: func() module.Runner { return new(Certificate) },
@@ -71,12 +81,18 @@ type asked struct {
 	public     any
 	by         authority // without cert where it signs itself
 	begin, end time.Time
+	digest     string
+	createSKI  string // always_create, create_if_not_provided, never_create
+	createAKI  bool
 }
 
 // Run implements module.Runner.
 func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if m.State == "absent" {
-		return m.remove(ctx, c)
+		r, _, err := m.remove(ctx, c)
+		m.describe(&r)
+		m.content(c, &r, "certificate", hostFile{}, nil)
+		return r, err
 	}
 	if err := m.complete(); err != nil {
 		return module.Result{}, err
@@ -92,7 +108,9 @@ func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, e
 	have := files[0]
 	want, err := m.wanted(c.Now(), files[1:])
 	if err != nil {
-		return notYet(c, have, err)
+		r, err := notYet(c, have, err)
+		m.describe(&r)
+		return r, err
 	}
 	old, text := oneCertificate(have.text), []byte(nil)
 	now := old
@@ -106,8 +124,10 @@ func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, e
 	if err != nil {
 		return r, err
 	}
-	told(c, &r, have.path, m.describe(old), m.describe(now))
-	m.content(&r, "certificate", have, text)
+	told(c, &r, have.path, times(old), times(now))
+	m.describe(&r)
+	r.Data.Merge(times(now))
+	m.content(c, &r, "certificate", have, text)
 	return r, nil
 }
 
@@ -148,6 +168,7 @@ func (m *Certificate) wanted(now time.Time, files []hostFile) (asked, error) {
 		if a.by, err = authorityOf(ca, caKey, m.CAKeyPass); err != nil {
 			return a, err
 		}
+		a.digest, a.createSKI, a.createAKI = m.OwnDigest, m.OwnSKI, m.OwnAKI
 		return a, a.times(now, m.OwnBefore, m.OwnAfter)
 	}
 	if a.by.key, err = keyOf(key, m.KeyPass); err != nil {
@@ -157,6 +178,7 @@ func (m *Certificate) wanted(now time.Time, files []hostFile) (asked, error) {
 		return a, fmt.Errorf("%s is not a request of the key %s", csr.path, key.path)
 	}
 	a.public = a.by.key.Public()
+	a.digest, a.createSKI = m.SelfDigest, m.SelfSKI
 	return a, a.times(now, m.SelfBefore, m.SelfAfter)
 }
 
@@ -191,7 +213,7 @@ func oneCertificate(text []byte) *x509.Certificate {
 // asn1Time is the form of times in results, and of absolute ones in arguments.
 const asn1Time = "20060102150405Z"
 
-var relativeTime = regexp.MustCompile(`^([+-])(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?$`)
+var relativeTime = regexp.MustCompile(`(?i)^([+-])(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?$`)
 
 func (a *asked) times(now time.Time, begin, end string) (err error) {
 	if a.begin, err = timeOf(now, begin); err != nil {
@@ -204,8 +226,10 @@ func (a *asked) times(now time.Time, begin, end string) (err error) {
 }
 
 func timeOf(now time.Time, text string) (time.Time, error) {
-	if t, err := time.Parse(asn1Time, text); err == nil {
-		return t, nil
+	for _, layout := range []string{asn1Time, "200601021504Z", "20060102150405-0700", "200601021504-0700"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), nil
+		}
 	}
 	g := relativeTime.FindStringSubmatch(text)
 	if g == nil {
@@ -234,19 +258,73 @@ func (a asked) fits(crt *x509.Certificate, ignoreTimes bool) bool {
 	if by == nil {
 		by = crt
 	}
-	subject := emptySubject
+	extensions, err := a.extensions()
+	subject := a.subject()
+	return err == nil && same(a.public, crt.PublicKey) && sameExtensions(extensions, crt.Extensions) &&
+		slices.Equal(subjectTexts(subject), subjectTexts(crt.RawSubject)) && bytes.Equal(crt.RawIssuer, by.RawSubject) &&
+		signedBy(crt, by) && (ignoreTimes || crt.NotBefore.Equal(a.begin) && crt.NotAfter.Equal(a.end))
+}
+
+// sameExtensions compares extensions in whatever order.
+func sameExtensions(a, b []pkix.Extension) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(one pkix.Extension) bool {
+		return !slices.ContainsFunc(b, func(other pkix.Extension) bool {
+			return one.Id.Equal(other.Id) && one.Critical == other.Critical && bytes.Equal(one.Value, other.Value)
+		})
+	})
+}
+
+func (a asked) subject() []byte {
+	if a.csr == nil {
+		return emptySubject
+	}
+	return a.csr.RawSubject
+}
+
+// extensions are those of the request, with the identifiers of the keys.
+func (a asked) extensions() ([]pkix.Extension, error) {
+	var all []pkix.Extension
+	named := false
 	if a.csr != nil {
-		subject = a.csr.RawSubject
 		for _, e := range a.csr.Extensions {
-			if !slices.ContainsFunc(crt.Extensions, func(have pkix.Extension) bool {
-				return have.Id.Equal(e.Id) && have.Critical == e.Critical && bytes.Equal(have.Value, e.Value)
-			}) {
-				return false
+			id := e.Id.String()
+			if id == extensionSKI && a.createSKI == "always_create" || id == extensionAKI && a.createAKI {
+				continue
 			}
+			named = named || id == extensionSKI
+			all = append(all, e)
 		}
 	}
-	return same(a.public, crt.PublicKey) && bytes.Equal(crt.RawSubject, subject) && bytes.Equal(crt.RawIssuer, by.RawSubject) &&
-		signedBy(crt, by) && (ignoreTimes || crt.NotBefore.Equal(a.begin) && crt.NotAfter.Equal(a.end))
+	if !named && a.createSKI != "never_create" {
+		id, err := keyID(a.public)
+		if err != nil {
+			return nil, err
+		}
+		all, err = extended(all, extensionSKI, id)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !a.createAKI {
+		return all, nil
+	}
+	id := a.by.cert.SubjectKeyId
+	if len(id) == 0 {
+		var err error
+		if id, err = keyID(a.by.cert.PublicKey); err != nil {
+			return nil, err
+		}
+	}
+	return extended(all, extensionAKI, authorityID{ID: id})
+}
+
+func extended(all []pkix.Extension, id string, v any) ([]pkix.Extension, error) {
+	oid, err := parseOID(id)
+	if err != nil {
+		return nil, err
+	}
+	der, err := asn1.Marshal(v)
+	return append(all, pkix.Extension{Id: oid, Value: der}), err
 }
 
 // signedBy checks the signature alone: whether the signer is an authority is judged elsewhere.
@@ -262,20 +340,20 @@ func (a asked) sign() (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &x509.Certificate{SerialNumber: number.Add(number, big.NewInt(1)), RawSubject: emptySubject, NotBefore: a.begin, NotAfter: a.end}
-	if a.csr != nil {
-		t.RawSubject = a.csr.RawSubject
-		t.ExtraExtensions = a.csr.Extensions
-	}
-	if t.SubjectKeyId, err = keyID(a.public); err != nil {
+	t := &x509.Certificate{SerialNumber: number.Add(number, big.NewInt(1)), RawSubject: a.subject(), NotBefore: a.begin, NotAfter: a.end}
+	if t.ExtraExtensions, err = a.extensions(); err != nil {
 		return nil, err
 	}
-	by := a.by
-	if by.cert == nil {
-		by.cert = t
+	if t.SignatureAlgorithm, err = signatureOf(a.by.key, a.digest); err != nil {
+		return nil, err
 	}
-	t.AuthorityKeyId = by.cert.SubjectKeyId
-	der, err := x509.CreateCertificate(rand.Reader, t, by.cert, crypto.PublicKey(a.public), by.key)
+	by := t
+	if a.by.cert != nil {
+		copied := *a.by.cert
+		copied.SubjectKeyId = nil // else it is named whether that is asked for or not
+		by = &copied
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, by, crypto.PublicKey(a.public), a.by.key)
 	if err != nil {
 		return nil, err
 	}
@@ -284,15 +362,36 @@ func (a asked) sign() (*x509.Certificate, error) {
 
 // keyID is the digest that names a key in certificates (RFC 5280, 4.2.1.2).
 func keyID(public any) ([]byte, error) {
-	spki, err := x509.MarshalPKIXPublicKey(public)
-	sum := sha1.Sum(spki) //nolint:gosec // as above
-	return sum[:], err
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return nil, err
+	}
+	var spki struct {
+		Algorithm pkix.AlgorithmIdentifier
+		Key       asn1.BitString
+	}
+	if _, err := asn1.Unmarshal(der, &spki); err != nil {
+		return nil, err
+	}
+	sum := sha1.Sum(spki.Key.Bytes) //nolint:gosec // as above
+	return sum[:], nil
 }
 
-func (m *Certificate) describe(crt *x509.Certificate) *value.Dict {
-	d := value.NewDict("csr", m.CSRPath, "privatekey", m.KeyPath)
-	if crt != nil {
-		d.Merge(value.NewDict("notBefore", crt.NotBefore.UTC().Format(asn1Time), "notAfter", crt.NotAfter.UTC().Format(asn1Time), "serial_number", crt.SerialNumber.String()))
+// describe adds where the certificate comes from.
+func (m *Certificate) describe(r *module.Result) {
+	if r.Data == nil {
+		return
 	}
-	return d
+	r.Data.Merge(value.NewDict("csr", given(m.CSRPath), "privatekey", given(m.KeyPath)))
+	if m.Provider == "ownca" && m.State != "absent" {
+		r.Data.Merge(value.NewDict("ca_cert", given(m.CAPath), "ca_privatekey", given(m.CAKeyPath)))
+	}
+}
+
+// times are when a certificate is valid, and its number.
+func times(crt *x509.Certificate) *value.Dict {
+	if crt == nil {
+		return value.NewDict()
+	}
+	return value.NewDict("notBefore", crt.NotBefore.UTC().Format(asn1Time), "notAfter", crt.NotAfter.UTC().Format(asn1Time), "serial_number", intOrDigits(crt.SerialNumber))
 }

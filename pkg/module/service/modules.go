@@ -1,4 +1,5 @@
-// Package service holds the modules for services of systemd, OpenRC and System V.
+// Package service holds the modules for services of systemd, OpenRC and System V,
+// and for what a server is told to load.
 package service
 
 import "kubekey/pkg/module"
@@ -6,6 +7,6 @@ import "kubekey/pkg/module"
 // Modules returns the modules of this package.
 func Modules() []module.Spec {
 	return []module.Spec{
-		systemdSpec(), serviceSpec(), sysvinitSpec(), serviceFactsSpec(),
+		systemdSpec(), serviceSpec(), sysvinitSpec(), serviceFactsSpec(), apacheModuleSpec(),
 	}
 }

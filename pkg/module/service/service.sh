@@ -19,7 +19,12 @@ service_running() {
 	quiet "$run" "$p_name" status
 }
 service_do() { # verb
-	quiet "$run" "$p_name" "$1" $p_arguments || fail "Unable to $1 service $p_name: $(output)"
+	scratch
+	"$run" "$p_name" "$1" $p_arguments >"$tmp/stdout" 2>"$tmp/stderr" </dev/null && return
+	say rc $?
+	say stdout "$(cat "$tmp/stdout")"
+	say stderr "$(cat "$tmp/stderr")"
+	fail "Unable to $1 service $p_name: $(cat "$tmp/stdout" "$tmp/stderr")"
 }
 service_restart() {
 	if [ -n "$p_sleep" ]; then

@@ -59,6 +59,7 @@ func addService(to *value.Dict, name, state, source string) *value.Dict {
 // the files of units, which tell what is enabled.
 func systemdServices(to *value.Dict, a hostscript.Answer) {
 	bad := []string{"not-found", "masked", "failed"}
+	states := unitStates(a)
 	for _, line := range module.Lines(a.Get("units")) {
 		f := strings.Fields(line)
 		if len(f) < 4 {
@@ -83,13 +84,35 @@ func systemdServices(to *value.Dict, a hostscript.Answer) {
 		}
 		had, _ := to.Get(f[0])
 		service, loaded := had.(*value.Dict)
-		if !loaded { // a unit that nothing loaded does not run
-			service = addService(to, f[0], "inactive", "systemd")
+		if !loaded {
+			state := states[f[0]]
+			if state == "" {
+				state = "unknown"
+			}
+			service = addService(to, f[0], state, "systemd")
 		}
 		if status, _ := service.Get("status"); !loaded || !slices.Contains(bad, value.Str(status)) {
 			service.Set("status", f[1])
 		}
 	}
+}
+
+// unitStates are the answers ActiveState=STATE of systemctl show, by the names
+// that it was asked for.
+func unitStates(a hostscript.Answer) map[string]string {
+	var all []string
+	for _, line := range module.Lines(a.Get("states")) {
+		if state, ok := strings.CutPrefix(line, "ActiveState="); ok {
+			all = append(all, state)
+		}
+	}
+	states := map[string]string{}
+	if names := strings.Fields(a.Get("named")); len(names) == len(all) {
+		for i, name := range names {
+			states[name] = all[i]
+		}
+	}
+	return states
 }
 
 // openrcServices reads lines " NAME [  STATE  ]", and "NAME | RUNLEVEL ...".

@@ -2,13 +2,20 @@
 service_facts_main() {
 	if [ -d /run/systemd/system ] && has systemctl; then
 		say units "$(systemctl list-units --no-pager --no-legend --plain --type service --all 2>/dev/null)"
-		say files "$(systemctl list-unit-files --no-pager --no-legend --type service --all 2>/dev/null)"
-		return
-	fi
-	if has rc-status; then
+		files=$(systemctl list-unit-files --no-pager --no-legend --type service --all 2>/dev/null)
+		say files "$files"
+		# What no unit was loaded for may be another name of one that runs. Templates are no units.
+		set -f
+		# shellcheck disable=SC2046
+		set -- $(printf '%s\n' "$files" | sed -n '/^[^ ]*@\.service /d; s/^\([^ ]*\.service\) .*/\1/p')
+		set +f
+		say named "$*"
+		[ $# -eq 0 ] || say states "$(systemctl show --property=ActiveState -- "$@" 2>/dev/null)"
+	elif has rc-status; then
 		say openrc "$(rc-status -a -s 2>/dev/null)"
 		say runlevels "$(rc-update show -v 2>/dev/null)"
-	elif has service; then
+	fi
+	if has service && ! has rc-status && ! has chkconfig; then
 		say sysv "$(service --status-all 2>/dev/null)"
 	fi
 }

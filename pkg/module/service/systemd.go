@@ -1,12 +1,14 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
 
+	"kubekey/pkg/connector"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/value"
@@ -35,6 +37,7 @@ func systemdSpec() module.Spec {
 		Notes: []string{
 			"A unit that does not exist fails the task, also for state: stopped; in check mode it is a warning, since a task before may make it. Only masked works without the unit.",
 			"status is how the unit was before the task.",
+			"Enabling a unit makes systemd read all units again. After a task that made it do so, tasks of state: started with enabled: yes that follow directly leave that to one time after the last of them: before the next task that touches the host, at the latest with the play.",
 		},
 		Examples: []string{
 			"- name: Run containerd, now and at boot\n  systemd:\n    name: containerd\n    state: started\n    enabled: true\n    daemon_reload: true",
@@ -61,11 +64,45 @@ func (m *Systemd) Run(ctx context.Context, c *module.Call) (module.Result, error
 	}
 	s := hostscript.New(systemdScript, "systemd_main")
 	m.params(s)
+	s.Patient = m.mayWait() || m.Name == "" && !m.DaemonReexec
 	a, err := s.Run(ctx, c.Conn, c.Check)
+	if late := m.reload(ctx, c, a, err); err == nil {
+		err = late
+	}
 	if err != nil {
 		return module.Result{}, err
 	}
 	return serviceResult(c, a, m.Name, m.State, m.Enabled), nil
+}
+
+// readUnits has the PATH that scripts have.
+const readUnits = "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; systemctl daemon-reload"
+
+// mayWait reports whether nothing depends on when systemd learns that the unit is
+// enabled: it is started here, and so runs.
+func (m *Systemd) mayWait() bool {
+	return m.Name != "" && m.Scope == "system" && m.State == "started" && m.Enabled != nil && *m.Enabled && m.Masked == nil && !m.DaemonReexec
+}
+
+// reload says whether systemd read its units, or is to read them yet: once after
+// several were enabled, since each time it reads all. A script that was ended may have enabled the unit.
+func (m *Systemd) reload(ctx context.Context, c *module.Call, a hostscript.Answer, ended error) error {
+	var said bytes.Buffer
+	cmd := connector.Command{Line: ":", Late: connector.LateDone, Stderr: &said}
+	cut := m.mayWait() && (errors.Is(ended, context.DeadlineExceeded) || errors.Is(ended, context.Canceled))
+	switch {
+	case c.Check || m.Scope != "system":
+		return nil
+	case a.Has("due"), cut:
+		cmd.Line, cmd.Late = readUnits, connector.LateDue
+	case !a.Has("reloaded"):
+		return nil
+	}
+	exit, err := c.Conn.Run(ctx, cmd)
+	if err == nil && exit.Code != 0 {
+		err = fmt.Errorf("failure during daemon-reload: %s", strings.TrimSpace(said.String()))
+	}
+	return err
 }
 
 func (m *Systemd) check() error {
@@ -95,7 +132,7 @@ func (m *Systemd) params(s *hostscript.Script) {
 	s.Set("name", m.Name).Set("unit", unitName(m.Name)).Set("state", m.State).Set("scope", m.Scope)
 	s.Choice("enabled", m.Enabled).Choice("masked", m.Masked)
 	s.Flag("daemon_reload", m.DaemonReload).Flag("daemon_reexec", m.DaemonReexec)
-	s.Flag("no_block", m.NoBlock).Flag("force", m.Force)
+	s.Flag("late", m.mayWait()).Flag("no_block", m.NoBlock).Flag("force", m.Force)
 }
 
 // unitName adds .service to a name that has no type of unit.

@@ -34,23 +34,72 @@ systemd_mask() {
 		[ "$load" != masked ] || load=loaded
 	fi
 }
+systemd_links() { # whether the unit has links of its own, or those of the units that go with it are made
+	fragment=$(sc show -p FragmentPath -- "$p_unit" 2>/dev/null)
+	fragment=${fragment#FragmentPath=}
+	! grep -qE '^[[:space:]]*(WantedBy|RequiredBy|Alias)[[:space:]]*=' "$fragment" 2>/dev/null || return 1
+	# shellcheck disable=SC2013 # the line has several names
+	for also in $(sed -n 's/^[[:space:]]*Also[[:space:]]*=//p' "$fragment" 2>/dev/null); do
+		sc is-enabled --quiet -- "$also" >/dev/null 2>&1 || return 1
+	done
+}
+# Systemd reads all units again when one is enabled. Where it just did, and the unit is
+# started now anyway, that can wait until something may notice.
+systemd_turn_on() {
+	if [ -z "$p_late" ] || [ -z "$late" ]; then
+		step "Unable to enable service $p_name" sc enable ${p_force:+--force} -- "$p_unit"
+		say reloaded 1
+		return
+	fi
+	step "Unable to enable service $p_name" sc enable --no-reload ${p_force:+--force} -- "$p_unit"
+	[ -z "$p_check" ] || return 0
+	if systemd_only_wanted; then
+		say due 1
+		return
+	fi
+	quiet sc daemon-reload || fail "failure during daemon-reload: $(output)"
+	say reloaded 1
+}
+systemd_look_again() { # the unit itself was enabled by the task before
+	[ -z "$p_check" ] || return 0
+	quiet sc daemon-reload || fail "failure during daemon-reload: $(output)"
+	show=$(sc show -- "$p_unit" 2>&1) || fail "ask systemd about $p_name: $show"
+	say status "$show"
+}
+systemd_only_wanted() { # whether all that was made is that targets want the unit
+	seen=''
+	while IFS= read -r made || [ -n "$made" ]; do
+		case $made in
+		'Created symlink '*.target.wants/*) seen=1 ;;
+		*) return 1 ;;
+		esac
+	done <<END
+$(output)
+END
+	[ -n "$seen" ]
+}
 systemd_enable() {
 	[ -n "$p_enabled$p_no_enabled" ] || return 0
 	systemd_missing
+	shown=$file
 	file=$(sc is-enabled -- "$p_unit" 2>/dev/null)
 	say unitfile "$file"
+	[ -z "$p_late" ] || [ -z "$late" ] || [ "$file" = "$shown" ] || systemd_look_again
 	case $file in
-	static | indirect | alias | generated | transient | linked-runtime) return 0 ;; # nothing to switch
-	enabled | enabled-runtime) enabled=1 ;;
+	static | alias | generated | transient | linked-runtime) return 0 ;; # nothing to switch
+	indirect)
+		[ -z "$p_no_enabled" ] || return 0
+		enabled=''
+		! systemd_links || enabled=1
+		;;
+	enabled) enabled=1 ;; # not enabled-runtime, which ends with the next boot
 	*) enabled='' ;;
 	esac
 	[ -z "$enabled" ] || say enabled 1
-	force=''
-	[ -z "$p_force" ] || force=--force
 	if [ -n "$p_enabled" ] && [ -z "$enabled" ]; then
-		step "Unable to enable service $p_name" sc enable $force -- "$p_unit"
+		systemd_turn_on
 	elif [ -n "$p_no_enabled" ] && [ -n "$enabled" ]; then
-		step "Unable to disable service $p_name" sc disable $force -- "$p_unit"
+		step "Unable to disable service $p_name" sc disable ${p_force:+--force} -- "$p_unit"
 	fi
 }
 systemd_switch() {
@@ -70,14 +119,22 @@ systemd_switch() {
 	step "Unable to $action service $p_name" sc "$action" $block -- "$p_unit"
 }
 systemd_main() {
+	# What systemctl starts is systemd's, and keeps no pipe open.
+	quiet() { said=$("$@" 2>&1 </dev/null); }
+	output() { printf '%s\n' "$said"; }
 	has systemctl || fail "there is no systemctl on the host: it does not run systemd"
 	if [ "$p_scope" = user ] && [ -z "$XDG_RUNTIME_DIR" ]; then
 		XDG_RUNTIME_DIR=/run/user/$(id -u)
 		export XDG_RUNTIME_DIR
 	fi
+	late=$KK_LATE
 	if [ -z "$p_check" ]; then
 		[ -z "$p_daemon_reexec" ] || quiet sc daemon-reexec || fail "failure during daemon-reexec: $(output)"
-		[ -z "$p_daemon_reload" ] || quiet sc daemon-reload || fail "failure during daemon-reload: $(output)"
+		if [ -n "$p_daemon_reload" ]; then
+			quiet sc daemon-reload || fail "failure during daemon-reload: $(output)"
+			say reloaded 1
+			late=1
+		fi
 	fi
 	[ -n "$p_unit" ] || return 0
 	if [ "$p_scope" = global ]; then

@@ -8,6 +8,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/value"
 )
 
 // Sysvinit is the module sysvinit.
@@ -51,6 +52,9 @@ func (m *Sysvinit) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	s.Set("use", "sysvinit").Set("pattern", m.Pattern).Set("arguments", m.Arguments).Set("runlevels", strings.Join(m.Runlevels, " "))
 	s.Number("sleep", &m.Sleep)
 	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil && a.Has("rc") { // what the script said
+		return module.Result{Data: value.NewDict("rc", a.Number("rc"), "stdout", module.Printed(a.Get("stdout")), "stderr", module.Printed(a.Get("stderr")))}, err
+	}
 	if err != nil {
 		return module.Result{}, err
 	}

@@ -72,7 +72,7 @@ func (m *Filesystem) Run(ctx context.Context, c *module.Call) (module.Result, er
 	if m.State == "absent" {
 		after = ""
 	}
-	r := module.Result{Changed: a.Changed(), Data: value.NewDict("dev", m.Dev, "fstype", after)}
+	r := module.Result{Changed: a.Changed(), Msg: a.Get("msg"), Data: value.NewDict("dev", m.Dev, "fstype", after)}
 	if c.Diff && before != after {
 		r.Diff = []event.Diff{{BeforeHeader: m.Dev, AfterHeader: m.Dev, Before: value.NewDict("fstype", before), After: value.NewDict("fstype", after)}}
 	}

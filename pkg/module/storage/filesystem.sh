@@ -66,7 +66,10 @@ fs_grow() {
 }
 filesystem_main() {
 	if [ ! -e "$p_dev" ]; then
-		[ "$p_state" = present ] || return 0
+		[ "$p_state" = present ] || {
+			say msg "Device $p_dev not found."
+			return
+		}
 		[ -z "$p_check" ] || {
 			say changed 1
 			return

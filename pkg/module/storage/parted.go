@@ -14,6 +14,7 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
 
@@ -49,7 +50,7 @@ func partedSpec() module.Spec {
 		Returns: []module.Return{
 			{Key: "disk", Type: "dict", Doc: "dev, size, unit, table, model, logical_block and physical_block"},
 			{Key: "partitions", Type: "list of dict", Doc: "num, begin, end, size, unit, fstype, name and flags of each"},
-			{Key: "script", Type: "list of str", Doc: "the commands that parted was given"},
+			{Key: "script", Type: "str", Doc: "the commands that parted was given, or would be in check mode"},
 		},
 		New: func() module.Runner { return new(Parted) },
 	}
@@ -76,18 +77,18 @@ func (m *Parted) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if err := m.check(); err != nil {
 		return module.Result{}, err
 	}
-	d, err := m.look(ctx, c)
+	d, r, err := m.look(ctx, c)
 	if err != nil {
-		return module.Result{}, err
+		return r, err
 	}
 	commands := m.commands(d)
-	r := module.Result{Changed: len(commands) > 0}
+	r.Changed = len(commands) > 0
 	if r.Changed && !c.Check {
 		s := m.script(`parted_act "$@"`)
 		s.Words = commands
 		a, err := s.Run(ctx, c.Conn, false)
 		if err != nil {
-			return r, err
+			return refused(a), err
 		}
 		after := readDisk(a.Get("disk"), m.Unit)
 		if c.Diff {
@@ -96,7 +97,7 @@ func (m *Parted) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		d = after
 	}
 	r.Data = d.describe()
-	r.Data.Set("script", value.List(commands))
+	r.Data.Set("script", m.told(commands))
 	return r, nil
 }
 
@@ -122,21 +123,29 @@ func (m *Parted) check() error {
 	return nil
 }
 
-var partedPlace = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?\s*(s|B|[KMGT]i?B|%|cyl)?$`)
+var partedPlace = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?\s*(s|B|[KMGT]i?B|%|cyl)$`)
 
 func (m *Parted) script(call string) *hostscript.Script {
 	s := hostscript.New(partedScript, call)
 	return s.Set("device", m.Device).Set("unit", m.Unit).Set("align", m.Align)
 }
 
-func (m *Parted) look(ctx context.Context, c *module.Call) (disk, error) {
+// refused has what a command of parted that failed came to.
+func refused(a hostscript.Answer) module.Result {
+	if !a.Has("rc") {
+		return module.Result{}
+	}
+	return module.Result{Data: value.NewDict("rc", a.Number("rc"), "out", a.Get("out"), "err", a.Get("err"))}
+}
+
+func (m *Parted) look(ctx context.Context, c *module.Call) (disk, module.Result, error) {
 	s := m.script("parted_look")
 	s.Probe = true
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
-		return disk{}, err
+		return disk{}, refused(a), err
 	}
-	return readDisk(a.Get("disk"), m.Unit), nil
+	return readDisk(a.Get("disk"), m.Unit), module.Result{}, nil
 }
 
 // commands are what parted has to do.
@@ -152,19 +161,13 @@ func (m *Parted) commands(d disk) []string {
 		}
 		return []string{"rm", number}
 	}
-	var w []string
+	var w, more []string
 	if d.table != m.Label {
 		w, at = append(w, "mklabel", m.Label), -1
 	}
 	var now partition
 	if at < 0 {
-		w = append(w, "mkpart")
-		if m.Label == "msdos" || m.Label == "dvh" {
-			w = append(w, m.Type)
-		} else {
-			w = append(w, partedName(m.Name, m.Type))
-			now.name = m.Name
-		}
+		w = append(w, "mkpart", m.Type)
 		if m.FSType != "" {
 			w = append(w, m.FSType)
 		}
@@ -176,17 +179,31 @@ func (m *Parted) commands(d disk) []string {
 		}
 	}
 	if m.Name != "" && now.name != m.Name {
-		w = append(w, "name", number, partedName(m.Name, ""))
+		more = append(more, "name", number, `"`+strings.ReplaceAll(m.Name, `"`, `\"`)+`"`) // parted's own quotes keep blanks
 	}
-	return append(w, m.flags(number, now.flags)...)
+	return append(m.measured(w), m.measured(append(more, m.flags(number, now.flags)...))...)
 }
 
-// partedName is a name as parted reads it: its own quotes keep blanks.
-func partedName(name, fallback string) string {
-	if name == "" {
-		return fallback
+// measured are commands with the unit of their numbers before them.
+func (m *Parted) measured(commands []string) []string {
+	if len(commands) == 0 {
+		return nil
 	}
-	return `"` + strings.ReplaceAll(name, `"`, `\"`) + `"`
+	return append([]string{"unit", m.Unit}, commands...)
+}
+
+// told are the commands as the result has them.
+func (m *Parted) told(commands []string) string {
+	if m.State == "info" {
+		return "unit '" + m.Unit + "' print"
+	}
+	words := slices.Clone(commands)
+	for i, word := range words {
+		if strings.HasPrefix(word, `"`) {
+			words[i] = shell.Quote(word)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 func (m *Parted) flags(number string, have []string) []string {

@@ -92,13 +92,13 @@ func TestPartitions(t *testing.T) {
 	}{
 		{[]any{"number", 1, "label", "gpt"}, ""},
 		{[]any{"number", 1, "label", "gpt", "name", "my data"}, ""},
-		{[]any{"number", 1, "label", "gpt", "name", "new name"}, `name 1 '"new name"'`},
-		{[]any{"number", 1, "label", "gpt", "flags", "lvm"}, "set 1 lvm on set 1 boot off set 1 esp off"},
+		{[]any{"number", 1, "label", "gpt", "name", "new name"}, `unit KiB name 1 '"new name"'`},
+		{[]any{"number", 1, "label", "gpt", "flags", "lvm"}, "unit KiB set 1 lvm on set 1 boot off set 1 esp off"},
 		{[]any{"number", 1, "label", "gpt", "flags", "esp"}, ""},
 		{[]any{"number", 1, "label", "gpt", "part_end", "5MiB", "resize", true}, ""},
-		{[]any{"number", 1, "label", "gpt", "part_end", "100%", "resize", true}, "resizepart 1 100%"},
-		{[]any{"number", 2, "label", "gpt", "part_start", "5MiB", "part_end", "-1MiB", "fs_type", "xfs"}, "mkpart primary xfs 5MiB -1MiB"},
-		{[]any{"number", 1}, "mklabel msdos mkpart primary 0% 100%"},
+		{[]any{"number", 1, "label", "gpt", "part_end", "100%", "resize", true}, "unit KiB resizepart 1 100%"},
+		{[]any{"number", 2, "label", "gpt", "part_start", "5MiB", "part_end", "-1MiB", "fs_type", "xfs"}, "unit KiB mkpart primary xfs 5MiB -1MiB"},
+		{[]any{"number", 1}, "unit KiB mklabel msdos mkpart primary 0% 100%"},
 		{[]any{"number", 1, "state", "absent"}, "rm 1"},
 		{[]any{"number", 2, "state", "absent"}, ""},
 	} {

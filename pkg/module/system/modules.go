@@ -13,6 +13,6 @@ func Modules() []module.Spec {
 	return []module.Spec{
 		hostnameSpec(), sysctlSpec(), modprobeSpec(), mountSpec(), mountFactsSpec(),
 		selinuxSpec(), sebooleanSpec(), localeGenSpec(), timezoneSpec(),
-		alternativesSpec(),
+		alternativesSpec(), capabilitiesSpec(),
 	}
 }

@@ -44,13 +44,14 @@ func mountSpec() module.Spec {
 		},
 		Returns: []module.Return{
 			{Key: "name", Type: "path", Doc: "where it is mounted"},
-			{Key: "src", Type: "path", Doc: "the argument"},
-			{Key: "fstype", Type: "str", Doc: "the argument"},
+			{Key: "src", Type: "path", Doc: "the argument, if it is given"},
+			{Key: "fstype", Type: "str", Doc: "the argument, if it is given"},
 			{Key: "opts", Type: "str", Doc: "the options as they stand in the table"},
 			{Key: "dump", Type: "str", Doc: "the argument"},
 			{Key: "passno", Type: "str", Doc: "the argument"},
 			{Key: "fstab", Type: "path", Doc: "the table"},
-			{Key: "backup_file", Type: "path", Doc: "where the old table was kept"},
+			{Key: "boot", Type: "str", Doc: "no, if boot: no added noauto to the options; else yes"},
+			{Key: "backup_file", Type: "path", Doc: "where the old table was kept, or empty"},
 		},
 		New: func() module.Runner { return new(Mount) },
 	}
@@ -83,8 +84,7 @@ func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := module.ResultOf(a, "name", m.Path, "src", m.Src, "fstype", m.FSType, "opts", m.opts(),
-		"dump", m.Dump, "passno", m.PassNo, "fstab", m.fstab())
+	r := module.ResultOf(a, m.described()...)
 	r.Changed = plan.changes()
 	if c.Diff && plan.write {
 		r.Diff = module.TextDiff(m.fstab(), plan.before, plan.after)
@@ -101,6 +101,22 @@ func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 		r.Data.Set("backup_file", done.Get("backup"))
 	}
 	return r, err
+}
+
+// described is what the result says of the mount, in pairs.
+func (m *Mount) described() []any {
+	boot := "yes"
+	if m.opts() != m.Opts && !m.Boot {
+		boot = "no"
+	}
+	pairs := []any{"name", m.Path, "opts", m.opts(), "dump", m.Dump, "passno", m.PassNo, "fstab", m.fstab(), "boot", boot, "backup_file", ""}
+	if m.Src != "" {
+		pairs = append(pairs, "src", m.Src)
+	}
+	if m.FSType != "" {
+		pairs = append(pairs, "fstype", m.FSType)
+	}
+	return pairs
 }
 
 func (m *Mount) check() error {

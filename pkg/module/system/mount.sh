@@ -15,7 +15,7 @@ mount_tab() { # WORDS...: mount, by the table of the task
 mount_write() {
 	[ -n "$p_write" ] || return 0
 	if [ -n "$p_backup" ] && [ -e "$p_fstab" ]; then
-		kept=$p_fstab.$$.$(date +%Y-%m-%d@%H:%M:%S)~
+		kept=$p_fstab.${kk_id:-$$}.$(date +%Y-%m-%d@%H:%M:%S)~
 		cp -p "$p_fstab" "$kept" || fail "back up $p_fstab"
 		say backup "$kept"
 	fi

@@ -37,8 +37,8 @@ with_timedated() { [ -d /run/systemd/system ] && has timedatectl; }
 # container, the time of the machine. Only a clock in local time needs it.
 zone_set() {
 	if [ "$clock" != local ] || ! with_timedated || ! quiet timedatectl set-timezone "$p_name"; then
-		quiet ln -s "/usr/share/zoneinfo/$p_name" "/etc/.localtime.$$" || fail "link the zone: $(output)"
-		quiet mv -f "/etc/.localtime.$$" /etc/localtime || fail "replace /etc/localtime: $(output)"
+		quiet ln -s "/usr/share/zoneinfo/$p_name" "/etc/.localtime.${kk_id:-$$}" || fail "link the zone: $(output)"
+		quiet mv -f "/etc/.localtime.${kk_id:-$$}" /etc/localtime || fail "replace /etc/localtime: $(output)"
 	fi
 	# timedatectl writes /etc/timezone on some releases only
 	[ ! -f /etc/timezone ] || [ "$(cat /etc/timezone)" = "$p_name" ] || printf '%s\n' "$p_name" | replace /etc/timezone 644 || fail "write /etc/timezone"

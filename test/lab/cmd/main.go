@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -18,7 +19,7 @@ const usage = `usage: lab COMMAND [-name NAME] [-n HOSTS] [-cache FOLDER] [-pack
 
 commands:
   up         bring up the lab and print where its inventory is
-  down       remove the lab and everything it made
+  down       remove the lab and everything it made, and labs of tests that crashed
   status     list the labs and their hosts
   inventory  print the path of the lab's inventory
 `
@@ -53,7 +54,7 @@ func command(ctx context.Context, args []string) error {
 	case "up":
 		return up(ctx, o)
 	case "down":
-		return lab.Down(ctx, o.Name)
+		return errors.Join(lab.Down(ctx, o.Name), lab.Sweep(ctx))
 	case "status":
 		return status()
 	case "inventory":

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/source"
+)
+
+// retrySink writes the hosts of a run that failed to a file for --limit
+// @FILE, as retry_files_enabled asks for, before it passes on that the run has ended.
+type retrySink struct {
+	folder   string // "" for that of the playbook
+	next     event.Sink
+	playbook string // that of the last one begun
+}
+
+// Emit passes e on.
+func (r *retrySink) Emit(e event.Event) {
+	switch ev := e.(type) {
+	case event.PlaybookStarted:
+		r.playbook = ev.Path
+	case event.RunEnded:
+		var err error
+		if ev.Retry, err = r.write(ev.Stats); err != nil {
+			r.next.Emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "could not write the retry file: %s", err)})
+		}
+		e = ev
+	}
+	r.next.Emit(e)
+}
+
+// write returns the name of the file, "" when no host has failed.
+func (r *retrySink) write(stats map[string]*event.Stats) (string, error) {
+	var failed strings.Builder
+	for _, host := range slices.Sorted(maps.Keys(stats)) {
+		if s := stats[host]; s.Failed > 0 || s.Unreachable > 0 {
+			failed.WriteString(host + "\n")
+		}
+	}
+	if failed.Len() == 0 || r.playbook == "" {
+		return "", nil
+	}
+	base := filepath.Base(r.playbook)
+	folder := r.folder
+	if folder == "" {
+		folder = filepath.Dir(r.playbook)
+		if source.IsBuiltin(r.playbook) {
+			folder = "."
+		}
+	}
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, strings.TrimSuffix(base, filepath.Ext(base))+".retry")
+	if err := os.WriteFile(path, []byte(failed.String()), 0o666); err != nil {
+		return "", fmt.Errorf("write %s: %w", path, err)
+	}
+	return path, nil
+}

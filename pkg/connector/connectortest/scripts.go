@@ -1,0 +1,18 @@
+package connectortest
+
+import (
+	"context"
+
+	"kubekey/pkg/connector"
+)
+
+// Scripts returns c with each command handed over as a script of kk's own, after so
+// many that a shell stays: the contract holds for that shell, then.
+func Scripts(c connector.Connector) connector.Connector { return scripts{c} }
+
+type scripts struct{ connector.Connector }
+
+func (s scripts) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
+	c.Script = connector.Script{Code: c.Line}.Command().Script
+	return s.Connector.Run(ctx, c)
+}

@@ -1,0 +1,227 @@
+package connector
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"kubekey/pkg/shell"
+)
+
+// stayShell is a shell that reads commands on its standard input. Each comes as a
+// whole, with its environment and its input, runs in a fork, and is framed on both outputs
+// by lines with a random mark that it cannot know. Nothing of it is on a command line.
+//
+// Between commands the shell is in the root folder, so that it keeps no file
+// system busy, and it ends with its input: when the connection is closed or lost.
+type stayShell struct {
+	conn   Connector
+	login  int64 // what staying.logins was when it was started
+	root   bool  // set by greet
+	input  *io.PipeWriter
+	out    frame
+	errs   frame
+	cancel context.CancelFunc
+	spoilt atomic.Bool // it is not to be used any more
+	killed bool        // by kk
+	once   sync.Once
+
+	libraries map[string]string // text: the variable that holds it
+	functions map[string]bool   // texts that it has read
+	number    int               // commands so far
+
+	ended chan struct{} // closed when exit and err are set
+	exit  Exit
+	err   error
+}
+
+// maxLibraries is how many texts a shell keeps.
+const maxLibraries = 40
+
+func startShell(ctx context.Context, c Connector, login int64, yield func(*stayShell)) *stayShell {
+	r, w := io.Pipe()
+	sh := &stayShell{conn: c, login: login, input: w, libraries: map[string]string{}, functions: map[string]bool{"": true}, ended: make(chan struct{})}
+	ctx, sh.cancel = context.WithCancel(ctx)
+	go func() {
+		defer sh.cancel()
+		sh.exit, sh.err = c.Run(ctx, Command{
+			Line: "/bin/sh -s", Stdin: r, Stdout: &sh.out, Stderr: &sh.errs, Yield: func() { yield(sh) },
+		})
+		sh.spoil()
+		r.Close()
+		close(sh.ended)
+	}()
+	return sh
+}
+
+func (sh *stayShell) spoil()        { sh.spoilt.Store(true) }
+func (sh *stayShell) useless() bool { return sh.spoilt.Load() || sh.out.strayed() || sh.errs.strayed() }
+
+// end lets the shell end.
+func (sh *stayShell) end() { sh.once.Do(func() { sh.input.Close() }) }
+
+// greeting prepares the shell; it ends with 0 for root. A printf that is a program would
+// show inputs in the process list.
+const greeting = `kk_at=$PWD; cd /; kk_r() { return "$1"; }
+if [ "$(command -v printf)" != printf ]; then kk_r 9; elif [ -O / ]; then kk_r 0; else kk_r 1; fi
+`
+
+// greet waits until the shell is there. What start-up files of a login print comes
+// before the first frame, and is lost.
+func (sh *stayShell) greet() {
+	status, ok := sh.wait(sh.send(greeting, nil, nil))
+	if !ok {
+		return
+	}
+	sh.root = status == 0
+	if status > 1 {
+		sh.spoil()
+	}
+	sh.out.settle()
+	sh.errs.settle()
+}
+
+// send has the shell run text. The ends of its two outputs bring the status.
+func (sh *stayShell) send(text string, stdout, stderr io.Writer) (out, errs chan int) {
+	mark := "kk-" + NewMark() + NewMark()
+	out, errs = sh.out.open(mark, stdout), sh.errs.open(mark, stderr)
+	_, _ = fmt.Fprintf(sh.input, "echo %[1]s; echo %[1]s >&2\n%[2]secho \"\n%[1]s $?\"; echo \"\n%[1]s 0\" >&2\n", mark, text)
+	return out, errs
+}
+
+// wait waits for the end of what was sent; ok is false if the shell ended before.
+func (sh *stayShell) wait(out, errs chan int) (status int, ok bool) {
+	for _, end := range []chan int{errs, out} {
+		select {
+		case status = <-end:
+			continue
+		case <-sh.ended:
+		}
+		select {
+		case status = <-end:
+		default:
+			return 0, false
+		}
+	}
+	return status, true
+}
+
+// run runs a script. started is false if the shell had ended before.
+func (sh *stayShell) run(ctx context.Context, c Command, input []byte) (exit Exit, started bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return Exit{}, false, err
+	}
+	mark := NewMark()
+	text, err := sh.text(c, mark, input)
+	if err != nil {
+		return Exit{}, false, err
+	}
+	killed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(killed)
+		sh.kill(ctx, mark)
+	})
+	exit, started, err = sh.outcome(sh.send(text, c.Stdout, c.Stderr))
+	if !stop() {
+		<-killed
+		return Exit{}, true, ctx.Err()
+	}
+	return exit, started, err
+}
+
+// outcome waits for the end of a script, or of the shell.
+func (sh *stayShell) outcome(out, errs chan int) (exit Exit, started bool, err error) {
+	if status, ok := sh.wait(out, errs); ok {
+		return Exit{Code: status}, true, nil
+	}
+	switch {
+	case sh.err != nil:
+		return Exit{}, true, sh.err
+	case !sh.out.begun():
+		return Exit{}, false, nil
+	case sh.exit.Code == 0:
+		return Exit{}, true, errors.New("the shell on the host ended without saying how the script did")
+	}
+	return sh.exit, true, nil // the script took the shell along
+}
+
+// kill ends the script, and the shell with it.
+func (sh *stayShell) kill(ctx context.Context, mark string) {
+	sh.killed = true
+	sh.spoil()
+	sh.cancel()
+	sh.end()
+	<-sh.ended
+	if lost := (*UnreachableError)(nil); errors.As(sh.err, &lost) {
+		return
+	}
+	// What the script started and let go of is no child of the shell any more.
+	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), killTime)
+	defer done()
+	_, _ = sh.conn.Run(bounded, Command{Line: KillMarked(mark), Urgent: true})
+}
+
+// text is a script for the shell.
+func (sh *stayShell) text(c Command, mark string, input []byte) (string, error) {
+	for name, value := range c.Env { // first: what is written down as sent must be sent
+		if err := checkEnv(name, value); err != nil {
+			return "", err
+		}
+	}
+	var b strings.Builder
+	if text := c.Script.Functions; !sh.functions[text] {
+		sh.functions[text] = true
+		b.WriteString(text + "\n")
+	}
+	library := sh.library(&b, c.Script.Library)
+	piped := len(input) > 0 && (!c.Script.InputVar || bytes.IndexByte(input, 0) >= 0)
+	if piped {
+		b.WriteString("printf " + printed(input) + " 2>/dev/null | ")
+	}
+	sh.number++
+	fmt.Fprintf(&b, "(cd \"$kk_at\" 2>/dev/null; unset OLDPWD; %s kk_id=$$%d\n", Marked("", mark), sh.number)
+	if len(input) > 0 && !piped {
+		b.WriteString("kk_input=" + shell.Quote(string(input)) + "\n")
+	}
+	for name, value := range c.Env {
+		b.WriteString("export " + name + "=" + shell.Quote(value) + "\n")
+	}
+	fmt.Fprintf(&b, "set -- %s\n%s\neval %s\n)", shell.Join(c.Script.Args...), library, shell.Quote(c.Script.Code))
+	if !piped {
+		b.WriteString(" </dev/null")
+	}
+	b.WriteString("\n")
+	return b.String(), nil
+}
+
+// library has the shell keep a text that comes again, and returns what runs it: bash
+// reads its commands byte by byte.
+func (sh *stayShell) library(b *strings.Builder, text string) string {
+	name, kept := sh.libraries[text]
+	switch {
+	case text == "":
+		return ""
+	case !kept && len(sh.libraries) >= maxLibraries:
+		return "eval " + shell.Quote(text)
+	case !kept:
+		name = "kk_l" + strconv.Itoa(len(sh.libraries))
+		sh.libraries[text] = name
+		b.WriteString(name + "=" + shell.Quote(text) + "\n")
+	}
+	return `eval "$` + name + `"`
+}
+
+// printed is input as arguments of printf.
+func printed(input []byte) string {
+	if bytes.IndexByte(input, 0) < 0 {
+		return "%s " + shell.Quote(string(input))
+	}
+	escaped := strings.NewReplacer(`\`, `\\`, "\x00", `\0000`).Replace(string(input))
+	return "%b " + shell.Quote(escaped)
+}

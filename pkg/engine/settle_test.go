@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"kubekey/pkg/connector"
+	"kubekey/pkg/connector/connectortest"
+	"kubekey/pkg/event"
+)
+
+// TestLateWorkEndsWithItsPlay: what tasks left to be done later is done before the next
+// play, and that it failed is told.
+func TestLateWorkEndsWithItsPlay(t *testing.T) {
+	b := newBench(t, `
+-- site.yml --
+- hosts: h1
+  gather_facts: false
+  tasks:
+    - command: leave
+- hosts: h2
+  gather_facts: false
+  tasks:
+    - debug:
+`)
+	var conn connector.Connector
+	b.answer = func(ctx context.Context, c connectortest.Call) connectortest.Answer {
+		switch {
+		case strings.Contains(c.Command.Line, "leave"):
+			if _, err := conn.Run(ctx, connector.Command{Line: "reload", Late: connector.LateDue}); err != nil {
+				t.Error(err)
+			}
+		case c.Command.Line == "reload":
+			return connectortest.Answer{Exit: connector.Exit{Code: 1}, Stderr: "no"}
+		}
+		return connectortest.Answer{}
+	}
+	b.o.Connect = func(ctx context.Context, target Target) (c connector.Connector, err error) {
+		c, err = b.connect(ctx, target)
+		conn = connector.Stay(c)
+		return conn, err
+	}
+	b.expect(0)
+	plays := 0
+	for _, e := range b.events.Events {
+		switch e := e.(type) {
+		case event.PlayStarted:
+			plays++
+		case event.Warning:
+			if text := e.Diagnostic.Error(); plays != 1 || !strings.Contains(text, "h1: reload, which a task before left to be done, ended with status 1: no") {
+				t.Errorf("in play %d: %s", plays, text)
+			}
+			plays += 10
+		}
+	}
+	if plays != 12 {
+		t.Errorf("no warning: %s", b.story())
+	}
+}

@@ -1,0 +1,36 @@
+package expr
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"kubekey/pkg/value"
+)
+
+var hexByte = regexp.MustCompile(`^[a-f0-9]{2}$`)
+
+// filterRandomMAC puts random bytes after the first ones of a MAC address until there are six:
+// community.general's, with its numbers for a seed.
+func filterRandomMAC(c *Call, in any, p *bound) (any, error) {
+	text, ok := in.(string)
+	if !ok {
+		return nil, fmt.Errorf("random_mac needs a text, got %s", aType(in))
+	}
+	prefix := strings.ToLower(text)
+	parts := strings.Split(prefix, ":")
+	if len(parts) > 5 {
+		return nil, fmt.Errorf("Invalid value (%s) for random_mac: at most 5 bytes with colons between them are its beginning", truncateText(prefix)) //nolint:staticcheck // the text users know
+	}
+	for _, part := range parts {
+		if !hexByte.MatchString(part) {
+			return nil, fmt.Errorf("Invalid value (%s) for random_mac: %s is no byte in hexadecimal", truncateText(prefix), value.Repr(part)) //nolint:staticcheck // the text users know
+		}
+	}
+	const from, to = 0x1000000000, 0xffffffffff
+	drawn := fmt.Sprintf("%x", from+seededGenerator(c, in, p.value("seed", nil)).below(to-from+1))
+	for len(parts) < 6 {
+		parts, drawn = append(parts, drawn[:2]), drawn[2:]
+	}
+	return strings.Join(parts, ":"), nil
+}

@@ -1,0 +1,55 @@
+package module
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+)
+
+// Marks are what a file system keeps of a file beside owner and mode.
+type Marks struct {
+	Flags   *string `kk:"attributes,alias=attr" doc:"flags of the file system as chattr takes them: \"i\" sets these alone, \"+i\" adds, \"-i\" takes away. Fails where the file system keeps none; without the command chattr nothing is done"`
+	SEUser  string  `kk:"seuser" doc:"user in the SELinux context, or _default; without SELinux on the host nothing is done, as for the three below"`
+	SERole  string  `kk:"serole" doc:"role in the SELinux context, or _default"`
+	SEType  string  `kk:"setype" doc:"type in the SELinux context, or _default"`
+	SELevel string  `kk:"selevel" doc:"level in the SELinux context, or _default"`
+}
+
+//go:embed marks.sh
+var marksScript string
+
+// MarkChange is a mark of a file that changed, or in check mode would.
+type MarkChange struct{ Name, Before, After string }
+
+// Apply gives paths their marks. A path that is not there yet, as happens in
+// check mode, gets all of them when it is made.
+func (m *Marks) Apply(ctx context.Context, c *Call, paths ...string) ([]MarkChange, error) {
+	if m.Flags == nil && m.SEUser+m.SERole+m.SEType+m.SELevel == "" {
+		return nil, nil
+	}
+	s := hostscript.New(marksScript, `marks_set "$@"`).Set("seuser", m.SEUser).Set("serole", m.SERole).Set("setype", m.SEType).Set("selevel", m.SELevel)
+	if m.Flags != nil {
+		flags := *m.Flags
+		if !strings.HasPrefix(flags, "+") && !strings.HasPrefix(flags, "-") {
+			flags = "=" + strings.TrimPrefix(flags, "=")
+		}
+		s.Set("flags", flags)
+	}
+	s.Words = paths
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return nil, err
+	}
+	var changes []MarkChange
+	for _, said := range a["mark"] {
+		words := strings.Split(said, " ")
+		if len(words) != 3 {
+			return nil, fmt.Errorf("the host answered %q about the attributes of a file", said)
+		}
+		changes = append(changes, MarkChange{words[0], words[1], words[2]})
+	}
+	return changes, nil
+}

@@ -1,0 +1,78 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+// Apk is the module apk.
+type Apk struct {
+	Name        []string `kk:"name" doc:"packages; NAME=1.0, NAME~1 and the like ask for a version, NAME@TAG for a repository"`
+	State       string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest" doc:"installed, not installed, or as new as the repositories have it"`
+	UpdateCache bool     `kk:"update_cache" default:"no" doc:"read the lists of the repositories first; alone it is a change"`
+	Upgrade     bool     `kk:"upgrade" default:"no" doc:"upgrade all packages"`
+	Available   bool     `kk:"available" default:"no" doc:"with upgrade, replace or downgrade also what no repository has any more"`
+	NoCache     bool     `kk:"no_cache" default:"no" doc:"use no cache of lists and packages"`
+	Repository  []string `kk:"repository" doc:"repositories to use instead of the host's"`
+	World       string   `kk:"world" default:"/etc/apk/world" doc:"file of the host that lists what was asked for"`
+}
+
+func apkSpec() module.Spec {
+	return module.Spec{
+		Name: "apk", Collection: "community.general",
+		Summary:  "Installs and removes packages of Alpine.",
+		Notes:    []string{"In check mode apk is asked what it would do; lists are not read then."},
+		Examples: []string{"- name: Install a package\n  apk:\n    name: conntrack-tools\n    update_cache: true"},
+		Returns: []module.Return{
+			{Key: "stdout", Type: "str", Doc: "what apk printed, if it had to be run"},
+			{Key: "stderr", Type: "str", Doc: "what it printed as errors"},
+			{Key: "packages", Type: "list", Doc: "packages that it changed"},
+		},
+		New: func() module.Runner { return new(Apk) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *Apk) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if len(m.Name) > 0 && m.Upgrade {
+		return module.Result{}, errors.New("parameters are mutually exclusive: name|upgrade")
+	}
+	if len(m.Name) == 0 && !m.Upgrade && !m.UpdateCache {
+		return module.Result{}, errors.New("one of the following is required: name, update_cache, upgrade")
+	}
+	s := hostscript.New(apkScript, `apk_main "$@"`)
+	m.params(s)
+	return runPackages(ctx, c, s, m.State, m.Name)
+}
+
+func (m *Apk) params(s *hostscript.Script) {
+	s.Flag("update_cache", m.UpdateCache).Flag("upgrade", m.Upgrade).Flag("available", m.Available)
+	s.Flag("no_cache", m.NoCache).Set("repository", strings.Join(m.Repository, " ")).Set("world", m.World)
+}
+
+// apkStep is a line "(1/3) Installing NAME (VERSION)".
+var apkStep = regexp.MustCompile(`(?m)^\(\d+/\d+\)\s+\S+\s+(\S+)`)
+
+func apkResult(a hostscript.Answer, err error) module.Result {
+	r := module.Result{Changed: a.Changed(), Data: value.NewDict()}
+	if a.Has("call") {
+		r.Data = value.NewDict("stdout", module.Printed(a.Get("stdout")), "stderr", module.Printed(a.Get("stderr")))
+	}
+	if call := a.Get("call"); call != "" && call != "update" {
+		packages := []any{}
+		for _, found := range apkStep.FindAllStringSubmatch(a.Get("stdout"), -1) {
+			packages = append(packages, found[1])
+		}
+		r.Data.Set("packages", packages)
+	}
+	if r.Msg = a.Get("msg"); err != nil {
+		r.Failed, r.Changed, r.Msg = true, false, err.Error()
+	}
+	return r
+}

@@ -1,0 +1,181 @@
+package packages
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+// Zypper is the module zypper.
+type Zypper struct {
+	Name              []string `kk:"name,required,alias=pkg" doc:"packages, files or addresses of packages; NAME=1.0, NAME>=1.0 and the like ask for a version and imply oldpackage, -NAME removes one together with the rest; '*' with state: latest or dist-upgrade is all"`
+	State             string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest,dist-upgrade" doc:"installed, not installed, as new as the repositories have it, or (with the name '*') all as the repositories have them"`
+	Type              string   `kk:"type" default:"package" choices:"package,patch,pattern,product,srcpackage,application" doc:"what the names are of"`
+	UpdateCache       bool     `kk:"update_cache,alias=refresh" default:"no" doc:"read the lists of the repositories first"`
+	DisableGPGCheck   bool     `kk:"disable_gpg_check" default:"no" doc:"install packages without a valid signature"`
+	Recommends        bool     `kk:"disable_recommends" default:"yes" doc:"leave recommended packages out"`
+	Force             bool     `kk:"force" default:"no" doc:"install also what is installed, an older version, or one of another vendor or architecture"`
+	ForceResolution   bool     `kk:"force_resolution" default:"no" doc:"let zypper find a way where packages are in each other's way"`
+	OldPackage        bool     `kk:"oldpackage" default:"no" doc:"allow an older version to replace a newer one"`
+	ReplaceFiles      bool     `kk:"replacefiles" default:"no" doc:"install packages also where a file of another is replaced"`
+	AllowVendorChange bool     `kk:"allow_vendor_change" default:"no" doc:"with state: dist-upgrade, allow packages of another vendor"`
+	CleanDeps         bool     `kk:"clean_deps" default:"no" doc:"remove what a removed package needed and nothing else does"`
+	ExtraArgs         string   `kk:"extra_args" doc:"further options of zypper's command"`
+	ExtraArgsBefore   string   `kk:"extra_args_precommand" doc:"further options before zypper's command"`
+}
+
+func zypperSpec() module.Spec {
+	return module.Spec{
+		Name: "zypper", Collection: "community.general",
+		Summary: "Installs and removes packages of SUSE.",
+		Notes:   []string{"In check mode zypper is asked what it would do."},
+		Examples: []string{
+			"- name: Install a package\n  zypper:\n    name: conntrack-tools",
+			"- name: Bring all packages up to date\n  zypper:\n    name: \"*\"\n    state: latest",
+		},
+		Returns: append(packageReturns(),
+			module.Return{Key: "cmd", Type: "list", Doc: "the call of zypper, if there was one"},
+			module.Return{Key: "name", Type: "list", Doc: "as given"},
+			module.Return{Key: "state", Type: "str", Doc: "as given"},
+			module.Return{Key: "update_cache", Type: "bool", Doc: "as given"}),
+		New: func() module.Runner { return new(Zypper) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *Zypper) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	s := hostscript.New(rpmScript, zypperScript, `zypper_main "$@"`)
+	m.params(s)
+	s.Set("state", packageState(m.State))
+	if i := slices.IndexFunc(m.Name, func(name string) bool { return strings.ContainsAny(name, "\n\x00") }); i >= 0 {
+		return module.Result{}, fmt.Errorf("%q is not the name of a package", m.Name[i])
+	}
+	s.Words = slices.DeleteFunc(slices.Clone(m.Name), func(name string) bool { return name == "" })
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if a == nil {
+		return module.Result{}, err
+	}
+	return zypperResult(c, a, s.Words, m.State, m.UpdateCache, err), nil
+}
+
+// params has names of its own for what other managers have too, and mean otherwise.
+func (m *Zypper) params(s *hostscript.Script) {
+	s.Set("zypper_type", m.Type).Set("extra_args", m.ExtraArgs).Set("extra_args_precommand", m.ExtraArgsBefore)
+	s.Flag("update_cache", m.UpdateCache).Flag("disable_gpg_check", m.DisableGPGCheck).Flag("zypper_force", m.Force)
+	s.Flag("no_recommends", m.Recommends).Flag("oldpackage", m.OldPackage).Flag("clean_deps", m.CleanDeps)
+	s.Flag("force_resolution", m.ForceResolution).Flag("replacefiles", m.ReplaceFiles).Flag("allow_vendor_change", m.AllowVendorChange)
+}
+
+// Exit codes of zypper that are no failures, from its manual.
+const (
+	zypperRebootNeeded = 102
+	zypperNotFound     = 104
+)
+
+// zypperResult is that of zypper's last call: a change is what it lists.
+func zypperResult(c *module.Call, a hostscript.Answer, names []string, state string, update bool, err error) module.Result {
+	data := value.NewDict()
+	r := module.Result{Data: data}
+	fail := func(msg string) module.Result {
+		r.Failed, r.Changed, r.Msg = true, false, msg
+		return r
+	}
+	if a.Has("rc") {
+		data.Set("rc", a.Number("rc"))
+		data.Set("cmd", value.List(module.Lines(a.Get("cmd"))))
+	}
+	list, said := &zypperList{}, error(nil)
+	for _, text := range a["stdout"] {
+		said = errors.Join(said, list.read(text))
+	}
+	r.Changed = len(list.lines) > 0
+	rc := a.Number("rc")
+	ill := rc != 0 && rc != zypperRebootNeeded
+	if r.Changed || ill || said != nil {
+		data.Set("stdout", module.Printed(a.Get("stdout")))
+		data.Set("stderr", module.Printed(a.Get("stderr")))
+	}
+	switch {
+	case err != nil:
+		return fail(err.Error())
+	case said != nil:
+		return fail(fmt.Sprintf("Failed to parse zypper xml output: %v", said))
+	case rc == zypperNotFound && list.message != "":
+		return fail(list.message)
+	case ill:
+		return fail(strings.TrimSpace(fmt.Sprintf("Zypper run command failed with return code %d. %s", rc, list.message)))
+	}
+	data.Merge(value.NewDict("name", value.List(names), "state", state, "update_cache", update, "rc", rc))
+	if diff := list.String(); c.Diff && diff != "" {
+		r.Diff = []event.Diff{{Prepared: diff}}
+	}
+	return r
+}
+
+// zypperList is what zypper did, or would do, and what it said last.
+type zypperList struct {
+	lines   map[string][]string // by the name of the list
+	message string
+}
+
+// read adds what zypper printed with --xmlout.
+func (l *zypperList) read(text string) error {
+	d, inside := xml.NewDecoder(strings.NewReader(text)), []string{}
+	for {
+		token, err := d.Token()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		switch token := token.(type) {
+		case xml.EndElement:
+			inside = inside[:len(inside)-1]
+		case xml.StartElement:
+			if token.Name.Local == "solvable" && len(inside) > 0 {
+				l.add(inside[len(inside)-1], token.Attr)
+			}
+			inside = append(inside, token.Name.Local)
+		case xml.CharData:
+			if len(inside) > 0 && inside[len(inside)-1] == "message" {
+				l.message = strings.TrimSpace(string(token))
+			}
+		}
+	}
+}
+
+func (l *zypperList) add(list string, attrs []xml.Attr) {
+	p := map[string]string{}
+	for _, a := range attrs {
+		p[a.Name.Local] = a.Value
+	}
+	line := p["name"]
+	if list == "to-upgrade" {
+		line += " (" + p["edition-old"] + " => " + p["edition"] + ")"
+	}
+	if l.lines == nil {
+		l.lines = map[string][]string{}
+	}
+	l.lines[list] = append(l.lines[list], line)
+}
+
+// String is Ansible's diff.
+func (l *zypperList) String() string {
+	var b strings.Builder
+	for _, group := range [][2]string{{"to-install", "installed"}, {"to-remove", "removed"}, {"to-upgrade", "upgraded"}} {
+		if all := l.lines[group[0]]; len(all) > 0 {
+			fmt.Fprintf(&b, "%s: %s\n", group[1], strings.Join(all, ", "))
+		}
+	}
+	return b.String()
+}

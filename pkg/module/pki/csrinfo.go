@@ -1,0 +1,76 @@
+package pki
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+// CSRInfo is the module openssl_csr_info.
+type CSRInfo struct {
+	Backend string `kk:"select_crypto_backend" default:"auto" choices:"auto,cryptography" doc:"without effect: kk needs no library for it"`
+	Path    string `kk:"path,path" doc:"file of the host that holds the request"`
+	Content string `kk:"content" doc:"the request, PEM"`
+}
+
+func csrInfoSpec() module.Spec {
+	return module.Spec{
+		Name: "openssl_csr_info", Collection: "community.crypto",
+		Summary: "Tells what a certificate signing request asks for.",
+		Notes:   []string{"It is judged on the control node, so hosts need no openssl. A request whose signature is wrong is a failure, which tells the same."},
+		Examples: []string{
+			"- name: What is asked for\n  openssl_csr_info:\n    path: /etc/ssl/web.csr\n  register: request\n  failed_when: \"'DNS:www.example.org' not in request.subject_alt_name\"",
+		},
+		Returns: append([]module.Return{
+			{Key: "signature_valid", Type: "bool", Doc: "it was signed by its own key"},
+			{Key: "subject", Type: "dict", Doc: "its subject, by the long names of OpenSSL"},
+			{Key: "subject_ordered", Type: "list of list", Doc: "the same in order, with names that stand there twice"},
+			{Key: "subject_alt_name", Type: "list of str", Doc: "names, as DNS:NAME, IP:ADDRESS, URI:..., email:...; null without the extension, as all of these"},
+			{Key: "basic_constraints", Type: "list of str", Doc: "CA:TRUE or CA:FALSE, and pathlen:N"},
+			{Key: "key_usage", Type: "list of str", Doc: "what the key may be used for, by the names of OpenSSL"},
+			{Key: "extended_key_usage", Type: "list of str", Doc: "what the certificate may be used for"},
+			{Key: "name_constraints_permitted, name_constraints_excluded", Type: "list of str", Doc: "names that an authority may sign for, and those that it may not"},
+			{Key: "ocsp_must_staple", Type: "bool", Doc: "it needs an answer of OCSP beside it"},
+			{Key: "*_critical", Type: "bool", Doc: "whether the extension of this name is marked as critical"},
+			{Key: "extensions_by_oid", Type: "dict", Doc: "each extension: critical, and its value in base64"},
+			{Key: "subject_key_identifier", Type: "str", Doc: "identifier of its key"},
+			{Key: "authority_key_identifier", Type: "str", Doc: "identifier of the authority's key"},
+			{Key: "public_key_type", Type: "str", Doc: "RSA, ECC, Ed25519, or unknown"},
+			{Key: "public_key_data", Type: "dict", Doc: "size, modulus and exponent, or curve, exponent_size, x and y"},
+		}, publicReturns("its key")...),
+		New:   func() module.Runner { return &CSRInfo{} },
+		Check: module.Harmless,
+	}
+}
+
+// Run implements module.Runner.
+func (m *CSRInfo) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	f, err := readOne(ctx, c, source{path: m.Path, text: m.Content, name: "content"})
+	if err != nil {
+		return module.Result{}, err
+	}
+	block, _ := pem.Decode(f.text)
+	if block == nil || !strings.HasSuffix(block.Type, "CERTIFICATE REQUEST") {
+		return module.Result{}, fmt.Errorf("%s %w", f.path, errNoRequest)
+	}
+	csr, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return module.Result{}, fmt.Errorf("%s: %w", f.path, err)
+	}
+	wrong := csr.CheckSignature()
+	d := value.NewDict("signature_valid", wrong == nil)
+	d.Merge(describeName("subject", csr.Subject))
+	d.Merge(describePublic(csr.PublicKey, csr.RawSubjectPublicKeyInfo))
+	d.Merge(describeExtensions(csr.Extensions))
+	d.Merge(describeNameConstraints(csr.Extensions))
+	r := module.Result{Data: d}
+	if wrong != nil {
+		r.Failed, r.Msg = true, "CSR signature is invalid!"
+	}
+	return r, nil
+}

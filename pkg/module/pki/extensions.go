@@ -1,0 +1,362 @@
+package pki
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// csrExtras are arguments of openssl_csr about extensions that authorities
+// rather than servers ask for.
+type csrExtras struct {
+	MustStaple     bool       `kk:"ocsp_must_staple,alias=ocspMustStaple" default:"no" doc:"whoever shows the certificate has to bring an answer of OCSP along"`
+	StapleCritical bool       `kk:"ocsp_must_staple_critical,alias=ocspMustStaple_critical" default:"no" doc:"mark that as critical"`
+	Permitted      []string   `kk:"name_constraints_permitted" doc:"names that an authority may sign for, in the form of subject_alt_name; IP: takes a network, DNS: and email: a domain"`
+	Excluded       []string   `kk:"name_constraints_excluded" doc:"names that it may not sign for"`
+	NCCritical     bool       `kk:"name_constraints_critical" default:"no" doc:"mark them as critical"`
+	CreateSKI      bool       `kk:"create_subject_key_identifier" default:"no" doc:"ask for an identifier of the key, its digest"`
+	SKI            string     `kk:"subject_key_identifier" doc:"ask for this identifier of the key, hexadecimal with or without colons"`
+	AKI            string     `kk:"authority_key_identifier" doc:"identifier of the authority's key, hexadecimal with or without colons"`
+	AKIIssuer      []string   `kk:"authority_cert_issuer" doc:"names of who issued the authority's certificate, in the form of subject_alt_name; with authority_cert_serial_number"`
+	AKISerial      string     `kk:"authority_cert_serial_number" doc:"number of the authority's certificate; with authority_cert_issuer"`
+	CRL            []crlPoint `kk:"crl_distribution_points" doc:"where lists of revoked certificates are"`
+}
+
+// crlPoint is a place of lists of revoked certificates.
+type crlPoint struct {
+	Full     []string `kk:"full_name" doc:"places in the form of subject_alt_name, such as URI:http://..."`
+	Relative []string `kk:"relative_name" doc:"place below the name of the issuer: parts such as CN=a; not with full_name"`
+	Issuer   []string `kk:"crl_issuer" doc:"names of who issues the list"`
+	Reasons  []string `kk:"reasons" choices:"aa_compromise,affiliation_changed,ca_compromise,certificate_hold,cessation_of_operation,key_compromise,privilege_withdrawn,superseded" doc:"reasons for which certificates are in the list. Default: all"`
+}
+
+// extensions are all that a request asks for.
+func (m *CSR) extensions(sans []string, public crypto.PublicKey) ([]pkix.Extension, error) {
+	var all []pkix.Extension
+	var failed error
+	add := func(id string, critical bool, v any, err error) {
+		if failed = errors.Join(failed, err); failed != nil {
+			return
+		}
+		oid, err := parseOID(id)
+		der, bad := asn1.Marshal(v)
+		failed = errors.Join(err, bad)
+		all = append(all, pkix.Extension{Id: oid, Critical: critical, Value: der})
+	}
+	if len(sans) > 0 {
+		raw, err := encodeNames("subject_alt_name", sans, encodeSAN)
+		add(extensionSAN, m.SANCritical, raw, err)
+	}
+	if len(m.KeyUsage) > 0 {
+		bits, err := usageBits(m.KeyUsage)
+		add(extensionKeyUsage, m.KUCritical, bits, err)
+	}
+	if len(m.ExtKeyUsage) > 0 {
+		ids, err := usageIDs(m.ExtKeyUsage)
+		add(extensionExtUsage, m.EKUCritical, ids, err)
+	}
+	if len(m.Basic) > 0 {
+		limits, err := parseBasic(m.Basic)
+		add(extensionBasic, m.BCCritical, limits, err)
+	}
+	if m.MustStaple {
+		add(extensionMustStaple, m.StapleCritical, []int{statusRequest}, nil)
+	}
+	if len(m.Permitted)+len(m.Excluded) > 0 {
+		trees, err := m.constraints()
+		add(extensionNames, m.NCCritical, trees, err)
+	}
+	switch {
+	case m.CreateSKI && m.SKI != "":
+		failed = errors.Join(failed, errors.New("subject_key_identifier cannot be specified if create_subject_key_identifier is true"))
+	case m.CreateSKI:
+		id, err := keyID(public)
+		add(extensionSKI, false, id, err)
+	case m.SKI != "":
+		id, err := fromHex("subject_key_identifier", m.SKI)
+		add(extensionSKI, false, id, err)
+	}
+	if m.AKI != "" || len(m.AKIIssuer) > 0 || m.AKISerial != "" {
+		id, err := m.authority()
+		add(extensionAKI, false, id, err)
+	}
+	if len(m.CRL) > 0 {
+		points, err := distributionPoints(m.CRL)
+		add(extensionCRL, false, points, err)
+	}
+	return all, failed
+}
+
+// statusRequest is the feature of TLS that must-staple is about (RFC 7633).
+const statusRequest = 5
+
+// subtree is a set of names that constraints are about.
+type subtree struct{ Base asn1.RawValue }
+
+// subtrees is the extension as RFC 5280, 4.2.1.10 has it.
+type subtrees struct {
+	Permitted []subtree `asn1:"optional,tag:0"`
+	Excluded  []subtree `asn1:"optional,tag:1"`
+}
+
+func (m *csrExtras) constraints() (subtrees, error) {
+	trees := func(argument string, texts []string) ([]subtree, error) {
+		raw, err := encodeNames(argument, texts, encodeName)
+		var all []subtree
+		for _, one := range raw {
+			all = append(all, subtree{one})
+		}
+		return all, err
+	}
+	permitted, bad := trees("name_constraints_permitted", m.Permitted)
+	excluded, worse := trees("name_constraints_excluded", m.Excluded)
+	return subtrees{permitted, excluded}, errors.Join(bad, worse)
+}
+
+// authorityID is the extension as RFC 5280, 4.2.1.1 has it.
+type authorityID struct {
+	ID     []byte          `asn1:"optional,tag:0"`
+	Issuer []asn1.RawValue `asn1:"optional,tag:1"`
+	Serial *big.Int        `asn1:"optional,tag:2"`
+}
+
+func (m *csrExtras) authority() (authorityID, error) {
+	var a authorityID
+	var err, bad error
+	if m.AKI != "" {
+		a.ID, err = fromHex("authority_key_identifier", m.AKI)
+	}
+	if (len(m.AKIIssuer) > 0) != (m.AKISerial != "") {
+		return a, errors.New("parameters are required together: authority_cert_issuer, authority_cert_serial_number")
+	}
+	if m.AKISerial != "" {
+		n, ok := new(big.Int).SetString(m.AKISerial, 10)
+		if !ok {
+			return a, fmt.Errorf("authority_cert_serial_number is %q, which is no number", m.AKISerial)
+		}
+		a.Serial = n
+		a.Issuer, bad = encodeNames("authority_cert_issuer", m.AKIIssuer, encodeName)
+	}
+	return a, errors.Join(err, bad)
+}
+
+// crlPlace is the name of a distribution point (RFC 5280, 4.2.1.13).
+type crlPlace struct {
+	Full     []asn1.RawValue                   `asn1:"optional,tag:0"`
+	Relative pkix.RelativeDistinguishedNameSET `asn1:"optional,tag:1"`
+}
+
+type crlEntry struct {
+	Place   crlPlace        `asn1:"optional,tag:0"`
+	Reasons asn1.BitString  `asn1:"optional,tag:1"`
+	Issuer  []asn1.RawValue `asn1:"optional,tag:2"`
+}
+
+func distributionPoints(points []crlPoint) ([]crlEntry, error) {
+	reasons := []string{ // in the order of their bits
+		"unused", "key_compromise", "ca_compromise", "affiliation_changed", "superseded", "cessation_of_operation", "certificate_hold", "privilege_withdrawn", "aa_compromise",
+	}
+	var all []crlEntry
+	for i, p := range points {
+		argument := fmt.Sprintf("crl_distribution_points[%d]", i)
+		switch {
+		case len(p.Full) > 0 && len(p.Relative) > 0:
+			return nil, fmt.Errorf("%s: parameters are mutually exclusive: full_name|relative_name", argument)
+		case len(p.Full)+len(p.Relative)+len(p.Issuer) == 0:
+			return nil, fmt.Errorf("%s: one of the following is required: full_name, relative_name, crl_issuer", argument)
+		}
+		var e crlEntry
+		var bad, worse, worst error
+		e.Place.Full, bad = encodeNames(argument+".full_name", p.Full, encodeName)
+		e.Issuer, worse = encodeNames(argument+".crl_issuer", p.Issuer, encodeName)
+		e.Place.Relative, worst = relativeName(p.Relative)
+		if err := errors.Join(bad, worse, worst); err != nil {
+			return nil, err
+		}
+		if len(p.Reasons) > 0 {
+			e.Reasons = bitsOf(len(reasons), func(bit int) bool { return slices.Contains(p.Reasons, reasons[bit]) })
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func relativeName(texts []string) (pkix.RelativeDistinguishedNameSET, error) {
+	var set pkix.RelativeDistinguishedNameSET
+	for _, text := range texts {
+		name, rest, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, fmt.Errorf("relative_name has %q, which is not a part such as CN=a", text)
+		}
+		der, err := encodeSubject([]namePart{{strings.TrimSpace(name), strings.TrimLeft(rest, " ")}})
+		if err != nil {
+			return nil, err
+		}
+		var one pkix.RDNSequence
+		if _, err := asn1.Unmarshal(der, &one); err != nil {
+			return nil, err
+		}
+		set = append(set, one[0]...)
+	}
+	return set, nil
+}
+
+// bitsOf is a list of named bits: those at its end that are 0 are left out (X.690, 11.2.2).
+func bitsOf(n int, on func(int) bool) asn1.BitString {
+	b := asn1.BitString{Bytes: make([]byte, (n+7)/8)}
+	for bit := range n {
+		if on(bit) {
+			b.Bytes[bit/8] |= 0x80 >> (bit % 8)
+			b.BitLength = bit + 1
+		}
+	}
+	b.Bytes = b.Bytes[:(b.BitLength+7)/8]
+	return b
+}
+
+func fromHex(argument, text string) ([]byte, error) {
+	b, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
+	if err != nil || len(b) == 0 {
+		return nil, fmt.Errorf("cannot parse %s: %q is not pairs of hexadecimal digits", argument, text)
+	}
+	return b, nil
+}
+
+// canonical are texts of the extensions that are known here, equal where they
+// ask for the same: names and usages have no order.
+func canonical(list []pkix.Extension) []string {
+	var all []string
+	for _, e := range list {
+		var what string
+		switch id := e.Id.String(); id {
+		case extensionSAN, extensionExtUsage:
+			var raw []asn1.RawValue
+			_ = parses(e.Value, &raw)
+			what = fmt.Sprintf("%q", sortedRaw(raw))
+		case extensionNames:
+			var trees subtrees
+			_ = parses(e.Value, &trees)
+			bases := func(all []subtree) []string {
+				var raw []asn1.RawValue
+				for _, one := range all {
+					raw = append(raw, one.Base)
+				}
+				return sortedRaw(raw)
+			}
+			what = fmt.Sprintf("%q %q", bases(trees.Permitted), bases(trees.Excluded))
+		case extensionKeyUsage, extensionBasic, extensionMustStaple, extensionSKI, extensionAKI, extensionCRL:
+			what = hex.EncodeToString(e.Value)
+		default:
+			continue
+		}
+		all = append(all, fmt.Sprint(e.Id, e.Critical, what))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// sortedRaw is a set of encoded names or numbers.
+func sortedRaw(raw []asn1.RawValue) []string {
+	var all []string
+	for _, one := range raw {
+		all = append(all, string(one.FullBytes))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// signatureOf is how a key signs with a digest.
+func signatureOf(key crypto.Signer, digest string) (x509.SignatureAlgorithm, error) {
+	kind := x509.ECDSAWithSHA1
+	table := map[string][2]x509.SignatureAlgorithm{
+		"sha1": {x509.SHA1WithRSA, x509.ECDSAWithSHA1}, "sha256": {x509.SHA256WithRSA, x509.ECDSAWithSHA256},
+		"sha384": {x509.SHA384WithRSA, x509.ECDSAWithSHA384}, "sha512": {x509.SHA512WithRSA, x509.ECDSAWithSHA512},
+	}
+	both, known := table[digest]
+	switch key.Public().(type) {
+	case ed25519.PublicKey:
+		return x509.PureEd25519, nil
+	case *rsa.PublicKey:
+		kind = both[0]
+	default:
+		kind = both[1]
+	}
+	if !known {
+		return kind, fmt.Errorf("the digest %q is not supported", digest)
+	}
+	return kind, nil
+}
+
+// usageBits are key usages by their bits (RFC 5280, 4.2.1.3).
+func usageBits(usages []string) (asn1.BitString, error) {
+	order := [][]string{{"digitalSignature", "Digital Signature"}, {"nonRepudiation", "Non Repudiation", "contentCommitment", "Content Commitment"},
+		{"keyEncipherment", "Key Encipherment"}, {"dataEncipherment", "Data Encipherment"}, {"keyAgreement", "Key Agreement"},
+		{"keyCertSign", "Certificate Sign"}, {"cRLSign", "CRL Sign"}, {"encipherOnly", "Encipher Only"}, {"decipherOnly", "Decipher Only"}}
+	var bits []int
+	for _, u := range usages {
+		at := slices.IndexFunc(order, func(names []string) bool { return slices.Contains(names, u) })
+		if at < 0 {
+			return asn1.BitString{}, fmt.Errorf("key_usage has %q, which is not known", u)
+		}
+		bits = append(bits, at)
+	}
+	return bitsOf(len(order), func(bit int) bool { return slices.Contains(bits, bit) }), nil
+}
+
+// usageIDs are extended key usages by their numbers.
+func usageIDs(usages []string) ([]asn1.ObjectIdentifier, error) {
+	known := map[string][]int{
+		"serverAuth": {1, 3, 6, 1, 5, 5, 7, 3, 1}, "TLS Web Server Authentication": {1, 3, 6, 1, 5, 5, 7, 3, 1},
+		"clientAuth": {1, 3, 6, 1, 5, 5, 7, 3, 2}, "TLS Web Client Authentication": {1, 3, 6, 1, 5, 5, 7, 3, 2},
+		"codeSigning": {1, 3, 6, 1, 5, 5, 7, 3, 3}, "Code Signing": {1, 3, 6, 1, 5, 5, 7, 3, 3},
+		"emailProtection": {1, 3, 6, 1, 5, 5, 7, 3, 4}, "E-mail Protection": {1, 3, 6, 1, 5, 5, 7, 3, 4},
+		"timeStamping": {1, 3, 6, 1, 5, 5, 7, 3, 8}, "Time Stamping": {1, 3, 6, 1, 5, 5, 7, 3, 8},
+		"OCSPSigning": {1, 3, 6, 1, 5, 5, 7, 3, 9}, "OCSP Signing": {1, 3, 6, 1, 5, 5, 7, 3, 9},
+		"anyExtendedKeyUsage": {2, 5, 29, 37, 0}, "any": {2, 5, 29, 37, 0},
+	}
+	var ids []asn1.ObjectIdentifier
+	for _, u := range usages {
+		id, ok := asn1.ObjectIdentifier(known[u]), known[u] != nil
+		if !ok {
+			var err error
+			if id, err = parseOID(u); err != nil {
+				return nil, fmt.Errorf("extended_key_usage has %q, which is neither known nor numbers with dots", u)
+			}
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// basicConstraints is the extension as RFC 5280, 4.2.1.9 has it.
+type basicConstraints struct {
+	IsCA       bool `asn1:"optional"`
+	MaxPathLen int  `asn1:"optional,default:-1"`
+}
+
+func parseBasic(words []string) (basicConstraints, error) {
+	b := basicConstraints{MaxPathLen: -1}
+	for _, w := range words {
+		key, text, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(w, " ", "")), ":")
+		n, err := strconv.Atoi(text)
+		switch {
+		case key == "ca" && (text == "true" || text == "false"):
+			b.IsCA = text == "true"
+		case key == "pathlen" && err == nil && n >= 0:
+			b.MaxPathLen = n
+		default:
+			return b, fmt.Errorf("basic_constraints has %q; it takes CA:TRUE, CA:FALSE and pathlen:N", w)
+		}
+	}
+	return b, nil
+}

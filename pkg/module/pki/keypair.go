@@ -1,0 +1,354 @@
+package pki
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
+	"kubekey/pkg/value"
+)
+
+// KeyPair is the module openssh_keypair.
+type KeyPair struct {
+	Path       string         `kk:"path,required,path" doc:"private key on the host; the public one is beside it, PATH.pub"`
+	State      string         `kk:"state" default:"present" choices:"absent,present" doc:"whether both files must be there"`
+	Type       string         `kk:"type" default:"rsa" choices:"ecdsa,ed25519,rsa" doc:"kind of key"`
+	Size       int            `kk:"size" doc:"bits. Of an RSA key 1024 to 16384, by default 4096; of an ECDSA key 256, 384 or 521, by default 256; without effect on an Ed25519 key"`
+	Comment    *string        `kk:"comment" doc:"comment of the public key. Default: none for a new key, else unchanged"`
+	Passphrase *redact.Secret `kk:"passphrase" doc:"encrypt a new key with it, and read one that is there; an empty one is none"`
+	Format     string         `kk:"private_key_format" default:"auto" choices:"auto,pkcs1,pkcs8,ssh" doc:"form of the private key: that of OpenSSH, or a PEM as openssl_privatekey writes it. auto is that of OpenSSH for a new key, and leaves the form of one that is there"`
+	Backend    string         `kk:"backend" default:"auto" choices:"auto,cryptography,opensshbin" doc:"without effect: kk needs neither a library nor ssh-keygen for it"`
+	Force      bool           `kk:"force" default:"no" doc:"make the keys anew each time that the task runs"`
+	Regenerate string         `kk:"regenerate" default:"partial_idempotence" choices:"always,fail,full_idempotence,never,partial_idempotence" doc:"what to do with a file that does not hold the wanted kind of key: never leaves another kind, fail fails, partial_idempotence makes it anew. They fail when the key cannot be read, as with another passphrase; full_idempotence makes it anew then, too"`
+	access
+}
+
+func keyPairSpec() module.Spec {
+	return module.Spec{
+		Name: "openssh_keypair", Collection: "community.crypto",
+		Summary: "Keep a private and a public key of OpenSSH on the host.",
+		Notes: []string{
+			"The keys are made on the control node and go over the connection's own input: the host needs no ssh-keygen. A private key that is there is read back to judge it.",
+			"A public key that is not there, or is not that of the private key, is written anew. A comment is changed in both files, when the private one has the form of OpenSSH.",
+			"A key that has a passphrase where none is given, or the reverse, counts as one that cannot be read.",
+		},
+		Examples: []string{
+			"- name: A key for the backups\n  openssh_keypair:\n    path: /root/.ssh/backup\n    type: ed25519\n    comment: backup of the database",
+		},
+		Returns: []module.Return{
+			{Key: "filename", Type: "str", Doc: "the private key"},
+			{Key: "type", Type: "str", Doc: "the argument"},
+			{Key: "size", Type: "int", Doc: "bits that are asked for"},
+			{Key: "fingerprint", Type: "str", Doc: "SHA256: and the digest of the public key; empty when there is none that can be read"},
+			{Key: "public_key", Type: "str", Doc: "the public key, without its comment"},
+			{Key: "comment", Type: "str", Doc: "comment of the public key"},
+		},
+		New: func() module.Runner { return new(KeyPair) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *KeyPair) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if err := m.settle(); err != nil {
+		return module.Result{}, err
+	}
+	files, err := readHost(ctx, c, m.Path, source{path: m.Path + ".pub"})
+	if err != nil {
+		return module.Result{}, err
+	}
+	private, public := files[0], files[1]
+	old, readErr := m.read(private)
+	was, err := newPair(old, publicLine(string(public.text)))
+	if err != nil {
+		return module.Result{}, err
+	}
+	if m.State == "absent" {
+		changed, err := removeAll(ctx, c, private, public)
+		r := m.result(was, private.path)
+		r.Changed = changed
+		told(c, &r, private.path, was.describe(), value.NewDict())
+		return r, err
+	}
+	anew, err := m.judge(private, old, readErr)
+	if err != nil {
+		return module.Result{}, err
+	}
+	key := old
+	if anew && !c.Check {
+		if key, err = m.generate(); err != nil {
+			return module.Result{}, err
+		}
+	}
+	want, err := m.wanted(key, was, anew)
+	if err != nil {
+		return module.Result{}, err
+	}
+	changed, err := m.write(ctx, c, private, public, was, want, anew)
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := m.result(want, private.path)
+	if c.Check {
+		r = m.result(was, private.path)
+	}
+	r.Changed = changed
+	after := want.describe()
+	if anew && c.Check {
+		after = value.NewDict("type", m.Type, "size", m.Size, "comment", want.line.comment) // the rest is left to chance
+	}
+	told(c, &r, private.path, was.describe(), after)
+	return r, nil
+}
+
+// settle checks what arguments ask of each other, and fills in the size.
+func (m *KeyPair) settle() error {
+	if m.Passphrase != nil && m.Passphrase.Reveal() == "" {
+		m.Passphrase = nil
+	}
+	switch {
+	case m.Type == "ed25519":
+		m.Size = 256
+	case m.Size == 0 && m.Type == "rsa":
+		m.Size = 4096
+	case m.Size == 0:
+		m.Size = 256
+	}
+	switch {
+	case m.Type == "rsa" && (m.Size < 1024 || m.Size > 16384):
+		return fmt.Errorf("size of an RSA key must be 1024 to 16384, got %d", m.Size)
+	case m.Type == "ecdsa" && sshCurve(m.Size) == nil:
+		return fmt.Errorf("size of an ECDSA key must be 256, 384 or 521, got %d", m.Size)
+	case m.Format == "pkcs1" && m.Type == "ed25519":
+		return errors.New("an Ed25519 key has no pkcs1 form")
+	case m.Format == "pkcs1" && m.Passphrase != nil:
+		return errors.New("a key with a passphrase has no pkcs1 form here: leave out private_key_format")
+	case m.Comment != nil && strings.ContainsAny(*m.Comment, "\r\n"):
+		return errors.New("comment must be one line")
+	}
+	return nil
+}
+
+// sshCurve is the curve of an ECDSA key of that size, nil if OpenSSH has none.
+func sshCurve(size int) elliptic.Curve {
+	return map[int]elliptic.Curve{256: elliptic.P256(), 384: elliptic.P384(), 521: elliptic.P521()}[size]
+}
+
+func (m *KeyPair) generate() (crypto.Signer, error) {
+	switch m.Type {
+	case "rsa":
+		return keyKind{algorithm: "RSA", bits: m.Size}.generate()
+	case "ecdsa":
+		return ecdsa.GenerateKey(sshCurve(m.Size), rand.Reader)
+	}
+	return keyKind{algorithm: "Ed25519"}.generate()
+}
+
+// judge reports whether the keys are to be made anew.
+func (m *KeyPair) judge(have hostFile, old crypto.Signer, readErr error) (bool, error) {
+	switch {
+	case !have.there || m.Force || m.Regenerate == "always":
+		return true, nil
+	case readErr != nil && m.Regenerate != "full_idempotence":
+		return false, fmt.Errorf("%w. Will not proceed. To force regeneration, call the module with regenerate: full_idempotence or force: true", readErr)
+	case readErr != nil:
+		return true, nil
+	case m.Regenerate == "never" || m.fits(have.text, old):
+		return false, nil
+	case m.Regenerate == "fail":
+		kind, size := sshKind(old)
+		return false, fmt.Errorf("%s: the key is %s %d, or has another form than the wanted one. Will not proceed. To force regeneration, call the module with regenerate: partial_idempotence or force: true", have.path, kind, size)
+	}
+	return true, nil
+}
+
+func (m *KeyPair) fits(text []byte, key crypto.Signer) bool {
+	kind, size := sshKind(key)
+	switch {
+	case kind != m.Type || size != m.Size:
+		return false
+	case m.Format == "auto":
+		return true
+	case m.Format == "ssh":
+		return opensshForm(text)
+	}
+	return m.pem().formed(text, key)
+}
+
+// sshKind is the kind of a key by its name of ssh-keygen, and its size.
+func sshKind(key crypto.Signer) (kind string, size int) {
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		return "rsa", k.N.BitLen()
+	case *ecdsa.PrivateKey:
+		return "ecdsa", k.Curve.Params().BitSize
+	}
+	return "ed25519", 256
+}
+
+// pem writes and judges the forms that OpenSSH shares with others.
+func (m *KeyPair) pem() *PrivateKey {
+	return &PrivateKey{Format: m.Format, Passphrase: m.Passphrase}
+}
+
+func opensshForm(text []byte) bool {
+	return bytes.Contains(text, []byte("-----BEGIN OPENSSH PRIVATE KEY-----"))
+}
+
+// read reads a private key of the host.
+func (m *KeyPair) read(f hostFile) (crypto.Signer, error) {
+	if !f.there || !opensshForm(f.text) {
+		return keyOf(f, m.Passphrase)
+	}
+	var key any
+	var err error
+	if m.Passphrase == nil {
+		key, err = ssh.ParseRawPrivateKey(f.text)
+	} else {
+		key, err = ssh.ParseRawPrivateKeyWithPassphrase(f.text, []byte(m.Passphrase.Reveal()))
+	}
+	if ed, ok := key.(*ed25519.PrivateKey); ok {
+		key = *ed
+	}
+	signer, ok := key.(crypto.Signer)
+	switch missing := (*ssh.PassphraseMissingError)(nil); {
+	case errors.As(err, &missing):
+		err = errEncrypted
+	case err == nil && !ok:
+		err = fmt.Errorf("it is of a kind (%T) that is not supported", key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the key %s: %w", f.path, err)
+	}
+	return signer, nil
+}
+
+func (m *KeyPair) encode(key crypto.Signer, comment string) ([]byte, error) {
+	var block *pem.Block
+	var err error
+	switch {
+	case m.Format == "pkcs1" || m.Format == "pkcs8":
+		return m.pem().encode(key)
+	case m.Passphrase != nil:
+		block, err = ssh.MarshalPrivateKeyWithPassphrase(key, comment, []byte(m.Passphrase.Reveal()))
+	default:
+		block, err = ssh.MarshalPrivateKey(key, comment)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(block), nil
+}
+
+// sshLine is a public key of OpenSSH: its kind and its numbers, and a comment.
+type sshLine struct{ key, comment string }
+
+func publicLine(text string) sshLine {
+	words := strings.SplitN(strings.TrimSpace(text), " ", 3)
+	if len(words) < 2 {
+		return sshLine{}
+	}
+	return sshLine{words[0] + " " + words[1], strings.Join(words[2:], "")}
+}
+
+func (l sshLine) text() []byte { return []byte(strings.TrimSpace(l.key+" "+l.comment) + "\n") }
+
+// sshPair is a private key, nil if there is none that can be read, with what
+// it says that its public one is, and the line of the public file.
+type sshPair struct {
+	key    crypto.Signer
+	public string
+	line   sshLine
+}
+
+func newPair(key crypto.Signer, line sshLine) (sshPair, error) {
+	if key == nil {
+		return sshPair{line: line}, nil
+	}
+	text, err := encodeOpenSSH(key.Public())
+	return sshPair{key, strings.TrimSpace(string(text)), line}, err
+}
+
+// wanted is the pair as it should be; of a new one in check mode only the comment is known.
+func (m *KeyPair) wanted(key crypto.Signer, was sshPair, anew bool) (sshPair, error) {
+	comment := ""
+	switch {
+	case m.Comment != nil:
+		comment = *m.Comment
+	case !anew && was.line.key == was.public:
+		comment = was.line.comment
+	}
+	p, err := newPair(key, sshLine{})
+	p.line = sshLine{p.public, comment}
+	return p, err
+}
+
+// write writes what differs.
+func (m *KeyPair) write(ctx context.Context, c *module.Call, private, public hostFile, was, want sshPair, anew bool) (bool, error) {
+	var privateText, publicText []byte
+	stale := was.line != want.line
+	switch {
+	case anew && c.Check:
+		privateText, publicText = []byte("a new key"), []byte("a new key") // only counted
+	case anew || stale:
+		publicText = want.line.text()
+	}
+	if !c.Check && (anew || stale && m.Comment != nil && opensshForm(private.text)) {
+		var err error
+		as := *m
+		if !anew {
+			as.Format = "ssh"
+		}
+		if privateText, err = as.encode(want.key, want.line.comment); err != nil {
+			return false, err
+		}
+	}
+	first, err := m.keep(ctx, c, private, privateText, 0o600, false)
+	if err != nil {
+		return false, err
+	}
+	second, err := m.keep(ctx, c, public, publicText, 0o644, false)
+	return first.Changed || second.Changed, err
+}
+
+func (m *KeyPair) result(p sshPair, path string) module.Result {
+	return module.Result{Data: value.NewDict("filename", path, "type", m.Type, "size", m.Size,
+		"fingerprint", p.fingerprint(), "public_key", p.line.key, "comment", p.line.comment)}
+}
+
+// fingerprint is that of ssh-keygen -l.
+func (p sshPair) fingerprint() string {
+	_, blob, _ := strings.Cut(p.public, " ")
+	raw, err := base64.StdEncoding.DecodeString(blob)
+	if err != nil || len(raw) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
+}
+
+func (p sshPair) describe() *value.Dict {
+	d := value.NewDict()
+	if p.key != nil {
+		kind, size := sshKind(p.key)
+		d.Merge(value.NewDict("type", kind, "size", size, "fingerprint", p.fingerprint()))
+	}
+	if p.line.key != "" {
+		d.Merge(value.NewDict("public_key", p.line.key, "comment", p.line.comment))
+	}
+	return d
+}

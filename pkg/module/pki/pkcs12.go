@@ -1,0 +1,371 @@
+package pki
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto"
+	"crypto/x509"
+	_ "embed"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
+)
+
+//go:embed pkcs12.sh
+var pkcs12Script string
+
+// PKCS12 is the module openssl_pkcs12.
+type PKCS12 struct {
+	Backend    string         `kk:"select_crypto_backend" default:"auto" choices:"auto,cryptography,pyopenssl" doc:"without effect: openssl on the host reads and writes them"`
+	Action     string         `kk:"action" default:"export" choices:"export,parse" doc:"write a PKCS #12 file, or what is in the one of src as PEM"`
+	Src        string         `kk:"src,path" doc:"PKCS #12 file of the host; needed to parse one"`
+	Name       string         `kk:"friendly_name,alias=name" doc:"name of the key and the certificate; needed to export"`
+	Cert       string         `kk:"certificate_path,path" doc:"certificate, a PEM file of the host"`
+	Others     []string       `kk:"other_certificates,alias=ca_certificates" doc:"more certificates, PEM files of the host; the first certificate of each"`
+	All        bool           `kk:"other_certificates_parse_all" default:"no" doc:"take all certificates of each of them"`
+	Passphrase *redact.Secret `kk:"passphrase" doc:"passphrase of the PKCS #12 file; without one it is not encrypted"`
+	Level      string         `kk:"encryption_level" default:"auto" choices:"auto,compatibility2022" doc:"how it is encrypted: with AES-256 and SHA-256, or with Triple-DES and SHA-1, as old programs need it. What is there is not judged by it"`
+	Rounds     int            `kk:"iter_size" default:"50000" doc:"rounds of encryption. What is there is not judged by it"`
+	keySource
+	placement
+}
+
+func pkcs12Spec() module.Spec {
+	return module.Spec{
+		Name: "openssl_pkcs12", Collection: "community.crypto",
+		Summary: "Keep a key and certificates in a PKCS #12 file on the host, or take them out of one.",
+		Notes: []string{
+			"The host's openssl reads and writes the file; passphrases reach it in its environment, and no key lies on a disk without one if passphrase is given. What the file should hold is read and judged on the control node.",
+			"Without mode, the file gets mode 0400, also when it is there with another.",
+			"A file that cannot be read, as with another passphrase, is made anew.",
+		},
+		Examples: []string{
+			"- name: Key and certificate for a Java program\n  openssl_pkcs12:\n    path: /etc/ssl/private/web.p12\n    friendly_name: web\n    privatekey_path: /etc/ssl/private/web.pem\n    certificate_path: /etc/ssl/web.crt\n    passphrase: \"{{ ada_password }}\"",
+		},
+		Returns: placementReturns("pkcs12",
+			module.Return{Key: "privatekey_path", Type: "str", Doc: "the argument, where it is given"},
+			module.Return{Key: "mode", Type: "str", Doc: "permission bits of the file, where it is there"},
+		),
+		New: func() module.Runner { return new(PKCS12) },
+	}
+}
+
+// bundle is what a PKCS #12 file holds. The certificate of the key is the
+// first; without a key there is none of a key.
+type bundle struct {
+	key   crypto.Signer
+	name  string // as openssl writes it
+	certs []*x509.Certificate
+}
+
+// Run implements module.Runner.
+func (m *PKCS12) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if m.State == "absent" {
+		r, left, err := m.remove(ctx, c)
+		m.describe(c, &r, left, nil)
+		return r, err
+	}
+	if err := m.settle(); err != nil {
+		return module.Result{}, err
+	}
+	files, err := readHost(ctx, c, m.Path, m.sources()...)
+	if err != nil {
+		return module.Result{}, err
+	}
+	var text []byte
+	if m.Action == "parse" {
+		text, err = m.parse(ctx, c, files[1])
+	} else {
+		text, err = m.export(ctx, c, files[0], files[1:])
+	}
+	have := files[0]
+	if errors.Is(err, errAway) {
+		r, err := notYet(c, have, err)
+		m.describe(c, &r, have, nil)
+		return r, err
+	}
+	if err != nil {
+		return module.Result{}, err
+	}
+	r, err := m.keep(ctx, c, have, text, 0o400)
+	if err != nil {
+		return r, err
+	}
+	told(c, &r, have.path, value.NewDict(), value.NewDict("friendly_name", given(m.Name)))
+	m.describe(c, &r, have, text)
+	return r, nil
+}
+
+// settle checks what arguments ask of each other, and fills in the mode.
+func (m *PKCS12) settle() error {
+	switch {
+	case m.Action == "parse" && m.Src == "":
+		return errors.New("action is parse but all of the following are missing: src")
+	case m.Action == "export" && m.Name == "":
+		return errors.New("friendly_name is needed to export")
+	case m.Action == "export" && m.KeyPath == "" && m.KeyText == nil && m.Cert == "" && len(m.Others) == 0:
+		return errors.New("there is nothing to export: give privatekey_path, certificate_path or other_certificates")
+	case m.KeyPath != "" && m.KeyText != nil:
+		return errors.New("parameters are mutually exclusive: privatekey_path|privatekey_content")
+	case m.Rounds < 1:
+		return fmt.Errorf("iter_size must be 1 or more, got %d", m.Rounds)
+	case m.Mode.IsSet():
+		return nil
+	}
+	var err error
+	m.Mode, err = schema.ParseMode("0400")
+	return err
+}
+
+// sources are the files to read: that of src, or the key's, the certificate's and the others'.
+func (m *PKCS12) sources() []source {
+	if m.Action == "parse" {
+		return []source{{path: m.Src}}
+	}
+	list := []source{m.source(), {path: m.Cert}}
+	for _, path := range m.Others {
+		list = append(list, source{path: path})
+	}
+	return list
+}
+
+// parse is what the file to write holds: nil if it is right as it is.
+func (m *PKCS12) parse(ctx context.Context, c *module.Call, src hostFile) ([]byte, error) {
+	if !src.there {
+		return nil, fmt.Errorf("%s %w", src.path, errAway)
+	}
+	held, err := m.open(ctx, c, src)
+	if err != nil {
+		return nil, err
+	}
+	var text []byte
+	if held.key != nil {
+		if text, err = (&PrivateKey{Format: "auto"}).encode(held.key); err != nil {
+			return nil, err
+		}
+	}
+	for _, crt := range held.certs {
+		text = append(text, encodeCert(crt.Raw)...)
+	}
+	return text, nil
+}
+
+// export is the file to write, nil if the one that is there is right.
+func (m *PKCS12) export(ctx context.Context, c *module.Call, have hostFile, files []hostFile) ([]byte, error) {
+	want, err := m.wanted(files)
+	if err != nil {
+		return nil, err
+	}
+	if have.there && !m.Force {
+		held, err := m.open(ctx, c, have)
+		switch {
+		case err != nil && !errors.Is(err, errPKCS12):
+			return nil, err
+		case err == nil && held.equal(want):
+			return nil, nil
+		}
+	}
+	if c.Check {
+		return []byte("a new file"), nil // only counted
+	}
+	return m.make(ctx, c, want)
+}
+
+// wanted is what the file should hold.
+func (m *PKCS12) wanted(files []hostFile) (bundle, error) {
+	b := bundle{name: m.Name}
+	var err error
+	if m.KeyPath != "" || m.KeyText != nil {
+		if b.key, err = keyOf(files[0], m.KeyPass); err != nil {
+			return b, err
+		}
+	}
+	for i, f := range files[1:] {
+		first := i == 0
+		if first && m.Cert == "" {
+			continue
+		}
+		if !f.there {
+			return b, fmt.Errorf("%s %w", f.path, errAway)
+		}
+		certs, err := parseCerts(f.text)
+		switch {
+		case !first && m.All && !bytes.Contains(f.text, []byte("-----BEGIN CERTIFICATE-----")):
+			continue
+		case err != nil:
+			return b, fmt.Errorf("%s: %w", f.path, err)
+		case first && b.key != nil && !same(b.key.Public(), certs[0].PublicKey):
+			return b, fmt.Errorf("%s: the certificate is not of the private key", f.path)
+		case first || !m.All:
+			certs = certs[:1]
+		}
+		b.certs = append(b.certs, certs...)
+	}
+	return b, nil
+}
+
+// equal reports whether a file holds what is wanted. It tells a name only where it has a key.
+func (b bundle) equal(want bundle) bool {
+	if (b.key == nil) != (want.key == nil) || b.key != nil && (!same(b.key.Public(), want.key.Public()) || b.name != want.name && b.name != lowBytes(want.name)) {
+		return false
+	}
+	order := func(certs []*x509.Certificate) []*x509.Certificate {
+		sorted := slices.SortedFunc(slices.Values(certs), func(x, y *x509.Certificate) int { return bytes.Compare(x.Raw, y.Raw) })
+		return slices.CompactFunc(sorted, (*x509.Certificate).Equal)
+	}
+	return slices.EqualFunc(order(b.certs), order(want.certs), (*x509.Certificate).Equal)
+}
+
+// lowBytes is a name as some versions of openssl write it: of each unit of
+// UTF-16 the lower byte.
+func lowBytes(name string) string {
+	var out []byte
+	for _, unit := range utf16.Encode([]rune(name)) {
+		out = append(out, byte(unit))
+	}
+	return string(out)
+}
+
+// errPKCS12 is a file that cannot be read.
+var errPKCS12 = errors.New("is no PKCS #12 file, or has another passphrase")
+
+func (m *PKCS12) script(call string, stdin []byte) *hostscript.Script {
+	s := hostscript.New(pkcs12Script, call)
+	s.Stdin, s.Env = bytes.NewReader(stdin), map[string]string{"KK_PKCS12": m.secret()}
+	return s
+}
+
+func (m *PKCS12) secret() string {
+	if m.Passphrase == nil {
+		return ""
+	}
+	return m.Passphrase.Reveal()
+}
+
+// open reads a PKCS #12 file.
+func (m *PKCS12) open(ctx context.Context, c *module.Call, f hostFile) (bundle, error) {
+	s := m.script("pkcs12_open", f.text)
+	s.Probe = true
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return bundle{}, err
+	}
+	if !a.Has("text") {
+		return bundle{}, fmt.Errorf("%s %w", f.path, errPKCS12)
+	}
+	return readBundle(f.path, []byte(a.Get("text")))
+}
+
+// readBundle reads what openssl writes of a PKCS #12 file: PEM, with lines
+// about each block before it.
+func readBundle(path string, text []byte) (bundle, error) {
+	var b bundle
+	for {
+		before, _, _ := bytes.Cut(text, []byte("-----BEGIN "))
+		block, rest := pem.Decode(text)
+		if block == nil {
+			break
+		}
+		text = rest
+		if block.Type == "CERTIFICATE" {
+			crt, err := x509.ParseCertificate(block.Bytes)
+			if err != nil {
+				return b, fmt.Errorf("%s: %w", path, err)
+			}
+			b.certs = append(b.certs, crt)
+			continue
+		}
+		key, err := decodeBlock(block, nil)
+		if err != nil || key == nil {
+			return b, fmt.Errorf("%s: a key of a kind that is not supported: %w", path, cmp.Or(err, errPKCS12))
+		}
+		b.key = key
+		for line := range strings.Lines(string(before)) {
+			if name, ok := strings.CutPrefix(line, "    friendlyName: "); ok {
+				b.name = strings.TrimSuffix(name, "\n")
+			}
+		}
+	}
+	slices.SortStableFunc(b.certs, func(x, y *x509.Certificate) int { return cmp.Compare(b.rank(x), b.rank(y)) })
+	return b, nil
+}
+
+// rank is 0 for the certificate of the key.
+func (b bundle) rank(crt *x509.Certificate) int {
+	if b.key != nil && same(b.key.Public(), crt.PublicKey) {
+		return 0
+	}
+	return 1
+}
+
+// make makes a PKCS #12 file.
+func (m *PKCS12) make(ctx context.Context, c *module.Call, b bundle) ([]byte, error) {
+	var in []byte
+	for _, crt := range b.certs {
+		in = append(in, encodeCert(crt.Raw)...)
+	}
+	words := []string{"-caname", m.Name, "-nokeys"}
+	if b.key != nil {
+		pass := m.Passphrase
+		if m.secret() == "" {
+			pass = nil
+		}
+		key, err := (&PrivateKey{Format: "pkcs8", Passphrase: pass}).encode(b.key)
+		if err != nil {
+			return nil, err
+		}
+		in, words = append(key, in...), []string{"-name", m.Name}
+	}
+	if len(b.certs) == 0 {
+		words = append(words, "-nocerts")
+	}
+	cipher, digest := "AES-256-CBC", "sha256"
+	if m.Level == "compatibility2022" {
+		cipher, digest = "PBE-SHA1-3DES", "sha1"
+	}
+	if m.secret() == "" {
+		cipher = "NONE"
+	}
+	words = append(words, "-keypbe", cipher, "-certpbe", cipher, "-macalg", digest, "-iter", strconv.Itoa(m.Rounds))
+	s := m.script(`pkcs12_make "$@"`, in)
+	s.Words = words
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.DecodeString(strings.ReplaceAll(a.Get("text"), "\n", ""))
+}
+
+// describe adds what Ansible tells of the file.
+func (m *PKCS12) describe(c *module.Call, r *module.Result, have hostFile, text []byte) {
+	if r.Data == nil {
+		return
+	}
+	if m.KeyPath != "" {
+		r.Data.Set("privatekey_path", m.KeyPath)
+	}
+	old := fs.FileMode(0o400)
+	if have.there {
+		old = have.mode
+	}
+	if mode, err := m.Mode.Apply(old, false); err == nil && m.State == "present" && !c.Check {
+		r.Data.Set("mode", schema.FormatMode(mode))
+	}
+	m.content(c, r, "pkcs12", have, text)
+	if content := r.Data.String("pkcs12"); content != "" {
+		r.Data.Set("pkcs12", base64.StdEncoding.EncodeToString([]byte(content)))
+	}
+}

@@ -1,0 +1,144 @@
+package system
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
+)
+
+//go:embed capabilities.sh
+var capabilitiesScript string
+
+// Capabilities is the module capabilities.
+type Capabilities struct {
+	Path       string `kk:"path,required,alias=key" doc:"the program, a file of the host"`
+	Capability string `kk:"capability,required,alias=cap" doc:"the capability and its flags, as cap_net_bind_service+ep; the flags may be left out when it is to be absent"`
+	State      string `kk:"state" default:"present" choices:"absent,present" doc:"whether the file has the capability"`
+}
+
+func capabilitiesSpec() module.Spec {
+	return module.Spec{
+		Name: "capabilities", Collection: "community.general",
+		Summary: "Gives a program a capability of Linux, or takes it away.",
+		Notes: []string{
+			"The host needs getcap and setcap (package libcap2-bin). Other capabilities of the file stay as they are; of this one the flags are those that are given, and no others.",
+		},
+		Examples: []string{
+			"- name: Let the server listen on port 80 without being root\n  capabilities:\n    path: /usr/local/bin/server\n    capability: cap_net_bind_service+ep",
+		},
+		Returns: []module.Return{
+			{Key: "state", Type: "str", Doc: "the argument"},
+			{Key: "msg", Type: "str", Doc: "capabilities changed, if they did"},
+			{Key: "stdout", Type: "str", Doc: "what setcap printed; of a failure stderr too"},
+		},
+		New: func() module.Runner { return new(Capabilities) },
+	}
+}
+
+// Run implements module.Runner.
+func (m *Capabilities) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	m.Path = strings.TrimSpace(m.Path)
+	want, err := parseCapability(m.Capability)
+	switch {
+	case err != nil:
+		return module.Result{}, err
+	case want.flags == "" && m.State == "present":
+		return module.Result{}, fmt.Errorf("capability %q has no flags: write one such as %s+ep", m.Capability, want.name)
+	}
+	look := hostscript.New(capabilitiesScript, "capabilities_look").Set("path", m.Path)
+	look.Probe = true
+	a, err := look.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{Data: capabilityOutput(a)}, err
+	}
+	now, err := readCapabilities(strings.TrimPrefix(a.Get("caps"), m.Path))
+	if err != nil {
+		return module.Result{}, fmt.Errorf("getcap %s: %w", m.Path, err)
+	}
+	same := func(have capability) bool { return have.name == want.name }
+	at := slices.IndexFunc(now, same)
+	r := module.ResultOf(a, "state", m.State)
+	if m.State == "present" && at >= 0 && now[at] == want || m.State == "absent" && at < 0 {
+		return r, nil
+	}
+	r.Changed, r.Msg = true, "capabilities changed"
+	after := slices.DeleteFunc(slices.Clone(now), same)
+	if m.State == "present" {
+		after = append(after, want)
+	}
+	if c.Diff {
+		r.Diff = module.TextDiff(m.Path, lineOf(now), lineOf(after))
+	}
+	if c.Check {
+		return r, nil
+	}
+	set := hostscript.New(capabilitiesScript, "capabilities_set").Set("path", m.Path).Set("caps", strings.TrimSpace(lineOf(after)))
+	if a, err = set.Run(ctx, c.Conn, c.Check); err != nil {
+		return module.Result{Data: capabilityOutput(a)}, err
+	}
+	r.Data.Set("stdout", module.Printed(a.Get("stdout")))
+	return r, nil
+}
+
+// capabilityOutput is what a tool that failed printed.
+func capabilityOutput(a hostscript.Answer) *value.Dict {
+	if !a.Has("stderr") {
+		return nil
+	}
+	return value.NewDict("stdout", module.Printed(a.Get("stdout")), "stderr", module.Printed(a.Get("stderr")))
+}
+
+// capability is one of a file: its name, and those of the flags e, i and p
+// that it has, in this order.
+type capability struct{ name, flags string }
+
+func parseCapability(text string) (capability, error) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	name, flags := text, ""
+	if i := strings.IndexAny(text, "=+"); i >= 0 {
+		name, flags = text[:i], text[i+1:]
+	}
+	if strings.Trim(flags, "eip") != "" || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		return capability{}, fmt.Errorf("%q is no capability with flags, such as cap_net_raw+ep", text)
+	}
+	out := capability{name: name}
+	for _, flag := range "eip" {
+		if strings.ContainsRune(flags, flag) {
+			out.flags += string(flag)
+		}
+	}
+	return out, nil
+}
+
+// readCapabilities reads what getcap prints after the name of a file: names
+// with commas between share their flags. Older ones put " =" before.
+func readCapabilities(text string) ([]capability, error) {
+	var out []capability
+	for _, word := range strings.Fields(strings.TrimPrefix(text, " =")) {
+		names := strings.Split(word, ",")
+		last, err := parseCapability(names[len(names)-1])
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names[:len(names)-1] {
+			out = append(out, capability{name, last.flags})
+		}
+		out = append(out, last)
+	}
+	return out, nil
+}
+
+// lineOf is capabilities as setcap takes them.
+func lineOf(all []capability) string {
+	words := make([]string, len(all))
+	for i, one := range all {
+		words[i] = one.name + "+" + one.flags
+	}
+	return module.JoinLines([]string{strings.Join(words, " ")})
+}

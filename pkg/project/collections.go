@@ -1,0 +1,103 @@
+package project
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/playbook"
+	"kubekey/pkg/source"
+)
+
+// collectionsFolder holds collections, as NAMESPACE/NAME, in each of the
+// folders of collections.
+const collectionsFolder = "ansible_collections"
+
+// collectionRoots are the folders searched for collections: beside the
+// playbook, and those that are set. One may itself be named ansible_collections.
+func (l *Linker) collectionRoots(playDir string) []string {
+	var out []string
+	for _, dir := range append([]string{playDir + "/collections"}, l.CollectionPaths...) {
+		if path.Base(dir) != collectionsFolder {
+			dir = source.Join(dir, collectionsFolder)
+		}
+		out = append(out, dir)
+	}
+	return out
+}
+
+// collectionDir is the folder of a collection (NAMESPACE.NAME).
+func (l *Linker) collectionDir(name, playDir string) (string, bool) {
+	for _, root := range l.collectionRoots(playDir) {
+		if p := source.Join(root, strings.Replace(name, ".", "/", 1)); l.Tree.IsDir(p) {
+			return p, true
+		}
+	}
+	return "", false
+}
+
+// splitFull takes a full name apart: NAMESPACE.NAME.rest is rest of the
+// collection NAMESPACE.NAME.
+func splitFull(name string) (collection, rest string, ok bool) {
+	parts := strings.Split(name, ".")
+	if len(parts) < 3 || slices.ContainsFunc(parts, func(p string) bool { return !playbook.IsIdentifier(p) }) {
+		return "", "", false
+	}
+	return parts[0] + "." + parts[1], strings.Join(parts[2:], "."), true
+}
+
+// collectionRole finds a role of a collection: by its full name, whose parts
+// beyond the third lead into folders of roles, or by its plain name in the
+// collections of the place.
+func (l *Linker) collectionRole(name string, where place) (dir, collection string, ok bool) {
+	within, plain := where.collections(), name
+	if collection, rest, full := splitFull(name); full {
+		within, plain = []string{collection}, strings.ReplaceAll(rest, ".", "/")
+	}
+	for _, c := range within {
+		base, ok := l.collectionDir(c, where.play.Dir)
+		if p := source.Join(base, "roles/"+plain); ok && l.Tree.IsDir(p) {
+			return p, c, true
+		}
+	}
+	return "", "", false
+}
+
+// collections are those that plain names of roles are searched in: in a role
+// its own and its meta's, elsewhere those of the keyword.
+func (p place) collections() []string {
+	if p.role != nil {
+		return p.role.collections
+	}
+	return p.attrs.Collections
+}
+
+// collectionPlaybook is the file of a playbook that import_playbook names in full.
+func (l *Linker) collectionPlaybook(name, playDir string) (string, bool) {
+	collection, rest, ok := splitFull(name)
+	if !ok {
+		return "", false
+	}
+	dir, ok := l.collectionDir(collection, playDir)
+	if !ok {
+		return "", false
+	}
+	return l.mainFile(dir+"/playbooks", strings.ReplaceAll(rest, ".", "/"))
+}
+
+// collectionNames are the collections of a keyword. One that is on disk may
+// have roles; of others, kk's own modules are all that there is.
+func (l *Linker) collectionNames(values []playbook.Value, playDir string, ds *source.Diagnostics) []string {
+	var out []string
+	for _, v := range values {
+		name := v.Text()
+		out = append(out, name)
+		if _, onDisk := l.collectionDir(name, playDir); onDisk || module.HasCollection(name) {
+			continue
+		}
+		ds.Add(source.Warningf(v.At(), "kk has no modules of the collection %q", name).
+			WithHelp("`kk doc` lists the modules that there are, under their plain names"))
+	}
+	return out
+}
