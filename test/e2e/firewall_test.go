@@ -7,11 +7,29 @@ import (
 	"kubekey/pkg/value"
 )
 
-func TestIptables(t *testing.T) {
+// newFirewallTarget is a host without rules, before the test and after it: what one firewall
+// leaves behind, as ufw does with its chains, the test of another would find.
+func newFirewallTarget(t *testing.T) target {
+	t.Helper()
 	g := newTarget(t)
-	t.Cleanup(func() {
-		g.sh("iptables -P FORWARD ACCEPT; iptables -F INPUT; iptables -F APP 2>/dev/null; iptables -X APP 2>/dev/null; ip6tables -X APP 2>/dev/null; iptables -t nat -F; true")
-	})
+	const bare = `
+for program in iptables ip6tables; do
+  for table in filter nat mangle raw; do
+    $program -t $table -F
+    $program -t $table -X
+  done
+  for chain in INPUT FORWARD OUTPUT; do
+    $program -P $chain ACCEPT
+  done
+done 2>/dev/null
+true`
+	g.sh(bare)
+	t.Cleanup(func() { g.sh(bare) })
+	return g
+}
+
+func TestIptables(t *testing.T) {
+	g := newFirewallTarget(t)
 	web := []any{"chain", "INPUT", "protocol", "tcp", "destination_ports", []any{"80", "443"}, "ctstate", "NEW", "jump", "ACCEPT", "comment", "it's the web"}
 	first, _ := g.twice("iptables", web...)
 	g.sees("iptables -S INPUT | tail -n 1", `-A INPUT -p tcp -m multiport --dports 80,443 -m conntrack --ctstate NEW -m comment --comment "it\'s the web" -j ACCEPT`)
@@ -40,9 +58,9 @@ func TestIptables(t *testing.T) {
 }
 
 func TestUFW(t *testing.T) {
-	g := newTarget(t)
+	g := newFirewallTarget(t)
 	g.needs("ufw")
-	t.Cleanup(func() { g.sh("ufw --force reset >/dev/null; rm -f /etc/ufw/*.20*; iptables -P INPUT ACCEPT; true") })
+	t.Cleanup(func() { g.sh("ufw --force reset >/dev/null; rm -f /etc/ufw/*.20*; true") })
 	first, _ := g.twice("ufw", "rule", "limit", "port", "22", "proto", "tcp", "comment", "our SSH")
 	if value.Repr(dataOf(first, "commands")) == "[]" {
 		t.Errorf("got %s", value.Repr(first.Data))
@@ -74,7 +92,7 @@ func TestUFW(t *testing.T) {
 }
 
 func TestFirewalld(t *testing.T) {
-	g := newTarget(t)
+	g := newFirewallTarget(t)
 	g.needs("firewalld")
 	t.Cleanup(func() { g.sh("systemctl stop firewalld; apt-get purge -q -y firewalld >/dev/null 2>&1; true") })
 	g.sh("systemctl start firewalld")
