@@ -49,20 +49,28 @@ func lookupDict(_ *Call, terms []any, _ *bound) ([]any, error) {
 }
 
 // termLists are terms as lists; a single value stands for a list of it.
-func termLists(terms []any) ([][]any, error) {
+func termLists(terms []any) [][]any {
 	out := make([][]any, len(terms))
 	for i, term := range terms {
-		switch v := term.(type) {
-		case []any:
-			out[i] = v
-		default:
-			out[i] = []any{v}
+		list, ok := term.([]any)
+		if !ok {
+			list = []any{term}
 		}
-		flat, err := flatten(out[i], 1, false, 0)
-		if err != nil {
+		out[i] = list
+	}
+	return out
+}
+
+// flatRows are the rows of a table, with the lists in their cells spread.
+func flatRows(table any, err error, levels int) ([]any, error) {
+	if err != nil {
+		return nil, err
+	}
+	out := table.([]any)
+	for i, row := range out {
+		if out[i], err = flatten(row.([]any), levels, false, 0); err != nil {
 			return nil, err
 		}
-		out[i] = flat
 	}
 	return out, nil
 }
@@ -71,34 +79,20 @@ func lookupNested(_ *Call, terms []any, _ *bound) ([]any, error) {
 	if len(terms) == 0 {
 		return nil, fmt.Errorf("needs at least one list")
 	}
-	lists, err := termLists(terms)
-	if err != nil {
-		return nil, err
-	}
-	out, err := cartesian(lists)
-	if err != nil {
-		return nil, err
-	}
-	return out.([]any), nil
+	table, err := cartesian(termLists(terms))
+	return flatRows(table, err, 2)
 }
 
 func lookupTogether(_ *Call, terms []any, _ *bound) ([]any, error) {
 	if len(terms) == 0 {
 		return nil, fmt.Errorf("needs at least one list")
 	}
-	lists, err := termLists(terms)
-	if err != nil {
-		return nil, err
-	}
-	longest := 0
+	lists, longest := termLists(terms), 0
 	for _, list := range lists {
 		longest = max(longest, len(list))
 	}
-	out, err := rows(lists, longest, nil)
-	if err != nil {
-		return nil, err
-	}
-	return out.([]any), nil
+	table, err := rows(lists, longest, nil)
+	return flatRows(table, err, 1)
 }
 
 func lookupIndexedItems(_ *Call, terms []any, _ *bound) ([]any, error) {
