@@ -20,7 +20,7 @@ func fileLookups() []lookupSpec {
 		{names: "lines", do: lookupLines},
 		{names: "pipe", do: lookupPipe},
 		{names: "url", params: "split_lines validate_certs username password headers timeout http_agent force force_basic_auth follow_redirects use_proxy ca_path", do: lookupURL},
-		{names: "ini", params: "file section default re type allow_no_value case_sensitive encoding", do: lookupRecords("ansible.ini", iniValues)},
+		{names: "ini", params: "file section default re type allow_no_value allow_none case_sensitive encoding", do: lookupRecords("ansible.ini", iniValues)},
 		{names: "csvfile", params: "file delimiter col default encoding", do: lookupRecords("ansible.csv", csvCell)},
 	}
 }

@@ -56,35 +56,51 @@ func lookupRecords(defaultFile string, find func(text, key string, opts map[stri
 
 // iniValues are the values of a key, or of all keys that match it as a pattern.
 func iniValues(text, key string, opts map[string]string) ([]any, error) {
-	section := opts["section"]
-	if section == "" && opts["type"] != "properties" {
-		section = "global"
+	section := cmp.Or(opts["section"], "global")
+	if opts["type"] == "properties" {
+		section = ""
 	}
-	matches := func(k string) bool { return strings.EqualFold(k, key) }
-	if strings.EqualFold(opts["re"], "true") || opts["re"] == "yes" {
+	exact := isYes(opts["case_sensitive"])
+	values, err := iniSection(text, section, exact)
+	if err != nil {
+		return nil, err
+	}
+	if isYes(opts["re"]) {
 		re, err := regexp.Compile("^(?:" + key + ")")
 		if err != nil {
 			return nil, fmt.Errorf("bad pattern %q: %w", truncateText(key), err)
 		}
 		var out []any
-		for k, v := range iniSection(text, section).All() {
+		for k, v := range values.All() {
 			if re.MatchString(value.Str(k)) {
 				out = append(out, v)
 			}
 		}
 		return out, nil
 	}
-	for k, v := range iniSection(text, section).All() {
-		if matches(value.Str(k)) {
-			return []any{v}, nil
-		}
+	if v, ok := values.Get(iniKey(key, exact)); ok {
+		return []any{v}, nil
 	}
 	return []any{opts["default"]}, nil
 }
 
-// iniSection are the keys of a section; those of [DEFAULT] are in all.
-func iniSection(text, section string) *value.Dict {
+func isYes(option string) bool {
+	return strings.EqualFold(option, "true") || option == "yes"
+}
+
+// iniKey is a key as it is compared: small, unless its case counts.
+func iniKey(key string, exact bool) string {
+	if exact {
+		return key
+	}
+	return strings.ToLower(key)
+}
+
+// iniSection are the keys of a section; those of [DEFAULT] are in all. The
+// section "" is what comes before the first one.
+func iniSection(text, section string, exact bool) (*value.Dict, error) {
 	d, current, last, depth := value.NewDict(), "", "", 0
+	own, found := map[string]bool{}, section == "" || section == "DEFAULT"
 	for _, line := range splitLines(text) {
 		trimmed := strings.TrimSpace(line)
 		indent := len(line) - len(strings.TrimLeft(line, " \t"))
@@ -99,6 +115,7 @@ func iniSection(text, section string) *value.Dict {
 		switch {
 		case trimmed[0] == '[' && strings.HasSuffix(trimmed, "]"):
 			current = trimmed[1 : len(trimmed)-1]
+			found = found || current == section
 			continue
 		case current != section && current != "DEFAULT":
 			continue
@@ -107,13 +124,19 @@ func iniSection(text, section string) *value.Dict {
 		if i < 0 {
 			continue
 		}
-		k := strings.TrimSpace(trimmed[:i])
+		k := iniKey(strings.TrimSpace(trimmed[:i]), exact)
+		if current == section && own[k] {
+			return nil, fmt.Errorf("Duplicate option: the key %q is more than once in section %q", k, section)
+		}
 		if current == section || !d.Has(k) {
-			last, depth = k, indent
+			last, depth, own[k] = k, indent, current == section
 			d.Set(k, strings.TrimSpace(trimmed[i+1:]))
 		}
 	}
-	return d
+	if !found {
+		return nil, fmt.Errorf("No section %q in the file", section)
+	}
+	return d, nil
 }
 
 // csvCell is the cell of the row that starts with key.
