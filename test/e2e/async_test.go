@@ -20,6 +20,7 @@ const asyncPlaybook = `
 func asyncHost(t *testing.T) *controller {
 	t.Helper()
 	c := newController(t)
+	c.on(t, 0, "rm -rf /root/.ansible_async") // jobs that others' tests left
 	c.after(t, 0, "touch /tmp/kk-go; sleep 1; rm -rf /tmp/kk-started /tmp/kk-go /tmp/kk-done /root/.ansible_async; systemctl start ssh")
 	return c
 }
