@@ -42,13 +42,17 @@ func lookupRecords(defaultFile string, find func(text, key string, opts map[stri
 			if err != nil {
 				return err
 			}
-			text, err := readFound(c, cmp.Or(opts["file"], defaultFile))
+			file := cmp.Or(opts["file"], defaultFile)
+			text, err := readFound(c, file)
 			if err != nil {
 				return err
 			}
 			found, err := find(text, key, opts)
+			if err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
 			out = append(out, found...)
-			return err
+			return nil
 		})
 		return out, err
 	}
@@ -126,7 +130,7 @@ func iniSection(text, section string, exact bool) (*value.Dict, error) {
 		}
 		k := iniKey(strings.TrimSpace(trimmed[:i]), exact)
 		if current == section && own[k] {
-			return nil, fmt.Errorf("Duplicate option: the key %q is more than once in section %q", k, section)
+			return nil, fmt.Errorf("the key %q is more than once in section %q", k, section)
 		}
 		if current == section || !d.Has(k) {
 			last, depth, own[k] = k, indent, current == section
@@ -134,7 +138,7 @@ func iniSection(text, section string, exact bool) (*value.Dict, error) {
 		}
 	}
 	if !found {
-		return nil, fmt.Errorf("No section %q in the file", section)
+		return nil, fmt.Errorf("there is no section %q", section)
 	}
 	return d, nil
 }
