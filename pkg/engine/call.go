@@ -11,6 +11,7 @@ import (
 	"kubekey/pkg/module"
 	"kubekey/pkg/project"
 	"kubekey/pkg/schema"
+	"kubekey/pkg/template"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
@@ -136,6 +137,7 @@ func (x *execution) arguments(ctx context.Context, v *vars.View) (*value.Dict, e
 			own, _ := a.(*value.Dict)
 			if text, ok := name.(string); ok && (x.t.Spec.Is(text) || x.t.Spec.InGroup(text)) {
 				args.Merge(own)
+				x.keepRaw(args, d, text)
 			}
 		}
 	}
@@ -156,6 +158,19 @@ func (x *execution) arguments(ctx context.Context, v *vars.View) (*value.Dict, e
 	}
 	cleaned, _ := x.withoutOmit(own).(*value.Dict)
 	return cleaned, nil
+}
+
+// keepRaw puts the arguments that the module evaluates itself back as module_defaults has them.
+func (x *execution) keepRaw(args *value.Dict, defaults *template.Data, name string) {
+	own, ok := defaults.Member(name)
+	if !ok {
+		return
+	}
+	for _, raw := range x.t.Spec.RawArgs {
+		if arg, ok := own.Member(raw); ok {
+			args.Set(raw, module.AsWritten(arg.Raw()))
+		}
+	}
 }
 
 // withoutOmit drops what has the value of the variable omit, at any depth.

@@ -276,7 +276,7 @@ func (e *Engine) inventoryLayers(name, dir string) []*vars.Layer {
 	for _, s := range sets {
 		l := e.sets[s]
 		if l == nil {
-			l = vars.Templates(s.Name, s.Values, e.Templates, s.At, func(path []string) bool { return s.Unsafe(path[0]) })
+			l = e.inventoryLayer(s)
 			e.sets[s] = l
 		}
 		layers = append(layers, l)
@@ -286,6 +286,13 @@ func (e *Engine) inventoryLayers(name, dir string) []*vars.Layer {
 	}
 	e.layers[dir][name] = layers
 	return layers
+}
+
+func (e *Engine) inventoryLayer(s *inventory.VarSet) *vars.Layer {
+	if s.Data {
+		return vars.Values(s.Name, s.Values)
+	}
+	return vars.Templates(s.Name, s.Values, e.Templates, s.At, func(path []string) bool { return s.Unsafe(path[0]) })
 }
 
 // forgetLayers drops what inventoryLayers keeps, after the inventory changed.

@@ -8,6 +8,7 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
 	"kubekey/pkg/project"
+	"kubekey/pkg/template"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
@@ -27,6 +28,7 @@ type execution struct {
 	ev   *event.Task
 	view *vars.View
 	loopNames
+	authored []*template.Data // the items of the loop as they are written; nil when they are data
 }
 
 // itemOutcome is one execution of a module: for the task, or for one item.

@@ -31,6 +31,7 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 	if err != nil {
 		return x.badLoop(ctx, err)
 	}
+	x.authored = x.authoredItems(ctx, len(items))
 	if forks > 1 || x.t.Async != nil {
 		items = forced(items)
 	}
@@ -222,7 +223,7 @@ func (x *execution) loopControl() (forks int, pause time.Duration, err error) {
 // item runs the task for one item.
 func (x *execution) item(ctx context.Context, items []any, i int) (*itemOutcome, *vars.View) {
 	names := x.loopNames
-	v := x.view.With(names.item, items[i]).With("ansible_loop_var", names.item)
+	v := x.view.WithAuthored(names.item, items[i], x.authoredItem(i)).With("ansible_loop_var", names.item)
 	if names.index != "" {
 		v = v.With(names.index, i).With("ansible_index_var", names.index)
 	}
@@ -262,6 +263,27 @@ func (x *execution) item(ctx context.Context, items []any, i int) (*itemOutcome,
 		o.include.bind(names, items[i], i)
 	}
 	return o, v
+}
+
+// authoredItems are the items as a playbook or a file of variables says them; nil when they were
+// worked out of something else.
+func (x *execution) authoredItems(ctx context.Context, n int) []*template.Data {
+	l := x.t.Loop
+	if l.Lookup != "" && l.Lookup != "items" && l.Lookup != "list" {
+		return nil
+	}
+	elements, _ := l.Items.Authored(ctx, x.view).Elements()
+	if len(elements) != n { // with_items takes lists apart
+		return nil
+	}
+	return elements
+}
+
+func (x *execution) authoredItem(i int) *template.Data {
+	if x.authored == nil {
+		return nil
+	}
+	return x.authored[i]
 }
 
 func (x *execution) label(item any) string {

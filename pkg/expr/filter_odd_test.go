@@ -20,7 +20,7 @@ func oddValues() []any {
 		deep = []any{deep}
 	}
 	return []any{
-		nil, true, 0, -1, math.MaxInt, math.MinInt, 1.5, math.NaN(), math.Inf(1), math.Inf(-1), "", "x", "\xff\xfe", "a\x00b",
+		nil, true, 0, -1, math.MaxInt, math.MinInt, 1.5, math.NaN(), math.Inf(1), math.Inf(-1), "", "a", "\xff\xfe", "a\x00b",
 		"(", "[", "%", "%(", "\\", "${", "~", "1/0", "0a", "::/129", "{{", "a\n b\n", "%s%d", "- [", "name", "{\"a\":", "[1]", strings.Repeat("a ", 200),
 		[]any{}, []any{nil}, []any{[]any{}, "a", 1}, []any{math.NaN(), math.NaN()}, value.NewDict(), value.NewDict("a", []any{1}, 1, nil),
 		[]any{value.NewDict("key", "k", "value", 1)}, deep, &value.Undefined{Name: "u"}, &value.Undefined{Lenient: true}, time.Unix(0, 0),

@@ -30,6 +30,9 @@ func filterGetPath(c *Call, in any, p *bound) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("argument path: %w", err)
 	}
+	if !isPath(x.root) { // the text may come from a host
+		return nil, fmt.Errorf("argument path: %q is not a path, as a.b['c'][0]", path)
+	}
 	names := Names{}
 	for k, v := range d.All() {
 		if name, ok := k.(string); ok {

@@ -97,6 +97,7 @@ func (f *frame) culprit(n node, u *value.Undefined) (node, string) {
 	return n, ""
 }
 
+// isPath reports whether an expression is a name, and keys behind it that are known.
 func isPath(n node) bool {
 	switch n := n.(type) {
 	case *nameNode:

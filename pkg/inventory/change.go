@@ -33,7 +33,7 @@ func (inv *Inventory) addHost(name string, groups []string, vars *value.Dict) (c
 		changed = inv.joinAtRun(h, g) || changed
 	}
 	if vars.Len() > 0 && !h.says(vars) {
-		h.vars = append(h.vars, NewVarSet("add_host", vars))
+		h.vars = append(h.vars, &VarSet{Name: "add_host", Values: vars, Data: true})
 		changed = true
 	}
 	if changed {

@@ -29,6 +29,9 @@ type VarSet struct {
 	Name   string      // where they come from, for people: "group_vars/all.yml"
 	Values *value.Dict // may be shared: never change it
 
+	// Data says that nothing in it is a template: a run found it out, and a host may have said it.
+	Data bool
+
 	at     []keyPos
 	unsafe []string
 }

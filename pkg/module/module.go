@@ -74,7 +74,7 @@ type Spec struct {
 	// node; a literal one is compiled before the run. "" when there is none.
 	Template string
 	// RawArgs keeps the named arguments from being templated before the call:
-	// the module evaluates them itself (assert's that, debug's var).
+	// the module evaluates them itself (assert's that, debug's var). Texts in them are Written.
 	RawArgs []string
 	Where   Where
 	Check   CheckMode
@@ -89,6 +89,25 @@ type Spec struct {
 
 // Return documents one key of a result.
 type Return struct{ Key, Type, Doc string }
+
+// Written is a text that stands in a playbook, in an argument of Spec.RawArgs. It alone may be
+// evaluated by a module: a string is data, wherever it comes from.
+type Written string
+
+// AsWritten makes texts that a playbook says, in lists too, Written.
+func AsWritten(v any) any {
+	switch v := v.(type) {
+	case string:
+		return Written(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = AsWritten(e)
+		}
+		return out
+	}
+	return v
+}
 
 // Call is one execution of a module for one host (and one item).
 type Call struct {

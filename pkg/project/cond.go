@@ -18,10 +18,8 @@ type Cond struct {
 	Src string
 	At  source.Pos
 
-	expr   *expr.Expr
-	lit    *bool
-	tmpl   *template.Data // of a condition written with {{ }}
-	engine *template.Engine
+	lit  *bool
+	cond *template.Condition
 }
 
 func (l *Linker) conds(values []playbook.Value) (out []*Cond, ds source.Diagnostics) {
@@ -37,18 +35,14 @@ func (l *Linker) conds(values []playbook.Value) (out []*Cond, ds source.Diagnost
 }
 
 func (l *Linker) cond(v playbook.Value) (*Cond, error) {
-	c := &Cond{Src: strings.TrimSpace(v.Text()), At: v.At(), engine: l.Engine}
+	c := &Cond{Src: strings.TrimSpace(v.Text()), At: v.At()}
 	// Unquoted yes, no, true, 1 are values; quoted they are expressions.
 	if lit, ok := literal(v); ok {
 		c.lit = &lit
 		return c, nil
 	}
 	var err error
-	if strings.Contains(c.Src, "{{") || strings.Contains(c.Src, "{%") {
-		c.tmpl, err = l.Engine.Data(c.Src, v.TextAt())
-		return c, err
-	}
-	c.expr, err = l.Engine.Env().Compile(v.Text(), v.TextAt(), expr.Escaped)
+	c.cond, err = l.Engine.Condition(v.Text(), v.TextAt())
 	return c, err
 }
 
@@ -70,27 +64,8 @@ func literal(v playbook.Value) (truth, ok bool) {
 
 // Holds evaluates the condition.
 func (c *Cond) Holds(ctx context.Context, s expr.Scope) (bool, error) {
-	switch {
-	case c.lit != nil:
+	if c.lit != nil {
 		return *c.lit, nil
-	case c.expr != nil:
-		return c.expr.Bool(ctx, s)
 	}
-	v, err := c.tmpl.Value(ctx, s)
-	if err != nil {
-		return false, err
-	}
-	text, ok := v.(string)
-	if !ok {
-		return value.Truth(v), nil
-	}
-	if strings.TrimSpace(text) == "" {
-		return false, nil
-	}
-	// A condition with {{ }} yields the text of another condition.
-	e, err := c.engine.Env().Compile(text, c.At, expr.Escaped)
-	if err != nil {
-		return false, err
-	}
-	return e.Bool(ctx, s)
+	return c.cond.Holds(ctx, s)
 }

@@ -339,14 +339,17 @@ func TestConditions(t *testing.T) {
 - hosts: all
   tasks:
     - debug: {}
-      when: [true, 1, "n == 5", "{{ text }}", "{{ n }} == 5", "{{ n }}", "{{ '' }}", nope, "{{ nope }}", "{{ '((' }}"]
+      when: [true, 1, "n == 5", "{{ text }}", "{{ n }} == 5", "{{ n }}", "{{ '' }}", nope, "{{ nope }}", "{{ '((' }}", "{{ data }}", "'{{ data }}' == 'n == 5'"]
 `, Selection{})
 	if ds.Err() != nil {
 		t.Fatal(ds)
 	}
 	scope := &vars.Scope{}
-	v := scope.New(context.Background(), "h", nil, nil, vars.Static{Play: []*vars.Layer{vars.Values("v", value.NewDict("n", 5, "text", "n == 6"))}}, nil)
-	want := []string{"true", "true", "true", "false", "true", "true", "false", "error", "error", "error"}
+	v := scope.New(context.Background(), "h", nil, nil, vars.Static{Play: []*vars.Layer{
+		vars.Values("v", value.NewDict("n", 5, "data", "n == 5")),
+		vars.Compiled("file", []string{"text"}, map[string]*template.Data{"text": template.Literal("n == 6")}, nil),
+	}}, nil)
+	want := []string{"true", "true", "true", "false", "true", "true", "false", "error", "error", "error", "error", "true"}
 	for i, c := range pb.Plays[0].Main[0].(*Task).Attrs.When {
 		got, err := c.Holds(context.Background(), v)
 		text := strconv.FormatBool(got)

@@ -224,7 +224,7 @@ func (l *Linker) freeForm(v playbook.Value, spec *module.Spec, ds *source.Diagno
 	at := func(off int) source.Pos { return source.Advance(v.TextAt(), v.Text(), off) }
 	add := func(name, text string, key, val source.Pos) {
 		if table.raw[name] {
-			out = append(out, argument{name, template.Literal(text), key})
+			out = append(out, argument{name, template.Literal(module.Written(text)), key})
 			return
 		}
 		d, err := l.Engine.Data(text, val)
@@ -280,7 +280,7 @@ func (l *Linker) mappingArgs(v playbook.Value, spec *module.Spec, ds *source.Dia
 			if err != nil {
 				ds.Add(source.Errorf(val.At(), "%s", err))
 			}
-			out = append(out, argument{k.Text(), template.Literal(raw), k.At()})
+			out = append(out, argument{k.Text(), template.Literal(module.AsWritten(raw)), k.At()})
 		default:
 			out = append(out, argument{k.Text(), l.data(val, ds), k.At()})
 		}

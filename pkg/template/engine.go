@@ -264,11 +264,11 @@ func (t *Template) Value(ctx context.Context, s expr.Scope) (any, error) {
 	case t.unit == nil:
 		return t.literal, nil
 	case t.file || t.engine.textOnly:
-		text, err := t.render(ctx, s, nil)
+		text, err := t.render(ctx, s, &output{})
 		return text, err
 	}
 	track := &provenance{}
-	text, err := t.render(ctx, s, track)
+	text, err := t.render(ctx, s, &output{track: track})
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func (t *Template) Text(ctx context.Context, s expr.Scope) (string, error) {
 	case t.unit == nil:
 		return t.literal, nil
 	}
-	return t.render(ctx, s, nil)
+	return t.render(ctx, s, &output{})
 }
 
 func (t *Template) evaluate(ctx context.Context, s expr.Scope) (v any, err error) {
@@ -300,9 +300,8 @@ func (t *Template) evaluate(ctx context.Context, s expr.Scope) (v any, err error
 	return v, nil
 }
 
-func (t *Template) render(ctx context.Context, s expr.Scope, track *provenance) (string, error) {
+func (t *Template) render(ctx context.Context, s expr.Scope, out *output) (string, error) {
 	f := t.engine.start(ctx, s)
-	out := &output{track: track}
 	out.Grow(t.unit.size)
 	if err := f.render(t.unit, &scope{base: s}, out); err != nil {
 		return "", f.fail(err, t.at)

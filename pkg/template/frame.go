@@ -121,6 +121,11 @@ func (f *frame) put(s string, own bool, v any) error {
 	if f.out.track != nil {
 		f.out.track.note(s, own, v)
 	}
+	if g := f.out.guard; g != nil {
+		if err := g.admit(s, own); err != nil {
+			return err
+		}
+	}
 	f.out.WriteString(s)
 	return nil
 }
@@ -157,6 +162,7 @@ func (f *frame) inScope(s *scope, fn func(*frame) error) error {
 type output struct {
 	strings.Builder
 	track *provenance // nil when nobody asks where the text came from
+	guard *guard      // nil unless the text is to become a condition
 }
 
 // provenance is where the ends of a text came from: rule 6 lets a text become
@@ -204,6 +210,35 @@ func (s *scope) Lookup(name string) (any, bool, error) {
 			return s.base.Lookup(name)
 		}
 	}
+}
+
+// Authored implements expr.Author. What a document binds to a name is data.
+func (s *scope) Authored(name string) (any, bool) {
+	for ; ; s = s.outer {
+		if slices.Contains(s.names, name) {
+			return nil, false
+		}
+		if s.outer == nil {
+			break
+		}
+	}
+	author, ok := s.base.(expr.Author)
+	if !ok {
+		return nil, false
+	}
+	return author.Authored(name)
+}
+
+// AuthoredMember implements expr.Author.
+func (s *scope) AuthoredMember(of, key any) (any, bool) {
+	for s.outer != nil {
+		s = s.outer
+	}
+	author, ok := s.base.(expr.Author)
+	if !ok {
+		return nil, false
+	}
+	return author.AuthoredMember(of, key)
 }
 
 // Bind implements expr.Binder: a changed copy takes the place of the value

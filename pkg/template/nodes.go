@@ -27,6 +27,9 @@ func (n *outputNode) run(f *frame) error {
 	if f.muted {
 		return nil
 	}
+	if text, ok := f.authored(n.expr); ok {
+		return f.text(text)
+	}
 	v, err := n.expr.Eval(f.ctx, f.scope)
 	if err != nil {
 		return f.fail(err, n.at)

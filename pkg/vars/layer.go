@@ -162,7 +162,9 @@ type Host struct {
 }
 
 // AddFacts merges facts that a module found. Each is a variable by its name
-// (ansible_system, services), and in ansible_facts without the prefix ansible_.
+// (ansible_system, services), and in ansible_facts without the prefix ansible_. A host does not
+// say how it is reached: a fact with the name of a watched variable (ansible_connection,
+// ansible_host) is in ansible_facts alone.
 func (h *Host) AddFacts(facts *value.Dict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -170,9 +172,10 @@ func (h *Host) AddFacts(facts *value.Dict) {
 	for k, v := range facts.All() {
 		name, _ := k.(string)
 		plain.Set(trimPrefix(name), v)
-		injected.Set(name, v)
+		if !h.Watch.has(name) {
+			injected.Set(name, v)
+		}
 	}
-	h.watched |= h.Watch.of(injected)
 	h.facts, h.injected = plain, injected
 }
 

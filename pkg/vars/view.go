@@ -105,7 +105,8 @@ type View struct {
 type locals struct {
 	name     string
 	v        any
-	included bool // by include_vars: v may hold templates
+	included bool           // by include_vars: v may hold templates
+	authored *template.Data // what people wrote that v came of; nil when it is data
 	parent   *locals
 }
 
@@ -169,6 +170,14 @@ func (v *View) WithIncluded(name string, val any) *View {
 	return out
 }
 
+// WithAuthored is With for an item of a loop: authored is how it is written in a playbook or a
+// file of variables, nil when it is data.
+func (v *View) WithAuthored(name string, val any, authored *template.Data) *View {
+	out := v.With(name, val)
+	out.local.authored = authored
+	return out
+}
+
 // Fork returns a view of the same variables for another goroutine.
 func (v *View) Fork() *View {
 	out := *v
@@ -218,6 +227,64 @@ func (v *View) Lookup(name string) (any, bool, error) {
 		val, ok = v.scope.Fallback(name, v)
 	}
 	return val, ok, err
+}
+
+// Authored implements expr.Author: what hosts said, facts, results and magic variables, is data.
+func (v *View) Authored(name string) (any, bool) {
+	for l := v.local; l != nil; l = l.parent {
+		if l.name != name {
+			continue
+		}
+		if l.included {
+			d, err := v.scope.Engine.Data(l.v, source.Pos{})
+			return d, err == nil
+		}
+		return l.authored, l.authored != nil
+	}
+	if v.scope.Magic != nil {
+		if _, ok, err := v.scope.Magic.Magic(name, v); ok || err != nil {
+			return nil, false
+		}
+	}
+	d := v.authoredInLayers(name)
+	return d, d != nil && !(v.scope.Merge && d.IsMapping()) // merged dictionaries are not written anywhere
+}
+
+func (v *View) authoredInLayers(name string) *template.Data {
+	for level := range levelCount {
+		if val, ok := v.learned.get(level, name); ok {
+			if level != levelIncluded {
+				return nil
+			}
+			d, err := v.scope.Engine.Data(val, source.Pos{})
+			if err != nil {
+				return nil
+			}
+			return d
+		}
+		layers := v.layers(level)
+		for i := len(layers) - 1; i >= 0; i-- {
+			val, d, ok, err := layers[i].get(name)
+			switch {
+			case err != nil || ok && layers[i].literal:
+				return nil
+			case ok && d == nil:
+				return template.Literal(val)
+			case ok:
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// AuthoredMember implements expr.Author.
+func (v *View) AuthoredMember(of, key any) (any, bool) {
+	d, ok := of.(*template.Data)
+	if !ok {
+		return nil, false
+	}
+	return d.Authored(v.ctx, v).Member(key)
 }
 
 // layered is what the layers say of a name.

@@ -16,6 +16,8 @@ func NewWatch(names ...string) *Watch {
 	return w
 }
 
+func (w *Watch) has(name string) bool { return w != nil && w.bits[name] != 0 }
+
 // of is the mask of the names that a dict has.
 func (w *Watch) of(d *value.Dict) uint64 {
 	if w == nil {

@@ -20,16 +20,24 @@ type assert struct {
 // Run implements module.Runner.
 func (m *assert) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	for _, cond := range m.That {
-		ok, err := holds(ctx, c, cond, 0)
+		ok, err := holds(ctx, c, cond)
 		if err != nil {
-			return module.Result{}, fmt.Errorf("The conditional check '%s' failed. The error was: %w", value.Str(cond), err) //nolint:staticcheck // the text users know
+			return module.Result{}, fmt.Errorf("The conditional check '%s' failed. The error was: %w", value.Str(asText(cond)), err) //nolint:staticcheck // the text users know
 		}
 		if !ok {
 			return module.Result{Failed: true, Verbose: true, Msg: text(m.FailMsg, "Assertion failed"),
-				Data: value.NewDict("assertion", cond, "evaluated_to", false)}, nil
+				Data: value.NewDict("assertion", asText(cond), "evaluated_to", false)}, nil
 		}
 	}
 	return module.Result{Verbose: !m.Quiet, Msg: text(m.SuccessMsg, "All assertions passed")}, nil
+}
+
+// asText is a condition as results show it.
+func asText(cond any) any {
+	if written, ok := cond.(module.Written); ok {
+		return string(written)
+	}
+	return cond
 }
 
 func text(v any, fallback string) string {
@@ -39,50 +47,27 @@ func text(v any, fallback string) string {
 	return value.Str(v)
 }
 
-func isTemplate(s string) bool { return strings.Contains(s, "{{") || strings.Contains(s, "{%") }
-
-// holds evaluates one condition: an expression, a template that yields one,
-// a bool, or a list of these.
-func holds(ctx context.Context, c *module.Call, cond any, depth int) (bool, error) {
+// holds evaluates one condition: what the playbook says, a bool, or a list of these.
+func holds(ctx context.Context, c *module.Call, cond any) (bool, error) {
 	switch cond := cond.(type) {
 	case []any:
 		for _, each := range cond {
-			if ok, err := holds(ctx, c, each, depth); err != nil || !ok {
+			if ok, err := holds(ctx, c, each); err != nil || !ok {
 				return false, err
 			}
 		}
 		return true, nil
-	case string:
-		if isTemplate(cond) {
-			return templated(ctx, c, cond, depth)
-		}
-		if strings.TrimSpace(cond) == "" {
+	case module.Written:
+		if strings.TrimSpace(string(cond)) == "" {
 			return true, nil
 		}
-		x, err := c.Templates.Env().Compile(cond, c.At, expr.Escaped)
+		condition, err := c.Templates.Condition(string(cond), c.At)
 		if err != nil {
 			return false, err
 		}
-		return x.Bool(ctx, c.Scope)
+		return condition.AllHold(ctx, c.Scope)
 	}
-	return value.Truth(cond), nil
-}
-
-// templated renders a condition that is a template; text that comes of it is
-// an expression in turn, once.
-func templated(ctx context.Context, c *module.Call, cond string, depth int) (bool, error) {
-	t, err := c.Templates.String(cond, c.At)
-	if err != nil {
-		return false, err
-	}
-	v, err := t.Value(ctx, c.Scope)
-	if err != nil {
-		return false, err
-	}
-	if s, isText := v.(string); isText && isTemplate(s) || depth > 0 {
-		return value.Truth(v), nil // data is never evaluated as a template
-	}
-	return holds(ctx, c, v, depth+1)
+	return c.Templates.DataHolds(cond, c.At)
 }
 
 type fail struct {
@@ -129,18 +114,18 @@ func isNull(c *module.Call, name string) bool {
 }
 
 func (m *debug) show(ctx context.Context, c *module.Call) (module.Result, error) {
-	src, ok := m.Var.(string)
-	if !ok {
+	src, ok := m.Var.(module.Written)
+	if !ok { // a value that was worked out, and is data
 		return module.Result{Verbose: true, Data: value.NewDict(value.Str(m.Var), m.Var)}, nil
 	}
-	v, err := evaluate(ctx, c, src)
+	v, err := evaluate(ctx, c, string(src))
 	if value.IsUndefined(v) {
 		v = "VARIABLE IS NOT DEFINED!"
 	}
 	if err != nil {
 		return module.Result{}, fmt.Errorf("evaluate %s: %w", src, err)
 	}
-	return module.Result{Verbose: true, Data: value.NewDict(src, v)}, nil
+	return module.Result{Verbose: true, Data: value.NewDict(string(src), v)}, nil
 }
 
 // evaluate is the value of an expression, or of a template that someone wrote in its place.
@@ -148,7 +133,7 @@ func evaluate(ctx context.Context, c *module.Call, src string) (any, error) {
 	if trimmed := strings.TrimSpace(src); strings.HasPrefix(trimmed, "{{") && strings.HasSuffix(trimmed, "}}") &&
 		strings.Count(trimmed, "{{") == 1 {
 		src = trimmed[2 : len(trimmed)-2]
-	} else if isTemplate(src) {
+	} else if strings.Contains(src, "{{") || strings.Contains(src, "{%") {
 		t, err := c.Templates.String(src, c.At)
 		if err != nil {
 			return nil, err

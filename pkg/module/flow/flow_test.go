@@ -52,7 +52,7 @@ func TestSetFact(t *testing.T) {
 }
 
 func TestAssert(t *testing.T) {
-	vars := expr.Names{"n": 3, "cond": "n == 3", "conds": []any{"n > 1", "n > 5"}, "evil": "{{ n }}", "flag": false}
+	vars := expr.Names{"n": 3, "cond": "n == 3", "conds": []any{"n > 1", "n > 5"}, "evil": "{{ n }}", "flag": false, "word": "False"}
 	cases := []struct {
 		name string
 		that any
@@ -64,9 +64,7 @@ func TestAssert(t *testing.T) {
 		{"bools", []any{true, false}, "False"},
 		{"template", "{{ n == 3 }}", ""},
 		{"false template", "{{ flag }}", "{{ flag }}"},
-		{"template of an expression", "{{ cond }}", ""},
-		{"template of a list", "{{ conds }}", "{{ conds }}"},
-		{"data is no template", "{{ evil }}", ""},
+		{"data that is a literal", "{{ word }}", "{{ word }}"},
 		{"empty", "", ""},
 	}
 	for _, c := range cases {
@@ -90,8 +88,8 @@ func TestAssert(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "The conditional check 'none.such > 1' failed. The error was:") {
 		t.Errorf("got %v", err)
 	}
-	for _, bad := range []string{"a b c", "{{ 1 +", "{{ nope }}"} {
-		if _, err := try(t, "assert", moduletest.Options{}, "that", bad); err == nil {
+	for _, bad := range []string{"a b c", "{{ 1 +", "{{ nope }}", "{{ cond }}", "{{ conds }}", "{{ evil }}", "{{ cond }} and n"} {
+		if _, err := try(t, "assert", moduletest.Options{Vars: vars}, "that", bad); err == nil {
 			t.Errorf("%s: no error", bad)
 		}
 	}

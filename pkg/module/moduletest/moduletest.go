@@ -71,11 +71,23 @@ func Try(t testing.TB, spec module.Spec, args *value.Dict, o Options) (module.Re
 	if o.Check && spec.Check == module.Skips {
 		return module.Result{Skipped: true, Msg: spec.CheckSkipMsg}, nil
 	}
+	args = written(spec, args)
 	runner := spec.New()
 	if err := schema.Decode(runner, args); err != nil {
 		return module.Result{}, err
 	}
 	return runner.Run(o.context(), Call(t, args, o))
+}
+
+// written are the arguments as they come from a playbook.
+func written(spec module.Spec, args *value.Dict) *value.Dict {
+	args = args.Copy()
+	for _, name := range spec.RawArgs {
+		if v, ok := args.Get(name); ok {
+			args.Set(name, module.AsWritten(v))
+		}
+	}
+	return args
 }
 
 // RunTwice runs a module that must change something the first time, nothing

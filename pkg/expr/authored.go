@@ -1,0 +1,97 @@
+package expr
+
+import (
+	"context"
+
+	"kubekey/pkg/value"
+)
+
+// Author is a Scope that tells what people wrote from what a run found out. Only what they
+// wrote may become code: a condition that is kept in a variable, say. What a host, a lookup or a
+// filter yields has no such form, so it stays data wherever it goes.
+type Author interface {
+	Scope
+	// Authored is what the files of a project, or the command line, say of a name, its templates
+	// not evaluated; ok is false when the name's value comes from anywhere else. What authored
+	// is, the scope alone knows.
+	Authored(name string) (authored any, ok bool)
+	// AuthoredMember is a member of such a value.
+	AuthoredMember(of, key any) (authored any, ok bool)
+}
+
+// Authored is what people wrote that the expression leads to: it is a name, a member of one, a
+// choice between such, or a text itself. ok is false for all else, which is data.
+func (x *Expr) Authored(ctx context.Context, s Scope) (authored any, ok bool) {
+	author, ok := s.(Author)
+	if !ok {
+		return nil, false
+	}
+	var err error
+	defer func() { ok = ok && err == nil }()
+	defer x.rescue(&err)
+	f := x.frame(ctx, s)
+	return f.authored(x.root, author)
+}
+
+func (f *frame) authored(n node, s Author) (any, bool) {
+	switch n := n.(type) {
+	case *constNode:
+		text, ok := n.v.(string)
+		return text, ok
+	case *nameNode:
+		return s.Authored(n.name)
+	case *attrNode:
+		return f.authoredMember(n.obj, n.key, s)
+	case *indexNode:
+		key, err := f.need(n.key)
+		if err != nil {
+			return nil, false
+		}
+		return f.authoredMember(n.obj, key, s)
+	case *condNode:
+		return f.authoredChoice(n, s)
+	case *filterNode:
+		if name := ShortName(n.name); name == "default" || name == "d" {
+			return f.authoredDefault(n, s)
+		}
+	}
+	return nil, false
+}
+
+func (f *frame) authoredMember(obj node, key any, s Author) (any, bool) {
+	of, ok := f.authored(obj, s)
+	if !ok {
+		return nil, false
+	}
+	return s.AuthoredMember(of, key)
+}
+
+func (f *frame) authoredChoice(n *condNode, s Author) (any, bool) {
+	yes, err := f.truth(n.cond)
+	switch {
+	case err != nil:
+		return nil, false
+	case yes:
+		return f.authored(n.then, s)
+	case n.els == nil:
+		return nil, false
+	}
+	return f.authored(n.els, s)
+}
+
+// authoredDefault is `x | default(y)` where x is what counts, or y when x does not exist.
+func (f *frame) authoredDefault(n *filterNode, s Author) (any, bool) {
+	v, err := f.force(n.in)
+	if err != nil {
+		return nil, false
+	}
+	switch {
+	case len(n.args) > 1 || len(n.args) == 1 && (n.args[0].name != "" || n.args[0].spread != single):
+		return nil, false
+	case !value.IsUndefined(v):
+		return f.authored(n.in, s)
+	case len(n.args) == 0:
+		return "", true
+	}
+	return f.authored(n.args[0].x, s)
+}
