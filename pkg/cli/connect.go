@@ -23,7 +23,7 @@ func connect(policy, setting string, knownHosts []string) connectFunc {
 	return func(_ context.Context, t engine.Target) (connector.Connector, error) {
 		switch t.Connection {
 		case "local":
-			return local.New(), nil
+			return connector.Guarded(local.New()), nil
 		case "ssh", "smart", "paramiko", "ansible.builtin.ssh":
 		default:
 			return nil, fmt.Errorf("connection %q is not supported: use ssh or local", t.Connection)
@@ -50,7 +50,7 @@ func connect(policy, setting string, knownHosts []string) connectFunc {
 		if err != nil {
 			return nil, err
 		}
-		return connector.Stay(host), nil
+		return connector.Stay(connector.Guarded(host)), nil
 	}
 }
 

@@ -101,7 +101,8 @@ func (l *late) settle(ctx context.Context) error {
 }
 
 // Settle does what commands of a connection left to be done later.
-func Settle(ctx context.Context, c Connector) error {
+func Settle(ctx context.Context, c Connector) (err error) {
+	defer Recover(&err)
 	if s, ok := c.(*staying); ok {
 		return s.late.settle(ctx)
 	}

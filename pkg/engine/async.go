@@ -45,7 +45,9 @@ func (x *execution) background(ctx context.Context, v *vars.View, c *module.Call
 	}
 	id := module.NewJobID()
 	what := fmt.Sprintf("%s of %s (%s)", x.ev.Name, x.w.name, x.t.At)
-	work := func(ctx context.Context) (module.Result, error) { return x.foreground(ctx, c) }
+	work := func(ctx context.Context) (module.Result, error) {
+		return x.contain(func() (module.Result, error) { return x.foreground(ctx, c) })
+	}
 	if c.Check {
 		r, err := work(ctx)
 		x.e.jobs.Start(v.Context(), id, what, a.limit, func(context.Context) (module.Result, error) { return r, err })

@@ -139,7 +139,7 @@ func (x *execution) attempt(ctx context.Context, v *vars.View, o *itemOutcome) {
 	if err == nil {
 		o.ran = true
 		var res module.Result
-		res, err = x.runModule(run, v, c)
+		res, err = x.contain(func() (module.Result, error) { return x.runModule(run, v, c) })
 		if err == nil || ctx.Err() == nil && run.Err() == nil {
 			x.take(o, res, err)
 			err = nil

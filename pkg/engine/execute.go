@@ -57,14 +57,20 @@ type itemOutcome struct {
 // runHost runs a task on one host. It is called on a worker's goroutine.
 func (e *Engine) runHost(ctx context.Context, ps *playState, t *project.Task, w *walker, ev *event.Task) *outcome {
 	x := &execution{e: e, ps: ps, t: t, w: w, ev: ev}
-	x.view = e.taskView(ctx, ps, t, w)
 	out := &outcome{walker: w, task: t}
-	if t.Loop == nil {
-		out.items = []*itemOutcome{x.once(ctx, x.view, nil)}
-	} else {
-		out.items = x.loop(ctx)
+	whole := &itemOutcome{startedAt: e.Now()}
+	x.survive(whole, func() {
+		x.view = e.taskView(ctx, ps, t, w)
+		if t.Loop == nil {
+			out.items = []*itemOutcome{x.once(ctx, x.view, nil)}
+		} else {
+			out.items = x.loop(ctx)
+		}
+		x.finish(out)
+	})
+	if whole.status == event.Failed {
+		out = &outcome{walker: w, task: t, items: []*itemOutcome{whole}, status: whole.status, ignored: whole.ignored, result: whole.result}
 	}
-	x.finish(out)
 	return out
 }
 
@@ -88,27 +94,32 @@ func (x *execution) once(ctx context.Context, v *vars.View, item *event.Item) *i
 		}
 		o.recalled = o.recalled || x.retells() && x.w.past.result(item) != nil
 	}()
+	x.survive(o, func() { x.stages(ctx, v, o) })
+	return o
+}
+
+// stages are the parts of one execution, in order.
+func (x *execution) stages(ctx context.Context, v *vars.View, o *itemOutcome) {
 	x.secrecy(v, o)
 	if x.recall(v, o) {
-		return o
+		return
 	}
 	if skipped := x.conditions(ctx, v, o); skipped {
-		return o
+		return
 	}
 	if err := x.checkKeywords(v); err != nil {
 		x.refuse(v, o, err)
-		return o
+		return
 	}
 	if x.t.Include != nil {
 		x.requestInclude(ctx, v, o)
-		return o
+		return
 	}
 	x.attempts(ctx, v, o)
 	if o.status == event.Changed {
 		x.notifications(v, o)
 	}
 	x.ignore(v, o)
-	return o
 }
 
 // secrecy evaluates no_log; when that cannot be, the result is kept secret.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"kubekey/pkg/event"
@@ -146,19 +145,10 @@ func forced(items []any) []any {
 // parallel runs items at most n at a time; the results stay in item order.
 func (x *execution) parallel(ctx context.Context, items []any, n int) []*itemOutcome {
 	out := make([]*itemOutcome, len(items))
-	slots := make(chan struct{}, n)
-	var wg sync.WaitGroup
-	for i := range items {
-		slots <- struct{}{}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			out[i], _ = x.item(ctx, items, i)
-			x.tellItem(out[i])
-			<-slots
-		}()
-	}
-	wg.Wait()
+	module.Parallel(len(items), n, func(i int) {
+		out[i], _ = x.item(ctx, items, i)
+		x.tellItem(out[i])
+	})
 	return out
 }
 

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"io"
 	"regexp"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -222,11 +224,7 @@ func (x *execution) registered(result *value.Dict) any {
 		}
 		return result
 	}
-	var n yaml.Node
-	if err := yaml.Unmarshal([]byte(out), &n); err != nil {
-		return result
-	}
-	if v, err := value.FromYAML(&n); err == nil {
+	if v, err := value.DecodeYAML(yaml.NewDecoder(strings.NewReader(out))); err == nil || errors.Is(err, io.EOF) {
 		return v
 	}
 	return result

@@ -104,24 +104,13 @@ func filterFromYAMLAll(_ *Call, in any, _ *bound) (any, error) {
 	return yamlDocuments(s)
 }
 
-func yamlDocuments(s string) (docs []any, err error) {
-	// The decoder panics on a few broken texts.
-	defer func() {
-		if r := recover(); r != nil {
-			docs, err = nil, fmt.Errorf("not YAML: %v", r)
-		}
-	}()
-	docs = []any{}
+func yamlDocuments(s string) ([]any, error) {
+	docs := []any{}
 	for dec := yaml.NewDecoder(bytes.NewReader([]byte(s))); ; {
-		var n yaml.Node
-		err := dec.Decode(&n)
+		v, err := value.DecodeYAML(dec)
 		if errors.Is(err, io.EOF) {
 			return docs, nil
 		}
-		if err != nil {
-			return nil, fmt.Errorf("not YAML: %w", err)
-		}
-		v, err := value.FromYAML(&n)
 		if err != nil {
 			return nil, fmt.Errorf("not YAML: %w", err)
 		}

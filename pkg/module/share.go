@@ -1,6 +1,9 @@
 package module
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
 
 // Share does work once that many hosts of a run would do alike, such as
 // reading a large file for its digest. A nil Share does it each time. Many
@@ -35,7 +38,10 @@ func (s *Share) Do(key string, work func() (any, error)) (any, error) {
 		s.done[key] = e
 	}
 	s.mu.Unlock()
-	e.once.Do(func() { e.v, e.err = work() })
+	e.once.Do(func() {
+		e.err = errPanicked // stays if work does: those who wait for it get no value
+		e.v, e.err = work()
+	})
 	if e.err != nil {
 		s.mu.Lock()
 		if s.done[key] == e {
@@ -45,3 +51,5 @@ func (s *Share) Do(key string, work func() (any, error)) (any, error) {
 	}
 	return e.v, e.err
 }
+
+var errPanicked = errors.New("what is done once for several hosts panicked on another host")

@@ -31,6 +31,21 @@ type decoding struct {
 // duplicate key is an error at its place. What is tagged !vault is Sealed.
 func FromYAML(n *yaml.Node) (any, error) { return FromYAMLFile(n, "") }
 
+// DecodeYAML reads the next document; the error is io.EOF after the last. A text that the
+// parser panics on is an error, too.
+func DecodeYAML(dec *yaml.Decoder) (v any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			v, err = nil, fmt.Errorf("yaml: the text cannot be parsed (%v)", r)
+		}
+	}()
+	var n yaml.Node
+	if err := dec.Decode(&n); err != nil {
+		return nil, err
+	}
+	return FromYAML(&n)
+}
+
 // FromYAMLFile is FromYAML for a node of a file: what is Sealed tells where it stands.
 func FromYAMLFile(n *yaml.Node, file string) (any, error) {
 	return fromNode(n, 0, &decoding{file: file})

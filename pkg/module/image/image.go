@@ -70,16 +70,7 @@ func (m *Image) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if err != nil {
 		return module.Result{}, err
 	}
-	slots := make(chan struct{}, m.Parallel)
-	var wait sync.WaitGroup
-	for _, j := range jobs {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			j.run(ctx)
-		})
-	}
-	wait.Wait()
+	module.Parallel(len(jobs), m.Parallel, func(i int) { jobs[i].run(ctx) })
 	if ctx.Err() != nil {
 		return module.Result{}, ctx.Err()
 	}

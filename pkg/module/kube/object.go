@@ -211,15 +211,10 @@ func flattenAll(list []any) ([]object, error) {
 func fromYAML(text string) ([]object, error) {
 	var all []object
 	for dec := yaml.NewDecoder(bytes.NewReader([]byte(text))); ; {
-		var n yaml.Node
-		err := dec.Decode(&n)
+		v, err := value.DecodeYAML(dec)
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
-		if err != nil {
-			return nil, fmt.Errorf("not YAML: %w", err)
-		}
-		v, err := value.FromYAML(&n)
 		if err != nil {
 			return nil, fmt.Errorf("not YAML: %w", err)
 		}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -75,17 +74,11 @@ func (m *download) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	}
 	o := origin{Timeout: m.Timeout, Validate: true, Agent: "kk", proxy: via}
 	got := make([]fetched, len(m.Items))
-	slots := make(chan struct{}, m.Parallel)
-	var wait sync.WaitGroup
-	for i, item := range m.Items {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			j := job{download: m, item: item, origin: o, check: c.Check, progress: item.report(c)}
-			got[i] = j.run(ctx)
-		})
-	}
-	wait.Wait()
+	module.Parallel(len(m.Items), m.Parallel, func(i int) {
+		item := m.Items[i]
+		j := job{download: m, item: item, origin: o, check: c.Check, progress: item.report(c)}
+		got[i] = j.run(ctx)
+	})
 	if ctx.Err() != nil {
 		return module.Result{}, ctx.Err()
 	}
