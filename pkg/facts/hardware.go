@@ -178,43 +178,63 @@ func devices(f *value.Dict, s sections) {
 		return value.NewDict("ids", strs(of["ids"][device]), "labels", strs(of["labels"][device]),
 			"masters", strs(of["masters"][device]), "uuids", strs(of["uuids"][device]))
 	}
-	var disk, part *value.Dict
-	sector := 512 // the kernel counts sizes in these, whatever the disk has
+	var disk, part *value.Dict // what the lines are about; nil before the first of each
 	for _, l := range s.lines("block") {
 		k, v, _ := strings.Cut(l, "=")
-		switch k {
-		case "disk":
+		switch {
+		case k == "disk":
+			part = nil
 			disk = value.NewDict("model", nil, "vendor", nil, "removable", "0", "rotational", "0", "sectors", "0", "sectorsize", "512",
 				"size", "0.00 Bytes", "holders", []any{}, "links", linksOf(v), "partitions", value.NewDict())
 			all.Set(v, disk)
-		case "part":
+		case disk == nil:
+		case k == "part":
 			part = value.NewDict("uuid", nil, "links", linksOf(v))
 			if u := of["uuids"][v]; len(u) > 0 {
 				part.Set("uuid", u[len(u)-1])
 			}
 			partitions, _ := disk.Get("partitions")
 			partitions.(*value.Dict).Set(v, part)
-		case "sectors":
-			disk.Set("sectors", v)
-			disk.Set("size", humanSize(number(v)*sector))
-		case "psectors":
-			part.Set("sectors", v)
-			part.Set("size", humanSize(number(v)*sector))
-		case "pstart":
-			part.Set("start", v)
-		case "holder":
-			old, _ := disk.Get("holders")
-			disk.Set("holders", append(old.([]any), v))
-		case "scheduler": // the one in use is in brackets
-			_, rest, _ := strings.Cut(v, "[")
-			disk.Set("scheduler_mode", before(rest, "]"))
-		case "discard":
-			disk.Set("support_discard", v)
-		case "model", "vendor", "removable", "rotational", "sectorsize":
-			disk.Set(k, v)
+		default:
+			diskLine(disk, k, v)
+			if part != nil {
+				partLine(part, k, v)
+			}
 		}
 	}
 	f.Set("devices", all)
+}
+
+const sectorSize = 512 // the kernel counts sizes in these, whatever the disk has
+
+// diskLine takes what the host says of a disk.
+func diskLine(disk *value.Dict, k, v string) {
+	switch k {
+	case "sectors":
+		disk.Set("sectors", v)
+		disk.Set("size", humanSize(number(v)*sectorSize))
+	case "holder":
+		old, _ := disk.Get("holders")
+		disk.Set("holders", append(old.([]any), v))
+	case "scheduler": // the one in use is in brackets
+		_, rest, _ := strings.Cut(v, "[")
+		disk.Set("scheduler_mode", before(rest, "]"))
+	case "discard":
+		disk.Set("support_discard", v)
+	case "model", "vendor", "removable", "rotational", "sectorsize":
+		disk.Set(k, v)
+	}
+}
+
+// partLine takes what the host says of a partition.
+func partLine(part *value.Dict, k, v string) {
+	switch k {
+	case "psectors":
+		part.Set("sectors", v)
+		part.Set("size", humanSize(number(v)*sectorSize))
+	case "pstart":
+		part.Set("start", v)
+	}
 }
 
 // humanSize is a size as 1024s make it readable: 50.00 GB.

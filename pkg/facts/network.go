@@ -157,6 +157,14 @@ func readInet6(links map[string]*link, w []string) {
 // localFromTrie finds the addresses of a host without the ip command: the
 // kernel lists them in /proc/net/fib_trie, and the routes tell their networks.
 func localFromTrie(links map[string]*link, lines []string, routes []route) {
+	first := map[netip.Prefix]int{} // the first route to a network
+	for i, r := range routes {
+		if to := r.to.Masked(); r.to.Bits() > 0 && links[r.dev] != nil {
+			if _, known := first[to]; !known {
+				first[to] = i
+			}
+		}
+	}
 	last, seen := "", map[string]bool{}
 	for _, l := range lines {
 		if text, ok := strings.CutPrefix(l, "|-- "); ok {
@@ -174,11 +182,16 @@ func localFromTrie(links map[string]*link, lines []string, routes []route) {
 		if addr.IsLoopback() && links["lo"] != nil {
 			links["lo"].v4 = append(links["lo"].v4, address{prefix: netip.PrefixFrom(addr, 8)})
 		}
-		for _, r := range routes {
-			if r.to.Bits() > 0 && r.to.Contains(addr) && links[r.dev] != nil {
-				links[r.dev].v4 = append(links[r.dev].v4, address{prefix: netip.PrefixFrom(addr, r.to.Bits())})
-				break
+		best := len(routes)
+		for bits := 1; bits <= addr.BitLen(); bits++ {
+			to, _ := addr.Prefix(bits)
+			if i, known := first[to]; known {
+				best = min(best, i)
 			}
+		}
+		if best < len(routes) {
+			r := routes[best]
+			links[r.dev].v4 = append(links[r.dev].v4, address{prefix: netip.PrefixFrom(addr, r.to.Bits())})
 		}
 	}
 }
@@ -238,13 +251,14 @@ func default4(links []*link, s sections) *value.Dict {
 		}
 	}
 	d := value.NewDict()
+	source := sourceAddress(s)
 	for _, l := range links {
 		if best.metric < 0 || l.name != best.dev || len(l.v4) == 0 {
 			continue
 		}
 		a := l.v4[0]
 		for _, other := range l.v4 {
-			if other.prefix.Addr().String() == sourceAddress(s) {
+			if other.prefix.Addr().String() == source {
 				a = other
 			}
 		}

@@ -249,14 +249,20 @@ func environment(text string) *value.Dict {
 		between = "\x00"
 	}
 	env := value.NewDict()
-	last := ""
-	for _, l := range strings.Split(strings.TrimRight(text, "\n\x00"), between) {
-		if k, v, ok := strings.Cut(l, "="); ok {
-			last = k
-			env.Set(k, v)
-		} else if last != "" {
-			env.Set(last, env.String(last)+"\n"+l)
+	name, lines := "", []string(nil)
+	end := func() {
+		if name != "" {
+			env.Set(name, strings.Join(lines, "\n"))
 		}
 	}
+	for l := range strings.SplitSeq(strings.TrimRight(text, "\n\x00"), between) {
+		if k, v, ok := strings.Cut(l, "="); ok {
+			end()
+			name, lines = k, lines[:0]
+			l = v
+		}
+		lines = append(lines, l)
+	}
+	end()
 	return env
 }
