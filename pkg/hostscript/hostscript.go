@@ -9,6 +9,7 @@ package hostscript
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -87,6 +88,17 @@ func (a Answer) Get(key string) string {
 // Has reports whether anything was said for a key.
 func (a Answer) Has(key string) bool { return len(a[key]) > 0 }
 
+// Together is an error unless the keys were said equally often: their texts belong together,
+// and each has one of the others at its index.
+func (a Answer) Together(keys ...string) error {
+	for _, key := range keys[1:] {
+		if len(a[key]) != len(a[keys[0]]) {
+			return fmt.Errorf("the host's answer has %d times %s and %d times %s", len(a[keys[0]]), keys[0], len(a[key]), key)
+		}
+	}
+	return nil
+}
+
 // Number is the last text that was said for a key as a number, 0 if it is none.
 func (a Answer) Number(key string) int {
 	n, _ := strconv.Atoi(strings.TrimSpace(a.Get(key)))
@@ -117,7 +129,7 @@ func (s *Script) Run(ctx context.Context, conn connector.Connector, check bool) 
 		return nil, scriptError(exit, errs.String())
 	}
 	if a.Has("fail") {
-		return a, errors.New(strings.TrimSpace(a.Get("fail")))
+		return a, errors.New(cmp.Or(strings.TrimSpace(a.Get("fail")), "the script on the host failed without saying why"))
 	}
 	return a, nil
 }

@@ -96,8 +96,11 @@ func (m *Assemble) read(ctx context.Context, c *module.Call) (*answer, string, [
 	if err != nil {
 		return nil, "", nil, err
 	}
-	ans := &answer{umask: 0o022}
-	if err := ans.parse(out, m.Owner, m.Group); err != nil {
+	ans, paths := &answer{umask: 0o022}, 1
+	if m.RemoteSrc {
+		paths = 2
+	}
+	if err := ans.parse(out, m.Owner, m.Group, paths); err != nil {
 		return nil, "", nil, err
 	}
 	if !m.RemoteSrc {

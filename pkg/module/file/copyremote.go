@@ -149,7 +149,7 @@ func (m *Copy) remoteFolder(ctx context.Context, c *module.Call, ans *answer) (m
 		return module.Result{}, err
 	}
 	var all answer
-	if err := all.parse(said, "", ""); err != nil {
+	if err := all.parse(said, "", "", 0); err != nil {
 		return module.Result{}, err
 	}
 	t := &treeCopy{m: m, c: c, src: src, ans: ans}

@@ -136,7 +136,7 @@ func (j *fileJob) probe(ctx context.Context) error {
 		return fmt.Errorf("look at %s on the host: %w", j.Path, err)
 	}
 	j.ans = &answer{umask: 0o022}
-	if err := j.ans.parse(out, j.Owner, j.Group); err != nil {
+	if err := j.ans.parse(out, j.Owner, j.Group, len(ask)); err != nil {
 		return err
 	}
 	for i, a := range ask {
@@ -270,7 +270,7 @@ func (j *fileJob) run(ctx context.Context) error {
 		return err
 	}
 	var after answer
-	if err := after.parse(out, "", ""); err != nil {
+	if err := after.parse(out, "", "", 1); err != nil {
 		return err
 	}
 	j.next = after.entries[0].self

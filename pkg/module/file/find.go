@@ -210,7 +210,7 @@ func (f *finder) search(ctx context.Context, c *module.Call) ([]*entry, error) {
 		return nil, err
 	}
 	var ans answer
-	if err := ans.parse(out, "", ""); err != nil {
+	if err := ans.parse(out, "", "", 0); err != nil {
 		return nil, err
 	}
 	f.now = ans.now
@@ -402,7 +402,7 @@ func (f *finder) readSome(ctx context.Context, c *module.Call, some []*entry) ([
 		return nil, err
 	}
 	var ans answer
-	if err := ans.parse(out, "", ""); err != nil {
+	if err := ans.parse(out, "", "", 0); err != nil {
 		return nil, err
 	}
 	if len(ans.entries) != len(some) {

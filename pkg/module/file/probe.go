@@ -191,7 +191,7 @@ func probeOne(ctx context.Context, c *module.Call, flags, name string) (*entry, 
 // parseAnswer reads what host.sh printed about each of paths.
 func parseAnswer(out []byte, paths []asked, owner, group string) (*answer, error) {
 	a := &answer{umask: 0o022}
-	if err := a.parse(out, owner, group); err != nil {
+	if err := a.parse(out, owner, group, len(paths)); err != nil {
 		return nil, err
 	}
 	if len(a.entries) != len(paths) {
@@ -205,8 +205,9 @@ func parseAnswer(out []byte, paths []asked, owner, group string) (*answer, error
 	return a, nil
 }
 
-// parse reads the entries of an answer.
-func (a *answer) parse(out []byte, owner, group string) error {
+// parse reads the entries of an answer, which are the paths that were asked about by
+// themselves and, where the script lists more, those after them.
+func (a *answer) parse(out []byte, owner, group string, paths int) error {
 	e := &entry{}
 	for len(out) > 0 {
 		field, rest, ok := bytes.Cut(out, []byte{0})
@@ -222,6 +223,9 @@ func (a *answer) parse(out []byte, owner, group string) error {
 		if err := a.take(e, field[0], string(field[1:]), owner, group); err != nil {
 			return err
 		}
+	}
+	if len(a.entries) < paths {
+		return fmt.Errorf("the host answered about %d of %d paths", len(a.entries), paths)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (m *Stat) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 		return module.Result{}, err
 	}
 	var ans answer
-	if err := ans.parse(out, "", ""); err != nil {
+	if err := ans.parse(out, "", "", 2); err != nil {
 		return module.Result{}, err
 	}
 	e := ans.entries[0]

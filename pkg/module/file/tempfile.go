@@ -53,7 +53,7 @@ func (m *TempFile) Run(ctx context.Context, c *module.Call) (module.Result, erro
 		return module.Result{}, err
 	}
 	var ans answer
-	if err := ans.parse(out, "", ""); err != nil {
+	if err := ans.parse(out, "", "", 1); err != nil {
 		return module.Result{}, err
 	}
 	e := ans.entries[0]

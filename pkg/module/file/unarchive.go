@@ -253,7 +253,7 @@ func (u *unpacking) look(ctx context.Context) error {
 		return err
 	}
 	u.ans = &answer{umask: 0o022}
-	if err := u.ans.parse(out, u.Owner, u.Group); err != nil {
+	if err := u.ans.parse(out, u.Owner, u.Group, 1); err != nil {
 		return err
 	}
 	u.dest = u.ans.entries[0]

@@ -32,7 +32,7 @@ func (u *unpacking) openRemote(ctx context.Context) (there bool, err error) {
 		return true, nil
 	}
 	var ans answer
-	if err := ans.parse(out, "", ""); err != nil {
+	if err := ans.parse(out, "", "", 1); err != nil {
 		return false, err
 	}
 	e := ans.entries[0]

@@ -70,6 +70,9 @@ func (m *XAttr) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 		s.Set("value", *m.Value)
 	}
 	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err == nil && !a.Has("before") {
+		err = errors.New("the host does not say which attributes the file has")
+	}
 	if err != nil {
 		return module.Result{}, err
 	}

@@ -164,7 +164,10 @@ func (m *K8s) remove(ctx context.Context, c *module.Call, gone []outcome) error 
 		}
 		return nil
 	}
-	if len(a["rc"]) != len(names) || len(a["err"]) != len(names) {
+	if err := a.Together("rc", "err"); err != nil {
+		return err
+	}
+	if len(a["rc"]) != len(names) {
 		return fmt.Errorf("kubectl answers for %d of %d objects", len(a["rc"]), len(names))
 	}
 	for i, name := range names {
@@ -172,6 +175,9 @@ func (m *K8s) remove(ctx context.Context, c *module.Call, gone []outcome) error 
 			continue
 		}
 		at := slices.IndexFunc(gone, func(o outcome) bool { return o.changed && name.names(o.object) })
+		if at < 0 { // it is there twice
+			continue
+		}
 		gone[at].err, gone[at].changed = fmt.Errorf("delete %s: %s", name, strings.TrimSpace(a["err"][i])), false
 	}
 	return nil

@@ -66,7 +66,10 @@ func (m *K8s) send(ctx context.Context, c *module.Call, objects []object) ([]out
 
 // singly reads the answers to objects that were sent one by one.
 func (m *K8s) singly(c *module.Call, objects, live []object, a hostscript.Answer) ([]outcome, []string, error) {
-	if len(a["rc"]) != len(objects) || len(a["out"]) != len(objects) || len(a["err"]) != len(objects) {
+	if err := a.Together("rc", "out", "err"); err != nil {
+		return nil, nil, err
+	}
+	if len(a["rc"]) != len(objects) {
 		return nil, nil, fmt.Errorf("kubectl answers for %d of %d objects", len(a["rc"]), len(objects))
 	}
 	var done []outcome

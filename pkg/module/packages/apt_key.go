@@ -220,6 +220,9 @@ func keyserverURL(server, id string) string {
 }
 
 func keyrings(a hostscript.Answer) ([]*keyring, error) {
+	if err := a.Together("file", "ring"); err != nil {
+		return nil, err
+	}
 	var rings []*keyring
 	for i, path := range a["file"] {
 		data, err := base64.StdEncoding.DecodeString(a["ring"][i])

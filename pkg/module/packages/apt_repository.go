@@ -64,6 +64,9 @@ func (m *AptRepository) Run(ctx context.Context, c *module.Call) (module.Result,
 	read := hostscript.New(aptRepositoryScript, "apt_repository_read")
 	read.Probe = true
 	a, err := read.Run(ctx, c.Conn, c.Check)
+	if err == nil {
+		err = a.Together("file", "text")
+	}
 	if err != nil {
 		return module.Result{}, err
 	}

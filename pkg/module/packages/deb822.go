@@ -187,6 +187,9 @@ func (m *Deb822Repository) fetch(ctx context.Context, c *module.Call, url, ring 
 	if isArmored(data) {
 		file = ring + ".asc"
 	}
+	if err := a.Together("ring", "ring_key", "ring_mode"); err != nil {
+		return "", err
+	}
 	for i, there := range a["ring"] {
 		if there == file && a["ring_key"][i] == a.Get("key") && a["ring_mode"][i] == "644" {
 			return file, nil

@@ -72,7 +72,10 @@ func readHost(ctx context.Context, c *module.Call, path string, more ...source) 
 	if err != nil {
 		return nil, err
 	}
-	if len(a["path"]) != len(s.Words) || len(a["stat"]) != len(s.Words) || len(a["text"]) != len(s.Words) {
+	if err := a.Together("path", "stat", "text"); err != nil {
+		return nil, err
+	}
+	if len(a["text"]) != len(s.Words) {
 		return nil, fmt.Errorf("the host answered about %d of %d files", len(a["text"]), len(s.Words))
 	}
 	read := 0

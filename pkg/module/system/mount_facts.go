@@ -104,6 +104,9 @@ func (m *MountFacts) mounts(a hostscript.Answer) ([]*value.Dict, error) {
 			uuids[device] = uuid
 		}
 	}
+	if err := a.Together("file", "table"); err != nil {
+		return nil, err
+	}
 	var out []*value.Dict
 	for i, file := range a["file"] {
 		for _, line := range module.Lines(a["table"][i]) {
@@ -170,6 +173,9 @@ func (m *MountFacts) sizes(ctx context.Context, c *module.Call, paths []string, 
 	s.Words, s.Probe = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !path.IsAbs(p) }), true
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
+		return err
+	}
+	if err := a.Together("folder", "size"); err != nil {
 		return err
 	}
 	for i, folder := range a["folder"] {
