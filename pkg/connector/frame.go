@@ -76,15 +76,21 @@ func (f *frame) Write(p []byte) (int, error) {
 
 // await looks for the first line.
 func (f *frame) await() {
-	before, after, found := bytes.Cut(f.held, []byte(f.mark+"\n"))
-	if !found {
-		return
+	first := []byte(f.mark + "\n")
+	before, after, found := bytes.Cut(f.held, first)
+	if !found { // what cannot be its beginning is not kept
+		part := overlap(f.held, first)
+		before, after = f.held[:len(f.held)-part], f.held[len(f.held)-part:]
 	}
-	if len(before) > 0 {
-		f.stray = true
+	f.stray = f.stray || len(before) > 0
+	f.held = append(f.held[:0], after...)
+	if found {
+		f.state = frameOpen
 	}
-	f.state, f.held = frameOpen, after
 }
+
+// maxStatus is how long a line with a status may be.
+const maxStatus = 8
 
 // pass passes on what is the command's for certain, and looks for the last line.
 func (f *frame) pass() {
@@ -96,15 +102,15 @@ func (f *frame) pass() {
 	}
 	f.give(at)
 	line, rest, whole := bytes.Cut(f.held[len(needle):], []byte("\n"))
-	if !whole {
+	if !whole && len(line) < maxStatus {
 		return
 	}
-	status, err := strconv.Atoi(string(line))
+	status, err := strconv.ParseUint(string(line), 10, 8)
 	if err != nil {
 		status = 255 // no shell prints that
 	}
-	f.state, f.held = frameClosed, rest
-	f.ended <- status
+	f.state, f.held, f.stray = frameClosed, rest, f.stray || !whole
+	f.ended <- int(status)
 }
 
 // give passes n bytes on. Who no longer wants them is not asked again.
