@@ -1,0 +1,31 @@
+package library
+
+import (
+	"testing"
+
+	"kubekey/pkg/value"
+)
+
+// FuzzResult has a program print anything as its result.
+func FuzzResult(f *testing.F) {
+	for _, out := range []string{
+		"", "{}", "null", `{"changed": true, "msg": "done", "rc": 1}`, "noise\n{\"failed\": 1}\nnoise", `{"msg": [], "warnings": [1, "x"], "warnings": null}`,
+		`{"ansible_facts": {"a": 1}, "diff": [{"before": {}, "after": 1}, 2], "skipped": "yes"}`, `{"diff": {"prepared": [1]}, "rc": []}`, `{"ansible_facts": []}`,
+	} {
+		f.Add(0, out, "")
+		f.Add(1, out, "Traceback")
+	}
+	f.Fuzz(func(t *testing.T, code int, stdout, stderr string) {
+		r := result(code, stdout, stderr)
+		diffs := make([]any, len(r.Diff))
+		for i, d := range r.Diff {
+			diffs[i] = d.Value()
+		}
+		if _, err := value.JSON(value.NewDict("data", r.Data, "facts", r.Facts, "diff", diffs), value.JSONOptions{}); err != nil {
+			t.Errorf("a result that cannot be written down: %v", err)
+		}
+		if code != 0 && !r.Failed && len(r.Warnings) == 0 {
+			t.Errorf("exit code %d goes unsaid: %+v", code, r)
+		}
+	})
+}
