@@ -46,7 +46,8 @@ type Options struct {
 
 // Gather returns the facts of a host by their plain names (no ansible_ before).
 // What a host does not tell is left out. A host without a usable shell is an error.
-func Gather(ctx context.Context, conn connector.Connector, o Options) (*value.Dict, error) {
+func Gather(ctx context.Context, conn connector.Connector, o Options) (found *value.Dict, err error) {
+	defer connector.Recover(&err) // also for those who are no task
 	parts, err := subsets(o.Subset)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func Gather(ctx context.Context, conn connector.Connector, o Options) (*value.Di
 	if err != nil {
 		return nil, err
 	}
-	found := build(sections, parts)
+	found = build(sections, parts)
 	if slices.Contains(o.Subset, "!min") && !slices.Contains(o.Subset, "min") && slices.Contains(parts, "min") {
 		found = fewer(found, build(sections, slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == "min" })), o.Subset)
 	}
