@@ -34,9 +34,14 @@ func (r pgRows) body() pgRows {
 	return r[1:]
 }
 
-// ask sends statements of which one answers, and that change nothing.
-func (l *postgresqlLogin) ask(ctx context.Context, c *module.Call, db string, statements ...string) (pgRows, error) {
-	rows, _, err := l.send(ctx, c, true, db, statements)
+// ask sends a query that changes nothing. Each row of the answer has its columns.
+func (l *postgresqlLogin) ask(ctx context.Context, c *module.Call, db string, columns int, query string) (pgRows, error) {
+	rows, _, err := l.send(ctx, c, true, db, []string{query})
+	for _, row := range rows {
+		if len(row) != columns && err == nil {
+			err = fmt.Errorf("psql answered a row of %d columns where %d were expected", len(row), columns)
+		}
+	}
 	return rows, err
 }
 

@@ -43,7 +43,7 @@ func postgresqlDBSpec() module.Spec {
 
 // Run implements module.Runner.
 func (m *PostgresqlDB) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	rows, err := m.ask(ctx, c, m.Maintenance, fmt.Sprintf(
+	rows, err := m.ask(ctx, c, m.Maintenance, 6, fmt.Sprintf(
 		"SELECT rolname, pg_encoding_to_char(encoding), datcollate, datctype, datconnlimit, spcname"+
 			" FROM pg_database d JOIN pg_roles r ON r.oid = datdba JOIN pg_tablespace t ON t.oid = dattablespace WHERE datname = %s", pgText(m.Name)))
 	if err != nil {

@@ -106,12 +106,15 @@ func (m *PostgresqlPrivs) lookUp(ctx context.Context, c *module.Call) (map[strin
 		q += " UNION ALL SELECT 'schema', nspname::text FROM pg_namespace WHERE nspname = " + pgText(m.schema())
 		q += " UNION ALL (SELECT 'object', o.id::text FROM (" + m.acls() + ") o LIMIT 1)"
 	}
-	rows, err := m.ask(ctx, c, m.DB, q)
+	rows, err := m.ask(ctx, c, m.DB, 2, q)
+	if err != nil {
+		return nil, err
+	}
 	there := map[string][]string{}
 	for _, row := range rows.body() {
 		there[row[0]] = append(there[row[0]], row[1])
 	}
-	return there, err
+	return there, nil
 }
 
 // compare sends the statements, and tells whether the lists of privileges

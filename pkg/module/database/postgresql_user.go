@@ -68,7 +68,7 @@ func (m *PostgresqlUser) Run(ctx context.Context, c *module.Call) (module.Result
 	for _, f := range pgFlags {
 		q += ", " + f.column
 	}
-	rows, err := m.ask(ctx, c, m.DB, q+" FROM pg_roles WHERE rolname = "+pgText(m.Name))
+	rows, err := m.ask(ctx, c, m.DB, 3+len(pgFlags), q+" FROM pg_roles WHERE rolname = "+pgText(m.Name))
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -190,7 +190,7 @@ func (m *PostgresqlUser) differing(ctx context.Context, c *module.Call, row []st
 		options = append(options, "CONNECTION LIMIT "+strconv.Itoa(*m.ConnLimit))
 	}
 	if m.Expires != "" {
-		same, err := m.ask(ctx, c, m.DB, fmt.Sprintf("SELECT 1 FROM pg_roles WHERE rolname = %s AND rolvaliduntil = %s::timestamptz", pgText(m.Name), pgText(m.Expires)))
+		same, err := m.ask(ctx, c, m.DB, 1, fmt.Sprintf("SELECT 1 FROM pg_roles WHERE rolname = %s AND rolvaliduntil = %s::timestamptz", pgText(m.Name), pgText(m.Expires)))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -204,8 +204,8 @@ func (m *PostgresqlUser) differing(ctx context.Context, c *module.Call, row []st
 	if m.Secret == nil || m.Keep {
 		return options, more, nil
 	}
-	kept, err := m.ask(ctx, c, m.DB, "SELECT coalesce(rolpassword, '') FROM pg_authid WHERE rolname = "+pgText(m.Name))
-	if err != nil || !keptPassword(kept.body()[0][0], m.Name, m.Secret.Reveal()) { // who is not superuser cannot know
+	kept, err := m.ask(ctx, c, m.DB, 1, "SELECT coalesce(rolpassword, '') FROM pg_authid WHERE rolname = "+pgText(m.Name))
+	if err != nil || len(kept.body()) == 0 || !keptPassword(kept.body()[0][0], m.Name, m.Secret.Reveal()) { // who is not superuser cannot know
 		options = append(options, m.password())
 	}
 	return options, more, nil
