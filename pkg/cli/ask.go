@@ -41,7 +41,7 @@ func (a *app) askPerson(ctx context.Context, prompt string, echo bool) (string, 
 // ask asks at the terminal; without one a line of standard input answers.
 func (a *app) ask(ctx context.Context, prompt string, echo bool) (string, bool, error) {
 	if f, ok := a.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprint(a.Err, prompt)
+		a.Err.Prompt(a.secret.Text(prompt))
 		if !echo {
 			b, err := term.ReadPassword(int(f.Fd()))
 			fmt.Fprintln(a.Err)
@@ -80,7 +80,7 @@ func (a *app) line() (string, bool, error) {
 func (a *app) stepper(format string) func(context.Context, string) engine.Answer {
 	in := bufio.NewReader(a.In)
 	return func(_ context.Context, task string) engine.Answer {
-		question := fmt.Sprintf("Perform task: %s (N)o/(y)es/(c)ontinue:", task)
+		question := fmt.Sprintf("Perform task: %s (N)o/(y)es/(c)ontinue:", ui.Inline(a.secret.Text(task)))
 		fmt.Fprint(a.Out, question+" ")
 		text, err := in.ReadString('\n')
 		if ui.Format(format) == ui.Ansible {

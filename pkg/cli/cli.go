@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -34,11 +36,13 @@ type Streams struct {
 
 // app is one call of the program.
 type app struct {
-	Streams
-	args   []string // of the command line, without the program's name
-	tree   source.Tree
-	secret *redact.Set
-	hosts  Hosts // nil: the real ones
+	In       io.Reader
+	Out, Err *ui.Screen
+	args     []string // of the command line, without the program's name
+	tree     source.Tree
+	secret   *redact.Set
+	hosts    Hosts  // nil: the real ones
+	runID    string // of a run that was begun
 
 	settings        *settings.Loaded
 	settingWarnings source.Diagnostics
@@ -93,21 +97,55 @@ type Hosts interface {
 
 // Main runs one call of the program and returns its exit code.
 func (p Program) Main(ctx context.Context, args []string, s Streams) int {
-	a := &app{Streams: s, args: args, tree: source.Tree{Embedded: p.Builtin}, secret: &redact.Set{}, hosts: p.Hosts, settings: &settings.Loaded{}}
+	a := &app{In: s.In, Out: ui.NewScreen(s.Out), Err: ui.NewScreen(s.Err), args: args, tree: source.Tree{Embedded: p.Builtin}, secret: &redact.Set{}, hosts: p.Hosts, settings: &settings.Loaded{}}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(s.In)
-	root.SetOut(s.Out)
-	root.SetErr(s.Err)
-	err := root.ExecuteContext(ctx)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	code := a.fail(root.ExecuteContext(ctx))
+	return a.end(code)
+}
+
+// end flushes what the call printed and returns its exit code: output that is
+// not whole is no success, whatever wrote it. A reader that has gone (kk doc | head) is
+// no error to speak of; the exit code is that of a program that it ended.
+func (a *app) end(code int) int {
+	lost := a.Out.Flush()
+	switch {
+	case lost == nil:
+	case errors.Is(lost, syscall.EPIPE):
+		code = cmp.Or(code, exitPipe)
+	default:
+		a.Err.Message(fmt.Sprintf("ERROR! what kk printed is not whole: %s%s", lost, a.elsewhere()))
+		code = cmp.Or(code, engine.ExitError)
+	}
+	if a.Err.Flush() != nil { // nobody can be told
+		code = cmp.Or(code, engine.ExitError)
+	}
+	return code
+}
+
+// exitPipe is what a shell reports of a program that SIGPIPE ended.
+const exitPipe = 128 + int(syscall.SIGPIPE)
+
+// elsewhere says how to see a run whose output was lost.
+func (a *app) elsewhere() string {
+	if a.runID == "" {
+		return ""
+	}
+	return " (the run itself went on; kk runs show " + a.runID + " shows it again)"
+}
+
+// fail shows an error and returns its exit code; nil is none. What could not be
+// printed is left to end.
+func (a *app) fail(err error) int {
 	if err == nil {
 		return engine.ExitOK
 	}
-	return a.fail(err)
-}
-
-// fail shows an error and returns its exit code.
-func (a *app) fail(err error) int {
+	if lost := a.Out.Flush(); lost != nil && errors.Is(err, lost) {
+		return engine.ExitOK
+	}
 	code := engine.ExitUsage // what cobra finds wrong itself
 	var e *exitError
 	if errors.As(err, &e) {
@@ -125,12 +163,12 @@ func (a *app) fail(err error) int {
 		a.diagnostics(ds)
 		return code
 	}
-	fmt.Fprintf(a.Err, "ERROR! %s\n", a.secret.Text(err.Error()))
+	a.Err.Message("ERROR! " + a.secret.Text(err.Error()))
 	return code
 }
 
 func (a *app) diagnostics(ds source.Diagnostics) {
-	_ = ui.Diagnostics(a.Err, ds, ui.UseColor(isTerminal(a.Err), os.Getenv), a.secret)
+	ui.Diagnostics(a.Err, ds, ui.UseColor(isTerminal(a.Err), os.Getenv), a.secret)
 }
 
 func (a *app) root() *cobra.Command {
@@ -145,13 +183,27 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
+// warn shows a warning about the call itself.
+func (a *app) warn(format string, args ...any) {
+	a.Err.Message(a.secret.Text("[WARNING]: " + fmt.Sprintf(format, args...)))
+}
+
+// data is where a command writes what programs read: unchanged, but for a
+// terminal, where a person sees it.
+func (a *app) data() io.Writer {
+	if isTerminal(a.Out) {
+		return a.Out
+	}
+	return a.Out.Raw()
+}
+
+func isTerminal(s *ui.Screen) bool {
+	f, ok := s.Writer().(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func width(w any) func() int {
-	f, ok := w.(*os.File)
+func width(s *ui.Screen) func() int {
+	f, ok := s.Writer().(*os.File)
 	if !ok {
 		return nil
 	}

@@ -41,7 +41,7 @@ func (a *app) printConfig(kubernetes string) error {
 		}
 		over.Set("kubernetes", value.NewDict("kube_version", kubernetes))
 	}
-	return schema.Example(a.Out, over)
+	return schema.Example(a.data(), over)
 }
 
 // builtinSchema is the schema of a cluster's config.
@@ -72,7 +72,7 @@ func (a *app) createInventoryCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printInventory(a.Out, hosts)
+			return printInventory(a.data(), hosts)
 		},
 	}
 	cmd.Flags().StringSliceVar(&nodes, "nodes", []string{"node1=10.0.0.1", "node2=10.0.0.2", "node3=10.0.0.3"}, "hosts: name=address, or an address alone")

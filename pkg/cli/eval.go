@@ -152,15 +152,15 @@ func (a *app) printValue(v any) error {
 		return evalError(err)
 	}
 	if text, ok := v.(string); ok {
-		fmt.Fprintln(a.Out, a.secret.Text(text))
-		return nil
+		_, err := fmt.Fprintln(a.data(), a.secret.Text(text))
+		return err
 	}
 	text, err := value.JSON(v, value.JSONOptions{Indent: 2})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Out, a.secret.Text(text))
-	return nil
+	_, err = fmt.Fprintln(a.Out.JSON(), a.secret.Text(text))
+	return err
 }
 
 func (a *app) evalFile(ctx context.Context, s *session, v *vars.View, file string) error {
@@ -176,7 +176,7 @@ func (a *app) evalFile(ctx context.Context, s *session, v *vars.View, file strin
 	if err != nil {
 		return evalError(err)
 	}
-	_, err = fmt.Fprint(a.Out, a.secret.Text(text))
+	_, err = fmt.Fprint(a.data(), a.secret.Text(text))
 	return err
 }
 

@@ -57,7 +57,7 @@ func (a *app) inventoryList(_ *cobra.Command, s *session, in *inputs, args []str
 		fmt.Fprintf(a.Out, "%s\t%s\n", h, strings.Join(s.inventory.GroupsOf(h), ","))
 	}
 	for _, u := range m.Unmatched {
-		fmt.Fprintf(a.Err, "[WARNING]: Could not match supplied host pattern, ignoring: %s\n", u.Pattern)
+		a.warn("Could not match supplied host pattern, ignoring: %s", u.Pattern)
 	}
 	return nil
 }

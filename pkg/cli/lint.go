@@ -99,9 +99,9 @@ func (a *app) lint(ctx context.Context, in *inputs, paths []string) ([]lint.Find
 func (a *app) findings(format string, paths []string, found []lint.Finding) error {
 	switch format {
 	case "json":
-		return lint.WriteJSON(a.Out, found)
+		return lint.WriteJSON(a.Out.JSON(), found)
 	case "sarif":
-		return lint.WriteSARIF(a.Out, version, found)
+		return lint.WriteSARIF(a.Out.JSON(), version, found)
 	}
 	var ds source.Diagnostics
 	for _, f := range found {

@@ -90,7 +90,7 @@ func (a *app) listHosts(s *session, patterns, limit []string) error {
 		hosts = slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return !slices.Contains(limit, h) })
 	}
 	for _, u := range m.Unmatched {
-		fmt.Fprintf(a.Err, "[WARNING]: Could not match supplied host pattern, ignoring: %s\n", u.Pattern)
+		a.warn("Could not match supplied host pattern, ignoring: %s", u.Pattern)
 	}
 	fmt.Fprintf(a.Out, "    pattern: %s\n    hosts (%d):\n", value.Repr(value.Of(patterns)), len(hosts))
 	for _, h := range hosts {

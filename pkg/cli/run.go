@@ -3,12 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
+	"os/signal"
 	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -191,7 +192,7 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 		ForceHandlers: r.forceHandlers, Limit: limit, LimitText: strings.Join(r.limit, ","),
 		Tags: r.tags, SkipTags: r.skipTags, StartAt: r.startAt,
 		Plays: a.playDefaults(books), Facts: a.factCache(s), FlushFacts: r.flushCache,
-		Connect: traced(a.connect(&r.connect), r.output.verbosity, a.secret), Ask: a.askPerson,
+		Connect: traced(a.connect(&r.connect), r.output.verbosity, a.Err, a.secret), Ask: a.askPerson,
 	}
 	if a.hosts != nil {
 		o.Connect, o.Perform = a.hosts.Connect, a.hosts.Perform
@@ -246,14 +247,25 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 		o.Sink = &retrySink{folder: a.settings.RetryFilesSavePath, next: o.Sink}
 	}
 	holdForQuestions(&o, screen)
+	a.runID = o.RunID
+	defer outlivePipe()()
 	code := engine.New(o).Run(ctx, books)
 	if err := record.Close(); err != nil {
-		fmt.Fprintf(a.Err, "[WARNING]: write the journal: %s\n", err)
+		a.warn("write the journal: %s", err)
 	}
 	if err := screen.Close(); err != nil {
 		return err
 	}
 	return exit(code)
+}
+
+// outlivePipe keeps kk alive when the reader of its output has gone, until stop
+// is called. SIGPIPE ends other commands, as any program that only prints. A run is
+// at work on hosts: ended there it would leave them half way, for want of a reader.
+func outlivePipe() (stop func()) {
+	ignored := make(chan os.Signal, 1) // not signal.Ignore, which programs that kk starts would inherit
+	signal.Notify(ignored, syscall.SIGPIPE)
+	return func() { signal.Stop(ignored) }
 }
 
 // limit resolves --limit; nil is no limit.
@@ -274,7 +286,7 @@ func (a *app) limit(s *session, limit []string) ([]string, error) {
 		return nil, &exitError{engine.ExitError, err}
 	}
 	for _, u := range m.Unmatched {
-		fmt.Fprintf(a.Err, "[WARNING]: Could not match supplied host pattern, ignoring: %s\n", u.Pattern)
+		a.warn("Could not match supplied host pattern, ignoring: %s", u.Pattern)
 	}
 	if len(m.Hosts) == 0 {
 		why := ""

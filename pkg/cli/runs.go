@@ -62,7 +62,8 @@ func (a *app) listRuns(flag string) error {
 		if r.Finished() {
 			took, code = r.Ended.Sub(r.Started).Round(100*time.Millisecond).String(), fmt.Sprint(r.ExitCode)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.Started.Local().Format("2006-01-02 15:04:05"), took, code, len(r.Failed), strings.Join(r.Playbooks, " "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", ui.Inline(r.ID), r.Started.Local().Format("2006-01-02 15:04:05"), took, code,
+			len(r.Failed), ui.Inline(strings.Join(r.Playbooks, " ")))
 	}
 	return w.Flush()
 }

@@ -176,7 +176,7 @@ func (a *app) initSettingsCommand() *cobra.Command {
 		Long: "Print a kk.yaml with every setting as a comment: kk config init > kk.yaml.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprint(a.Out, settings.Example())
+			_, err := fmt.Fprint(a.data(), settings.Example())
 			return err
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"kubekey/pkg/connector"
 	"kubekey/pkg/engine"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/ui"
 )
 
 // traceAt is how many -v show every command line that is run on a host.
@@ -20,17 +21,19 @@ const traceAt = 3
 type connectFunc func(context.Context, engine.Target) (connector.Connector, error)
 
 // traced logs what is run, for who works on kk or its modules.
-func traced(inner connectFunc, verbosity int, hide *redact.Set) connectFunc {
+func traced(inner connectFunc, verbosity int, to *ui.Screen, hide *redact.Set) connectFunc {
 	if verbosity < traceAt {
 		return inner
 	}
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
-	for name, v := range map[string]string{"logtostderr": "true", "v": fmt.Sprint(verbosity)} {
+	// All of it goes to the screen, errors once: lines of hosts are in it.
+	for name, v := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true", "v": fmt.Sprint(verbosity)} {
 		if err := flags.Set(name, v); err != nil {
 			klog.ErrorS(err, "set up the log")
 		}
 	}
+	klog.SetOutput(to)
 	return func(ctx context.Context, t engine.Target) (connector.Connector, error) {
 		c, err := inner(ctx, t)
 		if err != nil {

@@ -218,7 +218,7 @@ func (a *app) vaultView() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = w.Out.Write(plain)
+				_, err = w.data().Write(plain)
 				return err
 			})
 		})
@@ -312,7 +312,7 @@ func (w *vaultWork) write(name string, text []byte, shred bool) error {
 		name, shred = w.output, false
 	}
 	if name == "-" {
-		_, err := w.Out.Write(text)
+		_, err := w.data().Write(text)
 		return err
 	}
 	return replaceFile(name, text, shred)

@@ -97,7 +97,7 @@ func (w *vaultWork) runEditor(ctx context.Context, path string) error {
 		editor = "vi"
 	}
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "exec "+editor+` "$1"`, "sh", path)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = w.In, w.Out, w.Err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = w.In, w.Out.Writer(), w.Err.Writer()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 	err := cmd.Run()

@@ -167,7 +167,7 @@ func (a *app) vaultScript(ctx context.Context, id, path string) (string, error) 
 		args = []string{"--vault-id", id}
 	}
 	cmd := exec.CommandContext(ctx, abs, args...)
-	cmd.Stdin, cmd.Stderr = a.In, a.Err
+	cmd.Stdin, cmd.Stderr = a.In, a.Err.Writer()
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

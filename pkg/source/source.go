@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -141,7 +142,8 @@ func (d *Diagnostic) RenderHiding(hide func(string) string) string {
 	if d.Severity == Warning {
 		b.WriteString("warning: ")
 	}
-	b.WriteString(d.Summary + "\n")
+	// It may quote what a host said: no line of that is to look like one of ours.
+	b.WriteString(strings.ReplaceAll(d.Summary, "\n", "\n  ") + "\n")
 	if d.Pos.IsValid() && !d.Pos.File.Secret {
 		d.snippet(&b, hide)
 	}
@@ -199,13 +201,17 @@ func hideSecret(line string) string {
 	})
 }
 
-// window cuts a long line around column col, makes control characters
-// visible as blanks, and returns the column in what is left.
+// window cuts a long line around column col, and returns the column in what is
+// left. Each character takes one place, so that the caret stands where it should:
+// control characters are blanks, and others that draw nothing show as replaced.
 func window(line string, col int) (string, int) {
 	runes := []rune(strings.ToValidUTF8(line, "\uFFFD"))
 	for i, r := range runes {
-		if r < ' ' || r == 0x7f {
+		switch {
+		case r < ' ' || r == 0x7f:
 			runes[i] = ' '
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp):
+			runes[i] = '\uFFFD'
 		}
 	}
 	col = max(1, min(col, len(runes)+1))

@@ -75,10 +75,10 @@ func reason(e event.HostResult) string {
 			why += ": " + last
 		}
 	}
-	if runes := []rune(visible(why)); len(runes) > reasonMax {
+	if runes := []rune(why); len(runes) > reasonMax {
 		return string(runes[:reasonMax]) + "…"
 	}
-	return visible(why)
+	return why
 }
 
 // closing tells below the recap what failed and how to go on, and what took
@@ -113,7 +113,8 @@ func (p *printer) goOn() {
 		}
 		p.print("", fmt.Sprintf("  %s on %s: %s", title(f.task), someOf(f.hosts), f.reason))
 	}
-	p.print("", "Go on with: "+p.o.GoOn+"\n")
+	p.print("", "Go on with: "+p.o.GoOn)
+	p.print("", "")
 }
 
 func someOf(hosts []string) string {

@@ -87,7 +87,7 @@ func TestDebugOfSeveralLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		sink.Emit(e)
-		if got := strings.Contains(out.String(), "ok: [h1] =>\n  a\n    b[2J\n"); got != c.lines {
+		if got := strings.Contains(out.String(), "ok: [h1] =>\n  a\n    b\\x1b[2J\n"); got != c.lines {
 			t.Errorf("%s: %q", name, out.String())
 		}
 	}

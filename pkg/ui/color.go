@@ -1,7 +1,5 @@
 package ui
 
-import "strings"
-
 // color is the parameter of an ANSI colour sequence.
 type color string
 
@@ -15,15 +13,3 @@ const (
 	darkGray     color = "1;30"
 	blue         color = "0;34"
 )
-
-// paint colours each line of text on its own.
-func paint(on bool, c color, text string) string {
-	if !on || c == "" || text == "" {
-		return text
-	}
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = "\x1b[" + string(c) + "m" + line + "\x1b[0m"
-	}
-	return strings.Join(lines, "\n")
-}

@@ -10,40 +10,33 @@ import (
 
 // Diagnostics lays out what a load found, with colours if asked for. Secrets
 // are hidden, also in the source lines; hide may be nil.
-func Diagnostics(w io.Writer, ds source.Diagnostics, colored bool, hide *redact.Set) error {
+func Diagnostics(w io.Writer, ds source.Diagnostics, colored bool, hide *redact.Set) {
+	screen := NewScreen(w)
 	for i, d := range ds {
-		text := d.RenderHiding(hide.Text)
 		if i > 0 {
-			text = "\n" + text
+			screen.line(false)
 		}
-		if _, err := io.WriteString(w, colorDiagnostic(d, text, colored)); err != nil {
-			return err
+		for _, line := range colorDiagnostic(d, d.RenderHiding(hide.Text)) {
+			screen.line(colored, line)
 		}
 	}
-	return nil
 }
 
-func colorDiagnostic(d *source.Diagnostic, text string, colored bool) string {
-	if !colored {
-		return text
-	}
+func colorDiagnostic(d *source.Diagnostic, text string) []span {
 	c := brightRed
 	if d.Severity == source.Warning {
 		c = brightPurple
 	}
-	lines := strings.Split(text, "\n")
-	headDone := false
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	spans := make([]span, len(lines))
 	for i, line := range lines {
+		spans[i].text = line
 		switch {
-		case line == "":
-		case !headDone:
-			lines[i] = paint(true, c, line)
-			headDone = true
-		case strings.Trim(line, " ^") == "":
-			lines[i] = paint(true, c, line)
+		case i == 0, strings.Trim(line, " ^") == "":
+			spans[i].color = c
 		case line == d.Help:
-			lines[i] = paint(true, cyan, line)
+			spans[i].color = cyan
 		}
 	}
-	return strings.Join(lines, "\n")
+	return spans
 }

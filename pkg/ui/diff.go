@@ -27,8 +27,20 @@ func (p *printer) diff(d event.Diff) {
 		p.print("", "")
 	}
 	if d.Prepared != "" {
-		p.changes(strings.SplitAfter(strings.TrimSuffix(d.Prepared, "\n"), "\n"))
+		p.prepared(d.Prepared)
 	}
+}
+
+// prepared shows a diff that a program made. Its lines are those of a diff, or
+// are indented: none looks like one of kk.
+func (p *printer) prepared(text string) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range lines {
+		if line != "" && !strings.ContainsRune("+-@\\ \t", rune(line[0])) {
+			lines[i] = "  " + line
+		}
+	}
+	p.changes(lines)
 }
 
 // Unified is a diff as text: what was prepared, a unified diff of what is
@@ -50,7 +62,7 @@ func header(word, path string) string {
 	if path == "" {
 		return word
 	}
-	return word + ": " + path
+	return word + ": " + Inline(path)
 }
 
 // diffText is one side of a diff.
@@ -68,6 +80,8 @@ func diffText(v any, hide *redact.Set) string {
 	return text + "\n"
 }
 
+// changes shows the lines of a diff. One may hold two: it ends without a line
+// end, and the next says so.
 func (p *printer) changes(lines []string) {
 	for _, line := range lines {
 		c := color("")
@@ -79,6 +93,6 @@ func (p *printer) changes(lines []string) {
 		case strings.HasPrefix(line, "-"):
 			c = red
 		}
-		p.print(c, visible(strings.TrimSuffix(line, "\n")))
+		p.block(c, "", strings.TrimSuffix(line, "\n"))
 	}
 }

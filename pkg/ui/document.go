@@ -15,6 +15,7 @@ import (
 // shape of Ansible's callback ansible.posix.json. Its keys are sorted, as there.
 type document struct {
 	o     Options
+	err   *Screen
 	plays []*played
 	stats *value.Dict
 }
@@ -28,7 +29,9 @@ type played struct {
 	id       int         // of a task
 }
 
-func newDocument(o Options) *document { return &document{o: o, stats: value.NewDict()} }
+func newDocument(o Options) *document {
+	return &document{o: o, err: NewScreen(o.Err), stats: value.NewDict()}
+}
 
 // Emit implements event.Sink.
 func (d *document) Emit(e event.Event) {
@@ -56,7 +59,7 @@ func (d *document) Emit(e event.Event) {
 }
 
 // note tells on the error stream what has no place in the document.
-func (d *document) note(text string) { fmt.Fprintln(d.o.Err, visible(d.o.Redact.Text(text))) }
+func (d *document) note(text string) { d.err.Message(d.o.Redact.Text(text)) }
 
 func (d *document) play(name string, at source.Pos) {
 	d.plays = append(d.plays, d.begin(name, fmt.Sprintf("play-%d", len(d.plays)+1), place(at)))
@@ -137,8 +140,8 @@ func (d *document) Close() error {
 	if err != nil {
 		return fmt.Errorf("write the run as JSON: %w", err)
 	}
-	_, err = fmt.Fprintln(d.o.Out, text)
-	return err
+	_, _ = fmt.Fprintln(NewScreen(d.o.Out).JSON(), text) // the screen keeps the error
+	return nil
 }
 
 // Hold implements Sink: nothing is on the screen.

@@ -18,7 +18,7 @@ func (p *printer) failure(e event.HostResult) {
 	if !e.Loop { // a loop's items were shown
 		head := failureHead(e)
 		if p.o.Format == Ansible {
-			p.print(c, head+p.dump(p.clean(e), e.Verbose))
+			p.json(c, head, p.dump(p.clean(e), e.Verbose))
 		} else {
 			p.explain(e, c, head)
 		}
@@ -39,19 +39,16 @@ func failureHead(e event.HostResult) string {
 }
 
 func (p *printer) explain(e event.HostResult, c color, head string) {
-	message, details := message(e), failureDetails(e)
 	if p.o.Verbosity > 0 {
-		p.print(c, head+p.dump(p.clean(e), e.Verbose))
+		p.json(c, head, p.dump(p.clean(e), e.Verbose))
 	} else {
-		first, rest, _ := strings.Cut(visible(message), "\n")
+		first, rest, _ := strings.Cut(p.o.Redact.Text(message(e)), "\n")
 		p.print(c, head+first)
 		if rest != "" {
-			p.print(c, indent(rest, "  "))
+			p.block(c, "  ", rest)
 		}
 	}
-	for _, line := range details {
-		p.print("", line)
-	}
+	p.details(e)
 	if at := e.Task.At; at.IsValid() {
 		line := fmt.Sprintf("  at %s:%d", at.File.Name, at.Line)
 		if len(e.Task.Trace) > 0 {
@@ -74,38 +71,44 @@ func message(e event.HostResult) string {
 	return "the module gave no message"
 }
 
-// failureDetails is the command of a failure, and what it printed, as lines.
-func failureDetails(e event.HostResult) []string {
-	var out []string
+// details shows the command of a failure, and what it printed, as lines.
+func (p *printer) details(e event.HostResult) {
 	if v, ok := e.Result.Get("assertion"); ok {
-		out = append(out, "  assertion: "+visible(value.Str(v)))
+		p.detail("assertion", value.Str(v))
 	}
 	if v, ok := e.Result.Get("cmd"); ok && v != nil {
-		out = append(out, "  cmd: "+command(v))
+		p.detail("cmd", command(v))
 	}
 	if v, ok := e.Result.Get("rc"); ok && v != nil {
-		out = append(out, "  rc: "+value.Str(v))
+		p.detail("rc", value.Str(v))
 	}
 	for _, key := range []string{"stdout", "stderr", "module_stdout", "module_stderr"} {
 		v, _ := e.Result.Get(key)
 		if text, _ := v.(string); strings.TrimSpace(text) != "" {
-			out = append(out, "  "+key+":", indent(strings.TrimRight(visible(text), "\n"), "    "))
+			p.print("", "  "+key+":")
+			p.block("", "    ", strings.TrimRight(text, "\n"))
 		}
 	}
-	return out
+}
+
+// detail shows a text beside its name, and what it has of further lines below.
+func (p *printer) detail(name, text string) {
+	first, rest, more := strings.Cut(strings.TrimRight(p.o.Redact.Text(text), "\n"), "\n")
+	p.print("", "  "+name+": "+first)
+	if more {
+		p.block("", "    ", rest)
+	}
 }
 
 // command is a command line, or the words of one.
 func command(v any) string {
 	words, ok := v.([]any)
 	if !ok {
-		return visible(value.Str(v))
+		return value.Str(v)
 	}
 	parts := make([]string, len(words))
 	for i, w := range words {
 		parts[i] = value.Str(w)
 	}
-	return visible(strings.Join(parts, " "))
+	return strings.Join(parts, " ")
 }
-
-func indent(text, by string) string { return by + strings.ReplaceAll(text, "\n", "\n"+by) }

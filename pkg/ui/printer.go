@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 // its own, so everything that writes holds the lock.
 type printer struct {
 	o        Options
+	out, err *Screen
 	mu       sync.Mutex
 	status   *status // nil without a terminal
 	times    timing
@@ -28,7 +28,7 @@ type printer struct {
 }
 
 func newPrinter(o Options) *printer {
-	p := &printer{o: o, warned: map[string]bool{}}
+	p := &printer{o: o, out: NewScreen(o.Out), err: NewScreen(o.Err), warned: map[string]bool{}}
 	if o.TTY {
 		p.status = newStatus(p)
 	}
@@ -124,16 +124,47 @@ func (p *printer) timeOr(t time.Time) time.Time {
 	return t
 }
 
-// print writes text and a line end, secrets hidden, colour around each line.
-func (p *printer) print(c color, text string) { p.write(p.o.Out, c, text) }
+// print shows one line, secrets hidden; whatever is in the text, it is not two.
+func (p *printer) print(c color, text string) { p.line(p.out, span{c, text}) }
 
-func (p *printer) write(w io.Writer, c color, text string) {
+func (p *printer) line(to *Screen, spans ...span) {
+	for i := range spans {
+		spans[i].text = p.o.Redact.Text(spans[i].text)
+	}
+	p.put(to, spans...)
+}
+
+// put shows one line, in which no secret is.
+func (p *printer) put(to *Screen, spans ...span) {
 	if p.status != nil {
 		p.status.clear()
 	}
-	text = paint(p.o.Color, c, p.o.Redact.Text(text))
-	// Nobody could be told that the output is gone.
-	_, _ = io.WriteString(w, text+"\n")
+	to.line(p.o.Color, spans...)
+}
+
+// block shows the lines of a text below what it belongs to, each behind an
+// indent: none begins where lines of kk do.
+func (p *printer) block(c color, indent, text string) {
+	for line := range strings.SplitSeq(p.o.Redact.Text(text), "\n") {
+		p.put(p.out, span{c, indent + line})
+	}
+}
+
+// json shows JSON behind the head of a line. Its strings hold no line end, so
+// that its further lines begin with a blank or a brace.
+func (p *printer) json(c color, head, text string) {
+	first, rest, more := strings.Cut(text, "\n")
+	p.print(c, head+first)
+	if more {
+		p.block(c, "", rest)
+	}
+}
+
+// message shows a text of kk on the error stream, as Screen.Message does.
+func (p *printer) message(c color, text string) {
+	for line := range strings.SplitSeq(continued(p.o.Redact.Text(text)), "\n") {
+		p.put(p.err, span{c, line})
+	}
 }
 
 func (p *printer) verbose(level int, c color, text string) {
@@ -151,9 +182,10 @@ func (p *printer) columns() int {
 }
 
 func (p *printer) banner(text string) {
-	text = strings.TrimSpace(p.o.Redact.Text(text))
+	text = Inline(strings.TrimSpace(p.o.Redact.Text(text)))
 	stars := max(3, p.columns()-textWidth(text))
-	p.print("", "\n"+text+" "+strings.Repeat("*", stars))
+	p.print("", "")
+	p.print("", text+" "+strings.Repeat("*", stars))
 }
 
 func (p *printer) playbook(e event.PlaybookStarted) {
@@ -196,7 +228,7 @@ func (p *printer) taskStarted(e event.TaskStarted) {
 	if !p.o.NoSkipped {
 		p.taskBanner(e.Task)
 	}
-	line := p.times.task(title(e.Task), p.timeOr(e.Time))
+	line := p.times.task(Inline(title(e.Task)), p.timeOr(e.Time))
 	if p.o.Timing {
 		p.print("", line)
 	}
@@ -231,25 +263,15 @@ func (p *printer) output(e event.Output) {
 	if e.Stderr {
 		c = red
 	}
-	p.verbose(1, c, e.Host+" | "+visible(e.Line))
-}
-
-// visible takes control characters out of what a host printed: they could
-// rewrite the screen.
-func visible(line string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, line)
+	p.verbose(1, c, e.Host+" | "+e.Line)
 }
 
 func (p *printer) retry(e event.Retry) {
 	p.under(e.Task)
 	text := fmt.Sprintf("FAILED - RETRYING: [%s]: %s (%d retries left).", e.Host, title(e.Task), e.Left)
 	if p.o.Verbosity > 2 {
-		text += "Result was: " + p.dump(e.Result, false)
+		p.json(darkGray, text+"Result was: ", p.dump(e.Result, false))
+		return
 	}
 	p.print(darkGray, text)
 }
@@ -303,7 +325,12 @@ func (p *printer) warning(text string) {
 		return
 	}
 	p.warned[text] = true
-	p.write(p.o.Err, brightPurple, strings.Join(wrap("[WARNING]: "+visible(text), p.columns()), "\n"))
+	for i, line := range wrap("[WARNING]: "+visible(text), p.columns()) {
+		if i > 0 {
+			line = hanging + line
+		}
+		p.put(p.err, span{brightPurple, line})
+	}
 }
 
 // trace is the way to a task, for people: "in role web (site.yml:3), ...".

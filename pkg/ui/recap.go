@@ -11,14 +11,14 @@ import (
 
 func (p *printer) recap(e event.RunEnded) {
 	if e.Err != "" {
-		p.write(p.o.Err, red, "ERROR! "+visible(e.Err))
+		p.message(red, "ERROR! "+e.Err)
 	}
 	if e.Retry != "" {
 		p.print("", "\tto retry, use: --limit @"+e.Retry)
 	}
 	p.banner("PLAY RECAP")
 	for _, host := range slices.Sorted(maps.Keys(e.Stats)) {
-		p.print("", p.recapLine(host, e.Stats[host]))
+		p.line(p.out, recapLine(host, e.Stats[host])...)
 	}
 	p.print("", "")
 	if p.o.Timing {
@@ -27,7 +27,7 @@ func (p *printer) recap(e event.RunEnded) {
 	p.closing(e)
 }
 
-func (p *printer) recapLine(host string, s *event.Stats) string {
+func recapLine(host string, s *event.Stats) []span {
 	c := green
 	switch {
 	case s.Failed > 0 || s.Unreachable > 0:
@@ -43,10 +43,13 @@ func (p *printer) recapLine(host string, s *event.Stats) string {
 		{"ok", s.OK, green}, {"changed", s.Changed, yellow}, {"unreachable", s.Unreachable, brightRed}, {"failed", s.Failed, red},
 		{"skipped", s.Skipped, cyan}, {"rescued", s.Rescued, green}, {"ignored", s.Ignored, brightPurple},
 	}
-	parts := make([]string, len(fields))
-	for i, f := range fields {
-		parts[i] = paint(p.o.Color && f.n > 0, f.color, fmt.Sprintf("%s=%-4d", f.name, f.n))
+	pad := strings.Repeat(" ", max(0, 26-textWidth(Inline(host))))
+	line := []span{{c, host}, {"", pad + " :"}}
+	for _, f := range fields {
+		if f.n == 0 {
+			f.color = ""
+		}
+		line = append(line, span{"", " "}, span{f.color, fmt.Sprintf("%s=%-4d", f.name, f.n)})
 	}
-	pad := strings.Repeat(" ", max(0, 26-textWidth(host)))
-	return paint(p.o.Color, c, host) + pad + " : " + strings.Join(parts, " ")
+	return line
 }

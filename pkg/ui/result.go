@@ -61,11 +61,13 @@ func (p *printer) success(e event.HostResult) {
 		}
 	}
 	if lines := p.lines(e); lines != "" {
-		p.print(c, text+" =>\n"+lines)
+		p.print(c, text+" =>")
+		p.block(c, "  ", lines)
 		return
 	}
 	if p.o.Verbosity > 0 || e.Verbose && e.Status != event.Skipped {
-		text += " => " + p.dump(p.clean(e), e.Verbose)
+		p.json(c, text+" => ", p.dump(p.clean(e), e.Verbose))
+		return
 	}
 	p.print(c, text)
 }
@@ -78,10 +80,10 @@ func (p *printer) lines(e event.HostResult) string {
 	}
 	v, _ := e.Result.Get("msg")
 	text, _ := v.(string)
-	if text = strings.TrimRight(visible(text), "\n"); !strings.Contains(text, "\n") {
+	if text = strings.TrimRight(text, "\n"); !strings.Contains(text, "\n") {
 		return ""
 	}
-	return indent(text, "  ")
+	return text
 }
 
 // action is the module of a task without its collection.

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -128,7 +127,7 @@ func size(n int64) string {
 // clear takes the lines off the screen.
 func (s *status) clear() {
 	if s.drawn > 0 {
-		_, _ = io.WriteString(s.p.o.Out, erase(s.drawn))
+		s.p.out.redraw(s.drawn, false, "", nil)
 		s.drawn = 0
 	}
 }
@@ -153,9 +152,9 @@ func (s *status) draw() {
 	}
 	lines := append(s.transfers.lines(s.p.o.Now()), s.line())
 	for i, line := range lines {
-		lines[i] = fit(s.p.o.Redact.Text(line), width)
+		lines[i] = fit(Inline(s.p.o.Redact.Text(line)), width)
 	}
-	_, _ = io.WriteString(s.p.o.Out, erase(s.drawn)+paint(s.p.o.Color, darkGray, strings.Join(lines, "\n")))
+	s.p.out.redraw(s.drawn, s.p.o.Color, darkGray, lines)
 	s.drawn = len(lines)
 }
 

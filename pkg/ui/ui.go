@@ -57,7 +57,10 @@ type Sink interface {
 	Close() error
 }
 
-// New returns a sink of the format asked for; an unknown one is an error.
+// New returns a sink of the format asked for; an unknown one is an error. What
+// cannot be written ends the output, not the run: the hosts are worth more than
+// the screen, and the journal has it all. The streams should be a Screen of the
+// caller, who asks it at the end whether all was written.
 func New(o Options) (Sink, error) {
 	if o.Redact == nil {
 		o.Redact = &redact.Set{}
@@ -67,7 +70,7 @@ func New(o Options) (Sink, error) {
 	}
 	switch o.Format {
 	case JSON, JSONL:
-		return &lines{o}, nil
+		return &lines{o, NewScreen(o.Out).JSON()}, nil
 	case AnsibleJSON:
 		return newDocument(o), nil
 	case Text, Ansible, "":
@@ -89,11 +92,13 @@ func UseColor(tty bool, getenv func(string) string) bool {
 }
 
 // lines writes every event as one line of JSON.
-type lines struct{ o Options }
+type lines struct {
+	o   Options
+	out io.Writer
+}
 
 func (l *lines) Emit(e event.Event) {
-	// Nobody could be told that the output is gone.
-	_, _ = l.o.Out.Write(append(event.Encode(e, l.o.Now(), l.o.Redact.Text), '\n'))
+	_, _ = l.out.Write(append(event.Encode(e, l.o.Now(), l.o.Redact.Text), '\n')) // the screen keeps the error
 }
 
 func (l *lines) Close() error { return nil }

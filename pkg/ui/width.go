@@ -36,7 +36,7 @@ func textWidth(s string) int {
 	return n
 }
 
-// fit cuts s to at most width columns, without control characters.
+// fit cuts a text of one line to at most width columns.
 func fit(s string, width int) string {
 	var b strings.Builder
 	left := width
@@ -44,11 +44,7 @@ func fit(s string, width int) string {
 		if r == '\t' {
 			r = ' '
 		}
-		w := runeWidth(r)
-		if w == 0 {
-			continue
-		}
-		if left -= w; left < 0 {
+		if left -= runeWidth(r); left < 0 {
 			break
 		}
 		b.WriteRune(r)
@@ -56,18 +52,24 @@ func fit(s string, width int) string {
 	return b.String()
 }
 
-// wrap breaks text at blanks into lines of at most width columns; a word that
-// is longer is broken.
+// wrap breaks text at blanks into lines of at most width columns, of which
+// those after the first have room for a hanging indent; a word that is longer is broken.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""
+	room := func() int {
+		if len(lines) > 0 {
+			return width - len(hanging)
+		}
+		return width
+	}
 	for _, word := range strings.Fields(text) {
-		for textWidth(word) > width {
+		for textWidth(word) > room() {
 			if line != "" {
 				lines = append(lines, line)
 				line = ""
 			}
-			head := fit(word, width)
+			head := fit(word, room())
 			if head == "" || len(head) >= len(word) {
 				break
 			}
@@ -77,7 +79,7 @@ func wrap(text string, width int) []string {
 		switch {
 		case line == "":
 			line = word
-		case textWidth(line)+1+textWidth(word) <= width:
+		case textWidth(line)+1+textWidth(word) <= room():
 			line += " " + word
 		default:
 			lines = append(lines, line)
