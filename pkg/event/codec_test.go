@@ -64,7 +64,7 @@ func TestExamplesAreComplete(t *testing.T) {
 			}
 		}
 	}
-	for _, e := range kinds() {
+	for _, e := range Kinds() {
 		if name := reflect.TypeOf(e).Name(); !seen[name] {
 			t.Errorf("there is no example of %s", name)
 		}

@@ -10,8 +10,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// kinds returns an example of every event.
-func kinds() []Event {
+// Kinds returns one of every event, empty: a sink of all of them knows no more.
+func Kinds() []Event {
 	return []Event{
 		RunStarted{}, PlaybookStarted{}, PlayStarted{}, BatchStarted{}, PlayEnded{}, PlayEmpty{}, NoMoreHosts{}, TaskStarted{}, HostStarted{},
 		Output{}, Progress{}, Retry{}, Async{}, HostResult{}, Included{}, Notified{}, MetaRan{}, Warning{}, RunEnded{},
@@ -19,7 +19,7 @@ func kinds() []Event {
 }
 
 func typeOf(name string) (reflect.Type, bool) {
-	for _, e := range kinds() {
+	for _, e := range Kinds() {
 		if t := reflect.TypeOf(e); snake(t.Name()) == name {
 			return t, true
 		}

@@ -137,18 +137,17 @@ func (d *Diagnostic) Render() string { return d.RenderHiding(func(text string) s
 func (d *Diagnostic) RenderHiding(hide func(string) string) string {
 	var b strings.Builder
 	if s := d.Pos.String(); s != "" {
-		b.WriteString(s + ": ")
+		b.WriteString(hanging(s) + ": ")
 	}
 	if d.Severity == Warning {
 		b.WriteString("warning: ")
 	}
-	// It may quote what a host said: no line of that is to look like one of ours.
-	b.WriteString(strings.ReplaceAll(d.Summary, "\n", "\n  ") + "\n")
+	b.WriteString(hanging(d.Summary) + "\n")
 	if d.Pos.IsValid() && !d.Pos.File.Secret {
 		d.snippet(&b, hide)
 	}
 	if d.Help != "" {
-		b.WriteString(d.Help + "\n")
+		b.WriteString(hanging(d.Help) + "\n")
 	}
 	for i, f := range d.Trace {
 		if i == 0 {
@@ -156,9 +155,9 @@ func (d *Diagnostic) RenderHiding(hide func(string) string) string {
 		} else {
 			b.WriteString(", ")
 		}
-		b.WriteString(f.What)
+		b.WriteString(hanging(f.What))
 		if f.At.IsValid() {
-			fmt.Fprintf(&b, " (%s:%d)", f.At.File.Name, f.At.Line)
+			fmt.Fprintf(&b, " (%s:%d)", hanging(f.At.File.Name), f.At.Line)
 		}
 	}
 	if len(d.Trace) > 0 {
@@ -166,6 +165,10 @@ func (d *Diagnostic) RenderHiding(hide func(string) string) string {
 	}
 	return hide(b.String())
 }
+
+// hanging indents the lines after the first: what quotes a host must not look
+// like a diagnostic of its own.
+func hanging(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 
 // maxSnippet bounds how much of one source line is shown.
 const maxSnippet = 160

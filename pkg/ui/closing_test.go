@@ -13,11 +13,21 @@ import (
 	"kubekey/pkg/value"
 )
 
-// show returns what a sink prints of events, from the recap on.
-func show(t *testing.T, o Options, events ...event.Event) string {
+// closing returns what a sink prints of events, from the recap on.
+func closing(t *testing.T, o Options, events ...event.Event) string {
 	t.Helper()
 	var out bytes.Buffer
-	o.Out, o.Err, o.Redact, o.Now = &out, &out, &redact.Set{}, func() time.Time { return start }
+	o.Out, o.Err = &out, &out
+	show(t, o, events...)
+	_, after, _ := strings.Cut(out.String(), "PLAY RECAP")
+	_, after, _ = strings.Cut(after, "\n")
+	return after
+}
+
+// show gives events to a sink, and closes it.
+func show(t *testing.T, o Options, events ...event.Event) {
+	t.Helper()
+	o.Redact, o.Now = &redact.Set{}, func() time.Time { return start }
 	sink, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -25,9 +35,9 @@ func show(t *testing.T, o Options, events ...event.Event) string {
 	for _, e := range events {
 		sink.Emit(e)
 	}
-	_, after, _ := strings.Cut(out.String(), "PLAY RECAP")
-	_, after, _ = strings.Cut(after, "\n")
-	return after
+	if err := sink.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestClosing(t *testing.T) {
@@ -58,14 +68,14 @@ func TestClosing(t *testing.T) {
 		"slow, failed":  {Options{GoOn: "kk again", Slowest: 10}, 2, "\n" + slow + failed},
 		"Ansible's way": {Options{GoOn: "kk again", Slowest: 10, Format: Ansible}, 2, "\n"},
 	} {
-		if diff := cmp.Diff(c.want, show(t, c.o, run(c.code)...)); diff != "" {
+		if diff := cmp.Diff(c.want, closing(t, c.o, run(c.code)...)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}
 }
 
 func TestInterruptedRunsSayWhere(t *testing.T) {
-	got := show(t, Options{GoOn: "kk again"}, event.PlayStarted{Name: "Systems"}, event.RunEnded{ExitCode: 99})
+	got := closing(t, Options{GoOn: "kk again"}, event.PlayStarted{Name: "Systems"}, event.RunEnded{ExitCode: 99})
 	if want := "\nStopped in \"Systems\".\nGo on with: kk again\n\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
