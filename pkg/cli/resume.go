@@ -12,6 +12,7 @@ import (
 	"kubekey/pkg/journal"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/source"
+	"kubekey/pkg/ui"
 )
 
 // resume reads what hosts did in a run of the journal. Without playbooks on
@@ -108,9 +109,17 @@ func (a *app) goOn(runID string, again bool) string {
 func (a *app) commandLine(args []string) string {
 	words := []string{"kk"}
 	for _, w := range args {
-		words = append(words, a.secret.Text(w))
+		words = append(words, quoted(a.secret.Text(w)))
 	}
-	return shell.Join(words...)
+	return strings.Join(words, " ")
+}
+
+// quoted is a word for a shell, on one line of text whatever is in it.
+func quoted(word string) string {
+	if ui.Inline(word) == word {
+		return shell.Quote(word)
+	}
+	return "$'" + ui.Inline(strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(word)) + "'"
 }
 
 // withoutFlag takes a flag and its value out of a command line.
