@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -149,7 +150,11 @@ func (a *app) dumpSettings(values []settings.Value, format string, changed bool)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(a.Out, a.secret.Text(text))
+	out := a.data()
+	if format == "text" {
+		out = a.Out
+	}
+	_, err = fmt.Fprint(out, a.secret.Text(text))
 	return err
 }
 
@@ -217,10 +222,16 @@ func (a *app) log(verbosity int) (sinks event.Fanout, done func(), err error) {
 	if err != nil {
 		return nil, nil, usage("the setting log_path: %s", err)
 	}
-	fmt.Fprintf(file, "\n%s\n", time.Now().Format(time.RFC3339))
-	text, err := ui.New(ui.Options{Out: file, Err: file, Verbosity: verbosity, Redact: a.secret})
+	screen := ui.NewScreen(file)
+	fmt.Fprintf(screen, "\n%s\n", time.Now().Format(time.RFC3339))
+	text, err := ui.New(ui.Options{Out: screen, Err: screen, Verbosity: verbosity, Redact: a.secret})
 	if err != nil {
 		return nil, nil, err
 	}
-	return event.Fanout{text}, func() { _ = text.Close(); _ = file.Close() }, nil
+	return event.Fanout{text}, func() {
+		_ = text.Close()
+		if err := errors.Join(screen.Flush(), file.Close()); err != nil {
+			a.warn("the setting log_path: %s", err)
+		}
+	}, nil
 }
