@@ -97,7 +97,10 @@ type Hosts interface {
 
 // Main runs one call of the program and returns its exit code.
 func (p Program) Main(ctx context.Context, args []string, s Streams) int {
-	a := &app{In: s.In, Out: ui.NewScreen(s.Out), Err: ui.NewScreen(s.Err), args: args, tree: source.Tree{Embedded: p.Builtin}, secret: &redact.Set{}, hosts: p.Hosts, settings: &settings.Loaded{}}
+	a := &app{
+		In: s.In, Out: ui.NewScreen(s.Out), Err: ui.NewScreen(s.Err), args: args, tree: source.Tree{Embedded: p.Builtin},
+		secret: &redact.Set{}, hosts: p.Hosts, settings: &settings.Loaded{},
+	}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(s.In)

@@ -22,14 +22,16 @@ func (a *app) resume(r *runFlags, names []string) (*engine.Memory, []string, err
 	if err != nil {
 		return nil, nil, err
 	}
-	run, err := journal.Find(dir, r.resume)
+	memory, begun := &engine.Memory{}, &beginning{}
+	run, wrong, err := journal.Read(dir, r.resume, event.Fanout{memory, begun}, nil)
 	if err != nil {
 		return nil, nil, &exitError{engine.ExitError, err}
 	}
-	memory, begun := &engine.Memory{}, &beginning{}
-	if err := journal.Show(dir, run.ID, event.Fanout{memory, begun}, nil); err != nil {
-		return nil, nil, &exitError{engine.ExitError, err}
+	if wrong.Err() != nil {
+		wrong.Add(source.Errorf(source.Pos{}, "resume run %s: its journal is damaged, so that what hosts did is not known", run.ID).WithHelp(startAnew))
+		return nil, nil, &exitError{engine.ExitError, wrong}
 	}
+	a.diagnostics(wrong)
 	if run.Finished() && run.ExitCode == engine.ExitOK || !memory.Open() {
 		return nil, nil, &exitError{engine.ExitError, fmt.Errorf("run %s has nothing to resume: no task failed in it", run.ID)}
 	}
@@ -41,6 +43,9 @@ func (a *app) resume(r *runFlags, names []string) (*engine.Memory, []string, err
 	}
 	return memory, names, nil
 }
+
+// startAnew is what to do when a run cannot be gone on with.
+const startAnew = "run the playbook from its start, or name a task with --start-at-task"
 
 // beginning is how a run began.
 type beginning struct{ dir string }
@@ -67,7 +72,7 @@ func (a *app) changedSince(run journal.Run, m *engine.Memory, dir string) (ds so
 	}
 	for name, t := range first {
 		ds.Add(source.Errorf(source.Pos{}, "resume run %s: %s has changed in or before the task %q (line %d), which %s did in that run", run.ID, name, t.Name, t.At.Line, hosts[t]).
-			WithHelp("run the playbook from its start, or name a task with --start-at-task"))
+			WithHelp(startAnew))
 	}
 	slices.SortFunc(ds, func(x, y *source.Diagnostic) int { return strings.Compare(x.Summary, y.Summary) })
 	return ds

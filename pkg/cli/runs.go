@@ -12,6 +12,7 @@ import (
 	"kubekey/pkg/engine"
 	"kubekey/pkg/journal"
 	"kubekey/pkg/report"
+	"kubekey/pkg/source"
 	"kubekey/pkg/ui"
 )
 
@@ -55,9 +56,11 @@ func (a *app) listRuns(flag string) error {
 	if err != nil {
 		return &exitError{engine.ExitError, err}
 	}
+	var wrong source.Diagnostics
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tSTARTED\tTOOK\tEXIT\tFAILED\tPLAYBOOKS")
 	for _, r := range runs {
+		wrong.Add(r.Problems...)
 		took, code := "unfinished", "-"
 		if r.Finished() {
 			took, code = r.Ended.Sub(r.Started).Round(100*time.Millisecond).String(), fmt.Sprint(r.ExitCode)
@@ -65,7 +68,11 @@ func (a *app) listRuns(flag string) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", ui.Inline(r.ID), r.Started.Local().Format("2006-01-02 15:04:05"), took, code,
 			len(r.Failed), ui.Inline(strings.Join(r.Playbooks, " ")))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	a.diagnostics(wrong)
+	return nil
 }
 
 // writePage writes the page of a run, and says where it is.
@@ -74,9 +81,11 @@ func (a *app) writePage(flag, id, page string) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Write(page, dir, id); err != nil {
+	wrong, err := report.Write(page, dir, id)
+	if err != nil {
 		return &exitError{engine.ExitError, err}
 	}
+	a.diagnostics(wrong)
 	fmt.Fprintf(a.Out, "wrote %s: open it in a browser\n", page)
 	return nil
 }

@@ -3,8 +3,10 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,8 @@ import (
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/source"
+	"kubekey/pkg/ui"
 	"kubekey/pkg/value"
 )
 
@@ -141,25 +145,161 @@ func TestKilledRun(t *testing.T) {
 		t.Error(failed, err)
 	}
 	var seen event.Recorder
-	if err := Show(dir, "r1", &seen, nil); err != nil || len(seen.Events) != len(events)-2 {
+	if err := Show(dir, "r1", &seen, nil); err != nil || len(seen.Events) != len(events)-1 {
 		t.Errorf("%d events, %v", len(seen.Events), err)
+	}
+	if _, ds, err := Read(dir, "r1", event.Discard{}, nil); err != nil || ds.Err() != nil || len(ds) != 1 ||
+		!strings.HasSuffix(ds[0].Error(), "events.jsonl:9: run r1 was killed while it wrote this line of its journal: it is left out") {
+		t.Errorf("%v %v", ds, err)
 	}
 }
 
-func TestBadLinesAreWarnedOf(t *testing.T) {
-	dir := t.TempDir()
-	record(t, dir, "r1", nil)
-	text := "not json\n{\"type\":\"from the future\"}\n\n{\"type\":\"play_ended\",\"name\":\"p\"}\n"
-	if err := os.WriteFile(filepath.Join(dir, "runs/r1/events.jsonl"), []byte(text), 0o600); err != nil {
+// damages is what may have happened to the files of a run: what to do to them,
+// what Read then says without the folder, and how many of its 9 events it has.
+var damages = map[string]struct {
+	damage func(t *testing.T, dir string)
+	want   string
+	events int
+}{
+	"none":              {func(*testing.T, string) {}, "", 9},
+	"no final line end": {edit(eventsFile, func(s string) string { return strings.TrimSuffix(s, "\n") }), "", 9},
+	"blank lines":       {edit(eventsFile, func(s string) string { return "\n\n" + s + " \n" }), "", 9},
+	"no JSON":           {line(3, "oh { no"), "events.jsonl:3:1: this line of the journal cannot be read: decode event: invalid character 'o' looking for beginning of value", 8},
+	"JSON cut off":      {line(3, `{"type":"output","line":"a`), "events.jsonl:3:26: this line of the journal cannot be read: decode event: unexpected EOF", 8},
+	"bytes flipped":     {line(3, `{"type":"output","task":{"id":1},"host":"h1"#"line":"x"}`), "events.jsonl:3:45: this line of the journal cannot be read: decode event: invalid character '#' after object key:value pair", 8},
+	"no UTF-8":          {line(3, "{\"type\":\"output\",\"line\":\"a\xff\"}"), "events.jsonl:3:28: this line of the journal cannot be read: it holds bytes that are no UTF-8, which kk does not write", 9},
+	"unknown type":      {line(3, `{"type":"from the future"}`), `events.jsonl:3: this line of the journal cannot be read: decode event: type "from the future" is unknown`, 8},
+	"wrong type":        {line(3, `{"type":"output","line":7}`), "events.jsonl:3: this line of the journal cannot be read: decode event output: line: expected string, found int", 8},
+	"no object":         {line(3, `[]`), "events.jsonl:3: this line of the journal cannot be read: decode event: not a JSON object", 8},
+	"many lines": {line(3, strings.Repeat("x\n", 14)+"x"), strings.TrimSuffix(strings.Join(func() (out []string) {
+		for n := range 10 {
+			out = append(out, fmt.Sprintf("events.jsonl:%d:1: this line of the journal cannot be read: decode event: invalid character 'x' looking for beginning of value", n+3))
+		}
+		return append(out, "events.jsonl: 5 more lines of the journal cannot be read")
+	}(), "\n"), "\n"), 8},
+	"a line without end":       {line(3, strings.Repeat("x", maxLine+1)), "events.jsonl:3: this line of the journal cannot be read: it is longer than 64 MiB", 8},
+	"last line cut off":        {edit(eventsFile, func(s string) string { return s[:len(s)-20] }), "events.jsonl:9: this line of the journal is cut off\nevents.jsonl: the journal has no end of the run, which has ended as run.json says: its last lines are missing", 8},
+	"last lines gone":          {edit(eventsFile, func(s string) string { return s[:strings.LastIndex(s[:len(s)-1], "\n")+1] }), "events.jsonl: the journal has no end of the run, which has ended as run.json says: its last lines are missing", 8},
+	"first lines gone":         {edit(eventsFile, func(s string) string { return s[strings.Index(s, "\n")+1:] }), "events.jsonl: the journal has no start of the run: its first lines are missing", 8},
+	"empty":                    {edit(eventsFile, func(string) string { return "" }), "events.jsonl: the journal has no start of the run: its first lines are missing\nevents.jsonl: the journal has no end of the run, which has ended as run.json says: its last lines are missing", 0},
+	"another exit code":        {edit(runFile, func(s string) string { return strings.Replace(s, `"exit_code": 4`, `"exit_code": 0`, 1) }), "events.jsonl: the run ended with exit code 4, but run.json says 0", 9},
+	"no end in run.json":       {edit(runFile, func(s string) string { return regexp.MustCompile(`"ended".*\n`).ReplaceAllString(s, "") }), "events.jsonl: the run has ended, which run.json does not say", 9},
+	"run.json cut off":         {edit(runFile, func(s string) string { return s[:40] }), "run.json:3:24: the summary of run r1 cannot be read: unexpected end of JSON input; its events stand in for it", 9},
+	"run.json of another type": {edit(runFile, func(s string) string { return strings.Replace(s, `"check": true`, `"check": "yes"`, 1) }), "run.json:8:16: the summary of run r1 cannot be read: json: cannot unmarshal string into Go struct field Run.check of type bool; its events stand in for it", 9},
+	"run.json no object":       {edit(runFile, func(string) string { return "[]" }), "run.json:1:1: the summary of run r1 cannot be read: json: cannot unmarshal array into Go value of type journal.Run; its events stand in for it", 9},
+	"run.json null":            {edit(runFile, func(string) string { return "null" }), "run.json: the summary of run r1 cannot be read: it has no time at which the run started; its events stand in for it", 9},
+	"run.json of another":      {edit(runFile, func(s string) string { return strings.Replace(s, `"r1"`, `"r2"`, 1) }), `run.json: the summary of run r1 cannot be read: it is that of run "r2"; its events stand in for it`, 9},
+	"run.json gone":            {func(t *testing.T, dir string) { check(t, os.Remove(filepath.Join(dir, runFile))) }, "run.json: the summary of run r1 cannot be read: no such file or directory; its events stand in for it", 9},
+	"run.json a folder": {func(t *testing.T, dir string) {
+		check(t, os.Remove(filepath.Join(dir, runFile)))
+		check(t, os.Mkdir(filepath.Join(dir, runFile), 0o700))
+	}, "run.json: the summary of run r1 cannot be read: it is no regular file; its events stand in for it", 9},
+	"run.json without end": {func(t *testing.T, dir string) { check(t, os.Truncate(filepath.Join(dir, runFile), 1<<40)) }, "run.json: the summary of run r1 cannot be read: it is larger than 16 MiB; its events stand in for it", 9},
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
-	var seen event.Recorder
-	if err := Show(dir, "r1", &seen, nil); err != nil || len(seen.Events) != 2 {
-		t.Fatalf("%v %v", seen.Events, err)
+}
+
+// edit changes one of the files of a run.
+func edit(name string, change func(string) string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		path := filepath.Join(dir, name)
+		text, err := os.ReadFile(path)
+		check(t, err)
+		check(t, os.WriteFile(path, []byte(change(string(text))), 0o600))
 	}
-	if got := seen.Events[1].(event.Warning).Diagnostic.Error(); got != "2 lines of the journal of run r1 cannot be read" {
-		t.Error(got)
+}
+
+// line puts a text in the place of a line of the events.
+func line(number int, text string) func(*testing.T, string) {
+	return edit(eventsFile, func(s string) string {
+		lines := strings.Split(s, "\n")
+		lines[number-1] = text
+		return strings.Join(lines, "\n")
+	})
+}
+
+func TestDamageIsNamed(t *testing.T) {
+	for name, c := range damages {
+		t.Run(name, func(t *testing.T) {
+			workdir := t.TempDir()
+			record(t, workdir, "r1", story("r1", start))
+			dir := filepath.Join(workdir, runsDir, "r1")
+			c.damage(t, dir)
+			var seen event.Recorder
+			run, ds, err := Read(workdir, "r1", &seen, nil)
+			check(t, err)
+			if diff := cmp.Diff(c.want, strings.ReplaceAll(source.Diagnostics(ds).Error(), dir+"/", "")); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if len(seen.Events) != c.events {
+				t.Errorf("%d events, want %d", len(seen.Events), c.events)
+			}
+			// Whatever happened to the summary, what the run came to is known.
+			if c.events == 9 && c.want != "" && strings.HasPrefix(c.want, runFile) {
+				if run.ExitCode != 4 || !run.Started.Equal(start) || !cmp.Equal(run.Failed, []string{"h2", "h3"}) {
+					t.Errorf("%+v", run)
+				}
+			}
+			runs, err := List(workdir)
+			if err != nil || len(runs) != 1 || (len(runs[0].Problems) > 0) != strings.HasPrefix(c.want, runFile) {
+				t.Errorf("%+v %v", runs, err)
+			}
+		})
 	}
+}
+
+// Which hosts failed is not guessed from events of which some are missing.
+func TestFailedHostsOfADamagedRun(t *testing.T) {
+	dir := t.TempDir()
+	record(t, dir, "r1", story("r1", start))
+	folder := filepath.Join(dir, runsDir, "r1")
+	edit(runFile, func(string) string { return "{" })(t, folder)
+	if failed, err := FailedHosts(dir, "r1"); err != nil || !cmp.Equal(failed, []string{"h2", "h3"}) {
+		t.Error(failed, err)
+	}
+	line(3, "oh")(t, folder)
+	if failed, err := FailedHosts(dir, "r1"); err == nil || !strings.Contains(err.Error(), "which hosts failed in run r1 is not known") {
+		t.Error(failed, err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	var lines []byte
+	for _, e := range story("r1", start) {
+		lines = append(append(lines, event.Encode(e, start, nil)...), '\n')
+	}
+	f.Add(lines, []byte(`{"id":"r1","started":"2026-01-02T08:00:00Z","ended":"2026-01-02T08:01:00Z","exit_code":4}`))
+	f.Add(lines, []byte(`{"id":"r1"`))
+	dir := f.TempDir()
+	folder := filepath.Join(dir, runsDir, "r1")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, events, summary []byte) {
+		check(t, os.WriteFile(filepath.Join(folder, eventsFile), events, 0o600))
+		check(t, os.WriteFile(filepath.Join(folder, runFile), summary, 0o600))
+		var screens event.Fanout
+		for _, format := range ui.Formats() {
+			s, err := ui.New(ui.Options{Out: io.Discard, Err: io.Discard, Format: ui.Format(format), Verbosity: 3, Timing: true})
+			check(t, err)
+			defer s.Close()
+			screens = append(screens, s)
+		}
+		_, ds, err := Read(dir, "r1", screens, nil)
+		check(t, err)
+		for _, d := range ds {
+			if d.Pos.File == nil {
+				t.Errorf("%s: it names no file", d)
+			}
+		}
+		_, err = List(dir)
+		check(t, err)
+	})
 }
 
 func TestFind(t *testing.T) {
@@ -278,7 +418,7 @@ func TestSummaryThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := Find(dir, "r1")
-	if err != nil || run.Finished() || run.Started.IsZero() {
+	if err != nil || run.ExitCode != 4 || !run.Started.Equal(start) {
 		t.Errorf("%+v %v", run, err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "runs/empty"), 0o700); err != nil {

@@ -1,12 +1,9 @@
 package journal
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -32,6 +29,9 @@ type Run struct {
 	Err       string            `json:"error,omitempty"`
 	Hosts     map[string]Counts `json:"hosts,omitempty"`
 	Failed    []string          `json:"failed,omitempty"` // failed and unreachable hosts, sorted
+
+	// Problems is what is wrong with the file, which the events stand in for then.
+	Problems source.Diagnostics `json:"-"`
 }
 
 // Counts is a host's line of the recap.
@@ -67,8 +67,19 @@ func (r Run) write(path string) error {
 }
 
 // List returns the runs of a work folder, the latest first. A folder without
-// a journal has none.
+// a journal has none. A run whose summary cannot be read is as its events say, and
+// has the problem.
 func List(workdir string) ([]Run, error) {
+	runs, err := list(workdir)
+	for i, r := range runs {
+		runs[i] = rebuilt(workdir, r)
+	}
+	sortRuns(runs)
+	return runs, err
+}
+
+// list reads the summaries alone.
+func list(workdir string) ([]Run, error) {
 	entries, err := os.ReadDir(filepath.Join(workdir, runsDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -82,35 +93,32 @@ func List(workdir string) ([]Run, error) {
 			runs = append(runs, r)
 		}
 	}
+	sortRuns(runs)
+	return runs, nil
+}
+
+func sortRuns(runs []Run) {
 	sort.SliceStable(runs, func(i, j int) bool {
 		if !runs[i].Started.Equal(runs[j].Started) {
 			return runs[i].Started.After(runs[j].Started)
 		}
 		return runs[i].ID > runs[j].ID
 	})
-	return runs, nil
 }
 
-// read returns the summary of one run. When it cannot be read, what the
-// folder itself tells has to do; a folder without events is no run.
+// read returns the summary of one run. A folder without events is no run.
 func read(workdir string, e fs.DirEntry) (Run, bool) {
 	dir := filepath.Join(workdir, runsDir, e.Name())
 	info, err := os.Stat(filepath.Join(dir, eventsFile))
 	if err != nil {
 		return Run{}, false
 	}
-	r := Run{}
-	text, err := os.ReadFile(filepath.Join(dir, runFile))
-	if err != nil || json.Unmarshal(text, &r) != nil {
-		r = Run{Started: info.ModTime().UTC()}
-	}
-	r.ID = e.Name()
-	return r, true
+	return readSummary(dir, info.ModTime()), true
 }
 
 // Find returns the run of an id, of the only id that begins so, or the last.
 func Find(workdir, id string) (Run, error) {
-	runs, err := List(workdir)
+	runs, err := list(workdir)
 	if err != nil {
 		return Run{}, err
 	}
@@ -118,7 +126,7 @@ func Find(workdir, id string) (Run, error) {
 		return Run{}, fmt.Errorf("%w: %s holds none", ErrNoRun, filepath.Join(workdir, runsDir))
 	}
 	if id == "" || id == Last {
-		return runs[0], nil
+		return rebuilt(workdir, runs[0]), nil
 	}
 	var found, ids []string
 	byID := map[string]Run{}
@@ -130,11 +138,11 @@ func Find(workdir, id string) (Run, error) {
 		}
 	}
 	if r, ok := byID[id]; ok {
-		return r, nil
+		return rebuilt(workdir, r), nil
 	}
 	switch len(found) {
 	case 1:
-		return byID[found[0]], nil
+		return rebuilt(workdir, byID[found[0]]), nil
 	case 0:
 		return Run{}, fmt.Errorf("%w: %q%s", ErrNoRun, id, hint(source.DidYouMean(id, ids)))
 	}
@@ -148,69 +156,24 @@ func hint(s string) string {
 	return " (" + s + ")"
 }
 
-// Show gives the events of a run to a sink, in order; before each, moment is
-// told when it was (nil tells nobody). A last line that was cut off is passed
-// over; lines that cannot be read are warned of at the end.
-func Show(workdir, id string, sink event.Sink, moment func(time.Time)) error {
-	run, err := Find(workdir, id)
-	if err != nil {
-		return err
-	}
-	file, err := os.Open(filepath.Join(workdir, runsDir, run.ID, eventsFile))
-	if err != nil {
-		return fmt.Errorf("show run: %w", err)
-	}
-	defer file.Close()
-	bad, err := replay(file, sink, moment)
-	if err != nil {
-		return fmt.Errorf("show run %s: %w", run.ID, err)
-	}
-	if bad > 0 {
-		sink.Emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "%d lines of the journal of run %s cannot be read", bad, run.ID)})
-	}
-	return nil
-}
-
-// replay returns how many whole lines it could not decode.
-func replay(r io.Reader, sink event.Sink, moment func(time.Time)) (bad int, err error) {
-	if moment == nil {
-		moment = func(time.Time) {}
-	}
-	for in := bufio.NewReaderSize(r, 64<<10); ; {
-		line, err := in.ReadBytes('\n')
-		whole := err == nil
-		if err != nil && err != io.EOF {
-			return bad, err
-		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			e, at, bug := event.Decode(line)
-			switch {
-			case bug == nil:
-				moment(at)
-				sink.Emit(e)
-			case whole:
-				bad++
-			}
-		}
-		if !whole {
-			return bad, nil
-		}
-	}
-}
-
 // FailedHosts returns the hosts that failed or were unreachable in a run,
-// sorted. For a run that was killed it reads the events.
+// sorted. For a run that was killed it reads the events; damaged ones are an error,
+// for a host may be missing.
 func FailedHosts(workdir, id string) ([]string, error) {
 	run, err := Find(workdir, id)
 	if err != nil {
 		return nil, err
 	}
-	if run.Finished() {
+	if run.Finished() && len(run.Problems) == 0 {
 		return run.Failed, nil
 	}
 	failed := failures{}
-	if err := Show(workdir, run.ID, failed, nil); err != nil {
+	_, ds, err := Read(workdir, run.ID, failed, nil)
+	if err != nil {
 		return nil, err
+	}
+	if err := ds.Err(); err != nil {
+		return nil, fmt.Errorf("which hosts failed in run %s is not known: %w", run.ID, err)
 	}
 	return slices.Sorted(maps.Keys(failed)), nil
 }

@@ -199,7 +199,7 @@ func (w *Writer) Close() error {
 // prune removes the oldest runs beyond keep: only the files that a journal
 // has, and the folder if nothing else is in it.
 func prune(workdir string, keep int) error {
-	runs, err := List(workdir)
+	runs, err := list(workdir)
 	if err != nil || len(runs) <= keep {
 		return err
 	}

@@ -12,28 +12,34 @@ import (
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/journal"
+	"kubekey/pkg/source"
 )
 
 // Write writes the page of a run into a file that only its owner may read. The
 // file is there whole, or not at all; one of that name is replaced. The page
-// shows what the journal has, in which secrets are hidden already.
-func Write(path, workdir, id string) error {
+// shows what the journal has, in which secrets are hidden already. What is wrong
+// with the journal is on the page, and is returned.
+func Write(path, workdir, id string) (source.Diagnostics, error) {
 	run, err := journal.Find(workdir, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b := newBuilder(run)
-	if err := journal.Show(workdir, run.ID, b, b.moment); err != nil {
-		return err
+	_, wrong, err := journal.Read(workdir, run.ID, b, b.moment)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range wrong {
+		b.doc.Warnings = append(b.doc.Warnings, d.Error())
 	}
 	page, err := b.page()
 	if err != nil {
-		return fmt.Errorf("make the page of run %s: %w", run.ID, err)
+		return nil, fmt.Errorf("make the page of run %s: %w", run.ID, err)
 	}
 	if err := replace(path, page); err != nil {
-		return fmt.Errorf("write the page of run %s: %w", run.ID, err)
+		return nil, fmt.Errorf("write the page of run %s: %w", run.ID, err)
 	}
-	return nil
+	return wrong, nil
 }
 
 // replace writes a file of mode 0600 beside path and renames it.

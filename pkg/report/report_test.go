@@ -124,10 +124,10 @@ func TestFileIsItsOwnersAloneAndWhole(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(r.dir, ".kk-*")); len(left) > 0 {
 		t.Error("left behind:", left)
 	}
-	if err := Write(filepath.Join(r.dir, "no", "run.html"), r.dir, journal.Last); err == nil {
+	if _, err := Write(filepath.Join(r.dir, "no", "run.html"), r.dir, journal.Last); err == nil {
 		t.Error("no error for a folder that is not there")
 	}
-	if err := Write(path, r.dir, "nosuch"); !errors.Is(err, journal.ErrNoRun) {
+	if _, err := Write(path, r.dir, "nosuch"); !errors.Is(err, journal.ErrNoRun) {
 		t.Error(err)
 	}
 }

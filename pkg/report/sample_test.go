@@ -73,7 +73,7 @@ func (r *recorder) close() {
 func (r *recorder) page() string {
 	r.tb.Helper()
 	path := filepath.Join(r.dir, "run.html")
-	if err := Write(path, r.dir, journal.Last); err != nil {
+	if _, err := Write(path, r.dir, journal.Last); err != nil {
 		r.tb.Fatal(err)
 	}
 	return path
