@@ -35,7 +35,7 @@ SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
 # Scripts that packages embed: they run in a host's POSIX shell and have no first line.
 EMBEDDED  = $(shell git ls-files 'pkg/*.sh')
 
-.PHONY: build test unit rendered-all e2e mirror e2e-cluster e2e-chaos lint verify docs bench fuzz cover cross lab-up lab-down demo demo-precheck clean
+.PHONY: build test unit rendered-all e2e mirror e2e-cluster e2e-chaos lint vuln verify docs bench fuzz cover cross lab-up lab-down demo demo-precheck clean
 
 build:
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN)/kk ./cmd/kk
@@ -72,6 +72,9 @@ lint:
 	$(GO) tool -modfile=test/tools/go.mod staticcheck ./...
 	shellcheck $(SCRIPTS)
 	$(if $(EMBEDDED),shellcheck -s sh $(EMBEDDED))
+
+vuln: ## known vulnerabilities in code that is called, where their database can be had
+	test/vuln.sh
 
 verify: ## what is generated or formatted is up to date
 	$(GO) mod tidy -diff
