@@ -5,35 +5,43 @@ import (
 	"strings"
 )
 
-// prefix is how many bytes of a form lead to it. No form is shorter.
+// prefix is how many bytes of a pattern lead to it. No pattern is shorter.
 const prefix = 4
 
-// finder finds forms in a text. Adding one costs the same however many there
+// pattern is a text to look for. In base64 it is the characters that the
+// secret alone decides; those beside it, before and after, have bits of it too.
+type pattern struct {
+	text          string
+	before, after bool
+	secret        string // as it was given; "" in base64
+}
+
+// finder finds patterns in a text. Adding one costs the same however many there
 // are, and a text is read once, whatever their number: most places of it are
 // dismissed by one bit.
 type finder struct {
-	seen  [1 << 10]uint64 // a bit for each hash of a prefix
-	forms map[string][]form
+	seen     [1 << 11]uint64 // a bit for each hash of a prefix
+	patterns map[string][]pattern
 }
 
 // roll is the window of the last four bytes, one byte on.
 func roll(window uint32, c byte) uint32 { return window>>8 | uint32(c)<<24 }
 
-// hash is 16 bits of a window.
-func hash(window uint32) uint32 { return window * 2654435761 >> 16 }
+// hash is 17 bits of a window.
+func hash(window uint32) uint32 { return window * 2654435761 >> 15 }
 
-func (f *finder) add(w form) {
+func (f *finder) add(w pattern) {
 	if len(w.text) < prefix {
 		return
 	}
 	key := w.text[:prefix]
-	if slices.Contains(f.forms[key], w) {
+	if slices.Contains(f.patterns[key], w) {
 		return
 	}
-	if f.forms == nil {
-		f.forms = map[string][]form{}
+	if f.patterns == nil {
+		f.patterns = map[string][]pattern{}
 	}
-	f.forms[key] = append(f.forms[key], w)
+	f.patterns[key] = append(f.patterns[key], w)
 	var window uint32
 	for i := range prefix {
 		window = roll(window, key[i])
@@ -42,16 +50,10 @@ func (f *finder) add(w form) {
 	f.seen[h>>6] |= 1 << (h & 63)
 }
 
-// replace puts Mask in the place of every run of bytes that a form covers.
-func (f *finder) replace(text string) string {
-	var b strings.Builder
-	done := 0            // bytes of text that were dealt with
-	start, end := -1, -1 // of the run that is being covered
-	flush := func() {
-		if end > done {
-			b.WriteString(text[done:max(done, start)] + Mask)
-			done = end
-		}
+// find calls found for each place of a pattern in text.
+func (f *finder) find(text string, found func(w pattern, at int)) {
+	if len(f.patterns) == 0 {
+		return
 	}
 	var window uint32
 	for last := range len(text) {
@@ -60,39 +62,48 @@ func (f *finder) replace(text string) string {
 		if f.seen[h>>6]&(1<<(h&63)) == 0 || last < prefix-1 {
 			continue
 		}
-		i := last - (prefix - 1)
-		for _, w := range f.forms[text[i:i+prefix]] {
-			if !strings.HasPrefix(text[i:], w.text) {
-				continue
+		at := last - (prefix - 1)
+		for _, w := range f.patterns[text[at:last+1]] {
+			if strings.HasPrefix(text[at:], w.text) {
+				found(w, at)
 			}
-			from, to := w.around(text, i)
-			if from > end {
-				flush()
-				start = from
-			}
-			start, end = min(start, from), max(end, to)
 		}
 	}
-	flush()
-	if done == 0 {
-		return text
-	}
-	b.WriteString(text[done:])
-	return b.String()
 }
 
-// around is what to cover of a form that stands at i.
-func (w form) around(text string, i int) (from, to int) {
-	from, to = i, i+len(w.text)
-	if w.before > 0 && from > 0 && isBase64(text[from-1]) {
+// around is what to cover of a pattern that stands at a place.
+func (w pattern) around(text string, at int) (from, to int) {
+	from, to = at, at+len(w.text)
+	if w.before && from > 0 && sextet[text[from-1]] != none {
 		from--
 	}
-	if w.after > 0 && to < len(text) && isBase64(text[to]) {
+	if w.after && to < len(text) && sextet[text[to]] != none {
 		to++
 	}
 	return from, to
 }
 
-func isBase64(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("+/-_", c) >= 0
+// ranges are the parts of a text to cover.
+type ranges [][2]int
+
+func (r *ranges) add(from, to int) { *r = append(*r, [2]int{from, to}) }
+
+// mask puts Mask in the place of every run of bytes that the ranges cover.
+func (r ranges) mask(text string) string {
+	if len(r) == 0 {
+		return text
+	}
+	slices.SortFunc(r, func(a, b [2]int) int { return a[0] - b[0] })
+	var b strings.Builder
+	done, end := 0, -1 // bytes of text that were dealt with; of the run that is being covered
+	for _, c := range r {
+		if c[0] > end {
+			b.WriteString(text[done:c[0]])
+			b.WriteString(Mask)
+		}
+		end = max(end, c[1])
+		done = end
+	}
+	b.WriteString(text[done:])
+	return b.String()
 }

@@ -4,6 +4,7 @@ package redact
 
 import (
 	"iter"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -39,23 +40,29 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // shortest is the least length that a secret, or a line of one, must have to be
 // replaced in text: hiding every "1" would make the text useless and hide nothing.
-const (
-	shortest     = 4
-	shortestLine = 6
-)
+const shortest = 4
 
 // Set is the secrets of one run. It may be used by many goroutines at once.
 // The zero value is ready.
 type Set struct {
-	mu    sync.RWMutex
-	known map[string]bool
-	find  *finder
+	mu      sync.RWMutex
+	known   map[string]bool
+	literal *finder // secrets as they are, and in base64
+	reduced *finder // as unescape leaves them
+	blanks  bool    // some secret has a blank, for which a query has +
+	wide    bool    // some secret is not printable ASCII
 }
 
-// Add registers secrets. Each is hidden in all the forms that formsOf lists;
-// lines of one that has several are hidden on their own too, since outputs are
-// shown line by line. Words that are no secret (true, none) and the first and
-// last lines of PEM files are not.
+// Secret registers a secret and returns it in a wrapping that does not print.
+func (s *Set) Secret(text string) Secret {
+	s.Add(text)
+	return Secret{text}
+}
+
+// Add registers secrets. Each is hidden wherever Text finds it; lines of one
+// that has several are hidden on their own too, since outputs are
+// shown line by line. Words that are no secret (true, none), the first and
+// last lines of PEM files and lines that only begin something (key:) are not.
 func (s *Set) Add(secrets ...string) {
 	for _, secret := range secrets {
 		s.mu.RLock()
@@ -71,28 +78,41 @@ func (s *Set) add(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
-		s.known, s.find = map[string]bool{}, &finder{}
+		s.known, s.literal, s.reduced = map[string]bool{}, &finder{}, &finder{}
 	}
 	s.known[secret] = true
 	whole := strings.TrimSpace(secret)
-	s.word(whole, shortest)
+	s.word(whole)
 	if !strings.Contains(whole, "\n") {
 		return
 	}
 	for line := range strings.SplitSeq(whole, "\n") {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
-			s.word(line, shortestLine)
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") && !structure.MatchString(line) {
+			s.word(line)
 		}
 	}
 }
 
-func (s *Set) word(secret string, least int) {
-	if len(secret) < least || plainWord.MatchString(secret) {
+// structure is a short line that says nothing by itself.
+var structure = regexp.MustCompile(`^(?:[\w-]{0,4}:|\W*)$`)
+
+func (s *Set) word(secret string) {
+	if len(secret) < shortest || plainWord.MatchString(secret) {
 		return
 	}
-	for _, f := range formsOf(secret) {
-		s.find.add(f)
+	s.literal.add(pattern{text: secret, secret: secret})
+	for shift := range 3 {
+		w := encodedInBase64(secret, shift)
+		for _, text := range []string{w.text, strings.NewReplacer("+", "-", "/", "_").Replace(w.text)} {
+			w.text = text
+			s.literal.add(w)
+			w.text = string(folded([]byte(text)))
+			s.reduced.add(w)
+		}
 	}
+	s.reduced.add(pattern{text: reduced(secret), secret: secret})
+	s.blanks = s.blanks || strings.Contains(secret, " ")
+	s.wide = s.wide || strings.ContainsFunc(secret, func(r rune) bool { return r >= 0x7F })
 }
 
 // AddNamed registers those of the named values whose names say that they are secret.
@@ -105,15 +125,20 @@ func (s *Set) AddNamed(values iter.Seq2[string, string]) {
 }
 
 // Text returns text with every known secret replaced by Mask; what several
-// secrets cover together is replaced once. A nil set knows none.
+// secrets cover together is replaced once. A secret is found as it is, escaped
+// for any language, in base64 and in hexadecimal digits, and in these inside
+// each other. A nil set knows none.
 func (s *Set) Text(text string) string {
 	if s == nil {
 		return text
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.find == nil {
+	if s.literal == nil || len(text) < shortest {
 		return text
 	}
-	return s.find.replace(text)
+	var found ranges
+	r := reader{s: s}
+	r.read(text, 0, found.add)
+	return found.mask(text)
 }

@@ -79,3 +79,29 @@ func TestIsSecret(t *testing.T) {
 		t.Error("a private key is shown")
 	}
 }
+
+func TestOverlapping(t *testing.T) {
+	var s Set
+	s.Add("abcdef", "defghi", "abcdefg")
+	for text, want := range map[string]string{
+		"xabcdefghiy":  "x********y",
+		"abcdefabcdef": "********",
+		"abcdef defg":  "******** defg",
+	} {
+		if got := s.Text(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestNotEverything(t *testing.T) {
+	var s Set
+	s.Add("a", "abc", "true", "None", "  \n", "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmg\nend\n-----END CERTIFICATE-----\n")
+	text := "a abc true None end -----BEGIN CERTIFICATE-----\nother\n-----END CERTIFICATE-----"
+	if got := s.Text(text); got != text {
+		t.Error(got)
+	}
+	if got := s.Text("line MIIBszCCAVmg of it"); got != "line ******** of it" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,76 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// texts are what a run shows and keeps, without any secret.
+func texts() map[string]string {
+	random := rand.New(rand.NewPCG(1, 2))
+	blob := make([]byte, 96<<10)
+	for i := range blob {
+		blob[i] = byte(random.Uint32())
+	}
+	log, object := "", map[string]string{}
+	for i := range 1000 {
+		line := fmt.Sprintf("2026-03-01T10:%02d:%02d node%d kubelet[%d]: Started /usr/local/bin/kubelet-helper.service of user-%d, 12%% of 10.0.0.%d:6443\n", i/60, i%60, i%7, i*31, i, i%256)
+		log += line
+		object[fmt.Sprintf("file-%d", i)] = "line \"" + line + "\"\n\tand its folder C:\\tmp\\x"
+	}
+	escaped, _ := json.Marshal(object)
+	return map[string]string{
+		"log": log, "json": `{"changed":true,"cmd":["kubectl","get","nodes","-o","json"],"stdout":"` + strings.ReplaceAll(log, "\n", `\n`) + `","rc":0}`,
+		"escapes": string(escaped), "base64 of text": base64.StdEncoding.EncodeToString([]byte(log)), "base64 of bytes": base64.StdEncoding.EncodeToString(blob),
+	}
+}
+
+// secretsFor are so many secrets, as playbooks have them.
+func secretsFor(n int) *Set {
+	var s Set
+	for i := range n {
+		s.Add(fmt.Sprintf("%x-secret of-%d", i*7919, i))
+	}
+	return &s
+}
+
+// oneForm is what Text costs at least: each secret is looked for as it is, and in base64.
+func oneForm(s *Set, text string) { s.literal.find(text, func(pattern, int) {}) }
+
+// least is the shortest time that f takes: what else the machine does is no part of it.
+func least(f func()) time.Duration {
+	best := time.Hour
+	for range 20 {
+		start := time.Now()
+		f()
+		best = min(best, time.Since(start))
+	}
+	return best
+}
+
+// BenchmarkText shows how much text is read in a second, and how much longer
+// that takes than looking for secrets in one form alone.
+func BenchmarkText(b *testing.B) {
+	all := texts()
+	for _, name := range []string{"log", "json", "escapes", "base64 of text", "base64 of bytes"} {
+		for _, n := range []int{0, 10, 1000} {
+			b.Run(fmt.Sprintf("%s/%d secrets", name, n), func(b *testing.B) {
+				s, text := secretsFor(n), all[name]
+				b.ReportAllocs()
+				for b.Loop() {
+					s.Text(text)
+				}
+				whole := least(func() { s.Text(text) })
+				b.ReportMetric(float64(len(text))/1e6/whole.Seconds(), "MB/s")
+				if n > 0 {
+					b.ReportMetric(float64(whole)/float64(least(func() { oneForm(s, text) })), "times-one-form")
+				}
+			})
+		}
+	}
+}

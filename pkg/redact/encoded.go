@@ -1,0 +1,399 @@
+package redact
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// Runs of base64 and of hexadecimal digits are decoded, and what comes out is
+// read as any text is. Where in a run the encoded text begins is not known (a
+// path may lead to it), so every alignment is tried that yields text.
+
+const (
+	maxDepth       = 4  // encodings inside each other that are looked into
+	shortestRun    = 7  // characters of base64 that may hold a secret with an escape
+	shortestDigits = 8  // hexadecimal digits that may hold a secret
+	foldedLine     = 40 // characters of a line that base64 goes on from
+)
+
+// none stands for what is no digit.
+const none = 0xFF
+
+// tables are what is known of each byte.
+type table [256]byte
+
+func tableOf(f func(c byte) byte) (t table) {
+	for c := range t {
+		t[c] = f(byte(c))
+	}
+	return t
+}
+
+// These do not change.
+var (
+	class  = tableOf(classOf)
+	fold   = tableOf(foldOf)
+	sextet = tableOf(sextetOf)
+	digit  = tableOf(digitOf)
+	dump   = tableOf(dumpOf)
+	likely = likelyText()
+)
+
+// sextetOf is the value of a character of base64, in either alphabet.
+func sextetOf(c byte) byte {
+	switch {
+	case c >= 'A' && c <= 'Z':
+		return c - 'A'
+	case c >= 'a' && c <= 'z':
+		return c - 'a' + 26
+	case isDigit(c):
+		return c - '0' + 52
+	case c == '+' || c == '-':
+		return 62
+	case c == '/' || c == '_':
+		return 63
+	}
+	return none
+}
+
+func digitOf(c byte) byte {
+	switch {
+	case isDigit(c):
+		return c - '0'
+	case isHex(c):
+		return c | 0x20 - 'a' + 10
+	}
+	return none
+}
+
+// dumpOf is 1 for what dumps of bytes are made of.
+func dumpOf(c byte) byte {
+	switch {
+	case isHex(c), c == ' ', c == '+', c == ':', c == ',', c == '-', c == '\n', c == 'x':
+		return 1
+	}
+	return 0
+}
+
+// likelyText has, for each place in a group of four characters of base64, those
+// that text may have there. A lane of 16 bits is an alignment.
+func likelyText() (out [4][256]uint64) {
+	for place := range 4 {
+		for c := range 256 {
+			for alignment := range 4 {
+				if likelyAt((place+alignment)%4, sextetOf(byte(c))) {
+					out[place][c] |= 0xFFFF << (16 * alignment)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// likelyAt reports whether printable text in base64 has a sextet at a place.
+func likelyAt(place int, s byte) bool {
+	switch {
+	case s == none:
+		return false
+	case place == 0:
+		return s >= 8 && s < 32 || s == 2 || s == 3
+	case place == 1:
+		return s&15 >= 2 && s&15 <= 7 || s&15 == 0
+	case place == 2:
+		return s&3 < 2
+	}
+	return true
+}
+
+// reader looks for the secrets of a set in one text.
+type reader struct {
+	s    *Set
+	work int // bytes that were read, in all encodings
+}
+
+// read finds secrets in a text, and calls cover with where they are in it.
+func (r *reader) read(text string, depth int, cover func(from, to int)) {
+	r.work += len(text)
+	r.s.literal.find(text, func(w pattern, at int) { cover(w.around(text, at)) })
+	if !isEscaped(text, r.s.blanks) {
+		r.decode(text, depth, cover)
+		return
+	}
+	v := unescape(text)
+	r.work += len(v.text)
+	bare := string(v.text)
+	r.decode(bare, depth, func(from, to int) { cover(v.span(from, to)) })
+	r.s.reduced.find(string(folded(v.text)), func(w pattern, at int) {
+		from, to := v.span(w.around(bare, at))
+		if w.secret == "" {
+			cover(from, to)
+			return
+		}
+		before, after := v.gaps(at, at+len(w.text))
+		if class[w.secret[0]] != plain {
+			from = before
+		}
+		if class[w.secret[len(w.secret)-1]] != plain {
+			to = after
+		}
+		if to-from >= len(w.secret) { // no escape makes a text shorter
+			cover(from, to)
+		}
+	})
+}
+
+// decode reads what the runs of a text decode to.
+func (r *reader) decode(text string, depth int, cover func(from, to int)) {
+	if depth == maxDepth {
+		return
+	}
+	for i := shortestRun - 1; i < len(text); {
+		if sextet[text[i]] == none {
+			i += shortestRun
+			continue
+		}
+		start, end := i, i+1
+		for start > 0 && sextet[text[start-1]] != none && i-start < shortestRun-1 {
+			start--
+		}
+		for end < len(text) && sextet[text[end]] != none {
+			end++
+		}
+		if end-start >= shortestRun {
+			end = r.run(text, start, end, depth, cover)
+		}
+		i = end + shortestRun
+	}
+	r.dumps(text, depth, cover)
+}
+
+// run reads a run of base64 with the lines that it goes on in, and returns its end.
+func (r *reader) run(text string, start, end, depth int, cover func(from, to int)) int {
+	if next := lineAfter(text, end); end-start >= foldedLine && next < len(text) && sextet[text[next]] != none {
+		return r.lines(text, start, end, depth, cover)
+	}
+	r.joined(text[start:end], depth, func(from, to int) { cover(start+from, start+to) })
+	return end
+}
+
+// lines reads a run that goes on in the next line.
+func (r *reader) lines(text string, start, end, depth int, cover func(from, to int)) int {
+	v := view{next: -1}
+	v.copy(text[start:end], start)
+	for line := start; end-line >= foldedLine; {
+		next := lineAfter(text, end)
+		if next == end || next == len(text) || sextet[text[next]] == none {
+			break
+		}
+		line, end = next, next
+		for end < len(text) && sextet[text[end]] != none {
+			end++
+		}
+		v.copy(text[line:end], line)
+	}
+	v.close(end)
+	r.joined(string(v.text), depth, func(from, to int) { cover(v.span(from, to)) })
+	return end
+}
+
+// lineAfter is where the line begins that follows a line break at i; i if there is none.
+func lineAfter(text string, i int) int {
+	n := i
+	if n < len(text) && text[n] == '\r' {
+		n++
+	}
+	if n == len(text) || text[n] != '\n' {
+		return i
+	}
+	n++
+	for n < len(text) && (text[n] == ' ' || text[n] == '\t') {
+		n++
+	}
+	return n
+}
+
+// joined reads a run without its line breaks.
+func (r *reader) joined(run string, depth int, cover func(from, to int)) {
+	if r.s.wide {
+		for alignment := range 4 {
+			r.aligned(run, alignment, len(run), depth, cover)
+		}
+	} else {
+		r.parts(run, depth, cover)
+	}
+	r.hex(run, depth, cover)
+}
+
+// parts reads those parts of a run that are text, with the alignment that they are text with.
+func (r *reader) parts(run string, depth int, cover func(from, to int)) {
+	const ones, slack = 0x0001_0001_0001_0001, 64
+	least := min(max(len(run)/3, shortestRun), 16)
+	part := [4][2]int{{0, 0}, {3, 0}, {2, 0}, {1, 0}} // for each lane, the last that was found
+	var inARow uint64                                 // in each lane a bit for each number of characters that are likely in a row
+	for i := range len(run) {
+		inARow = (inARow&^(0x8000*ones)<<1 | ones) & likely[i&3][run[i]]
+		hits := inARow >> (least - 1) & ones
+		if hits == 0 {
+			continue
+		}
+		for lane := range part {
+			if hits>>(16*lane)&1 == 0 {
+				continue
+			}
+			if p := &part[lane]; i-least-slack > p[1] {
+				r.aligned(run, p[0], p[1], depth, cover)
+				from := max(0, i-least+1-slack)
+				p[0] = from + (8-lane-from%4)%4 // where a group of the lane begins
+			}
+			part[lane][1] = min(i+1+slack, len(run))
+		}
+	}
+	for _, p := range part {
+		r.aligned(run, p[0], p[1], depth, cover)
+	}
+}
+
+// aligned reads a part of a run that is base64 from its first character on.
+func (r *reader) aligned(run string, first, end, depth int, cover func(from, to int)) {
+	if end-first < shortestRun-1 {
+		return
+	}
+	var plain strings.Builder
+	plain.Grow((end - first) * 6 / 8)
+	var bits uint32
+	var have int
+	for i := first; i < end; i++ {
+		bits, have = bits<<6|uint32(sextet[run[i]]), have+6
+		if have >= 8 {
+			have -= 8
+			plain.WriteByte(byte(bits >> have))
+		}
+	}
+	r.read(plain.String(), depth+1, func(from, to int) { cover(first+from*8/6, first+(to*8+5)/6) })
+}
+
+// encodedInBase64 is a secret in base64 behind shift bytes of something else.
+func encodedInBase64(secret string, shift int) pattern {
+	padded := make([]byte, shift, shift+len(secret)+2)
+	padded = append(append(padded, secret...), 0, 0)
+	all := base64.RawStdEncoding.EncodeToString(padded)
+	first := (8*shift + 5) / 6           // whose bits are all the secret's
+	end := 8 * (shift + len(secret)) / 6 // behind the last such
+	return pattern{text: all[first:end], before: shift > 0, after: (shift+len(secret))%3 != 0}
+}
+
+// hex reads what the digits in a run decode to, with both alignments.
+func (r *reader) hex(run string, depth int, cover func(from, to int)) {
+	for i := 0; i < len(run); i++ {
+		start := i
+		for i < len(run) && digit[run[i]] != none {
+			i++
+		}
+		for first := start; first < start+2 && i-first >= shortestDigits; first++ {
+			r.digits(run[first:i], depth, func(from, to int) { cover(first+from, first+to) })
+		}
+	}
+}
+
+// digits reads what pairs of digits decode to, if there is text in it.
+func (r *reader) digits(run string, depth int, cover func(from, to int)) {
+	inARow, text := 0, r.s.wide
+	for i := 0; i+1 < len(run) && !text; i += 2 {
+		inARow = printable(run[i], run[i+1], inARow)
+		text = inARow >= shortestDigits/2
+	}
+	if !text {
+		return
+	}
+	var plain strings.Builder
+	plain.Grow(len(run) / 2)
+	for i := 0; i+1 < len(run); i += 2 {
+		plain.WriteByte(digit[run[i]]<<4 | digit[run[i+1]])
+	}
+	r.read(plain.String(), depth+1, func(from, to int) { cover(2*from, 2*to) })
+}
+
+// printable counts on if two digits are a character of a text, else from 0.
+func printable(high, low byte, inARow int) int {
+	switch c := digit[high]<<4 | digit[low]; {
+	case c >= ' ' && c < 0x7F, c == '\n', c == '\t', c == '\r':
+		return inARow + 1
+	}
+	return 0
+}
+
+// A dump of four bytes is that long at least: 6875 6e74.
+const shortestDump = 9
+
+// dumps reads bytes that are written one by one: 68:75:6e, 68 75 6e, 0x68, 0x75.
+func (r *reader) dumps(text string, depth int, cover func(from, to int)) {
+	for i := shortestDump - 1; i < len(text); {
+		if dump[text[i]] == 0 {
+			i += shortestDump
+			continue
+		}
+		start, end := i, i+1
+		for start > 0 && dump[text[start-1]] != 0 && i-start < shortestDump-1 {
+			start--
+		}
+		for end < len(text) && dump[text[end]] != 0 {
+			end++
+		}
+		if end-start >= shortestDump {
+			r.dumped(text, start, end, depth, cover)
+		}
+		i = end + shortestDump
+	}
+}
+
+// dumped reads the pairs of digits of a dump; a word that is no pairs ends what is before it.
+func (r *reader) dumped(text string, start, end, depth int, cover func(from, to int)) {
+	first, count, inARow, likely := start, 0, 0, false
+	flush := func(at int) {
+		if count > 1 && (likely || r.s.wide) {
+			r.words(text, first, at, depth, cover)
+		}
+		first, count, inARow, likely = at, 0, 0, false
+	}
+	for i := start; i < end; {
+		from, to := word(text, i, end)
+		if (to-from)%2 != 0 {
+			flush(from)
+			first, i = to, to
+			continue
+		}
+		for n := from; n < to; n += 2 {
+			inARow = printable(text[n], text[n+1], inARow)
+			likely = likely || inARow >= shortestDigits/2
+		}
+		count, i = count+1, to
+	}
+	flush(end)
+}
+
+// word is where the next digits of a dump are.
+func word(text string, i, end int) (from, to int) {
+	for i < end && digit[text[i]] == none {
+		i++
+	}
+	if i+1 < end && text[i] == '0' && text[i+1] == 'x' {
+		i += 2
+	}
+	from = i
+	for i < end && digit[text[i]] != none {
+		i++
+	}
+	return from, i
+}
+
+// words reads the pairs of digits of a dump that has nothing else.
+func (r *reader) words(text string, start, end, depth int, cover func(from, to int)) {
+	v := view{next: -1}
+	for i := start; i < end; {
+		from, to := word(text, i, end)
+		v.copy(text[from:to], from)
+		i = to
+	}
+	v.close(end)
+	r.digits(string(v.text), depth, func(from, to int) { cover(v.span(from, to)) })
+}

@@ -1,0 +1,281 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"html"
+	"math/rand/v2"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// encoder writes a text in another way.
+type encoder struct {
+	name   string
+	encode func(string) string
+}
+
+// encoders are ways in which texts are written. Adding one is adding a row.
+func encoders() []encoder {
+	perByte := func(f string) func(string) string {
+		return func(s string) string {
+			var b strings.Builder
+			for i := range len(s) {
+				fmt.Fprintf(&b, f, s[i])
+			}
+			return b.String()
+		}
+	}
+	return []encoder{
+		{"json", func(s string) string { b, _ := json.Marshal(s); return string(b) }},
+		{"json, HTML left", func(s string) string {
+			var b strings.Builder
+			e := json.NewEncoder(&b)
+			e.SetEscapeHTML(false)
+			_ = e.Encode(s)
+			return strings.TrimSpace(b.String())
+		}},
+		{"json in ASCII", func(s string) string {
+			var b strings.Builder
+			plain, _ := json.Marshal(s)
+			for _, r := range string(plain) {
+				switch {
+				case r < 0x80:
+					b.WriteRune(r)
+				case r > 0xFFFF:
+					high, low := utf16.EncodeRune(r)
+					fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+				default:
+					fmt.Fprintf(&b, `\u%04x`, r)
+				}
+			}
+			return b.String()
+		}},
+		{"every character as \\u", func(s string) string {
+			var b strings.Builder
+			for _, u := range utf16.Encode([]rune(s)) {
+				fmt.Fprintf(&b, `\u%04X`, u)
+			}
+			return `"` + b.String() + `"`
+		}},
+		{"go", strconv.Quote},
+		{"go in ASCII", strconv.QuoteToASCII},
+		{"python", func(s string) string {
+			return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(s) + "'"
+		}},
+		{"shell", func(s string) string { return "'" + strings.ReplaceAll(s, `'`, `'\''`) + "'" }},
+		{"shell, as Python quotes", func(s string) string { return "'" + strings.ReplaceAll(s, `'`, `'"'"'`) + "'" }},
+		{"printf %q", func(s string) string {
+			return regexp.MustCompile(`[^\w@%+=:,./\n\x80-\xff-]`).ReplaceAllStringFunc(s, func(c string) string { return `\` + c })
+		}},
+		{"$'...'", func(s string) string {
+			var b strings.Builder
+			for i := range len(s) {
+				switch c := s[i]; {
+				case c == '\'' || c == '\\':
+					b.WriteString(`\` + string(c))
+				case c == '\n':
+					b.WriteString(`\n`)
+				case c < ' ' || c > '~':
+					fmt.Fprintf(&b, `\%03o`, c)
+				default:
+					b.WriteByte(c)
+				}
+			}
+			return "$'" + b.String() + "'"
+		}},
+		{"regular expression", regexp.QuoteMeta},
+		{"re.escape", func(s string) string {
+			return regexp.MustCompile(`[^\w]`).ReplaceAllStringFunc(s, func(c string) string { return `\` + c })
+		}},
+		{"yaml", func(s string) string { return "'" + strings.ReplaceAll(s, `'`, `''`) + "'" }},
+		{"csv", func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }},
+		{"compose", func(s string) string { return strings.ReplaceAll(s, `$`, `$$`) }},
+		{"systemd", func(s string) string { return strings.ReplaceAll(s, `%`, `%%`) }},
+		{"query", url.QueryEscape},
+		{"path", url.PathEscape},
+		{"query in lower case", func(s string) string { return lowerHex(url.QueryEscape(s)) }},
+		{"every byte with %", perByte("%%%02X")},
+		{"html", html.EscapeString},
+		{"xml", func(s string) string { var b strings.Builder; _ = xml.EscapeText(&b, []byte(s)); return b.String() }},
+		{"xml names", func(s string) string {
+			return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;").Replace(s)
+		}},
+		{"every character as &#x", func(s string) string {
+			var b strings.Builder
+			for _, r := range s {
+				fmt.Fprintf(&b, "&#x%x;", r)
+			}
+			return b.String()
+		}},
+		{"base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }},
+		{"base64 for URLs", func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }},
+		{"base64 in lines", func(s string) string {
+			return regexp.MustCompile(`.{76}`).ReplaceAllString(base64.StdEncoding.EncodeToString([]byte(s)), "$0\n")
+		}},
+		{"user:password", func(s string) string { return base64.StdEncoding.EncodeToString([]byte("ada:" + s)) }},
+		{"dockerconfigjson", func(s string) string {
+			auth, _ := json.Marshal(map[string]any{"auths": map[string]any{"r.example": map[string]string{"password": s}}})
+			return base64.StdEncoding.EncodeToString(auth)
+		}},
+		{"hex", func(s string) string { return hex.EncodeToString([]byte(s)) }},
+		{"hex in upper case", func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) }},
+		{"hex with colons", func(s string) string { return strings.TrimSuffix(perByte("%02x:")(s), ":") }},
+		{"od", func(s string) string { return perByte(" %02x")(s) }},
+		{"xxd", func(s string) string {
+			return regexp.MustCompile(`.{4}`).ReplaceAllString(hex.EncodeToString([]byte(s)), "$0 ")
+		}},
+		{"\\x", perByte(`\x%02x`)},
+		{"bytes of C", func(s string) string { return "{" + strings.TrimSuffix(perByte("0x%02x, ")(s), ", ") + "}" }},
+	}
+}
+
+// lowerHex writes the digits of escapes in lower case.
+func lowerHex(s string) string {
+	return regexp.MustCompile(`%[0-9A-F]{2}`).ReplaceAllStringFunc(s, strings.ToLower)
+}
+
+// left are the bytes of a text that are not covered, without what encoders put around texts.
+func left(text string) string {
+	return strings.Trim(strings.NewReplacer(Mask, "", "0x", "").Replace(text), "'\"=$ \n\\%&;{}")
+}
+
+var samples = []string{
+	"hunter2", "correct-horse", "pass/w+rd?&=x", `quo"te'd\ back`, "päss wörd", "tab\tand\nline two", "a<b>&c%20d",
+	"🔑 key of it", `DOMAIN\new_user`, `50%41 & more`, `&lt;not a tag&gt;`, "S3cr3t!#$%^&*()", "пароль&слово", "12345678", "deadbeefcafe",
+	`'quoted'`, `"double quoted"`, `\u0041bcd\x41\101`, "$ecret$$x", "AKIAIOSFODNN7EXAMPLE", "ssh-rsa AAAAB3Nza/+", "a=b;c,d e", "x%%y%zz\\",
+}
+
+// Each sample is written in each way, and in each way inside each other.
+func TestEveryEncoding(t *testing.T) {
+	all := encoders()
+	for _, secret := range samples {
+		var s Set
+		s.Add(secret)
+		for _, outer := range all {
+			once := outer.encode(secret)
+			if shown := s.Text(once); left(shown) != "" && outer.name != "user:password" && outer.name != "dockerconfigjson" || !strings.Contains(shown, Mask) {
+				t.Errorf("%q as %s: %q is shown as %q", secret, outer.name, once, shown)
+			}
+			for _, inner := range all {
+				text := outer.encode(inner.encode(secret))
+				if shown := s.Text(" " + text + " "); !strings.Contains(shown, Mask) {
+					t.Errorf("%q as %s in %s: %q is shown as %q", secret, inner.name, outer.name, text, shown)
+				}
+			}
+		}
+	}
+}
+
+// hasControl reports whether there are characters that not every encoding can write.
+func hasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == utf8.RuneError })
+}
+
+// Any three encodings inside each other hide none of the samples.
+func FuzzEncoded(f *testing.F) {
+	for i, secret := range samples {
+		f.Add(secret, uint64(i))
+	}
+	all := encoders()
+	f.Fuzz(func(t *testing.T, secret string, seed uint64) {
+		secret = strings.TrimSpace(secret)
+		if !utf8.ValidString(secret) || plainWord.MatchString(secret) || strings.Contains(secret, "*") || hasControl(secret) {
+			return
+		}
+		if len(reduced(secret)) < shortest {
+			return
+		}
+		var s Set
+		s.Add(secret)
+		random := rand.New(rand.NewPCG(seed, 1))
+		for range 20 {
+			text, names := secret, ""
+			for range 1 + random.IntN(3) {
+				e := all[random.IntN(len(all))]
+				text, names = e.encode(text), names+", "+e.name
+			}
+			if shown := s.Text("of it: " + text + " and so on"); !strings.Contains(shown, Mask) {
+				t.Errorf("%q as%s: %q is shown as %q", secret, names, text, shown)
+			}
+		}
+	})
+}
+
+// Base64 of a text around a secret keeps nothing of it, wherever it begins.
+func TestBase64IsCoveredWhole(t *testing.T) {
+	for _, secret := range samples {
+		var s Set
+		s.Add(secret)
+		for lead := range 4 {
+			for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+				text := enc.EncodeToString([]byte("abcd"[:lead] + secret + "tail"))
+				shown := s.Text(text)
+				for rest := range strings.SplitSeq(shown, Mask) {
+					for first := range min(4, len(rest)) {
+						part := rest[first:]
+						if known, _ := enc.DecodeString(part[:len(part)/4*4]); strings.Contains(string(known), secret) || len(known) > 4 {
+							t.Errorf("%q behind %d bytes: %q is shown as %q", secret, lead, text, shown)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// What is no secret is shown as it is, whatever it looks like.
+func FuzzPlain(f *testing.F) {
+	for _, text := range hostile() {
+		f.Add(text)
+	}
+	for _, e := range encoders() {
+		f.Add(e.encode("a text\nwith \"nothing\" in it"))
+	}
+	var s Set
+	s.Add("zQ7-this is not in any text-Xw9", "zQ7 p\u00e4ss of it", "zQ7 of lines\nfour-zQ7\nzQ7'three")
+	f.Fuzz(func(t *testing.T, text string) {
+		if shown := s.Text(text); shown != text {
+			t.Errorf("%q is shown as %q", text, shown)
+		}
+	})
+}
+
+// hostile are texts that are costly to read, from a host that wants that.
+func hostile() []string {
+	nested := "x"
+	for range 4 {
+		nested = base64.StdEncoding.EncodeToString([]byte(strings.Repeat(nested, 3)))
+	}
+	return []string{
+		`\`, `\\u005c`, `%25`, `%`, `%%`, `&amp;`, `&`, `&#x26;`, `&;`, `'`, `"'`, `\'`, `\u`, `\u00`, `\ud83d`, "\xed", `$`, "VVVV", "MDAw", nested,
+		"30", "3030 ", "0x30, ", "41:", "A", "A\n", strings.Repeat("A", 60) + "\n", "a+", "%\\&", `&\`, `\&`, "\\n", "=", "--", "\u00e4",
+	}
+}
+
+// Reading costs so many times the text at most, however long it is.
+func TestHostileTextIsReadOnce(t *testing.T) {
+	const size, most = 1 << 16, 40
+	var narrow, wide Set
+	narrow.Add("hunter2 of it")
+	wide.Add("p\u00e4ssword of it")
+	for _, s := range []*Set{&narrow, &wide} {
+		for _, unit := range hostile() {
+			for _, text := range []string{strings.Repeat(unit, size/len(unit)+1), strings.Repeat(unit, 4*size/len(unit)+1)} {
+				r := reader{s: s}
+				r.read(text, 0, func(int, int) {})
+				if r.work > most*len(text) {
+					t.Errorf("%d bytes of %.20q: %d bytes were read", len(text), unit, r.work)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package redact
+
+import (
+	"bytes"
+	"html"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Escapes are not decoded by the rules of one language: nobody knows how many
+// of them a text went through, nor in which order. Instead all are reduced at once, from left to
+// right, until nothing is left to reduce: \x41, \u0041, \101, %41 and &#65; are
+// A, however often their own marks were escaped; a backslash before anything
+// else, quotes and the marks that shells and SQL double ('', "", %%, $$) are left out.
+// A secret is reduced in the same way, so that it is equal to what any
+// sequence of escapes made of it.
+
+// longestEscape is how many bytes are held back for an escape to be completed.
+const longestEscape = 64
+
+// piece is a byte with its place, and how many escapes it was in.
+type piece struct {
+	b        byte
+	depth    uint8
+	from, to int
+}
+
+// unescaper reduces a text.
+type unescaper struct {
+	view
+	tail []piece // not decided yet: its first byte may begin an escape
+}
+
+// The classes of bytes, for unescape.
+const (
+	plain  byte = iota
+	quote       // left out
+	opener      // may begin an escape
+)
+
+// classes is a table of them. Surrogates that an escape made begin with 0xED.
+func classOf(c byte) byte {
+	switch c {
+	case '\'', '"', '$', '`':
+		return quote
+	case '\\', '%', '&', surrogate:
+		return opener
+	}
+	return plain
+}
+
+// surrogate begins half a character of UTF-16, written as if it were one.
+const surrogate = 0xED
+
+// isEscaped reports whether there may be an escape in a text. Quotes alone are
+// none: those of a secret are doubled, or stand beside others.
+func isEscaped(text string, plus bool) bool {
+	if strings.IndexByte(text, '\\') >= 0 || plus && strings.IndexByte(text, '+') >= 0 {
+		return true
+	}
+	for i := strings.IndexByte(text, '%'); i >= 0 && i+1 < len(text); {
+		if isHex(text[i+1]) || classOf(text[i+1]) != plain {
+			return true
+		}
+		n := strings.IndexByte(text[i+1:], '%')
+		if n < 0 {
+			break
+		}
+		i += 1 + n
+	}
+	for i := strings.IndexByte(text, '&'); i >= 0 && i+1 < len(text); {
+		if c := text[i+1]; c == '#' || isLetter(c) || classOf(c) == opener {
+			return true
+		}
+		n := strings.IndexByte(text[i+1:], '&')
+		if n < 0 {
+			break
+		}
+		i += 1 + n
+	}
+	for _, pair := range []string{`''`, `""`, `'"`, `$$`} {
+		if strings.Contains(text, pair) {
+			return true
+		}
+	}
+	return false
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+func isHex(c byte) bool    { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
+
+// unescape reduces a text.
+func unescape(text string) *view {
+	u := &unescaper{view: view{text: make([]byte, 0, len(text))}}
+	for i := 0; i < len(text); {
+		if len(u.tail) > 0 || class[text[i]] != plain {
+			u.push(piece{text[i], 0, i, i + 1})
+			i++
+			continue
+		}
+		n := i + 1
+		for n < len(text) && class[text[n]] == plain {
+			n++
+		}
+		u.copy(text[i:n], i)
+		i = n
+	}
+	for len(u.tail) > 0 {
+		u.release()
+	}
+	u.close(len(text))
+	return &u.view
+}
+
+func (u *unescaper) push(p piece) {
+	last := len(u.tail) - 1
+	escaped := last >= 0 && u.tail[last].b == '\\'
+	if escaped && class[p.b] == opener && p.depth < u.tail[last].depth {
+		escaped = false // it begins an escape, and what that stands for is escaped
+	}
+	switch {
+	case (p.b == '\\' || p.b == '%') && last >= 0 && u.tail[last].b == p.b && u.tail[last].depth <= p.depth:
+		u.tail[last].to = p.to // one stands for any number
+		return
+	case escaped && !isLetter(p.b) && !isDigit(p.b):
+		u.tail = u.tail[:last]
+	case escaped && (p.b == 'n' || p.b == 'r' || p.b == 't'):
+		p.b, p.from = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t'}[p.b], u.tail[last].from
+		u.tail = u.tail[:last]
+	}
+	c := class[p.b]
+	if c == quote {
+		return
+	}
+	if c == plain && len(u.tail) == 0 {
+		u.put(p.b, p.from, p.to)
+		return
+	}
+	u.tail = append(u.tail, p)
+	if c == plain {
+		u.reduce()
+	}
+	for len(u.tail) > 0 && (len(u.tail) > longestEscape || !u.open()) {
+		u.release()
+	}
+}
+
+// release decides about the front of the tail: it begins no escape.
+func (u *unescaper) release() {
+	p := u.tail[0]
+	if p.b != '\\' && p.b != '%' {
+		u.put(p.b, p.from, p.to)
+	}
+	n := 1
+	for n < len(u.tail) && class[u.tail[n].b] != opener {
+		u.put(u.tail[n].b, u.tail[n].from, u.tail[n].to)
+		n++
+	}
+	u.tail = u.tail[:copy(u.tail, u.tail[n:])]
+}
+
+// open reports whether the front of the tail may still begin an escape.
+func (u *unescaper) open() bool {
+	rest := u.tail[1:]
+	for n, p := range rest {
+		if class[p.b] == opener { // it may yet become what is needed here
+			return true
+		}
+		if !fits(u.tail[0].b, rest, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// fits reports whether byte n of what follows an opener may be part of its escape.
+func fits(opener byte, rest []piece, n int) bool {
+	b := rest[n].b
+	switch opener {
+	case '%':
+		return n < 2 && isHex(b)
+	case '&':
+		return n < 33 && (isLetter(b) || isDigit(b) || b == '#' && n == 0)
+	case surrogate:
+		return n < 2 && b >= 0x80
+	}
+	switch first := rest[0].b; {
+	case n == 0:
+		return b == 'u' || b == 'x' || b == 'U' || b >= '0' && b <= '3'
+	case first == 'u' && (b == '{' && n == 1 || rest[1].b == '{' && n < 9):
+		return true
+	case first == 'u':
+		return n < 5 && isHex(b)
+	case first == 'x':
+		return n < 3 && isHex(b)
+	case first == 'U':
+		return n < 9 && isHex(b)
+	}
+	return n < 3 && b >= '0' && b <= '7'
+}
+
+// reduce replaces an escape that ends the tail by what it stands for.
+func (u *unescaper) reduce() {
+	n := len(u.tail)
+	at := func(back int, b byte) bool { return n >= back && u.tail[n-back].b == b }
+	switch b := u.tail[n-1].b; {
+	case b == ';':
+		for back := 3; back <= min(n, 34); back++ {
+			if at(back, '&') {
+				u.entity(back)
+				return
+			}
+		}
+	case b == '}':
+		for back := 5; back <= min(n, 10); back++ {
+			if at(back, '\\') && at(back-1, 'u') && at(back-2, '{') {
+				u.number(back, back-3, 1, 16)
+				return
+			}
+		}
+	case !isHex(b):
+	case at(3, '%'):
+		u.number(3, 2, 0, 16)
+	case at(4, '\\') && at(3, 'x'):
+		u.number(4, 2, 0, 16)
+	case at(6, '\\') && at(5, 'u'):
+		u.number(6, 4, 0, 16)
+	case at(10, '\\') && at(9, 'U'):
+		u.number(10, 8, 0, 16)
+	case at(4, '\\') && isDigit(u.tail[n-3].b):
+		u.number(4, 3, 0, 8)
+	}
+}
+
+// bytesAt are bytes of the tail, counted from its end.
+func (u *unescaper) bytesAt(back, count int) []byte {
+	out := make([]byte, count)
+	for i := range out {
+		out[i] = u.tail[len(u.tail)-back+i].b
+	}
+	return out
+}
+
+// number replaces the last size bytes by the character whose digits end so
+// many bytes before the end. Two digits, and octal ones, are of a byte.
+func (u *unescaper) number(size, digits, before, base int) {
+	code, err := strconv.ParseUint(string(u.bytesAt(digits+before, digits)), base, 32)
+	switch {
+	case err != nil:
+	case digits == 2 || base == 8:
+		u.replace(size, []byte{byte(code)})
+	case utf16.IsSurrogate(rune(code)):
+		u.half(size, rune(code))
+	case code <= utf8.MaxRune:
+		u.replace(size, utf8.AppendRune(nil, rune(code)))
+	}
+}
+
+// half replaces the last bytes by half a character, or by a whole one if its
+// first half is before them.
+func (u *unescaper) half(size int, r rune) {
+	if n := len(u.tail) - size; n >= 3 && u.tail[n-3].b == surrogate && u.tail[n-2].b >= 0xA0 {
+		high := 0xD000 | rune(u.tail[n-2].b&0x3F)<<6 | rune(u.tail[n-1].b&0x3F)
+		if whole := utf16.DecodeRune(high, r); whole != utf8.RuneError {
+			u.replace(size+3, utf8.AppendRune(nil, whole))
+			return
+		}
+	}
+	u.replace(size, []byte{surrogate, 0x80 | byte(r>>6)&0x3F, 0x80 | byte(r)&0x3F})
+}
+
+// entity replaces the last bytes by what they name in HTML.
+func (u *unescaper) entity(size int) {
+	name := string(u.bytesAt(size, size))
+	if text := html.UnescapeString(name); text != name && (text == ";" || !strings.HasSuffix(text, ";")) {
+		u.replace(size, []byte(text))
+	}
+}
+
+func (u *unescaper) replace(size int, by []byte) {
+	n := len(u.tail) - size
+	p := piece{from: u.tail[n].from, to: u.tail[len(u.tail)-1].to}
+	for _, old := range u.tail[n:] {
+		p.depth = max(p.depth, old.depth+1)
+	}
+	u.tail = u.tail[:n]
+	for _, b := range by {
+		p.b = b
+		u.push(p)
+	}
+}
+
+// fold makes one of what escapes cannot tell apart: a letter behind a
+// backslash may be one or a control character, and in a query + is a blank.
+func foldOf(c byte) byte {
+	if i := bytes.IndexByte([]byte("\n\t\r\a\b\f\v\x1b\x00+"), c); i >= 0 {
+		return "ntrabfve0 "[i]
+	}
+	return c
+}
+
+// reduced is a secret as unescape and fold make it.
+func reduced(secret string) string {
+	v := unescape(secret)
+	return string(folded(v.text))
+}
+
+func folded(text []byte) []byte {
+	for i, c := range text {
+		text[i] = fold[c]
+	}
+	return text
+}

@@ -1,0 +1,74 @@
+package redact
+
+import "sort"
+
+// view is a text that was decoded from another, with the way back to it.
+type view struct {
+	text  []byte
+	steps []step
+	next  int // where the next byte comes from if it takes no step
+	end   int // of the last byte, in the text that it was decoded from
+}
+
+// step is a byte of a view that does not come from the place behind that of the
+// byte before it.
+type step struct{ at, from, end int } // end is that of the byte before it
+
+// put appends a byte that stands for from to to.
+func (v *view) put(b byte, from, to int) {
+	if from != v.next {
+		v.steps = append(v.steps, step{len(v.text), from, v.end})
+	}
+	v.text = append(v.text, b)
+	v.next, v.end = from+1, to
+	if to != from+1 {
+		v.next = -1
+	}
+}
+
+// copy appends bytes that stand for themselves.
+func (v *view) copy(text string, from int) {
+	if from != v.next {
+		v.steps = append(v.steps, step{len(v.text), from, v.end})
+	}
+	v.text = append(v.text, text...)
+	v.next, v.end = from+len(text), from+len(text)
+}
+
+// close ends the view of a text of so many bytes.
+func (v *view) close(size int) {
+	v.steps = append(v.steps, step{len(v.text), size, v.end})
+}
+
+// before is the last step at or before a byte.
+func (v *view) before(i int) (s step, next step) {
+	n := sort.Search(len(v.steps), func(n int) bool { return v.steps[n].at > i })
+	if n > 0 {
+		s = v.steps[n-1]
+	}
+	if n < len(v.steps) {
+		next = v.steps[n]
+	}
+	return s, next
+}
+
+// span is where the bytes from i to j come from.
+func (v *view) span(i, j int) (from, to int) {
+	s, _ := v.before(i)
+	from = s.from + i - s.at
+	s, next := v.before(j - 1)
+	to = s.from + j - s.at
+	if next.at == j {
+		to = next.end
+	}
+	return from, to
+}
+
+// gaps is span with what was left out beside the bytes, before and after them.
+func (v *view) gaps(i, j int) (from, to int) {
+	if i > 0 {
+		_, from = v.span(i-1, i)
+	}
+	s, _ := v.before(j)
+	return from, s.from + j - s.at
+}
