@@ -15,6 +15,7 @@ import (
 
 	"kubekey/pkg/config"
 	"kubekey/pkg/playbook"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
@@ -98,7 +99,10 @@ func without(d *value.Dict, leaveOut func(string) bool) *value.Dict {
 
 // badSet is an error of a --set; the value may be a secret and is not shown.
 func badSet(text string, err error) *source.Diagnostic {
-	path, _, _ := strings.Cut(text, "=")
+	path, _, given := strings.Cut(text, "=")
+	if _, bad := splitPath(path); bad != nil || !given {
+		return source.Errorf(source.Pos{}, "--set: write it as path=value, with a path such as a.b[0].c")
+	}
 	return source.Errorf(source.Pos{}, "--set %s: %s", path, err)
 }
 
@@ -123,7 +127,7 @@ func diagnostics(err error) source.Diagnostics {
 }
 
 // hideSecrets keeps values whose names say that they are secret from being shown.
-func (a *app) hideSecrets(v any) { a.secret.AddNamed(value.Strings("", v)) }
+func (a *app) hideSecrets(v any) { a.secret.AddNamed(value.Named("", v, redact.Within)) }
 
 // mappingFile reads a file that holds one mapping.
 func (a *app) mappingFile(path, what string) (config.Part, error) {
@@ -131,13 +135,23 @@ func (a *app) mappingFile(path, what string) (config.Part, error) {
 	if err != nil || n == nil {
 		return config.Part{Name: path, Values: value.NewDict()}, err
 	}
-	return part(path, f, n)
+	return part(a.secret, path, f, n)
 }
 
 // part reads a node as the mapping of names that a file sets.
-func part(name string, f *source.File, n *yaml.Node) (config.Part, error) {
+func part(hide *redact.Set, name string, f *source.File, n *yaml.Node) (config.Part, error) {
+	for i := 0; i < len(n.Content); i++ {
+		hideGlued(hide, n.Content[i].Value)
+	}
 	d, err := mapping(f, n)
 	return config.Part{Name: name, Values: d, File: f, Node: n}, err
+}
+
+// hideGlued hides what stands in name:value, where a blank was forgotten, under the name of a secret.
+func hideGlued(hide *redact.Set, key string) {
+	if name, text, glued := strings.Cut(key, ":"); glued && redact.IsSecretName(name) {
+		hide.Add(text)
+	}
 }
 
 // yamlFile reads a file of one YAML document; n is nil when it is empty.
@@ -205,6 +219,9 @@ func badNames(f *source.File, n *yaml.Node) source.Diagnostics {
 		}
 		d := source.Errorf(source.NodePos(f, k), "%q cannot be the name of a variable", k.Value).
 			WithHelp("use letters, digits and _, not starting with a digit")
+		if name, _, glued := strings.Cut(k.Value, ":"); glued && playbook.IsIdentifier(name) {
+			d = d.WithHelp("write a blank behind the colon: `%s: value`", name)
+		}
 		d.Width = utf8.RuneCountInString(k.Value)
 		ds.Add(d)
 	}
@@ -220,7 +237,7 @@ func (a *app) configFile(path string) (config.Part, error) {
 	doc := playbook.Value{Node: n, File: f}
 	kind := doc.Get("kind")
 	if !kind.IsSet() || !doc.Get("apiVersion").IsSet() {
-		return part(path, f, n)
+		return part(a.secret, path, f, n)
 	}
 	if kind.Text() != "Config" {
 		return config.Part{}, source.Errorf(kind.At(), "kind is %q, but a Config is wanted", kind.Text()).
@@ -230,7 +247,7 @@ func (a *app) configFile(path string) (config.Part, error) {
 	if spec.IsNull() {
 		return config.Part{Name: path, Values: value.NewDict()}, nil
 	}
-	return part(path, f, spec.Node)
+	return part(a.secret, path, f, spec.Node)
 }
 
 // extraArg reads one -e: @FILE, YAML or JSON, or k=v words (whose values are
@@ -277,11 +294,23 @@ func withoutText(ds source.Diagnostics) source.Diagnostics {
 	out := make(source.Diagnostics, len(ds))
 	for i, d := range ds {
 		bare := *d
-		bare.Summary = fmt.Sprintf("-e, column %d: %s", d.Pos.Col, d.Summary)
+		bare.Summary = fmt.Sprintf("-e, column %d: %s", d.Pos.Col, withoutQuoted(d.Summary))
 		bare.Pos = source.Pos{}
 		out[i] = &bare
 	}
 	return out
+}
+
+var quotedText = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"")
+
+// withoutQuoted masks what a message quotes, but for names of variables.
+func withoutQuoted(msg string) string {
+	return quotedText.ReplaceAllStringFunc(msg, func(q string) string {
+		if text, err := strconv.Unquote(q); err == nil && playbook.IsIdentifier(text) {
+			return q
+		}
+		return redact.Mask
+	})
 }
 
 var pathPart = regexp.MustCompile(`^([\w-]+)((?:\[\d+\])*)$`)

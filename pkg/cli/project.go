@@ -7,7 +7,6 @@ import (
 
 	"kubekey/pkg/engine"
 	"kubekey/pkg/project"
-	"kubekey/pkg/redact"
 )
 
 // projectFlags name a project in a git repository.
@@ -37,9 +36,8 @@ func (a *app) checkout(ctx context.Context, p *projectFlags, workdir string) (st
 	if err != nil {
 		return "", err
 	}
-	a.secret.Add(p.token)
 	dir, err = project.Checkout(ctx, project.Repository{
-		URL: p.addr, Branch: p.branch, Tag: p.tag, Token: redact.NewSecret(p.token), Dir: dir,
+		URL: p.addr, Branch: p.branch, Tag: p.tag, Token: a.secret.Secret(p.token), Dir: dir,
 	})
 	if err != nil {
 		return "", &exitError{engine.ExitError, err}

@@ -113,7 +113,7 @@ func (a *app) goOn(runID string, again bool) string {
 // commandLine is a call of kk as people may see it.
 func (a *app) commandLine(args []string) string {
 	words := []string{"kk"}
-	for _, w := range args {
+	for _, w := range withoutSecrets(args) {
 		words = append(words, quoted(a.secret.Text(w)))
 	}
 	return strings.Join(words, " ")

@@ -321,8 +321,7 @@ func (a *app) defaults(ctx context.Context, c *connectFlags) (engine.Defaults, e
 			if err != nil {
 				return d, usage("%s", err)
 			}
-			a.secret.Add(text)
-			*q.into = redact.NewSecret(text)
+			*q.into = a.secret.Secret(text)
 		}
 		if !q.wanted {
 			continue
@@ -334,8 +333,7 @@ func (a *app) defaults(ctx context.Context, c *connectFlags) (engine.Defaults, e
 		if !ok {
 			return d, usage("%sno terminal and nothing on standard input to read it from", q.prompt)
 		}
-		a.secret.Add(text)
-		*q.into = redact.NewSecret(text)
+		*q.into = a.secret.Secret(text)
 	}
 	if d.BecomePass.IsZero() && c.askBecomePass {
 		d.BecomePass = d.Password

@@ -87,7 +87,7 @@ func (x *execution) foreground(ctx context.Context, c *module.Call) (module.Resu
 
 // runner is the module with its arguments.
 func (x *execution) runner(c *module.Call) (module.Runner, error) {
-	runner, err := x.t.Spec.Decode(c.Args)
+	runner, err := x.t.Spec.Decode(c.Args, x.e.Redact)
 	var problems schema.Errors
 	if errors.As(err, &problems) {
 		return nil, errors.New(schema.Explain(x.t.Spec.Name, runner, problems))
@@ -284,6 +284,7 @@ func (x *execution) environment(ctx context.Context, v *vars.View) (map[string]s
 		if !ok {
 			return nil, fmt.Errorf("environment must be a mapping, not a %s", value.TypeName(val))
 		}
+		x.e.hideNamed("", env)
 		for k, e := range env.All() {
 			if out == nil {
 				out = map[string]string{}

@@ -248,7 +248,7 @@ h2
 	b.expect(ExitOK)
 	want := []Target{
 		{
-			Host: "h1", Connection: "ssh", Address: "10.0.0.1", Port: 2222, User: "joe", Password: redact.NewSecret("hunter22"),
+			Host: "h1", Connection: "ssh", Address: "10.0.0.1", Port: 2222, User: "joe", Password: new(redact.Set).Secret("hunter22"),
 			KeyFile: "/key", SSHArgs: "-o A=b -q", Timeout: 7 * time.Second, HostKeyChecking: "False",
 		},
 		{Host: "h2", Connection: "ssh", Address: "h2", Port: 23, User: "play", KeyFile: "/cli", Timeout: 3 * time.Second},

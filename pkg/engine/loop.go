@@ -222,6 +222,7 @@ func (x *execution) item(ctx context.Context, items []any, i int) (*itemOutcome,
 		extended = x.extended(v, items, i)
 		v = v.With("ansible_loop", extended)
 	}
+	x.e.hideItem(items[i])
 	label := &event.Item{Label: x.label(items[i]), Index: i}
 	own := *x
 	own.view = v
@@ -274,6 +275,13 @@ func (x *execution) authoredItem(i int) *template.Data {
 		return nil
 	}
 	return x.authored[i]
+}
+
+// hideItem keeps what names in an item say is secret from being shown.
+func (e *Engine) hideItem(item any) {
+	if forced, err := value.Force(item); err == nil {
+		e.hideNamed("", forced)
+	}
 }
 
 func (x *execution) label(item any) string {

@@ -13,6 +13,7 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
 	"kubekey/pkg/project"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
@@ -64,12 +65,11 @@ func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 	if res.Facts != nil {
 		d.Set("ansible_facts", res.Facts)
 	}
-	if res.FactKind != module.Gathered {
-		x.e.Redact.AddNamed(value.Strings("", res.Facts))
-	}
 	o.result, o.facts, o.factKind = d, res.Facts, res.FactKind
-	if o.noLog {
+	if o.noLog = o.noLog || res.NoLog; o.noLog {
 		x.hide(o)
+	} else if res.FactKind != module.Gathered || res.Facts == nil {
+		x.e.hideNamed("", o.result)
 	}
 	o.diff, o.verbose, o.warnings = res.Diff, res.Verbose, res.Warnings
 	if res.Effect != nil {
@@ -248,7 +248,12 @@ func (x *execution) hide(o *itemOutcome) {
 			}
 		}
 	}
-	x.e.Redact.AddNamed(value.Strings("", o.result))
+	x.e.hideNamed("", o.result)
+}
+
+// hideNamed keeps what names say is secret from being shown.
+func (e *Engine) hideNamed(name string, v any) {
+	e.Redact.AddNamed(value.Named(name, v, redact.Within))
 }
 
 // longOption is the name of an option. Hidden, it would be missing wherever

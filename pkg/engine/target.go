@@ -195,9 +195,7 @@ func (e *Engine) secret(s *settings, def redact.Secret, names ...variable) redac
 	if !ok {
 		return def
 	}
-	text := value.Str(v)
-	e.Redact.Add(text)
-	return redact.NewSecret(text)
+	return e.Redact.Secret(value.Str(v))
 }
 
 // become is how the task becomes another user; ok is false when it does not.

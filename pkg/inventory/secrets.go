@@ -13,6 +13,6 @@ func (s secretSink) tell(v *VarSet) {
 		return
 	}
 	for k, val := range v.Values.All() {
-		s.set.AddNamed(value.Strings(value.Str(k), val))
+		s.set.AddNamed(value.Named(value.Str(k), val, redact.Within))
 	}
 }

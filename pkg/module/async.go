@@ -54,8 +54,8 @@ type Job struct {
 	asked  bool
 }
 
-// Start does work in the background, at most for limit.
-func (j *Jobs) Start(ctx context.Context, id, what string, limit time.Duration, work func(context.Context) (Result, error)) {
+// Start does work in the background, at most for limit. With noLog its result is not to be shown.
+func (j *Jobs) Start(ctx context.Context, id, what string, limit time.Duration, noLog bool, work func(context.Context) (Result, error)) {
 	job := &Job{What: what, done: make(chan struct{})}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -66,6 +66,7 @@ func (j *Jobs) Start(ctx context.Context, id, what string, limit time.Duration, 
 	go func() {
 		defer close(job.done)
 		job.result = Bounded(ctx, limit, work)
+		job.result.NoLog = noLog
 	}()
 }
 
@@ -146,8 +147,11 @@ func (job *Job) finished() bool {
 // Wait waits until the job has finished, and returns why it failed, or "".
 func (job *Job) Wait() string {
 	<-job.done
-	if !job.result.Failed {
+	switch {
+	case !job.result.Failed:
 		return ""
+	case job.result.NoLog:
+		return "its result is hidden by no_log"
 	}
 	return job.result.Msg
 }

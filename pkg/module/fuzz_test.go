@@ -6,6 +6,7 @@ import (
 
 	"kubekey/pkg/connector/connectortest"
 	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -25,7 +26,7 @@ func FuzzTextFile(f *testing.F) {
 			module.FileAttrs
 			module.Marks
 		}
-		if err := schema.Decode(&args, value.NewDict("mode", mode, "owner", "root", "attributes", "+i")); err != nil {
+		if err := schema.Decode(&args, value.NewDict("mode", mode, "owner", "root", "attributes", "+i"), &redact.Set{}); err != nil {
 			return
 		}
 		if _, err := args.Marks.Apply(t.Context(), c, "/x"); err != nil && err.Error() == "" {

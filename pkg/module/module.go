@@ -180,6 +180,7 @@ type Result struct {
 	FactKind FactKind
 	Warnings []string
 	Verbose  bool // show the result without -v (debug, assert)
+	NoLog    bool // keep the result from being shown: it is of another task, which has no_log
 	Effect   Effect
 }
 

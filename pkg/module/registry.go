@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -149,12 +150,12 @@ func (s *Spec) prepare() error {
 	return nil
 }
 
-// Decode makes a Runner with these arguments. The error of arguments that are
-// wrong is schema.Errors.
-func (s *Spec) Decode(args *value.Dict) (Runner, error) {
+// Decode makes a Runner with these arguments; the set hides the secrets among
+// them. The error of arguments that are wrong is schema.Errors.
+func (s *Spec) Decode(args *value.Dict, secrets *redact.Set) (Runner, error) {
 	r := s.New()
 	if s.plan == nil {
-		return r, schema.Decode(r, args)
+		return r, schema.Decode(r, args, secrets)
 	}
-	return r, s.plan.Decode(r, args)
+	return r, s.plan.Decode(r, args, secrets)
 }

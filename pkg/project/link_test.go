@@ -426,7 +426,7 @@ func TestCheckout(t *testing.T) {
 	}
 	for _, bad := range []Repository{
 		{URL: origin, Dir: work, Branch: "nope"}, {URL: origin, Dir: work, Tag: "nope"},
-		{URL: filepath.Join(origin, "nope"), Dir: work}, {URL: origin, Dir: work, Token: redact.NewSecret("@/nope")},
+		{URL: filepath.Join(origin, "nope"), Dir: work}, {URL: origin, Dir: work, Token: new(redact.Set).Secret("@/nope")},
 		{URL: origin, Dir: filepath.Join(origin, "site.yml")},
 	} {
 		if _, err := Checkout(context.Background(), bad); err == nil {
@@ -445,7 +445,7 @@ func TestToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for given, want := range map[string]string{"": "", "plain": "plain", "@" + path: "secret"} {
-		if got, err := (Repository{Token: redact.NewSecret(given)}).token(); err != nil || got != want {
+		if got, err := (Repository{Token: new(redact.Set).Secret(given)}).token(); err != nil || got != want {
 			t.Errorf("%q gives %q, %v", given, got, err)
 		}
 	}

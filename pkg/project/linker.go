@@ -28,7 +28,7 @@ type Options struct {
 	// Extra are the variables of the command line: names of roles, imported
 	// files and tags may use them.
 	Extra []*vars.Layer
-	// Secrets is told of the values whose names say that they are secret; may be nil.
+	// Secrets hides the values whose names say that they are secret, and secret arguments; may be nil.
 	Secrets *redact.Set
 	// RolePaths are folders searched for roles after those of the project.
 	RolePaths []string
@@ -83,6 +83,9 @@ type argTable struct {
 func New(o Options) *Linker {
 	l := &Linker{Options: o, files: map[string]*source.File{}, tasks: map[string]parsedTasks{}, args: map[*module.Spec]argTable{},
 		programs: map[string]map[string]string{}, owned: map[string]ownModule{}}
+	if l.Secrets == nil {
+		l.Secrets = &redact.Set{}
+	}
 	l.parser = playbook.NewParser(func(name string) bool { return o.Modules.Find(name) != nil })
 	return l
 }
@@ -177,8 +180,8 @@ func (l *Linker) layer(name string, v *playbook.Vars, ds *source.Diagnostics) []
 	at := make(map[string]source.Pos, v.Len())
 	for _, n := range v.Names {
 		data[n] = l.data(v.Values[n], ds)
-		if l.Secrets != nil && data[n] != nil {
-			l.Secrets.AddNamed(value.Strings(n, data[n].Raw()))
+		if data[n] != nil {
+			l.Secrets.AddNamed(value.Named(n, data[n].Raw(), redact.Within))
 		}
 		at[n] = v.Values[n].At()
 	}

@@ -336,7 +336,7 @@ func (l *Linker) problems(spec *module.Spec, list []argument) ([]schema.Problem,
 		at[a.name] = a.at
 	}
 	isDynamic := func(v any) bool { _, ok := v.(dynamic); return ok }
-	return schema.Check(spec.New(), args, isDynamic), at
+	return schema.Check(spec.New(), args, l.Secrets, isDynamic), at
 }
 
 // misspelt reports whether the one argument that is missing is there under a wrong name.

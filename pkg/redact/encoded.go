@@ -111,10 +111,28 @@ type reader struct {
 	work int // bytes that were read, in all encodings
 }
 
+// A long text is decoded in parts, so that what is kept of one is bounded. They
+// overlap by more than what a secret is in any encoding.
+const (
+	partSize = 1 << 20
+	overlap  = 1 << 16
+)
+
 // read finds secrets in a text, and calls cover with where they are in it.
 func (r *reader) read(text string, depth int, cover func(from, to int)) {
 	r.work += len(text)
 	r.s.literal.find(text, func(w pattern, at int) { cover(w.around(text, at)) })
+	for start := 0; ; start += partSize - overlap {
+		if len(text)-start <= partSize {
+			r.part(text[start:], depth, func(from, to int) { cover(start+from, start+to) })
+			return
+		}
+		r.part(text[start:start+partSize], depth, func(from, to int) { cover(start+from, start+to) })
+	}
+}
+
+// part finds secrets in what a text stands for.
+func (r *reader) part(text string, depth int, cover func(from, to int)) {
 	if !isEscaped(text, r.s.blanks) {
 		r.decode(text, depth, cover)
 		return

@@ -12,12 +12,9 @@ import (
 // Mask stands where a secret stood.
 const Mask = "********"
 
-// Secret is a string that prints as stars with every verb and encoder.
-// Call Reveal to use it.
+// Secret is a string that prints as stars with every verb and encoder. A Set
+// makes it, and so knows it. Call Reveal to use it.
 type Secret struct{ value string }
-
-// NewSecret wraps a secret.
-func NewSecret(value string) Secret { return Secret{value} }
 
 // Reveal returns the secret itself.
 func (s Secret) Reveal() string { return s.value }
@@ -100,19 +97,27 @@ func (s *Set) word(secret string) {
 	if len(secret) < shortest || plainWord.MatchString(secret) {
 		return
 	}
-	s.literal.add(pattern{text: secret, secret: secret})
+	s.asItIs(secret)
+	if blank := strings.ReplaceAll(secret, " ", "+"); blank != secret { // as in a query
+		s.blanks = true
+		s.asItIs(blank)
+	}
+	s.reduced.add(pattern{text: reduced(secret), secret: secret})
+	s.wide = s.wide || strings.ContainsFunc(secret, func(r rune) bool { return r >= 0x7F })
+}
+
+// asItIs has a text found as it is, and in base64.
+func (s *Set) asItIs(text string) {
+	s.literal.add(pattern{text: text, secret: text})
 	for shift := range 3 {
-		w := encodedInBase64(secret, shift)
-		for _, text := range []string{w.text, strings.NewReplacer("+", "-", "/", "_").Replace(w.text)} {
-			w.text = text
+		w := encodedInBase64(text, shift)
+		for _, chars := range []string{w.text, strings.NewReplacer("+", "-", "/", "_").Replace(w.text)} {
+			w.text = chars
 			s.literal.add(w)
-			w.text = string(folded([]byte(text)))
+			w.text = string(folded([]byte(chars)))
 			s.reduced.add(w)
 		}
 	}
-	s.reduced.add(pattern{text: reduced(secret), secret: secret})
-	s.blanks = s.blanks || strings.Contains(secret, " ")
-	s.wide = s.wide || strings.ContainsFunc(secret, func(r rune) bool { return r >= 0x7F })
 }
 
 // AddNamed registers those of the named values whose names say that they are secret.

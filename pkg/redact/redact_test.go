@@ -9,7 +9,7 @@ import (
 )
 
 func TestSecretPrintsAsStars(t *testing.T) {
-	s := NewSecret("hunter2")
+	s := new(Set).Secret("hunter2")
 	data, err := json.Marshal(map[string]any{"s": s, "p": &s})
 	if err != nil {
 		t.Fatal(err)
@@ -18,7 +18,7 @@ func TestSecretPrintsAsStars(t *testing.T) {
 	if strings.Contains(all, "hunter2") || strings.Contains(all, "68756e746572") {
 		t.Error(all)
 	}
-	if s.Reveal() != "hunter2" || s.IsZero() || !NewSecret("").IsZero() || NewSecret("").String() != "" {
+	if s.Reveal() != "hunter2" || s.IsZero() || !new(Set).Secret("").IsZero() || new(Set).Secret("").String() != "" {
 		t.Error("a secret is not what it was made of")
 	}
 }

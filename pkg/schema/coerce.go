@@ -14,14 +14,17 @@ import (
 
 // coerce sets target to v. What it returns is "" or the end of the sentence
 // "value of x must be ...".
-func coerce(target reflect.Value, f field, v any) string {
+func (d *decoder) coerce(target reflect.Value, f field, v any) string {
+	if holdsAny(target.Type()) {
+		d.secrets.AddNamed(value.Named(f.Name, v, redact.Within))
+	}
 	switch target.Type() {
 	case dictType:
 		return put(target, v, toDict, "a dict")
 	case durationType:
 		return put(target, v, toSeconds, "a number of seconds")
 	case secretType:
-		return put(target, v, toSecret, "a string")
+		return put(target, v, d.toSecret, "a string")
 	case modeType:
 		return coerceMode(target, v)
 	case anyType:
@@ -31,7 +34,7 @@ func coerce(target reflect.Value, f field, v any) string {
 	switch target.Kind() {
 	case reflect.Pointer:
 		target.Set(reflect.New(target.Type().Elem()))
-		return coerce(target.Elem(), f, v)
+		return d.coerce(target.Elem(), f, v)
 	case reflect.String:
 		return coerceString(target, f, v)
 	case reflect.Bool:
@@ -144,9 +147,15 @@ func toString(v any) (string, bool) {
 	return value.Str(v), true
 }
 
-func toSecret(v any) (redact.Secret, bool) {
+func (d *decoder) toSecret(v any) (redact.Secret, bool) {
 	s, ok := toString(v)
-	return redact.NewSecret(s), ok
+	return d.secrets.Secret(s), ok
+}
+
+// holdsAny reports whether an argument is a structure of the playbook's own:
+// then names in it say what is secret.
+func holdsAny(t reflect.Type) bool {
+	return t == dictType || t == anyType || t.Kind() == reflect.Map || t.Kind() == reflect.Slice && t.Elem() == anyType
 }
 
 func toBool(v any) (b, ok bool) {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"kubekey/pkg/redact"
 	"kubekey/pkg/value"
 )
 
@@ -12,6 +13,7 @@ import (
 // checks, and passes over the values for which dynamic is true.
 type decoder struct {
 	plan     *Plan
+	secrets  *redact.Set // knows every secret that is decoded
 	dynamic  func(any) bool
 	problems Errors
 }
@@ -26,6 +28,7 @@ func (d *decoder) fill(into reflect.Value, t reflect.Type, args *value.Dict, pat
 	for i, f := range fields {
 		target := into.FieldByIndex(f.index)
 		if f.rest {
+			d.secrets.AddNamed(value.Named("", rest, redact.Within))
 			target.Set(reflect.ValueOf(rest))
 			continue
 		}
@@ -121,7 +124,7 @@ func (d *decoder) set(target reflect.Value, f field, v any, path string) {
 		d.setNested(target, f, v, path)
 		return
 	}
-	if problem := coerce(target, f, v); problem != "" {
+	if problem := d.coerce(target, f, v); problem != "" {
 		d.add(Problem{Path: path, Msg: fmt.Sprintf("value of %s must be %s", path, problem)})
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"sort"
 	"strings"
 
+	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -113,13 +114,14 @@ func describe(t reflect.Type) ([]Arg, error) {
 // defaults. The error is an Errors with all problems at once; a struct that is
 // declared wrongly gives another error.
 //
-// Who decodes into the same struct many times makes a Plan of it once.
-func Decode(into any, args *value.Dict) error {
+// Secrets among the arguments are made by the set, which hides them from then
+// on. Who decodes into the same struct many times makes a Plan of it once.
+func Decode(into any, args *value.Dict, secrets *redact.Set) error {
 	p, err := PlanFor(into)
 	if err != nil {
 		return err
 	}
-	return p.Decode(into, args)
+	return p.Decode(into, args, secrets)
 }
 
 // Plan is what the tags of a struct say, read once. It does not change: many
@@ -160,11 +162,11 @@ func (p *Plan) add(t reflect.Type) error {
 }
 
 // Decode is the function Decode for a struct of the plan's type.
-func (p *Plan) Decode(into any, args *value.Dict) error {
+func (p *Plan) Decode(into any, args *value.Dict, secrets *redact.Set) error {
 	if t, err := structType(into); err != nil || t != p.of {
 		return fmt.Errorf("the plan is for *%s, not for %T", p.of, into)
 	}
-	d := decoder{plan: p}
+	d := decoder{plan: p, secrets: secrets}
 	d.fill(reflect.ValueOf(into).Elem(), p.of, args, "")
 	if len(d.problems) > 0 {
 		return d.problems
@@ -174,13 +176,13 @@ func (p *Plan) Decode(into any, args *value.Dict) error {
 
 // Check tells what Decode into a struct like v's would refuse. Values for
 // which dynamic is true are not looked at, since only a run knows them; v
-// itself is not changed.
-func Check(v any, args *value.Dict, dynamic func(v any) bool) []Problem {
+// itself is not changed. Secrets that are there already are hidden from then on.
+func Check(v any, args *value.Dict, secrets *redact.Set, dynamic func(v any) bool) []Problem {
 	p, err := PlanFor(v)
 	if err != nil {
 		return []Problem{{Msg: err.Error()}}
 	}
-	d := decoder{plan: p, dynamic: dynamic}
+	d := decoder{plan: p, secrets: secrets, dynamic: dynamic}
 	d.fill(reflect.New(p.of).Elem(), p.of, args, "")
 	return d.problems
 }

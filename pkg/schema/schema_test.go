@@ -50,7 +50,7 @@ func dict(pairs ...any) *value.Dict { return value.NewDict(pairs...) }
 
 func TestDecodeDefaults(t *testing.T) {
 	var s sample
-	if err := schema.Decode(&s, dict("path", "/etc/x")); err != nil {
+	if err := schema.Decode(&s, dict("path", "/etc/x"), &redact.Set{}); err != nil {
 		t.Fatal(err)
 	}
 	if s.Dest != "/etc/x" || s.State != "present" || !s.Force || s.Count != 3 || s.Wait != 1500*time.Millisecond {
@@ -66,13 +66,17 @@ func TestDecodeDefaults(t *testing.T) {
 
 func TestDecodeCoerces(t *testing.T) {
 	var s sample
+	var hidden redact.Set
 	err := schema.Decode(&s, dict(
 		"dest", 5, "state", "absent", "enabled", true, "force", "no", "backup", "on", "count", " 12 ", "ratio", "0.5",
 		"names", []any{"x", 1, true}, "kinds", "x, y", "that", "a in [1, 2]", "env", dict("A", 1, "B", nil),
 		"data", `{"k": 1}`, "content", dict("a", 1), "wait", 2, "token", "s3cret", "mode", 420, "owner", "root",
-		"rule", dict("port", "53", "proto", "udp"), "rules", []any{dict("port", 1), dict("port", 2)}))
+		"rule", dict("port", "53", "proto", "udp"), "rules", []any{dict("port", 1), dict("port", 2)}), &hidden)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if shown := hidden.Text("s3cret"); shown != redact.Mask {
+		t.Errorf("the token is shown as %s", shown)
 	}
 	checks := map[string]bool{
 		"dest":    s.Dest == "5",
@@ -132,7 +136,7 @@ func TestDecodeProblems(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			err := schema.Decode(&sample{}, c.args)
+			err := schema.Decode(&sample{}, c.args, &redact.Set{})
 			var problems schema.Errors
 			if !errors.As(err, &problems) {
 				t.Fatalf("got %v, want Errors", err)
@@ -151,7 +155,7 @@ func TestCheckPassesOverTemplates(t *testing.T) {
 	}
 	args := dict("dest", "{{ x }}", "count", "{{ n }}", "state", "bad", "rules", []any{"{{ r }}", dict("port", "{{ p }}", "x", 1)})
 	var got []string
-	for _, p := range schema.Check(&sample{}, args, dynamic) {
+	for _, p := range schema.Check(&sample{}, args, &redact.Set{}, dynamic) {
 		got = append(got, p.Path+": "+p.Msg)
 	}
 	want := []string{
@@ -169,7 +173,7 @@ func TestExplain(t *testing.T) {
 		Dest string `kk:"dest,required,alias=path"`
 		Port int    `kk:"port"`
 	}
-	got := schema.Explain("copy", &fetch{}, schema.Check(&fetch{}, args, nil))
+	got := schema.Explain("copy", &fetch{}, schema.Check(&fetch{}, args, &redact.Set{}, nil))
 	want := `Unsupported parameters for (copy) module: dst. Supported parameters include: dest (path), port. did you mean "dest"?; ` +
 		`value of port must be an int, got "{"; missing required arguments: dest`
 	if got != want {
@@ -182,7 +186,7 @@ func TestRest(t *testing.T) {
 		Cacheable bool        `kk:"cacheable"`
 		Vars      *value.Dict `kk:",rest"`
 	}
-	if err := schema.Decode(&s, dict("cacheable", true, "a", 1, "b", nil)); err != nil {
+	if err := schema.Decode(&s, dict("cacheable", true, "a", 1, "b", nil), &redact.Set{}); err != nil {
 		t.Fatal(err)
 	}
 	if !s.Cacheable || !value.Equal(s.Vars, dict("a", 1, "b", nil)) {
@@ -241,10 +245,10 @@ func TestBadDeclarations(t *testing.T) {
 		if _, err := schema.Describe(v); err == nil {
 			t.Errorf("%s: Describe has no error", name)
 		}
-		if len(schema.Check(v, nil, nil)) == 0 {
+		if len(schema.Check(v, nil, &redact.Set{}, nil)) == 0 {
 			t.Errorf("%s: Check has no problem", name)
 		}
-		if err := schema.Decode(v, nil); err == nil {
+		if err := schema.Decode(v, nil, &redact.Set{}); err == nil {
 			t.Errorf("%s: Decode has no error", name)
 		}
 	}
@@ -306,7 +310,7 @@ func TestPlanDecodesManyTimes(t *testing.T) {
 	for i := range 8 {
 		go func() {
 			var s sample
-			err := plan.Decode(&s, dict("dest", "/x", "count", i, "rule", dict("port", i)))
+			err := plan.Decode(&s, dict("dest", "/x", "count", i, "rule", dict("port", i)), &redact.Set{})
 			if err == nil && (s.Count != i || s.Rule.Port != i) {
 				err = errors.New("decoded another's arguments")
 			}
@@ -319,7 +323,7 @@ func TestPlanDecodesManyTimes(t *testing.T) {
 		}
 	}
 	for _, bad := range []any{&rule{}, sample{}, nil} {
-		if err := plan.Decode(bad, dict()); err == nil {
+		if err := plan.Decode(bad, dict(), &redact.Set{}); err == nil {
 			t.Errorf("a plan for sample decodes into %T", bad)
 		}
 	}

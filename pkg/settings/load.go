@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
@@ -117,7 +118,7 @@ func (r *reader) decide() *Loaded {
 		}
 		out.Values = append(out.Values, v)
 	}
-	if err := schema.Decode(&out.Settings, all); err != nil {
+	if err := schema.Decode(&out.Settings, all, &redact.Set{}); err != nil {
 		r.ds.Add(source.Errorf(source.Pos{}, "settings: %s", err))
 	}
 	for i, def := range fields(&out.Settings) {
@@ -143,11 +144,11 @@ func (r *reader) convert(s Setting, c candidate, wins bool) (any, bool) {
 	}
 	var one Settings
 	args := value.NewDict(s.Name, raw)
-	if problems := schema.Check(&one, args, nil); len(problems) > 0 {
+	if problems := schema.Check(&one, args, &redact.Set{}, nil); len(problems) > 0 {
 		r.fail(c, problems[0])
 		return nil, false
 	}
-	if err := schema.Decode(&one, args); err != nil {
+	if err := schema.Decode(&one, args, &redact.Set{}); err != nil {
 		return nil, false // Check found it
 	}
 	v := valueOf(&one, s.Name, r.names())

@@ -5,31 +5,50 @@ import "iter"
 // Strings yields every text inside a value with the key that it stands under:
 // its own or, in a list, that of the list; key is the value's own.
 func Strings(key string, v any) iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) { eachString(key, v, 0, yield) }
+	return func(yield func(string, string) bool) {
+		walk(key, v, 0, func(_, key string) string { return key }, func(key string, v any) bool {
+			text, ok := v.(string)
+			return !ok || yield(key, text)
+		})
+	}
 }
 
-func eachString(key string, v any, depth int, yield func(string, string) bool) bool {
+// Named yields every text and number inside a value with the name that says
+// what it is. within makes that of the name of a mapping and a key in it.
+func Named(name string, v any, within func(mapping, key string) string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		walk(name, v, 0, within, func(name string, v any) bool {
+			switch v.(type) {
+			case string, int, float64:
+				return yield(name, Str(v))
+			}
+			return true
+		})
+	}
+}
+
+// walk visits the scalars of a value until visit returns false.
+func walk(name string, v any, depth int, within func(mapping, key string) string, visit func(string, any) bool) bool {
 	if depth > maxDepth {
 		return true
 	}
 	switch v := v.(type) {
-	case string:
-		return yield(key, v)
 	case []any:
 		for _, e := range v {
-			if !eachString(key, e, depth+1, yield) {
+			if !walk(name, e, depth+1, within, visit) {
 				return false
 			}
 		}
+		return true
 	case *Dict:
 		for k, e := range v.All() {
-			name, _ := k.(string)
-			if !eachString(name, e, depth+1, yield) {
+			if !walk(within(name, Str(k)), e, depth+1, within, visit) {
 				return false
 			}
 		}
+		return true
 	}
-	return true
+	return visit(name, v)
 }
 
 // List is texts as a list of playbooks.

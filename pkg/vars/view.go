@@ -413,7 +413,7 @@ func (v *View) evaluate(name string, d *template.Data) (any, error) {
 	defer func() { v.chain = before }()
 	val, err := d.Value(v.ctx, v)
 	if v.scope.Secrets != nil {
-		v.scope.Secrets.AddNamed(value.Strings(name, val))
+		v.scope.Secrets.AddNamed(value.Named(redact.NameOf(name), val, redact.Within))
 	}
 	return val, err
 }

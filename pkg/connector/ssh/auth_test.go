@@ -55,12 +55,12 @@ func TestEncryptedKey(t *testing.T) {
 	}
 	wantUnreachable(t, next(), "no private key, agent or password", "encrypted and no passphrase is given")
 	for range 2 {
-		o.Passphrase = redact.NewSecret("wrong")
+		o.Passphrase = new(redact.Set).Secret("wrong")
 		wantUnreachable(t, next(), "the passphrase does not open it")
-		o.Passphrase = redact.NewSecret("open-it")
+		o.Passphrase = new(redact.Set).Secret("open-it")
 		mustRun(t, next(), "echo hi", "hi\n")
 	}
-	o.PrivateKeyFiles, o.PrivateKey = nil, redact.NewSecret(string(pem.EncodeToMemory(block)))
+	o.PrivateKeyFiles, o.PrivateKey = nil, new(redact.Set).Secret(string(pem.EncodeToMemory(block)))
 	mustRun(t, next(), "echo given", "given\n")
 }
 

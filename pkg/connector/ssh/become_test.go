@@ -17,7 +17,7 @@ func TestContractUnderBecome(t *testing.T) {
 	d := connectortest.StartSSHD(t)
 	free := connectortest.NewUser(t, "p4ss-word", "/bin/bash", "%s ALL=(ALL) NOPASSWD:ALL")
 	asked := connectortest.NewUser(t, "p4ss-word", "/bin/sh", "%s ALL=(ALL) ALL")
-	password := redact.NewSecret("p4ss-word")
+	password := new(redact.Set).Secret("p4ss-word")
 	for name, tc := range map[string]struct {
 		user string
 		o    connector.BecomeOptions
@@ -63,14 +63,14 @@ func TestBecomeRefused(t *testing.T) {
 		o    connector.BecomeOptions
 		want string
 	}{
-		"wrong password":     {asked, connector.BecomeOptions{Password: redact.NewSecret("wrong")}, "the password was not accepted"},
+		"wrong password":     {asked, connector.BecomeOptions{Password: new(redact.Set).Secret("wrong")}, "the password was not accepted"},
 		"missing password":   {asked, connector.BecomeOptions{}, "a password is needed: give one with -K"},
-		"no right":           {nobody, connector.BecomeOptions{Password: redact.NewSecret("p4ss-word")}, "the user has no right to"},
+		"no right":           {nobody, connector.BecomeOptions{Password: new(redact.Set).Secret("p4ss-word")}, "the user has no right to"},
 		"no such program":    {asked, connector.BecomeOptions{Exe: "/no/sudo"}, "/no/sudo is not installed on the host"},
-		"su, wrong password": {nobody, connector.BecomeOptions{Method: "su", User: asked, Password: redact.NewSecret("wrong")}, "the password was not accepted"},
+		"su, wrong password": {nobody, connector.BecomeOptions{Method: "su", User: asked, Password: new(redact.Set).Secret("wrong")}, "the password was not accepted"},
 		"su, no password":    {nobody, connector.BecomeOptions{Method: "su", User: asked}, "a password is needed"},
 		"unknown method":     {asked, connector.BecomeOptions{Method: "doas"}, `"doas" is not one of sudo, su`},
-		"password of lines":  {asked, connector.BecomeOptions{Password: redact.NewSecret("a\nb")}, "line feed"},
+		"password of lines":  {asked, connector.BecomeOptions{Password: new(redact.Set).Secret("a\nb")}, "line feed"},
 	} {
 		for kind, stdin := range map[string]string{"without input": "", "with input": "one\ntwo\nthree\nfour\n"} {
 			t.Run(name+", "+kind, func(t *testing.T) {

@@ -76,7 +76,7 @@ func TestFewSessionsUnderBecome(t *testing.T) {
 			connectortest.BriefContract(t, func(t *testing.T) connector.Connector {
 				o := options(d)
 				o.User = asked
-				return connector.Become(connect(t, o), connector.BecomeOptions{Password: redact.NewSecret("p4ss-word")})
+				return connector.Become(connect(t, o), connector.BecomeOptions{Password: new(redact.Set).Secret("p4ss-word")})
 			})
 		})
 	}
@@ -160,9 +160,9 @@ func TestPassword(t *testing.T) {
 	o := options(d)
 	o.User = connectortest.NewUser(t, "p4ss-word", "/bin/sh", "")
 	o.PrivateKeyFiles, o.PrivateKey = nil, redact.Secret{}
-	o.Password = redact.NewSecret("p4ss-word")
+	o.Password = new(redact.Set).Secret("p4ss-word")
 	mustRun(t, connect(t, o), "id -un", o.User+"\n")
-	o.Password = redact.NewSecret("wrong-one")
+	o.Password = new(redact.Set).Secret("wrong-one")
 	wantUnreachable(t, connect(t, o), "the host refused", "password")
 }
 

@@ -105,6 +105,6 @@ func TestRoundTrips(t *testing.T) {
 			put("small")()
 		}
 	})
-	root := connector.Become(h, connector.BecomeOptions{Password: redact.NewSecret("not asked for")})
+	root := connector.Become(h, connector.BecomeOptions{Password: new(redact.Set).Secret("not asked for")})
 	wantTrips(t, p, "become with a password", 1, func() { mustRun(t, root, "true", "") })
 }

@@ -46,7 +46,7 @@ func TestContractOfShellThatStays(t *testing.T) {
 	d := connectortest.StartSSHD(t)
 	asked := connectortest.NewUser(t, "p4ss-word", "/bin/bash", "%s ALL=(ALL) ALL")
 	csh := connectortest.NewUser(t, "p4ss-word", "/bin/csh", "")
-	sudo := connector.BecomeOptions{Password: redact.NewSecret("p4ss-word")}
+	sudo := connector.BecomeOptions{Password: new(redact.Set).Secret("p4ss-word")}
 	for name, tc := range map[string]struct {
 		user   string
 		become *connector.BecomeOptions

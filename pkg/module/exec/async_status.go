@@ -105,12 +105,14 @@ func (m *asyncStatus) ofHost(ctx context.Context, c *module.Call, text string, u
 		gone := module.Result{Failed: true, Msg: "the job ended without a result: the host was rebooted, or what watches over the job was killed"}
 		return m.about(gone, 1, 1, "results_file", file), nil
 	case err != nil || w.Note == nil:
-		return m.about(module.Result{Failed: true, Msg: "Could not parse job output: " + text}, 1, 1, "results_file", file), nil
+		unknown := module.Result{Failed: true, Msg: "Could not parse job output: " + text, NoLog: strings.Contains(text, `"NoLog":true`)}
+		return m.about(unknown, 1, 1, "results_file", file), nil
 	}
 	r, err := w.Note.result(ctx, c, w.outcome())
 	if err != nil {
 		return module.Result{}, err
 	}
+	r.NoLog = w.Note.NoLog
 	if w.Late == 1 {
 		r.Failed, r.Msg = true, module.LateJob(time.Duration(w.Note.Limit)*time.Second)
 		r.Data.Set("msg", r.Msg)

@@ -30,7 +30,7 @@ var (
 
 // detach starts the job on the host, in a session of its own.
 func (j job) detach(ctx context.Context, c *module.Call, id string, limit time.Duration) (module.Result, error) {
-	j.Limit = int(math.Ceil(limit.Seconds()))
+	j.Limit, j.NoLog = int(math.Ceil(limit.Seconds())), connector.Hushed(ctx)
 	note, err := json.Marshal(j.ending)
 	if err != nil {
 		return module.Result{}, fmt.Errorf("start the job: %w", err)

@@ -17,6 +17,7 @@ import (
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/value"
 )
 
@@ -25,7 +26,7 @@ func detach(t *testing.T, name string, o moduletest.Options, limit time.Duration
 	t.Helper()
 	args := value.NewDict(pairs...)
 	spec := moduletest.Find(t, exec.Modules(), name)
-	runner, err := spec.Decode(args)
+	runner, err := spec.Decode(args, &redact.Set{})
 	if err != nil {
 		t.Fatal(err)
 	}

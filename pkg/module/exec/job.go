@@ -42,6 +42,7 @@ type ending struct {
 	Mark    string `json:",omitempty"` // what is printed when the guard decides
 	Strip   bool   `json:",omitempty"`
 	Limit   int    `json:",omitempty"` // seconds; of an async job
+	NoLog   bool   `json:",omitempty"` // of an async job: its task has no_log, so whoever asks for the result has, too
 	guard
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
@@ -38,7 +39,7 @@ func TestIptablesRule(t *testing.T) {
 		"-p icmp -m set --match-set s src,dst -m owner --uid-owner 0 --icmp-type echo-request": value.NewDict("protocol", "icmp", "icmp_type", "echo-request", "uid_owner", 0, "match_set", "s", "match_set_flags", "src,dst"),
 	} {
 		m := new(Iptables)
-		if err := schema.Decode(m, args); err != nil {
+		if err := schema.Decode(m, args, &redact.Set{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := shell.Join(m.rule("iptables")...); got != want {

@@ -18,6 +18,7 @@ import (
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -82,7 +83,7 @@ func samplesOf(t testing.TB, specs []module.Spec, adjust func(string, *value.Dic
 				if adjust != nil {
 					adjust(spec.Name, args)
 				}
-				if err := schema.Decode(spec.New(), args); err == nil { // some have templates
+				if err := schema.Decode(spec.New(), args, &redact.Set{}); err == nil { // some have templates
 					out = append(out, sample{spec, args, choices})
 				}
 			}
@@ -146,7 +147,7 @@ func (s sample) choose(n int) sample {
 	c := s.choices[(n-1)%len(s.choices)]
 	args := s.args.Copy()
 	args.Set(c[0], c[1])
-	if err := schema.Decode(s.spec.New(), args); err == nil {
+	if err := schema.Decode(s.spec.New(), args, &redact.Set{}); err == nil {
 		s.args = args
 	}
 	return s
@@ -182,7 +183,7 @@ func (s sample) run(t *testing.T, shared *module.Call, flags byte, answers []byt
 		t.Fatal(err)
 	}
 	runner := s.spec.New()
-	if err := schema.Decode(runner, s.args); err != nil {
+	if err := schema.Decode(runner, s.args, &redact.Set{}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := runner.Run(ctx, &c)

@@ -15,6 +15,7 @@ import (
 	"kubekey/pkg/connector"
 	"kubekey/pkg/expr"
 	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
@@ -73,7 +74,7 @@ func Try(t testing.TB, spec module.Spec, args *value.Dict, o Options) (module.Re
 	}
 	args = written(spec, args)
 	runner := spec.New()
-	if err := schema.Decode(runner, args); err != nil {
+	if err := schema.Decode(runner, args, &redact.Set{}); err != nil {
 		return module.Result{}, err
 	}
 	return runner.Run(o.context(), Call(t, args, o))

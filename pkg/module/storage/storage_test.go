@@ -10,6 +10,7 @@ import (
 	"kubekey/pkg/connector"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
@@ -17,7 +18,7 @@ import (
 
 func decode(t *testing.T, into any, pairs ...any) {
 	t.Helper()
-	if err := schema.Decode(into, value.NewDict(pairs...)); err != nil {
+	if err := schema.Decode(into, value.NewDict(pairs...), &redact.Set{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+
+	"kubekey/pkg/redact"
+	"kubekey/pkg/value"
+)
+
+// shortExtra is -e behind other flags that take nothing.
+var shortExtra = regexp.MustCompile(`^-[bhvCDJKk]*e`)
+
+// withoutSecrets is a command line with the values masked that -e and --set give to
+// names of secrets. They are not looked for in the text: it may write them in
+// any of the ways that YAML has.
+func withoutSecrets(args []string) []string {
+	out := make([]string, len(args))
+	next := "" // the flag that the word is the value of
+	for i, word := range args {
+		flag, text := next, word
+		next = ""
+		if flag == "" {
+			flag, text = cutFlag(word)
+			if flag != "" && text == "" {
+				next = flag
+			}
+		}
+		out[i] = word
+		if flag == "" || text == "" {
+			continue
+		}
+		shown := shownExtra(text)
+		if strings.HasPrefix(flag, "--set") {
+			shown = shownSet(text)
+		}
+		out[i] = strings.TrimSuffix(word, text) + shown
+	}
+	return out
+}
+
+// cutFlag splits a word that sets variables into the flag and its value.
+func cutFlag(word string) (flag, text string) {
+	for _, flag := range []string{"--extra-vars", "--set"} {
+		if word == flag {
+			return flag, ""
+		}
+		if text, ok := strings.CutPrefix(word, flag+"="); ok {
+			return flag, text
+		}
+	}
+	if flag := shortExtra.FindString(word); flag != "" {
+		return flag, strings.TrimPrefix(word[len(flag):], "=")
+	}
+	return "", ""
+}
+
+// shownExtra is the value of -e as people may see it.
+func shownExtra(text string) string {
+	if strings.HasPrefix(strings.TrimSpace(text), "@") {
+		return text
+	}
+	d, _, err := extraText(strings.TrimSpace(text))
+	if err != nil {
+		return redact.Mask
+	}
+	if !holdsSecret("", d) {
+		return text
+	}
+	shown, err := value.JSON(masked("", d), value.JSONOptions{})
+	if err != nil {
+		return redact.Mask
+	}
+	return shown
+}
+
+// shownSet is the value of --set as people may see it.
+func shownSet(text string) string {
+	path, raw, _ := strings.Cut(text, "=")
+	keys, err := splitPath(path)
+	if err != nil {
+		return redact.Mask
+	}
+	name := ""
+	for _, key := range keys {
+		if key, ok := key.(string); ok {
+			name = redact.Within(name, key)
+		}
+	}
+	if holdsSecret(name, setValue(raw)) {
+		return path + "=" + redact.Mask
+	}
+	return text
+}
+
+// holdsSecret reports whether a name in a value says that there is a secret.
+func holdsSecret(name string, v any) bool {
+	for name, text := range value.Named(name, v, redact.Within) {
+		if redact.IsSecret(name, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// masked is a value with its secrets masked.
+func masked(name string, v any) any {
+	switch v := v.(type) {
+	case *value.Dict:
+		out := value.NewDict()
+		for k, e := range v.All() {
+			out.Set(k, masked(redact.Within(name, value.Str(k)), e))
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = masked(name, e)
+		}
+		return out
+	}
+	if holdsSecret(name, v) {
+		return redact.Mask
+	}
+	return v
+}
