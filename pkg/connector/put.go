@@ -397,11 +397,17 @@ type putAnswer struct {
 	same       bool
 }
 
+// maxPutAnswer is the length of the longest line of an answer: two paths, at most.
+const maxPutAnswer = 16 << 10
+
 func (a *putAnswer) Write(p []byte) (int, error) {
 	a.line = append(a.line, p...)
 	for {
 		i := bytes.IndexByte(a.line, '\n')
 		if i < 0 {
+			if len(a.line) > maxPutAnswer {
+				a.line = nil // no line of the script's
+			}
 			return len(p), nil
 		}
 		a.hear(string(a.line[:i]))

@@ -112,7 +112,8 @@ elif command -v openssl >/dev/null 2>&1; then hash='openssl dgst -sha256 -r'
 else echo 'the host has none of sha256sum, shasum and openssl: install one' >&2; exit 44; fi
 `
 
-// tail keeps the last bytes written to it: the end of an error output says why.
+// tail keeps the last bytes written to it, max of them or up to twice as many: the end
+// of an error output says why.
 type tail struct {
 	text []byte
 	max  int
@@ -120,8 +121,8 @@ type tail struct {
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.text = append(t.text, p...)
-	if over := len(t.text) - t.max; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
+	if len(t.text) > 2*t.max {
+		t.text = append(t.text[:0], t.text[len(t.text)-t.max:]...)
 	}
 	return len(p), nil
 }

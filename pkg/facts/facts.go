@@ -4,10 +4,10 @@
 package facts
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	_ "embed"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -78,17 +78,17 @@ func collect(ctx context.Context, conn connector.Connector, parts []string, o Op
 		folder = DefaultFactPath
 	}
 	seconds := strconv.Itoa(max(1, int(limit.Seconds())))
-	var out, errs bytes.Buffer
-	exit, err := conn.Run(ctx, connector.Command{
-		Line:   shell.Script(script, mark, " "+strings.Join(parts, " ")+" ", folder, seconds),
-		Stdout: &out, Stderr: &errs, Probe: true,
-	})
+	line := shell.Script(script, mark, " "+strings.Join(parts, " ")+" ", folder, seconds)
+	out, err := connector.Collect(ctx, conn, connector.Command{Line: line, Probe: true}, connector.MaxAnswer)
 	if err != nil {
+		if large := (*connector.TooMuchError)(nil); errors.As(err, &large) {
+			err = fmt.Errorf("gather facts: %w: a program in %s prints too much, perhaps", err, folder)
+		}
 		return nil, err
 	}
-	found := cut(out.String(), mark)
+	found := cut(string(out.Stdout), mark)
 	if _, whole := found["end"]; !whole {
-		return nil, fmt.Errorf("gather facts: the host's shell ended with %d: %s", exit.Code, strings.TrimSpace(errs.String()))
+		return nil, fmt.Errorf("gather facts: the host's shell ended with %d: %s", out.Code, strings.TrimSpace(out.Stderr))
 	}
 	return found, nil
 }

@@ -34,6 +34,7 @@ type Script struct {
 	Stdin  io.Reader
 	Probe  bool // changes nothing, in check mode or not
 	Renews bool // may change what a login begins with: groups
+	Large  bool // its answer may be as large as what the host keeps: a file, objects of a cluster
 	// Patient is that of connector.Command.
 	Patient bool
 }
@@ -116,17 +117,20 @@ func (s *Script) Run(ctx context.Context, conn connector.Connector, check bool) 
 		params = append(params, "check=1")
 	}
 	words := append(append(params, "--"), s.Words...)
-	var out, errs bytes.Buffer
 	cmd := connector.Script{Library: library + s.code, Args: words, Renews: s.Renews}.Command()
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Env, s.Stdin, &out, &errs
+	cmd.Env, cmd.Stdin = s.Env, s.Stdin
 	cmd.Probe, cmd.Patient = s.Probe || check, s.Patient
-	exit, err := conn.Run(ctx, cmd)
+	most := connector.MaxAnswer
+	if s.Large {
+		most = connector.MaxLargeAnswer
+	}
+	out, err := connector.Collect(ctx, conn, cmd, most)
 	if err != nil {
 		return nil, err
 	}
-	a, err := parse(out.Bytes())
-	if err != nil || exit.Code != 0 {
-		return nil, scriptError(exit, errs.String())
+	a, err := parse(out.Stdout)
+	if err != nil || out.Code != 0 {
+		return nil, scriptError(out.Exit, out.Stderr)
 	}
 	if a.Has("fail") {
 		return a, errors.New(cmp.Or(strings.TrimSpace(a.Get("fail")), "the script on the host failed without saying why"))

@@ -12,7 +12,7 @@ import (
 // A nil *Dict reads as empty. A Dict that several hosts share is never changed.
 type Dict struct {
 	keys   []any
-	values []any
+	values []any       // as stored; at gives them out
 	index  map[any]int // nil while the dict is small
 }
 
@@ -74,7 +74,7 @@ func (d *Dict) find(key any) int {
 // Get returns the value of a key.
 func (d *Dict) Get(key any) (any, bool) {
 	if i := d.find(key); i >= 0 {
-		return d.values[i], true
+		return d.at(i), true
 	}
 	return nil, false
 }
@@ -86,13 +86,13 @@ func (d *Dict) Lookup(key string) (any, bool) {
 	}
 	if d.index != nil {
 		if i, ok := d.index[key]; ok {
-			return d.values[i], true
+			return d.at(i), true
 		}
 		return nil, false
 	}
 	for i, k := range d.keys {
 		if s, ok := k.(string); ok && s == key {
-			return d.values[i], true
+			return d.at(i), true
 		}
 	}
 	return nil, false
@@ -167,7 +167,7 @@ func (d *Dict) All() iter.Seq2[any, any] {
 			return
 		}
 		for i, k := range d.keys {
-			if !yield(k, d.values[i]) {
+			if !yield(k, d.at(i)) {
 				return
 			}
 		}
@@ -198,8 +198,11 @@ func (d *Dict) with(each func(any) any) *Dict {
 
 // Merge sets every key of more in d.
 func (d *Dict) Merge(more *Dict) {
-	for k, v := range more.All() {
-		d.Set(k, v)
+	if more == nil {
+		return
+	}
+	for i, k := range more.keys {
+		d.Set(k, more.values[i])
 	}
 }
 

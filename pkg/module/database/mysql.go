@@ -68,6 +68,7 @@ func (l *mysqlLogin) tell(ctx context.Context, c *module.Call, db string, statem
 
 func (l *mysqlLogin) send(ctx context.Context, c *module.Call, probe bool, db string, statements []string) (mysqlRows, error) {
 	s := hostscript.New(sqlScript, "sql_mysql").Set("config", l.ConfigFile).Set("db", db)
+	s.Large = true
 	s.Probe = probe
 	s.Env = map[string]string{"KK_CLIENT": l.options()}
 	s.Stdin = strings.NewReader(strings.Join(statements, ";\n") + ";\n")

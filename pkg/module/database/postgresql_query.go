@@ -121,6 +121,7 @@ func (m *PostgresqlQuery) transaction(ctx context.Context, c *module.Call, state
 		b.WriteString("COMMIT;\n")
 	}
 	s := hostscript.New(sqlScript, "sql_postgresql")
+	s.Large = true
 	s.Probe = !slices.ContainsFunc(statements, func(q string) bool { return !reads(q) })
 	said, err := m.answer(ctx, c, s, m.DB, b.String())
 	if err != nil {

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,17 +32,16 @@ func (m *asyncStatus) Run(ctx context.Context, c *module.Call) (module.Result, e
 	if c.Check {
 		mode = "status"
 	}
-	var out, errs bytes.Buffer
 	line := shell.Script(jobScript, m.ID, mode, connector.KillMarked(m.ID))
-	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdout: &out, Stderr: &errs, Probe: mode == "status"})
+	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Probe: mode == "status"}, connector.MaxLargeAnswer)
 	if err != nil {
 		return module.Result{}, err
 	}
-	state, rest, _ := strings.Cut(out.String(), "\n")
+	state, rest, _ := strings.Cut(string(out.Stdout), "\n")
 	file, text, told := strings.Cut(rest, "\n")
 	switch {
-	case exit.Code != 0 || !told:
-		return module.Result{}, fmt.Errorf("ask for the job: %s", strings.TrimSpace(errs.String()))
+	case out.Code != 0 || !told:
+		return module.Result{}, fmt.Errorf("ask for the job: %s", strings.TrimSpace(out.Stderr))
 	case state == "missing":
 		return m.missing(file), nil
 	case m.Mode == "cleanup":

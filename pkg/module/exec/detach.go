@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -36,14 +35,13 @@ func (j job) detach(ctx context.Context, c *module.Call, id string, limit time.D
 		return module.Result{}, fmt.Errorf("start the job: %w", err)
 	}
 	line := shell.Script(detachScript, id, strconv.Itoa(j.Limit), string(note), j.line, watchScript, connector.KillMarked(id))
-	var out, errs bytes.Buffer
-	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdin: j.stdin, Stdout: &out, Stderr: &errs})
+	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Stdin: j.stdin}, connector.MaxAnswer)
 	if err != nil {
 		return module.Result{}, err
 	}
-	file := strings.TrimSpace(out.String())
-	if exit.Code != 0 || file == "" {
-		return module.Result{Failed: true, Msg: "start the job: " + strings.TrimSpace(errs.String())}, nil
+	file := strings.TrimSpace(string(out.Stdout))
+	if out.Code != 0 || file == "" {
+		return module.Result{Failed: true, Msg: "start the job: " + strings.TrimSpace(out.Stderr)}, nil
 	}
 	return module.StartedJob(id, file), nil
 }

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -64,9 +63,8 @@ func (g guard) probe(ctx context.Context, c *module.Call) (why string, err error
 
 // ask runs a line that changes nothing.
 func ask(ctx context.Context, c *module.Call, line string) (stdout string, code int, err error) {
-	var out bytes.Buffer
-	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdout: &out, Probe: true})
-	return out.String(), exit.Code, err
+	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Probe: true}, connector.MaxAnswer)
+	return string(out.Stdout), out.Code, err
 }
 
 // skipTexts are the msg and the stdout of a command that the guard kept from running.

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"fmt"
@@ -49,37 +48,33 @@ func (s *script) do(what string, words ...string) {
 
 // run runs the script and returns what it printed.
 func (s *script) run(ctx context.Context, c *module.Call) ([]byte, error) {
-	var out, errs bytes.Buffer
 	cmd := connector.Script{Functions: library, Code: s.code()}.Command()
 	if code := library + s.code(); s.secret || len(code) > longestLine {
 		cmd = connector.Script{Code: `eval "$(cat)"`}.Command()
 		cmd.Stdin = strings.NewReader(code)
 	}
-	cmd.Stdout, cmd.Stderr, cmd.Probe = &out, &errs, s.probe
-	exit, err := c.Conn.Run(ctx, cmd)
-	if err != nil {
-		return nil, err
-	}
-	if exit.Code != 0 {
-		return nil, scriptError(exit, errs.String())
-	}
-	s.said = strings.TrimSpace(errs.String())
-	return out.Bytes(), nil
+	cmd.Probe = s.probe
+	out, err := s.collect(ctx, c, cmd)
+	s.said = strings.TrimSpace(out.Stderr)
+	return out.Stdout, err
 }
 
 // stream runs the script with stdin as its standard input.
 func (s *script) stream(ctx context.Context, c *module.Call, stdin io.Reader) ([]byte, error) {
-	var out, errs bytes.Buffer
-	exit, err := c.Conn.Run(ctx, connector.Command{
-		Line: shell.Script(library + s.code()), Stdin: stdin, Stdout: &out, Stderr: &errs, Probe: s.probe,
-	})
+	out, err := s.collect(ctx, c, connector.Command{Line: shell.Script(library + s.code()), Stdin: stdin, Probe: s.probe})
+	return out.Stdout, err
+}
+
+// collect runs a command whose answer may be a file. One that failed is an error.
+func (s *script) collect(ctx context.Context, c *module.Call, cmd connector.Command) (connector.Output, error) {
+	out, err := connector.Collect(ctx, c.Conn, cmd, connector.MaxLargeAnswer)
+	if err == nil && out.Code != 0 {
+		err = scriptError(out.Exit, out.Stderr)
+	}
 	if err != nil {
-		return nil, err
+		return connector.Output{}, err
 	}
-	if exit.Code != 0 {
-		return nil, scriptError(exit, errs.String())
-	}
-	return out.Bytes(), nil
+	return out, nil
 }
 
 // stepError is a step of a script that failed.

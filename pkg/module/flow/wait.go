@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -89,15 +88,15 @@ func (m *ping) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 // reach runs a line that changes nothing and returns what it prints; a line
 // that fails is an error.
 func reach(ctx context.Context, c *module.Call, line string) (string, error) {
-	var out, errs bytes.Buffer
-	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdout: &out, Stderr: &errs, Probe: true})
+	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Probe: true}, connector.MaxAnswer)
 	if err != nil {
 		return "", err
 	}
-	if exit.Code != 0 {
-		return "", fmt.Errorf("%s: ended with %d: %s", line, exit.Code, strings.TrimSpace(errs.String()+out.String()))
+	text := string(out.Stdout)
+	if out.Code != 0 {
+		return "", fmt.Errorf("%s: ended with %d: %s", line, out.Code, strings.TrimSpace(out.Stderr+text))
 	}
-	return strings.TrimSpace(out.String()), nil
+	return strings.TrimSpace(text), nil
 }
 
 type waitForConnection struct {
@@ -208,14 +207,13 @@ func (m *reboot) goDown(ctx context.Context, c *module.Call) (msg string, err er
 	}
 	line := "PATH=$PATH:" + shell.Quote(strings.Join(m.SearchPaths, ":")) + "; export PATH\n" +
 		"nohup " + shell.Script(fmt.Sprintf("sleep %d; ", int(m.PreDelay.Seconds())+1)+command) + " >/dev/null 2>&1 </dev/null &"
-	var errs bytes.Buffer
-	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stderr: &errs})
+	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line}, connector.MaxAnswer)
 	var lost *connector.UnreachableError
 	switch {
 	case errors.As(err, &lost): // it went down at once
 		return "", nil
-	case err == nil && exit.Code != 0:
-		return fmt.Sprintf("Reboot command failed. Error was: '%s'", strings.TrimSpace(errs.String())), nil
+	case err == nil && out.Code != 0:
+		return fmt.Sprintf("Reboot command failed. Error was: '%s'", strings.TrimSpace(out.Stderr)), nil
 	}
 	return "", err
 }

@@ -29,6 +29,7 @@ type Access struct {
 
 func (a Access) script(call string) *hostscript.Script {
 	s := hostscript.New(library, k8sScript, call)
+	s.Large = true
 	s.Set("kubectl", a.Kubectl).Set("kubeconfig", a.Kubeconfig).Set("context", a.Context).Set("server", a.Host)
 	s.Set("ca", a.CA).Set("cert", a.Cert).Set("key", a.Key).Set("as", a.As).Set("as_groups", strings.Join(a.AsGroups, "\n"))
 	s.Flag("insecure", a.Validate != nil && !*a.Validate)

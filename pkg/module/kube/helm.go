@@ -129,6 +129,7 @@ func (m *Helm) check() error {
 
 func (m *Helm) script(call string) *hostscript.Script {
 	s := hostscript.New(library, helmScript, call)
+	s.Large = true
 	s.Set("helm", m.Helm).Set("kubeconfig", m.Kubeconfig).Set("context", m.Context)
 	s.Set("name", m.Name).Set("namespace", m.Namespace).Set("timeout", m.Timeout)
 	s.Env = m.access()

@@ -25,9 +25,6 @@ type own struct {
 	Args       *value.Dict `kk:",rest" doc:"whatever the module takes"`
 }
 
-// maxOutput bounds what is kept of a program's output, and of its errors.
-const maxOutput = 32 << 20
-
 // Run implements module.Runner.
 func (m *own) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	text, err := c.Share.Do("library:"+m.file, func() (any, error) { return c.Files.ReadFile(m.file) })
@@ -46,17 +43,15 @@ func (m *own) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	case words:
 		file = keyWords(m.Args, c)
 	}
-	stdout, stderr := &bounded{}, &bounded{}
-	exit, err := c.Conn.Run(ctx, connector.Command{
-		Line:   shell.Script(runScript),
-		Stdin:  io.MultiReader(strings.NewReader(args+"\n"+oneLine(file)+"\n"), bytes.NewReader(program)),
-		Stdout: stdout, Stderr: stderr,
+	out, err := connector.Collect(ctx, c.Conn, connector.Command{
+		Line:  shell.Script(runScript),
+		Stdin: io.MultiReader(strings.NewReader(args+"\n"+oneLine(file)+"\n"), bytes.NewReader(program)),
 		Probe: c.Check, // the program said that it changes nothing then
-	})
+	}, connector.MaxAnswer)
 	if err != nil {
 		return module.Result{}, err
 	}
-	return result(exit.Code, stdout.String(), stderr.String()), nil
+	return result(out.Code, string(out.Stdout), out.Stderr), nil
 }
 
 // arguments are the module's, and those that tell it how it is called.
@@ -89,17 +84,6 @@ func keyWords(args *value.Dict, c *module.Call) string {
 // oneLine is a text as printf '%b' makes it whole again.
 func oneLine(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(text)
-}
-
-// bounded keeps the beginning of an output.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if room := maxOutput - b.Len(); room < len(p) {
-		b.Buffer.Write(p[:max(room, 0)])
-		return len(p), nil
-	}
-	return b.Buffer.Write(p)
 }
 
 // result reads what a program printed: one JSON object, which may have other

@@ -1,7 +1,6 @@
 package net
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -136,9 +135,9 @@ func (m *getURL) ask(ctx context.Context, c *module.Call, want digest) (answer, 
 }
 
 func converse(ctx context.Context, c *module.Call, line, stdin string, probe bool) (out, errs string, code int, err error) {
-	var stdout, stderr bytes.Buffer
-	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Probe: probe})
-	return stdout.String(), strings.TrimSpace(stderr.String()), exit.Code, err
+	cmd := connector.Command{Line: line, Stdin: strings.NewReader(stdin), Probe: probe}
+	got, err := connector.Collect(ctx, c.Conn, cmd, connector.MaxLargeAnswer)
+	return string(got.Stdout), strings.TrimSpace(got.Stderr), got.Code, err
 }
 
 func flag(b bool) string {

@@ -1,7 +1,6 @@
 package net
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"regexp"
@@ -44,11 +43,11 @@ func (m *waitFor) search(ctx context.Context, c *module.Call, data *value.Dict, 
 		line = shell.Script(searchPort, m.Host, fmt.Sprint(m.Port), seconds(max(m.ConnectTimeout, time.Second)))
 	}
 	for {
-		var out bytes.Buffer
-		if _, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdout: &out, Probe: true}); err != nil {
+		out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Probe: true}, connector.MaxLargeAnswer)
+		if err != nil {
 			return "", err
 		}
-		groups, named, err := find(out.String())
+		groups, named, err := find(string(out.Stdout))
 		if err != nil {
 			return "", fmt.Errorf("search_regex: %w", err)
 		}

@@ -1,7 +1,6 @@
 package net
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/hex"
@@ -103,12 +102,11 @@ func (m *waitFor) wait(ctx context.Context, c *module.Call, data *value.Dict, st
 	if err != nil {
 		return "", err
 	}
-	var out, errs bytes.Buffer
-	exit, err := c.Conn.Run(ctx, connector.Command{Line: line, Stdout: &out, Stderr: &errs, Probe: true})
+	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Probe: true}, connector.MaxAnswer)
 	if err != nil {
 		return "", err
 	}
-	switch answer := strings.TrimSpace(out.String()); {
+	switch answer := strings.TrimSpace(string(out.Stdout)); {
 	case answer == "met", answer == "late" && m.Port == 0 && m.Path == "":
 		return "", nil
 	case answer == "late":
@@ -116,7 +114,7 @@ func (m *waitFor) wait(ctx context.Context, c *module.Call, data *value.Dict, st
 	case answer != "":
 		return answer, nil
 	}
-	return "", fmt.Errorf("the wait on the host ended with %d: %s", exit.Code, strings.TrimSpace(errs.String()))
+	return "", fmt.Errorf("the wait on the host ended with %d: %s", out.Code, strings.TrimSpace(out.Stderr))
 }
 
 func (m *waitFor) line() (string, error) {

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -87,8 +86,7 @@ func (m *Systemd) mayWait() bool {
 // reload says whether systemd read its units, or is to read them yet: once after
 // several were enabled, since each time it reads all. A script that was ended may have enabled the unit.
 func (m *Systemd) reload(ctx context.Context, c *module.Call, a hostscript.Answer, ended error) error {
-	var said bytes.Buffer
-	cmd := connector.Command{Line: ":", Late: connector.LateDone, Stderr: &said}
+	cmd := connector.Command{Line: ":", Late: connector.LateDone}
 	cut := m.mayWait() && (errors.Is(ended, context.DeadlineExceeded) || errors.Is(ended, context.Canceled))
 	switch {
 	case c.Check || m.Scope != "system":
@@ -98,9 +96,9 @@ func (m *Systemd) reload(ctx context.Context, c *module.Call, a hostscript.Answe
 	case !a.Has("reloaded"):
 		return nil
 	}
-	exit, err := c.Conn.Run(ctx, cmd)
-	if err == nil && exit.Code != 0 {
-		err = fmt.Errorf("failure during daemon-reload: %s", strings.TrimSpace(said.String()))
+	out, err := connector.Collect(ctx, c.Conn, cmd, connector.MaxAnswer)
+	if err == nil && out.Code != 0 {
+		err = fmt.Errorf("failure during daemon-reload: %s", strings.TrimSpace(out.Stderr))
 	}
 	return err
 }

@@ -1,0 +1,80 @@
+package redact
+
+import (
+	"io"
+	"unicode/utf8"
+)
+
+const (
+	// reach is the longest secret that is found wherever a text is cut.
+	reach = 32 << 10
+	// block is how much is hidden at a time.
+	block = 64 << 10
+	// patience is how much is held back where there is no place to cut at.
+	patience = 1 << 20
+)
+
+// Writer passes on what is written to it with the secrets hidden, also those that
+// come in several parts. Close writes what is held back; it does not close to.
+type Writer struct {
+	set  *Set
+	to   io.Writer
+	held []byte
+}
+
+// NewWriter returns a Writer for one text.
+func (s *Set) NewWriter(to io.Writer) *Writer { return &Writer{set: s, to: to} }
+
+// Write implements io.Writer.
+func (w *Writer) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		n := min(len(rest), block)
+		w.held = append(w.held, rest[:n]...)
+		rest = rest[n:]
+		if len(w.held) < block+reach {
+			continue
+		}
+		if err := w.pass(); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+// pass passes on what is held but for the end, in which a secret may begin.
+func (w *Writer) pass() error {
+	text := string(w.held)
+	at := w.set.SafeCut(text, len(text)-reach)
+	if at == len(text) && len(text) < patience {
+		return nil
+	}
+	if _, err := io.WriteString(w.to, w.set.Text(text[:at])); err != nil {
+		return err
+	}
+	w.held = append(w.held[:0], w.held[at:]...)
+	return nil
+}
+
+// Close passes on the rest.
+func (w *Writer) Close() error {
+	_, err := io.WriteString(w.to, w.set.Text(string(w.held)))
+	w.held = nil
+	return err
+}
+
+// SafeCut returns a place of text, soon after at, where no secret, and no
+// character, is cut in two; the length of the text when there is none.
+func (s *Set) SafeCut(text string, at int) int {
+	at = max(0, min(at, len(text)))
+	whole := s.Text(text)
+	for step := 1; at < len(text); step *= 2 {
+		for at < len(text) && !utf8.RuneStart(text[at]) {
+			at++
+		}
+		if whole == text || s.Text(text[:at])+s.Text(text[at:]) == whole {
+			return at
+		}
+		at += step
+	}
+	return len(text)
+}

@@ -1,0 +1,71 @@
+package redact
+
+import (
+	"strings"
+	"testing"
+)
+
+const aSecret = "correct-horse-battery-staple"
+
+// A secret is hidden wherever the parts that it comes in are divided.
+func TestWriterHidesSecretsInParts(t *testing.T) {
+	var set Set
+	lines := "first line of it\nab\nthird line of it\n"
+	set.Add(aSecret, lines)
+	text := strings.Repeat("x", 7) + aSecret + "\n" + lines + strings.Repeat("yy "+aSecret+" zz\n", 9000) + strings.Repeat("é", 70000) + aSecret
+	for _, size := range []int{1, 13, 4096, block + reach, len(text)} {
+		var out strings.Builder
+		w := set.NewWriter(&out)
+		for rest := text; rest != ""; {
+			n := min(size, len(rest))
+			if _, err := w.Write([]byte(rest[:n])); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if want := set.Text(text); out.String() != want {
+			t.Errorf("parts of %d: %d bytes, want %d; the secret is there: %v", size, out.Len(), len(want), strings.Contains(out.String(), aSecret))
+		}
+	}
+}
+
+// What is held back is bounded, whatever comes.
+func TestWriterHoldsLittle(t *testing.T) {
+	var set Set
+	set.Add(aSecret)
+	w := set.NewWriter(&strings.Builder{})
+	for range 50 {
+		if _, err := w.Write([]byte(strings.Repeat(aSecret, 1000))); err != nil {
+			t.Fatal(err)
+		}
+		if len(w.held) > patience+block {
+			t.Fatalf("%d bytes are held back", len(w.held))
+		}
+	}
+}
+
+func TestSafeCut(t *testing.T) {
+	var set Set
+	set.Add(aSecret)
+	text := "é 12345 " + aSecret + " end"
+	start := strings.Index(text, aSecret)
+	for at, want := range map[int]int{
+		-1: 0, 0: 0, 1: 2, 5: 5, start: start, len(text) - 2: len(text) - 2, len(text): len(text), len(text) + 9: len(text),
+	} {
+		if got := set.SafeCut(text, at); got != want {
+			t.Errorf("from %d: %d, want %d", at, got, want)
+		}
+	}
+	for at := start + 1; at < start+len(aSecret); at++ {
+		if got := set.SafeCut(text, at); got < start+len(aSecret) {
+			t.Errorf("from %d: %d is inside of the secret", at, got)
+		}
+	}
+	var none *Set
+	if got := none.SafeCut("abc", 1); got != 1 {
+		t.Errorf("without secrets: %d", got)
+	}
+}
