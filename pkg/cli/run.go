@@ -16,8 +16,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"kubekey/pkg/engine"
+	"kubekey/pkg/event"
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/journal"
+	"kubekey/pkg/module"
 	"kubekey/pkg/project"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
@@ -243,6 +245,7 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 		return err
 	}
 	o.Sink = append(log, screen, record)
+	a.boundOutputs(&o, record)
 	if a.settings.RetryFilesEnabled {
 		o.Sink = &retrySink{folder: a.settings.RetryFilesSavePath, next: o.Sink}
 	}
@@ -266,6 +269,19 @@ func outlivePipe() (stop func()) {
 	ignored := make(chan os.Signal, 1) // not signal.Ignore, which programs that kk starts would inherit
 	signal.Notify(ignored, syscall.SIGPIPE)
 	return func() { signal.Stop(ignored) }
+}
+
+// boundOutputs says what becomes of what commands print, in memory and on disk.
+func (a *app) boundOutputs(o *engine.Options, record *journal.Writer) {
+	o.KeepOutput = a.settings.OutputMemory << 10
+	if a.settings.OutputDisk == 0 {
+		o.NoOverflow = "the setting output_disk is 0"
+		return
+	}
+	record.BoundOutputs(int64(a.settings.OutputDisk) << 20)
+	o.Overflow = func(t *event.Task, host, stream string) module.Overflow {
+		return record.Output(t.ID, t.Name, host, stream)
+	}
 }
 
 // limit resolves --limit; nil is no limit.

@@ -136,10 +136,12 @@ func (x *execution) attempt(ctx context.Context, v *vars.View, o *itemOutcome) {
 		defer cancel()
 	}
 	c, err := x.prepare(run, v, o)
+	var warnings []string
 	if err == nil {
 		o.ran = true
 		var res module.Result
 		res, err = x.contain(func() (module.Result, error) { return x.runModule(run, v, c) })
+		warnings = res.Warnings
 		if err == nil || ctx.Err() == nil && run.Err() == nil {
 			x.take(o, res, err)
 			err = nil
@@ -152,6 +154,7 @@ func (x *execution) attempt(ctx context.Context, v *vars.View, o *itemOutcome) {
 		o.ran = false
 	case run.Err() != nil:
 		o.fail(fmt.Sprintf("The %s action failed to execute in the expected time frame (%v) and was terminated", x.t.Action, limit.Seconds()))
+		o.warnings = warnings
 		o.result.Set("timedout", value.NewDict("period", int(limit.Seconds()), "frame", x.t.At.String()))
 	default:
 		x.take(o, module.Result{}, undefinedOption(err))

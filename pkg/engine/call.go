@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (
 		Host: x.w.name, Target: x.w.name, Check: check, Diff: diff, Args: args, Raw: args, At: x.t.At, Now: x.e.Now,
 		Scope: v, Templates: x.e.Templates, Files: x.e.Tree, WorkDir: x.e.WorkDir, Ask: x.e.Ask, Share: x.e.share, Jobs: x.e.jobs,
 		Find:     func(kind, name string) (string, error) { return x.t.Find(x.e.Tree, kind, name) },
+		Outputs:  x.outputs(o.noLog),
 		Output:   func(line string, stderr bool) { x.output(o.noLog, line, stderr) },
 		Progress: func(what string, done, total int64) { x.progress(o.noLog, what, done, total) },
 	}
@@ -314,6 +316,29 @@ func (x *execution) jobFolder(v *vars.View, env map[string]string) (map[string]s
 	out := map[string]string{name: value.Str(dir)}
 	maps.Copy(out, env)
 	return out, nil
+}
+
+// outputs is how much the result may hold of what commands print. The items of a loop
+// share that; each may have its part.
+func (x *execution) outputs(secret bool) *module.Outputs {
+	most := cmp.Or(x.e.KeepOutput, module.DefaultKeep)
+	b := &module.Outputs{Keep: max(most-int(x.held.Load()), most/16), Secrets: x.e.Redact, Why: x.e.NoOverflow}
+	switch open := x.e.Overflow; {
+	case secret:
+		b.Why = "nothing that no_log hides is written to disk"
+	case open != nil:
+		b.Open = func(stream string) module.Overflow { return open(x.ev, x.w.name, stream) }
+	case b.Why == "":
+		b.Why = "there is no journal"
+	}
+	return b
+}
+
+// hold counts what the result of an item holds of outputs.
+func (x *execution) hold(o *itemOutcome) {
+	if o.result != nil {
+		x.held.Add(int64(len(o.result.String("stdout")) + len(o.result.String("stderr"))))
+	}
 }
 
 func (x *execution) tell(ev event.Event) { x.e.live <- message{event: ev} }

@@ -111,6 +111,12 @@ type Options struct {
 	Perform func(ctx context.Context, t *project.Task, r module.Runner, c *module.Call) (module.Result, error)
 	Sink    event.Sink
 	Redact  *redact.Set
+	// KeepOutput is how many bytes of what its commands print the result of a task on a host
+	// holds; 0 is the default of package module. Overflow makes the place of an output that is longer;
+	// without it NoOverflow says why there is none.
+	KeepOutput int
+	Overflow   func(t *event.Task, host, stream string) module.Overflow
+	NoOverflow string
 
 	RunID, WorkDir, Version string
 	ConfigFile              string // the ansible.cfg that settings come from

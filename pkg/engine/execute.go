@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"kubekey/pkg/event"
@@ -27,6 +28,7 @@ type execution struct {
 	w    *walker
 	ev   *event.Task
 	view *vars.View
+	held *atomic.Int64 // bytes of outputs that the results so far hold
 	loopNames
 	authored []*template.Data // the items of the loop as they are written; nil when they are data
 }
@@ -56,7 +58,7 @@ type itemOutcome struct {
 
 // runHost runs a task on one host. It is called on a worker's goroutine.
 func (e *Engine) runHost(ctx context.Context, ps *playState, t *project.Task, w *walker, ev *event.Task) *outcome {
-	x := &execution{e: e, ps: ps, t: t, w: w, ev: ev}
+	x := &execution{e: e, ps: ps, t: t, w: w, ev: ev, held: new(atomic.Int64)}
 	out := &outcome{walker: w, task: t}
 	whole := &itemOutcome{startedAt: e.Now()}
 	x.survive(whole, func() {
@@ -116,6 +118,7 @@ func (x *execution) stages(ctx context.Context, v *vars.View, o *itemOutcome) {
 		return
 	}
 	x.attempts(ctx, v, o)
+	x.hold(o)
 	if o.status == event.Changed {
 		x.notifications(v, o)
 	}

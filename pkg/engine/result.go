@@ -25,6 +25,7 @@ func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 		if errors.As(err, &lost) {
 			o.status = event.Unreachable
 			o.result = value.NewDict("changed", false, "unreachable", true, "msg", lost.Error())
+			o.warnings = res.Warnings
 			return
 		}
 		// What the module was about to change it did not.
@@ -44,7 +45,7 @@ func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 		d.Set(k, value.Of(v))
 		if k == "stdout" || k == "stderr" {
 			if lines := k.(string) + "_lines"; !res.Data.Has(lines) {
-				d.Set(lines, value.SplitLines(value.Str(v), false))
+				d.SetLines(lines, value.Str(v))
 			}
 		}
 	}

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"kubekey/pkg/event"
@@ -38,8 +40,11 @@ type Writer struct {
 	run    Run
 	failed map[string]bool
 	lines  map[place]int // printed so far
-	err    error         // the first that happened; nothing is written after it
-	pruned error         // why old runs could not be removed
+
+	outputs atomic.Int64 // bytes of long outputs that may still be kept
+
+	err    error // the first that happened; nothing is written after it
+	pruned error // why old runs could not be removed
 }
 
 var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
@@ -69,6 +74,7 @@ func Open(workdir, id string, hide *redact.Set) (*Writer, error) {
 		dir: dir, file: file, buf: bufio.NewWriterSize(file, 64<<10), hide: hide, now: time.Now,
 		run: Run{ID: id, Started: time.Now().UTC()}, failed: map[string]bool{}, lines: map[place]int{},
 	}
+	w.BoundOutputs(math.MaxInt64)
 	w.save()
 	if w.err != nil {
 		return nil, w.Close()
@@ -197,13 +203,18 @@ func (w *Writer) Close() error {
 }
 
 // prune removes the oldest runs beyond keep: only the files that a journal
-// has, and the folder if nothing else is in it.
+// has, and the folder if nothing else is in it. Long outputs go earlier.
 func prune(workdir string, keep int) error {
 	runs, err := list(workdir)
-	if err != nil || len(runs) <= keep {
+	if err != nil {
 		return err
 	}
-	for _, r := range runs[keep:] {
+	for _, r := range runs[min(keepOutputs, len(runs)):] {
+		if err := removeOutputs(filepath.Join(workdir, runsDir, r.ID)); err != nil {
+			return fmt.Errorf("remove outputs of old runs: %w", err)
+		}
+	}
+	for _, r := range runs[min(keep, len(runs)):] {
 		dir := filepath.Join(workdir, runsDir, r.ID)
 		for _, name := range []string{filepath.Join(dir, eventsFile), filepath.Join(dir, runFile), dir} {
 			// Another run may prune at the same time, and a person may have put files there.

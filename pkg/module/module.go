@@ -132,6 +132,8 @@ type Call struct {
 	Find func(kind, name string) (string, error)
 	// WorkDir is kk's work folder on the control node (0700).
 	WorkDir string
+	// Outputs bounds what results hold of outputs; Bound reads it. May be nil.
+	Outputs *Outputs
 	// Output passes on a line that a command printed; may be nil.
 	Output func(line string, stderr bool)
 	// Progress passes on how far a transfer is; may be nil.

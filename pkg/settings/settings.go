@@ -72,6 +72,9 @@ type Settings struct {
 	VaultIDMatch         bool     `kk:"vault_id_match" default:"no" env:"ANSIBLE_VAULT_ID_MATCH" ini:"defaults.vault_id_match" doc:"try no password of another ID than a vault's own"`
 	VaultEncryptIdentity string   `kk:"vault_encrypt_identity" env:"ANSIBLE_VAULT_ENCRYPT_IDENTITY" ini:"defaults.vault_encrypt_identity" doc:"ID of the password to encrypt with"`
 
+	OutputMemory int `kk:"output_memory" default:"1024" min:"16" doc:"KiB of what its commands print that the result of a task on a host holds; of more it holds the end, and all of it is in the journal's folder of the run"`
+	OutputDisk   int `kk:"output_disk" default:"16384" min:"0" doc:"MiB that such outputs of one run may have on disk, which keeps 512 MiB free whatever this says; 0 writes none. The last ten runs keep theirs"`
+
 	Output              string `kk:"output" default:"text" choices:"text,ansible,json,jsonl,ansible-json" env:"ANSIBLE_STDOUT_CALLBACK" ini:"defaults.stdout_callback" words:"default=text,ansible.builtin.default=text,yaml=text,community.general.yaml=text,debug=text,ansible.posix.debug=text,minimal=text,oneline=text,dense=text,unixy=text,skippy=text,selective=text,json=ansible-json,ansible.posix.json=ansible-json,ansible.posix.jsonl=jsonl,*=text" flag:"output" doc:"what a run prints"`
 	Verbosity           int    `kk:"verbosity" default:"0" min:"0" env:"ANSIBLE_VERBOSITY" ini:"defaults.verbosity" flag:"verbose" doc:"how many -v"`
 	Diff                bool   `kk:"diff" default:"no" env:"ANSIBLE_DIFF_ALWAYS" ini:"diff.always" flag:"diff" doc:"show what changes in files"`

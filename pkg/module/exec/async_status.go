@@ -89,6 +89,8 @@ type written struct {
 	Start, End     string
 	Late           int
 	Stdout, Stderr string
+	StdoutBytes    int64   `json:"stdout_bytes"`
+	StderrBytes    int64   `json:"stderr_bytes"`
 	Note           *ending `json:"kk"`
 }
 
@@ -106,7 +108,7 @@ func (m *asyncStatus) ofHost(ctx context.Context, c *module.Call, text string, u
 		unknown := module.Result{Failed: true, Msg: "Could not parse job output: " + text, NoLog: strings.Contains(text, `"NoLog":true`)}
 		return m.about(unknown, 1, 1, "results_file", file), nil
 	}
-	r, err := w.Note.result(ctx, c, w.outcome())
+	r, err := w.Note.result(ctx, c, w.outcome(c))
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -118,8 +120,20 @@ func (m *asyncStatus) ofHost(ctx context.Context, c *module.Call, text string, u
 	return m.about(r, 1, 1, "results_file", file), nil
 }
 
-func (w written) outcome() outcome {
-	o := outcome{rc: w.RC, stdout: w.Stdout, stderr: w.Stderr}
+// kept is an output of a job, of which the host kept the end.
+func kept(all *outputs, name, text string, total int64) capture {
+	c := capture{all: all, name: name, total: total, dropped: total > int64(all.bound.Keep)}
+	c.store([]byte(text))
+	return c
+}
+
+func (w written) outcome(c *module.Call) outcome {
+	bound := module.Outputs{Keep: w.Note.Keep, Secrets: c.Bound().Secrets, Why: "the host kept no more of the job"}
+	printed := &outputs{bound: bound}
+	printed.stdout = kept(printed, "stdout", w.Stdout, w.StdoutBytes)
+	printed.stderr = kept(printed, "stderr", w.Stderr, w.StderrBytes)
+	o := outcome{rc: w.RC}
+	o.hold(printed)
 	o.start, _ = time.Parse(timeLayout, w.Start)
 	o.end, _ = time.Parse(timeLayout, w.End)
 	return o

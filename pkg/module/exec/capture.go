@@ -5,38 +5,129 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/value"
 )
 
-// keep is how much of an output a result holds.
-const keep = 64 << 20
+const (
+	// longestLine bounds what is held back while a line has no end yet.
+	longestLine = 64 << 10
+	// shownLine is how much of a line is passed on.
+	shownLine = 16 << 10
+	// shownLines is how many lines of a command are passed on; of those after them
+	// the last one, every now and then.
+	shownLines = 10_000
+	nowAndThen = 200 * time.Millisecond
+	// dubious is how much of a text goes that begins in the middle of a line: it may be
+	// the end of a secret, which nobody would recognise.
+	dubious = 4 << 10
+)
 
-// longestLine bounds what is held back while a line has no end yet.
-const longestLine = 64 << 10
+// outputs are the two outputs of a command. A result holds the end of them, since it is the
+// end that says how a command did; what is longer goes to a file as a whole. They share
+// the memory: of a long stdout room is made for a stderr that comes late.
+type outputs struct {
+	bound  module.Outputs
+	output func(line string, stderr bool) // may be nil
+	now    func() time.Time
 
-// capture keeps the end of an output and passes its lines on as they come.
-// Write is called from one goroutine; lock keeps two outputs of a command
-// from calling emit at once.
-type capture struct {
-	limit   int
-	emit    func(line string)
-	lock    *sync.Mutex
-	chunks  [][]byte
-	kept    int
-	dropped int64
-	line    []byte
+	mu             sync.Mutex // a command writes its two outputs from two goroutines
+	stdout, stderr capture
+	lines          int
+	shown          time.Time // when a line was passed on last
 }
 
+func newOutputs(c *module.Call) *outputs {
+	o := &outputs{bound: c.Bound(), output: c.Output, now: c.Now}
+	o.stdout = capture{all: o, name: "stdout"}
+	o.stderr = capture{all: o, name: "stderr"}
+	return o
+}
+
+// chunk is the unit of what is kept.
+func (o *outputs) chunk() int { return max(512, min(64<<10, o.bound.Keep/4)) }
+
+// trim drops what is oldest of the longer output, until both are within the bound.
+func (o *outputs) trim() {
+	for {
+		c := &o.stdout
+		if o.stderr.kept > c.kept {
+			c = &o.stderr
+		}
+		if len(c.chunks) == 0 || o.stdout.kept+o.stderr.kept <= o.bound.Keep {
+			return
+		}
+		c.drop()
+	}
+}
+
+// end ends both outputs: it passes on lines that have no end, and closes files.
+func (o *outputs) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range []*capture{&o.stdout, &o.stderr} {
+		if len(c.line) > 0 && o.output != nil {
+			c.flush()
+		}
+		if c.over != nil {
+			c.file, c.stored, c.lost = c.over.End()
+			c.over = nil
+		}
+	}
+}
+
+// show passes a line on, unless there were too many.
+func (o *outputs) show(line string, stderr bool) {
+	switch o.lines++; {
+	case o.lines == shownLines:
+		line = "(very many lines: from here on only some of them are shown)"
+	case o.lines > shownLines && o.now().Sub(o.shown) < nowAndThen:
+		return
+	}
+	if o.lines >= shownLines {
+		o.shown = o.now()
+	}
+	o.output(line, stderr)
+}
+
+// capture is one of the outputs.
+type capture struct {
+	all    *outputs
+	name   string
+	chunks [][]byte
+	kept   int
+	total  int64 // bytes that were printed
+	line   []byte
+	long   bool // the line is one whose beginning was passed on
+
+	dropped bool            // not all that was printed is in chunks
+	over    module.Overflow // gets all of it; nil before something is dropped, or when nothing can be kept
+
+	file   string // where all of it is, "" for nowhere
+	stored int64  // bytes in the file
+	lost   error  // why not all
+}
+
+// Write implements io.Writer.
 func (c *capture) Write(p []byte) (int, error) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.total += int64(len(p))
+	if c.over != nil {
+		_, _ = c.over.Write(p) // never fails
+	}
 	c.store(p)
-	if c.emit != nil {
+	c.all.trim()
+	if c.all.output != nil {
 		c.pass(p)
 	}
 	return len(p), nil
 }
 
-// store adds p to the chunks and drops the oldest ones beyond the limit.
 func (c *capture) store(p []byte) {
-	const chunk = 64 << 10
+	chunk := c.all.chunk()
 	for rest := p; len(rest) > 0; {
 		last := len(c.chunks) - 1
 		if last < 0 || len(c.chunks[last]) == cap(c.chunks[last]) {
@@ -52,58 +143,117 @@ func (c *capture) store(p []byte) {
 		rest = rest[n:]
 	}
 	c.kept += len(p)
-	for c.kept-len(c.chunks[0]) >= c.limit && len(c.chunks) > 1 {
-		c.kept -= len(c.chunks[0])
-		c.dropped += int64(len(c.chunks[0]))
-		c.chunks[0] = nil
-		c.chunks = c.chunks[1:]
+}
+
+// drop drops the oldest chunk. Before the first one goes, all goes to a file.
+func (c *capture) drop() {
+	if open := c.all.bound.Open; !c.dropped && open != nil {
+		c.over = open(c.name)
+		for _, chunk := range c.chunks {
+			_, _ = c.over.Write(chunk) // never fails
+		}
 	}
+	c.dropped = true
+	c.kept -= len(c.chunks[0])
+	c.chunks[0] = nil
+	c.chunks = c.chunks[1:]
 }
 
 func (c *capture) pass(p []byte) {
 	for len(p) > 0 {
 		line, rest, ended := bytes.Cut(p, []byte{'\n'})
-		c.line = append(c.line, line...)
-		if ended || len(c.line) >= longestLine {
+		if !c.long {
+			c.line = append(c.line, line[:min(len(line), longestLine-len(c.line))]...)
+		}
+		switch {
+		case ended && c.long:
+			c.long = false
+		case ended:
 			c.flush()
+		case len(c.line) >= longestLine:
+			c.flush()
+			c.long = true
 		}
 		p = rest
 	}
 }
 
 func (c *capture) flush() {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	c.emit(strings.TrimRight(string(c.line), "\r"))
+	line := strings.TrimRight(string(c.line), "\r")
+	if len(line) > shownLine {
+		// Half a secret would not be recognised later.
+		line = c.all.bound.Secrets.Text(line)
+		line = strings.ToValidUTF8(line[:min(shownLine, len(line)/2)], "") + " (and so on: a very long line)"
+	}
 	c.line = c.line[:0]
+	c.all.show(line, c.name == "stderr")
 }
 
-// text ends the capture: it passes on an unfinished line and returns what was
-// kept, from the start of a line on if the beginning was dropped.
+// text is what was kept, once: nothing is kept afterwards.
 func (c *capture) text() string {
-	if c.emit != nil && len(c.line) > 0 {
-		c.flush()
-	}
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
 	var b strings.Builder
 	b.Grow(c.kept)
 	for i, chunk := range c.chunks {
 		b.Write(chunk)
 		c.chunks[i] = nil // an output is never held twice as a whole
 	}
-	c.chunks = nil
-	s := b.String()
-	if c.dropped > 0 {
-		if _, whole, ok := strings.Cut(s, "\n"); ok {
-			s = whole
-		}
+	c.chunks, c.kept = nil, 0
+	if !c.dropped {
+		return b.String()
 	}
-	return s
+	return c.whole(b.String())
+}
+
+// whole is text from the beginning of a line on, or, in the middle of one that is
+// very long, from where no secret is cut.
+func (c *capture) whole(text string) string {
+	look := text[:min(len(text), longestLine)]
+	if _, after, ok := strings.Cut(look, "\n"); ok {
+		return text[len(look)-len(after):]
+	}
+	return text[c.all.bound.Secrets.SafeCut(look, min(dubious, len(look)/4)):]
+}
+
+// describe adds to a result what is to be known of an output that it does not hold all of.
+func (c *capture) describe(d *value.Dict) {
+	if !c.dropped {
+		return
+	}
+	d.Set(c.name+"_truncated", true)
+	d.Set(c.name+"_bytes", int(c.total))
+	if c.file != "" {
+		d.Set(c.name+"_file", c.file)
+	}
 }
 
 // warning says what was dropped, "" if nothing was.
-func (c *capture) warning(name string) string {
-	if c.dropped == 0 {
+func (c *capture) warning() string {
+	if !c.dropped {
 		return ""
 	}
-	return fmt.Sprintf("%s was longer than %d MiB: the result holds its end only; send it to a file to keep all of it", name, c.limit>>20)
+	said := fmt.Sprintf("%s was %s long: the result holds its end, since the setting output_memory is %s",
+		c.name, size(c.total), size(int64(c.all.bound.Keep)))
+	switch why := c.all.bound.Why; {
+	case c.file != "" && c.lost == nil:
+		return said + "; all of it is in " + c.file
+	case c.file != "":
+		return fmt.Sprintf("%s; only the first %s are in %s: %s", said, size(c.stored), c.file, c.lost)
+	case c.lost != nil:
+		return fmt.Sprintf("%s; the rest is lost: %s", said, c.lost)
+	default:
+		return fmt.Sprintf("%s; the rest was not kept: %s", said, why)
+	}
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n >= 10<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 10<<10:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
 }

@@ -1,60 +1,142 @@
 package exec
 
 import (
+	"slices"
 	"strings"
-	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
+	"kubekey/pkg/value"
 )
 
-func TestCaptureKeepsTheEnd(t *testing.T) {
-	var lock sync.Mutex
-	lines := 0
-	c := &capture{limit: 200 << 10, lock: &lock, emit: func(string) { lines++ }}
-	text := strings.Repeat("0123456789abcde\n", 1<<16) // 1 MiB
-	for i := 0; i < len(text); i += 1000 {
-		if _, err := c.Write([]byte(text[i:min(len(text), i+1000)])); err != nil {
+// shelf is an Overflow in memory.
+type shelf struct {
+	strings.Builder
+	lost error
+}
+
+func (s *shelf) End() (string, int64, error) { return "/shelf", int64(s.Len()), s.lost }
+
+func bounded(keep int, open func(string) module.Overflow) *outputs {
+	return newOutputs(&module.Call{Now: time.Now, Outputs: &module.Outputs{Keep: keep, Open: open, Why: "there is no shelf"}})
+}
+
+func fill(t *testing.T, c *capture, text string, step int) {
+	t.Helper()
+	for i := 0; i < len(text); i += step {
+		if _, err := c.Write([]byte(text[i:min(len(text), i+step)])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if c.warning("stdout") == "" {
-		t.Error("no warning about what was dropped")
+}
+
+func TestOutputKeepsTheEnd(t *testing.T) {
+	all := &shelf{}
+	o := bounded(200<<10, func(string) module.Overflow { return all })
+	lines := 0
+	o.output = func(string, bool) { lines++ }
+	text := strings.Repeat("0123456789abcde\n", 1<<16) // 1 MiB
+	fill(t, &o.stdout, text, 1000)
+	fill(t, &o.stderr, "at the end\n", 3)
+	var out outcome
+	out.hold(o)
+	if len(out.stdout) < 140<<10 || len(out.stdout) > 200<<10 {
+		t.Errorf("kept %d bytes", len(out.stdout))
 	}
-	got := c.text()
-	if len(got) < 190<<10 || len(got) > 300<<10 {
-		t.Errorf("kept %d bytes", len(got))
-	}
-	if !strings.HasSuffix(text, got) || !strings.HasPrefix(got, "0123") {
+	if !strings.HasSuffix(text, out.stdout) || !strings.HasPrefix(out.stdout, "0123") {
 		t.Error("what is kept is not whole lines from the end")
 	}
-	if lines != 1<<16 {
+	if out.stderr != "at the end\n" {
+		t.Errorf("the short output is %q", out.stderr)
+	}
+	if all.String() != text {
+		t.Errorf("%d bytes are on the shelf, want all of %d", all.Len(), len(text))
+	}
+	want := []string{"stdout was 1024 KiB long: the result holds its end, since the setting output_memory is 200 KiB; all of it is in /shelf"}
+	if !slices.Equal(out.warnings, want) {
+		t.Errorf("warnings: %q", out.warnings)
+	}
+	d := out.describe(value.NewDict())
+	if got := value.Repr(d); got != "{'stdout_truncated': True, 'stdout_bytes': 1048576, 'stdout_file': '/shelf'}" {
+		t.Error(got)
+	}
+	if lines < shownLines || lines > shownLines+100 {
 		t.Errorf("passed on %d lines", lines)
 	}
 }
 
-func TestCaptureOfShortOutput(t *testing.T) {
-	c := &capture{limit: 10}
-	for _, s := range []string{"abc\n", "", "defghijklmnop"} {
-		if _, err := c.Write([]byte(s)); err != nil {
-			t.Fatal(err)
+// The error output may be the long one, and then it makes room.
+func TestOutputsShareTheMemory(t *testing.T) {
+	o := bounded(64<<10, nil)
+	for range 100 {
+		fill(t, &o.stdout, strings.Repeat("x", 5000)+"\n", 5001)
+		fill(t, &o.stderr, strings.Repeat("y", 9000)+"\n", 9001)
+		if held := o.stdout.kept + o.stderr.kept; held > 64<<10 {
+			t.Fatalf("%d bytes are held", held)
 		}
 	}
-	if got := c.text(); got != "abc\ndefghijklmnop" || c.warning("x") != "" {
-		t.Errorf("got %q, warning %q", got, c.warning("x"))
+	var out outcome
+	out.hold(o)
+	if n := len(out.stdout) + len(out.stderr); n > 64<<10 || len(out.stdout) < 12<<10 || len(out.stderr) < 12<<10 {
+		t.Errorf("%d and %d bytes are kept", len(out.stdout), len(out.stderr))
+	}
+	for _, w := range out.warnings {
+		if !strings.Contains(w, "the rest was not kept: there is no shelf") {
+			t.Error(w)
+		}
 	}
 }
 
-func TestCaptureBreaksEndlessLines(t *testing.T) {
-	var lock sync.Mutex
-	n := 0
-	c := &capture{limit: keep, lock: &lock, emit: func(string) { n++ }}
-	for range 3 {
-		if _, err := c.Write(make([]byte, longestLine)); err != nil {
-			t.Fatal(err)
-		}
+func TestOutputThatCannotBeStored(t *testing.T) {
+	o := bounded(16<<10, func(string) module.Overflow { return &shelf{lost: syscall.ENOSPC} })
+	fill(t, &o.stdout, strings.Repeat("x\n", 50<<10), 4096)
+	var out outcome
+	out.hold(o)
+	if len(out.warnings) != 1 || !strings.HasSuffix(out.warnings[0], "; only the first 100 KiB are in /shelf: no space left on device") {
+		t.Errorf("%q", out.warnings)
 	}
-	if n != 3 {
-		t.Errorf("passed on %d pieces, want 3", n)
+}
+
+func TestShortOutputIsWhole(t *testing.T) {
+	o := bounded(0, nil)
+	for _, s := range []string{"abc\n", "", "defghijklmnop"} {
+		fill(t, &o.stdout, s, 5)
+	}
+	var out outcome
+	out.hold(o)
+	if out.stdout != "abc\ndefghijklmnop" || out.warnings != nil || out.describe(value.NewDict()).Len() > 0 {
+		t.Errorf("got %q, %q", out.stdout, out.warnings)
+	}
+}
+
+// A line without an end is shown once, and no half of a secret with it, nor in the result.
+func TestEndlessLine(t *testing.T) {
+	var secrets redact.Set
+	const secret = "correct-horse-battery-staple"
+	secrets.Add(secret)
+	for offset := range len(secret) {
+		o := bounded(256<<10, nil)
+		o.bound.Secrets = &secrets
+		var shown []string
+		o.output = func(l string, _ bool) { shown = append(shown, l) }
+		fill(t, &o.stdout, strings.Repeat("-", offset)+strings.Repeat(secret+strings.Repeat("=", 1000), 1000), 32<<10)
+		fill(t, &o.stdout, "\nlast\n", 100)
+		var out outcome
+		out.hold(o)
+		if len(shown) != 2 || shown[1] != "last" || len(shown[0]) > 2*shownLine {
+			t.Fatalf("passed on %d lines", len(shown))
+		}
+		if strings.HasPrefix(out.stdout, "-") || len(out.stdout) < 128<<10 || len(out.stdout) > 256<<10 {
+			t.Errorf("kept %d bytes", len(out.stdout))
+		}
+		for _, text := range []string{shown[0], out.stdout} {
+			if rest := strings.NewReplacer("*", "", "=", "", "-", "").Replace(secrets.Text(text)); strings.Contains(rest, "horse") || strings.Contains(rest, "staple") {
+				t.Errorf("from %d: a part of the secret is there", offset)
+			}
+		}
 	}
 }
 

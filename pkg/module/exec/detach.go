@@ -30,11 +30,12 @@ var (
 // detach starts the job on the host, in a session of its own.
 func (j job) detach(ctx context.Context, c *module.Call, id string, limit time.Duration) (module.Result, error) {
 	j.Limit, j.NoLog = int(math.Ceil(limit.Seconds())), connector.Hushed(ctx)
+	j.Keep = c.Bound().Keep
 	note, err := json.Marshal(j.ending)
 	if err != nil {
 		return module.Result{}, fmt.Errorf("start the job: %w", err)
 	}
-	line := shell.Script(detachScript, id, strconv.Itoa(j.Limit), string(note), j.line, watchScript, connector.KillMarked(id))
+	line := shell.Script(detachScript, id, strconv.Itoa(j.Limit), string(note), j.line, watchScript, connector.KillMarked(id), strconv.Itoa(j.Keep))
 	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Stdin: j.stdin}, connector.MaxAnswer)
 	if err != nil {
 		return module.Result{}, err

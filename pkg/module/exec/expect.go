@@ -73,7 +73,9 @@ func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	mark := newMark()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d := &dialogue{questions: questions, typed: newTyping(), stop: cancel, echo: m.Echo}
+	printed := newOutputs(c)
+	printed.output = nil // what a dialogue prints is shown when it is over
+	d := &dialogue{questions: questions, typed: newTyping(), stop: cancel, over: ctx.Done(), echo: m.Echo, all: &printed.stdout}
 	defer close(d.typed.over)
 	if m.Timeout > 0 {
 		d.patience = m.Timeout
@@ -84,7 +86,9 @@ func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	exit, err := c.Conn.Run(ctx, connector.Command{
 		Line: m.prefix(mark) + "exec " + strings.Join(line, " "), TTY: true, Stdin: d.typed, Stdout: d,
 	})
-	o.end, o.rc, o.stdout = c.Now(), exit.Code, d.output()
+	o.end, o.rc = c.Now(), exit.Code
+	o.hold(printed)
+	o.stdout = strings.ReplaceAll(o.stdout, "\r\n", "\n")
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(cause, errNoQuestion) || errors.As(cause, new(noAnswer))) {
 		r := o.commandResult(m.Command, true)
 		r.Data.Set("rc", nil)
@@ -92,7 +96,7 @@ func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		return r, nil
 	}
 	if err != nil {
-		return module.Result{}, err
+		return module.Result{Warnings: o.warnings}, err
 	}
 	if why := decided(mark, o.stdout); why != "" {
 		msg, stdout := m.skipTexts(why, false)
@@ -149,12 +153,13 @@ type dialogue struct {
 	questions []*question
 	typed     *typing
 	stop      context.CancelCauseFunc
+	over      <-chan struct{} // closed when nobody waits for the command any more
+	all       *capture
 	echo      bool
 	patience  time.Duration
 	clock     *time.Timer
 
 	mu      sync.Mutex
-	all     strings.Builder
 	pending string // what was printed since the last answer
 }
 
@@ -165,9 +170,7 @@ const longestQuestion = 64 << 10
 func (d *dialogue) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.all.Len() < keep {
-		d.all.Write(p)
-	}
+	_, _ = d.all.Write(p) // never fails
 	d.pending += string(p)
 	if over := len(d.pending) - longestQuestion; over > 0 {
 		d.pending = d.pending[over:]
@@ -199,12 +202,16 @@ func (d *dialogue) answer() bool {
 		asked.answers = asked.answers[1:]
 	}
 	if d.echo {
-		d.all.WriteString(text)
+		_, _ = d.all.Write([]byte(text)) // never fails
 	}
 	if d.clock != nil {
 		d.clock.Reset(d.patience)
 	}
-	d.typed.lines <- text
+	select {
+	case d.typed.lines <- text:
+	case <-d.over: // the command asks and does not read
+		return false
+	}
 	return true
 }
 
@@ -232,10 +239,4 @@ func (t *typing) Read(p []byte) (int, error) {
 	n := copy(p, t.rest)
 	t.rest = t.rest[n:]
 	return n, nil
-}
-
-func (d *dialogue) output() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return strings.ReplaceAll(d.all.String(), "\r\n", "\n")
 }

@@ -21,7 +21,7 @@ type job struct {
 func (j job) run(ctx context.Context, c *module.Call) (module.Result, error) {
 	o, err := execute(ctx, c, connector.Command{Line: j.line, Stdin: j.stdin})
 	if err != nil {
-		return module.Result{}, err
+		return module.Result{Warnings: o.warnings}, err
 	}
 	return j.result(ctx, c, o)
 }
@@ -43,6 +43,7 @@ type ending struct {
 	Strip   bool   `json:",omitempty"`
 	Limit   int    `json:",omitempty"` // seconds; of an async job
 	NoLog   bool   `json:",omitempty"` // of an async job: its task has no_log, so whoever asks for the result has, too
+	Keep    int    `json:",omitempty"` // bytes that are kept of an output of such a job
 	guard
 }
 

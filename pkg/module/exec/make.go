@@ -62,16 +62,16 @@ func (m *makeModule) Run(ctx context.Context, c *module.Call) (module.Result, er
 		o, err = execute(ctx, c, connector.Command{Line: line + "exec " + shell.Join(words...)})
 	}
 	if err != nil {
-		return module.Result{}, err
+		return module.Result{Warnings: o.warnings}, err
 	}
 	if o.rc != 0 && !c.Check {
-		return module.Result{Failed: true, Msg: strings.TrimRight(o.stderr, "\r\n"), Warnings: o.warnings, Data: value.NewDict(
-			"cmd", shell.Join(words...), "rc", o.rc, "stdout", o.stdout, "stderr", o.stderr)}, nil
+		return module.Result{Failed: true, Msg: strings.TrimRight(o.stderr, "\r\n"), Warnings: o.warnings, Data: o.describe(value.NewDict(
+			"cmd", shell.Join(words...), "rc", o.rc, "stdout", o.stdout, "stderr", o.stderr))}, nil
 	}
-	return module.Result{Changed: stale, Warnings: o.warnings, Data: value.NewDict(
+	return module.Result{Changed: stale, Warnings: o.warnings, Data: o.describe(value.NewDict(
 		"chdir", m.Chdir, "command", shell.Join(words...), "file", orNull(m.File), "jobs", orNull(m.Jobs), "params", orNull(m.Params), "target", orNull(m.Target), "targets", listOrNull(m.Targets),
 		"stdout", strings.TrimRight(o.stdout, "\r\n"), "stderr", strings.TrimRight(o.stderr, "\r\n"),
-	)}, nil
+	))}, nil
 }
 
 // program is the make of the host. Looking finds out too whether there is the

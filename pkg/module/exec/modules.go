@@ -17,7 +17,7 @@ func commandSpec() module.Spec {
 		Notes: []string{
 			"The text is split into words as a shell would, but pipes, redirections, globs and `;` mean nothing: use shell for these. `$VAR` and `~` are expanded on the host; a variable that is not set stays as it is written.",
 			"In check mode the program is not run: the result is skipped, with rc 0 and empty outputs, unless creates or removes decide.",
-			"Of an output above 64 MiB only the end is kept.",
+			"Of outputs above the setting output_memory (1 MiB together) the result holds the end, and all of it is in a file below the journal's folder of the run: stdout_file. With no_log there is no file.",
 		},
 		Examples: []string{
 			"- name: Tell the kernel's release\n  command: uname -r\n  register: kernel\n  changed_when: false",
@@ -35,7 +35,7 @@ func shellSpec() module.Spec {
 		Summary: "Runs a text as a shell script.",
 		Notes: []string{
 			"In check mode nothing is run: the result is skipped, with rc 0 and empty outputs, unless creates or removes decide.",
-			"Of an output above 64 MiB only the end is kept.",
+			"Of outputs above the setting output_memory (1 MiB together) the result holds the end, and all of it is in a file below the journal's folder of the run: stdout_file. With no_log there is no file.",
 		},
 		Examples: []string{
 			"- name: Count the images\n  shell: crictl images -q | sort -u | wc -l\n  register: images",
@@ -111,6 +111,9 @@ func outputReturns() []module.Return {
 		{Key: "stderr", Type: "str", Doc: "what was printed as errors"},
 		{Key: "stdout_lines", Type: "list", Doc: "stdout by lines"},
 		{Key: "stderr_lines", Type: "list", Doc: "stderr by lines"},
+		{Key: "stdout_truncated", Type: "bool", Doc: "true when stdout is not all that was printed; also stderr_truncated"},
+		{Key: "stdout_bytes", Type: "int", Doc: "with stdout_truncated, how much was printed; also stderr_bytes"},
+		{Key: "stdout_file", Type: "str", Doc: "with stdout_truncated, file on the control node that has all of it; also stderr_file"},
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"kubekey/pkg/connector"
@@ -19,41 +18,49 @@ type outcome struct {
 	stdout, stderr string
 	start, end     time.Time
 	warnings       []string
+	all            []*capture // what stdout and stderr are of
 }
 
-// execute runs a command, passing its output on as it comes.
+// execute runs a command, passing its output on as it comes. Of one that did not end by
+// itself the outcome has the warnings.
 func execute(ctx context.Context, c *module.Call, command connector.Command) (outcome, error) {
-	var lock sync.Mutex
-	stdout := &capture{limit: keep, emit: emitter(c, false), lock: &lock}
-	stderr := &capture{limit: keep, emit: emitter(c, true), lock: &lock}
+	printed := newOutputs(c)
 	o := outcome{start: c.Now()}
-	command.Stdout, command.Stderr = stdout, stderr
+	command.Stdout, command.Stderr = &printed.stdout, &printed.stderr
 	exit, err := c.Conn.Run(ctx, command)
+	o.hold(printed)
 	if err != nil {
-		return outcome{}, err
+		return outcome{warnings: o.warnings}, err
 	}
 	o.end, o.rc = c.Now(), exit.Code
-	o.stdout, o.stderr = stdout.text(), stderr.text()
-	for _, w := range []string{stdout.warning("stdout"), stderr.warning("stderr")} {
-		if w != "" {
-			o.warnings = append(o.warnings, w)
-		}
-	}
 	return o, nil
 }
 
-func emitter(c *module.Call, stderr bool) func(string) {
-	if c.Output == nil {
-		return nil
+// hold ends the outputs and holds them.
+func (o *outcome) hold(printed *outputs) {
+	printed.end()
+	o.all = []*capture{&printed.stdout, &printed.stderr}
+	o.stdout, o.stderr = printed.stdout.text(), printed.stderr.text()
+	for _, c := range o.all {
+		if w := c.warning(); w != "" {
+			o.warnings = append(o.warnings, w)
+		}
 	}
-	return func(line string) { c.Output(line, stderr) }
+}
+
+// describe adds to a result what is to be known of outputs that it does not hold all of.
+func (o outcome) describe(d *value.Dict) *value.Dict {
+	for _, c := range o.all {
+		c.describe(d)
+	}
+	return d
 }
 
 // result makes the common part of a result.
 func (o outcome) result() module.Result {
-	r := module.Result{Changed: true, Warnings: o.warnings, Data: value.NewDict(
+	r := module.Result{Changed: true, Warnings: o.warnings, Data: o.describe(value.NewDict(
 		"rc", o.rc, "stdout", o.stdout, "stderr", o.stderr,
-	)}
+	))}
 	if o.rc != 0 {
 		r.Failed, r.Msg = true, "non-zero return code"
 	}

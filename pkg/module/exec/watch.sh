@@ -1,6 +1,6 @@
 # Runs a job, ends it when its time is over, and writes down what became of it.
-# $1 file of the job, $2 id, $3 seconds, $4 JSON to keep, $5 command line, $6 this script, $7 script that ends it, $8 umask
-job=$1 id=$2 limit=$3 note=$4 line=$5 end=$7 mask=$8
+# $1 file of the job, $2 id, $3 seconds, $4 JSON to keep, $5 command line, $6 this script, $7 script that ends it, $8 bytes of an output to keep, $9 umask
+job=$1 id=$2 limit=$3 note=$4 line=$5 end=$7 keep=$8 mask=$9
 put() { cat >"$job.new" && mv -f "$job.new" "$job"; }
 about() { printf '{"ansible_job_id": "%s", "started": 1, "finished": %s, "kk": %s' "$id" "$1" "$note"; }
 clock() { date '+%Y-%m-%d %H:%M:%S.000000'; }
@@ -14,7 +14,7 @@ escapes=$(
 )
 text() { # what a file holds, as a string of JSON; the dot keeps its last newline
   printf '"'
-  { tail -c 67108864 "$1"; echo .; } | LC_ALL=C tr -d '\000' | LC_ALL=C sed -e "$escapes" -e '$!s/$/\\n/' -e '$s/\.$//' | tr -d '\n'
+  { tail -c "$keep" "$1"; echo .; } | LC_ALL=C tr -d '\000' | LC_ALL=C sed -e "$escapes" -e '$!s/$/\\n/' -e '$s/\.$//' | tr -d '\n'
   printf '"'
 }
 start=$(clock)
@@ -47,8 +47,9 @@ if [ -e "$job.late" ]; then wait $timer; else kill $timer; fi
   [ ! -e "$job.late" ] || printf ', "late": 1'
   printf ', "stdout": '
   text "$job.out"
-  printf ', "stderr": '
+  printf ', "stdout_bytes": %s, "stderr": ' $(($(wc -c <"$job.out")))
   text "$job.err"
+  printf ', "stderr_bytes": %s' $(($(wc -c <"$job.err")))
   echo '}'
 } | put
 rm -f "$job.in" "$job.out" "$job.err" "$job.pid" "$job.late"
