@@ -32,7 +32,7 @@ func holdForQuestions(o *engine.Options, screen ui.Sink) {
 
 // askPerson asks for a playbook; ok is false without a terminal.
 func (a *app) askPerson(ctx context.Context, prompt string, echo bool) (string, bool, error) {
-	if f, ok := a.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+	if !isTerminal(a.In) {
 		return "", false, nil
 	}
 	return a.ask(ctx, prompt, echo)

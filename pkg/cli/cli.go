@@ -98,7 +98,8 @@ type Hosts interface {
 // Main runs one call of the program and returns its exit code.
 func (p Program) Main(ctx context.Context, args []string, s Streams) int {
 	a := &app{
-		In: s.In, Out: ui.NewScreen(s.Out), Err: ui.NewScreen(s.Err), args: args, tree: source.Tree{Embedded: p.Builtin},
+		In: s.In, Out: ui.NewScreen(s.Out), Err: ui.NewScreen(s.Err), args: args,
+		tree:   source.Tree{Embedded: p.Builtin}.WithContext(ctx),
 		secret: &redact.Set{}, hosts: p.Hosts, settings: &settings.Loaded{},
 	}
 	root := a.root()
@@ -171,7 +172,7 @@ func (a *app) fail(err error) int {
 }
 
 func (a *app) diagnostics(ds source.Diagnostics) {
-	ui.Diagnostics(a.Err, ds, ui.UseColor(isTerminal(a.Err), os.Getenv), a.secret)
+	ui.Diagnostics(a.Err, ds, ui.UseColor(isTerminal(a.Err.Writer()), os.Getenv), a.secret)
 }
 
 func (a *app) root() *cobra.Command {
@@ -194,14 +195,15 @@ func (a *app) warn(format string, args ...any) {
 // data is where a command writes what programs read: unchanged, but for a
 // terminal, where a person sees it.
 func (a *app) data() io.Writer {
-	if isTerminal(a.Out) {
+	if isTerminal(a.Out.Writer()) {
 		return a.Out
 	}
 	return a.Out.Raw()
 }
 
-func isTerminal(s *ui.Screen) bool {
-	f, ok := s.Writer().(*os.File)
+// isTerminal reports whether a stream, read or written, is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

@@ -166,7 +166,7 @@ func (a *app) searchPlaybooks(dir string) ([]string, error) {
 			return nil
 		}
 		abs, err := filepath.Abs(p)
-		if err == nil && looksLikePlaybook(abs) {
+		if err == nil && a.looksLikePlaybook(abs) {
 			out = append(out, abs)
 		}
 		return err
@@ -176,9 +176,9 @@ func (a *app) searchPlaybooks(dir string) ([]string, error) {
 
 // looksLikePlaybook reports whether a file is a list whose elements have hosts
 // or import a playbook. A file that is no YAML counts if its text says so.
-func looksLikePlaybook(path string) bool {
-	text, err := os.ReadFile(path)
-	if err != nil || len(text) > source.MaxFile {
+func (a *app) looksLikePlaybook(path string) bool {
+	text, err := a.tree.Raw().Read(path, source.MaxFile)
+	if err != nil {
 		return false
 	}
 	for _, line := range strings.Split(string(text), "\n") {

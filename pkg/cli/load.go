@@ -31,6 +31,9 @@ func (a *app) findPlaybook(name string) (string, error) {
 	if a.tree.IsFile(abs) {
 		return abs, nil
 	}
+	if a.tree.IsDir(abs) {
+		return "", &exitError{engine.ExitError, a.playbookIsFolder(name, abs)}
+	}
 	if b := source.Join(source.Builtin+"/", name); !filepath.IsAbs(name) && a.tree.IsFile(b) {
 		return b, nil
 	}
@@ -47,6 +50,16 @@ func (a *app) findPlaybook(name string) (string, error) {
 	}
 	d := source.Errorf(source.Pos{}, "the playbook: %s could not be found", name).WithHelp("%s", source.DidYouMean(name, known))
 	return "", &exitError{engine.ExitError, d}
+}
+
+// playbookIsFolder names what could be meant in a folder.
+func (a *app) playbookIsFolder(name, abs string) *source.Diagnostic {
+	d := source.Errorf(source.Pos{}, "the playbook: %s is a folder", name)
+	inside, err := filepath.Glob(filepath.Join(abs, "*.y*ml"))
+	if i := slices.IndexFunc(inside, a.looksLikePlaybook); err == nil && i >= 0 {
+		return d.WithHelp("name a file in it, such as %s", filepath.Join(name, filepath.Base(inside[i])))
+	}
+	return d.WithHelp("name a file; no file in the folder is a playbook")
 }
 
 func (a *app) findPlaybooks(names []string) ([]string, error) {

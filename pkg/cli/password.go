@@ -7,11 +7,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"kubekey/pkg/source"
 )
 
 // readPassword reads the first line of a file, or of what it prints when it
 // is executable.
-func readPassword(ctx context.Context, file string) (string, error) {
+func (a *app) readPassword(ctx context.Context, file string) (string, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return "", err
@@ -22,10 +25,10 @@ func readPassword(ctx context.Context, file string) (string, error) {
 	}
 	var text []byte
 	if info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
-		if text, err = exec.CommandContext(ctx, abs).Output(); err != nil {
+		if text, err = a.passwordProgram(exec.Command(abs)).Output(ctx); err != nil {
 			return "", fmt.Errorf("run the password file %s: %w", file, err)
 		}
-	} else if text, err = os.ReadFile(file); err != nil {
+	} else if text, err = a.tree.Raw().Read(file, source.MaxSecret); err != nil {
 		return "", fmt.Errorf("read the password: %w", err)
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
@@ -34,3 +37,16 @@ func readPassword(ctx context.Context, file string) (string, error) {
 	}
 	return line, nil
 }
+
+// passwordProgram is a program that prints a password. One that may ask a person
+// has all the time.
+func (a *app) passwordProgram(cmd *exec.Cmd) source.Program {
+	p := source.Program{Cmd: cmd, Max: source.MaxSecret}
+	if !isTerminal(a.In) {
+		p.Limit = a.inputLimit()
+	}
+	return p
+}
+
+// inputLimit is how long programs may take whose output is an input.
+func (a *app) inputLimit() time.Duration { return time.Duration(a.settings.InputTimeout) * time.Second }

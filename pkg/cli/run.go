@@ -232,7 +232,7 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 		slowest = 10
 	}
 	screen, err := ui.New(ui.Options{
-		Out: a.Out, Err: a.Err, TTY: isTerminal(a.Out), Width: width(a.Out), Color: ui.UseColor(isTerminal(a.Out), os.Getenv),
+		Out: a.Out, Err: a.Err, TTY: isTerminal(a.Out.Writer()), Width: width(a.Out), Color: ui.UseColor(isTerminal(a.Out.Writer()), os.Getenv),
 		Verbosity: r.output.verbosity, Timing: r.output.timing, Format: ui.Format(r.output.format), Redact: a.secret,
 		Slowest: slowest, NoSkipped: !a.settings.DisplaySkippedHosts, GoOn: a.goOn(o.RunID, isBuiltin(books)),
 	})
@@ -295,7 +295,7 @@ func (a *app) limit(s *session, limit []string) ([]string, error) {
 	}
 	m, err := s.inventory.Limit(hosts, limit, inventory.LimitOptions{
 		MatchOptions: inventory.MatchOptions{RunID: s.id},
-		ReadFile:     os.ReadFile,
+		ReadFile:     func(name string) ([]byte, error) { return a.tree.Raw().Read(name, source.MaxFile) },
 		Failed:       func() ([]string, error) { return journal.FailedHosts(s.workDir, "") },
 	})
 	if err != nil {
@@ -333,7 +333,7 @@ func (a *app) defaults(ctx context.Context, c *connectFlags) (engine.Defaults, e
 		{c.askBecomePass, c.becomePasswordFile, "BECOME password: ", &d.BecomePass},
 	} {
 		if !q.wanted && q.file != "" {
-			text, err := readPassword(ctx, q.file)
+			text, err := a.readPassword(ctx, q.file)
 			if err != nil {
 				return d, usage("%s", err)
 			}

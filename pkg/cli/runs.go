@@ -101,7 +101,7 @@ func (a *app) showRun(flag, id string, o *outputFlags) error {
 	var now time.Time // of the event that is shown
 	screen, err := ui.New(ui.Options{
 		Now: func() time.Time { return now },
-		Out: a.Out, Err: a.Err, Color: ui.UseColor(isTerminal(a.Out), os.Getenv), Width: width(a.Out),
+		Out: a.Out, Err: a.Err, Color: ui.UseColor(isTerminal(a.Out.Writer()), os.Getenv), Width: width(a.Out),
 		Verbosity: o.verbosity, Timing: o.timing, Format: ui.Format(o.format), Redact: a.secret,
 	})
 	if err != nil {

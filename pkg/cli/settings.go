@@ -30,11 +30,12 @@ func (a *app) obey(cmd *cobra.Command) error {
 	if flags := cmd.Flags(); flags.Lookup(flagWorkdir) == nil && flags.Lookup("vault-password-file") == nil {
 		return nil
 	}
-	loaded, ds := loadSettings()
+	loaded, ds := a.loadSettings()
 	if ds.Err() != nil {
 		return &exitError{engine.ExitUnreachable, ds.Errors()}
 	}
 	a.settings, a.settingWarnings = loaded, ds
+	a.tree.Patience = a.inputLimit()
 	for _, v := range loaded.Values {
 		if err := fillFlag(cmd.Flags(), v); err != nil {
 			return usage("%s: %s", v.Origin, err)
@@ -43,13 +44,13 @@ func (a *app) obey(cmd *cobra.Command) error {
 	return nil
 }
 
-func loadSettings() (*settings.Loaded, source.Diagnostics) {
+func (a *app) loadSettings() (*settings.Loaded, source.Diagnostics) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, source.Diagnostics{source.Errorf(source.Pos{}, "find the working folder: %s", err)}
 	}
 	home, _ := os.UserHomeDir() // none: what begins with ~ is left as it is
-	return settings.Load(settings.Places{Environ: os.Environ(), Dir: dir, Home: home, Etc: "/etc"})
+	return settings.Load(settings.Places{Environ: os.Environ(), Dir: dir, Home: home, Etc: "/etc", Files: a.tree})
 }
 
 // fillFlag sets the flag of a setting. That of host keys is not filled: a
@@ -90,7 +91,7 @@ func (a *app) dumpCommand() *cobra.Command {
 			if err := oneOf("--format", format, "text", "json", "yaml"); err != nil {
 				return err
 			}
-			loaded, ds := loadSettings()
+			loaded, ds := a.loadSettings()
 			if ds.Err() != nil {
 				return &exitError{engine.ExitUnreachable, ds}
 			}

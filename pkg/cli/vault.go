@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -136,10 +135,10 @@ func (w *vaultWork) chosenPassword(ctx context.Context, id, from string) (vault.
 // input reads a file as it is, or standard input for "-".
 func (w *vaultWork) input(name string) (*source.File, error) {
 	if name == "-" {
-		text, err := io.ReadAll(w.In)
+		text, err := w.tree.ReadStream(w.In, source.MaxData)
 		return source.NewFile("standard input", text), err
 	}
-	text, err := os.ReadFile(name)
+	text, err := w.tree.Raw().Read(name, source.MaxData)
 	return source.NewFile(name, text), err
 }
 

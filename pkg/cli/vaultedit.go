@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kubekey/pkg/engine"
+	"kubekey/pkg/source"
 	"kubekey/pkg/vault"
 )
 
@@ -79,7 +80,7 @@ func (w *vaultWork) edit(ctx context.Context, name string, plain []byte, p vault
 	if err := w.runEditor(ctx, tmp); err != nil {
 		return fmt.Errorf("%w; %s is as it was", err, name)
 	}
-	text, err := os.ReadFile(tmp)
+	text, err := w.tree.Raw().Read(tmp, source.MaxData)
 	if err != nil || bytes.Equal(text, plain) && !always {
 		return err
 	}

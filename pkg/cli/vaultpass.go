@@ -144,7 +144,7 @@ func (a *app) vaultPasswordFrom(ctx context.Context, id, path string, earlier []
 	case info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0:
 		return a.vaultScript(ctx, id, path)
 	}
-	text, err := os.ReadFile(path)
+	text, err := a.tree.Raw().Read(path, source.MaxSecret)
 	if err != nil {
 		return "", fmt.Errorf("read the vault password: %w", err)
 	}
@@ -166,9 +166,9 @@ func (a *app) vaultScript(ctx context.Context, id, path string) (string, error) 
 	if strings.HasSuffix(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), "-client") {
 		args = []string{"--vault-id", id}
 	}
-	cmd := exec.CommandContext(ctx, abs, args...)
+	cmd := exec.Command(abs, args...)
 	cmd.Stdin, cmd.Stderr = a.In, a.Err.Writer()
-	out, err := cmd.Output()
+	out, err := a.passwordProgram(cmd).Output(ctx)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return "", fmt.Errorf("the vault password program %s ended with exit code %d (for the vault ID %s)", path, exit.ExitCode(), id)

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"kubekey/pkg/source"
 	"kubekey/pkg/vault"
 )
 
@@ -67,7 +67,7 @@ func (w *vaultWork) texts(ctx context.Context, f *stringFlags, args []string, fr
 		out = append(out, p)
 	}
 	if fromStdin {
-		text, err := io.ReadAll(w.In)
+		text, err := w.tree.ReadStream(w.In, source.MaxData)
 		if err != nil {
 			return nil, err
 		}

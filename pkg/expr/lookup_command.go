@@ -1,13 +1,11 @@
 package expr
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
-	"time"
 	"unicode"
 
 	"kubekey/pkg/source"
@@ -23,28 +21,16 @@ func shellOutput(c *Call, command string) (string, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-	var out, complaints bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &capped{b: &out}, &capped{b: &complaints}
-	cmd.WaitDelay = time.Second
+	cmd := exec.Command("/bin/sh", "-c", command)
 	if dir := scopeText(c, "playbook_dir"); dir != "" && !source.IsBuiltin(dir) {
 		cmd.Dir = dir
 	}
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("command failed: %w: %s", err, truncateText(strings.TrimSpace(complaints.String())))
+	out, err := source.Program{Cmd: cmd, Max: maxOutput}.Output(ctx)
+	var bad *source.ProgramError
+	if errors.As(err, &bad) {
+		return "", fmt.Errorf("command failed: %w: %s", bad.Err, truncateText(bad.Stderr))
 	}
-	return out.String(), nil
-}
-
-// capped is a buffer that refuses to grow beyond maxOutput.
-type capped struct{ b *bytes.Buffer }
-
-// Write implements io.Writer.
-func (w *capped) Write(p []byte) (int, error) {
-	if w.b.Len()+len(p) > maxOutput {
-		return 0, errors.New("too much output")
-	}
-	return w.b.Write(p)
+	return string(out), err
 }
 
 func lookupPipe(c *Call, terms []any, _ *bound) ([]any, error) {

@@ -87,10 +87,7 @@ func readFound(c *Call, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if info, err := c.Env.opts.Files.Stat(path); err == nil && info.Size() > maxText {
-		return "", fmt.Errorf("%s: %w", path, errTextTooBig)
-	}
-	text, err := c.Env.opts.Files.ReadFile(path)
+	text, err := c.Env.opts.Files.Read(path, maxText)
 	return string(text), err
 }
 

@@ -128,7 +128,7 @@ func (r *passwordRule) get(c *Call, name string) (string, error) {
 	if source.IsBuiltin(file) {
 		return "", fmt.Errorf("%s is inside the program (give an absolute path)", file)
 	}
-	password, salt, err := readPassword(file)
+	password, salt, err := readPassword(c, file)
 	switch {
 	case err != nil:
 		return "", err
@@ -136,7 +136,7 @@ func (r *passwordRule) get(c *Call, name string) (string, error) {
 		if checks(c) {
 			file = "/dev/null"
 		}
-		if password, salt, err = r.create(file); err != nil {
+		if password, salt, err = r.create(c, file); err != nil {
 			return "", err
 		}
 	case salt == "" && r.encrypt != "":
@@ -147,7 +147,7 @@ func (r *passwordRule) get(c *Call, name string) (string, error) {
 		if checks(c) {
 			break
 		}
-		if err := writePassword(file, password, salt); err != nil {
+		if err := writePassword(c, file, password, salt); err != nil {
 			return "", err
 		}
 	}
@@ -167,11 +167,11 @@ func checks(c *Call) bool {
 }
 
 // readPassword reads "password salt=xyz"; "" when there is no file.
-func readPassword(file string) (password, salt string, err error) {
+func readPassword(c *Call, file string) (password, salt string, err error) {
 	if file == "/dev/null" {
 		return "", "", nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := c.Env.opts.Files.Raw().Read(file, source.MaxSecret)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", "", nil
 	}
@@ -195,7 +195,7 @@ func (r *passwordRule) newSalt() (string, error) {
 }
 
 // create makes a password and keeps it. Another process that was faster wins.
-func (r *passwordRule) create(file string) (password, salt string, err error) {
+func (r *passwordRule) create(c *Call, file string) (password, salt string, err error) {
 	if password, err = r.random(); err != nil {
 		return "", "", err
 	}
@@ -210,9 +210,9 @@ func (r *passwordRule) create(file string) (password, salt string, err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", "", fmt.Errorf("keep the password: %w", err)
 	}
-	err = writePassword(file, password, salt)
+	err = writePassword(c, file, password, salt)
 	if errors.Is(err, fs.ErrExist) {
-		return readPassword(file)
+		return readPassword(c, file)
 	}
 	return password, salt, err
 }
@@ -232,7 +232,7 @@ func (r *passwordRule) random() (string, error) {
 
 // writePassword writes the whole file beside it first, so that a reader never
 // sees half of it; a file that is there and not empty without salt wins.
-func writePassword(file, password, salt string) error {
+func writePassword(c *Call, file, password, salt string) error {
 	if salt != "" {
 		password += " salt=" + salt
 	}
@@ -245,7 +245,7 @@ func writePassword(file, password, salt string) error {
 	if err := errors.Join(err, tmp.Close()); err != nil {
 		return fmt.Errorf("keep the password: %w", err)
 	}
-	old, _, err := readPassword(file)
+	old, _, err := readPassword(c, file)
 	if err != nil {
 		return err
 	}

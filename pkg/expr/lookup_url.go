@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"time"
 
+	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
 
 func lookupURL(c *Call, terms []any, p *bound) ([]any, error) {
-	client, err := urlClient(p)
+	client, err := urlClient(c, p)
 	if err != nil {
 		return nil, err
 	}
@@ -36,13 +36,13 @@ func lookupURL(c *Call, terms []any, p *bound) ([]any, error) {
 }
 
 // urlClient asks as the arguments of the lookup say.
-func urlClient(p *bound) (*http.Client, error) {
+func urlClient(c *Call, p *bound) (*http.Client, error) {
 	to := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: !p.flag("validate_certs", true)}}
 	if p.flag("use_proxy", true) {
 		to.Proxy = http.ProxyFromEnvironment
 	}
 	if file := p.str("ca_path", ""); file != "" {
-		text, err := os.ReadFile(expandUser(file))
+		text, err := c.Env.opts.Files.Raw().Read(expandUser(file), source.MaxData)
 		if err != nil {
 			return nil, fmt.Errorf("argument ca_path: %w", err)
 		}

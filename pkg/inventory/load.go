@@ -24,9 +24,6 @@ type Options struct {
 	Env     []string    // environment of executable sources; nil is this process's
 }
 
-// maxFile bounds the size of one inventory or variable file.
-const maxFile = 32 << 20
-
 // Load reads sources in order; what a later one says wins. A source is a
 // file, a folder of sources, an executable that prints JSON, or a list of
 // hosts with a comma in it. The inventory is never nil; it is not to be used
@@ -202,17 +199,17 @@ func shown(dir, path string) string {
 }
 
 func readText(tree source.Tree, path, name, what string) (*source.File, *source.Diagnostic) {
-	if info, err := tree.Stat(path); err == nil && info.Size() > maxFile {
-		return nil, source.Errorf(source.Pos{File: source.NewFile(name, nil)}, "%s is larger than %d MiB", what, maxFile>>20).
-			WithHelp("is this really the file that you mean?")
-	}
 	f, err := tree.Load(path, name)
 	var d *source.Diagnostic
 	if errors.As(err, &d) {
 		return nil, d
 	}
 	if err != nil {
-		return nil, source.Errorf(source.Pos{}, "read %s: %v", what, err)
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, source.Errorf(source.Pos{File: source.NewFile(name, nil)}, "read %s: %v", what, err)
 	}
 	f.Text = bytes.TrimPrefix(f.Text, []byte("\xef\xbb\xbf"))
 	return f, nil

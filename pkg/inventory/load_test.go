@@ -158,7 +158,7 @@ func TestBrokenFiles(t *testing.T) {
 		{"bytes.yml", "all:\n  hosts:\n    \xff\xfe: {}\n", "bytes.yml:3:1: this line is not UTF-8"},
 		{"nul.ini", "[a]\nn1\x00\n", "nul.ini:2:1: this line has a NUL byte"},
 		{"long", "[a]\n" + strings.Repeat("x", maxLine+1), "long:2:1: this line has 1048577 bytes"},
-		{"huge", strings.Repeat("n1\n", maxFile/3+1), "huge: inventory is larger than 32 MiB"},
+		{"huge", strings.Repeat("n1\n", source.MaxFile/3+1), "huge: read inventory: it has more than 32 MiB, the most that is read"},
 		{"deep.yml", strings.Repeat("[", 20000), ": Syntax Error while loading YAML"},
 		{"groups.yml", "all:\n" + nested(150), "groups are nested deeper than 100 levels"},
 		{"loop.yml", "all: &a\n  children:\n    web: *a\n", "cannot be its own child"},

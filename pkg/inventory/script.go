@@ -2,20 +2,15 @@ package inventory
 
 import (
 	"bytes"
-	"context"
-	"os"
+	"errors"
 	"os/exec"
 	"strings"
-	"time"
 
 	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
-
-// scriptTimeout bounds how long an executable source may take for one answer.
-const scriptTimeout = 5 * time.Minute
 
 // script runs an executable source with --list, and reads what it prints.
 func (l *loader) script(path string, f *source.File) {
@@ -48,9 +43,6 @@ func (l *loader) script(path string, f *source.File) {
 
 // checkOutput lets JSON of one long line pass, unlike checkText.
 func checkOutput(f *source.File) *source.Diagnostic {
-	if len(f.Text) > maxFile {
-		return source.Errorf(source.Pos{File: f}, "the program printed more than %d MiB", maxFile>>20)
-	}
 	if bytes.IndexByte(f.Text, 0) >= 0 {
 		return source.Errorf(source.Pos{File: f}, "the program printed NUL bytes")
 	}
@@ -58,25 +50,20 @@ func checkOutput(f *source.File) *source.Diagnostic {
 }
 
 func (l *loader) output(path, name string, args ...string) ([]byte, bool) {
-	ctx, cancel := context.WithTimeout(l.ctx, scriptTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, args...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.Env = &out, &errs, l.o.Dir, l.o.Env
-	cmd.WaitDelay = time.Second
-	if cmd.Env == nil {
-		cmd.Env = os.Environ()
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Env = l.o.Dir, l.o.Env
+	limit := l.o.Tree.Patience
+	if limit == 0 {
+		limit = source.Patience
 	}
-	err := cmd.Run()
+	out, err := source.Program{Cmd: cmd, Max: source.MaxFile, Limit: limit}.Output(l.ctx)
 	if err == nil {
-		return out.Bytes(), true
-	}
-	if ctx.Err() != nil {
-		err = ctx.Err()
+		return out, true
 	}
 	d := source.Errorf(source.Pos{File: source.NewFile(name, nil)}, "run inventory program with %s: %v", strings.Join(args, " "), err)
-	if text := strings.TrimSpace(errs.String()); text != "" {
-		d.Help = "it printed: " + text[:min(len(text), 2000)]
+	var bad *source.ProgramError
+	if errors.As(err, &bad) && bad.Stderr != "" {
+		d.Help = "it printed: " + bad.Stderr[:min(len(bad.Stderr), 2000)]
 	}
 	l.ds.Add(d)
 	return nil, false

@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport/http"
 
 	"kubekey/pkg/redact"
+	"kubekey/pkg/source"
 )
 
 // Repository is a git repository that holds a project.
@@ -45,7 +46,7 @@ func Checkout(ctx context.Context, r Repository) (string, error) {
 	case r.Tag != "":
 		o.ReferenceName = plumbing.NewTagReferenceName(r.Tag)
 	}
-	token, err := r.token()
+	token, err := r.token(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -64,12 +65,12 @@ func Checkout(ctx context.Context, r Repository) (string, error) {
 	return dir, nil
 }
 
-func (r Repository) token() (string, error) {
+func (r Repository) token(ctx context.Context) (string, error) {
 	path, isFile := strings.CutPrefix(r.Token.Reveal(), "@")
 	if !isFile {
 		return r.Token.Reveal(), nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := source.Tree{}.WithContext(ctx).Raw().Read(path, source.MaxSecret)
 	if err != nil {
 		return "", fmt.Errorf("read the token of the project: %w", err)
 	}

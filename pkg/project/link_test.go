@@ -445,7 +445,7 @@ func TestToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for given, want := range map[string]string{"": "", "plain": "plain", "@" + path: "secret"} {
-		if got, err := (Repository{Token: new(redact.Set).Secret(given)}).token(); err != nil || got != want {
+		if got, err := (Repository{Token: new(redact.Set).Secret(given)}).token(t.Context()); err != nil || got != want {
 			t.Errorf("%q gives %q, %v", given, got, err)
 		}
 	}

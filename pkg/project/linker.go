@@ -102,8 +102,6 @@ func (l *Linker) read(path string) (*source.File, error) {
 		return nil, err
 	} else if info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder, not a file", shown(path))
-	} else if info.Size() > source.MaxFile {
-		return nil, fmt.Errorf("%s has %d MB; at most %d are read", shown(path), info.Size()>>20, source.MaxFile>>20)
 	}
 	f, err := l.Tree.Load(path, shown(path))
 	if err != nil {

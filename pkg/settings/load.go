@@ -18,6 +18,7 @@ type Places struct {
 	Dir     string   // working folder: kk.yaml, ansible.cfg, and what relative paths in the environment begin at
 	Home    string   // home folder; "" when there is none
 	Etc     string   // /etc of the control node
+	Files   source.Tree
 }
 
 // Loaded is what is set.

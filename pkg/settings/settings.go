@@ -27,6 +27,7 @@ type Settings struct {
 	Workdir         string   `kk:"workdir,path" flag:"workdir" doc:"folder for journal, hooks and what kk makes; ~/.kk when it is not set"`
 	Inventory       []string `kk:"inventory,path" env:"ANSIBLE_INVENTORY" ini:"defaults.inventory" flag:"inventory" doc:"inventories: files, folders, executables; one text that ends in a comma is a list of hosts"`
 	CollectionsPath []string `kk:"collections_path,path" default:"~/.ansible/collections,/usr/share/ansible/collections" env:"ANSIBLE_COLLECTIONS_PATH,ANSIBLE_COLLECTIONS_PATHS" ini:"defaults.collections_path,defaults.collections_paths" sep:":" doc:"folders of collections, beside the folder collections of the project: their roles and playbooks are used by their full names"`
+	InputTimeout    int      `kk:"input_timeout" default:"300" min:"1" doc:"seconds that a program may take that prints an inventory or a password, and that a pipe may be silent that is read as a file"`
 	RolesPath       []string `kk:"roles_path,path" default:"~/.ansible/roles,/usr/share/ansible/roles,/etc/ansible/roles" env:"ANSIBLE_ROLES_PATH" ini:"defaults.roles_path" sep:":" doc:"folders of roles, beside those of the project"`
 
 	Forks                 int      `kk:"forks" default:"50" min:"1" env:"ANSIBLE_FORKS" ini:"defaults.forks" flag:"forks" doc:"hosts to work on at a time"`

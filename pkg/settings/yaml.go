@@ -124,7 +124,7 @@ func (r *reader) opened(name string) *settingsFile {
 }
 
 func (r *reader) open(name string) (*settingsFile, error) {
-	text, err := os.ReadFile(name)
+	text, err := r.places.Files.Raw().Read(name, source.MaxFile)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Builtin prefixes the paths of files that the binary carries: such a path
@@ -21,6 +22,10 @@ const Builtin = "builtin:"
 type Tree struct {
 	Embedded fs.FS
 	Vault    Decrypter // nil: reading an encrypted file is an error
+	// Ended ends what waits for an input that does not answer; nil never does.
+	Ended <-chan struct{}
+	// Patience is how long such an input may keep silent; 0 is the constant.
+	Patience time.Duration
 
 	raw bool
 }
@@ -72,7 +77,8 @@ func (t Tree) split(name string) (fs.FS, string, error) {
 	return t.Embedded, rest, nil
 }
 
-// Open opens a file for reading.
+// Open opens a file for reading, which may have any size. A pipe or a device
+// has no size that could be known first, and is refused.
 func (t Tree) Open(name string) (fs.File, error) {
 	fsys, p, err := t.split(name)
 	if err != nil {
@@ -81,6 +87,9 @@ func (t Tree) Open(name string) (fs.File, error) {
 	if fsys != nil {
 		return fsys.Open(p)
 	}
+	if info, err := os.Stat(p); err == nil && !info.Mode().IsRegular() && !info.IsDir() && p != os.DevNull {
+		return nil, &fs.PathError{Op: "open", Path: p, Err: fmt.Errorf("it is %s, and not a file", kindOf(info.Mode()))}
+	}
 	f, err := os.Open(p)
 	if err != nil {
 		return nil, err
@@ -88,21 +97,8 @@ func (t Tree) Open(name string) (fs.File, error) {
 	return t.openVault(p, f)
 }
 
-// ReadFile reads a whole file.
-func (t Tree) ReadFile(name string) ([]byte, error) {
-	fsys, p, err := t.split(name)
-	if err != nil {
-		return nil, err
-	}
-	if fsys != nil {
-		return fs.ReadFile(fsys, p)
-	}
-	text, err := os.ReadFile(p)
-	if err != nil {
-		return nil, err
-	}
-	return t.readVault(p, text)
-}
+// ReadFile reads a whole file of at most MaxData bytes.
+func (t Tree) ReadFile(name string) ([]byte, error) { return t.Read(name, MaxData) }
 
 // Stat describes a file, following links.
 func (t Tree) Stat(name string) (fs.FileInfo, error) {
@@ -154,4 +150,15 @@ func (t Tree) IsFile(name string) bool {
 func (t Tree) IsDir(name string) bool {
 	info, err := t.Stat(name)
 	return err == nil && info.IsDir()
+}
+
+// kindOf says what a file is that is none.
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
 }

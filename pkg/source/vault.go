@@ -30,9 +30,9 @@ func (t Tree) Raw() Tree {
 }
 
 // Load reads a whole file as one that positions can point into; name is how
-// people are shown it. Of a file that was encrypted no diagnostic shows a line.
+// people are shown it. It has at most MaxFile bytes. Of a file that was encrypted no diagnostic shows a line.
 func (t Tree) Load(path, name string) (*File, error) {
-	text, err := t.Raw().ReadFile(path)
+	text, err := t.Raw().Read(path, MaxFile)
 	if err != nil || t.raw || !IsVault(text) {
 		return NewFile(name, text), err
 	}
@@ -86,7 +86,10 @@ func (t Tree) openVault(path string, f *os.File) (fs.File, error) {
 		_, err = f.Seek(0, io.SeekStart)
 		return f, err
 	}
-	rest, err := io.ReadAll(f)
+	if info.Size() > MaxData {
+		return nil, errors.Join(pathError(path, sizeError{MaxData}), f.Close())
+	}
+	rest, err := io.ReadAll(io.LimitReader(f, MaxData))
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

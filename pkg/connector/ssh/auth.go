@@ -2,12 +2,12 @@ package ssh
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
-	"os"
 	"strings"
 	"sync"
 
@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"kubekey/pkg/redact"
+	"kubekey/pkg/source"
 )
 
 // login is the ways to log in to one host, and what a person is told about
@@ -24,6 +25,7 @@ type login struct {
 	offered []string // "key ~/.ssh/id_ed25519", "password", ...
 	skipped []string // what was not offered, and why
 	agent   net.Conn // to be closed after the login; may be nil
+	files   source.Tree
 }
 
 func (l *login) close() {
@@ -34,8 +36,8 @@ func (l *login) close() {
 
 // newLogin collects the ways to log in. Keys come first, named ones before
 // those of an agent: servers allow few tries.
-func (s *Shared) newLogin(t *target) (*login, error) {
-	l := &login{}
+func (s *Shared) newLogin(ctx context.Context, t *target) (*login, error) {
+	l := &login{files: source.Tree{}.WithContext(ctx).Raw()}
 	signers, err := l.keys(t, s.opened)
 	if err != nil {
 		return nil, err
@@ -79,7 +81,7 @@ func (l *login) keys(t *target, open opener) ([]ssh.Signer, error) {
 		signers = append(signers, s)
 	}
 	for _, file := range t.PrivateKeyFiles {
-		s, err := readKey(file, t.Passphrase, open)
+		s, err := l.readKey(file, t.Passphrase, open)
 		switch {
 		case err == nil:
 			l.offered = append(l.offered, "key "+file)
@@ -95,8 +97,8 @@ func (l *login) keys(t *target, open opener) ([]ssh.Signer, error) {
 }
 
 // readKey returns the signers of a key file: with its certificate, if it has one, first.
-func readKey(file string, passphrase redact.Secret, open opener) ([]ssh.Signer, error) {
-	text, err := os.ReadFile(file)
+func (l *login) readKey(file string, passphrase redact.Secret, open opener) ([]ssh.Signer, error) {
+	text, err := l.files.Read(file, source.MaxSecret)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func readKey(file string, passphrase redact.Secret, open opener) ([]ssh.Signer, 
 	if err != nil {
 		return nil, err
 	}
-	certText, err := os.ReadFile(file + "-cert.pub")
+	certText, err := l.files.Read(file+"-cert.pub", source.MaxSecret)
 	if err != nil {
 		return []ssh.Signer{s}, nil
 	}
@@ -182,7 +184,7 @@ func (l *login) agentKeys(t *target, have []ssh.Signer) []ssh.Signer {
 	}
 	var use []ssh.Signer
 	for _, s := range all {
-		if !holds(have, s) && (!t.identitiesOnly || namedBy(t.PrivateKeyFiles, s.PublicKey())) {
+		if !holds(have, s) && (!t.identitiesOnly || l.namedBy(t.PrivateKeyFiles, s.PublicKey())) {
 			use = append(use, s)
 		}
 	}
@@ -199,9 +201,9 @@ func holds(signers []ssh.Signer, s ssh.Signer) bool {
 	return false
 }
 
-func namedBy(files []string, key ssh.PublicKey) bool {
+func (l *login) namedBy(files []string, key ssh.PublicKey) bool {
 	for _, f := range files {
-		text, err := os.ReadFile(strings.TrimSuffix(f, ".pub") + ".pub")
+		text, err := l.files.Read(strings.TrimSuffix(f, ".pub")+".pub", source.MaxSecret)
 		if err != nil {
 			continue
 		}

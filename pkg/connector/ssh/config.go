@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/kevinburke/ssh_config"
+
+	"kubekey/pkg/source"
 )
 
 // readConfig reads the ssh configuration files, the user's first. A file that
@@ -40,12 +43,11 @@ func readConfig(file string) ([]*ssh_config.Config, error) {
 }
 
 func readConfigFile(name string) (*ssh_config.Config, error) {
-	f, err := os.Open(name)
+	text, err := source.Tree{}.Raw().Read(name, source.MaxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read ssh configuration: %w", err)
 	}
-	defer f.Close()
-	c, err := ssh_config.Decode(f)
+	c, err := ssh_config.Decode(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("read ssh configuration %s: %w: name another file, or none, to go without it", name, err)
 	}

@@ -28,7 +28,7 @@ type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 // dialOne connects to t with open and logs in, all within t.ConnectTimeout.
 func (s *Shared) dialOne(ctx context.Context, t *target, open dialFunc) (*ssh.Client, error) {
 	// To open an encrypted key takes time that is not the host's.
-	in, err := s.newLogin(t)
+	in, err := s.newLogin(ctx, t)
 	if err != nil {
 		return nil, unreachable(t, &loginError{fmt.Sprintf("cannot log in to %s: %v", t.name(), err)})
 	}

@@ -37,7 +37,7 @@ func (m *GenCert) read() files {
 	}
 	if m.Pub != "" && f.signer != nil {
 		want, _ := encodePublic(f.signer.Public())
-		have, err := os.ReadFile(m.Pub)
+		have, err := readPEM(m.Pub)
 		f.wrongPub = err != nil || !bytes.Equal(want, have)
 	}
 	return f

@@ -11,9 +11,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
 
 	"kubekey/pkg/redact"
+	input "kubekey/pkg/source"
 )
 
 // keyKind is the kind of a key: RSA with its bits, ECDSA with its curve, or Ed25519.
@@ -71,9 +71,11 @@ var errEncrypted = errors.New("the key is encrypted with a passphrase; give it, 
 // errPlain says that a key has no passphrase where one is given.
 var errPlain = errors.New("a passphrase is given, but the key is not encrypted")
 
+func readPEM(path string) ([]byte, error) { return input.Tree{}.Raw().Read(path, input.MaxSecret) }
+
 // readKey reads a key in any of the usual PEM forms.
 func readKey(path string) (crypto.Signer, error) {
-	text, err := os.ReadFile(path)
+	text, err := readPEM(path)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +149,7 @@ func parseCerts(text []byte) ([]*x509.Certificate, error) {
 }
 
 func readCerts(path string) ([]*x509.Certificate, error) {
-	text, err := os.ReadFile(path)
+	text, err := readPEM(path)
 	if err != nil {
 		return nil, err
 	}
