@@ -13,13 +13,16 @@ import (
 	"kubekey/pkg/connector/local"
 	"kubekey/pkg/connector/ssh"
 	"kubekey/pkg/engine"
+	"kubekey/pkg/event"
+	"kubekey/pkg/source"
 )
 
 // connect makes the connection to a target. An SSH connection is opened when
 // it is first used. What policy says of unknown host keys wins over the
 // host's variables, and these over what the settings say; "" says nothing.
-func connect(policy, setting string, knownHosts []string) connectFunc {
+func connect(policy, setting string, knownHosts []string, warn func(string)) connectFunc {
 	shared := ssh.NewShared()
+	shared.Warn = warn
 	return func(_ context.Context, t engine.Target) (connector.Connector, error) {
 		switch t.Connection {
 		case "local":
@@ -157,5 +160,9 @@ func (a *app) connect(c *connectFlags) connectFunc {
 	if v := a.settings.Get("ssh_host_key"); v.Changed() {
 		setting = a.settings.SSHHostKey
 	}
-	return connect(c.hostKey, setting, c.knownHosts)
+	return connect(c.hostKey, setting, c.knownHosts, func(text string) {
+		if c.sink != nil {
+			c.sink.Emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "%s", text)})
+		}
+	})
 }

@@ -46,7 +46,7 @@ func TestSSHArgsRefused(t *testing.T) {
 }
 
 func TestConnect(t *testing.T) {
-	dial := connect("", "", nil)
+	dial := connect("", "", nil, func(string) {})
 	for _, name := range []string{"local", "ssh", "smart"} {
 		c, err := dial(context.Background(), engine.Target{Connection: name, Host: "h", Address: "127.0.0.1", Port: 1, KeyFile: "/nowhere", HostKeyChecking: "no"})
 		if err != nil {

@@ -72,6 +72,8 @@ type connectFlags struct {
 
 	sshCommonArgs, sshExtraArgs      string
 	passwordFile, becomePasswordFile string
+
+	sink event.Sink // shows warnings of connections, once a run has it
 }
 
 func (c *connectFlags) flags(f *pflag.FlagSet) {
@@ -249,6 +251,7 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 	if a.settings.RetryFilesEnabled {
 		o.Sink = &retrySink{folder: a.settings.RetryFilesSavePath, next: o.Sink}
 	}
+	r.connect.sink = o.Sink
 	holdForQuestions(&o, screen)
 	a.runID = o.RunID
 	defer outlivePipe()()

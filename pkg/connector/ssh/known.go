@@ -13,10 +13,12 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"kubekey/pkg/source"
 )
 
 // known is a list of known_hosts files, read once and again only when they were
-// changed by others..
+// changed by others.
 type known struct {
 	files []string
 
@@ -24,6 +26,9 @@ type known struct {
 	stamp string
 	check ssh.HostKeyCallback
 	added map[string]ssh.PublicKey // appended since the files were read, by address
+
+	warn   func(text string)
+	warned map[string]bool // files of whose lines a warning said something
 }
 
 // knownHosts returns the files as they are now.
@@ -32,7 +37,7 @@ func (s *Shared) knownHosts(files []string) (*known, error) {
 	s.mu.Lock()
 	k := s.known[key]
 	if k == nil {
-		k = &known{files: files}
+		k = &known{files: files, warn: s.Warn, warned: map[string]bool{}}
 		s.known[key] = k
 	}
 	s.mu.Unlock()
@@ -47,12 +52,38 @@ func (k *known) readLocked() error {
 	if k.check != nil && stamp == k.stamp {
 		return nil
 	}
-	check, err := knownhosts.New(there...)
-	if err != nil {
-		return fmt.Errorf("read known hosts: %w", err)
+	list := &keyList{revoked: map[string]knownhosts.KnownKey{}}
+	for _, file := range there {
+		text, err := source.Tree{}.Raw().Read(file, source.MaxFile)
+		if err != nil {
+			return fmt.Errorf("read known hosts: %w", err)
+		}
+		list.read(file, text)
 	}
-	k.check, k.stamp, k.added = check, stamp, map[string]ssh.PublicKey{}
+	k.warnLocked(list.skipped)
+	k.check, k.stamp, k.added = list.check(), stamp, map[string]ssh.PublicKey{}
 	return nil
+}
+
+// warnLocked warns once of the lines of a file that cannot be read. k.mu is held.
+func (k *known) warnLocked(skipped []skippedLine) {
+	for i, s := range skipped {
+		if i > 0 && skipped[i-1].file == s.file || k.warned[s.file] {
+			continue
+		}
+		k.warned[s.file] = true
+		more := -1
+		for _, other := range skipped {
+			if other.file == s.file {
+				more++
+			}
+		}
+		text := fmt.Sprintf("%s:%d: this line is not read: %s", s.file, s.line, s.err)
+		if more > 0 {
+			text += fmt.Sprintf(" (and %d more)", more)
+		}
+		k.warn(text)
+	}
 }
 
 // stampOf changes when a file does; there are the files that exist.

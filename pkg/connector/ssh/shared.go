@@ -19,6 +19,9 @@ import (
 // goroutines at once, and needs no closing: a jump host's connection ends with the last Host
 // that uses it.
 type Shared struct {
+	// Warn is called with what a person should know that stops nothing.
+	Warn func(text string)
+
 	mu      sync.Mutex
 	hops    map[string]*hop
 	known   map[string]*known
@@ -28,7 +31,7 @@ type Shared struct {
 
 // NewShared returns what hosts are to share.
 func NewShared() *Shared {
-	return &Shared{hops: map[string]*hop{}, known: map[string]*known{}, configs: map[string][]*ssh_config.Config{},
+	return &Shared{Warn: func(string) {}, hops: map[string]*hop{}, known: map[string]*known{}, configs: map[string][]*ssh_config.Config{},
 		keys: map[[sha256.Size]byte]func() (ssh.Signer, error){}}
 }
 

@@ -142,6 +142,36 @@ func TestKnownHostsAreReadOnce(t *testing.T) {
 	wantUnreachable(t, member(t, shared, moved), "HAS CHANGED")
 }
 
+// TestBadLineOfKnownHosts: a line that cannot be read keeps nobody from the hosts
+// of the others, and a new host's key can be added below it.
+func TestBadLineOfKnownHosts(t *testing.T) {
+	t.Parallel()
+	d := connectortest.StartSSHD(t)
+	good, err := os.ReadFile(d.KnownHosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		text   string
+		policy ssh.HostKeyPolicy
+	}{
+		"strict":     {"node1 ssh-new AAAA\n\x00\x00\n" + string(good), ssh.Strict},
+		"accept-new": {"node1 ssh-new AAAA\n\x00\x00", ssh.AcceptNew},
+	} {
+		t.Run(what, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "known_hosts")
+			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o := options(d)
+			o.KnownHosts, o.HostKey = []string{file}, c.policy
+			for range 2 {
+				mustRun(t, member(t, ssh.NewShared(), o), "echo reached", "reached\n")
+			}
+		})
+	}
+}
+
 // BenchmarkManyKnownHosts is what a host costs with a known_hosts of 10 000 lines.
 func BenchmarkManyKnownHosts(b *testing.B) {
 	d := connectortest.StartSSHD(b)
