@@ -45,6 +45,7 @@ func (a *app) configure(s *session, playbooks []string) bool {
 	parts = append(parts, setParts(s, schema, parts)...)
 	merged := schema.Merge(parts...)
 	s.warnings.Add(merged.Check()...)
+	s.warnings.Add(a.checkRules(s, schema, merged, playbooks)...)
 	a.hideSecrets(merged.Values)
 	a.configLayers(s, schema, merged, source.IsBuiltin(schemas[0]))
 	s.warnings = s.warnings.Sort()

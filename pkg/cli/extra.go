@@ -14,6 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/config"
+	"kubekey/pkg/inventory"
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
@@ -235,9 +236,12 @@ func (a *app) configFile(path string) (config.Part, error) {
 		return config.Part{Name: path, Values: value.NewDict()}, err
 	}
 	doc := playbook.Value{Node: n, File: f}
-	kind := doc.Get("kind")
-	if !kind.IsSet() || !doc.Get("apiVersion").IsSet() {
+	kind, version := doc.Get("kind"), doc.Get("apiVersion")
+	if !kind.IsSet() || !version.IsSet() {
 		return part(a.secret, path, f, n)
+	}
+	if d := inventory.OtherVersion(version.At(), version.Text()); d != nil {
+		return config.Part{}, d
 	}
 	if kind.Text() != "Config" {
 		return config.Part{}, source.Errorf(kind.At(), "kind is %q, but a Config is wanted", kind.Text()).

@@ -19,6 +19,7 @@ func formats() map[string]func(string) error {
 		"host-path": hostPath,
 		"version":   version,
 		"duration":  duration,
+		"calendar":  calendar,
 	}
 }
 
@@ -65,7 +66,11 @@ func cidrs(s string) error {
 	var four, six int
 	for _, p := range parts {
 		p = strings.TrimSpace(p)
-		if err := cidr(p); err != nil {
+		err := cidr(p)
+		if err == nil {
+			err = usable(p)
+		}
+		if err != nil {
 			if len(parts) == 1 {
 				return err
 			}
@@ -79,6 +84,24 @@ func cidrs(s string) error {
 	}
 	if four > 1 || six > 1 {
 		return errors.New("has two ranges of one family: dual stack is one of each, as in 10.233.64.0/18,fd85::/56")
+	}
+	return nil
+}
+
+// usable refuses ranges that hold addresses which no machine can have.
+func usable(s string) error {
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		return err
+	}
+	for _, r := range []struct{ prefix, what string }{
+		{"0.0.0.0/8", "of this network"}, {"127.0.0.0/8", "of the host itself (loopback)"}, {"169.254.0.0/16", "of a single link"},
+		{"224.0.0.0/4", "of groups (multicast)"}, {"240.0.0.0/4", "that are reserved"},
+		{"::/127", "of the host itself (loopback)"}, {"::ffff:0:0/96", "of IPv4"}, {"fe80::/10", "of a single link"}, {"ff00::/8", "of groups (multicast)"},
+	} {
+		if reserved := netip.MustParsePrefix(r.prefix); p.Overlaps(reserved) {
+			return fmt.Errorf("has addresses %s, in %s: choose a private range, as 10.233.64.0/18 or fd85::/56", r.what, reserved)
+		}
 	}
 	return nil
 }

@@ -11,11 +11,28 @@ import (
 	"kubekey/pkg/value"
 )
 
+// APIVersion is the form of the documents that kk reads: of kind Inventory and Config.
+const APIVersion = "kubekey.kubesphere.io/v1"
+
+// OtherVersion says what is wrong with an apiVersion, nil for the one that is read.
+func OtherVersion(at source.Pos, version string) *source.Diagnostic {
+	if version == APIVersion {
+		return nil
+	}
+	return source.Errorf(at, "apiVersion is %q, and kk reads %s", version, APIVersion).
+		WithHelp("write apiVersion: %s, and look whether the document has its form: `kk create config` and `kk create inventory` print one", APIVersion)
+}
+
 // kubekey reads `kind: Inventory`.
 func (y *yamlFile) kubekey(root *yaml.Node) {
 	if kind := child(root, "kind"); kind.Value != "Inventory" {
 		y.fail(kind, "kind is %q, an inventory's is \"Inventory\"", kind.Value)
 		return
+	}
+	if v := child(root, "apiVersion"); v != nil {
+		if d := OtherVersion(y.at(v), v.Value); d != nil {
+			y.ds.Add(d)
+		}
 	}
 	for k := range y.pairs(root, "the inventory") {
 		y.known(k, "the inventory", "apiVersion", "kind", "metadata", "spec", "status")
