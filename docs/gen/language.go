@@ -16,7 +16,7 @@ func keywordPage(keywords []playbook.Keyword, refused map[string]string) string 
 		"A keyword that is in no table, or stands where it may not, is an error before the run. `kk doc KEYWORD` prints one.")
 	var passedOn, alone [][]string
 	for _, k := range keywords {
-		row := []string{keywordName(k), string(k.Type), k.On.String(), sentence(plainKeeping(k.Doc))}
+		row := []string{keywordName(k), k.Type.String(), k.On.String(), sentence(plainKeeping(k.Doc))}
 		if k.Inherited {
 			passedOn = append(passedOn, row)
 		} else {

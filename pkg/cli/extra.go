@@ -288,6 +288,9 @@ func extraText(text string) (*value.Dict, *yaml.Node, error) {
 		if w.Key == "" {
 			return nil, nil, fmt.Errorf("-e: word %d is no key=value; a file is given as @FILE", n+1)
 		}
+		if d.Has(w.Key) {
+			return nil, nil, fmt.Errorf("-e: word %d sets %s again: remove one", n+1, w.Key)
+		}
 		d.Set(w.Key, w.Value)
 	}
 	return d, nil, nil

@@ -73,8 +73,11 @@ func (a *app) findPlaybooks(names []string) ([]string, error) {
 	return paths, nil
 }
 
-// load links playbooks; problems are shown, and errors end the command.
-func (a *app) load(s *session, sel project.Selection, names []string) ([]*project.Playbook, *project.Linker, error) {
+// load links playbooks; problems are shown, and errors end the command. What else
+// the inspections find in the playbooks is among them.
+func (a *app) load(
+	s *session, sel project.Selection, names []string, inspect ...func([]*project.Playbook) source.Diagnostics,
+) ([]*project.Playbook, *project.Linker, error) {
 	paths, err := a.findPlaybooks(names)
 	if err != nil {
 		return nil, nil, err
@@ -85,6 +88,9 @@ func (a *app) load(s *session, sel project.Selection, names []string) ([]*projec
 		out, l, ds = a.link(s, sel, paths) // now that the variables are known
 	}
 	ds = append(s.warnings, ds...)
+	for _, look := range inspect {
+		ds = addNew(ds, look(out))
+	}
 	if ds.Err() != nil {
 		return nil, nil, &exitError{loadCode(ds.Errors()), ds}
 	}
@@ -92,6 +98,16 @@ func (a *app) load(s *session, sel project.Selection, names []string) ([]*projec
 		a.diagnostics(ds)
 	}
 	return out, l, nil
+}
+
+// addNew adds the diagnostics that do not say again what others say.
+func addNew(ds, more source.Diagnostics) source.Diagnostics {
+	for _, d := range more {
+		if !slices.ContainsFunc(ds, func(o *source.Diagnostic) bool { return o.Pos == d.Pos && o.Summary == d.Summary }) {
+			ds = append(ds, d)
+		}
+	}
+	return ds
 }
 
 func (a *app) link(s *session, sel project.Selection, paths []string) (out []*project.Playbook, l *project.Linker, ds source.Diagnostics) {

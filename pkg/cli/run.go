@@ -174,13 +174,22 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 		s.warnings.Add(r.inspect(s)...)
 	}
 	sel := project.Selection{Tags: r.tags, Skip: r.skipTags}
-	books, linker, err := a.load(s, sel, names)
+	var limit []string
+	var noHosts error
+	if !s.inventoryFails {
+		limit, noHosts = a.limit(s, r.limit)
+	}
+	books, linker, err := a.load(s, sel, names, func(books []*project.Playbook) source.Diagnostics {
+		if s.inventoryFails || noHosts != nil {
+			return nil
+		}
+		return a.quietEngine(s).CheckHosts(ctx, books, limit)
+	})
 	if err != nil {
 		return err
 	}
-	limit, err := a.limit(s, r.limit)
-	if err != nil {
-		return err
+	if noHosts != nil {
+		return noHosts
 	}
 	if limit != nil && isBuiltin(books) && !slices.Contains(limit, "localhost") {
 		limit = append(limit, "localhost") // the control node, where downloads and certificates are made

@@ -10,6 +10,7 @@ import (
 	"kubekey/pkg/connector"
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
@@ -20,18 +21,13 @@ import (
 type asyncTask struct{ limit, poll time.Duration }
 
 func (x *execution) async(v *vars.View) (a asyncTask, err error) {
-	val, set, err := x.own(v, x.t.Async)
+	val, set, err := x.ownTyped(v, x.t.Async, playbook.Seconds, "async")
 	if err != nil || !set {
 		return a, err
 	}
-	if a.limit, err = seconds(val); err != nil {
-		return a, fmt.Errorf("async: %w", err)
-	}
-	a.poll = 15 * time.Second
-	if val, set, err = x.own(v, x.t.Poll); err == nil && set {
-		if a.poll, err = seconds(val); err != nil {
-			err = fmt.Errorf("poll: %w", err)
-		}
+	a.limit, a.poll = val.(time.Duration), 15*time.Second
+	if val, set, err = x.ownTyped(v, x.t.Poll, playbook.Seconds, "poll"); err == nil && set {
+		a.poll = val.(time.Duration)
 	}
 	return a, err
 }
@@ -40,7 +36,7 @@ func (x *execution) async(v *vars.View) (a asyncTask, err error) {
 // left to the host; the work of other modules is many commands, which kk goes
 // on with. Check mode predicts at once, and keeps what it predicts as a job.
 func (x *execution) background(ctx context.Context, v *vars.View, c *module.Call, a asyncTask) (module.Result, error) {
-	if x.t.Spec.Where != module.OnHost && x.t.Spec.Check == module.Harmless {
+	if !x.t.Spec.CanDetach() {
 		return module.Result{Failed: true, Msg: "async is not supported for this task."}, nil
 	}
 	id := module.NewJobID()

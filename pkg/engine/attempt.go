@@ -3,13 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/project"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
@@ -59,21 +58,17 @@ func (x *execution) retries(v *vars.View) (n int, delay time.Duration, err error
 		return -1, 0, nil
 	}
 	n, delay = 3, 5*time.Second
-	if val, set, err := x.own(v, x.t.Retries); err != nil {
+	if val, set, err := x.ownTyped(v, x.t.Retries, playbook.Count, "retries"); err != nil {
 		return 0, 0, err
 	} else if set {
-		if n, err = strconv.Atoi(strings.TrimSpace(value.Str(val))); err != nil {
-			return 0, 0, fmt.Errorf("retries must be a whole number, not %s", value.Repr(val))
-		}
+		n = val.(int)
 	}
-	if val, set, err := x.own(v, x.t.Delay); err != nil {
+	if val, set, err := x.ownTyped(v, x.t.Delay, playbook.Seconds, "delay"); err != nil {
 		return 0, 0, err
 	} else if set {
-		if delay, err = seconds(val); err != nil {
-			return 0, 0, fmt.Errorf("delay: %w", err)
-		}
+		delay = val.(time.Duration)
 	}
-	return max(0, n), delay, nil
+	return n, delay, nil
 }
 
 // own evaluates a keyword that is the task's alone.
@@ -83,14 +78,6 @@ func (x *execution) own(v *vars.View, d *template.Data) (val any, set bool, err 
 	}
 	val, err = d.Value(v.Context(), v)
 	return val, err == nil && val != nil && val != x.e.omit, undefinedOption(err)
-}
-
-func seconds(v any) (time.Duration, error) {
-	f, err := strconv.ParseFloat(strings.TrimSpace(value.Str(v)), 64)
-	if err != nil || f < 0 {
-		return 0, fmt.Errorf("%s is not a number of seconds", value.Repr(v))
-	}
-	return time.Duration(f * float64(time.Second)), nil
 }
 
 // satisfied evaluates until; without one, what did not fail is done.
@@ -165,13 +152,9 @@ func (x *execution) attempt(ctx context.Context, v *vars.View, o *itemOutcome) {
 }
 
 func (x *execution) timeout(v *vars.View) (time.Duration, error) {
-	val, set, err := x.attr(v, project.Timeout)
-	if err != nil || !set || val == nil {
+	val, set, err := x.typed(v, project.Timeout)
+	if err != nil || !set {
 		return 0, undefinedOption(err)
 	}
-	limit, err := seconds(val)
-	if err != nil {
-		return 0, fmt.Errorf("timeout: %w", err)
-	}
-	return limit, nil
+	return val.(time.Duration), nil
 }

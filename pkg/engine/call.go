@@ -112,15 +112,12 @@ func (x *execution) modes(v *vars.View) (check, diff bool, err error) {
 		attr project.Attr
 		on   *bool
 	}{{project.CheckMode, &check}, {project.Diff, &diff}} {
-		val, set, err := x.attr(v, m.attr)
+		val, set, err := x.typed(v, m.attr)
 		if err != nil {
 			return false, false, err
 		}
-		if !set || val == nil {
-			continue
-		}
-		if *m.on, err = boolean(val); err != nil {
-			return false, false, fmt.Errorf("%s %w", m.attr, err)
+		if set {
+			*m.on = val.(bool)
 		}
 	}
 	return check, diff, nil

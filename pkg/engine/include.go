@@ -124,11 +124,12 @@ func roleRequest(d *value.Dict, r *project.RoleRequest) error {
 		if !ok || err != nil {
 			return def
 		}
-		on, bad := boolean(v)
+		on, bad := converted(playbook.Bool, key, v)
 		if bad != nil {
-			err = fmt.Errorf("%s %w", key, bad)
+			err = bad
+			return false
 		}
-		return on
+		return on.(bool)
 	}
 	r.Public = flag("public", false)
 	r.NoDuplicates = !flag("allow_duplicates", true)

@@ -2,9 +2,10 @@ package engine
 
 import (
 	"fmt"
-	"strconv"
 
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/project"
+	"kubekey/pkg/template"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
@@ -14,33 +15,46 @@ import (
 func (x *execution) checkKeywords(v *vars.View) error {
 	for i, d := range x.t.Attrs.Value {
 		a := project.Attr(i)
-		if d == nil || !a.IsBool() && a != project.Throttle {
+		if d == nil || a.Type() != playbook.Bool && a != project.Throttle {
 			continue
 		}
 		if _, static := d.Static(); static {
 			continue // checked when the playbook was read
 		}
-		check := x.flag
-		if a == project.Throttle {
-			check = x.isNumber
-		}
-		if _, err := check(v, a); err != nil {
+		if _, _, err := x.typed(v, a); err != nil {
 			return undefinedOption(err)
 		}
 	}
 	return nil
 }
 
-// isNumber reports whether a keyword is given, and an error when it is no whole number.
-func (x *execution) isNumber(v *vars.View, a project.Attr) (bool, error) {
-	val, set, err := x.attr(v, a)
+// typed evaluates an inherited keyword and converts it to its type.
+func (x *execution) typed(v *vars.View, a project.Attr) (val any, set bool, err error) {
+	val, set, err = x.attr(v, a)
+	if err != nil || !set || val == nil {
+		return nil, false, err
+	}
+	val, err = converted(a.Type(), a.String(), val)
+	return val, err == nil, err
+}
+
+// ownTyped evaluates a keyword that is the task's alone and converts it.
+func (x *execution) ownTyped(v *vars.View, d *template.Data, t playbook.Type, name string) (val any, set bool, err error) {
+	val, set, err = x.own(v, d)
 	if err != nil || !set {
-		return false, err
+		return nil, false, err
 	}
-	if _, err := strconv.Atoi(value.Str(val)); err != nil {
-		return false, fmt.Errorf("%s must be a whole number, not %s", a, value.Repr(val))
+	val, err = converted(t, name, val)
+	return val, err == nil, err
+}
+
+// converted is a value as a type has it; the error names the keyword.
+func converted(t playbook.Type, name string, v any) (any, error) {
+	out, err := t.Convert(v)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", name, err)
 	}
-	return true, nil
+	return out, nil
 }
 
 // attr evaluates an inherited keyword. One that yields omit is as if it were
@@ -66,13 +80,10 @@ func (e *Engine) attr(v *vars.View, from *project.Attrs, a project.Attr) (val an
 
 // flag evaluates a keyword that is true or false; false when it is not given.
 func (x *execution) flag(v *vars.View, a project.Attr) (bool, error) {
-	val, set, err := x.attr(v, a)
-	if err != nil || !set || val == nil {
+	val, set, err := x.typed(v, a)
+	if err != nil || !set {
 		return false, err
 	}
-	on, err := boolean(val)
-	if err != nil {
-		return false, fmt.Errorf("%s %w", a, err)
-	}
+	on, _ := val.(bool)
 	return on, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"kubekey/pkg/event"
@@ -193,19 +192,15 @@ func (x *execution) items(ctx context.Context) ([]any, error) {
 
 // loopControl is how many items run at a time, and the pause between them.
 func (x *execution) loopControl() (forks int, pause time.Duration, err error) {
-	if v, set, err := x.own(x.view, x.t.Loop.Forks); err != nil {
+	if v, set, err := x.ownTyped(x.view, x.t.Loop.Forks, playbook.Count, "loop_control: forks"); err != nil {
 		return 0, 0, err
 	} else if set {
-		if forks, err = strconv.Atoi(value.Str(v)); err != nil {
-			return 0, 0, fmt.Errorf("loop_control: forks must be a whole number, not %s", value.Repr(v))
-		}
+		forks = v.(int)
 	}
-	if v, set, err := x.own(x.view, x.t.Loop.Pause); err != nil {
+	if v, set, err := x.ownTyped(x.view, x.t.Loop.Pause, playbook.Seconds, "loop_control: pause"); err != nil {
 		return 0, 0, err
 	} else if set {
-		if pause, err = seconds(v); err != nil {
-			return 0, 0, fmt.Errorf("loop_control: pause: %w", err)
-		}
+		pause = v.(time.Duration)
 	}
 	return forks, pause, nil
 }
@@ -313,12 +308,14 @@ func (x *execution) extended(v *vars.View, items []any, i int) *value.Dict {
 
 // loopFlag is a bool of loop_control.
 func (x *execution) loopFlag(v *vars.View, d *template.Data, def bool) bool {
-	val, set, err := x.own(v, d)
-	if err != nil || !set {
+	val, set, err := x.ownTyped(v, d, playbook.Bool, "")
+	if err != nil {
+		return false
+	}
+	if !set {
 		return def
 	}
-	on, err := boolean(val)
-	return on && err == nil
+	return val.(bool)
 }
 
 // breaks evaluates break_when after an item.

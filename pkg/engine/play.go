@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"kubekey/pkg/event"
@@ -72,11 +71,14 @@ func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err erro
 	if len(live) == 0 {
 		return true, nil
 	}
-	ps.hosts = e.ordered(live, r.oneOf(p.Order, "order", "inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle"))
-	strategy := r.oneOf(p.Strategy, "strategy", "linear", "free", "host_pinned")
+	ps.hosts = e.ordered(live, r.word(p.Order, "order"))
+	strategy := r.word(p.Strategy, "strategy")
 	ps.pinned = strategy == "host_pinned"
 	ps.free = strategy == "free" || ps.pinned || strategy == "" && e.Plays.Free
-	ps.maxFail = r.percent(p.MaxFail, "max_fail_percentage", -1)
+	ps.maxFail = -1
+	if share, ok := r.typed(p.MaxFail, "max_fail_percentage").(float64); ok {
+		ps.maxFail = share
+	}
 	ps.force = e.ForceHandlers
 	if p.Force != nil {
 		ps.force = r.flag(p.Force, "force_handlers")
@@ -128,9 +130,9 @@ func (e *Engine) playScope(ctx context.Context, ps *playState) *vars.View {
 
 // match finds the hosts of a play and warns of patterns that match nothing.
 func (e *Engine) match(patterns []string, p *project.Play) ([]string, error) {
-	m, err := e.Inventory.Match(patterns, inventory.MatchOptions{RunID: e.RunID})
+	m, err := e.matched(patterns, p)
 	if err != nil {
-		return nil, fmt.Errorf("%s: hosts: %w", p.Syntax.At, err)
+		return nil, err
 	}
 	for _, u := range m.Unmatched {
 		d := source.Warningf(p.Syntax.Hosts.At(), "Could not match supplied host pattern, ignoring: %s", u.Pattern)
@@ -139,11 +141,19 @@ func (e *Engine) match(patterns []string, p *project.Play) ([]string, error) {
 		}
 		e.emit(event.Warning{Diagnostic: d})
 	}
-	hosts := m.Hosts
-	if e.Limit != nil {
-		hosts = slices.DeleteFunc(hosts, func(h string) bool { return !slices.Contains(e.Limit, h) })
+	return m.Hosts, nil
+}
+
+// matched finds the hosts of a play that the limit leaves.
+func (e *Engine) matched(patterns []string, p *project.Play) (inventory.Matched, error) {
+	m, err := e.Inventory.Match(patterns, inventory.MatchOptions{RunID: e.RunID})
+	if err != nil {
+		return m, fmt.Errorf("%s: hosts: %w", p.Syntax.At, err)
 	}
-	return hosts, nil
+	if e.Limit != nil {
+		m.Hosts = slices.DeleteFunc(m.Hosts, func(h string) bool { return !slices.Contains(e.Limit, h) })
+	}
+	return m, nil
 }
 
 // ordered puts hosts into the order that the play wants.
@@ -254,12 +264,27 @@ func (r *reader) value(d *template.Data, what string) any {
 
 func (r *reader) text(d *template.Data, what string) string { return value.Str(r.value(d, what)) }
 
-// oneOf evaluates a field that takes one of a few words; "" is the default.
-func (r *reader) oneOf(d *template.Data, what string, choices ...string) string {
-	word := strings.TrimPrefix(r.text(d, what), "ansible.builtin.")
-	if word != "" && !slices.Contains(choices, word) && r.err == nil {
-		r.err = fmt.Errorf("the play's %s %q is not supported: choose one of %s", what, word, strings.Join(choices, ", "))
+// typed evaluates a field and converts it to the type of its keyword; nil when
+// it is not given, or empty.
+func (r *reader) typed(d *template.Data, what string) any {
+	v := r.value(d, what)
+	if v == nil || v == "" {
+		return nil
 	}
+	return r.convert(playbook.TypeOf(what), v, what)
+}
+
+func (r *reader) convert(t playbook.Type, v any, what string) any {
+	out, err := converted(t, what, v)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("the play's %w", err)
+	}
+	return out
+}
+
+// word evaluates a field that takes one of a few words; "" is the default.
+func (r *reader) word(d *template.Data, what string) string {
+	word, _ := r.typed(d, what).(string)
 	return word
 }
 
@@ -268,10 +293,7 @@ func (r *reader) flag(d *template.Data, what string) bool {
 	if v == nil {
 		return false
 	}
-	on, err := boolean(v)
-	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("the play's %s %w", what, err)
-	}
+	on, _ := r.convert(playbook.Bool, v, what).(bool)
 	return on
 }
 
@@ -288,18 +310,6 @@ func (r *reader) list(d *template.Data, what string) []string {
 		}
 	}
 	return out
-}
-
-func (r *reader) percent(d *template.Data, what string, def float64) float64 {
-	v := r.value(d, what)
-	if v == nil {
-		return def
-	}
-	f, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value.Str(v)), "%"), 64)
-	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("the play's %s must be a number, not %s", what, value.Repr(v))
-	}
-	return f
 }
 
 // batches cuts the hosts as serial says.
@@ -331,17 +341,11 @@ func (r *reader) batches(serial []*template.Data, hosts []string) [][]string {
 }
 
 func (r *reader) batchSize(v any, hosts int) int {
-	text := strings.TrimSpace(value.Str(v))
-	if share, ok := strings.CutSuffix(text, "%"); ok {
-		f, err := strconv.ParseFloat(share, 64)
-		if err == nil {
-			return max(1, int(f*float64(hosts)/100))
-		}
+	size := r.convert(playbook.Batch, v, "serial")
+	if share, ok := size.(playbook.Share); ok {
+		return max(1, int(min(float64(share), 100)*float64(hosts)/100))
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("the play's serial must be a number or a percentage, not %s", value.Repr(v))
-	}
+	n, _ := size.(int)
 	return n
 }
 
@@ -407,8 +411,8 @@ func (e *Engine) gathers(ctx context.Context, ps *playState) bool {
 	if err != nil {
 		return true
 	}
-	on, err := boolean(v)
-	return on || err != nil
+	on, err := playbook.Bool.Convert(v)
+	return err != nil || on.(bool)
 }
 
 // varsFiles loads the play's vars_files for each host: their names may depend

@@ -45,13 +45,9 @@ func (e *Engine) reached(name, host string, s *settings) (any, bool) {
 	case "ansible_user", "ansible_ssh_user":
 		val = s.text(project.RemoteUser, e.Defaults.User, varUser, varSSHUser)
 	case "ansible_port", "ansible_ssh_port":
-		if val = s.number(project.Port, varPort, varSSHPort); val == 0 {
-			val = e.Defaults.Port
-		}
+		val = cmp.Or(s.port(), e.Defaults.Port)
 	case "ansible_timeout", "ansible_ssh_timeout":
-		if val = s.number(noKeyword, varTimeout, varSSHTimeout); val == 0 {
-			val = int(cmp.Or(e.Defaults.Timeout, 10*time.Second).Seconds()) // as connector/ssh has it
-		}
+		val = int(cmp.Or(s.timeout(), e.Defaults.Timeout, 10*time.Second).Seconds()) // as connector/ssh has it
 	case "ansible_private_key_file", "ansible_ssh_private_key_file":
 		val = s.text(noKeyword, e.Defaults.KeyFile, varSSHKeyFile, varKeyFile)
 	case "ansible_connection":

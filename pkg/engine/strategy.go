@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"strconv"
 
 	"kubekey/pkg/event"
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
@@ -195,8 +195,11 @@ func (e *Engine) throttle(ctx context.Context, ps *playState, t *project.Task, w
 	if err != nil {
 		return 0
 	}
-	n, _ := strconv.Atoi(value.Str(v))
-	return n
+	n, err := playbook.Count.Convert(v)
+	if err != nil {
+		return 0 // the task says so
+	}
+	return n.(int)
 }
 
 // freely lets each host go on alone.
@@ -278,9 +281,9 @@ func (f *freeRun) start(ctx context.Context, t *project.Task, w *walker) error {
 		return nil
 	case t.Meta != "":
 		return e.meta(ctx, f.ps, t, []*walker{w})
-	case t.Spec != nil && t.Spec.Where == onceForAll:
-		return source.Errorf(t.At, "%s cannot run with strategy: free", t.Action).
-			WithHelp("it does its work once for all hosts: use the linear strategy")
+	}
+	if d := notFree(t); d != nil { // that an include brought in: others are found before the run
+		return d
 	}
 	ev := f.tasks[t]
 	if ev == nil {

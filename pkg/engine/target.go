@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/event"
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/project"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
@@ -106,9 +106,14 @@ func (s *settings) variable(names ...variable) (any, bool) {
 			s.fail(fmt.Errorf("variable %s: %w", n, u))
 			return nil, false
 		}
-		if ok && v != nil && v != "" {
-			return v, true
+		if !ok || v == nil || v == "" {
+			continue
 		}
+		if v, err = converted(playbook.VariableType(n), "variable "+n, v); err != nil {
+			s.fail(err)
+			return nil, false
+		}
+		return v, true
 	}
 	return nil, false
 }
@@ -126,7 +131,14 @@ func (s *settings) keyword(a project.Attr) (any, bool) {
 		s.fail(err)
 		return nil, false
 	}
-	return v, set && v != nil && v != ""
+	if !set || v == nil || v == "" {
+		return nil, false
+	}
+	if v, err = converted(a.Type(), a.String(), v); err != nil {
+		s.fail(err)
+		return nil, false
+	}
+	return v, true
 }
 
 // text is a variable, else a keyword, else the default.
@@ -144,16 +156,21 @@ func (s *settings) text(a project.Attr, def string, names ...variable) string {
 
 const noKeyword project.Attr = -1
 
-func (s *settings) number(a project.Attr, names ...variable) int {
-	text := s.text(a, "", names...)
-	if text == "" {
-		return 0
+// port is that of the connection; 0 when nothing says it.
+func (s *settings) port() int {
+	v, ok := s.variable(varPort, varSSHPort)
+	if !ok {
+		v, _ = s.keyword(project.Port)
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		s.fail(fmt.Errorf("%s must be a number, not %q", connectionVariables()[names[0]], text))
-	}
+	n, _ := v.(int)
 	return n
+}
+
+// timeout is that of the connection; 0 when nothing says it.
+func (s *settings) timeout() time.Duration {
+	v, _ := s.variable(varTimeout, varSSHTimeout)
+	limit, _ := v.(time.Duration)
+	return limit
 }
 
 // target is how the task reaches a host.
@@ -169,7 +186,7 @@ func (e *Engine) target(host string, s *settings) Target {
 	if t.Connection == "local" {
 		return Target{Host: host, Connection: "local"}
 	}
-	if t.Port = s.number(project.Port, varPort, varSSHPort); t.Port == 0 {
+	if t.Port = s.port(); t.Port == 0 {
 		t.Port = d.Port
 	}
 	t.User = s.text(project.RemoteUser, d.User, varUser, varSSHUser)
@@ -180,7 +197,7 @@ func (e *Engine) target(host string, s *settings) Target {
 	t.ProxyJump = s.text(noKeyword, "", varProxyJump)
 	t.SSHArgs = strings.TrimSpace(strings.Join([]string{d.SSHArgs, s.text(noKeyword, d.SSHCommonArgs, varCommonArgs), s.text(noKeyword, d.SSHExtraArgs, varExtraArgs)}, " "))
 	t.HostKeyChecking = s.text(noKeyword, "", varHostKeyChecking, varSSHHostKeyChecking)
-	if t.Timeout = time.Duration(s.number(noKeyword, varTimeout, varSSHTimeout)) * time.Second; t.Timeout == 0 {
+	if t.Timeout = s.timeout(); t.Timeout == 0 {
 		t.Timeout = d.Timeout
 	}
 	return t
@@ -207,10 +224,7 @@ func (e *Engine) become(s *settings) (connector.BecomeOptions, bool) {
 		v, ok = s.keyword(project.Become)
 	}
 	if ok {
-		var err error
-		if wanted, err = boolean(v); err != nil {
-			s.fail(fmt.Errorf("become %w", err))
-		}
+		wanted, _ = v.(bool)
 	}
 	if !wanted {
 		return connector.BecomeOptions{}, false
@@ -223,26 +237,6 @@ func (e *Engine) become(s *settings) (connector.BecomeOptions, bool) {
 	}
 	o.Password = e.secret(s, d.BecomePass, varBecomePassword, varBecomePass)
 	return o, true
-}
-
-// boolean reads true or false, as the language writes them.
-func boolean(v any) (bool, error) {
-	switch v := v.(type) {
-	case bool:
-		return v, nil
-	case string:
-		switch strings.ToLower(strings.TrimSpace(v)) {
-		case "yes", "on", "true", "1", "t", "y":
-			return true, nil
-		case "", "no", "off", "false", "0", "n", "f", "none":
-			return false, nil
-		}
-	case int:
-		if v == 0 || v == 1 {
-			return v == 1, nil
-		}
-	}
-	return false, fmt.Errorf("must be true or false, not %s", value.Repr(v))
 }
 
 // pooled is a connection with the users that tasks have become on it: what is

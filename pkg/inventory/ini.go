@@ -159,8 +159,7 @@ func (p *iniParser) hostVars(words []word, col, port int) *VarSet {
 			p.fail(col+w.at, "expected key=value, found %q", w.text).WithHelp("one host a line; quote values with blanks: key='a b'")
 			continue
 		}
-		set.Values.Set(key, typed(val))
-		set.at = append(set.at, keyPos{key, p.at(col + w.at)})
+		p.set(set, key, val, col+w.at)
 	}
 	return p.sealed(set)
 }
@@ -189,8 +188,18 @@ func (p *iniParser) varLine(text string, col int) {
 		return
 	}
 	key = strings.TrimSpace(key)
-	p.vars.Values.Set(key, typed(strings.TrimSpace(val)))
-	p.vars.at = append(p.vars.at, keyPos{key, p.at(col)})
+	p.set(p.vars, key, strings.TrimSpace(val), col)
+}
+
+// set adds a variable to a set that does not have it.
+func (p *iniParser) set(s *VarSet, key, val string, col int) {
+	if s.Values.Has(key) {
+		p.fail(col, "variable %q is set twice (first at %s)", key, s.At(key)).
+			WithHelp("remove or rename one: the last would silently win")
+		return
+	}
+	s.Values.Set(key, typed(val))
+	s.at = append(s.at, keyPos{key, p.at(col)})
 }
 
 // check reports groups that are used and defined nowhere: not by a section

@@ -197,7 +197,7 @@ func (r *varsReader) file(path string) *VarSet {
 	if root == nil {
 		return nil
 	}
-	bad := checkTags(f, root)
+	bad := source.Tags(f, root)
 	set, ds := nodeVars(f, root)
 	r.ds.Add(append(bad, ds...)...)
 	if set != nil {

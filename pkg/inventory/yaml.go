@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -32,7 +31,7 @@ func (l *loader) yaml(f *source.File, path string) {
 			WithHelp("start with `all:` and put hosts under `hosts:`")
 		return
 	}
-	y.ds.Add(checkTags(f, root)...)
+	y.ds.Add(source.Tags(f, root)...)
 	switch {
 	case child(root, "kind") != nil && (child(root, "apiVersion") != nil || child(root, "spec") != nil):
 		y.kubekey(root)
@@ -268,30 +267,6 @@ func nodeVars(f *source.File, n *yaml.Node) (*VarSet, source.Diagnostics) {
 func hasUnsafe(n *yaml.Node, depth int) bool {
 	return depth < maxGroupDepth && (n.Tag == "!unsafe" ||
 		slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return hasUnsafe(c, depth+1) }))
-}
-
-// checkTags reports tags that nothing here understands. Aliases need no
-// look: what they name stands in the same document.
-func checkTags(f *source.File, n *yaml.Node) source.Diagnostics {
-	if !bytes.Contains(f.Text, []byte("!")) {
-		return nil
-	}
-	var ds source.Diagnostics
-	walkTags(f, n, 0, &ds)
-	return ds
-}
-
-func walkTags(f *source.File, n *yaml.Node, depth int, ds *source.Diagnostics) {
-	switch {
-	case depth > 2*maxGroupDepth || n.Kind == yaml.AliasNode:
-		return
-	case value.IsSealed(n):
-	case strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") && n.Tag != "!unsafe" && n.Tag != "!":
-		ds.Add(source.Errorf(nodePos(f, n), "tag %q is unknown", n.Tag).WithHelp("quote the value if it is text that starts with !"))
-	}
-	for _, c := range n.Content {
-		walkTags(f, c, depth+1, ds)
-	}
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)

@@ -87,6 +87,10 @@ type Spec struct {
 	plan *schema.Plan
 }
 
+// CanDetach reports whether async may run the module in the background: what
+// works on kk's own state is done at once.
+func (s *Spec) CanDetach() bool { return s.Where == OnHost || s.Check != Harmless }
+
 // Return documents one key of a result.
 type Return struct{ Key, Type, Doc string }
 

@@ -192,7 +192,9 @@ func (ps *Parser) Meta(f *source.File) (*Meta, source.Diagnostics) {
 		case "dependencies":
 			m.Dependencies = p.roles(v)
 		case "allow_duplicates":
-			m.AllowDuplicates = v.Value == "true" || v.Value == "yes" || v.Value == "True"
+			p.check("allow_duplicates", Bool, v)
+			given, _ := literal(resolve(v))
+			m.AllowDuplicates, _ = boolean(given)
 		case "galaxy_info":
 		case "collections":
 			m.Collections = p.value(v).Elements()

@@ -2,14 +2,13 @@ package playbook
 
 import (
 	"fmt"
-	"regexp"
-	"slices"
 	"sort"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/source"
+	"kubekey/pkg/value"
 )
 
 // conditionOnText is the rule of kk lint that warnings on conditions belong to.
@@ -78,7 +77,7 @@ func (p *file) attr(a *Attrs, on Place, k, v *yaml.Node) bool {
 		return false // on tasks user is the module; only plays have it as remote_user
 	}
 	if kw.field != nil {
-		p.check(kw, v)
+		p.check(kw.Name, kw.Type, v)
 		*kw.field(a) = p.value(v)
 		return true
 	}
@@ -91,13 +90,16 @@ func (p *file) attr(a *Attrs, on Place, k, v *yaml.Node) bool {
 	case "notify":
 		a.Notify = p.words(v, "notify")
 	case "environment":
+		p.check(kw.Name, kw.Type, v)
+		p.environment(val)
 		a.Environment = val.Elements()
 	case "module_defaults":
+		p.check(kw.Name, kw.Type, v)
 		a.ModuleDefaults = val.Elements()
 	case "vars":
 		a.Vars = p.vars(v, "vars")
 	case "collections":
-		a.Collections = val.Elements()
+		a.Collections = p.words(v, "collections")
 	case "debugger":
 		p.debugger(val)
 	}
@@ -106,10 +108,24 @@ func (p *file) attr(a *Attrs, on Place, k, v *yaml.Node) bool {
 
 // debugger checks a keyword that has no effect.
 func (p *file) debugger(v Value) {
-	effective := []string{"always", "on_failed", "on_unreachable", "on_skipped"}
-	p.oneOf(v, "debugger", append(effective, "never")...)
-	if slices.Contains(effective, v.Text()) || isTemplate(v.Text()) {
+	p.checkKeyword("debugger", v.Node)
+	if _, err := Debugger.Convert(v.Text()); v.IsTemplate() || err == nil && v.Text() != "never" {
 		p.warnf(v.Node, "debugger has no effect: kk has no task debugger").WithHelp("look at what a task returns with -v, or run tasks one by one with --step")
+	}
+}
+
+// environment reports names that no variable of an environment can have.
+func (p *file) environment(v Value) {
+	for _, e := range v.Elements() {
+		if e.Kind() != yaml.MappingNode {
+			continue
+		}
+		p.each(resolve(e.Node), func(k, _ *yaml.Node) {
+			if !IsIdentifier(k.Value) && !isTemplate(k.Value) {
+				p.errorf(k, "%q cannot be the name of an environment variable", k.Value).
+					WithHelp("use letters, digits and _, not starting with a digit")
+			}
+		})
 	}
 }
 
@@ -179,45 +195,65 @@ func kindName(n *yaml.Node) string {
 	return "scalar"
 }
 
-// isTemplate reports whether a scalar has a template in it.
+// IsTemplate reports whether a text has a template in it.
+func IsTemplate(s string) bool { return isTemplate(s) }
+
 func isTemplate(s string) bool { return strings.Contains(s, "{{") || strings.Contains(s, "{%") }
 
-var (
-	boolWord = regexp.MustCompile(`^(?i:yes|no|on|off|true|false|1|0|t|f|y|n)$`)
-	intWord  = regexp.MustCompile(`^\s*[-+]?\d+\s*$`)
-	numWord  = regexp.MustCompile(`^\s*[-+]?\d+(\.\d+)?\s*%?\s*$`)
-)
+// check reports literals of the wrong type. Where a list of values may stand, each
+// is checked.
+func (p *file) check(name string, t Type, n *yaml.Node) {
+	if t != Batch && t != Map && t != Files {
+		p.checkOne(name, t, n)
+		return
+	}
+	for _, v := range (Value{n, p.f}).Elements() {
+		p.checkOne(name, t, v.Node)
+	}
+}
 
-// check reports a literal of the wrong type.
-func (p *file) check(kw *Keyword, n *yaml.Node) {
+// checkKeyword reports literals of the wrong type for a keyword.
+func (p *file) checkKeyword(name string, n *yaml.Node) { p.check(name, p.keyword(name).Type, n) }
+
+func (p *file) checkOne(name string, t Type, n *yaml.Node) {
 	n = resolve(n)
-	bad := func(want string) {
-		p.errorf(n, "%s must be %s, not %s", kw.Name, want, shown(n))
+	v, known := literal(n)
+	if !known || v == nil || t == Map && v == "" {
+		return
 	}
-	if n.Kind != yaml.ScalarNode {
-		switch kw.Type {
-		case Bool:
-			bad("true or false")
-		case Int:
-			bad("a whole number")
-		case Float:
-			bad("a number")
-		case Text:
-			bad("a string")
+	_, want := t.convert(v)
+	if v == "" && t == Bool {
+		want = "true or false" // what a template may yield, a literal may not
+	}
+	if want == "" {
+		return
+	}
+	bad := &TypeError{Want: want, Choices: t.choices(), Got: v}
+	if help := bad.Help(); help != "" {
+		p.errorf(n, "%s %s is not supported", name, shown(n)).WithHelp("%s", help)
+		return
+	}
+	p.errorf(n, "%s must be %s, not %s", name, want, shown(n))
+}
+
+// literal is what a node means before the run: scalars, lists of them, and for a
+// mapping an empty one. Templates and what a vault encrypts are not known yet.
+func literal(n *yaml.Node) (v any, known bool) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return value.NewDict(), true
+	case yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, c := range n.Content {
+			list[i], _ = literal(resolve(c))
 		}
-		return
+		return list, true
 	}
-	if isTemplate(n.Value) || n.ShortTag() == "!!null" {
-		return
+	if isTemplate(n.Value) || value.IsSealed(n) {
+		return nil, false
 	}
-	switch {
-	case kw.Type == Bool && !boolWord.MatchString(n.Value):
-		bad("true or false")
-	case kw.Type == Int && !intWord.MatchString(n.Value):
-		bad("a whole number")
-	case kw.Type == Float && !numWord.MatchString(n.Value):
-		bad("a number")
-	}
+	v, err := value.Scalar(n)
+	return v, err == nil // data that cannot be read is reported where it is compiled
 }
 
 func shown(n *yaml.Node) string {

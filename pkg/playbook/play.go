@@ -8,6 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/source"
+	"kubekey/pkg/value"
 )
 
 func (p *file) item(n *yaml.Node) Item {
@@ -61,7 +62,7 @@ func (p *file) play(n *yaml.Node) *Play {
 	sections := map[string]*[]Step{"pre_tasks": &pl.PreTasks, "tasks": &pl.Tasks, "post_tasks": &pl.PostTasks, "handlers": &pl.Handlers}
 	p.each(n, func(k, v *yaml.Node) {
 		if field := fields[k.Value]; field != nil {
-			p.check(p.keyword(k.Value), v)
+			p.checkKeyword(k.Value, v)
 			*field = p.value(v)
 			return
 		}
@@ -97,14 +98,16 @@ func (p *file) prompts(n *yaml.Node) []*Prompt {
 			"name": new(Value), "prompt": &pr.Text, "default": &pr.Default, "private": &pr.Private, "confirm": &pr.Confirm,
 			"encrypt": &pr.Encrypt, "salt": &pr.Salt, "salt_size": &pr.Size, "unsafe": &pr.Unsafe,
 		}
-		types := map[string]Type{"private": Bool, "confirm": Bool, "unsafe": Bool, "salt_size": Int}
+		types := map[string]Type{
+			"prompt": Text, "private": Bool, "confirm": Bool, "encrypt": Text, "salt": Text, "salt_size": Count, "unsafe": Bool,
+		}
 		p.each(resolve(v.Node), func(k, val *yaml.Node) {
 			field := fields[k.Value]
 			if field == nil {
 				p.errorf(k, "vars_prompt has no key %q", k.Value).WithHelp("%s", source.DidYouMean(k.Value, slices.Sorted(maps.Keys(fields))))
 				return
 			}
-			p.check(&Keyword{Name: k.Value, Type: types[k.Value]}, val)
+			p.check(k.Value, types[k.Value], val)
 			*field = p.value(val)
 		})
 		switch {
@@ -124,41 +127,16 @@ func (p *file) checkPlay(n *yaml.Node, pl *Play) {
 	} else if pl.Hosts.IsNull() || len(pl.Hosts.Elements()) == 0 || (pl.Hosts.Kind() == yaml.ScalarNode && strings.TrimSpace(pl.Hosts.Text()) == "") {
 		p.errorf(pl.Hosts.Node, "Hosts list cannot be empty. Please check your playbook")
 	}
-	for _, h := range pl.Hosts.Elements() {
-		if h.Kind() != yaml.ScalarNode {
-			p.errorf(h.Node, "hosts must be a pattern or a list of patterns")
-		}
-	}
-	p.oneOf(pl.Strategy, "strategy", "linear", "free", "host_pinned")
-	p.oneOf(pl.Order, "order", "inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle")
-	for _, s := range pl.Serial.Elements() {
-		if t := s.Text(); !isTemplate(t) && !numWord.MatchString(t) {
-			p.errorf(s.Node, "serial must be a number or a percentage, not %s", shown(s.Node))
-		}
-	}
-}
-
-// oneOf reports a literal that is none of the choices.
-func (p *file) oneOf(v Value, what string, choices ...string) {
-	if !v.IsSet() || isTemplate(v.Text()) || v.IsNull() {
-		return
-	}
-	for _, c := range choices {
-		if v.Text() == c || v.Text() == "ansible.builtin."+c {
-			return
-		}
-	}
-	help := "choose one of: " + strings.Join(choices, ", ")
-	if near := source.DidYouMean(v.Text(), choices); near != "" {
-		help = near
-	}
-	p.errorf(v.Node, "%s %s is not supported", what, shown(v.Node)).WithHelp("%s", help)
 }
 
 func (p *file) text(n *yaml.Node, what string) string {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode {
 		p.errorf(n, "%s must be a string, not %s", what, shown(n))
+		return ""
+	}
+	if value.IsSealed(n) {
+		p.errorf(n, "%s cannot be encrypted", what).WithHelp("it is read before there is a host: write it as it is")
 		return ""
 	}
 	if n.ShortTag() == "!!null" {
@@ -214,6 +192,7 @@ func (p *file) roleKey(r *RoleEntry, k, v *yaml.Node) {
 	case "handlers_from":
 		r.From.Handlers = p.value(v)
 	case "allow_duplicates":
+		p.check(k.Value, Bool, v)
 		r.Dup = p.value(v)
 	default:
 		if p.attr(&r.Attrs, OnRole, k, v) {

@@ -204,7 +204,7 @@ func (p *file) taskValue(t *Task, k, v *yaml.Node) bool {
 		t.Register = p.text(v, "register")
 	case "register_type":
 		t.RegisterType = p.text(v, "register_type")
-		p.oneOf(p.value(v), "register_type", "string", "json", "yaml")
+		p.checkKeyword("register_type", v)
 	case "loop":
 		p.loop(t, k, v, "")
 	case "until":
@@ -214,16 +214,16 @@ func (p *file) taskValue(t *Task, k, v *yaml.Node) bool {
 	case "failed_when":
 		t.FailedWhen = p.conditions(v, "failed_when")
 	case "retries":
-		p.check(p.keyword("retries"), v)
+		p.checkKeyword("retries", v)
 		t.Retries = p.value(v)
 	case "delay":
-		p.check(p.keyword("delay"), v)
+		p.checkKeyword("delay", v)
 		t.Delay = p.value(v)
 	case "async":
-		p.check(p.keyword("async"), v)
+		p.checkKeyword("async", v)
 		t.Async = p.value(v)
 	case "poll":
-		p.check(p.keyword("poll"), v)
+		p.checkKeyword("poll", v)
 		t.Poll = p.value(v)
 	default:
 		return false
@@ -305,20 +305,21 @@ func (p *file) loopControl(t *Task, n *yaml.Node) {
 		case "index_var":
 			l.IndexVar = p.loopVar(v)
 		case "label":
+			p.check("label", Text, v)
 			l.Label = val
 		case "pause":
-			p.check(&Keyword{Name: "pause", Type: Float}, v)
+			p.check("pause", Seconds, v)
 			l.Pause = val
 		case "extended":
-			p.check(&Keyword{Name: "extended", Type: Bool}, v)
+			p.check("extended", Bool, v)
 			l.Extended = val
 		case "extended_allitems":
-			p.check(&Keyword{Name: "extended_allitems", Type: Bool}, v)
+			p.check("extended_allitems", Bool, v)
 			l.ExtendedAllItems = val
 		case "break_when":
 			l.BreakWhen = p.conditions(v, "break_when")
 		case "forks":
-			p.check(&Keyword{Name: "forks", Type: Int}, v)
+			p.check("forks", Count, v)
 			l.Forks = val
 		default:
 			p.errorf(k, "'%s' is not a valid attribute for a LoopControl", k.Value).WithHelp("%s", source.DidYouMean(k.Value, known))

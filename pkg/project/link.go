@@ -162,14 +162,14 @@ func (l *Linker) checkVarsFile(p *Play, candidates []*template.Data, at source.P
 		if !ok {
 			return
 		}
-		path, found := l.FindVarsFile(p, fmt.Sprint(name))
+		path, found := l.FindVarsFile(p, value.Str(name))
 		if found {
 			if _, more := l.VarsFile(path); more.Err() != nil {
 				*ds = append(*ds, more...)
 			}
 			return
 		}
-		names = append(names, fmt.Sprint(name))
+		names = append(names, value.Str(name))
 	}
 	ds.Add(source.Errorf(at, "vars file %s was not found", strings.Join(names, ", ")).
 		WithHelp("searched in %s and %s/vars", shown(p.Dir), shown(p.Dir)))

@@ -25,6 +25,7 @@ import (
 	"kubekey/pkg/module/kube"
 	"kubekey/pkg/module/net"
 	"kubekey/pkg/module/pki"
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
@@ -254,7 +255,7 @@ func TestAttrNames(t *testing.T) {
 		}
 		seen[a.String()] = true
 	}
-	if !RunOnce.IsBool() || Timeout.IsBool() || Timeout.String() != "timeout" {
+	if RunOnce.Type() != playbook.Bool || Timeout.Type() != playbook.Seconds || Timeout.String() != "timeout" {
 		t.Error("keywords are mixed up")
 	}
 }

@@ -182,6 +182,9 @@ func (l *Linker) layer(name string, v *playbook.Vars, ds *source.Diagnostics) []
 			l.Secrets.AddNamed(value.Named(n, data[n].Raw(), redact.Within))
 		}
 		at[n] = v.Values[n].At()
+		if data[n] != nil {
+			ds.Add(CheckVariable(n, data[n].Raw(), at[n]))
+		}
 	}
 	return []*vars.Layer{vars.Compiled(name, v.Names, data, at)}
 }

@@ -222,14 +222,8 @@ func (a Attr) String() string {
 	}[a]
 }
 
-// IsBool reports whether the keyword takes true or false.
-func (a Attr) IsBool() bool {
-	switch a {
-	case Become, CheckMode, Diff, DelegateFacts, IgnoreErrors, IgnoreUnreachable, AnyErrorsFatal, NoLog, RunOnce:
-		return true
-	}
-	return false
-}
+// Type is what the keyword takes.
+func (a Attr) Type() playbook.Type { return playbook.TypeOf(a.String()) }
 
 // Attrs are the inherited keywords of a task, after inheritance.
 type Attrs struct {

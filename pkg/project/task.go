@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -35,6 +36,7 @@ func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Ta
 	}
 	t.Spec = spec
 	var more source.Diagnostics
+	more.Add(checkAsync(t))
 	t.Args = l.arguments(s, spec, t.Attrs.ModuleDefaults, &more)
 	l.checkTemplate(t, &more)
 	for _, d := range more {
@@ -42,6 +44,18 @@ func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Ta
 	}
 	*ds = append(*ds, more...)
 	return t
+}
+
+// checkAsync reports a task that is to run in the background and cannot.
+func checkAsync(t *Task) *source.Diagnostic {
+	if t.Async == nil || t.Spec.CanDetach() {
+		return nil
+	}
+	limit, _ := t.Async.Static()
+	if d, err := playbook.Seconds.Convert(limit); err != nil || d == time.Duration(0) {
+		return nil
+	}
+	return source.Errorf(t.Syntax.Async.At(), "async is not supported for %s", t.Spec.Name).WithHelp("remove it: the task ends at once")
 }
 
 // modulesLike says what a name that no module has may have been meant to be.
@@ -222,7 +236,16 @@ func (l *Linker) freeForm(v playbook.Value, spec *module.Spec, ds *source.Diagno
 	table := l.table(spec)
 	var out []argument
 	at := func(off int) source.Pos { return source.Advance(v.TextAt(), v.Text(), off) }
+	first := map[string]source.Pos{}
 	add := func(name, text string, key, val source.Pos) {
+		if before, twice := first[name]; twice {
+			d := source.Errorf(key, "argument %q stands twice (first at %s)", name, before).
+				WithHelp("remove or rename one: the last would silently win")
+			d.Width = len(name)
+			ds.Add(d)
+			return
+		}
+		first[name] = key
 		if table.raw[name] {
 			out = append(out, argument{name, template.Literal(module.Written(text)), key})
 			return
@@ -306,6 +329,11 @@ func mayGive(defaults []*template.Data, spec *module.Spec) bool {
 // checkArgs reports unknown arguments, literals of a wrong type, and what is
 // missing unless something else may give it.
 func (l *Linker) checkArgs(s *playbook.Task, spec *module.Spec, list []argument, mayGive bool, ds *source.Diagnostics) {
+	for _, a := range list {
+		if spec.AnyArgs {
+			ds.Add(CheckVariable(a.name, a.data.Raw(), a.at))
+		}
+	}
 	problems, at := l.problems(spec, list)
 	for _, p := range problems {
 		if p.Kind == schema.Missing && mayGive {

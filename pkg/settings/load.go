@@ -157,6 +157,10 @@ func (r *reader) convert(s Setting, c candidate, wins bool) (any, bool) {
 		r.fail(c, schema.Problem{Msg: fmt.Sprintf("value of %s must be at least %d, got %d", s.Name, *s.min, n)})
 		return nil, false
 	}
+	if n, ok := v.(int); ok && s.max != nil && n > *s.max {
+		r.fail(c, schema.Problem{Msg: fmt.Sprintf("value of %s must be at most %d, got %d", s.Name, *s.max, n)})
+		return nil, false
+	}
 	return r.located(s, v, c.dir), true
 }
 

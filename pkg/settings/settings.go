@@ -23,6 +23,7 @@ import (
 //	sep    what separates the elements of a list in the environment and in
 //	       ansible.cfg; a comma when there is none
 //	min    the smallest number
+//	max    the greatest number
 type Settings struct {
 	Workdir         string   `kk:"workdir,path" flag:"workdir" doc:"folder for journal, hooks and what kk makes; ~/.kk when it is not set"`
 	Inventory       []string `kk:"inventory,path" env:"ANSIBLE_INVENTORY" ini:"defaults.inventory" flag:"inventory" doc:"inventories: files, folders, executables; one text that ends in a comma is a list of hosts"`
@@ -48,7 +49,7 @@ type Settings struct {
 	FactCachingTimeout    int      `kk:"fact_caching_timeout" default:"86400" min:"0" env:"ANSIBLE_CACHE_PLUGIN_TIMEOUT" ini:"defaults.fact_caching_timeout" doc:"seconds for which kept facts are good; 0 is for ever"`
 
 	RemoteUser             string `kk:"remote_user" env:"ANSIBLE_REMOTE_USER" ini:"defaults.remote_user" flag:"user" doc:"user to log in as"`
-	RemotePort             int    `kk:"remote_port" default:"0" min:"0" env:"ANSIBLE_REMOTE_PORT" ini:"defaults.remote_port" doc:"port of sshd; 0 is 22, or what ~/.ssh/config says"`
+	RemotePort             int    `kk:"remote_port" default:"0" min:"0" max:"65535" env:"ANSIBLE_REMOTE_PORT" ini:"defaults.remote_port" doc:"port of sshd; 0 is 22, or what ~/.ssh/config says"`
 	PrivateKeyFile         string `kk:"private_key_file,path" env:"ANSIBLE_PRIVATE_KEY_FILE" ini:"defaults.private_key_file" flag:"private-key" doc:"file of the private key to log in with"`
 	Connection             string `kk:"connection" choices:"ssh,local,smart" env:"ANSIBLE_TRANSPORT" ini:"defaults.transport" words:"paramiko=ssh" flag:"connection" doc:"how to reach hosts; ssh when it is not set"`
 	Timeout                int    `kk:"timeout" default:"10" min:"1" env:"ANSIBLE_TIMEOUT,ANSIBLE_SSH_TIMEOUT" ini:"defaults.timeout,ssh_connection.timeout" flag:"timeout" doc:"seconds to wait for a connection"`
@@ -99,6 +100,7 @@ type Setting struct {
 	words map[string]string
 	sep   string
 	min   *int
+	max   *int
 }
 
 // OwnEnv is kk's own environment variable for the setting.
@@ -140,6 +142,9 @@ func newSetting(a schema.Arg, tag reflect.StructTag) Setting {
 	}
 	if n, err := strconv.Atoi(tag.Get("min")); err == nil {
 		s.min = &n
+	}
+	if n, err := strconv.Atoi(tag.Get("max")); err == nil {
+		s.max = &n
 	}
 	return s
 }

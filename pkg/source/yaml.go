@@ -37,7 +37,7 @@ func ParseYAML(f *File) ([]*yaml.Node, Diagnostics) {
 			ds.Add(SyntaxError(f, err))
 			return docs, ds
 		}
-		ds = append(ds, duplicates(f, doc, 0)...)
+		ds = append(append(ds, duplicates(f, doc, 0)...), Tags(f, doc)...)
 		if d := aliases(f, doc); d != nil {
 			return docs, append(ds, d)
 		}
@@ -100,7 +100,6 @@ func duplicates(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
 	if depth > maxDepth {
 		return Diagnostics{Errorf(NodePos(f, n), "nested too deep (more than %d levels)", maxDepth)}
 	}
-	ds.Add(unknownTag(f, n))
 	if n.Kind == yaml.MappingNode {
 		seen := map[string]int{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -123,19 +122,86 @@ func duplicates(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
 	return ds
 }
 
-// unknownTag reports a tag that nobody understands: most often a text that
-// begins with an exclamation mark.
-func unknownTag(f *File, n *yaml.Node) *Diagnostic {
-	if n.Style&yaml.TaggedStyle == 0 || strings.HasPrefix(n.Tag, "!!") || strings.HasPrefix(n.Tag, "tag:") {
+// Tags reports the tags in a tree of nodes that mean nothing where they stand.
+func Tags(f *File, n *yaml.Node) Diagnostics { return tags(f, n, 0) }
+
+func tags(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
+	if depth > maxDepth || n.Kind == yaml.AliasNode {
+		return nil
+	}
+	ds.Add(wrongTag(f, n))
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if d := keyTag(f, c); d != nil {
+				ds.Add(d)
+				continue
+			}
+		}
+		ds = append(ds, tags(f, c, depth+1)...)
+	}
+	return ds
+}
+
+// wrongTag reports a tag that nobody understands, most often a text that begins
+// with an exclamation mark, or that says of a value what it is not.
+func wrongTag(f *File, n *yaml.Node) *Diagnostic {
+	if n.Style&yaml.TaggedStyle == 0 {
+		return nil
+	}
+	kind := yaml.ScalarNode
+	switch tag := n.ShortTag(); tag {
+	case "", "!", "!unsafe":
+		return nil
+	case "!!map":
+		kind = yaml.MappingNode
+	case "!!seq":
+		kind = yaml.SequenceNode
+	case "!vault", "!vault-encrypted":
+		if n.Kind == yaml.ScalarNode && !IsVault([]byte(strings.TrimSpace(n.Value))) {
+			return tagError(f, n, "what is tagged %s is not encrypted", n.Tag).
+				WithHelp("`kk vault encrypt-string` prints a value to put here")
+		}
+	case "!!str", "!!int", "!!float", "!!bool", "!!null", "!!binary", "!!timestamp":
+	default:
+		d := tagError(f, n, "unknown YAML tag %s", n.Tag)
+		if !strings.HasPrefix(tag, "!!") {
+			return d.WithHelp("quote a text that starts with !: \"%s\"", n.Tag)
+		}
+		return d.WithHelp("remove it")
+	}
+	if n.Kind != kind {
+		return tagError(f, n, "the tag %s cannot stand before a %s", n.Tag, nodeKind(n))
+	}
+	return nil
+}
+
+// keyTag reports a key that is marked as a value of its own kind: nothing looks
+// for a key that is encrypted, and none is a template.
+func keyTag(f *File, n *yaml.Node) *Diagnostic {
+	if n.Style&yaml.TaggedStyle == 0 || n.Kind != yaml.ScalarNode {
 		return nil
 	}
 	switch n.Tag {
-	case "", "!", "!unsafe", "!vault", "!vault-encrypted":
-		return nil
+	case "!vault", "!vault-encrypted", "!unsafe":
+		return tagError(f, n, "a key cannot have the tag %s", n.Tag).WithHelp("tag the value")
 	}
-	d := Errorf(NodePos(f, n), "unknown YAML tag %s", n.Tag).WithHelp("quote a text that starts with !: \"%s\"", n.Tag)
+	return nil
+}
+
+func tagError(f *File, n *yaml.Node, format string, args ...any) *Diagnostic {
+	d := Errorf(NodePos(f, n), format, args...)
 	d.Width = utf8.RuneCountInString(n.Tag)
 	return d
+}
+
+func nodeKind(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "mapping"
+	case yaml.SequenceNode:
+		return "list"
+	}
+	return "scalar"
 }
 
 // maxNodes bounds what aliases may expand to (the "billion laughs").

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/playbook"
+	"kubekey/pkg/project"
+	"kubekey/pkg/source"
+	"kubekey/pkg/template"
+	"kubekey/pkg/vars"
+)
+
+// CheckHosts returns what is wrong with the variables of hosts before the run
+// connects to one: files beside the playbooks that cannot be read, and literals that
+// say how to reach a host and cannot mean anything. Only hosts that a play is sure
+// to connect to are looked at: others may be there for programs that know more
+// connections. limit is as of Options.
+func (e *Engine) CheckHosts(ctx context.Context, playbooks []*project.Playbook, limit []string) source.Diagnostics {
+	c := checker{e: e, seen: map[string]bool{}}
+	e.Limit = limit
+	for _, pb := range playbooks {
+		for _, p := range pb.Plays {
+			c.play(ctx, p)
+		}
+	}
+	return c.ds.Sort()
+}
+
+type checker struct {
+	e    *Engine
+	seen map[string]bool // what was reported
+	ds   source.Diagnostics
+}
+
+func (c *checker) add(d *source.Diagnostic) {
+	if key := d.Pos.String() + d.Summary; !c.seen[key] {
+		c.seen[key] = true
+		c.ds.Add(d)
+	}
+}
+
+func (c *checker) play(ctx context.Context, p *project.Play) {
+	for _, d := range c.e.Inventory.LoadVars(p.Dir) {
+		c.add(d)
+	}
+	c.together(p)
+	if !c.e.connects(p) {
+		return
+	}
+	for _, host := range c.e.hostsOf(ctx, p) {
+		c.host(c.e.View(ctx, host, p, p.Dir))
+	}
+}
+
+// together reports tasks that need all hosts of a play where each goes on alone.
+func (c *checker) together(p *project.Play) {
+	free := p.Strategy == nil && c.e.Plays.Free
+	if p.Strategy != nil {
+		word, _ := p.Strategy.Static()
+		strategy, err := playbook.Strategy.Convert(word)
+		free = err == nil && strategy != "linear"
+	}
+	if !free {
+		return
+	}
+	for _, t := range append(Tasks(p), p.Handlers...) {
+		if d := notFree(t); d != nil {
+			d.Trace = append(d.Trace, t.Trace...)
+			c.add(d)
+		}
+	}
+}
+
+// notFree is the error of a task that cannot run with the strategy free; nil when it can.
+func notFree(t *project.Task) *source.Diagnostic {
+	if t.Spec == nil || t.Spec.Where != onceForAll {
+		return nil
+	}
+	return source.Errorf(t.At, "%s cannot run with strategy: free", t.Action).
+		WithHelp("it does its work once for all hosts: use the linear strategy")
+}
+
+// hostsOf are the hosts of a play as far as they are known before the run.
+func (e *Engine) hostsOf(ctx context.Context, p *project.Play) []string {
+	r := &reader{ctx: ctx, v: e.playScope(ctx, &playState{play: p, dir: p.Dir})}
+	patterns := r.list(p.Hosts, "hosts")
+	if r.err != nil {
+		return nil
+	}
+	m, err := e.matched(patterns, p)
+	if err != nil {
+		return nil // the play says so
+	}
+	return m.Hosts
+}
+
+// host checks the variables that a view has literals for.
+func (c *checker) host(v *vars.View) {
+	mask := v.Watched()
+	for i, name := range connectionVariables() {
+		if mask&(1<<i) == 0 {
+			continue
+		}
+		for _, o := range v.Explain(name) {
+			if o.Wins {
+				c.variable(name, o)
+			}
+		}
+	}
+}
+
+func (c *checker) variable(name string, o vars.Origin) {
+	d := project.CheckVariable(name, o.Raw, o.At)
+	if d == nil {
+		return
+	}
+	if !o.At.IsValid() {
+		d.Summary += " (" + o.Layer + ")"
+	}
+	c.add(d)
+}
+
+// connects reports whether a play is sure to connect to each of its hosts: it
+// gathers facts, or has a task on the host that runs whatever is known of it.
+func (e *Engine) connects(p *project.Play) bool {
+	if p.Setup != nil && gathersSurely(p.GatherFacts, e.Plays.Gathering) {
+		return true
+	}
+	return slices.ContainsFunc(Tasks(p), func(t *project.Task) bool {
+		return t.Spec != nil && t.Spec.Where == module.OnHost && len(t.Attrs.When) == 0 && t.Loop == nil &&
+			t.Attrs.Value[project.DelegateTo] == nil
+	})
+}
+
+func gathersSurely(keyword *template.Data, by Gathering) bool {
+	if keyword == nil {
+		return by == Implicit || by == ""
+	}
+	v, static := keyword.Static()
+	on, err := playbook.Bool.Convert(v)
+	return static && err == nil && on == true
+}

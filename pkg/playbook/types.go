@@ -1,0 +1,266 @@
+package playbook
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
+)
+
+// Type says what a keyword takes. Convert is the one place that knows what a
+// type accepts: literals go through it when they are read, and what templates
+// yield goes through it during the run.
+type Type string
+
+// The types of keywords.
+const (
+	Bool      Type = "bool"
+	Count     Type = "int"        // not negative
+	Port      Type = "port"       // 1 to 65535
+	Seconds   Type = "seconds"    // not negative
+	Percent   Type = "percentage" // not negative; the sign may be left out
+	Batch     Type = "int or percentage"
+	Text      Type = "string"
+	Address   Type = "address"       // of a host
+	List      Type = "list"          // of strings, or one string
+	Files     Type = "list of files" // of names, and of lists of them
+	Map       Type = "dict"
+	Any       Type = "any"
+	Steps     Type = "list of tasks"
+	Condition Type = "condition or list of conditions"
+
+	Connection   Type = "connection"
+	BecomeMethod Type = "become method"
+	Strategy     Type = "strategy"
+	Order        Type = "order"
+	Debugger     Type = "debugger"
+	Registered   Type = "register type"
+)
+
+// VariableType is what a variable takes that says how to reach a host; "" for
+// all others.
+func VariableType(name string) Type {
+	switch name {
+	case "ansible_host", "ansible_ssh_host":
+		return Address
+	case "ansible_connection":
+		return Connection
+	case "ansible_port", "ansible_ssh_port":
+		return Port
+	case "ansible_timeout", "ansible_ssh_timeout":
+		return Seconds
+	case "ansible_become", "ansible_host_key_checking", "ansible_ssh_host_key_checking":
+		return Bool
+	case "ansible_become_method":
+		return BecomeMethod
+	case "ansible_user", "ansible_ssh_user", "ansible_private_key_file", "ansible_ssh_private_key_file",
+		"ansible_private_key", "ansible_ssh_private_key", "ansible_ssh_proxy_jump",
+		"ansible_ssh_common_args", "ansible_ssh_extra_args",
+		"ansible_become_user", "ansible_become_flags", "ansible_become_exe",
+		"ansible_password", "ansible_ssh_password", "ansible_ssh_pass",
+		"ansible_private_key_passphrase", "ansible_ssh_private_key_passphrase",
+		"ansible_become_password", "ansible_become_pass":
+		return Text
+	}
+	return ""
+}
+
+// choices are the words that a type takes; nil when it takes others than words.
+func (t Type) choices() []string {
+	switch t {
+	case Connection:
+		return []string{"ssh", "local"}
+	case BecomeMethod:
+		return []string{"sudo", "su"}
+	case Strategy:
+		return []string{"linear", "free", "host_pinned"}
+	case Order:
+		return []string{"inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle"}
+	case Debugger:
+		return []string{"always", "never", "on_failed", "on_unreachable", "on_skipped"}
+	case Registered:
+		return []string{"string", "json", "yaml"}
+	}
+	return nil
+}
+
+// synonym is what a word means where Ansible has other names for the same.
+func (t Type) synonym(word string) string {
+	word = strings.TrimPrefix(word, "ansible.builtin.")
+	if t == Connection && slices.Contains([]string{"smart", "paramiko", "paramiko_ssh"}, word) {
+		return "ssh"
+	}
+	return word
+}
+
+// String is the type as the manual calls it.
+func (t Type) String() string {
+	if t.choices() != nil {
+		return string(Text)
+	}
+	return string(t)
+}
+
+// Share is a Batch that is a percentage of the hosts.
+type Share float64
+
+// TypeError is a value of another type than is needed.
+type TypeError struct {
+	Want    string   // "true or false"
+	Choices []string // the words that can be, if only some can
+	Got     any
+}
+
+// Error reads on after the name of the keyword: "must be true or false, not 'maybe'".
+func (e *TypeError) Error() string {
+	if help := e.Help(); help != "" {
+		return e.Problem() + ": " + help
+	}
+	return e.Problem()
+}
+
+// Problem is the error without the help.
+func (e *TypeError) Problem() string {
+	switch {
+	case !isScalar(e.Got):
+		return fmt.Sprintf("must be %s, not a %s", e.Want, value.TypeName(e.Got))
+	case e.Choices != nil:
+		return fmt.Sprintf("%q is not supported", value.Str(e.Got))
+	}
+	return fmt.Sprintf("must be %s, not %s", e.Want, value.Repr(e.Got))
+}
+
+// Help says which word was meant, or which there are; "" when it may be any.
+func (e *TypeError) Help() string {
+	if e.Choices == nil || !isScalar(e.Got) {
+		return ""
+	}
+	if near := source.DidYouMean(value.Str(e.Got), e.Choices); near != "" {
+		return near
+	}
+	return "choose one of: " + strings.Join(e.Choices, ", ")
+}
+
+// Convert returns v as the type has it: bool, int (Count, Port, Batch), Share,
+// time.Duration (Seconds), float64 (Percent) or string; values of the other
+// types as they are. The error is a *TypeError, or that of a value that cannot
+// be worked out.
+func (t Type) Convert(v any) (any, error) {
+	v, err := value.Force(v)
+	if err != nil {
+		return nil, err
+	}
+	out, want := t.convert(v)
+	if want == "" {
+		return out, nil
+	}
+	return nil, &TypeError{Want: want, Choices: t.choices(), Got: v}
+}
+
+func (t Type) convert(v any) (out any, want string) {
+	if words := t.choices(); words != nil {
+		word, ok := v.(string)
+		word = t.synonym(word)
+		return word, unless(ok && slices.Contains(words, word), "a string")
+	}
+	text := strings.TrimSpace(value.Str(v))
+	switch t {
+	case Bool:
+		b, ok := boolean(v)
+		return b, unless(ok, "true or false")
+	case Count:
+		return count(text, "a whole number")
+	case Port:
+		n, err := strconv.Atoi(text)
+		return n, unless(err == nil && n > 0 && n <= math.MaxUint16, "a number from 1 to 65535")
+	case Seconds:
+		f, want := number(text, "a number of seconds")
+		if f > math.MaxInt64/1e9 {
+			want = "a number of seconds"
+		}
+		return time.Duration(f * float64(time.Second)), want
+	case Percent:
+		return number(strings.TrimSuffix(text, "%"), "a number")
+	case Batch:
+		if share, ok := strings.CutSuffix(text, "%"); ok {
+			f, want := number(share, "a number or a percentage")
+			return Share(f), want
+		}
+		return count(text, "a number or a percentage")
+	case Address:
+		return v, unless(isScalar(v) && text != "" && !strings.ContainsAny(text, " \t\n"), "the name or address of a host")
+	case Text:
+		return v, unless(isScalar(v), "a string")
+	case List, Files:
+		list, ok := v.([]any)
+		return v, unless(!ok && isScalar(v) || ok && !slices.ContainsFunc(list, isNested), "a string or a list of strings")
+	case Map:
+		_, ok := v.(*value.Dict)
+		return v, unless(ok, "a mapping")
+	}
+	return v, ""
+}
+
+func unless(ok bool, want string) string {
+	if ok {
+		return ""
+	}
+	return want
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case []any, *value.Dict:
+		return false
+	}
+	return true
+}
+
+func isNested(v any) bool { return !isScalar(v) }
+
+// count reads a whole number that is not negative.
+func count(text, what string) (n int, want string) {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return 0, what
+	case n < 0:
+		return 0, "0 or more"
+	}
+	return n, ""
+}
+
+// number reads a finite number that is not negative.
+func number(text, what string) (f float64, want string) {
+	f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	switch {
+	case err != nil || math.IsNaN(f) || math.IsInf(f, 0):
+		return 0, what
+	case f < 0:
+		return 0, "0 or more"
+	}
+	return f, ""
+}
+
+// boolean reads true or false, as the language writes them.
+func boolean(v any) (on, ok bool) {
+	switch v := v.(type) {
+	case bool:
+		return v, true
+	case string:
+		switch strings.ToLower(strings.TrimSpace(v)) {
+		case "yes", "on", "true", "1", "t", "y":
+			return true, true
+		case "", "no", "off", "false", "0", "n", "f", "none":
+			return false, true
+		}
+	case int:
+		return v == 1, v == 0 || v == 1
+	}
+	return false, false
+}

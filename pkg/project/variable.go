@@ -1,0 +1,28 @@
+package project
+
+import (
+	"errors"
+
+	"kubekey/pkg/playbook"
+	"kubekey/pkg/source"
+)
+
+// CheckVariable reports a literal that cannot be the value of a variable that
+// says how to reach a host; nil when the value may be good, or is a template.
+func CheckVariable(name string, raw any, at source.Pos) *source.Diagnostic {
+	t := playbook.VariableType(name)
+	text, isText := raw.(string)
+	if t == "" || raw == nil || isText && (playbook.IsTemplate(text) || text == "" && t != playbook.Address) {
+		return nil
+	}
+	_, err := t.Convert(raw)
+	var bad *playbook.TypeError
+	if !errors.As(err, &bad) {
+		return nil
+	}
+	d := source.Errorf(at, "%s %s", name, bad.Problem()).WithHelp("%s", bad.Help())
+	if isText && text == "" {
+		d.Help = "remove the variable: without it the host is reached by its name"
+	}
+	return d
+}
