@@ -183,7 +183,9 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 		if s.inventoryFails || noHosts != nil {
 			return nil
 		}
-		return a.quietEngine(s).CheckHosts(ctx, books, limit)
+		e := a.quietEngine(s)
+		e.Defaults.Connection = r.connect.connection
+		return e.CheckHosts(ctx, books, limit)
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -9,16 +10,19 @@ import (
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
+	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
 
 // CheckHosts returns what is wrong with the variables of hosts before the run
-// connects to one: files beside the playbooks that cannot be read, and literals that
-// say how to reach a host and cannot mean anything. Only hosts that a play is sure
-// to connect to are looked at: others may be there for programs that know more
-// connections. limit is as of Options.
+// connects to one: files beside the playbooks that cannot be read, literals that
+// say how to reach a host and cannot mean anything, tasks that need all hosts where
+// each goes on alone, and files of the control node that are not there. Only hosts
+// that a play is sure to connect to are looked at: others may be there for programs
+// that know more connections. limit is as of Options.
 func (e *Engine) CheckHosts(ctx context.Context, playbooks []*project.Playbook, limit []string) source.Diagnostics {
 	c := checker{e: e, seen: map[string]bool{}}
+	c.files = fileCheck{tree: e.Tree, add: c.add}
 	e.Limit = limit
 	for _, pb := range playbooks {
 		for _, p := range pb.Plays {
@@ -29,9 +33,10 @@ func (e *Engine) CheckHosts(ctx context.Context, playbooks []*project.Playbook, 
 }
 
 type checker struct {
-	e    *Engine
-	seen map[string]bool // what was reported
-	ds   source.Diagnostics
+	e     *Engine
+	files fileCheck
+	seen  map[string]bool // what was reported
+	ds    source.Diagnostics
 }
 
 func (c *checker) add(d *source.Diagnostic) {
@@ -46,12 +51,31 @@ func (c *checker) play(ctx context.Context, p *project.Play) {
 		c.add(d)
 	}
 	c.together(p)
+	hosts, known := c.e.hostsOf(ctx, p)
+	if !known || len(hosts) > 0 {
+		control := func(host string) bool { return c.e.isControl(ctx, host, p) }
+		c.files.play(p, control, !known || slices.ContainsFunc(hosts, control))
+	}
 	if !c.e.connects(p) {
 		return
 	}
-	for _, host := range c.e.hostsOf(ctx, p) {
+	for _, host := range hosts {
 		c.host(c.e.View(ctx, host, p, p.Dir))
 	}
+}
+
+// isControl reports whether a host is, or may be, the machine that kk runs on.
+func (e *Engine) isControl(ctx context.Context, host string, p *project.Play) bool {
+	v := e.View(ctx, host, p, p.Dir)
+	how, given, err := v.Lookup("ansible_connection")
+	if err != nil {
+		return true
+	}
+	if !given {
+		how = cmp.Or(e.Defaults.Connection, "ssh")
+	}
+	address, _, err := v.Lookup("ansible_host")
+	return isLocal(host) || err != nil || isLocal(value.Str(address)) || playbook.Connection.Synonym(value.Str(how)) != "ssh"
 }
 
 // together reports tasks that need all hosts of a play where each goes on alone.
@@ -83,17 +107,14 @@ func notFree(t *project.Task) *source.Diagnostic {
 }
 
 // hostsOf are the hosts of a play as far as they are known before the run.
-func (e *Engine) hostsOf(ctx context.Context, p *project.Play) []string {
+func (e *Engine) hostsOf(ctx context.Context, p *project.Play) (hosts []string, known bool) {
 	r := &reader{ctx: ctx, v: e.playScope(ctx, &playState{play: p, dir: p.Dir})}
 	patterns := r.list(p.Hosts, "hosts")
 	if r.err != nil {
-		return nil
+		return nil, false
 	}
 	m, err := e.matched(patterns, p)
-	if err != nil {
-		return nil // the play says so
-	}
-	return m.Hosts
+	return m.Hosts, err == nil // an error is the play's to report
 }
 
 // host checks the variables that a view has literals for.

@@ -296,11 +296,11 @@ h3 ansible_become_user=dba ansible_become_method=su
 
 func TestKeywordsThatCannotBeEvaluated(t *testing.T) {
 	for task, want := range map[string]string{
-		`{command: x, timeout: "{{ 'soon' }}"}`:                                  "timeout: 'soon' is not a number of seconds",
+		`{command: x, timeout: "{{ 'soon' }}"}`:                                  "timeout must be a number of seconds, not 'soon'",
 		`{command: x, timeout: "{{ nope }}"}`:                                    "'nope' is undefined",
 		`{command: x, retries: "{{ 'many' }}"}`:                                  "retries must be a whole number",
 		`{command: x, retries: "{{ nope }}"}`:                                    "'nope' is undefined",
-		`{command: x, retries: 1, delay: "{{ 'long' }}"}`:                        "delay: 'long' is not a number",
+		`{command: x, retries: 1, delay: "{{ 'long' }}"}`:                        "delay must be a number of seconds, not 'long'",
 		`{command: x, retries: 1, delay: "{{ nope }}"}`:                          "'nope' is undefined",
 		`{command: x, until: nope, delay: 0}`:                                    "until: nope failed",
 		`{command: x, environment: "{{ 'text' }}"}`:                              "environment must be a mapping",
@@ -309,7 +309,7 @@ func TestKeywordsThatCannotBeEvaluated(t *testing.T) {
 		`{command: x, become: true, become_user: "{{ nope }}"}`:                  "'nope' is undefined",
 		`{command: x, check_mode: "{{ 'perhaps' }}"}`:                            "check_mode must be true or false",
 		`{command: x, delegate_to: "{{ nope }}"}`:                                "'nope' is undefined",
-		`{command: x, port: "{{ 'p' }}"}`:                                        `must be a number, not "p"`,
+		`{command: x, port: "{{ 'p' }}"}`:                                        `port must be a number from 1 to 65535`,
 		`{command: x, throttle: "{{ 'few' }}"}`:                                  "throttle must be a whole number, not 'few'",
 		`{debug: "{{ 'text' }}"}`:                                                "must be a mapping",
 		`{command: x, loop: [1], loop_control: {pause: "{{ 'p' }}"}}`:            "loop_control: pause",

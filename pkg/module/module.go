@@ -70,9 +70,6 @@ type Spec struct {
 	// AnyArgs lets the module take arguments that its struct does not name:
 	// the struct has a field *value.Dict tagged `kk:",rest"`.
 	AnyArgs bool
-	// Template names the argument that names a template file of the control
-	// node; a literal one is compiled before the run. "" when there is none.
-	Template string
 	// RawArgs keeps the named arguments from being templated before the call:
 	// the module evaluates them itself (assert's that, debug's var). Texts in them are Written.
 	RawArgs []string

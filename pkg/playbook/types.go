@@ -89,8 +89,8 @@ func (t Type) choices() []string {
 	return nil
 }
 
-// synonym is what a word means where Ansible has other names for the same.
-func (t Type) synonym(word string) string {
+// Synonym is what a word means where Ansible has other names for the same.
+func (t Type) Synonym(word string) string {
 	word = strings.TrimPrefix(word, "ansible.builtin.")
 	if t == Connection && slices.Contains([]string{"smart", "paramiko", "paramiko_ssh"}, word) {
 		return "ssh"
@@ -165,7 +165,7 @@ func (t Type) Convert(v any) (any, error) {
 func (t Type) convert(v any) (out any, want string) {
 	if words := t.choices(); words != nil {
 		word, ok := v.(string)
-		word = t.synonym(word)
+		word = t.Synonym(word)
 		return word, unless(ok && slices.Contains(words, word), "a string")
 	}
 	text := strings.TrimSpace(value.Str(v))

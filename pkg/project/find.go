@@ -3,8 +3,13 @@ package project
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/playbook"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 )
@@ -19,38 +24,157 @@ func (t *Task) Find(tree source.Tree, kind, name string) (string, error) {
 		}
 		return "", fmt.Errorf("Could not find or access '%s'", name)
 	}
-	var searched []string
-	seen := map[string]bool{}
-	for _, dir := range t.SearchPath {
-		for _, p := range []string{source.Join(dir, kind+"/"+name), source.Join(dir, name)} {
-			if seen[p] {
-				continue
-			}
-			seen[p] = true
-			if _, err := tree.Stat(p); err == nil {
-				return p, nil
-			}
-			searched = append(searched, p)
+	searched := t.Places(kind, name)
+	for _, p := range searched {
+		if _, err := tree.Stat(p); err == nil {
+			return p, nil
 		}
 	}
 	return "", fmt.Errorf("Could not find or access '%s'\nSearched in:\n\t%s on the Ansible Controller.", name, strings.Join(searched, "\n\t"))
 }
 
-// checkTemplate compiles the template file that a task names literally. One
-// that is not there may be made by an earlier task.
-func (l *Linker) checkTemplate(t *Task, ds *source.Diagnostics) {
-	if t.Spec.Template == "" || t.hasDelimiters() {
-		return
+// Places are the paths that Find looks at, in order.
+func (t *Task) Places(kind, name string) []string {
+	if source.IsAbs(name) {
+		return []string{source.Clean(name)}
 	}
-	arg, ok := t.Args.Member(t.Spec.Template)
+	var out []string
+	for _, dir := range t.SearchPath {
+		for _, p := range []string{source.Join(dir, kind+"/"+name), source.Join(dir, name)} {
+			if !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// FileName is a file of the control node that a task names literally.
+type FileName struct {
+	Kind, Name string // as Find has them
+	At         source.Pos
+}
+
+// fileNames are the files that the task's arguments name, as the tags of its
+// module say.
+func (l *Linker) fileNames(t *Task) []FileName {
+	var out []FileName
+	if t.Args == nil {
+		return nil
+	}
+	for _, a := range l.table(t.Spec).args {
+		if a.File == "" || l.isAway(t, a) {
+			continue
+		}
+		kind, ofWord := strings.CutPrefix(a.File, "word ")
+		for _, name := range t.literals(a) {
+			if ofWord {
+				name = firstWord(name)
+			}
+			if isFileName(name) {
+				out = append(out, FileName{kind, name, t.argumentAt(a)})
+			}
+		}
+	}
+	return out
+}
+
+// isAway reports whether another argument says, or may say, that the name is
+// none of the control node.
+func (l *Linker) isAway(t *Task, a schema.Arg) bool {
+	if len(a.Away) > 0 && mayGive(t.Attrs.ModuleDefaults, t.Spec) {
+		return true
+	}
+	for _, name := range a.Away {
+		name, negated := strings.CutPrefix(name, "!")
+		for _, other := range l.table(t.Spec).args {
+			if other.Name != name {
+				continue
+			}
+			var v any = other.Default
+			if d, given := t.Argument(other); given {
+				v, _ = d.Static()
+			} else if v == "" {
+				continue
+			}
+			if on, err := playbook.Bool.Convert(v); err != nil || v == nil || on != negated {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Argument is what the task gives for an argument of its module.
+func (t *Task) Argument(a schema.Arg) (*template.Data, bool) {
+	for _, name := range append([]string{a.Name}, a.Aliases...) {
+		if d, ok := t.Args.Member(name); ok {
+			return d, true
+		}
+	}
+	return nil, false
+}
+
+// literals are the texts that an argument has, in a list or alone. Of a text with
+// templates in it, what stands before them may be a word.
+func (t *Task) literals(a schema.Arg) []string {
+	d, ok := t.Argument(a)
 	if !ok {
-		return
+		return nil
 	}
-	v, _ := arg.Static()
-	name, ok := v.(string)
-	if !ok || name == "" {
-		return
+	list, ok := d.Raw().([]any)
+	if !ok {
+		list = []any{d.Raw()}
 	}
+	var out []string
+	for _, e := range list {
+		if text, ok := e.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// firstWord is the first of the words of a text; "" when a quote or a template is in it.
+func firstWord(text string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if strings.ContainsAny(word, "'\"\\\t\n") {
+		return ""
+	}
+	return word
+}
+
+// isFileName leaves out templates, addresses, and what a shell would expand.
+func isFileName(name string) bool {
+	return name != "" && !playbook.IsTemplate(name) && !strings.Contains(name, "://") && !strings.ContainsAny(name[:1], "~$")
+}
+
+// argumentAt is where an argument's value is written, or else the task.
+func (t *Task) argumentAt(a schema.Arg) source.Pos {
+	for _, args := range []playbook.Value{t.Syntax.Args, t.Syntax.Extra} {
+		for _, name := range append([]string{a.Name}, a.Aliases...) {
+			if v := args.Get(name); v.IsSet() {
+				return v.TextAt()
+			}
+		}
+	}
+	if t.Syntax.Args.Kind() == yaml.ScalarNode {
+		return t.Syntax.Args.TextAt()
+	}
+	return t.At
+}
+
+// checkTemplates compiles the template files that a task names literally. One
+// that is not there may be made by an earlier task.
+func (l *Linker) checkTemplates(t *Task, ds *source.Diagnostics) {
+	for _, f := range t.Files {
+		if f.Kind == "templates" && !t.hasDelimiters() {
+			l.checkTemplate(t, f.Name, ds)
+		}
+	}
+}
+
+func (l *Linker) checkTemplate(t *Task, name string, ds *source.Diagnostics) {
 	path, err := t.Find(l.Tree, "templates", name)
 	if err != nil || !l.Tree.IsFile(path) {
 		return

@@ -77,6 +77,7 @@ type parsedTasks struct {
 type argTable struct {
 	names map[string]bool
 	raw   map[string]bool
+	args  []schema.Arg
 }
 
 // New makes a linker.
@@ -288,6 +289,7 @@ func (l *Linker) table(spec *module.Spec) argTable {
 		if err != nil {
 			panic(fmt.Sprintf("module %s: %v", spec.Name, err)) // a defect of the module, found by any test
 		}
+		t.args = args
 		for _, a := range args {
 			t.names[a.Name] = true
 			for _, alias := range a.Aliases {

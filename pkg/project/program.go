@@ -99,6 +99,8 @@ type Task struct {
 	Known       string // of a handler: the name that it is notified by
 	Local       bool
 
+	Files []FileName // of the control node, that it names literally
+
 	Include *playbook.Include // set on include_tasks and include_role
 	Meta    string            // of meta tasks: flush_handlers, ...
 	Hidden  bool              // an implicit flush: no banner

@@ -38,7 +38,8 @@ func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Ta
 	var more source.Diagnostics
 	more.Add(checkAsync(t))
 	t.Args = l.arguments(s, spec, t.Attrs.ModuleDefaults, &more)
-	l.checkTemplate(t, &more)
+	t.Files = l.fileNames(t)
+	l.checkTemplates(t, &more)
 	for _, d := range more {
 		d.Trace = append(d.Trace, where.trace...)
 	}

@@ -92,6 +92,12 @@ func (f *field) option(o string) error {
 	switch {
 	case isAlias:
 		f.Aliases = append(f.Aliases, strings.Split(alias, "|")...)
+	case strings.HasPrefix(o, "file="):
+		f.File = strings.TrimPrefix(o, "file=")
+	case strings.HasPrefix(o, "away="):
+		f.Away = strings.Split(strings.TrimPrefix(o, "away="), "|")
+	case o == "makes":
+		f.Makes = true
 	case o == "required":
 		f.Required = true
 	case o == "rest":

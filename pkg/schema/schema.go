@@ -12,7 +12,8 @@
 // Types: string, bool, int, float64, []string, []any, map[string]string,
 // *value.Dict, any, time.Duration (seconds), redact.Secret, FileMode, pointers to these
 // (nil when not given), and structs and slices of structs (nested options).
-// Embedded structs without a tag lend their fields. The tag's option `path`
+// The options `file=KIND` and `away=remote_src|!copy` mark names of files of the
+// control node, see Arg. Embedded structs without a tag lend their fields. The tag's option `path`
 // only changes what the manual calls the type.
 //
 // Values are coerced as playbooks expect: yes and no are bools, "5" is an int
@@ -41,6 +42,14 @@ type Arg struct {
 	Choices  []string
 	Doc      string
 	Options  []Arg // of a dict or a list of dicts
+	// File is the kind of file of the control node that the argument names, as of
+	// Call.Find; "" when it names none, "word" before it when the name is the
+	// first word. Away are the bool arguments that make it a name of something
+	// else; one after ! does so when it is false.
+	File string
+	Away []string
+	// Makes says that a module that works on hosts writes there on the control node.
+	Makes bool
 }
 
 // Kind sorts problems by their cause.

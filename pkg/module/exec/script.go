@@ -13,7 +13,7 @@ import (
 
 // script is the script module.
 type script struct {
-	Cmd        string `kk:"cmd,required" doc:"path of the script on the control node, and its arguments; may be given as the module's text"`
+	Cmd        string `kk:"cmd,required,file=word files" doc:"path of the script on the control node, and its arguments; may be given as the module's text"`
 	Executable string `kk:"executable" doc:"program that runs the script, with its options"`
 	Decrypt    bool   `kk:"decrypt" default:"yes" doc:"decrypt a script that is encrypted with a vault; no takes it as it is"`
 	guard

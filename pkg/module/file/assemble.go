@@ -15,7 +15,7 @@ import (
 // Assemble is the module assemble.
 type Assemble struct {
 	Attributes
-	Src          string `kk:"src,required,path" doc:"folder with the fragments"`
+	Src          string `kk:"src,required,path,file=files,away=remote_src" doc:"folder with the fragments"`
 	Dest         string `kk:"dest,required,path" doc:"file on the host"`
 	RemoteSrc    bool   `kk:"remote_src" default:"yes" doc:"src is on the host; no: on the control node, searched in files/ of the role"`
 	Delimiter    string `kk:"delimiter" doc:"what stands between two fragments, on a line of its own; \\n is a line end"`

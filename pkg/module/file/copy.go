@@ -18,7 +18,7 @@ import (
 // Copy is the module copy.
 type Copy struct {
 	Attributes
-	Src           string          `kk:"src,path" doc:"file or folder of the control node, searched in files/ of the role; a folder that ends in / gives its contents"`
+	Src           string          `kk:"src,path,file=files,away=remote_src" doc:"file or folder of the control node, searched in files/ of the role; a folder that ends in / gives its contents"`
 	Content       any             `kk:"content" doc:"text to write instead of src; a dict or list is written as JSON"`
 	Dest          string          `kk:"dest,required,path" doc:"path on the host; an existing folder, or a path that ends in /, gets the file under its own name"`
 	RemoteSrc     bool            `kk:"remote_src" default:"no" doc:"src is a path on the host"`

@@ -20,7 +20,7 @@ import (
 // Fetch is the module fetch.
 type Fetch struct {
 	Src              string `kk:"src,required,path" doc:"file on the host"`
-	Dest             string `kk:"dest,required" doc:"folder of the control node: the file goes to dest/HOST/SRC. With flat: path of the file, or a folder that ends in /"`
+	Dest             string `kk:"dest,required,makes" doc:"folder of the control node: the file goes to dest/HOST/SRC. With flat: path of the file, or a folder that ends in /"`
 	Flat             bool   `kk:"flat" default:"no" doc:"do not make folders for host and path"`
 	FailOnMissing    bool   `kk:"fail_on_missing" default:"yes" doc:"fail when the file is not there"`
 	ValidateChecksum bool   `kk:"validate_checksum" default:"yes" doc:"what arrives is verified always; no is accepted and changes nothing"`

@@ -18,7 +18,7 @@ var patchScript string
 
 // Patch is the module patch.
 type Patch struct {
-	Src       string `kk:"src,required,path,alias=patchfile" doc:"the patch, a file of the control node, searched in files/ of the role; with remote_src a path on the host"`
+	Src       string `kk:"src,required,path,alias=patchfile,file=files,away=remote_src" doc:"the patch, a file of the control node, searched in files/ of the role; with remote_src a path on the host"`
 	Dest      string `kk:"dest,path,alias=originalfile" doc:"file of the host to patch. Default: the files that the patch names"`
 	BaseDir   string `kk:"basedir,path" doc:"folder of the host in which the names of the patch begin. Default: that of dest"`
 	Strip     int    `kk:"strip" default:"0" doc:"how many leading folders the names of the patch lose"`

@@ -19,7 +19,7 @@ import (
 // Template is the module template.
 type Template struct {
 	Attributes
-	Src            string `kk:"src,required,path" doc:"template of the control node, searched in templates/ of the role"`
+	Src            string `kk:"src,required,path,file=templates" doc:"template of the control node, searched in templates/ of the role"`
 	Dest           string `kk:"dest,required,path" doc:"path on the host; an existing folder, or a path that ends in /, gets the file under the template's name"`
 	Force          bool   `kk:"force" default:"yes" doc:"replace a file whose content differs; no leaves any existing file alone"`
 	Backup         bool   `kk:"backup" default:"no" doc:"keep the old file beside it"`
@@ -39,9 +39,8 @@ type Template struct {
 
 func templateSpec() module.Spec {
 	return module.Spec{
-		Name:     "template",
-		Template: "src",
-		Summary:  "Render a template of the control node into a file of the host.",
+		Name:    "template",
+		Summary: "Render a template of the control node into a file of the host.",
 		Notes: []string{
 			"The template sees the host's variables, and template_host, template_uid, template_path, template_fullpath, template_run_date and ansible_managed.",
 			"A file that has the rendered content already is not sent again.",

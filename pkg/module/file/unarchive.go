@@ -16,7 +16,7 @@ import (
 // Unarchive is the module unarchive.
 type Unarchive struct {
 	Attributes
-	Src           string   `kk:"src,required,path" doc:"archive of the control node, searched in files/ of the role; with remote_src a path on the host, or a URL"`
+	Src           string   `kk:"src,required,path,file=files,away=remote_src|!copy" doc:"archive of the control node, searched in files/ of the role; with remote_src a path on the host, or a URL"`
 	Dest          string   `kk:"dest,required,path" doc:"existing folder of the host"`
 	RemoteSrc     bool     `kk:"remote_src" default:"no" doc:"src is a path on the host, or a URL"`
 	Copy          *bool    `kk:"copy" doc:"the older form of remote_src: no is remote_src: yes"`

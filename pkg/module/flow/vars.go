@@ -88,8 +88,8 @@ func wordBool(v any) any {
 }
 
 type includeVars struct {
-	File       string   `kk:"file,path" doc:"file of YAML or JSON, looked for in vars/; may be given as the module's text"`
-	Dir        string   `kk:"dir,path" doc:"folder all of whose files are read, in order"`
+	File       string   `kk:"file,path,file=vars" doc:"file of YAML or JSON, looked for in vars/; may be given as the module's text"`
+	Dir        string   `kk:"dir,path,file=vars" doc:"folder all of whose files are read, in order"`
 	Name       string   `kk:"name" doc:"put the variables into a dict of this name"`
 	Depth      int      `kk:"depth" default:"0" doc:"how deep to look into dir; 0 is all the way"`
 	Matching   string   `kk:"files_matching" doc:"regular expression on the names of the files of dir"`

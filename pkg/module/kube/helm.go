@@ -29,7 +29,7 @@ type Helm struct {
 	Version         string      `kk:"version,alias=chart_version" doc:"of the chart. Default: the newest; a file has its own"`
 	RepoURL         string      `kk:"repo_url,alias=chart_repo_url" doc:"address of the chart's repository"`
 	Values          *value.Dict `kk:"values,alias=release_values" doc:"values over those of the chart and of values_files"`
-	ValuesFiles     []string    `kk:"values_files" doc:"YAML files of the control node, searched in files/ of the role; later ones win"`
+	ValuesFiles     []string    `kk:"values_files,file=files" doc:"YAML files of the control node, searched in files/ of the role; later ones win"`
 	SetValues       []setValue  `kk:"set_values" doc:"single values over all others, as helm's --set takes them. They stand on helm's command line, which other users of the host may see: secrets belong into values"`
 	Reset           bool        `kk:"reset_values" default:"yes" doc:"the values are those of the task alone: values of an earlier upgrade do not stay"`
 	Reuse           bool        `kk:"reuse_values" default:"no" doc:"the task's values go over those of the last upgrade; with reset_values: no"`

@@ -19,8 +19,8 @@ type K8s struct {
 	Hiding
 	State          string `kk:"state" default:"present" choices:"present,absent,patched" doc:"whether the cluster has the objects; patched changes those that it has and makes none"`
 	Definition     any    `kk:"definition,alias=resource_definition|inline" doc:"objects: a dictionary, a list of them, or YAML of one or more documents"`
-	Src            string `kk:"src,path" doc:"YAML file of the control node, searched in files/ of the role; a folder, whose files *.yaml, *.yml and *.json are taken in the order of their names; or an http(s) address that the control node reads"`
-	Template       any    `kk:"template" doc:"template of such a file, searched in templates/ of the role: its path, or a dictionary with path, trim_blocks, lstrip_blocks, newline_sequence and the marks variable_start_string, block_end_string and so on; or a list of these"`
+	Src            string `kk:"src,path,file=files" doc:"YAML file of the control node, searched in files/ of the role; a folder, whose files *.yaml, *.yml and *.json are taken in the order of their names; or an http(s) address that the control node reads"`
+	Template       any    `kk:"template,file=templates" doc:"template of such a file, searched in templates/ of the role: its path, or a dictionary with path, trim_blocks, lstrip_blocks, newline_sequence and the marks variable_start_string, block_end_string and so on; or a list of these"`
 	Kind           string `kk:"kind" doc:"of the object, if nothing else gives it"`
 	APIVersion     string `kk:"api_version,alias=api|version" default:"v1" doc:"of objects that name none"`
 	Name           string `kk:"name" doc:"of the object, if nothing else gives it"`
@@ -54,8 +54,7 @@ type deleteOptions struct {
 func k8sSpec() module.Spec {
 	return module.Spec{
 		Name: "k8s", Collection: "kubernetes.core", Groups: []string{"k8s"},
-		Template: "template",
-		Summary:  "Creates, changes and deletes objects of a Kubernetes cluster.",
+		Summary: "Creates, changes and deletes objects of a Kubernetes cluster.",
 		Notes: []string{
 			"The host's kubectl applies the objects, by server-side apply: fields that the task does not name stay as they are, fields that it named before and names no more are removed.",
 			"Namespaces and CustomResourceDefinitions go first, and definitions are established before objects of their kinds follow. If an object is refused, the others are applied nevertheless, and the error names each that was not.",

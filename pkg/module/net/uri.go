@@ -56,7 +56,7 @@ type uri struct {
 	Method   string            `kk:"method" default:"GET" doc:"HTTP method"`
 	Body     any               `kk:"body" doc:"what to send"`
 	Format   string            `kk:"body_format" default:"raw" choices:"raw,json,form-urlencoded,form-multipart" doc:"how a body that is no text is written; sets Content-Type. For form-multipart body is a dict of fields: each a text, or a dict with content or filename (of the control node), and mime_type"`
-	Src      string            `kk:"src,path" doc:"file to send instead of body: of the control node, or with remote_src of the host"`
+	Src      string            `kk:"src,path,file=files,away=remote_src" doc:"file to send instead of body: of the control node, or with remote_src of the host"`
 	Remote   bool              `kk:"remote_src" default:"no" doc:"src is a file on the host"`
 	Headers  map[string]string `kk:"headers" doc:"headers of the request"`
 	Status   []string          `kk:"status_code" default:"200" doc:"status codes that mean success"`
