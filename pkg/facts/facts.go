@@ -44,6 +44,15 @@ type Options struct {
 	Timeout  time.Duration // of each slow command, in whole seconds; DefaultTimeout when 0
 }
 
+// Check reports what is wrong with options, before a host is asked.
+func (o Options) Check() error {
+	if _, err := subsets(o.Subset); err != nil {
+		return err
+	}
+	_, err := filtered(value.NewDict(), o.Filter)
+	return err
+}
+
 // Gather returns the facts of a host by their plain names (no ansible_ before).
 // What a host does not tell is left out. A host without a usable shell is an error.
 func Gather(ctx context.Context, conn connector.Connector, o Options) (found *value.Dict, err error) {

@@ -84,6 +84,15 @@ type Spec struct {
 	plan *schema.Plan
 }
 
+// Checker is a Runner that knows of its arguments what their types do not say:
+// that a pattern compiles, that a command can be split into words. It is asked
+// before the run. Only arguments that are literals have their values, others are as
+// if they were not given; in the text of the module's FreeForm a word stands for
+// each template. The paths of problems are names of arguments.
+type Checker interface {
+	CheckLiterals() []schema.Problem
+}
+
 // CanDetach reports whether async may run the module in the background: what
 // works on kk's own state is done at once.
 func (s *Spec) CanDetach() bool { return s.Where == OnHost || s.Check != Harmless }

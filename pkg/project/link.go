@@ -228,6 +228,20 @@ func (l *Linker) setup(p *Play, s *playbook.Play, where place, ds *source.Diagno
 			keys, vals = append(keys, a.name), append(vals, template.Literal(a.def))
 		}
 	}
+	var given []argument
+	for i, key := range keys {
+		given = append(given, argument{key, vals[i], s.At})
+	}
+	problems, _ := l.problems(spec, given)
+	for _, bad := range problems {
+		d := source.Errorf(s.At, "%s", bad.Msg).WithHelp("%s", bad.Help)
+		for name, v := range map[string]playbook.Value{"gather_subset": s.GatherSubset, "gather_timeout": s.GatherTimeout, "fact_path": s.FactPath} {
+			if name == bad.Path && v.IsSet() {
+				d.Pos = v.At()
+			}
+		}
+		ds.Add(d)
+	}
 	attrs := p.Attrs
 	if len(attrs.Tags) == 0 {
 		attrs.Tags = []string{"always"}

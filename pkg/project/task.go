@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -364,8 +365,40 @@ func (l *Linker) problems(spec *module.Spec, list []argument) ([]schema.Problem,
 		args.Set(a.name, v)
 		at[a.name] = a.at
 	}
-	isDynamic := func(v any) bool { _, ok := v.(dynamic); return ok }
-	return schema.Check(spec.New(), args, l.Secrets, isDynamic), at
+	problems := schema.Check(spec.New(), args, l.Secrets, isDynamic)
+	if checker, ok := spec.New().(module.Checker); ok && len(problems) == 0 {
+		_ = schema.Decode(checker, literalArgs(spec, list), l.Secrets) // what is missing is no literal
+		problems = checker.CheckLiterals()
+	}
+	return problems, at
+}
+
+func isDynamic(v any) bool { _, ok := v.(dynamic); return ok }
+
+// literalArgs are the arguments that are literals, for a module.Checker.
+func literalArgs(spec *module.Spec, list []argument) *value.Dict {
+	args := value.NewDict()
+	for _, a := range list {
+		v, static := a.data.Static()
+		if text, ok := a.data.Raw().(string); !static && ok && a.name == spec.FreeForm {
+			v, static = withoutTemplates(text)
+		}
+		if static {
+			args.Set(a.name, v)
+		}
+	}
+	return args
+}
+
+var expressions = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
+
+// withoutTemplates puts a word in the place of each expression of a text. What
+// tags ({% if %}) make of one is not known.
+func withoutTemplates(text string) (string, bool) {
+	if strings.Contains(text, "{%") || strings.Contains(text, "{#") {
+		return "", false
+	}
+	return expressions.ReplaceAllString(text, "x"), true
 }
 
 // misspelt reports whether the one argument that is missing is there under a wrong name.

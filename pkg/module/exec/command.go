@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -60,6 +61,20 @@ func (m *command) Run(ctx context.Context, c *module.Call) (module.Result, error
 	return r, err
 }
 
+// CheckLiterals implements module.Checker.
+func (m *command) CheckLiterals() []schema.Problem { return checkWords("cmd", m.Cmd) }
+
+// checkWords reports the text of a command that cannot be split into words.
+func checkWords(argument, text string) []schema.Problem {
+	_, err := splitWords(text)
+	if err == nil {
+		return nil
+	}
+	return []schema.Problem{{Path: argument, Msg: notSplit + err.Error(), Help: "close the quote, or put a backslash before it"}}
+}
+
+const notSplit = "the command cannot be split into words: "
+
 // Detach implements module.Detacher.
 func (m *command) Detach(ctx context.Context, c *module.Call, id string, limit time.Duration) (module.Result, error) {
 	words, problem := m.words()
@@ -82,7 +97,7 @@ func (m *command) words() (words []string, problem string) {
 	}
 	words, err := splitWords(m.Cmd)
 	if err != nil {
-		return nil, "the command cannot be split into words: " + err.Error()
+		return nil, notSplit + err.Error()
 	}
 	if len(words) == 0 {
 		return nil, noCommand

@@ -12,6 +12,7 @@ import (
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -54,7 +55,7 @@ func expectSpec() module.Spec {
 func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	words, err := splitWords(m.Command)
 	if err != nil {
-		return refused(m.Command, 256, "the command cannot be split into words: "+err.Error()), nil
+		return refused(m.Command, 256, notSplit+err.Error()), nil
 	}
 	if len(words) == 0 {
 		return refused(m.Command, 256, noCommand), nil
@@ -123,6 +124,15 @@ type question struct {
 	match   *regexp.Regexp
 	answers []string
 	always  bool // the one answer is for each time
+}
+
+// CheckLiterals implements module.Checker.
+func (m *expect) CheckLiterals() []schema.Problem {
+	out := checkWords("command", m.Command)
+	if _, err := m.questions(); err != nil {
+		out = append(out, schema.Problem{Path: "responses", Msg: err.Error()})
+	}
+	return out
 }
 
 func (m *expect) questions() ([]*question, error) {

@@ -6,6 +6,7 @@ import (
 
 	"kubekey/pkg/facts"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -15,6 +16,18 @@ type setup struct {
 	Timeout  time.Duration `kk:"gather_timeout" default:"10" doc:"how long a slow command of the host may take"`
 	FactPath string        `kk:"fact_path,path" default:"/etc/ansible/facts.d" doc:"folder of custom facts on the host"`
 	Parallel any           `kk:"parallel" doc:"accepted and without meaning: facts take one round trip"`
+}
+
+// CheckLiterals implements module.Checker.
+func (m *setup) CheckLiterals() []schema.Problem {
+	var out []schema.Problem
+	if err := (facts.Options{Subset: m.Subset}).Check(); err != nil {
+		out = append(out, schema.Problem{Path: "gather_subset", Msg: err.Error()})
+	}
+	if err := (facts.Options{Filter: m.Filter}).Check(); err != nil {
+		out = append(out, schema.Problem{Path: "filter", Msg: err.Error()})
+	}
+	return out
 }
 
 // Run implements module.Runner.

@@ -12,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -120,6 +121,21 @@ func strs(list []string) []any {
 	out := make([]any, len(list))
 	for i, s := range list {
 		out[i] = s
+	}
+	return out
+}
+
+// CheckLiterals implements module.Checker.
+func (m *includeVars) CheckLiterals() []schema.Problem {
+	var out []schema.Problem
+	check := func(argument, pattern string) {
+		if _, err := regexp.Compile(pattern); err != nil {
+			out = append(out, schema.Problem{Path: argument, Msg: argument + ": " + err.Error()})
+		}
+	}
+	check("files_matching", m.Matching)
+	for _, p := range m.Ignore {
+		check("ignore_files", p)
 	}
 	return out
 }

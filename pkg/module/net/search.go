@@ -12,6 +12,7 @@ import (
 	"kubekey/pkg/backtrack"
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -70,6 +71,14 @@ type finder func(text string) (groups []any, named *value.Dict, err error)
 
 // matchLimit bounds expressions that backtrack.
 const matchLimit = 5 * time.Second
+
+// CheckLiterals implements module.Checker.
+func (m *waitFor) CheckLiterals() []schema.Problem {
+	if _, err := compile(m.Search); err != nil {
+		return []schema.Problem{{Path: "search_regex", Msg: "search_regex: " + err.Error()}}
+	}
+	return nil
+}
 
 // compile reads a regular expression as Python does: multi-line, with
 // lookaround and references where it has them.
