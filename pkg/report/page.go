@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"kubekey/pkg/ui"
 )
 
 //go:embed page
@@ -33,7 +35,7 @@ func (b *builder) page() ([]byte, error) {
 		return nil, err
 	}
 	page := strings.NewReplacer(
-		"@TITLE@", html.EscapeString(b.title()),
+		"@TITLE@", html.EscapeString(ui.Inline(b.title())),
 		"@POLICY@", policy(script, style),
 		"@STYLE@", style,
 		"@SCRIPT@", script,

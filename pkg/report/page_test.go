@@ -73,6 +73,9 @@ func TestPage(t *testing.T) {
 		b.expect(`document.images.length`, "0")
 		b.expect(`document.querySelectorAll('script:not([type="application/json"])').length`, "1")
 		b.expect(`[...document.querySelectorAll('#failures pre')].some(p => p.textContent.includes('<img src=x onerror='))`, "true")
+		b.expect(`[...document.querySelectorAll('#failures pre')].some(p => p.textContent.includes(
+			'\\u2028 ]]> @SCRIPT@ ${window.pwned=1} \\x1b[2J\\r\\u009b\\u202e\\u200b\\U000e0041\ufe0f'))`, "true")
+		b.expect(`/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(document.body.innerText.replace(/[\n\t]/g, ''))`, "false")
 	})
 	t.Run("filter by keyboard", func(t *testing.T) {
 		b.tb = t

@@ -1,10 +1,29 @@
 // The run: columns of cells, and the parts that hold the details.
 
 async function unpack(script) {
-  if (script.dataset.encoding !== 'gzip') return JSON.parse(script.textContent);
+  if (script.dataset.encoding !== 'gzip') return visible(JSON.parse(script.textContent));
   const packed = Uint8Array.from(atob(script.textContent), c => c.charCodeAt(0));
   const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return new Response(plain).json();
+  return visible(await new Response(plain).json());
+}
+
+// What draws nothing is shown as an escape, as on a terminal: it could turn text round, or make one name
+// look like another.
+const unseen = /(?![\n\t\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/gu;
+
+function escaped(char) {
+  const code = char.codePointAt(0);
+  if (char === '\r') return '\\r';
+  const [kind, digits] = code < 0x80 ? ['x', 2] : code < 0x10000 ? ['u', 4] : ['U', 8];
+  return `\\${kind}${code.toString(16).padStart(digits, '0')}`;
+}
+
+// visible is data with its texts so; columns of numbers are left alone.
+function visible(data) {
+  if (typeof data === 'string') return data.replace(unseen, escaped);
+  if (Array.isArray(data)) return typeof data[0] === 'number' ? data : data.map(visible);
+  if (data === null || typeof data !== 'object') return data;
+  return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, visible(value)]));
 }
 
 class Run {
