@@ -192,6 +192,11 @@ func (a *app) warn(format string, args ...any) {
 	a.Err.Message(a.secret.Text("[WARNING]: " + fmt.Sprintf(format, args...)))
 }
 
+// row prints one line, also of names that hold line ends.
+func (a *app) row(format string, args ...any) {
+	fmt.Fprintln(a.Out, ui.Inline(fmt.Sprintf(format, args...)))
+}
+
 // data is where a command writes what programs read: unchanged, but for a
 // terminal, where a person sees it.
 func (a *app) data() io.Writer {

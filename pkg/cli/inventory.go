@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,7 +53,7 @@ func (a *app) inventoryList(_ *cobra.Command, s *session, in *inputs, args []str
 		if limit != nil && !contains(limit, h) {
 			continue
 		}
-		fmt.Fprintf(a.Out, "%s\t%s\n", h, strings.Join(s.inventory.GroupsOf(h), ","))
+		a.row("%s\t%s", h, strings.Join(s.inventory.GroupsOf(h), ","))
 	}
 	for _, u := range m.Unmatched {
 		a.warn("Could not match supplied host pattern, ignoring: %s", u.Pattern)
@@ -80,7 +79,7 @@ func (a *app) inventoryGraph(_ *cobra.Command, s *session, _ *inputs, args []str
 		return &exitError{engine.ExitError, source.Errorf(source.Pos{}, "the inventory has no group %q", name).
 			WithHelp("%s", source.DidYouMean(name, s.inventory.Groups()))}
 	}
-	fmt.Fprintf(a.Out, "@%s:\n", name)
+	a.row("@%s:", name)
 	a.graph(s.inventory, name, "  ")
 	return nil
 }
@@ -92,14 +91,14 @@ func (a *app) graph(inv *inventory.Inventory, name, indent string) {
 		return
 	}
 	for _, child := range g.Children {
-		fmt.Fprintf(a.Out, "%s|--@%s:\n", indent, child)
+		a.row("%s|--@%s:", indent, child)
 		a.graph(inv, child, indent+"|  ")
 	}
 	if name == inventory.All {
 		return // each of its hosts is in a group, or in ungrouped
 	}
 	for _, h := range g.Hosts {
-		fmt.Fprintf(a.Out, "%s|--%s\n", indent, h)
+		a.row("%s|--%s", indent, h)
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 // list prints what the playbooks would run, for --list-* and --syntax-check.
 func (a *app) list(ctx context.Context, r *runFlags, s *session, books []*project.Playbook, limit []string) error {
 	for _, pb := range books {
-		fmt.Fprintf(a.Out, "\nplaybook: %s\n", fromHere(pb.Path))
+		fmt.Fprintln(a.Out)
+		a.row("playbook: %s", fromHere(pb.Path))
 		if r.syntaxCheck && !r.listHosts && !r.listTasks && !r.listTags {
 			continue
 		}
@@ -33,7 +34,8 @@ func (a *app) list(ctx context.Context, r *runFlags, s *session, books []*projec
 			if name == "" {
 				name = strings.Join(patterns, ",")
 			}
-			fmt.Fprintf(a.Out, "\n  play #%d (%s): %s\tTAGS: [%s]\n", i+1, strings.Join(patterns, ","), name, strings.Join(p.Attrs.Tags, ","))
+			fmt.Fprintln(a.Out)
+			a.row("  play #%d (%s): %s\tTAGS: [%s]", i+1, strings.Join(patterns, ","), name, strings.Join(p.Attrs.Tags, ","))
 			if r.listHosts {
 				if err := a.listHosts(s, patterns, limit); err != nil {
 					return err
@@ -43,7 +45,7 @@ func (a *app) list(ctx context.Context, r *runFlags, s *session, books []*projec
 				a.listTasks(p)
 			}
 			if r.listTags {
-				fmt.Fprintf(a.Out, "      TASK TAGS: [%s]\n", strings.Join(allTags(p), ", "))
+				a.row("      TASK TAGS: [%s]", strings.Join(allTags(p), ", "))
 			}
 		}
 	}
@@ -94,7 +96,7 @@ func (a *app) listHosts(s *session, patterns, limit []string) error {
 	}
 	fmt.Fprintf(a.Out, "    pattern: %s\n    hosts (%d):\n", value.Repr(value.Of(patterns)), len(hosts))
 	for _, h := range hosts {
-		fmt.Fprintf(a.Out, "      %s\n", h)
+		a.row("      %s", h)
 	}
 	return nil
 }
@@ -109,7 +111,7 @@ func (a *app) listTasks(p *project.Play) {
 		case t.Role != nil && (t.Include == nil || !t.Include.Role):
 			name = t.Role.Name + " : " + name
 		}
-		fmt.Fprintf(a.Out, "      %s\tTAGS: [%s]\n", name, strings.Join(sorted(t.Attrs.Tags), ", "))
+		a.row("      %s\tTAGS: [%s]", name, strings.Join(sorted(t.Attrs.Tags), ", "))
 	}
 }
 

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"kubekey/pkg/engine"
@@ -49,11 +47,11 @@ func (a *app) explain(cmd *cobra.Command, in *viewFlags, host, name string) erro
 	}
 	switch u, undefined := val.(*value.Undefined); {
 	case err != nil:
-		fmt.Fprintf(a.Out, "%s cannot be evaluated: %s\n", name, a.secret.Text(err.Error()))
+		a.row("%s cannot be evaluated: %s", name, a.secret.Text(err.Error()))
 	case undefined:
-		fmt.Fprintf(a.Out, "%s cannot be evaluated: %s\n", name, a.secret.Text(u.Error()))
+		a.row("%s cannot be evaluated: %s", name, a.secret.Text(u.Error()))
 	default:
-		fmt.Fprintf(a.Out, "%s = %s\n", name, a.shown(name, val))
+		a.row("%s = %s", name, a.shown(name, val))
 	}
 	seen := map[string]bool{} // a folder can be the inventory's and the playbook's
 	for _, o := range origins {
@@ -70,7 +68,7 @@ func (a *app) explain(cmd *cobra.Command, in *viewFlags, host, name string) erro
 		if at != "" {
 			at = " (" + at + ")"
 		}
-		fmt.Fprintf(a.Out, "  %-10s %s%s: %s\n", mark, o.Layer, at, a.shown(name, o.Raw))
+		a.row("  %-10s %s%s: %s", mark, o.Layer, at, a.shown(name, o.Raw))
 	}
 	return nil
 }
