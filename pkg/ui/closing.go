@@ -12,6 +12,7 @@ import (
 
 // failures are the tasks that hosts failed at, with the play of each and why.
 type failures struct {
+	hide func(string) string
 	play string
 	item map[string]string // by host, why its last item failed
 	list []*failedTask
@@ -37,7 +38,7 @@ func (f *failures) follow(e event.Event) {
 			if f.item == nil {
 				f.item = map[string]string{}
 			}
-			f.item[e.Host] = reason(e)
+			f.item[e.Host] = f.reason(e)
 		case !e.Ignored && !e.Rescued:
 			f.add(e)
 		}
@@ -45,7 +46,7 @@ func (f *failures) follow(e event.Event) {
 }
 
 func (f *failures) add(e event.HostResult) {
-	why := reason(e)
+	why := f.reason(e)
 	if item := f.item[e.Host]; e.Loop && item != "" { // the task itself only says that items failed
 		why = item
 	}
@@ -66,11 +67,11 @@ func (f *failures) add(e event.HostResult) {
 }
 
 // reason is a failure in one line: what it says of itself, and the last that
-// a program said.
-func reason(e event.HostResult) string {
-	why, _, _ := strings.Cut(message(e), "\n")
+// a program said. Secrets are hidden before it is cut: half of one would be shown.
+func (f *failures) reason(e event.HostResult) string {
+	why, _, _ := strings.Cut(f.hide(message(e)), "\n")
 	if v, ok := e.Result.Get("stderr"); ok {
-		lines := strings.Split(strings.TrimSpace(value.Str(v)), "\n")
+		lines := strings.Split(strings.TrimSpace(f.hide(value.Str(v))), "\n")
 		if last := lines[len(lines)-1]; !strings.Contains(why, last) {
 			why += ": " + last
 		}

@@ -74,6 +74,23 @@ func TestClosing(t *testing.T) {
 	}
 }
 
+// A secret at the place where a reason is cut is hidden whole.
+func TestNoHalfOfASecretInAReason(t *testing.T) {
+	var out bytes.Buffer
+	o := Options{GoOn: "kk again", Out: &out, Err: &out, Redact: &redact.Set{}}
+	o.Redact.Add("PlantedSecret77")
+	sink, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := strings.Repeat("x", reasonMax-7) + "PlantedSecret77"
+	sink.Emit(event.HostResult{Task: &event.Task{ID: 1, Name: "t"}, Host: "h1", Status: event.Failed, Result: value.NewDict("msg", why)})
+	sink.Emit(event.RunEnded{ExitCode: 2})
+	if got := out.String(); strings.Contains(got, "Planted") || !strings.Contains(got, "t on h1: x") {
+		t.Error(got)
+	}
+}
+
 func TestInterruptedRunsSayWhere(t *testing.T) {
 	got := closing(t, Options{GoOn: "kk again"}, event.PlayStarted{Name: "Systems"}, event.RunEnded{ExitCode: 99})
 	if want := "\nStopped in \"Systems\".\nGo on with: kk again\n\n"; got != want {

@@ -140,18 +140,21 @@ func everything(text string) []event.Event {
 	}
 	var out []event.Event
 	known := map[string]bool{}
-	for _, action := range []string{text, "debug"} {
-		for status := event.OK; status <= event.Unreachable; status++ {
-			for on := range switches + 1 {
-				f := &filler{text: text, on: on, status: status, action: action}
-				for _, e := range f.events() {
-					if key := string(event.Encode(e, time.Time{}, nil)); !known[key] {
-						known[key] = true
-						out = append(out, e)
-					}
-				}
+	add := func(f *filler) {
+		for _, e := range f.events() {
+			if key := string(event.Encode(e, time.Time{}, nil)); !known[key] {
+				known[key] = true
+				out = append(out, e)
 			}
 		}
+	}
+	for status := event.OK; status <= event.Unreachable; status++ {
+		add(&filler{text: text, status: status, action: text})
+		add(&filler{text: text, status: status, action: "debug"})
+	}
+	for on := range switches {
+		add(&filler{text: text, on: on + 1, status: event.OK, action: "debug"})
+		add(&filler{text: text, on: on + 1, status: event.Failed, action: text})
 	}
 	return out
 }
@@ -168,7 +171,10 @@ func clean(t *testing.T, out string) {
 	if strings.Contains(out, "\x1b[0;31mFAKE\x1b") {
 		t.Error("a colour of the data is shown")
 	}
-	text := styling.ReplaceAllString(out, "")
+	text := out
+	if strings.Contains(out, "\x1b") {
+		text = styling.ReplaceAllString(out, "")
+	}
 	for i, r := range text {
 		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
 			t.Fatalf("%U reaches the screen: %q", r, text[max(0, i-60):min(len(text), i+60)])
@@ -184,8 +190,8 @@ func clean(t *testing.T, out string) {
 func TestNoEventReachesTheTerminal(t *testing.T) {
 	events := everything(hostile())
 	for _, format := range []Format{Text, Ansible} {
-		for verbosity := range 4 {
-			for _, colored := range []bool{false, true} {
+		for _, verbosity := range []int{0, 1, 3} {
+			for _, colored := range []bool{false, true}[verbosity&1:] {
 				t.Run(fmt.Sprintf("%s -v=%d color=%v", format, verbosity, colored), func(t *testing.T) {
 					var out, errs bytes.Buffer
 					show(t, Options{
@@ -230,7 +236,7 @@ func TestNoEventReachesTheStatusLine(t *testing.T) {
 // What programs read says what the events say, in JSON that is text as well.
 func TestNoEventReachesTheTerminalAsJSON(t *testing.T) {
 	text := hostile()
-	for _, format := range []Format{JSON, JSONL, AnsibleJSON} {
+	for _, format := range []Format{JSON, AnsibleJSON} {
 		var out, errs bytes.Buffer
 		show(t, Options{Out: &out, Err: &errs, Format: format}, everything(text)...)
 		clean(t, out.String())

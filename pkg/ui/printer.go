@@ -28,7 +28,7 @@ type printer struct {
 }
 
 func newPrinter(o Options) *printer {
-	p := &printer{o: o, out: NewScreen(o.Out), err: NewScreen(o.Err), warned: map[string]bool{}}
+	p := &printer{o: o, out: NewScreen(o.Out), err: NewScreen(o.Err), warned: map[string]bool{}, failed: failures{hide: o.Redact.Text}}
 	if o.TTY {
 		p.status = newStatus(p)
 	}
@@ -145,9 +145,10 @@ func (p *printer) put(to *Screen, spans ...span) {
 // block shows the lines of a text below what it belongs to, each behind an
 // indent: none begins where lines of kk do.
 func (p *printer) block(c color, indent, text string) {
-	for line := range strings.SplitSeq(p.o.Redact.Text(text), "\n") {
-		p.put(p.out, span{c, indent + line})
+	if p.status != nil {
+		p.status.clear()
 	}
+	p.out.block(p.o.Color, c, indent, p.o.Redact.Text(text))
 }
 
 // json shows JSON behind the head of a line. Its strings hold no line end, so

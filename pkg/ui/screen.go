@@ -124,6 +124,20 @@ func (s *Screen) line(colored bool, spans ...span) {
 	s.put(painted(colored, spans) + "\n")
 }
 
+// block shows the lines of a text, each behind an indent, in one write: outputs
+// of hosts may have a million.
+func (s *Screen) block(colored bool, c color, indent, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush()
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		b.WriteString(painted(colored, []span{{c, indent + line}}))
+		b.WriteByte('\n')
+	}
+	s.put(b.String())
+}
+
 func painted(colored bool, spans []span) string {
 	var b strings.Builder
 	for _, sp := range spans {
