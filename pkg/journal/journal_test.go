@@ -253,6 +253,23 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
+func TestRunWithoutEvents(t *testing.T) {
+	dir := t.TempDir()
+	record(t, dir, "r1", story("r1", start))
+	check(t, os.Remove(filepath.Join(dir, runsDir, "r1", eventsFile)))
+	runs, err := List(dir)
+	if err != nil || len(runs) != 1 || runs[0].ExitCode != 4 || len(runs[0].Problems) != 1 ||
+		!strings.HasSuffix(runs[0].Problems[0].Error(), "events.jsonl: the events of run r1 cannot be read: no such file or directory") {
+		t.Errorf("%+v %v", runs, err)
+	}
+	if _, _, err := Read(dir, "r1", event.Discard{}, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := FailedHosts(dir, "r1"); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
 // Which hosts failed is not guessed from events of which some are missing.
 func TestFailedHostsOfADamagedRun(t *testing.T) {
 	dir := t.TempDir()

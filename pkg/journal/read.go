@@ -281,7 +281,11 @@ func rebuilt(workdir string, r Run) Run {
 		return r
 	}
 	w := &Writer{run: r, hide: &redact.Set{}, now: func() time.Time { return r.Started }, failed: map[string]bool{}}
-	if err := newReading(filepath.Join(workdir, runsDir, r.ID, eventsFile), summing{w}, nil).all(); err != nil {
+	err := newReading(filepath.Join(workdir, runsDir, r.ID, eventsFile), summing{w}, nil).all()
+	if r.Problems.Err() != nil { // which says so
+		return r
+	}
+	if err != nil {
 		w.run.Problems.Add(source.Errorf(source.Pos{}, "the events of run %s cannot be read: %s", r.ID, err))
 	}
 	if !w.run.Finished() {

@@ -106,14 +106,22 @@ func sortRuns(runs []Run) {
 	})
 }
 
-// read returns the summary of one run. A folder without events is no run.
+// read returns the summary of one run. A folder with neither events nor a
+// summary is no run.
 func read(workdir string, e fs.DirEntry) (Run, bool) {
 	dir := filepath.Join(workdir, runsDir, e.Name())
-	info, err := os.Stat(filepath.Join(dir, eventsFile))
-	if err != nil {
-		return Run{}, false
+	events := filepath.Join(dir, eventsFile)
+	info, err := os.Stat(events)
+	if err == nil {
+		return readSummary(dir, info.ModTime()), true
 	}
-	return readSummary(dir, info.ModTime()), true
+	if info, summary := os.Stat(filepath.Join(dir, runFile)); summary == nil {
+		r := readSummary(dir, info.ModTime())
+		at := source.Pos{File: source.NewFile(events, nil)}
+		r.Problems.Add(source.Errorf(at, "the events of run %s cannot be read: %s", r.ID, cause(err)))
+		return r, true
+	}
+	return Run{}, false
 }
 
 // Find returns the run of an id, of the only id that begins so, or the last.

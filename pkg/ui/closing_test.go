@@ -84,7 +84,8 @@ func TestNoHalfOfASecretInAReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	why := strings.Repeat("x", reasonMax-7) + "PlantedSecret77"
-	sink.Emit(event.HostResult{Task: &event.Task{ID: 1, Name: "t"}, Host: "h1", Status: event.Failed, Result: value.NewDict("msg", why)})
+	task := &event.Task{ID: 1, Name: "t"}
+	sink.Emit(event.HostResult{Task: task, Host: "h1", Status: event.Failed, Result: value.NewDict("msg", why)})
 	sink.Emit(event.RunEnded{ExitCode: 2})
 	if got := out.String(); strings.Contains(got, "Planted") || !strings.Contains(got, "t on h1: x") {
 		t.Error(got)
