@@ -28,7 +28,8 @@ func (a *app) resume(r *runFlags, names []string) (*engine.Memory, []string, err
 		return nil, nil, &exitError{engine.ExitError, err}
 	}
 	if wrong.Err() != nil {
-		wrong.Add(source.Errorf(source.Pos{}, "resume run %s: its journal is damaged, so that what hosts did is not known", run.ID).WithHelp(startAnew))
+		const why = "resume run %s: its journal is damaged, so that what hosts did is not known"
+		wrong.Add(source.Errorf(source.Pos{}, why, run.ID).WithHelp(startAnew))
 		return nil, nil, &exitError{engine.ExitError, wrong}
 	}
 	a.diagnostics(wrong)

@@ -28,7 +28,9 @@ func traced(inner connectFunc, verbosity int, to *ui.Screen, hide *redact.Set) c
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
 	// All of it goes to the screen, errors once: lines of hosts are in it.
-	for name, v := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true", "v": fmt.Sprint(verbosity)} {
+	for name, v := range map[string]string{
+		"logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true", "v": fmt.Sprint(verbosity),
+	} {
 		if err := flags.Set(name, v); err != nil {
 			klog.ErrorS(err, "set up the log")
 		}

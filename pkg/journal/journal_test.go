@@ -154,6 +154,14 @@ func TestKilledRun(t *testing.T) {
 	}
 }
 
+// What Read says of damages.
+const (
+	unread    = ": this line of the journal cannot be read: "
+	noEnd     = "events.jsonl: the journal has no end of the run, which has ended as run.json says: its last lines are missing"
+	noSummary = ": the summary of run r1 cannot be read: "
+	instead   = "; its events stand in for it"
+)
+
 // damages is what may have happened to the files of a run: what to do to them,
 // what Read then says without the folder, and how many of its 9 events it has.
 var damages = map[string]struct {
@@ -164,37 +172,57 @@ var damages = map[string]struct {
 	"none":              {func(*testing.T, string) {}, "", 9},
 	"no final line end": {edit(eventsFile, func(s string) string { return strings.TrimSuffix(s, "\n") }), "", 9},
 	"blank lines":       {edit(eventsFile, func(s string) string { return "\n\n" + s + " \n" }), "", 9},
-	"no JSON":           {line(3, "oh { no"), "events.jsonl:3:1: this line of the journal cannot be read: decode event: invalid character 'o' looking for beginning of value", 8},
-	"JSON cut off":      {line(3, `{"type":"output","line":"a`), "events.jsonl:3:26: this line of the journal cannot be read: decode event: unexpected EOF", 8},
-	"bytes flipped":     {line(3, `{"type":"output","task":{"id":1},"host":"h1"#"line":"x"}`), "events.jsonl:3:45: this line of the journal cannot be read: decode event: invalid character '#' after object key:value pair", 8},
-	"no UTF-8":          {line(3, "{\"type\":\"output\",\"line\":\"a\xff\"}"), "events.jsonl:3:28: this line of the journal cannot be read: it holds bytes that are no UTF-8, which kk does not write", 9},
-	"unknown type":      {line(3, `{"type":"from the future"}`), `events.jsonl:3: this line of the journal cannot be read: decode event: type "from the future" is unknown`, 8},
-	"wrong type":        {line(3, `{"type":"output","line":7}`), "events.jsonl:3: this line of the journal cannot be read: decode event output: line: expected string, found int", 8},
-	"no object":         {line(3, `[]`), "events.jsonl:3: this line of the journal cannot be read: decode event: not a JSON object", 8},
+	"no JSON": {line(3, "oh { no"),
+		"events.jsonl:3:1" + unread + "decode event: invalid character 'o' looking for beginning of value", 8},
+	"JSON cut off": {line(3, `{"type":"output","line":"a`),
+		"events.jsonl:3:26" + unread + "decode event: unexpected EOF", 8},
+	"bytes flipped": {line(3, `{"type":"output","task":{"id":1},"host":"h1"#"line":"x"}`),
+		"events.jsonl:3:45" + unread + "decode event: invalid character '#' after object key:value pair", 8},
+	"no UTF-8": {line(3, "{\"type\":\"output\",\"line\":\"a\xff\"}"),
+		"events.jsonl:3:28" + unread + "it holds bytes that are no UTF-8, which kk does not write", 9},
+	"unknown type": {line(3, `{"type":"from the future"}`),
+		"events.jsonl:3" + unread + `decode event: type "from the future" is unknown`, 8},
+	"wrong type": {line(3, `{"type":"output","line":7}`),
+		"events.jsonl:3" + unread + "decode event output: line: expected string, found int", 8},
+	"no object": {line(3, `[]`), "events.jsonl:3" + unread + "decode event: not a JSON object", 8},
 	"many lines": {line(3, strings.Repeat("x\n", 14)+"x"), strings.TrimSuffix(strings.Join(func() (out []string) {
 		for n := range 10 {
-			out = append(out, fmt.Sprintf("events.jsonl:%d:1: this line of the journal cannot be read: decode event: invalid character 'x' looking for beginning of value", n+3))
+			out = append(out, fmt.Sprintf("events.jsonl:%d:1"+unread+"decode event: invalid character 'x' looking for beginning of value", n+3))
 		}
 		return append(out, "events.jsonl: 5 more lines of the journal cannot be read")
 	}(), "\n"), "\n"), 8},
-	"a line without end":       {line(3, strings.Repeat("x", maxLine+1)), "events.jsonl:3: this line of the journal cannot be read: it is longer than 64 MiB", 8},
-	"last line cut off":        {edit(eventsFile, func(s string) string { return s[:len(s)-20] }), "events.jsonl:9: this line of the journal is cut off\nevents.jsonl: the journal has no end of the run, which has ended as run.json says: its last lines are missing", 8},
-	"last lines gone":          {edit(eventsFile, func(s string) string { return s[:strings.LastIndex(s[:len(s)-1], "\n")+1] }), "events.jsonl: the journal has no end of the run, which has ended as run.json says: its last lines are missing", 8},
-	"first lines gone":         {edit(eventsFile, func(s string) string { return s[strings.Index(s, "\n")+1:] }), "events.jsonl: the journal has no start of the run: its first lines are missing", 8},
-	"empty":                    {edit(eventsFile, func(string) string { return "" }), "events.jsonl: the journal has no start of the run: its first lines are missing\nevents.jsonl: the journal has no end of the run, which has ended as run.json says: its last lines are missing", 0},
-	"another exit code":        {edit(runFile, func(s string) string { return strings.Replace(s, `"exit_code": 4`, `"exit_code": 0`, 1) }), "events.jsonl: the run ended with exit code 4, but run.json says 0", 9},
-	"no end in run.json":       {edit(runFile, func(s string) string { return regexp.MustCompile(`"ended".*\n`).ReplaceAllString(s, "") }), "events.jsonl: the run has ended, which run.json does not say", 9},
-	"run.json cut off":         {edit(runFile, func(s string) string { return s[:40] }), "run.json:3:24: the summary of run r1 cannot be read: unexpected end of JSON input; its events stand in for it", 9},
-	"run.json of another type": {edit(runFile, func(s string) string { return strings.Replace(s, `"check": true`, `"check": "yes"`, 1) }), "run.json:8:16: the summary of run r1 cannot be read: json: cannot unmarshal string into Go struct field Run.check of type bool; its events stand in for it", 9},
-	"run.json no object":       {edit(runFile, func(string) string { return "[]" }), "run.json:1:1: the summary of run r1 cannot be read: json: cannot unmarshal array into Go value of type journal.Run; its events stand in for it", 9},
-	"run.json null":            {edit(runFile, func(string) string { return "null" }), "run.json: the summary of run r1 cannot be read: it has no time at which the run started; its events stand in for it", 9},
-	"run.json of another":      {edit(runFile, func(s string) string { return strings.Replace(s, `"r1"`, `"r2"`, 1) }), `run.json: the summary of run r1 cannot be read: it is that of run "r2"; its events stand in for it`, 9},
-	"run.json gone":            {func(t *testing.T, dir string) { check(t, os.Remove(filepath.Join(dir, runFile))) }, "run.json: the summary of run r1 cannot be read: no such file or directory; its events stand in for it", 9},
+	"a line without end": {line(3, strings.Repeat("x", maxLine+1)),
+		"events.jsonl:3" + unread + "it is longer than 64 MiB", 8},
+	"last line cut off": {edit(eventsFile, func(s string) string { return s[:len(s)-20] }),
+		"events.jsonl:9: this line of the journal is cut off\n" + noEnd, 8},
+	"last lines gone": {edit(eventsFile, func(s string) string { return s[:strings.LastIndex(s[:len(s)-1], "\n")+1] }),
+		noEnd, 8},
+	"first lines gone": {edit(eventsFile, func(s string) string { return s[strings.Index(s, "\n")+1:] }),
+		"events.jsonl: the journal has no start of the run: its first lines are missing", 8},
+	"empty": {edit(eventsFile, func(string) string { return "" }),
+		"events.jsonl: the journal has no start of the run: its first lines are missing\n" + noEnd, 0},
+	"another exit code": {edit(runFile, func(s string) string { return strings.Replace(s, `"exit_code": 4`, `"exit_code": 0`, 1) }),
+		"events.jsonl: the run ended with exit code 4, but run.json says 0", 9},
+	"no end in run.json": {edit(runFile, func(s string) string { return regexp.MustCompile(`"ended".*\n`).ReplaceAllString(s, "") }),
+		"events.jsonl: the run has ended, which run.json does not say", 9},
+	"run.json cut off": {edit(runFile, func(s string) string { return s[:40] }),
+		"run.json:3:24" + noSummary + "unexpected end of JSON input" + instead, 9},
+	"run.json of another type": {edit(runFile, func(s string) string { return strings.Replace(s, `"check": true`, `"check": "yes"`, 1) }),
+		"run.json:8:16" + noSummary + "json: cannot unmarshal string into Go struct field Run.check of type bool" + instead, 9},
+	"run.json no object": {edit(runFile, func(string) string { return "[]" }),
+		"run.json:1:1" + noSummary + "json: cannot unmarshal array into Go value of type journal.Run" + instead, 9},
+	"run.json null": {edit(runFile, func(string) string { return "null" }),
+		"run.json" + noSummary + "it has no time at which the run started" + instead, 9},
+	"run.json of another": {edit(runFile, func(s string) string { return strings.Replace(s, `"r1"`, `"r2"`, 1) }),
+		"run.json" + noSummary + `it is that of run "r2"` + instead, 9},
+	"run.json gone": {func(t *testing.T, dir string) { check(t, os.Remove(filepath.Join(dir, runFile))) },
+		"run.json" + noSummary + "no such file or directory" + instead, 9},
 	"run.json a folder": {func(t *testing.T, dir string) {
 		check(t, os.Remove(filepath.Join(dir, runFile)))
 		check(t, os.Mkdir(filepath.Join(dir, runFile), 0o700))
-	}, "run.json: the summary of run r1 cannot be read: it is no regular file; its events stand in for it", 9},
-	"run.json without end": {func(t *testing.T, dir string) { check(t, os.Truncate(filepath.Join(dir, runFile), 1<<40)) }, "run.json: the summary of run r1 cannot be read: it is larger than 16 MiB; its events stand in for it", 9},
+	}, "run.json" + noSummary + "it is no regular file" + instead, 9},
+	"run.json without end": {func(t *testing.T, dir string) { check(t, os.Truncate(filepath.Join(dir, runFile), 1<<40)) },
+		"run.json" + noSummary + "it is larger than 16 MiB" + instead, 9},
 }
 
 func check(t *testing.T, err error) {

@@ -30,8 +30,8 @@ func hostile() string {
 		}
 	}
 	for _, r := range []rune{
-		0xad, 0x61c, 0x200b, 0x200c, 0x200d, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2060, 0x2066, 0x2067,
-		0x2068, 0x2069, 0xfeff, 0xfff9, 0xe0001, 0xe0041,
+		0xad, 0x61c, 0x200b, 0x200c, 0x200d, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2060,
+		0x2066, 0x2067, 0x2068, 0x2069, 0xfeff, 0xfff9, 0xe0001, 0xe0041,
 	} {
 		b.WriteRune(r)
 	}
@@ -112,7 +112,7 @@ func (f *filler) fill(v reflect.Value) {
 // dict is a result with all that the screen picks out of one, and more.
 func (f *filler) dict() *value.Dict {
 	d := value.NewDict(f.text, []any{f.text, value.NewDict(f.text, f.text)})
-	for _, key := range []string{"msg", "reason", "censored", "stdout", "stderr", "module_stdout", "module_stderr", "cmd", "rc", "assertion", "skip_reason"} {
+	for _, key := range strings.Fields("msg reason censored stdout stderr module_stdout module_stderr cmd rc assertion skip_reason") {
 		d.Set(key, f.text)
 	}
 	return d
@@ -215,7 +215,10 @@ func TestNoEventReachesTheTerminal(t *testing.T) {
 func TestNoEventReachesTheStatusLine(t *testing.T) {
 	var out lockedBuffer
 	now := start
-	p := newPrinter(Options{Out: &out, Err: &out, TTY: true, Color: true, Width: func() int { return 4000 }, Redact: &redact.Set{}, Now: func() time.Time { return now }})
+	p := newPrinter(Options{
+		Out: &out, Err: &out, TTY: true, Color: true, Width: func() int { return 4000 }, Redact: &redact.Set{},
+		Now: func() time.Time { return now },
+	})
 	p.status.stop() // it is drawn when the test says so
 	for _, e := range (&filler{text: hostile(), action: hostile()}).events() {
 		p.Emit(e)

@@ -28,7 +28,8 @@ type printer struct {
 }
 
 func newPrinter(o Options) *printer {
-	p := &printer{o: o, out: NewScreen(o.Out), err: NewScreen(o.Err), warned: map[string]bool{}, failed: failures{hide: o.Redact.Text}}
+	p := &printer{o: o, out: NewScreen(o.Out), err: NewScreen(o.Err), warned: map[string]bool{}}
+	p.failed.hide = o.Redact.Text
 	if o.TTY {
 		p.status = newStatus(p)
 	}
