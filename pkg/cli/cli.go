@@ -124,7 +124,7 @@ func (a *app) end(code int) int {
 		a.Err.Message(fmt.Sprintf("ERROR! what kk printed is not whole: %s%s", lost, a.elsewhere()))
 		code = cmp.Or(code, engine.ExitError)
 	}
-	if a.Err.Flush() != nil { // nobody can be told
+	if a.Err.Flush() != nil { // warnings are lost
 		code = cmp.Or(code, engine.ExitError)
 	}
 	return code

@@ -29,8 +29,8 @@ const (
 // maxProblems is how many lines that cannot be read are named.
 const maxProblems = 10
 
-// Read gives the events of a run to a sink, in order; before each, moment is
-// told when it was (nil tells nobody). What cannot be read is passed over, and
+// Read gives the events of a run to a sink, in order; before each, moment gets
+// its time (unless it is nil). What cannot be read is passed over, and
 // named in what Read returns: an error for what is damaged, so that some of the
 // run is not known; a warning for what a run that was killed leaves behind.
 func Read(workdir, id string, sink event.Sink, moment func(time.Time)) (Run, source.Diagnostics, error) {
@@ -101,7 +101,7 @@ func (r *reading) from(in io.Reader) error {
 		case long:
 			r.note(0, fmt.Sprintf("it is longer than %d MiB", maxLine>>20))
 		case len(bytes.TrimSpace(line)) > 0:
-			r.take(line, whole)
+			r.decode(line, whole)
 		}
 		if !whole {
 			return nil
@@ -125,8 +125,8 @@ func nextLine(in *bufio.Reader) (line []byte, long bool, err error) {
 	}
 }
 
-// take passes on the event of a line.
-func (r *reading) take(line []byte, whole bool) {
+// decode passes on the event of a line.
+func (r *reading) decode(line []byte, whole bool) {
 	e, at, err := event.Decode(line)
 	switch {
 	case err != nil && !whole:

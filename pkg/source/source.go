@@ -205,7 +205,7 @@ func hideSecret(line string) string {
 }
 
 // window cuts a long line around column col, and returns the column in what is
-// left. Each character takes one place, so that the caret stands where it should:
+// left. Each character has one column, so that the caret stands where it should:
 // control characters are blanks, and others that draw nothing show as replaced.
 func window(line string, col int) (string, int) {
 	runes := []rune(strings.ToValidUTF8(line, "\uFFFD"))

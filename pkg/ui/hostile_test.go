@@ -340,7 +340,7 @@ func TestScreenEndsItsTextsWhole(t *testing.T) {
 	}
 }
 
-// failing takes so many bytes and no more.
+// failing has room for so many bytes and no more.
 type failing struct{ room int }
 
 func (f *failing) Write(b []byte) (int, error) {

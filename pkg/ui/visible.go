@@ -10,7 +10,7 @@ import (
 
 // isText reports whether a rune only draws a character. The others make a
 // terminal do something, or make a line look like another one, and are shown
-// as escapes: C0, DEL and C1; line separators; and all that takes no room of its
+// as escapes: C0, DEL and C1; line separators; and all that has no width of its
 // own, such as bidirectional controls, zero-width characters and tags. Joiners
 // are among them, at the price of some emoji and ligatures: the names of hosts
 // and tasks must not differ in what nobody can see. Combining marks and variation
