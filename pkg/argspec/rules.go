@@ -3,6 +3,7 @@ package argspec
 import (
 	"strings"
 
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -10,7 +11,7 @@ import (
 func (c *check) exclusive(entry, args *value.Dict, path []string) {
 	var bad []string
 	for _, group := range groups(entry, "mutually_exclusive") {
-		if count(group, args) > 1 {
+		if _, broken := schema.AtMostOne(group...).Broken(roleArgs{args, true}); broken {
 			bad = append(bad, strings.Join(group, "|"))
 		}
 	}
@@ -20,84 +21,74 @@ func (c *check) exclusive(entry, args *value.Dict, path []string) {
 }
 
 // rules checks what one argument asks of others. Of each kind the first
-// breach is told.
+// breach is reported.
 func (c *check) rules(entry, args *value.Dict, path []string) {
+	var together, oneOf schema.Rules
 	for _, group := range groups(entry, "required_together") {
-		if n := count(group, args); n > 0 && n < len(group) {
-			c.rule(path, "parameters are required together: %s", strings.Join(group, ", "))
-			break
-		}
+		together = append(together, schema.AllOrNone(group...))
 	}
 	for _, group := range groups(entry, "required_one_of") {
-		if count(group, args) == 0 {
-			c.rule(path, "one of the following is required: %s", strings.Join(group, ", "))
-			break
-		}
+		oneOf = append(oneOf, schema.AtLeastOne(group...))
 	}
-	c.requiredIf(entry, args, path)
-	c.requiredBy(entry, args, path)
+	for _, rules := range []schema.Rules{together, oneOf, requiredIf(entry)} {
+		c.first(rules, roleArgs{args, true}, path)
+	}
+	c.first(requiredBy(entry), roleArgs{args, false}, path)
 }
 
-// requiredIf checks [argument, value, [arguments], any]: when the argument has
+func (c *check) first(rules schema.Rules, args roleArgs, path []string) {
+	for _, r := range rules {
+		if b, broken := r.Broken(args); broken {
+			c.rule(path, "%s", b.Msg)
+			return
+		}
+	}
+}
+
+// requiredIf reads [argument, value, [arguments], any]: when the argument has
 // the value, all of the others are required, or any of them.
-func (c *check) requiredIf(entry, args *value.Dict, path []string) {
+func requiredIf(entry *value.Dict) schema.Rules {
+	var out schema.Rules
 	all, _ := entry.Get("required_if")
 	for _, e := range list(all) {
-		r := list(e)
-		if len(r) < 3 {
+		row := list(e)
+		if len(row) < 3 {
 			continue
 		}
-		name := value.Str(r[0])
-		v, ok := args.Get(name)
-		if !ok || !value.Equal(v, r[1]) {
-			continue
+		r := schema.Needs(strs(row[2])...)
+		if len(row) > 3 && value.Truth(row[3]) {
+			r = schema.AtLeastOne(strs(row[2])...)
 		}
-		var missing []string
-		wanted := strs(r[2])
-		for _, w := range wanted {
-			if !args.Has(w) {
-				missing = append(missing, w)
-			}
-		}
-		how, most := "all", 0
-		if len(r) > 3 && value.Truth(r[3]) {
-			how, most = "any", len(wanted)
-		}
-		if len(missing) > 0 && len(missing) >= most {
-			c.rule(path, "%s is %s but %s of the following are missing: %s", name, value.Str(r[1]), how, strings.Join(missing, ", "))
-			return
-		}
+		out = append(out, r.If(value.Str(row[0]), row[1]))
 	}
+	return out
 }
 
-// requiredBy checks {argument: [arguments]}.
-func (c *check) requiredBy(entry, args *value.Dict, path []string) {
+// requiredBy reads {argument: [arguments]}.
+func requiredBy(entry *value.Dict) schema.Rules {
+	var out schema.Rules
 	for k, needs := range dict(entry, "required_by").All() {
-		name := value.Str(k)
-		if v, _ := args.Get(name); v == nil {
-			continue
-		}
-		var missing []string
-		for _, w := range strs(needs) {
-			if v, _ := args.Get(w); v == nil {
-				missing = append(missing, w)
-			}
-		}
-		if len(missing) > 0 {
-			c.rule(path, "missing parameter(s) required by '%s': %s", name, strings.Join(missing, ", "))
-			return
-		}
+		out = append(out, schema.Needs(strs(needs)...).With(value.Str(k)))
 	}
+	return out
 }
 
-func count(group []string, args *value.Dict) int {
-	n := 0
-	for _, name := range group {
-		if args.Has(name) {
-			n++
-		}
+// roleArgs are the arguments of a role. For most rules null is given, as it is
+// for Ansible; for required_by it is not.
+type roleArgs struct {
+	args *value.Dict
+	null bool
+}
+
+func (a roleArgs) Given(name string) schema.Answer {
+	if v, ok := a.args.Get(name); ok && (v != nil || a.null) {
+		return schema.Yes
 	}
-	return n
+	return schema.No
+}
+
+func (a roleArgs) Value(name string) (any, bool) {
+	return a.args.Get(name) // one that is not there has no value, not even null
 }
 
 // groups are the lists of names of a rule; a single list of names is one.

@@ -50,6 +50,9 @@ func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (
 	if x.skipsCheck(c) {
 		return c, nil
 	}
+	if _, refused := x.runner(c); refused != nil {
+		return c, nil // without a connection: runModule fails with it
+	}
 	if x.t.Spec.Where == module.OnHost {
 		err = x.connect(ctx, v, c, o.delegate)
 	}
@@ -73,16 +76,16 @@ func (x *execution) runModule(ctx context.Context, v *vars.View, c *module.Call)
 
 func (x *execution) foreground(ctx context.Context, c *module.Call) (module.Result, error) {
 	spec := x.t.Spec
+	runner, err := x.runner(c)
+	if err != nil {
+		return module.Result{}, err
+	}
 	if x.skipsCheck(c) {
 		msg := spec.CheckSkipMsg
 		if msg == "" {
 			msg = "remote module (" + spec.Name + ") does not support check mode"
 		}
 		return module.Result{Skipped: true, Msg: msg}, nil
-	}
-	runner, err := x.runner(c)
-	if err != nil {
-		return module.Result{}, err
 	}
 	return x.e.Perform(ctx, x.t, runner, c)
 }

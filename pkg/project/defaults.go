@@ -50,7 +50,7 @@ func (l *Linker) checkDefault(key, args playbook.Value, where place, ds *source.
 		ds.Add(withTrace(l.noModule(name, at), where))
 	case args.Kind() == yaml.MappingNode:
 		var told source.Diagnostics // where the templates are compiled
-		problems, places := l.problems(spec, l.mappingArgs(args, spec, &told))
+		problems, places := l.problems(spec, l.mappingArgs(args, spec, &told), true)
 		for _, p := range problems {
 			if p.Kind != schema.Missing {
 				ds.Add(withTrace(argumentError(&playbook.Task{Module: name, ModuleAt: at}, spec, p, places), where))

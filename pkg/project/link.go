@@ -232,7 +232,7 @@ func (l *Linker) setup(p *Play, s *playbook.Play, where place, ds *source.Diagno
 	for i, key := range keys {
 		given = append(given, argument{key, vals[i], s.At})
 	}
-	problems, _ := l.problems(spec, given)
+	problems, _ := l.problems(spec, given, false)
 	for _, bad := range problems {
 		d := source.Errorf(s.At, "%s", bad.Msg).WithHelp("%s", bad.Help)
 		for name, v := range map[string]playbook.Value{"gather_subset": s.GatherSubset, "gather_timeout": s.GatherTimeout, "fact_path": s.FactPath} {

@@ -336,7 +336,7 @@ func (l *Linker) checkArgs(s *playbook.Task, spec *module.Spec, list []argument,
 			ds.Add(CheckVariable(a.name, a.data.Raw(), a.at))
 		}
 	}
-	problems, at := l.problems(spec, list)
+	problems, at := l.problems(spec, list, mayGive)
 	for _, p := range problems {
 		if p.Kind == schema.Missing && mayGive {
 			continue
@@ -347,8 +347,9 @@ func (l *Linker) checkArgs(s *playbook.Task, spec *module.Spec, list []argument,
 	}
 }
 
-// problems are what is wrong with arguments that are literals, and where each argument stands.
-func (l *Linker) problems(spec *module.Spec, list []argument) ([]schema.Problem, map[string]source.Pos) {
+// problems are what is wrong with arguments that are literals, and where each
+// argument stands. With more, the run may add to the arguments.
+func (l *Linker) problems(spec *module.Spec, list []argument, more bool) ([]schema.Problem, map[string]source.Pos) {
 	if spec.New == nil {
 		return nil, nil
 	}
@@ -360,20 +361,19 @@ func (l *Linker) problems(spec *module.Spec, list []argument) ([]schema.Problem,
 		}
 		v, isStatic := a.data.Static()
 		if !isStatic {
-			v = dynamic{}
+			v = dynamic{mayBeEmpty(a.data)}
 		}
 		args.Set(a.name, v)
 		at[a.name] = a.at
 	}
-	problems := schema.Check(spec.New(), args, l.Secrets, isDynamic)
+	u := schema.Unsure{Dynamic: isDynamic, Omittable: isOmittable, More: more}
+	problems := schema.Check(spec.New(), args, l.Secrets, u)
 	if checker, ok := spec.New().(module.Checker); ok && len(problems) == 0 {
 		_ = schema.Decode(checker, literalArgs(spec, list), l.Secrets) // what is missing is no literal
 		problems = checker.CheckLiterals()
 	}
 	return problems, at
 }
-
-func isDynamic(v any) bool { _, ok := v.(dynamic); return ok }
 
 // literalArgs are the arguments that are literals, for a module.Checker.
 func literalArgs(spec *module.Spec, list []argument) *value.Dict {
@@ -421,12 +421,11 @@ func argumentError(s *playbook.Task, spec *module.Spec, p schema.Problem, at map
 	}
 	d := source.Errorf(pos, "%s", msg).WithHelp("%s", p.Help)
 	d.Width = len(name)
-	if p.Kind == schema.Missing {
-		d.Width = len(s.Module)
+	if p.Kind == schema.Missing || p.Kind == schema.Conflict {
 		d.Summary = spec.Name + ": " + msg
+	}
+	if !ok {
+		d.Width = len(s.Module)
 	}
 	return d
 }
-
-// dynamic stands for an argument whose value a template yields.
-type dynamic struct{}

@@ -9,12 +9,12 @@ import (
 	"kubekey/pkg/value"
 )
 
-// decoder fills structs and collects what is wrong. With dynamic set it only
-// checks, and passes over the values for which dynamic is true.
+// decoder fills structs and collects what is wrong. It passes over values that
+// are not known.
 type decoder struct {
 	plan     *Plan
 	secrets  *redact.Set // knows every secret that is decoded
-	dynamic  func(any) bool
+	unsure   Unsure
 	problems Errors
 }
 
@@ -45,6 +45,7 @@ func (d *decoder) fill(into reflect.Value, t reflect.Type, args *value.Dict, pat
 	if len(missing) > 0 {
 		d.missing(missing, path)
 	}
+	d.obey(into, t, given, path)
 }
 
 func (d *decoder) missing(names []string, path string) {
@@ -107,7 +108,7 @@ func fieldNamed(fields []field, key string) int {
 }
 
 func (d *decoder) set(target reflect.Value, f field, v any, path string) {
-	if d.isDynamic(v) {
+	if d.unsure.dynamic(v) {
 		return
 	}
 	v, err := value.Force(v)
@@ -128,8 +129,6 @@ func (d *decoder) set(target reflect.Value, f field, v any, path string) {
 		d.add(Problem{Path: path, Msg: fmt.Sprintf("value of %s must be %s", path, problem)})
 	}
 }
-
-func (d *decoder) isDynamic(v any) bool { return d.dynamic != nil && d.dynamic(v) }
 
 // setNested decodes a dict into a struct, or a list of dicts into a slice of structs.
 func (d *decoder) setNested(target reflect.Value, f field, v any, path string) {
@@ -157,7 +156,7 @@ func (d *decoder) setList(target reflect.Value, f field, v any, path string) {
 	}
 	out := reflect.MakeSlice(target.Type(), len(list), len(list))
 	for i, e := range list {
-		if d.isDynamic(e) {
+		if d.unsure.dynamic(e) {
 			continue
 		}
 		forced, err := value.Force(e)

@@ -55,11 +55,13 @@ type Arg struct {
 // Kind sorts problems by their cause.
 type Kind int
 
-// A value is wrong, an argument is not known, or required ones are missing.
+// A value is wrong, an argument is not known, required ones are missing, or a
+// rule is broken.
 const (
 	Invalid Kind = iota
 	Unknown
 	Missing
+	Conflict
 )
 
 // Problem is one thing wrong with arguments.
@@ -70,8 +72,9 @@ type Problem struct {
 	Help string // what to do; may be empty
 }
 
+// String leaves out what to do about a rule: tasks compare its text with Ansible's.
 func (p Problem) String() string {
-	if p.Help == "" {
+	if p.Help == "" || p.Kind == Conflict {
 		return p.Msg
 	}
 	return p.Msg + " (" + p.Help + ")"
@@ -138,6 +141,7 @@ func Decode(into any, args *value.Dict, secrets *redact.Set) error {
 type Plan struct {
 	of     reflect.Type
 	fields map[reflect.Type][]field // of the struct and of those nested in it
+	rules  map[reflect.Type]Rules
 }
 
 // PlanFor makes the plan of the struct that v points to.
@@ -146,7 +150,7 @@ func PlanFor(v any) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{t, map[reflect.Type][]field{}}
+	p := &Plan{t, map[reflect.Type][]field{}, map[reflect.Type]Rules{}}
 	return p, p.add(t)
 }
 
@@ -159,6 +163,9 @@ func (p *Plan) add(t reflect.Type) error {
 		return err
 	}
 	p.fields[t] = fields
+	if err := p.addRules(t); err != nil {
+		return err
+	}
 	for _, f := range fields {
 		if f.nested == nil {
 			continue
@@ -183,15 +190,15 @@ func (p *Plan) Decode(into any, args *value.Dict, secrets *redact.Set) error {
 	return nil
 }
 
-// Check tells what Decode into a struct like v's would refuse. Values for
-// which dynamic is true are not looked at, since only a run knows them; v
-// itself is not changed. Secrets that are there already are hidden from then on.
-func Check(v any, args *value.Dict, secrets *redact.Set, dynamic func(v any) bool) []Problem {
+// Check tells what Decode into a struct like v's would refuse for certain,
+// whatever a run makes of what is unsure; v itself is not changed. Secrets that
+// are there already are hidden from then on.
+func Check(v any, args *value.Dict, secrets *redact.Set, u Unsure) []Problem {
 	p, err := PlanFor(v)
 	if err != nil {
 		return []Problem{{Msg: err.Error()}}
 	}
-	d := decoder{plan: p, secrets: secrets, dynamic: dynamic}
+	d := decoder{plan: p, secrets: secrets, unsure: u}
 	d.fill(reflect.New(p.of).Elem(), p.of, args, "")
 	return d.problems
 }

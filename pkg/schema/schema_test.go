@@ -155,7 +155,7 @@ func TestCheckPassesOverTemplates(t *testing.T) {
 	}
 	args := dict("dest", "{{ x }}", "count", "{{ n }}", "state", "bad", "rules", []any{"{{ r }}", dict("port", "{{ p }}", "x", 1)})
 	var got []string
-	for _, p := range schema.Check(&sample{}, args, &redact.Set{}, dynamic) {
+	for _, p := range schema.Check(&sample{}, args, &redact.Set{}, schema.Unsure{Dynamic: dynamic}) {
 		got = append(got, p.Path+": "+p.Msg)
 	}
 	want := []string{
@@ -173,7 +173,7 @@ func TestExplain(t *testing.T) {
 		Dest string `kk:"dest,required,alias=path"`
 		Port int    `kk:"port"`
 	}
-	got := schema.Explain("copy", &fetch{}, schema.Check(&fetch{}, args, &redact.Set{}, nil))
+	got := schema.Explain("copy", &fetch{}, schema.Check(&fetch{}, args, &redact.Set{}, schema.Unsure{}))
 	want := `Unsupported parameters for (copy) module: dst. Supported parameters include: dest (path), port. did you mean "dest"?; ` +
 		`value of port must be an int, got "{"; missing required arguments: dest`
 	if got != want {
@@ -245,7 +245,7 @@ func TestBadDeclarations(t *testing.T) {
 		if _, err := schema.Describe(v); err == nil {
 			t.Errorf("%s: Describe has no error", name)
 		}
-		if len(schema.Check(v, nil, &redact.Set{}, nil)) == 0 {
+		if len(schema.Check(v, nil, &redact.Set{}, schema.Unsure{})) == 0 {
 			t.Errorf("%s: Check has no problem", name)
 		}
 		if err := schema.Decode(v, nil, &redact.Set{}); err == nil {

@@ -145,7 +145,7 @@ func (r *reader) convert(s Setting, c candidate, wins bool) (any, bool) {
 	}
 	var one Settings
 	args := value.NewDict(s.Name, raw)
-	if problems := schema.Check(&one, args, &redact.Set{}, nil); len(problems) > 0 {
+	if problems := schema.Check(&one, args, &redact.Set{}, schema.Unsure{}); len(problems) > 0 {
 		r.fail(c, problems[0])
 		return nil, false
 	}

@@ -126,6 +126,7 @@ func (c *peerCase) block(t *testing.T) []any {
 		if c.Diff {
 			task["diff"] = true
 		}
+		refuseLate(t, task)
 		tasks = append(tasks, task)
 	}
 	return tasks

@@ -10,6 +10,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -46,11 +47,17 @@ func authorizedKeySpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*AuthorizedKey) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("user"),
+		isAccount("user", "user"),
+		schema.Looks("one line", schema.OneLine, "key_options", "comment"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *AuthorizedKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := checkAccount("user", m.User); err != nil {
-		return module.Result{}, err
-	}
 	read := m.script("authorized_key_read").Flag("insecure", !m.Validate)
 	read.Probe = true
 	if m.remote() {
@@ -128,9 +135,6 @@ func (m *AuthorizedKey) wanted(text string) ([]publicKey, error) {
 		}
 		if m.Comment != nil {
 			k.comment = *m.Comment
-		}
-		if strings.ContainsAny(k.options+k.comment, "\r\n\x00") {
-			return nil, errors.New("key_options and comment must be one line each")
 		}
 		keys = append(keys, k)
 	}

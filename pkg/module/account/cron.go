@@ -2,11 +2,11 @@ package account
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -48,11 +48,25 @@ func cronSpec() module.Spec {
 
 const cronMark = "#Ansible: "
 
+// Rules implements schema.Ruled.
+func (*Cron) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Parses("one line", cronLine, "name", "job", "minute", "hour", "day", "month", "weekday", "user"),
+		schema.Needs("name").If("state", "present"),
+		schema.Needs("name").Without("cron_file"),
+		schema.Needs("job").If("state", "present"),
+		schema.Refuses("minute", "hour", "day", "month", "weekday").With("special_time").
+			Says("You must specify time and date fields or special time."),
+		schema.Needs("user").With("cron_file").If("state", "present").Unless("env", true).
+			Says("To use cron_file=... parameter you must specify user=... as well"),
+		schema.Refuses("insertafter", "insertbefore").Unless("env", true).
+			Says("insertafter and insertbefore parameters are valid only with env=yes"),
+		isAccount("user", "user"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Cron) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	after, r, err := m.keep(ctx, c, m.edit, m.State == "absent")
 	if err != nil {
 		return r, err
@@ -62,32 +76,11 @@ func (m *Cron) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return r, nil
 }
 
-func (m *Cron) check() error {
-	for _, text := range []string{m.Name, m.Job, m.Minute, m.Hour, m.Day, m.Month, m.Weekday, m.User} {
-		if strings.ContainsAny(strings.Trim(text, "\r\n"), "\r\n\x00") {
-			return fmt.Errorf("job should not contain any newlines: %q", text)
-		}
+func cronLine(text string) error {
+	if !schema.OneLine(strings.Trim(text, "\r\n")) {
+		return fmt.Errorf("job should not contain any newlines: %q", text)
 	}
-	switch {
-	case m.Name == "" && (m.State == "present" || m.CronFile == ""):
-		return errors.New("missing required arguments: name")
-	case m.State == "present" && m.Job == "":
-		return errors.New("state is present but all of the following are missing: job")
-	case m.SpecialTime != "" && m.timed():
-		return errors.New("You must specify time and date fields or special time.") //nolint:staticcheck // the text users know
-	case m.CronFile != "" && m.User == "" && m.State == "present" && !m.Env:
-		return errors.New("To use cron_file=... parameter you must specify user=... as well") //nolint:staticcheck // the text users know
-	case (m.InsertAfter != "" || m.InsertBefore != "") && !m.Env:
-		return errors.New("insertafter and insertbefore parameters are valid only with env=yes")
-	}
-	if m.User == "" {
-		return nil
-	}
-	return checkAccount("user", m.User)
-}
-
-func (m *Cron) timed() bool {
-	return m.Minute != "*" || m.Hour != "*" || m.Day != "*" || m.Month != "*" || m.Weekday != "*"
+	return nil
 }
 
 func (m *Cron) edit(tab []string) []string {

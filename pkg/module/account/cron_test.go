@@ -85,5 +85,5 @@ func TestCronVar(t *testing.T) {
 	}
 	twice("* * * * * root x\n", "name", "D", "state", "absent")
 	fails(t, "must specify 'value'", "cronvar", o, "cron_file", file, "name", "A")
-	fails(t, "not the name of a variable", "cronvar", o, "cron_file", file, "name", "A=B", "value", "x")
+	fails(t, "must be the name of a variable", "cronvar", o, "cron_file", file, "name", "A=B", "value", "x")
 }

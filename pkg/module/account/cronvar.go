@@ -2,11 +2,10 @@ package account
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -37,23 +36,19 @@ func cronVarSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*CronVar) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Looks("the name of a variable", isEnvName, "name"),
+		schema.Needs("value").If("state", "present").Says("You must specify 'value' to insert a new cron variable"),
+		schema.Looks("one line", schema.OneLine, "value"),
+		schema.AtMostOne("insertbefore", "insertafter"),
+		isAccount("user", "user"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *CronVar) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	switch {
-	case envName(m.Name+"=") != m.Name:
-		return module.Result{}, fmt.Errorf("%q is not the name of a variable", m.Name)
-	case m.State == "present" && m.Value == nil:
-		return module.Result{}, errors.New("You must specify 'value' to insert a new cron variable") //nolint:staticcheck // the text users know
-	case strings.ContainsAny(deref(m.Value), "\r\n\x00"):
-		return module.Result{}, fmt.Errorf("the value must be one line, got %q", *m.Value)
-	case m.InsertAfter != "" && m.InsertBefore != "":
-		return module.Result{}, errors.New("parameters are mutually exclusive: insertbefore|insertafter")
-	}
-	if m.User != "" {
-		if err := checkAccount("user", m.User); err != nil {
-			return module.Result{}, err
-		}
-	}
 	after, r, err := m.keep(ctx, c, m.edit, false)
 	if err != nil {
 		return r, err
@@ -72,3 +67,5 @@ func (m *CronVar) edit(tab []string) []string {
 	}
 	return editEnv(tab, cronEnv{m.Name, m.Name + "=" + deref(m.Value), m.State == "absent", m.InsertAfter, m.InsertBefore})
 }
+
+func isEnvName(name string) bool { return envName(name+"=") == name }

@@ -9,6 +9,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -40,11 +41,17 @@ func getentSpec() module.Spec {
 
 var getentWord = regexp.MustCompile(`^[A-Za-z0-9_.]+$`)
 
+// Rules implements schema.Ruled.
+func (*Getent) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("database"),
+		schema.Looks("one word", getentWord.MatchString, "database", "service"),
+		schema.Looks("a word that does not begin with a dash", schema.NoDash, "key"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Getent) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if !getentWord.MatchString(m.Database) || strings.HasPrefix(m.Key, "-") || m.Service != "" && !getentWord.MatchString(m.Service) {
-		return module.Result{}, fmt.Errorf("database and service are words, and key does not begin with a dash: got %q, %q, %q", m.Database, m.Service, m.Key)
-	}
 	s := hostscript.New(getentScript, `getent_main "$@"`)
 	s.Probe = true
 	if m.Service != "" {

@@ -8,6 +8,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -46,18 +47,26 @@ func groupSpec() module.Spec {
 // end for machine accounts. The tools of the host may be stricter.
 var accountName = regexp.MustCompile(`^[^-:,\s/][^:,\s/]*$`)
 
-func checkAccount(what, name string) error {
-	if !accountName.MatchString(name) {
-		return fmt.Errorf("%q is not the name of a %s: it must not begin with a dash or have blanks, colons, commas or slashes", name, what)
+// isAccount is the rule for arguments that name a user or a group.
+func isAccount(what, arg string) schema.Rule {
+	return schema.Parses("the name of a "+what, func(name string) error {
+		if !accountName.MatchString(name) {
+			return fmt.Errorf("%q is not the name of a %s: it must not begin with a dash or have blanks, colons, commas or slashes", name, what)
+		}
+		return nil
+	}, arg)
+}
+
+// Rules implements schema.Ruled.
+func (*Group) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name"),
+		isAccount("group", "name"),
 	}
-	return nil
 }
 
 // Run implements module.Runner.
 func (m *Group) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := checkAccount("group", m.Name); err != nil {
-		return module.Result{}, err
-	}
 	s := hostscript.New(accountScript, groupScript, "group_main")
 	s.Renews = true
 	s.Set("name", m.Name).Set("state", m.State).Number("gid", m.GID)

@@ -14,6 +14,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -39,6 +40,15 @@ func knownHostsSpec() module.Spec {
 		},
 		Returns: []module.Return{{Key: "diff", Type: "dict", Doc: "the file before and after, also without --diff"}, {Key: "name, key, path, hash_host, state", Type: "any", Doc: "the arguments"}},
 		New:     func() module.Runner { return new(KnownHosts) },
+	}
+}
+
+// Rules implements schema.Ruled.
+func (*KnownHosts) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name"),
+		schema.Parses("the name of one host", oneHost, "name"),
+		schema.Needs("key").If("state", "present").Says("No key specified when adding a host"),
 	}
 }
 
@@ -75,18 +85,19 @@ func (m *KnownHosts) Run(ctx context.Context, c *module.Call) (module.Result, er
 	return r, err
 }
 
+func oneHost(name string) error {
+	if strings.Contains(name, ",") {
+		return errors.New("Comma separated list of names is not supported. Please pass a single name to lookup in the known_hosts file.") //nolint:staticcheck // the text users know
+	}
+	if strings.ContainsAny(name, " \t\r\n\x00") {
+		return fmt.Errorf("%q is not the name of one host", name)
+	}
+	return nil
+}
+
 // wanted reads the lines of key, which must be of the host.
 func (m *KnownHosts) wanted() ([]hostKey, error) {
 	m.Name = strings.ToLower(m.Name)
-	if strings.Contains(m.Name, ",") {
-		return nil, errors.New("Comma separated list of names is not supported. Please pass a single name to lookup in the known_hosts file.") //nolint:staticcheck // the text users know
-	}
-	if m.Name == "" || strings.ContainsAny(m.Name, " \t\r\n\x00") {
-		return nil, fmt.Errorf("%q is not the name of one host", m.Name)
-	}
-	if m.State == "present" && strings.TrimSpace(m.Key) == "" {
-		return nil, errors.New("No key specified when adding a host") //nolint:staticcheck // the text users know
-	}
 	var keys []hostKey
 	for _, line := range module.Lines(m.Key) {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {

@@ -2,12 +2,12 @@ package account
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -38,6 +38,16 @@ func pamLimitsSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*PAMLimits) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("domain"),
+		schema.Refuses("use_min").If("use_max", true).Says("Cannot use use_min and use_max at the same time."),
+		schema.Looks("one word", func(d string) bool { return !strings.ContainsAny(d, " \t\r\n#\x00") }, "domain"),
+		schema.Looks("one line", schema.OneLine, "comment"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *PAMLimits) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err := m.check(); err != nil {
@@ -56,12 +66,6 @@ func (m *PAMLimits) Run(ctx context.Context, c *module.Call) (module.Result, err
 }
 
 func (m *PAMLimits) check() error {
-	switch {
-	case m.UseMax && m.UseMin:
-		return errors.New("Cannot use use_min and use_max at the same time.") //nolint:staticcheck // the text users know
-	case m.Domain == "" || strings.ContainsAny(m.Domain, " \t\r\n#\x00") || strings.ContainsAny(m.Comment, "\r\n\x00"):
-		return fmt.Errorf("domain is one word and comment one line, got %q and %q", m.Domain, m.Comment)
-	}
 	return m.valid(m.Item, m.Value)
 }
 

@@ -2,7 +2,6 @@ package account
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -49,11 +49,21 @@ func pamdSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*PAMD) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("new_control", "new_type", "new_module_path").If("state", "before", "after"),
+		schema.Needs("module_arguments").If("state", "args_present", "args_absent"),
+		schema.Looks("one line", schema.OneLine, "new_control", "new_module_path", "module_arguments"),
+		schema.Parses("a control of PAM", checkControl, "new_control"),
+		schema.Looks("without brackets", func(arg string) bool { return !strings.Contains(arg, "[") }, "module_arguments").
+			If("state", "args_present").
+			Says("Unable to process bracketed '[' complex arguments with 'args_present'. Please use 'updated'."),
+	}
+}
+
 // Run implements module.Runner.
 func (m *PAMD) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	f, err := module.ReadText(ctx, c, path.Join(m.Path, m.Name))
 	if err != nil {
 		return module.Result{}, err
@@ -73,35 +83,6 @@ func (m *PAMD) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	r.Data.Delete("backup_file")
 	r.Data.Set("backupdest", value.Str(kept))
 	return r, nil
-}
-
-func (m *PAMD) check() error {
-	var missing []string
-	need := func(set bool, name string) {
-		if !set {
-			missing = append(missing, name)
-		}
-	}
-	switch m.State {
-	case "before", "after":
-		need(m.NewControl != "", "new_control")
-		need(m.NewType != "", "new_type")
-		need(m.NewModule != "", "new_module_path")
-	case "args_present", "args_absent":
-		need(m.Args != nil, "module_arguments")
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("state is %s but all of the following are missing: %s", m.State, strings.Join(missing, ", "))
-	}
-	for _, text := range append([]string{m.NewControl, m.NewModule}, m.args()...) {
-		if strings.ContainsAny(text, "\r\n\x00") {
-			return fmt.Errorf("a rule is one line, got %q", text)
-		}
-	}
-	if m.State == "args_present" && slices.ContainsFunc(m.args(), func(a string) bool { return strings.HasPrefix(a, "[") }) {
-		return errors.New("Unable to process bracketed '[' complex arguments with 'args_present'. Please use 'updated'.") //nolint:staticcheck // the text users know
-	}
-	return checkControl(m.NewControl)
 }
 
 // checkControl judges a control that is to be written: see pam.d(5).

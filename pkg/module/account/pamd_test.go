@@ -76,7 +76,7 @@ func TestPAMD(t *testing.T) {
 		"Please use 'updated'":                            {"state", "args_present", "module_arguments", []any{"[a b]"}},
 		"Rule control, must, is not valid":                {"new_control", "must"},
 		"Rule control action, success=go, is not valid":   {"new_control", "[success=go]"},
-		"a rule is one line":                              {"new_module_path", "a\nb"},
+		"must be one line":                                {"new_module_path", "a\nb"},
 		"Unable to open/read PAM module file":             {},
 	} {
 		fails(t, text, "pamd", o, append(append([]any{"name", "none", "path", t.TempDir()}, rootok...), more...)...)

@@ -3,12 +3,12 @@ package account
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -55,6 +55,17 @@ func sshConfigSpec() module.Spec {
 			{Key: "hosts_change_diff", Type: "list", Doc: "by entry, its options: old and new"},
 		},
 		New: func() module.Runner { return new(SSHConfig) },
+	}
+}
+
+// Rules implements schema.Ruled.
+func (*SSHConfig) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("user", "ssh_config_file"),
+		schema.AtMostOne("proxycommand", "proxyjump"),
+		schema.Needs("host"),
+		schema.Looks("names or patterns in one line", isHostLine, "host"),
+		isAccount("user", "user"),
 	}
 }
 
@@ -105,21 +116,12 @@ func (m *SSHConfig) script(what string) *hostscript.Script {
 // sshOption is a line of an entry. Names are in lower case.
 type sshOption struct{ name, value string }
 
+func isHostLine(host string) bool {
+	return strings.TrimSpace(host) != "" && !strings.ContainsAny(host, "#\r\n\x00")
+}
+
 // options are the lines that the task wants, in the order of the arguments.
 func (m *SSHConfig) options() ([]sshOption, error) {
-	switch {
-	case m.User != "" && m.File != "":
-		return nil, errors.New("parameters are mutually exclusive: user|ssh_config_file")
-	case m.ProxyCmd != nil && m.ProxyJump != nil:
-		return nil, errors.New("parameters are mutually exclusive: proxycommand|proxyjump")
-	case strings.TrimSpace(m.Host) == "" || strings.ContainsAny(m.Host, "#\r\n\x00"):
-		return nil, fmt.Errorf("host must be names or patterns in one line, got %q", m.Host)
-	}
-	if m.User != "" {
-		if err := checkAccount("user", m.User); err != nil {
-			return nil, err
-		}
-	}
 	var out []sshOption
 	add := func(name string, text *string) {
 		if text != nil && *text != "" {

@@ -3,8 +3,6 @@ package account
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
 	"path"
 	"strings"
 
@@ -43,11 +41,21 @@ func sudoersSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Sudoers) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Entries("commands", 1, schema.NoLimit).If("state", "present"),
+		schema.Needs("name"),
+		schema.Looks("the name of a file", isFileName, "name"),
+		schema.AtMostOne("user", "group").If("state", "present"),
+		schema.AtLeastOne("user", "group").If("state", "present").Says("one of the following is required: user, group"),
+		schema.Needs("commands").If("state", "present"),
+		schema.Looks("one line", schema.OneLine, "user", "group", "commands", "host", "runas"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Sudoers) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	f, err := module.ReadText(ctx, c, path.Join(m.Folder, m.Name))
 	if err != nil {
 		return module.Result{}, err
@@ -70,22 +78,8 @@ func (m *Sudoers) Run(ctx context.Context, c *module.Call) (module.Result, error
 	return r, f.Save(ctx, c, module.FileAttrs{Mode: mode}, &r)
 }
 
-func (m *Sudoers) check() error {
-	switch {
-	case m.Name == "" || m.Name == "." || m.Name == ".." || strings.ContainsAny(m.Name, "/\r\n\x00"):
-		return fmt.Errorf("name must be the name of a file, got %q", m.Name)
-	case m.State == "absent":
-		return nil
-	case m.User != "" && m.Group != "":
-		return errors.New("parameters are mutually exclusive: user|group")
-	case m.User == "" && m.Group == "":
-		return errors.New("one of the following is required: user, group")
-	case len(m.Commands) == 0:
-		return errors.New("state is present but all of the following are missing: commands")
-	case strings.ContainsAny(m.rule()[:len(m.rule())-1], "\r\n\x00"):
-		return errors.New("a rule must be one line")
-	}
-	return nil
+func isFileName(name string) bool {
+	return name != "." && name != ".." && schema.OneLine(name) && !strings.Contains(name, "/")
 }
 
 // rule is the line of the file: see sudoers(5).

@@ -3,9 +3,6 @@ package account
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +10,7 @@ import (
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -99,6 +97,20 @@ func userReturns() []module.Return {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*User) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name"),
+		isAccount("user", "name"),
+		schema.Looks("without colons and line ends", noColon, "home", "shell", "comment"),
+		schema.Needs("groups").If("append", true).Says("append is set, but no groups are given"),
+		schema.Between("expires", -1e12, 1e12),
+		schema.Looks("an octal number such as 077", isUmask, "umask"),
+		schema.Looks("a hash", noColon, "password").
+			Says("the value of password is not a hash: it has a colon or a line end in it"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *User) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	warnings, err := m.check()
@@ -117,33 +129,18 @@ func (m *User) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return r, nil
 }
 
+func noColon(text string) bool { return !strings.ContainsAny(text, ":\n\x00") }
+
+func isUmask(text string) bool {
+	_, err := strconv.ParseUint(text, 8, 9)
+	return err == nil
+}
+
 func (m *User) check() (warnings []string, err error) {
-	if err := checkAccount("user", m.Name); err != nil {
-		return nil, err
-	}
-	for _, text := range []string{m.Home, m.Shell, deref(m.Comment)} {
-		if strings.ContainsAny(text, ":\n\x00") {
-			return nil, fmt.Errorf("home, shell and comment must not have colons or line ends: %q", text)
-		}
-	}
-	if m.Append && m.Groups == nil {
-		return nil, errors.New("append is set, but no groups are given")
-	}
-	if m.Expires != nil && (math.IsNaN(*m.Expires) || math.Abs(*m.Expires) > 1e12) {
-		return nil, fmt.Errorf("invalid value for expires %v: give seconds since 1970", *m.Expires)
-	}
-	if m.Umask != "" {
-		if _, err := strconv.ParseUint(m.Umask, 8, 9); err != nil {
-			return nil, fmt.Errorf("umask must be an octal number such as 077, got %q", m.Umask)
-		}
-	}
 	if m.Password == nil {
 		return nil, nil
 	}
 	hash := m.Password.Reveal()
-	if strings.ContainsAny(hash, ":\n\x00") {
-		return nil, errors.New("the value of password is not a hash: it has a colon or a line end in it")
-	}
 	if !looksHashed(hash) {
 		warnings = append(warnings, "The input password appears not to have been hashed. The 'password' argument must be encrypted for this module to work properly.")
 	}

@@ -194,9 +194,9 @@ func TestWrongArguments(t *testing.T) {
 		text, name string
 		args       []any
 	}{
-		{"exclude each other", "mysql_user", []any{"name", "x", "append_privs", true, "subtract_privs", true}},
+		{"mutually exclusive: append_privs|subtract_privs", "mysql_user", []any{"name", "x", "append_privs", true, "subtract_privs", true}},
 		{"valid hash", "mysql_user", []any{"name", "x", "password", "plain", "encrypted", true}},
-		{"not a name", "mysql_user", []any{"name", "x", "plugin", "a b"}},
+		{"must be a name", "mysql_user", []any{"name", "x", "plugin", "a b"}},
 		{"query is empty", "mysql_query", []any{"query", " ;"}},
 		{"Invalid role_attr_flags specified: NOFUN", "postgresql_user", []any{"name", "x", "role_attr_flags", "login,nofun"}},
 		{"Failed to find required executable", "postgresql_db", []any{"name", "x"}},

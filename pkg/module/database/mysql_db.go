@@ -2,11 +2,11 @@ package database
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -34,11 +34,15 @@ func mysqlDBSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*MysqlDB) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Entries("name", 1, schema.NoLimit).Says("name is empty"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *MysqlDB) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if len(m.Name) == 0 {
-		return module.Result{}, errors.New("name is empty")
-	}
 	rows, err := m.ask(ctx, c, "", "SHOW DATABASES")
 	if err != nil {
 		return module.Result{}, err

@@ -5,13 +5,13 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -56,6 +56,18 @@ func mysqlUserSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*MysqlUser) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("append_privs", "subtract_privs"),
+		schema.Looks("* and 40 digits", mysqlHashed.MatchString, "password").If("encrypted", true).
+			Says("encrypted was specified however it does not appear to be a valid hash expecting: *SHA1(SHA1(your_password))"),
+		schema.Refuses("plugin").With("password").Unless("password", "").
+			Says("password is for mysql_native_password: with plugin it is plugin_auth_string or plugin_hash_string"),
+		schema.Looks("a name", mysqlPlugin.MatchString, "plugin"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *MysqlUser) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	want, err := m.wanted()
@@ -87,16 +99,7 @@ func (m *MysqlUser) Run(ctx context.Context, c *module.Call) (module.Result, err
 
 // wanted checks the arguments; without priv the privileges are nil.
 func (m *MysqlUser) wanted() (*mysqlPrivs, error) {
-	switch {
-	case m.Append && m.Subtract:
-		return nil, errors.New("append_privs and subtract_privs exclude each other")
-	case m.Encrypted && m.UserPassword != nil && !mysqlHashed.MatchString(m.UserPassword.Reveal()):
-		return nil, errors.New("encrypted was specified however it does not appear to be a valid hash expecting: *SHA1(SHA1(your_password))")
-	case m.UserPassword != nil && m.UserPassword.Reveal() != "" && m.Plugin != "":
-		return nil, errors.New("password is for mysql_native_password: with plugin it is plugin_auth_string or plugin_hash_string")
-	case m.Plugin != "" && !mysqlPlugin.MatchString(m.Plugin):
-		return nil, fmt.Errorf("plugin %q is not a name", m.Plugin)
-	case m.Priv == nil || value.Str(m.Priv) == "":
+	if m.Priv == nil || value.Str(m.Priv) == "" {
 		return nil, nil
 	}
 	return wantedPrivs(m.Priv)

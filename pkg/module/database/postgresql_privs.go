@@ -9,6 +9,7 @@ import (
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -46,6 +47,21 @@ func postgresqlPrivsSpec() module.Spec {
 		},
 		Returns: []module.Return{{Key: "queries", Type: "list", Doc: "the statements that were sent, also in check mode"}},
 		New:     func() module.Runner { return new(PostgresqlPrivs) },
+	}
+}
+
+// Rules implements schema.Ruled.
+func (*PostgresqlPrivs) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Entries("privs", 1, schema.NoLimit).Unless("type", "group"),
+		schema.Entries("objs", 1, schema.NoLimit).Unless("type", "database"),
+		schema.AtMostOne("password", "login_password").
+			Says(`Use the "password" or "login_password" option but not both to pass a password to log in with.`),
+		schema.Entries("roles", 1, schema.NoLimit).Says("roles names no role"),
+		schema.Refuses("schema").Unless("type", value.List(schemaTypes)...).Says(`Argument "schema" is not allowed for type "{type}".`),
+		schema.Needs("objs").Unless("type", "database").Says(`Argument "objs" is required for type "{type}".`),
+		schema.Refuses("privs").If("type", "group").Says(`Argument "privs" is not allowed for type "{type}".`),
+		schema.Needs("privs").Unless("type", "group").Says(`Argument "privs" is required for type "{type}".`),
 	}
 }
 
@@ -149,9 +165,6 @@ func (m *PostgresqlPrivs) compare(ctx context.Context, c *module.Call, statement
 // open.
 func (m *PostgresqlPrivs) check() error {
 	if m.OldPassword.Reveal() != "" {
-		if m.Password.Reveal() != "" {
-			return errors.New(`Use the "password" or "login_password" option but not both to pass a password to log in with.`) //nolint:staticcheck // the text users know
-		}
 		m.Password = m.OldPassword
 	}
 	for _, list := range []*[]string{&m.Privs, &m.Objs, &m.Roles, &m.TargetRoles} {
@@ -166,16 +179,12 @@ func (m *PostgresqlPrivs) check() error {
 	switch {
 	case len(m.Roles) == 0:
 		return errors.New("roles names no role")
-	case m.Schema != "" && !slices.Contains(schemaTypes, m.Type):
-		return fmt.Errorf("Argument \"schema\" is not allowed for type \"%s\".", m.Type) //nolint:staticcheck // the text users know
 	case m.all() && !slices.Contains(schemaTypes[:4], m.Type):
 		return fmt.Errorf("Argument \"objs\": ALL_IN_SCHEMA can be used only for type: table, sequence, function or procedure, %s was passed.", m.Type) //nolint:staticcheck // the text users know
 	case m.all() && m.schema() == "":
 		return errors.New("ALL_IN_SCHEMA needs a schema")
 	case len(m.Objs) == 0:
 		return fmt.Errorf("Argument \"objs\" is required for type \"%s\".", m.Type) //nolint:staticcheck // the text users know
-	case m.Type == "group" && len(m.Privs) > 0:
-		return errors.New("Argument \"privs\" is not allowed for type \"group\".") //nolint:staticcheck // the text users know
 	case m.Type != "group" && len(m.Privs) == 0:
 		return fmt.Errorf("Argument \"privs\" is required for type \"%s\".", m.Type) //nolint:staticcheck // the text users know
 	}

@@ -9,6 +9,7 @@ import (
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -45,11 +46,15 @@ func makeSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*makeModule) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("target", "targets"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *makeModule) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if m.Target != nil && m.Targets != nil {
-		return module.Result{}, errors.New("parameters are mutually exclusive: target|targets")
-	}
 	program, err := m.program(ctx, c)
 	if err != nil {
 		return module.Result{}, err

@@ -3,13 +3,13 @@ package file
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strings"
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -42,6 +42,24 @@ func aclSpec() module.Spec {
 			{Key: "rc", Type: "int", Doc: "status of a setfacl that failed; also cmd, stdout and stderr"},
 		},
 		New: func() module.Runner { return new(ACL) },
+	}
+}
+
+const entryAlone = "'entry' MUST NOT be set when 'entity', 'etype' or 'permissions' are set"
+
+// Rules implements schema.Ruled.
+func (*ACL) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("entry", "etype").Says(entryAlone),
+		schema.AtMostOne("entry", "entity").Says(entryAlone),
+		schema.AtMostOne("entry", "permissions").Says(entryAlone),
+		schema.Refuses("entry").If("state", "query").Says("'entry' MUST NOT be set when 'state=query'"),
+		schema.Refuses("recursive").If("state", "query").Says("'recursive' MUST NOT be set when 'state=query'"),
+		schema.Refuses("recalculate_mask").If("state", "query").
+			Says("'recalculate_mask' MUST NOT be set to 'mask' or 'no_mask' when 'state=query'"),
+		schema.Refuses("permissions").If("state", "absent").Says("'permissions' MUST NOT be set when 'state=absent'"),
+		schema.AtLeastOne("entry", "entity").If("state", "absent").Says("'entity' MUST be set when 'state=absent'"),
+		schema.AtLeastOne("entry", "etype").If("state", "present", "absent").Says("'etype' MUST be set when 'state={state}'"),
 	}
 }
 
@@ -107,32 +125,13 @@ func (m *ACL) options(entry string) []string {
 	return append(w, "--modify="+entry)
 }
 
-// checkQuery refuses what has no meaning where nothing is changed.
-func (m *ACL) checkQuery() error {
-	switch {
-	case m.Entry != "":
-		return errors.New("'entry' MUST NOT be set when 'state=query'")
-	case m.Recursive:
-		return errors.New("'recursive' MUST NOT be set when 'state=query'")
-	case m.Mask != "default":
-		return errors.New("'recalculate_mask' MUST NOT be set to 'mask' or 'no_mask' when 'state=query'")
-	}
-	return nil
-}
-
 // entry is the entry as setfacl takes it; to remove one, without permissions.
 func (m *ACL) entry() (string, error) {
 	kind, entity, perms, inherit := m.Etype, m.Entity, m.Perms, m.Default
-	switch {
-	case m.Entry != "" && m.Etype+m.Entity+m.Perms != "":
-		return "", errors.New("'entry' MUST NOT be set when 'entity', 'etype' or 'permissions' are set")
-	case m.State == "query":
-		return "", m.checkQuery()
-	case m.State == "absent" && m.Perms != "":
-		return "", errors.New("'permissions' MUST NOT be set when 'state=absent'")
-	case m.State == "absent" && m.Entry+m.Entity == "":
-		return "", errors.New("'entity' MUST be set when 'state=absent'")
-	case m.Entry != "":
+	if m.State == "query" {
+		return "", nil
+	}
+	if m.Entry != "" {
 		parts := strings.Split(m.Entry, ":")
 		if parts[0] == "d" || parts[0] == "default" {
 			inherit, parts = true, parts[1:]
@@ -150,8 +149,6 @@ func (m *ACL) entry() (string, error) {
 		}
 	}
 	switch {
-	case m.Entry+m.Etype == "":
-		return "", fmt.Errorf("'etype' MUST be set when 'state=%s'", m.State)
 	case kind != "user" && kind != "group" && kind != "other" && kind != "mask":
 		return "", fmt.Errorf("state is %s but etype is missing, or none of user, group, other and mask", m.State)
 	case m.State == "present" && (perms == "" || strings.Trim(perms, "rwxX-") != ""):

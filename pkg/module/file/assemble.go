@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 )
 
@@ -48,6 +49,13 @@ func assembleSpec() module.Spec {
 type fragment struct {
 	name string
 	text []byte
+}
+
+// Rules implements schema.Ruled.
+func (*Assemble) Rules() schema.Rules {
+	return schema.Rules{
+		validateRule(),
+	}
 }
 
 // Run implements module.Runner.

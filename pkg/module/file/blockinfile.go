@@ -2,10 +2,10 @@ package file
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -44,11 +44,16 @@ func blockInFileSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*BlockInFile) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("insertbefore", "insertafter"),
+		validateRule(),
+	}
+}
+
 // Run implements module.Runner.
 func (m *BlockInFile) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if m.InsertAfter != "" && m.InsertBefore != "" {
-		return module.Result{}, errors.New("parameters are mutually exclusive: insertbefore|insertafter")
-	}
 	after, err := optionalPattern(place(m.InsertAfter, "EOF"))
 	if err != nil {
 		return module.Result{}, err

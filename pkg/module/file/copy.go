@@ -55,15 +55,24 @@ func copySpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Copy) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("src", "content"),
+		schema.AtLeastOne("src", "content").Says("src (or content) is required"),
+		schema.Refuses("remote_src").With("content").Says("remote_src needs src; it says nothing about content"),
+		schema.Refuses("mode").If("mode", "preserve").With("content").Says("mode preserve needs src: content has no mode"),
+		schema.Looks("without / at its end", func(dest string) bool { return !strings.HasSuffix(dest, "/") }, "dest").With("content").
+			Says("can not use content with a dir as dest"),
+		validateRule(),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Copy) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	switch {
-	case m.Content != nil && m.Src != "":
-		return module.Result{}, errors.New("parameters are mutually exclusive: src|content")
 	case m.Content != nil:
 		return m.text(ctx, c)
-	case m.Src == "":
-		return module.Result{}, errors.New("src (or content) is required")
 	case m.RemoteSrc:
 		return m.remote(ctx, c)
 	}
@@ -78,15 +87,6 @@ func (m *Copy) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 }
 
 func (m *Copy) text(ctx context.Context, c *module.Call) (module.Result, error) {
-	if m.RemoteSrc {
-		return module.Result{}, errors.New("remote_src needs src; it says nothing about content")
-	}
-	if m.Mode.IsPreserve() {
-		return module.Result{}, errors.New("mode preserve needs src: content has no mode")
-	}
-	if strings.HasSuffix(m.Dest, "/") {
-		return module.Result{}, errors.New("can not use content with a dir as dest")
-	}
 	text, err := textOf(m.Content)
 	if err != nil {
 		return module.Result{}, err

@@ -9,6 +9,7 @@ import (
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -69,11 +70,19 @@ type fileJob struct {
 	res     *value.Dict
 }
 
+// Rules implements schema.Ruled.
+func (*File) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Refuses("recurse").With("state").Unless("state", "directory").Says("recurse option requires state to be 'directory'"),
+		schema.Refuses("src").With("state").Unless("state", "link", "hard").Says("src option requires state to be 'link' or 'hard'"),
+		schema.Needs("src").If("state", "hard").Says("src is required for creating new hardlinks"),
+		schema.Looks("below the root folder", func(p string) bool { return strings.Trim(p, "/") != "" }, "path").If("state", "absent").
+			Says("the root folder is not removed"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *File) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	j := &fileJob{File: m, c: c, before: value.NewDict(), after: value.NewDict(), res: value.NewDict()}
 	if err := j.probe(ctx); err != nil {
 		return module.Result{}, err
@@ -90,20 +99,6 @@ func (m *File) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 		return module.Result{Data: value.NewDict("path", j.at.path)}, err
 	}
 	return j.result(), nil
-}
-
-func (m *File) check() error {
-	switch {
-	case m.Recurse && m.State != "" && m.State != "directory":
-		return errors.New("recurse option requires state to be 'directory'")
-	case m.Src != "" && m.State != "" && m.State != "link" && m.State != "hard":
-		return errors.New("src option requires state to be 'link' or 'hard'")
-	case m.Src == "" && m.State == "hard":
-		return errors.New("src is required for creating new hardlinks")
-	case strings.TrimRight(m.Path, "/") == "" && m.State == "absent":
-		return errors.New("the root folder is not removed")
-	}
-	return nil
 }
 
 func (j *fileJob) probe(ctx context.Context) error {

@@ -74,6 +74,14 @@ type finder struct {
 	root     map[*entry]string // where it was found
 }
 
+// Rules implements schema.Ruled.
+func (*Find) Rules() schema.Rules {
+	return schema.Rules{
+		amountRule("age", ageUnits),
+		amountRule("size", sizeUnits),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Find) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	f, err := m.compile()
@@ -121,10 +129,10 @@ func (m *Find) compile() (*finder, error) {
 			return nil, err
 		}
 	}
-	if f.age, err = amount("age", m.Age, map[string]int64{"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}); err != nil {
+	if f.age, err = amount("age", m.Age, ageUnits); err != nil {
 		return nil, err
 	}
-	f.size, err = amount("size", m.Size, map[string]int64{"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40})
+	f.size, err = amount("size", m.Size, sizeUnits)
 	return f, err
 }
 
@@ -176,6 +184,19 @@ func globPattern(glob string) string {
 }
 
 var amountForm = regexp.MustCompile(`(?i)^(-?\d+)([a-z]?)`)
+
+var (
+	ageUnits  = map[string]int64{"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+	sizeUnits = map[string]int64{"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+)
+
+// amountRule is for arguments that amount reads.
+func amountRule(arg string, units map[string]int64) schema.Rule {
+	return schema.Parses("a number with a unit", func(text string) error {
+		_, err := amount(arg, text, units)
+		return err
+	}, arg)
+}
 
 // amount reads 10k or -2d; nil for "".
 func amount(what, s string, units map[string]int64) (*int64, error) {

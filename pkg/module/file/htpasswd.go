@@ -6,7 +6,6 @@ import (
 	"crypto/sha1" //nolint:gosec // a scheme that web servers know
 	"crypto/subtle"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -52,14 +52,21 @@ func htpasswdSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*HTPasswd) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("password").If("state", "present"),
+		schema.Parses("a name without colons and line ends", func(name string) error {
+			if strings.ContainsAny(name, ":\r\n") {
+				return fmt.Errorf("a user's name has neither colons nor line ends in it, got %q", name)
+			}
+			return nil
+		}, "name"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *HTPasswd) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	switch {
-	case strings.ContainsAny(m.Name, ":\r\n"):
-		return module.Result{}, fmt.Errorf("a user's name has neither colons nor line ends in it, got %q", m.Name)
-	case m.State == "present" && m.Password == nil:
-		return module.Result{}, errors.New("state is present but all of the following are missing: password")
-	}
 	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
 	if err != nil {
 		return module.Result{}, err

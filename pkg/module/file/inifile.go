@@ -2,13 +2,12 @@ package file
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -62,11 +61,23 @@ func iniFileSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*IniFile) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("value", "values"),
+		schema.Chooses("follow", true).Says("follow: no is not possible: a link is always followed"),
+		schema.AtLeastOne("value", "values").With("option").If("state", "present").If("allow_no_value", false).
+			Says("Parameter 'value(s)' must be defined if state=present and allow_no_value=False."),
+		schema.Entries("values", 1, schema.NoLimit).With("option").If("state", "present").If("allow_no_value", false).
+			Says("Parameter 'value(s)' must be defined if state=present and allow_no_value=False."),
+		schema.Looks("one line", schema.OneLine, "section", "option").Says("section and option must not have a newline in them"),
+		schema.Looks("one line", schema.OneLine, "value", "values"),
+		validateRule(),
+	}
+}
+
 // Run implements module.Runner.
 func (m *IniFile) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create)
 	if err != nil {
 		return notEdited(err)
@@ -84,25 +95,6 @@ func (m *IniFile) Run(ctx context.Context, c *module.Call) (module.Result, error
 	return e.save(ctx, c, &m.Attributes, edited{
 		text: after, msg: d.msg, touched: touched, backup: m.Backup, validate: m.Validate, data: value.NewDict(), whole: true,
 	})
-}
-
-func (m *IniFile) check() error {
-	switch {
-	case m.Value != nil && len(m.Values) > 0:
-		return errors.New("parameters are mutually exclusive: value|values")
-	case !m.FollowLinks:
-		return errors.New("follow: no is not possible: a link is always followed")
-	case m.State == "present" && m.Option != "" && len(m.wanted()) == 0 && !m.AllowNone:
-		return errors.New("Parameter 'value(s)' must be defined if state=present and allow_no_value=False.") //nolint:staticcheck // the text users know
-	case strings.ContainsAny(m.Section+m.Option, "\n\r"):
-		return errors.New("section and option must not have a newline in them")
-	}
-	for _, v := range m.wanted() {
-		if strings.ContainsAny(v, "\n\r") {
-			return fmt.Errorf("the value of %s must not have a newline in it", m.Option)
-		}
-	}
-	return nil
 }
 
 // wanted are the values of the option, without doubles.

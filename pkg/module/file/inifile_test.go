@@ -58,6 +58,6 @@ func TestIniFileMakesFiles(t *testing.T) {
 	}
 	fails(t, spec(t, "ini_file"), args("path", dir+"/none", "section", "a", "option", "x", "value", "1", "create", false), moduletest.Options{}, "does not exist !")
 	fails(t, spec(t, "ini_file"), args("path", dir+"/none", "section", "a", "option", "x"), moduletest.Options{}, "Parameter 'value(s)' must be defined")
-	fails(t, spec(t, "ini_file"), args("path", dir+"/none", "option", "x", "value", "a\nb = 1"), moduletest.Options{}, "newline")
+	fails(t, spec(t, "ini_file"), args("path", dir+"/none", "option", "x", "value", "a\nb = 1"), moduletest.Options{}, "must be one line")
 	fails(t, spec(t, "ini_file"), args("path", dir+"/none", "option", "x", "value", "1", "values", "2"), moduletest.Options{}, "mutually exclusive")
 }

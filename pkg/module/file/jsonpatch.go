@@ -12,6 +12,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -57,11 +58,18 @@ func jsonPatchSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*JSONPatch) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Entries("operations", 1, schema.NoLimit),
+		schema.AtMostOne("operations", "merge"),
+		schema.AtLeastOne("operations", "merge"),
+		validateRule(),
+	}
+}
+
 // Run implements module.Runner.
 func (m *JSONPatch) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if (len(m.Operations) == 0) == (m.Merge == nil) {
-		return module.Result{}, errors.New("give either operations or merge")
-	}
 	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create)
 	if err != nil {
 		return module.Result{}, err

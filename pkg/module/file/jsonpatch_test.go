@@ -45,7 +45,7 @@ func TestJSONPatch(t *testing.T) {
 	fails(t, s, args("path", broken, "merge", value.NewDict("a", 1)), moduletest.Options{}, "is not valid JSON")
 	list := write(t, dir+"/list", `[]`, 0o644)
 	fails(t, s, args("path", list, "merge", value.NewDict("a", 1)), moduletest.Options{}, "is an object")
-	fails(t, s, args("path", p), moduletest.Options{}, "give either operations or merge")
+	fails(t, s, args("path", p), moduletest.Options{}, "operations")
 	fails(t, s, args("path", p, "operations", []any{op("replace", "/no", "value", 1)}), moduletest.Options{}, "missing")
 	fails(t, s, args("path", p, "operations", []any{op("move", "/y")}), moduletest.Options{}, "patch "+p)
 	if read(t, p) != `{"x":1}` {

@@ -2,11 +2,11 @@ package file
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -43,6 +43,19 @@ func lineInFileSpec() module.Spec {
 			{Key: "found", Type: "int", Doc: "how many lines were removed, for state: absent"},
 		},
 		New: func() module.Runner { return new(LineInFile) },
+	}
+}
+
+// Rules implements schema.Ruled.
+func (*LineInFile) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("regexp", "search_string"),
+		schema.AtMostOne("insertbefore", "insertafter"),
+		schema.Needs("line").If("state", "present").Says("line is required with state=present"),
+		schema.Needs("regexp").If("state", "present").If("backrefs", true).Says("regexp is required with backrefs=true"),
+		schema.AtLeastOne("line", "regexp", "search_string").If("state", "absent").
+			Says("one of line, search_string, or regexp is required with state=absent"),
+		validateRule(),
 	}
 }
 
@@ -95,18 +108,6 @@ func (m *LineInFile) warnings() []string {
 type linePatterns struct{ line, after, before *pattern }
 
 func (m *LineInFile) patterns() (p linePatterns, err error) {
-	switch {
-	case m.Regexp != nil && m.SearchString != nil:
-		return p, errors.New("parameters are mutually exclusive: regexp|search_string")
-	case m.InsertAfter != "" && m.InsertBefore != "":
-		return p, errors.New("parameters are mutually exclusive: insertbefore|insertafter")
-	case m.State == "present" && m.Line == nil:
-		return p, errors.New("line is required with state=present")
-	case m.State == "present" && m.Backrefs && m.Regexp == nil:
-		return p, errors.New("regexp is required with backrefs=true")
-	case m.State == "absent" && m.Line == nil && m.Regexp == nil && m.SearchString == nil:
-		return p, errors.New("one of line, search_string, or regexp is required with state=absent")
-	}
 	if m.Regexp != nil {
 		if p.line, err = compilePattern(*m.Regexp, ""); err != nil {
 			return p, err

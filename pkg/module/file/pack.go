@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -67,11 +67,18 @@ type pack struct {
 	same                                 bool // the archive holds this already
 }
 
+// Rules implements schema.Ruled.
+func (*Archive) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Parses("an absolute path", isHostPath, "path", "exclude_path"),
+		schema.Needs("dest").If("force_archive", true).Says(needsDest),
+		schema.Entries("path", 1, 1).Without("dest").Says(needsDest),
+		schema.Looks("one path", func(p string) bool { return !globbed(p) }, "path").Without("dest").Says(needsDest),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Archive) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	p, err := m.look(ctx, c)
 	if err != nil {
 		return module.Result{}, err
@@ -103,17 +110,15 @@ func (m *Archive) Run(ctx context.Context, c *module.Call) (module.Result, error
 	return m.result(c, p, out, removes), nil
 }
 
-func (m *Archive) check() error {
-	if m.Dest == "" && (len(m.Path) > 1 || globbed(m.Path[0]) || m.Force) {
-		return errors.New(`Error, must specify "dest" when archiving multiple files or trees`) //nolint:staticcheck // the text users know
+const needsDest = `Error, must specify "dest" when archiving multiple files or trees` // the text users know
+
+// isHostPath accepts absolute paths, and those that the host completes.
+func isHostPath(p string) error {
+	if word, _ := hostWord(p); !strings.HasPrefix(p, "/") && !strings.HasPrefix(word, "~") && !strings.HasPrefix(p, "$") {
+		return fmt.Errorf("paths must be absolute, got %q", p)
 	}
-	for _, p := range append(append([]string{}, m.Path...), m.Exclude...) {
-		if word, _ := hostWord(p); !strings.HasPrefix(p, "/") && !strings.HasPrefix(word, "~") && !strings.HasPrefix(p, "$") {
-			return fmt.Errorf("paths must be absolute, got %q", p)
-		}
-		if strings.Contains(p, "\n") {
-			return fmt.Errorf("a path with a newline cannot be packed: %q", p)
-		}
+	if strings.Contains(p, "\n") {
+		return fmt.Errorf("a path with a newline cannot be packed: %q", p)
 	}
 	return nil
 }

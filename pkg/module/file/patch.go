@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"path"
 	"strconv"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 )
 
 //go:embed patch.sh
@@ -45,14 +45,16 @@ func patchSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Patch) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtLeastOne("dest", "basedir"),
+		schema.Between("strip", 0, schema.NoLimit),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Patch) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	switch {
-	case m.Dest == "" && m.BaseDir == "":
-		return module.Result{}, errors.New("one of the following is required: dest, basedir")
-	case m.Strip < 0:
-		return module.Result{}, fmt.Errorf("strip must not be negative, got %d", m.Strip)
-	}
 	s := hostscript.New(patchScript, "patch_main").Set("dest", m.Dest).Set("basedir", m.BaseDir).Set("strip", strconv.Itoa(m.Strip))
 	if m.BaseDir == "" {
 		s.Set("basedir", path.Dir(m.Dest))

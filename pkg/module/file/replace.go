@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -39,11 +40,16 @@ func replaceSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Replace) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Parses("utf-8", isUTF8, "encoding"),
+		validateRule(),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Replace) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if e := strings.ToLower(m.Encoding); e != "utf-8" && e != "utf8" {
-		return module.Result{}, fmt.Errorf("encoding %s is not supported: only utf-8 is", m.Encoding)
-	}
 	section, err := m.section()
 	if err != nil {
 		return module.Result{}, err
@@ -93,4 +99,11 @@ func (m *Replace) section() (*pattern, error) {
 		return compilePattern(`(?P<subsection>.*)`+m.Before, "s")
 	}
 	return nil, nil
+}
+
+func isUTF8(encoding string) error {
+	if e := strings.ToLower(encoding); e != "utf-8" && e != "utf8" {
+		return fmt.Errorf("encoding %s is not supported: only utf-8 is", encoding)
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"kubekey/pkg/charset"
 	"kubekey/pkg/expr"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 )
@@ -59,6 +60,14 @@ func templateSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Template) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Parses("a line end", isNewline, "newline_sequence"),
+		validateRule(),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Template) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	src, text, err := m.Text(ctx, c)
@@ -81,35 +90,36 @@ func (m *Template) Run(ctx context.Context, c *module.Call) (module.Result, erro
 // Text is what the template comes to for the call's host, and the file that
 // it is written in.
 func (m *Template) Text(ctx context.Context, c *module.Call) (src, text string, err error) {
-	options, err := m.options()
-	if err != nil {
-		return "", "", err
-	}
 	if src, err = c.Find("templates", m.Src); err != nil {
 		return "", "", err
 	}
 	if c.Files.IsDir(src) {
 		return "", "", fmt.Errorf("template %s is a folder: name a file in it", src)
 	}
-	text, err = m.render(ctx, c, src, options)
+	text, err = m.render(ctx, c, src, m.options())
 	return src, text, err
 }
 
-func (m *Template) options() (template.FileOptions, error) {
-	o := template.FileOptions{
+func (m *Template) options() template.FileOptions {
+	return template.FileOptions{
 		NoTrimBlocks: !m.TrimBlocks, LStripBlocks: m.LStripBlocks,
 		BlockStart: m.BlockStart, BlockEnd: m.BlockEnd,
 		VariableStart: m.VariableStart, VarEnd: m.VariableEnd,
-		CommentStart: m.CommentStart, CommentEnd: m.CommentEnd,
+		CommentStart: m.CommentStart, CommentEnd: m.CommentEnd, Newline: newline(m.Newline),
 	}
-	newline := strings.NewReplacer(`\r`, "\r", `\n`, "\n").Replace(m.Newline)
-	switch newline {
+}
+
+// newline reads line ends, which may be written with backslashes.
+func newline(sequence string) string {
+	return strings.NewReplacer(`\r`, "\r", `\n`, "\n").Replace(sequence)
+}
+
+func isNewline(sequence string) error {
+	switch newline(sequence) {
 	case "\n", "\r", "\r\n":
-		o.Newline = newline
-	default:
-		return o, fmt.Errorf("newline_sequence needs to be one of: \\n, \\r or \\r\\n, got %q", m.Newline)
+		return nil
 	}
-	return o, nil
+	return fmt.Errorf("newline_sequence needs to be one of: \\n, \\r or \\r\\n, got %q", sequence)
 }
 
 func (m *Template) render(ctx context.Context, c *module.Call, src string, o template.FileOptions) (string, error) {

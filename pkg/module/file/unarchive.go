@@ -2,13 +2,13 @@ package file
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -73,6 +73,14 @@ type unpacking struct {
 	changed []member // those to unpack
 }
 
+// Rules implements schema.Ruled.
+func (*Unarchive) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Parses("an option that is supported", isTarOption, "extra_opts"),
+		schema.Refuses("mode").If("mode", "preserve").Says("mode preserve says nothing here: members have their own modes"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Unarchive) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	u := &unpacking{Unarchive: m, c: c}
@@ -125,23 +133,46 @@ func (u *unpacking) skipped() module.Result {
 	return module.Result{Skipped: true, Msg: fmt.Sprintf("skipped, since %s exists", u.Creates)}
 }
 
-func (u *unpacking) readOptions() error {
-	for _, opt := range u.ExtraOpts {
-		name, arg, _ := strings.Cut(opt, "=")
-		switch name {
-		case "--strip-components", "--strip":
-			n, err := strconv.Atoi(arg)
-			if err != nil || n < 0 {
-				return fmt.Errorf("extra_opts: %s needs a number, as in --strip-components=1", name)
-			}
-			u.strip = n
-		case "--no-same-owner", "-o":
-			u.options = append(u.options, "-o")
-		case "--no-same-permissions":
-			u.options = append(u.options, opt)
-		default:
-			return fmt.Errorf("extra_opts: %s is not supported: --strip-components=N, --no-same-owner and --no-same-permissions are", opt)
+// tarOption is one of extra_opts: a word for the host's tar, or how many
+// folders of a member's name are left out.
+type tarOption struct {
+	word  string
+	strip int
+}
+
+func readTarOption(text string) (tarOption, error) {
+	name, arg, _ := strings.Cut(text, "=")
+	switch name {
+	case "--strip-components", "--strip":
+		n, err := strconv.Atoi(arg)
+		if err != nil || n < 0 {
+			return tarOption{}, fmt.Errorf("extra_opts: %s needs a number, as in --strip-components=1", name)
 		}
+		return tarOption{strip: n}, nil
+	case "--no-same-owner", "-o":
+		return tarOption{word: "-o"}, nil
+	case "--no-same-permissions":
+		return tarOption{word: text}, nil
+	}
+	return tarOption{}, fmt.Errorf("extra_opts: %s is not supported: --strip-components=N, --no-same-owner and --no-same-permissions are", text)
+}
+
+func isTarOption(text string) error {
+	_, err := readTarOption(text)
+	return err
+}
+
+func (u *unpacking) readOptions() error {
+	for _, text := range u.ExtraOpts {
+		opt, err := readTarOption(text)
+		if err != nil {
+			return err
+		}
+		if opt.word == "" {
+			u.strip = opt.strip
+			continue
+		}
+		u.options = append(u.options, opt.word)
 	}
 	return nil
 }
@@ -382,9 +413,6 @@ func (u *unpacking) attributes() (*script, error) {
 	s := &script{}
 	if u.Owner == "" && u.Group == "" && !u.Mode.IsSet() {
 		return s, nil
-	}
-	if u.Mode.IsPreserve() {
-		return s, errors.New("mode preserve says nothing here: members have their own modes")
 	}
 	fresh := map[string]bool{}
 	for _, m := range u.changed {

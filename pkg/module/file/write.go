@@ -59,11 +59,18 @@ func (w *writing) run(ctx context.Context, c *module.Call) (*written, error) {
 	return out, w.attrs.setMarks(ctx, c, &out.attributes, out.path)
 }
 
+// validateRule is for commands that look at a file before it is put in place.
+func validateRule() schema.Rule {
+	return schema.Parses("a command with %s in it", func(command string) error {
+		if !strings.Contains(command, "%s") {
+			return fmt.Errorf("validate must contain %%s: %s", command)
+		}
+		return nil
+	}, "validate")
+}
+
 // plan works out what there is to do.
 func (w *writing) plan(c *module.Call) (*written, error) {
-	if w.validate != "" && !strings.Contains(w.validate, "%s") {
-		return nil, fmt.Errorf("validate must contain %%s: %s", w.validate)
-	}
 	cur, path := w.at.self, w.at.path
 	if w.follow {
 		cur, path = w.at.followed(), w.at.resolved()

@@ -12,6 +12,7 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -41,6 +42,15 @@ func xattrSpec() module.Spec {
 
 var xattrName = regexp.MustCompile(`^(user|trusted|security|system)\.\S`)
 
+// Rules implements schema.Ruled.
+func (*XAttr) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("key").If("state", "present", "absent"),
+		schema.Needs("key").With("value").If("state", "read"),
+		schema.Needs("value").If("state", "present"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *XAttr) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	state := m.State
@@ -51,12 +61,7 @@ func (m *XAttr) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if key != "" && !xattrName.MatchString(key) {
 		key = m.Namespace + "." + key
 	}
-	switch {
-	case (state == "present" || state == "absent") && m.Key == "":
-		return module.Result{}, fmt.Errorf("state is %s but all of the following are missing: key", state)
-	case state == "present" && m.Value == nil:
-		return module.Result{}, errors.New("state is present but all of the following are missing: value")
-	case key != "" && !xattrName.MatchString(key):
+	if key != "" && !xattrName.MatchString(key) {
 		return module.Result{}, fmt.Errorf("%q is not a name of an attribute", key)
 	}
 	s := hostscript.New(aclScript, "xattr_main").Set("path", normal(m.Path)).Set("key", key).Flag("no_follow", !m.Follow)

@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -60,11 +60,21 @@ func xmlSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*XML) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("path", "xmlstring"),
+		schema.AtLeastOne("path", "xmlstring"),
+		schema.AtMostOne("add_children", "content", "count", "print_match", "set_children", "value"),
+		schema.AtMostOne("insertbefore", "insertafter"),
+		schema.Needs("value").With("attribute").If("state", "present").Says("missing parameter(s) required by 'attribute': value"),
+		schema.Needs("xpath").If("state", "absent"),
+		schema.Needs("xpath").With("add_children", "content", "count", "print_match", "set_children", "value"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *XML) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	text := m.Text
 	var e *edit
 	if m.Path != "" {
@@ -110,28 +120,6 @@ func (m *XML) name() string {
 
 // asks reports whether the task only reads.
 func (m *XML) asks() bool { return m.Count || m.PrintMatch || m.Content != "" }
-
-func (m *XML) check() error {
-	wishes := 0
-	for _, on := range []bool{len(m.AddChildren) > 0, m.Content != "", m.Count, m.PrintMatch, m.SetChildren != nil, m.Value != nil} {
-		if on {
-			wishes++
-		}
-	}
-	switch {
-	case (m.Path == "") == (m.Text == ""):
-		return errors.New("give either path or xmlstring")
-	case wishes > 1:
-		return errors.New("parameters are mutually exclusive: add_children|content|count|print_match|set_children|value")
-	case m.InsertBefore && m.InsertAfter:
-		return errors.New("parameters are mutually exclusive: insertbefore|insertafter")
-	case m.Attribute != "" && m.Value == nil && m.State == "present":
-		return errors.New("missing parameter(s) required by 'attribute': value")
-	case m.XPath == "" && (wishes > 0 || m.State == "absent"):
-		return errors.New("missing required arguments: xpath")
-	}
-	return nil
-}
 
 // work does what the task says to the document.
 func (m *XML) work(doc *xmlquery.Node, data *value.Dict) error {

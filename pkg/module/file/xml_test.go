@@ -92,9 +92,9 @@ func TestXMLTells(t *testing.T) {
 func TestXMLErrors(t *testing.T) {
 	p := write(t, t.TempDir()+"/f", bookshop, 0o600)
 	for text, a := range map[string]*value.Dict{
-		"give either path or xmlstring":  args("xpath", "/a", "value", "x"),
+		"required: path, xmlstring":      args("xpath", "/a", "value", "x"),
 		"mutually exclusive: add_child":  args("path", p, "xpath", "/a", "value", "x", "count", true),
-		"missing required arguments":     args("path", p, "value", "x"),
+		"required by 'value': xpath":     args("path", p, "value", "x"),
 		"xpath /a[: ":                    args("path", p, "xpath", "/a[", "value", "x"),
 		"names no nodes":                 args("path", p, "xpath", "count(/a)", "value", "x"),
 		"is not simple enough":           args("path", p, "xpath", "/shop/book[last()]/x[9]", "value", "x"),

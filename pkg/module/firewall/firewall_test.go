@@ -39,6 +39,7 @@ func TestIptablesRule(t *testing.T) {
 		"-p icmp -m set --match-set s src,dst -m owner --uid-owner 0 --icmp-type echo-request": value.NewDict("protocol", "icmp", "icmp_type", "echo-request", "uid_owner", 0, "match_set", "s", "match_set_flags", "src,dst"),
 	} {
 		m := new(Iptables)
+		args.Set("chain", "INPUT")
 		if err := schema.Decode(m, args, &redact.Set{}); err != nil {
 			t.Fatal(err)
 		}
@@ -54,22 +55,22 @@ func TestArgumentsThatDoNotGoTogether(t *testing.T) {
 		module string
 		args   *value.Dict
 	}{
-		"Either chain or flush":            {"iptables", value.NewDict("jump", "DROP")},
-		"exclusive: flush|policy":          {"iptables", value.NewDict("chain", "INPUT", "flush", true, "policy", "DROP")},
-		"needs action: insert":             {"iptables", value.NewDict("chain", "INPUT", "jump", "DROP", "rule_num", 1)},
-		"match_set, match_set_flags":       {"iptables", value.NewDict("chain", "INPUT", "match_set", "x")},
-		"must be src, dst":                 {"iptables", value.NewDict("chain", "INPUT", "match_set", "x", "match_set_flags", "up")},
-		"has no rule":                      {"iptables", value.NewDict("chain", "INPUT")},
-		"are for jump: LOG":                {"iptables", value.NewDict("chain", "INPUT", "jump", "DROP", "log_prefix", "x")},
-		"one of the following is required": {"ufw", value.NewDict()},
-		"exclusive: name|proto":            {"ufw", value.NewDict("rule", "allow", "name", "x", "port", "1")},
-		"Direction must be specified":      {"ufw", value.NewDict("rule", "allow", "interface", "eth0")},
-		"must not begin with a dash":       {"ufw", value.NewDict("rule", "allow", "port", "--force")},
-		"give one of service":              {"firewalld", value.NewDict("state", "enabled")},
-		"at once":                          {"firewalld", value.NewDict("state", "enabled", "service", "http", "port", "1/tcp")},
-		"improper port format":             {"firewalld", value.NewDict("state", "enabled", "port", "1")},
-		"zone level operations":            {"firewalld", value.NewDict("state", "present", "service", "http")},
-		"not for permanent":                {"firewalld", value.NewDict("state", "enabled", "service", "http", "permanent", true, "timeout", 3)},
+		"Either chain or flush":                     {"iptables", value.NewDict("jump", "DROP")},
+		"exclusive: flush|policy":                   {"iptables", value.NewDict("chain", "INPUT", "flush", true, "policy", "DROP")},
+		"needs action: insert":                      {"iptables", value.NewDict("chain", "INPUT", "jump", "DROP", "rule_num", 1)},
+		"match_set, match_set_flags":                {"iptables", value.NewDict("chain", "INPUT", "match_set", "x")},
+		"must be src, dst":                          {"iptables", value.NewDict("chain", "INPUT", "match_set", "x", "match_set_flags", "up")},
+		"has no rule":                               {"iptables", value.NewDict("chain", "INPUT")},
+		"are for jump: LOG":                         {"iptables", value.NewDict("chain", "INPUT", "jump", "DROP", "log_prefix", "x")},
+		"one of the following is required":          {"ufw", value.NewDict()},
+		"exclusive: name|to_port":                   {"ufw", value.NewDict("rule", "allow", "name", "x", "port", "1")},
+		"Direction must be specified":               {"ufw", value.NewDict("rule", "allow", "interface", "eth0")},
+		"does not begin with a dash":                {"ufw", value.NewDict("rule", "allow", "port", "--force")},
+		"one of the following is required: service": {"firewalld", value.NewDict("state", "enabled")},
+		"at once":               {"firewalld", value.NewDict("state", "enabled", "service", "http", "port", "1/tcp")},
+		"improper port format":  {"firewalld", value.NewDict("state", "enabled", "port", "1")},
+		"zone level operations": {"firewalld", value.NewDict("state", "present", "service", "http")},
+		"not for permanent":     {"firewalld", value.NewDict("state", "enabled", "service", "http", "permanent", true, "timeout", 3)},
 	} {
 		_, err := moduletest.Try(t, moduletest.Find(t, specs, c.module), c.args, moduletest.Options{Conn: moduletest.Unreachable{}})
 		if err == nil || !strings.Contains(err.Error(), text) {

@@ -3,13 +3,13 @@ package firewall
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strings"
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -75,13 +75,43 @@ type setting struct {
 	off                bool   // the argument is no: enabled means that it is not there
 }
 
+const (
+	oneSetting    = "can only operate on port, service, rich_rule, masquerade, icmp_block, icmp_block_inversion, interface, source or target at once"
+	zoneStates    = "absent and present state can only be used in zone level operations; the others take enabled and disabled"
+	zonePermanent = "a zone and its target are only kept permanently"
+)
+
+// firewallSettings are the arguments of which a task has one, target last.
+// Without any it is about the zone itself.
+func firewallSettings() []string {
+	return []string{
+		"service", "protocol", "port", "port_forward", "rich_rule", "source", "interface", "icmp_block",
+		"icmp_block_inversion", "masquerade", "forward", "target",
+	}
+}
+
+// Rules implements schema.Ruled.
+func (*Firewalld) Rules() schema.Rules {
+	all := firewallSettings()
+	return schema.Rules{
+		schema.AtLeastOne(append(all, "zone")...),
+		schema.AtMostOne(all...).Says(oneSetting),
+		schema.Entries("port_forward", 1, 1).Says(oneSetting),
+		schema.Chooses("state", "present", "absent").With("target").Says(zoneStates),
+		schema.Chooses("state", "present", "absent").With("zone").Without(all...).Says(zoneStates),
+		schema.Chooses("state", "enabled", "disabled").With(all[:len(all)-1]...).Says(zoneStates),
+		schema.Chooses("permanent", true).With("target").Says(zonePermanent),
+		schema.Chooses("permanent", true).With("zone").Without(all...).Says(zonePermanent),
+		schema.Chooses("permanent", true).If("offline", true).Says("offline changes are permanent"),
+		schema.Refuses("timeout").If("permanent", true).Says("timeout is not for permanent changes"),
+		schema.Looks("PORT/PROTOCOL", func(port string) bool { return strings.Contains(port, "/") }, "port").
+			Says("improper port format (missing protocol?)"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Firewalld) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	all := m.settings()
-	if err := m.check(all); err != nil {
-		return module.Result{}, err
-	}
-	set := all[0]
+	set := m.settings()[0]
 	permanent := m.Offline || m.Target != "" || set.what == m.zoneItself()
 	if m.Permanent != nil {
 		permanent = *m.Permanent
@@ -132,27 +162,6 @@ func (m *Firewalld) result(c *module.Call, a hostscript.Answer, set setting, per
 }
 
 func (m *Firewalld) zoneItself() string { return "zone " + m.Zone }
-
-func (m *Firewalld) check(all []setting) error {
-	itself := len(all) == 1 && all[0].what == m.zoneItself()
-	switch {
-	case len(all) == 0:
-		return errors.New("give one of service, protocol, port, port_forward, rich_rule, source, interface, icmp_block, icmp_block_inversion, masquerade, forward and target, or zone alone")
-	case len(all) > 1 || len(m.Forward) > 1:
-		return errors.New("can only operate on port, service, rich_rule, masquerade, icmp_block, icmp_block_inversion, interface, source or target at once")
-	case (m.State == "present" || m.State == "absent") != (itself || m.Target != ""):
-		return errors.New("absent and present state can only be used in zone level operations; the others take enabled and disabled")
-	case (itself || m.Target != "") && m.Permanent != nil && !*m.Permanent:
-		return errors.New("a zone and its target are only kept permanently")
-	case m.Offline && m.Permanent != nil && !*m.Permanent:
-		return errors.New("offline changes are permanent")
-	case m.Timeout > 0 && m.Permanent != nil && *m.Permanent:
-		return errors.New("timeout is not for permanent changes")
-	case m.Port != "" && !strings.Contains(m.Port, "/"):
-		return errors.New("improper port format (missing protocol?)")
-	}
-	return nil
-}
 
 // settings are what the arguments name.
 func (m *Firewalld) settings() []setting {

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -101,6 +101,19 @@ func iptablesSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Iptables) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtLeastOne("chain", "flush").Says("Either chain or flush parameter must be specified."),
+		schema.AtMostOne("flush", "policy"),
+		schema.Chooses("action", "insert").With("rule_num").Without("flush", "policy").Says("rule_num needs action: insert"),
+		schema.Looks("src, dst or two of them with a comma between", setFlags.MatchString, "match_set_flags"),
+		schema.AllOrNone("match_set", "match_set_flags"),
+		schema.Chooses("jump", "LOG").With("log_prefix", "log_level").Says("log_prefix and log_level are for jump: LOG"),
+		schema.Looks("the name of a chain", schema.NoDash, "chain"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Iptables) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	r := module.Result{Data: value.NewDict()}
@@ -149,22 +162,8 @@ var setFlags = regexp.MustCompile(`^(src|dst)(,(src|dst))?$`)
 
 func (m *Iptables) check(rule []string) error {
 	switch {
-	case m.Chain == "" && !m.Flush:
-		return errors.New("Either chain or flush parameter must be specified.") //nolint:staticcheck // the text users know
-	case m.Flush && m.Policy != "":
-		return errors.New("parameters are mutually exclusive: flush|policy")
 	case m.Flush || m.Policy != "":
 		return nil
-	case m.RuleNum != nil && m.Action != "insert":
-		return errors.New("rule_num needs action: insert")
-	case m.SetFlags != "" && !setFlags.MatchString(m.SetFlags):
-		return fmt.Errorf("match_set_flags must be src, dst or two of them with a comma between, got %s", m.SetFlags)
-	case (m.MatchSet == "") != (m.SetFlags == ""):
-		return errors.New("parameters are required together: match_set, match_set_flags")
-	case m.LogPrefix+m.LogLevel != "" && m.Jump != "" && m.Jump != "LOG":
-		return errors.New("log_prefix and log_level are for jump: LOG")
-	case strings.HasPrefix(m.Chain, "-"):
-		return fmt.Errorf("%q is not a name of a chain", m.Chain)
 	case len(rule) == 0 && !m.ManageChain:
 		return errors.New("the task has no rule: give at least a jump, or chain_management for the chain itself")
 	}

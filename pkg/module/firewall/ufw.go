@@ -3,13 +3,13 @@ package firewall
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"strconv"
 	"strings"
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -60,6 +60,27 @@ func ufwSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*UFW) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtLeastOne("default", "logging", "rule", "state"),
+		schema.AtMostOne("name", "proto"),
+		schema.AtMostOne("name", "to_port"),
+		schema.AtMostOne("interface", "interface_in"),
+		schema.AtMostOne("interface", "interface_out"),
+		schema.Chooses("direction", "in", "out").With("rule").
+			Says("For rules, direction must be one of in and out, or direction must not be specified."),
+		schema.Needs("direction").With("rule").With("interface").
+			Says("Direction must be specified when creating a rule on an interface."),
+		schema.AtMostOne("interface_in", "interface_out").If("route", false).
+			Says("Only route rules can combine interface_in and interface_out"),
+		schema.Chooses("direction", "incoming", "outgoing", "routed").With("default").
+			Says(`For default, direction must be one of "outgoing", "incoming" and "routed", or direction must not be specified.`),
+		schema.Looks("a word that does not begin with a dash", schema.NoDash,
+			"from_ip", "from_port", "to_ip", "to_port", "name", "interface", "interface_in", "interface_out"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *UFW) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	commands, err := m.commands()
@@ -91,27 +112,6 @@ func (m *UFW) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 // commands are the words of each call of ufw.
 func (m *UFW) commands() ([][]string, error) {
 	rule := m.Rule != ""
-	switch {
-	case m.State == "" && m.Default == "" && m.Logging == "" && !rule:
-		return nil, errors.New("one of the following is required: default, logging, rule, state")
-	case m.Name != "" && (m.Proto != "" || m.ToPort != ""):
-		return nil, errors.New("parameters are mutually exclusive: name|proto, name|to_port")
-	case m.Interface != "" && (m.In != "" || m.Out != ""):
-		return nil, errors.New("parameters are mutually exclusive: interface|interface_in|interface_out")
-	case rule && m.Direction != "" && m.Direction != "in" && m.Direction != "out":
-		return nil, errors.New("For rules, direction must be one of in and out, or direction must not be specified.") //nolint:staticcheck // the text users know
-	case rule && m.Interface != "" && m.Direction == "":
-		return nil, errors.New("Direction must be specified when creating a rule on an interface.") //nolint:staticcheck // the text users know
-	case !m.Route && m.In != "" && m.Out != "":
-		return nil, errors.New("Only route rules can combine interface_in and interface_out") //nolint:staticcheck // the text users know
-	case m.Default != "" && (m.Direction == "in" || m.Direction == "out"):
-		return nil, errors.New("For default, direction must be one of \"outgoing\", \"incoming\" and \"routed\", or direction must not be specified.") //nolint:staticcheck // the text users know
-	}
-	for _, text := range []string{m.From, m.FromPort, m.To, m.ToPort, m.Name, m.Interface, m.In, m.Out} {
-		if strings.HasPrefix(text, "-") {
-			return nil, errors.New("arguments must not begin with a dash: " + text)
-		}
-	}
 	var all [][]string
 	switch m.State {
 	case "reset":

@@ -7,6 +7,7 @@ import (
 
 	"kubekey/pkg/expr"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -88,11 +89,15 @@ type debug struct {
 	Verbosity int `kk:"verbosity" default:"0" doc:"show it only with this many -v"`
 }
 
+// Rules implements schema.Ruled.
+func (*debug) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("msg", "var").Says("'msg' and 'var' are incompatible options"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *debug) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if m.Msg != nil && m.Var != nil {
-		return module.Result{Failed: true, Msg: "'msg' and 'var' are incompatible options"}, nil
-	}
 	if verbosity(c) < m.Verbosity {
 		return module.Result{Skipped: true, Data: value.NewDict("skipped_reason", "Verbosity threshold not met.")}, nil
 	}

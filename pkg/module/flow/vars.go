@@ -100,6 +100,15 @@ type includeVars struct {
 	Hash       string   `kk:"hash_behaviour" choices:"replace,merge" doc:"whether dicts replace those that are there or are merged into them"`
 }
 
+// Rules implements schema.Ruled.
+func (*includeVars) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("file", "dir"),
+		schema.AtLeastOne("file", "dir"),
+		schema.Looks("the name of a variable", isName, "name"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *includeVars) Run(_ context.Context, c *module.Call) (module.Result, error) {
 	facts, files, err := m.read(c)
@@ -141,12 +150,6 @@ func (m *includeVars) CheckLiterals() []schema.Problem {
 }
 
 func (m *includeVars) read(c *module.Call) (*value.Dict, []string, error) {
-	switch {
-	case (m.File == "") == (m.Dir == ""):
-		return nil, nil, fmt.Errorf("give either file or dir")
-	case m.Name != "" && !isName(m.Name):
-		return nil, nil, fmt.Errorf("name %q is no variable name", m.Name)
-	}
 	if m.File != "" {
 		p, err := c.Find("vars", m.File)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -20,11 +21,15 @@ type pause struct {
 	Echo    bool           `kk:"echo" default:"yes" doc:"show what is typed"`
 }
 
+// Rules implements schema.Ruled.
+func (*pause) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("minutes", "seconds"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *pause) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if m.Length != nil && m.Minutes != nil {
-		return module.Result{Failed: true, Msg: "seconds and minutes cannot both be given"}, nil
-	}
 	start := c.Now()
 	var input string
 	var r module.Result

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -64,6 +65,19 @@ func imageSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Image) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Between("parallel", 1, 64),
+		schema.Between("attempts", 1, 100),
+		schema.AtMostOne("images", "src"),
+		schema.AtMostOne("images", "dest"),
+		schema.AllOrNone("src", "dest"),
+		schema.AtLeastOne("images", "src"),
+		schema.Parses("a platform such as linux/amd64", isPlatform, "platforms"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Image) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	jobs, err := m.jobs(c)
@@ -79,10 +93,6 @@ func (m *Image) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 
 // jobs are the images, with all that is wrong about them found at once.
 func (m *Image) jobs(c *module.Call) ([]*job, error) {
-	pairs, err := m.pairs()
-	if err != nil {
-		return nil, err
-	}
 	platforms, err := parsePlatforms(m.Platforms)
 	wrong := []error{err}
 	access, err := m.access(c)
@@ -91,7 +101,7 @@ func (m *Image) jobs(c *module.Call) ([]*job, error) {
 	shared := &jobShared{platforms: platforms, attempts: m.Attempts, backoff: m.Backoff, check: c.Check, progress: progress(c)}
 	var jobs []*job
 	seen := map[string]bool{}
-	for _, p := range pairs {
+	for _, p := range m.pairs() {
 		j, err := newJob(p, places, shared)
 		if err != nil {
 			wrong = append(wrong, err)
@@ -106,23 +116,11 @@ func (m *Image) jobs(c *module.Call) ([]*job, error) {
 	return jobs, errors.Join(wrong...)
 }
 
-func (m *Image) pairs() ([]Pair, error) {
-	one := m.Src != "" || m.Dest != ""
-	switch {
-	case m.Parallel < 1 || m.Parallel > 64:
-		return nil, fmt.Errorf("parallel must be 1 to 64, got %d", m.Parallel)
-	case m.Attempts < 1 || m.Attempts > 100:
-		return nil, fmt.Errorf("attempts must be 1 to 100, got %d", m.Attempts)
-	case one && m.Images != nil:
-		return nil, errors.New("images and src and dest exclude each other")
-	case one && (m.Src == "" || m.Dest == ""):
-		return nil, errors.New("src and dest are required together")
-	case one:
-		return []Pair{{m.Src, m.Dest}}, nil
-	case m.Images == nil:
-		return nil, errors.New("images, or src and dest, are required")
+func (m *Image) pairs() []Pair {
+	if m.Src != "" {
+		return []Pair{{m.Src, m.Dest}}
 	}
-	return m.Images, nil
+	return m.Images
 }
 
 // parsePlatforms reads OS/ARCH[/VARIANT]; ARCH alone is of linux.
@@ -139,6 +137,11 @@ func parsePlatforms(words []string) ([]v1.Platform, error) {
 		all = append(all, *p)
 	}
 	return all, nil
+}
+
+func isPlatform(word string) error {
+	_, err := parsePlatforms([]string{word})
+	return err
 }
 
 // progress lets many images tell at once.

@@ -13,6 +13,7 @@ import (
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -86,10 +87,23 @@ func helmSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Helm) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name"),
+		schema.Parses("the name of a release", isRelease, "name"),
+		schema.Parses("a time such as 90 or 5m30s", isTimeout, "timeout"),
+		schema.Needs("chart").If("state", "present"),
+		schema.Refuses("replace").If("state", "absent"),
+		schema.AtMostOne("replace", "history_max"),
+		schema.Looks("an address, a path or a name that does not begin with a dash", schema.NoDash, "chart"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Helm) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
+	if _, err := strconv.Atoi(m.Timeout); err == nil {
+		m.Timeout += "s"
 	}
 	if m.State == "absent" {
 		return m.absent(ctx, c)
@@ -106,23 +120,16 @@ var (
 	duration    = regexp.MustCompile(`^([0-9]+(h|m|s|ms))+$`)
 )
 
-func (m *Helm) check() error {
-	if _, err := strconv.Atoi(m.Timeout); err == nil {
-		m.Timeout += "s"
+func isRelease(name string) error {
+	if len(name) > 53 || !releaseName.MatchString(name) {
+		return fmt.Errorf("%q is not the name of a release: lower-case letters, digits, - and ., at most 53", name)
 	}
-	switch {
-	case len(m.Name) > 53 || !releaseName.MatchString(m.Name):
-		return fmt.Errorf("%q is not the name of a release: lower-case letters, digits, - and ., at most 53", m.Name)
-	case !duration.MatchString(m.Timeout):
-		return fmt.Errorf("timeout %q is not a time: give seconds, or 5m30s", m.Timeout)
-	case m.State == "present" && m.Chart == "":
-		return errors.New("chart is required with state: present")
-	case m.State == "absent" && m.Replace:
-		return errors.New("replace is not for state: absent")
-	case m.Replace && m.HistoryMax != nil:
-		return errors.New("replace and history_max exclude each other")
-	case strings.HasPrefix(m.Chart, "-"):
-		return fmt.Errorf("%q is not a chart", m.Chart)
+	return nil
+}
+
+func isTimeout(text string) error {
+	if _, err := strconv.Atoi(text); err != nil && !duration.MatchString(text) {
+		return fmt.Errorf("timeout %q is not a time: give seconds, or 5m30s", text)
 	}
 	return nil
 }

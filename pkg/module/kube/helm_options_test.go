@@ -136,6 +136,6 @@ func testReplace(t *testing.T, c *helmCluster) {
 	if got := history(); !strings.Contains(got, "not found") {
 		t.Errorf("history: %s", got)
 	}
-	moduletest.Fails(t, "replace is not for state: absent", helm, c.release("kept", dir, "state", "absent", "replace", true), o)
-	moduletest.Fails(t, "replace and history_max exclude each other", helm, c.release("kept", dir, "history_max", 3, "replace", true), o)
+	moduletest.Fails(t, "replace cannot be used when state is absent", helm, c.release("kept", dir, "state", "absent", "replace", true), o)
+	moduletest.Fails(t, "mutually exclusive: replace|history_max", helm, c.release("kept", dir, "history_max", 3, "replace", true), o)
 }

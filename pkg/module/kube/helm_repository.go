@@ -11,6 +11,7 @@ import (
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -54,25 +55,19 @@ func repositorySpec() module.Spec {
 // repositoryName is a name that helm can look charts up by.
 var repositoryName = regexp.MustCompile(`^[A-Za-z0-9_.][-A-Za-z0-9_.]*$`)
 
-func (m *Repository) check() error {
-	switch {
-	case !repositoryName.MatchString(m.Name):
-		return fmt.Errorf("%q is not the name of a repository: letters, digits, -, _ and .", m.Name)
-	case m.State == "present" && m.URL == "":
-		return errors.New("repo_url is required with state: present")
-	case strings.HasPrefix(m.URL, "-"):
-		return fmt.Errorf("%q is not an address", m.URL)
-	case (m.Username == "") != (m.Password.Reveal() == ""):
-		return errors.New("repo_username and repo_password go together")
+// Rules implements schema.Ruled.
+func (*Repository) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("repo_name"),
+		schema.Looks("the name of a repository: letters, digits, -, _ and .", repositoryName.MatchString, "repo_name"),
+		schema.Needs("repo_url").If("repo_state", "present"),
+		schema.Looks("an address", schema.NoDash, "repo_url"),
+		schema.AllOrNone("repo_username", "repo_password"),
 	}
-	return nil
 }
 
 // Run implements module.Runner.
 func (m *Repository) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	s := hostscript.New(library, repositoryScript, "helm_repository").Set("helm", m.Helm).Set("name", m.Name).Set("url", m.URL).Set("state", m.State)
 	s.Set("user", m.Username).Flag("pass", m.PassOn).Flag("force", m.Force)
 	s.Stdin = strings.NewReader(m.Password.Reveal())

@@ -69,9 +69,9 @@ func TestHelmRepository(t *testing.T) {
 		t.Error("repositories are left")
 	}
 	moduletest.Fails(t, "no such host", repository, args("name", "x", "url", "http://charts.invalid"), o)
-	moduletest.Fails(t, "repo_url is required", repository, args("name", "x"), o)
-	moduletest.Fails(t, "go together", repository, args("name", "x", "url", server.URL, "username", "reader"), o)
-	moduletest.Fails(t, "is not the name of a repository", repository, args("name", "-x", "url", server.URL), o)
+	moduletest.Fails(t, "all of the following are missing: repo_url", repository, args("name", "x"), o)
+	moduletest.Fails(t, "required together: repo_username, repo_password", repository, args("name", "x", "url", server.URL, "username", "reader"), o)
+	moduletest.Fails(t, "must be the name of a repository", repository, args("name", "-x", "url", server.URL), o)
 	nowhere := value.NewDict("name", "x", "url", server.URL, "binary_path", "/nowhere/helm")
 	moduletest.Fails(t, "has no /nowhere/helm", repository, nowhere, o)
 	if r := moduletest.Run(t, repository, nowhere, moduletest.Options{Check: true}); !r.Changed || len(r.Warnings) != 1 {

@@ -188,7 +188,7 @@ func testHelmFailures(t *testing.T, c *helmCluster) {
 		t.Fatal(err)
 	}
 	moduletest.RunTwice(t, helm, args, moduletest.Options{}) // from the failed release
-	for key, want := range map[string]string{"/no/such.tgz": "find the chart", "": "chart is required", "-x": "is not a chart"} {
+	for key, want := range map[string]string{"/no/such.tgz": "find the chart", "": "missing: chart", "-x": "begin with a dash"} {
 		args := c.args("name", "x", "chart", key)
 		if _, err := moduletest.Try(t, helm, args, moduletest.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("chart %q: got %v", key, err)

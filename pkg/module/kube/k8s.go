@@ -3,9 +3,9 @@ package kube
 import (
 	"context"
 	_ "embed"
-	"errors"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -76,16 +76,24 @@ func k8sSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*K8s) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("apply", "merge_type"),
+		schema.AtMostOne("name", "generate_name"),
+		schema.AtMostOne("definition", "src", "template"),
+		schema.AtLeastOne("definition", "src", "template", "kind"),
+		schema.AtLeastOne("name", "generate_name", "label_selectors").
+			Without("definition", "src", "template"),
+		schema.Entries("label_selectors", 1, schema.NoLimit).
+			Without("definition", "src", "template", "name", "generate_name"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *K8s) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if m.ServerSide != nil {
 		m.FieldManager, m.ForceConflicts = m.ServerSide.FieldManager, m.ServerSide.ForceConflicts
-	}
-	switch {
-	case m.Apply && len(m.MergeType) > 0:
-		return module.Result{}, errors.New("apply and merge_type exclude each other")
-	case m.Name != "" && m.GenerateName != "":
-		return module.Result{}, errors.New("name and generate_name exclude each other")
 	}
 	objects, err := m.objects(ctx, c)
 	if err != nil {

@@ -71,23 +71,13 @@ func (o object) setMeta(key, v string) {
 
 // read takes the objects from the one argument that gives them.
 func (m *K8s) read(ctx context.Context, c *module.Call) ([]object, error) {
-	given := 0
-	for _, is := range []bool{m.Definition != nil, m.Src != "", m.Template != nil} {
-		if is {
-			given++
-		}
-	}
 	switch {
-	case given > 1:
-		return nil, errors.New("definition, src and template exclude each other")
 	case m.Definition != nil:
 		return m.definition()
 	case m.Src != "":
 		return m.source(ctx, c)
 	case m.Template != nil:
 		return m.rendered(ctx, c)
-	case m.Kind == "" || m.Name == "" && m.GenerateName == "" && len(m.Labels) == 0:
-		return nil, errors.New("one of definition, src, template, or kind and name is required")
 	}
 	return []object{{value.NewDict("apiVersion", m.APIVersion, "kind", m.Kind, "metadata", value.NewDict())}}, nil
 }

@@ -64,7 +64,7 @@ func testMergeType(t *testing.T, c *cluster) {
 	// No object is a JSON patch, so the next kind has its turn.
 	moduletest.Fails(t, "ConfigMap default/merged: ", k8s, args(value.NewDict("b", "3"), "json"), k8sOpts)
 	moduletest.RunTwice(t, k8s, args(value.NewDict("b", "3"), "json", "merge"), k8sOpts)
-	moduletest.Fails(t, "apply and merge_type exclude each other", k8s, c.args("definition", "x", "apply", true, "merge_type", []any{"merge"}), k8sOpts)
+	moduletest.Fails(t, "mutually exclusive: apply|merge_type", k8s, c.args("definition", "x", "apply", true, "merge_type", []any{"merge"}), k8sOpts)
 	// A strategic merge knows containers by their names; a merge replaces the list.
 	deployment := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: merged, namespace: default}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: %s, image: x}]}}}\n"
 	containers := func(name, kind string) string {
@@ -165,7 +165,7 @@ func testGenerateName(t *testing.T, c *cluster) {
 	if r := moduletest.Run(t, k8s, c.args("definition", both, "namespace", "default"), k8sOpts); !r.Changed || count() != 3 {
 		t.Errorf("%+v, %d objects", r, count())
 	}
-	moduletest.Fails(t, "name and generate_name exclude each other", k8s, c.args("kind", "ConfigMap", "name", "a", "generate_name", "a"), k8sOpts)
+	moduletest.Fails(t, "mutually exclusive: name|generate_name", k8s, c.args("kind", "ConfigMap", "name", "a", "generate_name", "a"), k8sOpts)
 	if r := moduletest.Run(t, k8s, c.args("kind", "ConfigMap", "generate_name", "made-up-", "state", "absent"), k8sOpts); r.Changed || count() != 3 {
 		t.Errorf("absent: %+v, %d objects", r, count())
 	}

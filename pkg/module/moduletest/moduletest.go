@@ -56,10 +56,15 @@ func Find(t testing.TB, specs []module.Spec, name string) module.Spec {
 }
 
 // Run runs a module and fails the test if it returns an error. A result that
-// says Failed is returned.
+// says Failed is returned, and so is one for arguments that break a rule, as
+// the engine makes it.
 func Run(t testing.TB, spec module.Spec, args *value.Dict, o Options) module.Result {
 	t.Helper()
 	r, err := Try(t, spec, args, o)
+	var refused schema.Errors
+	if errors.As(err, &refused) {
+		return module.Result{Failed: true, Msg: refused.Error()}
+	}
 	if err != nil {
 		t.Fatalf("%s %s: %v", spec.Name, value.Repr(args), err)
 	}

@@ -63,6 +63,15 @@ type downloadItem struct {
 	Mode    schema.FileMode `kk:"mode" default:"0644" doc:"permission bits"`
 }
 
+// Rules implements schema.Ruled.
+func (*download) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Between("parallel", 1, 64),
+		schema.Between("attempts", 1, 100),
+		schema.Parses("an address such as http://proxy.example.org:3128", isProxy, "proxy"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *download) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err := m.prepare(); err != nil {
@@ -87,12 +96,6 @@ func (m *download) Run(ctx context.Context, c *module.Call) (module.Result, erro
 
 // prepare checks the items and completes their paths.
 func (m *download) prepare() error {
-	if m.Parallel < 1 || m.Parallel > 64 {
-		return fmt.Errorf("parallel must be 1 to 64, got %d", m.Parallel)
-	}
-	if m.Attempts < 1 || m.Attempts > 100 {
-		return fmt.Errorf("attempts must be 1 to 100, got %d", m.Attempts)
-	}
 	var problems []error
 	seen := map[string]downloadItem{}
 	for i := range m.Items {
@@ -137,13 +140,26 @@ func (item downloadItem) check() error {
 	return nil
 }
 
+func readProxy(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+		return nil, errors.New("proxy must be an address such as http://proxy.example.org:3128")
+	}
+	return u, nil
+}
+
+func isProxy(address string) error {
+	_, err := readProxy(address)
+	return err
+}
+
 // proxyFunc finds the proxy for a request.
 func proxyFunc(address redact.Secret) (func(*http.Request) (*url.URL, error), error) {
 	conf := httpproxy.FromEnvironment()
 	if !address.IsZero() {
-		u, err := url.Parse(address.Reveal())
-		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-			return nil, errors.New("proxy must be an address such as http://proxy.example.org:3128")
+		u, err := readProxy(address.Reveal())
+		if err != nil {
+			return nil, err
 		}
 		conf.HTTPProxy, conf.HTTPSProxy = u.String(), u.String()
 	}

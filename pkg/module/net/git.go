@@ -4,13 +4,13 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -72,25 +72,21 @@ func gitSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*gitModule) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("repo"),
+		schema.Needs("dest").If("clone", true).Says("the destination directory must be specified unless clone=no"),
+		schema.Between("depth", 1, schema.NoLimit),
+		schema.Needs("archive").With("archive_prefix"),
+		schema.AtMostOne("separate_git_dir", "bare"),
+		schema.Looks("a word that does not begin with a dash", schema.NoDash, "version", "remote", "refspec"),
+		schema.Looks("an address", schema.NoDash, "repo").Says("repo must not begin with a dash or have a line end in it"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *gitModule) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if m.Dest == "" && m.Clone {
-		return module.Result{}, errors.New("the destination directory must be specified unless clone=no")
-	}
-	if m.Depth != nil && *m.Depth < 1 {
-		return module.Result{}, fmt.Errorf("depth must be at least 1, got %d", *m.Depth)
-	}
-	if m.ArchivePrefix != "" && m.Archive == "" {
-		return module.Result{}, errors.New("archive_prefix needs archive")
-	}
-	if m.SeparateDir != "" && m.Bare {
-		return module.Result{}, errors.New("parameters are mutually exclusive: separate_git_dir|bare")
-	}
-	for _, word := range []string{m.Repo, m.Version, m.Remote, m.Refspec} {
-		if strings.HasPrefix(word, "-") || strings.ContainsAny(word, "\n\x00") {
-			return module.Result{}, fmt.Errorf("%q must not begin with a dash or have a line end in it", word)
-		}
-	}
 	code := gitScript
 	if m.Executable != "" {
 		code += "\ngit() { command " + shell.Quote(m.Executable) + ` "$@"; }`

@@ -3,13 +3,12 @@ package net
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
 	"strings"
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -48,11 +47,21 @@ func gitConfigSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*gitConfig) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("list_all", "name"),
+		schema.AtMostOne("list_all", "value"),
+		schema.AtLeastOne("list_all", "name"),
+		schema.Needs("repo").If("scope", "local"),
+		schema.Needs("file").If("scope", "file"),
+		schema.Looks("a word that does not begin with a dash", schema.NoDash, "name"),
+		schema.Looks("one line", schema.OneLine, "value"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *gitConfig) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	s := hostscript.New(gitConfigScript, "git_config_main")
 	s.Set("name", m.Name).Set("value", m.Value).Set("scope", m.scope()).Set("repo", m.folder()).Set("file", m.File)
 	s.Set("mode", m.AddMode).Flag("absent", m.State == "absent").Flag("list", m.ListAll)
@@ -77,24 +86,6 @@ func (m *gitConfig) Run(ctx context.Context, c *module.Call) (module.Result, err
 		r.Diff = []event.Diff{{BeforeHeader: m.header(), AfterHeader: m.header(), Before: before + "\n", After: m.after(before) + "\n"}}
 	}
 	return r, nil
-}
-
-func (m *gitConfig) check() error {
-	switch {
-	case m.ListAll && m.Name != "":
-		return errors.New("parameters are mutually exclusive: list_all|name")
-	case m.ListAll && m.Value != "":
-		return errors.New("parameters are mutually exclusive: list_all|value")
-	case !m.ListAll && m.Name == "":
-		return errors.New("one of the following is required: list_all, name")
-	case m.Scope == "local" && m.Repo == "":
-		return errors.New("scope is local but all of the following are missing: repo")
-	case m.Scope == "file" && m.File == "":
-		return errors.New("scope is file but all of the following are missing: file")
-	case strings.HasPrefix(m.Name, "-") || strings.ContainsAny(m.Name+m.Value, "\n\x00"):
-		return fmt.Errorf("name must not begin with a dash, and neither it nor value may have a line end: %q", m.Name)
-	}
-	return nil
 }
 
 func (m *gitConfig) scope() string {

@@ -137,7 +137,7 @@ func TestGitArchive(t *testing.T) {
 		t.Errorf("the archive holds %q, %v", out, err)
 	}
 	gitFails(t, "archive must end in", "repo", o.dir, "dest", dir+"/none", "archive", dir+"/a.rar")
-	gitFails(t, "archive_prefix needs archive", "repo", o.dir, "dest", dir+"/none", "archive_prefix", "x/")
+	gitFails(t, "missing parameter(s) required by 'archive_prefix': archive", "repo", o.dir, "dest", dir+"/none", "archive_prefix", "x/")
 }
 
 func TestGitSeparateFolder(t *testing.T) {

@@ -1,6 +1,7 @@
 package net
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 )
 
 // origin is where a file is fetched from and how.
@@ -30,12 +32,30 @@ type origin struct {
 	proxy func(*http.Request) (*url.URL, error) // nil is that of the environment
 }
 
-// check says what is wrong with the origin.
-func (o origin) check() error {
-	u, err := url.Parse(o.URL)
-	if err != nil || u.Scheme == "" || u.Host == "" && u.Scheme != "file" {
-		return fmt.Errorf("url must be an address such as https://host/file")
+// Rules implements schema.Ruled.
+func (*origin) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("url"),
+		schema.Parses("an address such as https://host/file", isAddress, "url"),
+		schema.Parses("ALGORITHM:DIGEST", isChecksum, "checksum"),
 	}
+}
+
+func isAddress(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" && u.Scheme != "file" {
+		return errors.New("url must be an address such as https://host/file")
+	}
+	return nil
+}
+
+func isChecksum(text string) error {
+	_, _, err := parseChecksum(text)
+	return err
+}
+
+// check says what is wrong with the headers.
+func (o origin) check() error {
 	for k, v := range o.Headers {
 		if strings.ContainsAny(k+v, "\r\n") {
 			return fmt.Errorf("header %s must be one line", k)

@@ -3,14 +3,12 @@ package net
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
 	"net/url"
-	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -50,22 +48,34 @@ func subversionSpec() module.Spec {
 	}
 }
 
+const svnDest = "the destination directory must be specified unless checkout=no, update=no, and export=no"
+
+func hasNoPassword(repo string) bool {
+	u, err := url.Parse(repo)
+	if err != nil {
+		return true
+	}
+	_, inside := u.User.Password()
+	return !inside
+}
+
+// Rules implements schema.Ruled.
+func (*subversion) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("repo"),
+		schema.Needs("dest").If("checkout", true).Says(svnDest),
+		schema.Needs("dest").If("update", true).Says(svnDest),
+		schema.Needs("dest").If("export", true).Says(svnDest),
+		schema.Looks("a word that does not begin with a dash", schema.NoDash, "revision"),
+		schema.Looks("an address", schema.NoDash, "repo").Says("repo must not begin with a dash or have a line end in it"),
+		schema.Looks("without a password", hasNoPassword, "repo").
+			Says("repo holds a password, which the host's list of processes would show: give it as password"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *subversion) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	asks := !m.Checkout && !m.Update && !m.Export
-	if m.Dest == "" && !asks {
-		return module.Result{}, errors.New("the destination directory must be specified unless checkout=no, update=no, and export=no")
-	}
-	for _, word := range []string{m.Repo, m.Revision} {
-		if strings.HasPrefix(word, "-") || strings.ContainsAny(word, "\n\x00") {
-			return module.Result{}, fmt.Errorf("%q must not begin with a dash or have a line end in it", word)
-		}
-	}
-	if u, err := url.Parse(m.Repo); err == nil {
-		if _, inside := u.User.Password(); inside {
-			return module.Result{}, errors.New("repo holds a password, which the host's list of processes would show: give it as password")
-		}
-	}
 	s := hostscript.New(subversionScript, "subversion_main")
 	s.Set("dest", m.Dest).Set("revision", m.Revision).Set("username", m.Username).Set("executable", m.Executable)
 	s.Flag("force", m.Force).Flag("in_place", m.InPlace).Flag("export", m.Export).Flag("trust", !m.ValidateCerts)

@@ -16,6 +16,7 @@ import (
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -87,6 +88,14 @@ folder=0
 command -v curl >/dev/null 2>&1 || { echo "$mark nocurl"; exit 0; }
 exec curl -K - -w "
 $mark $folder %{http_code} %{url_effective}"`
+
+// Rules implements schema.Ruled.
+func (*uri) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("body", "src"),
+		schema.Parses("an address such as https://host/path", isAddress, "url"),
+	}
+}
 
 // Run implements module.Runner.
 func (m *uri) Run(ctx context.Context, c *module.Call) (module.Result, error) {

@@ -16,9 +16,6 @@ import (
 
 // source is the content of src. Of a file of the host curl reads it itself.
 func (m *uri) source(c *module.Call) (text, kind string, err error) {
-	if m.Body != nil {
-		return "", "", errors.New("parameters are mutually exclusive: body|src")
-	}
 	kinds := map[string]string{"json": "application/json", "form-urlencoded": "application/x-www-form-urlencoded"}
 	kind = kinds[m.Format]
 	if m.Remote {

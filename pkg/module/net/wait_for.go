@@ -14,6 +14,7 @@ import (
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -36,11 +37,24 @@ type waitFor struct {
 	Active         []string      `kk:"active_connection_states" default:"ESTABLISHED,FIN_WAIT1,FIN_WAIT2,SYN_RECV,SYN_SENT,TIME_WAIT" choices:"ESTABLISHED,FIN_WAIT1,FIN_WAIT2,SYN_RECV,SYN_SENT,TIME_WAIT" doc:"states of connections that count for drained"`
 }
 
+// Rules implements schema.Ruled.
+func (*waitFor) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("port", "path").Says("port and path parameter can not both be passed to wait_for"),
+		schema.Between("port", 0, math.MaxUint16),
+		schema.Refuses("path").If("state", "stopped", "drained").
+			Says("state={state} should only be used for checking a port in the wait_for module"),
+		schema.Needs("port").If("state", "drained").Says("state=drained needs a port"),
+		schema.Refuses("exclude_hosts").Unless("state", "drained").Says("exclude_hosts should only be with state=drained"),
+		schema.AtLeastOne("port", "path").With("search_regex").Says("search_regex needs a port or a path"),
+		schema.Refuses("search_regex").Unless("state", "started", "present").
+			Says("search_regex is for state=started and state=present"),
+		schema.Looks("IP addresses", isIP, "exclude_hosts"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *waitFor) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if msg := m.refuse(); msg != "" {
-		return module.Result{Failed: true, Msg: msg, Data: value.NewDict("elapsed", 0)}, nil
-	}
 	start := c.Now()
 	data := value.NewDict("state", m.State, "port", nil, "path", nil, "search_regex", nil, "match_groups", []any{}, "match_groupdict", value.NewDict())
 	m.describe(data)
@@ -69,26 +83,6 @@ func (m *waitFor) describe(data *value.Dict) {
 	if m.Search != "" {
 		data.Set("search_regex", m.Search)
 	}
-}
-
-func (m *waitFor) refuse() string {
-	switch {
-	case m.Port != 0 && m.Path != "":
-		return "port and path parameter can not both be passed to wait_for"
-	case m.Port < 0 || m.Port > math.MaxUint16:
-		return fmt.Sprintf("port %d is out of range", m.Port)
-	case m.Path != "" && (m.State == "stopped" || m.State == "drained"):
-		return fmt.Sprintf("state=%s should only be used for checking a port in the wait_for module", m.State)
-	case m.State == "drained" && m.Port == 0:
-		return "state=drained needs a port"
-	case len(m.Exclude) > 0 && m.State != "drained":
-		return "exclude_hosts should only be with state=drained"
-	case m.Search != "" && m.Port == 0 && m.Path == "":
-		return "search_regex needs a port or a path"
-	case m.Search != "" && !m.wantsPresence():
-		return "search_regex is for state=started and state=present"
-	}
-	return ""
 }
 
 func (m *waitFor) wantsPresence() bool { return m.State == "started" || m.State == "present" }
@@ -203,4 +197,9 @@ func (m *waitFor) late() string {
 		return "Timeout when waiting for " + place
 	}
 	return "Timeout when waiting for " + place + " to stop."
+}
+
+func isIP(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 )
 
 //go:embed package.sh
@@ -63,13 +64,21 @@ func packageSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Package) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtLeastOne("name", "autoremove", "update_cache", "cache_valid_time").
+			Says("one of the following is required: autoremove, deb, name, update_cache, upgrade"),
+		packageNames(),
+		schema.Between("cache_valid_time", 0, schema.NoLimit),
+		schema.Between("lock_timeout", 0, schema.NoLimit),
+	}
+}
+
 // Run implements module.Runner. Which manager the host has shows only there,
 // so the script is given what each would be told.
 func (m *Package) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	apt := m.apt()
-	if err := apt.check(); err != nil {
-		return module.Result{}, err
-	}
 	s := hostscript.New(aptScript, rpmScript, zypperScript, apkScript, packageScript, `package_main "$@"`)
 	m.dnf().params(s)
 	m.zypper().params(s)

@@ -2,12 +2,12 @@ package packages
 
 import (
 	"context"
-	"errors"
 	"regexp"
 	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -38,14 +38,17 @@ func apkSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Apk) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("name", "upgrade"),
+		schema.AtLeastOne("name", "update_cache", "upgrade"),
+		packageNames(),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Apk) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if len(m.Name) > 0 && m.Upgrade {
-		return module.Result{}, errors.New("parameters are mutually exclusive: name|upgrade")
-	}
-	if len(m.Name) == 0 && !m.Upgrade && !m.UpdateCache {
-		return module.Result{}, errors.New("one of the following is required: name, update_cache, upgrade")
-	}
 	s := hostscript.New(apkScript, `apk_main "$@"`)
 	m.params(s)
 	return runPackages(ctx, c, s, m.State, m.Name)

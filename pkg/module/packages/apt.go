@@ -2,12 +2,12 @@ package packages
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 )
 
 // Apt is the module apt.
@@ -58,27 +58,26 @@ func aptSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Apt) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("deb", "name"),
+		schema.AtLeastOne("name", "deb", "upgrade", "autoremove", "clean", "autoclean", "update_cache", "cache_valid_time").
+			Unless("state", "fixed").
+			Says("one of the following is required: autoremove, deb, name, update_cache, upgrade"),
+		packageNames(),
+		schema.Between("cache_valid_time", 0, schema.NoLimit),
+		schema.Between("lock_timeout", 0, schema.NoLimit),
+		schema.Between("update_cache_retries", 0, schema.NoLimit),
+		schema.Between("update_cache_retry_max_delay", 0, schema.NoLimit),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Apt) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	s := hostscript.New(aptScript, `apt_main "$@"`)
 	m.params(s)
 	return runPackages(ctx, c, s, m.State, m.Name)
-}
-
-func (m *Apt) check() error {
-	if m.Deb != "" && len(m.Name) > 0 {
-		return errors.New("parameters are mutually exclusive: deb|name")
-	}
-	if m.CacheValidTime < 0 || m.LockTimeout < 0 || m.UpdateRetries < 0 || m.UpdateMaxDelay < 0 {
-		return errors.New("cache_valid_time, lock_timeout and those of update_cache must not be negative")
-	}
-	if len(m.Name) > 0 || m.Deb != "" || m.Upgrade != "no" || m.Autoremove || m.Clean || m.Autoclean || m.State == "fixed" || m.updates() {
-		return nil
-	}
-	return errors.New("one of the following is required: autoremove, deb, name, update_cache, upgrade")
 }
 
 func (m *Apt) updates() bool {

@@ -13,6 +13,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -62,11 +63,26 @@ type keyring struct {
 	exists bool
 }
 
+// Rules implements schema.Ruled.
+func (*AptKey) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("data", "file", "keyserver", "url"),
+		schema.AtLeastOne("id", "data", "file", "url").
+			Says("missing required arguments: id (or data, file or url, which have the key)"),
+		schema.AtLeastOne("data", "file", "keyserver", "url").If("state", "present").
+			Says("one of the following is required: data, file, keyserver, url"),
+		schema.Parses("the ID of a key", isKeyID, "id"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *AptKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	id, err := m.check()
-	if err != nil {
-		return module.Result{}, err
+	id := ""
+	if m.ID != "" {
+		var err error
+		if id, err = parseKeyID(m.ID); err != nil {
+			return module.Result{}, err
+		}
 	}
 	read := hostscript.New(aptKeyScript, "apt_key_read").Set("keyring", m.Keyring).Set("file", m.File)
 	read.Set("url", m.URL).Flag("fetch", id == "").Flag("insecure", !m.Validate)
@@ -114,24 +130,9 @@ func (m *AptKey) about(id string) *value.Dict {
 	return value.NewDict("id", given, "key_id", id, "fp", id[max(0, len(id)-16):], "short_id", id[len(id)-8:])
 }
 
-func (m *AptKey) check() (id string, err error) {
-	sources := 0
-	for _, s := range []string{m.Data, m.File, m.URL, m.Keyserver} {
-		if s != "" {
-			sources++
-		}
-	}
-	switch {
-	case sources > 1:
-		return "", errors.New("parameters are mutually exclusive: data|file|keyserver|url")
-	case m.ID == "" && (sources == 0 || m.Keyserver != ""):
-		return "", errors.New("missing required arguments: id (or data, file or url, which have the key)")
-	case sources == 0 && m.State == "present":
-		return "", errors.New("one of the following is required: data, file, keyserver, url")
-	case m.ID == "":
-		return "", nil
-	}
-	return parseKeyID(m.ID)
+func isKeyID(text string) error {
+	_, err := parseKeyID(text)
+	return err
 }
 
 // given are the keys of data, of file, or of url if it was fetched.

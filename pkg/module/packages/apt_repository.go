@@ -56,11 +56,21 @@ func aptRepositorySpec() module.Spec {
 	}
 }
 
+const repoLines = "repo and filename must be one line each, and filename has no slash"
+
+// Rules implements schema.Ruled.
+func (*AptRepository) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("repo").Says("Please set argument 'repo' to a non-empty value"),
+		schema.Parses("a line of sources.list, or ppa:OWNER/NAME", isRepository, "repo"),
+		schema.Looks("one line", func(repo string) bool { return schema.OneLine(strings.TrimSpace(repo)) }, "repo").Says(repoLines),
+		schema.Looks("the name of a file", func(name string) bool { return schema.OneLine(name) && !strings.Contains(name, "/") }, "filename").
+			Says(repoLines),
+	}
+}
+
 // Run implements module.Runner.
 func (m *AptRepository) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	read := hostscript.New(aptRepositoryScript, "apt_repository_read")
 	read.Probe = true
 	a, err := read.Run(ctx, c.Conn, c.Check)
@@ -103,9 +113,16 @@ func (m *AptRepository) Run(ctx context.Context, c *module.Call) (module.Result,
 	return r, nil
 }
 
-func (m *AptRepository) check() error {
-	if strings.ContainsAny(strings.TrimSpace(m.Repo), "\r\n\x00") || strings.ContainsAny(m.Filename, "/\r\n\x00") {
-		return errors.New("repo and filename must be one line each, and filename has no slash")
+func isRepository(repo string) error {
+	if strings.HasPrefix(repo, "ppa:") {
+		return nil
+	}
+	if strings.TrimSpace(repo) == "" {
+		return errors.New("Please set argument 'repo' to a non-empty value") //nolint:staticcheck // the text users know
+	}
+	s, ok := parseSource(repo)
+	if !ok || !s.enabled || len(strings.Fields(s.spec)) < 3 {
+		return fmt.Errorf("Invalid repository string: %s", repo) //nolint:staticcheck // the text users know
 	}
 	return nil
 }
@@ -131,13 +148,7 @@ func (m *AptRepository) source(codename string) (wantedSource, error) {
 		all := p.sources()
 		return wantedSource{all[0], all, p.fileName(), &p}, nil
 	}
-	if strings.TrimSpace(m.Repo) == "" {
-		return wantedSource{}, errors.New("Please set argument 'repo' to a non-empty value") //nolint:staticcheck // the text users know
-	}
-	s, ok := parseSource(m.Repo)
-	if !ok || !s.enabled || len(strings.Fields(s.spec)) < 3 {
-		return wantedSource{}, fmt.Errorf("Invalid repository string: %s", m.Repo) //nolint:staticcheck // the text users know
-	}
+	s, _ := parseSource(m.Repo)
 	return wantedSource{s.spec, []string{s.spec}, sourceFileName(s.spec), nil}, nil
 }
 

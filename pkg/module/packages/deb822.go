@@ -77,16 +77,42 @@ var (
 	slugOthers = regexp.MustCompile(`[^a-z0-9-]+`)
 )
 
-func (m *Deb822Repository) slug() string {
-	return slugOthers.ReplaceAllString(slugDashes.ReplaceAllString(strings.ToLower(m.Name), "-"), "")
+// slugOf is the name of the file of a repository.
+func slugOf(name string) string {
+	return slugOthers.ReplaceAllString(slugDashes.ReplaceAllString(strings.ToLower(name), "-"), "")
+}
+
+const urisAndSuites = "state is present but all of the following are needed: uris, suites"
+
+func hasSlug(name string) error {
+	if slugOf(name) == "" {
+		return fmt.Errorf("name %q has no letter or digit to name a file by", name)
+	}
+	return nil
+}
+
+func noExactPath(suite string) error {
+	if strings.HasSuffix(suite, "/") {
+		return fmt.Errorf("suite %s is an exact path: components must not be given with it", suite)
+	}
+	return nil
+}
+
+// Rules implements schema.Ruled.
+func (*Deb822Repository) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name"),
+		schema.Parses("a name with a letter or digit", hasSlug, "name"),
+		schema.Needs("uris", "suites").If("state", "present").Says(urisAndSuites),
+		schema.Entries("uris", 1, schema.NoLimit).If("state", "present").Says(urisAndSuites),
+		schema.Entries("suites", 1, schema.NoLimit).If("state", "present").Says(urisAndSuites),
+		schema.Parses("names of releases, without components", noExactPath, "suites").With("components"),
+	}
 }
 
 // Run implements module.Runner.
 func (m *Deb822Repository) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	slug := m.slug()
-	if err := m.check(slug); err != nil {
-		return module.Result{}, err
-	}
+	slug := slugOf(m.Name)
 	f, err := module.ReadText(ctx, c, path.Join("/etc/apt/sources.list.d", slug+".sources"))
 	if err != nil {
 		return module.Result{}, err
@@ -112,21 +138,6 @@ func (m *Deb822Repository) Run(ctx context.Context, c *module.Call) (module.Resu
 	err = f.Save(ctx, c, module.FileAttrs{Mode: m.Mode}, &own)
 	r.Changed, r.Diff = r.Changed || own.Changed, own.Diff
 	return r, err
-}
-
-func (m *Deb822Repository) check(slug string) error {
-	switch {
-	case slug == "":
-		return fmt.Errorf("name %q has no letter or digit to name a file by", m.Name)
-	case m.State == "present" && (len(m.URIs) == 0 || len(m.Suites) == 0):
-		return errors.New("state is present but all of the following are needed: uris, suites")
-	}
-	for _, s := range m.Suites {
-		if strings.HasSuffix(s, "/") && len(m.Components) > 0 {
-			return fmt.Errorf("suite %s is an exact path: components must not be given with it", s)
-		}
-	}
-	return nil
 }
 
 var fingerprint = regexp.MustCompile(`^[0-9A-Fa-f]{40,}!?$`)

@@ -3,13 +3,13 @@ package packages
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -41,12 +41,28 @@ func debconfSpec() module.Spec {
 	}
 }
 
+func isDebconfWord(word string) error {
+	if strings.ContainsAny(word, " \t\r\n\x00") || strings.HasPrefix(word, "-") {
+		return fmt.Errorf("%q is not the name of a package or of its question", word)
+	}
+	return nil
+}
+
+// Rules implements schema.Ruled.
+func (*Debconf) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name").Says("name is empty"),
+		schema.Parses("one word", isDebconfWord, "name", "question"),
+		schema.Refuses("vtype", "value").Without("question").Says("vtype and value are for a question: it is missing"),
+		schema.Needs("vtype", "value").With("question").
+			Says("when supplying a question you must supply a valid vtype and value"),
+		schema.Looks("one line", schema.OneLine, "value"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Debconf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	want, err := m.wanted()
-	if err != nil {
-		return module.Result{}, err
-	}
+	want := m.wanted()
 	read := hostscript.New(debconfScript, "debconf_read").Set("name", m.Name).Set("question", m.Question)
 	read.Probe = true
 	a, err := read.Run(ctx, c.Conn, c.Check)
@@ -77,28 +93,11 @@ func (m *Debconf) Run(ctx context.Context, c *module.Call) (module.Result, error
 	return r, err
 }
 
-func (m *Debconf) wanted() (string, error) {
-	for _, word := range []string{m.Name, m.Question} {
-		if strings.ContainsAny(word, " \t\r\n\x00") || strings.HasPrefix(word, "-") {
-			return "", fmt.Errorf("%q is not the name of a package or of its question", word)
-		}
-	}
-	if m.Name == "" {
-		return "", errors.New("name is empty")
-	}
+func (m *Debconf) wanted() string {
 	if m.Question == "" {
-		if m.Type != "" || m.Value != nil {
-			return "", errors.New("vtype and value are for a question: it is missing")
-		}
-		return "", nil
-	}
-	if m.Type == "" || m.Value == nil {
-		return "", errors.New("when supplying a question you must supply a valid vtype and value")
+		return ""
 	}
 	want := m.Value.Reveal()
-	if strings.ContainsAny(want, "\r\n\x00") {
-		return "", errors.New("value must be one line")
-	}
 	if m.Type == "boolean" || m.Type == "seen" {
 		switch want = strings.ToLower(want); want {
 		case "yes", "on", "1":
@@ -107,7 +106,7 @@ func (m *Debconf) wanted() (string, error) {
 			want = "false"
 		}
 	}
-	return want, nil
+	return want
 }
 
 func (m *Debconf) shown(answer string) string {

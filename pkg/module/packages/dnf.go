@@ -2,13 +2,13 @@ package packages
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -60,12 +60,25 @@ func dnfSpec() module.Spec {
 	}
 }
 
+func isDnfList(list string) error {
+	if !schema.NoDash(list) {
+		return fmt.Errorf("%q is not a list of dnf, nor the name of a package", list)
+	}
+	return nil
+}
+
+// Rules implements schema.Ruled.
+func (*Dnf) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("name", "list"),
+		schema.Parses("a list of dnf", isDnfList, "list"),
+		packageNames(),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Dnf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	switch {
-	case len(m.Name) > 0 && m.List != "":
-		return module.Result{}, errors.New("parameters are mutually exclusive: name|list")
-	case m.List != "":
+	if m.List != "" {
 		return m.list(ctx, c)
 	}
 	s := hostscript.New(rpmScript, `dnf_main "$@"`)
@@ -95,9 +108,6 @@ func (m *Dnf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 
 // list tells packages or repositories.
 func (m *Dnf) list(ctx context.Context, c *module.Call) (module.Result, error) {
-	if strings.HasPrefix(m.List, "-") || strings.ContainsAny(m.List, "\r\n\x00") {
-		return module.Result{}, fmt.Errorf("%q is not a list of dnf, nor the name of a package", m.List)
-	}
 	s := hostscript.New(rpmScript, "dnf_list").Set("list", m.List)
 	m.params(s)
 	a, err := s.Run(ctx, c.Conn, c.Check)

@@ -6,6 +6,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -32,11 +33,16 @@ func dpkgSelectionsSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*DpkgSelections) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name"),
+		packageNames(),
+	}
+}
+
 // Run implements module.Runner.
 func (m *DpkgSelections) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := checkPackages([]string{m.Name}); err != nil {
-		return module.Result{}, err
-	}
 	a, err := hostscript.New(dpkgSelectionsScript, "dpkg_selections_main").Set("name", m.Name).Set("selection", m.Selection).Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err

@@ -4,12 +4,11 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 )
 
 //go:embed npm.sh
@@ -46,11 +45,18 @@ func npmSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*NPM) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("path").If("global", false).Says("path must be specified when not using global"),
+		schema.Needs("name").If("state", "absent").
+			Says("uninstalling a package is only available for named packages"),
+		schema.Looks("the name of a package", schema.NoDash, "name"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *NPM) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	if m.CI {
 		return m.act(ctx, c, "ci")
 	}
@@ -78,18 +84,6 @@ func (m *NPM) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 		return m.act(ctx, c, "update")
 	}
 	return module.Result{}, nil
-}
-
-func (m *NPM) check() error {
-	switch {
-	case m.Path == "" && !m.Global:
-		return errors.New("path must be specified when not using global")
-	case m.State == "absent" && m.Name == "":
-		return errors.New("uninstalling a package is only available for named packages")
-	case strings.HasPrefix(m.Name, "-"):
-		return fmt.Errorf("%q is not the name of a package", m.Name)
-	}
-	return nil
 }
 
 // npmPackage is what npm list tells of a package.

@@ -66,11 +66,11 @@ func TestNPM(t *testing.T) {
 
 func TestNPMThatFails(t *testing.T) {
 	for text, args := range map[string][]any{
-		"path must be specified":            {"name", "x"},
-		"only available for named packages": {"path", "/", "state", "absent"},
-		"npm ERR! 404":                      {"name", "nosuch", "global", true},
-		"request to http://r failed":        {"name", "here", "global", true, "state", "latest"},
-		`"-x" is not the name of a package`: {"name", "-x", "global", true},
+		"path must be specified":                  {"name", "x"},
+		"only available for named packages":       {"path", "/", "state", "absent"},
+		"npm ERR! 404":                            {"name", "nosuch", "global", true},
+		"request to http://r failed":              {"name", "here", "global", true, "state", "latest"},
+		`must be the name of a package, got "-x"`: {"name", "-x", "global", true},
 	} {
 		h := node(t, `{"dependencies": {"here": {"version": "1"}}}`, `{"error": {"code": "ECONNREFUSED", "summary": "request to http://r failed"}}`)
 		fails(t, text, "npm", moduletest.Options{Conn: h}, args...)

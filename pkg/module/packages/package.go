@@ -12,6 +12,7 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 )
 
 var (
@@ -37,9 +38,6 @@ func packageReturns() []module.Return {
 func runPackages(ctx context.Context, c *module.Call, s *hostscript.Script, state string, names []string) (module.Result, error) {
 	s.Set("state", packageState(state))
 	s.Words = names
-	if err := checkPackages(names); err != nil {
-		return module.Result{}, err
-	}
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	switch {
 	case a == nil:
@@ -93,16 +91,17 @@ func packageState(state string) string {
 	return state
 }
 
-func checkPackages(names []string) error {
-	for _, n := range names {
-		if n == "" {
+// packageNames is the rule for names of packages.
+func packageNames() schema.Rule {
+	return schema.Parses("names of packages", func(name string) error {
+		if name == "" {
 			return errors.New("a package name is empty")
 		}
-		if strings.HasPrefix(n, "-") || strings.ContainsAny(n, " \t\n\x00") {
-			return fmt.Errorf("%q is not the name of a package", n)
+		if strings.HasPrefix(name, "-") || strings.ContainsAny(name, " \t\n\x00") {
+			return fmt.Errorf("%q is not the name of a package", name)
 		}
-	}
-	return nil
+		return nil
+	}, "name")
 }
 
 // packageDiff is what apt-get says of packages, up to their numbers; of other

@@ -216,7 +216,7 @@ func TestAptOptions(t *testing.T) {
 		t.Errorf("apt-get was tried %d times in a second, want 2", n)
 	}
 	fails(t, "mutually exclusive", "apt", moduletest.Options{Conn: h}, "name", "x", "deb", "/y")
-	fails(t, "negative", "apt", moduletest.Options{Conn: h}, "name", "x", "lock_timeout", -1)
+	fails(t, "at least 0", "apt", moduletest.Options{Conn: h}, "name", "x", "lock_timeout", -1)
 	fails(t, "a package name is empty", "apt", moduletest.Options{Conn: h}, "name", []any{""})
 }
 

@@ -3,12 +3,12 @@ package packages
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -48,6 +48,23 @@ func pipSpec() module.Spec {
 			{Key: "name, version, requirements, virtualenv, state", Type: "any", Doc: "the arguments"},
 		},
 		New: func() module.Runner { return new(Pip) },
+	}
+}
+
+const ambiguousVersion = "'version' argument is ambiguous when installing multiple package distributions. " +
+	"Please specify version restrictions next to each package in 'name' argument."
+
+// Rules implements schema.Ruled.
+func (*Pip) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtLeastOne("name", "requirements"),
+		schema.Entries("name", 1, schema.NoLimit).Without("requirements").Says("one of the following is required: name, requirements"),
+		schema.AtMostOne("name", "requirements"),
+		schema.AtMostOne("executable", "virtualenv"),
+		schema.Needs("name").With("version").Says(ambiguousVersion),
+		schema.Entries("name", 1, 1).With("version").Says(ambiguousVersion),
+		schema.Refuses("version").If("state", "latest").Says("version is incompatible with state=latest"),
+		schema.Looks("an octal number", func(umask string) bool { return strings.Trim(umask, "01234567") == "" }, "umask"),
 	}
 }
 
@@ -100,20 +117,6 @@ func (m *Pip) tell(data *value.Dict) {
 
 // packages are the words for pip.
 func (m *Pip) packages() ([]string, error) {
-	switch {
-	case len(m.Name) == 0 && m.Requirements == "":
-		return nil, errors.New("one of the following is required: name, requirements")
-	case len(m.Name) > 0 && m.Requirements != "":
-		return nil, errors.New("parameters are mutually exclusive: name|requirements")
-	case m.Executable != "" && m.Virtualenv != "":
-		return nil, errors.New("parameters are mutually exclusive: executable|virtualenv")
-	case m.Version != "" && len(m.Name) != 1:
-		return nil, errors.New("'version' argument is ambiguous when installing multiple package distributions. Please specify version restrictions next to each package in 'name' argument.") //nolint:staticcheck // the text users know
-	case m.Version != "" && m.State == "latest":
-		return nil, errors.New("version is incompatible with state=latest")
-	case strings.Trim(m.Umask, "01234567") != "":
-		return nil, fmt.Errorf("umask must be an octal number, got %q", m.Umask)
-	}
 	names := append([]string{}, joinSpecifiers(m.Name)...)
 	for i, n := range names {
 		if n == "" || strings.HasPrefix(n, "-") || strings.ContainsAny(n, "\r\n\x00") {

@@ -12,6 +12,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -42,14 +43,21 @@ var (
 	remoteURL = regexp.MustCompile(`^(https?|ftp)://`)
 )
 
+// Rules implements schema.Ruled.
+func (*RPMKey) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("key"),
+		schema.Looks("a file or a URL", func(key string) bool { return !rpmKeyID.MatchString(key) }, "key").If("state", "present").
+			Says("a key that is to be present is needed itself: give a file or a URL, not its ID"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *RPMKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	read := hostscript.New(rpmKeyScript, "rpm_key_read").Flag("insecure", !m.Validate)
 	read.Probe = true
 	isID := rpmKeyID.MatchString(m.Key)
 	switch {
-	case isID && m.State == "present":
-		return module.Result{}, errors.New("a key that is to be present is needed itself: give a file or a URL, not its ID")
 	case remoteURL.MatchString(m.Key):
 		read.Set("url", m.Key)
 	case !isID:

@@ -2,7 +2,6 @@ package packages
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"reflect"
@@ -12,6 +11,7 @@ import (
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -89,6 +89,19 @@ func yumRepositorySpec() module.Spec {
 	}
 }
 
+func isRepoName(name string) bool { return !strings.ContainsAny(name, "[]/\n\r\x00") }
+
+// Rules implements schema.Ruled.
+func (*YumRepository) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name"),
+		schema.Looks("the name of a repository or of its file", isRepoName, "name", "file"),
+		schema.AtLeastOne("baseurl", "metalink", "mirrorlist").If("state", "present").
+			Says("Parameter 'baseurl', 'metalink' or 'mirrorlist' is required."),
+		schema.Needs("description").If("state", "present").Says("Parameter 'description' is required."),
+	}
+}
+
 // Run implements module.Runner.
 func (m *YumRepository) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	settings, err := m.settings()
@@ -129,19 +142,8 @@ func (m *YumRepository) settings() ([]string, error) {
 	if m.File == "" {
 		m.File = m.Name
 	}
-	for _, word := range []string{m.Name, m.File} {
-		if word == "" || strings.ContainsAny(word, "[]/\n\r\x00") {
-			return nil, fmt.Errorf("%q is not the name of a repository or of its file", word)
-		}
-	}
 	if m.State == "absent" {
 		return nil, nil
-	}
-	if len(m.BaseURL) == 0 && m.Metalink == "" && m.Mirrorlist == "" {
-		return nil, errors.New("Parameter 'baseurl', 'metalink' or 'mirrorlist' is required.") //nolint:staticcheck // the text users know
-	}
-	if m.Description == "" {
-		return nil, errors.New("Parameter 'description' is required.") //nolint:staticcheck // the text users know
 	}
 	return iniLines(reflect.ValueOf(m).Elem())
 }

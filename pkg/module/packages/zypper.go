@@ -12,6 +12,7 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -51,14 +52,18 @@ func zypperSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Zypper) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Looks("the name of a package", schema.OneLine, "name"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Zypper) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	s := hostscript.New(rpmScript, zypperScript, `zypper_main "$@"`)
 	m.params(s)
 	s.Set("state", packageState(m.State))
-	if i := slices.IndexFunc(m.Name, func(name string) bool { return strings.ContainsAny(name, "\n\x00") }); i >= 0 {
-		return module.Result{}, fmt.Errorf("%q is not the name of a package", m.Name[i])
-	}
 	s.Words = slices.DeleteFunc(slices.Clone(m.Name), func(name string) bool { return name == "" })
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	if a == nil {

@@ -54,14 +54,14 @@ func TestZypper(t *testing.T) {
 		t.Errorf("diff %+v, want %q", r.Diff, want)
 	}
 	for want, args := range map[string][]any{
-		"No provider of 'broken' found.":          {"name", "broken"},
-		"return code 4. Repository is gone.":      {"name", "dead"},
-		"Failed to parse zypper xml output":       {"name", "odd"},
-		"Can not remove via URL.":                 {"name", "./x.rpm", "state", "absent"},
-		"Can not remove patches.":                 {"name", "x", "state", "absent", "type", "patch"},
-		"Can not combine '+' prefix":              {"name", "+x", "state", "removed"},
-		"Can not dist-upgrade specific packages.": {"name", "x", "state", "dist-upgrade"},
-		`"x\ny" is not the name of a package`:     {"name", []any{"x\ny"}},
+		"No provider of 'broken' found.":            {"name", "broken"},
+		"return code 4. Repository is gone.":        {"name", "dead"},
+		"Failed to parse zypper xml output":         {"name", "odd"},
+		"Can not remove via URL.":                   {"name", "./x.rpm", "state", "absent"},
+		"Can not remove patches.":                   {"name", "x", "state", "absent", "type", "patch"},
+		"Can not combine '+' prefix":                {"name", "+x", "state", "removed"},
+		"Can not dist-upgrade specific packages.":   {"name", "x", "state", "dist-upgrade"},
+		`must be the name of a package, got "x\ny"`: {"name", []any{"x\ny"}},
 	} {
 		fails(t, want, "zypper", moduletest.Options{Conn: h}, args...)
 	}

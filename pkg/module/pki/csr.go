@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -67,6 +68,27 @@ func csrSpec() module.Spec {
 	}
 }
 
+// subjectFields are the arguments that are parts of the subject.
+func subjectFields() []string {
+	return []string{
+		"common_name", "country_name", "state_or_province_name", "locality_name",
+		"organization_name", "organizational_unit_name", "email_address",
+	}
+}
+
+// Rules implements schema.Ruled.
+func (*CSR) Rules() schema.Rules {
+	return append(keyRules(), schema.Rules{
+		schema.AtMostOne("subject", "subject_ordered"),
+		schema.Refuses("subject_key_identifier").If("create_subject_key_identifier", true).
+			Says("subject_key_identifier cannot be specified if create_subject_key_identifier is true"),
+		schema.AllOrNone("authority_cert_issuer", "authority_cert_serial_number"),
+		schema.Looks("a number", isSerial, "authority_cert_serial_number"),
+		schema.Refuses(subjectFields()...).With("subject_ordered").
+			Says("subject_ordered cannot be combined with any other subject field"),
+	}...)
+}
+
 // Run implements module.Runner.
 func (m *CSR) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	subject, err := m.subject()
@@ -78,9 +100,6 @@ func (m *CSR) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 		m.describe(&r, subject)
 		m.content(c, &r, "csr", hostFile{}, nil)
 		return r, err
-	}
-	if err := m.check(); err != nil {
-		return module.Result{}, err
 	}
 	files, err := readHost(ctx, c, m.Path, m.source())
 	if err != nil {
@@ -213,12 +232,6 @@ func (m *CSR) subject() ([]namePart, error) {
 		if own.text != "" {
 			parts = append(parts, own)
 		}
-	}
-	switch {
-	case m.Ordered != nil && m.Subject != nil:
-		return nil, errors.New("parameters are mutually exclusive: subject|subject_ordered")
-	case len(m.Ordered) > 0 && len(parts) > 0:
-		return nil, errors.New("subject_ordered cannot be combined with any other subject field")
 	}
 	for i, one := range m.Ordered {
 		d, ok := one.(*value.Dict)

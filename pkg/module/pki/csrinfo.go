@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -47,6 +48,9 @@ func csrInfoSpec() module.Spec {
 		Check: module.Harmless,
 	}
 }
+
+// Rules implements schema.Ruled.
+func (*CSRInfo) Rules() schema.Rules { return oneSource() }
 
 // Run implements module.Runner.
 func (m *CSRInfo) Run(ctx context.Context, c *module.Call) (module.Result, error) {

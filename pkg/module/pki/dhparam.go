@@ -11,6 +11,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -41,15 +42,19 @@ func dhparamSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*DHParam) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Between("size", 512, schema.NoLimit).If("state", "present"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *DHParam) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if m.State == "absent" {
 		r, left, err := m.remove(ctx, c)
 		m.describe(c, &r, left, nil)
 		return r, err
-	}
-	if m.Size < 512 {
-		return module.Result{}, errors.New("size must be at least 512")
 	}
 	files, err := readHost(ctx, c, m.Path)
 	if err != nil {

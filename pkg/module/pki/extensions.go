@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"kubekey/pkg/schema"
 )
 
 // csrExtras are arguments of openssl_csr about extensions that authorities
@@ -38,6 +40,16 @@ type crlPoint struct {
 	Relative []string `kk:"relative_name" doc:"place below the name of the issuer: parts such as CN=a; not with full_name"`
 	Issuer   []string `kk:"crl_issuer" doc:"names of who issues the list"`
 	Reasons  []string `kk:"reasons" choices:"aa_compromise,affiliation_changed,ca_compromise,certificate_hold,cessation_of_operation,key_compromise,privilege_withdrawn,superseded" doc:"reasons for which certificates are in the list. Default: all"`
+}
+
+// Rules implements schema.Ruled.
+func (*crlPoint) Rules() schema.Rules {
+	return schema.Rules{schema.AtMostOne("full_name", "relative_name"), schema.AtLeastOne("full_name", "relative_name", "crl_issuer")}
+}
+
+func isSerial(text string) bool {
+	_, ok := new(big.Int).SetString(text, 10)
+	return ok
 }
 
 // extensions are all that a request asks for.
@@ -77,8 +89,6 @@ func (m *CSR) extensions(sans []string, public crypto.PublicKey) ([]pkix.Extensi
 		add(extensionNames, m.NCCritical, trees, err)
 	}
 	switch {
-	case m.CreateSKI && m.SKI != "":
-		failed = errors.Join(failed, errors.New("subject_key_identifier cannot be specified if create_subject_key_identifier is true"))
 	case m.CreateSKI:
 		id, err := keyID(public)
 		add(extensionSKI, false, id, err)
@@ -136,15 +146,8 @@ func (m *csrExtras) authority() (authorityID, error) {
 	if m.AKI != "" {
 		a.ID, err = fromHex("authority_key_identifier", m.AKI)
 	}
-	if (len(m.AKIIssuer) > 0) != (m.AKISerial != "") {
-		return a, errors.New("parameters are required together: authority_cert_issuer, authority_cert_serial_number")
-	}
 	if m.AKISerial != "" {
-		n, ok := new(big.Int).SetString(m.AKISerial, 10)
-		if !ok {
-			return a, fmt.Errorf("authority_cert_serial_number is %q, which is no number", m.AKISerial)
-		}
-		a.Serial = n
+		a.Serial, _ = new(big.Int).SetString(m.AKISerial, 10)
 		a.Issuer, bad = encodeNames("authority_cert_issuer", m.AKIIssuer, encodeName)
 	}
 	return a, errors.Join(err, bad)
@@ -169,12 +172,6 @@ func distributionPoints(points []crlPoint) ([]crlEntry, error) {
 	var all []crlEntry
 	for i, p := range points {
 		argument := fmt.Sprintf("crl_distribution_points[%d]", i)
-		switch {
-		case len(p.Full) > 0 && len(p.Relative) > 0:
-			return nil, fmt.Errorf("%s: parameters are mutually exclusive: full_name|relative_name", argument)
-		case len(p.Full)+len(p.Relative)+len(p.Issuer) == 0:
-			return nil, fmt.Errorf("%s: one of the following is required: full_name, relative_name, crl_issuer", argument)
-		}
 		var e crlEntry
 		var bad, worse, worst error
 		e.Place.Full, bad = encodeNames(argument+".full_name", p.Full, encodeName)

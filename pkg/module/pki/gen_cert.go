@@ -72,6 +72,37 @@ type GenCert struct {
 	Mode         schema.FileMode `kk:"mode" default:"0644" doc:"permission bits of certificate and public key"`
 }
 
+const (
+	pathLength = "path_length is a number from 0 on, of an authority (is_ca)"
+	noCert     = "a certificate is described, but cert does not say where it goes"
+	noNames    = "a certificate needs a common_name or sans, an authority a common_name"
+)
+
+func isCommonName(name string) error {
+	if len(name) > 64 {
+		return fmt.Errorf("common_name has %d characters; certificates allow 64: put long names into sans", len(name))
+	}
+	return nil
+}
+
+// Rules implements schema.Ruled.
+func (*GenCert) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AllOrNone("ca_cert", "ca_key"),
+		schema.Between("key_size", 2048, 4096).If("key_type", "RSA"),
+		schema.Between("path_length", 0, schema.NoLimit).Says(pathLength),
+		schema.Refuses("path_length").Unless("is_ca", true).Says(pathLength),
+		schema.Needs("cert").If("is_ca", true).Says(noCert),
+		schema.Needs("cert").With("ca_cert", "common_name", "sans").Says(noCert),
+		schema.AtLeastOne("common_name", "sans").With("cert").Says(noNames),
+		schema.Entries("sans", 1, schema.NoLimit).With("cert").Without("common_name").Says(noNames),
+		schema.Needs("common_name").With("cert").If("is_ca", true).Says(noNames),
+		schema.Parses("at most 64 characters", isCommonName, "common_name"),
+		schema.Between("days", 1, 36500),
+		schema.Between("renew_before_days", 0, schema.NoLimit),
+	}
+}
+
 // Run implements module.Runner.
 func (m *GenCert) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	w, err := m.wanted(c.Now())
@@ -135,9 +166,6 @@ func (m *GenCert) wanted(now time.Time) (wanted, error) {
 	if m.Days != nil {
 		w.days = *m.Days
 	}
-	if w.days < 1 || w.days > 36500 {
-		return w, fmt.Errorf("days must be 1 to 36500, got %d", w.days)
-	}
 	if m.RenewBefore < 0 || m.RenewBefore >= w.days && !w.alone {
 		return w, fmt.Errorf("renew_before_days (%d) must be less than days (%d), or each run would renew it", m.RenewBefore, w.days)
 	}
@@ -152,22 +180,6 @@ func (m *GenCert) consistent() error {
 		if slices.Contains(paths[:i], p) {
 			return fmt.Errorf("%s is named for two files", p)
 		}
-	}
-	switch {
-	case (m.CACert == "") != (m.CAKey == ""):
-		return fmt.Errorf("ca_cert and ca_key go together")
-	case m.KeyType == "RSA" && (m.KeySize < 2048 || m.KeySize > 4096):
-		return fmt.Errorf("key_size must be 2048 to 4096, got %d", m.KeySize)
-	case m.PathLength != nil && (!m.IsCA || *m.PathLength < 0):
-		return fmt.Errorf("path_length is a number from 0 on, of an authority (is_ca)")
-	case m.Cert == "" && (m.IsCA || m.CACert != "" || m.CommonName != "" || len(m.SANs) > 0):
-		return fmt.Errorf("a certificate is described, but cert does not say where it goes")
-	case m.Cert == "":
-		return nil
-	case m.CommonName == "" && (m.IsCA || len(m.SANs) == 0):
-		return fmt.Errorf("a certificate needs a common_name or sans, an authority a common_name")
-	case len(m.CommonName) > 64:
-		return fmt.Errorf("common_name has %d characters; certificates allow 64: put long names into sans", len(m.CommonName))
 	}
 	return nil
 }

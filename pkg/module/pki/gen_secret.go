@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -40,12 +41,16 @@ type GenSecret struct {
 	Encoding string `kk:"encoding" default:"base64url" choices:"base64,base64url,hex" doc:"how they are written; base64url has no padding and needs no quotes anywhere"`
 }
 
+// Rules implements schema.Ruled.
+func (*GenSecret) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Between("bytes", 16, 1024),
+	}
+}
+
 // Run implements module.Runner.
 func (m *GenSecret) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	data := value.NewDict("dest", m.Dest)
-	if m.Bytes < 16 || m.Bytes > 1024 {
-		return module.Result{Failed: true, Msg: fmt.Sprintf("bytes must be 16 to 1024, got %d", m.Bytes)}, nil
-	}
 	if c.Check {
 		info, err := os.Stat(m.Dest)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

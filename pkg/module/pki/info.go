@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -68,6 +69,9 @@ type CertInfo struct {
 	ValidAt *value.Dict `kk:"valid_at" doc:"times by names of your own: relative as +1d2h, or YYYYMMDDhhmmssZ"`
 	Before  int         `kk:"before_days" default:"30" doc:"days before its end from which it is expiring"`
 }
+
+// Rules implements schema.Ruled.
+func (*CertInfo) Rules() schema.Rules { return oneSource() }
 
 // Run implements module.Runner.
 func (m *CertInfo) Run(ctx context.Context, c *module.Call) (module.Result, error) {

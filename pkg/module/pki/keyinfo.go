@@ -6,12 +6,12 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
-	"errors"
 	"fmt"
 	"math/big"
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -53,6 +53,9 @@ func publicReturns(what string) []module.Return {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*KeyInfo) Rules() schema.Rules { return oneSource() }
+
 // Run implements module.Runner.
 func (m *KeyInfo) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	from := source{path: m.Path, name: "content"}
@@ -93,14 +96,14 @@ func failed(r module.Result, err error) module.Result {
 	return r
 }
 
+// oneSource are the rules of arguments of which one says what to look at.
+func oneSource() schema.Rules {
+	return schema.Rules{schema.AtMostOne("path", "content"), schema.AtLeastOne("path", "content"), schema.Needs("path").If("content", "")}
+}
+
 // readOne is the one file or text that a task is to look at.
 func readOne(ctx context.Context, c *module.Call, from source) (hostFile, error) {
-	switch {
-	case from.path == "" && from.text == "":
-		return hostFile{}, errors.New("one of the following is required: path, content")
-	case from.path != "" && from.text != "":
-		return hostFile{}, errors.New("parameters are mutually exclusive: path|content")
-	case from.text != "":
+	if from.text != "" {
 		return hostFile{path: from.name, there: true, text: []byte(from.text)}, nil
 	}
 	files, err := readHost(ctx, c, from.path)

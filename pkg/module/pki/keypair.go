@@ -20,6 +20,7 @@ import (
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -62,11 +63,22 @@ func keyPairSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*KeyPair) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Between("size", 1024, 16384).If("type", "rsa").Unless("size", 0),
+		schema.Chooses("size", 256, 384, 521).If("type", "ecdsa").Unless("size", 0),
+		schema.Chooses("private_key_format", "auto", "pkcs8", "ssh").If("type", "ed25519").
+			Says("an Ed25519 key has no pkcs1 form"),
+		schema.Chooses("private_key_format", "auto", "pkcs8", "ssh").With("passphrase").Unless("passphrase", "").
+			Says("a key with a passphrase has no pkcs1 form here: leave out private_key_format"),
+		schema.Looks("one line", schema.OneLine, "comment"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *KeyPair) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.settle(); err != nil {
-		return module.Result{}, err
-	}
+	m.settle()
 	files, err := readHost(ctx, c, m.Path, source{path: m.Path + ".pub"})
 	if err != nil {
 		return module.Result{}, err
@@ -115,8 +127,8 @@ func (m *KeyPair) Run(ctx context.Context, c *module.Call) (module.Result, error
 	return r, nil
 }
 
-// settle checks what arguments ask of each other, and fills in the size.
-func (m *KeyPair) settle() error {
+// settle fills in the size.
+func (m *KeyPair) settle() {
 	if m.Passphrase != nil && m.Passphrase.Reveal() == "" {
 		m.Passphrase = nil
 	}
@@ -128,19 +140,6 @@ func (m *KeyPair) settle() error {
 	case m.Size == 0:
 		m.Size = 256
 	}
-	switch {
-	case m.Type == "rsa" && (m.Size < 1024 || m.Size > 16384):
-		return fmt.Errorf("size of an RSA key must be 1024 to 16384, got %d", m.Size)
-	case m.Type == "ecdsa" && sshCurve(m.Size) == nil:
-		return fmt.Errorf("size of an ECDSA key must be 256, 384 or 521, got %d", m.Size)
-	case m.Format == "pkcs1" && m.Type == "ed25519":
-		return errors.New("an Ed25519 key has no pkcs1 form")
-	case m.Format == "pkcs1" && m.Passphrase != nil:
-		return errors.New("a key with a passphrase has no pkcs1 form here: leave out private_key_format")
-	case m.Comment != nil && strings.ContainsAny(*m.Comment, "\r\n"):
-		return errors.New("comment must be one line")
-	}
-	return nil
 }
 
 // sshCurve is the curve of an ECDSA key of that size, nil if OpenSSH has none.

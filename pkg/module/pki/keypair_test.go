@@ -144,7 +144,7 @@ func TestKeyPairWithAPassphrase(t *testing.T) {
 func TestKeyPairRefuses(t *testing.T) {
 	dir := t.TempDir()
 	refuses(t, "1024 to 16384", "openssh_keypair", "path", dir+"/k", "size", 512)
-	refuses(t, "256, 384 or 521", "openssh_keypair", "path", dir+"/k", "type", "ecdsa", "size", 224)
+	refuses(t, "256, 384, 521", "openssh_keypair", "path", dir+"/k", "type", "ecdsa", "size", 224)
 	refuses(t, "no pkcs1 form", "openssh_keypair", "path", dir+"/k", "type", "ed25519", "private_key_format", "pkcs1")
 	refuses(t, "no pkcs1 form here", "openssh_keypair", "path", dir+"/k", "passphrase", "secret", "private_key_format", "pkcs1")
 	refuses(t, "one line", "openssh_keypair", "path", dir+"/k", "comment", "a\nssh-rsa AAAA")

@@ -71,6 +71,20 @@ type bundle struct {
 	certs []*x509.Certificate
 }
 
+// Rules implements schema.Ruled.
+func (*PKCS12) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("src").If("action", "parse").If("state", "present").
+			Says("action is parse but all of the following are missing: src"),
+		schema.Needs("friendly_name").If("action", "export").If("state", "present").Says("friendly_name is needed to export"),
+		schema.AtLeastOne("privatekey_path", "privatekey_content", "certificate_path", "other_certificates").
+			If("action", "export").If("state", "present").
+			Says("there is nothing to export: give privatekey_path, certificate_path or other_certificates"),
+		schema.AtMostOne("privatekey_path", "privatekey_content"),
+		schema.Between("iter_size", 1, schema.NoLimit),
+	}
+}
+
 // Run implements module.Runner.
 func (m *PKCS12) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if m.State == "absent" {
@@ -109,20 +123,9 @@ func (m *PKCS12) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return r, nil
 }
 
-// settle checks what arguments ask of each other, and fills in the mode.
+// settle fills in the mode.
 func (m *PKCS12) settle() error {
-	switch {
-	case m.Action == "parse" && m.Src == "":
-		return errors.New("action is parse but all of the following are missing: src")
-	case m.Action == "export" && m.Name == "":
-		return errors.New("friendly_name is needed to export")
-	case m.Action == "export" && m.KeyPath == "" && m.KeyText == nil && m.Cert == "" && len(m.Others) == 0:
-		return errors.New("there is nothing to export: give privatekey_path, certificate_path or other_certificates")
-	case m.KeyPath != "" && m.KeyText != nil:
-		return errors.New("parameters are mutually exclusive: privatekey_path|privatekey_content")
-	case m.Rounds < 1:
-		return fmt.Errorf("iter_size must be 1 or more, got %d", m.Rounds)
-	case m.Mode.IsSet():
+	if m.Mode.IsSet() {
 		return nil
 	}
 	var err error

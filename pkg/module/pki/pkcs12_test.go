@@ -137,7 +137,7 @@ func TestPKCS12Refuses(t *testing.T) {
 		"no.p12 is not there":        {"action", "parse", "src", dir + "/no.p12"},
 		"is no PKCS #12 file":        {"action", "parse", "src", dir + "/web.crt"},
 		"holds no certificate":       {"friendly_name", "x", "certificate_path", dir + "/web.key"},
-		"iter_size must be 1 or mor": {"friendly_name", "x", "certificate_path", dir + "/web.crt", "iter_size", 0},
+		"iter_size must be at least": {"friendly_name", "x", "certificate_path", dir + "/web.crt", "iter_size", 0},
 	} {
 		refuses(t, text, "openssl_pkcs12", append(args, "path", dir+"/x")...)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -62,26 +63,28 @@ func curves() map[string]elliptic.Curve {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*PrivateKey) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("curve").If("type", "ECC").If("state", "present").
+			Says("type is ECC but all of the following are missing: curve"),
+		schema.Between("size", 2048, 8192).If("type", "RSA").If("state", "present"),
+		schema.Chooses("format", "auto", "auto_ignore", "pkcs8").If("type", "Ed25519").
+			Says("an Ed25519 key has no pkcs1 form"),
+		schema.Needs("passphrase").With("cipher").Says("parameters are required together: cipher, passphrase"),
+		schema.Refuses("passphrase").If("passphrase", "").Says("the passphrase is empty"),
+		schema.Chooses("format", "auto", "auto_ignore", "pkcs8").With("passphrase").
+			Says("a key with a passphrase has no pkcs1 form here: leave out format"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *PrivateKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	switch {
-	case m.State == "absent":
+	if m.State == "absent" {
 		r, _, err := m.remove(ctx, c)
 		m.describe(&r, nil)
 		m.content(c, &r, "privatekey", hostFile{}, nil)
 		return r, err
-	case m.Type == "ECC" && m.Curve == "":
-		return module.Result{}, errors.New("type is ECC but all of the following are missing: curve")
-	case m.Type == "RSA" && (m.Size < 2048 || m.Size > 8192):
-		return module.Result{}, fmt.Errorf("size must be 2048 to 8192, got %d", m.Size)
-	case m.Type == "Ed25519" && m.Format == "pkcs1":
-		return module.Result{}, errors.New("an Ed25519 key has no pkcs1 form")
-	case m.Cipher != "" && m.Passphrase == nil:
-		return module.Result{}, errors.New("parameters are required together: cipher, passphrase")
-	case m.Passphrase != nil && m.Passphrase.Reveal() == "":
-		return module.Result{}, errors.New("the passphrase is empty")
-	case m.Passphrase != nil && m.Format == "pkcs1":
-		return module.Result{}, errors.New("a key with a passphrase has no pkcs1 form here: leave out format")
 	}
 	files, err := readHost(ctx, c, m.Path)
 	if err != nil {

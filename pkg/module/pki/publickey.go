@@ -12,6 +12,7 @@ import (
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -30,11 +31,13 @@ func (k *keySource) source() source {
 	return s
 }
 
-func (k *keySource) check() error {
-	if (k.KeyPath == "") == (k.KeyText == nil) {
-		return errors.New("give one of privatekey_path and privatekey_content")
+// keyRules ask for one key.
+func keyRules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("privatekey_path", "privatekey_content"),
+		schema.AtLeastOne("privatekey_path", "privatekey_content").If("state", "present").
+			Says("one of the following is required: privatekey_path, privatekey_content"),
 	}
-	return nil
 }
 
 // PublicKey is the module openssl_publickey.
@@ -62,6 +65,9 @@ func publicKeySpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*PublicKey) Rules() schema.Rules { return keyRules() }
+
 // Run implements module.Runner.
 func (m *PublicKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if m.State == "absent" {
@@ -69,9 +75,6 @@ func (m *PublicKey) Run(ctx context.Context, c *module.Call) (module.Result, err
 		m.describe(&r, value.NewDict())
 		m.content(c, &r, "publickey", hostFile{}, nil)
 		return r, err
-	}
-	if err := m.check(); err != nil {
-		return module.Result{}, err
 	}
 	files, err := readHost(ctx, c, m.Path, m.source())
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -86,6 +87,24 @@ type asked struct {
 	createAKI  bool
 }
 
+// Rules implements schema.Ruled.
+func (*Certificate) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("provider").If("state", "present"),
+		schema.AtMostOne("csr_path", "csr_content"),
+		schema.AtMostOne("privatekey_path", "privatekey_content"),
+		schema.AtMostOne("ownca_path", "ownca_content"),
+		schema.AtMostOne("ownca_privatekey_path", "ownca_privatekey_content"),
+		schema.AtLeastOne("privatekey_path", "privatekey_content").If("provider", "selfsigned").If("state", "present"),
+		schema.AtLeastOne("csr_path", "csr_content").If("provider", "ownca").If("state", "present").
+			Says("csr_path or csr_content must be specified for the ownca provider"),
+		schema.AtLeastOne("ownca_path", "ownca_content").If("provider", "ownca").If("state", "present").
+			Says("give one of ownca_path and ownca_content for the ownca provider"),
+		schema.AtLeastOne("ownca_privatekey_path", "ownca_privatekey_content").If("provider", "ownca").If("state", "present").
+			Says("give one of ownca_privatekey_path and ownca_privatekey_content for the ownca provider"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if m.State == "absent" {
@@ -93,9 +112,6 @@ func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, e
 		m.describe(&r)
 		m.content(c, &r, "certificate", hostFile{}, nil)
 		return r, err
-	}
-	if err := m.complete(); err != nil {
-		return module.Result{}, err
 	}
 	caKey := source{path: m.CAKeyPath, name: "ownca_privatekey_content"}
 	if m.CAKeyText != nil {
@@ -129,25 +145,6 @@ func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, e
 	r.Data.Merge(times(now))
 	m.content(c, &r, "certificate", have, text)
 	return r, nil
-}
-
-func (m *Certificate) complete() error {
-	csr := m.CSRPath != "" || m.CSRText != ""
-	switch {
-	case m.Provider == "":
-		return errors.New("state is present but all of the following are missing: provider")
-	case m.CSRPath != "" && m.CSRText != "":
-		return errors.New("parameters are mutually exclusive: csr_path|csr_content")
-	case m.Provider == "selfsigned":
-		return m.check()
-	case !csr:
-		return errors.New("csr_path or csr_content must be specified for the ownca provider")
-	case (m.CAPath == "") == (m.CAText == ""):
-		return errors.New("give one of ownca_path and ownca_content for the ownca provider")
-	case (m.CAKeyPath == "") == (m.CAKeyText == nil):
-		return errors.New("give one of ownca_privatekey_path and ownca_privatekey_content for the ownca provider")
-	}
-	return nil
 }
 
 // wanted makes of the key, the request, the authority and its key what is asked for.

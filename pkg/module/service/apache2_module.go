@@ -9,6 +9,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -42,13 +43,18 @@ func apacheModuleSpec() module.Spec {
 	}
 }
 
+func isApacheWord(word string) bool { return schema.NoDash(word) && !strings.ContainsAny(word, " \t") }
+
+// Rules implements schema.Ruled.
+func (*ApacheModule) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name"),
+		schema.Looks("the name of a module", isApacheWord, "name", "identifier"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *ApacheModule) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	for _, word := range []string{m.Name, m.Identifier} {
-		if strings.HasPrefix(word, "-") || strings.ContainsAny(word, " \t\r\n\x00") {
-			return module.Result{}, fmt.Errorf("%q is not the name of a module", word)
-		}
-	}
 	identifier := m.Identifier
 	if identifier == "" {
 		identifier = apacheIdentifier(m.Name)

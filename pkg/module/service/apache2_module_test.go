@@ -47,7 +47,7 @@ func TestApacheModule(t *testing.T) {
 		t.Errorf("called %s", calls)
 	}
 	fails(t, "Your MPM seems to be threaded", "apache2_module", moduletest.Options{Conn: h}, "name", "cgi")
-	fails(t, `"-f" is not the name of a module`, "apache2_module", moduletest.Options{Conn: h}, "name", "-f")
+	fails(t, `must be the name of a module, got "-f"`, "apache2_module", moduletest.Options{Conn: h}, "name", "-f")
 	r := run(t, "apache2_module", moduletest.Options{Conn: h}, "name", "bad")
 	if out := moduletest.Field(r, "stdout"); !r.Failed || r.Changed || out != "ERROR: Module bad does not exist!\n" || moduletest.Field(r, "rc") != 1 ||
 		!strings.Contains(r.Msg, "Failed to set module bad to enabled") || !strings.Contains(r.Msg, "(bad_module)") {

@@ -7,6 +7,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 )
 
 //go:embed service.sh
@@ -37,11 +38,16 @@ func serviceSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Service) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name"),
+		schema.Parses("the name of a service", isService, "name"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Service) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := checkServiceName(m.Name); err != nil {
-		return module.Result{}, err
-	}
 	s := hostscript.New(systemdScript, serviceScript, "service_main")
 	(&Systemd{Name: m.Name, State: m.State, Enabled: m.Enabled, Scope: "system"}).params(s)
 	s.Set("use", m.Use).Set("pattern", m.Pattern).Set("arguments", m.Arguments).Set("runlevel", m.Runlevel)

@@ -10,6 +10,7 @@ import (
 	"kubekey/pkg/connector"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -56,11 +57,21 @@ func serviceReturns() []module.Return {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Systemd) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name").With("state", "enabled", "masked").
+			Says("name is required with state, enabled and masked"),
+		schema.AtLeastOne("name", "daemon_reload", "daemon_reexec").
+			Says("one of the following is required: state, enabled, masked, daemon_reload, daemon_reexec"),
+		schema.Refuses("state").If("scope", "global").
+			Says("state has no meaning with scope: global, where no manager runs: use enabled or masked"),
+		schema.Parses("the name of a service", isService, "name"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Systemd) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	s := hostscript.New(systemdScript, "systemd_main")
 	m.params(s)
 	s.Patient = m.mayWait() || m.Name == "" && !m.DaemonReexec
@@ -103,20 +114,7 @@ func (m *Systemd) reload(ctx context.Context, c *module.Call, a hostscript.Answe
 	return err
 }
 
-func (m *Systemd) check() error {
-	if m.Name == "" && (m.State != "" || m.Enabled != nil || m.Masked != nil) {
-		return errors.New("name is required with state, enabled and masked")
-	}
-	if m.Name == "" && !m.DaemonReload && !m.DaemonReexec {
-		return errors.New("one of the following is required: state, enabled, masked, daemon_reload, daemon_reexec")
-	}
-	if m.Scope == "global" && m.State != "" {
-		return errors.New("state has no meaning with scope: global, where no manager runs: use enabled or masked")
-	}
-	return checkServiceName(m.Name)
-}
-
-func checkServiceName(name string) error {
+func isService(name string) error {
 	if i := strings.IndexAny(name, "*?["); i >= 0 {
 		return fmt.Errorf("this module does not support patterns: there is %q in the service name %q", name[i], name)
 	}

@@ -2,12 +2,11 @@ package service
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -34,19 +33,18 @@ func sysvinitSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Sysvinit) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtLeastOne("enabled", "state"),
+		schema.Needs("name"),
+		schema.Parses("the name of a service", isService, "name"),
+		schema.Looks("runlevels", isRunlevel, "runlevels"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Sysvinit) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if m.State == "" && m.Enabled == nil {
-		return module.Result{}, errors.New("one of the following is required: enabled, state")
-	}
-	if err := checkServiceName(m.Name); err != nil {
-		return module.Result{}, err
-	}
-	for _, level := range m.Runlevels {
-		if len(level) != 1 || !strings.Contains("0123456S", level) {
-			return module.Result{}, fmt.Errorf("%q is not a runlevel", level)
-		}
-	}
 	s := hostscript.New(systemdScript, serviceScript, "service_main")
 	(&Systemd{Name: m.Name, State: m.State, Enabled: m.Enabled, Scope: "system"}).params(s)
 	s.Set("use", "sysvinit").Set("pattern", m.Pattern).Set("arguments", m.Arguments).Set("runlevels", strings.Join(m.Runlevels, " "))
@@ -60,3 +58,5 @@ func (m *Sysvinit) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	}
 	return serviceResult(c, a, m.Name, m.State, m.Enabled), nil
 }
+
+func isRunlevel(level string) bool { return len(level) == 1 && strings.Contains("0123456S", level) }

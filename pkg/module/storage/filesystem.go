@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 
 	"github.com/google/shlex"
@@ -11,6 +10,7 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -47,16 +47,17 @@ func filesystemSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Filesystem) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("fstype").If("state", "present"),
+		schema.Refuses("uuid").If("fstype", "vfat", "f2fs", "lvm").Says("uuid cannot be given for {fstype}"),
+		schema.AtMostOne("resizefs", "uuid"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Filesystem) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	switch {
-	case m.State == "present" && m.Type == "":
-		return module.Result{}, errors.New("state is present but all of the following are missing: fstype")
-	case m.UUID != "" && (m.Type == "vfat" || m.Type == "f2fs" || m.Type == "lvm"):
-		return module.Result{}, fmt.Errorf("uuid cannot be given for %s", m.Type)
-	case m.UUID != "" && m.Resize:
-		return module.Result{}, errors.New("parameters are mutually exclusive: resizefs|uuid")
-	}
 	words, err := shlex.Split(m.Opts)
 	if err != nil {
 		return module.Result{}, fmt.Errorf("opts: %w", err)

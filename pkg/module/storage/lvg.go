@@ -3,14 +3,12 @@ package storage
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
 	"regexp"
-	"strings"
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -47,23 +45,22 @@ var (
 	lvmSize  = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?[bBsSkKmMgGtTpPeE]?$`)
 )
 
+// Rules implements schema.Ruled.
+func (*LVG) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("vg"),
+		schema.Looks("the name of a volume group", lvmName.MatchString, "vg"),
+		schema.Needs("pvs").If("state", "present").Says("No physical volumes given."),
+		schema.Entries("pvs", 1, schema.NoLimit).If("state", "present").Says("No physical volumes given."),
+		schema.Needs("pesize").If("pesize", ""),
+		schema.Looks("a size such as 4 or 128k", lvmSize.MatchString, "pesize"),
+		schema.Looks("plain words", lvmWords.MatchString, "pv_options", "vg_options"),
+		schema.Looks("an absolute path", schema.Absolute, "pvs"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *LVG) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	switch {
-	case !lvmName.MatchString(m.VG):
-		return module.Result{}, fmt.Errorf("%q is not a name of a volume group", m.VG)
-	case m.State == "present" && len(m.PVs) == 0:
-		return module.Result{}, errors.New("No physical volumes given.") //nolint:staticcheck // the text users know
-	case !lvmSize.MatchString(m.PESize):
-		return module.Result{}, fmt.Errorf("pesize must be a size such as 4 or 128k, got %q", m.PESize)
-	case !lvmWords.MatchString(m.PVOptions + m.VGOptions):
-		return module.Result{}, errors.New("pv_options and vg_options must be plain words")
-	}
-	for _, pv := range m.PVs {
-		if !strings.HasPrefix(pv, "/") {
-			return module.Result{}, fmt.Errorf("pvs must be absolute paths, got %q", pv)
-		}
-	}
 	s := hostscript.New(lvmScript, `lvg_main "$@"`)
 	s.Set("vg", m.VG).Set("state", m.State).Set("pesize", m.PESize).Set("pv_options", m.PVOptions).Set("vg_options", m.VGOptions)
 	s.Flag("pvresize", m.PVResize).Flag("remove_extra_pvs", m.RemoveExtra).Flag("force", m.Force)

@@ -11,6 +11,7 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -62,9 +63,24 @@ type volume struct {
 	active bool
 }
 
+// Rules implements schema.Ruled.
+func (*LVOL) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Looks("a name of LVM", lvmName.MatchString, "vg", "lv", "snapshot", "thinpool"),
+		schema.Needs("vg"),
+		schema.Parses("a size", isVolumeSize, "size"),
+		schema.AtLeastOne("lv", "thinpool"),
+		schema.Needs("lv").With("snapshot"),
+		schema.AtMostOne("snapshot", "thinpool"),
+		schema.Looks("a size without percent", noShare, "size").With("thinpool").With("lv").
+			Says("Thin volume sizing with percentage not supported."),
+		schema.Looks("plain words", lvmWords.MatchString, "opts"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *LVOL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	size, err := m.check()
+	size, err := parseVolumeSize(m.Size)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -117,28 +133,6 @@ func (m *LVOL) name() string {
 	return m.ThinPool
 }
 
-func (m *LVOL) check() (volumeSize, error) {
-	size, err := parseVolumeSize(m.Size)
-	for _, name := range []string{m.VG, m.LV, m.Snapshot, m.ThinPool} {
-		if name != "" && !lvmName.MatchString(name) {
-			return size, fmt.Errorf("%q is not a name of LVM", name)
-		}
-	}
-	switch {
-	case err != nil:
-		return size, err
-	case m.LV == "" && m.ThinPool == "":
-		return size, errors.New("one of the following is required: lv, thinpool")
-	case m.Snapshot != "" && (m.LV == "" || m.ThinPool != ""):
-		return size, errors.New("a snapshot needs lv, and goes without thinpool")
-	case m.ThinPool != "" && m.LV != "" && size.percent:
-		return size, errors.New("Thin volume sizing with percentage not supported.") //nolint:staticcheck // the text users know
-	case !lvmWords.MatchString(m.Opts):
-		return size, errors.New("opts must be plain words")
-	}
-	return size, nil
-}
-
 // volumeSize is the argument size.
 type volumeSize struct {
 	sign    string // "", + or -
@@ -149,6 +143,16 @@ type volumeSize struct {
 }
 
 var volumeShare = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)%(VG|PVS|FREE|ORIGIN)$`)
+
+func isVolumeSize(text string) error {
+	_, err := parseVolumeSize(text)
+	return err
+}
+
+func noShare(text string) bool {
+	size, err := parseVolumeSize(text)
+	return err != nil || !size.percent
+}
 
 func parseVolumeSize(text string) (volumeSize, error) {
 	var s volumeSize

@@ -3,8 +3,6 @@ package storage
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
 )
@@ -72,11 +71,19 @@ type partition struct {
 	flags                   []string
 }
 
+// Rules implements schema.Ruled.
+func (*Parted) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("number").If("state", "absent", "present"),
+		schema.Between("number", 1, schema.NoLimit).Says("The partition number must be greater then 0."),
+		schema.Refuses("name").If("label", "msdos").Says("partitions of an msdos table have no names"),
+		schema.Looks("a place on a disk: a number and a unit of parted, such as 1MiB or 50%", partedPlace.MatchString, "part_start", "part_end"),
+		schema.Looks("a flag or a file system of parted", isPartedWord, "fs_type", "flags"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Parted) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	d, r, err := m.look(ctx, c)
 	if err != nil {
 		return r, err
@@ -101,26 +108,9 @@ func (m *Parted) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return r, nil
 }
 
-func (m *Parted) check() error {
-	switch {
-	case m.State != "info" && m.Number == nil:
-		return fmt.Errorf("state is %s but all of the following are missing: number", m.State)
-	case m.Number != nil && *m.Number < 1:
-		return errors.New("The partition number must be greater then 0.") //nolint:staticcheck // the text users know
-	case m.Name != "" && m.Label == "msdos":
-		return errors.New("partitions of an msdos table have no names")
-	}
-	for _, place := range []string{m.Start, m.End} {
-		if !partedPlace.MatchString(place) {
-			return fmt.Errorf("%q is not a place on a disk: give a number and a unit of parted, such as 1MiB or 50%%", place)
-		}
-	}
-	for _, flag := range append([]string{m.FSType}, m.Flags...) {
-		if strings.Trim(strings.ToLower(flag), "abcdefghijklmnopqrstuvwxyz0123456789_-()") != "" || strings.HasPrefix(flag, "-") {
-			return fmt.Errorf("%q is neither a flag nor a file system of parted", flag)
-		}
-	}
-	return nil
+// isPartedWord accepts what may be a flag or a file system.
+func isPartedWord(word string) bool {
+	return strings.Trim(strings.ToLower(word), "abcdefghijklmnopqrstuvwxyz0123456789_-()") == "" && !strings.HasPrefix(word, "-")
 }
 
 var partedPlace = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?\s*(s|B|[KMGT]i?B|%|cyl)$`)

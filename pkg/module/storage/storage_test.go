@@ -54,15 +54,17 @@ func TestVolumes(t *testing.T) {
 		{[]any{"lv", "new", "size", "+1g"}, "is not there yet"},
 		{[]any{"lv", "new", "size", "lots"}, "Bad size specification of 'lots'"},
 		{[]any{"lv", "new", "size", "120%VG"}, "cannot be larger than 100%"},
-		{[]any{"lv", "-n", "size", "1"}, "is not a name of LVM"},
+		{[]any{"lv", "-n", "size", "1"}, "must be a name of LVM"},
 		{[]any{"lv", "thin", "thinpool", "pool", "size", "10%VG"}, "percentage not supported"},
 	} {
 		m := new(LVOL)
-		decode(t, m, append(c.args, "vg", "vg")...)
-		size, err := m.check()
+		err := schema.Decode(m, value.NewDict(append(c.args, "vg", "vg")...), &redact.Set{})
 		var all [][]string
 		if err == nil {
-			_, all, err = m.commands(g, size)
+			var size volumeSize
+			if size, err = parseVolumeSize(m.Size); err == nil {
+				_, all, err = m.commands(g, size)
+			}
 		}
 		var lines []string
 		for _, words := range all {
@@ -105,23 +107,19 @@ func TestPartitions(t *testing.T) {
 	} {
 		m := new(Parted)
 		decode(t, m, append([]any{"device", "/dev/vdb", "state", "present"}, c.args...)...)
-		if err := m.check(); err != nil {
-			t.Errorf("%v: %v", c.args, err)
-		}
 		if got := shell.Join(m.commands(d)...); got != c.want {
 			t.Errorf("%v: %s, not %s", c.args, got, c.want)
 		}
 	}
 	for text, args := range map[string][]any{
-		"missing: number":         {"state", "present"},
-		"greater then 0":          {"state", "present", "number", 0},
-		"have no names":           {"state", "present", "number", 1, "name", "x"},
-		"is not a place":          {"state", "present", "number", 1, "part_end", "rm 1"},
-		"neither a flag nor a fi": {"state", "present", "number", 1, "flags", "-x"},
+		"missing: number":          {"state", "present"},
+		"greater then 0":           {"state", "present", "number", 0},
+		"have no names":            {"state", "present", "number", 1, "name", "x"},
+		"must be a place":          {"state", "present", "number", 1, "part_end", "rm 1"},
+		"must be a flag or a file": {"state", "present", "number", 1, "flags", "-x"},
 	} {
-		m := new(Parted)
-		decode(t, m, append(args, "device", "/dev/vdb")...)
-		if err := m.check(); err == nil || !strings.Contains(err.Error(), text) {
+		err := schema.Decode(new(Parted), value.NewDict(append(args, "device", "/dev/vdb")...), &redact.Set{})
+		if err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%v: %v, not %q", args, err, text)
 		}
 	}
@@ -185,9 +183,9 @@ func TestGroupsWithStandIns(t *testing.T) {
 	calls("vgremove --force --yes data")
 	for text, args := range map[string]*value.Dict{
 		"No physical volumes given":        value.NewDict("vg", "data"),
-		"is not a name of a volume group":  value.NewDict("vg", "-x", "state", "absent"),
+		"must be the name of a volume gr":  value.NewDict("vg", "-x", "state", "absent"),
 		"Device /dev/nosuch not found":     value.NewDict("vg", "data", "pvs", "/dev/nosuch"),
-		"must be absolute paths":           value.NewDict("vg", "data", "pvs", "vdb"),
+		"pvs must be an absolute path":     value.NewDict("vg", "data", "pvs", "vdb"),
 		"pesize must be a size such as 4 ": value.NewDict("vg", "data", "pvs", "/dev/x", "pesize", "big"),
 	} {
 		if _, err := moduletest.Try(t, lvg, args, o); err == nil || !strings.Contains(err.Error(), text) {

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -34,6 +34,11 @@ type Subcommand struct {
 	Name string `kk:"name,required" doc:"its group"`
 	Path string `kk:"path,required,path" doc:"what it leads to"`
 	Link string `kk:"link,required,path" doc:"the link"`
+}
+
+// Rules implements schema.Ruled.
+func (*Subcommand) Rules() schema.Rules {
+	return schema.Rules{schema.Needs("name", "path", "link"), schema.Looks("the name or the path of an alternative", schema.NoDash, "name", "path", "link")}
 }
 
 func alternativesSpec() module.Spec {
@@ -91,11 +96,17 @@ func parseAlternatives(text string) alternativeGroup {
 	return g
 }
 
+// Rules implements schema.Ruled.
+func (*Alternatives) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name", "path"),
+		schema.Looks("the name or the path of an alternative", schema.NoDash, "name", "path", "link"),
+		schema.Looks("an absolute path", schema.Absolute, "path"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Alternatives) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	read := hostscript.New(alternativesScript, "alternatives_read").Set("name", m.Name).Set("path", m.Path)
 	read.Probe = true
 	a, err := read.Run(ctx, c.Conn, c.Check)
@@ -132,24 +143,6 @@ func (g alternativeGroup) shown(path string) *value.Dict {
 		return value.NewDict("state", "selected", "path", path, "priority", have.priority)
 	}
 	return value.NewDict("state", "present", "path", path, "priority", have.priority)
-}
-
-func (m *Alternatives) check() error {
-	words := []string{m.Name, m.Path, m.Link}
-	if m.Subcommands != nil {
-		for _, s := range *m.Subcommands {
-			words = append(words, s.Name, s.Path, s.Link)
-		}
-	}
-	for _, w := range words {
-		if strings.HasPrefix(w, "-") || strings.ContainsAny(w, "\r\n\x00") {
-			return fmt.Errorf("%q is not the name or the path of an alternative", w)
-		}
-	}
-	if !path.IsAbs(m.Path) {
-		return fmt.Errorf("path must be absolute, got %q", m.Path)
-	}
-	return nil
 }
 
 // plan gives the script what it is to do, and tells it in sentences.

@@ -9,6 +9,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -41,15 +42,21 @@ func capabilitiesSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*Capabilities) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("path", "capability"),
+		schema.Parses("a capability with flags, such as cap_net_raw+ep", isCapability, "capability"),
+		schema.Parses("a capability with flags, such as cap_net_raw+ep", hasFlags, "capability").If("state", "present"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Capabilities) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	m.Path = strings.TrimSpace(m.Path)
 	want, err := parseCapability(m.Capability)
-	switch {
-	case err != nil:
+	if err != nil {
 		return module.Result{}, err
-	case want.flags == "" && m.State == "present":
-		return module.Result{}, fmt.Errorf("capability %q has no flags: write one such as %s+ep", m.Capability, want.name)
 	}
 	look := hostscript.New(capabilitiesScript, "capabilities_look").Set("path", m.Path)
 	look.Probe = true
@@ -97,6 +104,19 @@ func capabilityOutput(a hostscript.Answer) *value.Dict {
 // capability is one of a file: its name, and those of the flags e, i and p
 // that it has, in this order.
 type capability struct{ name, flags string }
+
+func isCapability(text string) error {
+	_, err := parseCapability(text)
+	return err
+}
+
+func hasFlags(text string) error {
+	c, err := parseCapability(text)
+	if err == nil && c.flags == "" {
+		return fmt.Errorf("capability %q has no flags: write one such as %s+ep", text, c.name)
+	}
+	return nil
+}
 
 func parseCapability(text string) (capability, error) {
 	text = strings.ToLower(strings.TrimSpace(text))

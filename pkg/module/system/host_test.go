@@ -17,13 +17,14 @@ func TestHostnameInCheckMode(t *testing.T) {
 	if f := hostnameFacts("a", "a.b.c"); value.Repr(f) != "{'ansible_hostname': 'a', 'ansible_nodename': 'a', 'ansible_fqdn': 'a.b.c', 'ansible_domain': 'b.c'}" {
 		t.Errorf("got %s", value.Repr(f))
 	}
-	for _, bad := range []string{"", "a b", "-x", "x-", strings.Repeat("a", 65)} {
+	for _, bad := range []string{"a b", "-x", "x-", strings.Repeat("a", 65)} {
 		fails(t, "host name", "hostname", o, "name", bad)
 	}
+	fails(t, "missing required arguments: name", "hostname", o, "name", "")
 }
 
 func TestModprobeBadNames(t *testing.T) {
-	fails(t, "not the name of a kernel module", "modprobe", moduletest.Options{Check: true}, "name", "a;b")
+	fails(t, "must be the name of a kernel module", "modprobe", moduletest.Options{Check: true}, "name", "a;b")
 	fails(t, "NAME=VALUE", "modprobe", moduletest.Options{Check: true}, "name", "a", "params", "x=*")
 	r := run(t, "modprobe", moduletest.Options{Check: true}, "name", "kk_no_such_module", "persistent", "present", "params", "a=1")
 	if !r.Changed || moduletest.Field(r, "params") != "a=1" {
@@ -87,7 +88,7 @@ func TestSeboolean(t *testing.T) {
 		t.Errorf("what waits to be committed does not count: %+v", r)
 	}
 	fails(t, "SELinux boolean other does not exist.", "seboolean", o, "name", "other", "state", true)
-	fails(t, "is not the name", "seboolean", o, "name", "a b", "state", true)
+	fails(t, "must be the name of a boolean", "seboolean", o, "name", "a b", "state", true)
 	off, _ := selinuxHost(t, "Disabled")
 	fails(t, "SELinux is disabled on this host.", "seboolean", moduletest.Options{Conn: off}, "name", "net_admin", "state", true)
 	if r := run(t, "seboolean", moduletest.Options{Conn: off}, "name", "net_admin", "state", true, "ignore_selinux_state", true); !r.Changed {

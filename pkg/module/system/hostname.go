@@ -9,6 +9,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -37,11 +38,23 @@ func hostnameSpec() module.Spec {
 
 var hostnamePattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?$`)
 
+func isHostName(name string) error {
+	if len(name) > 64 || !hostnamePattern.MatchString(name) {
+		return fmt.Errorf("%q is not a host name: it has 1 to 64 letters, digits, dots and dashes", name)
+	}
+	return nil
+}
+
+// Rules implements schema.Ruled.
+func (*Hostname) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name"),
+		schema.Parses("a host name", isHostName, "name"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Hostname) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if len(m.Name) > 64 || !hostnamePattern.MatchString(m.Name) {
-		return module.Result{}, fmt.Errorf("%q is not a host name: it has 1 to 64 letters, digits, dots and dashes", m.Name)
-	}
 	s := hostscript.New(hostnameScript, "hostname_main").Set("name", m.Name).Set("use", m.Use)
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {

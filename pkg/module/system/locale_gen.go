@@ -3,11 +3,11 @@ package system
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"regexp"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -32,14 +32,18 @@ func localeGenSpec() module.Spec {
 
 var localeName = regexp.MustCompile(`^[A-Za-z0-9_.@-]+$`)
 
+func isLocale(name string) bool { return localeName.MatchString(name) && name[0] != '-' }
+
+// Rules implements schema.Ruled.
+func (*LocaleGen) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Looks("the name of a locale", isLocale, "name"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *LocaleGen) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	r := module.Result{Msg: "OK"}
-	for _, name := range m.Name {
-		if !localeName.MatchString(name) || name[0] == '-' {
-			return module.Result{}, fmt.Errorf("%q is not the name of a locale", name)
-		}
-	}
 	for _, name := range m.Name {
 		a, err := hostscript.New(localeGenScript, "locale_gen_main").Set("name", name).Set("state", m.State).Run(ctx, c.Conn, c.Check)
 		if err != nil {

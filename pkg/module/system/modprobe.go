@@ -3,11 +3,11 @@ package system
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"regexp"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 )
 
 //go:embed modprobe.sh
@@ -44,14 +44,17 @@ var (
 	moduleParams = regexp.MustCompile(`^[^\n*?\[\\]*$`)
 )
 
+// Rules implements schema.Ruled.
+func (*Modprobe) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name"),
+		schema.Looks("the name of a kernel module", moduleName.MatchString, "name"),
+		schema.Looks("one line of NAME=VALUE words", moduleParams.MatchString, "params"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Modprobe) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if !moduleName.MatchString(m.Name) {
-		return module.Result{}, fmt.Errorf("%q is not the name of a kernel module", m.Name)
-	}
-	if !moduleParams.MatchString(m.Params) {
-		return module.Result{}, fmt.Errorf("params must be one line of NAME=VALUE words, got %q", m.Params)
-	}
 	s := hostscript.New(modprobeScript, "modprobe_main")
 	s.Set("name", m.Name).Set("state", m.State).Set("params", m.Params).Set("persistent", m.Persistent)
 	a, err := s.Run(ctx, c.Conn, c.Check)

@@ -3,7 +3,6 @@ package system
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 )
 
 //go:embed mount.sh
@@ -68,11 +68,23 @@ type mountPlan struct {
 
 func (p mountPlan) changes() bool { return p.action != "" || p.write || p.rmdir }
 
+func isMountPoint(p string) bool { return schema.Absolute(p) || p == "none" || p == "swap" }
+
+// Rules implements schema.Ruled.
+func (*Mount) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("path"),
+		schema.Looks("an absolute path, none or swap", isMountPoint, "path"),
+		schema.Looks("one line", schema.OneLine, "src", "fstype", "opts", "dump", "passno"),
+		schema.Looks("a word that does not begin with a dash", schema.NoDash, "src", "fstype"),
+		schema.Needs("src", "fstype").If("state", "mounted", "present", "ephemeral"),
+		schema.Refuses("fstab").If("state", "ephemeral").
+			Says("fstab has no meaning with state: ephemeral, which keeps no table"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if err := m.check(); err != nil {
-		return module.Result{}, err
-	}
 	m.Path = path.Clean(m.Path)
 	read := hostscript.New(mountScript, "mount_read").Set("path", m.Path).Set("fstab", m.fstab())
 	read.Probe = true
@@ -117,37 +129,6 @@ func (m *Mount) described() []any {
 		pairs = append(pairs, "fstype", m.FSType)
 	}
 	return pairs
-}
-
-func (m *Mount) check() error {
-	if !path.IsAbs(m.Path) && m.Path != "none" && m.Path != "swap" {
-		return fmt.Errorf("path must be absolute, got %q", m.Path)
-	}
-	for _, text := range []string{m.Path, m.Src, m.FSType, m.Opts, m.Dump, m.PassNo} {
-		if strings.ContainsAny(text, "\n\x00") {
-			return fmt.Errorf("there is a line end in %q", text)
-		}
-	}
-	if strings.HasPrefix(m.Src, "-") || strings.HasPrefix(m.FSType, "-") {
-		return errors.New("src and fstype must not begin with a dash")
-	}
-	var missing []string
-	switch m.State {
-	case "mounted", "present", "ephemeral":
-		if m.Src == "" {
-			missing = append(missing, "src")
-		}
-		if m.FSType == "" {
-			missing = append(missing, "fstype")
-		}
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("state is %s but all of the following are missing: %s", m.State, strings.Join(missing, ", "))
-	}
-	if m.State == "ephemeral" && m.Fstab != nil {
-		return errors.New("fstab has no meaning with state: ephemeral, which keeps no table")
-	}
-	return nil
 }
 
 func (m *Mount) fstab() string {

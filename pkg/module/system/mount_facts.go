@@ -11,6 +11,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -39,8 +40,22 @@ func mountFactsSpec() module.Spec {
 	}
 }
 
+// Rules implements schema.Ruled.
+func (*MountFacts) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Parses("all, dynamic, static or an absolute path", isMountSource, "sources"),
+	}
+}
+
+func isMountSource(s string) error {
+	if s != "all" && s != "dynamic" && s != "static" && !path.IsAbs(s) {
+		return fmt.Errorf("sources has all, dynamic, static or absolute paths, not %q", s)
+	}
+	return nil
+}
+
 // files are the tables to read.
-func (m *MountFacts) files() ([]string, error) {
+func (m *MountFacts) files() []string {
 	dynamic, static := []string{"/etc/mtab", "/proc/mounts", "/etc/mnttab"}, []string{"/etc/fstab", "/etc/vfstab", "/etc/filesystems"}
 	var out []string
 	for _, s := range m.Sources {
@@ -53,19 +68,14 @@ func (m *MountFacts) files() ([]string, error) {
 			out = append(out, static...)
 		case path.IsAbs(s):
 			out = append(out, s)
-		default:
-			return nil, fmt.Errorf("sources has all, dynamic, static or absolute paths, not %q", s)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Run implements module.Runner.
 func (m *MountFacts) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	files, err := m.files()
-	if err != nil {
-		return module.Result{}, err
-	}
+	files := m.files()
 	s := hostscript.New(mountFactsScript, `mount_facts_main "$@"`)
 	s.Words, s.Probe = files, true
 	a, err := s.Run(ctx, c.Conn, c.Check)

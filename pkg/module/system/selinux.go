@@ -3,13 +3,13 @@ package system
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -41,14 +41,18 @@ func selinuxSpec() module.Spec {
 
 var selinuxLine = regexp.MustCompile(`^(SELINUX|SELINUXTYPE)=(.*)$`)
 
+func isPolicy(name string) bool { return !strings.ContainsAny(name, "/\r\n\x00") }
+
+// Rules implements schema.Ruled.
+func (*Selinux) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("policy").Unless("state", "disabled").Says("Policy is required if state is not 'disabled'"),
+		schema.Looks("the name of a policy", isPolicy, "policy"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Selinux) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if m.State != "disabled" && m.Policy == "" {
-		return module.Result{}, errors.New("Policy is required if state is not 'disabled'") //nolint:staticcheck // the text users know
-	}
-	if strings.ContainsAny(m.Policy, "/\r\n\x00") {
-		return module.Result{}, fmt.Errorf("%q is not the name of a policy", m.Policy)
-	}
 	f, err := module.ReadText(ctx, c, m.ConfigFile)
 	if err != nil {
 		return module.Result{}, err
@@ -194,11 +198,16 @@ func sebooleanSpec() module.Spec {
 
 var selinuxName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 
+// Rules implements schema.Ruled.
+func (*Seboolean) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name"),
+		schema.Looks("the name of a boolean", selinuxName.MatchString, "name"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Seboolean) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	if !selinuxName.MatchString(m.Name) {
-		return module.Result{}, fmt.Errorf("%q is not the name of a boolean", m.Name)
-	}
 	s := hostscript.New(selinuxScript, "seboolean_main").Set("name", m.Name).Flag("persistent", m.Persistent).Flag("ignore", m.Ignore)
 	a, err := s.Set("state", map[bool]string{true: "on", false: "off"}[m.State]).Run(ctx, c.Conn, c.Check)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -42,6 +43,20 @@ func sysctlSpec() module.Spec {
 }
 
 var sysctlName = regexp.MustCompile(`^[A-Za-z0-9_][^\s=#;]*$`)
+
+func isSetting(name string) bool {
+	return sysctlName.MatchString(name) && !strings.Contains(name, "..")
+}
+
+// Rules implements schema.Ruled.
+func (*Sysctl) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("name").Says("name cannot be blank"),
+		schema.Looks("the name of a kernel setting", isSetting, "name"),
+		schema.Needs("value").If("state", "present").Says("value cannot be None"),
+		schema.Looks("one line", schema.OneLine, "value").If("state", "present"),
+	}
+}
 
 // Run implements module.Runner.
 func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error) {
@@ -82,18 +97,10 @@ func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error)
 // wanted is the value as the kernel writes it: bools are 0 and 1, words stand
 // one blank apart.
 func (m *Sysctl) wanted() (string, error) {
-	if m.Name == "" {
-		return "", errors.New("name cannot be blank")
-	}
-	if !sysctlName.MatchString(m.Name) || strings.Contains(m.Name, "..") {
-		return "", fmt.Errorf("%q is not the name of a kernel setting", m.Name)
-	}
 	if m.State == "absent" {
 		return "", nil
 	}
 	switch v := m.Value.(type) {
-	case nil:
-		return "", errors.New("value cannot be None")
 	case bool:
 		if v {
 			return "1", nil
@@ -103,9 +110,6 @@ func (m *Sysctl) wanted() (string, error) {
 		return "", fmt.Errorf("value of value must be a string, got %s", value.TypeName(v))
 	}
 	text := value.Str(m.Value)
-	if strings.Contains(text, "\n") {
-		return "", fmt.Errorf("value must be one line, got %q", text)
-	}
 	switch strings.ToLower(text) {
 	case "yes", "on", "true", "y", "t":
 		return "1", nil

@@ -74,13 +74,13 @@ func TestMountPresentInAFile(t *testing.T) {
 		t.Errorf("got %q, backups %q", read(t, tab), kept)
 	}
 	for text, args := range map[string][]any{
-		"must be absolute": {"path", "x", "state", "unmounted"},
-		"line end":         {"path", "/x\ny", "state", "unmounted"},
-		"dash":             {"path", "/x", "state", "present", "src", "-a", "fstype", "b"},
-		"missing: src":     {"path", "/x", "state", "ephemeral"},
-		"keeps no table":   {"path", "/x", "state", "ephemeral", "src", "a", "fstype", "b", "fstab", "/y"},
-		"is not mounted":   {"path", "/kk-none", "state", "remounted"},
-		"is not a folder":  {"path", tab, "state", "mounted", "src", "a", "fstype", "b", "fstab", tab},
+		"absolute path, ": {"path", "x", "state", "unmounted"},
+		"got \"/x\\n":     {"path", "/x\ny", "state", "unmounted"},
+		"dash":            {"path", "/x", "state", "present", "src", "-a", "fstype", "b"},
+		"missing: src":    {"path", "/x", "state", "ephemeral"},
+		"keeps no table":  {"path", "/x", "state", "ephemeral", "src", "a", "fstype", "b", "fstab", "/y"},
+		"is not mounted":  {"path", "/kk-none", "state", "remounted"},
+		"is not a folder": {"path", tab, "state", "mounted", "src", "a", "fstype", "b", "fstab", tab},
 	} {
 		fails(t, text, "mount", moduletest.Options{}, args...)
 	}
@@ -154,5 +154,5 @@ func TestSysctlOnAHost(t *testing.T) {
 	run(t, "sysctl", o, "name", "kernel.kk", "value", "off", "sysctl_file", file)
 	fails(t, "must be a string", "sysctl", o, "name", "a", "value", []any{1})
 	fails(t, "one line", "sysctl", o, "name", "a", "value", "1\n2")
-	fails(t, "not the name", "sysctl", o, "name", "../../etc", "value", "1")
+	fails(t, "must be the name", "sysctl", o, "name", "../../etc", "value", "1")
 }

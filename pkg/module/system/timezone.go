@@ -3,12 +3,11 @@ package system
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
 	"regexp"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -37,14 +36,16 @@ func timezoneSpec() module.Spec {
 
 var zoneName = regexp.MustCompile(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)
 
+// Rules implements schema.Ruled.
+func (*Timezone) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtLeastOne("hwclock", "name"),
+		schema.Looks("the name of a time zone", zoneName.MatchString, "name"),
+	}
+}
+
 // Run implements module.Runner.
 func (m *Timezone) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	switch {
-	case m.Name == "" && m.HWClock == "":
-		return module.Result{}, errors.New("one of the following is required: hwclock, name")
-	case m.Name != "" && !zoneName.MatchString(m.Name):
-		return module.Result{}, fmt.Errorf("%q is not the name of a time zone", m.Name)
-	}
 	a, err := hostscript.New(timezoneScript, "timezone_main").Set("name", m.Name).Set("clock", m.HWClock).Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return module.Result{}, err

@@ -1,0 +1,225 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"kubekey/pkg/redact"
+)
+
+// RulesOf returns the rules of a struct, given as a pointer to it. One that
+// embeds others with rules lists theirs among its own.
+func RulesOf(v any) Rules {
+	if r, ok := v.(Ruled); ok {
+		return r.Rules()
+	}
+	return nil
+}
+
+// DescribeRules lists the rules of a struct, given as a pointer to it, as
+// sentences of the manual. Those of nested options name them as a.b.
+func DescribeRules(v any) ([]string, error) {
+	p, err := PlanFor(v)
+	if err != nil {
+		return nil, err
+	}
+	return p.sentences(p.of, ""), nil
+}
+
+func (p *Plan) sentences(t reflect.Type, path string) []string {
+	var out []string
+	for _, r := range p.rules[t] {
+		if text := r.below(path).String(); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	for _, f := range p.fields[t] {
+		if f.nested != nil {
+			out = append(out, p.sentences(f.nested, join(path, f.Name))...)
+		}
+	}
+	return out
+}
+
+// addRules reads the rules of a struct of the plan, and checks that they name
+// its arguments.
+func (p *Plan) addRules(t reflect.Type) error {
+	rules := RulesOf(reflect.New(t).Interface())
+	for _, r := range rules {
+		for _, name := range r.names() {
+			if i := fieldNamed(p.fields[t], name); i < 0 || p.fields[t][i].Name != name {
+				return fmt.Errorf("a rule of %s is about %q, which is no argument of it", t, name)
+			}
+		}
+	}
+	p.rules[t] = rules
+	return p.embeddedRules(t, rules)
+}
+
+// embeddedRules checks that rules has those of embedded structs: two of them hide each other.
+func (p *Plan) embeddedRules(t reflect.Type, rules Rules) error {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.Anonymous || f.Type.Kind() != reflect.Struct {
+			continue
+		}
+		for _, r := range RulesOf(reflect.New(f.Type).Interface()) {
+			if !slices.ContainsFunc(rules, func(o Rule) bool { return o.String() == r.String() }) {
+				return fmt.Errorf("the rule %q of %s is not among those of %s", r, f.Type, t)
+			}
+		}
+		if err := p.embeddedRules(f.Type, rules); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names are the arguments that a rule is about.
+func (r Rule) names() []string {
+	out := slices.Clone(r.Args)
+	for _, c := range r.When {
+		out = append(out, c.Args...)
+	}
+	return out
+}
+
+// Unsure is what is not known of arguments before a run.
+type Unsure struct {
+	Dynamic   func(v any) bool // v stands for a value that the run yields
+	Omittable func(v any) bool // and that may come to nothing
+	More      bool             // there may be arguments that are not seen
+}
+
+func (u Unsure) dynamic(v any) bool { return u.Dynamic != nil && u.Dynamic(v) }
+
+// obey adds the rules that the arguments of a filled struct break for certain.
+func (d *decoder) obey(filled reflect.Value, t reflect.Type, given map[int]givenArg, path string) {
+	rules := d.plan.rules[t]
+	if len(rules) == 0 {
+		return
+	}
+	v := filledArgs{d, d.plan.fields[t], filled, given, path, d.unsure.More && path == "" || d.misnamed(path)}
+	for _, r := range rules {
+		b, broken := r.Broken(v)
+		if !broken {
+			continue
+		}
+		p := Problem{Kind: Conflict, Path: path, Msg: b.Msg, Help: b.Help}
+		if len(b.Args) > 0 {
+			p.Path = join(path, given[fieldNamed(v.fields, b.Args[len(b.Args)-1])].key)
+		}
+		if path != "" {
+			p.Msg += " found in " + path
+		}
+		if !slices.ContainsFunc(d.problems, func(o Problem) bool { return o.Msg == p.Msg }) {
+			d.add(p)
+		}
+	}
+}
+
+// misnamed reports whether an argument is not known: it may be one that a rule
+// misses, under a wrong name.
+func (d *decoder) misnamed(path string) bool {
+	return slices.ContainsFunc(d.problems, func(p Problem) bool {
+		rest, here := strings.CutPrefix(p.Path, join(path, ""))
+		return p.Kind == Unknown && here && !strings.Contains(rest, ".")
+	})
+}
+
+// filledArgs are the arguments of a struct, as far as they are known. Given is
+// what its code can tell from an argument that is left out: an empty text, no,
+// and the default are as if it were not there, unless the field is a pointer.
+type filledArgs struct {
+	*decoder
+	fields []field
+	filled reflect.Value
+	given  map[int]givenArg
+	path   string
+	more   bool
+}
+
+func (a filledArgs) Given(name string) Answer {
+	i := fieldNamed(a.fields, name)
+	g, ok := a.given[i]
+	target := a.filled.FieldByIndex(a.fields[i].index)
+	switch {
+	case !ok && (a.more || a.fields[i].Required): // what is required is reported by itself
+		return Maybe
+	case !ok:
+		return No
+	case a.wrong(g.key):
+		return Maybe
+	case a.unsure.dynamic(g.v):
+		if a.unsure.Omittable(g.v) || target.Kind() == reflect.Bool || a.fields[i].hasDefault {
+			return Maybe
+		}
+		return Yes
+	}
+	return known(!a.blank(target, a.fields[i], g.v))
+}
+
+func (a filledArgs) blank(target reflect.Value, f field, v any) bool {
+	switch {
+	case f.hasDefault:
+		preset := reflect.New(target.Type()).Elem()
+		d := decoder{secrets: &redact.Set{}} // a default is no secret
+		return d.coerce(preset, f, f.Default) == "" && reflect.DeepEqual(preset.Interface(), target.Interface())
+	case target.Kind() == reflect.Slice:
+		return v == "" // an empty list is one
+	}
+	return target.IsZero()
+}
+
+func (a filledArgs) Value(name string) (any, bool) {
+	i := fieldNamed(a.fields, name)
+	g, ok := a.given[i]
+	if ok && (a.unsure.dynamic(g.v) || a.wrong(g.key)) || !ok && a.more {
+		return nil, false
+	}
+	if !ok && !a.fields[i].hasDefault {
+		return nil, true
+	}
+	return plainValue(a.filled.FieldByIndex(a.fields[i].index)), true
+}
+
+func (a filledArgs) wrong(key string) bool {
+	return slices.ContainsFunc(a.problems, func(p Problem) bool { return p.Kind != Conflict && p.Path == join(a.path, key) })
+}
+
+// plainValue is a decoded argument as a value of playbooks.
+func plainValue(v reflect.Value) any {
+	switch v.Type() {
+	case durationType:
+		return v.Interface().(time.Duration).Seconds()
+	case secretType:
+		return v.Interface()
+	case modeType:
+		return v.Interface().(FileMode).String()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return v.String()
+	case reflect.Bool:
+		return v.Bool()
+	case reflect.Int:
+		return int(v.Int())
+	case reflect.Float64:
+		return v.Float()
+	case reflect.Pointer:
+		if v.IsNil() || v.Type() == dictType {
+			return v.Interface()
+		}
+		return plainValue(v.Elem())
+	case reflect.Slice:
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = plainValue(v.Index(i))
+		}
+		return out
+	}
+	return v.Interface()
+}
