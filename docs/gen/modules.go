@@ -49,6 +49,9 @@ func modulePage(s *module.Spec) (string, error) {
 	if err := arguments(d, s); err != nil {
 		return "", err
 	}
+	if err := rules(d, s); err != nil {
+		return "", err
+	}
 	d.text("## Behaviour")
 	for _, b := range behaviour(s) {
 		d.text(b)
@@ -91,6 +94,21 @@ func arguments(d *document, s *module.Spec) error {
 	if len(s.RawArgs) > 0 {
 		d.line("It evaluates %s itself: write expressions without `{{ }}`.", quotedList(s.RawArgs))
 	}
+	return nil
+}
+
+// rules are what arguments require of each other, and of their values.
+func rules(d *document, s *module.Spec) error {
+	if s.New == nil {
+		return nil
+	}
+	all, err := schema.DescribeRules(s.New())
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	d.text("### Rules")
+	d.text("They are checked before the first connection where values are literal, and else before the task runs on a host.")
+	d.text("- " + strings.Join(all, ".\n- ") + ".")
 	return nil
 }
 

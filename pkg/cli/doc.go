@@ -93,6 +93,16 @@ func moduleText(w io.Writer, s *module.Spec) error {
 			fmt.Fprintln(w, "\nArguments:")
 		}
 		writeArgs(w, args, "  ")
+		rules, err := schema.DescribeRules(s.New())
+		if err != nil {
+			return err
+		}
+		if len(rules) > 0 {
+			fmt.Fprintln(w, "\nRules:")
+		}
+		for _, r := range rules {
+			fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(r, "`", ""))
+		}
 	}
 	if len(s.Returns) > 0 {
 		fmt.Fprintln(w, "\nReturns:")
