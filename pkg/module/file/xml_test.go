@@ -104,9 +104,20 @@ func TestXMLErrors(t *testing.T) {
 		"has no prefix":                  args("path", p, "xpath", "/shop", "add_children", []any{"p:x"}),
 		"read xmlstring":                 args("xmlstring", "<a><b></a>", "xpath", "/a", "value", "x"),
 		"invalid XML document":           args("xmlstring", "plain", "pretty_print", true),
+		"nest deeper than 256":           args("xmlstring", strings.Repeat("<a><b/>", 300)+strings.Repeat("</a>", 300), "xpath", "/a", "value", "x"),
 		"only UTF-8 is read":             args("xmlstring", `<?xml version="1.0" encoding="iso-8859-1"?><a/>`, "pretty_print", true),
 		"invalid character entity":       args("xmlstring", `<!DOCTYPE a [<!ENTITY e "x">]><a>&e;</a>`, "xpath", "/a", "value", "x"),
 	} {
 		fails(t, spec(t, "xml"), a, moduletest.Options{}, text)
+	}
+}
+
+// A document may nest as deep as libxml2 lets it, and be as wide as it likes.
+func TestXMLDepth(t *testing.T) {
+	inner := strings.Repeat("<b><c/></b>", 1000)
+	text := strings.Repeat("<a>", 254) + inner + strings.Repeat("</a>", 254)
+	r := moduletest.Run(t, spec(t, "xml"), args("xmlstring", text, "xpath", "//c", "count", true), moduletest.Options{})
+	if n, _ := r.Data.Get("count"); n != 1000 {
+		t.Errorf("counted %v", n)
 	}
 }

@@ -37,6 +37,8 @@ func parseXML(text string) (*xmlquery.Node, error) {
 		return nil, err
 	case len(elements(doc)) == 0:
 		return nil, errors.New("it holds no XML element")
+	case deeper(doc, maxXMLDepth):
+		return nil, fmt.Errorf("its elements nest deeper than %d", maxXMLDepth)
 	case !declared:
 		xmlquery.RemoveFromTree(doc.FirstChild)
 		return doc, nil
@@ -45,6 +47,30 @@ func parseXML(text string) (*xmlquery.Node, error) {
 		return nil, fmt.Errorf("it is encoded as %s: only UTF-8 is read", e)
 	}
 	return doc, nil
+}
+
+// maxXMLDepth is how deep elements may nest, as libxml2 has it: the tree is walked by functions
+// that call themselves, and a stack that overflows ends kk.
+const maxXMLDepth = 256
+
+func deeper(doc *xmlquery.Node, limit int) bool {
+	for n, depth := doc, 0; n != nil; {
+		switch {
+		case depth > limit:
+			return true
+		case n.FirstChild != nil:
+			n, depth = n.FirstChild, depth+1
+			continue
+		}
+		for n != nil && n != doc && n.NextSibling == nil {
+			n, depth = n.Parent, depth-1
+		}
+		if n == nil || n == doc {
+			return false
+		}
+		n = n.NextSibling
+	}
+	return false
 }
 
 // find returns the nodes that an expression names.

@@ -99,6 +99,9 @@ func (m *AptKey) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if err != nil {
 		return module.Result{}, err
 	}
+	if id == "" && len(given) == 0 {
+		return module.Result{}, errors.New("read the key: there is none in it")
+	}
 	if id == "" {
 		id = given[0].fingerprint
 	}
