@@ -6,6 +6,7 @@ import (
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
+	"kubekey/pkg/project"
 	"kubekey/pkg/value"
 )
 
@@ -43,6 +44,18 @@ func (x *execution) survive(o *itemOutcome, work func()) {
 		x.ignore(x.view, o)
 	}()
 	work()
+}
+
+// lost is an outcome in the place of one that panicked when it was made known.
+func (e *Engine) lost(x *execution, recovered any) *outcome {
+	p := connector.NewPanicError(recovered)
+	item := &itemOutcome{startedAt: e.Now(), noLog: x.t.Attrs.Value[project.NoLog] != nil}
+	item.fail(x.defect(fmt.Sprintf("the result of the task (%s)", x.t.Action), p))
+	item.result.Set(stackKey, p.Stack)
+	o := &outcome{walker: x.w, task: x.t, status: item.status, result: item.result, items: []*itemOutcome{item}}
+	e.report(o, x.ev)
+	e.count(o)
+	return o
 }
 
 // stackKey is the key of a result that has a stack, as results of Ansible's modules do. People

@@ -11,6 +11,7 @@ import (
 	"kubekey/pkg/connector"
 	"kubekey/pkg/connector/local"
 	"kubekey/pkg/event"
+	"kubekey/pkg/facts"
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/value"
@@ -19,7 +20,7 @@ import (
 // panicker is a module that panics on one host, and counts its calls on all.
 type panicker struct {
 	On    string `kk:"on" default:"h1"`
-	Where string `kk:"where" default:"run" choices:"run,together,output,nil"`
+	Where string `kk:"where" default:"run" choices:"run,together,output,nil,facts"`
 	Times int    `kk:"times" default:"1000000"`
 	What  string `kk:"what" default:"index out of reach"`
 
@@ -41,12 +42,20 @@ func (m *panicker) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	case "output":
 		_, err := c.Conn.Run(ctx, connector.Command{Line: "echo some text", Stdout: m})
 		return module.Result{}, err
+	case "facts":
+		return module.Result{Facts: value.NewDict("one", odd{})}, nil
 	case "nil":
 		var missing *value.Dict
 		missing.Set("x", 1)
 	}
 	panic(m.What)
 }
+
+// odd is a value that panics when the run looks at it.
+type odd struct{}
+
+func (odd) At(any) (any, bool, error) { panic("index out of reach") }
+func (odd) Force() (any, error)       { panic("index out of reach") }
 
 // Write is called by the connection, on a goroutine of its own.
 func (m *panicker) Write([]byte) (int, error) { panic(m.What) }
@@ -66,6 +75,12 @@ func TestPanicStaysOnItsHost(t *testing.T) {
 		{name: "nil map", tasks: `[panicker: {where: nil}]`, code: ExitFailed, ran: "h2 h3", wants: []string{"nil pointer"}},
 		{name: "pieces of work at once", tasks: `[panicker: {where: together}]`, code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
 		{name: "output of a command", tasks: `[panicker: {where: output}]`, code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
+		{name: "facts that are kept", tasks: `[panicker: {where: facts}]`, code: ExitFailed, ran: "h2 h3",
+			wants: []string{"h1: the result of the task (panicker) panicked: index out of reach: this is a bug in kk, please report it"}},
+		{name: "facts that are kept, free", tasks: `[panicker: {where: facts}]`, play: "strategy: free", code: ExitFailed, ran: "h2 h3",
+			wants: []string{"the result of the task (panicker) panicked"}},
+		{name: "facts that are kept, fatal", tasks: `[panicker: {where: facts}]`, play: "any_errors_fatal: true", code: ExitFailed, ran: "",
+			wants: []string{"the result of the task (panicker) panicked"}},
 		{name: "free", tasks: `[panicker: {}]`, play: "strategy: free", code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
 		{name: "serial", tasks: `[panicker: {}]`, play: "serial: [2, 1]", code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
 		{name: "any_errors_fatal", tasks: `[panicker: {}]`, play: "any_errors_fatal: true", code: ExitFailed, ran: "", wants: []string{asksForReport}},
@@ -103,6 +118,7 @@ func TestPanicStaysOnItsHost(t *testing.T) {
 				}
 				return connector.Guarded(local.New()), nil
 			}
+			b.o.Facts = &facts.Cache{Dir: t.TempDir()}
 			b.expect(c.code).wants(c.wants...)
 			ran := strings.ReplaceAll(strings.Join(b.results("after"), " "), " ok", "")
 			if sorted(ran) != c.ran {

@@ -67,7 +67,7 @@ func (o *outcome) secret() bool {
 
 // take makes a task's outcome known: counters, registered variable, facts,
 // notifications, inventory; and moves the host on.
-func (e *Engine) take(ctx context.Context, ps *playState, o *outcome, ev *event.Task, group []*walker, shared bool) error {
+func (e *Engine) take(ctx context.Context, ps *playState, o *outcome, ev *event.Task, group []*walker, shared bool) (err error) {
 	if o.result == nil {
 		return nil
 	}
@@ -76,7 +76,13 @@ func (e *Engine) take(ctx context.Context, ps *playState, o *outcome, ev *event.
 	if shared {
 		targets = group
 	}
-	x := &execution{e: e, t: o.task, w: o.walker, ev: ev}
+	x := &execution{e: e, ps: ps, t: o.task, w: o.walker, ev: ev}
+	defer func() {
+		if p := recover(); p != nil {
+			*o, err = *e.lost(x, p), nil
+			e.move(o, ev, targets)
+		}
+	}()
 	for _, w := range targets {
 		if name := o.task.Register; name != "" {
 			w.host.SetOne(name, x.registered(o.result))
