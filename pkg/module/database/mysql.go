@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -76,8 +75,8 @@ func (l *mysqlLogin) send(ctx context.Context, c *module.Call, probe bool, db st
 	if err != nil {
 		return nil, err
 	}
-	if a.Has("error") {
-		return nil, errors.New(strings.TrimSpace(a.Get("error")))
+	if err := clientError(a); err != nil {
+		return nil, err
 	}
 	var rows mysqlRows
 	for _, line := range module.Lines(strings.TrimSuffix(a.Get("answer"), ".")) {

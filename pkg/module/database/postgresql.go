@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -77,8 +76,8 @@ func (l *postgresqlLogin) answer(ctx context.Context, c *module.Call, s *hostscr
 	}
 	s.Stdin = strings.NewReader(input)
 	a, err := s.Run(ctx, c.Conn, c.Check)
-	if err == nil && a.Has("error") {
-		err = errors.New(strings.TrimSpace(a.Get("error")))
+	if err == nil {
+		err = clientError(a)
 	}
 	return a, err
 }

@@ -1,11 +1,14 @@
 package database
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"kubekey/pkg/hostscript"
 	"kubekey/pkg/value"
 )
 
@@ -88,3 +91,11 @@ func literal(text func(string) string) func(any) string {
 }
 
 var number = regexp.MustCompile(`^-?\d+(\.\d+)?$`)
+
+// clientError is what a server's client said when it failed, nil if it did not.
+func clientError(a hostscript.Answer) error {
+	if !a.Has("error") {
+		return nil
+	}
+	return errors.New(cmp.Or(strings.TrimSpace(a.Get("error")), "the client failed without saying why"))
+}
