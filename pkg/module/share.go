@@ -38,18 +38,24 @@ func (s *Share) Do(key string, work func() (any, error)) (any, error) {
 		s.done[key] = e
 	}
 	s.mu.Unlock()
+	defer func() {
+		if e.err != nil {
+			s.forget(key, e)
+		}
+	}()
 	e.once.Do(func() {
-		e.err = errPanicked // stays if work does: those who wait for it get no value
+		e.err = errPanicked // stays if work does: who waits for it gets no value
 		e.v, e.err = work()
 	})
-	if e.err != nil {
-		s.mu.Lock()
-		if s.done[key] == e {
-			delete(s.done, key)
-		}
-		s.mu.Unlock()
-	}
 	return e.v, e.err
+}
+
+func (s *Share) forget(key string, e *shared) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done[key] == e {
+		delete(s.done, key)
+	}
 }
 
 var errPanicked = errors.New("what is done once for several hosts panicked on another host")
