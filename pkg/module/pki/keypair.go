@@ -215,9 +215,12 @@ func (m *KeyPair) read(f hostFile) (crypto.Signer, error) {
 	}
 	var key any
 	var err error
-	if m.Passphrase == nil {
+	switch {
+	case m.Passphrase == nil:
 		key, err = ssh.ParseRawPrivateKey(f.text)
-	} else {
+	case opensshRounds(f.text) > mostBcrypt:
+		err = fmt.Errorf("its passphrase takes more than %d rounds: give it fewer with ssh-keygen -p -a 100", mostBcrypt)
+	default:
 		key, err = ssh.ParseRawPrivateKeyWithPassphrase(f.text, []byte(m.Passphrase.Reveal()))
 	}
 	if ed, ok := key.(*ed25519.PrivateKey); ok {
@@ -234,6 +237,31 @@ func (m *KeyPair) read(f hostFile) (crypto.Signer, error) {
 		return nil, fmt.Errorf("read the key %s: %w", f.path, err)
 	}
 	return signer, nil
+}
+
+// mostBcrypt is how many rounds a key of the host may take, each some milliseconds;
+// ssh-keygen makes it 24.
+const mostBcrypt = 2000
+
+// opensshRounds is how many rounds the passphrase of a key takes, 0 if it has none.
+func opensshRounds(text []byte) uint32 {
+	const magic = "openssh-key-v1\x00"
+	block, _ := pem.Decode(text)
+	if block == nil || !bytes.HasPrefix(block.Bytes, []byte(magic)) {
+		return 0
+	}
+	var file struct {
+		Cipher, Derive, Options string
+		Rest                    []byte `ssh:"rest"`
+	}
+	var options struct {
+		Salt   string
+		Rounds uint32
+	}
+	if ssh.Unmarshal(block.Bytes[len(magic):], &file) != nil || ssh.Unmarshal([]byte(file.Options), &options) != nil {
+		return 0
+	}
+	return options.Rounds
 }
 
 func (m *KeyPair) encode(key crypto.Signer, comment string) ([]byte, error) {

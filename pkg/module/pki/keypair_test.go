@@ -1,11 +1,17 @@
 package pki
 
 import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
 	"errors"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"golang.org/x/crypto/ssh"
 
 	"kubekey/pkg/module/moduletest"
 	"kubekey/pkg/value"
@@ -154,4 +160,28 @@ func TestKeyPairRefuses(t *testing.T) {
 	}
 	refuses(t, "holds no key in PEM form", "openssh_keypair", "path", dir+"/k", "size", 1024)
 	keep(t, "openssh_keypair", "path", dir+"/k", "size", 1024, "regenerate", "full_idempotence")
+}
+
+// A key of the host may not keep kk busy for ever.
+func TestKeyOfManyRounds(t *testing.T) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual := pem.EncodeToMemory(block)
+	rounds := opensshRounds(usual)
+	if rounds < 1 || rounds > 100 {
+		t.Fatalf("a usual key takes %d rounds", rounds)
+	}
+	at := bytes.Index(block.Bytes, []byte{0, 0, 0, byte(rounds), 0, 0, 0, 1}) // before the number of keys
+	copy(block.Bytes[at:], []byte{0xff, 0xff, 0xff, 0xff})
+	p := t.TempDir() + "/k"
+	if err := os.WriteFile(p, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, "more than 2000 rounds", "openssh_keypair", "path", p, "type", "ed25519", "passphrase", "secret", "regenerate", "never")
 }
