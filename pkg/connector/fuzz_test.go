@@ -21,7 +21,8 @@ func pieces(w io.Writer, data []byte, length byte) {
 // pieces that it comes in, and not more is kept than may be the mark.
 func FuzzFrame(f *testing.F) {
 	for _, text := range []string{
-		"M\nhello\n\nM 0\n", "motd\nM\n\nM 12\n", "M\nM\n\nM x\n", "M\n\nM 256\nmore", "M\na\n\nM 99999999999999999999999", "M\n\n\nM", "M\nx\n\nM -1\n",
+		"M\nhello\n\nM 0\n", "motd\nM\n\nM 12\n", "M\nM\n\nM x\n", "M\n\nM 256\nmore",
+		"M\na\n\nM 99999999999999999999999", "M\n\n\nM", "M\nx\n\nM -1\n",
 	} {
 		for _, n := range []byte{0, 1, 255} {
 			f.Add([]byte(text), n)
@@ -49,15 +50,18 @@ func FuzzFrame(f *testing.F) {
 			}
 		}
 		if outs[0].String() != outs[1].String() || frames[0].state != frames[1].state || statuses[0] != statuses[1] {
-			t.Errorf("in pieces of %d: %q, %v, %d; at once: %q, %v, %d", int(length)+1, outs[0].String(), frames[0].state, statuses[0],
-				outs[1].String(), frames[1].state, statuses[1])
+			t.Errorf("in pieces of %d: %q, %v, %d; at once: %q, %v, %d", int(length)+1,
+				outs[0].String(), frames[0].state, statuses[0], outs[1].String(), frames[1].state, statuses[1])
 		}
 	})
 }
 
 // FuzzWatch has sudo and su, or what stands in their place, print anything.
 func FuzzWatch(f *testing.F) {
-	for _, text := range []string{"kk-open-M\nhello", "kk-ask-M", "kk-ask-Mkk-ask-M", "lecture\nkk-ask-M\nkk-open-M\n", "kk-open-M", "sudo: a password is required\n"} {
+	for _, text := range []string{
+		"kk-open-M\nhello", "kk-ask-M", "kk-ask-Mkk-ask-M", "lecture\nkk-ask-M\nkk-open-M\n", "kk-open-M",
+		"sudo: a password is required\n",
+	} {
 		f.Add([]byte(text), byte(0))
 		f.Add([]byte(text), byte(255))
 	}

@@ -71,7 +71,8 @@ func (e *Engine) runHost(ctx context.Context, ps *playState, t *project.Task, w 
 		x.finish(out)
 	})
 	if whole.status == event.Failed {
-		out = &outcome{walker: w, task: t, items: []*itemOutcome{whole}, status: whole.status, ignored: whole.ignored, result: whole.result}
+		out = &outcome{walker: w, task: t, items: []*itemOutcome{whole}}
+		out.status, out.ignored, out.result = whole.status, whole.ignored, whole.result
 	}
 	return out
 }

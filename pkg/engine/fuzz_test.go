@@ -27,10 +27,12 @@ const hostileRun = `
     - {name: job, command: d, async: 5, poll: 0, register: job, ignore_errors: true}
     - {name: asked, async_status: {jid: "{{ job.ansible_job_id }}"}, ignore_errors: true}
     - {name: kept, set_fact: {a: "{{ text.stdout }}", b: "{{ yaml }}", c: "{{ json }}"}}
-    - {name: loop, debug: {msg: "{{ item }}"}, loop: "{{ text.stdout_lines }}", loop_control: {label: "{{ item }}", extended: true}}
+    - {name: loop, debug: {msg: "{{ item }}"}, loop: "{{ text.stdout_lines }}",
+       loop_control: {label: "{{ item }}", extended: true}}
     - {name: shown, debug: {msg: "{{ a }} {{ b }} {{ c }} {{ ansible_facts }}"}}
     - {name: sorted, debug: {msg: "{{ [yaml, json, text.stdout] | map('string') | sort | unique | to_json }}"}}
-    - {name: until, command: e, until: r.stdout is search('yes'), retries: 1, delay: 0, register: r, ignore_errors: true}
+    - {name: until, command: e, until: r.stdout is search('yes'), retries: 1, delay: 0,
+       register: r, ignore_errors: true}
     - {name: files, slurp: {src: /etc/motd}, ignore_errors: true}
     - {name: added, add_host: {name: "x{{ text.stdout | hash }}", groups: [more], said: "{{ yaml }}"}}
     - {name: grouped, group_by: {key: "said_{{ text.stdout }}"}}
@@ -45,7 +47,8 @@ var factsMark = regexp.MustCompile(`kk-facts-[A-Z0-9]+`)
 func FuzzHost(f *testing.F) {
 	for _, text := range []string{
 		"", "@@ end\n", "\n@@ block\nsectors=1\n\n@@ end\n\x1eone\ntwo\x1e{a: [1, *x]}\x1e[1, {\"a\": null}]\x1e\x1f\x1f1",
-		"\n@@ end\n\x1e\x1b[2J\x00\xff{{ x }}\x1e- &a [*a]\x1e{}\x1e!!binary x", "\x1ftext\x1f127", "\n@@ end\n\x1ea\x1e? [a]\n: {b: c}\x1e1e999\x1eyes",
+		"\n@@ end\n\x1e\x1b[2J\x00\xff{{ x }}\x1e- &a [*a]\x1e{}\x1e!!binary x", "\x1ftext\x1f127",
+		"\n@@ end\n\x1ea\x1e? [a]\n: {b: c}\x1e1e999\x1eyes",
 		"\n@@ local x.fact\n{\"a\": 1}\n\n@@ localrc x.fact\n0\n\n@@ end\n\x1ex: y\x1e\"\\ud800\"",
 	} {
 		f.Add([]byte(text))
@@ -80,7 +83,9 @@ func FuzzHost(f *testing.F) {
 func (b *bench) shown(t *testing.T) {
 	t.Helper()
 	for _, format := range ui.Formats() {
-		sink, err := ui.New(ui.Options{Out: io.Discard, Err: io.Discard, Format: ui.Format(format), Verbosity: 3, Redact: b.o.Redact})
+		sink, err := ui.New(ui.Options{
+			Out: io.Discard, Err: io.Discard, Format: ui.Format(format), Verbosity: 3, Redact: b.o.Redact,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,8 @@ type panicker struct {
 
 func panicking() []module.Spec {
 	calls := &atomic.Int64{}
-	return []module.Spec{{Name: "panicker", Summary: "Panics", New: func() module.Runner { return &panicker{calls: calls} }}}
+	fresh := func() module.Runner { return &panicker{calls: calls} }
+	return []module.Spec{{Name: "panicker", Summary: "Panics", New: fresh}}
 }
 
 func (m *panicker) Run(ctx context.Context, c *module.Call) (module.Result, error) {
@@ -71,43 +72,64 @@ func TestPanicStaysOnItsHost(t *testing.T) {
 		ran   string // the hosts that the task "after" ran on
 		wants []string
 	}{
-		{name: "plain", tasks: `[panicker: {}]`, code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport, "kk runs show test -o json"}},
+		{name: "plain", tasks: `[panicker: {}]`, code: ExitFailed, ran: "h2 h3",
+			wants: []string{asksForReport, "kk runs show test -o json"}},
 		{name: "nil map", tasks: `[panicker: {where: nil}]`, code: ExitFailed, ran: "h2 h3", wants: []string{"nil pointer"}},
-		{name: "pieces of work at once", tasks: `[panicker: {where: together}]`, code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
-		{name: "output of a command", tasks: `[panicker: {where: output}]`, code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
+		{name: "pieces of work at once", tasks: `[panicker: {where: together}]`, code: ExitFailed, ran: "h2 h3",
+			wants: []string{asksForReport}},
+		{name: "output of a command", tasks: `[panicker: {where: output}]`, code: ExitFailed, ran: "h2 h3",
+			wants: []string{asksForReport}},
 		{name: "facts that are kept", tasks: `[panicker: {where: facts}]`, code: ExitFailed, ran: "h2 h3",
-			wants: []string{"h1: the result of the task (panicker) panicked: index out of reach: this is a bug in kk, please report it"}},
-		{name: "facts that are kept, free", tasks: `[panicker: {where: facts}]`, play: "strategy: free", code: ExitFailed, ran: "h2 h3",
+			wants: []string{"h1: the result of the task (panicker) panicked: index out of reach: this is a bug in kk, please"}},
+		{name: "facts that are kept, free", tasks: `[panicker: {where: facts}]`, play: "strategy: free",
+			code: ExitFailed, ran: "h2 h3",
 			wants: []string{"the result of the task (panicker) panicked"}},
-		{name: "facts that are kept, fatal", tasks: `[panicker: {where: facts}]`, play: "any_errors_fatal: true", code: ExitFailed, ran: "",
+		{name: "facts that are kept, fatal", tasks: `[panicker: {where: facts}]`, play: "any_errors_fatal: true",
+			code: ExitFailed, ran: "",
 			wants: []string{"the result of the task (panicker) panicked"}},
-		{name: "free", tasks: `[panicker: {}]`, play: "strategy: free", code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
-		{name: "serial", tasks: `[panicker: {}]`, play: "serial: [2, 1]", code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
-		{name: "any_errors_fatal", tasks: `[panicker: {}]`, play: "any_errors_fatal: true", code: ExitFailed, ran: "", wants: []string{asksForReport}},
-		{name: "ignore_errors", tasks: `[{panicker: {}, ignore_errors: true}]`, ran: "h1 h2 h3", wants: []string{asksForReport}},
+		{name: "free", tasks: `[panicker: {}]`, play: "strategy: free", code: ExitFailed, ran: "h2 h3",
+			wants: []string{asksForReport}},
+		{name: "serial", tasks: `[panicker: {}]`, play: "serial: [2, 1]", code: ExitFailed, ran: "h2 h3",
+			wants: []string{asksForReport}},
+		{name: "any_errors_fatal", tasks: `[panicker: {}]`, play: "any_errors_fatal: true", code: ExitFailed, ran: "",
+			wants: []string{asksForReport}},
+		{name: "ignore_errors", tasks: `[{panicker: {}, ignore_errors: true}]`, ran: "h1 h2 h3",
+			wants: []string{asksForReport}},
 		{name: "failed_when", tasks: `[{panicker: {}, failed_when: false}]`, ran: "h1 h2 h3", wants: []string{asksForReport}},
-		{name: "rescue", tasks: `[{block: [panicker: {}], rescue: [debug: {msg: "rescued {{ ansible_failed_result.msg }}"}]}]`,
-			ran: "h1 h2 h3", wants: []string{`h1: rescued module "panicker" panicked`}},
+		{name: "rescue",
+			tasks: `[{block: [panicker: {}], rescue: [debug: {msg: "rescued {{ ansible_failed_result.msg }}"}]}]`,
+			ran:   "h1 h2 h3", wants: []string{`h1: rescued module "panicker" panicked`}},
 		{name: "always", tasks: `[{block: [panicker: {}], always: [debug: {msg: in any case}]}]`, code: ExitFailed,
 			ran: "h2 h3", wants: []string{"h1: in any case"}},
-		{name: "until", tasks: `[{panicker: {times: 2}, retries: 3, delay: 0, until: r is succeeded, register: r}, {debug: {msg: "after {{ r.attempts }}"}}]`,
+		{name: "until",
+			tasks: `[{panicker: {times: 2}, retries: 3, delay: 0, until: r is succeeded, register: r},
+				{debug: {msg: "after {{ r.attempts }}"}}]`,
 			ran: "h1 h2 h3", wants: []string{"h1: after 3", "h2: after 1"}},
-		{name: "retries used up", tasks: `[{panicker: {}, retries: 2, delay: 0}]`, code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
-		{name: "loop", tasks: `[{panicker: {times: 1}, loop: [a, b], register: r, ignore_errors: true}, {debug: {msg: "{{ r.results | map(attribute='failed') | join(' ') }}"}}]`,
+		{name: "retries used up", tasks: `[{panicker: {}, retries: 2, delay: 0}]`, code: ExitFailed, ran: "h2 h3",
+			wants: []string{asksForReport}},
+		{name: "loop",
+			tasks: `[{panicker: {times: 1}, loop: [a, b], register: r, ignore_errors: true},
+				{debug: {msg: "{{ r.results | map(attribute='failed') | join(' ') }}"}}]`,
 			ran: "h1 h2 h3", wants: []string{asksForReport, "h1: True False", "h2: False False"}},
 		{name: "loop at once", tasks: `[{panicker: {times: 2}, loop: [a, b, c], loop_control: {forks: 2}}]`, code: ExitFailed,
 			ran: "h2 h3", wants: []string{asksForReport}},
-		{name: "async", tasks: `[{panicker: {}, async: 30, poll: 1}]`, code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
+		{name: "async", tasks: `[{panicker: {}, async: 30, poll: 1}]`, code: ExitFailed, ran: "h2 h3",
+			wants: []string{asksForReport}},
 		{name: "async without waiting", tasks: `[{panicker: {}, async: 30, poll: 0, register: r},
 			{async_status: {jid: "{{ r.ansible_job_id }}"}, register: s, until: s.finished, retries: 100, delay: 0.05}]`,
 			code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
 		{name: "async that nobody asks for", tasks: `[{panicker: {}, async: 30, poll: 0}]`, ran: "h1 h2 h3",
 			wants: []string{`warning: a task in the background failed: panicker of h1`, `module "panicker" panicked`}},
-		{name: "run_once", tasks: `[{panicker: {}, run_once: true}]`, code: ExitFailed, ran: "", wants: []string{asksForReport}},
-		{name: "delegated", tasks: `[{panicker: {}, delegate_to: h2}]`, code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
-		{name: "timeout", tasks: `[{panicker: {}, timeout: 10}]`, code: ExitFailed, ran: "h2 h3", wants: []string{asksForReport}},
-		{name: "connecting", tasks: `[{ping: {}, vars: {ansible_host: "{{ inventory_hostname | replace('h1', 'panics') }}"}}]`, code: ExitFailed,
-			ran: "h2 h3", wants: []string{"h1: the task (ping) panicked: connecting: this is a bug in kk, please report it"}},
+		{name: "run_once", tasks: `[{panicker: {}, run_once: true}]`, code: ExitFailed, ran: "",
+			wants: []string{asksForReport}},
+		{name: "delegated", tasks: `[{panicker: {}, delegate_to: h2}]`, code: ExitFailed, ran: "h2 h3",
+			wants: []string{asksForReport}},
+		{name: "timeout", tasks: `[{panicker: {}, timeout: 10}]`, code: ExitFailed, ran: "h2 h3",
+			wants: []string{asksForReport}},
+		{name: "connecting",
+			tasks: `[{ping: {}, vars: {ansible_host: "{{ inventory_hostname | replace('h1', 'panics') }}"}}]`,
+			code:  ExitFailed,
+			ran:   "h2 h3", wants: []string{"h1: the task (ping) panicked: connecting: this is a bug in kk, please report it"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, "-- site.yml --\n- hosts: all\n  gather_facts: false\n  "+c.play+"\n  tasks:\n    - block: "+
@@ -131,8 +153,10 @@ func TestPanicStaysOnItsHost(t *testing.T) {
 // The stack is in the result that the journal keeps, under the key that people see with -vvv.
 func TestPanicHasItsStack(t *testing.T) {
 	for _, where := range []string{"run", "together", "output", "nil"} {
-		b := newBench(t, "-- site.yml --\n- hosts: h1\n  gather_facts: false\n  tasks: [{name: it, panicker: {where: "+where+"}}]\n")
-		b.o.Connect = func(context.Context, Target) (connector.Connector, error) { return connector.Guarded(local.New()), nil }
+		b := newBench(t, "-- site.yml --\n- hosts: h1\n  gather_facts: false\n  tasks: [panicker: {where: "+where+"}]\n")
+		b.o.Connect = func(context.Context, Target) (connector.Connector, error) {
+			return connector.Guarded(local.New()), nil
+		}
 		b.expect(ExitFailed)
 		stack := ""
 		for _, e := range b.events.Events {

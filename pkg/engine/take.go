@@ -67,7 +67,9 @@ func (o *outcome) secret() bool {
 
 // take makes a task's outcome known: counters, registered variable, facts,
 // notifications, inventory; and moves the host on.
-func (e *Engine) take(ctx context.Context, ps *playState, o *outcome, ev *event.Task, group []*walker, shared bool) (err error) {
+func (e *Engine) take(
+	ctx context.Context, ps *playState, o *outcome, ev *event.Task, group []*walker, shared bool,
+) (err error) {
 	if o.result == nil {
 		return nil
 	}

@@ -13,7 +13,10 @@ import (
 
 // FuzzTextFile has a host say anything of a text file, and of the marks of files.
 func FuzzTextFile(f *testing.F) {
-	for _, out := range []string{"", "text=ax\x00owner=0 root\x00group=0 root\x00mode=644\x00", "text=\x00mode=9\x00", "mark=flags - i\x00changed=1\x00", "mark=\x00"} {
+	for _, out := range []string{
+		"", "text=ax\x00owner=0 root\x00group=0 root\x00mode=644\x00", "text=\x00mode=9\x00",
+		"mark=flags - i\x00changed=1\x00", "mark=\x00",
+	} {
 		f.Add(out, "u=rw,g+s", true)
 		f.Add(out, "0600", false)
 	}

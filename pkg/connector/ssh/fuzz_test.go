@@ -12,7 +12,8 @@ import (
 // the login shell is looked for, and as the command's end.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte("kk-M bash\nhello"), byte(3), "exit-status", []byte{0, 0, 0, 1})
-	f.Add([]byte("motd\nkk-M \nmore"), byte(0), "exit-signal", []byte("\x00\x00\x00\x04KILL\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
+	f.Add([]byte("motd\nkk-M \nmore"), byte(0), "exit-signal",
+		[]byte("\x00\x00\x00\x04KILL\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
 	f.Add([]byte("kk-M without an end"), byte(255), "exit-signal", []byte("\x00\x00\x00\x03-99"))
 	f.Add([]byte("nothing"), byte(1), "keepalive@openssh.com", []byte{})
 	f.Fuzz(func(t *testing.T, data []byte, length byte, kind string, payload []byte) {

@@ -34,7 +34,9 @@ func (r pgRows) body() pgRows {
 }
 
 // ask sends a query that changes nothing. Each row of the answer has its columns.
-func (l *postgresqlLogin) ask(ctx context.Context, c *module.Call, db string, columns int, query string) (pgRows, error) {
+func (l *postgresqlLogin) ask(
+	ctx context.Context, c *module.Call, db string, columns int, query string,
+) (pgRows, error) {
 	rows, _, err := l.send(ctx, c, true, db, []string{query})
 	for _, row := range rows {
 		if len(row) != columns && err == nil {

@@ -36,7 +36,8 @@ func postgresqlExtSpec() module.Spec {
 
 // Run implements module.Runner.
 func (m *PostgresqlExt) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	rows, err := m.ask(ctx, c, m.DB, 2, fmt.Sprintf("SELECT coalesce(installed_version, ''), default_version FROM pg_available_extensions WHERE name = %s", pgText(m.Name)))
+	rows, err := m.ask(ctx, c, m.DB, 2,
+		"SELECT coalesce(installed_version, ''), default_version FROM pg_available_extensions WHERE name = "+pgText(m.Name))
 	if err != nil && c.Check && strings.Contains(err.Error(), "does not exist") {
 		return module.Result{Changed: m.State == "present", Data: m.told(nil), Warnings: []string{err.Error() + " (check mode: assuming that a task before makes it)"}}, nil
 	}

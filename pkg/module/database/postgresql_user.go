@@ -190,7 +190,8 @@ func (m *PostgresqlUser) differing(ctx context.Context, c *module.Call, row []st
 		options = append(options, "CONNECTION LIMIT "+strconv.Itoa(*m.ConnLimit))
 	}
 	if m.Expires != "" {
-		same, err := m.ask(ctx, c, m.DB, 1, fmt.Sprintf("SELECT 1 FROM pg_roles WHERE rolname = %s AND rolvaliduntil = %s::timestamptz", pgText(m.Name), pgText(m.Expires)))
+		same, err := m.ask(ctx, c, m.DB, 1, fmt.Sprintf(
+			"SELECT 1 FROM pg_roles WHERE rolname = %s AND rolvaliduntil = %s::timestamptz", pgText(m.Name), pgText(m.Expires)))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -205,7 +206,8 @@ func (m *PostgresqlUser) differing(ctx context.Context, c *module.Call, row []st
 		return options, more, nil
 	}
 	kept, err := m.ask(ctx, c, m.DB, 1, "SELECT coalesce(rolpassword, '') FROM pg_authid WHERE rolname = "+pgText(m.Name))
-	if err != nil || len(kept.body()) == 0 || !keptPassword(kept.body()[0][0], m.Name, m.Secret.Reveal()) { // who is not superuser cannot know
+	// Who is not superuser cannot know.
+	if err != nil || len(kept.body()) == 0 || !keptPassword(kept.body()[0][0], m.Name, m.Secret.Reveal()) {
 		options = append(options, m.password())
 	}
 	return options, more, nil

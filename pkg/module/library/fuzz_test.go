@@ -9,8 +9,10 @@ import (
 // FuzzResult has a program print anything as its result.
 func FuzzResult(f *testing.F) {
 	for _, out := range []string{
-		"", "{}", "null", `{"changed": true, "msg": "done", "rc": 1}`, "noise\n{\"failed\": 1}\nnoise", `{"msg": [], "warnings": [1, "x"], "warnings": null}`,
-		`{"ansible_facts": {"a": 1}, "diff": [{"before": {}, "after": 1}, 2], "skipped": "yes"}`, `{"diff": {"prepared": [1]}, "rc": []}`, `{"ansible_facts": []}`,
+		"", "{}", "null", `{"changed": true, "msg": "done", "rc": 1}`, "noise\n{\"failed\": 1}\nnoise",
+		`{"msg": [], "warnings": [1, "x"], "warnings": null}`,
+		`{"ansible_facts": {"a": 1}, "diff": [{"before": {}, "after": 1}, 2], "skipped": "yes"}`,
+		`{"diff": {"prepared": [1]}, "rc": []}`, `{"ansible_facts": []}`,
 	} {
 		f.Add(0, out, "")
 		f.Add(1, out, "Traceback")
@@ -21,7 +23,8 @@ func FuzzResult(f *testing.F) {
 		for i, d := range r.Diff {
 			diffs[i] = d.Value()
 		}
-		if _, err := value.JSON(value.NewDict("data", r.Data, "facts", r.Facts, "diff", diffs), value.JSONOptions{}); err != nil {
+		whole := value.NewDict("data", r.Data, "facts", r.Facts, "diff", diffs)
+		if _, err := value.JSON(whole, value.JSONOptions{}); err != nil {
 			t.Errorf("a result that cannot be written down: %v", err)
 		}
 		if code != 0 && !r.Failed && len(r.Warnings) == 0 {

@@ -44,7 +44,8 @@ func Hostile(f *testing.F, specs []module.Spec, adjust func(module string, args 
 
 // usualAnswers are what the fuzzer begins with, as hostile reads them.
 var usualAnswers = []string{
-	"", "\n", "0\n", "yes", "{}", "[]", "null", "[{\"a\": 1}]", "<a><b c=\"d\">e</b></a>", "[section]\nkey = value\n", "a=b\x00c=d\x00",
+	"", "\n", "0\n", "yes", "{}", "[]", "null", "[{\"a\": 1}]", "<a><b c=\"d\">e</b></a>",
+	"[section]\nkey = value\n", "a=b\x00c=d\x00",
 	everyKey("1"), everyKey(""), everyKey("a b c"), everyKey("0 root"), everyKey("a:b:c:d:e:f:g"), everyKey("a\tb\tc\nd"),
 	everyKey("[{\"a\": {\"b\": [null, 1.5]}}]"), everyKey("[a]\nb = c\n"), everyKey("k=v"), everyKey("644"),
 	"\x1f\x1f1", "\x1fan error\x1f127", "ok\x1f\x1f0\x1ealso ok\x1f\x1f0\x1e\x1fno\x1f2",

@@ -183,5 +183,6 @@ func TestKeyOfManyRounds(t *testing.T) {
 	if err := os.WriteFile(p, pem.EncodeToMemory(block), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refuses(t, "more than 2000 rounds", "openssh_keypair", "path", p, "type", "ed25519", "passphrase", "secret", "regenerate", "never")
+	refuses(t, "more than 2000 rounds", "openssh_keypair",
+		"path", p, "type", "ed25519", "passphrase", "secret", "regenerate", "never")
 }
