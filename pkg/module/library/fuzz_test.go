@@ -1,6 +1,7 @@
 package library
 
 import (
+	"strings"
 	"testing"
 
 	"kubekey/pkg/value"
@@ -31,4 +32,15 @@ func FuzzResult(f *testing.F) {
 			t.Errorf("exit code %d goes unsaid: %+v", code, r)
 		}
 	})
+}
+
+// A program that prints 32 MB of lines that begin no object is read to its end.
+func TestEndlessBegins(t *testing.T) {
+	noise := strings.Repeat("{\n", maxOutput/2-1)
+	if r := result(0, noise+"}", ""); !r.Failed {
+		t.Errorf("it is taken for a result: %+v", r)
+	}
+	if r := result(0, strings.Repeat("{\n", maxBegins-1)+`{"msg": "done"}`, ""); r.Failed || r.Msg != "done" {
+		t.Errorf("the result after some noise is not seen: %+v", r)
+	}
 }

@@ -134,14 +134,19 @@ func result(code int, stdout, stderr string) module.Result {
 	return r
 }
 
+// maxBegins is how many lines that may begin an object are tried: each costs as much as what
+// follows is long.
+const maxBegins = 64
+
 // object is the JSON object in an output: from the first line that begins one
 // to the last that ends one.
 func object(out string) *value.Dict {
-	for rest := out; rest != ""; {
+	rest := out[:strings.LastIndexByte(out, '}')+1]
+	for begins := 0; rest != "" && begins < maxBegins; {
 		line, after, _ := strings.Cut(rest, "\n")
 		if strings.HasPrefix(strings.TrimSpace(line), "{") {
-			end := strings.LastIndexByte(rest, '}')
-			v, err := value.FromJSON([]byte(strings.TrimSpace(rest[:end+1])))
+			begins++
+			v, err := value.FromJSON([]byte(strings.TrimSpace(rest)))
 			if d, ok := v.(*value.Dict); ok && err == nil {
 				return d
 			}
