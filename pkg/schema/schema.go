@@ -19,6 +19,10 @@
 // Values are coerced as playbooks expect: yes and no are bools, "5" is an int
 // and never truncated, "a,b" is a list of strings, a number is a string where
 // one is wanted. A null value is an argument that was not given.
+//
+// What arguments require of each other, and of their values, are the rows of a
+// method Rules. They are checked before a run as far as values are literal, by
+// Decode for the rest, and are part of the manual.
 package schema
 
 import (

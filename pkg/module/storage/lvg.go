@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"regexp"
@@ -52,7 +53,6 @@ func (*LVG) Rules() schema.Rules {
 		schema.Looks("the name of a volume group", lvmName.MatchString, "vg"),
 		schema.Needs("pvs").If("state", "present").Says("No physical volumes given."),
 		schema.Entries("pvs", 1, schema.NoLimit).If("state", "present").Says("No physical volumes given."),
-		schema.Needs("pesize").If("pesize", ""),
 		schema.Looks("a size such as 4 or 128k", lvmSize.MatchString, "pesize"),
 		schema.Looks("plain words", lvmWords.MatchString, "pv_options", "vg_options"),
 		schema.Looks("an absolute path", schema.Absolute, "pvs"),
@@ -62,7 +62,7 @@ func (*LVG) Rules() schema.Rules {
 // Run implements module.Runner.
 func (m *LVG) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	s := hostscript.New(lvmScript, `lvg_main "$@"`)
-	s.Set("vg", m.VG).Set("state", m.State).Set("pesize", m.PESize).Set("pv_options", m.PVOptions).Set("vg_options", m.VGOptions)
+	s.Set("vg", m.VG).Set("state", m.State).Set("pesize", cmp.Or(m.PESize, "4")).Set("pv_options", m.PVOptions).Set("vg_options", m.VGOptions)
 	s.Flag("pvresize", m.PVResize).Flag("remove_extra_pvs", m.RemoveExtra).Flag("force", m.Force)
 	s.Words = m.PVs
 	a, err := s.Run(ctx, c.Conn, c.Check)

@@ -1,0 +1,97 @@
+package schema_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
+)
+
+type inner struct {
+	A string `kk:"a"`
+	B string `kk:"b"`
+}
+
+func (*inner) Rules() schema.Rules { return schema.Rules{schema.AtMostOne("a", "b")} }
+
+type ruled struct {
+	State string   `kk:"state" default:"present" choices:"present,absent"`
+	Src   string   `kk:"src,alias=from"`
+	Size  *int     `kk:"size"`
+	Names []string `kk:"names"`
+	Items []inner  `kk:"items"`
+}
+
+func (*ruled) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("src").If("state", "present"),
+		schema.Refuses("size").Unless("state", "present"),
+		schema.Between("size", 1, 9),
+		schema.Entries("names", 1, 2),
+		schema.Looks("lower case", func(s string) bool { return s == strings.ToLower(s) }, "names").With("src", "size"),
+	}
+}
+
+func TestRules(t *testing.T) {
+	for _, c := range []struct {
+		args *value.Dict
+		path string
+		want string
+	}{
+		{dict("from", "x"), "", ""},
+		{dict("from", ""), "", "state is present but all of the following are missing: src"},
+		{dict("state", "absent"), "", ""},
+		{dict("state", "absent", "size", 3), "size", "size is only for a task where state is present"},
+		{dict("src", "x", "size", "0"), "size", "value of size must be 1 to 9, got 0"},
+		{dict("src", "x", "names", []any{}), "names", "value of names must be a list of 1 to 2, got 0"},
+		{dict("src", "x", "names", "a,B"), "names", `value of names must be lower case when src or size is given, got "B"`},
+		{dict("src", "x", "items", []any{dict("a", 1), dict("a", 1, "b", 2)}), "items.b", "parameters are mutually exclusive: a|b found in items"},
+		{dict("src", []any{}), "src", "value of src must be a string, got a list"}, // and no word of what it may break
+	} {
+		err := schema.Decode(&ruled{}, c.args)
+		var problems schema.Errors
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", value.Repr(c.args), err)
+		case c.want != "" && (!errors.As(err, &problems) || len(problems) != 1 || problems[0].Msg != c.want || problems[0].Path != c.path):
+			t.Errorf("%s: %v, not %q of %q", value.Repr(c.args), err, c.want, c.path)
+		}
+	}
+}
+
+func TestRulesInTheManual(t *testing.T) {
+	got, err := schema.DescribeRules(&ruled{})
+	want := []string{
+		"`src` must be given when `state` is present",
+		"`size` cannot be used when `state` is not present",
+		"`size` must be 1 to 9",
+		"`names` must be a list of 1 to 2",
+		"`names` must be lower case when `src` or `size` is given",
+		"At most one of `items.a`, `items.b`",
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v: %q", err, got)
+	}
+}
+
+type typo struct {
+	A string `kk:"a"`
+}
+
+func (*typo) Rules() schema.Rules { return schema.Rules{schema.Needs("b")} }
+
+// forgetful has rules of its own, and not those of the struct in it.
+type forgetful struct{ inner }
+
+func (*forgetful) Rules() schema.Rules { return nil }
+
+func TestRulesThatCannotHold(t *testing.T) {
+	for _, v := range []any{&typo{}, &forgetful{}} {
+		if _, err := schema.PlanFor(v); err == nil {
+			t.Errorf("%T has a plan", v)
+		}
+	}
+}
