@@ -96,6 +96,8 @@ type Unsure struct {
 
 func (u Unsure) dynamic(v any) bool { return u.Dynamic != nil && u.Dynamic(v) }
 
+func (u Unsure) omittable(v any) bool { return u.Omittable != nil && u.Omittable(v) }
+
 // obey adds the rules that the arguments of a filled struct break for certain.
 func (d *decoder) obey(filled reflect.Value, t reflect.Type, given map[int]givenArg, path string) {
 	rules := d.plan.rules[t]
@@ -154,7 +156,7 @@ func (a filledArgs) Given(name string) Answer {
 	case a.wrong(g.key):
 		return Maybe
 	case a.unsure.dynamic(g.v):
-		if a.unsure.Omittable(g.v) || target.Kind() == reflect.Bool || a.fields[i].hasDefault {
+		if a.unsure.omittable(g.v) || target.Kind() == reflect.Bool || a.fields[i].hasDefault {
 			return Maybe
 		}
 		return Yes

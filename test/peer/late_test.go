@@ -37,7 +37,7 @@ func refuseLate(t *testing.T, task map[string]any) {
 
 func breaksRule(spec *module.Spec, args map[string]any) bool {
 	given, _ := value.Of(args).(*value.Dict)
-	for _, p := range schema.Check(spec.New(), given, &redact.Set{}, schema.Unsure{Dynamic: hasTemplate, Omittable: hasTemplate}) {
+	for _, p := range schema.Check(spec.New(), given, &redact.Set{}, schema.Unsure{Dynamic: hasTemplate}) {
 		if p.Kind == schema.Conflict {
 			return true
 		}
