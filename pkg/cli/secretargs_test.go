@@ -16,7 +16,7 @@ func noSecrets() map[string]string {
 // What a module takes under the name of a secret is a secret, unless it is
 // listed with the reason why not.
 func TestSecretArgumentsAreSecrets(t *testing.T) {
-	r, err := registry()
+	r, err := Modules()
 	if err != nil {
 		t.Fatal(err)
 	}

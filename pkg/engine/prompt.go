@@ -61,6 +61,7 @@ func (e *Engine) prompt(r *reader, q *project.Prompt) (any, error) {
 	case private:
 		e.Redact.Add(answer)
 	}
+	e.hideNamed(q.Syntax.Name, answer)
 	if q.Encrypt == nil {
 		return answer, nil
 	}

@@ -145,11 +145,15 @@ func mapped(v any, f func(string) string, depth int) any {
 		return "..."
 	}
 	switch v := v.(type) {
-	case nil, bool, int:
+	case nil, bool:
 		return v
-	case float64:
-		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return value.Float(v)
+	case int, float64:
+		if n, ok := v.(float64); ok && (math.IsInf(n, 0) || math.IsNaN(n)) {
+			return value.Float(n)
+		}
+		text := value.Str(v)
+		if shown := f(text); shown != text { // a secret may be a number
+			return shown
 		}
 		return v
 	case string:
@@ -163,8 +167,9 @@ func mapped(v any, f func(string) string, depth int) any {
 	case *value.Dict:
 		out := value.NewDict()
 		for k, e := range v.All() {
-			if s, ok := k.(string); ok {
-				k = f(s)
+			text := value.Str(k)
+			if shown := f(text); shown != text {
+				k = shown
 			}
 			out.Set(k, mapped(e, f, depth+1))
 		}

@@ -188,7 +188,7 @@ func FuzzEncoded(f *testing.F) {
 	all := encoders()
 	f.Fuzz(func(t *testing.T, secret string, seed uint64) {
 		secret = strings.TrimSpace(secret)
-		if !utf8.ValidString(secret) || plainWord.MatchString(secret) || strings.Contains(secret, "*") || hasControl(secret) {
+		if len(secret) > 200 || !utf8.ValidString(secret) || plainWord.MatchString(secret) || strings.Contains(secret, "*") || hasControl(secret) {
 			return
 		}
 		if len(reduced(secret)) < shortest {

@@ -116,18 +116,16 @@ func unescape(text string) *view {
 }
 
 func (u *unescaper) push(p piece) {
-	last := len(u.tail) - 1
-	escaped := last >= 0 && u.tail[last].b == '\\'
-	if escaped && class[p.b] == opener && p.depth < u.tail[last].depth {
-		escaped = false // it begins an escape, and what that stands for is escaped
+	isWord := isLetter(p.b) || isDigit(p.b)
+	for !isWord && p.b != '\\' && u.escapes(p) {
+		u.tail = u.tail[:len(u.tail)-1]
 	}
+	last := len(u.tail) - 1
 	switch {
 	case (p.b == '\\' || p.b == '%') && last >= 0 && u.tail[last].b == p.b && u.tail[last].depth <= p.depth:
 		u.tail[last].to = p.to // one stands for any number
 		return
-	case escaped && !isLetter(p.b) && !isDigit(p.b):
-		u.tail = u.tail[:last]
-	case escaped && (p.b == 'n' || p.b == 'r' || p.b == 't'):
+	case (p.b == 'n' || p.b == 'r' || p.b == 't') && u.escapes(p):
 		p.b, p.from = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t'}[p.b], u.tail[last].from
 		u.tail = u.tail[:last]
 	}
@@ -146,6 +144,13 @@ func (u *unescaper) push(p piece) {
 	for len(u.tail) > 0 && (len(u.tail) > longestEscape || !u.open()) {
 		u.release()
 	}
+}
+
+// escapes reports whether there is a backslash before p that belongs to it. Where p
+// begins an escape, it may belong to what that stands for.
+func (u *unescaper) escapes(p piece) bool {
+	last := len(u.tail) - 1
+	return last >= 0 && u.tail[last].b == '\\' && (class[p.b] != opener || p.depth >= u.tail[last].depth)
 }
 
 // release decides about the front of the tail: it begins no escape.

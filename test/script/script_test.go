@@ -3,15 +3,18 @@ package script
 import (
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,8 +107,9 @@ func secret(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 }
 
-// spelled finds a secret in a text: as it is, in a URL, in JSON, or in base64
-// wherever it begins in what is encoded. It returns how it stands there.
+// spelled finds a secret in a text: as it is, quoted, in a URL, in JSON, in hexadecimal
+// digits, or in base64 wherever it begins in what is encoded, and in these
+// inside each other. It returns how it stands there.
 func spelled(text, secret string) string {
 	quoted, _ := json.Marshal(secret) // a string can always be written
 	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), strings.Trim(string(quoted), `"`)}
@@ -114,6 +118,15 @@ func spelled(text, secret string) string {
 			whole := enc.EncodeToString([]byte("__"[:lead] + secret))
 			forms = append(forms, whole[(8*lead+5)/6:8*(lead+len(secret))/6])
 		}
+	}
+	spaced := ""
+	for i := range len(secret) {
+		spaced += fmt.Sprintf(" %02x", secret[i])
+	}
+	inner, _ := json.Marshal(string(quoted))
+	forms = append(forms, hex.EncodeToString([]byte(secret)), spaced, regexp.QuoteMeta(secret), html.EscapeString(secret), strings.Trim(string(inner), `\"`))
+	for _, f := range forms[:len(forms):len(forms)] {
+		forms = append(forms, base64.RawStdEncoding.EncodeToString([]byte(f)), url.QueryEscape(f))
 	}
 	for _, f := range forms {
 		if strings.Contains(text, f) {
