@@ -46,10 +46,11 @@ func TestCommandLineThatGoesOn(t *testing.T) {
 // Whichever way -e and --set write a secret, a command line does not show it.
 func TestCommandLineWithoutSecrets(t *testing.T) {
 	for _, c := range []struct{ args, want []string }{
-		{[]string{"-e", "x=1 db_password=hunter2"}, []string{"-e", `{"x": "1", "db_password": "********"}`}},
-		{[]string{"-vvve", "db_password=hunter2"}, []string{"-vvve", `{"db_password": "********"}`}},
-		{[]string{"-edb_password=hunter2"}, []string{`-e{"db_password": "********"}`}},
-		{[]string{"-e=db_password=hunter2"}, []string{`-e={"db_password": "********"}`}},
+		{[]string{"-e", "x=1 db_password=hunter2"}, []string{"-e", "x=1 db_password=********"}},
+		{[]string{"-vvve", "db_password=hunter2"}, []string{"-vvve", "db_password=********"}},
+		{[]string{"-edb_password=hunter2"}, []string{"-edb_password=********"}},
+		{[]string{"-e=db_password=hunter2"}, []string{"-e=db_password=********"}},
+		{[]string{"-e", `x="a b" db_password='hunter2 it'`}, []string{"-e", `{"x": "a b", "db_password": "********"}`}},
 		{[]string{"--extra-vars", `{"db": {"password": "\u0068unter2"}}`}, []string{"--extra-vars", `{"db": {"password": "********"}}`}},
 		{[]string{`--extra-vars={db_password: "\x68unter2", n: 3}`}, []string{`--extra-vars={"db_password": "********", "n": 3}`}},
 		{[]string{"-e", "{db_password: 0x1234567}"}, []string{"-e", `{"db_password": "********"}`}},

@@ -67,11 +67,31 @@ func shownExtra(text string) string {
 	if !holdsSecret("", d) {
 		return text
 	}
-	shown, err := value.JSON(masked("", d), value.JSONOptions{})
+	shown := masked("", d).(*value.Dict)
+	if words, plain := asWords(shown); plain && !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return words
+	}
+	json, err := value.JSON(shown, value.JSONOptions{})
 	if err != nil {
 		return redact.Mask
 	}
-	return shown
+	return json
+}
+
+// plainValue is what needs no quotes behind name=.
+var plainValue = regexp.MustCompile(`^[\w@%+:,./*-]*$`)
+
+// asWords is variables as name=value words; plain is false where a value would need quotes.
+func asWords(d *value.Dict) (words string, plain bool) {
+	var out []string
+	for k, v := range d.All() {
+		text, isText := v.(string)
+		if !isText || !plainValue.MatchString(text) {
+			return "", false
+		}
+		out = append(out, value.Str(k)+"="+text)
+	}
+	return strings.Join(out, " "), true
 }
 
 // shownSet is the value of --set as people may see it.

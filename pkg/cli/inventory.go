@@ -7,7 +7,6 @@ import (
 
 	"kubekey/pkg/engine"
 	"kubekey/pkg/inventory"
-	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -126,10 +125,7 @@ func (a *app) inventoryHost(cmd *cobra.Command, s *session, _ *inputs, args []st
 		if err != nil || !ok || value.IsUndefined(val) {
 			continue
 		}
-		if _, isText := val.(string); isText && redact.IsSecretName(n) {
-			val = "********"
-		}
-		out.Set(n, val)
+		out.Set(n, masked(n, val))
 	}
 	return a.printValue(out)
 }

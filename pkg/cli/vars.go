@@ -75,12 +75,13 @@ func (a *app) explain(cmd *cobra.Command, in *viewFlags, host, name string) erro
 
 // shown is a value for people; what its name says is secret stays hidden.
 func (a *app) shown(name string, v any) string {
-	if _, isText := v.(string); isText && redact.IsSecretName(name) {
-		return "********"
-	}
 	if forced, err := value.Force(v); err == nil {
 		v = forced
 	}
+	if _, isText := v.(string); isText && redact.IsSecretName(name) {
+		return redact.Mask
+	}
+	v = masked(name, v)
 	text, err := value.JSON(v, value.JSONOptions{})
 	if err != nil {
 		return value.Repr(v)
