@@ -45,7 +45,7 @@ func oneForm(s *Set, text string) { s.literal.find(text, func(pattern, int) {}) 
 // least is the shortest time that f takes: what else the machine does is no part of it.
 func least(f func()) time.Duration {
 	best := time.Hour
-	for range 20 {
+	for range 100 {
 		start := time.Now()
 		f()
 		best = min(best, time.Since(start))

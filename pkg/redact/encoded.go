@@ -190,7 +190,7 @@ func (r *reader) run(text string, start, end, depth int, cover func(from, to int
 	if next := lineAfter(text, end); end-start >= foldedLine && next < len(text) && sextet[text[next]] != none {
 		return r.lines(text, start, end, depth, cover)
 	}
-	r.joined(text[start:end], depth, func(from, to int) { cover(start+from, start+to) })
+	r.joined(text[start:end], start, depth, cover)
 	return end
 }
 
@@ -210,7 +210,7 @@ func (r *reader) lines(text string, start, end, depth int, cover func(from, to i
 		v.copy(text[line:end], line)
 	}
 	v.close(end)
-	r.joined(string(v.text), depth, func(from, to int) { cover(v.span(from, to)) })
+	r.joined(string(v.text), 0, depth, func(from, to int) { cover(v.span(from, to)) })
 	return end
 }
 
@@ -230,20 +230,20 @@ func lineAfter(text string, i int) int {
 	return n
 }
 
-// joined reads a run without its line breaks.
-func (r *reader) joined(run string, depth int, cover func(from, to int)) {
+// joined reads a run without line breaks, which is at a place of the text that cover is for.
+func (r *reader) joined(run string, at, depth int, cover func(from, to int)) {
 	if r.s.wide {
 		for alignment := range 4 {
-			r.aligned(run, alignment, len(run), depth, cover)
+			r.aligned(run, alignment, len(run), at, depth, cover)
 		}
 	} else {
-		r.parts(run, depth, cover)
+		r.parts(run, at, depth, cover)
 	}
-	r.hex(run, depth, cover)
+	r.hex(run, at, depth, cover)
 }
 
 // parts reads those parts of a run that are text, with the alignment that they are text with.
-func (r *reader) parts(run string, depth int, cover func(from, to int)) {
+func (r *reader) parts(run string, at, depth int, cover func(from, to int)) {
 	const ones, slack = 0x0001_0001_0001_0001, 64
 	least := min(max(len(run)/3, shortestRun), 16)
 	part := [4][2]int{{0, 0}, {3, 0}, {2, 0}, {1, 0}} // for each lane, the last that was found
@@ -259,7 +259,7 @@ func (r *reader) parts(run string, depth int, cover func(from, to int)) {
 				continue
 			}
 			if p := &part[lane]; i-least-slack > p[1] {
-				r.aligned(run, p[0], p[1], depth, cover)
+				r.aligned(run, p[0], p[1], at, depth, cover)
 				from := max(0, i-least+1-slack)
 				p[0] = from + (8-lane-from%4)%4 // where a group of the lane begins
 			}
@@ -267,12 +267,12 @@ func (r *reader) parts(run string, depth int, cover func(from, to int)) {
 		}
 	}
 	for _, p := range part {
-		r.aligned(run, p[0], p[1], depth, cover)
+		r.aligned(run, p[0], p[1], at, depth, cover)
 	}
 }
 
 // aligned reads a part of a run that is base64 from its first character on.
-func (r *reader) aligned(run string, first, end, depth int, cover func(from, to int)) {
+func (r *reader) aligned(run string, first, end, at, depth int, cover func(from, to int)) {
 	if end-first < shortestRun-1 {
 		return
 	}
@@ -287,7 +287,7 @@ func (r *reader) aligned(run string, first, end, depth int, cover func(from, to 
 			plain.WriteByte(byte(bits >> have))
 		}
 	}
-	r.read(plain.String(), depth+1, func(from, to int) { cover(first+from*8/6, first+(to*8+5)/6) })
+	r.read(plain.String(), depth+1, func(from, to int) { cover(at+first+from*8/6, at+first+(to*8+5)/6) })
 }
 
 // encodedInBase64 is a secret in base64 behind shift bytes of something else.
@@ -301,20 +301,20 @@ func encodedInBase64(secret string, shift int) pattern {
 }
 
 // hex reads what the digits in a run decode to, with both alignments.
-func (r *reader) hex(run string, depth int, cover func(from, to int)) {
+func (r *reader) hex(run string, at, depth int, cover func(from, to int)) {
 	for i := 0; i < len(run); i++ {
 		start := i
 		for i < len(run) && digit[run[i]] != none {
 			i++
 		}
 		for first := start; first < start+2 && i-first >= shortestDigits; first++ {
-			r.digits(run[first:i], depth, func(from, to int) { cover(first+from, first+to) })
+			r.digits(run[first:i], at+first, depth, cover)
 		}
 	}
 }
 
 // digits reads what pairs of digits decode to, if there is text in it.
-func (r *reader) digits(run string, depth int, cover func(from, to int)) {
+func (r *reader) digits(run string, at, depth int, cover func(from, to int)) {
 	inARow, text := 0, r.s.wide
 	for i := 0; i+1 < len(run) && !text; i += 2 {
 		inARow = printable(run[i], run[i+1], inARow)
@@ -328,7 +328,7 @@ func (r *reader) digits(run string, depth int, cover func(from, to int)) {
 	for i := 0; i+1 < len(run); i += 2 {
 		plain.WriteByte(digit[run[i]]<<4 | digit[run[i+1]])
 	}
-	r.read(plain.String(), depth+1, func(from, to int) { cover(2*from, 2*to) })
+	r.read(plain.String(), depth+1, func(from, to int) { cover(at+2*from, at+2*to) })
 }
 
 // printable counts on if two digits are a character of a text, else from 0.
@@ -413,5 +413,5 @@ func (r *reader) words(text string, start, end, depth int, cover func(from, to i
 		i = to
 	}
 	v.close(end)
-	r.digits(string(v.text), depth, func(from, to int) { cover(v.span(from, to)) })
+	r.digits(string(v.text), 0, depth, func(from, to int) { cover(v.span(from, to)) })
 }
