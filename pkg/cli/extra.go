@@ -98,10 +98,13 @@ func without(d *value.Dict, leaveOut func(string) bool) *value.Dict {
 	return out
 }
 
+// likePath is what a path of --set is made of. Anything else may be a value.
+var likePath = regexp.MustCompile(`^[\w.\[\]-]+$`)
+
 // badSet is an error of a --set; the value may be a secret and is not shown.
 func badSet(text string, err error) *source.Diagnostic {
-	path, _, given := strings.Cut(text, "=")
-	if _, bad := splitPath(path); bad != nil || !given {
+	path, _, _ := strings.Cut(text, "=")
+	if !likePath.MatchString(path) {
 		return source.Errorf(source.Pos{}, "--set: write it as path=value, with a path such as a.b[0].c")
 	}
 	return source.Errorf(source.Pos{}, "--set %s: %s", path, err)

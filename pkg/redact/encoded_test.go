@@ -177,7 +177,9 @@ func TestEveryEncoding(t *testing.T) {
 
 // hasControl reports whether there are characters that not every encoding can write.
 func hasControl(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7F && r < 0xA0 || r == utf8.RuneError })
+	return strings.ContainsFunc(s, func(r rune) bool {
+		return r < ' ' && r != '\n' && r != '\t' || r >= 0x7F && r < 0xA0 || r == utf8.RuneError
+	})
 }
 
 // Any three encodings inside each other hide none of the samples.
