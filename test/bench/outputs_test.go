@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"kubekey/test/lab"
 )
 
 // outputsBound is what kk may need while many hosts print much, in bytes.
@@ -57,7 +59,7 @@ func printMuch(tb testing.TB, bin string, f *fleet, command string, bytes int) *
         that:
           - r.stdout_truncated
           - r.stdout_bytes >= %d - 2
-          - r.stdout | length > 700000
+          - (r.stdout ~ r.stderr) | length > 700000
           - r.stdout_lines | type_debug == 'list'
           - r.stdout_lines | length == r.stdout.splitlines() | length
           - r.stdout_lines[-1] == r.stdout.splitlines()[-1]
@@ -66,7 +68,8 @@ func printMuch(tb testing.TB, bin string, f *fleet, command string, bytes int) *
 `, command, bytes)
 	cmd := exec.Command(bin, "run", write(tb, f.dir, "site.yaml", playbook), "-i", f.inventory)
 	cmd.Env = append(os.Environ(), "KK_WORKDIR="+filepath.Join(f.dir, "work"))
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		tb.Fatalf("kk: %v\n%s", err, tail(string(out), 3000))
 	}
 	files, err := filepath.Glob(filepath.Join(f.dir, "work/runs/*/outputs/*.stdout"))
@@ -79,4 +82,27 @@ func printMuch(tb testing.TB, bin string, f *fleet, command string, bytes int) *
 		}
 	}
 	return cmd.ProcessState.SysUsage().(*syscall.Rusage)
+}
+
+// The same with a twentieth of it: what kk needs does not grow with what is printed. The hosts
+// share this machine, so there are fewer of them, too.
+func TestOutputsAreBounded(t *testing.T) {
+	const hosts, bytes, bound = 10, 20 << 20, 160 << 20
+	bin := filepath.Join(t.TempDir(), "kk")
+	if err := lab.BuildKK(bin); err != nil {
+		t.Fatal(err)
+	}
+	for name, command := range map[string]string{
+		"short lines": "yes y",
+		"one line":    "cat /dev/zero",
+		"both outputs": "yes 'an error that comes again and again' | head -c 4194304 >&2; " +
+			"yes 'and a line of the other output'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			usage := printMuch(t, bin, newFleet(t, hosts), fmt.Sprintf("%s | head -c %d", command, bytes), bytes)
+			if peak := usage.Maxrss << 10; peak > bound {
+				t.Errorf("kk used %d MiB at its peak, want at most %d", peak>>20, bound>>20)
+			}
+		})
+	}
 }

@@ -60,7 +60,8 @@ func (s *Shared) connect(ctx context.Context, t *target, in *login, open dialFun
 	}
 	// The handshake knows no context: closing the connection ends it.
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
-	conn, chans, reqs, err := ssh.NewClientConn(raw, t.addr(), &ssh.ClientConfig{
+	brake := &brake{}
+	conn, chans, reqs, err := ssh.NewClientConn(brakedConn{raw, brake}, t.addr(), &ssh.ClientConfig{
 		User: t.User, Auth: in.methods, HostKeyCallback: check, HostKeyAlgorithms: algorithms,
 		ClientVersion: "SSH-2.0-kk",
 	})
@@ -72,7 +73,7 @@ func (s *Shared) connect(ctx context.Context, t *target, in *login, open dialFun
 		raw.Close()
 		return nil, explainHandshake(t, in, err)
 	}
-	return ssh.NewClient(conn, chans, reqs), nil
+	return ssh.NewClient(brakedClient{conn, brake}, chans, reqs), nil
 }
 
 // loginError is a login that will not succeed on a second try either.

@@ -20,6 +20,7 @@ type link struct {
 	target  *target
 	gone    chan struct{} // closed when the connection has ended
 	buffers sync.Pool
+	brake   *brake
 	shell   loginShell
 
 	mu       sync.Mutex
@@ -45,7 +46,8 @@ const manySessions = 64
 
 func newLink(client *ssh.Client, closers []io.Closer, t *target) *link {
 	l := &link{client: client, closers: closers, target: t, limit: manySessions, yields: map[*session]func(){},
-		gone: make(chan struct{}), changed: make(chan struct{})}
+		gone: make(chan struct{}), changed: make(chan struct{}), brake: brakeOf(client)}
+	l.brake.release()
 	l.buffers.New = func() any { b := make([]byte, 32<<10); return &b }
 	go func() {
 		l.cause = client.Wait()

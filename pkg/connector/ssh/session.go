@@ -161,9 +161,11 @@ func (s *session) copy(to io.Writer, from io.Reader, o *outcome) {
 	for {
 		n, err := from.Read(*buf)
 		if n > 0 {
+			s.link.brake.begin()
 			if _, bad := to.Write((*buf)[:n]); bad != nil {
 				to = io.Discard
 			}
+			s.link.brake.end(n)
 			select {
 			case o.active <- struct{}{}:
 			default:

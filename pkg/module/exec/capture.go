@@ -3,6 +3,7 @@ package exec
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,6 +100,7 @@ type capture struct {
 	chunks [][]byte
 	kept   int
 	total  int64 // bytes that were printed
+	spare  []byte
 	line   []byte
 	long   bool // the line is one whose beginning was passed on
 
@@ -135,7 +137,7 @@ func (c *capture) store(p []byte) {
 			if last < 0 {
 				size = max(512, min(len(rest), chunk)) // most outputs are short
 			}
-			c.chunks = append(c.chunks, make([]byte, 0, size))
+			c.chunks = append(c.chunks, c.empty(size))
 			last++
 		}
 		n := min(len(rest), cap(c.chunks[last])-len(c.chunks[last]))
@@ -143,6 +145,16 @@ func (c *capture) store(p []byte) {
 		rest = rest[n:]
 	}
 	c.kept += len(p)
+}
+
+// empty is a new chunk; one that was dropped is used again.
+func (c *capture) empty(size int) []byte {
+	spare := c.spare
+	if cap(spare) < size {
+		return make([]byte, 0, size)
+	}
+	c.spare = nil
+	return spare
 }
 
 // drop drops the oldest chunk. Before the first one goes, all goes to a file.
@@ -155,8 +167,8 @@ func (c *capture) drop() {
 	}
 	c.dropped = true
 	c.kept -= len(c.chunks[0])
-	c.chunks[0] = nil
-	c.chunks = c.chunks[1:]
+	c.spare = c.chunks[0][:0]
+	c.chunks = slices.Delete(c.chunks, 0, 1)
 }
 
 func (c *capture) pass(p []byte) {
@@ -199,7 +211,7 @@ func (c *capture) text() string {
 		b.Write(chunk)
 		c.chunks[i] = nil // an output is never held twice as a whole
 	}
-	c.chunks, c.kept = nil, 0
+	c.chunks, c.spare, c.kept = nil, nil, 0
 	if !c.dropped {
 		return b.String()
 	}
