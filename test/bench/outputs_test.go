@@ -87,13 +87,13 @@ func printMuch(tb testing.TB, bin string, f *fleet, command string, bytes int) *
 // The same with a twentieth of it: what kk needs does not grow with what is printed. The hosts
 // share this machine, so there are fewer of them, too.
 func TestOutputsAreBounded(t *testing.T) {
-	const hosts, bytes, bound = 10, 20 << 20, 160 << 20
+	const hosts, bytes, bound = 8, 16 << 20, 160 << 20
 	bin := filepath.Join(t.TempDir(), "kk")
 	if err := lab.BuildKK(bin); err != nil {
 		t.Fatal(err)
 	}
 	for name, command := range map[string]string{
-		"short lines": "yes y",
+		"short lines": "yes short",
 		"one line":    "cat /dev/zero",
 		"both outputs": "yes 'an error that comes again and again' | head -c 4194304 >&2; " +
 			"yes 'and a line of the other output'",

@@ -172,6 +172,9 @@ func (c *capture) drop() {
 }
 
 func (c *capture) pass(p []byte) {
+	if c.all.lines > shownLines {
+		p = c.skip(p)
+	}
 	for len(p) > 0 {
 		line, rest, ended := bytes.Cut(p, []byte{'\n'})
 		if !c.long {
@@ -188,6 +191,16 @@ func (c *capture) pass(p []byte) {
 		}
 		p = rest
 	}
+}
+
+// skip passes over all lines but the last that ends in p.
+func (c *capture) skip(p []byte) []byte {
+	end := bytes.LastIndexByte(p, '\n')
+	start := bytes.LastIndexByte(p[:max(end, 0)], '\n') + 1
+	if start > 0 {
+		c.line, c.long = c.line[:0], false
+	}
+	return p[start:]
 }
 
 func (c *capture) flush() {
