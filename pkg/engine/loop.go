@@ -354,7 +354,10 @@ func (x *execution) hostResult(o *itemOutcome) event.HostResult {
 		Result: o.shown(), Verbose: o.verbose, StartedAt: o.startedAt, Duration: o.took, Warnings: o.warnings,
 	}
 	if o.noLog {
-		r.Warnings = nil
+		r.Warnings = nil // they may quote what is hidden
+		if truthKey(o.result, "stdout_truncated") || truthKey(o.result, "stderr_truncated") {
+			r.Warnings = []string{"the result holds the end of a long output; the rest is lost, since no_log keeps it from disk"}
+		}
 	} else {
 		r.Diff = o.diff
 	}

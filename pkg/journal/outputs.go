@@ -130,7 +130,7 @@ var noFileWord = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // fileWord is a name of anything as a part of the name of a file.
 func fileWord(name string) string {
-	word := strings.Trim(noFileWord.ReplaceAllString(name, "_"), "_")
+	word := strings.Trim(noFileWord.ReplaceAllString(name, "_"), "._")
 	return word[:min(len(word), 60)]
 }
 

@@ -209,7 +209,7 @@ func prune(workdir string, keep int) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range runs[min(keepOutputs, len(runs)):] {
+	for _, r := range runs[min(keepOutputs, keep, len(runs)):] {
 		if err := removeOutputs(filepath.Join(workdir, runsDir, r.ID)); err != nil {
 			return fmt.Errorf("remove outputs of old runs: %w", err)
 		}

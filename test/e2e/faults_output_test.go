@@ -10,10 +10,11 @@ import (
 )
 
 // maxMemory bounds what kk may use while a command prints 200 MB.
-const maxMemory = 400 << 20
+const maxMemory = 160 << 20
 
 func TestCommandThatPrintsTooMuch(t *testing.T) {
 	c := newController(t)
+	sum := c.on(t, 0, "{ seq -f 'line %099.0f' 1900000; echo last; } | sha256sum | cut -c1-64")
 	run := c.startOn(t, map[string]vars{"node1": c.reach(0, "root")}, `
 - hosts: all
   gather_facts: false
@@ -23,8 +24,11 @@ func TestCommandThatPrintsTooMuch(t *testing.T) {
       changed_when: false
     - assert:
         that:
-          - much.stdout | length > 60000000
-          - much.stdout | length < 70000000
+          - much.stdout | length > 900000
+          - much.stdout | length <= 1048576
+          - much.stdout_truncated and much.stdout_bytes == 1900000 * 105 + 5
+          - much.stdout_file is file
+          - (lookup('pipe', 'sha256sum <' ~ much.stdout_file ~ ' | cut -c1-64')) == '`+sum+`'
           - much.stdout_lines[-1] == 'last'
           - much.stdout_lines[-2] | length == 104
           - much.stdout_lines[-2] is search('01900000$')
@@ -36,7 +40,7 @@ func TestCommandThatPrintsTooMuch(t *testing.T) {
 		t.Fatalf("exit code %d\n%.3000s\n%.3000s", o.code, o.stdout, o.stderr)
 	}
 	o.recap(t, "node1", "ok=2")
-	o.says(t, "longer than 64 MiB")
+	o.says(t, "all of it is in")
 	usage := run.cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if peak := usage.Maxrss << 10; peak > maxMemory {
 		t.Errorf("kk used %d MiB at its peak, want at most %d", peak>>20, maxMemory>>20)
@@ -61,8 +65,8 @@ func TestLargeFileIsFetchedWithLittleMemory(t *testing.T) {
 	o := run.end(t)
 	o.exits(t, 0)
 	usage := run.cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if peak := usage.Maxrss << 10; peak > maxMemory/4 {
-		t.Errorf("kk used %d MiB at its peak, want at most %d", peak>>20, maxMemory>>22)
+	if peak := usage.Maxrss << 10; peak > maxMemory {
+		t.Errorf("kk used %d MiB at its peak, want at most %d", peak>>20, maxMemory>>20)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// The library allows a host to send 2 MiB of each output before anybody reads it. Fifty hosts that
-// print faster than what they print can be dealt with would fill a hundred. A brake
-// leaves in the network what is too much for those who read.
+// The library lets a host send 2 MiB before anybody reads them. Fifty hosts that print faster
+// than that can be dealt with would fill a hundred. A brake leaves in the network what is
+// too much for those who read.
 const (
 	// brakeCredit is how many bytes may come before as many were dealt with.
 	brakeCredit = 256 << 10

@@ -258,8 +258,7 @@ func (c *capture) warning() string {
 	if !c.dropped {
 		return ""
 	}
-	said := fmt.Sprintf("%s was %s long: the result holds its end, since the setting output_memory is %s",
-		c.name, size(c.total), size(int64(c.all.bound.Keep)))
+	said := fmt.Sprintf("%s was %s long: the result holds its end, as much as the setting output_memory allows", c.name, size(c.total))
 	switch why := c.all.bound.Why; {
 	case c.file != "" && c.lost == nil:
 		return said + "; all of it is in " + c.file

@@ -55,7 +55,7 @@ func TestOutputKeepsTheEnd(t *testing.T) {
 	if all.String() != text {
 		t.Errorf("%d bytes are on the shelf, want all of %d", all.Len(), len(text))
 	}
-	want := []string{"stdout was 1024 KiB long: the result holds its end, since the setting output_memory is 200 KiB; all of it is in /shelf"}
+	want := []string{"stdout was 1024 KiB long: the result holds its end, as much as the setting output_memory allows; all of it is in /shelf"}
 	if !slices.Equal(out.warnings, want) {
 		t.Errorf("warnings: %q", out.warnings)
 	}
