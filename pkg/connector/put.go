@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"kubekey/pkg/shell"
 )
 
 // small is the most content, in bytes, that is sent without asking first.
@@ -35,7 +37,15 @@ const putScript = `kk_receive() {
 f=$1 t=$2 want=$3 size=$4 mode=$5 owner=$6 group=$7 ask=$8; shift 8
 backup=$1 check=$2 unsafe=$3 guard=$4 known=$want
 fail() { code=$1; shift; echo over; echo "$*" >&2; exit "$code"; }
-denied() { if [ -w "$1" ]; then fail 44 "$2"; else fail 41 "$2"; fi; }
+denied() { # FOLDER TEXT: says why nothing can be written there; root is denied by more than modes
+	why=$( (true >"$1/.kk-${kk_id:-$$}-why") 2>&1) && rm -f "$1/.kk-${kk_id:-$$}-why"
+	case $why in
+	*[Rr]ead-only*) fail 44 "$2: its file system is read-only" ;;
+	*'No space'*) fail 44 "$2: its disk is full" ;;
+	*quota*) fail 44 "$2: the quota of the user is used up" ;;
+	esac
+	if [ -w "$1" ]; then fail 44 "$2"; else fail 41 "$2"; fi
+}
 attrs() { stat -L -c '%a %u %g' "$@" 2>/dev/null || stat -L -f '%Mp%Lp %u %g' "$@"; }
 sumof() { s=$($hash <"$1") && s=${s%% *}; }
 sizeis() { [ "$2" -lt 0 ] || [ "$(($(wc -c <"$1")))" -eq "$2" ]; }
@@ -238,7 +248,7 @@ func putCommand(f File, ask bool) (Command, error) {
 	}
 	return Script{Functions: putScript, Library: hashScript, Code: `kk_receive "$@"`, InputVar: true, Args: []string{
 		plain(f.Path), plain(temp), f.SHA256, strconv.FormatInt(f.Size, 10), modeText(f), f.Owner, f.Group, flag(ask, "ask"),
-		flag(f.Backup, "backup"), strings.ReplaceAll(f.Validate, "%s", `"$t"`), flag(f.Unsafe, "unsafe"), f.IfSHA256,
+		flag(f.Backup, "backup"), shell.Fill(f.Validate, "t"), flag(f.Unsafe, "unsafe"), f.IfSHA256,
 	}}.Command(), nil
 }
 

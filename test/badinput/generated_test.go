@@ -14,7 +14,7 @@ func TestGenerated(t *testing.T) {
 		{"latin-1", "site.yml", "- hosts: all\n  name: caf\xe9\n", "site.yml:2:12: byte 0xe9 is not valid UTF-8"},
 		{"UTF-16", "site.yml", "\xff\xfe-\x00 \x00h\x00", "site.yml:1:1: byte 0xff is not valid UTF-8"},
 		{"control character", "site.yml", "- hosts: all\n  name: a\x07b\n", "control characters are not allowed"},
-		{"line of 100 MB", "site.yml", play + strings.Repeat("x", 100<<20), "site.yml cannot be read: site.yml has 100 MB; at most 32 are read"},
+		{"line of 100 MB", "site.yml", play + strings.Repeat("x", 100<<20), "site.yml cannot be read: it has more than 32 MiB, the most that is read"},
 		{"line of 5 MB", "site.yml", play + strings.Repeat("x", 5<<20) + "\n  tsks: []\n", "'tsks' is not a valid attribute"},
 		{"brackets 150 deep", "site.yml", play + strings.Repeat("[", 150) + strings.Repeat("]", 150) + "\n", "nested too deep"},
 		{"brackets 5000 deep", "site.yml", play + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "\n", "nested too deep"},

@@ -134,6 +134,29 @@ func reason(t *target, err error) string {
 	return where + err.Error()
 }
 
+// silentError ends a connection over which nothing comes any more.
+type silentError struct{ after time.Duration }
+
+func (e silentError) Error() string {
+	return fmt.Sprintf("the host did not answer for %v", e.after)
+}
+
+// whyLost explains for people why a connection ended that was open.
+func whyLost(err error) string {
+	var silent silentError
+	switch {
+	case errors.As(err, &silent):
+		return silent.Error() + ": is it up, and the network to it? Then run this again"
+	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "the network no longer leads to the host: look at it, then run this again"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "the connection was reset: did the host or its sshd restart, or does a firewall end connections? Then run this again"
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
+		return "the connection was closed: did the host or its sshd restart? Then run this again"
+	}
+	return err.Error()
+}
+
 // lasting says whether a second try would fail in the same way.
 func lasting(err error) bool {
 	var (

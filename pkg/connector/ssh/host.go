@@ -126,8 +126,8 @@ func (h *Host) run(ctx context.Context, s *session, line string, stdin io.Reader
 func (h *Host) lost(cut *cutError) error {
 	return &connector.UnreachableError{
 		Host: h.target.addr(),
-		Reason: fmt.Sprintf("lost the connection to %s while a command ran, which may have been carried out or may still run: %v",
-			h.target.name(), cut),
+		Reason: fmt.Sprintf("lost the connection to %s while a command ran, which may have been carried out or may still run: %s",
+			h.target.name(), whyLost(cut)),
 		Err: cut,
 	}
 }

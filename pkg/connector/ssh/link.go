@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -22,6 +23,7 @@ type link struct {
 	buffers sync.Pool
 	brake   *brake
 	shell   loginShell
+	silent  atomic.Int64 // for how long the host did not answer when that ended the connection
 
 	mu       sync.Mutex
 	cause    error               // why the connection ended; set before gone is closed
@@ -51,6 +53,9 @@ func newLink(client *ssh.Client, closers []io.Closer, t *target) *link {
 	l.buffers.New = func() any { b := make([]byte, 32<<10); return &b }
 	go func() {
 		l.cause = client.Wait()
+		if d := l.silent.Load(); d > 0 {
+			l.cause = silentError{time.Duration(d)}
+		}
 		close(l.gone)
 	}()
 	if t.KeepAlive > 0 {
@@ -95,6 +100,7 @@ func (l *link) keepAlive(every time.Duration) {
 		case <-l.gone:
 			return
 		case <-time.After(2 * every):
+			l.silent.Store(int64(2 * every))
 			l.close()
 			return
 		}

@@ -141,6 +141,15 @@ func TestCopyForceBackupValidate(t *testing.T) {
 		if read(t, dest) != "old" {
 			t.Error("an invalid file was put in place")
 		}
+		for _, ok := range []string{
+			"grep -q good '%s'", `grep -q good "%s"`, `sh -c 'grep -q good %s'`, `sh -c "grep -q good '%s'"`, `test "x%sy" = x%s'y'`,
+			`test "$(cat %s)" = good`, `test "$(stat -c %%s %s)" = 4`, `sh -c "grep -q \"good\" %s"`,
+		} {
+			moduletest.Run(t, spec(t, "copy"), args("content", "good", "dest", dest+".quoted", "validate", ok, "force", true), o)
+			if err := os.Remove(dest + ".quoted"); err != nil {
+				t.Errorf("%s: %v", ok, err)
+			}
+		}
 		r = moduletest.Run(t, spec(t, "copy"), args("content", "good", "dest", dest, "validate", "grep -q good %s", "backup", true), o)
 		backup, _ := get(t, r, "backup_file").(string)
 		if read(t, backup) != "old" || read(t, dest) != "good" || modeOf(t, dest).Perm() != 0o640 {

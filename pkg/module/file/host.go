@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"kubekey/pkg/connector"
@@ -92,16 +93,25 @@ func scriptError(exit connector.Exit, stderr string) error {
 		if said == "" {
 			said = "the command failed and said nothing"
 		}
-		return &stepError{what, lastLine(said)}
+		return &stepError{what, briefly(said)}
 	}
 	if exit.Signal != "" {
 		return fmt.Errorf("the script on the host was ended by signal %s", exit.Signal)
 	}
-	return fmt.Errorf("the script on the host ended with status %d: %s", exit.Code, lastLine(said))
+	return fmt.Errorf("the script on the host ended with status %d: %s", exit.Code, briefly(said))
 }
 
-func lastLine(s string) string {
-	return s[strings.LastIndexByte(s, '\n')+1:]
+// maxSaid is how many lines of what a tool of the host said are shown.
+const maxSaid = 20
+
+// briefly is what a tool of the host said: all of it, or the beginning and the end.
+func briefly(said string) string {
+	lines := slices.DeleteFunc(strings.Split(said, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+	if n := len(lines) - maxSaid; n > 0 {
+		left := fmt.Sprintf("(%d more lines)", n)
+		lines = slices.Concat(lines[:maxSaid/2], []string{left}, lines[len(lines)-maxSaid/2:])
+	}
+	return strings.Join(lines, "; ")
 }
 
 var hostVar = regexp.MustCompile(`\$(\w+|\{\w+\})|[^$]+|\$`)

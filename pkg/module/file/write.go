@@ -62,7 +62,7 @@ func (w *writing) run(ctx context.Context, c *module.Call) (*written, error) {
 // validateRule is for commands that look at a file before it is put in place.
 func validateRule() schema.Rule {
 	return schema.Parses("a command with %s in it", func(command string) error {
-		if !strings.Contains(command, "%s") {
+		if !strings.Contains(shell.Fill(command, "kk_tmp"), "kk_tmp") {
 			return fmt.Errorf("validate must contain %%s: %s", command)
 		}
 		return nil
@@ -162,8 +162,7 @@ func (w *writing) placement(out *written, command ...string) string {
 	if w.backup && out.hadBefore {
 		backup = "1"
 	}
-	check := strings.ReplaceAll(w.validate, "%s", `"$kk_tmp"`)
-	return fmt.Sprintf("kk_want=%s kk_check=%s\nkk_place %s", w.body.sha256, shell.Quote(check),
+	return fmt.Sprintf("kk_want=%s kk_check=%s\nkk_place %s", w.body.sha256, shell.Quote(shell.Fill(w.validate, "kk_tmp")),
 		shell.Join(append([]string{out.path, octal(n.perm()), uid, gid, backup}, command...)...))
 }
 

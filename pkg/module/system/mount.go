@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kubekey/pkg/hostscript"
@@ -35,6 +36,7 @@ func mountSpec() module.Spec {
 		Name: "mount", Collection: "ansible.posix",
 		Summary: "Mounts file systems and keeps the table of them (fstab).",
 		Notes: []string{
+			"What is mounted already and has no line in the table stays mounted: it gets the line, and is remounted where its options differ.",
 			"A change of opts of what is mounted is applied by a remount; a change of src, and any change of a bind mount, by mounting anew.",
 			"A new line of the table is taken back if mounting fails.",
 		},
@@ -86,7 +88,7 @@ func (*Mount) Rules() schema.Rules {
 // Run implements module.Runner.
 func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	m.Path = path.Clean(m.Path)
-	read := hostscript.New(mountScript, "mount_read").Set("path", m.Path).Set("fstab", m.fstab())
+	read := hostscript.New(mountScript, "mount_read").Set("path", m.Path).Set("src", m.Src).Set("fstab", m.fstab())
 	read.Probe = true
 	a, err := read.Run(ctx, c.Conn, c.Check)
 	if err != nil {
@@ -182,7 +184,7 @@ func (m *Mount) plan(a hostscript.Answer) (mountPlan, error) {
 		if a.Has("there") && !a.Has("folder") && !m.binds() {
 			return p, fmt.Errorf("%s is not a folder", m.Path)
 		}
-		p.action = m.bring(p, on)
+		p.action = m.bring(p, on, a)
 	}
 	p.write = p.after != p.before
 	p.rmdir = m.State == "absent" && a.Has("folder") && (p.write || on != nil)
@@ -190,16 +192,40 @@ func (m *Mount) plan(a hostscript.Answer) (mountPlan, error) {
 }
 
 // bring is the action that makes what is mounted follow the table.
-func (m *Mount) bring(p mountPlan, on *mounted) string {
+func (m *Mount) bring(p mountPlan, on *mounted, a hostscript.Answer) string {
 	switch {
 	case on == nil:
 		return "mount"
 	case p.after == p.before:
 		return ""
+	case m.sourceOf(p.before) == "" && m.isMounted(on, a): // it was mounted without a line
+		if m.binds() || on.hasOpts(m.Opts) {
+			return ""
+		}
+		return "remount"
 	case m.binds() || m.sourceOf(p.before) != escape(m.Src):
 		return "swap"
 	}
 	return "remount"
+}
+
+// isMounted reports whether what is mounted is the source, by whichever name.
+func (m *Mount) isMounted(on *mounted, a hostscript.Answer) bool {
+	if m.binds() {
+		return a.Has("same")
+	}
+	return on.source == m.Src || on.source == a.Get("source") || on.device != "" && on.device == deviceNumber(a.Get("device"))
+}
+
+// deviceNumber is MAJOR:MINOR in decimal, of what stat prints in hexadecimal.
+func deviceNumber(hex string) string {
+	major, minor, _ := strings.Cut(hex, ":")
+	a, err := strconv.ParseUint(major, 16, 32)
+	b, err2 := strconv.ParseUint(minor, 16, 32)
+	if err != nil || err2 != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", a, b)
 }
 
 func (m *Mount) binds() bool {
@@ -222,6 +248,7 @@ func (m *Mount) planEphemeral(p *mountPlan, on *mounted) error {
 // mounted is one line of /proc/self/mountinfo.
 type mounted struct {
 	source string
+	device string // MAJOR:MINOR
 	opts   []string
 }
 
@@ -247,7 +274,7 @@ func mountedAt(info, at string) *mounted {
 		if len(f) < 6 || len(g) < 3 || unescape(f[4]) != at {
 			continue
 		}
-		found = &mounted{source: unescape(g[1]), opts: append(strings.Split(f[5], ","), strings.Split(g[2], ",")...)}
+		found = &mounted{source: unescape(g[1]), device: f[2], opts: append(strings.Split(f[5], ","), strings.Split(g[2], ",")...)}
 	}
 	return found
 }

@@ -3,6 +3,13 @@ mount_read() {
 	[ ! -e "$p_fstab" ] || say text "$(cat "$p_fstab" && printf x)"
 	[ ! -e "$p_fstab" ] || say exists 1
 	say mounts "$(cat /proc/self/mountinfo)"
+	case $p_src in
+	*=*) source=$(findfs "$p_src" 2>/dev/null) ;;
+	*) source=$p_src ;;
+	esac
+	[ ! -e "$source" ] || say source "$(readlink -f "$source")"
+	[ ! -b "$source" ] || say device "$(stat -Lc '%t:%T' "$source")"
+	[ -z "$source" ] || [ ! "$source" -ef "$p_path" ] || say same 1
 	say real "$(cd "$p_path" 2>/dev/null && pwd -P)"
 	[ ! -d "$p_path" ] || say folder 1
 	[ ! -e "$p_path" ] || say there 1

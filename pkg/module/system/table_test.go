@@ -97,6 +97,13 @@ func TestMountPlans(t *testing.T) {
 		{Mount{State: "mounted", Src: "proc", FSType: "proc", Opts: "ro"}, "proc /proc proc defaults 0 0\n", "remount"},
 		{Mount{State: "mounted", Src: "other", FSType: "proc"}, "proc /proc proc defaults 0 0\n", "swap"},
 		{Mount{State: "mounted", Src: "proc", FSType: "none", Opts: "bind"}, "proc /proc none rbind 0 0\n", "swap"},
+		// mounted already, and not in the table
+		{Mount{State: "mounted", Src: "proc", FSType: "proc"}, "", ""},
+		{Mount{State: "mounted", Src: "proc", FSType: "proc", Opts: "rw"}, "", ""},
+		{Mount{State: "mounted", Src: "proc", FSType: "proc", Opts: "ro"}, "", "remount"},
+		{Mount{State: "mounted", Src: "UUID=1", FSType: "ext4"}, "", ""},
+		{Mount{State: "mounted", Src: "/same", FSType: "none", Opts: "bind"}, "", ""},
+		{Mount{State: "mounted", Src: "other", FSType: "proc"}, "", "swap"},
 		{Mount{State: "ephemeral", Src: "proc", FSType: "proc", Opts: "rw"}, "", ""},
 		{Mount{State: "ephemeral", Src: "proc", FSType: "proc", Opts: "ro"}, "", "remount"},
 		{Mount{State: "ephemeral", Src: "/x", FSType: "none", Opts: "bind"}, "", ""},
@@ -106,6 +113,12 @@ func TestMountPlans(t *testing.T) {
 	} {
 		c.mount.Path, c.mount.Boot, c.mount.Dump, c.mount.PassNo = "/proc", true, "0", "0"
 		a := hostscript.Answer{"text": {c.table + "x"}, "mounts": {proc}, "folder": {"1"}, "there": {"1"}}
+		switch c.mount.Src {
+		case "UUID=1":
+			a["source"], a["device"] = []string{"/dev/sda1"}, []string{"8:1"}
+		case "/same":
+			a["same"] = []string{"1"}
+		}
 		p, err := c.mount.plan(a)
 		if err != nil || p.action != c.action {
 			t.Errorf("%+v: action %q, %v, want %q", c.mount, p.action, err, c.action)
