@@ -11,7 +11,7 @@ import (
 	"kubekey/pkg/redact"
 )
 
-func open(t *testing.T, dir, id string, secrets *redact.Set) *Writer {
+func opened(t *testing.T, dir, id string, secrets *redact.Set) *Writer {
 	t.Helper()
 	w, err := Open(dir, id, secrets)
 	if err != nil {
@@ -35,7 +35,7 @@ func TestOutputIsKeptWithoutSecrets(t *testing.T) {
 	var secrets redact.Set
 	const secret = "correct-horse-battery-staple"
 	secrets.Add(secret)
-	w := open(t, dir, "r1", &secrets)
+	w := opened(t, dir, "r1", &secrets)
 	text := strings.Repeat("login "+secret+"\n", 20000)
 	for _, name := range []string{"3-Log_in_as.h_1.stdout", "3-Log_in_as.h_1.2.stdout"} {
 		o := w.Output(3, "Log in as "+secret, "../../h 1", "stdout")
@@ -57,7 +57,7 @@ func TestOutputIsKeptWithoutSecrets(t *testing.T) {
 }
 
 func TestOutputsOfARunAreBounded(t *testing.T) {
-	w := open(t, t.TempDir(), "r1", nil)
+	w := opened(t, t.TempDir(), "r1", nil)
 	w.BoundOutputs(1 << 20)
 	var total int64
 	for i := range 3 {
@@ -81,7 +81,7 @@ func TestOutputOnAFullDisk(t *testing.T) {
 		t.Skipf("a small disk cannot be had: %v", err)
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
-	o := open(t, dir, "r1", nil).Output(1, "t", "h", "stdout")
+	o := opened(t, dir, "r1", nil).Output(1, "t", "h", "stdout")
 	fill(t, o, strings.Repeat("x", 8<<20), 32<<10)
 	if file, kept, lost := o.End(); file == "" || kept != 0 || lost == nil || !strings.Contains(lost.Error(), "512 MiB of the journal's disk are free") {
 		t.Error(file, kept, lost)
@@ -90,7 +90,7 @@ func TestOutputOnAFullDisk(t *testing.T) {
 
 func TestOutputThatHasNoPlace(t *testing.T) {
 	dir := t.TempDir()
-	w := open(t, dir, "r1", nil)
+	w := opened(t, dir, "r1", nil)
 	if err := os.WriteFile(filepath.Join(dir, "runs/r1/outputs"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestOutputThatHasNoPlace(t *testing.T) {
 func TestOutputsOfOldRunsGo(t *testing.T) {
 	dir := t.TempDir()
 	for i := range keepOutputs + 3 {
-		w := open(t, dir, fmt.Sprintf("r%02d", i), nil)
+		w := opened(t, dir, fmt.Sprintf("r%02d", i), nil)
 		w.run.Started = w.run.Started.AddDate(0, 0, i)
 		w.save()
 		o := w.Output(1, "t", "h", "stdout")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -51,7 +52,7 @@ func TestRules(t *testing.T) {
 		{dict("src", "x", "items", []any{dict("a", 1), dict("a", 1, "b", 2)}), "items.b", "parameters are mutually exclusive: a|b found in items"},
 		{dict("src", []any{}), "src", "value of src must be a string, got a list"}, // and no word of what it may break
 	} {
-		err := schema.Decode(&ruled{}, c.args)
+		err := schema.Decode(&ruled{}, c.args, &redact.Set{})
 		var problems schema.Errors
 		switch {
 		case c.want == "" && err != nil:

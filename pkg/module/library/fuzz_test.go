@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"kubekey/pkg/connector"
 	"kubekey/pkg/value"
 )
 
@@ -34,9 +35,9 @@ func FuzzResult(f *testing.F) {
 	})
 }
 
-// A program that prints 32 MB of lines that begin no object is read to its end.
+// A program that prints 16 MB of lines that begin no object is read to its end.
 func TestEndlessBegins(t *testing.T) {
-	noise := strings.Repeat("{\n", maxOutput/2-1)
+	noise := strings.Repeat("{\n", connector.MaxAnswer/2-1)
 	if r := result(0, noise+"}", ""); !r.Failed {
 		t.Errorf("it is taken for a result: %+v", r)
 	}
