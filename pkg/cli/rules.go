@@ -19,6 +19,9 @@ func (a *app) checkRules(s *session, schema *config.Schema, merged *config.Confi
 	scope := ruleScope{merged.Values, inventoryFacts(s, playbooks)}
 	var ds source.Diagnostics
 	for _, r := range schema.Rules() {
+		if len(r.Of) == 0 && s.noInventory {
+			continue
+		}
 		if slices.ContainsFunc(playbooks, func(p string) bool { return r.For(playbookName(p)) }) && merged.Known(r.Of) {
 			ds.Add(a.checkRule(s, r, merged, scope)...)
 		}

@@ -65,6 +65,7 @@ type session struct {
 	modules        *module.Registry
 	inventory      *inventory.Inventory
 	inventoryFails bool // it has errors, and is not to be used
+	noInventory    bool // playbooks are linted, and nobody named the hosts
 	given          given
 	extra          []*vars.Layer
 	warnings       source.Diagnostics // from begin until the playbooks are linked, errors too
@@ -143,6 +144,7 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 		s.inventory, found = inventory.Load(ctx, in.inventories, o)
 	}
 	s.inventoryFails = found.Err() != nil
+	s.noInventory = in.watch != nil && len(in.inventories) == 0
 	s.warnings.Add(found...)
 	var given, layers source.Diagnostics
 	s.given, given = a.readGiven(in)

@@ -233,12 +233,26 @@ func TestModules(t *testing.T) {
 			for _, task := range tasks {
 				plays += "    - " + task + "\n"
 			}
-			if ds := site(t, all, code(mark), plays+afterwards); ds != nil {
-				eachAlone(t, all, code(mark), tasks)
+			for _, texts := range rounds(s, code(mark)) {
+				if ds := site(t, all, texts, plays+afterwards); ds != nil {
+					eachAlone(t, all, texts, tasks)
+				}
 			}
 			check(t, mark)
 		})
 	}
+}
+
+// rounds are the hosts of each run: all of them, or each alone for a module that runs once for all.
+func rounds(s *module.Spec, texts map[string]string) []map[string]string {
+	if s.Where != module.Once {
+		return []map[string]string{texts}
+	}
+	var out []map[string]string
+	for host, text := range texts {
+		out = append(out, map[string]string{host: text})
+	}
+	return out
 }
 
 // eachAlone runs tasks one by one, where one of them is refused before the run.
