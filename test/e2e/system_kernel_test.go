@@ -107,6 +107,19 @@ func TestMount(t *testing.T) {
 	g.twice("mount", "path", "/mnt/a b", "state", "unmounted")
 }
 
+// What is mounted already gets its line in fstab, and stays mounted: somebody may be using it.
+func TestMountLeavesWhatIsMounted(t *testing.T) {
+	g := newTarget(t)
+	t.Cleanup(func() {
+		g.sh("umount /mnt/held /mnt/bound 2>/dev/null; rm -rf /mnt/held /mnt/bound /srv/one /tmp/tab; true")
+	})
+	g.sh("mkdir -p /mnt/held /mnt/bound /srv/one; : >/tmp/tab; mount -t tmpfs tmpfs /mnt/held; echo data >/mnt/held/file; mount --bind /srv/one /mnt/bound")
+	before := g.sh("findmnt -n -o ID /mnt/held; findmnt -n -o ID /mnt/bound")
+	g.twice("mount", "path", "/mnt/held", "src", "tmpfs", "fstype", "tmpfs", "state", "mounted", "fstab", "/tmp/tab")
+	g.twice("mount", "path", "/mnt/bound", "src", "/srv/one", "fstype", "none", "opts", "bind", "state", "mounted", "fstab", "/tmp/tab")
+	g.sees("findmnt -n -o ID /mnt/held; findmnt -n -o ID /mnt/bound; cat /mnt/held/file; grep -c . /tmp/tab", before+"\ndata\n2")
+}
+
 func TestMountBindAndFailures(t *testing.T) {
 	g := newTarget(t)
 	t.Cleanup(func() { g.sh("umount /mnt/bound 2>/dev/null; rm -rf /mnt/bound /srv/one /srv/two /tmp/tab; true") })
@@ -125,7 +138,7 @@ func TestMountBindAndFailures(t *testing.T) {
 	g.fails("Error mounting /mnt/bound", "mount", "path", "/mnt/bound", "src", "/dev/nosuch", "fstype", "ext4", "state", "mounted")
 	g.sees("cat /etc/fstab", before)
 	g.fails("all of the following are missing: src, fstype", "mount", "path", "/mnt/x", "state", "mounted")
-	g.fails("path must be absolute", "mount", "path", "mnt", "state", "unmounted")
+	g.fails("must be an absolute path", "mount", "path", "mnt", "state", "unmounted")
 }
 
 func TestCron(t *testing.T) {
