@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
@@ -239,6 +241,9 @@ func (l *Linker) setup(p *Play, s *playbook.Play, where place, ds *source.Diagno
 			if name == bad.Path && v.IsSet() {
 				d.Pos = v.At()
 			}
+		}
+		if bad.Path == "gather_subset" && s.GatherSubset.Kind() == yaml.MappingNode {
+			continue // reported as the keyword's
 		}
 		ds.Add(d)
 	}

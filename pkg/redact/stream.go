@@ -2,6 +2,7 @@ package redact
 
 import (
 	"io"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -68,10 +69,13 @@ func (s *Set) SafeCut(text string, at int) int {
 	at = max(0, min(at, len(text)))
 	whole := s.Text(text)
 	for step := 1; at < len(text); step *= 2 {
+		if end := strings.IndexByte(text[at:min(len(text), at+block)], '\n'); end >= 0 {
+			at += end + 1 // most secrets are on one line
+		}
 		for at < len(text) && !utf8.RuneStart(text[at]) {
 			at++
 		}
-		if whole == text || s.Text(text[:at])+s.Text(text[at:]) == whole {
+		if at < len(text) && (whole == text || s.Text(text[:at])+s.Text(text[at:]) == whole) {
 			return at
 		}
 		at += step
