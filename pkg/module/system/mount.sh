@@ -9,7 +9,7 @@ mount_read() {
 	esac
 	[ ! -e "$source" ] || say source "$(readlink -f "$source")"
 	[ ! -b "$source" ] || say device "$(stat -Lc '%t:%T' "$source")"
-	[ -z "$source" ] || [ ! "$source" -ef "$p_path" ] || say same 1
+	[ -z "$source" ] || [ "$(stat -L -c %d:%i "$source" 2>&1)" != "$(stat -L -c %d:%i "$p_path")" ] || say same 1
 	say real "$(cd "$p_path" 2>/dev/null && pwd -P)"
 	[ ! -d "$p_path" ] || say folder 1
 	[ ! -e "$p_path" ] || say there 1
