@@ -55,7 +55,7 @@ func TestSysctl(t *testing.T) {
 	g.twice("sysctl", "name", "net.ipv4.nonsense", "state", "absent", "sysctl_file", file)
 	g.fails("value cannot be None", "sysctl", "name", "net.ipv4.ip_forward")
 	g.fails("value cannot be blank", "sysctl", "name", "net.ipv4.ip_forward", "value", " ")
-	g.fails("is not the name of a kernel setting", "sysctl", "name", "a b", "value", 1)
+	g.fails("must be the name of a kernel setting", "sysctl", "name", "a b", "value", 1)
 }
 
 func TestModprobe(t *testing.T) {
@@ -75,7 +75,7 @@ func TestModprobe(t *testing.T) {
 	g.sees("cat /etc/modules-load.d/br_netfilter.conf /etc/modprobe.d/br_netfilter.conf", "#br_netfilter\n#options br_netfilter x=1 y=2")
 	g.same("modprobe", "name", "tcp_cubic") // built in: seen in /sys/module
 	g.fails("built into the kernel", "modprobe", "name", "tcp_cubic", "state", "absent")
-	g.fails("is not the name of a kernel module", "modprobe", "name", "-r")
+	g.fails("must be the name of a kernel module", "modprobe", "name", "-r")
 }
 
 func TestMount(t *testing.T) {

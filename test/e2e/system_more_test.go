@@ -41,7 +41,7 @@ func TestSysvinit(t *testing.T) {
 	g.sees("sed 's/ $//' /srv/kk-init", "start fast\nstop\nstart\nstop")
 	g.fails("Could not find the requested service", "sysvinit", "name", "kk-none", "state", "started")
 	g.fails("one of the following is required", "sysvinit", "name", "kk-example")
-	g.fails("is not a runlevel", "sysvinit", "name", "kk-example", "enabled", true, "runlevels", "9x")
+	g.fails("must be a runlevel", "sysvinit", "name", "kk-example", "enabled", true, "runlevels", "9x")
 }
 
 func TestMountFacts(t *testing.T) {
@@ -81,7 +81,7 @@ func TestLocaleGen(t *testing.T) {
 	g.twice("locale_gen", "name", "nl_NL.UTF-8", "state", "absent")
 	g.sees("locale -a | grep nl_; grep nl_NL.UTF /etc/locale.gen; grep '^de_DE ' /etc/locale.gen", "# nl_NL.UTF-8 UTF-8\nde_DE ISO-8859-1")
 	g.fails("not available", "locale_gen", "name", "xx_XX.UTF-8")
-	g.fails("is not the name", "locale_gen", "name", "a/b")
+	g.fails("must be the name of a locale", "locale_gen", "name", "a/b")
 }
 
 func TestPAMLimits(t *testing.T) {

@@ -151,7 +151,7 @@ func TestYumRepository(t *testing.T) {
 	g.fails("'baseurl', 'metalink' or 'mirrorlist' is required", "yum_repository", "name", "x", "description", "X")
 	g.fails("'description' is required", "yum_repository", "name", "x", "baseurl", "X")
 	g.fails("one line", "yum_repository", "name", "x", "description", "X\n[y]", "baseurl", "z")
-	g.fails("is not the name", "yum_repository", "name", "a]b", "description", "X", "baseurl", "z")
+	g.fails("must be the name of a repository", "yum_repository", "name", "a]b", "description", "X", "baseurl", "z")
 }
 
 func TestRPMKey(t *testing.T) {
@@ -238,7 +238,7 @@ chmod 755 /usr/bin/timedatectl`)
 	g.twice("timezone", "name", "Etc/UTC", "hwclock", "UTC")
 	g.sees("cat /srv/calls; cat /etc/timezone", "set-local-rtc 1\nset-timezone Etc/UTC\nset-local-rtc 0\nEtc/UTC")
 	g.fails("not available", "timezone", "name", "Mars/Olympus")
-	g.fails("is not the name of a time zone", "timezone", "name", "../../etc/passwd")
+	g.fails("must be the name of a time zone", "timezone", "name", "../../etc/passwd")
 	g.fails("one of the following is required", "timezone")
 }
 
@@ -270,5 +270,5 @@ func TestAlternatives(t *testing.T) {
 	g.twice("alternatives", "name", "kk-tool", "path", "/srv/kk-c", "state", "absent")
 	g.fails("does not exist", "alternatives", append(link, "path", "/srv/kk-none")...)
 	g.fails("missing the link", "alternatives", "name", "kk-other", "path", "/srv/kk-a")
-	g.fails("is not the name", "alternatives", "name", "-x", "path", "/srv/kk-a")
+	g.fails("must be the name or the path of an alternative", "alternatives", "name", "-x", "path", "/srv/kk-a")
 }

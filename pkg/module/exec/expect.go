@@ -129,6 +129,9 @@ type question struct {
 // CheckLiterals implements module.Checker.
 func (m *expect) CheckLiterals() []schema.Problem {
 	out := checkWords("command", m.Command)
+	if m.Responses == nil { // answers that are templates are not known yet
+		return out
+	}
 	if _, err := m.questions(); err != nil {
 		out = append(out, schema.Problem{Path: "responses", Msg: err.Error()})
 	}

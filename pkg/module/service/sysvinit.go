@@ -39,7 +39,7 @@ func (*Sysvinit) Rules() schema.Rules {
 		schema.AtLeastOne("enabled", "state"),
 		schema.Needs("name"),
 		schema.Parses("the name of a service", isService, "name"),
-		schema.Looks("runlevels", isRunlevel, "runlevels"),
+		schema.Looks("a runlevel (0 to 6, or S)", isRunlevel, "runlevels"),
 	}
 }
 
