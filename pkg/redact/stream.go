@@ -32,7 +32,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		n := min(len(rest), block)
 		w.held = append(w.held, rest[:n]...)
 		rest = rest[n:]
-		if len(w.held) < block+reach {
+		if len(w.held) < block+2*reach {
 			continue
 		}
 		if err := w.pass(); err != nil {
@@ -45,7 +45,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 // pass passes on what is held but for the end, in which a secret may begin.
 func (w *Writer) pass() error {
 	text := string(w.held)
-	at := w.set.SafeCut(text, len(text)-reach)
+	at := w.set.SafeCut(text, len(text)-2*reach, len(text)-reach)
 	if at == len(text) && len(text) < patience {
 		return nil
 	}
@@ -63,19 +63,20 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// SafeCut returns a place of text, soon after at, where no secret, and no
-// character, is cut in two; the length of the text when there is none.
-func (s *Set) SafeCut(text string, at int) int {
-	at = max(0, min(at, len(text)))
+// SafeCut returns a place of text between at and before, soon after at, where no secret, and no
+// character, is cut in two; the length of the text when there is none. A secret of which the text
+// has only the beginning is not seen: before must be further from the end than a secret is long.
+func (s *Set) SafeCut(text string, at, before int) int {
+	at, before = max(0, min(at, len(text))), min(before, len(text))
 	whole := s.Text(text)
-	for step := 1; at < len(text); step *= 2 {
-		if end := strings.IndexByte(text[at:min(len(text), at+block)], '\n'); end >= 0 {
+	for step := 1; at < before; step *= 2 {
+		if end := strings.IndexByte(text[at:before], '\n'); end >= 0 && whole != text {
 			at += end + 1 // most secrets are on one line
 		}
-		for at < len(text) && !utf8.RuneStart(text[at]) {
+		for at < before && !utf8.RuneStart(text[at]) {
 			at++
 		}
-		if at < len(text) && (whole == text || s.Text(text[:at])+s.Text(text[at:]) == whole) {
+		if at < before && (whole == text || s.Text(text[:at])+s.Text(text[at:]) == whole) {
 			return at
 		}
 		at += step

@@ -32,6 +32,32 @@ func TestWriterHidesSecretsInParts(t *testing.T) {
 	}
 }
 
+// Wherever a part ends, even in a secret that the next one goes on with, nothing of it is passed on.
+func TestWriterHidesWhatPartsDivide(t *testing.T) {
+	for _, end := range []string{"\n", " ", ""} {
+		text := strings.Repeat(aSecret+end, 12000)
+		for size := 70001; size < 70031; size += 5 {
+			var set Set
+			set.Add(aSecret)
+			var out strings.Builder
+			w := set.NewWriter(&out)
+			for rest := text; rest != ""; {
+				n := min(size, len(rest))
+				if _, err := w.Write([]byte(rest[:n])); err != nil {
+					t.Fatal(err)
+				}
+				rest = rest[n:]
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if i := strings.Index(out.String(), "horse"); i >= 0 {
+				t.Fatalf("parts of %d, divided by %q: %q", size, end, out.String()[max(0, i-50):i+50])
+			}
+		}
+	}
+}
+
 // What is held back is bounded, whatever comes.
 func TestWriterHoldsLittle(t *testing.T) {
 	var set Set
@@ -55,17 +81,17 @@ func TestSafeCut(t *testing.T) {
 	for at, want := range map[int]int{
 		-1: 0, 0: 0, 1: 2, 5: 5, start: start, len(text) - 2: len(text) - 2, len(text): len(text), len(text) + 9: len(text),
 	} {
-		if got := set.SafeCut(text, at); got != want {
+		if got := set.SafeCut(text, at, len(text)); got != want {
 			t.Errorf("from %d: %d, want %d", at, got, want)
 		}
 	}
 	for at := start + 1; at < start+len(aSecret); at++ {
-		if got := set.SafeCut(text, at); got < start+len(aSecret) {
+		if got := set.SafeCut(text, at, len(text)); got < start+len(aSecret) {
 			t.Errorf("from %d: %d is inside of the secret", at, got)
 		}
 	}
 	var none *Set
-	if got := none.SafeCut("abc", 1); got != 1 {
+	if got := none.SafeCut("abc", 1, 3); got != 1 {
 		t.Errorf("without secrets: %d", got)
 	}
 }

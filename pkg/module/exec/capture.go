@@ -238,7 +238,7 @@ func (c *capture) whole(text string) string {
 	if _, after, ok := strings.Cut(look, "\n"); ok {
 		return text[len(look)-len(after):]
 	}
-	return text[c.all.bound.Secrets.SafeCut(look, min(dubious, len(look)/4)):]
+	return text[c.all.bound.Secrets.SafeCut(look, min(dubious, len(look)/4), len(look)/2):]
 }
 
 // describe adds to a result what is to be known of an output that it does not hold all of.
