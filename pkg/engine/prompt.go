@@ -25,19 +25,20 @@ func (e *Engine) prompts(ctx context.Context, p *project.Play) ([]*vars.Layer, e
 		if slices.ContainsFunc(e.Extra, func(l *vars.Layer) bool { return slices.Contains(l.Names(), name) }) {
 			continue
 		}
-		answer, err := e.prompt(r, q)
+		answer, typed, err := e.prompt(r, q)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", q.Syntax.At, err)
 		}
-		given := value.NewDict(name, answer)
-		layer := vars.Templates("vars_prompt", given, e.Templates, func(string) source.Pos { return q.Syntax.At }, func([]string) bool { return r.flag(q.Unsafe, "unsafe") })
-		out = append(out, layer)
+		// A default was evaluated already: what it yielded is data.
+		isData := !typed || r.flag(q.Unsafe, "unsafe")
+		out = append(out, vars.Templates("vars_prompt", value.NewDict(name, answer), e.Templates,
+			func(string) source.Pos { return q.Syntax.At }, func([]string) bool { return isData }))
 	}
 	return out, r.err
 }
 
-// prompt asks for one variable.
-func (e *Engine) prompt(r *reader, q *project.Prompt) (any, error) {
+// prompt asks for one variable; typed is false for the default.
+func (e *Engine) prompt(r *reader, q *project.Prompt) (val any, typed bool, err error) {
 	private := q.Private == nil || r.flag(q.Private, "private")
 	confirm := r.flag(q.Confirm, "confirm")
 	question := q.Syntax.Name
@@ -49,23 +50,25 @@ func (e *Engine) prompt(r *reader, q *project.Prompt) (any, error) {
 		question += " [" + value.Str(def) + "]"
 	}
 	if r.err != nil {
-		return nil, r.err
+		return nil, false, r.err
 	}
 	answer, err := e.answer(r.ctx, question+": ", !private, confirm)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	typed = answer != "" || def == nil
 	switch {
-	case answer == "" && def != nil:
+	case !typed:
 		answer = value.Str(def)
 	case private:
 		e.Redact.Add(answer)
 	}
 	e.hideNamed(q.Syntax.Name, answer)
 	if q.Encrypt == nil {
-		return answer, nil
+		return answer, typed, nil
 	}
-	return e.hashed(r, q, answer)
+	val, err = e.hashed(r, q, answer)
+	return val, typed, err
 }
 
 // answer asks a person, twice if what is typed is to be confirmed.

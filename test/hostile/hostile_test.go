@@ -300,6 +300,12 @@ func places(k playbook.Keyword, name string, hosts []string) []string {
 			values = append(values, map[string]any{key: "{{ r.stdout }}"}, map[string]any{key: "'{{ r.stdout }}' == 'x'"})
 		}
 	}
+	if name == "vars_prompt" {
+		values = nil
+		for _, s := range shapes() {
+			values = append(values, []any{map[string]any{"name": "a", "prompt": s, "default": s, "private": false}})
+		}
+	}
 	if name == "module_defaults" {
 		values = append(values, map[string]any{"debug": map[string]any{"var": "{{ r.stdout }}"}},
 			map[string]any{"assert": map[string]any{"that": "{{ r.stdout }}"}}, map[string]any{"assert": map[string]any{"that": []any{"{{ list }}"}}})
