@@ -313,6 +313,25 @@ func TestUnarchiveOnManyHosts(t *testing.T) {
 	checkUnpacked(t, dir+"/whole/top")
 }
 
+// What stops tar is in its first lines; the last one says only that there was something.
+func TestUnarchiveSaysAllThatTarSays(t *testing.T) {
+	src := t.TempDir()
+	write(t, src+"/files/a.tgz", packed(t, gzipTar), 0o644)
+	write(t, src+"/b.tgz", packed(t, gzipTar), 0o644)
+	for _, a := range []*value.Dict{args("src", "a.tgz"), args("src", src+"/b.tgz", "remote_src", true)} {
+		dir := t.TempDir()
+		for _, in := range []string{"/top/plain/in/the/way", "/top/sub/x.txt/in/the/way"} {
+			if err := os.MkdirAll(dir+in, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.Set("dest", dir)
+		for _, text := range []string{"top/plain", "top/sub/x.txt", "Cannot open"} {
+			fails(t, spec(t, "unarchive"), a, moduletest.Options{Dir: src}, text)
+		}
+	}
+}
+
 func TestUnarchiveErrors(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	write(t, src+"/files/a.tgz", packed(t, gzipTar), 0o644)
