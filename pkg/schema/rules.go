@@ -290,7 +290,7 @@ func (r Rule) refuse(v any) *refusal {
 		}
 		return nil
 	}
-	if v == "" {
+	if s, ok := v.(redact.Secret); v == "" || ok && s.IsZero() {
 		return nil
 	}
 	return r.refuseOne(v)

@@ -24,6 +24,8 @@ type ruled struct {
 	Size  *int     `kk:"size"`
 	Names []string `kk:"names"`
 	Items []inner  `kk:"items"`
+
+	Key redact.Secret `kk:"key"`
 }
 
 func (*ruled) Rules() schema.Rules {
@@ -33,6 +35,7 @@ func (*ruled) Rules() schema.Rules {
 		schema.Between("size", 1, 9),
 		schema.Entries("names", 1, 2),
 		schema.Looks("lower case", func(s string) bool { return s == strings.ToLower(s) }, "names").With("src", "size"),
+		schema.Looks("a word", func(s string) bool { return s != "" && !strings.Contains(s, " ") }, "key"),
 	}
 }
 
@@ -50,6 +53,8 @@ func TestRules(t *testing.T) {
 		{dict("src", "x", "names", []any{}), "names", "value of names must be a list of 1 to 2, got 0"},
 		{dict("src", "x", "names", "a,B"), "names", `value of names must be lower case when src or size is given, got "B"`},
 		{dict("src", "x", "items", []any{dict("a", 1), dict("a", 1, "b", 2)}), "items.b", "parameters are mutually exclusive: a|b found in items"},
+		{dict("src", "x", "key", ""), "", ""},
+		{dict("src", "x", "key", "a b"), "key", "value of key must be a word, got ********"},
 		{dict("src", []any{}), "src", "value of src must be a string, got a list"}, // and no word of what it may break
 	} {
 		err := schema.Decode(&ruled{}, c.args, &redact.Set{})
@@ -71,6 +76,7 @@ func TestRulesInTheManual(t *testing.T) {
 		"`size` must be 1 to 9",
 		"`names` must be a list of 1 to 2",
 		"`names` must be lower case when `src` or `size` is given",
+		"`key` must be a word",
 		"At most one of `items.a`, `items.b`",
 	}
 	if err != nil || !slices.Equal(got, want) {
