@@ -105,11 +105,12 @@ func (f *frame) pass() {
 	if !whole && len(line) < maxStatus {
 		return
 	}
+	long := len(line) >= maxStatus // whether it came at once or in pieces
 	status, err := strconv.ParseUint(string(line), 10, 8)
-	if err != nil {
+	if err != nil || long {
 		status = 255 // no shell prints that
 	}
-	f.state, f.held, f.stray = frameClosed, rest, f.stray || !whole
+	f.state, f.held, f.stray = frameClosed, rest, f.stray || long
 	f.ended <- int(status)
 }
 
