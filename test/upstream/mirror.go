@@ -42,7 +42,9 @@ func CacheDir() (string, error) {
 // packages maps what building needs to the Debian packages that have it.
 var packages = map[string]string{
 	"/usr/bin/gcc": "gcc", "/usr/include/seccomp.h": "libseccomp-dev", "/usr/bin/pkg-config": "pkg-config",
-	"/usr/bin/mmdebstrap": "mmdebstrap", "/bin/busybox": "busybox-static", "/usr/include/stdlib.h": "libc6-dev",
+	"/usr/bin/mmdebstrap": "mmdebstrap", "/usr/include/stdlib.h": "libc6-dev",
+	// Not /bin/busybox: that of the package busybox needs libraries, which images do not have.
+	"/usr/share/doc/busybox-static": "busybox-static",
 }
 
 // Build makes everything that the cache does not have, which takes some
