@@ -196,6 +196,9 @@ func FuzzEncoded(f *testing.F) {
 		if len(reduced(secret)) < shortest {
 			return
 		}
+		if reduced(secret) != string(folded([]byte(secret))) {
+			return // it looks escaped itself (%22), and an escape in the middle of that makes it another text
+		}
 		var s Set
 		s.Add(secret)
 		random := rand.New(rand.NewPCG(seed, 1))
