@@ -22,7 +22,7 @@ func (a *app) docCommand() *cobra.Command {
 		Short: "Explain a module or a keyword; without a name list them all",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			reg, err := registry()
+			reg, err := Modules()
 			if err != nil {
 				return err
 			}

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/module"
 )
 
 // What follows is for the manual, which is generated from what the program is
@@ -12,9 +11,6 @@ import (
 
 // Commands is the tree of kk's commands. They are to be read, not to be run.
 func Commands() *cobra.Command { return (&app{}).root() }
-
-// Modules is the registry of all modules.
-func Modules() (*module.Registry, error) { return registry() }
 
 // Expressions knows all filters, tests, lookups and functions.
 func Expressions() *expr.Env { return expr.New(expr.Options{}) }

@@ -14,20 +14,6 @@ import (
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/lint"
 	"kubekey/pkg/module"
-	"kubekey/pkg/module/account"
-	"kubekey/pkg/module/database"
-	"kubekey/pkg/module/exec"
-	"kubekey/pkg/module/file"
-	"kubekey/pkg/module/firewall"
-	"kubekey/pkg/module/flow"
-	"kubekey/pkg/module/image"
-	"kubekey/pkg/module/kube"
-	"kubekey/pkg/module/net"
-	"kubekey/pkg/module/packages"
-	"kubekey/pkg/module/pki"
-	"kubekey/pkg/module/service"
-	"kubekey/pkg/module/storage"
-	"kubekey/pkg/module/system"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
@@ -77,13 +63,6 @@ func newID(now time.Time) string {
 	return now.Format("20060102-150405-") + hex.EncodeToString(b)
 }
 
-// registry is all modules.
-func registry() (*module.Registry, error) {
-	return module.NewRegistry(
-		account.Modules(), database.Modules(), exec.Modules(), file.Modules(), firewall.Modules(), flow.Modules(), image.Modules(), kube.Modules(), net.Modules(),
-		packages.Modules(), pki.Modules(), service.Modules(), storage.Modules(), system.Modules())
-}
-
 // newTemplates makes the engine of expressions and templates of a run, with
 // the filters and tests that the projects of the playbooks define.
 func (a *app) newTemplates(id string, in *inputs) (*template.Engine, source.Diagnostics) {
@@ -128,7 +107,7 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 	if s.workDir, err = workDir(in.workdir); err != nil {
 		return nil, err
 	}
-	if s.modules, err = registry(); err != nil {
+	if s.modules, err = Modules(); err != nil {
 		return nil, err
 	}
 	if err := a.unlock(ctx, &in.vault); err != nil {

@@ -9,15 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"kubekey/pkg/collections/general"
+	"kubekey/pkg/collections/posix"
+	"kubekey/pkg/collections/sql"
 	"kubekey/pkg/event"
 	"kubekey/pkg/expr"
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/account"
-	"kubekey/pkg/module/database"
 	"kubekey/pkg/module/exec"
 	"kubekey/pkg/module/file"
-	"kubekey/pkg/module/firewall"
 	"kubekey/pkg/module/flow"
 	"kubekey/pkg/module/image"
 	"kubekey/pkg/module/kube"
@@ -25,7 +26,6 @@ import (
 	"kubekey/pkg/module/packages"
 	"kubekey/pkg/module/pki"
 	"kubekey/pkg/module/service"
-	"kubekey/pkg/module/storage"
 	"kubekey/pkg/module/system"
 	"kubekey/pkg/project"
 	"kubekey/pkg/redact"
@@ -39,9 +39,9 @@ import (
 // which is an error when the playbook is linked, and by templated ones, which
 // fail the task, in check mode too. No host is connected to.
 func TestRulesOfEveryModule(t *testing.T) {
-	reg, err := module.NewRegistry(account.Modules(), database.Modules(), exec.Modules(), file.Modules(), firewall.Modules(),
-		flow.Modules(), image.Modules(), kube.Modules(), net.Modules(), packages.Modules(), pki.Modules(),
-		service.Modules(), storage.Modules(), system.Modules())
+	reg, err := module.NewRegistry(account.Modules(), exec.Modules(), file.Modules(), flow.Modules(), image.Modules(),
+		kube.Modules(), net.Modules(), packages.Modules(), pki.Modules(), service.Modules(), system.Modules(),
+		general.Modules(), posix.Modules(), sql.Modules())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,25 +2,14 @@ package e2e
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
+	"kubekey/pkg/cli"
 	"kubekey/pkg/connector"
 	sshconn "kubekey/pkg/connector/ssh"
 	"kubekey/pkg/module"
-	"kubekey/pkg/module/account"
-	"kubekey/pkg/module/database"
-	"kubekey/pkg/module/exec"
-	"kubekey/pkg/module/file"
-	"kubekey/pkg/module/firewall"
 	"kubekey/pkg/module/moduletest"
-	"kubekey/pkg/module/net"
-	"kubekey/pkg/module/packages"
-	"kubekey/pkg/module/pki"
-	"kubekey/pkg/module/service"
-	"kubekey/pkg/module/storage"
-	"kubekey/pkg/module/system"
 	"kubekey/pkg/value"
 )
 
@@ -60,7 +49,15 @@ func (g target) in(t *testing.T) target { return target{t, g.conn, g.number} }
 func (g target) name() string { return hosts.Hosts[g.number].Name }
 
 func (g target) spec(name string) module.Spec {
-	return moduletest.Find(g.t, slices.Concat(account.Modules(), database.Modules(), packages.Modules(), service.Modules(), system.Modules(), exec.Modules(), file.Modules(), firewall.Modules(), net.Modules(), pki.Modules(), storage.Modules()), name)
+	all, err := cli.Modules()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	s := all.Find(name)
+	if s == nil {
+		g.t.Fatalf("there is no module %q", name)
+	}
+	return *s
 }
 
 // needs installs packages on the host.

@@ -26,7 +26,7 @@ var floors = map[string]int{
 	"pkg/argspec": 2, "pkg/template": 2, "pkg/inventory": 2, "pkg/catalog": 2, "pkg/config": 2, "pkg/facts": 2, "pkg/hostscript": 2, "pkg/settings": 2,
 	"pkg/vars": 3, "pkg/playbook": 3, "pkg/module": 3, "pkg/ui": 3,
 	"pkg/project": 4, "pkg/artifact": 4, "pkg/journal": 4,
-	"pkg/engine": 5, "pkg/report": 5, "pkg/lint": 5,
+	"pkg/engine": 5, "pkg/report": 5, "pkg/lint": 5, "pkg/collections": 5,
 	"pkg/cli": 6,
 	"builtin": 0, // files to embed: knows no package
 	"cmd":     7,
@@ -77,6 +77,8 @@ func TestRulesCatchBreaches(t *testing.T) {
 		{"parent", brokenFloor, "pkg/connector/ssh", imports("kubekey/pkg/connector"), false},
 		{"child", brokenFloor, "pkg/connector", imports("kubekey/pkg/connector/ssh"), true},
 		{"sibling", brokenFloor, "pkg/module/file", imports("kubekey/pkg/module/exec"), true},
+		{"a collection in the core", brokenFloor, "pkg/engine", imports("kubekey/pkg/collections/posix"), true},
+		{"a collection in the command", brokenFloor, "pkg/cli", imports("kubekey/pkg/collections/posix"), false},
 		{"unknown package", brokenFloor, "pkg/nowhere", "package nowhere", true},
 		{"unknown import", brokenFloor, "pkg/engine", imports("kubekey/pkg/nowhere"), true},
 		{"ssh outside", strayLibrary, "pkg/cli", imports("golang.org/x/crypto/ssh/agent"), true},

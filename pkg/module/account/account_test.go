@@ -115,16 +115,6 @@ func TestAccountsWithBusyboxAlone(t *testing.T) {
 	fails(t, "need useradd", "user", moduletest.Options{Conn: h}, "name", "x", "expires", 5)
 }
 
-func TestFetchWantsAProgram(t *testing.T) {
-	h := moduletest.NewStandIns(t, map[string]string{"getent": accounts})
-	fails(t, "neither curl nor wget", "authorized_key", moduletest.Options{Conn: h}, "user", "ann", "key", "http://192.0.2.1/keys")
-	h = moduletest.NewStandIns(t, map[string]string{"getent": accounts, "wget": `echo "server says no" >&2; exit 1`})
-	fails(t, "fetch http://192.0.2.1/keys: server says no", "authorized_key", moduletest.Options{Conn: h}, "user", "ann", "key", "http://192.0.2.1/keys", "validate_certs", false)
-	if calls := acted(h); !strings.HasPrefix(calls, "wget --no-check-certificate -O ") {
-		t.Errorf("ran %q", calls)
-	}
-}
-
 func TestWhatIsMissingInCheckModeIsAWarning(t *testing.T) {
 	o := moduletest.Options{Conn: moduletest.NewStandIns(t, map[string]string{"getent": accounts, "usermod": "", "useradd": ""}), Check: true}
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ type Cron struct {
 	Month       string `kk:"month" default:"*" doc:"1-12, JAN-DEC, *, */2"`
 	Weekday     string `kk:"weekday,alias=dow" default:"*" doc:"0-6 from Sunday, SUN-SAT, *"`
 	SpecialTime string `kk:"special_time" choices:"annually,daily,hourly,monthly,reboot,weekly,yearly" doc:"a name for the time, instead of minute and so on"`
-	crontab
+	Crontab
 	Disabled     bool   `kk:"disabled" default:"no" doc:"keep the job as a comment"`
 	Env          bool   `kk:"env" default:"no" doc:"name and job are a variable of the crontab"`
 	InsertAfter  string `kk:"insertafter" doc:"variable that a new variable comes after"`
@@ -61,18 +61,18 @@ func (*Cron) Rules() schema.Rules {
 			Says("To use cron_file=... parameter you must specify user=... as well"),
 		schema.Refuses("insertafter", "insertbefore").Unless("env", true).
 			Says("insertafter and insertbefore parameters are valid only with env=yes"),
-		isAccount("user", "user"),
+		IsAccount("user", "user"),
 	}
 }
 
 // Run implements module.Runner.
 func (m *Cron) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	after, r, err := m.keep(ctx, c, m.edit, m.State == "absent")
+	after, r, err := m.Keep(ctx, c, m.edit, m.State == "absent")
 	if err != nil {
 		return r, err
 	}
 	r.Data.Set("jobs", value.List(cronJobs(after)))
-	r.Data.Set("envs", value.List(cronEnvs(after)))
+	r.Data.Set("envs", value.List(CronEnvs(after)))
 	return r, nil
 }
 
@@ -88,7 +88,7 @@ func (m *Cron) edit(tab []string) []string {
 	case m.Name == "":
 		return nil // all of the file
 	case m.Env:
-		return editEnv(tab, cronEnv{m.Name, fmt.Sprintf(`%s="%s"`, m.Name, m.Job), m.State == "absent", m.InsertAfter, m.InsertBefore})
+		return EditEnv(tab, CronEnv{m.Name, fmt.Sprintf(`%s="%s"`, m.Name, m.Job), m.State == "absent", m.InsertAfter, m.InsertBefore})
 	case m.State == "absent":
 		return m.without(tab)
 	}

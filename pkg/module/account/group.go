@@ -47,8 +47,8 @@ func groupSpec() module.Spec {
 // end for machine accounts. The tools of the host may be stricter.
 var accountName = regexp.MustCompile(`^[^-:,\s/][^:,\s/]*$`)
 
-// isAccount is the rule for arguments that name a user or a group.
-func isAccount(what, arg string) schema.Rule {
+// IsAccount is the rule for arguments that name a user or a group.
+func IsAccount(what, arg string) schema.Rule {
 	return schema.Parses("the name of a "+what, func(name string) error {
 		if !accountName.MatchString(name) {
 			return fmt.Errorf("%q is not the name of a %s: it must not begin with a dash or have blanks, colons, commas or slashes", name, what)
@@ -61,13 +61,13 @@ func isAccount(what, arg string) schema.Rule {
 func (*Group) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("name"),
-		isAccount("group", "name"),
+		IsAccount("group", "name"),
 	}
 }
 
 // Run implements module.Runner.
 func (m *Group) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(accountScript, groupScript, "group_main")
+	s := hostscript.New(AccountScript, groupScript, "group_main")
 	s.Renews = true
 	s.Set("name", m.Name).Set("state", m.State).Number("gid", m.GID)
 	s.Number("gid_min", m.GIDMin).Number("gid_max", m.GIDMax).Flag("force", m.Force)

@@ -7,15 +7,7 @@ import "kubekey/pkg/module"
 // Modules returns the modules of this package.
 func Modules() []module.Spec {
 	return []module.Spec{
-		userSpec(), groupSpec(), getentSpec(), authorizedKeySpec(), knownHostsSpec(),
-		pamLimitsSpec(), pamdSpec(), cronSpec(), cronVarSpec(), sshConfigSpec(), sudoersSpec(),
+		userSpec(), groupSpec(), getentSpec(), knownHostsSpec(),
+		cronSpec(),
 	}
-}
-
-// deref is the value of an optional text, "" if there is none.
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -2,13 +2,13 @@ package account
 
 import "strings"
 
-// publicKey is a line of an authorized_keys file (sshd(8)): options, type, the
+// PublicKey is a line of an authorized_keys file (sshd(8)): options, type, the
 // key in base64, comment.
-type publicKey struct{ options, kind, blob, comment string }
+type PublicKey struct{ Options, kind, Blob, Comment string }
 
-func (k publicKey) String() string {
+func (k PublicKey) String() string {
 	var words []string
-	for _, w := range []string{k.options, k.kind, k.blob, k.comment} {
+	for _, w := range []string{k.Options, k.kind, k.Blob, k.Comment} {
 		if w != "" {
 			words = append(words, w)
 		}
@@ -16,19 +16,19 @@ func (k publicKey) String() string {
 	return strings.Join(words, " ")
 }
 
-// parsePublicKey reads a line; ok is false if it is none. Whether the key
+// ParsePublicKey reads a line; ok is false if it is none. Whether the key
 // itself is sound is for sshd to say.
-func parsePublicKey(line string) (k publicKey, ok bool) {
+func ParsePublicKey(line string) (k PublicKey, ok bool) {
 	words := keyWords(strings.TrimSpace(line))
 	at := 0
 	if len(words) > 0 && !isKeyType(words[0]) {
-		k.options, at = words[0], 1
+		k.Options, at = words[0], 1
 	}
 	if len(words) < at+2 || !isKeyType(words[at]) || strings.HasPrefix(line, "#") {
-		return publicKey{}, false
+		return PublicKey{}, false
 	}
-	k.kind, k.blob = words[at], words[at+1]
-	k.comment = strings.Join(words[at+2:], " ")
+	k.kind, k.Blob = words[at], words[at+1]
+	k.Comment = strings.Join(words[at+2:], " ")
 	return k, true
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 //go:embed account.sh
-var accountScript string
+var AccountScript string
 
 //go:embed user.sh
 var userScript string
@@ -101,7 +101,7 @@ func userReturns() []module.Return {
 func (*User) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("name"),
-		isAccount("user", "name"),
+		IsAccount("user", "name"),
 		schema.Looks("without colons and line ends", noColon, "home", "shell", "comment"),
 		schema.Needs("groups").If("append", true).Says("append is set, but no groups are given"),
 		schema.Between("expires", -1e12, 1e12),
@@ -117,7 +117,7 @@ func (m *User) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err
 	}
-	s := hostscript.New(accountScript, userScript, "user_main")
+	s := hostscript.New(AccountScript, userScript, "user_main")
 	m.params(s, c.Host)
 	s.Renews = true
 	a, err := s.Run(ctx, c.Conn, c.Check)

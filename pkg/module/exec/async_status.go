@@ -132,7 +132,7 @@ func (w written) outcome(c *module.Call) outcome {
 	printed := &outputs{bound: bound}
 	printed.stdout = kept(printed, "stdout", w.Stdout, w.StdoutBytes)
 	printed.stderr = kept(printed, "stderr", w.Stderr, w.StderrBytes)
-	o := outcome{rc: w.RC}
+	o := outcome{RC: w.RC}
 	o.hold(printed)
 	o.start, _ = time.Parse(timeLayout, w.Start)
 	o.end, _ = time.Parse(timeLayout, w.End)

@@ -43,23 +43,23 @@ func TestOutputKeepsTheEnd(t *testing.T) {
 	fill(t, &o.stderr, "at the end\n", 3)
 	var out outcome
 	out.hold(o)
-	if len(out.stdout) < 140<<10 || len(out.stdout) > 200<<10 {
-		t.Errorf("kept %d bytes", len(out.stdout))
+	if len(out.Stdout) < 140<<10 || len(out.Stdout) > 200<<10 {
+		t.Errorf("kept %d bytes", len(out.Stdout))
 	}
-	if !strings.HasSuffix(text, out.stdout) || !strings.HasPrefix(out.stdout, "0123") {
+	if !strings.HasSuffix(text, out.Stdout) || !strings.HasPrefix(out.Stdout, "0123") {
 		t.Error("what is kept is not whole lines from the end")
 	}
-	if out.stderr != "at the end\n" {
-		t.Errorf("the short output is %q", out.stderr)
+	if out.Stderr != "at the end\n" {
+		t.Errorf("the short output is %q", out.Stderr)
 	}
 	if all.String() != text {
 		t.Errorf("%d bytes are on the shelf, want all of %d", all.Len(), len(text))
 	}
 	want := []string{"stdout was 1024 KiB long: the result holds its end, as much as the setting output_memory allows; all of it is in /shelf"}
-	if !slices.Equal(out.warnings, want) {
-		t.Errorf("warnings: %q", out.warnings)
+	if !slices.Equal(out.Warnings, want) {
+		t.Errorf("warnings: %q", out.Warnings)
 	}
-	d := out.describe(value.NewDict())
+	d := out.Describe(value.NewDict())
 	if got := value.Repr(d); got != "{'stdout_truncated': True, 'stdout_bytes': 1048576, 'stdout_file': '/shelf'}" {
 		t.Error(got)
 	}
@@ -80,10 +80,10 @@ func TestOutputsShareTheMemory(t *testing.T) {
 	}
 	var out outcome
 	out.hold(o)
-	if n := len(out.stdout) + len(out.stderr); n > 64<<10 || len(out.stdout) < 12<<10 || len(out.stderr) < 12<<10 {
-		t.Errorf("%d and %d bytes are kept", len(out.stdout), len(out.stderr))
+	if n := len(out.Stdout) + len(out.Stderr); n > 64<<10 || len(out.Stdout) < 12<<10 || len(out.Stderr) < 12<<10 {
+		t.Errorf("%d and %d bytes are kept", len(out.Stdout), len(out.Stderr))
 	}
-	for _, w := range out.warnings {
+	for _, w := range out.Warnings {
 		if !strings.Contains(w, "the rest was not kept: there is no shelf") {
 			t.Error(w)
 		}
@@ -95,8 +95,8 @@ func TestOutputThatCannotBeStored(t *testing.T) {
 	fill(t, &o.stdout, strings.Repeat("x\n", 50<<10), 4096)
 	var out outcome
 	out.hold(o)
-	if len(out.warnings) != 1 || !strings.HasSuffix(out.warnings[0], "; only the first 100 KiB are in /shelf: no space left on device") {
-		t.Errorf("%q", out.warnings)
+	if len(out.Warnings) != 1 || !strings.HasSuffix(out.Warnings[0], "; only the first 100 KiB are in /shelf: no space left on device") {
+		t.Errorf("%q", out.Warnings)
 	}
 }
 
@@ -107,8 +107,8 @@ func TestShortOutputIsWhole(t *testing.T) {
 	}
 	var out outcome
 	out.hold(o)
-	if out.stdout != "abc\ndefghijklmnop" || out.warnings != nil || out.describe(value.NewDict()).Len() > 0 {
-		t.Errorf("got %q, %q", out.stdout, out.warnings)
+	if out.Stdout != "abc\ndefghijklmnop" || out.Warnings != nil || out.Describe(value.NewDict()).Len() > 0 {
+		t.Errorf("got %q, %q", out.Stdout, out.Warnings)
 	}
 }
 
@@ -129,10 +129,10 @@ func TestEndlessLine(t *testing.T) {
 		if len(shown) != 2 || shown[1] != "last" || len(shown[0]) > 2*shownLine {
 			t.Fatalf("passed on %d lines", len(shown))
 		}
-		if strings.HasPrefix(out.stdout, "-") || len(out.stdout) < 128<<10 || len(out.stdout) > 256<<10 {
-			t.Errorf("kept %d bytes", len(out.stdout))
+		if strings.HasPrefix(out.Stdout, "-") || len(out.Stdout) < 128<<10 || len(out.Stdout) > 256<<10 {
+			t.Errorf("kept %d bytes", len(out.Stdout))
 		}
-		for _, text := range []string{shown[0], out.stdout} {
+		for _, text := range []string{shown[0], out.Stdout} {
 			if rest := strings.NewReplacer("*", "", "=", "", "-", "").Replace(secrets.Text(text)); strings.Contains(rest, "horse") || strings.Contains(rest, "staple") {
 				t.Errorf("from %d: a part of the secret is there", offset)
 			}

@@ -87,9 +87,9 @@ func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	exit, err := c.Conn.Run(ctx, connector.Command{
 		Line: m.prefix(mark) + "exec " + strings.Join(line, " "), TTY: true, Stdin: d.typed, Stdout: d,
 	})
-	o.end, o.rc = c.Now(), exit.Code
+	o.end, o.RC = c.Now(), exit.Code
 	o.hold(printed)
-	o.stdout = strings.ReplaceAll(o.stdout, "\r\n", "\n")
+	o.Stdout = strings.ReplaceAll(o.Stdout, "\r\n", "\n")
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(cause, errNoQuestion) || errors.As(cause, new(noAnswer))) {
 		r := o.commandResult(m.Command, true)
 		r.Data.Set("rc", nil)
@@ -97,9 +97,9 @@ func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		return r, nil
 	}
 	if err != nil {
-		return module.Result{Warnings: o.warnings}, err
+		return module.Result{Warnings: o.Warnings}, err
 	}
-	if why := decided(mark, o.stdout); why != "" {
+	if why := decided(mark, o.Stdout); why != "" {
 		msg, stdout := m.skipTexts(why, false)
 		return notRun(m.Command, 0, stdout, msg), nil
 	}

@@ -24,7 +24,7 @@ func (g guard) decides() bool { return g.Creates != "" || g.Removes != "" }
 func (g guard) prefix(mark string) string {
 	var b strings.Builder
 	if g.Chdir != "" {
-		b.WriteString("cd -P " + expandable(g.Chdir, false) + " || exit 2\n")
+		b.WriteString("cd -P " + Expandable(g.Chdir, false) + " || exit 2\n")
 	}
 	if g.Creates != "" {
 		b.WriteString(matches(g.Creates) + `[ -z "$kk_m" ] || { echo ` + mark + " creates; exit 0; }\n")
@@ -37,7 +37,7 @@ func (g guard) prefix(mark string) string {
 
 // matches is shell text that sets kk_m when a file matches pattern.
 func matches(pattern string) string {
-	return "kk_m=; for kk_f in " + expandable(pattern, true) +
+	return "kk_m=; for kk_f in " + Expandable(pattern, true) +
 		`; do if [ -e "$kk_f" ] || [ -h "$kk_f" ]; then kk_m=1; fi; done; `
 }
 
@@ -57,12 +57,12 @@ func decided(mark, stdout string) string {
 // probe asks the host, changing nothing, what the guard decides.
 func (g guard) probe(ctx context.Context, c *module.Call) (why string, err error) {
 	mark := newMark()
-	out, _, err := ask(ctx, c, g.prefix(mark))
+	out, _, err := Ask(ctx, c, g.prefix(mark))
 	return decided(mark, out), err
 }
 
-// ask runs a line that changes nothing.
-func ask(ctx context.Context, c *module.Call, line string) (stdout string, code int, err error) {
+// Ask runs a line that changes nothing.
+func Ask(ctx context.Context, c *module.Call, line string) (stdout string, code int, err error) {
 	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Probe: true}, connector.MaxAnswer)
 	return string(out.Stdout), out.Code, err
 }
@@ -92,12 +92,12 @@ type fault struct {
 func (g guard) diagnose(ctx context.Context, c *module.Call, program string) (fault, error) {
 	line := ""
 	if g.Chdir != "" {
-		line = "cd -P " + expandable(g.Chdir, false) + " 2>/dev/null || { echo chdir; exit 0; }\n"
+		line = "cd -P " + Expandable(g.Chdir, false) + " 2>/dev/null || { echo chdir; exit 0; }\n"
 	}
 	if program != "" {
-		line += "set -- " + expandable(program, false) + "\n" + diagnoseProgram
+		line += "set -- " + Expandable(program, false) + "\n" + diagnoseProgram
 	}
-	out, _, err := ask(ctx, c, line)
+	out, _, err := Ask(ctx, c, line)
 	switch strings.TrimSpace(out) {
 	case "chdir":
 		return fault{2, fmt.Sprintf("Unable to change directory before execution: [Errno 2] No such file or directory: b'%s'", g.Chdir), true}, err

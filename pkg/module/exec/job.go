@@ -19,9 +19,9 @@ type job struct {
 
 // run runs the job and waits for it.
 func (j job) run(ctx context.Context, c *module.Call) (module.Result, error) {
-	o, err := execute(ctx, c, connector.Command{Line: j.line, Stdin: j.stdin})
+	o, err := Execute(ctx, c, connector.Command{Line: j.line, Stdin: j.stdin})
 	if err != nil {
-		return module.Result{Warnings: o.warnings}, err
+		return module.Result{Warnings: o.Warnings}, err
 	}
 	return j.result(ctx, c, o)
 }
@@ -48,7 +48,7 @@ type ending struct {
 }
 
 func (e ending) result(ctx context.Context, c *module.Call, o outcome) (module.Result, error) {
-	if why := decided(e.Mark, o.stdout); e.Mark != "" && o.rc == 0 && why != "" {
+	if why := decided(e.Mark, o.Stdout); e.Mark != "" && o.RC == 0 && why != "" {
 		return e.skipped(why), nil
 	}
 	if e.suspicious(o) {
@@ -88,11 +88,11 @@ func (e ending) suspicious(o outcome) bool {
 	case e.Kind == ofRaw:
 		return false
 	case e.Kind == ofScript:
-		return o.rc == 2 && e.Chdir != ""
-	case o.rc == 126, o.rc == 127:
+		return o.RC == 2 && e.Chdir != ""
+	case o.RC == 126, o.RC == 127:
 		return e.Program != "" || e.Chdir != ""
-	case o.rc == 1, o.rc == 2:
-		return e.Chdir != "" && o.stdout == "" && strings.Contains(o.stderr, "cd: ")
+	case o.RC == 1, o.RC == 2:
+		return e.Chdir != "" && o.Stdout == "" && strings.Contains(o.Stderr, "cd: ")
 	}
 	return false
 }
@@ -110,7 +110,7 @@ func newJob(g guard, s streams, cmd any, body, program string) job {
 // themselves, or `cd -P X && exec ...`.
 func (e ending) line(body string) string {
 	if e.Mark == "" && e.Chdir != "" && strings.HasPrefix(body, "exec ") && e.Program != "" {
-		return "cd -P " + expandable(e.Chdir, false) + " && " + body
+		return "cd -P " + Expandable(e.Chdir, false) + " && " + body
 	}
 	return e.prefix(e.Mark) + body
 }
@@ -118,7 +118,7 @@ func (e ending) line(body string) string {
 // quoteWord quotes a word for the shell, expandable if wanted.
 func quoteWord(w string, expand bool) string {
 	if expand {
-		return expandable(w, false)
+		return Expandable(w, false)
 	}
 	return shell.Quote(w)
 }

@@ -1,13 +1,13 @@
 // Package exec holds the modules that run commands of the playbook's author:
-// command, shell, raw, script, expect and make, and async_status, which asks for what
+// command, shell, raw, script and expect, and async_status, which asks for what
 // of it runs in the background. Each costs one command on the host.
 package exec
 
 import "kubekey/pkg/module"
 
-// Modules describes command, shell, raw, script, expect, make and async_status.
+// Modules describes command, shell, raw, script, expect and async_status.
 func Modules() []module.Spec {
-	return []module.Spec{commandSpec(), shellSpec(), rawSpec(), scriptSpec(), expectSpec(), makeSpec(), asyncStatusSpec()}
+	return []module.Spec{commandSpec(), shellSpec(), rawSpec(), scriptSpec(), expectSpec(), asyncStatusSpec()}
 }
 
 func commandSpec() module.Spec {

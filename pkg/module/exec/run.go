@@ -14,25 +14,25 @@ import (
 
 // outcome is how a command ended.
 type outcome struct {
-	rc             int
-	stdout, stderr string
+	RC             int
+	Stdout, Stderr string
 	start, end     time.Time
-	warnings       []string
+	Warnings       []string
 	all            []*capture // what stdout and stderr are of
 }
 
-// execute runs a command, passing its output on as it comes. Of one that did not end by
+// Execute runs a command, passing its output on as it comes. Of one that did not end by
 // itself the outcome has the warnings.
-func execute(ctx context.Context, c *module.Call, command connector.Command) (outcome, error) {
+func Execute(ctx context.Context, c *module.Call, command connector.Command) (outcome, error) {
 	printed := newOutputs(c)
 	o := outcome{start: c.Now()}
 	command.Stdout, command.Stderr = &printed.stdout, &printed.stderr
 	exit, err := c.Conn.Run(ctx, command)
 	o.hold(printed)
 	if err != nil {
-		return outcome{warnings: o.warnings}, err
+		return outcome{Warnings: o.Warnings}, err
 	}
-	o.end, o.rc = c.Now(), exit.Code
+	o.end, o.RC = c.Now(), exit.Code
 	return o, nil
 }
 
@@ -40,16 +40,16 @@ func execute(ctx context.Context, c *module.Call, command connector.Command) (ou
 func (o *outcome) hold(printed *outputs) {
 	printed.end()
 	o.all = []*capture{&printed.stdout, &printed.stderr}
-	o.stdout, o.stderr = printed.stdout.text(), printed.stderr.text()
+	o.Stdout, o.Stderr = printed.stdout.text(), printed.stderr.text()
 	for _, c := range o.all {
 		if w := c.warning(); w != "" {
-			o.warnings = append(o.warnings, w)
+			o.Warnings = append(o.Warnings, w)
 		}
 	}
 }
 
-// describe adds to a result what is to be known of outputs that it does not hold all of.
-func (o outcome) describe(d *value.Dict) *value.Dict {
+// Describe adds to a result what is to be known of outputs that it does not hold all of.
+func (o outcome) Describe(d *value.Dict) *value.Dict {
 	for _, c := range o.all {
 		c.describe(d)
 	}
@@ -58,10 +58,10 @@ func (o outcome) describe(d *value.Dict) *value.Dict {
 
 // result makes the common part of a result.
 func (o outcome) result() module.Result {
-	r := module.Result{Changed: true, Warnings: o.warnings, Data: o.describe(value.NewDict(
-		"rc", o.rc, "stdout", o.stdout, "stderr", o.stderr,
+	r := module.Result{Changed: true, Warnings: o.Warnings, Data: o.Describe(value.NewDict(
+		"rc", o.RC, "stdout", o.Stdout, "stderr", o.Stderr,
 	))}
-	if o.rc != 0 {
+	if o.RC != 0 {
 		r.Failed, r.Msg = true, "non-zero return code"
 	}
 	return r
@@ -95,8 +95,8 @@ func delta(d time.Duration) string {
 // wanted, and what was run.
 func (o outcome) commandResult(cmd any, strip bool) module.Result {
 	if strip {
-		o.stdout = strings.TrimRight(o.stdout, "\r\n")
-		o.stderr = strings.TrimRight(o.stderr, "\r\n")
+		o.Stdout = strings.TrimRight(o.Stdout, "\r\n")
+		o.Stderr = strings.TrimRight(o.Stderr, "\r\n")
 	}
 	r := o.timed(o.result())
 	r.Data.Set("cmd", cmd)

@@ -42,7 +42,7 @@ func (m *shellModule) Detach(ctx context.Context, c *module.Call, id string, lim
 func (m *shellModule) job() job {
 	body := m.Cmd
 	if m.Executable != "" {
-		body = "exec " + expandable(m.Executable, false) + " -c " + shell.Quote(m.Cmd)
+		body = "exec " + Expandable(m.Executable, false) + " -c " + shell.Quote(m.Cmd)
 	}
 	return newJob(m.guard, m.streams, m.Cmd, body, m.Executable)
 }

@@ -67,10 +67,10 @@ func quoted(word *strings.Builder, s string) (int, error) {
 	return 0, errNoClosingQuote
 }
 
-// expandable returns a shell word for s in which the host's shell expands a
+// Expandable returns a shell word for s in which the host's shell expands a
 // leading ~ and variables, but nothing else; a variable that is not set stays
 // as it is written. With glob, * ? and simple [sets] match files as well.
-func expandable(s string, glob bool) string {
+func Expandable(s string, glob bool) string {
 	var b strings.Builder
 	s = tilde(&b, s)
 	literal := 0

@@ -40,7 +40,7 @@ func assembleSpec() module.Spec {
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the content"},
 			{Key: "md5sum", Type: "str", Doc: "MD5 of the content, when it was written"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
-		}, fileReturns()...),
+		}, FileReturns()...),
 		New: func() module.Runner { return new(Assemble) },
 	}
 }
@@ -54,7 +54,7 @@ type fragment struct {
 // Rules implements schema.Ruled.
 func (*Assemble) Rules() schema.Rules {
 	return schema.Rules{
-		validateRule(),
+		ValidateRule(),
 	}
 }
 
@@ -181,7 +181,7 @@ func (m *Assemble) join(parts []fragment, names *pattern) (string, error) {
 			b.WriteString("\n")
 		}
 		if b.Len() > 0 && delimiter != "" {
-			b.WriteString(ended(delimiter))
+			b.WriteString(Ended(delimiter))
 		}
 		b.Write(p.text)
 	}

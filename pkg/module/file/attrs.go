@@ -169,8 +169,8 @@ func (n *inode) describe(d *value.Dict) {
 	d.Set("state", n.state())
 }
 
-// fileReturns documents what describe sets.
-func fileReturns() []module.Return {
+// FileReturns documents what describe sets.
+func FileReturns() []module.Return {
 	return []module.Return{
 		{Key: "owner", Type: "str", Doc: "name of the owner, or the number when it has none"},
 		{Key: "group", Type: "str", Doc: "name of the group, or the number when it has none"},

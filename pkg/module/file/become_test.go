@@ -34,7 +34,7 @@ func TestAsAnotherUser(t *testing.T) {
 	conn := connector.Env(connector.Become(local.New(), connector.BecomeOptions{User: "nobody"}), map[string]string{"KK": "x y"})
 	o := moduletest.Options{Conn: conn, Dir: src}
 	r, _ := moduletest.RunTwice(t, spec(t, "copy"), args("content", "x", "dest", dir+"/f"), o)
-	want(t, r, "owner", "nobody", "uid", 65534)
+	moduletest.Want(t, r, "owner", "nobody", "uid", 65534)
 	moduletest.RunTwice(t, spec(t, "copy"), args("src", "tree", "dest", dir), o)
 	moduletest.RunTwice(t, spec(t, "lineinfile"), args("path", dir+"/f", "line", "y"), o)
 	moduletest.RunTwice(t, spec(t, "file"), args("path", dir+"/d", "state", "directory", "mode", "0700"), o)
@@ -46,5 +46,5 @@ func TestAsAnotherUser(t *testing.T) {
 	if got := read(t, dir+"/f"); got != "x\ny\n" {
 		t.Errorf("f holds %q", got)
 	}
-	fails(t, spec(t, "file"), args("path", dir+"/f", "owner", "root"), o, "set the owner of "+dir+"/f: ")
+	moduletest.Fails(t, "set the owner of "+dir+"/f: ", spec(t, "file"), args("path", dir+"/f", "owner", "root"), o)
 }

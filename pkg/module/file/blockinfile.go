@@ -48,7 +48,7 @@ func blockInFileSpec() module.Spec {
 func (*BlockInFile) Rules() schema.Rules {
 	return schema.Rules{
 		schema.AtMostOne("insertbefore", "insertafter"),
-		validateRule(),
+		ValidateRule(),
 	}
 }
 
@@ -62,23 +62,23 @@ func (m *BlockInFile) Run(ctx context.Context, c *module.Call) (module.Result, e
 	if err != nil {
 		return module.Result{}, err
 	}
-	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
+	e, err := OpenEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
 	if err != nil {
-		return notEdited(asPath(err))
+		return NotEdited(asPath(err))
 	}
 	data := value.NewDict()
-	if !e.exists && (m.State == "absent" || m.Block == "") && !m.Create {
+	if !e.Exists && (m.State == "absent" || m.Block == "") && !m.Create {
 		return module.Result{Msg: "File " + e.at.path + " not present", Data: data}, nil
 	}
-	text, msg, err := m.apply(e.text, after, before)
+	text, msg, err := m.apply(e.Text, after, before)
 	if err != nil {
 		return module.Result{}, err
 	}
-	if !e.exists && m.State == "present" {
+	if !e.Exists && m.State == "present" {
 		msg = "File created"
 	}
-	return e.save(ctx, c, &m.Attributes, edited{
-		text: text, msg: msg, touched: m.State == "present", backup: m.Backup, validate: m.Validate, data: data,
+	return e.Save(ctx, c, &m.Attributes, Edited{
+		Text: text, Msg: msg, Touched: m.State == "present", Backup: m.Backup, Validate: m.Validate, Data: data,
 	})
 }
 
@@ -94,9 +94,9 @@ func (m *BlockInFile) block() (first, last string, lines []string) {
 	first = strings.ReplaceAll(m.Marker, "{mark}", m.MarkerBegin)
 	last = strings.ReplaceAll(m.Marker, "{mark}", m.MarkerEnd)
 	if m.State == "present" && m.Block != "" {
-		lines = append(lines, ended(first))
-		lines = append(lines, splitLines(ended(m.Block))...)
-		lines = append(lines, ended(last))
+		lines = append(lines, Ended(first))
+		lines = append(lines, SplitLines(Ended(m.Block))...)
+		lines = append(lines, Ended(last))
 	}
 	return first, last, lines
 }
@@ -104,7 +104,7 @@ func (m *BlockInFile) block() (first, last string, lines []string) {
 // apply returns the text with the block as it should be.
 func (m *BlockInFile) apply(text string, after, before *pattern) (string, string, error) {
 	first, last, block := m.block()
-	lines := splitLines(text)
+	lines := SplitLines(text)
 	from, to := -1, -1
 	for i, line := range lines {
 		switch strings.TrimRight(line, "\r\n") {
@@ -132,7 +132,7 @@ func (m *BlockInFile) apply(text string, after, before *pattern) (string, string
 		}
 	}
 	if at > 0 && at <= len(lines) && len(block) > 0 {
-		lines[at-1] = ended(lines[at-1])
+		lines[at-1] = Ended(lines[at-1])
 	}
 	out := append(append(append([]string{}, lines[:at]...), m.spaced(block, lines, at)...), lines[at:]...)
 	return strings.Join(out, ""), m.message(old, strings.Join(block, "")), nil
@@ -178,7 +178,7 @@ func (m *BlockInFile) insertion(lines []string, after, before *pattern) (int, er
 		return at, nil
 	}
 	for i, line := range lines {
-		found, err := p.find(chomp(line))
+		found, err := p.find(Chomp(line))
 		if err != nil {
 			return 0, err
 		}

@@ -96,28 +96,28 @@ func isBinary(b []byte) bool {
 	return bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b)
 }
 
-// side is one side of a diff.
-type side struct {
+// Side is one side of a diff.
+type Side struct {
 	header string
-	exists bool
+	Exists bool
 	size   int64
-	text   []byte
+	Text   []byte
 }
 
-// textDiff shows two texts, or says why it does not.
-func textDiff(before, after side) event.Diff {
+// TextDiff shows two texts, or says why it does not.
+func TextDiff(before, after Side) event.Diff {
 	d := event.Diff{BeforeHeader: before.header, AfterHeader: after.header, Before: "", After: ""}
 	switch {
-	case before.exists && before.size > maxDiff:
+	case before.Exists && before.size > maxDiff:
 		d.Note = fmt.Sprintf("diff skipped: destination file size is greater than %d", maxDiff)
 	case after.size > maxDiff:
 		d.Note = fmt.Sprintf("diff skipped: source file size is greater than %d", maxDiff)
-	case isBinary(before.text):
+	case isBinary(before.Text):
 		d.Note = "diff skipped: destination file appears to be binary"
-	case isBinary(after.text):
+	case isBinary(after.Text):
 		d.Note = "diff skipped: source file appears to be binary"
 	default:
-		d.Before, d.After = string(before.text), string(after.text)
+		d.Before, d.After = string(before.Text), string(after.Text)
 	}
 	return d
 }

@@ -50,7 +50,7 @@ func copySpec() module.Spec {
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the content"},
 			{Key: "md5sum", Type: "str", Doc: "MD5 of the content, when it was written"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
-		}, fileReturns()...),
+		}, FileReturns()...),
 		New: func() module.Runner { return new(Copy) },
 	}
 }
@@ -64,7 +64,7 @@ func (*Copy) Rules() schema.Rules {
 		schema.Refuses("mode").If("mode", "preserve").With("content").Says("mode preserve needs src: content has no mode"),
 		schema.Looks("without / at its end", func(dest string) bool { return !strings.HasSuffix(dest, "/") }, "dest").With("content").
 			Says("can not use content with a dir as dest"),
-		validateRule(),
+		ValidateRule(),
 	}
 }
 

@@ -18,9 +18,9 @@ func TestCopyContent(t *testing.T) {
 		dest := filepath.Join(dir, "motd")
 		o := moduletest.Options{Conn: conn}
 		r, again := moduletest.RunTwice(t, spec(t, "copy"), args("content", "hi\n", "dest", dest, "mode", "0640"), o)
-		want(t, r, "dest", dest, "mode", "0640", "state", "file", "size", 3, "uid", os.Getuid(),
+		moduletest.Want(t, r, "dest", dest, "mode", "0640", "state", "file", "size", 3, "uid", os.Getuid(),
 			"checksum", "55ca6286e3e4f4fba5d0448333fa99fc5a404a73", "md5sum", "764efa883dda1e11db47671c4a3bbd9e")
-		want(t, again, "path", dest, "size", 3, "mode", "0640")
+		moduletest.Want(t, again, "path", dest, "size", 3, "mode", "0640")
 		if got := read(t, dest); got != "hi\n" {
 			t.Errorf("the file holds %q", got)
 		}
@@ -96,9 +96,9 @@ func TestCopyIntoFolder(t *testing.T) {
 		write(t, src+"/files/a.txt", "a", 0o755)
 		o := moduletest.Options{Conn: conn, Dir: src}
 		r, _ := moduletest.RunTwice(t, spec(t, "copy"), args("src", "a.txt", "dest", dir, "mode", "preserve"), o)
-		want(t, r, "dest", dir+"/a.txt", "mode", "0755", "src", src+"/files/a.txt")
+		moduletest.Want(t, r, "dest", dir+"/a.txt", "mode", "0755", "src", src+"/files/a.txt")
 		r, _ = moduletest.RunTwice(t, spec(t, "copy"), args("src", "a.txt", "dest", dir+"/new/sub/", "directory_mode", "0750"), o)
-		want(t, r, "dest", dir+"/new/sub/a.txt")
+		moduletest.Want(t, r, "dest", dir+"/new/sub/a.txt")
 		if got := modeOf(t, dir+"/new/sub").Perm(); got != 0o750 {
 			t.Errorf("the new folder has mode %o", got)
 		}
@@ -115,7 +115,7 @@ func TestCopyLinks(t *testing.T) {
 		}
 		o := moduletest.Options{Conn: conn}
 		r, _ := moduletest.RunTwice(t, spec(t, "copy"), args("content", "new", "dest", link, "follow", true), o)
-		want(t, r, "dest", target, "mode", "0600")
+		moduletest.Want(t, r, "dest", target, "mode", "0600")
 		if read(t, target) != "new" || modeOf(t, link)&os.ModeSymlink == 0 {
 			t.Error("follow: yes did not write what the link leads to")
 		}
@@ -136,8 +136,8 @@ func TestCopyForceBackupValidate(t *testing.T) {
 		if r.Changed || read(t, dest) != "old" {
 			t.Error("force: no replaced the file")
 		}
-		fails(t, spec(t, "copy"), args("content", "new", "dest", dest, "validate", "grep -q good %s"), o, "failed to validate: rc:1")
-		fails(t, spec(t, "copy"), args("content", "new", "dest", dest, "validate", "true"), o, "validate must contain %s")
+		moduletest.Fails(t, "failed to validate: rc:1", spec(t, "copy"), args("content", "new", "dest", dest, "validate", "grep -q good %s"), o)
+		moduletest.Fails(t, "validate must contain %s", spec(t, "copy"), args("content", "new", "dest", dest, "validate", "true"), o)
 		if read(t, dest) != "old" {
 			t.Error("an invalid file was put in place")
 		}
@@ -188,7 +188,7 @@ func TestCopyErrors(t *testing.T) {
 			{args("src", "a", "dest", "/dev/null"), "/dev/null is not a regular file"},
 			{args("src", src+"/files/a", "dest", "/dev/null", "remote_src", true), "/dev/null is not a regular file"},
 		} {
-			fails(t, spec(t, "copy"), c.args, o, c.text)
+			moduletest.Fails(t, c.text, spec(t, "copy"), c.args, o)
 		}
 	})
 }
@@ -266,7 +266,7 @@ func TestCopyTree(t *testing.T) {
 		o := moduletest.Options{Conn: conn, Dir: src}
 		a := args("src", "tree", "dest", dir, "mode", "preserve", "directory_mode", "0750", "local_follow", false)
 		r, _ := moduletest.RunTwice(t, spec(t, "copy"), a, o)
-		want(t, r, "dest", dir+"/", "src", src+"/files/tree")
+		moduletest.Want(t, r, "dest", dir+"/", "src", src+"/files/tree")
 		for _, name := range oddNames {
 			if got := read(t, dir+"/tree/sub dir/"+name); got != "content of "+name+"\x00\xff" {
 				t.Errorf("%q holds %q", name, got)
@@ -314,11 +314,11 @@ func TestCopyTreeErrors(t *testing.T) {
 	write(t, src+"/files/tree/sub/f", "x", 0o644)
 	write(t, dir+"/tree/sub", "in the way", 0o644)
 	o := moduletest.Options{Dir: src}
-	fails(t, spec(t, "copy"), args("src", "tree", "dest", dir), o, "is in the way of a folder")
+	moduletest.Fails(t, "is in the way of a folder", spec(t, "copy"), args("src", "tree", "dest", dir), o)
 	if err := os.Symlink("..", src+"/files/tree/sub/circle"); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, spec(t, "copy"), args("src", "tree", "dest", dir), o, "circle of links")
+	moduletest.Fails(t, "circle of links", spec(t, "copy"), args("src", "tree", "dest", dir), o)
 }
 
 func TestCopyRemote(t *testing.T) {
@@ -329,7 +329,7 @@ func TestCopyRemote(t *testing.T) {
 			write(t, dir+"/src/deep/"+name, name, 0o640)
 		}
 		r, _ := moduletest.RunTwice(t, spec(t, "copy"), args("src", dir+"/src/deep/it's", "dest", dir+"/one", "remote_src", true, "mode", "preserve"), o)
-		want(t, r, "dest", dir+"/one", "mode", "0640", "checksum", "79bbc535e98fe7e64ace715175a9b3d6e4167bf0")
+		moduletest.Want(t, r, "dest", dir+"/one", "mode", "0640", "checksum", "79bbc535e98fe7e64ace715175a9b3d6e4167bf0")
 		if read(t, dir+"/one") != "it's" || r.Diff[0].After != "it's" {
 			t.Errorf("copied %q, diff %+v", read(t, dir+"/one"), r.Diff)
 		}
@@ -340,12 +340,12 @@ func TestCopyRemote(t *testing.T) {
 			}
 		}
 		r = moduletest.Run(t, spec(t, "copy"), args("src", dir+"/src", "dest", dir+"/all", "remote_src", true, "mode", "0600"), o)
-		want(t, r, "dest", dir+"/all/src")
+		moduletest.Want(t, r, "dest", dir+"/all/src")
 		if modeOf(t, dir+"/all/src/deep/plain").Perm() != 0o600 {
 			t.Error("mode was not set")
 		}
-		fails(t, spec(t, "copy"), args("src", dir+"/nope", "dest", dir+"/x", "remote_src", true), o, "not found")
-		fails(t, spec(t, "copy"), args("src", dir+"/src", "dest", dir+"/src/deep", "remote_src", true), o, "into itself")
+		moduletest.Fails(t, "not found", spec(t, "copy"), args("src", dir+"/nope", "dest", dir+"/x", "remote_src", true), o)
+		moduletest.Fails(t, "into itself", spec(t, "copy"), args("src", dir+"/src", "dest", dir+"/src/deep", "remote_src", true), o)
 		noLeftovers(t, dir)
 	})
 }

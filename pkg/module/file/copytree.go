@@ -237,7 +237,7 @@ func (t *treeCopy) planLink(it *treeItem) error {
 	}
 	t.changed = true
 	t.bundle.do("create the link "+it.at.path, "rm", "-f", it.at.path)
-	t.bundle.do("create the link "+it.at.path, "ln", "-s", normal(it.link), it.at.path)
+	t.bundle.do("create the link "+it.at.path, "ln", "-s", NormalPath(it.link), it.at.path)
 	return nil
 }
 

@@ -11,23 +11,23 @@ import (
 	"kubekey/pkg/value"
 )
 
-// edit is a text file of the host that is read, changed in Go, and written
+// Edit is a text file of the host that is read, changed in Go, and written
 // back unless somebody else changed it meanwhile.
-type edit struct {
+type Edit struct {
 	ans    *answer
 	at     *entry
-	exists bool
-	text   string
+	Exists bool
+	Text   string
 }
 
-// openEdit reads the file at a path, links followed. A missing file is an
+// OpenEdit reads the file at a path, links followed. A missing file is an
 // error unless create.
-func openEdit(ctx context.Context, c *module.Call, name string, attrs *Attributes, create bool) (*edit, error) {
+func OpenEdit(ctx context.Context, c *module.Call, name string, attrs *Attributes, create bool) (*Edit, error) {
 	ans, err := probe(ctx, c, attrs.Owner, attrs.Group, asked{flags: "pc", path: name, limit: maxEdit})
 	if err != nil {
 		return nil, err
 	}
-	e := &edit{ans: ans, at: ans.entries[0]}
+	e := &Edit{ans: ans, at: ans.entries[0]}
 	there := e.at.followed()
 	switch {
 	case there.is(typeDir):
@@ -45,7 +45,7 @@ func openEdit(ctx context.Context, c *module.Call, name string, attrs *Attribute
 	case there.size > 0 && there.size != int64(len(e.at.content)): // /proc has files of no size
 		return nil, fmt.Errorf("%s changed while it was read: run the task again", e.at.path)
 	}
-	e.exists, e.text = true, string(e.at.content)
+	e.Exists, e.Text = true, string(e.at.content)
 	body, err := contentOf(e.at.content)
 	if err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ type unfit struct {
 
 func (e *unfit) Error() string { return fmt.Sprintf("%s %s %s !", e.word, e.path, e.why) }
 
-// notEdited is the result of a task that got no file from openEdit.
-func notEdited(err error) (module.Result, error) {
+// NotEdited is the result of a task that got no file from openEdit.
+func NotEdited(err error) (module.Result, error) {
 	if e := (*unfit)(nil); errors.As(err, &e) {
 		return module.Result{Data: value.NewDict("rc", e.status)}, err
 	}
@@ -79,60 +79,60 @@ func asPath(err error) error {
 	return err
 }
 
-// edited is how an edit ended, for the result.
-type edited struct {
-	text     string
-	msg      string
-	touched  bool // the text is to be written, though it may be the same
-	backup   bool
-	validate string
-	data     *value.Dict
-	// whole results name the file and tell its owner and mode, besides what was edited.
-	whole bool
+// Edited is how an edit ended, for the result.
+type Edited struct {
+	Text     string
+	Msg      string
+	Touched  bool // the text is to be written, though it may be the same
+	Backup   bool
+	Validate string
+	Data     *value.Dict
+	// Whole results name the file and tell its owner and mode, besides what was edited.
+	Whole bool
 }
 
-// save writes the new text, and the attributes, and makes the result.
-func (e *edit) save(ctx context.Context, c *module.Call, attrs *Attributes, to edited) (module.Result, error) {
-	res := module.Result{Msg: to.msg, Data: to.data}
-	if !e.exists && !to.touched {
+// Save writes the new text, and the attributes, and makes the result.
+func (e *Edit) Save(ctx context.Context, c *module.Call, attrs *Attributes, to Edited) (module.Result, error) {
+	res := module.Result{Msg: to.Msg, Data: to.Data}
+	if !e.Exists && !to.Touched {
 		return res, nil
 	}
-	if !e.exists && !c.Check && missingFolder(e.at) != nil {
+	if !e.Exists && !c.Check && missingFolder(e.at) != nil {
 		var s script
-		s.do("create folder "+parentOf(e.at.path), "mkdir", "-p", normal(parentOf(e.at.path)))
+		s.do("create folder "+parentOf(e.at.path), "mkdir", "-p", NormalPath(parentOf(e.at.path)))
 		if _, err := s.run(ctx, c); err != nil {
 			return module.Result{}, err
 		}
 	}
-	body, err := contentOf([]byte(to.text))
+	body, err := contentOf([]byte(to.Text))
 	if err != nil {
 		return module.Result{}, err
 	}
 	w := &writing{
 		ans: e.ans, at: e.at, follow: true, body: body, attrs: attrs,
-		backup: to.backup, validate: to.validate, guarded: true,
+		backup: to.Backup, validate: to.Validate, guarded: true,
 	}
 	out, err := w.run(ctx, c)
 	if err != nil {
 		return module.Result{}, err
 	}
 	res.Changed = out.changed()
-	if to.whole {
-		to.data.Set("path", out.path)
-		out.describe(to.data)
+	if to.Whole {
+		to.Data.Set("path", out.path)
+		out.describe(to.Data)
 	}
 	switch {
-	case to.data.Has("backup"):
-		to.data.Set("backup", out.backup)
+	case to.Data.Has("backup"):
+		to.Data.Set("backup", out.backup)
 	case out.backup != "":
-		to.data.Set("backup_file", out.backup)
+		to.Data.Set("backup_file", out.backup)
 	}
 	if out.attributes.changed() && out.hadBefore {
 		res.Msg = joinMsg(res.Msg, "ownership, perms or SE linux context changed")
 	}
-	to.data.Set("msg", res.Msg) // also when it is empty, as playbooks compare it
+	to.Data.Set("msg", res.Msg) // also when it is empty, as playbooks compare it
 	if c.Diff && res.Changed {
-		res.Diff = e.diff(out, to.text)
+		res.Diff = e.diff(out, to.Text)
 	}
 	return res, nil
 }
@@ -144,12 +144,12 @@ func joinMsg(a, b string) string {
 	return a + " and " + b
 }
 
-func (e *edit) diff(out *written, text string) []event.Diff {
+func (e *Edit) diff(out *written, text string) []event.Diff {
 	var diffs []event.Diff
 	if out.content {
 		header := out.path + " (content)"
-		before := side{header: header, exists: e.exists, size: int64(len(e.text)), text: e.at.content}
-		diffs = append(diffs, textDiff(before, side{header: header, size: int64(len(text)), text: []byte(text)}))
+		before := Side{header: header, Exists: e.Exists, size: int64(len(e.Text)), Text: e.at.content}
+		diffs = append(diffs, TextDiff(before, Side{header: header, size: int64(len(text)), Text: []byte(text)}))
 	}
 	if out.attributes.changed() && out.hadBefore {
 		d := attrDiff(out.path, &out.attributes)
@@ -159,8 +159,8 @@ func (e *edit) diff(out *written, text string) []event.Diff {
 	return diffs
 }
 
-// splitLines splits text into lines that keep their line ends.
-func splitLines(text string) []string {
+// SplitLines splits text into lines that keep their line ends.
+func SplitLines(text string) []string {
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
@@ -168,5 +168,5 @@ func splitLines(text string) []string {
 	return lines
 }
 
-// chomp is a line without its line end.
-func chomp(line string) string { return strings.TrimSuffix(line, "\n") }
+// Chomp is a line without its line end.
+func Chomp(line string) string { return strings.TrimSuffix(line, "\n") }

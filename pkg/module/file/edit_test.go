@@ -15,45 +15,9 @@ import (
 	"kubekey/pkg/value"
 )
 
-// editCase is one change of a text.
-type editCase struct {
-	name   string
-	before string
-	args   *value.Dict
-	after  string
-	msg    string
-}
-
-func runEdits(t *testing.T, module string, cases []editCase) {
-	t.Helper()
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			p := write(t, t.TempDir()+"/f", c.before, 0o640)
-			a := c.args.Copy()
-			a.Set("path", p)
-			changed := c.before != c.after
-			for _, o := range []moduletest.Options{{Check: true}, {}} {
-				r := moduletest.Run(t, spec(t, module), a, o)
-				if r.Changed != changed || r.Msg != c.msg {
-					t.Errorf("check %v: changed %v, msg %q, not %q", o.Check, r.Changed, r.Msg, c.msg)
-				}
-				if o.Check && read(t, p) != c.before {
-					t.Error("check mode changed the file")
-				}
-			}
-			if got := read(t, p); got != c.after {
-				t.Errorf("the file is now\n%s\nnot\n%s", got, c.after)
-			}
-			if modeOf(t, p).Perm() != 0o640 {
-				t.Errorf("mode became %o", modeOf(t, p))
-			}
-		})
-	}
-}
-
 func TestLineInFile(t *testing.T) {
 	text := "# head\na=1\nb=2\na=3\nend\n"
-	runEdits(t, "lineinfile", []editCase{
+	moduletest.Edits(t, spec(t, "lineinfile"), []editCase{
 		{"exact", text, args("line", "b=2"), text, ""},
 		{"append", text, args("line", "c=4"), text + "c=4\n", "line added"},
 		{"append to an unfinished line", "x", args("line", "y"), "x\ny\n", "line added"},
@@ -89,7 +53,7 @@ func TestLineInFile(t *testing.T) {
 
 func TestBlockInFile(t *testing.T) {
 	begin, end := "# BEGIN ANSIBLE MANAGED BLOCK\n", "# END ANSIBLE MANAGED BLOCK\n"
-	runEdits(t, "blockinfile", []editCase{
+	moduletest.Edits(t, spec(t, "blockinfile"), []editCase{
 		{"append", "a\n", args("block", "x\ny"), "a\n" + begin + "x\ny\n" + end, "Block inserted"},
 		{"append to an unfinished line", "a", args("block", "x"), "a\n" + begin + "x\n" + end, "Block inserted"},
 		{"the same", "a\n" + begin + "x\n" + end + "b\n", args("block", "x\n"), "a\n" + begin + "x\n" + end + "b\n", ""},
@@ -106,7 +70,7 @@ func TestBlockInFile(t *testing.T) {
 }
 
 func TestReplace(t *testing.T) {
-	runEdits(t, "replace", []editCase{
+	moduletest.Edits(t, spec(t, "replace"), []editCase{
 		{"all", "a1\na2\nb\n", args("regexp", `^a(\d)$`, "replace", `x\1`), "x1\nx2\nb\n", "2 replacements made"},
 		{"delete", "a1\na2\n", args("regexp", `\d`), "a\na\n", "2 replacements made"},
 		{"none", "a\n", args("regexp", "z", "replace", "y"), "a\n", ""},
@@ -153,19 +117,18 @@ func TestEditErrors(t *testing.T) {
 		{"replace", args("path", f, "regexp", "(?P=nope)"), "is not valid"},
 		{"replace", args("path", f, "regexp", "x", "after", "["), "is not valid"},
 	} {
-		fails(t, spec(t, c.module), c.args, moduletest.Options{}, c.text)
+		moduletest.Fails(t, c.text, spec(t, c.module), c.args, moduletest.Options{})
 	}
 }
 
 func TestEditsTellAFolderFromAMissingFile(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"lineinfile", "blockinfile", "replace", "ini_file"} {
+	for _, name := range []string{"lineinfile", "blockinfile", "replace"} {
 		for path, rc := range map[string]int{dir: 256, dir + "/no": 257} {
 			a := map[string]*value.Dict{
 				"lineinfile":  args("path", path, "line", "x"),
 				"blockinfile": args("path", path, "block", "x"),
 				"replace":     args("path", path, "regexp", "x"),
-				"ini_file":    args("path", path, "section", "x", "create", false),
 			}[name]
 			r, err := moduletest.Try(t, spec(t, name), a, moduletest.Options{})
 			if err == nil || !value.Equal(r.Data, value.NewDict("rc", rc)) {
@@ -185,7 +148,7 @@ func TestEditCreatesAndBacksUp(t *testing.T) {
 			}
 			p := dir + "/" + name
 			r, _ := moduletest.RunTwice(t, spec(t, "lineinfile"), args("path", p, "line", "one", "create", true, "mode", "0600"), o)
-			want(t, r, "backup", "", "msg", "line added")
+			moduletest.Want(t, r, "backup", "", "msg", "line added")
 			if mode := modeOf(t, p); mode.Perm() != 0o600 {
 				t.Errorf("%s has mode %s", p, mode)
 			}
@@ -252,13 +215,13 @@ func TestEditRefusesWhatChangedMeanwhile(t *testing.T) {
 		for _, name := range []string{"plain", "it's %s"} {
 			p := write(t, dir+"/"+name, "a\n", 0o644)
 			o := moduletest.Options{Conn: &meddler{conn, func() { write(t, p, "somebody else\n", 0o644) }}}
-			fails(t, spec(t, "lineinfile"), args("path", p, "line", "b"), o, "changed on the host while it was being edited")
+			moduletest.Fails(t, "changed on the host while it was being edited", spec(t, "lineinfile"), args("path", p, "line", "b"), o)
 			if got := read(t, p); got != "somebody else\n" {
 				t.Errorf("the file holds %q", got)
 			}
 			created := dir + "/" + name + ".new"
 			o = moduletest.Options{Conn: &meddler{conn, func() { write(t, created, "somebody else\n", 0o644) }}}
-			fails(t, spec(t, "lineinfile"), args("path", created, "line", "b", "create", true), o, "changed on the host while")
+			moduletest.Fails(t, "changed on the host while", spec(t, "lineinfile"), args("path", created, "line", "b", "create", true), o)
 		}
 		noLeftovers(t, dir)
 	})

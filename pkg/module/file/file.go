@@ -47,7 +47,7 @@ func fileSpec() module.Spec {
 			{Key: "dest", Type: "str", Doc: "path that was worked on (for link, hard and touch)"},
 			{Key: "src", Type: "str", Doc: "what a link leads to"},
 			{Key: "diff", Type: "dict", Doc: "before and after, each with path, state and the attributes that change; before a folder is removed also path_content: its directories and files, with --diff"},
-		}, fileReturns()...),
+		}, FileReturns()...),
 		New: func() module.Runner { return new(File) },
 	}
 }
@@ -150,7 +150,7 @@ func (j *fileJob) probe(ctx context.Context) error {
 func (j *fileJob) askSource() asked {
 	src := j.Src
 	if j.State != "hard" && !strings.HasPrefix(src, "/") && !strings.HasPrefix(src, "~") && !strings.HasPrefix(src, "$") {
-		src = path.Dir(normal(trimSlashes(j.Path))) + "/" + src
+		src = path.Dir(NormalPath(trimSlashes(j.Path))) + "/" + src
 	}
 	return asked{flags: "p", path: src}
 }

@@ -22,7 +22,7 @@ func TestFileDirectory(t *testing.T) {
 			dir := t.TempDir()
 			p := filepath.Join(dir, "up", name, "leaf")
 			r, _ := moduletest.RunTwice(t, spec(t, "file"), args("path", p+"/", "state", "directory", "mode", "u=rwx,g=rx,o="), o)
-			want(t, r, "path", p, "state", "directory", "mode", "0750")
+			moduletest.Want(t, r, "path", p, "state", "directory", "mode", "0750")
 			for _, d := range []string{p, filepath.Dir(p), dir + "/up"} {
 				if modeOf(t, d).Perm() != 0o750 {
 					t.Errorf("%q has mode %o", d, modeOf(t, d))
@@ -42,7 +42,7 @@ func TestFileAttributes(t *testing.T) {
 		o := moduletest.Options{Conn: conn, Diff: true}
 		a := args("path", p, "mode", "4755", "owner", "nobody", "group", "1234")
 		r, _ := moduletest.RunTwice(t, spec(t, "file"), a, o)
-		want(t, r, "mode", "04755", "owner", "nobody", "uid", 65534, "gid", 1234, "group", "1234", "state", "file", "size", 1)
+		moduletest.Want(t, r, "mode", "04755", "owner", "nobody", "uid", 65534, "gid", 1234, "group", "1234", "state", "file", "size", 1)
 		before, _ := r.Diff[0].Before.(*value.Dict)
 		if before.String("mode") != "0644" || before.String("path") != p {
 			t.Errorf("diff is %s", value.Repr(before))
@@ -91,13 +91,13 @@ func TestFileAbsent(t *testing.T) {
 		o := moduletest.Options{Conn: conn, Diff: true}
 		for _, p := range []string{dir + "/d", dir + "/link"} {
 			r, _ := moduletest.RunTwice(t, spec(t, "file"), args("path", p, "state", "absent"), o)
-			want(t, r, "path", p, "state", "absent")
+			moduletest.Want(t, r, "path", p, "state", "absent")
 			if _, err := os.Lstat(p); err == nil {
 				t.Errorf("%s is still there", p)
 			}
 		}
 		read(t, kept)
-		fails(t, spec(t, "file"), args("path", "/", "state", "absent"), o, "the root folder is not removed")
+		moduletest.Fails(t, "the root folder is not removed", spec(t, "file"), args("path", "/", "state", "absent"), o)
 	})
 }
 
@@ -108,7 +108,7 @@ func TestFileLinks(t *testing.T) {
 		o := moduletest.Options{Conn: conn}
 		link := dir + "/li'nk"
 		r, _ := moduletest.RunTwice(t, spec(t, "file"), args("src", "tar get", "dest", link, "state", "link", "mode", "0640"), o)
-		want(t, r, "dest", link, "src", "tar get", "state", "link")
+		moduletest.Want(t, r, "dest", link, "src", "tar get", "state", "link")
 		if got, _ := os.Readlink(link); got != "tar get" || modeOf(t, target).Perm() != 0o640 {
 			t.Errorf("link to %q, target has %o", got, modeOf(t, target))
 		}
@@ -121,15 +121,15 @@ func TestFileLinks(t *testing.T) {
 		if got, _ := os.Readlink(link); got != "nowhere" {
 			t.Errorf("link to %q", got)
 		}
-		fails(t, spec(t, "file"), args("src", "nowhere", "dest", dir+"/other", "state", "link"), o, "src file does not exist")
-		fails(t, spec(t, "file"), args("dest", dir+"/other", "state", "link"), o, "src is required")
-		fails(t, spec(t, "file"), args("src", target, "dest", dir+"/d", "state", "link"), o, "refusing to convert from directory to symlink")
+		moduletest.Fails(t, "src file does not exist", spec(t, "file"), args("src", "nowhere", "dest", dir+"/other", "state", "link"), o)
+		moduletest.Fails(t, "src is required", spec(t, "file"), args("dest", dir+"/other", "state", "link"), o)
+		moduletest.Fails(t, "refusing to convert from directory to symlink", spec(t, "file"), args("src", target, "dest", dir+"/d", "state", "link"), o)
 		f := write(t, dir+"/f", "x", 0o644)
-		fails(t, spec(t, "file"), args("src", target, "dest", f, "state", "link"), o, "refusing to convert from file to symlink")
+		moduletest.Fails(t, "refusing to convert from file to symlink", spec(t, "file"), args("src", target, "dest", f, "state", "link"), o)
 		moduletest.RunTwice(t, spec(t, "file"), args("src", target, "dest", f, "state", "link", "force", true), o)
 		moduletest.RunTwice(t, spec(t, "file"), args("src", target, "dest", dir+"/d", "state", "link", "force", true), o)
 		write(t, dir+"/full/x", "x", 0o644)
-		fails(t, spec(t, "file"), args("src", target, "dest", dir+"/full", "state", "link", "force", true), o, "is not empty, refusing to convert it")
+		moduletest.Fails(t, "is not empty, refusing to convert it", spec(t, "file"), args("src", target, "dest", dir+"/full", "state", "link", "force", true), o)
 	})
 }
 
@@ -139,18 +139,18 @@ func TestFileHard(t *testing.T) {
 		target := write(t, dir+"/a", "x", 0o644)
 		o := moduletest.Options{Conn: conn}
 		r, _ := moduletest.RunTwice(t, spec(t, "file"), args("src", target, "dest", dir+"/b", "state", "hard"), o)
-		want(t, r, "state", "hard", "src", target, "dest", dir+"/b")
+		moduletest.Want(t, r, "state", "hard", "src", target, "dest", dir+"/b")
 		a, _ := os.Stat(target)
 		b, _ := os.Stat(dir + "/b")
 		if !os.SameFile(a, b) {
 			t.Error("they are not the same file")
 		}
 		other := write(t, dir+"/c", "y", 0o644)
-		fails(t, spec(t, "file"), args("src", target, "dest", other, "state", "hard"), o, "different hard links exist")
+		moduletest.Fails(t, "different hard links exist", spec(t, "file"), args("src", target, "dest", other, "state", "hard"), o)
 		moduletest.RunTwice(t, spec(t, "file"), args("src", target, "dest", other, "state", "hard", "force", true), o)
-		fails(t, spec(t, "file"), args("src", dir+"/no", "dest", dir+"/d", "state", "hard"), o, "src does not exist")
-		fails(t, spec(t, "file"), args("src", dir, "dest", dir+"/d", "state", "hard"), o, "hard links to folders")
-		fails(t, spec(t, "file"), args("dest", dir+"/d", "state", "hard"), o, "src is required")
+		moduletest.Fails(t, "src does not exist", spec(t, "file"), args("src", dir+"/no", "dest", dir+"/d", "state", "hard"), o)
+		moduletest.Fails(t, "hard links to folders", spec(t, "file"), args("src", dir, "dest", dir+"/d", "state", "hard"), o)
+		moduletest.Fails(t, "src is required", spec(t, "file"), args("dest", dir+"/d", "state", "hard"), o)
 	})
 }
 
@@ -161,7 +161,7 @@ func TestFileTouch(t *testing.T) {
 		o := moduletest.Options{Conn: conn}
 		keep := args("path", p, "state", "touch", "mode", "0600", "access_time", "preserve", "modification_time", "preserve")
 		r, _ := moduletest.RunTwice(t, spec(t, "file"), keep, o)
-		want(t, r, "dest", p, "mode", "0600", "size", 0)
+		moduletest.Want(t, r, "dest", p, "mode", "0600", "size", 0)
 		old := time.Unix(1600000000, 0)
 		if err := os.Chtimes(p, old, old); err != nil {
 			t.Fatal(err)
@@ -177,10 +177,10 @@ func TestFileTouch(t *testing.T) {
 		if info, _ := os.Stat(p); info.ModTime().Local().Format(time.DateTime) != "2020-02-03 04:05:06" {
 			t.Errorf("the time is %v", info.ModTime())
 		}
-		fails(t, spec(t, "file"), args("path", p, "state", "touch", "access_time", "soon"), o, `Error while obtaining timestamp for time soon`)
-		fails(t, spec(t, "file"), args("path", p, "state", "touch", "access_time", "1", "access_time_format", "%Q"), o, "bad directive %Q")
+		moduletest.Fails(t, `Error while obtaining timestamp for time soon`, spec(t, "file"), args("path", p, "state", "touch", "access_time", "soon"), o)
+		moduletest.Fails(t, "bad directive %Q", spec(t, "file"), args("path", p, "state", "touch", "access_time", "1", "access_time_format", "%Q"), o)
 		moduletest.RunTwice(t, spec(t, "file"), args("path", p, "state", "file", "modification_time", "202001011200.0"), o)
-		fails(t, spec(t, "file"), args("path", dir+"/no/x", "state", "touch"), o, "does not exist")
+		moduletest.Fails(t, "does not exist", spec(t, "file"), args("path", dir+"/no/x", "state", "touch"), o)
 	})
 }
 
@@ -191,18 +191,18 @@ func TestFileStateOfWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := moduletest.Options{}
-	want(t, moduletest.Run(t, spec(t, "file"), args("path", f), o), "state", "file", "path", f)
-	want(t, moduletest.Run(t, spec(t, "file"), args("path", dir), o), "state", "directory")
-	want(t, moduletest.Run(t, spec(t, "file"), args("path", dir+"/link"), o), "state", "file", "path", f)
-	want(t, moduletest.Run(t, spec(t, "file"), args("path", dir+"/link", "follow", false), o), "state", "link")
-	fails(t, spec(t, "file"), args("path", dir+"/no"), o, "is absent, cannot continue")
-	fails(t, spec(t, "file"), args("path", dir, "state", "file"), o, "is directory, cannot continue")
-	fails(t, spec(t, "file"), args("path", f, "state", "directory"), o, "already exists as a file")
-	fails(t, spec(t, "file"), args("path", f, "src", "x", "state", "touch"), o, "src option requires")
-	fails(t, spec(t, "file"), args("path", f, "recurse", true, "state", "touch"), o, "recurse option requires")
-	fails(t, spec(t, "file"), args("path", f+"/x", "state", "directory"), o, "There was an issue creating "+f+"/x as requested: ")
-	fails(t, spec(t, "file"), args("path", f, "recurse", true), o, "recurse option requires state to be 'directory'")
-	fails(t, spec(t, "file"), args("path", dir+"/link", "state", "file", "follow", false), o, "is link, cannot continue")
+	moduletest.Want(t, moduletest.Run(t, spec(t, "file"), args("path", f), o), "state", "file", "path", f)
+	moduletest.Want(t, moduletest.Run(t, spec(t, "file"), args("path", dir), o), "state", "directory")
+	moduletest.Want(t, moduletest.Run(t, spec(t, "file"), args("path", dir+"/link"), o), "state", "file", "path", f)
+	moduletest.Want(t, moduletest.Run(t, spec(t, "file"), args("path", dir+"/link", "follow", false), o), "state", "link")
+	moduletest.Fails(t, "is absent, cannot continue", spec(t, "file"), args("path", dir+"/no"), o)
+	moduletest.Fails(t, "is directory, cannot continue", spec(t, "file"), args("path", dir, "state", "file"), o)
+	moduletest.Fails(t, "already exists as a file", spec(t, "file"), args("path", f, "state", "directory"), o)
+	moduletest.Fails(t, "src option requires", spec(t, "file"), args("path", f, "src", "x", "state", "touch"), o)
+	moduletest.Fails(t, "recurse option requires", spec(t, "file"), args("path", f, "recurse", true, "state", "touch"), o)
+	moduletest.Fails(t, "There was an issue creating "+f+"/x as requested: ", spec(t, "file"), args("path", f+"/x", "state", "directory"), o)
+	moduletest.Fails(t, "recurse option requires state to be 'directory'", spec(t, "file"), args("path", f, "recurse", true), o)
+	moduletest.Fails(t, "is link, cannot continue", spec(t, "file"), args("path", dir+"/link", "state", "file", "follow", false), o)
 }
 
 func TestPathsExpandOnTheHost(t *testing.T) {
@@ -211,9 +211,9 @@ func TestPathsExpandOnTheHost(t *testing.T) {
 		conn = connector.Env(&withHome{conn, dir}, nil)
 		o := moduletest.Options{Conn: conn}
 		r, _ := moduletest.RunTwice(t, spec(t, "file"), args("path", "~/a b/$KK_SUB/${KK_SUB}x/$NOT_SET", "state", "directory"), o)
-		want(t, r, "path", dir+"/a b/it's/it'sx/$NOT_SET")
+		moduletest.Want(t, r, "path", dir+"/a b/it's/it'sx/$NOT_SET")
 		r, _ = moduletest.RunTwice(t, spec(t, "copy"), args("content", "x", "dest", "~/f"), o)
-		want(t, r, "dest", dir+"/f")
+		moduletest.Want(t, r, "dest", dir+"/f")
 		read(t, dir+"/f")
 	})
 }
@@ -236,8 +236,8 @@ func TestFilePermissionDenied(t *testing.T) {
 	}
 	p := write(t, dir+"/f", "x", 0o644)
 	o := moduletest.Options{Conn: &asNobody{}}
-	fails(t, spec(t, "file"), args("path", p, "mode", "0600"), o, "set the mode of "+p+": ")
-	fails(t, spec(t, "copy"), args("content", "x", "dest", dir+"/g"), o, "cannot create a file in folder")
+	moduletest.Fails(t, "set the mode of "+p+": ", spec(t, "file"), args("path", p, "mode", "0600"), o)
+	moduletest.Fails(t, "cannot create a file in folder", spec(t, "copy"), args("content", "x", "dest", dir+"/g"), o)
 	var st syscall.Stat_t
 	if err := syscall.Stat(p, &st); err != nil || st.Mode&0o777 != 0o644 {
 		t.Errorf("mode is %o, %v", st.Mode, err)

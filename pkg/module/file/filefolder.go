@@ -89,7 +89,7 @@ func (s *script) folders(p string, ch *change) {
 	if ch.before.Has("group") {
 		gid = strconv.Itoa(ch.next.gid)
 	}
-	s.line("kk_folders " + shell.Join(normal(p), mode, uid, gid) + " || exit")
+	s.line("kk_folders " + shell.Join(NormalPath(p), mode, uid, gid) + " || exit")
 }
 
 // below plans the attributes of everything in the folder, with few commands.

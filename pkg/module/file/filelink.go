@@ -42,7 +42,7 @@ func (j *fileJob) planLink() (string, error) {
 	if j.at.isLink() {
 		j.note("src", j.at.link, src)
 	}
-	j.act.do("create the link "+j.at.path, "ln", "-sfn", normal(src), j.at.path)
+	j.act.do("create the link "+j.at.path, "ln", "-sfn", NormalPath(src), j.at.path)
 	fresh := j.ans.fresh(j.at, typeLink)
 	fresh.raw, fresh.size = typeLink|0o777, int64(len(src))
 	return "", j.linkAttributes(target, &fresh)

@@ -467,8 +467,8 @@ func (f *finder) holds(text string) (bool, error) {
 		m, err := f.contains.find(text)
 		return m != nil, err
 	}
-	for _, line := range splitLines(text) {
-		m, err := f.contains.find(chomp(line))
+	for _, line := range SplitLines(text) {
+		m, err := f.contains.find(Chomp(line))
 		if err != nil {
 			return false, err
 		}

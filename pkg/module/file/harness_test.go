@@ -60,6 +60,8 @@ func (b *onlyBusybox) Run(ctx context.Context, c connector.Command) (connector.E
 	return b.Connector.Run(ctx, c)
 }
 
+type editCase moduletest.EditCase
+
 func spec(t *testing.T, name string) module.Spec { return moduletest.Find(t, Modules(), name) }
 
 func args(pairs ...any) *value.Dict { return value.NewDict(pairs...) }
@@ -98,38 +100,10 @@ func modeOf(t *testing.T, name string) fs.FileMode {
 
 func get(t *testing.T, r module.Result, key string) any {
 	t.Helper()
-	v, ok := r.Data.Get(key)
-	if !ok {
+	if !r.Data.Has(key) {
 		t.Errorf("the result has no %s: %s", key, value.Repr(r.Data))
 	}
-	return v
-}
-
-// want checks keys of a result.
-func want(t *testing.T, r module.Result, pairs ...any) {
-	t.Helper()
-	for i := 0; i < len(pairs); i += 2 {
-		if got := get(t, r, pairs[i].(string)); !value.Equal(got, value.Of(pairs[i+1])) {
-			t.Errorf("%s is %s, not %s", pairs[i], value.Repr(got), value.Repr(value.Of(pairs[i+1])))
-		}
-	}
-}
-
-// fails runs a module that must end in an error or a failed result that has text in it.
-func fails(t *testing.T, s module.Spec, a *value.Dict, o moduletest.Options, text string) {
-	t.Helper()
-	r, err := moduletest.Try(t, s, a, o)
-	msg := r.Msg
-	switch {
-	case err != nil:
-		msg = err.Error()
-	case !r.Failed:
-		t.Errorf("%s %s did not fail: %+v", s.Name, value.Repr(a), r)
-		return
-	}
-	if !strings.Contains(msg, text) {
-		t.Errorf("the error is %q, which does not have %q in it", msg, text)
-	}
+	return moduletest.Field(r, key)
 }
 
 // noLeftovers checks that no temporary file was left in a folder.

@@ -47,7 +47,7 @@ func htpasswdSpec() module.Spec {
 		Returns: append([]module.Return{
 			{Key: "msg", Type: "str", Doc: "what was done, or that nothing was to be done"},
 			{Key: "path", Type: "str", Doc: "the file"},
-		}, fileReturns()...),
+		}, FileReturns()...),
 		New: func() module.Runner { return new(HTPasswd) },
 	}
 }
@@ -67,32 +67,32 @@ func (*HTPasswd) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *HTPasswd) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
+	e, err := OpenEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
 	if err != nil {
 		return module.Result{}, err
 	}
-	if !e.exists && m.State == "absent" {
+	if !e.Exists && m.State == "absent" {
 		return module.Result{Msg: m.Path + " not present", Data: value.NewDict()}, nil
 	}
-	to := edited{text: e.text, touched: true, data: value.NewDict()}
+	to := Edited{Text: e.Text, Touched: true, Data: value.NewDict()}
 	if m.State == "absent" {
-		to.text, to.msg = m.remove(e.text)
-	} else if to.text, to.msg, err = m.set(e.text); err != nil {
+		to.Text, to.Msg = m.remove(e.Text)
+	} else if to.Text, to.Msg, err = m.set(e.Text); err != nil {
 		return module.Result{}, err
 	}
-	if !e.exists {
-		to.msg = "Created " + m.Path
+	if !e.Exists {
+		to.Msg = "Created " + m.Path
 	}
 	quiet := *c
 	quiet.Diff = false
-	return e.save(ctx, &quiet, &m.Attributes, to)
+	return e.Save(ctx, &quiet, &m.Attributes, to)
 }
 
 func (m *HTPasswd) is(line string) bool { return strings.HasPrefix(line, m.Name+":") }
 
 func (m *HTPasswd) remove(text string) (string, string) {
 	var kept []string
-	lines := splitLines(text)
+	lines := SplitLines(text)
 	for _, line := range lines {
 		if !m.is(line) {
 			kept = append(kept, line)
@@ -105,7 +105,7 @@ func (m *HTPasswd) remove(text string) (string, string) {
 }
 
 func (m *HTPasswd) set(text string) (after, msg string, err error) {
-	lines := splitLines(text)
+	lines := SplitLines(text)
 	at := -1
 	for i, line := range lines {
 		if m.is(line) {
@@ -125,7 +125,7 @@ func (m *HTPasswd) set(text string) (after, msg string, err error) {
 		return strings.Join(lines, ""), "Updated " + m.Name, nil
 	}
 	if text != "" {
-		text = ended(text)
+		text = Ended(text)
 	}
 	return text + line, "Added " + m.Name, nil
 }

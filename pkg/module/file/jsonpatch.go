@@ -53,7 +53,7 @@ func jsonPatchSpec() module.Spec {
 			{Key: "path", Type: "str", Doc: "the file"},
 			{Key: "tested", Type: "bool", Doc: "all tests of operations were met; null without any"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept"},
-		}, fileReturns()...),
+		}, FileReturns()...),
 		New: func() module.Runner { return new(JSONPatch) },
 	}
 }
@@ -64,18 +64,18 @@ func (*JSONPatch) Rules() schema.Rules {
 		schema.Entries("operations", 1, schema.NoLimit),
 		schema.AtMostOne("operations", "merge"),
 		schema.AtLeastOne("operations", "merge"),
-		validateRule(),
+		ValidateRule(),
 	}
 }
 
 // Run implements module.Runner.
 func (m *JSONPatch) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create)
+	e, err := OpenEdit(ctx, c, m.Path, &m.Attributes, m.Create)
 	if err != nil {
 		return module.Result{}, err
 	}
-	before := e.text
-	if !e.exists {
+	before := e.Text
+	if !e.Exists {
 		before = "{}"
 	}
 	if !json.Valid([]byte(before)) {
@@ -85,14 +85,14 @@ func (m *JSONPatch) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if err != nil {
 		return module.Result{}, fmt.Errorf("patch %s: %w", e.at.path, err)
 	}
-	text := e.text
-	if !e.exists || !jsonpatch.Equal([]byte(before), after) {
-		if text, err = m.format(e.text, after); err != nil {
+	text := e.Text
+	if !e.Exists || !jsonpatch.Equal([]byte(before), after) {
+		if text, err = m.format(e.Text, after); err != nil {
 			return module.Result{}, err
 		}
 	}
-	return e.save(ctx, c, &m.Attributes, edited{
-		text: text, touched: true, backup: m.Backup, validate: m.Validate, data: value.NewDict("tested", tested), whole: true,
+	return e.Save(ctx, c, &m.Attributes, Edited{
+		Text: text, Touched: true, Backup: m.Backup, Validate: m.Validate, Data: value.NewDict("tested", tested), Whole: true,
 	})
 }
 

@@ -18,7 +18,7 @@ func op(name, path string, more ...any) *value.Dict {
 func TestJSONPatch(t *testing.T) {
 	text := "{\n    \"z\": 1.50,\n    \"a\": {\"b\": [1, 2], \"c\": \"<&>\"}\n}\n"
 	tail := "\n    \"a\": {\n        \"b\": [\n            1,\n            2\n        ],\n        \"c\": \"<&>\"\n    }\n}\n"
-	runEdits(t, "json_patch", []editCase{
+	moduletest.Edits(t, spec(t, "json_patch"), []editCase{
 		{"merge", text, args("merge", value.NewDict("z", 2)), "{\n    \"z\": 2," + tail, ""},
 		{"merge the same", text, args("merge", value.NewDict("a", value.NewDict("c", "<&>"), "gone", nil)), text, ""},
 		{"merge removes", text, args("merge", value.NewDict("a", nil)), "{\n    \"z\": 1.50\n}\n", ""},
@@ -33,21 +33,21 @@ func TestJSONPatch(t *testing.T) {
 	})
 	dir := t.TempDir()
 	r, _ := moduletest.RunTwice(t, spec(t, "json_patch"), args("path", dir+"/new", "create", true, "merge", value.NewDict("a", value.NewDict("b", 1)), "mode", "0600"), moduletest.Options{Diff: true})
-	want(t, r, "mode", "0600", "tested", nil)
+	moduletest.Want(t, r, "mode", "0600", "tested", nil)
 	if got := read(t, dir+"/new"); got != "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n" {
 		t.Errorf("the file holds %q", got)
 	}
 	p := write(t, dir+"/f", `{"x":1}`, 0o644)
 	r = moduletest.Run(t, spec(t, "json_patch"), args("path", p, "operations", []any{op("test", "/x", "value", 2)}), moduletest.Options{})
-	want(t, r, "tested", false)
+	moduletest.Want(t, r, "tested", false)
 	broken := write(t, dir+"/broken", `{"x":`, 0o644)
 	s := spec(t, "json_patch")
-	fails(t, s, args("path", broken, "merge", value.NewDict("a", 1)), moduletest.Options{}, "is not valid JSON")
+	moduletest.Fails(t, "is not valid JSON", s, args("path", broken, "merge", value.NewDict("a", 1)), moduletest.Options{})
 	list := write(t, dir+"/list", `[]`, 0o644)
-	fails(t, s, args("path", list, "merge", value.NewDict("a", 1)), moduletest.Options{}, "is an object")
-	fails(t, s, args("path", p), moduletest.Options{}, "operations")
-	fails(t, s, args("path", p, "operations", []any{op("replace", "/no", "value", 1)}), moduletest.Options{}, "missing")
-	fails(t, s, args("path", p, "operations", []any{op("move", "/y")}), moduletest.Options{}, "patch "+p)
+	moduletest.Fails(t, "is an object", s, args("path", list, "merge", value.NewDict("a", 1)), moduletest.Options{})
+	moduletest.Fails(t, "operations", s, args("path", p), moduletest.Options{})
+	moduletest.Fails(t, "missing", s, args("path", p, "operations", []any{op("replace", "/no", "value", 1)}), moduletest.Options{})
+	moduletest.Fails(t, "patch "+p, s, args("path", p, "operations", []any{op("move", "/y")}), moduletest.Options{})
 	if read(t, p) != `{"x":1}` {
 		t.Errorf("a patch that failed left %q", read(t, p))
 	}
@@ -78,9 +78,9 @@ func TestHTPasswd(t *testing.T) {
 	if r = moduletest.Run(t, s, args("path", dir+"/none", "name", "x", "state", "absent"), moduletest.Options{}); r.Changed {
 		t.Errorf("result is %+v", r)
 	}
-	fails(t, s, args("path", p, "name", "a:b", "password", "x"), moduletest.Options{}, "neither colons")
-	fails(t, s, args("path", p, "name", "a"), moduletest.Options{}, "missing: password")
-	fails(t, s, args("path", dir+"/none", "name", "a", "password", "x", "create", false), moduletest.Options{}, "does not exist !")
+	moduletest.Fails(t, "neither colons", s, args("path", p, "name", "a:b", "password", "x"), moduletest.Options{})
+	moduletest.Fails(t, "missing: password", s, args("path", p, "name", "a"), moduletest.Options{})
+	moduletest.Fails(t, "does not exist !", s, args("path", dir+"/none", "name", "a", "password", "x", "create", false), moduletest.Options{})
 }
 
 // TestHTPasswdKeepsSecrets sees that no command line has the password or its hash.

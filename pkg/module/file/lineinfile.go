@@ -55,7 +55,7 @@ func (*LineInFile) Rules() schema.Rules {
 		schema.Needs("regexp").If("state", "present").If("backrefs", true).Says("regexp is required with backrefs=true"),
 		schema.AtLeastOne("line", "regexp", "search_string").If("state", "absent").
 			Says("one of line, search_string, or regexp is required with state=absent"),
-		validateRule(),
+		ValidateRule(),
 	}
 }
 
@@ -65,28 +65,28 @@ func (m *LineInFile) Run(ctx context.Context, c *module.Call) (module.Result, er
 	if err != nil {
 		return module.Result{}, err
 	}
-	e, err := openEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
+	e, err := OpenEdit(ctx, c, m.Path, &m.Attributes, m.Create || m.State == "absent")
 	if err != nil {
-		return notEdited(err)
+		return NotEdited(err)
 	}
-	if m.State == "absent" && !e.exists {
+	if m.State == "absent" && !e.Exists {
 		return module.Result{Msg: "file not present"}, nil
 	}
 	data := value.NewDict("backup", "")
 	var text, msg string
 	if m.State == "absent" {
 		found := 0
-		if text, found, err = m.remove(e.text, p); found > 0 {
+		if text, found, err = m.remove(e.Text, p); found > 0 {
 			msg = fmt.Sprintf("%d line(s) removed", found)
 		}
 		data.Set("found", found)
 	} else {
-		text, msg, err = m.present(e.text, p)
+		text, msg, err = m.present(e.Text, p)
 	}
 	if err != nil {
 		return module.Result{}, err
 	}
-	res, err := e.save(ctx, c, &m.Attributes, edited{text: text, msg: msg, touched: true, backup: m.Backup, validate: m.Validate, data: data})
+	res, err := e.Save(ctx, c, &m.Attributes, Edited{Text: text, Msg: msg, Touched: true, Backup: m.Backup, Validate: m.Validate, Data: data})
 	res.Warnings = m.warnings()
 	return res, err
 }
@@ -138,7 +138,7 @@ func place(s, word string) string {
 // matches reports whether a line is one that the task looks for, and its match.
 func (m *LineInFile) matches(line string, p linePatterns) (match, bool, error) {
 	if p.line != nil {
-		found, err := p.line.find(chomp(line))
+		found, err := p.line.find(Chomp(line))
 		return found, found != nil, err
 	}
 	return nil, m.SearchString != nil && strings.Contains(line, *m.SearchString), nil
@@ -148,7 +148,7 @@ func (m *LineInFile) matches(line string, p linePatterns) (match, bool, error) {
 func (m *LineInFile) remove(text string, p linePatterns) (string, int, error) {
 	var kept []string
 	found := 0
-	for _, line := range splitLines(text) {
+	for _, line := range SplitLines(text) {
 		_, hit, err := m.matches(line, p)
 		if err != nil {
 			return "", 0, err
@@ -206,7 +206,7 @@ func (m *LineInFile) insertion(at *places, i int, line string, p linePatterns) e
 		if one.p == nil {
 			continue
 		}
-		found, err := one.p.find(chomp(line))
+		found, err := one.p.find(Chomp(line))
 		if err != nil {
 			return err
 		}
@@ -219,7 +219,7 @@ func (m *LineInFile) insertion(at *places, i int, line string, p linePatterns) e
 
 // present makes sure that the line is there.
 func (m *LineInFile) present(text string, p linePatterns) (string, string, error) {
-	lines := splitLines(text)
+	lines := SplitLines(text)
 	at, err := m.locate(lines, p)
 	if err != nil {
 		return "", "", err
@@ -233,15 +233,15 @@ func (m *LineInFile) present(text string, p linePatterns) (string, string, error
 	case m.Backrefs:
 		return text, "", nil
 	case m.InsertBefore == "BOF" || m.InsertAfter == "BOF":
-		return ended(*m.Line) + text, "line added", nil
+		return Ended(*m.Line) + text, "line added", nil
 	case at.insert >= 0 && at.insert < len(lines):
-		lines[at.insert] = ended(*m.Line) + lines[at.insert]
+		lines[at.insert] = Ended(*m.Line) + lines[at.insert]
 		return strings.Join(lines, ""), "line added", nil
 	}
 	if text != "" {
-		text = ended(text)
+		text = Ended(text)
 	}
-	return text + ended(*m.Line), "line added", nil
+	return text + Ended(*m.Line), "line added", nil
 }
 
 // replace puts the line in the place of the one that was found.
@@ -254,15 +254,15 @@ func (m *LineInFile) replace(lines []string, at places, p linePatterns) (string,
 		}
 	}
 	msg := ""
-	if want = ended(want); lines[at.hit] != want {
+	if want = Ended(want); lines[at.hit] != want {
 		lines[at.hit] = want
 		msg = "line replaced"
 	}
 	return strings.Join(lines, ""), msg, nil
 }
 
-// ended is a line with a line end.
-func ended(line string) string {
+// Ended is a line with a line end.
+func Ended(line string) string {
 	if strings.HasSuffix(line, "\n") {
 		return line
 	}

@@ -156,10 +156,10 @@ func TestSlurp(t *testing.T) {
 		p := write(t, dir+"/it's", text, 0o600)
 		o := moduletest.Options{Conn: conn, Check: true}
 		r := moduletest.Run(t, spec(t, "slurp"), args("src", p), o)
-		want(t, r, "encoding", "base64", "source", p, "content", base64.StdEncoding.EncodeToString([]byte(text)))
-		want(t, moduletest.Run(t, spec(t, "slurp"), args("src", write(t, dir+"/empty", "", 0o600)), o), "content", "")
-		fails(t, spec(t, "slurp"), args("src", dir+"/no"), o, "file not found: "+dir+"/no")
-		fails(t, spec(t, "slurp"), args("src", dir), o, "source is a directory")
+		moduletest.Want(t, r, "encoding", "base64", "source", p, "content", base64.StdEncoding.EncodeToString([]byte(text)))
+		moduletest.Want(t, moduletest.Run(t, spec(t, "slurp"), args("src", write(t, dir+"/empty", "", 0o600)), o), "content", "")
+		moduletest.Fails(t, "file not found: "+dir+"/no", spec(t, "slurp"), args("src", dir+"/no"), o)
+		moduletest.Fails(t, "source is a directory", spec(t, "slurp"), args("src", dir), o)
 	})
 }
 
@@ -174,7 +174,7 @@ func TestFetch(t *testing.T) {
 			o := moduletest.Options{Conn: conn, Vars: expr.Names{"playbook_dir": local}, Host: "n/1"}
 			r, _ := moduletest.RunTwice(t, spec(t, "fetch"), args("src", p, "dest", "got"), o)
 			dest := filepath.Join(local, "got", "n_1", p)
-			want(t, r, "dest", dest, "checksum", r.Data.String("remote_checksum"))
+			moduletest.Want(t, r, "dest", dest, "checksum", r.Data.String("remote_checksum"))
 			if read(t, dest) != "content\x00" || modeOf(t, dest).Perm() != 0o600 {
 				t.Errorf("fetched %q with mode %o", read(t, dest), modeOf(t, dest))
 			}
@@ -187,7 +187,7 @@ func TestFetch(t *testing.T) {
 				t.Errorf("fetched %q with mode %o", read(t, dest), modeOf(t, dest))
 			}
 			r, _ = moduletest.RunTwice(t, spec(t, "fetch"), args("src", p, "dest", local+"/flat/", "flat", true), o)
-			want(t, r, "dest", local+"/flat/"+name)
+			moduletest.Want(t, r, "dest", local+"/flat/"+name)
 			noLeftovers(t, local)
 		}
 	})
@@ -197,10 +197,10 @@ func TestFetchErrors(t *testing.T) {
 	dir := t.TempDir()
 	p := write(t, dir+"/f", "x", 0o644)
 	o := moduletest.Options{}
-	fails(t, spec(t, "fetch"), args("src", dir+"/no", "dest", dir+"/x"), o, "the remote file does not exist")
-	fails(t, spec(t, "fetch"), args("src", dir, "dest", dir+"/x"), o, "remote file is a directory")
-	fails(t, spec(t, "fetch"), args("src", p, "dest", dir, "flat", true), o, "dest is an existing directory")
-	fails(t, spec(t, "fetch"), args("src", p, "dest", p+"/x", "flat", true), o, "not a directory")
+	moduletest.Fails(t, "the remote file does not exist", spec(t, "fetch"), args("src", dir+"/no", "dest", dir+"/x"), o)
+	moduletest.Fails(t, "remote file is a directory", spec(t, "fetch"), args("src", dir, "dest", dir+"/x"), o)
+	moduletest.Fails(t, "dest is an existing directory", spec(t, "fetch"), args("src", p, "dest", dir, "flat", true), o)
+	moduletest.Fails(t, "not a directory", spec(t, "fetch"), args("src", p, "dest", p+"/x", "flat", true), o)
 	r := moduletest.Run(t, spec(t, "fetch"), args("src", dir+"/no", "dest", dir+"/x", "fail_on_missing", false), o)
 	if r.Changed || !strings.Contains(r.Msg, "not transferring, ignored") {
 		t.Errorf("result is %+v", r)
@@ -273,7 +273,7 @@ func TestFind(t *testing.T) {
 			if got := strings.Join(foundNames(t, r), " "); got != c.want {
 				t.Errorf("%s found %q, not %q", value.Repr(c.args), got, c.want)
 			}
-			want(t, r, "matched", len(strings.Fields(c.want)))
+			moduletest.Want(t, r, "matched", len(strings.Fields(c.want)))
 			if r.Msg != "All paths examined" {
 				t.Errorf("msg is %q", r.Msg)
 			}
@@ -288,9 +288,9 @@ func TestFind(t *testing.T) {
 		if d.String("checksum") != sha1Of(t, "no error") || d.String("mode") != "0640" {
 			t.Errorf("file is %s", value.Repr(d))
 		}
-		fails(t, spec(t, "find"), args("paths", dir, "age", "2y"), o, "failed to process age")
-		fails(t, spec(t, "find"), args("paths", dir, "size", "big"), o, "failed to process size")
-		fails(t, spec(t, "find"), args("paths", dir, "contains", "("), o, "is not valid")
+		moduletest.Fails(t, "failed to process age", spec(t, "find"), args("paths", dir, "age", "2y"), o)
+		moduletest.Fails(t, "failed to process size", spec(t, "find"), args("paths", dir, "size", "big"), o)
+		moduletest.Fails(t, "is not valid", spec(t, "find"), args("paths", dir, "contains", "("), o)
 	})
 }
 
@@ -322,10 +322,10 @@ func TestFindTellsWhatItSkipped(t *testing.T) {
 			if got := why.String(dir); got != c.skipped || (got == "") != (r.Msg == "All paths examined") {
 				t.Errorf("%s: %q is skipped because of %q", name, r.Msg, got)
 			}
-			want(t, r, "matched", c.matched)
+			moduletest.Want(t, r, "matched", c.matched)
 		}
 		r := moduletest.Run(t, spec(t, "find"), args("paths", dir, "recurse", true, "depth", 1, "file_type", "any"), o)
-		want(t, r, "matched", 2, "examined", 3)
+		moduletest.Want(t, r, "matched", 2, "examined", 3)
 
 		f := &finder{skipped: value.NewDict()}
 		f.hear("find: '/x/y': Permission denied\nfind: /z: Permission denied\nfind: odd")
@@ -361,13 +361,13 @@ func TestTempFile(t *testing.T) {
 		o := moduletest.Options{Conn: conn}
 		r := moduletest.Run(t, spec(t, "tempfile"), args("path", dir, "prefix", "it's ", "suffix", ".x"), o)
 		p := r.Data.String("path")
-		want(t, r, "mode", "0600", "state", "file", "size", 0)
+		moduletest.Want(t, r, "mode", "0600", "state", "file", "size", 0)
 		if !r.Changed || !strings.HasPrefix(p, dir+"/it's ") || !strings.HasSuffix(p, ".x") || modeOf(t, p).Perm() != 0o600 {
 			t.Errorf("made %q", p)
 		}
 		r = moduletest.Run(t, spec(t, "tempfile"), args("path", dir, "state", "directory"), o)
-		want(t, r, "mode", "0700", "state", "directory")
-		fails(t, spec(t, "tempfile"), args("path", dir+"/no"), o, "create "+dir+"/no/ansible.")
+		moduletest.Want(t, r, "mode", "0700", "state", "directory")
+		moduletest.Fails(t, "create "+dir+"/no/ansible.", spec(t, "tempfile"), args("path", dir+"/no"), o)
 		r = moduletest.Run(t, spec(t, "tempfile"), args("path", dir), moduletest.Options{Conn: conn, Check: true})
 		if !r.Skipped {
 			t.Errorf("result is %+v", r)

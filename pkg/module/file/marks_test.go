@@ -49,7 +49,7 @@ func TestFlagsFailWhereThereAreNone(t *testing.T) {
 	if _, err := exec.LookPath("chattr"); err != nil {
 		t.Skip("chattr is not installed (package e2fsprogs)")
 	}
-	fails(t, spec(t, "file"), args("path", "/proc/version", "attributes", "+A"), moduletest.Options{}, "chattr failed")
+	moduletest.Fails(t, "chattr failed", spec(t, "file"), args("path", "/proc/version", "attributes", "+A"), moduletest.Options{})
 }
 
 func TestContextsWithoutSELinux(t *testing.T) {
@@ -101,9 +101,9 @@ func TestFileHardLinkIntoAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := moduletest.RunTwice(t, spec(t, "file"), args("src", src, "path", dir+"/d", "state", "hard"), moduletest.Options{})
-	want(t, r, "dest", dir+"/d/f", "state", "hard")
+	moduletest.Want(t, r, "dest", dir+"/d/f", "state", "hard")
 	r = moduletest.Run(t, spec(t, "file"), args("src", src, "path", dir+"/d/f", "mode", "0600"), moduletest.Options{})
-	want(t, r, "state", "hard", "mode", "0600")
+	moduletest.Want(t, r, "state", "hard", "mode", "0600")
 }
 
 func TestFileThatCannotGetItsOwnerIsNotLeft(t *testing.T) {
@@ -117,7 +117,7 @@ func TestFileThatCannotGetItsOwnerIsNotLeft(t *testing.T) {
 		}
 	}
 	nobody := connector.Become(local.New(), connector.BecomeOptions{User: "nobody", Method: "su", Flags: "-s /bin/sh"})
-	fails(t, spec(t, "file"), args("path", dir+"/f", "state", "touch", "owner", "root"), moduletest.Options{Conn: nobody}, "set the owner of")
+	moduletest.Fails(t, "set the owner of", spec(t, "file"), args("path", dir+"/f", "state", "touch", "owner", "root"), moduletest.Options{Conn: nobody})
 	if _, err := os.Stat(dir + "/f"); err == nil {
 		t.Error("the file was left behind")
 	}

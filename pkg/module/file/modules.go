@@ -24,12 +24,7 @@ func Modules() []module.Spec {
 		unarchiveSpec(),
 		assembleSpec(),
 		archiveSpec(),
-		iniFileSpec(),
-		xmlSpec(),
 		jsonPatchSpec(),
 		htpasswdSpec(),
-		aclSpec(),
-		xattrSpec(),
-		patchSpec(),
 	}
 }

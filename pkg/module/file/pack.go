@@ -54,7 +54,7 @@ func archiveSpec() module.Spec {
 			{Key: "arcroot", Type: "str", Doc: "the folder that names in the archive are relative to"},
 			{Key: "expanded_paths", Type: "list of str", Doc: "path, with patterns replaced by what they match"},
 			{Key: "expanded_exclude_paths", Type: "list of str", Doc: "exclude_path"},
-		}, fileReturns()...),
+		}, FileReturns()...),
 		New: func() module.Runner { return new(Archive) },
 	}
 }

@@ -55,8 +55,8 @@ func TestArchivePacksFolders(t *testing.T) {
 			dest := dir + "/out." + format
 			a := args("path", dir+"/in", "dest", dest, "format", format, "mode", "0600", "exclusion_patterns", "*.tmp")
 			r, again := moduletest.RunTwice(t, spec(t, "archive"), a, o)
-			want(t, r, "dest", dest, "dest_state", "archive", "state", "file", "arcroot", dir+"/", "missing", []any{}, "mode", "0600", "expanded_paths", []any{dir + "/in"})
-			want(t, again, "state", "file")
+			moduletest.Want(t, r, "dest", dest, "dest_state", "archive", "state", "file", "arcroot", dir+"/", "missing", []any{}, "mode", "0600", "expanded_paths", []any{dir + "/in"})
+			moduletest.Want(t, again, "state", "file")
 			names := packedNames(t, dest)
 			if len(names) != len(oddNames)-1+2 || !slices.Contains(names, "in/-rf") || !slices.Contains(names, "in/link") || !slices.Contains(names, `in/back\slash`) || !slices.Contains(names, "in/sub/") {
 				t.Errorf("%s holds %q", dest, names)
@@ -82,12 +82,12 @@ func TestArchiveOfSeveralPaths(t *testing.T) {
 	dest := dir + "/out.tgz"
 	a := args("path", []any{dir + "/a/*.conf", dir + "/b", dir + "/gone"}, "exclude_path", dir+"/a/2*", "dest", dest)
 	r, _ := moduletest.RunTwice(t, spec(t, "archive"), a, moduletest.Options{})
-	want(t, r, "dest_state", "incomplete", "missing", []any{dir + "/gone"}, "arcroot", dir+"/", "archived", []any{dir + "/a/1.conf", dir + "/b/deep", dir + "/b/deep/4"})
+	moduletest.Want(t, r, "dest_state", "incomplete", "missing", []any{dir + "/gone"}, "arcroot", dir+"/", "archived", []any{dir + "/a/1.conf", dir + "/b/deep", dir + "/b/deep/4"})
 	if got := packedNames(t, dest); !slices.Equal(got, []string{"a/1.conf", "b/deep/", "b/deep/4"}) {
 		t.Errorf("the archive holds %q", got)
 	}
 	r, _ = moduletest.RunTwice(t, spec(t, "archive"), args("path", dir+"/b/", "dest", dir+"/content.tar", "format", "tar"), moduletest.Options{})
-	want(t, r, "arcroot", dir+"/b/")
+	moduletest.Want(t, r, "arcroot", dir+"/b/")
 	if got := packedNames(t, dir+"/content.tar"); !slices.Equal(got, []string{"deep/", "deep/4"}) {
 		t.Errorf("the archive holds %q", got)
 	}
@@ -99,8 +99,8 @@ func TestArchiveCompressesAndRemoves(t *testing.T) {
 		o := moduletest.Options{Conn: conn}
 		p := write(t, dir+"/log it", "lines\n", 0o600)
 		r, again := moduletest.RunTwice(t, spec(t, "archive"), args("path", p, "remove", true), o)
-		want(t, r, "dest", p+".gz", "dest_state", "compress", "archived", []any{p})
-		want(t, again, "dest_state", "compress", "missing", []any{p})
+		moduletest.Want(t, r, "dest", p+".gz", "dest_state", "compress", "archived", []any{p})
+		moduletest.Want(t, again, "dest_state", "compress", "missing", []any{p})
 		out, err := exec.Command("gzip", "-dc", p+".gz").Output()
 		if err != nil || string(out) != "lines\n" {
 			t.Errorf("the file holds %q, %v", out, err)
@@ -110,7 +110,7 @@ func TestArchiveCompressesAndRemoves(t *testing.T) {
 		}
 		write(t, dir+"/f", "x", 0o644)
 		r, _ = moduletest.RunTwice(t, spec(t, "archive"), args("path", dir+"/f", "dest", dir+"/f.tgz", "force_archive", true), o)
-		want(t, r, "dest_state", "archive")
+		moduletest.Want(t, r, "dest_state", "archive")
 		if got := packedNames(t, dir+"/f.tgz"); !slices.Equal(got, []string{"f"}) {
 			t.Errorf("the archive holds %q", got)
 		}
@@ -120,7 +120,7 @@ func TestArchiveCompressesAndRemoves(t *testing.T) {
 			t.Errorf("the folder was not removed: %v", err)
 		}
 		r = moduletest.Run(t, spec(t, "archive"), args("path", dir+"/no", "dest", dir+"/no.tar", "format", "tar"), o)
-		want(t, r, "dest_state", "absent", "missing", []any{dir + "/no"})
+		moduletest.Want(t, r, "dest_state", "absent", "missing", []any{dir + "/no"})
 		if r.Changed {
 			t.Errorf("result is %+v", r)
 		}
@@ -151,12 +151,12 @@ func TestArchiveErrors(t *testing.T) {
 	dir := t.TempDir()
 	p := write(t, dir+"/d/f", "x", 0o644)
 	s := spec(t, "archive")
-	fails(t, s, args("path", "f"), moduletest.Options{}, "must be absolute")
-	fails(t, s, args("path", []any{p, dir}), moduletest.Options{}, `must specify "dest"`)
-	fails(t, s, args("path", dir+"/d/*"), moduletest.Options{}, `must specify "dest"`)
-	fails(t, s, args("path", p, "dest", dir), moduletest.Options{}, "is a folder")
-	fails(t, s, args("path", dir+"/d", "dest", dir+"/d/out.gz", "remove", true), moduletest.Options{}, "it would be removed too")
-	fails(t, s, args("path", p, "dest", dir+"/none/x.gz"), moduletest.Options{}, "does not exist (create it")
+	moduletest.Fails(t, "must be absolute", s, args("path", "f"), moduletest.Options{})
+	moduletest.Fails(t, `must specify "dest"`, s, args("path", []any{p, dir}), moduletest.Options{})
+	moduletest.Fails(t, `must specify "dest"`, s, args("path", dir+"/d/*"), moduletest.Options{})
+	moduletest.Fails(t, "is a folder", s, args("path", p, "dest", dir), moduletest.Options{})
+	moduletest.Fails(t, "it would be removed too", s, args("path", dir+"/d", "dest", dir+"/d/out.gz", "remove", true), moduletest.Options{})
+	moduletest.Fails(t, "does not exist (create it", s, args("path", p, "dest", dir+"/none/x.gz"), moduletest.Options{})
 	if os.Geteuid() == 0 {
 		o := moduletest.Options{Conn: asNobody{}}
 		open := t.TempDir()
@@ -169,7 +169,7 @@ func TestArchiveErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		fails(t, s, args("path", []any{secret, open}, "dest", open+"/o.tgz"), o, "the new file could not be written")
+		moduletest.Fails(t, "the new file could not be written", s, args("path", []any{secret, open}, "dest", open+"/o.tgz"), o)
 		if _, err := os.Stat(open + "/o.tgz"); !os.IsNotExist(err) {
 			t.Errorf("an archive that lacks a file was left: %v", err)
 		}

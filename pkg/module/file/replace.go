@@ -44,7 +44,7 @@ func replaceSpec() module.Spec {
 func (*Replace) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Parses("utf-8", isUTF8, "encoding"),
-		validateRule(),
+		ValidateRule(),
 	}
 }
 
@@ -58,14 +58,14 @@ func (m *Replace) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if err != nil {
 		return module.Result{}, err
 	}
-	e, err := openEdit(ctx, c, m.Path, &m.Attributes, false)
+	e, err := OpenEdit(ctx, c, m.Path, &m.Attributes, false)
 	if err != nil {
-		return notEdited(asPath(err))
+		return NotEdited(asPath(err))
 	}
 	data := value.NewDict("rc", 0)
-	from, to := 0, len(e.text)
+	from, to := 0, len(e.Text)
 	if section != nil {
-		found, err := section.find(e.text)
+		found, err := section.find(e.Text)
 		if err != nil {
 			return module.Result{}, err
 		}
@@ -76,15 +76,15 @@ func (m *Replace) Run(ctx context.Context, c *module.Call) (module.Result, error
 		i := section.names["subsection"]
 		from, to = found[2*i], found[2*i+1]
 	}
-	middle, n, err := p.replaceAll(e.text[from:to], m.With)
+	middle, n, err := p.replaceAll(e.Text[from:to], m.With)
 	if err != nil {
 		return module.Result{}, err
 	}
-	text, msg := e.text[:from]+middle+e.text[to:], ""
-	if n > 0 && text != e.text {
+	text, msg := e.Text[:from]+middle+e.Text[to:], ""
+	if n > 0 && text != e.Text {
 		msg = fmt.Sprintf("%d replacements made", n)
 	}
-	return e.save(ctx, c, &m.Attributes, edited{text: text, msg: msg, touched: true, backup: m.Backup, validate: m.Validate, data: data})
+	return e.Save(ctx, c, &m.Attributes, Edited{Text: text, Msg: msg, Touched: true, Backup: m.Backup, Validate: m.Validate, Data: data})
 }
 
 // section is the pattern whose group subsection is what is worked on; nil for

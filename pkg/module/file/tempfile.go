@@ -27,7 +27,7 @@ func tempFileSpec() module.Spec {
 		Examples: []string{
 			"- name: A folder to work in\n  tempfile:\n    state: directory\n    suffix: .build\n  register: work",
 		},
-		Returns:      append([]module.Return{{Key: "path", Type: "str", Doc: "path that was made"}}, fileReturns()...),
+		Returns:      append([]module.Return{{Key: "path", Type: "str", Doc: "path that was made"}}, FileReturns()...),
 		New:          func() module.Runner { return new(TempFile) },
 		Check:        module.Skips,
 		CheckSkipMsg: "remote module (tempfile) does not support check mode",

@@ -55,7 +55,7 @@ func templateSpec() module.Spec {
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the rendered content"},
 			{Key: "md5sum", Type: "str", Doc: "MD5 of the rendered content, when it was written"},
 			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
-		}, fileReturns()...),
+		}, FileReturns()...),
 		New: func() module.Runner { return new(Template) },
 	}
 }
@@ -64,7 +64,7 @@ func templateSpec() module.Spec {
 func (*Template) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Parses("a line end", isNewline, "newline_sequence"),
-		validateRule(),
+		ValidateRule(),
 	}
 }
 

@@ -22,12 +22,12 @@ func TestTemplate(t *testing.T) {
 		if got := read(t, dir+"/out"); got != text {
 			t.Errorf("rendered %q", got)
 		}
-		want(t, r, "dest", dir+"/out", "mode", "0755", "size", len(text), "checksum", sha1Of(t, text))
+		moduletest.Want(t, r, "dest", dir+"/out", "mode", "0755", "size", len(text), "checksum", sha1Of(t, text))
 		if r.Diff[0].After != text || r.Diff[0].AfterHeader != src+"/templates/it's.j2" {
 			t.Errorf("diff is %+v", r.Diff)
 		}
 		r, _ = moduletest.RunTwice(t, spec(t, "template"), args("src", "it's.j2", "dest", dir+"/"), o)
-		want(t, r, "dest", dir+"/it's.j2")
+		moduletest.Want(t, r, "dest", dir+"/it's.j2")
 	})
 }
 
@@ -101,7 +101,7 @@ func TestTemplateErrors(t *testing.T) {
 		{args("src", "bad.j2", "newline_sequence", "x"), "newline_sequence needs to be one of"},
 	} {
 		c.args.Set("dest", dir+"/out")
-		fails(t, spec(t, "template"), c.args, o, c.text)
+		moduletest.Fails(t, c.text, spec(t, "template"), c.args, o)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestAssemble(t *testing.T) {
 		o := moduletest.Options{Conn: conn, Dir: src}
 		dest := dir + "/out"
 		r, _ := moduletest.RunTwice(t, spec(t, "assemble"), args("src", dir+"/parts", "dest", dest, "mode", "0600"), o)
-		want(t, r, "dest", dest, "src", dir+"/parts", "mode", "0600", "checksum", sha1Of(t, "h\na\nb\n"))
+		moduletest.Want(t, r, "dest", dest, "src", dir+"/parts", "mode", "0600", "checksum", sha1Of(t, "h\na\nb\n"))
 		moduletest.RunTwice(t, spec(t, "assemble"), args("src", "parts", "dest", dest, "remote_src", false, "ignore_hidden", true, "delimiter", `-- \t`), o)
 		if got := read(t, dest); got != "a\n-- \t\nb\n" {
 			t.Errorf("assembled %q", got)
@@ -126,9 +126,9 @@ func TestAssemble(t *testing.T) {
 		if got := read(t, dest); got != "b\n" {
 			t.Errorf("assembled %q", got)
 		}
-		fails(t, spec(t, "assemble"), args("src", dir+"/no", "dest", dest), o, "does not exist")
-		fails(t, spec(t, "assemble"), args("src", dest, "dest", dest), o, "is not a directory")
-		fails(t, spec(t, "assemble"), args("src", dir+"/parts", "dest", dir+"/no/x"), o, "does not exist (create it")
-		fails(t, spec(t, "assemble"), args("src", dir+"/parts", "dest", dest, "regexp", "("), o, "is not valid")
+		moduletest.Fails(t, "does not exist", spec(t, "assemble"), args("src", dir+"/no", "dest", dest), o)
+		moduletest.Fails(t, "is not a directory", spec(t, "assemble"), args("src", dest, "dest", dest), o)
+		moduletest.Fails(t, "does not exist (create it", spec(t, "assemble"), args("src", dir+"/parts", "dest", dir+"/no/x"), o)
+		moduletest.Fails(t, "is not valid", spec(t, "assemble"), args("src", dir+"/parts", "dest", dest, "regexp", "("), o)
 	})
 }

@@ -50,7 +50,7 @@ func unarchiveSpec() module.Spec {
 			{Key: "handler", Type: "str", Doc: "kind of the archive: TgzArchive, TarArchive, ZipArchive, ..."},
 			{Key: "files", Type: "list of str", Doc: "names of the members, with list_files"},
 			{Key: "extract_results", Type: "dict", Doc: "cmd, out, err and rc of the unpacking, if there was one"},
-		}, fileReturns()...),
+		}, FileReturns()...),
 		New: func() module.Runner { return new(Unarchive) },
 	}
 }

@@ -121,7 +121,7 @@ func TestUnarchive(t *testing.T) {
 				write(t, src+"/files/a", text, 0o644)
 				o := moduletest.Options{Conn: conn, Dir: src, Diff: true}
 				r, _ := moduletest.RunTwice(t, spec(t, "unarchive"), args("src", "a", "dest", dir, "list_files", true), o)
-				want(t, r, "handler", handler, "dest", dir, "src", src+"/files/a", "state", "directory")
+				moduletest.Want(t, r, "handler", handler, "dest", dir, "src", src+"/files/a", "state", "directory")
 				checkUnpacked(t, dir+"/top")
 				if files, _ := get(t, r, "files").([]any); len(files) != len(oddNames)+5 || files[0] != "top/" {
 					t.Errorf("files are %s", value.Repr(files))
@@ -155,7 +155,7 @@ func TestUnarchiveRemote(t *testing.T) {
 				}
 				a := args("src", src, "dest", dest, "remote_src", true)
 				r := moduletest.Run(t, spec(t, "unarchive"), a, moduletest.Options{Conn: conn})
-				want(t, r, "handler", handler)
+				moduletest.Want(t, r, "handler", handler)
 				checkUnpacked(t, dest+"/top")
 				if _, bb := conn.(*onlyBusybox); bb {
 					return // busybox's listing does not tell a line end in a name
@@ -196,9 +196,9 @@ func TestUnarchiveRemoteAgain(t *testing.T) {
 		if _, err := os.Stat(dir + "/2/sub/c"); err == nil {
 			t.Error("an excluded file was unpacked")
 		}
-		fails(t, spec(t, "unarchive"), args("src", dir+"/no", "dest", dir, "remote_src", true), o, "does not exist on the host")
-		fails(t, spec(t, "unarchive"), args("src", dir, "dest", dir, "remote_src", true), o, "is not a file")
-		fails(t, spec(t, "unarchive"), args("src", write(t, dir+"/junk", strings.Repeat("junk", 500), 0o644), "dest", dir, "remote_src", true), o, "list the archive")
+		moduletest.Fails(t, "does not exist on the host", spec(t, "unarchive"), args("src", dir+"/no", "dest", dir, "remote_src", true), o)
+		moduletest.Fails(t, "is not a file", spec(t, "unarchive"), args("src", dir, "dest", dir, "remote_src", true), o)
+		moduletest.Fails(t, "list the archive", spec(t, "unarchive"), args("src", write(t, dir+"/junk", strings.Repeat("junk", 500), 0o644), "dest", dir, "remote_src", true), o)
 	})
 }
 
@@ -242,7 +242,7 @@ func TestUnarchiveZip(t *testing.T) {
 		p := write(t, src+"/files/a.zip", zipped(t), 0o644)
 		o := moduletest.Options{Conn: conn, Dir: src}
 		r, _ := moduletest.RunTwice(t, spec(t, "unarchive"), args("src", "a.zip", "dest", dir), o)
-		want(t, r, "handler", "ZipArchive")
+		moduletest.Want(t, r, "handler", "ZipArchive")
 		if read(t, dir+"/top/it's") != "top/it's" || modeOf(t, dir+"/top/a b").Perm() != 0o750 {
 			t.Error("the zip was not unpacked well")
 		}
@@ -252,7 +252,7 @@ func TestUnarchiveZip(t *testing.T) {
 		}
 		moduletest.RunTwice(t, spec(t, "unarchive"), args("src", p, "dest", mkdir(t, dir+"/r"), "remote_src", true, "exclude", "top/it's"), o)
 		read(t, dir+"/r/top/a b")
-		fails(t, spec(t, "unarchive"), args("src", p, "dest", dir, "remote_src", true, "extra_opts", "--strip-components=1"), o, "cannot be stripped")
+		moduletest.Fails(t, "cannot be stripped", spec(t, "unarchive"), args("src", p, "dest", dir, "remote_src", true, "extra_opts", "--strip-components=1"), o)
 	})
 }
 
@@ -327,7 +327,7 @@ func TestUnarchiveSaysAllThatTarSays(t *testing.T) {
 		}
 		a.Set("dest", dir)
 		for _, text := range []string{"top/plain", "top/sub/x.txt", "Cannot open"} {
-			fails(t, spec(t, "unarchive"), a, moduletest.Options{Dir: src}, text)
+			moduletest.Fails(t, text, spec(t, "unarchive"), a, moduletest.Options{Dir: src})
 		}
 	}
 }
@@ -361,7 +361,7 @@ func TestUnarchiveErrors(t *testing.T) {
 		{args("src", "a.tgz", "dest", dir, "extra_opts", "--strip-components"), "needs a number"},
 		{args("src", "a.tgz", "dest", dir, "mode", "preserve"), "members have their own modes"},
 	} {
-		fails(t, spec(t, "unarchive"), c.args, o, c.text)
+		moduletest.Fails(t, c.text, spec(t, "unarchive"), c.args, o)
 	}
 	r := moduletest.Run(t, spec(t, "unarchive"), args("src", "a.tgz", "dest", dir+"/later"), moduletest.Options{Dir: src, Check: true})
 	if !r.Changed || len(r.Warnings) != 1 {

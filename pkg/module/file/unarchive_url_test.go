@@ -64,7 +64,7 @@ func TestUnarchiveURLByTheHost(t *testing.T) {
 	if !r.Skipped || host.Calls() != "" {
 		t.Errorf("creates does not save the fetching: %+v", r)
 	}
-	fails(t, spec(t, "unarchive"), args("src", "https://h/bad", "dest", dest, "remote_src", true), o, "no such page")
+	moduletest.Fails(t, "no such page", spec(t, "unarchive"), args("src", "https://h/bad", "dest", dest, "remote_src", true), o)
 }
 
 func TestUnarchiveURLByTheControlNode(t *testing.T) {
@@ -91,8 +91,8 @@ func TestUnarchiveURLByTheControlNode(t *testing.T) {
 		if r := moduletest.Run(t, spec(t, "unarchive"), a, o); r.Changed {
 			t.Errorf("the second run changed something: %+v", r)
 		}
-		fails(t, spec(t, "unarchive"), args("src", address+"/b.tgz", "dest", dest, "remote_src", true, "validate_certs", false), o, "404")
-		fails(t, spec(t, "unarchive"), args("src", address+"/a.tgz", "dest", dest, "remote_src", true), o, "certificate")
+		moduletest.Fails(t, "404", spec(t, "unarchive"), args("src", address+"/b.tgz", "dest", dest, "remote_src", true, "validate_certs", false), o)
+		moduletest.Fails(t, "certificate", spec(t, "unarchive"), args("src", address+"/a.tgz", "dest", dest, "remote_src", true), o)
 	}
 	_, err := moduletest.Try(t, spec(t, "unarchive"), args("src", withPassword+"/b.tgz", "dest", t.TempDir(), "remote_src", true), able)
 	if err == nil || strings.Contains(err.Error(), "sesame") {

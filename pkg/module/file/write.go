@@ -59,8 +59,8 @@ func (w *writing) run(ctx context.Context, c *module.Call) (*written, error) {
 	return out, w.attrs.setMarks(ctx, c, &out.attributes, out.path)
 }
 
-// validateRule is for commands that look at a file before it is put in place.
-func validateRule() schema.Rule {
+// ValidateRule is for commands that look at a file before it is put in place.
+func ValidateRule() schema.Rule {
 	return schema.Parses("a command with %s in it", func(command string) error {
 		if !strings.Contains(shell.Fill(command, "kk_tmp"), "kk_tmp") {
 			return fmt.Errorf("validate must contain %%s: %s", command)
@@ -178,14 +178,14 @@ func (w *writing) adjust(ctx context.Context, c *module.Call, out *written) erro
 func (w *writing) diff(out *written, srcHeader string) ([]event.Diff, error) {
 	var diffs []event.Diff
 	if out.content {
-		after := side{header: srcHeader, exists: true, size: w.body.size}
+		after := Side{header: srcHeader, Exists: true, size: w.body.size}
 		if after.size <= maxDiff {
 			var err error
-			if after.text, err = w.body.bytes(); err != nil {
+			if after.Text, err = w.body.bytes(); err != nil {
 				return nil, err
 			}
 		}
-		diffs = append(diffs, textDiff(w.before(out), after))
+		diffs = append(diffs, TextDiff(w.before(out), after))
 	}
 	if out.attributes.changed() && out.hadBefore {
 		diffs = append(diffs, attrDiff(out.path, &out.attributes))
@@ -193,11 +193,11 @@ func (w *writing) diff(out *written, srcHeader string) ([]event.Diff, error) {
 	return diffs, nil
 }
 
-func (w *writing) before(out *written) side {
+func (w *writing) before(out *written) Side {
 	if !out.hadBefore {
-		return side{}
+		return Side{}
 	}
-	return side{header: out.path, exists: true, size: w.at.followed().size, text: w.at.content}
+	return Side{header: out.path, Exists: true, size: w.at.followed().size, Text: w.at.content}
 }
 
 // missingFolder says that nothing can be written where no folder is.

@@ -1,12 +1,12 @@
-// Package net holds the modules that wait for services of the network and
-// fetch from it.
+// Package net holds the modules that wait for services of the network, fetch
+// from it, and keep the rules of a host's packet filter.
 package net
 
 import "kubekey/pkg/module"
 
-// Modules describes wait_for, get_url, http_get_file, download, uri, git, git_config and subversion.
+// Modules describes wait_for, get_url, http_get_file, download, uri, git, subversion and iptables.
 func Modules() []module.Spec {
-	return []module.Spec{waitForSpec(), getURLSpec(), httpGetFileSpec(), downloadSpec(), uriSpec(), gitSpec(), gitConfigSpec(), subversionSpec()}
+	return []module.Spec{waitForSpec(), getURLSpec(), httpGetFileSpec(), downloadSpec(), uriSpec(), gitSpec(), subversionSpec(), iptablesSpec()}
 }
 
 func waitForSpec() module.Spec {

@@ -9,6 +9,6 @@ func Modules() []module.Spec {
 	return []module.Spec{
 		packageSpec(), aptSpec(), dnfSpec(), zypperSpec(), apkSpec(),
 		packageFactsSpec(), aptRepositorySpec(), aptKeySpec(), deb822RepositorySpec(), yumRepositorySpec(),
-		rpmKeySpec(), pipSpec(), npmSpec(), debconfSpec(), dpkgSelectionsSpec(),
+		rpmKeySpec(), pipSpec(), debconfSpec(), dpkgSelectionsSpec(),
 	}
 }

@@ -7,6 +7,6 @@ import "kubekey/pkg/module"
 // Modules returns the modules of this package.
 func Modules() []module.Spec {
 	return []module.Spec{
-		systemdSpec(), serviceSpec(), sysvinitSpec(), serviceFactsSpec(), apacheModuleSpec(),
+		systemdSpec(), serviceSpec(), sysvinitSpec(), serviceFactsSpec(),
 	}
 }

@@ -1,6 +1,5 @@
 // Package system holds the modules for what is one of a kind on a host: its
-// name, kernel settings and modules, mounts, SELinux, time zone, locales and
-// alternatives.
+// name, kernel settings and modules, mounts and file systems, time zone.
 //
 // Modules that edit a table (mount, sysctl) read with one script, decide
 // in Go, and act with a second one only if something is to change.
@@ -12,7 +11,6 @@ import "kubekey/pkg/module"
 func Modules() []module.Spec {
 	return []module.Spec{
 		hostnameSpec(), sysctlSpec(), modprobeSpec(), mountSpec(), mountFactsSpec(),
-		selinuxSpec(), sebooleanSpec(), localeGenSpec(), timezoneSpec(),
-		alternativesSpec(), capabilitiesSpec(),
+		filesystemSpec(), timezoneSpec(), capabilitiesSpec(),
 	}
 }

@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"kubekey/pkg/collections/general"
+	"kubekey/pkg/collections/posix"
+	"kubekey/pkg/collections/sql"
+	"kubekey/pkg/module"
+	"kubekey/pkg/module/account"
+	"kubekey/pkg/module/exec"
+	"kubekey/pkg/module/file"
+	"kubekey/pkg/module/flow"
+	"kubekey/pkg/module/image"
+	"kubekey/pkg/module/kube"
+	"kubekey/pkg/module/net"
+	"kubekey/pkg/module/packages"
+	"kubekey/pkg/module/pki"
+	"kubekey/pkg/module/service"
+	"kubekey/pkg/module/system"
+)
+
+// Modules is the registry of all modules: those that kk's own playbooks are made of, and those
+// of Ansible's collections, which nothing but this list knows.
+func Modules() (*module.Registry, error) {
+	return module.NewRegistry(
+		account.Modules(), exec.Modules(), file.Modules(), flow.Modules(), image.Modules(), kube.Modules(),
+		net.Modules(), packages.Modules(), pki.Modules(), service.Modules(), system.Modules(),
+
+		general.Modules(), posix.Modules(), sql.Modules(),
+	)
+}

@@ -1,0 +1,124 @@
+package general
+
+import (
+	"context"
+	_ "embed"
+	"strings"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
+)
+
+//go:embed git_config.sh
+var gitConfigScript string
+
+// gitConfig is the module git_config.
+type gitConfig struct {
+	Name    string `kk:"name" doc:"the setting, as user.email; needed unless list_all is given"`
+	Value   string `kk:"value" doc:"what it is to be. Without it, the task only tells what it is"`
+	State   string `kk:"state" default:"present" choices:"present,absent" doc:"set it, or remove it with all its values"`
+	AddMode string `kk:"add_mode" default:"replace-all" choices:"add,replace-all" doc:"of a setting that may have several values: add one more, or have this one alone"`
+	Scope   string `kk:"scope" choices:"file,local,global,system" doc:"which configuration: that of a file, of a repository, of the user or of the host. Default: system, and with list_all all of them"`
+	Repo    string `kk:"repo,path" doc:"folder of the repository; needed for scope local"`
+	File    string `kk:"file,path" doc:"the file; needed for scope file"`
+	ListAll bool   `kk:"list_all" default:"no" doc:"tell all settings"`
+}
+
+func gitConfigSpec() module.Spec {
+	return module.Spec{
+		Name: "git_config", Collection: "community.general",
+		Summary: "Keep a setting of git, or tell what settings are.",
+		Notes: []string{
+			"The host needs git. A value is seen in the host's list of processes for as long as git runs: put passwords and tokens where git's credential helpers find them.",
+		},
+		Examples: []string{
+			"- name: Take repositories that another user owns\n  git_config:\n    name: safe.directory\n    value: /srv/app\n    scope: system\n    add_mode: add",
+			"- name: Say who commits\n  git_config:\n    name: user.email\n    value: deploy@example.org\n    scope: file\n    file: /srv/deploy.gitconfig",
+		},
+		Returns: []module.Return{
+			{Key: "config_value", Type: "str", Doc: "the first value of the setting, \"\" without one; when no value is given"},
+			{Key: "config_values", Type: "dict", Doc: "all settings, with list_all; of several values the last"},
+			{Key: "msg", Type: "str", Doc: "setting changed, no setting to unset, or nothing"},
+		},
+		New: func() module.Runner { return &gitConfig{} },
+	}
+}
+
+// Rules implements schema.Ruled.
+func (*gitConfig) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("list_all", "name"),
+		schema.AtMostOne("list_all", "value"),
+		schema.AtLeastOne("list_all", "name"),
+		schema.Needs("repo").If("scope", "local"),
+		schema.Needs("file").If("scope", "file"),
+		schema.Looks("a word that does not begin with a dash", schema.NoDash, "name"),
+		schema.Looks("one line", schema.OneLine, "value"),
+	}
+}
+
+// Run implements module.Runner.
+func (m *gitConfig) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	s := hostscript.New(gitConfigScript, "git_config_main")
+	s.Set("name", m.Name).Set("value", m.Value).Set("scope", m.scope()).Set("repo", m.folder()).Set("file", m.File)
+	s.Set("mode", m.AddMode).Flag("absent", m.State == "absent").Flag("list", m.ListAll)
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := module.ResultOf(a, "msg", a.Get("msg"))
+	switch {
+	case m.ListAll:
+		values := value.NewDict()
+		for _, line := range module.Lines(a.Get("all")) {
+			name, text, _ := strings.Cut(line, "=")
+			values.Set(name, text)
+		}
+		r.Data.Set("config_values", values)
+	case m.State == "present" && m.Value == "":
+		first, _, _ := strings.Cut(a.Get("all"), "\n")
+		r.Data.Set("config_value", first)
+	case c.Diff && r.Changed:
+		before := strings.TrimRight(a.Get("all"), "\n")
+		r.Diff = []event.Diff{{BeforeHeader: m.header(), AfterHeader: m.header(), Before: before + "\n", After: m.after(before) + "\n"}}
+	}
+	return r, nil
+}
+
+func (m *gitConfig) scope() string {
+	if m.Scope == "" && !m.ListAll {
+		return "system"
+	}
+	return m.Scope
+}
+
+// folder is where git runs: away from any repository whose settings are not
+// asked for.
+func (m *gitConfig) folder() string {
+	if m.Scope == "local" || m.ListAll && m.Repo != "" {
+		return m.Repo
+	}
+	return "/"
+}
+
+// header says which setting it is, and of which configuration.
+func (m *gitConfig) header() string {
+	if m.scope() == "file" {
+		return m.File + " " + m.Name
+	}
+	return m.scope() + " " + m.Name
+}
+
+// after are the values that the setting then has.
+func (m *gitConfig) after(before string) string {
+	switch {
+	case m.State == "absent":
+		return ""
+	case m.AddMode == "add" && before != "":
+		return before + "\n" + m.Value
+	}
+	return m.Value
+}

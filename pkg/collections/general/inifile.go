@@ -1,0 +1,352 @@
+package general
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/module"
+	"kubekey/pkg/module/file"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
+)
+
+// IniFile is the module ini_file.
+type IniFile struct {
+	file.Attributes
+	Path        string    `kk:"path,required,path,alias=dest" doc:"file on the host"`
+	Section     string    `kk:"section" doc:"the section, without brackets. Default: the lines before the first section"`
+	Conditions  []iniPair `kk:"section_has_values" doc:"of several sections of that name, the one that has all these options"`
+	Option      string    `kk:"option" doc:"the option; without it the task is about the section itself"`
+	Value       *string   `kk:"value" doc:"its value"`
+	Values      []string  `kk:"values" doc:"its values, of an option that stands in the section several times"`
+	State       string    `kk:"state" default:"present" choices:"absent,present" doc:"whether the option (or the section) must be there"`
+	Exclusive   bool      `kk:"exclusive" default:"yes" doc:"present: other lines of the option are removed; absent: the option is removed whatever its value"`
+	NoSpaces    bool      `kk:"no_extra_spaces" default:"no" doc:"write option=value without blanks around the sign"`
+	SameSpaces  bool      `kk:"ignore_spaces" default:"no" doc:"leave a line alone that differs only in the blanks around the sign"`
+	Create      bool      `kk:"create" default:"yes" doc:"make the file if it is missing"`
+	Backup      bool      `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	AllowNone   bool      `kk:"allow_no_value" default:"no" doc:"allow an option without sign and value"`
+	Uncomment   bool      `kk:"modify_inactive_option" default:"yes" doc:"put the option in the place of a line of it that is commented out with # or ;"`
+	FollowLinks bool      `kk:"follow" default:"yes" doc:"change what a link leads to; only yes is possible"`
+	Validate    string    `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
+}
+
+// iniPair is an option that tells a section from others of its name.
+type iniPair struct {
+	Option string   `kk:"option,required" doc:"the option"`
+	Value  *string  `kk:"value" doc:"its value; without it the option must only be there"`
+	Values []string `kk:"values" doc:"its values"`
+}
+
+func iniFileSpec() module.Spec {
+	return module.Spec{
+		Name: "ini_file", Collection: "community.general",
+		Summary: "Set or remove an option of an INI file.",
+		Notes: []string{
+			"Lines that are not about the option stay as they are, comments included. The file is written only if nobody changed it meanwhile; links are followed.",
+			"Sections are told apart by case, and so are options.",
+		},
+		Examples: []string{
+			"- name: Listen everywhere\n  ini_file:\n    path: /etc/app.ini\n    section: server\n    option: listen\n    value: 0.0.0.0\n    mode: \"0644\"",
+			"- name: Ask these servers alone\n  ini_file:\n    path: /etc/app.ini\n    section: time\n    option: server\n    values: [ntp1.example.org, ntp2.example.org]\n    no_extra_spaces: true",
+		},
+		Returns: append([]module.Return{
+			{Key: "msg", Type: "str", Doc: "OK, option added, option changed, section and option added, only section added, or section removed"},
+			{Key: "path", Type: "str", Doc: "the file"},
+			{Key: "backup_file", Type: "str", Doc: "where the old file was kept"},
+			{Key: "rc", Type: "int", Doc: "of a failure: 257 if the file is missing, and 256 if it is a folder"},
+		}, file.FileReturns()...),
+		New: func() module.Runner { return new(IniFile) },
+	}
+}
+
+// Rules implements schema.Ruled.
+func (*IniFile) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtMostOne("value", "values"),
+		schema.Chooses("follow", true).Says("follow: no is not possible: a link is always followed"),
+		schema.AtLeastOne("value", "values").With("option").If("state", "present").If("allow_no_value", false).
+			Says("Parameter 'value(s)' must be defined if state=present and allow_no_value=False."),
+		schema.Entries("values", 1, schema.NoLimit).With("option").If("state", "present").If("allow_no_value", false).
+			Says("Parameter 'value(s)' must be defined if state=present and allow_no_value=False."),
+		schema.Looks("one line", schema.OneLine, "section", "option").Says("section and option must not have a newline in them"),
+		schema.Looks("one line", schema.OneLine, "value", "values"),
+		file.ValidateRule(),
+	}
+}
+
+// Run implements module.Runner.
+func (m *IniFile) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	e, err := file.OpenEdit(ctx, c, m.Path, &m.Attributes, m.Create)
+	if err != nil {
+		return file.NotEdited(err)
+	}
+	before := strings.TrimPrefix(e.Text, byteOrderMark)
+	if before == "" && m.State == "present" {
+		before = "\n" // a new file begins with an empty line
+	}
+	d := m.edit(before)
+	after := d.text()
+	if after == before {
+		after = e.Text
+	}
+	touched := e.Exists || after != ""
+	return e.Save(ctx, c, &m.Attributes, file.Edited{
+		Text: after, Msg: d.msg, Touched: touched, Backup: m.Backup, Validate: m.Validate, Data: value.NewDict(), Whole: true,
+	})
+}
+
+// wanted are the values of the option, without doubles.
+func (m *IniFile) wanted() []string {
+	all := m.Values
+	if m.Value != nil {
+		all = []string{*m.Value}
+	}
+	var once []string
+	for _, v := range all {
+		if !slices.Contains(once, v) {
+			once = append(once, v)
+		}
+	}
+	return once
+}
+
+// iniEdit is an INI file in three parts: before the section's content, that content, and after.
+type iniEdit struct {
+	before, section, after []string
+	found                  bool
+	msg                    string
+}
+
+func (d *iniEdit) text() string {
+	return strings.Join(slices.Concat(d.before, d.section, d.after), "")
+}
+
+// edit changes a text.
+func (m *IniFile) edit(text string) *iniEdit {
+	if text != "" {
+		text = file.Ended(text)
+	}
+	d := m.locate(file.SplitLines(text))
+	d.msg = "OK"
+	switch {
+	case m.State == "absent" && d.found:
+		m.remove(d)
+	case m.State == "present" && !d.found:
+		m.addSection(d)
+	case m.State == "present" && m.Option != "":
+		m.set(d)
+	}
+	return d
+}
+
+// locate finds the section. Its head stands before its content.
+func (m *IniFile) locate(lines []string) *iniEdit {
+	start := 0
+	inside := m.Section == ""
+	for i := 0; i <= len(lines); i++ {
+		if i < len(lines) && !strings.HasPrefix(lines[i], "[") {
+			continue
+		}
+		if inside && m.fits(lines[start:i]) {
+			return &iniEdit{before: slices.Clone(lines[:start]), section: slices.Clone(lines[start:i]), after: slices.Clone(lines[i:]), found: true}
+		}
+		if i < len(lines) {
+			name, _, closed := strings.Cut(lines[i][1:], "]")
+			inside = m.Section != "" && closed && strings.TrimSpace(name) == strings.TrimSpace(m.Section)
+			start = i + 1
+		}
+	}
+	return &iniEdit{before: slices.Clone(lines)}
+}
+
+// fits reports whether a section has what section_has_values asks for.
+func (m *IniFile) fits(section []string) bool {
+	for _, want := range m.Conditions {
+		values := want.Values
+		if want.Value != nil {
+			values = []string{*want.Value}
+		}
+		line := activeOption(want.Option)
+		has := func(v *string) bool {
+			return slices.ContainsFunc(section, func(l string) bool {
+				got := line.FindStringSubmatch(file.Chomp(l))
+				return got != nil && (v == nil || got[optionValue] == *v)
+			})
+		}
+		if len(values) == 0 && !has(nil) {
+			return false
+		}
+		for _, v := range values {
+			if !has(&v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// idleLine is blank or a comment.
+var idleLine = regexp.MustCompile(`^\s*([#;]|$)`)
+
+// optionValue is the group of activeOption and anyOption that is the value; the one before it is the sign.
+const optionValue = 2
+
+func activeOption(name string) *regexp.Regexp {
+	return regexp.MustCompile(`^[ \t]*` + regexp.QuoteMeta(name) + `[ \t]*(=|$)[ \t]*(.*?)\r?$`)
+}
+
+// anyOption matches lines of an option that are commented out, too.
+func anyOption(name string) *regexp.Regexp {
+	return regexp.MustCompile(`^[#;]?[ \t]*` + regexp.QuoteMeta(name) + `[ \t]*(=|$)[ \t]*(.*?)\r?$`)
+}
+
+// line is the option with a value.
+func (m *IniFile) line(v string) string {
+	switch {
+	case v == "" && m.AllowNone:
+		return m.Option + "\n"
+	case m.NoSpaces:
+		return m.Option + "=" + v + "\n"
+	}
+	return m.Option + " = " + v + "\n"
+}
+
+// set puts the option's lines into the section: lines that have a wanted value
+// already keep their place, then others of the option take the values that
+// are left, then those are added. Lines that are commented out come last.
+func (m *IniFile) set(d *iniEdit) {
+	left := m.wanted()
+	if len(left) == 0 {
+		left = []string{""} // allow_no_value
+	}
+	active := activeOption(m.Option)
+	matches := []*regexp.Regexp{active}
+	if m.Uncomment {
+		matches = append(matches, anyOption(m.Option))
+	}
+	done := make([]bool, len(d.section))
+	take := func(match *regexp.Regexp, any bool) {
+		for i, line := range d.section {
+			got := match.FindStringSubmatch(file.Chomp(line))
+			if got == nil || done[i] || len(left) == 0 {
+				continue
+			}
+			at := slices.Index(left, got[optionValue])
+			if at < 0 && any {
+				at = 0
+			}
+			if at < 0 {
+				continue
+			}
+			if done[i] = true; !m.SameSpaces || m.differs(line, left[at]) {
+				d.replace(i, m.line(left[at]))
+			}
+			left = slices.Delete(left, at, at+1)
+		}
+	}
+	for _, match := range matches {
+		take(match, false)
+	}
+	if m.Exclusive {
+		for _, match := range matches {
+			take(match, true)
+		}
+		d.drop(func(i int) bool { return !done[i] && active.MatchString(file.Chomp(d.section[i])) })
+	}
+	m.add(d, left)
+}
+
+// differs reports whether a line is not the active option with this value, blanks aside.
+func (m *IniFile) differs(line, v string) bool {
+	got := activeOption(m.Option).FindStringSubmatch(file.Chomp(line))
+	return got == nil || got[optionValue] != v || (got[1] == "") != (v == "" && m.AllowNone)
+}
+
+func (d *iniEdit) replace(i int, line string) {
+	if d.section[i] != line {
+		d.section[i], d.msg = line, "option changed"
+	}
+}
+
+// drop removes lines of the section.
+func (d *iniEdit) drop(remove func(i int) bool) {
+	var kept []string
+	for i, line := range d.section {
+		if !remove(i) {
+			kept = append(kept, line)
+		}
+	}
+	if len(kept) < len(d.section) {
+		d.section, d.msg = kept, "option changed"
+	}
+}
+
+// add puts lines at the end of the section, before the blank lines and
+// comments that end it.
+func (m *IniFile) add(d *iniEdit, values []string) {
+	if len(values) == 0 {
+		return
+	}
+	at := len(d.section)
+	for at > 0 && idleLine.MatchString(d.section[at-1]) {
+		at--
+	}
+	var lines []string
+	for _, v := range values {
+		lines = append(lines, m.line(v))
+	}
+	d.section = slices.Insert(d.section, at, lines...)
+	d.msg = "option added"
+}
+
+// addSection puts a section that is missing at the end.
+func (m *IniFile) addSection(d *iniEdit) {
+	d.section = []string{"[" + m.Section + "]\n"}
+	for _, want := range m.Conditions {
+		if want.Option == m.Option {
+			continue
+		}
+		pair := IniFile{Option: want.Option, NoSpaces: m.NoSpaces, AllowNone: true, Value: want.Value, Values: want.Values}
+		values := pair.wanted()
+		if len(values) == 0 {
+			values = []string{""}
+		}
+		for _, v := range values {
+			d.section = append(d.section, pair.line(v))
+		}
+	}
+	if m.Option == "" {
+		d.msg = "only section added"
+		return
+	}
+	values := m.wanted()
+	if len(values) == 0 {
+		values = []string{""}
+	}
+	for _, v := range values {
+		d.section = append(d.section, m.line(v))
+	}
+	d.msg = "section and option added"
+}
+
+// remove takes the option out, or the section with its head.
+func (m *IniFile) remove(d *iniEdit) {
+	if m.Option == "" {
+		if len(d.section) == 0 && m.Section == "" {
+			return
+		}
+		if m.Section != "" {
+			d.before = d.before[:len(d.before)-1]
+		}
+		d.section, d.msg = nil, "section removed"
+		return
+	}
+	match := activeOption(m.Option)
+	d.drop(func(i int) bool {
+		got := match.FindStringSubmatch(file.Chomp(d.section[i]))
+		return got != nil && (m.Exclusive || slices.Contains(m.wanted(), got[optionValue]))
+	})
+}

@@ -1,0 +1,13 @@
+// Package general holds the modules of community.general that nothing else in kk uses.
+package general
+
+import "kubekey/pkg/module"
+
+// Modules returns the modules of this package.
+func Modules() []module.Spec {
+	return []module.Spec{
+		alternativesSpec(), apacheModuleSpec(), cronVarSpec(), gitConfigSpec(), iniFileSpec(), localeGenSpec(),
+		lvgSpec(), lvolSpec(), makeSpec(), npmSpec(), pamLimitsSpec(), pamdSpec(), partedSpec(), sshConfigSpec(),
+		sudoersSpec(), ufwSpec(), xattrSpec(), xmlSpec(),
+	}
+}

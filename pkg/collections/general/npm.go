@@ -1,0 +1,187 @@
+package general
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
+)
+
+//go:embed npm.sh
+var npmScript string
+
+// NPM is the module npm.
+type NPM struct {
+	Name          string `kk:"name" doc:"the package. Default: what the package.json in path asks for"`
+	Path          string `kk:"path,path" doc:"folder that packages are installed in, made if it is missing. Needed unless global"`
+	Version       string `kk:"version" doc:"version of the package. Default: any"`
+	Global        bool   `kk:"global" default:"no" doc:"install for the whole host"`
+	State         string `kk:"state" default:"present" choices:"present,absent,latest" doc:"installed, not installed, or as new as there is"`
+	Executable    string `kk:"executable,path" doc:"the npm to run, with words for it after blanks. Default: that in the PATH"`
+	IgnoreScripts bool   `kk:"ignore_scripts" default:"no" doc:"do not run what packages want to be run"`
+	UnsafePerm    bool   `kk:"unsafe_perm" default:"no" doc:"run that as root"`
+	CI            bool   `kk:"ci" default:"no" doc:"install exactly what the lock file says, in each run (npm ci)"`
+	Production    bool   `kk:"production" default:"no" doc:"leave out what only development needs"`
+	Registry      string `kk:"registry" doc:"address of the registry. Default: npm's own setting"`
+	NoOptional    bool   `kk:"no_optional" default:"no" doc:"leave out optional dependencies"`
+	NoBinLinks    bool   `kk:"no_bin_links" default:"no" doc:"make no links to programs"`
+	Force         bool   `kk:"force" default:"no" doc:"overwrite what is in the way"`
+}
+
+func npmSpec() module.Spec {
+	return module.Spec{
+		Name: "npm", Collection: "community.general",
+		Summary: "Installs and removes packages of Node.js.",
+		Notes: []string{
+			"What is missing or too old is told by npm list and npm outdated. With state: latest a package is renewed as far as its package.json allows.",
+			"With ci: true something has changed in each run, since npm ci begins anew.",
+		},
+		Examples: []string{"- name: What the program needs\n  npm:\n    path: /srv/app\n    production: true"},
+		New:      func() module.Runner { return new(NPM) },
+	}
+}
+
+// Rules implements schema.Ruled.
+func (*NPM) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("path").If("global", false).Says("path must be specified when not using global"),
+		schema.Needs("name").If("state", "absent").
+			Says("uninstalling a package is only available for named packages"),
+		schema.Looks("the name of a package", schema.NoDash, "name"),
+	}
+}
+
+// Run implements module.Runner.
+func (m *NPM) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if m.CI {
+		return m.act(ctx, c, "ci")
+	}
+	installed, complete, err := m.list(ctx, c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	if m.State == "absent" {
+		if _, there := installed[m.Name]; !there {
+			return module.Result{}, nil
+		}
+		return m.act(ctx, c, "uninstall")
+	}
+	if m.Name != "" {
+		version, there := installed[m.Name]
+		complete = complete && there && (m.Version == "" || version == m.Version)
+	}
+	if !complete {
+		return m.act(ctx, c, "install")
+	}
+	if m.State == "latest" {
+		if old, err := m.outdated(ctx, c); err != nil || !old {
+			return module.Result{}, err
+		}
+		return m.act(ctx, c, "update")
+	}
+	return module.Result{}, nil
+}
+
+// npmPackage is what npm list tells of a package.
+type npmPackage struct {
+	Version string
+	Missing bool
+	Invalid any // a text that says why, or a truth; what is not so has it not
+}
+
+// list is what is installed at the top, with the versions, and whether that is
+// all that package.json asks for.
+func (m *NPM) list(ctx context.Context, c *module.Call) (installed map[string]string, complete bool, err error) {
+	text, err := m.ask(ctx, c, "list", "--json", "--depth=0")
+	if err != nil || text == "" { // there is no folder, or in check mode no npm
+		return nil, false, err
+	}
+	var told struct{ Dependencies map[string]npmPackage }
+	if err := json.Unmarshal([]byte(text), &told); err != nil {
+		return nil, false, fmt.Errorf("read what npm list says: %w: %s", err, text)
+	}
+	installed, complete = map[string]string{}, true
+	for name, p := range told.Dependencies {
+		if p.Missing || p.Invalid != nil && p.Invalid != false {
+			complete = false
+			continue
+		}
+		installed[name] = p.Version
+	}
+	return installed, complete, nil
+}
+
+// outdated reports whether there is a newer version that may be installed.
+func (m *NPM) outdated(ctx context.Context, c *module.Call) (bool, error) {
+	words := []string{"outdated", "--json"}
+	if m.Name != "" {
+		words = append(words, m.Name)
+	}
+	text, err := m.ask(ctx, c, words...)
+	if err != nil || text == "" {
+		return false, err
+	}
+	var told map[string]struct{ Current, Wanted, Code, Summary string }
+	if err := json.Unmarshal([]byte(text), &told); err != nil {
+		return false, fmt.Errorf("read what npm outdated says: %w: %s", err, text)
+	}
+	if e := told["error"]; e.Code != "" {
+		return false, fmt.Errorf("npm outdated: %s", e.Summary)
+	}
+	for _, p := range told {
+		if p.Current != p.Wanted {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// ask runs npm for what it tells: of what is missing or old it ends with a
+// status of its own.
+func (m *NPM) ask(ctx context.Context, c *module.Call, words ...string) (string, error) {
+	s := m.script(words)
+	s.Flag("ask", true)
+	s.Probe = true
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	return a.Get("stdout"), err
+}
+
+// act runs npm for what it does.
+func (m *NPM) act(ctx context.Context, c *module.Call, word string) (module.Result, error) {
+	words := []string{word}
+	if m.Name != "" && word != "ci" {
+		name := m.Name
+		if m.Version != "" && word != "uninstall" {
+			name += "@" + m.Version
+		}
+		words = append(words, name)
+	}
+	a, err := m.script(words).Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	r := module.ResultOf(a)
+	r.Changed = true
+	return r, nil
+}
+
+func (m *NPM) script(words []string) *hostscript.Script {
+	for _, option := range []struct {
+		on   bool
+		word string
+	}{
+		{m.Global, "--global"}, {m.Production, "--production"}, {m.IgnoreScripts, "--ignore-scripts"}, {m.UnsafePerm, "--unsafe-perm"},
+		{m.Force, "--force"}, {m.Registry != "", "--registry=" + m.Registry}, {m.NoOptional, "--no-optional"}, {m.NoBinLinks, "--no-bin-links"},
+	} {
+		if option.on {
+			words = append(words, option.word)
+		}
+	}
+	s := hostscript.New(npmScript, `npm_main "$@"`)
+	s.Words = words
+	return s.Set("path", m.Path).Set("executable", m.Executable)
+}

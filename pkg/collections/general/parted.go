@@ -1,0 +1,291 @@
+package general
+
+import (
+	"context"
+	_ "embed"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/shell"
+	"kubekey/pkg/value"
+)
+
+//go:embed parted.sh
+var partedScript string
+
+// Parted is the module parted.
+type Parted struct {
+	Device string   `kk:"device,required,path" doc:"device of the host, or a file that holds an image"`
+	Number *int     `kk:"number" doc:"number of the partition; needed unless state is info"`
+	State  string   `kk:"state" default:"info" choices:"absent,info,present" doc:"whether the partition must be there; info only tells what there is"`
+	Label  string   `kk:"label" default:"msdos" choices:"aix,amiga,bsd,dvh,gpt,loop,mac,msdos,pc98,sun" doc:"kind of partition table; a device with another one loses it and all partitions"`
+	Type   string   `kk:"part_type" default:"primary" choices:"extended,logical,primary" doc:"kind of a new partition in an msdos table"`
+	Start  string   `kk:"part_start" default:"0%" doc:"where a new partition begins: a number and a unit of parted, such as 1MiB or 10%; - before it counts from the end"`
+	End    string   `kk:"part_end" default:"100%" doc:"where it ends"`
+	Name   string   `kk:"name" doc:"its name, in a gpt table"`
+	Flags  []string `kk:"flags" doc:"flags that it has, and no others"`
+	FSType string   `kk:"fs_type" doc:"kind of file system that a new partition is for; none is made"`
+	Align  string   `kk:"align" default:"optimal" choices:"cylinder,minimal,none,optimal" doc:"how new partitions are aligned"`
+	Unit   string   `kk:"unit" default:"KiB" choices:"s,B,KB,KiB,MB,MiB,GB,GiB,TB,TiB,%%,cyl,chs,compact" doc:"unit of sizes in the result"`
+	Resize bool     `kk:"resize" default:"no" doc:"move the end of a partition that is there to part_end"`
+}
+
+func partedSpec() module.Spec {
+	return module.Spec{
+		Name: "parted", Collection: "community.general",
+		Summary: "Make, change and remove partitions, or tell what there is.",
+		Notes:   []string{"The host needs parted.", "A partition that is there is not moved; with resize its end is."},
+		Examples: []string{
+			"- name: One partition for LVM\n  parted:\n    device: /dev/vdb\n    number: 1\n    label: gpt\n    name: data\n    flags: [lvm]\n    state: present",
+			"- name: What is there?\n  parted:\n    device: /dev/vdb\n    unit: MiB\n  register: vdb",
+		},
+		Returns: []module.Return{
+			{Key: "disk", Type: "dict", Doc: "dev, size, unit, table, model, logical_block and physical_block"},
+			{Key: "partitions", Type: "list of dict", Doc: "num, begin, end, size, unit, fstype, name and flags of each"},
+			{Key: "script", Type: "str", Doc: "the commands that parted was given, or would be in check mode"},
+		},
+		New: func() module.Runner { return new(Parted) },
+	}
+}
+
+// disk is what parted says of a device.
+type disk struct {
+	data       *value.Dict
+	table      string
+	partitions []partition
+	size       float64 // bytes
+	sector     int
+}
+
+type partition struct {
+	num                     int
+	begin, end, size        any
+	unit, fstype, name, raw string // raw is the end as parted says it
+	flags                   []string
+}
+
+// Rules implements schema.Ruled.
+func (*Parted) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("number").If("state", "absent", "present"),
+		schema.Between("number", 1, schema.NoLimit).Says("The partition number must be greater then 0."),
+		schema.Refuses("name").If("label", "msdos").Says("partitions of an msdos table have no names"),
+		schema.Looks("a place on a disk: a number and a unit of parted, such as 1MiB or 50%", partedPlace.MatchString, "part_start", "part_end"),
+		schema.Looks("a flag or a file system of parted", isPartedWord, "fs_type", "flags"),
+	}
+}
+
+// Run implements module.Runner.
+func (m *Parted) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	d, r, err := m.look(ctx, c)
+	if err != nil {
+		return r, err
+	}
+	commands := m.commands(d)
+	r.Changed = len(commands) > 0
+	if r.Changed && !c.Check {
+		s := m.script(`parted_act "$@"`)
+		s.Words = commands
+		a, err := s.Run(ctx, c.Conn, false)
+		if err != nil {
+			return refused(a), err
+		}
+		after := readDisk(a.Get("disk"), m.Unit)
+		if c.Diff {
+			r.Diff = []event.Diff{{BeforeHeader: m.Device, AfterHeader: m.Device, Before: d.describe(), After: after.describe()}}
+		}
+		d = after
+	}
+	r.Data = d.describe()
+	r.Data.Set("script", m.told(commands))
+	return r, nil
+}
+
+// isPartedWord accepts what may be a flag or a file system.
+func isPartedWord(word string) bool {
+	return strings.Trim(strings.ToLower(word), "abcdefghijklmnopqrstuvwxyz0123456789_-()") == "" && !strings.HasPrefix(word, "-")
+}
+
+var partedPlace = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?\s*(s|B|[KMGT]i?B|%|cyl)$`)
+
+func (m *Parted) script(call string) *hostscript.Script {
+	s := hostscript.New(partedScript, call)
+	return s.Set("device", m.Device).Set("unit", m.Unit).Set("align", m.Align)
+}
+
+// refused has what a command of parted that failed came to.
+func refused(a hostscript.Answer) module.Result {
+	if !a.Has("rc") {
+		return module.Result{}
+	}
+	return module.Result{Data: value.NewDict("rc", a.Number("rc"), "out", a.Get("out"), "err", a.Get("err"))}
+}
+
+func (m *Parted) look(ctx context.Context, c *module.Call) (disk, module.Result, error) {
+	s := m.script("parted_look")
+	s.Probe = true
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return disk{}, refused(a), err
+	}
+	return readDisk(a.Get("disk"), m.Unit), module.Result{}, nil
+}
+
+// commands are what parted has to do.
+func (m *Parted) commands(d disk) []string {
+	if m.State == "info" {
+		return nil
+	}
+	number := strconv.Itoa(*m.Number)
+	at := slices.IndexFunc(d.partitions, func(p partition) bool { return p.num == *m.Number })
+	if m.State == "absent" {
+		if at < 0 {
+			return nil
+		}
+		return []string{"rm", number}
+	}
+	var w, more []string
+	if d.table != m.Label {
+		w, at = append(w, "mklabel", m.Label), -1
+	}
+	var now partition
+	if at < 0 {
+		w = append(w, "mkpart", m.Type)
+		if m.FSType != "" {
+			w = append(w, m.FSType)
+		}
+		w = append(w, m.Start, m.End)
+	} else {
+		now = d.partitions[at]
+		if m.Resize && !m.endsThere(d, now) {
+			w = append(w, "resizepart", number, m.End)
+		}
+	}
+	if m.Name != "" && now.name != m.Name {
+		more = append(more, "name", number, `"`+strings.ReplaceAll(m.Name, `"`, `\"`)+`"`) // parted's own quotes keep blanks
+	}
+	return append(m.measured(w), m.measured(append(more, m.flags(number, now.flags)...))...)
+}
+
+// measured are commands with the unit of their numbers before them.
+func (m *Parted) measured(commands []string) []string {
+	if len(commands) == 0 {
+		return nil
+	}
+	return append([]string{"unit", m.Unit}, commands...)
+}
+
+// told are the commands as the result has them.
+func (m *Parted) told(commands []string) string {
+	if m.State == "info" {
+		return "unit '" + m.Unit + "' print"
+	}
+	words := slices.Clone(commands)
+	for i, word := range words {
+		if strings.HasPrefix(word, `"`) {
+			words[i] = shell.Quote(word)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func (m *Parted) flags(number string, have []string) []string {
+	if m.Flags == nil {
+		return nil
+	}
+	var w []string
+	for _, f := range m.Flags {
+		if !slices.Contains(have, f) {
+			w = append(w, "set", number, f, "on")
+		}
+	}
+	for _, f := range have {
+		if !slices.Contains(m.Flags, f) && !slices.Contains(m.Flags, "esp") { // esp brings boot with it
+			w = append(w, "set", number, f, "off")
+		}
+	}
+	return w
+}
+
+// endsThere reports whether a partition ends at part_end, but for what parted
+// rounds to align it.
+func (m *Parted) endsThere(d disk, p partition) bool {
+	want, ok1 := d.bytes(m.End)
+	have, ok2 := d.bytes(p.raw)
+	return ok1 && ok2 && math.Abs(want-have) <= 2<<20
+}
+
+// bytes is a place on the disk in bytes; false for units that need its geometry.
+func (d disk) bytes(place string) (float64, bool) {
+	text, negative := strings.CutPrefix(strings.ReplaceAll(place, " ", ""), "-")
+	number := strings.TrimRight(text, "%BKMGTisckyl")
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, false
+	}
+	unit := strings.ToLower(text[len(number):])
+	factors := map[string]float64{"": 1e6, "b": 1, "s": float64(d.sector), "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "%": d.size / 100}
+	factor, known := factors[unit]
+	if negative {
+		return d.size - n*factor, known
+	}
+	return n * factor, known
+}
+
+func (d disk) describe() *value.Dict {
+	parts := []any{}
+	for _, p := range d.partitions {
+		parts = append(parts, value.NewDict("num", p.num, "begin", p.begin, "end", p.end, "size", p.size, "unit", p.unit,
+			"fstype", p.fstype, "name", p.name, "flags", value.List(p.flags)))
+	}
+	return value.NewDict("disk", d.data, "partitions", parts)
+}
+
+// readDisk reads what `parted -m` prints: fields with colons between, lines
+// that end in a semicolon.
+func readDisk(text, unit string) disk {
+	d := disk{data: value.NewDict("dev", "", "size", 0.0, "unit", strings.ToLower(unit), "table", "unknown", "model", "")}
+	for _, line := range strings.Split(text, "\n") {
+		f := strings.Split(strings.TrimSuffix(strings.TrimSpace(line), ";"), ":")
+		switch {
+		case len(f) >= 7 && strings.HasPrefix(f[0], "/"):
+			d.table = f[5]
+			logical, _ := strconv.Atoi(f[3])
+			physical, _ := strconv.Atoi(f[4])
+			d.data = value.NewDict("dev", f[0], "size", amount(f[1]), "unit", strings.ToLower(unit), "table", f[5], "model", f[6],
+				"logical_block", logical, "physical_block", physical)
+			d.sector = logical
+			d.size, _ = d.bytes(f[1])
+		case len(f) >= 7:
+			num, err := strconv.Atoi(f[0])
+			if err != nil {
+				continue
+			}
+			p := partition{num: num, begin: amount(f[1]), end: amount(f[2]), size: amount(f[3]), unit: strings.ToLower(unit), fstype: f[4], name: f[5], raw: f[2]}
+			for _, flag := range strings.Split(f[6], ",") {
+				if flag = strings.TrimSpace(flag); flag != "" {
+					p.flags = append(p.flags, flag)
+				}
+			}
+			d.partitions = append(d.partitions, p)
+		}
+	}
+	return d
+}
+
+// amount is the number before a unit; what is none stays a text.
+func amount(text string) any {
+	n, err := strconv.ParseFloat(strings.TrimRight(text, "%BKMGTkibscyl"), 64)
+	if err != nil {
+		return text
+	}
+	return n
+}

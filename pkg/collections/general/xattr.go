@@ -1,0 +1,144 @@
+package general
+
+import (
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/event"
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/module/file"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
+)
+
+//go:embed xattr.sh
+var xattrScript string
+
+// XAttr is the module xattr.
+type XAttr struct {
+	Path      string  `kk:"path,required,path,alias=name" doc:"file or folder of the host"`
+	State     string  `kk:"state" default:"read" choices:"absent,all,keys,present,read" doc:"whether the attribute must be there; read tells key, all tells all of them, keys their names"`
+	Namespace string  `kk:"namespace" default:"user" doc:"name space of key: user, trusted, security or system"`
+	Key       string  `kk:"key" doc:"name of the attribute, without or with its name space"`
+	Value     *string `kk:"value" doc:"its value; setting one means state: present"`
+	Follow    bool    `kk:"follow" default:"yes" doc:"look at what a link leads to"`
+}
+
+func xattrSpec() module.Spec {
+	return module.Spec{
+		Name: "xattr", Collection: "community.general",
+		Summary:  "Keep an extended attribute of a file, or tell them.",
+		Notes:    []string{"The host needs getfattr and setfattr (package attr). The value stands in a command line of the host: it is no place for secrets."},
+		Examples: []string{"- name: Mark where it came from\n  xattr:\n    path: /srv/app/data\n    key: origin\n    value: backup of monday", "- name: What is marked?\n  xattr:\n    path: /srv/app/data\n    state: all\n  register: marks"},
+		Returns: []module.Return{
+			{Key: "xattr", Type: "dict", Doc: "attributes: for keys and all those of the name space, without key for read too; for read the one, and for a change what it was before"},
+			{Key: "msg", Type: "str", Doc: "what was read or done"},
+		},
+		New: func() module.Runner { return new(XAttr) },
+	}
+}
+
+var xattrName = regexp.MustCompile(`^(user|trusted|security|system)\.\S`)
+
+// Rules implements schema.Ruled.
+func (*XAttr) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("key").If("state", "present", "absent"),
+		schema.Needs("key").With("value").If("state", "read"),
+		schema.Needs("value").If("state", "present"),
+	}
+}
+
+// Run implements module.Runner.
+func (m *XAttr) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	state := m.State
+	if m.Value != nil && state == "read" {
+		state = "present"
+	}
+	key := m.Key
+	if key != "" && !xattrName.MatchString(key) {
+		key = m.Namespace + "." + key
+	}
+	if key != "" && !xattrName.MatchString(key) {
+		return module.Result{}, fmt.Errorf("%q is not a name of an attribute", key)
+	}
+	s := hostscript.New(xattrScript, "xattr_main").Set("path", file.NormalPath(m.Path)).Set("key", key).Flag("no_follow", !m.Follow)
+	switch state {
+	case "present", "absent":
+		s.Set("state", state)
+	default:
+		s.Set("state", "read")
+	}
+	if m.Value != nil {
+		s.Set("value", *m.Value)
+	}
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err == nil && !a.Has("before") {
+		err = errors.New("the host does not say which attributes the file has")
+	}
+	if err != nil {
+		return module.Result{}, err
+	}
+	return m.result(c, a, state, key), nil
+}
+
+func (m *XAttr) result(c *module.Call, a hostscript.Answer, state, key string) module.Result {
+	before, all := readAttributes(a["before"][0]), readAttributes(a.Get("before"))
+	told := value.NewDict()
+	for k, v := range before.All() {
+		name := value.Str(k)
+		switch {
+		case key != "" && name != key, key == "" && !strings.HasPrefix(name, m.Namespace+"."):
+		case state == "keys":
+			told.Set(k, "")
+		default:
+			told.Set(k, v)
+		}
+	}
+	r := module.Result{Changed: a.Changed(), Data: value.NewDict("xattr", told)}
+	switch {
+	case state == "present":
+		r.Msg = fmt.Sprintf("%s set to %s", key, *m.Value)
+	case state == "absent":
+		r.Msg = key + " removed"
+		all.Delete(key)
+	case state == "keys":
+		r.Msg = "returning all keys"
+	case state == "all", key == "":
+		r.Msg = "dumping all"
+	default:
+		r.Msg = "returning " + key
+	}
+	if c.Diff && r.Changed && !c.Check {
+		r.Diff = []event.Diff{{BeforeHeader: m.Path, AfterHeader: m.Path, Before: before, After: all}}
+	}
+	return r
+}
+
+// readAttributes reads what getfattr -d prints: name="text", with octal
+// escapes, or name=0sBASE64.
+func readAttributes(dump string) *value.Dict {
+	d := value.NewDict()
+	for _, line := range strings.Split(dump, "\n") {
+		name, text, ok := strings.Cut(line, "=")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if coded, is := strings.CutPrefix(text, "0s"); is {
+			if b, err := base64.StdEncoding.DecodeString(coded); err == nil {
+				text = string(b)
+			}
+		} else if plain, err := strconv.Unquote(text); err == nil {
+			text = plain
+		}
+		d.Set(name, text)
+	}
+	return d
+}

@@ -1,0 +1,192 @@
+package posix
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/module/account"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
+)
+
+//go:embed authorized_key.sh
+var authorizedKeyScript string
+
+// AuthorizedKey is the module authorized_key.
+type AuthorizedKey struct {
+	User      string  `kk:"user,required" doc:"whose keys"`
+	Key       string  `kk:"key,required" doc:"public keys, one in a line, or an http, https or ftp URL that the host fetches them from, or file:// and a path of the host"`
+	State     string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the keys may log in"`
+	Path      string  `kk:"path,path" doc:"the file. Default: .ssh/authorized_keys in the user's home folder"`
+	ManageDir bool    `kk:"manage_dir" default:"yes" doc:"make the folder of the file, and give it to the user with mode 0700"`
+	Options   *string `kk:"key_options" doc:"options of the keys, in place of those that stand before them"`
+	Exclusive bool    `kk:"exclusive" default:"no" doc:"remove all other keys: give all of them at once, joined by line ends, since each run of a loop would remove those of the last"`
+	Validate  bool    `kk:"validate_certs" default:"yes" doc:"check the certificate of a URL"`
+	Comment   *string `kk:"comment" doc:"comment of the keys, in place of theirs"`
+	Follow    bool    `kk:"follow" default:"no" doc:"if the file is a link, write to what it leads to, and do not replace the link"`
+}
+
+func authorizedKeySpec() module.Spec {
+	return module.Spec{
+		Name: "authorized_key", Collection: "ansible.posix",
+		Summary: "Says which SSH keys may log in as a user.",
+		Notes:   []string{"A key is known by its key material: with other options or another comment it is replaced."},
+		Examples: []string{
+			"- name: Let the team log in\n  authorized_key:\n    user: root\n    key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0Hp5mVdSpIGg0mVYLdOxSoyLKf9VVRY9nP1oLPxSZk team\n    key_options: no-port-forwarding",
+		},
+		Returns: []module.Return{
+			{Key: "keyfile", Type: "str", Doc: "the file"},
+			{Key: "user, key, path, state, key_options, comment, exclusive, manage_dir, follow, validate_certs", Type: "any", Doc: "the arguments"},
+		},
+		New: func() module.Runner { return new(AuthorizedKey) },
+	}
+}
+
+// Rules implements schema.Ruled.
+func (*AuthorizedKey) Rules() schema.Rules {
+	return schema.Rules{
+		schema.Needs("user"),
+		account.IsAccount("user", "user"),
+		schema.Looks("one line", schema.OneLine, "key_options", "comment"),
+	}
+}
+
+// Run implements module.Runner.
+func (m *AuthorizedKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	read := m.script("authorized_key_read").Flag("insecure", !m.Validate)
+	read.Probe = true
+	if m.remote() {
+		read.Set("url", m.Key)
+	}
+	a, err := read.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return module.Result{}, err
+	}
+	text := m.Key
+	if a.Has("key") {
+		text = a.Get("key")
+	}
+	wanted, err := m.wanted(text)
+	if err != nil {
+		return module.Result{}, err
+	}
+	before := strings.TrimSuffix(a.Get("text"), "x")
+	after := m.edit(before, wanted)
+	r := m.result(a)
+	r.Changed = after != before
+	if c.Diff && r.Changed {
+		r.Diff = module.TextDiff(a.Get("file"), before, after)
+	}
+	if !r.Changed || c.Check {
+		return r, nil
+	}
+	act := m.script("authorized_key_write").Flag("manage_dir", m.ManageDir).Flag("follow", m.Follow)
+	act.Stdin = strings.NewReader(after)
+	_, err = act.Run(ctx, c.Conn, c.Check)
+	return r, err
+}
+
+func (m *AuthorizedKey) script(what string) *hostscript.Script {
+	return hostscript.New(account.AccountScript, authorizedKeyScript, what).Set("user", m.User).Set("path", m.Path)
+}
+
+func (m *AuthorizedKey) remote() bool {
+	for _, scheme := range []string{"http://", "https://", "ftp://", "file://"} {
+		if strings.HasPrefix(m.Key, scheme) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *AuthorizedKey) result(a hostscript.Answer) module.Result {
+	r := module.Result{Warnings: a["warn"], Data: value.NewDict(
+		"user", m.User, "key", m.Key, "path", m.Path, "state", m.State, "key_options", schema.Text(m.Options),
+		"comment", schema.Text(m.Comment), "exclusive", m.Exclusive, "manage_dir", m.ManageDir, "follow", m.Follow,
+		"validate_certs", m.Validate, "keyfile", a.Get("file"),
+	)}
+	for key, given := range map[string]bool{"path": m.Path != "", "key_options": m.Options != nil, "comment": m.Comment != nil} {
+		if !given {
+			r.Data.Set(key, nil)
+		}
+	}
+	return r
+}
+
+// wanted reads the keys of the argument, with the options and the comment that
+// the task gives them.
+func (m *AuthorizedKey) wanted(text string) ([]account.PublicKey, error) {
+	var keys []account.PublicKey
+	for _, line := range module.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		k, ok := account.ParsePublicKey(line)
+		if !ok {
+			return nil, fmt.Errorf("invalid key specified: %s", line)
+		}
+		if m.Options != nil {
+			k.Options = *m.Options
+		}
+		if m.Comment != nil {
+			k.Comment = *m.Comment
+		}
+		keys = append(keys, k)
+	}
+	if len(keys) == 0 && !m.Exclusive {
+		return nil, errors.New("invalid key specified: there is none in key")
+	}
+	return keys, nil
+}
+
+// edit makes the file's text have the keys, or not, one after the other: a key
+// that is there with other options or another comment goes, and comes last as
+// it is wanted. Lines that are no keys stay.
+func (m *AuthorizedKey) edit(text string, wanted []account.PublicKey) string {
+	var file []keyLine
+	for _, line := range module.Lines(text) {
+		k, isKey := account.ParsePublicKey(line)
+		file = append(file, keyLine{line, k, isKey})
+	}
+	for _, want := range wanted {
+		there := m.State == "present" && slices.ContainsFunc(file, func(l keyLine) bool { return l.isKey && l.key == want })
+		kept := false
+		file = slices.DeleteFunc(file, func(l keyLine) bool {
+			if !l.isKey || l.key.Blob != want.Blob {
+				return false
+			}
+			first := there && !kept && l.key == want
+			kept = kept || first
+			return !first
+		})
+		if m.State == "present" && !there {
+			file = append(file, keyLine{want.String(), want, true})
+		}
+	}
+	if m.State == "present" && m.Exclusive {
+		file = slices.DeleteFunc(file, func(l keyLine) bool {
+			return l.isKey && !slices.ContainsFunc(wanted, func(k account.PublicKey) bool { return k.Blob == l.key.Blob })
+		})
+	}
+	out := make([]string, len(file))
+	for i, l := range file {
+		out[i] = l.text
+	}
+	if after := module.JoinLines(out); after != text+"\n" {
+		return after
+	}
+	return text
+}
+
+// keyLine is a line of the file, with the key that it is.
+type keyLine struct {
+	text  string
+	key   account.PublicKey
+	isKey bool
+}

@@ -1,0 +1,78 @@
+package posix
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"path"
+	"strconv"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
+)
+
+//go:embed patch.sh
+var patchScript string
+
+// Patch is the module patch.
+type Patch struct {
+	Src       string `kk:"src,required,path,alias=patchfile,file=files,away=remote_src" doc:"the patch, a file of the control node, searched in files/ of the role; with remote_src a path on the host"`
+	Dest      string `kk:"dest,path,alias=originalfile" doc:"file of the host to patch. Default: the files that the patch names"`
+	BaseDir   string `kk:"basedir,path" doc:"folder of the host in which the names of the patch begin. Default: that of dest"`
+	Strip     int    `kk:"strip" default:"0" doc:"how many leading folders the names of the patch lose"`
+	RemoteSrc bool   `kk:"remote_src" default:"no" doc:"src is a path on the host"`
+	Backup    bool   `kk:"backup" default:"no" doc:"keep the files as they were, with a number after their names"`
+	Binary    bool   `kk:"binary" default:"no" doc:"leave carriage returns at the ends of lines alone"`
+	IgnoreWS  bool   `kk:"ignore_whitespace" default:"no" doc:"take blanks that differ in number for the same"`
+	State     string `kk:"state" default:"present" choices:"absent,present" doc:"apply the patch, or take it back"`
+}
+
+func patchSpec() module.Spec {
+	return module.Spec{
+		Name: "patch", Collection: "ansible.posix",
+		Summary: "Apply a patch to files of the host, or take it back.",
+		Notes: []string{
+			"The host needs patch. Whether the patch is applied already says a dry run of taking it back.",
+			"A patch that does not fit leaves all files as they are.",
+		},
+		Examples: []string{
+			"- name: Mend the start script\n  patch:\n    src: start.patch\n    dest: /srv/app/start.sh\n    backup: true",
+			"- name: Apply what is on the host to a folder\n  patch:\n    src: /srv/app/release.patch\n    remote_src: true\n    basedir: /srv/app\n    strip: 1",
+		},
+		New: func() module.Runner { return new(Patch) },
+	}
+}
+
+// Rules implements schema.Ruled.
+func (*Patch) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtLeastOne("dest", "basedir"),
+		schema.Between("strip", 0, schema.NoLimit),
+	}
+}
+
+// Run implements module.Runner.
+func (m *Patch) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	s := hostscript.New(patchScript, "patch_main").Set("dest", m.Dest).Set("basedir", m.BaseDir).Set("strip", strconv.Itoa(m.Strip))
+	if m.BaseDir == "" {
+		s.Set("basedir", path.Dir(m.Dest))
+	}
+	s.Flag("backup", m.Backup).Flag("binary", m.Binary).Flag("blanks", m.IgnoreWS).Flag("absent", m.State == "absent")
+	if m.RemoteSrc {
+		s.Set("src", m.Src)
+	} else {
+		file, err := c.Find("files", m.Src)
+		if err != nil {
+			return module.Result{}, err
+		}
+		text, err := c.Files.ReadFile(file)
+		if err != nil {
+			return module.Result{}, fmt.Errorf("read the patch: %w", err)
+		}
+		s.Stdin = bytes.NewReader(text)
+	}
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	return module.ResultOf(a), err
+}

@@ -1,0 +1,122 @@
+package sql
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"kubekey/pkg/hostscript"
+	"kubekey/pkg/module"
+	"kubekey/pkg/redact"
+)
+
+//go:embed sql.sh
+var sqlScript string
+
+// mysqlLogin is how to reach the server.
+type mysqlLogin struct {
+	User       string        `kk:"login_user" doc:"who logs in. Default: what config_file says, or the user of the task"`
+	Password   redact.Secret `kk:"login_password" doc:"their password; it is in no command line"`
+	Host       string        `kk:"login_host" default:"localhost" doc:"the server, as the host reaches it; localhost is the server's socket"`
+	Port       int           `kk:"login_port" default:"3306" doc:"its port"`
+	Socket     string        `kk:"login_unix_socket" doc:"its socket. Default: where the client looks for it"`
+	ConfigFile string        `kk:"config_file" default:"~/.my.cnf" doc:"file of the host with the client's settings, if it is there"`
+	Timeout    int           `kk:"connect_timeout" default:"30" doc:"seconds to wait for the server"`
+	CA         string        `kk:"ca_cert,alias=ssl_ca" doc:"file of the authority that the server's certificate must be of"`
+	Cert       string        `kk:"client_cert,alias=ssl_cert" doc:"file of the client's certificate"`
+	Key        string        `kk:"client_key,alias=ssl_key" doc:"file of its key"`
+}
+
+// options is the text of a file of options of the client.
+func (l *mysqlLogin) options() string {
+	var b strings.Builder
+	b.WriteString("[client]\n")
+	set := func(key, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "%s=\"%s\"\n", key, strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(text))
+		}
+	}
+	set("user", l.User)
+	set("password", l.Password.Reveal())
+	if l.Host != "localhost" {
+		set("host", l.Host)
+		set("port", strconv.Itoa(l.Port))
+	}
+	set("socket", l.Socket)
+	set("ssl-ca", l.CA)
+	set("ssl-cert", l.Cert)
+	set("ssl-key", l.Key)
+	fmt.Fprintf(&b, "[mysql]\nconnect_timeout=%d\n", l.Timeout)
+	return b.String()
+}
+
+// mysqlRows are the rows of an answer; the first holds the names of the columns.
+type mysqlRows [][]string
+
+// ask sends statements that change nothing.
+func (l *mysqlLogin) ask(ctx context.Context, c *module.Call, db string, statements ...string) (mysqlRows, error) {
+	return l.send(ctx, c, true, db, statements)
+}
+
+// tell sends statements that change the server.
+func (l *mysqlLogin) tell(ctx context.Context, c *module.Call, db string, statements ...string) (mysqlRows, error) {
+	return l.send(ctx, c, false, db, statements)
+}
+
+func (l *mysqlLogin) send(ctx context.Context, c *module.Call, probe bool, db string, statements []string) (mysqlRows, error) {
+	s := hostscript.New(sqlScript, "sql_mysql").Set("config", l.ConfigFile).Set("db", db)
+	s.Large = true
+	s.Probe = probe
+	s.Env = map[string]string{"KK_CLIENT": l.options()}
+	s.Stdin = strings.NewReader(strings.Join(statements, ";\n") + ";\n")
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return nil, err
+	}
+	if err := clientError(a); err != nil {
+		return nil, err
+	}
+	var rows mysqlRows
+	for _, line := range module.Lines(strings.TrimSuffix(a.Get("answer"), ".")) {
+		var row []string
+		for _, field := range strings.Split(line, "\t") {
+			row = append(row, mysqlField.Replace(field))
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// mysqlField undoes how the client prints fields on one line.
+var mysqlField = strings.NewReplacer(`\\`, `\`, `\t`, "\t", `\n`, "\n", `\0`, "\x00")
+
+// body are the rows after the names of the columns.
+func (r mysqlRows) body() mysqlRows {
+	if len(r) == 0 {
+		return nil
+	}
+	return r[1:]
+}
+
+// column is the field of a row in the column of a name, "" when there is none.
+func (r mysqlRows) column(row []string, name string) string {
+	for i, n := range r[0] {
+		if strings.EqualFold(n, name) && i < len(row) && row[i] != "NULL" {
+			return row[i]
+		}
+	}
+	return ""
+}
+
+// mysqlText quotes a text for a statement.
+func mysqlText(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", "''", "\x00", `\0`).Replace(s) + "'"
+}
+
+// mysqlName quotes a name for a statement.
+func mysqlName(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }
+
+// plainBackslash makes backslashes in texts escape, whatever the server's mode is.
+const plainBackslash = "SET SESSION sql_mode = REPLACE(@@SESSION.sql_mode, 'NO_BACKSLASH_ESCAPES', '')"

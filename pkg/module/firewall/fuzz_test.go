@@ -1,9 +1,0 @@
-package firewall
-
-import (
-	"testing"
-
-	"kubekey/pkg/module/moduletest"
-)
-
-func FuzzHost(f *testing.F) { moduletest.Hostile(f, Modules(), nil) }
