@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -136,9 +137,9 @@ type asked struct {
 // whole is the path that is asked about, unexpanded.
 func (p asked) whole() string {
 	if p.below == "" {
-		return normal(p.path)
+		return NormalPath(p.path)
 	}
-	return strings.TrimRight(normal(p.path), "/") + "/" + p.below
+	return strings.TrimRight(NormalPath(p.path), "/") + "/" + p.below
 }
 
 // maxEdit is the largest file that is read whole to be edited.
@@ -230,8 +231,8 @@ func (a *answer) parse(out []byte, owner, group string, paths int) error {
 	return nil
 }
 
-// normal is a path as scripts name it: never one that reads as an option.
-func normal(p string) string {
+// NormalPath is a path as scripts name it: never one that reads as an option.
+func NormalPath(p string) string {
 	if strings.HasPrefix(p, "-") {
 		return "./" + p
 	}
@@ -284,7 +285,7 @@ func (a *answer) take(e *entry, letter byte, text, owner, group string) (err err
 	case 'Z':
 		a.zone = zoneOf(text)
 	case 'E':
-		err = errors.New(strings.TrimPrefix(text, "stat: "))
+		err = errors.New(cmp.Or(strings.TrimSpace(strings.TrimPrefix(text, "stat: ")), "stat failed on the host, and gave no reason"))
 	default:
 		err = fmt.Errorf("the host's answer has an unknown field %q", letter)
 	}
