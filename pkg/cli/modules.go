@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"kubekey/pkg/collections/crypto"
 	"kubekey/pkg/collections/general"
 	"kubekey/pkg/collections/posix"
 	"kubekey/pkg/collections/sql"
@@ -25,6 +26,6 @@ func Modules() (*module.Registry, error) {
 		account.Modules(), exec.Modules(), file.Modules(), flow.Modules(), image.Modules(), kube.Modules(),
 		net.Modules(), packages.Modules(), pki.Modules(), service.Modules(), system.Modules(),
 
-		general.Modules(), posix.Modules(), sql.Modules(),
+		crypto.Modules(), general.Modules(), posix.Modules(), sql.Modules(),
 	)
 }

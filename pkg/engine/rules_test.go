@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kubekey/pkg/collections/crypto"
 	"kubekey/pkg/collections/general"
 	"kubekey/pkg/collections/posix"
 	"kubekey/pkg/collections/sql"
@@ -41,7 +42,7 @@ import (
 func TestRulesOfEveryModule(t *testing.T) {
 	reg, err := module.NewRegistry(account.Modules(), exec.Modules(), file.Modules(), flow.Modules(), image.Modules(),
 		kube.Modules(), net.Modules(), packages.Modules(), pki.Modules(), service.Modules(), system.Modules(),
-		general.Modules(), posix.Modules(), sql.Modules())
+		crypto.Modules(), general.Modules(), posix.Modules(), sql.Modules())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ const module = "kubekey/"
 var floors = map[string]int{
 	"pkg/source": 0, "pkg/value": 0, "pkg/shell": 0, "pkg/redact": 0, "pkg/vault": 0, "pkg/charset": 0, "pkg/backtrack": 0, "pkg/difflib": 0,
 	"pkg/expr": 1, "pkg/schema": 1, "pkg/event": 1, "pkg/connector": 1,
-	"pkg/argspec": 2, "pkg/template": 2, "pkg/inventory": 2, "pkg/catalog": 2, "pkg/config": 2, "pkg/facts": 2, "pkg/hostscript": 2, "pkg/settings": 2,
+	"pkg/argspec": 2, "pkg/template": 2, "pkg/inventory": 2, "pkg/catalog": 2, "pkg/config": 2, "pkg/facts": 2, "pkg/certs": 2, "pkg/hostscript": 2, "pkg/settings": 2,
 	"pkg/vars": 3, "pkg/playbook": 3, "pkg/module": 3, "pkg/ui": 3,
 	"pkg/project": 4, "pkg/artifact": 4, "pkg/journal": 4,
 	"pkg/engine": 5, "pkg/report": 5, "pkg/lint": 5, "pkg/collections": 5,
@@ -36,7 +36,7 @@ var floors = map[string]int{
 
 // alone names the only packages that import a library.
 var alone = map[string][]string{
-	"golang.org/x/crypto/ssh":       {"pkg/connector/ssh", "pkg/connector/connectortest", "pkg/module/pki", "test"}, // which start servers, write keys, and compare with a bare loop
+	"golang.org/x/crypto/ssh":       {"pkg/connector/ssh", "pkg/connector/connectortest", "pkg/certs", "pkg/collections/crypto", "test"}, // which start servers, write keys, and compare with a bare loop
 	"github.com/flosch/pongo2":      {"pkg/template"},
 	"github.com/Masterminds/semver": {"pkg/catalog", "pkg/expr"}, // expr for the version test
 }

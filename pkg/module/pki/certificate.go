@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"kubekey/pkg/certs"
 )
 
 // wanted is the certificate that the arguments describe.
@@ -24,16 +26,10 @@ type wanted struct {
 	now       time.Time
 	alone     bool // a key without certificate
 	self      bool // signs itself
-	kind      keyKind
+	kind      certs.KeyKind
 	days      int
 	template  *x509.Certificate // without times, serial and key
-	authority authority         // zero if self
-}
-
-// authority is a certificate that signs others, and its key.
-type authority struct {
-	cert *x509.Certificate
-	key  crypto.Signer
+	authority certs.Authority   // zero if self
 }
 
 // keyUsages and extKeyUsages are the usages by their names in playbooks.
@@ -62,13 +58,13 @@ func extKeyUsages() map[string]x509.ExtKeyUsage {
 }
 
 // template is the certificate as x509 takes it.
-func (m *GenCert) template(n names, w wanted) (*x509.Certificate, error) {
+func (m *GenCert) template(n certs.Names, w wanted) (*x509.Certificate, error) {
 	t := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: m.CommonName, Organization: m.Organization},
-		DNSNames:              n.dns,
-		IPAddresses:           n.ip,
-		EmailAddresses:        n.email,
-		URIs:                  n.uri,
+		DNSNames:              n.DNS,
+		IPAddresses:           n.IP,
+		EmailAddresses:        n.Email,
+		URIs:                  n.URI,
 		BasicConstraintsValid: true,
 		IsCA:                  m.IsCA,
 		MaxPathLen:            -1,
@@ -119,34 +115,34 @@ func (m *GenCert) extKeyUsage() []string {
 
 // readAuthority reads the certificate and the key of an authority, while
 // nobody replaces them.
-func readAuthority(ctx context.Context, certPath, keyPath string) (authority, error) {
+func readAuthority(ctx context.Context, certPath, keyPath string) (certs.Authority, error) {
 	if missing(certPath) {
-		return authority{}, fmt.Errorf("%s: %w", certPath, fs.ErrNotExist)
+		return certs.Authority{}, fmt.Errorf("%s: %w", certPath, fs.ErrNotExist)
 	}
 	unlock, err := lockFolder(ctx, filepath.Dir(keyPath))
 	if err != nil {
-		return authority{}, err
+		return certs.Authority{}, err
 	}
 	defer unlock()
-	certs, err := readCerts(certPath)
+	list, err := certs.ReadCerts(certPath)
 	if err != nil {
-		return authority{}, err
+		return certs.Authority{}, err
 	}
-	key, err := readKey(keyPath)
+	key, err := certs.ReadKey(keyPath)
 	if err != nil {
-		return authority{}, err
+		return certs.Authority{}, err
 	}
-	for _, crt := range certs {
-		if same(crt.PublicKey, key.Public()) {
-			return authority{crt, key}, nil
+	for _, crt := range list {
+		if certs.Same(crt.PublicKey, key.Public()) {
+			return certs.Authority{Cert: crt, Key: key}, nil
 		}
 	}
-	return authority{}, fmt.Errorf("%s is not the key of %s", keyPath, certPath)
+	return certs.Authority{}, fmt.Errorf("%s is not the key of %s", keyPath, certPath)
 }
 
 // fitsAuthority checks that the authority may sign what is wanted.
 func (w wanted) fitsAuthority() error {
-	ca := w.authority.cert
+	ca := w.authority.Cert
 	switch {
 	case ca == nil:
 		return nil
@@ -169,7 +165,7 @@ const early = 5 * time.Minute
 // end is when a certificate that is made now ends.
 func (w wanted) end() time.Time {
 	end := w.now.Add(time.Duration(w.days) * 24 * time.Hour)
-	if ca := w.authority.cert; ca != nil && ca.NotAfter.Before(end) {
+	if ca := w.authority.Cert; ca != nil && ca.NotAfter.Before(end) {
 		end = ca.NotAfter
 	}
 	return end.UTC().Truncate(time.Second)
@@ -192,10 +188,10 @@ func (w wanted) sign(key crypto.Signer) (*x509.Certificate, error) {
 	t.SubjectKeyId = id[:20]
 	by := w.authority
 	if w.self {
-		by = authority{&t, key}
+		by = certs.Authority{Cert: &t, Key: key}
 	}
-	t.AuthorityKeyId = by.cert.SubjectKeyId
-	der, err := x509.CreateCertificate(rand.Reader, &t, by.cert, key.Public(), by.key)
+	t.AuthorityKeyId = by.Cert.SubjectKeyId
+	der, err := x509.CreateCertificate(rand.Reader, &t, by.Cert, key.Public(), by.Key)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"kubekey/pkg/certs"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
@@ -151,11 +152,11 @@ func (m *GenCert) make(ctx context.Context, w wanted) (module.Result, error) {
 
 // wanted checks the arguments and makes of them what is wanted.
 func (m *GenCert) wanted(now time.Time) (wanted, error) {
-	w := wanted{now: now, self: m.CACert == "", alone: m.Cert == "", kind: keyKind{m.KeyType, m.KeySize, m.Curve}}
+	w := wanted{now: now, self: m.CACert == "", alone: m.Cert == "", kind: certs.KeyKind{Algorithm: m.KeyType, Bits: m.KeySize, Curve: m.Curve}}
 	if err := m.consistent(); err != nil {
 		return w, err
 	}
-	names, err := parseSANs(m.SANs)
+	names, err := certs.ParseNames(m.SANs)
 	if err != nil {
 		return w, err
 	}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"regexp"
+	"strconv"
 	"time"
 
+	"kubekey/pkg/certs"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
@@ -71,17 +74,17 @@ type CertInfo struct {
 }
 
 // Rules implements schema.Ruled.
-func (*CertInfo) Rules() schema.Rules { return oneSource() }
+func (*CertInfo) Rules() schema.Rules { return OneSource() }
 
 // Run implements module.Runner.
 func (m *CertInfo) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	f, err := readOne(ctx, c, source{path: m.Path, text: m.Content, name: "content"})
+	f, err := ReadOne(ctx, c, Source{Path: m.Path, Text: m.Content, Name: "content"})
 	if err != nil {
 		return module.Result{}, err
 	}
-	certs, err := parseCerts(f.text)
+	certs, err := certs.ParseCerts(f.Text)
 	if err != nil {
-		return module.Result{}, fmt.Errorf("%s %w", f.path, err)
+		return module.Result{}, fmt.Errorf("%s %w", f.Path, err)
 	}
 	var data *value.Dict
 	chain := make([]any, len(certs))
@@ -108,16 +111,16 @@ func (m *CertInfo) describe(crt *x509.Certificate, now time.Time) (*value.Dict, 
 	}
 	d := value.NewDict(
 		"days_left", daysLeft(crt, now), "expired", ended, "expiring", ended || soon, "valid_at", validAt,
-		"not_before", crt.NotBefore.UTC().Format(asn1Time), "not_after", crt.NotAfter.UTC().Format(asn1Time),
-		"is_ca", crt.IsCA, "version", crt.Version, "serial_number", intOrDigits(crt.SerialNumber), "signature_algorithm", signatureName(crt),
-		"fingerprints", digests(crt.Raw),
+		"not_before", crt.NotBefore.UTC().Format(ASN1Time), "not_after", crt.NotAfter.UTC().Format(ASN1Time),
+		"is_ca", crt.IsCA, "version", crt.Version, "serial_number", certs.IntOrDigits(crt.SerialNumber), "signature_algorithm", certs.SignatureName(crt),
+		"fingerprints", certs.Digests(crt.Raw),
 	)
-	d.Merge(describeName("subject", crt.Subject))
-	d.Merge(describeName("issuer", crt.Issuer))
-	d.Merge(describePublic(crt.PublicKey, crt.RawSubjectPublicKeyInfo))
-	d.Merge(describeExtensions(crt.Extensions))
-	d.Set("ocsp_uri", firstOf(crt.OCSPServer))
-	d.Set("issuer_uri", firstOf(crt.IssuingCertificateURL))
+	d.Merge(certs.DescribeName("subject", crt.Subject))
+	d.Merge(certs.DescribeName("issuer", crt.Issuer))
+	d.Merge(certs.DescribePublic(crt.PublicKey, crt.RawSubjectPublicKeyInfo))
+	d.Merge(certs.DescribeExtensions(crt.Extensions))
+	d.Set("ocsp_uri", certs.FirstOf(crt.OCSPServer))
+	d.Set("issuer_uri", certs.FirstOf(crt.IssuingCertificateURL))
 	return d, nil
 }
 
@@ -127,11 +130,63 @@ func (m *CertInfo) validAt(crt *x509.Certificate, now time.Time) (*value.Dict, e
 		return d, nil
 	}
 	for name, when := range m.ValidAt.All() {
-		t, err := timeOf(now, value.Str(when))
+		t, err := TimeOf(now, value.Str(when))
 		if err != nil {
 			return nil, fmt.Errorf("valid_at %s: %w", value.Str(name), err)
 		}
 		d.Set(name, !t.Before(crt.NotBefore) && !t.After(crt.NotAfter))
 	}
 	return d, nil
+}
+
+// OneSource are the rules of arguments of which one says what to look at.
+func OneSource() schema.Rules {
+	return schema.Rules{schema.AtMostOne("path", "content"), schema.AtLeastOne("path", "content"), schema.Needs("path").If("content", "")}
+}
+
+// ReadOne is the one file or text that a task is to look at.
+func ReadOne(ctx context.Context, c *module.Call, from Source) (HostFile, error) {
+	if from.Text != "" {
+		return HostFile{Path: from.Name, There: true, Text: []byte(from.Text)}, nil
+	}
+	files, err := ReadHost(ctx, c, from.Path)
+	if err != nil {
+		return HostFile{}, err
+	}
+	if !files[0].There {
+		return HostFile{}, fmt.Errorf("%s: %w", from.Path, ErrAway)
+	}
+	return files[0], nil
+}
+
+// ASN1Time is the form of times in results, and of absolute ones in arguments.
+const ASN1Time = "20060102150405Z"
+
+var relativeTime = regexp.MustCompile(`(?i)^([+-])(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?$`)
+
+func TimeOf(now time.Time, text string) (time.Time, error) {
+	for _, layout := range []string{ASN1Time, "200601021504Z", "20060102150405-0700", "200601021504-0700"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	g := relativeTime.FindStringSubmatch(text)
+	if g == nil {
+		return time.Time{}, fmt.Errorf("%q is neither a time such as +3650d or +1w2d3h4m5s, nor YYYYMMDDhhmmssZ", text)
+	}
+	var d time.Duration
+	for i, unit := range []time.Duration{7 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute, time.Second} {
+		if g[i+2] == "" {
+			continue
+		}
+		n, err := strconv.Atoi(g[i+2])
+		if err != nil || n > 1_000_000_000 {
+			return time.Time{}, fmt.Errorf("%q is too far away", text)
+		}
+		d += time.Duration(n) * unit
+	}
+	if g[1] == "-" {
+		d = -d
+	}
+	return now.Add(d).UTC().Truncate(time.Second), nil
 }

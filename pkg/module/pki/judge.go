@@ -9,9 +9,10 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"slices"
 	"strings"
 	"time"
+
+	"kubekey/pkg/certs"
 )
 
 // files is what is on the disk.
@@ -24,20 +25,20 @@ type files struct {
 
 func (m *GenCert) read() files {
 	var f files
-	f.signer, f.keyErr = readKey(m.Key)
+	f.signer, f.keyErr = certs.ReadKey(m.Key)
 	if info, err := os.Stat(m.Key); err == nil {
 		f.wideKey = info.Mode().Perm()&0o077 != 0
 	}
 	if m.Cert != "" {
-		certs, err := readCerts(m.Cert)
+		certs, err := certs.ReadCerts(m.Cert)
 		f.certErr = err
 		if err == nil {
 			f.cert = certs[0]
 		}
 	}
 	if m.Pub != "" && f.signer != nil {
-		want, _ := encodePublic(f.signer.Public())
-		have, err := readPEM(m.Pub)
+		want, _ := certs.EncodePublic(f.signer.Public())
+		have, err := certs.ReadPEM(m.Pub)
 		f.wrongPub = err != nil || !bytes.Equal(want, have)
 	}
 	return f
@@ -72,7 +73,7 @@ func (m *GenCert) judge(w wanted, f files) (reason string, s steps, err error) {
 
 // usable refuses to guess about what only a person can decide.
 func (m *GenCert) usable(f files) error {
-	if errors.Is(f.keyErr, errEncrypted) {
+	if errors.Is(f.keyErr, certs.ErrEncrypted) {
 		return f.keyErr
 	}
 	for _, err := range []error{f.keyErr, f.certErr} {
@@ -91,7 +92,7 @@ func (m *GenCert) usable(f files) error {
 		return fmt.Errorf("%s has no key %s; %s", m.Cert, m.Key, mend)
 	case f.keyErr != nil:
 		return fmt.Errorf("%w; %s", f.keyErr, mend)
-	case !same(f.cert.PublicKey, f.signer.Public()):
+	case !certs.Same(f.cert.PublicKey, f.signer.Public()):
 		return fmt.Errorf("%s is not the key of %s; %s", m.Key, m.Cert, mend)
 	}
 	return nil
@@ -111,8 +112,8 @@ func (m *GenCert) keyFlaw(w wanted, f files) string {
 		return f.keyErr.Error()
 	case m.Policy == "always":
 		return "the policy is always"
-	case m.Policy == "renew" && kindName(f.signer.Public()) != w.kind.String():
-		return fmt.Sprintf("the key is %s and not %s", kindName(f.signer.Public()), w.kind)
+	case m.Policy == "renew" && certs.KindName(f.signer.Public()) != w.kind.String():
+		return fmt.Sprintf("the key is %s and not %s", certs.KindName(f.signer.Public()), w.kind)
 	}
 	return ""
 }
@@ -124,7 +125,7 @@ func (m *GenCert) certFlaw(w wanted, f files) string {
 		return "there is no certificate"
 	case f.certErr != nil:
 		return f.certErr.Error()
-	case f.signer != nil && !same(f.cert.PublicKey, f.signer.Public()):
+	case f.signer != nil && !certs.Same(f.cert.PublicKey, f.signer.Public()):
 		return "the key is not that of the certificate"
 	case m.Policy != "renew":
 		return ""
@@ -158,11 +159,11 @@ func (w wanted) difference(crt *x509.Certificate) string {
 	}
 	t := w.template
 	note(crt.Subject.CommonName == t.Subject.CommonName, "common name")
-	note(sameSet(crt.Subject.Organization, t.Subject.Organization), "organization")
-	note(sameSet(sanTexts(crt), sanTexts(t)), "subject alternative names")
+	note(certs.SameTexts(crt.Subject.Organization, t.Subject.Organization), "organization")
+	note(certs.SameTexts(sanTexts(crt), sanTexts(t)), "subject alternative names")
 	note(crt.IsCA == t.IsCA && (!t.IsCA || crt.MaxPathLen == t.MaxPathLen), "authority and path length")
 	note(crt.KeyUsage == t.KeyUsage, "key usage")
-	note(sameSet(usageNames(crt), usageNames(t)), "extended key usage")
+	note(certs.SameTexts(usageNames(crt), usageNames(t)), "extended key usage")
 	note(w.issued(crt), "issuer")
 	if len(differs) == 0 {
 		return ""
@@ -172,7 +173,7 @@ func (w wanted) difference(crt *x509.Certificate) string {
 
 // issued reports whether the wanted authority signed the certificate.
 func (w wanted) issued(crt *x509.Certificate) bool {
-	by := w.authority.cert
+	by := w.authority.Cert
 	if w.self {
 		by = crt
 	}
@@ -217,11 +218,4 @@ func extName(u x509.ExtKeyUsage) string {
 		}
 	}
 	return fmt.Sprint(int(u))
-}
-
-func sameSet(a, b []string) bool {
-	a, b = slices.Clone(a), slices.Clone(b)
-	slices.Sort(a)
-	slices.Sort(b)
-	return slices.Equal(slices.Compact(a), slices.Compact(b))
 }

@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"testing"
 	"time"
+
+	"kubekey/pkg/certs"
 )
 
 // Whatever passes for a name can be put into a certificate and read back.
@@ -18,7 +20,7 @@ func FuzzSANs(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		n, err := parseSANs([]string{text})
+		n, err := certs.ParseNames([]string{text})
 		if err != nil {
 			return
 		}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"kubekey/pkg/certs"
 )
 
 // write does the steps, the key first: a run that ends before the certificate
@@ -19,10 +21,10 @@ func (m *GenCert) write(w wanted, f files, s steps) (files, error) {
 		return f, err
 	}
 	if s.newKey {
-		if f.signer, err = w.kind.generate(); err != nil {
+		if f.signer, err = w.kind.Generate(); err != nil {
 			return f, err
 		}
-		text, err := encodeKey(f.signer)
+		text, err := certs.EncodeKey(f.signer)
 		if err != nil {
 			return f, err
 		}
@@ -39,12 +41,12 @@ func (m *GenCert) write(w wanted, f files, s steps) (files, error) {
 		if f.cert, err = w.sign(f.signer); err != nil {
 			return f, fmt.Errorf("sign %s: %w", m.Cert, err)
 		}
-		if err := replace(m.Cert, encodeCert(f.cert.Raw), mode); err != nil {
+		if err := replace(m.Cert, certs.EncodeCert(f.cert.Raw), mode); err != nil {
 			return f, err
 		}
 	}
 	if s.pub {
-		text, err := encodePublic(f.signer.Public())
+		text, err := certs.EncodePublic(f.signer.Public())
 		if err != nil {
 			return f, err
 		}

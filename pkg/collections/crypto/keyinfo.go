@@ -1,15 +1,11 @@
-package pki
+package crypto
 
 import (
 	"context"
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/rsa"
-	"fmt"
-	"math/big"
 
+	"kubekey/pkg/certs"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/pki"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
@@ -54,20 +50,20 @@ func publicReturns(what string) []module.Return {
 }
 
 // Rules implements schema.Ruled.
-func (*KeyInfo) Rules() schema.Rules { return oneSource() }
+func (*KeyInfo) Rules() schema.Rules { return pki.OneSource() }
 
 // Run implements module.Runner.
 func (m *KeyInfo) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	from := source{path: m.Path, name: "content"}
+	from := pki.Source{Path: m.Path, Name: "content"}
 	if m.Content != nil {
-		from.text = m.Content.Reveal()
+		from.Text = m.Content.Reveal()
 	}
-	f, err := readOne(ctx, c, from)
+	f, err := pki.ReadOne(ctx, c, from)
 	r := module.Result{Data: value.NewDict("can_load_key", err == nil, "can_parse_key", false, "key_is_consistent", nil)}
 	if err != nil {
 		return failed(r, err), nil
 	}
-	key, err := decodeKey(f.path, f.text, m.Passphrase)
+	key, err := certs.DecodeKey(f.Path, f.Text, m.Passphrase)
 	if err != nil {
 		return failed(r, err), nil
 	}
@@ -75,17 +71,17 @@ func (m *KeyInfo) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if m.Consistent {
 		r.Data.Set("key_is_consistent", true) // or Go would not have read it
 	}
-	kind, data := publicData(key.Public())
+	kind, data := certs.PublicData(key.Public())
 	r.Data.Set("type", kind)
 	r.Data.Set("public_data", data)
-	text, err := encodePublic(key.Public())
+	text, err := certs.EncodePublic(key.Public())
 	if err != nil {
 		return r, err
 	}
 	r.Data.Set("public_key", string(text))
-	r.Data.Set("public_key_fingerprints", keyFingerprint(key.Public()))
+	r.Data.Set("public_key_fingerprints", certs.KeyFingerprint(key.Public()))
 	if m.PrivateData {
-		r.Data.Set("private_data", privateData(key))
+		r.Data.Set("private_data", certs.PrivateData(key))
 	}
 	return r, nil
 }
@@ -94,59 +90,4 @@ func (m *KeyInfo) Run(ctx context.Context, c *module.Call) (module.Result, error
 func failed(r module.Result, err error) module.Result {
 	r.Failed, r.Msg = true, err.Error()
 	return r
-}
-
-// oneSource are the rules of arguments of which one says what to look at.
-func oneSource() schema.Rules {
-	return schema.Rules{schema.AtMostOne("path", "content"), schema.AtLeastOne("path", "content"), schema.Needs("path").If("content", "")}
-}
-
-// readOne is the one file or text that a task is to look at.
-func readOne(ctx context.Context, c *module.Call, from source) (hostFile, error) {
-	if from.text != "" {
-		return hostFile{path: from.name, there: true, text: []byte(from.text)}, nil
-	}
-	files, err := readHost(ctx, c, from.path)
-	if err != nil {
-		return hostFile{}, err
-	}
-	if !files[0].there {
-		return hostFile{}, fmt.Errorf("%s: %w", from.path, errAway)
-	}
-	return files[0], nil
-}
-
-// publicData is the kind of a public key and its numbers.
-func publicData(public crypto.PublicKey) (kind string, data *value.Dict) {
-	switch k := public.(type) {
-	case *rsa.PublicKey:
-		return "RSA", value.NewDict("size", k.N.BitLen(), "modulus", intOrDigits(k.N), "exponent", k.E)
-	case *ecdsa.PublicKey:
-		data = value.NewDict("curve", curveName(k.Curve), "exponent_size", k.Params().BitSize)
-		if point, err := k.Bytes(); err == nil { // 4, x, y
-			half := len(point) / 2
-			data.Set("x", intOrDigits(new(big.Int).SetBytes(point[1:half+1])))
-			data.Set("y", intOrDigits(new(big.Int).SetBytes(point[half+1:])))
-		}
-		return "ECC", data
-	case ed25519.PublicKey:
-		return "Ed25519", value.NewDict()
-	}
-	return "unknown", value.NewDict()
-}
-
-func privateData(key crypto.Signer) *value.Dict {
-	switch k := key.(type) {
-	case *rsa.PrivateKey:
-		d := value.NewDict("exponent", intOrDigits(k.D))
-		for i, name := range []string{"p", "q"} {
-			d.Set(name, intOrDigits(k.Primes[i]))
-		}
-		return d
-	case *ecdsa.PrivateKey:
-		if b, err := k.Bytes(); err == nil {
-			return value.NewDict("multiplier", intOrDigits(new(big.Int).SetBytes(b)))
-		}
-	}
-	return value.NewDict()
 }

@@ -1,4 +1,4 @@
-package pki
+package crypto
 
 import (
 	"bytes"
@@ -9,13 +9,13 @@ import (
 	"crypto/rand"
 	"crypto/rsa" //nolint:gosec // a documented key of results
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"strings"
 
+	"kubekey/pkg/certs"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/pki"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
@@ -83,10 +83,10 @@ func (m *PrivateKey) Run(ctx context.Context, c *module.Call) (module.Result, er
 	if m.State == "absent" {
 		r, _, err := m.remove(ctx, c)
 		m.describe(&r, nil)
-		m.content(c, &r, "privatekey", hostFile{}, nil)
+		m.content(c, &r, "privatekey", pki.HostFile{}, nil)
 		return r, err
 	}
-	files, err := readHost(ctx, c, m.Path)
+	files, err := pki.ReadHost(ctx, c, m.Path)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -105,7 +105,7 @@ func (m *PrivateKey) Run(ctx context.Context, c *module.Call) (module.Result, er
 			return module.Result{}, err
 		}
 		text, err = m.encode(key)
-	case m.Mismatch == "convert" && !m.formed(have.text, old):
+	case m.Mismatch == "convert" && !m.formed(have.Text, old):
 		text, err = m.encode(old)
 	}
 	if err != nil {
@@ -115,7 +115,7 @@ func (m *PrivateKey) Run(ctx context.Context, c *module.Call) (module.Result, er
 	if err != nil {
 		return r, err
 	}
-	told(c, &r, have.path, describeKey(old), describeKey(key))
+	noteDiff(c, &r, have.Path, certs.DescribeKey(old), certs.DescribeKey(key))
 	m.describe(&r, key)
 	m.content(c, &r, "privatekey", have, text)
 	return r, nil
@@ -131,29 +131,29 @@ func (m *PrivateKey) describe(r *module.Result, key crypto.Signer) {
 		r.Data.Set("curve", m.Curve)
 	}
 	if key != nil {
-		r.Data.Set("fingerprint", keyFingerprint(key.Public()))
+		r.Data.Set("fingerprint", certs.KeyFingerprint(key.Public()))
 	}
 }
 
 // judge reports whether the key is to be made anew.
-func (m *PrivateKey) judge(have hostFile, old crypto.Signer, readErr error) (bool, error) {
+func (m *PrivateKey) judge(have pki.HostFile, old crypto.Signer, readErr error) (bool, error) {
 	unfit := readErr
 	switch {
 	case readErr != nil:
 	case !m.fits(old):
-		unfit = fmt.Errorf("the key is %s, not the wanted kind", kindName(old.Public()))
-	case m.Mismatch == "regenerate" && !m.formed(have.text, old):
+		unfit = fmt.Errorf("the key is %s, not the wanted kind", certs.KindName(old.Public()))
+	case m.Mismatch == "regenerate" && !m.formed(have.Text, old):
 		unfit = errors.New("the key has another form; format_mismatch: convert writes it anew")
 	}
 	switch {
-	case !have.there || m.Force || m.Regenerate == "always":
+	case !have.There || m.Force || m.Regenerate == "always":
 		return true, nil
 	case unfit == nil || m.Regenerate == "never" && readErr == nil:
 		return false, nil
 	case m.Regenerate == "full_idempotence", m.Regenerate == "partial_idempotence" && readErr == nil:
 		return true, nil
 	}
-	return false, fmt.Errorf("%s: %w. Will not proceed. To force regeneration, call the module with regenerate: full_idempotence or force: true", have.path, unfit)
+	return false, fmt.Errorf("%s: %w. Will not proceed. To force regeneration, call the module with regenerate: full_idempotence or force: true", have.Path, unfit)
 }
 
 // formed reports whether a key has the form that is asked for.
@@ -174,11 +174,11 @@ func (m *PrivateKey) fits(key crypto.Signer) bool {
 func (m *PrivateKey) generate() (crypto.Signer, error) {
 	switch m.Type {
 	case "RSA":
-		return keyKind{algorithm: "RSA", bits: m.Size}.generate()
+		return certs.KeyKind{Algorithm: "RSA", Bits: m.Size}.Generate()
 	case "ECC":
 		return ecdsa.GenerateKey(curves()[m.Curve], rand.Reader)
 	}
-	return keyKind{algorithm: "Ed25519"}.generate()
+	return certs.KeyKind{Algorithm: "Ed25519"}.Generate()
 }
 
 // pemType is the label of the wanted form.
@@ -202,7 +202,7 @@ func (m *PrivateKey) encode(key crypto.Signer) ([]byte, error) {
 	var err error
 	switch label := m.pemType(key); label {
 	case "ENCRYPTED PRIVATE KEY":
-		der, err = encryptKey(key, m.Passphrase.Reveal(), newRounds)
+		der, err = certs.EncryptKey(key, m.Passphrase.Reveal(), certs.NewRounds)
 	case "RSA PRIVATE KEY":
 		k, _ := key.(*rsa.PrivateKey)
 		der = x509.MarshalPKCS1PrivateKey(k)
@@ -210,55 +210,15 @@ func (m *PrivateKey) encode(key crypto.Signer) ([]byte, error) {
 		k, _ := key.(*ecdsa.PrivateKey)
 		der, err = x509.MarshalECPrivateKey(k)
 	default:
-		return encodeKey(key)
+		return certs.EncodeKey(key)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: m.pemType(key), Bytes: der}), err
 }
 
 // keyOf reads a key of the host, with its passphrase if it has one.
-func keyOf(f hostFile, passphrase *redact.Secret) (crypto.Signer, error) {
-	if !f.there {
-		return nil, fmt.Errorf("%s: %w", f.path, errAway)
+func keyOf(f pki.HostFile, passphrase *redact.Secret) (crypto.Signer, error) {
+	if !f.There {
+		return nil, fmt.Errorf("%s: %w", f.Path, pki.ErrAway)
 	}
-	return decodeKey(f.path, f.text, passphrase)
-}
-
-func describeKey(key crypto.Signer) *value.Dict {
-	d := value.NewDict()
-	if key == nil {
-		return d
-	}
-	switch k := key.(type) {
-	case *rsa.PrivateKey:
-		d.Merge(value.NewDict("type", "RSA", "size", k.N.BitLen()))
-	case *ecdsa.PrivateKey:
-		d.Merge(value.NewDict("type", "ECC", "size", k.Curve.Params().BitSize, "curve", curveName(k.Curve)))
-	default:
-		d.Merge(value.NewDict("type", "Ed25519", "size", 256))
-	}
-	d.Set("fingerprint", keyFingerprint(key.Public()))
-	return d
-}
-
-// curveName is the name of a curve in SEC 2.
-func curveName(c elliptic.Curve) string {
-	return strings.NewReplacer("P-256", "secp256r1", "P-224", "secp224r1", "P-384", "secp384r1", "P-521", "secp521r1").Replace(c.Params().Name)
-}
-
-// keyFingerprint are digests of a public key.
-func keyFingerprint(public any) *value.Dict {
-	spki, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		return value.NewDict()
-	}
-	return digests(spki)
-}
-
-// pairs writes bytes as 0a:1b:2c.
-func pairs(b []byte) string {
-	words := make([]string, len(b))
-	for i, x := range b {
-		words[i] = hex.EncodeToString([]byte{x})
-	}
-	return strings.Join(words, ":")
+	return certs.DecodeKey(f.Path, f.Text, passphrase)
 }

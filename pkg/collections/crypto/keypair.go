@@ -1,4 +1,4 @@
-package pki
+package crypto
 
 import (
 	"bytes"
@@ -18,7 +18,9 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"kubekey/pkg/certs"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/pki"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
@@ -79,21 +81,21 @@ func (*KeyPair) Rules() schema.Rules {
 // Run implements module.Runner.
 func (m *KeyPair) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	m.settle()
-	files, err := readHost(ctx, c, m.Path, source{path: m.Path + ".pub"})
+	files, err := pki.ReadHost(ctx, c, m.Path, pki.Source{Path: m.Path + ".pub"})
 	if err != nil {
 		return module.Result{}, err
 	}
 	private, public := files[0], files[1]
 	old, readErr := m.read(private)
-	was, err := newPair(old, publicLine(string(public.text)))
+	was, err := newPair(old, publicLine(string(public.Text)))
 	if err != nil {
 		return module.Result{}, err
 	}
 	if m.State == "absent" {
 		changed, err := removeAll(ctx, c, private, public)
-		r := m.result(was, private.path)
+		r := m.result(was, private.Path)
 		r.Changed = changed
-		told(c, &r, private.path, was.describe(), value.NewDict())
+		noteDiff(c, &r, private.Path, was.describe(), value.NewDict())
 		return r, err
 	}
 	anew, err := m.judge(private, old, readErr)
@@ -114,16 +116,16 @@ func (m *KeyPair) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if err != nil {
 		return module.Result{}, err
 	}
-	r := m.result(want, private.path)
+	r := m.result(want, private.Path)
 	if c.Check {
-		r = m.result(was, private.path)
+		r = m.result(was, private.Path)
 	}
 	r.Changed = changed
 	after := want.describe()
 	if anew && c.Check {
 		after = value.NewDict("type", m.Type, "size", m.Size, "comment", want.line.comment) // the rest is left to chance
 	}
-	told(c, &r, private.path, was.describe(), after)
+	noteDiff(c, &r, private.Path, was.describe(), after)
 	return r, nil
 }
 
@@ -150,27 +152,27 @@ func sshCurve(size int) elliptic.Curve {
 func (m *KeyPair) generate() (crypto.Signer, error) {
 	switch m.Type {
 	case "rsa":
-		return keyKind{algorithm: "RSA", bits: m.Size}.generate()
+		return certs.KeyKind{Algorithm: "RSA", Bits: m.Size}.Generate()
 	case "ecdsa":
 		return ecdsa.GenerateKey(sshCurve(m.Size), rand.Reader)
 	}
-	return keyKind{algorithm: "Ed25519"}.generate()
+	return certs.KeyKind{Algorithm: "Ed25519"}.Generate()
 }
 
 // judge reports whether the keys are to be made anew.
-func (m *KeyPair) judge(have hostFile, old crypto.Signer, readErr error) (bool, error) {
+func (m *KeyPair) judge(have pki.HostFile, old crypto.Signer, readErr error) (bool, error) {
 	switch {
-	case !have.there || m.Force || m.Regenerate == "always":
+	case !have.There || m.Force || m.Regenerate == "always":
 		return true, nil
 	case readErr != nil && m.Regenerate != "full_idempotence":
 		return false, fmt.Errorf("%w. Will not proceed. To force regeneration, call the module with regenerate: full_idempotence or force: true", readErr)
 	case readErr != nil:
 		return true, nil
-	case m.Regenerate == "never" || m.fits(have.text, old):
+	case m.Regenerate == "never" || m.fits(have.Text, old):
 		return false, nil
 	case m.Regenerate == "fail":
 		kind, size := sshKind(old)
-		return false, fmt.Errorf("%s: the key is %s %d, or has another form than the wanted one. Will not proceed. To force regeneration, call the module with regenerate: partial_idempotence or force: true", have.path, kind, size)
+		return false, fmt.Errorf("%s: the key is %s %d, or has another form than the wanted one. Will not proceed. To force regeneration, call the module with regenerate: partial_idempotence or force: true", have.Path, kind, size)
 	}
 	return true, nil
 }
@@ -209,19 +211,19 @@ func opensshForm(text []byte) bool {
 }
 
 // read reads a private key of the host.
-func (m *KeyPair) read(f hostFile) (crypto.Signer, error) {
-	if !f.there || !opensshForm(f.text) {
+func (m *KeyPair) read(f pki.HostFile) (crypto.Signer, error) {
+	if !f.There || !opensshForm(f.Text) {
 		return keyOf(f, m.Passphrase)
 	}
 	var key any
 	var err error
 	switch {
 	case m.Passphrase == nil:
-		key, err = ssh.ParseRawPrivateKey(f.text)
-	case opensshRounds(f.text) > mostBcrypt:
+		key, err = ssh.ParseRawPrivateKey(f.Text)
+	case opensshRounds(f.Text) > mostBcrypt:
 		err = fmt.Errorf("its passphrase takes more than %d rounds: give it fewer with ssh-keygen -p -a 100", mostBcrypt)
 	default:
-		key, err = ssh.ParseRawPrivateKeyWithPassphrase(f.text, []byte(m.Passphrase.Reveal()))
+		key, err = ssh.ParseRawPrivateKeyWithPassphrase(f.Text, []byte(m.Passphrase.Reveal()))
 	}
 	if ed, ok := key.(*ed25519.PrivateKey); ok {
 		key = *ed
@@ -229,12 +231,12 @@ func (m *KeyPair) read(f hostFile) (crypto.Signer, error) {
 	signer, ok := key.(crypto.Signer)
 	switch missing := (*ssh.PassphraseMissingError)(nil); {
 	case errors.As(err, &missing):
-		err = errEncrypted
+		err = certs.ErrEncrypted
 	case err == nil && !ok:
 		err = fmt.Errorf("it is of a kind (%T) that is not supported", key)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the key %s: %w", f.path, err)
+		return nil, fmt.Errorf("read the key %s: %w", f.Path, err)
 	}
 	return signer, nil
 }
@@ -306,7 +308,7 @@ func newPair(key crypto.Signer, line sshLine) (sshPair, error) {
 	if key == nil {
 		return sshPair{line: line}, nil
 	}
-	text, err := encodeOpenSSH(key.Public())
+	text, err := certs.EncodeOpenSSH(key.Public())
 	return sshPair{key, strings.TrimSpace(string(text)), line}, err
 }
 
@@ -325,7 +327,7 @@ func (m *KeyPair) wanted(key crypto.Signer, was sshPair, anew bool) (sshPair, er
 }
 
 // write writes what differs.
-func (m *KeyPair) write(ctx context.Context, c *module.Call, private, public hostFile, was, want sshPair, anew bool) (bool, error) {
+func (m *KeyPair) write(ctx context.Context, c *module.Call, private, public pki.HostFile, was, want sshPair, anew bool) (bool, error) {
 	var privateText, publicText []byte
 	stale := was.line != want.line
 	switch {
@@ -334,7 +336,7 @@ func (m *KeyPair) write(ctx context.Context, c *module.Call, private, public hos
 	case anew || stale:
 		publicText = want.line.text()
 	}
-	if !c.Check && (anew || stale && m.Comment != nil && opensshForm(private.text)) {
+	if !c.Check && (anew || stale && m.Comment != nil && opensshForm(private.Text)) {
 		var err error
 		as := *m
 		if !anew {

@@ -1,4 +1,4 @@
-package pki
+package crypto
 
 import (
 	"bytes"
@@ -17,8 +17,10 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"kubekey/pkg/certs"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/pki"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
@@ -95,7 +97,7 @@ func (m *PKCS12) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if err := m.settle(); err != nil {
 		return module.Result{}, err
 	}
-	files, err := readHost(ctx, c, m.Path, m.sources()...)
+	files, err := pki.ReadHost(ctx, c, m.Path, m.sources()...)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -106,7 +108,7 @@ func (m *PKCS12) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		text, err = m.export(ctx, c, files[0], files[1:])
 	}
 	have := files[0]
-	if errors.Is(err, errAway) {
+	if errors.Is(err, pki.ErrAway) {
 		r, err := notYet(c, have, err)
 		m.describe(c, &r, have, nil)
 		return r, err
@@ -118,7 +120,7 @@ func (m *PKCS12) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if err != nil {
 		return r, err
 	}
-	told(c, &r, have.path, value.NewDict(), value.NewDict("friendly_name", given(m.Name)))
+	noteDiff(c, &r, have.Path, value.NewDict(), value.NewDict("friendly_name", given(m.Name)))
 	m.describe(c, &r, have, text)
 	return r, nil
 }
@@ -134,21 +136,21 @@ func (m *PKCS12) settle() error {
 }
 
 // sources are the files to read: that of src, or the key's, the certificate's and the others'.
-func (m *PKCS12) sources() []source {
+func (m *PKCS12) sources() []pki.Source {
 	if m.Action == "parse" {
-		return []source{{path: m.Src}}
+		return []pki.Source{{Path: m.Src}}
 	}
-	list := []source{m.source(), {path: m.Cert}}
+	list := []pki.Source{m.source(), {Path: m.Cert}}
 	for _, path := range m.Others {
-		list = append(list, source{path: path})
+		list = append(list, pki.Source{Path: path})
 	}
 	return list
 }
 
 // parse is what the file to write holds: nil if it is right as it is.
-func (m *PKCS12) parse(ctx context.Context, c *module.Call, src hostFile) ([]byte, error) {
-	if !src.there {
-		return nil, fmt.Errorf("%s %w", src.path, errAway)
+func (m *PKCS12) parse(ctx context.Context, c *module.Call, src pki.HostFile) ([]byte, error) {
+	if !src.There {
+		return nil, fmt.Errorf("%s %w", src.Path, pki.ErrAway)
 	}
 	held, err := m.open(ctx, c, src)
 	if err != nil {
@@ -161,18 +163,18 @@ func (m *PKCS12) parse(ctx context.Context, c *module.Call, src hostFile) ([]byt
 		}
 	}
 	for _, crt := range held.certs {
-		text = append(text, encodeCert(crt.Raw)...)
+		text = append(text, certs.EncodeCert(crt.Raw)...)
 	}
 	return text, nil
 }
 
 // export is the file to write, nil if the one that is there is right.
-func (m *PKCS12) export(ctx context.Context, c *module.Call, have hostFile, files []hostFile) ([]byte, error) {
+func (m *PKCS12) export(ctx context.Context, c *module.Call, have pki.HostFile, files []pki.HostFile) ([]byte, error) {
 	want, err := m.wanted(files)
 	if err != nil {
 		return nil, err
 	}
-	if have.there && !m.Force {
+	if have.There && !m.Force {
 		held, err := m.open(ctx, c, have)
 		switch {
 		case err != nil && !errors.Is(err, errPKCS12):
@@ -188,7 +190,7 @@ func (m *PKCS12) export(ctx context.Context, c *module.Call, have hostFile, file
 }
 
 // wanted is what the file should hold.
-func (m *PKCS12) wanted(files []hostFile) (bundle, error) {
+func (m *PKCS12) wanted(files []pki.HostFile) (bundle, error) {
 	b := bundle{name: m.Name}
 	var err error
 	if m.KeyPath != "" || m.KeyText != nil {
@@ -201,28 +203,28 @@ func (m *PKCS12) wanted(files []hostFile) (bundle, error) {
 		if first && m.Cert == "" {
 			continue
 		}
-		if !f.there {
-			return b, fmt.Errorf("%s %w", f.path, errAway)
+		if !f.There {
+			return b, fmt.Errorf("%s %w", f.Path, pki.ErrAway)
 		}
-		certs, err := parseCerts(f.text)
+		list, err := certs.ParseCerts(f.Text)
 		switch {
-		case !first && m.All && !bytes.Contains(f.text, []byte("-----BEGIN CERTIFICATE-----")):
+		case !first && m.All && !bytes.Contains(f.Text, []byte("-----BEGIN CERTIFICATE-----")):
 			continue
 		case err != nil:
-			return b, fmt.Errorf("%s: %w", f.path, err)
-		case first && b.key != nil && !same(b.key.Public(), certs[0].PublicKey):
-			return b, fmt.Errorf("%s: the certificate is not of the private key", f.path)
+			return b, fmt.Errorf("%s: %w", f.Path, err)
+		case first && b.key != nil && !certs.Same(b.key.Public(), list[0].PublicKey):
+			return b, fmt.Errorf("%s: the certificate is not of the private key", f.Path)
 		case first || !m.All:
-			certs = certs[:1]
+			list = list[:1]
 		}
-		b.certs = append(b.certs, certs...)
+		b.certs = append(b.certs, list...)
 	}
 	return b, nil
 }
 
 // equal reports whether a file holds what is wanted. It tells a name only where it has a key.
 func (b bundle) equal(want bundle) bool {
-	if (b.key == nil) != (want.key == nil) || b.key != nil && (!same(b.key.Public(), want.key.Public()) || b.name != want.name && b.name != lowBytes(want.name)) {
+	if (b.key == nil) != (want.key == nil) || b.key != nil && (!certs.Same(b.key.Public(), want.key.Public()) || b.name != want.name && b.name != lowBytes(want.name)) {
 		return false
 	}
 	order := func(certs []*x509.Certificate) []*x509.Certificate {
@@ -259,17 +261,17 @@ func (m *PKCS12) secret() string {
 }
 
 // open reads a PKCS #12 file.
-func (m *PKCS12) open(ctx context.Context, c *module.Call, f hostFile) (bundle, error) {
-	s := m.script("pkcs12_open", f.text)
+func (m *PKCS12) open(ctx context.Context, c *module.Call, f pki.HostFile) (bundle, error) {
+	s := m.script("pkcs12_open", f.Text)
 	s.Probe = true
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
 		return bundle{}, err
 	}
 	if !a.Has("text") {
-		return bundle{}, fmt.Errorf("%s %w", f.path, errPKCS12)
+		return bundle{}, fmt.Errorf("%s %w", f.Path, errPKCS12)
 	}
-	return readBundle(f.path, []byte(a.Get("text")))
+	return readBundle(f.Path, []byte(a.Get("text")))
 }
 
 // readBundle reads what openssl writes of a PKCS #12 file: PEM, with lines
@@ -291,7 +293,7 @@ func readBundle(path string, text []byte) (bundle, error) {
 			b.certs = append(b.certs, crt)
 			continue
 		}
-		key, err := decodeBlock(block, nil)
+		key, err := certs.DecodeBlock(block, nil)
 		if err != nil || key == nil {
 			return b, fmt.Errorf("%s: a key of a kind that is not supported: %w", path, cmp.Or(err, errPKCS12))
 		}
@@ -308,7 +310,7 @@ func readBundle(path string, text []byte) (bundle, error) {
 
 // rank is 0 for the certificate of the key.
 func (b bundle) rank(crt *x509.Certificate) int {
-	if b.key != nil && same(b.key.Public(), crt.PublicKey) {
+	if b.key != nil && certs.Same(b.key.Public(), crt.PublicKey) {
 		return 0
 	}
 	return 1
@@ -318,7 +320,7 @@ func (b bundle) rank(crt *x509.Certificate) int {
 func (m *PKCS12) make(ctx context.Context, c *module.Call, b bundle) ([]byte, error) {
 	var in []byte
 	for _, crt := range b.certs {
-		in = append(in, encodeCert(crt.Raw)...)
+		in = append(in, certs.EncodeCert(crt.Raw)...)
 	}
 	words := []string{"-caname", m.Name, "-nokeys"}
 	if b.key != nil {
@@ -353,7 +355,7 @@ func (m *PKCS12) make(ctx context.Context, c *module.Call, b bundle) ([]byte, er
 }
 
 // describe adds what Ansible tells of the file.
-func (m *PKCS12) describe(c *module.Call, r *module.Result, have hostFile, text []byte) {
+func (m *PKCS12) describe(c *module.Call, r *module.Result, have pki.HostFile, text []byte) {
 	if r.Data == nil {
 		return
 	}
@@ -361,8 +363,8 @@ func (m *PKCS12) describe(c *module.Call, r *module.Result, have hostFile, text 
 		r.Data.Set("privatekey_path", m.KeyPath)
 	}
 	old := fs.FileMode(0o400)
-	if have.there {
-		old = have.mode
+	if have.There {
+		old = have.Mode
 	}
 	if mode, err := m.Mode.Apply(old, false); err == nil && m.State == "present" && !c.Check {
 		r.Data.Set("mode", schema.FormatMode(mode))

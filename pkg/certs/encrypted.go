@@ -1,4 +1,4 @@
-package pki
+package certs
 
 import (
 	"crypto"
@@ -25,7 +25,7 @@ import (
 // rounds of PBKDF2 for a new file, and the most that a file may ask for: a
 // host must not keep the control node busy.
 const (
-	newRounds  = 100_000
+	NewRounds  = 100_000
 	mostRounds = 2_000_000
 )
 
@@ -60,8 +60,8 @@ var (
 	errCipher     = errors.New("it is encrypted in a way that is not supported: make it anew with openssl pkcs8 -topk8 -v2 aes-256-cbc")
 )
 
-// decryptKey reads a key that is encrypted with a passphrase.
-func decryptKey(der []byte, passphrase string) (crypto.Signer, error) {
+// DecryptKey reads a key that is encrypted with a passphrase.
+func DecryptKey(der []byte, passphrase string) (crypto.Signer, error) {
 	var file encryptedKey
 	var scheme pbes2
 	var params pbkdf2Params
@@ -100,8 +100,8 @@ func decryptKey(der []byte, passphrase string) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// encryptKey is the reverse, with AES-256 and SHA-256.
-func encryptKey(key crypto.Signer, passphrase string, rounds int) ([]byte, error) {
+// EncryptKey is the reverse, with AES-256 and SHA-256.
+func EncryptKey(key crypto.Signer, passphrase string, rounds int) ([]byte, error) {
 	plain, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func encryptKey(key crypto.Signer, passphrase string, rounds int) ([]byte, error
 		plain = append(plain, byte(pad))
 	}
 	cipher.NewCBCEncrypter(block, iv).CryptBlocks(plain, plain)
-	digest := pkix.AlgorithmIdentifier{Algorithm: oid(oidHMACSHA256), Parameters: asn1.NullRawValue}
+	digest := pkix.AlgorithmIdentifier{Algorithm: OID(oidHMACSHA256), Parameters: asn1.NullRawValue}
 	derive, err := algorithm(oidPBKDF2, pbkdf2Params{Salt: salt, Rounds: rounds, Digest: digest})
 	if err != nil {
 		return nil, err
@@ -148,11 +148,11 @@ func parses(der []byte, into any) bool {
 
 func algorithm(id string, params any) (pkix.AlgorithmIdentifier, error) {
 	der, err := asn1.Marshal(params)
-	return pkix.AlgorithmIdentifier{Algorithm: oid(id), Parameters: asn1.RawValue{FullBytes: der}}, err
+	return pkix.AlgorithmIdentifier{Algorithm: OID(id), Parameters: asn1.RawValue{FullBytes: der}}, err
 }
 
-// oid is an identifier of this file.
-func oid(text string) asn1.ObjectIdentifier {
+// OID is an identifier of this file.
+func OID(text string) asn1.ObjectIdentifier {
 	var out asn1.ObjectIdentifier
 	for part := range strings.SplitSeq(text, ".") {
 		n, _ := strconv.Atoi(part)

@@ -1,4 +1,4 @@
-package pki
+package crypto
 
 import (
 	"bytes"
@@ -12,12 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"regexp"
 	"slices"
-	"strconv"
 	"time"
 
+	"kubekey/pkg/certs"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/pki"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
@@ -80,7 +80,7 @@ func certificateSpec() module.Spec {
 type asked struct {
 	csr        *x509.CertificateRequest
 	public     any
-	by         authority // without cert where it signs itself
+	by         certs.Authority // without cert where it signs itself
 	begin, end time.Time
 	digest     string
 	createSKI  string // always_create, create_if_not_provided, never_create
@@ -110,14 +110,16 @@ func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, e
 	if m.State == "absent" {
 		r, _, err := m.remove(ctx, c)
 		m.describe(&r)
-		m.content(c, &r, "certificate", hostFile{}, nil)
+		m.content(c, &r, "certificate", pki.HostFile{}, nil)
 		return r, err
 	}
-	caKey := source{path: m.CAKeyPath, name: "ownca_privatekey_content"}
+	caKey := pki.Source{Path: m.CAKeyPath, Name: "ownca_privatekey_content"}
 	if m.CAKeyText != nil {
-		caKey.text = m.CAKeyText.Reveal()
+		caKey.Text = m.CAKeyText.Reveal()
 	}
-	files, err := readHost(ctx, c, m.Path, m.source(), source{m.CSRPath, m.CSRText, "csr_content"}, source{m.CAPath, m.CAText, "ownca_content"}, caKey)
+	files, err := pki.ReadHost(ctx, c, m.Path, m.source(),
+		pki.Source{Path: m.CSRPath, Text: m.CSRText, Name: "csr_content"},
+		pki.Source{Path: m.CAPath, Text: m.CAText, Name: "ownca_content"}, caKey)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -128,19 +130,19 @@ func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, e
 		m.describe(&r)
 		return r, err
 	}
-	old, text := oneCertificate(have.text), []byte(nil)
+	old, text := oneCertificate(have.Text), []byte(nil)
 	now := old
 	if m.Force || old == nil || !want.fits(old, m.IgnoreTimes) {
 		if now, err = want.sign(); err != nil {
-			return module.Result{}, fmt.Errorf("sign %s: %w", have.path, err)
+			return module.Result{}, fmt.Errorf("sign %s: %w", have.Path, err)
 		}
-		text = encodeCert(now.Raw)
+		text = certs.EncodeCert(now.Raw)
 	}
 	r, err := m.keep(ctx, c, have, text, 0o644)
 	if err != nil {
 		return r, err
 	}
-	told(c, &r, have.path, times(old), times(now))
+	noteDiff(c, &r, have.Path, times(old), times(now))
 	m.describe(&r)
 	r.Data.Merge(times(now))
 	m.content(c, &r, "certificate", have, text)
@@ -148,16 +150,16 @@ func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, e
 }
 
 // wanted makes of the key, the request, the authority and its key what is asked for.
-func (m *Certificate) wanted(now time.Time, files []hostFile) (asked, error) {
+func (m *Certificate) wanted(now time.Time, files []pki.HostFile) (asked, error) {
 	key, csr, ca, caKey := files[0], files[1], files[2], files[3]
 	var a asked
 	var err error
 	if m.CSRPath != "" || m.CSRText != "" {
-		if !csr.there {
-			return a, fmt.Errorf("%s: %w", csr.path, errAway)
+		if !csr.There {
+			return a, fmt.Errorf("%s: %w", csr.Path, pki.ErrAway)
 		}
-		if a.csr, err = parseRequest(csr.text); err != nil {
-			return a, fmt.Errorf("%s: %w", csr.path, err)
+		if a.csr, err = parseRequest(csr.Text); err != nil {
+			return a, fmt.Errorf("%s: %w", csr.Path, err)
 		}
 		a.public = a.csr.PublicKey
 	}
@@ -168,97 +170,65 @@ func (m *Certificate) wanted(now time.Time, files []hostFile) (asked, error) {
 		a.digest, a.createSKI, a.createAKI = m.OwnDigest, m.OwnSKI, m.OwnAKI
 		return a, a.times(now, m.OwnBefore, m.OwnAfter)
 	}
-	if a.by.key, err = keyOf(key, m.KeyPass); err != nil {
+	if a.by.Key, err = keyOf(key, m.KeyPass); err != nil {
 		return a, err
 	}
-	if a.csr != nil && !same(a.by.key.Public(), a.csr.PublicKey) {
-		return a, fmt.Errorf("%s is not a request of the key %s", csr.path, key.path)
+	if a.csr != nil && !certs.Same(a.by.Key.Public(), a.csr.PublicKey) {
+		return a, fmt.Errorf("%s is not a request of the key %s", csr.Path, key.Path)
 	}
-	a.public = a.by.key.Public()
+	a.public = a.by.Key.Public()
 	a.digest, a.createSKI = m.SelfDigest, m.SelfSKI
 	return a, a.times(now, m.SelfBefore, m.SelfAfter)
 }
 
-func authorityOf(ca, caKey hostFile, passphrase *redact.Secret) (authority, error) {
-	if !ca.there {
-		return authority{}, fmt.Errorf("%s: %w", ca.path, errAway)
+func authorityOf(ca, caKey pki.HostFile, passphrase *redact.Secret) (certs.Authority, error) {
+	if !ca.There {
+		return certs.Authority{}, fmt.Errorf("%s: %w", ca.Path, pki.ErrAway)
 	}
-	crt := oneCertificate(ca.text)
+	crt := oneCertificate(ca.Text)
 	if crt == nil {
-		return authority{}, fmt.Errorf("%s holds no certificate in PEM form", ca.path)
+		return certs.Authority{}, fmt.Errorf("%s holds no certificate in PEM form", ca.Path)
 	}
 	key, err := keyOf(caKey, passphrase)
 	switch {
 	case err != nil:
-		return authority{}, err
-	case !same(key.Public(), crt.PublicKey):
-		return authority{}, fmt.Errorf("%s is not the key of %s", caKey.path, ca.path)
+		return certs.Authority{}, err
+	case !certs.Same(key.Public(), crt.PublicKey):
+		return certs.Authority{}, fmt.Errorf("%s is not the key of %s", caKey.Path, ca.Path)
 	case !crt.IsCA:
-		return authority{}, fmt.Errorf("%s is no authority: it may not sign certificates", ca.path)
+		return certs.Authority{}, fmt.Errorf("%s is no authority: it may not sign certificates", ca.Path)
 	}
-	return authority{crt, key}, nil
+	return certs.Authority{Cert: crt, Key: key}, nil
 }
 
 func oneCertificate(text []byte) *x509.Certificate {
-	certs, err := parseCerts(text)
+	certs, err := certs.ParseCerts(text)
 	if err != nil {
 		return nil
 	}
 	return certs[0]
 }
 
-// asn1Time is the form of times in results, and of absolute ones in arguments.
-const asn1Time = "20060102150405Z"
-
-var relativeTime = regexp.MustCompile(`(?i)^([+-])(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?$`)
-
 func (a *asked) times(now time.Time, begin, end string) (err error) {
-	if a.begin, err = timeOf(now, begin); err != nil {
+	if a.begin, err = pki.TimeOf(now, begin); err != nil {
 		return err
 	}
-	if a.end, err = timeOf(now, end); err == nil && !a.end.After(a.begin) {
+	if a.end, err = pki.TimeOf(now, end); err == nil && !a.end.After(a.begin) {
 		err = errors.New("the certificate would end before it begins")
 	}
 	return err
 }
 
-func timeOf(now time.Time, text string) (time.Time, error) {
-	for _, layout := range []string{asn1Time, "200601021504Z", "20060102150405-0700", "200601021504-0700"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC(), nil
-		}
-	}
-	g := relativeTime.FindStringSubmatch(text)
-	if g == nil {
-		return time.Time{}, fmt.Errorf("%q is neither a time such as +3650d or +1w2d3h4m5s, nor YYYYMMDDhhmmssZ", text)
-	}
-	var d time.Duration
-	for i, unit := range []time.Duration{7 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute, time.Second} {
-		if g[i+2] == "" {
-			continue
-		}
-		n, err := strconv.Atoi(g[i+2])
-		if err != nil || n > 1_000_000_000 {
-			return time.Time{}, fmt.Errorf("%q is too far away", text)
-		}
-		d += time.Duration(n) * unit
-	}
-	if g[1] == "-" {
-		d = -d
-	}
-	return now.Add(d).UTC().Truncate(time.Second), nil
-}
-
 // fits reports whether a certificate is what is asked for.
 func (a asked) fits(crt *x509.Certificate, ignoreTimes bool) bool {
-	by := a.by.cert
+	by := a.by.Cert
 	if by == nil {
 		by = crt
 	}
 	extensions, err := a.extensions()
 	subject := a.subject()
-	return err == nil && same(a.public, crt.PublicKey) && sameExtensions(extensions, crt.Extensions) &&
-		slices.Equal(subjectTexts(subject), subjectTexts(crt.RawSubject)) && bytes.Equal(crt.RawIssuer, by.RawSubject) &&
+	return err == nil && certs.Same(a.public, crt.PublicKey) && sameExtensions(extensions, crt.Extensions) &&
+		slices.Equal(certs.SubjectTexts(subject), certs.SubjectTexts(crt.RawSubject)) && bytes.Equal(crt.RawIssuer, by.RawSubject) &&
 		signedBy(crt, by) && (ignoreTimes || crt.NotBefore.Equal(a.begin) && crt.NotAfter.Equal(a.end))
 }
 
@@ -285,10 +255,10 @@ func (a asked) extensions() ([]pkix.Extension, error) {
 	if a.csr != nil {
 		for _, e := range a.csr.Extensions {
 			id := e.Id.String()
-			if id == extensionSKI && a.createSKI == "always_create" || id == extensionAKI && a.createAKI {
+			if id == certs.ExtensionSKI && a.createSKI == "always_create" || id == certs.ExtensionAKI && a.createAKI {
 				continue
 			}
-			named = named || id == extensionSKI
+			named = named || id == certs.ExtensionSKI
 			all = append(all, e)
 		}
 	}
@@ -297,7 +267,7 @@ func (a asked) extensions() ([]pkix.Extension, error) {
 		if err != nil {
 			return nil, err
 		}
-		all, err = extended(all, extensionSKI, id)
+		all, err = extended(all, certs.ExtensionSKI, id)
 		if err != nil {
 			return nil, err
 		}
@@ -305,18 +275,18 @@ func (a asked) extensions() ([]pkix.Extension, error) {
 	if !a.createAKI {
 		return all, nil
 	}
-	id := a.by.cert.SubjectKeyId
+	id := a.by.Cert.SubjectKeyId
 	if len(id) == 0 {
 		var err error
-		if id, err = keyID(a.by.cert.PublicKey); err != nil {
+		if id, err = keyID(a.by.Cert.PublicKey); err != nil {
 			return nil, err
 		}
 	}
-	return extended(all, extensionAKI, authorityID{ID: id})
+	return extended(all, certs.ExtensionAKI, certs.AuthorityID{ID: id})
 }
 
 func extended(all []pkix.Extension, id string, v any) ([]pkix.Extension, error) {
-	oid, err := parseOID(id)
+	oid, err := certs.ParseOID(id)
 	if err != nil {
 		return nil, err
 	}
@@ -341,16 +311,16 @@ func (a asked) sign() (*x509.Certificate, error) {
 	if t.ExtraExtensions, err = a.extensions(); err != nil {
 		return nil, err
 	}
-	if t.SignatureAlgorithm, err = signatureOf(a.by.key, a.digest); err != nil {
+	if t.SignatureAlgorithm, err = certs.SignatureOf(a.by.Key, a.digest); err != nil {
 		return nil, err
 	}
 	by := t
-	if a.by.cert != nil {
-		copied := *a.by.cert
+	if a.by.Cert != nil {
+		copied := *a.by.Cert
 		copied.SubjectKeyId = nil // else it is named whether that is asked for or not
 		by = &copied
 	}
-	der, err := x509.CreateCertificate(rand.Reader, t, by, crypto.PublicKey(a.public), a.by.key)
+	der, err := x509.CreateCertificate(rand.Reader, t, by, crypto.PublicKey(a.public), a.by.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -390,5 +360,5 @@ func times(crt *x509.Certificate) *value.Dict {
 	if crt == nil {
 		return value.NewDict()
 	}
-	return value.NewDict("notBefore", crt.NotBefore.UTC().Format(asn1Time), "notAfter", crt.NotAfter.UTC().Format(asn1Time), "serial_number", intOrDigits(crt.SerialNumber))
+	return value.NewDict("notBefore", crt.NotBefore.UTC().Format(pki.ASN1Time), "notAfter", crt.NotAfter.UTC().Format(pki.ASN1Time), "serial_number", certs.IntOrDigits(crt.SerialNumber))
 }

@@ -1,4 +1,4 @@
-package pki
+package crypto
 
 import (
 	"bytes"
@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"strings"
 
+	"kubekey/pkg/certs"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/pki"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
@@ -23,10 +25,10 @@ type keySource struct {
 	KeyPass *redact.Secret `kk:"privatekey_passphrase" doc:"its passphrase; one that is given to a key without any is an error"`
 }
 
-func (k *keySource) source() source {
-	s := source{path: k.KeyPath, name: "privatekey_content"}
+func (k *keySource) source() pki.Source {
+	s := pki.Source{Path: k.KeyPath, Name: "privatekey_content"}
 	if k.KeyText != nil {
-		s.text = k.KeyText.Reveal()
+		s.Text = k.KeyText.Reveal()
 	}
 	return s
 }
@@ -73,10 +75,10 @@ func (m *PublicKey) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if m.State == "absent" {
 		r, _, err := m.remove(ctx, c)
 		m.describe(&r, value.NewDict())
-		m.content(c, &r, "publickey", hostFile{}, nil)
+		m.content(c, &r, "publickey", pki.HostFile{}, nil)
 		return r, err
 	}
-	files, err := readHost(ctx, c, m.Path, m.source())
+	files, err := pki.ReadHost(ctx, c, m.Path, m.source())
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -90,15 +92,15 @@ func (m *PublicKey) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if err != nil {
 		return module.Result{}, err
 	}
-	if !m.Force && m.there(key.Public(), text, files[0].text) {
+	if !m.Force && m.there(key.Public(), text, files[0].Text) {
 		text = nil
 	}
 	r, err := m.keep(ctx, c, files[0], text, 0o644)
 	if err != nil {
 		return r, err
 	}
-	fingerprint := keyFingerprint(key.Public())
-	told(c, &r, files[0].path, value.NewDict(), value.NewDict("fingerprint", fingerprint, "privatekey", m.KeyPath))
+	fingerprint := certs.KeyFingerprint(key.Public())
+	noteDiff(c, &r, files[0].Path, value.NewDict(), value.NewDict("fingerprint", fingerprint, "privatekey", m.KeyPath))
 	m.describe(&r, fingerprint)
 	m.content(c, &r, "publickey", files[0], text)
 	return r, nil
@@ -112,10 +114,10 @@ func (m *PublicKey) describe(r *module.Result, fingerprint *value.Dict) {
 
 func (m *PublicKey) encode(key crypto.PublicKey) ([]byte, error) {
 	if m.Format == "OpenSSH" {
-		text, err := encodeOpenSSH(key)
+		text, err := certs.EncodeOpenSSH(key)
 		return bytes.TrimSpace(text), err
 	}
-	return encodePublic(key)
+	return certs.EncodePublic(key)
 }
 
 // there reports whether the file has the key in the format that is asked for.
@@ -130,17 +132,17 @@ func (m *PublicKey) there(key crypto.PublicKey, want, have []byte) bool {
 		return false
 	}
 	old, err := x509.ParsePKIXPublicKey(block.Bytes)
-	return err == nil && same(key, old)
+	return err == nil && certs.Same(key, old)
 }
 
 // notYet is the result of a task that lacks a file: in check mode a task
 // before may be about to make it, so the file of this one will change.
-func notYet(c *module.Call, have hostFile, err error) (module.Result, error) {
-	if !c.Check || !errors.Is(err, errAway) {
+func notYet(c *module.Call, have pki.HostFile, err error) (module.Result, error) {
+	if !c.Check || !errors.Is(err, pki.ErrAway) {
 		return module.Result{}, err
 	}
 	return module.Result{
-		Changed: true, Data: value.NewDict("filename", have.path),
+		Changed: true, Data: value.NewDict("filename", have.Path),
 		Warnings: []string{fmt.Sprintf("%v (check mode: assuming that a task before makes it)", err)},
 	}, nil
 }

@@ -1,4 +1,4 @@
-package pki
+package certs
 
 import (
 	"crypto/x509/pkix"
@@ -26,9 +26,9 @@ func tagged(tag int, b []byte) asn1.RawValue {
 	return asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: tag, Bytes: b}
 }
 
-// encodeNames encodes names with their kinds before them; of names the
+// EncodeNames encodes names with their kinds before them; of names the
 // arguments say what is wrong in which.
-func encodeNames(argument string, texts []string, encode func(string) (asn1.RawValue, error)) ([]asn1.RawValue, error) {
+func EncodeNames(argument string, texts []string, encode func(string) (asn1.RawValue, error)) ([]asn1.RawValue, error) {
 	var all []asn1.RawValue
 	for _, text := range texts {
 		raw, err := encode(text)
@@ -40,20 +40,20 @@ func encodeNames(argument string, texts []string, encode func(string) (asn1.RawV
 	return all, nil
 }
 
-// encodeSAN encodes a name that a certificate is for, which is checked.
-func encodeSAN(text string) (asn1.RawValue, error) {
+// EncodeSAN encodes a name that a certificate is for, which is checked.
+func EncodeSAN(text string) (asn1.RawValue, error) {
 	if kind, _, _ := strings.Cut(text, ":"); kind == "RID" || kind == "dirName" {
-		return encodeName(text)
+		return EncodeName(text)
 	}
-	var n names
+	var n Names
 	if err := n.add(text); err != nil {
 		return asn1.RawValue{}, err
 	}
 	return n.raw()[0], nil
 }
 
-// encodeName encodes a name that may also be a part of one, as constraints are.
-func encodeName(text string) (asn1.RawValue, error) {
+// EncodeName encodes a name that may also be a part of one, as constraints are.
+func EncodeName(text string) (asn1.RawValue, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	plain := map[string]int{"DNS": nameDNS, "email": nameMail, "URI": nameURI}
 	switch {
@@ -62,7 +62,7 @@ func encodeName(text string) (asn1.RawValue, error) {
 	case kind == "IP":
 		return encodeIP(rest)
 	case kind == "RID":
-		id, err := parseOID(rest)
+		id, err := ParseOID(rest)
 		if err != nil {
 			return asn1.RawValue{}, err
 		}
@@ -88,7 +88,8 @@ func encodeIP(text string) (asn1.RawValue, error) {
 	return tagged(nameIP, ip), nil
 }
 
-func parseOID(text string) (asn1.ObjectIdentifier, error) {
+// ParseOID reads an object identifier: 1.2.840.113549.
+func ParseOID(text string) (asn1.ObjectIdentifier, error) {
 	var id asn1.ObjectIdentifier
 	for part := range strings.SplitSeq(text, ".") {
 		n, err := strconv.Atoi(part)
@@ -107,19 +108,19 @@ func encodeDirName(text string) (asn1.RawValue, error) {
 		return asn1.RawValue{}, err
 	}
 	slices.Reverse(parts)
-	der, err := encodeSubject(parts)
+	der, err := EncodeSubject(parts)
 	return asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: nameDir, IsCompound: true, Bytes: der}, err
 }
 
 // parseDN reads CN=a,O=b or /CN=a/O=b, in which a backslash takes its meaning
 // from a character, or stands before the two digits of a byte.
-func parseDN(text string) ([]namePart, error) {
+func parseDN(text string) ([]NamePart, error) {
 	separator := ","
 	text, slash := strings.CutPrefix(strings.TrimLeft(text, " "), "/")
 	if slash {
 		separator = "/"
 	}
-	var parts []namePart
+	var parts []NamePart
 	for text != "" {
 		key, rest, ok := strings.Cut(text, "=")
 		if !ok {
@@ -130,7 +131,7 @@ func parseDN(text string) ([]namePart, error) {
 		if one, text, err = cutEscaped(strings.TrimLeft(rest, " "), separator); err != nil {
 			return nil, err
 		}
-		parts = append(parts, namePart{strings.TrimSpace(key), one})
+		parts = append(parts, NamePart{strings.TrimSpace(key), one})
 	}
 	return parts, nil
 }
@@ -160,11 +161,11 @@ func cutEscaped(text, separator string) (one, rest string, err error) {
 	return b.String(), "", nil
 }
 
-// namePart is a part of a subject: its name, and its text.
-type namePart struct{ name, text string }
+// NamePart is a part of a subject: its name, and its text.
+type NamePart struct{ Name, Text string }
 
-// encodeSubject encodes the parts of a name in their order.
-func encodeSubject(parts []namePart) ([]byte, error) {
+// EncodeSubject encodes the parts of a name in their order.
+func EncodeSubject(parts []NamePart) ([]byte, error) {
 	ids := map[string]asn1.ObjectIdentifier{}
 	for _, known := range subjectParts() {
 		for _, name := range known.names {
@@ -173,17 +174,17 @@ func encodeSubject(parts []namePart) ([]byte, error) {
 	}
 	rdns := pkix.RDNSequence{}
 	for _, p := range parts {
-		id, err := ids[p.name], error(nil)
+		id, err := ids[p.Name], error(nil)
 		if id == nil {
-			if id, err = parseOID(p.name); err != nil {
-				return nil, fmt.Errorf("the subject has the part %q, which is not known", p.name)
+			if id, err = ParseOID(p.Name); err != nil {
+				return nil, fmt.Errorf("the subject has the part %q, which is not known", p.Name)
 			}
 		}
 		tag := asn1.TagUTF8String
 		switch id.String() {
 		case "2.5.4.6": // countryName
-			if len(p.text) != 2 {
-				return nil, fmt.Errorf("country_name must be two letters, got %q", p.text)
+			if len(p.Text) != 2 {
+				return nil, fmt.Errorf("country_name must be two letters, got %q", p.Text)
 			}
 			tag = asn1.TagPrintableString
 		case "2.5.4.5": // serialNumber
@@ -191,16 +192,16 @@ func encodeSubject(parts []namePart) ([]byte, error) {
 		case "1.2.840.113549.1.9.1", "0.9.2342.19200300.100.1.25": // emailAddress, domainComponent
 			tag = asn1.TagIA5String
 		}
-		if p.text == "" {
-			return nil, fmt.Errorf("the part %s of the subject is empty", p.name)
+		if p.Text == "" {
+			return nil, fmt.Errorf("the part %s of the subject is empty", p.Name)
 		}
-		rdns = append(rdns, pkix.RelativeDistinguishedNameSET{{Type: id, Value: asn1.RawValue{Tag: tag, Bytes: []byte(p.text)}}})
+		rdns = append(rdns, pkix.RelativeDistinguishedNameSET{{Type: id, Value: asn1.RawValue{Tag: tag, Bytes: []byte(p.Text)}}})
 	}
 	return asn1.Marshal(rdns)
 }
 
-// subjectTexts are the parts of an encoded name, whatever types their texts have.
-func subjectTexts(der []byte) []string {
+// SubjectTexts are the parts of an encoded name, whatever types their texts have.
+func SubjectTexts(der []byte) []string {
 	var rdns pkix.RDNSequence
 	if !parses(der, &rdns) {
 		return nil
@@ -214,8 +215,8 @@ func subjectTexts(der []byte) []string {
 	return texts
 }
 
-// dirName writes a name as parseDN reads it, by the short names of OpenSSL.
-func dirName(der []byte) string {
+// DirName writes a name as parseDN reads it, by the short names of OpenSSL.
+func DirName(der []byte) string {
 	short := map[string]string{}
 	for _, known := range subjectParts() {
 		short[known.oid.String()] = known.names[0]
@@ -235,4 +236,55 @@ func dirName(der []byte) string {
 		}
 	}
 	return strings.Join(parts, ",")
+}
+
+// subjectParts are the parts of a subject by their names, in the order that they get.
+func subjectParts() []struct {
+	names []string
+	oid   asn1.ObjectIdentifier
+} {
+	return []struct {
+		names []string
+		oid   asn1.ObjectIdentifier
+	}{
+		{[]string{"C", "countryName"}, asn1.ObjectIdentifier{2, 5, 4, 6}},
+		{[]string{"ST", "stateOrProvinceName"}, asn1.ObjectIdentifier{2, 5, 4, 8}},
+		{[]string{"L", "localityName"}, asn1.ObjectIdentifier{2, 5, 4, 7}},
+		{[]string{"O", "organizationName"}, asn1.ObjectIdentifier{2, 5, 4, 10}},
+		{[]string{"OU", "organizationalUnitName"}, asn1.ObjectIdentifier{2, 5, 4, 11}},
+		{[]string{"CN", "commonName"}, asn1.ObjectIdentifier{2, 5, 4, 3}},
+		{[]string{"E", "emailAddress"}, asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 1}},
+		{[]string{"serialNumber"}, asn1.ObjectIdentifier{2, 5, 4, 5}},
+		{[]string{"street", "streetAddress"}, asn1.ObjectIdentifier{2, 5, 4, 9}},
+		{[]string{"postalCode"}, asn1.ObjectIdentifier{2, 5, 4, 17}},
+		{[]string{"title"}, asn1.ObjectIdentifier{2, 5, 4, 12}},
+		{[]string{"GN", "givenName"}, asn1.ObjectIdentifier{2, 5, 4, 42}},
+		{[]string{"SN", "surname"}, asn1.ObjectIdentifier{2, 5, 4, 4}},
+		{[]string{"UID", "userId"}, asn1.ObjectIdentifier{0, 9, 2342, 19200300, 100, 1, 1}},
+		{[]string{"DC", "domainComponent"}, asn1.ObjectIdentifier{0, 9, 2342, 19200300, 100, 1, 25}},
+	}
+}
+
+// raw are the names as the extension has them (RFC 5280, 4.2.1.6).
+func (n Names) raw() []asn1.RawValue {
+	var all []asn1.RawValue
+	add := func(tag int, b []byte) {
+		all = append(all, asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: tag, Bytes: b})
+	}
+	for _, text := range n.DNS {
+		add(2, []byte(text))
+	}
+	for _, text := range n.Email {
+		add(1, []byte(text))
+	}
+	for _, u := range n.URI {
+		add(6, []byte(u.String()))
+	}
+	for _, ip := range n.IP {
+		if short := ip.To4(); short != nil {
+			ip = short
+		}
+		add(7, ip)
+	}
+	return all
 }

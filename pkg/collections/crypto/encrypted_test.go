@@ -1,4 +1,4 @@
-package pki
+package crypto
 
 import (
 	"strings"
@@ -51,21 +51,4 @@ func TestKeysWithPassphrase(t *testing.T) {
 	if r := once(t, "openssl_privatekey", "path", key, "type", "ECC", "curve", "secp256r1", "passphrase", "another"); !r.Changed {
 		t.Error("a key with another passphrase is not made anew")
 	}
-}
-
-func FuzzDecryptKey(f *testing.F) {
-	key, err := keyKind{algorithm: "Ed25519"}.generate()
-	if err != nil {
-		f.Fatal(err)
-	}
-	der, err := encryptKey(key, "x", 1)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(der)
-	f.Fuzz(func(t *testing.T, der []byte) {
-		if key, err := decryptKey(der, "x"); (key == nil) == (err == nil) {
-			t.Errorf("%v, %v", key, err)
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package pki
+package crypto
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/pki"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -56,12 +57,12 @@ func (m *DHParam) Run(ctx context.Context, c *module.Call) (module.Result, error
 		m.describe(c, &r, left, nil)
 		return r, err
 	}
-	files, err := readHost(ctx, c, m.Path)
+	files, err := pki.ReadHost(ctx, c, m.Path)
 	if err != nil {
 		return module.Result{}, err
 	}
 	have := files[0]
-	bits := dhparamBits(have.text)
+	bits := dhparamBits(have.Text)
 	var text []byte
 	switch {
 	case !m.Force && bits == m.Size:
@@ -80,12 +81,12 @@ func (m *DHParam) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if bits > 0 {
 		before.Set("size", bits)
 	}
-	told(c, &r, have.path, before, value.NewDict("size", m.Size))
+	noteDiff(c, &r, have.Path, before, value.NewDict("size", m.Size))
 	m.describe(c, &r, have, text)
 	return r, nil
 }
 
-func (m *DHParam) describe(c *module.Call, r *module.Result, have hostFile, text []byte) {
+func (m *DHParam) describe(c *module.Call, r *module.Result, have pki.HostFile, text []byte) {
 	if r.Data != nil {
 		r.Data.Set("size", m.Size)
 		m.content(c, r, "dhparams", have, text)

@@ -1,4 +1,4 @@
-package pki
+package crypto
 
 import (
 	"os"
@@ -8,23 +8,24 @@ import (
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/module/pki"
 	"kubekey/pkg/value"
 )
 
 func keep(t *testing.T, name string, pairs ...any) module.Result {
 	t.Helper()
-	first, _ := moduletest.RunTwice(t, moduletest.Find(t, Modules(), name), value.NewDict(pairs...), moduletest.Options{Diff: true})
+	first, _ := moduletest.RunTwice(t, moduletest.Find(t, all(), name), value.NewDict(pairs...), moduletest.Options{Diff: true})
 	return first
 }
 
 func once(t *testing.T, name string, pairs ...any) module.Result {
 	t.Helper()
-	return moduletest.Run(t, moduletest.Find(t, Modules(), name), value.NewDict(pairs...), moduletest.Options{})
+	return moduletest.Run(t, moduletest.Find(t, all(), name), value.NewDict(pairs...), moduletest.Options{})
 }
 
 func refuses(t *testing.T, text, name string, pairs ...any) {
 	t.Helper()
-	_, err := moduletest.Try(t, moduletest.Find(t, Modules(), name), value.NewDict(pairs...), moduletest.Options{})
+	_, err := moduletest.Try(t, moduletest.Find(t, all(), name), value.NewDict(pairs...), moduletest.Options{})
 	if err == nil || !strings.Contains(err.Error(), text) {
 		t.Errorf("%s %v ended with %v, not %q", name, pairs, err, text)
 	}
@@ -182,7 +183,7 @@ func TestHostFilesInCheckMode(t *testing.T) {
 		"openssl_publickey": value.NewDict("path", dir+"/x", "privatekey_path", dir+"/none"),
 		"x509_certificate":  value.NewDict("path", dir+"/x", "privatekey_path", dir+"/none", "provider", "selfsigned"),
 	} {
-		if r := moduletest.Run(t, moduletest.Find(t, Modules(), name), args, moduletest.Options{Check: true}); !r.Changed || len(r.Warnings) != 1 {
+		if r := moduletest.Run(t, moduletest.Find(t, all(), name), args, moduletest.Options{Check: true}); !r.Changed || len(r.Warnings) != 1 {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -197,7 +198,7 @@ func TestHostKeysAreNotSeen(t *testing.T) {
 		{"openssl_csr", "path", dir + "/c", "privatekey_path", dir + "/k", "common_name", "x"},
 		{"x509_certificate", "path", dir + "/x", "privatekey_path", dir + "/k", "csr_path", dir + "/c", "provider", "selfsigned"},
 	} {
-		moduletest.Run(t, moduletest.Find(t, Modules(), run[0].(string)), value.NewDict(run[1:]...), moduletest.Options{Conn: conn})
+		moduletest.Run(t, moduletest.Find(t, all(), run[0].(string)), value.NewDict(run[1:]...), moduletest.Options{Conn: conn})
 	}
 	body := strings.Split(text(t, dir+"/k"), "\n")[1]
 	if strings.Contains(strings.Join(conn.Lines(), ""), body) {
@@ -268,3 +269,6 @@ func TestFlagsOfAKey(t *testing.T) {
 		t.Error("the flag is not set")
 	}
 }
+
+// all are the modules that the tests use: one of the core describes certificates.
+func all() []module.Spec { return append(Modules(), pki.Modules()...) }

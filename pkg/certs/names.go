@@ -1,4 +1,4 @@
-package pki
+package certs
 
 import (
 	"fmt"
@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// names are the subject alternative names of one certificate, by kind and
+// Names are the subject alternative names of one certificate, by kind and
 // without doubles.
-type names struct {
-	dns, email []string
-	ip         []net.IP
-	uri        []*url.URL
+type Names struct {
+	DNS, Email []string
+	IP         []net.IP
+	URI        []*url.URL
 }
 
-// parseSANs tells the kinds of names apart. The error names the entry.
-func parseSANs(texts []string) (names, error) {
-	var n names
+// ParseNames tells the kinds of names apart. The error names the entry.
+func ParseNames(texts []string) (Names, error) {
+	var n Names
 	for i, text := range texts {
 		if err := n.add(text); err != nil {
-			return names{}, fmt.Errorf("sans[%d]: %w", i, err)
+			return Names{}, fmt.Errorf("sans[%d]: %w", i, err)
 		}
 	}
 	return n, nil
 }
 
-func (n *names) add(text string) error {
+func (n *Names) add(text string) error {
 	kind, rest := kindOf(text)
 	switch kind {
 	case "ip":
@@ -69,7 +69,7 @@ func looksLikeIP(text string) bool {
 	return strings.Contains(text, ":") || last != "" && strings.Trim(last, "0123456789/") == ""
 }
 
-func (n *names) addIP(text string) error {
+func (n *Names) addIP(text string) error {
 	a, err := netip.ParseAddr(text)
 	switch {
 	case strings.Contains(text, "/"):
@@ -80,22 +80,22 @@ func (n *names) addIP(text string) error {
 		return fmt.Errorf("%q has a zone, which means nothing in a certificate", text)
 	}
 	ip := net.IP(a.Unmap().AsSlice())
-	if !slices.ContainsFunc(n.ip, ip.Equal) {
-		n.ip = append(n.ip, ip)
+	if !slices.ContainsFunc(n.IP, ip.Equal) {
+		n.IP = append(n.IP, ip)
 	}
 	return nil
 }
 
-func (n *names) addURI(text string) error {
+func (n *Names) addURI(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" && u.Opaque == "" && u.Path == "" || !printable(text) {
 		return fmt.Errorf("%q is no URI", text)
 	}
-	if host := u.Hostname(); u.Host != "" && !isAddress(host) && checkDNS(host) != nil {
+	if host := u.Hostname(); u.Host != "" && !isAddress(host) && CheckDNS(host) != nil {
 		return fmt.Errorf("%q names the host %q, which is neither a DNS name nor an IP address", text, host)
 	}
-	if !slices.ContainsFunc(n.uri, func(have *url.URL) bool { return have.String() == u.String() }) {
-		n.uri = append(n.uri, u)
+	if !slices.ContainsFunc(n.URI, func(have *url.URL) bool { return have.String() == u.String() }) {
+		n.URI = append(n.URI, u)
 	}
 	return nil
 }
@@ -106,28 +106,29 @@ func isAddress(host string) bool {
 	return err == nil && a.Zone() == ""
 }
 
-func (n *names) addEmail(text string) error {
+func (n *Names) addEmail(text string) error {
 	a, err := mail.ParseAddress(text)
 	if err != nil || a.Address != text || !printable(text) {
 		return fmt.Errorf("%q is no email address", text)
 	}
-	if !slices.Contains(n.email, text) {
-		n.email = append(n.email, text)
+	if !slices.Contains(n.Email, text) {
+		n.Email = append(n.Email, text)
 	}
 	return nil
 }
 
-func (n *names) addDNS(text string) error {
-	if err := checkDNS(text); err != nil {
+func (n *Names) addDNS(text string) error {
+	if err := CheckDNS(text); err != nil {
 		return err
 	}
-	if text = strings.ToLower(text); !slices.Contains(n.dns, text) {
-		n.dns = append(n.dns, text)
+	if text = strings.ToLower(text); !slices.Contains(n.DNS, text) {
+		n.DNS = append(n.DNS, text)
 	}
 	return nil
 }
 
-func checkDNS(text string) error {
+// CheckDNS reports why a text is no DNS name.
+func CheckDNS(text string) error {
 	switch {
 	case text == "":
 		return fmt.Errorf("is empty")

@@ -1,4 +1,4 @@
-package pki
+package crypto
 
 import (
 	"context"
@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	"kubekey/pkg/certs"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/pki"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -50,28 +52,28 @@ func csrInfoSpec() module.Spec {
 }
 
 // Rules implements schema.Ruled.
-func (*CSRInfo) Rules() schema.Rules { return oneSource() }
+func (*CSRInfo) Rules() schema.Rules { return pki.OneSource() }
 
 // Run implements module.Runner.
 func (m *CSRInfo) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	f, err := readOne(ctx, c, source{path: m.Path, text: m.Content, name: "content"})
+	f, err := pki.ReadOne(ctx, c, pki.Source{Path: m.Path, Text: m.Content, Name: "content"})
 	if err != nil {
 		return module.Result{}, err
 	}
-	block, _ := pem.Decode(f.text)
+	block, _ := pem.Decode(f.Text)
 	if block == nil || !strings.HasSuffix(block.Type, "CERTIFICATE REQUEST") {
-		return module.Result{}, fmt.Errorf("%s %w", f.path, errNoRequest)
+		return module.Result{}, fmt.Errorf("%s %w", f.Path, errNoRequest)
 	}
 	csr, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil {
-		return module.Result{}, fmt.Errorf("%s: %w", f.path, err)
+		return module.Result{}, fmt.Errorf("%s: %w", f.Path, err)
 	}
 	wrong := csr.CheckSignature()
 	d := value.NewDict("signature_valid", wrong == nil)
-	d.Merge(describeName("subject", csr.Subject))
-	d.Merge(describePublic(csr.PublicKey, csr.RawSubjectPublicKeyInfo))
-	d.Merge(describeExtensions(csr.Extensions))
-	d.Merge(describeNameConstraints(csr.Extensions))
+	d.Merge(certs.DescribeName("subject", csr.Subject))
+	d.Merge(certs.DescribePublic(csr.PublicKey, csr.RawSubjectPublicKeyInfo))
+	d.Merge(certs.DescribeExtensions(csr.Extensions))
+	d.Merge(certs.DescribeNameConstraints(csr.Extensions))
 	r := module.Result{Data: d}
 	if wrong != nil {
 		r.Failed, r.Msg = true, "CSR signature is invalid!"

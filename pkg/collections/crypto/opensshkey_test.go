@@ -1,4 +1,4 @@
-package pki
+package crypto
 
 import (
 	"crypto"
@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kubekey/pkg/certs"
 )
 
 func TestOpenSSHKeysAreReadBySSH(t *testing.T) {
@@ -36,7 +38,7 @@ func TestOpenSSHKeysAreReadBySSH(t *testing.T) {
 		keys[fmt.Sprintf("%d ", curve.Params().BitSize)] = &k.PublicKey
 	}
 	for kind, key := range keys {
-		text, err := encodeOpenSSH(key)
+		text, err := certs.EncodeOpenSSH(key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +52,7 @@ func TestOpenSSHKeysAreReadBySSH(t *testing.T) {
 		if kind == "(ED25519)" {
 			continue // which ssh-keygen does not convert
 		}
-		sealed, err := encodePublic(key)
+		sealed, err := certs.EncodePublic(key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +67,7 @@ func TestOpenSSHKeysAreReadBySSH(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := encodeOpenSSH(&small.PublicKey); err == nil || !strings.Contains(err.Error(), "P-224") {
+	if _, err := certs.EncodeOpenSSH(&small.PublicKey); err == nil || !strings.Contains(err.Error(), "P-224") {
 		t.Errorf("a curve that OpenSSH does not know: %v", err)
 	}
 }

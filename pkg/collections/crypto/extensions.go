@@ -1,10 +1,7 @@
-package pki
+package crypto
 
 import (
 	"crypto"
-	"crypto/ed25519"
-	"crypto/rsa"
-	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/hex"
@@ -15,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kubekey/pkg/certs"
 	"kubekey/pkg/schema"
 )
 
@@ -60,95 +58,76 @@ func (m *CSR) extensions(sans []string, public crypto.PublicKey) ([]pkix.Extensi
 		if failed = errors.Join(failed, err); failed != nil {
 			return
 		}
-		oid, err := parseOID(id)
+		oid, err := certs.ParseOID(id)
 		der, bad := asn1.Marshal(v)
 		failed = errors.Join(err, bad)
 		all = append(all, pkix.Extension{Id: oid, Critical: critical, Value: der})
 	}
 	if len(sans) > 0 {
-		raw, err := encodeNames("subject_alt_name", sans, encodeSAN)
-		add(extensionSAN, m.SANCritical, raw, err)
+		raw, err := certs.EncodeNames("subject_alt_name", sans, certs.EncodeSAN)
+		add(certs.ExtensionSAN, m.SANCritical, raw, err)
 	}
 	if len(m.KeyUsage) > 0 {
 		bits, err := usageBits(m.KeyUsage)
-		add(extensionKeyUsage, m.KUCritical, bits, err)
+		add(certs.ExtensionKeyUsage, m.KUCritical, bits, err)
 	}
 	if len(m.ExtKeyUsage) > 0 {
 		ids, err := usageIDs(m.ExtKeyUsage)
-		add(extensionExtUsage, m.EKUCritical, ids, err)
+		add(certs.ExtensionExtUsage, m.EKUCritical, ids, err)
 	}
 	if len(m.Basic) > 0 {
 		limits, err := parseBasic(m.Basic)
-		add(extensionBasic, m.BCCritical, limits, err)
+		add(certs.ExtensionBasic, m.BCCritical, limits, err)
 	}
 	if m.MustStaple {
-		add(extensionMustStaple, m.StapleCritical, []int{statusRequest}, nil)
+		add(certs.ExtensionMustStaple, m.StapleCritical, []int{certs.StatusRequest}, nil)
 	}
 	if len(m.Permitted)+len(m.Excluded) > 0 {
 		trees, err := m.constraints()
-		add(extensionNames, m.NCCritical, trees, err)
+		add(certs.ExtensionNames, m.NCCritical, trees, err)
 	}
 	switch {
 	case m.CreateSKI:
 		id, err := keyID(public)
-		add(extensionSKI, false, id, err)
+		add(certs.ExtensionSKI, false, id, err)
 	case m.SKI != "":
 		id, err := fromHex("subject_key_identifier", m.SKI)
-		add(extensionSKI, false, id, err)
+		add(certs.ExtensionSKI, false, id, err)
 	}
 	if m.AKI != "" || len(m.AKIIssuer) > 0 || m.AKISerial != "" {
 		id, err := m.authority()
-		add(extensionAKI, false, id, err)
+		add(certs.ExtensionAKI, false, id, err)
 	}
 	if len(m.CRL) > 0 {
 		points, err := distributionPoints(m.CRL)
-		add(extensionCRL, false, points, err)
+		add(certs.ExtensionCRL, false, points, err)
 	}
 	return all, failed
 }
 
-// statusRequest is the feature of TLS that must-staple is about (RFC 7633).
-const statusRequest = 5
-
-// subtree is a set of names that constraints are about.
-type subtree struct{ Base asn1.RawValue }
-
-// subtrees is the extension as RFC 5280, 4.2.1.10 has it.
-type subtrees struct {
-	Permitted []subtree `asn1:"optional,tag:0"`
-	Excluded  []subtree `asn1:"optional,tag:1"`
-}
-
-func (m *csrExtras) constraints() (subtrees, error) {
-	trees := func(argument string, texts []string) ([]subtree, error) {
-		raw, err := encodeNames(argument, texts, encodeName)
-		var all []subtree
+func (m *csrExtras) constraints() (certs.Subtrees, error) {
+	trees := func(argument string, texts []string) ([]certs.Subtree, error) {
+		raw, err := certs.EncodeNames(argument, texts, certs.EncodeName)
+		var all []certs.Subtree
 		for _, one := range raw {
-			all = append(all, subtree{one})
+			all = append(all, certs.Subtree{Base: one})
 		}
 		return all, err
 	}
 	permitted, bad := trees("name_constraints_permitted", m.Permitted)
 	excluded, worse := trees("name_constraints_excluded", m.Excluded)
-	return subtrees{permitted, excluded}, errors.Join(bad, worse)
+	return certs.Subtrees{Permitted: permitted, Excluded: excluded}, errors.Join(bad, worse)
 }
 
-// authorityID is the extension as RFC 5280, 4.2.1.1 has it.
-type authorityID struct {
-	ID     []byte          `asn1:"optional,tag:0"`
-	Issuer []asn1.RawValue `asn1:"optional,tag:1"`
-	Serial *big.Int        `asn1:"optional,tag:2"`
-}
-
-func (m *csrExtras) authority() (authorityID, error) {
-	var a authorityID
+func (m *csrExtras) authority() (certs.AuthorityID, error) {
+	var a certs.AuthorityID
 	var err, bad error
 	if m.AKI != "" {
 		a.ID, err = fromHex("authority_key_identifier", m.AKI)
 	}
 	if m.AKISerial != "" {
 		a.Serial, _ = new(big.Int).SetString(m.AKISerial, 10)
-		a.Issuer, bad = encodeNames("authority_cert_issuer", m.AKIIssuer, encodeName)
+		a.Issuer, bad = certs.EncodeNames("authority_cert_issuer", m.AKIIssuer, certs.EncodeName)
 	}
 	return a, errors.Join(err, bad)
 }
@@ -174,8 +153,8 @@ func distributionPoints(points []crlPoint) ([]crlEntry, error) {
 		argument := fmt.Sprintf("crl_distribution_points[%d]", i)
 		var e crlEntry
 		var bad, worse, worst error
-		e.Place.Full, bad = encodeNames(argument+".full_name", p.Full, encodeName)
-		e.Issuer, worse = encodeNames(argument+".crl_issuer", p.Issuer, encodeName)
+		e.Place.Full, bad = certs.EncodeNames(argument+".full_name", p.Full, certs.EncodeName)
+		e.Issuer, worse = certs.EncodeNames(argument+".crl_issuer", p.Issuer, certs.EncodeName)
 		e.Place.Relative, worst = relativeName(p.Relative)
 		if err := errors.Join(bad, worse, worst); err != nil {
 			return nil, err
@@ -195,7 +174,7 @@ func relativeName(texts []string) (pkix.RelativeDistinguishedNameSET, error) {
 		if !ok {
 			return nil, fmt.Errorf("relative_name has %q, which is not a part such as CN=a", text)
 		}
-		der, err := encodeSubject([]namePart{{strings.TrimSpace(name), strings.TrimLeft(rest, " ")}})
+		der, err := certs.EncodeSubject([]certs.NamePart{{Name: strings.TrimSpace(name), Text: strings.TrimLeft(rest, " ")}})
 		if err != nil {
 			return nil, err
 		}
@@ -227,71 +206,6 @@ func fromHex(argument, text string) ([]byte, error) {
 		return nil, fmt.Errorf("cannot parse %s: %q is not pairs of hexadecimal digits", argument, text)
 	}
 	return b, nil
-}
-
-// canonical are texts of the extensions that are known here, equal where they
-// ask for the same: names and usages have no order.
-func canonical(list []pkix.Extension) []string {
-	var all []string
-	for _, e := range list {
-		var what string
-		switch id := e.Id.String(); id {
-		case extensionSAN, extensionExtUsage:
-			var raw []asn1.RawValue
-			_ = parses(e.Value, &raw)
-			what = fmt.Sprintf("%q", sortedRaw(raw))
-		case extensionNames:
-			var trees subtrees
-			_ = parses(e.Value, &trees)
-			bases := func(all []subtree) []string {
-				var raw []asn1.RawValue
-				for _, one := range all {
-					raw = append(raw, one.Base)
-				}
-				return sortedRaw(raw)
-			}
-			what = fmt.Sprintf("%q %q", bases(trees.Permitted), bases(trees.Excluded))
-		case extensionKeyUsage, extensionBasic, extensionMustStaple, extensionSKI, extensionAKI, extensionCRL:
-			what = hex.EncodeToString(e.Value)
-		default:
-			continue
-		}
-		all = append(all, fmt.Sprint(e.Id, e.Critical, what))
-	}
-	slices.Sort(all)
-	return all
-}
-
-// sortedRaw is a set of encoded names or numbers.
-func sortedRaw(raw []asn1.RawValue) []string {
-	var all []string
-	for _, one := range raw {
-		all = append(all, string(one.FullBytes))
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// signatureOf is how a key signs with a digest.
-func signatureOf(key crypto.Signer, digest string) (x509.SignatureAlgorithm, error) {
-	kind := x509.ECDSAWithSHA1
-	table := map[string][2]x509.SignatureAlgorithm{
-		"sha1": {x509.SHA1WithRSA, x509.ECDSAWithSHA1}, "sha256": {x509.SHA256WithRSA, x509.ECDSAWithSHA256},
-		"sha384": {x509.SHA384WithRSA, x509.ECDSAWithSHA384}, "sha512": {x509.SHA512WithRSA, x509.ECDSAWithSHA512},
-	}
-	both, known := table[digest]
-	switch key.Public().(type) {
-	case ed25519.PublicKey:
-		return x509.PureEd25519, nil
-	case *rsa.PublicKey:
-		kind = both[0]
-	default:
-		kind = both[1]
-	}
-	if !known {
-		return kind, fmt.Errorf("the digest %q is not supported", digest)
-	}
-	return kind, nil
 }
 
 // usageBits are key usages by their bits (RFC 5280, 4.2.1.3).
@@ -326,7 +240,7 @@ func usageIDs(usages []string) ([]asn1.ObjectIdentifier, error) {
 		id, ok := asn1.ObjectIdentifier(known[u]), known[u] != nil
 		if !ok {
 			var err error
-			if id, err = parseOID(u); err != nil {
+			if id, err = certs.ParseOID(u); err != nil {
 				return nil, fmt.Errorf("extended_key_usage has %q, which is neither known nor numbers with dots", u)
 			}
 		}

@@ -1,4 +1,4 @@
-package pki
+package certs
 
 import (
 	"crypto"
@@ -11,9 +11,9 @@ import (
 	"math/big"
 )
 
-// encodeOpenSSH writes a public key as OpenSSH does, without a comment: its
+// EncodeOpenSSH writes a public key as OpenSSH does, without a comment: its
 // kind, and its numbers as strings with a length before (RFC 4253, 5656, 8709).
-func encodeOpenSSH(key crypto.PublicKey) ([]byte, error) {
+func EncodeOpenSSH(key crypto.PublicKey) ([]byte, error) {
 	var kind string
 	var parts [][]byte
 	switch k := key.(type) {

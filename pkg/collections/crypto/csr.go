@@ -1,4 +1,4 @@
-package pki
+package crypto
 
 import (
 	"context"
@@ -6,14 +6,15 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/asn1"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"kubekey/pkg/certs"
 	"kubekey/pkg/module"
+	"kubekey/pkg/module/pki"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -98,10 +99,10 @@ func (m *CSR) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if m.State == "absent" {
 		r, _, err := m.remove(ctx, c)
 		m.describe(&r, subject)
-		m.content(c, &r, "csr", hostFile{}, nil)
+		m.content(c, &r, "csr", pki.HostFile{}, nil)
 		return r, err
 	}
-	files, err := readHost(ctx, c, m.Path, m.source())
+	files, err := pki.ReadHost(ctx, c, m.Path, m.source())
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -111,7 +112,7 @@ func (m *CSR) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 		m.describe(&r, subject)
 		return r, err
 	}
-	text, err := m.request(subject, key, files[0].text)
+	text, err := m.request(subject, key, files[0].Text)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -121,13 +122,13 @@ func (m *CSR) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	}
 	m.describe(&r, subject)
 	m.content(c, &r, "csr", files[0], text)
-	told(c, &r, files[0].path, value.NewDict(), value.NewDict("privatekey", m.KeyPath, "subject", pairsOf(subject), "subjectAltName", value.List(m.sans(subject)),
+	noteDiff(c, &r, files[0].Path, value.NewDict(), value.NewDict("privatekey", m.KeyPath, "subject", pairsOf(subject), "subjectAltName", value.List(m.sans(subject)),
 		"keyUsage", value.List(m.KeyUsage), "extendedKeyUsage", value.List(m.ExtKeyUsage), "basicConstraints", value.List(m.Basic)))
 	return r, nil
 }
 
 // describe adds what was asked for.
-func (m *CSR) describe(r *module.Result, subject []namePart) {
+func (m *CSR) describe(r *module.Result, subject []certs.NamePart) {
 	if r.Data == nil {
 		return
 	}
@@ -142,17 +143,17 @@ func (m *CSR) describe(r *module.Result, subject []namePart) {
 		"name_constraints_permitted", value.List(m.Permitted), "name_constraints_excluded", value.List(m.Excluded)))
 }
 
-func pairsOf(parts []namePart) []any {
+func pairsOf(parts []certs.NamePart) []any {
 	all := make([]any, len(parts))
 	for i, p := range parts {
-		all[i] = []any{p.name, p.text}
+		all[i] = []any{p.Name, p.Text}
 	}
 	return all
 }
 
 // request is the new request, nil if the old one asks for the same.
-func (m *CSR) request(subject []namePart, key crypto.Signer, old []byte) ([]byte, error) {
-	name, err := encodeSubject(subject)
+func (m *CSR) request(subject []certs.NamePart, key crypto.Signer, old []byte) ([]byte, error) {
+	name, err := certs.EncodeSubject(subject)
 	if err != nil {
 		return nil, err
 	}
@@ -160,10 +161,10 @@ func (m *CSR) request(subject []namePart, key crypto.Signer, old []byte) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	if have, err := parseRequest(old); err == nil && !m.Force && m.asks(have, name, extensions) && same(key.Public(), have.PublicKey) {
+	if have, err := parseRequest(old); err == nil && !m.Force && m.asks(have, name, extensions) && certs.Same(key.Public(), have.PublicKey) {
 		return nil, nil
 	}
-	algorithm, err := signatureOf(key, m.Digest)
+	algorithm, err := certs.SignatureOf(key, m.Digest)
 	if err != nil {
 		return nil, err
 	}
@@ -174,11 +175,11 @@ func (m *CSR) request(subject []namePart, key crypto.Signer, old []byte) ([]byte
 // asks reports whether a request asks for a subject and extensions. One that it
 // has beyond those that are known here does not count.
 func (m *CSR) asks(have *x509.CertificateRequest, subject []byte, extensions []pkix.Extension) bool {
-	a, b := subjectTexts(have.RawSubject), subjectTexts(subject)
-	if len(m.Ordered) > 0 && !slices.Equal(a, b) || !sameSet(a, b) {
+	a, b := certs.SubjectTexts(have.RawSubject), certs.SubjectTexts(subject)
+	if len(m.Ordered) > 0 && !slices.Equal(a, b) || !certs.SameTexts(a, b) {
 		return false
 	}
-	return slices.Equal(canonical(have.Extensions), canonical(extensions))
+	return slices.Equal(certs.Canonical(have.Extensions), certs.Canonical(extensions))
 }
 
 var errNoRequest = errors.New("holds no certificate signing request in PEM form")
@@ -196,40 +197,14 @@ func parseRequest(text []byte) (*x509.CertificateRequest, error) {
 	return csr, csr.CheckSignature()
 }
 
-// subjectParts are the parts of a subject by their names, in the order that they get.
-func subjectParts() []struct {
-	names []string
-	oid   asn1.ObjectIdentifier
-} {
-	return []struct {
-		names []string
-		oid   asn1.ObjectIdentifier
-	}{
-		{[]string{"C", "countryName"}, asn1.ObjectIdentifier{2, 5, 4, 6}},
-		{[]string{"ST", "stateOrProvinceName"}, asn1.ObjectIdentifier{2, 5, 4, 8}},
-		{[]string{"L", "localityName"}, asn1.ObjectIdentifier{2, 5, 4, 7}},
-		{[]string{"O", "organizationName"}, asn1.ObjectIdentifier{2, 5, 4, 10}},
-		{[]string{"OU", "organizationalUnitName"}, asn1.ObjectIdentifier{2, 5, 4, 11}},
-		{[]string{"CN", "commonName"}, asn1.ObjectIdentifier{2, 5, 4, 3}},
-		{[]string{"E", "emailAddress"}, asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 1}},
-		{[]string{"serialNumber"}, asn1.ObjectIdentifier{2, 5, 4, 5}},
-		{[]string{"street", "streetAddress"}, asn1.ObjectIdentifier{2, 5, 4, 9}},
-		{[]string{"postalCode"}, asn1.ObjectIdentifier{2, 5, 4, 17}},
-		{[]string{"title"}, asn1.ObjectIdentifier{2, 5, 4, 12}},
-		{[]string{"GN", "givenName"}, asn1.ObjectIdentifier{2, 5, 4, 42}},
-		{[]string{"SN", "surname"}, asn1.ObjectIdentifier{2, 5, 4, 4}},
-		{[]string{"UID", "userId"}, asn1.ObjectIdentifier{0, 9, 2342, 19200300, 100, 1, 1}},
-		{[]string{"DC", "domainComponent"}, asn1.ObjectIdentifier{0, 9, 2342, 19200300, 100, 1, 25}},
-	}
-}
-
 // subject is the subject that is asked for, in order.
-func (m *CSR) subject() ([]namePart, error) {
-	var parts []namePart
-	for _, own := range []namePart{
-		{"C", m.Country}, {"ST", m.Province}, {"L", m.Locality}, {"O", m.Organization}, {"OU", m.Unit}, {"CN", m.CommonName}, {"emailAddress", m.Email},
+func (m *CSR) subject() ([]certs.NamePart, error) {
+	var parts []certs.NamePart
+	for _, own := range []certs.NamePart{
+		{Name: "C", Text: m.Country}, {Name: "ST", Text: m.Province}, {Name: "L", Text: m.Locality}, {Name: "O", Text: m.Organization},
+		{Name: "OU", Text: m.Unit}, {Name: "CN", Text: m.CommonName}, {Name: "emailAddress", Text: m.Email},
 	} {
-		if own.text != "" {
+		if own.Text != "" {
 			parts = append(parts, own)
 		}
 	}
@@ -246,52 +221,28 @@ func (m *CSR) subject() ([]namePart, error) {
 	return parts, nil
 }
 
-func partsOf(d *value.Dict) []namePart {
-	var parts []namePart
+func partsOf(d *value.Dict) []certs.NamePart {
+	var parts []certs.NamePart
 	for name, v := range d.All() {
 		many, several := v.([]any)
 		if !several {
 			many = []any{v}
 		}
 		for _, one := range many {
-			parts = append(parts, namePart{value.Str(name), value.Str(one)})
+			parts = append(parts, certs.NamePart{Name: value.Str(name), Text: value.Str(one)})
 		}
 	}
 	return parts
 }
 
 // sans are the names that the certificate is to be for, nil if there are none.
-func (m *CSR) sans(subject []namePart) []string {
+func (m *CSR) sans(subject []certs.NamePart) []string {
 	if len(m.SANs) == 0 && m.CNForSAN {
 		for _, p := range subject {
-			if (p.name == "CN" || p.name == "commonName") && checkDNS(p.text) == nil {
-				return []string{"DNS:" + p.text}
+			if (p.Name == "CN" || p.Name == "commonName") && certs.CheckDNS(p.Text) == nil {
+				return []string{"DNS:" + p.Text}
 			}
 		}
 	}
 	return m.SANs
-}
-
-// raw are the names as the extension has them (RFC 5280, 4.2.1.6).
-func (n names) raw() []asn1.RawValue {
-	var all []asn1.RawValue
-	add := func(tag int, b []byte) {
-		all = append(all, asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: tag, Bytes: b})
-	}
-	for _, text := range n.dns {
-		add(2, []byte(text))
-	}
-	for _, text := range n.email {
-		add(1, []byte(text))
-	}
-	for _, u := range n.uri {
-		add(6, []byte(u.String()))
-	}
-	for _, ip := range n.ip {
-		if short := ip.To4(); short != nil {
-			ip = short
-		}
-		add(7, ip)
-	}
-	return all
 }
