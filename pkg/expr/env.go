@@ -87,6 +87,9 @@ var collections = [...]string{
 	"ansible.posix.", "community.general.", "kubernetes.core.",
 }
 
+// HasCollection reports whether filters, tests or lookups are of a collection.
+func HasCollection(name string) bool { return slices.Contains(collections[:], name+".") }
+
 // ShortName drops the namespace of the full name of a filter, test or lookup.
 func ShortName(name string) string {
 	for _, c := range collections {

@@ -55,6 +55,7 @@ type Spec struct {
 	// stand before its own: "community.general"; "" is ansible.builtin, and "kk"
 	// says that Ansible has no such module. Every module is also kk.NAME.
 	Collection string
+	Former     string   // the name that the collection had before, which playbooks may still use
 	Summary    string   // one sentence
 	Notes      []string // sentences on behaviour, limits and check mode
 	Examples   []string // YAML tasks

@@ -13,14 +13,15 @@ import (
 
 // Registry finds modules by name. It does not change once made.
 type Registry struct {
-	byName map[string]*Spec
-	specs  []*Spec
+	byName      map[string]*Spec
+	specs       []*Spec
+	collections map[string]bool // those that modules are of, by their names of today and before
 }
 
 // NewRegistry makes a registry of groups of modules. A name that is taken
 // twice is an error.
 func NewRegistry(groups ...[]Spec) (*Registry, error) {
-	r := &Registry{byName: map[string]*Spec{}}
+	r := &Registry{byName: map[string]*Spec{}, collections: map[string]bool{Builtin: true, legacy: true, own: true}}
 	for _, group := range groups {
 		for _, s := range group {
 			spec := s
@@ -28,6 +29,11 @@ func NewRegistry(groups ...[]Spec) (*Registry, error) {
 				return nil, err
 			}
 			r.specs = append(r.specs, &spec)
+			for _, c := range []string{s.Collection, s.Former} {
+				if c != "" {
+					r.collections[c] = true
+				}
+			}
 			for _, name := range append([]string{s.Name}, s.Aliases...) {
 				if r.byName[name] != nil {
 					return nil, fmt.Errorf("two modules are named %q", name)
@@ -40,50 +46,37 @@ func NewRegistry(groups ...[]Spec) (*Registry, error) {
 	return r, nil
 }
 
-// Builtin is Ansible's own collection, in which modules are that do not say another one.
+// Builtin is Ansible's own collection, in which modules are that do not name another one.
 const Builtin = "ansible.builtin"
+
+// legacy is the collection of Ansible that means ansible.builtin, and a project's own modules.
+const legacy = "ansible.legacy"
 
 // own is the collection that every module of kk is in.
 const own = "kk"
 
-// collections are those whose modules kk has.
-var collections = []string{Builtin, "ansible.legacy", "ansible.posix", "community.general", "community.crypto", "community.mysql", "community.postgresql", "kubernetes.core", own}
+// HasCollection reports whether a module is of a collection of Ansible.
+func (r *Registry) HasCollection(name string) bool { return name != own && r.collections[name] }
 
-// HasCollection reports whether kk has modules or filters of a collection.
-func HasCollection(name string) bool {
-	return name+"." == formerKubernetes || name == filtersOnly || name != own && slices.Contains(collections, name)
+// PlainName strips the collection of a name, if a module is of it.
+func (r *Registry) PlainName(name string) string {
+	_, plain := r.split(name)
+	return plain
 }
-
-// filtersOnly is a collection of which kk has filters alone.
-const filtersOnly = "ansible.utils"
-
-// formerKubernetes is the name that kubernetes.core had before.
-const formerKubernetes = "community.kubernetes."
 
 // split takes a name apart: "ansible.builtin.copy" is copy of ansible.builtin.
-// A name without a collection that kk knows is plain: its collection is "".
-func split(name string) (collection, plain string) {
-	if rest, ok := strings.CutPrefix(name, formerKubernetes); ok {
-		return "kubernetes.core", rest
-	}
-	for _, c := range collections {
-		if rest, ok := strings.CutPrefix(name, c+"."); ok {
-			return c, rest
-		}
+// A name without a collection that a module is of is plain: its collection is "".
+func (r *Registry) split(name string) (collection, plain string) {
+	if i := strings.LastIndexByte(name, '.'); i > 0 && r.collections[name[:i]] {
+		return name[:i], name[i+1:]
 	}
 	return "", name
-}
-
-// PlainName strips the collection of a name that kk knows under its plain name.
-func PlainName(name string) string {
-	_, plain := split(name)
-	return plain
 }
 
 // Find returns the module of a plain or full name, nil when there is none: a
 // full name must be of a collection that has the module.
 func (r *Registry) Find(name string) *Spec {
-	collection, plain := split(name)
+	collection, plain := r.split(name)
 	s := r.byName[plain]
 	if s == nil || !s.in(collection) {
 		return nil
@@ -98,10 +91,10 @@ func (s *Spec) in(collection string) bool {
 	switch collection {
 	case "", own, s.Collection:
 		return true
-	case Builtin, "ansible.legacy":
+	case Builtin, legacy:
 		return s.Collection != own
 	}
-	return false
+	return collection == s.Former
 }
 
 // Specs lists the modules, sorted by name.
@@ -127,7 +120,10 @@ func (s *Spec) FullName(plain string) string {
 
 // Is reports whether the module answers to a plain or full name.
 func (s *Spec) Is(name string) bool {
-	collection, plain := split(name)
+	collection, plain := "", name
+	if i := strings.LastIndexByte(name, '.'); i > 0 {
+		collection, plain = name[:i], name[i+1:]
+	}
 	return s.in(collection) && (s.Name == plain || slices.Contains(s.Aliases, plain))
 }
 

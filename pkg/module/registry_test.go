@@ -12,7 +12,7 @@ func TestNamesWithCollections(t *testing.T) {
 		{Name: "sysctl", Collection: "ansible.posix"},
 		{Name: "dnf", Aliases: []string{"yum"}},
 		{Name: "image", Collection: "kk"},
-		{Name: "k8s", Collection: "kubernetes.core"},
+		{Name: "k8s", Collection: "kubernetes.core", Former: "community.kubernetes"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +34,14 @@ func TestNamesWithCollections(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range map[string]bool{
+		"ansible.builtin": true, "ansible.legacy": true, "ansible.posix": true, "kubernetes.core": true, "community.kubernetes": true,
+		"kk": false, "community.general": false, "": false,
+	} {
+		if r.HasCollection(name) != want {
+			t.Errorf("the collection %q is there: %v", name, !want)
 		}
 	}
 	for _, s := range r.Specs() {

@@ -44,7 +44,7 @@ func (l *Linker) checkDefault(key, args playbook.Value, where place, ds *source.
 		spec = own
 	}
 	switch {
-	case spec == nil && strings.Count(name, ".") > 1 && module.PlainName(name) == name:
+	case spec == nil && strings.Count(name, ".") > 1 && l.Modules.PlainName(name) == name:
 		ds.Add(withTrace(source.Warningf(at, "module_defaults: kk has no module of the collection of %s", name), where))
 	case spec == nil:
 		ds.Add(withTrace(l.noModule(name, at), where))

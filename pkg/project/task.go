@@ -30,7 +30,7 @@ func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Ta
 	if spec == nil {
 		return nil
 	}
-	t.Action = module.PlainName(s.Module)
+	t.Action = l.Modules.PlainName(s.Module)
 	if spec.Name == "meta" {
 		l.meta(t, s, ds)
 		return t
@@ -62,7 +62,7 @@ func checkAsync(t *Task) *source.Diagnostic {
 
 // modulesLike says what a name that no module has may have been meant to be.
 func (l *Linker) modulesLike(name string) string {
-	plain := module.PlainName(name)
+	plain := l.Modules.PlainName(name)
 	if there := l.Modules.Find(plain); there != nil && plain != name {
 		return fmt.Sprintf("that collection has no such module: write %q, or %q", plain, there.FullName(plain))
 	}

@@ -65,7 +65,7 @@ type setValue struct {
 
 func helmSpec() module.Spec {
 	return module.Spec{
-		Name: "helm", Collection: "kubernetes.core", Groups: []string{"helm"},
+		Name: "helm", Collection: "kubernetes.core", Former: "community.kubernetes", Groups: []string{"helm"},
 		Summary: "Installs, upgrades and removes releases of Helm charts.",
 		Notes: []string{
 			"The host's helm does the work. Charts and values files of the control node travel to a temporary folder of the host that only the user may read, and that is removed.",

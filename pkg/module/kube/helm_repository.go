@@ -32,7 +32,7 @@ type Repository struct {
 
 func repositorySpec() module.Spec {
 	return module.Spec{
-		Name: "helm_repository", Collection: "kubernetes.core", Groups: []string{"helm"},
+		Name: "helm_repository", Collection: "kubernetes.core", Former: "community.kubernetes", Groups: []string{"helm"},
 		Summary: "Makes repositories of charts known to a host's helm.",
 		Notes: []string{
 			"They are those of the task's user, and lie in repositories.yaml of helm's configuration, whose folder the variable HELM_CONFIG_HOME of the task's environment may name.",

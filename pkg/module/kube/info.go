@@ -26,7 +26,7 @@ type Info struct {
 
 func infoSpec() module.Spec {
 	return module.Spec{
-		Name: "k8s_info", Collection: "kubernetes.core", Groups: []string{"k8s"},
+		Name: "k8s_info", Collection: "kubernetes.core", Former: "community.kubernetes", Groups: []string{"k8s"},
 		Summary: "Finds objects of a Kubernetes cluster.",
 		Notes: []string{
 			"A kind that the cluster does not know has no objects: resources is empty, api_found is false.",

@@ -53,7 +53,7 @@ type deleteOptions struct {
 
 func k8sSpec() module.Spec {
 	return module.Spec{
-		Name: "k8s", Collection: "kubernetes.core", Groups: []string{"k8s"},
+		Name: "k8s", Collection: "kubernetes.core", Former: "community.kubernetes", Groups: []string{"k8s"},
 		Summary: "Creates, changes and deletes objects of a Kubernetes cluster.",
 		Notes: []string{
 			"The host's kubectl applies the objects, by server-side apply: fields that the task does not name stay as they are, fields that it named before and names no more are removed.",
