@@ -148,10 +148,10 @@ func (r *reader) part(text string, depth int, cover func(from, to int)) {
 			return
 		}
 		before, after := v.gaps(at, at+len(w.text))
-		if class[w.secret[0]] != plain {
+		if w.before {
 			from = before
 		}
-		if class[w.secret[len(w.secret)-1]] != plain {
+		if w.after {
 			to = after
 		}
 		if to-from >= len(w.secret) { // no escape makes a text shorter

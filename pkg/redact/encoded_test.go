@@ -152,6 +152,7 @@ var samples = []string{
 	"hunter2", "correct-horse", "pass/w+rd?&=x", `quo"te'd\ back`, "päss wörd", "tab\tand\nline two", "a<b>&c%20d",
 	"🔑 key of it", `DOMAIN\new_user`, `50%41 & more`, `&lt;not a tag&gt;`, "S3cr3t!#$%^&*()", "пароль&слово", "12345678", "deadbeefcafe",
 	`'quoted'`, `"double quoted"`, `\u0041bcd\x41\101`, "$ecret$$x", "AKIAIOSFODNN7EXAMPLE", "ssh-rsa AAAAB3Nza/+", "a=b;c,d e", "x%%y%zz\\",
+	"ä00002%22", "%22quoted%22", "%41%42%43", "&quot;of it&quot;", `\\uä of it`,
 }
 
 // Each sample is written in each way, and in each way inside each other.
@@ -182,37 +183,76 @@ func hasControl(s string) bool {
 	})
 }
 
+// isFound reports whether a secret is one that is found in every encoding: it is
+// no word, and it is not made of quotes and backslashes alone.
+func isFound(secret string) bool {
+	return len(secret) >= shortest && !plainWord.MatchString(secret) && reduced(secret)[0].text != ""
+}
+
+// hiddenInChains writes a secret in up to three encodings inside each other, in
+// several random ways, and reports where it is not hidden.
+func hiddenInChains(t *testing.T, secret string, random *rand.Rand) {
+	t.Helper()
+	all := encoders()
+	var s Set
+	s.Add(secret)
+	for range 20 {
+		text, names := secret, ""
+		for range 1 + random.IntN(3) {
+			e := all[random.IntN(len(all))]
+			text, names = e.encode(text), names+", "+e.name
+		}
+		if shown := s.Text("of it: " + text + " and so on"); !strings.Contains(shown, Mask) {
+			t.Errorf("%q as%s: %q is shown as %q", secret, names, text, shown)
+		}
+	}
+}
+
 // Any three encodings inside each other hide none of the samples.
 func FuzzEncoded(f *testing.F) {
 	for i, secret := range samples {
 		f.Add(secret, uint64(i))
 	}
-	all := encoders()
 	f.Fuzz(func(t *testing.T, secret string, seed uint64) {
 		secret = strings.TrimSpace(secret)
-		if len(secret) > 200 || !utf8.ValidString(secret) || plainWord.MatchString(secret) || strings.Contains(secret, "*") || hasControl(secret) {
+		if len(secret) > 200 || !utf8.ValidString(secret) || strings.Contains(secret, "*") || hasControl(secret) {
 			return
 		}
-		if len(reduced(secret)) < shortest {
-			return
-		}
-		if reduced(secret) != string(folded([]byte(secret))) {
-			return // it looks escaped itself (%22), and an escape in the middle of that makes it another text
-		}
-		var s Set
-		s.Add(secret)
-		random := rand.New(rand.NewPCG(seed, 1))
-		for range 20 {
-			text, names := secret, ""
-			for range 1 + random.IntN(3) {
-				e := all[random.IntN(len(all))]
-				text, names = e.encode(text), names+", "+e.name
-			}
-			if shown := s.Text("of it: " + text + " and so on"); !strings.Contains(shown, Mask) {
-				t.Errorf("%q as%s: %q is shown as %q", secret, names, text, shown)
-			}
+		if isFound(secret) {
+			hiddenInChains(t, secret, rand.New(rand.NewPCG(seed, 1)))
 		}
 	})
+}
+
+// escapedParts are what secrets that look escaped themselves are made of.
+var escapedParts = []string{
+	"%22", "%41", "%25", "&amp;", "&lt;", `\u0041`, `\x41`, `\101`, "&#65;", "&#x41", `\`, `\\`, "%", "&", "25", "41", "a", "n", "x", "u", "0",
+	";", "'", `"`, "#", "{", "}", "+", "$", "=", " ", "\n", "key", "\u00e4",
+}
+
+// A secret that looks escaped itself is hidden in every encoding, too.
+func TestSecretsThatLookEscaped(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		secret := ""
+		for range 1 + random.IntN(7) {
+			secret += escapedParts[random.IntN(len(escapedParts))]
+		}
+		if secret = strings.TrimSpace(secret); isFound(secret) {
+			hiddenInChains(t, secret, random)
+		}
+	}
+}
+
+// What such a secret stands for is no secret.
+func TestWhatASecretStandsForIsShown(t *testing.T) {
+	var s Set
+	s.Add("ab%22", "%41%42%43", "%22quoted%22", "x%2541y")
+	for _, text := range []string{"ab", "cab\n", "ABC", "quoted", `"quoted"`, "xAy", "x%41y"} {
+		if shown := s.Text(text); shown != text {
+			t.Errorf("%q is shown as %q", text, shown)
+		}
+	}
 }
 
 // Base64 of a text around a secret keeps nothing of it, wherever it begins.

@@ -3,6 +3,9 @@ package redact
 import (
 	"bytes"
 	"html"
+	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -22,9 +25,10 @@ const longestEscape = 64
 
 // piece is a byte with its place, and how many escapes it was in.
 type piece struct {
-	b        byte
-	depth    uint8
-	from, to int
+	b         byte
+	depth     uint8
+	backslash bool // one before it was left out
+	from, to  int
 }
 
 // unescaper reduces a text.
@@ -97,7 +101,7 @@ func unescape(text string) *view {
 	u := &unescaper{view: view{text: make([]byte, 0, len(text))}}
 	for i := 0; i < len(text); {
 		if len(u.tail) > 0 || class[text[i]] != plain {
-			u.push(piece{text[i], 0, i, i + 1})
+			u.push(piece{b: text[i], from: i, to: i + 1})
 			i++
 			continue
 		}
@@ -119,11 +123,12 @@ func (u *unescaper) push(p piece) {
 	isWord := isLetter(p.b) || isDigit(p.b)
 	for !isWord && p.b != '\\' && u.escapes(p) {
 		u.tail = u.tail[:len(u.tail)-1]
+		p.backslash = true
 	}
 	last := len(u.tail) - 1
 	switch {
 	case (p.b == '\\' || p.b == '%') && last >= 0 && u.tail[last].b == p.b && u.tail[last].depth <= p.depth:
-		u.tail[last].to = p.to // one stands for any number
+		u.tail[last].to, u.tail[last].backslash = p.to, p.b == '\\' // one stands for any number
 		return
 	case (p.b == 'n' || p.b == 'r' || p.b == 't') && u.escapes(p):
 		p.b, p.from = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t'}[p.b], u.tail[last].from
@@ -231,12 +236,12 @@ func (u *unescaper) reduce() {
 		u.number(3, 2, 0, 16)
 	case at(4, '\\') && at(3, 'x'):
 		u.number(4, 2, 0, 16)
+	case at(4, '\\') && isDigit(u.tail[n-3].b):
+		u.number(4, 3, 0, 8)
 	case at(6, '\\') && at(5, 'u'):
 		u.number(6, 4, 0, 16)
 	case at(10, '\\') && at(9, 'U'):
 		u.number(10, 8, 0, 16)
-	case at(4, '\\') && isDigit(u.tail[n-3].b):
-		u.number(4, 3, 0, 8)
 	}
 }
 
@@ -277,17 +282,24 @@ func (u *unescaper) half(size int, r rune) {
 	u.replace(size, []byte{surrogate, 0x80 | byte(r>>6)&0x3F, 0x80 | byte(r)&0x3F})
 }
 
-// entity replaces the last bytes by what they name in HTML.
+// entity replaces the last bytes by what they name in HTML. What puts a
+// backslash before the semicolon has put one before the ampersand, too.
 func (u *unescaper) entity(size int) {
 	name := string(u.bytesAt(size, size))
-	if text := html.UnescapeString(name); text != name && (text == ";" || !strings.HasSuffix(text, ";")) {
-		u.replace(size, []byte(text))
+	text := html.UnescapeString(name)
+	if text == name || text != ";" && strings.HasSuffix(text, ";") {
+		return
 	}
+	n := len(u.tail)
+	if n > size && u.tail[n-size-1].b == '\\' && u.tail[n-1].backslash && !u.tail[n-size].backslash {
+		size++
+	}
+	u.replace(size, []byte(text))
 }
 
 func (u *unescaper) replace(size int, by []byte) {
 	n := len(u.tail) - size
-	p := piece{from: u.tail[n].from, to: u.tail[len(u.tail)-1].to}
+	p := piece{from: u.tail[n].from, to: u.tail[len(u.tail)-1].to, backslash: u.tail[n].backslash}
 	for _, old := range u.tail[n:] {
 		p.depth = max(p.depth, old.depth+1)
 	}
@@ -307,10 +319,34 @@ func foldOf(c byte) byte {
 	return c
 }
 
-// reduced is a secret as unescape and fold make it.
-func reduced(secret string) string {
+// escapers are the ways to escape that differ in which bytes they leave as they are.
+func escapers() []func(string) string {
+	return []func(string) string{strconv.Quote, regexp.QuoteMeta, url.PathEscape, url.QueryEscape, html.EscapeString}
+}
+
+// reduced is a secret as unescape and fold make it, for every way in which it
+// may be escaped. Only one that looks escaped itself has several: which of its
+// escapes meet, and so make another one, depends on what is around each.
+func reduced(secret string) []pattern {
 	v := unescape(secret)
-	return string(folded(v.text))
+	from, to := v.span(0, len(v.text))
+	p := pattern{text: string(folded(v.text)), before: from > 0, after: to < len(secret), secret: secret}
+	all := []pattern{p}
+	if !isEscaped(secret, false) {
+		return all
+	}
+	for _, inner := range escapers() {
+		once := inner(secret)
+		for _, outer := range escapers() {
+			for _, text := range []string{once, outer(once)} {
+				p.text = string(folded(unescape(text).text))
+				if !slices.Contains(all, p) {
+					all = append(all, p)
+				}
+			}
+		}
+	}
+	return all
 }
 
 func folded(text []byte) []byte {

@@ -5,11 +5,14 @@ import (
 	"strings"
 )
 
-// prefix is how many bytes of a pattern lead to it. No pattern is shorter.
+// prefix is how many bytes of a pattern lead to it. Shorter are only the secrets
+// that are hardly more than escapes.
 const prefix = 4
 
-// pattern is a text to look for. In base64 it is the characters that the
-// secret alone decides; those beside it, before and after, have bits of it too.
+// pattern is a text to look for, and whether what stands before and after it is
+// of the secret too. In base64 it is the characters that the secret alone
+// decides; those beside it have bits of it. Of a secret that is reduced, what is
+// left out at its ends stands there, such as the quotes of "x" and of %22x%22.
 type pattern struct {
 	text          string
 	before, after bool
@@ -22,6 +25,7 @@ type pattern struct {
 type finder struct {
 	seen     [1 << 11]uint64 // a bit for each hash of a prefix
 	patterns map[string][]pattern
+	short    []pattern
 }
 
 // roll is the window of the last four bytes, one byte on.
@@ -32,6 +36,9 @@ func hash(window uint32) uint32 { return window * 2654435761 >> 15 }
 
 func (f *finder) add(w pattern) {
 	if len(w.text) < prefix {
+		if w.text != "" && !slices.Contains(f.short, w) {
+			f.short = append(f.short, w)
+		}
 		return
 	}
 	key := w.text[:prefix]
@@ -52,6 +59,16 @@ func (f *finder) add(w pattern) {
 
 // find calls found for each place of a pattern in text.
 func (f *finder) find(text string, found func(w pattern, at int)) {
+	for _, w := range f.short {
+		for at := strings.Index(text, w.text); at >= 0; {
+			found(w, at)
+			next := strings.Index(text[at+1:], w.text)
+			if next < 0 {
+				break
+			}
+			at += 1 + next
+		}
+	}
 	if len(f.patterns) == 0 {
 		return
 	}

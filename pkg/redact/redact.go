@@ -102,7 +102,9 @@ func (s *Set) word(secret string) {
 		s.blanks = true
 		s.asItIs(blank)
 	}
-	s.reduced.add(pattern{text: reduced(secret), secret: secret})
+	for _, p := range reduced(secret) {
+		s.reduced.add(p)
+	}
 	s.wide = s.wide || strings.ContainsFunc(secret, func(r rune) bool { return r >= 0x7F })
 }
 
