@@ -10,10 +10,8 @@ import (
 // path may lead to it), so every alignment is tried that yields text.
 
 const (
-	maxDepth       = 4  // encodings inside each other that are looked into
-	shortestRun    = 7  // characters of base64 that may hold a secret with an escape
-	shortestDigits = 8  // hexadecimal digits that may hold a secret
-	foldedLine     = 40 // characters of a line that base64 goes on from
+	maxDepth   = 4  // encodings inside each other that are looked into
+	foldedLine = 40 // characters of a line that base64 goes on from
 )
 
 // none stands for what is no digit.
@@ -36,7 +34,6 @@ var (
 	sextet = tableOf(sextetOf)
 	digit  = tableOf(digitOf)
 	dump   = tableOf(dumpOf)
-	likely = likelyText()
 )
 
 // sextetOf is the value of a character of base64, in either alphabet.
@@ -75,35 +72,12 @@ func dumpOf(c byte) byte {
 	return 0
 }
 
-// likelyText has, for each place in a group of four characters of base64, those
-// that text may have there. A lane of 16 bits is an alignment.
-func likelyText() (out [4][256]uint64) {
-	for place := range 4 {
-		for c := range 256 {
-			for alignment := range 4 {
-				if likelyAt((place+alignment)%4, sextetOf(byte(c))) {
-					out[place][c] |= 0xFFFF << (16 * alignment)
-				}
-			}
-		}
-	}
-	return out
-}
+// shortestRun is how many characters of base64 a secret with an escape has at
+// least. One without is found as it is.
+func (s *Set) shortestRun() int { return (8*(s.least+1) + 5) / 6 }
 
-// likelyAt reports whether printable text in base64 has a sextet at a place.
-func likelyAt(place int, s byte) bool {
-	switch {
-	case s == none:
-		return false
-	case place == 0:
-		return s >= 8 && s < 32 || s == 2 || s == 3
-	case place == 1:
-		return s&15 >= 2 && s&15 <= 7 || s&15 == 0
-	case place == 2:
-		return s&3 < 2
-	}
-	return true
-}
+// shortestDump is how long a dump of a secret is at least: 6875 6e74.
+func (s *Set) shortestDump() int { return 2*s.least + 1 }
 
 // reader looks for the secrets of a set in one text.
 type reader struct {
@@ -165,6 +139,7 @@ func (r *reader) decode(text string, depth int, cover func(from, to int)) {
 	if depth == maxDepth {
 		return
 	}
+	shortestRun := r.s.shortestRun()
 	for i := shortestRun - 1; i < len(text); {
 		if sextet[text[i]] == none {
 			i += shortestRun
@@ -232,20 +207,15 @@ func lineAfter(text string, i int) int {
 
 // joined reads a run without line breaks, which is at a place of the text that cover is for.
 func (r *reader) joined(run string, at, depth int, cover func(from, to int)) {
-	if r.s.wide {
-		for alignment := range 4 {
-			r.aligned(run, alignment, len(run), at, depth, cover)
-		}
-	} else {
-		r.parts(run, at, depth, cover)
-	}
+	r.parts(run, at, depth, cover)
 	r.hex(run, at, depth, cover)
 }
 
 // parts reads those parts of a run that are text, with the alignment that they are text with.
 func (r *reader) parts(run string, at, depth int, cover func(from, to int)) {
 	const ones, slack = 0x0001_0001_0001_0001, 64
-	least := min(max(len(run)/3, shortestRun), 16)
+	least := min(max(len(run)/3, r.s.shortestRun()-1), 16)
+	likely := &r.s.letters.likely
 	part := [4][2]int{{0, 0}, {3, 0}, {2, 0}, {1, 0}} // for each lane, the last that was found
 	var inARow uint64                                 // in each lane a bit for each number of characters that are likely in a row
 	for i := range len(run) {
@@ -273,7 +243,7 @@ func (r *reader) parts(run string, at, depth int, cover func(from, to int)) {
 
 // aligned reads a part of a run that is base64 from its first character on.
 func (r *reader) aligned(run string, first, end, at, depth int, cover func(from, to int)) {
-	if end-first < shortestRun-1 {
+	if end-first < r.s.shortestRun()-1 {
 		return
 	}
 	var plain strings.Builder
@@ -307,7 +277,7 @@ func (r *reader) hex(run string, at, depth int, cover func(from, to int)) {
 		for i < len(run) && digit[run[i]] != none {
 			i++
 		}
-		for first := start; first < start+2 && i-first >= shortestDigits; first++ {
+		for first := start; first < start+2 && i-first >= 2*r.s.least; first++ {
 			r.digits(run[first:i], at+first, depth, cover)
 		}
 	}
@@ -315,13 +285,11 @@ func (r *reader) hex(run string, at, depth int, cover func(from, to int)) {
 
 // digits reads what pairs of digits decode to, if there is text in it.
 func (r *reader) digits(run string, at, depth int, cover func(from, to int)) {
-	inARow, text := 0, r.s.wide
-	for i := 0; i+1 < len(run) && !text; i += 2 {
-		inARow = printable(run[i], run[i+1], inARow)
-		text = inARow >= shortestDigits/2
-	}
-	if !text {
-		return
+	for i, inARow := 0, 0; inARow < r.s.least; i += 2 {
+		if i+1 >= len(run) {
+			return
+		}
+		inARow = r.s.letters.inARow(run[i], run[i+1], inARow)
 	}
 	var plain strings.Builder
 	plain.Grow(len(run) / 2)
@@ -331,20 +299,9 @@ func (r *reader) digits(run string, at, depth int, cover func(from, to int)) {
 	r.read(plain.String(), depth+1, func(from, to int) { cover(at+2*from, at+2*to) })
 }
 
-// printable counts on if two digits are a character of a text, else from 0.
-func printable(high, low byte, inARow int) int {
-	switch c := digit[high]<<4 | digit[low]; {
-	case c >= ' ' && c < 0x7F, c == '\n', c == '\t', c == '\r':
-		return inARow + 1
-	}
-	return 0
-}
-
-// A dump of four bytes is that long at least: 6875 6e74.
-const shortestDump = 9
-
 // dumps reads bytes that are written one by one: 68:75:6e, 68 75 6e, 0x68, 0x75.
 func (r *reader) dumps(text string, depth int, cover func(from, to int)) {
+	shortestDump := r.s.shortestDump()
 	for i := shortestDump - 1; i < len(text); {
 		if dump[text[i]] == 0 {
 			i += shortestDump
@@ -366,27 +323,21 @@ func (r *reader) dumps(text string, depth int, cover func(from, to int)) {
 
 // dumped reads the pairs of digits of a dump; a word that is no pairs ends what is before it.
 func (r *reader) dumped(text string, start, end, depth int, cover func(from, to int)) {
-	first, count, inARow, likely := start, 0, 0, false
-	flush := func(at int) {
-		if count > 1 && (likely || r.s.wide) {
-			r.words(text, first, at, depth, cover)
-		}
-		first, count, inARow, likely = at, 0, 0, false
-	}
-	for i := start; i < end; {
+	first, words, digits := start, 0, 0
+	for i := start; ; {
 		from, to := word(text, i, end)
-		if (to-from)%2 != 0 {
-			flush(from)
-			first, i = to, to
+		if from < to && (to-from)%2 == 0 {
+			i, words, digits = to, words+1, digits+to-from
 			continue
 		}
-		for n := from; n < to; n += 2 {
-			inARow = printable(text[n], text[n+1], inARow)
-			likely = likely || inARow >= shortestDigits/2
+		if words > 1 && digits >= 2*r.s.least { // one alone is in a run
+			r.words(text, first, from, depth, cover)
 		}
-		count, i = count+1, to
+		if from == to {
+			return
+		}
+		i, first, words, digits = to, to, 0, 0
 	}
-	flush(end)
 }
 
 // word is where the next digits of a dump are.

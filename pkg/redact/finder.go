@@ -5,9 +5,13 @@ import (
 	"strings"
 )
 
-// prefix is how many bytes of a pattern lead to it. Shorter are only the secrets
-// that are hardly more than escapes.
-const prefix = 4
+const (
+	// gram is how many bytes of a pattern lead to it. Shorter are only the
+	// secrets that are hardly more than escapes.
+	gram = 4
+	// longestStride is how many bytes apart a text is sampled at most.
+	longestStride = 4
+)
 
 // pattern is a text to look for, and whether what stands before and after it is
 // of the secret too. In base64 it is the characters that the secret alone
@@ -20,69 +24,77 @@ type pattern struct {
 }
 
 // finder finds patterns in a text. Adding one costs the same however many there
-// are, and a text is read once, whatever their number: most places of it are
-// dismissed by one bit.
+// are. A text is read once, whatever their number, and only every stride bytes:
+// wherever a pattern stands, one of its first grams is there. Most of these
+// places are dismissed by one bit.
 type finder struct {
-	seen     [1 << 11]uint64 // a bit for each hash of a prefix
-	patterns map[string][]pattern
-	short    []pattern
+	seen   [1 << 11]uint64 // a bit for each hash of a gram
+	places map[uint32][]place
+	stride int
+	short  []pattern
 }
 
-// roll is the window of the last four bytes, one byte on.
-func roll(window uint32, c byte) uint32 { return window>>8 | uint32(c)<<24 }
+// place is where in a pattern a gram is.
+type place struct {
+	pattern
+	at int
+}
 
-// hash is 17 bits of a window.
-func hash(window uint32) uint32 { return window * 2654435761 >> 15 }
+// gramAt is the gram at a place of a text.
+func gramAt(text string, i int) uint32 {
+	g := text[i : i+gram]
+	return uint32(g[0]) | uint32(g[1])<<8 | uint32(g[2])<<16 | uint32(g[3])<<24
+}
+
+// hash is 17 bits of a gram.
+func hash(g uint32) uint32 { return g * 2654435761 >> 15 }
 
 func (f *finder) add(w pattern) {
-	if len(w.text) < prefix {
+	if len(w.text) < gram {
 		if w.text != "" && !slices.Contains(f.short, w) {
 			f.short = append(f.short, w)
 		}
 		return
 	}
-	key := w.text[:prefix]
-	if slices.Contains(f.patterns[key], w) {
+	if slices.Contains(f.places[gramAt(w.text, 0)], place{w, 0}) {
 		return
 	}
-	if f.patterns == nil {
-		f.patterns = map[string][]pattern{}
+	if f.places == nil {
+		f.places, f.stride = map[uint32][]place{}, longestStride
 	}
-	f.patterns[key] = append(f.patterns[key], w)
-	var window uint32
-	for i := range prefix {
-		window = roll(window, key[i])
+	f.stride = min(f.stride, len(w.text)-gram+1) // what was added with a longer one is found with it, too
+	for at := range f.stride {
+		g := gramAt(w.text, at)
+		f.places[g] = append(f.places[g], place{w, at})
+		h := hash(g)
+		f.seen[h>>6] |= 1 << (h & 63)
 	}
-	h := hash(window)
-	f.seen[h>>6] |= 1 << (h & 63)
 }
 
-// find calls found for each place of a pattern in text.
+// find calls found for each place of a pattern in text, for some of them twice.
 func (f *finder) find(text string, found func(w pattern, at int)) {
 	for _, w := range f.short {
-		for at := strings.Index(text, w.text); at >= 0; {
-			found(w, at)
-			next := strings.Index(text[at+1:], w.text)
-			if next < 0 {
+		for from := 0; ; {
+			n := strings.Index(text[from:], w.text)
+			if n < 0 {
 				break
 			}
-			at += 1 + next
+			found(w, from+n)
+			from += n + 1
 		}
 	}
-	if len(f.patterns) == 0 {
+	if len(f.places) == 0 {
 		return
 	}
-	var window uint32
-	for last := range len(text) {
-		window = roll(window, text[last])
-		h := hash(window)
-		if f.seen[h>>6]&(1<<(h&63)) == 0 || last < prefix-1 {
+	for i := 0; i+gram <= len(text); i += f.stride {
+		g := gramAt(text, i)
+		h := hash(g)
+		if f.seen[h>>6]&(1<<(h&63)) == 0 {
 			continue
 		}
-		at := last - (prefix - 1)
-		for _, w := range f.patterns[text[at:last+1]] {
-			if strings.HasPrefix(text[at:], w.text) {
-				found(w, at)
+		for _, p := range f.places[g] {
+			if at := i - p.at; at >= 0 && strings.HasPrefix(text[at:], p.text) {
+				found(p.pattern, at)
 			}
 		}
 	}

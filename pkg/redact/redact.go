@@ -4,6 +4,7 @@ package redact
 
 import (
 	"iter"
+	"math"
 	"regexp"
 	"strings"
 	"sync"
@@ -47,7 +48,8 @@ type Set struct {
 	literal *finder // secrets as they are, and in base64
 	reduced *finder // as unescape leaves them
 	blanks  bool    // some secret has a blank, for which a query has +
-	wide    bool    // some secret is not printable ASCII
+	least   int     // bytes of the shortest secret
+	letters alphabet
 }
 
 // Secret registers a secret and returns it in a wrapping that does not print.
@@ -75,7 +77,7 @@ func (s *Set) add(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
-		s.known, s.literal, s.reduced = map[string]bool{}, &finder{}, &finder{}
+		s.known, s.literal, s.reduced, s.least = map[string]bool{}, &finder{}, &finder{}, math.MaxInt32
 	}
 	s.known[secret] = true
 	whole := strings.TrimSpace(secret)
@@ -105,7 +107,8 @@ func (s *Set) word(secret string) {
 	for _, p := range reduced(secret) {
 		s.reduced.add(p)
 	}
-	s.wide = s.wide || strings.ContainsFunc(secret, func(r rune) bool { return r >= 0x7F })
+	s.least = min(s.least, len(secret))
+	s.letters.add(secret)
 }
 
 // asItIs has a text found as it is, and in base64.
