@@ -131,7 +131,7 @@ func (u *unescaper) push(p piece) {
 		u.tail[last].to, u.tail[last].backslash = p.to, p.b == '\\' // one stands for any number
 		return
 	case (p.b == 'n' || p.b == 'r' || p.b == 't') && u.escapes(p):
-		p.b, p.from = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t'}[p.b], u.tail[last].from
+		p.b, p.from = controlOf(p.b), u.tail[last].from
 		u.tail = u.tail[:last]
 	}
 	c := class[p.b]
@@ -149,6 +149,17 @@ func (u *unescaper) push(p piece) {
 	for len(u.tail) > 0 && (len(u.tail) > longestEscape || !u.open()) {
 		u.release()
 	}
+}
+
+// controlOf is what a letter stands for behind a backslash, of those that end lines and words.
+func controlOf(letter byte) byte {
+	switch letter {
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	}
+	return '\t'
 }
 
 // escapes reports whether there is a backslash before p that belongs to it. Where p
