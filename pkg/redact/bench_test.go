@@ -19,14 +19,19 @@ func texts() map[string]string {
 	}
 	log, object := "", map[string]string{}
 	for i := range 1000 {
-		line := fmt.Sprintf("2026-03-01T10:%02d:%02d node%d kubelet[%d]: Started /usr/local/bin/kubelet-helper.service of user-%d, 12%% of 10.0.0.%d:6443\n", i/60, i%60, i%7, i*31, i, i%256)
+		line := fmt.Sprintf("2026-03-01T10:%02d:%02d node%d kubelet[%d]: Started /usr/local/bin/kubelet-helper.service"+
+			" of user-%d, 12%% of 10.0.0.%d:6443\n", i/60, i%60, i%7, i*31, i, i%256)
 		log += line
 		object[fmt.Sprintf("file-%d", i)] = "line \"" + line + "\"\n\tand its folder C:\\tmp\\x"
 	}
 	escaped, _ := json.Marshal(object)
 	return map[string]string{
-		"log": log, "json": `{"changed":true,"cmd":["kubectl","get","nodes","-o","json"],"stdout":"` + strings.ReplaceAll(log, "\n", `\n`) + `","rc":0}`,
-		"escapes": string(escaped), "base64 of text": base64.StdEncoding.EncodeToString([]byte(log)), "base64 of bytes": base64.StdEncoding.EncodeToString(blob),
+		"log": log,
+		"json": `{"changed":true,"cmd":["kubectl","get","nodes","-o","json"],"stdout":"` +
+			strings.ReplaceAll(log, "\n", `\n`) + `","rc":0}`,
+		"escapes":         string(escaped),
+		"base64 of text":  base64.StdEncoding.EncodeToString([]byte(log)),
+		"base64 of bytes": base64.StdEncoding.EncodeToString(blob),
 	}
 }
 

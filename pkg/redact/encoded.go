@@ -216,8 +216,10 @@ func (r *reader) parts(run string, at, depth int, cover func(from, to int)) {
 	const ones, slack = 0x0001_0001_0001_0001, 64
 	least := min(max(len(run)/3, r.s.shortestRun()-1), 16)
 	likely := &r.s.letters.likely
-	part := [4][2]int{{0, 0}, {3, 0}, {2, 0}, {1, 0}} // for each lane, the last that was found
-	var inARow uint64                                 // in each lane a bit for each number of characters that are likely in a row
+	// For each lane, the last part that was found.
+	part := [4][2]int{{0, 0}, {3, 0}, {2, 0}, {1, 0}}
+	// In each lane a bit for each number of characters that are likely in a row.
+	var inARow uint64
 	for i := range len(run) {
 		inARow = (inARow&^(0x8000*ones)<<1 | ones) & likely[i&3][run[i]]
 		hits := inARow >> (least - 1) & ones

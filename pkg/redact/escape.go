@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Escapes are not decoded by the rules of one language: nobody knows how many
+// Escapes are not decoded by the rules of one language: it is not known how many
 // of them a text went through, nor in which order. Instead all are reduced at once, from left to
 // right, until nothing is left to reduce: \x41, \u0041, \101, %41 and &#65; are
 // A, however often their own marks were escaped; a backslash before anything
@@ -34,7 +34,7 @@ type piece struct {
 // unescaper reduces a text.
 type unescaper struct {
 	view
-	tail []piece // not decided yet: its first byte may begin an escape
+	tail []piece // pending: its first byte may begin an escape
 }
 
 // The classes of bytes, for unescape.

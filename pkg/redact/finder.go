@@ -26,7 +26,7 @@ type pattern struct {
 // finder finds patterns in a text. Adding one costs the same however many there
 // are. A text is read once, whatever their number, and only every stride bytes:
 // wherever a pattern stands, one of its first grams is there. Most of these
-// places are dismissed by one bit.
+// places are rejected by one bit.
 type finder struct {
 	seen   [1 << 11]uint64 // a bit for each hash of a gram
 	places map[uint32][]place
@@ -124,7 +124,7 @@ func (r ranges) mask(text string) string {
 	}
 	slices.SortFunc(r, func(a, b [2]int) int { return a[0] - b[0] })
 	var b strings.Builder
-	done, end := 0, -1 // bytes of text that were dealt with; of the run that is being covered
+	done, end := 0, -1 // ends of what is written of text, and of the run that is being covered
 	for _, c := range r {
 		if c[0] > end {
 			b.WriteString(text[done:c[0]])

@@ -26,7 +26,8 @@ func IsSecretName(name string) bool {
 
 // publicEnds are what names end in whose values are no secrets, whatever mapping they are in.
 var publicEnds = []string{
-	"name", "user", "login", "host", "hosts", "port", "url", "uri", "path", "file", "dir", "email", "type", "kind", "mode", "state", "scope", "version",
+	"name", "user", "login", "host", "hosts", "port", "url", "uri", "path", "file", "dir", "email", "type", "kind",
+	"mode", "state", "scope", "version",
 }
 
 // Within is the name that says what a value is: its key in a mapping, or the

@@ -60,12 +60,17 @@ func TestSetIsForManyGoroutines(t *testing.T) {
 }
 
 func TestIsSecret(t *testing.T) {
-	for _, name := range []string{"password", "db_password", "ansible_become_pass", "dbPassword", "API_TOKEN", "client_secret", "aws_secret_key", "apikey", "registry_credentials", "ssh_passphrase", "private_key_content"} {
+	for _, name := range []string{
+		"password", "db_password", "ansible_become_pass", "dbPassword", "API_TOKEN", "client_secret", "aws_secret_key",
+		"apikey", "registry_credentials", "ssh_passphrase", "private_key_content",
+	} {
 		if !IsSecret(name, "value") {
 			t.Errorf("%s is shown", name)
 		}
 	}
-	for _, name := range []string{"user", "password_file", "token_ttl", "secret_name", "private_key", "compass", "bypass", "key"} {
+	for _, name := range []string{
+		"user", "password_file", "token_ttl", "secret_name", "private_key", "compass", "bypass", "key",
+	} {
 		if IsSecret(name, "value") {
 			t.Errorf("%s is hidden", name)
 		}
@@ -96,7 +101,8 @@ func TestOverlapping(t *testing.T) {
 
 func TestNotEverything(t *testing.T) {
 	var s Set
-	s.Add("a", "abc", "true", "None", "  \n", "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmg\nend\n-----END CERTIFICATE-----\n")
+	s.Add("a", "abc", "true", "None", "  \n",
+		"-----BEGIN CERTIFICATE-----\nMIIBszCCAVmg\nend\n-----END CERTIFICATE-----\n")
 	text := "a abc true None end -----BEGIN CERTIFICATE-----\nother\n-----END CERTIFICATE-----"
 	if got := s.Text(text); got != text {
 		t.Error(got)

@@ -11,8 +11,8 @@ const (
 	reach = 32 << 10
 	// block is how much is hidden at a time.
 	block = 64 << 10
-	// patience is how much is held back where there is no place to cut at.
-	patience = 1 << 20
+	// maxHeld is how much is held back where there is no place to cut at.
+	maxHeld = 1 << 20
 )
 
 // Writer passes on what is written to it with the secrets hidden, also those that
@@ -46,7 +46,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 func (w *Writer) pass() error {
 	text := string(w.held)
 	at := w.set.SafeCut(text, len(text)-2*reach, len(text)-reach)
-	if at == len(text) && len(text) < patience {
+	if at == len(text) && len(text) < maxHeld {
 		return nil
 	}
 	if _, err := io.WriteString(w.to, w.set.Text(text[:at])); err != nil {

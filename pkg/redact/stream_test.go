@@ -1,33 +1,41 @@
 package redact
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
 
 const aSecret = "correct-horse-battery-staple"
 
+// writtenInParts is what a Writer passes on of a text that comes in parts of a size.
+func writtenInParts(t *testing.T, set *Set, text string, size int) string {
+	t.Helper()
+	var out strings.Builder
+	w := set.NewWriter(&out)
+	for part := range slices.Chunk([]byte(text), size) {
+		if _, err := w.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
 // A secret is hidden wherever the parts that it comes in are divided.
 func TestWriterHidesSecretsInParts(t *testing.T) {
 	var set Set
 	lines := "first line of it\nab\nthird line of it\n"
 	set.Add(aSecret, lines)
-	text := strings.Repeat("x", 7) + aSecret + "\n" + lines + strings.Repeat("yy "+aSecret+" zz\n", 9000) + strings.Repeat("é", 70000) + aSecret
+	text := strings.Repeat("x", 7) + aSecret + "\n" + lines +
+		strings.Repeat("yy "+aSecret+" zz\n", 9000) + strings.Repeat("é", 70000) + aSecret
+	want := set.Text(text)
 	for _, size := range []int{1, 13, 4096, block + reach, len(text)} {
-		var out strings.Builder
-		w := set.NewWriter(&out)
-		for rest := text; rest != ""; {
-			n := min(size, len(rest))
-			if _, err := w.Write([]byte(rest[:n])); err != nil {
-				t.Fatal(err)
-			}
-			rest = rest[n:]
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if want := set.Text(text); out.String() != want {
-			t.Errorf("parts of %d: %d bytes, want %d; the secret is there: %v", size, out.Len(), len(want), strings.Contains(out.String(), aSecret))
+		if got := writtenInParts(t, &set, text, size); got != want {
+			t.Errorf("parts of %d: %d bytes, want %d; the secret is there: %v",
+				size, len(got), len(want), strings.Contains(got, aSecret))
 		}
 	}
 }
@@ -39,20 +47,9 @@ func TestWriterHidesWhatPartsDivide(t *testing.T) {
 		for size := 70001; size < 70031; size += 5 {
 			var set Set
 			set.Add(aSecret)
-			var out strings.Builder
-			w := set.NewWriter(&out)
-			for rest := text; rest != ""; {
-				n := min(size, len(rest))
-				if _, err := w.Write([]byte(rest[:n])); err != nil {
-					t.Fatal(err)
-				}
-				rest = rest[n:]
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if i := strings.Index(out.String(), "horse"); i >= 0 {
-				t.Fatalf("parts of %d, divided by %q: %q", size, end, out.String()[max(0, i-50):i+50])
+			got := writtenInParts(t, &set, text, size)
+			if i := strings.Index(got, "horse"); i >= 0 {
+				t.Fatalf("parts of %d, divided by %q: %q", size, end, got[max(0, i-50):i+50])
 			}
 		}
 	}
@@ -67,7 +64,7 @@ func TestWriterHoldsLittle(t *testing.T) {
 		if _, err := w.Write([]byte(strings.Repeat(aSecret, 1000))); err != nil {
 			t.Fatal(err)
 		}
-		if len(w.held) > patience+block {
+		if len(w.held) > maxHeld+block {
 			t.Fatalf("%d bytes are held back", len(w.held))
 		}
 	}
