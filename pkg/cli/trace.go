@@ -56,7 +56,7 @@ func (t trace) Run(ctx context.Context, c connector.Command) (connector.Exit, er
 	start := time.Now()
 	exit, err := t.Connector.Run(ctx, c)
 	line := t.hide.Text(c.Line)
-	if connector.Hushed(ctx) {
+	if connector.IsNoLog(ctx) {
 		line = "(hidden by no_log)"
 	}
 	klog.V(traceAt).InfoS("exec", "host", t.host, "line", line, "exit", exit.Code, "took", time.Since(start), "err", t.hide.Text(fmt.Sprint(err)))

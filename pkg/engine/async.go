@@ -41,16 +41,16 @@ func (x *execution) background(ctx context.Context, v *vars.View, c *module.Call
 	}
 	id := module.NewJobID()
 	what := fmt.Sprintf("%s of %s (%s)", x.ev.Name, x.w.name, x.t.At)
-	hushed := connector.Hushed(ctx)
+	noLog := connector.IsNoLog(ctx)
 	work := func(ctx context.Context) (module.Result, error) {
-		if hushed {
-			ctx = connector.Hush(ctx)
+		if noLog {
+			ctx = connector.WithNoLog(ctx)
 		}
 		return x.contain(func() (module.Result, error) { return x.foreground(ctx, c) })
 	}
 	if c.Check {
 		r, err := work(ctx)
-		x.e.jobs.Start(v.Context(), id, what, a.limit, hushed, func(context.Context) (module.Result, error) { return r, err })
+		x.e.jobs.Start(v.Context(), id, what, a.limit, noLog, func(context.Context) (module.Result, error) { return r, err })
 		return ended(id, r), err
 	}
 	runner, err := x.runner(c)
@@ -74,7 +74,7 @@ func (x *execution) background(ctx context.Context, v *vars.View, c *module.Call
 	if err := x.fork(ctx, v, c); err != nil {
 		return module.Result{}, err
 	}
-	x.e.jobs.Start(v.Context(), id, what, a.limit, hushed, work)
+	x.e.jobs.Start(v.Context(), id, what, a.limit, noLog, work)
 	return module.StartedJob(id, ""), nil
 }
 

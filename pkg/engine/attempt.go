@@ -115,7 +115,7 @@ func (x *execution) attempt(ctx context.Context, v *vars.View, o *itemOutcome) {
 	}
 	run := ctx
 	if o.noLog {
-		run = connector.Hush(run)
+		run = connector.WithNoLog(run)
 	}
 	if limit > 0 {
 		var cancel context.CancelFunc

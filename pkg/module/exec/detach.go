@@ -29,7 +29,7 @@ var (
 
 // detach starts the job on the host, in a session of its own.
 func (j job) detach(ctx context.Context, c *module.Call, id string, limit time.Duration) (module.Result, error) {
-	j.Limit, j.NoLog = int(math.Ceil(limit.Seconds())), connector.Hushed(ctx)
+	j.Limit, j.NoLog = int(math.Ceil(limit.Seconds())), connector.IsNoLog(ctx)
 	j.Keep = c.Bound().Keep
 	note, err := json.Marshal(j.ending)
 	if err != nil {
