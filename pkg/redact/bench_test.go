@@ -4,7 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,17 +64,23 @@ func least(f func()) time.Duration {
 // that takes than looking for secrets in one form alone.
 func BenchmarkText(b *testing.B) {
 	all := texts()
-	for _, name := range []string{"log", "json", "escapes", "base64 of text", "base64 of bytes"} {
-		for _, n := range []int{0, 10, 1000} {
-			b.Run(fmt.Sprintf("%s/%d secrets", name, n), func(b *testing.B) {
-				s, text := secretsFor(n), all[name]
+	sets := map[string]*Set{
+		"0 secrets": {}, "10 secrets": secretsFor(10), "1000 secrets": secretsFor(1000),
+		"10 and a short one": secretsFor(10), "10 and one not in ASCII": secretsFor(10),
+	}
+	sets["10 and a short one"].Add("hunt2")
+	sets["10 and one not in ASCII"].Add("p\u00e4ssword of it")
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, of := range slices.Sorted(maps.Keys(sets)) {
+			b.Run(name+"/"+of, func(b *testing.B) {
+				s, text := sets[of], all[name]
 				b.ReportAllocs()
 				for b.Loop() {
 					s.Text(text)
 				}
 				whole := least(func() { s.Text(text) })
 				b.ReportMetric(float64(len(text))/1e6/whole.Seconds(), "MB/s")
-				if n > 0 {
+				if s.literal != nil {
 					b.ReportMetric(float64(whole)/float64(least(func() { oneForm(s, text) })), "times-one-form")
 				}
 			})

@@ -112,10 +112,10 @@ func (r *reader) part(text string, depth int, cover func(from, to int)) {
 		return
 	}
 	v := unescape(text)
-	r.work += len(v.text)
-	bare := string(v.text)
+	bare := v.text.String()
+	r.work += len(bare)
 	r.decode(bare, depth, func(from, to int) { cover(v.span(from, to)) })
-	r.s.reduced.find(string(folded(v.text)), func(w pattern, at int) {
+	r.s.reduced.find(bare, func(w pattern, at int) {
 		from, to := v.span(w.around(bare, at))
 		if w.secret == "" {
 			cover(from, to)
@@ -185,7 +185,7 @@ func (r *reader) lines(text string, start, end, depth int, cover func(from, to i
 		v.copy(text[line:end], line)
 	}
 	v.close(end)
-	r.joined(string(v.text), 0, depth, func(from, to int) { cover(v.span(from, to)) })
+	r.joined(v.text.String(), 0, depth, func(from, to int) { cover(v.span(from, to)) })
 	return end
 }
 
@@ -366,5 +366,5 @@ func (r *reader) words(text string, start, end, depth int, cover func(from, to i
 		i = to
 	}
 	v.close(end)
-	r.digits(string(v.text), 0, depth, func(from, to int) { cover(v.span(from, to)) })
+	r.digits(v.text.String(), 0, depth, func(from, to int) { cover(v.span(from, to)) })
 }

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"bytes"
 	"html"
 	"net/url"
 	"regexp"
@@ -98,7 +97,8 @@ func isHex(c byte) bool    { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f'
 
 // unescape reduces a text.
 func unescape(text string) *view {
-	u := &unescaper{view: view{text: make([]byte, 0, len(text))}}
+	u := &unescaper{}
+	u.text.Grow(len(text))
 	for i := 0; i < len(text); {
 		if len(u.tail) > 0 || class[text[i]] != plain {
 			u.push(piece{b: text[i], from: i, to: i + 1})
@@ -321,11 +321,16 @@ func (u *unescaper) replace(size int, by []byte) {
 	}
 }
 
-// fold makes one of what escapes cannot tell apart: a letter behind a
-// backslash may be one or a control character, and in a query + is a blank.
+// Fold makes one of what escapes cannot tell apart: a letter behind a backslash
+// may be one or a control character, and in a query + is a blank.
+const (
+	unfolded = "\n\t\r\a\b\f\v\x1b\x00+"
+	foldedTo = "ntrabfve0 "
+)
+
 func foldOf(c byte) byte {
-	if i := bytes.IndexByte([]byte("\n\t\r\a\b\f\v\x1b\x00+"), c); i >= 0 {
-		return "ntrabfve0 "[i]
+	if i := strings.IndexByte(unfolded, c); i >= 0 {
+		return foldedTo[i]
 	}
 	return c
 }
@@ -340,8 +345,8 @@ func escapers() []func(string) string {
 // escapes meet, and so make another one, depends on what is around each.
 func reduced(secret string) []pattern {
 	v := unescape(secret)
-	from, to := v.span(0, len(v.text))
-	p := pattern{text: string(folded(v.text)), before: from > 0, after: to < len(secret), secret: secret}
+	from, to := v.span(0, v.text.Len())
+	p := pattern{text: folded(v.text.String()), before: from > 0, after: to < len(secret), secret: secret}
 	all := []pattern{p}
 	if !isEscaped(secret, false) {
 		return all
@@ -350,7 +355,7 @@ func reduced(secret string) []pattern {
 		once := inner(secret)
 		for _, outer := range escapers() {
 			for _, text := range []string{once, outer(once)} {
-				p.text = string(folded(unescape(text).text))
+				p.text = folded(unescape(text).text.String())
 				if !slices.Contains(all, p) {
 					all = append(all, p)
 				}
@@ -360,9 +365,10 @@ func reduced(secret string) []pattern {
 	return all
 }
 
-func folded(text []byte) []byte {
-	for i, c := range text {
-		text[i] = fold[c]
+func folded(text string) string {
+	out := []byte(text)
+	for i, c := range out {
+		out[i] = fold[c]
 	}
-	return text
+	return string(out)
 }

@@ -32,6 +32,7 @@ type finder struct {
 	places map[uint32][]place
 	stride int
 	short  []pattern
+	folds  bool // the patterns are folded, and the text is as if it were
 }
 
 // place is where in a pattern a gram is.
@@ -44,6 +45,11 @@ type place struct {
 func gramAt(text string, i int) uint32 {
 	g := text[i : i+gram]
 	return uint32(g[0]) | uint32(g[1])<<8 | uint32(g[2])<<16 | uint32(g[3])<<24
+}
+
+// foldedGram is a gram with each byte folded.
+func foldedGram(g uint32) uint32 {
+	return uint32(fold[byte(g)]) | uint32(fold[byte(g>>8)])<<8 | uint32(fold[byte(g>>16)])<<16 | uint32(fold[g>>24])<<24
 }
 
 // hash is 17 bits of a gram.
@@ -66,23 +72,26 @@ func (f *finder) add(w pattern) {
 	for at := range f.stride {
 		g := gramAt(w.text, at)
 		f.places[g] = append(f.places[g], place{w, at})
+		f.mark(g, 0)
+	}
+}
+
+// mark sets the bit of a gram, and of those that fold to it from byte i on.
+func (f *finder) mark(g uint32, i int) {
+	if i == gram {
 		h := hash(g)
 		f.seen[h>>6] |= 1 << (h & 63)
+		return
+	}
+	f.mark(g, i+1)
+	if n := strings.IndexByte(foldedTo, byte(g>>(8*i))); f.folds && n >= 0 {
+		f.mark(g&^(0xFF<<(8*i))|uint32(unfolded[n])<<(8*i), i+1)
 	}
 }
 
 // find calls found for each place of a pattern in text, for some of them twice.
 func (f *finder) find(text string, found func(w pattern, at int)) {
-	for _, w := range f.short {
-		for from := 0; ; {
-			n := strings.Index(text[from:], w.text)
-			if n < 0 {
-				break
-			}
-			found(w, from+n)
-			from += n + 1
-		}
-	}
+	f.findShort(text, found)
 	if len(f.places) == 0 {
 		return
 	}
@@ -92,10 +101,43 @@ func (f *finder) find(text string, found func(w pattern, at int)) {
 		if f.seen[h>>6]&(1<<(h&63)) == 0 {
 			continue
 		}
+		if f.folds {
+			g = foldedGram(g)
+		}
 		for _, p := range f.places[g] {
-			if at := i - p.at; at >= 0 && strings.HasPrefix(text[at:], p.text) {
+			if at := i - p.at; at >= 0 && f.begins(text[at:], p.text) {
 				found(p.pattern, at)
 			}
+		}
+	}
+}
+
+// begins reports whether a text begins with that of a pattern.
+func (f *finder) begins(text, pattern string) bool {
+	if !f.folds {
+		return strings.HasPrefix(text, pattern)
+	}
+	for i := range min(len(text), len(pattern)) {
+		if fold[text[i]] != pattern[i] {
+			return false
+		}
+	}
+	return len(text) >= len(pattern)
+}
+
+// findShort is find for the patterns that are shorter than a gram.
+func (f *finder) findShort(text string, found func(w pattern, at int)) {
+	if len(f.short) > 0 && f.folds {
+		text = folded(text)
+	}
+	for _, w := range f.short {
+		for from := 0; ; {
+			n := strings.Index(text[from:], w.text)
+			if n < 0 {
+				break
+			}
+			found(w, from+n)
+			from += n + 1
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (s *Set) add(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
-		s.known, s.literal, s.reduced, s.least = map[string]bool{}, &finder{}, &finder{}, math.MaxInt32
+		s.known, s.literal, s.reduced, s.least = map[string]bool{}, &finder{}, &finder{folds: true}, math.MaxInt32
 	}
 	s.known[secret] = true
 	whole := strings.TrimSpace(secret)
@@ -119,7 +119,7 @@ func (s *Set) asItIs(text string) {
 		for _, chars := range []string{w.text, strings.NewReplacer("+", "-", "/", "_").Replace(w.text)} {
 			w.text = chars
 			s.literal.add(w)
-			w.text = string(folded([]byte(chars)))
+			w.text = folded(chars)
 			s.reduced.add(w)
 		}
 	}

@@ -1,10 +1,13 @@
 package redact
 
-import "sort"
+import (
+	"sort"
+	"strings"
+)
 
 // view is a text that was decoded from another, with the way back to it.
 type view struct {
-	text  []byte
+	text  strings.Builder
 	steps []step
 	next  int // where the next byte comes from if it takes no step
 	end   int // of the last byte, in the text that it was decoded from
@@ -17,9 +20,9 @@ type step struct{ at, from, end int } // end is that of the byte before it
 // put appends a byte that stands for from to to.
 func (v *view) put(b byte, from, to int) {
 	if from != v.next {
-		v.steps = append(v.steps, step{len(v.text), from, v.end})
+		v.steps = append(v.steps, step{v.text.Len(), from, v.end})
 	}
-	v.text = append(v.text, b)
+	v.text.WriteByte(b)
 	v.next, v.end = from+1, to
 	if to != from+1 {
 		v.next = -1
@@ -29,15 +32,15 @@ func (v *view) put(b byte, from, to int) {
 // copy appends bytes that stand for themselves.
 func (v *view) copy(text string, from int) {
 	if from != v.next {
-		v.steps = append(v.steps, step{len(v.text), from, v.end})
+		v.steps = append(v.steps, step{v.text.Len(), from, v.end})
 	}
-	v.text = append(v.text, text...)
+	v.text.WriteString(text)
 	v.next, v.end = from+len(text), from+len(text)
 }
 
 // close ends the view of a text of so many bytes.
 func (v *view) close(size int) {
-	v.steps = append(v.steps, step{len(v.text), size, v.end})
+	v.steps = append(v.steps, step{v.text.Len(), size, v.end})
 }
 
 // before is the last step at or before a byte.
