@@ -325,20 +325,24 @@ func (r *reader) dumps(text string, depth int, cover func(from, to int)) {
 
 // dumped reads the pairs of digits of a dump; a word that is no pairs ends what is before it.
 func (r *reader) dumped(text string, start, end, depth int, cover func(from, to int)) {
-	first, words, digits := start, 0, 0
+	first, words, inARow, likely := start, 0, 0, false
 	for i := start; ; {
 		from, to := word(text, i, end)
 		if from < to && (to-from)%2 == 0 {
-			i, words, digits = to, words+1, digits+to-from
+			for n := from; n < to && !likely; n += 2 {
+				inARow = r.s.letters.inARow(text[n], text[n+1], inARow)
+				likely = inARow >= r.s.least
+			}
+			i, words = to, words+1
 			continue
 		}
-		if words > 1 && digits >= 2*r.s.least { // one alone is in a run
+		if words > 1 && likely { // one alone is in a run
 			r.words(text, first, from, depth, cover)
 		}
 		if from == to {
 			return
 		}
-		i, first, words, digits = to, to, 0, 0
+		i, first, words, inARow, likely = to, to, 0, 0, false
 	}
 }
 
