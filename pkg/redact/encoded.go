@@ -73,8 +73,8 @@ func dumpOf(c byte) byte {
 }
 
 // shortestRun is how many characters of base64 a secret with an escape has at
-// least. One without is found as it is.
-func (s *Set) shortestRun() int { return (8*(s.least+1) + 5) / 6 }
+// least in one line. One without is found as it is.
+func (s *Set) shortestRun() int { return min((8*(s.least+1)+5)/6, foldedLine) }
 
 // shortestDump is how long a dump of a secret is at least: 6875 6e74.
 func (s *Set) shortestDump() int { return 2*s.least + 1 }

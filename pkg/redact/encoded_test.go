@@ -161,6 +161,7 @@ var samples = []string{
 	"a=b;c,d e",
 	"x%%y%zz\\",
 	"ä00002%22", "%22quoted%22", "%41%42%43", "&quot;of it&quot;", `\\uä of it`,
+	`a "long" secret, of more bytes than a line of base64 holds: päss-wörd`,
 }
 
 // Each sample is written in each way, and in each way inside each other.
@@ -320,16 +321,21 @@ func hostile() []string {
 // Reading costs so many times the text at most, however long it is.
 func TestHostileTextIsReadOnce(t *testing.T) {
 	const size, most = 1 << 16, 40
-	var narrow, wide Set
-	narrow.Add("hunter2 of it")
-	wide.Add("p\u00e4ssword of it")
-	for _, s := range []*Set{&narrow, &wide} {
+	var every strings.Builder
+	for c := range 256 {
+		every.WriteByte(byte(c))
+	}
+	for _, secrets := range [][]string{
+		{"hunter2 of it"}, {"p\u00e4ssword of it"}, {"hunt"}, {"hunt", every.String()}, {`%41""`, `a&#x41;b`},
+	} {
+		s := new(Set)
+		s.Add(secrets...)
 		for _, unit := range hostile() {
 			for _, text := range []string{strings.Repeat(unit, size/len(unit)+1), strings.Repeat(unit, 4*size/len(unit)+1)} {
 				r := reader{s: s}
 				r.read(text, 0, func(int, int) {})
 				if r.work > most*len(text) {
-					t.Errorf("%d bytes of %.20q: %d bytes were read", len(text), unit, r.work)
+					t.Errorf("%d bytes of %.20q, secrets %.20q: %d bytes were read", len(text), unit, secrets, r.work)
 				}
 			}
 		}

@@ -340,6 +340,9 @@ func escapers() []func(string) string {
 	return []func(string) string{strconv.Quote, regexp.QuoteMeta, url.PathEscape, url.QueryEscape, html.EscapeString}
 }
 
+// maxRewritten is the length of the longest secret that is reduced in all ways.
+const maxRewritten = 4 << 10
+
 // reduced is a secret as unescape and fold make it, for every way in which it
 // may be escaped. Only one that looks escaped itself has several: which of its
 // escapes meet, and so make another one, depends on what is around each.
@@ -348,7 +351,7 @@ func reduced(secret string) []pattern {
 	from, to := v.span(0, v.text.Len())
 	p := pattern{text: folded(v.text.String()), before: from > 0, after: to < len(secret), secret: secret}
 	all := []pattern{p}
-	if !isEscaped(secret, false) {
+	if len(secret) > maxRewritten || !isEscaped(secret, false) {
 		return all
 	}
 	for _, inner := range escapers() {

@@ -4,7 +4,6 @@ package redact
 
 import (
 	"iter"
-	"math"
 	"regexp"
 	"strings"
 	"sync"
@@ -40,6 +39,9 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // replaced in text: hiding every "1" would make the text useless and hide nothing.
 const shortest = 4
 
+// longest is where the length of the shortest secret no longer matters.
+const longest = 1 << 20
+
 // Set is the secrets of one run. It may be used by many goroutines at once.
 // The zero value is ready.
 type Set struct {
@@ -48,7 +50,7 @@ type Set struct {
 	literal *finder // secrets as they are, and in base64
 	reduced *finder // as unescape leaves them
 	blanks  bool    // some secret has a blank, for which a query has +
-	least   int     // bytes of the shortest secret
+	least   int     // bytes of the shortest secret, longest at most
 	letters alphabet
 }
 
@@ -77,7 +79,7 @@ func (s *Set) add(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
-		s.known, s.literal, s.reduced, s.least = map[string]bool{}, &finder{}, &finder{folds: true}, math.MaxInt32
+		s.known, s.literal, s.reduced, s.least = map[string]bool{}, &finder{}, &finder{folds: true}, longest
 	}
 	s.known[secret] = true
 	whole := strings.TrimSpace(secret)
