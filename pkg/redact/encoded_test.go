@@ -288,6 +288,25 @@ func TestBase64IsCoveredWhole(t *testing.T) {
 	}
 }
 
+// An escaped secret of any length is found in base64 and hexadecimal digits between bytes that are no text.
+func TestSecretsBetweenBytes(t *testing.T) {
+	const noText = "\x00\xff\x01\xfe\x80"
+	for length := shortest; length < 40; length++ {
+		var s Set
+		s.Add(`a"` + strings.Repeat("xyzw", 10)[:length-2])
+		escaped := `a\"` + strings.Repeat("xyzw", 10)[:length-2]
+		for lead := range 6 {
+			text := noText[:lead] + escaped + noText[:5-lead]
+			inBase64 := base64.StdEncoding.EncodeToString([]byte(text))
+			for _, e := range []string{inBase64, hex.EncodeToString([]byte(text)), fmt.Sprintf("% x", text)} {
+				if shown := s.Text(e); !strings.Contains(shown, Mask) {
+					t.Errorf("a secret of %d bytes behind %d: %q is shown as %q", length, lead, e, shown)
+				}
+			}
+		}
+	}
+}
+
 // What is no secret is shown as it is, whatever it looks like.
 func FuzzPlain(f *testing.F) {
 	for _, text := range hostile() {
