@@ -294,7 +294,8 @@ func (u *unescaper) half(size int, r rune) {
 }
 
 // entity replaces the last bytes by what they name in HTML. What puts a
-// backslash before the semicolon has put one before the ampersand, too.
+// backslash before the semicolon has put one before the ampersand, too: if it is
+// still there, it is left out now.
 func (u *unescaper) entity(size int) {
 	name := string(u.bytesAt(size, size))
 	text := html.UnescapeString(name)
