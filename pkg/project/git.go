@@ -1,17 +1,17 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-
-	"github.com/go-git/go-git/v5"
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/transport/http"
 
 	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
@@ -25,7 +25,7 @@ type Repository struct {
 	Dir         string        // work folder; the checkout goes below it
 }
 
-// Checkout fetches the newest state of a repository and returns its folder.
+// Checkout fetches the newest state of a repository with the program git, and returns its folder.
 // The fetch replaces an earlier one only when it is whole.
 func Checkout(ctx context.Context, r Repository) (string, error) {
 	sum := sha256.Sum256([]byte(r.URL + "\x00" + r.Branch + "\x00" + r.Tag))
@@ -39,21 +39,7 @@ func Checkout(ctx context.Context, r Repository) (string, error) {
 		return "", fmt.Errorf("make the folder of a project: %w", err)
 	}
 	defer os.RemoveAll(tmp)
-	o := &git.CloneOptions{URL: r.URL, Depth: 1, SingleBranch: true}
-	switch {
-	case r.Branch != "":
-		o.ReferenceName = plumbing.NewBranchReferenceName(r.Branch)
-	case r.Tag != "":
-		o.ReferenceName = plumbing.NewTagReferenceName(r.Tag)
-	}
-	token, err := r.token(ctx)
-	if err != nil {
-		return "", err
-	}
-	if token != "" {
-		o.Auth = &http.BasicAuth{Username: "kk", Password: token}
-	}
-	if _, err := git.PlainCloneContext(ctx, tmp, false, o); err != nil {
+	if err := r.fetch(ctx, tmp); err != nil {
 		return "", fmt.Errorf("fetch project %s: %w", r.URL, err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -63,6 +49,56 @@ func Checkout(ctx context.Context, r Repository) (string, error) {
 		return "", fmt.Errorf("put the checkout in place: %w", err)
 	}
 	return dir, nil
+}
+
+func (r Repository) fetch(ctx context.Context, dir string) error {
+	token, err := r.token(ctx)
+	if err != nil {
+		return err
+	}
+	// What Git's own variables say is of a repository that kk may have been called in.
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_DIR=") || strings.HasPrefix(v, "GIT_WORK_TREE=") })
+	git := gitIn{dir, append(env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")}
+	if token != "" {
+		// The helper is asked for this address only, not for one that it redirects to.
+		git.env = append(git.env, "KK_TOKEN="+token, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential."+r.URL+".helper",
+			`GIT_CONFIG_VALUE_0=!f() { [ "$1" = get ] && echo username=kk && echo "password=$KK_TOKEN"; }; f`)
+	}
+	ref := "HEAD"
+	switch {
+	case r.Branch != "":
+		ref = "refs/heads/" + r.Branch
+	case r.Tag != "":
+		ref = "refs/tags/" + r.Tag
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet"}, {"fetch", "--quiet", "--depth=1", "--no-tags", "--", r.URL, ref}, {"checkout", "--quiet", "--detach", "FETCH_HEAD"},
+	} {
+		if err := git.run(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gitIn is the program git in a folder.
+type gitIn struct {
+	dir string
+	env []string
+}
+
+func (g gitIn) run(ctx context.Context, args ...string) error {
+	cmd := exec.Command("git", append([]string{"-c", "core.hooksPath=/dev/null"}, args...)...)
+	cmd.Dir, cmd.Env = g.dir, g.env
+	_, err := source.Program{Cmd: cmd, Max: source.MaxSecret}.Output(ctx)
+	failed := (*source.ProgramError)(nil)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New("there is no program git here: install it, or fetch the project and name its playbook by a path")
+	case ctx.Err() == nil && errors.As(err, &failed):
+		return errors.New(cmp.Or(failed.Stderr, "git "+args[0]+" failed: "+err.Error()))
+	}
+	return err
 }
 
 func (r Repository) token(ctx context.Context) (string, error) {

@@ -8,10 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-git/go-git/v5"
-	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
@@ -26,7 +23,6 @@ import (
 	"kubekey/pkg/module/net"
 	"kubekey/pkg/module/pki"
 	"kubekey/pkg/playbook"
-	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
@@ -384,70 +380,5 @@ func TestVarsFile(t *testing.T) {
 	}
 	if _, ok := l.FindVarsFile(p, "nope.yml"); ok {
 		t.Error("a file that is not there is found")
-	}
-}
-
-func TestCheckout(t *testing.T) {
-	origin := t.TempDir()
-	repo, err := git.PlainInit(origin, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := repo.Worktree()
-	if err != nil {
-		t.Fatal(err)
-	}
-	commit := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(origin, "site.yml"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tree.Add("site.yml"); err != nil {
-			t.Fatal(err)
-		}
-		who := &object.Signature{Name: "a", Email: "a@example.org", When: time.Unix(0, 0)}
-		if _, err := tree.Commit("c", &git.CommitOptions{Author: who}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	commit("one")
-	work := t.TempDir()
-	r := Repository{URL: origin, Dir: work}
-	for _, want := range []string{"one", "two"} {
-		if want == "two" {
-			commit("two")
-		}
-		dir, err := Checkout(context.Background(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(filepath.Join(dir, "site.yml")); err != nil || string(got) != want {
-			t.Errorf("%q, %v, want %q", got, err, want)
-		}
-	}
-	for _, bad := range []Repository{
-		{URL: origin, Dir: work, Branch: "nope"}, {URL: origin, Dir: work, Tag: "nope"},
-		{URL: filepath.Join(origin, "nope"), Dir: work}, {URL: origin, Dir: work, Token: new(redact.Set).Secret("@/nope")},
-		{URL: origin, Dir: filepath.Join(origin, "site.yml")},
-	} {
-		if _, err := Checkout(context.Background(), bad); err == nil {
-			t.Errorf("%+v is fetched", bad)
-		}
-	}
-	left, _ := filepath.Glob(filepath.Join(work, "projects", "fetch-*"))
-	if len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-}
-
-func TestToken(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(path, []byte("secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for given, want := range map[string]string{"": "", "plain": "plain", "@" + path: "secret"} {
-		if got, err := (Repository{Token: new(redact.Set).Secret(given)}).token(t.Context()); err != nil || got != want {
-			t.Errorf("%q gives %q, %v", given, got, err)
-		}
 	}
 }
