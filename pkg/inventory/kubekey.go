@@ -125,7 +125,7 @@ func (y *yamlFile) connection(hostNode *yaml.Node) *VarSet {
 	if isNull(n) || !y.isMapping(n, "connector") {
 		return nil
 	}
-	plain, ds := nodeVars(y.file, n)
+	plain, ds := nodeVars(y.file, n, y.ds)
 	if plain == nil || len(ds) > 0 {
 		return nil // reported with the host's variables
 	}

@@ -170,10 +170,6 @@ func (l *loader) file(path string, info fs.FileInfo) {
 		l.script(path, f)
 		return
 	}
-	if d := checkText(f, "an inventory"); d != nil {
-		l.ds.Add(d)
-		return
-	}
 	l.text(f, path)
 }
 
@@ -218,8 +214,8 @@ func readText(tree source.Tree, path, name, what string) (*source.File, *source.
 // maxLine bounds a line: a longer one is data, not something a person wrote.
 const maxLine = 1 << 20
 
-// checkText refuses what is no text that a person wrote.
-func checkText(f *source.File, what string) *source.Diagnostic {
+// checkText refuses what is no inventory in lines that a person wrote.
+func checkText(f *source.File) *source.Diagnostic {
 	line := 1
 	for rest := f.Text; len(rest) > 0; line++ {
 		text := rest
@@ -231,9 +227,9 @@ func checkText(f *source.File, what string) *source.Diagnostic {
 		at := source.Pos{File: f, Line: line, Col: 1}
 		switch {
 		case len(text) > maxLine:
-			return source.Errorf(at, "this line has %d bytes: this is not %s", len(text), what)
+			return source.Errorf(at, "this line has %d bytes: this is not an inventory", len(text))
 		case bytes.IndexByte(text, 0) >= 0:
-			return source.Errorf(at, "this line has a NUL byte: this is not %s", what).WithHelp("save the file as UTF-8 text")
+			return source.Errorf(at, "this line has a NUL byte: this is not an inventory").WithHelp("save the file as UTF-8 text")
 		case !utf8.Valid(text):
 			return source.Errorf(at, "this line is not UTF-8").WithHelp("save the file as UTF-8 text")
 		}
@@ -251,13 +247,21 @@ func (l *loader) text(f *source.File, path string) {
 	switch line := firstLine(f.Text); {
 	case line == "":
 	case sectionLine.MatchString(line):
-		l.ini(f, path)
+		l.lines(f, path)
 	case slices.Contains([]string{".yml", ".yaml", ".json"}, filepath.Ext(path)),
 		strings.HasPrefix(line, "---"), strings.HasPrefix(line, "{"), yamlKeyLine.MatchString(line):
 		l.yaml(f, path)
 	default:
-		l.ini(f, path)
+		l.lines(f, path)
 	}
+}
+
+func (l *loader) lines(f *source.File, path string) {
+	if d := checkText(f); d != nil {
+		l.ds.Add(d)
+		return
+	}
+	l.ini(f, path)
 }
 
 func firstLine(text []byte) string {

@@ -155,14 +155,14 @@ func TestSecretsAreTold(t *testing.T) {
 
 func TestBrokenFiles(t *testing.T) {
 	cases := []struct{ name, text, want string }{
-		{"bytes.yml", "all:\n  hosts:\n    \xff\xfe: {}\n", "bytes.yml:3:1: this line is not UTF-8"},
+		{"bytes.yml", "all:\n  hosts:\n    \xff\xfe: {}\n", "bytes.yml:3:5: byte 0xff is not valid UTF-8"},
 		{"nul.ini", "[a]\nn1\x00\n", "nul.ini:2:1: this line has a NUL byte"},
 		{"long", "[a]\n" + strings.Repeat("x", maxLine+1), "long:2:1: this line has 1048577 bytes"},
 		{"huge", strings.Repeat("n1\n", source.MaxFile/3+1), "huge: read inventory: it has more than 32 MiB, the most that is read"},
 		{"deep.yml", strings.Repeat("[", 20000), ": Syntax Error while loading YAML"},
-		{"groups.yml", "all:\n" + nested(150), "groups are nested deeper than 100 levels"},
-		{"loop.yml", "all: &a\n  children:\n    web: *a\n", "cannot be its own child"},
-		{"bomb.yml", bomb(40), "aliases expand to more than 100000 groups"},
+		{"groups.yml", "all:\n" + nested(150), "nested too deep (more than 200 levels)"},
+		{"loop.yml", "all: &a\n  children:\n    web: *a\n", "alias *a is inside the anchor &a"},
+		{"bomb.yml", bomb(40), "aliases expand to more than 500000 values"},
 		{"vault", "$ANSIBLE_VAULT;1.1;AES256\n6162\n", "vault:1:1: this is encrypted with a vault"},
 	}
 	for _, c := range cases {

@@ -19,14 +19,12 @@ func (l *loader) script(path string, f *source.File) {
 		return
 	}
 	answer := source.NewFile(f.Name+" --list", out)
-	if d := checkOutput(answer); d != nil {
-		l.ds.Add(d)
-		return
-	}
-	root, d := parseYAML(answer)
-	if d != nil {
+	root, ds := parseYAML(answer)
+	for _, d := range ds {
 		d.Summary = "the program's answer is not JSON: " + d.Summary
 		l.ds.Add(d)
+	}
+	if ds.Err() != nil {
 		return
 	}
 	y := &yamlFile{loader: l, file: answer, path: path}
@@ -39,14 +37,6 @@ func (l *loader) script(path string, f *source.File) {
 	if child(root, "_meta") == nil && len(l.inv.hosts) > before {
 		y.askEach(root)
 	}
-}
-
-// checkOutput lets JSON of one long line pass, unlike checkText.
-func checkOutput(f *source.File) *source.Diagnostic {
-	if bytes.IndexByte(f.Text, 0) >= 0 {
-		return source.Errorf(source.Pos{File: f}, "the program printed NUL bytes")
-	}
-	return nil
 }
 
 func (l *loader) output(path, name string, args ...string) ([]byte, bool) {

@@ -182,24 +182,17 @@ func (r *varsReader) file(path string) *VarSet {
 		r.locked[r.name] = append(r.locked[r.name], d)
 		return nil
 	}
-	if d == nil {
-		d = checkText(f, "a file of variables")
-	}
 	if d != nil {
 		r.ds.Add(d)
 		return nil
 	}
-	root, d := parseYAML(f)
-	if d != nil {
-		r.ds.Add(d)
-		return nil
-	}
+	root, ds := parseYAML(f)
+	r.ds.Add(ds...)
 	if root == nil {
 		return nil
 	}
-	bad := source.Tags(f, root)
-	set, ds := nodeVars(f, root)
-	r.ds.Add(append(bad, ds...)...)
+	set, ds := nodeVars(f, root, ds)
+	r.ds.Add(ds...)
 	if set != nil {
 		r.ds.Add(set.oddNames()...)
 		r.secrets.tell(set)

@@ -1,9 +1,7 @@
 package inventory
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,11 +15,8 @@ import (
 
 // yaml reads Ansible's YAML inventory, the KubeKey kind, or the JSON of a script.
 func (l *loader) yaml(f *source.File, path string) {
-	root, d := parseYAML(f)
-	if d != nil {
-		l.ds.Add(d)
-		return
-	}
+	root, ds := parseYAML(f)
+	l.ds.Add(ds...)
 	if root == nil {
 		return
 	}
@@ -31,7 +26,6 @@ func (l *loader) yaml(f *source.File, path string) {
 			WithHelp("start with `all:` and put hosts under `hosts:`")
 		return
 	}
-	y.ds.Add(source.Tags(f, root)...)
 	switch {
 	case child(root, "kind") != nil && (child(root, "apiVersion") != nil || child(root, "spec") != nil):
 		y.kubekey(root)
@@ -41,48 +35,31 @@ func (l *loader) yaml(f *source.File, path string) {
 		y.listing(root)
 	default:
 		for k, v := range y.pairs(root, "the inventory") {
-			y.group(k, v, 0)
+			y.group(k, v)
 		}
 	}
 }
 
-// parseYAML returns the top node of a file's only document, nil when it has none.
-func parseYAML(f *source.File) (*yaml.Node, *source.Diagnostic) {
-	dec := yaml.NewDecoder(bytes.NewReader(f.Text))
-	var doc, next yaml.Node
-	err := dec.Decode(&doc)
-	if errors.Is(err, io.EOF) {
-		return nil, nil
+// parseYAML returns the top node of a file's only document, nil when there is none
+// to read. It may be there beside errors: further ones are found below it.
+func parseYAML(f *source.File) (*yaml.Node, source.Diagnostics) {
+	docs, ds := source.ParseYAML(f)
+	if len(docs) > 1 {
+		ds.Add(source.Errorf(source.NodePos(f, docs[1]), "a second YAML document").WithHelp("put everything under one ---"))
 	}
-	if err != nil {
-		return nil, source.SyntaxError(f, err)
+	if len(docs) == 0 || len(docs[0].Content) == 0 || isNull(docs[0].Content[0]) {
+		return nil, ds
 	}
-	if err := dec.Decode(&next); err == nil {
-		return nil, source.Errorf(source.Pos{File: f, Line: max(1, next.Line), Col: 1}, "a second document starts here").
-			WithHelp("keep one document a file")
-	} else if !errors.Is(err, io.EOF) {
-		return nil, source.SyntaxError(f, err)
-	}
-	if len(doc.Content) == 0 || isNull(doc.Content[0]) {
-		return nil, nil
-	}
-	return doc.Content[0], nil
+	return docs[0].Content[0], ds
 }
 
 type yamlFile struct {
 	*loader
 	file *source.File
 	path string
-
-	visits int // of groups: aliases can make few lines into very many
 }
 
-func (y *yamlFile) at(n *yaml.Node) source.Pos { return nodePos(y.file, n) }
-
-// nodePos is where a node starts; yaml counts columns in runes as we do.
-func nodePos(f *source.File, n *yaml.Node) source.Pos {
-	return source.Pos{File: f, Line: n.Line, Col: n.Column}
-}
+func (y *yamlFile) at(n *yaml.Node) source.Pos { return source.NodePos(y.file, n) }
 
 func (y *yamlFile) fail(n *yaml.Node, format string, args ...any) *source.Diagnostic {
 	d := source.Errorf(y.at(n), format, args...)
@@ -91,25 +68,9 @@ func (y *yamlFile) fail(n *yaml.Node, format string, args ...any) *source.Diagno
 	return d
 }
 
-// maxGroupDepth bounds groups nested in groups, maxVisits how many are read.
-const (
-	maxGroupDepth = 100
-	maxVisits     = 100_000
-)
-
-func (y *yamlFile) group(key, n *yaml.Node, depth int) *group {
+func (y *yamlFile) group(key, n *yaml.Node) *group {
 	g := y.inv.group(key.Value, y.at(key))
 	n = deref(n)
-	if y.visits++; y.visits > maxVisits {
-		if y.visits == maxVisits+1 {
-			y.fail(key, "aliases expand to more than %d groups", maxVisits)
-		}
-		return g
-	}
-	if depth > maxGroupDepth {
-		y.fail(key, "groups are nested deeper than %d levels", maxGroupDepth)
-		return g
-	}
 	if isNull(n) {
 		return g
 	}
@@ -122,7 +83,7 @@ func (y *yamlFile) group(key, n *yaml.Node, depth int) *group {
 		case "hosts":
 			y.hosts(g, v)
 		case "children":
-			y.children(g, v, depth)
+			y.children(g, v)
 		case "vars":
 			g.setVars(y.varSet(v))
 		default:
@@ -175,7 +136,7 @@ func portVar(name string, port int, at source.Pos) *VarSet {
 	return &VarSet{Name: name, Values: value.NewDict("ansible_port", port), at: []keyPos{{"ansible_port", at}}}
 }
 
-func (y *yamlFile) children(g *group, n *yaml.Node, depth int) {
+func (y *yamlFile) children(g *group, n *yaml.Node) {
 	n = deref(n)
 	switch {
 	case isNull(n):
@@ -183,10 +144,7 @@ func (y *yamlFile) children(g *group, n *yaml.Node, depth int) {
 		y.adopt(g, y.inv.group(n.Value, y.at(n)), n)
 	case n.Kind == yaml.MappingNode:
 		for k, v := range y.pairs(n, "children of "+strconv.Quote(g.name)) {
-			if y.visits > maxVisits {
-				return
-			}
-			y.adopt(g, y.group(k, v, depth+1), k)
+			y.adopt(g, y.group(k, v), k)
 		}
 	default:
 		y.fail(n, "children of group %q must be a mapping of groups, found %s", g.name, kindName(n)).
@@ -200,10 +158,10 @@ func (y *yamlFile) adopt(g, child *group, at *yaml.Node) {
 	}
 }
 
-// pairs ranges over the keys of a mapping, merge keys applied; a repeated key is an error.
+// pairs ranges over the keys of a mapping, merge keys applied.
 func (y *yamlFile) pairs(n *yaml.Node, of string) func(func(k, v *yaml.Node) bool) {
 	return func(yield func(k, v *yaml.Node) bool) {
-		seen := map[string]*yaml.Node{}
+		own := map[string]bool{}
 		var merged []*yaml.Node
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k, v := deref(n.Content[i]), n.Content[i+1]
@@ -214,18 +172,15 @@ func (y *yamlFile) pairs(n *yaml.Node, of string) func(func(k, v *yaml.Node) boo
 			case k.Kind != yaml.ScalarNode:
 				y.fail(k, "a key of %s must be a name, found %s", of, kindName(k))
 				continue
-			case seen[k.Value] != nil:
-				y.fail(k, "%q is already in %s", k.Value, of).WithHelp("the first is at line %d; keep one of them", seen[k.Value].Line)
-				continue
 			}
-			seen[k.Value] = k
+			own[k.Value] = true
 			if !yield(k, v) {
 				return
 			}
 		}
 		for _, m := range merged {
 			for i := 0; m.Kind == yaml.MappingNode && i+1 < len(m.Content); i += 2 {
-				if k := m.Content[i]; seen[k.Value] == nil && !yield(k, m.Content[i+1]) {
+				if k := m.Content[i]; !own[k.Value] && !yield(k, m.Content[i+1]) {
 					return
 				}
 			}
@@ -234,39 +189,43 @@ func (y *yamlFile) pairs(n *yaml.Node, of string) func(func(k, v *yaml.Node) boo
 }
 
 func (y *yamlFile) varSet(n *yaml.Node) *VarSet {
-	set, ds := nodeVars(y.file, n)
+	set, ds := nodeVars(y.file, n, y.ds)
 	y.ds.Add(ds...)
 	return y.sealed(set)
 }
 
-// nodeVars turns a mapping into variables; nil when it is empty.
-func nodeVars(f *source.File, n *yaml.Node) (*VarSet, source.Diagnostics) {
+// nodeVars turns a mapping into variables; nil when it is empty. What is found
+// already is not reported again.
+func nodeVars(f *source.File, n *yaml.Node, found source.Diagnostics) (*VarSet, source.Diagnostics) {
 	if n = deref(n); isNull(n) {
 		return nil, nil
 	}
 	if n.Kind != yaml.MappingNode {
-		return nil, source.Diagnostics{source.Errorf(nodePos(f, n), "variables must be a mapping, found %s", kindName(n)).
+		return nil, source.Diagnostics{source.Errorf(source.NodePos(f, n), "variables must be a mapping, found %s", kindName(n)).
 			WithHelp("write `name: value`")}
 	}
 	v, err := value.FromYAMLFile(n, f.Name)
 	var bad *value.YAMLError
 	if errors.As(err, &bad) {
-		return nil, source.Diagnostics{source.Errorf(source.Pos{File: f, Line: bad.Line, Col: bad.Col}, "%s", bad.Msg)}
+		at := source.Pos{File: f, Line: bad.Line, Col: bad.Col}
+		if slices.ContainsFunc(found, func(d *source.Diagnostic) bool { return d.Pos == at }) {
+			return nil, nil
+		}
+		return nil, source.Diagnostics{source.Errorf(at, "%s", bad.Msg)}
 	}
 	set := &VarSet{Name: f.Name, Values: v.(*value.Dict)}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
-		set.at = append(set.at, keyPos{k.Value, nodePos(f, k)})
-		if hasUnsafe(n.Content[i+1], 0) {
+		set.at = append(set.at, keyPos{k.Value, source.NodePos(f, k)})
+		if hasUnsafe(n.Content[i+1]) {
 			set.unsafe = append(set.unsafe, k.Value)
 		}
 	}
 	return set, nil
 }
 
-func hasUnsafe(n *yaml.Node, depth int) bool {
-	return depth < maxGroupDepth && (n.Tag == "!unsafe" ||
-		slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return hasUnsafe(c, depth+1) }))
+func hasUnsafe(n *yaml.Node) bool {
+	return n.Tag == "!unsafe" || slices.ContainsFunc(n.Content, hasUnsafe)
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)

@@ -37,7 +37,7 @@ func ParseYAML(f *File) ([]*yaml.Node, Diagnostics) {
 			ds.Add(SyntaxError(f, err))
 			return docs, ds
 		}
-		ds = append(append(ds, duplicates(f, doc, 0)...), Tags(f, doc)...)
+		ds = append(append(ds, duplicates(f, doc, 0)...), tags(f, doc, 0)...)
 		if d := aliases(f, doc); d != nil {
 			return docs, append(ds, d)
 		}
@@ -103,17 +103,21 @@ func duplicates(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
 	if n.Kind == yaml.MappingNode {
 		seen := map[string]int{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			k := n.Content[i]
+			key := n.Content[i]
+			k := key
+			if k.Kind == yaml.AliasNode {
+				k = k.Alias
+			}
 			if k.Kind != yaml.ScalarNode || k.ShortTag() == "!!merge" {
 				continue
 			}
 			if line, dup := seen[k.Value]; dup {
-				d := Errorf(NodePos(f, k), "key %q stands twice in this mapping (first on line %d)", k.Value, line).
+				d := Errorf(NodePos(f, key), "key %q stands twice in this mapping (first on line %d)", k.Value, line).
 					WithHelp("remove or rename one: the last would silently win")
 				d.Width = utf8.RuneCountInString(k.Value)
 				ds.Add(d)
 			}
-			seen[k.Value] = k.Line
+			seen[k.Value] = key.Line
 		}
 	}
 	for _, c := range n.Content {
@@ -122,9 +126,7 @@ func duplicates(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
 	return ds
 }
 
-// Tags reports the tags in a tree of nodes that mean nothing where they stand.
-func Tags(f *File, n *yaml.Node) Diagnostics { return tags(f, n, 0) }
-
+// tags reports the tags in a tree of nodes that mean nothing where they stand.
 func tags(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
 	if depth > maxDepth || n.Kind == yaml.AliasNode {
 		return nil
