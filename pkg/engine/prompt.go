@@ -9,6 +9,7 @@ import (
 	"kubekey/pkg/event"
 	"kubekey/pkg/expr"
 	"kubekey/pkg/project"
+	"kubekey/pkg/redact"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
@@ -46,7 +47,12 @@ func (e *Engine) prompt(r *reader, q *project.Prompt) (val any, typed bool, err 
 		question = r.text(q.Text, "prompt")
 	}
 	def := r.value(q.Default, "default")
-	if def != nil {
+	switch {
+	case def == nil:
+	case private: // people prefill passwords, and others look at the screen
+		e.Redact.Add(value.Str(def))
+		question += " [" + redact.Mask + "]"
+	default:
 		question += " [" + value.Str(def) + "]"
 	}
 	if r.err != nil {
