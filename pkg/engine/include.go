@@ -83,16 +83,6 @@ func (x *execution) includeOf(args any) (*includeRequest, error) {
 		}
 		return req, nil
 	}
-	if text, ok := args.(string); ok {
-		dict = value.NewDict()
-		words, err := playbook.SplitWords(text)
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range words {
-			dict.Set(w.Key, w.Value)
-		}
-	}
 	req.args = dict
 	return req, roleRequest(dict, &req.role)
 }

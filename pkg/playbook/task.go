@@ -1,6 +1,7 @@
 package playbook
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -196,7 +197,7 @@ func (p *file) taskValue(t *Task, k, v *yaml.Node) bool {
 	case "name":
 		t.Name = p.text(v, "name")
 	case "args":
-		t.Extra = p.value(v)
+		p.extra(t, v)
 		if kind := t.Extra.Kind(); kind != yaml.MappingNode && !isTemplate(t.Extra.Text()) {
 			p.errorf(v, "args must be a mapping of arguments")
 		}
@@ -251,7 +252,8 @@ func (p *file) action(t *Task, n *yaml.Node) {
 			args.Content = append(args.Content, k, v)
 		})
 		if t.Args = p.value(&args); words.Text() != "" {
-			t.Args, t.Extra = words, t.Args
+			t.Args = words
+			p.extra(t, &args)
 		}
 		if t.Module == "" {
 			p.errorf(n, "action has no module").WithHelp("add `module: NAME`")
@@ -259,6 +261,15 @@ func (p *file) action(t *Task, n *yaml.Node) {
 	default:
 		p.errorf(n, "action must be text or a mapping with module:")
 	}
+}
+
+// extra stores what adds to the arguments of a task, once.
+func (p *file) extra(t *Task, n *yaml.Node) {
+	if t.Extra.IsSet() {
+		p.errorf(n, "args cannot be used beside an action that has both words and keys").WithHelp("put all arguments into one mapping")
+		return
+	}
+	t.Extra = p.value(n)
 }
 
 // moduleWords splits `module k=v` into the name and the rest.
@@ -356,6 +367,7 @@ func (p *file) include(n *yaml.Node, t *Task, handlers bool) Step {
 		return t
 	}
 	t.Module = kind
+	p.gather(inc)
 	if handlers && inc.Role {
 		p.errorf(n, "Using '%s' as a handler is not supported.", kind).WithHelp("use include_tasks")
 		return nil
@@ -371,6 +383,72 @@ func (p *file) include(n *yaml.Node, t *Task, handlers bool) Step {
 		p.checkInclude(n, inc)
 	}
 	return inc
+}
+
+// gather brings together what is said of an include: beside its name, and in args.
+func (p *file) gather(inc *Include) {
+	if inc.Role {
+		inc.Args = p.roleArgs(inc.Args)
+	}
+	if !inc.Extra.IsSet() {
+		return
+	}
+	if inc.Extra.Kind() != yaml.MappingNode {
+		p.errorf(inc.Extra.Node, "args of %s cannot be a template", inc.Module).WithHelp("write a mapping")
+		return
+	}
+	all := *resolve(inc.Extra.Node)
+	all.Content = nil
+	switch given := resolve(inc.Args.Node); {
+	case inc.Args.IsNull():
+	case given.Kind == yaml.ScalarNode:
+		all.Content = append(all.Content, keyNode(given, "file"), given)
+	default:
+		all.Content = slices.Clone(given.Content)
+	}
+	first := Value{&all, p.f}
+	p.each(inc.Extra.Node, func(k, v *yaml.Node) {
+		if before := first.Get(k.Value); before.IsSet() {
+			p.ds.Add(GivenTwice(k.Value, source.NodePos(p.f, k), before.At()))
+			return
+		}
+		all.Content = append(all.Content, k, v)
+	})
+	inc.Args, inc.Extra = Value{&all, p.f}, Value{}
+}
+
+// roleArgs makes a mapping of the words of `include_role: name=NAME`.
+func (p *file) roleArgs(args Value) Value {
+	if args.IsNull() || args.Kind() != yaml.ScalarNode || strings.HasPrefix(strings.TrimSpace(args.Text()), "{{") {
+		return args
+	}
+	words, err := SplitWords(args.Text())
+	if err != nil {
+		p.errorf(args.Node, "%s", err)
+	}
+	n := resolve(args.Node)
+	m := yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Column: n.Column}
+	for _, w := range words {
+		if w.Key == "" {
+			p.errorf(n, "this module does not take %q: its arguments are key=value words or a mapping", w.Value)
+			continue
+		}
+		m.Content = append(m.Content, keyNode(n, w.Key), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: w.Value, Line: n.Line, Column: n.Column})
+	}
+	return Value{&m, p.f}
+}
+
+// keyNode is a key that is not written, at the place of its value.
+func keyNode(v *yaml.Node, name string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name, Line: v.Line, Column: v.Column}
+}
+
+// GivenTwice is the error of an argument of which one value would silently be lost.
+func GivenTwice(name string, at, first source.Pos) *source.Diagnostic {
+	d := source.Errorf(at, "argument %q stands twice (first at %s)", name, first).
+		WithHelp("remove or rename one: the other would silently win")
+	d.Width = len(name)
+	return d
 }
 
 // checkInclude reports keywords that a dynamic include does not take.

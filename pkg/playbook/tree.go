@@ -126,15 +126,6 @@ func (i *Include) RoleName() string {
 			return v.Text()
 		}
 	}
-	words, err := SplitWords(i.Args.Text())
-	if err != nil {
-		return "" // running it says so
-	}
-	for _, w := range words {
-		if w.Key == "name" || w.Key == "role" {
-			return w.Value
-		}
-	}
 	return ""
 }
 

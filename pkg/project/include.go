@@ -75,9 +75,6 @@ func includeFile(inc *playbook.Include) playbook.Value {
 		}
 		return playbook.Value{}
 	}
-	if inc.Args.IsNull() {
-		return inc.Extra.Get("file")
-	}
 	return inc.Args
 }
 
@@ -311,18 +308,8 @@ func (l *Linker) importRole(inc *playbook.Include, given []*vars.Layer, where pl
 	use.name = get("name", "role")
 	use.from = fromFiles{get("tasks_from"), get("vars_from"), get("defaults_from"), get("handlers_from")}
 	if use.name == "" {
-		if inc.Args.Kind() == yaml.ScalarNode {
-			words, _ := playbook.SplitWords(inc.Args.Text())
-			for _, w := range words {
-				if w.Key == "name" || w.Key == "role" {
-					use.name = w.Value
-				}
-			}
-		}
-		if use.name == "" {
-			ds.Add(source.Errorf(inc.ModuleAt, "'name' is a required field for %s.", inc.Module))
-			return nil
-		}
+		ds.Add(source.Errorf(inc.ModuleAt, "'name' is a required field for %s.", inc.Module))
+		return nil
 	}
 	if v := inc.Args.Get("allow_duplicates"); v.IsSet() {
 		use.duplicates = boolOf(v.Text())

@@ -196,8 +196,12 @@ func (l *Linker) arguments(s *playbook.Task, spec *module.Spec, defaults []*temp
 		ds.Add(source.Errorf(s.Extra.At(), "args cannot be a template beside other arguments").WithHelp("put all of them into one mapping"))
 	case yaml.MappingNode:
 		for _, a := range l.mappingArgs(s.Extra, spec, ds) {
-			if !hasArg(list, a.name) {
+			i := argumentNamed(list, a.name)
+			switch {
+			case i < 0:
 				list = append(list, a)
+			case s.Extra.Get(a.name).IsSet(): // else what is merged in is a default
+				ds.Add(playbook.GivenTwice(a.name, a.at, list[i].at))
 			}
 		}
 	}
@@ -212,13 +216,8 @@ func (l *Linker) arguments(s *playbook.Task, spec *module.Spec, defaults []*temp
 	return template.Mapping(names, vals)
 }
 
-func hasArg(list []argument, name string) bool {
-	for _, a := range list {
-		if a.name == name {
-			return true
-		}
-	}
-	return false
+func argumentNamed(list []argument, name string) int {
+	return slices.IndexFunc(list, func(a argument) bool { return a.name == name })
 }
 
 // wholeArgs is `module: "{{ dict }}"`.
@@ -241,10 +240,7 @@ func (l *Linker) freeForm(v playbook.Value, spec *module.Spec, ds *source.Diagno
 	first := map[string]source.Pos{}
 	add := func(name, text string, key, val source.Pos) {
 		if before, twice := first[name]; twice {
-			d := source.Errorf(key, "argument %q stands twice (first at %s)", name, before).
-				WithHelp("remove or rename one: the last would silently win")
-			d.Width = len(name)
-			ds.Add(d)
+			ds.Add(playbook.GivenTwice(name, key, before))
 			return
 		}
 		first[name] = key
@@ -289,7 +285,7 @@ func (l *Linker) freeForm(v playbook.Value, spec *module.Spec, ds *source.Diagno
 
 func (l *Linker) mappingArgs(v playbook.Value, spec *module.Spec, ds *source.Diagnostics) []argument {
 	table := l.table(spec)
-	var out []argument
+	var out, merged []argument
 	n := v.Node
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -299,7 +295,9 @@ func (l *Linker) mappingArgs(v playbook.Value, spec *module.Spec, ds *source.Dia
 		val := playbook.Value{Node: n.Content[i+1], File: v.File}
 		switch {
 		case k.Node.ShortTag() == "!!merge":
-			out = append(out, l.mappingArgs(val, spec, ds)...)
+			for _, from := range val.Elements() {
+				merged = append(merged, l.mappingArgs(from, spec, ds)...)
+			}
 		case table.raw[k.Text()]:
 			raw, err := value.FromYAML(val.Node)
 			if err != nil {
@@ -308,6 +306,11 @@ func (l *Linker) mappingArgs(v playbook.Value, spec *module.Spec, ds *source.Dia
 			out = append(out, argument{k.Text(), template.Literal(module.AsWritten(raw)), k.At()})
 		default:
 			out = append(out, argument{k.Text(), l.data(val, ds), k.At()})
+		}
+	}
+	for _, a := range merged {
+		if argumentNamed(out, a.name) < 0 {
+			out = append(out, a)
 		}
 	}
 	return out
