@@ -332,7 +332,7 @@ func misfit(t *testing.T, r schema.Rule) string {
 	t.Helper()
 	for _, text := range []string{
 		"-x", "a\nb", "x", "/", "x/", "[", "..", "a:b", "a b", "%", "*", "99%VG", "0xDEADBEEF", "ALL_IN_SCHEMA", "preserve",
-		"https://u:p@host/x", "cap_chown", strings.Repeat("x", 200),
+		"https://u:p@host/x", "https://:0/x", "cap_chown", strings.Repeat("x", 200),
 	} {
 		if r.Fits(text) != nil {
 			return text

@@ -1,6 +1,13 @@
 package schema
 
-import "strings"
+import (
+	"errors"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // OneLine accepts texts without line ends.
 func OneLine(text string) bool { return !strings.ContainsAny(text, "\r\n\x00") }
@@ -17,4 +24,63 @@ func Text(p *string) string {
 		return ""
 	}
 	return *p
+}
+
+// Address is for a URL with a host, of one of some schemes, or of any when
+// there are none. Only that of a file needs no host.
+func Address(arg string, schemes ...string) Rule {
+	what := "an address such as https://host/path"
+	if len(schemes) > 0 && !slices.Contains(schemes, "https") {
+		what = "an address such as " + schemes[0] + "://host/path"
+	}
+	return Parses(what, func(text string) error { return checkURL(arg, what, text, schemes) }, arg)
+}
+
+// AddressOr is Address for texts that are no URL, too: those that do not begin with SCHEME://.
+func AddressOr(other, arg string, schemes ...string) Rule {
+	what := other + ", or " + Address(arg, schemes...).What
+	return Parses(what, func(text string) error {
+		if !beginsURL.MatchString(text) {
+			return nil
+		}
+		return checkURL(arg, what, text, schemes)
+	}, arg)
+}
+
+func checkURL(arg, what, text string, schemes []string) error {
+	why := wrongURL(text, schemes)
+	if why == "" {
+		return nil
+	}
+	if !strings.ContainsAny(text, "@?") { // else a password may be in it
+		why += ", got " + got(text)
+	}
+	return errors.New(arg + " must be " + what + ": " + why)
+}
+
+var beginsURL = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
+// wrongURL says what is wrong with a URL, and nothing that is in it.
+func wrongURL(text string, schemes []string) string {
+	scheme, _, _ := strings.Cut(text, ":")
+	scheme = strings.ToLower(scheme)
+	u, err := url.Parse(text)
+	switch {
+	case !beginsURL.MatchString(text) && scheme != "file":
+		return "it does not begin with a scheme and ://"
+	case len(schemes) > 0 && !slices.Contains(schemes, scheme):
+		return "the scheme is none of " + strings.Join(schemes, ", ")
+	case err != nil && strings.Contains(err.Error(), "invalid port"):
+		return "the port is no number"
+	case err != nil:
+		return "it cannot be parsed"
+	case u.Hostname() == "" && u.Scheme != "file":
+		return "it has no host"
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return "the port is none from 1 to 65535"
+		}
+	}
+	return ""
 }

@@ -102,3 +102,44 @@ func TestRulesThatCannotHold(t *testing.T) {
 		}
 	}
 }
+
+func TestAddress(t *testing.T) {
+	cases := []struct{ text, web, any string }{
+		{"https://host/path", "", ""},
+		{"HTTP://host", "", ""},
+		{"http://[::1]:8080/", "", ""},
+		{"http://u:p@host:65535/?q#f", "", ""},
+		{"s3://bucket/x", "scheme is none of http, https", ""},
+		{"file:///x", "scheme is none of", ""},
+		{"file:/x", "scheme is none of", ""},
+		{"host/path", "begin with a scheme", "begin with a scheme"},
+		{"host:80", "begin with a scheme", "begin with a scheme"},
+		{"https:host", "begin with a scheme", "begin with a scheme"},
+		{"://host", "begin with a scheme", "begin with a scheme"},
+		{"http://", "no host", "no host"},
+		{"http://:80", "no host", "no host"},
+		{"http://u@/", "no host", "no host"},
+		{"http://h:", "", ""},
+		{"http://h:0", "none from 1 to 65535", "none from 1 to 65535"},
+		{"http://h:99999999999999999999", "none from 1 to 65535", "none from 1 to 65535"},
+		{"http://h:a", "port is no number", "port is no number"},
+		{"http://h h", "cannot be parsed", "cannot be parsed"},
+		{"http://h\n", "cannot be parsed", "cannot be parsed"},
+		{"http://u:hunter2 @h", "cannot be parsed", "cannot be parsed"},
+	}
+	for _, c := range cases {
+		for rule, want := range map[string]string{"web": c.web, "any": c.any} {
+			r := schema.Address("url")
+			if rule == "web" {
+				r = schema.Address("url", "http", "https")
+			}
+			err := r.Fits(c.text)
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %s: got %v, want %q", rule, c.text, err, want)
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error shows a password: %v", err)
+			}
+		}
+	}
+}

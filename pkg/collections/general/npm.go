@@ -52,6 +52,7 @@ func (*NPM) Rules() schema.Rules {
 		schema.Needs("name").If("state", "absent").
 			Says("uninstalling a package is only available for named packages"),
 		schema.Looks("the name of a package", schema.NoDash, "name"),
+		schema.Address("registry", "http", "https"),
 	}
 }
 

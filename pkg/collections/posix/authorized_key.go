@@ -54,6 +54,7 @@ func (*AuthorizedKey) Rules() schema.Rules {
 		schema.Needs("user"),
 		account.IsAccount("user", "user"),
 		schema.Looks("one line", schema.OneLine, "key_options", "comment"),
+		schema.AddressOr("public keys", "key", "http", "https", "ftp", "file"),
 	}
 }
 

@@ -77,6 +77,7 @@ type unpacking struct {
 func (*Unarchive) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Parses("an option that is supported", isTarOption, "extra_opts"),
+		schema.AddressOr("a path", "src", "http", "https", "ftp", "ftps", "file").If("remote_src", true),
 		schema.Refuses("mode").If("mode", "preserve").Says("mode preserve says nothing here: members have their own modes"),
 	}
 }

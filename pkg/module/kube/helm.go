@@ -97,6 +97,8 @@ func (*Helm) Rules() schema.Rules {
 		schema.Refuses("replace").If("state", "absent"),
 		schema.AtMostOne("replace", "history_max"),
 		schema.Looks("an address, a path or a name that does not begin with a dash", schema.NoDash, "chart"),
+		schema.AddressOr("a path or a name", "chart"),
+		schema.Address("repo_url"),
 	}
 }
 

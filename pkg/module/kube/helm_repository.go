@@ -61,7 +61,7 @@ func (*Repository) Rules() schema.Rules {
 		schema.Needs("repo_name"),
 		schema.Looks("the name of a repository: letters, digits, -, _ and .", repositoryName.MatchString, "repo_name"),
 		schema.Needs("repo_url").If("repo_state", "present"),
-		schema.Looks("an address", schema.NoDash, "repo_url"),
+		schema.Address("repo_url"),
 		schema.AllOrNone("repo_username", "repo_password"),
 	}
 }

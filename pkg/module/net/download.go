@@ -68,7 +68,7 @@ func (*download) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Between("parallel", 1, 64),
 		schema.Between("attempts", 1, 100),
-		schema.Parses("an address such as http://proxy.example.org:3128", isProxy, "proxy"),
+		schema.Address("proxy", "http", "https", "socks5", "socks5h"),
 	}
 }
 
@@ -104,7 +104,6 @@ func (m *download) prepare() error {
 			item.Dest = filepath.Join(m.Dir, item.Dest)
 		}
 		item.SHA256 = strings.ToLower(strings.TrimPrefix(item.SHA256, "sha256:"))
-		problems = append(problems, item.check())
 		if other, twice := seen[item.Dest]; twice && !other.same(*item) {
 			problems = append(problems, fmt.Errorf("two different files go to %s", item.Dest))
 		}
@@ -123,33 +122,20 @@ func (item downloadItem) same(other downloadItem) bool {
 	return item.URL == other.URL && item.Path == other.Path && item.SHA256 == other.SHA256 && item.Mode.String() == other.Mode.String()
 }
 
-// check says what is wrong with an item.
-func (item downloadItem) check() error {
-	if item.SHA256 != "" {
-		if _, _, err := parseChecksum("sha256:" + item.SHA256); err != nil {
-			return fmt.Errorf("%s: %w", item.Dest, err)
-		}
+// Rules implements schema.Ruled.
+func (*downloadItem) Rules() schema.Rules {
+	return schema.Rules{
+		schema.AtLeastOne("url", "path"),
+		schema.Address("url", "http", "https").Without("path"),
+		schema.Parses("64 hexadecimal digits", isSHA256, "sha256"),
 	}
-	if item.Path != "" {
-		return nil
-	}
-	u, err := url.Parse(item.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%s: url must be an address such as https://host/file, or path a file of the control node", item.Dest)
-	}
-	return nil
 }
 
-func readProxy(address string) (*url.URL, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-		return nil, errors.New("proxy must be an address such as http://proxy.example.org:3128")
+func isSHA256(digest string) error {
+	_, from, err := parseChecksum("sha256:" + strings.TrimPrefix(digest, "sha256:"))
+	if err == nil && from != "" {
+		err = errors.New("sha256 must be the digest itself, not an address")
 	}
-	return u, nil
-}
-
-func isProxy(address string) error {
-	_, err := readProxy(address)
 	return err
 }
 
@@ -157,7 +143,7 @@ func isProxy(address string) error {
 func proxyFunc(address redact.Secret) (func(*http.Request) (*url.URL, error), error) {
 	conf := httpproxy.FromEnvironment()
 	if !address.IsZero() {
-		u, err := readProxy(address.Reveal())
+		u, err := url.Parse(address.Reveal())
 		if err != nil {
 			return nil, err
 		}

@@ -82,6 +82,7 @@ func (*gitModule) Rules() schema.Rules {
 		schema.AtMostOne("separate_git_dir", "bare"),
 		schema.Looks("a word that does not begin with a dash", schema.NoDash, "version", "remote", "refspec"),
 		schema.Looks("an address", schema.NoDash, "repo").Says("repo must not begin with a dash or have a line end in it"),
+		schema.AddressOr("a path, or user@host:path", "repo"),
 	}
 }
 

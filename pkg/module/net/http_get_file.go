@@ -40,6 +40,11 @@ type httpGetFile struct {
 	Mode    schema.FileMode `kk:"mode" default:"0644" doc:"permission bits"`
 }
 
+// Rules implements schema.Ruled.
+func (m *httpGetFile) Rules() schema.Rules {
+	return append(m.origin.Rules(), schema.Address("mirrors", "http", "https"))
+}
+
 // Run implements module.Runner.
 func (m *httpGetFile) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	start := c.Now()

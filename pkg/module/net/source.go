@@ -1,7 +1,6 @@
 package net
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -36,17 +35,9 @@ type origin struct {
 func (*origin) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("url"),
-		schema.Parses("an address such as https://host/file", isAddress, "url"),
+		schema.Address("url", "http", "https", "ftp", "ftps", "file"),
 		schema.Parses("ALGORITHM:DIGEST", isChecksum, "checksum"),
 	}
-}
-
-func isAddress(text string) error {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme == "" || u.Host == "" && u.Scheme != "file" {
-		return errors.New("url must be an address such as https://host/file")
-	}
-	return nil
 }
 
 func isChecksum(text string) error {

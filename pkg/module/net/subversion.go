@@ -68,6 +68,7 @@ func (*subversion) Rules() schema.Rules {
 		schema.Needs("dest").If("export", true).Says(svnDest),
 		schema.Looks("a word that does not begin with a dash", schema.NoDash, "revision"),
 		schema.Looks("an address", schema.NoDash, "repo").Says("repo must not begin with a dash or have a line end in it"),
+		schema.AddressOr("a path", "repo"),
 		schema.Looks("without a password", hasNoPassword, "repo").
 			Says("repo holds a password, which the host's list of processes would show: give it as password"),
 	}

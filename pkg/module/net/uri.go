@@ -93,7 +93,7 @@ $mark $folder %{http_code} %{url_effective}"`
 func (*uri) Rules() schema.Rules {
 	return schema.Rules{
 		schema.AtMostOne("body", "src"),
-		schema.Parses("an address such as https://host/path", isAddress, "url"),
+		schema.Address("url", "http", "https", "ftp", "ftps", "file"),
 	}
 }
 

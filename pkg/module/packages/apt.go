@@ -62,6 +62,7 @@ func aptSpec() module.Spec {
 func (*Apt) Rules() schema.Rules {
 	return schema.Rules{
 		schema.AtMostOne("deb", "name"),
+		schema.AddressOr("a path", "deb", "http", "https", "ftp", "ftps", "file"),
 		schema.AtLeastOne("name", "deb", "upgrade", "autoremove", "clean", "autoclean", "update_cache", "cache_valid_time").
 			Unless("state", "fixed").
 			Says("one of the following is required: autoremove, deb, name, update_cache, upgrade"),

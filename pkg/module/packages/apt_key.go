@@ -72,6 +72,8 @@ func (*AptKey) Rules() schema.Rules {
 		schema.AtLeastOne("data", "file", "keyserver", "url").If("state", "present").
 			Says("one of the following is required: data, file, keyserver, url"),
 		schema.Parses("the ID of a key", isKeyID, "id"),
+		schema.Address("url", "http", "https", "ftp", "ftps", "file"),
+		schema.AddressOr("a host", "keyserver", "hkp", "hkps", "http", "https"),
 	}
 }
 

@@ -47,6 +47,7 @@ var (
 func (*RPMKey) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("key"),
+		schema.AddressOr("a path or the ID of a key", "key", "http", "https", "ftp"),
 		schema.Looks("a file or a URL", func(key string) bool { return !rpmKeyID.MatchString(key) }, "key").If("state", "present").
 			Says("a key that is to be present is needed itself: give a file or a URL, not its ID"),
 	}
