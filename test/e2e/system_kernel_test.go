@@ -171,7 +171,7 @@ func TestCron(t *testing.T) {
 	g.fails("newlines", "cron", "name", "x", "job", "a\nb")
 	g.fails("must specify user", "cron", "name", "x", "job", "a", "cron_file", "kk")
 	g.fails("special time", "cron", "name", "x", "job", "a", "special_time", "daily", "minute", "1")
-	g.fails("Unable to install crontab", "cron", "name", "x", "job", "a", "minute", "61")
+	g.fails("Unable to install crontab", "cron", "name", "a b", "job", "x", "env", true)
 	g.fails("missing required arguments: name", "cron", "job", "a")
 	g.fails("missing: job", "cron", "name", "a")
 }

@@ -50,7 +50,7 @@ const cronMark = "#Ansible: "
 
 // Rules implements schema.Ruled.
 func (*Cron) Rules() schema.Rules {
-	return schema.Rules{
+	return append(schema.Rules{
 		schema.Parses("one line", cronLine, "name", "job", "minute", "hour", "day", "month", "weekday", "user"),
 		schema.Needs("name").If("state", "present"),
 		schema.Needs("name").Without("cron_file"),
@@ -62,7 +62,7 @@ func (*Cron) Rules() schema.Rules {
 		schema.Refuses("insertafter", "insertbefore").Unless("env", true).
 			Says("insertafter and insertbefore parameters are valid only with env=yes"),
 		IsAccount("user", "user"),
-	}
+	}, cronTimes()...)
 }
 
 // Run implements module.Runner.
