@@ -92,7 +92,7 @@ func DecryptKey(der []byte, passphrase string) (crypto.Signer, error) {
 	if pad < 1 || pad > aes.BlockSize {
 		return nil, errPassphrase
 	}
-	key, err := x509.ParsePKCS8PrivateKey(plain[:len(plain)-pad])
+	key, err := readPKCS8(plain[:len(plain)-pad])
 	signer, ok := key.(crypto.Signer)
 	if err != nil || !ok {
 		return nil, errPassphrase

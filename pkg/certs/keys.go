@@ -130,9 +130,11 @@ func parseKey(block *pem.Block) (crypto.Signer, bool) {
 	var err error
 	switch block.Type {
 	case "PRIVATE KEY":
-		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+		key, err = readPKCS8(block.Bytes)
 	case "RSA PRIVATE KEY":
-		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+		if err = checkPrivate(block.Bytes); err == nil {
+			key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+		}
 	case "EC PRIVATE KEY":
 		key, err = x509.ParseECPrivateKey(block.Bytes)
 	}
@@ -147,7 +149,7 @@ func ParseCerts(text []byte) ([]*x509.Certificate, error) {
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
-		crt, err := x509.ParseCertificate(block.Bytes)
+		crt, err := readCert(block.Bytes)
 		if err != nil {
 			return nil, err
 		}

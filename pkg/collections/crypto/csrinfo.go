@@ -2,7 +2,6 @@ package crypto
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"strings"
@@ -64,7 +63,7 @@ func (m *CSRInfo) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if block == nil || !strings.HasSuffix(block.Type, "CERTIFICATE REQUEST") {
 		return module.Result{}, fmt.Errorf("%s %w", f.Path, errNoRequest)
 	}
-	csr, err := x509.ParseCertificateRequest(block.Bytes)
+	csr, err := readRequest(block.Bytes)
 	if err != nil {
 		return module.Result{}, fmt.Errorf("%s: %w", f.Path, err)
 	}

@@ -216,8 +216,9 @@ func (m *KeyPair) read(f pki.HostFile) (crypto.Signer, error) {
 		return keyOf(f, m.Passphrase)
 	}
 	var key any
-	var err error
+	err := checkPrivate(f.text)
 	switch {
+	case err != nil:
 	case m.Passphrase == nil:
 		key, err = ssh.ParseRawPrivateKey(f.Text)
 	case opensshRounds(f.Text) > mostBcrypt:

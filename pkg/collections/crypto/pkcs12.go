@@ -286,7 +286,7 @@ func readBundle(path string, text []byte) (bundle, error) {
 		}
 		text = rest
 		if block.Type == "CERTIFICATE" {
-			crt, err := x509.ParseCertificate(block.Bytes)
+			crt, err := readCert(block.Bytes)
 			if err != nil {
 				return b, fmt.Errorf("%s: %w", path, err)
 			}

@@ -1,0 +1,52 @@
+package pki
+
+import (
+	"crypto/rsa"
+	"crypto/x509"
+	"fmt"
+)
+
+// A host may hold any key, and the time to verify with one grows with the square of
+// its bits: keys are refused by their size before anything is computed with them.
+const (
+	mostBits    = 16384   // of an RSA key, as OpenSSL has it
+	mostPrivate = 1 << 16 // bytes of a private key: one of mostBits has less than 10000
+)
+
+func checkSize(public any) error {
+	if k, ok := public.(*rsa.PublicKey); ok && k.N.BitLen() > mostBits {
+		return fmt.Errorf("its RSA key has %d bits: more than %d are not read", k.N.BitLen(), mostBits)
+	}
+	return nil
+}
+
+func readCert(der []byte) (*x509.Certificate, error) {
+	crt, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return crt, checkSize(crt.PublicKey)
+}
+
+func readRequest(der []byte) (*x509.CertificateRequest, error) {
+	csr, err := x509.ParseCertificateRequest(der)
+	if err != nil {
+		return nil, err
+	}
+	return csr, checkSize(csr.PublicKey)
+}
+
+// readPKCS8 keeps long keys from the parser, which tests whether their factors are prime.
+func readPKCS8(der []byte) (any, error) {
+	if err := checkPrivate(der); err != nil {
+		return nil, err
+	}
+	return x509.ParsePKCS8PrivateKey(der)
+}
+
+func checkPrivate(text []byte) error {
+	if len(text) > mostPrivate {
+		return fmt.Errorf("it has %d bytes: a private key has at most %d", len(text), mostPrivate)
+	}
+	return nil
+}
