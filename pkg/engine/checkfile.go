@@ -84,16 +84,17 @@ func (c *fileCheck) check(t *project.Task, sure bool) {
 		}
 		d.Trace = t.Trace
 		d.Width = len([]rune(f.Name))
-		if !sure || !surelyFails(t) {
+		if !sure || !surelyFails(t, f.ForLoop) {
 			d.Severity = source.Warning
 		}
 		c.add(d)
 	}
 }
 
-// surelyFails reports whether a task runs, and a file that is missing fails the play.
-func surelyFails(t *project.Task) bool {
-	return len(t.Attrs.When) == 0 && t.Loop == nil && len(t.FailedWhen) == 0 && len(t.Until) == 0 &&
+// surelyFails reports whether a task runs, and a file that is missing fails the
+// play. One that the loop reads is read however many items there are.
+func surelyFails(t *project.Task, forLoop bool) bool {
+	return len(t.Attrs.When) == 0 && (t.Loop == nil || forLoop) && len(t.FailedWhen) == 0 && len(t.Until) == 0 &&
 		t.Attrs.Value[project.IgnoreErrors] == nil && t.Async == nil
 }
 

@@ -53,15 +53,18 @@ func (t *Task) Places(kind, name string) []string {
 type FileName struct {
 	Kind, Name string // as Find has them
 	At         source.Pos
+	Lookup     bool // it is read by a lookup, and not by the task's module
+	ForLoop    bool // it is read once, before the loop
 }
 
 // fileNames are the files that the task's arguments name, as the tags of its
-// module say.
+// module say, and those that its arguments and its loop look up.
 func (l *Linker) fileNames(t *Task) []FileName {
-	var out []FileName
+	out := loopFiles(t)
 	if t.Args == nil {
-		return nil
+		return out
 	}
+	out = append(out, lookedUp(t.Args, false)...)
 	for _, a := range l.table(t.Spec).args {
 		if a.File == "" || l.isAway(t, a) {
 			continue
@@ -72,7 +75,34 @@ func (l *Linker) fileNames(t *Task) []FileName {
 				name = firstWord(name)
 			}
 			if isFileName(name) {
-				out = append(out, FileName{kind, name, t.argumentAt(a)})
+				out = append(out, FileName{Kind: kind, Name: name, At: t.argumentAt(a)})
+			}
+		}
+	}
+	return out
+}
+
+func lookedUp(d *template.Data, forLoop bool) []FileName {
+	var out []FileName
+	for _, f := range d.Files() {
+		if isFileName(f.Name) {
+			out = append(out, FileName{f.Dir, f.Name, f.Pos, true, forLoop})
+		}
+	}
+	return out
+}
+
+// loopFiles are the files that with_file and the loop's own lookups name.
+func loopFiles(t *Task) []FileName {
+	if t.Loop == nil || t.Loop.Items == nil {
+		return nil
+	}
+	out := lookedUp(t.Loop.Items, true)
+	kinds := map[string]string{"file": "files", "unvault": "files", "template": "templates"}
+	if kind := kinds[t.Loop.Lookup]; kind != "" {
+		for _, v := range t.Loop.Syntax.Items.Elements() {
+			if name := v.Text(); isFileName(name) {
+				out = append(out, FileName{kind, name, v.TextAt(), true, true})
 			}
 		}
 	}
@@ -168,7 +198,7 @@ func (t *Task) argumentAt(a schema.Arg) source.Pos {
 // that is not there may be made by an earlier task.
 func (l *Linker) checkTemplates(t *Task, ds *source.Diagnostics) {
 	for _, f := range t.Files {
-		if f.Kind == "templates" && !t.hasDelimiters() {
+		if f.Kind == "templates" && !f.Lookup && !t.hasDelimiters() {
 			l.checkTemplate(t, f.Name, ds)
 		}
 	}

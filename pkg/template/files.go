@@ -1,0 +1,31 @@
+package template
+
+import (
+	"slices"
+
+	"kubekey/pkg/expr"
+)
+
+// Files are the files that the value is sure to look up by literal names
+// whenever it is evaluated. Texts with tags ({% if %}) are not looked at.
+func (d *Data) Files() []expr.FileRead {
+	var out []expr.FileRead
+	for _, e := range slices.Concat(d.list, d.vals) {
+		out = append(out, e.Files()...)
+	}
+	if d.tmpl == nil {
+		return out
+	}
+	if d.tmpl.pure != nil {
+		return append(out, d.tmpl.pure.Files()...)
+	}
+	if d.tmpl.unit == nil {
+		return out
+	}
+	for _, n := range d.tmpl.unit.flat {
+		if n, ok := n.(*outputNode); ok {
+			out = append(out, n.expr.Files()...)
+		}
+	}
+	return out
+}
