@@ -99,23 +99,34 @@ func (s *settings) variable(names ...variable) (any, bool) {
 			v, err = value.Force(v)
 		}
 		if err != nil {
-			s.fail(fmt.Errorf("variable %s: %w", n, err))
+			s.failVariable(n, fmt.Errorf("variable %s: %w", n, err))
 			return nil, false
 		}
 		if u, undefined := v.(*value.Undefined); undefined {
-			s.fail(fmt.Errorf("variable %s: %w", n, u))
+			s.failVariable(n, fmt.Errorf("variable %s: %w", n, u))
 			return nil, false
 		}
 		if !ok || v == nil || v == "" {
 			continue
 		}
 		if v, err = converted(playbook.VariableType(n), "variable "+n, v); err != nil {
-			s.fail(err)
+			s.failVariable(n, err)
 			return nil, false
 		}
 		return v, true
 	}
 	return nil, false
+}
+
+// failVariable fails with where the variable was set.
+func (s *settings) failVariable(name string, err error) {
+	for _, o := range s.v.Explain(name) {
+		if o.Wins && o.At.IsValid() && !strings.Contains(err.Error(), o.At.String()) {
+			err = fmt.Errorf("%w (set at %s)", err, o.At)
+			break
+		}
+	}
+	s.fail(err)
 }
 
 func (s *settings) fail(err error) {
