@@ -249,6 +249,9 @@ func sample(a schema.Arg) any {
 }
 
 func inList(a schema.Arg, v any) any {
+	if a.Type == "dict of str" {
+		return value.NewDict("x", v)
+	}
 	if strings.HasPrefix(a.Type, "list") {
 		return []any{v}
 	}

@@ -2,12 +2,14 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"kubekey/pkg/redact"
+	"kubekey/pkg/value"
 )
 
 // RulesOf returns the rules of a struct, given as a pointer to it. One that
@@ -216,6 +218,13 @@ func plainValue(v reflect.Value) any {
 			return v.Interface()
 		}
 		return plainValue(v.Elem())
+	case reflect.Map:
+		m := v.Interface().(map[string]string)
+		d := value.NewDict()
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			d.Set(k, m[k])
+		}
+		return d
 	case reflect.Slice:
 		out := make([]any, v.Len())
 		for i := range out {

@@ -276,8 +276,16 @@ type refusal struct {
 	err error
 }
 
-// refuse looks at a value, or at each of a list.
+// refuse looks at a value, at each of a list, or at each of a dictionary as "key: value".
 func (r Rule) refuse(v any) *refusal {
+	if d, ok := v.(*value.Dict); ok && r.Kind == Form {
+		for k, e := range d.All() {
+			if no := r.refuseOne(value.Str(k) + ": " + value.Str(e)); no != nil {
+				return no
+			}
+		}
+		return nil
+	}
 	list, isList := v.([]any)
 	switch {
 	case isList && r.Kind == Length:

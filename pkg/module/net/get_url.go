@@ -84,9 +84,6 @@ func (m *getURL) wget() (address, options string) {
 func (m *getURL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	start := c.Now()
 	want, at, err := parseChecksum(m.Checksum)
-	if err == nil {
-		err = m.origin.check()
-	}
 	if err != nil {
 		return module.Result{Failed: true, Msg: err.Error()}, nil
 	}

@@ -160,7 +160,7 @@ func TestGetURLFailures(t *testing.T) {
 		{"checksum", []any{"url", s.URL + "/d/app.bin", "dest", dest, "checksum", "sha256:12"}, `"12" is no sha256 digest`},
 		{"algorithm", []any{"url", s.URL + "/d/app.bin", "dest", dest, "checksum", "crc:12"}, "checksum must be ALGORITHM:DIGEST"},
 		{"url", []any{"url", "example.org", "dest", dest}, "url must be an address"},
-		{"header", []any{"url", s.URL, "dest", dest, "headers", value.NewDict("A", "b\nc")}, "header A must be one line"},
+		{"header", []any{"url", s.URL, "dest", dest, "headers", value.NewDict("A", "b\nc")}, "headers must be one line each"},
 	}
 	for _, tool := range []string{"curl", "none"} {
 		for _, c := range cases {

@@ -49,9 +49,6 @@ func (m *httpGetFile) Rules() schema.Rules {
 func (m *httpGetFile) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	start := c.Now()
 	want, at, err := parseChecksum(m.Checksum)
-	if err == nil {
-		err = m.origin.check()
-	}
 	if err != nil {
 		return module.Result{Failed: true, Msg: err.Error()}, nil
 	}

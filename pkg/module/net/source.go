@@ -37,22 +37,13 @@ func (*origin) Rules() schema.Rules {
 		schema.Needs("url"),
 		schema.Address("url", "http", "https", "ftp", "ftps", "file"),
 		schema.Parses("ALGORITHM:DIGEST", isChecksum, "checksum"),
+		schema.Looks("one line each", schema.OneLine, "headers").Says("headers must be one line each"),
 	}
 }
 
 func isChecksum(text string) error {
 	_, _, err := parseChecksum(text)
 	return err
-}
-
-// check says what is wrong with the headers.
-func (o origin) check() error {
-	for k, v := range o.Headers {
-		if strings.ContainsAny(k+v, "\r\n") {
-			return fmt.Errorf("header %s must be one line", k)
-		}
-	}
-	return nil
 }
 
 // secret reports whether the request holds what a process list must not show.

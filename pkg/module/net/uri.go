@@ -94,6 +94,7 @@ func (*uri) Rules() schema.Rules {
 	return schema.Rules{
 		schema.AtMostOne("body", "src"),
 		schema.Address("url", "http", "https", "ftp", "ftps", "file"),
+		schema.Looks("one line each", schema.OneLine, "headers").Says("headers must be one line each"),
 	}
 }
 
@@ -183,9 +184,6 @@ func (m *uri) config(c *module.Call) (string, error) {
 	}
 	if _, set := o.Headers["Content-Type"]; kind != "" && !set {
 		o.Headers["Content-Type"] = kind
-	}
-	if err := o.check(); err != nil {
-		return "", err
 	}
 	config := o.curlOptions(m.URL) + "include\n" + curlSetting("max-time", seconds(max(m.Timeout, time.Second)))
 	method := strings.ToUpper(m.Method)
