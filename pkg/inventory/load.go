@@ -229,7 +229,8 @@ func checkText(f *source.File) *source.Diagnostic {
 		case len(text) > maxLine:
 			return source.Errorf(at, "this line has %d bytes: this is not an inventory", len(text))
 		case bytes.IndexByte(text, 0) >= 0:
-			return source.Errorf(at, "this line has a NUL byte: this is not an inventory").WithHelp("save the file as UTF-8 text")
+			return source.Errorf(at, "this line has a NUL byte: this is not an inventory").
+				WithHelp("save the file as UTF-8 text")
 		case !utf8.Valid(text):
 			return source.Errorf(at, "this line is not UTF-8").WithHelp("save the file as UTF-8 text")
 		}

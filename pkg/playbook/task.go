@@ -266,7 +266,8 @@ func (p *file) action(t *Task, n *yaml.Node) {
 // extra stores what adds to the arguments of a task, once.
 func (p *file) extra(t *Task, n *yaml.Node) {
 	if t.Extra.IsSet() {
-		p.errorf(n, "args cannot be used beside an action that has both words and keys").WithHelp("put all arguments into one mapping")
+		p.errorf(n, "args cannot be used beside an action that has both words and keys").
+			WithHelp("put all arguments into one mapping")
 		return
 	}
 	t.Extra = p.value(n)
@@ -402,7 +403,7 @@ func (p *file) gather(inc *Include) {
 	switch given := resolve(inc.Args.Node); {
 	case inc.Args.IsNull():
 	case given.Kind == yaml.ScalarNode:
-		all.Content = append(all.Content, keyNode(given, "file"), given)
+		all.Content = append(all.Content, textNode(given, "file"), given)
 	default:
 		all.Content = slices.Clone(given.Content)
 	}
@@ -433,14 +434,14 @@ func (p *file) roleArgs(args Value) Value {
 			p.errorf(n, "this module does not take %q: its arguments are key=value words or a mapping", w.Value)
 			continue
 		}
-		m.Content = append(m.Content, keyNode(n, w.Key), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: w.Value, Line: n.Line, Column: n.Column})
+		m.Content = append(m.Content, textNode(n, w.Key), textNode(n, w.Value))
 	}
 	return Value{&m, p.f}
 }
 
-// keyNode is a key that is not written, at the place of its value.
-func keyNode(v *yaml.Node, name string) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name, Line: v.Line, Column: v.Column}
+// textNode is a text that is not written by itself, at the place of another.
+func textNode(at *yaml.Node, text string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: at.Line, Column: at.Column}
 }
 
 // GivenTwice is the error of an argument of which one value would silently be lost.

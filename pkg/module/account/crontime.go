@@ -77,7 +77,8 @@ func (f cronField) span(text string) error {
 		to = 7
 	}
 	if to < from {
-		return fmt.Errorf("%s: the range %s ends before it begins: write %s-%d,%d-%s", f.name, text, first, f.most, f.least, last)
+		return fmt.Errorf("%s: the range %s ends before it begins: write %s-%d,%d-%s",
+			f.name, text, first, f.most, f.least, last)
 	}
 	return nil
 }
