@@ -132,7 +132,7 @@ func parseKey(block *pem.Block) (crypto.Signer, bool) {
 	case "PRIVATE KEY":
 		key, err = readPKCS8(block.Bytes)
 	case "RSA PRIVATE KEY":
-		if err = checkPrivate(block.Bytes); err == nil {
+		if err = CheckPrivate(block.Bytes); err == nil {
 			key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
 		}
 	case "EC PRIVATE KEY":
@@ -149,7 +149,7 @@ func ParseCerts(text []byte) ([]*x509.Certificate, error) {
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
-		crt, err := readCert(block.Bytes)
+		crt, err := ReadCert(block.Bytes)
 		if err != nil {
 			return nil, err
 		}

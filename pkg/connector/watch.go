@@ -53,6 +53,9 @@ func (w *watch) hear(p []byte) (rest []byte, wrong bool) {
 	if over := len(w.before) - maxTalk; over > 0 {
 		w.before = append(w.before[:0], w.before[over:]...)
 	}
+	if w.wrong {
+		return nil, false // the command's input has ended: whatever says that it runs, it got no password
+	}
 	if said, after, found := bytes.Cut(w.before, []byte(openSign(w.mark))); found {
 		line := bytes.IndexByte(after, '\n')
 		if line < 0 {

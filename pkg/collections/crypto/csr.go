@@ -190,7 +190,7 @@ func parseRequest(text []byte) (*x509.CertificateRequest, error) {
 	if block == nil || !strings.HasSuffix(block.Type, "CERTIFICATE REQUEST") {
 		return nil, errNoRequest
 	}
-	csr, err := readRequest(block.Bytes)
+	csr, err := certs.ReadRequest(block.Bytes)
 	if err != nil {
 		return nil, err
 	}

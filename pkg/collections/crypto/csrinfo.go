@@ -63,7 +63,7 @@ func (m *CSRInfo) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if block == nil || !strings.HasSuffix(block.Type, "CERTIFICATE REQUEST") {
 		return module.Result{}, fmt.Errorf("%s %w", f.Path, errNoRequest)
 	}
-	csr, err := readRequest(block.Bytes)
+	csr, err := certs.ReadRequest(block.Bytes)
 	if err != nil {
 		return module.Result{}, fmt.Errorf("%s: %w", f.Path, err)
 	}

@@ -216,7 +216,7 @@ func (m *KeyPair) read(f pki.HostFile) (crypto.Signer, error) {
 		return keyOf(f, m.Passphrase)
 	}
 	var key any
-	err := checkPrivate(f.text)
+	err := certs.CheckPrivate(f.Text)
 	switch {
 	case err != nil:
 	case m.Passphrase == nil:

@@ -286,7 +286,7 @@ func readBundle(path string, text []byte) (bundle, error) {
 		}
 		text = rest
 		if block.Type == "CERTIFICATE" {
-			crt, err := readCert(block.Bytes)
+			crt, err := certs.ReadCert(block.Bytes)
 			if err != nil {
 				return b, fmt.Errorf("%s: %w", path, err)
 			}

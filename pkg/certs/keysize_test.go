@@ -1,4 +1,4 @@
-package pki
+package certs
 
 import (
 	"bytes"
@@ -51,7 +51,7 @@ func TestHugeKeys(t *testing.T) {
 		n := new(big.Int).Lsh(big.NewInt(1), uint(bits-1))
 		huge := &rsa.PublicKey{N: n.SetBit(n, 0, 1), E: 1<<31 - 1}
 		der := hugeRequest(t, huge)
-		_, err := parseRequest(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
+		_, err := ReadRequest(der)
 		wantTooLarge(t, err)
 
 		small, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -62,7 +62,7 @@ func TestHugeKeys(t *testing.T) {
 		if der, err = x509.CreateCertificate(rand.Reader, template, template, huge, small); err != nil {
 			t.Fatal(err)
 		}
-		_, err = parseCerts(encodeCert(der))
+		_, err = ParseCerts(EncodeCert(der))
 		wantTooLarge(t, err)
 	}
 }

@@ -1,4 +1,4 @@
-package pki
+package certs
 
 import (
 	"crypto/rsa"
@@ -20,7 +20,8 @@ func checkSize(public any) error {
 	return nil
 }
 
-func readCert(der []byte) (*x509.Certificate, error) {
+// ReadCert is a certificate in DER.
+func ReadCert(der []byte) (*x509.Certificate, error) {
 	crt, err := x509.ParseCertificate(der)
 	if err != nil {
 		return nil, err
@@ -28,7 +29,8 @@ func readCert(der []byte) (*x509.Certificate, error) {
 	return crt, checkSize(crt.PublicKey)
 }
 
-func readRequest(der []byte) (*x509.CertificateRequest, error) {
+// ReadRequest is a request in DER; its signature was not checked.
+func ReadRequest(der []byte) (*x509.CertificateRequest, error) {
 	csr, err := x509.ParseCertificateRequest(der)
 	if err != nil {
 		return nil, err
@@ -38,13 +40,14 @@ func readRequest(der []byte) (*x509.CertificateRequest, error) {
 
 // readPKCS8 keeps long keys from the parser, which tests whether their factors are prime.
 func readPKCS8(der []byte) (any, error) {
-	if err := checkPrivate(der); err != nil {
+	if err := CheckPrivate(der); err != nil {
 		return nil, err
 	}
 	return x509.ParsePKCS8PrivateKey(der)
 }
 
-func checkPrivate(text []byte) error {
+// CheckPrivate refuses the text of a private key that is too long for any.
+func CheckPrivate(text []byte) error {
 	if len(text) > mostPrivate {
 		return fmt.Errorf("it has %d bytes: a private key has at most %d", len(text), mostPrivate)
 	}
