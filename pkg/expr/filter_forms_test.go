@@ -5,7 +5,7 @@ import "testing"
 func TestSearchWithoutMatchAsksForNoGroup(t *testing.T) {
 	wantValue(t, `'text' | regex_search('x(y)', '\\1')`, Names{}, "None")
 	wantValue(t, `'text' | regex_search('z', '\\1')`, Names{}, "None")
-	wantError(t, `'text' | regex_search('x', '\\1')`, Names{}, "no group 1")
+	wantError(t, `'text' | regex_search('x', '\\1')`, Names{}, "no such group: 1")
 	wantError(t, `'text' | regex_search('z', 'x')`, Names{}, "Unknown argument")
 }
 

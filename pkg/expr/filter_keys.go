@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kubekey/pkg/pyregex"
 	"kubekey/pkg/value"
 )
 
@@ -112,14 +113,11 @@ func keyTestOf(re *patterns, how string, target any) (keyTest, error) {
 	case "ends_with":
 		return func(key string) (bool, error) { return strings.HasSuffix(key, text), nil }, nil
 	case "regex":
-		m, err := re.get(text, matchFlags{})
+		m, err := re.get(text, pyregex.AtStart)
 		if err != nil {
 			return nil, err
 		}
-		return func(key string) (bool, error) {
-			found, err := m.all(key, 1)
-			return len(found) > 0 && found[0].start() == 0, err
-		}, nil
+		return m.Matches, nil
 	}
 	return nil, fmt.Errorf("matching_parameter is equal, starts_with, ends_with or regex, not %s", value.Repr(how))
 }

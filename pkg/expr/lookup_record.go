@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"kubekey/pkg/pyregex"
 	"kubekey/pkg/value"
 )
 
@@ -70,13 +70,17 @@ func iniValues(text, key string, opts map[string]string) ([]any, error) {
 		return nil, err
 	}
 	if isYes(opts["re"]) {
-		re, err := regexp.Compile("^(?:" + key + ")")
+		re, err := pyregex.Compile(key, pyregex.AtStart, matchTime)
 		if err != nil {
-			return nil, fmt.Errorf("bad pattern %q: %w", truncateText(key), err)
+			return nil, badPattern(key, err)
 		}
 		var out []any
 		for k, v := range values.All() {
-			if re.MatchString(value.Str(k)) {
+			found, err := re.Matches(value.Str(k))
+			if err != nil {
+				return nil, err
+			}
+			if found {
 				out = append(out, v)
 			}
 		}

@@ -63,16 +63,16 @@ func lookupVarNames(c *Call, terms []any, _ *bound) ([]any, error) {
 	re := newPatterns()
 	var out []any
 	err = eachTerm(terms, func(term string) error {
-		m, err := re.get(term, matchFlags{})
+		m, err := re.get(term, 0)
 		if err != nil {
 			return err
 		}
 		for _, name := range names {
-			found, err := m.all(strings.ToValidUTF8(name, "\uFFFD"), 1)
+			found, err := m.Matches(name)
 			if err != nil {
 				return err
 			}
-			if len(found) > 0 {
+			if found {
 				out = append(out, name)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"kubekey/pkg/pyregex"
 	"kubekey/pkg/value"
 )
 
@@ -34,38 +35,24 @@ func textTests() []testSpec {
 
 func (ps *patterns) tester(how string) func(*Call, any, *bound) (bool, error) {
 	return func(_ *Call, in any, p *bound) (bool, error) {
-		text, err := plainText(in)
+		text, err := subject(in)
 		if err != nil {
 			return false, err
 		}
-		pattern, err := anchored(p.str("pattern", ""), p.str("match_type", how))
-		if err != nil {
-			return false, err
-		}
-		flags := matchFlags{ignoreCase: p.flag("ignorecase", false), multiline: p.flag("multiline", false)}
+		kind, pattern, flags := p.str("match_type", how), p.str("pattern", ""), patternFlags(p)
 		if p.err != nil {
 			return false, p.err
 		}
-		m, err := ps.get(pattern, flags)
+		anchor, ok := map[string]pyregex.Flags{"search": 0, "match": pyregex.AtStart, "fullmatch": pyregex.Whole}[kind]
+		if !ok {
+			return false, fmt.Errorf("match_type must be search, match or fullmatch, not '%s'", kind)
+		}
+		re, err := ps.get(pattern, flags|anchor)
 		if err != nil {
 			return false, err
 		}
-		found, err := m.all(text, 1)
-		return len(found) > 0, err
+		return re.Matches(text)
 	}
-}
-
-// anchored is the pattern that searches what Python's function of that name matches.
-func anchored(pattern, how string) (string, error) {
-	switch how {
-	case "search":
-		return pattern, nil
-	case "match":
-		return `\A(?:` + pattern + `)`, nil
-	case "fullmatch":
-		return `\A(?:` + pattern + `)\z`, nil
-	}
-	return "", fmt.Errorf("match_type must be search, match or fullmatch, not '%s'", how)
 }
 
 // testURI asks as Ansible's tests do, for which any text is an address, if one

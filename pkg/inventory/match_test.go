@@ -60,6 +60,7 @@ func TestMatch(t *testing.T) {
 		{"*.example.org", "w10.example.org", ""},
 		{"~w[13]$", "w1 w3", ""},
 		{"~(?!w)d\\d", "d1", ""},
+		{"~w{,1}[13]\\Z", "w1 w3", ""},
 		{"~1", "", "~1"},
 		{"~w\\d{1,2}$,d1", "w2 w1 w3 d1", ""},
 		{"web[0]", "w1", ""},
@@ -111,7 +112,7 @@ func TestMatchHints(t *testing.T) {
 
 func TestMatchRefusesBrokenPatterns(t *testing.T) {
 	inv := fromINI(t, patternHosts)
-	for _, p := range []string{"~(", "!", "web:&", "|random", "w[z-a]*", "web[99999999999999999999]"} {
+	for _, p := range []string{"~(", "~w(?i)", "!", "web:&", "|random", "w[z-a]*", "web[99999999999999999999]"} {
 		if _, err := inv.Match([]string{p}, MatchOptions{}); err == nil || !strings.Contains(err.Error(), "pattern") {
 			t.Errorf("%q: %v", p, err)
 		}

@@ -7,9 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dlclark/regexp2"
-
-	"kubekey/pkg/backtrack"
+	"kubekey/pkg/pyregex"
 )
 
 // splitPatterns cuts "a:b,&c" into its parts: at commas, colons and blanks that are
@@ -146,26 +144,17 @@ func (s subscript) pick(hosts []*host) []*host {
 // matchRegexp compiles the regular expression of a ~pattern, which is
 // anchored at the start only.
 func matchRegexp(expr string) (func(string) (bool, error), error) {
-	if re, err := regexp.Compile(`^(?:` + expr + `)`); err == nil {
-		return matching(re), nil
-	}
-	// Look-around and back references are beyond the standard library.
-	re, err := backtrack.Compile(`\A(?:`+expr+`)`, regexp2.None, regexTimeout)
+	re, err := pyregex.Compile(expr, pyregex.AtStart, regexTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("host pattern \"~%s\" is no regular expression: %w", expr, err)
 	}
 	return func(name string) (bool, error) {
-		m, err := re.Find(name)
+		found, err := re.Matches(name)
 		if err != nil {
 			return false, fmt.Errorf("compare host pattern \"~%s\" with %q: %w", expr, name, err)
 		}
-		return m != nil, nil
+		return found, nil
 	}, nil
-}
-
-// matching is a comparison that cannot fail.
-func matching(re *regexp.Regexp) func(string) (bool, error) {
-	return func(name string) (bool, error) { return re.MatchString(name), nil }
 }
 
 // matchGlob compiles a shell pattern: * ? [abc] [!abc].
@@ -194,7 +183,7 @@ func matchGlob(glob string) (func(string) (bool, error), error) {
 	if err != nil {
 		return nil, fmt.Errorf("host pattern %q is not well formed: check its brackets", glob)
 	}
-	return matching(re), nil
+	return func(name string) (bool, error) { return re.MatchString(name), nil }, nil
 }
 
 // classEnd finds the ] of the class that opens at i; one right behind the [ is a member.

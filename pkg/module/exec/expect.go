@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
+	"kubekey/pkg/pyregex"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -20,7 +20,7 @@ import (
 type expect struct {
 	Command string `kk:"command,required" doc:"the command; it is split into words, and no shell reads it"`
 	guard
-	Responses *value.Dict   `kk:"responses,required" doc:"for each question, a regular expression (RE2) for how it ends, and the answer; with a list of answers, one for each time that it is asked"`
+	Responses *value.Dict   `kk:"responses,required" doc:"for each question, a Python regular expression for how it ends, and the answer; with a list of answers, one for each time that it is asked"`
 	Timeout   time.Duration `kk:"timeout" default:"30" doc:"how long the command may take to ask or to end; 0 is for ever"`
 	Echo      bool          `kk:"echo" default:"no" doc:"keep the answers in stdout, where a terminal would show them"`
 }
@@ -90,7 +90,7 @@ func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	o.end, o.RC = c.Now(), exit.Code
 	o.hold(printed)
 	o.Stdout = strings.ReplaceAll(o.Stdout, "\r\n", "\n")
-	if cause := context.Cause(ctx); cause != nil && (errors.Is(cause, errNoQuestion) || errors.As(cause, new(noAnswer))) {
+	if cause := context.Cause(ctx); cause != nil && (errors.Is(cause, errNoQuestion) || errors.As(cause, new(noAnswer)) || errors.As(cause, new(noSearch))) {
 		r := o.commandResult(m.Command, true)
 		r.Data.Set("rc", nil)
 		r.Failed, r.Msg = true, cause.Error()
@@ -111,6 +111,9 @@ func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error)
 // errNoQuestion says that nothing was asked that has an answer, for too long.
 var errNoQuestion = errors.New("command exceeded timeout")
 
+// matchLimit bounds questions that backtrack.
+const matchLimit = time.Second
+
 // noAnswer is a question that was asked once too often.
 type noAnswer struct{ question string }
 
@@ -118,10 +121,13 @@ func (e noAnswer) Error() string {
 	return fmt.Sprintf("No remaining responses for '%s'", e.question)
 }
 
+// noSearch is a question that could not be looked for.
+type noSearch struct{ error }
+
 // question is one that the command may ask.
 type question struct {
 	text    string
-	match   *regexp.Regexp
+	match   *pyregex.Regexp
 	answers []string
 	always  bool // the one answer is for each time
 }
@@ -143,8 +149,8 @@ func (m *expect) questions() ([]*question, error) {
 	for key, v := range m.Responses.All() {
 		q := &question{text: value.Str(key)}
 		var err error
-		if q.match, err = regexp.Compile("(?s)" + q.text); err != nil {
-			return nil, fmt.Errorf("responses: %w", err)
+		if q.match, err = pyregex.Compile(q.text, pyregex.DotAll|pyregex.ASCII, matchLimit); err != nil {
+			return nil, fmt.Errorf("responses: %q: %w", q.text, err)
 		}
 		list, several := v.([]any)
 		if !several {
@@ -196,9 +202,14 @@ func (d *dialogue) Write(p []byte) (int, error) {
 // answer types the answer to the first question that is pending.
 func (d *dialogue) answer() bool {
 	var asked *question
-	var at []int
+	var at pyregex.Match
 	for _, q := range d.questions {
-		if found := q.match.FindStringIndex(d.pending); found != nil && found[1] > 0 && (at == nil || found[0] < at[0]) {
+		found, err := q.match.Find(d.pending)
+		if err != nil {
+			d.stop(noSearch{fmt.Errorf("responses: %q: %w", q.text, err)})
+			return false
+		}
+		if found != nil && found[1] > 0 && (at == nil || found[0] < at[0]) {
 			asked, at = q, found
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/pyregex"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 )
@@ -160,7 +161,7 @@ func (m *Assemble) local(c *module.Call) (string, []fragment, error) {
 }
 
 // join puts the fragments together: each begins on a line of its own.
-func (m *Assemble) join(parts []fragment, names *pattern) (string, error) {
+func (m *Assemble) join(parts []fragment, names *pyregex.Regexp) (string, error) {
 	sort.Slice(parts, func(i, j int) bool { return parts[i].name < parts[j].name })
 	delimiter := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`).Replace(m.Delimiter)
 	var b strings.Builder
@@ -169,7 +170,7 @@ func (m *Assemble) join(parts []fragment, names *pattern) (string, error) {
 			continue
 		}
 		if names != nil {
-			found, err := names.find(p.name)
+			found, err := names.Find(p.name)
 			if err != nil {
 				return "", err
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/pyregex"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -82,11 +83,11 @@ func (m *BlockInFile) Run(ctx context.Context, c *module.Call) (module.Result, e
 	})
 }
 
-func optionalPattern(s string) (*pattern, error) {
+func optionalPattern(s string) (*pyregex.Regexp, error) {
 	if s == "" {
 		return nil, nil
 	}
-	return compilePattern(s, "")
+	return compilePattern(s, pyregex.ASCII)
 }
 
 // block is the lines to be there, with the markers; none when it is to be removed.
@@ -102,7 +103,7 @@ func (m *BlockInFile) block() (first, last string, lines []string) {
 }
 
 // apply returns the text with the block as it should be.
-func (m *BlockInFile) apply(text string, after, before *pattern) (string, string, error) {
+func (m *BlockInFile) apply(text string, after, before *pyregex.Regexp) (string, string, error) {
 	first, last, block := m.block()
 	lines := SplitLines(text)
 	from, to := -1, -1
@@ -165,7 +166,7 @@ func (m *BlockInFile) message(old, block string) string {
 }
 
 // insertion is where a new block goes: an index of lines.
-func (m *BlockInFile) insertion(lines []string, after, before *pattern) (int, error) {
+func (m *BlockInFile) insertion(lines []string, after, before *pyregex.Regexp) (int, error) {
 	if m.InsertBefore == "BOF" {
 		return 0, nil
 	}
@@ -178,7 +179,7 @@ func (m *BlockInFile) insertion(lines []string, after, before *pattern) (int, er
 		return at, nil
 	}
 	for i, line := range lines {
-		found, err := p.find(Chomp(line))
+		found, err := p.Find(Chomp(line))
 		if err != nil {
 			return 0, err
 		}

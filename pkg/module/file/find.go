@@ -12,6 +12,7 @@ import (
 
 	"kubekey/pkg/charset"
 	"kubekey/pkg/module"
+	"kubekey/pkg/pyregex"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
@@ -63,8 +64,8 @@ func findSpec() module.Spec {
 // finder is a compiled search.
 type finder struct {
 	*Find
-	patterns, excludes []*pattern
-	contains           *pattern
+	patterns, excludes []*pyregex.Regexp
+	contains           *pyregex.Regexp
 	age, size          *int64
 	now                int64
 
@@ -125,7 +126,7 @@ func (m *Find) compile() (*finder, error) {
 		return nil, err
 	}
 	if m.Contains != "" {
-		if f.contains, err = compilePattern(m.Contains, ""); err != nil {
+		if f.contains, err = compilePattern(m.Contains, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -137,15 +138,14 @@ func (m *Find) compile() (*finder, error) {
 }
 
 // names compiles patterns of names; a shell pattern becomes a regular expression.
-func (m *Find) names(list []string) ([]*pattern, error) {
-	var out []*pattern
+func (m *Find) names(list []string) ([]*pyregex.Regexp, error) {
+	var out []*pyregex.Regexp
 	for _, s := range list {
-		if m.UseRegex {
-			s = "^(?:" + s + ")"
-		} else {
-			s = globPattern(s)
+		flags := pyregex.AtStart
+		if !m.UseRegex {
+			s, flags = globPattern(s), pyregex.DotAll
 		}
-		p, err := compilePattern(s, "s")
+		p, err := compilePattern(s, flags)
 		if err != nil {
 			return nil, err
 		}
@@ -331,9 +331,9 @@ func (f *finder) named(name string) bool {
 	return (len(f.patterns) == 0 || anyMatch(f.patterns, name)) && !anyMatch(f.excludes, name)
 }
 
-func anyMatch(list []*pattern, name string) bool {
+func anyMatch(list []*pyregex.Regexp, name string) bool {
 	for _, p := range list {
-		if m, err := p.find(name); err == nil && m != nil {
+		if m, err := p.Matches(name); err == nil && m {
 			return true
 		}
 	}
@@ -464,11 +464,11 @@ func (f *finder) contained(e *entry, content []byte) (bool, error) {
 // holds reports whether a text has what contains asks for.
 func (f *finder) holds(text string) (bool, error) {
 	if f.WholeFile {
-		m, err := f.contains.find(text)
+		m, err := f.contains.Find(text)
 		return m != nil, err
 	}
 	for _, line := range SplitLines(text) {
-		m, err := f.contains.find(Chomp(line))
+		m, err := f.contains.Find(Chomp(line))
 		if err != nil {
 			return false, err
 		}

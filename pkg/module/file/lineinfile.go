@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/pyregex"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -105,22 +106,22 @@ func (m *LineInFile) warnings() []string {
 }
 
 // linePatterns are the compiled arguments; nil where not given.
-type linePatterns struct{ line, after, before *pattern }
+type linePatterns struct{ line, after, before *pyregex.Regexp }
 
 func (m *LineInFile) patterns() (p linePatterns, err error) {
 	if m.Regexp != nil {
-		if p.line, err = compilePattern(*m.Regexp, ""); err != nil {
+		if p.line, err = compilePattern(*m.Regexp, pyregex.ASCII); err != nil {
 			return p, err
 		}
 	}
 	for _, one := range []struct {
 		text string
-		into **pattern
+		into **pyregex.Regexp
 	}{{place(place(m.InsertAfter, "EOF"), "BOF"), &p.after}, {place(m.InsertBefore, "BOF"), &p.before}} {
 		if one.text == "" {
 			continue
 		}
-		if *one.into, err = compilePattern(one.text, ""); err != nil {
+		if *one.into, err = compilePattern(one.text, pyregex.ASCII); err != nil {
 			return p, err
 		}
 	}
@@ -136,9 +137,9 @@ func place(s, word string) string {
 }
 
 // matches reports whether a line is one that the task looks for, and its match.
-func (m *LineInFile) matches(line string, p linePatterns) (match, bool, error) {
+func (m *LineInFile) matches(line string, p linePatterns) (pyregex.Match, bool, error) {
 	if p.line != nil {
-		found, err := p.line.find(Chomp(line))
+		found, err := p.line.Find(Chomp(line))
 		return found, found != nil, err
 	}
 	return nil, m.SearchString != nil && strings.Contains(line, *m.SearchString), nil
@@ -168,7 +169,7 @@ func (m *LineInFile) remove(text string, p linePatterns) (string, int, error) {
 // places is where lines stand, by index; -1 for none.
 type places struct {
 	hit, exact int
-	match      match
+	match      pyregex.Match
 	insert     int // where a new line goes by insertafter or insertbefore
 }
 
@@ -200,13 +201,13 @@ func (m *LineInFile) insertion(at *places, i int, line string, p linePatterns) e
 		return nil
 	}
 	for _, one := range []struct {
-		p    *pattern
+		p    *pyregex.Regexp
 		step int
 	}{{p.after, 1}, {p.before, 0}} {
 		if one.p == nil {
 			continue
 		}
-		found, err := one.p.find(Chomp(line))
+		found, err := one.p.Find(Chomp(line))
 		if err != nil {
 			return err
 		}
@@ -248,10 +249,11 @@ func (m *LineInFile) present(text string, p linePatterns) (string, string, error
 func (m *LineInFile) replace(lines []string, at places, p linePatterns) (string, string, error) {
 	want := *m.Line
 	if m.Backrefs && at.match != nil {
-		var err error
-		if want, err = p.line.expand(want, lines[at.hit], at.match); err != nil {
-			return "", "", err
+		template, err := p.line.Template(want)
+		if err != nil {
+			return "", "", fmt.Errorf("line %q: %w", want, err)
 		}
+		want = template.Expand(lines[at.hit], at.match)
 	}
 	msg := ""
 	if want = Ended(want); lines[at.hit] != want {

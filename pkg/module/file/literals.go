@@ -1,6 +1,12 @@
 package file
 
-import "kubekey/pkg/schema"
+import (
+	"fmt"
+	"time"
+
+	"kubekey/pkg/pyregex"
+	"kubekey/pkg/schema"
+)
 
 // invalid is what is wrong with a literal argument, if err says so.
 func invalid(argument string, err error) []schema.Problem {
@@ -10,9 +16,20 @@ func invalid(argument string, err error) []schema.Problem {
 	return []schema.Problem{{Path: argument, Msg: err.Error()}}
 }
 
+// matchLimit is how long a pattern that backtracks may take on one text.
+const matchLimit = 5 * time.Second
+
+func compilePattern(text string, flags pyregex.Flags) (*pyregex.Regexp, error) {
+	p, err := pyregex.Compile(text, flags, matchLimit)
+	if err != nil {
+		return nil, fmt.Errorf("the regular expression %q is not valid: %w", text, err)
+	}
+	return p, nil
+}
+
 // invalidPattern is what is wrong with a literal regular expression.
-func invalidPattern(argument, pattern, flags string) []schema.Problem {
-	_, err := compilePattern(pattern, flags)
+func invalidPattern(argument, pattern string) []schema.Problem {
+	_, err := compilePattern(pattern, 0)
 	return invalid(argument, err)
 }
 
@@ -20,28 +37,35 @@ func invalidPattern(argument, pattern, flags string) []schema.Problem {
 func (m *LineInFile) CheckLiterals() []schema.Problem {
 	var out []schema.Problem
 	if m.Regexp != nil {
-		out = invalidPattern("regexp", *m.Regexp, "")
+		out = invalidPattern("regexp", *m.Regexp)
 	}
-	out = append(out, invalidPattern("insertafter", place(place(m.InsertAfter, "EOF"), "BOF"), "")...)
-	return append(out, invalidPattern("insertbefore", place(m.InsertBefore, "BOF"), "")...)
+	out = append(out, invalidPattern("insertafter", place(place(m.InsertAfter, "EOF"), "BOF"))...)
+	return append(out, invalidPattern("insertbefore", place(m.InsertBefore, "BOF"))...)
 }
 
 // CheckLiterals implements module.Checker.
 func (m *BlockInFile) CheckLiterals() []schema.Problem {
-	out := invalidPattern("insertafter", place(m.InsertAfter, "EOF"), "")
-	return append(out, invalidPattern("insertbefore", place(m.InsertBefore, "BOF"), "")...)
+	out := invalidPattern("insertafter", place(m.InsertAfter, "EOF"))
+	return append(out, invalidPattern("insertbefore", place(m.InsertBefore, "BOF"))...)
 }
 
 // CheckLiterals implements module.Checker.
 func (m *Replace) CheckLiterals() []schema.Problem {
-	out := invalidPattern("regexp", m.Regexp, "m")
-	out = append(out, invalidPattern("after", m.After, "s")...)
-	return append(out, invalidPattern("before", m.Before, "s")...)
+	var out []schema.Problem
+	if m.Regexp != "" { // otherwise it is a template, and the groups are not known
+		_, _, err := m.compile()
+		out = invalid("regexp", err)
+	}
+	if _, err := m.section(); err != nil { // they are one expression: before may refer to groups of after
+		out = append(out, invalidPattern("after", m.After)...)
+		out = append(out, invalidPattern("before", m.Before)...)
+	}
+	return out
 }
 
 // CheckLiterals implements module.Checker.
 func (m *Find) CheckLiterals() []schema.Problem {
-	out := invalidPattern("contains", m.Contains, "")
+	out := invalidPattern("contains", m.Contains)
 	_, err := m.names(m.Patterns)
 	out = append(out, invalid("patterns", err)...)
 	_, err = m.names(m.Excludes)
@@ -49,4 +73,4 @@ func (m *Find) CheckLiterals() []schema.Problem {
 }
 
 // CheckLiterals implements module.Checker.
-func (m *Assemble) CheckLiterals() []schema.Problem { return invalidPattern("regexp", m.Regexp, "") }
+func (m *Assemble) CheckLiterals() []schema.Problem { return invalidPattern("regexp", m.Regexp) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/pyregex"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -54,7 +55,7 @@ func (m *Replace) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if err != nil {
 		return module.Result{}, err
 	}
-	p, err := compilePattern(m.Regexp, "m")
+	p, with, err := m.compile()
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -65,40 +66,62 @@ func (m *Replace) Run(ctx context.Context, c *module.Call) (module.Result, error
 	data := value.NewDict("rc", 0)
 	from, to := 0, len(e.Text)
 	if section != nil {
-		found, err := section.find(e.Text)
+		found, err := section.Find(e.Text)
 		if err != nil {
 			return module.Result{}, err
 		}
 		if found == nil {
-			msg := fmt.Sprintf("Pattern for before/after params did not match the given file: %s", section.source)
+			msg := "Pattern for before/after params did not match the given file: " + m.sectionText()
 			return module.Result{Msg: msg, Data: data}, nil
 		}
-		i := section.names["subsection"]
+		i, err := section.Group("subsection")
+		if err != nil {
+			return module.Result{}, err
+		}
 		from, to = found[2*i], found[2*i+1]
 	}
-	middle, n, err := p.replaceAll(e.Text[from:to], m.With)
+	found, err := p.FindAll(e.Text[from:to], 0)
 	if err != nil {
 		return module.Result{}, err
 	}
+	middle, ok := with.Replace(e.Text[from:to], found, maxEdit)
+	if !ok {
+		return module.Result{}, fmt.Errorf("the file would have more than %d bytes", maxEdit)
+	}
 	text, msg := e.Text[:from]+middle+e.Text[to:], ""
-	if n > 0 && text != e.Text {
-		msg = fmt.Sprintf("%d replacements made", n)
+	if len(found) > 0 && text != e.Text {
+		msg = fmt.Sprintf("%d replacements made", len(found))
 	}
 	return e.Save(ctx, c, &m.Attributes, Edited{Text: text, Msg: msg, Touched: true, Backup: m.Backup, Validate: m.Validate, Data: data})
 }
 
+// compile reads the pattern and what replaces it.
+func (m *Replace) compile() (*pyregex.Regexp, *pyregex.Template, error) {
+	p, err := compilePattern(m.Regexp, pyregex.Multiline)
+	if err != nil {
+		return nil, nil, err
+	}
+	with, err := p.Template(m.With)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the replacement %q is not valid: %w", m.With, err)
+	}
+	return p, with, nil
+}
+
 // section is the pattern whose group subsection is what is worked on; nil for
 // the whole file. There . matches line ends.
-func (m *Replace) section() (*pattern, error) {
-	switch {
-	case m.After != "" && m.Before != "":
-		return compilePattern(m.After+`(?P<subsection>.*?)`+m.Before, "s")
-	case m.After != "":
-		return compilePattern(m.After+`(?P<subsection>.*)`, "s")
-	case m.Before != "":
-		return compilePattern(`(?P<subsection>.*)`+m.Before, "s")
+func (m *Replace) section() (*pyregex.Regexp, error) {
+	if m.After == "" && m.Before == "" {
+		return nil, nil
 	}
-	return nil, nil
+	return compilePattern(m.sectionText(), pyregex.DotAll)
+}
+
+func (m *Replace) sectionText() string {
+	if m.After != "" && m.Before != "" {
+		return m.After + `(?P<subsection>.*?)` + m.Before
+	}
+	return m.After + `(?P<subsection>.*)` + m.Before
 }
 
 func isUTF8(encoding string) error {

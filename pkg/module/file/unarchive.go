@@ -8,6 +8,7 @@ import (
 
 	"kubekey/pkg/event"
 	"kubekey/pkg/module"
+	"kubekey/pkg/pyregex"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
@@ -236,13 +237,13 @@ func (u *unpacking) add(m member) (err error) {
 // selected reports whether a member, or a folder that it is in, is named.
 func selected(list []string, name string) bool {
 	for _, glob := range list {
-		p, err := compilePattern(globPattern(strings.Trim(strings.TrimPrefix(glob, "./"), "/")), "s")
+		p, err := compilePattern(globPattern(strings.Trim(strings.TrimPrefix(glob, "./"), "/")), pyregex.DotAll)
 		if err != nil {
 			continue
 		}
 		for part := name; part != ""; part = part[:max(0, strings.LastIndexByte(part, '/'))] {
 			for tail := part; ; {
-				if m, _ := p.find(tail); m != nil {
+				if hit, _ := p.Matches(tail); hit {
 					return true
 				}
 				_, rest, more := strings.Cut(tail, "/")

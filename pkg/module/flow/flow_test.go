@@ -216,6 +216,7 @@ func TestIncludeVars(t *testing.T) {
 		{"depth 1", []any{"dir", "all", "depth", 1}, value.NewDict("x", 1, "y", 1)},
 		{"depth 2", []any{"dir", "all", "depth", 2}, value.NewDict("x", 1, "y", 2)},
 		{"matching", []any{"dir", "all", "files_matching", "^1"}, value.NewDict("x", 1, "y", 1)},
+		{"lookahead", []any{"dir", "all", "files_matching", `^1(?!2)`}, value.NewDict("x", 1, "y", 1)},
 		{"ignore", []any{"dir", "mixed", "ignore_files", "README.md"}, value.NewDict("m", 1)},
 		{"ignore extensions", []any{"dir", "mixed", "ignore_unknown_extensions", true}, value.NewDict("m", 1)},
 		{"empty", []any{"file", "empty.yml"}, value.NewDict()},

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/pyregex"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
@@ -138,7 +139,7 @@ func strs(list []string) []any {
 func (m *includeVars) CheckLiterals() []schema.Problem {
 	var out []schema.Problem
 	check := func(argument, pattern string) {
-		if _, err := regexp.Compile(pattern); err != nil {
+		if _, err := pyregex.Compile(pattern, 0, matchLimit); err != nil {
 			out = append(out, schema.Problem{Path: argument, Msg: argument + ": " + err.Error()})
 		}
 	}
@@ -214,14 +215,25 @@ func (m *includeVars) list(tree source.Tree, dir string, depth int) ([]string, e
 	return files, nil
 }
 
+// matchLimit bounds patterns that backtrack.
+const matchLimit = time.Second
+
+func finds(pattern, name string) (bool, error) {
+	re, err := pyregex.Compile(pattern, 0, matchLimit)
+	if err != nil {
+		return false, err
+	}
+	return re.Matches(name)
+}
+
 func (m *includeVars) wants(name string) (bool, error) {
 	for _, pattern := range m.Ignore {
-		if hit, err := regexp.MatchString(pattern+`$`, name); err != nil || hit {
+		if hit, err := finds(pattern+`$`, name); err != nil || hit {
 			return false, err
 		}
 	}
 	if m.Matching != "" {
-		if hit, err := regexp.MatchString(m.Matching, name); err != nil || !hit {
+		if hit, err := finds(m.Matching, name); err != nil || !hit {
 			return false, err
 		}
 	}

@@ -3,15 +3,11 @@ package net
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
-	"github.com/dlclark/regexp2"
-
-	"kubekey/pkg/backtrack"
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
+	"kubekey/pkg/pyregex"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
 	"kubekey/pkg/value"
@@ -35,9 +31,9 @@ exit 0`
 // search looks for the expression from here, since the host's grep reads
 // other expressions than playbooks are written with.
 func (m *waitFor) search(ctx context.Context, c *module.Call, data *value.Dict, start time.Time) (string, error) {
-	find, err := compile(m.Search)
+	re, err := m.expression()
 	if err != nil {
-		return "", fmt.Errorf("search_regex: %w", err)
+		return "", err
 	}
 	line := shell.Script(searchFile, m.Path, fmt.Sprint(searchWindow))
 	if m.Path == "" {
@@ -48,11 +44,13 @@ func (m *waitFor) search(ctx context.Context, c *module.Call, data *value.Dict, 
 		if err != nil {
 			return "", err
 		}
-		groups, named, err := find(string(out.Stdout))
+		text := string(out.Stdout)
+		found, err := re.Find(text)
 		if err != nil {
 			return "", fmt.Errorf("search_regex: %w", err)
 		}
-		if groups != nil {
+		if found != nil {
+			groups, named := groupsOf(re, text, found)
 			data.Set("match_groups", groups)
 			data.Set("match_groupdict", named)
 			return "", nil
@@ -66,73 +64,38 @@ func (m *waitFor) search(ctx context.Context, c *module.Call, data *value.Dict, 
 	}
 }
 
-// finder returns the groups of the first match, nil without a match.
-type finder func(text string) (groups []any, named *value.Dict, err error)
-
 // matchLimit bounds expressions that backtrack.
 const matchLimit = 5 * time.Second
 
 // CheckLiterals implements module.Checker.
 func (m *waitFor) CheckLiterals() []schema.Problem {
-	if _, err := compile(m.Search); err != nil {
-		return []schema.Problem{{Path: "search_regex", Msg: "search_regex: " + err.Error()}}
+	if _, err := m.expression(); err != nil {
+		return []schema.Problem{{Path: "search_regex", Msg: err.Error()}}
 	}
 	return nil
 }
 
-// compile reads a regular expression as Python does: multi-line, with
-// lookaround and references where it has them.
-func compile(pattern string) (finder, error) {
-	if re, err := regexp.Compile("(?m)" + pattern); err == nil {
-		return func(text string) ([]any, *value.Dict, error) { return linear(re, text) }, nil
-	}
-	re, err := backtrack.Compile(namedGroups(pattern), regexp2.Multiline, matchLimit)
+// expression is what is searched for, in bytes as Ansible does: its letters and digits are those of ASCII.
+func (m *waitFor) expression() (*pyregex.Regexp, error) {
+	re, err := pyregex.Compile(m.Search, pyregex.Multiline|pyregex.ASCII, matchLimit)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("search_regex: %w", err)
 	}
-	return func(text string) ([]any, *value.Dict, error) { return backtracking(re, text) }, nil
+	return re, nil
 }
 
-// namedGroups writes Python's (?P<n>...) and (?P=n) as regexp2 knows them.
-func namedGroups(pattern string) string {
-	pattern = strings.ReplaceAll(pattern, "(?P<", "(?<")
-	return regexp.MustCompile(`\(\?P=(\w+)\)`).ReplaceAllString(pattern, `\k<$1>`)
-}
-
-func linear(re *regexp.Regexp, text string) ([]any, *value.Dict, error) {
-	found := re.FindStringSubmatchIndex(text)
-	if found == nil {
-		return nil, nil, nil
-	}
+// groupsOf are what the groups of a match are, None for those without part in it, and those with names.
+func groupsOf(re *pyregex.Regexp, text string, found pyregex.Match) ([]any, *value.Dict) {
 	groups, named := []any{}, value.NewDict()
-	for i, name := range re.SubexpNames()[1:] {
+	for g := range re.Groups() {
 		var group any
-		if at := found[2*(i+1)]; at >= 0 {
-			group = text[at:found[2*(i+1)+1]]
+		if found.Has(g + 1) {
+			group = found.Text(text, g+1)
 		}
 		groups = append(groups, group)
-		if name != "" {
+		if name := re.Name(g + 1); name != "" {
 			named.Set(name, group)
 		}
 	}
-	return groups, named, nil
-}
-
-func backtracking(re *backtrack.Regexp, text string) ([]any, *value.Dict, error) {
-	found, err := re.Find(text)
-	if err != nil || found == nil {
-		return nil, nil, err
-	}
-	groups, named := []any{}, value.NewDict()
-	for i, g := range found.Groups()[1:] {
-		var group any
-		if len(g.Captures) > 0 {
-			group = g.String()
-		}
-		groups = append(groups, group)
-		if g.Name != fmt.Sprint(i+1) {
-			named.Set(g.Name, group)
-		}
-	}
-	return groups, named, nil
+	return groups, named
 }
