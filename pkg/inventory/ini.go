@@ -202,6 +202,14 @@ func (p *iniParser) set(s *VarSet, key, val string, col int) {
 	s.at = append(s.at, keyPos{key, p.at(col)})
 }
 
+// typed reads a value as Ansible does: a Python literal is what it says, anything else is text.
+func typed(text string) any {
+	if v, err := value.FromLiteral(text, value.PythonNames()); err == nil {
+		return v
+	}
+	return text
+}
+
 // check reports groups that are used and defined nowhere: not by a section
 // here, nor by a source read before.
 func (p *iniParser) check() {

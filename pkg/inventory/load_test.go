@@ -287,6 +287,17 @@ func BenchmarkMatch10k(b *testing.B) {
 	}
 }
 
+func TestINIValuesAreLiterals(t *testing.T) {
+	for text, want := range map[string]string{
+		"1": "1", "0644": "'0644'", "true": "'true'", "True": "True", "1, 2": "[1, 2]", `'\101'`: "'A'", `r'\d'`: `'\\d'`, "0o17": "15",
+		"{1, 1}": "[1]", "[1] # c": "[1]", "a b": "'a b'", "1.2.3": "'1.2.3'", "[x]": "'[x]'", "1 if": "'1 if'",
+	} {
+		if got := value.Repr(typed(text)); got != want {
+			t.Errorf("%s is %s, not %s", text, got, want)
+		}
+	}
+}
+
 func FuzzINI(f *testing.F) {
 	f.Add("[web]\nn[01:10:2]:22 a=1 b='x y' # c\n[web:vars]\nk=[1, 'a', {'b': None}]\n[all:children]\nweb\n")
 	f.Add("n1 a=\"\\\n[a:children]\na\n")

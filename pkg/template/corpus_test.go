@@ -49,7 +49,7 @@ func (c *corpusCase) want(t *testing.T) any {
 		t.Fatal(err)
 	}
 	if d, ok := v.(*value.Dict); ok && d.Has("__f") {
-		v, err = parseLiteral(d.String("__f"))
+		v, err = value.FromLiteral(d.String("__f"), value.PythonNames())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -339,7 +339,7 @@ func (p *provenance) container(text string, marked bool) any {
 	if !bracketed(text, body) {
 		return text
 	}
-	v, err := parseLiteral(body)
+	v, err := value.FromLiteral(body, value.JSONNames())
 	if err != nil {
 		return text
 	}

@@ -209,29 +209,3 @@ func TestOriginInYAML(t *testing.T) {
 		t.Errorf("a line that the file does not have: %s", got)
 	}
 }
-
-func TestParseLiteral(t *testing.T) {
-	for src, want := range map[string]string{
-		`[1, -2, 3.5, 'a', "b\n", True, false, None, null,]`: `[1, -2, 3.5, 'a', 'b\n', True, False, None, None]`,
-		`{'a': {'b': (1, 2)}, 'c': (3), 4: ()}`:              `{'a': {'b': [1, 2]}, 'c': 3, 4: []}`,
-		`["a" 'b', "\u00e9\x41", 1e3]`:                       `['ab', 'éA', 1000.0]`,
-		`[]`:                                                 `[]`, `{}`: `{}`,
-	} {
-		v, err := parseLiteral(src)
-		if err != nil {
-			t.Errorf("%s: %v", src, err)
-			continue
-		}
-		if got := repr(v); got != want {
-			t.Errorf("%s: %s, want %s", src, got, want)
-		}
-	}
-	for _, src := range []string{
-		"", "[", "[1", "[1 2]", "{1}", "{'a' 1}", "{[1]: 2}", "[x]", "[1] 2", "['a]", `["\x4"]`, `["\u12`, `["\`,
-		"[lookup('env', 'HOME')]", "[0x]", "[1.2.3]", "[--1]", "[01]", strings.Repeat("[", 200), "['a\nb']", "[nan]", "[-]",
-	} {
-		if v, err := parseLiteral(src); err == nil {
-			t.Errorf("%q parsed to %s", src, repr(v))
-		}
-	}
-}

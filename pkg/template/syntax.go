@@ -126,7 +126,7 @@ func setFlag(flag *bool, key, text string, at source.Pos) *source.Diagnostic {
 	case "False", "false", "no":
 		*flag = false
 	default: // any literal of Python, as true as Python has it
-		v, err := parseLiteral(text)
+		v, err := value.FromLiteral(text, value.PythonNames())
 		if err != nil {
 			return source.Errorf(at, "%s is %q, but must be True or False", key, text)
 		}
@@ -136,7 +136,7 @@ func setFlag(flag *bool, key, text string, at source.Pos) *source.Diagnostic {
 }
 
 func setWord(word *string, key, text string, at source.Pos) *source.Diagnostic {
-	v, err := parseLiteral(text)
+	v, err := value.FromLiteral(text, value.PythonNames())
 	s, ok := v.(string)
 	if err != nil || !ok || s == "" {
 		return source.Errorf(at, "%s is %s, but must be a quoted string", key, strconv.Quote(text)).
