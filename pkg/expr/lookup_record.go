@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"kubekey/pkg/configparser"
 	"kubekey/pkg/pyregex"
-	"kubekey/pkg/value"
 )
 
 // withOptions reads the "key file=x section=y" form: a name, then options
@@ -62,89 +62,68 @@ func lookupRecords(defaultFile string, find func(text, key string, opts map[stri
 func iniValues(text, key string, opts map[string]string) ([]any, error) {
 	section := cmp.Or(opts["section"], "global")
 	if opts["type"] == "properties" {
-		section = ""
+		section = "java_properties"
+		text = "[" + section + "]\n" + text
 	}
-	exact := isYes(opts["case_sensitive"])
-	values, err := iniSection(text, section, exact)
-	if err != nil {
-		return nil, err
+	rules := configparser.Rules{Exact: isYes(opts["case_sensitive"]), Bare: isYes(cmp.Or(opts["allow_no_value"], opts["allow_none"]))}
+	file, wrong := configparser.Parse(text, rules)
+	if len(wrong) > 0 {
+		return nil, wrongINI(wrong[0])
+	}
+	options, found := file.Section(section)
+	if !found {
+		return nil, fmt.Errorf("there is no section %q", section)
 	}
 	if isYes(opts["re"]) {
-		re, err := pyregex.Compile(key, pyregex.AtStart, matchTime)
-		if err != nil {
-			return nil, badPattern(key, err)
-		}
-		var out []any
-		for k, v := range values.All() {
-			found, err := re.Matches(value.Str(k))
-			if err != nil {
-				return nil, err
-			}
-			if found {
-				out = append(out, v)
-			}
-		}
-		return out, nil
+		return matchingOptions(options, key)
 	}
-	if v, ok := values.Get(iniKey(key, exact)); ok {
-		return []any{v}, nil
+	if !rules.Exact {
+		key = strings.ToLower(key)
+	}
+	for _, o := range options {
+		if o.Name == key {
+			return []any{optionValue(o)}, nil
+		}
 	}
 	return []any{opts["default"]}, nil
 }
 
+// wrongINI does not show the line: it may be of a file with passwords.
+func wrongINI(p *configparser.Problem) error {
+	if p.Kind == configparser.NoSection || p.Kind == configparser.NoOption {
+		return fmt.Errorf("line %d is no [section], and no key = value below one", p.Line)
+	}
+	return fmt.Errorf("line %d: %w", p.Line, p)
+}
+
+func matchingOptions(options []*configparser.Option, pattern string) ([]any, error) {
+	re, err := pyregex.Compile(pattern, pyregex.AtStart, matchTime)
+	if err != nil {
+		return nil, badPattern(pattern, err)
+	}
+	var out []any
+	for _, o := range options {
+		found, err := re.Matches(o.Name)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			out = append(out, optionValue(o))
+		}
+	}
+	return out, nil
+}
+
+// optionValue is None for an option without sign and value.
+func optionValue(o *configparser.Option) any {
+	if o.Bare {
+		return nil
+	}
+	return o.Value
+}
+
 func isYes(option string) bool {
 	return strings.EqualFold(option, "true") || option == "yes"
-}
-
-// iniKey is a key as it is compared: small, unless its case counts.
-func iniKey(key string, exact bool) string {
-	if exact {
-		return key
-	}
-	return strings.ToLower(key)
-}
-
-// iniSection are the keys of a section; those of [DEFAULT] are in all. The
-// section "" is what comes before the first one.
-func iniSection(text, section string, exact bool) (*value.Dict, error) {
-	d, current, last, depth := value.NewDict(), "", "", 0
-	own, found := map[string]bool{}, section == "" || section == "DEFAULT"
-	for _, line := range splitLines(text) {
-		trimmed := strings.TrimSpace(line)
-		indent := len(line) - len(strings.TrimLeft(line, " \t"))
-		switch {
-		case trimmed == "" || trimmed[0] == '#' || trimmed[0] == ';':
-			continue
-		case last != "" && indent > depth: // the value above goes on
-			d.Set(last, d.String(last)+"\n"+trimmed)
-			continue
-		}
-		last = ""
-		switch {
-		case trimmed[0] == '[' && strings.HasSuffix(trimmed, "]"):
-			current = trimmed[1 : len(trimmed)-1]
-			found = found || current == section
-			continue
-		case current != section && current != "DEFAULT":
-			continue
-		}
-		i := strings.IndexAny(trimmed, "=:")
-		if i < 0 {
-			continue
-		}
-		k := iniKey(strings.TrimSpace(trimmed[:i]), exact)
-		if current == section && own[k] {
-			return nil, fmt.Errorf("the key %q is more than once in section %q", k, section)
-		}
-		if current == section || !d.Has(k) {
-			last, depth, own[k] = k, indent, current == section
-			d.Set(k, strings.TrimSpace(trimmed[i+1:]))
-		}
-	}
-	if !found {
-		return nil, fmt.Errorf("there is no section %q", section)
-	}
-	return d, nil
 }
 
 // csvCell is the cell of the row that starts with key.

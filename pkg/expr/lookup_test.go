@@ -26,8 +26,11 @@ func lookupFolder(t *testing.T) string {
 		"role/files/a.txt":    "one\ntwo\n",
 		"role/files/pad.txt":  "  x\n",
 		"role/templates/x.j2": "x",
-		"role/files/c.ini":    "top = yes\n[DEFAULT]\nport: 80\n[web]\n; no\nuser = alice\nempty\nmore = a\n  b=c\n\n  d\n[indented]\n  x = 1\n  y = 2\n[db]\nuser = bob\n",
+		"role/files/c.ini":    "[DEFAULT]\nport: 80\n[web]\n; no\nuser = alice\nmore = a\n  b=c\n\n  d\n[indented]\n  x = 1\n  y = 2\n[db]\nuser = bob\n",
 		"role/files/case.ini": "[web]\nPort = 1\nPORT = 2\n[db]\nHost = x\n",
+		"role/files/bare.ini": "[web]\nx\ny=1 ; 2\n",
+		"role/files/p.ini":    "top = yes\n a\n",
+		"role/files/bad.ini":  "s3cret\n",
 		"role/files/e.csv":    "Symbol,Number,Mass\nH,1,1.008\nLi,3,6.94\n",
 	} {
 		file := filepath.Join(dir, name)

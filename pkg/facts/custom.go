@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"kubekey/pkg/configparser"
 	"kubekey/pkg/value"
 )
 
@@ -33,31 +34,32 @@ func readCustom(name, text, rc string) any {
 	if err == nil {
 		return v
 	}
-	if d, ok := parseINI(text); ok {
+	if d := readINI(text); d != nil {
 		return d
 	}
 	return fmt.Sprintf("error loading facts as JSON or ini - please check content: %s", name)
 }
 
-// parseINI reads sections of k=v or k: v; keys are in lower case, values are text.
-func parseINI(text string) (*value.Dict, bool) {
-	d := value.NewDict()
-	var section *value.Dict
-	for _, l := range strings.Split(text, "\n") {
-		l = strings.TrimSpace(l)
-		switch {
-		case l == "", l[0] == '#', l[0] == ';':
-			continue
-		case l[0] == '[' && strings.HasSuffix(l, "]"):
-			section = value.NewDict()
-			d.Set(strings.TrimSpace(l[1:len(l)-1]), section)
-			continue
-		}
-		i := strings.IndexAny(l, "=:")
-		if section == nil || i <= 0 {
-			return nil, false
-		}
-		section.Set(strings.ToLower(strings.TrimSpace(l[:i])), strings.TrimSpace(l[i+1:]))
+// maxOptions bounds what a host says in few bytes: the options of DEFAULT are in each section.
+const maxOptions = 100_000
+
+// readINI returns nil for what is no INI file.
+func readINI(text string) *value.Dict {
+	file, wrong := configparser.Parse(text, configparser.Rules{})
+	if len(wrong) > 0 {
+		return nil
 	}
-	return d, d.Len() > 0
+	d, n := value.NewDict(), 0
+	for _, name := range file.Sections {
+		section := value.NewDict()
+		options, _ := file.Section(name)
+		if n += len(options); n > maxOptions {
+			return nil
+		}
+		for _, o := range options {
+			section.Set(o.Name, o.Value)
+		}
+		d.Set(name, section)
+	}
+	return d
 }

@@ -2,6 +2,7 @@ package facts_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -133,12 +134,21 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
 func TestCustomFacts(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{
 		"json.fact": `{"a": [1, {"b": true}]}`,
-		"ini.fact":  "# c\n[General]\nName = x y\nport: 80\n",
+		"ini.fact":  "# c\n[DEFAULT]\na = 1\n[General]\nName = x y\nport: 80\n  81\n\n",
 		"bad.fact":  "neither\n",
+		"many.fact": "[DEFAULT]\n" + numbered("o%d=1\n", 1000) + numbered("[s%d]\n", 1000), // a million options
 		"run.fact":  "#!/bin/sh\necho '{\"made\": 1}'\n",
 		"fail.fact": "#!/bin/sh\nexit 3\n",
 	}
@@ -156,8 +166,9 @@ func TestCustomFacts(t *testing.T) {
 	want := value.NewDict(
 		"bad", "error loading facts as JSON or ini - please check content: bad.fact",
 		"fail", "Failure executing fact script (fail.fact), rc: 3",
-		"ini", value.NewDict("General", value.NewDict("name", "x y", "port", "80")),
+		"ini", value.NewDict("General", value.NewDict("a", "1", "name", "x y", "port", "80\n81")),
 		"json", value.NewDict("a", []any{1, value.NewDict("b", true)}),
+		"many", "error loading facts as JSON or ini - please check content: many.fact",
 		"run", value.NewDict("made", 1))
 	if !value.Equal(got, want) {
 		t.Errorf("got  %s\nwant %s", value.Repr(got), value.Repr(want))

@@ -31,7 +31,7 @@ type turn struct{ count, last int }
 
 const (
 	stepsBetweenLooks = 1 << 12 // at the clock
-	maxDepth          = 1 << 20 // nodes that wait for others to match
+	maxDepth          = 1 << 19 // nodes that wait for others to match
 )
 
 var (
