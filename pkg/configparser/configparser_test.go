@@ -40,6 +40,10 @@ func TestAnswersArePythons(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no python3")
 	}
+	const supported = "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))"
+	if err := exec.Command(python, "-c", supported).Run(); err != nil {
+		t.Skip("the answers are those of Python 3.11 to 3.13")
+	}
 	now, err := exec.Command(python, "testdata/answers.py").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -48,6 +48,10 @@ func TestLiteralAnswersArePythons(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no python3")
 	}
+	const supported = "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))"
+	if err := exec.Command(python, "-c", supported).Run(); err != nil {
+		t.Skip("the answers are those of Python 3.11 to 3.13")
+	}
 	stored, err := os.ReadFile("testdata/literals.json")
 	if err != nil {
 		t.Fatal(err)

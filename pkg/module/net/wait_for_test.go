@@ -171,7 +171,7 @@ func TestWaitForPath(t *testing.T) {
 		{"line", []any{"path", file, "search_regex", `^ready in (?P<ms>\d+)`}, ""},
 		{"lookahead", []any{"path", file, "search_regex", `^ready(?= in (?P<ms>\d+))`}, ""},
 		{"no line", []any{"path", file, "search_regex", "failed", "timeout", 0}, "Timeout when waiting for search string failed in " + file},
-		{"condition", []any{"path", file, "search_regex", `^(r)?(?(1)eady|x)\b`}, ""},
+		{"condition", []any{"path", file, "search_regex", `^(r)?(?(1)ead{,2}y|x)\b`}, ""},
 		{"no lookahead", []any{"path", file, "search_regex", "ready(?! in)", "timeout", 0}, "Timeout when waiting for search string ready(?! in) in " + file},
 		{"no file to search", []any{"path", dir + "/x", "search_regex", "a", "timeout", 0}, "Timeout when waiting for search string a in " + dir + "/x"},
 	}
