@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/connector"
+	"kubekey/pkg/schema"
 )
 
 //go:embed lib.sh
@@ -29,6 +30,7 @@ var library string
 type Script struct {
 	code   string
 	params []string // key=value
+	err    error    // of Args
 	Words  []string // positional parameters
 	Env    map[string]string
 	Stdin  io.Reader
@@ -45,6 +47,17 @@ func New(code ...string) *Script { return &Script{code: strings.Join(code, "\n")
 // Set gives the script the parameter p_KEY.
 func (s *Script) Set(key, text string) *Script {
 	s.params = append(s.params, key+"="+text)
+	return s
+}
+
+// Args sets the arguments of a module, whose struct m points to, each under its own name: p_NAME. The
+// secrets among them are left out, see schema.Params. A parameter that is set later replaces one of them.
+func (s *Script) Args(m any) *Script {
+	params, err := schema.Params(m)
+	s.err = errors.Join(s.err, err)
+	for _, p := range params {
+		s.Set(p.Name, p.Text)
+	}
 	return s
 }
 
@@ -112,6 +125,9 @@ func (a Answer) Changed() bool { return a.Has("changed") }
 // Run runs the script. What it said for the key fail becomes the error; the
 // answer is there then, too.
 func (s *Script) Run(ctx context.Context, conn connector.Connector, check bool) (Answer, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
 	params := append([]string{}, s.params...)
 	if check {
 		params = append(params, "check=1")

@@ -8,6 +8,7 @@ import (
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/connector/local"
+	"kubekey/pkg/redact"
 )
 
 func run(t *testing.T, s *Script, check bool) (Answer, error) {
@@ -28,6 +29,55 @@ func TestParametersArriveAsTheyAre(t *testing.T) {
 	a, err := run(t, s, false)
 	if err != nil || a.Get("got") != odd || strings.Join(a["word"], "|") != odd+"||--" || a.Get("rest") != "117sin" {
 		t.Errorf("got %q, %v", a, err)
+	}
+}
+
+type arguments struct {
+	Name     string        `kk:"name,required,alias=other"`
+	Force    bool          `kk:"force"`
+	Backup   bool          `kk:"backup"`
+	Enabled  *bool         `kk:"enabled"`
+	Count    int           `kk:"count"`
+	Nice     *int          `kk:"nice"`
+	Lines    []string      `kk:"lines"`
+	Password redact.Secret `kk:"password"`
+	More
+}
+
+type More struct {
+	Timeout float64 `kk:"timeout"`
+	URL     string  `kk:"url,private"`
+}
+
+func TestArgumentsAreParameters(t *testing.T) {
+	no, set := false, new(redact.Set)
+	m := &arguments{Name: "a 'b'\n", Force: true, Enabled: &no, Lines: []string{"x y", "$z"}, Password: set.Secret("pw1")}
+	m.More = More{Timeout: 1.5, URL: "https://u:pw2@host/"}
+	s := New(`set | sed -n 's/^p_\([a-z_]*\)=.*/\1/p' | sort | tr '\n' ' ' >"$p_path"
+		say names "$(cat "$p_path")"
+		say all "$p_name|$p_force|$p_enabled$p_no_enabled|$p_count|$p_lines|$p_timeout|$p_password$p_url"`)
+	a, err := run(t, s.Set("path", t.TempDir()+"/f").Args(m), false)
+	if err != nil || a.Get("all") != "a 'b'\n|1|1|0|x y\n$z|1.5|" {
+		t.Errorf("got %q, %v", a, err)
+	}
+	if a.Get("names") != "count force lines name no_enabled path timeout " {
+		t.Errorf("set are %s", a.Get("names"))
+	}
+	if params := strings.Join(s.params, " "); strings.Contains(params, "pw1") || strings.Contains(params, "pw2") {
+		t.Errorf("secrets in the command line: %s", params)
+	}
+	if a, err := run(t, New(`say name "$p_name"`).Args(m).Set("name", "new"), false); err != nil || a.Get("name") != "new" {
+		t.Errorf("a parameter that is set later: %q, %v", a, err)
+	}
+	if _, err := run(t, New(`say name "$p_name"`).Args(*m), false); err == nil {
+		t.Error("arguments that are no pointer to a struct are passed")
+	}
+}
+
+func BenchmarkArgs(b *testing.B) {
+	m := &arguments{Name: "name", Lines: []string{"a", "b"}}
+	for b.Loop() {
+		New("").Args(m)
 	}
 }
 

@@ -102,6 +102,7 @@ func (f *field) option(o string) error {
 		f.Required = true
 	case o == "rest":
 		f.rest = true
+	case o == private:
 	case o == "path":
 		f.Type = strings.Replace(f.Type, "str", "path", 1)
 	default:

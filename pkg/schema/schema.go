@@ -14,7 +14,8 @@
 // (nil when not given), and structs and slices of structs (nested options).
 // The options `file=KIND` and `away=remote_src|!copy` mark names of files of the
 // control node, see Arg. Embedded structs without a tag lend their fields. The tag's option `path`
-// only changes what the manual calls the type.
+// only changes what the manual calls the type; `private` keeps an argument that may hold a password,
+// such as a URL, out of Params.
 //
 // Values are coerced as playbooks expect: yes and no are bools, "5" is an int
 // and never truncated, "a,b" is a list of strings, a number is a string where
