@@ -1,6 +1,7 @@
 package module
 
 import (
+	"context"
 	"strings"
 
 	"kubekey/pkg/event"
@@ -9,9 +10,55 @@ import (
 )
 
 // ResultOf starts a result from what a script answered: whether it changed the
-// host, its warnings, and the data.
+// host, its message and its warnings; and the data.
 func ResultOf(a hostscript.Answer, pairs ...any) Result {
-	return Result{Changed: a.Changed(), Warnings: a["warn"], Data: value.NewDict(pairs...)}
+	return Result{Changed: a.Changed(), Msg: a.Get("msg"), Warnings: a["warn"], Data: value.NewDict(pairs...)}
+}
+
+// Do runs a script that does a module's work, and starts the result from its answer. If it
+// fails the result is empty, and the answer has what it said before, if anything.
+func (c *Call) Do(ctx context.Context, s *hostscript.Script, pairs ...any) (Result, hostscript.Answer, error) {
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err != nil {
+		return Result{}, a, err
+	}
+	return ResultOf(a, pairs...), a, nil
+}
+
+// Probe runs a script that only looks.
+func (c *Call) Probe(ctx context.Context, s *hostscript.Script) (hostscript.Answer, error) {
+	s.Probe = true
+	return s.Run(ctx, c.Conn, c.Check)
+}
+
+// Show gives a result that has changes the difference between two states, which are
+// Dicts or texts, if the call asks for it.
+func (c *Call) Show(r *Result, header string, before, after any) {
+	if c.Diff && r.Changed {
+		r.Diff = []event.Diff{{BeforeHeader: header, AfterHeader: header, Before: before, After: after}}
+	}
+}
+
+// ShowStates is Show for states of a key each: key, before, after, and so on. One that
+// the task does not ask for, whose after is "" or a pointer that is nil, is left out.
+func (c *Call) ShowStates(r *Result, header string, states ...any) {
+	before, after := value.NewDict(), value.NewDict()
+	for i := 0; i < len(states); i += 3 {
+		want := states[i+2]
+		if p, ok := want.(*bool); ok && p != nil {
+			want = *p
+		} else if ok || want == "" {
+			continue
+		}
+		before.Set(states[i], states[i+1])
+		after.Set(states[i], want)
+	}
+	c.Show(r, header, before, after)
+}
+
+// Printouts are the status of a program and what it printed, from answers rc, stdout and stderr.
+func Printouts(a hostscript.Answer) *value.Dict {
+	return value.NewDict("rc", a.Number("rc"), "stdout", Printed(a.Get("stdout")), "stderr", Printed(a.Get("stderr")))
 }
 
 // StateDiff is a difference between two states, which are shown as JSON.

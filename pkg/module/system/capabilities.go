@@ -58,9 +58,7 @@ func (m *Capabilities) Run(ctx context.Context, c *module.Call) (module.Result, 
 	if err != nil {
 		return module.Result{}, err
 	}
-	look := hostscript.New(capabilitiesScript, "capabilities_look").Set("path", m.Path)
-	look.Probe = true
-	a, err := look.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, hostscript.New(capabilitiesScript, "capabilities_look").Args(m))
 	if err != nil {
 		return module.Result{Data: capabilityOutput(a)}, err
 	}
@@ -79,13 +77,11 @@ func (m *Capabilities) Run(ctx context.Context, c *module.Call) (module.Result, 
 	if m.State == "present" {
 		after = append(after, want)
 	}
-	if c.Diff {
-		r.Diff = module.TextDiff(m.Path, lineOf(now), lineOf(after))
-	}
+	c.Show(&r, m.Path, lineOf(now), lineOf(after))
 	if c.Check {
 		return r, nil
 	}
-	set := hostscript.New(capabilitiesScript, "capabilities_set").Set("path", m.Path).Set("caps", strings.TrimSpace(lineOf(after)))
+	set := hostscript.New(capabilitiesScript, "capabilities_set").Args(m).Set("caps", strings.TrimSpace(lineOf(after)))
 	if a, err = set.Run(ctx, c.Conn, c.Check); err != nil {
 		return module.Result{Data: capabilityOutput(a)}, err
 	}

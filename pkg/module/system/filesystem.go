@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/shlex"
 
-	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
@@ -62,20 +61,15 @@ func (m *Filesystem) Run(ctx context.Context, c *module.Call) (module.Result, er
 	if err != nil {
 		return module.Result{}, fmt.Errorf("opts: %w", err)
 	}
-	s := hostscript.New(filesystemScript, `filesystem_main "$@"`)
-	s.Set("dev", m.Dev).Set("fstype", m.Type).Set("state", m.State).Set("uuid", m.UUID).Flag("force", m.Force).Flag("resizefs", m.Resize)
+	s := hostscript.New(filesystemScript, `filesystem_main "$@"`).Args(m)
 	s.Words = words
-	a, err := s.Run(ctx, c.Conn, c.Check)
-	if err != nil {
-		return module.Result{}, err
-	}
-	before, after := a.Get("before"), m.Type
+	after := m.Type
 	if m.State == "absent" {
 		after = ""
 	}
-	r := module.Result{Changed: a.Changed(), Msg: a.Get("msg"), Data: value.NewDict("dev", m.Dev, "fstype", after)}
-	if c.Diff && before != after {
-		r.Diff = []event.Diff{{BeforeHeader: m.Dev, AfterHeader: m.Dev, Before: value.NewDict("fstype", before), After: value.NewDict("fstype", after)}}
+	r, a, err := c.Do(ctx, s, "dev", m.Dev, "fstype", after)
+	if before := a.Get("before"); before != after {
+		c.Show(&r, m.Dev, value.NewDict("fstype", before), value.NewDict("fstype", after))
 	}
-	return r, nil
+	return r, err
 }

@@ -55,17 +55,13 @@ func (*Hostname) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Hostname) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(hostnameScript, "hostname_main").Set("name", m.Name).Set("use", m.Use)
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	r, a, err := c.Do(ctx, hostscript.New(hostnameScript, "hostname_main").Args(m), "name", m.Name)
 	if err != nil {
-		return module.Result{}, err
+		return r, err
 	}
-	r := module.ResultOf(a, "name", m.Name)
 	r.Facts, r.FactKind = hostnameFacts(m.Name, strings.TrimSpace(a.Get("fqdn"))), module.Gathered
-	if c.Diff && r.Changed {
-		before := fmt.Sprintf("hostname = %s\n/etc/hostname = %s\n", a.Get("was"), a.Get("kept"))
-		r.Diff = module.TextDiff("hostname", before, fmt.Sprintf("hostname = %s\n/etc/hostname = %[1]s\n", m.Name))
-	}
+	names := func(now, kept string) string { return fmt.Sprintf("hostname = %s\n/etc/hostname = %s\n", now, kept) }
+	c.Show(&r, "hostname", names(a.Get("was"), a.Get("kept")), names(m.Name, m.Name))
 	return r, nil
 }
 

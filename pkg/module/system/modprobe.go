@@ -55,11 +55,7 @@ func (*Modprobe) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Modprobe) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(modprobeScript, "modprobe_main")
-	s.Set("name", m.Name).Set("state", m.State).Set("params", m.Params).Set("persistent", m.Persistent)
-	a, err := s.Run(ctx, c.Conn, c.Check)
-	if err != nil {
-		return module.Result{}, err
-	}
-	return module.ResultOf(a, "name", m.Name, "state", m.State, "params", m.Params), nil
+	s := hostscript.New(modprobeScript, "modprobe_main").Args(m)
+	r, _, err := c.Do(ctx, s, "name", m.Name, "state", m.State, "params", m.Params)
+	return r, err
 }

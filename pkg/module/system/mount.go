@@ -88,9 +88,7 @@ func (*Mount) Rules() schema.Rules {
 // Run implements module.Runner.
 func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	m.Path = path.Clean(m.Path)
-	read := hostscript.New(mountScript, "mount_read").Set("path", m.Path).Set("src", m.Src).Set("fstab", m.fstab())
-	read.Probe = true
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, hostscript.New(mountScript, "mount_read").Set("path", m.Path).Set("src", m.Src).Set("fstab", m.fstab()))
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -100,15 +98,14 @@ func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	}
 	r := module.ResultOf(a, m.described()...)
 	r.Changed = plan.changes()
-	if c.Diff && plan.write {
-		r.Diff = module.TextDiff(m.fstab(), plan.before, plan.after)
+	if plan.write {
+		c.Show(&r, m.fstab(), plan.before, plan.after)
 	}
 	if !r.Changed || c.Check {
 		return r, nil
 	}
-	act := hostscript.New(mountScript, "mount_act").Set("path", m.Path).Set("fstab", m.fstab()).Set("action", plan.action)
-	act.Set("src", m.Src).Set("fstype", m.FSType).Set("opts", m.Opts).Set("old", plan.before)
-	act.Flag("write", plan.write).Flag("rmdir", plan.rmdir).Flag("backup", m.Backup)
+	act := hostscript.New(mountScript, "mount_act").Args(m).Set("fstab", m.fstab()).Set("action", plan.action).Set("old", plan.before)
+	act.Flag("write", plan.write).Flag("rmdir", plan.rmdir)
 	act.Stdin = strings.NewReader(plan.after)
 	done, err := act.Run(ctx, c.Conn, c.Check)
 	if err == nil && done.Has("backup") {

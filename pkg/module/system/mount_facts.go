@@ -75,10 +75,9 @@ func (m *MountFacts) files() []string {
 
 // Run implements module.Runner.
 func (m *MountFacts) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	files := m.files()
 	s := hostscript.New(mountFactsScript, `mount_facts_main "$@"`)
-	s.Words, s.Probe = files, true
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	s.Words = m.files()
+	a, err := c.Probe(ctx, s)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -179,9 +178,9 @@ func (m *MountFacts) wants(device, fstype string) (bool, error) {
 
 // sizes asks for the sizes of mount points, in one script.
 func (m *MountFacts) sizes(ctx context.Context, c *module.Call, paths []string, all []*value.Dict, r *module.Result) error {
-	s := hostscript.New(mountFactsScript, `mount_facts_sizes "$@"`).Set("timeout", strconv.FormatFloat(m.Timeout, 'f', -1, 64))
-	s.Words, s.Probe = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !path.IsAbs(p) }), true
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	s := hostscript.New(mountFactsScript, `mount_facts_sizes "$@"`).Args(m)
+	s.Words = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !path.IsAbs(p) })
+	a, err := c.Probe(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -64,9 +64,7 @@ func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if err != nil {
 		return module.Result{}, err
 	}
-	read := hostscript.New(sysctlScript, "sysctl_read").Set("name", m.Name).Set("file", m.File)
-	read.Probe = true
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, hostscript.New(sysctlScript, "sysctl_read").Args(m))
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -78,17 +76,14 @@ func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	// What the kernel does not have, or hides, cannot be compared.
 	reload := m.Reload && (write || differs && a.Has("live"))
 	r := module.Result{Changed: write || set || reload, Data: value.NewDict()}
-	if c.Diff && write {
-		r.Diff = module.TextDiff(m.File, before, after)
+	if write {
+		c.Show(&r, m.File, before, after)
 	}
 	if !r.Changed || c.Check {
 		return r, nil
 	}
-	act := hostscript.New(sysctlScript, "sysctl_act").Set("name", m.Name).Set("file", m.File)
-	act.Flag("write", write).Flag("set", set).Flag("reload", reload).Flag("system_wide", m.Wide).Flag("ignore", m.Ignore)
-	if m.State == "present" {
-		act.Set("value", want)
-	}
+	act := hostscript.New(sysctlScript, "sysctl_act").Args(m)
+	act.Flag("write", write).Flag("set", set).Flag("apply", reload).Set("value", want)
 	act.Stdin = strings.NewReader(after)
 	_, err = act.Run(ctx, c.Conn, c.Check)
 	return r, err

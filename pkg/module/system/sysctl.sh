@@ -6,9 +6,9 @@ sysctl_path() { # the file of a key: dots and slashes change places, as sysctl d
 	esac
 }
 sysctl_read() {
-	if [ -e "$p_file" ]; then
+	if [ -e "$p_sysctl_file" ]; then
 		say exists 1
-		say text "$(cat "$p_file" && printf x)"
+		say text "$(cat "$p_sysctl_file" && printf x)"
 	fi
 	file=/proc/sys/$(sysctl_path)
 	[ ! -r "$file" ] || say live "$(cat "$file" 2>/dev/null)"
@@ -20,20 +20,20 @@ sysctl_set() {
 		scratch
 		printf '%s\n' "$p_value" 2>"$tmp/out" >"/proc/sys/$(sysctl_path)" && return
 	fi
-	[ -n "$p_ignore" ] || fail "setting $p_name failed: $(output)"
+	[ -n "$p_ignoreerrors" ] || fail "setting $p_name failed: $(output)"
 }
 sysctl_act() { # a new file is on standard input
 	# First the kernel: a value that it refuses is not written.
 	[ -z "$p_set" ] || sysctl_set
 	if [ -n "$p_write" ]; then
-		replace "$p_file" 644 || fail "write $p_file"
+		replace "$p_sysctl_file" 644 || fail "write $p_sysctl_file"
 	fi
-	[ -n "$p_reload" ] || return 0
+	[ -n "$p_apply" ] || return 0
 	if has sysctl; then
-		set -- -p "$p_file"
+		set -- -p "$p_sysctl_file"
 		[ -z "$p_system_wide" ] || set -- --system
-		[ -z "$p_ignore" ] || set -- -e "$@"
-		quiet sysctl "$@" || [ -n "$p_ignore" ] || fail "Failed to reload sysctl: $(output)"
+		[ -z "$p_ignoreerrors" ] || set -- -e "$@"
+		quiet sysctl "$@" || [ -n "$p_ignoreerrors" ] || fail "Failed to reload sysctl: $(output)"
 	elif [ -n "$p_value" ] && [ -z "$p_set" ]; then
 		sysctl_set
 	fi

@@ -8,7 +8,6 @@ import (
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
-	"kubekey/pkg/value"
 )
 
 //go:embed timezone.sh
@@ -46,22 +45,7 @@ func (*Timezone) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Timezone) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	a, err := hostscript.New(timezoneScript, "timezone_main").Set("name", m.Name).Set("clock", m.HWClock).Run(ctx, c.Conn, c.Check)
-	if err != nil {
-		return module.Result{}, err
-	}
-	r := module.ResultOf(a)
-	before, after := value.NewDict(), value.NewDict()
-	if m.Name != "" {
-		before.Set("name", a.Get("zone"))
-		after.Set("name", m.Name)
-	}
-	if m.HWClock != "" {
-		before.Set("hwclock", a.Get("clock"))
-		after.Set("hwclock", m.HWClock)
-	}
-	if c.Diff && r.Changed {
-		r.Diff = module.StateDiff("timezone", before, after)
-	}
-	return r, nil
+	r, a, err := c.Do(ctx, hostscript.New(timezoneScript, "timezone_main").Args(m))
+	c.ShowStates(&r, "timezone", "name", a.Get("zone"), m.Name, "hwclock", a.Get("clock"), m.HWClock)
+	return r, err
 }

@@ -26,7 +26,7 @@ timezone_main() {
 			[ -n "$p_check" ] || zone_set
 		fi
 	fi
-	if [ -n "$p_clock" ] && [ "$clock" != "$p_clock" ]; then
+	if [ -n "$p_hwclock" ] && [ "$clock" != "$p_hwclock" ]; then
 		say changed 1
 		[ -n "$p_check" ] || clock_set
 	fi
@@ -44,7 +44,7 @@ zone_set() {
 	[ ! -f /etc/timezone ] || [ "$(cat /etc/timezone)" = "$p_name" ] || printf '%s\n' "$p_name" | replace /etc/timezone 644 || fail "write /etc/timezone"
 }
 clock_set() {
-	case $p_clock in local) flag=--localtime local=1 mode=LOCAL ;; *) flag=--utc local=0 mode=UTC ;; esac
+	case $p_hwclock in local) flag=--localtime local=1 mode=LOCAL ;; *) flag=--utc local=0 mode=UTC ;; esac
 	with_timedated && quiet timedatectl set-local-rtc "$local" && return
 	has hwclock && [ -e /dev/rtc ] && quiet hwclock --systohc "$flag" && return
 	# There is no clock to write to: what remains is to say how to read it.
