@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	_ "embed"
-	"strconv"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
@@ -48,15 +47,13 @@ func (*Service) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Service) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(systemdScript, serviceScript, "service_main")
-	(&Systemd{Name: m.Name, State: m.State, Enabled: m.Enabled, Scope: "system"}).params(s)
-	s.Set("use", m.Use).Set("pattern", m.Pattern).Set("arguments", m.Arguments).Set("runlevel", m.Runlevel)
-	if m.Sleep > 0 {
-		s.Set("sleep", strconv.FormatFloat(m.Sleep, 'f', -1, 64))
+	s := hostscript.New(systemdScript, serviceScript, "service_main").Args(m).Set("unit", unitName(m.Name))
+	if m.Sleep <= 0 {
+		s.Set("sleep", "") // the script's own restart
 	}
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	r, a, err := c.Do(ctx, s, "name", m.Name)
 	if err != nil {
-		return module.Result{}, err
+		return r, err
 	}
-	return serviceResult(c, a, m.Name, m.State, m.Enabled), nil
+	return serviceResult(c, r, a, m.State, m.Enabled), nil
 }

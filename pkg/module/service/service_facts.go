@@ -33,9 +33,7 @@ func serviceFactsSpec() module.Spec {
 
 // Run implements module.Runner.
 func (m *ServiceFacts) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(serviceFactsScript, "service_facts_main")
-	s.Probe = true
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, hostscript.New(serviceFactsScript, "service_facts_main"))
 	if err != nil {
 		return module.Result{}, err
 	}

@@ -72,17 +72,16 @@ func (*Systemd) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Systemd) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(systemdScript, "systemd_main")
-	m.params(s)
+	s := hostscript.New(systemdScript, "systemd_main").Args(m).Set("unit", unitName(m.Name)).Flag("late", m.mayWait())
 	s.Patient = m.mayWait() || m.Name == "" && !m.DaemonReexec
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	r, a, err := c.Do(ctx, s, "name", m.Name)
 	if late := m.reload(ctx, c, a, err); err == nil {
 		err = late
 	}
 	if err != nil {
 		return module.Result{}, err
 	}
-	return serviceResult(c, a, m.Name, m.State, m.Enabled), nil
+	return serviceResult(c, r, a, m.State, m.Enabled), nil
 }
 
 // readUnits has the PATH that scripts have.
@@ -124,13 +123,6 @@ func isService(name string) error {
 	return nil
 }
 
-func (m *Systemd) params(s *hostscript.Script) {
-	s.Set("name", m.Name).Set("unit", unitName(m.Name)).Set("state", m.State).Set("scope", m.Scope)
-	s.Choice("enabled", m.Enabled).Choice("masked", m.Masked)
-	s.Flag("daemon_reload", m.DaemonReload).Flag("daemon_reexec", m.DaemonReexec)
-	s.Flag("late", m.mayWait()).Flag("no_block", m.NoBlock).Flag("force", m.Force)
-}
-
 // unitName adds .service to a name that has no type of unit.
 func unitName(name string) string {
 	switch name[strings.LastIndexByte(name, '.')+1:] {
@@ -143,27 +135,20 @@ func unitName(name string) string {
 	return name + ".service"
 }
 
-func serviceResult(c *module.Call, a hostscript.Answer, name, state string, enabled *bool) module.Result {
-	r := module.ResultOf(a, "name", name)
-	before, after := value.NewDict(), value.NewDict()
+// serviceResult adds to a result what the service has become, and its status.
+func serviceResult(c *module.Call, r module.Result, a hostscript.Answer, state string, enabled *bool) module.Result {
+	if state == "restarted" || state == "reloaded" {
+		state = "started"
+	}
 	if state != "" {
-		reached := state
-		if state == "restarted" || state == "reloaded" {
-			reached = "started"
-		}
-		r.Data.Set("state", reached)
-		before.Set("state", stateOf(a.Get("active")))
-		after.Set("state", reached)
+		r.Data.Set("state", state)
 	}
 	if enabled != nil {
 		r.Data.Set("enabled", *enabled)
-		before.Set("enabled", a.Has("enabled"))
-		after.Set("enabled", *enabled)
 	}
 	r.Data.Set("status", properties(a.Get("status")))
-	if c.Diff && r.Changed {
-		r.Diff = module.StateDiff(name, before, after)
-	}
+	name, _ := r.Data.Get("name")
+	c.ShowStates(&r, value.Str(name), "state", stateOf(a.Get("active")), state, "enabled", a.Has("enabled"), enabled)
 	return r
 }
 

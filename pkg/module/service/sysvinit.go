@@ -7,7 +7,6 @@ import (
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
-	"kubekey/pkg/value"
 )
 
 // Sysvinit is the module sysvinit.
@@ -45,18 +44,15 @@ func (*Sysvinit) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Sysvinit) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(systemdScript, serviceScript, "service_main")
-	(&Systemd{Name: m.Name, State: m.State, Enabled: m.Enabled, Scope: "system"}).params(s)
-	s.Set("use", "sysvinit").Set("pattern", m.Pattern).Set("arguments", m.Arguments).Set("runlevels", strings.Join(m.Runlevels, " "))
-	s.Number("sleep", &m.Sleep)
-	a, err := s.Run(ctx, c.Conn, c.Check)
-	if err != nil && a.Has("rc") { // what the script said
-		return module.Result{Data: value.NewDict("rc", a.Number("rc"), "stdout", module.Printed(a.Get("stdout")), "stderr", module.Printed(a.Get("stderr")))}, err
+	s := hostscript.New(systemdScript, serviceScript, "service_main").Args(m).Set("use", "sysvinit")
+	r, a, err := c.Do(ctx, s, "name", m.Name)
+	if err != nil && a.Has("rc") {
+		r.Data = module.Printouts(a)
 	}
 	if err != nil {
-		return module.Result{}, err
+		return r, err
 	}
-	return serviceResult(c, a, m.Name, m.State, m.Enabled), nil
+	return serviceResult(c, r, a, m.State, m.Enabled), nil
 }
 
 func isRunlevel(level string) bool { return len(level) == 1 && strings.Contains("0123456S", level) }
