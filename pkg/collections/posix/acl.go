@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/file"
@@ -70,28 +69,24 @@ func (m *ACL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err
 	}
-	s := hostscript.New(aclScript, `acl_main "$@"`)
-	s.Set("path", file.NormalPath(m.Path))
-	if !m.Follow {
-		s.Set("physical", "--physical")
-	}
-	s.Flag("default", m.Default || strings.HasPrefix(entry, "default:")).Flag("recursive", m.Recursive)
+	s := hostscript.New(aclScript, `acl_main "$@"`).Args(m).Set("path", file.NormalPath(m.Path))
+	s.Flag("default", strings.HasPrefix(entry, "default:"))
 	if m.State != "query" {
 		s.Words = m.options(entry)
 	}
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	r, a, err := c.Do(ctx, s)
 	if a.Has("rc") {
-		return module.Result{Data: value.NewDict("cmd", a.Get("cmd"), "rc", a.Number("rc"), "stdout", a.Get("stdout"), "stderr", a.Get("stderr"))}, err
+		r.Data = value.NewDict("cmd", a.Get("cmd"), "rc", a.Number("rc"), "stdout", a.Get("stdout"), "stderr", a.Get("stderr"))
 	}
 	if err != nil {
-		return module.Result{}, err
+		return r, err
 	}
-	r := module.Result{Changed: a.Changed(), Msg: "current acl", Data: value.NewDict("acl", value.List(aclLines(a.Get("after"))))}
+	r.Msg, r.Data = "current acl", value.NewDict("acl", value.List(aclLines(a.Get("after"))))
 	if m.State != "query" {
 		r.Msg = strings.TrimPrefix(entry, "default:") + " is " + m.State
 	}
-	if c.Diff && r.Changed && !c.Check {
-		r.Diff = []event.Diff{{BeforeHeader: m.Path, AfterHeader: m.Path, Before: a.Get("before") + "\n", After: a.Get("after") + "\n"}}
+	if !c.Check {
+		c.Show(&r, m.Path, a.Get("before")+"\n", a.Get("after")+"\n")
 	}
 	return r, nil
 }

@@ -1,8 +1,9 @@
 # shellcheck shell=sh disable=SC2154
 # What the module acl does.
 acl_list() { # the entries of the path, one on a line; of the default ones, if those are meant
-	# shellcheck disable=SC2086
-	quiet getfacl --absolute-names --omit-header ${p_default:+--default} ${p_recursive:+--recursive} $p_physical -- "$p_path" || fail "$(output)"
+	physical=--physical
+	[ -z "$p_follow" ] || physical=''
+	quiet getfacl --absolute-names --omit-header ${p_default:+--default} ${p_recursive:+--recursive} ${physical:+"$physical"} -- "$p_path" || fail "$(output)"
 	output
 }
 acl_main() { # OPTION...: of setfacl

@@ -61,11 +61,10 @@ func (*AuthorizedKey) Rules() schema.Rules {
 // Run implements module.Runner.
 func (m *AuthorizedKey) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	read := m.script("authorized_key_read").Flag("insecure", !m.Validate)
-	read.Probe = true
 	if m.remote() {
 		read.Set("url", m.Key)
 	}
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, read)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -81,9 +80,7 @@ func (m *AuthorizedKey) Run(ctx context.Context, c *module.Call) (module.Result,
 	after := m.edit(before, wanted)
 	r := m.result(a)
 	r.Changed = after != before
-	if c.Diff && r.Changed {
-		r.Diff = module.TextDiff(a.Get("file"), before, after)
-	}
+	c.Show(&r, a.Get("file"), before, after)
 	if !r.Changed || c.Check {
 		return r, nil
 	}

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
-	"kubekey/pkg/value"
 )
 
 //go:embed firewalld.sh
@@ -132,33 +130,32 @@ func (m *Firewalld) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if m.Timeout > 0 && on {
 		s.Number("timeout", &m.Timeout)
 	}
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	r, a, err := c.Do(ctx, s)
 	if err != nil {
-		return module.Result{}, fmt.Errorf("firewalld: %w", err)
+		return r, fmt.Errorf("firewalld: %w", err)
 	}
-	return m.result(c, a, set, permanent), nil
+	m.describe(c, &r, a, set, permanent)
+	return r, nil
 }
 
-func (m *Firewalld) result(c *module.Call, a hostscript.Answer, set setting, permanent bool) module.Result {
-	kind := "Non-permanent operation"
+// describe says what was done, and in which zone.
+func (m *Firewalld) describe(c *module.Call, r *module.Result, a hostscript.Answer, set setting, permanent bool) {
+	r.Msg = "Non-permanent operation"
 	switch {
 	case permanent && m.Immediate:
-		kind = "Permanent and Non-Permanent(immediate) operation"
+		r.Msg = "Permanent and Non-Permanent(immediate) operation"
 	case permanent:
-		kind = "Permanent operation"
+		r.Msg = "Permanent operation"
 	}
-	r := module.Result{Changed: a.Changed(), Msg: kind, Data: value.NewDict("zone", a.Get("zone"))}
+	r.Data.Set("zone", a.Get("zone"))
 	if r.Changed {
 		r.Msg += ", Changed " + set.what + " to " + m.State
-		if c.Diff {
-			d := event.Diff{BeforeHeader: "zone " + a.Get("zone"), AfterHeader: "zone " + a.Get("zone"), Before: "", After: set.what + "\n"}
-			if m.State == "disabled" || m.State == "absent" {
-				d.Before, d.After = d.After, d.Before
-			}
-			r.Diff = []event.Diff{d}
-		}
 	}
-	return r
+	before, after := "", set.what+"\n"
+	if m.State == "disabled" || m.State == "absent" {
+		before, after = after, before
+	}
+	c.Show(r, "zone "+a.Get("zone"), before, after)
 }
 
 func (m *Firewalld) zoneItself() string { return "zone " + m.Zone }

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"fmt"
 	"path"
-	"strconv"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
@@ -55,14 +54,11 @@ func (*Patch) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Patch) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(patchScript, "patch_main").Set("dest", m.Dest).Set("basedir", m.BaseDir).Set("strip", strconv.Itoa(m.Strip))
+	s := hostscript.New(patchScript, "patch_main").Args(m)
 	if m.BaseDir == "" {
 		s.Set("basedir", path.Dir(m.Dest))
 	}
-	s.Flag("backup", m.Backup).Flag("binary", m.Binary).Flag("blanks", m.IgnoreWS).Flag("absent", m.State == "absent")
-	if m.RemoteSrc {
-		s.Set("src", m.Src)
-	} else {
+	if !m.RemoteSrc {
 		file, err := c.Find("files", m.Src)
 		if err != nil {
 			return module.Result{}, err

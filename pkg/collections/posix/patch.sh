@@ -1,10 +1,10 @@
 # shellcheck shell=sh disable=SC2154,SC2086
-# The patch is the file p_src, or on standard input.
+# The patch is the file p_src if p_remote_src is set, else on standard input.
 patch_main() {
 	need patch
-	[ -z "$p_src" ] || [ -r "$p_src" ] || fail "src $p_src doesn't exist or not readable"
+	[ -z "$p_remote_src" ] || [ -r "$p_src" ] || fail "src $p_src doesn't exist or not readable"
 	scratch
-	if [ -n "$p_src" ]; then
+	if [ -n "$p_remote_src" ]; then
 		cat "$p_src"
 	else
 		cat
@@ -12,7 +12,7 @@ patch_main() {
 	[ -z "$p_dest" ] || [ -w "$p_dest" ] || fail "dest $p_dest doesn't exist or not writable"
 	[ -d "$p_basedir" ] || fail "basedir $p_basedir doesn't exist"
 	back=--reverse forth=
-	[ -z "$p_absent" ] || back='' forth=--reverse
+	[ "$p_state" = present ] || back='' forth=--reverse
 	# What can be undone is done. --force asks nothing, and goes no other way by itself.
 	if patch_try --dry-run --force $back; then
 		return
@@ -25,5 +25,5 @@ patch_main() {
 }
 patch_try() {
 	quiet patch --quiet --reject-file=- "--strip=$p_strip" "--directory=$p_basedir" "--input=$tmp/patch" \
-		${p_binary:+--binary} ${p_blanks:+--ignore-whitespace} "$@" ${p_dest:+"$p_dest"}
+		${p_binary:+--binary} ${p_ignore_whitespace:+--ignore-whitespace} "$@" ${p_dest:+"$p_dest"}
 }

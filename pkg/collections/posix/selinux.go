@@ -60,9 +60,7 @@ func (m *Selinux) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if !f.Exists() {
 		return module.Result{}, fmt.Errorf("Unable to find file %s: install SELinux's policy", m.ConfigFile) //nolint:staticcheck // the text users know
 	}
-	read := hostscript.New(selinuxScript, "selinux_read").Set("policy", m.Policy).Flag("kernel", m.Kernel)
-	read.Probe = true
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, hostscript.New(selinuxScript, "selinux_read").Args(m))
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -208,10 +206,7 @@ func (*Seboolean) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Seboolean) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(selinuxScript, "seboolean_main").Set("name", m.Name).Flag("persistent", m.Persistent).Flag("ignore", m.Ignore)
-	a, err := s.Set("state", map[bool]string{true: "on", false: "off"}[m.State]).Run(ctx, c.Conn, c.Check)
-	if err != nil {
-		return module.Result{}, err
-	}
-	return module.ResultOf(a, "name", m.Name, "state", m.State, "persistent", m.Persistent), nil
+	s := hostscript.New(selinuxScript, "seboolean_main").Args(m).Set("state", map[bool]string{true: "on", false: "off"}[m.State])
+	r, _, err := c.Do(ctx, s, "name", m.Name, "state", m.State, "persistent", m.Persistent)
+	return r, err
 }

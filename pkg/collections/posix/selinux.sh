@@ -8,7 +8,7 @@ selinux_read() {
 	fi
 	say now "$now"
 	[ -z "$p_policy" ] || [ ! -e "/etc/selinux/$p_policy/policy" ] || say policy 1
-	[ -z "$p_kernel" ] || {
+	[ -z "$p_update_kernel_param" ] || {
 		has grubby || fail "there is no grubby on the host: update_kernel_param needs it"
 		say kernel "$(grubby --info=ALL 2>/dev/null | grep '^args=')"
 	}
@@ -25,7 +25,7 @@ selinux_act() { # $p_enforce: 0, 1 or nothing; $p_kernel: on, off or nothing
 seboolean_main() {
 	if ! has getsebool || ! has setsebool; then fail "there are no getsebool and setsebool on the host: install policycoreutils"; fi
 	if ! has selinuxenabled || ! selinuxenabled; then
-		[ -n "$p_ignore" ] || fail "SELinux is disabled on this host."
+		[ -n "$p_ignore_selinux_state" ] || fail "SELinux is disabled on this host."
 	else
 		now=$(getsebool "$p_name" 2>/dev/null) || fail "SELinux boolean $p_name does not exist."
 		# a value that waits to be committed is the one that counts
