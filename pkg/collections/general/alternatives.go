@@ -107,14 +107,12 @@ func (*Alternatives) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Alternatives) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	read := hostscript.New(alternativesScript, "alternatives_read").Set("name", m.Name).Set("path", m.Path)
-	read.Probe = true
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, hostscript.New(alternativesScript, "alternatives_read").Args(m))
 	if err != nil {
 		return module.Result{}, err
 	}
 	g := parseAlternatives(a.Get("display"))
-	act := hostscript.New(alternativesScript, `alternatives_act "$@"`).Set("name", m.Name).Set("path", m.Path)
+	act := hostscript.New(alternativesScript, `alternatives_act "$@"`).Args(m)
 	done, warning, err := m.plan(g, a.Has("path"), c.Check, act)
 	if err != nil {
 		return module.Result{}, err
@@ -123,9 +121,7 @@ func (m *Alternatives) Run(ctx context.Context, c *module.Call) (module.Result, 
 	if warning != "" {
 		r.Warnings = []string{warning}
 	}
-	if c.Diff && r.Changed {
-		r.Diff = module.StateDiff(m.Name, g.shown(m.Path), value.NewDict("state", m.State, "path", m.Path))
-	}
+	c.Show(&r, m.Name, g.shown(m.Path), value.NewDict("state", m.State, "path", m.Path))
 	if !r.Changed || c.Check {
 		return r, nil
 	}

@@ -59,8 +59,7 @@ func (m *ApacheModule) Run(ctx context.Context, c *module.Call) (module.Result, 
 	if identifier == "" {
 		identifier = apacheIdentifier(m.Name)
 	}
-	s := hostscript.New(apacheScript, "apache_main").Set("name", m.Name).Set("identifier", identifier)
-	s.Flag("present", m.State == "present").Flag("force", m.Force).Flag("ignore", m.IgnoreBad).Flag("warn_mpm", m.WarnMPM)
+	s := hostscript.New(apacheScript, "apache_main").Args(m).Set("identifier", identifier)
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	if a == nil {
 		return module.Result{}, err
@@ -74,7 +73,7 @@ func (m *ApacheModule) Run(ctx context.Context, c *module.Call) (module.Result, 
 		if a.Has("rc") {
 			r.Msg = fmt.Sprintf("Failed to set module %s to %s:\n%s\nMaybe the module identifier (%s) was guessed incorrectly. Consider setting the \"identifier\" option.",
 				m.Name, state, a.Get("stdout"), identifier)
-			r.Data = value.NewDict("rc", a.Number("rc"), "stdout", module.Printed(a.Get("stdout")), "stderr", module.Printed(a.Get("stderr")))
+			r.Data = module.Printouts(a)
 		}
 		return r, nil
 	}

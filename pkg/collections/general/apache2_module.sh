@@ -9,9 +9,9 @@ apache_ctl() {
 apache_enabled() { # whether the server loads the module
 	"$ctl" -M >"$tmp/modules" 2>"$tmp/errors" </dev/null || {
 		bad="Error executing $ctl: $(cat "$tmp/errors")"
-		[ -n "$p_ignore" ] || fail "$bad"
+		[ -n "$p_ignore_configcheck" ] || fail "$bad"
 		case $bad$p_name in
-		*AH00534*mpm_*) bad=${p_warn_mpm:+"No MPM module loaded! apache2 reload AND other module actions will fail if no MPM module is loaded immediately."} ;;
+		*AH00534*mpm_*) bad=${p_warn_mpm_absent:+"No MPM module loaded! apache2 reload AND other module actions will fail if no MPM module is loaded immediately."} ;;
 		esac
 		[ -z "$bad" ] || say warn "$bad"
 		return 1
@@ -19,24 +19,26 @@ apache_enabled() { # whether the server loads the module
 	grep -qF " $p_identifier" "$tmp/modules"
 }
 apache_as_wanted() {
-	if apache_enabled; then [ -n "$p_present" ]; else [ -z "$p_present" ]; fi
+	if apache_enabled; then [ -n "$present" ]; else [ -z "$present" ]; fi
 }
 apache_main() {
 	scratch
+	present=''
+	[ "$p_state" = absent ] || present=1
 	if ! apache_ctl; then
-		[ -z "$p_present" ] || say changed 1
+		[ -z "$present" ] || say changed 1
 		return
 	fi
-	if [ "$p_name$p_present" = cgi1 ] && "$ctl" -V 2>/dev/null | grep -q 'threaded: *yes'; then
+	if [ "$p_name$present" = cgi1 ] && "$ctl" -V 2>/dev/null | grep -q 'threaded: *yes'; then
 		fail "Your MPM seems to be threaded. No automatic actions on module cgi possible."
 	fi
 	! apache_as_wanted || return 0
 	say changed 1
 	[ -z "$p_check" ] || return 0
 	tool=a2enmod
-	[ -n "$p_present" ] || tool=a2dismod
+	[ -n "$present" ] || tool=a2dismod
 	has "$tool" || fail "$tool not found. Perhaps this system does not use $tool to manage apache"
-	[ -n "$p_present" ] || [ -z "$p_force" ] || set -- -f
+	[ -n "$present" ] || [ -z "$p_force" ] || set -- -f
 	"$tool" "$@" "$p_name" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null
 	rc=$?
 	! apache_as_wanted || return 0

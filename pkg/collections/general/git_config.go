@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"strings"
 
-	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
@@ -62,14 +61,12 @@ func (*gitConfig) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *gitConfig) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(gitConfigScript, "git_config_main")
-	s.Set("name", m.Name).Set("value", m.Value).Set("scope", m.scope()).Set("repo", m.folder()).Set("file", m.File)
-	s.Set("mode", m.AddMode).Flag("absent", m.State == "absent").Flag("list", m.ListAll)
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	s := hostscript.New(gitConfigScript, "git_config_main").Args(m).Set("scope", m.scope()).Set("repo", m.folder())
+	r, a, err := c.Do(ctx, s)
 	if err != nil {
-		return module.Result{}, err
+		return r, err
 	}
-	r := module.ResultOf(a, "msg", a.Get("msg"))
+	r.Data.Set("msg", r.Msg)
 	switch {
 	case m.ListAll:
 		values := value.NewDict()
@@ -81,9 +78,9 @@ func (m *gitConfig) Run(ctx context.Context, c *module.Call) (module.Result, err
 	case m.State == "present" && m.Value == "":
 		first, _, _ := strings.Cut(a.Get("all"), "\n")
 		r.Data.Set("config_value", first)
-	case c.Diff && r.Changed:
+	default:
 		before := strings.TrimRight(a.Get("all"), "\n")
-		r.Diff = []event.Diff{{BeforeHeader: m.header(), AfterHeader: m.header(), Before: before + "\n", After: m.after(before) + "\n"}}
+		c.Show(&r, m.header(), before+"\n", m.after(before)+"\n")
 	}
 	return r, nil
 }

@@ -11,7 +11,7 @@ git_config_main() {
 	case $p_repo in '~/'*) p_repo=$HOME/${p_repo#??} ;; esac
 	case $p_file in '~/'*) p_file=$HOME/${p_file#??} ;; esac
 	cd "$p_repo" 2>/dev/null || fail "there is no folder $p_repo"
-	if [ -n "$p_list" ]; then
+	if [ -n "$p_list_all" ]; then
 		quiet git_config -l || case $(output) in
 		*'unable to read config file'*) return 0 ;;
 		*) fail "$(output)" ;;
@@ -25,7 +25,7 @@ git_config_main() {
 	[ $code -lt 2 ] || fail "$(cat "$tmp/errors")" # with 1 it is not set yet
 	now=$(output)
 	say all "$now"
-	if [ -n "$p_absent" ]; then
+	if [ "$p_state" = absent ]; then
 		if [ -z "$now" ]; then
 			say msg 'no setting to unset'
 			return
@@ -35,9 +35,9 @@ git_config_main() {
 		return
 	fi
 	[ -n "$p_value" ] || return 0
-	if [ "$now" = "$p_value" ] || [ "$p_mode" = add ] && output | grep -qxF -e "$p_value"; then
+	if [ "$now" = "$p_value" ] || [ "$p_add_mode" = add ] && output | grep -qxF -e "$p_value"; then
 		return 0
 	fi
 	say msg 'setting changed'
-	step "set $p_name" git_config "--$p_mode" "$p_name" "$p_value"
+	step "set $p_name" git_config "--$p_add_mode" "$p_name" "$p_value"
 }

@@ -52,6 +52,6 @@ func (m *LocaleGen) Run(ctx context.Context, c *module.Call) (module.Result, err
 		r.Changed = r.Changed || a.Changed()
 		r.Warnings = append(r.Warnings, a["warn"]...)
 	}
-	r.Data = module.ResultOf(hostscript.Answer{}, "name", value.List(m.Name)).Data
+	r.Data = value.NewDict("name", value.List(m.Name))
 	return r, nil
 }

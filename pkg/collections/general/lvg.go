@@ -1,12 +1,10 @@
 package general
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"regexp"
 
-	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
@@ -61,17 +59,9 @@ func (*LVG) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *LVG) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(lvmScript, `lvg_main "$@"`)
-	s.Set("vg", m.VG).Set("state", m.State).Set("pesize", cmp.Or(m.PESize, "4")).Set("pv_options", m.PVOptions).Set("vg_options", m.VGOptions)
-	s.Flag("pvresize", m.PVResize).Flag("remove_extra_pvs", m.RemoveExtra).Flag("force", m.Force)
+	s := hostscript.New(lvmScript, `lvg_main "$@"`).Args(m)
 	s.Words = m.PVs
-	a, err := s.Run(ctx, c.Conn, c.Check)
-	if err != nil {
-		return module.Result{}, err
-	}
-	r := module.Result{Changed: a.Changed(), Data: value.NewDict("vg", m.VG)}
-	if c.Diff && r.Changed {
-		r.Diff = []event.Diff{{BeforeHeader: m.VG, AfterHeader: m.VG, Before: value.NewDict(), After: value.NewDict("state", m.State, "pvs", value.List(m.PVs))}}
-	}
-	return r, nil
+	r, _, err := c.Do(ctx, s, "vg", m.VG)
+	c.Show(&r, m.VG, value.NewDict(), value.NewDict("state", m.State, "pvs", value.List(m.PVs)))
+	return r, err
 }

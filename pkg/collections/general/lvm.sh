@@ -32,7 +32,7 @@ lvg_main() { # PV...
 			[ -n "$(lvm_field pvs pv_name "$pv")" ] || lvg_pv "$pv"
 		done
 		# shellcheck disable=SC2086
-		step "make volume group $p_vg" vgcreate $p_vg_options -s "$p_pesize" "$p_vg" "$@"
+		step "make volume group $p_vg" vgcreate $p_vg_options -s "${p_pesize:-4}" "$p_vg" "$@"
 		return
 	fi
 	lvg_members "$@"

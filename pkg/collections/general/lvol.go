@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
@@ -84,9 +83,7 @@ func (m *LVOL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err
 	}
-	look := hostscript.New(lvmScript, "lvol_look").Set("vg", m.VG)
-	look.Probe = true
-	a, err := look.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, hostscript.New(lvmScript, "lvol_look").Args(m))
 	if err != nil {
 		if c.Check && strings.HasSuffix(err.Error(), "does not exist.") { // a task before may be about to make it
 			return module.Result{Changed: m.State == "present", Data: value.NewDict("vg", m.VG, "lv", m.name())}, nil
@@ -116,9 +113,7 @@ func (m *LVOL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if there {
 		r.Data.Set("size", int(had.size))
 	}
-	if c.Diff && r.Changed {
-		r.Diff = []event.Diff{{BeforeHeader: m.VG + "/" + m.name(), AfterHeader: m.VG + "/" + m.name(), Before: "", After: strings.Join(what, "\n") + "\n"}}
-	}
+	c.Show(&r, m.VG+"/"+m.name(), "", strings.Join(what, "\n")+"\n")
 	return r, nil
 }
 

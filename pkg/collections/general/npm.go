@@ -144,10 +144,7 @@ func (m *NPM) outdated(ctx context.Context, c *module.Call) (bool, error) {
 // ask runs npm for what it tells: of what is missing or old it ends with a
 // status of its own.
 func (m *NPM) ask(ctx context.Context, c *module.Call, words ...string) (string, error) {
-	s := m.script(words)
-	s.Flag("ask", true)
-	s.Probe = true
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, m.script(words).Flag("ask", true))
 	return a.Get("stdout"), err
 }
 
@@ -161,13 +158,9 @@ func (m *NPM) act(ctx context.Context, c *module.Call, word string) (module.Resu
 		}
 		words = append(words, name)
 	}
-	a, err := m.script(words).Run(ctx, c.Conn, c.Check)
-	if err != nil {
-		return module.Result{}, err
-	}
-	r := module.ResultOf(a)
-	r.Changed = true
-	return r, nil
+	r, _, err := c.Do(ctx, m.script(words))
+	r.Changed = err == nil
+	return r, err
 }
 
 func (m *NPM) script(words []string) *hostscript.Script {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
@@ -98,9 +97,7 @@ func (m *Parted) Run(ctx context.Context, c *module.Call) (module.Result, error)
 			return refused(a), err
 		}
 		after := readDisk(a.Get("disk"), m.Unit)
-		if c.Diff {
-			r.Diff = []event.Diff{{BeforeHeader: m.Device, AfterHeader: m.Device, Before: d.describe(), After: after.describe()}}
-		}
+		c.Show(&r, m.Device, d.describe(), after.describe())
 		d = after
 	}
 	r.Data = d.describe()
@@ -116,8 +113,7 @@ func isPartedWord(word string) bool {
 var partedPlace = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?\s*(s|B|[KMGT]i?B|%|cyl)$`)
 
 func (m *Parted) script(call string) *hostscript.Script {
-	s := hostscript.New(partedScript, call)
-	return s.Set("device", m.Device).Set("unit", m.Unit).Set("align", m.Align)
+	return hostscript.New(partedScript, call).Args(m)
 }
 
 // refused has what a command of parted that failed came to.
@@ -129,9 +125,7 @@ func refused(a hostscript.Answer) module.Result {
 }
 
 func (m *Parted) look(ctx context.Context, c *module.Call) (disk, module.Result, error) {
-	s := m.script("parted_look")
-	s.Probe = true
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, m.script("parted_look"))
 	if err != nil {
 		return disk{}, refused(a), err
 	}

@@ -80,8 +80,7 @@ func (m *SSHConfig) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if m.State == "present" {
 		read.Set("identity", schema.Text(m.Identity))
 	}
-	read.Probe = true
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, read)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -98,9 +97,7 @@ func (m *SSHConfig) Run(ctx context.Context, c *module.Call) (module.Result, err
 		return r, nil
 	}
 	after := module.JoinLines(edit.lines)
-	if c.Diff {
-		r.Diff = module.TextDiff(a.Get("path"), before, after)
-	}
+	c.Show(&r, a.Get("path"), before, after)
 	if c.Check {
 		return r, nil
 	}

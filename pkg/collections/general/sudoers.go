@@ -105,7 +105,7 @@ func (m *Sudoers) rule() string {
 
 func (m *Sudoers) validate(ctx context.Context, c *module.Call, rule string) error {
 	s := hostscript.New(sudoersScript, "sudoers_validate").Flag("required", m.Validation == "required")
-	s.Stdin, s.Probe = strings.NewReader(rule), true
-	_, err := s.Run(ctx, c.Conn, c.Check)
+	s.Stdin = strings.NewReader(rule)
+	_, err := c.Probe(ctx, s)
 	return err
 }

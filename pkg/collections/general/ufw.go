@@ -6,12 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/shell"
-	"kubekey/pkg/value"
 )
 
 //go:embed ufw.sh
@@ -93,18 +91,19 @@ func (m *UFW) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 		code.WriteString("ufw_command " + shell.Join(words...) + "\n")
 	}
 	code.WriteString("ufw_end\n")
-	a, err := hostscript.New(code.String()).Run(ctx, c.Conn, c.Check)
+	r, a, err := c.Do(ctx, hostscript.New(code.String()))
 	if err != nil {
-		return module.Result{}, err
+		return r, err
 	}
 	done := []any{}
 	for _, line := range a["command"] {
 		done = append(done, line)
 	}
 	status, _, _ := strings.Cut(a.Get("after"), "\n###")
-	r := module.Result{Changed: a.Changed(), Msg: status, Data: value.NewDict("commands", done)}
-	if c.Diff && r.Changed && !c.Check {
-		r.Diff = []event.Diff{{BeforeHeader: "ufw", AfterHeader: "ufw", Before: a.Get("before") + "\n", After: a.Get("after") + "\n"}}
+	r.Msg = status
+	r.Data.Set("commands", done)
+	if !c.Check {
+		c.Show(&r, "ufw", a.Get("before")+"\n", a.Get("after")+"\n")
 	}
 	return r, nil
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/file"
@@ -69,27 +68,20 @@ func (m *XAttr) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if key != "" && !xattrName.MatchString(key) {
 		return module.Result{}, fmt.Errorf("%q is not a name of an attribute", key)
 	}
-	s := hostscript.New(xattrScript, "xattr_main").Set("path", file.NormalPath(m.Path)).Set("key", key).Flag("no_follow", !m.Follow)
-	switch state {
-	case "present", "absent":
-		s.Set("state", state)
-	default:
-		s.Set("state", "read")
-	}
-	if m.Value != nil {
-		s.Set("value", *m.Value)
-	}
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	s := hostscript.New(xattrScript, "xattr_main").Args(m).Set("path", file.NormalPath(m.Path)).Set("key", key).Set("state", state)
+	r, a, err := c.Do(ctx, s)
 	if err == nil && !a.Has("before") {
 		err = errors.New("the host does not say which attributes the file has")
 	}
 	if err != nil {
 		return module.Result{}, err
 	}
-	return m.result(c, a, state, key), nil
+	m.describe(c, &r, a, state, key)
+	return r, nil
 }
 
-func (m *XAttr) result(c *module.Call, a hostscript.Answer, state, key string) module.Result {
+// describe gives the result the attributes that the task asks for.
+func (m *XAttr) describe(c *module.Call, r *module.Result, a hostscript.Answer, state, key string) {
 	before, all := readAttributes(a["before"][0]), readAttributes(a.Get("before"))
 	told := value.NewDict()
 	for k, v := range before.All() {
@@ -102,7 +94,7 @@ func (m *XAttr) result(c *module.Call, a hostscript.Answer, state, key string) m
 			told.Set(k, v)
 		}
 	}
-	r := module.Result{Changed: a.Changed(), Data: value.NewDict("xattr", told)}
+	r.Data.Set("xattr", told)
 	switch {
 	case state == "present":
 		r.Msg = fmt.Sprintf("%s set to %s", key, *m.Value)
@@ -116,10 +108,9 @@ func (m *XAttr) result(c *module.Call, a hostscript.Answer, state, key string) m
 	default:
 		r.Msg = "returning " + key
 	}
-	if c.Diff && r.Changed && !c.Check {
-		r.Diff = []event.Diff{{BeforeHeader: m.Path, AfterHeader: m.Path, Before: before, After: all}}
+	if !c.Check {
+		c.Show(r, m.Path, before, all)
 	}
-	return r
 }
 
 // readAttributes reads what getfattr -d prints: name="text", with octal
