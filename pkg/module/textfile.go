@@ -42,8 +42,7 @@ type TextFile struct {
 // ReadText reads a file; one that is missing is empty.
 func ReadText(ctx context.Context, c *Call, path string) (*TextFile, error) {
 	s := hostscript.New(textFileScript, "textfile_read").Set("path", path)
-	s.Probe = true
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, s)
 	if err != nil {
 		return nil, err
 	}

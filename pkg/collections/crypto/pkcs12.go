@@ -263,8 +263,7 @@ func (m *PKCS12) secret() string {
 // open reads a PKCS #12 file.
 func (m *PKCS12) open(ctx context.Context, c *module.Call, f pki.HostFile) (bundle, error) {
 	s := m.script("pkcs12_open", f.Text)
-	s.Probe = true
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, s)
 	if err != nil {
 		return bundle{}, err
 	}

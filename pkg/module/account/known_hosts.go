@@ -59,8 +59,7 @@ func (m *KnownHosts) Run(ctx context.Context, c *module.Call) (module.Result, er
 		return module.Result{}, err
 	}
 	read := hostscript.New(knownHostsScript, "known_hosts_read").Set("path", m.Path)
-	read.Probe = true
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, read)
 	if err != nil {
 		return module.Result{}, err
 	}

@@ -82,7 +82,7 @@ func (m *Package) Run(ctx context.Context, c *module.Call) (module.Result, error
 	s := hostscript.New(aptScript, rpmScript, zypperScript, apkScript, packageScript, `package_main "$@"`)
 	m.dnf().params(s)
 	m.zypper().params(s)
-	m.apk().params(s)
+	s.Args(m.apk())
 	apt.params(s)
 	s.Set("use", m.Use)
 	return runPackages(ctx, c, s, m.State, m.Name)

@@ -3,7 +3,6 @@ package packages
 import (
 	"context"
 	"regexp"
-	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
@@ -49,14 +48,7 @@ func (*Apk) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Apk) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(apkScript, `apk_main "$@"`)
-	m.params(s)
-	return runPackages(ctx, c, s, m.State, m.Name)
-}
-
-func (m *Apk) params(s *hostscript.Script) {
-	s.Flag("update_cache", m.UpdateCache).Flag("upgrade", m.Upgrade).Flag("available", m.Available)
-	s.Flag("no_cache", m.NoCache).Set("repository", strings.Join(m.Repository, " ")).Set("world", m.World)
+	return runPackages(ctx, c, hostscript.New(apkScript, `apk_main "$@"`).Args(m), m.State, m.Name)
 }
 
 // apkStep is a line "(1/3) Installing NAME (VERSION)".

@@ -2,7 +2,6 @@ package packages
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"kubekey/pkg/hostscript"
@@ -89,15 +88,8 @@ func (m *Apt) updates() bool {
 }
 
 func (m *Apt) params(s *hostscript.Script) {
-	s.Flag("update_cache", m.updates()).Set("cache_valid_time", strconv.Itoa(m.CacheValidTime))
-	s.Set("update_retries", strconv.Itoa(m.UpdateRetries)).Set("update_max_delay", strconv.Itoa(m.UpdateMaxDelay))
-	s.Flag("clean", m.Clean).Flag("autoclean", m.Autoclean).Flag("fail_on_autoremove", m.FailOnAutoremove)
-	s.Flag("purge", m.Purge).Flag("autoremove", m.Autoremove)
-	if m.Upgrade != "no" {
-		s.Set("upgrade", m.Upgrade)
+	s.Args(m).Flag("update_cache", m.updates()).Set("dpkg_options", strings.ReplaceAll(m.DpkgOptions, ",", " "))
+	if m.Upgrade == "no" {
+		s.Set("upgrade", "")
 	}
-	s.Flag("allow_downgrade", m.AllowDowngrade).Flag("allow_unauthenticated", m.Unauthenticated)
-	s.Flag("allow_change_held_packages", m.ChangeHeld).Flag("force", m.Force).Flag("only_upgrade", m.OnlyUpgrade)
-	s.Set("dpkg_options", strings.ReplaceAll(m.DpkgOptions, ",", " ")).Set("deb", m.Deb).Set("default_release", m.DefaultRelease)
-	s.Choice("install_recommends", m.InstallRecommends).Set("lock_timeout", strconv.Itoa(m.LockTimeout)).Number("policy_rc_d", m.PolicyRCD)
 }

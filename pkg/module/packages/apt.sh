@@ -47,12 +47,12 @@ apt_update() {
 	fi
 	tried=0 pause=1
 	until apt_get update -q; do
-		if [ "$tried" -ge "${p_update_retries:-0}" ]; then
+		if [ "$tried" -ge "${p_update_cache_retries:-0}" ]; then
 			apt_said
 			fail "Failed to update apt cache: $(cat "$tmp/stderr")"
 		fi
 		tried=$((tried + 1))
-		[ "$pause" -le "$p_update_max_delay" ] || pause=$p_update_max_delay
+		[ "$pause" -le "$p_update_cache_retry_max_delay" ] || pause=$p_update_cache_retry_max_delay
 		sleep "$pause"
 		pause=$((pause * 2))
 	done

@@ -88,8 +88,7 @@ func (m *AptKey) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	}
 	read := hostscript.New(aptKeyScript, "apt_key_read").Set("keyring", m.Keyring).Set("file", m.File)
 	read.Set("url", m.URL).Flag("fetch", id == "").Flag("insecure", !m.Validate)
-	read.Probe = true
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, read)
 	if err != nil {
 		return module.Result{}, err
 	}

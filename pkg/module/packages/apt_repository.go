@@ -72,8 +72,7 @@ func (*AptRepository) Rules() schema.Rules {
 // Run implements module.Runner.
 func (m *AptRepository) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	read := hostscript.New(aptRepositoryScript, "apt_repository_read")
-	read.Probe = true
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, read)
 	if err == nil {
 		err = a.Together("file", "text")
 	}

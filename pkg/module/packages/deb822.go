@@ -182,8 +182,7 @@ func (m *Deb822Repository) key(ctx context.Context, c *module.Call, ring string,
 // fetch keeps what a URL has as a file of the key.
 func (m *Deb822Repository) fetch(ctx context.Context, c *module.Call, url, ring string, r *module.Result) (file string, err error) {
 	read := hostscript.New(deb822Script, "deb822_read").Set("ring", ring).Set("url", url)
-	read.Probe = true
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, read)
 	if err != nil {
 		return "", err
 	}
@@ -226,8 +225,7 @@ func errIfNone(keys []pgpKey) error {
 // forget removes the files of the key.
 func (m *Deb822Repository) forget(ctx context.Context, c *module.Call, ring string, r *module.Result) error {
 	read := hostscript.New(deb822Script, "deb822_read").Set("ring", ring)
-	read.Probe = true
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, read)
 	if err != nil || !a.Has("ring") {
 		return err
 	}

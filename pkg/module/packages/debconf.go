@@ -63,9 +63,7 @@ func (*Debconf) Rules() schema.Rules {
 // Run implements module.Runner.
 func (m *Debconf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	want := m.wanted()
-	read := hostscript.New(debconfScript, "debconf_read").Set("name", m.Name).Set("question", m.Question)
-	read.Probe = true
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, hostscript.New(debconfScript, "debconf_read").Args(m))
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -81,13 +79,11 @@ func (m *Debconf) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if !r.Changed {
 		return r, nil
 	}
-	if c.Diff {
-		r.Diff = module.StateDiff(m.Name, value.NewDict(m.Question, m.shown(had)), value.NewDict(m.Question, m.shown(want)))
-	}
+	c.Show(&r, m.Name, value.NewDict(m.Question, m.shown(had)), value.NewDict(m.Question, m.shown(want)))
 	if c.Check {
 		return r, nil
 	}
-	act := hostscript.New(debconfScript, "debconf_set").Flag("unseen", m.Unseen)
+	act := hostscript.New(debconfScript, "debconf_set").Args(m)
 	act.Stdin = strings.NewReader(m.Name + " " + m.Question + " " + m.Type + " " + want + "\n")
 	_, err = act.Run(ctx, c.Conn, c.Check)
 	return r, err

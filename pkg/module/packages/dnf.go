@@ -3,7 +3,6 @@ package packages
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"kubekey/pkg/hostscript"
@@ -108,7 +107,7 @@ func (m *Dnf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 
 // list tells packages or repositories.
 func (m *Dnf) list(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(rpmScript, "dnf_list").Set("list", m.List)
+	s := hostscript.New(rpmScript, "dnf_list")
 	m.params(s)
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
@@ -161,18 +160,9 @@ func listedRepository(line string) *value.Dict {
 }
 
 func (m *Dnf) params(s *hostscript.Script) {
-	s.Set("enablerepo", strings.Join(m.EnableRepo, " ")).Set("disablerepo", strings.Join(m.DisableRepo, " "))
-	s.Set("exclude", strings.Join(m.Exclude, " ")).Set("lock_timeout", strconv.Itoa(m.LockTimeout))
-	if m.InstallRoot != "/" {
-		s.Set("installroot", m.InstallRoot)
+	if s.Args(m); m.InstallRoot == "/" {
+		s.Set("installroot", "")
 	}
-	s.Flag("disable_gpg_check", m.DisableGPGCheck).Flag("allow_downgrade", m.AllowDowngrade)
-	s.Flag("download_only", m.DownloadOnly).Flag("nobest", m.NoBest).Flag("allowerasing", m.AllowErasing)
-	s.Set("conf_file", m.ConfFile).Set("releasever", m.ReleaseVer).Set("download_dir", m.DownloadDir).Set("disable_excludes", m.DisableExcludes)
-	s.Set("enable_plugin", strings.Join(m.EnablePlugin, " ")).Set("disable_plugin", strings.Join(m.DisablePlugin, " "))
-	s.Flag("skip_broken", m.SkipBroken).Flag("update_only", m.UpdateOnly).Flag("security", m.Security).Flag("bugfix", m.Bugfix)
-	s.Flag("no_sslverify", !m.SSLVerify || !m.ValidateCerts).Flag("no_weak_deps", !m.WeakDeps).Flag("cacheonly", m.CacheOnly)
-	s.Flag("autoremove", m.Autoremove).Flag("update_cache", m.UpdateCache)
 }
 
 // dnfResults tells what dnf did as Ansible does: what came, then what went. Its output

@@ -43,13 +43,11 @@ func (*DpkgSelections) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *DpkgSelections) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	a, err := hostscript.New(dpkgSelectionsScript, "dpkg_selections_main").Set("name", m.Name).Set("selection", m.Selection).Run(ctx, c.Conn, c.Check)
+	r, a, err := c.Do(ctx, hostscript.New(dpkgSelectionsScript, "dpkg_selections_main").Args(m))
 	if err != nil {
-		return module.Result{}, err
+		return r, err
 	}
-	r := module.ResultOf(a, "before", a.Get("before"), "after", m.Selection)
-	if c.Diff && r.Changed {
-		r.Diff = module.StateDiff(m.Name, value.NewDict("selection", a.Get("before")), value.NewDict("selection", m.Selection))
-	}
+	r.Data = value.NewDict("before", a.Get("before"), "after", m.Selection)
+	c.ShowStates(&r, m.Name, "selection", a.Get("before"), m.Selection)
 	return r, nil
 }

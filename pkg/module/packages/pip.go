@@ -74,12 +74,8 @@ func (m *Pip) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err
 	}
-	s := hostscript.New(pipScript, `pip_main "$@"`)
+	s := hostscript.New(pipScript, `pip_main "$@"`).Args(m)
 	s.Words = names
-	s.Set("state", m.State).Set("requirements", m.Requirements).Set("virtualenv", m.Virtualenv)
-	s.Set("virtualenv_command", m.EnvCommand).Set("virtualenv_python", m.EnvPython).Flag("site_packages", m.EnvSite)
-	s.Set("extra_args", m.ExtraArgs).Set("chdir", m.Chdir).Set("executable", m.Executable).Set("umask", m.Umask)
-	s.Flag("editable", m.Editable).Flag("break", m.Break)
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	if a == nil {
 		return module.Result{}, err

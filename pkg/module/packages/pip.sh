@@ -22,7 +22,7 @@ pip_env() { # makes the virtualenv
 	[ -z "$p_check" ] || return 0
 	set -- $p_virtualenv_command
 	has "$1" || fail "Failed to find required executable \"$1\" for virtualenv_command"
-	[ -z "$p_site_packages" ] || set -- "$@" --system-site-packages
+	[ -z "$p_virtualenv_site_packages" ] || set -- "$@" --system-site-packages
 	[ -z "$p_virtualenv_python" ] || set -- "$@" -p "$p_virtualenv_python"
 	quiet "$@" "$p_virtualenv" || fail "make the virtualenv: $(output)"
 }
@@ -44,7 +44,7 @@ pip_has() {
 pip_run() { # WORDS...
 	set -f
 	for word in $pip "$@"; do say cmd "$word"; done
-	[ -z "$p_break" ] || {
+	[ -z "$p_break_system_packages" ] || {
 		PIP_BREAK_SYSTEM_PACKAGES=1
 		export PIP_BREAK_SYSTEM_PACKAGES
 	}

@@ -58,8 +58,7 @@ func (p ppa) trust(ctx context.Context, c *module.Call, insecure bool) error {
 		return err
 	}
 	read := hostscript.New(aptKeyScript, "apt_key_read")
-	read.Probe = true
-	a, err := read.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, read)
 	if err != nil {
 		return err
 	}
@@ -106,8 +105,7 @@ func (p ppa) fingerprint(ctx context.Context, c *module.Call, insecure bool) (st
 // fetchOnHost is what the host gets from a URL.
 func fetchOnHost(ctx context.Context, c *module.Call, url string, insecure bool) ([]byte, error) {
 	s := hostscript.New(aptKeyScript, "apt_key_fetch").Set("url", url).Flag("insecure", insecure)
-	s.Probe = true
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, s)
 	if err != nil {
 		return nil, err
 	}

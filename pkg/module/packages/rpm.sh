@@ -56,8 +56,8 @@ dnf_get() { # WORDS...: runs dnf with the options of the task
 	[ -z "$p_skip_broken" ] || set -- --skip-broken "$@"
 	[ -z "$p_security" ] || set -- --security "$@"
 	[ -z "$p_bugfix" ] || set -- --bugfix "$@"
-	[ -z "$p_no_sslverify" ] || set -- --setopt=sslverify=0 "$@"
-	[ -z "$p_no_weak_deps" ] || set -- --setopt=install_weak_deps=0 "$@"
+	[ "$p_sslverify$p_validate_certs" = 11 ] || set -- --setopt=sslverify=0 "$@"
+	[ -n "$p_install_weak_deps" ] || set -- --setopt=install_weak_deps=0 "$@"
 	[ -z "$p_cacheonly" ] || set -- -C "$@"
 	[ -z "$p_download_only" ] || set -- --downloadonly "$@"
 	scratch

@@ -74,10 +74,7 @@ func (m *Zypper) Run(ctx context.Context, c *module.Call) (module.Result, error)
 
 // params has names of its own for what other managers have too, and mean otherwise.
 func (m *Zypper) params(s *hostscript.Script) {
-	s.Set("zypper_type", m.Type).Set("extra_args", m.ExtraArgs).Set("extra_args_precommand", m.ExtraArgsBefore)
-	s.Flag("update_cache", m.UpdateCache).Flag("disable_gpg_check", m.DisableGPGCheck).Flag("zypper_force", m.Force)
-	s.Flag("no_recommends", m.Recommends).Flag("oldpackage", m.OldPackage).Flag("clean_deps", m.CleanDeps)
-	s.Flag("force_resolution", m.ForceResolution).Flag("replacefiles", m.ReplaceFiles).Flag("allow_vendor_change", m.AllowVendorChange)
+	s.Args(m).Set("zypper_type", m.Type).Flag("zypper_force", m.Force)
 }
 
 // Exit codes of zypper that are no failures, from its manual.

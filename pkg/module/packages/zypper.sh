@@ -11,7 +11,7 @@ zypper_run() { # COMMAND WORDS...: what it prints is XML
 	remove) options="$options ${p_clean_deps:+--clean-deps}" ;;
 	*)
 		gpg=${p_disable_gpg_check:+--no-gpg-checks}
-		options="$options --auto-agree-with-licenses ${p_no_recommends:+--no-recommends} ${p_zypper_force:+--force}"
+		options="$options --auto-agree-with-licenses ${p_disable_recommends:+--no-recommends} ${p_zypper_force:+--force}"
 		options="$options ${p_force_resolution:+--force-resolution} ${p_oldpackage:+--oldpackage} ${p_replacefiles:+--replacefiles}"
 		;;
 	esac
