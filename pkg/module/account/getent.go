@@ -53,7 +53,6 @@ func (*Getent) Rules() schema.Rules {
 // Run implements module.Runner.
 func (m *Getent) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	s := hostscript.New(getentScript, `getent_main "$@"`)
-	s.Probe = true
 	if m.Service != "" {
 		s.Words = append(s.Words, "-s", m.Service)
 	}
@@ -61,7 +60,7 @@ func (m *Getent) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if m.Key != "" {
 		s.Words = append(s.Words, m.Key)
 	}
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, s)
 	if err != nil {
 		return module.Result{}, err
 	}

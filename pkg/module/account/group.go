@@ -67,16 +67,12 @@ func (*Group) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Group) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(AccountScript, groupScript, "group_main")
+	s := hostscript.New(AccountScript, groupScript, "group_main").Args(m)
 	s.Renews = true
-	s.Set("name", m.Name).Set("state", m.State).Number("gid", m.GID)
-	s.Number("gid_min", m.GIDMin).Number("gid_max", m.GIDMax).Flag("force", m.Force)
-	s.Flag("system", m.System).Flag("local", m.Local).Flag("non_unique", m.NonUnique)
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	r, a, err := c.Do(ctx, s, "name", m.Name, "state", m.State, "system", m.System)
 	if err != nil {
-		return module.Result{}, err
+		return r, err
 	}
-	r := module.ResultOf(a, "name", m.Name, "state", m.State, "system", m.System)
 	before, after := value.NewDict("name", m.Name, "state", "absent"), value.NewDict("name", m.Name, "state", m.State)
 	if a.Has("was") {
 		before = value.NewDict("name", m.Name, "state", "present", "gid", a.Number("was"))
@@ -85,8 +81,6 @@ func (m *Group) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 		r.Data.Set("gid", a.Number("gid"))
 		after.Set("gid", a.Number("gid"))
 	}
-	if c.Diff && r.Changed {
-		r.Diff = module.StateDiff("group "+m.Name, before, after)
-	}
+	c.Show(&r, "group "+m.Name, before, after)
 	return r, nil
 }

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"strconv"
@@ -154,24 +155,13 @@ func looksHashed(p string) bool {
 }
 
 func (m *User) params(s *hostscript.Script, host string) {
-	s.Set("name", m.Name).Set("state", m.State).Number("uid", m.UID).Set("group", m.Group)
-	if m.Groups != nil {
-		s.Flag("has_groups", true).Set("groups", strings.Join(*m.Groups, ","))
+	if s.Args(m); m.Groups != nil {
+		s.Set("groups", strings.Join(*m.Groups, ","))
 	}
-	if m.Comment != nil {
-		s.Flag("has_comment", true).Set("comment", *m.Comment)
-	}
-	s.Set("shell", m.Shell).Set("home", m.Home).Set("skeleton", m.Skeleton).Set("umask", m.Umask)
-	s.Set("update_password", m.UpdatePassword)
-	s.Flag("non_unique", m.NonUnique).Flag("append", m.Append).Flag("move_home", m.MoveHome)
-	s.Flag("create_home", m.CreateHome).Flag("system", m.System).Flag("remove", m.Remove)
-	s.Flag("force", m.Force).Flag("local", m.Local).Choice("lock", m.PasswordLock)
 	if m.Password != nil {
-		s.Flag("password", true)
+		s.Flag("has_password", true)
 		s.Stdin = strings.NewReader(m.Password.Reveal() + "\n")
 	}
-	s.Number("expire_max", m.ExpireMax).Number("expire_min", m.ExpireMin).Number("expire_warn", m.ExpireWarn)
-	s.Number("uid_min", m.UIDMin).Number("uid_max", m.UIDMax).Set("seuser", m.SEUser)
 	m.expiry(s)
 	m.key(s, host)
 }
@@ -179,11 +169,7 @@ func (m *User) params(s *hostscript.Script, host string) {
 // expiry passes when the account ends as usermod takes it (a date) and as
 // /etc/shadow has it (days since 1970).
 func (m *User) expiry(s *hostscript.Script) {
-	if m.Expires == nil {
-		return
-	}
-	s.Flag("has_expires", true)
-	if *m.Expires < 0 {
+	if m.Expires == nil || *m.Expires < 0 {
 		return
 	}
 	at := time.Unix(int64(*m.Expires), 0).UTC()
@@ -194,15 +180,8 @@ func (m *User) key(s *hostscript.Script, host string) {
 	if !m.SSHKey {
 		return
 	}
-	file := m.SSHKeyFile
-	if file == "" {
-		file = ".ssh/id_" + m.SSHKeyType
-	}
-	comment := m.SSHKeyComment
-	if comment == "" {
-		comment = "ansible-generated on " + host
-	}
-	s.Set("key_file", file).Set("key_type", m.SSHKeyType).Set("key_comment", comment).Number("key_bits", m.SSHKeyBits)
+	s.Set("ssh_key_file", cmp.Or(m.SSHKeyFile, ".ssh/id_"+m.SSHKeyType))
+	s.Set("ssh_key_comment", cmp.Or(m.SSHKeyComment, "ansible-generated on "+host))
 }
 
 func (m *User) result(c *module.Call, a hostscript.Answer) module.Result {
@@ -213,9 +192,7 @@ func (m *User) result(c *module.Call, a hostscript.Answer) module.Result {
 	} else {
 		m.describe(a, r.Data)
 	}
-	if c.Diff && r.Changed {
-		r.Diff = module.StateDiff("user "+m.Name, userState(a, "was_", a.Has("was")), m.after(c, a))
-	}
+	c.Show(&r, "user "+m.Name, userState(a, "was_", a.Has("was")), m.after(c, a))
 	return r
 }
 

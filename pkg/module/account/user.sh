@@ -83,8 +83,8 @@ user_lock() { # -L or -U
 }
 user_password() { # $1: is the user new?
 	lock=''
-	[ -z "$p_lock" ] || lock='!'
-	if [ -n "$p_password" ] && { [ -n "$1" ] || [ "$p_update_password" = always ]; } && [ "${hash#!}" != "${secret#!}" ]; then
+	[ -z "$p_password_lock" ] || lock='!'
+	if [ -n "$p_has_password" ] && { [ -n "$1" ] || [ "$p_update_password" = always ]; } && [ "${hash#!}" != "${secret#!}" ]; then
 		say changed 1
 		say changes password
 		scratch
@@ -92,20 +92,20 @@ user_password() { # $1: is the user new?
 		return
 	fi
 	case $hash in
-	!*) [ -z "$p_no_lock" ] || [ "$hash" = '!' ] || user_lock -U ;;
-	*) [ -z "$p_lock" ] || user_lock -L ;;
+	!*) [ -z "$p_no_password_lock" ] || [ "$hash" = '!' ] || user_lock -U ;;
+	*) [ -z "$p_password_lock" ] || user_lock -L ;;
 	esac
 }
 user_ageing() { # days: sixth to fourth field of /etc/shadow
-	[ -n "$p_expire_min$p_expire_max$p_expire_warn" ] || return 0
+	[ -n "$p_password_expire_min$p_password_expire_max$p_password_expire_warn" ] || return 0
 	min='' max='' warn=''
 	while IFS=: read -r entry _ _ min_of max_of warn_of _; do
 		[ "$entry" != "$p_name" ] || min=$min_of max=$max_of warn=$warn_of
 	done </etc/shadow
 	set --
-	[ -z "$p_expire_min" ] || [ "$p_expire_min" = "$min" ] || set -- "$@" -m "$p_expire_min"
-	[ -z "$p_expire_max" ] || [ "$p_expire_max" = "$max" ] || set -- "$@" -M "$p_expire_max"
-	[ -z "$p_expire_warn" ] || [ "$p_expire_warn" = "$warn" ] || set -- "$@" -W "$p_expire_warn"
+	[ -z "$p_password_expire_min" ] || [ "$p_password_expire_min" = "$min" ] || set -- "$@" -m "$p_password_expire_min"
+	[ -z "$p_password_expire_max" ] || [ "$p_password_expire_max" = "$max" ] || set -- "$@" -M "$p_password_expire_max"
+	[ -z "$p_password_expire_warn" ] || [ "$p_password_expire_warn" = "$warn" ] || set -- "$@" -W "$p_password_expire_warn"
 	[ $# -gt 0 ] || return 0
 	has chage || fail "password_expire_min, _max and _warn need chage, which the host does not have"
 	step "set the days of the password of $p_name" chage "$@" "$p_name"
@@ -125,10 +125,10 @@ user_create() {
 		set -- "$@" -N
 	fi
 	[ "$wanted" = , ] || set -- "$@" -G "$(trimmed "$wanted")"
-	[ -z "$p_has_comment" ] || set -- "$@" -c "$p_comment"
+	[ -z "${p_comment+1}" ] || set -- "$@" -c "$p_comment"
 	[ -z "$p_home" ] || set -- "$@" -d "$p_home"
 	[ -z "$p_shell" ] || set -- "$@" -s "$p_shell"
-	[ -z "$p_has_expires" ] || set -- "$@" -e "$p_expires_date"
+	[ -z "$p_expires" ] || set -- "$@" -e "$p_expires_date"
 	[ -z "$p_system" ] || set -- "$@" -r
 	[ -z "$p_umask" ] || set -- "$@" -K "UMASK=$p_umask"
 	[ -z "$p_uid_min" ] || set -- "$@" -K "UID_MIN=$p_uid_min"
@@ -144,7 +144,7 @@ user_create() {
 }
 user_create_plain() { # busybox
 	has adduser || fail "the host has neither useradd nor adduser"
-	[ -z "$p_non_unique$p_has_expires$p_skeleton$p_uid_min$p_uid_max$p_seuser" ] || fail "non_unique, expires, skeleton, uid_min, uid_max and seuser need useradd, which the host does not have"
+	[ -z "$p_non_unique$p_expires$p_skeleton$p_uid_min$p_uid_max$p_seuser" ] || fail "non_unique, expires, skeleton, uid_min, uid_max and seuser need useradd, which the host does not have"
 	set -- adduser -D
 	[ -z "$p_uid" ] || set -- "$@" -u "$p_uid"
 	[ -z "$p_group" ] || {
@@ -154,7 +154,7 @@ user_create_plain() { # busybox
 		}
 		set -- "$@" -G "$named"
 	}
-	[ -z "$p_has_comment" ] || set -- "$@" -g "$p_comment"
+	[ -z "${p_comment+1}" ] || set -- "$@" -g "$p_comment"
 	[ -z "$p_home" ] || set -- "$@" -h "$p_home"
 	[ -z "$p_shell" ] || set -- "$@" -s "$p_shell"
 	[ -z "$p_system" ] || set -- "$@" -S
@@ -181,14 +181,14 @@ user_change() {
 		group_id "$p_group"
 		[ "$number" = "$gid" ] || set -- "$@" -g "$number"
 	fi
-	[ -z "$p_has_comment" ] || [ "$p_comment" = "$comment" ] || set -- "$@" -c "$p_comment"
+	[ -z "${p_comment+1}" ] || [ "$p_comment" = "$comment" ] || set -- "$@" -c "$p_comment"
 	if [ -n "$p_home" ] && [ "$p_home" != "$home" ]; then
 		set -- "$@" -d "$p_home"
 		[ -z "$p_move_home" ] || set -- "$@" -m
 	fi
 	[ -z "$p_shell" ] || [ "$p_shell" = "$shell" ] || set -- "$@" -s "$p_shell"
-	[ -z "$p_has_expires" ] || [ "$p_expires_days" = "$expires" ] || set -- "$@" -e "$p_expires_date"
-	if [ -n "$p_has_groups" ] && user_differs; then
+	[ -z "$p_expires" ] || [ "$p_expires_days" = "$expires" ] || set -- "$@" -e "$p_expires_date"
+	if [ -n "${p_groups+1}" ] && user_differs; then
 		if has usermod; then
 			[ -z "$p_append" ] || set -- "$@" -a
 			if [ -n "$p_append" ]; then set -- "$@" -G "$(trimmed "$lacking")"; else set -- "$@" -G "$(trimmed "$wanted")"; fi
@@ -219,8 +219,8 @@ user_home() { # makes a home folder that is missing
 	chmod "$mode" "$home"
 }
 user_key() {
-	[ -n "$p_key_file" ] || return 0
-	case $p_key_file in /*) key=$p_key_file ;; *) key=$home/$p_key_file ;; esac
+	[ -n "$p_generate_ssh_key" ] || return 0
+	case $p_ssh_key_file in /*) key=$p_ssh_key_file ;; *) key=$home/$p_ssh_key_file ;; esac
 	say ssh_key_file "$key"
 	if [ ! -e "$key" ]; then
 		has ssh-keygen || fail "generate_ssh_key needs ssh-keygen, which the host does not have"
@@ -231,8 +231,8 @@ user_key() {
 			quiet mkdir -m 700 "$dir" || fail "create $dir: $(output)"
 			chown "$uid:$gid" "$dir"
 		fi
-		set -- ssh-keygen -q -N '' -t "$p_key_type" -C "$p_key_comment" -f "$key"
-		[ -z "$p_key_bits" ] || set -- "$@" -b "$p_key_bits"
+		set -- ssh-keygen -q -N '' -t "$p_ssh_key_type" -C "$p_ssh_key_comment" -f "$key"
+		[ -z "$p_ssh_key_bits" ] || set -- "$@" -b "$p_ssh_key_bits"
 		quiet "$@" || fail "make an SSH key: $(output)"
 		chown "$uid:$gid" "$key" "$key.pub"
 	fi
@@ -271,14 +271,14 @@ user_was() {
 }
 user_present() {
 	secret='' wanted=,
-	[ -z "$p_password" ] || IFS= read -r secret
-	[ -z "$p_has_groups" ] || user_wanted
+	[ -z "$p_has_password" ] || IFS= read -r secret
+	[ -z "${p_groups+1}" ] || user_wanted
 	if [ -n "$there" ]; then
 		user_read
 		user_groups
 		first=$(group_name "$gid")
 		user_was
-		user_shadow || [ "$(id -u)" -eq 0 ] || [ -z "$p_password$p_lock$p_no_lock$p_has_expires$p_expire_min$p_expire_max$p_expire_warn" ] ||
+		user_shadow || [ "$(id -u)" -eq 0 ] || [ -z "$p_has_password$p_password_lock$p_no_password_lock$p_expires$p_password_expire_min$p_password_expire_max$p_password_expire_warn" ] ||
 			fail "reading /etc/shadow needs root: use become"
 		user_change
 		user_password ''
