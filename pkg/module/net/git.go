@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 
-	"kubekey/pkg/event"
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
@@ -20,7 +19,7 @@ var gitScript string
 
 // gitModule is the module git.
 type gitModule struct {
-	Repo          string `kk:"repo,required,alias=name" doc:"address of the repository: https, ssh, git, user@host:path, or a path of the host"`
+	Repo          string `kk:"repo,required,private,alias=name" doc:"address of the repository: https, ssh, git, user@host:path, or a path of the host"`
 	Dest          string `kk:"dest,path" doc:"folder of the host for it; needed unless clone is no"`
 	Version       string `kk:"version" default:"HEAD" doc:"branch, tag, full name of a commit, or HEAD: the branch that is checked out, at first the remote's own"`
 	Remote        string `kk:"remote" default:"origin" doc:"name of the remote"`
@@ -92,17 +91,14 @@ func (m *gitModule) Run(ctx context.Context, c *module.Call) (module.Result, err
 	if m.Executable != "" {
 		code += "\ngit() { command " + shell.Quote(m.Executable) + ` "$@"; }`
 	}
-	s := hostscript.New(code, "git_main")
-	s.Set("dest", m.Dest).Set("version", m.Version).Set("remote", m.Remote).Set("refspec", m.Refspec).Set("reference", m.Reference).Set("umask", m.Umask).Set("executable", m.Executable)
-	s.Number("depth", m.Depth).Flag("single_branch", m.SingleBranch).Flag("bare", m.Bare).Flag("force", m.Force).Flag("verify_commit", m.VerifyCommit)
-	s.Flag("no_clone", !m.Clone).Flag("no_update", !m.Update).Flag("recursive", m.Recursive).Flag("track_submodules", m.Track).Set("ssh", m.ssh())
-	s.Set("archive", m.Archive).Set("archive_prefix", m.ArchivePrefix).Set("separate_git_dir", m.SeparateDir)
+	s := hostscript.New(code, "git_main").Args(m).Set("ssh", m.ssh())
 	s.Env = m.access()
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	r, a, err := c.Do(ctx, s)
 	if err != nil {
-		return module.Result{}, m.hidden(err)
+		return r, m.hidden(err)
 	}
-	return m.result(c, a), nil
+	m.describe(c, &r, a)
+	return r, nil
 }
 
 // ssh is the command for git to connect with, "" for git's own choice.
@@ -151,19 +147,17 @@ func (m *gitModule) hidden(err error) error {
 	return err
 }
 
-func (m *gitModule) result(c *module.Call, a hostscript.Answer) module.Result {
+// describe adds the commits before and after, and what else was done.
+func (m *gitModule) describe(c *module.Call, r *module.Result, a hostscript.Answer) {
 	before, after := commit(a.Get("before")), commit(a.Get("after"))
-	r := module.Result{Changed: a.Changed(), Msg: a.Get("msg"), Data: value.NewDict("before", before, "after", after)}
+	r.Data.Merge(value.NewDict("before", before, "after", after))
 	if m.Archive != "" {
 		r.Data.Set("archive", m.Archive)
 	}
 	if changed := a.Has("url_changed"); changed || before != nil && m.Update {
 		r.Data.Set("remote_url_changed", changed)
 	}
-	if c.Diff && r.Changed {
-		r.Diff = []event.Diff{{BeforeHeader: m.Dest, AfterHeader: m.Dest, Before: value.NewDict("commit", before), After: value.NewDict("commit", after)}}
-	}
-	return r
+	c.Show(r, m.Dest, value.NewDict("commit", before), value.NewDict("commit", after))
 }
 
 func commit(name string) any {

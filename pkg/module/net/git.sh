@@ -139,7 +139,7 @@ git_unclean() { # the files that have local changes
 git_update() {
 	before=$(inside rev-parse -q --verify HEAD) || before=''
 	say before "$before"
-	if [ -n "$p_no_update" ]; then
+	if [ -z "$p_update" ]; then
 		say after "$before"
 		return
 	fi
@@ -221,7 +221,7 @@ git_main() {
 	*) fail "archive must end in .zip, .tar, .gz or .tgz: $p_archive" ;;
 	esac
 	git_work
-	[ -z "$p_archive" ] || [ -n "$p_no_clone" ] || git_archive
+	[ -z "$p_archive" ] || [ -z "$p_clone" ] || git_archive
 }
 git_work() {
 	if [ -n "$p_executable" ]; then
@@ -253,7 +253,7 @@ git_work() {
 	git_wanted
 	say before ''
 	say changed 1
-	if [ -n "$p_check$p_no_clone" ]; then
+	if [ -n "$p_check" ] || [ -z "$p_clone" ]; then
 		say after "$want"
 		return
 	fi

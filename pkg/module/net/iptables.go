@@ -134,10 +134,7 @@ func (m *Iptables) apply(ctx context.Context, c *module.Call, tool string, r *mo
 	if err := m.check(rule); err != nil {
 		return err
 	}
-	s := hostscript.New(iptablesScript, `iptables_main "$@"`)
-	s.Set("tool", tool)
-	s.Set("table", m.Table).Set("chain", m.Chain).Set("state", m.State).Set("action", m.Action).Set("policy", m.Policy).Set("wait", m.Wait)
-	s.Number("rule_num", m.RuleNum).Flag("flush", m.Flush).Flag("chain_management", m.ManageChain)
+	s := hostscript.New(iptablesScript, `iptables_main "$@"`).Args(m).Set("tool", tool)
 	s.Words = rule
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {

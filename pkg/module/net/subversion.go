@@ -17,7 +17,7 @@ var subversionScript string
 
 // subversion is the module of that name.
 type subversion struct {
-	Repo          string        `kk:"repo,required,alias=name|repository" doc:"address of the repository"`
+	Repo          string        `kk:"repo,required,private,alias=name|repository" doc:"address of the repository"`
 	Dest          string        `kk:"dest,path" doc:"folder of the host for it; needed unless checkout, update and export are all no"`
 	Revision      string        `kk:"revision,alias=rev|version" default:"HEAD" doc:"the revision to have"`
 	Force         bool          `kk:"force" default:"no" doc:"discard local changes instead of failing"`
@@ -77,16 +77,12 @@ func (*subversion) Rules() schema.Rules {
 // Run implements module.Runner.
 func (m *subversion) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	asks := !m.Checkout && !m.Update && !m.Export
-	s := hostscript.New(subversionScript, "subversion_main")
-	s.Set("dest", m.Dest).Set("revision", m.Revision).Set("username", m.Username).Set("executable", m.Executable)
-	s.Flag("force", m.Force).Flag("in_place", m.InPlace).Flag("export", m.Export).Flag("trust", !m.ValidateCerts)
-	s.Flag("no_checkout", !m.Checkout).Flag("no_update", !m.Update).Flag("no_switch", !m.Switch)
+	s := hostscript.New(subversionScript, "subversion_main").Args(m)
 	s.Env = map[string]string{"KK_REPO": m.Repo, "KK_PASSWORD": m.Password.Reveal()}
-	a, err := s.Run(ctx, c.Conn, c.Check)
+	r, a, err := c.Do(ctx, s)
 	if err != nil {
-		return module.Result{}, err
+		return r, err
 	}
-	r := module.ResultOf(a)
 	for _, key := range []string{"before", "after"} {
 		switch v := a[key]; {
 		case len(v) == 1:

@@ -5,7 +5,8 @@ svn_() { # SUBCOMMAND...: its output is in the scratch folder
 	scratch
 	verb=$1
 	shift
-	set -- "$verb" --non-interactive --no-auth-cache ${p_trust:+--trust-server-cert} ${p_username:+--username "$p_username"} "$@"
+	[ -n "$p_validate_certs" ] || set -- --trust-server-cert "$@"
+	set -- "$verb" --non-interactive --no-auth-cache ${p_username:+--username "$p_username"} "$@"
 	if [ -n "$KK_PASSWORD" ]; then
 		printf '%s\n' "$KK_PASSWORD" | "${p_executable:-svn}" "$@" --password-from-stdin >"$tmp/out" 2>&1
 	else
@@ -40,7 +41,7 @@ svn_follow() {
 		return
 	fi
 	svn_revision before
-	if [ -z "$p_no_switch" ]; then
+	if [ -n "$p_switch" ]; then
 		svn_do switch --ignore-ancestry --revision "$p_revision" "$KK_REPO" "$p_dest"
 		! svn_touched || say changed 1
 	fi
@@ -56,7 +57,7 @@ svn_follow() {
 subversion_main() {
 	need "${p_executable:-svn}"
 	case $p_dest in '~/'*) p_dest=$HOME/${p_dest#??} ;; esac
-	if [ -n "$p_no_checkout" ] && [ -n "$p_no_update" ] && [ -z "$p_export" ]; then
+	if [ -z "$p_checkout$p_update" ] && [ -z "$p_export" ]; then
 		svn_do info "$KK_REPO"
 		say after "$(svn_line Revision)"
 		return
@@ -67,13 +68,13 @@ subversion_main() {
 		elif [ -n "$p_export" ]; then
 			say changed 1
 			svn_do export ${p_force:+--force} -r "$p_revision" "$KK_REPO" "$p_dest"
-		elif [ -z "$p_no_checkout" ]; then
+		elif [ -n "$p_checkout" ]; then
 			say changed 1
 			svn_do checkout -r "$p_revision" "$KK_REPO" "$p_dest"
 			svn_revision after
 		fi
 	elif svn_ info "$p_dest"; then
-		[ -n "$p_no_update" ] || svn_follow
+		[ -z "$p_update" ] || svn_follow
 	elif [ -n "$p_in_place" ]; then
 		say changed 1
 		[ -z "$p_check" ] || return 0
