@@ -2,7 +2,6 @@ package kube
 
 import (
 	"encoding/json"
-	"strings"
 
 	"kubekey/pkg/hostscript"
 	"kubekey/pkg/redact"
@@ -15,7 +14,7 @@ type Access struct {
 	Context    string        `kk:"context" doc:"of the kubeconfig. Default: its current one"`
 	Host       string        `kk:"host" doc:"address of the API server, such as https://10.0.0.1:6443. Default: that of the kubeconfig, which need not be there when this is given"`
 	Token      redact.Secret `kk:"api_key" doc:"token to show the server, instead of what the kubeconfig has"`
-	Username   string        `kk:"username" doc:"user of HTTP basic authentication, which no API server since Kubernetes 1.19 takes; a proxy before it may"`
+	Username   string        `kk:"username,private" doc:"user of HTTP basic authentication, which no API server since Kubernetes 1.19 takes; a proxy before it may"`
 	Password   redact.Secret `kk:"password" doc:"the user's password"`
 	Validate   *bool         `kk:"validate_certs,alias=verify_ssl" doc:"verify the server's certificate. Default: as the kubeconfig says, else yes"`
 	CA         string        `kk:"ca_cert,path,alias=ssl_ca_cert" doc:"file on the host with certificates of authorities"`
@@ -28,11 +27,8 @@ type Access struct {
 }
 
 func (a Access) script(call string) *hostscript.Script {
-	s := hostscript.New(library, k8sScript, call)
+	s := hostscript.New(library, k8sScript, call).Args(&a)
 	s.Large = true
-	s.Set("kubectl", a.Kubectl).Set("kubeconfig", a.Kubeconfig).Set("context", a.Context).Set("server", a.Host)
-	s.Set("ca", a.CA).Set("cert", a.Cert).Set("key", a.Key).Set("as", a.As).Set("as_groups", strings.Join(a.AsGroups, "\n"))
-	s.Flag("insecure", a.Validate != nil && !*a.Validate)
 	s.Env = map[string]string{}
 	for name, v := range map[string]string{"KK_CREDENTIALS": a.credentials(), "HTTPS_PROXY": a.Proxy.Reveal(), "HTTP_PROXY": a.Proxy.Reveal(), "NO_PROXY": a.NoProxy} {
 		if v != "" {

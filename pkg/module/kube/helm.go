@@ -137,12 +137,9 @@ func isTimeout(text string) error {
 }
 
 func (m *Helm) script(call string) *hostscript.Script {
-	s := hostscript.New(library, helmScript, call)
-	s.Large = true
-	s.Set("helm", m.Helm).Set("kubeconfig", m.Kubeconfig).Set("context", m.Context)
-	s.Set("name", m.Name).Set("namespace", m.Namespace).Set("timeout", m.Timeout)
-	s.Env = m.access()
-	return s.Flag("wait", m.Wait).Flag("no_hooks", m.NoHooks)
+	s := hostscript.New(library, helmScript, call).Args(m)
+	s.Large, s.Env = true, m.access()
+	return s
 }
 
 // access says by helm's own variables how the cluster is reached otherwise than
@@ -162,11 +159,8 @@ func (m *Helm) access() map[string]string {
 
 // deploy is the script with all that concerns the chart.
 func (m *Helm) deploy(call string, l *luggage) *hostscript.Script {
-	s := m.script(call).Set("chart", l.chart).Set("version", m.Version).Set("repo", m.RepoURL)
-	s.Flag("own_cache", l.ownCache).Flag("create_namespace", m.CreateNamespace)
-	s.Flag("skip_crds", m.SkipCRDs).Flag("atomic", m.Atomic).Flag("force", m.Force).Number("history_max", m.HistoryMax)
-	s.Flag("update_repos", m.UpdateRepos).Flag("dependencies", l.dependencies).Set("post_renderer", m.PostRenderer).Flag("replace", m.Replace)
-	s.Set("old_values", m.oldValues())
+	s := m.script(call).Set("chart", l.chart).Set("old_values", m.oldValues())
+	s.Flag("own_cache", l.ownCache).Flag("dependencies", l.dependencies)
 	s.Stdin = strings.NewReader(l.tar)
 	return s
 }
@@ -386,7 +380,7 @@ func openOnly(doc string) string {
 }
 
 func (m *Helm) absent(ctx context.Context, c *module.Call) (module.Result, error) {
-	a, err := run(ctx, c, m.script("helm_absent").Flag("purge", m.Purge))
+	a, err := run(ctx, c, m.script("helm_absent"))
 	var missing *missingError
 	if c.Check && errors.As(err, &missing) {
 		return module.Result{Warnings: []string{err.Error()}, Data: value.NewDict("status", value.NewDict())}, nil

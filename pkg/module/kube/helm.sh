@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154
 # What helm learns of the API is cached in the script's own folder, as in k8s.sh.
 export KUBECACHEDIR="$tmp/cache"
-h() { "$p_helm" "$@" ${p_kubeconfig:+--kubeconfig="$p_kubeconfig"} ${p_context:+--kube-context="$p_context"}; }
+h() { "$p_binary" "$@" ${p_kubeconfig:+--kubeconfig="$p_kubeconfig"} ${p_context:+--kube-context="$p_context"}; }
 # must KEY COMMAND...: the command's output is a field; if it fails, its errors are.
 must() {
 	key=$1
@@ -14,12 +14,12 @@ must() {
 	exit 0
 }
 begin() {
-	missing "$p_helm"
+	missing "$p_binary"
 	if ! mkdir "$tmp/in" || ! tar -xf - -C "$tmp/in"; then
 		say fail "unpack what was sent: does the host have tar, and space in /tmp?"
 		exit 0
 	fi
-	if [ -n "$p_update_repos" ] && [ -z "$p_check" ]; then
+	if [ -n "$p_update_repo_cache" ] && [ -z "$p_check" ]; then
 		must updated h repo update
 	fi
 	[ -z "$p_own_cache" ] || export HELM_CACHE_HOME="$tmp/helm"
@@ -56,11 +56,11 @@ deploy() { # COMMAND ARGUMENT...
 		[ ! -e "$v" ] || set -- "$@" --values="$v"
 	done
 	[ -z "$p_version" ] || set -- "$@" --version="$p_version"
-	[ -z "$p_repo" ] || set -- "$@" --repo="$p_repo"
+	[ -z "$p_repo_url" ] || set -- "$@" --repo="$p_repo_url"
 	[ -z "$p_create_namespace" ] || set -- "$@" --create-namespace
 	[ -z "$p_skip_crds" ] || set -- "$@" --skip-crds
 	[ -z "$p_force" ] || set -- "$@" --force
-	[ -z "$p_no_hooks" ] || set -- "$@" --no-hooks
+	[ -z "$p_disable_hook" ] || set -- "$@" --no-hooks
 	[ -z "$p_post_renderer" ] || set -- "$@" --post-renderer="$p_post_renderer"
 	for v in set-*; do # set-001, set-string-002, ...
 		[ ! -e "$v" ] || set -- "$@" "--${v%-*}" "$(cat "$v")"
@@ -103,11 +103,11 @@ helm_act() {
 	look_up
 }
 helm_absent() {
-	missing "$p_helm"
+	missing "$p_binary"
 	look_up
 	say status "$status"
 	case $status in '' | uninstalled) return ;; esac
 	set --
 	[ -n "$p_purge" ] || set -- --keep-history
-	[ -n "$p_check" ] || must output h uninstall "$p_name" --namespace="$p_namespace" --timeout="$p_timeout" ${p_wait:+--wait} ${p_no_hooks:+--no-hooks} "$@"
+	[ -n "$p_check" ] || must output h uninstall "$p_name" --namespace="$p_namespace" --timeout="$p_timeout" ${p_wait:+--wait} ${p_disable_hook:+--no-hooks} "$@"
 }

@@ -68,8 +68,7 @@ func (*Repository) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Repository) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(library, repositoryScript, "helm_repository").Set("helm", m.Helm).Set("name", m.Name).Set("url", m.URL).Set("state", m.State)
-	s.Set("user", m.Username).Flag("pass", m.PassOn).Flag("force", m.Force)
+	s := hostscript.New(library, repositoryScript, "helm_repository").Args(m)
 	s.Stdin = strings.NewReader(m.Password.Reveal())
 	a, err := run(ctx, c, s)
 	r := module.Result{Data: value.NewDict("repo_name", m.Name, "repo_url", m.URL)}

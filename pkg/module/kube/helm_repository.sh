@@ -2,14 +2,14 @@
 # known: the address of the repository as helm has it is the variable url, with
 # an error that is not that there are no repositories in the answer.
 known() {
-	if ! "$p_helm" repo list -o yaml >"$tmp/out" 2>"$tmp/err"; then
+	if ! "$p_binary_path" repo list -o yaml >"$tmp/out" 2>"$tmp/err"; then
 		grep -q 'no repositories to show' "$tmp/err" && return
 		tell error "$tmp/err"
 		exit 0
 	fi
 	# - name: a
 	#   url: b
-	url=$(awk -v name="$p_name" '
+	url=$(awk -v name="$p_repo_name" '
 		{ key = $0; sub(/^[- ]*/, "", key) }
 		key == "name: " name || key == "name: \"" name "\"" { mine = 1; next }
 		mine && sub(/^url: /, "", key) { gsub(/^"|"$/, "", key); print key; exit }' "$tmp/out")
@@ -26,15 +26,15 @@ change() {
 }
 helm_repository() {
 	KUBECONFIG='' # none is needed
-	missing "$p_helm"
+	missing "$p_binary_path"
 	known
-	if [ "$p_state" = absent ]; then
-		[ -z "$url" ] || change "$p_helm" repo remove "$p_name"
+	if [ "$p_repo_state" = absent ]; then
+		[ -z "$url" ] || change "$p_binary_path" repo remove "$p_repo_name"
 		return
 	fi
-	if [ -n "$url" ] && [ -z "$p_force" ]; then
-		[ "$url" = "$p_url" ] || say other "$url"
+	if [ -n "$url" ] && [ -z "$p_force_update" ]; then
+		[ "$url" = "$p_repo_url" ] || say other "$url"
 		return
 	fi
-	change "$p_helm" repo add "$p_name" "$p_url" ${p_user:+--username="$p_user" --password-stdin} ${p_pass:+--pass-credentials} ${p_force:+--force-update}
+	change "$p_binary_path" repo add "$p_repo_name" "$p_repo_url" ${p_repo_username:+--username="$p_repo_username" --password-stdin} ${p_pass_credentials:+--pass-credentials} ${p_force_update:+--force-update}
 }

@@ -3,11 +3,11 @@
 # host, and it is never older than the script.
 kc() {
 	IFS=$nl
-	for group in $p_as_groups; do set -- "$@" --as-group="$group"; done
+	for group in $p_impersonate_groups; do set -- "$@" --as-group="$group"; done
 	unset IFS
 	"$p_kubectl" --cache-dir="$tmp/cache" ${p_kubeconfig:+--kubeconfig="$p_kubeconfig"} ${p_context:+--context="$p_context"} \
-		${p_server:+--server="$p_server"} ${p_user:+--user="$p_user"} ${p_insecure:+--insecure-skip-tls-verify} ${p_ca:+--certificate-authority="$p_ca"} \
-		${p_cert:+--client-certificate="$p_cert"} ${p_key:+--client-key="$p_key"} ${p_as:+--as="$p_as"} "$@"
+		${p_host:+--server="$p_host"} ${p_user:+--user="$p_user"} ${p_no_validate_certs:+--insecure-skip-tls-verify} ${p_ca_cert:+--certificate-authority="$p_ca_cert"} \
+		${p_client_cert:+--client-certificate="$p_client_cert"} ${p_client_key:+--client-key="$p_client_key"} ${p_impersonate_user:+--as="$p_impersonate_user"} "$@"
 }
 # reach answers and ends without kubectl; a user of the task's own joins those of the kubeconfig.
 reach() {
