@@ -31,6 +31,20 @@ func (c *Call) Probe(ctx context.Context, s *hostscript.Script) (hostscript.Answ
 	return s.Run(ctx, c.Conn, c.Check)
 }
 
+// Act runs the script that makes the changes of a result, with a text on its standard input; not if
+// there are none, and not in check mode. Where the script keeps a backup, the result has its path.
+func (c *Call) Act(ctx context.Context, r Result, s *hostscript.Script, text string) (Result, error) {
+	if !r.Changed || c.Check {
+		return r, nil
+	}
+	s.Stdin = strings.NewReader(text)
+	a, err := s.Run(ctx, c.Conn, c.Check)
+	if err == nil && a.Has("backup") {
+		r.Data.Set("backup_file", a.Get("backup"))
+	}
+	return r, err
+}
+
 // Show gives a result that has changes the difference between two states, which are
 // Dicts or texts, if the call asks for it.
 func (c *Call) Show(r *Result, header string, before, after any) {
@@ -59,16 +73,6 @@ func (c *Call) ShowStates(r *Result, header string, states ...any) {
 // Printouts are the status of a program and what it printed, from answers rc, stdout and stderr.
 func Printouts(a hostscript.Answer) *value.Dict {
 	return value.NewDict("rc", a.Number("rc"), "stdout", Printed(a.Get("stdout")), "stderr", Printed(a.Get("stderr")))
-}
-
-// StateDiff is a difference between two states, which are shown as JSON.
-func StateDiff(header string, before, after *value.Dict) []event.Diff {
-	return []event.Diff{{BeforeHeader: header, AfterHeader: header, Before: before, After: after}}
-}
-
-// TextDiff is a difference between two texts of a file.
-func TextDiff(header, before, after string) []event.Diff {
-	return []event.Diff{{BeforeHeader: header, AfterHeader: header, Before: before, After: after}}
 }
 
 // Lines splits a text into lines without their ends.

@@ -122,11 +122,7 @@ func (m *Alternatives) Run(ctx context.Context, c *module.Call) (module.Result, 
 		r.Warnings = []string{warning}
 	}
 	c.Show(&r, m.Name, g.shown(m.Path), value.NewDict("state", m.State, "path", m.Path))
-	if !r.Changed || c.Check {
-		return r, nil
-	}
-	_, err = act.Run(ctx, c.Conn, c.Check)
-	return r, err
+	return c.Act(ctx, r, act, "")
 }
 
 // shown is what there is of a choice, for the difference.

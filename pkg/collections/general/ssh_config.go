@@ -98,13 +98,8 @@ func (m *SSHConfig) Run(ctx context.Context, c *module.Call) (module.Result, err
 	}
 	after := module.JoinLines(edit.lines)
 	c.Show(&r, a.Get("path"), before, after)
-	if c.Check {
-		return r, nil
-	}
 	act := m.script("ssh_config_write").Flag("write", true).Set("group", m.Group)
-	act.Stdin = strings.NewReader(after)
-	_, err = act.Run(ctx, c.Conn, c.Check)
-	return r, err
+	return c.Act(ctx, r, act, after)
 }
 
 func (m *SSHConfig) script(what string) *hostscript.Script {

@@ -81,13 +81,8 @@ func (m *AuthorizedKey) Run(ctx context.Context, c *module.Call) (module.Result,
 	r := m.result(a)
 	r.Changed = after != before
 	c.Show(&r, a.Get("file"), before, after)
-	if !r.Changed || c.Check {
-		return r, nil
-	}
 	act := m.script("authorized_key_write").Flag("manage_dir", m.ManageDir).Flag("follow", m.Follow)
-	act.Stdin = strings.NewReader(after)
-	_, err = act.Run(ctx, c.Conn, c.Check)
-	return r, err
+	return c.Act(ctx, r, act, after)
 }
 
 func (m *AuthorizedKey) script(what string) *hostscript.Script {

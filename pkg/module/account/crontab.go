@@ -24,7 +24,7 @@ type Crontab struct {
 // Keep edits the lines of the crontab, and returns them as they are then. A
 // cron_file that an edit leaves empty goes, if it is one that removes.
 func (t *Crontab) Keep(ctx context.Context, c *module.Call, edit func([]string) []string, removes bool) ([]string, module.Result, error) {
-	a, err := t.script("cron_read", true).Run(ctx, c.Conn, c.Check)
+	a, err := c.Probe(ctx, t.script("cron_read"))
 	if err != nil {
 		return nil, module.Result{}, err
 	}
@@ -39,18 +39,9 @@ func (t *Crontab) Keep(ctx context.Context, c *module.Call, edit func([]string) 
 	if t.CronFile != "" {
 		r.Data.Set("cron_file", t.CronFile)
 	}
-	if c.Diff && r.Changed {
-		r.Diff = module.TextDiff(t.header(), before, after)
-	}
-	if !r.Changed || c.Check {
-		return module.Lines(after), r, nil
-	}
-	act := t.script("cron_write", false).Flag("backup", t.Backup && a.Has("exists")).Flag("remove", gone)
-	act.Stdin = strings.NewReader(after)
-	done, err := act.Run(ctx, c.Conn, c.Check)
-	if err == nil && done.Has("backup") {
-		r.Data.Set("backup_file", done.Get("backup"))
-	}
+	c.Show(&r, t.header(), before, after)
+	act := t.script("cron_write").Flag("backup", t.Backup && a.Has("exists")).Flag("remove", gone)
+	r, err = c.Act(ctx, r, act, after)
 	return module.Lines(after), r, err
 }
 
@@ -68,9 +59,8 @@ func (t *Crontab) header() string {
 	return "crontab"
 }
 
-func (t *Crontab) script(what string, probe bool) *hostscript.Script {
+func (t *Crontab) script(what string) *hostscript.Script {
 	s := hostscript.New(cronScript, what)
-	s.Probe = probe
 	if t.CronFile == "" {
 		return s.Set("user", t.User)
 	}

@@ -58,8 +58,7 @@ func (m *KnownHosts) Run(ctx context.Context, c *module.Call) (module.Result, er
 	if err != nil {
 		return module.Result{}, err
 	}
-	read := hostscript.New(knownHostsScript, "known_hosts_read").Set("path", m.Path)
-	a, err := c.Probe(ctx, read)
+	a, err := c.Probe(ctx, hostscript.New(knownHostsScript, "known_hosts_read").Set("path", m.Path))
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -70,18 +69,10 @@ func (m *KnownHosts) Run(ctx context.Context, c *module.Call) (module.Result, er
 	}
 	r := module.Result{Changed: after != before, Data: value.NewDict(
 		"name", m.Name, "key", m.Key, "path", a.Get("path"), "hash_host", m.Hash, "state", m.State)}
-	if c.Diff && r.Changed {
-		r.Diff = module.TextDiff(a.Get("path"), before, after)
-	} else { // it is told always
+	if c.Show(&r, a.Get("path"), before, after); r.Diff == nil { // the result has it always
 		r.Data.Set("diff", value.NewDict("before", before, "after", after, "before_header", a.Get("path"), "after_header", a.Get("path")))
 	}
-	if !r.Changed || c.Check {
-		return r, nil
-	}
-	act := hostscript.New(knownHostsScript, "known_hosts_write").Set("path", m.Path)
-	act.Stdin = strings.NewReader(after)
-	_, err = act.Run(ctx, c.Conn, c.Check)
-	return r, err
+	return c.Act(ctx, r, hostscript.New(knownHostsScript, "known_hosts_write").Set("path", m.Path), after)
 }
 
 func oneHost(name string) error {

@@ -76,17 +76,9 @@ func (m *Debconf) Run(ctx context.Context, c *module.Call) (module.Result, error
 	}
 	r := module.ResultOf(a, "current", value.NewDict(m.Question, m.shown(want)), "previous", value.NewDict(m.Question, m.shown(had)))
 	r.Changed = had != want || m.Type != "seen" && !a.Has("value")
-	if !r.Changed {
-		return r, nil
-	}
 	c.Show(&r, m.Name, value.NewDict(m.Question, m.shown(had)), value.NewDict(m.Question, m.shown(want)))
-	if c.Check {
-		return r, nil
-	}
 	act := hostscript.New(debconfScript, "debconf_set").Args(m)
-	act.Stdin = strings.NewReader(m.Name + " " + m.Question + " " + m.Type + " " + want + "\n")
-	_, err = act.Run(ctx, c.Conn, c.Check)
-	return r, err
+	return c.Act(ctx, r, act, m.Name+" "+m.Question+" "+m.Type+" "+want+"\n")
 }
 
 func (m *Debconf) wanted() string {

@@ -101,17 +101,9 @@ func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if plan.write {
 		c.Show(&r, m.fstab(), plan.before, plan.after)
 	}
-	if !r.Changed || c.Check {
-		return r, nil
-	}
 	act := hostscript.New(mountScript, "mount_act").Args(m).Set("fstab", m.fstab()).Set("action", plan.action).Set("old", plan.before)
 	act.Flag("write", plan.write).Flag("rmdir", plan.rmdir)
-	act.Stdin = strings.NewReader(plan.after)
-	done, err := act.Run(ctx, c.Conn, c.Check)
-	if err == nil && done.Has("backup") {
-		r.Data.Set("backup_file", done.Get("backup"))
-	}
-	return r, err
+	return c.Act(ctx, r, act, plan.after)
 }
 
 // described is what the result says of the mount, in pairs.

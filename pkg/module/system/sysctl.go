@@ -79,14 +79,9 @@ func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if write {
 		c.Show(&r, m.File, before, after)
 	}
-	if !r.Changed || c.Check {
-		return r, nil
-	}
 	act := hostscript.New(sysctlScript, "sysctl_act").Args(m)
 	act.Flag("write", write).Flag("set", set).Flag("apply", reload).Set("value", want)
-	act.Stdin = strings.NewReader(after)
-	_, err = act.Run(ctx, c.Conn, c.Check)
-	return r, err
+	return c.Act(ctx, r, act, after)
 }
 
 // wanted is the value as the kernel writes it: bools are 0 and 1, words stand
