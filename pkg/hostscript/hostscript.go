@@ -69,14 +69,6 @@ func (s *Script) Flag(key string, on bool) *Script {
 	return s
 }
 
-// Choice sets key, or no_KEY, to 1, if the argument was given.
-func (s *Script) Choice(key string, on *bool) *Script {
-	if on == nil {
-		return s
-	}
-	return s.Flag(key, *on).Flag("no_"+key, !*on)
-}
-
 // Number sets key to a number, if the argument was given.
 func (s *Script) Number(key string, n *int) *Script {
 	if n == nil {

@@ -22,9 +22,9 @@ func run(t *testing.T, s *Script, check bool) (Answer, error) {
 
 func TestParametersArriveAsTheyAre(t *testing.T) {
 	odd := "a'b \"c\" $HOME `id` \\ ;&|*\n=x"
-	yes, seven := true, 7
+	seven := 7
 	s := New(`say got "$p_odd"; for w; do say word "$w"; done; say rest "$p_on$p_off$p_yes$p_no_yes$p_n$p_none$SECRET$(cat)"`)
-	s.Set("odd", odd).Flag("on", true).Flag("off", false).Choice("yes", &yes).Number("n", &seven).Number("none", nil)
+	s.Set("odd", odd).Flag("on", true).Flag("off", false).Flag("yes", true).Number("n", &seven).Number("none", nil)
 	s.Words, s.Env, s.Stdin = []string{odd, "", "--"}, map[string]string{"SECRET": "s"}, strings.NewReader("in")
 	a, err := run(t, s, false)
 	if err != nil || a.Get("got") != odd || strings.Join(a["word"], "|") != odd+"||--" || a.Get("rest") != "117sin" {

@@ -30,7 +30,7 @@ func (m *Marks) Apply(ctx context.Context, c *Call, paths ...string) ([]MarkChan
 	if m.Flags == nil && m.SEUser+m.SERole+m.SEType+m.SELevel == "" {
 		return nil, nil
 	}
-	s := hostscript.New(marksScript, `marks_set "$@"`).Set("seuser", m.SEUser).Set("serole", m.SERole).Set("setype", m.SEType).Set("selevel", m.SELevel)
+	s := hostscript.New(marksScript, `marks_set "$@"`).Args(m)
 	if m.Flags != nil {
 		flags := *m.Flags
 		if !strings.HasPrefix(flags, "+") && !strings.HasPrefix(flags, "-") {
