@@ -42,10 +42,12 @@ func TestProbesRunInCheckMode(t *testing.T) {
 }
 
 func TestActIsForChangesThatAreMade(t *testing.T) {
-	for _, row := range []struct{ check, changed, acts bool }{{false, true, true}, {true, true, false}, {false, false, false}} {
+	type row struct{ check, changed, acts bool }
+	for _, row := range []row{{false, true, true}, {true, true, false}, {false, false, false}} {
 		path := t.TempDir() + "/f"
 		s := hostscript.New(`cat >"$p_path"; say backup "$p_path~"`).Set("path", path)
-		r, err := callOn(row.check, false).Act(t.Context(), module.Result{Changed: row.changed, Data: value.NewDict()}, s, "text")
+		r := module.Result{Changed: row.changed, Data: value.NewDict()}
+		r, err := callOn(row.check, false).Act(t.Context(), r, s, "text")
 		if err != nil || r.Changed != row.changed {
 			t.Errorf("%+v: %+v, %v", row, r, err)
 		}

@@ -33,8 +33,8 @@ func TestSecretsThatAreParametersAreSeen(t *testing.T) {
 }
 
 func handsSecretOver(f file) (found bool) {
-	scripts := slices.ContainsFunc(f.syntax.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"kubekey/pkg/hostscript"` })
-	if !scripts {
+	isScripts := func(i *ast.ImportSpec) bool { return i.Path.Value == `"kubekey/pkg/hostscript"` }
+	if !slices.ContainsFunc(f.syntax.Imports, isScripts) {
 		return false
 	}
 	ast.Inspect(f.syntax, func(n ast.Node) bool {

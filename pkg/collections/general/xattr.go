@@ -68,7 +68,8 @@ func (m *XAttr) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if key != "" && !xattrName.MatchString(key) {
 		return module.Result{}, fmt.Errorf("%q is not a name of an attribute", key)
 	}
-	s := hostscript.New(xattrScript, "xattr_main").Args(m).Set("path", file.NormalPath(m.Path)).Set("key", key).Set("state", state)
+	s := hostscript.New(xattrScript, "xattr_main").Args(m)
+	s.Set("path", file.NormalPath(m.Path)).Set("key", key).Set("state", state)
 	r, a, err := c.Do(ctx, s)
 	if err == nil && !a.Has("before") {
 		err = errors.New("the host does not say which attributes the file has")

@@ -206,7 +206,8 @@ func (*Seboolean) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Seboolean) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	s := hostscript.New(selinuxScript, "seboolean_main").Args(m).Set("state", map[bool]string{true: "on", false: "off"}[m.State])
+	s := hostscript.New(selinuxScript, "seboolean_main").Args(m)
+	s.Set("state", map[bool]string{true: "on", false: "off"}[m.State])
 	r, _, err := c.Do(ctx, s, "name", m.Name, "state", m.State, "persistent", m.Persistent)
 	return r, err
 }

@@ -144,7 +144,8 @@ user_create() {
 }
 user_create_plain() { # busybox
 	has adduser || fail "the host has neither useradd nor adduser"
-	[ -z "$p_non_unique$p_expires$p_skeleton$p_uid_min$p_uid_max$p_seuser" ] || fail "non_unique, expires, skeleton, uid_min, uid_max and seuser need useradd, which the host does not have"
+	[ -z "$p_non_unique$p_expires$p_skeleton$p_uid_min$p_uid_max$p_seuser" ] ||
+		fail "non_unique, expires, skeleton, uid_min, uid_max and seuser need useradd, which the host does not have"
 	set -- adduser -D
 	[ -z "$p_uid" ] || set -- "$@" -u "$p_uid"
 	[ -z "$p_group" ] || {

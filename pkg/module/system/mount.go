@@ -88,7 +88,8 @@ func (*Mount) Rules() schema.Rules {
 // Run implements module.Runner.
 func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	m.Path = path.Clean(m.Path)
-	a, err := c.Probe(ctx, hostscript.New(mountScript, "mount_read").Set("path", m.Path).Set("src", m.Src).Set("fstab", m.fstab()))
+	read := hostscript.New(mountScript, "mount_read").Set("path", m.Path).Set("src", m.Src).Set("fstab", m.fstab())
+	a, err := c.Probe(ctx, read)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -101,7 +102,8 @@ func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	if plan.write {
 		c.Show(&r, m.fstab(), plan.before, plan.after)
 	}
-	act := hostscript.New(mountScript, "mount_act").Args(m).Set("fstab", m.fstab()).Set("action", plan.action).Set("old", plan.before)
+	act := hostscript.New(mountScript, "mount_act").Args(m)
+	act.Set("fstab", m.fstab()).Set("action", plan.action).Set("old", plan.before)
 	act.Flag("write", plan.write).Flag("rmdir", plan.rmdir)
 	return c.Act(ctx, r, act, plan.after)
 }
