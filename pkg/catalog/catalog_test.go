@@ -110,8 +110,12 @@ func whole(t *testing.T, d *value.Dict) {
 	images, _ := d.Lookup("images")
 	for name := range images.(*value.Dict).All() {
 		image := "images." + name.(string)
-		if ref := at(t, d, image+".ref"); !imageRef.MatchString(ref) {
+		ref := at(t, d, image+".ref")
+		if !imageRef.MatchString(ref) {
 			t.Errorf("image %s: %q", name, ref)
+		}
+		if of := at(t, d, image+".name") + ":" + at(t, d, image+".tag"); of != ref {
+			t.Errorf("image %s is %q, and its parts are %q", name, ref, of)
 		}
 		repository := at(t, d, image+".repository")
 		if other, taken := repositories[repository]; taken {
@@ -283,6 +287,8 @@ func TestMirrorsAndRegistries(t *testing.T) {
 	for path, want := range map[string]string{
 		"images.haproxy.ref":        "registry.kk.local:5000/mirror/library/haproxy:3.2.19-alpine",
 		"images.haproxy.source":     "10.0.0.1:5000/library/haproxy:3.2.19-alpine",
+		"images.haproxy.name":       "registry.kk.local:5000/mirror/library/haproxy",
+		"images.haproxy.tag":        "3.2.19-alpine",
 		"images.haproxy.registry":   "registry.kk.local:5000",
 		"images.haproxy.repository": "mirror/library/haproxy",
 		"images.pause.source":       "registry.k8s.io/pause:3.10.1",

@@ -343,7 +343,7 @@ func (r *resolver) images() *value.Dict {
 	return out
 }
 
-// image is how nodes name an image, and where it comes from.
+// image is how nodes name an image, in whole and in the parts that charts ask for, and where it comes from.
 func (r *resolver) image(upstream, group string) *value.Dict {
 	colon := strings.LastIndexByte(upstream, ':')
 	original, tag := upstream[:colon], upstream[colon:]
@@ -355,5 +355,5 @@ func (r *resolver) image(upstream, group string) *value.Dict {
 	}
 	registry, repository, _ := strings.Cut(name, "/")
 	return value.NewDict("ref", name+tag, "source", from+tag, "upstream", upstream,
-		"registry", registry, "repository", repository, "tag", tag[1:], "group", group)
+		"name", name, "registry", registry, "repository", repository, "tag", tag[1:], "group", group)
 }
