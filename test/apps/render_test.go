@@ -28,7 +28,28 @@ var families = map[string]string{
 	"dual": "{pod_cidr: '10.233.64.0/18,fd85:1::/64', service_cidr: '10.233.0.0/18,fd85::/108'}",
 }
 
-var plugins = []string{"calico", "cilium", "flannel", "kubeovn", "hybridnet"}
+// plugins are the network plugins that the config may name.
+func plugins(t *testing.T) []string {
+	t.Helper()
+	var schema struct {
+		Properties struct {
+			CNI struct {
+				Properties struct {
+					Type struct{ Enum []string }
+				}
+			}
+		}
+	}
+	text, err := fs.ReadFile(builtin.FS(), "config/schema.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &schema)
+	}
+	all := slices.DeleteFunc(schema.Properties.CNI.Properties.Type.Enum, func(s string) bool { return s == "none" })
+	if err != nil || len(all) == 0 {
+		t.Fatalf("config/schema.yaml names no network plugin: %v", err)
+	}
+	return all
+}
 
 const inventory = `
 all:
@@ -243,11 +264,15 @@ var registries = map[string]string{
 
 func TestValuesTakeTheCatalogsImages(t *testing.T) {
 	for registry, catalog := range registries {
-		for _, plugin := range plugins {
+		for _, plugin := range plugins(t) {
 			t.Run(registry+"/"+plugin, func(t *testing.T) {
 				r := render(t, fmt.Sprintf("cni: {type: %s}\ncatalog: %s", plugin, catalog))
 				for _, name := range []string{plugin, "openebs", "nfs"} {
-					for _, ref := range composed[name](r.json(t, name+".values.json")) {
+					compose := composed[name]
+					if compose == nil {
+						t.Fatalf("composed does not say how the chart of %s puts its images together", name)
+					}
+					for _, ref := range compose(r.json(t, name+".values.json")) {
 						r.checkImage(t, name, ref)
 					}
 				}

@@ -58,7 +58,41 @@ func TestNothingIsDoneBlindly(t *testing.T) {
 	}
 }
 
-func readYAML(t *testing.T, name string, into any) {
+// What several roles do by one rule stands in one place.
+func TestEachRuleStandsInOnePlace(t *testing.T) {
+	for _, rule := range []struct {
+		what    string
+		pattern string
+		places  []string
+	}{
+		{"cuts the name of an image, whose parts the catalog has", `catalog\.images\.\w+\.ref\s*\|`, nil},
+		{"asks whether check mode ends here", `foresee_bare`, []string{"playbooks/foresee.yaml", "playbooks/foresee_end.yaml"}},
+		{"compares files with the start of a service", `-newercm`, []string{"roles/restart_if_stale/tasks/compare.yaml"}},
+		{"gives a module the kubeconfig of the control plane", `kubeconfig: "\{\{ cluster_admin_conf`, []string{"roles/cluster/vars/main.yaml"}},
+		{"names the chart of a network plugin by a condition", `when: "\{\{ cni\.type == '`, nil},
+	} {
+		pattern := regexp.MustCompile(rule.pattern)
+		var found []string
+		err := fs.WalkDir(builtin.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || !strings.HasPrefix(name, "roles/") && !strings.HasPrefix(name, "playbooks/") {
+				return err
+			}
+			text, err := fs.ReadFile(builtin.FS(), name)
+			if pattern.Match(text) {
+				found = append(found, name)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(found, rule.places) {
+			t.Errorf("%q %s: it is for %q", found, rule.what, rule.places)
+		}
+	}
+}
+
+func readYAML(t testing.TB, name string, into any) {
 	t.Helper()
 	text, err := fs.ReadFile(builtin.FS(), name)
 	if err == nil {

@@ -43,10 +43,30 @@ func minors(t testing.TB) []string {
 	return out
 }
 
+// plugins are the network plugins that the config may name.
+func plugins(t testing.TB) []string {
+	t.Helper()
+	var schema struct {
+		Properties struct {
+			CNI struct {
+				Properties struct {
+					Type struct{ Enum []string }
+				}
+			}
+		}
+	}
+	readYAML(t, "config/schema.yaml", &schema)
+	all := slices.DeleteFunc(schema.Properties.CNI.Properties.Type.Enum, func(s string) bool { return s == "none" })
+	if len(all) == 0 {
+		t.Fatal("config/schema.yaml names no network plugin")
+	}
+	return all
+}
+
 func dimensions(t testing.TB) []dimension {
 	return []dimension{
 		{name: "minor", values: minors(t)},
-		{name: "cni", values: []string{"calico", "cilium", "flannel", "kubeovn", "hybridnet"}},
+		{name: "cni", values: plugins(t)},
 		{name: "runtime", values: []string{"containerd", "docker"}},
 		{name: "endpoint", values: []string{"local", "kube_vip", "haproxy"}},
 		{name: "family", values: []string{"v4", "v6", "dual"}},
