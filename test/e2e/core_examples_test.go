@@ -9,10 +9,6 @@ import (
 
 	"kubekey/pkg/cli"
 	"kubekey/pkg/module"
-	"kubekey/pkg/module/account"
-	"kubekey/pkg/module/packages"
-	"kubekey/pkg/module/service"
-	"kubekey/pkg/module/system"
 )
 
 // ownFile are examples that need a playbook or roles around them: test/language has those.
@@ -46,23 +42,35 @@ var notAsTheyAre = map[string]string{
 	"k8s_info":        "needs a cluster; pkg/module/kube has an API server",
 }
 
-// Every module's examples are run, or it is said why they are not.
+// Every module's examples are run, by playbooks or by systemFamily, or it is said why they are not.
 func TestEveryModuleHasItsExamplesRun(t *testing.T) {
+	run := inPlaybooks(t)
+	for _, s := range allModules(t) {
+		if run[s.Name] && notAsTheyAre[s.Name] != "" {
+			t.Errorf("the examples of %s are run: take out the reason why not", s.Name)
+		}
+	}
+	family := systemFamily(t)
+	for name := range notHere {
+		if !slices.ContainsFunc(family, func(s module.Spec) bool { return s.Name == name }) {
+			t.Errorf("the examples of %s are not run in this way: take out the reason why not", name)
+		}
+	}
+}
+
+// inPlaybooks are the modules whose examples are run as playbooks.
+func inPlaybooks(t *testing.T) map[string]bool {
 	run := map[string]bool{}
 	for _, e := range slices.Concat(examples(), coreExamples(t), mariaDBExamples(), postgreSQLExamples()) {
 		run[e.module] = true
 	}
-	for _, s := range slices.Concat(account.Modules(), packages.Modules(), service.Modules(), system.Modules()) {
-		run[s.Name] = true
-	}
-	for _, s := range allModules(t) {
-		switch {
-		case run[s.Name] && notAsTheyAre[s.Name] != "":
-			t.Errorf("the examples of %s are run: take out the reason why not", s.Name)
-		case !run[s.Name] && notAsTheyAre[s.Name] == "":
-			t.Errorf("the examples of %s are not run", s.Name)
-		}
-	}
+	return run
+}
+
+// systemFamily are the other modules, whose examples are tasks of one host.
+func systemFamily(t *testing.T) []module.Spec {
+	run := inPlaybooks(t)
+	return slices.DeleteFunc(allModules(t), func(s module.Spec) bool { return run[s.Name] || notAsTheyAre[s.Name] != "" })
 }
 
 func allModules(t *testing.T) []module.Spec {

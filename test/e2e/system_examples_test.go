@@ -1,18 +1,13 @@
 package e2e
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/module"
-	"kubekey/pkg/module/account"
 	"kubekey/pkg/module/moduletest"
-	"kubekey/pkg/module/packages"
-	"kubekey/pkg/module/service"
-	"kubekey/pkg/module/system"
 	"kubekey/pkg/value"
 )
 
@@ -76,7 +71,7 @@ func standIn(name string) string {
 // time nothing is to do.
 func TestExamplesOfTheSystemFamily(t *testing.T) {
 	all := newTarget(t)
-	for _, s := range slices.Concat(account.Modules(), packages.Modules(), service.Modules(), system.Modules()) {
+	for _, s := range systemFamily(t) {
 		t.Run(s.Name, func(t *testing.T) {
 			if why := notHere[s.Name]; why != "" {
 				t.Skip(why)
