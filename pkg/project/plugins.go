@@ -14,7 +14,7 @@ import (
 
 // Plugins reads the filters and tests that projects define: the files
 // filter_plugins/*.yaml beside the playbooks, and in each role of the folders
-// of roles. A file is
+// that playbooks find roles in. A file is
 //
 //	filters:
 //	  address_of:
@@ -36,8 +36,9 @@ func Plugins(tree source.Tree, playbooks, roles []string) ([]expr.Plugin, source
 	for _, p := range playbooks {
 		dir := path.Dir(p)
 		add(source.Join(dir, pluginFolder))
-		roles = append([]string{source.Join(dir, "roles")}, roles...)
+		roles = append([]string{source.Join(dir, "roles"), source.Clean(dir + "/../roles")}, roles...)
 	}
+	roles = append(roles, source.Builtin+"/roles")
 	for _, r := range roles {
 		found, err := tree.Glob(source.Join(r, "*/"+pluginFolder))
 		if err != nil {
