@@ -24,7 +24,8 @@ func TestCheckModeEndsOnce(t *testing.T) {
 			write(t, filepath.Join(dir, "inventory.yaml"), inventory.Inventory())
 			fleet := &simulated.Fleet{Record: true, Nodes: inventory.Hosts()}
 			plays := func(playbook string, args ...string) []string {
-				args = append([]string{"run", "playbooks/" + playbook + ".yaml", "-i", filepath.Join(dir, "inventory.yaml"), "-e", "kk_yes=true",
+				args = append([]string{"run", "playbooks/" + playbook + ".yaml",
+					"-i", filepath.Join(dir, "inventory.yaml"), "-e", "kk_yes=true",
 					"--set", "etcd.deployment_type=external", "--workdir", filepath.Join(dir, "work"), "-o", "json"}, args...)
 				var out bytes.Buffer
 				if code := fleet.Run(t.Context(), &out, args...); code != 0 {
