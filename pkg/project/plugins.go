@@ -25,34 +25,44 @@ import (
 //	  unprivileged:
 //	    expr: value | int >= 1024
 func Plugins(tree source.Tree, playbooks, roles []string) ([]expr.Plugin, source.Diagnostics) {
-	var folders []string
+	r := pluginReader{tree: tree}
 	seen := map[string]bool{}
-	add := func(dir string) {
+	read := func(owner string) {
+		dir := source.Join(owner, pluginFolder)
 		if !seen[dir] && tree.IsDir(dir) {
-			folders = append(folders, dir)
+			r.folder(dir)
 		}
 		seen[dir] = true
 	}
 	for _, p := range playbooks {
 		dir := path.Dir(p)
-		add(source.Join(dir, pluginFolder))
-		roles = append([]string{source.Join(dir, "roles"), source.Clean(dir + "/../roles")}, roles...)
+		read(dir)
+		for _, role := range rolesInReach(tree, dir, roles) {
+			read(role)
+		}
 	}
-	roles = append(roles, source.Builtin+"/roles")
-	for _, r := range roles {
-		found, err := tree.Glob(source.Join(r, "*/"+pluginFolder))
+	return r.plugins, r.ds
+}
+
+// rolesInReach are the folders of the roles that a playbook in dir finds: of
+// those with the same name, the first in the order of the search.
+func rolesInReach(tree source.Tree, dir string, paths []string) []string {
+	searched := append([]string{source.Join(dir, "roles"), source.Clean(dir + "/../roles")}, paths...)
+	var found []string
+	seen := map[string]bool{}
+	for _, folder := range append(searched, source.Builtin+"/roles") {
+		entries, err := tree.ReadDir(folder)
 		if err != nil {
 			continue
 		}
-		for _, dir := range found {
-			add(dir)
+		for _, e := range entries {
+			if !seen[e.Name()] {
+				seen[e.Name()] = true
+				found = append(found, source.Join(folder, e.Name()))
+			}
 		}
 	}
-	r := pluginReader{tree: tree}
-	for _, dir := range folders {
-		r.folder(dir)
-	}
-	return r.plugins, r.ds
+	return found
 }
 
 const pluginFolder = "filter_plugins"
