@@ -59,7 +59,6 @@ func (c *controller) listings(t *testing.T) map[int]listing {
 // stays names what a deleted cluster may leave, and why. Anything else is a fault.
 var stays = []struct{ why, pattern string }{
 	{"the host's own doing: sessions and logs", `^(file|mount) /(tmp/systemd-private-\S+|var/tmp/systemd-private-\S+|run/(systemd|user|log|lock|sudo|udev|credentials|dbus|sshd|utmp|motd\.dynamic)|var/log/(journal|lastlog|wtmp|btmp|private)|var/lib/(systemd|private))(/| )`},
-	{"folders that systemd has while it starts a unit, left where that was cut off", `^file /tmp/namespace-dev-\w+(/dev)? d `},
 	{"packages of the distribution, which others may use by now, and what apt writes", `^(package \S+$|(file|content) (/etc/ld\.so\.cache|/var/(cache|lib|log)/apt/\S+|/var/cache/ldconfig/aux-cache|/var/log/(dpkg|alternatives)\.log) )`},
 	{"the copies that useradd and userdel keep of the lists of users, which are as before", `^(file|content) /etc/(passwd|shadow|group|gshadow|subuid|subgid)- `},
 	{"folders and locks that any program makes, gone with the next boot", `^file /run/(netns|xtables\.lock) `},
