@@ -1,5 +1,4 @@
-// Package charset turns text into bytes and back in the encodings that Python
-// knows, by Python's names for them: what playbooks say.
+// Package charset encodes and decodes text in the encodings that playbooks name. Names are those of Python's codecs.
 package charset
 
 import (
@@ -17,8 +16,7 @@ import (
 	textunicode "golang.org/x/text/encoding/unicode"
 )
 
-// Encode is text in an encoding; "" is UTF-8. An unknown name, or a character
-// that the encoding lacks, is an error.
+// Encode encodes text; encoding "" is UTF-8. An unknown encoding, or a character that it cannot represent, is an error.
 func Encode(text, name string) (string, error) {
 	e, err := find(name)
 	if err != nil {
@@ -29,7 +27,7 @@ func Encode(text, name string) (string, error) {
 	}
 	out, err := e.NewEncoder().String(text)
 	if err != nil || isASCII(name) && out != text {
-		return "", fmt.Errorf("the text has a character that %s lacks", name)
+		return "", fmt.Errorf("the text contains a character that %s cannot represent", name)
 	}
 	return out, nil
 }
@@ -45,7 +43,7 @@ func Decode(raw, name string) (string, error) {
 	}
 	out, err := e.NewDecoder().String(raw)
 	if err != nil || strings.ContainsRune(out, utf8.RuneError) || isASCII(name) && out != raw {
-		return "", fmt.Errorf("the bytes are no text in %s", name)
+		return "", fmt.Errorf("the bytes are not valid %s text", name)
 	}
 	return out, nil
 }
@@ -58,7 +56,7 @@ func Known(name string) bool {
 	return err == nil
 }
 
-// find is the encoding of a name, nil for UTF-8.
+// find returns the encoding with a name, nil for UTF-8.
 func find(name string) (encoding.Encoding, error) {
 	plain := plainName(name)
 	switch plain {
@@ -95,10 +93,10 @@ func find(name string) (encoding.Encoding, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("the encoding %s is not known: utf-8, utf-16, gbk, gb18030, big5, shift_jis, euc-jp, euc-kr, and encodings of a byte a character such as windows-1252 are", name)
+	return nil, fmt.Errorf("unknown encoding %s: use utf-8, utf-16, gbk, gb18030, big5, shift_jis, euc-jp, euc-kr, or a single-byte encoding such as windows-1252", name)
 }
 
-// plainName is a name without what spellings of it differ in.
+// plainName normalizes a name: case, hyphens and underscores do not matter.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {

@@ -45,14 +45,14 @@ func TestWhatCannotBe(t *testing.T) {
 		text, name string
 		want       string
 	}{
-		{Encode, "ü", "ascii", "a character that ascii lacks"},
-		{Encode, "€", "latin-1", "a character that latin-1 lacks"},
-		{Encode, "a", "klingon", "encoding klingon is not known"},
-		{Decode, "\xfc", "us-ascii", "no text in us-ascii"},
-		{Decode, "\x81", "windows-1252", "no text in windows-1252"},
-		{Decode, "\xc4\xff", "gbk", "no text in gbk"},
-		{Decode, "abc", "utf-16-le", "no text in utf-16-le"},
-		{Decode, "a", "klingon", "encoding klingon is not known"},
+		{Encode, "ü", "ascii", "a character that ascii cannot represent"},
+		{Encode, "€", "latin-1", "a character that latin-1 cannot represent"},
+		{Encode, "a", "klingon", "unknown encoding klingon"},
+		{Decode, "\xfc", "us-ascii", "not valid us-ascii text"},
+		{Decode, "\x81", "windows-1252", "not valid windows-1252 text"},
+		{Decode, "\xc4\xff", "gbk", "not valid gbk text"},
+		{Decode, "abc", "utf-16-le", "not valid utf-16-le text"},
+		{Decode, "a", "klingon", "unknown encoding klingon"},
 	} {
 		if out, err := c.do(c.text, c.name); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q, %s: %q, %v", c.text, c.name, out, err)

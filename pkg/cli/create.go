@@ -94,7 +94,7 @@ func namedAddresses(nodes []string) ([]hostEntry, error) {
 			return nil, usage("--nodes: %q is not NAME=ADDRESS", n)
 		}
 		if seen[name] {
-			return nil, usage("--nodes: the name %s stands twice", name)
+			return nil, usage("--nodes: the name %s is listed twice", name)
 		}
 		seen[name] = true
 		out = append(out, hostEntry{name, address})

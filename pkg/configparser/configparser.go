@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// Rules are what a reader allows beside the defaults of Python's ConfigParser.
+// Rules relax the defaults of Python's ConfigParser.
 type Rules struct {
-	Inline string // characters that begin a comment behind a blank
-	Bare   bool   // an option may have neither sign nor value
-	Exact  bool   // options are told apart by case
+	Inline string // characters that start a comment after a blank
+	Bare   bool   // an option may have no delimiter and no value
+	Exact  bool   // option names are case-sensitive
 }
 
 // DefaultSection is the section whose options are in all others.
@@ -21,18 +21,18 @@ const DefaultSection = "DEFAULT"
 // Option is one option of a file. Positions count from 1, columns in characters.
 type Option struct {
 	Section, Name, Value string
-	Bare                 bool // it has no sign
+	Bare                 bool // it has no delimiter
 	Line, Col, ValueCol  int
 }
 
-// File is what a file says, in order.
+// File is a parsed file; sections and options are in the order of the file.
 type File struct {
 	Sections []string // without DefaultSection
 	Options  []*Option
 	sections map[string][]*Option
 }
 
-// Kind is what is wrong with a line.
+// Kind is the kind of a Problem.
 type Kind int
 
 const (
@@ -42,23 +42,23 @@ const (
 	DuplicateOption
 )
 
-// Problem is a line that is wrong.
+// Problem is an invalid line.
 type Problem struct {
 	Kind      Kind
 	Of        string
 	Line, Col int
-	First     int // where what is a duplicate stands first
+	First     int // line of the first definition, for duplicates
 }
 
-// Error implements error; it does not say the line.
+// Error describes the problem, without the line number.
 func (p *Problem) Error() string {
 	switch p.Kind {
 	case NoSection:
-		return fmt.Sprintf("%q stands before the first section", p.Of)
+		return fmt.Sprintf("%q comes before the first section", p.Of)
 	case NoOption:
 		return fmt.Sprintf("a line must be [section] or key = value, not %q", p.Of)
 	}
-	return fmt.Sprintf("%s stands twice (first on line %d)", p.Of, p.First)
+	return fmt.Sprintf("%s is defined twice (first on line %d)", p.Of, p.First)
 }
 
 // parser is at a line of a text.
@@ -68,14 +68,14 @@ type parser struct {
 	line    int
 	section string
 	started bool           // a section has begun
-	open    *Option        // whose value may go on
+	open    *Option        // whose value may continue on the next line
 	value   []string       // the lines of it
 	indent  int            // of the option that is open
 	seen    map[string]int // the line of each section and option
 	wrong   []*Problem
 }
 
-// Parse reads a text, and goes on behind what is wrong with it.
+// Parse reads a text. It continues after a problem, so that all problems are reported at once.
 func Parse(text string, rules Rules) (*File, []*Problem) {
 	p := &parser{Rules: rules, file: &File{sections: map[string][]*Option{}}, seen: map[string]int{}}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -86,7 +86,7 @@ func Parse(text string, rules Rules) (*File, []*Problem) {
 	return p.file, p.wrong
 }
 
-// Section are the options of a section, those of DefaultSection before its own.
+// Section returns the options of a section, preceded by those of DefaultSection.
 func (f *File) Section(name string) (options []*Option, found bool) {
 	at := map[string]int{}
 	for _, of := range []string{DefaultSection, name} {
@@ -138,7 +138,7 @@ func (p *parser) read(line string) {
 	}
 }
 
-// close ends the value of an option.
+// close completes the value of the open option.
 func (p *parser) close() {
 	if p.open != nil {
 		p.open.Value = strings.TrimRightFunc(strings.Join(p.value, "\n"), unicode.IsSpace)

@@ -109,8 +109,8 @@ func TestPositions(t *testing.T) {
 	}
 	want := []string{
 		`["é","ü",3,3,7]`, `["y","",7,1,1]`,
-		`["\"ä=1\" stands before the first section",1,1]`, `["a line must be [section] or key = value, not \"x\"",4,1]`,
-		`["[s] stands twice (first on line 2)",5,1]`, `["[s] é stands twice (first on line 3)",6,3]`,
+		`["\"ä=1\" comes before the first section",1,1]`, `["a line must be [section] or key = value, not \"x\"",4,1]`,
+		`["[s] is defined twice (first on line 2)",5,1]`, `["[s] é is defined twice (first on line 3)",6,3]`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -1,4 +1,4 @@
-// Package difflib compares texts as Python's difflib does.
+// Package difflib makes unified diffs that equal those of Python's difflib.
 package difflib
 
 import (
@@ -14,7 +14,7 @@ const diffContext = 3
 // hundredth of a text do not anchor a match; as in Python's difflib.
 const popularFrom = 200
 
-// block says that n lines from a on equal n lines from b on.
+// block is a match: n lines of the first text from a on equal n lines of the second from b on.
 type block struct{ a, b, n int }
 
 // matcher finds what two texts have in common, as Python's SequenceMatcher:
@@ -166,8 +166,7 @@ func hunks(all []edit) [][]edit {
 	return out
 }
 
-// Unified returns the lines of a unified diff, "" ends and all, nil when
-// nothing differs. Lines of a and b carry their line ends.
+// Unified returns the lines of a unified diff, nil when the texts are equal. Lines of a and b include their line ends.
 func Unified(a, b []string, from, to string) []string {
 	var out []string
 	for _, h := range hunks(edits(a, b)) {
@@ -208,7 +207,7 @@ func span(start, end int) string {
 	}
 }
 
-// Lines splits a text into lines with their ends, and marks a missing last one.
+// Lines splits a text into lines that include their ends, and marks a missing newline at the end of the text.
 func Lines(text string) []string {
 	if text == "" {
 		return nil
@@ -217,7 +216,7 @@ func Lines(text string) []string {
 		text += "\n\\ No newline at end of file\n"
 		lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 		n := len(lines)
-		lines[n-2] += lines[n-1] + "\n" // the mark belongs to the line
+		lines[n-2] += lines[n-1] + "\n" // the marker is part of the line
 		return lines[:n-1]
 	}
 	lines := strings.SplitAfter(text, "\n")

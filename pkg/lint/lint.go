@@ -1,5 +1,5 @@
-// Package lint finds what is allowed in playbooks and fails or surprises
-// later. It looks at linked playbooks; nothing is run and no host is asked.
+// Package lint reports valid constructs in playbooks that are likely to fail or surprise at run time. It inspects
+// linked playbooks; nothing is run and no host is contacted.
 package lint
 
 import (
@@ -13,9 +13,9 @@ import (
 	"kubekey/pkg/template"
 )
 
-// Rule is one thing that lint looks for.
+// Rule is one check of lint.
 type Rule struct {
-	ID      string // as it is written in `# noqa: ID`
+	ID      string // as written in `# noqa: ID`
 	Summary string // what is wrong, in a few words
 	Why     string // why it matters, and what to do
 	// Bad breaks the rule and no other, Good does what it asks: tasks, or whole
@@ -32,34 +32,32 @@ func Rules() []Rule {
 	return rules
 }
 
-// Finding is what a rule found.
+// Finding is a violation of a rule.
 type Finding struct {
-	Rule string // "" for what is wrong before any rule: syntax, modules, arguments
+	Rule string // "" for problems found when linking: syntax, modules, arguments
 	*source.Diagnostic
 }
 
-// Input is what is looked at.
+// Input is what Check inspects.
 type Input struct {
 	Plays []*project.Play
-	Watch *Watch // what was seen when they were linked
+	Watch *Watch // what was recorded when they were linked
 	Tree  source.Tree
 	// Templates is the engine that compiled the playbooks' templates.
 	Templates *template.Engine
-	// Modules tells which modules there are to use instead of commands.
+	// Modules reports whether a module exists, to suggest it instead of a command.
 	Modules *module.Registry
-	// Known are names that are defined outside: by the inventory and by the
-	// command line. Complete says that there are no others, since an inventory was given.
+	// Known are names that the inventory and the command line define. Complete is set when an inventory was given:
+	// then there are no others.
 	Known    []string
 	Complete bool
-	// Render renders a template file with the variables that a task has on a
-	// host of the inventory; an error says that they are not known before a
-	// run. It may be nil.
+	// Render renders a template file with the variables that a task has on a host of the inventory. It returns an
+	// error if they are not known before a run. It may be nil.
 	Render func(t *project.Task, tmpl *template.Template) (string, error)
 }
 
-// Check applies all rules. The findings are sorted by place; those that a
-// comment `# noqa` or `# noqa: ID, ID` silences are left out. The comment
-// stands on the line that is found, or on the first line of its task.
+// Check applies all rules. Findings are sorted by position. Those that a comment `# noqa` or `# noqa: ID, ID`
+// silences are omitted. The comment is on the line of the finding, or on the first line of its task.
 func Check(in Input) []Finding {
 	p := &pass{Input: in, seen: map[string]bool{}}
 	p.tasks = in.Watch.distinct()
@@ -70,7 +68,7 @@ func Check(in Input) []Finding {
 	return Sort(p.found)
 }
 
-// Linked are the findings of linking. Warnings that are of a rule can be silenced.
+// Linked returns the diagnostics of linking as findings. Warnings that belong to a rule can be silenced.
 func Linked(ds source.Diagnostics) []Finding {
 	var out []Finding
 	for _, d := range ds {
@@ -81,7 +79,7 @@ func Linked(ds source.Diagnostics) []Finding {
 	return out
 }
 
-// Sort sorts findings by place, then by rule.
+// Sort sorts findings by position, then by rule.
 func Sort(found []Finding) []Finding {
 	slices.SortStableFunc(found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(fileOf(a.Pos), fileOf(b.Pos)), cmp.Compare(a.Pos.Line, b.Pos.Line),
@@ -106,7 +104,7 @@ type pass struct {
 	seen  map[string]bool
 }
 
-// report adds a finding, once for a place. task is where it belongs to; it may be nil.
+// report adds a finding, once per position. task is the task it belongs to; it may be nil.
 func (p *pass) report(task *project.Task, at source.Pos, width int, help, format string, args ...any) {
 	if !at.IsValid() || source.IsBuiltin(at.File.Name) {
 		return

@@ -19,23 +19,23 @@ func nameRules() []Rule {
 	return []Rule{
 		{
 			ID: "undefined-name", Summary: "a variable that nothing defines",
-			Why: "The task fails when it is reached, which may be late. Names are known from plays, roles, tasks, files of variables, the inventory and the command line; " +
+			Why: "The task fails when the run reaches it, which may be late. Known names come from plays, roles, tasks, variable files, the inventory and the command line; " +
 				"facts (`ansible_...`) always are. A name that an expression has a default for, or asks whether it is defined, may be missing. " +
-				"Without `-i` only names that are close to a known one are told, since the inventory may define others.",
+				"Without `-i` only names similar to a known one are reported, since the inventory may define others.",
 			Bad:   "- debug: {msg: \"{{ release_chanel }}\"}\n  vars: {release_channel: stable}\n",
 			Good:  "- debug: {msg: \"{{ release_channel }}\"}\n  vars: {release_channel: stable}\n",
 			check: (*pass).undefinedNames,
 		},
 		{
 			ID: "unused-register", Summary: "a result that nothing reads",
-			Why:   "What is registered is kept for every host to the end of the run. Often the name is misspelled where it is read. A name that begins with `_` is passed over.",
+			Why:   "A registered result is kept for every host until the run ends. Often its name is misspelled where it is used. Names that begin with `_` are ignored.",
 			Bad:   "- command: hostname\n  changed_when: false\n  register: result\n",
 			Good:  "- command: hostname\n  changed_when: false\n  register: result\n- debug: {msg: \"{{ result.stdout }}\"}\n",
 			check: (*pass).unusedRegisters,
 		},
 		{
 			ID: "unused-handler", Summary: "a handler that nothing notifies",
-			Why:   "It never runs: a service is not restarted when its configuration changed. Where a name that is notified is a template, handlers are not judged; where the name of an included file is one, those of the role are not.",
+			Why:   "It never runs: a service is not restarted when its configuration changes. Not checked where a notified name is a template, nor in a role where the name of an included file is one.",
 			Bad:   "- hosts: all\n  tasks:\n    - ping:\n  handlers:\n    - name: Restart it\n      service: {name: sshd, state: restarted}\n",
 			Good:  "- hosts: all\n  tasks:\n    - ping:\n      notify: Restart it\n  handlers:\n    - name: Restart it\n      service: {name: sshd, state: restarted}\n",
 			check: (*pass).unusedHandlers,
@@ -43,7 +43,7 @@ func nameRules() []Rule {
 	}
 }
 
-// always are names that are there without anybody defining them.
+// always are names that are always defined.
 var always = []string{
 	"inventory_hostname", "inventory_hostname_short", "inventory_dir", "inventory_file", "group_names", "groups", "hostvars", "playbook_dir",
 	"role_name", "role_path", "role_names", "play_hosts", "omit", "vars", "environment", "item", "caller", "varargs", "kwargs", "loop", "self", "super",
@@ -60,7 +60,7 @@ func (p *pass) undefinedNames() {
 	for _, x := range p.Watch.exprs {
 		for _, r := range x.Reads() {
 			if r.Optional {
-				known[r.Name] = true // what may be missing somewhere is given by who needs it
+				known[r.Name] = true // a required variable is set by the caller
 			}
 			reads = append(reads, r)
 		}
@@ -182,8 +182,8 @@ func (p *pass) folderNames(dir string, add func(...string)) {
 	}
 }
 
-// fileNames adds the top keys of a file of variables. One that cannot be read
-// is not told here: whoever uses it does.
+// fileNames adds the top keys of a file of variables. A file that cannot be
+// read is reported where it is used.
 func (p *pass) fileNames(path string, add func(...string)) {
 	text, err := p.Tree.ReadFile(path)
 	if err != nil {
@@ -203,8 +203,8 @@ func (p *pass) fileNames(path string, add func(...string)) {
 	}
 }
 
-// elsewhere are the words of files that were not linked, since only a run knows
-// whether they are included: what they may define and read is not judged.
+// elsewhere returns the words of files that were not linked, since only a run knows whether they are included. Names
+// that they may define or use are not reported.
 func (p *pass) elsewhere() map[string]bool {
 	linked := map[string]bool{}
 	for _, x := range p.Watch.exprs {
@@ -252,7 +252,7 @@ func (p *pass) unlinked(dir string, linked, out map[string]bool) {
 
 func (p *pass) unusedRegisters() {
 	used := p.elsewhere()
-	var prefixes []string // of names that are put together: lookup('vars', 'check_' ~ name)
+	var prefixes []string // of names that are concatenated: lookup('vars', 'check_' ~ name)
 	for word := range used {
 		if strings.HasSuffix(word, "_") {
 			prefixes = append(prefixes, word)
@@ -314,7 +314,7 @@ func (p *pass) unusedHandlers() {
 		for _, n := range t.Attrs.Notify {
 			text, static := n.Static()
 			if !static {
-				return // it may be any of them
+				return // it may be any handler
 			}
 			if list, ok := text.([]any); ok {
 				for _, e := range list {
@@ -325,7 +325,7 @@ func (p *pass) unusedHandlers() {
 			notified[plainHandler(text)] = true
 		}
 	}
-	reach := map[string]bool{} // roles of which tasks may run that were not seen; "" for any
+	reach := map[string]bool{} // roles with tasks that were not linked and may run; "" for any role
 	for _, t := range p.Watch.tasks {
 		if t.BringsUnknown() {
 			reach[roleDir(t)] = true

@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// loading is the id, in programs' output, of what is wrong before any rule.
+// loading is the rule id of problems found when linking, in JSON and SARIF.
 const loading = "load"
 
 // entry is one finding in JSON.

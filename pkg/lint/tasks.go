@@ -16,7 +16,7 @@ func taskRules() []Rule {
 	return []Rule{
 		{
 			ID: "command-instead-of-module", Summary: "a command where there is a module",
-			Why: "A module knows whether there is anything to do, tells what it changed, and works in check mode; a command reports a change each time. " +
+			Why: "A module changes only what differs, reports what it changed, and supports check mode; a command reports a change each time. " +
 				"Lines with pipes, redirections or several commands are passed over.",
 			Bad:   "- command: mkdir -p /srv/data\n  args: {creates: /srv/data}\n",
 			Good:  "- file: {path: /srv/data, state: directory, mode: \"0755\"}\n",
@@ -24,7 +24,7 @@ func taskRules() []Rule {
 		},
 		{
 			ID: "missing-changed-when", Summary: "a command that does not say what it changes",
-			Why: "It counts as changed on each run: handlers run for nothing, and nobody can tell a run that changed something from one that did not. " +
+			Why: "It reports a change on each run: handlers run without need, and a run that changed something looks like one that did not. " +
 				"Set `changed_when` (false for what only looks), or `creates` or `removes`. Handlers are passed over.",
 			Bad:   "- command: hostname -f\n",
 			Good:  "- command: hostname -f\n  changed_when: false\n",
@@ -41,8 +41,7 @@ func taskRules() []Rule {
 	}
 }
 
-// insteadOf says which module does what a program does; subcommands, where
-// there are any, are those that it does.
+// insteadOf maps a program to the module that replaces it, if given only for some of its subcommands.
 type insteadOf struct {
 	module      string
 	subcommands []string
@@ -161,7 +160,7 @@ func (p *pass) modes() {
 // worldWritable is an octal mode with the write bit for others and without the sticky bit.
 var worldWritable = regexp.MustCompile(`^0?[0246]?[0-7]{2}[2367]$`)
 
-// createsFile reports whether a task of file makes a folder or a file.
+// createsFile reports whether a task of the module file creates a directory or a file.
 func (p *pass) createsFile(t *project.Task) bool {
 	if t.Action != "file" {
 		return false

@@ -22,7 +22,7 @@ func valueRules() []Rule {
 	return []Rule{
 		{
 			ID: "condition-on-text", Summary: "a condition that is a text",
-			Why: "A condition is an expression already. A text in quotes inside it is true whatever it says, `\"{{ x }}\"` is evaluated twice, and a " +
+			Why: "A condition is already an expression. A quoted string is always true, `\"{{ x }}\"` is evaluated twice, and a " +
 				"variable that holds the text `false` is true: use `x | bool`.",
 			Bad:   "- ping:\n  when: \"'no'\"\n",
 			Good:  "- ping:\n  when: inventory_hostname in groups['all']\n",
@@ -30,15 +30,15 @@ func valueRules() []Rule {
 		},
 		{
 			ID: "clear-secret", Summary: "a password or a key in clear text",
-			Why: "Whoever reads the project reads it, and so does whoever reads its history. Encrypt it with `kk vault encrypt-string`, " +
-				"or take it from a file or the environment with a lookup. What is named like a secret and holds no template is told.",
+			Why: "Everybody who can read the project or its history can read the secret. Encrypt it with `kk vault encrypt-string`, " +
+				"or read it from a file or the environment with a lookup. Values without a template whose name looks like a secret are reported.",
 			Bad:   "- debug: {msg: hello}\n  vars: {db_password: hunter2!}\n",
 			Good:  "- debug: {msg: hello}\n  vars: {db_password: \"{{ lookup('env', 'DB_PASSWORD') }}\"}\n",
 			check: (*pass).secrets,
 		},
 		{
 			ID: "invalid-rendering", Summary: "a template that renders to what its ending does not promise",
-			Why: "A file `.json`, `.yaml` or `.sh` that does not parse breaks who reads it, on all hosts at once. Templates are rendered with the " +
+			Why: "A `.json`, `.yaml` or `.sh` file that does not parse breaks its reader, on all hosts at once. Templates are rendered with the " +
 				"variables of the first host of the inventory; one that needs what only a run knows (facts, results) is passed over.",
 			Bad:   "- template: {src: app.json.j2, dest: /srv/app.json, mode: \"0644\"}\n-- templates/app.json.j2 --\n{\"hosts\": [{% for h in [1, 2] %}{{ h }},{% endfor %}]}\n",
 			Good:  "- template: {src: app.json.j2, dest: /srv/app.json, mode: \"0644\"}\n-- templates/app.json.j2 --\n{\"hosts\": {{ [1, 2] | to_json }}}\n",
@@ -47,7 +47,7 @@ func valueRules() []Rule {
 	}
 }
 
-// conditions tells what linking does not: it knows the rule as well.
+// conditions reports what linking does not report already.
 func (p *pass) conditions() {
 	for _, t := range p.tasks {
 		s := t.Syntax
@@ -208,7 +208,7 @@ func (p *pass) renderings() {
 		}
 		tmpl, err := p.Templates.File(file, template.FileOptions{})
 		if err != nil {
-			continue // told when it was linked
+			continue // reported when it was linked
 		}
 		out, err := p.Render(t, tmpl)
 		if err != nil {
@@ -232,7 +232,7 @@ func literal(t *project.Task, name string) string {
 	return s
 }
 
-// parsers check what a file of an ending must hold.
+// parsers check the syntax of a file by its extension.
 func parsers() map[string]func(string) error {
 	yamlText := func(text string) error {
 		for dec := yaml.NewDecoder(strings.NewReader(text)); ; {

@@ -9,8 +9,7 @@ import (
 	"kubekey/pkg/project"
 )
 
-// Watch is told what is linked and compiled on the way to a run. The zero
-// value is ready; many goroutines may tell it at once.
+// Watch records what is linked and compiled. The zero value is ready to use; it is safe for concurrent use.
 type Watch struct {
 	mu    sync.Mutex
 	tasks []*project.Task
@@ -18,14 +17,14 @@ type Watch struct {
 	bound map[string]bool // names that templates bind
 }
 
-// Task is told of a linked task.
+// Task records a linked task.
 func (w *Watch) Task(t *project.Task) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tasks = append(w.tasks, t)
 }
 
-// Expr is told of a compiled expression.
+// Expr records a compiled expression.
 func (w *Watch) Expr(x *expr.Expr) {
 	if strings.Contains(fileOf(x.Pos()), "filter_plugins/") {
 		return // what it sees are its parameters
@@ -35,7 +34,7 @@ func (w *Watch) Expr(x *expr.Expr) {
 	w.exprs = append(w.exprs, x)
 }
 
-// Bound is told of a name that a template binds.
+// Bound records a name that a template binds.
 func (w *Watch) Bound(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,7 +44,7 @@ func (w *Watch) Bound(name string) {
 	w.bound[name] = true
 }
 
-// distinct are the tasks as written: one that several places lead to is there once.
+// distinct returns the tasks as written: a task that is included several times is listed once.
 func (w *Watch) distinct() []*project.Task {
 	var out []*project.Task
 	seen := map[*playbook.Task]bool{}

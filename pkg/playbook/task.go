@@ -446,7 +446,7 @@ func textNode(at *yaml.Node, text string) *yaml.Node {
 
 // GivenTwice is the error of an argument of which one value would silently be lost.
 func GivenTwice(name string, at, first source.Pos) *source.Diagnostic {
-	d := source.Errorf(at, "argument %q stands twice (first at %s)", name, first).
+	d := source.Errorf(at, "argument %q is set twice (first at %s)", name, first).
 		WithHelp("remove or rename one: the other would silently win")
 	d.Width = len(name)
 	return d

@@ -172,7 +172,7 @@ func TestProblems(t *testing.T) {
 			`kk.yaml:2:9: value of become must be a bool (yes or no), got "perhaps"`,
 			`kk.yaml:3:12: value of gathering must be one of: implicit, explicit, smart, got: smrt`}},
 		{"too small", nil, map[string]string{"kk.yaml": "forks: 0"}, []string{`kk.yaml:1:8: value of forks must be at least 1, got 0`}},
-		{"twice", nil, map[string]string{"kk.yaml": "forks: 1\nforks: 2"}, []string{`kk.yaml:2:1: key "forks" stands twice in this mapping (first on line 1) (remove or rename one: the last would silently win)`}},
+		{"twice", nil, map[string]string{"kk.yaml": "forks: 1\nforks: 2"}, []string{`kk.yaml:2:1: key "forks" is set twice in this mapping (first on line 1) (remove or rename one: the last would silently win)`}},
 		{"a list", nil, map[string]string{"kk.yaml": "- forks"}, []string{"kk.yaml:1:1: settings must be a mapping of names to values (for example: forks: 20)"}},
 		{"loser", []string{"KK_FORKS=3"}, map[string]string{"kk.yaml": "forks: x"}, []string{`kk.yaml:1:8: value of forks must be an int, got "x"`}},
 		{"environment", []string{"KK_FORKS=x", "ANSIBLE_BECOME=x"}, nil, []string{
@@ -180,10 +180,10 @@ func TestProblems(t *testing.T) {
 			`environment variable ANSIBLE_BECOME: value of become must be a bool (yes or no), got "x"`}},
 		{"no file", []string{"KK_CONFIG=gone.yaml"}, map[string]string{"x": ""}, []string{"environment variable KK_CONFIG: open DIR/gone.yaml: no such file or directory"}},
 		{"ini", nil, map[string]string{"ansible.cfg": "a=b\n[defaults]\nforks = x\nbare\nforks = 2\n"}, []string{
-			`ansible.cfg:1:1: "a=b" stands before the first section (most keys belong under [defaults])`,
+			`ansible.cfg:1:1: "a=b" comes before the first section (most keys belong under [defaults])`,
 			`ansible.cfg:3:9: value of forks must be an int, got "x"`,
 			`ansible.cfg:4:1: a line must be [section] or key = value, not "bare"`,
-			`ansible.cfg:5:1: [defaults] forks stands twice (first on line 3) (remove one)`}},
+			`ansible.cfg:5:1: [defaults] forks is defined twice (first on line 3) (remove one)`}},
 		{"not ours", []string{"ANSIBLE_LIBRARY=x", "KK_FROKS=1"}, map[string]string{"ansible.cfg": "[defaults]\n  forkz = 3\nerror_on_undefined_vars = no\nstrategy = mitogen_linear\n"}, []string{
 			"W environment variable ANSIBLE_LIBRARY: kk has no such setting, it is ignored (modules of a project belong into the folder library beside the playbook, or of a role)",
 			"W environment variable KK_FROKS means nothing to kk (did you mean KK_FORKS?)",

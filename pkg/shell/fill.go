@@ -2,9 +2,8 @@ package shell
 
 import "strings"
 
-// Fill is a command with a variable of the script in the place of each %s, as the
-// path of a new file that it checks; %% is a percent sign. How the variable is
-// written depends on the quotes around it.
+// Fill replaces each %s of a command by a variable of the script, which holds the path of a new file to validate; %%
+// is a percent sign. How the variable is written depends on the quotes around it.
 func Fill(command, variable string) string {
 	var out strings.Builder
 	quote := byte(0)

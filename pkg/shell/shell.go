@@ -1,4 +1,4 @@
-// Package shell quotes words for POSIX shells and builds command lines.
+// Package shell quotes arguments for POSIX shells and builds command lines.
 package shell
 
 import "strings"

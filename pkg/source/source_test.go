@@ -226,7 +226,7 @@ func TestParseYAML(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: 1\n---\nb: 2\n": "",
 		"a: [1\nb: 2\n":     "f:1:4: Syntax Error while loading YAML: did not find expected ',' or ']' (this bracket is not closed)",
-		"a: 1\na: 2\n":      `f:2:1: key "a" stands twice in this mapping (first on line 1) (remove or rename one: the last would silently win)`,
+		"a: 1\na: 2\n":      `f:2:1: key "a" is set twice in this mapping (first on line 1) (remove or rename one: the last would silently win)`,
 		"a: \x00":           "f:1:4: a zero byte: this is not a text file (is this the right file?)",
 		"ż: \xff":           "f:1:4: byte 0xff is not valid UTF-8 (save the file as UTF-8)",
 		"x: *a b\n":         "f:1:4: ",

@@ -95,7 +95,7 @@ func (f *File) offset(i int) Pos {
 // they are decoded.
 const maxDepth = 200
 
-// duplicates reports every key that stands twice in one mapping.
+// duplicates reports every duplicate key of a mapping.
 func duplicates(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
 	if depth > maxDepth {
 		return Diagnostics{Errorf(NodePos(f, n), "nested too deep (more than %d levels)", maxDepth)}
@@ -112,7 +112,7 @@ func duplicates(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
 				continue
 			}
 			if line, dup := seen[k.Value]; dup {
-				d := Errorf(NodePos(f, key), "key %q stands twice in this mapping (first on line %d)", k.Value, line).
+				d := Errorf(NodePos(f, key), "key %q is set twice in this mapping (first on line %d)", k.Value, line).
 					WithHelp("remove or rename one: the last would silently win")
 				d.Width = utf8.RuneCountInString(k.Value)
 				ds.Add(d)

@@ -12,7 +12,7 @@ import (
 // A nil *Dict reads as empty. A Dict that several hosts share is never changed.
 type Dict struct {
 	keys   []any
-	values []any       // as stored; at gives them out
+	values []any       // as stored; read them with at
 	index  map[any]int // nil while the dict is small
 }
 
@@ -104,7 +104,7 @@ func (d *Dict) Grow(n int) {
 	d.values = slices.Grow(d.values, n)
 }
 
-// Has reports whether the key is there.
+// Has reports whether the key exists.
 func (d *Dict) Has(key any) bool { return d.find(key) >= 0 }
 
 // String returns the value of a key if it is a string, else "".
@@ -130,7 +130,7 @@ func (d *Dict) Set(key, v any) {
 	}
 }
 
-// Delete removes a key and reports whether it was there.
+// Delete removes a key and reports whether it existed.
 func (d *Dict) Delete(key any) bool {
 	i := d.find(key)
 	if i < 0 {

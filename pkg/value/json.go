@@ -92,15 +92,15 @@ func decodeObject(dec *json.Decoder, depth int) (any, error) {
 	return out, err
 }
 
-// JSONOptions are the layouts of JSON that Python's json.dumps has.
+// JSONOptions are the layout options of Python's json.dumps.
 type JSONOptions struct {
-	Indent   int  // blanks a level; 0 is one line
+	Indent   int  // spaces per level; 0 writes one line
 	SortKeys bool // keys in order of code points
-	ASCII    bool // escape all that is not ASCII
+	ASCII    bool // escape non-ASCII characters
 	Compact  bool // "," and ":" without blanks
 }
 
-// JSON encodes a value as json.dumps does: ", " and ": " between, keys made strings.
+// JSON encodes a value as json.dumps does: ", " and ": " as separators, keys converted to strings.
 func JSON(v any, o JSONOptions) (string, error) {
 	w := jsonWriter{JSONOptions: o}
 	err := w.write(v, 0)

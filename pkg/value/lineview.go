@@ -5,17 +5,17 @@ import (
 	"weak"
 )
 
-// longText is the length from which on the lines of a text are no list that is kept: the
-// list of a text of short lines takes thirty times the memory of the text.
+// longText is the length in bytes from which the lines of a text are not kept as a list: a list of short lines takes
+// thirty times the memory of the text.
 const longText = 32 << 10
 
-// lineView is the list of the lines of a long text. It is only ever stored in a
-// Dict, which gives out the list: who reads it cannot see the difference.
+// lineView is the list of lines of a long text. It is stored only in a Dict, which returns the list: readers never
+// see a lineView.
 type lineView struct {
 	text string
 
 	mu   sync.Mutex
-	last weak.Pointer[[]any] // what was given out last: reads often come in a row
+	last weak.Pointer[[]any] // the list returned last: reads often come in a row
 }
 
 // SetLines gives key the lines of text, as SplitLines makes them. A long text is
@@ -28,7 +28,7 @@ func (d *Dict) SetLines(key any, text string) {
 	d.Set(key, &lineView{text: text})
 }
 
-// at is the value at a place.
+// at returns the value at an index.
 func (d *Dict) at(i int) any {
 	if view, ok := d.values[i].(*lineView); ok {
 		return view.list()

@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-var errNoLiteral = errors.New("not a literal of Python")
+var errNoLiteral = errors.New("not a Python literal")
 
 // maxLiteralDepth is how deep brackets nest in Python.
 const maxLiteralDepth = 200
 
-// LiteralNames are the names that a literal may have in it.
+// LiteralNames are the names that a literal may contain.
 type LiteralNames map[string]any
 
 // PythonNames are those of ast.literal_eval.
@@ -28,7 +28,7 @@ func JSONNames() LiteralNames {
 
 // FromLiteral reads a Python literal as ast.literal_eval does. Tuples and sets become lists. It
 // evaluates nothing: the text may hold data, and data is never run. Bytes, complex and very large
-// numbers, characters by name and tuples as keys are refused, since values do not have them.
+// numbers, named characters and tuples as keys are rejected, since values cannot represent them.
 func FromLiteral(text string, names LiteralNames) (any, error) {
 	p := &literalParser{text: strings.TrimLeft(text, " \t"), names: names}
 	if strings.Contains(text, "\x00") {
@@ -65,14 +65,14 @@ func (p *literalParser) fail() any {
 	return nil
 }
 
-// skip passes over blanks, lines and comments, as they may stand in brackets.
+// skip consumes blanks, newlines and comments, as allowed inside brackets.
 func (p *literalParser) skip() {
 	for p.lineSkip(); p.at < len(p.text) && (p.text[p.at] == '\n' || p.text[p.at] == '\r'); p.lineSkip() {
 		p.at++
 	}
 }
 
-// lineSkip passes over the same in one line.
+// lineSkip consumes the same within a line.
 func (p *literalParser) lineSkip() {
 	for p.at < len(p.text) {
 		switch rest := p.text[p.at:]; {
@@ -96,7 +96,7 @@ func (p *literalParser) lineEnds() bool {
 	return p.at == len(p.text) || p.text[p.at] == '\n' || p.text[p.at] == '\r'
 }
 
-// next passes over c if it is there.
+// next consumes c if it comes next.
 func (p *literalParser) next(c byte) bool {
 	if p.at == len(p.text) || p.text[p.at] != c {
 		return false
@@ -281,11 +281,11 @@ func (p *literalParser) number(sign string) any {
 		}
 		return int(n)
 	}
-	f, _ := strconv.ParseFloat(sign+strings.ReplaceAll(word, "_", ""), 64) // what is too large is infinite
+	f, _ := strconv.ParseFloat(sign+strings.ReplaceAll(word, "_", ""), 64) // out of range is infinity
 	return f
 }
 
-// strings reads one string, or several that stand side by side.
+// strings reads one string, or several adjacent ones.
 func (p *literalParser) strings() any {
 	var b strings.Builder
 	for p.err == nil && stringStart.MatchString(p.text[p.at:]) {
@@ -332,7 +332,7 @@ func (p *literalParser) quoted(b *strings.Builder, raw bool) {
 
 var octalDigits = regexp.MustCompile(`^[0-7]{1,3}`)
 
-// escape reads a backslash and what belongs to it.
+// escape reads an escape sequence.
 func (p *literalParser) escape(b *strings.Builder) {
 	rest := p.text[p.at+1:]
 	if rest == "" {
@@ -357,13 +357,13 @@ func (p *literalParser) escape(b *strings.Builder) {
 		p.at += 2
 	case 'N':
 		p.fail()
-	default: // Python keeps an escape that it does not know
+	default: // Python keeps unknown escapes
 		b.WriteString(p.text[p.at : p.at+2])
 		p.at += 2
 	}
 }
 
-// hex reads \x41, \u0041, \U00000041, and the two halves of one character, which JSON has.
+// hex reads \x41, \u0041, \U00000041, and the surrogate pairs of JSON.
 func (p *literalParser) hex() rune {
 	r := p.hexDigits()
 	if utf16.IsSurrogate(r) && strings.HasPrefix(p.text[p.at:], `\u`) {

@@ -25,8 +25,7 @@ var (
 // on and off are booleans, 0644 is octal, 08, 0o17 and 1e5 are text (a float has a
 // point). Dates and times stay text; so do integers beyond 64 bits, whose
 // digits would be lost. An explicit tag (!!int) that does not fit is an error.
-// What tags of one exclamation mark mean (!unsafe, !vault) is the caller's to
-// look at before.
+// Application tags (!unsafe, !vault) are handled by the caller.
 func Scalar(n *yaml.Node) (any, error) {
 	if n.Style&yaml.TaggedStyle != 0 {
 		return tagged(n)
@@ -111,5 +110,5 @@ func tagged(n *yaml.Node) (any, error) {
 	default:
 		return n.Value, nil
 	}
-	return nil, &YAMLError{n.Line, n.Column, fmt.Sprintf("%q is no %s", n.Value, strings.TrimPrefix(n.ShortTag(), "!!"))}
+	return nil, &YAMLError{n.Line, n.Column, fmt.Sprintf("%q is not a valid %s", n.Value, strings.TrimPrefix(n.ShortTag(), "!!"))}
 }

@@ -2,15 +2,14 @@ package value
 
 import "gopkg.in/yaml.v3"
 
-// Sealed is a text that is encrypted: what the tag !vault marks in YAML. It is
-// no value yet; package template opens it when it is used.
+// Sealed is an encrypted text: a YAML scalar with the tag !vault. Package template decrypts it when it is used.
 type Sealed struct {
 	Text      string // as encrypted
-	File      string // where it stands; "" when not known
+	File      string // the file it is in; "" if unknown
 	Line, Col int
 }
 
-// IsSealed reports whether a node has the tag of an encrypted text.
+// IsSealed reports whether a node has the tag !vault.
 func IsSealed(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && (n.Tag == "!vault" || n.Tag == "!vault-encrypted")
 }

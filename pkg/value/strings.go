@@ -2,8 +2,7 @@ package value
 
 import "iter"
 
-// Strings yields every text inside a value with the key that it stands under:
-// its own or, in a list, that of the list; key is the value's own.
+// Strings yields every text inside a value with its key: its own or, in a list, that of the list. key is the key of v.
 func Strings(key string, v any) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		walk(key, v, 0, func(_, key string) string { return key }, func(key string, v any) bool {
@@ -13,8 +12,8 @@ func Strings(key string, v any) iter.Seq2[string, string] {
 	}
 }
 
-// Named yields every text and number inside a value with the name that says
-// what it is. within makes that of the name of a mapping and a key in it.
+// Named yields every text and number inside a value with its name. within builds the name of a member from the name
+// of its mapping and its key.
 func Named(name string, v any, within func(mapping, key string) string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		walk(name, v, 0, within, func(name string, v any) bool {
@@ -51,7 +50,7 @@ func walk(name string, v any, depth int, within func(mapping, key string) string
 	return visit(name, v)
 }
 
-// List is texts as a list of playbooks.
+// List converts texts to a list value.
 func List(texts []string) []any {
 	out := make([]any, len(texts))
 	for i, t := range texts {

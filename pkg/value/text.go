@@ -30,7 +30,7 @@ func Repr(v any) string {
 	return b.String()
 }
 
-// maxDepth bounds how deep values nest: decoders refuse more, printers cut.
+// maxDepth bounds how deep values nest: decoders reject more, printers truncate.
 const maxDepth = 100
 
 func repr(b *strings.Builder, v any, depth int) {

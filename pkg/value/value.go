@@ -1,8 +1,8 @@
 // Package value is the dynamic data of playbooks.
 //
 // A value is one of: nil, bool, int, float64, string, []any, *Dict,
-// *Undefined, time.Time, Lazy, or a callable of package expr; what was read and
-// not used yet may also be Sealed. Ints are Go
+// *Undefined, time.Time, Lazy, or a callable of package expr; a value that was
+// read and not used yet may also be Sealed. Ints are Go
 // ints; lists and tuples are both []any. Code outside value, expr, template
 // and vars should turn values into Go types as soon as it can (see schema).
 package value
@@ -15,15 +15,14 @@ import (
 	"time"
 )
 
-// Undefined stands for a name that has no value. It is a value, so that
-// `default` and `is defined` can look at it; any other use is an error that
-// Error describes.
+// Undefined is the value of an undefined name. It is a value so that `default` and `is defined` can inspect it; any
+// other use is an error, which Error describes.
 type Undefined struct {
-	Name string // what was looked up: "x", "groups.etcd"
-	Hint string // "did you mean ...", may be empty
+	Name string // the name that was looked up: "x", "groups.etcd"
+	Hint string // "did you mean ..."; may be empty
 	Err  error  // why, when the name exists but its own template is undefined
 
-	// Missing is set when Name is what a container lacks: the container's type ("dict").
+	// Missing is the type of the container that has no member Name ("dict"); "" for a variable.
 	Missing string
 	// Lenient marks the value of an inline if without else whose condition is
 	// false: it prints as nothing and is false, and is no error.
@@ -56,15 +55,14 @@ func IsUndefined(v any) bool {
 	return ok
 }
 
-// Lazy is a container whose members are worked out when they are asked for:
-// a variable with templates in it, hostvars. Evaluators ask At for `a.b` and
-// `a['b']`, and Force for every other use.
+// Lazy is a container whose members are evaluated on access: a variable that contains templates, hostvars. Evaluators
+// call At for `a.b` and `a['b']`, and Force for every other use.
 type Lazy interface {
 	At(key any) (v any, ok bool, err error)
 	Force() (any, error)
 }
 
-// Force returns v itself, or what a Lazy stands for.
+// Force returns v itself, or the value of a Lazy.
 func Force(v any) (any, error) {
 	for {
 		lazy, ok := v.(Lazy)

@@ -6,7 +6,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// YAMLError is a problem of a YAML node, with its place in the text.
+// YAMLError is a problem with a YAML node, with its position in the text.
 type YAMLError struct {
 	Line, Col int
 	Msg       string
@@ -22,17 +22,16 @@ const maxAliased = 500_000
 // decoding is one call of FromYAML.
 type decoding struct {
 	file    string
-	inside  int // of how many aliases
-	aliased int // values that aliases brought in
+	inside  int // depth of aliases
+	aliased int // number of values that aliases expanded to
 }
 
 // FromYAML turns a node into a value. Scalars mean what they mean in YAML 1.1:
 // see Scalar. Mappings keep their order; merge keys (<<) are applied; a
-// duplicate key is an error at its place. What is tagged !vault is Sealed.
+// duplicate key is an error at its place. Scalars tagged !vault become Sealed.
 func FromYAML(n *yaml.Node) (any, error) { return FromYAMLFile(n, "") }
 
-// DecodeYAML reads the next document; the error is io.EOF after the last. A text that the
-// parser panics on is an error, too.
+// DecodeYAML reads the next document; the error is io.EOF after the last. A panic of the parser becomes an error.
 func DecodeYAML(dec *yaml.Decoder) (v any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -46,7 +45,7 @@ func DecodeYAML(dec *yaml.Decoder) (v any, err error) {
 	return FromYAML(&n)
 }
 
-// FromYAMLFile is FromYAML for a node of a file: what is Sealed tells where it stands.
+// FromYAMLFile is FromYAML for a node of a file: Sealed values record the file's name.
 func FromYAMLFile(n *yaml.Node, file string) (any, error) {
 	return fromNode(n, 0, &decoding{file: file})
 }

@@ -96,8 +96,8 @@ func TestTemplateErrors(t *testing.T) {
 		{args("src", "bad.j2"), "'nope' is undefined"},
 		{args("src", "no.j2"), "Could not find or access 'no.j2'"},
 		{args("src", "d"), "is a folder"},
-		{args("src", "euro.j2", "output_encoding", "latin-1"), "has a character that latin-1 lacks"},
-		{args("src", "euro.j2", "output_encoding", "klingon"), "output_encoding: the encoding klingon is not known"},
+		{args("src", "euro.j2", "output_encoding", "latin-1"), "contains a character that latin-1 cannot represent"},
+		{args("src", "euro.j2", "output_encoding", "klingon"), "output_encoding: unknown encoding klingon"},
 		{args("src", "bad.j2", "newline_sequence", "x"), "newline_sequence needs to be one of"},
 	} {
 		c.args.Set("dest", dir+"/out")
