@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) catalogCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "catalog", Short: "Look at what kk installs: versions, files, digests, charts and images"}
+	cmd := &cobra.Command{Use: "catalog", Short: "Show what kk installs: versions, files, digests, charts and images"}
 	cmd.AddCommand(a.catalogListCommand(), a.catalogShowCommand())
 	return cmd
 }
@@ -27,9 +27,9 @@ func (a *app) catalogListCommand() *cobra.Command {
 	var files []string
 	cmd := &cobra.Command{
 		Use:   "list [NAME]",
-		Short: "List the Kubernetes versions with what goes with them, or the versions of one component",
-		Long: "List the minor releases of Kubernetes with what goes with the newest patch release of each. " +
-			"With a name (kubernetes, etcd, containerd, calico, coredns, ...) list its versions, newest first, with the minor releases of Kubernetes that take them.",
+		Short: "List Kubernetes releases with their component versions, or the versions of one component",
+		Long: "List the minor releases of Kubernetes with the component versions that the newest patch release of each installs. " +
+			"With a name (kubernetes, etcd, containerd, calico, coredns, ...) list its versions, newest first, with the minor releases of Kubernetes that install them by default.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := a.catalog(files)
@@ -42,7 +42,7 @@ func (a *app) catalogListCommand() *cobra.Command {
 			return a.listVersions(c, args[0])
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "config", "c", nil, "config file whose catalog.overlays count too; may be repeated, a later one is merged over those before")
+	cmd.Flags().StringArrayVarP(&files, "config", "c", nil, "config file whose catalog.overlays are applied; may be repeated, later files override earlier ones")
 	return cmd
 }
 
@@ -96,8 +96,8 @@ func (a *app) listVersions(c *catalog.Catalog, name string) error {
 		}
 	}
 	if len(minors) == 0 {
-		return &exitError{engine.ExitError, source.Errorf(source.Pos{}, "the catalog has no %q", name).
-			WithHelp("%s", cmp.Or(source.DidYouMean(name, slices.Collect(maps.Keys(names))), "`kk catalog show` names all"))}
+		return &exitError{engine.ExitError, source.Errorf(source.Pos{}, "the catalog has no component %q", name).
+			WithHelp("%s", cmp.Or(source.DidYouMean(name, slices.Collect(maps.Keys(names))), "`kk catalog show` lists all"))}
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s\tDEFAULT OF KUBERNETES\n", strings.ToUpper(name))
@@ -112,9 +112,9 @@ func (a *app) catalogShowCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "show [KUBE_VERSION]",
-		Short: "Show what a cluster is made of: components, URLs, digests, charts and images",
-		Long: "Show what a cluster is made of: the variable `catalog` as roles see it, worked out of the config and the inventory. " +
-			"Without KUBE_VERSION it is that of the config. A URL that is empty is one that upstream does not have, or that could not be verified.",
+		Short: "Show the components of a cluster: versions, URLs, digests, charts and images",
+		Long: "Show the components of a cluster: the variable `catalog` as roles see it, computed from the config and the inventory. " +
+			"KUBE_VERSION defaults to the version in the config. An empty URL means that upstream does not publish the file, or that it could not be verified.",
 		Example: `  kk catalog show v1.34.4
   kk catalog show -c config.yaml -i inventory.yaml -o json`,
 		Args: cobra.MaximumNArgs(1),
@@ -140,7 +140,7 @@ func catalogFormat(output string) (string, error) {
 	case "yaml", "json":
 		return "catalog | to_nice_" + output + "(indent=2, sort_keys=false)", nil
 	}
-	return "", usage("-o %q: it is yaml or json", output)
+	return "", usage("-o %q: use yaml or json", output)
 }
 
 func (a *app) showCatalog(ctx context.Context, in *inputs, expression string) error {

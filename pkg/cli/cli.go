@@ -233,7 +233,7 @@ func workDir(flag string) (string, error) {
 	if dir == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", usage("no home folder is known: give --workdir")
+			return "", usage("the home folder is unknown: set --workdir")
 		}
 		dir = filepath.Join(home, ".kk")
 	}
@@ -242,7 +242,7 @@ func workDir(flag string) (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make the work folder: %w", err)
+		return "", fmt.Errorf("create the work folder: %w", err)
 	}
 	return dir, nil
 }

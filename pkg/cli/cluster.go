@@ -39,69 +39,69 @@ const (
 func (a *app) families() []family {
 	create := []*cobra.Command{a.shortcutCommand(shortcut{
 		use: "cluster", playbook: "create_cluster", asks: true, args: noArgs, flags: kubernetesFlag,
-		short: "Build a Kubernetes cluster, or bring one to what the config says",
-		long: "Build a Kubernetes cluster on the hosts of an inventory: checks, downloads, certificates, operating systems, etcd, container runtime, " +
-			"Kubernetes, network, DNS, storage, add-ons, and a look at the result. Before anything changes it shows the hosts and what they get, and asks.\n\n" +
-			"Without an inventory this machine becomes a cluster of one node. Without a config the defaults hold; `kk create config` shows them.\n\n" +
-			"A second run changes what is not as the config says, and nothing else. After a failure run the same command again.",
+		short: "Create a Kubernetes cluster, or apply the config to an existing one",
+		long: "Create a Kubernetes cluster on the hosts of an inventory: prechecks, downloads, certificates, operating systems, etcd, container runtime, " +
+			"Kubernetes, network, DNS, storage, add-ons, and a final health check. Before anything changes it shows the plan and asks for confirmation.\n\n" +
+			"Without an inventory it creates a single-node cluster on this machine. Without a config the defaults apply; `kk create config` prints them.\n\n" +
+			"A second run changes only what differs from the config. After a failure, run the same command again.",
 	}), a.createConfigCommand(), a.createInventoryCommand()}
 	add := []*cobra.Command{a.shortcutCommand(shortcut{
 		use: "nodes [NODE...]", playbook: "add_nodes", asks: true, check: inInventory, vars: names("add_nodes"),
 		short: "Add the inventory's new hosts to a cluster",
-		long: "Add hosts to a cluster: those that are named, or all of the inventory that are not in the cluster yet. " +
-			"First put them into the inventory, in the groups that they are to have: kube_control_plane, kube_worker, etcd.",
+		long: "Add hosts to a cluster: those on the command line, or all hosts of the inventory that are not in the cluster yet. " +
+			"First add them to the inventory, to their groups: kube_control_plane, kube_worker, etcd.",
 	})}
 	remove := []*cobra.Command{
 		a.shortcutCommand(shortcut{
 			use: "nodes NODE...", playbook: "delete_nodes", asks: true, args: someNodes, check: inInventory,
 			vars: with(names("delete_nodes"), flagForce, "force", flagWithData, "delete_with_data"),
 			flags: func(f *pflag.FlagSet) {
-				f.Bool(flagForce, false, "even the last control plane, or so many members that etcd loses its majority")
+				f.Bool(flagForce, false, "delete nodes even if no control plane is left or etcd loses its quorum")
 				withDataFlag(f)
 			},
-			short: "Take nodes out of a cluster and clean their hosts",
-			long: "Take nodes out of a cluster: their Pods move to other nodes, their member of etcd is removed, and what kk installed on the hosts is removed. " +
-				"A host that does not answer is taken out of the cluster all the same. Take it out of the inventory afterwards.",
+			short: "Remove nodes from a cluster and clean up their hosts",
+			long: "Remove nodes from a cluster: they are drained, their etcd members are removed, and everything that kk installed on the hosts is removed. " +
+				"A host that cannot be reached is removed from the cluster anyway. Remove the nodes from the inventory afterwards.",
 		}),
 		a.shortcutCommand(shortcut{
 			use: "cluster", playbook: "delete_cluster", asks: true, args: noArgs,
 			vars: with(names(""), flagAll, "delete_all", flagWithData, "delete_with_data"),
 			flags: func(f *pflag.FlagSet) {
-				f.Bool(flagAll, false, "the preparation of the operating systems and the image registry too")
+				f.Bool(flagAll, false, "also revert the operating system setup and remove the image registry")
 				withDataFlag(f)
 			},
-			short: "Take a cluster off its hosts",
-			long:  "Take a cluster off its hosts: everything that kk installed, and nothing else. Data stays unless --with-data is given.",
+			short: "Delete a cluster and clean up its hosts",
+			long:  "Delete a cluster: everything that kk installed on its hosts, and nothing else. Data is kept unless --with-data is set.",
 		}),
 		a.shortcutCommand(shortcut{
 			use: "registry", playbook: "delete_registry", asks: true, args: noArgs,
 			vars: with(names(""), flagWithData, "delete_with_data"), flags: withDataFlag,
-			short: "Take the image registry off its hosts",
-			long:  "Take the image registry off the hosts of the group image_registry. Its images stay unless --with-data is given.",
+			short: "Delete the image registry",
+			long:  "Delete the image registry on the hosts of the group image_registry. Its images are kept unless --with-data is set.",
 		}),
 	}
 	prepare := []*cobra.Command{
 		a.shortcutCommand(shortcut{
 			use: "os", playbook: "init_os", args: noArgs,
 			short: "Prepare the operating systems of a cluster's hosts",
-			long:  "Prepare the operating systems of a cluster's hosts, and do nothing else: packages, names, kernel settings, swap, time. `kk create cluster` does it too.",
+			long:  "Only prepare the operating systems of a cluster's hosts: packages, host names, kernel settings, swap, time. `kk create cluster` includes this.",
 		}),
 		a.shortcutCommand(shortcut{
 			use: "registry", playbook: "init_registry", args: noArgs, flags: kubernetesFlag,
 			short: "Set up the private image registry",
-			long:  "Set up the private image registry on the hosts of the group image_registry, and push the images that the config needs. `kk create cluster` does it too.",
+			long:  "Set up the private image registry on the hosts of the group image_registry, and push the images that the config needs. `kk create cluster` includes this.",
 		}),
 	}
 	certs := []*cobra.Command{
 		a.shortcutCommand(shortcut{
 			use: "check", playbook: "certs_check", args: noArgs,
-			short: "Show the certificates of a cluster and when they end",
-			long:  "Show the certificates of a cluster and when they end. Nothing is changed.",
+			short: "Show the certificates of a cluster and when they expire",
+			long:  "Show the certificates of a cluster and when they expire. Nothing is changed.",
 		}),
 		a.shortcutCommand(shortcut{
 			use: "renew", playbook: "certs_renew", args: noArgs,
 			short: "Renew the certificates of a cluster",
-			long:  "Renew the certificates of a cluster, one control plane after the other, and restart what uses them. The CAs stay.",
+			long:  "Renew the certificates of a cluster, one control plane at a time, and restart the services that use them. The CAs are kept.",
 		}),
 	}
 	return []family{
@@ -109,7 +109,7 @@ func (a *app) families() []family {
 		{"add", "Add nodes to a cluster", add},
 		{"delete", "Delete nodes, a cluster, a registry", remove},
 		{"init", "Prepare hosts", prepare},
-		{"certs", "Look after a cluster's certificates", certs},
+		{"certs", "Manage a cluster's certificates", certs},
 	}
 }
 
@@ -129,7 +129,7 @@ func (a *app) shortcutCommand(s shortcut) *cobra.Command {
 	path := source.Builtin + "/playbooks/" + s.playbook + ".yaml"
 	r := &runFlags{}
 	cmd := &cobra.Command{Use: s.use, Short: s.short, Args: s.args,
-		Long: s.long + "\n\nIt runs playbooks/" + s.playbook + ".yaml, and takes the flags of `kk run`."}
+		Long: s.long + "\n\nRuns playbooks/" + s.playbook + ".yaml and accepts the flags of `kk run`."}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if s.check != nil {
 			r.inspect = func(session *session) source.Diagnostics { return s.check(session, args) }
@@ -171,7 +171,7 @@ func kubernetesFlag(f *pflag.FlagSet) {
 }
 
 func withDataFlag(f *pflag.FlagSet) {
-	f.Bool(flagWithData, false, "data too: of etcd, of local volumes, of the registry. It is lost")
+	f.Bool(flagWithData, false, "delete data too: etcd, local volumes, registry. It cannot be recovered")
 }
 
 // withV is a version as the catalog has it.
@@ -184,14 +184,14 @@ func withV(version string) string {
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%s takes no %q: it works on the hosts of the inventory (-i), or of --limit", cmd.CommandPath(), args[0])
+		return usage("%s accepts no argument %q: it runs on the hosts of the inventory (-i) or of --limit", cmd.CommandPath(), args[0])
 	}
 	return nil
 }
 
 func someNodes(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usage("name the nodes: %s node3 -i inventory.yaml", cmd.CommandPath())
+		return usage("specify the nodes: %s node3 -i inventory.yaml", cmd.CommandPath())
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 // Every command about clusters that says which playbook it runs, runs one that is there.
 func TestShortcutsHavePlaybooks(t *testing.T) {
-	named := regexp.MustCompile(`It runs (\S+\.yaml)`)
+	named := regexp.MustCompile(`Runs (\S+\.yaml)`)
 	var found []string
 	for _, family := range (&app{}).clusterCommands() {
 		for _, cmd := range family.Commands() {

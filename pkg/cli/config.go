@@ -22,8 +22,8 @@ func (a *app) configure(s *session, playbooks []string) bool {
 		return false
 	}
 	if len(schemas) > 1 {
-		s.warnings.Add(source.Errorf(source.Pos{}, "the playbooks have different configs (%s, %s)", schemas[0], schemas[1]).
-			WithHelp("run them one after the other"))
+		s.warnings.Add(source.Errorf(source.Pos{}, "the playbooks use different config schemas (%s, %s)", schemas[0], schemas[1]).
+			WithHelp("run them in separate commands"))
 		return true
 	}
 	schema, ds := config.Load(a.tree, schemas[0])
@@ -132,8 +132,8 @@ func misplacedIn(set *inventory.VarSet, host string, schema *config.Schema) sour
 		if !schema.Has(key) {
 			continue
 		}
-		d := source.Errorf(set.At(key), "%s is set for %s, and not for all hosts: it is the config of the cluster, which has one", key, host).
-			WithHelp("put it into the config (-c), or into the variables of the group all")
+		d := source.Errorf(set.At(key), "%s is set for %s only, but it is a cluster-wide config key", key, host).
+			WithHelp("set it in the config (-c) or in the variables of the group all")
 		d.Width = len(key)
 		ds.Add(d)
 	}
@@ -190,7 +190,7 @@ func setParts(s *session, schema *config.Schema, parts []config.Part) []config.P
 	for _, text := range s.given.sets {
 		if !schema.Has(firstKey(text)) {
 			if near := source.DidYouMean(firstKey(text), schema.Keys()); near != "" {
-				s.warnings.Add(badSet(text, errors.New("the config has no such key")).WithHelp("%s", near))
+				s.warnings.Add(badSet(text, errors.New("unknown config key")).WithHelp("%s", near))
 			}
 			continue
 		}

@@ -108,7 +108,7 @@ func sshArg(o *ssh.Options, flag, arg string) error {
 		return sshOption(o, "port", arg)
 	case "-C", "-q", "-4", "-6", "-v", "-n", "-x", "-T":
 	default:
-		return fmt.Errorf("the argument %s of ssh is not supported", flag)
+		return fmt.Errorf("the ssh argument %s is not supported", flag)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func sshOption(o *ssh.Options, key, v string) error {
 		"preferredauthentications", "forwardagent", "loglevel", "passwordauthentication", "pubkeyauthentication",
 		"tcpkeepalive", "batchmode", "gssapiauthentication", "connectionattempts":
 	default:
-		return fmt.Errorf("the option %s of ssh is not supported: put it into ~/.ssh/config, or use ProxyJump for jump hosts", key)
+		return fmt.Errorf("the ssh option %s is not supported: set it in ~/.ssh/config, or use ProxyJump for jump hosts", key)
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ func TestSSHArgs(t *testing.T) {
 
 func TestSSHArgsRefused(t *testing.T) {
 	for args, want := range map[string]string{
-		"-o ProxyCommand=nc":  "the option ProxyCommand of ssh is not supported",
-		"-D 1080":             "the argument -D of ssh is not supported",
+		"-o ProxyCommand=nc":  "the ssh option ProxyCommand is not supported",
+		"-D 1080":             "the ssh argument -D is not supported",
 		"-p many":             `port must be a number, not "many"`,
 		"-o ConnectTimeout=x": "must be a number",
 		"-o 'open":            "ansible_ssh_common_args",
@@ -80,7 +80,7 @@ func TestWorkDir(t *testing.T) {
 		t.Errorf("%s, %v", dir, err)
 	}
 	t.Setenv("HOME", "")
-	if _, err := workDir(""); err == nil || !strings.Contains(err.Error(), "give --workdir") {
+	if _, err := workDir(""); err == nil || !strings.Contains(err.Error(), "set --workdir") {
 		t.Error(err)
 	}
 }

@@ -18,13 +18,13 @@ func (a *app) createConfigCommand() *cobra.Command {
 	var kubernetes string
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Print a config with every key, what it means and its default",
-		Long: "Print a config with every key, what it means and its default. Keep what you change and delete the rest: " +
+		Short: "Print a config with every key, its description and its default",
+		Long: "Print a config with every key, its description and its default. Keep the keys that you change and delete the rest: " +
 			"kk create config > config.yaml; kk create cluster -c config.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.printConfig(kubernetes) },
 	}
-	cmd.Flags().StringVar(&kubernetes, flagKubernetes, "", "version of Kubernetes to put into it: v1.34.4")
+	cmd.Flags().StringVar(&kubernetes, flagKubernetes, "", "Kubernetes version to write into it: v1.34.4")
 	return cmd
 }
 
@@ -64,8 +64,8 @@ func (a *app) createInventoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inventory",
 		Short: "Print an inventory to fill in",
-		Long: "Print an inventory to fill in: hosts, how to reach them, and the groups that say what they do. " +
-			"The first host of --nodes is the control plane, or the first three of five and more: kk create inventory --nodes node1=10.0.0.1,node2=10.0.0.2 > inventory.yaml",
+		Long: "Print an inventory to fill in: hosts, their addresses, and the groups that set their roles. " +
+			"The first host of --nodes is the control plane; of five or more hosts, the first three are: kk create inventory --nodes node1=10.0.0.1,node2=10.0.0.2 > inventory.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			hosts, err := namedAddresses(nodes)
@@ -75,7 +75,7 @@ func (a *app) createInventoryCommand() *cobra.Command {
 			return printInventory(a.data(), hosts)
 		},
 	}
-	cmd.Flags().StringSliceVar(&nodes, "nodes", []string{"node1=10.0.0.1", "node2=10.0.0.2", "node3=10.0.0.3"}, "hosts: name=address, or an address alone")
+	cmd.Flags().StringSliceVar(&nodes, "nodes", []string{"node1=10.0.0.1", "node2=10.0.0.2", "node3=10.0.0.3"}, "hosts: name=address, or just an address")
 	return cmd
 }
 

@@ -19,7 +19,7 @@ import (
 func (a *app) docCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doc [MODULE|KEYWORD]",
-		Short: "Explain a module or a keyword; without a name list them all",
+		Short: "Show the documentation of a module or keyword; without a name, list all",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			reg, err := Modules()
@@ -71,7 +71,7 @@ func (a *app) doc(reg *module.Registry, name string) error {
 	for _, k := range playbook.Keywords() {
 		names = append(names, k.Name)
 	}
-	return &exitError{engine.ExitError, source.Errorf(source.Pos{}, "there is no module or keyword %q", name).
+	return &exitError{engine.ExitError, source.Errorf(source.Pos{}, "unknown module or keyword %q", name).
 		WithHelp("%s", source.DidYouMean(name, names))}
 }
 
@@ -79,7 +79,7 @@ func (a *app) doc(reg *module.Registry, name string) error {
 func moduleText(w io.Writer, s *module.Spec) error {
 	fmt.Fprintf(w, "module %s: %s\n", s.Name, s.Summary)
 	if len(s.Aliases) > 0 {
-		fmt.Fprintf(w, "also named: %s\n", strings.Join(s.Aliases, ", "))
+		fmt.Fprintf(w, "aliases: %s\n", strings.Join(s.Aliases, ", "))
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(w, "\n%s\n", n)

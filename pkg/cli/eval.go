@@ -35,7 +35,7 @@ type viewFlags struct {
 
 func (v *viewFlags) flags(f *pflag.FlagSet) {
 	v.inputs.flags(f)
-	f.StringVar(&v.playbook, "playbook", "", "see what this playbook sees, also one that kk carries: the config of its project with all defaults, its catalog, and the variables beside it (default: a playbook of the current folder)")
+	f.StringVar(&v.playbook, "playbook", "", "evaluate in the context of this playbook (a file or a built-in one): with its project's config and defaults, its catalog, and the variables next to it (default: a playbook in the current folder)")
 }
 
 // openView opens a session with the config and the catalog of a playbook's
@@ -99,7 +99,7 @@ func (a *app) evalCommand() *cobra.Command {
   kk eval -c config.yaml --playbook playbooks/create_cluster.yaml catalog.components.etcd.version`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (file == "") == (len(args) == 0) {
-				return usage("give one expression, or --file TEMPLATE")
+				return usage("specify one expression, or --file TEMPLATE")
 			}
 			s, dir, err := a.openView(cmd.Context(), in)
 			if err != nil {

@@ -16,7 +16,7 @@ func (a *app) factsCommand() *cobra.Command {
 		Short: "Gather and print the facts of a host",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("give one host: kk facts node1 -i inventory.yaml")
+				return usage("specify one host: kk facts node1 -i inventory.yaml")
 			}
 			in.configs = conn.named(in.configs)
 			if err := conn.valid(); err != nil {
@@ -53,7 +53,7 @@ func (a *app) factsCommand() *cobra.Command {
 	}
 	in.flags(cmd.Flags())
 	conn.flags(cmd.Flags())
-	cmd.Flags().StringSliceVar(&subset, "subset", nil, "which facts: all, min, hardware, network, virtual, !x to leave out")
-	cmd.Flags().StringSliceVar(&filter, "filter", nil, "names or globs of the facts to print")
+	cmd.Flags().StringSliceVar(&subset, "subset", nil, "facts to gather: all, min, hardware, network, virtual; !x excludes x")
+	cmd.Flags().StringSliceVar(&filter, "filter", nil, "names or globs of facts to print")
 	return cmd
 }

@@ -12,12 +12,12 @@ import (
 )
 
 func (a *app) inventoryCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "inventory", Short: "Look at the hosts, groups and variables of an inventory"}
+	cmd := &cobra.Command{Use: "inventory", Short: "Show the hosts, groups and variables of an inventory"}
 	for _, sub := range []struct {
 		use, short string
 		run        func(cmd *cobra.Command, s *session, in *inputs, args []string) error
 	}{
-		{"list [PATTERN...]", "List the hosts that a pattern means, with their groups", a.inventoryList},
+		{"list [PATTERN...]", "List the hosts that match a pattern, with their groups", a.inventoryList},
 		{"graph [GROUP]", "Show groups and hosts as a tree", a.inventoryGraph},
 		{"host HOST", "Show the variables of a host as JSON", a.inventoryHost},
 	} {
@@ -103,7 +103,7 @@ func (a *app) graph(inv *inventory.Inventory, name, indent string) {
 
 func (a *app) inventoryHost(cmd *cobra.Command, s *session, _ *inputs, args []string) error {
 	if len(args) != 1 {
-		return usage("give one host: kk inventory host node1 -i inventory.yaml")
+		return usage("specify one host: kk inventory host node1 -i inventory.yaml")
 	}
 	v, err := a.hostView(cmd.Context(), s, args[0], here)
 	if err != nil {

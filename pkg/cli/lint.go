@@ -23,17 +23,17 @@ func (a *app) lintCommand() *cobra.Command {
 	format := ""
 	cmd := &cobra.Command{
 		Use:   "lint [PLAYBOOK|FOLDER...]",
-		Short: "Check playbooks without running them; warnings count",
-		Long: "Check playbooks without running them: keywords, modules, arguments, expressions, roles, files and handlers, and what is allowed and surprises later. " +
-			"Each such rule has an id, and a comment `# noqa: ID` on the line, or on the first line of the task, silences it. " +
-			"A folder means all playbooks in it (files of plays, searched below it as well). Without arguments the current folder is checked. " +
-			"With an inventory (-i) more is known of variables. Exit code 4 when an error or a warning was found.",
+		Short: "Check playbooks without running them; warnings are failures",
+		Long: "Check playbooks without running them: keywords, modules, arguments, expressions, roles, files and handlers, and valid constructs that are likely to fail or surprise at run time. " +
+			"Each of these rules has an id; a comment `# noqa: ID` on the line, or on the first line of the task, silences it. " +
+			"A folder stands for all playbooks in it and below it. Without arguments the current folder is checked. " +
+			"With an inventory (-i) more undefined variables are found. The exit code is 4 when there is an error or a warning.",
 		Example: `  kk lint
   kk lint site.yml -i inventory.yaml
   kk lint -o sarif > kk.sarif`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains([]string{"text", "json", "sarif"}, format) {
-				return usage("--output is text, json or sarif, not %q", format)
+				return usage("--output must be text, json or sarif, not %q", format)
 			}
 			if len(args) == 0 {
 				args = []string{"."}
@@ -56,7 +56,7 @@ func (a *app) lintCommand() *cobra.Command {
 		},
 	}
 	in.flags(cmd.Flags())
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "what to print: text, json, sarif (for code hosts and editors)")
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "output format: text, json, sarif (for code hosting sites and editors)")
 	return cmd
 }
 

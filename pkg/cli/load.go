@@ -14,7 +14,7 @@ import (
 
 func needPlaybook(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 && !cmd.Flags().Changed("resume") {
-		return usage("name a playbook: kk run site.yml -i inventory.yaml")
+		return usage("specify a playbook: kk run site.yml -i inventory.yaml")
 	}
 	return nil
 }
@@ -57,9 +57,9 @@ func (a *app) playbookIsFolder(name, abs string) *source.Diagnostic {
 	d := source.Errorf(source.Pos{}, "the playbook: %s is a folder", name)
 	inside, err := filepath.Glob(filepath.Join(abs, "*.y*ml"))
 	if i := slices.IndexFunc(inside, a.looksLikePlaybook); err == nil && i >= 0 {
-		return d.WithHelp("name a file in it, such as %s", filepath.Join(name, filepath.Base(inside[i])))
+		return d.WithHelp("specify a file in it, such as %s", filepath.Join(name, filepath.Base(inside[i])))
 	}
-	return d.WithHelp("name a file; no file in the folder is a playbook")
+	return d.WithHelp("specify a file; no file in the folder is a playbook")
 }
 
 func (a *app) findPlaybooks(names []string) ([]string, error) {

@@ -33,7 +33,7 @@ func (a *app) readPassword(ctx context.Context, file string) (string, error) {
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	if line = strings.TrimRight(line, "\r"); line == "" {
-		return "", fmt.Errorf("the password file %s has no password in its first line", file)
+		return "", fmt.Errorf("the password file %s has no password on its first line", file)
 	}
 	return line, nil
 }

@@ -17,9 +17,9 @@ func (a *app) precheckCommand() *cobra.Command {
 	r := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "precheck [CHECK...]",
-		Short: "Check whether hosts can carry a cluster",
-		Long: "Check whether hosts can carry a cluster. The checks change nothing; scripts that you put into scripts/ of the work folder run before and after them. Every finding of every host is listed, with what is needed and how to mend it. " +
-			"Checks are named by their tags, for example: kk precheck os network. Without an inventory this machine is checked.",
+		Short: "Check whether hosts are ready for a cluster",
+		Long: "Check whether hosts are ready for a cluster. The checks change nothing; your own scripts in scripts/ of the work folder run before and after them. All findings on all hosts are listed, with the requirement and how to fix each. " +
+			"Checks are selected by tag, for example: kk precheck os network. Without an inventory this machine is checked.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				if err := a.checkTags(cmd, r, args); err != nil {
@@ -63,7 +63,7 @@ func (a *app) checkTags(cmd *cobra.Command, r *runFlags, names []string) error {
 	sort.Strings(list)
 	for _, n := range names {
 		if !known[n] {
-			return usage("there is no check %q: choose from %s", n, strings.Join(list, ", "))
+			return usage("unknown check %q: choose from %s", n, strings.Join(list, ", "))
 		}
 	}
 	return nil

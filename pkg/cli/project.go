@@ -13,10 +13,10 @@ import (
 type projectFlags struct{ addr, branch, tag, token string }
 
 func (p *projectFlags) flags(f *pflag.FlagSet) {
-	f.StringVar(&p.addr, "project-addr", "", "git repository that holds the playbook")
+	f.StringVar(&p.addr, "project-addr", "", "git repository that contains the playbook")
 	f.StringVar(&p.branch, "project-branch", "", "branch of the repository")
 	f.StringVar(&p.tag, "project-tag", "", "tag of the repository")
-	f.StringVar(&p.token, "project-token", "", "token to read the repository with; @FILE reads it from a file")
+	f.StringVar(&p.token, "project-token", "", "access token for the repository; @FILE reads it from a file")
 }
 
 // valid refuses flags that mean nothing without, or against, another.
@@ -25,7 +25,7 @@ func (p *projectFlags) valid() error {
 		return usage("--project-branch, --project-tag and --project-token need --project-addr")
 	}
 	if p.branch != "" && p.tag != "" {
-		return usage("give --project-branch or --project-tag, not both")
+		return usage("set --project-branch or --project-tag, not both")
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (a *app) resume(r *runFlags, names []string) (*engine.Memory, []string, err
 		return nil, nil, &exitError{engine.ExitError, err}
 	}
 	if wrong.Err() != nil {
-		const why = "resume run %s: its journal is damaged, so that what hosts did is not known"
+		const why = "resume run %s: its journal is corrupt, so what the hosts did is unknown"
 		wrong.Add(source.Errorf(source.Pos{}, why, run.ID).WithHelp(startAnew))
 		return nil, nil, &exitError{engine.ExitError, wrong}
 	}

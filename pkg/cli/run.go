@@ -54,7 +54,7 @@ type outputFlags struct {
 }
 
 func (o *outputFlags) flags(f *pflag.FlagSet) {
-	f.StringVarP(&o.format, "output", "o", "text", "what to print: text, ansible (its exact shape), json (one event a line), ansible-json (one document, as Ansible's json callback)")
+	f.StringVarP(&o.format, "output", "o", "text", "output format: text, ansible (Ansible's exact format), json (one event per line), ansible-json (one document, as Ansible's json callback)")
 	f.CountVarP(&o.verbosity, "verbose", "v", "show more: -v results, -vv task paths, -vvv connections")
 	f.BoolVar(&o.timing, "timing", false, "show how long each task took")
 }
@@ -78,25 +78,25 @@ type connectFlags struct {
 
 func (c *connectFlags) flags(f *pflag.FlagSet) {
 	f.StringVarP(&c.user, "user", "u", "", "user to log in as")
-	f.StringVar(&c.connection, "connection", "", "how to reach hosts: ssh or local; -c ssh and -c local say it, too")
-	f.StringVar(&c.key, "private-key", "", "file of the private key to log in with")
+	f.StringVar(&c.connection, "connection", "", "connection type: ssh or local; -c ssh and -c local work too")
+	f.StringVar(&c.key, "private-key", "", "private key file to log in with")
 	f.StringVar(&c.key, "key-file", "", "")
 	_ = f.MarkHidden("key-file")
 	f.IntVarP(&c.timeout, "timeout", "T", 0, "seconds to wait for a connection (default 10)")
 	f.BoolVarP(&c.become, "become", "b", false, "run tasks as another user")
-	f.StringVar(&c.becomeMethod, "become-method", "", "how to become the user: sudo or su")
+	f.StringVar(&c.becomeMethod, "become-method", "", "how to become another user: sudo or su")
 	f.StringVar(&c.becomeUser, "become-user", "", "user to become (default root)")
-	f.BoolVarP(&c.askBecomePass, "ask-become-pass", "K", false, "ask for the password of become")
-	f.BoolVarP(&c.askPass, "ask-pass", "k", false, "ask for the password to log in with")
-	f.StringVar(&c.passwordFile, "connection-password-file", "", "file whose first line is the password to log in with; an executable prints it")
-	f.StringVar(&c.becomePasswordFile, "become-password-file", "", "file whose first line is the password of become; an executable prints it")
+	f.BoolVarP(&c.askBecomePass, "ask-become-pass", "K", false, "ask for the become password")
+	f.BoolVarP(&c.askPass, "ask-pass", "k", false, "ask for the login password")
+	f.StringVar(&c.passwordFile, "connection-password-file", "", "file with the login password on its first line, or an executable that prints it")
+	f.StringVar(&c.becomePasswordFile, "become-password-file", "", "file with the become password on its first line, or an executable that prints it")
 	for old, v := range map[string]*string{"conn-pass-file": &c.passwordFile, "become-pass-file": &c.becomePasswordFile} {
 		f.StringVar(v, old, "", "")
 		_ = f.MarkHidden(old)
 	}
-	f.StringVar(&c.sshCommonArgs, "ssh-common-args", "", "arguments as of the program ssh (-o, -J, -i), for hosts without ansible_ssh_common_args")
-	f.StringVar(&c.sshExtraArgs, "ssh-extra-args", "", "more of them, for hosts without ansible_ssh_extra_args")
-	f.StringVar(&c.hostKey, "ssh-host-key", "", "unknown host keys: strict (refuse, the default), accept-new (remember), insecure (do not check)")
+	f.StringVar(&c.sshCommonArgs, "ssh-common-args", "", "arguments of the ssh command (-o, -J, -i), for hosts without ansible_ssh_common_args")
+	f.StringVar(&c.sshExtraArgs, "ssh-extra-args", "", "further ssh arguments, for hosts without ansible_ssh_extra_args")
+	f.StringVar(&c.hostKey, "ssh-host-key", "", "unknown host keys: strict (reject, the default), accept-new (accept and remember), insecure (do not check)")
 	f.StringArrayVar(&c.knownHosts, "known-hosts", nil, "file of known host keys (default ~/.ssh/known_hosts)")
 }
 
@@ -105,19 +105,19 @@ func (r *runFlags) flags(f *pflag.FlagSet) {
 	r.output.flags(f)
 	r.connect.flags(f)
 	f.StringSliceVarP(&r.tags, "tags", "t", nil, "run only tasks with these tags")
-	f.StringSliceVar(&r.skipTags, "skip-tags", nil, "leave out tasks with these tags")
-	f.BoolVarP(&r.check, "check", "C", false, "predict changes, make none")
-	f.BoolVarP(&r.diff, "diff", "D", false, "show what changes in files")
-	f.IntVarP(&r.forks, "forks", "f", 50, "hosts to work on at a time")
-	f.BoolVar(&r.forceHandlers, "force-handlers", false, "run notified handlers on failed hosts too")
-	f.StringVar(&r.startAt, "start-at-task", "", "leave out all tasks before the one with this name (or glob)")
-	f.StringVar(&r.resume, "resume", "", "go on with an earlier run (its id, or last) where each host stopped, with the variables and facts that it had")
+	f.StringSliceVar(&r.skipTags, "skip-tags", nil, "skip tasks with these tags")
+	f.BoolVarP(&r.check, "check", "C", false, "predict changes without making any")
+	f.BoolVarP(&r.diff, "diff", "D", false, "show changes of files")
+	f.IntVarP(&r.forks, "forks", "f", 50, "number of hosts to work on at once")
+	f.BoolVar(&r.forceHandlers, "force-handlers", false, "run notified handlers even on failed hosts")
+	f.StringVar(&r.startAt, "start-at-task", "", "skip all tasks before the one with this name (or glob)")
+	f.StringVar(&r.resume, "resume", "", "resume an earlier run (its id, or last) where each host stopped, with its variables and facts")
 	f.BoolVar(&r.step, "step", false, "ask before each task")
-	f.BoolVar(&r.flushCache, "flush-cache", false, "forget the facts that earlier runs kept")
-	f.BoolVar(&r.listHosts, "list-hosts", false, "list the hosts of each play, run nothing")
-	f.BoolVar(&r.listTasks, "list-tasks", false, "list the tasks, run nothing")
-	f.BoolVar(&r.listTags, "list-tags", false, "list the tags, run nothing")
-	f.BoolVar(&r.syntaxCheck, "syntax-check", false, "check the playbooks, run nothing")
+	f.BoolVar(&r.flushCache, "flush-cache", false, "drop the facts cached by earlier runs")
+	f.BoolVar(&r.listHosts, "list-hosts", false, "list the hosts of each play without running it")
+	f.BoolVar(&r.listTasks, "list-tasks", false, "list the tasks without running them")
+	f.BoolVar(&r.listTags, "list-tags", false, "list the tags without running anything")
+	f.BoolVar(&r.syntaxCheck, "syntax-check", false, "check the playbooks without running them")
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -126,9 +126,9 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run PLAYBOOK...",
 		Short: "Run playbooks, in order",
-		Long: "Run playbooks, in order. A playbook is a file, or one that kk carries (playbooks/precheck.yaml), " +
+		Long: "Run playbooks, in order. A playbook is a file, a built-in playbook (playbooks/precheck.yaml), " +
 			"or, with --project-addr, a file of a git repository. Without an inventory it runs on this machine.\n\n" +
-			"Exit codes: 0 done, 1 error, 2 a host failed, 4 bad input or a host unreachable, 5 bad usage, 99 interrupted.",
+			"Exit codes: 0 success, 1 error, 2 a host failed, 4 invalid input or a host unreachable, 5 invalid usage, 99 interrupted.",
 		Args: needPlaybook,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := from.valid(); err != nil {
@@ -361,7 +361,7 @@ func (a *app) defaults(ctx context.Context, c *connectFlags) (engine.Defaults, e
 			return d, err
 		}
 		if !ok {
-			return d, usage("%sno terminal and nothing on standard input to read it from", q.prompt)
+			return d, usage("%sthere is no terminal and standard input is empty", q.prompt)
 		}
 		*q.into = a.secret.Secret(text)
 	}

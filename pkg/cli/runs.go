@@ -17,16 +17,16 @@ import (
 )
 
 func (a *app) runsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "runs", Short: "Look at earlier runs"}
+	cmd := &cobra.Command{Use: "runs", Short: "Show earlier runs"}
 	var dir string
 	list := &cobra.Command{
-		Use: "list", Short: "List the runs that the journal has, newest first", Args: cobra.NoArgs,
+		Use: "list", Short: "List the runs in the journal, newest first", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.listRuns(dir) },
 	}
 	var out outputFlags
 	var page string
 	show := &cobra.Command{
-		Use: "show [ID]", Short: "Show a run again: its id, the beginning of it, or the last run", Args: cobra.MaximumNArgs(1),
+		Use: "show [ID]", Short: "Show a run again, by its id or a prefix of it; the last run by default", Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			id := ""
 			if len(args) > 0 {
@@ -39,7 +39,7 @@ func (a *app) runsCommand() *cobra.Command {
 		},
 	}
 	out.flags(show.Flags())
-	show.Flags().StringVar(&page, "html", "", "write the run into this file instead, as one HTML page: a timeline, what failed, what changed, what was slow")
+	show.Flags().StringVar(&page, "html", "", "write the run to this file as one HTML page: timeline, failures, changes, slow tasks")
 	for _, c := range []*cobra.Command{list, show} {
 		c.Flags().StringVar(&dir, flagWorkdir, "", "folder of the journal (default $KK_WORKDIR or ~/.kk)")
 	}

@@ -34,12 +34,12 @@ type inputs struct {
 }
 
 func (in *inputs) flags(f *pflag.FlagSet) {
-	f.StringArrayVarP(&in.inventories, "inventory", "i", nil, "inventory: a file, a folder, an executable, or a list of hosts with a comma; may be repeated")
-	f.StringArrayVarP(&in.configs, "config", "c", nil, "file of variables: kind Config, or a plain mapping; may be repeated, a later one is merged over those before")
-	f.StringArrayVarP(&in.extra, "extra-vars", "e", nil, "variables: key=value words, YAML or JSON, or @FILE; may be repeated")
-	f.StringArrayVar(&in.sets, "set", nil, "one variable by its path: a.b[0].c=value; may be repeated")
+	f.StringArrayVarP(&in.inventories, "inventory", "i", nil, "inventory: a file, a folder, an executable, or a comma-separated list of hosts; may be repeated")
+	f.StringArrayVarP(&in.configs, "config", "c", nil, "variable file: kind Config, or a plain mapping; may be repeated, later files override earlier ones")
+	f.StringArrayVarP(&in.extra, "extra-vars", "e", nil, "variables: key=value pairs, YAML or JSON, or @FILE; may be repeated")
+	f.StringArrayVar(&in.sets, "set", nil, "set one variable by its path: a.b[0].c=value; may be repeated")
 	f.StringSliceVarP(&in.limit, "limit", "l", nil, "run only on these hosts: patterns, @FILE, or @failed of the last run")
-	f.StringVar(&in.workdir, flagWorkdir, "", "folder for journal, hooks and what kk makes (default $KK_WORKDIR or ~/.kk)")
+	f.StringVar(&in.workdir, flagWorkdir, "", "folder for the journal, hooks and generated files (default $KK_WORKDIR or ~/.kk)")
 	in.vault.flags(f)
 }
 

@@ -72,7 +72,7 @@ func fillFlag(flags *pflag.FlagSet, v settings.Value) error {
 }
 
 func (a *app) settingsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Look at the settings: kk.yaml, the environment, ansible.cfg"}
+	cmd := &cobra.Command{Use: "config", Short: "Show the settings: kk.yaml, the environment, ansible.cfg"}
 	cmd.AddCommand(a.dumpCommand(), a.listSettingsCommand(), a.initSettingsCommand())
 	return cmd
 }
@@ -82,9 +82,9 @@ func (a *app) dumpCommand() *cobra.Command {
 	var changed bool
 	cmd := &cobra.Command{
 		Use:   "dump",
-		Short: "Show what each setting is, and what set it",
-		Long: "Show what each setting is, and what set it. Flags that say the same as a setting are taken too, so that the command shows " +
-			"what a run with them would obey. Of password files the name is shown, never what is in them.",
+		Short: "Show the value of each setting and where it was set",
+		Long: "Show the value of each setting and where it was set. Flags that override a setting are accepted too, so that the command shows " +
+			"what a run with them would use. For password files the name is shown, never the content.",
 		Example: "  kk config dump --only-changed\n  kk config dump -o yaml --forks 10",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -106,8 +106,8 @@ func (a *app) dumpCommand() *cobra.Command {
 			cmd.Flags().AddFlag(f)
 		}
 	}
-	cmd.Flags().StringVarP(&format, "format", "o", "text", "what to print: text, json, yaml")
-	cmd.Flags().BoolVar(&changed, "only-changed", false, "leave out what is as it is by default")
+	cmd.Flags().StringVarP(&format, "format", "o", "text", "output format: text, json, yaml")
+	cmd.Flags().BoolVar(&changed, "only-changed", false, "show only settings that differ from their default")
 	return cmd
 }
 
@@ -161,7 +161,7 @@ func (a *app) dumpSettings(values []settings.Value, format string, changed bool)
 
 func (a *app) listSettingsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List all settings: default, where they are read from, meaning", Args: cobra.NoArgs,
+		Use: "list", Short: "List all settings: default, sources, meaning", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var b strings.Builder
 			for _, s := range settings.Table() {

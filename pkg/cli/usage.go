@@ -62,7 +62,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if help == "" {
 		help = "choose from " + strings.Join(names, ", ")
 	}
-	return usage("%s has no command %q (%s)", cmd.CommandPath(), args[0], help)
+	return usage("%s: unknown command %q (%s)", cmd.CommandPath(), args[0], help)
 }
 
 var (
@@ -123,7 +123,7 @@ func (c *connectFlags) named(configs []string) []string {
 // valid refuses words that no connection understands.
 func (c *connectFlags) valid() error {
 	if c.timeout < 0 {
-		return usage("--timeout must not be negative, it is %d", c.timeout)
+		return usage("--timeout must not be negative, got %d", c.timeout)
 	}
 	for _, f := range []struct {
 		flag, value string
@@ -147,5 +147,5 @@ func oneOf(flag, value string, words ...string) error {
 	if slices.Contains(words, value) {
 		return nil
 	}
-	return usage("%s %q is unknown: use one of %s", flag, value, strings.Join(words, ", "))
+	return usage("%s: unknown value %q: use one of %s", flag, value, strings.Join(words, ", "))
 }

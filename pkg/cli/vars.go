@@ -10,14 +10,14 @@ import (
 )
 
 func (a *app) varsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "vars", Short: "Look at variables"}
+	cmd := &cobra.Command{Use: "vars", Short: "Inspect variables"}
 	in := &viewFlags{}
 	explain := &cobra.Command{
 		Use:   "explain HOST NAME",
 		Short: "Show where a host's variable comes from, and what it overrides",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usage("give a host and the name of a variable: kk vars explain node1 http_port -i inventory.yaml")
+				return usage("specify a host and a variable: kk vars explain node1 http_port -i inventory.yaml")
 			}
 			return a.explain(cmd, in, args[0], args[1])
 		},

@@ -44,7 +44,7 @@ func (a *app) vaultSubcommand(use, short string, args cobra.PositionalArgs, run 
 		Use: use, Short: short, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if w.output != "" && len(args) > 1 {
-				return usage("--output takes one file")
+				return usage("--output works with one file only")
 			}
 			w.settings = a.vaultDefaults()
 			return run(cmd.Context(), w, args)
@@ -107,7 +107,7 @@ func (w *vaultWork) newPassword(ctx context.Context, sources []string) (vault.Pa
 // chosenPassword gets a password to encrypt with: who types it does so twice.
 func (w *vaultWork) chosenPassword(ctx context.Context, id, from string) (vault.Password, error) {
 	if strings.Contains(id, ";") {
-		return vault.Password{}, usage("%q is no vault ID: ; is not allowed in it", id)
+		return vault.Password{}, usage("invalid vault ID %q: it must not contain ;", id)
 	}
 	prompts := []string{fmt.Sprintf("New vault password (%s): ", id), fmt.Sprintf("Confirm new vault password (%s): ", id)}
 	switch from {
@@ -228,7 +228,7 @@ func (a *app) vaultRekey() *cobra.Command {
 	cmd, w := a.vaultSubcommand("rekey FILE...", "Encrypt files anew with another password", needFiles,
 		func(ctx context.Context, w *vaultWork, args []string) error {
 			if w.newFile != "" && w.newID != "" {
-				return usage("give --new-vault-id or --new-vault-password-file, not both")
+				return usage("set --new-vault-id or --new-vault-password-file, not both")
 			}
 			k, err := w.keyring(ctx)
 			if err != nil {
@@ -261,14 +261,14 @@ func (a *app) vaultRekey() *cobra.Command {
 			})
 		})
 	w.encryptFlag(cmd)
-	cmd.Flags().StringVar(&w.newFile, "new-vault-password-file", "", "file with the new password, or a program that prints it")
+	cmd.Flags().StringVar(&w.newFile, "new-vault-password-file", "", "file with the new password, or an executable that prints it")
 	cmd.Flags().StringVar(&w.newID, "new-vault-id", "", "the new password, [ID@]FILE, [ID@]SCRIPT or [ID@]prompt")
 	return cmd
 }
 
 func needFiles(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usage("name a file")
+		return usage("specify a file")
 	}
 	return nil
 }

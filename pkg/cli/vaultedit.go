@@ -78,7 +78,7 @@ func (w *vaultWork) edit(ctx context.Context, name string, plain []byte, p vault
 	}
 	defer func() { err = errors.Join(err, shredAll(dir)) }()
 	if err := w.runEditor(ctx, tmp); err != nil {
-		return fmt.Errorf("%w; %s is as it was", err, name)
+		return fmt.Errorf("%w; %s was not changed", err, name)
 	}
 	text, err := w.tree.Raw().Read(tmp, source.MaxData)
 	if err != nil || bytes.Equal(text, plain) && !always {

@@ -24,11 +24,11 @@ type vaultFlags struct {
 }
 
 func (v *vaultFlags) flags(f *pflag.FlagSet) {
-	f.StringArrayVar(&v.ids, "vault-id", nil, "password of vaults, [ID@]FILE, [ID@]SCRIPT or [ID@]prompt; may be repeated")
-	f.StringArrayVar(&v.files, "vault-password-file", nil, "file with the password of vaults, or a program that prints it; may be repeated")
+	f.StringArrayVar(&v.ids, "vault-id", nil, "vault password: [ID@]FILE, [ID@]SCRIPT or [ID@]prompt; may be repeated")
+	f.StringArrayVar(&v.files, "vault-password-file", nil, "file with the vault password, or an executable that prints it; may be repeated")
 	f.StringArrayVar(&v.files, "vault-pass-file", nil, "")
 	_ = f.MarkHidden("vault-pass-file")
-	f.BoolVarP(&v.asked, "ask-vault-password", "J", false, "ask for the password of vaults")
+	f.BoolVarP(&v.asked, "ask-vault-password", "J", false, "ask for the vault password")
 	f.BoolVar(&v.asked, "ask-vault-pass", false, "")
 	_ = f.MarkHidden("ask-vault-pass")
 }
@@ -126,7 +126,7 @@ func (a *app) vaultPassword(ctx context.Context, id, from string, earlier []vaul
 func (a *app) askVault(ctx context.Context, prompt string) (string, error) {
 	text, ok, err := a.ask(ctx, prompt, false)
 	if err == nil && !ok {
-		err = usage("%sno terminal and nothing on standard input to read it from", prompt)
+		err = usage("%sthere is no terminal and standard input is empty", prompt)
 	}
 	return text, err
 }
@@ -171,10 +171,10 @@ func (a *app) vaultScript(ctx context.Context, id, path string) (string, error) 
 	out, err := a.passwordProgram(cmd).Output(ctx)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return "", fmt.Errorf("the vault password program %s ended with exit code %d (for the vault ID %s)", path, exit.ExitCode(), id)
+		return "", fmt.Errorf("the vault password script %s exited with code %d (for the vault ID %s)", path, exit.ExitCode(), id)
 	}
 	if err != nil {
-		return "", fmt.Errorf("run the vault password program %s: %w", path, err)
+		return "", fmt.Errorf("run the vault password script %s: %w", path, err)
 	}
 	return string(out), nil
 }

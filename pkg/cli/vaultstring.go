@@ -30,7 +30,7 @@ func (a *app) vaultEncryptString() *cobra.Command {
 		func(ctx context.Context, w *vaultWork, args []string) error {
 			fromStdin := f.stdinName != "" || slices.Contains(args, "-") || len(args) == 0 && !f.prompt
 			if f.prompt && fromStdin {
-				return usage("--prompt and standard input do not go together")
+				return usage("--prompt cannot be combined with standard input")
 			}
 			p, err := w.newPassword(ctx, w.sources(w.settings))
 			if err != nil {
@@ -49,8 +49,8 @@ func (a *app) vaultEncryptString() *cobra.Command {
   kk vault encrypt-string -p --vault-id prod@prompt`
 	w.outputFlag(cmd)
 	w.encryptFlag(cmd)
-	cmd.Flags().StringArrayVarP(&f.names, "name", "n", nil, "name of the variable; the first is for the first text, and so on")
-	cmd.Flags().StringVar(&f.stdinName, "stdin-name", "", "name of the variable that standard input is for")
+	cmd.Flags().StringArrayVarP(&f.names, "name", "n", nil, "name of the variable; may be repeated: the first is for the first text, and so on")
+	cmd.Flags().StringVar(&f.stdinName, "stdin-name", "", "name of the variable for standard input")
 	cmd.Flags().BoolVarP(&f.prompt, "prompt", "p", false, "ask for the text")
 	cmd.Flags().BoolVar(&f.showInput, "show-input", false, "show what is typed")
 	return cmd
