@@ -53,7 +53,7 @@ func connect(policy, setting string, knownHosts []string, warn func(string)) con
 		if err != nil {
 			return nil, err
 		}
-		return connector.Stay(connector.Guarded(host)), nil
+		return connector.PersistentShell(connector.Guarded(host)), nil
 	}
 }
 

@@ -35,9 +35,9 @@ func Become(c Connector, o BecomeOptions) Connector {
 	def(&o.Method, "sudo")
 	def(&o.User, "root")
 	def(&o.Exe, o.Method)
-	if s, ok := c.(*staying); ok {
+	if s, ok := c.(*persistent); ok {
 		// The shell that stays is the other user's.
-		return &staying{Connector: &become{Connector: s.Connector, o: o}, logins: s.logins, late: s.late}
+		return &persistent{Connector: &become{Connector: s.Connector, o: o}, logins: s.logins, deferred: s.deferred}
 	}
 	return &become{Connector: c, o: o}
 }
@@ -53,11 +53,11 @@ type become struct {
 	refused atomic.Pointer[BecomeError]
 }
 
-// killTime bounds how long a cancelled command is pursued; hurry is the bound for
+// killTime bounds how long a cancelled command is pursued; shortKillTime is the bound for
 // one that was not seen to start.
 const (
-	killTime = 8 * time.Second
-	hurry    = 2 * time.Second
+	killTime      = 8 * time.Second
+	shortKillTime = 2 * time.Second
 )
 
 // Run implements Connector. The other user's processes are out of reach of the
@@ -117,7 +117,7 @@ func (b *become) kill(ctx context.Context, watch *watch, mark string, cancel fun
 	if !watch.isOpen() {
 		// Perhaps there is not even a connection: do not wait for one.
 		cancel()
-		limit = hurry
+		limit = shortKillTime
 	}
 	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer done()

@@ -46,9 +46,9 @@ type Command struct {
 	// Script says that Line is kk's own, and what it is made of; nil for all else.
 	Script *Script
 	// Late says that Line may wait, or was done by the command before.
-	Late Late
-	// Patient says that the command neither notices whether late work was done, nor makes any necessary.
-	Patient bool
+	Deferral Deferral
+	// IgnoresDeferred says that the command neither notices whether late work was done, nor makes any necessary.
+	IgnoresDeferred bool
 	// Yield is called, perhaps more than once, when the transport needs the room of a
 	// command that runs for later use: it should end then. nil for all else.
 	Yield func()

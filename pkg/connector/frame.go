@@ -51,7 +51,7 @@ func (f *frame) strayed() bool {
 }
 
 // settle forgets what came outside so far.
-func (f *frame) settle() {
+func (f *frame) reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stray = false
@@ -63,10 +63,10 @@ func (f *frame) Write(p []byte) (int, error) {
 	defer f.mu.Unlock()
 	f.held = append(f.held, p...)
 	if f.state == frameAwaited {
-		f.await()
+		f.findStart()
 	}
 	if f.state == frameOpen {
-		f.pass()
+		f.findEnd()
 	}
 	if f.state == frameClosed && len(f.held) > 0 {
 		f.stray, f.held = true, nil
@@ -75,7 +75,7 @@ func (f *frame) Write(p []byte) (int, error) {
 }
 
 // await looks for the first line.
-func (f *frame) await() {
+func (f *frame) findStart() {
 	first := []byte(f.mark + "\n")
 	before, after, found := bytes.Cut(f.held, first)
 	if !found { // what cannot be its beginning is not kept
@@ -93,14 +93,14 @@ func (f *frame) await() {
 const maxStatus = 8
 
 // pass passes on what is the command's for certain, and looks for the last line.
-func (f *frame) pass() {
+func (f *frame) findEnd() {
 	needle := []byte("\n" + f.mark + " ")
 	at := bytes.Index(f.held, needle)
 	if at < 0 {
-		f.give(len(f.held) - overlap(f.held, needle))
+		f.emit(len(f.held) - overlap(f.held, needle))
 		return
 	}
-	f.give(at)
+	f.emit(at)
 	line, rest, whole := bytes.Cut(f.held[len(needle):], []byte("\n"))
 	if !whole && len(line) < maxStatus {
 		return
@@ -115,7 +115,7 @@ func (f *frame) pass() {
 }
 
 // give passes n bytes on. Who no longer wants them is not asked again.
-func (f *frame) give(n int) {
+func (f *frame) emit(n int) {
 	if f.to != nil && n > 0 {
 		if _, err := f.to.Write(f.held[:n]); err != nil {
 			f.to = nil

@@ -242,7 +242,7 @@ func digest(b []byte) string {
 }
 
 func putCommand(f File, ask bool) (Command, error) {
-	temp, err := tempBeside(f.Path)
+	temp, err := tempPath(f.Path)
 	if err != nil {
 		return Command{}, err
 	}
@@ -267,9 +267,9 @@ func flag(on bool, name string) string {
 	return ""
 }
 
-// tempBeside names a temporary file in the folder of p. It does not contain the
+// tempPath names a temporary file in the folder of p. It does not contain the
 // name of p, which may be as long as names can be.
-func tempBeside(p string) (string, error) {
+func tempPath(p string) (string, error) {
 	b := make([]byte, 8)
 	if _, err := rand.Read(b); err != nil {
 		return "", fmt.Errorf("name a temporary file: %w", err)
@@ -420,12 +420,12 @@ func (a *putAnswer) Write(p []byte) (int, error) {
 			}
 			return len(p), nil
 		}
-		a.hear(string(a.line[:i]))
+		a.parseLine(string(a.line[:i]))
 		a.line = a.line[i+1:]
 	}
 }
 
-func (a *putAnswer) hear(line string) {
+func (a *putAnswer) parseLine(line string) {
 	verb, rest, _ := strings.Cut(line, " ")
 	switch verb {
 	case "send":

@@ -24,8 +24,8 @@ type watch struct {
 	ended  bool
 }
 
-// maxTalk bounds what is kept of sudo's messages.
-const maxTalk = 64 << 10
+// maxMessages bounds what is kept of sudo's messages.
+const maxMessages = 64 << 10
 
 func newWatch(mark string) *watch {
 	return &watch{mark: mark, spoke: make(chan struct{}), open: make(chan struct{}), over: make(chan struct{})}
@@ -35,7 +35,7 @@ func (w *watch) Write(p []byte) (int, error) {
 	if w.isOpen() {
 		return len(p), w.pass(p)
 	}
-	rest, wrong := w.hear(p)
+	rest, wrong := w.consume(p)
 	if wrong && w.onWrong != nil {
 		w.onWrong()
 	}
@@ -43,14 +43,14 @@ func (w *watch) Write(p []byte) (int, error) {
 }
 
 // hear takes in what came before the command; it returns what is the command's.
-func (w *watch) hear(p []byte) (rest []byte, wrong bool) {
+func (w *watch) consume(p []byte) (rest []byte, wrong bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.before) == 0 && len(p) > 0 {
 		close(w.spoke)
 	}
 	w.before = append(w.before, p...)
-	if over := len(w.before) - maxTalk; over > 0 {
+	if over := len(w.before) - maxMessages; over > 0 {
 		w.before = append(w.before[:0], w.before[over:]...)
 	}
 	if w.wrong {

@@ -28,7 +28,7 @@ func TestLateWorkEndsWithItsPlay(t *testing.T) {
 	b.answer = func(ctx context.Context, c connectortest.Call) connectortest.Answer {
 		switch {
 		case strings.Contains(c.Command.Line, "leave"):
-			if _, err := conn.Run(ctx, connector.Command{Line: "reload", Late: connector.LateDue}); err != nil {
+			if _, err := conn.Run(ctx, connector.Command{Line: "reload", Deferral: connector.Deferred}); err != nil {
 				t.Error(err)
 			}
 		case c.Command.Line == "reload":
@@ -38,7 +38,7 @@ func TestLateWorkEndsWithItsPlay(t *testing.T) {
 	}
 	b.o.Connect = func(ctx context.Context, target Target) (c connector.Connector, err error) {
 		c, err = b.connect(ctx, target)
-		conn = connector.Stay(c)
+		conn = connector.PersistentShell(c)
 		return conn, err
 	}
 	b.expect(0)

@@ -310,7 +310,7 @@ func (e *Engine) settle(ctx context.Context) {
 	var all sync.WaitGroup
 	for t, c := range conns {
 		all.Go(func() {
-			if err := connector.Settle(ctx, c.Connector); err != nil && ctx.Err() == nil {
+			if err := connector.Flush(ctx, c.Connector); err != nil && ctx.Err() == nil {
 				e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "%s: %s", t.Host, err)})
 			}
 		})

@@ -37,8 +37,8 @@ type Script struct {
 	Probe  bool // changes nothing, in check mode or not
 	Renews bool // may change what a login begins with: groups
 	Large  bool // its answer may be as large as what the host keeps: a file, objects of a cluster
-	// Patient is that of connector.Command.
-	Patient bool
+	// IgnoresDeferred is that of connector.Command.
+	IgnoresDeferred bool
 }
 
 // New starts a script made of several texts of code.
@@ -127,7 +127,7 @@ func (s *Script) Run(ctx context.Context, conn connector.Connector, check bool) 
 	words := append(append(params, "--"), s.Words...)
 	cmd := connector.Script{Library: library + s.code, Args: words, Renews: s.Renews}.Command()
 	cmd.Env, cmd.Stdin = s.Env, s.Stdin
-	cmd.Probe, cmd.Patient = s.Probe || check, s.Patient
+	cmd.Probe, cmd.IgnoresDeferred = s.Probe || check, s.IgnoresDeferred
 	most := connector.MaxAnswer
 	if s.Large {
 		most = connector.MaxLargeAnswer

@@ -58,8 +58,8 @@ func (p *Turns) Count() int {
 	return p.n
 }
 
-// Settle waits until both sides have been silent for some turns.
-func (p *Turns) Settle() {
+// WaitIdle waits until both sides have been silent for some turns.
+func (p *Turns) WaitIdle() {
 	for {
 		p.mu.Lock()
 		left := time.Until(p.last.Add(4 * (clientSilence + serverSilence)))

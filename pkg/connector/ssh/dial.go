@@ -60,8 +60,8 @@ func (s *Shared) connect(ctx context.Context, t *target, in *login, open dialFun
 	}
 	// The handshake knows no context: closing the connection ends it.
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
-	brake := &brake{}
-	conn, chans, reqs, err := ssh.NewClientConn(brakedConn{raw, brake}, t.addr(), &ssh.ClientConfig{
+	throttle := &throttle{}
+	conn, chans, reqs, err := ssh.NewClientConn(throttledConn{raw, throttle}, t.addr(), &ssh.ClientConfig{
 		User: t.User, Auth: in.methods, HostKeyCallback: check, HostKeyAlgorithms: algorithms,
 		ClientVersion: "SSH-2.0-kk",
 	})
@@ -73,7 +73,7 @@ func (s *Shared) connect(ctx context.Context, t *target, in *login, open dialFun
 		raw.Close()
 		return nil, explainHandshake(t, in, err)
 	}
-	return ssh.NewClient(brakedClient{conn, brake}, chans, reqs), nil
+	return ssh.NewClient(throttledClient{conn, throttle}, chans, reqs), nil
 }
 
 // loginError is a login that will not succeed on a second try either.
@@ -157,8 +157,8 @@ func whyLost(err error) string {
 	return err.Error()
 }
 
-// lasting says whether a second try would fail in the same way.
-func lasting(err error) bool {
+// permanent says whether a second try would fail in the same way.
+func permanent(err error) bool {
 	var (
 		key *hostKeyError
 		in  *loginError
@@ -184,7 +184,7 @@ const (
 // worthRetry says whether try n, from 0, that failed is followed by another.
 func worthRetry(err error, wasThere bool, n int) bool {
 	switch {
-	case lasting(err):
+	case permanent(err):
 		return false
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return n < retriesHungUp

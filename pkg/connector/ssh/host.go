@@ -101,7 +101,7 @@ func (h *Host) runApart(ctx context.Context, line string, stdin io.Reader, c con
 
 func (h *Host) run(ctx context.Context, s *session, line string, stdin io.Reader, c connector.Command) (connector.Exit, error) {
 	mark := connector.NewMark()
-	wire, find := s.dress(line, mark, c.TTY)
+	wire, find := s.prepareLine(line, mark, c.TTY)
 	c.Stdin = stdin
 	s.link.occupy(s, c.Yield)
 	exit, err := s.run(ctx, wire, c, find)
@@ -203,7 +203,7 @@ func (h *Host) kill(s *session, mark string) {
 		return
 	}
 	if killOver(ctx, s.link, needNow, c) == nil {
-		s.settle()
+		s.awaitClose()
 		return
 	}
 	l, err := h.apart(ctx)
@@ -215,7 +215,7 @@ func (h *Host) kill(s *session, mark string) {
 	if killOver(ctx, l, needNothing, c) != nil {
 		s.signal("TERM")
 	}
-	s.settle()
+	s.awaitClose()
 }
 
 func killOver(ctx context.Context, l *link, n need, c connector.Command) error {

@@ -28,7 +28,7 @@ func (s *Shared) hostKeys(t *target) (ssh.HostKeyCallback, []string, error) {
 		return nil, nil, err
 	}
 	check := func(hostname string, remote net.Addr, key ssh.PublicKey) error {
-		return t.judge(known, known.verdict(hostname, remote, key), hostname, key)
+		return t.verify(known, known.verdict(hostname, remote, key), hostname, key)
 	}
 	return check, knownAlgorithms(known.verdict, t.addr()), nil
 }
@@ -67,8 +67,8 @@ func knownAlgorithms(known ssh.HostKeyCallback, addr string) []string {
 	return first
 }
 
-// judge turns the verdict of known_hosts into acceptance or a message that says what to do.
-func (t *target) judge(known *known, verdict error, hostname string, key ssh.PublicKey) error {
+// verify turns the verdict of known_hosts into acceptance or a message that says what to do.
+func (t *target) verify(known *known, verdict error, hostname string, key ssh.PublicKey) error {
 	var bad *knownhosts.KeyError
 	switch {
 	case verdict == nil:

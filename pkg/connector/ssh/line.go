@@ -18,13 +18,13 @@ import (
 // loginShell is what is known of a login shell.
 type loginShell struct{ posix atomic.Bool }
 
-// tellShell makes a wrapped line say on standard error which shell it is, before
+// reportShell makes a wrapped line say on standard error which shell it is, before
 // anything else; a finder takes it out again.
-func tellShell(mark string) string { return `echo "kk-` + mark + ` $SHELL" >&2;` }
+func reportShell(mark string) string { return `echo "kk-` + mark + ` $SHELL" >&2;` }
 
 // dress returns the line to send for a command, and what looks for the name of the
 // login shell in its standard error; nil if nothing does.
-func (s *session) dress(line, mark string, tty bool) (string, *finder) {
+func (s *session) prepareLine(line, mark string, tty bool) (string, *finder) {
 	shell := &s.link.shell
 	switch {
 	case s.waits:
@@ -34,7 +34,7 @@ func (s *session) dress(line, mark string, tty bool) (string, *finder) {
 	case shell.posix.Load(), tty:
 		return wrap(connector.Marked(line, mark)), nil
 	}
-	return wrap(tellShell(mark) + connector.Marked(line, mark)), &finder{prefix: "kk-" + mark + " ", found: shell.learn}
+	return wrap(reportShell(mark) + connector.Marked(line, mark)), &finder{prefix: "kk-" + mark + " ", found: shell.learn}
 }
 
 func (s *loginShell) learn(name string) {

@@ -16,14 +16,14 @@ import (
 // ahead of need, so that a command costs one round trip, and, once a command with
 // input was seen, another with a shell that waits for a command.
 type link struct {
-	client  *ssh.Client
-	closers []io.Closer // jump hosts
-	target  *target
-	gone    chan struct{} // closed when the connection has ended
-	buffers sync.Pool
-	brake   *brake
-	shell   loginShell
-	silent  atomic.Int64 // for how long the host did not answer when that ended the connection
+	client   *ssh.Client
+	closers  []io.Closer // jump hosts
+	target   *target
+	gone     chan struct{} // closed when the connection has ended
+	buffers  sync.Pool
+	throttle *throttle
+	shell    loginShell
+	silent   atomic.Int64 // for how long the host did not answer when that ended the connection
 
 	mu       sync.Mutex
 	cause    error               // why the connection ended; set before gone is closed
@@ -48,8 +48,8 @@ const manySessions = 64
 
 func newLink(client *ssh.Client, closers []io.Closer, t *target) *link {
 	l := &link{client: client, closers: closers, target: t, limit: manySessions, yields: map[*session]func(){},
-		gone: make(chan struct{}), changed: make(chan struct{}), brake: brakeOf(client)}
-	l.brake.release()
+		gone: make(chan struct{}), changed: make(chan struct{}), throttle: throttleOf(client)}
+	l.throttle.release()
 	l.buffers.New = func() any { b := make([]byte, 32<<10); return &b }
 	go func() {
 		l.cause = client.Wait()

@@ -41,7 +41,7 @@ func wantTrips(t *testing.T, p *connectortest.Turns, name string, want int, f fu
 		for _, before := range prepare {
 			before()
 		}
-		p.Settle()
+		p.WaitIdle()
 		before := p.Count()
 		f()
 		least = min(least, p.Count()-before)
@@ -87,7 +87,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 	wantTrips(t, p, "a command", 1, command)
 	// OpenSSH opens a window with the start of the command. From then on a shell waits.
-	p.Settle()
+	p.WaitIdle()
 	var fresh *ssh.Host
 	wantTrips(t, p, "the first command with input", 2, func() { input(fresh)() }, func() {
 		fresh = connect(t, o)

@@ -54,8 +54,8 @@ func (s *session) release() {
 	})
 }
 
-// settle waits a moment for the channel of a killed command to end by itself.
-func (s *session) settle() {
+// awaitClose waits a moment for the channel of a killed command to end by itself.
+func (s *session) awaitClose() {
 	select {
 	case <-s.ended:
 	case <-time.After(grace / 2):
@@ -73,7 +73,7 @@ type outcome struct {
 	active  chan struct{} // output came
 }
 
-// run runs a line, dressed for the session, and waits for the command's end. When
+// run runs a line, prepared for the session, and waits for the command's end. When
 // ctx ends first, the command still runs, and so does the channel.
 func (s *session) run(ctx context.Context, line string, c connector.Command, find *finder) (connector.Exit, error) {
 	o := &outcome{refused: make(chan error, 1), active: make(chan struct{}, 1)}
@@ -161,11 +161,11 @@ func (s *session) copy(to io.Writer, from io.Reader, o *outcome) {
 	for {
 		n, err := from.Read(*buf)
 		if n > 0 {
-			s.link.brake.begin()
+			s.link.throttle.begin()
 			if _, bad := to.Write((*buf)[:n]); bad != nil {
 				to = io.Discard
 			}
-			s.link.brake.end(n)
+			s.link.throttle.end(n)
 			select {
 			case o.active <- struct{}{}:
 			default:

@@ -73,7 +73,7 @@ func (*Systemd) Rules() schema.Rules {
 // Run implements module.Runner.
 func (m *Systemd) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	s := hostscript.New(systemdScript, "systemd_main").Args(m).Set("unit", unitName(m.Name)).Flag("late", m.mayWait())
-	s.Patient = m.mayWait() || m.Name == "" && !m.DaemonReexec
+	s.IgnoresDeferred = m.mayWait() || m.Name == "" && !m.DaemonReexec
 	r, a, err := c.Do(ctx, s, "name", m.Name)
 	if late := m.reload(ctx, c, a, err); err == nil {
 		err = late
@@ -96,13 +96,13 @@ func (m *Systemd) mayWait() bool {
 // reload says whether systemd read its units, or is to read them yet: once after
 // several were enabled, since each time it reads all. A script that was ended may have enabled the unit.
 func (m *Systemd) reload(ctx context.Context, c *module.Call, a hostscript.Answer, ended error) error {
-	cmd := connector.Command{Line: ":", Late: connector.LateDone}
+	cmd := connector.Command{Line: ":", Deferral: connector.DeferredDone}
 	cut := m.mayWait() && (errors.Is(ended, context.DeadlineExceeded) || errors.Is(ended, context.Canceled))
 	switch {
 	case c.Check || m.Scope != "system":
 		return nil
 	case a.Has("due"), cut:
-		cmd.Line, cmd.Late = readUnits, connector.LateDue
+		cmd.Line, cmd.Deferral = readUnits, connector.Deferred
 	case !a.Has("reloaded"):
 		return nil
 	}

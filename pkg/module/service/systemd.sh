@@ -127,7 +127,7 @@ systemd_main() {
 		XDG_RUNTIME_DIR=/run/user/$(id -u)
 		export XDG_RUNTIME_DIR
 	fi
-	late=$KK_LATE
+	late=$KK_DEFER
 	if [ -z "$p_check" ]; then
 		[ -z "$p_daemon_reexec" ] || quiet sc daemon-reexec || fail "failure during daemon-reexec: $(output)"
 		if [ -n "$p_daemon_reload" ]; then

@@ -18,24 +18,24 @@ import (
 // none can be had. The command lines of playbooks are never run in it: nothing that
 // they do to their shell, and nothing that they leave running, meets another command.
 // Become of what Stay returns stays, too.
-func Stay(c Connector) Connector {
-	return &staying{Connector: c, logins: new(atomic.Int64), late: new(late)}
+func PersistentShell(c Connector) Connector {
+	return &persistent{Connector: c, logins: new(atomic.Int64), deferred: new(deferrals)}
 }
 
-type staying struct {
+type persistent struct {
 	Connector
 	// logins counts what may have changed what a login begins with. It is shared
 	// with the other users of the connection.
-	logins *atomic.Int64
-	late   *late // shared likewise
+	logins   *atomic.Int64
+	deferred *deferrals // shared likewise
 
 	mu       sync.Mutex
-	idle     *stayShell // nil while there is none, it starts, or it is busy
-	exists   bool       // a shell is there, or on its way
-	scripts  int        // scripts in a row that went without one
-	failures int        // shells that ended by themselves or were in the way
+	idle     *persistentShell // nil while there is none, it starts, or it is busy
+	exists   bool             // a shell is there, or on its way
+	scripts  int              // scripts in a row that went without one
+	failures int              // shells that ended by themselves or were in the way
 	closed   bool
-	shell    *stayShell // the last that was started
+	shell    *persistentShell // the last that was started
 }
 
 // maxFailures is how many shells may fail before the connection goes without.
@@ -45,24 +45,24 @@ const maxFailures = 3
 const maxInput = 64 << 10
 
 // Run implements Connector.
-func (s *staying) Run(ctx context.Context, c Command) (Exit, error) {
+func (s *persistent) Run(ctx context.Context, c Command) (Exit, error) {
 	switch {
-	case c.Late != LateNo:
-		s.late.note(s.Connector, c)
+	case c.Deferral != NotDeferred:
+		s.deferred.note(s.Connector, c)
 		return Exit{}, nil
-	case c.Patient:
-		s.late.patient(&c)
+	case c.IgnoresDeferred:
+		s.deferred.prepare(&c)
 	default:
-		if err := s.late.settle(ctx); err != nil {
+		if err := s.deferred.flush(ctx); err != nil {
 			return Exit{}, err
 		}
-		s.late.disturb()
-		defer s.late.disturb()
+		s.deferred.invalidate()
+		defer s.deferred.invalidate()
 	}
 	return s.run(ctx, c)
 }
 
-func (s *staying) run(ctx context.Context, c Command) (Exit, error) {
+func (s *persistent) run(ctx context.Context, c Command) (Exit, error) {
 	if c.Script == nil {
 		exit, err := s.plain(ctx, c)
 		if !c.Probe && c.Yield == nil {
@@ -90,7 +90,7 @@ func (s *staying) run(ctx context.Context, c Command) (Exit, error) {
 
 // plain runs a command without the shell. The shell is lost with the connection,
 // which it may notice a moment later.
-func (s *staying) plain(ctx context.Context, c Command) (Exit, error) {
+func (s *persistent) plain(ctx context.Context, c Command) (Exit, error) {
 	exit, err := s.Connector.Run(ctx, c)
 	if lost := (*UnreachableError)(nil); errors.As(err, &lost) {
 		s.mu.Lock()
@@ -103,7 +103,7 @@ func (s *staying) plain(ctx context.Context, c Command) (Exit, error) {
 }
 
 // runIn runs a script in the shell. It leaves c able to be run again if it was not started.
-func (s *staying) runIn(ctx context.Context, sh *stayShell, c *Command) (exit Exit, started bool, err error) {
+func (s *persistent) runIn(ctx context.Context, sh *persistentShell, c *Command) (exit Exit, started bool, err error) {
 	defer s.giveBack(sh)
 	var input []byte
 	if c.Stdin != nil {
@@ -116,14 +116,14 @@ func (s *staying) runIn(ctx context.Context, sh *stayShell, c *Command) (exit Ex
 }
 
 // between notes that something else than a script was run.
-func (s *staying) between() {
+func (s *persistent) between() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.scripts = 0
 }
 
 // take returns the shell if it is idle and can run c.
-func (s *staying) take(c Command) *stayShell {
+func (s *persistent) take(c Command) *persistentShell {
 	if c.TTY || !c.Script.forkable() || !inMemory(c.Stdin) {
 		return nil
 	}
@@ -151,7 +151,7 @@ func inMemory(r io.Reader) bool {
 }
 
 // giveBack makes a shell that has run a script idle again, if it can still be used.
-func (s *staying) giveBack(sh *stayShell) {
+func (s *persistent) giveBack(sh *persistentShell) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || sh.useless() {
@@ -162,7 +162,7 @@ func (s *staying) giveBack(sh *stayShell) {
 }
 
 // dropLocked lets go of a shell. s.mu is held.
-func (s *staying) dropLocked(sh *stayShell) {
+func (s *persistent) dropLocked(sh *persistentShell) {
 	if sh.useless() && !sh.killed {
 		s.failures++
 	}
@@ -172,7 +172,7 @@ func (s *staying) dropLocked(sh *stayShell) {
 
 // begin notes that a script was run without a shell, and starts one in the background
 // for those after the second.
-func (s *staying) begin(ctx context.Context) {
+func (s *persistent) begin(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.scripts++; s.scripts < 2 || s.exists || s.closed || s.failures >= maxFailures {
@@ -190,7 +190,7 @@ func (s *staying) begin(ctx context.Context) {
 
 // yield ends a shell because the connection needs the room: at once, or when it has
 // run its script.
-func (s *staying) yield(sh *stayShell) {
+func (s *persistent) yield(sh *persistentShell) {
 	sh.spoil()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,10 +200,10 @@ func (s *staying) yield(sh *stayShell) {
 }
 
 // Close implements Connector.
-func (s *staying) Close() error {
+func (s *persistent) Close() error {
 	ctx, done := context.WithTimeout(context.Background(), closeTime)
 	defer done()
-	unsettled := s.late.settle(ctx)
+	unsettled := s.deferred.flush(ctx)
 	s.mu.Lock()
 	s.closed = true
 	sh := s.shell

@@ -12,9 +12,9 @@ func (fountain) Read(p []byte) (int, error) { return len(p), nil }
 
 // While somebody deals with an output, no more comes than the credit; then it goes on, and
 // what the protocol adds to an output does not stop it for good.
-func TestBrake(t *testing.T) {
-	b := &brake{}
-	c := brakedConn{fountain{}, b}
+func TestThrottle(t *testing.T) {
+	b := &throttle{}
+	c := throttledConn{fountain{}, b}
 	p := make([]byte, 32<<10)
 	read := func() bool {
 		_, err := c.Read(p)
@@ -32,7 +32,7 @@ func TestBrake(t *testing.T) {
 	for read() {
 		n += len(p)
 	}
-	if n > brakeCredit {
+	if n > throttleCredit {
 		t.Errorf("%d bytes came while nobody read them", n)
 	}
 	b.end(len(p))

@@ -12,53 +12,53 @@ import (
 // Late says of a command that it is work which several commands of a connection may
 // share, as making a daemon read all that they changed. Stay keeps account of it; a
 // transport knows nothing of it and runs the line.
-type Late int
+type Deferral int
 
 // What a command may say of its line.
 const (
-	LateNo   Late = iota
-	LateDue       // it may wait while commands are patient, at most until Settle or Close, and is run once for all
-	LateDone      // the last patient command did such work; the line itself does nothing
+	NotDeferred  Deferral = iota
+	Deferred              // it may wait while commands are patient, at most until Flush or Close, and is run once for all
+	DeferredDone          // the last patient command did such work; the line itself does nothing
 )
 
-// LateVariable is set for a patient command when such work was done and all commands
+// DeferVariable is set for a patient command when such work was done and all commands
 // since were patient: it may leave it undone, and then says that it is due.
-const LateVariable = "KK_LATE"
+const DeferVariable = "KK_DEFER"
 
 // closeTime bounds what is done before a connection is closed.
 const closeTime = 10 * time.Second
 
 // late is the account.
-type late struct {
+type deferrals struct {
 	mu  sync.Mutex
-	due []dueLine
+	due []deferredLine
 	// clean: nothing but patient commands since the work was done; quiet: since the last of them began.
 	clean, quiet bool
 }
 
-type dueLine struct {
+type deferredLine struct {
 	by   Connector
 	line string
 }
 
 // note takes down what a command says.
-func (l *late) note(by Connector, c Command) {
+func (l *deferrals) note(by Connector, c Command) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.Late == LateDone {
+	if c.Deferral == DeferredDone {
 		l.clean = l.quiet
 		return
 	}
 	for _, d := range l.due {
-		if d == (dueLine{by, c.Line}) {
+		if d == (deferredLine{by, c.Line}) {
 			return
 		}
 	}
-	l.due = append(l.due, dueLine{by, c.Line})
+	l.due = append(l.due, deferredLine{by, c.Line})
 }
 
 // patient prepares a patient command.
-func (l *late) patient(c *Command) {
+func (l *deferrals) prepare(c *Command) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.quiet = true
@@ -67,20 +67,20 @@ func (l *late) patient(c *Command) {
 		if env == nil {
 			env = map[string]string{}
 		}
-		env[LateVariable] = "1"
+		env[DeferVariable] = "1"
 		c.Env = env
 	}
 }
 
 // disturb notes that a command begins or ends that is not patient.
-func (l *late) disturb() {
+func (l *deferrals) invalidate() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clean, l.quiet = false, false
 }
 
 // settle does what is due. Others wait meanwhile.
-func (l *late) settle(ctx context.Context) error {
+func (l *deferrals) flush(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.due) > 0 {
@@ -100,11 +100,11 @@ func (l *late) settle(ctx context.Context) error {
 	return nil
 }
 
-// Settle does what commands of a connection left to be done later.
-func Settle(ctx context.Context, c Connector) (err error) {
+// Flush does what commands of a connection left to be done later.
+func Flush(ctx context.Context, c Connector) (err error) {
 	defer Recover(&err)
-	if s, ok := c.(*staying); ok {
-		return s.late.settle(ctx)
+	if s, ok := c.(*persistent); ok {
+		return s.deferred.flush(ctx)
 	}
 	return nil
 }

@@ -14,21 +14,21 @@ import (
 	"kubekey/pkg/shell"
 )
 
-// stayShell is a shell that reads commands on its standard input. Each comes as a
+// persistentShell is a shell that reads commands on its standard input. Each comes as a
 // whole, with its environment and its input, runs in a fork, and is framed on both outputs
 // by lines with a random mark that it cannot know. Nothing of it is on a command line.
 //
 // Between commands the shell is in the root folder, so that it keeps no file
 // system busy, and it ends with its input: when the connection is closed or lost.
-type stayShell struct {
+type persistentShell struct {
 	conn   Connector
-	login  int64 // what staying.logins was when it was started
+	login  int64 // what persistent.logins was when it was started
 	root   bool  // set by greet
 	input  *io.PipeWriter
 	out    frame
 	errs   frame
 	cancel context.CancelFunc
-	spoilt atomic.Bool // it is not to be used any more
+	broken atomic.Bool // it is not to be used any more
 	killed bool        // by kk
 	once   sync.Once
 
@@ -44,9 +44,9 @@ type stayShell struct {
 // maxLibraries is how many texts a shell keeps.
 const maxLibraries = 40
 
-func startShell(ctx context.Context, c Connector, login int64, yield func(*stayShell)) *stayShell {
+func startShell(ctx context.Context, c Connector, login int64, yield func(*persistentShell)) *persistentShell {
 	r, w := io.Pipe()
-	sh := &stayShell{conn: c, login: login, input: w, libraries: map[string]string{}, functions: map[string]bool{"": true}, ended: make(chan struct{})}
+	sh := &persistentShell{conn: c, login: login, input: w, libraries: map[string]string{}, functions: map[string]bool{"": true}, ended: make(chan struct{})}
 	ctx, sh.cancel = context.WithCancel(ctx)
 	go func() {
 		defer sh.cancel()
@@ -60,11 +60,13 @@ func startShell(ctx context.Context, c Connector, login int64, yield func(*stayS
 	return sh
 }
 
-func (sh *stayShell) spoil()        { sh.spoilt.Store(true) }
-func (sh *stayShell) useless() bool { return sh.spoilt.Load() || sh.out.strayed() || sh.errs.strayed() }
+func (sh *persistentShell) spoil() { sh.broken.Store(true) }
+func (sh *persistentShell) useless() bool {
+	return sh.broken.Load() || sh.out.strayed() || sh.errs.strayed()
+}
 
 // end lets the shell end.
-func (sh *stayShell) end() { sh.once.Do(func() { sh.input.Close() }) }
+func (sh *persistentShell) end() { sh.once.Do(func() { sh.input.Close() }) }
 
 // greeting prepares the shell; it ends with 0 for root. A printf that is a program would
 // show inputs in the process list.
@@ -74,7 +76,7 @@ if [ "$(command -v printf)" != printf ]; then kk_r 9; elif [ -O / ]; then kk_r 0
 
 // greet waits until the shell is there. What start-up files of a login print comes
 // before the first frame, and is lost.
-func (sh *stayShell) greet() {
+func (sh *persistentShell) greet() {
 	status, ok := sh.wait(sh.send(greeting, nil, nil))
 	if !ok {
 		return
@@ -83,12 +85,12 @@ func (sh *stayShell) greet() {
 	if status > 1 {
 		sh.spoil()
 	}
-	sh.out.settle()
-	sh.errs.settle()
+	sh.out.reset()
+	sh.errs.reset()
 }
 
 // send has the shell run text. The ends of its two outputs bring the status.
-func (sh *stayShell) send(text string, stdout, stderr io.Writer) (out, errs chan int) {
+func (sh *persistentShell) send(text string, stdout, stderr io.Writer) (out, errs chan int) {
 	mark := "kk-" + NewMark() + NewMark()
 	out, errs = sh.out.open(mark, stdout), sh.errs.open(mark, stderr)
 	_, _ = fmt.Fprintf(sh.input, "echo %[1]s; echo %[1]s >&2\n%[2]secho \"\n%[1]s $?\"; echo \"\n%[1]s 0\" >&2\n", mark, text)
@@ -96,7 +98,7 @@ func (sh *stayShell) send(text string, stdout, stderr io.Writer) (out, errs chan
 }
 
 // wait waits for the end of what was sent; ok is false if the shell ended before.
-func (sh *stayShell) wait(out, errs chan int) (status int, ok bool) {
+func (sh *persistentShell) wait(out, errs chan int) (status int, ok bool) {
 	for _, end := range []chan int{errs, out} {
 		select {
 		case status = <-end:
@@ -113,7 +115,7 @@ func (sh *stayShell) wait(out, errs chan int) (status int, ok bool) {
 }
 
 // run runs a script. started is false if the shell had ended before.
-func (sh *stayShell) run(ctx context.Context, c Command, input []byte) (exit Exit, started bool, err error) {
+func (sh *persistentShell) run(ctx context.Context, c Command, input []byte) (exit Exit, started bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return Exit{}, false, err
 	}
@@ -136,7 +138,7 @@ func (sh *stayShell) run(ctx context.Context, c Command, input []byte) (exit Exi
 }
 
 // outcome waits for the end of a script, or of the shell.
-func (sh *stayShell) outcome(out, errs chan int) (exit Exit, started bool, err error) {
+func (sh *persistentShell) outcome(out, errs chan int) (exit Exit, started bool, err error) {
 	if status, ok := sh.wait(out, errs); ok {
 		return Exit{Code: status}, true, nil
 	}
@@ -152,7 +154,7 @@ func (sh *stayShell) outcome(out, errs chan int) (exit Exit, started bool, err e
 }
 
 // kill ends the script, and the shell with it.
-func (sh *stayShell) kill(ctx context.Context, mark string) {
+func (sh *persistentShell) kill(ctx context.Context, mark string) {
 	sh.killed = true
 	sh.spoil()
 	sh.cancel()
@@ -168,7 +170,7 @@ func (sh *stayShell) kill(ctx context.Context, mark string) {
 }
 
 // text is a script for the shell.
-func (sh *stayShell) text(c Command, mark string, input []byte) (string, error) {
+func (sh *persistentShell) text(c Command, mark string, input []byte) (string, error) {
 	for name, value := range c.Env { // first: what is written down as sent must be sent
 		if err := checkEnv(name, value); err != nil {
 			return "", err
@@ -202,7 +204,7 @@ func (sh *stayShell) text(c Command, mark string, input []byte) (string, error) 
 
 // library has the shell keep a text that comes again, and returns what runs it: bash
 // reads its commands byte by byte.
-func (sh *stayShell) library(b *strings.Builder, text string) string {
+func (sh *persistentShell) library(b *strings.Builder, text string) string {
 	name, kept := sh.libraries[text]
 	switch {
 	case text == "":

@@ -20,7 +20,7 @@ type account struct {
 }
 
 func newAccount(t *testing.T) *account {
-	return &account{t, connector.Stay(local.New()), filepath.Join(t.TempDir(), "log")}
+	return &account{t, connector.PersistentShell(local.New()), filepath.Join(t.TempDir(), "log")}
 }
 
 func (a *account) run(c connector.Command) string {
@@ -32,15 +32,17 @@ func (a *account) run(c connector.Command) string {
 	return out
 }
 
-func (a *account) due(line string) { a.run(connector.Command{Line: line, Late: connector.LateDue}) }
-func (a *account) done()           { a.run(connector.Command{Line: "false", Late: connector.LateDone}) }
-func (a *account) work() string    { return "echo done >>" + a.log }
+func (a *account) due(line string) {
+	a.run(connector.Command{Line: line, Deferral: connector.Deferred})
+}
+func (a *account) done()        { a.run(connector.Command{Line: "false", Deferral: connector.DeferredDone}) }
+func (a *account) work() string { return "echo done >>" + a.log }
 
 // may reports whether a patient command may leave its work undone.
 func (a *account) may() bool {
 	a.t.Helper()
-	cmd := connector.Script{Code: `echo "$KK_LATE$OTHER"`}.Command()
-	cmd.Patient, cmd.Env = true, map[string]string{"OTHER": "x"}
+	cmd := connector.Script{Code: `echo "$KK_DEFER$OTHER"`}.Command()
+	cmd.IgnoresDeferred, cmd.Env = true, map[string]string{"OTHER": "x"}
 	out := strings.TrimSpace(a.run(cmd))
 	if strings.TrimPrefix(out, "1") != "x" {
 		a.t.Fatalf("got %q", out)
@@ -72,10 +74,10 @@ func TestLateWorkIsDoneOnce(t *testing.T) {
 	a.run(connector.Command{Line: "true"})
 	a.wantDone("after another", 1)
 	a.due(a.work())
-	if err := connector.Settle(context.Background(), a.conn); err != nil {
+	if err := connector.Flush(context.Background(), a.conn); err != nil {
 		t.Error(err)
 	}
-	a.wantDone("after Settle", 2)
+	a.wantDone("after Flush", 2)
 	a.due(a.work())
 	if err := a.conn.Close(); err != nil {
 		t.Error(err)

@@ -22,8 +22,8 @@ func script(t *testing.T, c connector.Connector, code string) string {
 	return out
 }
 
-// settled waits until two scripts have the same shell: one that stays.
-func settled(t *testing.T, c connector.Connector) (pid string) {
+// waitForShell waits until two scripts have the same shell: one that stays.
+func waitForShell(t *testing.T, c connector.Connector) (pid string) {
 	t.Helper()
 	for range 100 {
 		if one, two := shellOf(t, c), shellOf(t, c); one == two {
@@ -66,11 +66,11 @@ func TestContractOfShellThatStays(t *testing.T) {
 			contract(t, func(t *testing.T) connector.Connector {
 				o := options(d)
 				o.User = tc.user
-				c := connector.Stay(connect(t, o))
+				c := connector.PersistentShell(connect(t, o))
 				if tc.become != nil {
 					c = connector.Become(c, *tc.become)
 				}
-				settled(t, c)
+				waitForShell(t, c)
 				return connectortest.Scripts(c)
 			})
 		})
@@ -83,7 +83,7 @@ func TestShellThatStaysMakesRoom(t *testing.T) {
 		t.Run("MaxSessions "+most, func(t *testing.T) {
 			t.Parallel()
 			d := connectortest.StartSSHD(t, "MaxSessions "+most)
-			c := connector.Stay(connect(t, options(d)))
+			c := connector.PersistentShell(connect(t, options(d)))
 			for range 5 {
 				for range 4 {
 					if out := script(t, c, "echo script"); out != "script\n" {
@@ -98,7 +98,7 @@ func TestShellThatStaysMakesRoom(t *testing.T) {
 				}
 			}
 			connectortest.BriefContract(t, func(t *testing.T) connector.Connector {
-				return connectortest.Scripts(connector.Stay(connect(t, options(d))))
+				return connectortest.Scripts(connector.PersistentShell(connect(t, options(d))))
 			})
 		})
 	}
@@ -110,25 +110,25 @@ func TestShellOfYesterday(t *testing.T) {
 	d := connectortest.StartSSHD(t)
 	o := options(d)
 	o.User = connectortest.NewUser(t, "p4ss-word", "/bin/sh", "%s ALL=(ALL) NOPASSWD:ALL")
-	c := connector.Stay(connect(t, o))
+	c := connector.PersistentShell(connect(t, o))
 	root := connector.Become(c, connector.BecomeOptions{})
-	own, roots := settled(t, c), settled(t, root)
+	own, roots := waitForShell(t, c), waitForShell(t, root)
 	script(t, root, "true")
-	if again := settled(t, c); again != own {
+	if again := waitForShell(t, c); again != own {
 		t.Error("another shell for no reason")
 	}
 	mustRun(t, root, "true", "")
-	if again := settled(t, root); again != roots {
+	if again := waitForShell(t, root); again != roots {
 		t.Error("another shell for root, who has all rights anyway")
 	}
 	renews := connector.Script{Code: "true", Renews: true}.Command()
 	connectortest.Output(t, root, renews)
-	if again := settled(t, c); again == own {
+	if again := waitForShell(t, c); again == own {
 		t.Error("the shell has the groups of yesterday after a script")
 	}
-	own = settled(t, c)
+	own = waitForShell(t, c)
 	mustRun(t, c, "true", "")
-	if again := settled(t, c); again == own {
+	if again := waitForShell(t, c); again == own {
 		t.Error("the shell has the groups of yesterday after a command")
 	}
 }
@@ -136,8 +136,8 @@ func TestShellOfYesterday(t *testing.T) {
 func TestConnectionLostUnderScript(t *testing.T) {
 	t.Parallel()
 	d := connectortest.StartSSHD(t)
-	c := connector.Stay(connect(t, options(d)))
-	settled(t, c)
+	c := connector.PersistentShell(connect(t, options(d)))
+	waitForShell(t, c)
 	done := make(chan error, 1)
 	begun := filepath.Join(t.TempDir(), "begun")
 	go func() {

@@ -42,14 +42,14 @@ func script(t *testing.T, c connector.Connector, code string, args ...string) st
 func stayed(t *testing.T) (connector.Connector, *counting) {
 	t.Helper()
 	under := &counting{Connector: local.New()}
-	c := connector.Stay(under)
+	c := connector.PersistentShell(under)
 	t.Cleanup(func() { c.Close() })
-	settled(t, c, under)
+	waitForShell(t, c, under)
 	return c, under
 }
 
 // settled waits until scripts reach the shell and not the transport.
-func settled(t *testing.T, c connector.Connector, under *counting) {
+func waitForShell(t *testing.T, c connector.Connector, under *counting) {
 	t.Helper()
 	for range 100 {
 		before := under.runs.Load()
@@ -244,7 +244,7 @@ func TestLateOutput(t *testing.T) {
 			t.Errorf("got %q", out)
 		}
 	}
-	settled(t, c, under) // another stays
+	waitForShell(t, c, under) // another stays
 }
 
 func TestShellThatEnds(t *testing.T) {
@@ -262,7 +262,7 @@ func TestShellThatEnds(t *testing.T) {
 		t.Errorf("got %q", out)
 	}
 	// While it waits: the next script does not notice.
-	settled(t, c, under)
+	waitForShell(t, c, under)
 	parent = strings.TrimSpace(script(t, c, `read -r _ _ _ up _ </proc/self/stat; echo "$up"`))
 	if exit, err := local.New().Run(context.Background(), connector.Command{Line: "kill -KILL " + parent}); err != nil || exit.Code != 0 {
 		t.Fatalf("%+v, %v", exit, err)
@@ -291,7 +291,7 @@ func TestCancelledScript(t *testing.T) {
 				t.Errorf("process %s is still there", pid)
 			}
 		}
-		settled(t, c, under) // cancelling is no failure of the shell's
+		waitForShell(t, c, under) // cancelling is no failure of the shell's
 	}
 }
 
@@ -301,7 +301,7 @@ const maxFailures = 3
 func TestShellsThatKeepEnding(t *testing.T) {
 	t.Parallel()
 	under := &refusing{counting{Connector: local.New()}, atomic.Int64{}}
-	c := connector.Stay(under)
+	c := connector.PersistentShell(under)
 	t.Cleanup(func() { c.Close() })
 	for range 30 {
 		if out := script(t, c, "echo x"); out != "x\n" {
