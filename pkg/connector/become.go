@@ -12,20 +12,20 @@ import (
 	"kubekey/pkg/shell"
 )
 
-// BecomeOptions say which identity commands take on.
+// BecomeOptions select the user whose identity commands run under, and how.
 type BecomeOptions struct {
 	Method   string        // sudo or su; "" is sudo
 	User     string        // "" is root
-	Flags    string        // further options of the program, as shell words
-	Exe      string        // the program; "" is the method's name
-	Password redact.Secret // may be empty where none is asked for
+	Flags    string        // more options for sudo or su, as shell text
+	Exe      string        // path of sudo or su; "" is the method's name
+	Password redact.Secret // may be empty if the host asks for none
 }
 
-// Become returns c for another user: every command is run through sudo or su. That it
-// could not be is a *BecomeError, and then nothing of the command was run. The
-// password travels over standard input and is consumed there whether or not the
-// host asks for it. One that was refused is not tried again: accounts get locked
-// by that. Closing it closes c.
+// Become returns c for another user: every command is run through sudo or su. A failure to
+// become that user is a *BecomeError, and then no part of the command has run. The password
+// is sent over standard input and consumed there whether or not the host asks for it. A
+// rejected password is not tried again, because that can lock the account. Closing the
+// result closes c.
 func Become(c Connector, o BecomeOptions) Connector {
 	def := func(s *string, v string) {
 		if *s == "" {
@@ -36,7 +36,7 @@ func Become(c Connector, o BecomeOptions) Connector {
 	def(&o.User, "root")
 	def(&o.Exe, o.Method)
 	if s, ok := c.(*persistent); ok {
-		// The shell that stays is the other user's.
+		// Each user has a persistent shell of their own.
 		return &persistent{Connector: &become{Connector: s.Connector, o: o}, logins: s.logins, deferred: s.deferred}
 	}
 	return &become{Connector: c, o: o}
@@ -45,24 +45,23 @@ func Become(c Connector, o BecomeOptions) Connector {
 type become struct {
 	Connector
 	o BecomeOptions
-	// proven is set once a command was run: the password is right, or not asked
-	// for. From then on the input follows it at once; before, it waits, so
-	// that sudo cannot take it for further tries of a wrong password.
+	// proven is set once a command has run: the password is right, or is not asked for.
+	// From then on the input follows the password at once. Before, it is held back, so
+	// that sudo cannot read it as further attempts at the password.
 	proven atomic.Bool
-	// refused is set once the password was: it is not tried again.
+	// refused is set once the password was rejected: it is not tried again.
 	refused atomic.Pointer[BecomeError]
 }
 
-// killTime bounds how long a cancelled command is pursued; shortKillTime is the bound for
-// one that was not seen to start.
+// killTime bounds how long a cancelled command is pursued; shortKillTime applies to one
+// that was never seen to start.
 const (
 	killTime      = 8 * time.Second
 	shortKillTime = 2 * time.Second
 )
 
-// Run implements Connector. The other user's processes are out of reach of the
-// signals of the connection's user, so on cancelling they are ended in the
-// same way that they were started.
+// Run implements Connector. The connection's user cannot signal another user's processes,
+// so on cancellation they are killed through sudo or su, as they were started.
 func (b *become) Run(ctx context.Context, c Command) (Exit, error) {
 	if err := b.check(); err != nil {
 		return Exit{}, err
@@ -98,11 +97,11 @@ func (b *become) Run(ctx context.Context, c Command) (Exit, error) {
 func (b *become) check() error {
 	switch {
 	case b.o.Method != "sudo" && b.o.Method != "su":
-		return b.fail(fmt.Sprintf("the method %q is not one of sudo, su", b.o.Method))
+		return b.fail(fmt.Sprintf("method %q is not supported: use sudo or su", b.o.Method))
 	case strings.HasPrefix(b.o.User, "-"):
-		return b.fail("a user name does not begin with a dash")
+		return b.fail("a user name cannot begin with a dash")
 	case strings.ContainsAny(b.o.Password.Reveal(), "\n\x00"):
-		return b.fail("the password has a line feed or a zero byte in it")
+		return b.fail("the password contains a line feed or a NUL byte: set one without")
 	}
 	return nil
 }
@@ -111,11 +110,11 @@ func (b *become) fail(reason string) *BecomeError {
 	return &BecomeError{Method: b.o.Method, User: b.o.User, Reason: reason}
 }
 
-// kill ends what was started under mark, then lets the transport end the rest.
+// kill kills what was started under mark, then lets the transport end the rest.
 func (b *become) kill(ctx context.Context, watch *watch, mark string, cancel func()) {
 	limit := killTime
 	if !watch.isOpen() {
-		// Perhaps there is not even a connection: do not wait for one.
+		// There may be no connection at all: do not wait for one.
 		cancel()
 		limit = shortKillTime
 	}
@@ -155,7 +154,7 @@ func (b *become) run(ctx context.Context, cancel func(), c Command, w *watch, ma
 
 const notAccepted = "the password was not accepted"
 
-// refuse is fail that remembers a refused password.
+// refuse is fail for a rejected password, which it remembers.
 func (b *become) refuse(reason string) *BecomeError {
 	failed := b.fail(reason)
 	if strings.HasPrefix(reason, notAccepted) {
@@ -164,16 +163,16 @@ func (b *become) refuse(reason string) *BecomeError {
 	return failed
 }
 
-// line is the command line that runs inner as the other user. The shell that
-// runs inner says so first, so that what sudo says is never taken for the command's
-// output; then it skips the input up to the command's own.
+// line is the command line that runs inner as the other user. The shell that runs inner
+// prints openSign first, which separates sudo's messages from the command's output. Then
+// it skips the input up to the command's own.
 func (b *become) line(inner, mark string, feeds bool) string {
 	head := "echo " + openSign(mark) + " >&2\n" // a line of its own: the next may not parse
 	if feeds {
 		head += `while IFS= read -r kk_in && [ "$kk_in" != ` + inputSign(mark) + ` ]; do :; done; unset kk_in;`
 	}
 	user, exe := shell.Quote(b.o.User), shell.Quote(b.o.Exe)
-	// Without the program, the right user still is who they are.
+	// Where sudo is missing, no switch is needed if the user is already the right one.
 	line := "kk_do=" + shell.Quote(head+inner) + "; command -v " + exe + " >/dev/null 2>&1 || { " +
 		`[ "$(id -un)" = ` + user + ` ] && exec /bin/sh -c "$kk_do"; echo ` + missingSign + " >&2; exit 127; }; "
 	if b.o.Method == "su" {
@@ -183,7 +182,7 @@ func (b *become) line(inner, mark string, feeds bool) string {
 	if feeds {
 		ask = "-S -p " + askSign(mark)
 	}
-	// The messages of sudo are wanted in English, those of the command as they were.
+	// sudo's messages must be in English to be recognized; the command keeps its own locale.
 	restore := shell.Quote(`if [ -n "$2" ]; then LC_ALL=$2; else unset LC_ALL; fi; kk_do=$1; set --; eval "$kk_do"`)
 	return line + "LC_ALL=C exec " + exe + " -H " + ask + " " + b.o.Flags + " -u " + user +
 		" -- /bin/sh -c " + restore + ` sh "$kk_do" "${LC_ALL-}"`
@@ -195,9 +194,9 @@ func openSign(mark string) string  { return "kk-open-" + mark }
 func inputSign(mark string) string { return "kk-input-" + mark }
 func askSign(mark string) string   { return "kk-ask-" + mark }
 
-// input is the password, and then, behind a sign, the command's own input. Without
-// own input it ends after the password, which ends sudo's asking, too.
-// A terminal has no end of input to send, so there the sign always follows.
+// input is the password and then, after a marker line, the command's own input. A command
+// without input gets EOF after the password, which also stops sudo from asking again.
+// EOF cannot be sent to a terminal, so there the marker always follows.
 func (b *become) input(own io.Reader, tty bool, w *watch) io.Reader {
 	password := strings.NewReader(b.o.Password.Reveal() + "\n")
 	if own == nil && !tty {
@@ -207,7 +206,7 @@ func (b *become) input(own io.Reader, tty bool, w *watch) io.Reader {
 		own = strings.NewReader("")
 	}
 	if tty {
-		// What is typed before the question, and with it, is thrown away.
+		// sudo discards input that arrives before or with its prompt.
 		sign := strings.NewReader(inputSign(w.mark) + "\n")
 		return io.MultiReader(&gated{w, w.spoke, password}, &gated{w, w.open, io.MultiReader(sign, own)})
 	}
@@ -218,7 +217,7 @@ func (b *become) input(own io.Reader, tty bool, w *watch) io.Reader {
 	return io.MultiReader(password, &gated{w, w.open, rest})
 }
 
-// reason explains, from what sudo or su said, why the command was not run.
+// reason explains, from what sudo or su printed, why the command was not run.
 func (b *become) reason(said string, exit Exit) string {
 	has := func(text string) bool { return strings.Contains(said, text) }
 	needed := "a password is needed: give one with -K or ansible_become_password, or allow the user NOPASSWD in sudoers"
@@ -226,9 +225,9 @@ func (b *become) reason(said string, exit Exit) string {
 	case has(missingSign):
 		return b.o.Exe + " is not installed on the host: install it, or log in as " + b.o.User
 	case has("must have a tty"):
-		return "sudoers has requiretty: remove it for this user"
+		return "sudoers sets requiretty: add `Defaults:USER !requiretty` for this user"
 	case has("not in the sudoers file"), has("not allowed to"), has("may not run sudo"):
-		return "the user has no right to: " + lastLine(said)
+		return "the user has no permission to: " + lastLine(said)
 	case has("incorrect password"), has("Sorry, try again"):
 		return notAccepted
 	case has("a password is required"), has("no password was provided"), has("authentication is required"):
@@ -238,7 +237,7 @@ func (b *become) reason(said string, exit Exit) string {
 	case b.o.Method == "su" && b.o.Password.IsZero():
 		return needed + ": " + lastLine(said)
 	case b.o.Method == "su":
-		return notAccepted + ", or the user may not log in: " + lastLine(said)
+		return notAccepted + ", or the account is not allowed to log in: " + lastLine(said)
 	}
 	return fmt.Sprintf("%s (exit code %d)", lastLine(said), exit.Code)
 }
@@ -248,5 +247,5 @@ func lastLine(text string) string {
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
 		return last
 	}
-	return "it ended without a word"
+	return "it exited without a message"
 }

@@ -15,55 +15,54 @@ import (
 
 // Connector runs commands on one host. It may be used by many goroutines at once.
 type Connector interface {
-	// Run executes one command line and waits for its end. A command that
-	// ran and failed is an Exit, not an error. Cancelling ctx ends the
+	// Run executes one command line and waits until it exits. A command that
+	// ran and failed is an Exit, not an error. Cancelling ctx kills the
 	// command's whole process group on the host, and Run returns ctx's error.
-	// An *UnreachableError says that the host, not the command, failed.
+	// An *UnreachableError means that the host, not the command, failed.
 	Run(ctx context.Context, c Command) (Exit, error)
-	// Close ends the connection. The connector cannot be used afterwards.
+	// Close closes the connection. The connector cannot be used afterwards.
 	Close() error
 }
 
 // Command is one POSIX shell command line with its streams.
 type Command struct {
-	// Line is run by a POSIX shell on the host, whatever the login shell of
-	// the user is. Data goes in quoted by package shell, or over Stdin.
-	// Line never holds a secret: the process list shows it.
+	// Line is run by a POSIX shell on the host, whatever the user's login shell is.
+	// Data must be quoted with package shell, or passed over Stdin.
+	// Line must not contain a secret: it is visible in the process list.
 	Line string
 	// Env is set for the command. It travels over standard input, not in
 	// the command line, so values may be secret.
 	Env map[string]string
 	// Stdin is sent to the command; nil is an empty input.
 	Stdin io.Reader
-	// Stdout and Stderr receive the outputs as they come; nil discards.
+	// Stdout and Stderr receive the output as it arrives; nil discards it.
 	// They are written from one goroutine each.
 	Stdout, Stderr io.Writer
 	// TTY asks for a pseudo terminal; Stderr is then part of Stdout.
 	TTY bool
-	// Probe marks a command that changes nothing on the host: ReadOnly lets
-	// only these through.
+	// Probe marks a command that changes nothing on the host. ReadOnly runs only these.
 	Probe bool
-	// Script says that Line is kk's own, and what it is made of; nil for all else.
+	// Script describes a Line that kk itself wrote; nil for all other commands.
 	Script *Script
-	// Late says that Line may wait, or was done by the command before.
+	// Deferral marks Line as work that can be deferred, or that was just done.
 	Deferral Deferral
-	// IgnoresDeferred says that the command neither notices whether late work was done, nor makes any necessary.
+	// IgnoresDeferred marks a command that works the same whether or not deferred work has run, and creates none.
 	IgnoresDeferred bool
-	// Yield is called, perhaps more than once, when the transport needs the room of a
-	// command that runs for later use: it should end then. nil for all else.
+	// Yield is called, possibly more than once, when the transport needs the session of a
+	// command that is only kept for later use. The command should then exit. Else nil.
 	Yield func()
-	// Urgent says that the command must not wait until other commands of the connection
-	// have ended, since it may be what ends them.
+	// Urgent marks a command that must not wait for others on the connection, because it
+	// may be the one that kills them.
 	Urgent bool
 }
 
 // Exit is how a command ended.
 type Exit struct {
-	Code   int    // exit status; 128+n when signal n ended it
-	Signal string // name of the signal that ended it, without SIG; else ""
+	Code   int    // exit status; 128+n when killed by signal n
+	Signal string // name of the signal that killed it, without SIG; else ""
 }
 
-// UnreachableError says that a host could not be reached or was lost.
+// UnreachableError reports that a host could not be reached, or that its connection was lost.
 type UnreachableError struct {
 	Host   string // the address that was tried
 	Reason string // for people: what failed and what to do
@@ -75,8 +74,8 @@ func (e *UnreachableError) Error() string { return e.Reason }
 // Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// BecomeError says that another user's identity could not be taken:
-// a wrong or missing password, or no right to. The host is reachable.
+// BecomeError reports that a command could not run as another user: the password is
+// wrong or missing, or permission is denied. The host is reachable.
 type BecomeError struct {
 	Method, User string
 	Reason       string
@@ -86,11 +85,11 @@ func (e *BecomeError) Error() string {
 	return fmt.Sprintf("become user %s with %s: %s", e.User, e.Method, e.Reason)
 }
 
-// ErrReadOnly is what a ReadOnly connector returns for a command that is not
-// marked Probe. Seeing it is a defect of the module that ran the command.
-var ErrReadOnly = errors.New("refused in check mode: the command may change the host")
+// ErrReadOnly is returned by a ReadOnly connector for a command that is not marked
+// Probe. It is a bug in the module that ran the command.
+var ErrReadOnly = errors.New("not run in check mode: the command can change the host")
 
-// ReadOnly returns c for check mode: it refuses every command not marked Probe.
+// ReadOnly returns c for check mode: it rejects every command that is not marked Probe.
 func ReadOnly(c Connector) Connector { return readOnly{c} }
 
 type readOnly struct{ Connector }

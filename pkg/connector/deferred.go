@@ -9,30 +9,30 @@ import (
 	"time"
 )
 
-// Late says of a command that it is work which several commands of a connection may
-// share, as making a daemon read all that they changed. Stay keeps account of it; a
-// transport knows nothing of it and runs the line.
+// Deferral marks work that several commands of a connection can share, such as making a
+// daemon reload what they changed. PersistentShell tracks it; a transport ignores it and
+// runs the line.
 type Deferral int
 
 // What a command may say of its line.
 const (
 	NotDeferred  Deferral = iota
-	Deferred              // it may wait while commands are patient, at most until Flush or Close, and is run once for all
-	DeferredDone          // the last patient command did such work; the line itself does nothing
+	Deferred              // run once, before the next command without IgnoresDeferred, at Flush or at Close
+	DeferredDone          // the previous IgnoresDeferred command did the work; the line itself does nothing
 )
 
-// DeferVariable is set for a patient command when such work was done and all commands
-// since were patient: it may leave it undone, and then says that it is due.
+// DeferVariable is set for an IgnoresDeferred command when the work was done and only such
+// commands have run since. The command may then skip the work and mark it as deferred.
 const DeferVariable = "KK_DEFER"
 
-// closeTime bounds what is done before a connection is closed.
+// closeTime bounds deferred work that runs before a connection is closed.
 const closeTime = 10 * time.Second
 
-// late is the account.
+// deferrals is the deferred work of one connection.
 type deferrals struct {
 	mu  sync.Mutex
 	due []deferredLine
-	// clean: nothing but patient commands since the work was done; quiet: since the last of them began.
+	// clean: only IgnoresDeferred commands since the work was done; quiet: since the last of them began.
 	clean, quiet bool
 }
 
@@ -41,7 +41,7 @@ type deferredLine struct {
 	line string
 }
 
-// note takes down what a command says.
+// note records the deferral of a command.
 func (l *deferrals) note(by Connector, c Command) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *deferrals) note(by Connector, c Command) {
 	l.due = append(l.due, deferredLine{by, c.Line})
 }
 
-// patient prepares a patient command.
+// prepare sets DeferVariable for an IgnoresDeferred command.
 func (l *deferrals) prepare(c *Command) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,14 +72,14 @@ func (l *deferrals) prepare(c *Command) {
 	}
 }
 
-// disturb notes that a command begins or ends that is not patient.
+// invalidate is called when a command without IgnoresDeferred begins or ends.
 func (l *deferrals) invalidate() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clean, l.quiet = false, false
 }
 
-// settle does what is due. Others wait meanwhile.
+// flush runs the deferred work. Other commands wait meanwhile.
 func (l *deferrals) flush(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,20 +87,21 @@ func (l *deferrals) flush(ctx context.Context) error {
 		d, said := l.due[0], &tail{max: 1000}
 		exit, err := d.by.Run(ctx, Command{Line: d.line, Stderr: said})
 		if ctx.Err() != nil {
-			return ctx.Err() // it is still due
+			return ctx.Err() // still deferred
 		}
 		l.due = l.due[1:]
 		switch {
 		case err != nil:
 			return err
 		case exit.Code != 0:
-			return fmt.Errorf("%s, which a task before left to be done, ended with status %d: %s", d.line, exit.Code, strings.TrimSpace(string(said.text)))
+			return fmt.Errorf("%s, which an earlier task deferred, exited with status %d: %s",
+				d.line, exit.Code, strings.TrimSpace(string(said.text)))
 		}
 	}
 	return nil
 }
 
-// Flush does what commands of a connection left to be done later.
+// Flush runs the work that commands of a connection have deferred.
 func Flush(ctx context.Context, c Connector) (err error) {
 	defer Recover(&err)
 	if s, ok := c.(*persistent); ok {

@@ -111,7 +111,7 @@ func TestLateWorkThatFails(t *testing.T) {
 	t.Cleanup(func() { a.conn.Close() })
 	a.due("echo why >&2; exit 3")
 	_, err := a.conn.Run(context.Background(), connector.Command{Line: "true"})
-	if err == nil || !strings.Contains(err.Error(), "which a task before left to be done, ended with status 3: why") {
+	if err == nil || !strings.Contains(err.Error(), "which an earlier task deferred, exited with status 3: why") {
 		t.Errorf("got %v", err)
 	}
 	a.run(connector.Command{Line: "true"}) // it is told once

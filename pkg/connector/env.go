@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// readEnv is run before a command that has an environment: it takes the
-// assignments from the first lines of standard input. A shell's read takes byte
-// by byte from a pipe, so what follows is left for the command.
+// readEnv runs before a command that has an environment: it reads the assignments from
+// the first lines of standard input. A shell reads a pipe byte by byte, so the rest is
+// left for the command.
 const readEnv = `kk_nl='
 '
 while IFS= read -r kk_env && [ -n "$kk_env" ]; do eval "export $kk_env"; done; unset kk_env kk_nl
 `
 
-// WithEnv is for those who implement Run: it returns c's line and input with
-// c.Env moved to the front of the input, where the line takes it from.
-// Without Env both are as they were. A name that no shell can export is an error.
+// WithEnv is for implementations of Run: it returns c's line and input with c.Env moved
+// to the front of the input, where the line reads it. Without Env both are unchanged.
+// A name that no shell can export is an error.
 func WithEnv(c Command) (line string, stdin io.Reader, err error) {
 	if len(c.Env) == 0 {
 		return c.Line, c.Stdin, nil
@@ -33,8 +33,8 @@ func WithEnv(c Command) (line string, stdin io.Reader, err error) {
 	return readEnv + c.Line, stdin, nil
 }
 
-// envText is one assignment a line and an empty line. A line feed inside a
-// value would end its line early, so it is written as the shell's $kk_nl.
+// envText has one assignment per line, then an empty line. A line feed inside a value
+// is written as the shell variable $kk_nl, since it would otherwise end the line.
 func envText(env map[string]string) (string, error) {
 	names := make([]string, 0, len(env))
 	for name, value := range env {
@@ -52,13 +52,14 @@ func envText(env map[string]string) (string, error) {
 	return b.String(), nil
 }
 
-// checkEnv is an error for what no environment can hold.
+// checkEnv rejects names and values that no environment can contain.
 func checkEnv(name, value string) error {
 	switch {
 	case !isName(name):
-		return fmt.Errorf("environment variable %q: a name is letters, digits and underscores and does not begin with a digit", name)
+		return fmt.Errorf("environment variable %q: "+
+			"a name consists of letters, digits and underscores, and does not begin with a digit", name)
 	case strings.ContainsRune(value, 0):
-		return fmt.Errorf("environment variable %s: its value has a zero byte, which no environment can hold", name)
+		return fmt.Errorf("environment variable %s: its value contains a NUL byte, which no environment variable can", name)
 	}
 	return nil
 }

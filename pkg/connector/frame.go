@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// frame is one output of a shell that stays. Between a line that is the mark and one that
-// begins with it is the output of a command; the latter ends with its status. The end of the
-// command's output need not be a line's, so an empty line comes before the last line.
+// frame is one output of a persistent shell. A command's output lies between a line that
+// equals the mark and a line that begins with the mark and ends with the exit status. The
+// output need not end in a line feed, so an empty line is inserted before the last line.
 type frame struct {
 	mu    sync.Mutex
 	state frameState
@@ -17,7 +17,7 @@ type frame struct {
 	to    io.Writer
 	held  []byte
 	ended chan int // gets the status
-	stray bool     // something came outside
+	stray bool     // output arrived outside of a frame
 }
 
 type frameState int
@@ -28,7 +28,7 @@ const (
 	frameOpen
 )
 
-// open begins a frame; the status comes when it has ended.
+// open begins a frame; the status is sent when the frame ends.
 func (f *frame) open(mark string, to io.Writer) (ended chan int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,21 +36,21 @@ func (f *frame) open(mark string, to io.Writer) (ended chan int) {
 	return f.ended
 }
 
-// begun says whether the frame that was opened last has begun.
+// begun reports whether the frame that was opened last has begun.
 func (f *frame) begun() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state != frameAwaited
 }
 
-// strayed says whether something came that is no command's output, as far as is known.
+// strayed reports whether output that belongs to no command has been seen.
 func (f *frame) strayed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.stray
 }
 
-// settle forgets what came outside so far.
+// reset discards the output seen outside of frames.
 func (f *frame) reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,11 +74,11 @@ func (f *frame) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// await looks for the first line.
+// findStart searches for the first line.
 func (f *frame) findStart() {
 	first := []byte(f.mark + "\n")
 	before, after, found := bytes.Cut(f.held, first)
-	if !found { // what cannot be its beginning is not kept
+	if !found { // keep only what can be its beginning
 		part := overlap(f.held, first)
 		before, after = f.held[:len(f.held)-part], f.held[len(f.held)-part:]
 	}
@@ -92,7 +92,7 @@ func (f *frame) findStart() {
 // maxStatus is how long a line with a status may be.
 const maxStatus = 8
 
-// pass passes on what is the command's for certain, and looks for the last line.
+// findEnd passes on what is certainly the command's output, and searches for the last line.
 func (f *frame) findEnd() {
 	needle := []byte("\n" + f.mark + " ")
 	at := bytes.Index(f.held, needle)
@@ -105,7 +105,7 @@ func (f *frame) findEnd() {
 	if !whole && len(line) < maxStatus {
 		return
 	}
-	long := len(line) >= maxStatus // whether it came at once or in pieces
+	long := len(line) >= maxStatus // however it was split into writes
 	status, err := strconv.ParseUint(string(line), 10, 8)
 	if err != nil || long {
 		status = 255 // no shell prints that
@@ -114,7 +114,7 @@ func (f *frame) findEnd() {
 	f.ended <- int(status)
 }
 
-// give passes n bytes on. Who no longer wants them is not asked again.
+// emit passes n bytes on. A reader that failed once is not written to again.
 func (f *frame) emit(n int) {
 	if f.to != nil && n > 0 {
 		if _, err := f.to.Write(f.held[:n]); err != nil {

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 )
 
-// getScript sends file $1 on standard output. On standard error come its size
-// first and its digest last. A file that grows while it is read (a log) is sent
-// up to the size that it began with; one without a size (/proc) to its end.
+// getScript sends file $1 on standard output, with its size first and its digest last on
+// standard error. A file that grows while it is read (a log) is sent up to its initial
+// size; one without a size (/proc) is sent to its end.
 const getScript = `
 f=$1
 fail() { code=$1; shift; echo "$*" >&2; exit "$code"; }
@@ -46,13 +46,14 @@ func get(ctx context.Context, c Connector, path string, dst io.Writer, p Progres
 	}
 	got := hex.EncodeToString(down.sum.Sum(nil))
 	if want := lastSum(string(stderr.text)); want != got {
-		return "", fmt.Errorf("the sha256 of what arrived is %s, the host's is %s: the file changed while it was read, try again", got, want)
+		return "", fmt.Errorf("the sha256 of the received content is %s, the host's is %s: "+
+			"the file changed while it was read, try again", got, want)
 	}
 	return got, nil
 }
 
-// download passes on, hashes and counts. An error of dst is kept for Get, since
-// a transport need not report it.
+// download writes, hashes and counts. An error of dst is stored for Get, because a
+// transport need not report it.
 type download struct {
 	dst   io.Writer
 	sum   hash.Hash
@@ -75,8 +76,7 @@ func (d *download) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// getNotes is the standard error of getScript; it picks the size out of the
-// first line.
+// getNotes is the standard error of getScript; the size is on its first line.
 type getNotes struct {
 	total *atomic.Int64
 	seen  bool

@@ -9,30 +9,30 @@ import (
 // markName is the environment variable that marks the processes of a command.
 const markName = "KK_RUN"
 
-// NewMark returns a random value to mark the processes of one command with.
-// Marks are how a cancelled command is ended on a host to which there is nothing
-// but a shell: no process id is known, sudo takes processes out of reach of
-// the user's signals, and a channel without a terminal hangs nothing up.
+// NewMark returns a random value that marks the processes of one command, by which they
+// are found when the command is cancelled. There is no other way with only a shell on the
+// host: the process id is unknown, sudo puts processes out of reach of the user's signals,
+// and closing a channel without a terminal sends no SIGHUP.
 func NewMark() string {
 	b := make([]byte, 8)
-	_, _ = rand.Read(b) // never fails: the runtime ends the program instead
+	_, _ = rand.Read(b) // never fails: the runtime aborts instead
 	return hex.EncodeToString(b)
 }
 
-// Marked returns line such that every process of it carries mark: in the
-// environment, or, the shell that runs it, in its arguments.
+// Marked returns line such that each of its processes has the mark in its environment or,
+// for the shell that runs it, in its arguments.
 func Marked(line, mark string) string {
 	return "export " + markName + "=" + mark + ";" + line
 }
 
-// MarkedSimple is Marked for a line that is one simple command (program and
-// words), which it keeps as one: a shell then needs no second process.
+// MarkedSimple is Marked for a line that is one simple command (a program and its
+// arguments). It remains one, so a shell needs no second process for it.
 func MarkedSimple(line, mark string) string { return markName + "=" + mark + " " + line }
 
-// killScript finds marked processes and their descendants, sends TERM, and after two
-// seconds KILL to what is left. It looks until it has twice found nothing: a
-// process that is just executing a program shows no mark. The brackets keep the
-// script and its grep from finding themselves.
+// killScript finds marked processes and their descendants, sends TERM, and two seconds
+// later KILL to those that remain. It stops after finding nothing twice, because a process
+// in the middle of an exec shows no mark. The brackets keep the script and its grep from
+// finding themselves.
 const killScript = `scan() {
 	p=$(grep -ls '%[1]s[=]%[2]s' /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3 | sort -u)
 	[ -n "$p" ] || return 1
@@ -67,8 +67,8 @@ done
 exit 0
 `
 
-// KillMarked returns the command line that ends the processes that carry mark. It
-// needs /proc; where there is none it does nothing.
+// KillMarked returns the command line that kills the processes with mark. It needs /proc
+// and does nothing without it.
 func KillMarked(mark string) string {
 	return fmt.Sprintf(killScript, markName, mark)
 }

@@ -6,33 +6,33 @@ import (
 	"sync"
 )
 
-// The most that a command of kk's own may answer: its output is held in memory as a
-// whole. A host that is not what it should be may print without end.
+// Limits on the output of kk's own commands, which is kept in memory as a whole. A broken
+// or malicious host may print without end.
 const (
 	MaxAnswer = 16 << 20
-	// MaxLargeAnswer is for answers that may hold what the host keeps: a file, objects of a cluster.
+	// MaxLargeAnswer is for answers with content of the host: a file, objects of a cluster.
 	MaxLargeAnswer = 96 << 20
 )
 
-// maxComplaint is how much of the end of an error output is kept.
+// maxComplaint is how many bytes of the end of an error output are kept.
 const maxComplaint = 32 << 10
 
-// Output is what a command printed, and how it ended.
+// Output is what a command printed, and its exit status.
 type Output struct {
 	Exit
 	Stdout []byte
-	Stderr string // its end, where it is very long
+	Stderr string // only the end of a long one
 }
 
-// TooMuchError says that a host answered more than is held.
+// TooMuchError reports that a host's answer exceeded the limit.
 type TooMuchError struct{ Max int }
 
 func (e *TooMuchError) Error() string {
-	return fmt.Sprintf("the answer of the host is larger than %d MiB", e.Max>>20)
+	return fmt.Sprintf("the host's answer is larger than %d MiB", e.Max>>20)
 }
 
-// Collect runs a command of kk's own, and returns what it printed. One that prints more
-// than most is ended, and the error is a *TooMuchError. It sets both outputs of cmd.
+// Collect runs one of kk's own commands and returns what it printed. A command that prints
+// more than most bytes is killed, and the error is a *TooMuchError. Collect sets both outputs of cmd.
 func Collect(ctx context.Context, c Connector, cmd Command, most int) (Output, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -46,12 +46,12 @@ func Collect(ctx context.Context, c Connector, cmd Command, most int) (Output, e
 	return Output{Exit: exit, Stdout: text, Stderr: string(errs.text)}, err
 }
 
-// answer keeps an output up to a bound, and stops the command beyond it.
+// answer keeps an output up to a limit, and stops the command beyond it.
 type answer struct {
 	most int
 	stop func()
 
-	mu   sync.Mutex // a command that is ended may print still
+	mu   sync.Mutex // a command that is being killed may still print
 	got  []byte
 	over bool
 }

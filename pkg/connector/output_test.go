@@ -27,7 +27,7 @@ func (e endless) Run(ctx context.Context, c Command) (Exit, error) {
 func TestCollectEndsWhatAnswersTooMuch(t *testing.T) {
 	for _, text := range []string{"x", strings.Repeat("line\n", 9000)} {
 		_, err := Collect(context.Background(), endless{text}, Command{Line: "cat /dev/zero"}, 3<<20)
-		if large := (*TooMuchError)(nil); !errors.As(err, &large) || err.Error() != "the answer of the host is larger than 3 MiB" {
+		if large := (*TooMuchError)(nil); !errors.As(err, &large) || err.Error() != "the host's answer is larger than 3 MiB" {
 			t.Errorf("%v", err)
 		}
 	}

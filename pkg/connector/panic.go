@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// PanicError is a panic as an error: a defect of kk, which is to fail one task on one host.
+// PanicError is a panic as an error: a bug in kk, which must only fail one task on one host.
 type PanicError struct {
 	Value any    // what panic was called with
 	Stack string // of the goroutine that panicked
@@ -18,11 +18,11 @@ type PanicError struct {
 
 const (
 	maxPanicValue = 300
-	maxStack      = 16 << 10 // of a deep recursion the ends say all
+	maxStack      = 16 << 10 // the two ends of a deep recursion are enough
 )
 
-// NewPanicError makes an error of what recover returned, in a deferred function. What was
-// a PanicError on another goroutine keeps its stack.
+// NewPanicError turns what recover returned, in a deferred function, into an error. A
+// PanicError from another goroutine keeps its stack.
 func NewPanicError(recovered any) *PanicError {
 	if p, ok := recovered.(*PanicError); ok {
 		return p
@@ -46,7 +46,7 @@ func (e *PanicError) Error() string {
 	return "panicked: " + text + ": this is a bug in kk, please report it"
 }
 
-// Recover makes the error of a function of a panic. It is deferred:
+// Recover turns a panic of a function into its error. It is deferred:
 //
 //	defer connector.Recover(&err)
 func Recover(err *error) {
@@ -55,9 +55,9 @@ func Recover(err *error) {
 	}
 }
 
-// Guarded returns c such that a panic is an error of Run: of the transport itself, and of
-// what the outputs of a command are written to or its input is read from, which
-// transports do on goroutines of their own. The command is ended then.
+// Guarded returns c with panics turned into errors of Run: those of the transport, and
+// those of the command's readers and writers, which transports call on goroutines of their
+// own. The command is killed then.
 func Guarded(c Connector) Connector { return guarded{c} }
 
 type guarded struct{ Connector }
@@ -73,7 +73,7 @@ func (g guarded) Run(ctx context.Context, c Command) (exit Exit, err error) {
 	if c.Stderr != nil {
 		c.Stderr = guardedWriter{c.Stderr, first}
 	}
-	if c.Stdin != nil && !inMemory(c.Stdin) { // the size of what is in memory shows
+	if c.Stdin != nil && !inMemory(c.Stdin) { // a transport may ask for the size of an in-memory input
 		c.Stdin = guardedReader{c.Stdin, first}
 	}
 	defer func() {
@@ -85,7 +85,7 @@ func (g guarded) Run(ctx context.Context, c Command) (exit Exit, err error) {
 	return g.Connector.Run(inner, c)
 }
 
-// firstPanic is what ends a command.
+// firstPanic records the first panic of a command.
 type firstPanic struct {
 	cancel func()
 	mu     sync.Mutex
@@ -98,7 +98,7 @@ func (f *firstPanic) get() *PanicError {
 	return f.err
 }
 
-// note is deferred.
+// note must be deferred.
 func (f *firstPanic) note(err *error) {
 	p := recover()
 	if p == nil {

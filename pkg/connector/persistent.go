@@ -10,38 +10,38 @@ import (
 	"sync/atomic"
 )
 
-// Stay returns c such that scripts (Command.Script) run in forks of one shell that
-// stays: each then costs the host neither a session nor a new shell, and one round
-// trip with its input. The shell is started when scripts are seen to come one after the other.
+// PersistentShell returns c such that scripts (Command.Script) run in forks of one shell
+// that keeps running: a script then costs the host neither a session nor a new shell, and
+// one round trip including its input. The shell is started once several scripts in a row
+// were seen.
 //
-// All else goes to c as it is, and so do scripts while the shell is busy, or where
-// none can be had. The command lines of playbooks are never run in it: nothing that
-// they do to their shell, and nothing that they leave running, meets another command.
-// Become of what Stay returns stays, too.
+// All other commands are passed to c unchanged, and so are scripts while the shell is busy
+// or unavailable. A playbook's own command lines never run in it, so nothing that they do to
+// their shell, or leave running, affects another command. Become of the result has a
+// persistent shell too.
 func PersistentShell(c Connector) Connector {
 	return &persistent{Connector: c, logins: new(atomic.Int64), deferred: new(deferrals)}
 }
 
 type persistent struct {
 	Connector
-	// logins counts what may have changed what a login begins with. It is shared
-	// with the other users of the connection.
+	// logins counts changes to what applies to new logins. All users of the connection share it.
 	logins   *atomic.Int64
-	deferred *deferrals // shared likewise
+	deferred *deferrals // shared too
 
 	mu       sync.Mutex
-	idle     *persistentShell // nil while there is none, it starts, or it is busy
-	exists   bool             // a shell is there, or on its way
+	idle     *persistentShell // nil if there is none, or it is starting or busy
+	exists   bool             // a shell runs or is starting
 	scripts  int              // scripts in a row that went without one
-	failures int              // shells that ended by themselves or were in the way
+	failures int              // shells that exited by themselves or had to yield
 	closed   bool
 	shell    *persistentShell // the last that was started
 }
 
-// maxFailures is how many shells may fail before the connection goes without.
+// maxFailures is how many shells may fail before none is started any more.
 const maxFailures = 3
 
-// maxInput is the most input that a script is given together with its text.
+// maxInput is the largest input, in bytes, that is sent to the shell with the script.
 const maxInput = 64 << 10
 
 // Run implements Connector.
@@ -79,7 +79,7 @@ func (s *persistent) run(ctx context.Context, c Command) (Exit, error) {
 		if started || err != nil {
 			return exit, err
 		}
-		// The shell had ended before it read the script.
+		// The shell exited before it read the script.
 	}
 	exit, err := s.plain(ctx, c)
 	if err == nil {
@@ -88,21 +88,21 @@ func (s *persistent) run(ctx context.Context, c Command) (Exit, error) {
 	return exit, err
 }
 
-// plain runs a command without the shell. The shell is lost with the connection,
-// which it may notice a moment later.
+// plain runs a command without the shell. A lost connection takes the shell with it, which
+// the shell's own reader may detect a moment later.
 func (s *persistent) plain(ctx context.Context, c Command) (Exit, error) {
 	exit, err := s.Connector.Run(ctx, c)
 	if lost := (*UnreachableError)(nil); errors.As(err, &lost) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.shell != nil {
-			s.shell.spoil()
+			s.shell.markBroken()
 		}
 	}
 	return exit, err
 }
 
-// runIn runs a script in the shell. It leaves c able to be run again if it was not started.
+// runIn runs a script in the shell. If started is false, c can be run again.
 func (s *persistent) runIn(ctx context.Context, sh *persistentShell, c *Command) (exit Exit, started bool, err error) {
 	defer s.giveBack(sh)
 	var input []byte
@@ -115,7 +115,7 @@ func (s *persistent) runIn(ctx context.Context, sh *persistentShell, c *Command)
 	return sh.run(ctx, *c, input)
 }
 
-// between notes that something else than a script was run.
+// between records that something other than a script was run.
 func (s *persistent) between() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +133,8 @@ func (s *persistent) take(c Command) *persistentShell {
 	switch {
 	case sh == nil:
 		return nil
-	case sh.useless(), !sh.root && sh.login != s.logins.Load():
-		// It has ended, or what it was given when it began is of yesterday.
+	case sh.unusable(), !sh.root && sh.login != s.logins.Load():
+		// It has exited, or its login is out of date.
 		s.dropLocked(sh)
 		return nil
 	}
@@ -150,28 +150,28 @@ func inMemory(r io.Reader) bool {
 	return ok && sized.Len() <= maxInput
 }
 
-// giveBack makes a shell that has run a script idle again, if it can still be used.
+// giveBack marks a shell that has run a script as idle again, if it is still usable.
 func (s *persistent) giveBack(sh *persistentShell) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || sh.useless() {
+	if s.closed || sh.unusable() {
 		s.dropLocked(sh)
 		return
 	}
 	s.idle = sh
 }
 
-// dropLocked lets go of a shell. s.mu is held.
+// dropLocked discards a shell. s.mu is held.
 func (s *persistent) dropLocked(sh *persistentShell) {
-	if sh.useless() && !sh.killed {
+	if sh.unusable() && !sh.killed {
 		s.failures++
 	}
 	sh.end()
 	s.idle, s.exists, s.scripts = nil, false, 0
 }
 
-// begin notes that a script was run without a shell, and starts one in the background
-// for those after the second.
+// begin counts a script that ran without a shell, and starts a shell in the background
+// after the second one in a row.
 func (s *persistent) begin(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +179,7 @@ func (s *persistent) begin(ctx context.Context) {
 		return
 	}
 	s.exists = true
-	// It is no part of the task that happens to be the second.
+	// The shell must outlive the task that starts it.
 	sh := startShell(context.WithoutCancel(ctx), s.Connector, s.logins.Load(), s.yield)
 	s.shell = sh
 	go func() {
@@ -188,10 +188,10 @@ func (s *persistent) begin(ctx context.Context) {
 	}()
 }
 
-// yield ends a shell because the connection needs the room: at once, or when it has
-// run its script.
+// yield ends a shell because the connection needs its session: at once, or after the
+// script that it is running.
 func (s *persistent) yield(sh *persistentShell) {
-	sh.spoil()
+	sh.markBroken()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.idle == sh {

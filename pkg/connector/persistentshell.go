@@ -14,27 +14,27 @@ import (
 	"kubekey/pkg/shell"
 )
 
-// persistentShell is a shell that reads commands on its standard input. Each comes as a
-// whole, with its environment and its input, runs in a fork, and is framed on both outputs
-// by lines with a random mark that it cannot know. Nothing of it is on a command line.
+// persistentShell is a shell that reads commands on its standard input. Each is sent as a
+// whole with its environment and input, runs in a fork, and is framed on both outputs by
+// lines with a random mark that it cannot know. None of it is on a command line.
 //
-// Between commands the shell is in the root folder, so that it keeps no file
-// system busy, and it ends with its input: when the connection is closed or lost.
+// Between commands the shell is in the root folder, so that it keeps no file system busy.
+// It exits at the end of its input: when the connection is closed or lost.
 type persistentShell struct {
 	conn   Connector
-	login  int64 // what persistent.logins was when it was started
-	root   bool  // set by greet
+	login  int64 // value of persistent.logins at the start
+	root   bool  // runs as root; set by greet
 	input  *io.PipeWriter
 	out    frame
 	errs   frame
 	cancel context.CancelFunc
-	broken atomic.Bool // it is not to be used any more
-	killed bool        // by kk
+	broken atomic.Bool // must not be used again
+	killed bool        // kk killed it
 	once   sync.Once
 
-	libraries map[string]string // text: the variable that holds it
+	libraries map[string]string // text → variable that contains it
 	functions map[string]bool   // texts that it has read
-	number    int               // commands so far
+	number    int               // of commands so far
 
 	ended chan struct{} // closed when exit and err are set
 	exit  Exit
@@ -46,36 +46,39 @@ const maxLibraries = 40
 
 func startShell(ctx context.Context, c Connector, login int64, yield func(*persistentShell)) *persistentShell {
 	r, w := io.Pipe()
-	sh := &persistentShell{conn: c, login: login, input: w, libraries: map[string]string{}, functions: map[string]bool{"": true}, ended: make(chan struct{})}
+	sh := &persistentShell{
+		conn: c, login: login, input: w, libraries: map[string]string{},
+		functions: map[string]bool{"": true}, ended: make(chan struct{}),
+	}
 	ctx, sh.cancel = context.WithCancel(ctx)
 	go func() {
 		defer sh.cancel()
 		sh.exit, sh.err = c.Run(ctx, Command{
 			Line: "/bin/sh -s", Stdin: r, Stdout: &sh.out, Stderr: &sh.errs, Yield: func() { yield(sh) },
 		})
-		sh.spoil()
+		sh.markBroken()
 		r.Close()
 		close(sh.ended)
 	}()
 	return sh
 }
 
-func (sh *persistentShell) spoil() { sh.broken.Store(true) }
-func (sh *persistentShell) useless() bool {
+func (sh *persistentShell) markBroken() { sh.broken.Store(true) }
+func (sh *persistentShell) unusable() bool {
 	return sh.broken.Load() || sh.out.strayed() || sh.errs.strayed()
 }
 
 // end lets the shell end.
 func (sh *persistentShell) end() { sh.once.Do(func() { sh.input.Close() }) }
 
-// greeting prepares the shell; it ends with 0 for root. A printf that is a program would
-// show inputs in the process list.
+// greeting prepares the shell; its status is 0 for root. A printf that is not a builtin
+// would show inputs in the process list.
 const greeting = `kk_at=$PWD; cd /; kk_r() { return "$1"; }
 if [ "$(command -v printf)" != printf ]; then kk_r 9; elif [ -O / ]; then kk_r 0; else kk_r 1; fi
 `
 
-// greet waits until the shell is there. What start-up files of a login print comes
-// before the first frame, and is lost.
+// greet waits until the shell runs. Output of start-up files precedes the first frame and
+// is discarded.
 func (sh *persistentShell) greet() {
 	status, ok := sh.wait(sh.send(greeting, nil, nil))
 	if !ok {
@@ -83,21 +86,22 @@ func (sh *persistentShell) greet() {
 	}
 	sh.root = status == 0
 	if status > 1 {
-		sh.spoil()
+		sh.markBroken()
 	}
 	sh.out.reset()
 	sh.errs.reset()
 }
 
-// send has the shell run text. The ends of its two outputs bring the status.
+// send makes the shell run text. Each of its two outputs ends with the status.
 func (sh *persistentShell) send(text string, stdout, stderr io.Writer) (out, errs chan int) {
 	mark := "kk-" + NewMark() + NewMark()
 	out, errs = sh.out.open(mark, stdout), sh.errs.open(mark, stderr)
-	_, _ = fmt.Fprintf(sh.input, "echo %[1]s; echo %[1]s >&2\n%[2]secho \"\n%[1]s $?\"; echo \"\n%[1]s 0\" >&2\n", mark, text)
+	_, _ = fmt.Fprintf(sh.input,
+		"echo %[1]s; echo %[1]s >&2\n%[2]secho \"\n%[1]s $?\"; echo \"\n%[1]s 0\" >&2\n", mark, text)
 	return out, errs
 }
 
-// wait waits for the end of what was sent; ok is false if the shell ended before.
+// wait waits for the end of what was sent; ok is false if the shell exited first.
 func (sh *persistentShell) wait(out, errs chan int) (status int, ok bool) {
 	for _, end := range []chan int{errs, out} {
 		select {
@@ -114,7 +118,7 @@ func (sh *persistentShell) wait(out, errs chan int) (status int, ok bool) {
 	return status, true
 }
 
-// run runs a script. started is false if the shell had ended before.
+// run runs a script. started is false if the shell exited before reading it.
 func (sh *persistentShell) run(ctx context.Context, c Command, input []byte) (exit Exit, started bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return Exit{}, false, err
@@ -148,30 +152,30 @@ func (sh *persistentShell) outcome(out, errs chan int) (exit Exit, started bool,
 	case !sh.out.begun():
 		return Exit{}, false, nil
 	case sh.exit.Code == 0:
-		return Exit{}, true, errors.New("the shell on the host ended without saying how the script did")
+		return Exit{}, true, errors.New("the shell on the host exited without the script's exit status")
 	}
-	return sh.exit, true, nil // the script took the shell along
+	return sh.exit, true, nil // the script killed the shell
 }
 
-// kill ends the script, and the shell with it.
+// kill kills the script, and the shell with it.
 func (sh *persistentShell) kill(ctx context.Context, mark string) {
 	sh.killed = true
-	sh.spoil()
+	sh.markBroken()
 	sh.cancel()
 	sh.end()
 	<-sh.ended
 	if lost := (*UnreachableError)(nil); errors.As(sh.err, &lost) {
 		return
 	}
-	// What the script started and let go of is no child of the shell any more.
+	// Processes that the script detached are no longer children of the shell.
 	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), killTime)
 	defer done()
 	_, _ = sh.conn.Run(bounded, Command{Line: KillMarked(mark), Urgent: true})
 }
 
-// text is a script for the shell.
+// text is the shell code for a script.
 func (sh *persistentShell) text(c Command, mark string, input []byte) (string, error) {
-	for name, value := range c.Env { // first: what is written down as sent must be sent
+	for name, value := range c.Env { // first, because the code below records libraries as sent
 		if err := checkEnv(name, value); err != nil {
 			return "", err
 		}
@@ -202,8 +206,8 @@ func (sh *persistentShell) text(c Command, mark string, input []byte) (string, e
 	return b.String(), nil
 }
 
-// library has the shell keep a text that comes again, and returns what runs it: bash
-// reads its commands byte by byte.
+// library makes the shell keep a text that is used again, and returns what runs it. That
+// saves time, because bash reads its commands byte by byte.
 func (sh *persistentShell) library(b *strings.Builder, text string) string {
 	name, kept := sh.libraries[text]
 	switch {
@@ -219,7 +223,7 @@ func (sh *persistentShell) library(b *strings.Builder, text string) string {
 	return `eval "$` + name + `"`
 }
 
-// printed is input as arguments of printf.
+// printed formats input as arguments of printf.
 func printed(input []byte) string {
 	if bytes.IndexByte(input, 0) < 0 {
 		return "%s " + shell.Quote(string(input))

@@ -17,27 +17,27 @@ import (
 	"kubekey/pkg/shell"
 )
 
-// small is the most content, in bytes, that is sent without asking first.
+// small is the largest content, in bytes, that is sent without asking the host first.
 const small = 64 << 10
 
-// putScript receives a file. Its parameters: path, temporary path, sha256 or "",
-// size or -1, mode or "", owner, group, "ask" to say "send" before content is
-// taken, "backup", validation command line (or ""), "unsafe", and the digest that
-// the file in place must have, "absent", or "".
+// putScript receives a file. Its parameters: path, temporary path, sha256 or "", size or
+// -1, mode or "", owner, group, "ask" to print "send" before content is read, "backup",
+// validation command line or "", "unsafe", and the digest that the existing file must
+// have, "absent", or "".
 //
-// When the digest is not known beforehand it follows the content, as 64 hex
-// digits: input that was cut short then matches nothing.
+// When the digest is not known beforehand it follows the content, as 64 hex digits: a
+// truncated input then matches nothing.
 //
-// The temporary file is created with noclobber, readable by its owner alone, and
-// the exit trap removes it however the script ends. It speaks on standard
-// output: send | over (no content is wanted) | same | backup SUFFIX | sum HEX.
-// It starts as few processes as it can, which is most of what a small file costs: a
-// shell that stays gives it the content as kk_input.
+// The temporary file is created with noclobber, readable by its owner alone, and the exit
+// trap removes it however the script exits. The script prints on standard output:
+// send | over (no content is needed) | same | backup SUFFIX | sum HEX. It starts as few
+// processes as possible, since they are most of the cost of a small file: a persistent
+// shell passes the content as kk_input.
 const putScript = `kk_receive() {
 f=$1 t=$2 want=$3 size=$4 mode=$5 owner=$6 group=$7 ask=$8; shift 8
 backup=$1 check=$2 unsafe=$3 guard=$4 known=$want
 fail() { code=$1; shift; echo over; echo "$*" >&2; exit "$code"; }
-denied() { # FOLDER TEXT: says why nothing can be written there; root is denied by more than modes
+denied() { # FOLDER TEXT: explains why nothing can be written there; root can be denied by more than modes
 	why=$( (true >"$1/.kk-${kk_id:-$$}-why") 2>&1) && rm -f "$1/.kk-${kk_id:-$$}-why"
 	case $why in
 	*[Rr]ead-only*) fail 44 "$2: its file system is read-only" ;;
@@ -50,13 +50,14 @@ attrs() { stat -L -c '%a %u %g' "$@" 2>/dev/null || stat -L -f '%Mp%Lp %u %g' "$
 sumof() { s=$($hash <"$1") && s=${s%% *}; }
 sizeis() { [ "$2" -lt 0 ] || [ "$(($(wc -c <"$1")))" -eq "$2" ]; }
 own() {
-	[ -z "$owner$group" ] || chown "$owner${group:+:$group}" "$1" || fail 41 "cannot give it to ${owner:-the same user}${group:+:$group}"
+	[ -z "$owner$group" ] || chown "$owner${group:+:$group}" "$1" ||
+		fail 41 "cannot change its owner to ${owner:-the same user}${group:+:$group}"
 	[ -z "$mode" ] || chmod "$mode" "$1" || fail 41 "cannot set mode $mode"
 }
 d=${f%/*}; [ "$d" != "$f" ] || d=.; [ -n "$d" ] || d=/
 [ -d "$d" ] || fail 40 "folder $d does not exist on the host"
 [ ! -d "$f" ] || fail 42 "it is a folder on the host: name a file in it"
-# A file that the guard looks at in the end need not be looked at twice.
+# A file that the guard checks at the end need not be checked here too.
 late=$guard; [ -z "$backup" ] || late=
 same() { # SIZE, less than 0 for any: whether the file has the content already
 	[ -f "$f" ] && [ -r "$f" ] && sizeis "$f" "$1" && sumof "$f" && [ "$s" = "$want" ] || return
@@ -71,7 +72,7 @@ umask 077
 trap 'rm -f "$t"' EXIT
 trap 'exit 129' HUP; trap 'exit 130' INT; trap 'exit 141' PIPE; trap 'exit 143' TERM
 inplace=
-# true is no special builtin: that it cannot be redirected does not end the shell.
+# true is not a special builtin: a failed redirection does not exit the shell.
 set -C
 if ! { true >"$t"; } 2>/dev/null; then
 	[ -n "$unsafe" ] || denied "$d" "cannot create a file in folder $d"
@@ -79,29 +80,32 @@ if ! { true >"$t"; } 2>/dev/null; then
 	true >"$t" || fail 41 "cannot create a file in ${TMPDIR:-/tmp}"
 fi
 set +C
-if [ -n "$kk_input" ]; then printf %s "$kk_input"; else cat; fi >"$t" || fail 44 "cannot write into folder $d: is the disk full?"
+if [ -n "$kk_input" ]; then printf %s "$kk_input"; else cat; fi >"$t" ||
+	fail 44 "cannot write into folder $d: is the disk full?"
 if [ -z "$want" ]; then
 	n=$(($(wc -c <"$t")-64))
-	[ "$n" -ge 0 ] || fail 43 "the content was cut short on its way"
+	[ "$n" -ge 0 ] || fail 43 "the content was truncated in transit"
 	want=$(tail -c 64 "$t")
 	dd of="$t" bs=1 seek="$n" count=0 2>/dev/null || fail 44 "cannot shorten $t"
 fi
-# Hashing the file costs less than a tee while it comes. OpenSSL is several times
-# faster where it is, but slower to start.
+# Hashing the file costs less than a tee during the transfer. OpenSSL is several times
+# faster, but slower to start.
 if [ -n "$ask" -o -z "$known" ] && command -v openssl >/dev/null 2>&1; then hash='openssl dgst -sha256 -r'; fi
 sumof "$t"; got=$s
 if [ "$got" != "$want" ]; then
-	sizeis "$t" "$size" || fail 43 "$(($(wc -c <"$t"))) of $size bytes arrived"
-	fail 43 "the sha256 of what arrived is $got, not $want"
+	sizeis "$t" "$size" || fail 43 "only $(($(wc -c <"$t"))) of $size bytes were received"
+	fail 43 "the sha256 of the received content is $got, expected $want"
 fi
 if [ -z "$known" ] && same "$n"; then exit 0; fi
 if [ -e "$f" ]; then
-	if [ -z "$mode" ] || ! { [ -O "$f" ] && [ -O "$t" ] && [ -G "$f" ] && [ -G "$t" ]; } 2>/dev/null; then set -- $(attrs "$f" "$t"); else set --; fi
+	if [ -z "$mode" ] || ! { [ -O "$f" ] && [ -O "$t" ] && [ -G "$f" ] && [ -G "$t" ]; } 2>/dev/null; then
+		set -- $(attrs "$f" "$t")
+	else set --; fi
 	[ -n "$mode" ] || mode=$1
 	[ "$2:$3" = "$5:$6" ] || chown "$2:$3" "$t" 2>/dev/null || :
 	if [ -n "$backup" ]; then
 		b=.${kk_id:-$$}.$(date +%Y-%m-%d@%H:%M:%S)~
-		cp -p "$f" "$f$b" || denied "$d" "cannot keep a backup as $f$b"
+		cp -p "$f" "$f$b" || denied "$d" "cannot write the backup $f$b"
 		echo "backup $b"
 	fi
 	if [ -e /sys/fs/selinux/enforce ]; then chcon --reference="$f" "$t" 2>/dev/null || :; fi
@@ -117,12 +121,13 @@ fi
 case $guard in
 '') ;;
 absent) [ ! -e "$f" ] || { same -1 && exit 0; } || fail 45 'it was made on the host meanwhile' ;;
-*) s=; [ ! -f "$f" ] || sumof "$f"; [ "$s" = "$guard" ] || { same -1 && exit 0; } || fail 45 'it changed on the host meanwhile' ;;
+*) s=; [ ! -f "$f" ] || sumof "$f"
+	[ "$s" = "$guard" ] || { same -1 && exit 0; } || fail 45 'it changed on the host in the meantime' ;;
 esac
 if [ -n "$inplace" ] || ! mv -f "$t" "$f" 2>/dev/null; then
 	[ -n "$unsafe" ] || denied "$d" "cannot rename the new file into place in folder $d"
 	cat "$t" >"$f" || fail 41 "cannot write it in place"
-	# Who may write a file may not therefore set its mode.
+# Write permission on a file does not imply permission to set its mode.
 	set -- $(attrs "$f")
 	[ "$((0$1))" -ne "$((0$mode))" ] || mode=
 	own "$f"
@@ -151,7 +156,7 @@ func put(ctx context.Context, c Connector, f File, src io.Reader) (PutResult, er
 	defer up.stop()
 	cmd.Stdin = up
 	if whole, ok := src.(*bytes.Reader); ok && whole.Len() <= small {
-		cmd.Stdin = whole // it can go with the script
+		cmd.Stdin = whole // sent together with the script
 		if f.Progress != nil {
 			defer func() { f.Progress(f.Size, f.Size) }()
 		}
@@ -173,7 +178,7 @@ func put(ctx context.Context, c Connector, f File, src io.Reader) (PutResult, er
 
 func checkFile(f File) error {
 	if f.Path == "" || strings.HasSuffix(f.Path, "/") {
-		return errors.New("the path must name a file")
+		return errors.New("the path must be that of a file, not of a folder")
 	}
 	for _, sum := range []string{f.SHA256, f.IfSHA256} {
 		if sum != "" && sum != Absent && !isDigest(sum) {
@@ -190,8 +195,8 @@ func isDigest(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// measure learns digest and size where that is cheap: content that is small,
-// or that can be read twice. Otherwise the digest follows the content.
+// measure determines digest and size where that is cheap: for small content, and for
+// content that can be read twice. Otherwise the digest follows the content.
 func measure(f File, src io.Reader) (File, io.Reader, error) {
 	if f.SHA256 != "" && f.Size > small {
 		return f, src, nil
@@ -215,11 +220,11 @@ func measure(f File, src io.Reader) (File, io.Reader, error) {
 	return f, io.MultiReader(bytes.NewReader(head), src), nil
 }
 
-// measureTwice hashes what is left of src and goes back to where head began.
+// measureTwice hashes the rest of src and seeks back to where head began.
 func measureTwice(f File, src io.Reader, again io.Seeker, head []byte) (File, io.Reader, error) {
 	now, err := again.Seek(0, io.SeekCurrent)
 	if err != nil {
-		// A pipe is an os.File too, and cannot go back.
+		// A pipe is an os.File too, but cannot seek.
 		return f, io.MultiReader(bytes.NewReader(head), src), nil
 	}
 	sum := sha256.New()
@@ -252,7 +257,7 @@ func putCommand(f File, ask bool) (Command, error) {
 	}}.Command(), nil
 }
 
-// plain keeps a relative path from being read as an option.
+// plain prevents a relative path from being parsed as an option.
 func plain(p string) string {
 	if strings.HasPrefix(p, "-") {
 		return "./" + p
@@ -267,18 +272,18 @@ func flag(on bool, name string) string {
 	return ""
 }
 
-// tempPath names a temporary file in the folder of p. It does not contain the
-// name of p, which may be as long as names can be.
+// tempPath returns the path of a temporary file in the folder of p. It does not contain
+// the name of p, which may already have the maximum length.
 func tempPath(p string) (string, error) {
 	b := make([]byte, 8)
 	if _, err := rand.Read(b); err != nil {
-		return "", fmt.Errorf("name a temporary file: %w", err)
+		return "", fmt.Errorf("create the name of a temporary file: %w", err)
 	}
 	name := ".kk-" + hex.EncodeToString(b)
 	return p[:strings.LastIndexByte(p, '/')+1] + name, nil
 }
 
-// modeText is the mode of f as chmod takes it, "" for none.
+// modeText is the mode of f as chmod accepts it, "" for none.
 func modeText(f File) string {
 	m := f.Mode
 	if m == 0 && !f.ModeSet {
@@ -297,13 +302,13 @@ func modeText(f File) string {
 	return fmt.Sprintf("%04o", bits)
 }
 
-// upload is the input of putScript: the content once the gate is open, and its
-// digest at the end when that was not known before.
+// upload is the input of putScript: the content once the gate is open, followed by its
+// digest if that was not known before.
 type upload struct {
 	ctx      context.Context
 	src      io.Reader
 	gate     chan struct{} // closed: content may be sent
-	over     chan struct{} // closed: no content is wanted (any more)
+	over     chan struct{} // closed: no (more) content is needed
 	openOnce sync.Once
 	overOnce sync.Once
 	mu       sync.Mutex
@@ -334,8 +339,8 @@ func (u *upload) failed() error {
 	return u.err
 }
 
-// Read waits for the gate. An error of the source ends the input early, which
-// the host recognises as cut short; the error itself is kept for Put.
+// Read waits for the gate. An error of the source ends the input early, which the host
+// detects as truncation; the error itself is stored for Put.
 func (u *upload) Read(p []byte) (int, error) {
 	select {
 	case <-u.gate:
@@ -354,7 +359,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// counted reports progress.
+// counted reports progress while it is read.
 type counted struct {
 	src         io.Reader
 	done, total int64
@@ -377,7 +382,7 @@ type trailed struct {
 		io.Writer
 		Sum([]byte) []byte
 	}
-	rest []byte // what is left of the digest once the source ended
+	rest []byte // rest of the digest after the source's EOF
 	done bool
 }
 
@@ -398,7 +403,7 @@ func (t *trailed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// putAnswer reads what putScript says.
+// putAnswer parses the output of putScript.
 type putAnswer struct {
 	path       string
 	send, stop func()
@@ -407,7 +412,7 @@ type putAnswer struct {
 	same       bool
 }
 
-// maxPutAnswer is the length of the longest line of an answer: two paths, at most.
+// maxPutAnswer is the length of the longest answer line: two paths at most.
 const maxPutAnswer = 16 << 10
 
 func (a *putAnswer) Write(p []byte) (int, error) {
@@ -416,7 +421,7 @@ func (a *putAnswer) Write(p []byte) (int, error) {
 		i := bytes.IndexByte(a.line, '\n')
 		if i < 0 {
 			if len(a.line) > maxPutAnswer {
-				a.line = nil // no line of the script's
+				a.line = nil // not printed by the script
 			}
 			return len(p), nil
 		}

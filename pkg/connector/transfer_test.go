@@ -103,19 +103,19 @@ func TestPutLeavesTheOldFileWhole(t *testing.T) {
 		want string
 	}{
 		"cut short": {connector.File{SHA256: sum(content), Size: int64(len(content))},
-			bytes.NewReader(content[:100_000]), "100000 of 320000 bytes arrived"},
+			bytes.NewReader(content[:100_000]), "100000 of 320000 bytes were received"},
 		"cut short, size unknown": {connector.File{SHA256: sum(content), Size: -1},
-			bytes.NewReader(content[:100_000]), "the sha256 of what arrived is"},
+			bytes.NewReader(content[:100_000]), "the sha256 of the received content is"},
 		"small and cut short": {connector.File{SHA256: sum([]byte("hello")), Size: 5},
-			strings.NewReader("hell"), "4 of 5 bytes arrived"},
+			strings.NewReader("hell"), "4 of 5 bytes were received"},
 		"other content": {connector.File{SHA256: sum([]byte("hello")), Size: 5},
-			strings.NewReader("world"), "the sha256 of what arrived is"},
+			strings.NewReader("world"), "the sha256 of the received content is"},
 		"source breaks": {connector.File{Size: -1},
 			io.MultiReader(onlyReader{bytes.NewReader(content)}, iotest.ErrReader(errors.New("disk on fire"))), "disk on fire"},
 		"validation fails": {connector.File{Size: -1, Validate: "grep -q nothing %s || { echo no such line; false; }"},
 			strings.NewReader("hi"), "failed to validate: rc:1 error:no such line"},
 		"unknown owner": {connector.File{Size: -1, Owner: "no-such-user"},
-			strings.NewReader("hi"), "cannot give it to no-such-user"},
+			strings.NewReader("hi"), "cannot change its owner to no-such-user"},
 		"digest is not one": {connector.File{Size: -1, SHA256: "ABC"},
 			strings.NewReader("hi"), `sha256 "ABC" is not 64 lower-case hex digits`},
 	} {
@@ -192,8 +192,8 @@ func TestPutNamesWhatIsWrongWithThePath(t *testing.T) {
 	for path, want := range map[string]string{
 		dir + "/no/f": "folder " + dir + "/no does not exist on the host",
 		dir:           "it is a folder on the host",
-		dir + "/":     "the path must name a file",
-		"":            "the path must name a file",
+		dir + "/":     "the path must be that of a file, not of a folder",
+		"":            "the path must be that of a file, not of a folder",
 	} {
 		for _, content := range [][]byte{[]byte("x"), big} {
 			_, err := connector.Put(context.Background(), local.New(), connector.File{Path: path, Size: -1}, bytes.NewReader(content))

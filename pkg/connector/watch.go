@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// watch reads the output that sudo and the command share. Up to the opening sign
-// it is sudo's; after that, the command's.
+// watch reads the output that sudo and the command share. Up to the opening sign it
+// belongs to sudo, after that to the command.
 type watch struct {
 	mark    string
 	to      io.Writer // the command's output; may be nil
@@ -17,14 +17,14 @@ type watch struct {
 	mu     sync.Mutex
 	before []byte
 	asked  int
-	spoke  chan struct{} // closed: something was printed, a question perhaps
+	spoke  chan struct{} // closed: something was printed, possibly a prompt
 	open   chan struct{} // closed: the command runs
-	over   chan struct{} // closed: it will not run (any more)
+	over   chan struct{} // closed: it does not run (any more)
 	wrong  bool
 	ended  bool
 }
 
-// maxMessages bounds what is kept of sudo's messages.
+// maxMessages bounds how many bytes of sudo's messages are kept.
 const maxMessages = 64 << 10
 
 func newWatch(mark string) *watch {
@@ -42,7 +42,7 @@ func (w *watch) Write(p []byte) (int, error) {
 	return len(p), w.pass(rest)
 }
 
-// hear takes in what came before the command; it returns what is the command's.
+// consume reads what precedes the command's output; it returns what belongs to the command.
 func (w *watch) consume(p []byte) (rest []byte, wrong bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,12 +54,12 @@ func (w *watch) consume(p []byte) (rest []byte, wrong bool) {
 		w.before = append(w.before[:0], w.before[over:]...)
 	}
 	if w.wrong {
-		return nil, false // the command's input has ended: whatever says that it runs, it got no password
+		return nil, false // the input is closed already, so nothing that runs now got the password
 	}
 	if said, after, found := bytes.Cut(w.before, []byte(openSign(w.mark))); found {
 		line := bytes.IndexByte(after, '\n')
 		if line < 0 {
-			return nil, false // the rest of the line is on its way
+			return nil, false // wait for the rest of the line
 		}
 		w.before = said
 		close(w.open)
@@ -89,7 +89,7 @@ func (w *watch) endLocked() {
 	}
 }
 
-// end says that nothing more will come.
+// end records that no more output follows.
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *watch) isWrong() bool {
 	return w.wrong
 }
 
-// said is what sudo said, without its questions.
+// said is sudo's messages without its prompts.
 func (w *watch) said() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -27,7 +27,7 @@ func TestBecomeThatIsRefused(t *testing.T) {
 	}{
 		"wrong":     {c.reach(0, "dev").with("ansible_become_password", wrong), "become user root with sudo: the password was not accepted"},
 		"missing":   {c.reach(0, "dev"), "become user root with sudo: a password is needed"},
-		"stranger":  {c.reach(0, "plain").with("ansible_become_password", "plain-Pa55"), "the user has no right to"},
+		"stranger":  {c.reach(0, "plain").with("ansible_become_password", "plain-Pa55"), "the user has no permission to"},
 		"badmethod": {c.reach(0, "dev").with("ansible_become_method", "{{ 'runas' }}"), `"runas" is not supported`},
 		"nouser":    {c.reach(0, "ops").with("ansible_become_user", "nobody-here"), "become user nobody-here"},
 		"badsu":     {c.reach(0, "dev").with("ansible_become_method", "su", "ansible_become_password", wrong), "with su: the password was not accepted"},

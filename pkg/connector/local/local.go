@@ -13,8 +13,8 @@ import (
 	"kubekey/pkg/connector"
 )
 
-// grace is how long a cancelled command has between TERM and KILL, and how
-// long the outputs of an ended command may be held open by its children.
+// grace is the time between TERM and KILL for a cancelled command, and how long children
+// of an exited command can keep its outputs open.
 const grace = 2 * time.Second
 
 // Host is the local machine. The zero value is ready; use New.
@@ -51,7 +51,7 @@ func (*Host) Run(ctx context.Context, c connector.Command) (connector.Exit, erro
 	return wait(ctx, cmd)
 }
 
-// start starts the command. Its end does not wait for input that does not come.
+// start starts the command. Waiting for its exit does not wait for pending input.
 func start(cmd *exec.Cmd, stdin io.Reader) error {
 	if stdin == nil {
 		return cmd.Start()
@@ -65,14 +65,14 @@ func start(cmd *exec.Cmd, stdin io.Reader) error {
 		return err
 	}
 	go func() {
-		// That the command reads no more is not its failure.
+		// A command that stops reading its input has not failed.
 		_, _ = io.Copy(to, stdin)
 		_ = to.Close()
 	}()
 	return nil
 }
 
-// wait waits for the command's end, or ends its process group with ctx.
+// wait waits for the command to exit, or kills its process group when ctx ends.
 func wait(ctx context.Context, cmd *exec.Cmd) (connector.Exit, error) {
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
@@ -86,11 +86,11 @@ func wait(ctx context.Context, cmd *exec.Cmd) (connector.Exit, error) {
 	return connector.Exit{}, ctx.Err()
 }
 
-// killGroup sends TERM to a process group, and KILL to what is left of it
-// after the grace.
+// killGroup sends TERM to a process group, and KILL to what remains of it after the grace
+// period.
 func killGroup(pgid int) {
-	// A group that is gone, or that belongs to another user, is not an error
-	// here: the first is what is wanted, the second is ended by Become.
+	// A group that no longer exists is the desired result, and one of another user is killed
+	// by Become: neither is an error here.
 	_ = syscall.Kill(-pgid, syscall.SIGTERM)
 	const step = 20 * time.Millisecond
 	for waited := time.Duration(0); waited < grace; waited += step {
@@ -106,7 +106,7 @@ func exitOf(err error) (connector.Exit, error) {
 	var failed *exec.ExitError
 	switch {
 	case err == nil, errors.Is(err, exec.ErrWaitDelay):
-		// ErrWaitDelay: the command ended well and left a child that holds its outputs.
+		// ErrWaitDelay: the command succeeded and left a child that keeps its outputs open.
 		return connector.Exit{}, nil
 	case !errors.As(err, &failed):
 		return connector.Exit{}, fmt.Errorf("run /bin/sh: %w", err)

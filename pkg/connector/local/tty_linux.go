@@ -22,7 +22,7 @@ func runTTY(ctx context.Context, cmd *exec.Cmd, c connector.Command) (connector.
 	defer master.Close()
 	stdin := cmd.Stdin
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	// A session of its own is a process group of its own, too.
+	// A new session is a new process group, too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	err = cmd.Start()
 	slave.Close()
@@ -37,7 +37,7 @@ func runTTY(ctx context.Context, cmd *exec.Cmd, c connector.Command) (connector.
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		// A master reads EIO when the last process has closed the terminal.
+		// Reading a master returns EIO once the last process has closed the terminal.
 		_, _ = io.Copy(out, master)
 	}()
 	exit, err := wait(ctx, cmd)

@@ -11,5 +11,6 @@ import (
 )
 
 func runTTY(context.Context, *exec.Cmd, connector.Command) (connector.Exit, error) {
-	return connector.Exit{}, errors.New("a local command can have a terminal on Linux only: drop the terminal, or reach this machine over ssh")
+	return connector.Exit{}, errors.New("local commands have a terminal only on Linux: " +
+		"run the command without one, or reach this machine over ssh")
 }
