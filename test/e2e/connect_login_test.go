@@ -52,7 +52,7 @@ func TestEncryptedKey(t *testing.T) {
 	o.recap(t, "opened", "ok=1", "unreachable=0")
 	o.recap(t, "wrong", "unreachable=1")
 	o.recap(t, "locked", "unreachable=1")
-	o.says(t, "the passphrase does not open it", "it is encrypted and no passphrase is given")
+	o.says(t, "the passphrase is wrong", "it is encrypted and no passphrase is given")
 	for _, s := range []string{"open sesame", "open says me"} {
 		if strings.Contains(o.stdout+o.stderr, s) {
 			t.Errorf("the passphrase %q is shown", s)

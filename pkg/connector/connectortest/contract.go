@@ -30,8 +30,8 @@ func Contract(t *testing.T, connect func(t *testing.T) connector.Connector) {
 	})
 }
 
-// BriefContract is Contract with fewer kinds of commands to cancel, for variants of
-// a connector that passed the whole: finding processes is what takes its time.
+// BriefContract is Contract with fewer kinds of commands to cancel, for variants of a
+// connector that passes the whole: finding processes is the slow part.
 func BriefContract(t *testing.T, connect func(t *testing.T) connector.Connector) {
 	contract(t, connect, map[string]string{"children": "sh -c 'sleep 1000.%[1]s & sleep 1000.%[1]s'"})
 }
@@ -50,7 +50,7 @@ func contract(t *testing.T, connect func(t *testing.T) connector.Connector, canc
 	t.Run("files", check(checkFiles))
 	t.Run("terminal", check(checkTTY))
 	t.Run("cancelled before", check(checkCancelled))
-	// These wait most of the time.
+	// These mostly wait.
 	slow := map[string]func(*testing.T){"left behind": check(checkLeftBehind), "cancel put": check(checkCancelPut)}
 	for name, line := range cancels {
 		slow["cancel "+name] = func(t *testing.T) { cancelRunning(t, c, line) }
@@ -99,7 +99,7 @@ func checkExits(t *testing.T, c connector.Connector) {
 		}
 	}
 	if _, _, exit := Output(t, c, connector.Command{Line: "kill -TERM $$"}); exit.Code != 143 || exit.Signal != "TERM" && exit.Signal != "" {
-		// su tells the code alone.
+		// su passes on only the code.
 		t.Errorf("a command that a signal ended: %+v", exit)
 	}
 }
@@ -142,7 +142,7 @@ func checkLines(t *testing.T, c connector.Connector) {
 		{"/bin/echo %s x=y", "%s x=y\n"},
 		{"[ ~ = \"$HOME\" ] && echo yes", "yes\n"},
 	} {
-		// Twice: a transport may learn something from the first.
+		// Twice: a transport may learn from the first.
 		for range 2 {
 			expect(t, c, connector.Command{Line: tc.line}, tc.want)
 		}
@@ -179,7 +179,7 @@ func checkAtOnce(t *testing.T, c connector.Connector) {
 	all.Wait()
 }
 
-// checkLeftBehind: a daemon that keeps the outputs open does not hold up Run.
+// checkLeftBehind: a daemon that keeps the outputs open does not delay Run.
 func checkLeftBehind(t *testing.T, c connector.Connector) {
 	mark := unique()
 	defer c.Run(context.Background(), connector.Command{Line: "kill $(cat /tmp/" + mark + "); rm -f /tmp/" + mark})
@@ -223,8 +223,8 @@ func checkCancelled(t *testing.T, c connector.Connector) {
 	}
 }
 
-// cancelRunning runs a line in which 1000.N stands for something to find it by, and
-// cancels it once it runs.
+// cancelRunning runs a line, in which 1000.N is a token to find it by, and cancels it while
+// it runs.
 func cancelRunning(t *testing.T, c connector.Connector, line string) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("this machine has no /proc to look for processes in")
@@ -234,7 +234,7 @@ func cancelRunning(t *testing.T, c connector.Connector, line string) {
 	defer cancel()
 	go func() {
 		for len(alive("1000."+number)) == 0 {
-			time.Sleep(50 * time.Millisecond) // looking at every process costs
+			time.Sleep(50 * time.Millisecond) // scanning all processes is expensive
 		}
 		cancel()
 	}()
@@ -246,14 +246,14 @@ func cancelRunning(t *testing.T, c connector.Connector, line string) {
 	expect(t, c, connector.Command{Line: "echo fine"}, "fine\n")
 }
 
-// blocked is an input that does not come.
+// blocked is an input without data or EOF.
 func blocked(ctx context.Context) io.Reader {
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { w.Close() })
 	return r
 }
 
-// checkCancelPut: a transfer that is cancelled leaves no trace.
+// checkCancelPut: a cancelled transfer leaves nothing behind.
 func checkCancelPut(t *testing.T, c connector.Connector) {
 	dir := openDir(t)
 	ctx, cancel := context.WithCancel(context.Background())

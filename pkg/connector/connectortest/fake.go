@@ -1,6 +1,6 @@
-// Package connectortest has what tests of code that uses a connector need: a
-// scripted fake, a connector that does nothing, a real sshd, a proxy that
-// delays, and the contract that every connector keeps.
+// Package connectortest has helpers for tests of code that uses a connector: a scripted fake,
+// a connector that does nothing, a real sshd, a proxy that delays, and the contract that
+// every connector must fulfill.
 package connectortest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"kubekey/pkg/connector"
 )
 
-// Call is one command that a Fake was given.
+// Call is one command that was run on a Fake.
 type Call struct {
 	Host    string
 	Command connector.Command
@@ -25,8 +25,8 @@ type Answer struct {
 	Err            error
 }
 
-// Fake is a connector whose answers a function makes up. It may be used by many
-// goroutines at once; so must be the function.
+// Fake is a connector whose answers come from a function. It is safe for concurrent use; the
+// function must be too.
 type Fake struct {
 	Host   string
 	Answer func(ctx context.Context, c Call) Answer // nil answers success and nothing else
@@ -38,7 +38,7 @@ type Fake struct {
 
 var _ connector.Connector = (*Fake)(nil)
 
-// Run records the command and gives the scripted answer.
+// Run records the command and returns the scripted answer.
 func (f *Fake) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
 	if err := ctx.Err(); err != nil {
 		return connector.Exit{}, err
@@ -74,14 +74,14 @@ func say(a Answer, c connector.Command) (connector.Exit, error) {
 	return a.Exit, a.Err
 }
 
-// Calls returns what was run so far.
+// Calls returns the commands that have run so far.
 func (f *Fake) Calls() []Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]Call(nil), f.calls...)
 }
 
-// Lines returns the command lines that were run so far.
+// Lines returns the command lines that have run so far.
 func (f *Fake) Lines() []string {
 	var lines []string
 	for _, c := range f.Calls() {
@@ -90,7 +90,7 @@ func (f *Fake) Lines() []string {
 	return lines
 }
 
-// Close takes note of itself.
+// Close records that it was called.
 func (f *Fake) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,15 +98,15 @@ func (f *Fake) Close() error {
 	return nil
 }
 
-// Closed says whether Close was called.
+// Closed reports whether Close was called.
 func (f *Fake) Closed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.closed
 }
 
-// Noop returns a connector on which every command succeeds at once and prints
-// nothing: what remains of a run's time is kk's own.
+// Noop returns a connector on which every command succeeds at once and prints nothing: the
+// time that a run then takes is kk's own.
 func Noop() connector.Connector { return noop{} }
 
 type noop struct{}

@@ -15,11 +15,11 @@ type Proxy struct {
 	mu    sync.Mutex
 	to    string
 	open  []net.Conn
-	stall chan struct{} // closed: nothing is passed on any more
+	stall chan struct{} // closed: nothing is forwarded any more
 }
 
-// DelayProxy starts a proxy to addr over which a round trip takes rtt longer. It
-// ends with the test.
+// DelayProxy starts a proxy to addr that adds rtt to each round trip. It is stopped at the
+// end of the test.
 func DelayProxy(t testing.TB, addr string, rtt time.Duration) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,7 +43,7 @@ func DelayProxy(t testing.TB, addr string, rtt time.Duration) *Proxy {
 	return p
 }
 
-// Cut drops every connection; the proxy goes on listening.
+// Cut drops every connection; the proxy keeps listening.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,14 +60,14 @@ func (p *Proxy) Connections() int {
 	return len(p.open) / 2
 }
 
-// Redirect leads connections that come from now on to another address.
+// Redirect forwards new connections to another address.
 func (p *Proxy) Redirect(addr string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.to = addr
 }
 
-// Stall passes nothing on from now on, and closes nothing: a host without power.
+// Stall stops forwarding and closes nothing, like a host without power.
 func (p *Proxy) Stall() { close(p.stall) }
 
 func (p *Proxy) join(near net.Conn, delay time.Duration) {
@@ -86,8 +86,8 @@ func (p *Proxy) join(near net.Conn, delay time.Duration) {
 	p.pump(near, far, delay)
 }
 
-// pump copies and lets every piece arrive delay after it came, without holding
-// up the pieces behind it.
+// pump copies, and delivers each chunk delay after it arrived, without delaying the chunks
+// behind it.
 func (p *Proxy) pump(to, from net.Conn, delay time.Duration) {
 	type piece struct {
 		due  time.Time

@@ -6,8 +6,8 @@ import (
 	"kubekey/pkg/connector"
 )
 
-// Scripts returns c with each command handed over as a script of kk's own, after so
-// many that a shell stays: the contract holds for that shell, then.
+// Scripts returns c with each command run as a script of kk's own, after enough of them to
+// start the persistent shell: the contract then tests that shell.
 func Scripts(c connector.Connector) connector.Connector { return scripts{c} }
 
 type scripts struct{ connector.Connector }

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// SSHD is a real sshd on a loopback port, with keys of its own. It logs in its own
-// user, and any other that it can become if the test runs as root.
+// SSHD is a real sshd on a loopback port, with its own keys. It accepts logins of its own
+// user, and of any other user if the test runs as root.
 type SSHD struct {
 	Addr       string // 127.0.0.1:port
 	Port       int
@@ -35,8 +35,8 @@ type SSHD struct {
 	t          testing.TB
 }
 
-// StartSSHD starts an sshd with further lines for its configuration, and skips
-// the test where none is installed or the test does not run as root. It ends with the test.
+// StartSSHD starts an sshd with additional config lines. It skips the test where sshd is not
+// installed or the test does not run as root. It is stopped at the end of the test.
 func StartSSHD(t testing.TB, config ...string) *SSHD {
 	t.Helper()
 	bin := findSSHD(t)
@@ -56,14 +56,15 @@ func StartSSHD(t testing.TB, config ...string) *SSHD {
 	authorized := filepath.Join(dir, "authorized_keys")
 	writeFile(t, authorized, string(ssh.MarshalAuthorizedKey(newKey(t, d.KeyFile))))
 	writeFile(t, d.KnownHosts, fmt.Sprintf("[127.0.0.1]:%d %s", d.Port, ssh.MarshalAuthorizedKey(d.HostKey)))
-	// The start-up files of the real home folder are no part of the test.
+	// The start-up files of the real home folder must not affect the test.
 	home := filepath.Join(dir, "home")
 	if err := errors.Join(os.Mkdir(home, 0o777), os.Chmod(home, 0o777)); err != nil { // fish writes there
 		t.Fatal(err)
 	}
 	lines := append(config, // the first value of a keyword wins
 		"ListenAddress "+d.Addr, "HostKey "+filepath.Join(dir, "host_key"), "AuthorizedKeysFile "+authorized,
-		"PidFile none", "SetEnv HOME="+home, "StrictModes no", "PermitRootLogin yes", "UsePAM no", "PasswordAuthentication no",
+		"PidFile none", "SetEnv HOME="+home, "StrictModes no",
+		"PermitRootLogin yes", "UsePAM no", "PasswordAuthentication no",
 		"MaxStartups 100:30:200", "LogLevel VERBOSE")
 	writeFile(t, d.Config, strings.Join(lines, "\n")+"\n")
 	d.Start(bin)
@@ -74,12 +75,12 @@ func findSSHD(t testing.TB) string {
 	t.Helper()
 	const bin = "/usr/sbin/sshd"
 	if _, err := os.Stat(bin); err != nil {
-		t.Skipf("%s is not there: install openssh-server to run this test", bin)
+		t.Skipf("%s does not exist: install openssh-server to run this test", bin)
 	}
 	if os.Getuid() != 0 {
 		t.Skip("a test sshd needs root")
 	}
-	// Debian makes this folder only when its own service starts.
+	// Debian creates this folder only when its own service starts.
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func (d *SSHD) Start(bin string) {
 	d.t.Fatalf("sshd does not listen:\n%s", d.Log())
 }
 
-// Restart ends the server with all its connections and starts it again.
+// Restart stops the server and all its connections and starts it again.
 func (d *SSHD) Restart() {
 	d.t.Helper()
 	_ = d.cmd.Process.Kill()

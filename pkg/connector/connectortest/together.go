@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Together runs subtests at the same time, however few processors there are:
-// most tests of hosts wait. It returns when all have ended.
+// Together runs subtests concurrently, regardless of the number of processors: most tests of
+// hosts wait. It returns when all have finished.
 func Together(t *testing.T, tests map[string]func(*testing.T)) {
 	t.Helper()
 	var all sync.WaitGroup

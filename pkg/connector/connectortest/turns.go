@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// Turns is a TCP proxy that counts round trips. It lets the two sides speak in
-// turns: what one says is held back until it has nothing more to say, and a
-// round trip is a client's turn that the server answered. A slow machine can make
-// it count more than there are, never less.
+// Turns is a TCP proxy that counts round trips. It lets the two sides send in turns: data of
+// one side is held back until that side has nothing more to send. A round trip is a client's
+// turn that the server answered. On a slow machine the count can be too high, never too low.
 type Turns struct {
 	Addr string // where it listens
 
 	mu   sync.Mutex
 	n    int
-	last time.Time // when something was said
+	last time.Time // when something was sent
 }
 
-// How long a side is silent before it is the other's turn.
+// How long a side is silent before its turn ends.
 const (
 	clientSilence = 40 * time.Millisecond
 	serverSilence = 80 * time.Millisecond
 )
 
-// TurnProxy starts a proxy to addr that counts round trips. It ends with the test.
+// TurnProxy starts a proxy to addr that counts round trips. It is stopped at the end of the test.
 func TurnProxy(t testing.TB, addr string) *Turns {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -92,8 +91,7 @@ func (p *Turns) join(near, far net.Conn) {
 	}
 }
 
-// note takes note of two turns: whether anybody spoke, and whether a question was
-// answered.
+// note records two turns: whether anything was sent, and whether a request was answered.
 func (p *Turns) note(spoke, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +122,7 @@ func pieces(c net.Conn) <-chan []byte {
 	return out
 }
 
-// gather collects pieces until none comes for a while; open is false at the end.
+// gather collects chunks until none arrives for a while; open is false at the end.
 func gather(from <-chan []byte, silence time.Duration) (said []byte, open bool) {
 	for {
 		select {

@@ -10,9 +10,9 @@ import (
 	"kubekey/pkg/connector"
 )
 
-// NewUser makes a throw-away user of this machine with a password and a login
-// shell, and a rule of sudoers ("" is none) in which %s is its name. The test is
-// skipped where that is not possible; the user ends with it.
+// NewUser creates a temporary user on this machine with a password, a login shell, and a
+// sudoers rule ("" for none) in which %s is the user's name. The test is skipped where that
+// is not possible; the user is removed at the end of the test.
 func NewUser(t testing.TB, password, loginShell, rule string) string {
 	t.Helper()
 	for _, program := range []string{"useradd", "userdel", "chpasswd", "sudo", loginShell} {
@@ -28,7 +28,7 @@ func NewUser(t testing.TB, password, loginShell, rule string) string {
 	sudoers := "/etc/sudoers.d/" + name
 	t.Cleanup(func() {
 		os.Remove(sudoers)
-		// Fails harmlessly on what the test left running; useradd made nothing else.
+		// Fails harmlessly on processes that the test left running; useradd created nothing else.
 		_ = exec.Command("userdel", "-r", "-f", name).Run()
 	})
 	run(t, name+":"+password, "chpasswd")

@@ -18,12 +18,12 @@ import (
 	"kubekey/pkg/source"
 )
 
-// login is the ways to log in to one host, and what a person is told about
-// them when none is accepted.
+// login is the authentication methods for one host, and what to report about them when
+// none is accepted.
 type login struct {
 	methods []ssh.AuthMethod
 	offered []string // "key ~/.ssh/id_ed25519", "password", ...
-	skipped []string // what was not offered, and why
+	skipped []string // what was not offered, with the reason
 	agent   net.Conn // to be closed after the login; may be nil
 	files   source.Tree
 }
@@ -34,8 +34,8 @@ func (l *login) close() {
 	}
 }
 
-// newLogin collects the ways to log in. Keys come first, named ones before
-// those of an agent: servers allow few tries.
+// newLogin collects the authentication methods. Keys come first, named ones before those of
+// an agent, because servers allow only a few attempts.
 func (s *Shared) newLogin(ctx context.Context, t *target) (*login, error) {
 	l := &login{files: source.Tree{}.WithContext(ctx).Raw()}
 	signers, err := l.keys(t, s.opened)
@@ -89,7 +89,7 @@ func (l *login) keys(t *target, open opener) ([]ssh.Signer, error) {
 		case t.givenKeys && !errors.Is(err, errEncrypted):
 			return nil, fmt.Errorf("private key %s: %w", file, err)
 		case !errors.Is(err, fs.ErrNotExist):
-			// An encrypted key may be in the agent all the same.
+			// The agent may still have an encrypted key.
 			l.skipped = append(l.skipped, fmt.Sprintf("key %s: %v", file, err))
 		}
 	}
@@ -125,7 +125,8 @@ func (l *login) readKey(file string, passphrase redact.Secret, open opener) ([]s
 	return []ssh.Signer{withCert, s}, nil
 }
 
-var errEncrypted = errors.New("it is encrypted and no passphrase is given: give the passphrase, or load the key into an agent")
+var errEncrypted = errors.New("it is encrypted and no passphrase is given: " +
+	"give the passphrase, or load the key into an agent")
 
 func parseKey(text []byte, passphrase redact.Secret, open opener) (ssh.Signer, error) {
 	s, err := ssh.ParsePrivateKey(text)
@@ -134,7 +135,7 @@ func parseKey(text []byte, passphrase redact.Secret, open opener) (ssh.Signer, e
 	case err == nil:
 		return s, nil
 	case !errors.As(err, &encrypted):
-		// The cause may quote nothing of the key: the parsers name only formats.
+		// The cause is safe to show: parsers name formats and quote nothing of the key.
 		return nil, fmt.Errorf("not a private key: %w", err)
 	case passphrase.IsZero():
 		return nil, errEncrypted
@@ -142,11 +143,11 @@ func parseKey(text []byte, passphrase redact.Secret, open opener) (ssh.Signer, e
 	return open(text, passphrase)
 }
 
-// opener opens an encrypted key.
+// opener decrypts an encrypted key.
 type opener func(text []byte, passphrase redact.Secret) (ssh.Signer, error)
 
-// opened opens an encrypted key once for all hosts: to try a passphrase is made to take
-// long, and with a hundred hosts the time to connect would go by with that.
+// opened decrypts an encrypted key once for all hosts: a passphrase is slow to try by
+// design, and with a hundred hosts that would use up the time to connect.
 func (s *Shared) opened(text []byte, passphrase redact.Secret) (ssh.Signer, error) {
 	id := sha256.Sum256(append([]byte(passphrase.Reveal()+"\x00"), text...))
 	s.mu.Lock()
@@ -155,7 +156,7 @@ func (s *Shared) opened(text []byte, passphrase redact.Secret) (ssh.Signer, erro
 		open = sync.OnceValues(func() (ssh.Signer, error) {
 			signer, err := ssh.ParsePrivateKeyWithPassphrase(text, []byte(passphrase.Reveal()))
 			if err != nil {
-				return nil, errors.New("the passphrase does not open it")
+				return nil, errors.New("the passphrase is wrong")
 			}
 			return signer, nil
 		})
@@ -165,8 +166,8 @@ func (s *Shared) opened(text []byte, passphrase redact.Secret) (ssh.Signer, erro
 	return open()
 }
 
-// agentKeys returns the agent's keys that are not among have. With
-// IdentitiesOnly they must be named by a key file or its .pub.
+// agentKeys returns the agent's keys that are not in have. With IdentitiesOnly they must
+// match a key file or its .pub.
 func (l *login) agentKeys(t *target, have []ssh.Signer) []ssh.Signer {
 	if t.AgentSocket == "" || t.AgentSocket == "none" {
 		return nil
@@ -215,13 +216,15 @@ func (l *login) namedBy(files []string, key ssh.PublicKey) bool {
 	return false
 }
 
-// refusal explains a login that was refused.
+// refusal explains a login that the host refused.
 func (l *login) refusal(t *target) string {
 	if len(l.offered) == 0 {
-		text := fmt.Sprintf("cannot log in to %s as %s: there is no private key, agent or password to log in with: give one of them", t.name(), t.User)
+		text := fmt.Sprintf("cannot log in to %s as %s: no private key, agent or password is available: give one of them",
+			t.name(), t.User)
 		return text + l.notes()
 	}
-	return fmt.Sprintf("cannot log in to %s as %s: the host refused %s: check the user, and that its authorized_keys has the key",
+	return fmt.Sprintf("cannot log in to %s as %s: the host refused %s: "+
+		"check the user, and that its authorized_keys has the key",
 		t.name(), t.User, strings.Join(l.offered, ", ")) + l.notes()
 }
 

@@ -42,8 +42,7 @@ func TestEncryptedKey(t *testing.T) {
 	}
 	o := options(d)
 	o.PrivateKeyFiles = []string{file}
-	// The hosts of a run open the key once; what one of them was told about it is no
-	// answer to another passphrase.
+	// All hosts of a run share the decrypted key, but not the answer for another passphrase.
 	shared := ssh.NewShared()
 	next := func() connector.Connector {
 		h, err := shared.New(o)
@@ -56,7 +55,7 @@ func TestEncryptedKey(t *testing.T) {
 	wantUnreachable(t, next(), "no private key, agent or password", "encrypted and no passphrase is given")
 	for range 2 {
 		o.Passphrase = new(redact.Set).Secret("wrong")
-		wantUnreachable(t, next(), "the passphrase does not open it")
+		wantUnreachable(t, next(), "the passphrase is wrong")
 		o.Passphrase = new(redact.Set).Secret("open-it")
 		mustRun(t, next(), "echo hi", "hi\n")
 	}

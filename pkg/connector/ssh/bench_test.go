@@ -14,7 +14,7 @@ import (
 	"kubekey/pkg/connector/connectortest"
 )
 
-// BenchmarkTrue is the cost of a command, to be held against BenchmarkBareTrue.
+// BenchmarkTrue is the cost of a command, to be compared with BenchmarkBareTrue.
 func BenchmarkTrue(b *testing.B) {
 	h := connect(b, options(connectortest.StartSSHD(b)))
 	run := func() {
@@ -61,7 +61,7 @@ func bareClient(b *testing.B, d *connectortest.SSHD) *xssh.Client {
 	return client
 }
 
-// BenchmarkPut is the throughput of a transfer, to be held against BenchmarkBareCat.
+// BenchmarkPut is the throughput of a transfer, to be compared with BenchmarkBareCat.
 func BenchmarkPut(b *testing.B) {
 	h := connect(b, options(connectortest.StartSSHD(b)))
 	b.SetBytes(putSize)

@@ -13,8 +13,8 @@ import (
 	"kubekey/pkg/source"
 )
 
-// readConfig reads the ssh configuration files, the user's first. A file that
-// does not exist is empty, unless it was asked for by name.
+// readConfig reads the ssh configuration files, the user's first. A missing file is
+// empty, unless it was requested by name.
 func readConfig(file string) ([]*ssh_config.Config, error) {
 	switch file {
 	case "none":
@@ -49,21 +49,21 @@ func readConfigFile(name string) (*ssh_config.Config, error) {
 	}
 	c, err := ssh_config.Decode(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("read ssh configuration %s: %w: name another file, or none, to go without it", name, err)
+		return nil, fmt.Errorf("read ssh configuration %s: %w: name another file, or none to use no file", name, err)
 	}
 	return c, nil
 }
 
-// hostConfig is what the configuration files say about one alias.
+// hostConfig is the configuration of one alias.
 type hostConfig struct {
 	files []*ssh_config.Config
 	alias string
 }
 
-// get returns the first value of a key, as ssh does; "" when there is none.
+// get returns the first value of a key, as ssh does; "" if there is none.
 func (c hostConfig) get(key string) string {
 	for _, f := range c.files {
-		// The error concerns values that are checked where they are used.
+		// Errors are about values, which are checked where they are used.
 		if v, _ := f.Get(c.alias, key); v != "" {
 			return v
 		}

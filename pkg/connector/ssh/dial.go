@@ -27,7 +27,7 @@ type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // dialOne connects to t with open and logs in, all within t.ConnectTimeout.
 func (s *Shared) dialOne(ctx context.Context, t *target, open dialFunc) (*ssh.Client, error) {
-	// To open an encrypted key takes time that is not the host's.
+	// Decrypting a key must not count against the host's timeout.
 	in, err := s.newLogin(ctx, t)
 	if err != nil {
 		return nil, unreachable(t, &loginError{fmt.Sprintf("cannot log in to %s: %v", t.name(), err)})
@@ -58,7 +58,7 @@ func (s *Shared) connect(ctx context.Context, t *target, in *login, open dialFun
 	if err != nil {
 		return nil, err
 	}
-	// The handshake knows no context: closing the connection ends it.
+	// The handshake ignores the context: closing the connection stops it.
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	throttle := &throttle{}
 	conn, chans, reqs, err := ssh.NewClientConn(throttledConn{raw, throttle}, t.addr(), &ssh.ClientConfig{
@@ -76,7 +76,7 @@ func (s *Shared) connect(ctx context.Context, t *target, in *login, open dialFun
 	return ssh.NewClient(throttledClient{conn, throttle}, chans, reqs), nil
 }
 
-// loginError is a login that will not succeed on a second try either.
+// loginError is a login that would fail again.
 type loginError struct{ text string }
 
 func (e *loginError) Error() string { return e.text }
@@ -88,13 +88,13 @@ func explainHandshake(t *target, in *login, err error) error {
 		return key
 	case strings.Contains(err.Error(), "unable to authenticate"),
 		strings.Contains(err.Error(), "unexpected message type 51"):
-		// The library has no type for these; 51 is the server's refusal of a method.
+		// The library has no error types for these; 51 is the server's rejection of a method.
 		return &loginError{in.refusal(t)}
 	}
 	return err
 }
 
-// unreachable explains for people why t was not reached.
+// unreachable explains to the user why t was not reached.
 func unreachable(t *target, err error) error {
 	var already *connector.UnreachableError
 	if errors.As(err, &already) {
@@ -119,7 +119,8 @@ func reason(t *target, err error) string {
 	case errors.As(err, &dns):
 		return where + fmt.Sprintf("the name %s cannot be resolved (%s): check the address of the host", dns.Name, dns.Err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return where + fmt.Sprintf("connection refused: nothing listens on port %d: is sshd running, is the port right?", t.Port)
+		return where + fmt.Sprintf("connection refused: nothing listens on port %d: is sshd running, is the port right?",
+			t.Port)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return where + "no route to the host: is it up, is the address right?"
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
@@ -127,37 +128,39 @@ func reason(t *target, err error) string {
 	case errors.As(err, &open):
 		return where + fmt.Sprintf("the jump host cannot connect to it: %s", open.Message)
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return where + "the host closed the connection while greeting: too many connections at once (MaxStartups of sshd), or not an ssh server?"
+		return where + "the host closed the connection during the handshake: " +
+			"too many connections at once (MaxStartups of sshd), or not an ssh server?"
 	case strings.Contains(err.Error(), "no common algorithm"):
-		return where + err.Error() + ": the server's algorithms are too old or too few"
+		return where + err.Error() + ": the server supports only outdated algorithms, or too few"
 	}
 	return where + err.Error()
 }
 
-// silentError ends a connection over which nothing comes any more.
+// silentError ends a connection that no longer receives anything.
 type silentError struct{ after time.Duration }
 
 func (e silentError) Error() string {
 	return fmt.Sprintf("the host did not answer for %v", e.after)
 }
 
-// whyLost explains for people why a connection ended that was open.
+// whyLost explains to the user why an open connection ended.
 func whyLost(err error) string {
 	var silent silentError
 	switch {
 	case errors.As(err, &silent):
-		return silent.Error() + ": is it up, and the network to it? Then run this again"
+		return silent.Error() + ": check that it and its network are up, then run this again"
 	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "the network no longer leads to the host: look at it, then run this again"
+		return "there is no longer a route to the host: check the network, then run this again"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "the connection was reset: did the host or its sshd restart, or does a firewall end connections? Then run this again"
+		return "the connection was reset: did the host or its sshd restart, or does a firewall drop connections? " +
+			"Then run this again"
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
 		return "the connection was closed: did the host or its sshd restart? Then run this again"
 	}
 	return err.Error()
 }
 
-// permanent says whether a second try would fail in the same way.
+// permanent reports whether a second attempt would fail in the same way.
 func permanent(err error) bool {
 	var (
 		key *hostKeyError
@@ -167,21 +170,21 @@ func permanent(err error) bool {
 	return errors.As(err, &key) || errors.As(err, &in) || errors.As(err, &dns) && dns.IsNotFound
 }
 
-// pause is the wait before try n to connect, n from 1. It is spread at random, so
-// that hosts that a busy sshd turned away do not all come back at one moment.
+// pause is the wait before connection attempt n, n from 1. It is randomized, so that hosts
+// that a busy sshd turned away do not all return at the same moment.
 func pause(n int) time.Duration {
 	mean := min(200*time.Millisecond<<(n-1), 2*time.Second)
 	return mean/2 + rand.N(mean)
 }
 
-// How often a failed try to connect is made again: when the host was there
-// before, and when it was greeting and hung up, which a busy sshd does.
+// How often a failed connection attempt is repeated: if the host was reachable before, and
+// if it hung up during the handshake, as a busy sshd does.
 const (
 	retriesLost   = 4
 	retriesHungUp = 6
 )
 
-// worthRetry says whether try n, from 0, that failed is followed by another.
+// worthRetry reports whether failed attempt n, from 0, is followed by another.
 func worthRetry(err error, wasThere bool, n int) bool {
 	switch {
 	case permanent(err):

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// FuzzSession has a server say anything about a command: on standard error, where the name of
-// the login shell is looked for, and as the command's end.
+// FuzzSession has a server send anything during a command: on standard error, where the name
+// of the login shell is expected, and as the exit status.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte("kk-M bash\nhello"), byte(3), "exit-status", []byte{0, 0, 0, 1})
 	f.Add([]byte("motd\nkk-M \nmore"), byte(0), "exit-signal",

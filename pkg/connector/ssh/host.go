@@ -11,8 +11,8 @@ import (
 	"kubekey/pkg/connector"
 )
 
-// Host is one host reached over SSH. It connects when first used, and again,
-// with up to five tries, when the connection was lost between commands.
+// Host is one host reached over SSH. It connects on first use, and reconnects with up to
+// five attempts if the connection was lost between commands.
 type Host struct {
 	target *target
 	shared *Shared
@@ -23,7 +23,7 @@ type Host struct {
 	wasThere bool
 	closed   bool
 
-	ctx  context.Context // ends with Close
+	ctx  context.Context // cancelled by Close
 	stop context.CancelFunc
 }
 
@@ -32,7 +32,7 @@ var _ connector.Connector = (*Host)(nil)
 // errClosed is what a Host returns after Close.
 var errClosed = errors.New("ssh: the connection was closed by kk")
 
-// Close ends the connection and every command that runs on it.
+// Close closes the connection and kills every command that runs on it.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	l := h.link
@@ -45,8 +45,8 @@ func (h *Host) Close() error {
 	return nil
 }
 
-// Run implements connector.Connector. A command is sent once: one that may
-// have started is never run again.
+// Run implements connector.Connector. A command is sent once: one that may have started is
+// never run again.
 func (h *Host) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
 	line, stdin, err := connector.WithEnv(c)
 	if err != nil {
@@ -68,11 +68,11 @@ func (h *Host) Run(ctx context.Context, c connector.Command) (connector.Exit, er
 		case !l.dead():
 			return connector.Exit{}, unreachable(h.target, err)
 		}
-		// Lost before the command was sent: connect again.
+		// Lost before the command was sent: reconnect.
 	}
 }
 
-// apart makes a connection beside the one that commands share. The caller closes it.
+// apart opens a second connection next to the shared one. The caller closes it.
 func (h *Host) apart(ctx context.Context) (*link, error) {
 	client, closers, err := h.shared.dialPatiently(ctx, h.target, true)
 	if err != nil {
@@ -82,8 +82,10 @@ func (h *Host) apart(ctx context.Context) (*link, error) {
 }
 
 // runApart runs a command on a connection of its own.
-func (h *Host) runApart(ctx context.Context, line string, stdin io.Reader, c connector.Command) (connector.Exit, error) {
-	// Close ends it, too.
+func (h *Host) runApart(
+	ctx context.Context, line string, stdin io.Reader, c connector.Command,
+) (connector.Exit, error) {
+	// Close ends it too.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
@@ -99,7 +101,9 @@ func (h *Host) runApart(ctx context.Context, line string, stdin io.Reader, c con
 	return h.run(ctx, s, line, stdin, c)
 }
 
-func (h *Host) run(ctx context.Context, s *session, line string, stdin io.Reader, c connector.Command) (connector.Exit, error) {
+func (h *Host) run(
+	ctx context.Context, s *session, line string, stdin io.Reader, c connector.Command,
+) (connector.Exit, error) {
 	mark := connector.NewMark()
 	wire, find := s.prepareLine(line, mark, c.TTY)
 	c.Stdin = stdin
@@ -126,13 +130,13 @@ func (h *Host) run(ctx context.Context, s *session, line string, stdin io.Reader
 func (h *Host) lost(cut *cutError) error {
 	return &connector.UnreachableError{
 		Host: h.target.addr(),
-		Reason: fmt.Sprintf("lost the connection to %s while a command ran, which may have been carried out or may still run: %s",
+		Reason: fmt.Sprintf("lost the connection to %s while a command ran; the command may have finished or still run: %s",
 			h.target.name(), whyLost(cut)),
 		Err: cut,
 	}
 }
 
-// connected returns the link, making it if there is none that is alive.
+// connected returns the link, connecting if there is none that is alive.
 func (h *Host) connected(ctx context.Context) (*link, error) {
 	if l, err := h.current(); l != nil || err != nil {
 		return l, err
@@ -146,7 +150,7 @@ func (h *Host) connected(ctx context.Context) (*link, error) {
 	if l, err := h.current(); l != nil || err != nil {
 		return l, err
 	}
-	// Close ends a connection attempt, too.
+	// Close also stops a connection attempt.
 	dialing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
@@ -188,12 +192,12 @@ func (h *Host) adopt(l *link) (*link, error) {
 	return l, nil
 }
 
-// killTime is how long ending a cancelled command may take: two seconds for it
-// to go by itself, the rest for a slow link.
+// killTime bounds killing a cancelled command: two seconds for it to exit, the rest for a
+// slow link.
 const killTime = 8 * time.Second
 
-// kill ends a cancelled command on the host, over another channel, or another
-// connection where the server allows no second channel.
+// kill kills a cancelled command on the host, over another channel, or over another
+// connection if the server allows no second channel.
 func (h *Host) kill(s *session, mark string) {
 	ctx, cancel := context.WithTimeout(h.ctx, killTime)
 	defer cancel()

@@ -25,7 +25,7 @@ func mustRun(t *testing.T, c connector.Connector, line, want string) {
 	}
 }
 
-// wantUnreachable checks that a command fails with an UnreachableError that says want.
+// wantUnreachable checks that a command fails with an UnreachableError whose reason contains want.
 func wantUnreachable(t *testing.T, c connector.Connector, want ...string) {
 	t.Helper()
 	_, err := c.Run(context.Background(), connector.Command{Line: "true"})
@@ -64,8 +64,8 @@ func TestFewSessions(t *testing.T) {
 	}
 }
 
-// TestFewSessionsUnderBecome: what ends a command of another user needs a session, too,
-// and must not wait for the one of the command.
+// TestFewSessionsUnderBecome: killing a command of another user needs a session too, and
+// must not wait for that of the command.
 func TestFewSessionsUnderBecome(t *testing.T) {
 	t.Parallel()
 	asked := connectortest.NewUser(t, "p4ss-word", "/bin/sh", "%s ALL=(ALL) ALL")

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// hostKeyError is a host key that was refused; its text says what to do.
+// hostKeyError is a rejected host key; its text says what to do.
 type hostKeyError struct{ text string }
 
 func (e *hostKeyError) Error() string { return e.text }
 
-// hostKeys returns the check of t's host key, and the key types that known_hosts
-// has for it: asking for those first keeps a host with a second, unknown key
-// from looking changed.
+// hostKeys returns the check of t's host key, and the key types that known_hosts has for
+// it. These are requested first: otherwise a host with a second, unknown key would look
+// changed.
 func (s *Shared) hostKeys(t *target) (ssh.HostKeyCallback, []string, error) {
 	if t.HostKey == Insecure {
 		return ssh.InsecureIgnoreHostKey(), nil, nil
@@ -33,7 +33,7 @@ func (s *Shared) hostKeys(t *target) (ssh.HostKeyCallback, []string, error) {
 	return check, knownAlgorithms(known.verdict, t.addr()), nil
 }
 
-// noKey matches no line of known_hosts: asking for it lists the wanted ones.
+// noKey matches no line of known_hosts: looking it up lists the expected keys.
 type noKey struct{}
 
 func (noKey) Type() string                        { return "none" }
@@ -62,19 +62,19 @@ func knownAlgorithms(known ssh.HostKeyCallback, addr string) []string {
 		}
 		add(k.Key.Type())
 	}
-	// The others stay possible: certificates, and keys that replaced the known one.
+	// The others remain possible: certificates, and keys that replaced the known one.
 	add(ssh.SupportedAlgorithms().HostKeys...)
 	return first
 }
 
-// verify turns the verdict of known_hosts into acceptance or a message that says what to do.
+// verify turns the result of known_hosts into acceptance or an error that says what to do.
 func (t *target) verify(known *known, verdict error, hostname string, key ssh.PublicKey) error {
 	var bad *knownhosts.KeyError
 	switch {
 	case verdict == nil:
 		return nil
 	case !errors.As(verdict, &bad):
-		return &hostKeyError{fmt.Sprintf("the host key of %s is refused: %v", t.name(), verdict)}
+		return &hostKeyError{fmt.Sprintf("the host key of %s is rejected: %v", t.name(), verdict)}
 	case len(bad.Want) > 0:
 		return t.changed(bad.Want, key)
 	case t.HostKey == AcceptNew:
@@ -95,7 +95,8 @@ func (t *target) changed(want []knownhosts.KnownKey, key ssh.PublicKey) error {
 		old = append(old, fmt.Sprintf("%s:%d (%s %s)", k.Filename, k.Line, k.Key.Type(), ssh.FingerprintSHA256(k.Key)))
 	}
 	return &hostKeyError{fmt.Sprintf("THE HOST KEY OF %s HAS CHANGED: it is now %s %s, known is %s; "+
-		"either the host was reinstalled or somebody is in between: if it is the former, remove the old key with `ssh-keygen -f %s -R '%s'`",
+		"either the host was reinstalled or somebody intercepts the connection: "+
+		"if it was reinstalled, remove the old key with `ssh-keygen -f %s -R '%s'`",
 		t.name(), key.Type(), ssh.FingerprintSHA256(key), strings.Join(old, ", "),
 		want[0].Filename, knownhosts.Normalize(t.addr()))}
 }
@@ -104,19 +105,19 @@ func (t *target) changed(want []knownhosts.KnownKey, key ssh.PublicKey) error {
 func appendLine(f *os.File, line string) error {
 	info, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("remember the host key: %w", err)
+		return fmt.Errorf("store the host key: %w", err)
 	}
 	last := []byte{'\n'}
 	if info.Size() > 0 {
 		if _, err := f.ReadAt(last, info.Size()-1); err != nil {
-			return fmt.Errorf("remember the host key: %w", err)
+			return fmt.Errorf("store the host key: %w", err)
 		}
 	}
 	if last[0] != '\n' {
 		line = "\n" + line
 	}
 	if _, err := f.WriteString(line + "\n"); err != nil {
-		return fmt.Errorf("remember the host key: %w", err)
+		return fmt.Errorf("store the host key: %w", err)
 	}
 	return nil
 }

@@ -14,16 +14,16 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// keyList is what known_hosts files say, in the order of their lines. The library
-// reads them too, but one line that it cannot read makes it give up; ssh passes
-// over such a line, and so does this.
+// keyList is the content of known_hosts files, in the order of their lines. The library can
+// read them too, but gives up at the first bad line; ssh skips such a line, and so does
+// keyList.
 type keyList struct {
 	lines   []keyLine
-	revoked map[string]knownhosts.KnownKey // by the key's bytes, for whatever host
+	revoked map[string]knownhosts.KnownKey // by the key's bytes, for all hosts
 	skipped []skippedLine
 }
 
-// keyLine is one key of hosts, or of an authority that signs the keys of hosts.
+// keyLine is one host key, or the key of a CA that signs host keys.
 type keyLine struct {
 	knownhosts.KnownKey
 	authority bool
@@ -37,7 +37,7 @@ type skippedLine struct {
 	err  error
 }
 
-// The marks of lines that are no keys of hosts.
+// The markers of lines that are not plain host keys.
 const (
 	markAuthority = "@cert-authority"
 	markRevoked   = "@revoked"
@@ -64,12 +64,12 @@ func (l *keyList) readLine(file string, n int, line string) error {
 	mark := ""
 	if words[0][0] == '@' {
 		if mark = words[0]; mark != markAuthority && mark != markRevoked {
-			return errors.New("the mark at its beginning is neither @cert-authority nor @revoked")
+			return errors.New("it begins with a marker other than @cert-authority and @revoked")
 		}
 		words = words[1:]
 	}
 	if len(words) < 3 {
-		return errors.New("it is not: hosts, type of the key, key")
+		return errors.New("expected hosts, key type and key")
 	}
 	blob, err := base64.StdEncoding.DecodeString(words[2])
 	if err != nil {
@@ -80,7 +80,7 @@ func (l *keyList) readLine(file string, n int, line string) error {
 		return fmt.Errorf("its key cannot be read: %w", err)
 	}
 	known := knownhosts.KnownKey{Key: key, Filename: file, Line: n}
-	if mark == markRevoked { // whatever the hosts are
+	if mark == markRevoked { // for any host
 		l.revoked[string(key.Marshal())] = known
 		return nil
 	}
@@ -92,7 +92,7 @@ func (l *keyList) readLine(file string, n int, line string) error {
 	return nil
 }
 
-// hostMatcher says whether a line is about a host.
+// hostMatcher reports whether a line applies to a host.
 type hostMatcher interface{ match(host, port string) bool }
 
 func readHosts(text string) (hostMatcher, error) {
@@ -104,7 +104,7 @@ func readHosts(text string) (hostMatcher, error) {
 		p, not := strings.CutPrefix(p, "!")
 		if p == "" {
 			if not {
-				return nil, errors.New("a ! in its hosts has no name")
+				return nil, errors.New("a ! in its host list has no name")
 			}
 			continue
 		}
@@ -117,7 +117,7 @@ func readHosts(text string) (hostMatcher, error) {
 	return all, nil
 }
 
-// namedHosts are patterns, of which one with a ! rules a host out.
+// namedHosts are patterns; one with a ! excludes a host.
 type namedHosts []namedHost
 
 type namedHost struct {
@@ -139,9 +139,9 @@ func (l namedHosts) match(host, port string) bool {
 	return found
 }
 
-// wild matches a pattern with * and ?, in which no character is special in the text.
+// wild matches a pattern with * and ?; all characters of text are literal.
 func wild(pattern, text string) bool {
-	star, from := -1, 0 // the last *, and where what it stands for ends
+	star, from := -1, 0 // the last *, and the end of what it matches
 	p, t := 0, 0
 	for t < len(text) {
 		switch {
@@ -161,7 +161,7 @@ func wild(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// hashedHost is a name that a file does not give away.
+// hashedHost is a host name that is stored only as a hash.
 type hashedHost struct{ salt, hash []byte }
 
 func readHashed(text string) (hostMatcher, error) {
@@ -204,7 +204,7 @@ func (l *keyList) isAuthority(key ssh.PublicKey, addr string) bool {
 	return false
 }
 
-// isRevoked says so of a certificate, the key in it, and the one that signed it.
+// isRevoked reports whether the certificate, its key, or the key that signed it is revoked.
 func (l *keyList) isRevoked(cert *ssh.Certificate) bool {
 	return l.isRevokedKey(cert) || l.isRevokedKey(cert.Key) || l.isRevokedKey(cert.SignatureKey)
 }
@@ -214,7 +214,7 @@ func (l *keyList) isRevokedKey(key ssh.PublicKey) bool {
 	return ok
 }
 
-// verdict compares a key that is no certificate with those that are known.
+// verdict compares a key that is not a certificate with the known ones.
 func (l *keyList) verdict(addr string, _ net.Addr, key ssh.PublicKey) error {
 	if r, ok := l.revoked[string(key.Marshal())]; ok {
 		return &knownhosts.RevokedError{Revoked: r}

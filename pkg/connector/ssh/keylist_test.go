@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// hostKey makes a key that is always the same for a number.
+// hostKey returns the key of a number, which is always the same.
 func hostKey(t testing.TB, n byte) (ssh.PublicKey, ssh.Signer) {
 	t.Helper()
 	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed([]byte(strings.Repeat(string(n), ed25519.SeedSize))))
@@ -36,7 +36,7 @@ func listOf(text string) *keyList {
 	return l
 }
 
-// TestBadLinesAreSkipped has each bad line stand before good ones, which must hold.
+// TestBadLinesAreSkipped puts each bad line before good ones, which must still apply.
 func TestBadLinesAreSkipped(t *testing.T) {
 	one, _ := hostKey(t, '1')
 	two, _ := hostKey(t, '2')
@@ -149,14 +149,14 @@ func TestSkippedLinesAreWarnedOfOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := file + ":1: this line is not read: it is not: hosts, type of the key, key (and 1 more)"
+	want := file + ":1: this line is skipped: expected hosts, key type and key (and 1 more)"
 	if len(warned) != 1 || warned[0] != want {
 		t.Errorf("%q, want %q", warned, want)
 	}
 }
 
-// FuzzKeyList compares with the library, whose readers give up where this one
-// passes over a line: what the library accepts of whole files is accepted here.
+// FuzzKeyList compares with the library, whose readers give up where this one skips a line:
+// files that the library accepts as a whole are accepted here.
 func FuzzKeyList(f *testing.F) {
 	key, _ := hostKey(f, '1')
 	other, _ := hostKey(f, '2')

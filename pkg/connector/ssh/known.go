@@ -17,8 +17,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// known is a list of known_hosts files, read once and again only when they were
-// changed by others.
+// known is a list of known_hosts files, read once and again only after others changed them.
 type known struct {
 	files []string
 
@@ -28,10 +27,10 @@ type known struct {
 	added map[string]ssh.PublicKey // appended since the files were read, by address
 
 	warn   func(text string)
-	warned map[string]bool // files of whose lines a warning said something
+	warned map[string]bool // files that a warning was reported for
 }
 
-// knownHosts returns the files as they are now.
+// knownHosts returns the current content of the files.
 func (s *Shared) knownHosts(files []string) (*known, error) {
 	key := strings.Join(files, "\x00")
 	s.mu.Lock()
@@ -46,7 +45,7 @@ func (s *Shared) knownHosts(files []string) (*known, error) {
 	return k, k.readLocked()
 }
 
-// readLocked reads the files unless they are as they were. k.mu is held.
+// readLocked reads the files unless they are unchanged. k.mu is held.
 func (k *known) readLocked() error {
 	stamp, there := stampOf(k.files)
 	if k.check != nil && stamp == k.stamp {
@@ -65,7 +64,7 @@ func (k *known) readLocked() error {
 	return nil
 }
 
-// warnLocked warns once of the lines of a file that cannot be read. k.mu is held.
+// warnLocked warns once per file about lines that cannot be read. k.mu is held.
 func (k *known) warnLocked(skipped []skippedLine) {
 	for i, s := range skipped {
 		if i > 0 && skipped[i-1].file == s.file || k.warned[s.file] {
@@ -78,7 +77,7 @@ func (k *known) warnLocked(skipped []skippedLine) {
 				more++
 			}
 		}
-		text := fmt.Sprintf("%s:%d: this line is not read: %s", s.file, s.line, s.err)
+		text := fmt.Sprintf("%s:%d: this line is skipped:  %s", s.file, s.line, s.err)
 		if more > 0 {
 			text += fmt.Sprintf(" (and %d more)", more)
 		}
@@ -86,7 +85,7 @@ func (k *known) warnLocked(skipped []skippedLine) {
 	}
 }
 
-// stampOf changes when a file does; there are the files that exist.
+// stampOf changes when a file does; there lists the existing files.
 func stampOf(files []string) (stamp string, there []string) {
 	for _, f := range files {
 		info, err := os.Stat(f)
@@ -99,7 +98,7 @@ func stampOf(files []string) (stamp string, there []string) {
 	return stamp, there
 }
 
-// verdict is what knownhosts says of a key.
+// verdict is nil for a known key, else the reason, as knownhosts reports it.
 func (k *known) verdict(hostname string, remote net.Addr, key ssh.PublicKey) error {
 	k.mu.Lock()
 	check, own := k.check, k.added[knownhosts.Normalize(hostname)]
@@ -113,16 +112,16 @@ func (k *known) verdict(hostname string, remote net.Addr, key ssh.PublicKey) err
 	return &knownhosts.KeyError{Want: []knownhosts.KnownKey{{Key: own, Filename: k.files[0]}}}
 }
 
-// accept appends key to the first known_hosts file, unless another connection
-// did so meanwhile: then its key must be the same.
+// accept appends key to the first known_hosts file, unless another connection has done so
+// meanwhile: then the key must be the same.
 func (k *known) accept(t *target, hostname string, key ssh.PublicKey) error {
 	file := k.files[0]
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("remember the host key: %w", err)
+		return fmt.Errorf("store the host key: %w", err)
 	}
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
-		return fmt.Errorf("remember the host key: %w", err)
+		return fmt.Errorf("store the host key: %w", err)
 	}
 	defer f.Close()
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {

@@ -9,21 +9,21 @@ import (
 	"kubekey/pkg/shell"
 )
 
-// The command line of a channel is read by the login shell of the user, which may
-// be anything: fish, csh. A wrapped line starts /bin/sh in its place, and is
-// written so that every shell reads it alike. That costs the host an exec.
-// So the first command of a connection tells which shell it is, and a
-// simple command, which every POSIX shell reads alike, then goes to such a shell as it is.
+// The command line of a channel is read by the user's login shell, which can be any shell:
+// fish, csh. A wrapped line replaces it with /bin/sh, and is written so that every shell
+// parses it alike. That costs the host an exec. The first command of a connection therefore
+// reports the login shell. A simple command, which every POSIX shell parses alike, is then
+// sent unwrapped if the login shell is a POSIX shell.
 
-// loginShell is what is known of a login shell.
+// loginShell is what is known about a login shell.
 type loginShell struct{ posix atomic.Bool }
 
-// reportShell makes a wrapped line say on standard error which shell it is, before
-// anything else; a finder takes it out again.
+// reportShell makes a wrapped line print the login shell on standard error before anything
+// else; a finder removes it from the output.
 func reportShell(mark string) string { return `echo "kk-` + mark + ` $SHELL" >&2;` }
 
-// dress returns the line to send for a command, and what looks for the name of the
-// login shell in its standard error; nil if nothing does.
+// prepareLine returns the line to send for a command, and the finder of the login shell's
+// name in its standard error; nil if none is needed.
 func (s *session) prepareLine(line, mark string, tty bool) (string, *finder) {
 	shell := &s.link.shell
 	switch {
@@ -44,10 +44,9 @@ func (s *loginShell) learn(name string) {
 	}
 }
 
-// wrap returns a command line that runs line with /bin/sh and that every login
-// shell understands. A line with characters that shells treat differently even between
-// single quotes (fish: backslash, csh: line feed and exclamation mark) goes as octal
-// numbers.
+// wrap returns a command line that runs line with /bin/sh and that every login shell parses
+// alike. A line with characters that shells treat differently even in single quotes (fish:
+// backslash, csh: line feed and exclamation mark) is encoded as octal numbers.
 func wrap(line string) string {
 	if !strings.ContainsAny(line, "\\\n!") {
 		return "exec /bin/sh -c " + shell.Quote(line)
@@ -59,9 +58,8 @@ func octal(line string) string {
 	return strings.NewReplacer(`\`, `\0134`, "\n", `\0012`, "!", `\0041`, "'", `\0047`).Replace(line)
 }
 
-// isSimple says whether line is one program with plain or quoted words, which every
-// POSIX shell reads alike, and which is none of the names that shells have
-// built in with differences.
+// isSimple reports whether line is one program with plain or quoted arguments, which every
+// POSIX shell parses alike, and not a builtin that differs between shells.
 func isSimple(line string) bool {
 	first, _, _ := strings.Cut(line, " ")
 	if !strings.HasPrefix(first, "/") || strings.ContainsAny(first, "'\\=") {
@@ -75,7 +73,7 @@ func isSimple(line string) bool {
 			quoted = !quoted
 		case quoted:
 		case c == '\\' && i+1 < len(line) && line[i+1] == '\'':
-			i++ // as a quoted word writes a single quote
+			i++ // an escaped single quote between quoted parts
 		case !isPlain(c):
 			return false
 		}

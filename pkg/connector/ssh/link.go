@@ -12,9 +12,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// link is one connection and the session channels on it. One channel is opened
-// ahead of need, so that a command costs one round trip, and, once a command with
-// input was seen, another with a shell that waits for a command.
+// link is one connection and its session channels. One channel is opened ahead of need, so
+// that a command costs one round trip. After the first command with input, another is opened
+// with a shell that waits for a command.
 type link struct {
 	client   *ssh.Client
 	closers  []io.Closer // jump hosts
@@ -23,19 +23,19 @@ type link struct {
 	buffers  sync.Pool
 	throttle *throttle
 	shell    loginShell
-	silent   atomic.Int64 // for how long the host did not answer when that ended the connection
+	silent   atomic.Int64 // how long the host had not answered, if that ended the connection
 
 	mu       sync.Mutex
 	cause    error               // why the connection ended; set before gone is closed
-	spares   []*session          // open, unused; one at most unless a caller gave up
+	spares   []*session          // open, unused; at most one unless a caller gave up
 	ready    []*session          // with a waiting shell, unused
-	opening  int                 // sessions on their way
-	starting int                 // waiting shells on their way
+	opening  int                 // sessions being opened
+	starting int                 // waiting shells being started
 	waiting  int                 // callers that wait for a session
 	feeders  int                 // those of them that have input
 	feeds    bool                // a command with input was seen
 	died     int                 // waiting shells that ended unused
-	used     int                 // sessions open, on their way, or spare
+	used     int                 // sessions open, being opened, or spare
 	limit    int                 // sessions that the server allows, as far as is known
 	yields   map[*session]func() // ask commands that run for later use to end
 	refused  int                 // refusals in a row while no session was open
@@ -43,7 +43,7 @@ type link struct {
 	changed  chan struct{}       // closed and replaced whenever the above changes
 }
 
-// manySessions is the limit before the server has refused one. OpenSSH allows ten.
+// manySessions is the limit until the server refuses a session. OpenSSH allows ten.
 const manySessions = 64
 
 func newLink(client *ssh.Client, closers []io.Closer, t *target) *link {
@@ -78,8 +78,8 @@ func (l *link) close() {
 	closeAll(l.closers)
 }
 
-// keepAlive ends the connection when the host has not answered for two
-// intervals: a host that lost its power closes nothing.
+// keepAlive closes the connection when the host has not answered for two intervals: a host
+// that lost power closes nothing.
 func (l *link) keepAlive(every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -91,7 +91,7 @@ func (l *link) keepAlive(every time.Duration) {
 		}
 		answered := make(chan struct{})
 		go func() {
-			// A refusal is an answer; an error means that the connection has ended.
+			// A rejection is an answer; an error means that the connection has ended.
 			_, _, _ = l.client.SendRequest("keepalive@openssh.com", true, nil)
 			close(answered)
 		}()
@@ -107,21 +107,21 @@ func (l *link) keepAlive(every time.Duration) {
 	}
 }
 
-// signalLocked wakes those who wait for a session. l.mu is held.
+// signalLocked wakes the callers that wait for a session. l.mu is held.
 func (l *link) signalLocked() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// maxRefused is how often a server may refuse the only session in a row: it may
-// take a moment to forget one that was just closed.
+// maxRefused is how often in a row a server may refuse the only session: it can take a
+// moment to release one that was just closed.
 const maxRefused = 6
 
-// errFull is that a command would have to wait for the end of another.
-var errFull = errors.New("the server allows no further session beside those that are open")
+// errFull reports that a command would have to wait for another to exit.
+var errFull = errors.New("the server allows no more sessions than are open")
 
-// acquire returns an open session, waiting for one when the server's limit is
-// reached, and has the next ones prepared meanwhile. With needNow it is errFull then.
+// acquire returns an open session, waiting for one if the server's limit is reached, and has
+// the next ones prepared meanwhile. With needNow it returns errFull instead of waiting.
 func (l *link) acquire(ctx context.Context, n need) (*session, error) {
 	l.mu.Lock()
 	l.waiting++
@@ -143,8 +143,9 @@ func (l *link) acquire(ctx context.Context, n need) (*session, error) {
 		}
 		switch {
 		case l.refused > maxRefused:
-			// Not wrapped: a refusal is else a jump host's.
-			return nil, fmt.Errorf("the server refuses to open a session: %v: does it allow any (MaxSessions of sshd)?", l.refusal)
+			// Not wrapped: callers take a wrapped one for that of a jump host.
+			return nil, fmt.Errorf("the server refuses to open a session: %v: does it allow any (MaxSessions of sshd)?",
+				l.refusal)
 		case l.opening < l.waiting && !l.soonLocked(n):
 			l.openLocked()
 		}
@@ -160,7 +161,7 @@ func (l *link) acquire(ctx context.Context, n need) (*session, error) {
 	}
 }
 
-// takeLocked returns the session that serves n soonest, nil if none does. l.mu is held.
+// takeLocked returns the session that serves n soonest, nil if there is none. l.mu is held.
 func (l *link) takeLocked(n need) (s *session) {
 	full := l.used >= l.limit
 	switch {
@@ -169,19 +170,19 @@ func (l *link) takeLocked(n need) (s *session) {
 	case len(l.spares) > 0 && !l.soonLocked(n):
 		s, l.spares = l.spares[0], l.spares[1:]
 	case len(l.ready) > 0 && n == needFresh && full:
-		// It stands in the way of the session that is needed.
+		// It occupies the session that is needed.
 		go l.ready[0].release()
 		l.ready = l.ready[1:]
 	}
 	return s
 }
 
-// soonLocked says whether a waiting shell is on its way that n is to wait for: it
-// is there within a round trip. l.mu is held.
+// soonLocked reports whether n should wait for a shell that is being started: it is ready
+// within a round trip. l.mu is held.
 func (l *link) soonLocked(n need) bool { return n == needInput && l.starting >= l.feeders }
 
-// aheadLocked prepares sessions for the command after those of so many waiting
-// callers. l.mu is held.
+// aheadLocked prepares sessions for the command after those of the waiting callers.
+// l.mu is held.
 func (l *link) aheadLocked(callers int) {
 	if l.feeds && l.died < maxDied && len(l.ready)+l.starting == 0 && len(l.spares) > callers {
 		l.prepareLocked()
@@ -191,7 +192,7 @@ func (l *link) aheadLocked(callers int) {
 	}
 }
 
-// waitLocked waits for a change. l.mu is held, but not while it waits.
+// waitLocked waits for a change. l.mu is held, but released while it waits.
 func (l *link) waitLocked(ctx context.Context) error {
 	changed := l.changed
 	l.mu.Unlock()
@@ -206,7 +207,7 @@ func (l *link) waitLocked(ctx context.Context) error {
 	}
 }
 
-// openLocked opens a session in the background, if the limit allows. It ends with the
+// openLocked opens a session in the background, if the limit allows. That ends with the
 // connection at the latest. l.mu is held.
 func (l *link) openLocked() {
 	if l.used >= l.limit {
@@ -234,11 +235,11 @@ func (l *link) openLocked() {
 	}()
 }
 
-// missedLocked takes note that a session was not opened. l.mu is held.
+// missedLocked records that a session was not opened. l.mu is held.
 func (l *link) missedLocked(err error) {
 	l.used--
 	if !isRefusal(err) {
-		return // the connection has ended, which is known elsewhere
+		return // the connection has ended, which is reported elsewhere
 	}
 	if l.used == 0 {
 		l.refused++
@@ -247,7 +248,7 @@ func (l *link) missedLocked(err error) {
 	l.limit = max(1, min(l.limit, l.used))
 }
 
-// occupy notes how to ask the command of a session to make room, if it can be asked.
+// occupy records how to ask the command of a session to yield, if it can.
 func (l *link) occupy(s *session, yield func()) {
 	if yield == nil {
 		return
@@ -255,11 +256,11 @@ func (l *link) occupy(s *session, yield func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.yields[s] = yield
-	// Somebody may wait already.
+	// A caller may already wait.
 	l.signalLocked()
 }
 
-// yieldLocked asks for room. l.mu is held.
+// yieldLocked asks commands to release their sessions. l.mu is held.
 func (l *link) yieldLocked() {
 	for s, yield := range l.yields {
 		delete(l.yields, s)
@@ -267,7 +268,7 @@ func (l *link) yieldLocked() {
 	}
 }
 
-// release makes room for the session after s, and opens it ahead.
+// release makes room for the session after s, and opens it ahead of need.
 func (l *link) release(s *session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package ssh runs commands on a host over one SSH connection, which is opened
-// when first needed and serves all commands of a run.
+// Package ssh runs commands on a host over one SSH connection, which is opened on first use
+// and serves all commands of a run.
 package ssh
 
 import (
@@ -16,19 +16,18 @@ import (
 	"kubekey/pkg/redact"
 )
 
-// HostKeyPolicy says what to do with a host key that known_hosts does not have.
+// HostKeyPolicy selects what happens to a host key that is not in known_hosts.
 type HostKeyPolicy string
 
-// The policies. A key that differs from the known one is refused by Strict and
-// by AcceptNew.
+// The policies. Strict and AcceptNew reject a key that differs from the known one.
 const (
-	Strict    HostKeyPolicy = "strict"     // refuse it
+	Strict    HostKeyPolicy = "strict"     // reject it
 	AcceptNew HostKeyPolicy = "accept-new" // add it to known_hosts
 	Insecure  HostKeyPolicy = "insecure"   // check nothing, ever
 )
 
-// Options say how to reach a host. Every option has a default; what the options
-// leave open is taken from the ssh configuration files.
+// Options describe how to reach a host. Every option has a default; options that are not set
+// are read from the ssh configuration files.
 type Options struct {
 	Host    string // name in the inventory
 	Address string // name, address, or alias of ssh_config to connect to; default: Host
@@ -52,7 +51,7 @@ type Options struct {
 	ProxyJump string
 
 	ConnectTimeout time.Duration // for connecting and logging in; default: ConnectTimeout, else 10 s
-	KeepAlive      time.Duration // between keepalive messages; default 15 s; negative is none
+	KeepAlive      time.Duration // between keepalive messages; default 15 s; negative disables them
 }
 
 const (
@@ -63,7 +62,7 @@ const (
 // target is Options with every default filled in.
 type target struct {
 	Options
-	alias          string // what ssh would be told to connect to; ssh_config is read for it
+	alias          string // the host argument ssh would have; ssh_config is read for it
 	identitiesOnly bool
 	givenKeys      bool // the keys were named, so one that cannot be read is an error
 	jumps          []*target
@@ -71,7 +70,7 @@ type target struct {
 
 func (t *target) addr() string { return net.JoinHostPort(t.Address, strconv.Itoa(t.Port)) }
 
-// name is how messages call the host: its label, and where that leads.
+// name is what messages call the host: its label, and its address.
 func (t *target) name() string {
 	if t.Host == "" || t.Host == t.Address {
 		return t.addr()
@@ -79,7 +78,7 @@ func (t *target) name() string {
 	return t.Host + " (" + t.addr() + ")"
 }
 
-// maxJumps ends a chain of jump hosts that refer to each other.
+// maxJumps bounds a chain of jump hosts that refer to each other.
 const maxJumps = 8
 
 func (s *Shared) resolve(o Options, depth int) (*target, error) {
@@ -130,7 +129,7 @@ func (t *target) fill(c hostConfig) error {
 	case Strict, AcceptNew, Insecure:
 		return nil
 	}
-	return fmt.Errorf("host key policy %q is not one of strict, accept-new, insecure", t.HostKey)
+	return fmt.Errorf("host key policy %q is not supported: use strict, accept-new or insecure", t.HostKey)
 }
 
 func (t *target) fillPort(configured string) error {
@@ -173,7 +172,7 @@ func (t *target) fillKeys(c hostConfig) {
 	t.KnownHosts = t.expandAll(t.KnownHosts)
 }
 
-// policyOf maps StrictHostKeyChecking; "ask" has nobody to ask and is strict.
+// policyOf maps StrictHostKeyChecking; "ask" becomes strict, as there is nobody to ask.
 func policyOf(configured string) HostKeyPolicy {
 	switch strings.ToLower(configured) {
 	case "accept-new":
@@ -189,7 +188,7 @@ func (s *Shared) resolveJumps(t *target, depth int) error {
 		return nil
 	}
 	if depth >= maxJumps {
-		return fmt.Errorf("ssh: more than %d jump hosts: does ProxyJump of %s lead back to itself?", maxJumps, t.Host)
+		return fmt.Errorf("ssh: more than %d jump hosts: does ProxyJump of %s refer back to itself?", maxJumps, t.Host)
 	}
 	for i, hop := range strings.Split(t.ProxyJump, ",") {
 		o, err := t.jumpOptions(strings.TrimSpace(hop))
@@ -197,10 +196,10 @@ func (s *Shared) resolveJumps(t *target, depth int) error {
 			return err
 		}
 		if o.Host == t.alias && (o.Port == 0 || o.Port == t.Port) {
-			continue // as "Host *" says it of the jump host, too
+			continue // "Host *" sets it for the jump host too
 		}
 		if i > 0 {
-			o.ProxyJump = "none" // the hop before it leads there
+			o.ProxyJump = "none" // reached through the previous hop
 		}
 		jump, err := s.resolve(o, depth+1)
 		if err != nil {
@@ -211,7 +210,7 @@ func (s *Shared) resolveJumps(t *target, depth int) error {
 	return nil
 }
 
-// jumpOptions are those of t for one [user@]host[:port], without what belongs to t alone.
+// jumpOptions are the options for one [user@]host[:port], without those that are for t alone.
 func (t *target) jumpOptions(hop string) (Options, error) {
 	o := Options{
 		Password: t.Password, PrivateKey: t.PrivateKey, Passphrase: t.Passphrase, AgentSocket: t.AgentSocket,

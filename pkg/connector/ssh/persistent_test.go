@@ -12,7 +12,7 @@ import (
 	"kubekey/pkg/redact"
 )
 
-// script runs code as one of kk's own and returns what it printed.
+// script runs code as one of kk's own scripts and returns what it printed.
 func script(t *testing.T, c connector.Connector, code string) string {
 	t.Helper()
 	out, stderr, exit := connectortest.Output(t, c, connector.Script{Code: code}.Command())
@@ -22,7 +22,7 @@ func script(t *testing.T, c connector.Connector, code string) string {
 	return out
 }
 
-// waitForShell waits until two scripts have the same shell: one that stays.
+// waitForShell waits until two scripts run in the same shell: a persistent one.
 func waitForShell(t *testing.T, c connector.Connector) (pid string) {
 	t.Helper()
 	for range 100 {
@@ -31,7 +31,7 @@ func waitForShell(t *testing.T, c connector.Connector) (pid string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatal("no shell stays")
+	t.Fatal("there is no persistent shell")
 	return ""
 }
 
@@ -104,7 +104,7 @@ func TestShellThatStaysMakesRoom(t *testing.T) {
 	}
 }
 
-// TestShellOfYesterday: who may have got another group since gets another shell.
+// TestShellOfYesterday: a user whose groups may have changed since gets a new shell.
 func TestShellOfYesterday(t *testing.T) {
 	t.Parallel()
 	d := connectortest.StartSSHD(t)
@@ -115,21 +115,21 @@ func TestShellOfYesterday(t *testing.T) {
 	own, roots := waitForShell(t, c), waitForShell(t, root)
 	script(t, root, "true")
 	if again := waitForShell(t, c); again != own {
-		t.Error("another shell for no reason")
+		t.Error("a new shell for no reason")
 	}
 	mustRun(t, root, "true", "")
 	if again := waitForShell(t, root); again != roots {
-		t.Error("another shell for root, who has all rights anyway")
+		t.Error("a new shell for root, who has all rights anyway")
 	}
 	renews := connector.Script{Code: "true", Renews: true}.Command()
 	connectortest.Output(t, root, renews)
 	if again := waitForShell(t, c); again == own {
-		t.Error("the shell has the groups of yesterday after a script")
+		t.Error("the shell has outdated groups after a script")
 	}
 	own = waitForShell(t, c)
 	mustRun(t, c, "true", "")
 	if again := waitForShell(t, c); again == own {
-		t.Error("the shell has the groups of yesterday after a command")
+		t.Error("the shell has outdated groups after a command")
 	}
 }
 
@@ -149,7 +149,7 @@ func TestConnectionLostUnderScript(t *testing.T) {
 	}
 	// The server's process for this connection is the parent of the session's shell.
 	if _, err := c.Run(context.Background(), connector.Command{Line: "kill -KILL $PPID; sleep 5"}); err == nil {
-		t.Error("the connection lives on")
+		t.Error("the connection is still open")
 	}
 	if err := <-done; err == nil || !strings.Contains(err.Error(), "lost the connection") {
 		t.Errorf("got %v", err)

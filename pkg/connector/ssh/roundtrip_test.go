@@ -32,7 +32,7 @@ func overTurns(t *testing.T, d *connectortest.SSHD) (*connectortest.Turns, ssh.O
 	return p, o
 }
 
-// wantTrips checks how many round trips f takes. A busy machine makes it look like
+// wantTrips checks how many round trips f needs. A busy machine makes it look like
 // more, never like less, so the least of a few tries counts, each after prepare.
 func wantTrips(t *testing.T, p *connectortest.Turns, name string, want int, f func(), prepare ...func()) {
 	t.Helper()
@@ -86,7 +86,7 @@ func TestRoundTrips(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantTrips(t, p, "a command", 1, command)
-	// OpenSSH opens a window with the start of the command. From then on a shell waits.
+	// OpenSSH opens a window when the command starts. From then on a shell waits.
 	p.WaitIdle()
 	var fresh *ssh.Host
 	wantTrips(t, p, "the first command with input", 2, func() { input(fresh)() }, func() {

@@ -15,8 +15,8 @@ import (
 	"kubekey/pkg/connector"
 )
 
-// grace is how long the outputs of an ended command may be held open, silently, by
-// processes that it left behind, before they are cut off.
+// grace is how long processes that an exited command left behind can keep its outputs open
+// without printing, before the outputs are closed.
 const grace = 2 * time.Second
 
 // cutError is a channel that ended without an exit status.
@@ -34,9 +34,9 @@ type session struct {
 	once     sync.Once
 
 	exit   connector.Exit
-	exited chan struct{} // closed when the exit status has come
-	closed chan struct{} // closed when the channel has ended, by listen
-	ended  chan struct{} // closed when all output of the command was passed on, too
+	exited chan struct{} // closed when the exit status has arrived
+	closed chan struct{} // closed by listen, when the channel has ended
+	ended  chan struct{} // closed when all output has been passed on, too
 }
 
 func newSession(l *link, channel ssh.Channel, requests <-chan *ssh.Request) *session {
@@ -54,7 +54,7 @@ func (s *session) release() {
 	})
 }
 
-// awaitClose waits a moment for the channel of a killed command to end by itself.
+// awaitClose waits a moment for the channel of a killed command to close by itself.
 func (s *session) awaitClose() {
 	select {
 	case <-s.ended:
@@ -62,19 +62,19 @@ func (s *session) awaitClose() {
 	}
 }
 
-// signal asks the server to signal the command, which not every server does.
+// signal asks the server to signal the command, which not every server supports.
 func (s *session) signal(name string) {
 	_, _ = s.channel.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{name}))
 }
 
-// outcome is what becomes known of a running command, by several goroutines.
+// outcome is what several goroutines learn about a running command.
 type outcome struct {
 	refused chan error    // the server did not start the command
-	active  chan struct{} // output came
+	active  chan struct{} // output arrived
 }
 
-// run runs a line, prepared for the session, and waits for the command's end. When
-// ctx ends first, the command still runs, and so does the channel.
+// run runs a line, prepared for the session, and waits for the command to exit. If ctx ends
+// first, the command and the channel remain.
 func (s *session) run(ctx context.Context, line string, c connector.Command, find *finder) (connector.Exit, error) {
 	o := &outcome{refused: make(chan error, 1), active: make(chan struct{}, 1)}
 	if err := s.start(line, c, o); err != nil {
@@ -113,7 +113,7 @@ func (s *session) start(line string, c connector.Command, o *outcome) error {
 		}
 	}
 	go s.listen()
-	// Output comes with the reply, not after it. Input has to wait for it.
+	// Output arrives with the reply, not after it. Input has to wait for the reply.
 	go func() {
 		if err := s.exec(line); errors.Is(err, errNotStarted) {
 			o.refused <- err
@@ -124,7 +124,7 @@ func (s *session) start(line string, c connector.Command, o *outcome) error {
 	return nil
 }
 
-// end sends the input, if any, and its end.
+// end sends the input, if any, and EOF.
 func (s *session) end(src io.Reader) {
 	if src != nil {
 		s.feed(src)
@@ -142,16 +142,16 @@ func (s *session) requestTTY() error {
 	return err
 }
 
-// feed sends the input. An error of the source ends it early; one of the
-// channel says that nobody reads any more. Neither is the command's failure.
+// feed sends the input. An error of the source ends it early; an error of the channel means
+// that nobody reads any more. Neither is a failure of the command.
 func (s *session) feed(src io.Reader) {
 	buf := s.link.buffers.Get().(*[]byte)
 	defer s.link.buffers.Put(buf)
 	_, _ = io.CopyBuffer(struct{ io.Writer }{s.channel}, struct{ io.Reader }{src}, *buf)
 }
 
-// copy passes an output on. It keeps reading when nobody wants it: an output that
-// is not read stops the whole connection.
+// copy passes an output on. It keeps reading after a failed write, because an output that is
+// not read stalls the whole connection.
 func (s *session) copy(to io.Writer, from io.Reader, o *outcome) {
 	if to == nil {
 		to = io.Discard
@@ -177,7 +177,7 @@ func (s *session) copy(to io.Writer, from io.Reader, o *outcome) {
 	}
 }
 
-// listen takes the exit status, until the channel ends.
+// listen stores the exit status, and returns when the channel ends.
 func (s *session) listen() {
 	defer close(s.closed)
 	got := false
@@ -217,7 +217,7 @@ func parseExit(r *ssh.Request) (connector.Exit, bool) {
 	return connector.Exit{}, false
 }
 
-// signalNumber is the number that Linux gives a signal, 0 for an unusual name.
+// signalNumber is the number that Linux gives a signal, 0 for an unknown name.
 func signalNumber(name string) int {
 	for i, n := range []string{"", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL",
 		"USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM"} {
@@ -248,7 +248,7 @@ func (s *session) wait(ctx context.Context, o *outcome) (connector.Exit, error) 
 		case <-o.active:
 			idle.Reset(grace)
 		case <-idle.C:
-			// Something that the command left behind holds its outputs.
+			// A process that the command left behind keeps its outputs open.
 			s.release()
 			<-s.ended
 			return s.exit, nil
@@ -258,7 +258,7 @@ func (s *session) wait(ctx context.Context, o *outcome) (connector.Exit, error) 
 	}
 }
 
-// verdict is for a channel that has ended.
+// verdict is the result of a channel that has ended.
 func (s *session) verdict() (connector.Exit, error) {
 	select {
 	case <-s.exited:
@@ -280,8 +280,8 @@ func orEOF(err error) error {
 	return err
 }
 
-// finder passes an output on without the first line that begins with prefix, of
-// which it reports the rest.
+// finder passes an output on without the first line that begins with prefix, and reports the
+// rest of that line.
 type finder struct {
 	prefix string
 	found  func(rest string)
@@ -308,7 +308,7 @@ func (f *finder) Write(p []byte) (int, error) {
 	return len(p), f.pass(append(f.held[:start:start], f.held[start+end+1:]...))
 }
 
-// giveUp passes on what was held once it is clear that the line does not come.
+// giveUp passes on the held bytes once the line can no longer follow.
 func (f *finder) giveUp() error {
 	if len(f.held) < 8<<10 {
 		return nil
@@ -316,7 +316,7 @@ func (f *finder) giveUp() error {
 	return f.flush()
 }
 
-// flush passes on what was held: no line began with prefix.
+// flush passes on the held bytes: no line began with prefix.
 func (f *finder) flush() error {
 	if f.done {
 		return nil

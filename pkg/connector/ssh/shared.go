@@ -14,25 +14,26 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Shared is what the hosts of one run have in common: one connection to each
-// jump host, and known_hosts and ssh_config, read once. It may be used by many
-// goroutines at once, and needs no closing: a jump host's connection ends with the last Host
-// that uses it.
+// Shared is what the hosts of one run share: one connection to each jump host, and
+// known_hosts and ssh_config, read once. It is safe for concurrent use and needs no closing:
+// the connection of a jump host is closed with the last Host that uses it.
 type Shared struct {
-	// Warn is called with what a person should know that stops nothing.
+	// Warn is called with warnings for the user.
 	Warn func(text string)
 
 	mu      sync.Mutex
 	hops    map[string]*hop
 	known   map[string]*known
-	configs map[string][]*ssh_config.Config                  // as they were when first needed
-	keys    map[[sha256.Size]byte]func() (ssh.Signer, error) // open an encrypted key, by what it was tried with
+	configs map[string][]*ssh_config.Config                  // as of their first use
+	keys    map[[sha256.Size]byte]func() (ssh.Signer, error) // decrypt a key, by key and passphrase
 }
 
-// NewShared returns what hosts are to share.
+// NewShared returns the state that hosts share.
 func NewShared() *Shared {
-	return &Shared{Warn: func(string) {}, hops: map[string]*hop{}, known: map[string]*known{}, configs: map[string][]*ssh_config.Config{},
-		keys: map[[sha256.Size]byte]func() (ssh.Signer, error){}}
+	return &Shared{
+		Warn: func(string) {}, hops: map[string]*hop{}, known: map[string]*known{},
+		configs: map[string][]*ssh_config.Config{}, keys: map[[sha256.Size]byte]func() (ssh.Signer, error){},
+	}
 }
 
 // New checks the options, reads the ssh configuration, and returns a Host that is
@@ -63,8 +64,8 @@ func (s *Shared) config(file string) ([]*ssh_config.Config, error) {
 	return c, err
 }
 
-// dial connects and logs in to t, through its jump hosts. closers are what to
-// close after the client, in order.
+// dial connects and logs in to t, through its jump hosts. closers are to be closed after the
+// client, in order.
 func (s *Shared) dial(ctx context.Context, t *target) (client *ssh.Client, closers []io.Closer, err error) {
 	defer func() {
 		if err != nil {
@@ -76,7 +77,8 @@ func (s *Shared) dial(ctx context.Context, t *target) (client *ssh.Client, close
 	var way *lease
 	for i, jump := range t.jumps {
 		through := open
-		next, err := s.borrow(ctx, hopKey(t.jumps[:i+1]), func() (*ssh.Client, error) { return s.dialOne(ctx, jump, through) })
+		dial := func() (*ssh.Client, error) { return s.dialOne(ctx, jump, through) }
+		next, err := s.borrow(ctx, hopKey(t.jumps[:i+1]), dial)
 		if err != nil {
 			way.doubt(err)
 			return nil, closers, err
@@ -101,17 +103,18 @@ type hop struct {
 	users  int           // guarded by shared.mu
 }
 
-// hopKey tells hops apart: where they are, how they are reached, and who logs in with what.
+// hopKey identifies a hop: its address, how it is reached, and the credentials.
 func hopKey(chain []*target) string {
 	sum := sha256.New()
 	for _, t := range chain {
-		fmt.Fprintf(sum, "%q %q %q %q %q %q %q %q %q\n", t.addr(), t.User, t.PrivateKeyFiles, t.AgentSocket, t.HostKey, t.KnownHosts,
+		fmt.Fprintf(sum, "%q %q %q %q %q %q %q %q %q\n",
+			t.addr(), t.User, t.PrivateKeyFiles, t.AgentSocket, t.HostKey, t.KnownHosts,
 			t.Password.Reveal(), t.PrivateKey.Reveal(), t.Passphrase.Reveal())
 	}
 	return string(sum.Sum(nil))
 }
 
-// borrow returns the connection of a jump host, dialing it if nobody has or does.
+// borrow returns the connection of a jump host, dialing it if nobody else has or does.
 func (s *Shared) borrow(ctx context.Context, key string, dial func() (*ssh.Client, error)) (*lease, error) {
 	for {
 		h, mine := s.join(key)
@@ -132,12 +135,12 @@ func (s *Shared) borrow(ctx context.Context, key string, dial func() (*ssh.Clien
 		if mine || !errors.Is(h.err, context.Canceled) {
 			return nil, h.err
 		}
-		// It was another host's dialing that was cancelled: try again.
+		// Another host's attempt was cancelled: try again.
 	}
 }
 
-// join returns the hop, with the caller among its users; mine says that the
-// caller has to dial it.
+// join returns the hop, with the caller among its users; mine reports whether the caller has
+// to dial it.
 func (s *Shared) join(key string) (h *hop, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +154,7 @@ func (s *Shared) join(key string) (h *hop, mine bool) {
 	return h, mine
 }
 
-// over says whether the connection has ended or was never made.
+// over reports whether the connection has ended or was never made.
 func (h *hop) over() bool {
 	select {
 	case <-h.gone:
@@ -174,13 +177,13 @@ func (h *hop) fill(client *ssh.Client, err error) {
 	close(h.done)
 }
 
-// lease is one host's use of a hop; closing it gives it back.
+// lease is one host's use of a hop; closing it returns the hop.
 type lease struct {
 	hop  *hop
 	once sync.Once
 }
 
-// Close ends the connection if nobody else uses it.
+// Close closes the connection if nobody else uses it.
 func (l *lease) Close() error {
 	l.once.Do(func() {
 		h := l.hop
@@ -198,8 +201,7 @@ func (l *lease) Close() error {
 	return nil
 }
 
-// doubt keeps others from a jump host that does not answer: the next to need it
-// dials it anew.
+// doubt keeps others from using a jump host that does not answer: the next one redials it.
 func (l *lease) doubt(err error) {
 	if l == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return

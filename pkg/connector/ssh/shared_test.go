@@ -21,7 +21,7 @@ import (
 	"kubekey/pkg/connector/ssh"
 )
 
-// member is a Host that shares.
+// member is a Host that uses s.
 func member(t testing.TB, s *ssh.Shared, o ssh.Options) *ssh.Host {
 	t.Helper()
 	h, err := s.New(o)
@@ -69,7 +69,7 @@ func TestOneConnectionToTheJumpHost(t *testing.T) {
 	}
 	mustRun(t, hosts[0], "echo still", "still\n")
 	hosts[0].Close()
-	for range 300 { // the last to leave ends the connection
+	for range 300 { // the last user closes the connection
 		if strings.Contains(bastion.Log(), "Disconnected from user root") || strings.Contains(bastion.Log(), "Connection closed by") ||
 			strings.Contains(bastion.Log(), "Received disconnect") {
 			break
@@ -78,7 +78,7 @@ func TestOneConnectionToTheJumpHost(t *testing.T) {
 	}
 	mustRun(t, member(t, shared, o), "echo again", "again\n")
 	if n := logins(bastion); n != 2 {
-		t.Errorf("%d logins at the jump host, want 2: the first connection was to be closed", n)
+		t.Errorf("%d logins at the jump host, want 2: the first connection must be closed", n)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestJumpHostThatIsDownIsTriedOnce(t *testing.T) {
 	for range 5 {
 		all.Go(func() { wantUnreachable(t, member(t, shared, o), "no answer within 500ms") })
 	}
-	cancel() // the dialing of one is not the end of the others'
+	cancel() // must not cancel the attempts of the others
 	all.Wait()
 }
 
@@ -119,7 +119,7 @@ func TestKnownHostsAreReadOnce(t *testing.T) {
 	o.KnownHosts = []string{file}
 	shared := ssh.NewShared()
 	mustRun(t, member(t, shared, o), "echo hashed", "hashed\n")
-	// What others change is seen.
+	// Changes by others are detected.
 	write("# nobody")
 	wantUnreachable(t, member(t, shared, o), "is not known")
 	o.HostKey = ssh.AcceptNew
@@ -131,7 +131,7 @@ func TestKnownHostsAreReadOnce(t *testing.T) {
 	if text, _ := os.ReadFile(file); strings.Count(string(text), "\n") != 2 {
 		t.Errorf("known_hosts has\n%s", text)
 	}
-	// What this run accepted must stay the same.
+	// What this run accepted must not change.
 	other := connectortest.StartSSHD(t)
 	p := connectortest.DelayProxy(t, d.Addr, 0)
 	moved := o
@@ -142,8 +142,8 @@ func TestKnownHostsAreReadOnce(t *testing.T) {
 	wantUnreachable(t, member(t, shared, moved), "HAS CHANGED")
 }
 
-// TestBadLineOfKnownHosts: a line that cannot be read keeps nobody from the hosts
-// of the others, and a new host's key can be added below it.
+// TestBadLineOfKnownHosts: a line that cannot be read does not affect the hosts of other
+// lines, and a new host's key can be added below it.
 func TestBadLineOfKnownHosts(t *testing.T) {
 	t.Parallel()
 	d := connectortest.StartSSHD(t)

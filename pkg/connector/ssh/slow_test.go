@@ -11,7 +11,7 @@ import (
 	"kubekey/pkg/connector/connectortest"
 )
 
-// slow is an output that is dealt with slowly at first.
+// slow is an output whose reader is slow at first.
 type slow struct {
 	got  atomic.Int64
 	wait time.Duration
@@ -24,8 +24,8 @@ func (s *slow) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An output that is read slowly is not held in memory, is whole in the end, and another
-// command of the connection goes on meanwhile.
+// An output that is read slowly is not kept in memory, arrives complete, and does not delay
+// other commands of the connection.
 func TestSlowReader(t *testing.T) {
 	h := connect(t, options(connectortest.StartSSHD(t)))
 	out := &slow{wait: 30 * time.Millisecond}
@@ -40,6 +40,6 @@ func TestSlowReader(t *testing.T) {
 		}
 	}
 	if err := <-done; err != nil || out.got.Load() != 20<<20 {
-		t.Errorf("%d bytes came: %v", out.got.Load(), err)
+		t.Errorf("%d bytes arrived: %v", out.got.Load(), err)
 	}
 }

@@ -8,37 +8,37 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// The library lets a host send 2 MiB before anybody reads them. Fifty hosts that print faster
-// than that can be dealt with would fill a hundred. A throttle leaves in the network what is
-// too much for those who read.
+// The library buffers 2 MiB from a host before anybody reads it. Fifty hosts that print
+// faster than kk can process would fill a hundred. A throttle leaves in the network what the
+// readers cannot keep up with.
 const (
-	// throttleCredit is how many bytes may come before as many were dealt with.
+	// throttleCredit is how many bytes may arrive ahead of those processed.
 	throttleCredit = 256 << 10
-	// throttleTime bounds how long nothing is read: answers to other things come the same way.
+	// throttleTime bounds how long reading pauses: other replies arrive on the same connection.
 	throttleTime = 100 * time.Millisecond
-	// throttlePoll is how long nothing happens where nobody has anything to deal with.
+	// throttlePoll is how long a pause lasts when no output is being processed.
 	throttlePoll = 5 * time.Millisecond
 )
 
-// throttle counts what came over a connection against what was dealt with of it. The former
-// is more, by what the protocol adds, so the count begins anew whenever nobody deals
-// with anything: then nothing waits.
+// throttle counts the bytes that arrived on a connection and those that were processed. The
+// former is more, because of protocol overhead, so the count restarts whenever no output is
+// being processed: then nothing waits.
 type throttle struct {
 	mu     sync.Mutex
 	on     bool
 	credit int
-	busy   int // outputs that are being dealt with
+	busy   int // outputs that are being processed
 	turns  int // how often busy changed
 }
 
-// release lets the throttle do its work: the connection is one that commands run on.
+// release enables the throttle: the connection is one that commands run on.
 func (b *throttle) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.on, b.credit = true, throttleCredit
 }
 
-// begin and end enclose what is done with n bytes of an output.
+// begin and end enclose the processing of n bytes of an output.
 func (b *throttle) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,14 +54,14 @@ func (b *throttle) end(n int) {
 	b.credit = min(b.credit+n, throttleCredit)
 }
 
-// came takes what came off the credit.
+// came subtracts received bytes from the credit.
 func (b *throttle) came(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.credit -= n
 }
 
-// wait waits while there is no credit, for a while.
+// wait waits while there is no credit, up to throttleTime.
 func (b *throttle) wait() {
 	free, turns := b.look(-1)
 	if free {

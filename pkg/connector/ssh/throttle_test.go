@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// fountain is a connection on which as much comes as is read.
+// fountain is a connection that supplies as much as is read.
 type fountain struct{ net.Conn }
 
 func (fountain) Read(p []byte) (int, error) { return len(p), nil }
 
-// While somebody deals with an output, no more comes than the credit; then it goes on, and
-// what the protocol adds to an output does not stop it for good.
+// While an output is being processed, no more than the credit arrives. Then reading
+// continues, and protocol overhead does not stop it for good.
 func TestThrottle(t *testing.T) {
 	b := &throttle{}
 	c := throttledConn{fountain{}, b}
@@ -23,7 +23,7 @@ func TestThrottle(t *testing.T) {
 	}
 	for range 100 {
 		if !read() {
-			t.Fatal("it brakes where no command runs")
+			t.Fatal("it throttles where no command runs")
 		}
 	}
 	b.release()
@@ -33,13 +33,13 @@ func TestThrottle(t *testing.T) {
 		n += len(p)
 	}
 	if n > throttleCredit {
-		t.Errorf("%d bytes came while nobody read them", n)
+		t.Errorf("%d bytes arrived while nobody read them", n)
 	}
 	b.end(len(p))
 	b.begin()
 	b.end(len(p))
 	if !read() {
-		t.Error("what was dealt with gives no credit")
+		t.Error("processed output gives no credit")
 	}
 	for range 100 {
 		if _, err := c.Read(p); err != nil {
@@ -48,6 +48,6 @@ func TestThrottle(t *testing.T) {
 	}
 	b.wait()
 	if free, _ := b.look(-1); !free {
-		t.Error("nobody has anything to deal with, and nothing comes")
+		t.Error("no output is being processed, and nothing arrives")
 	}
 }

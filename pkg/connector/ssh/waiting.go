@@ -10,21 +10,20 @@ import (
 	"kubekey/pkg/connector"
 )
 
-// OpenSSH gives a channel no window before its command has started, so a command
-// and its input need two round trips. Once a connection has seen a command with input,
-// it therefore keeps one session ahead in which a shell already waits: that
-// shell takes the command from its input, and what follows there is the
-// command's own input. Its command line is the same for all and holds no data. It
-// waits in the root folder, so that it keeps no file system busy, and ends with
-// its input: when the connection is closed or lost.
+// OpenSSH gives a channel no window before its command has started, so a command and its
+// input need two round trips. Once a connection has seen a command with input, it therefore
+// keeps one session ahead in which a shell already waits. The shell reads the command from
+// its input, and the rest is the command's own input. Its command line is the same for all
+// commands and contains no data. It waits in the root folder, so that it keeps no file
+// system busy, and exits at the end of its input: when the connection is closed or lost.
 //
-// The limit: the start-up files of the login shell were read when it began to
-// wait, not when the command runs.
+// The limitation: the start-up files of the login shell are read when it begins to wait, not
+// when the command runs.
 
-// waitLine takes a number of lines and runs them as `/bin/sh -c` would. A shell's
-// read takes byte by byte, so the rest is left to the command. It has no
-// backslash, line feed or exclamation mark, which wrap would have to encode: the
-// last character of the default IFS is a line feed.
+// waitLine reads a number of lines and runs them as `/bin/sh -c` would. A shell reads a pipe
+// byte by byte, so the rest is left to the command. It contains no backslash, line feed or
+// exclamation mark, which wrap would have to encode: the last character of the default IFS
+// is a line feed.
 const waitLine = `kk_d=$PWD; cd /; kk_l=${IFS#??}; kk_s=; IFS= read -r kk_n || exit 0; ` +
 	`while [ "$kk_n" -gt 0 ]; do IFS= read -r kk_i || exit 0; kk_s=$kk_s$kk_i$kk_l; kk_n=$((kk_n-1)); done; ` +
 	`cd "$kk_d" 2>/dev/null; unset OLDPWD; exec /bin/sh -c "$kk_s"`
@@ -34,14 +33,14 @@ func handOver(line string) io.Reader {
 	return strings.NewReader(fmt.Sprintf("%d\n%s\n", strings.Count(line, "\n")+1, line))
 }
 
-// need is what a command needs of its session.
+// need is what a command requires of its session.
 type need int
 
 const (
 	needNothing need = iota
-	needInput        // a window that is open, if there is one
+	needInput        // an open window, if there is one
 	needFresh        // one in which nothing runs: for a terminal
-	needNow          // one that no other command has to end for
+	needNow          // one that is available without waiting for another command to exit
 )
 
 func needOf(c connector.Command, stdin io.Reader) need {
@@ -50,13 +49,13 @@ func needOf(c connector.Command, stdin io.Reader) need {
 		return needNow
 	case c.TTY:
 		return needFresh
-	case stdin != nil && c.Yield == nil: // who stays is in no hurry
+	case stdin != nil && c.Yield == nil: // a persistent shell can wait
 		return needInput
 	}
 	return needNothing
 }
 
-// maxDied is how many waiting shells may die before the connection goes without.
+// maxDied is how many waiting shells may die before none is started any more.
 const maxDied = 3
 
 // prepareLocked starts a waiting shell in a spare session. l.mu is held.
@@ -84,7 +83,7 @@ func (l *link) prepareLocked() {
 	}()
 }
 
-// watch drops a waiting shell that ends before it is used.
+// watch removes a waiting shell that exits before it is used.
 func (s *session) watch() {
 	<-s.closed
 	l := s.link
@@ -100,7 +99,7 @@ func (s *session) watch() {
 	}
 }
 
-// exec has the server run a line in the session and waits until it does.
+// exec makes the server run a line in the session and waits until it has started.
 func (s *session) exec(line string) error {
 	started, err := s.channel.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{line}))
 	if err == nil && !started {
