@@ -86,7 +86,8 @@ func TestScriptsShareAShell(t *testing.T) {
 		for i := range 60 { // more than the shell keeps libraries of
 			lib := fmt.Sprintf("f() { echo %d \"$@\"; }\n", i)
 			for range 2 {
-				out, _, _ := connectortest.Output(t, c, connector.Script{Library: lib, Code: `f "$2" "$1"`, Args: []string{"it's", "a\nb"}}.Command())
+				out, _, _ := connectortest.Output(t, c, connector.Script{Library: lib, Code: `f "$2" "$1"`,
+					Args: []string{"it's", "a\nb"}}.Command())
 				if want := fmt.Sprintf("%d a\nb it's\n", i); out != want {
 					t.Fatalf("got %q, want %q", out, want)
 				}
@@ -96,7 +97,8 @@ func TestScriptsShareAShell(t *testing.T) {
 	wantRuns(t, under, 0, "scripts with functions", func() {
 		for _, name := range []string{"kk_a", "kk_a", "kk_b", "kk_a"} {
 			// What a script makes of a function is nothing to the next.
-			s := connector.Script{Functions: name + "() { echo " + name + ` "$1"; }` + "\n", Code: name + ` "$1"; ` + name + "() { echo other; }", Args: []string{"x y"}}
+			s := connector.Script{Functions: name + "() { echo " + name + ` "$1"; }` + "\n", Code: name + ` "$1"; ` + name +
+				"() { echo other; }", Args: []string{"x y"}}
 			if out, errs, _ := connectortest.Output(t, c, s.Command()); out != name+" x y\n" || errs != "" {
 				t.Errorf("%s: got %q, %q", name, out, errs)
 			}
@@ -117,7 +119,8 @@ func TestScriptsShareAShell(t *testing.T) {
 		connectortest.Output(t, c, connector.Command{Line: "true"})
 	})
 	wantRuns(t, under, 1, "a script that needs a number of its own", func() { script(t, c, "echo $$") })
-	if a, b := script(t, c, "echo ${kk_id:-$$}"), script(t, c, "echo ${kk_id:-$$}"); a == b || strings.Trim(a, "0123456789") != "\n" {
+	if a, b := script(t, c, "echo ${kk_id:-$$}"), script(t, c, "echo ${kk_id:-$$}"); a == b ||
+		strings.Trim(a, "0123456789") != "\n" {
 		t.Errorf("two scripts have the numbers %q and %q", a, b)
 	}
 }
@@ -129,7 +132,8 @@ func TestInputOfScripts(t *testing.T) {
 	for i := range 256 {
 		every = append(every, byte(i), '\\')
 	}
-	for _, in := range []string{"", "x", "no line end", "line\n", "it's %s %d \\0101 \\\\\n\n", string(every), strings.Repeat("0123456789abcdef", 4096)} {
+	for _, in := range []string{"", "x", "no line end", "line\n", "it's %s %d \\0101 \\\\\n\n", string(every),
+		strings.Repeat("0123456789abcdef", 4096)} {
 		for _, code := range []string{"cat", `read -r first; printf '%s\n' "$first"; cat`, "true"} {
 			cmd := connector.Script{Code: code}.Command()
 			cmd.Stdin = strings.NewReader(in)
@@ -143,7 +147,8 @@ func TestInputOfScripts(t *testing.T) {
 				}
 			})
 		}
-		cmd := connector.Script{Code: `if [ -n "$kk_input" ]; then printf 'kept %s' "$kk_input"; fi; cat`, InputVar: true}.Command()
+		cmd := connector.Script{Code: `if [ -n "$kk_input" ]; then printf 'kept %s' "$kk_input"; fi; cat`,
+			InputVar: true}.Command()
 		cmd.Stdin = strings.NewReader(in)
 		want := "kept " + in
 		if in == "" || strings.Contains(in, "\x00") {
@@ -168,14 +173,16 @@ func TestNothingLeaksBetweenScripts(t *testing.T) {
 	look := `pwd; umask; env | grep -v -e ^KK_RUN= -e ^_= | sort; trap; ulimit -n; echo "$#" "$-" "$IFS"; x() { echo none; }; x`
 	before := script(t, c, look)
 	wantRuns(t, under, 0, "scripts that change their shell", func() {
-		for _, code := range []string{"cd /usr", "umask 777", "LEFT=1; export LEFT", "trap 'echo trapped' EXIT", "set -ef; IFS=:", "ulimit -n 17",
+		for _, code := range []string{"cd /usr", "umask 777", "LEFT=1; export LEFT", "trap 'echo trapped' EXIT",
+			"set -ef; IFS=:", "ulimit -n 17",
 			"set a b c", "x() { echo left; }; readonly x=1", "alias pwd=false", "exec 1>&- 2>&-", "exit 0", "unset PATH HOME"} {
 			connectortest.Output(t, c, connector.Script{Code: code}.Command())
 			if after := script(t, c, look); after != before {
 				t.Errorf("after %q:\n%s\nbefore:\n%s", code, after, before)
 			}
 		}
-		for code, status := range map[string]int{"exit 7": 7, "if": 2, "exec false": 1, "no-such-program-at-all": 127, "kill -KILL $(sh -c 'echo $PPID')": 137} {
+		for code, status := range map[string]int{"exit 7": 7, "if": 2, "exec false": 1, "no-such-program-at-all": 127,
+			"kill -KILL $(sh -c 'echo $PPID')": 137} {
 			if _, _, exit := connectortest.Output(t, c, connector.Script{Code: code}.Command()); exit.Code != status {
 				t.Errorf("%q: %+v, want %d", code, exit, status)
 			}
@@ -196,7 +203,8 @@ func TestOutputsOfScripts(t *testing.T) {
 	t.Parallel()
 	c, under := stayed(t)
 	wantRuns(t, under, 0, "odd outputs", func() {
-		for _, text := range []string{"", "\n", "\n\n", "no end", "\nkk-", "kk-0123 0\n", "\nkk-00000000000000000000000000000000 0\n", "\x00\xff\n\x00"} {
+		for _, text := range []string{"", "\n", "\n\n", "no end", "\nkk-", "kk-0123 0\n",
+			"\nkk-00000000000000000000000000000000 0\n", "\x00\xff\n\x00"} {
 			cmd := connector.Script{Code: "cat; cat <<END >&2\n$1\nEND", Args: []string{"err"}}.Command()
 			cmd.Stdin = strings.NewReader(text)
 			if out, errs, _ := connectortest.Output(t, c, cmd); out != text || errs != "err\n" {
@@ -264,7 +272,8 @@ func TestShellThatEnds(t *testing.T) {
 	// While it waits: the next script does not notice.
 	waitForShell(t, c, under)
 	parent = strings.TrimSpace(script(t, c, `read -r _ _ _ up _ </proc/self/stat; echo "$up"`))
-	if exit, err := local.New().Run(context.Background(), connector.Command{Line: "kill -KILL " + parent}); err != nil || exit.Code != 0 {
+	if exit, err := local.New().Run(context.Background(), connector.Command{Line: "kill -KILL " + parent}); err != nil ||
+		exit.Code != 0 {
 		t.Fatalf("%+v, %v", exit, err)
 	}
 	cmd = connector.Script{Code: "cat"}.Command()
@@ -280,7 +289,8 @@ func TestCancelledScript(t *testing.T) {
 	for range maxFailures + 1 {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		file := filepath.Join(t.TempDir(), "f")
-		_, err := c.Run(ctx, connector.Script{Code: `sleep 1000 & echo $! >"$1"; (sleep 1001 & echo $! >>"$1"); wait`, Args: []string{file}}.Command())
+		_, err := c.Run(ctx, connector.Script{Code: `sleep 1000 & echo $! >"$1"; (sleep 1001 & echo $! >>"$1"); wait`,
+			Args: []string{file}}.Command())
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("got %v", err)

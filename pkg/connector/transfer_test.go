@@ -196,7 +196,8 @@ func TestPutNamesWhatIsWrongWithThePath(t *testing.T) {
 		"":            "the path must be that of a file, not of a folder",
 	} {
 		for _, content := range [][]byte{[]byte("x"), big} {
-			_, err := connector.Put(context.Background(), local.New(), connector.File{Path: path, Size: -1}, bytes.NewReader(content))
+			_, err := connector.Put(context.Background(), local.New(), connector.File{Path: path, Size: -1},
+				bytes.NewReader(content))
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("put %q: got %v, want %q", path, err, want)
 			}
@@ -223,13 +224,16 @@ func TestGet(t *testing.T) {
 		}
 	}
 	var version bytes.Buffer
-	if _, err := connector.Get(context.Background(), connector.ReadOnly(local.New()), "/proc/version", &version, nil); err != nil || version.Len() == 0 {
+	if _, err := connector.Get(context.Background(), connector.ReadOnly(local.New()), "/proc/version", &version,
+		nil); err != nil || version.Len() == 0 {
 		t.Errorf("a file without a size: %q, %v", version.String(), err)
 	}
-	if _, err := connector.Get(context.Background(), local.New(), dir+"/none", io.Discard, nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := connector.Get(context.Background(), local.New(), dir+"/none", io.Discard, nil); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
-	if _, err := connector.Get(context.Background(), local.New(), dir, io.Discard, nil); err == nil || !strings.Contains(err.Error(), "it is a folder") {
+	if _, err := connector.Get(context.Background(), local.New(), dir, io.Discard, nil); err == nil ||
+		!strings.Contains(err.Error(), "it is a folder") {
 		t.Errorf("a folder: %v", err)
 	}
 }
@@ -356,7 +360,8 @@ func TestPutInPlace(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "f")
-	if err := errors.Join(os.WriteFile(path, []byte("old"), 0o600), os.Chmod(path, 0o666), os.Chmod(dir, 0o755)); err != nil {
+	if err := errors.Join(os.WriteFile(path, []byte("old"), 0o600), os.Chmod(path, 0o666),
+		os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	c := connector.Become(local.New(), connector.BecomeOptions{Method: "su", User: name})

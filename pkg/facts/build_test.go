@@ -32,7 +32,8 @@ func TestDistribution(t *testing.T) {
 			f := value.NewDict()
 			distribution(f, c.sections)
 			got := ""
-			for _, k := range []string{"distribution", "os_family", "distribution_version", "distribution_major_version", "distribution_release"} {
+			for _, k := range []string{"distribution", "os_family", "distribution_version", "distribution_major_version",
+				"distribution_release"} {
 				got += " " + f.String(k)
 			}
 			if got != " "+c.want {
@@ -64,7 +65,8 @@ func TestNetworkWithIP(t *testing.T) {
 		"all_ipv6_addresses": []any{"fd00::2", "fe80::1"},
 		"br_x":               value.NewDict("device", "br-x", "active", false, "mtu", 0, "type", "bridge", "promisc", false, "id", "8000.1", "stp", true, "interfaces", []any{"eth1"}),
 		"default_ipv4": value.NewDict("gateway", "192.0.2.1", "interface", "eth0", "address", "192.0.2.9", "broadcast", "", "netmask", "255.255.255.255",
-			"network", "192.0.2.9", "prefix", "32", "macaddress", "02:00:00:00:00:01", "mtu", 1500, "type", "ether", "alias", "eth0"),
+			"network", "192.0.2.9", "prefix", "32", "macaddress", "02:00:00:00:00:01", "mtu", 1500, "type", "ether", "alias",
+			"eth0"),
 		"default_ipv6": value.NewDict("gateway", "fd00::1", "interface", "eth0", "address", "fd00::2", "prefix", "64", "scope", "global",
 			"macaddress", "02:00:00:00:00:01", "mtu", 1500, "type", "ether"),
 	}
@@ -116,18 +118,24 @@ func TestHardware(t *testing.T) {
 	memory(f, s)
 	f.Set("lvm", volumes(s))
 	diskLinks := value.NewDict("ids", []any{}, "labels", []any{}, "masters", []any{}, "uuids", []any{})
-	partLinks := value.NewDict("ids", []any{"ata-1", "scsi-2"}, "labels", []any{}, "masters", []any{"dm-0"}, "uuids", []any{"abc"})
+	partLinks := value.NewDict("ids", []any{"ata-1", "scsi-2"}, "labels", []any{}, "masters", []any{"dm-0"}, "uuids",
+		[]any{"abc"})
 	want := map[string]any{
 		"processor_count": 2, "processor_cores": 2, "processor_threads_per_core": 2, "processor_vcpus": 2, "system_vendor": "QEMU", "product_name": "NA",
 		"mounts": []any{
-			value.NewDict("mount", "/", "device", "/dev/sda1", "fstype", "ext4", "options", "rw", "uuid", "abc", "size_total", 4096000, "size_available", 2048000,
-				"block_size", 4096, "block_total", 1000, "block_available", 500, "block_used", 500, "inode_total", 90, "inode_available", 80, "inode_used", 10),
-			value.NewDict("mount", "/mnt/a b", "device", "srv:/x", "fstype", "nfs", "options", "rw", "uuid", "N/A", "size_total", 10240, "size_available", 6144,
+			value.NewDict("mount", "/", "device", "/dev/sda1", "fstype", "ext4", "options", "rw", "uuid", "abc", "size_total",
+				4096000, "size_available", 2048000,
+				"block_size", 4096, "block_total", 1000, "block_available", 500, "block_used", 500, "inode_total", 90,
+				"inode_available", 80, "inode_used", 10),
+			value.NewDict("mount", "/mnt/a b", "device", "srv:/x", "fstype", "nfs", "options", "rw", "uuid", "N/A",
+				"size_total", 10240, "size_available", 6144,
 				"block_size", 1024, "block_total", 10, "block_available", 6, "block_used", 4),
 		},
 		"devices": value.NewDict("sda", value.NewDict("model", "Disk X", "vendor", nil, "removable", "0", "rotational", "0", "sectors", "104857600",
-			"sectorsize", "512", "size", "50.00 GB", "holders", []any{"dm-0"}, "links", diskLinks, "scheduler_mode", "mq-deadline",
-			"partitions", value.NewDict("sda1", value.NewDict("uuid", "abc", "links", partLinks, "sectors", "2048", "size", "1.00 MB", "start", "1")))),
+			"sectorsize", "512", "size", "50.00 GB", "holders", []any{"dm-0"}, "links", diskLinks, "scheduler_mode",
+			"mq-deadline",
+			"partitions", value.NewDict("sda1", value.NewDict("uuid", "abc", "links", partLinks, "sectors", "2048", "size",
+				"1.00 MB", "start", "1")))),
 		"device_links": value.NewDict("ids", value.NewDict("sda1", []any{"ata-1", "scsi-2"}), "labels", value.NewDict(),
 			"masters", value.NewDict("sda1", []any{"dm-0"}), "uuids", value.NewDict("sda1", []any{"abc"})),
 		"form_factor": "Desktop", "loadavg": value.NewDict("1m", 0.5, "5m", 1.25, "15m", 2.0),
@@ -204,7 +212,8 @@ func TestSystemDetails(t *testing.T) {
 		"iscsi_iqn":    "iqn.y", "hostnqn": "nqn.x", "fibre_channel_wwn": []any{"10", "11"},
 		"system_capabilities_enforced": "True", "system_capabilities": []any{"ep cap_a", "cap_b-ep"}, "python_version": "3.11.2",
 		"python": value.NewDict("executable", "/usr/bin/python3", "has_sslcontext", true, "type", "cpython",
-			"version", value.NewDict("major", 3, "minor", 11, "micro", 2, "releaselevel", "final", "serial", 0), "version_info", []any{3, 11, 2, "final", 0}),
+			"version", value.NewDict("major", 3, "minor", 11, "micro", 2, "releaselevel", "final", "serial", 0),
+			"version_info", []any{3, 11, 2, "final", 0}),
 		"apparmor": value.NewDict("status", "enabled"),
 		"selinux":  value.NewDict("status", "enabled", "mode", "enforcing", "policyvers", "33", "config_mode", "enforcing", "type", "targeted"),
 	}
@@ -214,7 +223,8 @@ func TestSystemDetails(t *testing.T) {
 		}
 	}
 	v, _ := f.Get("date_time")
-	if d := v.(*value.Dict); d.String("iso8601") != "2023-11-14T22:13:20Z" || d.String("hour") != "03" || d.String("tz_offset") != "+0530" {
+	if d := v.(*value.Dict); d.String("iso8601") != "2023-11-14T22:13:20Z" || d.String("hour") != "03" ||
+		d.String("tz_offset") != "+0530" {
 		t.Errorf("date_time: %s", value.Repr(d))
 	}
 	for init, want := range map[string]string{"systemd=1": "systemd", "openrc=1": "openrc", "comm=odd": "service"} {

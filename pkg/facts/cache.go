@@ -12,15 +12,15 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Cache keeps facts for later runs: one JSON file a host, for its owner only,
-// with the names that Ansible's own cache has (ansible_kernel; what set_fact
-// made cacheable without a prefix). A nil Cache keeps nothing.
+// Cache keeps facts for later runs: one JSON file per host, readable by its owner only, with
+// the names that Ansible's cache uses (ansible_kernel; facts that set_fact made cacheable
+// have no prefix). A nil Cache keeps nothing.
 type Cache struct {
 	Dir   string
-	Limit time.Duration // facts that are older count as unknown; 0 is no limit
+	Limit time.Duration // older facts are ignored; 0 is no limit
 }
 
-// Load returns the facts of a host, nil when there are none that are fresh.
+// Load returns the facts of a host, nil if there are no fresh ones.
 func (c *Cache) Load(host string) (*value.Dict, error) {
 	if c == nil {
 		return nil, nil
@@ -31,17 +31,17 @@ func (c *Cache) Load(host string) (*value.Dict, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the kept facts: %w", err)
+		return nil, fmt.Errorf("read the cached facts: %w", err)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the kept facts: %w", err)
+		return nil, fmt.Errorf("read the cached facts: %w", err)
 	}
 	v, err := value.FromJSON(text)
 	if d, ok := v.(*value.Dict); ok && err == nil {
 		return d, nil
 	}
-	return nil, fmt.Errorf("the kept facts in %s are no JSON object, and are gathered again", path)
+	return nil, fmt.Errorf("the cached facts in %s are not a JSON object; they are gathered again", path)
 }
 
 // Save replaces the facts of a host.
@@ -51,15 +51,15 @@ func (c *Cache) Save(host string, facts *value.Dict) error {
 	}
 	text, err := value.JSON(facts, value.JSONOptions{SortKeys: true, Indent: 4})
 	if err != nil {
-		return fmt.Errorf("keep the facts of %s: %w", host, err)
+		return fmt.Errorf("cache the facts of %s: %w", host, err)
 	}
 	if err := c.write(c.path(host), text); err != nil {
-		return fmt.Errorf("keep the facts of %s: %w", host, err)
+		return fmt.Errorf("cache the facts of %s: %w", host, err)
 	}
 	return nil
 }
 
-// write puts a file in place as a whole: another run may read it.
+// write replaces a file atomically: another run may be reading it.
 func (c *Cache) write(path, text string) error {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return err
@@ -78,18 +78,18 @@ func (c *Cache) write(path, text string) error {
 	return err
 }
 
-// Remove forgets the facts of a host.
+// Remove removes the facts of a host.
 func (c *Cache) Remove(host string) error {
 	if c == nil {
 		return nil
 	}
 	if err := os.Remove(c.path(host)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forget the facts of %s: %w", host, err)
+		return fmt.Errorf("remove the cached facts of %s: %w", host, err)
 	}
 	return nil
 }
 
-// path is the file of a host; no name leads out of the folder.
+// path returns the file of a host; no name escapes the folder.
 func (c *Cache) path(host string) string {
 	return filepath.Join(c.Dir, url.PathEscape(host)+".json")
 }

@@ -9,8 +9,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// custom reads the host's own facts: each file, or what it prints when it is
-// executable, is JSON or INI. What is neither becomes a text that says so.
+// custom reads the host's custom facts: each file, or its output if it is executable, is JSON
+// or INI. Otherwise the fact is an error text.
 func custom(s sections) *value.Dict {
 	var names []string
 	for section := range s {
@@ -40,10 +40,11 @@ func readCustom(name, text, rc string) any {
 	return fmt.Sprintf("error loading facts as JSON or ini - please check content: %s", name)
 }
 
-// maxOptions bounds what a host says in few bytes: the options of DEFAULT are in each section.
+// maxOptions bounds the number of options: those of DEFAULT are repeated in every section, so
+// a short text can produce many.
 const maxOptions = 100_000
 
-// readINI returns nil for what is no INI file.
+// readINI returns nil if the text is not INI.
 func readINI(text string) *value.Dict {
 	file, wrong := configparser.Parse(text, configparser.Rules{})
 	if len(wrong) > 0 {

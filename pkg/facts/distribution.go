@@ -6,10 +6,10 @@ import (
 	"kubekey/pkg/value"
 )
 
-// distro is what an ID of os-release means.
+// distro is the name and family for an ID of os-release.
 type distro struct{ name, family string }
 
-// distroOf knows the systems whose names differ from their IDs, and the family of each.
+// distroOf returns the systems whose names differ from their IDs, with the family of each.
 func distroOf(id string) (distro, bool) {
 	table := [...]struct {
 		id string
@@ -79,7 +79,7 @@ func distribution(f *value.Dict, s sections) {
 	put(f, "distribution_pretty_name", release["PRETTY_NAME"])
 }
 
-// releaseFile is the file that a family tells its version in.
+// releaseFile is the file that contains the version of a family's systems.
 func releaseFile(family string) string {
 	switch family {
 	case "RedHat":
@@ -92,8 +92,8 @@ func releaseFile(family string) string {
 	return "/etc/os-release"
 }
 
-// identify names a system by its os-release; the family of one that is not
-// known comes from the systems that it says to be like.
+// identify names a system by its os-release; the family of an unknown one comes from
+// ID_LIKE.
 func identify(release map[string]string) distro {
 	if d, ok := distroOf(release["ID"]); ok {
 		return d
@@ -110,8 +110,8 @@ func identify(release map[string]string) distro {
 	return distro{name, name}
 }
 
-// distroVersion is the version as precise as the system tells it: os-release
-// of Debian and CentOS leaves the minor version out.
+// distroVersion is the most precise version available: os-release of Debian and CentOS omits
+// the minor version.
 func distroVersion(name string, release map[string]string, s sections) string {
 	precise := ""
 	switch name {

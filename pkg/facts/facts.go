@@ -1,6 +1,6 @@
-// Package facts finds out what a host is: system, hardware, network, users,
-// custom facts. It takes one round trip: one script prints the raw material in
-// sections, and everything else is worked out here.
+// Package facts gathers the facts of a host: system, hardware, network, users, custom facts.
+// It needs one round trip: one script prints raw data in sections, and the rest is computed
+// here.
 package facts
 
 import (
@@ -32,19 +32,19 @@ const DefaultTimeout = 10 * time.Second
 
 // Options say what to gather. The zero value gathers everything.
 type Options struct {
-	// Subset names parts: all, min, hardware, network, virtual, local, and
-	// !NAME to leave one out; what is named wins. min, and local with it, is
-	// always there unless !min is given. The finer names of Ansible stand for
-	// the part that has them; with !min only the facts of that name are kept.
+	// Subset names parts: all, min, hardware, network, virtual, local, and !NAME to skip one;
+	// naming a part overrides skipping it. min, and local with it, is always included unless
+	// !min is given. Ansible's finer names select the part that contains them; with !min only
+	// facts of that name are kept.
 	Subset []string
-	// Filter holds patterns as of a shell; only facts whose name, with or without
-	// the prefix ansible_, matches one are returned. None returns all.
+	// Filter is shell patterns. Only facts whose name matches one, with or without the prefix
+	// ansible_, are returned. None returns all.
 	Filter   []string
 	FactPath string        // folder of *.fact files on the host; DefaultFactPath when ""
 	Timeout  time.Duration // of each slow command, in whole seconds; DefaultTimeout when 0
 }
 
-// Check reports what is wrong with options, before a host is asked.
+// Check validates the options before a host is connected to.
 func (o Options) Check() error {
 	if _, err := subsets(o.Subset); err != nil {
 		return err
@@ -53,8 +53,8 @@ func (o Options) Check() error {
 	return err
 }
 
-// Gather returns the facts of a host by their plain names (no ansible_ before).
-// What a host does not tell is left out. A host without a usable shell is an error.
+// Gather returns the facts of a host by their plain names (without ansible_). Facts that the
+// host does not provide are omitted. A host without a usable shell is an error.
 func Gather(ctx context.Context, conn connector.Connector, o Options) (found *value.Dict, err error) {
 	defer connector.Recover(&err) // also for those who are no task
 	parts, err := subsets(o.Subset)
@@ -70,12 +70,13 @@ func Gather(ctx context.Context, conn connector.Connector, o Options) (found *va
 	}
 	found = build(sections, parts)
 	if slices.Contains(o.Subset, "!min") && !slices.Contains(o.Subset, "min") && slices.Contains(parts, "min") {
-		found = fewer(found, build(sections, slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == "min" })), o.Subset)
+		rest := slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == "min" })
+		found = selectSubset(found, build(sections, rest), o.Subset)
 	}
 	return filtered(found, o.Filter)
 }
 
-// collect runs the script and cuts its output into sections.
+// collect runs the script and splits its output into sections.
 func collect(ctx context.Context, conn connector.Connector, parts []string, o Options) (sections, error) {
 	mark := "kk-facts-" + rand.Text()
 	limit := o.Timeout
@@ -91,13 +92,13 @@ func collect(ctx context.Context, conn connector.Connector, parts []string, o Op
 	out, err := connector.Collect(ctx, conn, connector.Command{Line: line, Probe: true}, connector.MaxAnswer)
 	if err != nil {
 		if large := (*connector.TooMuchError)(nil); errors.As(err, &large) {
-			err = fmt.Errorf("gather facts: %w: a program in %s prints too much, perhaps", err, folder)
+			err = fmt.Errorf("gather facts: %w: does an executable in %s print too much?", err, folder)
 		}
 		return nil, err
 	}
 	found := cut(string(out.Stdout), mark)
 	if _, whole := found["end"]; !whole {
-		return nil, fmt.Errorf("gather facts: the host's shell ended with %d: %s", out.Code, strings.TrimSpace(out.Stderr))
+		return nil, fmt.Errorf("gather facts: the host's shell exited with %d: %s", out.Code, strings.TrimSpace(out.Stderr))
 	}
 	return found, nil
 }
@@ -114,7 +115,7 @@ func cut(out, mark string) sections {
 	return found
 }
 
-// lines are the lines of a section without blank ones.
+// lines returns the lines of a section without blank ones.
 func (s sections) lines(name string) []string {
 	var lines []string
 	for _, l := range strings.Split(s[name], "\n") {
@@ -125,7 +126,7 @@ func (s sections) lines(name string) []string {
 	return lines
 }
 
-// line is line n of a section, "" when there is none.
+// line returns line n of a section, "" if there is none.
 func (s sections) line(name string, n int) string {
 	lines := s.lines(name)
 	if n >= len(lines) {
@@ -134,7 +135,7 @@ func (s sections) line(name string, n int) string {
 	return lines[n]
 }
 
-// pairs are the k=v lines of a section.
+// pairs returns the k=v lines of a section.
 func (s sections) pairs(name string) map[string]string {
 	pairs := map[string]string{}
 	for _, l := range s.lines(name) {
@@ -147,8 +148,8 @@ func (s sections) pairs(name string) map[string]string {
 
 var partNames = [...]string{"min", "hardware", "network", "virtual", "local"}
 
-// aliases maps the finer subsets of Ansible to the part that has them; "" is
-// accepted and gathers nothing.
+// partOf returns the part that contains a finer subset of Ansible; "" is accepted and gathers
+// nothing.
 func partOf(subset string) (string, bool) {
 	switch subset {
 	case "min", "hardware", "network", "virtual", "local":
@@ -157,24 +158,29 @@ func partOf(subset string) (string, bool) {
 		return "", true
 	case "interfaces", "default_ipv4", "default_ipv6", "all_ipv4_addresses", "all_ipv6_addresses":
 		return "network", true
-	case "devices", "mounts", "processor", "processor_cores", "processor_count", "memtotal_mb", "dmi", "memory", "uptime_seconds",
+	case "devices", "mounts", "processor", "processor_cores", "processor_count", "memtotal_mb", "dmi", "memory",
+		"uptime_seconds",
 		"loadavg", "lvm", "processor_vcpus", "processor_nproc", "processor_threads_per_core", "swaptotal_mb":
 		return "hardware", true
 	case "virtualization_type", "virtualization_role", "virtualization_tech_guest", "virtualization_tech_host":
 		return "virtual", true
-	case "distribution", "platform", "date_time", "env", "cmdline", "dns", "fips", "lsb", "pkg_mgr", "service_mgr", "selinux",
+	case "distribution", "platform", "date_time", "env", "cmdline", "dns", "fips", "lsb", "pkg_mgr", "service_mgr",
+		"selinux",
 		"apparmor", "ssh_pub_keys", "user", "caps", "python", "chroot", "is_chroot", "system", "kernel", "hostname",
-		"architecture", "machine", "machine_id", "kernel_version", "os_family", "distribution_version", "distribution_release", "distribution_major_version",
-		"domain", "fqdn", "nodename", "python_version", "system_capabilities", "system_capabilities_enforced", "systemd", "iscsi", "fibre_channel_wwn", "nvme",
-		"ssh_host_pub_keys", "ssh_host_key_rsa_public", "ssh_host_key_dsa_public", "ssh_host_key_ecdsa_public", "ssh_host_key_ed25519_public",
-		"user_id", "user_uid", "user_gid", "user_dir", "user_shell", "user_gecos", "real_user_id", "effective_user_id", "real_group_id", "effective_group_ids":
+		"architecture", "machine", "machine_id", "kernel_version", "os_family",
+		"distribution_version", "distribution_release", "distribution_major_version",
+		"domain", "fqdn", "nodename", "python_version", "system_capabilities", "system_capabilities_enforced",
+		"systemd", "iscsi", "fibre_channel_wwn", "nvme", "ssh_host_pub_keys", "ssh_host_key_rsa_public",
+		"ssh_host_key_dsa_public", "ssh_host_key_ecdsa_public", "ssh_host_key_ed25519_public",
+		"user_id", "user_uid", "user_gid", "user_dir", "user_shell", "user_gecos",
+		"real_user_id", "effective_user_id", "real_group_id", "effective_group_ids":
 		return "min", true
 	}
 	return "", false
 }
 
-// fewer drops from all what is there without min neither nor asked for by name.
-func fewer(all, withoutMin *value.Dict, subset []string) *value.Dict {
+// selectSubset drops the facts of min that were not requested by name.
+func selectSubset(all, withoutMin *value.Dict, subset []string) *value.Dict {
 	out := value.NewDict()
 	for k, v := range all.All() {
 		name := value.Str(k)
@@ -186,7 +192,7 @@ func fewer(all, withoutMin *value.Dict, subset []string) *value.Dict {
 	return out
 }
 
-// factPrefix is what the names of the facts of a finer subset begin with.
+// factPrefix is the prefix of the facts of a finer subset.
 func factPrefix(subset string) string {
 	switch subset {
 	case "ssh_pub_keys", "ssh_host_pub_keys":
@@ -201,8 +207,8 @@ func factPrefix(subset string) string {
 	return subset
 }
 
-// subsets works out which parts are wanted, in a fixed order. What is named
-// wins over what is left out; names of what to leave out alone leave min.
+// subsets returns the requested parts in a fixed order. A named part overrides its exclusion;
+// if all names are exclusions, min remains.
 func subsets(names []string) ([]string, error) {
 	want, not := map[string]bool{}, map[string]bool{}
 	if len(names) == 0 {
@@ -244,7 +250,7 @@ func unknownSubset(written, name string) error {
 	return fmt.Errorf("%s", msg)
 }
 
-// filtered keeps the facts whose names match a pattern.
+// filtered returns the facts whose names match a pattern.
 func filtered(facts *value.Dict, patterns []string) (*value.Dict, error) {
 	if len(patterns) == 0 || (len(patterns) == 1 && (patterns[0] == "*" || patterns[0] == "")) {
 		return facts, nil
@@ -266,7 +272,7 @@ func filtered(facts *value.Dict, patterns []string) (*value.Dict, error) {
 	return out, nil
 }
 
-// build makes facts of the sections.
+// build computes facts from the sections.
 func build(s sections, parts []string) *value.Dict {
 	f := value.NewDict()
 	platform(f, s)
@@ -303,7 +309,7 @@ func build(s sections, parts []string) *value.Dict {
 	return f
 }
 
-// number is the int at the start of text, 0 when there is none.
+// number is the integer at the start of text, 0 if there is none.
 func number(text string) int {
 	text = strings.TrimSpace(text)
 	end := 0

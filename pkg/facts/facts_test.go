@@ -17,7 +17,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// under runs every line with another shell, and counts.
+// under runs every line with another shell, and counts the lines.
 type under struct {
 	connector.Connector
 	argv []string
@@ -47,8 +47,10 @@ func TestGatherHere(t *testing.T) {
 			if u.runs != 1 {
 				t.Errorf("took %d round trips", u.runs)
 			}
-			for _, name := range []string{"hostname", "nodename", "fqdn", "distribution", "os_family", "distribution_version", "kernel",
-				"architecture", "processor_vcpus", "memtotal_mb", "interfaces", "mounts", "service_mgr", "pkg_mgr", "user_id", "env",
+			for _, name := range []string{"hostname", "nodename", "fqdn", "distribution", "os_family", "distribution_version",
+				"kernel",
+				"architecture", "processor_vcpus", "memtotal_mb", "interfaces", "mounts", "service_mgr", "pkg_mgr", "user_id",
+				"env",
 				"date_time", "uptime_seconds", "virtualization_type", "selinux", "apparmor", "cmdline", "dns", "devices"} {
 				if v, _ := f.Get(name); !value.Truth(v) {
 					t.Errorf("%s is %s", name, value.Repr(v))
@@ -96,7 +98,7 @@ func TestSubsets(t *testing.T) {
 			t.Errorf("%v: got %s, want %s", c.subset, value.Repr(got), value.Repr(want))
 		}
 		if min := c.want != nil && c.want[0] == "min"; f.Has("distribution") != min {
-			t.Errorf("%v: distribution is there: %v", c.subset, !min)
+			t.Errorf("%v: distribution exists: %v", c.subset, !min)
 		}
 	}
 	_, err := facts.Gather(context.Background(), local.New(), facts.Options{Subset: []string{"!netwrok"}})
@@ -105,7 +107,7 @@ func TestSubsets(t *testing.T) {
 	}
 }
 
-// With !min a finer subset brings its own facts, not the rest of min.
+// With !min a finer subset returns its own facts, not the rest of min.
 func TestFinerSubsets(t *testing.T) {
 	for name, c := range map[string]struct{ there, not string }{
 		"distribution": {"distribution_version", "user_id"},
@@ -115,7 +117,7 @@ func TestFinerSubsets(t *testing.T) {
 	} {
 		f := gather(t, local.New(), facts.Options{Subset: []string{"!all", "!min", name}})
 		if !f.Has(c.there) || f.Has(c.not) {
-			t.Errorf("%s: %s is there: %v, %s is there: %v", name, c.there, f.Has(c.there), c.not, f.Has(c.not))
+			t.Errorf("%s: %s exists: %v, %s exists: %v", name, c.there, f.Has(c.there), c.not, f.Has(c.not))
 		}
 	}
 }
@@ -130,7 +132,7 @@ func TestFilter(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, err := facts.Gather(context.Background(), local.New(), facts.Options{Filter: []string{"["}}); err == nil {
-		t.Error("a bad pattern is taken")
+		t.Error("a bad pattern is accepted")
 	}
 }
 
@@ -176,13 +178,14 @@ func TestCustomFacts(t *testing.T) {
 }
 
 func TestNoShell(t *testing.T) {
-	_, err := facts.Gather(context.Background(), &under{Connector: local.New(), argv: []string{"/no/shell"}}, facts.Options{})
-	if err == nil || !strings.Contains(err.Error(), "gather facts: the host's shell ended with 127") {
+	broken := &under{Connector: local.New(), argv: []string{"/no/shell"}}
+	_, err := facts.Gather(context.Background(), broken, facts.Options{})
+	if err == nil || !strings.Contains(err.Error(), "gather facts: the host's shell exited with 127") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// Under sudo the environment has the command, of several lines, in it.
+// Under sudo the environment contains the command, which has several lines.
 func TestEnvironmentOfSeveralLines(t *testing.T) {
 	const command = "/bin/sh -c PATH=/nowhere\nLC_ALL=C; export LC_ALL\nPATH=$PATH:/x\n"
 	t.Setenv("SUDO_COMMAND", command)

@@ -17,14 +17,14 @@ var hostText string
 
 var factsMark = regexp.MustCompile(`kk-facts-[A-Z0-9]+`)
 
-// host answers the script of facts with a text, in which @@ is the mark.
+// host answers the facts script with a text, in which @@ is the mark.
 func host(text string) *connectortest.Fake {
 	return &connectortest.Fake{Answer: func(_ context.Context, c connectortest.Call) connectortest.Answer {
 		return connectortest.Answer{Stdout: strings.ReplaceAll(text, "@@", factsMark.FindString(c.Command.Line))}
 	}}
 }
 
-// FuzzGather has hosts say anything in place of facts.
+// FuzzGather has hosts print anything instead of facts.
 func FuzzGather(f *testing.F) {
 	f.Add(hostText)
 	sections := strings.SplitAfter(hostText, "\n\n")
@@ -39,12 +39,12 @@ func FuzzGather(f *testing.F) {
 			return
 		}
 		if _, err := value.JSON(found, value.JSONOptions{}); err != nil {
-			t.Errorf("facts that cannot be written down: %v", err)
+			t.Errorf("facts that cannot be encoded: %v", err)
 		}
 	})
 }
 
-// Each section may begin with a line that belongs to what was not begun, or be without one.
+// A section may begin with a line for something that has not begun, or lack its first line.
 func TestSectionsThatBeginOddly(t *testing.T) {
 	for _, s := range strings.Split(hostText, "\n\n@@ ")[1:] {
 		name, text, _ := strings.Cut(s, "\n")

@@ -1,9 +1,9 @@
 # shellcheck disable=SC2086,SC2231,SC3013 # names of this system have no blanks; every test has -ef
 # Prints what this host is, in sections that start with a line "MARK name".
-# $1 mark, $2 wanted subsets between blanks, $3 folder of custom facts, $4 seconds for slow commands.
-mark=$1 wanted=$2 factdir=$3 limit=$4
+# $1 mark, $2 requested subsets, each between blanks, $3 folder of custom facts, $4 seconds for slow commands.
+mark=$1 subsets=$2 factdir=$3 limit=$4
 s() { printf '\n%s %s\n' "$mark" "$*"; }
-want() { case $wanted in *" $1 "*) return 0 ;; esac; return 1; }
+want() { case $subsets in *" $1 "*) return 0 ;; esac; return 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
 show() { for f; do [ -r "$f" ] && cat "$f" 2>/dev/null && return; done; }
 val() { v=; [ -r "$2" ] && { IFS= read -r v <"$2"; } 2>/dev/null; [ -z "$v" ] || printf '%s=%s\n' "$1" "$v"; }
@@ -37,7 +37,8 @@ val enforce /sys/fs/selinux/enforce; val policyvers /sys/fs/selinux/policyvers; 
 grep -E '^SELINUX(TYPE)?=' /etc/selinux/config 2>/dev/null
 fi
 s security
-val fips /proc/sys/crypto/fips_enabled; val apparmor /sys/module/apparmor/parameters/enabled; val machine_id /etc/machine-id
+val fips /proc/sys/crypto/fips_enabled; val apparmor /sys/module/apparmor/parameters/enabled
+val machine_id /etc/machine-id
 [ -r /proc/1/root/. ] && [ ! / -ef /proc/1/root/. ] && echo chroot=1
 s caps; has capsh && slow capsh --print
 s python; p=$(command -v python3) && { echo "$p"; slow python3 -V; }
@@ -72,15 +73,18 @@ s lvs; slow lvs --noheadings --nosuffix --units g --separator , -o lv_name,vg_na
 s pvs; slow pvs --noheadings --nosuffix --units g --separator , -o pv_name,vg_name,pv_size,pv_free
 fi
 s dmi
-for n in sys_vendor product_name product_version product_serial product_uuid bios_date bios_vendor bios_version board_name board_vendor board_version board_serial board_asset_tag chassis_vendor chassis_version chassis_serial chassis_asset_tag chassis_type; do
+for n in sys_vendor product_name product_version product_serial product_uuid bios_date bios_vendor bios_version \
+board_name board_vendor board_version board_serial board_asset_tag \
+chassis_vendor chassis_version chassis_serial chassis_asset_tag chassis_type; do
 val $n /sys/class/dmi/id/$n
 done
 s block
 for d in /sys/block/*; do
 case ${d##*/} in loop*|ram*|zram*|'*') continue ;; esac
 echo "disk=${d##*/}"
-val sectors $d/size; val sectorsize $d/queue/logical_block_size; val removable $d/removable; val rotational $d/queue/rotational
-val model $d/device/model; val vendor $d/device/vendor; val discard $d/queue/discard_granularity; val scheduler $d/queue/scheduler
+val sectors $d/size; val sectorsize $d/queue/logical_block_size
+val removable $d/removable; val rotational $d/queue/rotational; val model $d/device/model
+val vendor $d/device/vendor; val discard $d/queue/discard_granularity; val scheduler $d/queue/scheduler
 for p in $d/*/partition; do
 [ -r "$p" ] || continue
 p=${p%/partition}; echo "part=${p##*/}"

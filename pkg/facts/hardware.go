@@ -36,7 +36,7 @@ func processor(f *value.Dict, s sections) {
 	}
 	count, perSocket, threads := max(1, len(sockets)), max(1, cores), 1
 	if len(sockets) == 0 {
-		count = cpus // a virtual or ARM machine does not tell its sockets
+		count = cpus // virtual and ARM machines do not report sockets
 	}
 	if cores > 0 && siblings > cores {
 		threads = siblings / cores
@@ -83,11 +83,11 @@ func memory(f *value.Dict, s sections) {
 	}
 }
 
-// mounts lists what is mounted from a device or over the network.
+// mounts lists the mounts of devices and network file systems.
 func mounts(f *value.Dict, s sections) {
 	sizes := map[string][]string{}
 	for _, l := range s.lines("df") {
-		// A blank in the mount point is a blank in df's line too.
+		// A blank in the mount point is a blank in df's line, too.
 		if w := strings.Fields(l); len(w) >= 6 && number(w[1]) > 0 {
 			sizes[strings.Join(w[5:], " ")] = w
 		}
@@ -123,12 +123,12 @@ func mounts(f *value.Dict, s sections) {
 	f.Set("mounts", list)
 }
 
-// unescape undoes the octal escapes of /proc/mounts.
+// unescape decodes the octal escapes of /proc/mounts.
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#").Replace(s)
 }
 
-// fileSystems are the sizes of what is mounted, by mount point.
+// fileSystems returns the sizes of mounted file systems, by mount point.
 func fileSystems(s sections) map[string]*value.Dict {
 	out := map[string]*value.Dict{}
 	for _, l := range s.lines("statfs") {
@@ -146,7 +146,7 @@ func fileSystems(s sections) map[string]*value.Dict {
 	return out
 }
 
-// deviceLinks are the names that a section gives to block devices.
+// deviceLinks returns the names that a section has for block devices.
 func deviceLinks(s sections, section string) map[string][]string {
 	links := map[string][]string{}
 	for _, l := range s.lines(section) {
@@ -178,13 +178,14 @@ func devices(f *value.Dict, s sections) {
 		return value.NewDict("ids", strs(of["ids"][device]), "labels", strs(of["labels"][device]),
 			"masters", strs(of["masters"][device]), "uuids", strs(of["uuids"][device]))
 	}
-	var disk, part *value.Dict // what the lines are about; nil before the first of each
+	var disk, part *value.Dict // the current ones; nil before the first
 	for _, l := range s.lines("block") {
 		k, v, _ := strings.Cut(l, "=")
 		switch {
 		case k == "disk":
 			part = nil
-			disk = value.NewDict("model", nil, "vendor", nil, "removable", "0", "rotational", "0", "sectors", "0", "sectorsize", "512",
+			disk = value.NewDict("model", nil, "vendor", nil, "removable", "0", "rotational", "0",
+				"sectors", "0", "sectorsize", "512",
 				"size", "0.00 Bytes", "holders", []any{}, "links", linksOf(v), "partitions", value.NewDict())
 			all.Set(v, disk)
 		case disk == nil:
@@ -205,9 +206,9 @@ func devices(f *value.Dict, s sections) {
 	f.Set("devices", all)
 }
 
-const sectorSize = 512 // the kernel counts sizes in these, whatever the disk has
+const sectorSize = 512 // the kernel's unit, independent of the disk's
 
-// diskLine takes what the host says of a disk.
+// diskLine stores an attribute of a disk.
 func diskLine(disk *value.Dict, k, v string) {
 	switch k {
 	case "sectors":
@@ -226,7 +227,7 @@ func diskLine(disk *value.Dict, k, v string) {
 	}
 }
 
-// partLine takes what the host says of a partition.
+// partLine stores an attribute of a partition.
 func partLine(part *value.Dict, k, v string) {
 	switch k {
 	case "psectors":
@@ -237,7 +238,7 @@ func partLine(part *value.Dict, k, v string) {
 	}
 }
 
-// humanSize is a size as 1024s make it readable: 50.00 GB.
+// humanSize formats a size in units of 1024: 50.00 GB.
 func humanSize(bytes int) string {
 	size, units := float64(bytes), [...]string{"Bytes", "KB", "MB", "GB", "TB", "PB"}
 	i := 0
@@ -254,8 +255,10 @@ func firmware(f *value.Dict, s sections) {
 		{"sys_vendor", "system_vendor"}, {"product_name", "product_name"}, {"product_version", "product_version"},
 		{"product_serial", "product_serial"}, {"product_uuid", "product_uuid"}, {"bios_date", "bios_date"},
 		{"bios_vendor", "bios_vendor"}, {"bios_version", "bios_version"}, {"board_name", "board_name"},
-		{"board_vendor", "board_vendor"}, {"board_version", "board_version"}, {"board_serial", "board_serial"}, {"board_asset_tag", "board_asset_tag"},
-		{"chassis_vendor", "chassis_vendor"}, {"chassis_version", "chassis_version"}, {"chassis_serial", "chassis_serial"}, {"chassis_asset_tag", "chassis_asset_tag"},
+		{"board_vendor", "board_vendor"}, {"board_version", "board_version"}, {"board_serial", "board_serial"},
+		{"board_asset_tag", "board_asset_tag"},
+		{"chassis_vendor", "chassis_vendor"}, {"chassis_version", "chassis_version"},
+		{"chassis_serial", "chassis_serial"}, {"chassis_asset_tag", "chassis_asset_tag"},
 	}
 	f.Set("form_factor", formFactor(dmi["chassis_type"]))
 	for _, n := range names {
@@ -267,7 +270,7 @@ func firmware(f *value.Dict, s sections) {
 	}
 }
 
-// virtualization names what the host runs in (guest) or offers (host).
+// virtualization sets what the host runs in (guest) or provides (host).
 func virtualization(f *value.Dict, s sections) {
 	kind, role := virtualKind(s)
 	f.Set("virtualization_type", kind)
@@ -298,7 +301,8 @@ func virtualKind(s sections) (kind, role string) {
 	if c := s.pairs("init_environ")["container"]; c != "" {
 		return c, "guest"
 	}
-	names := map[string]string{"vmware": "VMware", "oracle": "virtualbox", "microsoft": "VirtualPC", "amazon": "kvm", "qemu": "kvm"}
+	names := map[string]string{"vmware": "VMware", "oracle": "virtualbox", "microsoft": "VirtualPC", "amazon": "kvm",
+		"qemu": "kvm"}
 	if d := v["systemd"]; d != "" && d != "none" {
 		if names[d] != "" {
 			d = names[d]
@@ -308,7 +312,8 @@ func virtualKind(s sections) (kind, role string) {
 	product := v["sys_vendor"] + " " + v["product_name"]
 	for _, row := range [...][2]string{
 		{"VMware", "VMware"}, {"VirtualBox", "virtualbox"}, {"QEMU", "kvm"}, {"KVM", "kvm"}, {"OpenStack", "openstack"},
-		{"Xen", "xen"}, {"HVM domU", "xen"}, {"Amazon EC2", "kvm"}, {"Google", "kvm"}, {"Microsoft Corporation Virtual", "VirtualPC"},
+		{"Xen", "xen"}, {"HVM domU", "xen"}, {"Amazon EC2", "kvm"}, {"Google", "kvm"}, {"Microsoft Corporation Virtual",
+			"VirtualPC"},
 	} {
 		if strings.Contains(product, row[0]) {
 			return row[1], "guest"

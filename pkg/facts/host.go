@@ -6,8 +6,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// python is the host's interpreter, for playbooks that choose packages by it:
-// kk needs none. Without one its executable is "".
+// python describes the host's interpreter, for playbooks that choose packages by it: kk itself
+// needs none. Without one its executable is "".
 func python(f *value.Dict, s sections) {
 	version := strings.TrimPrefix(s.line("python", 1), "Python ")
 	parts := strings.SplitN(version, ".", 3)
@@ -24,7 +24,7 @@ func python(f *value.Dict, s sections) {
 	))
 }
 
-// capabilities are those of the user, as capsh tells them.
+// capabilities are those of the user, as capsh prints them.
 func capabilities(f *value.Dict, s sections) {
 	enforced, list := "N/A", []any{}
 	for _, l := range s.lines("caps") {
@@ -46,7 +46,7 @@ func capabilities(f *value.Dict, s sections) {
 	f.Set("system_capabilities", list)
 }
 
-// storage names the host to storage networks: iSCSI, NVMe, Fibre Channel.
+// storage sets the host's names in storage networks: iSCSI, NVMe, Fibre Channel.
 func storage(f *value.Dict, s sections) {
 	pairs := s.pairs("storage")
 	f.Set("iscsi_iqn", pairs["InitiatorName"])
@@ -60,8 +60,8 @@ func storage(f *value.Dict, s sections) {
 	f.Set("fibre_channel_wwn", wwns)
 }
 
-// volumes are the groups, logical and physical volumes of LVM, which only
-// root is told; sizes are in GiB.
+// volumes describes the groups, logical and physical volumes of LVM, which are visible only to
+// root; sizes are in GiB.
 func volumes(s sections) any {
 	if _, asked := s["vgs"]; !asked {
 		return "N/A"
@@ -79,7 +79,7 @@ func volumes(s sections) any {
 	return value.NewDict("vgs", groups, "lvs", logical, "pvs", physical)
 }
 
-// fieldsOf are the lines of a section that have n fields between commas.
+// fieldsOf returns the lines of a section that have n fields separated by commas.
 func fieldsOf(s sections, name string, n int) [][]string {
 	var out [][]string
 	for _, l := range s.lines(name) {
@@ -90,12 +90,14 @@ func fieldsOf(s sections, name string, n int) [][]string {
 	return out
 }
 
-// formFactor names a type of chassis; the numbers are those of the SMBIOS
-// specification (DMTF DSP0134), section "System Enclosure or Chassis Types".
+// formFactor names a chassis type; the numbers are from the SMBIOS specification (DMTF
+// DSP0134), section "System Enclosure or Chassis Types".
 func formFactor(chassis string) string {
-	names := [...]string{"", "Other", "Unknown", "Desktop", "Low Profile Desktop", "Pizza Box", "Mini Tower", "Tower", "Portable",
+	names := [...]string{"", "Other", "Unknown", "Desktop", "Low Profile Desktop", "Pizza Box", "Mini Tower", "Tower",
+		"Portable",
 		"Laptop", "Notebook", "Hand Held", "Docking Station", "All In One", "Sub Notebook", "Space-saving", "Lunch Box",
-		"Main Server Chassis", "Expansion Chassis", "Sub Chassis", "Bus Expansion Chassis", "Peripheral Chassis", "RAID Chassis",
+		"Main Server Chassis", "Expansion Chassis", "Sub Chassis", "Bus Expansion Chassis", "Peripheral Chassis",
+		"RAID Chassis",
 		"Rack Mount Chassis", "Sealed-case PC", "Multi-system", "CompactPCI", "AdvancedTCA", "Blade", "Blade Enclosure",
 		"Tablet", "Convertible", "Detachable", "IoT Gateway", "Embedded PC", "Mini PC", "Stick PC"}
 	if n := number(chassis); n > 0 && n < len(names) {

@@ -76,7 +76,7 @@ func readLinks(lines []string) []*link {
 		case "state":
 			l.state = v
 		case "flags":
-			n, _ := strconv.ParseInt(v, 0, 64) // no number reads as no flags
+			n, _ := strconv.ParseInt(v, 0, 64) // an invalid number means no flags
 			l.flags = int(n)
 		case "kind":
 			l.kind = v
@@ -99,7 +99,7 @@ func readLinks(lines []string) []*link {
 	return links
 }
 
-// addresses puts the addresses of the host to their interfaces.
+// addresses assigns the addresses of the host to their interfaces.
 func addresses(links []*link, s sections) {
 	byName := map[string]*link{}
 	for _, l := range links {
@@ -154,8 +154,8 @@ func readInet6(links map[string]*link, w []string) {
 	links[w[5]].v6 = append(links[w[5]].v6, address{prefix: netip.PrefixFrom(addr, int(bits)), scope: scopes[w[3]]})
 }
 
-// localFromTrie finds the addresses of a host without the ip command: the
-// kernel lists them in /proc/net/fib_trie, and the routes tell their networks.
+// localFromTrie finds the addresses of a host without the ip command: the kernel lists them in
+// /proc/net/fib_trie, and the routes give their networks.
 func localFromTrie(links map[string]*link, lines []string, routes []route) {
 	first := map[netip.Prefix]int{} // the first route to a network
 	for i, r := range routes {
@@ -196,7 +196,7 @@ func localFromTrie(links map[string]*link, lines []string, routes []route) {
 	}
 }
 
-// route is a line of the kernel's table.
+// route is an entry of the kernel's routing table.
 type route struct {
 	dev    string
 	to     netip.Prefix
@@ -242,7 +242,7 @@ func maskBits(mask netip.Addr) int {
 	return n
 }
 
-// default4 describes the address that the default route leaves from.
+// default4 describes the address that the default route uses.
 func default4(links []*link, s sections) *value.Dict {
 	best := route{metric: -1}
 	for _, r := range routes4(s) {
@@ -273,7 +273,7 @@ func default4(links []*link, s sections) *value.Dict {
 	return d
 }
 
-// sourceAddress is what follows src in the answer of `ip route get`.
+// sourceAddress is the word after src in the output of `ip route get`.
 func sourceAddress(s sections) string {
 	w := strings.Fields(s.line("src", 0))
 	if i := slices.Index(w, "src"); i >= 0 && i+1 < len(w) {

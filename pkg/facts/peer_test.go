@@ -15,8 +15,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// differences are the facts of Ansible that are not there, or of another
-// type, and why. A pattern is as of package path.
+// differences are the facts of Ansible that kk lacks or that have another type, with the
+// reason. Patterns are those of package path.
 func differences() map[string]string {
 	return map[string]string{
 		"discovered_interpreter_python": "kk needs no Python on hosts",
@@ -26,20 +26,20 @@ func differences() map[string]string {
 		"devices/zram*":                 "only real disks are listed",
 		"devices/sr*":                   "only real disks are listed",
 		"devices/*/host":                "needs lspci",
-		"devices/*/virtual":             "says nothing on most machines",
-		"devices/*/sas_*":               "SAS disks are not asked for their addresses",
+		"devices/*/virtual":             "empty on most machines",
+		"devices/*/sas_*":               "addresses of SAS disks are not gathered",
 		"env/*":                         "the environments of the two programs",
-		"*/speed":                       "of virtual interfaces that come up meanwhile",
+		"*/speed":                       "of virtual interfaces that appear meanwhile",
 		"*/features":                    "needs ethtool",
 		"*/hw_timestamp_filters":        "needs ethtool",
 		"*/timestamping":                "needs ethtool",
 		"*/phc_index":                   "needs ethtool",
-		"virtualization_tech_*/*":       "the technologies beside the one that counts are not listed",
+		"virtualization_tech_*/*":       "only the technology in use is listed",
 	}
 }
 
-// TestSameNamesAsAnsible compares the facts of this machine with those that
-// Ansible gathers: every fact of Ansible is there, with the same type.
+// TestSameNamesAsAnsible compares the facts of this machine with those that Ansible gathers:
+// each of Ansible's facts must exist with the same type.
 func TestSameNamesAsAnsible(t *testing.T) {
 	if _, err := exec.LookPath("ansible"); err != nil {
 		t.Skip("ansible is not installed (ansible-core): nothing to compare with")
@@ -50,7 +50,8 @@ func TestSameNamesAsAnsible(t *testing.T) {
 	}
 	var errs bytes.Buffer
 	cmd := exec.Command("ansible", "localhost", "-i", "localhost,", "-c", "local", "-m", "setup")
-	cmd.Env = append(cmd.Environ(), "ANSIBLE_LOAD_CALLBACK_PLUGINS=0", "ANSIBLE_NOCOLOR=1", "ANSIBLE_STDOUT_CALLBACK=minimal", "ANSIBLE_CONFIG="+none)
+	cmd.Env = append(cmd.Environ(), "ANSIBLE_LOAD_CALLBACK_PLUGINS=0", "ANSIBLE_NOCOLOR=1",
+		"ANSIBLE_STDOUT_CALLBACK=minimal", "ANSIBLE_CONFIG="+none)
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
@@ -71,7 +72,7 @@ func TestSameNamesAsAnsible(t *testing.T) {
 	ours := gather(t, local.New(), facts.Options{})
 	unseen := map[string]bool{}
 	for _, name := range namesOf(ours, "interfaces") {
-		unseen[name] = true // those that came meanwhile are no matter
+		unseen[name] = true // ignore those that appeared meanwhile
 	}
 	for k, their := range theirs.All() {
 		name := k.(string)
@@ -81,19 +82,22 @@ func TestSameNamesAsAnsible(t *testing.T) {
 		our, ok := ours.Get(name)
 		compare(t, name, their, our, ok)
 	}
-	for _, name := range []string{"hostname", "nodename", "machine", "distribution", "distribution_version", "distribution_major_version", "distribution_release",
-		"distribution_file_path", "distribution_minor_version", "os_family", "kernel", "kernel_version", "processor_vcpus", "processor_cores", "processor_count", "memtotal_mb",
-		"swaptotal_mb", "pkg_mgr", "user_id", "user_dir", "user_shell", "system_capabilities_enforced", "cmdline", "proc_cmdline", "lsb", "dns", "fips", "form_factor", "lvm"} {
+	for _, name := range []string{"hostname", "nodename", "machine", "distribution", "distribution_version",
+		"distribution_major_version", "distribution_release", "distribution_file_path", "distribution_minor_version",
+		"os_family", "kernel", "kernel_version", "processor_vcpus", "processor_cores", "processor_count", "memtotal_mb",
+		"swaptotal_mb", "pkg_mgr", "user_id", "user_dir", "user_shell", "system_capabilities_enforced",
+		"cmdline", "proc_cmdline", "lsb", "dns", "fips", "form_factor", "lvm"} {
 		their, _ := theirs.Get(name)
 		our, _ := ours.Get(name)
 		if !value.Equal(their, our) {
-			t.Errorf("%s is %s, and Ansible says %s", name, value.Repr(our), value.Repr(their))
+			t.Errorf("%s is %s, Ansible has %s", name, value.Repr(our), value.Repr(their))
 		}
 	}
 	theirTime, _ := theirs.Get("date_time")
 	ourTime, _ := ours.Get("date_time")
-	if a, b := theirTime.(*value.Dict), ourTime.(*value.Dict); a.String("date") == b.String("date") && a.String("weeknumber") != b.String("weeknumber") {
-		t.Errorf("the week is %s, and Ansible says %s", b.String("weeknumber"), a.String("weeknumber"))
+	if a, b := theirTime.(*value.Dict), ourTime.(*value.Dict); a.String("date") == b.String("date") &&
+		a.String("weeknumber") != b.String("weeknumber") {
+		t.Errorf("the week is %s, Ansible has %s", b.String("weeknumber"), a.String("weeknumber"))
 	}
 }
 
@@ -106,8 +110,8 @@ func namesOf(d *value.Dict, key string) (out []string) {
 	return out
 }
 
-// compare reports what is missing or of another type, down to the members of
-// dictionaries and to the first element of lists.
+// compare reports missing values and other types, down to the keys of dictionaries and the
+// first element of lists.
 func compare(t *testing.T, at string, their, our any, there bool) {
 	for pattern := range differences() {
 		if ok, _ := path.Match(pattern, at); ok {
@@ -118,7 +122,7 @@ func compare(t *testing.T, at string, their, our any, there bool) {
 	numbers := []string{"int", "float"}
 	switch {
 	case !there:
-		t.Errorf("%s is not there: Ansible says %s", at, value.Repr(their))
+		t.Errorf("%s is missing: Ansible has %s", at, value.Repr(their))
 		return
 	case a != b && !(slices.Contains(numbers, a) && slices.Contains(numbers, b)) && their != nil:
 		t.Errorf("%s is a %s, Ansible has a %s", at, b, a)

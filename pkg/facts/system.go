@@ -53,7 +53,8 @@ func dateTime(f *value.Dict, s sections) {
 	f.Set("date_time", value.NewDict(
 		"year", at.Format("2006"), "month", at.Format("01"), "day", at.Format("02"),
 		"hour", at.Format("15"), "minute", at.Format("04"), "second", at.Format("05"),
-		"weekday", at.Weekday().String(), "weekday_number", strconv.Itoa(int(at.Weekday())), "weeknumber", fmt.Sprintf("%02d", week),
+		"weekday", at.Weekday().String(), "weekday_number", strconv.Itoa(int(at.Weekday())), "weeknumber",
+		fmt.Sprintf("%02d", week),
 		"epoch", text, "epoch_int", text, "date", at.Format("2006-01-02"), "time", at.Format("15:04:05"),
 		"iso8601", utc.Format("2006-01-02T15:04:05Z"), "iso8601_micro", utc.Format("2006-01-02T15:04:05.000000Z"),
 		"iso8601_basic", at.Format("20060102T150405")+"000000", "iso8601_basic_short", at.Format("20060102T150405"),
@@ -61,7 +62,7 @@ func dateTime(f *value.Dict, s sections) {
 	))
 }
 
-// seconds reads an offset such as +0130.
+// seconds parses an offset such as +0130.
 func seconds(offset string) int {
 	if len(offset) != 5 {
 		return 0
@@ -101,7 +102,8 @@ func serviceManager(init map[string]string) string {
 	}
 	switch comm := init["comm"]; comm {
 	case "init", "procd", "runit-init", "s6-svscan", "launchd":
-		return map[string]string{"init": "sysvinit", "procd": "openwrt_init", "runit-init": "runit", "s6-svscan": "s6", "launchd": "launchd"}[comm]
+		return map[string]string{"init": "sysvinit", "procd": "openwrt_init", "runit-init": "runit", "s6-svscan": "s6",
+			"launchd": "launchd"}[comm]
 	}
 	return "service"
 }
@@ -116,8 +118,8 @@ func packageManager(found []string) string {
 	return found[0]
 }
 
-// commandLine is the kernel's parameters. Of one that is given twice the last
-// counts, or all are a list.
+// commandLine returns the kernel's parameters. Of a parameter that is given twice the last one
+// is used, or, with all, a list of all.
 func commandLine(line string, all bool) *value.Dict {
 	d := value.NewDict()
 	for _, word := range strings.Fields(line) {
@@ -169,7 +171,7 @@ func resolver(lines []string) *value.Dict {
 	return d
 }
 
-// lsb is what lsb_release says, or /etc/lsb-release.
+// lsb is the output of lsb_release, or /etc/lsb-release.
 func lsb(s sections) *value.Dict {
 	said := s.pairs("lsb-release")
 	for _, l := range s.lines("lsb") {
@@ -240,9 +242,9 @@ func selinux(pairs map[string]string) *value.Dict {
 	return d
 }
 
-// environment reads what env prints: with NULs between the variables where the
-// host's env knows -0. Without them a line with "=" in it begins the next one,
-// which is wrong for values of several lines, such as sudo's SUDO_COMMAND.
+// environment reads the output of env: with NULs between the variables if the host's env
+// supports -0. Otherwise a line with "=" in it starts the next variable, which is wrong for
+// values with several lines, such as sudo's SUDO_COMMAND.
 func environment(text string) *value.Dict {
 	between := "\n"
 	if strings.Contains(text, "\x00") {

@@ -7,7 +7,7 @@ import (
 	"kubekey/pkg/connector/connectortest"
 )
 
-// FuzzAnswer has a script answer anything: what failed says why, and what did not was read whole.
+// FuzzAnswer has a script answer anything: a failure has an error text, and a success was read whole.
 func FuzzAnswer(f *testing.F) {
 	for _, out := range []string{"", "a=b\x00", "fail=\x00", "a=b\x00a=\x00changed=1\x00", "a\x00", "=\x00", "a=b"} {
 		f.Add([]byte(out), "some error", byte(0))

@@ -1,10 +1,9 @@
-// Package hostscript runs POSIX shell scripts that look at a host, act if they
-// must, and answer in fields.
+// Package hostscript runs POSIX shell scripts that inspect a host, change it if necessary,
+// and answer in fields.
 //
-// A script gets its parameters quoted, as variables p_NAME, and answers with
-// the functions of lib.sh: say KEY TEXT, fail TEXT, step WHAT COMMAND... In
-// check mode p_check is set, and step only counts what it would change, so one
-// script serves both.
+// A script gets its parameters quoted, as variables p_NAME, and answers with the functions of
+// lib.sh: say KEY TEXT, fail TEXT, step WHAT COMMAND... In check mode p_check is set and step
+// only counts the changes, so one script serves both modes.
 package hostscript
 
 import (
@@ -25,8 +24,8 @@ import (
 //go:embed lib.sh
 var library string
 
-// Script is shell code with its parameters. They stand in the command line, so
-// none of them is a secret: those go through Env or Stdin.
+// Script is shell code with its parameters. They are visible on the command line, so none
+// may be a secret: secrets go through Env or Stdin.
 type Script struct {
 	code   string
 	params []string // key=value
@@ -35,13 +34,13 @@ type Script struct {
 	Env    map[string]string
 	Stdin  io.Reader
 	Probe  bool // changes nothing, in check mode or not
-	Renews bool // may change what a login begins with: groups
-	Large  bool // its answer may be as large as what the host keeps: a file, objects of a cluster
+	Renews bool // may change what applies to new logins, such as groups
+	Large  bool // its answer may contain content of the host: a file, objects of a cluster
 	// IgnoresDeferred is that of connector.Command.
 	IgnoresDeferred bool
 }
 
-// New starts a script made of several texts of code.
+// New returns a script whose code is the given texts, in order.
 func New(code ...string) *Script { return &Script{code: strings.Join(code, "\n")} }
 
 // Set gives the script the parameter p_KEY.
@@ -50,8 +49,9 @@ func (s *Script) Set(key, text string) *Script {
 	return s
 }
 
-// Args sets the arguments of a module, whose struct m points to, each under its own name: p_NAME. The
-// secrets among them are left out, see schema.Params. A parameter that is set later replaces one of them.
+// Args passes the arguments of a module, whose struct m points to, each under its own name:
+// p_NAME. Secrets among them are skipped, see schema.Params. A parameter that is set later
+// replaces one of them.
 func (s *Script) Args(m any) *Script {
 	params, err := schema.Params(m)
 	s.err = errors.Join(s.err, err)
@@ -80,10 +80,10 @@ func (s *Script) Number(key string, n *int) *Script {
 // HasParams reports whether the script was given any parameter.
 func (s *Script) HasParams() bool { return len(s.params) > 0 }
 
-// Answer is what a script said, by key.
+// Answer is the output of a script, by key.
 type Answer map[string][]string
 
-// Get is the last text that was said for a key, "" if there was none.
+// Get returns the last text for a key, "" if there is none.
 func (a Answer) Get(key string) string {
 	if all := a[key]; len(all) > 0 {
 		return all[len(all)-1]
@@ -91,21 +91,21 @@ func (a Answer) Get(key string) string {
 	return ""
 }
 
-// Has reports whether anything was said for a key.
+// Has reports whether there is a text for a key.
 func (a Answer) Has(key string) bool { return len(a[key]) > 0 }
 
-// Together is an error unless the keys were said equally often: their texts belong together,
-// and each has one of the others at its index.
+// Together is an error unless the keys have equally many texts: texts with the same index
+// belong together.
 func (a Answer) Together(keys ...string) error {
 	for _, key := range keys[1:] {
 		if len(a[key]) != len(a[keys[0]]) {
-			return fmt.Errorf("the host's answer has %d times %s and %d times %s", len(a[keys[0]]), keys[0], len(a[key]), key)
+			return fmt.Errorf("the host's answer has %d values of %s and %d of %s", len(a[keys[0]]), keys[0], len(a[key]), key)
 		}
 	}
 	return nil
 }
 
-// Number is the last text that was said for a key as a number, 0 if it is none.
+// Number returns the last text for a key as a number, 0 if it is not one.
 func (a Answer) Number(key string) int {
 	n, _ := strconv.Atoi(strings.TrimSpace(a.Get(key)))
 	return n
@@ -114,8 +114,8 @@ func (a Answer) Number(key string) int {
 // Changed reports whether the script changed the host, or in check mode would.
 func (a Answer) Changed() bool { return a.Has("changed") }
 
-// Run runs the script. What it said for the key fail becomes the error; the
-// answer is there then, too.
+// Run runs the script. A text for the key fail becomes the error; the answer is returned
+// with it.
 func (s *Script) Run(ctx context.Context, conn connector.Connector, check bool) (Answer, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -141,16 +141,16 @@ func (s *Script) Run(ctx context.Context, conn connector.Connector, check bool) 
 		return nil, scriptError(out.Exit, out.Stderr)
 	}
 	if a.Has("fail") {
-		return a, errors.New(cmp.Or(strings.TrimSpace(a.Get("fail")), "the script on the host failed without saying why"))
+		return a, errors.New(cmp.Or(strings.TrimSpace(a.Get("fail")), "the script on the host failed without a message"))
 	}
 	return a, nil
 }
 
 func scriptError(exit connector.Exit, stderr string) error {
 	if exit.Signal != "" {
-		return fmt.Errorf("the script on the host was ended by signal %s", exit.Signal)
+		return fmt.Errorf("the script on the host was killed by signal %s", exit.Signal)
 	}
-	return fmt.Errorf("the script on the host ended with status %d: %s", exit.Code, strings.TrimSpace(stderr))
+	return fmt.Errorf("the script on the host exited with status %d: %s", exit.Code, strings.TrimSpace(stderr))
 }
 
 func parse(out []byte) (Answer, error) {
@@ -159,7 +159,7 @@ func parse(out []byte) (Answer, error) {
 		field, rest, whole := bytes.Cut(out, []byte{0})
 		key, text, pair := strings.Cut(string(field), "=")
 		if !whole || !pair {
-			return nil, fmt.Errorf("the host's answer breaks off at %.40q", field)
+			return nil, fmt.Errorf("the host's answer is truncated at %.40q", field)
 		}
 		a[key] = append(a[key], text)
 		out = rest

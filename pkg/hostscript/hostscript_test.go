@@ -23,7 +23,8 @@ func run(t *testing.T, s *Script, check bool) (Answer, error) {
 func TestParametersArriveAsTheyAre(t *testing.T) {
 	odd := "a'b \"c\" $HOME `id` \\ ;&|*\n=x"
 	seven := 7
-	s := New(`say got "$p_odd"; for w; do say word "$w"; done; say rest "$p_on$p_off$p_yes$p_no_yes$p_n$p_none$SECRET$(cat)"`)
+	s := New(`say got "$p_odd"; for w; do say word "$w"; done
+		say rest "$p_on$p_off$p_yes$p_no_yes$p_n$p_none$SECRET$(cat)"`)
 	s.Set("odd", odd).Flag("on", true).Flag("off", false).Flag("yes", true).Number("n", &seven).Number("none", nil)
 	s.Words, s.Env, s.Stdin = []string{odd, "", "--"}, map[string]string{"SECRET": "s"}, strings.NewReader("in")
 	a, err := run(t, s, false)
@@ -66,11 +67,12 @@ func TestArgumentsAreParameters(t *testing.T) {
 	if params := strings.Join(s.params, " "); strings.Contains(params, "pw1") || strings.Contains(params, "pw2") {
 		t.Errorf("secrets in the command line: %s", params)
 	}
-	if a, err := run(t, New(`say name "$p_name"`).Args(m).Set("name", "new"), false); err != nil || a.Get("name") != "new" {
+	a, err = run(t, New(`say name "$p_name"`).Args(m).Set("name", "new"), false)
+	if err != nil || a.Get("name") != "new" {
 		t.Errorf("a parameter that is set later: %q, %v", a, err)
 	}
 	if _, err := run(t, New(`say name "$p_name"`).Args(*m), false); err == nil {
-		t.Error("arguments that are no pointer to a struct are passed")
+		t.Error("arguments that are not a pointer to a struct are accepted")
 	}
 }
 
@@ -100,9 +102,9 @@ func TestFailures(t *testing.T) {
 		`fail "no way"; echo never`:              "no way",
 		`step "try it" sh -c 'echo why; exit 3'`: "try it: why",
 		`need no-such-program`:                   `Failed to find required executable "no-such-program"`,
-		`echo why >&2; exit 3`:                   "ended with status 3: why",
-		`printf 'a=b'; exit 0`:                   "ended with status 0",
-		`kill -KILL $$`:                          "ended with status 137",
+		`echo why >&2; exit 3`:                   "exited with status 3: why",
+		`printf 'a=b'; exit 0`:                   "exited with status 0",
+		`kill -KILL $$`:                          "exited with status 137",
 	} {
 		if _, err := run(t, New(code), false); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: %v", code, err)

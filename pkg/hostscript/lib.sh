@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Every script begins with this. Arguments key=value become variables p_key;
-# what follows -- stays as positional parameters. Answers are fields
+# Every script begins with this. Arguments key=value become variables p_key; the
+# arguments after -- remain positional parameters. Answers are fields
 # "key=value" that end in NUL.
 LC_ALL=C
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -26,24 +26,24 @@ need() { # PROGRAM: fails unless the host has it
 	has "$1" || fail "Failed to find required executable \"$1\" on the host: install its package first"
 }
 tmp=
-scratch() { # a folder for outputs, removed at the end
+scratch() { # creates a folder for outputs, which is removed at the end
 	[ -z "$tmp" ] || return 0
-	tmp=$(mktemp -d) || fail "make a temporary folder: is /tmp full?"
+	tmp=$(mktemp -d) || fail "cannot create a temporary folder: is /tmp full?"
 	trap cleanup EXIT
-	# Also when who asked is gone, and nobody reads the answer.
+	# Also when the reader has gone, and nobody reads the answer.
 	trap 'exit 141' PIPE
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 }
 cleanup() { rm -rf "$tmp"; }
-# Outputs go to files, not pipes: a daemon that a command starts would keep a pipe open.
+# Output goes to files, not pipes: a daemon that a command starts would keep a pipe open.
 quiet() {
 	scratch
 	"$@" >"$tmp/out" 2>&1 </dev/null
 }
 output() { cat "$tmp/out"; }
-# step WHAT COMMAND...: a change. In check mode it is only counted.
+# step WHAT COMMAND...: makes a change. In check mode the change is only counted.
 step() {
 	what=$1
 	shift
@@ -51,14 +51,14 @@ step() {
 	[ -z "$p_check" ] || return 0
 	quiet "$@" || fail "$what: $(output)"
 }
-# not_yet WHAT: what is missing fails the task. In check mode something before
-# it may only have been predicted: then it is a warning, and the caller goes on.
+# not_yet WHAT: fails because something is missing. In check mode an earlier task
+# may have been predicted to create it: then it is a warning, and the caller continues.
 not_yet() {
 	[ -n "$p_check" ] || fail "$1"
-	say warn "$1 (check mode: assuming that a task before makes it)"
+	say warn "$1 (check mode: assuming that an earlier task creates it)"
 }
-# replace PATH MODE: puts standard input in its place, atomically; owner and
-# mode of what was there stay. MODE is for a new file.
+# replace PATH MODE: replaces a file with standard input, atomically. An existing
+# file keeps its owner and mode; MODE is for a new file.
 replace() {
 	into=$(readlink -f "$1" 2>/dev/null) || into=$1
 	aside=$(dirname "$into")/.kk-${kk_id:-$$}.tmp
@@ -74,15 +74,15 @@ replace() {
 	rm -f "$aside"
 	return 1
 }
-# fetch URL FILE: with curl or wget, whichever the host has. p_insecure passes
-# over certificates.
+# fetch URL FILE: downloads with curl or wget, whichever the host has. p_insecure
+# skips the check of certificates.
 fetch() {
 	if has curl; then
 		quiet curl -fsSL ${p_insecure:+-k} -o "$2" "$1" && return
 	elif has wget; then
 		quiet wget ${p_insecure:+--no-check-certificate} -O "$2" "$1" && return
 	else
-		fail "there is neither curl nor wget on the host to fetch $1"
+		fail "cannot fetch $1: install curl or wget on the host"
 	fi
 	fail "fetch $1: $(output | tail -n 3)"
 }

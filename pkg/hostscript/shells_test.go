@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Hosts have dash, bash or busybox for a shell.
+// Hosts have dash, bash or busybox as their shell.
 func TestScriptsAreReadByEveryShell(t *testing.T) {
 	var files []string
 	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {

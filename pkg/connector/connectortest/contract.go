@@ -86,7 +86,8 @@ func checkStreams(t *testing.T, c connector.Connector) {
 		if out != "out\n" || errs != "err\n" || exit.Code != 3 {
 			t.Errorf("got %q, %q, %+v", out, errs, exit)
 		}
-		if exit, err := c.Run(context.Background(), connector.Command{Line: "echo out; echo err >&2"}); err != nil || exit.Code != 0 {
+		if exit, err := c.Run(context.Background(), connector.Command{Line: "echo out; echo err >&2"}); err != nil ||
+			exit.Code != 0 {
 			t.Errorf("without writers: %+v, %v", exit, err)
 		}
 	}
@@ -98,7 +99,8 @@ func checkExits(t *testing.T, c connector.Connector) {
 			t.Errorf("%q ended with %+v, want code %d", line, exit, code)
 		}
 	}
-	if _, _, exit := Output(t, c, connector.Command{Line: "kill -TERM $$"}); exit.Code != 143 || exit.Signal != "TERM" && exit.Signal != "" {
+	if _, _, exit := Output(t, c, connector.Command{Line: "kill -TERM $$"}); exit.Code != 143 || exit.Signal != "TERM" &&
+		exit.Signal != "" {
 		// su passes on only the code.
 		t.Errorf("a command that a signal ended: %+v", exit)
 	}
@@ -119,13 +121,16 @@ func (zeros) Read(p []byte) (int, error) {
 }
 
 func checkEnv(t *testing.T, c connector.Connector) {
-	env := map[string]string{"PLAIN": "x", "KK_EMPTY": "", "ODD": "a'b\"c $HOME `id` \\n !\n\nlast\n", "KK_SECRET": "s3cret-value"}
+	env := map[string]string{"PLAIN": "x", "KK_EMPTY": "", "ODD": "a'b\"c $HOME `id` \\n !\n\nlast\n",
+		"KK_SECRET": "s3cret-value"}
 	line := `printf '%s|%s|%s|' "$PLAIN" "${KK_EMPTY-unset}" "$ODD"; cat`
 	expect(t, c, connector.Command{Line: line, Env: env, Stdin: strings.NewReader("input")}, "x||"+env["ODD"]+"|input")
 	expect(t, c, connector.Command{Line: line, Env: env}, "x||"+env["ODD"]+"|")
 	// A secret must not be in the arguments of any process.
-	expect(t, c, connector.Command{Line: `cat /proc/[0-9]*/cmdline 2>/dev/null | grep -c 's3cret[-]value'; true`, Env: env}, "0\n")
-	if _, err := c.Run(context.Background(), connector.Command{Line: "true", Env: map[string]string{"a b": ""}}); err == nil {
+	expect(t, c, connector.Command{Line: `cat /proc/[0-9]*/cmdline 2>/dev/null | grep -c 's3cret[-]value'; true`,
+		Env: env}, "0\n")
+	if _, err := c.Run(context.Background(), connector.Command{Line: "true",
+		Env: map[string]string{"a b": ""}}); err == nil {
 		t.Error("a name that no shell can export is accepted")
 	}
 }
@@ -304,7 +309,8 @@ func checkFiles(t *testing.T, c connector.Connector) {
 			}
 		}
 		var got bytes.Buffer
-		if _, err := connector.Get(context.Background(), c, f.Path, &got, nil); err != nil || !bytes.Equal(got.Bytes(), content) {
+		if _, err := connector.Get(context.Background(), c, f.Path, &got, nil); err != nil ||
+			!bytes.Equal(got.Bytes(), content) {
 			t.Errorf("get %d bytes: %d bytes, %v", size, got.Len(), err)
 		}
 	}

@@ -101,7 +101,8 @@ func TestHostKeys(t *testing.T) {
 	}
 	o := options(d)
 	o.KnownHosts = []string{file("# nothing")}
-	wantUnreachable(t, connect(t, o), "is not known: ssh-ed25519 SHA256:", o.KnownHosts[0], "ssh-keyscan -p", "--ssh-host-key accept-new")
+	wantUnreachable(t, connect(t, o), "is not known: ssh-ed25519 SHA256:", o.KnownHosts[0], "ssh-keyscan -p",
+		"--ssh-host-key accept-new")
 	o.HostKey = ssh.AcceptNew
 	mustRun(t, connect(t, o), "echo hi", "hi\n")
 	o.HostKey = ssh.Strict
@@ -170,12 +171,15 @@ func TestProxyJumpAndConfigFile(t *testing.T) {
 	t.Parallel()
 	d, bastion := connectortest.StartSSHD(t), connectortest.StartSSHD(t)
 	conf := filepath.Join(t.TempDir(), "config")
-	text := "Host node1\n HostName 127.0.0.1\n Port " + strconv.Itoa(d.Port) + "\n User root\n ProxyJump edge\n IdentityFile " + d.KeyFile +
-		"\nHost edge\n HostName 127.0.0.1\n Port " + strconv.Itoa(bastion.Port) + "\n User root\n IdentityFile " + bastion.KeyFile + "\n"
+	text := "Host node1\n HostName 127.0.0.1\n Port " + strconv.Itoa(d.Port) +
+		"\n User root\n ProxyJump edge\n IdentityFile " + d.KeyFile +
+		"\nHost edge\n HostName 127.0.0.1\n Port " + strconv.Itoa(bastion.Port) + "\n User root\n IdentityFile " +
+		bastion.KeyFile + "\n"
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := ssh.Options{Host: "node1", ConfigFile: conf, AgentSocket: "none", KnownHosts: []string{d.KnownHosts, bastion.KnownHosts}}
+	o := ssh.Options{Host: "node1", ConfigFile: conf, AgentSocket: "none", KnownHosts: []string{d.KnownHosts,
+		bastion.KnownHosts}}
 	mustRun(t, connect(t, o), "echo hi", "hi\n")
 	if !strings.Contains(bastion.Log(), "Accepted publickey for root") {
 		t.Errorf("the connection did not go through the jump host: %s", bastion.Log())

@@ -161,8 +161,10 @@ func FuzzKeyList(f *testing.F) {
 	key, _ := hostKey(f, '1')
 	other, _ := hostKey(f, '2')
 	for _, text := range []string{
-		"node1 " + keyText(key), "@revoked * " + keyText(key), "@cert-authority node1 " + keyText(key), "node1,!node2 " + keyText(other),
-		knownhosts.Line([]string{knownhosts.HashHostname("node1")}, key), "# x\n\nnode? " + keyText(key) + " c c c\r\n", "[node1]:23 " + keyText(key), "???",
+		"node1 " + keyText(key), "@revoked * " + keyText(key), "@cert-authority node1 " + keyText(key), "node1,!node2 " +
+			keyText(other),
+		knownhosts.Line([]string{knownhosts.HashHostname("node1")}, key), "# x\n\nnode? " + keyText(key) + " c c c\r\n",
+		"[node1]:23 " + keyText(key), "???",
 	} {
 		f.Add([]byte(text))
 	}

@@ -70,7 +70,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 	input := func(h connector.Connector) func() {
 		return func() {
-			if out, _, _ := connectortest.Output(t, h, connector.Command{Line: "cat", Stdin: strings.NewReader("x")}); out != "x" {
+			if out, _, _ := connectortest.Output(t, h, connector.Command{Line: "cat",
+				Stdin: strings.NewReader("x")}); out != "x" {
 				t.Errorf("got %q", out)
 			}
 		}

@@ -38,7 +38,8 @@ func logins(d *connectortest.SSHD) int { return strings.Count(d.Log(), "Accepted
 func behind(t *testing.T, d, bastion *connectortest.SSHD) ssh.Options {
 	t.Helper()
 	conf := filepath.Join(t.TempDir(), "config")
-	text := "Host edge\n HostName 127.0.0.1\n Port " + strconv.Itoa(bastion.Port) + "\n User root\n IdentityFile " + bastion.KeyFile +
+	text := "Host edge\n HostName 127.0.0.1\n Port " + strconv.Itoa(bastion.Port) + "\n User root\n IdentityFile " +
+		bastion.KeyFile +
 		"\nHost 127.0.0.1\n IdentityFile " + d.KeyFile + "\n"
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -70,7 +71,8 @@ func TestOneConnectionToTheJumpHost(t *testing.T) {
 	mustRun(t, hosts[0], "echo still", "still\n")
 	hosts[0].Close()
 	for range 300 { // the last user closes the connection
-		if strings.Contains(bastion.Log(), "Disconnected from user root") || strings.Contains(bastion.Log(), "Connection closed by") ||
+		if strings.Contains(bastion.Log(), "Disconnected from user root") || strings.Contains(bastion.Log(),
+			"Connection closed by") ||
 			strings.Contains(bastion.Log(), "Received disconnect") {
 			break
 		}
@@ -90,8 +92,9 @@ func TestJumpHostThatIsDownIsTriedOnce(t *testing.T) {
 	}
 	defer deaf.Close()
 	shared := ssh.NewShared()
-	o := ssh.Options{Host: "x", ConfigFile: "none", AgentSocket: "none", HostKey: ssh.Insecure, ConnectTimeout: 500 * time.Millisecond,
-		ProxyJump: deaf.Addr().String()}
+	o := ssh.Options{Host: "x", ConfigFile: "none", AgentSocket: "none", HostKey: ssh.Insecure,
+		ConnectTimeout: 500 * time.Millisecond,
+		ProxyJump:      deaf.Addr().String()}
 	gone, cancel := context.WithCancel(context.Background())
 	first := member(t, shared, o)
 	var all sync.WaitGroup
@@ -221,7 +224,8 @@ func TestWaitingShellThatDies(t *testing.T) {
 	h := connect(t, options(connectortest.StartSSHD(t)))
 	input := func() {
 		t.Helper()
-		if out, _, _ := connectortest.Output(t, h, connector.Command{Line: "cat", Stdin: strings.NewReader("in")}); out != "in" {
+		if out, _, _ := connectortest.Output(t, h, connector.Command{Line: "cat",
+			Stdin: strings.NewReader("in")}); out != "in" {
 			t.Errorf("got %q", out)
 		}
 	}
