@@ -48,9 +48,10 @@ func reference() (pages, error) {
 		return nil, err
 	}
 	p := pages{
-		"keywords.md": keywordPage(playbook.Keywords(), playbook.Refused()),
-		"filters.md":  expressionPage(cli.Expressions()),
-		"settings.md": settingsPage(settings.Table()),
+		"keywords.md":  keywordPage(playbook.Keywords(), playbook.Refused()),
+		"filters.md":   expressionPage(cli.Expressions()),
+		"variables.md": variablePage(playbook.MagicVariables(), playbook.ConnectionVariables(), settings.Table()),
+		"settings.md":  settingsPage(settings.Table()),
 	}
 	more, err := modulePages(modules.Specs())
 	if err != nil {

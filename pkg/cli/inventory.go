@@ -7,6 +7,7 @@ import (
 
 	"kubekey/pkg/engine"
 	"kubekey/pkg/inventory"
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -110,12 +111,12 @@ func (a *app) inventoryHost(cmd *cobra.Command, s *session, _ *inputs, args []st
 		return err
 	}
 	out := value.NewDict()
-	magic := map[string]bool{}
-	for _, n := range []string{"hostvars", "vars", "groups", "ansible_facts", "omit", "ansible_version"} {
-		magic[n] = true
+	unlisted := map[string]bool{}
+	for _, m := range playbook.MagicVariables() {
+		unlisted[m.Name] = m.Unlisted
 	}
-	for _, n := range sorted(v.Names()) {
-		if magic[n] {
+	for _, n := range sorted(v.Held()) {
+		if unlisted[n] {
 			continue
 		}
 		val, ok, err := v.Lookup(n)

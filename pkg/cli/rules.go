@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/config"
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -97,7 +98,12 @@ func inventoryFacts(s *session, playbooks []string) *value.Dict {
 
 func hostFacts(name string, vars *value.Dict) *value.Dict {
 	known := func(key, missing string) string {
-		v, ok := vars.Get(key)
+		names := []string{key}
+		if row, ok := playbook.ConnectionVariableOf(key); ok {
+			names = row.Strongest()
+		}
+		i := slices.IndexFunc(names, func(name string) bool { return vars.Has(name) })
+		v, ok := vars.Get(names[max(i, 0)])
 		if !ok || v == nil {
 			return missing
 		}

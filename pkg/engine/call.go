@@ -236,7 +236,7 @@ func (x *execution) connect(ctx context.Context, v *vars.View, c *module.Call, d
 	reached := v
 	if delegate != "" {
 		host = delegate
-		reached = x.e.seenFrom(v, delegate, x.t.Static).Sharing(v)
+		reached = x.e.reachedFrom(v, delegate, x.t)
 	}
 	s := x.e.settings(reached, &x.t.Attrs, v)
 	target := x.e.target(host, s)

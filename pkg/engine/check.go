@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -10,7 +9,6 @@ import (
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
-	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
 
@@ -67,15 +65,9 @@ func (c *checker) play(ctx context.Context, p *project.Play) {
 // isControl reports whether a host is, or may be, the machine that kk runs on.
 func (e *Engine) isControl(ctx context.Context, host string, p *project.Play) bool {
 	v := e.View(ctx, host, p, p.Dir)
-	how, given, err := v.Lookup("ansible_connection")
-	if err != nil {
-		return true
-	}
-	if !given {
-		how = cmp.Or(e.Defaults.Connection, "ssh")
-	}
-	address, _, err := v.Lookup("ansible_host")
-	return isLocal(host) || err != nil || isLocal(value.Str(address)) || playbook.Connection.Synonym(value.Str(how)) != "ssh"
+	s := e.settings(v, &project.Attrs{}, v)
+	address, connection := s.text("ansible_host"), s.connection(host)
+	return isLocal(host) || s.err != nil || isLocal(address) || connection != "ssh"
 }
 
 // together reports tasks that need all hosts of a play where each goes on alone.
@@ -120,7 +112,7 @@ func (e *Engine) hostsOf(ctx context.Context, p *project.Play) (hosts []string, 
 // host checks the variables that a view has literals for.
 func (c *checker) host(v *vars.View) {
 	mask := v.Watched()
-	for i, name := range connectionVariables() {
+	for i, name := range connectionNames() {
 		if mask&(1<<i) == 0 {
 			continue
 		}

@@ -189,7 +189,7 @@ func New(o Options) *Engine {
 		stats: map[string]*event.Stats{}, recalled: map[string]bool{}, standing: newStanding(),
 		live: make(chan message, 256), share: &module.Share{}, jobs: &module.Jobs{}, stepping: o.Step != nil,
 	}
-	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Fallback: e.reach, Engine: o.Templates, Secrets: o.Redact, Merge: o.Plays.MergeDicts, Watch: vars.NewWatch(connectionVariables()...)}
+	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Fallback: following{e}, Engine: o.Templates, Secrets: o.Redact, Merge: o.Plays.MergeDicts, Watch: vars.NewWatch(connectionNames()...)}
 	return e
 }
 

@@ -2,9 +2,12 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"sort"
+	"sync"
 
 	"kubekey/pkg/inventory"
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
@@ -16,6 +19,8 @@ type here struct {
 	e    *Engine
 	play *playState
 	task *project.Task
+
+	keyword bool // a keyword is evaluated: see forKeywords
 }
 
 // magic gives the magic variables their values.
@@ -40,159 +45,180 @@ func short(host string) string {
 
 // Magic implements vars.Magic.
 func (m magic) Magic(name string, v *vars.View) (any, bool, error) {
-	switch name {
-	case "inventory_hostname":
-		return v.Host(), true, nil
-	case "inventory_hostname_short":
-		return short(v.Host()), true, nil
-	case "group_names":
-		return value.Of(m.e.Inventory.GroupsOf(v.Host())), true, nil
-	case "groups":
-		return groups{m.e.Inventory}, true, nil
-	case "hostvars":
-		return hostvars{m.e, v}, true, nil
-	case "vars":
-		return &allVars{v: v}, true, nil
-	case "omit":
-		return m.e.omit, true, nil
-	case "ansible_facts":
-		if facts := v.Facts(); facts != nil {
-			return facts, true, nil
-		}
-		return value.NewDict(), true, nil
+	of := magicValues()[name]
+	if of == nil {
+		return nil, false, nil
 	}
-	if val, ok := m.ofPlace(name, v); ok {
-		return val, true, nil
-	}
-	val, ok := m.ofRun(name, v)
+	val, ok := of(m.e, at(v), v)
 	return val, ok, nil
 }
 
-// ofPlace are the variables of the play and the task.
-func (m magic) ofPlace(name string, v *vars.View) (any, bool) {
-	h := at(v)
-	switch name {
-	case "playbook_dir":
-		return h.play.dir, h.play.dir != ""
-	case "ansible_play_name":
-		return h.play.name, h.play.play != nil
-	case "ansible_play_hosts", "play_hosts":
-		return value.Of(m.e.alive(h.play.hosts)), h.play.play != nil
-	case "ansible_play_hosts_all":
-		return value.Of(h.play.hosts), h.play.play != nil
-	case "ansible_play_batch":
-		return value.Of(m.e.alive(h.play.batch)), h.play.play != nil
-	case "ansible_current_hosts":
-		return value.Of(m.e.alive(h.play.batch)), h.play.play != nil
-	case "ansible_failed_hosts":
-		return value.Of(m.e.standing.failedOf(h.play.batch)), h.play.play != nil
-	case "ansible_play_role_names", "role_names", "ansible_role_names", "ansible_dependent_role_names":
-		return roleNames(name, h.play.play)
+// MagicNames implements vars.Magic.
+func (m magic) MagicNames() []string { return playbook.MagicNames() }
+
+// magicValue is a magic variable of a view, which is of the place h; ok is
+// false where it has no value.
+type magicValue func(e *Engine, h *here, v *vars.View) (val any, ok bool)
+
+// magicValues are the values of playbook.MagicNames.
+var magicValues = sync.OnceValue(func() map[string]magicValue {
+	out := map[string]magicValue{}
+	maps.Copy(out, ofHost())
+	maps.Copy(out, ofRun())
+	maps.Copy(out, ofPlay())
+	maps.Copy(out, ofTask())
+	for _, row := range playbook.MagicVariables() {
+		for _, alias := range row.Aliases {
+			out[alias] = out[row.Name]
+		}
 	}
-	if h.task == nil {
-		return nil, false
+	return out
+})
+
+func ofHost() map[string]magicValue {
+	return map[string]magicValue{
+		"inventory_hostname":       func(_ *Engine, _ *here, v *vars.View) (any, bool) { return v.Host(), true },
+		"inventory_hostname_short": func(_ *Engine, _ *here, v *vars.View) (any, bool) { return short(v.Host()), true },
+		"inventory_file":           func(e *Engine, _ *here, v *vars.View) (any, bool) { return e.inventoryFile(v.Host()) },
+		"inventory_dir": func(e *Engine, _ *here, v *vars.View) (any, bool) {
+			file, ok := e.inventoryFile(v.Host())
+			return source.Dir(file), ok
+		},
+		"group_names": func(e *Engine, _ *here, v *vars.View) (any, bool) {
+			return value.Of(e.Inventory.GroupsOf(v.Host())), true
+		},
+		"vars": func(_ *Engine, _ *here, v *vars.View) (any, bool) { return &allVars{v: v}, true },
+		"ansible_facts": func(_ *Engine, _ *here, v *vars.View) (any, bool) {
+			if facts := v.Facts(); facts != nil {
+				return facts, true
+			}
+			return value.NewDict(), true
+		},
 	}
-	switch name {
-	case "ansible_delegated_vars":
-		return m.delegated(h.task, v)
-	case "ansible_search_path":
-		return value.Of(h.task.SearchPath), true
+}
+
+// inventoryFile is the inventory file that has a host.
+func (e *Engine) inventoryFile(host string) (string, bool) {
+	h, ok := e.Inventory.Host(host)
+	if !ok || h.File == "" {
+		return "", false
 	}
-	return h.task.Role.Variable(name)
+	return h.File, true
+}
+
+func ofRun() map[string]magicValue {
+	of := func(value func(e *Engine) any) magicValue {
+		return func(e *Engine, _ *here, _ *vars.View) (any, bool) { return value(e), true }
+	}
+	return map[string]magicValue{
+		"groups":                    of(func(e *Engine) any { return groups{e.Inventory} }),
+		"hostvars":                  func(e *Engine, _ *here, v *vars.View) (any, bool) { return hostvars{e, v}, true },
+		"omit":                      of(func(e *Engine) any { return e.omit }),
+		"kk_work_dir":               of(func(e *Engine) any { return e.WorkDir }),
+		"ansible_check_mode":        of(func(e *Engine) any { return e.Check }),
+		"ansible_diff_mode":         of(func(e *Engine) any { return e.Diff }),
+		"ansible_verbosity":         of(func(e *Engine) any { return e.Verbosity }),
+		"ansible_forks":             of(func(e *Engine) any { return e.Forks }),
+		"ansible_limit":             func(e *Engine, _ *here, _ *vars.View) (any, bool) { return e.LimitText, e.LimitText != "" },
+		"ansible_run_tags":          of(func(e *Engine) any { return value.Of(e.runTags()) }),
+		"ansible_skip_tags":         of(func(e *Engine) any { return value.Of(e.SkipTags) }),
+		"ansible_inventory_sources": of(func(e *Engine) any { return value.Of(e.Inventory.Sources()) }),
+		"ansible_version":           of(func(*Engine) any { return ansibleVersion() }),
+		"ansible_playbook_python":   of(func(*Engine) any { return "/usr/bin/python3" }),
+		"ansible_config_file": of(func(e *Engine) any {
+			if e.ConfigFile == "" {
+				return nil
+			}
+			return e.ConfigFile
+		}),
+	}
+}
+
+func (e *Engine) runTags() []string {
+	if len(e.Tags) == 0 {
+		return []string{"all"}
+	}
+	return e.Tags
+}
+
+func ofPlay() map[string]magicValue {
+	of := func(value func(e *Engine, ps *playState) any) magicValue {
+		return func(e *Engine, h *here, _ *vars.View) (any, bool) {
+			if h.play.play == nil {
+				return nil, false
+			}
+			return value(e, h.play), true
+		}
+	}
+	return map[string]magicValue{
+		"playbook_dir":           func(_ *Engine, h *here, _ *vars.View) (any, bool) { return h.play.dir, h.play.dir != "" },
+		"ansible_play_name":      of(func(_ *Engine, ps *playState) any { return ps.name }),
+		"ansible_play_hosts":     of(func(e *Engine, ps *playState) any { return value.Of(e.alive(ps.hosts)) }),
+		"ansible_play_hosts_all": of(func(_ *Engine, ps *playState) any { return value.Of(ps.hosts) }),
+		"ansible_play_batch":     of(func(e *Engine, ps *playState) any { return value.Of(e.alive(ps.batch)) }),
+		"ansible_failed_hosts":   of(func(e *Engine, ps *playState) any { return value.Of(e.standing.failedOf(ps.batch)) }),
+
+		"ansible_role_names":           of(func(_ *Engine, ps *playState) any { return value.Of(ps.play.Roles.All()) }),
+		"ansible_play_role_names":      of(func(_ *Engine, ps *playState) any { return value.Of(ps.play.Roles.Direct()) }),
+		"ansible_dependent_role_names": of(func(_ *Engine, ps *playState) any { return value.Of(ps.play.Roles.Dependent()) }),
+	}
+}
+
+// ofTask are the variables of the task and of its role.
+func ofTask() map[string]magicValue {
+	of := func(value func(e *Engine, t *project.Task, v *vars.View) (any, bool)) magicValue {
+		return func(e *Engine, h *here, v *vars.View) (any, bool) {
+			if h.task == nil {
+				return nil, false
+			}
+			return value(e, h.task, v)
+		}
+	}
+	out := map[string]magicValue{
+		"ansible_search_path": of(func(_ *Engine, t *project.Task, _ *vars.View) (any, bool) {
+			return value.Of(t.SearchPath), true
+		}),
+		"ansible_delegated_vars": of((*Engine).delegated),
+	}
+	for _, row := range playbook.MagicVariables() {
+		if row.Of == playbook.OfRole {
+			out[row.Name] = of(func(_ *Engine, t *project.Task, _ *vars.View) (any, bool) { return t.Role.Variable(row.Name) })
+		}
+	}
+	return out
 }
 
 // delegated is the host that a task is delegated to with its variables; without
 // one there is no such variable.
-func (m magic) delegated(t *project.Task, v *vars.View) (any, bool) {
+func (e *Engine) delegated(t *project.Task, v *vars.View) (any, bool) {
 	d := t.Attrs.Value[project.DelegateTo]
-	if d == nil {
+	if d == nil || at(v).keyword {
 		return nil, false
 	}
-	name, err := d.Value(v.Context(), v)
-	if err != nil || name == m.e.omit {
+	outer := forKeywords(v)
+	name, err := d.Value(outer.Context(), outer)
+	if err != nil || name == e.omit {
 		return nil, false
 	}
 	host := value.Str(name)
-	return value.NewDict(host, &allVars{v: m.e.other(v, host)}), true
+	return value.NewDict(host, &allVars{v: e.other(v, host)}), true
 }
 
-// roleNames are the variables with the names of a play's roles.
-func roleNames(variable string, p *project.Play) (any, bool) {
-	if p == nil {
-		return nil, false
-	}
-	switch variable {
-	case "ansible_role_names":
-		return value.Of(p.Roles.All()), true
-	case "ansible_dependent_role_names":
-		return value.Of(p.Roles.Dependent()), true
-	}
-	return value.Of(p.Roles.Direct()), true
-}
-
-// ofRun are the variables of the whole run.
-func (m magic) ofRun(name string, v *vars.View) (any, bool) {
-	e := m.e
-	switch name {
-	case "kk_work_dir":
-		return e.WorkDir, true
-	case "ansible_check_mode":
-		return e.Check, true
-	case "ansible_diff_mode":
-		return e.Diff, true
-	case "ansible_verbosity":
-		return e.Verbosity, true
-	case "ansible_forks":
-		return e.Forks, true
-	case "ansible_limit":
-		return e.LimitText, e.LimitText != ""
-	case "ansible_run_tags":
-		if len(e.Tags) == 0 {
-			return []any{"all"}, true
-		}
-		return value.Of(e.Tags), true
-	case "ansible_skip_tags":
-		return value.Of(e.SkipTags), true
-	case "ansible_version":
-		return ansibleVersion(), true
-	case "ansible_inventory_sources":
-		return value.Of(e.Inventory.Sources()), true
-	case "inventory_dir", "inventory_file":
-		h, ok := e.Inventory.Host(v.Host())
-		if !ok || h.File == "" {
-			return nil, false
-		}
-		if name == "inventory_dir" {
-			return source.Dir(h.File), true
-		}
-		return h.File, true
-	case "ansible_playbook_python":
-		return "/usr/bin/python3", true
-	case "ansible_config_file":
-		if e.ConfigFile == "" {
-			return nil, true
-		}
-		return e.ConfigFile, true
-	}
-	return nil, false
+// forKeywords is a view of the same place to evaluate keywords with: there,
+// variables that follow from keywords have no value, as a keyword may use the very
+// variable that it sets: remote_user: "{{ ansible_user | default('root') }}".
+func forKeywords(v *vars.View) *vars.View {
+	out := v.Fork()
+	h := *at(v)
+	h.keyword = true
+	out.Task = &h
+	return out
 }
 
 // ansibleVersion is the version of ansible-core whose language kk speaks;
 // playbooks compare with it.
 func ansibleVersion() *value.Dict {
 	return value.NewDict("full", "2.17.0", "major", 2, "minor", 17, "revision", 0, "string", "2.17.0")
-}
-
-// MagicNames implements vars.Magic.
-func (m magic) MagicNames() []string {
-	return []string{
-		"ansible_check_mode", "ansible_diff_mode", "ansible_facts", "ansible_forks", "ansible_inventory_sources",
-		"ansible_dependent_role_names", "ansible_collection_name",
-		"ansible_role_name", "ansible_role_names", "ansible_play_role_names", "ansible_play_batch", "ansible_play_hosts", "ansible_play_hosts_all", "ansible_play_name",
-		"ansible_run_tags", "ansible_skip_tags", "ansible_verbosity", "ansible_version",
-		"group_names", "groups", "inventory_dir", "inventory_file", "inventory_hostname",
-		"inventory_hostname_short", "kk_work_dir", "omit", "play_hosts", "playbook_dir", "role_name", "role_names", "role_path",
-	}
 }
 
 // groups is the variable groups: group names to lists of hosts.
@@ -309,11 +335,11 @@ func (a *allVars) Contains(key any) (bool, error) {
 // one broken variable must not make the others unreadable.
 func (a *allVars) Force() (any, error) {
 	out := value.NewDict()
-	names := a.v.Names()
+	names := a.v.Held()
 	sort.Strings(names)
 	for _, n := range names {
-		if n == "vars" || n == "hostvars" {
-			continue
+		if n == "vars" || n == "hostvars" || n == "ansible_delegated_vars" {
+			continue // they have all variables in them
 		}
 		v, ok, err := a.v.Lookup(n)
 		if err != nil || !ok || value.IsUndefined(v) {

@@ -1,59 +1,92 @@
 package engine
 
 import (
-	"cmp"
 	"time"
 
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/project"
 	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
 
-// reach implements vars.Scope.Fallback: within a task, the variables that say
-// how its host is reached have a value also where nobody set them. hostvars
-// shows only those that are set.
-func (e *Engine) reach(name string, v *vars.View) (any, bool) {
-	switch name {
-	case "ansible_host", "ansible_ssh_host", "ansible_user", "ansible_ssh_user", "ansible_port", "ansible_ssh_port",
-		"ansible_connection", "ansible_timeout", "ansible_ssh_timeout", "ansible_shell_executable",
-		"ansible_private_key_file", "ansible_ssh_private_key_file":
-	default:
+// following are the variables of a task that have a value also where nobody
+// sets them, as Ansible has them: connection variables follow from the others, from
+// keywords and from settings. hostvars shows only variables that are set.
+type following struct{ e *Engine }
+
+// FallbackNames implements vars.Fallback.
+func (f following) FallbackNames() []string {
+	var out []string
+	for _, m := range playbook.MagicVariables() {
+		if m.Yields && !m.Bound() {
+			out = append(out, m.Names()...)
+		}
+	}
+	for _, c := range playbook.ConnectionVariables() {
+		if c.Given {
+			out = append(out, c.Strongest()...)
+		}
+	}
+	return out
+}
+
+// Fallback implements vars.Fallback.
+func (f following) Fallback(name string, v *vars.View) (any, bool) {
+	row := connectionRows()[name]
+	given := row != nil && row.Given
+	if !given && name != "environment" {
 		return nil, false
 	}
 	h := at(v)
-	if h.task == nil {
+	if h.task == nil || h.keyword {
 		return nil, false
 	}
-	// A keyword may ask for the very variable that it sets: remote_user: "{{ ansible_user | default('root') }}".
-	outer := v.Fork()
-	outer.Task = &here{e: e, play: h.play}
-	host := v.Host()
-	reached := outer
-	if d, set, err := e.attr(outer, &h.task.Attrs, project.DelegateTo); err == nil && set && value.Str(d) != "" {
-		host = value.Str(d)
-		reached = e.other(v, host)
+	outer := forKeywords(v)
+	if !given {
+		return f.e.environment(h.task, outer)
 	}
-	return e.reached(name, host, e.settings(reached, &h.task.Attrs, outer))
+	reached := outer
+	if d, set, err := f.e.attr(outer, &h.task.Attrs, project.DelegateTo); err == nil && set && value.Str(d) != "" {
+		reached = f.e.reachedFrom(outer, value.Str(d), h.task)
+	}
+	return f.e.settings(reached, &h.task.Attrs, outer).given(row.Name)
 }
 
-// reached is a variable as it follows from the others and from keywords.
-func (e *Engine) reached(name, host string, s *settings) (any, bool) {
-	var val any
+// reachedFrom is the view of the host that a task is delegated to: what
+// specifies how it is reached.
+func (e *Engine) reachedFrom(v *vars.View, host string, t *project.Task) *vars.View {
+	return e.seenFrom(v, host, t.Static).Sharing(v)
+}
+
+// given is a connection variable as tasks read it; ok is false when it has no value.
+func (s *settings) given(name string) (any, bool) {
+	val := s.value(name)
 	switch name {
-	case "ansible_host", "ansible_ssh_host":
-		val = s.text(noKeyword, host, varHost, varSSHHost)
-	case "ansible_user", "ansible_ssh_user":
-		val = s.text(project.RemoteUser, e.Defaults.User, varUser, varSSHUser)
-	case "ansible_port", "ansible_ssh_port":
-		val = cmp.Or(s.port(), e.Defaults.Port)
-	case "ansible_timeout", "ansible_ssh_timeout":
-		val = int(cmp.Or(s.timeout(), e.Defaults.Timeout, 10*time.Second).Seconds()) // as connector/ssh has it
-	case "ansible_private_key_file", "ansible_ssh_private_key_file":
-		val = s.text(noKeyword, e.Defaults.KeyFile, varSSHKeyFile, varKeyFile)
 	case "ansible_connection":
-		val = e.target(host, s).Connection
-	case "ansible_shell_executable":
-		val = "/bin/sh"
+		val = s.connection(s.v.Host())
+	case "ansible_timeout":
+		limit, _ := val.(time.Duration)
+		if limit == 0 {
+			limit = 10 * time.Second // as connector/ssh has it
+		}
+		val = int(limit.Seconds())
 	}
 	return val, s.err == nil && val != "" && val != 0
+}
+
+// environment is the variable of that name: the mappings of the keyword, those
+// of the play first.
+func (e *Engine) environment(t *project.Task, v *vars.View) (any, bool) {
+	out := []any{}
+	for _, d := range t.Attrs.Environment {
+		val, err := d.Value(v.Context(), v)
+		if err != nil {
+			return nil, false
+		}
+		if env, ok := val.(*value.Dict); ok {
+			e.hideNamed("", env)
+			out = append(out, env)
+		}
+	}
+	return out, true
 }

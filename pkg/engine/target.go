@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -33,84 +34,70 @@ func (e *Engine) settings(v *vars.View, attrs *project.Attrs, task *vars.View) *
 	return &settings{e: e, v: v, attrs: attrs, task: task, set: v.Watched()}
 }
 
-// variable names a variable that says how to reach a host.
-type variable int
-
-const (
-	varHost variable = iota
-	varSSHHost
-	varConnection
-	varPort
-	varSSHPort
-	varUser
-	varSSHUser
-	varKeyFile
-	varSSHKeyFile
-	varPassword
-	varSSHPassword
-	varSSHPass
-	varPassphrase
-	varSSHPassphrase
-	varKey
-	varSSHKey
-	varProxyJump
-	varCommonArgs
-	varExtraArgs
-	varHostKeyChecking
-	varSSHHostKeyChecking
-	varTimeout
-	varSSHTimeout
-	varBecome
-	varBecomeMethod
-	varBecomeUser
-	varBecomeFlags
-	varBecomeExe
-	varBecomePassword
-	varBecomePass
-)
-
-// connectionVariables are the names, in the order of the constants.
-func connectionVariables() []string {
-	return []string{
-		varHost: "ansible_host", varSSHHost: "ansible_ssh_host", varConnection: "ansible_connection",
-		varPort: "ansible_port", varSSHPort: "ansible_ssh_port", varUser: "ansible_user", varSSHUser: "ansible_ssh_user",
-		varKeyFile: "ansible_private_key_file", varSSHKeyFile: "ansible_ssh_private_key_file",
-		varPassword: "ansible_password", varSSHPassword: "ansible_ssh_password", varSSHPass: "ansible_ssh_pass",
-		varPassphrase: "ansible_private_key_passphrase", varSSHPassphrase: "ansible_ssh_private_key_passphrase",
-		varKey: "ansible_private_key", varSSHKey: "ansible_ssh_private_key", varProxyJump: "ansible_ssh_proxy_jump",
-		varCommonArgs: "ansible_ssh_common_args", varExtraArgs: "ansible_ssh_extra_args",
-		varHostKeyChecking: "ansible_host_key_checking", varSSHHostKeyChecking: "ansible_ssh_host_key_checking",
-		varTimeout: "ansible_timeout", varSSHTimeout: "ansible_ssh_timeout",
-		varBecome: "ansible_become", varBecomeMethod: "ansible_become_method", varBecomeUser: "ansible_become_user",
-		varBecomeFlags: "ansible_become_flags", varBecomeExe: "ansible_become_exe",
-		varBecomePassword: "ansible_become_password", varBecomePass: "ansible_become_pass",
-	}
+// connectionRow is a connection variable as the engine reads it.
+type connectionRow struct {
+	playbook.ConnectionVariable
+	keyword project.Attr // or noKeyword
+	names   []numberedName
 }
 
-// variable returns the first of the variables that is set.
-func (s *settings) variable(names ...variable) (any, bool) {
-	for _, i := range names {
-		if s.set&(1<<i) == 0 {
+// numberedName is a name of a connection variable with its bit in the mask of vars.Watch.
+type numberedName struct {
+	name string
+	bit  int
+}
+
+const noKeyword project.Attr = -1
+
+// connectionNames are all names of the connection variables, in the order of vars.Watch.
+func connectionNames() []string {
+	var out []string
+	for _, c := range playbook.ConnectionVariables() {
+		out = append(out, c.Strongest()...)
+	}
+	return out
+}
+
+// connectionRows are the connection variables by each of their names.
+var connectionRows = sync.OnceValue(func() map[string]*connectionRow {
+	out := map[string]*connectionRow{}
+	bit := 0
+	for _, c := range playbook.ConnectionVariables() {
+		row := &connectionRow{ConnectionVariable: c, keyword: noKeyword}
+		if attr, ok := project.AttrOf(c.Keyword); ok {
+			row.keyword = attr
+		}
+		for _, name := range c.Strongest() {
+			row.names = append(row.names, numberedName{name, bit})
+			out[name] = row
+			bit++
+		}
+	}
+	return out
+})
+
+// variable is the value of the strongest name of a row that is set.
+func (s *settings) variable(row *connectionRow) (any, bool) {
+	for _, n := range row.names {
+		if s.set&(1<<n.bit) == 0 {
 			continue
 		}
-		n := connectionVariables()[i]
-		v, ok, err := s.v.Lookup(n)
+		v, ok, err := s.v.Lookup(n.name)
 		if err == nil && ok {
 			v, err = value.Force(v)
 		}
-		if err != nil {
-			s.failVariable(n, fmt.Errorf("variable %s: %w", n, err))
-			return nil, false
+		if u, undefined := v.(*value.Undefined); err == nil && undefined {
+			err = u
 		}
-		if u, undefined := v.(*value.Undefined); undefined {
-			s.failVariable(n, fmt.Errorf("variable %s: %w", n, u))
+		if err != nil {
+			s.failVariable(n.name, fmt.Errorf("variable %s: %w", n.name, err))
 			return nil, false
 		}
 		if !ok || v == nil || v == "" {
 			continue
 		}
-		if v, err = converted(playbook.VariableType(n), "variable "+n, v); err != nil {
-			s.failVariable(n, err)
+		if v, err = converted(row.Type, "variable "+n.name, v); err != nil {
+			s.failVariable(n.name, err)
 			return nil, false
 		}
 		return v, true
@@ -152,65 +139,105 @@ func (s *settings) keyword(a project.Attr) (any, bool) {
 	return v, true
 }
 
-// text is a variable, else a keyword, else the default.
-func (s *settings) text(a project.Attr, def string, names ...variable) string {
-	if v, ok := s.variable(names...); ok {
-		return value.Str(v)
+// value is what holds for a connection variable: the variable, else the
+// keyword, else the default.
+func (s *settings) value(name string) any {
+	row := connectionRows()[name]
+	if v, ok := s.variable(row); ok {
+		return v
 	}
-	if a >= 0 {
-		if v, ok := s.keyword(a); ok {
-			return value.Str(v)
+	if row.keyword != noKeyword {
+		if v, ok := s.keyword(row.keyword); ok {
+			return v
 		}
 	}
-	return def
+	return s.e.Defaults.of(name, s.v.Host())
 }
 
-const noKeyword project.Attr = -1
-
-// port is that of the connection; 0 when nothing says it.
-func (s *settings) port() int {
-	v, ok := s.variable(varPort, varSSHPort)
-	if !ok {
-		v, _ = s.keyword(project.Port)
+// of is the value of a connection variable where neither a variable nor a keyword sets it.
+func (d *Defaults) of(name, host string) any {
+	switch name {
+	case "ansible_host":
+		return host
+	case "ansible_connection":
+		return cmp.Or(d.Connection, "ssh")
+	case "ansible_port":
+		return d.Port
+	case "ansible_user":
+		return d.User
+	case "ansible_timeout":
+		return d.Timeout
+	case "ansible_shell_executable":
+		return "/bin/sh"
+	case "ansible_private_key_file":
+		return d.KeyFile
+	case "ansible_password":
+		return d.Password
+	case "ansible_ssh_common_args":
+		return d.SSHCommonArgs
+	case "ansible_ssh_extra_args":
+		return d.SSHExtraArgs
+	case "ansible_become":
+		return d.Become
+	case "ansible_become_method":
+		return d.BecomeMethod
+	case "ansible_become_user":
+		return d.BecomeUser
+	case "ansible_become_exe":
+		return d.BecomeExe
+	case "ansible_become_flags":
+		return d.BecomeFlags
+	case "ansible_become_password":
+		return d.BecomePass
 	}
-	n, _ := v.(int)
-	return n
+	return "" // it has no default
 }
 
-// timeout is that of the connection; 0 when nothing says it.
-func (s *settings) timeout() time.Duration {
-	v, _ := s.variable(varTimeout, varSSHTimeout)
-	limit, _ := v.(time.Duration)
-	return limit
+func (s *settings) text(name string) string { return value.Str(s.value(name)) }
+
+// secret is a value that is hidden from here on.
+func (s *settings) secret(name string) redact.Secret {
+	v := s.value(name)
+	if known, ok := v.(redact.Secret); ok {
+		return known
+	}
+	if v == "" {
+		return redact.Secret{}
+	}
+	return s.e.Redact.Secret(value.Str(v))
+}
+
+// connection is how the host is reached. Keywords of a play are not for the
+// control node, unless the inventory has it.
+func (s *settings) connection(host string) string {
+	if isLocal(host) && !s.e.Inventory.Has(host) {
+		if v, ok := s.variable(connectionRows()["ansible_connection"]); ok {
+			return value.Str(v)
+		}
+		return "local"
+	}
+	return s.text("ansible_connection")
 }
 
 // target is how the task reaches a host.
 func (e *Engine) target(host string, s *settings) Target {
-	d := e.Defaults
-	t := Target{Host: host, Address: s.text(noKeyword, host, varHost, varSSHHost)}
-	if t.Connection = s.text(project.Connection, d.Connection, varConnection); t.Connection == "" {
-		t.Connection = "ssh"
-	}
-	if isLocal(host) && !e.Inventory.Has(host) { // whatever the play says of its hosts
-		t.Connection = s.text(noKeyword, "local", varConnection)
-	}
-	if t.Connection == "local" {
+	address := s.text("ansible_host")
+	connection := s.connection(host)
+	if connection == "local" {
 		return Target{Host: host, Connection: "local"}
 	}
-	if t.Port = s.port(); t.Port == 0 {
-		t.Port = d.Port
-	}
-	t.User = s.text(project.RemoteUser, d.User, varUser, varSSHUser)
-	t.KeyFile = s.text(noKeyword, d.KeyFile, varSSHKeyFile, varKeyFile)
-	t.Password = e.secret(s, d.Password, varPassword, varSSHPassword, varSSHPass)
-	t.Passphrase = e.secret(s, redact.Secret{}, varPassphrase, varSSHPassphrase)
-	t.KeyContent = e.secret(s, redact.Secret{}, varSSHKey, varKey)
-	t.ProxyJump = s.text(noKeyword, "", varProxyJump)
-	t.SSHArgs = strings.TrimSpace(strings.Join([]string{d.SSHArgs, s.text(noKeyword, d.SSHCommonArgs, varCommonArgs), s.text(noKeyword, d.SSHExtraArgs, varExtraArgs)}, " "))
-	t.HostKeyChecking = s.text(noKeyword, "", varHostKeyChecking, varSSHHostKeyChecking)
-	if t.Timeout = s.timeout(); t.Timeout == 0 {
-		t.Timeout = d.Timeout
-	}
+	t := Target{Host: host, Address: address, Connection: connection}
+	t.Port, _ = s.value("ansible_port").(int)
+	t.User = s.text("ansible_user")
+	t.KeyFile = s.text("ansible_private_key_file")
+	t.Password = s.secret("ansible_password")
+	t.Passphrase = s.secret("ansible_private_key_passphrase")
+	t.KeyContent = s.secret("ansible_private_key")
+	t.ProxyJump = s.text("ansible_ssh_proxy_jump")
+	common, extra := s.text("ansible_ssh_common_args"), s.text("ansible_ssh_extra_args")
+	t.SSHArgs = strings.TrimSpace(strings.Join([]string{e.Defaults.SSHArgs, common, extra}, " "))
+	t.HostKeyChecking = s.text("ansible_host_key_checking")
+	t.Timeout, _ = s.value("ansible_timeout").(time.Duration)
 	return t
 }
 
@@ -218,36 +245,18 @@ func isLocal(host string) bool {
 	return host == "localhost" || host == "127.0.0.1" || host == "::1"
 }
 
-func (e *Engine) secret(s *settings, def redact.Secret, names ...variable) redact.Secret {
-	v, ok := s.variable(names...)
-	if !ok {
-		return def
-	}
-	return e.Redact.Secret(value.Str(v))
-}
-
 // become is how the task becomes another user; ok is false when it does not.
 func (e *Engine) become(s *settings) (connector.BecomeOptions, bool) {
-	d := e.Defaults
-	wanted := d.Become
-	v, ok := s.variable(varBecome)
-	if !ok {
-		v, ok = s.keyword(project.Become)
-	}
-	if ok {
-		wanted, _ = v.(bool)
-	}
-	if !wanted {
+	if on, _ := s.value("ansible_become").(bool); !on {
 		return connector.BecomeOptions{}, false
 	}
-	o := connector.BecomeOptions{
-		Method: s.text(project.BecomeMethod, d.BecomeMethod, varBecomeMethod),
-		User:   s.text(project.BecomeUser, d.BecomeUser, varBecomeUser),
-		Flags:  s.text(project.BecomeFlags, d.BecomeFlags, varBecomeFlags),
-		Exe:    s.text(project.BecomeExe, d.BecomeExe, varBecomeExe),
-	}
-	o.Password = e.secret(s, d.BecomePass, varBecomePassword, varBecomePass)
-	return o, true
+	return connector.BecomeOptions{
+		Method:   s.text("ansible_become_method"),
+		User:     s.text("ansible_become_user"),
+		Flags:    s.text("ansible_become_flags"),
+		Exe:      s.text("ansible_become_exe"),
+		Password: s.secret("ansible_become_password"),
+	}, true
 }
 
 // pooled is a connection with the users that tasks have become on it: what is

@@ -43,11 +43,14 @@ func nameRules() []Rule {
 	}
 }
 
-// always are names that are always defined.
-var always = []string{
-	"inventory_hostname", "inventory_hostname_short", "inventory_dir", "inventory_file", "group_names", "groups", "hostvars", "playbook_dir",
-	"role_name", "role_path", "role_names", "play_hosts", "omit", "vars", "environment", "item", "caller", "varargs", "kwargs", "loop", "self", "super",
-	"template_host", "template_uid", "template_path", "template_fullpath", "template_run_date", "template_destpath", "template_mtime", "work_dir", "catalog",
+// always are names that exist although nobody defines them: magic variables,
+// names of templates, and variables of the playbooks that kk ships.
+func always() []string {
+	out := []string{"caller", "varargs", "kwargs", "loop", "self", "super", "work_dir", "catalog"}
+	for _, m := range playbook.MagicVariables() {
+		out = append(out, m.Names()...)
+	}
+	return out
 }
 
 func (p *pass) undefinedNames() {
@@ -88,7 +91,7 @@ func (p *pass) defined() map[string]bool {
 			out[n] = true
 		}
 	}
-	add(always...)
+	add(always()...)
 	add(p.Known...)
 	for n := range p.Watch.bound {
 		add(n)

@@ -42,34 +42,6 @@ const (
 	Registered   Type = "register type"
 )
 
-// VariableType is what a variable takes that says how to reach a host; "" for
-// all others.
-func VariableType(name string) Type {
-	switch name {
-	case "ansible_host", "ansible_ssh_host":
-		return Address
-	case "ansible_connection":
-		return Connection
-	case "ansible_port", "ansible_ssh_port":
-		return Port
-	case "ansible_timeout", "ansible_ssh_timeout":
-		return Seconds
-	case "ansible_become", "ansible_host_key_checking", "ansible_ssh_host_key_checking":
-		return Bool
-	case "ansible_become_method":
-		return BecomeMethod
-	case "ansible_user", "ansible_ssh_user", "ansible_private_key_file", "ansible_ssh_private_key_file",
-		"ansible_private_key", "ansible_ssh_private_key", "ansible_ssh_proxy_jump",
-		"ansible_ssh_common_args", "ansible_ssh_extra_args",
-		"ansible_become_user", "ansible_become_flags", "ansible_become_exe",
-		"ansible_password", "ansible_ssh_password", "ansible_ssh_pass",
-		"ansible_private_key_passphrase", "ansible_ssh_private_key_passphrase",
-		"ansible_become_password", "ansible_become_pass":
-		return Text
-	}
-	return ""
-}
-
 // choices are the words that a type takes; nil when it takes others than words.
 func (t Type) choices() []string {
 	switch t {

@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 
+	"kubekey/pkg/playbook"
 	"kubekey/pkg/source"
 	"kubekey/pkg/vars"
 )
@@ -43,7 +44,7 @@ func (p place) Magic(name string, _ *vars.View) (any, bool, error) {
 }
 
 // MagicNames implements vars.Magic.
-func (p place) MagicNames() []string { return []string{"playbook_dir", "role_name", "role_path"} }
+func (p place) MagicNames() []string { return playbook.MagicNames() }
 
 // searchPath is where relative paths of files, templates and vars are looked
 // for: role, parent roles, the task file's folder, the playbook's.

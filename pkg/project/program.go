@@ -224,6 +224,16 @@ func (a Attr) String() string {
 	}[a]
 }
 
+// AttrOf is the inherited keyword of a name.
+func AttrOf(keyword string) (Attr, bool) {
+	for a := range attrCount {
+		if a.String() == keyword {
+			return a, true
+		}
+	}
+	return 0, false
+}
+
 // Type is what the keyword takes.
 func (a Attr) Type() playbook.Type { return playbook.TypeOf(a.String()) }
 

@@ -78,9 +78,14 @@ type Scope struct {
 	Merge  bool   // a dictionary is merged into those of the same name and lower precedence
 	// Secrets is told of what templates yield whose variables have names of
 	// secrets; may be nil.
-	Secrets *redact.Set
-	// Fallback gives names a value that no layer has; may be nil.
-	Fallback func(name string, v *View) (val any, ok bool)
+	Secrets  *redact.Set
+	Fallback Fallback // may be nil
+}
+
+// Fallback gives names a value that no layer has.
+type Fallback interface {
+	Fallback(name string, v *View) (val any, ok bool)
+	FallbackNames() []string
 }
 
 // View is the variables of one host at one place. It implements expr.Binder.
@@ -224,7 +229,7 @@ func (v *View) Lookup(name string) (any, bool, error) {
 	}
 	val, ok, err := v.layered(name)
 	if !ok && err == nil && v.scope.Fallback != nil {
-		val, ok = v.scope.Fallback(name, v)
+		val, ok = v.scope.Fallback.Fallback(name, v)
 	}
 	return val, ok, err
 }
@@ -506,8 +511,42 @@ func learnedName(level int) string {
 	return "facts"
 }
 
-// Names lists every name that is set, sorted by level, each once.
+// Names lists every name that has a value, each once.
 func (v *View) Names() []string {
+	magic := map[string]bool{}
+	if v.scope.Magic != nil {
+		for _, n := range v.scope.Magic.MagicNames() {
+			magic[n] = true
+		}
+	}
+	held := map[string]bool{}
+	var out []string
+	for _, n := range v.Held() {
+		held[n] = true
+		if !magic[n] || v.has(n) {
+			out = append(out, n)
+		}
+	}
+	if v.scope.Fallback == nil {
+		return out
+	}
+	for _, n := range v.scope.Fallback.FallbackNames() {
+		if _, ok := v.scope.Fallback.Fallback(n, v); ok && !held[n] {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// has reports whether a magic variable has a value, or a name of one is set otherwise.
+func (v *View) has(name string) bool {
+	_, ok, err := v.Lookup(name)
+	return ok || err != nil
+}
+
+// Held lists the names that layers have, and those of the magic variables, which
+// may have no value in this view.
+func (v *View) Held() []string {
 	seen := map[string]bool{}
 	var out []string
 	add := func(names []string) {
