@@ -75,62 +75,87 @@ var magicValues = sync.OnceValue(func() map[string]magicValue {
 	return out
 })
 
-func ofHost() map[string]magicValue {
-	return map[string]magicValue{
-		"inventory_hostname":       func(_ *Engine, _ *here, v *vars.View) (any, bool) { return v.Host(), true },
-		"inventory_hostname_short": func(_ *Engine, _ *here, v *vars.View) (any, bool) { return short(v.Host()), true },
-		"inventory_file":           func(e *Engine, _ *here, v *vars.View) (any, bool) { return e.inventoryFile(v.Host()) },
-		"inventory_dir": func(e *Engine, _ *here, v *vars.View) (any, bool) {
-			file, ok := e.inventoryFile(v.Host())
-			return source.Dir(file), ok
-		},
-		"group_names": func(e *Engine, _ *here, v *vars.View) (any, bool) {
-			return value.Of(e.Inventory.GroupsOf(v.Host())), true
-		},
-		"vars": func(_ *Engine, _ *here, v *vars.View) (any, bool) { return &allVars{v: v}, true },
-		"ansible_facts": func(_ *Engine, _ *here, v *vars.View) (any, bool) {
-			if facts := v.Facts(); facts != nil {
-				return facts, true
-			}
-			return value.NewDict(), true
-		},
+// inView makes the row of a variable that every view has.
+func inView[T any](get func(e *Engine, v *vars.View) T) magicValue {
+	return func(e *Engine, _ *here, v *vars.View) (any, bool) { return value.Of(get(e, v)), true }
+}
+
+// inRun makes the row of a variable that is the same for all hosts.
+func inRun[T any](get func(e *Engine) T) magicValue {
+	return inView(func(e *Engine, _ *vars.View) T { return get(e) })
+}
+
+// inPlay makes the row of a variable that views of a play have.
+func inPlay[T any](get func(e *Engine, ps *playState) T) magicValue {
+	return func(e *Engine, h *here, _ *vars.View) (any, bool) {
+		if h.play.play == nil {
+			return nil, false
+		}
+		return value.Of(get(e, h.play)), true
 	}
 }
 
-// inventoryFile is the inventory file that has a host.
-func (e *Engine) inventoryFile(host string) (string, bool) {
-	h, ok := e.Inventory.Host(host)
-	if !ok || h.File == "" {
-		return "", false
+// unlessEmpty makes the row of a text that has no value where it is empty.
+func unlessEmpty(get func(e *Engine, h *here, v *vars.View) string) magicValue {
+	return func(e *Engine, h *here, v *vars.View) (any, bool) {
+		text := get(e, h, v)
+		return text, text != ""
 	}
-	return h.File, true
+}
+
+func ofHost() map[string]magicValue {
+	return map[string]magicValue{
+		"inventory_hostname":       inView(func(_ *Engine, v *vars.View) string { return v.Host() }),
+		"inventory_hostname_short": inView(func(_ *Engine, v *vars.View) string { return short(v.Host()) }),
+		"inventory_file":           unlessEmpty(func(e *Engine, _ *here, v *vars.View) string { return e.inventoryFile(v.Host()) }),
+		"inventory_dir": unlessEmpty(func(e *Engine, _ *here, v *vars.View) string {
+			file := e.inventoryFile(v.Host())
+			if file == "" {
+				return ""
+			}
+			return source.Dir(file)
+		}),
+		"group_names": inView(func(e *Engine, v *vars.View) []string { return e.Inventory.GroupsOf(v.Host()) }),
+		"vars":        inView(func(_ *Engine, v *vars.View) *allVars { return &allVars{v: v} }),
+		"ansible_facts": inView(func(_ *Engine, v *vars.View) *value.Dict {
+			if facts := v.Facts(); facts != nil {
+				return facts
+			}
+			return value.NewDict()
+		}),
+	}
+}
+
+// inventoryFile is the inventory file that has a host; "" without one.
+func (e *Engine) inventoryFile(host string) string {
+	if h, ok := e.Inventory.Host(host); ok {
+		return h.File
+	}
+	return ""
 }
 
 func ofRun() map[string]magicValue {
-	of := func(value func(e *Engine) any) magicValue {
-		return func(e *Engine, _ *here, _ *vars.View) (any, bool) { return value(e), true }
-	}
 	return map[string]magicValue{
-		"groups":                    of(func(e *Engine) any { return groups{e.Inventory} }),
-		"hostvars":                  func(e *Engine, _ *here, v *vars.View) (any, bool) { return hostvars{e, v}, true },
-		"omit":                      of(func(e *Engine) any { return e.omit }),
-		"kk_work_dir":               of(func(e *Engine) any { return e.WorkDir }),
-		"ansible_check_mode":        of(func(e *Engine) any { return e.Check }),
-		"ansible_diff_mode":         of(func(e *Engine) any { return e.Diff }),
-		"ansible_verbosity":         of(func(e *Engine) any { return e.Verbosity }),
-		"ansible_forks":             of(func(e *Engine) any { return e.Forks }),
-		"ansible_limit":             func(e *Engine, _ *here, _ *vars.View) (any, bool) { return e.LimitText, e.LimitText != "" },
-		"ansible_run_tags":          of(func(e *Engine) any { return value.Of(e.runTags()) }),
-		"ansible_skip_tags":         of(func(e *Engine) any { return value.Of(e.SkipTags) }),
-		"ansible_inventory_sources": of(func(e *Engine) any { return value.Of(e.Inventory.Sources()) }),
-		"ansible_version":           of(func(*Engine) any { return ansibleVersion() }),
-		"ansible_playbook_python":   of(func(*Engine) any { return "/usr/bin/python3" }),
-		"ansible_config_file": of(func(e *Engine) any {
+		"groups":                    inRun(func(e *Engine) groups { return groups{e.Inventory} }),
+		"hostvars":                  inView(func(e *Engine, v *vars.View) hostvars { return hostvars{e, v} }),
+		"omit":                      inRun(func(e *Engine) string { return e.omit }),
+		"kk_work_dir":               inRun(func(e *Engine) string { return e.WorkDir }),
+		"ansible_check_mode":        inRun(func(e *Engine) bool { return e.Check }),
+		"ansible_diff_mode":         inRun(func(e *Engine) bool { return e.Diff }),
+		"ansible_verbosity":         inRun(func(e *Engine) int { return e.Verbosity }),
+		"ansible_forks":             inRun(func(e *Engine) int { return e.Forks }),
+		"ansible_limit":             unlessEmpty(func(e *Engine, _ *here, _ *vars.View) string { return e.LimitText }),
+		"ansible_run_tags":          inRun((*Engine).runTags),
+		"ansible_skip_tags":         inRun(func(e *Engine) []string { return e.SkipTags }),
+		"ansible_inventory_sources": inRun(func(e *Engine) []string { return e.Inventory.Sources() }),
+		"ansible_version":           inRun(func(*Engine) *value.Dict { return ansibleVersion() }),
+		"ansible_playbook_python":   inRun(func(*Engine) string { return "/usr/bin/python3" }),
+		"ansible_config_file": func(e *Engine, _ *here, _ *vars.View) (any, bool) {
 			if e.ConfigFile == "" {
-				return nil
+				return nil, true
 			}
-			return e.ConfigFile
-		}),
+			return e.ConfigFile, true
+		},
 	}
 }
 
@@ -142,47 +167,44 @@ func (e *Engine) runTags() []string {
 }
 
 func ofPlay() map[string]magicValue {
-	of := func(value func(e *Engine, ps *playState) any) magicValue {
-		return func(e *Engine, h *here, _ *vars.View) (any, bool) {
-			if h.play.play == nil {
-				return nil, false
-			}
-			return value(e, h.play), true
-		}
-	}
 	return map[string]magicValue{
-		"playbook_dir":           func(_ *Engine, h *here, _ *vars.View) (any, bool) { return h.play.dir, h.play.dir != "" },
-		"ansible_play_name":      of(func(_ *Engine, ps *playState) any { return ps.name }),
-		"ansible_play_hosts":     of(func(e *Engine, ps *playState) any { return value.Of(e.alive(ps.hosts)) }),
-		"ansible_play_hosts_all": of(func(_ *Engine, ps *playState) any { return value.Of(ps.hosts) }),
-		"ansible_play_batch":     of(func(e *Engine, ps *playState) any { return value.Of(e.alive(ps.batch)) }),
-		"ansible_failed_hosts":   of(func(e *Engine, ps *playState) any { return value.Of(e.standing.failedOf(ps.batch)) }),
+		"playbook_dir":           unlessEmpty(func(_ *Engine, h *here, _ *vars.View) string { return h.play.dir }),
+		"ansible_play_name":      inPlay(func(_ *Engine, ps *playState) string { return ps.name }),
+		"ansible_play_hosts":     inPlay(func(e *Engine, ps *playState) []string { return e.alive(ps.hosts) }),
+		"ansible_play_hosts_all": inPlay(func(_ *Engine, ps *playState) []string { return ps.hosts }),
+		"ansible_play_batch":     inPlay(func(e *Engine, ps *playState) []string { return e.alive(ps.batch) }),
+		"ansible_failed_hosts":   inPlay(func(e *Engine, ps *playState) []string { return e.standing.failedOf(ps.batch) }),
 
-		"ansible_role_names":           of(func(_ *Engine, ps *playState) any { return value.Of(ps.play.Roles.All()) }),
-		"ansible_play_role_names":      of(func(_ *Engine, ps *playState) any { return value.Of(ps.play.Roles.Direct()) }),
-		"ansible_dependent_role_names": of(func(_ *Engine, ps *playState) any { return value.Of(ps.play.Roles.Dependent()) }),
+		"ansible_role_names":           inPlay(func(_ *Engine, ps *playState) []string { return ps.play.Roles.All() }),
+		"ansible_play_role_names":      inPlay(func(_ *Engine, ps *playState) []string { return ps.play.Roles.Direct() }),
+		"ansible_dependent_role_names": inPlay(func(_ *Engine, ps *playState) []string { return ps.play.Roles.Dependent() }),
 	}
 }
 
 // ofTask are the variables of the task and of its role.
 func ofTask() map[string]magicValue {
-	of := func(value func(e *Engine, t *project.Task, v *vars.View) (any, bool)) magicValue {
-		return func(e *Engine, h *here, v *vars.View) (any, bool) {
+	out := map[string]magicValue{
+		"ansible_search_path": func(_ *Engine, h *here, _ *vars.View) (any, bool) {
 			if h.task == nil {
 				return nil, false
 			}
-			return value(e, h.task, v)
-		}
-	}
-	out := map[string]magicValue{
-		"ansible_search_path": of(func(_ *Engine, t *project.Task, _ *vars.View) (any, bool) {
-			return value.Of(t.SearchPath), true
-		}),
-		"ansible_delegated_vars": of((*Engine).delegated),
+			return value.Of(h.task.SearchPath), true
+		},
+		"ansible_delegated_vars": func(e *Engine, h *here, v *vars.View) (any, bool) {
+			if h.task == nil || h.keyword {
+				return nil, false
+			}
+			return e.delegated(h.task, v)
+		},
 	}
 	for _, row := range playbook.MagicVariables() {
 		if row.Of == playbook.OfRole {
-			out[row.Name] = of(func(_ *Engine, t *project.Task, _ *vars.View) (any, bool) { return t.Role.Variable(row.Name) })
+			out[row.Name] = func(_ *Engine, h *here, _ *vars.View) (any, bool) {
+				if h.task == nil {
+					return nil, false
+				}
+				return h.task.Role.Variable(row.Name)
+			}
 		}
 	}
 	return out
@@ -192,7 +214,7 @@ func ofTask() map[string]magicValue {
 // one there is no such variable.
 func (e *Engine) delegated(t *project.Task, v *vars.View) (any, bool) {
 	d := t.Attrs.Value[project.DelegateTo]
-	if d == nil || at(v).keyword {
+	if d == nil {
 		return nil, false
 	}
 	outer := forKeywords(v)

@@ -104,6 +104,7 @@ type file struct {
 	folder string // slash-separated, from the project's root
 	name   string
 	syntax *ast.File
+	lines  int
 }
 
 // rule returns what a file breaks.
@@ -168,7 +169,7 @@ func parse(t *testing.T, name, code string) file {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return file{name: filepath.Base(name), syntax: syntax}
+	return file{name: filepath.Base(name), syntax: syntax, lines: strings.Count(code, "\n")}
 }
 
 func (f file) imports() []string {

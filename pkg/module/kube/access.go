@@ -50,7 +50,15 @@ func (a Access) credentials() string {
 	if len(user) == 0 {
 		return ""
 	}
-	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Config", "users": []any{map[string]any{"name": "kk-task", "user": user}}})
+	type named struct {
+		Name string            `json:"name"`
+		User map[string]string `json:"user"`
+	}
+	text, err := json.Marshal(struct {
+		APIVersion string  `json:"apiVersion"`
+		Kind       string  `json:"kind"`
+		Users      []named `json:"users"`
+	}{"v1", "Config", []named{{"kk-task", user}}})
 	if err != nil {
 		return "" // texts always marshal
 	}
