@@ -47,7 +47,7 @@ func (a *app) configure(s *session, playbooks []string) bool {
 	s.warnings.Add(merged.Check()...)
 	s.warnings.Add(a.checkRules(s, schema, merged, playbooks)...)
 	a.hideSecrets(merged.Values)
-	a.configLayers(s, schema, merged, source.IsBuiltin(schemas[0]))
+	a.configLayers(s, schema, merged, schema.Bundled())
 	s.warnings = s.warnings.Sort()
 	return true
 }

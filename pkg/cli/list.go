@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -21,7 +19,7 @@ import (
 func (a *app) list(ctx context.Context, r *runFlags, s *session, books []*project.Playbook, limit []string) error {
 	for _, pb := range books {
 		fmt.Fprintln(a.Out)
-		a.row("playbook: %s", fromHere(pb.Path))
+		a.row("playbook: %s", source.Shown(pb.Path))
 		if r.syntaxCheck && !r.listHosts && !r.listTasks && !r.listTags {
 			continue
 		}
@@ -50,19 +48,6 @@ func (a *app) list(ctx context.Context, r *runFlags, s *session, books []*projec
 		}
 	}
 	return nil
-}
-
-// fromHere is a path as seen from the current folder, when it is below that.
-func fromHere(path string) string {
-	cwd, err := os.Getwd()
-	if err != nil || source.IsBuiltin(path) {
-		return path
-	}
-	rel, err := filepath.Rel(cwd, path)
-	if err != nil || !filepath.IsLocal(rel) {
-		return path
-	}
-	return rel
 }
 
 func playPatterns(ctx context.Context, s *session, p *project.Play) ([]string, error) {

@@ -21,10 +21,7 @@ func needPlaybook(cmd *cobra.Command, args []string) error {
 
 // findPlaybook finds a playbook: a file, or one that kk carries.
 func (a *app) findPlaybook(name string) (string, error) {
-	if source.IsBuiltin(name) {
-		return source.Clean(name), nil
-	}
-	abs, err := filepath.Abs(name)
+	abs, err := source.Abs(name)
 	if err != nil {
 		return "", err
 	}
@@ -40,7 +37,7 @@ func (a *app) findPlaybook(name string) (string, error) {
 	var known []string
 	if carried, err := a.tree.Glob(source.Builtin + "/playbooks/*.yaml"); err == nil {
 		for _, c := range carried {
-			known = append(known, strings.TrimPrefix(c, source.Builtin+"/"))
+			known = append(known, strings.TrimPrefix(c, source.Builtin+"/"), c)
 		}
 	}
 	if beside, err := filepath.Glob(filepath.Join(filepath.Dir(abs), "*.y*ml")); err == nil {
@@ -141,5 +138,5 @@ func loadCode(source.Diagnostics) int { return engine.ExitUnreachable }
 
 // isBuiltin reports whether kk carries the playbooks that run.
 func isBuiltin(books []*project.Playbook) bool {
-	return len(books) > 0 && source.IsBuiltin(books[0].Path)
+	return len(books) > 0 && books[0].Bundled
 }

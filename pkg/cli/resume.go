@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -82,10 +81,7 @@ func (a *app) changedSince(run journal.Run, m *engine.Memory, dir string) (ds so
 // digest is that of a task as its file has it now, "" for one that is not there.
 func (a *app) digest(t *event.Task, dir string) string {
 	path := t.At.File.Name
-	if !source.IsBuiltin(path) && !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	text, err := a.tree.ReadFile(path)
+	text, err := a.tree.ReadFile(source.Join(dir, path))
 	if err != nil {
 		return ""
 	}

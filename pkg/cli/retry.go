@@ -49,10 +49,7 @@ func (r *retrySink) write(stats map[string]*event.Stats) (string, error) {
 	base := filepath.Base(r.playbook)
 	folder := r.folder
 	if folder == "" {
-		folder = filepath.Dir(r.playbook)
-		if source.IsBuiltin(r.playbook) {
-			folder = "."
-		}
+		folder = source.DiskDir(source.Dir(r.playbook))
 	}
 	folder, err := filepath.Abs(folder)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestBuiltinPlaybooksRunAsWritten(t *testing.T) {
 	if got := a.playDefaults([]*project.Playbook{{Path: "/srv/site.yml"}}); got != want {
 		t.Errorf("a playbook of the user's runs with %+v", got)
 	}
-	if got := a.playDefaults([]*project.Playbook{{Path: source.Builtin + "/playbooks/create_cluster.yaml"}}); got != (engine.PlayDefaults{}) {
+	if got := a.playDefaults([]*project.Playbook{{Path: source.Builtin + "/playbooks/create_cluster.yaml", Bundled: true}}); got != (engine.PlayDefaults{}) {
 		t.Errorf("a playbook that kk carries runs with %+v", got)
 	}
 }

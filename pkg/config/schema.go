@@ -41,6 +41,9 @@ type Schema struct {
 	compiled *jsonschema.Schema
 }
 
+// Bundled reports whether it is the schema of the project that the binary bundles.
+func (s *Schema) Bundled() bool { return s.file.Bundled() }
+
 // Load reads a JSON Schema (2020-12) written in YAML.
 func Load(tree source.Tree, name string) (*Schema, source.Diagnostics) {
 	text, err := tree.ReadFile(name)

@@ -101,7 +101,7 @@ func surelyFails(t *project.Task, forLoop bool) bool {
 func shown(paths []string) []string {
 	out := make([]string, len(paths))
 	for i, p := range paths {
-		out[i] = project.Shown(p)
+		out[i] = source.Shown(p)
 	}
 	return out
 }

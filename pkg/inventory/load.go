@@ -181,18 +181,7 @@ func isProgram(info fs.FileInfo, text []byte) bool {
 }
 
 // show is how a path is shown: relative to the working folder when below it.
-func (l *loader) show(path string) string { return shown(l.o.Dir, path) }
-
-func shown(dir, path string) string {
-	if source.IsBuiltin(path) {
-		return path
-	}
-	rel, err := filepath.Rel(dir, path)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-		return path
-	}
-	return rel
-}
+func (l *loader) show(path string) string { return source.ShownFrom(l.o.Dir, path) }
 
 func readText(tree source.Tree, path, name, what string) (*source.File, *source.Diagnostic) {
 	f, err := tree.Load(path, name)

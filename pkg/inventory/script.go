@@ -137,6 +137,6 @@ func (y *yamlFile) askEach(root *yaml.Node) {
 			y.ds.Add(source.Errorf(source.Pos{}, "%s --host %s must print a JSON object", y.path, name))
 			return
 		}
-		y.giveVars(name, y.sealed(NewVarSet(shown(y.o.Dir, y.path)+" --host", vars)))
+		y.giveVars(name, y.sealed(NewVarSet(source.ShownFrom(y.o.Dir, y.path)+" --host", vars)))
 	}
 }

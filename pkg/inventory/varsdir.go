@@ -120,7 +120,7 @@ func (r *varsReader) names(dir string) map[string][]*VarSet {
 	return out
 }
 
-func (r *varsReader) show(path string) string { return shown(r.wd, path) }
+func (r *varsReader) show(path string) string { return source.ShownFrom(r.wd, path) }
 
 func sortedKeys(m map[string][]string) []string {
 	out := make([]string, 0, len(m))

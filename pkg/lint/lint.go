@@ -106,7 +106,7 @@ type pass struct {
 
 // report adds a finding, once per position. task is the task it belongs to; it may be nil.
 func (p *pass) report(task *project.Task, at source.Pos, width int, help, format string, args ...any) {
-	if !at.IsValid() || source.IsBuiltin(at.File.Name) {
+	if !at.IsValid() || at.File.Bundled() {
 		return
 	}
 	d := source.Warningf(at, format, args...)

@@ -241,7 +241,7 @@ func (p *pass) unlinked(dir string, linked, out map[string]bool) {
 		switch ext := path.Ext(name); {
 		case e.IsDir():
 			p.unlinked(name, linked, out)
-		case (ext == ".yml" || ext == ".yaml" || ext == ".j2" || path.Base(dir) == "templates") && !linked[project.Shown(name)]:
+		case (ext == ".yml" || ext == ".yaml" || ext == ".j2" || path.Base(dir) == "templates") && !linked[source.Shown(name)]:
 			text, err := p.Tree.ReadFile(name)
 			if err != nil {
 				continue

@@ -152,7 +152,7 @@ func (p *pass) secretFolder(dir string, seen map[string]bool) {
 		if err != nil {
 			continue
 		}
-		f := source.NewFile(project.Shown(name), text)
+		f := source.NewFile(source.Shown(name), text)
 		docs, _ := source.ParseYAML(f)
 		for _, doc := range docs {
 			for doc.Kind == yaml.DocumentNode {
@@ -215,7 +215,7 @@ func (p *pass) renderings() {
 			continue
 		}
 		if err := parse(out); err != nil {
-			p.report(t, t.Syntax.ModuleAt, len(t.Syntax.Module), "render it on a host: kk eval --file "+project.Shown(file),
+			p.report(t, t.Syntax.ModuleAt, len(t.Syntax.Module), "render it on a host: kk eval --file "+source.Shown(file),
 				"%s does not render to valid %s: %s", src, ending[1:], err)
 		}
 	}

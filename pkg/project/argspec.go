@@ -96,7 +96,7 @@ func (l *Linker) argumentSpecs(meta *playbook.Meta, where place, ds *source.Diag
 	if p, ok := l.mainFile(where.role.Path+"/meta", "argument_specs"); ok {
 		f, err := l.read(p)
 		if err != nil {
-			ds.Add(withTrace(source.Errorf(source.Pos{}, "read %s: %s", shown(p), err), where))
+			ds.Add(withTrace(source.Errorf(source.Pos{}, "read %s: %s", source.Shown(p), err), where))
 			return playbook.Value{}
 		}
 		var more source.Diagnostics

@@ -97,7 +97,7 @@ func (l *Linker) findTasks(name string, where place) (string, error) {
 		if l.Tree.IsFile(path) {
 			return path, nil
 		}
-		searched = append(searched, shown(path))
+		searched = append(searched, source.Shown(path))
 	}
 	return "", notFound(name, searched)
 }

@@ -61,7 +61,7 @@ func (l *Linker) own(name string, where place) (*module.Spec, error) {
 		made, ok := l.owned[file]
 		if !ok {
 			if made.spec, made.err = library.Spec(l.Tree, file, name); made.err != nil {
-				made.err = fmt.Errorf("%s %w", shown(file), made.err)
+				made.err = fmt.Errorf("%s %w", source.Shown(file), made.err)
 			}
 			l.owned[file] = made
 		}

@@ -44,15 +44,18 @@ func (l *Linker) plays(pb *Playbook, path string, from importing, ds *source.Dia
 	}
 	f, err := l.read(path)
 	if err != nil {
-		d := source.Errorf(from.at, "the playbook: %s could not be found", shown(path))
+		d := source.Errorf(from.at, "the playbook: %s could not be found", source.Shown(path))
 		var located *source.Diagnostic
 		if errors.As(err, &located) {
 			d = located
 		} else if why := whyNot(err); why != "" {
-			d.Summary = fmt.Sprintf("the playbook: %s cannot be read: %s", shown(path), why)
+			d.Summary = fmt.Sprintf("the playbook: %s cannot be read: %s", source.Shown(path), why)
 		}
 		ds.Add(d)
 		return
+	}
+	if path == pb.Path {
+		pb.Bundled = f.Bundled()
 	}
 	syntax, more := l.parser.Playbook(f)
 	*ds = append(*ds, more...)
@@ -82,7 +85,7 @@ func whyNot(err error) string {
 func chain(files []string) string {
 	names := make([]string, len(files))
 	for i, f := range files {
-		names[i] = shown(f)
+		names[i] = source.Shown(f)
 	}
 	return strings.Join(names, " -> ")
 }
@@ -174,7 +177,7 @@ func (l *Linker) checkVarsFile(p *Play, candidates []*template.Data, at source.P
 		names = append(names, value.Str(name))
 	}
 	ds.Add(source.Errorf(at, "vars file %s was not found", strings.Join(names, ", ")).
-		WithHelp("searched in %s and %s/vars", shown(p.Dir), shown(p.Dir)))
+		WithHelp("searched in %s and %s/vars", source.Shown(p.Dir), source.Shown(p.Dir)))
 }
 
 // FindVarsFile finds a file of vars_files: beside the playbook, or in its vars folder.
@@ -210,7 +213,7 @@ func (l *Linker) setup(p *Play, s *playbook.Play, where place, ds *source.Diagno
 	var keys []string
 	var vals []*template.Data
 	set := l.Gather
-	if source.IsBuiltin(p.Path) {
+	if s.At.File.Bundled() {
 		set = Gathering{}
 	}
 	for _, a := range []struct {

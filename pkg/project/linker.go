@@ -3,8 +3,6 @@ package project
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sort"
 	"strings"
 	"sync"
@@ -102,9 +100,9 @@ func (l *Linker) read(path string) (*source.File, error) {
 	if info, err := l.Tree.Stat(path); err != nil {
 		return nil, err
 	} else if info.IsDir() {
-		return nil, fmt.Errorf("%s is a folder, not a file", shown(path))
+		return nil, fmt.Errorf("%s is a folder, not a file", source.Shown(path))
 	}
-	f, err := l.Tree.Load(path, shown(path))
+	f, err := l.Tree.Load(path, source.Shown(path))
 	if err != nil {
 		return nil, err
 	}
@@ -114,25 +112,6 @@ func (l *Linker) read(path string) (*source.File, error) {
 	return f, nil
 }
 
-// Shown is a path as people are shown it.
-func Shown(path string) string { return shown(path) }
-
-// shown is a path as people are shown it: relative when below the working folder.
-func shown(path string) string {
-	if source.IsBuiltin(path) {
-		return path
-	}
-	wd, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	rel, err := filepath.Rel(wd, path)
-	if err != nil || strings.HasPrefix(rel, "..") {
-		return path
-	}
-	return rel
-}
-
 // unreadable is the diagnostic of a file that cannot be read.
 func unreadable(path string, err error, at source.Pos) *source.Diagnostic {
 	var d *source.Diagnostic
@@ -140,7 +119,7 @@ func unreadable(path string, err error, at source.Pos) *source.Diagnostic {
 		c := *d
 		return &c
 	}
-	return source.Errorf(at, "read %s: %s", shown(path), err)
+	return source.Errorf(at, "read %s: %s", source.Shown(path), err)
 }
 
 // diagnostic makes a diagnostic of an error, at its own place or else here.

@@ -76,7 +76,7 @@ type pluginReader struct {
 func (r *pluginReader) folder(dir string) {
 	files, err := r.tree.Glob(source.Join(dir, "*"))
 	if err != nil {
-		r.ds.Add(source.Errorf(source.Pos{}, "%s: %s", shown(dir), err))
+		r.ds.Add(source.Errorf(source.Pos{}, "%s: %s", source.Shown(dir), err))
 		return
 	}
 	for _, f := range files {
@@ -84,7 +84,7 @@ func (r *pluginReader) folder(dir string) {
 		case ".yaml", ".yml":
 			r.file(f)
 		case ".py":
-			r.ds.Add(source.Warningf(source.Pos{}, "%s is not read: kk runs no Python", shown(f)).
+			r.ds.Add(source.Warningf(source.Pos{}, "%s is not read: kk runs no Python", source.Shown(f)).
 				WithHelp("write its filters as expressions, in %s/NAME.yaml", pluginFolder))
 		}
 	}
@@ -96,7 +96,7 @@ func (r *pluginReader) file(name string) {
 		r.ds.Add(source.Errorf(source.Pos{}, "%s", err))
 		return
 	}
-	f := source.NewFile(shown(name), text)
+	f := source.NewFile(source.Shown(name), text)
 	docs, ds := source.ParseYAML(f)
 	r.ds = append(r.ds, ds...)
 	for _, doc := range docs {

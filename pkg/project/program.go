@@ -15,8 +15,9 @@ import (
 
 // Playbook is a linked playbook: plays in order, imports resolved.
 type Playbook struct {
-	Path  string
-	Plays []*Play
+	Path    string
+	Bundled bool // the binary bundles the file
+	Plays   []*Play
 }
 
 // Play is a linked play.

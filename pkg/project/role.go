@@ -3,6 +3,7 @@ package project
 import (
 	"fmt"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -189,7 +190,7 @@ func (l *Linker) findRole(name string, where place) (dir, collection string, err
 		searched = append(roots, searched...)
 	}
 	for i, d := range searched {
-		searched[i] = shown(d)
+		searched[i] = source.Shown(d)
 	}
 	return "", "", fmt.Errorf("the role '%s' was not found in %s", name, strings.Join(searched, ":"))
 }
@@ -203,10 +204,10 @@ func (l *Linker) roleDirs(where place) []string {
 		out = append(out, source.Dir(r.Path))
 	}
 	out = append(out, dir)
-	if source.IsBuiltin(dir) || l.Tree.Embedded == nil {
-		return out
+	if bundled := source.Builtin + "/roles"; l.Tree.Embedded != nil && !slices.Contains(out, bundled) {
+		out = append(out, bundled)
 	}
-	return append(out, source.Builtin+"/roles")
+	return out
 }
 
 func (l *Linker) nearRole(name string, where place) string {
@@ -262,7 +263,7 @@ func (l *Linker) fromFile(dir, kind, name string, where place, at source.Pos, ds
 		ds.Add(withTrace(source.Errorf(at, "%s_from %q leaves the role's folder", kind, name), where))
 	case !ok:
 		ds.Add(withTrace(source.Errorf(at, "Could not find specified file in role: %s/%s", kind, name).
-			WithHelp("searched in %s", shown(base)), where))
+			WithHelp("searched in %s", source.Shown(base)), where))
 	default:
 		return p, true
 	}
@@ -317,7 +318,7 @@ func (l *Linker) varsLayers(p, kind, role string, ds *source.Diagnostics) []*var
 func (l *Linker) varsFolder(dir, kind, role string, ds *source.Diagnostics) []*vars.Layer {
 	entries, err := l.Tree.ReadDir(dir)
 	if err != nil {
-		ds.Add(source.Errorf(source.Pos{}, "read %s: %s", shown(dir), err))
+		ds.Add(source.Errorf(source.Pos{}, "read %s: %s", source.Shown(dir), err))
 		return nil
 	}
 	var out []*vars.Layer

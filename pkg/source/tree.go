@@ -11,10 +11,6 @@ import (
 	"time"
 )
 
-// Builtin prefixes the paths of files that the binary carries: such a path
-// looks absolute to everything that joins and cleans paths.
-const Builtin = "builtin:"
-
 // Tree reads the files of the control node by absolute path: those of the
 // operating system, and those that the binary carries, under "builtin:/".
 // The zero value reads the operating system's only. Files of the operating
@@ -30,15 +26,15 @@ type Tree struct {
 	raw bool
 }
 
-// IsBuiltin reports whether the path is of a file that the binary carries.
-func IsBuiltin(name string) bool { return strings.HasPrefix(name, Builtin) }
+// IsBuiltin reports whether the path is of a file that the binary bundles.
+func IsBuiltin(name string) bool { return isBundled(name) }
 
 // IsAbs reports whether the path needs no folder to be joined to.
-func IsAbs(name string) bool { return filepath.IsAbs(name) || IsBuiltin(name) }
+func IsAbs(name string) bool { return filepath.IsAbs(name) || isBundled(name) }
 
-// Join joins a path to a folder, unless the path is absolute already.
+// Join joins a path to a folder, unless the path is absolute already; "" is the working folder.
 func Join(dir, name string) string {
-	if IsAbs(name) {
+	if IsAbs(name) || dir == "" {
 		return Clean(name)
 	}
 	return Clean(dir + "/" + name)

@@ -6,8 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 )
 
 // Decrypter opens texts that are encrypted with Ansible Vault.
@@ -72,7 +70,7 @@ func (t Tree) readVault(path string, text []byte) ([]byte, error) {
 	if t.raw || !IsVault(text) {
 		return text, nil
 	}
-	return t.decrypt(NewFile(relative(path), text))
+	return t.decrypt(NewFile(Shown(path), text))
 }
 
 // openVault replaces an encrypted file by what it holds.
@@ -115,16 +113,3 @@ type openedInfo struct {
 }
 
 func (i openedInfo) Size() int64 { return i.size }
-
-// relative is a path as people are shown it: from the working folder when below it.
-func relative(path string) string {
-	wd, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	rel, err := filepath.Rel(wd, path)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-		return path
-	}
-	return rel
-}

@@ -227,7 +227,7 @@ func (e *Engine) load(path string, syn syntax) (*unit, error) {
 	if entry, ok := e.files.get(key); ok && entry.size == info.Size() && entry.mtime.Equal(info.ModTime()) {
 		return entry.unit, nil
 	}
-	file, err := e.tree.Load(path, shownName(path, e.cwd))
+	file, err := e.tree.Load(path, source.ShownFrom(e.cwd, path))
 	if err != nil {
 		return nil, fmt.Errorf("read template: %w", err)
 	}

@@ -182,17 +182,6 @@ func (f failing) Lookup(name string) (any, bool, error) {
 	return nil, false, nil
 }
 
-func TestShownName(t *testing.T) {
-	for _, c := range [][3]string{
-		{"/a/b/c.j2", "/a", "b/c.j2"}, {"/x/c.j2", "/a", "/x/c.j2"}, {"/a/c.j2", "", "/a/c.j2"}, {"builtin:/r/c.j2", "/", "builtin:/r/c.j2"},
-		{"/a/..b", "/a", "..b"},
-	} {
-		if got := shownName(c[0], c[1]); got != c[2] {
-			t.Errorf("%s in %s: %s, want %s", c[0], c[1], got, c[2])
-		}
-	}
-}
-
 func TestFilterChainsThatFail(t *testing.T) {
 	for _, src := range []string{"{% filter indent(u) %}a{% endfilter %}", "{% set a | indent(u) %}a{% endset %}"} {
 		_, err := renderText(t, src, expr.Names{})

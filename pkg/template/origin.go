@@ -1,9 +1,7 @@
 package template
 
 import (
-	"path/filepath"
 	"sort"
-	"strings"
 	"unicode/utf8"
 
 	"kubekey/pkg/source"
@@ -34,17 +32,4 @@ func (o *origin) pos(off int) source.Pos {
 	off = min(off, len(o.src))
 	n := sort.SearchInts(o.lines, off+1) - 1
 	return source.Pos{File: o.base.File, Line: n + 1, Col: utf8.RuneCountInString(o.src[o.lines[n]:off]) + 1}
-}
-
-// shownName is a path as people are shown it: relative to the working folder
-// when it is below that.
-func shownName(path, cwd string) string {
-	if cwd == "" || source.IsBuiltin(path) {
-		return path
-	}
-	rel, err := filepath.Rel(cwd, path)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-		return path
-	}
-	return rel
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
@@ -126,17 +125,7 @@ func (m *Copy) file(ctx context.Context, c *module.Call, src string) (module.Res
 	if err := m.expected(body.sha1); err != nil {
 		return module.Result{Data: value.NewDict("checksum", body.sha1, "expected_checksum", m.Checksum)}, err
 	}
-	return m.place(ctx, c, placing{body: body, header: src, src: src, name: path.Base(src), mode: sourceMode(c.Files, src)})
-}
-
-// sourceMode is the mode of a source file; the binary's own files have one
-// that says nothing.
-func sourceMode(tree source.Tree, src string) fs.FileMode {
-	info, err := tree.Stat(src)
-	if err != nil || source.IsBuiltin(src) {
-		return 0o644
-	}
-	return info.Mode()
+	return m.place(ctx, c, placing{body: body, header: src, src: src, name: path.Base(src), mode: c.Files.CopyMode(src)})
 }
 
 // files are those of the control node, decrypted or as they are.
@@ -288,13 +277,4 @@ func (w *writing) result(c *module.Call, out *written, p placing, warnings []str
 		}
 	}
 	return res, nil
-}
-
-// isSymlink reports whether a path of the control node is a link.
-func isSymlink(name string) bool {
-	if source.IsBuiltin(name) {
-		return false
-	}
-	info, err := os.Lstat(name)
-	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }

@@ -91,7 +91,7 @@ func (m *Copy) walk(c *module.Call, dir, rel string, depth int) ([]*treeItem, er
 
 func (m *Copy) item(c *module.Call, src, rel string) (*treeItem, error) {
 	item := &treeItem{rel: rel, src: src}
-	if !m.LocalFollow && isSymlink(src) {
+	if !m.LocalFollow && c.Files.IsLink(src) {
 		link, err := os.Readlink(src)
 		item.kind, item.link = fs.ModeSymlink, link
 		return item, err
@@ -107,7 +107,7 @@ func (m *Copy) item(c *module.Call, src, rel string) (*treeItem, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("copy %s: it is neither a file nor a folder", src)
 	}
-	item.mode = sourceMode(c.Files, src)
+	item.mode = c.Files.CopyMode(src)
 	item.body, err = contentAt(c, src, m.Decrypt)
 	return item, err
 }

@@ -144,10 +144,7 @@ func localPath(c *module.Call, name string) (string, error) {
 		return "", err
 	}
 	dir, _ := v.(string)
-	if source.IsBuiltin(dir) {
-		dir = ""
-	}
-	return filepath.Abs(filepath.Join(dir, name))
+	return filepath.Abs(filepath.Join(source.DiskDir(dir), name))
 }
 
 // download brings a file of the host to dest, which is whole at every moment.

@@ -84,7 +84,7 @@ func (m *Template) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	cp := &Copy{
 		Attributes: m.Attributes, Dest: m.Dest, Force: m.Force, Backup: m.Backup, Follow: m.Follow, Validate: m.Validate,
 	}
-	return cp.place(ctx, c, placing{body: body, header: src, src: src, name: path.Base(src), mode: sourceMode(c.Files, src)})
+	return cp.place(ctx, c, placing{body: body, header: src, src: src, name: path.Base(src), mode: c.Files.CopyMode(src)})
 }
 
 // Text is what the template comes to for the call's host, and the file that
