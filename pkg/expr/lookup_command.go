@@ -22,9 +22,7 @@ func shellOutput(c *Call, command string) (string, error) {
 		ctx = context.Background()
 	}
 	cmd := exec.Command("/bin/sh", "-c", command)
-	if dir := scopeText(c, "playbook_dir"); dir != "" && !source.IsBuiltin(dir) {
-		cmd.Dir = dir
-	}
+	cmd.Dir = source.DiskDir(scopeText(c, "playbook_dir"))
 	out, err := source.Program{Cmd: cmd, Max: maxOutput}.Output(ctx)
 	var bad *source.ProgramError
 	if errors.As(err, &bad) {

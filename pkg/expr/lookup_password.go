@@ -125,8 +125,9 @@ func (r *passwordRule) get(c *Call, name string) (string, error) {
 		}
 		file = source.Join(dir, expandUser(name))
 	}
-	if source.IsBuiltin(file) {
-		return "", fmt.Errorf("%s is inside the program (give an absolute path)", file)
+	file, err := source.DiskPath(file)
+	if err != nil {
+		return "", err
 	}
 	password, salt, err := readPassword(c, file)
 	switch {

@@ -1,9 +1,7 @@
 package expr
 
 import (
-	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"kubekey/pkg/source"
@@ -18,13 +16,13 @@ func fileTests() []testSpec {
 			_, err := c.Env.opts.Files.Stat(path)
 			return err == nil
 		}),
-		onPath("link is_link", func(_ *Call, path string) bool { return isLink(path) }),
+		onPath("link is_link", func(c *Call, path string) bool { return c.Env.opts.Files.IsLink(path) }),
 		onPath("link_exists", func(c *Call, path string) bool {
 			_, err := c.Env.opts.Files.Stat(path)
-			return err == nil || isLink(path)
+			return err == nil || c.Env.opts.Files.IsLink(path)
 		}),
 		onPath("abs is_abs", func(_ *Call, path string) bool { return source.IsAbs(path) }),
-		onPath("mount is_mount", func(_ *Call, path string) bool { return isMount(path) }),
+		onPath("mount is_mount", func(c *Call, path string) bool { return isMount(c.Env.opts.Files, path) }),
 		{names: "same_file is_same_file", params: "other!", do: func(c *Call, in any, p *bound) (bool, error) {
 			a, errA := c.Env.opts.Files.Stat(pyStr(in))
 			b, errB := c.Env.opts.Files.Stat(p.str("other", ""))
@@ -44,24 +42,13 @@ func isRegular(c *Call, path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-func isLink(path string) bool {
-	if source.IsBuiltin(path) {
-		return false
-	}
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode()&fs.ModeSymlink != 0
-}
-
 // isMount reports whether a folder is on another device than its parent, or is the root.
-func isMount(path string) bool {
-	if source.IsBuiltin(path) {
-		return false
-	}
-	here, err := os.Lstat(path)
+func isMount(files source.Tree, path string) bool {
+	here, err := files.Lstat(path)
 	if err != nil || !here.IsDir() {
 		return false
 	}
-	parent, err := os.Lstat(filepath.Join(path, ".."))
+	parent, err := files.Lstat(source.Join(path, ".."))
 	if err != nil {
 		return false
 	}
