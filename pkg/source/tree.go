@@ -26,9 +26,6 @@ type Tree struct {
 	raw bool
 }
 
-// IsBuiltin reports whether the path is of a file that the binary bundles.
-func IsBuiltin(name string) bool { return isBundled(name) }
-
 // IsAbs reports whether the path needs no folder to be joined to.
 func IsAbs(name string) bool { return filepath.IsAbs(name) || isBundled(name) }
 
