@@ -48,12 +48,16 @@ func (a *app) catalogListCommand() *cobra.Command {
 
 // catalog is the builtin catalog with the overlays of config files.
 func (a *app) catalog(files []string) (*catalog.Catalog, error) {
-	given, ds := a.readGiven(&inputs{configs: files})
+	given, ds := a.configReader().Given(files, nil, nil)
 	schema, more := config.Load(a.tree, builtinSchema)
 	if ds = append(ds, more...); ds.Err() != nil {
 		return nil, ds
 	}
-	q := &question{app: a, config: schema.Merge(given.configs...)}
+	merged, more := schema.Apply(given)
+	if ds = append(ds, more...); ds.Err() != nil {
+		return nil, ds
+	}
+	q := &question{app: a, config: merged}
 	overlays := q.overlays()
 	if q.ds.Err() != nil {
 		return nil, q.ds

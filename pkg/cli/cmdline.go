@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"kubekey/pkg/config"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/value"
 )
@@ -60,7 +61,7 @@ func shownExtra(text string) string {
 	if strings.HasPrefix(strings.TrimSpace(text), "@") {
 		return text
 	}
-	d, _, err := extraText(strings.TrimSpace(text))
+	d, err := config.ExtraText(strings.TrimSpace(text))
 	if err != nil {
 		return redact.Mask
 	}
@@ -96,8 +97,7 @@ func asWords(d *value.Dict) (words string, plain bool) {
 
 // shownSet is the value of --set as people may see it.
 func shownSet(text string) string {
-	path, raw, _ := strings.Cut(text, "=")
-	keys, err := splitPath(path)
+	keys, v, err := config.CutSet(text)
 	if err != nil {
 		return redact.Mask
 	}
@@ -107,7 +107,8 @@ func shownSet(text string) string {
 			name = redact.Within(name, key)
 		}
 	}
-	if holdsSecret(name, setValue(raw)) {
+	if holdsSecret(name, v) {
+		path, _, _ := strings.Cut(text, "=")
 		return path + "=" + redact.Mask
 	}
 	return text

@@ -35,11 +35,11 @@ func playbookName(file string) string { return strings.TrimSuffix(path.Base(file
 func (a *app) checkRule(s *session, r config.Rule, merged *config.Config, scope ruleScope) source.Diagnostics {
 	t, err := s.templates.String(r.Problem, r.At)
 	if err != nil {
-		return diagnostics(err)
+		return source.DiagnosticsOf(err)
 	}
 	text, err := t.Text(context.Background(), scope)
 	if err != nil {
-		return diagnostics(err)
+		return source.DiagnosticsOf(err)
 	}
 	var ds source.Diagnostics
 	for line := range strings.Lines(text) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kubekey/pkg/config"
 	"kubekey/pkg/engine"
 	"kubekey/pkg/expr"
 	"kubekey/pkg/inventory"
@@ -52,7 +53,7 @@ type session struct {
 	inventory      *inventory.Inventory
 	inventoryFails bool // it has errors, and is not to be used
 	noInventory    bool // playbooks are linted, and nobody named the hosts
-	given          given
+	given          config.Given
 	extra          []*vars.Layer
 	warnings       source.Diagnostics // from begin until the playbooks are linked, errors too
 }
@@ -126,8 +127,9 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 	s.noInventory = in.watch != nil && len(in.inventories) == 0
 	s.warnings.Add(found...)
 	var given, layers source.Diagnostics
-	s.given, given = a.readGiven(in)
-	s.extra, layers = a.layers(s.given, s.templates, func(string) bool { return false })
+	reader := a.configReader()
+	s.given, given = reader.Given(in.configs, in.extra, in.sets)
+	s.extra, layers = reader.Layers(s.given, s.templates)
 	s.warnings.Add(append(append(plugins, given...), layers...)...)
 	return s, nil
 }

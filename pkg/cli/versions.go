@@ -25,7 +25,7 @@ func (a *app) versions(s *session, c *config.Config) *vars.Layer {
 	q := &question{app: a, config: c}
 	known, err := catalog.Load(a.readFile, a.tree.Embedded, q.overlays())
 	if err != nil {
-		s.warnings.Add(diagnostics(err)...)
+		s.warnings.Add(source.DiagnosticsOf(err)...)
 		return nil
 	}
 	request := q.request(known.ConfigKeys())

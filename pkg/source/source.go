@@ -4,6 +4,7 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"sort"
@@ -236,6 +237,19 @@ func (ds *Diagnostics) Add(more ...*Diagnostic) {
 			*ds = append(*ds, d)
 		}
 	}
+}
+
+// DiagnosticsOf is an error as the diagnostics that it is or holds, or else as one without a place.
+func DiagnosticsOf(err error) Diagnostics {
+	var ds Diagnostics
+	var d *Diagnostic
+	switch {
+	case errors.As(err, &ds):
+		return ds
+	case errors.As(err, &d):
+		return Diagnostics{d}
+	}
+	return Diagnostics{Errorf(Pos{}, "%s", err)}
 }
 
 // Errors returns those that stop the run.
