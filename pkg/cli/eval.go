@@ -21,10 +21,19 @@ import (
 
 // quietEngine makes an engine that runs nothing: for the variables of hosts.
 func (a *app) quietEngine(s *session) *engine.Engine {
-	return engine.New(engine.Options{
-		Inventory: s.inventory, Templates: s.templates, Tree: a.tree, Extra: s.extra, RunID: s.id, WorkDir: s.workDir, Redact: a.secret,
-		Plays: a.playDefaults(nil),
-	})
+	return engine.New(engine.Options{Project: a.project(s, nil, nil), Record: a.record(s)})
+}
+
+// project is what a session has loaded.
+func (a *app) project(s *session, l *project.Linker, books []*project.Playbook) engine.Project {
+	return engine.Project{
+		Inventory: s.inventory, Linker: l, Templates: s.templates, Tree: a.tree, Extra: s.extra, Plays: a.playDefaults(books),
+	}
+}
+
+// record is who runs it, and where the run is kept.
+func (a *app) record(s *session) engine.Record {
+	return engine.Record{RunID: s.id, WorkDir: s.workDir, Version: version, Redact: a.secret}
 }
 
 // viewFlags say whose variables a command looks at.

@@ -36,8 +36,8 @@ func (a *app) factsCommand() *cobra.Command {
 				return err
 			}
 			e := engine.New(engine.Options{
-				Inventory: s.inventory, Templates: s.templates, Tree: a.tree, Extra: s.extra, RunID: s.id, Redact: a.secret,
-				Connect: a.connect(conn), Defaults: defaults,
+				Project: a.project(s, nil, nil), Record: a.record(s),
+				Reach: engine.Reach{Connect: a.connect(conn), Defaults: defaults},
 			})
 			c, done, err := e.Connector(ctx, v)
 			if err != nil {

@@ -199,26 +199,36 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	if r.listHosts || r.listTasks || r.listTags || r.syntaxCheck {
 		return a.list(ctx, r, s, books, limit)
 	}
-	o := engine.Options{
-		Inventory: s.inventory, Linker: linker, Templates: s.templates, Tree: a.tree, Extra: s.extra,
-		Redact: a.secret, RunID: s.id, WorkDir: s.workDir, Version: version, ConfigFile: a.settings.AnsibleCfg,
-		User: operator(), Command: a.commandLine(a.args), Dir: workingDir(), Memory: from,
-		Forks: r.forks, Check: r.check, Diff: r.diff, Verbosity: r.output.verbosity,
-		ForceHandlers: r.forceHandlers, Limit: limit, LimitText: strings.Join(r.limit, ","),
-		Tags: r.tags, SkipTags: r.skipTags, StartAt: r.startAt,
-		Plays: a.playDefaults(books), Facts: a.factCache(s), FlushFacts: r.flushCache,
-		Connect: traced(a.connect(&r.connect), r.output.verbosity, a.Err, a.secret), Ask: a.askPerson,
-	}
-	if a.hosts != nil {
-		o.Connect, o.Perform = a.hosts.Connect, a.hosts.Perform
-	}
-	if o.Defaults, err = a.defaults(ctx, &r.connect); err != nil {
+	o := engine.Options{Project: a.project(s, linker, books), Mode: a.mode(r), Record: a.record(s)}
+	o.Limit, o.Memory = limit, from
+	o.ConfigFile, o.Facts = a.settings.AnsibleCfg, a.factCache(s)
+	o.User, o.Command, o.Dir = operator(), a.commandLine(a.args), workingDir()
+	if o.Reach, err = a.reach(ctx, r); err != nil {
 		return err
 	}
-	if r.step {
-		o.Step = a.stepper(r.output.format)
-	}
 	return a.runEngine(ctx, r, o, books)
+}
+
+// mode is what the flags say of how to run.
+func (a *app) mode(r *runFlags) engine.Mode {
+	m := engine.Mode{
+		Forks: r.forks, Check: r.check, Diff: r.diff, Verbosity: r.output.verbosity,
+		ForceHandlers: r.forceHandlers, LimitText: strings.Join(r.limit, ","),
+		Tags: r.tags, SkipTags: r.skipTags, StartAt: r.startAt, FlushFacts: r.flushCache, Ask: a.askPerson,
+	}
+	if r.step {
+		m.Step = a.stepper(r.output.format)
+	}
+	return m
+}
+
+// reach is how a run reaches its hosts.
+func (a *app) reach(ctx context.Context, r *runFlags) (engine.Reach, error) {
+	defaults, err := a.defaults(ctx, &r.connect)
+	if a.hosts != nil {
+		return engine.Reach{Connect: a.hosts.Connect, Perform: a.hosts.Perform, Defaults: defaults}, err
+	}
+	return engine.Reach{Connect: traced(a.connect(&r.connect), r.output.verbosity, a.Err, a.secret), Defaults: defaults}, err
 }
 
 // operator is who runs kk: user@machine, as far as that is known.

@@ -98,45 +98,65 @@ const (
 	Continue
 )
 
-// Options are what an engine works with.
+// Options are what an engine works with, in parts by who sets them.
 type Options struct {
+	Project
+	Mode
+	Reach
+	Record
+}
+
+// Project is what is run, and on which hosts: what was loaded before the run.
+type Project struct {
 	Inventory *inventory.Inventory
 	Linker    *project.Linker
 	Templates *template.Engine
 	Tree      source.Tree
 	Extra     []*vars.Layer // --config, then -e: the highest layers
-	Connect   func(ctx context.Context, t Target) (connector.Connector, error)
+	Plays     PlayDefaults
+}
+
+// Mode is how a person asked for it to be run.
+type Mode struct {
+	Forks          int // hosts at a time; default 50
+	Check, Diff    bool
+	Verbosity      int
+	ForceHandlers  bool
+	Limit          []string // hosts of --limit; nil is no limit
+	LimitText      string
+	Tags, SkipTags []string
+	FlushFacts     bool    // remove the facts of earlier runs first
+	Memory         *Memory // of the run that is resumed; nil for a new one
+	StartAt        string  // name or glob of the first task to run
+	// Step is asked of "TASK: role : name", Ask what a playbook asks; nil asks nobody.
+	Step func(ctx context.Context, task string) Answer
+	Ask  func(ctx context.Context, prompt string, echo bool) (string, bool, error)
+}
+
+// Reach is how hosts are reached.
+type Reach struct {
+	Connect  func(ctx context.Context, t Target) (connector.Connector, error)
+	Defaults Defaults
 	// Perform runs a module whose arguments are decoded; nil lets the module
 	// run itself. A simulation answers for hosts that are not there.
 	Perform func(ctx context.Context, t *project.Task, r module.Runner, c *module.Call) (module.Result, error)
-	Sink    event.Sink
-	Redact  *redact.Set
+}
+
+// Record is who runs it, and where what happens is shown and kept.
+type Record struct {
+	RunID, WorkDir, Version string
+	ConfigFile              string // the ansible.cfg that settings come from
+	User, Command, Dir      string // who runs it, how and where
+	Sink                    event.Sink
+	Redact                  *redact.Set
+	Facts                   *facts.Cache // where facts are kept for later runs; nil keeps none
+	Now                     func() time.Time
 	// KeepOutput is how many bytes of what its commands print the result of a task on a host
 	// holds; 0 is the default of package module. Overflow makes the place of an output that is longer;
 	// without it NoOverflow says why there is none.
 	KeepOutput int
 	Overflow   func(t *event.Task, host, stream string) module.Overflow
 	NoOverflow string
-
-	RunID, WorkDir, Version string
-	ConfigFile              string // the ansible.cfg that settings come from
-	User, Command, Dir      string // who runs it, how and where: for the record
-	Forks                   int    // hosts at a time; default 50
-	Check, Diff             bool
-	Verbosity               int
-	ForceHandlers           bool
-	Limit                   []string // hosts of --limit; nil is no limit
-	LimitText               string
-	Tags, SkipTags          []string
-	Memory                  *Memory                                       // of the run that is gone on with; nil for one that begins
-	StartAt                 string                                        // name or glob of the first task to run
-	Step                    func(ctx context.Context, task string) Answer // asked of "TASK: role : name"; nil asks nobody
-	Ask                     func(ctx context.Context, prompt string, echo bool) (string, bool, error)
-	Defaults                Defaults
-	Plays                   PlayDefaults
-	Facts                   *facts.Cache // where facts are kept for later runs; nil keeps none
-	FlushFacts              bool         // forget what is kept there, first
-	Now                     func() time.Time
 }
 
 // Engine is one run.

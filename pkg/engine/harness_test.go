@@ -83,8 +83,9 @@ func newBench(t *testing.T, archive string) *bench {
 	}
 	b.books = []*project.Playbook{pb}
 	b.o = Options{
-		Inventory: inv, Linker: linker, Templates: e, Sink: b.events, RunID: "test", Redact: secrets,
-		WorkDir: b.dir, Connect: b.connect,
+		Project: Project{Inventory: inv, Linker: linker, Templates: e},
+		Reach:   Reach{Connect: b.connect},
+		Record:  Record{Sink: b.events, RunID: "test", Redact: secrets, WorkDir: b.dir},
 	}
 	return b
 }

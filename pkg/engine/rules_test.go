@@ -118,8 +118,10 @@ func refusedByEngine(t *testing.T, reg *module.Registry, all []offence, check bo
 		t.Fatal(err)
 	}
 	e := New(Options{
-		Inventory: inv, Linker: l.linker, Templates: l.templates, Sink: b.events, RunID: "test", Redact: secrets,
-		WorkDir: b.dir, Connect: b.connect, Check: check,
+		Project: Project{Inventory: inv, Linker: l.linker, Templates: l.templates},
+		Mode:    Mode{Check: check},
+		Reach:   Reach{Connect: b.connect},
+		Record:  Record{Sink: b.events, RunID: "test", Redact: secrets, WorkDir: b.dir},
 	})
 	e.Run(context.Background(), []*project.Playbook{l.playbook})
 	if len(b.targets) > 0 {

@@ -79,13 +79,20 @@ func newMachine(tb testing.TB, playbook string, hosts, variables int) *machine {
 	return m
 }
 
+func (m *machine) engine() *engine.Engine {
+	return engine.New(engine.Options{
+		Project: engine.Project{Inventory: m.inv, Linker: m.linker, Templates: m.e},
+		Mode:    engine.Mode{Forks: 50},
+		Reach: engine.Reach{Connect: func(context.Context, engine.Target) (connector.Connector, error) {
+			return connectortest.Noop(), nil
+		}},
+		Record: engine.Record{Sink: event.Discard{}, RunID: "bench"},
+	})
+}
+
 func (m *machine) run(tb testing.TB) {
 	tb.Helper()
-	e := engine.New(engine.Options{
-		Inventory: m.inv, Linker: m.linker, Templates: m.e, Sink: event.Discard{}, RunID: "bench", Forks: 50,
-		Connect: func(context.Context, engine.Target) (connector.Connector, error) { return connectortest.Noop(), nil },
-	})
-	if code := e.Run(context.Background(), m.books); code != 0 {
+	if code := m.engine().Run(context.Background(), m.books); code != 0 {
 		tb.Fatalf("exit code %d", code)
 	}
 }
@@ -139,10 +146,7 @@ func BenchmarkMemory(b *testing.B) {
 			for range b.N {
 				before := heap()
 				m := newMachine(b, play(task), 10000, 500)
-				e := engine.New(engine.Options{
-					Inventory: m.inv, Linker: m.linker, Templates: m.e, Sink: event.Discard{}, RunID: "bench", Forks: 50,
-					Connect: func(context.Context, engine.Target) (connector.Connector, error) { return connectortest.Noop(), nil },
-				})
+				e := m.engine()
 				if code := e.Run(context.Background(), m.books); code != 0 {
 					b.Fatalf("exit code %d", code)
 				}

@@ -89,8 +89,11 @@ func site(t *testing.T, modules *module.Registry, texts map[string]string, plays
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	engine.New(engine.Options{
-		Inventory: inv, Linker: linker, Templates: e, Sink: &event.Recorder{}, RunID: "test", Redact: secrets, WorkDir: dir,
-		Connect: func(_ context.Context, t engine.Target) (connector.Connector, error) { return says(texts[t.Host]), nil },
+		Project: engine.Project{Inventory: inv, Linker: linker, Templates: e},
+		Reach: engine.Reach{Connect: func(_ context.Context, t engine.Target) (connector.Connector, error) {
+			return says(texts[t.Host]), nil
+		}},
+		Record: engine.Record{Sink: &event.Recorder{}, RunID: "test", Redact: secrets, WorkDir: dir},
 	}).Run(ctx, []*project.Playbook{pb})
 	return nil
 }
