@@ -21,7 +21,7 @@ func (s *Schema) setParts(sets []string, parts []Part) (out []Part, ds source.Di
 	for _, text := range sets {
 		if !s.Has(firstKey(text)) {
 			if near := source.DidYouMean(firstKey(text), s.Keys()); near != "" {
-				ds.Add(badSet(text, errors.New("the config has no such key")).WithHelp("%s", near))
+				ds.Add(badSet(text, errors.New("unknown config key")).WithHelp("%s", near))
 			}
 			continue
 		}
