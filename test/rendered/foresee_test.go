@@ -16,8 +16,8 @@ import (
 func TestCheckModeEndsOnce(t *testing.T) {
 	inventory := simulated.Layout{Family: "v4", ControlPlanes: 1, Workers: 1, Etcd: 1, Registries: 1}
 	for playbook, last := range map[string]string{
-		"create_cluster": "Operating systems",
-		"init_registry":  "What check mode cannot foresee",
+		"create_cluster": "Prepare operating systems",
+		"init_registry":  "Report limits of check mode",
 	} {
 		t.Run(playbook, func(t *testing.T) {
 			dir := t.TempDir()
@@ -33,7 +33,7 @@ func TestCheckModeEndsOnce(t *testing.T) {
 				}
 				return begun(t, out.String())
 			}
-			const end = "End of what check mode can foresee"
+			const end = "End check mode on fresh hosts"
 			bare := plays(playbook, "--check")
 			if want := []string{last, end}; len(bare) < 2 || !slices.Equal(bare[len(bare)-2:], want) {
 				t.Errorf("on bare hosts the last plays are not %q: %q", want, bare)

@@ -94,7 +94,7 @@ func TestReportOfHealth(t *testing.T) {
 	if code := fleet.Run(t.Context(), &out, args...); code != 2 {
 		t.Fatalf("exit code %d\n%s", code, out.String())
 	}
-	_, report, _ := strings.Cut(out.String(), "TASK [health : The cluster is not healthy]")
+	_, report, _ := strings.Cut(out.String(), "TASK [health : Fail with health report]")
 	if !strings.Contains(report, "n1") || leftover.MatchString(report) {
 		t.Errorf("the report is\n%s", report)
 	}
