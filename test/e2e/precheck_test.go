@@ -86,10 +86,10 @@ func TestPrecheckListsAllFindings(t *testing.T) {
 		o.recap(t, "node3", "failed=0", "changed=0")
 		o.reports(t,
 			"4 findings on node1",
-			"- os: host name", "found: node_1 (in the inventory: node1)", "needed: lower-case letters, digits", "mend: hostnamectl set-hostname",
-			"- os: memory", "found: 512 MB", "needed: 1700 MB, as a host of kube_control_plane", "mend: give the host more memory",
-			"- etcd: members", "found: 2 in the group etcd (node1, node2)", "needed: an odd number", "mend: add a host to the group etcd",
-			"- network: overlap", "found: Pods 10.233.0.0/16 and services 10.233.0.0/18", "needed: ranges that share no address", "mend: move kubernetes.networking.pod_cidr",
+			"- os: host name", "found: node_1 (in the inventory: node1)", "needed: at most 63 lower-case letters, digits", "fix: hostnamectl set-hostname",
+			"- os: memory", "found: 512 MB", "needed: 1700 MB, as a host of kube_control_plane", "fix: give the host more memory",
+			"- etcd: members", "found: 2 in the group etcd (node1, node2)", "needed: an odd number", "fix: add a host to the group etcd",
+			"- network: overlap", "found: Pods 10.233.0.0/16 and services 10.233.0.0/18", "needed: ranges that share no address", "fix: move kubernetes.networking.pod_cidr",
 		)
 	}
 	if after := c.files(t); after != before {
@@ -136,7 +136,7 @@ func (c *controller) sudoIsChecked(t *testing.T) {
 	c.kk(t, "precheck", "os", "-l", "node2", "-i", c.lab.Inventory(), "-i", inventory, "-e", "ansible_user=ops").exits(t, 0)
 	o := c.kk(t, "precheck", "os", "-l", "node2", "-i", c.lab.Inventory(), "-i", inventory, "-e", "ansible_user=dev")
 	o.exits(t, 2)
-	o.reports(t, "- os: becoming root", "found: dev does not become root", "mend: add the user to /etc/sudoers")
+	o.reports(t, "- os: becoming root", "found: dev cannot become root", "fix: add the user to /etc/sudoers")
 }
 
 // diskIsMeasured runs the real fio, once with a limit that no disk keeps.

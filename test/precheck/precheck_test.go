@@ -305,7 +305,7 @@ func TestEveryFindingSaysWhatToDo(t *testing.T) {
 			if !strings.HasPrefix(task.Register, "check_") {
 				continue
 			}
-			for _, part := range []string{"found: ", "\nneeded: ", "\nmend: "} {
+			for _, part := range []string{"found: ", "\nneeded: ", "\nfix: "} {
 				if !strings.Contains(task.Assert.FailMsg, part) {
 					t.Errorf("%s: %s does not tell %q", name, task.Name, strings.TrimSpace(part))
 				}
@@ -328,7 +328,7 @@ func TestThisMachine(t *testing.T) {
 	if code != 0 && code != 2 {
 		t.Fatalf("exit code %d\n%s%s", code, out.String(), errs.String())
 	}
-	if strings.Contains(out.String(), "cannot be told") {
+	if strings.Contains(out.String(), "cannot be checked") {
 		t.Errorf("a check could not be made:\n%s", out.String())
 	}
 	if !strings.Contains(out.String(), "changed=0") {
