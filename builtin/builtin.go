@@ -1,4 +1,4 @@
-// Package builtin carries the playbooks and roles that kk comes with.
+// Package builtin embeds the playbooks and roles that kk ships.
 package builtin
 
 import (

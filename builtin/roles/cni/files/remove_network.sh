@@ -1,6 +1,6 @@
 #!/bin/sh
 # Removes the interfaces whose names match INTERFACES, the chains of iptables whose names
-# begin with one of CHAINS together with the rules that lead to them, and the tables of
+# begin with one of CHAINS together with the rules that jump to them, and the tables of
 # nftables named in TABLES. Prints what it removed.
 set -eu
 
@@ -11,7 +11,7 @@ begins() {
 	return 1
 }
 
-# Where rules lead to one of the chains: CHAIN NUMBER, the last first.
+# Rules that jump to one of the chains: CHAIN NUMBER, the last first.
 leading_to() {
 	awk -v chains="$1" '
 		BEGIN { count = split(chains, list, " "); for (i = 1; i <= count; i++) ours[list[i]] = 1 }
@@ -22,7 +22,7 @@ leading_to() {
 		}' | sort -k1,1 -k2,2nr
 }
 
-# A chain cannot go while a rule leads to it.
+# A chain cannot be removed while a rule jumps to it.
 remove_chains() {
 	command -v "$1" >/dev/null || return 0
 	for table in raw mangle nat filter; do
@@ -44,7 +44,7 @@ remove_chains() {
 	done
 }
 
-# Asks ip: /sys of a container may be that of its machine.
+# Uses ip: /sys of a container can be that of its machine.
 remove_interfaces() {
 	set -f
 	ip -o link | sed -n 's/^[0-9]*: \([^:@]*\)[:@].*/\1/p' | while read -r name; do

@@ -9,7 +9,7 @@ set -a
 # shellcheck source=/dev/null
 . {{ etcd_settings }}/etcdctl.env
 set +a
-# A snapshot is of one member. The option --endpoints would be in conflict with the variable.
+# A snapshot is taken from one member. The flag --endpoints would conflict with the variable.
 export ETCDCTL_ENDPOINTS={{ etcd_client_urls[inventory_hostname] | quote }}
 
 work=$(mktemp -d .partial.XXXXXX)
@@ -19,7 +19,7 @@ trap 'exit 1' INT TERM HUP
 {{ cluster_bin }}/etcdutl snapshot status "$work/snapshot.db"
 mv "$work/snapshot.db" "snapshot-$(date -u +%Y%m%dT%H%M%SZ).db"
 
-# The names sort by time, the oldest first.
+# The names sort by time, oldest first.
 set -- snapshot-*.db
 while [ $# -gt "$keep" ]; do
 	rm -f "$1"

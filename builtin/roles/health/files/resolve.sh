@@ -1,6 +1,6 @@
 #!/bin/sh
-# resolve.sh SERVER NAME: asks that server, whatever the host's own resolver is
-# set to: with an /etc of our own, which is gone when this ends.
+# resolve.sh SERVER NAME: queries that server, regardless of the host's own resolver:
+# with a private /etc, which is gone when this script exits.
 set -eu
 exec unshare --mount sh -eus -- "$1" "$2" <<'EOF'
 mount -t tmpfs -o mode=0755,size=64k tmpfs /etc

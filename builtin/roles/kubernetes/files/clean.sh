@@ -1,6 +1,6 @@
 #!/bin/sh
-# Takes away what Kubernetes left in the kernel, each thing by its name; prints
-# what it took. Chains and interfaces of others stay.
+# Removes what Kubernetes left in the kernel, each item by its name; prints what
+# it removed. Chains and interfaces of others are kept.
 set -u
 
 unmount() {
@@ -11,7 +11,7 @@ unmount() {
 	done
 }
 
-# Rules that lead into our chains go first, then the chains.
+# Rules that jump to the chains of Kubernetes are removed first, then the chains.
 ours='(KUBE-|CNI-|FLANNEL)[A-Za-z0-9_-]*'
 rules() {
 	command -v "$1" >/dev/null 2>&1 || return 0
@@ -33,7 +33,7 @@ rules() {
 	done
 }
 
-# kube-proxy's tables of nftables, when it ran in that mode.
+# kube-proxy's nftables tables, if it ran in that mode.
 tables() {
 	command -v nft >/dev/null 2>&1 || return 0
 	for family in ip ip6; do
@@ -43,7 +43,7 @@ tables() {
 	done
 }
 
-# kube-proxy's virtual servers hang on its interface.
+# kube-proxy's virtual servers use its interface.
 servers() {
 	ip link show kube-ipvs0 >/dev/null 2>&1 || return 0
 	if command -v ipvsadm >/dev/null 2>&1; then
@@ -60,7 +60,7 @@ servers() {
 	ip link delete kube-ipvs0 && echo "interface kube-ipvs0"
 }
 
-# The kubelet's folder for plugins, unless somebody put one there.
+# kubelet's plugin directory, unless it contains plugins.
 plugins() {
 	[ ! -d /usr/libexec/kubernetes ] || find /usr/libexec/kubernetes -depth -type d -empty -print -delete
 }
