@@ -54,7 +54,7 @@ func (c *Call) Show(r *Result, header string, before, after any) {
 }
 
 // ShowStates is Show for states of a key each: key, before, after, and so on. One that
-// the task does not ask for, whose after is "" or a pointer that is nil, is left out.
+// the task does not ask for, whose after is "" or a pointer that is nil, is omitted.
 func (c *Call) ShowStates(r *Result, header string, states ...any) {
 	before, after := value.NewDict(), value.NewDict()
 	for i := 0; i < len(states); i += 3 {

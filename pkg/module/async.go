@@ -33,7 +33,7 @@ func StartedJob(id, file string) Result {
 	return r
 }
 
-// LateJob is what a job says that was ended because its time was over.
+// LateJob is the message of a job that was stopped after its timeout.
 func LateJob(limit time.Duration) string {
 	return fmt.Sprintf("async task did not complete within the requested time - %vs", limit.Seconds())
 }
@@ -84,8 +84,7 @@ func Bounded(ctx context.Context, limit time.Duration, work func(context.Context
 	return Result{Failed: true, Msg: err.Error()}
 }
 
-// Result is what the job of an id came to, once it finished. ok is false when
-// there is no such job.
+// Result is the result of a finished job. ok is false for an unknown id.
 func (j *Jobs) Result(id string) (r Result, finished, ok bool) {
 	if j == nil {
 		return Result{}, false, false
@@ -105,7 +104,7 @@ func (j *Jobs) Result(id string) (r Result, finished, ok bool) {
 	}
 }
 
-// Forget drops the result of a job that finished.
+// Forget drops the result of a finished job.
 func (j *Jobs) Forget(id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

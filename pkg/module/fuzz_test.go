@@ -40,7 +40,7 @@ func FuzzTextFile(f *testing.F) {
 			return
 		}
 		if !text.Exists() && text.Before != "" {
-			t.Errorf("a file that is not there has %q", text.Before)
+			t.Errorf("a file that does not exist has %q", text.Before)
 		}
 		text.After, text.Remove, text.Backup = text.Before+"x", exists, true
 		var r module.Result

@@ -9,10 +9,10 @@ import (
 	"kubekey/pkg/hostscript"
 )
 
-// Marks are what a file system keeps of a file beside owner and mode.
+// Marks are attributes of a file in addition to owner and mode.
 type Marks struct {
-	Flags   *string `kk:"attributes,alias=attr" doc:"flags of the file system as chattr takes them: \"i\" sets these alone, \"+i\" adds, \"-i\" takes away. Fails where the file system keeps none; without the command chattr nothing is done"`
-	SEUser  string  `kk:"seuser" doc:"user in the SELinux context, or _default; without SELinux on the host nothing is done, as for the three below"`
+	Flags   *string `kk:"attributes,alias=attr" doc:"file attributes in the form of chattr: \"i\" sets exactly these, \"+i\" adds, \"-i\" removes. Fails if the file system does not support them; ignored if chattr is not installed"`
+	SEUser  string  `kk:"seuser" doc:"user in the SELinux context, or _default; ignored on a host without SELinux, like the next three"`
 	SERole  string  `kk:"serole" doc:"role in the SELinux context, or _default"`
 	SEType  string  `kk:"setype" doc:"type in the SELinux context, or _default"`
 	SELevel string  `kk:"selevel" doc:"level in the SELinux context, or _default"`
@@ -24,7 +24,7 @@ var marksScript string
 // MarkChange is a mark of a file that changed, or in check mode would.
 type MarkChange struct{ Name, Before, After string }
 
-// Apply gives paths their marks. A path that is not there yet, as happens in
+// Apply sets the marks of paths. A path that does not exist yet, as happens in
 // check mode, gets all of them when it is made.
 func (m *Marks) Apply(ctx context.Context, c *Call, paths ...string) ([]MarkChange, error) {
 	if m.Flags == nil && m.SEUser+m.SERole+m.SEType+m.SELevel == "" {

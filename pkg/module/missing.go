@@ -42,11 +42,11 @@ var elsewhereNames = []string{
 	"seport", "slackpkg", "snap", "sorcery", "svr4pkg", "swdepot", "swupd", "urpmi", "xbps", "yarn", "zypper_repository",
 }
 
-// Missing stands for a module that kk has not, in a task that hosts may never
+// Missing stands for a module that kk does not have, in a task that hosts may never
 // reach: one that reaches it fails.
 func Missing(name string) *Spec {
 	return &Spec{
-		Name: name, Summary: "A module that kk has not.", AnyArgs: true, Where: OnControl, FreeForm: "_raw_params",
+		Name: name, Summary: "A module that kk does not have.", AnyArgs: true, Where: OnControl, FreeForm: "_raw_params",
 		New: func() Runner { return &missing{name: name, Args: value.NewDict()} },
 	}
 }

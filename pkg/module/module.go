@@ -1,4 +1,4 @@
-// Package module says what a module is: a Spec that names and documents it, and
+// Package module defines what a module is: a Spec that names and documents it, and
 // a struct that is its arguments, its defaults, its manual and its code.
 package module
 
@@ -35,7 +35,7 @@ const (
 	Once
 )
 
-// CheckMode says what a module does in check mode.
+// CheckMode is the behavior of a module in check mode.
 type CheckMode int
 
 // A module predicts its change (Predicts: it is called, with Call.Check set
@@ -105,7 +105,7 @@ type Return struct{ Key, Type, Doc string }
 // evaluated by a module: a string is data, wherever it comes from.
 type Written string
 
-// AsWritten makes texts that a playbook says, in lists too, Written.
+// AsWritten converts texts of a playbook, in lists too, to Written.
 func AsWritten(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -197,7 +197,7 @@ type Result struct {
 	Effect   Effect
 }
 
-// FactKind says in which layer of variables Result.Facts go.
+// FactKind is the layer of variables for Result.Facts.
 type FactKind int
 
 // The layers: facts of the host, set_fact, include_vars.
@@ -208,10 +208,10 @@ const (
 	IncludeVars
 )
 
-// Effect is what a module asks of the engine beyond its result. The set is closed.
+// Effect is a request to the engine beyond the result. The set is closed.
 type Effect interface{ effect() }
 
-// AddHost adds a host to the inventory of the run, or vars to one that is there.
+// AddHost adds a host to the inventory of the run, or variables to an existing one.
 type AddHost struct {
 	Name   string
 	Groups []string
@@ -230,7 +230,7 @@ type AddHostVars struct {
 	Vars  *value.Dict
 }
 
-// RunResult adds to what the run tells at its end (the result module).
+// RunResult adds to the results of the run (module result).
 type RunResult struct{ Values *value.Dict }
 
 func (AddHost) effect()     {}

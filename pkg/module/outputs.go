@@ -6,15 +6,15 @@ import (
 	"kubekey/pkg/redact"
 )
 
-// DefaultKeep is what Outputs.Keep is when nothing says otherwise.
+// DefaultKeep is the default of Outputs.Keep.
 const DefaultKeep = 1 << 20
 
-// Outputs says how much of what a command of a playbook prints a result holds, and where
-// an output goes that is longer.
+// Outputs limits how much output of a command is kept in a result, and stores longer
+// output elsewhere.
 type Outputs struct {
 	Keep    int // bytes of both outputs together; 0 is DefaultKeep
 	Secrets *redact.Set
-	// Open makes a place for an output, "stdout" or "stderr"; nil where there is none.
+	// Open creates storage for an output, "stdout" or "stderr"; nil where there is none.
 	Open func(stream string) Overflow
 	Why  string // why there is none
 }
@@ -23,13 +23,13 @@ type Outputs struct {
 type Overflow interface {
 	// Write never fails: what a host prints is read even if it cannot be kept.
 	io.Writer
-	// End says where it is, "" for nowhere, how many bytes of it, and why not all.
+	// End returns its path, "" for none, the number of stored bytes, and why it is incomplete.
 	End() (file string, kept int64, lost error)
 }
 
 // Bound is the bound of a call's outputs.
 func (c *Call) Bound() Outputs {
-	b := Outputs{Why: "there is no journal"}
+	b := Outputs{Why: "the run has no journal"}
 	if c.Outputs != nil {
 		b = *c.Outputs
 	}

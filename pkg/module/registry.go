@@ -64,7 +64,7 @@ func (r *Registry) PlainName(name string) string {
 	return plain
 }
 
-// split takes a name apart: "ansible.builtin.copy" is copy of ansible.builtin.
+// split splits a name: "ansible.builtin.copy" is copy of ansible.builtin.
 // A name without a collection that a module is of is plain: its collection is "".
 func (r *Registry) split(name string) (collection, plain string) {
 	if i := strings.LastIndexByte(name, '.'); i > 0 && r.collections[name[:i]] {

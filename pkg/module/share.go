@@ -19,7 +19,7 @@ type shared struct {
 	err  error
 }
 
-// maxShared bounds what is kept; beyond it all is forgotten, and done again.
+// maxShared bounds what is kept; beyond it everything is dropped, and computed again.
 const maxShared = 4096
 
 // Do returns what work returns, which is called once for a key. The value is
@@ -40,7 +40,7 @@ func (s *Share) Do(key string, work func() (any, error)) (any, error) {
 	s.mu.Unlock()
 	defer func() {
 		if e.err != nil {
-			s.forget(key, e)
+			s.drop(key, e)
 		}
 	}()
 	e.once.Do(func() {
@@ -50,7 +50,7 @@ func (s *Share) Do(key string, work func() (any, error)) (any, error) {
 	return e.v, e.err
 }
 
-func (s *Share) forget(key string, e *shared) {
+func (s *Share) drop(key string, e *shared) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done[key] == e {
@@ -58,4 +58,4 @@ func (s *Share) forget(key string, e *shared) {
 	}
 }
 
-var errPanicked = errors.New("what is done once for several hosts panicked on another host")
+var errPanicked = errors.New("work shared by several hosts panicked on another host")

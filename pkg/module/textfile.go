@@ -22,19 +22,19 @@ func TextFileScript() string { return textFileScript }
 
 // FileAttrs are the owner and the mode of a file that a module keeps.
 type FileAttrs struct {
-	Mode  schema.FileMode `kk:"mode" doc:"mode of the file. Default: it keeps its own, and a new one gets 0644"`
-	Owner string          `kk:"owner" doc:"name or number of its owner"`
-	Group string          `kk:"group" doc:"name or number of its group"`
+	Mode  schema.FileMode `kk:"mode" doc:"mode of the file. Default: unchanged; 0644 for a new file"`
+	Owner string          `kk:"owner" doc:"name or number of the owner"`
+	Group string          `kk:"group" doc:"name or number of the group"`
 }
 
-// TextFile is a text file of the host, and what is to become of it.
+// TextFile is a text file on the host, and its desired state.
 type TextFile struct {
 	Path   string
 	Now    hostscript.Answer
-	Before string // "" if there is no file
+	Before string // "" if the file does not exist
 	After  string
 	Remove bool
-	Folder bool   // make its folder
+	Folder bool   // create its folder
 	Fresh  string // octal mode of a new file; "" is 644
 	Backup bool
 }
@@ -52,7 +52,7 @@ func ReadText(ctx context.Context, c *Call, path string) (*TextFile, error) {
 
 func (f *TextFile) Exists() bool { return f.Now.Has("text") }
 
-// Save makes the file what it is to be, unless it is, or only says so in check
+// Save writes the desired state of the file if it differs, or only reports it in check
 // mode: it sets Changed, Diff and backup_file of the result.
 func (f *TextFile) Save(ctx context.Context, c *Call, attrs FileAttrs, r *Result) error {
 	write := f.After != f.Before || !f.Exists() && !f.Remove && f.After != ""
@@ -86,7 +86,7 @@ func (f *TextFile) Save(ctx context.Context, c *Call, attrs FileAttrs, r *Result
 	return err
 }
 
-// Restore makes the file what it was when it was read, if it was there at all.
+// Restore restores the file to its state when it was read, if it existed.
 func (f *TextFile) Restore(ctx context.Context, c *Call) error {
 	s := hostscript.New(textFileScript, "textfile_write").Set("path", f.Path).Set("new_mode", "644").Flag("remove", !f.Exists()).Flag("write", f.Exists())
 	s.Stdin = strings.NewReader(f.Before)
@@ -114,7 +114,7 @@ func (w FileAttrs) differ(f *TextFile, s *hostscript.Script) (bool, error) {
 	}
 	bits, err := strconv.ParseUint(had, 8, 32)
 	if err != nil {
-		return false, fmt.Errorf("the host says that the mode of %s is %q", f.Path, had)
+		return false, fmt.Errorf("the host returned %q as the mode of %s", f.Path, had)
 	}
 	want, err := w.Mode.Apply(schema.ModeOfUnix(uint32(bits)), false)
 	if err != nil {

@@ -16,19 +16,19 @@ import (
 	"kubekey/pkg/schema"
 )
 
-// csrExtras are arguments of openssl_csr about extensions that authorities
+// csrExtras are arguments of openssl_csr about extensions that CAs
 // rather than servers ask for.
 type csrExtras struct {
 	MustStaple     bool       `kk:"ocsp_must_staple,alias=ocspMustStaple" default:"no" doc:"whoever shows the certificate has to bring an answer of OCSP along"`
 	StapleCritical bool       `kk:"ocsp_must_staple_critical,alias=ocspMustStaple_critical" default:"no" doc:"mark that as critical"`
-	Permitted      []string   `kk:"name_constraints_permitted" doc:"names that an authority may sign for, in the form of subject_alt_name; IP: takes a network, DNS: and email: a domain"`
+	Permitted      []string   `kk:"name_constraints_permitted" doc:"names that a CA may sign for, in the form of subject_alt_name; IP: takes a network, DNS: and email: a domain"`
 	Excluded       []string   `kk:"name_constraints_excluded" doc:"names that it may not sign for"`
 	NCCritical     bool       `kk:"name_constraints_critical" default:"no" doc:"mark them as critical"`
 	CreateSKI      bool       `kk:"create_subject_key_identifier" default:"no" doc:"ask for an identifier of the key, its digest"`
 	SKI            string     `kk:"subject_key_identifier" doc:"ask for this identifier of the key, hexadecimal with or without colons"`
-	AKI            string     `kk:"authority_key_identifier" doc:"identifier of the authority's key, hexadecimal with or without colons"`
-	AKIIssuer      []string   `kk:"authority_cert_issuer" doc:"names of who issued the authority's certificate, in the form of subject_alt_name; with authority_cert_serial_number"`
-	AKISerial      string     `kk:"authority_cert_serial_number" doc:"number of the authority's certificate; with authority_cert_issuer"`
+	AKI            string     `kk:"authority_key_identifier" doc:"identifier of the CA's key, hexadecimal with or without colons"`
+	AKIIssuer      []string   `kk:"authority_cert_issuer" doc:"names of who issued the CA's certificate, in the form of subject_alt_name; with authority_cert_serial_number"`
+	AKISerial      string     `kk:"authority_cert_serial_number" doc:"number of the CA's certificate; with authority_cert_issuer"`
 	CRL            []crlPoint `kk:"crl_distribution_points" doc:"where lists of revoked certificates are"`
 }
 
@@ -187,7 +187,7 @@ func relativeName(texts []string) (pkix.RelativeDistinguishedNameSET, error) {
 	return set, nil
 }
 
-// bitsOf is a list of named bits: those at its end that are 0 are left out (X.690, 11.2.2).
+// bitsOf is a list of named bits: those at its end that are 0 are omitted (X.690, 11.2.2).
 func bitsOf(n int, on func(int) bool) asn1.BitString {
 	b := asn1.BitString{Bytes: make([]byte, (n+7)/8)}
 	for bit := range n {

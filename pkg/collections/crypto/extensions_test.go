@@ -87,7 +87,7 @@ func TestIdentifiersOfKeys(t *testing.T) {
 			t.Errorf("%v: the key is %v, not %s", tt.args, got, want)
 		}
 		if got := dataOf(r, "authority_key_identifier"); (got != nil) != tt.authority {
-			t.Errorf("%v: the authority is %v", tt.args, got)
+			t.Errorf("%v: the CA is %v", tt.args, got)
 		}
 	}
 	keep(t, "openssl_csr", "path", dir+"/csr", "privatekey_path", dir+"/key", "common_name", "b")

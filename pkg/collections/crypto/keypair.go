@@ -28,13 +28,13 @@ import (
 
 // KeyPair is the module openssh_keypair.
 type KeyPair struct {
-	Path       string         `kk:"path,required,path" doc:"private key on the host; the public one is beside it, PATH.pub"`
+	Path       string         `kk:"path,required,path" doc:"private key on the host; the public one is next to it, PATH.pub"`
 	State      string         `kk:"state" default:"present" choices:"absent,present" doc:"whether both files must be there"`
 	Type       string         `kk:"type" default:"rsa" choices:"ecdsa,ed25519,rsa" doc:"kind of key"`
 	Size       int            `kk:"size" doc:"bits. Of an RSA key 1024 to 16384, by default 4096; of an ECDSA key 256, 384 or 521, by default 256; without effect on an Ed25519 key"`
 	Comment    *string        `kk:"comment" doc:"comment of the public key. Default: none for a new key, else unchanged"`
-	Passphrase *redact.Secret `kk:"passphrase" doc:"encrypt a new key with it, and read one that is there; an empty one is none"`
-	Format     string         `kk:"private_key_format" default:"auto" choices:"auto,pkcs1,pkcs8,ssh" doc:"form of the private key: that of OpenSSH, or a PEM as openssl_privatekey writes it. auto is that of OpenSSH for a new key, and leaves the form of one that is there"`
+	Passphrase *redact.Secret `kk:"passphrase" doc:"encrypt a new key with it, and read one that exists; an empty one is none"`
+	Format     string         `kk:"private_key_format" default:"auto" choices:"auto,pkcs1,pkcs8,ssh" doc:"form of the private key: that of OpenSSH, or a PEM as openssl_privatekey writes it. auto is that of OpenSSH for a new key, and leaves the form of one that exists"`
 	Backend    string         `kk:"backend" default:"auto" choices:"auto,cryptography,opensshbin" doc:"without effect: kk needs neither a library nor ssh-keygen for it"`
 	Force      bool           `kk:"force" default:"no" doc:"make the keys anew each time that the task runs"`
 	Regenerate string         `kk:"regenerate" default:"partial_idempotence" choices:"always,fail,full_idempotence,never,partial_idempotence" doc:"what to do with a file that does not hold the wanted kind of key: never leaves another kind, fail fails, partial_idempotence makes it anew. They fail when the key cannot be read, as with another passphrase; full_idempotence makes it anew then, too"`
@@ -46,8 +46,8 @@ func keyPairSpec() module.Spec {
 		Name: "openssh_keypair", Collection: "community.crypto",
 		Summary: "Keep a private and a public key of OpenSSH on the host.",
 		Notes: []string{
-			"The keys are made on the control node and go over the connection's own input: the host needs no ssh-keygen. A private key that is there is read back to judge it.",
-			"A public key that is not there, or is not that of the private key, is written anew. A comment is changed in both files, when the private one has the form of OpenSSH.",
+			"The keys are made on the control node and go over the connection's own input: the host needs no ssh-keygen. A private key that exists is read back to judge it.",
+			"A public key that does not exist, or is not that of the private key, is written anew. A comment is changed in both files, when the private one has the form of OpenSSH.",
 			"A key that has a passphrase where none is given, or the reverse, counts as one that cannot be read.",
 		},
 		Examples: []string{
@@ -108,7 +108,7 @@ func (m *KeyPair) Run(ctx context.Context, c *module.Call) (module.Result, error
 			return module.Result{}, err
 		}
 	}
-	want, err := m.wanted(key, was, anew)
+	want, err := m.desired(key, was, anew)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -313,8 +313,8 @@ func newPair(key crypto.Signer, line sshLine) (sshPair, error) {
 	return sshPair{key, strings.TrimSpace(string(text)), line}, err
 }
 
-// wanted is the pair as it should be; of a new one in check mode only the comment is known.
-func (m *KeyPair) wanted(key crypto.Signer, was sshPair, anew bool) (sshPair, error) {
+// desired is the pair as it should be; of a new one in check mode only the comment is known.
+func (m *KeyPair) desired(key crypto.Signer, was sshPair, anew bool) (sshPair, error) {
 	comment := ""
 	switch {
 	case m.Comment != nil:

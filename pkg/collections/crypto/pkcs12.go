@@ -168,9 +168,9 @@ func (m *PKCS12) parse(ctx context.Context, c *module.Call, src pki.HostFile) ([
 	return text, nil
 }
 
-// export is the file to write, nil if the one that is there is right.
+// export is the file to write, nil if the one that exists is right.
 func (m *PKCS12) export(ctx context.Context, c *module.Call, have pki.HostFile, files []pki.HostFile) ([]byte, error) {
-	want, err := m.wanted(files)
+	want, err := m.desired(files)
 	if err != nil {
 		return nil, err
 	}
@@ -189,8 +189,8 @@ func (m *PKCS12) export(ctx context.Context, c *module.Call, have pki.HostFile, 
 	return m.make(ctx, c, want)
 }
 
-// wanted is what the file should hold.
-func (m *PKCS12) wanted(files []pki.HostFile) (bundle, error) {
+// desired is what the file should hold.
+func (m *PKCS12) desired(files []pki.HostFile) (bundle, error) {
 	b := bundle{name: m.Name}
 	var err error
 	if m.KeyPath != "" || m.KeyText != nil {

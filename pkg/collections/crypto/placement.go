@@ -26,16 +26,16 @@ type backend struct {
 // placement are the arguments of the modules that keep one file on the host.
 type placement struct {
 	Path    string `kk:"path,required,path" doc:"file on the host"`
-	State   string `kk:"state" default:"present" choices:"absent,present" doc:"whether the file must be there"`
+	State   string `kk:"state" default:"present" choices:"absent,present" doc:"whether the file should exist"`
 	Force   bool   `kk:"force" default:"no" doc:"make it anew each time that the task runs"`
-	Backup  bool   `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Backup  bool   `kk:"backup" default:"no" doc:"keep the old file next to it"`
 	Content bool   `kk:"return_content" default:"no" doc:"put what is in the file into the result"`
 	access
 }
 
 // access are the arguments that say whose a file is.
 type access struct {
-	Mode   schema.FileMode `kk:"mode" doc:"permission bits. Default: 0600 for a new private key, 0400 for what openssl_pkcs12 writes, 0644 for others; those of a file that is there"`
+	Mode   schema.FileMode `kk:"mode" doc:"permission bits. Default: 0600 for a new private key, 0400 for what openssl_pkcs12 writes, 0644 for others; those of a file that exists"`
 	Owner  string          `kk:"owner" doc:"user who owns it, by name or number. Default: unchanged"`
 	Group  string          `kk:"group" doc:"group that owns it, by name or number. Default: unchanged"`
 	Unsafe bool            `kk:"unsafe_writes" default:"no" doc:"write in place when the folder does not allow an atomic rename"`
@@ -126,7 +126,7 @@ func removeFile(ctx context.Context, c *module.Call, f pki.HostFile, backup bool
 	return hostscript.New(placementScript, "pki_remove").Set("path", f.Path).Flag("backup", backup).Run(ctx, c.Conn, c.Check)
 }
 
-// removeAll removes those of the files that are there, and reports whether there was any.
+// removeAll removes those of the files that exist, and reports whether there was any.
 func removeAll(ctx context.Context, c *module.Call, files ...pki.HostFile) (bool, error) {
 	removed := false
 	for _, f := range files {

@@ -28,7 +28,7 @@ type PrivateKey struct {
 	Type       string         `kk:"type" default:"RSA" choices:"ECC,Ed25519,RSA" doc:"kind of key"`
 	Size       int            `kk:"size" default:"4096" doc:"bits of an RSA key, 2048 to 8192"`
 	Curve      string         `kk:"curve" choices:"prime256v1,secp224r1,secp256r1,secp384r1,secp521r1" doc:"curve of an ECC key; needed for one"`
-	Format     string         `kk:"format" default:"auto_ignore" choices:"auto,auto_ignore,pkcs1,pkcs8" doc:"form of the PEM: pkcs1 is the traditional one, of RSA and ECC; auto takes that where there is one. auto_ignore leaves the form of a key that is there"`
+	Format     string         `kk:"format" default:"auto_ignore" choices:"auto,auto_ignore,pkcs1,pkcs8" doc:"form of the PEM: pkcs1 is the traditional one, of RSA and ECC; auto takes that where there is one. auto_ignore leaves the form of a key that exists"`
 	Passphrase *redact.Secret `kk:"passphrase" doc:"encrypt the key with it; the form is that of PKCS #8 then, with AES-256"`
 	Cipher     string         `kk:"cipher" choices:"auto" doc:"how a key with a passphrase is encrypted; there is no choice"`
 	Mismatch   string         `kk:"format_mismatch" default:"regenerate" choices:"convert,regenerate" doc:"what to do with a key of another form: make another key, or write this one in the wanted form"`
@@ -40,7 +40,7 @@ func privateKeySpec() module.Spec {
 		Name: "openssl_privatekey", Collection: "community.crypto",
 		Summary: "Keep a private key on the host.",
 		Notes: []string{
-			"The key is made on the control node and goes over the connection's own input: the host needs no openssl. A key that is there is read back to judge it.",
+			"The key is made on the control node and goes over the connection's own input: the host needs no openssl. A key that exists is read back to judge it.",
 			"A key whose passphrase is another, or that has none, is not the wanted one: what becomes of it says regenerate.",
 		},
 		Examples: []string{

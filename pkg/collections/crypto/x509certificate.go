@@ -28,13 +28,13 @@ type Certificate struct {
 	backend
 	placement
 	keySource
-	Provider    string         `kk:"provider" choices:"ownca,selfsigned" doc:"who signs: the key itself, or an authority of one's own; needed when the certificate must be there"`
+	Provider    string         `kk:"provider" choices:"ownca,selfsigned" doc:"who signs: the key itself, or a CA of one's own; needed when the certificate must be there"`
 	CSRPath     string         `kk:"csr_path,path" doc:"certificate signing request, a file of the host; ownca needs one"`
 	CSRText     string         `kk:"csr_content" doc:"certificate signing request, as a text"`
 	SelfBefore  string         `kk:"selfsigned_not_before,alias=selfsigned_notBefore" default:"+0s" doc:"when a selfsigned one begins: a time such as +1d2h from now on, or YYYYMMDDhhmmssZ, where the seconds may be left out and the zone be +0200"`
 	SelfAfter   string         `kk:"selfsigned_not_after,alias=selfsigned_notAfter" default:"+3650d" doc:"when it ends"`
-	CAPath      string         `kk:"ownca_path,path" doc:"certificate of the authority, a file of the host"`
-	CAText      string         `kk:"ownca_content" doc:"certificate of the authority, as a text"`
+	CAPath      string         `kk:"ownca_path,path" doc:"certificate of the CA, a file of the host"`
+	CAText      string         `kk:"ownca_content" doc:"certificate of the CA, as a text"`
 	CAKeyPath   string         `kk:"ownca_privatekey_path,path" doc:"its private key, a file of the host"`
 	CAKeyText   *redact.Secret `kk:"ownca_privatekey_content" doc:"its private key, as a text"`
 	CAKeyPass   *redact.Secret `kk:"ownca_privatekey_passphrase" doc:"its passphrase"`
@@ -43,17 +43,17 @@ type Certificate struct {
 	SelfDigest  string         `kk:"selfsigned_digest" default:"sha256" choices:"sha256,sha384,sha512" doc:"digest that a selfsigned one signs; keys of Ed25519 have their own. A certificate that was signed with another one stays, as with ownca_digest"`
 	SelfVersion int            `kk:"selfsigned_version" default:"3" choices:"3" doc:"version of a selfsigned one; there is one"`
 	SelfSKI     string         `kk:"selfsigned_create_subject_key_identifier" default:"create_if_not_provided" choices:"always_create,create_if_not_provided,never_create" doc:"whether a selfsigned one names its key by its digest: where the request does not name it, also then, or never"`
-	OwnDigest   string         `kk:"ownca_digest" default:"sha256" choices:"sha256,sha384,sha512" doc:"digest that the authority signs"`
+	OwnDigest   string         `kk:"ownca_digest" default:"sha256" choices:"sha256,sha384,sha512" doc:"digest that the CA signs"`
 	OwnVersion  int            `kk:"ownca_version" default:"3" choices:"3" doc:"version of one of ownca; there is one"`
 	OwnSKI      string         `kk:"ownca_create_subject_key_identifier" default:"create_if_not_provided" choices:"always_create,create_if_not_provided,never_create" doc:"whether one of ownca names its key by its digest"`
-	OwnAKI      bool           `kk:"ownca_create_authority_key_identifier" default:"yes" doc:"whether one of ownca names the key of the authority; no takes what the request says"`
+	OwnAKI      bool           `kk:"ownca_create_authority_key_identifier" default:"yes" doc:"whether one of ownca names the key of the CA; no takes what the request says"`
 	IgnoreTimes bool           `kk:"ignore_timestamps" default:"yes" doc:"leave a certificate whose times differ from those wanted; no is for absolute times"`
 }
 
 func certificateSpec() module.Spec {
 	return module.Spec{
 		Name: "x509_certificate", Aliases: []string{"openssl_certificate"}, Collection: "community.crypto",
-		Summary: "Keep a certificate on the host, signed by itself or by an authority of one's own.",
+		Summary: "Keep a certificate on the host, signed by itself or by a CA of one's own.",
 		Notes: []string{
 			"Keys are read from the host, and the certificate is signed on the control node: the host needs no openssl.",
 			"It is made anew if it is not for the key, the subject and the extensions of the request, if another authority signed it, or if it cannot be read; not when it comes to its end: see x509_certificate_info, and gen_cert, which does that.",
@@ -124,7 +124,7 @@ func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, e
 		return module.Result{}, err
 	}
 	have := files[0]
-	want, err := m.wanted(c.Now(), files[1:])
+	want, err := m.desired(c.Now(), files[1:])
 	if err != nil {
 		r, err := notYet(c, have, err)
 		m.describe(&r)
@@ -149,8 +149,8 @@ func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, e
 	return r, nil
 }
 
-// wanted makes of the key, the request, the authority and its key what is asked for.
-func (m *Certificate) wanted(now time.Time, files []pki.HostFile) (asked, error) {
+// desired makes of the key, the request, the CA and its key what is asked for.
+func (m *Certificate) desired(now time.Time, files []pki.HostFile) (asked, error) {
 	key, csr, ca, caKey := files[0], files[1], files[2], files[3]
 	var a asked
 	var err error
@@ -196,7 +196,7 @@ func authorityOf(ca, caKey pki.HostFile, passphrase *redact.Secret) (certs.Autho
 	case !certs.Same(key.Public(), crt.PublicKey):
 		return certs.Authority{}, fmt.Errorf("%s is not the key of %s", caKey.Path, ca.Path)
 	case !crt.IsCA:
-		return certs.Authority{}, fmt.Errorf("%s is no authority: it may not sign certificates", ca.Path)
+		return certs.Authority{}, fmt.Errorf("%s is no CA: it may not sign certificates", ca.Path)
 	}
 	return certs.Authority{Cert: crt, Key: key}, nil
 }
@@ -294,7 +294,7 @@ func extended(all []pkix.Extension, id string, v any) ([]pkix.Extension, error) 
 	return append(all, pkix.Extension{Id: oid, Value: der}), err
 }
 
-// signedBy checks the signature alone: whether the signer is an authority is judged elsewhere.
+// signedBy checks the signature alone: whether the signer is a CA is judged elsewhere.
 func signedBy(crt, by *x509.Certificate) bool {
 	return by.CheckSignature(crt.SignatureAlgorithm, crt.RawTBSCertificate, crt.Signature) == nil
 }

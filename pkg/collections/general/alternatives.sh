@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154
 alternatives_read() {
-	has update-alternatives || fail "there is no update-alternatives on the host"
+	has update-alternatives || fail "update-alternatives is not installed on the host"
 	say display "$(update-alternatives --display "$p_name" 2>/dev/null)"
 	[ ! -e "$p_path" ] || say path 1
 }

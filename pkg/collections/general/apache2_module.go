@@ -22,7 +22,7 @@ type ApacheModule struct {
 	Identifier string `kk:"identifier" doc:"what apache2ctl -M calls it. Default: NAME_module, but for those known to differ"`
 	State      string `kk:"state" default:"present" choices:"present,absent" doc:"enabled, or disabled"`
 	Force      bool   `kk:"force" default:"no" doc:"disable also what Debian takes for essential"`
-	IgnoreBad  bool   `kk:"ignore_configcheck" default:"no" doc:"go on if the configuration has errors, with a warning: a module counts as disabled then"`
+	IgnoreBad  bool   `kk:"ignore_configcheck" default:"no" doc:"continue if the configuration has errors, with a warning: a module counts as disabled then"`
 	WarnMPM    bool   `kk:"warn_mpm_absent" default:"yes" doc:"warn, with ignore_configcheck, if no module for processes (mpm_...) is loaded"`
 }
 

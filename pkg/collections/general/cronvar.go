@@ -14,7 +14,7 @@ import (
 type CronVar struct {
 	Name  string  `kk:"name,required" doc:"the variable"`
 	Value *string `kk:"value" doc:"its value, as it is to stand in the crontab: with quotes, if it begins or ends with blanks"`
-	State string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the variable is there"`
+	State string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the variable should exist"`
 	account.Crontab
 	InsertAfter  string `kk:"insertafter" doc:"variable that a new variable comes after"`
 	InsertBefore string `kk:"insertbefore" doc:"variable that a new variable comes before"`
@@ -24,7 +24,7 @@ func cronVarSpec() module.Spec {
 	return module.Spec{
 		Name: "cronvar", Collection: "community.general",
 		Summary: "Keeps variables in crontabs and in /etc/cron.d.",
-		Notes:   []string{"A new variable comes first, so that it is set for all jobs, unless insertafter or insertbefore name one that is there."},
+		Notes:   []string{"A new variable comes first, so that it is set for all jobs, unless insertafter or insertbefore name one that exists."},
 		Examples: []string{
 			"- name: Send the mail of cron jobs to the operators\n  cronvar:\n    name: MAILTO\n    value: ops@example.org\n    cron_file: backup",
 		},

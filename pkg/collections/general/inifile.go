@@ -21,12 +21,12 @@ type IniFile struct {
 	Option      string    `kk:"option" doc:"the option; without it the task is about the section itself"`
 	Value       *string   `kk:"value" doc:"its value"`
 	Values      []string  `kk:"values" doc:"its values, of an option that stands in the section several times"`
-	State       string    `kk:"state" default:"present" choices:"absent,present" doc:"whether the option (or the section) must be there"`
+	State       string    `kk:"state" default:"present" choices:"absent,present" doc:"whether the option (or the section) should exist"`
 	Exclusive   bool      `kk:"exclusive" default:"yes" doc:"present: other lines of the option are removed; absent: the option is removed whatever its value"`
 	NoSpaces    bool      `kk:"no_extra_spaces" default:"no" doc:"write option=value without blanks around the sign"`
 	SameSpaces  bool      `kk:"ignore_spaces" default:"no" doc:"leave a line alone that differs only in the blanks around the sign"`
 	Create      bool      `kk:"create" default:"yes" doc:"make the file if it is missing"`
-	Backup      bool      `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Backup      bool      `kk:"backup" default:"no" doc:"keep the old file next to it"`
 	AllowNone   bool      `kk:"allow_no_value" default:"no" doc:"allow an option without sign and value"`
 	Uncomment   bool      `kk:"modify_inactive_option" default:"yes" doc:"put the option in the place of a line of it that is commented out with # or ;"`
 	FollowLinks bool      `kk:"follow" default:"yes" doc:"change what a link leads to; only yes is possible"`
@@ -98,8 +98,8 @@ func (m *IniFile) Run(ctx context.Context, c *module.Call) (module.Result, error
 	})
 }
 
-// wanted are the values of the option, without doubles.
-func (m *IniFile) wanted() []string {
+// desired are the values of the option, without doubles.
+func (m *IniFile) desired() []string {
 	all := m.Values
 	if m.Value != nil {
 		all = []string{*m.Value}
@@ -218,7 +218,7 @@ func (m *IniFile) line(v string) string {
 // already keep their place, then others of the option take the values that
 // are left, then those are added. Lines that are commented out come last.
 func (m *IniFile) set(d *iniEdit) {
-	left := m.wanted()
+	left := m.desired()
 	if len(left) == 0 {
 		left = []string{""} // allow_no_value
 	}
@@ -310,7 +310,7 @@ func (m *IniFile) addSection(d *iniEdit) {
 			continue
 		}
 		pair := IniFile{Option: want.Option, NoSpaces: m.NoSpaces, AllowNone: true, Value: want.Value, Values: want.Values}
-		values := pair.wanted()
+		values := pair.desired()
 		if len(values) == 0 {
 			values = []string{""}
 		}
@@ -322,7 +322,7 @@ func (m *IniFile) addSection(d *iniEdit) {
 		d.msg = "only section added"
 		return
 	}
-	values := m.wanted()
+	values := m.desired()
 	if len(values) == 0 {
 		values = []string{""}
 	}
@@ -347,6 +347,6 @@ func (m *IniFile) remove(d *iniEdit) {
 	match := activeOption(m.Option)
 	d.drop(func(i int) bool {
 		got := match.FindStringSubmatch(file.Chomp(d.section[i]))
-		return got != nil && (m.Exclusive || slices.Contains(m.wanted(), got[optionValue]))
+		return got != nil && (m.Exclusive || slices.Contains(m.desired(), got[optionValue]))
 	})
 }

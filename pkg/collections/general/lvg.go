@@ -23,7 +23,7 @@ type LVG struct {
 	VGOptions   string   `kk:"vg_options" doc:"further options of vgcreate"`
 	PVResize    bool     `kk:"pvresize" default:"no" doc:"let physical volumes grow to the size of their devices"`
 	RemoveExtra bool     `kk:"remove_extra_pvs" default:"yes" doc:"take devices out that pvs does not name"`
-	State       string   `kk:"state" default:"present" choices:"absent,present" doc:"whether the volume group must be there"`
+	State       string   `kk:"state" default:"present" choices:"absent,present" doc:"whether the volume group should exist"`
 	Force       bool     `kk:"force" default:"no" doc:"remove it though it has logical volumes"`
 }
 

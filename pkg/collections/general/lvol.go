@@ -20,7 +20,7 @@ type LVOL struct {
 	LV       string   `kk:"lv" doc:"logical volume; needed unless thinpool alone is made"`
 	Size     string   `kk:"size" doc:"size in MiB, or with a unit (b, s, k, m, g, t, p, e), or a share: 60%VG, 100%FREE, 50%PVS; with + or - before it, by how much it grows or shrinks"`
 	Opts     string   `kk:"opts" doc:"further options of lvcreate"`
-	State    string   `kk:"state" default:"present" choices:"absent,present" doc:"whether the volume must be there"`
+	State    string   `kk:"state" default:"present" choices:"absent,present" doc:"whether the volume should exist"`
 	Active   bool     `kk:"active" default:"yes" doc:"whether it is active"`
 	Force    bool     `kk:"force" default:"no" doc:"allow to shrink and to remove it"`
 	Shrink   bool     `kk:"shrink" default:"yes" doc:"shrink it if it is larger than size; no leaves a larger one alone"`
@@ -36,7 +36,7 @@ func lvolSpec() module.Spec {
 		Summary: "Keep a logical volume of LVM, a snapshot, or a thin pool.",
 		Notes: []string{
 			"The host needs lvm2. What is on the volume is lost when it is removed, and may be when it shrinks: both need force.",
-			"size: 100%FREE never shrinks a volume that is there.",
+			"size: 100%FREE never shrinks a volume that exists.",
 		},
 		Examples: []string{
 			"- name: A volume for etcd\n  lvol:\n    vg: data\n    lv: etcd\n    size: 10g",
@@ -190,8 +190,8 @@ func (s volumeSize) option() []string {
 	return []string{"-L", s.sign + strconv.FormatInt(s.bytes, 10) + "b"}
 }
 
-// wanted is how large a volume of had bytes becomes, in whole extents.
-func (s volumeSize) wanted(g group, had int64) int64 {
+// desired is how large a volume of had bytes becomes, in whole extents.
+func (s volumeSize) desired(g group, had int64) int64 {
 	n := s.bytes
 	if s.percent {
 		base := g.size
@@ -205,7 +205,7 @@ func (s volumeSize) wanted(g group, had int64) int64 {
 		n = had + n
 	case s.sign == "-":
 		n = had - n
-	case s.of == "FREE": // of a volume that is there, only what is free beside it
+	case s.of == "FREE": // of a volume that exists, only what is free next to it
 		n = had + n
 	}
 	if s.percent {
@@ -271,7 +271,7 @@ func (m *LVOL) create(size volumeSize) []string {
 }
 
 func (m *LVOL) resize(g group, size volumeSize, had int64, full string) ([]string, error) {
-	want := size.wanted(g, had)
+	want := size.desired(g, had)
 	tool := "lvextend"
 	switch {
 	case want == had, want < had && !m.Shrink && size.sign == "":

@@ -18,10 +18,10 @@ type PAMLimits struct {
 	Item    string `kk:"limit_item,required" choices:"core,data,fsize,memlock,nofile,rss,stack,cpu,nproc,as,maxlogins,maxsyslogins,priority,locks,sigpending,msgqueue,nice,rtprio,chroot" doc:"what is limited"`
 	Value   string `kk:"value,required" doc:"a number, or unlimited, infinity or -1; of nice and priority -20 to 19"`
 	Dest    string `kk:"dest,path" default:"/etc/security/limits.conf" doc:"the file"`
-	UseMax  bool   `kk:"use_max" default:"no" doc:"keep the value that is there if it is higher"`
-	UseMin  bool   `kk:"use_min" default:"no" doc:"keep the value that is there if it is lower"`
+	UseMax  bool   `kk:"use_max" default:"no" doc:"keep the value that exists if it is higher"`
+	UseMin  bool   `kk:"use_min" default:"no" doc:"keep the value that exists if it is lower"`
 	Comment string `kk:"comment" doc:"comment of the line. Default: the one that it has"`
-	Backup  bool   `kk:"backup" default:"no" doc:"keep the old file beside the new one"`
+	Backup  bool   `kk:"backup" default:"no" doc:"keep the old file next to the new one"`
 }
 
 func pamLimitsSpec() module.Spec {

@@ -24,9 +24,9 @@ type PAMD struct {
 	NewControl string    `kk:"new_control" doc:"control that the rule gets, or that of the new rule"`
 	NewModule  string    `kk:"new_module_path" doc:"module that the rule gets, or that of the new rule"`
 	Args       *[]string `kk:"module_arguments" doc:"arguments of the module. An empty text takes all from the rule; default: the rule keeps its own, and a new one has none"`
-	State      string    `kk:"state" default:"updated" choices:"absent,after,args_absent,args_present,before,updated" doc:"updated changes the rules that are there, before and after put a new rule beside them, args_present and args_absent change single arguments of them, absent removes them"`
+	State      string    `kk:"state" default:"updated" choices:"absent,after,args_absent,args_present,before,updated" doc:"updated changes the rules that exist, before and after put a new rule beside them, args_present and args_absent change single arguments of them, absent removes them"`
 	Path       string    `kk:"path,path" default:"/etc/pam.d" doc:"folder of the services"`
-	Backup     bool      `kk:"backup" default:"no" doc:"keep the old file beside the new one"`
+	Backup     bool      `kk:"backup" default:"no" doc:"keep the old file next to the new one"`
 }
 
 func pamdSpec() module.Spec {
@@ -232,7 +232,7 @@ func (m *PAMD) changed(r pamRule) pamRule {
 }
 
 // withPAMArg gives an argument KEY=VALUE its new value where it stands, and
-// adds one that is not there.
+// adds one that does not exist.
 func withPAMArg(args []string, arg string) []string {
 	key, _, valued := strings.Cut(arg, "=")
 	for i, there := range args {

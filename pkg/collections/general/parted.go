@@ -33,14 +33,14 @@ type Parted struct {
 	FSType string   `kk:"fs_type" doc:"kind of file system that a new partition is for; none is made"`
 	Align  string   `kk:"align" default:"optimal" choices:"cylinder,minimal,none,optimal" doc:"how new partitions are aligned"`
 	Unit   string   `kk:"unit" default:"KiB" choices:"s,B,KB,KiB,MB,MiB,GB,GiB,TB,TiB,%%,cyl,chs,compact" doc:"unit of sizes in the result"`
-	Resize bool     `kk:"resize" default:"no" doc:"move the end of a partition that is there to part_end"`
+	Resize bool     `kk:"resize" default:"no" doc:"move the end of a partition that exists to part_end"`
 }
 
 func partedSpec() module.Spec {
 	return module.Spec{
 		Name: "parted", Collection: "community.general",
 		Summary: "Make, change and remove partitions, or tell what there is.",
-		Notes:   []string{"The host needs parted.", "A partition that is there is not moved; with resize its end is."},
+		Notes:   []string{"The host needs parted.", "A partition that exists is not moved; with resize its end is."},
 		Examples: []string{
 			"- name: One partition for LVM\n  parted:\n    device: /dev/vdb\n    number: 1\n    label: gpt\n    name: data\n    flags: [lvm]\n    state: present",
 			"- name: What is there?\n  parted:\n    device: /dev/vdb\n    unit: MiB\n  register: vdb",

@@ -34,7 +34,7 @@ type XML struct {
 	PrintMatch   bool              `kk:"print_match" default:"no" doc:"return the paths of the nodes"`
 	Pretty       bool              `kk:"pretty_print" default:"no" doc:"indent the document"`
 	StripCDATA   bool              `kk:"strip_cdata_tags" default:"no" doc:"turn CDATA sections into plain text"`
-	Backup       bool              `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Backup       bool              `kk:"backup" default:"no" doc:"keep the old file next to it"`
 }
 
 func xmlSpec() module.Spec {

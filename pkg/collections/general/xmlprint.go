@@ -90,7 +90,7 @@ func removeTail(n *xmlquery.Node) {
 	}
 }
 
-// indentXML puts each element on a line of its own, where there is no text beside it.
+// indentXML puts each element on a line of its own, where there is no text next to it.
 func indentXML(doc *xmlquery.Node) {
 	for _, n := range elements(doc) {
 		indentBelow(n, "\n")

@@ -72,12 +72,12 @@ func (m *AuthorizedKey) Run(ctx context.Context, c *module.Call) (module.Result,
 	if a.Has("key") {
 		text = a.Get("key")
 	}
-	wanted, err := m.wanted(text)
+	desired, err := m.desired(text)
 	if err != nil {
 		return module.Result{}, err
 	}
 	before := strings.TrimSuffix(a.Get("text"), "x")
-	after := m.edit(before, wanted)
+	after := m.edit(before, desired)
 	r := m.result(a)
 	r.Changed = after != before
 	c.Show(&r, a.Get("file"), before, after)
@@ -112,9 +112,9 @@ func (m *AuthorizedKey) result(a hostscript.Answer) module.Result {
 	return r
 }
 
-// wanted reads the keys of the argument, with the options and the comment that
+// desired reads the keys of the argument, with the options and the comment that
 // the task gives them.
-func (m *AuthorizedKey) wanted(text string) ([]account.PublicKey, error) {
+func (m *AuthorizedKey) desired(text string) ([]account.PublicKey, error) {
 	var keys []account.PublicKey
 	for _, line := range module.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
@@ -139,15 +139,15 @@ func (m *AuthorizedKey) wanted(text string) ([]account.PublicKey, error) {
 }
 
 // edit makes the file's text have the keys, or not, one after the other: a key
-// that is there with other options or another comment goes, and comes last as
+// that exists with other options or another comment goes, and comes last as
 // it is wanted. Lines that are no keys stay.
-func (m *AuthorizedKey) edit(text string, wanted []account.PublicKey) string {
+func (m *AuthorizedKey) edit(text string, desired []account.PublicKey) string {
 	var file []keyLine
 	for _, line := range module.Lines(text) {
 		k, isKey := account.ParsePublicKey(line)
 		file = append(file, keyLine{line, k, isKey})
 	}
-	for _, want := range wanted {
+	for _, want := range desired {
 		there := m.State == "present" && slices.ContainsFunc(file, func(l keyLine) bool { return l.isKey && l.key == want })
 		kept := false
 		file = slices.DeleteFunc(file, func(l keyLine) bool {
@@ -164,7 +164,7 @@ func (m *AuthorizedKey) edit(text string, wanted []account.PublicKey) string {
 	}
 	if m.State == "present" && m.Exclusive {
 		file = slices.DeleteFunc(file, func(l keyLine) bool {
-			return l.isKey && !slices.ContainsFunc(wanted, func(k account.PublicKey) bool { return k.Blob == l.key.Blob })
+			return l.isKey && !slices.ContainsFunc(desired, func(k account.PublicKey) bool { return k.Blob == l.key.Blob })
 		})
 	}
 	out := make([]string, len(file))

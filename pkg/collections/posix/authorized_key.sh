@@ -59,7 +59,7 @@ authorized_key_write() { # the new text is on standard input
 	rm -f "$aside"
 	fail "write $into: $(output)"
 }
-# A file that is there keeps its mode, but nobody else may write it.
+# A file that exists keeps its mode, but nobody else may write it.
 authorized_key_mode() {
 	mode=600
 	[ ! -e "$into" ] || mode=$(stat -c %a "$into") || mode=600

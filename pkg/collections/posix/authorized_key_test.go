@@ -24,14 +24,14 @@ func TestAuthorizedKeysEdit(t *testing.T) {
 			if c.module.State == "" {
 				c.module.State = "present"
 			}
-			wanted, err := c.module.wanted(c.module.Key)
+			desired, err := c.module.desired(c.module.Key)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := c.module.edit(file, wanted); got != c.want {
+			if got := c.module.edit(file, desired); got != c.want {
 				t.Errorf("got\n%swant\n%s", got, c.want)
 			}
-			if again := c.module.edit(c.want, wanted); again != c.want {
+			if again := c.module.edit(c.want, desired); again != c.want {
 				t.Errorf("the second time the file becomes\n%s", again)
 			}
 		})

@@ -196,11 +196,11 @@ func (m *Firewalld) settings() []setting {
 		}
 	}
 	if m.Target != "" {
-		wanted := m.Target
+		desired := m.Target
 		if m.State == "absent" {
-			wanted = "default"
+			desired = "default"
 		}
-		all = append(all, setting{"--get-target", "--set-target=" + wanted, "--set-target=default", "target " + m.Target, wanted, false})
+		all = append(all, setting{"--get-target", "--set-target=" + desired, "--set-target=default", "target " + m.Target, desired, false})
 	}
 	if len(all) == 0 && m.Zone != "" {
 		all = append(all, setting{"--info-zone=" + m.Zone, "--new-zone=" + m.Zone, "--delete-zone=" + m.Zone, m.zoneItself(), "", false})

@@ -22,9 +22,9 @@ type mysqlLogin struct {
 	Host       string        `kk:"login_host" default:"localhost" doc:"the server, as the host reaches it; localhost is the server's socket"`
 	Port       int           `kk:"login_port" default:"3306" doc:"its port"`
 	Socket     string        `kk:"login_unix_socket" doc:"its socket. Default: where the client looks for it"`
-	ConfigFile string        `kk:"config_file" default:"~/.my.cnf" doc:"file of the host with the client's settings, if it is there"`
+	ConfigFile string        `kk:"config_file" default:"~/.my.cnf" doc:"file of the host with the client's settings, if it exists"`
 	Timeout    int           `kk:"connect_timeout" default:"30" doc:"seconds to wait for the server"`
-	CA         string        `kk:"ca_cert,alias=ssl_ca" doc:"file of the authority that the server's certificate must be of"`
+	CA         string        `kk:"ca_cert,alias=ssl_ca" doc:"file of the CA that the server's certificate must be of"`
 	Cert       string        `kk:"client_cert,alias=ssl_cert" doc:"file of the client's certificate"`
 	Key        string        `kk:"client_key,alias=ssl_key" doc:"file of its key"`
 }

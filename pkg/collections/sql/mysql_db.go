@@ -23,7 +23,7 @@ func mysqlDBSpec() module.Spec {
 	return module.Spec{
 		Name: "mysql_db", Collection: mysqlCollection,
 		Summary:  "Makes and drops databases of MySQL and MariaDB, with the client on the host.",
-		Notes:    []string{"Encoding and collation of a database that is there stay as they are.", "Ansible's states dump and import are not there: use command with mysqldump or mysql."},
+		Notes:    []string{"Encoding and collation of a database that exists stay as they are.", "Ansible's states dump and import are not there: use command with mysqldump or mysql."},
 		Examples: []string{"- mysql_db:\n    name: shop\n    encoding: utf8mb4\n    login_unix_socket: /run/mysqld/mysqld.sock"},
 		Returns: []module.Return{
 			{Key: "db", Type: "string", Doc: "the databases, with a blank between them"},

@@ -30,9 +30,9 @@ func (p *mysqlPrivs) equal(q *mysqlPrivs) bool {
 	return len(p.on) == len(q.on) && !slices.ContainsFunc(p.on, func(on string) bool { return !slices.Equal(p.privs[on], q.privs[on]) })
 }
 
-// wantedPrivs reads the argument priv: db.table:PRIV,PRIV/db.table:PRIV, or a
+// desiredPrivs reads the argument priv: db.table:PRIV,PRIV/db.table:PRIV, or a
 // mapping of db.table to PRIV,PRIV.
-func wantedPrivs(v any) (*mysqlPrivs, error) {
+func desiredPrivs(v any) (*mysqlPrivs, error) {
 	out := &mysqlPrivs{}
 	add := func(on, privs string) error {
 		name, err := privTarget(on)

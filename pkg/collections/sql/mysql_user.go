@@ -25,7 +25,7 @@ type MysqlUser struct {
 	Plugin         string         `kk:"plugin" doc:"plugin that checks who logs in, instead of password"`
 	PluginHash     string         `kk:"plugin_hash_string" doc:"what plugin keeps"`
 	PluginAuth     *redact.Secret `kk:"plugin_auth_string" doc:"what plugin makes that of; it is set again each time, since nobody can tell whether it is the same"`
-	UpdatePassword string         `kk:"update_password" default:"always" choices:"always,on_create" doc:"on_create leaves the password of a user that is there"`
+	UpdatePassword string         `kk:"update_password" default:"always" choices:"always,on_create" doc:"on_create leaves the password of a user that exists"`
 	Priv           any            `kk:"priv" doc:"privileges, DATABASE.TABLE:PRIVILEGE,PRIVILEGE with / between several, or a mapping; GRANT is the grant option. Default: they stay"`
 	Append         bool           `kk:"append_privs" default:"no" doc:"leave the privileges that priv does not name"`
 	Subtract       bool           `kk:"subtract_privs" default:"no" doc:"take the privileges away that priv names"`
@@ -70,7 +70,7 @@ func (*MysqlUser) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *MysqlUser) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	want, err := m.wanted()
+	want, err := m.desired()
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -97,12 +97,12 @@ func (m *MysqlUser) Run(ctx context.Context, c *module.Call) (module.Result, err
 	return r, nil
 }
 
-// wanted checks the arguments; without priv the privileges are nil.
-func (m *MysqlUser) wanted() (*mysqlPrivs, error) {
+// desired checks the arguments; without priv the privileges are nil.
+func (m *MysqlUser) desired() (*mysqlPrivs, error) {
 	if m.Priv == nil || value.Str(m.Priv) == "" {
 		return nil, nil
 	}
-	return wantedPrivs(m.Priv)
+	return desiredPrivs(m.Priv)
 }
 
 var (
@@ -201,7 +201,7 @@ func (m *MysqlUser) hash() string {
 	return "*" + strings.ToUpper(hex.EncodeToString(twice[:]))
 }
 
-// change brings a user that is there to what is wanted.
+// change brings a user that exists to what is wanted.
 func (m *MysqlUser) change(ctx context.Context, c *module.Call, r *module.Result, users mysqlRows, row []string, want *mysqlPrivs) error {
 	user := m.account(users.column(row, "Host"))
 	var statements []string
@@ -255,7 +255,7 @@ func (m *MysqlUser) privStatements(have, want *mysqlPrivs, user string) []string
 	var out []string
 	if !m.Append && !m.Subtract && m.Name != "root" {
 		for _, on := range have.on {
-			if _, wanted := want.privs[on]; !wanted && !slices.Contains(have.privs[on], "PROXY") {
+			if _, desired := want.privs[on]; !desired && !slices.Contains(have.privs[on], "PROXY") {
 				out = append(out, revokeStatements(have.privs[on], on, user)...)
 			}
 		}

@@ -20,7 +20,7 @@ type postgresqlLogin struct {
 	Socket   string        `kk:"login_unix_socket,alias=unix_socket" doc:"folder of the server's socket. Default: where the client looks for it"`
 	Port     int           `kk:"login_port,alias=port" default:"5432" doc:"its port"`
 	SSLMode  string        `kk:"ssl_mode" default:"prefer" choices:"allow,disable,prefer,require,verify-ca,verify-full" doc:"whether the connection is encrypted, and the server's certificate checked"`
-	CA       string        `kk:"ca_cert,alias=ssl_rootcert" doc:"file of the authority that the server's certificate must be of"`
+	CA       string        `kk:"ca_cert,alias=ssl_rootcert" doc:"file of the CA that the server's certificate must be of"`
 }
 
 // pgRows are the rows of an answer; the first holds the names of the columns.

@@ -22,7 +22,7 @@ type PostgresqlPrivs struct {
 	Objs        []string      `kk:"objs,alias=obj" doc:"the objects; ALL_IN_SCHEMA is all tables, sequences, functions or procedures of the schema. Arguments of functions stand between colons: add(int:int). With default_privs TABLES, SEQUENCES, FUNCTIONS, TYPES, SCHEMAS, or ALL_DEFAULT for the first four. Default for databases: login_db"`
 	Schema      string        `kk:"schema" doc:"schema of tables, sequences, functions, procedures, types and default privileges; not-specified is none. Default: public"`
 	Roles       []string      `kk:"roles,required,alias=role" doc:"roles that get or lose them; PUBLIC is everybody"`
-	FailOnRole  bool          `kk:"fail_on_role" default:"yes" doc:"fail if a role is not there; else it is left out with a warning"`
+	FailOnRole  bool          `kk:"fail_on_role" default:"yes" doc:"fail if a role is not there; else it is omitted with a warning"`
 	SessionRole string        `kk:"session_role" doc:"role to work as after the login"`
 	TargetRoles []string      `kk:"target_roles" doc:"with default_privs: the roles whose new objects it is about. Default: who logs in"`
 	GrantOption *bool         `kk:"grant_option,alias=admin_option" doc:"whether the roles may pass them on; no takes that away alone. Default: as it is"`
@@ -42,7 +42,7 @@ func postgresqlPrivsSpec() module.Spec {
 			"With type: default_privs, state: absent takes all from the roles: on tables, sequences, types and what objs says.",
 		},
 		Examples: []string{
-			"- name: The reader reads all tables that are there\n  postgresql_privs:\n    login_db: shop\n    privs: SELECT\n    objs: ALL_IN_SCHEMA\n    roles: reader\n  become: true\n  become_user: postgres",
+			"- name: The reader reads all tables that exist\n  postgresql_privs:\n    login_db: shop\n    privs: SELECT\n    objs: ALL_IN_SCHEMA\n    roles: reader\n  become: true\n  become_user: postgres",
 			"- name: And those that are yet to come\n  postgresql_privs:\n    login_db: shop\n    type: default_privs\n    objs: TABLES\n    privs: SELECT\n    roles: reader\n  become: true\n  become_user: postgres",
 		},
 		Returns: []module.Return{{Key: "queries", Type: "list", Doc: "the statements that were sent, also in check mode"}},

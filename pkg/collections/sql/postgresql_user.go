@@ -25,7 +25,7 @@ type PostgresqlUser struct {
 	Secret    *redact.Secret `kk:"password" doc:"its password, or what the server keeps of it (md5..., SCRAM-SHA-256$...); \"\" takes it away"`
 	Encrypted bool           `kk:"encrypted" default:"yes" doc:"the server keeps passwords hashed; yes is all that it still knows"`
 	Flags     string         `kk:"role_attr_flags" doc:"attributes, with commas between: [NO]SUPERUSER, CREATEROLE, CREATEDB, INHERIT, LOGIN, REPLICATION, BYPASSRLS. Default of a new role: LOGIN"`
-	Keep      bool           `kk:"no_password_changes" default:"no" doc:"leave the password of a role that is there"`
+	Keep      bool           `kk:"no_password_changes" default:"no" doc:"leave the password of a role that exists"`
 	ConnLimit *int           `kk:"conn_limit" doc:"how many connections it may have at once; -1 is no limit"`
 	Expires   string         `kk:"expires" doc:"until when the password is good, as the server writes times; infinity is for ever"`
 	Comment   *string        `kk:"comment" doc:"comment on the role"`
@@ -179,7 +179,7 @@ func flagWord(word string, on bool) string {
 	return "NO" + word
 }
 
-// differing are the options in which a role that is there differs.
+// differing are the options in which a role that exists differs.
 func (m *PostgresqlUser) differing(ctx context.Context, c *module.Call, row []string, flags map[string]bool) (options, more []string, err error) {
 	for i, f := range pgFlags {
 		if on, said := flags[f.word]; said && on != (row[3+i] == "t") {

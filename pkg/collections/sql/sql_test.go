@@ -49,7 +49,7 @@ func TestMysqlOptions(t *testing.T) {
 }
 
 func TestMysqlPrivileges(t *testing.T) {
-	want, err := wantedPrivs("my.db.*:select, Insert(b,a),GRANT/*.*:ALL PRIVILEGES/FUNCTION shop.f:EXECUTE/`shop`.dishes:SELECT")
+	want, err := desiredPrivs("my.db.*:select, Insert(b,a),GRANT/*.*:ALL PRIVILEGES/FUNCTION shop.f:EXECUTE/`shop`.dishes:SELECT")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +60,11 @@ func TestMysqlPrivileges(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", on, want.privs[on], privs)
 		}
 	}
-	if only, _ := wantedPrivs(value.NewDict("shop.*", "SELECT")); !slices.Equal(only.privs["*.*"], []string{"USAGE"}) {
+	if only, _ := desiredPrivs(value.NewDict("shop.*", "SELECT")); !slices.Equal(only.privs["*.*"], []string{"USAGE"}) {
 		t.Errorf("a user has at least USAGE: %v", only)
 	}
 	for _, bad := range []string{"shop", "shop:SELECT", "shop.:SELECT"} {
-		if _, err := wantedPrivs(bad); err == nil {
+		if _, err := desiredPrivs(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}
@@ -102,7 +102,7 @@ func TestMysqlPrivilegesAreChanged(t *testing.T) {
 		{MysqlUser{Subtract: true}, "a.*:UPDATE,DELETE", []string{"REVOKE UPDATE ON `a`.* FROM u"}},
 		{MysqlUser{Name: "root"}, "a.*:SELECT,UPDATE,GRANT", nil},
 	} {
-		want, err := wantedPrivs(tt.priv)
+		want, err := desiredPrivs(tt.priv)
 		if err != nil {
 			t.Fatal(err)
 		}

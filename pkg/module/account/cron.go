@@ -12,35 +12,35 @@ import (
 
 // Cron is the module cron.
 type Cron struct {
-	Name        string `kk:"name" doc:"what marks the job, as a comment before it; with env, the variable. Only a whole cron_file can be removed without a name"`
-	Job         string `kk:"job,alias=value" doc:"the command, or with env the variable's value"`
-	State       string `kk:"state" default:"present" choices:"absent,present" doc:"whether the job or variable is there"`
+	Name        string `kk:"name" doc:"description of the job, kept as a comment above it; with env, the name of the variable. Needed unless a whole cron_file is removed"`
+	Job         string `kk:"job,alias=value" doc:"command to run; with env, the value of the variable"`
+	State       string `kk:"state" default:"present" choices:"absent,present" doc:"whether the job or the variable should exist"`
 	Minute      string `kk:"minute" default:"*" doc:"0-59, *, */2"`
 	Hour        string `kk:"hour" default:"*" doc:"0-23, *, */2"`
 	Day         string `kk:"day,alias=dom" default:"*" doc:"day of the month: 1-31, *, */2"`
 	Month       string `kk:"month" default:"*" doc:"1-12, JAN-DEC, *, */2"`
 	Weekday     string `kk:"weekday,alias=dow" default:"*" doc:"0-6 from Sunday, SUN-SAT, *"`
-	SpecialTime string `kk:"special_time" choices:"annually,daily,hourly,monthly,reboot,weekly,yearly" doc:"a name for the time, instead of minute and so on"`
+	SpecialTime string `kk:"special_time" choices:"annually,daily,hourly,monthly,reboot,weekly,yearly" doc:"nickname of a schedule, instead of minute, hour, day, month and weekday"`
 	Crontab
-	Disabled     bool   `kk:"disabled" default:"no" doc:"keep the job as a comment"`
-	Env          bool   `kk:"env" default:"no" doc:"name and job are a variable of the crontab"`
-	InsertAfter  string `kk:"insertafter" doc:"variable that a new variable comes after"`
-	InsertBefore string `kk:"insertbefore" doc:"variable that a new variable comes before"`
+	Disabled     bool   `kk:"disabled" default:"no" doc:"comment the job out"`
+	Env          bool   `kk:"env" default:"no" doc:"manage an environment variable instead of a job"`
+	InsertAfter  string `kk:"insertafter" doc:"with env, existing variable to insert the new one after"`
+	InsertBefore string `kk:"insertbefore" doc:"with env, existing variable to insert the new one before"`
 }
 
 func cronSpec() module.Spec {
 	return module.Spec{
 		Name:    "cron",
-		Summary: "Keeps jobs and variables in crontabs and in /etc/cron.d.",
+		Summary: "Manages jobs and environment variables in crontabs and in /etc/cron.d.",
 		Examples: []string{
 			"- name: Back up etcd every night\n  cron:\n    name: back up etcd\n    hour: \"2\"\n    minute: \"0\"\n    job: /usr/local/bin/etcd-backup.sh",
 			"- name: Remove the job\n  cron:\n    name: back up etcd\n    state: absent",
 		},
 		Returns: []module.Return{
-			{Key: "jobs", Type: "list", Doc: "names of the jobs that are in the crontab"},
-			{Key: "envs", Type: "list", Doc: "names of the variables that are in it"},
+			{Key: "jobs", Type: "list", Doc: "names of the jobs in the crontab"},
+			{Key: "envs", Type: "list", Doc: "names of the variables in the crontab"},
 			{Key: "cron_file", Type: "str", Doc: "the argument, if given"},
-			{Key: "backup_file", Type: "str", Doc: "where the old crontab was kept"},
+			{Key: "backup_file", Type: "str", Doc: "backup of the previous crontab"},
 		},
 		New: func() module.Runner { return new(Cron) },
 	}
@@ -95,7 +95,7 @@ func (m *Cron) edit(tab []string) []string {
 	return m.editJob(tab)
 }
 
-// line is the job as it stands in the crontab.
+// line is the job as written in the crontab.
 func (m *Cron) line() string {
 	when := strings.Join([]string{m.Minute, m.Hour, m.Day, m.Month, m.Weekday}, " ")
 	if m.SpecialTime != "" {
@@ -111,8 +111,8 @@ func (m *Cron) line() string {
 	return line
 }
 
-// editJob replaces the job after its mark, marks a job that stands there
-// without one, or adds both at the end.
+// editJob replaces the job below its mark, adds the mark to an existing job without
+// one, or appends both.
 func (m *Cron) editJob(tab []string) []string {
 	mark, job := cronMark+m.Name, m.line()
 	out := make([]string, 0, len(tab)+2)
@@ -123,7 +123,7 @@ func (m *Cron) editJob(tab []string) []string {
 				out = append(out, mark, job)
 			}
 			found = true
-			i++ // the job as it was
+			i++ // the previous job
 			continue
 		}
 		out = append(out, tab[i])

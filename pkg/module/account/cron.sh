@@ -7,7 +7,7 @@ cron_read() {
 		say exists 1
 		return
 	fi
-	has crontab || fail "there is no crontab on the host: install cron"
+	has crontab || fail "crontab is not installed on the host: install cron"
 	text=$(crontab -l ${p_user:+-u "$p_user"} 2>&1 && printf x) || case $text in
 	*'no crontab for'* | *"can't open"* | *'No such file'*) return 0 ;;
 	*) fail "Unable to read crontab: $text" ;;
@@ -16,7 +16,7 @@ cron_read() {
 	say exists 1
 }
 cron_backup() {
-	kept=$(mktemp "${TMPDIR:-/tmp}/crontab.XXXXXX") || fail "make a backup file"
+	kept=$(mktemp "${TMPDIR:-/tmp}/crontab.XXXXXX") || fail "create a backup file"
 	if [ -n "$p_file" ]; then
 		cat "$p_file" >"$kept"
 	else

@@ -59,5 +59,5 @@ func TestCrontabHeaderIsLeftOut(t *testing.T) {
 	if got := r.Diff[0].After; got != "# mine\n#Ansible: a\n* * * * * x\n" {
 		t.Errorf("got %q", got)
 	}
-	fails(t, "no crontab on the host", "cron", moduletest.Options{Conn: moduletest.NewStandIns(t, nil)}, "name", "a", "job", "x")
+	fails(t, "crontab is not installed", "cron", moduletest.Options{Conn: moduletest.NewStandIns(t, nil)}, "name", "a", "job", "x")
 }

@@ -14,15 +14,15 @@ import (
 //go:embed cron.sh
 var cronScript string
 
-// Crontab are the arguments that say which one a module keeps.
+// Crontab holds the arguments that select the crontab.
 type Crontab struct {
-	User     string `kk:"user" doc:"whose crontab; in a cron_file, who runs the job. Default: the user that the task runs as"`
-	CronFile string `kk:"cron_file,path" doc:"file in /etc/cron.d, or an absolute path, instead of a crontab"`
-	Backup   bool   `kk:"backup" default:"no" doc:"keep the old crontab in a temporary file"`
+	User     string `kk:"user" doc:"owner of the crontab; with cron_file, the user who runs the job. Default: the user that the task runs as"`
+	CronFile string `kk:"cron_file,path" doc:"file in /etc/cron.d, or an absolute path, to manage instead of a crontab"`
+	Backup   bool   `kk:"backup" default:"no" doc:"save the previous crontab in a temporary file"`
 }
 
-// Keep edits the lines of the crontab, and returns them as they are then. A
-// cron_file that an edit leaves empty goes, if it is one that removes.
+// Keep edits the lines of the crontab and returns the result. A cron_file that a
+// removal leaves empty is deleted.
 func (t *Crontab) Keep(ctx context.Context, c *module.Call, edit func([]string) []string, removes bool) ([]string, module.Result, error) {
 	a, err := c.Probe(ctx, t.script("cron_read"))
 	if err != nil {
@@ -79,15 +79,15 @@ func (t *Crontab) lines(text string) []string {
 	return all
 }
 
-// CronEnv is a variable of a crontab, and what is to become of it.
+// CronEnv is a variable of a crontab and its desired state.
 type CronEnv struct {
 	Name, Line    string
 	Absent        bool
-	After, Before string // variables that a new one comes after or before
+	After, Before string // existing variables to insert a new one after or before
 }
 
-// EditEnv sets or removes a variable. A new one comes first, or where it is
-// wanted.
+// EditEnv sets or removes a variable. A new one is inserted at the top, or at the
+// requested position.
 func EditEnv(tab []string, e CronEnv) []string {
 	out := make([]string, 0, len(tab)+1)
 	found := false

@@ -9,15 +9,15 @@ import (
 	"kubekey/pkg/schema"
 )
 
-// cronField is one of the five fields of a crontab's line that say when.
+// cronField is one of the five time fields of a crontab line.
 type cronField struct {
 	name        string
 	least, most int
-	words       []string // that stand for numbers, from least on
+	words       []string // names of numbers, from least on
 }
 
 // cronTimes are the rules of the fields. No crontab reads /etc/cron.d when it is
-// written: a line that crond cannot read there never runs.
+// written, and crond never runs a line that it cannot read.
 func cronTimes() schema.Rules {
 	var rules schema.Rules
 	for _, f := range []cronField{
@@ -77,7 +77,7 @@ func (f cronField) span(text string) error {
 		to = 7
 	}
 	if to < from {
-		return fmt.Errorf("%s: the range %s ends before it begins: write %s-%d,%d-%s",
+		return fmt.Errorf("%s: the range %s is reversed: write %s-%d,%d-%s",
 			f.name, text, first, f.most, f.least, last)
 	}
 	return nil

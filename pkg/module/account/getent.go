@@ -18,22 +18,22 @@ var getentScript string
 
 // Getent is the module getent.
 type Getent struct {
-	Database string `kk:"database,required" doc:"what to look in: passwd, group, hosts, services, ..."`
-	Key      string `kk:"key" doc:"the entry. Default: all entries, where the database can list them"`
-	Service  string `kk:"service" doc:"look in this service alone, such as files or ldap. Default: as nsswitch.conf says"`
-	Split    string `kk:"split" doc:"what separates the fields. Default: a colon in passwd, shadow, group and gshadow, else blanks"`
-	FailKey  bool   `kk:"fail_key" default:"yes" doc:"fail if the key is not there; else its value is null"`
+	Database string `kk:"database,required" doc:"database to query: passwd, group, hosts, services, ..."`
+	Key      string `kk:"key" doc:"entry to look up. Default: all entries, if the database can list them"`
+	Service  string `kk:"service" doc:"query this service only, such as files or ldap. Default: as configured in nsswitch.conf"`
+	Split    string `kk:"split" doc:"separator of the fields. Default: a colon for passwd, shadow, group and gshadow, otherwise whitespace"`
+	FailKey  bool   `kk:"fail_key" default:"yes" doc:"fail if the key does not exist; otherwise its value is null"`
 }
 
 func getentSpec() module.Spec {
 	return module.Spec{
 		Name:    "getent",
-		Summary: "Reads accounts, hosts and services as the host's programs see them, and makes them facts.",
-		Notes:   []string{"An entry that is there several times is a list of lists of fields."},
+		Summary: "Looks up entries of passwd, group, hosts and other databases with getent, and returns them as facts.",
+		Notes:   []string{"An entry that occurs several times is a list of lists of fields."},
 		Examples: []string{
 			"- name: Look up the administrator\n  getent:\n    database: passwd\n    key: root",
 		},
-		Returns: []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "getent_DATABASE: for each key the list of its other fields"}},
+		Returns: []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "getent_DATABASE: the list of the remaining fields for each key"}},
 		Check:   module.Harmless,
 		New:     func() module.Runner { return new(Getent) },
 	}
@@ -67,8 +67,8 @@ func (m *Getent) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return m.result(a)
 }
 
-// result reads the exit status of getent: 1 is wrong arguments, 2 a key that
-// is not there, 3 a database that cannot be listed.
+// result evaluates the exit status of getent: 1 means wrong arguments, 2 an unknown key,
+// 3 a database that cannot be enumerated.
 func (m *Getent) result(a hostscript.Answer) (module.Result, error) {
 	entries := value.NewDict()
 	r := module.Result{Facts: value.NewDict("getent_"+m.Database, entries)}
@@ -85,7 +85,7 @@ func (m *Getent) result(a hostscript.Answer) (module.Result, error) {
 	case rc == 3:
 		return module.Result{}, fmt.Errorf("Enumeration not supported on this database.") //nolint:staticcheck // the text users know
 	default:
-		return module.Result{}, fmt.Errorf("getent ended with status %d: %s", rc, a.Get("errors"))
+		return module.Result{}, fmt.Errorf("getent exited with status %d: %s", rc, a.Get("errors"))
 	}
 	return r, nil
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154
 getent_main() { # WORDS...: of the command line of getent
-	has getent || fail "there is no getent on the host"
+	has getent || fail "getent is not installed on the host"
 	scratch
 	getent "$@" >"$tmp/text" 2>"$tmp/errors" </dev/null
 	say rc $?

@@ -23,22 +23,22 @@ var knownHostsScript string
 
 // KnownHosts is the module known_hosts.
 type KnownHosts struct {
-	Name  string `kk:"name,required,alias=host" doc:"the host as ssh asks for it: a name, an address, or [NAME]:PORT"`
-	Key   string `kk:"key" doc:"its public keys, one in a line, as in the file: NAME TYPE KEY. Needed with state: present"`
-	Path  string `kk:"path,path" default:"~/.ssh/known_hosts" doc:"the file; ~ is the home folder of the user that the task runs as"`
-	Hash  bool   `kk:"hash_host" default:"no" doc:"write the host's name as a hash"`
-	State string `kk:"state" default:"present" choices:"absent,present" doc:"whether the keys are in the file; absent without key is all keys of the host"`
+	Name  string `kk:"name,required,alias=host" doc:"host as ssh looks it up: a name, an address, or [NAME]:PORT"`
+	Key   string `kk:"key" doc:"public keys of the host, one per line in the form of the file: NAME TYPE KEY. Needed with state: present"`
+	Path  string `kk:"path,path" default:"~/.ssh/known_hosts" doc:"path of the file; ~ is the home folder of the user that the task runs as"`
+	Hash  bool   `kk:"hash_host" default:"no" doc:"hash the name of the host"`
+	State string `kk:"state" default:"present" choices:"absent,present" doc:"whether the keys should be in the file; absent without key removes all keys of the host"`
 }
 
 func knownHostsSpec() module.Spec {
 	return module.Spec{
 		Name:    "known_hosts",
-		Summary: "Keeps the keys of SSH servers in a known_hosts file.",
-		Notes:   []string{"A key of the same type that the host had is replaced. The file is read here, hashed names too: the host needs no ssh-keygen."},
+		Summary: "Manages host keys in a known_hosts file.",
+		Notes:   []string{"An existing key of the same type is replaced. kk reads the file itself, including hashed names: the host needs no ssh-keygen."},
 		Examples: []string{
-			"- name: Know the server of the repositories\n  known_hosts:\n    name: git.example.org\n    key: git.example.org ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0Hp5mVdSpIGg0mVYLdOxSoyLKf9VVRY9nP1oLPxSZk\n    path: /etc/ssh/ssh_known_hosts",
+			"- name: Add the host key of the git server\n  known_hosts:\n    name: git.example.org\n    key: git.example.org ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0Hp5mVdSpIGg0mVYLdOxSoyLKf9VVRY9nP1oLPxSZk\n    path: /etc/ssh/ssh_known_hosts",
 		},
-		Returns: []module.Return{{Key: "diff", Type: "dict", Doc: "the file before and after, also without --diff"}, {Key: "name, key, path, hash_host, state", Type: "any", Doc: "the arguments"}},
+		Returns: []module.Return{{Key: "diff", Type: "dict", Doc: "the file before and after, even without --diff"}, {Key: "name, key, path, hash_host, state", Type: "any", Doc: "the arguments"}},
 		New:     func() module.Runner { return new(KnownHosts) },
 	}
 }
@@ -54,7 +54,7 @@ func (*KnownHosts) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *KnownHosts) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	wanted, err := m.wanted()
+	desired, err := m.desired()
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -63,7 +63,7 @@ func (m *KnownHosts) Run(ctx context.Context, c *module.Call) (module.Result, er
 		return module.Result{}, err
 	}
 	before := strings.TrimSuffix(a.Get("text"), "x")
-	after, err := m.edit(before, wanted)
+	after, err := m.edit(before, desired)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -85,8 +85,8 @@ func oneHost(name string) error {
 	return nil
 }
 
-// wanted reads the lines of key, which must be of the host.
-func (m *KnownHosts) wanted() ([]hostKey, error) {
+// desired reads the lines of key, which must be of the host.
+func (m *KnownHosts) desired() ([]hostKey, error) {
 	m.Name = strings.ToLower(m.Name)
 	var keys []hostKey
 	for _, line := range module.Lines(m.Key) {
@@ -105,19 +105,19 @@ func (m *KnownHosts) wanted() ([]hostKey, error) {
 	return keys, nil
 }
 
-// edit makes the text have the keys, or not: what the host had of the same
-// type and mark goes, unless it is the same.
-func (m *KnownHosts) edit(text string, wanted []hostKey) (string, error) {
+// edit adds or removes the keys. An existing key of the host with the same type and
+// mark is removed unless it is identical.
+func (m *KnownHosts) edit(text string, desired []hostKey) (string, error) {
 	var out []string
 	there := map[string]bool{}
 	for _, line := range module.Lines(text) {
 		k, ok := parseHostKey(line)
-		if !ok || !k.of(m.Name) || !m.replaces(k, wanted, there) {
+		if !ok || !k.of(m.Name) || !m.replaces(k, desired, there) {
 			out = append(out, line)
 		}
 	}
 	if m.State == "present" {
-		for _, k := range wanted {
+		for _, k := range desired {
 			if there[k.kind+k.blob] {
 				continue
 			}
@@ -138,13 +138,13 @@ func (m *KnownHosts) edit(text string, wanted []hostKey) (string, error) {
 	return text, nil
 }
 
-// replaces reports whether a key that the host has in the file must go.
-func (m *KnownHosts) replaces(k hostKey, wanted []hostKey, there map[string]bool) bool {
-	if m.State == "absent" && len(wanted) == 0 {
+// replaces reports whether an existing key of the host must be removed.
+func (m *KnownHosts) replaces(k hostKey, desired []hostKey, there map[string]bool) bool {
+	if m.State == "absent" && len(desired) == 0 {
 		return true
 	}
 	sameType := false
-	for _, w := range wanted {
+	for _, w := range desired {
 		if w.mark != k.mark || w.kind != k.kind {
 			continue
 		}
@@ -185,7 +185,7 @@ func (k hostKey) String() string {
 	return strings.Join(words, " ")
 }
 
-// of reports whether the line names the host, as it is or as a hash.
+// of reports whether the line names the host, plain or hashed.
 func (k hostKey) of(name string) bool {
 	if rest, hashed := strings.CutPrefix(k.hosts, "|1|"); hashed {
 		salt, sum, _ := strings.Cut(rest, "|")

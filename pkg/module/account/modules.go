@@ -1,5 +1,4 @@
-// Package account holds the modules for users and groups and for what belongs
-// to them: keys, known hosts, limits, cron jobs.
+// Package account holds the modules for users, groups, known hosts, cron jobs and getent.
 package account
 
 import "kubekey/pkg/module"

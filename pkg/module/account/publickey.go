@@ -16,8 +16,8 @@ func (k PublicKey) String() string {
 	return strings.Join(words, " ")
 }
 
-// ParsePublicKey reads a line; ok is false if it is none. Whether the key
-// itself is sound is for sshd to say.
+// ParsePublicKey reads a line; ok is false if it is not a public key. The key itself
+// is not validated: that is up to sshd.
 func ParsePublicKey(line string) (k PublicKey, ok bool) {
 	words := keyWords(strings.TrimSpace(line))
 	at := 0
@@ -32,8 +32,7 @@ func ParsePublicKey(line string) (k PublicKey, ok bool) {
 	return k, true
 }
 
-// keyWords splits at blanks that do not stand in double quotes; \" in them is
-// no end.
+// keyWords splits at blanks outside of double quotes; \" does not close them.
 func keyWords(line string) []string {
 	var words []string
 	start, quoted := -1, false

@@ -23,52 +23,52 @@ var userScript string
 
 // User is the module user.
 type User struct {
-	Name           string         `kk:"name,required,alias=user" doc:"the user"`
-	UID            *int           `kk:"uid" doc:"its number. Default: the host chooses"`
-	NonUnique      bool           `kk:"non_unique" default:"no" doc:"uid may be one that another user has"`
-	Group          string         `kk:"group" doc:"name or number of its first group. Default: as the host is set up"`
-	Groups         *[]string      `kk:"groups" doc:"further groups; an empty list is none, not given leaves them alone"`
-	Append         bool           `kk:"append" default:"no" doc:"groups are added, and others stay"`
-	Shell          string         `kk:"shell" doc:"its shell"`
-	Home           string         `kk:"home,path" doc:"its home folder"`
-	MoveHome       bool           `kk:"move_home" default:"no" doc:"move the old home folder to home"`
-	CreateHome     bool           `kk:"create_home,alias=createhome" default:"yes" doc:"make the home folder if it is missing"`
-	Skeleton       string         `kk:"skeleton" doc:"folder of the host that a new home is copied from"`
-	Umask          string         `kk:"umask" doc:"octal umask for a new home folder"`
+	Name           string         `kk:"name,required,alias=user" doc:"name of the user"`
+	UID            *int           `kk:"uid" doc:"numeric ID. Default: chosen by the host"`
+	NonUnique      bool           `kk:"non_unique" default:"no" doc:"allow a uid that another user already uses"`
+	Group          string         `kk:"group" doc:"name or GID of the primary group. Default: as configured on the host"`
+	Groups         *[]string      `kk:"groups" doc:"supplementary groups; an empty list removes the user from all of them. Default: unchanged"`
+	Append         bool           `kk:"append" default:"no" doc:"add groups to the existing ones instead of replacing them"`
+	Shell          string         `kk:"shell" doc:"login shell"`
+	Home           string         `kk:"home,path" doc:"home folder"`
+	MoveHome       bool           `kk:"move_home" default:"no" doc:"move the existing home folder to home"`
+	CreateHome     bool           `kk:"create_home,alias=createhome" default:"yes" doc:"create the home folder if it does not exist"`
+	Skeleton       string         `kk:"skeleton" doc:"folder on the host whose content is copied to a new home folder"`
+	Umask          string         `kk:"umask" doc:"umask for a new home folder, octal"`
 	Comment        *string        `kk:"comment" doc:"full name or other description"`
-	System         bool           `kk:"system" default:"no" doc:"take the number of a new user from those for the system"`
-	Password       *redact.Secret `kk:"password" doc:"hash of the password, as in /etc/shadow: never the password itself"`
-	UpdatePassword string         `kk:"update_password" default:"always" choices:"always,on_create" doc:"set the password always, or for new users only"`
+	System         bool           `kk:"system" default:"no" doc:"create a system user, with a UID from the system range"`
+	Password       *redact.Secret `kk:"password" doc:"hash of the password, as in /etc/shadow; never the password itself"`
+	UpdatePassword string         `kk:"update_password" default:"always" choices:"always,on_create" doc:"always set the password, or only for new users"`
 	PasswordLock   *bool          `kk:"password_lock" doc:"lock or unlock the password"`
-	ExpireMax      *int           `kk:"password_expire_max" doc:"days after which the password must be changed"`
-	ExpireMin      *int           `kk:"password_expire_min" doc:"days in which it must not be changed again"`
-	ExpireWarn     *int           `kk:"password_expire_warn" doc:"days before that in which the user is warned"`
-	UIDMin         *int           `kk:"uid_min" doc:"the lowest number that the host may choose"`
-	UIDMax         *int           `kk:"uid_max" doc:"the highest number that it may choose"`
-	SEUser         string         `kk:"seuser" doc:"user of SELinux that a new user is mapped to"`
-	Expires        *float64       `kk:"expires" doc:"when the account ends, in seconds since 1970; negative is never"`
-	State          string         `kk:"state" default:"present" choices:"absent,present" doc:"whether the user is there"`
+	ExpireMax      *int           `kk:"password_expire_max" doc:"maximum number of days between password changes"`
+	ExpireMin      *int           `kk:"password_expire_min" doc:"minimum number of days between password changes"`
+	ExpireWarn     *int           `kk:"password_expire_warn" doc:"number of days of warning before the password expires"`
+	UIDMin         *int           `kk:"uid_min" doc:"lowest ID that the host may choose"`
+	UIDMax         *int           `kk:"uid_max" doc:"highest ID that the host may choose"`
+	SEUser         string         `kk:"seuser" doc:"SELinux user that a new user is mapped to"`
+	Expires        *float64       `kk:"expires" doc:"when the account expires, in seconds since 1970; a negative value means never"`
+	State          string         `kk:"state" default:"present" choices:"absent,present" doc:"whether the user should exist"`
 	Remove         bool           `kk:"remove" default:"no" doc:"with state: absent, remove the home folder and mail too"`
 	Force          bool           `kk:"force" default:"no" doc:"with state: absent, remove a user who is logged in"`
-	Local          bool           `kk:"local" default:"no" doc:"look at the files in /etc only, not at directory services"`
-	SSHKey         bool           `kk:"generate_ssh_key" default:"no" doc:"make an SSH key without a passphrase, if there is none"`
-	SSHKeyBits     *int           `kk:"ssh_key_bits" doc:"size of the key. Default: of ssh-keygen"`
+	Local          bool           `kk:"local" default:"no" doc:"use the files in /etc only, not directory services"`
+	SSHKey         bool           `kk:"generate_ssh_key" default:"no" doc:"generate an SSH key without a passphrase if none exists"`
+	SSHKeyBits     *int           `kk:"ssh_key_bits" doc:"size of the key in bits. Default: that of ssh-keygen"`
 	SSHKeyType     string         `kk:"ssh_key_type" default:"rsa" doc:"type of the key"`
-	SSHKeyFile     string         `kk:"ssh_key_file,path" doc:"where the key is, seen from the home folder. Default: .ssh/id_TYPE"`
+	SSHKeyFile     string         `kk:"ssh_key_file,path" doc:"path of the key, relative to the home folder. Default: .ssh/id_TYPE"`
 	SSHKeyComment  string         `kk:"ssh_key_comment" doc:"comment of the key. Default: ansible-generated on HOST"`
 }
 
 func userSpec() module.Spec {
 	return module.Spec{
 		Name:    "user",
-		Summary: "Makes, changes and removes users.",
+		Summary: "Creates, changes and removes users.",
 		Notes: []string{
-			"A group that does not exist fails the task; in check mode it is a warning, since a task before may make it.",
-			"The hash of a password is sent over standard input and never stands in a command line.",
-			"On hosts with busybox alone, users are made and removed, and their groups and passwords changed; other changes need usermod.",
+			"A group that does not exist fails the task; in check mode it is a warning, since an earlier task may create it.",
+			"The hash of a password is sent over standard input; it never appears on a command line.",
+			"With busybox only, users can be created and removed, and their groups and passwords changed; other changes need usermod.",
 		},
 		Examples: []string{
-			"- name: Let ops administrate\n  user:\n    name: ops\n    groups: sudo\n    append: true\n    shell: /bin/bash",
+			"- name: Create an administrator\n  user:\n    name: ops\n    groups: sudo\n    append: true\n    shell: /bin/bash",
 			"- name: Remove a user\n  user:\n    name: guest\n    state: absent\n    remove: true",
 		},
 		Returns: userReturns(),
@@ -78,23 +78,23 @@ func userSpec() module.Spec {
 
 func userReturns() []module.Return {
 	return []module.Return{
-		{Key: "name", Type: "str", Doc: "the user"},
+		{Key: "name", Type: "str", Doc: "name of the user"},
 		{Key: "state", Type: "str", Doc: "present or absent"},
-		{Key: "uid", Type: "int", Doc: "its number"},
-		{Key: "group", Type: "int", Doc: "the number of its first group"},
-		{Key: "groups", Type: "str", Doc: "the further groups as asked for, with commas"},
-		{Key: "home", Type: "str", Doc: "its home folder"},
-		{Key: "shell", Type: "str", Doc: "its shell"},
-		{Key: "comment", Type: "str", Doc: "its description"},
+		{Key: "uid", Type: "int", Doc: "numeric ID"},
+		{Key: "group", Type: "int", Doc: "GID of the primary group"},
+		{Key: "groups", Type: "str", Doc: "the requested supplementary groups, separated by commas"},
+		{Key: "home", Type: "str", Doc: "home folder"},
+		{Key: "shell", Type: "str", Doc: "login shell"},
+		{Key: "comment", Type: "str", Doc: "description"},
 		{Key: "create_home", Type: "bool", Doc: "the argument, for a new user"},
 		{Key: "system", Type: "bool", Doc: "the argument, for a new user"},
 		{Key: "append", Type: "bool", Doc: "the argument"},
 		{Key: "move_home", Type: "bool", Doc: "the argument"},
 		{Key: "remove", Type: "bool", Doc: "the argument, with state: absent"},
 		{Key: "force", Type: "bool", Doc: "the argument, with state: absent"},
-		{Key: "ssh_key_file", Type: "str", Doc: "the key, with generate_ssh_key"},
-		{Key: "ssh_public_key", Type: "str", Doc: "its public part"},
-		{Key: "ssh_fingerprint", Type: "str", Doc: "its fingerprint"},
+		{Key: "ssh_key_file", Type: "str", Doc: "path of the key, with generate_ssh_key"},
+		{Key: "ssh_public_key", Type: "str", Doc: "the public key"},
+		{Key: "ssh_fingerprint", Type: "str", Doc: "fingerprint of the key"},
 	}
 }
 
@@ -103,12 +103,12 @@ func (*User) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("name"),
 		IsAccount("user", "name"),
-		schema.Looks("without colons and line ends", noColon, "home", "shell", "comment"),
+		schema.Looks("without colons and line breaks", noColon, "home", "shell", "comment"),
 		schema.Needs("groups").If("append", true).Says("append is set, but no groups are given"),
 		schema.Between("expires", -1e12, 1e12),
 		schema.Looks("an octal number such as 077", isUmask, "umask"),
 		schema.Looks("a hash", noColon, "password").
-			Says("the value of password is not a hash: it has a colon or a line end in it"),
+			Says("the value of password is not a hash: it contains a colon or a line break"),
 	}
 }
 
@@ -148,8 +148,8 @@ func (m *User) check() (warnings []string, err error) {
 	return warnings, nil
 }
 
-// looksHashed reports whether a password is a hash, or one of the marks that
-// let nobody in.
+// looksHashed reports whether a password is a hash, or one of the markers that
+// disable it.
 func looksHashed(p string) bool {
 	return p == "*" || strings.HasPrefix(p, "!") || strings.HasPrefix(p, "$") || p == "*************" || len(p) == 13
 }
@@ -166,8 +166,8 @@ func (m *User) params(s *hostscript.Script, host string) {
 	m.key(s, host)
 }
 
-// expiry passes when the account ends as usermod takes it (a date) and as
-// /etc/shadow has it (days since 1970).
+// expiry passes the expiry date in the form of usermod (a date) and of
+// /etc/shadow (days since 1970).
 func (m *User) expiry(s *hostscript.Script) {
 	if m.Expires == nil || *m.Expires < 0 {
 		return
@@ -196,7 +196,7 @@ func (m *User) result(c *module.Call, a hostscript.Answer) module.Result {
 	return r
 }
 
-// after is the user as it is now; in check mode, as it would be.
+// after is the user after the task; in check mode, the predicted one.
 func (m *User) after(c *module.Call, a hostscript.Answer) *value.Dict {
 	d := userState(a, "", m.State == "present")
 	if !c.Check || m.State == "absent" {

@@ -21,7 +21,7 @@ user_shadow() { # sets $hash and $expires (days)
 	return 1
 }
 group_list() { if [ -z "$p_local" ] && has getent; then getent group; else cat /etc/group; fi; }
-user_groups() { # sets $member: its groups but the first one, between commas
+user_groups() { # sets $member: its supplementary groups, between commas
 	member=,
 	scratch
 	group_list >"$tmp/groups"
@@ -40,8 +40,8 @@ group_id() { # NAME-OR-NUMBER: sets $number
 	number=${number%%:*}
 }
 group_name() { found=$(account group "$1") && printf '%s\n' "${found%%:*}"; }
-user_wanted() { # sets $wanted: the names of p_groups, between commas
-	wanted=,
+user_desired() { # sets $desired: the names of p_groups, between commas
+	desired=,
 	old_ifs=$IFS
 	IFS=,
 	for entry in $p_groups; do
@@ -50,24 +50,24 @@ user_wanted() { # sets $wanted: the names of p_groups, between commas
 			not_yet "Group $entry does not exist"
 			named=$entry
 		}
-		wanted=$wanted$named,
+		desired=$desired$named,
 		IFS=,
 	done
 	IFS=$old_ifs
 }
 trimmed() { trim=${1#,} && printf '%s' "${trim%,}"; }
-user_differs() { # does p_groups ask for something else than $member?
+user_differs() { # does p_groups differ from $member?
 	extra='' lacking=''
 	old_ifs=$IFS
 	IFS=,
-	for entry in ${wanted#,}; do
+	for entry in ${desired#,}; do
 		[ -n "$entry" ] || continue
-		# A user's first group counts as one it is in.
+		# The primary group counts as a group of the user.
 		case $member in *",$entry,"*) ;; *) [ "$entry" = "$first" ] || lacking=$lacking$entry, ;; esac
 	done
 	for entry in ${member#,}; do
 		[ -n "$entry" ] || continue
-		case $wanted in *",$entry,"*) ;; *) extra=$extra$entry, ;; esac
+		case $desired in *",$entry,"*) ;; *) extra=$extra$entry, ;; esac
 	done
 	IFS=$old_ifs
 	[ -n "$lacking" ] || { [ -n "$extra" ] && [ -z "$p_append" ]; }
@@ -108,7 +108,7 @@ user_ageing() { # days: sixth to fourth field of /etc/shadow
 	[ -z "$p_password_expire_warn" ] || [ "$p_password_expire_warn" = "$warn" ] || set -- "$@" -W "$p_password_expire_warn"
 	[ $# -gt 0 ] || return 0
 	has chage || fail "password_expire_min, _max and _warn need chage, which the host does not have"
-	step "set the days of the password of $p_name" chage "$@" "$p_name"
+	step "set the password ageing of $p_name" chage "$@" "$p_name"
 }
 user_create() {
 	if ! has useradd; then
@@ -124,7 +124,7 @@ user_create() {
 	elif account group "$p_name" >/dev/null; then
 		set -- "$@" -N
 	fi
-	[ "$wanted" = , ] || set -- "$@" -G "$(trimmed "$wanted")"
+	[ "$desired" = , ] || set -- "$@" -G "$(trimmed "$desired")"
 	[ -z "${p_comment+1}" ] || set -- "$@" -c "$p_comment"
 	[ -z "$p_home" ] || set -- "$@" -d "$p_home"
 	[ -z "$p_shell" ] || set -- "$@" -s "$p_shell"
@@ -161,7 +161,7 @@ user_create_plain() { # busybox
 	[ -z "$p_system" ] || set -- "$@" -S
 	[ -n "$p_create_home" ] || set -- "$@" -H
 	step "create user $p_name" "$@" "$p_name"
-	[ -n "$p_check" ] || member_plain addgroup "$(trimmed "$wanted")"
+	[ -n "$p_check" ] || member_plain addgroup "$(trimmed "$desired")"
 }
 member_plain() { # addgroup|delgroup LIST
 	verb=$1
@@ -192,7 +192,7 @@ user_change() {
 	if [ -n "${p_groups+1}" ] && user_differs; then
 		if has usermod; then
 			[ -z "$p_append" ] || set -- "$@" -a
-			if [ -n "$p_append" ]; then set -- "$@" -G "$(trimmed "$lacking")"; else set -- "$@" -G "$(trimmed "$wanted")"; fi
+			if [ -n "$p_append" ]; then set -- "$@" -G "$(trimmed "$lacking")"; else set -- "$@" -G "$(trimmed "$desired")"; fi
 		else
 			member_plain addgroup "${lacking%,}"
 			[ -n "$p_append" ] || member_plain delgroup "${extra%,}"
@@ -271,9 +271,9 @@ user_was() {
 	say was_groups "$(trimmed "$member")"
 }
 user_present() {
-	secret='' wanted=,
+	secret='' desired=,
 	[ -z "$p_has_password" ] || IFS= read -r secret
-	[ -z "${p_groups+1}" ] || user_wanted
+	[ -z "${p_groups+1}" ] || user_desired
 	if [ -n "$there" ]; then
 		user_read
 		user_groups

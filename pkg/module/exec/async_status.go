@@ -14,10 +14,10 @@ import (
 	"kubekey/pkg/value"
 )
 
-// asyncStatus is the async_status module.
+// asyncStatus is the module async_status.
 type asyncStatus struct {
 	ID   string `kk:"jid,required" doc:"ansible_job_id of the task that started the job"`
-	Mode string `kk:"mode" default:"status" choices:"status,cleanup,end" doc:"status asks; cleanup deletes what is known of the job; end ends its processes, then asks (kk alone has that)"`
+	Mode string `kk:"mode" default:"status" choices:"status,cleanup,end" doc:"status returns the status of the job; cleanup deletes its status file; end stops its processes, then returns the status (kk only)"`
 }
 
 // Run implements module.Runner.
@@ -41,7 +41,7 @@ func (m *asyncStatus) Run(ctx context.Context, c *module.Call) (module.Result, e
 	file, text, told := strings.Cut(rest, "\n")
 	switch {
 	case out.Code != 0 || !told:
-		return module.Result{}, fmt.Errorf("ask for the job: %s", strings.TrimSpace(out.Stderr))
+		return module.Result{}, fmt.Errorf("query the job: %s", strings.TrimSpace(out.Stderr))
 	case state == "missing":
 		return m.missing(file), nil
 	case m.Mode == "cleanup":
@@ -50,14 +50,14 @@ func (m *asyncStatus) Run(ctx context.Context, c *module.Call) (module.Result, e
 	return m.ofHost(ctx, c, text, state == "up", file)
 }
 
-// jobName keeps an id from leading out of the folder of jobs.
+// jobName keeps an id from escaping the folder of jobs.
 var jobName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 func (m *asyncStatus) missing(file string) module.Result {
 	return m.about(module.Result{Failed: true, Msg: "could not find job"}, 1, 1, "results_file", file)
 }
 
-// about adds to a result what is known of the job itself.
+// about adds the keys of the job itself to a result.
 func (m *asyncStatus) about(r module.Result, started, finished int, key, file string) module.Result {
 	d := value.NewDict("ansible_job_id", m.ID, "started", started, "finished", finished, "stdout", "", "stderr", "")
 	if file != "" {
@@ -68,7 +68,7 @@ func (m *asyncStatus) about(r module.Result, started, finished int, key, file st
 	return r
 }
 
-// ofRun answers for a job that kk itself works on.
+// ofRun is the result for a job that kk itself runs.
 func (m *asyncStatus) ofRun(c *module.Call, r module.Result, finished bool) module.Result {
 	switch {
 	case m.Mode == "cleanup":
@@ -82,7 +82,7 @@ func (m *asyncStatus) ofRun(c *module.Call, r module.Result, finished bool) modu
 	return m.about(r, 1, 1, "", "")
 }
 
-// written is what the host keeps of a job.
+// written is the status file of a job on the host.
 type written struct {
 	Finished       int
 	RC             int
@@ -94,7 +94,7 @@ type written struct {
 	Note           *ending `json:"kk"`
 }
 
-// ofHost makes the result of what the host has written.
+// ofHost makes the result from the status file on the host.
 func (m *asyncStatus) ofHost(ctx context.Context, c *module.Call, text string, up bool, file string) (module.Result, error) {
 	var w written
 	err := json.Unmarshal([]byte(text), &w)
@@ -102,7 +102,7 @@ func (m *asyncStatus) ofHost(ctx context.Context, c *module.Call, text string, u
 	case err == nil && w.Finished == 0 && up:
 		return m.about(module.Result{}, 1, 0, "results_file", file), nil
 	case err == nil && w.Finished == 0:
-		gone := module.Result{Failed: true, Msg: "the job ended without a result: the host was rebooted, or what watches over the job was killed"}
+		gone := module.Result{Failed: true, Msg: "the job ended without a result: the host was rebooted, or the process that supervises the job was killed"}
 		return m.about(gone, 1, 1, "results_file", file), nil
 	case err != nil || w.Note == nil:
 		unknown := module.Result{Failed: true, Msg: "Could not parse job output: " + text, NoLog: strings.Contains(text, `"NoLog":true`)}
@@ -120,7 +120,7 @@ func (m *asyncStatus) ofHost(ctx context.Context, c *module.Call, text string, u
 	return m.about(r, 1, 1, "results_file", file), nil
 }
 
-// kept is an output of a job, of which the host kept the end.
+// kept is an output of a job, of which the host keeps only the end.
 func kept(all *outputs, name, text string, total int64) capture {
 	c := capture{all: all, name: name, total: total, dropped: total > int64(all.bound.Keep)}
 	c.store([]byte(text))

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// longestLine bounds what is held back while a line has no end yet.
+	// longestLine bounds what is buffered of an incomplete line.
 	longestLine = 64 << 10
 	// shownLine is how much of a line is passed on.
 	shownLine = 16 << 10
-	// shownLines is how many lines of a command are passed on; of those after them
-	// the last one, every now and then.
+	// shownLines is how many lines of a command are passed on; after them, only the
+	// last one at intervals.
 	shownLines = 10_000
 	nowAndThen = 200 * time.Millisecond
-	// dubious is how much of a text goes that begins in the middle of a line: it may be
-	// the end of a secret, which nobody would recognise.
+	// dubious is how much is dropped of a text that begins in the middle of a line: it
+	// may be the end of a secret, which redaction would not recognise.
 	dubious = 4 << 10
 )
 
-// outputs are the two outputs of a command. A result holds the end of them, since it is the
-// end that says how a command did; what is longer goes to a file as a whole. They share
-// the memory: of a long stdout room is made for a stderr that comes late.
+// outputs are the two outputs of a command. A result holds the end of them, since the
+// end shows how a command finished; a longer output is written to a file as a whole. They
+// share the memory: a long stdout is trimmed for a late stderr.
 type outputs struct {
 	bound  module.Outputs
 	output func(line string, stderr bool) // may be nil
@@ -47,10 +47,10 @@ func newOutputs(c *module.Call) *outputs {
 	return o
 }
 
-// chunk is the unit of what is kept.
+// chunk is the unit in which output is kept.
 func (o *outputs) chunk() int { return max(512, min(64<<10, o.bound.Keep/4)) }
 
-// trim drops what is oldest of the longer output, until both are within the bound.
+// trim drops the oldest part of the longer output, until both are within the bound.
 func (o *outputs) trim() {
 	for {
 		c := &o.stdout
@@ -64,7 +64,7 @@ func (o *outputs) trim() {
 	}
 }
 
-// end ends both outputs: it passes on lines that have no end, and closes files.
+// end closes both outputs: it passes on incomplete lines, and closes files.
 func (o *outputs) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -79,11 +79,11 @@ func (o *outputs) end() {
 	}
 }
 
-// show passes a line on, unless there were too many.
+// show passes a line on, unless there are too many.
 func (o *outputs) show(line string, stderr bool) {
 	switch o.lines++; {
 	case o.lines == shownLines:
-		line = "(very many lines: from here on only some of them are shown)"
+		line = "(too many lines: from here on only some of them are shown)"
 	case o.lines > shownLines && o.now().Sub(o.shown) < nowAndThen:
 		return
 	}
@@ -99,17 +99,17 @@ type capture struct {
 	name   string
 	chunks [][]byte
 	kept   int
-	total  int64 // bytes that were printed
+	total  int64 // bytes printed
 	spare  []byte
 	line   []byte
-	long   bool // the line is one whose beginning was passed on
+	long   bool // the beginning of the line was passed on already
 
-	dropped bool            // not all that was printed is in chunks
-	over    module.Overflow // gets all of it; nil before something is dropped, or when nothing can be kept
+	dropped bool            // chunks does not hold the whole output
+	over    module.Overflow // receives the whole output; nil until something is dropped, or if it cannot be kept
 
-	file   string // where all of it is, "" for nowhere
+	file   string // path of the whole output, "" for none
 	stored int64  // bytes in the file
-	lost   error  // why not all
+	lost   error  // why the file is incomplete
 }
 
 // Write implements io.Writer.
@@ -147,7 +147,7 @@ func (c *capture) store(p []byte) {
 	c.kept += len(p)
 }
 
-// empty is a new chunk; one that was dropped is used again.
+// empty is a new chunk; a dropped one is reused.
 func (c *capture) empty(size int) []byte {
 	spare := c.spare
 	if cap(spare) < size {
@@ -157,7 +157,7 @@ func (c *capture) empty(size int) []byte {
 	return spare
 }
 
-// drop drops the oldest chunk. Before the first one goes, all goes to a file.
+// drop drops the oldest chunk. Before the first drop, everything is written to a file.
 func (c *capture) drop() {
 	if open := c.all.bound.Open; !c.dropped && open != nil {
 		c.over = open(c.name)
@@ -193,7 +193,7 @@ func (c *capture) pass(p []byte) {
 	}
 }
 
-// skip passes over all lines but the last that ends in p.
+// skip skips all lines but the last that ends in p.
 func (c *capture) skip(p []byte) []byte {
 	end := bytes.LastIndexByte(p, '\n')
 	start := bytes.LastIndexByte(p[:max(end, 0)], '\n') + 1
@@ -208,13 +208,13 @@ func (c *capture) flush() {
 	if len(line) > shownLine {
 		// Half a secret would not be recognised later.
 		line = c.all.bound.Secrets.Text(line)
-		line = strings.ToValidUTF8(line[:min(shownLine, len(line)/2)], "") + " (and so on: a very long line)"
+		line = strings.ToValidUTF8(line[:min(shownLine, len(line)/2)], "") + " (truncated: a very long line)"
 	}
 	c.line = c.line[:0]
 	c.all.show(line, c.name == "stderr")
 }
 
-// text is what was kept, once: nothing is kept afterwards.
+// text returns the kept output and releases it.
 func (c *capture) text() string {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -222,7 +222,7 @@ func (c *capture) text() string {
 	b.Grow(c.kept)
 	for i, chunk := range c.chunks {
 		b.Write(chunk)
-		c.chunks[i] = nil // an output is never held twice as a whole
+		c.chunks[i] = nil // never hold a whole output twice
 	}
 	c.chunks, c.spare, c.kept = nil, nil, 0
 	if !c.dropped {
@@ -231,8 +231,8 @@ func (c *capture) text() string {
 	return c.whole(b.String())
 }
 
-// whole is text from the beginning of a line on, or, in the middle of one that is
-// very long, from where no secret is cut.
+// whole is text from the start of a line, or, in the middle of a very long line, from
+// a position that cuts no secret.
 func (c *capture) whole(text string) string {
 	look := text[:min(len(text), longestLine)]
 	if _, after, ok := strings.Cut(look, "\n"); ok {
@@ -241,7 +241,7 @@ func (c *capture) whole(text string) string {
 	return text[c.all.bound.Secrets.SafeCut(look, min(dubious, len(look)/4), len(look)/2):]
 }
 
-// describe adds to a result what is to be known of an output that it does not hold all of.
+// describe adds the keys for a truncated output to a result.
 func (c *capture) describe(d *value.Dict) {
 	if !c.dropped {
 		return
@@ -258,10 +258,10 @@ func (c *capture) warning() string {
 	if !c.dropped {
 		return ""
 	}
-	said := fmt.Sprintf("%s was %s long: the result holds its end, as much as the setting output_memory allows", c.name, size(c.total))
+	said := fmt.Sprintf("%s was %s long: the result holds only its end, up to the setting output_memory", c.name, size(c.total))
 	switch why := c.all.bound.Why; {
 	case c.file != "" && c.lost == nil:
-		return said + "; all of it is in " + c.file
+		return said + "; the whole output is in " + c.file
 	case c.file != "":
 		return fmt.Sprintf("%s; only the first %s are in %s: %s", said, size(c.stored), c.file, c.lost)
 	case c.lost != nil:
@@ -271,7 +271,7 @@ func (c *capture) warning() string {
 	}
 }
 
-// size is a number of bytes for people.
+// size prints a number of bytes for humans.
 func size(n int64) string {
 	switch {
 	case n >= 10<<20:

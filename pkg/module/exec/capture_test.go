@@ -21,7 +21,7 @@ type shelf struct {
 func (s *shelf) End() (string, int64, error) { return "/shelf", int64(s.Len()), s.lost }
 
 func bounded(keep int, open func(string) module.Overflow) *outputs {
-	return newOutputs(&module.Call{Now: time.Now, Outputs: &module.Outputs{Keep: keep, Open: open, Why: "there is no shelf"}})
+	return newOutputs(&module.Call{Now: time.Now, Outputs: &module.Outputs{Keep: keep, Open: open, Why: "storage unavailable"}})
 }
 
 func fill(t *testing.T, c *capture, text string, step int) {
@@ -55,7 +55,7 @@ func TestOutputKeepsTheEnd(t *testing.T) {
 	if all.String() != text {
 		t.Errorf("%d bytes are on the shelf, want all of %d", all.Len(), len(text))
 	}
-	want := []string{"stdout was 1024 KiB long: the result holds its end, as much as the setting output_memory allows; all of it is in /shelf"}
+	want := []string{"stdout was 1024 KiB long: the result holds only its end, up to the setting output_memory; the whole output is in /shelf"}
 	if !slices.Equal(out.Warnings, want) {
 		t.Errorf("warnings: %q", out.Warnings)
 	}
@@ -84,7 +84,7 @@ func TestOutputsShareTheMemory(t *testing.T) {
 		t.Errorf("%d and %d bytes are kept", len(out.Stdout), len(out.Stderr))
 	}
 	for _, w := range out.Warnings {
-		if !strings.Contains(w, "the rest was not kept: there is no shelf") {
+		if !strings.Contains(w, "the rest was not kept: storage unavailable") {
 			t.Error(w)
 		}
 	}

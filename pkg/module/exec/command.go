@@ -12,11 +12,11 @@ import (
 	"kubekey/pkg/value"
 )
 
-// streams are the options of command and shell on their input and output.
+// streams holds the options of command and shell for input and output.
 type streams struct {
-	Stdin         *string `kk:"stdin" doc:"text that the command reads"`
-	AddNewline    bool    `kk:"stdin_add_newline" default:"yes" doc:"end stdin with a newline"`
-	StripEmptyEnd bool    `kk:"strip_empty_ends" default:"yes" doc:"drop newlines from the end of stdout and stderr"`
+	Stdin         *string `kk:"stdin" doc:"standard input of the command"`
+	AddNewline    bool    `kk:"stdin_add_newline" default:"yes" doc:"append a newline to stdin"`
+	StripEmptyEnd bool    `kk:"strip_empty_ends" default:"yes" doc:"strip trailing newlines from stdout and stderr"`
 }
 
 func (s streams) reader() io.Reader {
@@ -30,19 +30,19 @@ func (s streams) reader() io.Reader {
 	return strings.NewReader(text)
 }
 
-// outdated are options that older playbooks still give to command and shell.
+// outdated holds options of command and shell that only older playbooks set.
 type outdated struct {
-	Warn bool `kk:"warn" default:"yes" doc:"without effect: accepted for the sake of older playbooks"`
+	Warn bool `kk:"warn" default:"yes" doc:"without effect: accepted for older playbooks"`
 }
 
 type command struct {
-	Cmd  string   `kk:"cmd" doc:"the command; may be given as the module's text"`
-	Argv []string `kk:"argv" doc:"the command as a list of words, instead of cmd"`
+	Cmd  string   `kk:"cmd" doc:"command to run; may be given as free-form text"`
+	Argv []string `kk:"argv" doc:"command as a list of arguments, instead of cmd"`
 	guard
 	streams
 	outdated
-	Executable string `kk:"executable,path" doc:"without effect: the program is run without a shell"`
-	Expand     bool   `kk:"expand_argument_vars" default:"yes" doc:"expand ~ and variables in the words, on the host"`
+	Executable string `kk:"executable,path" doc:"without effect: the command runs without a shell"`
+	Expand     bool   `kk:"expand_argument_vars" default:"yes" doc:"expand ~ and variables in the arguments, on the host"`
 }
 
 // Run implements module.Runner.
@@ -64,16 +64,16 @@ func (m *command) Run(ctx context.Context, c *module.Call) (module.Result, error
 // CheckLiterals implements module.Checker.
 func (m *command) CheckLiterals() []schema.Problem { return checkWords("cmd", m.Cmd) }
 
-// checkWords reports the text of a command that cannot be split into words.
+// checkWords reports a command that cannot be split into arguments.
 func checkWords(argument, text string) []schema.Problem {
 	_, err := splitWords(text)
 	if err == nil {
 		return nil
 	}
-	return []schema.Problem{{Path: argument, Msg: notSplit + err.Error(), Help: "close the quote, or put a backslash before it"}}
+	return []schema.Problem{{Path: argument, Msg: notSplit + err.Error(), Help: "close the quote, or escape it with a backslash"}}
 }
 
-const notSplit = "the command cannot be split into words: "
+const notSplit = "the command cannot be split into arguments: "
 
 // Detach implements module.Detacher.
 func (m *command) Detach(ctx context.Context, c *module.Call, id string, limit time.Duration) (module.Result, error) {

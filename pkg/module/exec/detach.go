@@ -15,9 +15,9 @@ import (
 	"kubekey/pkg/shell"
 )
 
-// An async job is a folder's entry on the host, ~/.ansible_async/ID, as with
-// Ansible; $ANSIBLE_ASYNC_DIR is another folder. It holds JSON: while the job
-// runs, and afterwards with what became of it.
+// An async job has a status file on the host, ~/.ansible_async/ID, as in Ansible;
+// $ANSIBLE_ASYNC_DIR sets another folder. It holds JSON: first the running job, then its
+// result.
 var (
 	//go:embed detach.sh
 	detachScript string

@@ -1,6 +1,6 @@
-# Starts a job that outlives the connection. Prints the file that tells about it.
+# Starts a job that outlives the connection. Prints the path of its status file.
 # $1 id, $2 seconds that it may take, $3 JSON to keep with it, $4 command line,
-# $5 script that watches over it, $6 script that ends it, $7 bytes of an output to keep; its input is on standard input
+# $5 script that supervises it, $6 script that stops it, $7 bytes of an output to keep; its input is on standard input
 mask=$(umask)
 umask 077
 dir=${ANSIBLE_ASYNC_DIR:-$HOME/.ansible_async}

@@ -127,8 +127,8 @@ func TestCommandsThatCannotStart(t *testing.T) {
 		{"empty", "command", []any{"cmd", "  "}, 256, "no command given"},
 		{"empty shell", "shell", nil, 256, "no command given"},
 		{"both", "command", []any{"cmd", "a", "argv", "b"}, 256, "only command or argv can be given, not both"},
-		{"quote", "command", []any{"cmd", "echo 'a"}, 256, "the command cannot be split into words: no closing quotation"},
-		{"backslash", "command", []any{"cmd", `echo \`}, 256, "the command cannot be split into words: no escaped character after the last backslash"},
+		{"quote", "command", []any{"cmd", "echo 'a"}, 256, "the command cannot be split into arguments: no closing quotation"},
+		{"backslash", "command", []any{"cmd", `echo \`}, 256, "the command cannot be split into arguments: no escaped character after the last backslash"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

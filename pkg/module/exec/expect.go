@@ -16,36 +16,36 @@ import (
 	"kubekey/pkg/value"
 )
 
-// expect runs a command in a terminal of the host and answers its questions.
+// expect runs a command in a terminal on the host and answers its prompts.
 type expect struct {
-	Command string `kk:"command,required" doc:"the command; it is split into words, and no shell reads it"`
+	Command string `kk:"command,required" doc:"command to run, without a shell"`
 	guard
-	Responses *value.Dict   `kk:"responses,required" doc:"for each question, a Python regular expression for how it ends, and the answer; with a list of answers, one for each time that it is asked"`
-	Timeout   time.Duration `kk:"timeout" default:"30" doc:"how long the command may take to ask or to end; 0 is for ever"`
-	Echo      bool          `kk:"echo" default:"no" doc:"keep the answers in stdout, where a terminal would show them"`
+	Responses *value.Dict   `kk:"responses,required" doc:"dict of prompts and responses: the key is a Python regular expression that matches the end of the prompt, the value is the response, or a list of responses, one for each time that the prompt appears"`
+	Timeout   time.Duration `kk:"timeout" default:"30" doc:"how long to wait for the next prompt or the end of the command; 0 means forever"`
+	Echo      bool          `kk:"echo" default:"no" doc:"include the responses in stdout, as a terminal would show them"`
 }
 
 func expectSpec() module.Spec {
 	return module.Spec{
 		Name:    "expect",
-		Summary: "Runs a command in a terminal of the host, and answers its questions.",
+		Summary: "Runs a command in a terminal on the host, and responds to its prompts.",
 		Notes: []string{
-			"Answers go over the connection's own input: they are not in a command line, a result or a log, unless the command prints them.",
-			"The regular expressions see what was printed since the last answer, line ends included; the one that matches first in it counts. (?i) before one makes it blind to case.",
-			"A question without an answer ends in a failure after timeout, and the command is ended.",
-			"In check mode nothing is run: the result is skipped, unless creates or removes decide.",
+			"Responses are sent on standard input: they do not appear in a command line, a result or a log, unless the command prints them.",
+			"The regular expressions are matched against the output since the last response, including line breaks; the earliest match counts. Prefix one with (?i) to ignore case.",
+			"A prompt without a response fails the task after timeout, and the command is killed.",
+			"In check mode the command is not run: the result is skipped, unless creates or removes decides.",
 		},
 		Examples: []string{
-			"- name: Set a password the long way\n  expect:\n    command: passwd ada\n    responses:\n      '(?i)password:':\n        - \"{{ ada_password }}\"\n        - \"{{ ada_password }}\"\n  no_log: true",
-			"- name: Accept the licence once\n  expect:\n    command: /opt/app/install\n    creates: /opt/app/installed\n    responses:\n      'Accept\\? \\[y/n\\]': y\n      'Folder:': /srv/app",
+			"- name: Answer the prompts of passwd\n  expect:\n    command: passwd ada\n    responses:\n      '(?i)password:':\n        - \"{{ ada_password }}\"\n        - \"{{ ada_password }}\"\n  no_log: true",
+			"- name: Accept the license once\n  expect:\n    command: /opt/app/install\n    creates: /opt/app/installed\n    responses:\n      'Accept\\? \\[y/n\\]': y\n      'Folder:': /srv/app",
 		},
 		Returns: []module.Return{
-			{Key: "stdout", Type: "str", Doc: "what the command printed, both outputs in one"},
+			{Key: "stdout", Type: "str", Doc: "output of the command, stdout and stderr combined"},
 			{Key: "rc", Type: "int", Doc: "exit status"},
-			{Key: "cmd", Type: "str", Doc: "the command"},
-			{Key: "start", Type: "str", Doc: "when it began"},
-			{Key: "end", Type: "str", Doc: "when it ended"},
-			{Key: "delta", Type: "str", Doc: "how long it took"},
+			{Key: "cmd", Type: "str", Doc: "the command that was run"},
+			{Key: "start", Type: "str", Doc: "start time of the command"},
+			{Key: "end", Type: "str", Doc: "end time of the command"},
+			{Key: "delta", Type: "str", Doc: "duration of the command"},
 		},
 		New: func() module.Runner { return &expect{} },
 	}
@@ -75,7 +75,7 @@ func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	printed := newOutputs(c)
-	printed.output = nil // what a dialogue prints is shown when it is over
+	printed.output = nil // the output of a dialogue is shown at its end
 	d := &dialogue{questions: questions, typed: newTyping(), stop: cancel, over: ctx.Done(), echo: m.Echo, all: &printed.stdout}
 	defer close(d.typed.over)
 	if m.Timeout > 0 {
@@ -108,34 +108,34 @@ func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return r, nil
 }
 
-// errNoQuestion says that nothing was asked that has an answer, for too long.
+// errNoQuestion means that no known prompt appeared in time.
 var errNoQuestion = errors.New("command exceeded timeout")
 
-// matchLimit bounds questions that backtrack.
+// matchLimit bounds prompts that backtrack.
 const matchLimit = time.Second
 
-// noAnswer is a question that was asked once too often.
+// noAnswer is a prompt that appeared more often than it has responses.
 type noAnswer struct{ question string }
 
 func (e noAnswer) Error() string {
 	return fmt.Sprintf("No remaining responses for '%s'", e.question)
 }
 
-// noSearch is a question that could not be looked for.
+// noSearch is a prompt whose expression could not be matched.
 type noSearch struct{ error }
 
-// question is one that the command may ask.
+// question is a prompt that the command may print.
 type question struct {
 	text    string
 	match   *pyregex.Regexp
 	answers []string
-	always  bool // the one answer is for each time
+	always  bool // the single response serves every time
 }
 
 // CheckLiterals implements module.Checker.
 func (m *expect) CheckLiterals() []schema.Problem {
 	out := checkWords("command", m.Command)
-	if m.Responses == nil { // answers that are templates are not known yet
+	if m.Responses == nil { // templated responses are not known yet
 		return out
 	}
 	if _, err := m.questions(); err != nil {
@@ -162,27 +162,27 @@ func (m *expect) questions() ([]*question, error) {
 		all = append(all, q)
 	}
 	if len(all) == 0 {
-		return nil, errors.New("responses has no question")
+		return nil, errors.New("responses is empty: add at least one prompt")
 	}
 	return all, nil
 }
 
-// dialogue reads what a command prints, and types the answers.
+// dialogue reads the output of a command, and types the responses.
 type dialogue struct {
 	questions []*question
 	typed     *typing
 	stop      context.CancelCauseFunc
-	over      <-chan struct{} // closed when nobody waits for the command any more
+	over      <-chan struct{} // closed when the command is no longer awaited
 	all       *capture
 	echo      bool
 	patience  time.Duration
 	clock     *time.Timer
 
 	mu      sync.Mutex
-	pending string // what was printed since the last answer
+	pending string // output since the last response
 }
 
-// longestQuestion is how much of the last output is looked at for questions.
+// longestQuestion is how much of the last output is searched for prompts.
 const longestQuestion = 64 << 10
 
 // Write implements io.Writer for the command's output.
@@ -199,7 +199,7 @@ func (d *dialogue) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// answer types the answer to the first question that is pending.
+// answer types the response to the first pending prompt.
 func (d *dialogue) answer() bool {
 	var asked *question
 	var at pyregex.Match
@@ -233,20 +233,20 @@ func (d *dialogue) answer() bool {
 	}
 	select {
 	case d.typed.lines <- text:
-	case <-d.over: // the command asks and does not read
+	case <-d.over: // the command prompts and does not read
 		return false
 	}
 	return true
 }
 
-// typing is the input of a command: what is typed, until the command is over.
+// typing is the input of a command: the typed text, until the command exits.
 type typing struct {
 	lines chan string
 	over  chan struct{}
 	rest  string
 }
 
-// newTyping makes an input that holds more answers than commands leave unread.
+// newTyping makes an input with room for more responses than a command leaves unread.
 func newTyping() *typing {
 	return &typing{lines: make(chan string, 1024), over: make(chan struct{})}
 }

@@ -10,17 +10,17 @@ import (
 	"kubekey/pkg/module"
 )
 
-// guard is where a command runs and what decides whether it does.
+// guard holds the folder of a command and the conditions for running it.
 type guard struct {
-	Chdir   string `kk:"chdir,path" doc:"folder on the host to run in"`
+	Chdir   string `kk:"chdir,path" doc:"folder on the host to change to before running the command"`
 	Creates string `kk:"creates,path" doc:"file or glob on the host; if it exists, nothing is run"`
 	Removes string `kk:"removes,path" doc:"file or glob on the host; if it does not exist, nothing is run"`
 }
 
 func (g guard) decides() bool { return g.Creates != "" || g.Removes != "" }
 
-// prefix is the shell text before a command. When the guard decides against
-// it, the text prints mark and the reason, and ends the shell with success.
+// prefix is the shell text before a command. If the guard skips it, the text prints
+// mark and the reason, and exits successfully.
 func (g guard) prefix(mark string) string {
 	var b strings.Builder
 	if g.Chdir != "" {
@@ -41,10 +41,10 @@ func matches(pattern string) string {
 		`; do if [ -e "$kk_f" ] || [ -h "$kk_f" ]; then kk_m=1; fi; done; `
 }
 
-// newMark returns a word that no command prints by chance.
+// newMark returns a token that no command prints by chance.
 func newMark() string { return "kk-not-run-" + rand.Text() }
 
-// decided reads back what prefix printed: "creates", "removes" or "".
+// decided reads the output of prefix: "creates", "removes" or "".
 func decided(mark, stdout string) string {
 	for _, why := range []string{"creates", "removes"} {
 		if strings.TrimSpace(stdout) == mark+" "+why {
@@ -54,20 +54,20 @@ func decided(mark, stdout string) string {
 	return ""
 }
 
-// probe asks the host, changing nothing, what the guard decides.
+// probe evaluates the guard on the host, without changes.
 func (g guard) probe(ctx context.Context, c *module.Call) (why string, err error) {
 	mark := newMark()
 	out, _, err := Ask(ctx, c, g.prefix(mark))
 	return decided(mark, out), err
 }
 
-// Ask runs a line that changes nothing.
+// Ask runs a read-only line.
 func Ask(ctx context.Context, c *module.Call, line string) (stdout string, code int, err error) {
 	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Probe: true}, connector.MaxAnswer)
 	return string(out.Stdout), out.Code, err
 }
 
-// skipTexts are the msg and the stdout of a command that the guard kept from running.
+// skipTexts are the msg and the stdout of a command that the guard skipped.
 func (g guard) skipTexts(why string, check bool) (msg, stdout string) {
 	verb := "Did"
 	if check {
@@ -80,15 +80,15 @@ func (g guard) skipTexts(why string, check bool) (msg, stdout string) {
 	return fmt.Sprintf("%s not run command since '%s' %s", verb, path, state), fmt.Sprintf("skipped, since %s %s", path, state)
 }
 
-// fault is why a command could not begin; its msg is "" when it could.
+// fault is why a command could not start; its msg is "" if it could.
 type fault struct {
 	rc     int
 	msg    string
-	folder bool // the folder is at fault, not the program
+	folder bool // the folder is at fault, not the command
 }
 
-// diagnose finds out why program, run in the guard's folder, ended with a
-// shell's code for trouble. Without a program it judges the folder.
+// diagnose finds out why program, run in the guard's folder, exited with an error
+// code of the shell. Without a program it checks the folder only.
 func (g guard) diagnose(ctx context.Context, c *module.Call, program string) (fault, error) {
 	line := ""
 	if g.Chdir != "" {

@@ -10,7 +10,7 @@ import (
 	"kubekey/pkg/shell"
 )
 
-// job is one command line of a task's author, and what its end means.
+// job is one command line of a task, and how its end is evaluated.
 type job struct {
 	ending
 	line  string
@@ -26,24 +26,24 @@ func (j job) run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return j.result(ctx, c, o)
 }
 
-// The kinds of endings: of command and shell, of script, of raw.
+// The kinds of endings: command and shell, script, raw.
 const (
 	ofCommand = "command"
 	ofScript  = "script"
 	ofRaw     = "raw"
 )
 
-// ending makes the result of a command that ended. An async job keeps it, as
-// JSON, until somebody asks for the result.
+// ending makes the result of a command that exited. An async job stores it as
+// JSON until the result is queried.
 type ending struct {
 	Kind    string
-	Cmd     any    `json:",omitempty"` // as the result shows it
-	Program string `json:",omitempty"` // what is executed, "" when the shell itself
-	Mark    string `json:",omitempty"` // what is printed when the guard decides
+	Cmd     any    `json:",omitempty"` // as shown in the result
+	Program string `json:",omitempty"` // the executed program, "" for the shell itself
+	Mark    string `json:",omitempty"` // printed if the guard skips the command
 	Strip   bool   `json:",omitempty"`
 	Limit   int    `json:",omitempty"` // seconds; of an async job
-	NoLog   bool   `json:",omitempty"` // of an async job: its task has no_log, so whoever asks for the result has, too
-	Keep    int    `json:",omitempty"` // bytes that are kept of an output of such a job
+	NoLog   bool   `json:",omitempty"` // of an async job: its task has no_log, which extends to async_status
+	Keep    int    `json:",omitempty"` // bytes kept of an output of an async job
 	guard
 }
 
@@ -63,7 +63,7 @@ func (e ending) result(ctx context.Context, c *module.Call, o outcome) (module.R
 	return o.result(), nil
 }
 
-// skipped is the result of a command that the guard kept from running.
+// skipped is the result of a command that the guard skipped.
 func (e ending) skipped(why string) module.Result {
 	if e.Kind == ofScript {
 		return e.scriptSkipped(why)
@@ -106,7 +106,7 @@ func newJob(g guard, s streams, cmd any, body, program string) job {
 	return job{ending: e, line: e.line(body), stdin: s.reader()}
 }
 
-// line is the whole command line. The common cases are short: the words
+// line is the whole command line. The common cases are short: the arguments
 // themselves, or `cd -P X && exec ...`.
 func (e ending) line(body string) string {
 	if e.Mark == "" && e.Chdir != "" && strings.HasPrefix(body, "exec ") && e.Program != "" {
@@ -115,7 +115,7 @@ func (e ending) line(body string) string {
 	return e.prefix(e.Mark) + body
 }
 
-// quoteWord quotes a word for the shell, expandable if wanted.
+// quoteWord quotes a word for the shell, with expansion if expand is set.
 func quoteWord(w string, expand bool) string {
 	if expand {
 		return Expandable(w, false)

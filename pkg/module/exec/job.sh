@@ -1,5 +1,5 @@
-# Tells about a job: whether it is "missing", "up" (there, or done) or "down" (its watcher is gone); its file; what the file holds.
-# $1 id, $2 what to do: status, cleanup (forget it), end (end its processes), $3 script that ends it
+# Prints the state of a job: "missing", "up" (running or done) or "down" (its supervisor is gone); its file; the file's content.
+# $1 id, $2 action: status, cleanup (delete the file), end (stop its processes), $3 script that stops it
 dir=${ANSIBLE_ASYNC_DIR:-$HOME/.ansible_async}
 case $dir in \~/*) dir=$HOME/${dir#??} ;; esac
 job=$dir/$1

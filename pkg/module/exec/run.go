@@ -12,16 +12,16 @@ import (
 	"kubekey/pkg/value"
 )
 
-// outcome is how a command ended.
+// outcome is how a command exited.
 type outcome struct {
 	RC             int
 	Stdout, Stderr string
 	start, end     time.Time
 	Warnings       []string
-	all            []*capture // what stdout and stderr are of
+	all            []*capture // the captures of stdout and stderr
 }
 
-// Execute runs a command, passing its output on as it comes. Of one that did not end by
+// Execute runs a command, passing its output on as it arrives. If it did not exit by
 // itself the outcome has the warnings.
 func Execute(ctx context.Context, c *module.Call, command connector.Command) (outcome, error) {
 	printed := newOutputs(c)
@@ -36,7 +36,7 @@ func Execute(ctx context.Context, c *module.Call, command connector.Command) (ou
 	return o, nil
 }
 
-// hold ends the outputs and holds them.
+// hold closes the outputs and keeps them.
 func (o *outcome) hold(printed *outputs) {
 	printed.end()
 	o.all = []*capture{&printed.stdout, &printed.stderr}
@@ -48,7 +48,7 @@ func (o *outcome) hold(printed *outputs) {
 	}
 }
 
-// Describe adds to a result what is to be known of outputs that it does not hold all of.
+// Describe adds the keys for truncated outputs to a result.
 func (o outcome) Describe(d *value.Dict) *value.Dict {
 	for _, c := range o.all {
 		c.describe(d)
@@ -91,8 +91,8 @@ func delta(d time.Duration) string {
 	return fmt.Sprintf("%d days, %s", days, s)
 }
 
-// commandResult makes the result of command and shell: outputs stripped if
-// wanted, and what was run.
+// commandResult makes the result of command and shell: outputs, stripped if requested,
+// and the command.
 func (o outcome) commandResult(cmd any, strip bool) module.Result {
 	if strip {
 		o.Stdout = strings.TrimRight(o.Stdout, "\r\n")
@@ -104,15 +104,15 @@ func (o outcome) commandResult(cmd any, strip bool) module.Result {
 	return r
 }
 
-// notRun makes the result of a command that did not begin.
+// notRun makes the result of a command that did not start.
 func notRun(cmd any, rc int, stdout, msg string) module.Result {
 	return module.Result{Msg: msg, Data: value.NewDict(
 		"cmd", cmd, "rc", rc, "stdout", stdout, "stderr", "", "start", nil, "end", nil, "delta", nil,
 	)}
 }
 
-// notFound makes the result of a program that could not be executed. It is
-// named as one text, and no time is told: nothing began.
+// notFound makes the result of a program that could not be executed. It is named as
+// one text, and has no times: nothing was started.
 func notFound(cmd any, rc int, msg string) module.Result {
 	if words, ok := cmd.([]any); ok {
 		quoted := make([]string, len(words))

@@ -11,11 +11,11 @@ import (
 	"kubekey/pkg/module"
 )
 
-// script is the script module.
+// script is the module script.
 type script struct {
-	Cmd        string `kk:"cmd,required,file=word files" doc:"path of the script on the control node, and its arguments; may be given as the module's text"`
-	Executable string `kk:"executable" doc:"program that runs the script, with its options"`
-	Decrypt    bool   `kk:"decrypt" default:"yes" doc:"decrypt a script that is encrypted with a vault; no takes it as it is"`
+	Cmd        string `kk:"cmd,required,file=word files" doc:"path of the script on the control node, and its arguments; may be given as free-form text"`
+	Executable string `kk:"executable" doc:"interpreter of the script, with its options"`
+	Decrypt    bool   `kk:"decrypt" default:"yes" doc:"decrypt a script that is encrypted with vault"`
 	guard
 }
 
@@ -63,9 +63,8 @@ func (m *script) job(c *module.Call) (job, error) {
 
 var errNoScript = errors.New("no script given")
 
-// line is shell text that receives the script, runs it and deletes it. The
-// folder for temporary files may forbid execution; then the interpreter that
-// the script names is run on it.
+// line is shell text that receives the script, runs it and deletes it. If the folder
+// for temporary files is mounted noexec, the interpreter named in the script is run on it.
 func (m *script) line(mark, args string) string {
 	run := `if [ -x "$kk_s" ]; then "$kk_s" ` + args + `
 else
@@ -100,7 +99,7 @@ func (m *script) predict(ctx context.Context, c *module.Call) (module.Result, er
 	return module.Result{Changed: true}, nil
 }
 
-// scriptSkipped is the result of a script that the guard kept from running.
+// scriptSkipped is the result of a script that the guard skipped.
 func (g guard) scriptSkipped(why string) module.Result {
 	msg := g.Creates + " exists, matching creates option"
 	if why == "removes" {
@@ -109,7 +108,7 @@ func (g guard) scriptSkipped(why string) module.Result {
 	return module.Result{Skipped: true, Msg: msg}
 }
 
-// cutWord takes the first word, which may be quoted, off a text.
+// cutWord splits off the first word, which may be quoted.
 func cutWord(s string) (word, rest string) {
 	s = strings.TrimSpace(s)
 	if s != "" && (s[0] == '\'' || s[0] == '"') {

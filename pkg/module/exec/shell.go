@@ -9,10 +9,10 @@ import (
 	"kubekey/pkg/shell"
 )
 
-// shellModule is the shell module.
+// shellModule is the module shell.
 type shellModule struct {
-	Cmd        string `kk:"cmd" doc:"the text to run; may be given as the module's text"`
-	Executable string `kk:"executable,path" doc:"the shell that runs it, by absolute path; else the host's /bin/sh"`
+	Cmd        string `kk:"cmd" doc:"command line to run; may be given as free-form text"`
+	Executable string `kk:"executable,path" doc:"absolute path of the shell. Default: /bin/sh of the host"`
 	guard
 	streams
 	outdated
@@ -47,10 +47,10 @@ func (m *shellModule) job() job {
 	return newJob(m.guard, m.streams, m.Cmd, body, m.Executable)
 }
 
-// raw is the raw module.
+// raw is the module raw.
 type raw struct {
-	Cmd        string `kk:"cmd,required" doc:"the text to run; may be given as the module's text"`
-	Executable string `kk:"executable,path" doc:"the shell that runs it"`
+	Cmd        string `kk:"cmd,required" doc:"command line to run; may be given as free-form text"`
+	Executable string `kk:"executable,path" doc:"absolute path of the shell to run it"`
 }
 
 // Run implements module.Runner.

@@ -1,5 +1,6 @@
-# Runs a job, ends it when its time is over, and writes down what became of it.
-# $1 file of the job, $2 id, $3 seconds, $4 JSON to keep, $5 command line, $6 this script, $7 script that ends it, $8 bytes of an output to keep, $9 umask
+# Runs a job, stops it after its timeout, and writes its result.
+# $1 file of the job, $2 id, $3 seconds, $4 JSON to keep, $5 command line, $6 this script, $7 script that stops it,
+# $8 bytes of an output to keep, $9 umask
 job=$1 id=$2 limit=$3 note=$4 line=$5 end=$7 keep=$8 mask=$9
 put() { cat >"$job.new" && mv -f "$job.new" "$job"; }
 about() { printf '{"ansible_job_id": "%s", "started": 1, "finished": %s, "kk": %s' "$id" "$1" "$note"; }
@@ -12,7 +13,7 @@ escapes=$(
     printf 's/%b/\\\\u%04x/g\n' "$(printf '\\0%o' $n)" $n
   done
 )
-text() { # what a file holds, as a string of JSON; the dot keeps its last newline
+text() { # the content of a file as a JSON string; the dot keeps its last newline
   printf '"'
   { tail -c "$keep" "$1"; echo .; } | LC_ALL=C tr -d '\000' | LC_ALL=C sed -e "$escapes" -e '$!s/$/\\n/' -e '$s/\.$//' | tr -d '\n'
   printf '"'

@@ -12,8 +12,8 @@ var (
 	errNoEscaped      = errors.New("no escaped character after the last backslash")
 )
 
-// splitWords splits a text as a POSIX shell splits words, without expanding
-// anything; # has no meaning.
+// splitWords splits a text into words as a POSIX shell does, without expansion; # has
+// no special meaning.
 func splitWords(s string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -68,8 +68,8 @@ func quoted(word *strings.Builder, s string) (int, error) {
 }
 
 // Expandable returns a shell word for s in which the host's shell expands a
-// leading ~ and variables, but nothing else; a variable that is not set stays
-// as it is written. With glob, * ? and simple [sets] match files as well.
+// leading ~ and variables, but nothing else; an unset variable is kept
+// as written. With glob, * ? and simple [sets] match files as well.
 func Expandable(s string, glob bool) string {
 	var b strings.Builder
 	s = tilde(&b, s)
@@ -104,7 +104,7 @@ func Expandable(s string, glob bool) string {
 	return b.String()
 }
 
-// escaped makes ${NAME} fit for a default inside "${NAME-...}".
+// escaped escapes ${NAME} for use as a default inside "${NAME-...}".
 func escaped(reference string) string { return strings.ReplaceAll(reference, "}", `\}`) }
 
 // tilde writes a leading ~ or ~user so that the shell expands it, and returns the rest.

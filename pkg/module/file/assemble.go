@@ -23,7 +23,7 @@ type Assemble struct {
 	Delimiter    string `kk:"delimiter" doc:"what stands between two fragments, on a line of its own; \\n is a line end"`
 	Regexp       string `kk:"regexp" doc:"Python regular expression that the names of fragments must match. Default: all"`
 	IgnoreHidden bool   `kk:"ignore_hidden" default:"no" doc:"leave out names that begin with a dot"`
-	Backup       bool   `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Backup       bool   `kk:"backup" default:"no" doc:"keep the old file next to it"`
 	Decrypt      bool   `kk:"decrypt" default:"yes" doc:"decrypt fragments of the control node that are encrypted with a vault; no takes them as they are"`
 	Validate     string `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 }

@@ -18,11 +18,11 @@ type BlockInFile struct {
 	Marker         string `kk:"marker" default:"# {mark} ANSIBLE MANAGED BLOCK" doc:"the line before and after the block; {mark} stands for marker_begin and marker_end"`
 	MarkerBegin    string `kk:"marker_begin" default:"BEGIN" doc:"what {mark} is before the block"`
 	MarkerEnd      string `kk:"marker_end" default:"END" doc:"what {mark} is after the block"`
-	State          string `kk:"state" default:"present" choices:"absent,present" doc:"whether the block must be there"`
+	State          string `kk:"state" default:"present" choices:"absent,present" doc:"whether the block should exist"`
 	InsertAfter    string `kk:"insertafter" doc:"where a new block goes: EOF, or after the last line that matches this regular expression. Default: EOF"`
 	InsertBefore   string `kk:"insertbefore" doc:"where a new block goes: BOF, or before the last line that matches this regular expression"`
 	Create         bool   `kk:"create" default:"no" doc:"make the file if it is missing"`
-	Backup         bool   `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Backup         bool   `kk:"backup" default:"no" doc:"keep the old file next to it"`
 	Validate       string `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 	AppendNewline  bool   `kk:"append_newline" default:"no" doc:"leave an empty line after the block, unless it ends the file"`
 	PrependNewline bool   `kk:"prepend_newline" default:"no" doc:"leave an empty line before the block, unless it begins the file"`

@@ -22,7 +22,7 @@ type Copy struct {
 	Dest          string          `kk:"dest,required,path" doc:"path on the host; an existing folder, or a path that ends in /, gets the file under its own name"`
 	RemoteSrc     bool            `kk:"remote_src" default:"no" doc:"src is a path on the host"`
 	Force         bool            `kk:"force" default:"yes" doc:"replace a file whose content differs; no leaves any existing file alone"`
-	Backup        bool            `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Backup        bool            `kk:"backup" default:"no" doc:"keep the old file next to it"`
 	DirectoryMode schema.FileMode `kk:"directory_mode" doc:"permission bits of folders that are created. Default: what the umask leaves"`
 	Follow        bool            `kk:"follow" default:"no" doc:"write what a link at dest leads to, instead of replacing the link"`
 	LocalFollow   bool            `kk:"local_follow" default:"yes" doc:"copy what links in src lead to, instead of the links"`
@@ -36,7 +36,7 @@ func copySpec() module.Spec {
 		Name:    "copy",
 		Summary: "Copy files, folders or text to the host.",
 		Notes: []string{
-			"A file whose content is already there is not sent again; a changed one is written beside the old one, verified and renamed into place.",
+			"A file whose content is already there is not sent again; a changed one is written next to the old one, verified and renamed into place.",
 			"Small files of a folder travel together.",
 		},
 		Examples: []string{

@@ -31,7 +31,7 @@ func fetchSpec() module.Spec {
 		Name:    "fetch",
 		Summary: "Bring a file of the host to the control node.",
 		Notes: []string{
-			"A file that is there already is not fetched again. A new one is readable by its owner alone; an existing one keeps its mode.",
+			"A file that already exists is not fetched again. A new one is readable by its owner alone; an existing one keeps its mode.",
 			"A relative dest is below the folder of the playbook.",
 		},
 		Examples: []string{

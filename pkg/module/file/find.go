@@ -22,7 +22,7 @@ import (
 type Find struct {
 	Paths     []string        `kk:"paths,required,path,alias=path|name" doc:"folders of the host to search"`
 	Patterns  []string        `kk:"patterns,alias=pattern" doc:"shell patterns, or with use_regex Python regular expressions, one of which the name must match. Default: all names"`
-	Excludes  []string        `kk:"excludes,alias=exclude" doc:"as patterns: names that are left out"`
+	Excludes  []string        `kk:"excludes,alias=exclude" doc:"as patterns: names that are omitted"`
 	UseRegex  bool            `kk:"use_regex" default:"no" doc:"patterns and excludes are regular expressions, matched from the start of the name"`
 	FileType  string          `kk:"file_type" default:"file" choices:"any,directory,file,link" doc:"what to find"`
 	Recurse   bool            `kk:"recurse" default:"no" doc:"search the folders below, too"`

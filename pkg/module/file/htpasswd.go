@@ -29,7 +29,7 @@ type HTPasswd struct {
 	Name     string         `kk:"name,required,alias=username" doc:"the user"`
 	Password *redact.Secret `kk:"password" doc:"the password; needed when the user must be there"`
 	Scheme   string         `kk:"hash_scheme,alias=crypt_scheme" default:"apr_md5_crypt" choices:"apr_md5_crypt,md5_crypt,sha256_crypt,sha512_crypt,bcrypt,portable_apache24,host_apache24,portable,ldap_sha1" doc:"how the password is hashed. Apache knows apr_md5_crypt and bcrypt everywhere, nginx what the host's crypt knows; the names with apache24 are bcrypt, portable is apr_md5_crypt"`
-	State    string         `kk:"state" default:"present" choices:"absent,present" doc:"whether the user must be there"`
+	State    string         `kk:"state" default:"present" choices:"absent,present" doc:"whether the user should exist"`
 	Create   bool           `kk:"create" default:"yes" doc:"make the file if it is missing"`
 }
 

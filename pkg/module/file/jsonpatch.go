@@ -24,7 +24,7 @@ type JSONPatch struct {
 	Merge      *value.Dict    `kk:"merge" doc:"a merge patch (RFC 7396): its keys replace those of the document, dicts are merged, and null removes"`
 	Create     bool           `kk:"create" default:"no" doc:"begin with an empty object if the file is missing"`
 	Indent     *int           `kk:"indent" doc:"blanks of one level when the file is written; 0 writes it on one line. Default: as the file has it, 2 for a new one"`
-	Backup     bool           `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Backup     bool           `kk:"backup" default:"no" doc:"keep the old file next to it"`
 	Validate   string         `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 }
 

@@ -18,12 +18,12 @@ type LineInFile struct {
 	Line         *string `kk:"line,alias=value" doc:"the line that must be there (or, with state: absent and no regexp, must not)"`
 	Regexp       *string `kk:"regexp,alias=regex" doc:"Python regular expression; the last line that matches is replaced, or with state: absent all are removed"`
 	SearchString *string `kk:"search_string" doc:"as regexp, but plain text"`
-	State        string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the line must be there"`
+	State        string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the line should exist"`
 	Backrefs     bool    `kk:"backrefs" default:"no" doc:"line may use \\1 and \\g<name> of regexp; nothing is added when nothing matches"`
 	InsertAfter  string  `kk:"insertafter" doc:"where a new line goes: EOF, or after the last line that matches this regular expression. Default: EOF"`
 	InsertBefore string  `kk:"insertbefore" doc:"where a new line goes: BOF, or before the last line that matches this regular expression"`
 	Create       bool    `kk:"create" default:"no" doc:"make the file if it is missing"`
-	Backup       bool    `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Backup       bool    `kk:"backup" default:"no" doc:"keep the old file next to it"`
 	FirstMatch   bool    `kk:"firstmatch" default:"no" doc:"work with the first line that matches insertafter, insertbefore or regexp instead of the last"`
 	Validate     string  `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 }

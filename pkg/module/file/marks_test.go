@@ -88,8 +88,8 @@ func TestFileDiffOfAFolderThatGoes(t *testing.T) {
 	r := moduletest.Run(t, spec(t, "file"), args("path", dir+"/d", "state", "absent"), o)
 	before, _ := r.Diff[0].Before.(*value.Dict)
 	content, _ := before.Get("path_content")
-	wanted := value.NewDict("directories", []any{dir + "/d/sub"}, "files", []any{dir + "/d/sub/f"})
-	if !value.Equal(content, wanted) {
+	desired := value.NewDict("directories", []any{dir + "/d/sub"}, "files", []any{dir + "/d/sub/f"})
+	if !value.Equal(content, desired) {
 		t.Errorf("path_content is %s", value.Repr(content))
 	}
 }

@@ -27,8 +27,8 @@ type Archive struct {
 	Path     []string `kk:"path,required,path" doc:"files and folders of the host, absolute; * and ? stand for any name. Of a folder its content is packed"`
 	Dest     string   `kk:"dest,path" doc:"the archive. Default: for a single file, its path with the format as ending; otherwise it must be given"`
 	Format   string   `kk:"format" default:"gz" choices:"bz2,gz,tar,xz,zip" doc:"gz, bz2 and xz pack several files, or a folder, as tar; a single file is only compressed"`
-	Exclude  []string `kk:"exclude_path,path" doc:"paths that are left out of path, absolute; * and ? stand for any name"`
-	Patterns []string `kk:"exclusion_patterns" doc:"shell patterns for members, as they are named in the archive, that are left out; * stands for slashes too"`
+	Exclude  []string `kk:"exclude_path,path" doc:"paths that are omitted of path, absolute; * and ? stand for any name"`
+	Patterns []string `kk:"exclusion_patterns" doc:"shell patterns for members, as they are named in the archive, that are omitted; * stands for slashes too"`
 	Force    bool     `kk:"force_archive" default:"no" doc:"make a tar or zip of a single file too"`
 	Remove   bool     `kk:"remove" default:"no" doc:"remove what was packed from its place"`
 }

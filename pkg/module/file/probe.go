@@ -467,17 +467,17 @@ func parseID(s string) account {
 }
 
 // parseAccount reads a line of passwd or group. Only a number needs no line.
-func parseAccount(line, wanted string) (*account, bool, error) {
+func parseAccount(line, desired string) (*account, bool, error) {
 	if line == "" {
-		id, err := strconv.Atoi(wanted)
+		id, err := strconv.Atoi(desired)
 		if err != nil {
 			return nil, true, nil
 		}
-		return &account{wanted, id}, false, nil
+		return &account{desired, id}, false, nil
 	}
 	f := strings.Split(line, ":")
 	if len(f) < 3 {
-		return nil, false, fmt.Errorf("the host answered %q about %s", line, wanted)
+		return nil, false, fmt.Errorf("the host answered %q about %s", line, desired)
 	}
 	return &account{f[0], number(f[2])}, false, nil
 }

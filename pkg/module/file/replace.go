@@ -19,7 +19,7 @@ type Replace struct {
 	With     string `kk:"replace" doc:"what every match becomes; \\1 and \\g<name> are its groups. Default: nothing"`
 	After    string `kk:"after" doc:"only what follows the first match of this regular expression is worked on"`
 	Before   string `kk:"before" doc:"only what precedes the last match (with after: the next match) of this regular expression is worked on"`
-	Backup   bool   `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Backup   bool   `kk:"backup" default:"no" doc:"keep the old file next to it"`
 	Encoding string `kk:"encoding" default:"utf-8" doc:"only utf-8"`
 	Validate string `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 }

@@ -23,7 +23,7 @@ type Template struct {
 	Src            string `kk:"src,required,path,file=templates" doc:"template of the control node, searched in templates/ of the role"`
 	Dest           string `kk:"dest,required,path" doc:"path on the host; an existing folder, or a path that ends in /, gets the file under the template's name"`
 	Force          bool   `kk:"force" default:"yes" doc:"replace a file whose content differs; no leaves any existing file alone"`
-	Backup         bool   `kk:"backup" default:"no" doc:"keep the old file beside it"`
+	Backup         bool   `kk:"backup" default:"no" doc:"keep the old file next to it"`
 	Follow         bool   `kk:"follow" default:"no" doc:"write what a link at dest leads to, instead of replacing the link"`
 	Validate       string `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 	Newline        string `kk:"newline_sequence" default:"\\n" doc:"what ends the lines: \\n, \\r or \\r\\n"`

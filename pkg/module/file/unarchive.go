@@ -136,7 +136,7 @@ func (u *unpacking) skipped() module.Result {
 }
 
 // tarOption is one of extra_opts: a word for the host's tar, or how many
-// folders of a member's name are left out.
+// folders of a member's name are omitted.
 type tarOption struct {
 	word  string
 	strip int

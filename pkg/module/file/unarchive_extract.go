@@ -117,9 +117,9 @@ func (p *progressReader) Read(b []byte) (int, error) {
 
 // repack writes the members to unpack as tar with gzip.
 func (u *unpacking) repack(w io.Writer) error {
-	wanted := map[string]member{}
+	desired := map[string]member{}
 	for _, m := range u.changed {
-		wanted[m.from] = m
+		desired[m.from] = m
 	}
 	b := bufio.NewWriterSize(w, 1<<16) // gzip writes crumbs
 	z, err := gzip.NewWriterLevel(b, gzip.BestSpeed)
@@ -128,7 +128,7 @@ func (u *unpacking) repack(w io.Writer) error {
 	}
 	t := tar.NewWriter(z)
 	err = u.local.walk(func(h *tar.Header, r io.Reader) error {
-		m, ok := wanted[h.Name]
+		m, ok := desired[h.Name]
 		if !ok {
 			return nil
 		}

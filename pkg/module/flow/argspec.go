@@ -10,13 +10,13 @@ import (
 	"kubekey/pkg/value"
 )
 
-// validateArgumentSpec is the validate_argument_spec module, which the linker
-// puts before the tasks of a role that declares its arguments.
+// validateArgumentSpec is the module validate_argument_spec, which the linker puts
+// before the tasks of a role that declares its arguments.
 type validateArgumentSpec struct {
-	Spec     *value.Dict `kk:"argument_spec,required" doc:"the arguments by name, each with type, required, choices, elements, options, ..."`
-	Provided *value.Dict `kk:"provided_arguments" doc:"arguments beside the variables that have their names"`
-	Context  *value.Dict `kk:"validate_args_context" doc:"what is validated, for the result"`
-	Rules    *value.Dict `kk:"rules" doc:"mutually_exclusive, required_together, required_one_of, required_if and required_by of the arguments (kk alone has that)"`
+	Spec     *value.Dict `kk:"argument_spec,required" doc:"specs of the arguments by name, each with type, required, choices, elements, options, ..."`
+	Provided *value.Dict `kk:"provided_arguments" doc:"arguments in addition to variables with their names"`
+	Context  *value.Dict `kk:"validate_args_context" doc:"description of what is validated, for the result"`
+	Rules    *value.Dict `kk:"rules" doc:"mutually_exclusive, required_together, required_one_of, required_if and required_by of the arguments (kk only)"`
 }
 
 // Run implements module.Runner.
@@ -26,7 +26,7 @@ func (m *validateArgumentSpec) Run(_ context.Context, c *module.Call) (module.Re
 		name := value.Str(k)
 		v, ok, err := c.Scope.Lookup(name)
 		if err == nil && ok {
-			v, err = settled(v)
+			v, err = resolved(v)
 		}
 		switch {
 		case err != nil:
@@ -36,7 +36,7 @@ func (m *validateArgumentSpec) Run(_ context.Context, c *module.Call) (module.Re
 		}
 	}
 	for k, v := range m.Provided.All() {
-		v, err := settled(v)
+		v, err := resolved(v)
 		if err != nil {
 			return module.Result{}, fmt.Errorf("argument %s: %w", value.Str(k), err)
 		}
@@ -61,8 +61,8 @@ func orEmpty(d *value.Dict) *value.Dict {
 	return d
 }
 
-// settled is a value all of whose parts are worked out.
-func settled(v any) (any, error) {
+// resolved is a value with all of its parts evaluated.
+func resolved(v any) (any, error) {
 	v, err := value.Force(v)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func settled(v any) (any, error) {
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			if out[i], err = settled(e); err != nil {
+			if out[i], err = resolved(e); err != nil {
 				return nil, err
 			}
 		}
@@ -81,7 +81,7 @@ func settled(v any) (any, error) {
 	case *value.Dict:
 		out := value.NewDict()
 		for k, e := range v.All() {
-			if e, err = settled(e); err != nil {
+			if e, err = resolved(e); err != nil {
 				return nil, err
 			}
 			out.Set(k, e)

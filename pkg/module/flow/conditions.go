@@ -12,10 +12,10 @@ import (
 )
 
 type assert struct {
-	That       []any `kk:"that,required" doc:"conditions, all of which must hold"`
-	FailMsg    any   `kk:"fail_msg,alias=msg" doc:"what to say when one does not hold"`
-	SuccessMsg any   `kk:"success_msg" doc:"what to say when all hold"`
-	Quiet      bool  `kk:"quiet" default:"no" doc:"do not show the result of success"`
+	That       []any `kk:"that,required" doc:"conditions that must all be true"`
+	FailMsg    any   `kk:"fail_msg,alias=msg" doc:"message if a condition is false"`
+	SuccessMsg any   `kk:"success_msg" doc:"message if all conditions are true"`
+	Quiet      bool  `kk:"quiet" default:"no" doc:"do not print the result on success"`
 }
 
 // Run implements module.Runner.
@@ -33,7 +33,7 @@ func (m *assert) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return module.Result{Verbose: !m.Quiet, Msg: text(m.SuccessMsg, "All assertions passed")}, nil
 }
 
-// asText is a condition as results show it.
+// asText is a condition in the form of results.
 func asText(cond any) any {
 	if written, ok := cond.(module.Written); ok {
 		return string(written)
@@ -48,7 +48,7 @@ func text(v any, fallback string) string {
 	return value.Str(v)
 }
 
-// holds evaluates one condition: what the playbook says, a bool, or a list of these.
+// holds evaluates one condition: an expression of the playbook, a bool, or a list of these.
 func holds(ctx context.Context, c *module.Call, cond any) (bool, error) {
 	switch cond := cond.(type) {
 	case []any:
@@ -72,7 +72,7 @@ func holds(ctx context.Context, c *module.Call, cond any) (bool, error) {
 }
 
 type fail struct {
-	Msg any `kk:"msg" default:"Failed as requested from task" doc:"why"`
+	Msg any `kk:"msg" default:"Failed as requested from task" doc:"message to fail with"`
 }
 
 // Run implements module.Runner.
@@ -84,9 +84,9 @@ func (m *fail) Run(_ context.Context, c *module.Call) (module.Result, error) {
 }
 
 type debug struct {
-	Msg       any `kk:"msg" doc:"what to show; default Hello world!"`
-	Var       any `kk:"var" doc:"expression whose value is shown, without {{ }}"`
-	Verbosity int `kk:"verbosity" default:"0" doc:"show it only with this many -v"`
+	Msg       any `kk:"msg" doc:"message to print. Default: Hello world!"`
+	Var       any `kk:"var" doc:"expression to print the value of, without {{ }}"`
+	Verbosity int `kk:"verbosity" default:"0" doc:"print only with at least this many -v"`
 }
 
 // Rules implements schema.Ruled.
@@ -111,8 +111,8 @@ func (m *debug) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	return module.Result{Verbose: true, Data: value.NewDict("msg", msg)}, nil
 }
 
-// isNull says that an argument was given, and is null: a value like another for
-// what only shows it, while elsewhere null leaves an argument at its default.
+// isNull marks an argument that was given as null: debug prints it like any value,
+// while elsewhere null leaves an argument at its default.
 func isNull(c *module.Call, name string) bool {
 	v, given := c.Args.Get(name)
 	return given && v == nil
@@ -120,7 +120,7 @@ func isNull(c *module.Call, name string) bool {
 
 func (m *debug) show(ctx context.Context, c *module.Call) (module.Result, error) {
 	src, ok := m.Var.(module.Written)
-	if !ok { // a value that was worked out, and is data
+	if !ok { // an evaluated value, which is data
 		return module.Result{Verbose: true, Data: value.NewDict(value.Str(m.Var), m.Var)}, nil
 	}
 	v, err := evaluate(ctx, c, string(src))
@@ -133,7 +133,7 @@ func (m *debug) show(ctx context.Context, c *module.Call) (module.Result, error)
 	return module.Result{Verbose: true, Data: value.NewDict(string(src), v)}, nil
 }
 
-// evaluate is the value of an expression, or of a template that someone wrote in its place.
+// evaluate is the value of an expression, or of a template written in its place.
 func evaluate(ctx context.Context, c *module.Call, src string) (any, error) {
 	if trimmed := strings.TrimSpace(src); strings.HasPrefix(trimmed, "{{") && strings.HasSuffix(trimmed, "}}") &&
 		strings.Count(trimmed, "{{") == 1 {

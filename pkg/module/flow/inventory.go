@@ -11,7 +11,7 @@ import (
 
 type addHost struct {
 	Name   string      `kk:"name,required,alias=hostname,alias=host" doc:"name of the host; name:port sets ansible_port"`
-	Groups []string    `kk:"groups,alias=group,alias=groupname" doc:"groups that it joins; they are made if need be"`
+	Groups []string    `kk:"groups,alias=group,alias=groupname" doc:"groups to add the host to; they are created if necessary"`
 	Vars   *value.Dict `kk:",rest"`
 }
 
@@ -35,7 +35,7 @@ func (m *addHost) Run(_ context.Context, c *module.Call) (module.Result, error) 
 	}, nil
 }
 
-// isMember reports whether a group of the inventory has a host.
+// isMember reports whether a group of the inventory contains a host.
 func isMember(c *module.Call, group, host string) bool {
 	v, ok, err := c.Scope.Lookup("groups")
 	if err != nil || !ok {
@@ -53,8 +53,8 @@ func isMember(c *module.Call, group, host string) bool {
 }
 
 type addHostVars struct {
-	Hosts []string    `kk:"hosts,required" doc:"names of hosts and groups"`
-	Vars  *value.Dict `kk:"vars,required" doc:"variables to set on them"`
+	Hosts []string    `kk:"hosts,required" doc:"hosts and groups to set the variables on"`
+	Vars  *value.Dict `kk:"vars,required" doc:"variables to set"`
 }
 
 // Run implements module.Runner.
@@ -63,8 +63,8 @@ func (m *addHostVars) Run(context.Context, *module.Call) (module.Result, error) 
 }
 
 type groupBy struct {
-	Key     string   `kk:"key,required" doc:"name of the group that the host joins; blanks become dashes"`
-	Parents []string `kk:"parents" default:"all" doc:"groups that the group is part of"`
+	Key     string   `kk:"key,required" doc:"name of the group to add the host to; blanks become dashes"`
+	Parents []string `kk:"parents" default:"all" doc:"parent groups of the group"`
 }
 
 // Run implements module.Runner.

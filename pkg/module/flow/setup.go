@@ -11,11 +11,11 @@ import (
 )
 
 type setup struct {
-	Subset   []string      `kk:"gather_subset" default:"all" doc:"parts: all, min, hardware, network, virtual, local; !NAME leaves one out"`
-	Filter   []string      `kk:"filter" doc:"patterns; only facts whose names match are returned"`
-	Timeout  time.Duration `kk:"gather_timeout" default:"10" doc:"how long a slow command of the host may take"`
-	FactPath string        `kk:"fact_path,path" default:"/etc/ansible/facts.d" doc:"folder of custom facts on the host"`
-	Parallel any           `kk:"parallel" doc:"accepted and without meaning: facts take one round trip"`
+	Subset   []string      `kk:"gather_subset" default:"all" doc:"subsets to gather: all, min, hardware, network, virtual, local; !NAME excludes one"`
+	Filter   []string      `kk:"filter" doc:"shell patterns; only facts with matching names are returned"`
+	Timeout  time.Duration `kk:"gather_timeout" default:"10" doc:"timeout of slow commands on the host"`
+	FactPath string        `kk:"fact_path,path" default:"/etc/ansible/facts.d" doc:"folder on the host with custom facts"`
+	Parallel any           `kk:"parallel" doc:"without effect: facts are gathered in one round trip"`
 }
 
 // CheckLiterals implements module.Checker.
@@ -39,8 +39,8 @@ func (m *setup) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	return module.Result{Facts: prefixed(found), FactKind: module.Gathered}, nil
 }
 
-// prefixed gives facts the names that they have as variables. Those that tell
-// of the gathering itself have no prefix.
+// prefixed gives facts their variable names. Facts about the gathering itself have no
+// prefix.
 func prefixed(found *value.Dict) *value.Dict {
 	out := value.NewDict()
 	for k, v := range found.All() {

@@ -19,7 +19,7 @@ import (
 )
 
 type setFact struct {
-	Cacheable bool        `kk:"cacheable" default:"no" doc:"keep the values as facts too"`
+	Cacheable bool        `kk:"cacheable" default:"no" doc:"also store the values as facts"`
 	Facts     *value.Dict `kk:",rest"`
 }
 
@@ -44,9 +44,9 @@ func (m *setFact) Run(context.Context, *module.Call) (module.Result, error) {
 }
 
 type setStats struct {
-	Data      *value.Dict `kk:"data" doc:"the values, by name"`
-	PerHost   bool        `kk:"per_host" default:"no" doc:"keep the values of each host apart"`
-	Aggregate bool        `kk:"aggregate" default:"yes" doc:"add to what is there rather than replace it"`
+	Data      *value.Dict `kk:"data" doc:"values by name"`
+	PerHost   bool        `kk:"per_host" default:"no" doc:"keep separate values for each host"`
+	Aggregate bool        `kk:"aggregate" default:"yes" doc:"add to existing values instead of replacing them"`
 }
 
 // Run implements module.Runner.
@@ -74,7 +74,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// wordBool makes a bool of the words that set_fact takes for one.
+// wordBool converts the words that set_fact accepts as bools.
 func wordBool(v any) any {
 	s, ok := v.(string)
 	if !ok {
@@ -90,15 +90,15 @@ func wordBool(v any) any {
 }
 
 type includeVars struct {
-	File       string   `kk:"file,path,file=vars" doc:"file of YAML or JSON, looked for in vars/; may be given as the module's text"`
-	Dir        string   `kk:"dir,path,file=vars" doc:"folder all of whose files are read, in order"`
-	Name       string   `kk:"name" doc:"put the variables into a dict of this name"`
-	Depth      int      `kk:"depth" default:"0" doc:"how deep to look into dir; 0 is all the way"`
-	Matching   string   `kk:"files_matching" doc:"regular expression on the names of the files of dir"`
-	Ignore     []string `kk:"ignore_files" doc:"regular expressions on names of files to leave out"`
-	Extensions []string `kk:"extensions" default:"json,yaml,yml" doc:"extensions of the files of dir"`
-	IgnoreExt  bool     `kk:"ignore_unknown_extensions" default:"no" doc:"pass over files with other extensions instead of failing"`
-	Hash       string   `kk:"hash_behaviour" choices:"replace,merge" doc:"whether dicts replace those that are there or are merged into them"`
+	File       string   `kk:"file,path,file=vars" doc:"YAML or JSON file, searched for in vars/; may be given as free-form text"`
+	Dir        string   `kk:"dir,path,file=vars" doc:"folder to read all files from, in order"`
+	Name       string   `kk:"name" doc:"name of a dict to put the variables into"`
+	Depth      int      `kk:"depth" default:"0" doc:"how many levels of dir to search; 0 is unlimited"`
+	Matching   string   `kk:"files_matching" doc:"regular expression that file names in dir must match"`
+	Ignore     []string `kk:"ignore_files" doc:"regular expressions of file names to ignore"`
+	Extensions []string `kk:"extensions" default:"json,yaml,yml" doc:"file extensions to read in dir"`
+	IgnoreExt  bool     `kk:"ignore_unknown_extensions" default:"no" doc:"ignore files with other extensions instead of failing"`
+	Hash       string   `kk:"hash_behaviour" choices:"replace,merge" doc:"whether dicts replace existing ones or are merged into them"`
 }
 
 // Rules implements schema.Ruled.
@@ -181,7 +181,7 @@ func (m *includeVars) read(c *module.Call) (*value.Dict, []string, error) {
 	return all, files, nil
 }
 
-// list finds the files of a folder in order; deeper folders come after them.
+// list finds the files of a folder in order; subfolders come after files.
 func (m *includeVars) list(tree source.Tree, dir string, depth int) ([]string, error) {
 	entries, err := tree.ReadDir(dir)
 	if err != nil {
@@ -280,7 +280,7 @@ func varsOf(doc *yaml.Node, name string) (*value.Dict, error) {
 	return nil, fmt.Errorf("%s must hold a mapping of variables, not a %s", filepath.Base(name), value.TypeName(v))
 }
 
-// mergedWithScope merges each dict into the one that the variable has now.
+// mergedWithScope merges each dict into the current value of the variable.
 func mergedWithScope(c *module.Call, facts *value.Dict) (*value.Dict, error) {
 	out := value.NewDict()
 	for k, v := range facts.All() {

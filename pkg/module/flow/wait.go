@@ -15,10 +15,10 @@ import (
 )
 
 type pause struct {
-	Length  *time.Duration `kk:"seconds" doc:"how long"`
-	Minutes *float64       `kk:"minutes" doc:"how long, instead of seconds"`
-	Prompt  string         `kk:"prompt" doc:"what to ask; without seconds and minutes the play waits for an answer"`
-	Echo    bool           `kk:"echo" default:"yes" doc:"show what is typed"`
+	Length  *time.Duration `kk:"seconds" doc:"seconds to pause"`
+	Minutes *float64       `kk:"minutes" doc:"minutes to pause, instead of seconds"`
+	Prompt  string         `kk:"prompt" doc:"prompt to print; without seconds and minutes the play waits for an answer"`
+	Echo    bool           `kk:"echo" default:"yes" doc:"show the typed text"`
 }
 
 // Rules implements schema.Ruled.
@@ -79,7 +79,7 @@ func (m *pause) ask(ctx context.Context, c *module.Call) (input string, warnings
 }
 
 type ping struct {
-	Data string `kk:"data" default:"pong" doc:"what is returned as ping"`
+	Data string `kk:"data" default:"pong" doc:"value to return as ping"`
 }
 
 // Run implements module.Runner.
@@ -90,8 +90,7 @@ func (m *ping) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return module.Result{Data: value.NewDict("ping", m.Data)}, nil
 }
 
-// reach runs a line that changes nothing and returns what it prints; a line
-// that fails is an error.
+// reach runs a read-only line and returns its output; a line that fails is an error.
 func reach(ctx context.Context, c *module.Call, line string) (string, error) {
 	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Probe: true}, connector.MaxAnswer)
 	if err != nil {
@@ -99,16 +98,16 @@ func reach(ctx context.Context, c *module.Call, line string) (string, error) {
 	}
 	text := string(out.Stdout)
 	if out.Code != 0 {
-		return "", fmt.Errorf("%s: ended with %d: %s", line, out.Code, strings.TrimSpace(out.Stderr+text))
+		return "", fmt.Errorf("%s: exited with status %d: %s", line, out.Code, strings.TrimSpace(out.Stderr+text))
 	}
 	return strings.TrimSpace(text), nil
 }
 
 type waitForConnection struct {
-	Timeout        time.Duration `kk:"timeout" default:"600" doc:"how long to try"`
-	Delay          time.Duration `kk:"delay" default:"0" doc:"how long to wait before the first try"`
-	Sleep          time.Duration `kk:"sleep" default:"1" doc:"how long to wait between tries"`
-	ConnectTimeout time.Duration `kk:"connect_timeout" default:"5" doc:"how long one try may take"`
+	Timeout        time.Duration `kk:"timeout" default:"600" doc:"how long to keep trying"`
+	Delay          time.Duration `kk:"delay" default:"0" doc:"how long to wait before the first attempt"`
+	Sleep          time.Duration `kk:"sleep" default:"1" doc:"how long to wait between attempts"`
+	ConnectTimeout time.Duration `kk:"connect_timeout" default:"5" doc:"timeout of a single attempt"`
 }
 
 // Run implements module.Runner.
@@ -129,16 +128,16 @@ func (m *waitForConnection) Run(ctx context.Context, c *module.Call) (module.Res
 	return module.Result{Data: elapsed}, err
 }
 
-// poll repeats a try on a host that may be away.
+// poll repeats an attempt on a host that may be unreachable.
 type poll struct{ timeout, pause, each time.Duration }
 
-// timeoutError says that no try succeeded in time.
+// timeoutError means that no attempt succeeded in time.
 type timeoutError struct{ last error }
 
 func (e *timeoutError) Error() string { return "timed out: " + e.last.Error() }
 
-// until repeats try, with a fresh connection after a failure, until it
-// succeeds or the time is over. At least one try is made.
+// until repeats try, with a fresh connection after a failure, until it succeeds or the
+// timeout expires. At least one attempt is made.
 func (p poll) until(ctx context.Context, c *module.Call, try func(ctx context.Context) error) error {
 	deadline, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -154,7 +153,7 @@ func (p poll) until(ctx context.Context, c *module.Call, try func(ctx context.Co
 			return &timeoutError{err}
 		}
 		if c.Reset != nil && !errors.Is(err, errSameBoot) {
-			// A host that is still away shows in the next try.
+			// The next attempt detects a host that is still unreachable.
 			_ = p.once(ctx, c.Reset)
 		}
 	}
@@ -167,15 +166,15 @@ func (p poll) once(ctx context.Context, f func(context.Context) error) error {
 }
 
 type reboot struct {
-	Timeout        time.Duration `kk:"reboot_timeout" default:"600" doc:"how long the host may take to come back, and again for the test command"`
-	PreDelay       time.Duration `kk:"pre_reboot_delay" default:"0" doc:"how long the host waits before it goes down"`
-	PostDelay      time.Duration `kk:"post_reboot_delay" default:"0" doc:"how long to wait once the host is going down before it is tried"`
-	ConnectTimeout time.Duration `kk:"connect_timeout" default:"5" doc:"how long one try may take"`
-	TestCommand    string        `kk:"test_command" default:"whoami" doc:"what must succeed for the host to count as up"`
-	BootCommand    string        `kk:"boot_time_command" default:"cat /proc/sys/kernel/random/boot_id" doc:"prints what differs between two boots"`
-	Command        string        `kk:"reboot_command" doc:"how to reboot; default is systemctl, shutdown or reboot, whichever is there"`
-	Msg            string        `kk:"msg" default:"Reboot initiated by kk" doc:"what users of the host are told"`
-	SearchPaths    []string      `kk:"search_paths,path" default:"/sbin,/bin,/usr/sbin,/usr/bin,/usr/local/sbin" doc:"where commands are looked for"`
+	Timeout        time.Duration `kk:"reboot_timeout" default:"600" doc:"how long to wait for the host to come up, and again for test_command to succeed"`
+	PreDelay       time.Duration `kk:"pre_reboot_delay" default:"0" doc:"how long the host waits before the reboot"`
+	PostDelay      time.Duration `kk:"post_reboot_delay" default:"0" doc:"how long to wait after the reboot command before the first attempt"`
+	ConnectTimeout time.Duration `kk:"connect_timeout" default:"5" doc:"timeout of a single attempt"`
+	TestCommand    string        `kk:"test_command" default:"whoami" doc:"command that succeeds when the host is up again"`
+	BootCommand    string        `kk:"boot_time_command" default:"cat /proc/sys/kernel/random/boot_id" doc:"command whose output differs after a reboot"`
+	Command        string        `kk:"reboot_command" doc:"command to reboot. Default: systemctl, shutdown or reboot, the first that exists"`
+	Msg            string        `kk:"msg" default:"Reboot initiated by kk" doc:"message to logged-in users of the host"`
+	SearchPaths    []string      `kk:"search_paths,path" default:"/sbin,/bin,/usr/sbin,/usr/bin,/usr/local/sbin" doc:"folders to search for commands"`
 }
 
 // Run implements module.Runner.
@@ -186,7 +185,7 @@ func (m *reboot) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	start := c.Now()
 	boot, err := reach(ctx, c, m.BootCommand)
 	if err != nil {
-		return module.Result{}, fmt.Errorf("find out when the host booted: %w", err)
+		return module.Result{}, fmt.Errorf("get the boot time of the host: %w", err)
 	}
 	if msg, err := m.goDown(ctx, c); err != nil || msg != "" {
 		return module.Result{Failed: true, Msg: msg}, err
@@ -203,8 +202,8 @@ func (m *reboot) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return module.Result{Changed: true, Data: data}, err
 }
 
-// goDown starts the reboot in the background, so that the connection ends in
-// order. msg says why it did not start.
+// goDown starts the reboot in the background, so that the connection closes in order.
+// msg is why it did not start.
 func (m *reboot) goDown(ctx context.Context, c *module.Call) (msg string, err error) {
 	command := m.Command
 	if command == "" {

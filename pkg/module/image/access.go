@@ -55,7 +55,7 @@ func hostOf(key any) string {
 	}
 }
 
-// options reads {key: value} and refuses keys that are not known.
+// options reads {key: value} and rejects unknown keys.
 func options(what, host string, v any, known ...string) (*value.Dict, error) {
 	d, ok := v.(*value.Dict)
 	if !ok && v != nil {
@@ -105,7 +105,7 @@ func (a *access) addTLS(c *module.Call, host string, v any) error {
 	return nil
 }
 
-// roots is the system's authorities and one more, PEM or a file.
+// roots is the system's CAs and one more, PEM or a file.
 func roots(c *module.Call, ca string) (*x509.CertPool, error) {
 	pem := []byte(ca)
 	if !strings.Contains(ca, "-----BEGIN") {

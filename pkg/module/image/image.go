@@ -22,22 +22,22 @@ func Modules() []module.Spec { return []module.Spec{imageSpec()} }
 
 // Image is the module image.
 type Image struct {
-	Images       []Pair        `kk:"images" doc:"images to copy; instead of src and dest"`
-	Src          string        `kk:"src" doc:"from where the one image comes"`
-	Dest         string        `kk:"dest" doc:"where it goes"`
-	Platforms    []string      `kk:"platforms" doc:"what to take of an image for several platforms, such as linux/amd64 (or amd64) and linux/arm64. Default: all"`
-	Auth         *value.Dict   `kk:"auth" doc:"a user for each registry: {host: {username, password}}"`
-	TLS          *value.Dict   `kk:"tls" doc:"how registries are reached: {host: {ca, skip_verify, plain_http}}; ca is PEM or a file of the control node"`
-	DockerConfig bool          `kk:"docker_config" default:"no" doc:"use the users of ~/.docker/config.json for registries that auth does not name"`
-	Parallel     int           `kk:"parallel" default:"4" doc:"how many images at a time, 1 to 64"`
-	Attempts     int           `kk:"attempts" default:"3" doc:"how often to try each, 1 to 100"`
-	Backoff      time.Duration `kk:"backoff" default:"1" doc:"wait before the second attempt, doubled for each further one"`
+	Images       []Pair        `kk:"images" doc:"images to copy, instead of src and dest"`
+	Src          string        `kk:"src" doc:"source of a single image"`
+	Dest         string        `kk:"dest" doc:"destination of the image"`
+	Platforms    []string      `kk:"platforms" doc:"platforms to copy of a multi-platform image, such as linux/amd64 (or amd64) and linux/arm64. Default: all"`
+	Auth         *value.Dict   `kk:"auth" doc:"credentials by registry: {host: {username, password}}"`
+	TLS          *value.Dict   `kk:"tls" doc:"TLS options by registry: {host: {ca, skip_verify, plain_http}}; ca is PEM or a file on the control node"`
+	DockerConfig bool          `kk:"docker_config" default:"no" doc:"use the credentials in ~/.docker/config.json for registries that are not in auth"`
+	Parallel     int           `kk:"parallel" default:"4" doc:"number of images to copy in parallel, 1 to 64"`
+	Attempts     int           `kk:"attempts" default:"3" doc:"attempts per image, 1 to 100"`
+	Backoff      time.Duration `kk:"backoff" default:"1" doc:"wait before the second attempt; doubled for each further one"`
 }
 
 // Pair is one image.
 type Pair struct {
-	Src  string `kk:"src,required" doc:"from where it comes"`
-	Dest string `kk:"dest,required" doc:"where it goes"`
+	Src  string `kk:"src,required" doc:"source of the image"`
+	Dest string `kk:"dest,required" doc:"destination of the image"`
 }
 
 func imageSpec() module.Spec {
@@ -45,20 +45,20 @@ func imageSpec() module.Spec {
 		Name: "image", Collection: "kk",
 		Summary: "Copies container images between registries, OCI layouts and docker archives.",
 		Notes: []string{
-			"A place is the name of an image in a registry, as docker has it (busybox is docker.io/library/busybox:latest); oci:FOLDER:NAME in an OCI layout, where NAME may be left out: as a source it is the only image there is, as a destination it is the name of the source; or docker-archive:FILE:NAME, which holds one image for one platform.",
-			"Of an image for several platforms, one that is named is copied as a single image, several are copied as an index of these. Their digests stay; without platforms, or if all are named, that of the index stays too.",
-			"An image whose manifest is there with the same digest is not copied, and neither are layers that are there. All digests are verified.",
-			"Every name is checked before anything is copied. All images are tried, and every failure is told.",
-			"Broken connections and answers such as 503 are tried again; a missing image and a refused user are not.",
-			"A registry is reached over TLS unless plain_http is set for it, on this machine too.",
-			"In check mode a destination that cannot be reached counts as one without the image, with a warning.",
+			"src and dest are the name of an image in a registry, as in docker (busybox is docker.io/library/busybox:latest); oci:FOLDER:NAME in an OCI layout, where NAME defaults to the only image of a source, and to the name of the source for a destination; or docker-archive:FILE:NAME, with one image for one platform.",
+			"Of a multi-platform image, a single platform is copied as a plain image, several as an index. Image digests are preserved; without platforms, or with all of them, so is the digest of the index.",
+			"An image whose manifest exists with the same digest is not copied, nor are existing layers. All digests are verified.",
+			"All names are validated before anything is copied. All images are tried, and every failure is reported.",
+			"Broken connections and responses such as 503 are retried; a missing image and denied access are not.",
+			"A registry is accessed over TLS unless plain_http is set for it, even on localhost.",
+			"In check mode an unreachable destination counts as one without the image, with a warning.",
 		},
 		Examples: []string{
-			"- name: Images to the registry at hand\n  image:\n    images:\n      - {src: registry.k8s.io/pause:3.10.1, dest: registry.local/pause:3.10.1}\n      - {src: \"oci:/srv/bundle:coredns\", dest: registry.local/coredns:v1.12.1}\n    platforms: [linux/amd64, linux/arm64]\n    auth:\n      registry.local: {username: admin, password: \"{{ password }}\"}\n    tls:\n      registry.local: {ca: /srv/pki/ca.crt}",
+			"- name: Copy images to the local registry\n  image:\n    images:\n      - {src: registry.k8s.io/pause:3.10.1, dest: registry.local/pause:3.10.1}\n      - {src: \"oci:/srv/bundle:coredns\", dest: registry.local/coredns:v1.12.1}\n    platforms: [linux/amd64, linux/arm64]\n    auth:\n      registry.local: {username: admin, password: \"{{ password }}\"}\n    tls:\n      registry.local: {ca: /srv/pki/ca.crt}",
 		},
 		Returns: []module.Return{
-			{Key: "images", Type: "list", Doc: "src and dest with their full names, changed and digest of each image, in order; msg of one that failed"},
-			{Key: "copied", Type: "int", Doc: "how many were copied"},
+			{Key: "images", Type: "list", Doc: "src and dest with their full names, changed and digest of each image, in order; msg if it failed"},
+			{Key: "copied", Type: "int", Doc: "number of copied images"},
 		},
 		New:   func() module.Runner { return new(Image) },
 		Where: module.OnControl,
@@ -91,7 +91,7 @@ func (m *Image) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	return result(jobs), nil
 }
 
-// jobs are the images, with all that is wrong about them found at once.
+// jobs are the images; all problems with them are reported at once.
 func (m *Image) jobs(c *module.Call) ([]*job, error) {
 	platforms, err := parsePlatforms(m.Platforms)
 	wrong := []error{err}
@@ -144,7 +144,7 @@ func isPlatform(word string) error {
 	return err
 }
 
-// progress lets many images tell at once.
+// progress merges the progress of many images.
 func progress(c *module.Call) func(what string, done, total int64) {
 	if c.Progress == nil {
 		return func(string, int64, int64) {}

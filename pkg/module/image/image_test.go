@@ -162,7 +162,7 @@ func TestBetweenRegistries(t *testing.T) {
 	args = value.NewDict("tls", plainTLS(from, to), "src", from.host+"/one", "dest", to.host+"/one:again")
 	moduletest.Run(t, spec(t), args, moduletest.Options{})
 	if n := to.uploads.Load(); n != 0 {
-		t.Errorf("%d blobs that are there were sent again", n)
+		t.Errorf("%d blobs that exist were sent again", n)
 	}
 }
 

@@ -93,7 +93,7 @@ func (j *job) run(ctx context.Context) {
 	}
 }
 
-// passing tells whether an error may be gone at the next attempt.
+// passing reports whether an error is transient.
 func passing(err error) bool {
 	var said *transport.Error
 	if errors.As(err, &said) {
@@ -107,7 +107,7 @@ func passing(err error) bool {
 func (j *job) copy(ctx context.Context) error {
 	p, err := j.read(ctx)
 	if err != nil {
-		return j.forgive(err, errors.Is(err, fs.ErrNotExist))
+		return j.tolerate(err, errors.Is(err, fs.ErrNotExist))
 	}
 	digest, err := p.digest()
 	if err != nil {
@@ -116,7 +116,7 @@ func (j *job) copy(ctx context.Context) error {
 	j.digest = digest.String()
 	there, err := j.dest.has(ctx, p)
 	if err != nil {
-		return j.forgive(fmt.Errorf("look at the destination: %w", err), unreached(err))
+		return j.tolerate(fmt.Errorf("inspect the destination: %w", err), unreached(err))
 	}
 	if there || j.check {
 		j.changed = !there
@@ -130,13 +130,13 @@ func (j *job) copy(ctx context.Context) error {
 	return nil
 }
 
-// forgive makes a warning of an error in check mode, if a task before may
-// bring about what is missing.
-func (j *job) forgive(err error, may bool) error {
+// tolerate turns an error into a warning in check mode, if an earlier task may create
+// what is missing.
+func (j *job) tolerate(err error, may bool) error {
 	if !j.check || !may {
 		return err
 	}
-	j.changed, j.warning = true, fmt.Sprintf("%s: %v (check mode: assuming that a task before mends it)", j.dest, err)
+	j.changed, j.warning = true, fmt.Sprintf("%s: %v (check mode: assuming that an earlier task fixes it)", j.dest, err)
 	return nil
 }
 
@@ -145,7 +145,7 @@ func unreached(err error) bool {
 	return errors.As(err, &network)
 }
 
-// read reads the source, and takes of it what is for the platforms.
+// read reads the source, and selects the platforms.
 func (j *job) read(ctx context.Context) (picture, error) {
 	p, err := j.src.read(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (j *job) read(ctx context.Context) (picture, error) {
 	return p, j.suits(p.image)
 }
 
-// suits refuses an image for another platform.
+// suits rejects an image for another platform.
 func (j *job) suits(image v1.Image) error {
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -181,7 +181,7 @@ func listed(platforms []v1.Platform) string {
 	return strings.Join(words, ", ")
 }
 
-// choose takes the images for the platforms from an index.
+// choose selects the images for the platforms from an index.
 func (j *job) choose(index v1.ImageIndex) (picture, error) {
 	m, err := index.IndexManifest()
 	if err != nil {

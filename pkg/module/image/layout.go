@@ -91,7 +91,7 @@ func (l *layoutPlace) manifests() (*v1.IndexManifest, error) {
 	return root.IndexManifest()
 }
 
-// verify checks that a blob and all that it names are there with their sizes,
+// verify checks that a blob and everything that it names exist with their sizes,
 // and if asked with their digests.
 func (l *layoutPlace) verify(d v1.Descriptor, digests bool) error {
 	if err := l.verifyBlob(d, digests); err != nil {
@@ -168,7 +168,7 @@ func (l *layoutPlace) verifyBlob(d v1.Descriptor, digest bool) error {
 	return nil
 }
 
-// damagedError is content that is not what its digest says.
+// damagedError is content that does not match its digest.
 type damagedError struct {
 	digest v1.Hash
 	how    string
@@ -220,7 +220,7 @@ func (l *layoutPlace) open() (layout.Path, error) {
 }
 
 // enter puts the image into the layout's index under its name, once all its
-// blobs are there with their digests.
+// blobs exist with their digests.
 func (l *layoutPlace) enter(path layout.Path, p picture) error {
 	digest, err := p.digest()
 	if err != nil {
@@ -236,7 +236,7 @@ func (l *layoutPlace) enter(path layout.Path, p picture) error {
 	}
 	desc := v1.Descriptor{MediaType: kind, Digest: digest, Size: size.Size(), Annotations: map[string]string{refName: l.name}}
 	if err := l.verify(desc, true); err != nil {
-		return errors.Join(err, l.forget(err))
+		return errors.Join(err, l.discard(err))
 	}
 	if err := path.RemoveDescriptors(match.Name(l.name)); err != nil {
 		return err
@@ -244,8 +244,8 @@ func (l *layoutPlace) enter(path layout.Path, p picture) error {
 	return path.AppendDescriptor(desc)
 }
 
-// forget removes a damaged blob, so that the next attempt writes it anew.
-func (l *layoutPlace) forget(err error) error {
+// discard removes a damaged blob, so that the next attempt writes it again.
+func (l *layoutPlace) discard(err error) error {
 	var damaged *damagedError
 	if !errors.As(err, &damaged) {
 		return nil

@@ -36,7 +36,7 @@ type place interface {
 	// label is the name of the image there, "" for none.
 	label() string
 	read(ctx context.Context) (picture, error)
-	// has tells whether p is there already, whole.
+	// has reports whether p exists completely.
 	has(ctx context.Context, p picture) (bool, error)
 	write(ctx context.Context, p picture, report func(done, total int64)) error
 }
@@ -136,7 +136,7 @@ func (r *registryPlace) has(ctx context.Context, p picture) (bool, error) {
 	return desc.Digest == want, nil
 }
 
-// missing tells whether a registry says that it has no such image.
+// missing reports whether a registry has no such image.
 func missing(err error) bool {
 	var said *transport.Error
 	return errors.As(err, &said) && said.StatusCode == http.StatusNotFound

@@ -9,21 +9,21 @@ import (
 
 // Access is how a module reaches the cluster.
 type Access struct {
-	Kubectl    string        `kk:"kubectl" default:"kubectl" doc:"the program on the host: a name or a path"`
-	Kubeconfig string        `kk:"kubeconfig,path" doc:"file on the host. Default: the variable KUBECONFIG of the task's environment, else ~/.kube/config"`
-	Context    string        `kk:"context" doc:"of the kubeconfig. Default: its current one"`
-	Host       string        `kk:"host" doc:"address of the API server, such as https://10.0.0.1:6443. Default: that of the kubeconfig, which need not be there when this is given"`
-	Token      redact.Secret `kk:"api_key" doc:"token to show the server, instead of what the kubeconfig has"`
-	Username   string        `kk:"username,private" doc:"user of HTTP basic authentication, which no API server since Kubernetes 1.19 takes; a proxy before it may"`
-	Password   redact.Secret `kk:"password" doc:"the user's password"`
-	Validate   *bool         `kk:"validate_certs,alias=verify_ssl" doc:"verify the server's certificate. Default: as the kubeconfig says, else yes"`
-	CA         string        `kk:"ca_cert,path,alias=ssl_ca_cert" doc:"file on the host with certificates of authorities"`
-	Cert       string        `kk:"client_cert,path,alias=cert_file" doc:"file on the host with the client's certificate"`
-	Key        string        `kk:"client_key,path,alias=key_file" doc:"file on the host with its key"`
-	As         string        `kk:"impersonate_user" doc:"act as this user"`
-	AsGroups   []string      `kk:"impersonate_groups" doc:"act as a member of these groups; with impersonate_user"`
-	Proxy      redact.Secret `kk:"proxy" doc:"address of an HTTP proxy on the way to the API server, such as http://proxy:3128. Default: the variables of the task's environment, and the kubeconfig"`
-	NoProxy    string        `kk:"no_proxy" doc:"hosts to reach without the proxy, with commas between"`
+	Kubectl    string        `kk:"kubectl" default:"kubectl" doc:"name or path of the command on the host"`
+	Kubeconfig string        `kk:"kubeconfig,path" doc:"path of the kubeconfig on the host. Default: KUBECONFIG in the environment of the task, otherwise ~/.kube/config"`
+	Context    string        `kk:"context" doc:"context of the kubeconfig to use. Default: its current context"`
+	Host       string        `kk:"host" doc:"URL of the API server, such as https://10.0.0.1:6443. Default: from the kubeconfig, which is optional if this is set"`
+	Token      redact.Secret `kk:"api_key" doc:"bearer token to authenticate with, instead of the credentials in the kubeconfig"`
+	Username   string        `kk:"username,private" doc:"user name for HTTP basic authentication; API servers no longer support it since Kubernetes 1.19, but a proxy may"`
+	Password   redact.Secret `kk:"password" doc:"password of the user"`
+	Validate   *bool         `kk:"validate_certs,alias=verify_ssl" doc:"verify the TLS certificate of the server. Default: as in the kubeconfig, otherwise yes"`
+	CA         string        `kk:"ca_cert,path,alias=ssl_ca_cert" doc:"file on the host with CA certificates"`
+	Cert       string        `kk:"client_cert,path,alias=cert_file" doc:"file on the host with the client certificate"`
+	Key        string        `kk:"client_key,path,alias=key_file" doc:"file on the host with the key of client_cert"`
+	As         string        `kk:"impersonate_user" doc:"user to impersonate"`
+	AsGroups   []string      `kk:"impersonate_groups" doc:"groups to impersonate; needs impersonate_user"`
+	Proxy      redact.Secret `kk:"proxy" doc:"URL of an HTTP proxy for the API server, such as http://proxy:3128. Default: from the environment of the task, and the kubeconfig"`
+	NoProxy    string        `kk:"no_proxy" doc:"hosts to reach without the proxy, separated by commas"`
 }
 
 func (a Access) script(call string) *hostscript.Script {

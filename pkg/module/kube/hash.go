@@ -9,7 +9,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// hashed tells whether append_hash concerns the object.
+// hashed reports whether append_hash applies to the object.
 func (o object) hashed() bool { return o.kind() == "ConfigMap" || o.kind() == "Secret" }
 
 // digest is what append_hash adds to the name of a ConfigMap or Secret: ten
@@ -40,7 +40,7 @@ func (o object) digest(nameKey string) (string, error) {
 	return strings.NewReplacer("0", "g", "1", "h", "3", "k", "a", "m", "e", "t").Replace(hex.EncodeToString(sum[:])[:10]), nil
 }
 
-// appendHash gives the object a name that tells what it holds.
+// appendHash appends a hash of the content to the name of the object.
 func (o object) appendHash() error {
 	if !o.hashed() {
 		return nil

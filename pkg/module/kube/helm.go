@@ -22,45 +22,45 @@ var helmScript string
 
 // Helm is the module helm.
 type Helm struct {
-	Name            string      `kk:"name,required,alias=release_name" doc:"of the release"`
-	Namespace       string      `kk:"namespace,alias=release_namespace" default:"default" doc:"of the release"`
-	State           string      `kk:"state,alias=release_state" default:"present" choices:"present,absent" doc:"whether the release is installed"`
-	CreateNamespace bool        `kk:"create_namespace" default:"no" doc:"make the namespace if it is missing"`
-	Chart           string      `kk:"chart,alias=chart_ref" doc:"a .tgz or a folder of the control node, searched in files/ of the role; or a URL, an oci:// reference, a repository's chart (REPO/NAME), or the name of a chart of repo_url"`
-	Version         string      `kk:"version,alias=chart_version" doc:"of the chart. Default: the newest; a file has its own"`
-	RepoURL         string      `kk:"repo_url,alias=chart_repo_url" doc:"address of the chart's repository"`
-	Values          *value.Dict `kk:"values,alias=release_values" doc:"values over those of the chart and of values_files"`
-	ValuesFiles     []string    `kk:"values_files,file=files" doc:"YAML files of the control node, searched in files/ of the role; later ones win"`
-	SetValues       []setValue  `kk:"set_values" doc:"single values over all others, as helm's --set takes them. They stand on helm's command line, which other users of the host may see: secrets belong into values"`
-	Reset           bool        `kk:"reset_values" default:"yes" doc:"the values are those of the task alone: values of an earlier upgrade do not stay"`
-	Reuse           bool        `kk:"reuse_values" default:"no" doc:"the task's values go over those of the last upgrade; with reset_values: no"`
-	ResetReuse      bool        `kk:"reset_then_reuse_values" default:"no" doc:"the same, and those of the last upgrade over those of the new chart; with reset_values: no"`
-	UpdateRepos     bool        `kk:"update_repo_cache" default:"no" doc:"read the indexes of the repositories that the host's helm knows anew before; not in check mode"`
-	DependencyUp    bool        `kk:"dependency_update,alias=dep_up" default:"no" doc:"fetch what a chart that is a folder depends on, in the copy on the host"`
-	PostRenderer    string      `kk:"post_renderer" doc:"program of the host that the manifests go through: a name or a path"`
-	Replace         bool        `kk:"replace" default:"no" doc:"install only: take the name of a release that was removed with its history kept; a release that is there and would change is an error"`
-	Purge           bool        `kk:"purge" default:"yes" doc:"with state absent: remove the history of the release, too"`
-	Wait            bool        `kk:"wait" default:"no" doc:"wait until all that the chart makes is ready; with state absent: until it is gone"`
-	Timeout         string      `kk:"timeout,alias=wait_timeout" default:"5m" doc:"for a single step of helm: seconds, or with a unit as in 5m30s"`
-	Atomic          bool        `kk:"atomic" default:"no" doc:"take a failed change back; waits too"`
-	SkipCRDs        bool        `kk:"skip_crds" default:"no" doc:"do not install what the chart has in crds/"`
-	Helm            string      `kk:"binary,alias=binary_path" default:"helm" doc:"the program on the host: a name or a path"`
-	Kubeconfig      string      `kk:"kubeconfig,path" doc:"file on the host. Default: the variable KUBECONFIG of the task's environment, else ~/.kube/config"`
-	Context         string      `kk:"context,alias=kube_context" doc:"of the kubeconfig. Default: its current one"`
-	HistoryMax      *int        `kk:"history_max" doc:"revisions to keep; 0 for all. Default: helm's own, 10"`
-	Force           bool        `kk:"force" default:"no" doc:"replace objects that cannot be changed otherwise"`
-	NoHooks         bool        `kk:"disable_hook" default:"no" doc:"run no hooks of the chart"`
+	Name            string      `kk:"name,required,alias=release_name" doc:"name of the release"`
+	Namespace       string      `kk:"namespace,alias=release_namespace" default:"default" doc:"namespace of the release"`
+	State           string      `kk:"state,alias=release_state" default:"present" choices:"present,absent" doc:"whether the release should be installed"`
+	CreateNamespace bool        `kk:"create_namespace" default:"no" doc:"create the namespace if it does not exist"`
+	Chart           string      `kk:"chart,alias=chart_ref" doc:"chart: a .tgz or a folder on the control node, searched for in files/ of the role; or a URL, an oci:// reference, a chart in a repository (REPO/NAME), or the name of a chart in repo_url"`
+	Version         string      `kk:"version,alias=chart_version" doc:"version of the chart. Default: the newest; a file has its own"`
+	RepoURL         string      `kk:"repo_url,alias=chart_repo_url" doc:"URL of the chart repository"`
+	Values          *value.Dict `kk:"values,alias=release_values" doc:"chart values; they override those of the chart and of values_files"`
+	ValuesFiles     []string    `kk:"values_files,file=files" doc:"YAML files with values on the control node, searched for in files/ of the role; later files override earlier ones"`
+	SetValues       []setValue  `kk:"set_values" doc:"single values in the form of helm's --set; they override all others. They appear on the command line of helm, which other users of the host can see: use values for secrets"`
+	Reset           bool        `kk:"reset_values" default:"yes" doc:"use the values of the task only, not those of previous upgrades"`
+	Reuse           bool        `kk:"reuse_values" default:"no" doc:"merge the values of the task over those of the last upgrade; needs reset_values: no"`
+	ResetReuse      bool        `kk:"reset_then_reuse_values" default:"no" doc:"like reuse_values, but on top of the defaults of the new chart; needs reset_values: no"`
+	UpdateRepos     bool        `kk:"update_repo_cache" default:"no" doc:"update the repository indexes of helm on the host first; not in check mode"`
+	DependencyUp    bool        `kk:"dependency_update,alias=dep_up" default:"no" doc:"fetch the dependencies of a chart that is a folder, in the copy on the host"`
+	PostRenderer    string      `kk:"post_renderer" doc:"command on the host to pipe the manifests through: a name or a path"`
+	Replace         bool        `kk:"replace" default:"no" doc:"install only: reuse the name of a removed release whose history was kept; an existing release that would change is an error"`
+	Purge           bool        `kk:"purge" default:"yes" doc:"with state: absent, also remove the history of the release"`
+	Wait            bool        `kk:"wait" default:"no" doc:"wait until all objects of the chart are ready; with state: absent, until they are deleted"`
+	Timeout         string      `kk:"timeout,alias=wait_timeout" default:"5m" doc:"timeout of a single helm operation: seconds, or with units, such as 5m30s"`
+	Atomic          bool        `kk:"atomic" default:"no" doc:"roll back a failed change; implies wait"`
+	SkipCRDs        bool        `kk:"skip_crds" default:"no" doc:"do not install the CRDs in crds/ of the chart"`
+	Helm            string      `kk:"binary,alias=binary_path" default:"helm" doc:"name or path of the command on the host"`
+	Kubeconfig      string      `kk:"kubeconfig,path" doc:"path of the kubeconfig on the host. Default: KUBECONFIG in the environment of the task, otherwise ~/.kube/config"`
+	Context         string      `kk:"context,alias=kube_context" doc:"context of the kubeconfig to use. Default: its current context"`
+	HistoryMax      *int        `kk:"history_max" doc:"maximum number of revisions to keep; 0 for all. Default: that of helm, 10"`
+	Force           bool        `kk:"force" default:"no" doc:"replace objects that cannot be updated in place"`
+	NoHooks         bool        `kk:"disable_hook" default:"no" doc:"do not run hooks of the chart"`
 
-	Host     string        `kk:"host" doc:"address of the API server. Default: that of the kubeconfig, which need not be there when this is given"`
-	Token    redact.Secret `kk:"api_key" doc:"token to show the server, instead of what the kubeconfig has"`
-	Validate bool          `kk:"validate_certs,alias=verify_ssl" default:"yes" doc:"verify the server's certificate, unless the kubeconfig says otherwise"`
-	CA       string        `kk:"ca_cert,path,alias=ssl_ca_cert" doc:"file on the host with certificates of authorities"`
+	Host     string        `kk:"host" doc:"URL of the API server. Default: from the kubeconfig, which is optional if this is set"`
+	Token    redact.Secret `kk:"api_key" doc:"bearer token to authenticate with, instead of the credentials in the kubeconfig"`
+	Validate bool          `kk:"validate_certs,alias=verify_ssl" default:"yes" doc:"verify the TLS certificate of the server, unless the kubeconfig disables it"`
+	CA       string        `kk:"ca_cert,path,alias=ssl_ca_cert" doc:"file on the host with CA certificates"`
 }
 
 // setValue is one entry of set_values.
 type setValue struct {
-	Value string `kk:"value,required" doc:"KEY=VALUE, as helm takes it: a.b[0]=c"`
-	Type  string `kk:"value_type" default:"raw" choices:"raw,string,json,file" doc:"raw guesses the type of the value; a file is one of the control node, searched in files/ of the role, whose text is the value"`
+	Value string `kk:"value,required" doc:"KEY=VALUE, in helm's syntax: a.b[0]=c"`
+	Type  string `kk:"value_type" default:"raw" choices:"raw,string,json,file" doc:"raw guesses the type of the value; file is a file on the control node, searched for in files/ of the role, whose content is the value"`
 }
 
 func helmSpec() module.Spec {
@@ -68,20 +68,20 @@ func helmSpec() module.Spec {
 		Name: "helm", Collection: "kubernetes.core", Former: "community.kubernetes", Groups: []string{"helm"},
 		Summary: "Installs, upgrades and removes releases of Helm charts.",
 		Notes: []string{
-			"The host's helm does the work. Charts and values files of the control node travel to a temporary folder of the host that only the user may read, and that is removed.",
-			"A release is upgraded if its chart, its values, its manifest or its hooks would be others than they are, or if its last change failed. The comparison renders the chart against the cluster; a chart that renders something random each time is upgraded each time.",
-			"What an interrupted run left is mended first: a pending installation is uninstalled, a pending upgrade is rolled back to the last revision that was deployed. So do not run helm on the same release elsewhere at the same time.",
-			"Helm does not change definitions of crds/ once they are there.",
-			"The data of Secrets is hidden in differences.",
+			"It runs helm on the host. Charts and values files on the control node are copied to a temporary folder on the host, which only the user can read and which is removed afterwards.",
+			"A release is upgraded if its chart, values, manifest or hooks would change, or if its last change failed. For the comparison the chart is rendered against the cluster; a chart that renders random content is upgraded in each run.",
+			"An interrupted change is recovered first: a pending installation is uninstalled, a pending upgrade is rolled back to the last deployed revision. So do not run helm for the same release elsewhere at the same time.",
+			"Helm does not update existing CRDs from crds/.",
+			"The data of Secrets is hidden in diffs.",
 		},
 		Examples: []string{
-			"- name: The network\n  helm:\n    name: flannel\n    namespace: kube-flannel\n    create_namespace: true\n    chart: /var/cache/charts/flannel.tgz\n    values:\n      podCidr: 10.233.64.0/18\n    wait: true\n    kubeconfig: /etc/kubernetes/admin.conf",
-			"- name: A chart of a repository\n  helm:\n    name: metrics-server\n    namespace: kube-system\n    chart: metrics-server\n    repo_url: https://kubernetes-sigs.github.io/metrics-server\n    version: 3.13.0",
-			"- name: Away with it\n  helm:\n    name: shop\n    namespace: shop\n    state: absent\n    wait: true",
+			"- name: Install flannel\n  helm:\n    name: flannel\n    namespace: kube-flannel\n    create_namespace: true\n    chart: /var/cache/charts/flannel.tgz\n    values:\n      podCidr: 10.233.64.0/18\n    wait: true\n    kubeconfig: /etc/kubernetes/admin.conf",
+			"- name: Install a chart from a repository\n  helm:\n    name: metrics-server\n    namespace: kube-system\n    chart: metrics-server\n    repo_url: https://kubernetes-sigs.github.io/metrics-server\n    version: 3.13.0",
+			"- name: Uninstall a release\n  helm:\n    name: shop\n    namespace: shop\n    state: absent\n    wait: true",
 		},
 		Returns: []module.Return{
-			{Key: "status", Type: "dict", Doc: "of the release: name, namespace, revision, status, chart, app_version, updated; empty without one"},
-			{Key: "recovered", Type: "str", Doc: "what helm said when an interrupted change was mended, if one was"},
+			{Key: "status", Type: "dict", Doc: "status of the release: name, namespace, revision, status, chart, app_version, updated; empty if there is no release"},
+			{Key: "recovered", Type: "str", Doc: "output of helm when it recovered an interrupted change"},
 		},
 		New: func() module.Runner { return new(Helm) },
 	}
@@ -110,11 +110,11 @@ func (m *Helm) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if m.State == "absent" {
 		return m.absent(ctx, c)
 	}
-	luggage, err := m.pack(c)
+	bundle, err := m.pack(c)
 	if err != nil {
 		return module.Result{}, err
 	}
-	return m.present(ctx, c, luggage)
+	return m.present(ctx, c, bundle)
 }
 
 var (
@@ -157,15 +157,15 @@ func (m *Helm) access() map[string]string {
 	return env
 }
 
-// deploy is the script with all that concerns the chart.
-func (m *Helm) deploy(call string, l *luggage) *hostscript.Script {
+// deploy is the script with everything for the chart.
+func (m *Helm) deploy(call string, l *bundle) *hostscript.Script {
 	s := m.script(call).Set("chart", l.chart).Set("old_values", m.oldValues())
 	s.Flag("own_cache", l.ownCache).Flag("dependencies", l.dependencies)
 	s.Stdin = strings.NewReader(l.tar)
 	return s
 }
 
-// oldValues is what becomes of the values of the last upgrade, as helm's flag says it.
+// oldValues is helm's flag for the values of the last upgrade.
 func (m *Helm) oldValues() string {
 	switch {
 	case m.Reset:
@@ -178,7 +178,7 @@ func (m *Helm) oldValues() string {
 	return ""
 }
 
-func (m *Helm) present(ctx context.Context, c *module.Call, l *luggage) (module.Result, error) {
+func (m *Helm) present(ctx context.Context, c *module.Call, l *bundle) (module.Result, error) {
 	a, err := run(ctx, c, m.deploy("helm_look", l).Flag("render", c.Check || c.Diff))
 	var missing *missingError
 	if c.Check && errors.As(err, &missing) {
@@ -210,7 +210,7 @@ func (m *Helm) present(ctx context.Context, c *module.Call, l *luggage) (module.
 	return m.act(ctx, c, l, r)
 }
 
-func (m *Helm) act(ctx context.Context, c *module.Call, l *luggage, r module.Result) (module.Result, error) {
+func (m *Helm) act(ctx context.Context, c *module.Call, l *bundle, r module.Result) (module.Result, error) {
 	a, err := run(ctx, c, m.deploy("helm_act", l))
 	if err != nil {
 		return module.Result{}, err
@@ -222,7 +222,7 @@ func (m *Helm) act(ctx context.Context, c *module.Call, l *luggage, r module.Res
 	return r, nil
 }
 
-// errorOf is what helm says of a command that failed.
+// errorOf is helm's error message for a failed command.
 func (m *Helm) errorOf(a hostscript.Answer) error {
 	if _, failed := a["error"]; !failed {
 		return nil
@@ -231,16 +231,16 @@ func (m *Helm) errorOf(a hostscript.Answer) error {
 }
 
 func (m *Helm) wrong(said string) error {
-	var told []string
+	var data []string
 	for line := range strings.Lines(said) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "WARNING: ") && !strings.HasPrefix(line, "level=") {
-			told = append(told, strings.TrimPrefix(line, "Error: "))
+			data = append(data, strings.TrimPrefix(line, "Error: "))
 		}
 	}
-	return fmt.Errorf("release %s/%s: %s", m.Namespace, m.Name, strings.Join(told, "\n"))
+	return fmt.Errorf("release %s/%s: %s", m.Namespace, m.Name, strings.Join(data, "\n"))
 }
 
-// releaseOf is the release as helm list tells of it.
+// releaseOf is the release in the form of helm list.
 func releaseOf(a hostscript.Answer) *value.Dict {
 	v, _ := value.FromJSON([]byte(a.Get("list")))
 	if list, ok := v.([]any); ok && len(list) == 1 {
@@ -300,7 +300,7 @@ func releaseJSON(text string) (object, error) {
 	return object{d}, nil
 }
 
-// sameRelease compares a release with what it would become. listed is the
+// sameRelease compares a release with its desired state. listed is the
 // release as helm list has it: its chart is NAME-VERSION.
 func sameRelease(now, next object, listed *value.Dict) bool {
 	if chart := next.text("chart", "metadata", "name") + "-" + next.text("chart", "metadata", "version"); chart != "-" && chart != listed.String("chart") {
@@ -337,7 +337,7 @@ func (m *Helm) diff(now, next object) []event.Diff {
 	before, after := manifest(now.text("manifest")+hooks(now)), manifest(next.text("manifest")+hooks(next))
 	d := event.Diff{BeforeHeader: header, AfterHeader: header, Before: before, After: after}
 	if before == after {
-		d.Note = header + ": the manifest that may be shown stays; the chart's version, the values or a Secret change"
+		d.Note = header + ": the visible part of the manifest does not change; the chart version, the values or a Secret change"
 	}
 	return []event.Diff{d}
 }

@@ -20,33 +20,33 @@ var repositoryScript string
 
 // Repository is the module helm_repository.
 type Repository struct {
-	Name     string        `kk:"repo_name,required,alias=name" doc:"of the repository"`
-	URL      string        `kk:"repo_url,alias=url" doc:"its address; required with state: present"`
-	Username string        `kk:"repo_username,alias=username" doc:"user of the repository; with repo_password"`
-	Password redact.Secret `kk:"repo_password,alias=password" doc:"the user's password"`
-	State    string        `kk:"repo_state,alias=state" default:"present" choices:"present,absent" doc:"whether the host's helm knows the repository"`
-	PassOn   bool          `kk:"pass_credentials" default:"no" doc:"show user and password to the other hosts, too, that the repository's index sends to"`
-	Force    bool          `kk:"force_update,alias=force" default:"no" doc:"add the repository anew, with another address or other credentials; each run counts as a change"`
-	Helm     string        `kk:"binary_path,alias=binary" default:"helm" doc:"the program on the host: a name or a path"`
+	Name     string        `kk:"repo_name,required,alias=name" doc:"name of the repository"`
+	URL      string        `kk:"repo_url,alias=url" doc:"URL of the repository; required with state: present"`
+	Username string        `kk:"repo_username,alias=username" doc:"user name for the repository; with repo_password"`
+	Password redact.Secret `kk:"repo_password,alias=password" doc:"password of the user"`
+	State    string        `kk:"repo_state,alias=state" default:"present" choices:"present,absent" doc:"whether the repository should be configured"`
+	PassOn   bool          `kk:"pass_credentials" default:"no" doc:"also send the credentials to other hosts that the index of the repository refers to"`
+	Force    bool          `kk:"force_update,alias=force" default:"no" doc:"replace the repository, with a new URL or new credentials; always a change"`
+	Helm     string        `kk:"binary_path,alias=binary" default:"helm" doc:"name or path of the command on the host"`
 }
 
 func repositorySpec() module.Spec {
 	return module.Spec{
 		Name: "helm_repository", Collection: "kubernetes.core", Former: "community.kubernetes", Groups: []string{"helm"},
-		Summary: "Makes repositories of charts known to a host's helm.",
+		Summary: "Manages chart repositories of helm on the host.",
 		Notes: []string{
-			"They are those of the task's user, and lie in repositories.yaml of helm's configuration, whose folder the variable HELM_CONFIG_HOME of the task's environment may name.",
-			"helm reads the repository's index when it is added. The password reaches it on standard input.",
-			"A repository of the name with another address is an error without force_update.",
+			"Repositories belong to the user of the task. They are in repositories.yaml in the config folder of helm, which HELM_CONFIG_HOME in the environment of the task overrides.",
+			"helm reads the index of a repository when it is added. The password is passed on standard input.",
+			"An existing repository with the same name and another URL is an error, unless force_update is set.",
 		},
 		Examples: []string{
-			"- name: Charts of the shop\n  helm_repository:\n    name: shop\n    repo_url: https://charts.example.org/shop\n    repo_username: reader\n    repo_password: \"{{ charts_password }}\"",
-			"- name: Away with it\n  helm_repository:\n    name: shop\n    state: absent",
+			"- name: Add a chart repository\n  helm_repository:\n    name: shop\n    repo_url: https://charts.example.org/shop\n    repo_username: reader\n    repo_password: \"{{ charts_password }}\"",
+			"- name: Remove a chart repository\n  helm_repository:\n    name: shop\n    state: absent",
 		},
 		Returns: []module.Return{
-			{Key: "repo_name", Type: "str", Doc: "of the repository"},
-			{Key: "repo_url", Type: "str", Doc: "the address of the task"},
-			{Key: "stdout", Type: "str", Doc: "what helm said, if it had something to do"},
+			{Key: "repo_name", Type: "str", Doc: "name of the repository"},
+			{Key: "repo_url", Type: "str", Doc: "the URL in the task"},
+			{Key: "stdout", Type: "str", Doc: "output of helm, if it was run"},
 		},
 		New: func() module.Runner { return new(Repository) },
 	}

@@ -87,7 +87,7 @@ func testRelease(t *testing.T, c *helmCluster) {
 	third, _ := moduletest.RunTwice(t, helm, args, o)
 	for _, text := range []string{everything(first), everything(second), everything(third), strings.Join(count.Lines(), "\n")} {
 		if strings.Contains(text, "hunter") {
-			t.Errorf("the secret is told: %s", text)
+			t.Errorf("the secret is shown: %s", text)
 		}
 	}
 	if text := everything(third); !strings.Contains(text, `color: \"blue\"`) && !strings.Contains(text, `color: "blue"`) {

@@ -8,16 +8,16 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Hiding is the argument for what a result leaves out.
+// Hiding is the argument for fields to omit from results.
 type Hiding struct {
-	HiddenFields []string `kk:"hidden_fields" doc:"fields to leave out of results and differences, such as status, spec.containers[0].env, or metadata.annotations[example.org/note]; metadata.managedFields is always left out"`
+	HiddenFields []string `kk:"hidden_fields" doc:"fields to omit from results and diffs, such as status, spec.containers[0].env, or metadata.annotations[example.org/note]; metadata.managedFields is always omitted"`
 }
 
 // shown is the object as the task's results have it.
 func (h Hiding) shown(o object) *value.Dict { return h.less(shown(o)) }
 
-// wanted is the object as the task's differences have it.
-func (h Hiding) wanted(o object) *value.Dict { return h.less(wanted(o)) }
+// desired is the object as the task's differences have it.
+func (h Hiding) desired(o object) *value.Dict { return h.less(desired(o)) }
 
 func (h Hiding) less(d *value.Dict) *value.Dict {
 	for _, field := range h.HiddenFields {
@@ -41,7 +41,7 @@ func fieldSteps(path string) []string {
 	return steps
 }
 
-// leaveOut deletes what the path leads to, if there is such a thing, and
+// leaveOut deletes the value at the path, if it exists, and
 // returns v without it.
 func leaveOut(v any, path []string) any {
 	if len(path) == 0 {

@@ -1,4 +1,4 @@
-// Package kube holds the modules that change what a Kubernetes cluster holds:
+// Package kube holds the modules that change objects of a Kubernetes cluster:
 // k8s, k8s_info, helm and helm_repository. They run kubectl and helm of a host.
 //
 // A module sends one POSIX shell script (pkg/hostscript) that looks, acts and
@@ -26,7 +26,7 @@ func Modules() []module.Spec {
 	return []module.Spec{k8sSpec(), infoSpec(), helmSpec(), repositorySpec()}
 }
 
-// missingError says that the host lacks the program that a module runs, or the kubeconfig.
+// missingError means that the host lacks the command of a module, or the kubeconfig.
 type missingError struct{ program string }
 
 func (e *missingError) Error() string {
@@ -42,7 +42,7 @@ func run(ctx context.Context, c *module.Call, s *hostscript.Script) (hostscript.
 	return a, err
 }
 
-// lostHost tells whether the host, not the work, failed.
+// lostHost reports whether the host failed, and not the command.
 func lostHost(err error) bool {
 	var lost *connector.UnreachableError
 	return errors.As(err, &lost)

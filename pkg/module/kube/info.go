@@ -15,25 +15,25 @@ type Info struct {
 	Access
 	Waiting
 	Hiding
-	Kind          string   `kk:"kind,required" doc:"of the objects"`
-	APIVersion    string   `kk:"api_version,alias=api|version" default:"v1" doc:"of the kind"`
-	Name          string   `kk:"name" doc:"of one object. Default: all"`
-	Namespace     string   `kk:"namespace" doc:"of the objects. Default: all; with name that of the kubeconfig, else default"`
-	Labels        []string `kk:"label_selectors" doc:"labels that they must all have, such as app=web"`
-	Fields        []string `kk:"field_selectors" doc:"fields that they must all have, such as status.phase=Running"`
-	RevealSecrets bool     `kk:"reveal_secrets" default:"no" doc:"return the data of Secrets as it is; set no_log on such a task"`
+	Kind          string   `kk:"kind,required" doc:"kind of the objects"`
+	APIVersion    string   `kk:"api_version,alias=api|version" default:"v1" doc:"API version of the kind"`
+	Name          string   `kk:"name" doc:"name of a single object. Default: all"`
+	Namespace     string   `kk:"namespace" doc:"namespace of the objects. Default: all; with name, that of the kubeconfig, otherwise default"`
+	Labels        []string `kk:"label_selectors" doc:"label selectors that all must match, such as app=web"`
+	Fields        []string `kk:"field_selectors" doc:"field selectors that all must match, such as status.phase=Running"`
+	RevealSecrets bool     `kk:"reveal_secrets" default:"no" doc:"return the data of Secrets unmasked; set no_log on such a task"`
 }
 
 func infoSpec() module.Spec {
 	return module.Spec{
 		Name: "k8s_info", Collection: "kubernetes.core", Former: "community.kubernetes", Groups: []string{"k8s"},
-		Summary: "Finds objects of a Kubernetes cluster.",
+		Summary: "Queries objects of a Kubernetes cluster.",
 		Notes: []string{
-			"A kind that the cluster does not know has no objects: resources is empty, api_found is false.",
-			"With wait, the task waits until there is an object and all that are found are ready.",
+			"For a kind that the cluster does not know, resources is empty and api_found is false.",
+			"With wait, the task waits until at least one object is found and all of them are ready.",
 		},
 		Examples: []string{
-			"- name: Which nodes are there?\n  k8s_info:\n    kind: Node\n    kubeconfig: /etc/kubernetes/admin.conf\n  register: nodes\n- debug:\n    msg: \"{{ nodes.resources | map(attribute='metadata.name') }}\"",
+			"- name: List the nodes\n  k8s_info:\n    kind: Node\n    kubeconfig: /etc/kubernetes/admin.conf\n  register: nodes\n- debug:\n    msg: \"{{ nodes.resources | map(attribute='metadata.name') }}\"",
 			"- name: DNS answers\n  k8s_info:\n    api_version: apps/v1\n    kind: Deployment\n    name: coredns\n    namespace: kube-system\n    wait: true\n    wait_timeout: 300",
 		},
 		Returns: []module.Return{
@@ -67,7 +67,7 @@ func (m *Info) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	}
 	r := module.Result{Data: value.NewDict("resources", list, "api_found", known)}
 	if err != nil {
-		return fail(r, err) // resources stays: the condition of an until may look at it
+		return fail(r, err) // resources is kept: until may refer to it
 	}
 	if !known {
 		r.Msg = fmt.Sprintf("the cluster has no API of version %s with the kind %s", m.APIVersion, m.Kind)
@@ -101,7 +101,7 @@ func (m *Info) find(ctx context.Context, c *module.Call) (found []object, known 
 	return found, true, err
 }
 
-// resource is the kind as kubectl wants it: Kind.version.group.
+// resource is the kind in the form of kubectl: Kind.version.group.
 func (m *Info) resource() string {
 	group, version, grouped := strings.Cut(m.APIVersion, "/")
 	if !grouped {

@@ -17,38 +17,38 @@ type K8s struct {
 	Access
 	Waiting
 	Hiding
-	State          string `kk:"state" default:"present" choices:"present,absent,patched" doc:"whether the cluster has the objects; patched changes those that it has and makes none"`
-	Definition     any    `kk:"definition,alias=resource_definition|inline" doc:"objects: a dictionary, a list of them, or YAML of one or more documents"`
-	Src            string `kk:"src,path,file=files" doc:"YAML file of the control node, searched in files/ of the role; a folder, whose files *.yaml, *.yml and *.json are taken in the order of their names; or an http(s) address that the control node reads"`
-	Template       any    `kk:"template,file=templates" doc:"template of such a file, searched in templates/ of the role: its path, or a dictionary with path, trim_blocks, lstrip_blocks, newline_sequence and the marks variable_start_string, block_end_string and so on; or a list of these"`
-	Kind           string `kk:"kind" doc:"of the object, if nothing else gives it"`
-	APIVersion     string `kk:"api_version,alias=api|version" default:"v1" doc:"of objects that name none"`
-	Name           string `kk:"name" doc:"of the object, if nothing else gives it"`
-	GenerateName   string `kk:"generate_name" doc:"instead of name: the cluster makes a name up that begins so; each run makes another object"`
-	Namespace      string `kk:"namespace" doc:"of objects that name none. Default: that of the kubeconfig, else default"`
-	FieldManager   string `kk:"field_manager" default:"kk" doc:"under which the cluster notes whose fields are"`
-	ForceConflicts bool   `kk:"force_conflicts" default:"no" doc:"take over fields that another manager owns and has set otherwise; no makes them an error"`
+	State          string `kk:"state" default:"present" choices:"present,absent,patched" doc:"desired state; patched changes existing objects and creates none"`
+	Definition     any    `kk:"definition,alias=resource_definition|inline" doc:"objects: a dict, a list of dicts, or YAML with one or more documents"`
+	Src            string `kk:"src,path,file=files" doc:"YAML file on the control node, searched for in files/ of the role; a folder, whose files *.yaml, *.yml and *.json are read in the order of their names; or an http(s) URL that the control node reads"`
+	Template       any    `kk:"template,file=templates" doc:"template of such a file, searched for in templates/ of the role: its path, or a dict with path, trim_blocks, lstrip_blocks, newline_sequence and the delimiters variable_start_string, block_end_string and so on; or a list of these"`
+	Kind           string `kk:"kind" doc:"of the object, unless the definition sets it"`
+	APIVersion     string `kk:"api_version,alias=api|version" default:"v1" doc:"API version of objects that do not set it"`
+	Name           string `kk:"name" doc:"of the object, unless the definition sets it"`
+	GenerateName   string `kk:"generate_name" doc:"instead of name: prefix of a name that the cluster generates; each run creates another object"`
+	Namespace      string `kk:"namespace" doc:"namespace of objects that do not set it. Default: that of the kubeconfig, otherwise default"`
+	FieldManager   string `kk:"field_manager" default:"kk" doc:"name of the field manager, as which the cluster records the owner of fields"`
+	ForceConflicts bool   `kk:"force_conflicts" default:"no" doc:"take over fields that another manager owns; with no, such conflicts are errors"`
 
-	Labels     []string `kk:"label_selectors" doc:"only objects of the task with these labels, such as app=web, app in (a, b) or !app; with state absent and a kind without a name: all objects of the kind with them, of all namespaces unless namespace is given"`
-	Force      bool     `kk:"force" default:"no" doc:"replace an object that is there as a whole: fields that the task does not name go"`
-	MergeType  []string `kk:"merge_type" choices:"json,merge,strategic-merge" doc:"change an object that is there by a patch of this kind instead of applying it; of several, the first that the cluster takes. Fields that the task no longer names stay then; null takes one away"`
-	AppendHash bool     `kk:"append_hash" default:"no" doc:"put - and a hash of what a ConfigMap or a Secret holds after its name, as kubectl and kustomize do: new content is a new object"`
-	Continue   bool     `kk:"continue_on_error" default:"no" doc:"go on after an object that fails: the task does not fail, and results have its error"`
+	Labels     []string `kk:"label_selectors" doc:"apply only the objects of the task with these labels, such as app=web, app in (a, b) or !app; with state: absent and a kind without a name: all matching objects of the kind, in all namespaces unless namespace is set"`
+	Force      bool     `kk:"force" default:"no" doc:"replace an existing object entirely: fields that the task does not set are removed"`
+	MergeType  []string `kk:"merge_type" choices:"json,merge,strategic-merge" doc:"change an existing object with a patch of this type instead of applying it; of several, the first that the cluster accepts. Fields that the task no longer sets are kept then; null removes a field"`
+	AppendHash bool     `kk:"append_hash" default:"no" doc:"append a hash of the content to the name of a ConfigMap or a Secret, as kubectl and kustomize do: new content makes a new object"`
+	Continue   bool     `kk:"continue_on_error" default:"no" doc:"continue after a failed object: the task does not fail, and results include the error"`
 
-	ServerSide *serverSide    `kk:"server_side_apply" doc:"field_manager and force_conflicts in another place"`
-	Apply      bool           `kk:"apply" default:"no" doc:"without effect but on method: objects are always applied"`
-	Validation *value.Dict    `kk:"validate" doc:"without effect: the cluster itself refuses objects with fields that it does not know"`
-	Delete     *deleteOptions `kk:"delete_options" doc:"how objects go away, with state absent"`
+	ServerSide *serverSide    `kk:"server_side_apply" doc:"field_manager and force_conflicts, as in Ansible"`
+	Apply      bool           `kk:"apply" default:"no" doc:"without effect except on the returned method: objects are always applied"`
+	Validation *value.Dict    `kk:"validate" doc:"without effect: the cluster itself rejects objects with unknown fields"`
+	Delete     *deleteOptions `kk:"delete_options" doc:"options for deleting objects, with state: absent"`
 }
 
 type serverSide struct {
-	FieldManager   string `kk:"field_manager,required" doc:"under which the cluster notes whose fields are"`
+	FieldManager   string `kk:"field_manager,required" doc:"name of the field manager, as which the cluster records the owner of fields"`
 	ForceConflicts bool   `kk:"force_conflicts" default:"no" doc:"take over fields that another manager owns"`
 }
 
 type deleteOptions struct {
-	Propagation string `kk:"propagationPolicy" choices:"Foreground,Background,Orphan" doc:"what becomes of objects that belong to it. Default: Background"`
-	Grace       *int   `kk:"gracePeriodSeconds" doc:"seconds that a Pod has to end. Default: its own"`
+	Propagation string `kk:"propagationPolicy" choices:"Foreground,Background,Orphan" doc:"how dependent objects are deleted. Default: Background"`
+	Grace       *int   `kk:"gracePeriodSeconds" doc:"seconds that a Pod has to terminate. Default: its own"`
 }
 
 func k8sSpec() module.Spec {
@@ -56,21 +56,21 @@ func k8sSpec() module.Spec {
 		Name: "k8s", Collection: "kubernetes.core", Former: "community.kubernetes", Groups: []string{"k8s"},
 		Summary: "Creates, changes and deletes objects of a Kubernetes cluster.",
 		Notes: []string{
-			"The host's kubectl applies the objects, by server-side apply: fields that the task does not name stay as they are, fields that it named before and names no more are removed.",
-			"Namespaces and CustomResourceDefinitions go first, and definitions are established before objects of their kinds follow. If an object is refused, the others are applied nevertheless, and the error names each that was not.",
-			"Whether an object changed is told by its resourceVersion, and by what it holds when only its field managers differ. Check mode asks the API server for a dry run and compares; an object of a namespace or a kind that is not there yet counts as created.",
-			"The data of Secrets is hidden in results and differences.",
+			"It runs kubectl on the host and applies the objects server-side: fields that the task does not set are unchanged, fields that it set before and no longer sets are removed.",
+			"Namespaces and CustomResourceDefinitions are applied first, and definitions are established before objects of their kinds follow. If an object is rejected, the others are still applied, and the error names each rejected one.",
+			"A change is detected by resourceVersion, or by the content if only field managers differ. Check mode uses a dry run of the API server; an object in a namespace or of a kind that does not exist yet counts as created.",
+			"The data of Secrets is hidden in results and diffs.",
 		},
 		Examples: []string{
 			"- name: A namespace\n  k8s:\n    kind: Namespace\n    name: shop",
-			"- name: The shop runs\n  k8s:\n    template: shop.yaml.j2\n    namespace: shop\n    wait: true\n    wait_timeout: 300\n    kubeconfig: /etc/kubernetes/admin.conf",
-			"- name: Away with a job\n  k8s:\n    state: absent\n    api_version: batch/v1\n    kind: Job\n    name: migrate\n    namespace: shop\n    wait: true",
+			"- name: Deploy the shop\n  k8s:\n    template: shop.yaml.j2\n    namespace: shop\n    wait: true\n    wait_timeout: 300\n    kubeconfig: /etc/kubernetes/admin.conf",
+			"- name: Delete a job\n  k8s:\n    state: absent\n    api_version: batch/v1\n    kind: Job\n    name: migrate\n    namespace: shop\n    wait: true",
 		},
 		Returns: []module.Return{
-			{Key: "result", Type: "dict", Doc: "the object as the cluster has it, or had it, with state absent; empty if it was not there; of several objects: results, a list of changed, method and result of each"},
-			{Key: "method", Type: "str", Doc: "create, update (it was there before), replace (with force), apply (with apply) or delete, if there is one object"},
-			{Key: "error", Type: "dict", Doc: "with continue_on_error: msg says why the object failed; of several objects, in the results"},
-			{Key: "duration", Type: "int", Doc: "seconds that waiting took, with wait"},
+			{Key: "result", Type: "dict", Doc: "the object in the cluster, or before its deletion; empty if it did not exist; for several objects: results, a list of changed, method and result of each"},
+			{Key: "method", Type: "str", Doc: "create, update (of an existing object), replace (with force), apply (with apply) or delete, for a single object"},
+			{Key: "error", Type: "dict", Doc: "with continue_on_error: msg is why the object failed; for several objects, in results"},
+			{Key: "duration", Type: "int", Doc: "seconds spent waiting, with wait"},
 		},
 		New: func() module.Runner { return new(K8s) },
 	}

@@ -13,7 +13,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// live is what the cluster has of the objects with names.
+// live is the state in the cluster of the named objects.
 func (m *K8s) live(ctx context.Context, c *module.Call, objects []object) ([]object, error) {
 	var names []object
 	for _, o := range objects {
@@ -35,12 +35,12 @@ func (m *K8s) live(ctx context.Context, c *module.Call, objects []object) ([]obj
 		return nil, err
 	}
 	if said := a.Get("live_err"); a.Get("live_rc") != "0" && !onlyUnknownKinds(said) {
-		return nil, fmt.Errorf("look at the cluster: %s", strings.TrimSpace(said))
+		return nil, fmt.Errorf("query the cluster: %s", strings.TrimSpace(said))
 	}
 	return fromJSON(a.Get("live"))
 }
 
-// onlyUnknownKinds tells whether all that kubectl complains of is kinds that
+// onlyUnknownKinds reports whether kubectl complains only of kinds that
 // the cluster does not know: of those it has no objects.
 func onlyUnknownKinds(said string) bool {
 	for line := range strings.Lines(said) {
@@ -54,14 +54,14 @@ func onlyUnknownKinds(said string) bool {
 }
 
 func (m *K8s) absent(ctx context.Context, c *module.Call, objects []object) (module.Result, error) {
-	wanted, err := requirements(m.Labels)
+	desired, err := requirements(m.Labels)
 	if err != nil {
 		return module.Result{}, err
 	}
 	var gone []outcome
 	live, err := m.live(ctx, c, objects)
 	if err == nil {
-		live = slices.DeleteFunc(live, func(o object) bool { return !meant(o, wanted) })
+		live = slices.DeleteFunc(live, func(o object) bool { return !meant(o, desired) })
 		gone, err = m.departures(ctx, c, objects, live)
 	}
 	var missing *missingError
@@ -102,7 +102,7 @@ func (m *K8s) listed(data *value.Dict, gone []outcome) {
 	data.Set("result", list)
 }
 
-// departures is what becomes of each object, given those that are there. An
+// departures is the outcome for each object, given the existing ones. An
 // object without a name stands for all of its kind with the labels.
 func (m *K8s) departures(ctx context.Context, c *module.Call, objects, live []object) ([]outcome, error) {
 	var all []outcome
@@ -175,7 +175,7 @@ func (m *K8s) remove(ctx context.Context, c *module.Call, gone []outcome) error 
 			continue
 		}
 		at := slices.IndexFunc(gone, func(o outcome) bool { return o.changed && name.names(o.object) })
-		if at < 0 { // it is there twice
+		if at < 0 { // it exists twice
 			continue
 		}
 		gone[at].err, gone[at].changed = fmt.Errorf("delete %s: %s", name, strings.TrimSpace(a["err"][i])), false

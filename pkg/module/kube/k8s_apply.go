@@ -51,16 +51,16 @@ func (m *K8s) present(ctx context.Context, c *module.Call, objects []object) (mo
 // selected parts the objects that label_selectors mean from the others. What
 // has no labels is not meant.
 func (m *K8s) selected(objects []object) (meantObjects []object, others []outcome, err error) {
-	wanted, err := requirements(m.Labels)
+	desired, err := requirements(m.Labels)
 	if err != nil || len(m.Labels) == 0 {
 		return objects, nil, err
 	}
 	for _, o := range objects {
-		if o.at("metadata", "labels") != nil && meant(o, wanted) {
+		if o.at("metadata", "labels") != nil && meant(o, desired) {
 			meantObjects = append(meantObjects, o)
 			continue
 		}
-		others = append(others, outcome{object: o, note: fmt.Sprintf("%s is left out: it has not the labels of label_selectors", o)})
+		others = append(others, outcome{object: o, note: fmt.Sprintf("%s is skipped: its labels do not match label_selectors", o)})
 	}
 	for _, o := range meantObjects {
 		if err := o.check(); err != nil {
@@ -91,7 +91,7 @@ func (m *K8s) patched(ctx context.Context, c *module.Call, objects []object) (mo
 		if slices.ContainsFunc(live, o.names) {
 			there = append(there, o)
 		} else {
-			warnings = append(warnings, fmt.Sprintf("%s is not there, and with state: patched it is not made", o))
+			warnings = append(warnings, fmt.Sprintf("%s does not exist, and state: patched does not create it", o))
 		}
 	}
 	if len(there) == 0 {
@@ -126,7 +126,7 @@ func stages(objects []object) [][]object {
 	return [][]object{first, rest}
 }
 
-// apply applies objects in one round trip, if that is what the task asks for.
+// apply applies objects in one round trip, if the task allows it.
 func (m *K8s) apply(ctx context.Context, c *module.Call, objects []object) ([]outcome, []string, error) {
 	if !m.plain(objects) {
 		return m.send(ctx, c, objects)
@@ -136,7 +136,7 @@ func (m *K8s) apply(ctx context.Context, c *module.Call, objects []object) ([]ou
 		return nil, nil, err
 	}
 	s := m.script("k8s_apply").Set("manager", m.FieldManager).Flag("force", m.ForceConflicts)
-	s.Set("verbs", strings.Join(m.verbs(objects, nil), " ")) // if any is refused
+	s.Set("verbs", strings.Join(m.verbs(objects, nil), " ")) // if any is rejected
 	s.Stdin = strings.NewReader(text)
 	a, err := run(ctx, c, s)
 	var missing *missingError
@@ -160,14 +160,14 @@ func (m *K8s) apply(ctx context.Context, c *module.Call, objects []object) ([]ou
 			return nil, nil, fmt.Errorf("kubectl answers with %d objects for %d", len(applied), len(objects))
 		}
 		for _, o := range applied {
-			done = append(done, m.judge(c, o, live))
+			done = append(done, m.evaluate(c, o, live))
 		}
 		return done, warnings(a["warn"]), nil
 	}
 	return m.singly(c, objects, live, a)
 }
 
-// notYet tells errors apart that a task before will have mended.
+// notYet reports errors that an earlier task will have fixed.
 func notYet(said string) bool {
 	return strings.Contains(said, "no matches for kind") || absentNamespace.MatchString(said)
 }
@@ -182,8 +182,8 @@ func (m *K8s) created(objects []object) []outcome {
 	return all
 }
 
-// method is what a result calls it that an object was sent, which was there
-// before or was not. Most are applied; Ansible does so only when it is told to.
+// method is the name in results for what was done to an object, existing or not. Most
+// are applied; Ansible does so only on request.
 func (m *K8s) method(there bool) string {
 	switch {
 	case m.Apply:
@@ -196,20 +196,20 @@ func (m *K8s) method(there bool) string {
 	return "create"
 }
 
-func (m *K8s) judge(c *module.Call, o object, live []object) outcome {
+func (m *K8s) evaluate(c *module.Call, o object, live []object) outcome {
 	for i, l := range live {
 		if l.key() != o.key() {
 			continue
 		}
 		same := !c.Check && l.text("metadata", "resourceVersion") == o.text("metadata", "resourceVersion")
-		changed := !same && !value.Equal(settled(l), settled(o))
+		changed := !same && !value.Equal(normalized(l), normalized(o))
 		return outcome{object: o, before: &live[i], changed: changed, method: m.method(true)}
 	}
 	return outcome{object: o, changed: true, method: m.method(false)}
 }
 
-// reason is what kubectl says of an object that was refused, less its advice
-// on conflicts, and without what a Secret holds.
+// reason is kubectl's error for a rejected object, less its advice on conflicts, and
+// without the content of a Secret.
 func reason(o object, said string) string {
 	said, _, conflict := strings.Cut(strings.TrimSpace(said), "\nPlease review the fields above")
 	said = strings.TrimPrefix(said, "error: ")
@@ -218,7 +218,7 @@ func reason(o object, said string) string {
 		said, _, _ = strings.Cut(why, "; if you choose to ignore these errors")
 	}
 	if conflict {
-		said += "\nset force_conflicts to take these fields over, or leave them out"
+		said += "\nset force_conflicts to take these fields over, or remove them from the task"
 	}
 	if o.kind() != "Secret" {
 		return said

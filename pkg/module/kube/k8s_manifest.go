@@ -24,7 +24,7 @@ func (m *K8s) objects(ctx context.Context, c *module.Call) ([]object, error) {
 		return nil, err
 	}
 	if len(objects) == 0 {
-		return nil, errors.New("there is no object in what the task gives")
+		return nil, errors.New("the task has no object: set definition, src, template or kind and name")
 	}
 	var wrong []error
 	seen := map[string]bool{}
@@ -38,7 +38,7 @@ func (m *K8s) objects(ctx context.Context, c *module.Call) ([]object, error) {
 			err = o.appendHash()
 		}
 		if err == nil && o.name() != "" && seen[o.key()] {
-			err = fmt.Errorf("%s is there twice", o)
+			err = fmt.Errorf("%s is defined twice", o)
 		}
 		wrong = append(wrong, err)
 		seen[o.key()] = true
@@ -46,7 +46,7 @@ func (m *K8s) objects(ctx context.Context, c *module.Call) ([]object, error) {
 	return objects, errors.Join(wrong...)
 }
 
-// complete gives the object what the task says of objects that do not say it.
+// complete sets the defaults of the task on the object.
 func (m *K8s) complete(o object) {
 	for key, v := range map[string]string{"kind": m.Kind, "apiVersion": m.APIVersion} {
 		if v != "" && o.text(key) == "" {
@@ -69,7 +69,7 @@ func (o object) setMeta(key, v string) {
 	meta.Set(key, v)
 }
 
-// read takes the objects from the one argument that gives them.
+// read reads the objects from the one argument that has them.
 func (m *K8s) read(ctx context.Context, c *module.Call) ([]object, error) {
 	switch {
 	case m.Definition != nil:
@@ -176,7 +176,7 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("read %s: the server says %s", address, resp.Status)
+		return nil, fmt.Errorf("read %s: the server responded with %s", address, resp.Status)
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxSource+1))
 	if err == nil && len(text) > maxSource {

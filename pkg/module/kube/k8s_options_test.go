@@ -103,7 +103,7 @@ func testLabels(t *testing.T, c *cluster) {
 		}
 	}
 	r := moduletest.Run(t, k8s, c.args("definition", list("9")[2], "label_selectors", []any{"app"}), k8sOpts)
-	if r.Changed || !strings.Contains(r.Msg, "ConfigMap default/l-bare is left out") {
+	if r.Changed || !strings.Contains(r.Msg, "ConfigMap default/l-bare is omitted") {
 		t.Errorf("%+v", r)
 	}
 	moduletest.Fails(t, `"app=(" is not one`, k8s, c.args("definition", list("9")[0], "label_selectors", []any{"app=("}), k8sOpts)
@@ -209,7 +209,7 @@ func testHiddenFields(t *testing.T, c *cluster) {
 	found := moduletest.Run(t, info, c.args("kind", "ConfigMap", "name", "private", "namespace", "default", "hidden_fields", fields), k8sOpts)
 	for _, text := range []string{everything(r), everything(found)} {
 		if strings.Contains(text, "hunter2") || !strings.Contains(text, "'shown': 'yes'") {
-			t.Errorf("told: %s", text)
+			t.Errorf("shown: %s", text)
 		}
 	}
 	list := []any{value.NewDict("a", 1, "b", 2), value.NewDict("a", 3)}

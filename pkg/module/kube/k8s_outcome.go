@@ -15,12 +15,12 @@ type outcome struct {
 	before  *object
 	changed bool
 	method  string
-	err     error  // why it did not become what the task wants
+	err     error  // why it did not reach the desired state
 	note    string // why nothing was done
 }
 
-// told is the outcome as results have it.
-func (m *K8s) told(o outcome) *value.Dict {
+// data is the outcome in the form of results.
+func (m *K8s) data(o outcome) *value.Dict {
 	d := value.NewDict("changed", o.changed)
 	switch {
 	case o.err != nil:
@@ -45,7 +45,7 @@ func errorsOf(all []outcome) error {
 	return errors.Join(failed...)
 }
 
-// fail is the result of what went wrong, with what was done before.
+// fail is the result of an error, with what was done before it.
 func fail(r module.Result, err error) (module.Result, error) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || lostHost(err) {
 		return module.Result{}, err
@@ -54,7 +54,7 @@ func fail(r module.Result, err error) (module.Result, error) {
 	return r, nil
 }
 
-// result is what the task tells. Unless it goes on after errors, these make its
+// result is the result of the task. Unless it continues after errors, these make its
 // message, and the objects that they concern are not among the results.
 func (m *K8s) result(all []outcome, single bool) module.Result {
 	r := module.Result{Data: value.NewDict()}
@@ -64,7 +64,7 @@ func (m *K8s) result(all []outcome, single bool) module.Result {
 			continue
 		}
 		r.Changed = r.Changed || o.changed
-		list = append(list, m.told(o))
+		list = append(list, m.data(o))
 	}
 	switch {
 	case single && len(list) == 1:
@@ -89,10 +89,10 @@ func (m *K8s) diffs(all []outcome) []event.Diff {
 		}
 		d := event.Diff{BeforeHeader: o.object.String(), AfterHeader: o.object.String(), Before: "", After: ""}
 		if o.before != nil {
-			d.Before = m.wanted(*o.before)
+			d.Before = m.desired(*o.before)
 		}
 		if o.method != "delete" {
-			d.After = m.wanted(o.object)
+			d.After = m.desired(o.object)
 		}
 		if o.before != nil && o.object.kind() == "Secret" && !value.Equal(o.before.at("data"), o.object.at("data")) {
 			d.Note = o.object.String() + ": its data changes, and is not shown"

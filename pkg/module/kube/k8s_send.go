@@ -11,7 +11,7 @@ import (
 	"kubekey/pkg/module"
 )
 
-// plain tells whether all that the task does to objects is to apply them.
+// plain reports whether the task only applies objects.
 func (m *K8s) plain(objects []object) bool {
 	return m.Apply || !m.Force && len(m.MergeType) == 0 && !slices.ContainsFunc(objects, object.generated)
 }
@@ -39,7 +39,7 @@ func (m *K8s) verbs(objects, live []object) []string {
 	return verbs
 }
 
-// send sends objects of which some are not applied: it looks first which are there.
+// send sends objects of which some are not applied: it first queries which exist.
 func (m *K8s) send(ctx context.Context, c *module.Call, objects []object) ([]outcome, []string, error) {
 	live, err := m.live(ctx, c, objects)
 	var missing *missingError
@@ -87,7 +87,7 @@ func (m *K8s) singly(c *module.Call, objects, live []object, a hostscript.Answer
 			return nil, nil, err
 		}
 		for _, o := range sent {
-			done = append(done, m.judge(c, o, live))
+			done = append(done, m.evaluate(c, o, live))
 		}
 	}
 	return done, warnings(a["err"]), nil

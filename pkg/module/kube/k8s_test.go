@@ -114,7 +114,7 @@ func testApplication(t *testing.T, c *cluster) {
 	first, second := moduletest.RunTwice(t, k8s, c.args("definition", app), k8sOpts)
 	for _, r := range []module.Result{first, second} {
 		if strings.Contains(everything(r), "hunter2") || strings.Contains(everything(r), "aHVudGVy") {
-			t.Errorf("the secret is told: %s", everything(r))
+			t.Errorf("the secret is shown: %s", everything(r))
 		}
 	}
 	if len(first.Diff) != 5 || len(second.Diff) != 0 {
@@ -284,11 +284,11 @@ func testInfo(t *testing.T, c *cluster) {
 	}
 	secret := resources("kind", "Secret", "namespace", "shop")
 	if text := value.Repr(secret); !strings.Contains(text, hidden) || strings.Contains(text, "aHVudGVy") {
-		t.Errorf("the secret is told: %s", text)
+		t.Errorf("the secret is shown: %s", text)
 	}
 	open := resources("kind", "Secret", "namespace", "shop", "reveal_secrets", true)
 	if text := value.Repr(open); !strings.Contains(text, "aHVudGVy") {
-		t.Errorf("the secret is not told: %s", text)
+		t.Errorf("the secret is not shown: %s", text)
 	}
 	r := moduletest.Run(t, info, c.args("kind", "Pod", "name", "none", "wait", true, "wait_timeout", 1), moduletest.Options{})
 	if !r.Failed || !strings.Contains(r.Msg, "Pod none: ") {

@@ -42,12 +42,12 @@ func (o object) kind() string      { return o.text("kind") }
 func (o object) name() string      { return o.text("metadata", "name") }
 func (o object) namespace() string { return o.text("metadata", "namespace") }
 
-// generated tells whether the cluster is to make up the name.
+// generated reports whether the cluster generates the name.
 func (o object) generated() bool {
 	return o.name() == "" && o.text("metadata", "generateName") != ""
 }
 
-// key tells objects apart; another version of the API is the same object.
+// key identifies an object; another API version is the same object.
 func (o object) key() string {
 	group, _, grouped := strings.Cut(o.text("apiVersion"), "/")
 	if !grouped {
@@ -56,7 +56,7 @@ func (o object) key() string {
 	return strings.Join([]string{group, o.kind(), o.namespace(), o.name()}, "/")
 }
 
-// names tells whether a task means this object of the cluster: it may leave the
+// names reports whether a task means this object of the cluster: it may leave the
 // namespace to kubectl, and may give one to what is in none.
 func (o object) names(live object) bool {
 	if o.namespace() == "" || live.namespace() == "" {
@@ -82,7 +82,7 @@ func (o object) String() string {
 	return o.kind() + " " + name
 }
 
-// identity is the object without what it holds.
+// identity is the object without its content.
 func (o object) identity() object {
 	bare := o.anywhere()
 	if ns := o.namespace(); ns != "" {
@@ -101,7 +101,7 @@ func (o object) check() error {
 	return nil
 }
 
-// hidden stands for what a Secret holds.
+// hidden replaces the content of a Secret.
 const hidden = "********"
 
 // shown is the object as people may see it: the data of Secrets hidden, and
@@ -127,9 +127,9 @@ func shown(o object) *value.Dict {
 	return d
 }
 
-// wanted is the object as a difference shows it: what people set, not what
+// desired is the object as a difference shows it: what people set, not what
 // the cluster says of it.
-func wanted(o object) *value.Dict {
+func desired(o object) *value.Dict {
 	d := shown(o)
 	d.Delete("status")
 	if meta, ok := (object{d}).at("metadata").(*value.Dict); ok {
@@ -140,9 +140,9 @@ func wanted(o object) *value.Dict {
 	return d
 }
 
-// settled is what people set of the object. The API server may write an object
-// anew only to note whose its fields are: that is no change.
-func settled(o object) *value.Dict {
+// normalized is the object without fields that the cluster sets. The API server may
+// rewrite an object only to record field owners: that is not a change.
+func normalized(o object) *value.Dict {
 	d := o.Dict.Clone()
 	d.Delete("status")
 	if meta, ok := (object{d}).at("metadata").(*value.Dict); ok {
@@ -178,7 +178,7 @@ func fromJSON(text string) ([]object, error) {
 	return flatten(v)
 }
 
-// flatten takes an object, a List of objects, or lists of these apart.
+// flatten splits an object, a List of objects, or lists of these.
 func flatten(v any) ([]object, error) {
 	switch v := v.(type) {
 	case nil:

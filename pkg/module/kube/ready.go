@@ -7,11 +7,11 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Condition is what an object's status must say.
+// Condition is a required condition in the status of an object.
 type Condition struct {
-	Type   string `kk:"type,required" doc:"of the condition, such as Available"`
-	Status string `kk:"status" default:"True" choices:"True,False,Unknown" doc:"that it must have"`
-	Reason string `kk:"reason" doc:"that it must have. Default: any"`
+	Type   string `kk:"type,required" doc:"type of the condition, such as Available"`
+	Status string `kk:"status" default:"True" choices:"True,False,Unknown" doc:"required status of the condition"`
+	Reason string `kk:"reason" doc:"required reason of the condition. Default: any"`
 }
 
 // state is how far an object is: ready, on its way (why says what is missing),
@@ -35,7 +35,7 @@ func (o object) condition(kind string) (object, bool) {
 	return object{}, false
 }
 
-// said is what a condition says, for people.
+// said is the message of a condition.
 func (o object) said() string {
 	parts := []string{o.text("type") + " is " + o.text("status")}
 	for _, key := range []string{"reason", "message"} {
@@ -46,7 +46,7 @@ func (o object) said() string {
 	return strings.Join(parts, ": ")
 }
 
-// met tells whether the object has a condition.
+// met reports whether the object has a condition.
 func (want Condition) met(o object) state {
 	c, ok := o.condition(want.Type)
 	switch {
@@ -58,8 +58,8 @@ func (want Condition) met(o object) state {
 	return done()
 }
 
-// readiness tells whether an object does what its kind is for. What is of no
-// kind that gets ready is ready when it is there.
+// readiness reports whether an object is ready. An object of a kind without readiness is
+// ready when it exists.
 func readiness(o object) state {
 	switch o.kind() {
 	case "Deployment", "DaemonSet", "StatefulSet":
@@ -86,7 +86,7 @@ func readiness(o object) state {
 	return done()
 }
 
-// replicas is how many the object asks for; 1 when it does not say.
+// replicas is the desired number of replicas; 1 if it is not set.
 func replicas(o object) int {
 	if n, ok := o.at("spec", "replicas").(int); ok {
 		return n
@@ -110,7 +110,7 @@ func deploymentReady(o object) state {
 	return done()
 }
 
-// because is what a deployment says about a replica that it cannot make.
+// because is the message of a deployment about a replica that it cannot create.
 func because(o object) string {
 	for _, kind := range []string{"ReplicaFailure", "Available"} {
 		if c, ok := o.condition(kind); ok && (kind == "ReplicaFailure") == (c.text("status") == "True") {

@@ -49,7 +49,7 @@ func requirements(selectors []string) ([]requirement, error) {
 	return all, nil
 }
 
-// met tells whether the object has such labels.
+// met reports whether the object has such labels.
 func (r requirement) met(o object) bool {
 	labels, _ := o.at("metadata", "labels").(*value.Dict)
 	v, there := labels.Get(r.key)
@@ -57,7 +57,7 @@ func (r requirement) met(o object) bool {
 	return fits != r.absent
 }
 
-// meant tells whether the object meets all requirements.
+// meant reports whether the object meets all requirements.
 func meant(o object, all []requirement) bool {
 	return !slices.ContainsFunc(all, func(r requirement) bool { return !r.met(o) })
 }

@@ -11,10 +11,10 @@ import (
 
 // Waiting is the arguments for waiting.
 type Waiting struct {
-	Wait        bool          `kk:"wait" default:"no" doc:"wait until the objects are ready: Deployments, DaemonSets and StatefulSets rolled out, Jobs complete, Pods ready, CustomResourceDefinitions established, APIServices available; with state absent: until they are gone"`
+	Wait        bool          `kk:"wait" default:"no" doc:"wait until the objects are ready: Deployments, DaemonSets and StatefulSets rolled out, Jobs complete, Pods ready, CustomResourceDefinitions established, APIServices available; with state: absent, until they are deleted"`
 	Condition   *Condition    `kk:"wait_condition" doc:"wait until each object has this condition instead"`
 	WaitTimeout time.Duration `kk:"wait_timeout" default:"120" doc:"how long to wait"`
-	WaitSleep   time.Duration `kk:"wait_sleep" default:"1" doc:"between two looks"`
+	WaitSleep   time.Duration `kk:"wait_sleep" default:"1" doc:"interval between checks"`
 }
 
 func (w Waiting) state(o object) state {
@@ -24,8 +24,8 @@ func (w Waiting) state(o object) state {
 	return readiness(o)
 }
 
-// until looks, again and again, until all that look returns is ready. It
-// returns what look returned last. An object that will not get ready ends it.
+// until polls look until all returned objects are ready, and returns the last ones. An
+// object that cannot become ready ends it.
 func (w Waiting) until(ctx context.Context, first []object, look func(context.Context) ([]object, error)) ([]object, error) {
 	deadline := time.Now().Add(w.WaitTimeout)
 	for found := first; ; {

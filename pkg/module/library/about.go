@@ -9,13 +9,13 @@ import (
 	"kubekey/pkg/source"
 )
 
-// about is what the file NAME.yml beside a program says of it.
+// about is the documentation of a program, in the file NAME.yml next to it.
 type about struct {
 	summary   string
 	checkMode bool // it may be called in check mode, and then changes nothing
 }
 
-// describe reads NAME.yml or NAME.yaml beside the program: documentation as
+// describe reads NAME.yml or NAME.yaml next to the program: documentation as
 // Ansible has it for modules that are not Python. Without one, nothing is known.
 func describe(tree source.Tree, program, name string) (about, error) {
 	dir := program[:strings.LastIndexByte(program, '/')+1]

@@ -1,5 +1,5 @@
-// Package library runs the modules that a project brings along: programs in a
-// folder library/ beside the playbook or in a role, in any language.
+// Package library runs the modules that a project bundles: programs in a
+// folder library/ next to the playbook or in a role, in any language.
 //
 // A program is copied to the host and run there. It gets its arguments as JSON
 // on standard input and in the file that its one argument names, and prints its
@@ -26,11 +26,11 @@ import (
 // Folder is what the folders of such modules are called.
 const Folder = "library"
 
-// notPrograms are the endings of files that lie beside programs.
+// notPrograms are the extensions of other files next to programs.
 var notPrograms = []string{".yaml", ".yml", ".json", ".ini", ".md", ".rst", ".txt", ".pyc", ".pyo", ".bak", ".orig", ".swp", ".rpm"}
 
 // Programs lists the programs of a folder by the names of their modules: NAME,
-// or NAME with one ending. A folder that is not there has none.
+// or NAME with one ending. A folder that does not exist has none.
 func Programs(tree source.Tree, dir string) map[string]string {
 	entries, err := tree.ReadDir(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func Programs(tree source.Tree, dir string) map[string]string {
 	return out
 }
 
-// style is how a program takes its arguments.
+// style is how a program reads its arguments.
 type style int
 
 const (
@@ -84,7 +84,7 @@ func Spec(tree source.Tree, file, name string) (*module.Spec, error) {
 	return s, nil
 }
 
-// styleOf tells how a program takes its arguments.
+// styleOf detects how a program reads its arguments.
 func styleOf(text []byte) (style, error) {
 	if isBinary(text) {
 		return jsonFile, nil
@@ -94,7 +94,7 @@ func styleOf(text []byte) (style, error) {
 		return 0, fmt.Errorf("is text without a first line that names its interpreter (#!/bin/sh)")
 	case bytes.Contains(text, []byte("ansible.module_utils")) || bytes.Contains(text, []byte("from ansible import")):
 		return 0, fmt.Errorf("needs Ansible's Python library, which hosts of kk do not get: " +
-			"a module of one's own is a program that stands alone, reads JSON and prints JSON")
+			"a custom module must be a standalone program that reads JSON and prints JSON")
 	case bytes.Contains(text, []byte(argsMark)):
 		return embedded, nil
 	case bytes.Contains(text, []byte("WANT_JSON")):

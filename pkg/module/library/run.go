@@ -22,7 +22,7 @@ var runScript string
 type own struct {
 	name, file string
 	how        style
-	Args       *value.Dict `kk:",rest" doc:"whatever the module takes"`
+	Args       *value.Dict `kk:",rest" doc:"arguments of the module"`
 }
 
 // Run implements module.Runner.
@@ -46,7 +46,7 @@ func (m *own) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	out, err := connector.Collect(ctx, c.Conn, connector.Command{
 		Line:  shell.Script(runScript),
 		Stdin: io.MultiReader(strings.NewReader(args+"\n"+oneLine(file)+"\n"), bytes.NewReader(program)),
-		Probe: c.Check, // the program said that it changes nothing then
+		Probe: c.Check, // the program declares that it changes nothing then
 	}, connector.MaxAnswer)
 	if err != nil {
 		return module.Result{}, err
@@ -54,7 +54,7 @@ func (m *own) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return result(out.Code, string(out.Stdout), out.Stderr), nil
 }
 
-// arguments are the module's, and those that tell it how it is called.
+// arguments are those of the module, and those about the call.
 func (m *own) arguments(c *module.Call) (string, error) {
 	all := m.Args.Copy()
 	for k, v := range circumstances(m.name, c).All() {
@@ -109,7 +109,7 @@ func result(code int, stdout, stderr string) module.Result {
 	rc, hasRC := d.Get("rc")
 	r.Failed = value.Truth(failed) || !said && hasRC && rc != 0
 	if code != 0 && !said {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the module ended with exit code %d, and did not say whether it failed", code))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the module exited with status %d, and did not report whether it failed", code))
 	}
 	r.Changed, r.Skipped = value.Truth(take("changed")), value.Truth(take("skipped"))
 	if msg, ok := d.Get("msg"); ok {
@@ -156,7 +156,7 @@ func object(out string) *value.Dict {
 	return nil
 }
 
-// diffs are what a module says under diff: one, or a list of them.
+// diffs are the key diff of a result: one, or a list of them.
 func diffs(v any) []event.Diff {
 	list, ok := v.([]any)
 	if !ok {

@@ -50,7 +50,7 @@ func Find(t testing.TB, specs []module.Spec, name string) module.Spec {
 	}
 	s := r.Find(name)
 	if s == nil {
-		t.Fatalf("there is no module %q", name)
+		t.Fatalf("unknown module %q", name)
 	}
 	return *s
 }
@@ -113,7 +113,7 @@ func RunTwice(t testing.TB, spec module.Spec, args *value.Dict, o Options) (firs
 		t.Errorf("%s is not idempotent: %+v", spec.Name, second)
 	}
 	if r := Run(t, spec, args, dry); r.Failed || r.Changed {
-		t.Errorf("%s in check mode predicts a change of what is as wanted: %+v", spec.Name, r)
+		t.Errorf("%s in check mode predicts a change of the desired state: %+v", spec.Name, r)
 	}
 	return first, second
 }

@@ -94,7 +94,7 @@ func Fails(t testing.TB, text string, spec module.Spec, args *value.Dict, o Opti
 	}
 }
 
-// Field is a field of a result's data, nil if it is not there.
+// Field is a field of a result's data, nil if it does not exist.
 func Field(r module.Result, key string) any {
 	v, _ := r.Data.Get(key)
 	return v

@@ -22,22 +22,22 @@ import (
 func downloadSpec() module.Spec {
 	return module.Spec{
 		Name: "download", Collection: "kk",
-		Summary: "Fetches many files to the control node, several at a time, and verifies them.",
+		Summary: "Downloads files to the control node in parallel and verifies them.",
 		Notes: []string{
-			"A file is put under its name only when it is whole and has its digest. Until then it is NAME.part, from which the next attempt or the next run goes on, if a digest is given to tell that the parts fit together and the server can send a part.",
-			"A file with a wrong digest is fetched once more as a whole, then given up.",
-			"A file that is there is verified by its digest each time; one without a digest is kept as it is. Two runs at once take turns on a file.",
-			"Broken connections, timeouts and answers such as 503 are tried again, with doubled waits; an answer such as 404 is not. The other files are fetched all the same, and every problem is told.",
-			"Proxies are those of HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and proxy in place of the first two.",
-			"A user and password in a URL are used, and never shown.",
+			"A file gets its name only when it is complete and its digest matches. Until then it is NAME.part; the next attempt or the next run resumes it, if a digest is given and the server supports partial downloads.",
+			"A file with a wrong digest is fetched again from the start once; then it fails.",
+			"An existing file is verified against its digest in each run; without a digest it is kept unchanged. Concurrent runs take turns on a file.",
+			"Broken connections, timeouts and responses such as 503 are retried with exponential backoff; a response such as 404 is not. The remaining files are still fetched, and all problems are reported.",
+			"Proxies are read from HTTP_PROXY, HTTPS_PROXY and NO_PROXY; proxy replaces the first two.",
+			"A user name and password in a URL are used and never shown.",
 		},
 		Examples: []string{
 			"- name: Fetch binaries\n  download:\n    dir: /var/cache/app\n    items:\n      - url: https://example.org/app-1.2-amd64\n        dest: amd64/app\n        sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n      - {path: /srv/mirror/tool, dest: amd64/tool, mode: \"0755\"}",
 		},
 		Returns: []module.Return{
 			{Key: "files", Type: "list of dict", Doc: "dest, url (or path), changed and size of each file, in order"},
-			{Key: "fetched", Type: "int", Doc: "how many were fetched"},
-			{Key: "bytes", Type: "int", Doc: "how many bytes came over the network"},
+			{Key: "fetched", Type: "int", Doc: "number of files fetched"},
+			{Key: "bytes", Type: "int", Doc: "bytes received over the network"},
 		},
 		New:   func() module.Runner { return &download{} },
 		Where: module.Once,
@@ -45,21 +45,21 @@ func downloadSpec() module.Spec {
 }
 
 type download struct {
-	Items    []downloadItem `kk:"items,required" doc:"the files"`
-	Dir      string         `kk:"dir,path" doc:"folder on the control node for a dest that is relative"`
-	Parallel int            `kk:"parallel" default:"4" doc:"how many at a time, 1 to 64"`
-	Attempts int            `kk:"attempts" default:"3" doc:"how often to try each, 1 to 100"`
-	Backoff  time.Duration  `kk:"backoff" default:"1" doc:"wait before the second attempt, doubled for each further one"`
-	Timeout  time.Duration  `kk:"timeout" default:"30" doc:"how long to wait for the connection, and for more bytes"`
-	Proxy    redact.Secret  `kk:"proxy" doc:"URL of the proxy for what NO_PROXY does not name"`
+	Items    []downloadItem `kk:"items,required" doc:"files to fetch"`
+	Dir      string         `kk:"dir,path" doc:"folder on the control node that relative dest paths start from"`
+	Parallel int            `kk:"parallel" default:"4" doc:"number of parallel downloads, 1 to 64"`
+	Attempts int            `kk:"attempts" default:"3" doc:"attempts per file, 1 to 100"`
+	Backoff  time.Duration  `kk:"backoff" default:"1" doc:"wait before the second attempt; doubled for each further one"`
+	Timeout  time.Duration  `kk:"timeout" default:"30" doc:"how long to wait for a connection, and for further data"`
+	Proxy    redact.Secret  `kk:"proxy" doc:"URL of the proxy, except for addresses in NO_PROXY"`
 }
 
 type downloadItem struct {
 	Dest    string          `kk:"dest,required,path,alias=file" doc:"path on the control node"`
 	URL     string          `kk:"url" doc:"HTTP or HTTPS address"`
-	Path    string          `kk:"path,path" doc:"file of the control node to take instead of url"`
-	SHA256  string          `kk:"sha256" doc:"its digest, hexadecimal; without one nothing is verified"`
-	Version string          `kk:"version" doc:"version of what the file holds; told where it cannot be fetched"`
+	Path    string          `kk:"path,path" doc:"file on the control node to copy instead of url"`
+	SHA256  string          `kk:"sha256" doc:"SHA-256 digest, hexadecimal; without it the file is not verified"`
+	Version string          `kk:"version" doc:"version of the file, for error messages"`
 	Mode    schema.FileMode `kk:"mode" default:"0644" doc:"permission bits"`
 }
 
@@ -105,7 +105,7 @@ func (m *download) prepare() error {
 		}
 		item.SHA256 = strings.ToLower(strings.TrimPrefix(item.SHA256, "sha256:"))
 		if other, twice := seen[item.Dest]; twice && !other.same(*item) {
-			problems = append(problems, fmt.Errorf("two different files go to %s", item.Dest))
+			problems = append(problems, fmt.Errorf("two different files have the dest %s", item.Dest))
 		}
 		seen[item.Dest] = *item
 	}
@@ -134,7 +134,7 @@ func (*downloadItem) Rules() schema.Rules {
 func isSHA256(digest string) error {
 	_, from, err := parseChecksum("sha256:" + strings.TrimPrefix(digest, "sha256:"))
 	if err == nil && from != "" {
-		err = errors.New("sha256 must be the digest itself, not an address")
+		err = errors.New("sha256 must be the digest itself, not a URL")
 	}
 	return err
 }
@@ -153,7 +153,7 @@ func proxyFunc(address redact.Secret) (func(*http.Request) (*url.URL, error), er
 	return func(r *http.Request) (*url.URL, error) { return find(r.URL) }, nil
 }
 
-// fetched is what became of an item.
+// fetched is the result of an item.
 type fetched struct {
 	item    downloadItem
 	changed bool
@@ -197,10 +197,10 @@ func (g fetched) describe() *value.Dict {
 	return d
 }
 
-// progressEvery is how often a file's progress is told.
+// progressEvery is the interval between progress reports of a file.
 const progressEvery = 100 * time.Millisecond
 
-// report is told how far the file is, and passes it on now and then and at its end.
+// report receives the progress of the file, and passes it on at intervals and at its end.
 func (item downloadItem) report(c *module.Call) func(done, total int64) {
 	if c.Progress == nil {
 		return nil

@@ -42,11 +42,11 @@ func (j job) run(ctx context.Context) fetched {
 	return g
 }
 
-// ensure makes the file be there as it is wanted.
+// ensure brings the file to its desired state.
 func (j job) ensure(ctx context.Context) (changed bool, bytes int64, err error) {
 	if good, err := j.good(j.item.Dest); err != nil || good {
-		dressed, dressErr := j.dress(good)
-		return dressed, 0, errors.Join(err, dressErr)
+		changed, modeErr := j.setMode(good)
+		return changed, 0, errors.Join(err, modeErr)
 	}
 	if j.check {
 		return true, 0, nil
@@ -64,7 +64,7 @@ func (j job) ensure(ctx context.Context) (changed bool, bytes int64, err error) 
 		return false, 0, errors.Join(err, os.Remove(part))
 	}
 	if j.item.Path != "" {
-		err = j.take(part)
+		err = j.copyLocal(part)
 	} else {
 		bytes, err = j.fetch(ctx, part)
 	}
@@ -75,8 +75,8 @@ func (j job) ensure(ctx context.Context) (changed bool, bytes int64, err error) 
 	return true, bytes, j.place(part)
 }
 
-// good reports whether a file is what the item wants. Without a digest one of
-// the network is whatever is there, and one of this machine is the same bytes.
+// good reports whether the file matches the item. Without a digest, any existing file
+// matches a URL, and only one with equal content matches a path.
 func (j job) good(file string) (bool, error) {
 	want := j.item.SHA256
 	switch _, err := os.Stat(file); {
@@ -97,8 +97,8 @@ func (j job) good(file string) (bool, error) {
 	return found["sha256"] == want, err
 }
 
-// dress sets the mode of a file that is there.
-func (j job) dress(there bool) (changed bool, err error) {
+// setMode sets the mode of a file that exists.
+func (j job) setMode(there bool) (changed bool, err error) {
 	info, err := os.Stat(j.item.Dest)
 	if err != nil || !there {
 		return false, nil
@@ -114,8 +114,8 @@ func (j job) dress(there bool) (changed bool, err error) {
 	return true, os.Chmod(j.item.Dest, mode)
 }
 
-// take copies a file of this machine.
-func (j job) take(part string) error {
+// copyLocal copies a file of this machine.
+func (j job) copyLocal(part string) error {
 	src, err := os.Open(j.item.Path)
 	if err != nil {
 		return err
@@ -132,10 +132,10 @@ func (j job) take(part string) error {
 	return j.verify(part, j.item.Path)
 }
 
-// fetch tries until the file is whole, and says how many bytes came.
+// fetch tries until the file is complete, and returns the number of bytes received.
 func (j job) fetch(ctx context.Context, part string) (bytes int64, err error) {
 	var wrong *wrongDigest
-	again := true // a wrong digest has one more chance, as a whole
+	again := true // a wrong digest is retried once, from the start
 	for attempt := 1; ; attempt++ {
 		n, err := j.attempt(ctx, part)
 		bytes += n
@@ -160,7 +160,7 @@ func (j job) fetch(ctx context.Context, part string) (bytes int64, err error) {
 	}
 }
 
-// attempt fetches what is missing of the part, and verifies the whole.
+// attempt fetches the missing rest of the part, and verifies the file.
 func (j job) attempt(ctx context.Context, part string) (bytes int64, err error) {
 	var before int64
 	if info, err := os.Stat(part); err == nil && j.item.SHA256 != "" {
@@ -168,7 +168,7 @@ func (j job) attempt(ctx context.Context, part string) (bytes int64, err error) 
 	}
 	if before > 0 {
 		if good, err := j.good(part); err != nil || good {
-			return 0, err // the last run ended between the last byte and the rename
+			return 0, err // the last run stopped between the last byte and the rename
 		}
 	}
 	code, err := j.origin.download(ctx, j.item.URL, part, j.item.SHA256 != "", time.Time{}, j.progress)
@@ -184,11 +184,11 @@ func (j job) attempt(ctx context.Context, part string) (bytes int64, err error) 
 	return bytes, j.verify(part, redacted(j.item.URL))
 }
 
-// wrongDigest says that a file is not the one that is wanted.
+// wrongDigest is a file whose digest differs from the expected one.
 type wrongDigest struct{ from, got, want string }
 
 func (e *wrongDigest) Error() string {
-	return fmt.Sprintf("%s has the sha256 %s, and not %s: the file or the digest in the catalog is wrong", e.from, e.got, e.want)
+	return fmt.Sprintf("%s has the sha256 %s instead of %s: the file or the digest in the catalog is wrong", e.from, e.got, e.want)
 }
 
 func (j job) verify(file, from string) error {
@@ -202,7 +202,7 @@ func (j job) verify(file, from string) error {
 	return &wrongDigest{from, found["sha256"], j.item.SHA256}
 }
 
-// place gives the whole file its mode and its name.
+// place gives the complete file its mode and its name.
 func (j job) place(part string) error {
 	mode, err := j.item.Mode.Apply(0o644, false)
 	if err != nil {
@@ -218,7 +218,7 @@ func (j job) place(part string) error {
 	return os.Rename(part, j.item.Dest)
 }
 
-// worthTrying reports whether the same request may go better the next time.
+// worthTrying reports whether the same request may succeed the next time.
 func worthTrying(err error) bool {
 	var status *statusError
 	if errors.As(err, &status) {
@@ -227,15 +227,15 @@ func worthTrying(err error) bool {
 	return !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) && !errors.Is(err, fs.ErrPermission)
 }
 
-// explain says which file it was, and what a person can do.
+// explain adds which file failed, and how to fix it.
 func (j job) explain(err error) error {
 	var status *statusError
 	from := redacted(j.item.URL)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("the disk of %s is full; free some space or choose another folder, and run again: what came so far is kept", filepath.Dir(j.item.Dest))
+		return fmt.Errorf("the disk of %s is full: free some space or choose another folder, and run again; what was fetched so far is kept", filepath.Dir(j.item.Dest))
 	case errors.As(err, &status) && status.code == http.StatusNotFound:
-		return fmt.Errorf("%s%s is not there (404): check the version, or name another url or a path", from, ofVersion(j.item.Version))
+		return fmt.Errorf("%s%s was not found (404): check the version, or set another url or a path", from, ofVersion(j.item.Version))
 	case errors.As(err, &status):
 		return fmt.Errorf("%s: %w", from, status)
 	case errors.As(err, new(*wrongDigest)), j.item.Path != "":
@@ -243,7 +243,7 @@ func (j job) explain(err error) error {
 	}
 	var inURL *url.Error
 	if errors.As(err, &inURL) {
-		err = inURL.Err // from says it, without its secrets
+		err = inURL.Err // from names it, without its secrets
 	}
 	return fmt.Errorf("%s: %w", from, err)
 }
@@ -255,14 +255,14 @@ func ofVersion(v string) string {
 	return " (" + v + ")"
 }
 
-// dropUseless removes a part that nothing can go on from.
+// dropUseless removes a part that cannot be resumed.
 func dropUseless(part string, resumable bool) {
 	if info, err := os.Stat(part); err == nil && (!resumable || info.Size() == 0) {
-		_ = os.Remove(part) // the next run begins anew in any case
+		_ = os.Remove(part) // the next run starts from scratch in any case
 	}
 }
 
-// lockPart makes the part, and waits until no other run works on it.
+// lockPart creates the part, and waits until no other run works on it.
 func lockPart(ctx context.Context, part string) (unlock func(), err error) {
 	for {
 		f, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o600)

@@ -220,7 +220,7 @@ func TestDownloadWrongDigest(t *testing.T) {
 	m.lies = 9
 	before := m.requests.Load()
 	r := fetchAll(t, moduletest.Options{}, "items", []any{item(other, m.URL, m.sha256())})
-	if !r.Failed || !strings.Contains(r.Msg, "and not "+m.sha256()) || m.requests.Load()-before != 2 {
+	if !r.Failed || !strings.Contains(r.Msg, "instead of "+m.sha256()) || m.requests.Load()-before != 2 {
 		t.Errorf("%d requests, %q", m.requests.Load()-before, r.Msg)
 	}
 	wantNone(t, other)
@@ -252,7 +252,7 @@ func TestDownloadTriesAgain(t *testing.T) {
 	r := fetchAll(t, moduletest.Options{}, "items", []any{
 		item(dest+"1", m.URL+"/gone", m.sha256(), "version", "v9.9.9"), item(dest+"2", strings.Replace(m.URL, "http://", "http://user:hunter2@", 1)+"/two?token=hunter3", m.sha256()), item(dest+"3", m.URL, m.sha256()),
 	}, "parallel", 1)
-	if !r.Failed || m.requests.Load() != 6 || !strings.Contains(r.Msg, m.URL+"/gone (v9.9.9) is not there (404)") || !strings.Contains(r.Msg, "/two") || strings.Contains(r.Msg, "hunter") {
+	if !r.Failed || m.requests.Load() != 6 || !strings.Contains(r.Msg, m.URL+"/gone (v9.9.9) was not found (404)") || !strings.Contains(r.Msg, "/two") || strings.Contains(r.Msg, "hunter") {
 		t.Errorf("%d requests: %s", m.requests.Load(), r.Msg)
 	}
 	wantFile(t, dest+"3", m.content) // the others came all the same
@@ -409,7 +409,7 @@ func TestDownloadRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for want, args := range map[string][]any{
 		"url must be an address":  {"items", []any{item("f", "ftp://x/y", "")}},
-		"is no sha256 digest":     {"items", []any{item("f", "http://x/y", "abc")}},
+		"is not a sha256 digest":     {"items", []any{item("f", "http://x/y", "abc")}},
 		"two different files":     {"items", []any{item("f", "http://x/y", ""), item("f", "http://x/z", "")}},
 		"parallel must be 1 to":   {"items", []any{}, "parallel", 0},
 		"attempts must be 1 to":   {"items", []any{}, "attempts", 0},

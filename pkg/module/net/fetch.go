@@ -65,13 +65,13 @@ func sums(file string, algorithms ...string) (map[string]string, int64, error) {
 	return found, n, nil
 }
 
-// statusError is an answer of the server that is no success.
+// statusError is a response of the server that is not a success.
 type statusError struct {
 	code int
 	text string
 }
 
-func (e *statusError) Error() string { return "the server answered " + e.text }
+func (e *statusError) Error() string { return "the server responded with " + e.text }
 
 func (o origin) client() *http.Client {
 	t := &http.Transport{
@@ -115,17 +115,17 @@ func (o origin) get(ctx context.Context, address string, from int64, since time.
 		return nil, err
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode != http.StatusNotModified {
-		_ = resp.Body.Close() // the answer is not wanted
+		_ = resp.Body.Close() // the body is not needed
 		return nil, &statusError{resp.StatusCode, resp.Status}
 	}
 	return resp, nil
 }
 
-// errStalled says that no byte came for the timeout.
-var errStalled = errors.New("no data came for the whole timeout")
+// errStalled means that no data arrived for the whole timeout.
+var errStalled = errors.New("no data arrived for the whole timeout")
 
-// download fetches address into file and returns the status code. What file
-// holds already is kept, and only the rest asked for, when resume is set.
+// download fetches address into file and returns the status code. With resume, the
+// existing content of file is kept and only the rest is requested.
 func (o origin) download(ctx context.Context, address, file string, resume bool, since time.Time, progress func(done, total int64)) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -169,8 +169,8 @@ func (o origin) getRest(ctx context.Context, address string, from int64, since t
 	return resp, err
 }
 
-// openPart opens the file for what the server sends: to append if that is the
-// rest of it, else anew. kept is how many bytes stay.
+// openPart opens the file for the server's response: to append if that is the rest of
+// it, otherwise from the start. kept is the number of bytes that are kept.
 func openPart(file string, from int64, resp *http.Response) (f *os.File, kept int64, err error) {
 	flags := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
 	if resp.StatusCode == http.StatusPartialContent && from > 0 {

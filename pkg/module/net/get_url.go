@@ -24,19 +24,19 @@ var getScript string
 func getURLSpec() module.Spec {
 	return module.Spec{
 		Name:    "get_url",
-		Summary: "Fetches a file from the network to the host.",
+		Summary: "Downloads a file from HTTP, HTTPS or FTP to the host.",
 		Notes: []string{
-			"The host fetches it itself with curl or wget. A host without either, or with wget alone when the request holds secrets, gets it from the control node.",
-			"A file that is there is fetched again only if force is set, if it lacks the checksum, or, without a checksum, if the server has a newer one.",
-			"The file is put in place whole, with its owner and mode, once it is verified.",
-			"In check mode a file that is there, without checksum and force, is taken for up to date.",
+			"The host downloads the file itself with curl or wget. A host with neither of them, or with wget only when the request contains secrets, receives it from the control node.",
+			"An existing file is fetched again only if force is set, if its checksum differs, or, without a checksum, if the server has a newer one.",
+			"The file is put in place atomically, with its owner and mode, after it has been verified.",
+			"In check mode, without checksum and force, an existing file is assumed to be up to date.",
 		},
 		Examples: []string{
 			"- name: Fetch a release\n  get_url:\n    url: https://example.org/app-1.2.tar.gz\n    dest: /opt/app.tar.gz\n    checksum: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n    mode: \"0644\"",
 			"- name: Verify against the publisher's file\n  get_url:\n    url: https://example.org/app\n    dest: /usr/local/bin/app\n    checksum: sha256:https://example.org/SHA256SUMS\n    mode: \"0755\"",
 		},
 		Returns: append(fetchReturns(),
-			module.Return{Key: "backup_file", Type: "str", Doc: "copy of the file that was replaced"},
+			module.Return{Key: "backup_file", Type: "str", Doc: "backup of the replaced file"},
 			module.Return{Key: "owner", Type: "str", Doc: "owner of the file; also uid, gid, group, mode, size, state"},
 		),
 		New: func() module.Runner { return &getURL{} },
@@ -45,34 +45,34 @@ func getURLSpec() module.Spec {
 
 func fetchReturns() []module.Return {
 	return []module.Return{
-		{Key: "dest", Type: "str", Doc: "where the file is"},
-		{Key: "url", Type: "str", Doc: "where it came from"},
-		{Key: "checksum_src", Type: "str", Doc: "sha1 of what was fetched"},
-		{Key: "checksum_dest", Type: "str", Doc: "sha1 of the file"},
-		{Key: "md5sum", Type: "str", Doc: "md5 of the file"},
-		{Key: "status_code", Type: "int", Doc: "what the server answered"},
-		{Key: "size", Type: "int", Doc: "bytes of the file"},
+		{Key: "dest", Type: "str", Doc: "path of the file"},
+		{Key: "url", Type: "str", Doc: "address of the file"},
+		{Key: "checksum_src", Type: "str", Doc: "SHA-1 of the downloaded file"},
+		{Key: "checksum_dest", Type: "str", Doc: "SHA-1 of the file on the host"},
+		{Key: "md5sum", Type: "str", Doc: "MD5 of the file on the host"},
+		{Key: "status_code", Type: "int", Doc: "HTTP status code"},
+		{Key: "size", Type: "int", Doc: "size of the file in bytes"},
 		{Key: "elapsed", Type: "int", Doc: "seconds it took"},
-		{Key: "msg", Type: "str", Doc: "OK (31 bytes), or why it failed"},
+		{Key: "msg", Type: "str", Doc: "such as OK (31 bytes), or the reason of a failure"},
 	}
 }
 
 type getURL struct {
 	origin
-	Dest   string `kk:"dest,required,path" doc:"absolute path on the host; in a folder the file has the name that the URL gives it"`
-	Force  bool   `kk:"force" default:"no" doc:"fetch it even if it is there"`
-	Backup bool   `kk:"backup" default:"no" doc:"keep the old file beside the new one"`
-	Tmp    string `kk:"tmp_dest,path" doc:"folder on the host for the temporary file; default is that of dest"`
+	Dest   string `kk:"dest,required,path" doc:"absolute path on the host; if it is a folder, the name of the file is taken from the URL"`
+	Force  bool   `kk:"force" default:"no" doc:"download the file even if it exists"`
+	Backup bool   `kk:"backup" default:"no" doc:"keep the previous file next to the new one"`
+	Tmp    string `kk:"tmp_dest,path" doc:"folder on the host for the temporary file. Default: that of dest"`
 	tlsClient
-	dressing
+	attributes
 }
 
-// curlConfig is that of the origin, with what the host shows.
+// curlConfig is that of the origin, with the client certificate of the host.
 func (m *getURL) curlConfig(address string) string {
 	return m.origin.curlConfig(address) + m.tlsClient.curlConfig()
 }
 
-// wget is that of the origin, which shows nothing.
+// wget is that of the origin, without a client certificate.
 func (m *getURL) wget() (address, options string) {
 	if !m.tlsClient.isZero() {
 		return "", ""
@@ -126,7 +126,7 @@ func (m *getURL) ask(ctx context.Context, c *module.Call, want digest) (answer, 
 		}
 	}
 	if code != 0 {
-		return nil, fmt.Errorf("fetch %s on the host: ended with %d: %s", m.Dest, code, errs)
+		return nil, fmt.Errorf("fetch %s on the host: exited with status %d: %s", m.Dest, code, errs)
 	}
 	return a, nil
 }
@@ -144,7 +144,7 @@ func flag(b bool) string {
 	return "0"
 }
 
-// chmod is the mode as chmod reads it, "" to leave it.
+// chmod is the mode in the form of chmod, "" to keep it.
 func (m *getURL) chmod() string {
 	if m.Mode.IsPreserve() {
 		return ""
@@ -177,13 +177,13 @@ func (m *getURL) lookUp(ctx context.Context, c *module.Call, at string, want dig
 	return findDigest(out, m.baseName(), want)
 }
 
-// send fetches the file here and puts it on a host that cannot fetch.
+// send fetches the file here and copies it to a host that cannot fetch it.
 func (m *getURL) send(ctx context.Context, c *module.Call, want digest, a answer) (answer, error) {
 	dir, err := os.MkdirTemp(c.WorkDir, "get_url-")
 	if err != nil {
 		return a, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // the work folder is swept anyway
+	defer func() { _ = os.RemoveAll(dir) }() // the work folder is cleaned up anyway
 	file := filepath.Join(dir, "file")
 	code, err := m.download(ctx, m.URL, file, false, time.Time{}, report(c, m.baseName()))
 	if err != nil {
@@ -211,7 +211,7 @@ func (m *getURL) send(ctx context.Context, c *module.Call, want digest, a answer
 	return a, err
 }
 
-// put sends a file of the control node to the place that the script found.
+// put sends a file of the control node to the destination that the script found.
 func (m *getURL) put(ctx context.Context, c *module.Call, file string, a answer, size int64, sha256 string) (connector.PutResult, error) {
 	f, err := m.file(a["dest"], a["before"])
 	if err != nil {
@@ -240,7 +240,7 @@ func report(c *module.Call, name string) func(done, total int64) {
 	return func(done, total int64) { c.Progress(name, done, total) }
 }
 
-// mismatch says that a file lacks the digest it must have.
+// mismatch is the message for a file with a wrong digest.
 func mismatch(file, address string, want digest) (string, error) {
 	if want.hex == "" {
 		return "", nil
@@ -260,7 +260,7 @@ func (m *getURL) result(a answer, want digest, start time.Time, c *module.Call) 
 	r := module.Result{Data: m.data(a, start, c)}
 	switch {
 	case c.Check:
-		r.Changed = a["fetch"] != "" || m.wouldDress(a)
+		r.Changed = a["fetch"] != "" || m.wouldChangeAttributes(a)
 		r.Msg = "file already exists"
 		if a["fetch"] != "" {
 			r.Msg = "would fetch the file"
@@ -272,7 +272,7 @@ func (m *getURL) result(a answer, want digest, start time.Time, c *module.Call) 
 	case a["mismatch"] != "":
 		r.Failed, r.Msg = true, mismatchText(m.URL, a["mismatch"], want)
 	default:
-		r.Changed = a["replaced"] != "" || dressed(a["before"], a["after"])
+		r.Changed = a["replaced"] != "" || attributesChanged(a["before"], a["after"])
 		size, _ := r.Data.Get("size")
 		r.Msg = fmt.Sprintf("OK (%v bytes)", size)
 		if a["fetch"] == "" {
@@ -284,8 +284,8 @@ func (m *getURL) result(a answer, want digest, start time.Time, c *module.Call) 
 	return r
 }
 
-// wouldDress predicts it.
-func (m *getURL) wouldDress(a answer) bool {
+// wouldChangeAttributes predicts attributesChanged.
+func (m *getURL) wouldChangeAttributes(a answer) bool {
 	now, there := parseStat(a["before"])
 	mode, err := m.Mode.Apply(now.mode, false)
 	differs := func(want, name, number string) bool { return want != "" && want != name && want != number }

@@ -1,6 +1,6 @@
 # shellcheck disable=SC2046 # facts prints words
-# Fetches a file to this host and prints what it did as KEY=VALUE lines. curl reads its configuration, URL and
-# secrets included, from standard input.
+# Fetches a file to this host and prints the result as KEY=VALUE lines. curl reads its config, including URL and
+# secrets, from standard input.
 # $1 dest $2 name in a folder $3 algorithm $4 digest $5 force $6 backup $7 mode $8 owner $9 group
 # ${10} check mode $11 folder for the temporary file $12 seconds $13 URL for wget, "" when only curl may be used $14 options for wget
 dest=$1 name=$2 algo=$3 sum=$4 force=$5 backup=$6 mode=$7 owner=$8 group=$9
@@ -10,7 +10,7 @@ has() { command -v "$1" >/dev/null 2>&1; }
 say() { printf '%s=%s\n' "$1" "$2"; }
 digest() { "$1sum" <"$2" | { read -r d _; echo "$d"; }; }
 facts() { stat -L -c '%a %u %g %U %G %s' "$1"; }
-dress() {
+set_attributes() {
   if [ -n "$owner" ]; then chown "$owner" "$1" || exit 1; fi
   if [ -n "$group" ]; then chgrp "$group" "$1" || exit 1; fi
   if [ -n "$mode" ]; then chmod "$mode" "$1" || exit 1; fi
@@ -31,7 +31,7 @@ if [ "$check" = 1 ]; then
   exit 0
 fi
 say fetch "$fetch"
-if [ -z "$fetch" ]; then dress "$dest"; report; fi
+if [ -z "$fetch" ]; then set_attributes "$dest"; report; fi
 [ -n "$folder" ] || folder=$(dirname "$dest")
 [ -d "$folder" ] || { say problem "Destination $folder does not exist"; exit 0; }
 [ -w "$folder" ] || { say problem "Destination $folder is not writable"; exit 0; }
@@ -53,13 +53,13 @@ else
 fi
 say code "$code"
 if [ $rc != 0 ]; then say failed $rc; exit 0; fi
-if [ "$code" = 304 ]; then dress "$dest"; report; fi
+if [ "$code" = 304 ]; then set_attributes "$dest"; report; fi
 if [ -n "$sum" ]; then
   got=$(digest "$algo" "$tmp")
   if [ "$got" != "$sum" ]; then say mismatch "$got"; exit 0; fi
 fi
 say src_sha1 "$(digest sha1 "$tmp")"
-if [ -n "$old" ] && [ "$(digest sha256 "$dest")" = "$(digest sha256 "$tmp")" ]; then dress "$dest"; report; fi
+if [ -n "$old" ] && [ "$(digest sha256 "$dest")" = "$(digest sha256 "$tmp")" ]; then set_attributes "$dest"; report; fi
 if [ -n "$old" ]; then
   if [ "$backup" = 1 ]; then
     saved=$dest.$$.$(date +%Y-%m-%d@%H:%M:%S)~
@@ -72,7 +72,7 @@ if [ -n "$old" ]; then
 else
   chmod "$(printf %o $((0666 & ~0$(umask))))" "$tmp" || exit 1
 fi
-dress "$tmp"
+set_attributes "$tmp"
 mv -f "$tmp" "$dest" || exit 1
 say replaced 1
 report

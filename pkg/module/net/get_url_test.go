@@ -157,7 +157,7 @@ func TestGetURLFailures(t *testing.T) {
 		{"404", []any{"url", s.URL + "/none", "dest", dest, "force", true}, "404"},
 		{"digest", []any{"url", s.URL + "/d/app.bin", "dest", dest, "checksum", wrong}, "did not match 000000"},
 		{"no folder", []any{"url", s.URL + "/d/app.bin", "dest", dir + "/no/app"}, "Destination " + dir + "/no does not exist"},
-		{"checksum", []any{"url", s.URL + "/d/app.bin", "dest", dest, "checksum", "sha256:12"}, `"12" is no sha256 digest`},
+		{"checksum", []any{"url", s.URL + "/d/app.bin", "dest", dest, "checksum", "sha256:12"}, `"12" is not a sha256 digest`},
 		{"algorithm", []any{"url", s.URL + "/d/app.bin", "dest", dest, "checksum", "crc:12"}, "checksum must be ALGORITHM:DIGEST"},
 		{"url", []any{"url", "example.org", "dest", dest}, "url must be an address"},
 		{"header", []any{"url", s.URL, "dest", dest, "headers", value.NewDict("A", "b\nc")}, "headers must be one line each"},
@@ -215,7 +215,7 @@ func TestGetURLChecksumFile(t *testing.T) {
 		}
 		args[5] = "md5:" + s.URL + "/SUMS"
 		spec := moduletest.Find(t, net.Modules(), "get_url")
-		if _, err := moduletest.Try(t, spec, value.NewDict(args...), moduletest.Options{}); err == nil || !strings.Contains(err.Error(), "has none for app.bin") {
+		if _, err := moduletest.Try(t, spec, value.NewDict(args...), moduletest.Options{}); err == nil || !strings.Contains(err.Error(), "has no entry for app.bin") {
 			t.Errorf("%s: got %v", tool, err)
 		}
 	}

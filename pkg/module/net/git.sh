@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154
-# What the module git does. The address of the remote, its user and password
-# come through the environment: KK_REPO, KK_USER, KK_PASSWORD.
+# The script of the module git. The address of the remote, its user and password
+# are in the environment: KK_REPO, KK_USER, KK_PASSWORD.
 git_() { # git, with the user and the password if there are any
 	if [ -z "$KK_PASSWORD" ]; then
 		git "$@"
@@ -9,7 +9,7 @@ git_() { # git, with the user and the password if there are any
 	fi
 }
 inside() { git_ -C "$p_dest" "$@"; }
-git_heads() { # sets heads: what the remote has
+git_heads() { # sets heads: the refs of the remote
 	heads=$(git_ ls-remote -- "$KK_REPO" 2>"$tmp/out" </dev/null) || fail "Failed to download remote objects and refs:  $(output)"
 }
 ref() { # REF: its commit on the remote
@@ -17,8 +17,8 @@ ref() { # REF: its commit on the remote
 		[ "$name" != "$1" ] || printf '%s\n' "$sha"
 	done
 }
-# git_wanted sets kind and want: what version is on the remote.
-git_wanted() {
+# git_resolve sets kind and want: p_version as the remote has it.
+git_resolve() {
 	kind=commit want=''
 	if [ "$p_version" = HEAD ]; then
 		branch=''
@@ -102,7 +102,7 @@ git_fetch() {
 	[ -z "$p_refspec" ] || set -- "$@" "$p_refspec"
 	git_run "Failed to download remote objects and refs" inside "$@"
 	if [ "$kind" = commit ] && ! inside cat-file -e "$p_version^{commit}" 2>/dev/null; then
-		# A server may hand out a commit by its name, at any depth; else all is fetched.
+		# A server may serve a commit by its hash, at any depth; otherwise everything is fetched.
 		quiet inside fetch ${p_depth:+--depth "$p_depth"} "$p_remote" "$p_version" ||
 			{ [ -e "$(inside rev-parse --git-dir)/shallow" ] && quiet inside fetch --unshallow "$p_remote"; } || :
 	fi
@@ -161,7 +161,7 @@ git_update() {
 		fi
 	fi
 	git_heads
-	git_wanted
+	git_resolve
 	if [ -z "$want" ] && [ "$p_version" != HEAD ]; then
 		want=$(inside rev-parse -q --verify "$p_version^{commit}" 2>/dev/null) || want=''
 	fi
@@ -185,7 +185,7 @@ git_finish() {
 	git_submodules
 	say after "$after"
 }
-git_separate() { # moves the repository to where separate_git_dir says
+git_separate() { # moves the repository to separate_git_dir
 	[ -n "$p_separate_git_dir" ] && [ -z "$p_bare" ] || return 0
 	now=$(inside rev-parse --git-dir 2>/dev/null) || return 0
 	case $now in /*) ;; *) now=$p_dest/$now ;; esac
@@ -193,7 +193,7 @@ git_separate() { # moves the repository to where separate_git_dir says
 	[ ! -e "$p_separate_git_dir" ] || fail "Separate-git-dir path $p_separate_git_dir already exists."
 	say changed 1
 	[ -z "$p_check" ] || return 0
-	# git itself moves the repository, and notes where it went.
+	# git itself moves the repository, and records its new path.
 	git_run "Failed to move the repository to $p_separate_git_dir" git init --separate-git-dir="$p_separate_git_dir" "$p_dest"
 }
 git_archive() {
@@ -250,7 +250,7 @@ git_work() {
 		return
 	fi
 	git_heads
-	git_wanted
+	git_resolve
 	say before ''
 	say changed 1
 	if [ -n "$p_check" ] || [ -z "$p_clone" ]; then

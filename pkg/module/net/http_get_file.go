@@ -18,10 +18,10 @@ import (
 func httpGetFileSpec() module.Spec {
 	return module.Spec{
 		Name: "http_get_file", Collection: "kk",
-		Summary: "Fetches a file from the network to the control node.",
+		Summary: "Downloads a file from HTTP or HTTPS to the control node.",
 		Notes: []string{
-			"With a checksum, a transfer that broke off goes on where it ended, and a file that has the checksum is not fetched again.",
-			"Mirrors are tried in order after url.",
+			"With a checksum, an interrupted transfer is resumed, and a file with a matching checksum is not fetched again.",
+			"Mirrors are tried in order, after url.",
 		},
 		Examples: []string{
 			"- name: Fetch the release once\n  http_get_file:\n    url: https://example.org/app.tar.gz\n    mirrors: [https://mirror.example.org/app.tar.gz]\n    dest: /var/cache/app.tar.gz\n    checksum: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n  run_once: true",
@@ -35,8 +35,8 @@ func httpGetFileSpec() module.Spec {
 type httpGetFile struct {
 	origin
 	Mirrors []string        `kk:"mirrors" doc:"further addresses of the same file"`
-	Dest    string          `kk:"dest,required,path" doc:"path on the control node; in a folder the file has the name that the URL gives it"`
-	Force   bool            `kk:"force" default:"no" doc:"fetch it even if it is there"`
+	Dest    string          `kk:"dest,required,path" doc:"path on the control node; if it is a folder, the name of the file is taken from the URL"`
+	Force   bool            `kk:"force" default:"no" doc:"download the file even if it exists"`
 	Mode    schema.FileMode `kk:"mode" default:"0644" doc:"permission bits"`
 }
 
@@ -106,7 +106,7 @@ func (m *httpGetFile) fetch(ctx context.Context, c *module.Call, dest string, wa
 	return m.finish(c, dest, data, changed, "", err)
 }
 
-// any tries the addresses in order until one gives the wanted file.
+// any tries the addresses in order until one serves the expected file.
 func (m *httpGetFile) any(ctx context.Context, c *module.Call, part string, want digest, since time.Time) (code int, from string, err error) {
 	var problems []error
 	for _, address := range append([]string{m.URL}, m.Mirrors...) {
@@ -125,8 +125,8 @@ func (m *httpGetFile) any(ctx context.Context, c *module.Call, part string, want
 	return 0, "", errors.Join(problems...)
 }
 
-// verified fetches one address. Only a digest can tell whether two halves
-// belong together; if they do not, the file is fetched again as a whole.
+// verified fetches one address. Only a digest can verify that two parts belong
+// together; if they do not, the file is fetched again from the start.
 func (m *httpGetFile) verified(ctx context.Context, c *module.Call, address, part string, want digest, since time.Time) (int, error) {
 	for _, resume := range []bool{want.hex != "", false} {
 		code, err := m.download(ctx, address, part, resume, since, report(c, m.baseName()))
@@ -141,10 +141,10 @@ func (m *httpGetFile) verified(ctx context.Context, c *module.Call, address, par
 			return 0, errors.Join(errors.New(msg), os.Remove(part))
 		}
 	}
-	return 0, fmt.Errorf("%s answers in parts that do not fit together", redacted(address))
+	return 0, fmt.Errorf("%s serves partial content that does not belong together", redacted(address))
 }
 
-// place renames the fetched file into place, unless the one there is the same.
+// place renames the fetched file into place, unless the existing one is identical.
 func (m *httpGetFile) place(part, dest string, exists bool) (changed bool, err error) {
 	if exists {
 		old, _, err := sums(dest, "sha256")
@@ -169,7 +169,7 @@ func (m *httpGetFile) place(part, dest string, exists bool) (changed bool, err e
 	return true, os.Rename(part, dest)
 }
 
-// finish fills in what the file is, and sets its mode.
+// finish adds the facts of the file, and sets its mode.
 func (m *httpGetFile) finish(c *module.Call, dest string, data *value.Dict, changed bool, msg string, err error) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err

@@ -21,77 +21,77 @@ var iptablesScript string
 
 // Iptables is the module iptables.
 type Iptables struct {
-	Table       string    `kk:"table" default:"filter" choices:"filter,nat,mangle,raw,security" doc:"the table"`
-	State       string    `kk:"state" default:"present" choices:"absent,present" doc:"whether the rule (or the chain) must be there"`
-	Action      string    `kk:"action" default:"append" choices:"append,insert" doc:"where a rule goes that is not there yet"`
-	RuleNum     *int      `kk:"rule_num" doc:"with action: insert, the number that the rule gets"`
-	IPVersion   string    `kk:"ip_version" default:"ipv4" choices:"ipv4,ipv6,both" doc:"which of iptables and ip6tables"`
-	Chain       string    `kk:"chain" doc:"the chain, such as INPUT; needed unless flush is for the whole table"`
-	Protocol    string    `kk:"protocol" doc:"tcp, udp, icmp, a number, ...; as all arguments of a rule, with ! before it for the opposite"`
-	Source      string    `kk:"source" doc:"address, network or name that packets come from"`
-	Destination string    `kk:"destination" doc:"address, network or name that they go to"`
-	TCPFlags    *tcpFlags `kk:"tcp_flags" doc:"which flags to look at, and which of them are set"`
-	Match       []string  `kk:"match" doc:"extensions to load (-m)"`
+	Table       string    `kk:"table" default:"filter" choices:"filter,nat,mangle,raw,security" doc:"table to change"`
+	State       string    `kk:"state" default:"present" choices:"absent,present" doc:"whether the rule (or the chain) should exist"`
+	Action      string    `kk:"action" default:"append" choices:"append,insert" doc:"where a new rule is added"`
+	RuleNum     *int      `kk:"rule_num" doc:"with action: insert, the number of the new rule"`
+	IPVersion   string    `kk:"ip_version" default:"ipv4" choices:"ipv4,ipv6,both" doc:"ipv4 uses iptables, ipv6 uses ip6tables"`
+	Chain       string    `kk:"chain" doc:"chain, such as INPUT; needed unless flush is for the whole table"`
+	Protocol    string    `kk:"protocol" doc:"tcp, udp, icmp, a number, ...; like every argument of a rule, a leading ! negates it"`
+	Source      string    `kk:"source" doc:"source address, network or host name"`
+	Destination string    `kk:"destination" doc:"destination address, network or host name"`
+	TCPFlags    *tcpFlags `kk:"tcp_flags" doc:"TCP flags to examine, and those of them that must be set"`
+	Match       []string  `kk:"match" doc:"match extensions to load (-m)"`
 	Jump        string    `kk:"jump" doc:"target: ACCEPT, DROP, a chain, ..."`
-	Gateway     string    `kk:"gateway" doc:"with jump: TEE, the host that gets a copy"`
-	LogPrefix   string    `kk:"log_prefix" doc:"text before log messages; means jump: LOG"`
+	Gateway     string    `kk:"gateway" doc:"with jump: TEE, the host that receives a copy"`
+	LogPrefix   string    `kk:"log_prefix" doc:"prefix of log messages; implies jump: LOG"`
 	LogLevel    string    `kk:"log_level" doc:"level of log messages, by name or number"`
-	Goto        string    `kk:"goto" doc:"chain to go on in, without coming back"`
-	In          string    `kk:"in_interface" doc:"interface that packets come in by"`
-	Out         string    `kk:"out_interface" doc:"interface that they leave by"`
-	Fragment    string    `kk:"fragment" doc:"! for packets that are no further fragments, anything else for those that are"`
-	Counters    string    `kk:"set_counters" doc:"counters to begin with: PACKETS BYTES"`
-	SourcePort  string    `kk:"source_port" doc:"port or range (first:last) that packets come from"`
-	DestPort    string    `kk:"destination_port" doc:"port or range that they go to"`
-	DestPorts   []string  `kk:"destination_ports" doc:"several ports and ranges that they go to"`
-	ToPorts     string    `kk:"to_ports" doc:"port to send to instead, for REDIRECT"`
-	ToDest      string    `kk:"to_destination" doc:"address to send to instead, for DNAT"`
-	ToSource    string    `kk:"to_source" doc:"address to send from instead, for SNAT"`
-	Syn         string    `kk:"syn" default:"ignore" choices:"ignore,match,negate" doc:"whether packets open a TCP connection"`
+	Goto        string    `kk:"goto" doc:"chain to continue in, without returning"`
+	In          string    `kk:"in_interface" doc:"interface that packets arrive on"`
+	Out         string    `kk:"out_interface" doc:"interface that packets leave by"`
+	Fragment    string    `kk:"fragment" doc:"matches the second and further fragments of packets; ! negates it"`
+	Counters    string    `kk:"set_counters" doc:"initial values of the counters: PACKETS BYTES"`
+	SourcePort  string    `kk:"source_port" doc:"source port or range (first:last)"`
+	DestPort    string    `kk:"destination_port" doc:"destination port or range (first:last)"`
+	DestPorts   []string  `kk:"destination_ports" doc:"list of destination ports and ranges"`
+	ToPorts     string    `kk:"to_ports" doc:"port to redirect to, for REDIRECT"`
+	ToDest      string    `kk:"to_destination" doc:"new destination address, for DNAT"`
+	ToSource    string    `kk:"to_source" doc:"new source address, for SNAT"`
+	Syn         string    `kk:"syn" default:"ignore" choices:"ignore,match,negate" doc:"match packets that open a TCP connection, or (negate) all others"`
 	DSCP        string    `kk:"set_dscp_mark" doc:"DSCP mark to set"`
 	DSCPClass   string    `kk:"set_dscp_mark_class" doc:"DSCP class to set"`
-	Comment     string    `kk:"comment" doc:"a comment, part of the rule"`
-	CTState     []string  `kk:"ctstate" choices:"DNAT,ESTABLISHED,INVALID,NEW,RELATED,SNAT,UNTRACKED" doc:"states of connections"`
-	SrcRange    string    `kk:"src_range" doc:"first-last of the addresses that packets come from"`
-	DstRange    string    `kk:"dst_range" doc:"first-last of the addresses that they go to"`
+	Comment     string    `kk:"comment" doc:"comment of the rule"`
+	CTState     []string  `kk:"ctstate" choices:"DNAT,ESTABLISHED,INVALID,NEW,RELATED,SNAT,UNTRACKED" doc:"connection states to match"`
+	SrcRange    string    `kk:"src_range" doc:"source address range: FIRST-LAST"`
+	DstRange    string    `kk:"dst_range" doc:"destination address range: FIRST-LAST"`
 	MatchSet    string    `kk:"match_set" doc:"name of an ipset"`
-	SetFlags    string    `kk:"match_set_flags" doc:"which addresses are looked up in match_set: src, dst, or two of them with a comma between"`
-	Limit       string    `kk:"limit" doc:"average rate, such as 3/minute"`
-	LimitBurst  string    `kk:"limit_burst" doc:"packets before limit counts"`
-	UID         string    `kk:"uid_owner" doc:"user whose processes send"`
-	GID         string    `kk:"gid_owner" doc:"group whose processes send"`
-	RejectWith  string    `kk:"reject_with" doc:"ICMP message to answer with; means jump: REJECT"`
-	ICMPType    string    `kk:"icmp_type" doc:"kind of ICMP message"`
+	SetFlags    string    `kk:"match_set_flags" doc:"addresses to look up in match_set: src, dst, or two of them separated by a comma"`
+	Limit       string    `kk:"limit" doc:"maximum average rate, such as 3/minute"`
+	LimitBurst  string    `kk:"limit_burst" doc:"number of packets before limit applies"`
+	UID         string    `kk:"uid_owner" doc:"user who owns the sending process"`
+	GID         string    `kk:"gid_owner" doc:"group that owns the sending process"`
+	RejectWith  string    `kk:"reject_with" doc:"ICMP message to reject with; implies jump: REJECT"`
+	ICMPType    string    `kk:"icmp_type" doc:"ICMP type to match"`
 	Flush       bool      `kk:"flush" default:"no" doc:"remove all rules of chain, or of the table"`
-	Policy      string    `kk:"policy" choices:"ACCEPT,DROP,QUEUE,RETURN" doc:"what becomes of packets that no rule of chain takes"`
-	Wait        string    `kk:"wait" doc:"seconds to wait for another iptables"`
-	ManageChain bool      `kk:"chain_management" default:"no" doc:"make chain if it is missing; without a rule, chain itself is made or (if it is empty) removed"`
-	Numeric     bool      `kk:"numeric" default:"no" doc:"kept for playbooks that have it: addresses are never looked up"`
+	Policy      string    `kk:"policy" choices:"ACCEPT,DROP,QUEUE,RETURN" doc:"policy of chain, for packets that match no rule"`
+	Wait        string    `kk:"wait" doc:"seconds to wait for the lock of another iptables process"`
+	ManageChain bool      `kk:"chain_management" default:"no" doc:"create chain if it does not exist; without a rule, the chain itself is created or, if it is empty, removed"`
+	Numeric     bool      `kk:"numeric" default:"no" doc:"without effect: addresses are never resolved to names"`
 }
 
 // tcpFlags are the arguments of --tcp-flags.
 type tcpFlags struct {
-	Flags []string `kk:"flags,required" doc:"flags to look at"`
-	Set   []string `kk:"flags_set,required" doc:"those that are set"`
+	Flags []string `kk:"flags,required" doc:"flags to examine"`
+	Set   []string `kk:"flags_set,required" doc:"flags of these that must be set"`
 }
 
 func iptablesSpec() module.Spec {
 	return module.Spec{
 		Name:    "iptables",
-		Summary: "Keep a rule, a chain or a policy of iptables.",
+		Summary: "Manages rules, chains and policies of iptables.",
 		Notes: []string{
-			"What is changed lasts until the host restarts: keep it with the host's own means, such as the package iptables-persistent.",
-			"A rule is there if iptables -C finds it; where in its chain it stands does not count. A flush always counts as a change.",
+			"Changes last until the host restarts: save them with a tool of the host, such as the package iptables-persistent.",
+			"A rule exists if iptables -C finds it; its position in the chain is not compared. A flush always counts as a change.",
 		},
 		Examples: []string{
-			"- name: Let the web in\n  iptables:\n    chain: INPUT\n    protocol: tcp\n    destination_ports: [\"80\", \"443\"]\n    ctstate: NEW\n    jump: ACCEPT\n    comment: the web",
-			"- name: Forward port 80 to an unprivileged one\n  iptables:\n    table: nat\n    chain: PREROUTING\n    protocol: tcp\n    destination_port: \"80\"\n    jump: REDIRECT\n    to_ports: \"8080\"",
-			"- name: A chain of its own, first of all\n  iptables:\n    chain: APP\n    chain_management: true\n    ip_version: both",
+			"- name: Allow HTTP and HTTPS\n  iptables:\n    chain: INPUT\n    protocol: tcp\n    destination_ports: [\"80\", \"443\"]\n    ctstate: NEW\n    jump: ACCEPT\n    comment: the web",
+			"- name: Redirect port 80 to an unprivileged port\n  iptables:\n    table: nat\n    chain: PREROUTING\n    protocol: tcp\n    destination_port: \"80\"\n    jump: REDIRECT\n    to_ports: \"8080\"",
+			"- name: Create a chain\n  iptables:\n    chain: APP\n    chain_management: true\n    ip_version: both",
 		},
 		Returns: []module.Return{
-			{Key: "rule", Type: "str", Doc: "the rule as iptables gets it"},
-			{Key: "table", Type: "str", Doc: "the table"},
-			{Key: "chain", Type: "str", Doc: "the chain"},
+			{Key: "rule", Type: "str", Doc: "arguments of the rule, as passed to iptables"},
+			{Key: "table", Type: "str", Doc: "the argument"},
+			{Key: "chain", Type: "str", Doc: "the argument"},
 			{Key: "state", Type: "str", Doc: "present or absent"},
 			{Key: "ip_version", Type: "str", Doc: "the argument"},
 			{Key: "flush", Type: "bool", Doc: "the argument"},
@@ -107,7 +107,7 @@ func (*Iptables) Rules() schema.Rules {
 		schema.AtLeastOne("chain", "flush").Says("Either chain or flush parameter must be specified."),
 		schema.AtMostOne("flush", "policy"),
 		schema.Chooses("action", "insert").With("rule_num").Without("flush", "policy").Says("rule_num needs action: insert"),
-		schema.Looks("src, dst or two of them with a comma between", setFlags.MatchString, "match_set_flags"),
+		schema.Looks("src, dst or two of them separated by a comma", setFlags.MatchString, "match_set_flags"),
 		schema.AllOrNone("match_set", "match_set_flags"),
 		schema.Chooses("jump", "LOG").With("log_prefix", "log_level").Says("log_prefix and log_level are for jump: LOG"),
 		schema.Looks("the name of a chain", schema.NoDash, "chain"),
@@ -128,7 +128,7 @@ func (m *Iptables) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	return r, nil
 }
 
-// apply does the task with one tool, and adds to the result.
+// apply runs the task with one tool, and adds to the result.
 func (m *Iptables) apply(ctx context.Context, c *module.Call, tool string, r *module.Result) error {
 	rule := m.rule(tool)
 	if err := m.check(rule); err != nil {
@@ -162,16 +162,16 @@ func (m *Iptables) check(rule []string) error {
 	case m.Flush || m.Policy != "":
 		return nil
 	case len(rule) == 0 && !m.ManageChain:
-		return errors.New("the task has no rule: give at least a jump, or chain_management for the chain itself")
+		return errors.New("the task has no rule: set at least jump, or chain_management for the chain itself")
 	}
 	return nil
 }
 
-// ruleWords collects the words of a rule.
-type ruleWords []string
+// ruleArgs collects the arguments of a rule.
+type ruleArgs []string
 
 // add appends an option, with ! before it if its text begins with one.
-func (w *ruleWords) add(flag, text string) {
+func (w *ruleArgs) add(flag, text string) {
 	switch rest, not := strings.CutPrefix(text, "!"); {
 	case text == "":
 	case not:
@@ -181,16 +181,16 @@ func (w *ruleWords) add(flag, text string) {
 	}
 }
 
-// extension loads an extension, unless the task named it already.
-func (m *Iptables) extension(w *ruleWords, needed bool, name string) {
+// extension loads an extension, unless the task already names it.
+func (m *Iptables) extension(w *ruleArgs, needed bool, name string) {
 	if needed && !slices.Contains(m.Match, name) {
 		*w = append(*w, "-m", name)
 	}
 }
 
-// rule is the rule as a tool gets it.
+// rule is the rule in the form of the command line.
 func (m *Iptables) rule(tool string) []string {
-	var w ruleWords
+	var w ruleArgs
 	w.add("-p", m.Protocol)
 	w.add("-s", m.Source)
 	w.add("-d", m.Destination)
@@ -224,7 +224,7 @@ func (m *Iptables) rule(tool string) []string {
 }
 
 // matches are the options of extensions.
-func (m *Iptables) matches(w *ruleWords, tool string) {
+func (m *Iptables) matches(w *ruleArgs, tool string) {
 	switch m.Syn {
 	case "match":
 		*w = append(*w, "--syn")
@@ -265,8 +265,8 @@ func (m *Iptables) matches(w *ruleWords, tool string) {
 	}
 }
 
-// target is what becomes of a packet.
-func (m *Iptables) target(w *ruleWords) {
+// target is the action of the rule.
+func (m *Iptables) target(w *ruleArgs) {
 	jump := m.Jump
 	switch {
 	case jump == "" && m.RejectWith != "":

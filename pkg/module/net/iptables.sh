@@ -1,15 +1,15 @@
 # shellcheck shell=sh disable=SC2154
-# What the module iptables does, with the tool p_tool. The words are the rule.
+# The script of the module iptables, for the tool p_tool. The arguments are the rule.
 tool=$p_tool
 ipt() { quiet "$tool" ${p_wait:+-w "$p_wait"} -t "$p_table" "$@"; }
 rule_there() {
 	ipt -C "$p_chain" "$@" && return 0
 	code=$?
-	# 1 is a rule that is not there; more, one that the tool does not take, or takes
-	# once the chain is there, which in check mode a task before may be about to make.
+	# Status 1 means that the rule does not exist; higher, that the tool rejects it, maybe only
+	# until the chain exists, which in check mode an earlier task may be about to create.
 	[ "$code" = 1 ] || [ "$p_state$p_check" != present ] || {
 		why=$(output)
-		! chain_there || fail "$tool does not take the rule: $why"
+		! chain_there || fail "$tool rejects the rule: $why"
 	}
 	return 1
 }
@@ -39,7 +39,7 @@ iptables_chain() {
 iptables_policy() {
 	ipt -n -L "$p_chain" || fail "Can't detect current policy of $p_chain: $(output)"
 	now=$(sed -n '1s/.*(policy \([A-Z]*\).*/\1/p' "$tmp/out")
-	[ -n "$now" ] || fail "Can't detect current policy of $p_chain: only chains of the kernel have one"
+	[ -n "$now" ] || fail "Can't detect current policy of $p_chain: only built-in chains have a policy"
 	[ "$now" = "$p_policy" ] || step "set the policy" "$tool" ${p_wait:+-w "$p_wait"} -t "$p_table" -P "$p_chain" "$p_policy"
 }
 iptables_main() {

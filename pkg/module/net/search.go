@@ -28,8 +28,8 @@ else curl -s --max-time "$t" "telnet://$h:$p" </dev/null
 fi 2>/dev/null
 exit 0`
 
-// search looks for the expression from here, since the host's grep reads
-// other expressions than playbooks are written with.
+// search matches the expression on the control node, since the host's grep has another
+// syntax than Python.
 func (m *waitFor) search(ctx context.Context, c *module.Call, data *value.Dict, start time.Time) (string, error) {
 	re, err := m.expression()
 	if err != nil {
@@ -75,7 +75,7 @@ func (m *waitFor) CheckLiterals() []schema.Problem {
 	return nil
 }
 
-// expression is what is searched for, in bytes as Ansible does: its letters and digits are those of ASCII.
+// expression is the search expression on bytes, as in Ansible: letters and digits are ASCII.
 func (m *waitFor) expression() (*pyregex.Regexp, error) {
 	re, err := pyregex.Compile(m.Search, pyregex.Multiline|pyregex.ASCII, matchLimit)
 	if err != nil {
@@ -84,7 +84,7 @@ func (m *waitFor) expression() (*pyregex.Regexp, error) {
 	return re, nil
 }
 
-// groupsOf are what the groups of a match are, None for those without part in it, and those with names.
+// groupsOf returns the groups of a match, None for those that took no part, and the named ones.
 func groupsOf(re *pyregex.Regexp, text string, found pyregex.Match) ([]any, *value.Dict) {
 	groups, named := []any{}, value.NewDict()
 	for g := range re.Groups() {

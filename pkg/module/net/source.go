@@ -13,20 +13,20 @@ import (
 	"kubekey/pkg/schema"
 )
 
-// origin is where a file is fetched from and how.
+// origin is the source of a file, and how to fetch it.
 type origin struct {
 	URL        string            `kk:"url,required" doc:"HTTP, HTTPS or FTP address of the file"`
-	Checksum   string            `kk:"checksum" doc:"algorithm:digest (sha256:9f86...), or algorithm:URL of a file of digests; verified, and a file that has it is not fetched again"`
+	Checksum   string            `kk:"checksum" doc:"ALGORITHM:DIGEST (sha256:9f86...), or ALGORITHM:URL of a checksum file; the file is verified, and not fetched again if it matches"`
 	Headers    map[string]string `kk:"headers" doc:"HTTP headers of the request"`
-	Timeout    time.Duration     `kk:"timeout" default:"10" doc:"how long to wait for the connection, and for more bytes"`
+	Timeout    time.Duration     `kk:"timeout" default:"10" doc:"how long to wait for a connection, and for further data"`
 	User       string            `kk:"url_username,alias=username" doc:"user name"`
-	Password   redact.Secret     `kk:"url_password,alias=password" doc:"password; it is not seen in the process list"`
-	Basic      bool              `kk:"force_basic_auth" default:"no" doc:"send user name and password before being asked"`
-	Validate   bool              `kk:"validate_certs" default:"yes" doc:"verify the server's certificate"`
-	UseProxy   bool              `kk:"use_proxy" default:"yes" doc:"heed the proxy of the environment"`
-	Agent      string            `kk:"http_agent" default:"kk" doc:"user agent of the request"`
-	Netrc      bool              `kk:"use_netrc" default:"yes" doc:"without effect: no file with passwords is read"`
-	Decompress bool              `kk:"decompress" default:"yes" doc:"without effect: nothing is asked for compressed"`
+	Password   redact.Secret     `kk:"url_password,alias=password" doc:"password; it does not appear in the process list"`
+	Basic      bool              `kk:"force_basic_auth" default:"no" doc:"send user name and password with the first request"`
+	Validate   bool              `kk:"validate_certs" default:"yes" doc:"verify the TLS certificate of the server"`
+	UseProxy   bool              `kk:"use_proxy" default:"yes" doc:"use the proxy set in the environment"`
+	Agent      string            `kk:"http_agent" default:"kk" doc:"User-Agent header of the request"`
+	Netrc      bool              `kk:"use_netrc" default:"yes" doc:"without effect: netrc files are not read"`
+	Decompress bool              `kk:"decompress" default:"yes" doc:"without effect: compressed responses are not requested"`
 
 	proxy func(*http.Request) (*url.URL, error) // nil is that of the environment
 }
@@ -46,13 +46,13 @@ func isChecksum(text string) error {
 	return err
 }
 
-// secret reports whether the request holds what a process list must not show.
+// secret reports whether the request contains secrets, which the process list must not show.
 func (o origin) secret() bool {
 	u, err := url.Parse(o.URL)
 	return err != nil || u.User != nil || u.RawQuery != "" || len(o.Headers) > 0 || o.User != "" || !o.Password.IsZero()
 }
 
-// baseName is the file's name when it goes to a folder.
+// baseName is the name of the file if dest is a folder.
 func (o origin) baseName() string {
 	u, err := url.Parse(o.URL)
 	if err != nil {
@@ -67,12 +67,12 @@ func (o origin) baseName() string {
 // curlConfig is what `curl -K -` reads to fetch a file.
 func (o origin) curlConfig(address string) string { return "fail\nlocation\n" + o.curlOptions(address) }
 
-// curlSetting is one line of a configuration of curl.
+// curlSetting is one line of a curl config.
 func curlSetting(key, v string) string {
 	return key + ` = "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(v) + "\"\n"
 }
 
-// curlSettings leaves out those without a value.
+// curlSettings omits those without a value.
 func curlSettings(all ...[2]string) string {
 	var b strings.Builder
 	for _, s := range all {
@@ -83,11 +83,11 @@ func curlSettings(all ...[2]string) string {
 	return b.String()
 }
 
-// tlsClient is how the host shows itself to a server, by what only it has.
+// tlsClient holds the arguments for client certificates.
 type tlsClient struct {
-	Cert    string   `kk:"client_cert,path" doc:"file on the host with the client's certificate, and with its key if client_key does not name one; needs curl there"`
-	Key     string   `kk:"client_key,path" doc:"file on the host with the key"`
-	Ciphers []string `kk:"ciphers" doc:"ciphers of TLS up to 1.2 to offer, as OpenSSL names them; needs curl on the host"`
+	Cert    string   `kk:"client_cert,path" doc:"file on the host with the client certificate, and its key unless client_key is given; needs curl"`
+	Key     string   `kk:"client_key,path" doc:"file on the host with the key of client_cert"`
+	Ciphers []string `kk:"ciphers" doc:"ciphers to offer for TLS up to 1.2, in OpenSSL's names; needs curl on the host"`
 }
 
 func (t tlsClient) isZero() bool { return t.Cert == "" && t.Key == "" && len(t.Ciphers) == 0 }
@@ -144,10 +144,10 @@ func (o origin) wget() (address, options string) {
 	return o.URL, options
 }
 
-// digest is a checksum that a file must have; the zero value is none.
+// digest is the expected checksum of a file; the zero value is none.
 type digest struct{ algorithm, hex string }
 
-// parseChecksum reads ALGORITHM:HEX, or ALGORITHM:URL as at.
+// parseChecksum reads ALGORITHM:HEX, or ALGORITHM:URL into at.
 func parseChecksum(s string) (d digest, at string, err error) {
 	if s == "" {
 		return digest{}, "", nil
@@ -163,13 +163,13 @@ func parseChecksum(s string) (d digest, at string, err error) {
 	}
 	rest = strings.ToLower(rest)
 	if h, _ := newHash(algorithm); len(rest) != 2*h.Size() || strings.Trim(rest, "0123456789abcdef") != "" {
-		return digest{}, "", fmt.Errorf("%q is no %s digest", rest, algorithm)
+		return digest{}, "", fmt.Errorf("%q is not a %s digest", rest, algorithm)
 	}
 	return digest{algorithm, rest}, "", nil
 }
 
-// findDigest finds a file's digest in a file of digests: lines of DIGEST NAME
-// or NAME-less, or ALGORITHM (NAME) = DIGEST.
+// findDigest finds the digest of a file in a checksum file: lines of DIGEST NAME,
+// DIGEST alone, or ALGORITHM (NAME) = DIGEST.
 func findDigest(text, name string, want digest) (digest, error) {
 	var lone []string
 	for _, line := range strings.Split(text, "\n") {
@@ -194,5 +194,5 @@ func findDigest(text, name string, want digest) (digest, error) {
 	if len(lone) == 1 {
 		return digest{want.algorithm, lone[0]}, nil
 	}
-	return digest{}, fmt.Errorf("the file of checksums has none for %s", name)
+	return digest{}, fmt.Errorf("the checksum file has no entry for %s", name)
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154,SC2088
-# What the module subversion does. The password comes through the environment
-# as KK_PASSWORD, and goes to svn through its standard input.
+# The script of the module subversion. The password is in the environment
+# as KK_PASSWORD, and is passed to svn on standard input.
 svn_() { # SUBCOMMAND...: its output is in the scratch folder
 	scratch
 	verb=$1
@@ -15,7 +15,7 @@ svn_() { # SUBCOMMAND...: its output is in the scratch folder
 }
 svn_do() { svn_ "$@" || fail "$(output)"; }
 svn_line() { output | sed -n "/^$1 *:/{p;q;}"; }
-svn_revision() { # NAME: says which revision the folder has, of what
+svn_revision() { # NAME: prints revision and address of the folder
 	svn_do info "$p_dest"
 	say "$1" "$(svn_line Revision)"
 	say "$1" "$(svn_line URL)"
@@ -26,7 +26,7 @@ svn_edited() {
 	output | grep -q '^[^?X]'
 }
 svn_refuse_edits() { fail 'ERROR: modified files exist in the repository.'; }
-# A checkout whose folder is there: it is moved to the address and the revision.
+# An existing working copy: it is switched to the address and the revision.
 svn_follow() {
 	edited=''
 	! svn_edited || edited=1

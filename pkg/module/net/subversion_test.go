@@ -74,6 +74,6 @@ func TestSubversion(t *testing.T) {
 	moduletest.RunTwice(t, spec, args("dest", dir+"/there", "in_place", true, "force", true), moduletest.Options{})
 	run(`! grep -q mine there/a; rm -r repo`)
 	moduletest.Fails(t, "E170013", spec, args("dest", dir+"/other"), moduletest.Options{})
-	moduletest.Fails(t, "give it as password", spec, value.NewDict("repo", "https://ada:s3cret@svn.example.org/app", "dest", co), moduletest.Options{})
+	moduletest.Fails(t, "set it with password", spec, value.NewDict("repo", "https://ada:s3cret@svn.example.org/app", "dest", co), moduletest.Options{})
 	moduletest.Fails(t, "must not begin with a dash", spec, value.NewDict("repo", "--config-dir=x", "dest", co), moduletest.Options{})
 }

@@ -24,9 +24,9 @@ import (
 func uriSpec() module.Spec {
 	return module.Spec{
 		Name:    "uri",
-		Summary: "Sends an HTTP request from the host and returns the answer.",
+		Summary: "Sends an HTTP request from the host and returns the response.",
 		Notes: []string{
-			"The host needs curl. URL, headers, body and passwords are not seen in its process list.",
+			"The host needs curl. URL, headers, body and passwords do not appear in its process list.",
 			"In check mode the task is skipped.",
 		},
 		Examples: []string{
@@ -34,17 +34,17 @@ func uriSpec() module.Spec {
 			"- name: Create a project\n  uri:\n    url: https://registry.local/api/v2.0/projects\n    method: POST\n    body_format: json\n    body: {project_name: library}\n    status_code: [201, 409]\n    url_username: admin\n    url_password: \"{{ registry_password }}\"\n    force_basic_auth: true",
 		},
 		Returns: []module.Return{
-			{Key: "status", Type: "int", Doc: "status code; -1 when no answer came"},
-			{Key: "content", Type: "str", Doc: "the answer, with return_content or on failure"},
-			{Key: "json", Type: "any", Doc: "the answer decoded, if the server says it is JSON"},
-			{Key: "url", Type: "str", Doc: "address that answered"},
+			{Key: "status", Type: "int", Doc: "status code; -1 if there was no response"},
+			{Key: "content", Type: "str", Doc: "body of the response, with return_content or on failure"},
+			{Key: "json", Type: "any", Doc: "decoded body, if the response is JSON"},
+			{Key: "url", Type: "str", Doc: "address of the response, after redirects"},
 			{Key: "redirected", Type: "bool", Doc: "whether a redirection was followed"},
 			{Key: "elapsed", Type: "int", Doc: "seconds it took"},
-			{Key: "cookies", Type: "dict", Doc: "cookies that were set"},
-			{Key: "cookies_string", Type: "str", Doc: "the same as one header has them"},
-			{Key: "path", Type: "str", Doc: "where the answer was written to, with dest"},
+			{Key: "cookies", Type: "dict", Doc: "cookies set by the response"},
+			{Key: "cookies_string", Type: "str", Doc: "the cookies in the form of a Cookie header"},
+			{Key: "path", Type: "str", Doc: "file that the response was written to, with dest"},
 			{Key: "owner", Type: "str", Doc: "owner of that file; also uid, gid, group, mode, size, state"},
-			{Key: "content_type", Type: "str", Doc: "like every other header of the answer: in lower case, - as _"},
+			{Key: "content_type", Type: "str", Doc: "header Content-Type; every other header of the response is returned too, in lower case with - as _"},
 		},
 		New:          func() module.Runner { return &uri{} },
 		Check:        module.Skips,
@@ -55,29 +55,29 @@ func uriSpec() module.Spec {
 type uri struct {
 	URL      string            `kk:"url,required" doc:"address, http or https"`
 	Method   string            `kk:"method" default:"GET" doc:"HTTP method"`
-	Body     any               `kk:"body" doc:"what to send"`
-	Format   string            `kk:"body_format" default:"raw" choices:"raw,json,form-urlencoded,form-multipart" doc:"how a body that is no text is written; sets Content-Type. For form-multipart body is a dict of fields: each a text, or a dict with content or filename (of the control node), and mime_type"`
-	Src      string            `kk:"src,path,file=files,away=remote_src" doc:"file to send instead of body: of the control node, or with remote_src of the host"`
+	Body     any               `kk:"body" doc:"body of the request"`
+	Format   string            `kk:"body_format" default:"raw" choices:"raw,json,form-urlencoded,form-multipart" doc:"how to encode a body that is not a string; sets Content-Type. For form-multipart, body is a dict of fields, each a string or a dict with content or filename (on the control node), and mime_type"`
+	Src      string            `kk:"src,path,file=files,away=remote_src" doc:"file to send instead of body: on the control node, or with remote_src on the host"`
 	Remote   bool              `kk:"remote_src" default:"no" doc:"src is a file on the host"`
 	Headers  map[string]string `kk:"headers" doc:"headers of the request"`
 	Status   []string          `kk:"status_code" default:"200" doc:"status codes that mean success"`
-	Return   bool              `kk:"return_content" default:"no" doc:"return the answer as content"`
+	Return   bool              `kk:"return_content" default:"no" doc:"return the body of the response as content"`
 	Timeout  time.Duration     `kk:"timeout" default:"30" doc:"how long the request may take"`
-	Redirect string            `kk:"follow_redirects" default:"safe" choices:"all,yes,no,none,safe,urllib2" doc:"safe follows for GET and HEAD only"`
+	Redirect string            `kk:"follow_redirects" default:"safe" choices:"all,yes,no,none,safe,urllib2" doc:"which redirects to follow; safe follows them for GET and HEAD only"`
 	User     string            `kk:"url_username,alias=user" doc:"user name"`
 	Password redact.Secret     `kk:"url_password,alias=password" doc:"password"`
-	Basic    bool              `kk:"force_basic_auth" default:"no" doc:"send user name and password before being asked"`
-	Validate bool              `kk:"validate_certs" default:"yes" doc:"verify the server's certificate"`
-	UseProxy bool              `kk:"use_proxy" default:"yes" doc:"heed the proxy of the environment"`
-	Agent    string            `kk:"http_agent" default:"kk" doc:"user agent of the request"`
-	CA       string            `kk:"ca_path,path" doc:"file on the host with certificates of authorities"`
-	Socket   string            `kk:"unix_socket,path" doc:"socket on the host to connect to"`
-	Dest     string            `kk:"dest,path" doc:"file on the host that the answer is written to, or a folder for it: the address tells the name"`
+	Basic    bool              `kk:"force_basic_auth" default:"no" doc:"send user name and password with the first request"`
+	Validate bool              `kk:"validate_certs" default:"yes" doc:"verify the TLS certificate of the server"`
+	UseProxy bool              `kk:"use_proxy" default:"yes" doc:"use the proxy set in the environment"`
+	Agent    string            `kk:"http_agent" default:"kk" doc:"User-Agent header of the request"`
+	CA       string            `kk:"ca_path,path" doc:"file on the host with CA certificates"`
+	Socket   string            `kk:"unix_socket,path" doc:"UNIX socket on the host to connect to"`
+	Dest     string            `kk:"dest,path" doc:"file on the host to write the response to; if it is a folder, the name is taken from the URL"`
 	Creates  string            `kk:"creates,path" doc:"file on the host; if it exists, no request is made"`
 	Removes  string            `kk:"removes,path" doc:"file on the host; if it does not exist, no request is made"`
-	Netrc    bool              `kk:"use_netrc" default:"yes" doc:"without effect: no file with passwords is read"`
+	Netrc    bool              `kk:"use_netrc" default:"yes" doc:"without effect: netrc files are not read"`
 	tlsClient
-	dressing
+	attributes
 }
 
 const uriScript = `mark=$1
@@ -126,7 +126,7 @@ func (m *uri) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return r, nil
 }
 
-// save writes the answer to dest, unless it is one of a failure, and says where that is.
+// save writes the response to dest, unless it is a failure, and returns its path.
 func (m *uri) save(ctx context.Context, c *module.Call, a httpAnswer, r *module.Result) error {
 	dest := m.Dest
 	if a.folder {
@@ -153,7 +153,7 @@ func (m *uri) save(ctx context.Context, c *module.Call, a httpAnswer, r *module.
 	if s, ok := parseStat(after); ok {
 		s.describe(r.Data)
 	}
-	r.Changed = put.Changed || dressed(before, after)
+	r.Changed = put.Changed || attributesChanged(before, after)
 	return err
 }
 
@@ -165,7 +165,7 @@ func (m *uri) early(why string) (module.Result, bool) {
 	case "removes":
 		return module.Result{Data: value.NewDict("stdout", "skipped, since '"+m.Removes+"' does not exist")}, true
 	case "nocurl":
-		return module.Result{Failed: true, Msg: "the host has no curl: install it, or delegate the task to a host that has it", Data: value.NewDict("status", -1)}, true
+		return module.Result{Failed: true, Msg: "curl is not installed on the host: install it, or delegate the task to a host that has it", Data: value.NewDict("status", -1)}, true
 	}
 	return module.Result{}, false
 }
@@ -204,7 +204,7 @@ func (m *uri) config(c *module.Call) (string, error) {
 	return config + curlSettings([2]string{"cacert", m.CA}, [2]string{"unix-socket", m.Socket}) + m.tlsClient.curlConfig(), nil
 }
 
-// body is the text to send and its type, "" when that is the author's to say.
+// body is the text to send and its type, "" if the author sets the type.
 func (m *uri) body(c *module.Call) (text, kind string, err error) {
 	if m.Src != "" {
 		return m.source(c)
@@ -246,16 +246,16 @@ func (m *uri) body(c *module.Call) (text, kind string, err error) {
 	return text, "", err
 }
 
-// httpAnswer is what a server answered.
+// httpAnswer is the response of a server.
 type httpAnswer struct {
 	status int
-	folder bool // dest is one
+	folder bool // dest is a folder
 	body   string
 	json   bool
 	data   *value.Dict
 }
 
-// parseAnswer reads what curl printed: the headers of each answer on the way,
+// parseAnswer reads the output of curl: the headers of each response,
 // the body of the last one, and the trailer "FOLDER CODE URL".
 func parseAnswer(asked, text, trailer string) httpAnswer {
 	a := httpAnswer{status: -1, data: value.NewDict()}
@@ -265,7 +265,7 @@ func parseAnswer(asked, text, trailer string) httpAnswer {
 		if n, err := strconv.Atoi(code); err == nil && n > 0 {
 			a.status = n
 		}
-		a.data.Set("redirected", !sameAddress(address, asked)) // an answer to "who are you?" is none, though curl counts it
+		a.data.Set("redirected", !sameAddress(address, asked)) // an authentication challenge is not a redirect, though curl counts it
 		a.data.Set("url", redacted(address))
 	}
 	a.body = strings.TrimPrefix(text, "\n")
@@ -284,7 +284,7 @@ func parseAnswer(asked, text, trailer string) httpAnswer {
 	return a
 }
 
-// sameAddress compares addresses; curl gives one without a path a slash.
+// sameAddress compares addresses; curl adds a slash to one without a path.
 func sameAddress(a, b string) bool {
 	return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
 }
@@ -348,7 +348,7 @@ func (m *uri) result(a httpAnswer, errs string) module.Result {
 	return r
 }
 
-// verdict is what Ansible says of an answer, before a task judges it.
+// verdict is Ansible's message for a response, before status_code is evaluated.
 func (a httpAnswer) verdict() string {
 	if a.status >= http.StatusMultipleChoices {
 		return fmt.Sprintf("HTTP Error %d: %s", a.status, http.StatusText(a.status))
@@ -360,7 +360,7 @@ func (a httpAnswer) verdict() string {
 	return fmt.Sprintf("OK (%v bytes)", size)
 }
 
-// absolute is the address that a header of an answer names.
+// absolute is the absolute form of an address in a header.
 func absolute(base, to string) string {
 	from, err := url.Parse(base)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// source is the content of src. Of a file of the host curl reads it itself.
+// source is the content of src. curl reads a file on the host itself.
 func (m *uri) source(c *module.Call) (text, kind string, err error) {
 	kinds := map[string]string{"json": "application/json", "form-urlencoded": "application/x-www-form-urlencoded"}
 	kind = kinds[m.Format]
@@ -34,7 +34,7 @@ func localText(c *module.Call, name string) (string, error) {
 	return string(b), err
 }
 
-// form is the body as the fields of a form, files among them.
+// form is the body as fields of a form, including files.
 func (m *uri) form(c *module.Call) (text, kind string, err error) {
 	fields, ok := m.Body.(*value.Dict)
 	if !ok {
@@ -88,7 +88,7 @@ func addField(c *module.Call, w *multipart.Writer, name string, v any) error {
 	return err
 }
 
-// nameOf is the name of a file that comes from an address.
+// nameOf is the file name in an address.
 func nameOf(address string) string {
 	if u, err := url.Parse(address); err == nil && path.Base(u.Path) != "/" && path.Base(u.Path) != "." {
 		return path.Base(u.Path)

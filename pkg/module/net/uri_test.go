@@ -106,7 +106,7 @@ func TestURIFailures(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	only(t)
-	if r := run(t, "uri", moduletest.Options{}, "url", base); !r.Failed || !strings.Contains(r.Msg, "no curl") {
+	if r := run(t, "uri", moduletest.Options{}, "url", base); !r.Failed || !strings.Contains(r.Msg, "curl is not installed") {
 		t.Errorf("got %+v", r)
 	}
 }

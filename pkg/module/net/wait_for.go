@@ -23,18 +23,18 @@ import (
 var waitScript string
 
 type waitFor struct {
-	Host           string        `kk:"host" default:"127.0.0.1" doc:"name or address to connect to, from the host"`
+	Host           string        `kk:"host" default:"127.0.0.1" doc:"host name or address to connect to, as seen from the host"`
 	Port           int           `kk:"port" doc:"TCP port to wait for"`
 	Path           string        `kk:"path" doc:"file or folder on the host to wait for"`
-	State          string        `kk:"state" default:"started" choices:"absent,drained,present,started,stopped" doc:"started and present: the port is open or the file is there; stopped and absent: it is not; drained: nobody is connected to the port"`
-	Search         string        `kk:"search_regex" doc:"wait until this regular expression matches the file, or what the port sends"`
+	State          string        `kk:"state" default:"started" choices:"absent,drained,present,started,stopped" doc:"started, present: the port is open or the file exists; stopped, absent: it is not; drained: the port has no connections"`
+	Search         string        `kk:"search_regex" doc:"regular expression that must match the content of the file, or the data that the port sends"`
 	Timeout        time.Duration `kk:"timeout" default:"300" doc:"how long to wait"`
-	Delay          time.Duration `kk:"delay" default:"0" doc:"how long to wait before the first look"`
-	Sleep          time.Duration `kk:"sleep" default:"1" doc:"how long to wait between looks"`
-	ConnectTimeout time.Duration `kk:"connect_timeout" default:"5" doc:"how long one connection may take"`
-	Msg            string        `kk:"msg" doc:"what to say when the time is over"`
-	Exclude        []string      `kk:"exclude_hosts" doc:"addresses whose connections do not count for drained"`
-	Active         []string      `kk:"active_connection_states" default:"ESTABLISHED,FIN_WAIT1,FIN_WAIT2,SYN_RECV,SYN_SENT,TIME_WAIT" choices:"ESTABLISHED,FIN_WAIT1,FIN_WAIT2,SYN_RECV,SYN_SENT,TIME_WAIT" doc:"states of connections that count for drained"`
+	Delay          time.Duration `kk:"delay" default:"0" doc:"how long to wait before the first check"`
+	Sleep          time.Duration `kk:"sleep" default:"1" doc:"how long to wait between checks"`
+	ConnectTimeout time.Duration `kk:"connect_timeout" default:"5" doc:"timeout of a single connection"`
+	Msg            string        `kk:"msg" doc:"message to fail with after the timeout"`
+	Exclude        []string      `kk:"exclude_hosts" doc:"addresses whose connections are ignored for drained"`
+	Active         []string      `kk:"active_connection_states" default:"ESTABLISHED,FIN_WAIT1,FIN_WAIT2,SYN_RECV,SYN_SENT,TIME_WAIT" choices:"ESTABLISHED,FIN_WAIT1,FIN_WAIT2,SYN_RECV,SYN_SENT,TIME_WAIT" doc:"connection states that count as active for drained"`
 }
 
 // Rules implements schema.Ruled.
@@ -87,7 +87,7 @@ func (m *waitFor) describe(data *value.Dict) {
 
 func (m *waitFor) wantsPresence() bool { return m.State == "started" || m.State == "present" }
 
-// wait returns why it gave up, "" for success.
+// wait returns the reason of a failure, "" for success.
 func (m *waitFor) wait(ctx context.Context, c *module.Call, data *value.Dict, start time.Time) (string, error) {
 	if m.Search != "" {
 		return m.search(ctx, c, data, start)
@@ -108,7 +108,7 @@ func (m *waitFor) wait(ctx context.Context, c *module.Call, data *value.Dict, st
 	case answer != "":
 		return answer, nil
 	}
-	return "", fmt.Errorf("the wait on the host ended with %d: %s", out.Code, strings.TrimSpace(out.Stderr))
+	return "", fmt.Errorf("the wait on the host exited with status %d: %s", out.Code, strings.TrimSpace(out.Stderr))
 }
 
 func (m *waitFor) line() (string, error) {
@@ -121,15 +121,15 @@ func (m *waitFor) line() (string, error) {
 	case m.Path != "":
 		kind = "path"
 	}
-	wanted := "absent"
+	desired := "absent"
 	if m.wantsPresence() || m.State == "drained" {
-		wanted = "present"
+		desired = "present"
 	}
 	excluded, err := kernelAddresses(m.Exclude)
 	if err != nil {
 		return "", err
 	}
-	return shell.Script(waitScript, kind, wanted, m.Host, strconv.Itoa(m.Port), m.Path,
+	return shell.Script(waitScript, kind, desired, m.Host, strconv.Itoa(m.Port), m.Path,
 		seconds(m.Timeout), seconds(m.Sleep), seconds(max(m.ConnectTimeout, time.Second)),
 		fmt.Sprintf("%04X", m.Port), kernelStates(m.Active), excluded), nil
 }
@@ -150,13 +150,13 @@ func kernelStates(names []string) string {
 }
 
 // kernelAddresses writes addresses as /proc/net/tcp does: words of four bytes,
-// the least significant first; IPv4 ones also as they stand in tcp6.
+// the least significant first; IPv4 addresses also in the form of tcp6.
 func kernelAddresses(hosts []string) (string, error) {
 	var out []string
 	for _, h := range hosts {
 		a, err := netip.ParseAddr(h)
 		if err != nil {
-			return "", fmt.Errorf("exclude_hosts: %q is no IP address", h)
+			return "", fmt.Errorf("exclude_hosts: %q is not an IP address", h)
 		}
 		if a.Is4() {
 			out = append(out, kernelWords(a.AsSlice()))
@@ -177,7 +177,7 @@ func kernelWords(b []byte) string {
 	return s.String()
 }
 
-// late is what to say when the time is over.
+// late is message to fail with after the timeout.
 func (m *waitFor) late() string {
 	place := fmt.Sprintf("%s:%d", m.Host, m.Port)
 	switch {

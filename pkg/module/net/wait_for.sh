@@ -1,8 +1,8 @@
 # shellcheck disable=SC2016 # bash expands it
-# Waits on this host for a port or a file. Prints "met", "late", or what keeps it from knowing.
-# $1 kind (port, drained, path, none), $2 wanted (present, absent), $3 host, $4 port, $5 path,
-# $6 seconds in all, $7 between tries, $8 for one connection, $9 hex port, ${10} hex states, ${11} hex addresses to leave out
-kind=$1 wanted=$2 host=$3 port=$4 path=$5 total=$6 pause=$7 each=$8 hexport=$9
+# Waits on this host for a port or a file. Prints "met", "late", or why it cannot check.
+# $1 kind (port, drained, path, none), $2 desired state (present, absent), $3 host, $4 port, $5 path,
+# $6 seconds in all, $7 between tries, $8 for one connection, $9 hex port, ${10} hex states, ${11} hex addresses to ignore
+kind=$1 desired=$2 host=$3 port=$4 path=$5 total=$6 pause=$7 each=$8 hexport=$9
 shift 9
 states=$1 excluded=$2
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -52,7 +52,7 @@ holds() {
 end=$(($(date +%s) + total))
 while :; do
   if holds; then state=present; else state=absent; fi
-  [ "$kind" != none ] && [ $state = "$wanted" ] && { echo met; exit 0; }
+  [ "$kind" != none ] && [ $state = "$desired" ] && { echo met; exit 0; }
   [ "$(date +%s)" -ge $end ] && { echo late; exit 0; }
   sleep "$pause"
 done

@@ -12,52 +12,52 @@ import (
 //go:embed package.sh
 var packageScript string
 
-// Package is the module package: the module of the host's own package manager,
-// with the arguments that playbooks pass through it.
+// Package is the module package: the module of the host's package manager, with the
+// arguments that playbooks pass to it.
 type Package struct {
-	Name        []string `kk:"name,alias=pkg" doc:"packages, as the host's package manager names them"`
-	State       string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest" doc:"installed, not installed, or as new as the repositories have it"`
-	Use         string   `kk:"use" default:"auto" choices:"auto,apt,dnf,dnf5,yum,zypper,apk" doc:"the package manager; auto is the first that the host has"`
-	UpdateCache *bool    `kk:"update_cache,alias=update-cache" doc:"read the lists of the repositories first. Default: yes if cache_valid_time is given"`
+	Name        []string `kk:"name,alias=pkg" doc:"names of packages, as in the package manager of the host"`
+	State       string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest" doc:"desired state; latest is the newest version in the repositories"`
+	Use         string   `kk:"use" default:"auto" choices:"auto,apt,dnf,dnf5,yum,zypper,apk" doc:"package manager; auto uses the first one found on the host"`
+	UpdateCache *bool    `kk:"update_cache,alias=update-cache" doc:"update the package lists first. Default: yes if cache_valid_time is set"`
 
-	AllowDowngrade  bool `kk:"allow_downgrade,alias=allow_downgrades" default:"no" doc:"allow an older version to replace a newer one"`
-	Autoremove      bool `kk:"autoremove" default:"no" doc:"remove packages that nothing needs any more"`
-	UpdateOnly      bool `kk:"update_only,alias=only_upgrade" default:"no" doc:"with state: latest, leave alone what is not installed"`
-	LockTimeout     int  `kk:"lock_timeout" default:"60" doc:"seconds to wait while another process holds the package manager's lock"`
-	DisableGPGCheck bool `kk:"disable_gpg_check,alias=allow_unauthenticated" default:"no" doc:"install packages without a valid signature"`
+	AllowDowngrade  bool `kk:"allow_downgrade,alias=allow_downgrades" default:"no" doc:"allow downgrades"`
+	Autoremove      bool `kk:"autoremove" default:"no" doc:"remove dependencies that are no longer needed"`
+	UpdateOnly      bool `kk:"update_only,alias=only_upgrade" default:"no" doc:"with state: latest, do not install packages that are missing"`
+	LockTimeout     int  `kk:"lock_timeout" default:"60" doc:"seconds to wait for the lock of the package manager"`
+	DisableGPGCheck bool `kk:"disable_gpg_check,alias=allow_unauthenticated" default:"no" doc:"install packages even without a valid signature"`
 
-	CacheValidTime    int    `kk:"cache_valid_time" default:"0" doc:"apt: seconds for which lists that were read are new enough"`
-	DefaultRelease    string `kk:"default_release,alias=default-release" doc:"apt: release that packages come from"`
-	InstallRecommends *bool  `kk:"install_recommends,alias=install-recommends" doc:"apt: install recommended packages too. Default: as the host is set up"`
-	DpkgOptions       string `kk:"dpkg_options" default:"force-confdef,force-confold" doc:"apt: options of dpkg, without dashes, separated by commas"`
-	Purge             bool   `kk:"purge" default:"no" doc:"apt: with state: absent, remove settings too"`
-	Force             bool   `kk:"force" default:"no" doc:"apt: allow downgrades, removal of essential packages and changes of held ones"`
+	CacheValidTime    int    `kk:"cache_valid_time" default:"0" doc:"apt: seconds for which the package lists count as up to date"`
+	DefaultRelease    string `kk:"default_release,alias=default-release" doc:"apt: release to install packages from"`
+	InstallRecommends *bool  `kk:"install_recommends,alias=install-recommends" doc:"apt: install recommended packages too. Default: as configured on the host"`
+	DpkgOptions       string `kk:"dpkg_options" default:"force-confdef,force-confold" doc:"apt: dpkg options, without dashes, separated by commas"`
+	Purge             bool   `kk:"purge" default:"no" doc:"apt: with state: absent, remove config files too"`
+	Force             bool   `kk:"force" default:"no" doc:"apt: allow downgrades, and changes of essential and held packages"`
 	ForceAptGet       bool   `kk:"force_apt_get" default:"no" doc:"without effect: apt-get is always used"`
-	ChangeHeld        bool   `kk:"allow_change_held_packages" default:"no" doc:"apt: allow changes of packages that are on hold"`
-	PolicyRCD         *int   `kk:"policy_rc_d" doc:"apt: exit status of a policy-rc.d that is in place while packages are configured"`
+	ChangeHeld        bool   `kk:"allow_change_held_packages" default:"no" doc:"apt: allow changes of held packages"`
+	PolicyRCD         *int   `kk:"policy_rc_d" doc:"apt: exit status of policy-rc.d while packages are configured"`
 
-	EnableRepo   []string `kk:"enablerepo" doc:"dnf: repositories to use beside those that are on"`
-	DisableRepo  []string `kk:"disablerepo" doc:"dnf: repositories not to use"`
-	Exclude      []string `kk:"exclude" doc:"dnf: packages to leave as they are"`
-	NoBest       bool     `kk:"nobest" default:"no" doc:"dnf: take an older version if the newest cannot be installed"`
-	AllowErasing bool     `kk:"allowerasing" default:"no" doc:"dnf: allow packages to be removed that are in the way"`
-	SkipBroken   bool     `kk:"skip_broken" default:"no" doc:"dnf: leave out packages that cannot be installed"`
-	ReleaseVer   string   `kk:"releasever" doc:"dnf: release that packages are for. Default: the host's"`
+	EnableRepo   []string `kk:"enablerepo" doc:"dnf: repositories to enable in addition"`
+	DisableRepo  []string `kk:"disablerepo" doc:"dnf: repositories to disable"`
+	Exclude      []string `kk:"exclude" doc:"dnf: packages to exclude"`
+	NoBest       bool     `kk:"nobest" default:"no" doc:"dnf: allow an older version if the newest cannot be installed"`
+	AllowErasing bool     `kk:"allowerasing" default:"no" doc:"dnf: allow conflicting packages to be removed"`
+	SkipBroken   bool     `kk:"skip_broken" default:"no" doc:"dnf: skip packages that cannot be installed"`
+	ReleaseVer   string   `kk:"releasever" doc:"dnf: release to install packages for. Default: that of the host"`
 	WeakDeps     bool     `kk:"install_weak_deps" default:"yes" doc:"dnf: install recommended packages too"`
 
-	Recommends bool `kk:"disable_recommends" default:"yes" doc:"zypper: leave recommended packages out"`
+	Recommends bool `kk:"disable_recommends" default:"yes" doc:"zypper: do not install recommended packages"`
 }
 
 func packageSpec() module.Spec {
 	return module.Spec{
 		Name:    "package",
-		Summary: "Installs and removes packages, with the package manager that the host has.",
+		Summary: "Installs and removes packages with the package manager of the host.",
 		Notes: []string{
-			"In check mode the package manager is asked what it would do.",
-			"An argument that belongs to one package manager is without effect on a host that has another.",
+			"In check mode the package manager predicts the changes.",
+			"Arguments of one package manager have no effect with another.",
 		},
 		Examples: []string{
-			"- name: Install what the role needs\n  package:\n    name: [conntrack, socat]\n    state: present",
+			"- name: Install dependencies\n  package:\n    name: [conntrack, socat]\n    state: present",
 		},
 		Returns: packageReturns(),
 		New:     func() module.Runner { return new(Package) },

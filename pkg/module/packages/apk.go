@@ -12,26 +12,26 @@ import (
 
 // Apk is the module apk.
 type Apk struct {
-	Name        []string `kk:"name" doc:"packages; NAME=1.0, NAME~1 and the like ask for a version, NAME@TAG for a repository"`
-	State       string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest" doc:"installed, not installed, or as new as the repositories have it"`
-	UpdateCache bool     `kk:"update_cache" default:"no" doc:"read the lists of the repositories first; alone it is a change"`
+	Name        []string `kk:"name" doc:"names of packages; NAME=1.0, NAME~1 and the like select a version, NAME@TAG a repository"`
+	State       string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest" doc:"desired state; latest is the newest version in the repositories"`
+	UpdateCache bool     `kk:"update_cache" default:"no" doc:"update the package lists first; on its own this is a change"`
 	Upgrade     bool     `kk:"upgrade" default:"no" doc:"upgrade all packages"`
-	Available   bool     `kk:"available" default:"no" doc:"with upgrade, replace or downgrade also what no repository has any more"`
-	NoCache     bool     `kk:"no_cache" default:"no" doc:"use no cache of lists and packages"`
-	Repository  []string `kk:"repository" doc:"repositories to use instead of the host's"`
-	World       string   `kk:"world" default:"/etc/apk/world" doc:"file of the host that lists what was asked for"`
+	Available   bool     `kk:"available" default:"no" doc:"with upgrade, also replace or downgrade packages that are no longer in a repository"`
+	NoCache     bool     `kk:"no_cache" default:"no" doc:"do not cache package lists and packages"`
+	Repository  []string `kk:"repository" doc:"repositories to use instead of those of the host"`
+	World       string   `kk:"world" default:"/etc/apk/world" doc:"world file on the host, the list of explicitly installed packages"`
 }
 
 func apkSpec() module.Spec {
 	return module.Spec{
 		Name: "apk", Collection: "community.general",
-		Summary:  "Installs and removes packages of Alpine.",
-		Notes:    []string{"In check mode apk is asked what it would do; lists are not read then."},
+		Summary:  "Installs and removes packages on Alpine Linux.",
+		Notes:    []string{"In check mode apk predicts the changes; package lists are not updated then."},
 		Examples: []string{"- name: Install a package\n  apk:\n    name: conntrack-tools\n    update_cache: true"},
 		Returns: []module.Return{
-			{Key: "stdout", Type: "str", Doc: "what apk printed, if it had to be run"},
-			{Key: "stderr", Type: "str", Doc: "what it printed as errors"},
-			{Key: "packages", Type: "list", Doc: "packages that it changed"},
+			{Key: "stdout", Type: "str", Doc: "output of apk, if it was run"},
+			{Key: "stderr", Type: "str", Doc: "error output"},
+			{Key: "packages", Type: "list", Doc: "the changed packages"},
 		},
 		New: func() module.Runner { return new(Apk) },
 	}

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154
-# apk_main NAME...: packages of Alpine, by the calls of Ansible's module.
+# apk_main NAME...: Alpine packages, with the same calls as Ansible's module.
 apk_ask() { # WORDS...
 	sources=''
 	for repository in $p_repository; do sources="$sources --repository $repository --repositories-file /dev/null"; done
@@ -27,13 +27,13 @@ apk_done() { # MESSAGE
 	say changed 1
 	say msg "$1"
 }
-apk_asked() { # NAME: whether the world has it, in any version
+apk_asked() { # NAME: whether the world file has it, in any version
 	for top in $world; do
 		case $top in "$1" | "$1"[@=\<\>~]?*) return 0 ;; esac
 	done
 	return 1
 }
-apk_old() { # NAME: whether there is a newer version
+apk_old() { # NAME: whether a newer version exists
 	apk_ask version "$1" 2>/dev/null | while read -r full sign _; do
 		case ${full#"$1"-} in "$full" | *-*-*) ;; *-*) [ "$sign" != '<' ] || echo older ;; esac
 	done | grep -q older
@@ -45,9 +45,9 @@ apk_add() { # NAME...
 	if [ -f "$p_world" ]; then
 		world=$(cat "$p_world")
 	elif [ "$p_world" = /etc/apk/world ]; then
-		world='' # nothing was ever asked for
+		world='' # nothing was ever installed explicitly
 	else
-		fail "there is no $p_world on the host, which world names as the list of packages that were asked for"
+		fail "the world file $p_world does not exist on the host"
 	fi
 	older=''
 	for word; do
@@ -87,8 +87,8 @@ apk_del() { # NAME...
 	[ -z "$p_check" ] || set -- --simulate "$@"
 	apk_do "failed to remove $names package(s)" del --purge "$@"
 	for word in $names; do
-		# What others need stays, and apk does not call that a failure.
-		[ -n "$p_check" ] || ! apk_has "$word" || apk_fail "$word is still there, for others need it: "
+		# Packages that others need are kept, and apk exits with success.
+		[ -n "$p_check" ] || ! apk_has "$word" || apk_fail "$word is still installed, since others need it: "
 	done
 	apk_done "removed $names package(s)"
 }
@@ -105,7 +105,7 @@ apk_upgrade() {
 }
 apk_main() {
 	say apk ''
-	has apk || fail "there is no apk on the host"
+	has apk || fail "apk is not installed on the host"
 	if [ -n "$p_update_cache" ]; then
 		[ -n "$p_check" ] || apk_do "could not update package db" update
 		if [ $# -eq 0 ] && [ -z "$p_upgrade" ]; then

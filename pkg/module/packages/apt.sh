@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154
-# apt_main NAME...: packages of Debian and its kin.
-# apt-get itself is asked what it would do (-s needs no lock and changes nothing).
-apt_update_time() { # images are made with the folder of lists emptied, so its age alone says nothing
+# apt_main NAME...: packages of Debian and its derivatives.
+# apt-get itself predicts its changes (-s needs no lock and changes nothing).
+apt_update_time() { # images are built with empty package lists, so the age of the folder alone means nothing
 	updated=0
 	set -- /var/lib/apt/lists/*Release
 	[ -e "$1" ] || return 0
@@ -11,7 +11,7 @@ apt_update_time() { # images are made with the folder of lists emptied, so its a
 		[ "$at" -le "$updated" ] || updated=$at
 	done
 }
-# apt_get ARGS...: runs apt-get, and again while somebody else holds a lock.
+# apt_get ARGS...: runs apt-get, and retries while another process holds a lock.
 apt_get() {
 	scratch
 	waited=0
@@ -76,7 +76,7 @@ $status
 END
 	return 1
 }
-apt_leftover() { # NAME: is it installed, or (with purge) are its settings still there?
+apt_leftover() { # NAME: is it installed, or (with purge) are its config files left?
 	status=$(dpkg-query -W -f '${db:Status-Abbrev}\n' -- "$1" 2>/dev/null) || return 1
 	case $nl$status in
 	*"$nl"?[iHUFWt]*) return 0 ;;
@@ -84,7 +84,7 @@ apt_leftover() { # NAME: is it installed, or (with purge) are its settings still
 	*) return 1 ;;
 	esac
 }
-apt_has() { # NAME[=VERSION]: is it installed as wanted?
+apt_has() { # NAME[=VERSION]: is it installed, in that version?
 	case ${1%%=*} in *'*'* | *'/'*) return 1 ;; esac
 	case $1 in
 	*'>='*)
@@ -101,14 +101,14 @@ apt_has() { # NAME[=VERSION]: is it installed as wanted?
 	apt_version "$1" >/dev/null
 }
 apt_has_deb() { # FILE
-	[ -f "$1" ] || fail "there is no package file $1 on the host"
+	[ -f "$1" ] || fail "package file $1 does not exist on the host"
 	package=$(dpkg-deb -f "$1" Package 2>&1) || fail "read $1: $package"
 	arch=$(dpkg-deb -f "$1" Architecture)
 	[ "$arch" = all ] || package=$package:$arch
 	have=$(apt_version "$package") || return 1
 	[ "$have" = "$(dpkg-deb -f "$1" Version)" ]
 }
-apt_count() { # does what apt-get said amount to a change?
+apt_count() { # does the output of apt-get contain a change?
 	summary=$(grep -E '^[0-9]+ upgraded, ' "$tmp/stdout")
 	case $summary in
 	'') return 1 ;;
@@ -116,7 +116,7 @@ apt_count() { # does what apt-get said amount to a change?
 	esac
 	return 0
 }
-apt_options() { # WHAT...: sets the words before WHAT
+apt_options() { # WHAT...: sets the arguments before WHAT
 	set -- -q -y "$@"
 	for option in $p_dpkg_options; do set -- -o "Dpkg::Options::=--$option" "$@"; done
 	[ -z "$p_install_recommends" ] || set -- -o APT::Install-Recommends=yes "$@"
@@ -145,12 +145,12 @@ apt_policy() { # keeps services from being started or stopped while packages are
 	printf '#!/bin/sh\nexit %s\n' "$p_policy_rc_d" >"$policy" || fail "write $policy"
 	chmod 755 "$policy" || fail "set the mode of $policy"
 }
-apt_reason() { # a package that cannot be had, in the words that playbooks look for
+apt_reason() { # an unavailable package, in the words that playbooks search for
 	sed -n -e "s/^E: Unable to locate package \(.*\)/No package matching '\1' is available/p" \
 		-e "s/^E: Version '\(.*\)' for '\(.*\)' was not found/no available installation candidate for \2=\1/p" \
 		-e "s/^E: Package '\(.*\)' has no installation candidate/no available installation candidate for \1/p" "$tmp/stderr" | head -n 1
 }
-apt_do() { # WHAT WORDS...: runs it and tells
+apt_do() { # WHAT ARGS...: runs it and reports changes
 	what=$1
 	shift
 	apt_policy
@@ -160,13 +160,13 @@ apt_do() { # WHAT WORDS...: runs it and tells
 		reason=$(apt_reason)
 		reason="${reason:-$what}: $(cat "$tmp/stderr")"
 		[ -n "$due" ] || fail "$reason"
-		not_yet "$reason" # the lists that check mode did not read may have it
+		not_yet "$reason" # the package lists that check mode did not update may have it
 		say changed 1
 		return
 	fi
 	! apt_count || say changed 1
 }
-apt_manual() { # NAME...: what is asked for is not there for others' sake
+apt_manual() { # NAME...: explicitly installed packages are not mere dependencies
 	states=/var/lib/apt/extended_states
 	[ -z "$p_check" ] && [ -e $states ] || return 0
 	for word; do
@@ -174,9 +174,9 @@ apt_manual() { # NAME...: what is asked for is not there for others' sake
 		word=${word%%[>=]*}
 		! grep -qxF "Package: ${word%%:*}" $states || set -- "$@" "$word"
 	done
-	[ $# -eq 0 ] || quiet apt-mark manual -- "$@" || fail "mark packages as asked for: $(output)"
+	[ $# -eq 0 ] || quiet apt-mark manual -- "$@" || fail "mark packages as manually installed: $(output)"
 }
-apt_at_least() { # NAME>=VERSION: sets $word to what apt-get takes for it
+apt_at_least() { # NAME>=VERSION: sets $word to the form of apt-get
 	candidate=$(apt-cache policy -- "${1%%>=*}" 2>/dev/null | sed -n 's/^ *Candidate: \([^(].*\)/\1/p')
 	if [ -n "$candidate" ] && dpkg --compare-versions "$candidate" ge "${1#*>=}"; then
 		word=${1%%>=*}=$candidate
@@ -217,13 +217,13 @@ apt_clean() {
 	! grep -q '^Del ' "$tmp/stdout" || say changed 1
 }
 apt_main() {
-	has apt-get || fail "there is no apt-get on the host"
+	has apt-get || fail "apt-get is not installed on the host"
 	DEBIAN_FRONTEND=noninteractive DEBIAN_PRIORITY=critical APT_LISTCHANGES_FRONTEND=none
 	export DEBIAN_FRONTEND DEBIAN_PRIORITY APT_LISTCHANGES_FRONTEND
 	apt_update
 	say cache_time "$updated"
 	apt_clean
-	if [ "$p_state $*" = 'latest *' ]; then # every package, as new as the lists have it
+	if [ "$p_state $*" = 'latest *' ]; then # all packages, in the newest version
 		p_upgrade=yes
 		set --
 	fi

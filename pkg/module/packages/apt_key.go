@@ -22,32 +22,32 @@ var aptKeyScript string
 
 // AptKey is the module apt_key.
 type AptKey struct {
-	ID        string `kk:"id" doc:"the key: 8, 16 or 40 hexadecimal digits, of it or of a subkey. Default: what data, file or url has"`
-	Data      string `kk:"data" doc:"the key itself, armored"`
-	File      string `kk:"file,path" doc:"file of the host with it"`
-	URL       string `kk:"url" doc:"where the host fetches it from"`
-	Keyserver string `kk:"keyserver" doc:"server that the host fetches the key id from, over HKP"`
-	Keyring   string `kk:"keyring,path" doc:"file of keys. Default: those that apt trusts; a new key goes to /etc/apt/trusted.gpg"`
-	State     string `kk:"state" default:"present" choices:"absent,present" doc:"whether apt trusts the key"`
-	Validate  bool   `kk:"validate_certs" default:"yes" doc:"check the certificate of a URL"`
+	ID        string `kk:"id" doc:"ID of the key or of a subkey: 8, 16 or 40 hexadecimal digits. Default: that of the key in data, file or url"`
+	Data      string `kk:"data" doc:"armored key"`
+	File      string `kk:"file,path" doc:"file on the host with the key"`
+	URL       string `kk:"url" doc:"URL from which the host downloads the key"`
+	Keyserver string `kk:"keyserver" doc:"key server from which the host fetches the key with this id, over HKP"`
+	Keyring   string `kk:"keyring,path" doc:"keyring file. Default: all keyrings that apt trusts; a new key is added to /etc/apt/trusted.gpg"`
+	State     string `kk:"state" default:"present" choices:"absent,present" doc:"whether apt should trust the key"`
+	Validate  bool   `kk:"validate_certs" default:"yes" doc:"verify TLS certificates"`
 }
 
 func aptKeySpec() module.Spec {
 	return module.Spec{
 		Name:    "apt_key",
-		Summary: "Keeps the keys that apt trusts for all repositories.",
+		Summary: "Manages the keys that apt trusts for all repositories.",
 		Notes: []string{
-			"A key that is trusted for all repositories is more than a repository needs: deb822_repository and `signed-by` keep it for one.",
-			"Keyrings are read and written by kk itself: the host needs neither apt-key, which newer releases lack, nor GnuPG. With id, a key that is there already is not fetched.",
+			"Prefer deb822_repository or `signed-by`, which trust a key for one repository only.",
+			"kk reads and writes keyrings itself: the host needs neither apt-key, which newer releases lack, nor GnuPG. With id, an existing key is not fetched again.",
 		},
 		Examples: []string{
-			"- name: Trust a key no more\n  apt_key:\n    id: \"0x9FED2BCBDCD29CDF762678CBAED4B06F473041FA\"\n    state: absent",
+			"- name: Stop trusting a key\n  apt_key:\n    id: \"0x9FED2BCBDCD29CDF762678CBAED4B06F473041FA\"\n    state: absent",
 		},
 		Returns: []module.Return{
-			{Key: "before", Type: "list", Doc: "IDs of the keys that were trusted, 16 digits each"},
-			{Key: "after", Type: "list", Doc: "IDs of those that are"},
+			{Key: "before", Type: "list", Doc: "IDs of the trusted keys before the task, 16 digits each"},
+			{Key: "after", Type: "list", Doc: "IDs of the trusted keys after the task"},
 			{Key: "id", Type: "str", Doc: "the argument, or the last 16 digits of the key's ID"},
-			{Key: "key_id", Type: "str", Doc: "the same in capitals, without 0x"},
+			{Key: "key_id", Type: "str", Doc: "the same in upper case, without 0x"},
 			{Key: "fp", Type: "str", Doc: "its last 16 digits"},
 			{Key: "short_id", Type: "str", Doc: "its last 8 digits"},
 		},
@@ -55,7 +55,7 @@ func aptKeySpec() module.Spec {
 	}
 }
 
-// keyring is a file of keys on the host.
+// keyring is a keyring file on the host.
 type keyring struct {
 	path   string
 	keys   []pgpKey
@@ -68,7 +68,7 @@ func (*AptKey) Rules() schema.Rules {
 	return schema.Rules{
 		schema.AtMostOne("data", "file", "keyserver", "url"),
 		schema.AtLeastOne("id", "data", "file", "url").
-			Says("missing required arguments: id (or data, file or url, which have the key)"),
+			Says("missing required arguments: id (or data, file or url with the key)"),
 		schema.AtLeastOne("data", "file", "keyserver", "url").If("state", "present").
 			Says("one of the following is required: data, file, keyserver, url"),
 		schema.Parses("the ID of a key", isKeyID, "id"),
@@ -101,7 +101,7 @@ func (m *AptKey) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		return module.Result{}, err
 	}
 	if id == "" && len(given) == 0 {
-		return module.Result{}, errors.New("read the key: there is none in it")
+		return module.Result{}, errors.New("read the key: no key found")
 	}
 	if id == "" {
 		id = given[0].fingerprint
@@ -124,7 +124,7 @@ func (m *AptKey) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return r, saveRings(ctx, c, rings)
 }
 
-// about tells the key's ID in several forms.
+// about returns the ID of the key in several forms.
 func (m *AptKey) about(id string) *value.Dict {
 	given := m.ID
 	if given == "" {
@@ -139,7 +139,7 @@ func isKeyID(text string) error {
 	return err
 }
 
-// given are the keys of data, of file, or of url if it was fetched.
+// given are the keys in data, in file, or in url if it was fetched.
 func (m *AptKey) given(a hostscript.Answer) ([]pgpKey, error) {
 	data := []byte(m.Data)
 	if a.Has("key") {
@@ -154,11 +154,11 @@ func (m *AptKey) given(a hostscript.Answer) ([]pgpKey, error) {
 	return readKeys(data)
 }
 
-// readKeys reads keys of which there must be one.
+// readKeys reads keys, at least one.
 func readKeys(data []byte) ([]pgpKey, error) {
 	keys, err := pgpKeys(data)
 	if err == nil && len(keys) == 0 {
-		err = errors.New("there is none in it")
+		err = errors.New("no key found")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the key: %w", err)
@@ -166,7 +166,7 @@ func readKeys(data []byte) ([]pgpKey, error) {
 	return keys, nil
 }
 
-// add puts the key into its ring, fetching it first if it was not given.
+// add adds the key to its ring, and fetches it first if it was not given.
 func (m *AptKey) add(ctx context.Context, c *module.Call, rings []*keyring, given []pgpKey, id string) ([]*keyring, error) {
 	if given == nil {
 		var err error
@@ -175,7 +175,7 @@ func (m *AptKey) add(ctx context.Context, c *module.Call, rings []*keyring, give
 		}
 	}
 	if (&keyring{after: given}).find(id) == nil {
-		return nil, fmt.Errorf("key does not seem to have been added: what was given has the key %s, not %s", given[0].fingerprint, id)
+		return nil, fmt.Errorf("key does not seem to have been added: the given key is %s, not %s", given[0].fingerprint, id)
 	}
 	path := m.Keyring
 	if path == "" {
@@ -202,7 +202,7 @@ func (m *AptKey) fetch(ctx context.Context, c *module.Call, id string) ([]pgpKey
 	return readKeys(data)
 }
 
-// keyserverURL is where a server of HKP has a key.
+// keyserverURL is the URL of a key on an HKP server.
 func keyserverURL(server, id string) string {
 	if !strings.Contains(server, "://") {
 		server = "hkp://" + server
@@ -268,7 +268,7 @@ func ringIDs(rings []*keyring) []any {
 	return ids
 }
 
-// saveRings writes the files whose keys changed; one without keys goes.
+// saveRings writes the files whose keys changed; a file without keys is removed.
 func saveRings(ctx context.Context, c *module.Call, rings []*keyring) error {
 	for _, r := range rings {
 		if len(r.after) == len(r.keys) {

@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2154
-# Keyrings travel as base64: they are binary.
+# Keyrings are transferred as base64: they are binary.
 encode() { base64 <"$1" | tr -d '\n'; }
 apt_key_read() {
-	has base64 || fail "there is no base64 on the host"
+	has base64 || fail "base64 is not installed on the host"
 	if [ -n "$p_keyring" ]; then
 		set -- "$p_keyring"
 	else

@@ -22,41 +22,41 @@ var aptRepositoryScript string
 
 // AptRepository is the module apt_repository.
 type AptRepository struct {
-	Repo          string          `kk:"repo,required" doc:"a line of sources.list: deb [OPTIONS] URI SUITE COMPONENT..., or ppa:OWNER/NAME of Launchpad"`
-	State         string          `kk:"state" default:"present" choices:"absent,present" doc:"whether the repository is used"`
-	Filename      string          `kk:"filename" doc:"name of the file in /etc/apt/sources.list.d, without .list. Default: made of the URI"`
-	Codename      string          `kk:"codename" doc:"the release that a PPA is for. Default: the host's"`
-	Mode          schema.FileMode `kk:"mode" default:"0644" doc:"mode of a file that is written"`
-	UpdateCache   bool            `kk:"update_cache,alias=update-cache" default:"yes" doc:"read the lists of the repositories after a change"`
-	Retries       int             `kk:"update_cache_retries" default:"5" doc:"times to try that again"`
-	MaxDelay      int             `kk:"update_cache_retry_max_delay" default:"12" doc:"seconds between two tries, at most"`
-	Validate      bool            `kk:"validate_certs" default:"yes" doc:"check the certificate of Launchpad"`
+	Repo          string          `kk:"repo,required" doc:"line for sources.list: deb [OPTIONS] URI SUITE COMPONENT..., or ppa:OWNER/NAME on Launchpad"`
+	State         string          `kk:"state" default:"present" choices:"absent,present" doc:"whether the repository is enabled"`
+	Filename      string          `kk:"filename" doc:"name of the file in /etc/apt/sources.list.d, without .list. Default: derived from the URI"`
+	Codename      string          `kk:"codename" doc:"release of a PPA. Default: that of the host"`
+	Mode          schema.FileMode `kk:"mode" default:"0644" doc:"mode of a written file"`
+	UpdateCache   bool            `kk:"update_cache,alias=update-cache" default:"yes" doc:"update the package lists after a change"`
+	Retries       int             `kk:"update_cache_retries" default:"5" doc:"retries if that fails"`
+	MaxDelay      int             `kk:"update_cache_retry_max_delay" default:"12" doc:"maximum delay between retries, in seconds"`
+	Validate      bool            `kk:"validate_certs" default:"yes" doc:"verify the TLS certificate of Launchpad"`
 	InstallPython bool            `kk:"install_python_apt" default:"yes" doc:"without effect: hosts need no Python"`
 }
 
 func aptRepositorySpec() module.Spec {
 	return module.Spec{
 		Name:    "apt_repository",
-		Summary: "Keeps repositories of apt in files of one line each.",
+		Summary: "Manages apt repositories in sources.list files.",
 		Notes: []string{
-			"A line that is there in any file is found; one that is commented out is put in use. If the lists cannot be read after a change, the files become what they were.",
-			"Of a PPA the host asks Launchpad (api.launchpad.net) which key signs it, and fetches that from keyserver.ubuntu.com unless apt trusts it already. It goes to /etc/apt/trusted.gpg.d, where it counts for all repositories; deb822_repository and `signed-by` keep a key for one. state: absent leaves the key. In check mode only Launchpad is asked.",
-			"Files .sources of deb822 are not looked at.",
+			"An existing line is found in any file; one that is commented out is enabled. If updating the package lists fails after a change, the files are restored.",
+			"For a PPA, the host queries Launchpad (api.launchpad.net) for the signing key, and fetches it from keyserver.ubuntu.com unless apt already trusts it. The key is stored in /etc/apt/trusted.gpg.d, where it is trusted for all repositories; deb822_repository and `signed-by` trust a key for one. state: absent does not remove the key. In check mode only Launchpad is queried.",
+			"Deb822 files (.sources) are not read.",
 		},
 		Examples: []string{
-			"- name: Packages that came later\n  apt_repository:\n    repo: deb http://deb.debian.org/debian bookworm-backports main\n    filename: backports\n    update_cache: false",
+			"- name: Add the backports repository\n  apt_repository:\n    repo: deb http://deb.debian.org/debian bookworm-backports main\n    filename: backports\n    update_cache: false",
 		},
 		Returns: []module.Return{
 			{Key: "repo", Type: "str", Doc: "the argument"},
 			{Key: "state", Type: "str", Doc: "the argument"},
-			{Key: "sources_added", Type: "list", Doc: "files that were made"},
-			{Key: "sources_removed", Type: "list", Doc: "files that were removed, since nothing was left in them"},
+			{Key: "sources_added", Type: "list", Doc: "created files"},
+			{Key: "sources_removed", Type: "list", Doc: "files that were removed because they became empty"},
 		},
 		New: func() module.Runner { return new(AptRepository) },
 	}
 }
 
-const repoLines = "repo and filename must be one line each, and filename has no slash"
+const repoLines = "repo and filename must be one line each, and filename must not contain a slash"
 
 // Rules implements schema.Ruled.
 func (*AptRepository) Rules() schema.Rules {
@@ -126,32 +126,32 @@ func isRepository(repo string) error {
 	return nil
 }
 
-// wantedSource is the repository of the task.
-type wantedSource struct {
-	line  string   // to be written: words one blank apart, without a comment
-	specs []string // lines, without comments, of which one is enough
+// desiredSource is the repository of the task.
+type desiredSource struct {
+	line  string   // to be written: fields separated by one blank, without a comment
+	specs []string // lines without comments, any of which is sufficient
 	file  string   // name of a new file, without .list
-	ppa   *ppa     // nil if it is none
+	ppa   *ppa     // nil if it is not a PPA
 }
 
 // source reads the argument repo, for a host of a release.
-func (m *AptRepository) source(codename string) (wantedSource, error) {
+func (m *AptRepository) source(codename string) (desiredSource, error) {
 	if strings.HasPrefix(m.Repo, "ppa:") {
 		if m.Codename != "" {
 			codename = m.Codename
 		}
 		p, err := parsePPA(m.Repo, codename)
 		if err != nil {
-			return wantedSource{}, err
+			return desiredSource{}, err
 		}
 		all := p.sources()
-		return wantedSource{all[0], all, p.fileName(), &p}, nil
+		return desiredSource{all[0], all, p.fileName(), &p}, nil
 	}
 	s, _ := parseSource(m.Repo)
-	return wantedSource{s.spec, []string{s.spec}, sourceFileName(s.spec), nil}, nil
+	return desiredSource{s.spec, []string{s.spec}, sourceFileName(s.spec), nil}, nil
 }
 
-// refresh reads the lists. If that fails, the files become what they were.
+// refresh updates the package lists. If that fails, it restores the files.
 func (m *AptRepository) refresh(ctx context.Context, c *module.Call, files []*module.TextFile) error {
 	s := hostscript.New(aptScript, aptRepositoryScript, "apt_refresh")
 	s.Set("retries", strconv.Itoa(m.Retries)).Set("max_delay", strconv.Itoa(m.MaxDelay))
@@ -161,14 +161,14 @@ func (m *AptRepository) refresh(ctx context.Context, c *module.Call, files []*mo
 	}
 	for _, f := range files {
 		if restored := f.Restore(ctx, c); restored != nil {
-			return errors.Join(err, fmt.Errorf("put back %s: %w", f.Path, restored))
+			return errors.Join(err, fmt.Errorf("restore %s: %w", f.Path, restored))
 		}
 	}
 	return err
 }
 
-// edit returns the files that are to change.
-func (m *AptRepository) edit(a hostscript.Answer, want wantedSource) []*module.TextFile {
+// edit returns the files to change.
+func (m *AptRepository) edit(a hostscript.Answer, want desiredSource) []*module.TextFile {
 	var changed []*module.TextFile
 	var all []*module.TextFile
 	for i, name := range a["file"] {
@@ -195,8 +195,8 @@ func (m *AptRepository) edit(a hostscript.Answer, want wantedSource) []*module.T
 	return []*module.TextFile{m.add(all, want)}
 }
 
-// add puts the line at the end of its file, which may be new.
-func (m *AptRepository) add(all []*module.TextFile, want wantedSource) *module.TextFile {
+// add appends the line to its file, which may be new.
+func (m *AptRepository) add(all []*module.TextFile, want desiredSource) *module.TextFile {
 	name := m.Filename
 	if name == "" {
 		name = want.file
@@ -217,10 +217,10 @@ func (m *AptRepository) mode() uint32 {
 	return schema.UnixMode(bits)
 }
 
-// aptSource is a line of a sources.list: in use or commented out.
+// aptSource is a line of a sources.list: enabled or commented out.
 type aptSource struct {
 	enabled bool
-	spec    string // words one blank apart, without a comment
+	spec    string // fields separated by one blank, without a comment
 }
 
 func parseSource(line string) (aptSource, bool) {
@@ -239,7 +239,7 @@ func hasSource(text string, want []string) bool {
 	})
 }
 
-// enableSource takes the comment sign from the first line that has the source.
+// enableSource uncomments the first line of the source.
 func enableSource(text string, want []string) string {
 	all := module.Lines(text)
 	for i, line := range all {
@@ -251,7 +251,7 @@ func enableSource(text string, want []string) string {
 	return text
 }
 
-// withoutSource removes the lines that have the source in use.
+// withoutSource removes the lines that enable the source.
 func withoutSource(text string, want []string) string {
 	if !hasSource(text, want) {
 		return text
@@ -268,7 +268,7 @@ var (
 	notWord       = regexp.MustCompile(`[^a-zA-Z0-9]+`)
 )
 
-// sourceFileName makes a file name of the URI, as people find it on hosts.
+// sourceFileName derives the usual file name from the URI.
 func sourceFileName(spec string) string {
 	words := strings.Fields(sourceScheme.ReplaceAllString(sourceOptions.ReplaceAllString(spec, ""), ""))
 	uri := words[1]

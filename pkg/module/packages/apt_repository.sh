@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154
 apt_repository_read() {
-	has apt-get || fail "there is no apt-get on the host"
+	has apt-get || fail "apt-get is not installed on the host"
 	# shellcheck disable=SC1091
 	say codename "$(. /etc/os-release 2>/dev/null && printf %s "${UBUNTU_CODENAME:-$VERSION_CODENAME}")"
 	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
@@ -10,7 +10,7 @@ apt_repository_read() {
 		say text "$text"
 	done
 }
-# apt_refresh: reads the lists, and again when that fails, at longer intervals.
+# apt_refresh: updates the package lists, and retries with increasing delay.
 apt_refresh() {
 	DEBIAN_FRONTEND=noninteractive
 	export DEBIAN_FRONTEND

@@ -21,32 +21,32 @@ import (
 //go:embed deb822.sh
 var deb822Script string
 
-// Deb822Repository is the module deb822_repository. Fields with a tag deb822
-// are those of sources.list(5), in the order in which they are written.
+// Deb822Repository is the module deb822_repository. Struct fields with a tag deb822
+// are fields of sources.list(5), in the order in which they are written.
 type Deb822Repository struct {
-	AllowDowngrade *bool           `kk:"allow_downgrade_to_insecure" deb822:"Allow-Downgrade-To-Insecure" doc:"allow a repository that was signed to be so no more"`
-	AllowInsecure  *bool           `kk:"allow_insecure" deb822:"Allow-Insecure" doc:"allow a repository without a valid signature"`
-	AllowWeak      *bool           `kk:"allow_weak" deb822:"Allow-Weak" doc:"allow one that is signed with a weak algorithm"`
-	Architectures  []string        `kk:"architectures" deb822:"Architectures" doc:"architectures to take. Default: those of the host"`
-	ByHash         *bool           `kk:"by_hash" deb822:"By-Hash" doc:"fetch lists by their digest"`
-	CheckDate      *bool           `kk:"check_date" deb822:"Check-Date" doc:"check that lists are not of the future"`
-	CheckValid     *bool           `kk:"check_valid_until" deb822:"Check-Valid-Until" doc:"check that lists are not too old"`
-	Components     []string        `kk:"components" deb822:"Components" doc:"parts of the repository, such as main; none if suites are exact paths"`
-	DateMaxFuture  *int            `kk:"date_max_future" deb822:"Date-Max-Future" doc:"seconds that lists may be of the future"`
-	Enabled        *bool           `kk:"enabled" deb822:"Enabled" doc:"whether the repository is used"`
-	Exclude        []string        `kk:"exclude" deb822:"Exclude" doc:"packages that are not taken from it (apt 3)"`
-	Include        []string        `kk:"include" deb822:"Include" doc:"the only packages that are taken from it (apt 3)"`
-	InRelease      string          `kk:"inrelease_path" deb822:"Inrelease-Path" doc:"path of the InRelease file, from the usual place"`
-	Languages      []string        `kk:"languages" deb822:"Languages" doc:"languages of descriptions to take"`
-	Name           string          `kk:"name,required" deb822:"X-Repolib-Name" doc:"name of the repository: its file is this in lower case, with dashes"`
-	PDiffs         *bool           `kk:"pdiffs" deb822:"Pdiffs" doc:"fetch differences of lists"`
-	SignedBy       []string        `kk:"signed_by" deb822:"Signed-By" doc:"the key: a file of the host, a URL that it fetches into /etc/apt/keyrings, an armored key itself, or a fingerprint; or several of these but one URL or armored key"`
-	Suites         []string        `kk:"suites" deb822:"Suites" doc:"distributions, such as bookworm, or exact paths that end in a slash"`
-	Targets        []string        `kk:"targets" deb822:"Targets" doc:"files to fetch"`
-	Trusted        *bool           `kk:"trusted" deb822:"Trusted" doc:"take it as signed, or as not, without looking"`
-	Types          []string        `kk:"types" default:"deb" choices:"deb,deb-src" deb822:"Types" doc:"packages, their sources, or both"`
-	URIs           []string        `kk:"uris" deb822:"URIs" doc:"where the repository is"`
-	State          string          `kk:"state" default:"present" choices:"absent,present" doc:"whether the repository and its key are there"`
+	AllowDowngrade *bool           `kk:"allow_downgrade_to_insecure" deb822:"Allow-Downgrade-To-Insecure" doc:"allow a signed repository to become unsigned"`
+	AllowInsecure  *bool           `kk:"allow_insecure" deb822:"Allow-Insecure" doc:"allow the repository even without a valid signature"`
+	AllowWeak      *bool           `kk:"allow_weak" deb822:"Allow-Weak" doc:"allow signatures with a weak algorithm"`
+	Architectures  []string        `kk:"architectures" deb822:"Architectures" doc:"architectures to use. Default: those of the host"`
+	ByHash         *bool           `kk:"by_hash" deb822:"By-Hash" doc:"fetch package lists by their digest"`
+	CheckDate      *bool           `kk:"check_date" deb822:"Check-Date" doc:"check that package lists are not dated in the future"`
+	CheckValid     *bool           `kk:"check_valid_until" deb822:"Check-Valid-Until" doc:"check that package lists have not expired"`
+	Components     []string        `kk:"components" deb822:"Components" doc:"components of the repository, such as main; none if suites are exact paths"`
+	DateMaxFuture  *int            `kk:"date_max_future" deb822:"Date-Max-Future" doc:"maximum number of seconds that package lists may be dated in the future"`
+	Enabled        *bool           `kk:"enabled" deb822:"Enabled" doc:"whether the repository is enabled"`
+	Exclude        []string        `kk:"exclude" deb822:"Exclude" doc:"packages to ignore in the repository (apt 3)"`
+	Include        []string        `kk:"include" deb822:"Include" doc:"packages to use from the repository; all others are ignored (apt 3)"`
+	InRelease      string          `kk:"inrelease_path" deb822:"Inrelease-Path" doc:"path of the InRelease file, relative to its usual location"`
+	Languages      []string        `kk:"languages" deb822:"Languages" doc:"languages of package descriptions to fetch"`
+	Name           string          `kk:"name,required" deb822:"X-Repolib-Name" doc:"name of the repository; its file has the same name in lower case, with dashes"`
+	PDiffs         *bool           `kk:"pdiffs" deb822:"Pdiffs" doc:"fetch package lists as diffs"`
+	SignedBy       []string        `kk:"signed_by" deb822:"Signed-By" doc:"signing key: a file on the host, a URL that the host fetches into /etc/apt/keyrings, an armored key, or a fingerprint; or a list with at most one URL or armored key"`
+	Suites         []string        `kk:"suites" deb822:"Suites" doc:"suites, such as bookworm, or exact paths with a trailing slash"`
+	Targets        []string        `kk:"targets" deb822:"Targets" doc:"index files to fetch"`
+	Trusted        *bool           `kk:"trusted" deb822:"Trusted" doc:"treat the repository as signed, or as unsigned, without verification"`
+	Types          []string        `kk:"types" default:"deb" choices:"deb,deb-src" deb822:"Types" doc:"binary packages, source packages, or both"`
+	URIs           []string        `kk:"uris" deb822:"URIs" doc:"URIs of the repository"`
+	State          string          `kk:"state" default:"present" choices:"absent,present" doc:"whether the repository and its key should exist"`
 	Mode           schema.FileMode `kk:"mode" default:"0644" doc:"mode of the file"`
 	InstallPython  bool            `kk:"install_python_debian" default:"no" doc:"without effect: hosts need no Python"`
 }
@@ -54,19 +54,19 @@ type Deb822Repository struct {
 func deb822RepositorySpec() module.Spec {
 	return module.Spec{
 		Name:    "deb822_repository",
-		Summary: "Keeps a repository of apt, with the key that it is signed by.",
+		Summary: "Manages an apt repository in deb822 format, with its signing key.",
 		Notes: []string{
-			"The file is /etc/apt/sources.list.d/NAME.sources. No list is read: give `update_cache` to the apt task that comes after it.",
-			"A key by URL is fetched in each run, to see whether it changed.",
+			"The file is /etc/apt/sources.list.d/NAME.sources. The package lists are not updated: set `update_cache` on the next apt task.",
+			"A key given by URL is fetched in each run, to detect changes.",
 		},
 		Examples: []string{
-			"- name: Packages that came later\n  deb822_repository:\n    name: backports\n    types: deb\n    uris: http://deb.debian.org/debian\n    suites: bookworm-backports\n    components: main\n    signed_by: /usr/share/keyrings/debian-archive-keyring.gpg",
+			"- name: Add the backports repository\n  deb822_repository:\n    name: backports\n    types: deb\n    uris: http://deb.debian.org/debian\n    suites: bookworm-backports\n    components: main\n    signed_by: /usr/share/keyrings/debian-archive-keyring.gpg",
 		},
 		Returns: []module.Return{
 			{Key: "dest", Type: "str", Doc: "the file"},
-			{Key: "key_filename", Type: "str", Doc: "file of the key, if it is in one"},
-			{Key: "key_filenames", Type: "list of str", Doc: "files of the keys"},
-			{Key: "repo", Type: "str", Doc: "the file's text, null with state: absent"},
+			{Key: "key_filename", Type: "str", Doc: "file with the key, if there is one"},
+			{Key: "key_filenames", Type: "list of str", Doc: "files with the keys"},
+			{Key: "repo", Type: "str", Doc: "content of the file, null with state: absent"},
 		},
 		New: func() module.Runner { return new(Deb822Repository) },
 	}
@@ -77,7 +77,7 @@ var (
 	slugOthers = regexp.MustCompile(`[^a-z0-9-]+`)
 )
 
-// slugOf is the name of the file of a repository.
+// slugOf is the file name of a repository.
 func slugOf(name string) string {
 	return slugOthers.ReplaceAllString(slugDashes.ReplaceAllString(strings.ToLower(name), "-"), "")
 }
@@ -86,7 +86,7 @@ const urisAndSuites = "state is present but all of the following are needed: uri
 
 func hasSlug(name string) error {
 	if slugOf(name) == "" {
-		return fmt.Errorf("name %q has no letter or digit to name a file by", name)
+		return fmt.Errorf("name %q must contain a letter or a digit: the file is named after it", name)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (m *Deb822Repository) Run(ctx context.Context, c *module.Call) (module.Resu
 		if err := f.Save(ctx, c, module.FileAttrs{}, &r); err != nil {
 			return r, err
 		}
-		return r, m.forget(ctx, c, ring, &r)
+		return r, m.removeKeys(ctx, c, ring, &r)
 	}
 	signedBy, err := m.key(ctx, c, ring, &r)
 	if err != nil {
@@ -142,7 +142,7 @@ func (m *Deb822Repository) Run(ctx context.Context, c *module.Call) (module.Resu
 
 var fingerprint = regexp.MustCompile(`^[0-9A-Fa-f]{40,}!?$`)
 
-// key brings the key that is given by URL, and returns what stands in the field Signed-By.
+// key fetches a key given by URL, and returns the value of the field Signed-By.
 func (m *Deb822Repository) key(ctx context.Context, c *module.Call, ring string, r *module.Result) (string, error) {
 	if all := strings.Join(m.SignedBy, ","); isArmored([]byte(all)) {
 		return foldedKey(all), nil
@@ -154,7 +154,7 @@ func (m *Deb822Repository) key(ctx context.Context, c *module.Call, ring string,
 		switch bare := strings.Join(strings.Fields(by), ""); {
 		case strings.Contains(by, "://"):
 			if url != "" && url != by {
-				return "", errors.New("signed_by has more than one URL: give one, and the others as files")
+				return "", errors.New("signed_by has more than one URL: set one, and the others as files")
 			}
 			if url == by {
 				continue
@@ -179,7 +179,7 @@ func (m *Deb822Repository) key(ctx context.Context, c *module.Call, ring string,
 	return strings.Join(words, " "), nil
 }
 
-// fetch keeps what a URL has as a file of the key.
+// fetch stores the key from a URL in a file.
 func (m *Deb822Repository) fetch(ctx context.Context, c *module.Call, url, ring string, r *module.Result) (file string, err error) {
 	read := hostscript.New(deb822Script, "deb822_read").Set("ring", ring).Set("url", url)
 	a, err := c.Probe(ctx, read)
@@ -191,7 +191,7 @@ func (m *Deb822Repository) fetch(ctx context.Context, c *module.Call, url, ring 
 		return "", err
 	}
 	if keys, err := pgpKeys(data); err != nil || len(keys) == 0 {
-		return "", fmt.Errorf("what %s has is not an OpenPGP key: %w", url, errors.Join(err, errIfNone(keys)))
+		return "", fmt.Errorf("the content of %s is not an OpenPGP key: %w", url, errors.Join(err, errIfNone(keys)))
 	}
 	file = ring + ".gpg"
 	if isArmored(data) {
@@ -217,13 +217,13 @@ func (m *Deb822Repository) fetch(ctx context.Context, c *module.Call, url, ring 
 
 func errIfNone(keys []pgpKey) error {
 	if len(keys) == 0 {
-		return errors.New("there is none in it")
+		return errors.New("no key found")
 	}
 	return nil
 }
 
-// forget removes the files of the key.
-func (m *Deb822Repository) forget(ctx context.Context, c *module.Call, ring string, r *module.Result) error {
+// removeKeys removes the files of the key.
+func (m *Deb822Repository) removeKeys(ctx context.Context, c *module.Call, ring string, r *module.Result) error {
 	read := hostscript.New(deb822Script, "deb822_read").Set("ring", ring)
 	a, err := c.Probe(ctx, read)
 	if err != nil || !a.Has("ring") {
@@ -234,14 +234,14 @@ func (m *Deb822Repository) forget(ctx context.Context, c *module.Call, ring stri
 	if c.Check {
 		return nil
 	}
-	act := hostscript.New(deb822Script, `deb822_forget "$@"`)
+	act := hostscript.New(deb822Script, `deb822_remove "$@"`)
 	act.Words = a["ring"]
 	_, err = act.Run(ctx, c.Conn, c.Check)
 	return err
 }
 
-// foldedKey is an armored key as the value of a field: each line begins with
-// blanks, and an empty one is a dot.
+// foldedKey is an armored key as the value of a field: each line is indented,
+// and an empty one is a dot.
 func foldedKey(key string) string {
 	var out strings.Builder
 	for _, line := range module.Lines(strings.TrimSpace(key)) {
@@ -253,7 +253,7 @@ func foldedKey(key string) string {
 	return out.String()
 }
 
-// text is the file.
+// text is the content of the file.
 func (m *Deb822Repository) text(signedBy string) (string, error) {
 	var out strings.Builder
 	v := reflect.ValueOf(m).Elem()

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154
-# A repository of deb822: $p_path is its file, $p_ring its key without an ending.
+# A deb822 repository: $p_path is its file, $p_ring its key without an extension.
 deb822_read() {
 	for ring in "$p_ring.asc" "$p_ring.gpg"; do
 		[ ! -f "$ring" ] || {
@@ -21,6 +21,6 @@ deb822_key() { # the key, as base64, is on standard input
 	replace "$p_ring" 644 <"$tmp/key" || fail "write $p_ring"
 	quiet chmod 644 "$p_ring" || fail "set the mode of $p_ring: $(output)"
 }
-deb822_forget() { # RING...
+deb822_remove() { # RING...
 	quiet rm -f "$@" || fail "remove $*: $(output)"
 }

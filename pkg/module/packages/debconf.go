@@ -18,24 +18,24 @@ var debconfScript string
 
 // Debconf is the module debconf.
 type Debconf struct {
-	Name     string         `kk:"name,required,alias=pkg" doc:"the package"`
-	Question string         `kk:"question,alias=selection|setting" doc:"its question. Default: none is answered, and all answers are told"`
-	Type     string         `kk:"vtype" choices:"boolean,error,multiselect,note,password,seen,select,string,text,title" doc:"type of the question; seen only sets whether it was asked"`
-	Value    *redact.Secret `kk:"value,alias=answer" doc:"the answer; it is sent over standard input"`
-	Unseen   bool           `kk:"unseen" default:"no" doc:"do not mark the question as asked"`
+	Name     string         `kk:"name,required,alias=pkg" doc:"name of the package"`
+	Question string         `kk:"question,alias=selection|setting" doc:"question to answer. Default: none is answered, and all answers are returned"`
+	Type     string         `kk:"vtype" choices:"boolean,error,multiselect,note,password,seen,select,string,text,title" doc:"type of the question; seen only sets the flag that it was asked"`
+	Value    *redact.Secret `kk:"value,alias=answer" doc:"answer to set; it is sent over standard input"`
+	Unseen   bool           `kk:"unseen" default:"no" doc:"do not mark the question as seen"`
 }
 
 func debconfSpec() module.Spec {
 	return module.Spec{
 		Name:    "debconf",
-		Summary: "Answers the questions that packages of Debian ask when they are installed.",
-		Notes:   []string{"A package that is installed already takes up the answer when it is configured again (`dpkg-reconfigure`)."},
+		Summary: "Answers questions of debconf, which Debian packages ask during installation.",
+		Notes:   []string{"An installed package uses the new answer after `dpkg-reconfigure`."},
 		Examples: []string{
-			"- name: Dash is no login shell\n  debconf:\n    name: dash\n    question: dash/sh\n    vtype: boolean\n    value: \"true\"",
+			"- name: Do not use dash as /bin/sh\n  debconf:\n    name: dash\n    question: dash/sh\n    vtype: boolean\n    value: \"true\"",
 		},
 		Returns: []module.Return{
-			{Key: "current", Type: "dict", Doc: "the answer that there is now, or all of them; of passwords only stars"},
-			{Key: "previous", Type: "dict", Doc: "the answer that there was"},
+			{Key: "current", Type: "dict", Doc: "answer after the task, or all answers; passwords are masked"},
+			{Key: "previous", Type: "dict", Doc: "answer before the task"},
 		},
 		New: func() module.Runner { return new(Debconf) },
 	}
@@ -53,7 +53,7 @@ func (*Debconf) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("name").Says("name is empty"),
 		schema.Parses("one word", isDebconfWord, "name", "question"),
-		schema.Refuses("vtype", "value").Without("question").Says("vtype and value are for a question: it is missing"),
+		schema.Refuses("vtype", "value").Without("question").Says("vtype and value need question"),
 		schema.Needs("vtype", "value").With("question").
 			Says("when supplying a question you must supply a valid vtype and value"),
 		schema.Looks("one line", schema.OneLine, "value"),
@@ -62,7 +62,7 @@ func (*Debconf) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Debconf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	want := m.wanted()
+	want := m.desired()
 	a, err := c.Probe(ctx, hostscript.New(debconfScript, "debconf_read").Args(m))
 	if err != nil {
 		return module.Result{}, err
@@ -81,7 +81,7 @@ func (m *Debconf) Run(ctx context.Context, c *module.Call) (module.Result, error
 	return c.Act(ctx, r, act, m.Name+" "+m.Question+" "+m.Type+" "+want+"\n")
 }
 
-func (m *Debconf) wanted() string {
+func (m *Debconf) desired() string {
 	if m.Question == "" {
 		return ""
 	}
@@ -104,7 +104,7 @@ func (m *Debconf) shown(answer string) string {
 	return answer
 }
 
-// debconfAnswers reads lines "* QUESTION: ANSWER"; the star marks what was asked.
+// debconfAnswers reads lines "* QUESTION: ANSWER"; the star marks seen questions.
 func debconfAnswers(text string) *value.Dict {
 	out := value.NewDict()
 	for _, line := range module.Lines(text) {

@@ -1,12 +1,12 @@
 # shellcheck shell=sh disable=SC2154
-# debconf answers in lines "CODE VALUE"; 0 is well. Questions that have no
-# value yet, and those of packages that are to come, are answered with 10.
+# debconf answers in lines "CODE VALUE"; 0 is success. Questions without a value, and those
+# of packages that are not installed yet, are answered with 10.
 debconf_ask() { # COMMAND QUESTION
 	printf '%s %s\n' "$1" "$2" | debconf-communicate "$p_name" 2>/dev/null | tail -n 1
 }
 debconf_read() {
-	has debconf-communicate || fail "there is no debconf on the host"
-	has debconf-show || fail "there is no debconf on the host"
+	has debconf-communicate || fail "debconf is not installed on the host"
+	has debconf-show || fail "debconf is not installed on the host"
 	[ -n "$p_question" ] || {
 		say all "$(debconf-show "$p_name")"
 		return 0

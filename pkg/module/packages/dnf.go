@@ -13,55 +13,55 @@ import (
 
 // Dnf is the module dnf.
 type Dnf struct {
-	Name            []string `kk:"name,alias=pkg" doc:"packages, NAME-VERSION, @GROUP, or package files of the host"`
-	List            string   `kk:"list" doc:"change nothing and tell packages: installed, available, updates, or a name or pattern; or repos, the repositories that are on"`
-	State           string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest" doc:"installed, not installed, or as new as the repositories have it"`
-	EnableRepo      []string `kk:"enablerepo" doc:"repositories to use beside those that are on"`
-	DisableRepo     []string `kk:"disablerepo" doc:"repositories not to use"`
-	DisableGPGCheck bool     `kk:"disable_gpg_check" default:"no" doc:"install packages without a valid signature"`
-	Exclude         []string `kk:"exclude" doc:"packages to leave as they are"`
-	AllowDowngrade  bool     `kk:"allow_downgrade" default:"no" doc:"allow an older version to replace a newer one"`
-	DownloadOnly    bool     `kk:"download_only" default:"no" doc:"fetch the packages and do not install them"`
-	NoBest          bool     `kk:"nobest" default:"no" doc:"take an older version if the newest cannot be installed"`
-	AllowErasing    bool     `kk:"allowerasing" default:"no" doc:"allow packages to be removed that are in the way"`
-	InstallRoot     string   `kk:"installroot" default:"/" doc:"folder of the host that is the root of what is installed"`
-	Autoremove      bool     `kk:"autoremove" default:"no" doc:"remove packages that nothing needs any more"`
-	ConfFile        string   `kk:"conf_file" doc:"dnf's settings, instead of its usual file"`
-	ReleaseVer      string   `kk:"releasever" doc:"release that packages are for. Default: the host's"`
-	SkipBroken      bool     `kk:"skip_broken" default:"no" doc:"leave out packages that cannot be installed"`
-	UpdateOnly      bool     `kk:"update_only" default:"no" doc:"with state: latest, leave alone what is not installed"`
-	Security        bool     `kk:"security" default:"no" doc:"with state: latest, only what closes security holes"`
-	Bugfix          bool     `kk:"bugfix" default:"no" doc:"with state: latest, only what mends errors"`
-	EnablePlugin    []string `kk:"enable_plugin" doc:"plugins of dnf to use"`
-	DisablePlugin   []string `kk:"disable_plugin" doc:"plugins of dnf not to use"`
-	DisableExcludes string   `kk:"disable_excludes" doc:"whose excludes do not count: all, main, or a repository"`
-	SSLVerify       bool     `kk:"sslverify" default:"yes" doc:"check the certificates of repositories"`
-	ValidateCerts   bool     `kk:"validate_certs" default:"yes" doc:"check the certificates of servers that packages are fetched from by URL, as sslverify does"`
+	Name            []string `kk:"name,alias=pkg" doc:"names of packages, NAME-VERSION, @GROUP, or package files on the host"`
+	List            string   `kk:"list" doc:"change nothing and list packages: installed, available, updates, or a name or pattern; or repos, the enabled repositories"`
+	State           string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest" doc:"desired state; latest is the newest version in the repositories"`
+	EnableRepo      []string `kk:"enablerepo" doc:"repositories to enable in addition"`
+	DisableRepo     []string `kk:"disablerepo" doc:"repositories to disable"`
+	DisableGPGCheck bool     `kk:"disable_gpg_check" default:"no" doc:"install packages even without a valid signature"`
+	Exclude         []string `kk:"exclude" doc:"packages to exclude"`
+	AllowDowngrade  bool     `kk:"allow_downgrade" default:"no" doc:"allow downgrades"`
+	DownloadOnly    bool     `kk:"download_only" default:"no" doc:"download the packages without installing them"`
+	NoBest          bool     `kk:"nobest" default:"no" doc:"allow an older version if the newest cannot be installed"`
+	AllowErasing    bool     `kk:"allowerasing" default:"no" doc:"allow conflicting packages to be removed"`
+	InstallRoot     string   `kk:"installroot" default:"/" doc:"folder on the host to use as root of the installation"`
+	Autoremove      bool     `kk:"autoremove" default:"no" doc:"remove dependencies that are no longer needed"`
+	ConfFile        string   `kk:"conf_file" doc:"config file of dnf to use"`
+	ReleaseVer      string   `kk:"releasever" doc:"release to install packages for. Default: that of the host"`
+	SkipBroken      bool     `kk:"skip_broken" default:"no" doc:"skip packages that cannot be installed"`
+	UpdateOnly      bool     `kk:"update_only" default:"no" doc:"with state: latest, do not install packages that are missing"`
+	Security        bool     `kk:"security" default:"no" doc:"with state: latest, install only security updates"`
+	Bugfix          bool     `kk:"bugfix" default:"no" doc:"with state: latest, install only bug fixes"`
+	EnablePlugin    []string `kk:"enable_plugin" doc:"dnf plugins to enable"`
+	DisablePlugin   []string `kk:"disable_plugin" doc:"dnf plugins to disable"`
+	DisableExcludes string   `kk:"disable_excludes" doc:"excludes to ignore: all, main, or those of a repository"`
+	SSLVerify       bool     `kk:"sslverify" default:"yes" doc:"verify TLS certificates of repositories"`
+	ValidateCerts   bool     `kk:"validate_certs" default:"yes" doc:"verify TLS certificates for packages given by URL, like sslverify"`
 	Repoquery       bool     `kk:"install_repoquery" default:"yes" doc:"without effect: repoquery is not used"`
 	WeakDeps        bool     `kk:"install_weak_deps" default:"yes" doc:"install recommended packages too"`
-	DownloadDir     string   `kk:"download_dir" doc:"where download_only puts packages"`
-	CacheOnly       bool     `kk:"cacheonly" default:"no" doc:"use lists that the host has, and fetch none"`
-	UpdateCache     bool     `kk:"update_cache,alias=expire-cache" default:"no" doc:"read the lists of the repositories first"`
-	LockTimeout     int      `kk:"lock_timeout" default:"30" doc:"seconds to wait while another dnf or yum runs"`
+	DownloadDir     string   `kk:"download_dir" doc:"folder for download_only"`
+	CacheOnly       bool     `kk:"cacheonly" default:"no" doc:"use the existing package lists, and fetch none"`
+	UpdateCache     bool     `kk:"update_cache,alias=expire-cache" default:"no" doc:"update the package lists first"`
+	LockTimeout     int      `kk:"lock_timeout" default:"30" doc:"seconds to wait for another dnf or yum process"`
 }
 
 func dnfSpec() module.Spec {
 	return module.Spec{
 		Name: "dnf", Aliases: []string{"yum", "dnf5"},
-		Summary: "Installs, upgrades and removes packages of Fedora, Red Hat and their kin, with dnf, dnf5 or yum.",
-		Notes:   []string{"In check mode dnf works out what it would do, for which it may fetch lists of repositories."},
+		Summary: "Installs, upgrades and removes packages with dnf, dnf5 or yum.",
+		Notes:   []string{"In check mode dnf predicts the changes, and may fetch package lists for that."},
 		Examples: []string{
 			"- name: Install a package from one repository\n  dnf:\n    name: kubelet-1.34.4\n    enablerepo: kubernetes\n    allow_downgrade: true",
 		},
-		Returns: append(packageReturns(), module.Return{Key: "results", Type: "list", Doc: "what dnf did: Installed: NAME for what came, Removed: NAME for what went; nothing in check mode. With list, for each package name, epoch, version, release, arch, repo, envra, nevra and yumstate (installed or available); for each repository repoid and state"},
-			module.Return{Key: "failures", Type: "list", Doc: "the packages that no repository has, if it failed for them"}),
+		Returns: append(packageReturns(), module.Return{Key: "results", Type: "list", Doc: "changes: Installed: NAME and Removed: NAME; empty in check mode. With list, for each package name, epoch, version, release, arch, repo, envra, nevra and yumstate (installed or available); for each repository repoid and state"},
+			module.Return{Key: "failures", Type: "list", Doc: "packages that no repository has, if the task failed because of them"}),
 		New: func() module.Runner { return new(Dnf) },
 	}
 }
 
 func isDnfList(list string) error {
 	if !schema.NoDash(list) {
-		return fmt.Errorf("%q is not a list of dnf, nor the name of a package", list)
+		return fmt.Errorf("%q is neither a dnf list nor the name of a package", list)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (m *Dnf) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return r, nil
 }
 
-// list tells packages or repositories.
+// list lists packages or repositories.
 func (m *Dnf) list(ctx context.Context, c *module.Call) (module.Result, error) {
 	s := hostscript.New(rpmScript, "dnf_list")
 	m.params(s)
@@ -131,8 +131,8 @@ func (m *Dnf) list(ctx context.Context, c *module.Call) (module.Result, error) {
 	return module.Result{Data: value.NewDict("results", results, "msg", "")}, nil
 }
 
-// listedPackage reads a line NAME|EPOCH|VERSION|RELEASE|ARCH|REPOSITORY, nil
-// if it is none.
+// listedPackage reads a line NAME|EPOCH|VERSION|RELEASE|ARCH|REPOSITORY; nil for any
+// other line.
 func listedPackage(line string) *value.Dict {
 	f := strings.Split(line, "|")
 	if len(f) != 6 {
@@ -165,9 +165,9 @@ func (m *Dnf) params(s *hostscript.Script) {
 	}
 }
 
-// dnfResults tells what dnf did as Ansible does: what came, then what went. Its output
-// ends with lists, each with a heading such as "Installed:" and names that are indented;
-// what an upgrade takes away stands in a line of the transaction.
+// dnfResults lists the changes as Ansible does: installed, then removed. The output of dnf
+// ends with lists, each with a heading such as "Installed:" and indented names; packages
+// that an upgrade replaces are in a line of the transaction.
 func dnfResults(stdout string) []any {
 	came, went := []any{}, []any{}
 	heading := ""

@@ -15,19 +15,19 @@ var dpkgSelectionsScript string
 
 // DpkgSelections is the module dpkg_selections.
 type DpkgSelections struct {
-	Name      string `kk:"name,required" doc:"the package"`
-	Selection string `kk:"selection,required" choices:"install,hold,deinstall,purge" doc:"what dpkg wants of it: hold keeps its version"`
+	Name      string `kk:"name,required" doc:"name of the package"`
+	Selection string `kk:"selection,required" choices:"install,hold,deinstall,purge" doc:"selection state: hold keeps the version"`
 }
 
 func dpkgSelectionsSpec() module.Spec {
 	return module.Spec{
 		Name:     "dpkg_selections",
-		Summary:  "Says what dpkg wants of a package, such as holding its version.",
-		Notes:    []string{"It installs and removes nothing."},
-		Examples: []string{"- name: Keep the version of tar\n  dpkg_selections:\n    name: tar\n    selection: hold"},
+		Summary:  "Sets the dpkg selection state of a package, such as hold.",
+		Notes:    []string{"It does not install or remove packages."},
+		Examples: []string{"- name: Hold the version of tar\n  dpkg_selections:\n    name: tar\n    selection: hold"},
 		Returns: []module.Return{
-			{Key: "before", Type: "str", Doc: "what dpkg wanted"},
-			{Key: "after", Type: "str", Doc: "what it wants"},
+			{Key: "before", Type: "str", Doc: "selection state before the task"},
+			{Key: "after", Type: "str", Doc: "selection state after the task"},
 		},
 		New: func() module.Runner { return new(DpkgSelections) },
 	}

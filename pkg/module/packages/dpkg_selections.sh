@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2016,SC2154
 dpkg_selections_main() {
-	has dpkg-query || fail "there is no dpkg on the host"
+	has dpkg-query || fail "dpkg is not installed on the host"
 	before=$(dpkg-query -W -f '${db:Status-Want}\n' -- "$p_name" 2>/dev/null | head -n 1)
 	[ "$before" != unknown ] || before=''
 	[ -n "$before" ] || {

@@ -1,5 +1,5 @@
-// Package packages holds the modules for a host's packages and for where they
-// come from: package managers, their repositories and keys, pip and npm.
+// Package packages holds the modules for package managers, their repositories and keys,
+// and pip.
 package packages
 
 import "kubekey/pkg/module"

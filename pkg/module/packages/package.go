@@ -28,9 +28,9 @@ var (
 
 func packageReturns() []module.Return {
 	return []module.Return{
-		{Key: "stdout", Type: "str", Doc: "what the package manager printed, if it had to be run"},
-		{Key: "stderr", Type: "str", Doc: "what it printed as errors"},
-		{Key: "rc", Type: "int", Doc: "its exit status"},
+		{Key: "stdout", Type: "str", Doc: "output of the package manager, if it was run"},
+		{Key: "stderr", Type: "str", Doc: "error output"},
+		{Key: "rc", Type: "int", Doc: "exit status"},
 	}
 }
 
@@ -70,17 +70,17 @@ func runPackages(ctx context.Context, c *module.Call, s *hostscript.Script, stat
 	return r, nil
 }
 
-// aptCache adds what apt tells of its lists.
+// aptCache adds the state of the package lists of apt.
 func aptCache(a hostscript.Answer, r *module.Result) {
 	updated := a.Has("cache_updated")
-	if !a.Has("acted") && !a.Has("named") { // the lists were all there was to do
+	if !a.Has("acted") && !a.Has("named") { // only the package lists were updated
 		r.Changed = updated
 	}
 	r.Data.Set("cache_updated", updated)
 	r.Data.Set("cache_update_time", a.Number("cache_time"))
 }
 
-// packageState reads the older names of states.
+// packageState maps the older names of states.
 func packageState(state string) string {
 	switch state {
 	case "installed":
@@ -104,8 +104,8 @@ func packageNames() schema.Rule {
 	}, "name")
 }
 
-// packageDiff is what apt-get says of packages, up to their numbers; of other
-// managers, all of it.
+// packageDiff is the part of apt-get's output about packages, up to their numbers; of
+// other managers, the whole output.
 func packageDiff(stdout string) []event.Diff {
 	all := module.Lines(stdout)
 	if from := slices.Index(all, "Reading state information..."); from >= 0 {

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154
-# package_main NAME...: packages, with the manager that the host has.
+# package_main NAME...: packages, with the package manager of the host.
 package_main() {
 	manager=$p_use
 	if [ "$manager" = auto ]; then

@@ -18,24 +18,24 @@ var packageFactsScript string
 
 // PackageFacts is the module package_facts.
 type PackageFacts struct {
-	Manager  []string `kk:"manager" default:"auto" choices:"auto,apt,rpm,yum,dnf,dnf5,zypper,apk" doc:"whose packages; yum, dnf, dnf5 and zypper are rpm. auto is apt, rpm, apk"`
-	Strategy string   `kk:"strategy" default:"first" choices:"first,all" doc:"the first manager that has packages, or all of them"`
+	Manager  []string `kk:"manager" default:"auto" choices:"auto,apt,rpm,yum,dnf,dnf5,zypper,apk" doc:"package manager; yum, dnf, dnf5 and zypper are rpm. auto is apt, rpm, apk"`
+	Strategy string   `kk:"strategy" default:"first" choices:"first,all" doc:"use the first manager that has packages, or all of them"`
 }
 
 func packageFactsSpec() module.Spec {
 	return module.Spec{
 		Name:    "package_facts",
-		Summary: "Makes the installed packages facts.",
+		Summary: "Returns the installed packages as facts.",
 		Examples: []string{
-			"- name: Gather what is installed\n  package_facts:\n    manager: auto",
+			"- name: Gather the installed packages\n  package_facts:\n    manager: auto",
 		},
-		Returns: []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "packages: for each name a list of name, version, arch, source; with apt category and origin, with rpm epoch and release, with apk release"}},
+		Returns: []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "packages: by name, each a list of name, version, arch, source; with apt category and origin, with rpm epoch and release, with apk release"}},
 		Check:   module.Harmless,
 		New:     func() module.Runner { return new(PackageFacts) },
 	}
 }
 
-// managers are those to ask, in order: yum, dnf and zypper are rpm.
+// managers are the managers to query, in order: yum, dnf and zypper are rpm.
 func (m *PackageFacts) managers() []string {
 	var out []string
 	for _, name := range m.Manager {
@@ -84,7 +84,7 @@ func (m *PackageFacts) Run(ctx context.Context, c *module.Call) (module.Result, 
 	return module.Result{Facts: value.NewDict("packages", packages)}, nil
 }
 
-// installedPackage reads a line of a manager's list, nil if it is none.
+// installedPackage reads a line of a manager's list; nil for any other line.
 func installedPackage(manager string, f []string, origins map[string]string) *value.Dict {
 	switch {
 	case manager == "apt" && len(f) == 6: // the first is the status
@@ -111,9 +111,8 @@ func installedPackage(manager string, f []string, origins map[string]string) *va
 	return nil
 }
 
-// aptOrigins reads what apt-cache policy tells, of repositories and then of
-// packages: who made the repository that the installed version is from, "" if
-// none has it.
+// aptOrigins reads the output of apt-cache policy, first repositories and then packages:
+// the origin of the repository of the installed version, "" if none has it.
 func aptOrigins(text string) map[string]string {
 	files, out := map[string]string{}, map[string]string{}
 	file, name := "", ""

@@ -4,7 +4,7 @@ list_apt() {
 	has dpkg-query || return 1
 	dpkg-query -W -f '${db:Status-Abbrev}\t${Package}\t${Version}\t${Architecture}\t${Section}\t${binary:Package}\n' 2>/dev/null | grep '^[ih]i'
 }
-origins_apt() { # of repositories, then of the versions that are installed
+origins_apt() { # of repositories, then of installed versions
 	has apt-cache || return 0
 	apt-cache policy 2>/dev/null
 	dpkg-query -W -f '${db:Status-Abbrev} ${binary:Package}\n' 2>/dev/null | sed -n 's/^[ih]i. *//p' | xargs apt-cache policy -- 2>/dev/null
@@ -17,7 +17,7 @@ list_apk() {
 	has apk || return 1
 	apk info -v 2>/dev/null
 }
-package_facts_main() { # MANAGER...: in the order in which to look
+package_facts_main() { # MANAGER...: in search order
 	for manager; do
 		listed=$("list_$manager") || continue
 		say available "$manager"

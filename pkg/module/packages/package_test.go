@@ -106,7 +106,7 @@ esac`,
 		t.Errorf("ran %q", calls)
 	}
 	fails(t, "no such repository", "dnf", moduletest.Options{Conn: h}, "list", "broken")
-	fails(t, "is not a list of dnf", "dnf", moduletest.Options{Conn: h}, "list", "--all")
+	fails(t, "is neither a dnf list", "dnf", moduletest.Options{Conn: h}, "list", "--all")
 	fails(t, "mutually exclusive: name|list", "dnf", moduletest.Options{Conn: h}, "list", "repos", "name", "x")
 }
 

@@ -96,7 +96,7 @@ func pgpKeys(data []byte) ([]pgpKey, error) {
 	return keys, nil
 }
 
-// dearmor decodes all blocks of a text; checksums are not looked at.
+// dearmor decodes all blocks of a text; checksums are ignored.
 func dearmor(data []byte) ([]byte, error) {
 	var out []byte
 	text := strings.ReplaceAll(string(data), "\r", "")
@@ -108,7 +108,7 @@ func dearmor(data []byte) ([]byte, error) {
 		block, after, ended := strings.Cut(rest, armorEnd)
 		_, body, headed := strings.Cut(block, "\n\n")
 		if !ended || !headed {
-			return nil, errors.New("the armored block of the key has no end, or no blank line after its headers")
+			return nil, errors.New("the armored key is incomplete: it has no end, or no blank line after its headers")
 		}
 		body, _, _ = strings.Cut(body, "\n=") // the checksum
 		binary, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(body), ""))
@@ -121,7 +121,7 @@ func dearmor(data []byte) ([]byte, error) {
 
 // pgpPacket reads the head of a packet: its type, its body and the size of both.
 func pgpPacket(data []byte) (tag int, body []byte, size int, err error) {
-	broken := errors.New("it is no OpenPGP key")
+	broken := errors.New("it is not an OpenPGP key")
 	if len(data) < 2 || data[0]&0x80 == 0 {
 		return 0, nil, 0, broken
 	}
@@ -140,8 +140,8 @@ func pgpPacket(data []byte) (tag int, body []byte, size int, err error) {
 	return tag, data[1+head : size], size, nil
 }
 
-// newLength returns how many bytes a length takes, and the length; 0 bytes if
-// it is none, or a partial one, which keys do not have.
+// newLength returns the number of bytes of a length, and the length; 0 bytes if it is
+// invalid, or partial, which keys do not use.
 func newLength(d []byte) (bytes, length int) {
 	switch first := int(d[0]); {
 	case first < 192:
@@ -178,11 +178,11 @@ func pgpFingerprint(body []byte) (string, error) {
 		head := binary.BigEndian.AppendUint32([]byte{0x95 + version}, uint32(len(body)))
 		return fmt.Sprintf("%X", sha256.Sum256(append(head, body...))), nil
 	default:
-		return "", fmt.Errorf("a key in it has version %d, which is not known", version)
+		return "", fmt.Errorf("a key in it has the unknown version %d", version)
 	}
 }
 
-// armored is the counterpart of dearmor. Its checksum, which readers may want,
+// armored is the counterpart of dearmor. Its checksum, which readers may require,
 // is the CRC-24 of RFC 4880.
 func armored(data []byte) []byte {
 	var out bytes.Buffer

@@ -17,34 +17,34 @@ var pipScript string
 
 // Pip is the module pip.
 type Pip struct {
-	Name         []string `kk:"name" doc:"packages: a name, NAME==VERSION or another specifier, a URL, a file of the host"`
-	Version      string   `kk:"version" doc:"version of the one package that name has"`
-	Requirements string   `kk:"requirements" doc:"file of the host that lists packages"`
-	State        string   `kk:"state" default:"present" choices:"absent,forcereinstall,latest,present" doc:"installed, not installed, as new as there is, or installed again in each run"`
-	Virtualenv   string   `kk:"virtualenv,path" doc:"folder of a virtual environment, which is made if it is missing"`
-	EnvCommand   string   `kk:"virtualenv_command,path" default:"virtualenv" doc:"the command that makes it, such as python3 -m venv"`
-	EnvPython    string   `kk:"virtualenv_python" doc:"the Python in it. Default: the command's own"`
-	EnvSite      bool     `kk:"virtualenv_site_packages" default:"no" doc:"the host's packages can be seen in it"`
-	ExtraArgs    string   `kk:"extra_args" doc:"further words for pip, separated by blanks; quotes are part of them"`
-	Editable     bool     `kk:"editable" default:"no" doc:"install packages so that they can be edited"`
-	Chdir        string   `kk:"chdir,path" doc:"folder of the host that pip runs in. Default: that of temporary files"`
-	Executable   string   `kk:"executable,path" doc:"the pip to run, instead of the host's pip3"`
-	Umask        string   `kk:"umask" doc:"octal umask for what is installed"`
-	Break        bool     `kk:"break_system_packages" default:"no" doc:"install among the packages of a system that keeps them itself"`
+	Name         []string `kk:"name" doc:"packages: a name, NAME==VERSION or another specifier, a URL, or a file on the host"`
+	Version      string   `kk:"version" doc:"version of the package, if name has exactly one"`
+	Requirements string   `kk:"requirements" doc:"requirements file on the host"`
+	State        string   `kk:"state" default:"present" choices:"absent,forcereinstall,latest,present" doc:"desired state; latest is the newest version, forcereinstall reinstalls in each run"`
+	Virtualenv   string   `kk:"virtualenv,path" doc:"folder of a virtual environment; it is created if it does not exist"`
+	EnvCommand   string   `kk:"virtualenv_command,path" default:"virtualenv" doc:"command to create the virtual environment, such as python3 -m venv"`
+	EnvPython    string   `kk:"virtualenv_python" doc:"Python interpreter of the virtual environment. Default: chosen by the command"`
+	EnvSite      bool     `kk:"virtualenv_site_packages" default:"no" doc:"let the virtual environment use packages of the host"`
+	ExtraArgs    string   `kk:"extra_args" doc:"additional arguments of pip, separated by blanks; quotes have no special meaning"`
+	Editable     bool     `kk:"editable" default:"no" doc:"install packages in editable mode"`
+	Chdir        string   `kk:"chdir,path" doc:"folder on the host to run pip in. Default: the folder for temporary files"`
+	Executable   string   `kk:"executable,path" doc:"pip to run. Default: pip3 of the host"`
+	Umask        string   `kk:"umask" doc:"umask for installed files, octal"`
+	Break        bool     `kk:"break_system_packages" default:"no" doc:"allow changes of packages that the system's package manager owns"`
 }
 
 func pipSpec() module.Spec {
 	return module.Spec{
 		Name:    "pip",
-		Summary: "Installs and removes packages of Python.",
+		Summary: "Installs and removes Python packages.",
 		Notes: []string{
-			"What a plain name or NAME==VERSION needs is told by pip's list of installed packages; for other specifiers, requirements and state: latest pip itself decides, and in check mode is asked with --dry-run (pip 22.2 and newer).",
+			"A plain name and NAME==VERSION are compared with the list of installed packages; other specifiers, requirements and state: latest are left to pip, and in check mode to pip --dry-run (22.2 and newer).",
 		},
-		Examples: []string{"- name: A client in its own place\n  pip:\n    name: kk-example\n    virtualenv: /opt/tools\n    virtualenv_command: python3 -m venv\n    extra_args: --no-index --find-links /srv/wheels"},
+		Examples: []string{"- name: Install a client in a virtual environment\n  pip:\n    name: kk-example\n    virtualenv: /opt/tools\n    virtualenv_command: python3 -m venv\n    extra_args: --no-index --find-links /srv/wheels"},
 		Returns: []module.Return{
-			{Key: "cmd", Type: "list", Doc: "the words of what was run, if something was"},
-			{Key: "stdout", Type: "str", Doc: "what it printed"},
-			{Key: "stderr", Type: "str", Doc: "what it printed as errors"},
+			{Key: "cmd", Type: "list", Doc: "the command that was run, if any"},
+			{Key: "stdout", Type: "str", Doc: "output of pip"},
+			{Key: "stderr", Type: "str", Doc: "error output"},
 			{Key: "name, version, requirements, virtualenv, state", Type: "any", Doc: "the arguments"},
 		},
 		New: func() module.Runner { return new(Pip) },
@@ -87,7 +87,7 @@ func (m *Pip) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		r.Failed, r.Changed, r.Msg = true, false, err.Error()
 	} else {
-		m.tell(r.Data)
+		m.addArgs(r.Data)
 	}
 	if err == nil || a.Has("stdout") {
 		r.Data.Set("stdout", module.Printed(a.Get("stdout")))
@@ -96,8 +96,8 @@ func (m *Pip) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return r, nil
 }
 
-// tell adds the arguments.
-func (m *Pip) tell(data *value.Dict) {
+// addArgs adds the arguments.
+func (m *Pip) addArgs(data *value.Dict) {
 	data.Set("name", nil)
 	if len(m.Name) > 0 {
 		data.Set("name", value.List(m.Name))
@@ -111,7 +111,7 @@ func (m *Pip) tell(data *value.Dict) {
 	}
 }
 
-// packages are the words for pip.
+// packages are the package arguments of pip.
 func (m *Pip) packages() ([]string, error) {
 	names := append([]string{}, joinSpecifiers(m.Name)...)
 	for i, n := range names {
@@ -125,7 +125,7 @@ func (m *Pip) packages() ([]string, error) {
 	return names, nil
 }
 
-// joinSpecifiers puts together what the commas of "a>=1,<2" took apart.
+// joinSpecifiers rejoins specifiers that the commas of "a>=1,<2" split.
 func joinSpecifiers(names []string) []string {
 	var out []string
 	for _, n := range names {

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154,SC2086
-# pip itself is asked what it would do (--dry-run) where its list of what is
-# installed does not tell.
+# pip itself predicts its changes (--dry-run) where the list of installed packages is
+# not sufficient.
 pip_find() {
 	if [ -n "$p_virtualenv" ]; then
 		set -- "$p_virtualenv/bin/pip3" "$p_virtualenv/bin/pip"
@@ -24,10 +24,10 @@ pip_env() { # makes the virtualenv
 	has "$1" || fail "Failed to find required executable \"$1\" for virtualenv_command"
 	[ -z "$p_virtualenv_site_packages" ] || set -- "$@" --system-site-packages
 	[ -z "$p_virtualenv_python" ] || set -- "$@" -p "$p_virtualenv_python"
-	quiet "$@" "$p_virtualenv" || fail "make the virtualenv: $(output)"
+	quiet "$@" "$p_virtualenv" || fail "create the virtualenv: $(output)"
 }
 pip_flat() { printf '%s' "$1" | tr '[:upper:]_.' '[:lower:]--'; }
-# pip_has NAME[==VERSION]: 0 yes, 1 no, 2 only pip can tell
+# pip_has NAME[==VERSION]: 0 yes, 1 no, 2 only pip knows
 pip_has() {
 	case $1 in
 	*'://'* | */* | *[\<\>~!,\;@\ ]*) return 2 ;;
@@ -53,11 +53,11 @@ pip_run() { # WORDS...
 	rc=$?
 	say stdout "$(cat "$tmp/stdout")"
 	say stderr "$(cat "$tmp/stderr")"
-	[ "$rc" -eq 0 ] || fail "$pip ended with status $rc: $(cat "$tmp/stderr")"
+	[ "$rc" -eq 0 ] || fail "$pip exited with status $rc: $(cat "$tmp/stderr")"
 }
 pip_main() { # NAME...
 	scratch
-	cd "${p_chdir:-${TMPDIR:-/tmp}}" || fail "there is no folder ${p_chdir:-${TMPDIR:-/tmp}} on the host"
+	cd "${p_chdir:-${TMPDIR:-/tmp}}" || fail "folder ${p_chdir:-${TMPDIR:-/tmp}} does not exist on the host"
 	pip_env
 	if ! pip_find; then
 		not_yet "Unable to find any of pip3 to use. pip needs to be installed."
@@ -66,7 +66,7 @@ pip_main() { # NAME...
 	fi
 	PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1
 	export PIP_DISABLE_PIP_VERSION_CHECK PIP_NO_INPUT
-	$pip list --format=freeze >"$tmp/list" 2>"$tmp/errors" || fail "list what is installed: $(cat "$tmp/errors")"
+	$pip list --format=freeze >"$tmp/list" 2>"$tmp/errors" || fail "list installed packages: $(cat "$tmp/errors")"
 	if [ "$p_state" = absent ]; then pip_remove "$@"; else pip_install "$@"; fi
 }
 pip_install() {

@@ -35,8 +35,8 @@ func parsePPA(repo, codename string) (ppa, error) {
 	return ppa{words[1], words[2], codename}, nil
 }
 
-// sources are the lines that stand for the archive: the first is written, the
-// others are what Launchpad's address was before.
+// sources are the equivalent lines of the archive: the first is written, the others
+// have former addresses of Launchpad.
 func (p ppa) sources() []string {
 	var all []string
 	for _, base := range []string{"https://ppa.launchpadcontent.net", "http://ppa.launchpadcontent.net", "http://ppa.launchpad.net"} {
@@ -50,8 +50,8 @@ func (p ppa) fileName() string {
 	return strings.Trim(notWord.ReplaceAllString("ppa_"+p.owner+"_"+p.name+"_"+p.codename, "_"), "_")
 }
 
-// trust puts the archive's key among those of apt, if it is not there. In
-// check mode it only asks Launchpad which key that is.
+// trust adds the key of the archive to those of apt, if it is missing. In check mode it
+// only queries Launchpad for the key.
 func (p ppa) trust(ctx context.Context, c *module.Call, insecure bool) error {
 	fingerprint, err := p.fingerprint(ctx, c, insecure)
 	if err != nil {
@@ -77,13 +77,13 @@ func (p ppa) trust(ctx context.Context, c *module.Call, insecure bool) error {
 	ring := &keyring{path: "/etc/apt/trusted.gpg.d/" + p.owner + "-ubuntu-" + p.name + ".gpg", after: keys}
 	key := ring.find(fingerprint)
 	if key == nil || key.fingerprint != fingerprint {
-		return fmt.Errorf("the server of keys did not answer with the key %s of %s/%s", fingerprint, p.owner, p.name)
+		return fmt.Errorf("the key server did not return the key %s of %s/%s", fingerprint, p.owner, p.name)
 	}
 	ring.after = []pgpKey{*key}
 	return saveRings(ctx, c, []*keyring{ring})
 }
 
-// fingerprint is that of the key that signs the archive, as Launchpad tells it.
+// fingerprint is that of the archive's signing key, from Launchpad.
 func (p ppa) fingerprint(ctx context.Context, c *module.Call, insecure bool) (string, error) {
 	data, err := fetchOnHost(ctx, c, "https://api.launchpad.net/1.0/~"+p.owner+"/+archive/"+p.name, insecure)
 	if err != nil {
@@ -93,16 +93,16 @@ func (p ppa) fingerprint(ctx context.Context, c *module.Call, insecure bool) (st
 		Key string `json:"signing_key_fingerprint"`
 	}
 	if err := json.Unmarshal(data, &about); err != nil {
-		return "", fmt.Errorf("read what Launchpad says of %s/%s: %w", p.owner, p.name, err)
+		return "", fmt.Errorf("read the answer of Launchpad for %s/%s: %w", p.owner, p.name, err)
 	}
 	id, err := parseKeyID(about.Key)
 	if err != nil || len(id) < 40 {
-		return "", errors.New("Launchpad names no key that signs " + p.owner + "/" + p.name + ": nothing is published there yet")
+		return "", errors.New("Launchpad has no signing key for " + p.owner + "/" + p.name + ": nothing is published there yet")
 	}
 	return id, nil
 }
 
-// fetchOnHost is what the host gets from a URL.
+// fetchOnHost fetches a URL from the host.
 func fetchOnHost(ctx context.Context, c *module.Call, url string, insecure bool) ([]byte, error) {
 	s := hostscript.New(aptKeyScript, "apt_key_fetch").Set("url", url).Flag("insecure", insecure)
 	a, err := c.Probe(ctx, s)

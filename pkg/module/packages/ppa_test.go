@@ -60,5 +60,5 @@ esac`,
 		t.Errorf("asked %q", asked)
 	}
 	fails(t, "nothing is published there yet", "apt_repository", o, "repo", "ppa:nginx/empty", "codename", "jammy")
-	fails(t, "read what Launchpad says of nginx/broken", "apt_repository", o, "repo", "ppa:nginx/broken", "codename", "jammy")
+	fails(t, "read the answer of Launchpad for nginx/broken", "apt_repository", o, "repo", "ppa:nginx/broken", "codename", "jammy")
 }

@@ -14,7 +14,7 @@ rpm_has() { # NAME
 	esac
 	rpm_root -q --quiet "$1" >/dev/null 2>&1 || rpm_root -q --quiet --whatprovides "$1" >/dev/null 2>&1
 }
-rpm_pick() { # STATE NAME...: sets $picked to the words that need something done
+rpm_pick() { # STATE NAME...: sets $picked to the arguments that need a change
 	state=$1
 	shift
 	for word; do
@@ -79,7 +79,7 @@ dnf_do() { # WORDS...
 dnf_act() { # STATE NAME...
 	state=$1
 	shift
-	if [ "$state" = latest ] && [ -n "$p_update_only" ]; then # dnf fails for what is not there
+	if [ "$state" = latest ] && [ -n "$p_update_only" ]; then # dnf fails for missing packages
 		for word; do
 			shift
 			! rpm_has "$word" || set -- "$@" "$word"
@@ -106,14 +106,14 @@ dnf_install() {
 		dnf_do install -- "$@"
 	fi
 }
-dnf_missing() { # NAME...: installs what is not there; upgrade would not
+dnf_missing() { # NAME...: installs missing packages; upgrade would not
 	for word; do
 		shift
 		rpm_has "$word" || set -- "$@" "$word"
 	done
 	[ $# -eq 0 ] || dnf_install "$@"
 }
-dnf_predict() { # STATE NAME...: dnf works out what it would do, and is told not to
+dnf_predict() { # STATE NAME...: dnf resolves the transaction, and does not run it
 	state=$1 verb=install
 	shift
 	case $state in
@@ -121,7 +121,7 @@ dnf_predict() { # STATE NAME...: dnf works out what it would do, and is told not
 	latest)
 		verb=${p_upgrade_verb:-upgrade}
 		for word; do
-			rpm_has "$word" || verb=install # what is there is not upgraded by it, but there is a change
+			rpm_has "$word" || verb=install # install would not upgrade it, but it is a change
 		done
 		;;
 	esac
@@ -143,9 +143,9 @@ dnf_find() { # sets $dnf
 		dnf=$candidate
 		break
 	done
-	set -f # the lists of options are words, not patterns of files
-	[ -n "$dnf" ] || fail "there is neither dnf nor yum on the host"
-	has rpm || fail "there is no rpm on the host"
+	set -f # lists of options are not patterns of files
+	[ -n "$dnf" ] || fail "neither dnf nor yum is installed on the host"
+	has rpm || fail "rpm is not installed on the host"
 }
 dnf_refresh() {
 	[ -n "$p_update_cache" ] && [ -z "$p_check" ] || return 0
@@ -153,7 +153,7 @@ dnf_refresh() {
 	dnf_get makecache
 	[ "$rc" -eq 0 ] || fail "update the cache: $(cat "$tmp/stderr")"
 }
-dnf_ask() { # WORDS...: dnf is asked for a list
+dnf_ask() { # ARGS...: runs a list command of dnf
 	dnf_lock
 	dnf_get -q "$@"
 	[ "$rc" -eq 0 ] || fail "$(cat "$tmp/stderr")"
@@ -182,7 +182,7 @@ dnf_main() {
 	manager=dnf_act
 	dnf_refresh
 	if [ $# -eq 0 ] && [ -n "$p_autoremove" ]; then
-		[ -z "$p_check" ] || fail "check mode cannot tell what autoremove would remove: name packages"
+		[ -z "$p_check" ] || fail "check mode cannot predict what autoremove would remove: set name"
 		dnf_do autoremove
 		return
 	fi

@@ -21,19 +21,19 @@ var rpmKeyScript string
 
 // RPMKey is the module rpm_key.
 type RPMKey struct {
-	Key         string   `kk:"key,required" doc:"file of the host, URL that it fetches, or ID of a key that is to be absent"`
-	State       string   `kk:"state" default:"present" choices:"absent,present" doc:"whether rpm trusts the key"`
-	Fingerprint []string `kk:"fingerprint" doc:"fingerprints that the key may have: with another one it is not imported"`
-	Validate    bool     `kk:"validate_certs" default:"yes" doc:"check the certificate of a URL"`
+	Key         string   `kk:"key,required" doc:"key file on the host, URL that the host fetches, or, with state: absent, ID of a key"`
+	State       string   `kk:"state" default:"present" choices:"absent,present" doc:"whether rpm should trust the key"`
+	Fingerprint []string `kk:"fingerprint" doc:"allowed fingerprints: a key with any other one is not imported"`
+	Validate    bool     `kk:"validate_certs" default:"yes" doc:"verify TLS certificates"`
 }
 
 func rpmKeySpec() module.Spec {
 	return module.Spec{
 		Name:     "rpm_key",
-		Summary:  "Keeps the keys that rpm trusts.",
-		Notes:    []string{"Keys are read by kk itself: the host needs no GnuPG. A file or URL is read in each run, to know its key."},
-		Examples: []string{"- name: Trust the packages of Kubernetes\n  rpm_key:\n    key: /etc/pki/rpm-gpg/RPM-GPG-KEY-kubernetes"},
-		Returns:  []module.Return{{Key: "fingerprint", Type: "str", Doc: "the key's fingerprint, if it was read"}},
+		Summary:  "Manages the keys that rpm trusts.",
+		Notes:    []string{"kk reads keys itself: the host needs no GnuPG. A file or URL is read in each run, to find out its key."},
+		Examples: []string{"- name: Trust the Kubernetes packages\n  rpm_key:\n    key: /etc/pki/rpm-gpg/RPM-GPG-KEY-kubernetes"},
+		Returns:  []module.Return{{Key: "fingerprint", Type: "str", Doc: "fingerprint of the key, if it was read"}},
 		New:      func() module.Runner { return new(RPMKey) },
 	}
 }
@@ -49,7 +49,7 @@ func (*RPMKey) Rules() schema.Rules {
 		schema.Needs("key"),
 		schema.AddressOr("a path or the ID of a key", "key", "http", "https", "ftp"),
 		schema.Looks("a file or a URL", func(key string) bool { return !rpmKeyID.MatchString(key) }, "key").If("state", "present").
-			Says("a key that is to be present is needed itself: give a file or a URL, not its ID"),
+			Says("state: present needs the key itself: set a file or a URL, not an ID"),
 	}
 }
 
@@ -108,7 +108,7 @@ func (m *RPMKey) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return r, err
 }
 
-// keys are those of the file or URL; their fingerprint must be one that is wanted.
+// keys are the keys in the file or URL; their fingerprint must be an allowed one.
 func (m *RPMKey) keys(a hostscript.Answer) ([]pgpKey, error) {
 	data, err := base64.StdEncoding.DecodeString(a.Get("key"))
 	if err != nil {
@@ -116,7 +116,7 @@ func (m *RPMKey) keys(a hostscript.Answer) ([]pgpKey, error) {
 	}
 	keys, err := pgpKeys(data)
 	if err == nil && len(keys) == 0 {
-		err = errors.New("there is none in it")
+		err = errors.New("no key found")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("Not a valid key %s: %w", m.Key, err) //nolint:staticcheck // the text users know
@@ -134,8 +134,8 @@ func (m *RPMKey) keys(a hostscript.Answer) ([]pgpKey, error) {
 	return nil, fmt.Errorf("The specified fingerprint, '%s', does not match the key fingerprint '%s'", strings.Join(m.Fingerprint, ", "), keys[0].fingerprint) //nolint:staticcheck // the text users know
 }
 
-// compare tells keys that rpm does not know from those that it does, which are
-// named by what rpm calls their version: the end of the fingerprint, or all of it.
+// compare separates keys that rpm does not know from those that it does, which are named
+// by rpm's version of them: the end of the fingerprint, or all of it.
 func (m *RPMKey) compare(ids, installed []string) (missing, there []string) {
 	for _, id := range ids {
 		found := false

@@ -1,14 +1,14 @@
 # shellcheck shell=sh disable=SC2154
 rpm_key_read() {
-	has rpm || fail "there is no rpm on the host"
-	has base64 || fail "there is no base64 on the host"
+	has rpm || fail "rpm is not installed on the host"
+	has base64 || fail "base64 is not installed on the host"
 	say installed "$(rpm -q gpg-pubkey --qf '%{VERSION}\n' 2>/dev/null)"
 	scratch
 	if [ -n "$p_url" ]; then
 		fetch "$p_url" "$tmp/key"
 		say key "$(base64 <"$tmp/key" | tr -d '\n')"
 	elif [ -n "$p_file" ]; then
-		[ -f "$p_file" ] || fail "there is no file $p_file on the host"
+		[ -f "$p_file" ] || fail "file $p_file does not exist on the host"
 		say key "$(base64 <"$p_file" | tr -d '\n')"
 	fi
 }

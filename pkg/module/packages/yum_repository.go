@@ -16,70 +16,70 @@ import (
 )
 
 // YumRepository is the module yum_repository. Fields with a tag ini are
-// settings of the repository, as yum.conf(5) and dnf.conf(5) know them.
+// options of the repository, as in yum.conf(5) and dnf.conf(5).
 type YumRepository struct {
 	Name         string         `kk:"name,required" doc:"ID of the repository"`
-	Description  string         `kk:"description" ini:"name" doc:"its name for people. Needed with state: present"`
-	File         string         `kk:"file" doc:"name of the file without .repo. Default: the ID"`
+	Description  string         `kk:"description" ini:"name" doc:"description of the repository. Needed with state: present"`
+	File         string         `kk:"file" doc:"name of the file, without .repo. Default: the ID"`
 	Dir          string         `kk:"reposdir,path" default:"/etc/yum.repos.d" doc:"folder of the file"`
 	State        string         `kk:"state" default:"present" choices:"absent,present" doc:"whether the repository is in the file"`
-	BaseURL      []string       `kk:"baseurl" ini:"baseurl" doc:"where it is. One of baseurl, metalink and mirrorlist is needed"`
+	BaseURL      []string       `kk:"baseurl" ini:"baseurl" doc:"URLs of the repository. One of baseurl, metalink and mirrorlist is needed"`
 	Metalink     string         `kk:"metalink" ini:"metalink" doc:"URL of a metalink of mirrors"`
-	Mirrorlist   string         `kk:"mirrorlist" ini:"mirrorlist" doc:"URL of a list of mirrors"`
-	Enabled      *bool          `kk:"enabled" ini:"enabled" doc:"whether it is used"`
-	GPGCheck     *bool          `kk:"gpgcheck" ini:"gpgcheck" doc:"check the signatures of packages"`
-	GPGKey       []string       `kk:"gpgkey" ini:"gpgkey" doc:"URLs of its keys"`
-	GPGCAKey     string         `kk:"gpgcakey" ini:"gpgcakey" doc:"URL of the key of its authority"`
-	RepoGPGCheck *bool          `kk:"repo_gpgcheck" ini:"repo_gpgcheck" doc:"check the signature of the lists"`
-	Exclude      []string       `kk:"exclude,alias=excludepkgs" ini:"exclude" doc:"packages that are not taken from it"`
-	IncludePkgs  []string       `kk:"includepkgs" ini:"includepkgs" doc:"the only packages that are taken from it"`
-	Include      string         `kk:"include" ini:"include" doc:"URL of further settings"`
+	Mirrorlist   string         `kk:"mirrorlist" ini:"mirrorlist" doc:"URL of a mirror list"`
+	Enabled      *bool          `kk:"enabled" ini:"enabled" doc:"whether the repository is enabled"`
+	GPGCheck     *bool          `kk:"gpgcheck" ini:"gpgcheck" doc:"verify the signatures of packages"`
+	GPGKey       []string       `kk:"gpgkey" ini:"gpgkey" doc:"URLs of the signing keys"`
+	GPGCAKey     string         `kk:"gpgcakey" ini:"gpgcakey" doc:"URL of the CA key"`
+	RepoGPGCheck *bool          `kk:"repo_gpgcheck" ini:"repo_gpgcheck" doc:"verify the signature of the repository metadata"`
+	Exclude      []string       `kk:"exclude,alias=excludepkgs" ini:"exclude" doc:"packages to ignore in the repository"`
+	IncludePkgs  []string       `kk:"includepkgs" ini:"includepkgs" doc:"packages to use from the repository; all others are ignored"`
+	Include      string         `kk:"include" ini:"include" doc:"URL of further config to include"`
 	Priority     string         `kk:"priority" ini:"priority" doc:"1 to 99; the lowest wins"`
-	Cost         string         `kk:"cost" ini:"cost" doc:"what access costs, beside others"`
-	Hotfixes     *bool          `kk:"module_hotfixes" ini:"module_hotfixes" doc:"its packages are seen beside modules"`
-	Skip         *bool          `kk:"skip_if_unavailable" ini:"skip_if_unavailable" doc:"go on without it if it cannot be reached"`
+	Cost         string         `kk:"cost" ini:"cost" doc:"relative cost of access, compared to other repositories"`
+	Hotfixes     *bool          `kk:"module_hotfixes" ini:"module_hotfixes" doc:"make packages available even if a module would hide them"`
+	Skip         *bool          `kk:"skip_if_unavailable" ini:"skip_if_unavailable" doc:"continue without the repository if it is unreachable"`
 	Proxy        string         `kk:"proxy" ini:"proxy" doc:"URL of a proxy, or _none_"`
-	ProxyUser    string         `kk:"proxy_username" ini:"proxy_username" doc:"user at the proxy"`
-	ProxyPass    *redact.Secret `kk:"proxy_password" ini:"proxy_password" doc:"password at the proxy"`
-	User         string         `kk:"username" ini:"username" doc:"user at the repository"`
-	Password     *redact.Secret `kk:"password" ini:"password" doc:"password at the repository"`
-	SSLVerify    *bool          `kk:"sslverify,alias=validate_certs" ini:"sslverify" doc:"check the certificate of the server"`
-	SSLCACert    string         `kk:"sslcacert,alias=ca_cert" ini:"sslcacert" doc:"file or folder of authorities for that"`
-	SSLCert      string         `kk:"sslclientcert,alias=client_cert" ini:"sslclientcert" doc:"file of the client's certificate"`
-	SSLKey       string         `kk:"sslclientkey,alias=client_key" ini:"sslclientkey" doc:"file of its key"`
-	SSLCheckPerm *bool          `kk:"ssl_check_cert_permissions" ini:"ssl_check_cert_permissions" doc:"check who may read the certificate"`
-	Timeout      string         `kk:"timeout" ini:"timeout" doc:"seconds to wait for a connection"`
-	Retries      string         `kk:"retries" ini:"retries" doc:"times to try again"`
-	Throttle     string         `kk:"throttle" ini:"throttle" doc:"bytes in a second at most"`
-	Bandwidth    string         `kk:"bandwidth" ini:"bandwidth" doc:"bytes in a second that there are"`
+	ProxyUser    string         `kk:"proxy_username" ini:"proxy_username" doc:"user name for the proxy"`
+	ProxyPass    *redact.Secret `kk:"proxy_password" ini:"proxy_password" doc:"password for the proxy"`
+	User         string         `kk:"username" ini:"username" doc:"user name for the repository"`
+	Password     *redact.Secret `kk:"password" ini:"password" doc:"password for the repository"`
+	SSLVerify    *bool          `kk:"sslverify,alias=validate_certs" ini:"sslverify" doc:"verify the TLS certificate of the server"`
+	SSLCACert    string         `kk:"sslcacert,alias=ca_cert" ini:"sslcacert" doc:"file or folder with CA certificates"`
+	SSLCert      string         `kk:"sslclientcert,alias=client_cert" ini:"sslclientcert" doc:"file with the client certificate"`
+	SSLKey       string         `kk:"sslclientkey,alias=client_key" ini:"sslclientkey" doc:"file with its key"`
+	SSLCheckPerm *bool          `kk:"ssl_check_cert_permissions" ini:"ssl_check_cert_permissions" doc:"check the permissions of the certificate"`
+	Timeout      string         `kk:"timeout" ini:"timeout" doc:"connection timeout in seconds"`
+	Retries      string         `kk:"retries" ini:"retries" doc:"number of retries"`
+	Throttle     string         `kk:"throttle" ini:"throttle" doc:"maximum bandwidth in bytes per second"`
+	Bandwidth    string         `kk:"bandwidth" ini:"bandwidth" doc:"available bandwidth in bytes per second"`
 	KeepAlive    *bool          `kk:"keepalive" ini:"keepalive" doc:"keep connections open"`
-	KeepCache    string         `kk:"keepcache" ini:"keepcache" choices:"0,1" doc:"keep packages after they were installed"`
-	HTTPCaching  string         `kk:"http_caching" ini:"http_caching" choices:"all,packages,none" doc:"what caches on the way may keep"`
-	IPResolve    string         `kk:"ip_resolve" ini:"ip_resolve" choices:"4,6,IPv4,IPv6,whatever" doc:"which addresses are used"`
-	Expire       string         `kk:"metadata_expire" ini:"metadata_expire" doc:"seconds, or 6h, or never, for which lists are new enough"`
-	ExpireFilter string         `kk:"metadata_expire_filter" ini:"metadata_expire_filter" choices:"never,read-only:past,read-only:present,read-only:future" doc:"commands for which older lists do"`
-	MirrorExpire string         `kk:"mirrorlist_expire" ini:"mirrorlist_expire" doc:"seconds for which the list of mirrors is new enough"`
-	Failover     string         `kk:"failovermethod" ini:"failovermethod" choices:"roundrobin,priority" doc:"order of its URLs"`
-	EnableGroups *bool          `kk:"enablegroups" ini:"enablegroups" doc:"whether its groups of packages are used"`
-	Async        *bool          `kk:"async" ini:"async" doc:"fetch from it beside others"`
-	DeltaMeta    string         `kk:"deltarpm_metadata_percentage" ini:"deltarpm_metadata_percentage" doc:"size of delta lists, in percent, up to which they are worth it"`
-	Delta        string         `kk:"deltarpm_percentage" ini:"deltarpm_percentage" doc:"size of delta packages, in percent, up to which they are worth it"`
-	Protect      *bool          `kk:"protect" ini:"protect" doc:"its packages are not replaced by others'"`
-	S3           *bool          `kk:"s3_enabled" ini:"s3_enabled" doc:"it is in S3"`
-	RepoIDVars   string         `kk:"ui_repoid_vars" ini:"ui_repoid_vars" doc:"variables that its ID is shown with"`
+	KeepCache    string         `kk:"keepcache" ini:"keepcache" choices:"0,1" doc:"keep downloaded packages after installation"`
+	HTTPCaching  string         `kk:"http_caching" ini:"http_caching" choices:"all,packages,none" doc:"what HTTP caches may store"`
+	IPResolve    string         `kk:"ip_resolve" ini:"ip_resolve" choices:"4,6,IPv4,IPv6,whatever" doc:"IP version to connect with"`
+	Expire       string         `kk:"metadata_expire" ini:"metadata_expire" doc:"time after which metadata expires: seconds, 6h, or never"`
+	ExpireFilter string         `kk:"metadata_expire_filter" ini:"metadata_expire_filter" choices:"never,read-only:past,read-only:present,read-only:future" doc:"commands that may use expired metadata"`
+	MirrorExpire string         `kk:"mirrorlist_expire" ini:"mirrorlist_expire" doc:"seconds after which the mirror list expires"`
+	Failover     string         `kk:"failovermethod" ini:"failovermethod" choices:"roundrobin,priority" doc:"order in which URLs are tried"`
+	EnableGroups *bool          `kk:"enablegroups" ini:"enablegroups" doc:"whether package groups of the repository are enabled"`
+	Async        *bool          `kk:"async" ini:"async" doc:"download in parallel with other repositories"`
+	DeltaMeta    string         `kk:"deltarpm_metadata_percentage" ini:"deltarpm_metadata_percentage" doc:"maximum relative size of delta metadata, in percent"`
+	Delta        string         `kk:"deltarpm_percentage" ini:"deltarpm_percentage" doc:"maximum relative size of delta packages, in percent"`
+	Protect      *bool          `kk:"protect" ini:"protect" doc:"protect packages from being replaced by other repositories"`
+	S3           *bool          `kk:"s3_enabled" ini:"s3_enabled" doc:"whether the repository is in S3"`
+	RepoIDVars   string         `kk:"ui_repoid_vars" ini:"ui_repoid_vars" doc:"variables to append to the displayed ID"`
 	module.FileAttrs
 }
 
 func yumRepositorySpec() module.Spec {
 	return module.Spec{
 		Name:    "yum_repository",
-		Summary: "Keeps a repository of dnf or yum.",
+		Summary: "Manages a dnf or yum repository.",
 		Notes: []string{
-			"A repository gets exactly the settings of the task. Other repositories of the file stay; a file without repositories is removed.",
-			"No list is read: give `update_cache` to the task that installs.",
+			"The repository gets exactly the options of the task. Other repositories in the file are kept; a file without repositories is removed.",
+			"Metadata is not updated: set `update_cache` on the task that installs packages.",
 		},
 		Examples: []string{
-			"- name: Packages of Kubernetes\n  yum_repository:\n    name: kubernetes\n    description: Kubernetes\n    baseurl: https://pkgs.k8s.io/core:/stable:/v1.34/rpm/\n    gpgcheck: true\n    gpgkey: https://pkgs.k8s.io/core:/stable:/v1.34/rpm/repodata/repomd.xml.key",
+			"- name: Add the Kubernetes repository\n  yum_repository:\n    name: kubernetes\n    description: Kubernetes\n    baseurl: https://pkgs.k8s.io/core:/stable:/v1.34/rpm/\n    gpgcheck: true\n    gpgkey: https://pkgs.k8s.io/core:/stable:/v1.34/rpm/repodata/repomd.xml.key",
 		},
 		Returns: []module.Return{
 			{Key: "repo", Type: "str", Doc: "the ID"},
@@ -130,14 +130,14 @@ func (m *YumRepository) Run(ctx context.Context, c *module.Call) (module.Result,
 	return r, err
 }
 
-// masked is the text as it may be shown: without passwords.
+// masked is the text without passwords, for output.
 func masked(text string) string {
 	return iniPassword.ReplaceAllString(text, "${1}***")
 }
 
 var iniPassword = regexp.MustCompile(`(?m)^((?:proxy_)?password\s*=\s*).*$`)
 
-// settings are the lines of the repository; none if it is to be absent.
+// options are the lines of the repository; none with state: absent.
 func (m *YumRepository) settings() ([]string, error) {
 	if m.File == "" {
 		m.File = m.Name
@@ -148,7 +148,7 @@ func (m *YumRepository) settings() ([]string, error) {
 	return iniLines(reflect.ValueOf(m).Elem())
 }
 
-// iniLines are the settings that were given, sorted.
+// iniLines are the given options, sorted.
 func iniLines(v reflect.Value) ([]string, error) {
 	var out []string
 	for i := range v.NumField() {
@@ -182,8 +182,8 @@ func iniLines(v reflect.Value) ([]string, error) {
 	return out, nil
 }
 
-// editSection makes the section of an INI file have the lines, in its place or
-// at the end, or removes it if there are none.
+// editSection replaces the lines of a section of an INI file, appends a new section, or
+// removes it if there are no lines.
 func editSection(text, name string, settings []string) string {
 	var out []string
 	mine, found := false, false

@@ -18,33 +18,33 @@ import (
 
 // Zypper is the module zypper.
 type Zypper struct {
-	Name              []string `kk:"name,required,alias=pkg" doc:"packages, files or addresses of packages; NAME=1.0, NAME>=1.0 and the like ask for a version and imply oldpackage, -NAME removes one together with the rest; '*' with state: latest or dist-upgrade is all"`
-	State             string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest,dist-upgrade" doc:"installed, not installed, as new as the repositories have it, or (with the name '*') all as the repositories have them"`
-	Type              string   `kk:"type" default:"package" choices:"package,patch,pattern,product,srcpackage,application" doc:"what the names are of"`
-	UpdateCache       bool     `kk:"update_cache,alias=refresh" default:"no" doc:"read the lists of the repositories first"`
-	DisableGPGCheck   bool     `kk:"disable_gpg_check" default:"no" doc:"install packages without a valid signature"`
-	Recommends        bool     `kk:"disable_recommends" default:"yes" doc:"leave recommended packages out"`
-	Force             bool     `kk:"force" default:"no" doc:"install also what is installed, an older version, or one of another vendor or architecture"`
-	ForceResolution   bool     `kk:"force_resolution" default:"no" doc:"let zypper find a way where packages are in each other's way"`
-	OldPackage        bool     `kk:"oldpackage" default:"no" doc:"allow an older version to replace a newer one"`
-	ReplaceFiles      bool     `kk:"replacefiles" default:"no" doc:"install packages also where a file of another is replaced"`
+	Name              []string `kk:"name,required,alias=pkg" doc:"names, files or URLs of packages; NAME=1.0, NAME>=1.0 and the like select a version and imply oldpackage, -NAME removes a package in the same transaction; '*' with state: latest or dist-upgrade means all"`
+	State             string   `kk:"state" default:"present" choices:"present,installed,absent,removed,latest,dist-upgrade" doc:"desired state; latest is the newest version in the repositories, dist-upgrade (with the name '*') upgrades the distribution"`
+	Type              string   `kk:"type" default:"package" choices:"package,patch,pattern,product,srcpackage,application" doc:"type of the named packages"`
+	UpdateCache       bool     `kk:"update_cache,alias=refresh" default:"no" doc:"update the package lists first"`
+	DisableGPGCheck   bool     `kk:"disable_gpg_check" default:"no" doc:"install packages even without a valid signature"`
+	Recommends        bool     `kk:"disable_recommends" default:"yes" doc:"do not install recommended packages"`
+	Force             bool     `kk:"force" default:"no" doc:"also reinstall, downgrade, or change vendor or architecture"`
+	ForceResolution   bool     `kk:"force_resolution" default:"no" doc:"let zypper resolve conflicts between packages"`
+	OldPackage        bool     `kk:"oldpackage" default:"no" doc:"allow downgrades"`
+	ReplaceFiles      bool     `kk:"replacefiles" default:"no" doc:"install packages even if they overwrite files of other packages"`
 	AllowVendorChange bool     `kk:"allow_vendor_change" default:"no" doc:"with state: dist-upgrade, allow packages of another vendor"`
-	CleanDeps         bool     `kk:"clean_deps" default:"no" doc:"remove what a removed package needed and nothing else does"`
-	ExtraArgs         string   `kk:"extra_args" doc:"further options of zypper's command"`
-	ExtraArgsBefore   string   `kk:"extra_args_precommand" doc:"further options before zypper's command"`
+	CleanDeps         bool     `kk:"clean_deps" default:"no" doc:"also remove dependencies of removed packages that are no longer needed"`
+	ExtraArgs         string   `kk:"extra_args" doc:"additional options after the zypper command"`
+	ExtraArgsBefore   string   `kk:"extra_args_precommand" doc:"additional options before the zypper command"`
 }
 
 func zypperSpec() module.Spec {
 	return module.Spec{
 		Name: "zypper", Collection: "community.general",
-		Summary: "Installs and removes packages of SUSE.",
-		Notes:   []string{"In check mode zypper is asked what it would do."},
+		Summary: "Installs and removes packages on SUSE.",
+		Notes:   []string{"In check mode zypper predicts the changes."},
 		Examples: []string{
 			"- name: Install a package\n  zypper:\n    name: conntrack-tools",
-			"- name: Bring all packages up to date\n  zypper:\n    name: \"*\"\n    state: latest",
+			"- name: Upgrade all packages\n  zypper:\n    name: \"*\"\n    state: latest",
 		},
 		Returns: append(packageReturns(),
-			module.Return{Key: "cmd", Type: "list", Doc: "the call of zypper, if there was one"},
+			module.Return{Key: "cmd", Type: "list", Doc: "the zypper command line, if it was run"},
 			module.Return{Key: "name", Type: "list", Doc: "as given"},
 			module.Return{Key: "state", Type: "str", Doc: "as given"},
 			module.Return{Key: "update_cache", Type: "bool", Doc: "as given"}),
@@ -72,18 +72,18 @@ func (m *Zypper) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return zypperResult(c, a, s.Words, m.State, m.UpdateCache, err), nil
 }
 
-// params has names of its own for what other managers have too, and mean otherwise.
+// params uses separate names for parameters that have another meaning in other managers.
 func (m *Zypper) params(s *hostscript.Script) {
 	s.Args(m).Set("zypper_type", m.Type).Flag("zypper_force", m.Force)
 }
 
-// Exit codes of zypper that are no failures, from its manual.
+// Exit codes of zypper that are not failures, from its manual.
 const (
 	zypperRebootNeeded = 102
 	zypperNotFound     = 104
 )
 
-// zypperResult is that of zypper's last call: a change is what it lists.
+// zypperResult is the result of the last call of zypper: it changed what it lists.
 func zypperResult(c *module.Call, a hostscript.Answer, names []string, state string, update bool, err error) module.Result {
 	data := value.NewDict()
 	r := module.Result{Data: data}
@@ -123,13 +123,13 @@ func zypperResult(c *module.Call, a hostscript.Answer, names []string, state str
 	return r
 }
 
-// zypperList is what zypper did, or would do, and what it said last.
+// zypperList holds the changes of zypper, done or predicted, and its last message.
 type zypperList struct {
 	lines   map[string][]string // by the name of the list
 	message string
 }
 
-// read adds what zypper printed with --xmlout.
+// read adds the output of zypper --xmlout.
 func (l *zypperList) read(text string) error {
 	d, inside := xml.NewDecoder(strings.NewReader(text)), []string{}
 	for {

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154
-# zypper_main NAME...: packages of SUSE, by the calls of Ansible's module.
-zypper_run() { # COMMAND WORDS...: what it prints is XML
+# zypper_main NAME...: SUSE packages, with the same calls as Ansible's module.
+zypper_run() { # COMMAND ARGS...: prints XML
 	command=$1
 	shift
 	gpg='' options=''
@@ -23,7 +23,7 @@ zypper_run() { # COMMAND WORDS...: what it prints is XML
 	say cmd "$(printf '%s\n' "$@")"
 	scratch
 	zypper_once "$@"
-	# It has renewed itself, and goes on when it is called again.
+	# zypper has updated itself, and must be called again.
 	[ "$rc" -ne 103 ] || zypper_once "$@"
 }
 zypper_once() {
@@ -38,7 +38,7 @@ zypper_has() { # NAME
 		zypper --quiet --non-interactive --disable-repositories search --type "$p_zypper_type" --match-exact --installed-only "$1" >/dev/null 2>&1 </dev/null
 	fi
 }
-zypper_pick() { # WORD...: keeps those that need something done, files and addresses first
+zypper_pick() { # WORD...: keeps those that need a change, files and URLs first
 	for word; do
 		shift
 		name=$word
@@ -84,7 +84,7 @@ zypper_pick() { # WORD...: keeps those that need something done, files and addre
 }
 zypper_main() {
 	say zypper ''
-	has zypper || fail "there is no zypper on the host"
+	has zypper || fail "zypper is not installed on the host"
 	if [ -n "$p_update_cache" ] && [ -z "$p_check" ]; then
 		zypper_run refresh
 		[ "$rc" -eq 0 ] || fail "Zypper refresh run failed."

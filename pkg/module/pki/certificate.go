@@ -21,8 +21,8 @@ import (
 	"kubekey/pkg/certs"
 )
 
-// wanted is the certificate that the arguments describe.
-type wanted struct {
+// desired is the certificate that the arguments describe.
+type desired struct {
 	now       time.Time
 	alone     bool // a key without certificate
 	self      bool // signs itself
@@ -57,8 +57,8 @@ func extKeyUsages() map[string]x509.ExtKeyUsage {
 	}
 }
 
-// template is the certificate as x509 takes it.
-func (m *GenCert) template(n certs.Names, w wanted) (*x509.Certificate, error) {
+// template is the certificate in the form of x509.
+func (m *GenCert) template(n certs.Names, w desired) (*x509.Certificate, error) {
 	t := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: m.CommonName, Organization: m.Organization},
 		DNSNames:              n.DNS,
@@ -81,10 +81,10 @@ func (m *GenCert) template(n certs.Names, w wanted) (*x509.Certificate, error) {
 		}
 	}
 	if m.IsCA && t.KeyUsage&x509.KeyUsageCertSign == 0 {
-		return nil, errors.New("the key_usage of an authority must have cert_sign")
+		return nil, errors.New("the key_usage of a CA must include cert_sign")
 	}
 	if !m.IsCA && t.KeyUsage&x509.KeyUsageCertSign != 0 {
-		return nil, errors.New("cert_sign is for authorities (is_ca)")
+		return nil, errors.New("cert_sign is for CAs only: set is_ca")
 	}
 	return t, nil
 }
@@ -113,7 +113,7 @@ func (m *GenCert) extKeyUsage() []string {
 	return []string{"client_auth"}
 }
 
-// readAuthority reads the certificate and the key of an authority, while
+// readAuthority reads the certificate and the key of a CA, while
 // nobody replaces them.
 func readAuthority(ctx context.Context, certPath, keyPath string) (certs.Authority, error) {
 	if missing(certPath) {
@@ -140,18 +140,18 @@ func readAuthority(ctx context.Context, certPath, keyPath string) (certs.Authori
 	return certs.Authority{}, fmt.Errorf("%s is not the key of %s", keyPath, certPath)
 }
 
-// fitsAuthority checks that the authority may sign what is wanted.
-func (w wanted) fitsAuthority() error {
+// fitsAuthority checks that the CA may sign the certificate.
+func (w desired) fitsAuthority() error {
 	ca := w.authority.Cert
 	switch {
 	case ca == nil:
 		return nil
 	case !ca.IsCA || ca.KeyUsage != 0 && ca.KeyUsage&x509.KeyUsageCertSign == 0:
-		return fmt.Errorf("ca_cert (%s) is no authority: it may not sign certificates", ca.Subject)
+		return fmt.Errorf("ca_cert (%s) is not a CA: it may not sign certificates", ca.Subject)
 	case !ca.NotAfter.After(w.now):
-		return fmt.Errorf("ca_cert (%s) ended on %s: renew the authority first", ca.Subject, ca.NotAfter.Format(time.DateOnly))
+		return fmt.Errorf("ca_cert (%s) expired on %s: renew the CA first", ca.Subject, ca.NotAfter.Format(time.DateOnly))
 	case w.template.IsCA && ca.MaxPathLen == 0 && ca.MaxPathLenZero:
-		return fmt.Errorf("ca_cert (%s) allows no authority below it: its path_length is 0", ca.Subject)
+		return fmt.Errorf("ca_cert (%s) allows no CA below it: its path_length is 0", ca.Subject)
 	case w.template.IsCA && ca.MaxPathLen > 0 && w.template.MaxPathLen >= ca.MaxPathLen:
 		return fmt.Errorf("path_length must be below that of ca_cert, %d", ca.MaxPathLen)
 	}
@@ -162,8 +162,8 @@ func (w wanted) fitsAuthority() error {
 // hosts whose clocks are late.
 const early = 5 * time.Minute
 
-// end is when a certificate that is made now ends.
-func (w wanted) end() time.Time {
+// end is the expiry of a certificate created now.
+func (w desired) end() time.Time {
 	end := w.now.Add(time.Duration(w.days) * 24 * time.Hour)
 	if ca := w.authority.Cert; ca != nil && ca.NotAfter.Before(end) {
 		end = ca.NotAfter
@@ -172,7 +172,7 @@ func (w wanted) end() time.Time {
 }
 
 // sign makes the certificate of a key.
-func (w wanted) sign(key crypto.Signer) (*x509.Certificate, error) {
+func (w desired) sign(key crypto.Signer) (*x509.Certificate, error) {
 	number, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, err

@@ -17,33 +17,33 @@ import (
 func genCertSpec() module.Spec {
 	return module.Spec{
 		Name: "gen_cert", Collection: "kk",
-		Summary: "Makes a key and a certificate on the control node, and renews them when it is time.",
+		Summary: "Creates a key and a certificate on the control node, and renews them before they expire.",
 		Notes: []string{
-			"With ca_cert and ca_key that authority signs, else the certificate signs itself. With neither cert nor common_name it makes a key alone, and pub its public half.",
-			"A certificate is made anew when it ends within renew_before_days, when its subject, names, usages, kind of key or authority are not those wanted, when its key is not the one beside it, or when a file cannot be read. The result's reason says which.",
-			"An authority keeps a key of the wanted kind, so what it signed stays valid and pins of it hold; other certificates get a new key each time. A key that has no certificate yet is used.",
-			"With policy if_not_present an authority that is there is never replaced: what is broken about it is an error.",
-			"The key is 0600 and is put in place before its certificate, each file whole. A run that ends in between leaves a pair that does not match, which the next run mends. Folders that are missing are made 0700. Two runs at once take turns.",
-			"extended_key_usage is by default server_auth and client_auth for a certificate with sans, client_auth for one without, and none for an authority; key_usage is digital_signature, with key_encipherment for RSA, and cert_sign and crl_sign for an authority.",
-			"A certificate never outlives its authority. Where it ends with it, it is not renewed for the days that are left.",
-			"In check mode it tells what it would do, and touches nothing.",
+			"With ca_cert and ca_key the certificate is signed by that CA, otherwise it is self-signed. Without cert and common_name only a key is created; pub writes its public key.",
+			"A certificate is replaced when it expires within renew_before_days, when its subject, names, usages, key type or CA differ from the arguments, when its key does not match, or when a file cannot be read. reason in the result explains it.",
+			"A CA keeps its key if the key has the requested type, so certificates that it signed and pins of it remain valid; other certificates get a new key each time. A key without a certificate is used.",
+			"With policy if_not_present an existing CA is never replaced: any problem with it is an error.",
+			"The key has mode 0600 and is written before its certificate, each file atomically. An interruption in between leaves a pair that does not match; the next run repairs it. Missing folders are created with mode 0700. Concurrent runs take turns.",
+			"extended_key_usage defaults to server_auth and client_auth for a certificate with sans, client_auth for one without, and none for a CA; key_usage to digital_signature, with key_encipherment for RSA, and cert_sign and crl_sign for a CA.",
+			"A certificate never outlives its CA. One that expires together with its CA is not renewed early.",
+			"In check mode it predicts the result and changes nothing.",
 		},
 		Examples: []string{
-			"- name: Make the authority\n  gen_cert:\n    cert: pki/ca.crt\n    key: pki/ca.key\n    common_name: example\n    is_ca: true\n    policy: if_not_present",
-			"- name: Make the server's certificate\n  gen_cert:\n    cert: pki/server.crt\n    key: pki/server.key\n    ca_cert: pki/ca.crt\n    ca_key: pki/ca.key\n    common_name: www.example.org\n    sans: [www.example.org, 192.0.2.10, \"2001:db8::10\"]",
-			"- name: Make a key pair that signs tokens\n  gen_cert:\n    key: pki/sa.key\n    pub: pki/sa.pub\n    key_type: RSA\n    policy: if_not_present",
+			"- name: Create the CA\n  gen_cert:\n    cert: pki/ca.crt\n    key: pki/ca.key\n    common_name: example\n    is_ca: true\n    policy: if_not_present",
+			"- name: Create a server certificate\n  gen_cert:\n    cert: pki/server.crt\n    key: pki/server.key\n    ca_cert: pki/ca.crt\n    ca_key: pki/ca.key\n    common_name: www.example.org\n    sans: [www.example.org, 192.0.2.10, \"2001:db8::10\"]",
+			"- name: Create a key pair for signing tokens\n  gen_cert:\n    key: pki/sa.key\n    pub: pki/sa.pub\n    key_type: RSA\n    policy: if_not_present",
 		},
 		Returns: []module.Return{
-			{Key: "reason", Type: "str", Doc: "why it was made, or would be; empty when all is as wanted"},
+			{Key: "reason", Type: "str", Doc: "why it was created, or would be; empty if nothing differs"},
 			{Key: "cert", Type: "str", Doc: "path of the certificate"},
 			{Key: "key", Type: "str", Doc: "path of the key"},
 			{Key: "pub", Type: "str", Doc: "path of the public key"},
-			{Key: "not_before", Type: "str", Doc: "when the certificate begins, RFC 3339"},
-			{Key: "not_after", Type: "str", Doc: "when it ends"},
-			{Key: "days_left", Type: "int", Doc: "whole days until then"},
-			{Key: "serial", Type: "str", Doc: "its serial number, hexadecimal"},
+			{Key: "not_before", Type: "str", Doc: "start of the validity, RFC 3339"},
+			{Key: "not_after", Type: "str", Doc: "end of the validity"},
+			{Key: "days_left", Type: "int", Doc: "full days until the certificate expires"},
+			{Key: "serial", Type: "str", Doc: "serial number of the certificate, hexadecimal"},
 			{Key: "fingerprint", Type: "str", Doc: "sha256:HEX of the certificate"},
-			{Key: "spki_sha256", Type: "str", Doc: "sha256:HEX of the public key, as kubeadm pins an authority; in check mode empty for a key that is still to be made"},
+			{Key: "spki_sha256", Type: "str", Doc: "sha256:HEX of the public key, as in the CA pins of kubeadm; in check mode empty for a key that would be created"},
 		},
 		New:   func() module.Runner { return &GenCert{} },
 		Where: module.OnControl,
@@ -52,31 +52,31 @@ func genCertSpec() module.Spec {
 
 // GenCert is the module gen_cert.
 type GenCert struct {
-	Cert         string          `kk:"cert,path" doc:"where the certificate goes, PEM"`
-	Key          string          `kk:"key,required,path" doc:"where the key goes, PEM (PKCS #8), 0600"`
-	Pub          string          `kk:"pub,path" doc:"where the public key goes, PEM"`
-	CACert       string          `kk:"ca_cert,path" doc:"certificate of the authority that signs"`
-	CAKey        string          `kk:"ca_key,path" doc:"its key"`
+	Cert         string          `kk:"cert,path" doc:"path of the certificate, PEM"`
+	Key          string          `kk:"key,required,path" doc:"path of the key, PEM (PKCS #8), mode 0600"`
+	Pub          string          `kk:"pub,path" doc:"path of the public key, PEM"`
+	CACert       string          `kk:"ca_cert,path" doc:"path of the certificate of the signing CA"`
+	CAKey        string          `kk:"ca_key,path" doc:"path of the key of ca_cert"`
 	CommonName   string          `kk:"common_name" doc:"CN of the subject"`
 	Organization []string        `kk:"organization" doc:"O of the subject"`
-	SANs         []string        `kk:"sans" doc:"names that it is valid for: addresses, URIs (with ://), email (with @) and DNS names are told apart; DNS:, IP:, URI: and email: before one say which"`
-	IsCA         bool            `kk:"is_ca" default:"no" doc:"make an authority"`
-	PathLength   *int            `kk:"path_length" doc:"how many authorities may follow below this one; unlimited by default"`
-	KeyType      string          `kk:"key_type" default:"ECDSA" choices:"RSA,ECDSA,Ed25519" doc:"kind of the key"`
-	KeySize      int             `kk:"key_size" default:"2048" doc:"bits of an RSA key, 2048 to 4096"`
+	SANs         []string        `kk:"sans" doc:"subject alternative names; IP addresses, URIs (with ://), email addresses (with @) and DNS names are recognized; the prefixes DNS:, IP:, URI: and email: set the type"`
+	IsCA         bool            `kk:"is_ca" default:"no" doc:"create a CA"`
+	PathLength   *int            `kk:"path_length" doc:"maximum number of CAs below this one. Default: unlimited"`
+	KeyType      string          `kk:"key_type" default:"ECDSA" choices:"RSA,ECDSA,Ed25519" doc:"type of the key"`
+	KeySize      int             `kk:"key_size" default:"2048" doc:"size of an RSA key in bits, 2048 to 4096"`
 	Curve        string          `kk:"curve" default:"P-256" choices:"P-256,P-384" doc:"curve of an ECDSA key"`
 	KeyUsage     []string        `kk:"key_usage" choices:"digital_signature,content_commitment,key_encipherment,data_encipherment,key_agreement,cert_sign,crl_sign" doc:"what the key may be used for"`
 	ExtKeyUsage  []string        `kk:"extended_key_usage" choices:"any,server_auth,client_auth,code_signing,email_protection,time_stamping,ocsp_signing" doc:"what the certificate may be used for"`
-	Days         *int            `kk:"days" doc:"how long it is valid; default is 3650 for an authority, else 365"`
-	Policy       string          `kk:"policy" default:"renew" choices:"renew,always,if_not_present" doc:"make it when it is not as wanted, at each run, or only when it is missing or cannot be used"`
-	RenewBefore  int             `kk:"renew_before_days" default:"30" doc:"days before its end from which it is renewed"`
+	Days         *int            `kk:"days" doc:"days of validity. Default: 3650 for a CA, otherwise 365"`
+	Policy       string          `kk:"policy" default:"renew" choices:"renew,always,if_not_present" doc:"renew: create it when it differs from the arguments or is about to expire; always: in each run; if_not_present: only when it is missing or unusable"`
+	RenewBefore  int             `kk:"renew_before_days" default:"30" doc:"days before expiry from which it is renewed"`
 	Mode         schema.FileMode `kk:"mode" default:"0644" doc:"permission bits of certificate and public key"`
 }
 
 const (
-	pathLength = "path_length is a number from 0 on, of an authority (is_ca)"
-	noCert     = "a certificate is described, but cert does not say where it goes"
-	noNames    = "a certificate needs a common_name or sans, an authority a common_name"
+	pathLength = "path_length must be 0 or more, and needs is_ca"
+	noCert     = "a certificate is described, but cert, its path, is missing"
+	noNames    = "a certificate needs a common_name or sans, a CA a common_name"
 )
 
 func isCommonName(name string) error {
@@ -106,16 +106,16 @@ func (*GenCert) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *GenCert) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	w, err := m.wanted(c.Now())
+	w, err := m.desired(c.Now())
 	if err != nil {
 		return module.Result{Failed: true, Msg: err.Error()}, nil
 	}
 	if m.CACert != "" {
 		if w.authority, err = readAuthority(ctx, m.CACert, m.CAKey); err != nil {
 			if c.Check && missing(m.CACert) {
-				return m.result("its authority "+m.CACert+" is to be made", files{}, w), nil
+				return m.result("its CA "+m.CACert+" would be created", files{}, w), nil
 			}
-			return module.Result{}, fmt.Errorf("read authority: %w", err)
+			return module.Result{}, fmt.Errorf("read CA: %w", err)
 		}
 	}
 	if err := w.fitsAuthority(); err != nil {
@@ -123,14 +123,14 @@ func (m *GenCert) Run(ctx context.Context, c *module.Call) (module.Result, error
 	}
 	if c.Check {
 		have := m.read()
-		reason, _, err := m.judge(w, have)
+		reason, _, err := m.evaluate(w, have)
 		return m.result(reason, have, w), err
 	}
 	return m.make(ctx, w)
 }
 
-// make does what is to be done while no other run does it.
-func (m *GenCert) make(ctx context.Context, w wanted) (module.Result, error) {
+// make applies the steps under a lock, so that no other run does.
+func (m *GenCert) make(ctx context.Context, w desired) (module.Result, error) {
 	if err := makeFolders(m.Cert, m.Key, m.Pub); err != nil {
 		return module.Result{}, err
 	}
@@ -140,7 +140,7 @@ func (m *GenCert) make(ctx context.Context, w wanted) (module.Result, error) {
 	}
 	defer unlock()
 	have := m.read()
-	reason, steps, err := m.judge(w, have)
+	reason, steps, err := m.evaluate(w, have)
 	if err != nil || reason == "" {
 		return m.result(reason, have, w), err
 	}
@@ -150,9 +150,9 @@ func (m *GenCert) make(ctx context.Context, w wanted) (module.Result, error) {
 	return m.result(reason, have, w), nil
 }
 
-// wanted checks the arguments and makes of them what is wanted.
-func (m *GenCert) wanted(now time.Time) (wanted, error) {
-	w := wanted{now: now, self: m.CACert == "", alone: m.Cert == "", kind: certs.KeyKind{Algorithm: m.KeyType, Bits: m.KeySize, Curve: m.Curve}}
+// desired checks the arguments and makes the desired certificate from them.
+func (m *GenCert) desired(now time.Time) (desired, error) {
+	w := desired{now: now, self: m.CACert == "", alone: m.Cert == "", kind: certs.KeyKind{Algorithm: m.KeyType, Bits: m.KeySize, Curve: m.Curve}}
 	if err := m.consistent(); err != nil {
 		return w, err
 	}
@@ -185,8 +185,8 @@ func (m *GenCert) consistent() error {
 	return nil
 }
 
-// result tells what is there now, or what is wrong with it.
-func (m *GenCert) result(reason string, have files, w wanted) module.Result {
+// result describes the current certificate, or what is wrong with it.
+func (m *GenCert) result(reason string, have files, w desired) module.Result {
 	d := value.NewDict("reason", reason, "cert", m.Cert, "key", m.Key, "pub", m.Pub, "spki_sha256", "")
 	if have.signer != nil {
 		d.Set("spki_sha256", pin(have.signer.Public()))

@@ -19,14 +19,14 @@ import (
 func genSecretSpec() module.Spec {
 	return module.Spec{
 		Name: "gen_secret", Collection: "kk",
-		Summary: "Makes up a secret and keeps it in a file of the control node.",
+		Summary: "Generates a random secret and stores it in a file on the control node.",
 		Notes: []string{
-			"A file that is there is kept, whatever it holds; only its mode is narrowed to 0600. A folder that is missing is made 0700.",
-			"The file ends without a newline. The secret is not in the result: read it with lookup('file', ...).",
+			"An existing file is kept, whatever its content; only its mode is restricted to 0600. A missing folder is created with mode 0700.",
+			"The file has no trailing newline. The secret is not in the result: read it with lookup('file', ...).",
 		},
 		Examples: []string{
-			"- name: Make up the registry's password\n  gen_secret:\n    dest: secrets/registry-password\n    bytes: 24",
-			"- name: Make the key that encrypts secrets at rest\n  gen_secret:\n    dest: secrets/encryption-key\n    encoding: base64",
+			"- name: Generate the registry password\n  gen_secret:\n    dest: secrets/registry-password\n    bytes: 24",
+			"- name: Generate the key for encryption at rest\n  gen_secret:\n    dest: secrets/encryption-key\n    encoding: base64",
 		},
 		Returns: []module.Return{{Key: "dest", Type: "str", Doc: "path of the file"}},
 		New:     func() module.Runner { return &GenSecret{} },
@@ -36,9 +36,9 @@ func genSecretSpec() module.Spec {
 
 // GenSecret is the module gen_secret.
 type GenSecret struct {
-	Dest     string `kk:"dest,required,path,alias=path" doc:"where it is kept, 0600"`
-	Bytes    int    `kk:"bytes" default:"32" doc:"random bytes that it is made of, 16 to 1024"`
-	Encoding string `kk:"encoding" default:"base64url" choices:"base64,base64url,hex" doc:"how they are written; base64url has no padding and needs no quotes anywhere"`
+	Dest     string `kk:"dest,required,path,alias=path" doc:"path of the file, mode 0600"`
+	Bytes    int    `kk:"bytes" default:"32" doc:"number of random bytes, 16 to 1024"`
+	Encoding string `kk:"encoding" default:"base64url" choices:"base64,base64url,hex" doc:"encoding of the bytes; base64url has no padding and never needs quotes"`
 }
 
 // Rules implements schema.Ruled.

@@ -18,7 +18,7 @@ import (
 //go:embed hostfile.sh
 var hostFileScript string
 
-// HostFile is a file of the host; text is nil when it is not there.
+// HostFile is a file on the host; text is nil if it does not exist.
 type HostFile struct {
 	Path                   string
 	There                  bool
@@ -30,7 +30,7 @@ type HostFile struct {
 // Source is PEM that a task gives as a path of the host or as a text.
 type Source struct{ Path, Text, Name string }
 
-// ReadHost reads files of the host, and takes texts as files that are there.
+// ReadHost reads files of the host, and treats texts as existing files.
 func ReadHost(ctx context.Context, c *module.Call, path string, more ...Source) ([]HostFile, error) {
 	s := hostscript.New(hostFileScript, `pki_look "$@"`)
 	s.Probe = true
@@ -84,6 +84,6 @@ func (f *HostFile) parse(stat, text string) error {
 	return err
 }
 
-// ErrAway is a file that a task needs and that is not there. In check mode a
-// task before may be about to make it.
-var ErrAway = errors.New("is not there")
+// ErrAway means that a required file does not exist. In check mode an earlier task may
+// be about to create it.
+var ErrAway = errors.New("does not exist")

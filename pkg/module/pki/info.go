@@ -17,46 +17,46 @@ import (
 func certInfoSpec() module.Spec {
 	return module.Spec{
 		Name: "x509_certificate_info", Aliases: []string{"openssl_certificate_info"}, Collection: "community.crypto",
-		Summary: "Tells what a certificate says and how long it is valid.",
+		Summary: "Returns the content and the validity of a certificate.",
 		Notes: []string{
-			"It is judged on the control node, so hosts need no openssl; what is given as a text needs no host at all.",
-			"A text with several certificates is described by its first; all of them are in chain. Keys in it are passed over.",
-			"Numbers beyond 64 bits, such as most serial numbers, are texts of digits.",
+			"The certificate is parsed on the control node, so hosts need no openssl; with content no host is contacted.",
+			"Of several certificates the first is described; all of them are in chain. Keys are ignored.",
+			"Numbers beyond 64 bits, such as most serial numbers, are strings of digits.",
 		},
 		Examples: []string{
-			"- name: What the API server shows\n  x509_certificate_info:\n    path: /etc/kubernetes/pki/apiserver.crt\n    before_days: 14\n    valid_at:\n      next_month: +30d\n  register: cert\n  failed_when: cert.expiring or not cert.valid_at.next_month",
+			"- name: Check the certificate of the API server\n  x509_certificate_info:\n    path: /etc/kubernetes/pki/apiserver.crt\n    before_days: 14\n    valid_at:\n      next_month: +30d\n  register: cert\n  failed_when: cert.expiring or not cert.valid_at.next_month",
 		},
 		Returns: []module.Return{
-			{Key: "expired", Type: "bool", Doc: "it has ended"},
-			{Key: "expiring", Type: "bool", Doc: "it has ended, or does within before_days"},
-			{Key: "days_left", Type: "int", Doc: "whole days until it ends; negative once it has"},
-			{Key: "not_before", Type: "str", Doc: "when it begins, YYYYMMDDhhmmssZ"},
-			{Key: "not_after", Type: "str", Doc: "when it ends"},
+			{Key: "expired", Type: "bool", Doc: "whether it has expired"},
+			{Key: "expiring", Type: "bool", Doc: "whether it has expired, or expires within before_days"},
+			{Key: "days_left", Type: "int", Doc: "full days until it expires; negative after that"},
+			{Key: "not_before", Type: "str", Doc: "start of the validity, YYYYMMDDhhmmssZ"},
+			{Key: "not_after", Type: "str", Doc: "end of the validity"},
 			{Key: "valid_at", Type: "dict", Doc: "whether it is valid at each time of the argument"},
-			{Key: "subject", Type: "dict", Doc: "its subject, by the long names of OpenSSL"},
-			{Key: "subject_ordered", Type: "list of list", Doc: "the same in order, with names that stand there twice"},
-			{Key: "issuer", Type: "dict", Doc: "who signed it"},
+			{Key: "subject", Type: "dict", Doc: "subject, with OpenSSL's long names"},
+			{Key: "subject_ordered", Type: "list of list", Doc: "the same in order, including repeated names"},
+			{Key: "issuer", Type: "dict", Doc: "issuer"},
 			{Key: "issuer_ordered", Type: "list of list", Doc: "the same in order"},
-			{Key: "subject_alt_name", Type: "list of str", Doc: "names that it is valid for, as DNS:NAME, IP:ADDRESS, URI:..., email:...; none without the extension, as all of these"},
+			{Key: "subject_alt_name", Type: "list of str", Doc: "subject alternative names as DNS:NAME, IP:ADDRESS, URI:..., email:...; null without the extension, as are the following keys"},
 			{Key: "basic_constraints", Type: "list of str", Doc: "CA:TRUE or CA:FALSE, and pathlen:N"},
-			{Key: "key_usage", Type: "list of str", Doc: "what the key may be used for, by the names of OpenSSL"},
+			{Key: "key_usage", Type: "list of str", Doc: "what the key may be used for, with OpenSSL's names"},
 			{Key: "extended_key_usage", Type: "list of str", Doc: "what the certificate may be used for"},
-			{Key: "ocsp_must_staple", Type: "bool", Doc: "it needs an answer of OCSP beside it"},
+			{Key: "ocsp_must_staple", Type: "bool", Doc: "whether OCSP stapling is required"},
 			{Key: "*_critical", Type: "bool", Doc: "whether the extension of this name is marked as critical"},
 			{Key: "extensions_by_oid", Type: "dict", Doc: "each extension: critical, and its value in base64"},
 			{Key: "ocsp_uri", Type: "str", Doc: "where OCSP answers"},
-			{Key: "issuer_uri", Type: "str", Doc: "where the certificate of the issuer is"},
-			{Key: "subject_key_identifier", Type: "str", Doc: "identifier of its key"},
+			{Key: "issuer_uri", Type: "str", Doc: "URI of the issuer's certificate"},
+			{Key: "subject_key_identifier", Type: "str", Doc: "identifier of the key"},
 			{Key: "authority_key_identifier", Type: "str", Doc: "identifier of the issuer's key"},
-			{Key: "public_key", Type: "str", Doc: "its key, PEM"},
+			{Key: "public_key", Type: "str", Doc: "the public key, PEM"},
 			{Key: "public_key_type", Type: "str", Doc: "RSA, ECC, Ed25519, or unknown"},
 			{Key: "public_key_data", Type: "dict", Doc: "size, modulus and exponent, or curve, exponent_size, x and y"},
-			{Key: "public_key_fingerprints", Type: "dict", Doc: "digests of its key"},
+			{Key: "public_key_fingerprints", Type: "dict", Doc: "digests of the public key"},
 			{Key: "fingerprints", Type: "dict", Doc: "digests of the certificate"},
 			{Key: "serial_number", Type: "int", Doc: "serial number"},
-			{Key: "signature_algorithm", Type: "str", Doc: "how it is signed, by the name of OpenSSL"},
+			{Key: "signature_algorithm", Type: "str", Doc: "signature algorithm, with OpenSSL's name"},
 			{Key: "version", Type: "int", Doc: "version of X.509"},
-			{Key: "is_ca", Type: "bool", Doc: "it is an authority"},
+			{Key: "is_ca", Type: "bool", Doc: "whether it is a CA"},
 			{Key: "chain", Type: "list of dict", Doc: "all certificates of the text, each with these keys"},
 		},
 		New:   func() module.Runner { return &CertInfo{} },
@@ -68,9 +68,9 @@ func certInfoSpec() module.Spec {
 type CertInfo struct {
 	Backend string      `kk:"select_crypto_backend" default:"auto" choices:"auto,cryptography" doc:"without effect: kk needs no library for it"`
 	Content string      `kk:"content" doc:"the certificate, PEM"`
-	Path    string      `kk:"path,path" doc:"file of the host that holds it"`
-	ValidAt *value.Dict `kk:"valid_at" doc:"times by names of your own: relative as +1d2h, or YYYYMMDDhhmmssZ"`
-	Before  int         `kk:"before_days" default:"30" doc:"days before its end from which it is expiring"`
+	Path    string      `kk:"path,path" doc:"path of the certificate on the host"`
+	ValidAt *value.Dict `kk:"valid_at" doc:"times to check the validity at, by arbitrary names: relative such as +1d2h, or YYYYMMDDhhmmssZ"`
+	Before  int         `kk:"before_days" default:"30" doc:"days before expiry from which expiring is true"`
 }
 
 // Rules implements schema.Ruled.
@@ -139,12 +139,12 @@ func (m *CertInfo) validAt(crt *x509.Certificate, now time.Time) (*value.Dict, e
 	return d, nil
 }
 
-// OneSource are the rules of arguments of which one says what to look at.
+// OneSource are the rules for arguments of which exactly one selects the source.
 func OneSource() schema.Rules {
 	return schema.Rules{schema.AtMostOne("path", "content"), schema.AtLeastOne("path", "content"), schema.Needs("path").If("content", "")}
 }
 
-// ReadOne is the one file or text that a task is to look at.
+// ReadOne reads the one file or text of a task.
 func ReadOne(ctx context.Context, c *module.Call, from Source) (HostFile, error) {
 	if from.Text != "" {
 		return HostFile{Path: from.Name, There: true, Text: []byte(from.Text)}, nil

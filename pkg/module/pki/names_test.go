@@ -25,7 +25,7 @@ func FuzzSANs(f *testing.F) {
 			return
 		}
 		m := &GenCert{CommonName: "x", SANs: []string{text}, KeyType: "ECDSA"}
-		w := wanted{now: time.Now(), self: true, days: 1}
+		w := desired{now: time.Now(), self: true, days: 1}
 		if w.template, err = m.template(n, w); err != nil {
 			t.Fatal(err)
 		}

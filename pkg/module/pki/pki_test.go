@@ -277,13 +277,13 @@ func TestMends(t *testing.T) {
 	if err := os.Remove(f.path("leaf.key")); err != nil {
 		t.Fatal(err)
 	}
-	f.renews("there is no key", "leaf", "ca", "sans", "a")
+	f.renews("the key does not exist", "leaf", "ca", "sans", "a")
 	f.openssl("verify", "-x509_strict", "-CAfile", "ca.crt", "leaf.crt")
 	key = f.text("leaf.key")
 	if err := os.Remove(f.path("leaf.crt")); err != nil {
 		t.Fatal(err)
 	}
-	f.renews("there is no certificate", "leaf", "ca", "sans", "a")
+	f.renews("the certificate does not exist", "leaf", "ca", "sans", "a")
 	if f.text("leaf.key") != key {
 		t.Error("a key that had no certificate was thrown away")
 	}
@@ -381,9 +381,9 @@ func TestRefuses(t *testing.T) {
 		"key_size must be":              {"ca", "sans", "a", "key_type", "RSA", "key_size", 1024},
 		"must be less than days":        {"ca", "sans", "a", "days", 10},
 		"days must be":                  {"ca", "sans", "a", "days", 0},
-		"allows no authority below it":  {"ca", "is_ca", true},
-		"is no authority":               {"leaf", "sans", "a"},
-		"is for authorities":            {"ca", "sans", "a", "key_usage", "cert_sign"},
+		"allows no CA below it":         {"ca", "is_ca", true},
+		"is no CA":                      {"leaf", "sans", "a"},
+		"is for CAs":                    {"ca", "sans", "a", "key_usage", "cert_sign"},
 		"needs a common_name":           {"ca", "common_name", ""},
 		"certificates allow 64":         {"ca", "common_name", strings.Repeat("x", 65)},
 		"named for two files":           {"ca", "sans", "a", "pub", f.path("bad.key")},
@@ -398,7 +398,7 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	if !strings.Contains(f.text("ca.crt"), "BEGIN") {
-		t.Error("the authority is gone")
+		t.Error("the CA is gone")
 	}
 	if _, err := os.Stat(f.path("bad.key")); err == nil {
 		t.Error("a refused call left a key")

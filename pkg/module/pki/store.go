@@ -13,9 +13,9 @@ import (
 	"kubekey/pkg/certs"
 )
 
-// write does the steps, the key first: a run that ends before the certificate
+// write applies the steps, the key first: a run that stops before the certificate
 // leaves a pair that does not match, or a key alone, and both are seen.
-func (m *GenCert) write(w wanted, f files, s steps) (files, error) {
+func (m *GenCert) write(w desired, f files, s steps) (files, error) {
 	mode, err := m.Mode.Apply(0o644, false)
 	if err != nil {
 		return f, err

@@ -1,5 +1,4 @@
-// Package service holds the modules for services of systemd, OpenRC and System V,
-// and for what a server is told to load.
+// Package service holds the modules for services of systemd, OpenRC and System V.
 package service
 
 import "kubekey/pkg/module"

@@ -14,23 +14,23 @@ var serviceScript string
 
 // Service is the module service.
 type Service struct {
-	Name      string  `kk:"name,required" doc:"the service"`
-	State     string  `kk:"state" choices:"started,stopped,restarted,reloaded" doc:"started and stopped act only if needed; restarted and reloaded always do, and start a service that does not run"`
+	Name      string  `kk:"name,required" doc:"name of the service"`
+	State     string  `kk:"state" choices:"started,stopped,restarted,reloaded" doc:"started and stopped act only if needed; restarted and reloaded always act, and start a stopped service"`
 	Enabled   *bool   `kk:"enabled" doc:"whether the service starts at boot"`
-	Use       string  `kk:"use" default:"auto" choices:"auto,systemd,openrc,sysv,sysvinit,service" doc:"what manages services; auto is systemd if it runs, else OpenRC, else init scripts"`
-	Pattern   string  `kk:"pattern" doc:"without systemd: the service runs if a command line in ps has this text, instead of asking its init script"`
-	Sleep     float64 `kk:"sleep" default:"0" doc:"without systemd: seconds between stop and start of a restart"`
-	Arguments string  `kk:"arguments,alias=args" doc:"without systemd: words that are given to the init script"`
-	Runlevel  string  `kk:"runlevel" default:"default" doc:"OpenRC: the runlevel that enabled is about"`
+	Use       string  `kk:"use" default:"auto" choices:"auto,systemd,openrc,sysv,sysvinit,service" doc:"service manager; auto is systemd if it is running, otherwise OpenRC, otherwise init scripts"`
+	Pattern   string  `kk:"pattern" doc:"without systemd: the service counts as running if a command line in ps contains this text; its init script is not asked"`
+	Sleep     float64 `kk:"sleep" default:"0" doc:"without systemd: seconds between stopping and starting in a restart"`
+	Arguments string  `kk:"arguments,alias=args" doc:"without systemd: further arguments of the init script"`
+	Runlevel  string  `kk:"runlevel" default:"default" doc:"OpenRC: runlevel that enabled applies to"`
 }
 
 func serviceSpec() module.Spec {
 	return module.Spec{
 		Name:    "service",
-		Summary: "Starts, stops and enables services, with whatever manages them on the host.",
-		Notes:   []string{"A service that does not exist fails the task, also for state: stopped; in check mode it is a warning, since a task before may make it."},
+		Summary: "Starts, stops and enables services with the service manager of the host.",
+		Notes:   []string{"A service that does not exist fails the task, also for state: stopped; in check mode it is a warning, since an earlier task may create it."},
 		Examples: []string{
-			"- name: Run chrony, now and at boot\n  service:\n    name: chrony\n    state: started\n    enabled: true",
+			"- name: Start and enable chrony\n  service:\n    name: chrony\n    state: started\n    enabled: true",
 		},
 		Returns: serviceReturns(),
 		New:     func() module.Runner { return new(Service) },

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154,SC2086
-# Services of hosts without systemd. $p_arguments are words for the init script.
-service_pattern() { # is there a process whose command line has $p_pattern?
+# Services of hosts without systemd. $p_arguments are arguments of the init script.
+service_pattern() { # is a process running with $p_pattern in its command line?
 	ps -ef 2>/dev/null >"$tmp/ps" || ps w >"$tmp/ps" 2>/dev/null || ps >"$tmp/ps"
 	while IFS= read -r process; do
 		case $process in

@@ -20,11 +20,11 @@ type ServiceFacts struct{}
 func serviceFactsSpec() module.Spec {
 	return module.Spec{
 		Name:     "service_facts",
-		Summary:  "Makes the host's services facts, with whether they run and come up at boot.",
-		Notes:    []string{"It knows systemd, OpenRC, and scripts of System V where there is a program service."},
+		Summary:  "Returns the services of the host as facts, with their state and whether they start at boot.",
+		Notes:    []string{"Supports systemd, OpenRC, and System V where the command service exists."},
 		Examples: []string{"- name: Gather the services\n  service_facts:"},
 		Returns: []module.Return{
-			{Key: "ansible_facts", Type: "dict", Doc: "services: for each name (of systemd with .service) name, state (running, stopped, ...), status (enabled, disabled, static, masked, not-found, failed, ...) and source"},
+			{Key: "ansible_facts", Type: "dict", Doc: "services: by name (with .service for systemd), each with name, state (running, stopped, ...), status (enabled, disabled, static, masked, not-found, failed, ...) and source"},
 		},
 		Check: module.Harmless,
 		New:   func() module.Runner { return new(ServiceFacts) },
@@ -54,7 +54,7 @@ func addService(to *value.Dict, name, state, source string) *value.Dict {
 }
 
 // systemdServices reads the units that are loaded (UNIT LOAD ACTIVE SUB), and
-// the files of units, which tell what is enabled.
+// the unit files, which show what is enabled.
 func systemdServices(to *value.Dict, a hostscript.Answer) {
 	bad := []string{"not-found", "masked", "failed"}
 	states := unitStates(a)

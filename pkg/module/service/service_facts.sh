@@ -4,7 +4,7 @@ service_facts_main() {
 		say units "$(systemctl list-units --no-pager --no-legend --plain --type service --all 2>/dev/null)"
 		files=$(systemctl list-unit-files --no-pager --no-legend --type service --all 2>/dev/null)
 		say files "$files"
-		# What no unit was loaded for may be another name of one that runs. Templates are no units.
+		# A file without a loaded unit may be an alias of a running unit. Templates are not units.
 		set -f
 		# shellcheck disable=SC2046
 		set -- $(printf '%s\n' "$files" | sed -n '/^[^ ]*@\.service /d; s/^\([^ ]*\.service\) .*/\1/p')

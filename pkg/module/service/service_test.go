@@ -74,12 +74,12 @@ func TestSystemdCommands(t *testing.T) {
 	}
 	fails(t, "Could not find the requested service absent: host", "systemd", moduletest.Options{Conn: h}, "name", "absent", "state", "stopped")
 	fails(t, "Unable to restart service broken: Job failed.", "systemd", moduletest.Options{Conn: h}, "name", "broken", "state", "restarted")
-	fails(t, "there is no systemctl", "systemd", moduletest.Options{Conn: moduletest.NewStandIns(t, nil)}, "name", "x", "state", "started")
+	fails(t, "systemctl is not installed", "systemd", moduletest.Options{Conn: moduletest.NewStandIns(t, nil)}, "name", "x", "state", "started")
 	fails(t, "one of the following is required", "systemd", moduletest.Options{Conn: h})
 	fails(t, "is not the name of a service", "service", moduletest.Options{Conn: h}, "name", "-f")
 }
 
-// TestReloadThatWaits: systemd reads its units once more after several were enabled
+// TestReloadThatWaits: systemd reads its units again after several were enabled
 // and started, and not once after each, if it had just read them. The transport of
 // the test does at once what may wait.
 func TestReloadThatWaits(t *testing.T) {

@@ -19,29 +19,29 @@ var systemdScript string
 
 // Systemd is the module systemd.
 type Systemd struct {
-	Name         string `kk:"name,alias=service|unit" doc:"the unit; .service is added to a name without a type"`
-	State        string `kk:"state" choices:"started,stopped,restarted,reloaded" doc:"started and stopped act only if needed; restarted and reloaded always do, and start a unit that does not run"`
+	Name         string `kk:"name,alias=service|unit" doc:"name of the unit; .service is added to a name without a type"`
+	State        string `kk:"state" choices:"started,stopped,restarted,reloaded" doc:"started and stopped act only if needed; restarted and reloaded always act, and start a stopped unit"`
 	Enabled      *bool  `kk:"enabled" doc:"whether the unit starts at boot"`
 	Masked       *bool  `kk:"masked" doc:"whether the unit is masked, so that nothing can start it"`
-	DaemonReload bool   `kk:"daemon_reload,alias=daemon-reload" default:"no" doc:"make systemd read its unit files again before anything else; alone it is no change"`
-	DaemonReexec bool   `kk:"daemon_reexec,alias=daemon-reexec" default:"no" doc:"make systemd start itself again before anything else"`
-	Scope        string `kk:"scope" default:"system" choices:"system,user,global" doc:"the manager: of the system, of the user who logs in, or of all users (enabled and masked only)"`
+	DaemonReload bool   `kk:"daemon_reload,alias=daemon-reload" default:"no" doc:"run daemon-reload first; on its own this does not count as a change"`
+	DaemonReexec bool   `kk:"daemon_reexec,alias=daemon-reexec" default:"no" doc:"run daemon-reexec first"`
+	Scope        string `kk:"scope" default:"system" choices:"system,user,global" doc:"service manager: of the system, of the user who logs in, or of all users (enabled and masked only)"`
 	NoBlock      bool   `kk:"no_block" default:"no" doc:"do not wait until the state is reached"`
-	Force        bool   `kk:"force" default:"no" doc:"let enabled replace symlinks that are in the way"`
+	Force        bool   `kk:"force" default:"no" doc:"let enabled overwrite existing symlinks"`
 }
 
 func systemdSpec() module.Spec {
 	return module.Spec{
 		Name: "systemd", Aliases: []string{"systemd_service"},
-		Summary: "Starts, stops, enables and masks units of systemd.",
+		Summary: "Starts, stops, enables and masks systemd units.",
 		Notes: []string{
-			"A unit that does not exist fails the task, also for state: stopped; in check mode it is a warning, since a task before may make it. Only masked works without the unit.",
-			"status is how the unit was before the task.",
-			"Enabling a unit makes systemd read all units again. After a task that made it do so, tasks of state: started with enabled: yes that follow directly leave that to one time after the last of them: before the next task that touches the host, at the latest with the play.",
+			"A unit that does not exist fails the task, also for state: stopped; in check mode it is a warning, since an earlier task may create it. Only masked works without the unit.",
+			"status is the state of the unit before the task.",
+			"Enabling a unit makes systemd reload all units. In a row of tasks with state: started and enabled: yes this is done once after the last of them: before the next task that touches the host, at the latest at the end of the play.",
 		},
 		Examples: []string{
-			"- name: Run containerd, now and at boot\n  systemd:\n    name: containerd\n    state: started\n    enabled: true\n    daemon_reload: true",
-			"- name: Read the unit files again\n  systemd:\n    daemon_reload: true",
+			"- name: Start and enable containerd\n  systemd:\n    name: containerd\n    state: started\n    enabled: true\n    daemon_reload: true",
+			"- name: Reload the unit files\n  systemd:\n    daemon_reload: true",
 		},
 		Returns: serviceReturns(),
 		New:     func() module.Runner { return new(Systemd) },
@@ -50,9 +50,9 @@ func systemdSpec() module.Spec {
 
 func serviceReturns() []module.Return {
 	return []module.Return{
-		{Key: "name", Type: "str", Doc: "the service as it was named"},
-		{Key: "state", Type: "str", Doc: "started or stopped, if a state was asked for"},
-		{Key: "enabled", Type: "bool", Doc: "whether it starts at boot, if that was asked for"},
+		{Key: "name", Type: "str", Doc: "name of the service, as given"},
+		{Key: "state", Type: "str", Doc: "started or stopped, if state was given"},
+		{Key: "enabled", Type: "bool", Doc: "whether it starts at boot, if enabled was given"},
 		{Key: "status", Type: "dict", Doc: "the properties of the unit (systemctl show), before the task: ActiveState, SubState, LoadState, UnitFileState, ..."},
 	}
 }
@@ -87,14 +87,15 @@ func (m *Systemd) Run(ctx context.Context, c *module.Call) (module.Result, error
 // readUnits has the PATH that scripts have.
 const readUnits = "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; systemctl daemon-reload"
 
-// mayWait reports whether nothing depends on when systemd learns that the unit is
-// enabled: it is started here, and so runs.
+// mayWait reports whether the reload can be deferred: the unit is started here, so
+// nothing depends on when systemd learns that it is enabled.
 func (m *Systemd) mayWait() bool {
 	return m.Name != "" && m.Scope == "system" && m.State == "started" && m.Enabled != nil && *m.Enabled && m.Masked == nil && !m.DaemonReexec
 }
 
-// reload says whether systemd read its units, or is to read them yet: once after
-// several were enabled, since each time it reads all. A script that was ended may have enabled the unit.
+// reload reports whether systemd has reloaded its units or still has to. One reload
+// serves several enabled units, since each reads all of them. A script that was
+// killed may have enabled the unit.
 func (m *Systemd) reload(ctx context.Context, c *module.Call, a hostscript.Answer, ended error) error {
 	cmd := connector.Command{Line: ":", Deferral: connector.DeferredDone}
 	cut := m.mayWait() && (errors.Is(ended, context.DeadlineExceeded) || errors.Is(ended, context.Canceled))
@@ -115,7 +116,7 @@ func (m *Systemd) reload(ctx context.Context, c *module.Call, a hostscript.Answe
 
 func isService(name string) error {
 	if i := strings.IndexAny(name, "*?["); i >= 0 {
-		return fmt.Errorf("this module does not support patterns: there is %q in the service name %q", name[i], name)
+		return fmt.Errorf("this module does not support patterns: remove %q from the service name %q", name[i], name)
 	}
 	if strings.HasPrefix(name, "-") || strings.ContainsAny(name, "\n\x00") {
 		return fmt.Errorf("%q is not the name of a service", name)
@@ -135,7 +136,7 @@ func unitName(name string) string {
 	return name + ".service"
 }
 
-// serviceResult adds to a result what the service has become, and its status.
+// serviceResult adds the new state of the service and its status to a result.
 func serviceResult(c *module.Call, r module.Result, a hostscript.Answer, state string, enabled *bool) module.Result {
 	if state == "restarted" || state == "reloaded" {
 		state = "started"
@@ -162,8 +163,8 @@ func stateOf(active string) string {
 	return "stopped"
 }
 
-// properties reads the lines of systemctl show. A value of several lines goes
-// on until a line that begins with a name and "=".
+// properties reads the lines of systemctl show. A value of several lines continues
+// until a line that begins with a name and "=".
 func properties(text string) *value.Dict {
 	d := value.NewDict()
 	last := ""

@@ -34,7 +34,7 @@ systemd_mask() {
 		[ "$load" != masked ] || load=loaded
 	fi
 }
-systemd_links() { # whether the unit has links of its own, or those of the units that go with it are made
+systemd_links() { # whether the unit has links of its own, or those of its related units exist
 	fragment=$(sc show -p FragmentPath -- "$p_unit" 2>/dev/null)
 	fragment=${fragment#FragmentPath=}
 	! grep -qE '^[[:space:]]*(WantedBy|RequiredBy|Alias)[[:space:]]*=' "$fragment" 2>/dev/null || return 1
@@ -43,8 +43,8 @@ systemd_links() { # whether the unit has links of its own, or those of the units
 		sc is-enabled --quiet -- "$also" >/dev/null 2>&1 || return 1
 	done
 }
-# Systemd reads all units again when one is enabled. Where it just did, and the unit is
-# started now anyway, that can wait until something may notice.
+# Enabling a unit makes systemd reload all units. If it just did, and the unit is started
+# now anyway, the reload is deferred until something may depend on it.
 systemd_turn_on() {
 	if [ -z "$p_late" ] || [ -z "$late" ]; then
 		step "Unable to enable service $p_name" sc enable ${p_force:+--force} -- "$p_unit"
@@ -53,20 +53,20 @@ systemd_turn_on() {
 	fi
 	step "Unable to enable service $p_name" sc enable --no-reload ${p_force:+--force} -- "$p_unit"
 	[ -z "$p_check" ] || return 0
-	if systemd_only_wanted; then
+	if systemd_only_wants; then
 		say due 1
 		return
 	fi
 	quiet sc daemon-reload || fail "failure during daemon-reload: $(output)"
 	say reloaded 1
 }
-systemd_look_again() { # the unit itself was enabled by the task before
+systemd_recheck() { # the unit itself was enabled by the previous task
 	[ -z "$p_check" ] || return 0
 	quiet sc daemon-reload || fail "failure during daemon-reload: $(output)"
-	show=$(sc show -- "$p_unit" 2>&1) || fail "ask systemd about $p_name: $show"
+	show=$(sc show -- "$p_unit" 2>&1) || fail "query systemd about $p_name: $show"
 	say status "$show"
 }
-systemd_only_wanted() { # whether all that was made is that targets want the unit
+systemd_only_wants() { # whether the only links created are those of targets that want the unit
 	seen=''
 	while IFS= read -r made || [ -n "$made" ]; do
 		case $made in
@@ -84,7 +84,7 @@ systemd_enable() {
 	shown=$file
 	file=$(sc is-enabled -- "$p_unit" 2>/dev/null)
 	say unitfile "$file"
-	[ -z "$p_late" ] || [ -z "$late" ] || [ "$file" = "$shown" ] || systemd_look_again
+	[ -z "$p_late" ] || [ -z "$late" ] || [ "$file" = "$shown" ] || systemd_recheck
 	case $file in
 	static | alias | generated | transient | linked-runtime) return 0 ;; # nothing to switch
 	indirect)
@@ -92,7 +92,7 @@ systemd_enable() {
 		enabled=''
 		! systemd_links || enabled=1
 		;;
-	enabled) enabled=1 ;; # not enabled-runtime, which ends with the next boot
+	enabled) enabled=1 ;; # not enabled-runtime, which is lost at the next boot
 	*) enabled='' ;;
 	esac
 	[ -z "$enabled" ] || say enabled 1
@@ -119,10 +119,10 @@ systemd_switch() {
 	step "Unable to $action service $p_name" sc "$action" $block -- "$p_unit"
 }
 systemd_main() {
-	# What systemctl starts is systemd's, and keeps no pipe open.
+	# systemctl starts processes under systemd, so they keep no pipe open.
 	quiet() { said=$("$@" 2>&1 </dev/null); }
 	output() { printf '%s\n' "$said"; }
-	has systemctl || fail "there is no systemctl on the host: it does not run systemd"
+	has systemctl || fail "systemctl is not installed: the host does not run systemd"
 	if [ "$p_scope" = user ] && [ -z "$XDG_RUNTIME_DIR" ]; then
 		XDG_RUNTIME_DIR=/run/user/$(id -u)
 		export XDG_RUNTIME_DIR
@@ -140,7 +140,7 @@ systemd_main() {
 	if [ "$p_scope" = global ]; then
 		show=LoadState=loaded
 	else
-		show=$(sc show -- "$p_unit" 2>&1) || fail "ask systemd about $p_name: $show"
+		show=$(sc show -- "$p_unit" 2>&1) || fail "query systemd about $p_name: $show"
 		say status "$show"
 	fi
 	systemd_state

@@ -11,21 +11,21 @@ import (
 
 // Sysvinit is the module sysvinit.
 type Sysvinit struct {
-	Name      string   `kk:"name,required,alias=service" doc:"the script in /etc/init.d"`
-	State     string   `kk:"state" choices:"started,stopped,restarted,reloaded" doc:"what it is to be; restarted and reloaded always act"`
-	Enabled   *bool    `kk:"enabled" doc:"whether it comes up at boot"`
-	Runlevels []string `kk:"runlevels" doc:"the runlevels that enabled is about. Default: those that the script names"`
-	Sleep     int      `kk:"sleep" default:"1" doc:"seconds between stop and start of a restart"`
-	Pattern   string   `kk:"pattern" doc:"it runs if a command line in ps has this text, instead of asking the script"`
-	Arguments string   `kk:"arguments,alias=args" doc:"words that are given to the script"`
-	Daemonize bool     `kk:"daemonize" default:"no" doc:"without effect: a script's processes never hold up the task"`
+	Name      string   `kk:"name,required,alias=service" doc:"name of the script in /etc/init.d"`
+	State     string   `kk:"state" choices:"started,stopped,restarted,reloaded" doc:"desired state; restarted and reloaded always act"`
+	Enabled   *bool    `kk:"enabled" doc:"whether the service starts at boot"`
+	Runlevels []string `kk:"runlevels" doc:"runlevels that enabled applies to. Default: those that the script lists"`
+	Sleep     int      `kk:"sleep" default:"1" doc:"seconds between stopping and starting in a restart"`
+	Pattern   string   `kk:"pattern" doc:"the service counts as running if a command line in ps contains this text; the script is not asked"`
+	Arguments string   `kk:"arguments,alias=args" doc:"further arguments of the script"`
+	Daemonize bool     `kk:"daemonize" default:"no" doc:"without effect: processes of the script never block the task"`
 }
 
 func sysvinitSpec() module.Spec {
 	return module.Spec{
 		Name:     "sysvinit",
-		Summary:  "Starts, stops and enables services of System V, by their scripts in /etc/init.d.",
-		Notes:    []string{"It runs the script itself, also where systemd manages the host."},
+		Summary:  "Starts, stops and enables System V services by their scripts in /etc/init.d.",
+		Notes:    []string{"The script itself is run, even where systemd manages the host."},
 		Examples: []string{"- name: Run the old daemon\n  sysvinit:\n    name: kk-example\n    state: started\n    enabled: true"},
 		Returns:  serviceReturns(),
 		New:      func() module.Runner { return new(Sysvinit) },

@@ -18,25 +18,25 @@ var capabilitiesScript string
 
 // Capabilities is the module capabilities.
 type Capabilities struct {
-	Path       string `kk:"path,required,alias=key" doc:"the program, a file of the host"`
-	Capability string `kk:"capability,required,alias=cap" doc:"the capability and its flags, as cap_net_bind_service+ep; the flags may be left out when it is to be absent"`
-	State      string `kk:"state" default:"present" choices:"absent,present" doc:"whether the file has the capability"`
+	Path       string `kk:"path,required,alias=key" doc:"path of the executable on the host"`
+	Capability string `kk:"capability,required,alias=cap" doc:"capability with its flags, such as cap_net_bind_service+ep; the flags are optional with state: absent"`
+	State      string `kk:"state" default:"present" choices:"absent,present" doc:"whether the file should have the capability"`
 }
 
 func capabilitiesSpec() module.Spec {
 	return module.Spec{
 		Name: "capabilities", Collection: "community.general",
-		Summary: "Gives a program a capability of Linux, or takes it away.",
+		Summary: "Sets or removes a Linux capability of an executable.",
 		Notes: []string{
-			"The host needs getcap and setcap (package libcap2-bin). Other capabilities of the file stay as they are; of this one the flags are those that are given, and no others.",
+			"The host needs getcap and setcap (package libcap2-bin). Other capabilities of the file are unchanged; this one gets exactly the given flags.",
 		},
 		Examples: []string{
-			"- name: Let the server listen on port 80 without being root\n  capabilities:\n    path: /usr/local/bin/server\n    capability: cap_net_bind_service+ep",
+			"- name: Let the server listen on port 80 without root privileges\n  capabilities:\n    path: /usr/local/bin/server\n    capability: cap_net_bind_service+ep",
 		},
 		Returns: []module.Return{
 			{Key: "state", Type: "str", Doc: "the argument"},
-			{Key: "msg", Type: "str", Doc: "capabilities changed, if they did"},
-			{Key: "stdout", Type: "str", Doc: "what setcap printed; of a failure stderr too"},
+			{Key: "msg", Type: "str", Doc: "capabilities changed, if it changed something"},
+			{Key: "stdout", Type: "str", Doc: "output of setcap; on failure with stderr"},
 		},
 		New: func() module.Runner { return new(Capabilities) },
 	}
@@ -89,7 +89,7 @@ func (m *Capabilities) Run(ctx context.Context, c *module.Call) (module.Result, 
 	return r, nil
 }
 
-// capabilityOutput is what a tool that failed printed.
+// capabilityOutput is the output of a failed tool.
 func capabilityOutput(a hostscript.Answer) *value.Dict {
 	if !a.Has("stderr") {
 		return nil
@@ -97,8 +97,8 @@ func capabilityOutput(a hostscript.Answer) *value.Dict {
 	return value.NewDict("stdout", module.Printed(a.Get("stdout")), "stderr", module.Printed(a.Get("stderr")))
 }
 
-// capability is one of a file: its name, and those of the flags e, i and p
-// that it has, in this order.
+// capability is a capability of a file: its name, and its flags out of e, i and p, in
+// this order.
 type capability struct{ name, flags string }
 
 func isCapability(text string) error {
@@ -121,7 +121,7 @@ func parseCapability(text string) (capability, error) {
 		name, flags = text[:i], text[i+1:]
 	}
 	if strings.Trim(flags, "eip") != "" || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
-		return capability{}, fmt.Errorf("%q is no capability with flags, such as cap_net_raw+ep", text)
+		return capability{}, fmt.Errorf("%q is not a capability with flags, such as cap_net_raw+ep", text)
 	}
 	out := capability{name: name}
 	for _, flag := range "eip" {
@@ -132,8 +132,8 @@ func parseCapability(text string) (capability, error) {
 	return out, nil
 }
 
-// readCapabilities reads what getcap prints after the name of a file: names
-// with commas between share their flags. Older ones put " =" before.
+// readCapabilities reads the output of getcap after the name of a file: names
+// separated by commas share their flags. Older ones put " =" before.
 func readCapabilities(text string) ([]capability, error) {
 	var out []capability
 	for _, word := range strings.Fields(strings.TrimPrefix(text, " =")) {
@@ -150,7 +150,7 @@ func readCapabilities(text string) ([]capability, error) {
 	return out, nil
 }
 
-// lineOf is capabilities as setcap takes them.
+// lineOf is capabilities in the form of setcap.
 func lineOf(all []capability) string {
 	words := make([]string, len(all))
 	for i, one := range all {

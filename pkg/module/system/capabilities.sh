@@ -11,7 +11,7 @@ capabilities_failed() { # WHAT
 capabilities_look() {
 	need getcap
 	need setcap
-	# getcap ends well without the file.
+	# getcap exits successfully if the file does not exist.
 	if ! capabilities_run getcap -v "$p_path" || [ -s "$tmp/err" ]; then
 		capabilities_failed "Unable to get capabilities of"
 	fi

@@ -37,6 +37,6 @@ func TestCapabilities(t *testing.T) {
 	}
 	o := moduletest.Options{Conn: capabilityTools(t, "")}
 	fails(t, "has no flags", "capabilities", o, "path", "/bin/sh", "capability", "cap_net_raw")
-	fails(t, "is no capability", "capabilities", o, "path", "/bin/sh", "capability", "cap_net_raw+ex")
+	fails(t, "is not a capability", "capabilities", o, "path", "/bin/sh", "capability", "cap_net_raw+ex")
 	fails(t, "No such file", "capabilities", o, "path", "/not/there", "capability", "cap_net_raw+ep")
 }

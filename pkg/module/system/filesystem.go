@@ -18,29 +18,29 @@ var filesystemScript string
 
 // Filesystem is the module filesystem.
 type Filesystem struct {
-	Dev    string `kk:"dev,required,path,alias=device" doc:"device of the host, or a file that holds an image"`
-	Type   string `kk:"fstype,alias=type" choices:"btrfs,ext2,ext3,ext4,f2fs,lvm,swap,vfat,xfs" doc:"kind of file system; lvm makes a physical volume"`
-	State  string `kk:"state" default:"present" choices:"absent,present" doc:"absent wipes the signatures of the file system, and with them its content"`
-	Force  bool   `kk:"force" default:"no" doc:"make it though there is one already; what is there is lost, each time that the task runs"`
-	Resize bool   `kk:"resizefs" default:"no" doc:"let it grow to the size of the device: ext2 to ext4, lvm, and xfs and btrfs that are mounted"`
-	Opts   string `kk:"opts" doc:"options of mkfs, as words of a shell"`
+	Dev    string `kk:"dev,required,path,alias=device" doc:"device on the host, or an image file"`
+	Type   string `kk:"fstype,alias=type" choices:"btrfs,ext2,ext3,ext4,f2fs,lvm,swap,vfat,xfs" doc:"type of the file system; lvm creates a physical volume"`
+	State  string `kk:"state" default:"present" choices:"absent,present" doc:"present creates the file system; absent wipes its signatures, which makes its data inaccessible"`
+	Force  bool   `kk:"force" default:"no" doc:"create it even if the device already has a file system; all data is lost in each run of the task"`
+	Resize bool   `kk:"resizefs" default:"no" doc:"grow the file system to the size of the device: ext2 to ext4, lvm, and mounted xfs and btrfs"`
+	Opts   string `kk:"opts" doc:"additional options of mkfs, in shell syntax"`
 	UUID   string `kk:"uuid" doc:"UUID of a new file system; for ext2 to ext4, xfs, btrfs and swap"`
 }
 
 func filesystemSpec() module.Spec {
 	return module.Spec{
 		Name: "filesystem", Collection: "community.general",
-		Summary: "Make a file system on a device, let it grow, or wipe it.",
+		Summary: "Creates, grows or wipes a file system on a device.",
 		Notes: []string{
-			"A device that holds another kind of file system is refused unless force is given; one that is mounted always.",
+			"A device with a file system of another type is rejected unless force is set; a mounted one always.",
 			"The host needs blkid and wipefs (util-linux) and the tools of the file system.",
 		},
 		Examples: []string{
-			"- name: A file system for data\n  filesystem:\n    dev: /dev/vdb\n    fstype: ext4\n    opts: -L data",
+			"- name: Create a file system for data\n  filesystem:\n    dev: /dev/vdb\n    fstype: ext4\n    opts: -L data",
 		},
 		Returns: []module.Return{
 			{Key: "dev", Type: "str", Doc: "the device"},
-			{Key: "fstype", Type: "str", Doc: "what is on it now, empty if nothing"},
+			{Key: "fstype", Type: "str", Doc: "type of the file system before the task, empty if there was none"},
 		},
 		New: func() module.Runner { return new(Filesystem) },
 	}
@@ -50,7 +50,7 @@ func filesystemSpec() module.Spec {
 func (*Filesystem) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("fstype").If("state", "present"),
-		schema.Refuses("uuid").If("fstype", "vfat", "f2fs", "lvm").Says("uuid cannot be given for {fstype}"),
+		schema.Refuses("uuid").If("fstype", "vfat", "f2fs", "lvm").Says("uuid cannot be set for {fstype}"),
 		schema.AtMostOne("resizefs", "uuid"),
 	}
 }

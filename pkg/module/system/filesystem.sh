@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154
-# What the module filesystem does. The words are the options of mkfs.
-fs_type() { # what is on the device, nothing if it is empty
+# The script of the module filesystem. The arguments are the options of mkfs.
+fs_type() { # the type of the file system on the device, empty if there is none
 	kind=$(blkid -c /dev/null -o value -s TYPE "$p_dev" 2>/dev/null)
 	case $kind in LVM2_member) kind=lvm ;; esac
 	printf '%s' "$kind"
@@ -16,9 +16,9 @@ fs_make() { # OPTION...
 	lvm) set -- pvcreate -f -y "$@" ;;
 	esac
 	need "$1"
-	step "make a file system on $p_dev" "$@" "$p_dev"
+	step "create a file system on $p_dev" "$@" "$p_dev"
 }
-fs_mounted() { # where the device is mounted
+fs_mounted() { # the mount point of the device
 	[ ! -b "$p_dev" ] || awk -v dev="$(readlink -f "$p_dev")" '$1 == dev { print $2; exit }' /proc/mounts
 }
 fs_size() { # of the device, in bytes
@@ -32,7 +32,7 @@ fs_grow() {
 	case $old in
 	ext2 | ext3 | ext4)
 		need resize2fs
-		info=$(tune2fs -l "$p_dev" 2>&1) || fail "look at the file system of $p_dev: $info"
+		info=$(tune2fs -l "$p_dev" 2>&1) || fail "inspect the file system of $p_dev: $info"
 		block=$(printf '%s\n' "$info" | sed -n 's/^Block size: *//p')
 		count=$(printf '%s\n' "$info" | sed -n 's/^Block count: *//p')
 		[ $((count * block + block)) -le "$(fs_size)" ] || return 0
@@ -43,7 +43,7 @@ fs_grow() {
 		at=$(fs_mounted)
 		[ -n "$at" ] || fail "$p_dev must be mounted to resize xfs"
 		had=$(xfs_info "$at" | sed -n 's/^data .*bsize=\([0-9]*\) *blocks=\([0-9]*\),.*/\1 \2/p')
-		[ -n "$had" ] || fail "the size of $p_dev cannot be told"
+		[ -n "$had" ] || fail "cannot determine the size of $p_dev"
 		[ $((${had% *} * ${had#* } + ${had% *})) -le "$(fs_size)" ] || return 0
 		step "resize $p_dev" xfs_growfs "$at"
 		;;

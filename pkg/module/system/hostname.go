@@ -18,19 +18,19 @@ var hostnameScript string
 
 // Hostname is the module hostname.
 type Hostname struct {
-	Name string `kk:"name,required" doc:"the name"`
-	Use  string `kk:"use" default:"auto" choices:"auto,systemd,generic,debian,redhat,alpine,openrc" doc:"auto is hostnamectl where systemd runs; anything but systemd writes /etc/hostname and tells the kernel"`
+	Name string `kk:"name,required" doc:"host name to set"`
+	Use  string `kk:"use" default:"auto" choices:"auto,systemd,generic,debian,redhat,alpine,openrc" doc:"how to set it; auto uses hostnamectl if systemd is running. All but systemd write /etc/hostname and set the name in the kernel"`
 }
 
 func hostnameSpec() module.Spec {
 	return module.Spec{
 		Name:     "hostname",
 		Summary:  "Sets the host's name, now and for the next boot.",
-		Notes:    []string{"/etc/hosts is left alone."},
-		Examples: []string{"- name: Name hosts as the inventory does\n  hostname:\n    name: \"{{ inventory_hostname }}\""},
+		Notes:    []string{"/etc/hosts is not changed."},
+		Examples: []string{"- name: Set the name from the inventory\n  hostname:\n    name: \"{{ inventory_hostname }}\""},
 		Returns: []module.Return{
-			{Key: "name", Type: "str", Doc: "the name"},
-			{Key: "ansible_facts", Type: "dict", Doc: "hostname, nodename, fqdn and domain as they are now"},
+			{Key: "name", Type: "str", Doc: "the host name"},
+			{Key: "ansible_facts", Type: "dict", Doc: "hostname, nodename, fqdn and domain after the task"},
 		},
 		New: func() module.Runner { return new(Hostname) },
 	}
@@ -40,7 +40,7 @@ var hostnamePattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-
 
 func isHostName(name string) error {
 	if len(name) > 64 || !hostnamePattern.MatchString(name) {
-		return fmt.Errorf("%q is not a host name: it has 1 to 64 letters, digits, dots and dashes", name)
+		return fmt.Errorf("%q is not a host name: write 1 to 64 letters, digits, dots and dashes", name)
 	}
 	return nil
 }
@@ -65,8 +65,8 @@ func (m *Hostname) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	return r, nil
 }
 
-// hostnameFacts are the facts that a new name changes. fqdn is what the host's
-// resolver makes of it, "" if nothing.
+// hostnameFacts are the facts that a new name changes. fqdn is the name from the host's
+// resolver, "" if it has none.
 func hostnameFacts(name, fqdn string) *value.Dict {
 	short, _, _ := strings.Cut(name, ".")
 	if fqdn == "" || !strings.HasPrefix(fqdn, short) {

@@ -15,23 +15,23 @@ var modprobeScript string
 
 // Modprobe is the module modprobe.
 type Modprobe struct {
-	Name       string `kk:"name,required" doc:"the kernel module"`
-	State      string `kk:"state" default:"present" choices:"absent,present" doc:"loaded or not"`
-	Params     string `kk:"params" doc:"parameters for a module that is loaded"`
-	Persistent string `kk:"persistent" default:"disabled" choices:"disabled,absent,present" doc:"whether the module, with its parameters, is loaded at boot (/etc/modules-load.d, /etc/modprobe.d); disabled leaves that alone"`
+	Name       string `kk:"name,required" doc:"name of the kernel module"`
+	State      string `kk:"state" default:"present" choices:"absent,present" doc:"whether the module should be loaded"`
+	Params     string `kk:"params" doc:"parameters of the module when it is loaded"`
+	Persistent string `kk:"persistent" default:"disabled" choices:"disabled,absent,present" doc:"whether to load the module with its parameters at boot (/etc/modules-load.d, /etc/modprobe.d); disabled does not change that"`
 }
 
 func modprobeSpec() module.Spec {
 	return module.Spec{
 		Name: "modprobe", Collection: "community.general",
-		Summary: "Loads and removes kernel modules.",
+		Summary: "Loads and unloads kernel modules.",
 		Notes: []string{
-			"A module that is built into the kernel counts as loaded. A kernel without loadable modules gives a warning instead of a failure, since nothing tells what it has.",
-			"Parameters of a module that is loaded already are not changed.",
+			"A module built into the kernel counts as loaded. A kernel without loadable modules causes a warning instead of a failure, since its features cannot be detected.",
+			"The parameters of a module that is already loaded are not changed.",
 		},
-		Examples: []string{"- name: Load br_netfilter, now and at boot\n  modprobe:\n    name: br_netfilter\n    persistent: present"},
+		Examples: []string{"- name: Load br_netfilter now and at boot\n  modprobe:\n    name: br_netfilter\n    persistent: present"},
 		Returns: []module.Return{
-			{Key: "name", Type: "str", Doc: "the module"},
+			{Key: "name", Type: "str", Doc: "name of the module"},
 			{Key: "state", Type: "str", Doc: "the argument"},
 			{Key: "params", Type: "str", Doc: "the argument"},
 		},
@@ -49,7 +49,7 @@ func (*Modprobe) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("name"),
 		schema.Looks("the name of a kernel module", moduleName.MatchString, "name"),
-		schema.Looks("one line of NAME=VALUE words", moduleParams.MatchString, "params"),
+		schema.Looks("NAME=VALUE parameters on one line", moduleParams.MatchString, "params"),
 	}
 }
 

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154
-# $p_name may be spelt with - or _: the kernel takes both as _.
+# $p_name may be spelled with - or _: the kernel reads both as _.
 flat() { printf '%s' "$1" | tr - _; }
 modprobe_loaded() {
 	[ -r /proc/modules ] && grep -q "^$key " /proc/modules
@@ -25,7 +25,7 @@ modprobe_load() {
 	# shellcheck disable=SC2086
 	step "load module $p_name" modprobe "$p_name" $p_params
 }
-# Files in a folder that have a line which matches: $1 folder, $2 pattern.
+# Files in a folder with a matching line: $1 folder, $2 pattern.
 modprobe_files() { grep -ls "$2" "$1"/*.conf 2>/dev/null; }
 modprobe_persist() {
 	load=/etc/modules-load.d options=/etc/modprobe.d
@@ -49,7 +49,7 @@ modprobe_write() { # FOLDER LINE
 	quiet mkdir -p "$1" || fail "create $1: $(output)"
 	printf '%s\n' "$2" | replace "$1/$p_name.conf" 644 || fail "write $1/$p_name.conf"
 }
-modprobe_comment() { # FOLDER PATTERN: puts # before the lines that match
+modprobe_comment() { # FOLDER PATTERN: puts # before matching lines
 	for file in $(modprobe_files "$1" "$2"); do
 		say changed 1
 		[ -n "$p_check" ] || sed "s/$2/#&/" "$file" | replace "$file" 644 || fail "write $file"
@@ -66,7 +66,7 @@ modprobe_main() {
 	if [ "$p_state" = present ]; then
 		[ -n "$loaded$builtin" ] || modprobe_load
 	elif [ -n "$builtin" ]; then
-		fail "module $p_name is built into the kernel: it cannot be removed"
+		fail "module $p_name is built into the kernel: it cannot be unloaded"
 	elif [ -n "$loaded" ]; then
 		step "remove module $p_name" modprobe -r "$p_name"
 	fi

@@ -1,8 +1,8 @@
-// Package system holds the modules for what is one of a kind on a host: its
-// name, kernel settings and modules, mounts and file systems, time zone.
+// Package system holds the modules for system-wide state of a host: its name, kernel
+// parameters and modules, mounts and file systems, time zone.
 //
 // Modules that edit a table (mount, sysctl) read with one script, decide
-// in Go, and act with a second one only if something is to change.
+// in Go, and act with a second one only if there is something to change.
 package system
 
 import "kubekey/pkg/module"

@@ -19,47 +19,47 @@ var mountScript string
 
 // Mount is the module mount.
 type Mount struct {
-	Path   string  `kk:"path,required,path,alias=name" doc:"where it is mounted"`
-	Src    string  `kk:"src,path" doc:"what is mounted: device, folder (with opts: bind), HOST:/PATH, or a word such as tmpfs"`
+	Path   string  `kk:"path,required,path,alias=name" doc:"mount point"`
+	Src    string  `kk:"src,path" doc:"device, folder (with opts: bind), HOST:/PATH, or a name such as tmpfs"`
 	FSType string  `kk:"fstype" doc:"type of the file system"`
-	Opts   string  `kk:"opts" doc:"options, separated by commas. Default: defaults"`
-	Dump   string  `kk:"dump" default:"0" doc:"fifth field of the table"`
-	PassNo string  `kk:"passno" default:"0" doc:"sixth field of the table: order of checks at boot"`
-	State  string  `kk:"state,required" choices:"absent,mounted,present,unmounted,remounted,ephemeral" doc:"mounted: in the table and mounted; present: in the table; unmounted: not mounted, the table stays; absent: neither, and the mount point is removed; remounted: mount again with the table's options; ephemeral: mounted without the table"`
-	Fstab  *string `kk:"fstab,path" doc:"the table. Default: /etc/fstab"`
-	Boot   bool    `kk:"boot" default:"yes" doc:"mount at boot; no adds the option noauto"`
-	Backup bool    `kk:"backup" default:"no" doc:"keep the old table beside the new one"`
+	Opts   string  `kk:"opts" doc:"mount options, separated by commas. Default: defaults"`
+	Dump   string  `kk:"dump" default:"0" doc:"fifth field in fstab"`
+	PassNo string  `kk:"passno" default:"0" doc:"sixth field in fstab: order of file system checks at boot"`
+	State  string  `kk:"state,required" choices:"absent,mounted,present,unmounted,remounted,ephemeral" doc:"mounted: in fstab and mounted; present: in fstab; unmounted: not mounted, fstab unchanged; absent: neither, and the mount point is removed; remounted: mount again with the options in fstab; ephemeral: mounted, but not in fstab"`
+	Fstab  *string `kk:"fstab,path" doc:"path of the table. Default: /etc/fstab"`
+	Boot   bool    `kk:"boot" default:"yes" doc:"whether to mount at boot; no adds the option noauto"`
+	Backup bool    `kk:"backup" default:"no" doc:"keep the previous table next to the new one"`
 }
 
 func mountSpec() module.Spec {
 	return module.Spec{
 		Name: "mount", Collection: "ansible.posix",
-		Summary: "Mounts file systems and keeps the table of them (fstab).",
+		Summary: "Mounts file systems and manages fstab.",
 		Notes: []string{
-			"What is mounted already and has no line in the table stays mounted: it gets the line, and is remounted where its options differ.",
-			"A change of opts of what is mounted is applied by a remount; a change of src, and any change of a bind mount, by mounting anew.",
-			"A new line of the table is taken back if mounting fails.",
+			"A file system that is already mounted without a line in fstab remains mounted: the line is added, and it is remounted if its options differ.",
+			"Changed opts of a mounted file system are applied by a remount; a changed src, and any change of a bind mount, by unmounting and mounting again.",
+			"If mounting fails, a new line in fstab is reverted.",
 		},
 		Examples: []string{
 			"- name: Mount the data disk\n  mount:\n    path: /var/lib/etcd\n    src: /dev/vdb\n    fstype: ext4\n    opts: noatime\n    state: mounted",
-			"- name: Show a folder somewhere else\n  mount:\n    path: /srv/www\n    src: /data/www\n    fstype: none\n    opts: bind\n    state: mounted",
+			"- name: Bind mount a folder\n  mount:\n    path: /srv/www\n    src: /data/www\n    fstype: none\n    opts: bind\n    state: mounted",
 		},
 		Returns: []module.Return{
-			{Key: "name", Type: "path", Doc: "where it is mounted"},
-			{Key: "src", Type: "path", Doc: "the argument, if it is given"},
-			{Key: "fstype", Type: "str", Doc: "the argument, if it is given"},
-			{Key: "opts", Type: "str", Doc: "the options as they stand in the table"},
+			{Key: "name", Type: "path", Doc: "mount point"},
+			{Key: "src", Type: "path", Doc: "the argument, if given"},
+			{Key: "fstype", Type: "str", Doc: "the argument, if given"},
+			{Key: "opts", Type: "str", Doc: "mount options, as written in fstab"},
 			{Key: "dump", Type: "str", Doc: "the argument"},
 			{Key: "passno", Type: "str", Doc: "the argument"},
-			{Key: "fstab", Type: "path", Doc: "the table"},
-			{Key: "boot", Type: "str", Doc: "no, if boot: no added noauto to the options; else yes"},
-			{Key: "backup_file", Type: "path", Doc: "where the old table was kept, or empty"},
+			{Key: "fstab", Type: "path", Doc: "path of the table"},
+			{Key: "boot", Type: "str", Doc: "no if boot: no added noauto to the options, otherwise yes"},
+			{Key: "backup_file", Type: "path", Doc: "backup of the table, or empty"},
 		},
 		New: func() module.Runner { return new(Mount) },
 	}
 }
 
-// mountPlan is what has to be done.
+// mountPlan holds the changes to make.
 type mountPlan struct {
 	action string // of mount.sh
 	write  bool
@@ -81,7 +81,7 @@ func (*Mount) Rules() schema.Rules {
 		schema.Looks("a word that does not begin with a dash", schema.NoDash, "src", "fstype"),
 		schema.Needs("src", "fstype").If("state", "mounted", "present", "ephemeral"),
 		schema.Refuses("fstab").If("state", "ephemeral").
-			Says("fstab has no meaning with state: ephemeral, which keeps no table"),
+			Says("fstab has no effect with state: ephemeral, which does not use a table"),
 	}
 }
 
@@ -108,7 +108,7 @@ func (m *Mount) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	return c.Act(ctx, r, act, plan.after)
 }
 
-// described is what the result says of the mount, in pairs.
+// described holds the keys of the mount in the result, in pairs.
 func (m *Mount) described() []any {
 	boot := "yes"
 	if m.opts() != m.Opts && !m.Boot {
@@ -131,7 +131,7 @@ func (m *Mount) fstab() string {
 	return *m.Fstab
 }
 
-// opts is the options as they stand in the table.
+// opts is mount options, as written in fstab.
 func (m *Mount) opts() string {
 	opts := m.Opts
 	if opts == "" {
@@ -143,7 +143,7 @@ func (m *Mount) opts() string {
 	return opts
 }
 
-// plan compares what is with what is wanted.
+// plan compares the actual with the desired state.
 func (m *Mount) plan(a hostscript.Answer) (mountPlan, error) {
 	p := mountPlan{before: strings.TrimSuffix(a.Get("text"), "x")}
 	p.after = p.before
@@ -165,7 +165,7 @@ func (m *Mount) plan(a hostscript.Answer) (mountPlan, error) {
 		}
 	case "remounted":
 		if on == nil {
-			return p, fmt.Errorf("%s is not mounted: state: mounted mounts it", m.Path)
+			return p, fmt.Errorf("%s is not mounted: use state: mounted to mount it", m.Path)
 		}
 		p.action = "remount"
 	case "ephemeral":
@@ -182,14 +182,14 @@ func (m *Mount) plan(a hostscript.Answer) (mountPlan, error) {
 	return p, nil
 }
 
-// bring is the action that makes what is mounted follow the table.
+// bring is the action that applies the table to the mounted file system.
 func (m *Mount) bring(p mountPlan, on *mounted, a hostscript.Answer) string {
 	switch {
 	case on == nil:
 		return "mount"
 	case p.after == p.before:
 		return ""
-	case m.sourceOf(p.before) == "" && m.isMounted(on, a): // it was mounted without a line
+	case m.sourceOf(p.before) == "" && m.isMounted(on, a): // mounted without a line
 		if m.binds() || on.hasOpts(m.Opts) {
 			return ""
 		}
@@ -200,7 +200,7 @@ func (m *Mount) bring(p mountPlan, on *mounted, a hostscript.Answer) string {
 	return "remount"
 }
 
-// isMounted reports whether what is mounted is the source, by whichever name.
+// isMounted reports whether the source is mounted there, under any of its names.
 func (m *Mount) isMounted(on *mounted, a hostscript.Answer) bool {
 	if m.binds() {
 		return a.Has("same")
@@ -208,7 +208,7 @@ func (m *Mount) isMounted(on *mounted, a hostscript.Answer) bool {
 	return on.source == m.Src || on.source == a.Get("source") || on.device != "" && on.device == deviceNumber(a.Get("device"))
 }
 
-// deviceNumber is MAJOR:MINOR in decimal, of what stat prints in hexadecimal.
+// deviceNumber is MAJOR:MINOR in decimal, from the hexadecimal output of stat.
 func deviceNumber(hex string) string {
 	major, minor, _ := strings.Cut(hex, ":")
 	a, err := strconv.ParseUint(major, 16, 32)
@@ -243,7 +243,7 @@ type mounted struct {
 	opts   []string
 }
 
-// hasOpts reports whether all options are in force, as far as the kernel shows them.
+// hasOpts reports whether all options are effective, as far as the kernel shows them.
 func (on *mounted) hasOpts(opts string) bool {
 	for _, o := range strings.Split(opts, ",") {
 		if o == "" || o == "defaults" || strings.Contains(o, "=") {
@@ -256,7 +256,7 @@ func (on *mounted) hasOpts(opts string) bool {
 	return true
 }
 
-// mountedAt finds what is mounted at a path, the uppermost if there are several.
+// mountedAt finds the mount at a path, the topmost if there are several.
 func mountedAt(info, at string) *mounted {
 	var found *mounted
 	for _, line := range module.Lines(info) {
@@ -279,13 +279,13 @@ func unescape(field string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(field)
 }
 
-// line is the mount as it stands in the table.
+// line is the mount as written in the table.
 func (m *Mount) line() string {
 	return strings.Join([]string{escape(m.Src), escape(m.Path), escape(m.FSType), escape(m.opts()), m.Dump, m.PassNo}, " ")
 }
 
-// mine reports whether a line of the table is about the path. Swap has no path
-// of its own, so there the source decides.
+// mine reports whether a line of the table is for the path. Swap has no path, so its
+// source is compared.
 func (m *Mount) mine(line string) bool {
 	f := strings.Fields(line)
 	if len(f) < 3 || strings.HasPrefix(f[0], "#") || unescape(f[1]) != m.Path {
@@ -297,7 +297,7 @@ func (m *Mount) mine(line string) bool {
 	return true
 }
 
-// sourceOf is the first field of the line about the path.
+// sourceOf is the first field of the line for the path.
 func (m *Mount) sourceOf(text string) string {
 	for _, line := range module.Lines(text) {
 		if m.mine(line) {
@@ -307,8 +307,8 @@ func (m *Mount) sourceOf(text string) string {
 	return ""
 }
 
-// edit makes the table say what is wanted. A line that says it already stays
-// as it is, with its blanks.
+// edit applies the desired line to the table. A line with the same fields is kept
+// as it is, including its blanks.
 func (m *Mount) edit(text string) string {
 	out := module.Lines(text)
 	found := false

@@ -15,7 +15,7 @@ mount_read() {
 	[ ! -e "$p_path" ] || say there 1
 }
 mount_do() { quiet "$@" || fail "Error $p_verb $p_path: $(output)"; }
-mount_tab() { # WORDS...: mount, by the table of the task
+mount_tab() { # ARGS...: mount with the table of the task
 	[ "$p_fstab" = /etc/fstab ] || set -- -T "$p_fstab" "$@"
 	mount_do mount "$@"
 }
@@ -28,7 +28,7 @@ mount_write() {
 	fi
 	replace "$p_fstab" 644 || fail "write $p_fstab"
 }
-mount_restore() { # a mount that failed leaves no line in the table
+mount_restore() { # a failed mount must not leave a line in the table
 	[ -n "$p_write" ] || return 0
 	printf '%s' "$p_old" | replace "$p_fstab" 644
 }
@@ -48,7 +48,7 @@ mount_act() { # a new table is on standard input
 		mount_write
 		mount_new
 		;;
-	swap) # another source: what is mounted has to go first
+	swap) # another source: unmount the old one first
 		mount_do umount "$p_path"
 		mount_write
 		mount_new

@@ -20,21 +20,21 @@ var mountFactsScript string
 
 // MountFacts is the module mount_facts.
 type MountFacts struct {
-	Devices   []string `kk:"devices" doc:"patterns (* ? [...]) of devices to tell. Default: all"`
-	FSTypes   []string `kk:"fstypes" doc:"patterns of types to tell. Default: all"`
-	Sources   []string `kk:"sources" default:"all" doc:"tables to read: dynamic is what is mounted, static is /etc/fstab, all is both; or files. Of a mount point that is in several the first counts"`
-	Timeout   float64  `kk:"timeout" default:"5" doc:"seconds to wait for the size of a file system"`
-	OnTimeout string   `kk:"on_timeout" default:"error" choices:"error,warn,ignore" doc:"what a size that does not come is"`
-	Aggregate bool     `kk:"include_aggregate_mounts" default:"no" doc:"also tell all mounts as a list, those of one mount point too"`
+	Devices   []string `kk:"devices" doc:"patterns (* ? [...]) of devices to return. Default: all"`
+	FSTypes   []string `kk:"fstypes" doc:"patterns of file system types to return. Default: all"`
+	Sources   []string `kk:"sources" default:"all" doc:"tables to read: dynamic (what is mounted), static (/etc/fstab), all (both), or files. If a mount point is in several, the first one counts"`
+	Timeout   float64  `kk:"timeout" default:"5" doc:"seconds to wait for the sizes of a file system"`
+	OnTimeout string   `kk:"on_timeout" default:"error" choices:"error,warn,ignore" doc:"how to report a timeout of a file system"`
+	Aggregate bool     `kk:"include_aggregate_mounts" default:"no" doc:"also return all mounts as a list, including several of one mount point"`
 }
 
 func mountFactsSpec() module.Spec {
 	return module.Spec{
 		Name:     "mount_facts",
-		Summary:  "Makes mounts facts, with their sizes.",
-		Notes:    []string{"Tables are read; no mount program is run."},
+		Summary:  "Returns mounts as facts, with their sizes.",
+		Notes:    []string{"The tables are read directly; no mount command is run."},
 		Examples: []string{"- name: Gather the disks\n  mount_facts:\n    devices: /dev/*\n    sources: dynamic"},
-		Returns:  []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "mount_points: for each path device, fstype, options, dump, passno, size_total, size_available, block_* and inode_* counts, uuid and ansible_context (source, source_data); aggregate_mounts: a list of the same"}},
+		Returns:  []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "mount_points: by path, each with device, fstype, options, dump, passno, size_total, size_available, block_* and inode_* counts, uuid and ansible_context (source, source_data); aggregate_mounts: a list of the same"}},
 		Check:    module.Harmless,
 		New:      func() module.Runner { return new(MountFacts) },
 	}
@@ -49,7 +49,7 @@ func (*MountFacts) Rules() schema.Rules {
 
 func isMountSource(s string) error {
 	if s != "all" && s != "dynamic" && s != "static" && !path.IsAbs(s) {
-		return fmt.Errorf("sources has all, dynamic, static or absolute paths, not %q", s)
+		return fmt.Errorf("sources must be all, dynamic, static or absolute paths, not %q", s)
 	}
 	return nil
 }
@@ -124,11 +124,11 @@ func (m *MountFacts) mounts(a hostscript.Answer) ([]*value.Dict, error) {
 				continue
 			}
 			device, at, fstype := unescapeMount(f[0]), unescapeMount(f[1]), f[2]
-			wanted, err := m.wants(device, fstype)
+			desired, err := m.wants(device, fstype)
 			if err != nil {
 				return nil, err
 			}
-			if !wanted {
+			if !desired {
 				continue
 			}
 			d := value.NewDict("device", device, "mount", at, "fstype", fstype, "options", f[3], "dump", field(f, 4), "passno", field(f, 5), "uuid", "N/A")
@@ -150,7 +150,7 @@ func field(f []string, i int) int {
 	return n
 }
 
-// unescapeMount reads what tables write as three octal digits: blanks and backslashes.
+// unescapeMount decodes three octal digits, which tables write for blanks and backslashes.
 func unescapeMount(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
@@ -176,7 +176,7 @@ func (m *MountFacts) wants(device, fstype string) (bool, error) {
 	return true, nil
 }
 
-// sizes asks for the sizes of mount points, in one script.
+// sizes queries the sizes of mount points, in one script.
 func (m *MountFacts) sizes(ctx context.Context, c *module.Call, paths []string, all []*value.Dict, r *module.Result) error {
 	s := hostscript.New(mountFactsScript, `mount_facts_sizes "$@"`).Args(m)
 	s.Words = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !path.IsAbs(p) })
@@ -208,7 +208,7 @@ func (m *MountFacts) sizes(ctx context.Context, c *module.Call, paths []string, 
 	return nil
 }
 
-// isMounted tells a mount from a line of fstab that is not mounted, whose folder may be missing.
+// isMounted distinguishes a mount from a line of fstab that is not mounted, whose folder may be missing.
 func (m *MountFacts) isMounted(folder string, all []*value.Dict) bool {
 	return slices.ContainsFunc(all, func(d *value.Dict) bool {
 		at, _ := d.Get("mount")

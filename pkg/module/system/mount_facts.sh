@@ -8,7 +8,7 @@ mount_facts_main() { # FILE...: tables to read, in order
 	has lsblk && say uuids "$(lsblk -n -r -o NAME,UUID,PATH 2>/dev/null | while read -r _ uuid path; do [ -z "$path" ] || echo "$path $uuid"; done)"
 	return 0
 }
-# A file system whose server is gone lets stat wait: hence timeout, where there is one.
+# stat hangs on a file system whose server is gone: use timeout if it is installed.
 mount_facts_sizes() { # FOLDER...
 	limit=''
 	! has timeout || limit="timeout ${p_timeout:-5}"

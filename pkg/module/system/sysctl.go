@@ -19,25 +19,25 @@ var sysctlScript string
 
 // Sysctl is the module sysctl.
 type Sysctl struct {
-	Name   string `kk:"name,required,alias=key" doc:"the setting, such as net.ipv4.ip_forward"`
-	Value  any    `kk:"value,alias=val" doc:"its value; blanks between words do not count"`
-	State  string `kk:"state" default:"present" choices:"present,absent" doc:"whether the setting is in the file"`
-	Reload bool   `kk:"reload" default:"yes" doc:"apply the file (sysctl -p) after a change of it, or when the kernel has another value"`
-	Set    bool   `kk:"sysctl_set" default:"no" doc:"compare the kernel's value too, and set it (sysctl -w)"`
-	File   string `kk:"sysctl_file,path" default:"/etc/sysctl.conf" doc:"the file"`
-	Wide   bool   `kk:"system_wide" default:"no" doc:"apply all files of settings (sysctl --system), and not this one alone"`
-	Ignore bool   `kk:"ignoreerrors" default:"no" doc:"go on if the kernel refuses a setting"`
+	Name   string `kk:"name,required,alias=key" doc:"name of the parameter, such as net.ipv4.ip_forward"`
+	Value  any    `kk:"value,alias=val" doc:"desired value; the amount of whitespace between fields is ignored"`
+	State  string `kk:"state" default:"present" choices:"present,absent" doc:"whether the parameter should be in the file"`
+	Reload bool   `kk:"reload" default:"yes" doc:"apply the file (sysctl -p) if it was changed, or if the value in the kernel differs"`
+	Set    bool   `kk:"sysctl_set" default:"no" doc:"also compare the value in the kernel, and set it (sysctl -w)"`
+	File   string `kk:"sysctl_file,path" default:"/etc/sysctl.conf" doc:"path of the file"`
+	Wide   bool   `kk:"system_wide" default:"no" doc:"apply all sysctl files (sysctl --system) instead of this one only"`
+	Ignore bool   `kk:"ignoreerrors" default:"no" doc:"continue if the kernel rejects a parameter"`
 }
 
 func sysctlSpec() module.Spec {
 	return module.Spec{
 		Name: "sysctl", Collection: "ansible.posix",
-		Summary: "Keeps kernel settings in a file of sysctl, and applies them.",
-		Notes:   []string{"Other lines of the file stay as they are; further lines for the same setting are removed."},
+		Summary: "Manages kernel parameters in a sysctl file, and applies them.",
+		Notes:   []string{"Other lines of the file are unchanged; duplicate lines for the same parameter are removed."},
 		Examples: []string{
-			"- name: Forward packets\n  sysctl:\n    name: net.ipv4.ip_forward\n    value: \"1\"\n    sysctl_set: true\n    sysctl_file: /etc/sysctl.d/90-kubernetes.conf",
+			"- name: Enable IP forwarding\n  sysctl:\n    name: net.ipv4.ip_forward\n    value: \"1\"\n    sysctl_set: true\n    sysctl_file: /etc/sysctl.d/90-kubernetes.conf",
 		},
-		Returns: []module.Return{{Key: "changed", Type: "bool", Doc: "whether the file or the kernel's value was changed"}},
+		Returns: []module.Return{{Key: "changed", Type: "bool", Doc: "whether the file or the value in the kernel was changed"}},
 		New:     func() module.Runner { return new(Sysctl) },
 	}
 }
@@ -52,7 +52,7 @@ func isSetting(name string) bool {
 func (*Sysctl) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("name").Says("name cannot be blank"),
-		schema.Looks("the name of a kernel setting", isSetting, "name"),
+		schema.Looks("the name of a kernel parameter", isSetting, "name"),
 		schema.Needs("value").If("state", "present").Says("value cannot be None"),
 		schema.Looks("one line", schema.OneLine, "value").If("state", "present"),
 	}
@@ -60,7 +60,7 @@ func (*Sysctl) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	want, err := m.wanted()
+	want, err := m.desired()
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -73,7 +73,7 @@ func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	write := after != before || m.State == "present" && !a.Has("exists")
 	differs := m.State == "present" && blanks(a.Get("live")) != want
 	set := m.Set && differs
-	// What the kernel does not have, or hides, cannot be compared.
+	// A parameter that the kernel does not have, or hides, cannot be compared.
 	reload := m.Reload && (write || differs && a.Has("live"))
 	r := module.Result{Changed: write || set || reload, Data: value.NewDict()}
 	if write {
@@ -84,9 +84,9 @@ func (m *Sysctl) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return c.Act(ctx, r, act, after)
 }
 
-// wanted is the value as the kernel writes it: bools are 0 and 1, words stand
-// one blank apart.
-func (m *Sysctl) wanted() (string, error) {
+// desired is the value in the kernel's form: bools are 0 and 1, fields are separated by
+// one blank.
+func (m *Sysctl) desired() (string, error) {
 	if m.State == "absent" {
 		return "", nil
 	}
@@ -112,11 +112,11 @@ func (m *Sysctl) wanted() (string, error) {
 	return text, nil
 }
 
-// blanks puts words one blank apart.
+// blanks separates fields by one blank.
 func blanks(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// edit makes the file's text say what is wanted: the first line that has the
-// setting gets the value, further ones go.
+// edit applies the desired value to the text: the first line of the parameter gets the
+// value, duplicates are removed.
 func (m *Sysctl) edit(text, want string) string {
 	var out []string
 	found := false
@@ -141,7 +141,7 @@ func (m *Sysctl) edit(text, want string) string {
 	return text
 }
 
-// match returns the value of a line that has the setting.
+// match returns the value of a line that sets the parameter.
 func (m *Sysctl) match(line string) (string, bool) {
 	line = strings.TrimSpace(line)
 	if strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154
-sysctl_path() { # the file of a key: dots and slashes change places, as sysctl does
+sysctl_path() { # the file of a key: dots and slashes are swapped, as sysctl does
 	case $p_name in
 	*/*.* | */*) case $p_name in *.*/*) printf '%s' "$p_name" | tr './' '/.' ;; *) printf '%s' "$p_name" ;; esac ;;
 	*) printf '%s' "$p_name" | tr . / ;;
@@ -23,7 +23,7 @@ sysctl_set() {
 	[ -n "$p_ignoreerrors" ] || fail "setting $p_name failed: $(output)"
 }
 sysctl_act() { # a new file is on standard input
-	# First the kernel: a value that it refuses is not written.
+	# First the kernel: a value that it rejects is not written.
 	[ -z "$p_set" ] || sysctl_set
 	if [ -n "$p_write" ]; then
 		replace "$p_sysctl_file" 644 || fail "write $p_sysctl_file"

@@ -18,7 +18,7 @@ func TestMountTable(t *testing.T) {
 		want  string // what becomes of the table; "" is nothing
 	}{
 		{"as it is, with other blanks", Mount{Path: "/", Src: "/dev/sda1", FSType: "ext4", PassNo: "1"}, ""},
-		{"fields that are left out", Mount{Path: "/data", Src: "UUID=x", FSType: "xfs", Opts: "noatime"}, ""},
+		{"fields that are omitted", Mount{Path: "/data", Src: "UUID=x", FSType: "xfs", Opts: "noatime"}, ""},
 		{"other options", Mount{Path: "/data", Src: "UUID=x", FSType: "xfs", Opts: "ro"}, strings.Replace(table, "UUID=x   /data   xfs  noatime", "UUID=x /data xfs ro 0 0", 1)},
 		{"further swap", Mount{Path: "none", Src: "/swap2", FSType: "swap", Opts: "sw"}, table + "/swap2 none swap sw 0 0\n"},
 		{"the same swap", Mount{Path: "none", Src: "/swap", FSType: "swap", Opts: "sw"}, ""},
@@ -78,7 +78,7 @@ func TestMountPresentInAFile(t *testing.T) {
 		"got \"/x\\n":     {"path", "/x\ny", "state", "unmounted"},
 		"dash":            {"path", "/x", "state", "present", "src", "-a", "fstype", "b"},
 		"missing: src":    {"path", "/x", "state", "ephemeral"},
-		"keeps no table":  {"path", "/x", "state", "ephemeral", "src", "a", "fstype", "b", "fstab", "/y"},
+		"does not use a table":  {"path", "/x", "state", "ephemeral", "src", "a", "fstype", "b", "fstab", "/y"},
 		"is not mounted":  {"path", "/kk-none", "state", "remounted"},
 		"is not a folder": {"path", tab, "state", "mounted", "src", "a", "fstype", "b", "fstab", tab},
 	} {

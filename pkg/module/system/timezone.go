@@ -15,20 +15,20 @@ var timezoneScript string
 
 // Timezone is the module timezone.
 type Timezone struct {
-	Name    string `kk:"name" doc:"the zone, such as Europe/Berlin"`
-	HWClock string `kk:"hwclock,alias=rtc" choices:"local,UTC" doc:"what the clock of the hardware shows"`
+	Name    string `kk:"name" doc:"time zone, such as Europe/Berlin"`
+	HWClock string `kk:"hwclock,alias=rtc" choices:"local,UTC" doc:"whether the hardware clock is in UTC or in local time"`
 }
 
 func timezoneSpec() module.Spec {
 	return module.Spec{
 		Name: "timezone", Collection: "community.general",
-		Summary: "Sets the time zone, and what the clock of the hardware shows.",
+		Summary: "Sets the time zone, and the mode of the hardware clock.",
 		Notes: []string{
-			"The zone is the link /etc/localtime, and on Debian the file /etc/timezone. Services see the new zone when they are started again.",
-			"A clock of the hardware that shows local time is set by timedatectl or hwclock.",
+			"The zone is set with the link /etc/localtime, and on Debian the file /etc/timezone. Running services use the new zone after a restart.",
+			"The hardware clock is set with timedatectl or hwclock.",
 		},
-		Examples: []string{"- name: Logs in universal time\n  timezone:\n    name: Etc/UTC"},
-		Returns:  []module.Return{{Key: "diff", Type: "dict", Doc: "before and after, each with name and hwclock as they were given"}},
+		Examples: []string{"- name: Use UTC\n  timezone:\n    name: Etc/UTC"},
+		Returns:  []module.Return{{Key: "diff", Type: "dict", Doc: "before and after, each with name and hwclock, if given"}},
 		New:      func() module.Runner { return new(Timezone) },
 	}
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154
-# The zone is the link /etc/localtime; Debian has its name in /etc/timezone too.
+# The zone is the link /etc/localtime; Debian also stores its name in /etc/timezone.
 zone_now() {
 	zone=$(readlink /etc/localtime 2>/dev/null)
 	case $zone in
@@ -18,7 +18,7 @@ timezone_main() {
 	say clock "$clock"
 	if [ -n "$p_name" ]; then
 		if [ ! -f "/usr/share/zoneinfo/$p_name" ]; then
-			[ -d /usr/share/zoneinfo ] || not_yet "there is no /usr/share/zoneinfo on the host: install tzdata"
+			[ -d /usr/share/zoneinfo ] || not_yet "/usr/share/zoneinfo does not exist on the host: install tzdata"
 			[ ! -d /usr/share/zoneinfo ] || fail "given timezone \"$p_name\" is not available"
 		fi
 		if [ "$zone" != "$p_name" ] || { [ -f /etc/timezone ] && [ "$(cat /etc/timezone)" != "$p_name" ]; }; then
@@ -32,9 +32,9 @@ timezone_main() {
 	fi
 }
 with_timedated() { [ -d /run/systemd/system ] && has timedatectl; }
-# timedatectl tells the kernel its zone too. The first time after a boot the
-# kernel takes that for the clock's, and puts its own time off by it: in a
-# container, the time of the machine. Only a clock in local time needs it.
+# timedatectl also passes the zone to the kernel. After a boot, the kernel takes the first
+# one for that of the hardware clock, and shifts its own time by it: in a container, the
+# time of the machine. Only a clock in local time needs it.
 zone_set() {
 	if [ "$clock" != local ] || ! with_timedated || ! quiet timedatectl set-timezone "$p_name"; then
 		quiet ln -s "/usr/share/zoneinfo/$p_name" "/etc/.localtime.${kk_id:-$$}" || fail "link the zone: $(output)"
@@ -47,7 +47,7 @@ clock_set() {
 	case $p_hwclock in local) flag=--localtime local=1 mode=LOCAL ;; *) flag=--utc local=0 mode=UTC ;; esac
 	with_timedated && quiet timedatectl set-local-rtc "$local" && return
 	has hwclock && [ -e /dev/rtc ] && quiet hwclock --systohc "$flag" && return
-	# There is no clock to write to: what remains is to say how to read it.
+	# There is no clock to write to: only record how to read it.
 	if [ -f /etc/adjtime ]; then
 		{
 			sed -n 1,2p /etc/adjtime

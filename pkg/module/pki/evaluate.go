@@ -15,10 +15,10 @@ import (
 	"kubekey/pkg/certs"
 )
 
-// files is what is on the disk.
+// files are the existing files.
 type files struct {
 	cert              *x509.Certificate
-	certErr, keyErr   error // why there is none; fs.ErrNotExist if there is no file
+	certErr, keyErr   error // why it cannot be read; fs.ErrNotExist if it does not exist
 	signer            crypto.Signer
 	wrongPub, wideKey bool // pub is missing or of another key; others may read the key
 }
@@ -44,11 +44,11 @@ func (m *GenCert) read() files {
 	return f
 }
 
-// steps are what is to be done.
+// steps are the changes to make.
 type steps struct{ newKey, newCert, pub, narrow bool }
 
-// judge says why something is to be done, "" if nothing is, and what.
-func (m *GenCert) judge(w wanted, f files) (reason string, s steps, err error) {
+// evaluate returns the steps and their reason, "" if there are none.
+func (m *GenCert) evaluate(w desired, f files) (reason string, s steps, err error) {
 	if err := m.usable(f); err != nil {
 		return "", s, err
 	}
@@ -71,7 +71,7 @@ func (m *GenCert) judge(w wanted, f files) (reason string, s steps, err error) {
 	return strings.Join(reasons, "; "), s, nil
 }
 
-// usable refuses to guess about what only a person can decide.
+// usable is an error where only a person can decide.
 func (m *GenCert) usable(f files) error {
 	if errors.Is(f.keyErr, certs.ErrEncrypted) {
 		return f.keyErr
@@ -84,30 +84,30 @@ func (m *GenCert) usable(f files) error {
 	if !m.IsCA || m.Policy != "if_not_present" || errors.Is(f.certErr, fs.ErrNotExist) {
 		return nil
 	}
-	const mend = "an authority that is there is not replaced: put the right file back, or remove the pair"
+	const fix = "an existing CA is not replaced: restore the right file, or remove the pair"
 	switch {
 	case f.certErr != nil:
-		return fmt.Errorf("%w; %s", f.certErr, mend)
+		return fmt.Errorf("%w; %s", f.certErr, fix)
 	case errors.Is(f.keyErr, fs.ErrNotExist):
-		return fmt.Errorf("%s has no key %s; %s", m.Cert, m.Key, mend)
+		return fmt.Errorf("%s has no key %s; %s", m.Cert, m.Key, fix)
 	case f.keyErr != nil:
-		return fmt.Errorf("%w; %s", f.keyErr, mend)
+		return fmt.Errorf("%w; %s", f.keyErr, fix)
 	case !certs.Same(f.cert.PublicKey, f.signer.Public()):
-		return fmt.Errorf("%s is not the key of %s; %s", m.Key, m.Cert, mend)
+		return fmt.Errorf("%s is not the key of %s; %s", m.Key, m.Cert, fix)
 	}
 	return nil
 }
 
-// keepsKey reports whether a new certificate is made of the key that is there.
+// keepsKey reports whether a new certificate uses the existing key.
 func (m *GenCert) keepsKey(f files) bool {
 	return m.Policy != "always" && (m.IsCA || errors.Is(f.certErr, fs.ErrNotExist))
 }
 
-// keyFlaw says why a new key is needed, "" if it is not.
-func (m *GenCert) keyFlaw(w wanted, f files) string {
+// keyFlaw is why a new key is needed, "" if it is not.
+func (m *GenCert) keyFlaw(w desired, f files) string {
 	switch {
 	case errors.Is(f.keyErr, fs.ErrNotExist):
-		return "there is no key"
+		return "the key does not exist"
 	case f.keyErr != nil:
 		return f.keyErr.Error()
 	case m.Policy == "always":
@@ -118,11 +118,11 @@ func (m *GenCert) keyFlaw(w wanted, f files) string {
 	return ""
 }
 
-// certFlaw says why a new certificate is needed, "" if it is not.
-func (m *GenCert) certFlaw(w wanted, f files) string {
+// certFlaw is why a new certificate is needed, "" if it is not.
+func (m *GenCert) certFlaw(w desired, f files) string {
 	switch {
 	case errors.Is(f.certErr, fs.ErrNotExist):
-		return "there is no certificate"
+		return "the certificate does not exist"
 	case f.certErr != nil:
 		return f.certErr.Error()
 	case f.signer != nil && !certs.Same(f.cert.PublicKey, f.signer.Public()):
@@ -136,8 +136,8 @@ func (m *GenCert) certFlaw(w wanted, f files) string {
 	return w.difference(f.cert)
 }
 
-// expiry says that a certificate is not valid or soon will not be.
-func (w wanted) expiry(crt *x509.Certificate, before int) string {
+// expiry is the message for a certificate that is not valid or expires soon.
+func (w desired) expiry(crt *x509.Certificate, before int) string {
 	switch {
 	case !crt.NotAfter.After(w.now):
 		return "it ended on " + crt.NotAfter.Format(time.DateOnly)
@@ -146,11 +146,11 @@ func (w wanted) expiry(crt *x509.Certificate, before int) string {
 	case crt.NotAfter.Sub(w.now) >= time.Duration(before)*24*time.Hour, !w.end().After(crt.NotAfter):
 		return ""
 	}
-	return fmt.Sprintf("it ends on %s, in %d days", crt.NotAfter.Format(time.DateOnly), daysLeft(crt, w.now))
+	return fmt.Sprintf("it expires on %s, in %d days", crt.NotAfter.Format(time.DateOnly), daysLeft(crt, w.now))
 }
 
-// difference names what of a certificate is not as wanted.
-func (w wanted) difference(crt *x509.Certificate) string {
+// difference names the properties of a certificate that differ from the desired ones.
+func (w desired) difference(crt *x509.Certificate) string {
 	var differs []string
 	note := func(equal bool, what string) {
 		if !equal {
@@ -161,18 +161,18 @@ func (w wanted) difference(crt *x509.Certificate) string {
 	note(crt.Subject.CommonName == t.Subject.CommonName, "common name")
 	note(certs.SameTexts(crt.Subject.Organization, t.Subject.Organization), "organization")
 	note(certs.SameTexts(sanTexts(crt), sanTexts(t)), "subject alternative names")
-	note(crt.IsCA == t.IsCA && (!t.IsCA || crt.MaxPathLen == t.MaxPathLen), "authority and path length")
+	note(crt.IsCA == t.IsCA && (!t.IsCA || crt.MaxPathLen == t.MaxPathLen), "CA and path length")
 	note(crt.KeyUsage == t.KeyUsage, "key usage")
 	note(certs.SameTexts(usageNames(crt), usageNames(t)), "extended key usage")
 	note(w.issued(crt), "issuer")
 	if len(differs) == 0 {
 		return ""
 	}
-	return strings.Join(differs, ", ") + " not as wanted"
+	return strings.Join(differs, ", ") + " differs"
 }
 
-// issued reports whether the wanted authority signed the certificate.
-func (w wanted) issued(crt *x509.Certificate) bool {
+// issued reports whether the desired CA signed the certificate.
+func (w desired) issued(crt *x509.Certificate) bool {
 	by := w.authority.Cert
 	if w.self {
 		by = crt

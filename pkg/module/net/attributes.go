@@ -13,15 +13,15 @@ import (
 	"kubekey/pkg/value"
 )
 
-// dressing are the arguments that say whose a fetched file is.
-type dressing struct {
+// attributes holds the arguments for owner and mode of a fetched file.
+type attributes struct {
 	Mode  schema.FileMode `kk:"mode" doc:"permission bits"`
 	Owner string          `kk:"owner" doc:"name or number of the owner"`
 	Group string          `kk:"group" doc:"name or number of the group"`
 }
 
-// file is a file of the host to be written, of which stat said before.
-func (d dressing) file(path, before string) (connector.File, error) {
+// file is a file on the host to be written, with its stat output from before.
+func (d attributes) file(path, before string) (connector.File, error) {
 	old, existed := parseStat(before)
 	if !existed {
 		old.mode = 0o644
@@ -30,13 +30,13 @@ func (d dressing) file(path, before string) (connector.File, error) {
 	return connector.File{Path: path, Mode: mode, Owner: d.Owner, Group: d.Group}, err
 }
 
-// statOf is what the host's stat says of a file, "" if it is not there.
+// statOf is the output of the host's stat for a file, "" if it does not exist.
 func statOf(ctx context.Context, c *module.Call, path string) (string, error) {
 	out, _, _, err := converse(ctx, c, shell.Script(`stat -L -c '%a %u %g %U %G %s' "$1"`, path), "", true)
 	return strings.TrimSpace(out), err
 }
 
-// fileStat is what the host's stat says.
+// fileStat is the output of the host's stat.
 type fileStat struct {
 	mode                   fs.FileMode
 	uid, gid, owner, group string
@@ -60,8 +60,8 @@ func (s fileStat) describe(d *value.Dict) {
 	d.Merge(value.NewDict("uid", uid, "gid", gid, "owner", s.owner, "group", s.group, "mode", schema.FormatMode(s.mode), "size", s.size, "state", "file"))
 }
 
-// dressed reports whether owner, group or mode of a file changed.
-func dressed(before, after string) bool {
+// attributesChanged reports whether owner, group or mode of a file changed.
+func attributesChanged(before, after string) bool {
 	old, there := parseStat(before)
 	now, _ := parseStat(after)
 	old.size, now.size = 0, 0

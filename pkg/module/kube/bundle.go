@@ -12,18 +12,18 @@ import (
 	"kubekey/pkg/value"
 )
 
-// luggage is what travels to the host: a tar of values-NN.yaml and the chart.
-type luggage struct {
+// bundle is what is copied to the host: a tar of values-NN.yaml and the chart.
+type bundle struct {
 	tar      string
-	chart    string // as helm is to be told of it, in the folder that the tar fills
+	chart    string // the chart argument of helm, in the folder of the unpacked tar
 	ownCache bool   // helm's cache of the host is not needed
 
-	dependencies bool // what the chart depends on is to be fetched
+	dependencies bool // fetch the dependencies of the chart
 	warnings     []string
 }
 
 // pack collects the values and the chart of the control node.
-func (m *Helm) pack(c *module.Call) (*luggage, error) {
+func (m *Helm) pack(c *module.Call) (*bundle, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	if err := m.packValues(c, w); err != nil {
@@ -32,7 +32,7 @@ func (m *Helm) pack(c *module.Call) (*luggage, error) {
 	if err := m.packSetValues(c, w); err != nil {
 		return nil, err
 	}
-	l := &luggage{chart: m.Chart, ownCache: true}
+	l := &bundle{chart: m.Chart, ownCache: true}
 	if err := m.packChart(c, w, l); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (m *Helm) packValues(c *module.Call, w *tar.Writer) error {
 	return add(w, "values-999.yaml", []byte(text))
 }
 
-// packSetValues makes a file of each value: its name is helm's flag with a number.
+// packSetValues writes a file for each value, named after helm's flag with a number.
 func (m *Helm) packSetValues(c *module.Call, w *tar.Writer) error {
 	for i, v := range m.SetValues {
 		text, flag := v.Value, "set-"+v.Type
@@ -97,8 +97,8 @@ func (m *Helm) packSetValues(c *module.Call, w *tar.Writer) error {
 	return nil
 }
 
-// packChart takes the chart along if it is a file or a folder of the control node.
-func (m *Helm) packChart(c *module.Call, w *tar.Writer, l *luggage) error {
+// packChart bundles the chart if it is a file or a folder on the control node.
+func (m *Helm) packChart(c *module.Call, w *tar.Writer, l *bundle) error {
 	if m.RepoURL != "" || strings.Contains(m.Chart, "://") {
 		return m.noDependencies()
 	}
@@ -128,16 +128,16 @@ func (m *Helm) packChart(c *module.Call, w *tar.Writer, l *luggage) error {
 	return add(w, "chart.tgz", text)
 }
 
-// noDependencies refuses dependency_update for a chart that is not a folder.
+// noDependencies rejects dependency_update for a chart that is not a folder.
 func (m *Helm) noDependencies() error {
 	if m.DependencyUp {
-		return fmt.Errorf("dependency_update is for charts that are folders, and %q is none: what a packaged chart depends on is in it", m.Chart)
+		return fmt.Errorf("dependency_update needs a chart folder, and %q is not one: a packaged chart contains its dependencies", m.Chart)
 	}
 	return nil
 }
 
 // depends looks whether there is anything for dependency_update to fetch.
-func (m *Helm) depends(c *module.Call, dir string, l *luggage) error {
+func (m *Helm) depends(c *module.Call, dir string, l *bundle) error {
 	if !m.DependencyUp {
 		return nil
 	}
