@@ -27,38 +27,38 @@ type CSR struct {
 	CommonName   string      `kk:"common_name,alias=CN|commonName" doc:"name of the subject"`
 	Country      string      `kk:"country_name,alias=C|countryName" doc:"country, two letters"`
 	Province     string      `kk:"state_or_province_name,alias=ST|stateOrProvinceName" doc:"state or province"`
-	Locality     string      `kk:"locality_name,alias=L|localityName" doc:"town"`
+	Locality     string      `kk:"locality_name,alias=L|localityName" doc:"locality, such as a city"`
 	Organization string      `kk:"organization_name,alias=O|organizationName" doc:"organization"`
-	Unit         string      `kk:"organizational_unit_name,alias=OU|organizationalUnitName" doc:"part of it"`
+	Unit         string      `kk:"organizational_unit_name,alias=OU|organizationalUnitName" doc:"organizational unit"`
 	Email        string      `kk:"email_address,alias=E|emailAddress" doc:"mail address"`
-	Subject      *value.Dict `kk:"subject" doc:"more of the subject, by the short or long names of OpenSSL (CN, O, serialNumber, ...) or numbers with dots; a list gives several"`
-	Ordered      []any       `kk:"subject_ordered" doc:"the whole subject, as a list of dictionaries with one part each: the order counts then, and no other argument may name a part"`
-	SANs         []string    `kk:"subject_alt_name,alias=subjectAltName" doc:"names that the certificate is to be valid for: DNS:NAME, IP:ADDRESS, URI:..., email:..., RID:NUMBERS, dirName:CN=...,O=..."`
+	Subject      *value.Dict `kk:"subject" doc:"further fields of the subject, by OpenSSL's short or long names (CN, O, serialNumber, ...) or OIDs; a list sets several values"`
+	Ordered      []any       `kk:"subject_ordered" doc:"the whole subject in order, as a list of dicts with one field each; excludes the other subject arguments"`
+	SANs         []string    `kk:"subject_alt_name,alias=subjectAltName" doc:"requested subject alternative names: DNS:NAME, IP:ADDRESS, URI:..., email:..., RID:NUMBERS, dirName:CN=...,O=..."`
 	SANCritical  bool        `kk:"subject_alt_name_critical,alias=subjectAltName_critical" default:"no" doc:"mark them as critical"`
-	CNForSAN     bool        `kk:"use_common_name_for_san,alias=useCommonNameForSAN" default:"yes" doc:"without subject_alt_name, take common_name as DNS name, if it is one"`
+	CNForSAN     bool        `kk:"use_common_name_for_san,alias=useCommonNameForSAN" default:"yes" doc:"without subject_alt_name, use common_name as DNS name, if it is one"`
 	KeyUsage     []string    `kk:"key_usage,alias=keyUsage" doc:"what the key is for: digitalSignature, keyEncipherment, keyCertSign, ..."`
 	KUCritical   bool        `kk:"key_usage_critical,alias=keyUsage_critical" default:"no" doc:"mark that as critical"`
-	ExtKeyUsage  []string    `kk:"extended_key_usage,alias=extKeyUsage|extendedKeyUsage" doc:"what the certificate is for: serverAuth, clientAuth, ..., or numbers with dots"`
+	ExtKeyUsage  []string    `kk:"extended_key_usage,alias=extKeyUsage|extendedKeyUsage" doc:"what the certificate is for: serverAuth, clientAuth, ..., or OIDs"`
 	EKUCritical  bool        `kk:"extended_key_usage_critical,alias=extKeyUsage_critical|extendedKeyUsage_critical" default:"no" doc:"mark that as critical"`
 	Basic        []string    `kk:"basic_constraints,alias=basicConstraints" doc:"CA:TRUE or CA:FALSE, and pathlen:N"`
 	BCCritical   bool        `kk:"basic_constraints_critical,alias=basicConstraints_critical" default:"no" doc:"mark that as critical"`
-	Digest       string      `kk:"digest" default:"sha256" choices:"sha1,sha256,sha384,sha512" doc:"digest that is signed; keys of Ed25519 have their own. A request that was signed with another one stays"`
-	Version      int         `kk:"version" default:"1" choices:"1" doc:"version of the request; there is one"`
+	Digest       string      `kk:"digest" default:"sha256" choices:"sha1,sha256,sha384,sha512" doc:"digest for the signature; Ed25519 keys have their own. An existing request with another digest is kept"`
+	Version      int         `kk:"version" default:"1" choices:"1" doc:"version of the request; only 1 exists"`
 	csrExtras
 }
 
 func csrSpec() module.Spec {
 	return module.Spec{
 		Name: "openssl_csr", Collection: "community.crypto",
-		Summary: "Keep a certificate signing request on the host.",
-		Notes:   []string{"The request is signed on the control node with the key that is read from the host. It is made anew if it asks for anything else, in whatever order, or if it was signed by another key."},
+		Summary: "Manages a certificate signing request on the host.",
+		Notes:   []string{"The request is signed on the control node with the key that is read from the host. It is replaced if its content differs, regardless of order, or if it was signed by another key."},
 		Examples: []string{
-			"- name: Ask for a certificate of the web server\n  openssl_csr:\n    path: /etc/ssl/web.csr\n    privatekey_path: /etc/ssl/private/web.pem\n    common_name: www.example.org\n    subject_alt_name:\n      - DNS:www.example.org\n      - IP:192.0.2.7\n    extended_key_usage: serverAuth",
+			"- name: Create a CSR for the web server\n  openssl_csr:\n    path: /etc/ssl/web.csr\n    privatekey_path: /etc/ssl/private/web.pem\n    common_name: www.example.org\n    subject_alt_name:\n      - DNS:www.example.org\n      - IP:192.0.2.7\n    extended_key_usage: serverAuth",
 		},
 		Returns: placementReturns("csr",
 			module.Return{Key: "privatekey", Type: "str", Doc: "privatekey_path"},
 			module.Return{Key: "subject", Type: "list of list", Doc: "pairs of name and text"},
-			module.Return{Key: "subjectAltName", Type: "list of str", Doc: "names; null, as the four below, where none were asked for"},
+			module.Return{Key: "subjectAltName", Type: "list of str", Doc: "names; null if none were requested, like the next four"},
 			module.Return{Key: "keyUsage", Type: "list of str", Doc: "the argument"},
 			module.Return{Key: "extendedKeyUsage", Type: "list of str", Doc: "the argument"},
 			module.Return{Key: "basicConstraints", Type: "list of str", Doc: "the argument"},

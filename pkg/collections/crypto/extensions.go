@@ -19,24 +19,24 @@ import (
 // csrExtras are arguments of openssl_csr about extensions that CAs
 // rather than servers ask for.
 type csrExtras struct {
-	MustStaple     bool       `kk:"ocsp_must_staple,alias=ocspMustStaple" default:"no" doc:"whoever shows the certificate has to bring an answer of OCSP along"`
+	MustStaple     bool       `kk:"ocsp_must_staple,alias=ocspMustStaple" default:"no" doc:"require OCSP stapling"`
 	StapleCritical bool       `kk:"ocsp_must_staple_critical,alias=ocspMustStaple_critical" default:"no" doc:"mark that as critical"`
-	Permitted      []string   `kk:"name_constraints_permitted" doc:"names that a CA may sign for, in the form of subject_alt_name; IP: takes a network, DNS: and email: a domain"`
+	Permitted      []string   `kk:"name_constraints_permitted" doc:"names that the CA may sign for, in the form of subject_alt_name; IP: is a network, DNS: and email: a domain"`
 	Excluded       []string   `kk:"name_constraints_excluded" doc:"names that it may not sign for"`
 	NCCritical     bool       `kk:"name_constraints_critical" default:"no" doc:"mark them as critical"`
 	CreateSKI      bool       `kk:"create_subject_key_identifier" default:"no" doc:"ask for an identifier of the key, its digest"`
 	SKI            string     `kk:"subject_key_identifier" doc:"ask for this identifier of the key, hexadecimal with or without colons"`
 	AKI            string     `kk:"authority_key_identifier" doc:"identifier of the CA's key, hexadecimal with or without colons"`
-	AKIIssuer      []string   `kk:"authority_cert_issuer" doc:"names of who issued the CA's certificate, in the form of subject_alt_name; with authority_cert_serial_number"`
-	AKISerial      string     `kk:"authority_cert_serial_number" doc:"number of the CA's certificate; with authority_cert_issuer"`
-	CRL            []crlPoint `kk:"crl_distribution_points" doc:"where lists of revoked certificates are"`
+	AKIIssuer      []string   `kk:"authority_cert_issuer" doc:"names of the issuer of the CA's certificate, in the form of subject_alt_name; with authority_cert_serial_number"`
+	AKISerial      string     `kk:"authority_cert_serial_number" doc:"serial number of the CA's certificate; with authority_cert_issuer"`
+	CRL            []crlPoint `kk:"crl_distribution_points" doc:"distribution points of certificate revocation lists"`
 }
 
 // crlPoint is a place of lists of revoked certificates.
 type crlPoint struct {
 	Full     []string `kk:"full_name" doc:"places in the form of subject_alt_name, such as URI:http://..."`
 	Relative []string `kk:"relative_name" doc:"place below the name of the issuer: parts such as CN=a; not with full_name"`
-	Issuer   []string `kk:"crl_issuer" doc:"names of who issues the list"`
+	Issuer   []string `kk:"crl_issuer" doc:"names of the issuer of the list"`
 	Reasons  []string `kk:"reasons" choices:"aa_compromise,affiliation_changed,ca_compromise,certificate_hold,cessation_of_operation,key_compromise,privilege_withdrawn,superseded" doc:"reasons for which certificates are in the list. Default: all"`
 }
 
@@ -266,7 +266,7 @@ func parseBasic(words []string) (basicConstraints, error) {
 		case key == "pathlen" && err == nil && n >= 0:
 			b.MaxPathLen = n
 		default:
-			return b, fmt.Errorf("basic_constraints has %q; it takes CA:TRUE, CA:FALSE and pathlen:N", w)
+			return b, fmt.Errorf("basic_constraints has %q; allowed are CA:TRUE, CA:FALSE and pathlen:N", w)
 		}
 	}
 	return b, nil

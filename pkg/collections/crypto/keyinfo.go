@@ -14,25 +14,25 @@ import (
 // KeyInfo is the module openssl_privatekey_info.
 type KeyInfo struct {
 	Backend     string         `kk:"select_crypto_backend" default:"auto" choices:"auto,cryptography" doc:"without effect: kk needs no library for it"`
-	Path        string         `kk:"path,path" doc:"file of the host that holds the key"`
+	Path        string         `kk:"path,path" doc:"path of the key on the host"`
 	Content     *redact.Secret `kk:"content" doc:"the key, as a text"`
-	Passphrase  *redact.Secret `kk:"passphrase" doc:"its passphrase; one that is given to a key without any is an error"`
-	PrivateData bool           `kk:"return_private_key_data" default:"no" doc:"tell private_data too: keep that out of logs with no_log"`
-	Consistent  bool           `kk:"check_consistency" default:"no" doc:"tell in key_is_consistent that the parts of the key belong together"`
+	Passphrase  *redact.Secret `kk:"passphrase" doc:"passphrase of the key; an error for a key without one"`
+	PrivateData bool           `kk:"return_private_key_data" default:"no" doc:"also return private_data: keep it out of logs with no_log"`
+	Consistent  bool           `kk:"check_consistency" default:"no" doc:"return in key_is_consistent whether the parts of the key belong together"`
 }
 
 func keyInfoSpec() module.Spec {
 	return module.Spec{
 		Name: "openssl_privatekey_info", Collection: "community.crypto",
-		Summary: "Tells what a private key is.",
-		Notes:   []string{"It is judged on the control node, so hosts need no openssl. A key whose parts do not belong together cannot be read at all."},
+		Summary: "Returns properties of a private key.",
+		Notes:   []string{"The key is parsed on the control node, so hosts need no openssl. A key whose parts do not belong together cannot be read at all."},
 		Examples: []string{
-			"- name: What the web server's key is\n  openssl_privatekey_info:\n    path: /etc/ssl/private/web.pem\n  register: key",
+			"- name: Read the key of the web server\n  openssl_privatekey_info:\n    path: /etc/ssl/private/web.pem\n  register: key",
 		},
 		Returns: append([]module.Return{
-			{Key: "can_load_key", Type: "bool", Doc: "the file could be read"},
-			{Key: "can_parse_key", Type: "bool", Doc: "it holds a key, and the passphrase is its own"},
-			{Key: "key_is_consistent", Type: "bool", Doc: "its parts belong together; null unless check_consistency is given"},
+			{Key: "can_load_key", Type: "bool", Doc: "whether the file could be read"},
+			{Key: "can_parse_key", Type: "bool", Doc: "whether it is a key, and the passphrase is right"},
+			{Key: "key_is_consistent", Type: "bool", Doc: "whether its parts belong together; null unless check_consistency is set"},
 			{Key: "type", Type: "str", Doc: "RSA, ECC or Ed25519"},
 			{Key: "public_data", Type: "dict", Doc: "size, modulus and exponent, or curve, exponent_size, x and y"},
 			{Key: "private_data", Type: "dict", Doc: "p, q and exponent, or multiplier; with return_private_key_data"},

@@ -28,36 +28,36 @@ import (
 
 // KeyPair is the module openssh_keypair.
 type KeyPair struct {
-	Path       string         `kk:"path,required,path" doc:"private key on the host; the public one is next to it, PATH.pub"`
-	State      string         `kk:"state" default:"present" choices:"absent,present" doc:"whether both files must be there"`
-	Type       string         `kk:"type" default:"rsa" choices:"ecdsa,ed25519,rsa" doc:"kind of key"`
-	Size       int            `kk:"size" doc:"bits. Of an RSA key 1024 to 16384, by default 4096; of an ECDSA key 256, 384 or 521, by default 256; without effect on an Ed25519 key"`
-	Comment    *string        `kk:"comment" doc:"comment of the public key. Default: none for a new key, else unchanged"`
-	Passphrase *redact.Secret `kk:"passphrase" doc:"encrypt a new key with it, and read one that exists; an empty one is none"`
-	Format     string         `kk:"private_key_format" default:"auto" choices:"auto,pkcs1,pkcs8,ssh" doc:"form of the private key: that of OpenSSH, or a PEM as openssl_privatekey writes it. auto is that of OpenSSH for a new key, and leaves the form of one that exists"`
+	Path       string         `kk:"path,required,path" doc:"path of the private key on the host; the public key is PATH.pub"`
+	State      string         `kk:"state" default:"present" choices:"absent,present" doc:"whether both files should exist"`
+	Type       string         `kk:"type" default:"rsa" choices:"ecdsa,ed25519,rsa" doc:"type of the key"`
+	Size       int            `kk:"size" doc:"size in bits. RSA: 1024 to 16384, by default 4096; ECDSA: 256, 384 or 521, by default 256; without effect for Ed25519"`
+	Comment    *string        `kk:"comment" doc:"comment of the public key. Default: none for a new key, otherwise unchanged"`
+	Passphrase *redact.Secret `kk:"passphrase" doc:"passphrase for a new key, and for reading an existing one; an empty one is none"`
+	Format     string         `kk:"private_key_format" default:"auto" choices:"auto,pkcs1,pkcs8,ssh" doc:"format of the private key: OpenSSH, or PEM as in openssl_privatekey. auto is OpenSSH for a new key, and keeps the format of an existing one"`
 	Backend    string         `kk:"backend" default:"auto" choices:"auto,cryptography,opensshbin" doc:"without effect: kk needs neither a library nor ssh-keygen for it"`
-	Force      bool           `kk:"force" default:"no" doc:"make the keys anew each time that the task runs"`
-	Regenerate string         `kk:"regenerate" default:"partial_idempotence" choices:"always,fail,full_idempotence,never,partial_idempotence" doc:"what to do with a file that does not hold the wanted kind of key: never leaves another kind, fail fails, partial_idempotence makes it anew. They fail when the key cannot be read, as with another passphrase; full_idempotence makes it anew then, too"`
+	Force      bool           `kk:"force" default:"no" doc:"regenerate the keys in each run"`
+	Regenerate string         `kk:"regenerate" default:"partial_idempotence" choices:"always,fail,full_idempotence,never,partial_idempotence" doc:"what to do if the existing key differs: never keeps it, fail fails, partial_idempotence regenerates it. These fail if the key cannot be read, for example with another passphrase; full_idempotence regenerates it then, too"`
 	access
 }
 
 func keyPairSpec() module.Spec {
 	return module.Spec{
 		Name: "openssh_keypair", Collection: "community.crypto",
-		Summary: "Keep a private and a public key of OpenSSH on the host.",
+		Summary: "Manages an OpenSSH key pair on the host.",
 		Notes: []string{
-			"The keys are made on the control node and go over the connection's own input: the host needs no ssh-keygen. A private key that exists is read back to judge it.",
-			"A public key that does not exist, or is not that of the private key, is written anew. A comment is changed in both files, when the private one has the form of OpenSSH.",
-			"A key that has a passphrase where none is given, or the reverse, counts as one that cannot be read.",
+			"The keys are generated on the control node and sent on standard input: the host needs no ssh-keygen. An existing private key is read back for comparison.",
+			"A public key that does not exist or does not match is written again. A comment is changed in both files, if the private key has OpenSSH format.",
+			"A key with a passphrase where none is set, or the reverse, counts as unreadable.",
 		},
 		Examples: []string{
-			"- name: A key for the backups\n  openssh_keypair:\n    path: /root/.ssh/backup\n    type: ed25519\n    comment: backup of the database",
+			"- name: Create a key for the backups\n  openssh_keypair:\n    path: /root/.ssh/backup\n    type: ed25519\n    comment: backup of the database",
 		},
 		Returns: []module.Return{
 			{Key: "filename", Type: "str", Doc: "the private key"},
 			{Key: "type", Type: "str", Doc: "the argument"},
-			{Key: "size", Type: "int", Doc: "bits that are asked for"},
-			{Key: "fingerprint", Type: "str", Doc: "SHA256: and the digest of the public key; empty when there is none that can be read"},
+			{Key: "size", Type: "int", Doc: "requested size in bits"},
+			{Key: "fingerprint", Type: "str", Doc: "SHA256: and the digest of the public key; empty if it cannot be read"},
 			{Key: "public_key", Type: "str", Doc: "the public key, without its comment"},
 			{Key: "comment", Type: "str", Doc: "comment of the public key"},
 		},
@@ -222,7 +222,7 @@ func (m *KeyPair) read(f pki.HostFile) (crypto.Signer, error) {
 	case m.Passphrase == nil:
 		key, err = ssh.ParseRawPrivateKey(f.Text)
 	case opensshRounds(f.Text) > mostBcrypt:
-		err = fmt.Errorf("its passphrase takes more than %d rounds: give it fewer with ssh-keygen -p -a 100", mostBcrypt)
+		err = fmt.Errorf("its passphrase uses more than %d rounds: reduce them with ssh-keygen -p -a 100", mostBcrypt)
 	default:
 		key, err = ssh.ParseRawPrivateKeyWithPassphrase(f.Text, []byte(m.Passphrase.Reveal()))
 	}

@@ -32,15 +32,15 @@ var pkcs12Script string
 // PKCS12 is the module openssl_pkcs12.
 type PKCS12 struct {
 	Backend    string         `kk:"select_crypto_backend" default:"auto" choices:"auto,cryptography,pyopenssl" doc:"without effect: openssl on the host reads and writes them"`
-	Action     string         `kk:"action" default:"export" choices:"export,parse" doc:"write a PKCS #12 file, or what is in the one of src as PEM"`
-	Src        string         `kk:"src,path" doc:"PKCS #12 file of the host; needed to parse one"`
-	Name       string         `kk:"friendly_name,alias=name" doc:"name of the key and the certificate; needed to export"`
+	Action     string         `kk:"action" default:"export" choices:"export,parse" doc:"export: write a PKCS #12 file; parse: write the content of src as PEM"`
+	Src        string         `kk:"src,path" doc:"PKCS #12 file on the host; needed for parse"`
+	Name       string         `kk:"friendly_name,alias=name" doc:"name of the key and the certificate; needed for export"`
 	Cert       string         `kk:"certificate_path,path" doc:"certificate, a PEM file of the host"`
 	Others     []string       `kk:"other_certificates,alias=ca_certificates" doc:"more certificates, PEM files of the host; the first certificate of each"`
-	All        bool           `kk:"other_certificates_parse_all" default:"no" doc:"take all certificates of each of them"`
+	All        bool           `kk:"other_certificates_parse_all" default:"no" doc:"use all certificates of each of them"`
 	Passphrase *redact.Secret `kk:"passphrase" doc:"passphrase of the PKCS #12 file; without one it is not encrypted"`
-	Level      string         `kk:"encryption_level" default:"auto" choices:"auto,compatibility2022" doc:"how it is encrypted: with AES-256 and SHA-256, or with Triple-DES and SHA-1, as old programs need it. What is there is not judged by it"`
-	Rounds     int            `kk:"iter_size" default:"50000" doc:"rounds of encryption. What is there is not judged by it"`
+	Level      string         `kk:"encryption_level" default:"auto" choices:"auto,compatibility2022" doc:"encryption: AES-256 and SHA-256, or Triple-DES and SHA-1 for older software. Not compared with an existing file"`
+	Rounds     int            `kk:"iter_size" default:"50000" doc:"rounds of encryption. Not compared with an existing file"`
 	keySource
 	placement
 }
@@ -48,14 +48,14 @@ type PKCS12 struct {
 func pkcs12Spec() module.Spec {
 	return module.Spec{
 		Name: "openssl_pkcs12", Collection: "community.crypto",
-		Summary: "Keep a key and certificates in a PKCS #12 file on the host, or take them out of one.",
+		Summary: "Manages a PKCS #12 file with a key and certificates on the host, or extracts them.",
 		Notes: []string{
-			"The host's openssl reads and writes the file; passphrases reach it in its environment, and no key lies on a disk without one if passphrase is given. What the file should hold is read and judged on the control node.",
-			"Without mode, the file gets mode 0400, also when it is there with another.",
-			"A file that cannot be read, as with another passphrase, is made anew.",
+			"openssl on the host reads and writes the file; passphrases are passed in its environment, and with passphrase no unencrypted key is written to disk. The content is compared on the control node.",
+			"Without mode, the file gets mode 0400, even if it exists with another one.",
+			"A file that cannot be read, for example with another passphrase, is replaced.",
 		},
 		Examples: []string{
-			"- name: Key and certificate for a Java program\n  openssl_pkcs12:\n    path: /etc/ssl/private/web.p12\n    friendly_name: web\n    privatekey_path: /etc/ssl/private/web.pem\n    certificate_path: /etc/ssl/web.crt\n    passphrase: \"{{ ada_password }}\"",
+			"- name: Export key and certificate for Java\n  openssl_pkcs12:\n    path: /etc/ssl/private/web.p12\n    friendly_name: web\n    privatekey_path: /etc/ssl/private/web.pem\n    certificate_path: /etc/ssl/web.crt\n    passphrase: \"{{ ada_password }}\"",
 		},
 		Returns: placementReturns("pkcs12",
 			module.Return{Key: "privatekey_path", Type: "str", Doc: "the argument, where it is given"},
@@ -78,7 +78,7 @@ func (*PKCS12) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("src").If("action", "parse").If("state", "present").
 			Says("action is parse but all of the following are missing: src"),
-		schema.Needs("friendly_name").If("action", "export").If("state", "present").Says("friendly_name is needed to export"),
+		schema.Needs("friendly_name").If("action", "export").If("state", "present").Says("friendly_name is needed for export"),
 		schema.AtLeastOne("privatekey_path", "privatekey_content", "certificate_path", "other_certificates").
 			If("action", "export").If("state", "present").
 			Says("there is nothing to export: give privatekey_path, certificate_path or other_certificates"),

@@ -27,15 +27,15 @@ type backend struct {
 type placement struct {
 	Path    string `kk:"path,required,path" doc:"file on the host"`
 	State   string `kk:"state" default:"present" choices:"absent,present" doc:"whether the file should exist"`
-	Force   bool   `kk:"force" default:"no" doc:"make it anew each time that the task runs"`
-	Backup  bool   `kk:"backup" default:"no" doc:"keep the old file next to it"`
-	Content bool   `kk:"return_content" default:"no" doc:"put what is in the file into the result"`
+	Force   bool   `kk:"force" default:"no" doc:"regenerate it in each run"`
+	Backup  bool   `kk:"backup" default:"no" doc:"keep a backup of the previous file next to it"`
+	Content bool   `kk:"return_content" default:"no" doc:"return the content of the file"`
 	access
 }
 
 // access are the arguments that say whose a file is.
 type access struct {
-	Mode   schema.FileMode `kk:"mode" doc:"permission bits. Default: 0600 for a new private key, 0400 for what openssl_pkcs12 writes, 0644 for others; those of a file that exists"`
+	Mode   schema.FileMode `kk:"mode" doc:"permission bits. Default: 0600 for a new private key, 0400 for what openssl_pkcs12 writes, 0644 for others; those of an existing file"`
 	Owner  string          `kk:"owner" doc:"user who owns it, by name or number. Default: unchanged"`
 	Group  string          `kk:"group" doc:"group that owns it, by name or number. Default: unchanged"`
 	Unsafe bool            `kk:"unsafe_writes" default:"no" doc:"write in place when the folder does not allow an atomic rename"`
@@ -173,7 +173,7 @@ func given(text string) any {
 func placementReturns(what string, more ...module.Return) []module.Return {
 	return append(more,
 		module.Return{Key: "filename", Type: "str", Doc: "the file"},
-		module.Return{Key: "backup_file", Type: "str", Doc: "where the old file was kept"},
-		module.Return{Key: what, Type: "str", Doc: "what is in the file, with return_content"},
+		module.Return{Key: "backup_file", Type: "str", Doc: "path of the backup"},
+		module.Return{Key: what, Type: "str", Doc: "content of the file, with return_content"},
 	)
 }

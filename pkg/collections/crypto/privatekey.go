@@ -25,26 +25,26 @@ import (
 type PrivateKey struct {
 	backend
 	placement
-	Type       string         `kk:"type" default:"RSA" choices:"ECC,Ed25519,RSA" doc:"kind of key"`
+	Type       string         `kk:"type" default:"RSA" choices:"ECC,Ed25519,RSA" doc:"type of the key"`
 	Size       int            `kk:"size" default:"4096" doc:"bits of an RSA key, 2048 to 8192"`
 	Curve      string         `kk:"curve" choices:"prime256v1,secp224r1,secp256r1,secp384r1,secp521r1" doc:"curve of an ECC key; needed for one"`
-	Format     string         `kk:"format" default:"auto_ignore" choices:"auto,auto_ignore,pkcs1,pkcs8" doc:"form of the PEM: pkcs1 is the traditional one, of RSA and ECC; auto takes that where there is one. auto_ignore leaves the form of a key that exists"`
-	Passphrase *redact.Secret `kk:"passphrase" doc:"encrypt the key with it; the form is that of PKCS #8 then, with AES-256"`
-	Cipher     string         `kk:"cipher" choices:"auto" doc:"how a key with a passphrase is encrypted; there is no choice"`
-	Mismatch   string         `kk:"format_mismatch" default:"regenerate" choices:"convert,regenerate" doc:"what to do with a key of another form: make another key, or write this one in the wanted form"`
-	Regenerate string         `kk:"regenerate" default:"full_idempotence" choices:"always,fail,full_idempotence,never,partial_idempotence" doc:"what to do with a file that does not hold the wanted kind of key: never leaves it, fail and (when it is no key) partial_idempotence fail, full_idempotence makes it anew"`
+	Format     string         `kk:"format" default:"auto_ignore" choices:"auto,auto_ignore,pkcs1,pkcs8" doc:"PEM format: pkcs1 is the traditional one for RSA and ECC; auto uses it where it exists. auto_ignore keeps the format of an existing key"`
+	Passphrase *redact.Secret `kk:"passphrase" doc:"passphrase of the key; the format is PKCS #8 with AES-256 then"`
+	Cipher     string         `kk:"cipher" choices:"auto" doc:"cipher for a key with a passphrase; only auto is supported"`
+	Mismatch   string         `kk:"format_mismatch" default:"regenerate" choices:"convert,regenerate" doc:"what to do with a key in another format: generate a new key, or convert it"`
+	Regenerate string         `kk:"regenerate" default:"full_idempotence" choices:"always,fail,full_idempotence,never,partial_idempotence" doc:"what to do if the existing key differs: never keeps it, fail fails, and so does partial_idempotence if it is not a key; full_idempotence regenerates it"`
 }
 
 func privateKeySpec() module.Spec {
 	return module.Spec{
 		Name: "openssl_privatekey", Collection: "community.crypto",
-		Summary: "Keep a private key on the host.",
+		Summary: "Manages a private key on the host.",
 		Notes: []string{
-			"The key is made on the control node and goes over the connection's own input: the host needs no openssl. A key that exists is read back to judge it.",
-			"A key whose passphrase is another, or that has none, is not the wanted one: what becomes of it says regenerate.",
+			"The key is generated on the control node and sent on standard input: the host needs no openssl. An existing key is read back for comparison.",
+			"A key with another passphrase, or without one, counts as different: see regenerate.",
 		},
 		Examples: []string{
-			"- name: A key for the web server\n  openssl_privatekey:\n    path: /etc/ssl/private/web.pem\n    type: ECC\n    curve: secp384r1",
+			"- name: Create a key for the web server\n  openssl_privatekey:\n    path: /etc/ssl/private/web.pem\n    type: ECC\n    curve: secp384r1",
 		},
 		Returns: placementReturns("privatekey",
 			module.Return{Key: "type", Type: "str", Doc: "the argument"},
@@ -141,9 +141,9 @@ func (m *PrivateKey) judge(have pki.HostFile, old crypto.Signer, readErr error) 
 	switch {
 	case readErr != nil:
 	case !m.fits(old):
-		unfit = fmt.Errorf("the key is %s, not the wanted kind", certs.KindName(old.Public()))
+		unfit = fmt.Errorf("the key is %s, not of the requested type", certs.KindName(old.Public()))
 	case m.Mismatch == "regenerate" && !m.formed(have.Text, old):
-		unfit = errors.New("the key has another form; format_mismatch: convert writes it anew")
+		unfit = errors.New("the key has another format; set format_mismatch: convert to rewrite it")
 	}
 	switch {
 	case !have.There || m.Force || m.Regenerate == "always":

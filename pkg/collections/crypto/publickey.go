@@ -22,7 +22,7 @@ import (
 type keySource struct {
 	KeyPath string         `kk:"privatekey_path,path" doc:"private key, a file of the host"`
 	KeyText *redact.Secret `kk:"privatekey_content" doc:"private key, as a text"`
-	KeyPass *redact.Secret `kk:"privatekey_passphrase" doc:"its passphrase; one that is given to a key without any is an error"`
+	KeyPass *redact.Secret `kk:"privatekey_passphrase" doc:"passphrase of the key; an error for a key without one"`
 }
 
 func (k *keySource) source() pki.Source {
@@ -47,16 +47,16 @@ type PublicKey struct {
 	backend
 	placement
 	keySource
-	Format string `kk:"format" default:"PEM" choices:"PEM,OpenSSH" doc:"how it is written: in PEM form, or as a line of authorized_keys"`
+	Format string `kk:"format" default:"PEM" choices:"PEM,OpenSSH" doc:"format: PEM, or a line for authorized_keys"`
 }
 
 func publicKeySpec() module.Spec {
 	return module.Spec{
 		Name: "openssl_publickey", Collection: "community.crypto",
-		Summary: "Keep the public half of a private key on the host.",
+		Summary: "Manages the public key of a private key on the host.",
 		Examples: []string{
-			"- name: The public key beside the private one\n  openssl_publickey:\n    path: /etc/ssl/web.pub\n    privatekey_path: /etc/ssl/private/web.pem",
-			"- name: As a line that ssh takes\n  openssl_publickey:\n    path: /etc/ssl/web.ssh\n    privatekey_path: /etc/ssl/private/web.pem\n    format: OpenSSH",
+			"- name: Write the public key in PEM format\n  openssl_publickey:\n    path: /etc/ssl/web.pub\n    privatekey_path: /etc/ssl/private/web.pem",
+			"- name: Write the public key in OpenSSH format\n  openssl_publickey:\n    path: /etc/ssl/web.ssh\n    privatekey_path: /etc/ssl/private/web.pem\n    format: OpenSSH",
 		},
 		Returns: placementReturns("publickey",
 			module.Return{Key: "fingerprint", Type: "dict", Doc: "digests of the key, by algorithm"},

@@ -28,44 +28,44 @@ type Certificate struct {
 	backend
 	placement
 	keySource
-	Provider    string         `kk:"provider" choices:"ownca,selfsigned" doc:"who signs: the key itself, or a CA of one's own; needed when the certificate must be there"`
+	Provider    string         `kk:"provider" choices:"ownca,selfsigned" doc:"who signs: the key itself, or your own CA; needed with state: present"`
 	CSRPath     string         `kk:"csr_path,path" doc:"certificate signing request, a file of the host; ownca needs one"`
 	CSRText     string         `kk:"csr_content" doc:"certificate signing request, as a text"`
-	SelfBefore  string         `kk:"selfsigned_not_before,alias=selfsigned_notBefore" default:"+0s" doc:"when a selfsigned one begins: a time such as +1d2h from now on, or YYYYMMDDhhmmssZ, where the seconds may be left out and the zone be +0200"`
-	SelfAfter   string         `kk:"selfsigned_not_after,alias=selfsigned_notAfter" default:"+3650d" doc:"when it ends"`
+	SelfBefore  string         `kk:"selfsigned_not_before,alias=selfsigned_notBefore" default:"+0s" doc:"start of the validity with selfsigned: relative such as +1d2h, or YYYYMMDDhhmmssZ; the seconds are optional, and the zone may be such as +0200"`
+	SelfAfter   string         `kk:"selfsigned_not_after,alias=selfsigned_notAfter" default:"+3650d" doc:"end of the validity with selfsigned"`
 	CAPath      string         `kk:"ownca_path,path" doc:"certificate of the CA, a file of the host"`
 	CAText      string         `kk:"ownca_content" doc:"certificate of the CA, as a text"`
 	CAKeyPath   string         `kk:"ownca_privatekey_path,path" doc:"its private key, a file of the host"`
 	CAKeyText   *redact.Secret `kk:"ownca_privatekey_content" doc:"its private key, as a text"`
 	CAKeyPass   *redact.Secret `kk:"ownca_privatekey_passphrase" doc:"its passphrase"`
-	OwnBefore   string         `kk:"ownca_not_before" default:"+0s" doc:"when one of ownca begins"`
-	OwnAfter    string         `kk:"ownca_not_after" default:"+3650d" doc:"when it ends"`
-	SelfDigest  string         `kk:"selfsigned_digest" default:"sha256" choices:"sha256,sha384,sha512" doc:"digest that a selfsigned one signs; keys of Ed25519 have their own. A certificate that was signed with another one stays, as with ownca_digest"`
-	SelfVersion int            `kk:"selfsigned_version" default:"3" choices:"3" doc:"version of a selfsigned one; there is one"`
-	SelfSKI     string         `kk:"selfsigned_create_subject_key_identifier" default:"create_if_not_provided" choices:"always_create,create_if_not_provided,never_create" doc:"whether a selfsigned one names its key by its digest: where the request does not name it, also then, or never"`
-	OwnDigest   string         `kk:"ownca_digest" default:"sha256" choices:"sha256,sha384,sha512" doc:"digest that the CA signs"`
-	OwnVersion  int            `kk:"ownca_version" default:"3" choices:"3" doc:"version of one of ownca; there is one"`
-	OwnSKI      string         `kk:"ownca_create_subject_key_identifier" default:"create_if_not_provided" choices:"always_create,create_if_not_provided,never_create" doc:"whether one of ownca names its key by its digest"`
-	OwnAKI      bool           `kk:"ownca_create_authority_key_identifier" default:"yes" doc:"whether one of ownca names the key of the CA; no takes what the request says"`
-	IgnoreTimes bool           `kk:"ignore_timestamps" default:"yes" doc:"leave a certificate whose times differ from those wanted; no is for absolute times"`
+	OwnBefore   string         `kk:"ownca_not_before" default:"+0s" doc:"start of the validity with ownca"`
+	OwnAfter    string         `kk:"ownca_not_after" default:"+3650d" doc:"end of the validity with ownca"`
+	SelfDigest  string         `kk:"selfsigned_digest" default:"sha256" choices:"sha256,sha384,sha512" doc:"digest for the signature with selfsigned; Ed25519 keys have their own. An existing certificate with another digest is kept, also with ownca_digest"`
+	SelfVersion int            `kk:"selfsigned_version" default:"3" choices:"3" doc:"version with selfsigned; only 3 exists"`
+	SelfSKI     string         `kk:"selfsigned_create_subject_key_identifier" default:"create_if_not_provided" choices:"always_create,create_if_not_provided,never_create" doc:"add a subject key identifier with selfsigned: only if the request has none, always, or never"`
+	OwnDigest   string         `kk:"ownca_digest" default:"sha256" choices:"sha256,sha384,sha512" doc:"digest for the signature with ownca"`
+	OwnVersion  int            `kk:"ownca_version" default:"3" choices:"3" doc:"version with ownca; only 3 exists"`
+	OwnSKI      string         `kk:"ownca_create_subject_key_identifier" default:"create_if_not_provided" choices:"always_create,create_if_not_provided,never_create" doc:"add a subject key identifier with ownca"`
+	OwnAKI      bool           `kk:"ownca_create_authority_key_identifier" default:"yes" doc:"add an authority key identifier with ownca; no uses that of the request"`
+	IgnoreTimes bool           `kk:"ignore_timestamps" default:"yes" doc:"keep a certificate even if its validity period differs; no is for absolute times"`
 }
 
 func certificateSpec() module.Spec {
 	return module.Spec{
 		Name: "x509_certificate", Aliases: []string{"openssl_certificate"}, Collection: "community.crypto",
-		Summary: "Keep a certificate on the host, signed by itself or by a CA of one's own.",
+		Summary: "Manages a certificate on the host, self-signed or signed by your own CA.",
 		Notes: []string{
 			"Keys are read from the host, and the certificate is signed on the control node: the host needs no openssl.",
-			"It is made anew if it is not for the key, the subject and the extensions of the request, if another authority signed it, or if it cannot be read; not when it comes to its end: see x509_certificate_info, and gen_cert, which does that.",
-			"Without a request a selfsigned one has an empty subject.",
+			"It is replaced if its key, subject or extensions differ from the request, if another CA signed it, or if it cannot be read; not when it is about to expire: see x509_certificate_info, and gen_cert, which renews certificates.",
+			"Without a request a self-signed certificate has an empty subject.",
 		},
 		Examples: []string{
-			"- name: Sign it by our own authority\n  x509_certificate:\n    path: /etc/ssl/web.crt\n    provider: ownca\n    csr_path: /etc/ssl/web.csr\n    ownca_path: /etc/ssl/ca.crt\n    ownca_privatekey_path: /etc/ssl/private/ca.pem\n    ownca_not_after: +397d",
-			"- name: A certificate that signs itself\n  x509_certificate:\n    path: /etc/ssl/test.crt\n    provider: selfsigned\n    csr_path: /etc/ssl/test.csr\n    privatekey_path: /etc/ssl/private/test.pem",
+			"- name: Sign the request with your own CA\n  x509_certificate:\n    path: /etc/ssl/web.crt\n    provider: ownca\n    csr_path: /etc/ssl/web.csr\n    ownca_path: /etc/ssl/ca.crt\n    ownca_privatekey_path: /etc/ssl/private/ca.pem\n    ownca_not_after: +397d",
+			"- name: Create a self-signed certificate\n  x509_certificate:\n    path: /etc/ssl/test.crt\n    provider: selfsigned\n    csr_path: /etc/ssl/test.csr\n    privatekey_path: /etc/ssl/private/test.pem",
 		},
 		Returns: placementReturns("certificate",
-			module.Return{Key: "notBefore", Type: "str", Doc: "when it begins, YYYYMMDDhhmmssZ"},
-			module.Return{Key: "notAfter", Type: "str", Doc: "when it ends"},
+			module.Return{Key: "notBefore", Type: "str", Doc: "start of the validity, YYYYMMDDhhmmssZ"},
+			module.Return{Key: "notAfter", Type: "str", Doc: "end of the validity"},
 			module.Return{Key: "serial_number", Type: "int", Doc: "its number"},
 			module.Return{Key: "csr", Type: "str", Doc: "csr_path"},
 			module.Return{Key: "ca_cert", Type: "str", Doc: "ownca_path, with ownca"},
@@ -187,7 +187,7 @@ func authorityOf(ca, caKey pki.HostFile, passphrase *redact.Secret) (certs.Autho
 	}
 	crt := oneCertificate(ca.Text)
 	if crt == nil {
-		return certs.Authority{}, fmt.Errorf("%s holds no certificate in PEM form", ca.Path)
+		return certs.Authority{}, fmt.Errorf("%s contains no PEM certificate", ca.Path)
 	}
 	key, err := keyOf(caKey, passphrase)
 	switch {
@@ -196,7 +196,7 @@ func authorityOf(ca, caKey pki.HostFile, passphrase *redact.Secret) (certs.Autho
 	case !certs.Same(key.Public(), crt.PublicKey):
 		return certs.Authority{}, fmt.Errorf("%s is not the key of %s", caKey.Path, ca.Path)
 	case !crt.IsCA:
-		return certs.Authority{}, fmt.Errorf("%s is no CA: it may not sign certificates", ca.Path)
+		return certs.Authority{}, fmt.Errorf("%s is not a CA: it may not sign certificates", ca.Path)
 	}
 	return certs.Authority{Cert: crt, Key: key}, nil
 }

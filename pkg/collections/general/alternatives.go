@@ -23,10 +23,10 @@ var alternativesScript string
 type Alternatives struct {
 	Name        string        `kk:"name,required" doc:"the group, such as editor"`
 	Path        string        `kk:"path,required,path" doc:"the program"`
-	Link        string        `kk:"link,path" doc:"the link that leads to it, such as /usr/bin/editor. Needed for a new group"`
-	Priority    *int          `kk:"priority" doc:"which one is selected by itself: the highest. Default: 50 for a new alternative"`
-	State       string        `kk:"state" default:"selected" choices:"present,selected,auto,absent" doc:"whether it is one of the group; selected makes it the choice, auto lets priorities choose"`
-	Subcommands *[]Subcommand `kk:"subcommands,alias=slaves" doc:"links that go with it. Default: they stay as they are"`
+	Link        string        `kk:"link,path" doc:"symlink of the group, such as /usr/bin/editor. Needed for a new group"`
+	Priority    *int          `kk:"priority" doc:"priority; the highest is selected automatically. Default: 50 for a new alternative"`
+	State       string        `kk:"state" default:"selected" choices:"present,selected,auto,absent" doc:"whether it belongs to the group; selected selects it, auto selects by priority"`
+	Subcommands *[]Subcommand `kk:"subcommands,alias=slaves" doc:"subordinate links. Default: unchanged"`
 }
 
 // Subcommand is a link that follows the choice of another.
@@ -44,7 +44,7 @@ func (*Subcommand) Rules() schema.Rules {
 func alternativesSpec() module.Spec {
 	return module.Spec{
 		Name: "alternatives", Collection: "community.general",
-		Summary:  "Keeps the choice among programs that do the same (update-alternatives).",
+		Summary:  "Manages alternative commands (update-alternatives).",
 		Examples: []string{"- name: Choose mawk\n  alternatives:\n    name: awk\n    path: /usr/bin/mawk"},
 		Returns:  []module.Return{{Key: "msg", Type: "str", Doc: "what was done"}},
 		New:      func() module.Runner { return new(Alternatives) },

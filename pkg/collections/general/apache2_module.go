@@ -18,10 +18,10 @@ var apacheScript string
 
 // ApacheModule is the module apache2_module.
 type ApacheModule struct {
-	Name       string `kk:"name,required" doc:"the module, as a2enmod names it"`
-	Identifier string `kk:"identifier" doc:"what apache2ctl -M calls it. Default: NAME_module, but for those known to differ"`
+	Name       string `kk:"name,required" doc:"name of the module, as in a2enmod"`
+	Identifier string `kk:"identifier" doc:"name of the module in apache2ctl -M. Default: NAME_module, with known exceptions"`
 	State      string `kk:"state" default:"present" choices:"present,absent" doc:"enabled, or disabled"`
-	Force      bool   `kk:"force" default:"no" doc:"disable also what Debian takes for essential"`
+	Force      bool   `kk:"force" default:"no" doc:"also disable modules that Debian considers essential"`
 	IgnoreBad  bool   `kk:"ignore_configcheck" default:"no" doc:"continue if the configuration has errors, with a warning: a module counts as disabled then"`
 	WarnMPM    bool   `kk:"warn_mpm_absent" default:"yes" doc:"warn, with ignore_configcheck, if no module for processes (mpm_...) is loaded"`
 }
@@ -31,13 +31,13 @@ func apacheModuleSpec() module.Spec {
 		Name: "apache2_module", Collection: "community.general",
 		Summary: "Enables and disables modules of the Apache server (a2enmod, a2dismod).",
 		Notes: []string{
-			"The server is to be restarted for it: notify a handler.",
-			"In check mode a host without Apache is taken for one that a task before would have installed it on.",
+			"The server must be restarted: notify a handler.",
+			"In check mode, on a host without Apache, an earlier task is assumed to install it.",
 		},
 		Examples: []string{"- name: The server can rewrite addresses\n  apache2_module:\n    name: rewrite"},
 		Returns: []module.Return{
-			{Key: "result", Type: "str", Doc: "what became of the module"},
-			{Key: "rc, stdout, stderr", Type: "any", Doc: "what a2enmod or a2dismod said, if it failed"},
+			{Key: "result", Type: "str", Doc: "state of the module"},
+			{Key: "rc, stdout, stderr", Type: "any", Doc: "output of a2enmod or a2dismod, if it failed"},
 		},
 		New: func() module.Runner { return new(ApacheModule) },
 	}

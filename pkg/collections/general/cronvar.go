@@ -13,18 +13,18 @@ import (
 // CronVar is the module cronvar.
 type CronVar struct {
 	Name  string  `kk:"name,required" doc:"the variable"`
-	Value *string `kk:"value" doc:"its value, as it is to stand in the crontab: with quotes, if it begins or ends with blanks"`
+	Value *string `kk:"value" doc:"value as written in the crontab: in quotes, if it begins or ends with blanks"`
 	State string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the variable should exist"`
 	account.Crontab
-	InsertAfter  string `kk:"insertafter" doc:"variable that a new variable comes after"`
-	InsertBefore string `kk:"insertbefore" doc:"variable that a new variable comes before"`
+	InsertAfter  string `kk:"insertafter" doc:"existing variable to insert a new one after"`
+	InsertBefore string `kk:"insertbefore" doc:"existing variable to insert a new one before"`
 }
 
 func cronVarSpec() module.Spec {
 	return module.Spec{
 		Name: "cronvar", Collection: "community.general",
-		Summary: "Keeps variables in crontabs and in /etc/cron.d.",
-		Notes:   []string{"A new variable comes first, so that it is set for all jobs, unless insertafter or insertbefore name one that exists."},
+		Summary: "Manages environment variables in crontabs and in /etc/cron.d.",
+		Notes:   []string{"A new variable is inserted at the top, so that it applies to all jobs, unless insertafter or insertbefore name an existing one."},
 		Examples: []string{
 			"- name: Send the mail of cron jobs to the operators\n  cronvar:\n    name: MAILTO\n    value: ops@example.org\n    cron_file: backup",
 		},

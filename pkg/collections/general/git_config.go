@@ -17,25 +17,25 @@ var gitConfigScript string
 // gitConfig is the module git_config.
 type gitConfig struct {
 	Name    string `kk:"name" doc:"the setting, as user.email; needed unless list_all is given"`
-	Value   string `kk:"value" doc:"what it is to be. Without it, the task only tells what it is"`
+	Value   string `kk:"value" doc:"desired value. Without it, the task only returns the current value"`
 	State   string `kk:"state" default:"present" choices:"present,absent" doc:"set it, or remove it with all its values"`
-	AddMode string `kk:"add_mode" default:"replace-all" choices:"add,replace-all" doc:"of a setting that may have several values: add one more, or have this one alone"`
-	Scope   string `kk:"scope" choices:"file,local,global,system" doc:"which configuration: that of a file, of a repository, of the user or of the host. Default: system, and with list_all all of them"`
+	AddMode string `kk:"add_mode" default:"replace-all" choices:"add,replace-all" doc:"for settings with several values: add a value, or replace all of them"`
+	Scope   string `kk:"scope" choices:"file,local,global,system" doc:"scope: a file, a repository, the user or the host. Default: system; with list_all, all of them"`
 	Repo    string `kk:"repo,path" doc:"folder of the repository; needed for scope local"`
 	File    string `kk:"file,path" doc:"the file; needed for scope file"`
-	ListAll bool   `kk:"list_all" default:"no" doc:"tell all settings"`
+	ListAll bool   `kk:"list_all" default:"no" doc:"return all settings"`
 }
 
 func gitConfigSpec() module.Spec {
 	return module.Spec{
 		Name: "git_config", Collection: "community.general",
-		Summary: "Keep a setting of git, or tell what settings are.",
+		Summary: "Manages git settings, or returns them.",
 		Notes: []string{
-			"The host needs git. A value is seen in the host's list of processes for as long as git runs: put passwords and tokens where git's credential helpers find them.",
+			"The host needs git. A value appears in the process list of the host while git runs: store passwords and tokens for a git credential helper instead.",
 		},
 		Examples: []string{
-			"- name: Take repositories that another user owns\n  git_config:\n    name: safe.directory\n    value: /srv/app\n    scope: system\n    add_mode: add",
-			"- name: Say who commits\n  git_config:\n    name: user.email\n    value: deploy@example.org\n    scope: file\n    file: /srv/deploy.gitconfig",
+			"- name: Trust a repository of another user\n  git_config:\n    name: safe.directory\n    value: /srv/app\n    scope: system\n    add_mode: add",
+			"- name: Set the email address of commits\n  git_config:\n    name: user.email\n    value: deploy@example.org\n    scope: file\n    file: /srv/deploy.gitconfig",
 		},
 		Returns: []module.Return{
 			{Key: "config_value", Type: "str", Doc: "the first value of the setting, \"\" without one; when no value is given"},

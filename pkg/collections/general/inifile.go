@@ -18,35 +18,35 @@ type IniFile struct {
 	Path        string    `kk:"path,required,path,alias=dest" doc:"file on the host"`
 	Section     string    `kk:"section" doc:"the section, without brackets. Default: the lines before the first section"`
 	Conditions  []iniPair `kk:"section_has_values" doc:"of several sections of that name, the one that has all these options"`
-	Option      string    `kk:"option" doc:"the option; without it the task is about the section itself"`
+	Option      string    `kk:"option" doc:"name of the option; without it the section itself is managed"`
 	Value       *string   `kk:"value" doc:"its value"`
-	Values      []string  `kk:"values" doc:"its values, of an option that stands in the section several times"`
+	Values      []string  `kk:"values" doc:"values of an option that occurs several times in the section"`
 	State       string    `kk:"state" default:"present" choices:"absent,present" doc:"whether the option (or the section) should exist"`
 	Exclusive   bool      `kk:"exclusive" default:"yes" doc:"present: other lines of the option are removed; absent: the option is removed whatever its value"`
 	NoSpaces    bool      `kk:"no_extra_spaces" default:"no" doc:"write option=value without blanks around the sign"`
-	SameSpaces  bool      `kk:"ignore_spaces" default:"no" doc:"leave a line alone that differs only in the blanks around the sign"`
-	Create      bool      `kk:"create" default:"yes" doc:"make the file if it is missing"`
-	Backup      bool      `kk:"backup" default:"no" doc:"keep the old file next to it"`
+	SameSpaces  bool      `kk:"ignore_spaces" default:"no" doc:"do not change a line that differs only in blanks around the sign"`
+	Create      bool      `kk:"create" default:"yes" doc:"create the file if it does not exist"`
+	Backup      bool      `kk:"backup" default:"no" doc:"keep a backup of the previous file next to it"`
 	AllowNone   bool      `kk:"allow_no_value" default:"no" doc:"allow an option without sign and value"`
-	Uncomment   bool      `kk:"modify_inactive_option" default:"yes" doc:"put the option in the place of a line of it that is commented out with # or ;"`
-	FollowLinks bool      `kk:"follow" default:"yes" doc:"change what a link leads to; only yes is possible"`
+	Uncomment   bool      `kk:"modify_inactive_option" default:"yes" doc:"replace a commented-out line (# or ;) of the option"`
+	FollowLinks bool      `kk:"follow" default:"yes" doc:"change the target of a link; only yes is supported"`
 	Validate    string    `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 }
 
 // iniPair is an option that tells a section from others of its name.
 type iniPair struct {
 	Option string   `kk:"option,required" doc:"the option"`
-	Value  *string  `kk:"value" doc:"its value; without it the option must only be there"`
+	Value  *string  `kk:"value" doc:"value of the option; without it the option must only exist"`
 	Values []string `kk:"values" doc:"its values"`
 }
 
 func iniFileSpec() module.Spec {
 	return module.Spec{
 		Name: "ini_file", Collection: "community.general",
-		Summary: "Set or remove an option of an INI file.",
+		Summary: "Manages options in an INI file.",
 		Notes: []string{
-			"Lines that are not about the option stay as they are, comments included. The file is written only if nobody changed it meanwhile; links are followed.",
-			"Sections are told apart by case, and so are options.",
+			"Other lines and comments are preserved. The file is written only if it was not changed in the meantime; links are followed.",
+			"Names of sections and options are case-sensitive.",
 		},
 		Examples: []string{
 			"- name: Listen everywhere\n  ini_file:\n    path: /etc/app.ini\n    section: server\n    option: listen\n    value: 0.0.0.0\n    mode: \"0644\"",
@@ -55,7 +55,7 @@ func iniFileSpec() module.Spec {
 		Returns: append([]module.Return{
 			{Key: "msg", Type: "str", Doc: "OK, option added, option changed, section and option added, only section added, or section removed"},
 			{Key: "path", Type: "str", Doc: "the file"},
-			{Key: "backup_file", Type: "str", Doc: "where the old file was kept"},
+			{Key: "backup_file", Type: "str", Doc: "path of the backup"},
 			{Key: "rc", Type: "int", Doc: "of a failure: 257 if the file is missing, and 256 if it is a folder"},
 		}, file.FileReturns()...),
 		New: func() module.Runner { return new(IniFile) },

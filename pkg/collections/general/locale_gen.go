@@ -17,13 +17,13 @@ var localeGenScript string
 // LocaleGen is the module locale_gen.
 type LocaleGen struct {
 	Name  []string `kk:"name,required" doc:"locales, such as de_DE.UTF-8"`
-	State string   `kk:"state" default:"present" choices:"absent,present" doc:"whether they can be used"`
+	State string   `kk:"state" default:"present" choices:"absent,present" doc:"whether they should be available"`
 }
 
 func localeGenSpec() module.Spec {
 	return module.Spec{
 		Name: "locale_gen", Collection: "community.general",
-		Summary:  "Makes locales on Debian and Ubuntu.",
+		Summary:  "Generates locales on Debian and Ubuntu.",
 		Examples: []string{"- name: Speak German\n  locale_gen:\n    name: de_DE.UTF-8"},
 		Returns:  []module.Return{{Key: "name", Type: "list", Doc: "the argument"}},
 		New:      func() module.Runner { return new(LocaleGen) },

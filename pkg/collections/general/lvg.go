@@ -17,21 +17,21 @@ var lvmScript string
 // LVG is the module lvg.
 type LVG struct {
 	VG          string   `kk:"vg,required" doc:"name of the volume group"`
-	PVs         []string `kk:"pvs,path" doc:"devices that it consists of; needed to make it"`
+	PVs         []string `kk:"pvs,path" doc:"physical devices of the group; needed to create it"`
 	PESize      string   `kk:"pesize" default:"4" doc:"size of an extent, in MiB or with a unit (b, s, k, m, g, t)"`
 	PVOptions   string   `kk:"pv_options" doc:"further options of pvcreate"`
 	VGOptions   string   `kk:"vg_options" doc:"further options of vgcreate"`
-	PVResize    bool     `kk:"pvresize" default:"no" doc:"let physical volumes grow to the size of their devices"`
-	RemoveExtra bool     `kk:"remove_extra_pvs" default:"yes" doc:"take devices out that pvs does not name"`
+	PVResize    bool     `kk:"pvresize" default:"no" doc:"grow physical volumes to the size of their devices"`
+	RemoveExtra bool     `kk:"remove_extra_pvs" default:"yes" doc:"remove devices that are not in pvs"`
 	State       string   `kk:"state" default:"present" choices:"absent,present" doc:"whether the volume group should exist"`
-	Force       bool     `kk:"force" default:"no" doc:"remove it though it has logical volumes"`
+	Force       bool     `kk:"force" default:"no" doc:"remove the group even if it has logical volumes"`
 }
 
 func lvgSpec() module.Spec {
 	return module.Spec{
 		Name: "lvg", Collection: "community.general",
-		Summary:  "Keep a volume group of LVM.",
-		Notes:    []string{"The host needs lvm2. A device that belongs to another volume group is refused."},
+		Summary:  "Manages an LVM volume group.",
+		Notes:    []string{"The host needs lvm2. A device in another volume group is rejected."},
 		Examples: []string{"- name: A group of two disks\n  lvg:\n    vg: data\n    pvs:\n      - /dev/vdb1\n      - /dev/vdc1"},
 		Returns:  []module.Return{{Key: "vg", Type: "str", Doc: "the volume group"}},
 		New:      func() module.Runner { return new(LVG) },

@@ -17,35 +17,35 @@ import (
 // LVOL is the module lvol.
 type LVOL struct {
 	VG       string   `kk:"vg,required" doc:"volume group"`
-	LV       string   `kk:"lv" doc:"logical volume; needed unless thinpool alone is made"`
-	Size     string   `kk:"size" doc:"size in MiB, or with a unit (b, s, k, m, g, t, p, e), or a share: 60%VG, 100%FREE, 50%PVS; with + or - before it, by how much it grows or shrinks"`
+	LV       string   `kk:"lv" doc:"logical volume; needed unless only thinpool is created"`
+	Size     string   `kk:"size" doc:"size in MiB, or with a unit (b, s, k, m, g, t, p, e), or a share: 60%VG, 100%FREE, 50%PVS; with a leading + or - it is relative"`
 	Opts     string   `kk:"opts" doc:"further options of lvcreate"`
 	State    string   `kk:"state" default:"present" choices:"absent,present" doc:"whether the volume should exist"`
 	Active   bool     `kk:"active" default:"yes" doc:"whether it is active"`
-	Force    bool     `kk:"force" default:"no" doc:"allow to shrink and to remove it"`
-	Shrink   bool     `kk:"shrink" default:"yes" doc:"shrink it if it is larger than size; no leaves a larger one alone"`
+	Force    bool     `kk:"force" default:"no" doc:"allow shrinking and removing the volume"`
+	Shrink   bool     `kk:"shrink" default:"yes" doc:"shrink a volume that is larger than size"`
 	Resize   bool     `kk:"resizefs" default:"no" doc:"resize the file system with it"`
-	Snapshot string   `kk:"snapshot" doc:"name of a snapshot of lv, which is what state is about"`
-	ThinPool string   `kk:"thinpool" doc:"pool that lv is made in; without lv, the pool to make"`
+	Snapshot string   `kk:"snapshot" doc:"name of a snapshot of lv; state applies to it"`
+	ThinPool string   `kk:"thinpool" doc:"thin pool for lv; without lv, the pool to create"`
 	PVs      []string `kk:"pvs" doc:"physical volumes to take extents from"`
 }
 
 func lvolSpec() module.Spec {
 	return module.Spec{
 		Name: "lvol", Collection: "community.general",
-		Summary: "Keep a logical volume of LVM, a snapshot, or a thin pool.",
+		Summary: "Manages an LVM logical volume, a snapshot, or a thin pool.",
 		Notes: []string{
-			"The host needs lvm2. What is on the volume is lost when it is removed, and may be when it shrinks: both need force.",
-			"size: 100%FREE never shrinks a volume that exists.",
+			"The host needs lvm2. Removing a volume destroys its data, and shrinking may: both need force.",
+			"size: 100%FREE never shrinks an existing volume.",
 		},
 		Examples: []string{
-			"- name: A volume for etcd\n  lvol:\n    vg: data\n    lv: etcd\n    size: 10g",
-			"- name: The rest\n  lvol:\n    vg: data\n    lv: images\n    size: 100%FREE\n    resizefs: true",
+			"- name: Create a volume for etcd\n  lvol:\n    vg: data\n    lv: etcd\n    size: 10g",
+			"- name: Use the remaining space\n  lvol:\n    vg: data\n    lv: images\n    size: 100%FREE\n    resizefs: true",
 		},
 		Returns: []module.Return{
 			{Key: "vg", Type: "str", Doc: "volume group"},
 			{Key: "lv", Type: "str", Doc: "the volume, snapshot or pool"},
-			{Key: "size", Type: "int", Doc: "its size before, in bytes; not there if it was not"},
+			{Key: "size", Type: "int", Doc: "size before the task, in bytes; missing if it did not exist"},
 		},
 		New: func() module.Runner { return new(LVOL) },
 	}

@@ -18,29 +18,29 @@ import (
 // makeModule is the module make.
 type makeModule struct {
 	Chdir   string      `kk:"chdir,required,path" doc:"folder on the host to run in"`
-	Target  *string     `kk:"target" doc:"what to make. Default: the first of the makefile"`
-	Targets []string    `kk:"targets" doc:"several of them"`
-	Params  *value.Dict `kk:"params" doc:"variables by their names; one without a value is a name alone, as a target would be"`
-	File    *string     `kk:"file,path" doc:"the makefile. Default: the one of the folder"`
-	Jobs    *int        `kk:"jobs" doc:"how many commands run at once"`
-	Make    string      `kk:"make,path" doc:"the program. Default: gmake, or make where there is none"`
+	Target  *string     `kk:"target" doc:"target to build. Default: the first one in the makefile"`
+	Targets []string    `kk:"targets" doc:"list of targets to build"`
+	Params  *value.Dict `kk:"params" doc:"make variables by name; one without a value is passed as a bare name, like a target"`
+	File    *string     `kk:"file,path" doc:"path of the makefile. Default: the one in the folder"`
+	Jobs    *int        `kk:"jobs" doc:"number of parallel jobs"`
+	Make    string      `kk:"make,path" doc:"make command. Default: gmake, or make if it does not exist"`
 }
 
 func makeSpec() module.Spec {
 	return module.Spec{
 		Name: "make", Collection: "community.general",
-		Summary: "Makes a target of a makefile, unless it is up to date.",
+		Summary: "Builds a target of a makefile, unless it is up to date.",
 		Notes: []string{
-			"Whether it is up to date says `make -q`, also in check mode: it runs no recipe, but what the makefile runs while it is read. A target that is no file (.PHONY) never is.",
+			"`make -q` decides whether a target is up to date, also in check mode: it runs no recipes, but commands that the makefile runs while it is read. A phony target never is.",
 		},
 		Examples: []string{
-			"- name: Build it\n  make:\n    chdir: /srv/app\n    target: app\n    params:\n      PREFIX: /usr",
+			"- name: Build the app\n  make:\n    chdir: /srv/app\n    target: app\n    params:\n      PREFIX: /usr",
 		},
 		Returns: []module.Return{
 			{Key: "command", Type: "str", Doc: "the command line, which is run in chdir"},
-			{Key: "stdout", Type: "str", Doc: "what make printed"},
-			{Key: "stderr", Type: "str", Doc: "what it printed as errors"},
-			{Key: "cmd, rc", Type: "raw", Doc: "when make failed: the command line, and its code"},
+			{Key: "stdout", Type: "str", Doc: "output of make"},
+			{Key: "stderr", Type: "str", Doc: "error output"},
+			{Key: "cmd, rc", Type: "raw", Doc: "if make failed: the command line, and its exit status"},
 			{Key: "chdir, file, jobs, params, target, targets", Type: "raw", Doc: "the arguments"},
 		},
 		New: func() module.Runner { return &makeModule{} },
@@ -92,7 +92,7 @@ func (m *makeModule) program(ctx context.Context, c *module.Call) (string, error
 	case err != nil:
 		return "", err
 	case out == "folder":
-		return "", fmt.Errorf("there is no folder %s on the host", m.Chdir)
+		return "", fmt.Errorf("folder %s does not exist on the host", m.Chdir)
 	case out == "":
 		return "", errors.New("Failed to find required executable \"make\" on the host: install its package first") //nolint:staticcheck // the text users know
 	}

@@ -16,29 +16,29 @@ var npmScript string
 
 // NPM is the module npm.
 type NPM struct {
-	Name          string `kk:"name" doc:"the package. Default: what the package.json in path asks for"`
-	Path          string `kk:"path,path" doc:"folder that packages are installed in, made if it is missing. Needed unless global"`
+	Name          string `kk:"name" doc:"name of the package. Default: the packages in package.json in path"`
+	Path          string `kk:"path,path" doc:"folder to install packages in; created if it does not exist. Needed unless global is set"`
 	Version       string `kk:"version" doc:"version of the package. Default: any"`
 	Global        bool   `kk:"global" default:"no" doc:"install for the whole host"`
-	State         string `kk:"state" default:"present" choices:"present,absent,latest" doc:"installed, not installed, or as new as there is"`
-	Executable    string `kk:"executable,path" doc:"the npm to run, with words for it after blanks. Default: that in the PATH"`
-	IgnoreScripts bool   `kk:"ignore_scripts" default:"no" doc:"do not run what packages want to be run"`
-	UnsafePerm    bool   `kk:"unsafe_perm" default:"no" doc:"run that as root"`
+	State         string `kk:"state" default:"present" choices:"present,absent,latest" doc:"desired state; latest is the newest version"`
+	Executable    string `kk:"executable,path" doc:"npm command, with arguments after blanks. Default: npm in PATH"`
+	IgnoreScripts bool   `kk:"ignore_scripts" default:"no" doc:"do not run scripts of packages"`
+	UnsafePerm    bool   `kk:"unsafe_perm" default:"no" doc:"run scripts of packages as root"`
 	CI            bool   `kk:"ci" default:"no" doc:"install exactly what the lock file says, in each run (npm ci)"`
-	Production    bool   `kk:"production" default:"no" doc:"leave out what only development needs"`
+	Production    bool   `kk:"production" default:"no" doc:"do not install development dependencies"`
 	Registry      string `kk:"registry" doc:"address of the registry. Default: npm's own setting"`
-	NoOptional    bool   `kk:"no_optional" default:"no" doc:"leave out optional dependencies"`
-	NoBinLinks    bool   `kk:"no_bin_links" default:"no" doc:"make no links to programs"`
-	Force         bool   `kk:"force" default:"no" doc:"overwrite what is in the way"`
+	NoOptional    bool   `kk:"no_optional" default:"no" doc:"do not install optional dependencies"`
+	NoBinLinks    bool   `kk:"no_bin_links" default:"no" doc:"do not create links to executables"`
+	Force         bool   `kk:"force" default:"no" doc:"overwrite existing files"`
 }
 
 func npmSpec() module.Spec {
 	return module.Spec{
 		Name: "npm", Collection: "community.general",
-		Summary: "Installs and removes packages of Node.js.",
+		Summary: "Installs and removes Node.js packages.",
 		Notes: []string{
-			"What is missing or too old is told by npm list and npm outdated. With state: latest a package is renewed as far as its package.json allows.",
-			"With ci: true something has changed in each run, since npm ci begins anew.",
+			"Missing and outdated packages are determined with npm list and npm outdated. With state: latest a package is updated as far as package.json allows.",
+			"ci: true is always a change, since npm ci reinstalls everything.",
 		},
 		Examples: []string{"- name: What the program needs\n  npm:\n    path: /srv/app\n    production: true"},
 		New:      func() module.Runner { return new(NPM) },
@@ -103,7 +103,7 @@ func (m *NPM) list(ctx context.Context, c *module.Call) (installed map[string]st
 	}
 	var told struct{ Dependencies map[string]npmPackage }
 	if err := json.Unmarshal([]byte(text), &told); err != nil {
-		return nil, false, fmt.Errorf("read what npm list says: %w: %s", err, text)
+		return nil, false, fmt.Errorf("read the output of npm list: %w: %s", err, text)
 	}
 	installed, complete = map[string]string{}, true
 	for name, p := range told.Dependencies {
@@ -128,7 +128,7 @@ func (m *NPM) outdated(ctx context.Context, c *module.Call) (bool, error) {
 	}
 	var told map[string]struct{ Current, Desired, Code, Summary string }
 	if err := json.Unmarshal([]byte(text), &told); err != nil {
-		return false, fmt.Errorf("read what npm outdated says: %w: %s", err, text)
+		return false, fmt.Errorf("read the output of npm outdated: %w: %s", err, text)
 	}
 	if e := told["error"]; e.Code != "" {
 		return false, fmt.Errorf("npm outdated: %s", e.Summary)

@@ -13,26 +13,26 @@ import (
 
 // PAMLimits is the module pam_limits.
 type PAMLimits struct {
-	Domain  string `kk:"domain,required" doc:"whom it limits: a user, @GROUP, * or %"`
+	Domain  string `kk:"domain,required" doc:"domain of the limit: a user, @GROUP, * or %"`
 	Type    string `kk:"limit_type,required" choices:"hard,soft,-" doc:"hard, soft, or - for both"`
 	Item    string `kk:"limit_item,required" choices:"core,data,fsize,memlock,nofile,rss,stack,cpu,nproc,as,maxlogins,maxsyslogins,priority,locks,sigpending,msgqueue,nice,rtprio,chroot" doc:"what is limited"`
-	Value   string `kk:"value,required" doc:"a number, or unlimited, infinity or -1; of nice and priority -20 to 19"`
+	Value   string `kk:"value,required" doc:"a number, or unlimited, infinity or -1; for nice and priority -20 to 19"`
 	Dest    string `kk:"dest,path" default:"/etc/security/limits.conf" doc:"the file"`
-	UseMax  bool   `kk:"use_max" default:"no" doc:"keep the value that exists if it is higher"`
-	UseMin  bool   `kk:"use_min" default:"no" doc:"keep the value that exists if it is lower"`
+	UseMax  bool   `kk:"use_max" default:"no" doc:"keep the existing value if it is higher"`
+	UseMin  bool   `kk:"use_min" default:"no" doc:"keep the existing value if it is lower"`
 	Comment string `kk:"comment" doc:"comment of the line. Default: the one that it has"`
-	Backup  bool   `kk:"backup" default:"no" doc:"keep the old file next to the new one"`
+	Backup  bool   `kk:"backup" default:"no" doc:"keep a backup of the previous file next to it"`
 }
 
 func pamLimitsSpec() module.Spec {
 	return module.Spec{
 		Name: "pam_limits", Collection: "community.general",
-		Summary:  "Keeps limits of users in limits.conf.",
-		Notes:    []string{"They are in force at the next login; services of systemd have limits of their own."},
+		Summary:  "Manages limits in limits.conf.",
+		Notes:    []string{"They apply from the next login; systemd services have limits of their own."},
 		Examples: []string{"- name: Let everybody open many files\n  pam_limits:\n    domain: \"*\"\n    limit_type: \"-\"\n    limit_item: nofile\n    value: \"65536\"\n    dest: /etc/security/limits.d/90-files.conf"},
 		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "the line"},
-			{Key: "backup_file", Type: "str", Doc: "where the old file was kept"},
+			{Key: "backup_file", Type: "str", Doc: "path of the backup"},
 		},
 		New: func() module.Runner { return new(PAMLimits) },
 	}

@@ -18,32 +18,32 @@ import (
 type PAMD struct {
 	Name       string    `kk:"name,required" doc:"the service: a file of path"`
 	Type       string    `kk:"type,required" choices:"account,-account,auth,-auth,password,-password,session,-session" doc:"type of the rule"`
-	Control    string    `kk:"control,required" doc:"its control: a word, or [VALUE=ACTION ...]"`
+	Control    string    `kk:"control,required" doc:"control of the rule: a keyword, or [VALUE=ACTION ...]"`
 	Module     string    `kk:"module_path,required" doc:"its module"`
-	NewType    string    `kk:"new_type" choices:"account,-account,auth,-auth,password,-password,session,-session" doc:"type that the rule gets, or that of the new rule"`
-	NewControl string    `kk:"new_control" doc:"control that the rule gets, or that of the new rule"`
-	NewModule  string    `kk:"new_module_path" doc:"module that the rule gets, or that of the new rule"`
-	Args       *[]string `kk:"module_arguments" doc:"arguments of the module. An empty text takes all from the rule; default: the rule keeps its own, and a new one has none"`
-	State      string    `kk:"state" default:"updated" choices:"absent,after,args_absent,args_present,before,updated" doc:"updated changes the rules that exist, before and after put a new rule beside them, args_present and args_absent change single arguments of them, absent removes them"`
+	NewType    string    `kk:"new_type" choices:"account,-account,auth,-auth,password,-password,session,-session" doc:"new type of the rule, or type of the new rule"`
+	NewControl string    `kk:"new_control" doc:"new control of the rule, or control of the new rule"`
+	NewModule  string    `kk:"new_module_path" doc:"new module of the rule, or module of the new rule"`
+	Args       *[]string `kk:"module_arguments" doc:"arguments of the module. An empty string removes all. Default: unchanged; none for a new rule"`
+	State      string    `kk:"state" default:"updated" choices:"absent,after,args_absent,args_present,before,updated" doc:"updated changes existing rules, before and after insert a new rule next to them, args_present and args_absent change single arguments of them, absent removes them"`
 	Path       string    `kk:"path,path" default:"/etc/pam.d" doc:"folder of the services"`
-	Backup     bool      `kk:"backup" default:"no" doc:"keep the old file next to the new one"`
+	Backup     bool      `kk:"backup" default:"no" doc:"keep a backup of the previous file next to it"`
 }
 
 func pamdSpec() module.Spec {
 	return module.Spec{
 		Name: "pamd", Collection: "community.general",
-		Summary: "Keeps rules of services of PAM.",
+		Summary: "Manages rules of PAM services.",
 		Notes: []string{
-			"A rule is known by its type, control and module together; where there is none, nothing changes. Arguments do not tell rules apart.",
-			"Lines that do not change stay as they are written, and no comment says when the file was changed.",
+			"A rule is identified by its type, control and module; without a match, nothing changes. Arguments do not distinguish rules.",
+			"Unchanged lines are preserved, and no comment with the time of the change is added.",
 		},
 		Examples: []string{
-			"- name: No message of the day at login\n  pamd:\n    name: sshd\n    type: session\n    control: optional\n    module_path: pam_motd.so\n    state: absent",
+			"- name: Disable the message of the day at login\n  pamd:\n    name: sshd\n    type: session\n    control: optional\n    module_path: pam_motd.so\n    state: absent",
 			"- name: Only the group wheel may become root\n  pamd:\n    name: su\n    type: auth\n    control: sufficient\n    module_path: pam_rootok.so\n    new_type: auth\n    new_control: required\n    new_module_path: pam_wheel.so\n    module_arguments: use_uid\n    state: after",
 		},
 		Returns: []module.Return{
-			{Key: "change_count", Type: "int", Doc: "how many rules changed"},
-			{Key: "backupdest", Type: "str", Doc: "where the old file was kept, or empty"},
+			{Key: "change_count", Type: "int", Doc: "number of changed rules"},
+			{Key: "backupdest", Type: "str", Doc: "path of the backup, or empty"},
 		},
 		New: func() module.Runner { return new(PAMD) },
 	}

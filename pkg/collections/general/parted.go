@@ -21,34 +21,34 @@ var partedScript string
 
 // Parted is the module parted.
 type Parted struct {
-	Device string   `kk:"device,required,path" doc:"device of the host, or a file that holds an image"`
+	Device string   `kk:"device,required,path" doc:"device on the host, or an image file"`
 	Number *int     `kk:"number" doc:"number of the partition; needed unless state is info"`
-	State  string   `kk:"state" default:"info" choices:"absent,info,present" doc:"whether the partition must be there; info only tells what there is"`
-	Label  string   `kk:"label" default:"msdos" choices:"aix,amiga,bsd,dvh,gpt,loop,mac,msdos,pc98,sun" doc:"kind of partition table; a device with another one loses it and all partitions"`
-	Type   string   `kk:"part_type" default:"primary" choices:"extended,logical,primary" doc:"kind of a new partition in an msdos table"`
-	Start  string   `kk:"part_start" default:"0%" doc:"where a new partition begins: a number and a unit of parted, such as 1MiB or 10%; - before it counts from the end"`
-	End    string   `kk:"part_end" default:"100%" doc:"where it ends"`
+	State  string   `kk:"state" default:"info" choices:"absent,info,present" doc:"whether the partition should exist; info only returns the partitions"`
+	Label  string   `kk:"label" default:"msdos" choices:"aix,amiga,bsd,dvh,gpt,loop,mac,msdos,pc98,sun" doc:"type of the partition table; a different existing one is replaced, with all partitions"`
+	Type   string   `kk:"part_type" default:"primary" choices:"extended,logical,primary" doc:"type of a new partition in an msdos table"`
+	Start  string   `kk:"part_start" default:"0%" doc:"start of a new partition: a number and a parted unit, such as 1MiB or 10%; a leading - counts from the end"`
+	End    string   `kk:"part_end" default:"100%" doc:"end of the partition"`
 	Name   string   `kk:"name" doc:"its name, in a gpt table"`
-	Flags  []string `kk:"flags" doc:"flags that it has, and no others"`
-	FSType string   `kk:"fs_type" doc:"kind of file system that a new partition is for; none is made"`
+	Flags  []string `kk:"flags" doc:"exact flags of the partition"`
+	FSType string   `kk:"fs_type" doc:"file system type of a new partition; no file system is created"`
 	Align  string   `kk:"align" default:"optimal" choices:"cylinder,minimal,none,optimal" doc:"how new partitions are aligned"`
 	Unit   string   `kk:"unit" default:"KiB" choices:"s,B,KB,KiB,MB,MiB,GB,GiB,TB,TiB,%%,cyl,chs,compact" doc:"unit of sizes in the result"`
-	Resize bool     `kk:"resize" default:"no" doc:"move the end of a partition that exists to part_end"`
+	Resize bool     `kk:"resize" default:"no" doc:"resize an existing partition to part_end"`
 }
 
 func partedSpec() module.Spec {
 	return module.Spec{
 		Name: "parted", Collection: "community.general",
-		Summary: "Make, change and remove partitions, or tell what there is.",
-		Notes:   []string{"The host needs parted.", "A partition that exists is not moved; with resize its end is."},
+		Summary: "Creates, changes and removes partitions, or returns them.",
+		Notes:   []string{"The host needs parted.", "An existing partition is not moved; resize only moves its end."},
 		Examples: []string{
-			"- name: One partition for LVM\n  parted:\n    device: /dev/vdb\n    number: 1\n    label: gpt\n    name: data\n    flags: [lvm]\n    state: present",
-			"- name: What is there?\n  parted:\n    device: /dev/vdb\n    unit: MiB\n  register: vdb",
+			"- name: Create a partition for LVM\n  parted:\n    device: /dev/vdb\n    number: 1\n    label: gpt\n    name: data\n    flags: [lvm]\n    state: present",
+			"- name: Read the partitions\n  parted:\n    device: /dev/vdb\n    unit: MiB\n  register: vdb",
 		},
 		Returns: []module.Return{
 			{Key: "disk", Type: "dict", Doc: "dev, size, unit, table, model, logical_block and physical_block"},
 			{Key: "partitions", Type: "list of dict", Doc: "num, begin, end, size, unit, fstype, name and flags of each"},
-			{Key: "script", Type: "str", Doc: "the commands that parted was given, or would be in check mode"},
+			{Key: "script", Type: "str", Doc: "the parted commands, run or predicted"},
 		},
 		New: func() module.Runner { return new(Parted) },
 	}

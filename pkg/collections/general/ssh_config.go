@@ -18,37 +18,37 @@ var sshConfigScript string
 
 // SSHConfig is the module ssh_config.
 type SSHConfig struct {
-	Host        string      `kk:"host,required" doc:"what stands after Host: a name or patterns"`
-	State       string      `kk:"state" default:"present" choices:"present,absent" doc:"whether the file has an entry for it"`
+	Host        string      `kk:"host,required" doc:"value of Host: a name or patterns"`
+	State       string      `kk:"state" default:"present" choices:"present,absent" doc:"whether the entry should exist"`
 	User        string      `kk:"user" doc:"whose file: .ssh/config in the home folder"`
 	Group       string      `kk:"group" doc:"group of the file. Default: that of the user"`
 	File        string      `kk:"ssh_config_file,path" doc:"the file. Default: /etc/ssh/ssh_config, or that of the user"`
 	HostName    *string     `kk:"hostname" doc:"the name or address to connect to"`
 	Port        *string     `kk:"port" doc:"its port"`
 	RemoteUser  *string     `kk:"remote_user" doc:"the user to log in as"`
-	Identity    *string     `kk:"identity_file,path" doc:"a private key, which must be there; a relative path begins at the folder of the file"`
-	Strict      *string     `kk:"strict_host_key_checking" choices:"yes,no,ask,accept-new" doc:"what becomes of a server whose key is not known"`
-	KnownHosts  *string     `kk:"user_known_hosts_file" doc:"file of keys of servers"`
-	ProxyCmd    *string     `kk:"proxycommand" doc:"a command that leads to the server"`
-	ProxyJump   *string     `kk:"proxyjump" doc:"the hosts to go through"`
-	Forward     *bool       `kk:"forward_agent" doc:"let the server use the agent's keys"`
-	AddKeys     *bool       `kk:"add_keys_to_agent" doc:"give keys that are used to the agent"`
-	Algorithms  *string     `kk:"host_key_algorithms" doc:"kinds of keys that servers may have"`
-	Identities  *bool       `kk:"identities_only" doc:"offer no other key than those of the file"`
+	Identity    *string     `kk:"identity_file,path" doc:"private key, which must exist; a relative path starts at the folder of the file"`
+	Strict      *string     `kk:"strict_host_key_checking" choices:"yes,no,ask,accept-new" doc:"how to handle a server with an unknown key"`
+	KnownHosts  *string     `kk:"user_known_hosts_file" doc:"known_hosts file"`
+	ProxyCmd    *string     `kk:"proxycommand" doc:"command to connect to the server with"`
+	ProxyJump   *string     `kk:"proxyjump" doc:"jump hosts"`
+	Forward     *bool       `kk:"forward_agent" doc:"forward the SSH agent"`
+	AddKeys     *bool       `kk:"add_keys_to_agent" doc:"add used keys to the agent"`
+	Algorithms  *string     `kk:"host_key_algorithms" doc:"allowed host key algorithms"`
+	Identities  *bool       `kk:"identities_only" doc:"use only the configured keys"`
 	Master      *string     `kk:"controlmaster" choices:"yes,no,ask,auto,autoask" doc:"share one connection"`
 	ControlPath *string     `kk:"controlpath" doc:"socket of the shared connection"`
 	Persist     *string     `kk:"controlpersist" doc:"keep the shared connection open: yes, no, or how long"`
-	Dynamic     *string     `kk:"dynamicforward" doc:"a port here on which the server is a SOCKS proxy"`
+	Dynamic     *string     `kk:"dynamicforward" doc:"local port of a SOCKS proxy through the server"`
 	Other       *value.Dict `kk:"other_options" doc:"further options, by their names in lower case"`
 }
 
 func sshConfigSpec() module.Spec {
 	return module.Spec{
 		Name: "ssh_config", Collection: "community.general",
-		Summary: "Keeps an entry of a configuration file of ssh.",
+		Summary: "Manages an entry in an ssh config file.",
 		Notes: []string{
-			"The lines of an entry that the task does not name stay, and so do comments. A new entry comes last in the file.",
-			"A file that is changed gets mode 0600, and /etc/ssh/ssh_config 0644.",
+			"Other options of an entry and comments are preserved. A new entry is appended to the file.",
+			"A changed file gets mode 0600, and /etc/ssh/ssh_config 0644.",
 		},
 		Examples: []string{"- name: Reach the repositories with a key of their own\n  ssh_config:\n    user: root\n    host: git.example.org\n    port: \"2222\"\n    remote_user: git\n    strict_host_key_checking: accept-new\n    other_options:\n      serveraliveinterval: \"30\""},
 		Returns: []module.Return{

@@ -17,11 +17,11 @@ var sudoersScript string
 // Sudoers is the module sudoers.
 type Sudoers struct {
 	Name       string   `kk:"name,required" doc:"name of the file"`
-	State      string   `kk:"state" default:"present" choices:"present,absent" doc:"whether there is the file"`
-	Commands   []string `kk:"commands" doc:"what may be run: paths, or ALL. Needed with state: present"`
-	User       string   `kk:"user" doc:"who may run them"`
-	Group      string   `kk:"group" doc:"whose members may run them, in place of user"`
-	NoPassword bool     `kk:"nopassword" default:"yes" doc:"without being asked for a password"`
+	State      string   `kk:"state" default:"present" choices:"present,absent" doc:"whether the file should exist"`
+	Commands   []string `kk:"commands" doc:"commands that may be run: paths, or ALL. Needed with state: present"`
+	User       string   `kk:"user" doc:"user who may run them"`
+	Group      string   `kk:"group" doc:"group whose members may run them, instead of user"`
+	NoPassword bool     `kk:"nopassword" default:"yes" doc:"do not require a password"`
 	SetEnv     bool     `kk:"setenv" default:"no" doc:"the environment may be kept"`
 	NoExec     bool     `kk:"noexec" default:"no" doc:"the commands may not start others"`
 	Host       string   `kk:"host" default:"ALL" doc:"on which hosts"`
@@ -33,8 +33,8 @@ type Sudoers struct {
 func sudoersSpec() module.Spec {
 	return module.Spec{
 		Name: "sudoers", Collection: "community.general",
-		Summary:  "Keeps a rule of sudo in a file of its own.",
-		Notes:    []string{"sudo takes no notice of files whose name has a dot or ends in ~. The file gets mode 0440."},
+		Summary:  "Manages a sudo rule in a separate file.",
+		Notes:    []string{"sudo ignores files whose name contains a dot or ends in ~. The file gets mode 0440."},
 		Examples: []string{"- name: Let the operators look at logs\n  sudoers:\n    name: operators\n    group: operators\n    commands: [/usr/bin/journalctl, /usr/bin/tail]"},
 		Returns:  []module.Return{{Key: "changed", Type: "bool", Doc: "whether the file or its mode was changed"}},
 		New:      func() module.Runner { return new(Sudoers) },

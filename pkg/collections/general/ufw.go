@@ -17,42 +17,42 @@ var ufwScript string
 
 // UFW is the module ufw.
 type UFW struct {
-	State     string `kk:"state" choices:"disabled,enabled,reloaded,reset" doc:"enabled, now and at boot, or disabled; reloaded reads the rules again; reset disables it and removes all rules"`
-	Default   string `kk:"default,alias=policy" choices:"allow,deny,reject" doc:"what becomes of packets in direction that no rule takes"`
-	Direction string `kk:"direction" choices:"in,incoming,out,outgoing,routed" doc:"of a rule: in or out; of default: incoming, outgoing or routed. Default: incoming"`
+	State     string `kk:"state" choices:"disabled,enabled,reloaded,reset" doc:"enabled and disabled apply now and at boot; reloaded reloads the rules; reset disables ufw and removes all rules"`
+	Default   string `kk:"default,alias=policy" choices:"allow,deny,reject" doc:"default policy for packets in direction that match no rule"`
+	Direction string `kk:"direction" choices:"in,incoming,out,outgoing,routed" doc:"for a rule: in or out; for default: incoming, outgoing or routed. Default: incoming"`
 	Logging   string `kk:"logging" choices:"on,off,low,medium,high,full" doc:"what is logged"`
-	Route     bool   `kk:"route" default:"no" doc:"the rule is for packets that the host passes on"`
-	Rule      string `kk:"rule" choices:"allow,deny,limit,reject" doc:"what becomes of packets"`
+	Route     bool   `kk:"route" default:"no" doc:"the rule is for forwarded packets"`
+	Rule      string `kk:"rule" choices:"allow,deny,limit,reject" doc:"action of the rule"`
 	Log       bool   `kk:"log" default:"no" doc:"log new connections of the rule"`
-	From      string `kk:"from_ip,alias=from|src" default:"any" doc:"address or network that packets come from"`
-	FromPort  string `kk:"from_port" doc:"port that they come from"`
-	To        string `kk:"to_ip,alias=dest|to" default:"any" doc:"address or network that they go to"`
-	ToPort    string `kk:"to_port,alias=port" doc:"port that they go to; ranges as 60000:61000, several with commas"`
+	From      string `kk:"from_ip,alias=from|src" default:"any" doc:"source address or network"`
+	FromPort  string `kk:"from_port" doc:"source port"`
+	To        string `kk:"to_ip,alias=dest|to" default:"any" doc:"destination address or network"`
+	ToPort    string `kk:"to_port,alias=port" doc:"destination port; ranges such as 60000:61000, several separated by commas"`
 	Proto     string `kk:"proto,alias=protocol" choices:"ah,any,esp,ipv6,tcp,udp,gre,igmp,vrrp" doc:"protocol"`
 	Name      string `kk:"name,alias=app" doc:"a profile of /etc/ufw/applications.d in place of to_port"`
 	Delete    bool   `kk:"delete" default:"no" doc:"remove the rule instead"`
 	Interface string `kk:"interface,alias=if" doc:"interface of direction"`
-	In        string `kk:"interface_in,alias=if_in" doc:"interface that packets come in by"`
-	Out       string `kk:"interface_out,alias=if_out" doc:"interface that they leave by"`
-	Insert    *int   `kk:"insert" doc:"number that a new rule gets; 1 is the first"`
+	In        string `kk:"interface_in,alias=if_in" doc:"interface that packets arrive on"`
+	Out       string `kk:"interface_out,alias=if_out" doc:"interface that packets leave by"`
+	Insert    *int   `kk:"insert" doc:"position of a new rule; 1 is the first"`
 	Comment   string `kk:"comment" doc:"a comment on the rule"`
 }
 
 func ufwSpec() module.Spec {
 	return module.Spec{
 		Name: "ufw", Collection: "community.general",
-		Summary: "Keep the firewall of the host with ufw.",
+		Summary: "Manages the firewall with ufw.",
 		Notes: []string{
-			"Several of state, logging, default and rule may be given: a reset is done first, enabling last. reset and reloaded are a change each time.",
-			"Allow SSH before you enable it: ufw denies what comes in by default.",
+			"state, logging, default and rule can be combined: a reset is done first, enabling last. reset and reloaded are always a change.",
+			"Allow SSH before you enable it: ufw denies incoming packets by default.",
 		},
 		Examples: []string{
-			"- name: Allow SSH\n  ufw:\n    rule: limit\n    port: \"22\"\n    proto: tcp\n- name: Refuse the rest\n  ufw:\n    state: enabled\n    default: deny",
-			"- name: Let the network of the cluster reach etcd\n  ufw:\n    rule: allow\n    proto: tcp\n    src: 10.77.0.0/16\n    port: 2379,2380\n    comment: etcd",
+			"- name: Allow SSH\n  ufw:\n    rule: limit\n    port: \"22\"\n    proto: tcp\n- name: Deny the rest\n  ufw:\n    state: enabled\n    default: deny",
+			"- name: Allow etcd for the cluster network\n  ufw:\n    rule: allow\n    proto: tcp\n    src: 10.77.0.0/16\n    port: 2379,2380\n    comment: etcd",
 		},
 		Returns: []module.Return{
 			{Key: "commands", Type: "list of str", Doc: "the commands of ufw"},
-			{Key: "msg", Type: "str", Doc: "what ufw status verbose says afterwards"},
+			{Key: "msg", Type: "str", Doc: "output of ufw status verbose after the task"},
 		},
 		New: func() module.Runner { return new(UFW) },
 	}

@@ -23,18 +23,18 @@ var xattrScript string
 // XAttr is the module xattr.
 type XAttr struct {
 	Path      string  `kk:"path,required,path,alias=name" doc:"file or folder of the host"`
-	State     string  `kk:"state" default:"read" choices:"absent,all,keys,present,read" doc:"whether the attribute must be there; read tells key, all tells all of them, keys their names"`
-	Namespace string  `kk:"namespace" default:"user" doc:"name space of key: user, trusted, security or system"`
-	Key       string  `kk:"key" doc:"name of the attribute, without or with its name space"`
-	Value     *string `kk:"value" doc:"its value; setting one means state: present"`
-	Follow    bool    `kk:"follow" default:"yes" doc:"look at what a link leads to"`
+	State     string  `kk:"state" default:"read" choices:"absent,all,keys,present,read" doc:"whether the attribute should exist; read returns key, all returns all attributes, keys their names"`
+	Namespace string  `kk:"namespace" default:"user" doc:"namespace of key: user, trusted, security or system"`
+	Key       string  `kk:"key" doc:"name of the attribute, with or without its namespace"`
+	Value     *string `kk:"value" doc:"value of the attribute; implies state: present"`
+	Follow    bool    `kk:"follow" default:"yes" doc:"use the target of a link"`
 }
 
 func xattrSpec() module.Spec {
 	return module.Spec{
 		Name: "xattr", Collection: "community.general",
-		Summary:  "Keep an extended attribute of a file, or tell them.",
-		Notes:    []string{"The host needs getfattr and setfattr (package attr). The value stands in a command line of the host: it is no place for secrets."},
+		Summary:  "Manages extended attributes of a file, or returns them.",
+		Notes:    []string{"The host needs getfattr and setfattr (package attr). The value appears on a command line of the host: do not use it for secrets."},
 		Examples: []string{"- name: Mark where it came from\n  xattr:\n    path: /srv/app/data\n    key: origin\n    value: backup of monday", "- name: What is marked?\n  xattr:\n    path: /srv/app/data\n    state: all\n  register: marks"},
 		Returns: []module.Return{
 			{Key: "xattr", Type: "dict", Doc: "attributes: for keys and all those of the name space, without key for read too; for read the one, and for a change what it was before"},
@@ -72,7 +72,7 @@ func (m *XAttr) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	s.Set("path", file.NormalPath(m.Path)).Set("key", key).Set("state", state)
 	r, a, err := c.Do(ctx, s)
 	if err == nil && !a.Has("before") {
-		err = errors.New("the host does not say which attributes the file has")
+		err = errors.New("the host did not return the attributes of the file")
 	}
 	if err != nil {
 		return module.Result{}, err

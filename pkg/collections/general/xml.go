@@ -18,44 +18,44 @@ import (
 type XML struct {
 	file.Attributes
 	Path         string            `kk:"path,path,alias=dest|file" doc:"file on the host"`
-	Text         string            `kk:"xmlstring" doc:"a document to work on in place of a file; what becomes of it is in the result"`
+	Text         string            `kk:"xmlstring" doc:"a document to work on instead of a file; the new document is in the result"`
 	XPath        string            `kk:"xpath" doc:"XPath 1.0 expression for the nodes to work on"`
 	Namespaces   map[string]string `kk:"namespaces" doc:"prefixes that xpath and the names of children use, and their URIs"`
 	State        string            `kk:"state,alias=ensure" default:"present" choices:"absent,present" doc:"absent removes the nodes"`
-	Attribute    string            `kk:"attribute" doc:"the attribute that takes value. Default: value is the text of the nodes"`
-	Value        *string           `kk:"value" doc:"text of the nodes, or of attribute. Where xpath finds nothing and is simple (names, @name, [name='text'], [@name='text']), the nodes are made"`
+	Attribute    string            `kk:"attribute" doc:"attribute to set to value. Default: value is the text of the nodes"`
+	Value        *string           `kk:"value" doc:"text of the nodes, or of attribute. If xpath finds nothing and is simple (names, @name, [name='text'], [@name='text']), the nodes are created"`
 	AddChildren  []any             `kk:"add_children" doc:"elements to add to the nodes, each time that the task runs: a name, or a dict of the name and its text, or of the name and a dict of attributes, in which _ is a list of children and +value is text; with input_type: xml, texts"`
-	SetChildren  []any             `kk:"set_children" doc:"elements that are to be the only ones of the nodes, as in add_children"`
+	SetChildren  []any             `kk:"set_children" doc:"elements to replace all children of the nodes, as in add_children"`
 	InputType    string            `kk:"input_type" default:"yaml" choices:"xml,yaml" doc:"how children are described"`
 	InsertBefore bool              `kk:"insertbefore" default:"no" doc:"put add_children before the first of the nodes instead of into them"`
 	InsertAfter  bool              `kk:"insertafter" default:"no" doc:"put add_children after the last of the nodes instead of into them"`
 	Content      string            `kk:"content" choices:"attribute,text" doc:"return the attributes or the text of the nodes"`
-	Count        bool              `kk:"count" default:"no" doc:"return how many nodes there are"`
+	Count        bool              `kk:"count" default:"no" doc:"return the number of nodes"`
 	PrintMatch   bool              `kk:"print_match" default:"no" doc:"return the paths of the nodes"`
 	Pretty       bool              `kk:"pretty_print" default:"no" doc:"indent the document"`
 	StripCDATA   bool              `kk:"strip_cdata_tags" default:"no" doc:"turn CDATA sections into plain text"`
-	Backup       bool              `kk:"backup" default:"no" doc:"keep the old file next to it"`
+	Backup       bool              `kk:"backup" default:"no" doc:"keep a backup of the previous file next to it"`
 }
 
 func xmlSpec() module.Spec {
 	return module.Spec{
 		Name: "xml", Collection: "community.general",
-		Summary: "Change parts of an XML file, or tell what is in it.",
+		Summary: "Changes parts of an XML file, or returns them.",
 		Notes: []string{
-			"The file is read and changed on the control node, so hosts need no library. It is written only if something changed, with a head that says UTF-8 and, unless it is indented, without a last line end; comments, blanks, CDATA and the order of attributes stay.",
-			"Entities that a document type declares are not expanded: such a document is refused.",
+			"The file is read and changed on the control node, so hosts need no library. It is written only if something changed, with UTF-8 in the XML declaration and, unless it is indented, without a final line break; comments, blanks, CDATA and the order of attributes are preserved.",
+			"Entities that a document type declares are not expanded: such a document is rejected.",
 		},
 		Examples: []string{
 			"- name: Set the port\n  xml:\n    path: /etc/app/server.xml\n    xpath: /Server/Connector[@protocol='HTTP/1.1']\n    attribute: port\n    value: 8080",
-			"- name: Name the only users\n  xml:\n    path: /etc/app/users.xml\n    xpath: /users\n    set_children:\n      - user: {name: ada, _: [{role: admin}]}\n      - user: {name: bob}\n    pretty_print: true",
+			"- name: Set the list of users\n  xml:\n    path: /etc/app/users.xml\n    xpath: /users\n    set_children:\n      - user: {name: ada, _: [{role: admin}]}\n      - user: {name: bob}\n    pretty_print: true",
 			"- name: Read the version\n  xml:\n    path: /srv/app/pom.xml\n    xpath: /m:project/m:version\n    namespaces: {m: http://maven.apache.org/POM/4.0.0}\n    content: text\n  register: version",
 		},
 		Returns: append([]module.Return{
 			{Key: "actions", Type: "dict", Doc: "xpath, namespaces and state as they were given"},
-			{Key: "count", Type: "int", Doc: "how many nodes xpath found, with count"},
-			{Key: "matches", Type: "list", Doc: "what content or print_match asked for: for each node a dict of its name and its text or attributes, or its path"},
+			{Key: "count", Type: "int", Doc: "number of nodes that xpath found, with count"},
+			{Key: "matches", Type: "list", Doc: "requested by content or print_match: for each node a dict of its name and its text or attributes, or its path"},
 			{Key: "xmlstring", Type: "str", Doc: "the document, if it was given as xmlstring"},
-			{Key: "backup_file", Type: "str", Doc: "where the old file was kept"},
+			{Key: "backup_file", Type: "str", Doc: "path of the backup"},
 		}, file.FileReturns()...),
 		New: func() module.Runner { return new(XML) },
 	}

@@ -19,27 +19,27 @@ var aclScript string
 // ACL is the module acl.
 type ACL struct {
 	Path      string `kk:"path,required,path,alias=name" doc:"file or folder of the host"`
-	State     string `kk:"state" default:"query" choices:"absent,present,query" doc:"whether the entry must be there; query only tells the entries"`
-	Entry     string `kk:"entry" doc:"the entry as setfacl takes it: user:ada:rwx, default:group:ops:rx; in place of etype, entity and permissions"`
+	State     string `kk:"state" default:"query" choices:"absent,present,query" doc:"whether the entry should exist; query only returns the entries"`
+	Entry     string `kk:"entry" doc:"entry in the form of setfacl: user:ada:rwx, default:group:ops:rx; in place of etype, entity and permissions"`
 	Etype     string `kk:"etype" choices:"group,mask,other,user" doc:"kind of entry"`
 	Entity    string `kk:"entity" doc:"user or group; empty is the owner"`
-	Perms     string `kk:"permissions" doc:"what is allowed: of r, w, x and X"`
-	Default   bool   `kk:"default" default:"no" doc:"of a folder: the entry is for what is made in it, and so are the entries that are told"`
-	Recursive bool   `kk:"recursive,alias=recurse" default:"no" doc:"for everything below the folder too"`
-	Follow    bool   `kk:"follow" default:"yes" doc:"change what a link leads to"`
-	Mask      string `kk:"recalculate_mask" default:"default" choices:"default,mask,no_mask" doc:"whether the mask is worked out anew: default does so unless the entry is one"`
+	Perms     string `kk:"permissions" doc:"permissions: any of r, w, x and X"`
+	Default   bool   `kk:"default" default:"no" doc:"for a folder: manage and return default entries, which new files in it inherit"`
+	Recursive bool   `kk:"recursive,alias=recurse" default:"no" doc:"also change everything below the folder"`
+	Follow    bool   `kk:"follow" default:"yes" doc:"change the target of a link"`
+	Mask      string `kk:"recalculate_mask" default:"default" choices:"default,mask,no_mask" doc:"whether to recalculate the mask; default does so unless the entry itself is a mask"`
 }
 
 func aclSpec() module.Spec {
 	return module.Spec{
 		Name: "acl", Collection: "ansible.posix",
-		Summary:  "Keep an entry of the access control list of a file, or tell the entries.",
+		Summary:  "Manages entries of the access control list of a file, or returns them.",
 		Notes:    []string{"The host needs getfacl and setfacl (package acl), and a file system that has POSIX lists."},
 		Examples: []string{"- name: Let ada write, now and in what is new\n  acl:\n    path: /srv/app\n    etype: user\n    entity: ada\n    permissions: rwX\n    default: \"{{ item }}\"\n    state: present\n  loop: [false, true]", "- name: Who may read?\n  acl:\n    path: /srv/app\n  register: who"},
 		Returns: []module.Return{
-			{Key: "acl", Type: "list of str", Doc: "the entries now, as getfacl prints them"},
-			{Key: "msg", Type: "str", Doc: "current acl, or the entry and what became of it"},
-			{Key: "rc", Type: "int", Doc: "status of a setfacl that failed; also cmd, stdout and stderr"},
+			{Key: "acl", Type: "list of str", Doc: "the entries after the task, as getfacl prints them"},
+			{Key: "msg", Type: "str", Doc: "current acl, or the changed entry"},
+			{Key: "rc", Type: "int", Doc: "exit status of a failed setfacl; also cmd, stdout and stderr"},
 		},
 		New: func() module.Runner { return new(ACL) },
 	}

@@ -20,23 +20,23 @@ var authorizedKeyScript string
 
 // AuthorizedKey is the module authorized_key.
 type AuthorizedKey struct {
-	User      string  `kk:"user,required" doc:"whose keys"`
-	Key       string  `kk:"key,required" doc:"public keys, one in a line, or an http, https or ftp URL that the host fetches them from, or file:// and a path of the host"`
-	State     string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the keys may log in"`
+	User      string  `kk:"user,required" doc:"user to manage the keys of"`
+	Key       string  `kk:"key,required" doc:"public keys, one per line, or an http, https or ftp URL that the host fetches them from, or file:// with a path on the host"`
+	State     string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the keys should be in the file"`
 	Path      string  `kk:"path,path" doc:"the file. Default: .ssh/authorized_keys in the user's home folder"`
-	ManageDir bool    `kk:"manage_dir" default:"yes" doc:"make the folder of the file, and give it to the user with mode 0700"`
-	Options   *string `kk:"key_options" doc:"options of the keys, in place of those that stand before them"`
-	Exclusive bool    `kk:"exclusive" default:"no" doc:"remove all other keys: give all of them at once, joined by line ends, since each run of a loop would remove those of the last"`
-	Validate  bool    `kk:"validate_certs" default:"yes" doc:"check the certificate of a URL"`
-	Comment   *string `kk:"comment" doc:"comment of the keys, in place of theirs"`
-	Follow    bool    `kk:"follow" default:"no" doc:"if the file is a link, write to what it leads to, and do not replace the link"`
+	ManageDir bool    `kk:"manage_dir" default:"yes" doc:"create the folder of the file, owned by the user, with mode 0700"`
+	Options   *string `kk:"key_options" doc:"options of the keys; they replace those in key"`
+	Exclusive bool    `kk:"exclusive" default:"no" doc:"remove all other keys: set all keys in one task, since each iteration of a loop would remove those of the previous one"`
+	Validate  bool    `kk:"validate_certs" default:"yes" doc:"verify the TLS certificate of a URL"`
+	Comment   *string `kk:"comment" doc:"comment of the keys; it replaces those in key"`
+	Follow    bool    `kk:"follow" default:"no" doc:"if the file is a link, write to its target instead of replacing the link"`
 }
 
 func authorizedKeySpec() module.Spec {
 	return module.Spec{
 		Name: "authorized_key", Collection: "ansible.posix",
-		Summary: "Says which SSH keys may log in as a user.",
-		Notes:   []string{"A key is known by its key material: with other options or another comment it is replaced."},
+		Summary: "Manages the authorized SSH keys of a user.",
+		Notes:   []string{"A key is identified by its key material: with other options or another comment it is replaced."},
 		Examples: []string{
 			"- name: Let the team log in\n  authorized_key:\n    user: root\n    key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0Hp5mVdSpIGg0mVYLdOxSoyLKf9VVRY9nP1oLPxSZk team\n    key_options: no-port-forwarding",
 		},

@@ -19,24 +19,24 @@ type Firewalld struct {
 	Service    string        `kk:"service" doc:"a service that firewalld knows"`
 	Protocol   string        `kk:"protocol" doc:"a protocol"`
 	Port       string        `kk:"port" doc:"port or range, with its protocol: 8080/tcp, 161-162/udp"`
-	Forward    []portForward `kk:"port_forward" doc:"one port that is sent elsewhere"`
+	Forward    []portForward `kk:"port_forward" doc:"port to forward"`
 	RichRule   string        `kk:"rich_rule" doc:"a rule in firewalld's rich language"`
 	Source     string        `kk:"source" doc:"address or network whose packets belong to zone"`
 	Interface  string        `kk:"interface" doc:"interface whose packets belong to zone"`
 	ICMPBlock  string        `kk:"icmp_block" doc:"an ICMP type to block"`
-	Inversion  *bool         `kk:"icmp_block_inversion" doc:"whether icmp_block names what is let through instead"`
-	Masquerade *bool         `kk:"masquerade" doc:"whether packets that leave get the host's address; with state: disabled it is turned off"`
-	ForwardAll *bool         `kk:"forward" doc:"whether packets pass between interfaces of zone"`
-	Target     string        `kk:"target" choices:"default,ACCEPT,DROP,%%REJECT%%" doc:"what becomes of packets of zone that no rule takes; needs permanent"`
+	Inversion  *bool         `kk:"icmp_block_inversion" doc:"whether icmp_block lists allowed types instead"`
+	Masquerade *bool         `kk:"masquerade" doc:"enable masquerading; with state: disabled, disable it"`
+	ForwardAll *bool         `kk:"forward" doc:"forward packets between interfaces of zone"`
+	Target     string        `kk:"target" choices:"default,ACCEPT,DROP,%%REJECT%%" doc:"target of zone, for packets that match no rule; needs permanent"`
 	Zone       string        `kk:"zone" doc:"the zone. Default: firewalld's own"`
-	Permanent  *bool         `kk:"permanent" doc:"keep it over restarts. Default: no; yes with offline or target, or for zone itself"`
+	Permanent  *bool         `kk:"permanent" doc:"make the change permanent. Default: no; yes with offline or target, or for zone itself"`
 	Immediate  bool          `kk:"immediate" default:"no" doc:"with permanent: apply it now too"`
 	State      string        `kk:"state,required" choices:"absent,disabled,enabled,present" doc:"enabled or disabled; present and absent are for zone itself and for target"`
-	Timeout    int           `kk:"timeout" default:"0" doc:"seconds for which it is enabled, when it is not permanent; 0 is for ever"`
-	Offline    bool          `kk:"offline" default:"no" doc:"change the permanent settings though firewalld does not run"`
+	Timeout    int           `kk:"timeout" default:"0" doc:"seconds after which a non-permanent change is reverted; 0 means never"`
+	Offline    bool          `kk:"offline" default:"no" doc:"change the permanent settings even if firewalld is not running"`
 }
 
-// portForward is one port that is sent elsewhere.
+// portForward is port to forward.
 type portForward struct {
 	Port    string `kk:"port,required" doc:"the port"`
 	Proto   string `kk:"proto,required" choices:"tcp,udp" doc:"its protocol"`
@@ -47,13 +47,13 @@ type portForward struct {
 func firewalldSpec() module.Spec {
 	return module.Spec{
 		Name: "firewalld", Collection: "ansible.posix",
-		Summary: "Keep services, ports and rules of firewalld.",
+		Summary: "Manages services, ports and rules of firewalld.",
 		Notes: []string{
-			"The host needs firewall-cmd; with offline and no firewalld that runs, firewall-offline-cmd.",
-			"Without permanent the change lasts until firewalld is reloaded; with permanent alone it counts from the next reload on: give immediate too.",
+			"The host needs firewall-cmd; with offline and firewalld stopped, firewall-offline-cmd.",
+			"Without permanent the change lasts until firewalld is reloaded; with permanent alone it applies from the next reload on: set immediate too.",
 		},
 		Examples: []string{
-			"- name: Let the web in, now and later\n  firewalld:\n    service: https\n    zone: public\n    permanent: true\n    immediate: true\n    state: enabled",
+			"- name: Allow HTTPS permanently\n  firewalld:\n    service: https\n    zone: public\n    permanent: true\n    immediate: true\n    state: enabled",
 			"- name: Close a port\n  firewalld:\n    port: 8081/tcp\n    permanent: true\n    state: disabled",
 		},
 		Returns: []module.Return{

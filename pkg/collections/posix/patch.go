@@ -19,26 +19,26 @@ var patchScript string
 type Patch struct {
 	Src       string `kk:"src,required,path,alias=patchfile,file=files,away=remote_src" doc:"the patch, a file of the control node, searched in files/ of the role; with remote_src a path on the host"`
 	Dest      string `kk:"dest,path,alias=originalfile" doc:"file of the host to patch. Default: the files that the patch names"`
-	BaseDir   string `kk:"basedir,path" doc:"folder of the host in which the names of the patch begin. Default: that of dest"`
-	Strip     int    `kk:"strip" default:"0" doc:"how many leading folders the names of the patch lose"`
+	BaseDir   string `kk:"basedir,path" doc:"folder on the host that the names in the patch are relative to. Default: that of dest"`
+	Strip     int    `kk:"strip" default:"0" doc:"number of leading folders to strip from the names in the patch"`
 	RemoteSrc bool   `kk:"remote_src" default:"no" doc:"src is a path on the host"`
-	Backup    bool   `kk:"backup" default:"no" doc:"keep the files as they were, with a number after their names"`
-	Binary    bool   `kk:"binary" default:"no" doc:"leave carriage returns at the ends of lines alone"`
-	IgnoreWS  bool   `kk:"ignore_whitespace" default:"no" doc:"take blanks that differ in number for the same"`
-	State     string `kk:"state" default:"present" choices:"absent,present" doc:"apply the patch, or take it back"`
+	Backup    bool   `kk:"backup" default:"no" doc:"keep numbered backups of the files"`
+	Binary    bool   `kk:"binary" default:"no" doc:"keep carriage returns at line ends"`
+	IgnoreWS  bool   `kk:"ignore_whitespace" default:"no" doc:"ignore differences in the amount of whitespace"`
+	State     string `kk:"state" default:"present" choices:"absent,present" doc:"present applies the patch, absent reverts it"`
 }
 
 func patchSpec() module.Spec {
 	return module.Spec{
 		Name: "patch", Collection: "ansible.posix",
-		Summary: "Apply a patch to files of the host, or take it back.",
+		Summary: "Applies a patch to files on the host, or reverts it.",
 		Notes: []string{
-			"The host needs patch. Whether the patch is applied already says a dry run of taking it back.",
-			"A patch that does not fit leaves all files as they are.",
+			"The host needs patch. A dry run of reverting the patch shows whether it is already applied.",
+			"A patch that does not apply changes no file.",
 		},
 		Examples: []string{
-			"- name: Mend the start script\n  patch:\n    src: start.patch\n    dest: /srv/app/start.sh\n    backup: true",
-			"- name: Apply what is on the host to a folder\n  patch:\n    src: /srv/app/release.patch\n    remote_src: true\n    basedir: /srv/app\n    strip: 1",
+			"- name: Fix the start script\n  patch:\n    src: start.patch\n    dest: /srv/app/start.sh\n    backup: true",
+			"- name: Apply a patch on the host to a folder\n  patch:\n    src: /srv/app/release.patch\n    remote_src: true\n    basedir: /srv/app\n    strip: 1",
 		},
 		New: func() module.Runner { return new(Patch) },
 	}

@@ -18,8 +18,8 @@ var selinuxScript string
 
 // Selinux is the module selinux.
 type Selinux struct {
-	State      string `kk:"state,required" choices:"disabled,enforcing,permissive" doc:"what SELinux is to do, now and after a boot"`
-	Policy     string `kk:"policy" doc:"the policy, such as targeted. Needed unless it is to be disabled"`
+	State      string `kk:"state,required" choices:"disabled,enforcing,permissive" doc:"mode of SELinux, now and after a reboot"`
+	Policy     string `kk:"policy" doc:"the policy, such as targeted. Needed unless state is disabled"`
 	ConfigFile string `kk:"configfile,alias=conf|file" default:"/etc/selinux/config" doc:"its file"`
 	Kernel     bool   `kk:"update_kernel_param" default:"no" doc:"also set or remove selinux=0 on the kernel's command line, with grubby"`
 }
@@ -28,11 +28,11 @@ func selinuxSpec() module.Spec {
 	return module.Spec{
 		Name: "selinux", Collection: "ansible.posix",
 		Summary:  "Sets the state and the policy of SELinux.",
-		Notes:    []string{"What cannot change while the host runs comes with the next boot: reboot_required says so."},
+		Notes:    []string{"Changes that need a reboot are applied at the next boot: see reboot_required."},
 		Examples: []string{"- name: Watch, and forbid nothing\n  selinux:\n    state: permissive\n    policy: default"},
 		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "what was changed"},
-			{Key: "reboot_required", Type: "bool", Doc: "whether the state comes only after a boot"},
+			{Key: "reboot_required", Type: "bool", Doc: "whether the state needs a reboot"},
 			{Key: "configfile, policy, state", Type: "str", Doc: "the arguments"},
 		},
 		New: func() module.Runner { return new(Selinux) },
@@ -186,8 +186,8 @@ type Seboolean struct {
 func sebooleanSpec() module.Spec {
 	return module.Spec{
 		Name: "seboolean", Collection: "ansible.posix",
-		Summary:  "Switches booleans of SELinux.",
-		Notes:    []string{"With ignore_selinux_state on a host where SELinux is disabled nothing tells what a boolean is: it is set in each run."},
+		Summary:  "Sets SELinux booleans.",
+		Notes:    []string{"With ignore_selinux_state on a host where SELinux is disabled, a boolean cannot be read: it is set in each run."},
 		Examples: []string{"- name: Let web servers connect\n  seboolean:\n    name: httpd_can_network_connect\n    state: true\n    persistent: true"},
 		Returns:  []module.Return{{Key: "name, state, persistent", Type: "any", Doc: "the arguments"}},
 		New:      func() module.Runner { return new(Seboolean) },

@@ -17,14 +17,14 @@ var sqlScript string
 
 // mysqlLogin is how to reach the server.
 type mysqlLogin struct {
-	User       string        `kk:"login_user" doc:"who logs in. Default: what config_file says, or the user of the task"`
-	Password   redact.Secret `kk:"login_password" doc:"their password; it is in no command line"`
-	Host       string        `kk:"login_host" default:"localhost" doc:"the server, as the host reaches it; localhost is the server's socket"`
+	User       string        `kk:"login_user" doc:"login user. Default: from config_file, or the user of the task"`
+	Password   redact.Secret `kk:"login_password" doc:"password of the login user; it does not appear on a command line"`
+	Host       string        `kk:"login_host" default:"localhost" doc:"server to connect to, as seen from the host; localhost uses the socket"`
 	Port       int           `kk:"login_port" default:"3306" doc:"its port"`
-	Socket     string        `kk:"login_unix_socket" doc:"its socket. Default: where the client looks for it"`
+	Socket     string        `kk:"login_unix_socket" doc:"its socket. Default: that of the client"`
 	ConfigFile string        `kk:"config_file" default:"~/.my.cnf" doc:"file of the host with the client's settings, if it exists"`
 	Timeout    int           `kk:"connect_timeout" default:"30" doc:"seconds to wait for the server"`
-	CA         string        `kk:"ca_cert,alias=ssl_ca" doc:"file of the CA that the server's certificate must be of"`
+	CA         string        `kk:"ca_cert,alias=ssl_ca" doc:"CA certificate that must have signed the server certificate"`
 	Cert       string        `kk:"client_cert,alias=ssl_cert" doc:"file of the client's certificate"`
 	Key        string        `kk:"client_key,alias=ssl_key" doc:"file of its key"`
 }

@@ -13,7 +13,7 @@ import (
 // MysqlDB is the module mysql_db.
 type MysqlDB struct {
 	Name      []string `kk:"name,required,alias=db" doc:"the databases"`
-	State     string   `kk:"state" default:"present" choices:"present,absent" doc:"there, or not there"`
+	State     string   `kk:"state" default:"present" choices:"present,absent" doc:"whether it should exist"`
 	Encoding  string   `kk:"encoding" doc:"character set of a new database"`
 	Collation string   `kk:"collation" doc:"collation of a new database"`
 	mysqlLogin
@@ -22,8 +22,8 @@ type MysqlDB struct {
 func mysqlDBSpec() module.Spec {
 	return module.Spec{
 		Name: "mysql_db", Collection: mysqlCollection,
-		Summary:  "Makes and drops databases of MySQL and MariaDB, with the client on the host.",
-		Notes:    []string{"Encoding and collation of a database that exists stay as they are.", "Ansible's states dump and import are not there: use command with mysqldump or mysql."},
+		Summary:  "Creates and drops databases of MySQL and MariaDB, with the client on the host.",
+		Notes:    []string{"Encoding and collation of an existing database are not changed.", "Ansible's states dump and import are not supported: use command with mysqldump or mysql."},
 		Examples: []string{"- mysql_db:\n    name: shop\n    encoding: utf8mb4\n    login_unix_socket: /run/mysqld/mysqld.sock"},
 		Returns: []module.Return{
 			{Key: "db", Type: "string", Doc: "the databases, with a blank between them"},

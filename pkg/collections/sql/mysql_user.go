@@ -29,7 +29,7 @@ type MysqlUser struct {
 	Priv           any            `kk:"priv" doc:"privileges, DATABASE.TABLE:PRIVILEGE,PRIVILEGE with / between several, or a mapping; GRANT is the grant option. Default: they stay"`
 	Append         bool           `kk:"append_privs" default:"no" doc:"leave the privileges that priv does not name"`
 	Subtract       bool           `kk:"subtract_privs" default:"no" doc:"take the privileges away that priv names"`
-	State          string         `kk:"state" default:"present" choices:"present,absent" doc:"there, or not there"`
+	State          string         `kk:"state" default:"present" choices:"present,absent" doc:"whether it should exist"`
 	BinLog         bool           `kk:"sql_log_bin" default:"yes" doc:"write the changes into the binary log"`
 	Implicit       bool           `kk:"check_implicit_admin" default:"no" doc:"try root without a password before login_user"`
 	ColumnCase     *bool          `kk:"column_case_sensitive" doc:"columns in priv are taken as they are written, whatever this says"`
@@ -39,14 +39,14 @@ type MysqlUser struct {
 func mysqlUserSpec() module.Spec {
 	return module.Spec{
 		Name: "mysql_user", Collection: mysqlCollection,
-		Summary: "Makes, changes and drops users of MySQL and MariaDB, with the client on the host.",
+		Summary: "Creates, changes and drops users of MySQL and MariaDB, with the client on the host.",
 		Notes: []string{
 			"Passwords are compared by their hash, and reach the server hashed.",
 			"In check mode ALL on a server that lists privileges one by one counts as a change.",
 		},
 		Examples: []string{
 			"- mysql_user:\n    name: shop\n    host: 10.0.0.%\n    password: \"{{ shop_password }}\"\n    priv: \"shop.*:ALL/stock.*:SELECT\"\n    login_unix_socket: /run/mysqld/mysqld.sock",
-			"- name: Nobody logs in without a name\n  mysql_user:\n    name: \"\"\n    host_all: true\n    state: absent",
+			"- name: Remove the anonymous users\n  mysql_user:\n    name: \"\"\n    host_all: true\n    state: absent",
 		},
 		Returns: []module.Return{
 			{Key: "user", Type: "string", Doc: "the user"},

@@ -15,12 +15,12 @@ import (
 // postgresqlLogin is how to reach the server.
 type postgresqlLogin struct {
 	User     string        `kk:"login_user,alias=login" default:"postgres" doc:"who logs in; over the socket mostly the user of the task (become_user: postgres)"`
-	Password redact.Secret `kk:"login_password" doc:"their password; it is in no command line"`
-	Host     string        `kk:"login_host,alias=host" doc:"the server, as the host reaches it. Default: its socket"`
-	Socket   string        `kk:"login_unix_socket,alias=unix_socket" doc:"folder of the server's socket. Default: where the client looks for it"`
+	Password redact.Secret `kk:"login_password" doc:"password of the login user; it does not appear on a command line"`
+	Host     string        `kk:"login_host,alias=host" doc:"server to connect to, as seen from the host. Default: the socket"`
+	Socket   string        `kk:"login_unix_socket,alias=unix_socket" doc:"folder of the server's socket. Default: that of the client"`
 	Port     int           `kk:"login_port,alias=port" default:"5432" doc:"its port"`
 	SSLMode  string        `kk:"ssl_mode" default:"prefer" choices:"allow,disable,prefer,require,verify-ca,verify-full" doc:"whether the connection is encrypted, and the server's certificate checked"`
-	CA       string        `kk:"ca_cert,alias=ssl_rootcert" doc:"file of the CA that the server's certificate must be of"`
+	CA       string        `kk:"ca_cert,alias=ssl_rootcert" doc:"CA certificate that must have signed the server certificate"`
 }
 
 // pgRows are the rows of an answer; the first holds the names of the columns.

@@ -14,7 +14,7 @@ import (
 // PostgresqlDB is the module postgresql_db.
 type PostgresqlDB struct {
 	Name        string `kk:"name,required,alias=db" doc:"the database"`
-	State       string `kk:"state" default:"present" choices:"present,absent" doc:"there, or not there"`
+	State       string `kk:"state" default:"present" choices:"present,absent" doc:"whether it should exist"`
 	Owner       string `kk:"owner" doc:"role that owns it"`
 	Template    string `kk:"template" doc:"database that a new one is made like"`
 	Encoding    string `kk:"encoding" doc:"encoding of a new database"`
@@ -30,8 +30,8 @@ type PostgresqlDB struct {
 func postgresqlDBSpec() module.Spec {
 	return module.Spec{
 		Name: "postgresql_db", Collection: postgresqlCollection,
-		Summary:  "Makes, changes and drops databases of PostgreSQL, with psql on the host.",
-		Notes:    []string{"Encoding, lc_collate and lc_ctype of a database cannot be changed: other ones are an error.", "Ansible's states dump, restore and rename are not there."},
+		Summary:  "Creates, changes and drops databases of PostgreSQL, with psql on the host.",
+		Notes:    []string{"Encoding, lc_collate and lc_ctype of a database cannot be changed: other ones are an error.", "Ansible's states dump, restore and rename are not supported."},
 		Examples: []string{"- postgresql_db:\n    name: shop\n    owner: shop\n    encoding: UTF-8\n  become: true\n  become_user: postgres"},
 		Returns: []module.Return{
 			{Key: "db", Type: "string", Doc: "the database"},

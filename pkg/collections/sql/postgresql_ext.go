@@ -13,7 +13,7 @@ import (
 type PostgresqlExt struct {
 	Name    string `kk:"name,required,alias=ext" doc:"the extension"`
 	DB      string `kk:"login_db,required,alias=db" doc:"the database"`
-	State   string `kk:"state" default:"present" choices:"present,absent" doc:"there, or not there"`
+	State   string `kk:"state" default:"present" choices:"present,absent" doc:"whether it should exist"`
 	Schema  string `kk:"schema" doc:"schema that a new extension's objects are in"`
 	Version string `kk:"version" doc:"its version; latest is the newest that the server has. Default: any"`
 	Cascade bool   `kk:"cascade" default:"no" doc:"with what it needs, or with what needs it"`
@@ -23,7 +23,7 @@ type PostgresqlExt struct {
 func postgresqlExtSpec() module.Spec {
 	return module.Spec{
 		Name: "postgresql_ext", Collection: postgresqlCollection,
-		Summary:  "Adds extensions to databases of PostgreSQL, and takes them away, with psql on the host.",
+		Summary:  "Manages extensions of PostgreSQL databases, with psql on the host.",
 		Examples: []string{"- postgresql_ext:\n    name: pg_trgm\n    login_db: shop\n  become: true\n  become_user: postgres"},
 		Returns: []module.Return{
 			{Key: "db", Type: "string", Doc: "the database"},

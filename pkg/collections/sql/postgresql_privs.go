@@ -27,7 +27,7 @@ type PostgresqlPrivs struct {
 	TargetRoles []string      `kk:"target_roles" doc:"with default_privs: the roles whose new objects it is about. Default: who logs in"`
 	GrantOption *bool         `kk:"grant_option,alias=admin_option" doc:"whether the roles may pass them on; no takes that away alone. Default: as it is"`
 	OldPassword redact.Secret `kk:"password" doc:"older name of login_password"`
-	TrustInput  bool          `kk:"trust_input" default:"yes" doc:"no refuses names that look like statements. Names are always quoted"`
+	TrustInput  bool          `kk:"trust_input" default:"yes" doc:"no rejects names that look like statements. Names are always quoted"`
 	TypesToo    bool          `kk:"usage_on_types" default:"yes" doc:"with default_privs: grant USAGE on new types too"`
 	postgresqlLogin
 }
@@ -42,8 +42,8 @@ func postgresqlPrivsSpec() module.Spec {
 			"With type: default_privs, state: absent takes all from the roles: on tables, sequences, types and what objs says.",
 		},
 		Examples: []string{
-			"- name: The reader reads all tables that exist\n  postgresql_privs:\n    login_db: shop\n    privs: SELECT\n    objs: ALL_IN_SCHEMA\n    roles: reader\n  become: true\n  become_user: postgres",
-			"- name: And those that are yet to come\n  postgresql_privs:\n    login_db: shop\n    type: default_privs\n    objs: TABLES\n    privs: SELECT\n    roles: reader\n  become: true\n  become_user: postgres",
+			"- name: Grant read access to all existing tables\n  postgresql_privs:\n    login_db: shop\n    privs: SELECT\n    objs: ALL_IN_SCHEMA\n    roles: reader\n  become: true\n  become_user: postgres",
+			"- name: Grant read access to future tables\n  postgresql_privs:\n    login_db: shop\n    type: default_privs\n    objs: TABLES\n    privs: SELECT\n    roles: reader\n  become: true\n  become_user: postgres",
 		},
 		Returns: []module.Return{{Key: "queries", Type: "list", Doc: "the statements that were sent, also in check mode"}},
 		New:     func() module.Runner { return new(PostgresqlPrivs) },

@@ -29,7 +29,7 @@ type PostgresqlQuery struct {
 func postgresqlQuerySpec() module.Spec {
 	return module.Spec{
 		Name: "postgresql_query", Collection: postgresqlCollection,
-		Summary:  "Sends statements to PostgreSQL, with psql on the host.",
+		Summary:  "Runs SQL statements on PostgreSQL, with psql on the host.",
 		Notes:    []string{"What is no query counts as a change; INSERT, UPDATE, DELETE and MERGE do if they are about any row. In check mode the statements are sent, too, and undone, if nothing about them is beyond a transaction; otherwise none is sent, and a change is assumed.", "Numbers, booleans and JSON keep their types in the rows of a SELECT, and times are as in 2030-01-02T03:04:05; other values, and those of RETURNING, come as texts."},
 		Examples: []string{"- postgresql_query:\n    login_db: shop\n    query: SELECT id FROM dishes WHERE name = %s\n    positional_args: [soup]\n  become: true\n  become_user: postgres"},
 		Returns: []module.Return{

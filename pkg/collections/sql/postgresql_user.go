@@ -21,9 +21,9 @@ import (
 // PostgresqlUser is the module postgresql_user.
 type PostgresqlUser struct {
 	Name      string         `kk:"name,required,alias=user" doc:"the role"`
-	State     string         `kk:"state" default:"present" choices:"present,absent" doc:"there, or not there"`
+	State     string         `kk:"state" default:"present" choices:"present,absent" doc:"whether it should exist"`
 	Secret    *redact.Secret `kk:"password" doc:"its password, or what the server keeps of it (md5..., SCRAM-SHA-256$...); \"\" takes it away"`
-	Encrypted bool           `kk:"encrypted" default:"yes" doc:"the server keeps passwords hashed; yes is all that it still knows"`
+	Encrypted bool           `kk:"encrypted" default:"yes" doc:"without effect: the server always stores hashed passwords"`
 	Flags     string         `kk:"role_attr_flags" doc:"attributes, with commas between: [NO]SUPERUSER, CREATEROLE, CREATEDB, INHERIT, LOGIN, REPLICATION, BYPASSRLS. Default of a new role: LOGIN"`
 	Keep      bool           `kk:"no_password_changes" default:"no" doc:"leave the password of a role that exists"`
 	ConnLimit *int           `kk:"conn_limit" doc:"how many connections it may have at once; -1 is no limit"`
@@ -37,16 +37,16 @@ type PostgresqlUser struct {
 func postgresqlUserSpec() module.Spec {
 	return module.Spec{
 		Name: "postgresql_user", Collection: postgresqlCollection,
-		Summary: "Makes, changes and drops roles of PostgreSQL, with psql on the host.",
+		Summary: "Creates, changes and drops roles of PostgreSQL, with psql on the host.",
 		Notes: []string{
 			"A password is compared with what the server keeps, for which one must be superuser; otherwise it is set each time.",
-			"Privileges on databases and tables are not its business: see postgresql_privs.",
+			"Privileges on databases and tables are managed by postgresql_privs.",
 		},
 		Examples: []string{"- postgresql_user:\n    name: shop\n    password: \"{{ shop_password }}\"\n    role_attr_flags: CREATEDB,NOSUPERUSER\n  become: true\n  become_user: postgres"},
 		Returns: []module.Return{
 			{Key: "user", Type: "string", Doc: "the role"},
 			{Key: "queries", Type: "list", Doc: "the statements that were sent, or in check mode would be, without the password"},
-			{Key: "user_removed", Type: "bool", Doc: "with state: absent, whether a role that was there is gone"},
+			{Key: "user_removed", Type: "bool", Doc: "with state: absent, whether an existing role was removed"},
 		},
 		New: func() module.Runner { return new(PostgresqlUser) },
 	}

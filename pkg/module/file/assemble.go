@@ -19,28 +19,28 @@ type Assemble struct {
 	Attributes
 	Src          string `kk:"src,required,path,file=files,away=remote_src" doc:"folder with the fragments"`
 	Dest         string `kk:"dest,required,path" doc:"file on the host"`
-	RemoteSrc    bool   `kk:"remote_src" default:"yes" doc:"src is on the host; no: on the control node, searched in files/ of the role"`
-	Delimiter    string `kk:"delimiter" doc:"what stands between two fragments, on a line of its own; \\n is a line end"`
+	RemoteSrc    bool   `kk:"remote_src" default:"yes" doc:"src is on the host; no: on the control node, searched for in files/ of the role"`
+	Delimiter    string `kk:"delimiter" doc:"text between fragments, on a line of its own; \\n is a line break"`
 	Regexp       string `kk:"regexp" doc:"Python regular expression that the names of fragments must match. Default: all"`
-	IgnoreHidden bool   `kk:"ignore_hidden" default:"no" doc:"leave out names that begin with a dot"`
-	Backup       bool   `kk:"backup" default:"no" doc:"keep the old file next to it"`
-	Decrypt      bool   `kk:"decrypt" default:"yes" doc:"decrypt fragments of the control node that are encrypted with a vault; no takes them as they are"`
+	IgnoreHidden bool   `kk:"ignore_hidden" default:"no" doc:"ignore names that begin with a dot"`
+	Backup       bool   `kk:"backup" default:"no" doc:"keep a backup of the previous file next to it"`
+	Decrypt      bool   `kk:"decrypt" default:"yes" doc:"decrypt fragments on the control node that are encrypted with vault"`
 	Validate     string `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 }
 
 func assembleSpec() module.Spec {
 	return module.Spec{
 		Name:    "assemble",
-		Summary: "Put the files of a folder together into one file, in the order of their names.",
+		Summary: "Assembles the files of a folder into one file, in the order of their names.",
 		Examples: []string{
-			"- name: One configuration of many\n  assemble:\n    src: /etc/app/conf.d\n    dest: /etc/app/app.conf\n    delimiter: \"### next\"\n    validate: app --check %s",
+			"- name: Assemble the config\n  assemble:\n    src: /etc/app/conf.d\n    dest: /etc/app/app.conf\n    delimiter: \"### next\"\n    validate: app --check %s",
 		},
 		Returns: append([]module.Return{
 			{Key: "dest", Type: "str", Doc: "path that was written"},
 			{Key: "src", Type: "str", Doc: "the folder"},
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the content"},
 			{Key: "md5sum", Type: "str", Doc: "MD5 of the content, when it was written"},
-			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
+			{Key: "backup_file", Type: "str", Doc: "path of the backup, with backup"},
 		}, FileReturns()...),
 		New: func() module.Runner { return new(Assemble) },
 	}

@@ -12,10 +12,10 @@ import (
 
 // Attributes are the arguments that every module has which makes files.
 type Attributes struct {
-	Mode   schema.FileMode `kk:"mode" doc:"permission bits: \"0644\" or u=rw,g=r,o=r; where a source file is copied also preserve. Default: those of an existing file, else what the umask leaves"`
-	Owner  string          `kk:"owner" doc:"user who owns it, by name or number. Default: unchanged"`
-	Group  string          `kk:"group" doc:"group that owns it, by name or number. Default: unchanged"`
-	Unsafe bool            `kk:"unsafe_writes" default:"no" doc:"write in place when the folder does not allow an atomic rename"`
+	Mode   schema.FileMode `kk:"mode" doc:"permission bits: \"0644\" or u=rw,g=r,o=r; where a source file is copied also preserve. Default: those of an existing file, otherwise set by the umask"`
+	Owner  string          `kk:"owner" doc:"owner, by name or number. Default: unchanged"`
+	Group  string          `kk:"group" doc:"group, by name or number. Default: unchanged"`
+	Unsafe bool            `kk:"unsafe_writes" default:"no" doc:"write in place if the folder does not allow an atomic rename"`
 	module.Marks
 }
 

@@ -15,14 +15,14 @@ type BlockInFile struct {
 	Attributes
 	Path           string `kk:"path,required,path,alias=dest|destfile|name" doc:"file on the host"`
 	Block          string `kk:"block,alias=content" doc:"the lines between the markers; an empty block is removed"`
-	Marker         string `kk:"marker" default:"# {mark} ANSIBLE MANAGED BLOCK" doc:"the line before and after the block; {mark} stands for marker_begin and marker_end"`
-	MarkerBegin    string `kk:"marker_begin" default:"BEGIN" doc:"what {mark} is before the block"`
-	MarkerEnd      string `kk:"marker_end" default:"END" doc:"what {mark} is after the block"`
+	Marker         string `kk:"marker" default:"# {mark} ANSIBLE MANAGED BLOCK" doc:"line before and after the block; {mark} is replaced with marker_begin and marker_end"`
+	MarkerBegin    string `kk:"marker_begin" default:"BEGIN" doc:"value of {mark} before the block"`
+	MarkerEnd      string `kk:"marker_end" default:"END" doc:"value of {mark} after the block"`
 	State          string `kk:"state" default:"present" choices:"absent,present" doc:"whether the block should exist"`
-	InsertAfter    string `kk:"insertafter" doc:"where a new block goes: EOF, or after the last line that matches this regular expression. Default: EOF"`
-	InsertBefore   string `kk:"insertbefore" doc:"where a new block goes: BOF, or before the last line that matches this regular expression"`
-	Create         bool   `kk:"create" default:"no" doc:"make the file if it is missing"`
-	Backup         bool   `kk:"backup" default:"no" doc:"keep the old file next to it"`
+	InsertAfter    string `kk:"insertafter" doc:"position of a new block: EOF, or after the last line that matches this regular expression. Default: EOF"`
+	InsertBefore   string `kk:"insertbefore" doc:"position of a new block: BOF, or before the last line that matches this regular expression"`
+	Create         bool   `kk:"create" default:"no" doc:"create the file if it does not exist"`
+	Backup         bool   `kk:"backup" default:"no" doc:"keep a backup of the previous file next to it"`
 	Validate       string `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 	AppendNewline  bool   `kk:"append_newline" default:"no" doc:"leave an empty line after the block, unless it ends the file"`
 	PrependNewline bool   `kk:"prepend_newline" default:"no" doc:"leave an empty line before the block, unless it begins the file"`
@@ -31,14 +31,14 @@ type BlockInFile struct {
 func blockInFileSpec() module.Spec {
 	return module.Spec{
 		Name:    "blockinfile",
-		Summary: "Keep a block of lines, between marker lines, in a file.",
-		Notes:   []string{"The file is read once and written only if nobody changed it meanwhile; links are followed."},
+		Summary: "Manages a block of lines between marker lines in a file.",
+		Notes:   []string{"The file is read once and written only if it was not changed in the meantime; links are followed."},
 		Examples: []string{
-			"- name: Names of the cluster\n  blockinfile:\n    path: /etc/hosts\n    marker: \"# {mark} cluster\"\n    block: |\n      10.0.0.11 node1\n      10.0.0.12 node2",
+			"- name: Add the names of the cluster\n  blockinfile:\n    path: /etc/hosts\n    marker: \"# {mark} cluster\"\n    block: |\n      10.0.0.11 node1\n      10.0.0.12 node2",
 		},
 		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "Block inserted, Block updated, Block removed, File created, or empty"},
-			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
+			{Key: "backup_file", Type: "str", Doc: "path of the backup, with backup"},
 			{Key: "rc", Type: "int", Doc: "of a failure: 257 if the file is missing, and 256 if it is a folder"},
 		},
 		New: func() module.Runner { return new(BlockInFile) },
@@ -165,7 +165,7 @@ func (m *BlockInFile) message(old, block string) string {
 	return "Block inserted"
 }
 
-// insertion is where a new block goes: an index of lines.
+// insertion is position of a new block: an index of lines.
 func (m *BlockInFile) insertion(lines []string, after, before *pyregex.Regexp) (int, error) {
 	if m.InsertBefore == "BOF" {
 		return 0, nil

@@ -17,38 +17,38 @@ import (
 // Copy is the module copy.
 type Copy struct {
 	Attributes
-	Src           string          `kk:"src,path,file=files,away=remote_src" doc:"file or folder of the control node, searched in files/ of the role; a folder that ends in / gives its contents"`
-	Content       any             `kk:"content" doc:"text to write instead of src; a dict or list is written as JSON"`
-	Dest          string          `kk:"dest,required,path" doc:"path on the host; an existing folder, or a path that ends in /, gets the file under its own name"`
+	Src           string          `kk:"src,path,file=files,away=remote_src" doc:"file or folder on the control node, searched for in files/ of the role; with a trailing / only the contents of a folder are copied"`
+	Content       any             `kk:"content" doc:"content to write instead of src; a dict or list is written as JSON"`
+	Dest          string          `kk:"dest,required,path" doc:"path on the host; an existing folder, or a path that ends in /, gets the file with its own name"`
 	RemoteSrc     bool            `kk:"remote_src" default:"no" doc:"src is a path on the host"`
-	Force         bool            `kk:"force" default:"yes" doc:"replace a file whose content differs; no leaves any existing file alone"`
-	Backup        bool            `kk:"backup" default:"no" doc:"keep the old file next to it"`
-	DirectoryMode schema.FileMode `kk:"directory_mode" doc:"permission bits of folders that are created. Default: what the umask leaves"`
-	Follow        bool            `kk:"follow" default:"no" doc:"write what a link at dest leads to, instead of replacing the link"`
-	LocalFollow   bool            `kk:"local_follow" default:"yes" doc:"copy what links in src lead to, instead of the links"`
-	Checksum      string          `kk:"checksum" doc:"SHA-1 that the source must have"`
+	Force         bool            `kk:"force" default:"yes" doc:"replace a file whose content differs; no never changes an existing file"`
+	Backup        bool            `kk:"backup" default:"no" doc:"keep a backup of the previous file next to it"`
+	DirectoryMode schema.FileMode `kk:"directory_mode" doc:"permission bits of created folders. Default: set by the umask"`
+	Follow        bool            `kk:"follow" default:"no" doc:"write to the target of a link at dest, instead of replacing the link"`
+	LocalFollow   bool            `kk:"local_follow" default:"yes" doc:"copy the targets of links in src, instead of the links"`
+	Checksum      string          `kk:"checksum" doc:"expected SHA-1 of the source"`
 	Validate      string          `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
-	Decrypt       bool            `kk:"decrypt" default:"yes" doc:"decrypt sources that are encrypted with a vault; no copies them as they are"`
+	Decrypt       bool            `kk:"decrypt" default:"yes" doc:"decrypt sources that are encrypted with vault"`
 }
 
 func copySpec() module.Spec {
 	return module.Spec{
 		Name:    "copy",
-		Summary: "Copy files, folders or text to the host.",
+		Summary: "Copies files, folders or text to the host.",
 		Notes: []string{
-			"A file whose content is already there is not sent again; a changed one is written next to the old one, verified and renamed into place.",
-			"Small files of a folder travel together.",
+			"An unchanged file is not sent again; a changed one is written next to the old one, verified and renamed into place.",
+			"Small files of a folder are sent together.",
 		},
 		Examples: []string{
-			"- name: Say hello\n  copy:\n    content: \"Welcome to {{ inventory_hostname }}\\n\"\n    dest: /etc/motd\n    mode: \"0644\"",
-			"- name: Put a folder's contents in place\n  copy:\n    src: conf.d/\n    dest: /etc/app/conf.d/\n    owner: app\n    directory_mode: \"0750\"",
+			"- name: Write the message of the day\n  copy:\n    content: \"Welcome to {{ inventory_hostname }}\\n\"\n    dest: /etc/motd\n    mode: \"0644\"",
+			"- name: Copy the contents of a folder\n  copy:\n    src: conf.d/\n    dest: /etc/app/conf.d/\n    owner: app\n    directory_mode: \"0750\"",
 		},
 		Returns: append([]module.Return{
 			{Key: "dest", Type: "str", Doc: "path that was written"},
 			{Key: "src", Type: "str", Doc: "source on the control node (on the host with remote_src)"},
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the content"},
 			{Key: "md5sum", Type: "str", Doc: "MD5 of the content, when it was written"},
-			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
+			{Key: "backup_file", Type: "str", Doc: "path of the backup, with backup"},
 		}, FileReturns()...),
 		New: func() module.Runner { return new(Copy) },
 	}

@@ -39,7 +39,7 @@ type treeItem struct {
 // folder copies a folder of the control node.
 func (m *Copy) folder(ctx context.Context, c *module.Call, src string) (module.Result, error) {
 	if m.Checksum != "" {
-		return module.Result{}, fmt.Errorf("checksum says nothing about a folder: %s is one", m.Src)
+		return module.Result{}, fmt.Errorf("checksum is not supported for a folder: %s is one", m.Src)
 	}
 	items, err := m.walk(c, strings.TrimRight(src, "/"), "", 0)
 	if err != nil {
@@ -64,7 +64,7 @@ func (m *Copy) folder(ctx context.Context, c *module.Call, src string) (module.R
 // walk lists what is below a source folder, parents first.
 func (m *Copy) walk(c *module.Call, dir, rel string, depth int) ([]*treeItem, error) {
 	if depth > maxTreeDepth {
-		return nil, fmt.Errorf("%s nests more than %d folders: is there a circle of links?", dir, maxTreeDepth)
+		return nil, fmt.Errorf("%s nests more than %d folders: is there a loop of links?", dir, maxTreeDepth)
 	}
 	list, err := c.Files.ReadDir(dir)
 	if err != nil {

@@ -20,30 +20,30 @@ import (
 // Fetch is the module fetch.
 type Fetch struct {
 	Src              string `kk:"src,required,path" doc:"file on the host"`
-	Dest             string `kk:"dest,required,makes" doc:"folder of the control node: the file goes to dest/HOST/SRC. With flat: path of the file, or a folder that ends in /"`
-	Flat             bool   `kk:"flat" default:"no" doc:"do not make folders for host and path"`
-	FailOnMissing    bool   `kk:"fail_on_missing" default:"yes" doc:"fail when the file is not there"`
-	ValidateChecksum bool   `kk:"validate_checksum" default:"yes" doc:"what arrives is verified always; no is accepted and changes nothing"`
+	Dest             string `kk:"dest,required,makes" doc:"folder on the control node: the file is stored as dest/HOST/SRC. With flat: path of the file, or a folder that ends in /"`
+	Flat             bool   `kk:"flat" default:"no" doc:"do not create folders for host and path"`
+	FailOnMissing    bool   `kk:"fail_on_missing" default:"yes" doc:"fail if the file does not exist"`
+	ValidateChecksum bool   `kk:"validate_checksum" default:"yes" doc:"without effect: the received file is always verified"`
 }
 
 func fetchSpec() module.Spec {
 	return module.Spec{
 		Name:    "fetch",
-		Summary: "Bring a file of the host to the control node.",
+		Summary: "Fetches a file from the host to the control node.",
 		Notes: []string{
-			"A file that already exists is not fetched again. A new one is readable by its owner alone; an existing one keeps its mode.",
+			"A file that already exists is not fetched again. A new file is readable only by its owner; an existing one keeps its mode.",
 			"A relative dest is below the folder of the playbook.",
 		},
 		Examples: []string{
-			"- name: Keep the certificates\n  fetch:\n    src: /etc/app/tls.crt\n    dest: backup/",
-			"- name: The kubeconfig\n  fetch:\n    src: /etc/kubernetes/admin.conf\n    dest: ./kubeconfig\n    flat: yes",
+			"- name: Back up the certificate\n  fetch:\n    src: /etc/app/tls.crt\n    dest: backup/",
+			"- name: Fetch the kubeconfig\n  fetch:\n    src: /etc/kubernetes/admin.conf\n    dest: ./kubeconfig\n    flat: yes",
 		},
 		Returns: []module.Return{
 			{Key: "dest", Type: "str", Doc: "path on the control node"},
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the file at dest"},
 			{Key: "remote_checksum", Type: "str", Doc: "SHA-1 of the file of the host, when it was fetched"},
 			{Key: "md5sum", Type: "str", Doc: "MD5 of the file"},
-			{Key: "file", Type: "str", Doc: "path on the host, when nothing was fetched"},
+			{Key: "file", Type: "str", Doc: "path on the host, if nothing was fetched"},
 		},
 		New: func() module.Runner { return new(Fetch) },
 	}
@@ -150,7 +150,7 @@ func localPath(c *module.Call, name string) (string, error) {
 // download brings a file of the host to dest, which is whole at every moment.
 func download(ctx context.Context, c *module.Call, src, dest string) error {
 	if err := os.MkdirAll(filepath.Dir(dest), 0o755); err != nil {
-		return fmt.Errorf("make the folder of %s: %w", dest, pathCause(err))
+		return fmt.Errorf("create the folder of %s: %w", dest, pathCause(err))
 	}
 	f, err := os.CreateTemp(filepath.Dir(dest), ".kk-*")
 	if err != nil {

@@ -18,34 +18,34 @@ import (
 type File struct {
 	Attributes
 	Path       string `kk:"path,required,path,alias=dest|name" doc:"path on the host"`
-	State      string `kk:"state" choices:"absent,directory,file,hard,link,touch" doc:"what must be there; file only sets attributes. Default: what is there, else file (directory with recurse)"`
-	Src        string `kk:"src,path" doc:"what a link leads to; of a relative one the folder of path counts"`
-	Recurse    bool   `kk:"recurse" default:"no" doc:"give everything below a directory the same attributes, what links lead to included unless follow is no"`
-	Force      bool   `kk:"force" default:"no" doc:"make a link though src is missing, or a file or an empty folder is in the way"`
-	Follow     bool   `kk:"follow" default:"yes" doc:"work on what a link at path leads to"`
-	AccessTime string `kk:"access_time" doc:"now, preserve, or a time of the host in access_time_format. Default: now for touch, else preserve"`
-	ModTime    string `kk:"modification_time" doc:"now, preserve, or a time of the host in modification_time_format. Default: now for touch, else preserve"`
-	AccessForm string `kk:"access_time_format" default:"%Y%m%d%H%M.%S" doc:"layout of access_time, as strftime has it"`
-	ModForm    string `kk:"modification_time_format" default:"%Y%m%d%H%M.%S" doc:"layout of modification_time, as strftime has it"`
+	State      string `kk:"state" choices:"absent,directory,file,hard,link,touch" doc:"desired state; file only sets attributes. Default: the current state, otherwise file (directory with recurse)"`
+	Src        string `kk:"src,path" doc:"target of a link; a relative one starts at the folder of path"`
+	Recurse    bool   `kk:"recurse" default:"no" doc:"set the attributes of everything below a directory too, including link targets unless follow is no"`
+	Force      bool   `kk:"force" default:"no" doc:"create a link even if src does not exist, or replace a file or an empty folder at path"`
+	Follow     bool   `kk:"follow" default:"yes" doc:"change the target of a link at path"`
+	AccessTime string `kk:"access_time" doc:"now, preserve, or a time on the host in access_time_format. Default: now for touch, otherwise preserve"`
+	ModTime    string `kk:"modification_time" doc:"now, preserve, or a time on the host in modification_time_format. Default: now for touch, otherwise preserve"`
+	AccessForm string `kk:"access_time_format" default:"%Y%m%d%H%M.%S" doc:"layout of access_time in the syntax of strftime"`
+	ModForm    string `kk:"modification_time_format" default:"%Y%m%d%H%M.%S" doc:"layout of modification_time in the syntax of strftime"`
 }
 
 func fileSpec() module.Spec {
 	return module.Spec{
 		Name:    "file",
-		Summary: "Make or remove folders, links and empty files, and set owners and modes.",
+		Summary: "Creates or removes folders, links and empty files, and sets owners and modes.",
 		Notes: []string{
-			"A folder is created with those above it that are missing; all that were created get the attributes.",
-			"touch is a change always, unless both times are preserved.",
+			"Missing parent folders are created; all created folders get the attributes.",
+			"touch is always a change, unless both times are preserved.",
 		},
 		Examples: []string{
-			"- name: A folder for the data\n  file:\n    path: /var/lib/app\n    state: directory\n    owner: app\n    mode: \"0750\"",
+			"- name: Create a folder for the data\n  file:\n    path: /var/lib/app\n    state: directory\n    owner: app\n    mode: \"0750\"",
 			"- name: Point to the current release\n  file:\n    src: /opt/app-1.2\n    path: /opt/app\n    state: link",
 			"- name: Remove the old log\n  file:\n    path: /var/log/old.log\n    state: absent",
 		},
 		Returns: append([]module.Return{
-			{Key: "path", Type: "str", Doc: "path that was worked on (not for link, hard and touch)"},
-			{Key: "dest", Type: "str", Doc: "path that was worked on (for link, hard and touch)"},
-			{Key: "src", Type: "str", Doc: "what a link leads to"},
+			{Key: "path", Type: "str", Doc: "the path (not for link, hard and touch)"},
+			{Key: "dest", Type: "str", Doc: "the path (for link, hard and touch)"},
+			{Key: "src", Type: "str", Doc: "target of a link"},
 			{Key: "diff", Type: "dict", Doc: "before and after, each with path, state and the attributes that change; before a folder is removed also path_content: its directories and files, with --diff"},
 		}, FileReturns()...),
 		New: func() module.Runner { return new(File) },
@@ -128,7 +128,7 @@ func (j *fileJob) probe(ctx context.Context) error {
 	}
 	out, err := s.run(ctx, j.c)
 	if err != nil {
-		return fmt.Errorf("look at %s on the host: %w", j.Path, err)
+		return fmt.Errorf("inspect %s on the host: %w", j.Path, err)
 	}
 	j.ans = &answer{umask: 0o022}
 	if err := j.ans.parse(out, j.Owner, j.Group, len(ask)); err != nil {

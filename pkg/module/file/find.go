@@ -20,40 +20,40 @@ import (
 
 // Find is the module find.
 type Find struct {
-	Paths     []string        `kk:"paths,required,path,alias=path|name" doc:"folders of the host to search"`
-	Patterns  []string        `kk:"patterns,alias=pattern" doc:"shell patterns, or with use_regex Python regular expressions, one of which the name must match. Default: all names"`
-	Excludes  []string        `kk:"excludes,alias=exclude" doc:"as patterns: names that are omitted"`
+	Paths     []string        `kk:"paths,required,path,alias=path|name" doc:"folders on the host to search"`
+	Patterns  []string        `kk:"patterns,alias=pattern" doc:"shell patterns, or with use_regex Python regular expressions, one of which must match the name. Default: all names"`
+	Excludes  []string        `kk:"excludes,alias=exclude" doc:"names to exclude, in the form of patterns"`
 	UseRegex  bool            `kk:"use_regex" default:"no" doc:"patterns and excludes are regular expressions, matched from the start of the name"`
-	FileType  string          `kk:"file_type" default:"file" choices:"any,directory,file,link" doc:"what to find"`
-	Recurse   bool            `kk:"recurse" default:"no" doc:"search the folders below, too"`
-	Depth     int             `kk:"depth" doc:"how deep to search with recurse; 1 is the folder itself. Default: without limit"`
-	Hidden    bool            `kk:"hidden" default:"no" doc:"find names that begin with a dot, too"`
+	FileType  string          `kk:"file_type" default:"file" choices:"any,directory,file,link" doc:"type of files to find"`
+	Recurse   bool            `kk:"recurse" default:"no" doc:"search subfolders too"`
+	Depth     int             `kk:"depth" doc:"maximum depth with recurse; 1 is the folder itself. Default: unlimited"`
+	Hidden    bool            `kk:"hidden" default:"no" doc:"also find names that begin with a dot"`
 	Follow    bool            `kk:"follow" default:"no" doc:"follow links to folders"`
-	Age       string          `kk:"age" doc:"least age: 30, 30s, 5m, 2h, 4d, 1w; with a minus the greatest age"`
-	AgeStamp  string          `kk:"age_stamp" default:"mtime" choices:"atime,ctime,mtime" doc:"time that age is about"`
-	Size      string          `kk:"size" doc:"least size: 100, 100b, 10k, 5m, 2g, 1t; with a minus the greatest size"`
+	Age       string          `kk:"age" doc:"minimum age: 30, 30s, 5m, 2h, 4d, 1w; with a minus sign the maximum age"`
+	AgeStamp  string          `kk:"age_stamp" default:"mtime" choices:"atime,ctime,mtime" doc:"timestamp to compare with age"`
+	Size      string          `kk:"size" doc:"minimum size: 100, 100b, 10k, 5m, 2g, 1t; with a minus sign the maximum size"`
 	Contains  string          `kk:"contains" doc:"Python regular expression that the beginning of a line must match"`
-	Encoding  string          `kk:"encoding" doc:"encoding of the files that contains is about, by Python's name; a file that is no text in it is skipped. Default: utf-8, and bytes that are not are matched as they are"`
+	Encoding  string          `kk:"encoding" doc:"encoding of the files for contains, by Python's name; a file with another encoding is skipped. Default: utf-8, where invalid bytes are matched unchanged"`
 	WholeFile bool            `kk:"read_whole_file" default:"no" doc:"match contains anywhere in the whole file instead of line by line"`
-	Checksum  bool            `kk:"get_checksum" default:"no" doc:"give the checksum of the files found"`
-	Algorithm string          `kk:"checksum_algorithm" default:"sha1" choices:"md5,sha1,sha224,sha256,sha384,sha512" doc:"kind of the checksum"`
+	Checksum  bool            `kk:"get_checksum" default:"no" doc:"return the checksums of the files"`
+	Algorithm string          `kk:"checksum_algorithm" default:"sha1" choices:"md5,sha1,sha224,sha256,sha384,sha512" doc:"checksum algorithm"`
 	Mode      schema.FileMode `kk:"mode" doc:"permission bits that the file must have"`
-	ExactMode bool            `kk:"exact_mode" default:"yes" doc:"exactly the bits of mode; no: any of them"`
-	Limit     int             `kk:"limit" doc:"stop after this many"`
+	ExactMode bool            `kk:"exact_mode" default:"yes" doc:"match exactly the bits of mode; no: any of them"`
+	Limit     int             `kk:"limit" doc:"maximum number of files to find"`
 }
 
 func findSpec() module.Spec {
 	return module.Spec{
 		Name:    "find",
-		Summary: "Find files of the host by name, age, size, type or content.",
-		Notes:   []string{"Files come sorted by path. Ages are by the host's clock."},
+		Summary: "Finds files on the host by name, age, size, type or content.",
+		Notes:   []string{"Files are sorted by path. Ages are relative to the clock of the host."},
 		Examples: []string{
-			"- name: Old logs\n  find:\n    paths: /var/log/app\n    patterns: \"*.log,*.log.gz\"\n    age: 4w\n    recurse: yes\n  register: old\n- name: Remove them\n  file:\n    path: \"{{ item.path }}\"\n    state: absent\n  loop: \"{{ old.files }}\"",
+			"- name: Find old logs\n  find:\n    paths: /var/log/app\n    patterns: \"*.log,*.log.gz\"\n    age: 4w\n    recurse: yes\n  register: old\n- name: Remove them\n  file:\n    path: \"{{ item.path }}\"\n    state: absent\n  loop: \"{{ old.files }}\"",
 		},
 		Returns: []module.Return{
-			{Key: "files", Type: "list of dict", Doc: "what was found, each with path and the keys that stat gives"},
-			{Key: "matched", Type: "int", Doc: "how many were found"},
-			{Key: "examined", Type: "int", Doc: "how many were looked at"},
+			{Key: "files", Type: "list of dict", Doc: "found files, each with path and the keys of stat"},
+			{Key: "matched", Type: "int", Doc: "number of found files"},
+			{Key: "examined", Type: "int", Doc: "number of examined files"},
 			{Key: "skipped_paths", Type: "dict", Doc: "paths that could not be searched, and why"},
 		},
 		New:   func() module.Runner { return new(Find) },

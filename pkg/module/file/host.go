@@ -98,7 +98,7 @@ func scriptError(exit connector.Exit, stderr string) error {
 	if exit.Signal != "" {
 		return fmt.Errorf("the script on the host was ended by signal %s", exit.Signal)
 	}
-	return fmt.Errorf("the script on the host ended with status %d: %s", exit.Code, briefly(said))
+	return fmt.Errorf("the script on the host exited with status %d: %s", exit.Code, briefly(said))
 }
 
 // maxSaid is how many lines of what a tool of the host said are shown.

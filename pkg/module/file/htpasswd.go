@@ -27,25 +27,25 @@ type HTPasswd struct {
 	Attributes
 	Path     string         `kk:"path,required,path,alias=dest|destfile" doc:"file on the host"`
 	Name     string         `kk:"name,required,alias=username" doc:"the user"`
-	Password *redact.Secret `kk:"password" doc:"the password; needed when the user must be there"`
-	Scheme   string         `kk:"hash_scheme,alias=crypt_scheme" default:"apr_md5_crypt" choices:"apr_md5_crypt,md5_crypt,sha256_crypt,sha512_crypt,bcrypt,portable_apache24,host_apache24,portable,ldap_sha1" doc:"how the password is hashed. Apache knows apr_md5_crypt and bcrypt everywhere, nginx what the host's crypt knows; the names with apache24 are bcrypt, portable is apr_md5_crypt"`
+	Password *redact.Secret `kk:"password" doc:"the password; needed with state: present"`
+	Scheme   string         `kk:"hash_scheme,alias=crypt_scheme" default:"apr_md5_crypt" choices:"apr_md5_crypt,md5_crypt,sha256_crypt,sha512_crypt,bcrypt,portable_apache24,host_apache24,portable,ldap_sha1" doc:"hash scheme of the password. Apache supports apr_md5_crypt and bcrypt everywhere, nginx those of the host's crypt; the names with apache24 are bcrypt, portable is apr_md5_crypt"`
 	State    string         `kk:"state" default:"present" choices:"absent,present" doc:"whether the user should exist"`
-	Create   bool           `kk:"create" default:"yes" doc:"make the file if it is missing"`
+	Create   bool           `kk:"create" default:"yes" doc:"create the file if it does not exist"`
 }
 
 func htpasswdSpec() module.Spec {
 	return module.Spec{
 		Name: "htpasswd", Collection: "community.general",
-		Summary: "Set or remove a user of a password file of web servers.",
+		Summary: "Manages users in a password file for web servers.",
 		Notes: []string{
-			"Passwords are hashed on the control node, so hosts need no library. A user whose password is right already keeps the hash, whatever its scheme.",
-			"A difference is not shown: it would hold hashes.",
+			"Passwords are hashed on the control node, so hosts need no library. A user whose password already matches keeps the hash, whatever its scheme.",
+			"No diff is shown: it would contain hashes.",
 		},
 		Examples: []string{
-			"- name: Let ada in\n  htpasswd:\n    path: /etc/nginx/users\n    name: ada\n    password: \"{{ ada_password }}\"\n    hash_scheme: sha512_crypt\n    owner: root\n    mode: \"0640\"",
+			"- name: Add a user\n  htpasswd:\n    path: /etc/nginx/users\n    name: ada\n    password: \"{{ ada_password }}\"\n    hash_scheme: sha512_crypt\n    owner: root\n    mode: \"0640\"",
 		},
 		Returns: append([]module.Return{
-			{Key: "msg", Type: "str", Doc: "what was done, or that nothing was to be done"},
+			{Key: "msg", Type: "str", Doc: "what was changed"},
 			{Key: "path", Type: "str", Doc: "the file"},
 		}, FileReturns()...),
 		New: func() module.Runner { return new(HTPasswd) },
@@ -58,7 +58,7 @@ func (*HTPasswd) Rules() schema.Rules {
 		schema.Needs("password").If("state", "present"),
 		schema.Parses("a name without colons and line ends", func(name string) error {
 			if strings.ContainsAny(name, ":\r\n") {
-				return fmt.Errorf("a user's name has neither colons nor line ends in it, got %q", name)
+				return fmt.Errorf("name must not contain colons or line breaks, got %q", name)
 			}
 			return nil
 		}, "name"),

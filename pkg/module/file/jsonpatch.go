@@ -20,39 +20,39 @@ import (
 type JSONPatch struct {
 	Attributes
 	Path       string         `kk:"path,required,path,alias=dest|src" doc:"JSON file on the host"`
-	Operations []jsonOperator `kk:"operations" doc:"operations of a JSON patch (RFC 6902), done in order, all or none"`
-	Merge      *value.Dict    `kk:"merge" doc:"a merge patch (RFC 7396): its keys replace those of the document, dicts are merged, and null removes"`
-	Create     bool           `kk:"create" default:"no" doc:"begin with an empty object if the file is missing"`
-	Indent     *int           `kk:"indent" doc:"blanks of one level when the file is written; 0 writes it on one line. Default: as the file has it, 2 for a new one"`
-	Backup     bool           `kk:"backup" default:"no" doc:"keep the old file next to it"`
+	Operations []jsonOperator `kk:"operations" doc:"operations of a JSON patch (RFC 6902), applied in order, all or none"`
+	Merge      *value.Dict    `kk:"merge" doc:"merge patch (RFC 7396): its keys replace those of the document, dicts are merged, and null removes a key"`
+	Create     bool           `kk:"create" default:"no" doc:"start with an empty object if the file does not exist"`
+	Indent     *int           `kk:"indent" doc:"indentation per level, in blanks; 0 writes a single line. Default: as in the file, 2 for a new one"`
+	Backup     bool           `kk:"backup" default:"no" doc:"keep a backup of the previous file next to it"`
 	Validate   string         `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 }
 
 // jsonOperator is one operation of a JSON patch.
 type jsonOperator struct {
-	Op    string `kk:"op,required" choices:"add,copy,move,remove,replace,test" doc:"what to do"`
-	Path  string `kk:"path,required" doc:"JSON pointer (RFC 6901) to the place: /a/b/0; - stands for the end of a list, ~1 for a slash in a name"`
-	From  string `kk:"from" doc:"JSON pointer to what is copied or moved"`
-	Value any    `kk:"value" doc:"what is added, replaces, or must be there. Default: null"`
+	Op    string `kk:"op,required" choices:"add,copy,move,remove,replace,test" doc:"operation to apply"`
+	Path  string `kk:"path,required" doc:"JSON pointer (RFC 6901) such as /a/b/0; - is the end of a list, ~1 a slash in a name"`
+	From  string `kk:"from" doc:"JSON pointer to the source of copy and move"`
+	Value any    `kk:"value" doc:"value to add, replace with, or test for. Default: null"`
 }
 
 func jsonPatchSpec() module.Spec {
 	return module.Spec{
 		Name: "json_patch", Collection: "kk",
-		Summary: "Change a JSON file by a JSON patch or a merge patch.",
+		Summary: "Changes a JSON file with a JSON patch or a merge patch.",
 		Notes: []string{
-			"The order of keys stays. A file that means the same afterwards is not written.",
-			"add to the end of a list adds each time that the task runs: put a test before it, or use merge. To remove what is not there is no error.",
-			"When a test of operations is not met nothing is done, and tested of the result is false.",
+			"The order of keys is preserved. A file whose content does not change is not written.",
+			"add at the end of a list adds in each run: put a test before it, or use merge. Removing a missing value is not an error.",
+			"If a test in operations fails, nothing is changed, and tested in the result is false.",
 		},
 		Examples: []string{
-			"- name: Let the daemon log less\n  json_patch:\n    path: /etc/docker/daemon.json\n    create: true\n    mode: \"0644\"\n    merge:\n      log-opts: {max-size: 10m, max-file: \"3\"}\n      debug: null",
+			"- name: Limit the logs of the daemon\n  json_patch:\n    path: /etc/docker/daemon.json\n    create: true\n    mode: \"0644\"\n    merge:\n      log-opts: {max-size: 10m, max-file: \"3\"}\n      debug: null",
 			"- name: Move a key\n  json_patch:\n    path: /etc/app/config.json\n    operations:\n      - {op: test, path: /version, value: 1}\n      - {op: move, from: /listen, path: /server/listen}\n      - {op: replace, path: /version, value: 2}",
 		},
 		Returns: append([]module.Return{
 			{Key: "path", Type: "str", Doc: "the file"},
-			{Key: "tested", Type: "bool", Doc: "all tests of operations were met; null without any"},
-			{Key: "backup_file", Type: "str", Doc: "where the old file was kept"},
+			{Key: "tested", Type: "bool", Doc: "whether all tests in operations passed; null without tests"},
+			{Key: "backup_file", Type: "str", Doc: "path of the backup"},
 		}, FileReturns()...),
 		New: func() module.Runner { return new(JSONPatch) },
 	}

@@ -15,33 +15,33 @@ import (
 type LineInFile struct {
 	Attributes
 	Path         string  `kk:"path,required,path,alias=dest|destfile|name" doc:"file on the host"`
-	Line         *string `kk:"line,alias=value" doc:"the line that must be there (or, with state: absent and no regexp, must not)"`
+	Line         *string `kk:"line,alias=value" doc:"line that should exist (or, with state: absent and no regexp, should not)"`
 	Regexp       *string `kk:"regexp,alias=regex" doc:"Python regular expression; the last line that matches is replaced, or with state: absent all are removed"`
-	SearchString *string `kk:"search_string" doc:"as regexp, but plain text"`
+	SearchString *string `kk:"search_string" doc:"like regexp, but plain text"`
 	State        string  `kk:"state" default:"present" choices:"absent,present" doc:"whether the line should exist"`
-	Backrefs     bool    `kk:"backrefs" default:"no" doc:"line may use \\1 and \\g<name> of regexp; nothing is added when nothing matches"`
-	InsertAfter  string  `kk:"insertafter" doc:"where a new line goes: EOF, or after the last line that matches this regular expression. Default: EOF"`
-	InsertBefore string  `kk:"insertbefore" doc:"where a new line goes: BOF, or before the last line that matches this regular expression"`
-	Create       bool    `kk:"create" default:"no" doc:"make the file if it is missing"`
-	Backup       bool    `kk:"backup" default:"no" doc:"keep the old file next to it"`
-	FirstMatch   bool    `kk:"firstmatch" default:"no" doc:"work with the first line that matches insertafter, insertbefore or regexp instead of the last"`
+	Backrefs     bool    `kk:"backrefs" default:"no" doc:"line may use \\1 and \\g<name> of regexp; nothing is added if nothing matches"`
+	InsertAfter  string  `kk:"insertafter" doc:"position of a new line: EOF, or after the last line that matches this regular expression. Default: EOF"`
+	InsertBefore string  `kk:"insertbefore" doc:"position of a new line: BOF, or before the last line that matches this regular expression"`
+	Create       bool    `kk:"create" default:"no" doc:"create the file if it does not exist"`
+	Backup       bool    `kk:"backup" default:"no" doc:"keep a backup of the previous file next to it"`
+	FirstMatch   bool    `kk:"firstmatch" default:"no" doc:"use the first line that matches insertafter, insertbefore or regexp instead of the last"`
 	Validate     string  `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 }
 
 func lineInFileSpec() module.Spec {
 	return module.Spec{
 		Name:    "lineinfile",
-		Summary: "Make sure that a line is in a file, replace it, or remove it.",
-		Notes:   []string{"The file is read once and written only if nobody changed it meanwhile; links are followed."},
+		Summary: "Manages a line in a file.",
+		Notes:   []string{"The file is read once and written only if it was not changed in the meantime; links are followed."},
 		Examples: []string{
-			"- name: Forbid root to log in\n  lineinfile:\n    path: /etc/ssh/sshd_config\n    regexp: '^#?PermitRootLogin'\n    line: PermitRootLogin no\n    validate: sshd -t -f %s",
-			"- name: Forget a host\n  lineinfile:\n    path: /etc/hosts\n    regexp: '\\sold\\.example\\.org$'\n    state: absent",
+			"- name: Disable root login\n  lineinfile:\n    path: /etc/ssh/sshd_config\n    regexp: '^#?PermitRootLogin'\n    line: PermitRootLogin no\n    validate: sshd -t -f %s",
+			"- name: Remove a host\n  lineinfile:\n    path: /etc/hosts\n    regexp: '\\sold\\.example\\.org$'\n    state: absent",
 		},
 		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "line added, line replaced, N line(s) removed, or empty"},
-			{Key: "backup", Type: "str", Doc: "where the old file was kept, or empty"},
+			{Key: "backup", Type: "str", Doc: "path of the backup, or empty"},
 			{Key: "rc", Type: "int", Doc: "of a failure: 257 if the file is missing, and 256 if it is a folder"},
-			{Key: "found", Type: "int", Doc: "how many lines were removed, for state: absent"},
+			{Key: "found", Type: "int", Doc: "number of removed lines, for state: absent"},
 		},
 		New: func() module.Runner { return new(LineInFile) },
 	}

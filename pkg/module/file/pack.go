@@ -24,33 +24,33 @@ var packLibrary string
 // Archive is the module archive.
 type Archive struct {
 	Attributes
-	Path     []string `kk:"path,required,path" doc:"files and folders of the host, absolute; * and ? stand for any name. Of a folder its content is packed"`
-	Dest     string   `kk:"dest,path" doc:"the archive. Default: for a single file, its path with the format as ending; otherwise it must be given"`
+	Path     []string `kk:"path,required,path" doc:"absolute paths of files and folders on the host, with wildcards * and ?; the content of folders is packed"`
+	Dest     string   `kk:"dest,path" doc:"path of the archive. Default: for a single file, its path with the format as extension; otherwise required"`
 	Format   string   `kk:"format" default:"gz" choices:"bz2,gz,tar,xz,zip" doc:"gz, bz2 and xz pack several files, or a folder, as tar; a single file is only compressed"`
-	Exclude  []string `kk:"exclude_path,path" doc:"paths that are omitted of path, absolute; * and ? stand for any name"`
-	Patterns []string `kk:"exclusion_patterns" doc:"shell patterns for members, as they are named in the archive, that are omitted; * stands for slashes too"`
-	Force    bool     `kk:"force_archive" default:"no" doc:"make a tar or zip of a single file too"`
-	Remove   bool     `kk:"remove" default:"no" doc:"remove what was packed from its place"`
+	Exclude  []string `kk:"exclude_path,path" doc:"absolute paths to exclude from path, with wildcards * and ?"`
+	Patterns []string `kk:"exclusion_patterns" doc:"shell patterns of member names to exclude; * matches slashes too"`
+	Force    bool     `kk:"force_archive" default:"no" doc:"create a tar or zip even for a single file"`
+	Remove   bool     `kk:"remove" default:"no" doc:"remove the packed files"`
 }
 
 func archiveSpec() module.Spec {
 	return module.Spec{
 		Name: "archive", Collection: "community.general",
-		Summary: "Pack files of the host into an archive, or compress one.",
+		Summary: "Packs files on the host into an archive, or compresses one.",
 		Notes: []string{
-			"What would be packed is compared with what the archive holds, members, times and modes included: an archive that is right stays as it is.",
-			"The host needs tar, and what the format is made with: gzip, bzip2, xz or zip. File names with a newline are refused.",
+			"The files are compared with the members of an existing archive, including times and modes: an archive that is up to date is not written.",
+			"The host needs tar, and the tool of the format: gzip, bzip2, xz or zip. File names with a newline are rejected.",
 			"Check mode reads all files to predict whether the archive differs.",
 		},
 		Examples: []string{
-			"- name: Keep the configuration\n  archive:\n    path:\n      - /etc/app\n      - /etc/app.d/*.conf\n    dest: /var/backups/app.tar.gz\n    exclusion_patterns: '*.tmp'\n    mode: \"0600\"",
+			"- name: Back up the config\n  archive:\n    path:\n      - /etc/app\n      - /etc/app.d/*.conf\n    dest: /var/backups/app.tar.gz\n    exclusion_patterns: '*.tmp'\n    mode: \"0600\"",
 			"- name: Compress a log and remove it\n  archive:\n    path: /var/log/app.log.1\n    format: xz\n    remove: true",
 		},
 		Returns: append([]module.Return{
 			{Key: "dest", Type: "str", Doc: "the archive"},
 			{Key: "dest_state", Type: "str", Doc: "archive, compress (a single file), incomplete (some of path is missing), or absent"},
-			{Key: "archived", Type: "list of str", Doc: "paths that are in the archive"},
-			{Key: "missing", Type: "list of str", Doc: "what of path is not there"},
+			{Key: "archived", Type: "list of str", Doc: "paths in the archive"},
+			{Key: "missing", Type: "list of str", Doc: "paths that do not exist"},
 			{Key: "arcroot", Type: "str", Doc: "the folder that names in the archive are relative to"},
 			{Key: "expanded_paths", Type: "list of str", Doc: "path, with patterns replaced by what they match"},
 			{Key: "expanded_exclude_paths", Type: "list of str", Doc: "exclude_path"},
@@ -270,7 +270,7 @@ func (m *Archive) act(ctx context.Context, c *module.Call, p *pack, out *written
 		return err
 	}
 	if out.attributes.next.size, err = strconv.ParseInt(strings.TrimSpace(string(said)), 10, 64); err != nil {
-		return fmt.Errorf("the host told no size of %s: %q", out.path, said)
+		return fmt.Errorf("the host did not return the size of %s: %q", out.path, said)
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func probe(ctx context.Context, c *module.Call, owner, group string, paths ...as
 	}
 	out, err := s.run(ctx, c)
 	if err != nil {
-		return nil, fmt.Errorf("look at %s on the host: %w", paths[0].path, err)
+		return nil, fmt.Errorf("inspect %s on the host: %w", paths[0].path, err)
 	}
 	return parseAnswer(out, paths, owner, group)
 }

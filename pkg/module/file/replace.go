@@ -16,26 +16,26 @@ type Replace struct {
 	Attributes
 	Path     string `kk:"path,required,path,alias=dest|destfile|name" doc:"file on the host"`
 	Regexp   string `kk:"regexp,required" doc:"Python regular expression, with MULTILINE: ^ and $ match at every line"`
-	With     string `kk:"replace" doc:"what every match becomes; \\1 and \\g<name> are its groups. Default: nothing"`
-	After    string `kk:"after" doc:"only what follows the first match of this regular expression is worked on"`
-	Before   string `kk:"before" doc:"only what precedes the last match (with after: the next match) of this regular expression is worked on"`
-	Backup   bool   `kk:"backup" default:"no" doc:"keep the old file next to it"`
-	Encoding string `kk:"encoding" default:"utf-8" doc:"only utf-8"`
+	With     string `kk:"replace" doc:"replacement for each match; \\1 and \\g<name> are its groups. Default: empty"`
+	After    string `kk:"after" doc:"replace only after the first match of this regular expression"`
+	Before   string `kk:"before" doc:"replace only before the last match (with after: the next match) of this regular expression"`
+	Backup   bool   `kk:"backup" default:"no" doc:"keep a backup of the previous file next to it"`
+	Encoding string `kk:"encoding" default:"utf-8" doc:"encoding of the file; only utf-8 is supported"`
 	Validate string `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 }
 
 func replaceSpec() module.Spec {
 	return module.Spec{
 		Name:    "replace",
-		Summary: "Replace every match of a regular expression in a file.",
-		Notes:   []string{"The file is read once and written only if nobody changed it meanwhile; links are followed."},
+		Summary: "Replaces every match of a regular expression in a file.",
+		Notes:   []string{"The file is read once and written only if it was not changed in the meantime; links are followed."},
 		Examples: []string{
-			"- name: Turn swap off for good\n  replace:\n    path: /etc/fstab\n    regexp: '^([^#].*\\sswap\\s.*)$'\n    replace: '# \\1'",
+			"- name: Disable swap in fstab\n  replace:\n    path: /etc/fstab\n    regexp: '^([^#].*\\sswap\\s.*)$'\n    replace: '# \\1'",
 		},
 		Returns: []module.Return{
-			{Key: "msg", Type: "str", Doc: "how many replacements were made, or empty"},
+			{Key: "msg", Type: "str", Doc: "number of replacements, or empty"},
 			{Key: "rc", Type: "int", Doc: "0; of a failure 257 if the file is missing, and 256 if it is a folder"},
-			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
+			{Key: "backup_file", Type: "str", Doc: "path of the backup, with backup"},
 		},
 		New: func() module.Runner { return new(Replace) },
 	}

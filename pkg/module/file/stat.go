@@ -15,20 +15,20 @@ import (
 // Stat is the module stat.
 type Stat struct {
 	Path          string `kk:"path,required,path,alias=dest|name" doc:"path on the host"`
-	Follow        bool   `kk:"follow" default:"no" doc:"describe what a link leads to"`
-	GetChecksum   bool   `kk:"get_checksum" default:"yes" doc:"work out the checksum of a regular file"`
-	Algorithm     string `kk:"checksum_algorithm,alias=checksum|checksum_algo" default:"sha1" choices:"md5,sha1,sha224,sha256,sha384,sha512" doc:"kind of the checksum"`
-	GetMime       bool   `kk:"get_mime,alias=mime|mime_type" default:"yes" doc:"find the type of the content, if the host has the command file"`
-	GetAttributes bool   `kk:"get_attributes,alias=attr|attributes" default:"yes" doc:"find the attributes of the file system, if the host has lsattr"`
+	Follow        bool   `kk:"follow" default:"no" doc:"describe the target of a link"`
+	GetChecksum   bool   `kk:"get_checksum" default:"yes" doc:"compute the checksum of a regular file"`
+	Algorithm     string `kk:"checksum_algorithm,alias=checksum|checksum_algo" default:"sha1" choices:"md5,sha1,sha224,sha256,sha384,sha512" doc:"checksum algorithm"`
+	GetMime       bool   `kk:"get_mime,alias=mime|mime_type" default:"yes" doc:"detect the MIME type, if the host has the command file"`
+	GetAttributes bool   `kk:"get_attributes,alias=attr|attributes" default:"yes" doc:"read file attributes, if the host has lsattr"`
 }
 
 func statSpec() module.Spec {
 	return module.Spec{
 		Name:    "stat",
-		Summary: "Find out what a path of the host is.",
-		Notes:   []string{"Times have a fraction where the stat of the host tells one, as that of GNU does."},
+		Summary: "Returns the status of a path on the host.",
+		Notes:   []string{"Times have a fraction if stat on the host supports it, as GNU stat does."},
 		Examples: []string{
-			"- name: Is there a configuration?\n  stat:\n    path: /etc/app.conf\n    get_checksum: no\n  register: conf\n- name: Start with it\n  command: app start\n  when: conf.stat.exists",
+			"- name: Check for a config\n  stat:\n    path: /etc/app.conf\n    get_checksum: no\n  register: conf\n- name: Start the app if it exists\n  command: app start\n  when: conf.stat.exists",
 		},
 		Returns: []module.Return{
 			{Key: "stat", Type: "dict", Doc: "exists, and if so: path, mode, isdir, isreg, islnk, isblk, ischr, isfifo, issock, isuid, isgid, size, uid, gid, pw_name, gr_name, inode, dev, nlink, atime, mtime, ctime, checksum, mimetype, charset, attributes, attr_flags, version, readable, writeable, executable, rusr to xoth, and lnk_source and lnk_target of a link"},
@@ -174,12 +174,12 @@ type Slurp struct {
 func slurpSpec() module.Spec {
 	return module.Spec{
 		Name:    "slurp",
-		Summary: "Read a file of the host into a variable, in base64.",
+		Summary: "Reads a file on the host into a variable, base64-encoded.",
 		Examples: []string{
 			"- name: Read the key\n  slurp:\n    src: /etc/app/key.pub\n  register: key\n- debug:\n    msg: \"{{ key.content | b64decode }}\"",
 		},
 		Returns: []module.Return{
-			{Key: "content", Type: "str", Doc: "what the file holds, in base64"},
+			{Key: "content", Type: "str", Doc: "content of the file, in base64"},
 			{Key: "encoding", Type: "str", Doc: "base64"},
 			{Key: "source", Type: "str", Doc: "path of the file"},
 		},
@@ -203,7 +203,7 @@ func (m *Slurp) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	case !strings.Contains(e.access, "r"):
 		return module.Result{}, fmt.Errorf("file is not readable: %s", e.path)
 	case n.size > maxEdit:
-		return module.Result{}, fmt.Errorf("%s has %d bytes: at most %d fit into a variable; use fetch", e.path, n.size, maxEdit)
+		return module.Result{}, fmt.Errorf("%s has %d bytes: the limit is %d; use fetch", e.path, n.size, maxEdit)
 	case !e.hasText || len(e.content) == 0 && n.size > 0:
 		return module.Result{}, errors.New("the host has neither base64 nor openssl to read the file with")
 	}

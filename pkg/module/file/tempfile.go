@@ -13,21 +13,21 @@ import (
 
 // TempFile is the module tempfile.
 type TempFile struct {
-	State  string `kk:"state" default:"file" choices:"file,directory" doc:"what to make"`
-	Path   string `kk:"path,path" doc:"folder to make it in. Default: the host's TMPDIR, else /tmp"`
-	Prefix string `kk:"prefix" default:"ansible." doc:"what its name begins with"`
-	Suffix string `kk:"suffix" doc:"what its name ends with"`
+	State  string `kk:"state" default:"file" choices:"file,directory" doc:"type of the new path"`
+	Path   string `kk:"path,path" doc:"folder to create it in. Default: TMPDIR of the host, otherwise /tmp"`
+	Prefix string `kk:"prefix" default:"ansible." doc:"prefix of the name"`
+	Suffix string `kk:"suffix" doc:"suffix of the name"`
 }
 
 func tempFileSpec() module.Spec {
 	return module.Spec{
 		Name:    "tempfile",
-		Summary: "Make an empty file or folder with a name of its own, for its owner alone.",
-		Notes:   []string{"It stays until the playbook removes it."},
+		Summary: "Creates a temporary file or folder, accessible only by its owner.",
+		Notes:   []string{"It is not removed automatically."},
 		Examples: []string{
-			"- name: A folder to work in\n  tempfile:\n    state: directory\n    suffix: .build\n  register: work",
+			"- name: Create a temporary folder\n  tempfile:\n    state: directory\n    suffix: .build\n  register: work",
 		},
-		Returns:      append([]module.Return{{Key: "path", Type: "str", Doc: "path that was made"}}, FileReturns()...),
+		Returns:      append([]module.Return{{Key: "path", Type: "str", Doc: "the created path"}}, FileReturns()...),
 		New:          func() module.Runner { return new(TempFile) },
 		Check:        module.Skips,
 		CheckSkipMsg: "remote module (tempfile) does not support check mode",
@@ -58,7 +58,7 @@ func (m *TempFile) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	}
 	e := ans.entries[0]
 	if !e.exists() {
-		return module.Result{}, fmt.Errorf("%s was made but is not there", e.path)
+		return module.Result{}, fmt.Errorf("%s was created but does not exist", e.path)
 	}
 	d := value.NewDict("path", e.path)
 	e.self.describe(d)

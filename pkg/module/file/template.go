@@ -20,31 +20,31 @@ import (
 // Template is the module template.
 type Template struct {
 	Attributes
-	Src            string `kk:"src,required,path,file=templates" doc:"template of the control node, searched in templates/ of the role"`
-	Dest           string `kk:"dest,required,path" doc:"path on the host; an existing folder, or a path that ends in /, gets the file under the template's name"`
-	Force          bool   `kk:"force" default:"yes" doc:"replace a file whose content differs; no leaves any existing file alone"`
-	Backup         bool   `kk:"backup" default:"no" doc:"keep the old file next to it"`
-	Follow         bool   `kk:"follow" default:"no" doc:"write what a link at dest leads to, instead of replacing the link"`
+	Src            string `kk:"src,required,path,file=templates" doc:"template on the control node, searched for in templates/ of the role"`
+	Dest           string `kk:"dest,required,path" doc:"path on the host; an existing folder, or a path that ends in /, gets the file with the name of the template"`
+	Force          bool   `kk:"force" default:"yes" doc:"replace a file whose content differs; no never changes an existing file"`
+	Backup         bool   `kk:"backup" default:"no" doc:"keep a backup of the previous file next to it"`
+	Follow         bool   `kk:"follow" default:"no" doc:"write to the target of a link at dest, instead of replacing the link"`
 	Validate       string `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
-	Newline        string `kk:"newline_sequence" default:"\\n" doc:"what ends the lines: \\n, \\r or \\r\\n"`
-	BlockStart     string `kk:"block_start_string" doc:"what begins a tag. Default: {%"`
-	BlockEnd       string `kk:"block_end_string" doc:"what ends a tag. Default: %}"`
-	VariableStart  string `kk:"variable_start_string" doc:"what begins an expression. Default: {{"`
-	VariableEnd    string `kk:"variable_end_string" doc:"what ends an expression. Default: }}"`
-	CommentStart   string `kk:"comment_start_string" doc:"what begins a comment. Default: {#"`
-	CommentEnd     string `kk:"comment_end_string" doc:"what ends a comment. Default: #}"`
-	TrimBlocks     bool   `kk:"trim_blocks" default:"yes" doc:"drop the line end after a tag"`
-	LStripBlocks   bool   `kk:"lstrip_blocks" default:"no" doc:"drop the blanks before a tag that begins its line"`
-	OutputEncoding string `kk:"output_encoding" default:"utf-8" doc:"encoding of the file: utf-8, utf-16, gbk, big5, shift_jis, or one of a byte a character such as windows-1252 or iso-8859-15"`
+	Newline        string `kk:"newline_sequence" default:"\\n" doc:"line ending: \\n, \\r or \\r\\n"`
+	BlockStart     string `kk:"block_start_string" doc:"start of a tag. Default: {%"`
+	BlockEnd       string `kk:"block_end_string" doc:"end of a tag. Default: %}"`
+	VariableStart  string `kk:"variable_start_string" doc:"start of an expression. Default: {{"`
+	VariableEnd    string `kk:"variable_end_string" doc:"end of an expression. Default: }}"`
+	CommentStart   string `kk:"comment_start_string" doc:"start of a comment. Default: {#"`
+	CommentEnd     string `kk:"comment_end_string" doc:"end of a comment. Default: #}"`
+	TrimBlocks     bool   `kk:"trim_blocks" default:"yes" doc:"remove the line break after a tag"`
+	LStripBlocks   bool   `kk:"lstrip_blocks" default:"no" doc:"remove blanks before a tag at the start of a line"`
+	OutputEncoding string `kk:"output_encoding" default:"utf-8" doc:"encoding of the file: utf-8, utf-16, gbk, big5, shift_jis, or a single-byte encoding such as windows-1252"`
 }
 
 func templateSpec() module.Spec {
 	return module.Spec{
 		Name:    "template",
-		Summary: "Render a template of the control node into a file of the host.",
+		Summary: "Renders a template on the control node to a file on the host.",
 		Notes: []string{
-			"The template sees the host's variables, and template_host, template_uid, template_path, template_fullpath, template_run_date and ansible_managed.",
-			"A file that has the rendered content already is not sent again.",
+			"The template can use the variables of the host, and template_host, template_uid, template_path, template_fullpath, template_run_date and ansible_managed.",
+			"An unchanged file is not sent again.",
 		},
 		Examples: []string{
 			"- name: Configure the service\n  template:\n    src: app.conf.j2\n    dest: /etc/app/app.conf\n    owner: app\n    mode: \"0640\"\n    validate: app --check %s\n  notify: restart app",
@@ -54,7 +54,7 @@ func templateSpec() module.Spec {
 			{Key: "src", Type: "str", Doc: "the template"},
 			{Key: "checksum", Type: "str", Doc: "SHA-1 of the rendered content"},
 			{Key: "md5sum", Type: "str", Doc: "MD5 of the rendered content, when it was written"},
-			{Key: "backup_file", Type: "str", Doc: "where the old file was kept, with backup"},
+			{Key: "backup_file", Type: "str", Doc: "path of the backup, with backup"},
 		}, FileReturns()...),
 		New: func() module.Runner { return new(Template) },
 	}

@@ -17,40 +17,40 @@ import (
 // Unarchive is the module unarchive.
 type Unarchive struct {
 	Attributes
-	Src           string   `kk:"src,required,path,file=files,away=remote_src|!copy" doc:"archive of the control node, searched in files/ of the role; with remote_src a path on the host, or a URL"`
-	Dest          string   `kk:"dest,required,path" doc:"existing folder of the host"`
+	Src           string   `kk:"src,required,path,file=files,away=remote_src|!copy" doc:"archive on the control node, searched for in files/ of the role; with remote_src a path on the host, or a URL"`
+	Dest          string   `kk:"dest,required,path" doc:"existing folder on the host"`
 	RemoteSrc     bool     `kk:"remote_src" default:"no" doc:"src is a path on the host, or a URL"`
-	Copy          *bool    `kk:"copy" doc:"the older form of remote_src: no is remote_src: yes"`
+	Copy          *bool    `kk:"copy" doc:"older form of remote_src: no is remote_src: yes"`
 	Creates       string   `kk:"creates,path" doc:"do nothing if this path exists on the host"`
-	ListFiles     bool     `kk:"list_files" default:"no" doc:"give the names of the members"`
-	Exclude       []string `kk:"exclude" doc:"members and folders to leave out; * and ? are wildcards"`
-	Include       []string `kk:"include" doc:"members and folders to take; * and ? are wildcards. Default: all"`
-	KeepNewer     bool     `kk:"keep_newer" default:"no" doc:"leave files of the host that are newer than the member alone"`
-	Decrypt       bool     `kk:"decrypt" default:"yes" doc:"decrypt an archive of the control node that is encrypted with a vault; no takes it as it is"`
-	ValidateCerts bool     `kk:"validate_certs" default:"yes" doc:"check the certificate of a URL's server"`
-	BufferSize    int      `kk:"io_buffer_size" default:"65536" doc:"accepted, without effect"`
+	ListFiles     bool     `kk:"list_files" default:"no" doc:"return the names of the members"`
+	Exclude       []string `kk:"exclude" doc:"members and folders to exclude; * and ? are wildcards"`
+	Include       []string `kk:"include" doc:"members and folders to extract; * and ? are wildcards. Default: all"`
+	KeepNewer     bool     `kk:"keep_newer" default:"no" doc:"do not replace files that are newer than the member"`
+	Decrypt       bool     `kk:"decrypt" default:"yes" doc:"decrypt an archive on the control node that is encrypted with vault"`
+	ValidateCerts bool     `kk:"validate_certs" default:"yes" doc:"verify the TLS certificate of the server"`
+	BufferSize    int      `kk:"io_buffer_size" default:"65536" doc:"without effect"`
 	ExtraOpts     []string `kk:"extra_opts" doc:"--strip-components=N, --no-same-owner, --no-same-permissions"`
 }
 
 func unarchiveSpec() module.Spec {
 	return module.Spec{
 		Name:    "unarchive",
-		Summary: "Unpack a tar (plain, gzip, bzip2, xz, zstd) or zip archive on the host.",
+		Summary: "Unpacks a tar (plain, gzip, bzip2, xz, zstd) or zip archive on the host.",
 		Notes: []string{
-			"Members are compared with what is there by kind, size and time, and links by target; if all are there nothing is sent.",
-			"The archive of the control node is streamed into the host's tar, which is all that the host needs. With remote_src it needs the tool of the compression, too.",
-			"An archive at a URL is fetched to a temporary folder each time, in check mode too, since its members tell what there is to do: creates saves that. The host fetches it with curl or wget; without either, or with a password in the URL, the control node does.",
+			"Members are compared with existing files by type, size and time, and links by target; if nothing differs, nothing is sent.",
+			"An archive on the control node is streamed to tar on the host, which is all that the host needs. With remote_src it also needs the decompression tool.",
+			"An archive at a URL is downloaded in each run, in check mode too, to compare its members; use creates to avoid that. The host fetches it with curl or wget; without either, or with a password in the URL, the control node does.",
 		},
 		Examples: []string{
 			"- name: Install the tools\n  unarchive:\n    src: tools.tar.gz\n    dest: /usr/local\n    extra_opts: [--strip-components=1]\n    owner: root",
-			"- name: Unpack what is there\n  unarchive:\n    src: /tmp/app.zip\n    dest: /opt/app\n    remote_src: yes\n    creates: /opt/app/bin/app",
+			"- name: Unpack an archive on the host\n  unarchive:\n    src: /tmp/app.zip\n    dest: /opt/app\n    remote_src: yes\n    creates: /opt/app/bin/app",
 		},
 		Returns: append([]module.Return{
-			{Key: "dest", Type: "str", Doc: "folder unpacked into"},
+			{Key: "dest", Type: "str", Doc: "the folder"},
 			{Key: "src", Type: "str", Doc: "the archive"},
-			{Key: "handler", Type: "str", Doc: "kind of the archive: TgzArchive, TarArchive, ZipArchive, ..."},
+			{Key: "handler", Type: "str", Doc: "type of the archive: TgzArchive, TarArchive, ZipArchive, ..."},
 			{Key: "files", Type: "list of str", Doc: "names of the members, with list_files"},
-			{Key: "extract_results", Type: "dict", Doc: "cmd, out, err and rc of the unpacking, if there was one"},
+			{Key: "extract_results", Type: "dict", Doc: "cmd, out, err and rc of the extraction, if it was run"},
 		}, FileReturns()...),
 		New: func() module.Runner { return new(Unarchive) },
 	}

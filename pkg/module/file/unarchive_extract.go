@@ -78,7 +78,7 @@ func (u *unpacking) packed() (*os.File, error) {
 			return nil, err
 		}
 		if err := errors.Join(os.Remove(f.Name()), u.repack(f)); err != nil {
-			return nil, errors.Join(fmt.Errorf("pack what the host lacks of %s: %w", u.src, err), f.Close())
+			return nil, errors.Join(fmt.Errorf("pack the missing members of %s: %w", u.src, err), f.Close())
 		}
 		return f, nil
 	})

@@ -236,7 +236,7 @@ func TestAuthorityKeepsItsKey(t *testing.T) {
 	pin := get(f.gen("ca", "", "is_ca", true), "spki_sha256")
 	f.gen("leaf", "ca", "sans", "a")
 	f.now = f.now.AddDate(0, 0, 3640)
-	f.renews("it ends on", "ca", "", "is_ca", true)
+	f.renews("it expires on", "ca", "", "is_ca", true)
 	if got := get(f.gen("ca", "", "is_ca", true), "spki_sha256"); got != pin {
 		t.Errorf("the pin changed: %s, %s", pin, got)
 	}
@@ -382,12 +382,12 @@ func TestRefuses(t *testing.T) {
 		"must be less than days":        {"ca", "sans", "a", "days", 10},
 		"days must be":                  {"ca", "sans", "a", "days", 0},
 		"allows no CA below it":         {"ca", "is_ca", true},
-		"is no CA":                      {"leaf", "sans", "a"},
+		"is not a CA":                   {"leaf", "sans", "a"},
 		"is for CAs":                    {"ca", "sans", "a", "key_usage", "cert_sign"},
 		"needs a common_name":           {"ca", "common_name", ""},
 		"certificates allow 64":         {"ca", "common_name", strings.Repeat("x", 65)},
 		"named for two files":           {"ca", "sans", "a", "pub", f.path("bad.key")},
-		"path_length is":                {"ca", "sans", "a", "path_length", 1},
+		"path_length must be":           {"ca", "sans", "a", "path_length", 1},
 	} {
 		r, err := f.try("bad", args[0].(string), args[1:]...)
 		if err == nil && r.Failed {
