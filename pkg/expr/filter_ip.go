@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kubekey/pkg/ipnet"
 	"kubekey/pkg/value"
 )
 
@@ -38,23 +39,23 @@ func bigInt(i *big.Int) any {
 }
 
 // ipValue reads what stands before the bar: a text or a number.
-func ipValue(v any, version int) (ipNet, string, bool) {
+func ipValue(v any, version int) (ipnet.Net, string, bool) {
 	s, ok := v.(string)
 	if i, isInt := v.(int); isInt {
 		s, ok = strconv.Itoa(i), true
 	}
 	if !ok || s == "" {
-		return ipNet{}, "", false
+		return ipnet.Net{}, "", false
 	}
 	if i, ok := new(big.Int).SetString(s, 10); ok && strings.Trim(s, "0123456789") == "" {
 		n, ok := numberAddr(i, version)
 		return n, n.String(), ok
 	}
-	n, ok := parseIPNet(s)
+	n, ok := ipnet.Parse(s)
 	if number, prefix, cut := strings.Cut(s, "/"); !ok && cut {
 		if i, isInt := new(big.Int).SetString(number, 10); isInt {
 			if n, ok = numberAddr(i, version); ok {
-				n, ok = parseIPNet(n.ip.String() + "/" + prefix)
+				n, ok = ipnet.Parse(n.Addr.String() + "/" + prefix)
 			}
 			s = n.String()
 		}
@@ -63,13 +64,13 @@ func ipValue(v any, version int) (ipNet, string, bool) {
 }
 
 // numberAddr is the address with a number: of IPv4 when it is small enough.
-func numberAddr(i *big.Int, version int) (ipNet, bool) {
+func numberAddr(i *big.Int, version int) (ipnet.Net, bool) {
 	like := netip.IPv4Unspecified()
 	if version == 6 || version == 0 && i.BitLen() > 32 {
 		like = netip.IPv6Unspecified()
 	}
-	a, ok := addrOf(i, like)
-	return ipNet{ip: a, bits: like.BitLen()}, ok
+	a, ok := ipnet.FromInt(i, like)
+	return ipnet.Net{Addr: a, Bits: like.BitLen()}, ok
 }
 
 func filterIPAddr(version int) func(*Call, any, *bound) (any, error) {
@@ -107,17 +108,17 @@ func filterIPAddr(version int) func(*Call, any, *bound) (any, error) {
 // queryIP is false for what is no address; nil where the query has no answer.
 func queryIP(v any, query string, version int) (any, error) {
 	n, text, ok := ipValue(v, version)
-	if !ok || version != 0 && n.version() != version {
+	if !ok || version != 0 && n.Version() != version {
 		return false, nil
 	}
-	q := ipQuery{ipNet: n, text: text}
+	q := ipQuery{Net: n, text: text}
 	for _, ask := range []func(string) (any, bool, error){q.part, q.kind, q.host, q.usableQuery, q.number} {
 		if out, known, err := ask(query); known || err != nil {
 			return out, err
 		}
 	}
-	if in, ok := parseIPNet(query); ok {
-		if in.contains(n) {
+	if in, ok := ipnet.Parse(query); ok {
+		if in.Contains(n) {
 			return text, nil
 		}
 		return nil, nil
@@ -125,15 +126,10 @@ func queryIP(v any, query string, version int) (any, error) {
 	return nil, fmt.Errorf("unknown query %q (there are address, host, net, network, netmask, prefix, subnet, broadcast, first_usable, size, type and more)", truncateText(query))
 }
 
-// contains reports whether all of m is in n.
-func (n ipNet) contains(m ipNet) bool {
-	return n.version() == m.version() && n.prefix().Contains(m.network()) && n.prefix().Contains(m.last())
-}
-
 // ipQuery answers the queries of ipaddr about one address, whose text is as
 // it was written. known is false when another method answers the query.
 type ipQuery struct {
-	ipNet
+	ipnet.Net
 	text string
 }
 
@@ -149,36 +145,36 @@ func when(cond bool, v any) any {
 func (q ipQuery) part(query string) (out any, known bool, err error) {
 	switch query {
 	case "":
-		if q.isNetwork {
+		if q.IsNetwork {
 			return q.String(), true, nil
 		}
-		return q.ip.String(), true, nil
+		return q.Addr.String(), true, nil
 	case "bool":
 		return true, true, nil
 	case "cidr":
 		return q.String(), true, nil
 	case "prefix":
-		return q.bits, true, nil
+		return q.Bits, true, nil
 	case "netmask":
-		return q.netmask().String(), true, nil
+		return q.Netmask().String(), true, nil
 	case "hostmask", "wildcard":
-		return q.hostmask().String(), true, nil
+		return q.Hostmask().String(), true, nil
 	case "network", "network_id":
-		return q.network().String(), true, nil
+		return q.Network().String(), true, nil
 	case "network/prefix", "subnet":
-		return q.with(q.network()), true, nil
+		return q.With(q.Network()), true, nil
 	case "network_netmask":
-		return q.network().String() + " " + q.netmask().String(), true, nil
+		return q.Network().String() + " " + q.Netmask().String(), true, nil
 	case "network_wildcard":
-		return q.network().String() + " " + q.hostmask().String(), true, nil
+		return q.Network().String() + " " + q.Hostmask().String(), true, nil
 	case "broadcast":
-		return when(q.free() > 1, q.last().String()), true, nil
+		return when(q.Free() > 1, q.Last().String()), true, nil
 	case "size":
-		return bigInt(q.size()), true, nil
+		return bigInt(q.Size()), true, nil
 	case "version":
-		return q.version(), true, nil
+		return q.Version(), true, nil
 	case "revdns":
-		return reverseName(q.ip), true, nil
+		return reverseName(q.Addr), true, nil
 	}
 	return nil, false, nil
 }
@@ -187,30 +183,30 @@ func (q ipQuery) part(query string) (out any, known bool, err error) {
 func (q ipQuery) kind(query string) (out any, known bool, err error) {
 	switch query {
 	case "private":
-		return when(isPrivate(q.ip), q.text), true, nil
+		return when(isPrivate(q.Addr), q.text), true, nil
 	case "public":
-		public := !q.ip.IsMulticast() && !isPrivate(q.ip) && !q.ip.IsLoopback() && !q.ip.IsUnspecified()
-		if _, isMask := maskBits(q.ip); isMask {
+		public := !q.Addr.IsMulticast() && !isPrivate(q.Addr) && !q.Addr.IsLoopback() && !q.Addr.IsUnspecified()
+		if _, isMask := ipnet.MaskBits(q.Addr); isMask {
 			public = false
 		}
 		return when(public, q.text), true, nil
 	case "unicast":
-		return when(!q.ip.IsMulticast(), q.text), true, nil
+		return when(!q.Addr.IsMulticast(), q.text), true, nil
 	case "multicast":
-		return when(q.ip.IsMulticast(), q.text), true, nil
+		return when(q.Addr.IsMulticast(), q.text), true, nil
 	case "loopback", "lo":
-		return when(q.ip.IsLoopback(), q.text), true, nil
+		return when(q.Addr.IsLoopback(), q.text), true, nil
 	case "link-local":
-		return when(q.ip.IsLinkLocalUnicast(), q.text), true, nil
+		return when(q.Addr.IsLinkLocalUnicast(), q.text), true, nil
 	case "ipv4", "v4":
 		return q.asIPv4(), true, nil
 	case "ipv6", "v6":
-		if q.version() == 4 {
-			return netip.AddrFrom16(q.ip.As16()).String() + "/" + strconv.Itoa(96+q.bits), true, nil
+		if q.Version() == 4 {
+			return netip.AddrFrom16(q.Addr.As16()).String() + "/" + strconv.Itoa(96+q.Bits), true, nil
 		}
 		return q.text, true, nil
 	case "type":
-		if q.free() == 0 || q.ip != q.network() {
+		if q.Free() == 0 || q.Addr != q.Network() {
 			return "address", true, nil
 		}
 		return "network", true, nil
@@ -222,22 +218,22 @@ func (q ipQuery) kind(query string) (out any, known bool, err error) {
 
 func (q ipQuery) asIPv4() any {
 	switch {
-	case q.version() == 4:
+	case q.Version() == 4:
 		return q.text
-	case q.ip.Is4In6() && q.bits >= 96:
-		return q.ip.Unmap().String() + "/" + strconv.Itoa(q.bits-96)
+	case q.Addr.Is4In6() && q.Bits >= 96:
+		return q.Addr.Unmap().String() + "/" + strconv.Itoa(q.Bits-96)
 	}
 	return false
 }
 
 func (q ipQuery) wrapped() any {
 	switch {
-	case q.version() == 4:
+	case q.Version() == 4:
 		return q.text
-	case q.isNetwork:
-		return "[" + q.ip.String() + "]/" + strconv.Itoa(q.bits)
+	case q.IsNetwork:
+		return "[" + q.Addr.String() + "]/" + strconv.Itoa(q.Bits)
 	}
-	return "[" + q.ip.String() + "]"
+	return "[" + q.Addr.String() + "]"
 }
 
 func isPrivate(a netip.Addr) bool {
@@ -269,34 +265,34 @@ func reverseName(a netip.Addr) string {
 
 // host answers with the address of a host, nil when it is the network's own.
 func (q ipQuery) host(query string) (out any, known bool, err error) {
-	ip := q.ip.String()
-	ofHost := q.free() > 0 && q.ip != q.network()
+	ip := q.Addr.String()
+	ofHost := q.Free() > 0 && q.Addr != q.Network()
 	switch query {
 	case "address", "ip":
-		return when(q.free() <= 1 || ofHost, ip), true, nil
+		return when(q.Free() <= 1 || ofHost, ip), true, nil
 	case "host", "hostnet", "gateway", "gw", "router":
 		if query != "host" {
 			return when(ofHost, q.String()), true, nil
 		}
-		return when(q.free() == 0 || ofHost, q.String()), true, nil
+		return when(q.Free() == 0 || ofHost, q.String()), true, nil
 	case "address/prefix", "host/prefix":
-		if q.free() > 1 && (q.ip == q.network() || q.ip == q.last()) {
+		if q.Free() > 1 && (q.Addr == q.Network() || q.Addr == q.Last()) {
 			return false, true, nil
 		}
 		return q.String(), true, nil
 	case "ip/prefix":
-		return when(q.free() == 1 || ofHost, q.String()), true, nil
+		return when(q.Free() == 1 || ofHost, q.String()), true, nil
 	case "ip_netmask":
-		return when(q.free() == 1 || ofHost, ip+" "+q.netmask().String()), true, nil
+		return when(q.Free() == 1 || ofHost, ip+" "+q.Netmask().String()), true, nil
 	case "ip_wildcard":
-		return when(q.free() == 1 || ofHost, ip+" "+q.hostmask().String()), true, nil
+		return when(q.Free() == 1 || ofHost, ip+" "+q.Hostmask().String()), true, nil
 	case "net":
-		return when(q.free() > 0 && !ofHost, q.String()), true, nil
+		return when(q.Free() > 0 && !ofHost, q.String()), true, nil
 	case "int":
-		if q.isNetwork {
-			return intOf(q.ip).String() + "/" + strconv.Itoa(q.bits), true, nil
+		if q.IsNetwork {
+			return ipnet.Int(q.Addr).String() + "/" + strconv.Itoa(q.Bits), true, nil
 		}
-		return bigInt(intOf(q.ip)), true, nil
+		return bigInt(ipnet.Int(q.Addr)), true, nil
 	}
 	return nil, false, nil
 }
@@ -305,26 +301,26 @@ func (q ipQuery) host(query string) (out any, known bool, err error) {
 func (q ipQuery) usableQuery(query string) (out any, known bool, err error) {
 	switch query {
 	case "size_usable":
-		n := q.size()
-		if q.free() != 1 {
-			n.Sub(n, big.NewInt(int64(min(2, 1+q.free()))))
+		n := q.Size()
+		if q.Free() != 1 {
+			n.Sub(n, big.NewInt(int64(min(2, 1+q.Free()))))
 		}
 		return bigInt(n), true, nil
 	case "first_usable", "last_usable", "range_usable", "next_usable", "previous_usable", "peer":
 	default:
 		return nil, false, nil
 	}
-	if !q.isNetwork {
+	if !q.IsNetwork {
 		return nil, true, fmt.Errorf("%s is not a network address (%s needs a prefix, as in 10.0.0.1/24)", q.text, query)
 	}
 	if query == "peer" {
 		out, err = q.peer()
 		return out, true, err
 	}
-	if q.free() == 0 {
+	if q.Free() == 0 {
 		return nil, true, nil
 	}
-	first, last := q.usable()
+	first, last := q.Usable()
 	switch query {
 	case "first_usable":
 		return first.String(), true, nil
@@ -333,35 +329,25 @@ func (q ipQuery) usableQuery(query string) (out any, known bool, err error) {
 	case "range_usable":
 		return first.String() + "-" + last.String(), true, nil
 	case "next_usable":
-		return q.shifted(1), true, nil
+		return q.Shifted(1), true, nil
 	}
-	return q.shifted(-1), true, nil
-}
-
-// shifted is the usable address so many further on, nil when there is none.
-func (n ipNet) shifted(by int64) any {
-	first, last := n.usable()
-	a, ok := plusInt(n.ip, by)
-	if !ok || n.free() == 0 || a.Less(first) || last.Less(a) {
-		return nil
-	}
-	return a.String()
+	return q.Shifted(-1), true, nil
 }
 
 // peer is the other end of a point-to-point network.
 func (q ipQuery) peer() (any, error) {
 	flip := int64(1)
-	switch q.free() {
+	switch q.Free() {
 	case 1:
 	case 2:
-		if q.ip == q.network() || q.ip == q.last() {
+		if q.Addr == q.Network() || q.Addr == q.Last() {
 			return nil, fmt.Errorf("%s is the network or broadcast address and has no peer", q.text)
 		}
 		flip = 3
 	default:
 		return nil, fmt.Errorf("%s is not in a point-to-point network", q.text)
 	}
-	a, _ := addrOf(new(big.Int).Xor(intOf(q.ip), big.NewInt(flip)), q.ip)
+	a, _ := ipnet.FromInt(new(big.Int).Xor(ipnet.Int(q.Addr), big.NewInt(flip)), q.Addr)
 	return a.String(), nil
 }
 
@@ -371,24 +357,13 @@ func (q ipQuery) number(query string) (out any, known bool, err error) {
 	if err != nil {
 		return nil, false, nil
 	}
-	if q.free() == 0 {
+	if q.Free() == 0 {
 		out, _, _ = q.part("")
 		return out, true, nil
 	}
-	a, ok := q.nth(i)
+	a, ok := q.Nth(i)
 	if !ok {
 		return false, true, nil
 	}
-	return q.with(a), true, nil
-}
-
-func (n ipNet) nth(i int64) (netip.Addr, bool) {
-	var a netip.Addr
-	var ok bool
-	if i < 0 {
-		a, ok = plusInt(n.last(), i+1)
-	} else {
-		a, ok = plusInt(n.network(), i)
-	}
-	return a, ok && n.prefix().Contains(a)
+	return q.With(a), true, nil
 }

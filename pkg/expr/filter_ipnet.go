@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kubekey/pkg/ipnet"
 	"kubekey/pkg/value"
 )
 
@@ -46,16 +47,16 @@ func wrapIP(v any, query string) any {
 }
 
 // networkOf is the network of an address or network, ok false for neither.
-func networkOf(v any) (ipNet, bool) {
+func networkOf(v any) (ipnet.Net, bool) {
 	n, _, ok := ipValue(v, 0)
 	if !ok {
 		return n, false
 	}
-	if n.free() > 0 && n.ip != n.network() {
-		n.isNetwork = true // an address keeps its host part
+	if n.Free() > 0 && n.Addr != n.Network() {
+		n.IsNetwork = true // an address keeps its host part
 		return n, true
 	}
-	return n.subnet(), true
+	return n.Subnet(), true
 }
 
 // filterIPSubnet counts, picks or places subnets.
@@ -78,26 +79,26 @@ func filterIPSubnet(_ *Call, in any, p *bound) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("%q is neither a prefix length nor a subnet or address", truncateText(query))
 	}
-	outer, n = outer.subnet(), n.subnet()
-	if n.bits < outer.bits || !outer.contains(n) {
+	outer, n = outer.Subnet(), n.Subnet()
+	if n.Bits < outer.Bits || !outer.Contains(n) {
 		return nil, fmt.Errorf("%s is not in the subnet %s", n, outer)
 	}
-	place := new(big.Int).Sub(intOf(n.ip), intOf(outer.ip))
-	place.Rsh(place, uint(n.free()))
+	place := new(big.Int).Sub(ipnet.Int(n.Addr), ipnet.Int(outer.Addr))
+	place.Rsh(place, uint(n.Free()))
 	return place.Add(place, big.NewInt(1)).String(), nil
 }
 
-func subnetQuery(n ipNet, bits int, hasIndex bool, index int64) any {
-	if n.free() == 0 {
+func subnetQuery(n ipnet.Net, bits int, hasIndex bool, index int64) any {
+	if n.Free() == 0 {
 		return supernet(n, bits, index)
 	}
-	if bits > n.ip.BitLen() || bits < n.bits {
+	if bits > n.Addr.BitLen() || bits < n.Bits {
 		if hasIndex {
 			return false
 		}
 		return "0"
 	}
-	count := new(big.Int).Lsh(big.NewInt(1), uint(bits-n.bits))
+	count := new(big.Int).Lsh(big.NewInt(1), uint(bits-n.Bits))
 	if !hasIndex {
 		return count.String()
 	}
@@ -108,22 +109,22 @@ func subnetQuery(n ipNet, bits int, hasIndex bool, index int64) any {
 	if at.Sign() < 0 || at.Cmp(count) >= 0 {
 		return false
 	}
-	at.Lsh(at, uint(n.ip.BitLen()-bits))
-	a, _ := addrOf(at.Add(at, intOf(n.network())), n.ip)
-	return ipNet{ip: a, bits: bits}.String()
+	at.Lsh(at, uint(n.Addr.BitLen()-bits))
+	a, _ := ipnet.FromInt(at.Add(at, ipnet.Int(n.Network())), n.Addr)
+	return ipnet.Net{Addr: a, Bits: bits}.String()
 }
 
 // supernet is one of the networks around an address, from the one with the
 // given prefix length inwards.
-func supernet(n ipNet, bits int, index int64) any {
-	count := int64(n.bits - bits)
+func supernet(n ipnet.Net, bits int, index int64) any {
+	count := int64(n.Bits - bits)
 	if index < 0 {
 		index += count
 	}
 	if index < 0 || index >= count {
 		return false
 	}
-	return ipNet{ip: n.ip, bits: bits + int(index)}.subnet().String()
+	return ipnet.Net{Addr: n.Addr, Bits: bits + int(index)}.Subnet().String()
 }
 
 func filterNthHost(_ *Call, in any, p *bound) (any, error) {
@@ -131,19 +132,19 @@ func filterNthHost(_ *Call, in any, p *bound) (any, error) {
 	if !ok || !p.has("query") {
 		return false, nil
 	}
-	a, ok := n.nth(int64(p.int("query", 0)))
+	a, ok := n.Nth(int64(p.int("query", 0)))
 	if !ok {
 		return false, nil
 	}
 	return a.String(), nil
 }
 
-func ipList(in any) ([]ipNet, error) {
+func ipList(in any) ([]ipnet.Net, error) {
 	list, err := listOnly(in)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]ipNet, len(list))
+	out := make([]ipnet.Net, len(list))
 	for i, v := range list {
 		v, err := defined(v)
 		if err != nil {
@@ -153,7 +154,7 @@ func ipList(in any) ([]ipNet, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s is not an address or network", value.Repr(v))
 		}
-		out[i] = n.subnet()
+		out[i] = n.Subnet()
 	}
 	return out, nil
 }
@@ -179,23 +180,23 @@ func filterCIDRMerge(_ *Call, in any, p *bound) (any, error) {
 	}
 }
 
-func mergeNets(nets []ipNet) []ipNet {
-	slices.SortFunc(nets, func(a, b ipNet) int {
-		if c := a.ip.Compare(b.ip); c != 0 {
+func mergeNets(nets []ipnet.Net) []ipnet.Net {
+	slices.SortFunc(nets, func(a, b ipnet.Net) int {
+		if c := a.Addr.Compare(b.Addr); c != 0 {
 			return c
 		}
-		return a.bits - b.bits
+		return a.Bits - b.Bits
 	})
-	var out []ipNet
+	var out []ipnet.Net
 	for _, n := range nets {
-		if len(out) > 0 && out[len(out)-1].contains(n) {
+		if len(out) > 0 && out[len(out)-1].Contains(n) {
 			continue
 		}
 		out = append(out, n)
 		for len(out) > 1 {
 			a, b := out[len(out)-2], out[len(out)-1]
-			both := ipNet{ip: a.ip, bits: a.bits - 1, isNetwork: true}
-			if a.bits != b.bits || a.bits == 0 || a.version() != b.version() || both.network() != a.ip || !both.contains(b) {
+			both := ipnet.Net{Addr: a.Addr, Bits: a.Bits - 1, IsNetwork: true}
+			if a.Bits != b.Bits || a.Bits == 0 || a.Version() != b.Version() || both.Network() != a.Addr || !both.Contains(b) {
 				break
 			}
 			out = append(out[:len(out)-2], both)
@@ -204,21 +205,21 @@ func mergeNets(nets []ipNet) []ipNet {
 	return out
 }
 
-func spanning(nets []ipNet) (any, error) {
+func spanning(nets []ipnet.Net) (any, error) {
 	if len(nets) < 2 {
 		return nil, fmt.Errorf("span needs two or more networks")
 	}
 	span := nets[0]
 	for _, n := range nets {
-		if n.version() != span.version() {
+		if n.Version() != span.Version() {
 			return nil, fmt.Errorf("IPv4 and IPv6 have no network in common")
 		}
-		span.bits = min(span.bits, n.bits)
-		for !span.contains(n) {
-			span.bits--
+		span.Bits = min(span.Bits, n.Bits)
+		for !span.Contains(n) {
+			span.Bits--
 		}
 	}
-	return span.subnet().String(), nil
+	return span.Subnet().String(), nil
 }
 
 // filterNetworkIn reports whether a network, or what of it hosts may use, has
@@ -231,14 +232,14 @@ func filterNetworkIn(usable bool) func(*Call, any, *bound) (any, error) {
 		if !ok || !ok2 {
 			return nil, fmt.Errorf("%s and %s must be addresses or networks", value.Repr(in), value.Repr(test))
 		}
-		if outer.version() != inner.version() {
+		if outer.Version() != inner.Version() {
 			return false, nil
 		}
-		first, last := outer.network(), outer.last()
+		first, last := outer.Network(), outer.Last()
 		if usable {
-			first, last = outer.usable()
+			first, last = outer.Usable()
 		}
-		return !inner.network().Less(first) && !last.Less(inner.last()), nil
+		return !inner.Network().Less(first) && !last.Less(inner.Last()), nil
 	}
 }
 
@@ -248,7 +249,7 @@ func filterNthUsable(sign int64) func(*Call, any, *bound) (any, error) {
 		if !ok {
 			return false, nil
 		}
-		return n.shifted(sign * int64(p.int("offset", 0))), nil
+		return n.Shifted(sign * int64(p.int("offset", 0))), nil
 	}
 }
 
@@ -268,7 +269,7 @@ func filterReduceOnNetwork(_ *Call, in any, p *bound) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n, _, ok := ipValue(v, 0); ok && outer.contains(n) {
+		if n, _, ok := ipValue(v, 0); ok && outer.Contains(n) {
 			out = append(out, v)
 		}
 	}
@@ -278,14 +279,14 @@ func filterReduceOnNetwork(_ *Call, in any, p *bound) (any, error) {
 // filterSLAAC is the address that a network card gives itself in a network.
 func filterSLAAC(_ *Call, in any, p *bound) (any, error) {
 	n, ok := networkOf(in)
-	if !ok || n.version() != 6 {
+	if !ok || n.Version() != 6 {
 		return false, nil
 	}
 	mac, ok := parseMAC(p.str("query", ""))
 	if !ok {
 		return nil, fmt.Errorf("%q is not a hardware address", p.str("query", ""))
 	}
-	a := n.network().As16()
+	a := n.Network().As16()
 	copy(a[8:], []byte{mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]})
 	return netip.AddrFrom16(a).String(), nil
 }

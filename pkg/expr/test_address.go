@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kubekey/pkg/ipnet"
 	"kubekey/pkg/value"
 )
 
@@ -26,8 +27,8 @@ func addressTests() []testSpec {
 		ofAddress("unspecified", netip.Addr.IsUnspecified),
 		ofAddress("reserved", within("240.0.0.0/4", "::/8", "100::/8", "200::/7", "400::/6", "800::/5", "1000::/4", "4000::/3",
 			"6000::/3", "8000::/3", "a000::/3", "c000::/3", "e000::/4", "f000::/5", "f800::/6", "fe00::/9")),
-		ofText("ipv4_netmask", func(s string) bool { return isMask(s, ipNet.netmask) }),
-		ofText("ipv4_hostmask", func(s string) bool { return isMask(s, ipNet.hostmask) }),
+		ofText("ipv4_netmask", func(s string) bool { return isMask(s, ipnet.Net.Netmask) }),
+		ofText("ipv4_hostmask", func(s string) bool { return isMask(s, ipnet.Net.Hostmask) }),
 		ofText("mac", regexp.MustCompile(`(?i)^(?:(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}|(?:[0-9a-f]{4}\.){2}[0-9a-f]{4}|[0-9a-f]{12})$`).MatchString),
 	}
 	shared := within("100.64.0.0/10")
@@ -99,11 +100,11 @@ func inNetworks(name string, enough func(int) bool) testSpec {
 
 // strictNetwork reads a network, or one address. Bits beyond the prefix make it none.
 func strictNetwork(s string) (netip.Prefix, bool) {
-	n, ok := parseIPNet(s)
+	n, ok := ipnet.Parse(s)
 	if !ok || strings.TrimSpace(s) != s {
 		return netip.Prefix{}, false
 	}
-	p := netip.PrefixFrom(n.ip, n.bits)
+	p := netip.PrefixFrom(n.Addr, n.Bits)
 	return p, p == p.Masked()
 }
 
@@ -124,7 +125,7 @@ func within(networks ...string) func(netip.Addr) bool {
 }
 
 // isMask reports whether a text is the mask of some prefix length, written in full.
-func isMask(s string, mask func(ipNet) netip.Addr) bool {
-	n, ok := parseIPNet("10.0.0.0/" + s)
+func isMask(s string, mask func(ipnet.Net) netip.Addr) bool {
+	n, ok := ipnet.Parse("10.0.0.0/" + s)
 	return ok && mask(n).String() == s
 }
