@@ -13,4 +13,4 @@ import (
 func Commands() *cobra.Command { return (&app{}).root() }
 
 // Expressions knows all filters, tests, lookups and functions.
-func Expressions() *expr.Env { return expr.New(expr.Options{}) }
+func Expressions() *expr.Env { return expr.New(expr.Options{}, expr.Standard()) }

@@ -83,7 +83,7 @@ func (a *app) newTemplates(id string, in *inputs) (*template.Engine, source.Diag
 		told = append(told, template.Bound(watch.Bound))
 	}
 	plugins, ds := project.Plugins(a.tree, playbooks, a.settings.RolesPath)
-	env, more := expr.New(o).With(plugins)
+	env, more := expr.New(o, expr.Standard()).With(plugins)
 	e = template.New(env, a.tree, told...)
 	return e, append(ds, more...)
 }

@@ -70,7 +70,7 @@ func newBench(t *testing.T, archive string) *bench {
 	var e *template.Engine
 	e = template.New(expr.New(expr.Options{Seed: "test", Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
 		return e.RenderFile(ctx, f, s)
-	}}), source.Tree{})
+	}}, expr.Standard()), source.Tree{})
 	reg, err := module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), image.Modules(), net.Modules(), pki.Modules(),
 		panicking())
 	if err != nil {

@@ -152,7 +152,7 @@ func linked(t *testing.T, reg *module.Registry, text string) (linkedBook, source
 	if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := template.New(expr.New(expr.Options{}), source.Tree{})
+	e := template.New(expr.New(expr.Options{}, expr.Standard()), source.Tree{})
 	l := project.New(project.Options{Engine: e, Modules: reg})
 	pb, ds := l.Playbook(path)
 	return linkedBook{l, e, pb}, ds

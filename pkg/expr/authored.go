@@ -51,7 +51,7 @@ func (f *frame) authored(n node, s Author) (any, bool) {
 	case *condNode:
 		return f.authoredChoice(n, s)
 	case *filterNode:
-		if name := ShortName(n.name); name == "default" || name == "d" {
+		if n.name == "default" || n.name == "d" {
 			return f.authoredDefault(n, s)
 		}
 	}

@@ -23,7 +23,7 @@ func BenchmarkEval(b *testing.B) {
 		`name`,
 	} {
 		b.Run(src, func(b *testing.B) {
-			x, err := New(Options{}).Compile(src, source.Pos{}, Escaped)
+			x, err := New(Options{}, Standard()).Compile(src, source.Pos{}, Escaped)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -39,7 +39,7 @@ func BenchmarkEval(b *testing.B) {
 }
 
 func BenchmarkCompile(b *testing.B) {
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := env.Compile(`a.b == 'x' and c | default([]) | length > 2`, source.Pos{}, Escaped); err != nil {

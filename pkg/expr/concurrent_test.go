@@ -12,7 +12,7 @@ import (
 // TestConcurrentUse compiles and evaluates from many goroutines with one Env
 // and one shared expression; the race detector watches.
 func TestConcurrentUse(t *testing.T) {
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	const src = "list.append(4) or list | map('string') | join('-') ~ (x is match('a+')) ~ ('%s' % d.k) ~ x.upper()"
 	shared, err := env.Compile(src, source.Pos{}, Escaped)
 	if err != nil {

@@ -50,7 +50,7 @@ func TestCorpus(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "f.txt"), []byte("file-content\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	cases, _ := c.Get("cases")
 	vars, _ := c.Get("vars")
 	n := 0

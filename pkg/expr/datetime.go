@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"kubekey/pkg/value"
 )
 
 // timedelta is the difference of two times, as Python's.
@@ -78,24 +76,6 @@ func timeAttr(t time.Time, key any) (any, bool) {
 		return t.Nanosecond() / 1000, true
 	}
 	return nil, false
-}
-
-// timeMethods are the methods of a datetime.
-func timeMethods() map[string]method {
-	at := func(do func(t time.Time) any) func(any, *bound) (any, error) {
-		return func(v any, _ *bound) (any, error) { return do(v.(time.Time)), nil }
-	}
-	return methodTable([]methodSpec{
-		{"strftime", "format!", func(v any, p *bound) (any, error) {
-			return strftime(v.(time.Time), p.str("format", "")), nil
-		}},
-		{"timestamp", "", at(func(t time.Time) any { return float64(t.UnixMicro()) / 1e6 })},
-		{"isoformat", "", at(func(t time.Time) any { return value.ISOFormat(t) })},
-		{"weekday", "", at(func(t time.Time) any { return (int(t.Weekday()) + 6) % 7 })},
-		{"isoweekday", "", at(func(t time.Time) any { return (int(t.Weekday())+6)%7 + 1 })},
-		{"date", "", at(func(t time.Time) any { return t.Format("2006-01-02") })},
-		{"time", "", at(func(t time.Time) any { return t.Format("15:04:05") })},
-	})
 }
 
 // strftime formats a time as Python's strftime does, in the C locale. An

@@ -26,7 +26,7 @@ type Options struct {
 	//	var engine *template.Engine
 	//	env := expr.New(expr.Options{Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
 	//		return engine.RenderFile(ctx, f, s)
-	//	}})
+	//	}}, library.Standard())
 	//	engine = template.New(env, files)
 	Template func(ctx context.Context, f TemplateFile, s Scope) (string, error)
 	// Seen is told of each expression that was compiled, by many goroutines at
@@ -41,31 +41,40 @@ type TemplateFile struct {
 	CommentStart, CommentEnd   string
 }
 
-// Env is filters, tests, lookups and functions; immutable after New, so that
+// Env is filters, tests, lookups, functions and methods; immutable after New, so that
 // many goroutines may use it at once.
 type Env struct {
-	opts      Options // Now is never nil
-	filters   map[string]filter
-	tests     map[string]test
-	functions map[string]function
-	lookups   map[string]function
-	methods   methodSet
+	opts        Options // Now is never nil
+	filters     map[string]filter
+	tests       map[string]test
+	functions   map[string]function
+	lookups     map[string]function
+	methods     methodSet
+	collections map[string]bool
 }
 
-// New returns an Env with everything that is built in.
-func New(o Options) *Env {
+// New returns an Env with what the libraries have. A later one replaces what an earlier one has
+// under the same name.
+func New(o Options, libraries ...Library) *Env {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Env{
-		opts:      o,
-		filters:   builtinFilters(),
-		tests:     builtinTests(),
-		functions: builtinFunctions(),
-		lookups:   builtinLookups(),
-		methods:   builtinMethods(),
+	e := &Env{
+		opts:        o,
+		filters:     map[string]filter{"default": filterDefault, "d": filterDefault},
+		tests:       map[string]test{},
+		functions:   lookupFunctions(),
+		lookups:     map[string]function{},
+		collections: map[string]bool{"ansible.builtin": true, "ansible.legacy": true},
 	}
+	for _, l := range libraries {
+		e.add(l)
+	}
+	return e
 }
+
+// Options are what the Env was made with; Now is never nil.
+func (e *Env) Options() Options { return e.opts }
 
 // FilterNames are the short names of all filters, sorted.
 func (e *Env) FilterNames() []string { return sortedKeys(e.filters) }
@@ -81,21 +90,13 @@ func (e *Env) FunctionNames() []string { return sortedKeys(e.functions) }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// collections are the namespaces whose plugins are built in.
-var collections = [...]string{
-	"ansible.builtin.", "ansible.legacy.", "ansible.utils.", "ansible.netcommon.",
-	"ansible.posix.", "community.general.", "kubernetes.core.",
-}
-
 // HasCollection reports whether filters, tests or lookups are of a collection.
-func HasCollection(name string) bool { return slices.Contains(collections[:], name+".") }
+func (e *Env) HasCollection(name string) bool { return e.collections[name] }
 
-// ShortName drops the namespace of the full name of a filter, test or lookup.
-func ShortName(name string) string {
-	for _, c := range collections {
-		if rest, ok := strings.CutPrefix(name, c); ok {
-			return rest
-		}
+// ShortName drops the collection of the full name of a filter, test or lookup.
+func (e *Env) ShortName(name string) string {
+	if i := strings.LastIndexByte(name, '.'); i > 0 && e.collections[name[:i]] {
+		return name[i+1:]
 	}
 	return name
 }
@@ -111,14 +112,15 @@ func (u *unknownName) Error() string {
 	return msg
 }
 
-func find[V any](m map[string]V, kind, name string) (V, error) {
-	if v, ok := m[ShortName(name)]; ok {
+func find[V any](e *Env, m map[string]V, kind, name string) (V, error) {
+	short := e.ShortName(name)
+	if v, ok := m[short]; ok {
 		return v, nil
 	}
 	var zero V
-	return zero, &unknownName{kind, name, source.DidYouMean(ShortName(name), sortedKeys(m))}
+	return zero, &unknownName{kind, name, source.DidYouMean(short, sortedKeys(m))}
 }
 
-func (e *Env) filter(name string) (filter, error)   { return find(e.filters, "filter", name) }
-func (e *Env) test(name string) (test, error)       { return find(e.tests, "test", name) }
-func (e *Env) lookup(name string) (function, error) { return find(e.lookups, "lookup", name) }
+func (e *Env) filter(name string) (filter, error)   { return find(e, e.filters, "filter", name) }
+func (e *Env) test(name string) (test, error)       { return find(e, e.tests, "test", name) }
+func (e *Env) lookup(name string) (function, error) { return find(e, e.lookups, "lookup", name) }

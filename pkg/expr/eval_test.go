@@ -14,7 +14,7 @@ import (
 
 func eval(t *testing.T, src string, scope Scope) (any, error) {
 	t.Helper()
-	x, err := New(Options{Now: fixedNow}).Compile(src, source.Pos{}, Escaped)
+	x, err := New(Options{Now: fixedNow}, Standard()).Compile(src, source.Pos{}, Escaped)
 	if err != nil {
 		t.Fatalf("compile %s: %v", src, err)
 	}
@@ -158,7 +158,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestDepth(t *testing.T) {
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	deep := map[string]string{
 		"parens":  strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300),
 		"lists":   strings.Repeat("[", 100000) + strings.Repeat("]", 100000),
@@ -196,7 +196,7 @@ func TestDepth(t *testing.T) {
 }
 
 func TestPositions(t *testing.T) {
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	for _, c := range []struct{ src, want string }{
 		{"a | uper", `site.yml:1:11: no filter named 'uper' (did you mean "upper"?)`},
 		{"a\n  | uper", "site.yml:2:5: no filter"},
@@ -233,7 +233,7 @@ func TestEvaluationErrorsHavePlaces(t *testing.T) {
 	file := source.NewFile("site.yml", []byte("x"))
 	at := source.Pos{File: file, Line: 3, Col: 5}
 	scope := Names{"a": value.NewDict("name", "x"), "n": 1}
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	for _, c := range []struct{ src, want, help string }{
 		{"n == 1 and a.nme == 'x'", "site.yml:3:16: 'dict object' has no attribute 'nme'", `did you mean "name"?`},
 		{"n\n  + nope", "site.yml:4:5: 'nope' is undefined", ""},
@@ -447,7 +447,7 @@ func TestDatetime(t *testing.T) {
 }
 
 func TestLiterals(t *testing.T) {
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	for _, c := range []struct {
 		src  string
 		lit  Literals
@@ -471,7 +471,7 @@ func TestLiterals(t *testing.T) {
 }
 
 func TestExpr(t *testing.T) {
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	at := source.Pos{Line: 1, Col: 1}
 	src := "a.b[c] | default(d, e=f) if g is eq(h) else [i, -j, k ~ l, not m, {n: o}, p == q, r[s:t], u(v), 1 + w]"
 	x, err := env.Compile(src, at, Escaped)
@@ -503,7 +503,7 @@ func TestExpr(t *testing.T) {
 }
 
 func TestBoolAndLoose(t *testing.T) {
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	forced := 0
 	scope := Names{"l": lazy{value.NewDict("a", 1), &forced}, "s": "false", "e": []any{}}
 	for src, want := range map[string]bool{"s": true, "e": false, "l": true, "'x' if false": false, "not e": true, "1 and s": true} {
@@ -535,7 +535,7 @@ func TestPanicOfAFilterIsAnError(t *testing.T) {
 }
 
 func TestCallHelpers(t *testing.T) {
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	c := &Call{Context: context.Background(), Env: env, Scope: Names{}}
 	if v, err := c.Filter("ansible.builtin.upper", "x", Args{}); v != any("X") || err != nil {
 		t.Errorf("Filter: %v %v", v, err)

@@ -13,7 +13,7 @@ type FileRead struct {
 func (x *Expr) Files() []FileRead {
 	var out []FileRead
 	certain(x.root, func(n *callNode) {
-		dir, names := filesOf(n)
+		dir, names := filesOf(x.env, n)
 		for _, c := range names {
 			out = append(out, FileRead{dir, c.v.(string), advance(x.at, x.src, c.pos)})
 		}
@@ -22,13 +22,13 @@ func (x *Expr) Files() []FileRead {
 }
 
 // filesOf are the literal names of lookup('file', NAME...) and its kin.
-func filesOf(n *callNode) (dir string, names []*constNode) {
+func filesOf(e *Env, n *callNode) (dir string, names []*constNode) {
 	fn, ok := n.fn.(*nameNode)
 	if !ok || len(n.args) == 0 || fn.name != "lookup" && fn.name != "query" && fn.name != "q" {
 		return "", nil
 	}
 	kind, _ := text(n.args[0])
-	switch ShortName(kind) {
+	switch e.ShortName(kind) {
 	case "file", "unvault":
 		dir = "files"
 	case "template":
@@ -63,7 +63,7 @@ func certain(n node, visit func(*callNode)) {
 	case *callNode:
 		visit(n)
 	case *filterNode:
-		if n.lazy || ShortName(n.name) == "default" || ShortName(n.name) == "d" {
+		if n.lazy || n.name == "default" || n.name == "d" {
 			return
 		}
 	case *testNode:

@@ -122,6 +122,12 @@ func (b *bound) unknown(name string) error {
 	return fmt.Errorf("%s has no argument %q (%s)", b.sig.name, name, help)
 }
 
+// callee is the name that was called.
+func (b *bound) callee() string { return b.sig.name }
+
+// names are those of the parameters.
+func (b *bound) names() []string { return b.sig.params }
+
 func (b *bound) fail(err error) {
 	if b.err == nil {
 		b.err = err
@@ -376,40 +382,6 @@ func position(key any, length int) (int, bool) {
 		i += length
 	}
 	return i, ok && i >= 0 && i < length
-}
-
-// filterSpec is one row of the table of filters: its names, its parameters,
-// what it does. in is forced, and defined unless undefinedToo.
-type filterSpec struct {
-	names        string
-	params       string
-	do           func(c *Call, in any, p *bound) (any, error)
-	undefinedToo bool
-}
-
-// filter makes the row callable: arguments are checked and errors say whose they are.
-func (s filterSpec) filter(name string) filter {
-	sig := parseSignature(name, s.params)
-	return func(c *Call, in any, a Args) (any, error) {
-		in, err := value.Force(in)
-		if err != nil {
-			return nil, err
-		}
-		if !s.undefinedToo {
-			if in, err = lenient(in); err != nil {
-				return nil, err
-			}
-		}
-		p, err := sig.bind(a)
-		if err != nil {
-			return nil, err
-		}
-		out, err := s.do(c, in, p)
-		if p.err != nil {
-			err = p.err
-		}
-		return out, named(name, err)
-	}
 }
 
 // named says whose error it is; an undefined name stays what it is, since

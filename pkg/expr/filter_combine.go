@@ -67,7 +67,7 @@ func rows(cols [][]any, n int, fill any) (any, error) {
 func onlyNamed(p *bound, name string, def any) (any, error) {
 	for k := range p.named.All() {
 		if k != name {
-			return nil, fmt.Errorf("%s has no argument %q (it takes %s)", p.sig.name, value.Str(k), name)
+			return nil, fmt.Errorf("%s has no argument %q (it takes %s)", p.callee(), value.Str(k), name)
 		}
 	}
 	v, ok := p.named.Get(name)

@@ -25,7 +25,7 @@ func dataFilters() []filterSpec {
 		{names: "to_nice_yaml", params: yamlParams, do: toYAML(4, false)},
 		{names: "from_yaml", do: filterFromYAML},
 		{names: "from_yaml_all", do: filterFromYAMLAll},
-		{names: "json_query", params: "expr!", do: filterJSONQuery},
+		{names: "json_query", of: "community.general", params: "expr!", do: filterJSONQuery},
 	}
 }
 

@@ -11,12 +11,12 @@ import (
 func dictFilters() []filterSpec {
 	return []filterSpec{
 		{names: "combine", params: "* **", do: filterCombine},
-		{names: "fact_diff", params: "after!", do: filterFactDiff},
+		{names: "fact_diff", of: "ansible.utils", params: "after!", do: filterFactDiff},
 		{names: "dict2items", params: "key_name value_name", do: filterDict2Items},
 		{names: "items2dict", params: "key_name value_name", do: filterItems2Dict},
 		{names: "items", undefinedToo: true, do: filterItems},
 		{names: "dictsort", params: "case_sensitive by reverse", do: filterDictSort},
-		{names: "dict", do: filterPairsToDict},
+		{names: "dict", of: "community.general", do: filterPairsToDict},
 		{names: "rekey_on_member", params: "key! duplicates", do: filterRekey},
 		{names: "subelements", params: "subelements! skip_missing", do: filterSubelements},
 	}

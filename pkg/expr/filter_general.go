@@ -12,12 +12,12 @@ import (
 // generalFilters are those of community.general on lists and dictionaries.
 func generalFilters() []filterSpec {
 	return []filterSpec{
-		{names: "counter", do: filterCounter},
-		{names: "dict_kv", params: "key!", do: filterDictKV},
-		{names: "groupby_as_dict", params: "attribute!", do: filterGroupByAsDict},
-		{names: "crc32", do: filterCRC32},
-		{names: "random_mac", params: "seed", do: filterRandomMAC},
-		{names: "unicode_normalize", params: "form", do: filterUnicodeNormalize},
+		{names: "counter", of: "community.general", do: filterCounter},
+		{names: "dict_kv", of: "community.general", params: "key!", do: filterDictKV},
+		{names: "groupby_as_dict", of: "community.general", params: "attribute!", do: filterGroupByAsDict},
+		{names: "crc32", of: "community.general", do: filterCRC32},
+		{names: "random_mac", of: "community.general", params: "seed", do: filterRandomMAC},
+		{names: "unicode_normalize", of: "community.general", params: "form", do: filterUnicodeNormalize},
 	}
 }
 
@@ -46,7 +46,7 @@ func filterCounter(_ *Call, in any, _ *bound) (any, error) {
 }
 
 func filterDictKV(_ *Call, in any, p *bound) (any, error) {
-	key := p.values[0]
+	key := p.raw("key", nil)
 	out := value.NewDict()
 	return out, setKey(out, key, in)
 }
@@ -58,7 +58,7 @@ func filterGroupByAsDict(_ *Call, in any, p *bound) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("groupby_as_dict needs a list, got %s", aType(in))
 	}
-	name, out := p.values[0], value.NewDict()
+	name, out := p.raw("attribute", nil), value.NewDict()
 	for i, v := range list {
 		item, err := asDict(v)
 		if err != nil {

@@ -11,22 +11,25 @@ import (
 	"kubekey/pkg/value"
 )
 
+// utils are the collections that have the filters of addresses: of the second they were first.
+const utils = "ansible.utils ansible.netcommon"
+
 func addressFilters() []filterSpec {
 	return []filterSpec{
-		{names: "ipaddr", params: "query version alias", do: filterIPAddr(0)},
-		{names: "ipv4", params: "query", do: filterIPAddr(4)},
-		{names: "ipv6", params: "query", do: filterIPAddr(6)},
-		{names: "ipwrap", params: "query", do: filterIPWrap},
-		{names: "ipsubnet", params: "query index", do: filterIPSubnet},
-		{names: "nthhost", params: "query", do: filterNthHost},
-		{names: "cidr_merge", params: "action", do: filterCIDRMerge},
-		{names: "network_in_network", params: "test!", do: filterNetworkIn(false)},
-		{names: "network_in_usable", params: "test!", do: filterNetworkIn(true)},
-		{names: "next_nth_usable", params: "offset!", do: filterNthUsable(1)},
-		{names: "previous_nth_usable", params: "offset!", do: filterNthUsable(-1)},
-		{names: "reduce_on_network", params: "network!", do: filterReduceOnNetwork},
-		{names: "slaac", params: "query!", do: filterSLAAC},
-		{names: "hwaddr macaddr", params: "query", do: filterHWAddr},
+		{names: "ipaddr", of: utils, params: "query version alias", do: filterIPAddr(0)},
+		{names: "ipv4", of: utils, params: "query", do: filterIPAddr(4)},
+		{names: "ipv6", of: utils, params: "query", do: filterIPAddr(6)},
+		{names: "ipwrap", of: utils, params: "query", do: filterIPWrap},
+		{names: "ipsubnet", of: utils, params: "query index", do: filterIPSubnet},
+		{names: "nthhost", of: utils, params: "query", do: filterNthHost},
+		{names: "cidr_merge", of: utils, params: "action", do: filterCIDRMerge},
+		{names: "network_in_network", of: utils, params: "test!", do: filterNetworkIn(false)},
+		{names: "network_in_usable", of: utils, params: "test!", do: filterNetworkIn(true)},
+		{names: "next_nth_usable", of: utils, params: "offset!", do: filterNthUsable(1)},
+		{names: "previous_nth_usable", of: utils, params: "offset!", do: filterNthUsable(-1)},
+		{names: "reduce_on_network", of: utils, params: "network!", do: filterReduceOnNetwork},
+		{names: "slaac", of: utils, params: "query!", do: filterSLAAC},
+		{names: "hwaddr macaddr", of: utils, params: "query", do: filterHWAddr},
 	}
 }
 

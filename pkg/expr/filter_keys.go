@@ -32,9 +32,9 @@ func keyFilters(re *patterns) []filterSpec {
 		}
 	}
 	return []filterSpec{
-		{names: "keep_keys", params: "target! matching_parameter", do: choose(true)},
-		{names: "remove_keys", params: "target! matching_parameter", do: choose(false)},
-		{names: "replace_keys", params: "target! matching_parameter", do: func(_ *Call, in any, p *bound) (any, error) {
+		{names: "keep_keys", of: "community.general", params: "target! matching_parameter", do: choose(true)},
+		{names: "remove_keys", of: "community.general", params: "target! matching_parameter", do: choose(false)},
+		{names: "replace_keys", of: "community.general", params: "target! matching_parameter", do: func(_ *Call, in any, p *bound) (any, error) {
 			return replaceKeys(re, in, p)
 		}},
 	}

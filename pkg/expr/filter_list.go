@@ -28,7 +28,7 @@ func listFilters() []filterSpec {
 		{names: "product", params: "* **", do: filterProduct},
 		{names: "permutations", params: "length", do: filterPermutations},
 		{names: "combinations", params: "length!", do: filterCombinations},
-		{names: "version_sort", params: "reverse", do: filterVersionSort},
+		{names: "version_sort", of: "community.general", params: "reverse", do: filterVersionSort},
 	}
 }
 

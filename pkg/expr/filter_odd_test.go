@@ -40,7 +40,7 @@ func (unobtainable) Force() (any, error)       { return nil, errUnobtainable }
 // with one odd argument. A filter may refuse; it may not panic or hang.
 func TestOddInputNeverPanics(t *testing.T) {
 	dir := t.TempDir()
-	c := &Call{Context: context.Background(), Env: New(Options{Now: fixedNow}), Scope: Names{"playbook_dir": dir}}
+	c := &Call{Context: context.Background(), Env: New(Options{Now: fixedNow}, Standard()), Scope: Names{"playbook_dir": dir}}
 	odd := oddValues()
 	for _, name := range c.Env.FilterNames() {
 		if name == "password_hash" {
@@ -86,7 +86,7 @@ func oddArgs(odd []any, i int) []Args {
 
 func TestOddLookupsNeverPanic(t *testing.T) {
 	dir := t.TempDir()
-	env := New(Options{Now: fixedNow})
+	env := New(Options{Now: fixedNow}, Standard())
 	c := &Call{Context: context.Background(), Env: env, Scope: Names{"playbook_dir": dir, "groups": value.NewDict("all", []any{"a"})}}
 	for _, name := range env.LookupNames() {
 		if name == "pipe" || name == "lines" || name == "url" {
@@ -109,13 +109,13 @@ func TestOddLookupsNeverPanic(t *testing.T) {
 
 func TestCostlyPatternIsStopped(t *testing.T) {
 	src := `text | regex_search('^(?=a)(?:a|aa)+$')`
-	checkError(t, New(Options{}), Names{"text": strings.Repeat("a", 40) + "c"}, source.Pos{}, src, "takes too long")
+	checkError(t, New(Options{}, Standard()), Names{"text": strings.Repeat("a", 40) + "c"}, source.Pos{}, src, "takes too long")
 }
 
 func TestRandomRepeatsInOneRun(t *testing.T) {
 	get := func(seed, host string) string {
 		t.Helper()
-		v, err := evaluate(New(Options{Seed: seed}), Names{"inventory_hostname": host}, source.Pos{}, "range(1000) | list | shuffle")
+		v, err := evaluate(New(Options{Seed: seed}, Standard()), Names{"inventory_hostname": host}, source.Pos{}, "range(1000) | list | shuffle")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func FuzzToYAMLReadsBack(f *testing.F) {
 	for _, s := range []string{"a b", "yes", "l1\nl2\n", " x", "a: b", "#", "\u2028", "\u0085A", "é 日本 😀", "it's \"q\"", strings.Repeat("word ", 40)} {
 		f.Add(s, 2, 80)
 	}
-	c := &Call{Env: New(Options{})}
+	c := &Call{Env: New(Options{}, Standard())}
 	f.Fuzz(func(t *testing.T, s string, indent, width int) {
 		s = strings.Map(func(r rune) rune {
 			if r == '\r' || r == 0xfffd || r == 0xfeff || r >= 0xd800 && r < 0xe000 {

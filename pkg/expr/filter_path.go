@@ -254,13 +254,13 @@ func filterFileGlob(c *Call, in any, _ *bound) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.Env.opts.Files.Glob(s)
+	found, err := c.Env.Options().Files.Glob(s)
 	if err != nil {
 		return nil, fmt.Errorf("pattern %q: %w", s, err)
 	}
 	out := []any{}
 	for _, name := range found {
-		if c.Env.opts.Files.IsFile(name) {
+		if c.Env.Options().Files.IsFile(name) {
 			out = append(out, name)
 		}
 	}

@@ -72,10 +72,10 @@ func seededGenerator(c *Call, in, seed any) generator {
 	switch {
 	case seed != nil:
 		return newGenerator(seed)
-	case c.Env == nil || c.Env.opts.Seed == "":
+	case c.Env == nil || c.Env.Options().Seed == "":
 		return newGenerator(rand.Text())
 	}
-	return newGenerator(c.Env.opts.Seed + "\x00" + scopeText(c, "inventory_hostname") + "\x00" + value.Repr(in))
+	return newGenerator(c.Env.Options().Seed + "\x00" + scopeText(c, "inventory_hostname") + "\x00" + value.Repr(in))
 }
 
 func filterShuffle(c *Call, in any, p *bound) (any, error) {

@@ -14,9 +14,9 @@ import (
 // and ansible.utils.
 func recordFilters() []filterSpec {
 	return []filterSpec{
-		{names: "from_csv", params: "dialect fieldnames delimiter skipinitialspace strict", do: filterFromCSV},
-		{names: "lists_mergeby", params: "* **", do: filterListsMergeBy},
-		{names: "index_of", params: "test! value key fail_on_missing wantlist", do: filterIndexOf},
+		{names: "from_csv", of: "community.general", params: "dialect fieldnames delimiter skipinitialspace strict", do: filterFromCSV},
+		{names: "lists_mergeby", of: "community.general", params: "* **", do: filterListsMergeBy},
+		{names: "index_of", of: "ansible.utils", params: "test! value key fail_on_missing wantlist", do: filterIndexOf},
 	}
 }
 

@@ -13,10 +13,10 @@ func setFilters() []filterSpec {
 		{names: "intersect", params: "other!", do: twoLists(intersect)},
 		{names: "difference", params: "other!", do: twoLists(difference)},
 		{names: "symmetric_difference", params: "other!", do: twoLists(symmetricDifference)},
-		{names: "lists_union", params: "* **", do: manyLists(union)},
-		{names: "lists_intersect", params: "* **", do: manyLists(intersect)},
-		{names: "lists_difference", params: "* **", do: manyLists(difference)},
-		{names: "lists_symmetric_difference", params: "* **", do: manyLists(symmetricDifference)},
+		{names: "lists_union", of: "community.general", params: "* **", do: manyLists(union)},
+		{names: "lists_intersect", of: "community.general", params: "* **", do: manyLists(intersect)},
+		{names: "lists_difference", of: "community.general", params: "* **", do: manyLists(difference)},
+		{names: "lists_symmetric_difference", of: "community.general", params: "* **", do: manyLists(symmetricDifference)},
 	}
 }
 

@@ -120,7 +120,7 @@ func extreme(sign int) func(*Call, any, *bound) (any, error) {
 			return nil, err
 		}
 		if len(pairs) == 0 {
-			return &value.Undefined{Name: p.sig.name, Hint: "the sequence is empty"}, nil
+			return &value.Undefined{Name: p.callee(), Hint: "the sequence is empty"}, nil
 		}
 		best := pairs[0]
 		for _, k := range pairs[1:] {

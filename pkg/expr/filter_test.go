@@ -83,5 +83,5 @@ func checkError(t *testing.T, env *Env, scope Scope, at source.Pos, src, want st
 func TestFilters(t *testing.T) {
 	t.Setenv("HOME", "/home/kk")
 	t.Setenv("KK_VAR", "val")
-	caseFile(t, filepath.Join("testdata", "filters.txt"), New(Options{Now: fixedNow}), filterScope())
+	caseFile(t, filepath.Join("testdata", "filters.txt"), New(Options{Now: fixedNow}, Standard()), filterScope())
 }

@@ -25,7 +25,7 @@ func filterStrftime(c *Call, in any, p *bound) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := c.Env.opts.Now()
+	at := c.Env.Options().Now()
 	if second := p.value("second", nil); second != nil {
 		f, ok := floatOf(second)
 		if s, text := second.(string); text {

@@ -11,13 +11,13 @@ import (
 
 // unitFilters turn a time as people write it (1h 30m) into a number: those of community.general.
 func unitFilters() []filterSpec {
-	specs := []filterSpec{{names: "to_time_unit", params: "unit year month", do: func(_ *Call, in any, p *bound) (any, error) {
+	specs := []filterSpec{{names: "to_time_unit", of: "community.general", params: "unit year month", do: func(_ *Call, in any, p *bound) (any, error) {
 		return inUnit(in, p.str("unit", "ms"), p)
 	}}}
 	for name, unit := range map[string]string{
 		"milliseconds": "ms", "seconds": "s", "minutes": "m", "hours": "h", "days": "d", "weeks": "w", "months": "mo", "years": "y",
 	} {
-		specs = append(specs, filterSpec{names: "to_" + name, params: "year month", do: func(_ *Call, in any, p *bound) (any, error) {
+		specs = append(specs, filterSpec{names: "to_" + name, of: "community.general", params: "year month", do: func(_ *Call, in any, p *bound) (any, error) {
 			return inUnit(in, unit, p)
 		}})
 	}

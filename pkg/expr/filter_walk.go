@@ -11,8 +11,8 @@ import (
 // walkFilters go through what is nested: those of ansible.utils.
 func walkFilters() []filterSpec {
 	return []filterSpec{
-		{names: "get_path", params: "path! wantlist", do: filterGetPath},
-		{names: "to_paths", params: "prepend wantlist", do: filterToPaths},
+		{names: "get_path", of: "ansible.utils", params: "path! wantlist", do: filterGetPath},
+		{names: "to_paths", of: "ansible.utils", params: "prepend wantlist", do: filterToPaths},
 	}
 }
 

@@ -19,7 +19,7 @@ func TestYAMLLayout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Call{Env: New(Options{})}
+	c := &Call{Env: New(Options{}, Standard())}
 	for i, row := range v.([]any) {
 		row := row.([]any)
 		args := Args{Named: row[2].(*value.Dict)}

@@ -2,21 +2,14 @@ package expr
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"kubekey/pkg/value"
 )
 
-// functionSpec is one row of the table of global functions; see signature for params.
-type functionSpec struct {
-	name, params string
-	do           func(c *Call, p *bound) (any, error)
-}
-
-// builtinFunctions are the global functions.
-func builtinFunctions() map[string]function {
-	specs := []functionSpec{
+// functionRows are the global functions.
+func functionRows() []functionSpec {
+	return []functionSpec{
 		{"range", "start! stop step", makeRange},
 		{"dict", "mapping **", makeDict},
 		{"namespace", "mapping **", makeNamespace},
@@ -25,25 +18,6 @@ func builtinFunctions() map[string]function {
 		{"now", "utc fmt", now},
 		{"undef", "hint", undef},
 	}
-	table := make(map[string]function, len(specs)+3)
-	for _, s := range specs {
-		sig := parseSignature(s.name+"()", s.params)
-		table[s.name] = func(c *Call, a Args) (any, error) {
-			p, err := sig.bind(a)
-			if err != nil {
-				return nil, err
-			}
-			v, err := s.do(c, p)
-			if p.err != nil {
-				err = p.err
-			}
-			return v, err
-		}
-	}
-	table["lookup"] = func(c *Call, a Args) (any, error) { return lookup(c, a, false) }
-	table["query"] = func(c *Call, a Args) (any, error) { return lookup(c, a, true) }
-	table["q"] = table["query"]
-	return table
 }
 
 func makeRange(_ *Call, p *bound) (any, error) {
@@ -156,7 +130,7 @@ func (j *joiner) Call(*Call, Args) (any, error) {
 }
 
 func now(c *Call, p *bound) (any, error) {
-	t := c.Env.opts.Now()
+	t := c.Env.Options().Now()
 	if p.flag("utc", false) {
 		t = t.In(time.UTC)
 	}
@@ -168,86 +142,4 @@ func now(c *Call, p *bound) (any, error) {
 
 func undef(_ *Call, p *bound) (any, error) {
 	return &value.Undefined{Name: "undef()", Hint: p.str("hint", "Mandatory variable has not been overridden")}, nil
-}
-
-// lookup runs a lookup plugin. Texts that it finds are joined with commas
-// unless a list is wanted; a single value that is no text stands for itself,
-// and what found nothing is an empty list.
-func lookup(c *Call, a Args, list bool) (any, error) {
-	name, a, err := lookupName(a)
-	if err != nil {
-		return nil, err
-	}
-	fn, err := c.Env.lookup(name)
-	if err != nil {
-		return nil, err
-	}
-	onError := "strict"
-	if a.Named.Len() > 0 {
-		a.Named = a.Named.Copy()
-		if v, ok := a.Named.Get("wantlist"); ok {
-			list = value.Truth(v)
-		}
-		if s := a.Named.String("errors"); s != "" {
-			onError = s
-		}
-		a.Named.Delete("wantlist")
-		a.Named.Delete("errors")
-	}
-	found, err := fn(c, a)
-	switch {
-	case err == nil:
-		return joinFound(found, list)
-	case asUndefined(err) != nil:
-		return nil, err // no option hides an undefined name
-	case onError == "strict" || c.Context != nil && c.Context.Err() != nil:
-		return nil, fmt.Errorf("lookup '%s': %w", name, err)
-	case list:
-		return []any{}, nil
-	}
-	return nil, nil
-}
-
-func lookupName(a Args) (string, Args, error) {
-	if len(a.Positional) == 0 {
-		return "", a, errors.New("a lookup needs the name of a plugin")
-	}
-	v, err := defined(a.Positional[0])
-	if err != nil {
-		return "", a, err
-	}
-	name, ok := v.(string)
-	if !ok {
-		return "", a, fmt.Errorf("the name of a lookup must be a string, not '%s'", value.TypeName(v))
-	}
-	a.Positional = a.Positional[1:]
-	return name, a, nil
-}
-
-func joinFound(found any, list bool) (any, error) {
-	all, ok := found.([]any)
-	if list || !ok {
-		if !ok && list {
-			return []any{found}, nil
-		}
-		return found, nil
-	}
-	if len(all) == 0 {
-		return []any{}, nil
-	}
-	text := ""
-	for i, v := range all {
-		s, ok := v.(string)
-		switch {
-		case ok && i > 0:
-			text += "," + s
-		case ok:
-			text = s
-		case len(all) == 1:
-			return v, nil
-		default:
-			return all, nil
-		}
-	}
-	return text, nil
 }

@@ -54,7 +54,7 @@ func FuzzLex(f *testing.F) {
 // FuzzParse checks that a compile fails with a diagnostic or yields an expression.
 func FuzzParse(f *testing.F) {
 	seeds(f)
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	file := source.NewFile("fuzz", nil)
 	f.Fuzz(func(t *testing.T, src string) {
 		x, err := env.CompileTuple(src, source.Pos{File: file, Line: 1, Col: 1}, Escaped)
@@ -76,7 +76,7 @@ func FuzzParse(f *testing.F) {
 // FuzzEval checks that evaluation neither panics nor changes what hosts share.
 func FuzzEval(f *testing.F) {
 	seeds(f)
-	env := New(Options{Now: fixedNow})
+	env := New(Options{Now: fixedNow}, Standard())
 	vars, _ := corpus(f).Get("vars")
 	shared := vars.(*value.Dict)
 	before := value.Repr(shared)
@@ -110,7 +110,7 @@ func reachesOut(x *Expr) bool {
 	}
 	out := false
 	walk(x.root, func(n node) {
-		if n, ok := n.(*filterNode); ok && (ShortName(n.name) == "fileglob" || ShortName(n.name) == "password_hash") {
+		if n, ok := n.(*filterNode); ok && (n.name == "fileglob" || n.name == "password_hash") {
 			out = true
 		}
 	})

@@ -75,7 +75,7 @@ func findFile(c *Call, sub, name string) (string, error) {
 		return "", err
 	}
 	for _, path := range paths {
-		if c.Env.opts.Files.IsFile(path) {
+		if c.Env.Options().Files.IsFile(path) {
 			return path, nil
 		}
 	}
@@ -87,7 +87,7 @@ func readFound(c *Call, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := c.Env.opts.Files.Read(path, maxText)
+	text, err := c.Env.Options().Files.Read(path, maxText)
 	return string(text), err
 }
 
@@ -122,7 +122,7 @@ func (o extraNames) Lookup(name string) (any, bool, error) {
 }
 
 func lookupTemplate(c *Call, terms []any, p *bound) ([]any, error) {
-	if c.Env.opts.Template == nil {
+	if c.Env.Options().Template == nil {
 		return nil, fmt.Errorf("templates cannot be rendered here")
 	}
 	scope := c.Scope
@@ -138,7 +138,7 @@ func lookupTemplate(c *Call, terms []any, p *bound) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return c.Env.opts.Template(c.Context, TemplateFile{
+		return c.Env.Options().Template(c.Context, TemplateFile{
 			Path: path, VariableStart: p.str("variable_start_string", ""), VariableEnd: p.str("variable_end_string", ""),
 			CommentStart: p.str("comment_start_string", ""), CommentEnd: p.str("comment_end_string", ""),
 		}, scope)
@@ -198,7 +198,7 @@ func lookupFirstFound(c *Call, terms []any, p *bound) ([]any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if i := slices.IndexFunc(paths, c.Env.opts.Files.IsFile); i >= 0 {
+			if i := slices.IndexFunc(paths, c.Env.Options().Files.IsFile); i >= 0 {
 				return []any{paths[i]}, nil
 			}
 			searched = append(searched, paths...)

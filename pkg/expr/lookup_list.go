@@ -133,7 +133,7 @@ func lookupSequence(_ *Call, terms []any, p *bound) ([]any, error) {
 
 func newSequence(term string, p *bound) (*sequence, error) {
 	s := &sequence{start: 1, stride: 1, format: "%d"}
-	for _, name := range p.sig.params {
+	for _, name := range p.names() {
 		if !p.has(name) {
 			continue
 		}

@@ -172,7 +172,7 @@ func readPassword(c *Call, file string) (password, salt string, err error) {
 	if file == "/dev/null" {
 		return "", "", nil
 	}
-	text, err := c.Env.opts.Files.Raw().Read(file, source.MaxSecret)
+	text, err := c.Env.Options().Files.Raw().Read(file, source.MaxSecret)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", "", nil
 	}

@@ -18,13 +18,13 @@ func withOptions(term string, p *bound) (string, map[string]string, error) {
 	var name []string
 	for _, word := range strings.Fields(term) {
 		k, v, ok := strings.Cut(word, "=")
-		if ok && slices.Contains(p.sig.params, k) {
+		if ok && slices.Contains(p.names(), k) {
 			opts[k] = v
 			continue
 		}
 		name = append(name, word)
 	}
-	for _, k := range p.sig.params {
+	for _, k := range p.names() {
 		if _, set := opts[k]; !set && p.has(k) {
 			opts[k] = p.str(k, "")
 		}

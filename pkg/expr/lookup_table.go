@@ -1,58 +1,14 @@
 package expr
 
 import (
-	"strings"
+	"slices"
 
 	"kubekey/pkg/value"
 )
 
-// lookupSpec is one row of the table of lookups: names, named parameters, and
-// what it does with its terms (the positional arguments).
-type lookupSpec struct {
-	names  string
-	params string
-	do     func(c *Call, terms []any, p *bound) ([]any, error)
-}
-
-// builtinLookups returns the lookups that every Env has, by short name.
-func builtinLookups() map[string]function {
-	table := map[string]function{}
-	for _, rows := range [][]lookupSpec{listLookups(), fileLookups(), variableLookups(), secretLookups()} {
-		for _, row := range rows {
-			for _, name := range strings.Fields(row.names) {
-				table[name] = row.function(name)
-			}
-		}
-	}
-	return table
-}
-
-// function makes the row callable: terms must be defined, named arguments known.
-func (s lookupSpec) function(name string) function {
-	sig := parseSignature(name, s.params)
-	return func(c *Call, a Args) (any, error) {
-		p, err := sig.bind(Args{Named: a.Named})
-		if err != nil {
-			return nil, err
-		}
-		terms := make([]any, len(a.Positional))
-		for i, term := range a.Positional {
-			if terms[i], err = defined(term); err != nil {
-				return nil, err
-			}
-		}
-		out, err := s.do(c, terms, p)
-		if p.err != nil {
-			err = p.err
-		}
-		if err != nil {
-			return nil, named(name, err)
-		}
-		if out == nil {
-			out = []any{}
-		}
-		return out, nil
-	}
+// lookupRows are all lookups.
+func lookupRows() []lookupSpec {
+	return slices.Concat(listLookups(), fileLookups(), variableLookups(), secretLookups())
 }
 
 // eachTerm calls do with the text of every term; a term that is a list is several.

@@ -58,7 +58,7 @@ func lookupEnvironment() *Env {
 	return New(Options{Now: fixedNow, Template: func(_ context.Context, f TemplateFile, s Scope) (string, error) {
 		host, _, err := s.Lookup("inventory_hostname")
 		return filepath.Base(f.Path) + f.VariableStart + f.CommentEnd + " for " + value.Str(host), err
-	}})
+	}}, Standard())
 }
 
 func TestLookups(t *testing.T) {
@@ -67,12 +67,12 @@ func TestLookups(t *testing.T) {
 }
 
 func TestTemplateLookupNeedsAnEngine(t *testing.T) {
-	checkError(t, New(Options{}), Names{}, source.Pos{}, "lookup('template', 'x.j2')", "cannot be rendered")
+	checkError(t, New(Options{}, Standard()), Names{}, source.Pos{}, "lookup('template', 'x.j2')", "cannot be rendered")
 }
 
 func TestPasswordIsKept(t *testing.T) {
 	dir := t.TempDir()
-	env, scope := New(Options{}), Names{"playbook_dir": dir}
+	env, scope := New(Options{}, Standard()), Names{"playbook_dir": dir}
 	get := func(src string) string {
 		t.Helper()
 		v, err := evaluate(env, scope, source.Pos{}, src)
@@ -120,7 +120,7 @@ func TestPasswordFillsAnEmptyFile(t *testing.T) {
 	}
 	scope := Names{"file": file}
 	for _, src := range []string{"lookup('password', file) | length", "lookup('file', file) | length"} {
-		checkValue(t, New(Options{}), scope, source.Pos{}, src, "20")
+		checkValue(t, New(Options{}, Standard()), scope, source.Pos{}, src, "20")
 	}
 }
 
@@ -131,7 +131,7 @@ func TestPasswordIsNotKeptInCheckMode(t *testing.T) {
 	if err := os.WriteFile(kept, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env, scope := New(Options{}), Names{"dir": dir, "ansible_check_mode": true}
+	env, scope := New(Options{}, Standard()), Names{"dir": dir, "ansible_check_mode": true}
 	checkValue(t, env, scope, source.Pos{}, "lookup('password', dir ~ '/secrets/db length=12') | length", "12")
 	checkValue(t, env, scope, source.Pos{}, "lookup('password', dir ~ '/kept')", "'secret'")
 	checkValue(t, env, scope, source.Pos{}, "lookup('password', dir ~ '/kept encrypt=md5_crypt') | length", "34")
@@ -164,7 +164,7 @@ func TestURLLookup(t *testing.T) {
 	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env, scope := New(Options{}), Names{"base": server.URL, "tls": secure.URL, "authority": authority}
+	env, scope := New(Options{}, Standard()), Names{"base": server.URL, "tls": secure.URL, "authority": authority}
 	for src, want := range map[string]string{
 		"query('url', tls ~ '/ok', validate_certs=false)":                              "['a', '']",
 		"query('url', tls ~ '/ok', ca_path=authority)":                                 "['a', '']",

@@ -42,7 +42,7 @@ func urlClient(c *Call, p *bound) (*http.Client, error) {
 		to.Proxy = http.ProxyFromEnvironment
 	}
 	if file := p.str("ca_path", ""); file != "" {
-		text, err := c.Env.opts.Files.Raw().Read(expandUser(file), source.MaxData)
+		text, err := c.Env.Options().Files.Raw().Read(expandUser(file), source.MaxData)
 		if err != nil {
 			return nil, fmt.Errorf("argument ca_path: %w", err)
 		}

@@ -8,9 +8,9 @@ import (
 	"kubekey/pkg/value"
 )
 
-func listMethods() map[string]method {
-	table := methodTable([]methodSpec{
-		{"count", "value!", func(v any, p *bound) (any, error) {
+func listMethods() []methodSpec {
+	return []methodSpec{
+		{name: "count", params: "value!", do: func(v any, p *bound) (any, error) {
 			n := 0
 			for _, e := range v.([]any) {
 				if value.Equal(e, p.raw("value", nil)) {
@@ -19,24 +19,22 @@ func listMethods() map[string]method {
 			}
 			return n, nil
 		}},
-		{"index", "value! start stop", listIndex},
-		{"copy", "", func(v any, _ *bound) (any, error) { return append([]any{}, v.([]any)...), nil }},
-	})
-	return addMutators(table, []mutatorSpec{
-		{"append", "value!", func(v any, p *bound) (any, any, error) {
+		{name: "index", params: "value! start stop", do: listIndex},
+		{name: "copy", do: func(v any, _ *bound) (any, error) { return append([]any{}, v.([]any)...), nil }},
+		{name: "append", params: "value!", mutate: func(v any, p *bound) (any, any, error) {
 			return nil, grown(v, p.raw("value", nil)), nil
 		}},
-		{"extend", "values!", func(v any, p *bound) (any, any, error) {
+		{name: "extend", params: "values!", mutate: func(v any, p *bound) (any, any, error) {
 			more, err := iterate(p.raw("values", nil))
 			return nil, grown(v, more...), err
 		}},
-		{"insert", "index! value!", listInsert},
-		{"pop", "index", listPop},
-		{"remove", "value!", listRemove},
-		{"clear", "", func(any, *bound) (any, any, error) { return nil, []any{}, nil }},
-		{"reverse", "", listReverse},
-		{"sort", "reverse", listSort},
-	})
+		{name: "insert", params: "index! value!", mutate: listInsert},
+		{name: "pop", params: "index", mutate: listPop},
+		{name: "remove", params: "value!", mutate: listRemove},
+		{name: "clear", mutate: func(any, *bound) (any, any, error) { return nil, []any{}, nil }},
+		{name: "reverse", mutate: listReverse},
+		{name: "sort", params: "reverse", mutate: listSort},
+	}
 }
 
 // grown is a copy of a list with more elements.
@@ -125,27 +123,25 @@ func listSort(v any, p *bound) (any, any, error) {
 	return nil, out, failed
 }
 
-func dictMethods() map[string]method {
-	table := methodTable([]methodSpec{
-		{"get", "key! default", func(v any, p *bound) (any, error) {
+func dictMethods() []methodSpec {
+	return []methodSpec{
+		{name: "get", params: "key! default", do: func(v any, p *bound) (any, error) {
 			if e, ok := v.(*value.Dict).Get(p.raw("key", nil)); ok {
 				return e, nil
 			}
 			return p.raw("default", nil), nil
 		}},
-		{"keys", "", func(v any, _ *bound) (any, error) { return append([]any{}, v.(*value.Dict).Keys()...), nil }},
-		{"values", "", func(v any, _ *bound) (any, error) { return dictValues(v.(*value.Dict)), nil }},
-		{"items", "", func(v any, _ *bound) (any, error) { return dictItems(v.(*value.Dict)), nil }},
-		{"copy", "", func(v any, _ *bound) (any, error) { return v.(*value.Dict).Copy(), nil }},
-		{"has_key", "key!", func(v any, p *bound) (any, error) { return v.(*value.Dict).Has(p.raw("key", nil)), nil }},
-	})
-	return addMutators(table, []mutatorSpec{
-		{"update", "other **", dictUpdate},
-		{"setdefault", "key! default", dictSetDefault},
-		{"pop", "key! default", dictPop},
-		{"popitem", "", dictPopItem},
-		{"clear", "", func(any, *bound) (any, any, error) { return nil, value.NewDict(), nil }},
-	})
+		{name: "keys", do: func(v any, _ *bound) (any, error) { return append([]any{}, v.(*value.Dict).Keys()...), nil }},
+		{name: "values", do: func(v any, _ *bound) (any, error) { return dictValues(v.(*value.Dict)), nil }},
+		{name: "items", do: func(v any, _ *bound) (any, error) { return dictItems(v.(*value.Dict)), nil }},
+		{name: "copy", do: func(v any, _ *bound) (any, error) { return v.(*value.Dict).Copy(), nil }},
+		{name: "has_key", params: "key!", do: func(v any, p *bound) (any, error) { return v.(*value.Dict).Has(p.raw("key", nil)), nil }},
+		{name: "update", params: "other **", mutate: dictUpdate},
+		{name: "setdefault", params: "key! default", mutate: dictSetDefault},
+		{name: "pop", params: "key! default", mutate: dictPop},
+		{name: "popitem", mutate: dictPopItem},
+		{name: "clear", mutate: func(any, *bound) (any, any, error) { return nil, value.NewDict(), nil }},
+	}
 }
 
 func dictValues(d *value.Dict) []any {

@@ -12,10 +12,10 @@ import (
 
 // strSpec is a row for a method that takes no arguments.
 func strSpec(name string, do func(s string) any) methodSpec {
-	return methodSpec{name, "", func(v any, _ *bound) (any, error) { return do(v.(string)), nil }}
+	return methodSpec{name: name, do: func(v any, _ *bound) (any, error) { return do(v.(string)), nil }}
 }
 
-func stringMethods() map[string]method {
+func stringMethods() []methodSpec {
 	rows := []methodSpec{
 		strSpec("upper", func(s string) any { return strings.ToUpper(s) }),
 		strSpec("lower", func(s string) any { return strings.ToLower(s) }),
@@ -32,75 +32,75 @@ func stringMethods() map[string]method {
 		strSpec("isupper", func(s string) any { return isUpper(s) }),
 		strSpec("islower", func(s string) any { return isLower(s) }),
 		strSpec("isidentifier", func(s string) any { return isIdentifier(s) }),
-		{"encode", "encoding errors", func(v any, _ *bound) (any, error) { return v, nil }},
-		{"decode", "encoding errors", func(v any, _ *bound) (any, error) { return v, nil }},
+		{name: "format", params: "* **", undefinedToo: true, do: func(v any, p *bound) (any, error) {
+			return braceFormat(v.(string), Args{Positional: p.rest, Named: p.named})
+		}},
+		{name: "encode", params: "encoding errors", do: func(v any, _ *bound) (any, error) { return v, nil }},
+		{name: "decode", params: "encoding errors", do: func(v any, _ *bound) (any, error) { return v, nil }},
 	}
 	rows = append(rows, splitMethods()...)
 	rows = append(rows, searchMethods()...)
-	rows = append(rows, padMethods()...)
-	table := methodTable(rows)
-	table["format"] = method{call: func(v any, a Args) (any, error) { return braceFormat(v.(string), a) }}
-	return table
+	return append(rows, padMethods()...)
 }
 
 func splitMethods() []methodSpec {
 	return []methodSpec{
-		{"split", "sep maxsplit", func(v any, p *bound) (any, error) {
+		{name: "split", params: "sep maxsplit", do: func(v any, p *bound) (any, error) {
 			return pySplit(v.(string), p.value("sep", nil), p.int("maxsplit", -1))
 		}},
-		{"rsplit", "sep maxsplit", func(v any, p *bound) (any, error) {
+		{name: "rsplit", params: "sep maxsplit", do: func(v any, p *bound) (any, error) {
 			return pySplitRight(v.(string), p.value("sep", nil), p.int("maxsplit", -1))
 		}},
-		{"splitlines", "keepends", func(v any, p *bound) (any, error) {
+		{name: "splitlines", params: "keepends", do: func(v any, p *bound) (any, error) {
 			return value.SplitLines(v.(string), p.flag("keepends", false)), nil
 		}},
-		{"partition", "sep!", func(v any, p *bound) (any, error) {
+		{name: "partition", params: "sep!", do: func(v any, p *bound) (any, error) {
 			sep := textArg(p, "sep")
 			return partition(v.(string), sep, strings.Index(v.(string), sep), false)
 		}},
-		{"rpartition", "sep!", func(v any, p *bound) (any, error) {
+		{name: "rpartition", params: "sep!", do: func(v any, p *bound) (any, error) {
 			sep := textArg(p, "sep")
 			return partition(v.(string), sep, strings.LastIndex(v.(string), sep), true)
 		}},
-		{"join", "iterable!", func(v any, p *bound) (any, error) { return pyJoin(v.(string), p.value("iterable", nil)) }},
+		{name: "join", params: "iterable!", do: func(v any, p *bound) (any, error) { return pyJoin(v.(string), p.value("iterable", nil)) }},
 	}
 }
 
 func searchMethods() []methodSpec {
 	return []methodSpec{
-		{"startswith", "prefix! start end", affix(strings.HasPrefix, "prefix")},
-		{"endswith", "suffix! start end", affix(strings.HasSuffix, "suffix")},
-		{"removeprefix", "prefix!", func(v any, p *bound) (any, error) {
+		{name: "startswith", params: "prefix! start end", do: affix(strings.HasPrefix, "prefix")},
+		{name: "endswith", params: "suffix! start end", do: affix(strings.HasSuffix, "suffix")},
+		{name: "removeprefix", params: "prefix!", do: func(v any, p *bound) (any, error) {
 			return strings.TrimPrefix(v.(string), textArg(p, "prefix")), nil
 		}},
-		{"removesuffix", "suffix!", func(v any, p *bound) (any, error) {
+		{name: "removesuffix", params: "suffix!", do: func(v any, p *bound) (any, error) {
 			return strings.TrimSuffix(v.(string), textArg(p, "suffix")), nil
 		}},
-		{"replace", "old! new! count", pyReplace},
-		{"count", "sub! start end", func(v any, p *bound) (any, error) {
+		{name: "replace", params: "old! new! count", do: pyReplace},
+		{name: "count", params: "sub! start end", do: func(v any, p *bound) (any, error) {
 			s, _, err := window(v.(string), p)
 			return strings.Count(s, textArg(p, "sub")), err
 		}},
-		{"find", "sub! start end", finder(strings.Index, false)},
-		{"rfind", "sub! start end", finder(strings.LastIndex, false)},
-		{"index", "sub! start end", finder(strings.Index, true)},
-		{"rindex", "sub! start end", finder(strings.LastIndex, true)},
+		{name: "find", params: "sub! start end", do: finder(strings.Index, false)},
+		{name: "rfind", params: "sub! start end", do: finder(strings.LastIndex, false)},
+		{name: "index", params: "sub! start end", do: finder(strings.Index, true)},
+		{name: "rindex", params: "sub! start end", do: finder(strings.LastIndex, true)},
 	}
 }
 
 func padMethods() []methodSpec {
 	return []methodSpec{
-		{"strip", "chars", strip(true, true)},
-		{"lstrip", "chars", strip(true, false)},
-		{"rstrip", "chars", strip(false, true)},
-		{"zfill", "width!", func(v any, p *bound) (any, error) { return zfill(v.(string), p.int("width", 0)) }},
-		{"center", "width! fillchar", padded(func(fill, width int) (int, int) {
+		{name: "strip", params: "chars", do: strip(true, true)},
+		{name: "lstrip", params: "chars", do: strip(true, false)},
+		{name: "rstrip", params: "chars", do: strip(false, true)},
+		{name: "zfill", params: "width!", do: func(v any, p *bound) (any, error) { return zfill(v.(string), p.int("width", 0)) }},
+		{name: "center", params: "width! fillchar", do: padded(func(fill, width int) (int, int) {
 			left := fill/2 + (fill & width & 1)
 			return left, fill - left
 		})},
-		{"ljust", "width! fillchar", padded(func(fill, _ int) (int, int) { return 0, fill })},
-		{"rjust", "width! fillchar", padded(func(fill, _ int) (int, int) { return fill, 0 })},
-		{"expandtabs", "tabsize", func(v any, p *bound) (any, error) { return expandTabs(v.(string), p.int("tabsize", 8)) }},
+		{name: "ljust", params: "width! fillchar", do: padded(func(fill, _ int) (int, int) { return 0, fill })},
+		{name: "rjust", params: "width! fillchar", do: padded(func(fill, _ int) (int, int) { return fill, 0 })},
+		{name: "expandtabs", params: "tabsize", do: func(v any, p *bound) (any, error) { return expandTabs(v.(string), p.int("tabsize", 8)) }},
 	}
 }
 

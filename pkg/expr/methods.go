@@ -15,53 +15,47 @@ type method struct {
 	mutates func(recv any, a Args) (result, changed any, err error)
 }
 
-// methodSpec is one row of a table of methods; see signature for params.
+// Method is one row of a table of methods: its name, its parameters, what it does. It has do,
+// or mutate, which returns the changed copy too.
 type methodSpec struct {
 	name, params string
 	do           func(recv any, p *bound) (any, error)
+	mutate       func(recv any, p *bound) (result, changed any, err error)
+	undefinedToo bool
 }
 
-// mutatorSpec is a methodSpec of a method that changes its receiver.
-type mutatorSpec struct {
-	name, params string
-	do           func(recv any, p *bound) (result, changed any, err error)
-}
-
-func methodTable(specs []methodSpec) map[string]method {
-	table := make(map[string]method, len(specs))
-	for _, s := range specs {
-		sig := parseSignature(s.name+"()", s.params)
-		table[s.name] = method{call: func(recv any, a Args) (any, error) {
-			p, err := bindDefined(sig, a)
-			if err != nil {
-				return nil, err
-			}
-			v, err := s.do(recv, p)
-			if p.err != nil {
-				err = p.err
-			}
-			return v, err
-		}}
+func (s methodSpec) method() method {
+	sig := parseSignature(s.name+"()", s.params)
+	if s.mutate == nil {
+		return method{call: func(recv any, a Args) (any, error) { return s.call(sig, recv, a) }}
 	}
-	return table
+	return method{mutates: func(recv any, a Args) (any, any, error) {
+		p, err := sig.bind(a)
+		if err != nil {
+			return nil, nil, err
+		}
+		v, changed, err := s.mutate(recv, p)
+		if p.err != nil {
+			err = p.err
+		}
+		return v, changed, err
+	}}
 }
 
-func addMutators(table map[string]method, specs []mutatorSpec) map[string]method {
-	for _, s := range specs {
-		sig := parseSignature(s.name+"()", s.params)
-		table[s.name] = method{mutates: func(recv any, a Args) (any, any, error) {
-			p, err := sig.bind(a)
-			if err != nil {
-				return nil, nil, err
-			}
-			v, changed, err := s.do(recv, p)
-			if p.err != nil {
-				err = p.err
-			}
-			return v, changed, err
-		}}
+func (s methodSpec) call(sig *signature, recv any, a Args) (any, error) {
+	bind := bindDefined
+	if s.undefinedToo {
+		bind = (*signature).bind
 	}
-	return table
+	p, err := bind(sig, a)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.do(recv, p)
+	if p.err != nil {
+		err = p.err
+	}
+	return v, err
 }
 
 // bindDefined is bind that refuses undefined arguments.
@@ -77,8 +71,21 @@ func bindDefined(sig *signature, a Args) (*bound, error) {
 // methodSet is the methods of each type.
 type methodSet struct{ str, list, dict, datetime map[string]method }
 
-func builtinMethods() methodSet {
-	return methodSet{stringMethods(), listMethods(), dictMethods(), timeMethods()}
+// Methods are the methods of the types that have some.
+type Methods struct{ str, list, dict, datetime []methodSpec }
+
+func (m *methodSet) add(rows Methods) {
+	for _, t := range []struct {
+		table *map[string]method
+		rows  []methodSpec
+	}{{&m.str, rows.str}, {&m.list, rows.list}, {&m.dict, rows.dict}, {&m.datetime, rows.datetime}} {
+		if *t.table == nil {
+			*t.table = map[string]method{}
+		}
+		for _, row := range t.rows {
+			(*t.table)[row.name] = row.method()
+		}
+	}
 }
 
 func (m *methodSet) of(v any) map[string]method {

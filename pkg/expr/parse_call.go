@@ -94,7 +94,7 @@ func (p *parser) filter(x node, pos int) node {
 	name := p.dotted("filter")
 	fn, err := p.env.filter(name.text)
 	p.known(name, err)
-	n := &filterNode{in: x, name: name.text, fn: fn}
+	n := &filterNode{in: x, name: p.env.ShortName(name.text), fn: fn}
 	if p.isOp("(") {
 		n.args = p.arguments()
 	}
@@ -107,7 +107,7 @@ func (p *parser) filter(x node, pos int) node {
 // takesLazy reports whether a filter only picks from its arguments, or passes
 // them on: map('extract', hostvars, 'ip') must not work out all of hostvars.
 func takesLazy(n *filterNode) bool {
-	switch ShortName(n.name) {
+	switch n.name {
 	case "extract", "default", "d":
 		return true
 	case "map":
@@ -125,7 +125,7 @@ func (p *parser) test(x node, pos int) node {
 	name := p.dotted("test")
 	fn, err := p.env.test(name.text)
 	p.known(name, err)
-	n.name = ShortName(name.text)
+	n.name = p.env.ShortName(name.text)
 	if n.fn = fn; n.name == "defined" || n.name == "undefined" {
 		n.fn = nil
 	}
@@ -183,7 +183,7 @@ func (p *parser) checkLookup(n *callNode) {
 // checkNested finds unknown filters and tests that map, select and their kin
 // are given by literal name.
 func (p *parser) checkNested(n *filterNode) {
-	switch ShortName(n.name) {
+	switch n.name {
 	case "map":
 		p.checkLiteral(n.args, 0, func(name string) error {
 			_, err := p.env.filter(name)

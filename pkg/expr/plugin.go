@@ -47,7 +47,7 @@ func (e *Env) With(plugins []Plugin) (*Env, source.Diagnostics) {
 	var made []*plugin
 	for i := range plugins {
 		p := &plugin{Plugin: plugins[i], sig: plugins[i].signature()}
-		if d := out.add(p); d != nil {
+		if d := out.addPlugin(p); d != nil {
 			ds.Add(d)
 			continue
 		}
@@ -59,7 +59,7 @@ func (e *Env) With(plugins []Plugin) (*Env, source.Diagnostics) {
 	return &out, ds
 }
 
-func (e *Env) add(p *plugin) *source.Diagnostic {
+func (e *Env) addPlugin(p *plugin) *source.Diagnostic {
 	_, taken := e.filters[p.Name]
 	if p.Test {
 		_, taken = e.tests[p.Name]

@@ -23,7 +23,7 @@ func TestPython(t *testing.T) {
 	table := v.(*value.Dict)
 	vars, _ := table.Get("vars")
 	cases, _ := table.Get("cases")
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	for _, c := range cases.([]any) {
 		c := c.(*value.Dict)
 		t.Run(c.String("src"), func(t *testing.T) {

@@ -25,7 +25,7 @@ func (x *Expr) Reads() []Read {
 	walk(x.root, func(n node) {
 		switch n := n.(type) {
 		case *filterNode:
-			if name := ShortName(n.name); name == "default" || name == "d" {
+			if n.name == "default" || n.name == "d" {
 				note(n.in)
 			}
 		case *testNode:

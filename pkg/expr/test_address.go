@@ -57,7 +57,7 @@ func privateTest() func(netip.Addr) bool {
 }
 
 func ofText(name string, is func(string) bool) testSpec {
-	return testSpec{names: name, do: func(_ *Call, in any, _ *bound) (bool, error) {
+	return testSpec{names: name, of: "ansible.utils", do: func(_ *Call, in any, _ *bound) (bool, error) {
 		s, ok := in.(string)
 		return ok && is(s), nil
 	}}
@@ -78,7 +78,7 @@ func ofNetwork(name string, is func(netip.Prefix) bool) testSpec {
 }
 
 func ofTwo(names, params string, is func(in, other netip.Prefix) bool) testSpec {
-	return testSpec{names: names, params: params, do: func(_ *Call, in any, p *bound) (bool, error) {
+	return testSpec{names: names, of: "ansible.utils", params: params, do: func(_ *Call, in any, p *bound) (bool, error) {
 		a, ok := strictNetwork(value.Str(in))
 		b, fine := strictNetwork(p.str("network", ""))
 		return ok && fine && is(a, b), nil
@@ -86,7 +86,7 @@ func ofTwo(names, params string, is func(in, other netip.Prefix) bool) testSpec 
 }
 
 func inNetworks(name string, enough func(int) bool) testSpec {
-	return testSpec{names: name, params: "networks!", do: func(_ *Call, in any, p *bound) (bool, error) {
+	return testSpec{names: name, of: "ansible.utils", params: "networks!", do: func(_ *Call, in any, p *bound) (bool, error) {
 		a, ok := strictNetwork(value.Str(in))
 		found := 0
 		for _, v := range p.list("networks") {

@@ -10,22 +10,22 @@ import (
 // fileTests look at files of the control node.
 func fileTests() []testSpec {
 	return []testSpec{
-		onPath("directory is_dir", func(c *Call, path string) bool { return c.Env.opts.Files.IsDir(path) }),
+		onPath("directory is_dir", func(c *Call, path string) bool { return c.Env.Options().Files.IsDir(path) }),
 		onPath("file is_file", isRegular),
 		onPath("exists", func(c *Call, path string) bool {
-			_, err := c.Env.opts.Files.Stat(path)
+			_, err := c.Env.Options().Files.Stat(path)
 			return err == nil
 		}),
-		onPath("link is_link", func(c *Call, path string) bool { return c.Env.opts.Files.IsLink(path) }),
+		onPath("link is_link", func(c *Call, path string) bool { return c.Env.Options().Files.IsLink(path) }),
 		onPath("link_exists", func(c *Call, path string) bool {
-			_, err := c.Env.opts.Files.Stat(path)
-			return err == nil || c.Env.opts.Files.IsLink(path)
+			_, err := c.Env.Options().Files.Stat(path)
+			return err == nil || c.Env.Options().Files.IsLink(path)
 		}),
 		onPath("abs is_abs", func(_ *Call, path string) bool { return source.IsAbs(path) }),
-		onPath("mount is_mount", func(c *Call, path string) bool { return isMount(c.Env.opts.Files, path) }),
+		onPath("mount is_mount", func(c *Call, path string) bool { return isMount(c.Env.Options().Files, path) }),
 		{names: "same_file is_same_file", params: "other!", do: func(c *Call, in any, p *bound) (bool, error) {
-			a, errA := c.Env.opts.Files.Stat(pyStr(in))
-			b, errB := c.Env.opts.Files.Stat(p.str("other", ""))
+			a, errA := c.Env.Options().Files.Stat(pyStr(in))
+			b, errB := c.Env.Options().Files.Stat(p.str("other", ""))
 			return errA == nil && errB == nil && os.SameFile(a, b), nil
 		}},
 	}
@@ -38,7 +38,7 @@ func onPath(names string, is func(c *Call, path string) bool) testSpec {
 }
 
 func isRegular(c *Call, path string) bool {
-	info, err := c.Env.opts.Files.Stat(path)
+	info, err := c.Env.Options().Files.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 

@@ -3,56 +3,15 @@ package expr
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"kubekey/pkg/value"
 )
 
-// testSpec is one row of the table of tests: its names, its parameters (see
-// signature), what it says. in is forced, and defined unless undefinedToo.
-type testSpec struct {
-	names        string
-	params       string
-	undefinedToo bool
-	do           func(c *Call, in any, p *bound) (bool, error)
-}
-
-// builtinTests are all tests by short name.
-func builtinTests() map[string]test {
-	table := map[string]test{}
-	for _, rows := range [][]testSpec{typeTests(), valueTests(), orderTests(), setTests(), resultTests(), textTests(), addressTests(), fileTests()} {
-		for _, row := range rows {
-			for _, name := range strings.Fields(row.names) {
-				table[name] = row.test(name)
-			}
-		}
-	}
-	return table
-}
-
-func (s testSpec) test(name string) test {
-	sig := parseSignature("the test "+name, s.params)
-	return func(c *Call, in any, a Args) (bool, error) {
-		in, err := value.Force(in)
-		if err != nil {
-			return false, err
-		}
-		if u, ok := in.(*value.Undefined); ok && !s.undefinedToo {
-			if !u.Lenient {
-				return false, u
-			}
-			in = ""
-		}
-		p, err := sig.bind(a)
-		if err != nil {
-			return false, err
-		}
-		ok, err := s.do(c, in, p)
-		if p.err != nil {
-			err = p.err
-		}
-		return ok, err
-	}
+// testRows are all tests.
+func testRows() []testSpec {
+	return slices.Concat(typeTests(), valueTests(), orderTests(), setTests(), resultTests(), textTests(), addressTests(), fileTests())
 }
 
 // on makes a test of a predicate; it is false for undefined.
@@ -91,12 +50,10 @@ func typeTests() []testSpec {
 			return same(in, p.raw("other", nil)), nil
 		}},
 		{names: "filter", do: func(c *Call, in any, _ *bound) (bool, error) {
-			_, err := c.Env.filter(pyStr(in))
-			return err == nil, nil
+			return slices.Contains(c.Env.FilterNames(), c.Env.ShortName(pyStr(in))), nil
 		}},
 		{names: "test", do: func(c *Call, in any, _ *bound) (bool, error) {
-			_, err := c.Env.test(pyStr(in))
-			return err == nil, nil
+			return slices.Contains(c.Env.TestNames(), c.Env.ShortName(pyStr(in))), nil
 		}},
 	}
 }

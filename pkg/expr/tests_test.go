@@ -160,7 +160,7 @@ func TestFileTests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	env := New(Options{Files: source.Tree{Embedded: fstest.MapFS{"roles/x.yml": {}}}})
+	env := New(Options{Files: source.Tree{Embedded: fstest.MapFS{"roles/x.yml": {}}}}, Standard())
 	for _, src := range []string{
 		"dir is directory and f is not directory", "f is file and dir is not is_file", "l is link and f is not link",
 		"f is exists and gone is not exists and broken is not exists", "broken is link_exists and f is link_exists",
@@ -181,7 +181,7 @@ func TestFileTests(t *testing.T) {
 }
 
 func TestLookupDispatch(t *testing.T) {
-	env := New(Options{})
+	env := New(Options{}, Standard())
 	env.lookups = map[string]function{
 		"echo": func(_ *Call, a Args) (any, error) { return append([]any{}, a.Positional...), nil },
 		"opt": func(_ *Call, a Args) (any, error) {
@@ -301,7 +301,7 @@ func TestMoreOperators(t *testing.T) {
 		"{}.popitem()": "is empty", "{}.update(5)": "no list of pairs", "{}.update([1])": "no pair", "[1, 'a'].sort()": "not supported", "[].extend(5)": "not iterable",
 		"f(a=1, **{'a': 2})": "undefined", "dict(a=1, **{'a': 2})": "given twice", "range(1, a=2, a=3)": "given twice", "range('x')": "whole number",
 	} {
-		x, err := New(Options{}).Compile(src, source.Pos{}, Escaped)
+		x, err := New(Options{}, Standard()).Compile(src, source.Pos{}, Escaped)
 		if err == nil {
 			_, err = x.Eval(context.Background(), scope)
 		}

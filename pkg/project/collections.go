@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"kubekey/pkg/expr"
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/source"
 )
@@ -93,7 +92,7 @@ func (l *Linker) collectionNames(values []playbook.Value, playDir string, ds *so
 	for _, v := range values {
 		name := v.Text()
 		out = append(out, name)
-		if _, onDisk := l.collectionDir(name, playDir); onDisk || l.Modules.HasCollection(name) || expr.HasCollection(name) {
+		if _, onDisk := l.collectionDir(name, playDir); onDisk || l.Modules.HasCollection(name) || l.Engine.Env().HasCollection(name) {
 			continue
 		}
 		ds.Add(source.Warningf(v.At(), "kk has no modules of the collection %q", name).

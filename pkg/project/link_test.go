@@ -36,7 +36,7 @@ func newLinker(t *testing.T, sel Selection) *Linker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := template.New(expr.New(expr.Options{}), source.Tree{})
+	e := template.New(expr.New(expr.Options{}, expr.Standard()), source.Tree{})
 	nowhere := func(string) source.Pos { return source.Pos{} }
 	extra := vars.Templates("command line", value.NewDict("given", "x"), e, nowhere, nil)
 	return New(Options{Engine: e, Modules: reg, Selection: sel, Extra: []*vars.Layer{extra}})

@@ -10,7 +10,6 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"kubekey/pkg/expr"
 	"kubekey/pkg/module"
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/schema"
@@ -139,7 +138,7 @@ func (l *Linker) condsInto(values []playbook.Value, ds *source.Diagnostics) []*C
 }
 
 func (l *Linker) loop(s *playbook.Loop, ds *source.Diagnostics) *Loop {
-	lookup := expr.ShortName(s.Lookup)
+	lookup := l.Engine.Env().ShortName(s.Lookup)
 	if lookup != "" && !slices.Contains(l.Engine.Env().LookupNames(), lookup) {
 		ds.Add(source.Errorf(s.At, "no lookup named '%s'", s.Lookup).
 			WithHelp("%s", source.DidYouMean(s.Lookup, l.Engine.Env().LookupNames())))

@@ -17,7 +17,7 @@ func repr(v any) string { return value.Repr(v) }
 
 func newEngine(opts ...Option) *Engine {
 	tree := source.Tree{}
-	return New(expr.New(expr.Options{Files: tree}), tree, opts...)
+	return New(expr.New(expr.Options{Files: tree}, expr.Standard()), tree, opts...)
 }
 
 // at is a position for a string that stands in a file of that text.

@@ -15,7 +15,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-func newTemplates() *template.Engine { return template.New(expr.New(expr.Options{}), source.Tree{}) }
+func newTemplates() *template.Engine { return template.New(expr.New(expr.Options{}, expr.Standard()), source.Tree{}) }
 
 func nowhere(string) source.Pos { return source.Pos{Line: 7} }
 

@@ -60,7 +60,7 @@ func newMachine(tb testing.TB, playbook string, hosts, variables int) *machine {
 		fmt.Fprintf(&b, "    host-%05d: {number: %d}\n", i, i)
 	}
 	ctx := context.Background()
-	m := &machine{e: template.New(expr.New(expr.Options{}), source.Tree{})}
+	m := &machine{e: template.New(expr.New(expr.Options{}, expr.Standard()), source.Tree{})}
 	inv, ds := inventory.Load(ctx, []string{write(tb, dir, "inventory.yaml", b.String())}, inventory.Options{})
 	if err := ds.Err(); err != nil {
 		tb.Fatal(err)

@@ -80,7 +80,7 @@ func site(t *testing.T, modules *module.Registry, texts map[string]string, plays
 	var e *template.Engine
 	e = template.New(expr.New(expr.Options{Seed: "test", Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
 		return e.RenderFile(ctx, f, s)
-	}}), source.Tree{})
+	}}, expr.Standard()), source.Tree{})
 	linker := project.New(project.Options{Engine: e, Modules: modules})
 	pb, ds := linker.Playbook(filepath.Join(dir, "site.yml"))
 	if ds.Err() != nil {

@@ -6,4 +6,4 @@ import (
 )
 
 // environment is everything that expressions can call.
-func environment(tree source.Tree) *expr.Env { return expr.New(expr.Options{Files: tree}) }
+func environment(tree source.Tree) *expr.Env { return expr.New(expr.Options{Files: tree}, expr.Standard()) }
