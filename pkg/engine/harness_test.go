@@ -17,6 +17,7 @@ import (
 	"kubekey/pkg/connector/connectortest"
 	"kubekey/pkg/event"
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/exec"
@@ -70,7 +71,7 @@ func newBench(t *testing.T, archive string) *bench {
 	var e *template.Engine
 	e = template.New(expr.New(expr.Options{Seed: "test", Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
 		return e.RenderFile(ctx, f, s)
-	}}, expr.Standard()), source.Tree{})
+	}}, library.Standard()), source.Tree{})
 	reg, err := module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), image.Modules(), net.Modules(), pki.Modules(),
 		panicking())
 	if err != nil {

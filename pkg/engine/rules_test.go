@@ -15,6 +15,7 @@ import (
 	"kubekey/pkg/collections/sql"
 	"kubekey/pkg/event"
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/account"
@@ -152,7 +153,7 @@ func linked(t *testing.T, reg *module.Registry, text string) (linkedBook, source
 	if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := template.New(expr.New(expr.Options{}, expr.Standard()), source.Tree{})
+	e := template.New(expr.New(expr.Options{}, library.Standard()), source.Tree{})
 	l := project.New(project.Options{Engine: e, Modules: reg})
 	pb, ds := l.Playbook(path)
 	return linkedBook{l, e, pb}, ds

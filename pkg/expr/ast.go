@@ -260,7 +260,7 @@ func constantDict(n *dictNode) (any, bool) {
 	for i := range n.keys {
 		k, ok := constant(n.keys[i])
 		v, ok2 := constant(n.values[i])
-		if !ok || !ok2 || !isKey(k) {
+		if !ok || !ok2 || !IsKey(k) {
 			return nil, false
 		}
 		d.Set(k, v)
@@ -268,8 +268,8 @@ func constantDict(n *dictNode) (any, bool) {
 	return d, true
 }
 
-// isKey reports whether a value can be the key of a dict.
-func isKey(v any) bool {
+// IsKey reports whether a value can be the key of a dict.
+func IsKey(v any) bool {
 	switch v.(type) {
 	case nil, bool, int, float64, string:
 		return true

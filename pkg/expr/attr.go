@@ -18,7 +18,7 @@ func at(obj, key any) (any, error) {
 		if v, ok := o.Get(key); ok {
 			return v, nil
 		}
-		if !isKey(key) {
+		if !IsKey(key) {
 			return nil, fmt.Errorf("unhashable type: '%s'", value.TypeName(key))
 		}
 	case value.Lazy:
@@ -58,11 +58,11 @@ func typeName(v any) string {
 }
 
 func missing(in string, key any) *value.Undefined {
-	return &value.Undefined{Name: pyStr(key), Missing: in}
+	return &value.Undefined{Name: PyStr(key), Missing: in}
 }
 
 func element(list []any, key any) (any, error) {
-	i, ok := asInt(key)
+	i, ok := AsInt(key)
 	if !ok && len(list) == 2 {
 		i, ok = groupMember(key)
 	}
@@ -91,7 +91,7 @@ func groupMember(key any) (int, bool) {
 }
 
 func character(s string, key any) (any, error) {
-	i, ok := asInt(key)
+	i, ok := AsInt(key)
 	n := len(s)
 	if ok && (i < 0 || n > 64) {
 		n = utf8.RuneCountInString(s)
@@ -115,7 +115,7 @@ func character(s string, key any) (any, error) {
 func slice(obj, low, up, step any) (any, error) {
 	if s, ok := obj.(string); ok {
 		runes := []rune(s)
-		picked, err := indices(len(runes), low, up, step)
+		picked, err := Indices(len(runes), low, up, step)
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +129,7 @@ func slice(obj, low, up, step any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("'%s' object cannot be sliced", value.TypeName(obj))
 	}
-	picked, err := indices(len(list), low, up, step)
+	picked, err := Indices(len(list), low, up, step)
 	if err != nil {
 		return nil, err
 	}
@@ -140,12 +140,12 @@ func slice(obj, low, up, step any) (any, error) {
 	return out, nil
 }
 
-// indices are the positions that a slice of n elements takes, in order.
-func indices(n int, low, up, step any) ([]int, error) {
+// Indices are the positions that a slice of n elements takes, in order.
+func Indices(n int, low, up, step any) ([]int, error) {
 	by := 1
 	if step != nil {
 		var ok bool
-		if by, ok = asInt(step); !ok {
+		if by, ok = AsInt(step); !ok {
 			return nil, errSlice
 		}
 		if by == 0 {
@@ -159,10 +159,10 @@ func indices(n int, low, up, step any) ([]int, error) {
 		floor, ceil = -1, n-1
 	}
 	var err error
-	if first, err = bound1(low, first, n, floor, ceil); err != nil {
+	if first, err = SliceBound(low, first, n, floor, ceil); err != nil {
 		return nil, err
 	}
-	if last, err = bound1(up, last, n, floor, ceil); err != nil {
+	if last, err = SliceBound(up, last, n, floor, ceil); err != nil {
 		return nil, err
 	}
 	var out []int
@@ -179,11 +179,11 @@ func indices(n int, low, up, step any) ([]int, error) {
 
 var errSlice = fmt.Errorf("slice indices must be integers or none")
 
-func bound1(v any, def, n, floor, ceil int) (int, error) {
+func SliceBound(v any, def, n, floor, ceil int) (int, error) {
 	if v == nil {
 		return def, nil
 	}
-	i, ok := asInt(v)
+	i, ok := AsInt(v)
 	if !ok {
 		return 0, errSlice
 	}
@@ -193,9 +193,9 @@ func bound1(v any, def, n, floor, ceil int) (int, error) {
 	return max(floor, min(ceil, i)), nil
 }
 
-// attrPath follows a dotted path; what is missing is a *value.Undefined. Parts
+// Attr follows a dotted path; what is missing is a *value.Undefined. Parts
 // of digits are indexes.
-func attrPath(v any, path string) (any, error) {
+func Attr(v any, path string) (any, error) {
 	for part := range strings.SplitSeq(path, ".") {
 		var key any = part
 		if i, err := strconv.Atoi(part); err == nil {

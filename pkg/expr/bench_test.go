@@ -1,15 +1,17 @@
-package expr
+package expr_test
 
 import (
 	"context"
 	"testing"
 
+	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
 
 func BenchmarkEval(b *testing.B) {
-	scope := Names{
+	scope := expr.Names{
 		"a":    value.NewDict("b", "x"),
 		"c":    1,
 		"name": "etcd",
@@ -23,7 +25,7 @@ func BenchmarkEval(b *testing.B) {
 		`name`,
 	} {
 		b.Run(src, func(b *testing.B) {
-			x, err := New(Options{}, Standard()).Compile(src, source.Pos{}, Escaped)
+			x, err := expr.New(expr.Options{}, library.Standard()).Compile(src, source.Pos{}, expr.Escaped)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -39,10 +41,10 @@ func BenchmarkEval(b *testing.B) {
 }
 
 func BenchmarkCompile(b *testing.B) {
-	env := New(Options{}, Standard())
+	env := expr.New(expr.Options{}, library.Standard())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := env.Compile(`a.b == 'x' and c | default([]) | length > 2`, source.Pos{}, Escaped); err != nil {
+		if _, err := env.Compile(`a.b == 'x' and c | default([]) | length > 2`, source.Pos{}, expr.Escaped); err != nil {
 			b.Fatal(err)
 		}
 	}

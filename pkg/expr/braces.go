@@ -10,8 +10,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// braceFormat is Python's '{} {name!r:>10}'.format(...).
-func braceFormat(format string, a Args) (any, error) {
+// FormatBraces is Python's '{} {name!r:>10}'.format(...).
+func FormatBraces(format string, a Args) (any, error) {
 	b := &braces{args: a}
 	if err := b.run(format, 0); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func (b *braces) run(s string, depth int) error {
 		if err := b.field(s[i+1:i+end], depth); err != nil {
 			return err
 		}
-		if i += end + 1; b.out.Len() > maxSize {
-			return errTooBig
+		if i += end + 1; b.out.Len() > MaxSize {
+			return ErrTooBig
 		}
 	}
 	return nil
@@ -91,7 +91,7 @@ func (b *braces) field(s string, depth int) error {
 	switch conversion {
 	case "":
 	case "s":
-		v = pyStr(v)
+		v = PyStr(v)
 	case "r", "a":
 		v = value.Repr(v)
 	default:
@@ -127,11 +127,11 @@ func (b *braces) find(path string) (any, error) {
 			}
 			key, rest = rest[1:i+1], rest[i+1:]
 		}
-		if v, err = attrPath(v, key); err != nil {
+		if v, err = Attr(v, key); err != nil {
 			return nil, err
 		}
 	}
-	return defined(v)
+	return Defined(v)
 }
 
 func (b *braces) argument(name string) (any, error) {
@@ -203,7 +203,7 @@ func parseSpec(s string) (spec, error) {
 
 func formatSpec(v any, text string) (string, error) {
 	if text == "" {
-		return pyStr(v), nil
+		return PyStr(v), nil
 	}
 	sp, err := parseSpec(text)
 	if err != nil {
@@ -212,7 +212,7 @@ func formatSpec(v any, text string) (string, error) {
 	head, body, align := "", "", byte('>')
 	switch x := v.(type) {
 	case bool:
-		n, _ := asInt(x)
+		n, _ := AsInt(x)
 		head, body, err = sp.int(n)
 	case int:
 		head, body, err = sp.int(x)
@@ -222,7 +222,7 @@ func formatSpec(v any, text string) (string, error) {
 		if sp.letter != 0 && sp.letter != 's' {
 			return "", fmt.Errorf("unknown format code '%c' for object of type '%s'", sp.letter, value.TypeName(v))
 		}
-		body, align = pyStr(v), '<'
+		body, align = PyStr(v), '<'
 		if runes := []rune(body); sp.prec >= 0 && len(runes) > sp.prec {
 			body = string(runes[:sp.prec])
 		}

@@ -74,4 +74,4 @@ func (c *Call) Test(name string, in any, a Args) (bool, error) {
 
 // Attr follows a dotted path ("name", "address.0.ip") from v. What is missing
 // on the way is a *value.Undefined, not an error. The result is forced.
-func (c *Call) Attr(v any, path string) (any, error) { return attrPath(v, path) }
+func (c *Call) Attr(v any, path string) (any, error) { return Attr(v, path) }

@@ -116,10 +116,3 @@ func (x *Expr) rescue(err *error) {
 func (x *Expr) frame(ctx context.Context, s Scope) frame {
 	return frame{expr: x, ctx: ctx, scope: s}
 }
-
-// Attr follows a dotted path from a value, as Call.Attr does.
-func Attr(v any, path string) (any, error) { return attrPath(v, path) }
-
-// Iterate lists what a for loop over the value sees: elements, keys, characters.
-// Undefined and numbers are errors.
-func Iterate(v any) ([]any, error) { return iterate(v) }

@@ -1,10 +1,12 @@
-package expr
+package expr_test
 
 import (
 	"context"
 	"sync"
 	"testing"
 
+	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -12,9 +14,9 @@ import (
 // TestConcurrentUse compiles and evaluates from many goroutines with one Env
 // and one shared expression; the race detector watches.
 func TestConcurrentUse(t *testing.T) {
-	env := New(Options{}, Standard())
+	env := expr.New(expr.Options{}, library.Standard())
 	const src = "list.append(4) or list | map('string') | join('-') ~ (x is match('a+')) ~ ('%s' % d.k) ~ x.upper()"
-	shared, err := env.Compile(src, source.Pos{}, Escaped)
+	shared, err := env.Compile(src, source.Pos{}, expr.Escaped)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,13 +25,13 @@ func TestConcurrentUse(t *testing.T) {
 	for range 16 {
 		group.Go(func() {
 			for range 50 {
-				own, err := env.Compile(src, source.Pos{}, Raw)
+				own, err := env.Compile(src, source.Pos{}, expr.Raw)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				for _, x := range []*Expr{shared, own} {
-					got, err := x.Eval(context.Background(), Names{"list": list, "x": "aa", "d": d})
+				for _, x := range []*expr.Expr{shared, own} {
+					got, err := x.Eval(context.Background(), expr.Names{"list": list, "x": "aa", "d": d})
 					if err != nil || got != any("1-2-3-4TruevAA") {
 						t.Errorf("%v %v", got, err)
 						return

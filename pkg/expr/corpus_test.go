@@ -1,4 +1,4 @@
-package expr
+package expr_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 
+	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -26,8 +28,8 @@ func corpus(t testing.TB) *value.Dict {
 	return v.(*value.Dict)
 }
 
-func scopeOf(d *value.Dict) Names {
-	scope := Names{}
+func scopeOf(d *value.Dict) expr.Names {
+	scope := expr.Names{}
 	for k, v := range d.All() {
 		scope[k.(string)] = v
 	}
@@ -50,7 +52,7 @@ func TestCorpus(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "f.txt"), []byte("file-content\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := New(Options{}, Standard())
+	env := expr.New(expr.Options{}, library.Standard())
 	cases, _ := c.Get("cases")
 	vars, _ := c.Get("vars")
 	n := 0
@@ -72,10 +74,10 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-func checkCase(t *testing.T, env *Env, scope Names, c *value.Dict) {
+func checkCase(t *testing.T, env *expr.Env, scope expr.Names, c *value.Dict) {
 	t.Helper()
 	src := c.String("src")
-	x, err := env.Compile(src, source.Pos{}, Escaped)
+	x, err := env.Compile(src, source.Pos{}, expr.Escaped)
 	if err != nil {
 		t.Fatalf("compile %s: %v", src, err)
 	}

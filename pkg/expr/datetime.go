@@ -78,9 +78,9 @@ func timeAttr(t time.Time, key any) (any, bool) {
 	return nil, false
 }
 
-// strftime formats a time as Python's strftime does, in the C locale. An
+// Strftime formats a time as Python's strftime does, in the C locale. An
 // unknown directive stays as it is.
-func strftime(t time.Time, layout string) string {
+func Strftime(t time.Time, layout string) string {
 	var b strings.Builder
 	for i := 0; i < len(layout); i++ {
 		if layout[i] != '%' || i+1 == len(layout) {

@@ -262,7 +262,7 @@ func (f *frame) dict(n *dictNode) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !isKey(key) {
+		if !IsKey(key) {
 			return nil, f.fail(k, fmt.Errorf("a '%s' cannot be the key of a dict", value.TypeName(key)))
 		}
 		v, err := f.eval(n.values[i])

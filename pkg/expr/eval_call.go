@@ -46,7 +46,7 @@ func (f *frame) arg(a *Args, arg *argument, v any) error {
 	case arg.spread == single:
 		a.Positional = append(a.Positional, v)
 	case arg.spread == spreadList:
-		items, err := iterate(v)
+		items, err := Iterate(v)
 		if err != nil {
 			return f.fail(arg.x, err)
 		}

@@ -127,7 +127,7 @@ func (f *frame) membership(n node, left any, o *operation) (bool, any, error) {
 		if u, ok := right.(*value.Undefined); ok && !u.Lenient {
 			return false, nil, f.undefined(o.x, u)
 		}
-		found, err = contains(right, left)
+		found, err = Contains(right, left)
 	}
 	if err != nil {
 		return false, nil, f.fail(n, err)
@@ -142,9 +142,9 @@ func (f *frame) concat(n *concatNode) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.WriteString(pyStr(v))
-		if b.Len() > maxSize {
-			return nil, f.fail(n, errTooBig)
+		b.WriteString(PyStr(v))
+		if b.Len() > MaxSize {
+			return nil, f.fail(n, ErrTooBig)
 		}
 	}
 	return b.String(), nil

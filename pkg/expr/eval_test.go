@@ -1,20 +1,24 @@
-package expr
+package expr_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
 
-func eval(t *testing.T, src string, scope Scope) (any, error) {
+func eval(t *testing.T, src string, scope expr.Scope) (any, error) {
 	t.Helper()
-	x, err := New(Options{Now: fixedNow}, Standard()).Compile(src, source.Pos{}, Escaped)
+	x, err := expr.New(expr.Options{Now: fixedNow}, library.Standard()).Compile(src, source.Pos{}, expr.Escaped)
 	if err != nil {
 		t.Fatalf("compile %s: %v", src, err)
 	}
@@ -23,7 +27,17 @@ func eval(t *testing.T, src string, scope Scope) (any, error) {
 
 func fixedNow() time.Time { return time.Date(2024, 2, 29, 13, 5, 9, 120000, time.UTC) }
 
-func wantValue(t *testing.T, src string, scope Scope, want string) {
+// made is what an expression of no variables yields.
+func made(t *testing.T, src string) any {
+	t.Helper()
+	v, err := eval(t, src, expr.Names{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func wantValue(t *testing.T, src string, scope expr.Scope, want string) {
 	t.Helper()
 	got, err := eval(t, src, scope)
 	if err != nil {
@@ -35,7 +49,7 @@ func wantValue(t *testing.T, src string, scope Scope, want string) {
 	}
 }
 
-func wantError(t *testing.T, src string, scope Scope, want string) {
+func wantError(t *testing.T, src string, scope expr.Scope, want string) {
 	t.Helper()
 	got, err := eval(t, src, scope)
 	if err == nil {
@@ -48,7 +62,7 @@ func wantError(t *testing.T, src string, scope Scope, want string) {
 }
 
 func TestWhereKkDiffersFromJinja(t *testing.T) {
-	scope := Names{"d": value.NewDict("a", 1, "items", 2, "keys", []any{"x"}), "list": []any{1}}
+	scope := expr.Names{"d": value.NewDict("a", 1, "items", 2, "keys", []any{"x"}), "list": []any{1}}
 	for src, want := range map[string]string{
 		"undef_x.a.b is defined":                     "False",
 		"undef_x[1:] | default(1)":                   "1",
@@ -101,7 +115,7 @@ func TestWhereKkDiffersFromJinja(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	scope := Names{"d": value.NewDict("address", 1), "n": 5, "s": "x", "list": []any{1}, "big": int(1 << 62)}
+	scope := expr.Names{"d": value.NewDict("address", 1), "n": 5, "s": "x", "list": []any{1}, "big": int(1 << 62)}
 	for src, want := range map[string]string{
 		"'x' * 10 ** 9":                       "larger than",
 		"[0] * 10 ** 9":                       "larger than",
@@ -158,7 +172,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestDepth(t *testing.T) {
-	env := New(Options{}, Standard())
+	env := expr.New(expr.Options{}, library.Standard())
 	deep := map[string]string{
 		"parens":  strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300),
 		"lists":   strings.Repeat("[", 100000) + strings.Repeat("]", 100000),
@@ -171,7 +185,7 @@ func TestDepth(t *testing.T) {
 		"tests":   "1" + strings.Repeat(" is eq 1", 300),
 	}
 	for name, src := range deep {
-		_, err := env.Compile(src, source.Pos{}, Escaped)
+		_, err := env.Compile(src, source.Pos{}, expr.Escaped)
 		if err == nil || !strings.Contains(err.Error(), "200") {
 			t.Errorf("%s: %v, want an error about the depth", name, err)
 		}
@@ -184,19 +198,19 @@ func TestDepth(t *testing.T) {
 		"list":    "[" + strings.Repeat("1,", 5000) + "]",
 		"parens":  strings.Repeat("(", 150) + "1" + strings.Repeat(")", 150),
 	} {
-		x, err := env.Compile(src, source.Pos{}, Escaped)
+		x, err := env.Compile(src, source.Pos{}, expr.Escaped)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if _, err := x.Eval(context.Background(), Names{"x": 0}); err != nil {
+		if _, err := x.Eval(context.Background(), expr.Names{"x": 0}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 func TestPositions(t *testing.T) {
-	env := New(Options{}, Standard())
+	env := expr.New(expr.Options{}, library.Standard())
 	for _, c := range []struct{ src, want string }{
 		{"a | uper", `site.yml:1:11: no filter named 'uper' (did you mean "upper"?)`},
 		{"a\n  | uper", "site.yml:2:5: no filter"},
@@ -221,7 +235,7 @@ func TestPositions(t *testing.T) {
 		{"a.'b'", "(a key that is no name is written a['key'])"},
 	} {
 		at := source.Pos{File: source.NewFile("site.yml", []byte("when: "+c.src+"\n")), Line: 1, Col: 7}
-		_, err := env.Compile(c.src, at, Escaped)
+		_, err := env.Compile(c.src, at, expr.Escaped)
 		var d *source.Diagnostic
 		if !errors.As(err, &d) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.src, err, c.want)
@@ -232,8 +246,8 @@ func TestPositions(t *testing.T) {
 func TestEvaluationErrorsHavePlaces(t *testing.T) {
 	file := source.NewFile("site.yml", []byte("x"))
 	at := source.Pos{File: file, Line: 3, Col: 5}
-	scope := Names{"a": value.NewDict("name", "x"), "n": 1}
-	env := New(Options{}, Standard())
+	scope := expr.Names{"a": value.NewDict("name", "x"), "n": 1}
+	env := expr.New(expr.Options{}, library.Standard())
 	for _, c := range []struct{ src, want, help string }{
 		{"n == 1 and a.nme == 'x'", "site.yml:3:16: 'dict object' has no attribute 'nme'", `did you mean "name"?`},
 		{"n\n  + nope", "site.yml:4:5: 'nope' is undefined", ""},
@@ -241,12 +255,12 @@ func TestEvaluationErrorsHavePlaces(t *testing.T) {
 		{"a.nme.deeper | upper", "site.yml:3:5: 'dict object' has no attribute 'nme'", `did you mean "name"?`},
 		{"n | default(1) | combine(nope)", "site.yml:3:30: 'nope' is undefined", ""},
 	} {
-		x, err := env.Compile(c.src, at, Escaped)
+		x, err := env.Compile(c.src, at, expr.Escaped)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = x.Eval(context.Background(), scope)
-		var e *Error
+		var e *expr.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%s: %v is no *Error", c.src, err)
 			continue
@@ -261,12 +275,12 @@ func TestEvaluationErrorsHavePlaces(t *testing.T) {
 // lister is a scope that lists its names as variable stores do.
 type lister struct{ fixed }
 
-func (l lister) Names() []string { return sortedKeys(l.names) }
+func (l lister) Names() []string { return slices.Sorted(maps.Keys(l.names)) }
 
 func TestNearNames(t *testing.T) {
-	wantError(t, "kube_versoin == 1", Names{"kube_version": 1}, `'kube_versoin' is undefined (did you mean "kube_version"?)`)
-	wantError(t, "kube_versoin | upper", lister{fixed{Names{"kube_version": 1}}}, `did you mean "kube_version"?`)
-	if _, err := eval(t, "kube_versoin", fixed{Names{"kube_version": 1}}); err.Error() != "'kube_versoin' is undefined" {
+	wantError(t, "kube_versoin == 1", expr.Names{"kube_version": 1}, `'kube_versoin' is undefined (did you mean "kube_version"?)`)
+	wantError(t, "kube_versoin | upper", lister{fixed{expr.Names{"kube_version": 1}}}, `did you mean "kube_version"?`)
+	if _, err := eval(t, "kube_versoin", fixed{expr.Names{"kube_version": 1}}); err.Error() != "'kube_versoin' is undefined" {
 		t.Errorf("a scope that lists nothing: %v", err)
 	}
 }
@@ -331,7 +345,7 @@ func TestLazy(t *testing.T) {
 	} {
 		forced := 0
 		inner := lazy{value.NewDict("a", 7), &forced}
-		scope := Names{"v": lazyContainer{lazy{value.NewDict("a", 1, "b", undefined, "n", inner), &forced}}}
+		scope := expr.Names{"v": lazyContainer{lazy{value.NewDict("a", 1, "b", undefined, "n", inner), &forced}}}
 		wantValue(t, c.src, scope, c.want)
 		if forced != c.forced {
 			t.Errorf("%s forced %d times, want %d", c.src, forced, c.forced)
@@ -339,7 +353,7 @@ func TestLazy(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	forced := 0
-	scope := Names{"v": lazy{value.NewDict("a", broken, "u", undefined), &forced}}
+	scope := expr.Names{"v": lazy{value.NewDict("a", broken, "u", undefined), &forced}}
 	for _, src := range []string{"v.a", "v.a | default(1)", "v.a is defined", "v.get('a')", "v | length"} {
 		if _, err := eval(t, src, scope); !errors.Is(err, broken) {
 			t.Errorf("%s: %v, want broken", src, err)
@@ -388,9 +402,9 @@ func TestMutation(t *testing.T) {
 		{"z[-1].append(5)", "None", "z", "[[5]]"},
 		{"ns.list.append(5)", "None", "ns.list", "[5]"},
 	} {
-		scope := Names{
+		scope := expr.Names{
 			"x": shared, "y": []any{3, 1, 2}, "n": nested, "key": "d", "z": []any{[]any{}},
-			"ns": &Namespace{value.NewDict("list", []any{})},
+			"ns": made(t, "namespace(list=[])"),
 		}
 		wantValue(t, c.src, scope, c.result)
 		wantValue(t, c.check, scope, c.want)
@@ -401,18 +415,18 @@ func TestMutation(t *testing.T) {
 }
 
 // fixed is a scope that cannot bind.
-type fixed struct{ names Names }
+type fixed struct{ names expr.Names }
 
 func (f fixed) Lookup(name string) (any, bool, error) { return f.names.Lookup(name) }
 
 func TestMutationInOtherScopes(t *testing.T) {
-	scope := fixed{Names{"x": []any{1}}}
+	scope := fixed{expr.Names{"x": []any{1}}}
 	wantValue(t, "x.append(2) or x", scope, "[1, 2]")
 	wantValue(t, "x", scope, "[1]")
 }
 
 func TestDatetime(t *testing.T) {
-	scope := Names{"then": fixedNow().AddDate(0, 0, -1).Add(-time.Hour)}
+	scope := expr.Names{"then": fixedNow().AddDate(0, 0, -1).Add(-time.Hour)}
 	for src, want := range map[string]string{
 		"now().year":                                  "2024",
 		"now().month ~ now().day ~ now().hour":        "'22913'",
@@ -447,17 +461,17 @@ func TestDatetime(t *testing.T) {
 }
 
 func TestLiterals(t *testing.T) {
-	env := New(Options{}, Standard())
+	env := expr.New(expr.Options{}, library.Standard())
 	for _, c := range []struct {
 		src  string
-		lit  Literals
+		lit  expr.Literals
 		want string
 	}{
-		{`'^(.*):.*$\1'`, Raw, `^(.*):.*$\1`},
-		{`'a\\b\n'`, Raw, `a\\b\n`},
-		{`'it\'s \"x\"'`, Raw, `it's "x"`},
-		{`'a\\b\n'`, Escaped, "a\\b\n"},
-		{`'\xz \u12 \1 \U0001F600'`, Escaped, "\\xz \\u12 \x01 😀"},
+		{`'^(.*):.*$\1'`, expr.Raw, `^(.*):.*$\1`},
+		{`'a\\b\n'`, expr.Raw, `a\\b\n`},
+		{`'it\'s \"x\"'`, expr.Raw, `it's "x"`},
+		{`'a\\b\n'`, expr.Escaped, "a\\b\n"},
+		{`'\xz \u12 \1 \U0001F600'`, expr.Escaped, "\\xz \\u12 \x01 😀"},
 	} {
 		x, err := env.Compile(c.src, source.Pos{}, c.lit)
 		if err != nil {
@@ -471,10 +485,10 @@ func TestLiterals(t *testing.T) {
 }
 
 func TestExpr(t *testing.T) {
-	env := New(Options{}, Standard())
+	env := expr.New(expr.Options{}, library.Standard())
 	at := source.Pos{Line: 1, Col: 1}
 	src := "a.b[c] | default(d, e=f) if g is eq(h) else [i, -j, k ~ l, not m, {n: o}, p == q, r[s:t], u(v), 1 + w]"
-	x, err := env.Compile(src, at, Escaped)
+	x, err := env.Compile(src, at, expr.Escaped)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -488,7 +502,7 @@ func TestExpr(t *testing.T) {
 		"5": "5", "-5": "-5", "[1, 'a', {'b': none}]": "[1, 'a', {'b': None}]",
 		"a": "", "[a]": "", "{'a': b}": "", "-a": "", "1 + 1": "", "{[]: 1}": "",
 	} {
-		x, err := env.CompileTuple(src, source.Pos{}, Escaped)
+		x, err := env.CompileTuple(src, source.Pos{}, expr.Escaped)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -497,17 +511,17 @@ func TestExpr(t *testing.T) {
 			t.Errorf("%s is constant %v: %s", src, ok, value.Repr(v))
 		}
 	}
-	if _, err := env.Compile("1, 2", source.Pos{}, Escaped); err == nil {
+	if _, err := env.Compile("1, 2", source.Pos{}, expr.Escaped); err == nil {
 		t.Error("a tuple is no expression")
 	}
 }
 
 func TestBoolAndLoose(t *testing.T) {
-	env := New(Options{}, Standard())
+	env := expr.New(expr.Options{}, library.Standard())
 	forced := 0
-	scope := Names{"l": lazy{value.NewDict("a", 1), &forced}, "s": "false", "e": []any{}}
+	scope := expr.Names{"l": lazy{value.NewDict("a", 1), &forced}, "s": "false", "e": []any{}}
 	for src, want := range map[string]bool{"s": true, "e": false, "l": true, "'x' if false": false, "not e": true, "1 and s": true} {
-		x, err := env.Compile(src, source.Pos{}, Escaped)
+		x, err := env.Compile(src, source.Pos{}, expr.Escaped)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -515,14 +529,15 @@ func TestBoolAndLoose(t *testing.T) {
 			t.Errorf("Bool %s = %v %v", src, got, err)
 		}
 	}
-	x, _ := env.Compile("nope", source.Pos{}, Escaped)
-	if _, err := x.Bool(context.Background(), scope); asUndefined(err) == nil {
+	x, _ := env.Compile("nope", source.Pos{}, expr.Escaped)
+	var undefined *value.Undefined
+	if _, err := x.Bool(context.Background(), scope); !errors.As(err, &undefined) {
 		t.Errorf("Bool of undefined: %v", err)
 	}
 	if v, err := x.EvalLoose(context.Background(), scope); !value.IsUndefined(v) || err != nil {
 		t.Errorf("EvalLoose of undefined: %v %v", v, err)
 	}
-	x, _ = env.Compile("l", source.Pos{}, Escaped)
+	x, _ = env.Compile("l", source.Pos{}, expr.Escaped)
 	forced = 0
 	if _, err := x.EvalLoose(context.Background(), scope); err != nil || forced != 0 {
 		t.Errorf("EvalLoose forced %d times: %v", forced, err)
@@ -530,23 +545,23 @@ func TestBoolAndLoose(t *testing.T) {
 }
 
 func TestPanicOfAFilterIsAnError(t *testing.T) {
-	scope := Names{"f": Func(func(*Call, Args) (any, error) { panic("boom") })}
+	scope := expr.Names{"f": expr.Func(func(*expr.Call, expr.Args) (any, error) { panic("boom") })}
 	wantError(t, "f()", scope, "internal error while evaluating 'f()': boom")
 }
 
 func TestCallHelpers(t *testing.T) {
-	env := New(Options{}, Standard())
-	c := &Call{Context: context.Background(), Env: env, Scope: Names{}}
-	if v, err := c.Filter("ansible.builtin.upper", "x", Args{}); v != any("X") || err != nil {
+	env := expr.New(expr.Options{}, library.Standard())
+	c := &expr.Call{Context: context.Background(), Env: env, Scope: expr.Names{}}
+	if v, err := c.Filter("ansible.builtin.upper", "x", expr.Args{}); v != any("X") || err != nil {
 		t.Errorf("Filter: %v %v", v, err)
 	}
-	if _, err := c.Filter("uper", "x", Args{}); err == nil || !strings.Contains(err.Error(), "upper") {
+	if _, err := c.Filter("uper", "x", expr.Args{}); err == nil || !strings.Contains(err.Error(), "upper") {
 		t.Errorf("Filter: %v", err)
 	}
-	if ok, err := c.Test("eq", 1, Args{Positional: []any{1}}); !ok || err != nil {
+	if ok, err := c.Test("eq", 1, expr.Args{Positional: []any{1}}); !ok || err != nil {
 		t.Errorf("Test: %v %v", ok, err)
 	}
-	if _, err := c.Test("nosuch", 1, Args{}); err == nil {
+	if _, err := c.Test("nosuch", 1, expr.Args{}); err == nil {
 		t.Error("Test: no error")
 	}
 	data := value.NewDict("a", []any{value.NewDict("b", 1)}, "0", "zero")

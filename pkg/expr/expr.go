@@ -17,6 +17,12 @@ type Binder interface {
 	Bind(name string, v any)
 }
 
+// Lister is a Scope that knows the names it has, for lookup('varnames') and
+// for "did you mean".
+type Lister interface {
+	Names() []string
+}
+
 // Names is a Scope over a Go map.
 type Names map[string]any
 

@@ -1,4 +1,4 @@
-package expr
+package expr_test
 
 import (
 	"context"
@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
 
-func filterScope() Names {
-	return Names{"users": []any{
+func filterScope() expr.Names {
+	return expr.Names{"users": []any{
 		value.NewDict("name", "alice", "role", "admin", "uid", 1),
 		value.NewDict("name", "Bob", "role", "dev", "uid", 2, "address", value.NewDict("city", "Oslo")),
 		value.NewDict("name", "carol", "role", "admin"),
@@ -21,7 +23,7 @@ func filterScope() Names {
 
 // caseFile runs every line of a file of cases: "expression => value" or
 // "expression !! part of the error".
-func caseFile(t *testing.T, name string, env *Env, scope Scope) {
+func caseFile(t *testing.T, name string, env *expr.Env, scope expr.Scope) {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -48,15 +50,15 @@ func caseFile(t *testing.T, name string, env *Env, scope Scope) {
 	}
 }
 
-func evaluate(env *Env, scope Scope, at source.Pos, src string) (any, error) {
-	x, err := env.Compile(src, at, Escaped)
+func evaluate(env *expr.Env, scope expr.Scope, at source.Pos, src string) (any, error) {
+	x, err := env.Compile(src, at, expr.Escaped)
 	if err != nil {
 		return nil, err
 	}
 	return x.Eval(context.Background(), scope)
 }
 
-func checkValue(t *testing.T, env *Env, scope Scope, at source.Pos, src, want string) {
+func checkValue(t *testing.T, env *expr.Env, scope expr.Scope, at source.Pos, src, want string) {
 	t.Helper()
 	got, err := evaluate(env, scope, at, src)
 	if err != nil {
@@ -68,7 +70,7 @@ func checkValue(t *testing.T, env *Env, scope Scope, at source.Pos, src, want st
 	}
 }
 
-func checkError(t *testing.T, env *Env, scope Scope, at source.Pos, src, want string) {
+func checkError(t *testing.T, env *expr.Env, scope expr.Scope, at source.Pos, src, want string) {
 	t.Helper()
 	got, err := evaluate(env, scope, at, src)
 	if err == nil {
@@ -83,5 +85,5 @@ func checkError(t *testing.T, env *Env, scope Scope, at source.Pos, src, want st
 func TestFilters(t *testing.T) {
 	t.Setenv("HOME", "/home/kk")
 	t.Setenv("KK_VAR", "val")
-	caseFile(t, filepath.Join("testdata", "filters.txt"), New(Options{Now: fixedNow}, Standard()), filterScope())
+	caseFile(t, filepath.Join("testdata", "filters.txt"), expr.New(expr.Options{Now: fixedNow}, library.Standard()), filterScope())
 }

@@ -1,10 +1,12 @@
-package expr
+package expr_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
+	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/value"
 )
 
@@ -19,10 +21,10 @@ func TestYAMLLayout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Call{Env: New(Options{}, Standard())}
+	c := &expr.Call{Env: expr.New(expr.Options{}, library.Standard())}
 	for i, row := range v.([]any) {
 		row := row.([]any)
-		args := Args{Named: row[2].(*value.Dict)}
+		args := expr.Args{Named: row[2].(*value.Dict)}
 		got, err := c.Filter(row[0].(string), row[1], args)
 		if err != nil {
 			t.Errorf("case %d: %v", i, err)

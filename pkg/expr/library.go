@@ -8,32 +8,32 @@ import (
 
 // Library is what expressions may call, as rows.
 type Library struct {
-	filters   []filterSpec
-	tests     []testSpec
-	lookups   []lookupSpec
-	functions []functionSpec
-	methods   Methods
+	Filters   []Filter
+	Tests     []Test
+	Lookups   []Lookup
+	Functions []Function
+	Methods   Methods
 }
 
-// filterSpec is one row of the table of filters: its names, its parameters,
+// Filter is one row of the table of filters: its names, its parameters,
 // what it does. in is forced, and defined unless undefinedToo.
-type filterSpec struct {
-	names        string
-	params       string
-	do           func(c *Call, in any, p *bound) (any, error)
-	undefinedToo bool
-	of           string // the collections of Ansible that it is in, ansible.builtin if none
+type Filter struct {
+	Names        string
+	Params       string
+	Do           func(c *Call, in any, p *Bound) (any, error)
+	UndefinedToo bool
+	Of           string // the collections of Ansible that it is in, ansible.builtin if none
 }
 
 // filter makes the row callable: arguments are checked and errors say whose they are.
-func (s filterSpec) filter(name string) filter {
-	sig := parseSignature(name, s.params)
+func (s Filter) filter(name string) filter {
+	sig := parseSignature(name, s.Params)
 	return func(c *Call, in any, a Args) (any, error) {
 		in, err := value.Force(in)
 		if err != nil {
 			return nil, err
 		}
-		if !s.undefinedToo {
+		if !s.UndefinedToo {
 			if in, err = lenient(in); err != nil {
 				return nil, err
 			}
@@ -42,32 +42,32 @@ func (s filterSpec) filter(name string) filter {
 		if err != nil {
 			return nil, err
 		}
-		out, err := s.do(c, in, p)
-		if p.err != nil {
-			err = p.err
+		out, err := s.Do(c, in, p)
+		if p.Err != nil {
+			err = p.Err
 		}
 		return out, named(name, err)
 	}
 }
 
-// testSpec is one row of the table of tests: its names, its parameters (see
+// Test is one row of the table of tests: its names, its parameters (see
 // signature), what it says. in is forced, and defined unless undefinedToo.
-type testSpec struct {
-	names        string
-	params       string
-	undefinedToo bool
-	of           string // as that of a Filter
-	do           func(c *Call, in any, p *bound) (bool, error)
+type Test struct {
+	Names        string
+	Params       string
+	UndefinedToo bool
+	Of           string // as that of a Filter
+	Do           func(c *Call, in any, p *Bound) (bool, error)
 }
 
-func (s testSpec) test(name string) test {
-	sig := parseSignature("the test "+name, s.params)
+func (s Test) test(name string) test {
+	sig := parseSignature("the test "+name, s.Params)
 	return func(c *Call, in any, a Args) (bool, error) {
 		in, err := value.Force(in)
 		if err != nil {
 			return false, err
 		}
-		if u, ok := in.(*value.Undefined); ok && !s.undefinedToo {
+		if u, ok := in.(*value.Undefined); ok && !s.UndefinedToo {
 			if !u.Lenient {
 				return false, u
 			}
@@ -77,26 +77,26 @@ func (s testSpec) test(name string) test {
 		if err != nil {
 			return false, err
 		}
-		ok, err := s.do(c, in, p)
-		if p.err != nil {
-			err = p.err
+		ok, err := s.Do(c, in, p)
+		if p.Err != nil {
+			err = p.Err
 		}
 		return ok, err
 	}
 }
 
-// lookupSpec is one row of the table of lookups: names, named parameters, and
+// Lookup is one row of the table of lookups: names, named parameters, and
 // what it does with its terms (the positional arguments).
-type lookupSpec struct {
-	names  string
-	params string
-	do     func(c *Call, terms []any, p *bound) ([]any, error)
-	of     string // as that of a Filter
+type Lookup struct {
+	Names  string
+	Params string
+	Do     func(c *Call, terms []any, p *Bound) ([]any, error)
+	Of     string // as that of a Filter
 }
 
 // function makes the row callable: terms must be defined, named arguments known.
-func (s lookupSpec) function(name string) function {
-	sig := parseSignature(name, s.params)
+func (s Lookup) function(name string) function {
+	sig := parseSignature(name, s.Params)
 	return func(c *Call, a Args) (any, error) {
 		p, err := sig.bind(Args{Named: a.Named})
 		if err != nil {
@@ -104,13 +104,13 @@ func (s lookupSpec) function(name string) function {
 		}
 		terms := make([]any, len(a.Positional))
 		for i, term := range a.Positional {
-			if terms[i], err = defined(term); err != nil {
+			if terms[i], err = Defined(term); err != nil {
 				return nil, err
 			}
 		}
-		out, err := s.do(c, terms, p)
-		if p.err != nil {
-			err = p.err
+		out, err := s.Do(c, terms, p)
+		if p.Err != nil {
+			err = p.Err
 		}
 		if err != nil {
 			return nil, named(name, err)
@@ -122,22 +122,22 @@ func (s lookupSpec) function(name string) function {
 	}
 }
 
-// functionSpec is one row of the table of global functions: names, parameters, what it does.
-type functionSpec struct {
-	names, params string
-	do            func(c *Call, p *bound) (any, error)
+// Function is one row of the table of global functions: names, parameters, what it does.
+type Function struct {
+	Names, Params string
+	Do            func(c *Call, p *Bound) (any, error)
 }
 
-func (s functionSpec) function(name string) function {
-	sig := parseSignature(name+"()", s.params)
+func (s Function) function(name string) function {
+	sig := parseSignature(name+"()", s.Params)
 	return func(c *Call, a Args) (any, error) {
 		p, err := sig.bind(a)
 		if err != nil {
 			return nil, err
 		}
-		v, err := s.do(c, p)
-		if p.err != nil {
-			err = p.err
+		v, err := s.Do(c, p)
+		if p.Err != nil {
+			err = p.Err
 		}
 		return v, err
 	}
@@ -145,39 +145,34 @@ func (s functionSpec) function(name string) function {
 
 // add puts the rows into the tables of an Env that is being made.
 func (e *Env) add(l Library) {
-	for _, row := range l.filters {
-		e.collect(row.of)
-		for name := range strings.FieldsSeq(row.names) {
+	for _, row := range l.Filters {
+		e.collect(row.Of)
+		for name := range strings.FieldsSeq(row.Names) {
 			e.filters[name] = row.filter(name)
 		}
 	}
-	for _, row := range l.tests {
-		e.collect(row.of)
-		for name := range strings.FieldsSeq(row.names) {
+	for _, row := range l.Tests {
+		e.collect(row.Of)
+		for name := range strings.FieldsSeq(row.Names) {
 			e.tests[name] = row.test(name)
 		}
 	}
-	for _, row := range l.lookups {
-		e.collect(row.of)
-		for name := range strings.FieldsSeq(row.names) {
+	for _, row := range l.Lookups {
+		e.collect(row.Of)
+		for name := range strings.FieldsSeq(row.Names) {
 			e.lookups[name] = row.function(name)
 		}
 	}
-	for _, row := range l.functions {
-		for name := range strings.FieldsSeq(row.names) {
+	for _, row := range l.Functions {
+		for name := range strings.FieldsSeq(row.Names) {
 			e.functions[name] = row.function(name)
 		}
 	}
-	e.methods.add(l.methods)
+	e.methods.add(l.Methods)
 }
 
 func (e *Env) collect(collections string) {
 	for name := range strings.FieldsSeq(collections) {
 		e.collections[name] = true
 	}
-}
-
-// Standard is everything that is built in.
-func Standard() Library {
-	return Library{filters: filterRows(), tests: testRows(), lookups: lookupRows(), functions: functionRows(), methods: methodRows()}
 }

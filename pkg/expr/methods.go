@@ -17,16 +17,16 @@ type method struct {
 
 // Method is one row of a table of methods: its name, its parameters, what it does. It has do,
 // or mutate, which returns the changed copy too.
-type methodSpec struct {
-	name, params string
-	do           func(recv any, p *bound) (any, error)
-	mutate       func(recv any, p *bound) (result, changed any, err error)
-	undefinedToo bool
+type Method struct {
+	Name, Params string
+	Do           func(recv any, p *Bound) (any, error)
+	Mutate       func(recv any, p *Bound) (result, changed any, err error)
+	UndefinedToo bool
 }
 
-func (s methodSpec) method() method {
-	sig := parseSignature(s.name+"()", s.params)
-	if s.mutate == nil {
+func (s Method) method() method {
+	sig := parseSignature(s.Name+"()", s.Params)
+	if s.Mutate == nil {
 		return method{call: func(recv any, a Args) (any, error) { return s.call(sig, recv, a) }}
 	}
 	return method{mutates: func(recv any, a Args) (any, any, error) {
@@ -34,32 +34,32 @@ func (s methodSpec) method() method {
 		if err != nil {
 			return nil, nil, err
 		}
-		v, changed, err := s.mutate(recv, p)
-		if p.err != nil {
-			err = p.err
+		v, changed, err := s.Mutate(recv, p)
+		if p.Err != nil {
+			err = p.Err
 		}
 		return v, changed, err
 	}}
 }
 
-func (s methodSpec) call(sig *signature, recv any, a Args) (any, error) {
+func (s Method) call(sig *signature, recv any, a Args) (any, error) {
 	bind := bindDefined
-	if s.undefinedToo {
+	if s.UndefinedToo {
 		bind = (*signature).bind
 	}
 	p, err := bind(sig, a)
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.do(recv, p)
-	if p.err != nil {
-		err = p.err
+	v, err := s.Do(recv, p)
+	if p.Err != nil {
+		err = p.Err
 	}
 	return v, err
 }
 
 // bindDefined is bind that refuses undefined arguments.
-func bindDefined(sig *signature, a Args) (*bound, error) {
+func bindDefined(sig *signature, a Args) (*Bound, error) {
 	for _, v := range a.Positional {
 		if u, ok := v.(*value.Undefined); ok {
 			return nil, u
@@ -72,18 +72,18 @@ func bindDefined(sig *signature, a Args) (*bound, error) {
 type methodSet struct{ str, list, dict, datetime map[string]method }
 
 // Methods are the methods of the types that have some.
-type Methods struct{ str, list, dict, datetime []methodSpec }
+type Methods struct{ Str, List, Dict, Datetime []Method }
 
 func (m *methodSet) add(rows Methods) {
 	for _, t := range []struct {
 		table *map[string]method
-		rows  []methodSpec
-	}{{&m.str, rows.str}, {&m.list, rows.list}, {&m.dict, rows.dict}, {&m.datetime, rows.datetime}} {
+		rows  []Method
+	}{{&m.str, rows.Str}, {&m.list, rows.List}, {&m.dict, rows.Dict}, {&m.datetime, rows.Datetime}} {
 		if *t.table == nil {
 			*t.table = map[string]method{}
 		}
 		for _, row := range t.rows {
-			(*t.table)[row.name] = row.method()
+			(*t.table)[row.Name] = row.method()
 		}
 	}
 }
@@ -165,12 +165,12 @@ func (f *frame) lazyGet(n *callNode, lazy value.Lazy) (any, error) {
 	if err != nil {
 		return nil, f.fail(n, err)
 	}
-	v, ok, err := lazy.At(p.raw("key", nil))
+	v, ok, err := lazy.At(p.Raw("key", nil))
 	if err != nil {
 		return f.undefinedBy(n, "", err)
 	}
 	if !ok {
-		return p.raw("default", nil), nil
+		return p.Raw("default", nil), nil
 	}
 	return v, nil
 }
@@ -231,7 +231,7 @@ func (f *frame) rebindMember(container node, key, changed any) error {
 		copied.Set(key, changed)
 		return f.rebind(container, copied)
 	case []any:
-		i, _ := asInt(key)
+		i, _ := AsInt(key)
 		if i < 0 {
 			i += len(obj)
 		}

@@ -11,13 +11,13 @@ import (
 	"kubekey/pkg/value"
 )
 
-// maxSize bounds strings (bytes) and lists (elements) that operators make.
-const maxSize = 16 << 20
+// MaxSize bounds strings (bytes) and lists (elements) that operators make.
+const MaxSize = 16 << 20
 
 var (
-	errTooBig   = fmt.Errorf("the result is larger than %d bytes or elements", maxSize)
+	ErrTooBig   = fmt.Errorf("the result is larger than %d bytes or elements", MaxSize)
 	errOverflow = errors.New("the result does not fit 64 bits")
-	errDivision = errors.New("division by zero")
+	ErrDivision = errors.New("division by zero")
 )
 
 func unsupported(op operator, a, b any) error {
@@ -28,8 +28,8 @@ func unsupported(op operator, a, b any) error {
 	return fmt.Errorf("unsupported operand type(s) for %s: '%s' and '%s'", name, value.TypeName(a), value.TypeName(b))
 }
 
-// asInt reads ints, and bools as Python's ints.
-func asInt(v any) (int, bool) {
+// AsInt reads ints, and bools as Python's ints.
+func AsInt(v any) (int, bool) {
 	switch v := v.(type) {
 	case int:
 		return v, true
@@ -44,16 +44,16 @@ func asInt(v any) (int, bool) {
 
 // arith applies an arithmetic operator to forced, defined values.
 func arith(op operator, a, b any) (any, error) {
-	x, okX := asInt(a)
-	y, okY := asInt(b)
+	x, okX := AsInt(a)
+	y, okY := AsInt(b)
 	if okX && okY {
 		return arithInt(op, x, y)
 	}
 	if s, ok := a.(string); ok && op == opMod {
-		return percentFormat(s, b)
+		return FormatPercent(s, b)
 	}
-	fx, okX := floatOf(a)
-	fy, okY := floatOf(b)
+	fx, okX := FloatOf(a)
+	fy, okY := FloatOf(b)
 	if okX && okY {
 		return arithFloat(op, fx, fy)
 	}
@@ -86,7 +86,7 @@ func arithInt(op operator, x, y int) (any, error) {
 		return powerInt(x, y)
 	}
 	if y == 0 {
-		return nil, errDivision
+		return nil, ErrDivision
 	}
 	switch {
 	case op == opDiv:
@@ -164,7 +164,7 @@ func arithFloat(op operator, x, y float64) (any, error) {
 		return powerFloat(x, y)
 	}
 	if y == 0 {
-		return nil, errDivision
+		return nil, ErrDivision
 	}
 	switch op {
 	case opDiv:
@@ -205,8 +205,8 @@ func add(a, b any) (any, error) {
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("can only concatenate str (not \"%s\") to str; ~ joins anything as text", value.TypeName(b))
-		case len(x)+len(y) > maxSize:
-			return nil, errTooBig
+		case len(x)+len(y) > MaxSize:
+			return nil, ErrTooBig
 		}
 		return x + y, nil
 	case []any:
@@ -214,8 +214,8 @@ func add(a, b any) (any, error) {
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("can only concatenate list (not \"%s\") to list", value.TypeName(b))
-		case len(x)+len(y) > maxSize:
-			return nil, errTooBig
+		case len(x)+len(y) > MaxSize:
+			return nil, ErrTooBig
 		}
 		return append(x[:len(x):len(x)], y...), nil
 	case time.Time:
@@ -252,9 +252,9 @@ func subtract(a, b any) (any, error) {
 
 // repeat is 'ab' * 3 and [0] * 3, either way round.
 func repeat(a, b any) (any, error) {
-	n, ok := asInt(b)
+	n, ok := AsInt(b)
 	if !ok {
-		if n, ok = asInt(a); !ok {
+		if n, ok = AsInt(a); !ok {
 			return nil, unsupported(opMul, a, b)
 		}
 		a, b = b, a
@@ -262,13 +262,13 @@ func repeat(a, b any) (any, error) {
 	n = max(n, 0)
 	switch x := a.(type) {
 	case string:
-		if n > 0 && len(x) > maxSize/n {
-			return nil, errTooBig
+		if n > 0 && len(x) > MaxSize/n {
+			return nil, ErrTooBig
 		}
 		return strings.Repeat(x, n), nil
 	case []any:
-		if n > 0 && len(x) > maxSize/n {
-			return nil, errTooBig
+		if n > 0 && len(x) > MaxSize/n {
+			return nil, ErrTooBig
 		}
 		out := make([]any, 0, len(x)*n)
 		for range n {
@@ -283,7 +283,7 @@ func repeat(a, b any) (any, error) {
 }
 
 func sign(v any, plus bool) (any, error) {
-	if i, ok := asInt(v); ok {
+	if i, ok := AsInt(v); ok {
 		switch {
 		case plus:
 			return i, nil
@@ -319,7 +319,7 @@ func relation(op operator, a, b any) (bool, error) {
 	case opNe:
 		return !value.Equal(a, b), nil
 	}
-	order, err := order(a, b)
+	order, err := Order(a, b)
 	if err != nil {
 		return false, fmt.Errorf("'%s' not supported between instances of '%s' and '%s'", op, value.TypeName(a), value.TypeName(b))
 	}
@@ -334,7 +334,18 @@ func relation(op operator, a, b any) (bool, error) {
 	return order >= 0, nil
 }
 
-func order(a, b any) (int, error) {
+// Relation applies a comparison, written as "==" or "<=", to forced, defined values.
+func Relation(comparison string, a, b any) (bool, error) {
+	for _, op := range []operator{opEq, opNe, opLt, opLe, opGt, opGe} {
+		if op.String() == comparison {
+			return relation(op, a, b)
+		}
+	}
+	return false, fmt.Errorf("no comparison is written %s", comparison)
+}
+
+// Order is negative where a comes before b, positive where it comes after.
+func Order(a, b any) (int, error) {
 	x, okX := a.(timedelta)
 	y, okY := b.(timedelta)
 	if okX && okY {
@@ -354,8 +365,8 @@ func order(a, b any) (int, error) {
 	return value.Compare(a, b)
 }
 
-// contains is Python's `needle in container`.
-func contains(container, needle any) (bool, error) {
+// Contains is Python's `needle in container`.
+func Contains(container, needle any) (bool, error) {
 	switch c := container.(type) {
 	case string:
 		s, ok := needle.(string)
@@ -375,7 +386,7 @@ func contains(container, needle any) (bool, error) {
 		}
 		return false, nil
 	case *value.Dict:
-		if !isKey(needle) {
+		if !IsKey(needle) {
 			return false, fmt.Errorf("unhashable type: '%s'", value.TypeName(needle))
 		}
 		return c.Has(needle), nil
@@ -395,8 +406,8 @@ func contains(container, needle any) (bool, error) {
 	return false, fmt.Errorf("argument of type '%s' is not iterable", value.TypeName(container))
 }
 
-// pyStr is Python's str(): None is "None", unlike in output.
-func pyStr(v any) string {
+// PyStr is Python's str(): None is "None", unlike in output.
+func PyStr(v any) string {
 	if v == nil {
 		return "None"
 	}

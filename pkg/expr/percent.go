@@ -11,9 +11,9 @@ import (
 	"kubekey/pkg/value"
 )
 
-// percentFormat is Python's format % args. A list is several arguments, a
+// FormatPercent is Python's format % args. A list is several arguments, a
 // dict serves %(name)s, anything else is the one argument.
-func percentFormat(format string, args any) (string, error) {
+func FormatPercent(format string, args any) (string, error) {
 	p := &percent{format: format}
 	switch a := args.(type) {
 	case []any:
@@ -60,8 +60,8 @@ func (p *percent) run() error {
 		if err := p.directive(); err != nil {
 			return err
 		}
-		if p.out.Len() > maxSize {
-			return errTooBig
+		if p.out.Len() > MaxSize {
+			return ErrTooBig
 		}
 	}
 	return nil
@@ -101,7 +101,7 @@ func (p *percent) directive() error {
 			return err
 		}
 	}
-	if arg, err = defined(arg); err != nil {
+	if arg, err = Defined(arg); err != nil {
 		return err
 	}
 	text, err := v.render(arg)
@@ -179,7 +179,7 @@ func (p *percent) number() (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		n, ok := asInt(arg)
+		n, ok := AsInt(arg)
 		if !ok || n > maxWidth || n < -maxWidth {
 			return 0, errors.New("* wants a small int")
 		}
@@ -199,7 +199,7 @@ func (p *percent) number() (int, error) {
 func (v verb) render(arg any) (string, error) {
 	switch v.letter {
 	case 's':
-		return v.text(pyStr(arg)), nil
+		return v.text(PyStr(arg)), nil
 	case 'r', 'a':
 		return v.text(value.Repr(arg)), nil
 	case 'c':
@@ -228,14 +228,14 @@ func (v verb) char(arg any) (string, error) {
 	if s, ok := arg.(string); ok && utf8.RuneCountInString(s) == 1 {
 		return v.pad("", s, false), nil
 	}
-	if n, ok := asInt(arg); ok && n >= 0 && n <= utf8.MaxRune {
+	if n, ok := AsInt(arg); ok && n >= 0 && n <= utf8.MaxRune {
 		return v.pad("", string(rune(n)), false), nil
 	}
 	return "", errors.New("%c requires int or char")
 }
 
 func (v verb) whole(arg any) (string, error) {
-	n, ok := asInt(arg)
+	n, ok := AsInt(arg)
 	if f, isFloat := arg.(float64); isFloat && math.Abs(f) < 1<<63 {
 		n, ok = int(f), true
 	}
@@ -246,7 +246,7 @@ func (v verb) whole(arg any) (string, error) {
 }
 
 func (v verb) based(arg any) (string, error) {
-	n, ok := asInt(arg)
+	n, ok := AsInt(arg)
 	if !ok {
 		return "", fmt.Errorf("%%%c format: an integer is required, not %s", v.letter, value.TypeName(arg))
 	}
@@ -285,7 +285,7 @@ func (v verb) signOf(negative bool) string {
 }
 
 func (v verb) float(arg any) (string, error) {
-	f, ok := floatOf(arg)
+	f, ok := FloatOf(arg)
 	if !ok {
 		return "", fmt.Errorf("must be real number, not %s", value.TypeName(arg))
 	}

@@ -1,4 +1,4 @@
-package expr
+package expr_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 
+	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -23,7 +25,7 @@ func TestPython(t *testing.T) {
 	table := v.(*value.Dict)
 	vars, _ := table.Get("vars")
 	cases, _ := table.Get("cases")
-	env := New(Options{}, Standard())
+	env := expr.New(expr.Options{}, library.Standard())
 	for _, c := range cases.([]any) {
 		c := c.(*value.Dict)
 		t.Run(c.String("src"), func(t *testing.T) {
@@ -36,10 +38,10 @@ func TestPython(t *testing.T) {
 	}
 }
 
-func checkPython(t *testing.T, env *Env, scope Names, c *value.Dict) {
+func checkPython(t *testing.T, env *expr.Env, scope expr.Names, c *value.Dict) {
 	t.Helper()
 	src, want, wantErr := c.String("src"), c.String("want"), c.String("error")
-	x, err := env.CompileTuple(src, source.Pos{}, Escaped)
+	x, err := env.CompileTuple(src, source.Pos{}, expr.Escaped)
 	if err != nil || wantErr == "syntax" {
 		var d *source.Diagnostic
 		if wantErr != "syntax" || !errors.As(err, &d) {
@@ -48,10 +50,11 @@ func checkPython(t *testing.T, env *Env, scope Names, c *value.Dict) {
 		return
 	}
 	got, err := x.Eval(context.Background(), scope)
+	var undefined *value.Undefined
 	switch {
 	case wantErr != "" && err == nil:
 		t.Errorf("got %s, want a %s", value.Repr(got), wantErr)
-	case wantErr == "UndefinedError" && asUndefined(err) == nil:
+	case wantErr == "UndefinedError" && !errors.As(err, &undefined):
 		t.Errorf("got the error %v, want an undefined one", err)
 	case wantErr == "" && err != nil:
 		t.Errorf("%v, want %s", err, want)

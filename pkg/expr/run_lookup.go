@@ -76,7 +76,7 @@ func lookupName(a Args) (string, Args, error) {
 	if len(a.Positional) == 0 {
 		return "", a, errors.New("a lookup needs the name of a plugin")
 	}
-	v, err := defined(a.Positional[0])
+	v, err := Defined(a.Positional[0])
 	if err != nil {
 		return "", a, err
 	}

@@ -1,15 +1,17 @@
-package expr
+package expr_test
 
 import (
 	"strings"
 	"testing"
 
+	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/value"
 )
 
 // The wanted lists are what ansible.utils tells, but for the netmask 0.0.0.0, which it does not know.
 func TestAddressTests(t *testing.T) {
-	c := &Call{Env: New(Options{}, Standard())}
+	c := &expr.Call{Env: expr.New(expr.Options{}, library.Standard())}
 	all := strings.Fields(`10.0.0.1 10.0.0.0/8 10.0.0.1/8 100.64.0.1 192.0.0.8 192.0.0.9 8.8.8.8 127.9.0.1 224.0.0.1 240.0.0.1 0.0.0.0 ::1
 		fe80::1 2001:db8::/32 2002:c000:204::1 2001:0:1::1 ::ffff:8.8.8.8 ::ffff:10.0.0.1 2001:4860::8888 ff02::1 4000::1 x 1.2.3.04
 		255.255.0.0 0.0.255.255 255.0.255.0 02:16:3e:e4:16:f3 0216.3EE4.16f3 02163ee416f3 02:16`)
@@ -42,7 +44,7 @@ func TestAddressTests(t *testing.T) {
 	} {
 		var got []string
 		for _, s := range all {
-			ok, err := c.Test(tt.test, s, Args{Positional: tt.args})
+			ok, err := c.Test(tt.test, s, expr.Args{Positional: tt.args})
 			if err != nil {
 				t.Fatalf("%s of %s: %v", tt.test, s, err)
 			}
@@ -55,7 +57,7 @@ func TestAddressTests(t *testing.T) {
 		}
 	}
 	for _, odd := range []any{nil, 5, []any{"10.0.0.1"}, value.NewDict()} {
-		if ok, err := c.Test("ip", odd, Args{}); ok || err != nil {
+		if ok, err := c.Test("ip", odd, expr.Args{}); ok || err != nil {
 			t.Errorf("%v: %v, %v", odd, ok, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package expr
+package expr_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -52,7 +54,7 @@ func TestVersions(t *testing.T) {
 		"'1.10' is version_compare('1.9', '>')":                            "True",
 		"'1.10' is ansible.builtin.version('1.9', operator='>')":           "True",
 	} {
-		wantValue(t, src, Names{}, want)
+		wantValue(t, src, expr.Names{}, want)
 	}
 	for src, want := range map[string]string{
 		"'' is version('1')":   "empty",
@@ -64,14 +66,14 @@ func TestVersions(t *testing.T) {
 		"'1.2x' is version('1', version_type='pep440')":           "no pep440 version",
 		"'1' is version('1.2.3.4', version_type='semver')":        "no semver version",
 	} {
-		wantError(t, src, Names{}, want)
+		wantError(t, src, expr.Names{}, want)
 	}
 }
 
 func TestResults(t *testing.T) {
 	ok := value.NewDict("rc", 0, "failed", false, "changed", true)
 	loop := value.NewDict("results", []any{value.NewDict("changed", false), "x", value.NewDict("changed", true)})
-	scope := Names{
+	scope := expr.Names{
 		"ok": ok, "bad": value.NewDict("failed", true, "unreachable", true), "loop": loop,
 		"still":   value.NewDict("results", []any{}),
 		"skipped": value.NewDict("skipped", true), "job": value.NewDict("started", 1, "finished", 0),
@@ -129,7 +131,7 @@ func TestTextTests(t *testing.T) {
 		"'a' is escaped":                                       "False",
 		"('' if false) is odd | default(true) if false else 1": "1",
 	} {
-		scope := Names{"nan": math.NaN(), "list": []any{1}, "other": []any{1}, "d": value.NewDict()}
+		scope := expr.Names{"nan": math.NaN(), "list": []any{1}, "other": []any{1}, "d": value.NewDict()}
 		wantValue(t, src, scope, want)
 	}
 	for src, want := range map[string]string{
@@ -145,7 +147,7 @@ func TestTextTests(t *testing.T) {
 		"1 is eq":            "needs the argument other",
 		"1 is eq(2, 3)":      "at most 1",
 	} {
-		wantError(t, src, Names{}, want)
+		wantError(t, src, expr.Names{}, want)
 	}
 }
 
@@ -160,7 +162,7 @@ func TestFileTests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	env := New(Options{Files: source.Tree{Embedded: fstest.MapFS{"roles/x.yml": {}}}}, Standard())
+	env := expr.New(expr.Options{Files: source.Tree{Embedded: fstest.MapFS{"roles/x.yml": {}}}}, library.Standard())
 	for _, src := range []string{
 		"dir is directory and f is not directory", "f is file and dir is not is_file", "l is link and f is not link",
 		"f is exists and gone is not exists and broken is not exists", "broken is link_exists and f is link_exists",
@@ -169,11 +171,11 @@ func TestFileTests(t *testing.T) {
 		"'builtin:/roles/x.yml' is file and 'builtin:/roles' is directory and 'builtin:/y' is not exists",
 		"'builtin:/roles' is not mount and 'builtin:/roles' is not link",
 	} {
-		x, err := env.Compile(src, source.Pos{}, Escaped)
+		x, err := env.Compile(src, source.Pos{}, expr.Escaped)
 		if err != nil {
 			t.Fatal(err)
 		}
-		scope := Names{"dir": dir, "f": file, "l": filepath.Join(dir, "l"), "broken": filepath.Join(dir, "broken"), "gone": filepath.Join(dir, "gone")}
+		scope := expr.Names{"dir": dir, "f": file, "l": filepath.Join(dir, "l"), "broken": filepath.Join(dir, "broken"), "gone": filepath.Join(dir, "gone")}
 		if got, err := x.Eval(context.Background(), scope); got != true || err != nil {
 			t.Errorf("%s: %v %v", src, got, err)
 		}
@@ -181,17 +183,16 @@ func TestFileTests(t *testing.T) {
 }
 
 func TestLookupDispatch(t *testing.T) {
-	env := New(Options{}, Standard())
-	env.lookups = map[string]function{
-		"echo": func(_ *Call, a Args) (any, error) { return append([]any{}, a.Positional...), nil },
-		"opt": func(_ *Call, a Args) (any, error) {
-			v, _ := a.Named.Get("key")
-			return []any{v, a.Named.Len()}, nil
-		},
-		"one":   func(*Call, Args) (any, error) { return 5, nil },
-		"fail":  func(*Call, Args) (any, error) { return nil, errors.New("no such thing") },
-		"undef": func(_ *Call, a Args) (any, error) { return nil, &value.Undefined{Name: "term"} },
-	}
+	env := expr.New(expr.Options{}, expr.Library{Lookups: []expr.Lookup{
+		{Names: "echo", Do: func(_ *expr.Call, terms []any, _ *expr.Bound) ([]any, error) { return terms, nil }},
+		{Names: "opt", Params: "**", Do: func(_ *expr.Call, _ []any, p *expr.Bound) ([]any, error) {
+			v, _ := p.Named.Get("key")
+			return []any{v, p.Named.Len()}, nil
+		}},
+		{Names: "one", Do: func(*expr.Call, []any, *expr.Bound) ([]any, error) { return []any{5}, nil }},
+		{Names: "fail", Do: func(*expr.Call, []any, *expr.Bound) ([]any, error) { return nil, errors.New("no such thing") }},
+		{Names: "undef", Do: func(*expr.Call, []any, *expr.Bound) ([]any, error) { return nil, &value.Undefined{Name: "term"} }},
+	}})
 	for src, want := range map[string]string{
 		"lookup('echo', 'a', 'b')":                   "'a,b'",
 		"lookup('echo', 'a')":                        "'a'",
@@ -212,26 +213,26 @@ func TestLookupDispatch(t *testing.T) {
 		"lookup('fail', errors='ignore') or 'other'": "'other'",
 		"lookup(which, 'x')":                         "'x'",
 	} {
-		x, err := env.Compile(src, source.Pos{}, Escaped)
+		x, err := env.Compile(src, source.Pos{}, expr.Escaped)
 		if err != nil {
 			t.Fatalf("%s: %v", src, err)
 		}
-		got, err := x.Eval(context.Background(), Names{"which": "echo"})
+		got, err := x.Eval(context.Background(), expr.Names{"which": "echo"})
 		if err != nil || value.Repr(got) != want {
 			t.Errorf("%s = %s %v, want %s", src, value.Repr(got), err, want)
 		}
 	}
 	for src, want := range map[string]string{
-		"lookup('fail')":                   "lookup 'fail': no such thing",
+		"lookup('fail')":                   "lookup 'fail': fail: no such thing",
 		"lookup('undef', errors='ignore')": "'term' is undefined",
 		"lookup(which)":                    `no lookup named 'ecko' (did you mean "echo"?)`,
 		"lookup(nope)":                     "'nope' is undefined",
 	} {
-		x, err := env.Compile(src, source.Pos{}, Escaped)
+		x, err := env.Compile(src, source.Pos{}, expr.Escaped)
 		if err != nil {
 			t.Fatalf("%s: %v", src, err)
 		}
-		_, err = x.Eval(context.Background(), Names{"which": "ecko"})
+		_, err = x.Eval(context.Background(), expr.Names{"which": "ecko"})
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", src, err, want)
 		}
@@ -239,9 +240,9 @@ func TestLookupDispatch(t *testing.T) {
 }
 
 func TestObjects(t *testing.T) {
-	scope := Names{
-		"ns": &Namespace{value.NewDict("a", 1)}, "j": &joiner{sep: "|"}, "c": &cycler{items: []any{1, 2}},
-		"obj": value.NewDict("f", Func(func(_ *Call, a Args) (any, error) { return len(a.Positional), nil })),
+	scope := expr.Names{
+		"ns": made(t, "namespace(a=1)"), "j": made(t, "joiner('|')"), "c": made(t, "cycler(1, 2)"),
+		"obj": value.NewDict("f", expr.Func(func(_ *expr.Call, a expr.Args) (any, error) { return len(a.Positional), nil })),
 	}
 	for _, c := range [][2]string{
 		{"ns ~ ''", `"<Namespace {'a': 1}>"`},
@@ -261,16 +262,16 @@ func TestObjects(t *testing.T) {
 	wantError(t, "ns.b()", scope, "'namespace object' has no attribute 'b'")
 	wantError(t, "namespace(5)", scope, "no list of pairs")
 	wantError(t, "obj.f(nope)()", scope, "'int' object is not callable")
-	if items, err := Iterate("ab"); len(items) != 2 || err != nil {
+	if items, err := expr.Iterate("ab"); len(items) != 2 || err != nil {
 		t.Errorf("Iterate: %v %v", items, err)
 	}
-	if v, err := Attr(value.NewDict("a", 1), "a"); v != 1 || err != nil {
+	if v, err := expr.Attr(value.NewDict("a", 1), "a"); v != 1 || err != nil {
 		t.Errorf("Attr: %v %v", v, err)
 	}
 }
 
 func TestMoreOperators(t *testing.T) {
-	scope := Names{"min": math.MinInt, "max": math.MaxInt, "inf": math.Inf(1), "nan": math.NaN()}
+	scope := expr.Names{"min": math.MinInt, "max": math.MaxInt, "inf": math.Inf(1), "nan": math.NaN()}
 	for src, want := range map[string]string{
 		"min % -1": "0", "0 - max - 1 == min": "True", "max + 0 == max": "True", "min + 0 == min": "True", "max - 0 == max": "True",
 		"(-1) ** 3": "-1", "(-1) ** 4": "1", "1 ** 99": "1", "0 ** 5": "0", "(-2) ** 63 == min": "True", "min * 1 == min": "True",
@@ -301,7 +302,7 @@ func TestMoreOperators(t *testing.T) {
 		"{}.popitem()": "is empty", "{}.update(5)": "no list of pairs", "{}.update([1])": "no pair", "[1, 'a'].sort()": "not supported", "[].extend(5)": "not iterable",
 		"f(a=1, **{'a': 2})": "undefined", "dict(a=1, **{'a': 2})": "given twice", "range(1, a=2, a=3)": "given twice", "range('x')": "whole number",
 	} {
-		x, err := New(Options{}, Standard()).Compile(src, source.Pos{}, Escaped)
+		x, err := expr.New(expr.Options{}, library.Standard()).Compile(src, source.Pos{}, expr.Escaped)
 		if err == nil {
 			_, err = x.Eval(context.Background(), scope)
 		}

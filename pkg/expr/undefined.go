@@ -28,7 +28,7 @@ func (f *frame) undefinedBy(n node, name string, err error) (any, error) {
 
 // nested checks all that a value holds for undefined members, at any depth.
 func (f *frame) nested(n node, v any, depth int) error {
-	if depth > maxFlatten {
+	if depth > MaxDepth {
 		return value.ErrTooDeep
 	}
 	switch v := v.(type) {
@@ -96,6 +96,9 @@ func (f *frame) culprit(n node, u *value.Undefined) (node, string) {
 	}
 	return n, ""
 }
+
+// IsPath reports whether the expression is a name, and keys behind it that are known.
+func (x *Expr) IsPath() bool { return isPath(x.root) }
 
 // isPath reports whether an expression is a name, and keys behind it that are known.
 func isPath(n node) bool {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/account"
 	"kubekey/pkg/module/exec"
@@ -36,7 +37,7 @@ func newLinker(t *testing.T, sel Selection) *Linker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := template.New(expr.New(expr.Options{}, expr.Standard()), source.Tree{})
+	e := template.New(expr.New(expr.Options{}, library.Standard()), source.Tree{})
 	nowhere := func(string) source.Pos { return source.Pos{} }
 	extra := vars.Templates("command line", value.NewDict("given", "x"), e, nowhere, nil)
 	return New(Options{Engine: e, Modules: reg, Selection: sel, Extra: []*vars.Layer{extra}})

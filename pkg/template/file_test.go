@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 )
 
@@ -126,7 +127,7 @@ func TestBuiltinFiles(t *testing.T) {
 		"roles/r/templates/a.j2": {Data: []byte("{% include 'b.j2' %}")},
 		"roles/r/templates/b.j2": {Data: []byte("carried {{ u }}")},
 	}}
-	e := New(expr.New(expr.Options{Files: tree}, expr.Standard()), tree)
+	e := New(expr.New(expr.Options{Files: tree}, library.Standard()), tree)
 	got, err := e.RenderFile(context.Background(), expr.TemplateFile{Path: "builtin:/roles/r/templates/a.j2"}, expr.Names{"u": 1})
 	if err != nil || got != "carried 1" {
 		t.Fatalf("%q, %v", got, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -17,7 +18,7 @@ func repr(v any) string { return value.Repr(v) }
 
 func newEngine(opts ...Option) *Engine {
 	tree := source.Tree{}
-	return New(expr.New(expr.Options{Files: tree}, expr.Standard()), tree, opts...)
+	return New(expr.New(expr.Options{Files: tree}, library.Standard()), tree, opts...)
 }
 
 // at is a position for a string that stands in a file of that text.

@@ -10,12 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
 	"kubekey/pkg/value"
 )
 
-func newTemplates() *template.Engine { return template.New(expr.New(expr.Options{}, expr.Standard()), source.Tree{}) }
+func newTemplates() *template.Engine {
+	return template.New(expr.New(expr.Options{}, library.Standard()), source.Tree{})
+}
 
 func nowhere(string) source.Pos { return source.Pos{Line: 7} }
 

@@ -17,6 +17,7 @@ import (
 	"kubekey/pkg/engine"
 	"kubekey/pkg/event"
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/exec"
@@ -60,7 +61,7 @@ func newMachine(tb testing.TB, playbook string, hosts, variables int) *machine {
 		fmt.Fprintf(&b, "    host-%05d: {number: %d}\n", i, i)
 	}
 	ctx := context.Background()
-	m := &machine{e: template.New(expr.New(expr.Options{}, expr.Standard()), source.Tree{})}
+	m := &machine{e: template.New(expr.New(expr.Options{}, library.Standard()), source.Tree{})}
 	inv, ds := inventory.Load(ctx, []string{write(tb, dir, "inventory.yaml", b.String())}, inventory.Options{})
 	if err := ds.Err(); err != nil {
 		tb.Fatal(err)

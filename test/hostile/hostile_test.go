@@ -18,6 +18,7 @@ import (
 	"kubekey/pkg/engine"
 	"kubekey/pkg/event"
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/module"
 	"kubekey/pkg/playbook"
@@ -80,7 +81,7 @@ func site(t *testing.T, modules *module.Registry, texts map[string]string, plays
 	var e *template.Engine
 	e = template.New(expr.New(expr.Options{Seed: "test", Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
 		return e.RenderFile(ctx, f, s)
-	}}, expr.Standard()), source.Tree{})
+	}}, library.Standard()), source.Tree{})
 	linker := project.New(project.Options{Engine: e, Modules: modules})
 	pb, ds := linker.Playbook(filepath.Join(dir, "site.yml"))
 	if ds.Err() != nil {

@@ -5,6 +5,7 @@ import (
 
 	"kubekey/builtin"
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
@@ -13,7 +14,7 @@ import (
 // The filters and tests of the role, as expressions with what they yield.
 func TestRanges(t *testing.T) {
 	plugins, ds := project.Plugins(source.Tree{Embedded: builtin.FS()}, nil, nil)
-	env, more := expr.New(expr.Options{}, expr.Standard()).With(plugins)
+	env, more := expr.New(expr.Options{}, library.Standard()).With(plugins)
 	if err := append(ds, more...).Err(); err != nil {
 		t.Fatal(err)
 	}

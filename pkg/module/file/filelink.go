@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/filters"
 	"kubekey/pkg/shell"
 )
 
@@ -196,7 +196,7 @@ func (j *fileJob) time(s, layout string) (string, error) {
 	case s == "" || s == "preserve":
 		return "", nil
 	}
-	t, err := expr.ParseTime(s, layout, time.FixedZone("host", j.ans.zone))
+	t, err := filters.ParseTime(s, layout, time.FixedZone("host", j.ans.zone))
 	if err != nil {
 		return "", fmt.Errorf("Error while obtaining timestamp for time %s using format %s: %w", s, layout, err) //nolint:staticcheck // the text users know
 	}
