@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 )
 
 // What follows is for the manual, which is generated from what the program is
@@ -14,4 +13,4 @@ import (
 func Commands() *cobra.Command { return (&app{}).root() }
 
 // Expressions knows all filters, tests, lookups and functions.
-func Expressions() *expr.Env { return expr.New(expr.Options{}, library.Standard()) }
+func Expressions() *expr.Env { return expr.New(expr.Options{}, Libraries()...) }

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"kubekey/pkg/collections/ansibleutils"
 	"kubekey/pkg/collections/crypto"
 	"kubekey/pkg/collections/general"
 	"kubekey/pkg/collections/posix"
 	"kubekey/pkg/collections/sql"
+	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/account"
 	"kubekey/pkg/module/exec"
@@ -28,4 +31,10 @@ func Modules() (*module.Registry, error) {
 
 		crypto.Modules(), general.Modules(), posix.Modules(), sql.Modules(),
 	)
+}
+
+// Libraries are everything that expressions can call: the standard library, and what the
+// collections add to it.
+func Libraries() []expr.Library {
+	return []expr.Library{library.Standard(), ansibleutils.Library(), general.Library()}
 }

@@ -12,7 +12,6 @@ import (
 	"kubekey/pkg/config"
 	"kubekey/pkg/engine"
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/lint"
 	"kubekey/pkg/module"
@@ -84,7 +83,7 @@ func (a *app) newTemplates(id string, in *inputs) (*template.Engine, source.Diag
 		told = append(told, template.Bound(watch.Bound))
 	}
 	plugins, ds := project.Plugins(a.tree, playbooks, a.settings.RolesPath)
-	env, more := expr.New(o, library.Standard()).With(plugins)
+	env, more := expr.New(o, Libraries()...).With(plugins)
 	e = template.New(env, a.tree, told...)
 	return e, append(ds, more...)
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -14,7 +13,7 @@ import (
 // TestConcurrentUse compiles and evaluates from many goroutines with one Env
 // and one shared expression; the race detector watches.
 func TestConcurrentUse(t *testing.T) {
-	env := expr.New(expr.Options{}, library.Standard())
+	env := expr.New(expr.Options{}, everything()...)
 	const src = "list.append(4) or list | map('string') | join('-') ~ (x is match('a+')) ~ ('%s' % d.k) ~ x.upper()"
 	shared, err := env.Compile(src, source.Pos{}, expr.Escaped)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -52,7 +51,7 @@ func TestCorpus(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "f.txt"), []byte("file-content\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := expr.New(expr.Options{}, library.Standard())
+	env := expr.New(expr.Options{}, everything()...)
 	cases, _ := c.Get("cases")
 	vars, _ := c.Get("vars")
 	n := 0

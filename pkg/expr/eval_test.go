@@ -11,14 +11,13 @@ import (
 	"time"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
 
 func eval(t *testing.T, src string, scope expr.Scope) (any, error) {
 	t.Helper()
-	x, err := expr.New(expr.Options{Now: fixedNow}, library.Standard()).Compile(src, source.Pos{}, expr.Escaped)
+	x, err := expr.New(expr.Options{Now: fixedNow}, everything()...).Compile(src, source.Pos{}, expr.Escaped)
 	if err != nil {
 		t.Fatalf("compile %s: %v", src, err)
 	}
@@ -172,7 +171,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestDepth(t *testing.T) {
-	env := expr.New(expr.Options{}, library.Standard())
+	env := expr.New(expr.Options{}, everything()...)
 	deep := map[string]string{
 		"parens":  strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300),
 		"lists":   strings.Repeat("[", 100000) + strings.Repeat("]", 100000),
@@ -210,7 +209,7 @@ func TestDepth(t *testing.T) {
 }
 
 func TestPositions(t *testing.T) {
-	env := expr.New(expr.Options{}, library.Standard())
+	env := expr.New(expr.Options{}, everything()...)
 	for _, c := range []struct{ src, want string }{
 		{"a | uper", `site.yml:1:11: no filter named 'uper' (did you mean "upper"?)`},
 		{"a\n  | uper", "site.yml:2:5: no filter"},
@@ -247,7 +246,7 @@ func TestEvaluationErrorsHavePlaces(t *testing.T) {
 	file := source.NewFile("site.yml", []byte("x"))
 	at := source.Pos{File: file, Line: 3, Col: 5}
 	scope := expr.Names{"a": value.NewDict("name", "x"), "n": 1}
-	env := expr.New(expr.Options{}, library.Standard())
+	env := expr.New(expr.Options{}, everything()...)
 	for _, c := range []struct{ src, want, help string }{
 		{"n == 1 and a.nme == 'x'", "site.yml:3:16: 'dict object' has no attribute 'nme'", `did you mean "name"?`},
 		{"n\n  + nope", "site.yml:4:5: 'nope' is undefined", ""},
@@ -461,7 +460,7 @@ func TestDatetime(t *testing.T) {
 }
 
 func TestLiterals(t *testing.T) {
-	env := expr.New(expr.Options{}, library.Standard())
+	env := expr.New(expr.Options{}, everything()...)
 	for _, c := range []struct {
 		src  string
 		lit  expr.Literals
@@ -485,7 +484,7 @@ func TestLiterals(t *testing.T) {
 }
 
 func TestExpr(t *testing.T) {
-	env := expr.New(expr.Options{}, library.Standard())
+	env := expr.New(expr.Options{}, everything()...)
 	at := source.Pos{Line: 1, Col: 1}
 	src := "a.b[c] | default(d, e=f) if g is eq(h) else [i, -j, k ~ l, not m, {n: o}, p == q, r[s:t], u(v), 1 + w]"
 	x, err := env.Compile(src, at, expr.Escaped)
@@ -517,7 +516,7 @@ func TestExpr(t *testing.T) {
 }
 
 func TestBoolAndLoose(t *testing.T) {
-	env := expr.New(expr.Options{}, library.Standard())
+	env := expr.New(expr.Options{}, everything()...)
 	forced := 0
 	scope := expr.Names{"l": lazy{value.NewDict("a", 1), &forced}, "s": "false", "e": []any{}}
 	for src, want := range map[string]bool{"s": true, "e": false, "l": true, "'x' if false": false, "not e": true, "1 and s": true} {
@@ -550,7 +549,7 @@ func TestPanicOfAFilterIsAnError(t *testing.T) {
 }
 
 func TestCallHelpers(t *testing.T) {
-	env := expr.New(expr.Options{}, library.Standard())
+	env := expr.New(expr.Options{}, everything()...)
 	c := &expr.Call{Context: context.Background(), Env: env, Scope: expr.Names{}}
 	if v, err := c.Filter("ansible.builtin.upper", "x", expr.Args{}); v != any("X") || err != nil {
 		t.Errorf("Filter: %v %v", v, err)

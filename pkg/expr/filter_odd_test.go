@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -42,7 +41,7 @@ func (unobtainable) Force() (any, error)       { return nil, errUnobtainable }
 // with one odd argument. A filter may refuse; it may not panic or hang.
 func TestOddInputNeverPanics(t *testing.T) {
 	dir := t.TempDir()
-	c := &expr.Call{Context: context.Background(), Env: expr.New(expr.Options{Now: fixedNow}, library.Standard()), Scope: expr.Names{"playbook_dir": dir}}
+	c := &expr.Call{Context: context.Background(), Env: expr.New(expr.Options{Now: fixedNow}, everything()...), Scope: expr.Names{"playbook_dir": dir}}
 	odd := oddValues()
 	for _, name := range c.Env.FilterNames() {
 		if name == "password_hash" {
@@ -88,7 +87,7 @@ func oddArgs(odd []any, i int) []expr.Args {
 
 func TestOddLookupsNeverPanic(t *testing.T) {
 	dir := t.TempDir()
-	env := expr.New(expr.Options{Now: fixedNow}, library.Standard())
+	env := expr.New(expr.Options{Now: fixedNow}, everything()...)
 	ctx, scope := context.Background(), expr.Names{"playbook_dir": dir, "groups": value.NewDict("all", []any{"a"})}
 	for _, name := range env.LookupNames() {
 		if name == "pipe" || name == "lines" || name == "url" {
@@ -106,13 +105,13 @@ func TestOddLookupsNeverPanic(t *testing.T) {
 
 func TestCostlyPatternIsStopped(t *testing.T) {
 	src := `text | regex_search('^(?=a)(?:a|aa)+$')`
-	checkError(t, expr.New(expr.Options{}, library.Standard()), expr.Names{"text": strings.Repeat("a", 40) + "c"}, source.Pos{}, src, "takes too long")
+	checkError(t, expr.New(expr.Options{}, everything()...), expr.Names{"text": strings.Repeat("a", 40) + "c"}, source.Pos{}, src, "takes too long")
 }
 
 func TestRandomRepeatsInOneRun(t *testing.T) {
 	get := func(seed, host string) string {
 		t.Helper()
-		v, err := evaluate(expr.New(expr.Options{Seed: seed}, library.Standard()), expr.Names{"inventory_hostname": host}, source.Pos{}, "range(1000) | list | shuffle")
+		v, err := evaluate(expr.New(expr.Options{Seed: seed}, everything()...), expr.Names{"inventory_hostname": host}, source.Pos{}, "range(1000) | list | shuffle")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +130,7 @@ func FuzzToYAMLReadsBack(f *testing.F) {
 	for _, s := range []string{"a b", "yes", "l1\nl2\n", " x", "a: b", "#", "\u2028", "\u0085A", "é 日本 😀", "it's \"q\"", strings.Repeat("word ", 40)} {
 		f.Add(s, 2, 80)
 	}
-	c := &expr.Call{Env: expr.New(expr.Options{}, library.Standard())}
+	c := &expr.Call{Env: expr.New(expr.Options{}, everything()...)}
 	f.Fuzz(func(t *testing.T, s string, indent, width int) {
 		s = strings.Map(func(r rune) rune {
 			if r == '\r' || r == 0xfffd || r == 0xfeff || r >= 0xd800 && r < 0xe000 {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -85,5 +84,5 @@ func checkError(t *testing.T, env *expr.Env, scope expr.Scope, at source.Pos, sr
 func TestFilters(t *testing.T) {
 	t.Setenv("HOME", "/home/kk")
 	t.Setenv("KK_VAR", "val")
-	caseFile(t, filepath.Join("testdata", "filters.txt"), expr.New(expr.Options{Now: fixedNow}, library.Standard()), filterScope())
+	caseFile(t, filepath.Join("testdata", "filters.txt"), expr.New(expr.Options{Now: fixedNow}, everything()...), filterScope())
 }

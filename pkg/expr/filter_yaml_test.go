@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 	"kubekey/pkg/value"
 )
 
@@ -21,7 +20,7 @@ func TestYAMLLayout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &expr.Call{Env: expr.New(expr.Options{}, library.Standard())}
+	c := &expr.Call{Env: expr.New(expr.Options{}, everything()...)}
 	for i, row := range v.([]any) {
 		row := row.([]any)
 		args := expr.Args{Named: row[2].(*value.Dict)}

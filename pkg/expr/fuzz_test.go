@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -31,7 +30,7 @@ func seeds(f *testing.F) {
 // FuzzParse checks that a compile fails with a diagnostic or yields an expression.
 func FuzzParse(f *testing.F) {
 	seeds(f)
-	env := expr.New(expr.Options{}, library.Standard())
+	env := expr.New(expr.Options{}, everything()...)
 	file := source.NewFile("fuzz", nil)
 	f.Fuzz(func(t *testing.T, src string) {
 		x, err := env.CompileTuple(src, source.Pos{File: file, Line: 1, Col: 1}, expr.Escaped)
@@ -53,7 +52,7 @@ func FuzzParse(f *testing.F) {
 // FuzzEval checks that evaluation neither panics nor changes what hosts share.
 func FuzzEval(f *testing.F) {
 	seeds(f)
-	env := expr.New(expr.Options{Now: fixedNow}, library.Standard())
+	env := expr.New(expr.Options{Now: fixedNow}, everything()...)
 	vars, _ := corpus(f).Get("vars")
 	shared := vars.(*value.Dict)
 	before := value.Repr(shared)

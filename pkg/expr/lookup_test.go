@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -60,7 +59,7 @@ func lookupEnvironment() *expr.Env {
 	return expr.New(expr.Options{Now: fixedNow, Template: func(_ context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
 		host, _, err := s.Lookup("inventory_hostname")
 		return filepath.Base(f.Path) + f.VariableStart + f.CommentEnd + " for " + value.Str(host), err
-	}}, library.Standard())
+	}}, everything()...)
 }
 
 func TestLookups(t *testing.T) {
@@ -69,12 +68,12 @@ func TestLookups(t *testing.T) {
 }
 
 func TestTemplateLookupNeedsAnEngine(t *testing.T) {
-	checkError(t, expr.New(expr.Options{}, library.Standard()), expr.Names{}, source.Pos{}, "lookup('template', 'x.j2')", "cannot be rendered")
+	checkError(t, expr.New(expr.Options{}, everything()...), expr.Names{}, source.Pos{}, "lookup('template', 'x.j2')", "cannot be rendered")
 }
 
 func TestPasswordIsKept(t *testing.T) {
 	dir := t.TempDir()
-	env, scope := expr.New(expr.Options{}, library.Standard()), expr.Names{"playbook_dir": dir}
+	env, scope := expr.New(expr.Options{}, everything()...), expr.Names{"playbook_dir": dir}
 	get := func(src string) string {
 		t.Helper()
 		v, err := evaluate(env, scope, source.Pos{}, src)
@@ -122,7 +121,7 @@ func TestPasswordFillsAnEmptyFile(t *testing.T) {
 	}
 	scope := expr.Names{"file": file}
 	for _, src := range []string{"lookup('password', file) | length", "lookup('file', file) | length"} {
-		checkValue(t, expr.New(expr.Options{}, library.Standard()), scope, source.Pos{}, src, "20")
+		checkValue(t, expr.New(expr.Options{}, everything()...), scope, source.Pos{}, src, "20")
 	}
 }
 
@@ -133,7 +132,7 @@ func TestPasswordIsNotKeptInCheckMode(t *testing.T) {
 	if err := os.WriteFile(kept, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env, scope := expr.New(expr.Options{}, library.Standard()), expr.Names{"dir": dir, "ansible_check_mode": true}
+	env, scope := expr.New(expr.Options{}, everything()...), expr.Names{"dir": dir, "ansible_check_mode": true}
 	checkValue(t, env, scope, source.Pos{}, "lookup('password', dir ~ '/secrets/db length=12') | length", "12")
 	checkValue(t, env, scope, source.Pos{}, "lookup('password', dir ~ '/kept')", "'secret'")
 	checkValue(t, env, scope, source.Pos{}, "lookup('password', dir ~ '/kept encrypt=md5_crypt') | length", "34")
@@ -166,7 +165,7 @@ func TestURLLookup(t *testing.T) {
 	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env, scope := expr.New(expr.Options{}, library.Standard()), expr.Names{"base": server.URL, "tls": secure.URL, "authority": authority}
+	env, scope := expr.New(expr.Options{}, everything()...), expr.Names{"base": server.URL, "tls": secure.URL, "authority": authority}
 	for src, want := range map[string]string{
 		"query('url', tls ~ '/ok', validate_certs=false)":                              "['a', '']",
 		"query('url', tls ~ '/ok', ca_path=authority)":                                 "['a', '']",

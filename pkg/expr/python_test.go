@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -25,7 +24,7 @@ func TestPython(t *testing.T) {
 	table := v.(*value.Dict)
 	vars, _ := table.Get("vars")
 	cases, _ := table.Get("cases")
-	env := expr.New(expr.Options{}, library.Standard())
+	env := expr.New(expr.Options{}, everything()...)
 	for _, c := range cases.([]any) {
 		c := c.(*value.Dict)
 		t.Run(c.String("src"), func(t *testing.T) {

@@ -5,13 +5,12 @@ import (
 	"testing"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 	"kubekey/pkg/value"
 )
 
 // The wanted lists are what ansible.utils tells, but for the netmask 0.0.0.0, which it does not know.
 func TestAddressTests(t *testing.T) {
-	c := &expr.Call{Env: expr.New(expr.Options{}, library.Standard())}
+	c := &expr.Call{Env: expr.New(expr.Options{}, everything()...)}
 	all := strings.Fields(`10.0.0.1 10.0.0.0/8 10.0.0.1/8 100.64.0.1 192.0.0.8 192.0.0.9 8.8.8.8 127.9.0.1 224.0.0.1 240.0.0.1 0.0.0.0 ::1
 		fe80::1 2001:db8::/32 2002:c000:204::1 2001:0:1::1 ::ffff:8.8.8.8 ::ffff:10.0.0.1 2001:4860::8888 ff02::1 4000::1 x 1.2.3.04
 		255.255.0.0 0.0.255.255 255.0.255.0 02:16:3e:e4:16:f3 0216.3EE4.16f3 02163ee416f3 02:16`)

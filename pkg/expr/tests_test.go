@@ -11,7 +11,6 @@ import (
 	"testing/fstest"
 
 	"kubekey/pkg/expr"
-	"kubekey/pkg/expr/library"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -162,7 +161,7 @@ func TestFileTests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	env := expr.New(expr.Options{Files: source.Tree{Embedded: fstest.MapFS{"roles/x.yml": {}}}}, library.Standard())
+	env := expr.New(expr.Options{Files: source.Tree{Embedded: fstest.MapFS{"roles/x.yml": {}}}}, everything()...)
 	for _, src := range []string{
 		"dir is directory and f is not directory", "f is file and dir is not is_file", "l is link and f is not link",
 		"f is exists and gone is not exists and broken is not exists", "broken is link_exists and f is link_exists",
@@ -302,7 +301,7 @@ func TestMoreOperators(t *testing.T) {
 		"{}.popitem()": "is empty", "{}.update(5)": "no list of pairs", "{}.update([1])": "no pair", "[1, 'a'].sort()": "not supported", "[].extend(5)": "not iterable",
 		"f(a=1, **{'a': 2})": "undefined", "dict(a=1, **{'a': 2})": "given twice", "range(1, a=2, a=3)": "given twice", "range('x')": "whole number",
 	} {
-		x, err := expr.New(expr.Options{}, library.Standard()).Compile(src, source.Pos{}, expr.Escaped)
+		x, err := expr.New(expr.Options{}, everything()...).Compile(src, source.Pos{}, expr.Escaped)
 		if err == nil {
 			_, err = x.Eval(context.Background(), scope)
 		}

@@ -12,7 +12,6 @@ import (
 func dictFilters() []expr.Filter {
 	return []expr.Filter{
 		{Names: "combine", Params: "* **", Do: filterCombine},
-		{Names: "fact_diff", Of: "ansible.utils", Params: "after!", Do: filterFactDiff},
 		{Names: "dict2items", Params: "key_name value_name", Do: filterDict2Items},
 		{Names: "items2dict", Params: "key_name value_name", Do: filterItems2Dict},
 		{Names: "items", UndefinedToo: true, Do: filterItems},

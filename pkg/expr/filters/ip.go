@@ -12,25 +12,16 @@ import (
 	"kubekey/pkg/value"
 )
 
-// utils are the collections that have the filters of addresses: of the second they were first.
-const utils = "ansible.utils ansible.netcommon"
+// UtilsCollections are those that have the filters of addresses: of the second they were first.
+const UtilsCollections = "ansible.utils ansible.netcommon"
 
 func addressFilters() []expr.Filter {
 	return []expr.Filter{
-		{Names: "ipaddr", Of: utils, Params: "query version alias", Do: filterIPAddr(0)},
-		{Names: "ipv4", Of: utils, Params: "query", Do: filterIPAddr(4)},
-		{Names: "ipv6", Of: utils, Params: "query", Do: filterIPAddr(6)},
-		{Names: "ipwrap", Of: utils, Params: "query", Do: filterIPWrap},
-		{Names: "ipsubnet", Of: utils, Params: "query index", Do: filterIPSubnet},
-		{Names: "nthhost", Of: utils, Params: "query", Do: filterNthHost},
-		{Names: "cidr_merge", Of: utils, Params: "action", Do: filterCIDRMerge},
-		{Names: "network_in_network", Of: utils, Params: "test!", Do: filterNetworkIn(false)},
-		{Names: "network_in_usable", Of: utils, Params: "test!", Do: filterNetworkIn(true)},
-		{Names: "next_nth_usable", Of: utils, Params: "offset!", Do: filterNthUsable(1)},
-		{Names: "previous_nth_usable", Of: utils, Params: "offset!", Do: filterNthUsable(-1)},
-		{Names: "reduce_on_network", Of: utils, Params: "network!", Do: filterReduceOnNetwork},
-		{Names: "slaac", Of: utils, Params: "query!", Do: filterSLAAC},
-		{Names: "hwaddr macaddr", Of: utils, Params: "query", Do: filterHWAddr},
+		{Names: "ipaddr", Of: UtilsCollections, Params: "query version alias", Do: filterIPAddr(0)},
+		{Names: "ipv4", Of: UtilsCollections, Params: "query", Do: filterIPAddr(4)},
+		{Names: "ipv6", Of: UtilsCollections, Params: "query", Do: filterIPAddr(6)},
+		{Names: "ipwrap", Of: UtilsCollections, Params: "query", Do: filterIPWrap},
+		{Names: "network_in_network", Of: UtilsCollections, Params: "test!", Do: FilterNetworkIn(false)},
 	}
 }
 
@@ -42,8 +33,8 @@ func bigInt(i *big.Int) any {
 	return i.String()
 }
 
-// ipValue reads what stands before the bar: a text or a number.
-func ipValue(v any, version int) (ipnet.Net, string, bool) {
+// ParseAddress reads what stands before the bar: a text or a number.
+func ParseAddress(v any, version int) (ipnet.Net, string, bool) {
 	s, ok := v.(string)
 	if i, isInt := v.(int); isInt {
 		s, ok = strconv.Itoa(i), true
@@ -111,7 +102,7 @@ func filterIPAddr(version int) func(*expr.Call, any, *expr.Bound) (any, error) {
 
 // queryIP is false for what is no address; nil where the query has no answer.
 func queryIP(v any, query string, version int) (any, error) {
-	n, text, ok := ipValue(v, version)
+	n, text, ok := ParseAddress(v, version)
 	if !ok || version != 0 && n.Version() != version {
 		return false, nil
 	}
@@ -370,4 +361,71 @@ func (q ipQuery) number(query string) (out any, known bool, err error) {
 		return false, true, nil
 	}
 	return q.With(a), true, nil
+}
+
+// filterIPWrap puts IPv6 addresses into brackets and leaves the rest as it is.
+func filterIPWrap(_ *expr.Call, in any, p *expr.Bound) (any, error) {
+	query := p.Str("query", "")
+	if p.Err != nil {
+		return nil, p.Err
+	}
+	list, ok := in.([]any)
+	if !ok {
+		return wrapIP(in, query), nil
+	}
+	out := make([]any, len(list))
+	for i, v := range list {
+		v, err := expr.Defined(v)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = wrapIP(v, query)
+	}
+	return out, nil
+}
+
+func wrapIP(v any, query string) any {
+	found, err := queryIP(v, query, 0)
+	if err != nil || !value.Truth(found) {
+		return v
+	}
+	wrapped, err := queryIP(found, "wrap", 0)
+	if err != nil {
+		return v
+	}
+	return wrapped
+}
+
+// NetworkOf is the network of an address or network, ok false for neither.
+func NetworkOf(v any) (ipnet.Net, bool) {
+	n, _, ok := ParseAddress(v, 0)
+	if !ok {
+		return n, false
+	}
+	if n.Free() > 0 && n.Addr != n.Network() {
+		n.IsNetwork = true // an address keeps its host part
+		return n, true
+	}
+	return n.Subnet(), true
+}
+
+// FilterNetworkIn reports whether a network, or what of it hosts may use, has
+// all of another in it.
+func FilterNetworkIn(usable bool) func(*expr.Call, any, *expr.Bound) (any, error) {
+	return func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
+		test := p.Value("test", nil)
+		outer, _, ok := ParseAddress(in, 0)
+		inner, _, ok2 := ParseAddress(test, 0)
+		if !ok || !ok2 {
+			return nil, fmt.Errorf("%s and %s must be addresses or networks", value.Repr(in), value.Repr(test))
+		}
+		if outer.Version() != inner.Version() {
+			return false, nil
+		}
+		first, last := outer.Network(), outer.Last()
+		if usable {
+			first, last = outer.Usable()
+		}
+		return !inner.Network().Less(first) && !last.Less(inner.Last()), nil
+	}
 }

@@ -40,7 +40,7 @@ func (m *members) add(v any) bool {
 	if m.has(v) {
 		return false
 	}
-	if key, ok := hashable(v); ok {
+	if key, ok := Hashable(v); ok {
 		m.scalars.Set(key, nil)
 	} else {
 		m.containers = append(m.containers, v)
@@ -49,7 +49,7 @@ func (m *members) add(v any) bool {
 }
 
 func (m *members) has(v any) bool {
-	if key, ok := hashable(v); ok {
+	if key, ok := Hashable(v); ok {
 		return m.scalars.Has(key)
 	}
 	for _, w := range m.containers {
@@ -60,8 +60,8 @@ func (m *members) has(v any) bool {
 	return false
 }
 
-// hashable is a key under which equal values meet; True is 1.
-func hashable(v any) (any, bool) {
+// Hashable is a key under which equal values meet; True is 1.
+func Hashable(v any) (any, bool) {
 	switch v := v.(type) {
 	case bool:
 		n, _ := expr.WholeNumber(v)

@@ -10,8 +10,8 @@ import (
 func Rows() []expr.Filter {
 	re := NewPatterns()
 	return slices.Concat(
-		textFilters(), htmlFilters(), numberFilters(), listFilters(), setFilters(), selectFilters(), dictFilters(), generalFilters(),
-		keyFilters(re), recordFilters(), walkFilters(), unitFilters(), regexFilters(re), dataFilters(), tomlFilters(), hashFilters(),
+		textFilters(), htmlFilters(), numberFilters(), listFilters(), setFilters(), selectFilters(), dictFilters(),
+		recordFilters(), regexFilters(re), dataFilters(), tomlFilters(), hashFilters(),
 		vaultFilters(), pathFilters(), timeFilters(), addressFilters(),
 	)
 }

@@ -14,7 +14,7 @@ import (
 
 // Rows are all tests.
 func Rows() []expr.Test {
-	return slices.Concat(typeTests(), valueTests(), orderTests(), setTests(), resultTests(), textTests(), addressTests(), fileTests())
+	return slices.Concat(typeTests(), valueTests(), orderTests(), setTests(), resultTests(), textTests(), fileTests())
 }
 
 // on makes a test of a predicate; it is false for undefined.

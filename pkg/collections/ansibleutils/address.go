@@ -1,4 +1,4 @@
-package tests
+package ansibleutils
 
 import (
 	"net/netip"

@@ -1,4 +1,4 @@
-package filters
+package ansibleutils
 
 import (
 	"fmt"
@@ -8,14 +8,6 @@ import (
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
-
-// walkFilters go through what is nested: those of ansible.utils.
-func walkFilters() []expr.Filter {
-	return []expr.Filter{
-		{Names: "get_path", Of: "ansible.utils", Params: "path! wantlist", Do: filterGetPath},
-		{Names: "to_paths", Of: "ansible.utils", Params: "prepend wantlist", Do: filterToPaths},
-	}
-}
 
 // filterGetPath evaluates a path, as a.b['c'][0], within a dictionary.
 func filterGetPath(c *expr.Call, in any, p *expr.Bound) (any, error) {

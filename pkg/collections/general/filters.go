@@ -1,18 +1,27 @@
-package filters
+package general
 
 import (
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"golang.org/x/text/unicode/norm"
 
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/filters"
 	"kubekey/pkg/value"
 )
+
+// Library is the filters of community.general that kk's own playbooks do without; for those who
+// reshape lists, dictionaries and times in their templates.
+func Library() expr.Library {
+	return expr.Library{Filters: slices.Concat(generalFilters(), keyFilters(filters.NewPatterns()), unitFilters())}
+}
 
 // generalFilters are those of community.general on lists and dictionaries.
 func generalFilters() []expr.Filter {
 	return []expr.Filter{
+		{Names: "from_csv", Of: "community.general", Params: "dialect fieldnames delimiter skipinitialspace strict", Do: filterFromCSV},
 		{Names: "counter", Of: "community.general", Do: filterCounter},
 		{Names: "dict_kv", Of: "community.general", Params: "key!", Do: filterDictKV},
 		{Names: "groupby_as_dict", Of: "community.general", Params: "attribute!", Do: filterGroupByAsDict},
@@ -39,7 +48,7 @@ func filterCounter(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	for _, v := range list {
 		n, _ := out.Get(v)
 		count, _ := n.(int)
-		if err := SetKey(out, v, count+1); err != nil {
+		if err := filters.SetKey(out, v, count+1); err != nil {
 			return nil, err
 		}
 	}
@@ -49,7 +58,7 @@ func filterCounter(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 func filterDictKV(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	key := p.Raw("key", nil)
 	out := value.NewDict()
-	return out, SetKey(out, key, in)
+	return out, filters.SetKey(out, key, in)
 }
 
 // filterGroupByAsDict makes a dictionary of dictionaries, by what each has
@@ -72,7 +81,7 @@ func filterGroupByAsDict(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 		if out.Has(key) {
 			return nil, fmt.Errorf("two items of the list have %s as their %s", value.Repr(key), value.Repr(name))
 		}
-		if err := SetKey(out, key, item); err != nil {
+		if err := filters.SetKey(out, key, item); err != nil {
 			return nil, err
 		}
 	}

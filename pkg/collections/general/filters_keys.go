@@ -1,16 +1,17 @@
-package filters
+package general
 
 import (
 	"fmt"
 	"strings"
 
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/filters"
 	"kubekey/pkg/pyregex"
 	"kubekey/pkg/value"
 )
 
 // keyFilters choose and rename keys in all dictionaries of a list: those of community.general.
-func keyFilters(re *Patterns) []expr.Filter {
+func keyFilters(re *filters.Patterns) []expr.Filter {
 	choose := func(keep bool) func(*expr.Call, any, *expr.Bound) (any, error) {
 		return func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 			fits, err := keyMatcher(re, p)
@@ -74,7 +75,7 @@ func anyFits(tests []keyTest, key any) (bool, error) {
 }
 
 // keyMatcher reads target, which is one text or several, and how keys are compared with it.
-func keyMatcher(re *Patterns, p *expr.Bound) ([]keyTest, error) {
+func keyMatcher(re *filters.Patterns, p *expr.Bound) ([]keyTest, error) {
 	target := p.Value("target", nil)
 	how := p.Str("matching_parameter", "equal")
 	if p.Err != nil {
@@ -101,7 +102,7 @@ func keyMatcher(re *Patterns, p *expr.Bound) ([]keyTest, error) {
 	return tests, nil
 }
 
-func keyTestOf(re *Patterns, how string, target any) (keyTest, error) {
+func keyTestOf(re *filters.Patterns, how string, target any) (keyTest, error) {
 	text, ok := target.(string)
 	if !ok {
 		return nil, fmt.Errorf("target %s is no text", value.Repr(target))
@@ -124,7 +125,7 @@ func keyTestOf(re *Patterns, how string, target any) (keyTest, error) {
 }
 
 // replaceKeys renames keys: target is a list of what was before and what comes after.
-func replaceKeys(re *Patterns, in any, p *expr.Bound) (any, error) {
+func replaceKeys(re *filters.Patterns, in any, p *expr.Bound) (any, error) {
 	how := p.Str("matching_parameter", "equal")
 	targets, err := expr.Items(p.Value("target", nil))
 	if p.Err != nil {
@@ -164,7 +165,7 @@ func replaceKeys(re *Patterns, in any, p *expr.Bound) (any, error) {
 					break
 				}
 			}
-			if err := SetKey(out, name, v); err != nil {
+			if err := filters.SetKey(out, name, v); err != nil {
 				return nil, err
 			}
 		}

@@ -1,4 +1,4 @@
-package filters
+package ansibleutils
 
 import (
 	"fmt"
@@ -10,59 +10,14 @@ import (
 	"strings"
 
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/filters"
 	"kubekey/pkg/ipnet"
 	"kubekey/pkg/value"
 )
 
-// filterIPWrap puts IPv6 addresses into brackets and leaves the rest as it is.
-func filterIPWrap(_ *expr.Call, in any, p *expr.Bound) (any, error) {
-	query := p.Str("query", "")
-	if p.Err != nil {
-		return nil, p.Err
-	}
-	list, ok := in.([]any)
-	if !ok {
-		return wrapIP(in, query), nil
-	}
-	out := make([]any, len(list))
-	for i, v := range list {
-		v, err := expr.Defined(v)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = wrapIP(v, query)
-	}
-	return out, nil
-}
-
-func wrapIP(v any, query string) any {
-	found, err := queryIP(v, query, 0)
-	if err != nil || !value.Truth(found) {
-		return v
-	}
-	wrapped, err := queryIP(found, "wrap", 0)
-	if err != nil {
-		return v
-	}
-	return wrapped
-}
-
-// networkOf is the network of an address or network, ok false for neither.
-func networkOf(v any) (ipnet.Net, bool) {
-	n, _, ok := ipValue(v, 0)
-	if !ok {
-		return n, false
-	}
-	if n.Free() > 0 && n.Addr != n.Network() {
-		n.IsNetwork = true // an address keeps its host part
-		return n, true
-	}
-	return n.Subnet(), true
-}
-
 // filterIPSubnet counts, picks or places subnets.
 func filterIPSubnet(_ *expr.Call, in any, p *expr.Bound) (any, error) {
-	n, ok := networkOf(in)
+	n, ok := filters.NetworkOf(in)
 	if !ok {
 		return false, nil
 	}
@@ -76,7 +31,7 @@ func filterIPSubnet(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	if bits, err := strconv.Atoi(query); err == nil && bits >= 0 {
 		return subnetQuery(n, bits, hasIndex, int64(index)), nil
 	}
-	outer, ok := networkOf(query)
+	outer, ok := filters.NetworkOf(query)
 	if !ok {
 		return nil, fmt.Errorf("%q is neither a prefix length nor a subnet or address", expr.Shorten(query))
 	}
@@ -129,7 +84,7 @@ func supernet(n ipnet.Net, bits int, index int64) any {
 }
 
 func filterNthHost(_ *expr.Call, in any, p *expr.Bound) (any, error) {
-	n, ok := networkOf(in)
+	n, ok := filters.NetworkOf(in)
 	if !ok || !p.Has("query") {
 		return false, nil
 	}
@@ -151,7 +106,7 @@ func ipList(in any) ([]ipnet.Net, error) {
 		if err != nil {
 			return nil, err
 		}
-		n, _, ok := ipValue(v, 0)
+		n, _, ok := filters.ParseAddress(v, 0)
 		if !ok {
 			return nil, fmt.Errorf("%s is not an address or network", value.Repr(v))
 		}
@@ -223,30 +178,9 @@ func spanning(nets []ipnet.Net) (any, error) {
 	return span.Subnet().String(), nil
 }
 
-// filterNetworkIn reports whether a network, or what of it hosts may use, has
-// all of another in it.
-func filterNetworkIn(usable bool) func(*expr.Call, any, *expr.Bound) (any, error) {
-	return func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
-		test := p.Value("test", nil)
-		outer, _, ok := ipValue(in, 0)
-		inner, _, ok2 := ipValue(test, 0)
-		if !ok || !ok2 {
-			return nil, fmt.Errorf("%s and %s must be addresses or networks", value.Repr(in), value.Repr(test))
-		}
-		if outer.Version() != inner.Version() {
-			return false, nil
-		}
-		first, last := outer.Network(), outer.Last()
-		if usable {
-			first, last = outer.Usable()
-		}
-		return !inner.Network().Less(first) && !last.Less(inner.Last()), nil
-	}
-}
-
 func filterNthUsable(sign int64) func(*expr.Call, any, *expr.Bound) (any, error) {
 	return func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
-		n, ok := networkOf(in)
+		n, ok := filters.NetworkOf(in)
 		if !ok {
 			return false, nil
 		}
@@ -260,7 +194,7 @@ func filterReduceOnNetwork(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	outer, _, ok := ipValue(p.Value("network", nil), 0)
+	outer, _, ok := filters.ParseAddress(p.Value("network", nil), 0)
 	if !ok {
 		return nil, fmt.Errorf("argument network must be a network, not %s", value.Repr(p.Raw("network", nil)))
 	}
@@ -270,7 +204,7 @@ func filterReduceOnNetwork(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n, _, ok := ipValue(v, 0); ok && outer.Contains(n) {
+		if n, _, ok := filters.ParseAddress(v, 0); ok && outer.Contains(n) {
 			out = append(out, v)
 		}
 	}
@@ -279,7 +213,7 @@ func filterReduceOnNetwork(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 
 // filterSLAAC is the address that a network card gives itself in a network.
 func filterSLAAC(_ *expr.Call, in any, p *expr.Bound) (any, error) {
-	n, ok := networkOf(in)
+	n, ok := filters.NetworkOf(in)
 	if !ok || n.Version() != 6 {
 		return false, nil
 	}

@@ -1,4 +1,4 @@
-package filters
+package general
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/filters"
 	"kubekey/pkg/value"
 )
 
@@ -29,7 +30,7 @@ func filterRandomMAC(c *expr.Call, in any, p *expr.Bound) (any, error) {
 		}
 	}
 	const from, to = 0x1000000000, 0xffffffffff
-	drawn := fmt.Sprintf("%x", from+NewGenerator(c, in, p.Value("seed", nil)).Below(to-from+1))
+	drawn := fmt.Sprintf("%x", from+filters.NewGenerator(c, in, p.Value("seed", nil)).Below(to-from+1))
 	for len(parts) < 6 {
 		parts, drawn = append(parts, drawn[:2]), drawn[2:]
 	}
