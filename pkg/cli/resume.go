@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kubekey/pkg/engine"
+	"kubekey/pkg/engine/resume"
 	"kubekey/pkg/event"
 	"kubekey/pkg/journal"
 	"kubekey/pkg/shell"
@@ -16,12 +17,12 @@ import (
 
 // resume reads what hosts did in a run of the journal. Without playbooks on
 // the command line those of that run are gone on with.
-func (a *app) resume(r *runFlags, names []string) (*engine.Memory, []string, error) {
+func (a *app) resume(r *runFlags, names []string) (*resume.Memory, []string, error) {
 	dir, err := workDir(r.workdir)
 	if err != nil {
 		return nil, nil, err
 	}
-	memory, begun := &engine.Memory{}, &beginning{}
+	memory, begun := &resume.Memory{}, &beginning{}
 	run, wrong, err := journal.Read(dir, r.resume, event.Fanout{memory, begun}, nil)
 	if err != nil {
 		return nil, nil, &exitError{engine.ExitError, err}
@@ -59,7 +60,7 @@ func (b *beginning) Emit(e event.Event) {
 
 // changedSince finds the tasks that hosts did in a run, and that are not any
 // more what they were: the hosts cannot be taken back to where they stopped.
-func (a *app) changedSince(run journal.Run, m *engine.Memory, dir string) (ds source.Diagnostics) {
+func (a *app) changedSince(run journal.Run, m *resume.Memory, dir string) (ds source.Diagnostics) {
 	first := map[string]*event.Task{} // by file
 	hosts := m.Done()
 	for t := range hosts {
@@ -85,7 +86,7 @@ func (a *app) digest(t *event.Task, dir string) string {
 	if err != nil {
 		return ""
 	}
-	return engine.Digest(source.Pos{File: source.NewFile(path, text), Line: t.At.Line, Col: t.At.Col}, t.Handler, t.Header)
+	return resume.Digest(source.Pos{File: source.NewFile(path, text), Line: t.At.Line, Col: t.At.Col}, t.Handler, t.Header)
 }
 
 // workingDir is where names of files begin, "" when nobody knows.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kubekey/pkg/engine"
+	"kubekey/pkg/engine/resume"
 	"kubekey/pkg/event"
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/journal"
@@ -156,7 +157,7 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	if err := r.valid(); err != nil {
 		return err
 	}
-	var from *engine.Memory
+	var from *resume.Memory
 	var err error
 	if r.resume != "" {
 		if from, names, err = a.resume(r, names); err != nil {

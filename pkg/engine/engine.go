@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kubekey/pkg/connector"
+	"kubekey/pkg/engine/resume"
 	"kubekey/pkg/event"
 	"kubekey/pkg/facts"
 	"kubekey/pkg/inventory"
@@ -23,12 +24,12 @@ import (
 
 // Exit codes of a run.
 const (
-	ExitOK          = 0
-	ExitError       = 1
-	ExitFailed      = 2
-	ExitUnreachable = 4
-	ExitUsage       = 5
-	ExitInterrupted = 99
+	ExitOK          = event.ExitOK
+	ExitError       = event.ExitError
+	ExitFailed      = event.ExitFailed
+	ExitUnreachable = event.ExitUnreachable
+	ExitUsage       = event.ExitUsage
+	ExitInterrupted = event.ExitInterrupted
 )
 
 // Target is how to reach a host.
@@ -125,9 +126,9 @@ type Mode struct {
 	Limit          []string // hosts of --limit; nil is no limit
 	LimitText      string
 	Tags, SkipTags []string
-	FlushFacts     bool    // remove the facts of earlier runs first
-	Memory         *Memory // of the run that is resumed; nil for a new one
-	StartAt        string  // name or glob of the first task to run
+	FlushFacts     bool           // remove the facts of earlier runs first
+	Memory         *resume.Memory // of the run that is resumed; nil for a new one
+	StartAt        string         // name or glob of the first task to run
 	// Step is asked of "TASK: role : name", Ask what a playbook asks; nil asks nobody.
 	Step func(ctx context.Context, task string) Answer
 	Ask  func(ctx context.Context, prompt string, echo bool) (string, bool, error)

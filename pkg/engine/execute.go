@@ -95,7 +95,7 @@ func (x *execution) once(ctx context.Context, v *vars.View, item *event.Item) *i
 		if !o.recalled {
 			o.took = x.e.Now().Sub(o.startedAt)
 		}
-		o.recalled = o.recalled || x.retells() && x.w.past.result(item) != nil
+		o.recalled = o.recalled || x.retells() && x.w.past.Result(item) != nil
 	}()
 	x.survive(o, func() { x.stages(ctx, v, o) })
 	return o

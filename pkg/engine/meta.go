@@ -50,7 +50,7 @@ func (e *Engine) meta(ctx context.Context, ps *playState, t *project.Task, group
 	var ev *event.Task
 	if !t.Hidden {
 		ev = e.describe(ctx, ps, t, group[0])
-		ev.Recalled = e.Memory.recallsAll(group)
+		ev.Recalled = e.recallsAll(group)
 		e.announce(ev)
 	}
 	for _, w := range group {

@@ -10,6 +10,7 @@ import (
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/connector/local"
+	"kubekey/pkg/engine/resume"
 	"kubekey/pkg/event"
 	"kubekey/pkg/facts"
 	"kubekey/pkg/module"
@@ -204,7 +205,7 @@ func TestPanicAndResume(t *testing.T) {
 		"    - {name: first, ping: {}}\n    - {name: it, panicker: {times: 1}}\n    - {name: after, ping: {}}\n"
 	b := newBench(t, archive)
 	b.expect(ExitFailed)
-	m := &Memory{}
+	m := &resume.Memory{}
 	for _, e := range b.events.Events {
 		m.Emit(e)
 	}

@@ -3,12 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"slices"
-	"sort"
 	"strings"
 
+	"kubekey/pkg/engine/strategy"
 	"kubekey/pkg/event"
 	"kubekey/pkg/inventory"
 	"kubekey/pkg/playbook"
@@ -71,10 +69,10 @@ func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err erro
 	if len(live) == 0 {
 		return true, nil
 	}
-	ps.hosts = e.ordered(live, r.word(p.Order, "order"))
-	strategy := r.word(p.Strategy, "strategy")
-	ps.pinned = strategy == "host_pinned"
-	ps.free = strategy == "free" || ps.pinned || strategy == "" && e.Plays.Free
+	ps.hosts = strategy.Order(live, r.word(p.Order, "order"), e.RunID)
+	named := r.word(p.Strategy, "strategy")
+	ps.pinned = named == "host_pinned"
+	ps.free = named == "free" || ps.pinned || named == "" && e.Plays.Free
 	ps.maxFail = -1
 	if share, ok := r.typed(p.MaxFail, "max_fail_percentage").(float64); ok {
 		ps.maxFail = share
@@ -84,7 +82,7 @@ func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err erro
 		ps.force = r.flag(p.Force, "force_handlers")
 	}
 	goOnAfterBatch := r.flag(p.Continue, "serial_continue_on_batch_failure")
-	batches := r.batches(p.Serial, ps.hosts)
+	batches := strategy.Batches(ps.hosts, r.batchSizes(p.Serial, len(ps.hosts)))
 	if r.err != nil {
 		return false, r.err
 	}
@@ -154,23 +152,6 @@ func (e *Engine) matched(patterns []string, p *project.Play) (inventory.Matched,
 		m.Hosts = slices.DeleteFunc(m.Hosts, func(h string) bool { return !slices.Contains(e.Limit, h) })
 	}
 	return m, nil
-}
-
-// ordered puts hosts into the order that the play wants.
-func (e *Engine) ordered(hosts []string, order string) []string {
-	switch order {
-	case "sorted":
-		sort.Strings(hosts)
-	case "reverse_sorted":
-		sort.Sort(sort.Reverse(sort.StringSlice(hosts)))
-	case "reverse_inventory":
-		slices.Reverse(hosts)
-	case "shuffle":
-		h := fnv.New64a()
-		h.Write([]byte(e.RunID))
-		rand.New(rand.NewPCG(h.Sum64(), 1)).Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
-	}
-	return hosts
 }
 
 // before lists the tasks of a play that --start-at-task leaves out.
@@ -312,11 +293,8 @@ func (r *reader) list(d *template.Data, what string) []string {
 	return out
 }
 
-// batches cuts the hosts as serial says.
-func (r *reader) batches(serial []*template.Data, hosts []string) [][]string {
-	if len(serial) == 0 {
-		return [][]string{hosts}
-	}
+// batchSizes are those of serial for a number of hosts.
+func (r *reader) batchSizes(serial []*template.Data, hosts int) []int {
 	var sizes []int
 	for _, d := range serial {
 		v := r.value(d, "serial")
@@ -325,19 +303,10 @@ func (r *reader) batches(serial []*template.Data, hosts []string) [][]string {
 			list = []any{v}
 		}
 		for _, e := range list {
-			sizes = append(sizes, r.batchSize(e, len(hosts)))
+			sizes = append(sizes, r.batchSize(e, hosts))
 		}
 	}
-	var out [][]string
-	for i := 0; len(hosts) > 0; i++ {
-		n := sizes[min(i, len(sizes)-1)]
-		if n <= 0 || n > len(hosts) {
-			n = len(hosts)
-		}
-		out = append(out, hosts[:n])
-		hosts = hosts[n:]
-	}
-	return out
+	return sizes
 }
 
 func (r *reader) batchSize(v any, hosts int) int {
@@ -365,11 +334,7 @@ func (e *Engine) runBatch(ctx context.Context, ps *playState) error {
 	if err := e.varsFiles(ctx, ps); err != nil {
 		return err
 	}
-	run := e.linear
-	if ps.free {
-		run = e.freely
-	}
-	if err := run(ctx, ps); err != nil {
+	if err := e.runHosts(ctx, ps); err != nil {
 		return err
 	}
 	for _, w := range ps.walkers {

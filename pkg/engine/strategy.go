@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 
+	"kubekey/pkg/engine/resume"
+	"kubekey/pkg/engine/strategy"
 	"kubekey/pkg/event"
 	"kubekey/pkg/playbook"
 	"kubekey/pkg/project"
@@ -10,46 +12,36 @@ import (
 	"kubekey/pkg/value"
 )
 
-// linear runs the play task by task: all hosts that stand at a task run it
-// before any goes on.
-func (e *Engine) linear(ctx context.Context, ps *playState) error {
-	for ctx.Err() == nil {
-		t, group := ps.furthestBehind()
-		if t == nil {
-			return nil
-		}
-		if err := e.step(ctx, ps, t, group); err != nil {
-			return err
-		}
-	}
-	return nil
+// together is a batch whose hosts run each task at the same time.
+type together struct {
+	e  *Engine
+	ps *playState
 }
 
-// furthestBehind is the task to run next, and the hosts that stand at it.
-func (ps *playState) furthestBehind() (*project.Task, []*walker) {
-	var task *project.Task
-	var group []*walker
-	for _, w := range ps.walkers {
-		t := w.next()
-		if t == nil {
-			continue
-		}
-		if task == nil {
-			task, group = t, append(group, w)
-			continue
-		}
-		switch d := behind(w, group[0]); {
-		case d == 0 && t == task:
-			group = append(group, w)
-		case d < 0:
-			task, group = t, append(group[:0:0], w)
-		}
-	}
-	return task, group
+// freely is a batch whose hosts go on alone.
+type freely struct {
+	e      *Engine
+	ps     *playState
+	tasks  map[*project.Task]*event.Task // announced once, by the first host
+	warned map[project.Attr]bool
 }
 
-// step runs one task on the hosts that stand at it.
-func (e *Engine) step(ctx context.Context, ps *playState, t *project.Task, group []*walker) error {
+// runHosts runs the tasks of a batch in the order of the play's strategy.
+func (e *Engine) runHosts(ctx context.Context, ps *playState) error {
+	if !ps.free {
+		return strategy.Linear(ctx, ps.walkers, together{e, ps})
+	}
+	if ps.maxFail >= 0 {
+		at := ps.play.Syntax.MaxFailPercentage.At()
+		e.emit(event.Warning{Diagnostic: source.Warningf(at, "max_fail_percentage has no effect with strategy: free")})
+	}
+	f := &freely{e: e, ps: ps, tasks: map[*project.Task]*event.Task{}, warned: map[project.Attr]bool{}}
+	return strategy.Free(ctx, ps.walkers, strategy.Forks{Most: e.Forks, Pinned: ps.pinned}, f)
+}
+
+// Step implements strategy.Stepper.
+func (b together) Step(ctx context.Context, t *project.Task, group []*walker) error {
+	e, ps := b.e, b.ps
 	if e.passes(ctx, ps, t) {
 		for _, w := range group {
 			w.done(t, false)
@@ -141,7 +133,7 @@ func (e *Engine) describe(ctx context.Context, ps *playState, t *project.Task, w
 		ev.Name = t.Action
 	}
 	ev.Header = t == ps.play.Setup
-	ev.Digest = Digest(t.At, t.Handler, ev.Header)
+	ev.Digest = resume.Digest(t.At, t.Handler, ev.Header)
 	return ev
 }
 
@@ -202,88 +194,23 @@ func (e *Engine) throttle(ctx context.Context, ps *playState, t *project.Task, w
 	return n.(int)
 }
 
-// freely lets each host go on alone.
-func (e *Engine) freely(ctx context.Context, ps *playState) error {
-	f := &freeRun{e: e, ps: ps, tasks: map[*project.Task]*event.Task{}, busy: map[*project.Task]int{}, warned: map[project.Attr]bool{}}
-	defer f.drain()
-	if ps.maxFail >= 0 {
-		e.emit(event.Warning{Diagnostic: source.Warningf(ps.play.Syntax.MaxFailPercentage.At(), "max_fail_percentage has no effect with strategy: free")})
-	}
-	for ctx.Err() == nil {
-		progressed, err := f.startAll(ctx)
-		if err != nil {
-			return err
-		}
-		switch {
-		case f.running > 0:
-			if err := f.one(ctx); err != nil {
-				return err
-			}
-		case !progressed:
-			return nil
-		}
-	}
-	return nil
+// Limit implements strategy.Starter.
+func (f *freely) Limit(ctx context.Context, t *project.Task, w *walker) int {
+	return f.e.throttle(ctx, f.ps, t, w)
 }
 
-// freeRun is a batch under the free strategy.
-type freeRun struct {
-	e       *Engine
-	ps      *playState
-	tasks   map[*project.Task]*event.Task // announced once, by the first host
-	busy    map[*project.Task]int         // hosts that run a task
-	warned  map[project.Attr]bool
-	running int
-}
-
-// startAll starts what can be started, and reports whether any host moved.
-func (f *freeRun) startAll(ctx context.Context) (progressed bool, err error) {
-	for _, w := range f.ps.walkers {
-		if w.busy || f.running >= f.e.Forks || !f.mayBegin(w) {
-			continue
-		}
-		t := w.next()
-		if t == nil {
-			continue
-		}
-		if limit := f.e.throttle(ctx, f.ps, t, w); limit > 0 && f.busy[t] >= limit {
-			continue
-		}
-		progressed = true
-		if err := f.start(ctx, t, w); err != nil {
-			return progressed, err
-		}
-	}
-	return progressed, nil
-}
-
-// mayBegin reports whether a host has a place, or there is one for it: with
-// host_pinned, forks hosts have one until they are through.
-func (f *freeRun) mayBegin(w *walker) bool {
-	if !f.ps.pinned || w.pinned {
-		return true
-	}
-	n := 0
-	for _, other := range f.ps.walkers {
-		if other.pinned && !other.ended {
-			n++
-		}
-	}
-	w.pinned = n < f.e.Forks
-	return w.pinned
-}
-
-func (f *freeRun) start(ctx context.Context, t *project.Task, w *walker) error {
+// Start implements strategy.Starter.
+func (f *freely) Start(ctx context.Context, t *project.Task, w *walker) (running bool, err error) {
 	e := f.e
 	switch {
 	case e.passes(ctx, f.ps, t):
 		w.done(t, false)
-		return nil
+		return false, nil
 	case t.Meta != "":
-		return e.meta(ctx, f.ps, t, []*walker{w})
+		return false, e.meta(ctx, f.ps, t, []*walker{w})
 	}
 	if d := notFree(t); d != nil { // that an include brought in: others are found before the run
-		return d
+		return false, d
 	}
 	ev := f.tasks[t]
 	if ev == nil {
@@ -293,20 +220,17 @@ func (f *freeRun) start(ctx context.Context, t *project.Task, w *walker) error {
 		f.tasks[t] = ev
 	}
 	if left, err := e.remember(t, ev, []*walker{w}, false); err != nil || len(left) == 0 {
-		return err
+		return false, err
 	}
-	w.busy = true
-	f.running++
-	f.busy[t]++
 	go func() {
 		e.live <- message{event: event.HostStarted{Task: ev, Host: w.name, Time: e.Now()}}
 		e.live <- message{outcome: e.runHost(ctx, f.ps, t, w, ev)}
 	}()
-	return nil
+	return true, nil
 }
 
 // warn tells, once for a batch, of keywords that need the hosts to go together.
-func (f *freeRun) warn(t *project.Task) {
+func (f *freely) warn(t *project.Task) {
 	for _, a := range []project.Attr{project.RunOnce, project.AnyErrorsFatal} {
 		if t.Attrs.Value[a] != nil && !f.warned[a] {
 			f.warned[a] = true
@@ -315,34 +239,23 @@ func (f *freeRun) warn(t *project.Task) {
 	}
 }
 
-// one waits for what a worker tells.
-func (f *freeRun) one(ctx context.Context) error {
+// Await implements strategy.Starter.
+func (f *freely) Await(ctx context.Context) (*project.Task, *walker, error) {
 	m := <-f.e.live
-	if m.event != nil {
-		f.e.emit(m.event)
-		return nil
+	for ; m.outcome == nil; m = <-f.e.live {
+		if ctx.Err() == nil {
+			f.e.emit(m.event)
+		}
 	}
 	o := m.outcome
-	o.walker.busy = false
-	f.running--
-	f.busy[o.task]--
 	if ctx.Err() != nil {
-		return nil
+		return o.task, o.walker, nil
 	}
 	ev := f.tasks[o.task]
 	f.e.report(o, ev)
-	if err := f.e.take(ctx, f.ps, o, ev, []*walker{o.walker}, false); err != nil {
-		return err
+	err := f.e.take(ctx, f.ps, o, ev, []*walker{o.walker}, false)
+	if err == nil {
+		f.e.expand(f.ps, o.task, ev, []*outcome{o})
 	}
-	f.e.expand(f.ps, o.task, ev, []*outcome{o})
-	return nil
-}
-
-// drain waits for the workers of a batch that ends early.
-func (f *freeRun) drain() {
-	for f.running > 0 {
-		if m := <-f.e.live; m.outcome != nil {
-			f.running--
-		}
-	}
+	return o.task, o.walker, err
 }

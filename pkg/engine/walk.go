@@ -3,6 +3,7 @@ package engine
 import (
 	"maps"
 
+	"kubekey/pkg/engine/resume"
 	"kubekey/pkg/event"
 	"kubekey/pkg/project"
 	"kubekey/pkg/template"
@@ -20,11 +21,9 @@ type walker struct {
 	once     map[string]bool // roles that ran
 	ended    bool            // failed, unreachable, or told to end
 	failed   bool
-	lost     bool  // unreachable
-	fatal    bool  // a failure of any_errors_fatal struck it, and no rescue helped yet
-	busy     bool  // of the free strategy
-	pinned   bool  // of the strategy host_pinned: it has begun
-	past     *deed // what it did at the task that it stands at, in the run that is gone on with
+	lost     bool           // unreachable
+	fatal    bool           // a failure of any_errors_fatal struck it, and no rescue helped yet
+	past     *resume.Action // what it did at the task that it stands at, in the run that is gone on with
 }
 
 // section is the part of a block that runs.
@@ -73,8 +72,8 @@ func (w *walker) push(b *project.Block, steps []project.Step) *frame {
 
 func (w *walker) pop() { w.stack = w.stack[:len(w.stack)-1] }
 
-// next is the task that the host is to run, nil when the play is over for it.
-func (w *walker) next() *project.Task {
+// Next is the task that the host is to run, nil when the play is over for it.
+func (w *walker) Next() *project.Task {
 	for !w.ended {
 		f := w.top()
 		if f == nil {
@@ -230,10 +229,10 @@ func written(d *template.Data) any {
 	return d.Raw()
 }
 
-// behind orders two hosts by where they stand: negative when a is behind b.
-func behind(a, b *walker) int {
-	for d := 0; d < len(a.stack) && d < len(b.stack); d++ {
-		fa, fb := a.stack[d], b.stack[d]
+// Compare orders hosts by where they are: negative for a host that is behind the other.
+func (w *walker) Compare(other *walker) int {
+	for d := 0; d < len(w.stack) && d < len(other.stack); d++ {
+		fa, fb := w.stack[d], other.stack[d]
 		switch {
 		case fa == fb:
 			continue
@@ -245,7 +244,7 @@ func behind(a, b *walker) int {
 			return fa.i - fb.i
 		}
 	}
-	return len(a.stack) - len(b.stack)
+	return len(w.stack) - len(other.stack)
 }
 
 // outcome is what a task did on one host.

@@ -238,6 +238,16 @@ type Stats struct {
 	OK, Changed, Unreachable, Failed, Skipped, Rescued, Ignored int
 }
 
+// Exit codes of a run.
+const (
+	ExitOK          = 0
+	ExitError       = 1
+	ExitFailed      = 2
+	ExitUnreachable = 4
+	ExitUsage       = 5
+	ExitInterrupted = 99
+)
+
 // RunEnded is the last event.
 type RunEnded struct {
 	ID       string

@@ -1,0 +1,32 @@
+package resume
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"kubekey/pkg/source"
+)
+
+// Digest stands for what a file says up to the end of a task, of a handler for
+// its own lines: handlers run out of the order in which they are written. The
+// task is all lines that are indented as its first key, or deeper.
+func Digest(at source.Pos, handler, header bool) string {
+	if !at.IsValid() {
+		return ""
+	}
+	lines := strings.SplitAfter(string(at.File.Text), "\n")
+	start := min(at.Line-1, len(lines))
+	end := min(start+1, len(lines))
+	for ; !header && end < len(lines); end++ {
+		line := strings.TrimRight(lines[end], " \r\n")
+		if indent := len(line) - len(strings.TrimLeft(line, " ")); line != "" && indent < at.Col-1 {
+			break
+		}
+	}
+	if !handler {
+		start = 0
+	}
+	sum := sha256.Sum256([]byte(strings.TrimRight(strings.Join(lines[start:end], ""), " \r\n")))
+	return hex.EncodeToString(sum[:8])
+}
