@@ -24,7 +24,7 @@ func (l *Linker) module(name string, at source.Pos, where place, conditional boo
 	case err != nil:
 		ds.Add(withTrace(source.Errorf(at, "module %s: %s", name, err), where))
 	}
-	if builtin == nil && err == nil && conditional && module.Elsewhere(name) {
+	if builtin == nil && err == nil && conditional && isElsewhere(name) {
 		d := source.Warningf(at, "couldn't resolve module/action '%s'", name).
 			WithHelp("kk has no such module: the task fails on hosts on which its condition holds")
 		d.Width = len(name)
