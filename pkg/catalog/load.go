@@ -24,7 +24,7 @@ type loader struct {
 // reader reads one file.
 type reader struct {
 	*loader
-	f *source.File
+	source.Mappings
 }
 
 func (l *loader) open(name string, text func() ([]byte, error)) *reader {
@@ -33,7 +33,7 @@ func (l *loader) open(name string, text func() ([]byte, error)) *reader {
 		l.ds.Add(source.Errorf(source.Pos{}, "read the catalog %s: %s", name, err))
 		return nil
 	}
-	return &reader{l, source.NewFile(name, data)}
+	return &reader{l, source.Mappings{File: source.NewFile(name, data), Problems: &l.ds}}
 }
 
 func (l *loader) file(name string, text func() ([]byte, error)) {
@@ -41,7 +41,7 @@ func (l *loader) file(name string, text func() ([]byte, error)) {
 	if r == nil {
 		return
 	}
-	docs, ds := source.ParseYAML(r.f)
+	docs, ds := source.ParseYAML(r.File)
 	l.ds = append(l.ds, ds...)
 	if len(ds) > 0 {
 		return
@@ -66,7 +66,7 @@ func (l *loader) finish() (*Catalog, error) {
 }
 
 func (r *reader) document(n *yaml.Node) {
-	r.fields(n, "a catalog", map[string]func(*yaml.Node){
+	r.Fields(n, "a catalog", map[string]func(*yaml.Node){
 		"versions":      r.versions,
 		"releases":      r.releases,
 		"architectures": func(n *yaml.Node) { maps.Copy(r.c.machines, r.texts(n, "architectures")) },
@@ -84,7 +84,7 @@ func (r *reader) document(n *yaml.Node) {
 // holds for them all: it takes the place of what earlier files said of one.
 func (r *reader) versions(n *yaml.Node) {
 	tables := map[string]map[string]entry{}
-	for k, v := range r.pairs(n, "versions") {
+	for k, v := range r.Pairs(n, "versions") {
 		if k.Value != allMinors && !isMinor(k.Value) {
 			r.wrong(k, "%q is no minor release of Kubernetes", k.Value).WithHelp(`write "1.34", or all`)
 			continue
@@ -124,11 +124,11 @@ func (r *reader) checkVersion(name string, v entry) {
 }
 
 func (r *reader) releases(n *yaml.Node) {
-	for k, v := range r.pairs(n, "releases") {
+	for k, v := range r.Pairs(n, "releases") {
 		if r.c.releases[k.Value] == nil {
 			r.c.releases[k.Value] = map[string]map[string]entry{}
 		}
-		for version, brings := range r.pairs(v, "releases of "+k.Value) {
+		for version, brings := range r.Pairs(v, "releases of "+k.Value) {
 			r.c.releases[k.Value][version.Value] = r.entries(brings, "what a release brings")
 		}
 	}
@@ -137,13 +137,13 @@ func (r *reader) releases(n *yaml.Node) {
 // artifacts reads components or charts. What one already has stays unless the
 // file says otherwise.
 func (r *reader) artifacts(n *yaml.Node, what string, into map[string]*artifact) {
-	for k, v := range r.pairs(n, what+"s") {
+	for k, v := range r.Pairs(n, what+"s") {
 		a := into[k.Value]
 		if a == nil {
 			a = &artifact{url: map[string]entry{}}
 			into[k.Value] = a
 		}
-		r.fields(v, "a "+what, map[string]func(*yaml.Node){
+		r.Fields(v, "a "+what, map[string]func(*yaml.Node){
 			"url":        func(n *yaml.Node) { r.urls(n, a) },
 			"version_of": func(n *yaml.Node) { a.versionOf = r.text(n, "version_of") },
 			"config":     func(n *yaml.Node) { a.config = r.text(n, "config") },
@@ -216,7 +216,7 @@ func (r *reader) placeholders(e entry, known func(string) bool, names []string) 
 }
 
 func (r *reader) images(n *yaml.Node) {
-	for k, v := range r.pairs(n, "images") {
+	for k, v := range r.Pairs(n, "images") {
 		m := r.c.images[k.Value]
 		if m == nil {
 			m = &image{group: k.Value}
@@ -226,7 +226,7 @@ func (r *reader) images(n *yaml.Node) {
 			r.ref(v, m)
 			continue
 		}
-		r.fields(v, "an image", map[string]func(*yaml.Node){
+		r.Fields(v, "an image", map[string]func(*yaml.Node){
 			"ref":   func(n *yaml.Node) { r.ref(n, m) },
 			"group": func(n *yaml.Node) { m.group = r.text(n, "group") },
 		})
@@ -249,9 +249,9 @@ func (r *reader) ref(n *yaml.Node, m *image) {
 }
 
 func (r *reader) sums(n *yaml.Node) {
-	for k, versions := range r.pairs(n, "checksums") {
-		for version, arches := range r.pairs(versions, "checksums of "+k.Value) {
-			for arch, digest := range r.pairs(arches, "checksums of a version") {
+	for k, versions := range r.Pairs(n, "checksums") {
+		for version, arches := range r.Pairs(versions, "checksums of "+k.Value) {
+			for arch, digest := range r.Pairs(arches, "checksums of a version") {
 				r.sum(k.Value, version.Value, arch.Value, r.digest(digest))
 				r.checks = append(r.checks, func() { r.known(arch, "an architecture", r.c.machines) })
 			}
@@ -286,13 +286,13 @@ func (l *loader) checksums(name string, text func() ([]byte, error)) {
 		return
 	}
 	number := 0
-	for line := range bytes.Lines(r.f.Text) {
+	for line := range bytes.Lines(r.File.Text) {
 		number++
 		fields := strings.Fields(string(line))
 		switch {
 		case len(fields) == 0 || fields[0][0] == '#':
 		case len(fields) != 4 || !isDigest(fields[3]):
-			l.ds.Add(source.Errorf(source.Pos{File: r.f, Line: number, Col: 1}, "not COMPONENT VERSION ARCHITECTURE SHA256"))
+			l.ds.Add(source.Errorf(source.Pos{File: r.File, Line: number, Col: 1}, "not COMPONENT VERSION ARCHITECTURE SHA256"))
 		default:
 			l.sum(fields[0], fields[1], fields[2], fields[3])
 		}
@@ -313,67 +313,25 @@ func isDigest(text string) bool {
 }
 
 func (r *reader) zones(n *yaml.Node) {
-	for k, v := range r.pairs(n, "zones") {
+	for k, v := range r.Pairs(n, "zones") {
 		if r.c.zones[k.Value] == nil {
 			zone := newRewrites()
 			r.c.zones[k.Value] = &zone
 		}
 		zone := r.c.zones[k.Value]
-		r.fields(v, "a zone", map[string]func(*yaml.Node){
+		r.Fields(v, "a zone", map[string]func(*yaml.Node){
 			"mirrors":    func(n *yaml.Node) { zone.add(r.texts(n, "mirrors"), nil) },
 			"registries": func(n *yaml.Node) { zone.add(nil, r.texts(n, "registries")) },
 		})
 	}
 }
 
-func (r *reader) at(n *yaml.Node) source.Pos { return source.NodePos(r.f, n) }
+func (r *reader) at(n *yaml.Node) source.Pos { return source.NodePos(r.File, n) }
 
 func (r *reader) wrong(n *yaml.Node, format string, args ...any) *source.Diagnostic {
 	d := source.Errorf(r.at(n), format, args...)
 	r.ds.Add(d)
 	return d
-}
-
-// fields reads a mapping whose keys are known.
-func (r *reader) fields(n *yaml.Node, what string, fields map[string]func(*yaml.Node)) {
-	for k, v := range r.pairs(n, what) {
-		read, ok := fields[k.Value]
-		if !ok {
-			r.wrong(k, "%s has no key %q", what, k.Value).
-				WithHelp("%s", source.DidYouMean(k.Value, slices.Collect(maps.Keys(fields))))
-			continue
-		}
-		read(v)
-	}
-}
-
-// pairs are the keys and values of a mapping; nothing at all is an empty one.
-func (r *reader) pairs(n *yaml.Node, what string) func(yield func(k, v *yaml.Node) bool) {
-	return func(yield func(k, v *yaml.Node) bool) {
-		n := resolved(n)
-		if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
-			return
-		}
-		if n.Kind != yaml.MappingNode {
-			r.wrong(n, "%s must be a mapping", what)
-			return
-		}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			k, v := n.Content[i], resolved(n.Content[i+1])
-			if k.Kind != yaml.ScalarNode {
-				r.wrong(k, "a key of %s must be a text", what)
-			} else if !yield(k, v) {
-				return
-			}
-		}
-	}
-}
-
-func resolved(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.AliasNode {
-		return n.Alias
-	}
-	return n
 }
 
 // text is a scalar as it is written: 3.10 is no number here.
@@ -387,7 +345,7 @@ func (r *reader) text(n *yaml.Node, what string) string {
 
 func (r *reader) entries(n *yaml.Node, what string) map[string]entry {
 	out := map[string]entry{}
-	for k, v := range r.pairs(n, what) {
+	for k, v := range r.Pairs(n, what) {
 		out[k.Value] = entry{r.text(v, fmt.Sprintf("%s: %s", what, k.Value)), r.at(v)}
 	}
 	return out

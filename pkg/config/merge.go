@@ -104,7 +104,7 @@ type spot struct {
 // place finds a path below a mapping; of a path that is not all there, the
 // deepest part that is.
 func place(f *source.File, n *yaml.Node, path []string) spot {
-	n = resolve(n)
+	n = source.Resolve(n)
 	s := spot{key: source.NodePos(f, n), value: source.NodePos(f, n), width: 1}
 	for _, step := range path {
 		key, val := entry(n, step)
@@ -112,7 +112,7 @@ func place(f *source.File, n *yaml.Node, path []string) spot {
 			break
 		}
 		s = spot{source.NodePos(f, key), source.NodePos(f, val), utf8.RuneCountInString(key.Value)}
-		n = resolve(val)
+		n = source.Resolve(val)
 	}
 	return s
 }
@@ -138,7 +138,7 @@ func pair(n *yaml.Node, key string) (k, v *yaml.Node) {
 		k, v := n.Content[i], n.Content[i+1]
 		switch {
 		case k.ShortTag() == "!!merge":
-			lent = append(lent, resolve(v))
+			lent = append(lent, source.Resolve(v))
 		case k.Value == key:
 			return k, v
 		}
@@ -173,7 +173,7 @@ func (c *Config) Unsafe(path []string) bool {
 		if n == nil {
 			return false
 		}
-		if _, n = entry(resolve(n), step); n != nil && resolve(n).Tag == "!unsafe" {
+		if _, n = entry(source.Resolve(n), step); n != nil && source.Resolve(n).Tag == "!unsafe" {
 			return true
 		}
 	}

@@ -152,18 +152,10 @@ func child(n *yaml.Node, key string) *yaml.Node {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
-			return resolve(n.Content[i+1])
+			return source.Resolve(n.Content[i+1])
 		}
 	}
 	return nil
-}
-
-// resolve follows an alias.
-func resolve(n *yaml.Node) *yaml.Node {
-	for n != nil && n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	return n
 }
 
 // follow returns the schema that $ref names in this file, else n itself.
@@ -195,7 +187,7 @@ func (n node) properties() iter.Seq2[string, node] {
 			return
 		}
 		for i := 0; i+1 < len(p.Content); i += 2 {
-			if !yield(p.Content[i].Value, node{n.schema, resolve(p.Content[i+1])}) {
+			if !yield(p.Content[i].Value, node{n.schema, source.Resolve(p.Content[i+1])}) {
 				return
 			}
 		}

@@ -45,12 +45,12 @@ func (y *yamlFile) kubekey(root *yaml.Node) {
 		return
 	}
 	for k, v := range y.pairs(spec, "spec") {
-		if !y.known(k, "spec", "hosts", "vars", "groups") || isNull(deref(v)) || !y.isMapping(deref(v), "spec."+k.Value) {
+		if !y.known(k, "spec", "hosts", "vars", "groups") || isNull(source.Resolve(v)) || !y.isMapping(source.Resolve(v), "spec."+k.Value) {
 			continue
 		}
 		switch k.Value {
 		case "hosts":
-			y.specHosts(deref(v))
+			y.specHosts(source.Resolve(v))
 		case "vars":
 			y.inv.groups[All].setVars(y.varSet(v))
 		}
@@ -87,7 +87,7 @@ func (y *yamlFile) specHosts(n *yaml.Node) {
 			continue
 		}
 		own := y.varSet(v)
-		sets := []*VarSet{y.connection(deref(v)), own}
+		sets := []*VarSet{y.connection(source.Resolve(v)), own}
 		if port > 0 {
 			sets = append([]*VarSet{portVar(y.file.Name, port, y.at(k))}, sets...)
 		}
@@ -153,7 +153,7 @@ func (y *yamlFile) connection(hostNode *yaml.Node) *VarSet {
 func (y *yamlFile) checkConnector(n *yaml.Node) {
 	known := []string{"type", "host", "port", "user", "password", "private_key", "private_key_content"}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], deref(n.Content[i+1])
+		k, v := n.Content[i], source.Resolve(n.Content[i+1])
 		if connectionVar(k.Value) == "" {
 			d := source.Warningf(y.at(k), "connector has no key %q", k.Value).WithHelp("%s", source.DidYouMean(k.Value, known))
 			d.Width = len(k.Value)
@@ -180,7 +180,7 @@ func (y *yamlFile) specGroups(n *yaml.Node) {
 		y.inv.group(k.Value, y.at(k))
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], deref(n.Content[i+1])
+		k, v := n.Content[i], source.Resolve(n.Content[i+1])
 		if k.Kind == yaml.ScalarNode && !isNull(v) && y.isMapping(v, "group "+k.Value) {
 			y.specGroup(y.inv.group(k.Value, y.at(k)), v)
 		}
@@ -189,7 +189,7 @@ func (y *yamlFile) specGroups(n *yaml.Node) {
 
 func (y *yamlFile) specGroup(g *group, n *yaml.Node) {
 	for k, v := range y.pairs(n, fmt.Sprintf("group %q", g.name)) {
-		v = deref(v)
+		v = source.Resolve(v)
 		switch {
 		case !y.known(k, fmt.Sprintf("group %q", g.name), "hosts", "groups", "vars") || isNull(v):
 		case k.Value == "vars":
@@ -206,7 +206,7 @@ func (y *yamlFile) specGroup(g *group, n *yaml.Node) {
 
 func (y *yamlFile) specMembers(g *group, list *yaml.Node) {
 	for _, n := range list.Content {
-		names, _, err := expandHosts(deref(n).Value)
+		names, _, err := expandHosts(source.Resolve(n).Value)
 		if err != nil {
 			y.fail(n, "%v", err)
 			continue
@@ -239,7 +239,7 @@ func (y *yamlFile) nearMember(name string) string {
 
 func (y *yamlFile) specChildren(g *group, list *yaml.Node) {
 	for _, n := range list.Content {
-		n = deref(n)
+		n = source.Resolve(n)
 		c := y.inv.groups[n.Value]
 		if c == nil {
 			y.fail(n, "group %q names group %q, which is not in spec.groups", g.name, n.Value).

@@ -1,14 +1,10 @@
 package inventory
 
-import "gopkg.in/yaml.v3"
+import (
+	"kubekey/pkg/source"
 
-// deref follows an alias to what it names.
-func deref(n *yaml.Node) *yaml.Node {
-	if n != nil && n.Kind == yaml.AliasNode {
-		return n.Alias
-	}
-	return n
-}
+	"gopkg.in/yaml.v3"
+)
 
 func isNull(n *yaml.Node) bool {
 	return n == nil || n.Kind == 0 || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
@@ -16,12 +12,12 @@ func isNull(n *yaml.Node) bool {
 
 // child is the value of a key of a mapping, nil when there is none.
 func child(n *yaml.Node, key string) *yaml.Node {
-	if n = deref(n); n == nil || n.Kind != yaml.MappingNode {
+	if n = source.Resolve(n); n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
-			return deref(n.Content[i+1])
+			return source.Resolve(n.Content[i+1])
 		}
 	}
 	return nil

@@ -63,7 +63,7 @@ func (l *loader) output(path, name string, args ...string) ([]byte, bool) {
 func (y *yamlFile) listing(root *yaml.Node) {
 	for k, v := range y.pairs(root, "the listing") {
 		if k.Value != "_meta" {
-			y.listed(k, deref(v))
+			y.listed(k, source.Resolve(v))
 		}
 	}
 	hostvars := child(child(root, "_meta"), "hostvars")

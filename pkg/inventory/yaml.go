@@ -70,7 +70,7 @@ func (y *yamlFile) fail(n *yaml.Node, format string, args ...any) *source.Diagno
 
 func (y *yamlFile) group(key, n *yaml.Node) *group {
 	g := y.inv.group(key.Value, y.at(key))
-	n = deref(n)
+	n = source.Resolve(n)
 	if isNull(n) {
 		return g
 	}
@@ -95,7 +95,7 @@ func (y *yamlFile) group(key, n *yaml.Node) *group {
 }
 
 func (y *yamlFile) hosts(g *group, n *yaml.Node) {
-	n = deref(n)
+	n = source.Resolve(n)
 	switch {
 	case isNull(n):
 	case n.Kind == yaml.ScalarNode:
@@ -137,7 +137,7 @@ func portVar(name string, port int, at source.Pos) *VarSet {
 }
 
 func (y *yamlFile) children(g *group, n *yaml.Node) {
-	n = deref(n)
+	n = source.Resolve(n)
 	switch {
 	case isNull(n):
 	case n.Kind == yaml.ScalarNode:
@@ -164,10 +164,10 @@ func (y *yamlFile) pairs(n *yaml.Node, of string) func(func(k, v *yaml.Node) boo
 		own := map[string]bool{}
 		var merged []*yaml.Node
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			k, v := deref(n.Content[i]), n.Content[i+1]
+			k, v := source.Resolve(n.Content[i]), n.Content[i+1]
 			switch {
 			case k.ShortTag() == "!!merge":
-				merged = append(merged, deref(v))
+				merged = append(merged, source.Resolve(v))
 				continue
 			case k.Kind != yaml.ScalarNode:
 				y.fail(k, "a key of %s must be a name, found %s", of, kindName(k))
@@ -197,7 +197,7 @@ func (y *yamlFile) varSet(n *yaml.Node) *VarSet {
 // nodeVars turns a mapping into variables; nil when it is empty. What is found
 // already is not reported again.
 func nodeVars(f *source.File, n *yaml.Node, found source.Diagnostics) (*VarSet, source.Diagnostics) {
-	if n = deref(n); isNull(n) {
+	if n = source.Resolve(n); isNull(n) {
 		return nil, nil
 	}
 	if n.Kind != yaml.MappingNode {

@@ -58,7 +58,7 @@ func (p *file) open() *yaml.Node {
 	if len(docs) == 0 || len(docs[0].Content) == 0 {
 		return nil
 	}
-	root := resolve(docs[0].Content[0])
+	root := source.Resolve(docs[0].Content[0])
 	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (ps *Parser) Playbook(f *source.File) (*Playbook, source.Diagnostics) {
 			WithHelp("put it under tasks: of a play, or bring it in there with import_tasks")
 	case root != nil:
 		for _, n := range root.Content {
-			if item := p.item(resolve(n)); item != nil {
+			if item := p.item(source.Resolve(n)); item != nil {
 				pb.Items = append(pb.Items, item)
 			}
 		}
@@ -109,7 +109,7 @@ func (p *file) looksLikeTasks(root *yaml.Node) bool {
 	if p.IsModule == nil || len(elements) == 0 || elements[0].Kind() != yaml.MappingNode {
 		return false
 	}
-	first := resolve(elements[0].Node)
+	first := source.Resolve(elements[0].Node)
 	for i := 0; i < len(first.Content); i += 2 {
 		if name := first.Content[i].Value; p.IsModule(name) && p.keyword(name) == nil {
 			return true
@@ -193,7 +193,7 @@ func (ps *Parser) Meta(f *source.File) (*Meta, source.Diagnostics) {
 			m.Dependencies = p.roles(v)
 		case "allow_duplicates":
 			p.check("allow_duplicates", Bool, v)
-			given, _ := literal(resolve(v))
+			given, _ := literal(source.Resolve(v))
 			m.AllowDuplicates, _ = boolean(given)
 		case "galaxy_info":
 		case "collections":
@@ -212,7 +212,7 @@ func (p *file) each(n *yaml.Node, f func(k, v *yaml.Node)) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
 		if k.ShortTag() == "!!merge" {
-			p.merged(resolve(n.Content[i+1]), n, f)
+			p.merged(source.Resolve(n.Content[i+1]), n, f)
 			continue
 		}
 		if k.Kind != yaml.ScalarNode {
@@ -226,7 +226,7 @@ func (p *file) each(n *yaml.Node, f func(k, v *yaml.Node)) {
 // merged hands over what a merge key (<<) brings in and the mapping does not have.
 func (p *file) merged(from, into *yaml.Node, f func(k, v *yaml.Node)) {
 	for _, v := range (Value{from, p.f}).Elements() {
-		n := resolve(v.Node)
+		n := source.Resolve(v.Node)
 		if n.Kind != yaml.MappingNode {
 			p.errorf(n, "<< needs a mapping")
 			continue
@@ -241,7 +241,7 @@ func (p *file) merged(from, into *yaml.Node, f func(k, v *yaml.Node)) {
 
 // lists accepts a list; null is an empty one.
 func (p *file) list(n *yaml.Node, what string) []*yaml.Node {
-	n = resolve(n)
+	n = source.Resolve(n)
 	if (Value{n, p.f}).IsNull() {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (p *file) list(n *yaml.Node, what string) []*yaml.Node {
 	}
 	out := make([]*yaml.Node, len(n.Content))
 	for i, c := range n.Content {
-		out[i] = resolve(c)
+		out[i] = source.Resolve(c)
 	}
 	return out
 }
@@ -263,7 +263,7 @@ func IsIdentifier(s string) bool { return identifier.MatchString(s) }
 
 func (p *file) vars(n *yaml.Node, what string) *Vars {
 	out := &Vars{Values: map[string]Value{}}
-	n = resolve(n)
+	n = source.Resolve(n)
 	if (Value{n, p.f}).IsNull() {
 		return out
 	}

@@ -120,7 +120,7 @@ func (p *file) environment(v Value) {
 		if e.Kind() != yaml.MappingNode {
 			continue
 		}
-		p.each(resolve(e.Node), func(k, _ *yaml.Node) {
+		p.each(source.Resolve(e.Node), func(k, _ *yaml.Node) {
 			if !IsIdentifier(k.Value) && !isTemplate(k.Value) {
 				p.errorf(k, "%q cannot be the name of an environment variable", k.Value).
 					WithHelp("use letters, digits and _, not starting with a digit")
@@ -140,7 +140,7 @@ func (p *file) conditions(n *yaml.Node, what string) []Value {
 		if v.IsNull() || strings.TrimSpace(v.Text()) == "" {
 			continue
 		}
-		if s := strings.ToLower(v.Text()); resolve(v.Node).Style != 0 && (s == "false" || s == "no") && what == "when" {
+		if s := strings.ToLower(v.Text()); source.Resolve(v.Node).Style != 0 && (s == "false" || s == "no") && what == "when" {
 			p.warnf(v.Node, "when: %q is a string; as an expression it is the boolean false", v.Text()).WithHelp("write it without quotes").Rule = conditionOnText
 		}
 		if strings.HasPrefix(strings.TrimSpace(v.Text()), "{{") {
@@ -155,13 +155,13 @@ func (p *file) conditions(n *yaml.Node, what string) []Value {
 // is part of a tag; what a template yields is told apart when it is known.
 func (p *file) tags(n *yaml.Node) []Value {
 	words := p.words(n, "tags")
-	if len(words) != 1 || resolve(n).Kind != yaml.ScalarNode || isTemplate(words[0].Text()) {
+	if len(words) != 1 || source.Resolve(n).Kind != yaml.ScalarNode || isTemplate(words[0].Text()) {
 		return words
 	}
 	var out []Value
-	column := resolve(words[0].Node).Column
+	column := source.Resolve(words[0].Node).Column
 	for _, t := range strings.Split(words[0].Text(), ",") {
-		one := *resolve(words[0].Node)
+		one := *source.Resolve(words[0].Node)
 		one.Value = strings.TrimSpace(t)
 		one.Column = column + len(t) - len(strings.TrimLeft(t, " "))
 		column += len(t) + 1
@@ -186,7 +186,7 @@ func (p *file) words(n *yaml.Node, what string) []Value {
 }
 
 func kindName(n *yaml.Node) string {
-	switch resolve(n).Kind {
+	switch source.Resolve(n).Kind {
 	case yaml.MappingNode:
 		return "mapping"
 	case yaml.SequenceNode:
@@ -216,7 +216,7 @@ func (p *file) check(name string, t Type, n *yaml.Node) {
 func (p *file) checkKeyword(name string, n *yaml.Node) { p.check(name, p.keyword(name).Type, n) }
 
 func (p *file) checkOne(name string, t Type, n *yaml.Node) {
-	n = resolve(n)
+	n = source.Resolve(n)
 	v, known := literal(n)
 	if !known || v == nil || t == Map && v == "" {
 		return
@@ -245,7 +245,7 @@ func literal(n *yaml.Node) (v any, known bool) {
 	case yaml.SequenceNode:
 		list := make([]any, len(n.Content))
 		for i, c := range n.Content {
-			list[i], _ = literal(resolve(c))
+			list[i], _ = literal(source.Resolve(c))
 		}
 		return list, true
 	}

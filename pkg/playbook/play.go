@@ -101,7 +101,7 @@ func (p *file) prompts(n *yaml.Node) []*Prompt {
 		types := map[string]Type{
 			"prompt": Text, "private": Bool, "confirm": Bool, "encrypt": Text, "salt": Text, "salt_size": Count, "unsafe": Bool,
 		}
-		p.each(resolve(v.Node), func(k, val *yaml.Node) {
+		p.each(source.Resolve(v.Node), func(k, val *yaml.Node) {
 			field := fields[k.Value]
 			if field == nil {
 				p.errorf(k, "vars_prompt has no key %q", k.Value).WithHelp("%s", source.DidYouMean(k.Value, slices.Sorted(maps.Keys(fields))))
@@ -130,7 +130,7 @@ func (p *file) checkPlay(n *yaml.Node, pl *Play) {
 }
 
 func (p *file) text(n *yaml.Node, what string) string {
-	n = resolve(n)
+	n = source.Resolve(n)
 	if n.Kind != yaml.ScalarNode {
 		p.errorf(n, "%s must be a string, not %s", what, shown(n))
 		return ""

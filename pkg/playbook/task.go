@@ -235,7 +235,7 @@ func (p *file) taskValue(t *Task, k, v *yaml.Node) bool {
 // action reads `action: module k=v` and `action: {module: name, k: v}`, whose
 // module may have words after its name as well: they come before the other keys.
 func (p *file) action(t *Task, n *yaml.Node) {
-	n = resolve(n)
+	n = source.Resolve(n)
 	t.ModuleAt = source.NodePos(p.f, n)
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -246,7 +246,7 @@ func (p *file) action(t *Task, n *yaml.Node) {
 		var words Value
 		p.each(n, func(k, v *yaml.Node) {
 			if k.Value == "module" {
-				t.Module, words = p.moduleWords(resolve(v))
+				t.Module, words = p.moduleWords(source.Resolve(v))
 				return
 			}
 			args.Content = append(args.Content, k, v)
@@ -290,7 +290,7 @@ func (p *file) loop(t *Task, k, v *yaml.Node, lookup string) {
 		return
 	}
 	t.Loop = &Loop{At: source.NodePos(p.f, k), Lookup: lookup, Items: p.value(v)}
-	n := resolve(v)
+	n := source.Resolve(v)
 	if lookup == "" && (n.Kind == yaml.MappingNode || n.Kind == yaml.ScalarNode && !isTemplate(n.Value)) {
 		p.errorf(n, "Invalid data passed to 'loop', it requires a list, got this instead: %s", shown(n)).
 			WithHelp(`write a list, or a template that yields one: loop: "{{ names }}"; for a mapping use dict2items`)
@@ -298,7 +298,7 @@ func (p *file) loop(t *Task, k, v *yaml.Node, lookup string) {
 }
 
 func (p *file) loopControl(t *Task, n *yaml.Node) {
-	n = resolve(n)
+	n = source.Resolve(n)
 	if t.Loop == nil {
 		p.errorf(n, "loop_control without a loop").WithHelp("add loop: or remove loop_control:")
 		return
@@ -398,9 +398,9 @@ func (p *file) gather(inc *Include) {
 		p.errorf(inc.Extra.Node, "args of %s cannot be a template", inc.Module).WithHelp("write a mapping")
 		return
 	}
-	all := *resolve(inc.Extra.Node)
+	all := *source.Resolve(inc.Extra.Node)
 	all.Content = nil
-	switch given := resolve(inc.Args.Node); {
+	switch given := source.Resolve(inc.Args.Node); {
 	case inc.Args.IsNull():
 	case given.Kind == yaml.ScalarNode:
 		all.Content = append(all.Content, textNode(given, "file"), given)
@@ -427,7 +427,7 @@ func (p *file) roleArgs(args Value) Value {
 	if err != nil {
 		p.errorf(args.Node, "%s", err)
 	}
-	n := resolve(args.Node)
+	n := source.Resolve(args.Node)
 	m := yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Column: n.Column}
 	for _, w := range words {
 		if w.Key == "" {
@@ -482,7 +482,7 @@ func (ps *Parser) ApplyAttrs(v Value) (*Attrs, source.Diagnostics) {
 		p.errorf(v.Node, "apply must be a mapping of keywords")
 		return a, p.ds
 	}
-	p.each(resolve(v.Node), func(k, val *yaml.Node) {
+	p.each(source.Resolve(v.Node), func(k, val *yaml.Node) {
 		if k.Value == "name" {
 			return
 		}

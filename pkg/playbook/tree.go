@@ -208,17 +208,17 @@ func (v Value) TextAt() source.Pos {
 
 // Text returns the text of a scalar, "" for anything else.
 func (v Value) Text() string {
-	if v.Node == nil || resolve(v.Node).Kind != yaml.ScalarNode {
+	if v.Node == nil || source.Resolve(v.Node).Kind != yaml.ScalarNode {
 		return ""
 	}
-	return resolve(v.Node).Value
+	return source.Resolve(v.Node).Value
 }
 
 // IsTemplate reports whether the text has a template in it.
 func (v Value) IsTemplate() bool { return isTemplate(v.Text()) }
 
 // Scalar is the node of a scalar, aliases resolved.
-func (v Value) Scalar() *yaml.Node { return resolve(v.Node) }
+func (v Value) Scalar() *yaml.Node { return source.Resolve(v.Node) }
 
 // IsNull reports whether nothing is written, or null.
 func (v Value) IsNull() bool {
@@ -230,7 +230,7 @@ func (v Value) Kind() yaml.Kind {
 	if v.Node == nil {
 		return 0
 	}
-	return resolve(v.Node).Kind
+	return source.Resolve(v.Node).Kind
 }
 
 // Elements are the elements of a list; a single value is its only element,
@@ -239,7 +239,7 @@ func (v Value) Elements() []Value {
 	if v.IsNull() {
 		return nil
 	}
-	n := resolve(v.Node)
+	n := source.Resolve(v.Node)
 	if n.Kind != yaml.SequenceNode {
 		return []Value{v}
 	}
@@ -255,18 +255,11 @@ func (v Value) Get(key string) Value {
 	if v.Kind() != yaml.MappingNode {
 		return Value{}
 	}
-	n := resolve(v.Node)
+	n := source.Resolve(v.Node)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
 			return Value{n.Content[i+1], v.File}
 		}
 	}
 	return Value{}
-}
-
-func resolve(n *yaml.Node) *yaml.Node {
-	for n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	return n
 }

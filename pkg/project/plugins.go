@@ -100,67 +100,30 @@ func (r *pluginReader) file(name string) {
 	docs, ds := source.ParseYAML(f)
 	r.ds = append(r.ds, ds...)
 	for _, doc := range docs {
-		r.fields(f, doc, "the file", func(key, val *yaml.Node) bool {
-			switch key.Value {
-			case "filters", "tests":
-				r.fields(f, val, key.Value, func(name, body *yaml.Node) bool {
-					r.plugin(f, name, body, key.Value == "tests")
-					return true
-				})
-				return true
+		m := source.Mappings{File: f, Problems: &r.ds}
+		of := func(what string) func(*yaml.Node) {
+			return func(n *yaml.Node) {
+				for name, body := range m.Pairs(n, what) {
+					r.plugin(m, name, body, what == "tests")
+				}
 			}
-			return false
-		}, "filters", "tests")
+		}
+		m.Fields(doc, "the file", map[string]func(*yaml.Node){"filters": of("filters"), "tests": of("tests")})
 	}
 }
 
-// fields visits the keys of a mapping; one that visit does not know is an error.
-func (r *pluginReader) fields(f *source.File, n *yaml.Node, what string, visit func(key, val *yaml.Node) bool, known ...string) {
-	for n.Kind == yaml.AliasNode || n.Kind == yaml.DocumentNode {
-		if n.Kind == yaml.AliasNode {
-			n = n.Alias
-		} else {
-			n = n.Content[0]
-		}
-	}
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
-		return
-	}
-	if n.Kind != yaml.MappingNode {
-		r.ds.Add(source.Errorf(source.NodePos(f, n), "%s must be a mapping", what))
-		return
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		if visit(key, n.Content[i+1]) {
-			continue
-		}
-		d := source.Errorf(source.NodePos(f, key), "%s has no key '%s'", what, key.Value)
-		if d.Help = source.DidYouMean(key.Value, known); d.Help == "" {
-			d.Help = "keys: " + strings.Join(known, ", ")
-		}
-		r.ds.Add(d)
-	}
-}
-
-func (r *pluginReader) plugin(f *source.File, name, body *yaml.Node, test bool) {
+func (r *pluginReader) plugin(m source.Mappings, name, body *yaml.Node, test bool) {
+	f := m.File
 	p := expr.Plugin{Name: name.Value, Test: test, At: source.NodePos(f, name)}
 	if !playbook.IsIdentifier(p.Name) {
 		r.ds.Add(source.Errorf(p.At, "'%s' is no name: letters, digits and _, and no digit first", p.Name))
 		return
 	}
-	r.fields(f, body, "'"+p.Name+"'", func(key, val *yaml.Node) bool {
-		switch key.Value {
-		case "expr":
-			p.Source, p.From = val.Value, source.TextPos(f, val)
-		case "params":
-			p.Params = r.params(f, val)
-		case "description":
-		default:
-			return false
-		}
-		return true
-	}, "description", "params", "expr")
+	m.Fields(body, "'"+p.Name+"'", map[string]func(*yaml.Node){
+		"expr":        func(val *yaml.Node) { p.Source, p.From = val.Value, source.TextPos(f, val) },
+		"params":      func(val *yaml.Node) { p.Params = r.params(f, val) },
+		"description": func(*yaml.Node) {},
+	})
 	if strings.TrimSpace(p.Source) == "" {
 		r.ds.Add(source.Errorf(p.At, "'%s' has no expr", p.Name).WithHelp("expr: an expression over value and the parameters"))
 		return
