@@ -10,7 +10,7 @@ import (
 
 // anyLimit is how often the core may use `any` in 1000 lines: a ratchet, to be
 // lowered where it can be. The goal is 4.
-const anyLimit = 8.05
+const anyLimit = 8.02
 
 // dynamic are the packages whose business is data without a type.
 var dynamic = []string{"pkg/value", "pkg/expr", "pkg/template"}
