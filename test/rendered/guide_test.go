@@ -40,13 +40,13 @@ func TestGuideAddsANetworkPlugin(t *testing.T) {
 	}
 	project := fstest.MapFS{
 		"roles/cni/vars/main/mynet.yaml": {Data: []byte(with("cni_mynet_defaults:") + with("cni_mynet_leftovers:"))},
-		"roles/cni/tasks/mynet.yaml":     {Data: []byte(with("- name: Chart of Mynet"))},
+		"roles/cni/tasks/mynet.yaml":     {Data: []byte(with("- name: Deploy Mynet chart"))},
 	}
 	carry(t, project)
 	kind, key, _ := strings.Cut(with("type: "), "\n")
 	schema := string(project["config/schema.yaml"].Data)
 	for from, to := range map[string]string{
-		regexp.MustCompile(`type: \{description: The plugin\..*`).FindString(schema): kind,
+		regexp.MustCompile(`type: \{description: Network plugin\..*`).FindString(schema): kind,
 		"      hybridnet: *chart\n": "      hybridnet: *chart\n      " + key,
 	} {
 		if from == "" || !strings.Contains(schema, from) {
