@@ -213,3 +213,46 @@ func TestNamesAreUniqueInAPlaybook(t *testing.T) {
 		}
 	}
 }
+
+// longestLine is for lines of the language; a line of a literal block is a line of what it makes.
+const longestLine = 120
+
+var literalBlock = regexp.MustCompile(`^((?:\s|- )*)[\w./-]+: ?\|[-+]?$`)
+
+func TestLinesAreShort(t *testing.T) {
+	for _, pattern := range []string{"config/*.yaml", "playbooks/*.yaml", "roles/*/*/*.yaml", "roles/*/*/*/*.yaml"} {
+		for _, file := range (&walk{t: t}).glob(pattern) {
+			if strings.Contains(file, "/templates/") {
+				continue
+			}
+			text, err := fs.ReadFile(builtin.FS(), file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range longLines(string(text)) {
+				t.Errorf("%s:%d: the line has more than %d characters", file, line, longestLine)
+			}
+		}
+	}
+}
+
+// longLines are the numbers of the lines that are too long, outside of literal blocks and of texts that one
+// quoted line has to hold.
+func longLines(text string) []int {
+	var found []int
+	block := -1
+	for i, line := range strings.Split(text, "\n") {
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		if block >= 0 && (line == "" || indent > block) {
+			continue
+		}
+		block = -1
+		if m := literalBlock.FindStringSubmatch(line); m != nil {
+			block = len(m[1])
+		}
+		if utf8.RuneCountInString(line) > longestLine && !strings.Contains(line, `\n`) {
+			found = append(found, i+1)
+		}
+	}
+	return found
+}
