@@ -55,7 +55,8 @@ type Job struct {
 }
 
 // Start does work in the background, at most for limit. With noLog its result is not to be shown.
-func (j *Jobs) Start(ctx context.Context, id, what string, limit time.Duration, noLog bool, work func(context.Context) (Result, error)) {
+func (j *Jobs) Start(ctx context.Context, id, what string, limit time.Duration, noLog bool,
+	work func(context.Context) (Result, error)) {
 	job := &Job{What: what, done: make(chan struct{})}
 	j.mu.Lock()
 	defer j.mu.Unlock()

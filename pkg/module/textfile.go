@@ -56,7 +56,8 @@ func (f *TextFile) Exists() bool { return f.Now.Has("text") }
 // mode: it sets Changed, Diff and backup_file of the result.
 func (f *TextFile) Save(ctx context.Context, c *Call, attrs FileAttrs, r *Result) error {
 	write := f.After != f.Before || !f.Exists() && !f.Remove && f.After != ""
-	s := hostscript.New(textFileScript, "textfile_write").Set("path", f.Path).Set("new_mode", f.Fresh).Flag("folder", f.Folder)
+	s := hostscript.New(textFileScript, "textfile_write").Set("path", f.Path).Set("new_mode", f.Fresh).Flag("folder",
+		f.Folder)
 	s.Stdin = strings.NewReader(f.After)
 	switch {
 	case f.Remove:
@@ -88,7 +89,8 @@ func (f *TextFile) Save(ctx context.Context, c *Call, attrs FileAttrs, r *Result
 
 // Restore restores the file to its state when it was read, if it existed.
 func (f *TextFile) Restore(ctx context.Context, c *Call) error {
-	s := hostscript.New(textFileScript, "textfile_write").Set("path", f.Path).Set("new_mode", "644").Flag("remove", !f.Exists()).Flag("write", f.Exists())
+	s := hostscript.New(textFileScript, "textfile_write").Set("path", f.Path).Set("new_mode", "644").Flag("remove",
+		!f.Exists()).Flag("write", f.Exists())
 	s.Stdin = strings.NewReader(f.Before)
 	_, err := s.Run(ctx, c.Conn, c.Check)
 	return err

@@ -51,19 +51,24 @@ func csrSpec() module.Spec {
 	return module.Spec{
 		Name: "openssl_csr", Collection: "community.crypto",
 		Summary: "Manages a certificate signing request on the host.",
-		Notes:   []string{"The request is signed on the control node with the key that is read from the host. It is replaced if its content differs, regardless of order, or if it was signed by another key."},
+		Notes: []string{"The request is signed on the control node with the key that is read from the host. It is " +
+			"replaced if its content differs, regardless of order, or if it was signed by another key."},
 		Examples: []string{
-			"- name: Create a CSR for the web server\n  openssl_csr:\n    path: /etc/ssl/web.csr\n    privatekey_path: /etc/ssl/private/web.pem\n    common_name: www.example.org\n    subject_alt_name:\n      - DNS:www.example.org\n      - IP:192.0.2.7\n    extended_key_usage: serverAuth",
+			"- name: Create a CSR for the web server\n  openssl_csr:\n    path: /etc/ssl/web.csr\n" +
+				"    privatekey_path: /etc/ssl/private/web.pem\n    common_name: www.example.org\n    subject_alt_name:\n" +
+				"      - DNS:www.example.org\n      - IP:192.0.2.7\n    extended_key_usage: serverAuth",
 		},
 		Returns: placementReturns("csr",
 			module.Return{Key: "privatekey", Type: "str", Doc: "privatekey_path"},
 			module.Return{Key: "subject", Type: "list of list", Doc: "pairs of name and text"},
-			module.Return{Key: "subjectAltName", Type: "list of str", Doc: "names; null if none were requested, like the next four"},
+			module.Return{Key: "subjectAltName", Type: "list of str",
+				Doc: "names; null if none were requested, like the next four"},
 			module.Return{Key: "keyUsage", Type: "list of str", Doc: "the argument"},
 			module.Return{Key: "extendedKeyUsage", Type: "list of str", Doc: "the argument"},
 			module.Return{Key: "basicConstraints", Type: "list of str", Doc: "the argument"},
 			module.Return{Key: "ocspMustStaple", Type: "bool", Doc: "the argument"},
-			module.Return{Key: "name_constraints_permitted, name_constraints_excluded", Type: "list of str", Doc: "the arguments"},
+			module.Return{Key: "name_constraints_permitted, name_constraints_excluded", Type: "list of str",
+				Doc: "the arguments"},
 		),
 		New: func() module.Runner { return new(CSR) },
 	}
@@ -122,8 +127,10 @@ func (m *CSR) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	}
 	m.describe(&r, subject)
 	m.content(c, &r, "csr", files[0], text)
-	noteDiff(c, &r, files[0].Path, value.NewDict(), value.NewDict("privatekey", m.KeyPath, "subject", pairsOf(subject), "subjectAltName", value.List(m.sans(subject)),
-		"keyUsage", value.List(m.KeyUsage), "extendedKeyUsage", value.List(m.ExtKeyUsage), "basicConstraints", value.List(m.Basic)))
+	noteDiff(c, &r, files[0].Path, value.NewDict(),
+		value.NewDict("privatekey", m.KeyPath, "subject", pairsOf(subject), "subjectAltName", value.List(m.sans(subject)),
+			"keyUsage", value.List(m.KeyUsage), "extendedKeyUsage", value.List(m.ExtKeyUsage), "basicConstraints",
+			value.List(m.Basic)))
 	return r, nil
 }
 
@@ -138,8 +145,10 @@ func (m *CSR) describe(r *module.Result, subject []certs.NamePart) {
 		}
 		return value.List(texts)
 	}
-	r.Data.Merge(value.NewDict("privatekey", given(m.KeyPath), "subject", pairsOf(subject), "subjectAltName", listed(m.sans(subject)),
-		"keyUsage", listed(m.KeyUsage), "extendedKeyUsage", listed(m.ExtKeyUsage), "basicConstraints", listed(m.Basic), "ocspMustStaple", m.MustStaple,
+	r.Data.Merge(value.NewDict("privatekey", given(m.KeyPath), "subject", pairsOf(subject), "subjectAltName",
+		listed(m.sans(subject)),
+		"keyUsage", listed(m.KeyUsage), "extendedKeyUsage", listed(m.ExtKeyUsage), "basicConstraints", listed(m.Basic),
+		"ocspMustStaple", m.MustStaple,
 		"name_constraints_permitted", value.List(m.Permitted), "name_constraints_excluded", value.List(m.Excluded)))
 }
 
@@ -161,14 +170,16 @@ func (m *CSR) request(subject []certs.NamePart, key crypto.Signer, old []byte) (
 	if err != nil {
 		return nil, err
 	}
-	if have, err := parseRequest(old); err == nil && !m.Force && m.asks(have, name, extensions) && certs.Same(key.Public(), have.PublicKey) {
+	if have, err := parseRequest(old); err == nil && !m.Force && m.asks(have, name, extensions) &&
+		certs.Same(key.Public(), have.PublicKey) {
 		return nil, nil
 	}
 	algorithm, err := certs.SignatureOf(key, m.Digest)
 	if err != nil {
 		return nil, err
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{RawSubject: name, ExtraExtensions: extensions, SignatureAlgorithm: algorithm}, key)
+	der, err := x509.CreateCertificateRequest(rand.Reader,
+		&x509.CertificateRequest{RawSubject: name, ExtraExtensions: extensions, SignatureAlgorithm: algorithm}, key)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), err
 }
 
@@ -201,7 +212,8 @@ func parseRequest(text []byte) (*x509.CertificateRequest, error) {
 func (m *CSR) subject() ([]certs.NamePart, error) {
 	var parts []certs.NamePart
 	for _, own := range []certs.NamePart{
-		{Name: "C", Text: m.Country}, {Name: "ST", Text: m.Province}, {Name: "L", Text: m.Locality}, {Name: "O", Text: m.Organization},
+		{Name: "C", Text: m.Country}, {Name: "ST", Text: m.Province}, {Name: "L", Text: m.Locality},
+		{Name: "O", Text: m.Organization},
 		{Name: "OU", Text: m.Unit}, {Name: "CN", Text: m.CommonName}, {Name: "emailAddress", Text: m.Email},
 	} {
 		if own.Text != "" {

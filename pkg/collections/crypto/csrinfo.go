@@ -24,19 +24,23 @@ func csrInfoSpec() module.Spec {
 	return module.Spec{
 		Name: "openssl_csr_info", Collection: "community.crypto",
 		Summary: "Returns the content of a certificate signing request.",
-		Notes:   []string{"The request is parsed on the control node, so hosts need no openssl. A request with an invalid signature fails, with the same data."},
+		Notes: []string{"The request is parsed on the control node, so hosts need no openssl. A request with an " +
+			"invalid signature fails, with the same data."},
 		Examples: []string{
-			"- name: Read the request\n  openssl_csr_info:\n    path: /etc/ssl/web.csr\n  register: request\n  failed_when: \"'DNS:www.example.org' not in request.subject_alt_name\"",
+			"- name: Read the request\n  openssl_csr_info:\n    path: /etc/ssl/web.csr\n  register: request\n" +
+				"  failed_when: \"'DNS:www.example.org' not in request.subject_alt_name\"",
 		},
 		Returns: append([]module.Return{
 			{Key: "signature_valid", Type: "bool", Doc: "whether the signature is valid"},
 			{Key: "subject", Type: "dict", Doc: "subject, with OpenSSL's long names"},
 			{Key: "subject_ordered", Type: "list of list", Doc: "the same in order, including repeated names"},
-			{Key: "subject_alt_name", Type: "list of str", Doc: "names, as DNS:NAME, IP:ADDRESS, URI:..., email:...; null without the extension, as are the following keys"},
+			{Key: "subject_alt_name", Type: "list of str", Doc: "names, as DNS:NAME, IP:ADDRESS, URI:..., email:...; null " +
+				"without the extension, as are the following keys"},
 			{Key: "basic_constraints", Type: "list of str", Doc: "CA:TRUE or CA:FALSE, and pathlen:N"},
 			{Key: "key_usage", Type: "list of str", Doc: "what the key may be used for, with OpenSSL's names"},
 			{Key: "extended_key_usage", Type: "list of str", Doc: "what the certificate may be used for"},
-			{Key: "name_constraints_permitted, name_constraints_excluded", Type: "list of str", Doc: "names that the CA may sign for, and those that it may not"},
+			{Key: "name_constraints_permitted, name_constraints_excluded", Type: "list of str",
+				Doc: "names that the CA may sign for, and those that it may not"},
 			{Key: "ocsp_must_staple", Type: "bool", Doc: "whether OCSP stapling is required"},
 			{Key: "*_critical", Type: "bool", Doc: "whether the extension of this name is marked as critical"},
 			{Key: "extensions_by_oid", Type: "dict", Doc: "each extension: critical, and its value in base64"},

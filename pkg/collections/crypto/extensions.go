@@ -42,7 +42,8 @@ type crlPoint struct {
 
 // Rules implements schema.Ruled.
 func (*crlPoint) Rules() schema.Rules {
-	return schema.Rules{schema.AtMostOne("full_name", "relative_name"), schema.AtLeastOne("full_name", "relative_name", "crl_issuer")}
+	return schema.Rules{schema.AtMostOne("full_name", "relative_name"),
+		schema.AtLeastOne("full_name", "relative_name", "crl_issuer")}
 }
 
 func isSerial(text string) bool {
@@ -146,7 +147,8 @@ type crlEntry struct {
 
 func distributionPoints(points []crlPoint) ([]crlEntry, error) {
 	reasons := []string{ // in the order of their bits
-		"unused", "key_compromise", "ca_compromise", "affiliation_changed", "superseded", "cessation_of_operation", "certificate_hold", "privilege_withdrawn", "aa_compromise",
+		"unused", "key_compromise", "ca_compromise", "affiliation_changed", "superseded", "cessation_of_operation",
+		"certificate_hold", "privilege_withdrawn", "aa_compromise",
 	}
 	var all []crlEntry
 	for i, p := range points {
@@ -210,9 +212,11 @@ func fromHex(argument, text string) ([]byte, error) {
 
 // usageBits are key usages by their bits (RFC 5280, 4.2.1.3).
 func usageBits(usages []string) (asn1.BitString, error) {
-	order := [][]string{{"digitalSignature", "Digital Signature"}, {"nonRepudiation", "Non Repudiation", "contentCommitment", "Content Commitment"},
+	order := [][]string{{"digitalSignature", "Digital Signature"},
+		{"nonRepudiation", "Non Repudiation", "contentCommitment", "Content Commitment"},
 		{"keyEncipherment", "Key Encipherment"}, {"dataEncipherment", "Data Encipherment"}, {"keyAgreement", "Key Agreement"},
-		{"keyCertSign", "Certificate Sign"}, {"cRLSign", "CRL Sign"}, {"encipherOnly", "Encipher Only"}, {"decipherOnly", "Decipher Only"}}
+		{"keyCertSign", "Certificate Sign"}, {"cRLSign", "CRL Sign"}, {"encipherOnly", "Encipher Only"},
+		{"decipherOnly", "Decipher Only"}}
 	var bits []int
 	for _, u := range usages {
 		at := slices.IndexFunc(order, func(names []string) bool { return slices.Contains(names, u) })

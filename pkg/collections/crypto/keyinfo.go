@@ -25,14 +25,17 @@ func keyInfoSpec() module.Spec {
 	return module.Spec{
 		Name: "openssl_privatekey_info", Collection: "community.crypto",
 		Summary: "Returns properties of a private key.",
-		Notes:   []string{"The key is parsed on the control node, so hosts need no openssl. A key whose parts do not belong together cannot be read at all."},
+		Notes: []string{"The key is parsed on the control node, so hosts need no openssl. A key whose parts do not " +
+			"belong together cannot be read at all."},
 		Examples: []string{
-			"- name: Read the key of the web server\n  openssl_privatekey_info:\n    path: /etc/ssl/private/web.pem\n  register: key",
+			"- name: Read the key of the web server\n  openssl_privatekey_info:\n    path: /etc/ssl/private/web.pem\n" +
+				"  register: key",
 		},
 		Returns: append([]module.Return{
 			{Key: "can_load_key", Type: "bool", Doc: "whether the file could be read"},
 			{Key: "can_parse_key", Type: "bool", Doc: "whether it is a key, and the passphrase is right"},
-			{Key: "key_is_consistent", Type: "bool", Doc: "whether its parts belong together; null unless check_consistency is set"},
+			{Key: "key_is_consistent", Type: "bool", Doc: "whether its parts belong together; null unless " +
+				"check_consistency is set"},
 			{Key: "type", Type: "str", Doc: "RSA, ECC or Ed25519"},
 			{Key: "public_data", Type: "dict", Doc: "size, modulus and exponent, or curve, exponent_size, x and y"},
 			{Key: "private_data", Type: "dict", Doc: "p, q and exponent, or multiplier; with return_private_key_data"},

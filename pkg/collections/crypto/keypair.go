@@ -46,12 +46,15 @@ func keyPairSpec() module.Spec {
 		Name: "openssh_keypair", Collection: "community.crypto",
 		Summary: "Manages an OpenSSH key pair on the host.",
 		Notes: []string{
-			"The keys are generated on the control node and sent on standard input: the host needs no ssh-keygen. An existing private key is read back for comparison.",
-			"A public key that does not exist or does not match is written again. A comment is changed in both files, if the private key has OpenSSH format.",
+			"The keys are generated on the control node and sent on standard input: the host needs no ssh-keygen. An " +
+				"existing private key is read back for comparison.",
+			"A public key that does not exist or does not match is written again. A comment is changed in both files, if " +
+				"the private key has OpenSSH format.",
 			"A key with a passphrase where none is set, or the reverse, counts as unreadable.",
 		},
 		Examples: []string{
-			"- name: Create a key for the backups\n  openssh_keypair:\n    path: /root/.ssh/backup\n    type: ed25519\n    comment: backup of the database",
+			"- name: Create a key for the backups\n  openssh_keypair:\n    path: /root/.ssh/backup\n    type: ed25519\n" +
+				"    comment: backup of the database",
 		},
 		Returns: []module.Return{
 			{Key: "filename", Type: "str", Doc: "the private key"},
@@ -165,14 +168,16 @@ func (m *KeyPair) judge(have pki.HostFile, old crypto.Signer, readErr error) (bo
 	case !have.There || m.Force || m.Regenerate == "always":
 		return true, nil
 	case readErr != nil && m.Regenerate != "full_idempotence":
-		return false, fmt.Errorf("%w. Will not proceed. To force regeneration, call the module with regenerate: full_idempotence or force: true", readErr)
+		return false, fmt.Errorf("%w. Will not proceed. To force regeneration, call the module with regenerate: "+
+			"full_idempotence or force: true", readErr)
 	case readErr != nil:
 		return true, nil
 	case m.Regenerate == "never" || m.fits(have.Text, old):
 		return false, nil
 	case m.Regenerate == "fail":
 		kind, size := sshKind(old)
-		return false, fmt.Errorf("%s: the key is %s %d, or has another form than the wanted one. Will not proceed. To force regeneration, call the module with regenerate: partial_idempotence or force: true", have.Path, kind, size)
+		return false, fmt.Errorf("%s: the key is %s %d, or has another form than the wanted one. Will not proceed. To "+
+			"force regeneration, call the module with regenerate: partial_idempotence or force: true", have.Path, kind, size)
 	}
 	return true, nil
 }
@@ -328,7 +333,8 @@ func (m *KeyPair) desired(key crypto.Signer, was sshPair, anew bool) (sshPair, e
 }
 
 // write writes what differs.
-func (m *KeyPair) write(ctx context.Context, c *module.Call, private, public pki.HostFile, was, want sshPair, anew bool) (bool, error) {
+func (m *KeyPair) write(ctx context.Context, c *module.Call, private, public pki.HostFile, was, want sshPair,
+	anew bool) (bool, error) {
 	var privateText, publicText []byte
 	stale := was.line != want.line
 	switch {

@@ -7,6 +7,7 @@ import "kubekey/pkg/module"
 // Modules returns the modules of this package.
 func Modules() []module.Spec {
 	return []module.Spec{
-		privateKeySpec(), publicKeySpec(), keyInfoSpec(), csrSpec(), csrInfoSpec(), certificateSpec(), keyPairSpec(), pkcs12Spec(), dhparamSpec(),
+		privateKeySpec(), publicKeySpec(), keyInfoSpec(), csrSpec(), csrInfoSpec(), certificateSpec(), keyPairSpec(),
+		pkcs12Spec(), dhparamSpec(),
 	}
 }

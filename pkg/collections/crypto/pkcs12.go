@@ -50,12 +50,15 @@ func pkcs12Spec() module.Spec {
 		Name: "openssl_pkcs12", Collection: "community.crypto",
 		Summary: "Manages a PKCS #12 file with a key and certificates on the host, or extracts them.",
 		Notes: []string{
-			"openssl on the host reads and writes the file; passphrases are passed in its environment, and with passphrase no unencrypted key is written to disk. The content is compared on the control node.",
+			"openssl on the host reads and writes the file; passphrases are passed in its environment, and with passphrase " +
+				"no unencrypted key is written to disk. The content is compared on the control node.",
 			"Without mode, the file gets mode 0400, even if it exists with another one.",
 			"A file that cannot be read, for example with another passphrase, is replaced.",
 		},
 		Examples: []string{
-			"- name: Export key and certificate for Java\n  openssl_pkcs12:\n    path: /etc/ssl/private/web.p12\n    friendly_name: web\n    privatekey_path: /etc/ssl/private/web.pem\n    certificate_path: /etc/ssl/web.crt\n    passphrase: \"{{ ada_password }}\"",
+			"- name: Export key and certificate for Java\n  openssl_pkcs12:\n    path: /etc/ssl/private/web.p12\n" +
+				"    friendly_name: web\n    privatekey_path: /etc/ssl/private/web.pem\n" +
+				"    certificate_path: /etc/ssl/web.crt\n    passphrase: \"{{ ada_password }}\"",
 		},
 		Returns: placementReturns("pkcs12",
 			module.Return{Key: "privatekey_path", Type: "str", Doc: "the argument, where it is given"},
@@ -78,7 +81,8 @@ func (*PKCS12) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("src").If("action", "parse").If("state", "present").
 			Says("action is parse but all of the following are missing: src"),
-		schema.Needs("friendly_name").If("action", "export").If("state", "present").Says("friendly_name is needed for export"),
+		schema.Needs("friendly_name").If("action", "export").If("state",
+			"present").Says("friendly_name is needed for export"),
 		schema.AtLeastOne("privatekey_path", "privatekey_content", "certificate_path", "other_certificates").
 			If("action", "export").If("state", "present").
 			Says("there is nothing to export: give privatekey_path, certificate_path or other_certificates"),
@@ -224,11 +228,13 @@ func (m *PKCS12) desired(files []pki.HostFile) (bundle, error) {
 
 // equal reports whether a file holds what is wanted. It tells a name only where it has a key.
 func (b bundle) equal(want bundle) bool {
-	if (b.key == nil) != (want.key == nil) || b.key != nil && (!certs.Same(b.key.Public(), want.key.Public()) || b.name != want.name && b.name != lowBytes(want.name)) {
+	if (b.key == nil) != (want.key == nil) || b.key != nil &&
+		(!certs.Same(b.key.Public(), want.key.Public()) || b.name != want.name && b.name != lowBytes(want.name)) {
 		return false
 	}
 	order := func(certs []*x509.Certificate) []*x509.Certificate {
-		sorted := slices.SortedFunc(slices.Values(certs), func(x, y *x509.Certificate) int { return bytes.Compare(x.Raw, y.Raw) })
+		sorted := slices.SortedFunc(slices.Values(certs),
+			func(x, y *x509.Certificate) int { return bytes.Compare(x.Raw, y.Raw) })
 		return slices.CompactFunc(sorted, (*x509.Certificate).Equal)
 	}
 	return slices.EqualFunc(order(b.certs), order(want.certs), (*x509.Certificate).Equal)

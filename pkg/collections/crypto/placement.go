@@ -44,11 +44,13 @@ type access struct {
 
 // keep makes a file of the host hold text; nil leaves what it holds. Usual is
 // the mode of a new one.
-func (p *placement) keep(ctx context.Context, c *module.Call, have pki.HostFile, text []byte, usual fs.FileMode) (module.Result, error) {
+func (p *placement) keep(ctx context.Context, c *module.Call, have pki.HostFile, text []byte,
+	usual fs.FileMode) (module.Result, error) {
 	return p.access.keep(ctx, c, have, text, usual, p.Backup)
 }
 
-func (p *access) keep(ctx context.Context, c *module.Call, have pki.HostFile, text []byte, usual fs.FileMode, backup bool) (module.Result, error) {
+func (p *access) keep(ctx context.Context, c *module.Call, have pki.HostFile, text []byte, usual fs.FileMode,
+	backup bool) (module.Result, error) {
 	r, err := p.write(ctx, c, have, text, usual, backup)
 	if err != nil {
 		return r, err
@@ -58,7 +60,8 @@ func (p *access) keep(ctx context.Context, c *module.Call, have pki.HostFile, te
 	return r, err
 }
 
-func (p *access) write(ctx context.Context, c *module.Call, have pki.HostFile, text []byte, usual fs.FileMode, backup bool) (module.Result, error) {
+func (p *access) write(ctx context.Context, c *module.Call, have pki.HostFile, text []byte, usual fs.FileMode,
+	backup bool) (module.Result, error) {
 	r := module.Result{Data: value.NewDict("filename", have.Path)}
 	old := usual
 	if have.There {
@@ -89,7 +92,8 @@ func (p *access) write(ctx context.Context, c *module.Call, have pki.HostFile, t
 		return r, nil
 	}
 	res, err := connector.Put(ctx, c.Conn, connector.File{
-		Path: have.Path, Mode: mode, ModeSet: true, Owner: p.Owner, Group: p.Group, Size: int64(len(text)), Backup: backup && have.There, Unsafe: p.Unsafe,
+		Path: have.Path, Mode: mode, ModeSet: true, Owner: p.Owner, Group: p.Group, Size: int64(len(text)),
+		Backup: backup && have.There, Unsafe: p.Unsafe,
 	}, bytes.NewReader(text))
 	if err != nil {
 		return module.Result{}, err
@@ -123,7 +127,8 @@ func (p *placement) remove(ctx context.Context, c *module.Call) (module.Result, 
 }
 
 func removeFile(ctx context.Context, c *module.Call, f pki.HostFile, backup bool) (hostscript.Answer, error) {
-	return hostscript.New(placementScript, "pki_remove").Set("path", f.Path).Flag("backup", backup).Run(ctx, c.Conn, c.Check)
+	return hostscript.New(placementScript, "pki_remove").Set("path", f.Path).Flag("backup", backup).Run(ctx, c.Conn,
+		c.Check)
 }
 
 // removeAll removes those of the files that exist, and reports whether there was any.

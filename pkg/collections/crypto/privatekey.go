@@ -40,17 +40,20 @@ func privateKeySpec() module.Spec {
 		Name: "openssl_privatekey", Collection: "community.crypto",
 		Summary: "Manages a private key on the host.",
 		Notes: []string{
-			"The key is generated on the control node and sent on standard input: the host needs no openssl. An existing key is read back for comparison.",
+			"The key is generated on the control node and sent on standard input: the host needs no openssl. An existing " +
+				"key is read back for comparison.",
 			"A key with another passphrase, or without one, counts as different: see regenerate.",
 		},
 		Examples: []string{
-			"- name: Create a key for the web server\n  openssl_privatekey:\n    path: /etc/ssl/private/web.pem\n    type: ECC\n    curve: secp384r1",
+			"- name: Create a key for the web server\n  openssl_privatekey:\n    path: /etc/ssl/private/web.pem\n" +
+				"    type: ECC\n    curve: secp384r1",
 		},
 		Returns: placementReturns("privatekey",
 			module.Return{Key: "type", Type: "str", Doc: "the argument"},
 			module.Return{Key: "size", Type: "int", Doc: "the argument, of any type of key"},
 			module.Return{Key: "curve", Type: "str", Doc: "the argument, with type ECC"},
-			module.Return{Key: "fingerprint", Type: "dict", Doc: "digests of the public key, by algorithm, as hexadecimal pairs with colons between"},
+			module.Return{Key: "fingerprint", Type: "dict", Doc: "digests of the public key, by algorithm, as hexadecimal " +
+				"pairs with colons between"},
 		),
 		New: func() module.Runner { return new(PrivateKey) },
 	}
@@ -59,7 +62,8 @@ func privateKeySpec() module.Spec {
 // curves are those of ECC keys by their names of OpenSSL.
 func curves() map[string]elliptic.Curve {
 	return map[string]elliptic.Curve{
-		"secp224r1": elliptic.P224(), "prime256v1": elliptic.P256(), "secp256r1": elliptic.P256(), "secp384r1": elliptic.P384(), "secp521r1": elliptic.P521(),
+		"secp224r1": elliptic.P224(), "prime256v1": elliptic.P256(), "secp256r1": elliptic.P256(),
+		"secp384r1": elliptic.P384(), "secp521r1": elliptic.P521(),
 	}
 }
 
@@ -153,7 +157,8 @@ func (m *PrivateKey) judge(have pki.HostFile, old crypto.Signer, readErr error) 
 	case m.Regenerate == "full_idempotence", m.Regenerate == "partial_idempotence" && readErr == nil:
 		return true, nil
 	}
-	return false, fmt.Errorf("%s: %w. Will not proceed. To force regeneration, call the module with regenerate: full_idempotence or force: true", have.Path, unfit)
+	return false, fmt.Errorf("%s: %w. Will not proceed. To force regeneration, call the module with regenerate: "+
+		"full_idempotence or force: true", have.Path, unfit)
 }
 
 // formed reports whether a key has the form that is asked for.

@@ -55,8 +55,10 @@ func publicKeySpec() module.Spec {
 		Name: "openssl_publickey", Collection: "community.crypto",
 		Summary: "Manages the public key of a private key on the host.",
 		Examples: []string{
-			"- name: Write the public key in PEM format\n  openssl_publickey:\n    path: /etc/ssl/web.pub\n    privatekey_path: /etc/ssl/private/web.pem",
-			"- name: Write the public key in OpenSSH format\n  openssl_publickey:\n    path: /etc/ssl/web.ssh\n    privatekey_path: /etc/ssl/private/web.pem\n    format: OpenSSH",
+			"- name: Write the public key in PEM format\n  openssl_publickey:\n    path: /etc/ssl/web.pub\n" +
+				"    privatekey_path: /etc/ssl/private/web.pem",
+			"- name: Write the public key in OpenSSH format\n  openssl_publickey:\n    path: /etc/ssl/web.ssh\n" +
+				"    privatekey_path: /etc/ssl/private/web.pem\n    format: OpenSSH",
 		},
 		Returns: placementReturns("publickey",
 			module.Return{Key: "fingerprint", Type: "dict", Doc: "digests of the key, by algorithm"},

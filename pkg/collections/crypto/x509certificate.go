@@ -56,12 +56,17 @@ func certificateSpec() module.Spec {
 		Summary: "Manages a certificate on the host, self-signed or signed by your own CA.",
 		Notes: []string{
 			"Keys are read from the host, and the certificate is signed on the control node: the host needs no openssl.",
-			"It is replaced if its key, subject or extensions differ from the request, if another CA signed it, or if it cannot be read; not when it is about to expire: see x509_certificate_info, and gen_cert, which renews certificates.",
+			"It is replaced if its key, subject or extensions differ from the request, if another CA signed it, or if it " +
+				"cannot be read; not when it is about to expire: see x509_certificate_info, and gen_cert, which renews " +
+				"certificates.",
 			"Without a request a self-signed certificate has an empty subject.",
 		},
 		Examples: []string{
-			"- name: Sign the request with your own CA\n  x509_certificate:\n    path: /etc/ssl/web.crt\n    provider: ownca\n    csr_path: /etc/ssl/web.csr\n    ownca_path: /etc/ssl/ca.crt\n    ownca_privatekey_path: /etc/ssl/private/ca.pem\n    ownca_not_after: +397d",
-			"- name: Create a self-signed certificate\n  x509_certificate:\n    path: /etc/ssl/test.crt\n    provider: selfsigned\n    csr_path: /etc/ssl/test.csr\n    privatekey_path: /etc/ssl/private/test.pem",
+			"- name: Sign the request with your own CA\n  x509_certificate:\n    path: /etc/ssl/web.crt\n" +
+				"    provider: ownca\n    csr_path: /etc/ssl/web.csr\n    ownca_path: /etc/ssl/ca.crt\n" +
+				"    ownca_privatekey_path: /etc/ssl/private/ca.pem\n    ownca_not_after: +397d",
+			"- name: Create a self-signed certificate\n  x509_certificate:\n    path: /etc/ssl/test.crt\n" +
+				"    provider: selfsigned\n    csr_path: /etc/ssl/test.csr\n    privatekey_path: /etc/ssl/private/test.pem",
 		},
 		Returns: placementReturns("certificate",
 			module.Return{Key: "notBefore", Type: "str", Doc: "start of the validity, YYYYMMDDhhmmssZ"},
@@ -228,7 +233,8 @@ func (a asked) fits(crt *x509.Certificate, ignoreTimes bool) bool {
 	extensions, err := a.extensions()
 	subject := a.subject()
 	return err == nil && certs.Same(a.public, crt.PublicKey) && sameExtensions(extensions, crt.Extensions) &&
-		slices.Equal(certs.SubjectTexts(subject), certs.SubjectTexts(crt.RawSubject)) && bytes.Equal(crt.RawIssuer, by.RawSubject) &&
+		slices.Equal(certs.SubjectTexts(subject), certs.SubjectTexts(crt.RawSubject)) &&
+		bytes.Equal(crt.RawIssuer, by.RawSubject) &&
 		signedBy(crt, by) && (ignoreTimes || crt.NotBefore.Equal(a.begin) && crt.NotAfter.Equal(a.end))
 }
 
@@ -307,7 +313,8 @@ func (a asked) sign() (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &x509.Certificate{SerialNumber: number.Add(number, big.NewInt(1)), RawSubject: a.subject(), NotBefore: a.begin, NotAfter: a.end}
+	t := &x509.Certificate{SerialNumber: number.Add(number, big.NewInt(1)), RawSubject: a.subject(), NotBefore: a.begin,
+		NotAfter: a.end}
 	if t.ExtraExtensions, err = a.extensions(); err != nil {
 		return nil, err
 	}
@@ -360,5 +367,6 @@ func times(crt *x509.Certificate) *value.Dict {
 	if crt == nil {
 		return value.NewDict()
 	}
-	return value.NewDict("notBefore", crt.NotBefore.UTC().Format(pki.ASN1Time), "notAfter", crt.NotAfter.UTC().Format(pki.ASN1Time), "serial_number", certs.IntOrDigits(crt.SerialNumber))
+	return value.NewDict("notBefore", crt.NotBefore.UTC().Format(pki.ASN1Time), "notAfter",
+		crt.NotAfter.UTC().Format(pki.ASN1Time), "serial_number", certs.IntOrDigits(crt.SerialNumber))
 }

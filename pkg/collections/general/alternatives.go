@@ -38,7 +38,8 @@ type Subcommand struct {
 
 // Rules implements schema.Ruled.
 func (*Subcommand) Rules() schema.Rules {
-	return schema.Rules{schema.Needs("name", "path", "link"), schema.Looks("the name or the path of an alternative", schema.NoDash, "name", "path", "link")}
+	return schema.Rules{schema.Needs("name", "path", "link"),
+		schema.Looks("the name or the path of an alternative", schema.NoDash, "name", "path", "link")}
 }
 
 func alternativesSpec() module.Spec {
@@ -138,7 +139,8 @@ func (g alternativeGroup) shown(path string) *value.Dict {
 }
 
 // plan gives the script what it is to do, and tells it in sentences.
-func (m *Alternatives) plan(g alternativeGroup, exists, check bool, s *hostscript.Script) (done []string, warning string, err error) {
+func (m *Alternatives) plan(g alternativeGroup, exists, check bool,
+	s *hostscript.Script) (done []string, warning string, err error) {
 	have := g.choices[m.Path]
 	if m.State == "absent" {
 		if have == nil {
@@ -147,7 +149,8 @@ func (m *Alternatives) plan(g alternativeGroup, exists, check bool, s *hostscrip
 		s.Set("then", "remove")
 		return []string{fmt.Sprintf("Remove alternative '%s' from '%s'.", m.Path, m.Name)}, "", nil
 	}
-	if have == nil || m.Priority != nil && have.priority != *m.Priority || m.Subcommands != nil && !sameSubcommands(have.subcommands, *m.Subcommands) {
+	if have == nil || m.Priority != nil && have.priority != *m.Priority || m.Subcommands != nil &&
+		!sameSubcommands(have.subcommands, *m.Subcommands) {
 		if !exists {
 			err = fmt.Errorf("Specified path %s does not exist", m.Path) //nolint:staticcheck // the text users know
 			if !check {
@@ -178,7 +181,8 @@ func (m *Alternatives) install(g alternativeGroup, have *alternative) ([]string,
 		link = g.link
 	}
 	if link == "" {
-		return nil, errors.New("Needed to install the alternative, but unable to do so as we are missing the link") //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return nil, errors.New("Needed to install the alternative, but unable to do so as we are missing the link")
 	}
 	var subcommands []Subcommand
 	if have != nil {

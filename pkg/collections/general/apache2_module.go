@@ -71,7 +71,8 @@ func (m *ApacheModule) Run(ctx context.Context, c *module.Call) (module.Result, 
 	if err != nil {
 		r := module.Result{Failed: true, Msg: err.Error(), Warnings: a["warn"], Data: value.NewDict()}
 		if a.Has("rc") {
-			r.Msg = fmt.Sprintf("Failed to set module %s to %s:\n%s\nMaybe the module identifier (%s) was guessed incorrectly. Consider setting the \"identifier\" option.",
+			r.Msg = fmt.Sprintf("Failed to set module %s to %s:\n%s\nMaybe the module identifier (%s) was guessed "+
+				"incorrectly. Consider setting the \"identifier\" option.",
 				m.Name, state, a.Get("stdout"), identifier)
 			r.Data = module.Printouts(a)
 		}

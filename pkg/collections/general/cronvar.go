@@ -24,9 +24,11 @@ func cronVarSpec() module.Spec {
 	return module.Spec{
 		Name: "cronvar", Collection: "community.general",
 		Summary: "Manages environment variables in crontabs and in /etc/cron.d.",
-		Notes:   []string{"A new variable is inserted at the top, so that it applies to all jobs, unless insertafter or insertbefore name an existing one."},
+		Notes: []string{"A new variable is inserted at the top, so that it applies to all jobs, unless insertafter or " +
+			"insertbefore name an existing one."},
 		Examples: []string{
-			"- name: Send the mail of cron jobs to the operators\n  cronvar:\n    name: MAILTO\n    value: ops@example.org\n    cron_file: backup",
+			"- name: Send the mail of cron jobs to the operators\n  cronvar:\n    name: MAILTO\n" +
+				"    value: ops@example.org\n    cron_file: backup",
 		},
 		Returns: []module.Return{
 			{Key: "vars", Type: "list", Doc: "names of the variables that are in the crontab"},
@@ -67,7 +69,8 @@ func (m *CronVar) edit(tab []string) []string {
 		}
 	}
 	return account.EditEnv(tab, account.CronEnv{
-		Name: m.Name, Line: m.Name + "=" + schema.Text(m.Value), Absent: m.State == "absent", After: m.InsertAfter, Before: m.InsertBefore,
+		Name: m.Name, Line: m.Name + "=" + schema.Text(m.Value), Absent: m.State == "absent", After: m.InsertAfter,
+		Before: m.InsertBefore,
 	})
 }
 

@@ -31,11 +31,14 @@ func gitConfigSpec() module.Spec {
 		Name: "git_config", Collection: "community.general",
 		Summary: "Manages git settings, or returns them.",
 		Notes: []string{
-			"The host needs git. A value appears in the process list of the host while git runs: store passwords and tokens for a git credential helper instead.",
+			"The host needs git. A value appears in the process list of the host while git runs: store passwords and " +
+				"tokens for a git credential helper instead.",
 		},
 		Examples: []string{
-			"- name: Trust a repository of another user\n  git_config:\n    name: safe.directory\n    value: /srv/app\n    scope: system\n    add_mode: add",
-			"- name: Set the email address of commits\n  git_config:\n    name: user.email\n    value: deploy@example.org\n    scope: file\n    file: /srv/deploy.gitconfig",
+			"- name: Trust a repository of another user\n  git_config:\n    name: safe.directory\n    value: /srv/app\n" +
+				"    scope: system\n    add_mode: add",
+			"- name: Set the email address of commits\n  git_config:\n    name: user.email\n    value: deploy@example.org\n" +
+				"    scope: file\n    file: /srv/deploy.gitconfig",
 		},
 		Returns: []module.Return{
 			{Key: "config_value", Type: "str", Doc: "the first value of the setting, \"\" without one; when no value is given"},

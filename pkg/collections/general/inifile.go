@@ -45,15 +45,19 @@ func iniFileSpec() module.Spec {
 		Name: "ini_file", Collection: "community.general",
 		Summary: "Manages options in an INI file.",
 		Notes: []string{
-			"Other lines and comments are preserved. The file is written only if it was not changed in the meantime; links are followed.",
+			"Other lines and comments are preserved. The file is written only if it was not changed in the meantime; links " +
+				"are followed.",
 			"Names of sections and options are case-sensitive.",
 		},
 		Examples: []string{
-			"- name: Listen everywhere\n  ini_file:\n    path: /etc/app.ini\n    section: server\n    option: listen\n    value: 0.0.0.0\n    mode: \"0644\"",
-			"- name: Ask these servers alone\n  ini_file:\n    path: /etc/app.ini\n    section: time\n    option: server\n    values: [ntp1.example.org, ntp2.example.org]\n    no_extra_spaces: true",
+			"- name: Listen everywhere\n  ini_file:\n    path: /etc/app.ini\n    section: server\n    option: listen\n" +
+				"    value: 0.0.0.0\n    mode: \"0644\"",
+			"- name: Ask these servers alone\n  ini_file:\n    path: /etc/app.ini\n    section: time\n    option: server\n" +
+				"    values: [ntp1.example.org, ntp2.example.org]\n    no_extra_spaces: true",
 		},
 		Returns: append([]module.Return{
-			{Key: "msg", Type: "str", Doc: "OK, option added, option changed, section and option added, only section added, or section removed"},
+			{Key: "msg", Type: "str", Doc: "OK, option added, option changed, section and option added, only section " +
+				"added, or section removed"},
 			{Key: "path", Type: "str", Doc: "the file"},
 			{Key: "backup_file", Type: "str", Doc: "path of the backup"},
 			{Key: "rc", Type: "int", Doc: "of a failure: 257 if the file is missing, and 256 if it is a folder"},
@@ -71,7 +75,8 @@ func (*IniFile) Rules() schema.Rules {
 			Says("Parameter 'value(s)' must be defined if state=present and allow_no_value=False."),
 		schema.Entries("values", 1, schema.NoLimit).With("option").If("state", "present").If("allow_no_value", false).
 			Says("Parameter 'value(s)' must be defined if state=present and allow_no_value=False."),
-		schema.Looks("one line", schema.OneLine, "section", "option").Says("section and option must not have a newline in them"),
+		schema.Looks("one line", schema.OneLine, "section",
+			"option").Says("section and option must not have a newline in them"),
 		schema.Looks("one line", schema.OneLine, "value", "values"),
 		file.ValidateRule(),
 	}
@@ -151,7 +156,8 @@ func (m *IniFile) locate(lines []string) *iniEdit {
 			continue
 		}
 		if inside && m.fits(lines[start:i]) {
-			return &iniEdit{before: slices.Clone(lines[:start]), section: slices.Clone(lines[start:i]), after: slices.Clone(lines[i:]), found: true}
+			return &iniEdit{before: slices.Clone(lines[:start]), section: slices.Clone(lines[start:i]),
+				after: slices.Clone(lines[i:]), found: true}
 		}
 		if i < len(lines) {
 			name, _, closed := strings.Cut(lines[i][1:], "]")

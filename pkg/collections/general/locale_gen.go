@@ -45,7 +45,8 @@ func (*LocaleGen) Rules() schema.Rules {
 func (m *LocaleGen) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	r := module.Result{Msg: "OK"}
 	for _, name := range m.Name {
-		a, err := hostscript.New(localeGenScript, "locale_gen_main").Set("name", name).Set("state", m.State).Run(ctx, c.Conn, c.Check)
+		a, err := hostscript.New(localeGenScript, "locale_gen_main").Set("name", name).Set("state", m.State).Run(ctx,
+			c.Conn, c.Check)
 		if err != nil {
 			return r, err
 		}

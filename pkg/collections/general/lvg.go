@@ -30,11 +30,12 @@ type LVG struct {
 func lvgSpec() module.Spec {
 	return module.Spec{
 		Name: "lvg", Collection: "community.general",
-		Summary:  "Manages an LVM volume group.",
-		Notes:    []string{"The host needs lvm2. A device in another volume group is rejected."},
-		Examples: []string{"- name: A group of two disks\n  lvg:\n    vg: data\n    pvs:\n      - /dev/vdb1\n      - /dev/vdc1"},
-		Returns:  []module.Return{{Key: "vg", Type: "str", Doc: "the volume group"}},
-		New:      func() module.Runner { return new(LVG) },
+		Summary: "Manages an LVM volume group.",
+		Notes:   []string{"The host needs lvm2. A device in another volume group is rejected."},
+		Examples: []string{"- name: A group of two disks\n  lvg:\n    vg: data\n    pvs:\n      - /dev/vdb1\n" +
+			"      - /dev/vdc1"},
+		Returns: []module.Return{{Key: "vg", Type: "str", Doc: "the volume group"}},
+		New:     func() module.Runner { return new(LVG) },
 	}
 }
 

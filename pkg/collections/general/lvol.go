@@ -170,7 +170,8 @@ func parseVolumeSize(text string) (volumeSize, error) {
 		return s, bad
 	}
 	unit := strings.ToLower(text[len(text)-1:])
-	factor, known := map[string]float64{"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50, "e": 1 << 60}[unit]
+	factor, known := map[string]float64{"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,
+		"p": 1 << 50, "e": 1 << 60}[unit]
 	if !known {
 		factor, unit = 1<<20, ""
 	}
@@ -224,13 +225,15 @@ func (m *LVOL) commands(g group, size volumeSize) (what []string, all [][]string
 	switch {
 	case m.State == "absent" && !there:
 	case m.State == "absent" && !m.Force:
-		err = fmt.Errorf("Sorry, no removal of logical volume %s without force=true.", m.name()) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		err = fmt.Errorf("Sorry, no removal of logical volume %s without force=true.", m.name())
 	case m.State == "absent":
 		add("remove", "lvremove", "--force", "--yes", full)
 	case !there && m.Size == "" && m.Snapshot == "":
 		err = errors.New("No size given.") //nolint:staticcheck // the text users know
 	case !there && size.sign != "":
-		err = fmt.Errorf("Bad size specification of '%s': %s is not there yet", m.Size, full) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		err = fmt.Errorf("Bad size specification of '%s': %s is not there yet", m.Size, full)
 	case !there:
 		add("make", m.create(size)...)
 		if !m.Active && m.Snapshot == "" {
@@ -277,11 +280,14 @@ func (m *LVOL) resize(g group, size volumeSize, had int64, full string) ([]strin
 	case want == had, want < had && !m.Shrink && size.sign == "":
 		return nil, nil
 	case want > had && want-had > g.free:
-		return nil, fmt.Errorf("Logical Volume %s could not be extended. Not enough free space left (%d bytes required / %d bytes available)", full, want-had, g.free) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return nil, fmt.Errorf("Logical Volume %s could not be extended. Not enough free space left (%d bytes required "+
+			"/ %d bytes available)", full, want-had, g.free)
 	case want < had && want < 1:
 		return nil, fmt.Errorf("Sorry, no shrinking of %s to 0 permitted.", full) //nolint:staticcheck // the text users know
 	case want < had && !m.Force:
-		return nil, fmt.Errorf("Sorry, no shrinking of %s without force=true", full) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return nil, fmt.Errorf("Sorry, no shrinking of %s without force=true", full)
 	case want < had:
 		tool = "lvreduce"
 	}

@@ -62,7 +62,8 @@ func (m *makeModule) Run(ctx context.Context, c *module.Call) (module.Result, er
 	}
 	words := append([]string{program}, m.words()...)
 	line := "cd " + exec.Expandable(m.Chdir, false) + " || exit 2\n"
-	o, err := exec.Execute(ctx, c, connector.Command{Line: line + "exec " + shell.Join(append(words, "-q")...), Probe: true})
+	o, err := exec.Execute(ctx, c, connector.Command{Line: line + "exec " + shell.Join(append(words, "-q")...),
+		Probe: true})
 	stale := o.RC != 0
 	if err == nil && stale && !c.Check {
 		o, err = exec.Execute(ctx, c, connector.Command{Line: line + "exec " + shell.Join(words...)})
@@ -71,11 +72,13 @@ func (m *makeModule) Run(ctx context.Context, c *module.Call) (module.Result, er
 		return module.Result{Warnings: o.Warnings}, err
 	}
 	if o.RC != 0 && !c.Check {
-		return module.Result{Failed: true, Msg: strings.TrimRight(o.Stderr, "\r\n"), Warnings: o.Warnings, Data: o.Describe(value.NewDict(
-			"cmd", shell.Join(words...), "rc", o.RC, "stdout", o.Stdout, "stderr", o.Stderr))}, nil
+		return module.Result{Failed: true, Msg: strings.TrimRight(o.Stderr, "\r\n"), Warnings: o.Warnings,
+			Data: o.Describe(value.NewDict(
+				"cmd", shell.Join(words...), "rc", o.RC, "stdout", o.Stdout, "stderr", o.Stderr))}, nil
 	}
 	return module.Result{Changed: stale, Warnings: o.Warnings, Data: o.Describe(value.NewDict(
-		"chdir", m.Chdir, "command", shell.Join(words...), "file", orNull(m.File), "jobs", orNull(m.Jobs), "params", orNull(m.Params), "target", orNull(m.Target), "targets", listOrNull(m.Targets),
+		"chdir", m.Chdir, "command", shell.Join(words...), "file", orNull(m.File), "jobs", orNull(m.Jobs), "params",
+		orNull(m.Params), "target", orNull(m.Target), "targets", listOrNull(m.Targets),
 		"stdout", strings.TrimRight(o.Stdout, "\r\n"), "stderr", strings.TrimRight(o.Stderr, "\r\n"),
 	))}, nil
 }
@@ -83,7 +86,8 @@ func (m *makeModule) Run(ctx context.Context, c *module.Call) (module.Result, er
 // program is the make of the host. Looking finds out too whether there is the
 // folder.
 func (m *makeModule) program(ctx context.Context, c *module.Call) (string, error) {
-	line := "cd " + exec.Expandable(m.Chdir, false) + " 2>/dev/null || { echo folder; exit; }\ncommand -v gmake || command -v make"
+	line := "cd " + exec.Expandable(m.Chdir, false) + " 2>/dev/null || { echo folder; exit; }\n" +
+		"command -v gmake || command -v make"
 	if m.Make != "" {
 		line = strings.ReplaceAll(line, "command -v gmake || command -v make", "command -v "+exec.Expandable(m.Make, false))
 	}
@@ -94,7 +98,8 @@ func (m *makeModule) program(ctx context.Context, c *module.Call) (string, error
 	case out == "folder":
 		return "", fmt.Errorf("folder %s does not exist on the host", m.Chdir)
 	case out == "":
-		return "", errors.New("Failed to find required executable \"make\" on the host: install its package first") //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return "", errors.New("Failed to find required executable \"make\" on the host: install its package first")
 	}
 	return out, nil
 }

@@ -37,7 +37,8 @@ func npmSpec() module.Spec {
 		Name: "npm", Collection: "community.general",
 		Summary: "Installs and removes Node.js packages.",
 		Notes: []string{
-			"Missing and outdated packages are determined with npm list and npm outdated. With state: latest a package is updated as far as package.json allows.",
+			"Missing and outdated packages are determined with npm list and npm outdated. With state: latest a package is " +
+				"updated as far as package.json allows.",
 			"ci: true is always a change, since npm ci reinstalls everything.",
 		},
 		Examples: []string{"- name: What the program needs\n  npm:\n    path: /srv/app\n    production: true"},
@@ -168,8 +169,10 @@ func (m *NPM) script(words []string) *hostscript.Script {
 		on   bool
 		word string
 	}{
-		{m.Global, "--global"}, {m.Production, "--production"}, {m.IgnoreScripts, "--ignore-scripts"}, {m.UnsafePerm, "--unsafe-perm"},
-		{m.Force, "--force"}, {m.Registry != "", "--registry=" + m.Registry}, {m.NoOptional, "--no-optional"}, {m.NoBinLinks, "--no-bin-links"},
+		{m.Global, "--global"}, {m.Production, "--production"}, {m.IgnoreScripts, "--ignore-scripts"},
+		{m.UnsafePerm, "--unsafe-perm"},
+		{m.Force, "--force"}, {m.Registry != "", "--registry=" + m.Registry}, {m.NoOptional, "--no-optional"},
+		{m.NoBinLinks, "--no-bin-links"},
 	} {
 		if option.on {
 			words = append(words, option.word)

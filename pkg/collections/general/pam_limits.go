@@ -27,9 +27,11 @@ type PAMLimits struct {
 func pamLimitsSpec() module.Spec {
 	return module.Spec{
 		Name: "pam_limits", Collection: "community.general",
-		Summary:  "Manages limits in limits.conf.",
-		Notes:    []string{"They apply from the next login; systemd services have limits of their own."},
-		Examples: []string{"- name: Let everybody open many files\n  pam_limits:\n    domain: \"*\"\n    limit_type: \"-\"\n    limit_item: nofile\n    value: \"65536\"\n    dest: /etc/security/limits.d/90-files.conf"},
+		Summary: "Manages limits in limits.conf.",
+		Notes:   []string{"They apply from the next login; systemd services have limits of their own."},
+		Examples: []string{"- name: Let everybody open many files\n  pam_limits:\n    domain: \"*\"\n" +
+			"    limit_type: \"-\"\n    limit_item: nofile\n    value: \"65536\"\n" +
+			"    dest: /etc/security/limits.d/90-files.conf"},
 		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "the line"},
 			{Key: "backup_file", Type: "str", Doc: "path of the backup"},
@@ -75,7 +77,8 @@ func (m *PAMLimits) valid(item, text string) error {
 	switch item {
 	case "nice", "priority":
 		if err != nil || n < -20 || n > 19 {
-			return fmt.Errorf("Value of %s must be between -20 and 19, got %q", item, text) //nolint:staticcheck // the text users know
+			//nolint:staticcheck // the text users know
+			return fmt.Errorf("Value of %s must be between -20 and 19, got %q", item, text)
 		}
 		return nil
 	case "chroot":
@@ -87,7 +90,8 @@ func (m *PAMLimits) valid(item, text string) error {
 	if unlimited(text) || err == nil && n >= 0 {
 		return nil
 	}
-	return fmt.Errorf("Argument 'value' can be one of 'unlimited', 'infinity', '-1' or positive number, got %q", text) //nolint:staticcheck // the text users know
+	//nolint:staticcheck // the text users know
+	return fmt.Errorf("Argument 'value' can be one of 'unlimited', 'infinity', '-1' or positive number, got %q", text)
 }
 
 func unlimited(text string) bool { return text == "unlimited" || text == "infinity" || text == "-1" }

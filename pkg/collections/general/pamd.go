@@ -34,12 +34,16 @@ func pamdSpec() module.Spec {
 		Name: "pamd", Collection: "community.general",
 		Summary: "Manages rules of PAM services.",
 		Notes: []string{
-			"A rule is identified by its type, control and module; without a match, nothing changes. Arguments do not distinguish rules.",
+			"A rule is identified by its type, control and module; without a match, nothing changes. Arguments do not " +
+				"distinguish rules.",
 			"Unchanged lines are preserved, and no comment with the time of the change is added.",
 		},
 		Examples: []string{
-			"- name: Disable the message of the day at login\n  pamd:\n    name: sshd\n    type: session\n    control: optional\n    module_path: pam_motd.so\n    state: absent",
-			"- name: Only the group wheel may become root\n  pamd:\n    name: su\n    type: auth\n    control: sufficient\n    module_path: pam_rootok.so\n    new_type: auth\n    new_control: required\n    new_module_path: pam_wheel.so\n    module_arguments: use_uid\n    state: after",
+			"- name: Disable the message of the day at login\n  pamd:\n    name: sshd\n    type: session\n" +
+				"    control: optional\n    module_path: pam_motd.so\n    state: absent",
+			"- name: Only the group wheel may become root\n  pamd:\n    name: su\n    type: auth\n    control: sufficient\n" +
+				"    module_path: pam_rootok.so\n    new_type: auth\n    new_control: required\n" +
+				"    new_module_path: pam_wheel.so\n    module_arguments: use_uid\n    state: after",
 		},
 		Returns: []module.Return{
 			{Key: "change_count", Type: "int", Doc: "number of changed rules"},
@@ -69,7 +73,8 @@ func (m *PAMD) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 		return module.Result{}, err
 	}
 	if !f.Exists() {
-		return module.Result{}, fmt.Errorf("Unable to open/read PAM module file %s: there is none", f.Path) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return module.Result{}, fmt.Errorf("Unable to open/read PAM module file %s: there is none", f.Path)
 	}
 	lines, changes := m.edit(module.Lines(f.Before))
 	if f.Backup = m.Backup; changes > 0 {
@@ -89,15 +94,18 @@ func (m *PAMD) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 func checkControl(control string) error {
 	words, complicated := strings.CutPrefix(pamControl(control), "[")
 	if !complicated {
-		if control == "" || slices.Contains([]string{"required", "requisite", "sufficient", "optional", "include", "substack", "definitive"}, control) {
+		if control == "" || slices.Contains([]string{"required", "requisite", "sufficient", "optional", "include",
+			"substack", "definitive"}, control) {
 			return nil
 		}
 		return fmt.Errorf("Rule control, %s, is not valid", control) //nolint:staticcheck // the text users know
 	}
 	for _, word := range strings.Fields(strings.TrimSuffix(words, "]")) {
 		what, action, _ := strings.Cut(word, "=")
-		if _, err := strconv.ParseUint(action, 10, 31); what == "" || err != nil && !slices.Contains([]string{"ignore", "bad", "die", "ok", "done", "reset"}, action) {
-			return fmt.Errorf("Rule control action, %s, is not valid in %s", word, control) //nolint:staticcheck // the text users know
+		if _, err := strconv.ParseUint(action, 10, 31); what == "" || err != nil &&
+			!slices.Contains([]string{"ignore", "bad", "die", "ok", "done", "reset"}, action) {
+			//nolint:staticcheck // the text users know
+			return fmt.Errorf("Rule control action, %s, is not valid in %s", word, control)
 		}
 	}
 	return nil
@@ -219,7 +227,8 @@ func (m *PAMD) changed(r pamRule) pamRule {
 			r.args = withPAMArg(r.args, arg)
 		}
 	default:
-		for to, from := range map[*string]string{&r.kind: m.NewType, &r.control: pamControl(m.NewControl), &r.module: m.NewModule} {
+		for to, from := range map[*string]string{&r.kind: m.NewType, &r.control: pamControl(m.NewControl),
+			&r.module: m.NewModule} {
 			if from != "" {
 				*to = from
 			}

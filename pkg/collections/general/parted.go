@@ -42,7 +42,8 @@ func partedSpec() module.Spec {
 		Summary: "Creates, changes and removes partitions, or returns them.",
 		Notes:   []string{"The host needs parted.", "An existing partition is not moved; resize only moves its end."},
 		Examples: []string{
-			"- name: Create a partition for LVM\n  parted:\n    device: /dev/vdb\n    number: 1\n    label: gpt\n    name: data\n    flags: [lvm]\n    state: present",
+			"- name: Create a partition for LVM\n  parted:\n    device: /dev/vdb\n    number: 1\n    label: gpt\n" +
+				"    name: data\n    flags: [lvm]\n    state: present",
 			"- name: Read the partitions\n  parted:\n    device: /dev/vdb\n    unit: MiB\n  register: vdb",
 		},
 		Returns: []module.Return{
@@ -76,7 +77,8 @@ func (*Parted) Rules() schema.Rules {
 		schema.Needs("number").If("state", "absent", "present"),
 		schema.Between("number", 1, schema.NoLimit).Says("The partition number must be greater then 0."),
 		schema.Refuses("name").If("label", "msdos").Says("partitions of an msdos table have no names"),
-		schema.Looks("a place on a disk: a number and a unit of parted, such as 1MiB or 50%", partedPlace.MatchString, "part_start", "part_end"),
+		schema.Looks("a place on a disk: a number and a unit of parted, such as 1MiB or 50%", partedPlace.MatchString,
+			"part_start", "part_end"),
 		schema.Looks("a flag or a file system of parted", isPartedWord, "fs_type", "flags"),
 	}
 }
@@ -107,7 +109,8 @@ func (m *Parted) Run(ctx context.Context, c *module.Call) (module.Result, error)
 
 // isPartedWord accepts what may be a flag or a file system.
 func isPartedWord(word string) bool {
-	return strings.Trim(strings.ToLower(word), "abcdefghijklmnopqrstuvwxyz0123456789_-()") == "" && !strings.HasPrefix(word, "-")
+	return strings.Trim(strings.ToLower(word), "abcdefghijklmnopqrstuvwxyz0123456789_-()") == "" &&
+		!strings.HasPrefix(word, "-")
 }
 
 var partedPlace = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?\s*(s|B|[KMGT]i?B|%|cyl)$`)
@@ -254,7 +257,8 @@ func readDisk(text, unit string) disk {
 			d.table = f[5]
 			logical, _ := strconv.Atoi(f[3])
 			physical, _ := strconv.Atoi(f[4])
-			d.data = value.NewDict("dev", f[0], "size", amount(f[1]), "unit", strings.ToLower(unit), "table", f[5], "model", f[6],
+			d.data = value.NewDict("dev", f[0], "size", amount(f[1]), "unit", strings.ToLower(unit), "table", f[5], "model",
+				f[6],
 				"logical_block", logical, "physical_block", physical)
 			d.sector = logical
 			d.size, _ = d.bytes(f[1])
@@ -263,7 +267,8 @@ func readDisk(text, unit string) disk {
 			if err != nil {
 				continue
 			}
-			p := partition{num: num, begin: amount(f[1]), end: amount(f[2]), size: amount(f[3]), unit: strings.ToLower(unit), fstype: f[4], name: f[5], raw: f[2]}
+			p := partition{num: num, begin: amount(f[1]), end: amount(f[2]), size: amount(f[3]), unit: strings.ToLower(unit),
+				fstype: f[4], name: f[5], raw: f[2]}
 			for _, flag := range strings.Split(f[6], ",") {
 				if flag = strings.TrimSpace(flag); flag != "" {
 					p.flags = append(p.flags, flag)

@@ -50,9 +50,12 @@ func sshConfigSpec() module.Spec {
 			"Other options of an entry and comments are preserved. A new entry is appended to the file.",
 			"A changed file gets mode 0600, and /etc/ssh/ssh_config 0644.",
 		},
-		Examples: []string{"- name: Reach the repositories with a key of their own\n  ssh_config:\n    user: root\n    host: git.example.org\n    port: \"2222\"\n    remote_user: git\n    strict_host_key_checking: accept-new\n    other_options:\n      serveraliveinterval: \"30\""},
+		Examples: []string{"- name: Reach the repositories with a key of their own\n  ssh_config:\n    user: root\n" +
+			"    host: git.example.org\n    port: \"2222\"\n    remote_user: git\n" +
+			"    strict_host_key_checking: accept-new\n    other_options:\n      serveraliveinterval: \"30\""},
 		Returns: []module.Return{
-			{Key: "hosts_added, hosts_changed, hosts_removed", Type: "list", Doc: "the entry, in one of them if something changed"},
+			{Key: "hosts_added, hosts_changed, hosts_removed", Type: "list",
+				Doc: "the entry, in one of them if something changed"},
 			{Key: "hosts_change_diff", Type: "list", Doc: "by entry, its options: old and new"},
 		},
 		New: func() module.Runner { return new(SSHConfig) },
@@ -103,7 +106,8 @@ func (m *SSHConfig) Run(ctx context.Context, c *module.Call) (module.Result, err
 }
 
 func (m *SSHConfig) script(what string) *hostscript.Script {
-	return hostscript.New(account.AccountScript, module.TextFileScript(), sshConfigScript, what).Set("user", m.User).Set("path", m.File)
+	return hostscript.New(account.AccountScript, module.TextFileScript(), sshConfigScript, what).Set("user",
+		m.User).Set("path", m.File)
 }
 
 // sshOption is a line of an entry. Names are in lower case.
@@ -144,7 +148,8 @@ func (m *SSHConfig) options() ([]sshOption, error) {
 func (m *SSHConfig) other(out []sshOption) ([]sshOption, error) {
 	for key, v := range m.Other.All() {
 		name := value.Str(key)
-		if name != strings.ToLower(name) || name == "" || strings.ContainsAny(name, " \t=\"#\r\n\x00") || name == "host" || name == "match" {
+		if name != strings.ToLower(name) || name == "" || strings.ContainsAny(name, " \t=\"#\r\n\x00") || name == "host" ||
+			name == "match" {
 			return nil, fmt.Errorf("other_options: %q is not the name of an option in lower case", name)
 		}
 		for _, o := range out {

@@ -17,7 +17,8 @@ type sshFile struct {
 }
 
 // manyTimes are the options of which an entry may have several.
-var manyTimes = []string{"identityfile", "certificatefile", "localforward", "remoteforward", "dynamicforward", "sendenv", "setenv"}
+var manyTimes = []string{"identityfile", "certificatefile", "localforward", "remoteforward", "dynamicforward",
+	"sendenv", "setenv"}
 
 // parseSSHLine reads "name value" or "name=value"; the name is "" if the line is a comment or empty.
 func parseSSHLine(line string) sshOption {
@@ -157,7 +158,8 @@ func (f *sshFile) result(host string) module.Result {
 		diff = append(diff, value.NewDict(host, value.NewDict("old", optionsDict(f.old), "new", optionsDict(f.new))))
 	}
 	return module.Result{Changed: f.added || f.changed || f.removed, Data: value.NewDict(
-		"hosts_added", named(f.added), "hosts_changed", named(f.changed), "hosts_removed", named(f.removed), "hosts_change_diff", diff,
+		"hosts_added", named(f.added), "hosts_changed", named(f.changed), "hosts_removed", named(f.removed),
+		"hosts_change_diff", diff,
 	)}
 }
 

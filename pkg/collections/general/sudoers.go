@@ -33,11 +33,12 @@ type Sudoers struct {
 func sudoersSpec() module.Spec {
 	return module.Spec{
 		Name: "sudoers", Collection: "community.general",
-		Summary:  "Manages a sudo rule in a separate file.",
-		Notes:    []string{"sudo ignores files whose name contains a dot or ends in ~. The file gets mode 0440."},
-		Examples: []string{"- name: Let the operators look at logs\n  sudoers:\n    name: operators\n    group: operators\n    commands: [/usr/bin/journalctl, /usr/bin/tail]"},
-		Returns:  []module.Return{{Key: "changed", Type: "bool", Doc: "whether the file or its mode was changed"}},
-		New:      func() module.Runner { return new(Sudoers) },
+		Summary: "Manages a sudo rule in a separate file.",
+		Notes:   []string{"sudo ignores files whose name contains a dot or ends in ~. The file gets mode 0440."},
+		Examples: []string{"- name: Let the operators look at logs\n  sudoers:\n    name: operators\n" +
+			"    group: operators\n    commands: [/usr/bin/journalctl, /usr/bin/tail]"},
+		Returns: []module.Return{{Key: "changed", Type: "bool", Doc: "whether the file or its mode was changed"}},
+		New:     func() module.Runner { return new(Sudoers) },
 	}
 }
 

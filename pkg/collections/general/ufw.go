@@ -43,12 +43,15 @@ func ufwSpec() module.Spec {
 		Name: "ufw", Collection: "community.general",
 		Summary: "Manages the firewall with ufw.",
 		Notes: []string{
-			"state, logging, default and rule can be combined: a reset is done first, enabling last. reset and reloaded are always a change.",
+			"state, logging, default and rule can be combined: a reset is done first, enabling last. reset and reloaded " +
+				"are always a change.",
 			"Allow SSH before you enable it: ufw denies incoming packets by default.",
 		},
 		Examples: []string{
-			"- name: Allow SSH\n  ufw:\n    rule: limit\n    port: \"22\"\n    proto: tcp\n- name: Deny the rest\n  ufw:\n    state: enabled\n    default: deny",
-			"- name: Allow etcd for the cluster network\n  ufw:\n    rule: allow\n    proto: tcp\n    src: 10.77.0.0/16\n    port: 2379,2380\n    comment: etcd",
+			"- name: Allow SSH\n  ufw:\n    rule: limit\n    port: \"22\"\n    proto: tcp\n- name: Deny the rest\n  ufw:\n" +
+				"    state: enabled\n    default: deny",
+			"- name: Allow etcd for the cluster network\n  ufw:\n    rule: allow\n    proto: tcp\n    src: 10.77.0.0/16\n" +
+				"    port: 2379,2380\n    comment: etcd",
 		},
 		Returns: []module.Return{
 			{Key: "commands", Type: "list of str", Doc: "the commands of ufw"},

@@ -33,11 +33,15 @@ type XAttr struct {
 func xattrSpec() module.Spec {
 	return module.Spec{
 		Name: "xattr", Collection: "community.general",
-		Summary:  "Manages extended attributes of a file, or returns them.",
-		Notes:    []string{"The host needs getfattr and setfattr (package attr). The value appears on a command line of the host: do not use it for secrets."},
-		Examples: []string{"- name: Mark where it came from\n  xattr:\n    path: /srv/app/data\n    key: origin\n    value: backup of monday", "- name: What is marked?\n  xattr:\n    path: /srv/app/data\n    state: all\n  register: marks"},
+		Summary: "Manages extended attributes of a file, or returns them.",
+		Notes: []string{"The host needs getfattr and setfattr (package attr). The value appears on a command line of " +
+			"the host: do not use it for secrets."},
+		Examples: []string{"- name: Mark where it came from\n  xattr:\n    path: /srv/app/data\n    key: origin\n" +
+			"    value: backup of monday", "- name: What is marked?\n  xattr:\n    path: /srv/app/data\n    state: all\n" +
+			"  register: marks"},
 		Returns: []module.Return{
-			{Key: "xattr", Type: "dict", Doc: "attributes: for keys and all those of the name space, without key for read too; for read the one, and for a change what it was before"},
+			{Key: "xattr", Type: "dict", Doc: "attributes: for keys and all those of the name space, without key for read " +
+				"too; for read the one, and for a change what it was before"},
 			{Key: "msg", Type: "str", Doc: "what was read or done"},
 		},
 		New: func() module.Runner { return new(XAttr) },

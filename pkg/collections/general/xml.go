@@ -42,18 +42,24 @@ func xmlSpec() module.Spec {
 		Name: "xml", Collection: "community.general",
 		Summary: "Changes parts of an XML file, or returns them.",
 		Notes: []string{
-			"The file is read and changed on the control node, so hosts need no library. It is written only if something changed, with UTF-8 in the XML declaration and, unless it is indented, without a final line break; comments, blanks, CDATA and the order of attributes are preserved.",
+			"The file is read and changed on the control node, so hosts need no library. It is written only if something " +
+				"changed, with UTF-8 in the XML declaration and, unless it is indented, without a final line break; comments, " +
+				"blanks, CDATA and the order of attributes are preserved.",
 			"Entities that a document type declares are not expanded: such a document is rejected.",
 		},
 		Examples: []string{
-			"- name: Set the port\n  xml:\n    path: /etc/app/server.xml\n    xpath: /Server/Connector[@protocol='HTTP/1.1']\n    attribute: port\n    value: 8080",
-			"- name: Set the list of users\n  xml:\n    path: /etc/app/users.xml\n    xpath: /users\n    set_children:\n      - user: {name: ada, _: [{role: admin}]}\n      - user: {name: bob}\n    pretty_print: true",
-			"- name: Read the version\n  xml:\n    path: /srv/app/pom.xml\n    xpath: /m:project/m:version\n    namespaces: {m: http://maven.apache.org/POM/4.0.0}\n    content: text\n  register: version",
+			"- name: Set the port\n  xml:\n    path: /etc/app/server.xml\n" +
+				"    xpath: /Server/Connector[@protocol='HTTP/1.1']\n    attribute: port\n    value: 8080",
+			"- name: Set the list of users\n  xml:\n    path: /etc/app/users.xml\n    xpath: /users\n    set_children:\n" +
+				"      - user: {name: ada, _: [{role: admin}]}\n      - user: {name: bob}\n    pretty_print: true",
+			"- name: Read the version\n  xml:\n    path: /srv/app/pom.xml\n    xpath: /m:project/m:version\n" +
+				"    namespaces: {m: http://maven.apache.org/POM/4.0.0}\n    content: text\n  register: version",
 		},
 		Returns: append([]module.Return{
 			{Key: "actions", Type: "dict", Doc: "xpath, namespaces and state as they were given"},
 			{Key: "count", Type: "int", Doc: "number of nodes that xpath found, with count"},
-			{Key: "matches", Type: "list", Doc: "requested by content or print_match: for each node a dict of its name and its text or attributes, or its path"},
+			{Key: "matches", Type: "list", Doc: "requested by content or print_match: for each node a dict of its name and " +
+				"its text or attributes, or its path"},
 			{Key: "xmlstring", Type: "str", Doc: "the document, if it was given as xmlstring"},
 			{Key: "backup_file", Type: "str", Doc: "path of the backup"},
 		}, file.FileReturns()...),
@@ -68,7 +74,8 @@ func (*XML) Rules() schema.Rules {
 		schema.AtLeastOne("path", "xmlstring"),
 		schema.AtMostOne("add_children", "content", "count", "print_match", "set_children", "value"),
 		schema.AtMostOne("insertbefore", "insertafter"),
-		schema.Needs("value").With("attribute").If("state", "present").Says("missing parameter(s) required by 'attribute': value"),
+		schema.Needs("value").With("attribute").If("state",
+			"present").Says("missing parameter(s) required by 'attribute': value"),
 		schema.Needs("xpath").If("state", "absent"),
 		schema.Needs("xpath").With("add_children", "content", "count", "print_match", "set_children", "value"),
 	}
@@ -90,7 +97,8 @@ func (m *XML) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 		return module.Result{}, fmt.Errorf("read %s: %w", m.name(), err)
 	}
 	before := printXML(doc, m.Pretty)
-	data := value.NewDict("actions", value.NewDict("xpath", m.XPath, "namespaces", value.Of(m.Namespaces), "state", m.State))
+	data := value.NewDict("actions",
+		value.NewDict("xpath", m.XPath, "namespaces", value.Of(m.Namespaces), "state", m.State))
 	if err := m.work(doc, data); err != nil {
 		return module.Result{}, err
 	}

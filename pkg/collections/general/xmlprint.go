@@ -85,7 +85,8 @@ func writeAttrs(b *strings.Builder, n *xmlquery.Node) {
 
 // removeTail takes away the text that stands between an element and the next.
 func removeTail(n *xmlquery.Node) {
-	for t := n.NextSibling; t != nil && (t.Type == xmlquery.TextNode || t.Type == xmlquery.CharDataNode); t = n.NextSibling {
+	for t := n.NextSibling; t != nil &&
+		(t.Type == xmlquery.TextNode || t.Type == xmlquery.CharDataNode); t = n.NextSibling {
 		xmlquery.RemoveFromTree(t)
 	}
 }

@@ -43,7 +43,8 @@ func parseXML(text string) (*xmlquery.Node, error) {
 		xmlquery.RemoveFromTree(doc.FirstChild)
 		return doc, nil
 	}
-	if e := doc.FirstChild.SelectAttr("encoding"); e != "" && !strings.EqualFold(e, "utf-8") && !strings.EqualFold(e, "us-ascii") {
+	if e := doc.FirstChild.SelectAttr("encoding"); e != "" && !strings.EqualFold(e, "utf-8") &&
+		!strings.EqualFold(e, "us-ascii") {
 		return nil, fmt.Errorf("it is encoded as %s: only UTF-8 is read", e)
 	}
 	return doc, nil
@@ -142,7 +143,8 @@ func (x *xmlDoc) make(expression string) ([]*xmlquery.Node, error) {
 
 // makeWith makes an element with an attribute: one that has no such attribute
 // takes it, else another element stands beside.
-func (x *xmlDoc) makeWith(base, attr, text, expression string, parents func(string) ([]*xmlquery.Node, error)) ([]*xmlquery.Node, error) {
+func (x *xmlDoc) makeWith(base, attr, text, expression string,
+	parents func(string) ([]*xmlquery.Node, error)) ([]*xmlquery.Node, error) {
 	nodes, err := parents(base)
 	if err != nil {
 		return nil, err

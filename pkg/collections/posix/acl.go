@@ -33,9 +33,11 @@ type ACL struct {
 func aclSpec() module.Spec {
 	return module.Spec{
 		Name: "acl", Collection: "ansible.posix",
-		Summary:  "Manages entries of the access control list of a file, or returns them.",
-		Notes:    []string{"The host needs getfacl and setfacl (package acl), and a file system that has POSIX lists."},
-		Examples: []string{"- name: Let ada write, now and in what is new\n  acl:\n    path: /srv/app\n    etype: user\n    entity: ada\n    permissions: rwX\n    default: \"{{ item }}\"\n    state: present\n  loop: [false, true]", "- name: Who may read?\n  acl:\n    path: /srv/app\n  register: who"},
+		Summary: "Manages entries of the access control list of a file, or returns them.",
+		Notes:   []string{"The host needs getfacl and setfacl (package acl), and a file system that has POSIX lists."},
+		Examples: []string{"- name: Let ada write, now and in what is new\n  acl:\n    path: /srv/app\n    etype: user\n" +
+			"    entity: ada\n    permissions: rwX\n    default: \"{{ item }}\"\n    state: present\n  loop: [false, true]",
+			"- name: Who may read?\n  acl:\n    path: /srv/app\n  register: who"},
 		Returns: []module.Return{
 			{Key: "acl", Type: "list of str", Doc: "the entries after the task, as getfacl prints them"},
 			{Key: "msg", Type: "str", Doc: "current acl, or the changed entry"},
@@ -76,7 +78,8 @@ func (m *ACL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	}
 	r, a, err := c.Do(ctx, s)
 	if a.Has("rc") {
-		r.Data = value.NewDict("cmd", a.Get("cmd"), "rc", a.Number("rc"), "stdout", a.Get("stdout"), "stderr", a.Get("stderr"))
+		r.Data = value.NewDict("cmd", a.Get("cmd"), "rc", a.Number("rc"), "stdout", a.Get("stdout"), "stderr",
+			a.Get("stderr"))
 	}
 	if err != nil {
 		return r, err

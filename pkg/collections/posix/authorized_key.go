@@ -38,11 +38,14 @@ func authorizedKeySpec() module.Spec {
 		Summary: "Manages the authorized SSH keys of a user.",
 		Notes:   []string{"A key is identified by its key material: with other options or another comment it is replaced."},
 		Examples: []string{
-			"- name: Let the team log in\n  authorized_key:\n    user: root\n    key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0Hp5mVdSpIGg0mVYLdOxSoyLKf9VVRY9nP1oLPxSZk team\n    key_options: no-port-forwarding",
+			"- name: Let the team log in\n  authorized_key:\n    user: root\n" +
+				"    key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0Hp5mVdSpIGg0mVYLdOxSoyLKf9VVRY9nP1oLPxSZk team\n" +
+				"    key_options: no-port-forwarding",
 		},
 		Returns: []module.Return{
 			{Key: "keyfile", Type: "str", Doc: "the file"},
-			{Key: "user, key, path, state, key_options, comment, exclusive, manage_dir, follow, validate_certs", Type: "any", Doc: "the arguments"},
+			{Key: "user, key, path, state, key_options, comment, exclusive, manage_dir, follow, validate_certs", Type: "any",
+				Doc: "the arguments"},
 		},
 		New: func() module.Runner { return new(AuthorizedKey) },
 	}
@@ -104,7 +107,8 @@ func (m *AuthorizedKey) result(a hostscript.Answer) module.Result {
 		"comment", schema.Text(m.Comment), "exclusive", m.Exclusive, "manage_dir", m.ManageDir, "follow", m.Follow,
 		"validate_certs", m.Validate, "keyfile", a.Get("file"),
 	)}
-	for key, given := range map[string]bool{"path": m.Path != "", "key_options": m.Options != nil, "comment": m.Comment != nil} {
+	for key, given := range map[string]bool{"path": m.Path != "", "key_options": m.Options != nil,
+		"comment": m.Comment != nil} {
 		if !given {
 			r.Data.Set(key, nil)
 		}

@@ -50,10 +50,12 @@ func firewalldSpec() module.Spec {
 		Summary: "Manages services, ports and rules of firewalld.",
 		Notes: []string{
 			"The host needs firewall-cmd; with offline and firewalld stopped, firewall-offline-cmd.",
-			"Without permanent the change lasts until firewalld is reloaded; with permanent alone it applies from the next reload on: set immediate too.",
+			"Without permanent the change lasts until firewalld is reloaded; with permanent alone it applies from the next " +
+				"reload on: set immediate too.",
 		},
 		Examples: []string{
-			"- name: Allow HTTPS permanently\n  firewalld:\n    service: https\n    zone: public\n    permanent: true\n    immediate: true\n    state: enabled",
+			"- name: Allow HTTPS permanently\n  firewalld:\n    service: https\n    zone: public\n    permanent: true\n" +
+				"    immediate: true\n    state: enabled",
 			"- name: Close a port\n  firewalld:\n    port: 8081/tcp\n    permanent: true\n    state: disabled",
 		},
 		Returns: []module.Return{
@@ -74,8 +76,10 @@ type setting struct {
 }
 
 const (
-	oneSetting    = "can only operate on port, service, rich_rule, masquerade, icmp_block, icmp_block_inversion, interface, source or target at once"
-	zoneStates    = "absent and present state can only be used in zone level operations; the others take enabled and disabled"
+	oneSetting = "can only operate on port, service, rich_rule, masquerade, icmp_block, icmp_block_inversion, " +
+		"interface, source or target at once"
+	zoneStates = "absent and present state can only be used in zone level operations; the others take enabled and " +
+		"disabled"
 	zonePermanent = "a zone and its target are only kept permanently"
 )
 
@@ -171,7 +175,8 @@ func (m *Firewalld) settings() []setting {
 		if text != "" {
 			tail = "=" + text
 		}
-		all = append(all, setting{"--query-" + option + tail, "--add-" + option + tail, "--remove-" + option + tail, what, "", false})
+		all = append(all, setting{"--query-" + option + tail, "--add-" + option + tail, "--remove-" + option + tail, what,
+			"", false})
 	}
 	keep(m.Service != "", "service", m.Service, "service "+m.Service)
 	keep(m.Protocol != "", "protocol", m.Protocol, "protocol "+m.Protocol)
@@ -200,10 +205,12 @@ func (m *Firewalld) settings() []setting {
 		if m.State == "absent" {
 			desired = "default"
 		}
-		all = append(all, setting{"--get-target", "--set-target=" + desired, "--set-target=default", "target " + m.Target, desired, false})
+		all = append(all, setting{"--get-target", "--set-target=" + desired, "--set-target=default", "target " + m.Target,
+			desired, false})
 	}
 	if len(all) == 0 && m.Zone != "" {
-		all = append(all, setting{"--info-zone=" + m.Zone, "--new-zone=" + m.Zone, "--delete-zone=" + m.Zone, m.zoneItself(), "", false})
+		all = append(all, setting{"--info-zone=" + m.Zone, "--new-zone=" + m.Zone, "--delete-zone=" + m.Zone,
+			m.zoneItself(), "", false})
 	}
 	return all
 }

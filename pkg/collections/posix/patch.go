@@ -38,7 +38,8 @@ func patchSpec() module.Spec {
 		},
 		Examples: []string{
 			"- name: Fix the start script\n  patch:\n    src: start.patch\n    dest: /srv/app/start.sh\n    backup: true",
-			"- name: Apply a patch on the host to a folder\n  patch:\n    src: /srv/app/release.patch\n    remote_src: true\n    basedir: /srv/app\n    strip: 1",
+			"- name: Apply a patch on the host to a folder\n  patch:\n    src: /srv/app/release.patch\n" +
+				"    remote_src: true\n    basedir: /srv/app\n    strip: 1",
 		},
 		New: func() module.Runner { return new(Patch) },
 	}

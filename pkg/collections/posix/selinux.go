@@ -58,7 +58,8 @@ func (m *Selinux) Run(ctx context.Context, c *module.Call) (module.Result, error
 		return module.Result{}, err
 	}
 	if !f.Exists() {
-		return module.Result{}, fmt.Errorf("Unable to find file %s: install SELinux's policy", m.ConfigFile) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return module.Result{}, fmt.Errorf("Unable to find file %s: install SELinux's policy", m.ConfigFile)
 	}
 	a, err := c.Probe(ctx, hostscript.New(selinuxScript, "selinux_read").Args(m))
 	if err != nil {
@@ -97,9 +98,11 @@ func (m *Selinux) config(f *module.TextFile, a hostscript.Answer) (said []string
 	}
 	if m.Policy != had["SELINUXTYPE"] {
 		if !a.Has("policy") {
-			return nil, fmt.Errorf("Policy %s does not exist in /etc/selinux/", m.Policy) //nolint:staticcheck // the text users know
+			//nolint:staticcheck // the text users know
+			return nil, fmt.Errorf("Policy %s does not exist in /etc/selinux/", m.Policy)
 		}
-		said = append(said, fmt.Sprintf("SELinux policy configuration in '%s' changed from '%s' to '%s'", m.ConfigFile, had["SELINUXTYPE"], m.Policy))
+		said = append(said, fmt.Sprintf("SELinux policy configuration in '%s' changed from '%s' to '%s'", m.ConfigFile,
+			had["SELINUXTYPE"], m.Policy))
 		f.After = setSelinux(f.After, "SELINUXTYPE", m.Policy)
 	}
 	if m.State != had["SELINUX"] {
@@ -136,7 +139,8 @@ func (m *Selinux) runtime(now string, act *hostscript.Script, r *module.Result) 
 			r.Warnings = append(r.Warnings, "SELinux state change will take effect next reboot")
 			break
 		}
-		r.Warnings = append(r.Warnings, fmt.Sprintf("SELinux state temporarily changed from '%s' to 'permissive'. State change will take effect next reboot.", now))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("SELinux state temporarily changed from '%s' to 'permissive'. State "+
+			"change will take effect next reboot.", now))
 		said = append(said, fmt.Sprintf("SELinux state changed from '%s' to 'permissive'", now))
 		act.Set("enforce", "0")
 	default:
@@ -186,11 +190,13 @@ type Seboolean struct {
 func sebooleanSpec() module.Spec {
 	return module.Spec{
 		Name: "seboolean", Collection: "ansible.posix",
-		Summary:  "Sets SELinux booleans.",
-		Notes:    []string{"With ignore_selinux_state on a host where SELinux is disabled, a boolean cannot be read: it is set in each run."},
-		Examples: []string{"- name: Let web servers connect\n  seboolean:\n    name: httpd_can_network_connect\n    state: true\n    persistent: true"},
-		Returns:  []module.Return{{Key: "name, state, persistent", Type: "any", Doc: "the arguments"}},
-		New:      func() module.Runner { return new(Seboolean) },
+		Summary: "Sets SELinux booleans.",
+		Notes: []string{"With ignore_selinux_state on a host where SELinux is disabled, a boolean cannot be read: it " +
+			"is set in each run."},
+		Examples: []string{"- name: Let web servers connect\n  seboolean:\n    name: httpd_can_network_connect\n" +
+			"    state: true\n    persistent: true"},
+		Returns: []module.Return{{Key: "name, state, persistent", Type: "any", Doc: "the arguments"}},
+		New:     func() module.Runner { return new(Seboolean) },
 	}
 }
 

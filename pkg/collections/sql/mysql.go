@@ -65,7 +65,8 @@ func (l *mysqlLogin) tell(ctx context.Context, c *module.Call, db string, statem
 	return l.send(ctx, c, false, db, statements)
 }
 
-func (l *mysqlLogin) send(ctx context.Context, c *module.Call, probe bool, db string, statements []string) (mysqlRows, error) {
+func (l *mysqlLogin) send(ctx context.Context, c *module.Call, probe bool, db string,
+	statements []string) (mysqlRows, error) {
 	s := hostscript.New(sqlScript, "sql_mysql").Set("config", l.ConfigFile).Set("db", db)
 	s.Large = true
 	s.Probe = probe

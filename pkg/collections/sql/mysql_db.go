@@ -22,9 +22,11 @@ type MysqlDB struct {
 func mysqlDBSpec() module.Spec {
 	return module.Spec{
 		Name: "mysql_db", Collection: mysqlCollection,
-		Summary:  "Creates and drops databases of MySQL and MariaDB, with the client on the host.",
-		Notes:    []string{"Encoding and collation of an existing database are not changed.", "Ansible's states dump and import are not supported: use command with mysqldump or mysql."},
-		Examples: []string{"- mysql_db:\n    name: shop\n    encoding: utf8mb4\n    login_unix_socket: /run/mysqld/mysqld.sock"},
+		Summary: "Creates and drops databases of MySQL and MariaDB, with the client on the host.",
+		Notes: []string{"Encoding and collation of an existing database are not changed.", "Ansible's states dump " +
+			"and import are not supported: use command with mysqldump or mysql."},
+		Examples: []string{"- mysql_db:\n    name: shop\n    encoding: utf8mb4\n" +
+			"    login_unix_socket: /run/mysqld/mysqld.sock"},
 		Returns: []module.Return{
 			{Key: "db", Type: "string", Doc: "the databases, with a blank between them"},
 			{Key: "db_list", Type: "list", Doc: "the databases"},

@@ -27,7 +27,8 @@ func (p *mysqlPrivs) set(on string, privs []string) {
 }
 
 func (p *mysqlPrivs) equal(q *mysqlPrivs) bool {
-	return len(p.on) == len(q.on) && !slices.ContainsFunc(p.on, func(on string) bool { return !slices.Equal(p.privs[on], q.privs[on]) })
+	return len(p.on) == len(q.on) &&
+		!slices.ContainsFunc(p.on, func(on string) bool { return !slices.Equal(p.privs[on], q.privs[on]) })
 }
 
 // desiredPrivs reads the argument priv: db.table:PRIV,PRIV/db.table:PRIV, or a

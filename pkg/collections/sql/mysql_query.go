@@ -25,9 +25,12 @@ type MysqlQuery struct {
 func mysqlQuerySpec() module.Spec {
 	return module.Spec{
 		Name: "mysql_query", Collection: mysqlCollection,
-		Summary:  "Runs SQL statements on MySQL or MariaDB, with the client on the host.",
-		Notes:    []string{"Statements that do not begin with SELECT, SHOW, EXPLAIN or DESCRIBE count as a change, but INSERT, UPDATE, DELETE and REPLACE only if they are about any row. In check mode none is sent, and a change is assumed.", "All statements run in one session.", "Values are returned as strings, NULL as null."},
-		Examples: []string{"- mysql_query:\n    login_db: shop\n    query: SELECT id FROM dishes WHERE name = %s\n    positional_args: [soup]"},
+		Summary: "Runs SQL statements on MySQL or MariaDB, with the client on the host.",
+		Notes: []string{"Statements that do not begin with SELECT, SHOW, EXPLAIN or DESCRIBE count as a change, but " +
+			"INSERT, UPDATE, DELETE and REPLACE only if they are about any row. In check mode none is sent, and a change " +
+			"is assumed.", "All statements run in one session.", "Values are returned as strings, NULL as null."},
+		Examples: []string{"- mysql_query:\n    login_db: shop\n    query: SELECT id FROM dishes WHERE name = %s\n" +
+			"    positional_args: [soup]"},
 		Returns: []module.Return{
 			{Key: "query_result", Type: "list", Doc: "for each statement the rows, as dictionaries"},
 			{Key: "rowcount", Type: "list", Doc: "for each statement the number of returned or changed rows"},

@@ -45,7 +45,8 @@ func mysqlUserSpec() module.Spec {
 			"In check mode ALL on a server that lists privileges one by one counts as a change.",
 		},
 		Examples: []string{
-			"- mysql_user:\n    name: shop\n    host: 10.0.0.%\n    password: \"{{ shop_password }}\"\n    priv: \"shop.*:ALL/stock.*:SELECT\"\n    login_unix_socket: /run/mysqld/mysqld.sock",
+			"- mysql_user:\n    name: shop\n    host: 10.0.0.%\n    password: \"{{ shop_password }}\"\n" +
+				"    priv: \"shop.*:ALL/stock.*:SELECT\"\n    login_unix_socket: /run/mysqld/mysqld.sock",
 			"- name: Remove the anonymous users\n  mysql_user:\n    name: \"\"\n    host_all: true\n    state: absent",
 		},
 		Returns: []module.Return{
@@ -155,7 +156,8 @@ func (m *MysqlUser) drop(ctx context.Context, c *module.Call, r module.Result, u
 	return r, m.apply(ctx, c, statements)
 }
 
-func (m *MysqlUser) create(ctx context.Context, c *module.Call, r module.Result, want *mysqlPrivs) (module.Result, error) {
+func (m *MysqlUser) create(ctx context.Context, c *module.Call, r module.Result,
+	want *mysqlPrivs) (module.Result, error) {
 	if m.Subtract {
 		want = nil
 	}
@@ -202,7 +204,8 @@ func (m *MysqlUser) hash() string {
 }
 
 // change brings a user that exists to what is wanted.
-func (m *MysqlUser) change(ctx context.Context, c *module.Call, r *module.Result, users mysqlRows, row []string, want *mysqlPrivs) error {
+func (m *MysqlUser) change(ctx context.Context, c *module.Call, r *module.Result, users mysqlRows, row []string,
+	want *mysqlPrivs) error {
 	user := m.account(users.column(row, "Host"))
 	var statements []string
 	if m.UpdatePassword == "always" && m.loginDiffers(users, row) {
@@ -242,7 +245,8 @@ func (m *MysqlUser) grants(ctx context.Context, c *module.Call, user string) (*m
 func (m *MysqlUser) loginDiffers(users mysqlRows, row []string) bool {
 	plugin, kept := users.column(row, "plugin"), users.column(row, "authentication_string")
 	if m.Plugin != "" {
-		return plugin != m.Plugin || m.PluginHash != "" && kept != m.PluginHash || m.PluginAuth != nil && kept != m.PluginAuth.Reveal()
+		return plugin != m.Plugin || m.PluginHash != "" && kept != m.PluginHash || m.PluginAuth != nil &&
+			kept != m.PluginAuth.Reveal()
 	}
 	if old := users.column(row, "Password"); old != "" {
 		kept = old

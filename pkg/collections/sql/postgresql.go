@@ -52,7 +52,8 @@ func (l *postgresqlLogin) tell(ctx context.Context, c *module.Call, db string, s
 	return err
 }
 
-func (l *postgresqlLogin) send(ctx context.Context, c *module.Call, probe bool, db string, statements []string) (rows pgRows, notice string, err error) {
+func (l *postgresqlLogin) send(ctx context.Context, c *module.Call, probe bool, db string,
+	statements []string) (rows pgRows, notice string, err error) {
 	s := hostscript.New(sqlScript, "sql_postgresql").Flag("quiet", true)
 	s.Probe = probe
 	a, err := l.answer(ctx, c, s, db, strings.Join(statements, ";\n")+";\n")
@@ -64,8 +65,10 @@ func (l *postgresqlLogin) send(ctx context.Context, c *module.Call, probe bool, 
 }
 
 // answer gives psql an input, and is what it says to it.
-func (l *postgresqlLogin) answer(ctx context.Context, c *module.Call, s *hostscript.Script, db, input string) (hostscript.Answer, error) {
-	s.Env = map[string]string{"PGUSER": l.User, "PGDATABASE": db, "PGPORT": strconv.Itoa(l.Port), "PGSSLMODE": l.SSLMode, "PGCLIENTENCODING": "UTF8"}
+func (l *postgresqlLogin) answer(ctx context.Context, c *module.Call, s *hostscript.Script, db,
+	input string) (hostscript.Answer, error) {
+	s.Env = map[string]string{"PGUSER": l.User, "PGDATABASE": db, "PGPORT": strconv.Itoa(l.Port),
+		"PGSSLMODE": l.SSLMode, "PGCLIENTENCODING": "UTF8"}
 	for name, text := range map[string]string{"PGPASSWORD": l.Password.Reveal(), "PGSSLROOTCERT": l.CA} {
 		if text != "" {
 			s.Env[name] = text

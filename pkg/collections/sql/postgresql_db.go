@@ -30,9 +30,11 @@ type PostgresqlDB struct {
 func postgresqlDBSpec() module.Spec {
 	return module.Spec{
 		Name: "postgresql_db", Collection: postgresqlCollection,
-		Summary:  "Creates, changes and drops databases of PostgreSQL, with psql on the host.",
-		Notes:    []string{"Encoding, lc_collate and lc_ctype of a database cannot be changed: other ones are an error.", "Ansible's states dump, restore and rename are not supported."},
-		Examples: []string{"- postgresql_db:\n    name: shop\n    owner: shop\n    encoding: UTF-8\n  become: true\n  become_user: postgres"},
+		Summary: "Creates, changes and drops databases of PostgreSQL, with psql on the host.",
+		Notes: []string{"Encoding, lc_collate and lc_ctype of a database cannot be changed: other ones are an error.",
+			"Ansible's states dump, restore and rename are not supported."},
+		Examples: []string{"- postgresql_db:\n    name: shop\n    owner: shop\n    encoding: UTF-8\n  become: true\n" +
+			"  become_user: postgres"},
 		Returns: []module.Return{
 			{Key: "db", Type: "string", Doc: "the database"},
 			{Key: "executed_commands", Type: "list", Doc: "the statements that were sent; none in check mode"},
@@ -45,7 +47,8 @@ func postgresqlDBSpec() module.Spec {
 func (m *PostgresqlDB) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	rows, err := m.ask(ctx, c, m.Maintenance, 6, fmt.Sprintf(
 		"SELECT rolname, pg_encoding_to_char(encoding), datcollate, datctype, datconnlimit, spcname"+
-			" FROM pg_database d JOIN pg_roles r ON r.oid = datdba JOIN pg_tablespace t ON t.oid = dattablespace WHERE datname = %s", pgText(m.Name)))
+			" FROM pg_database d JOIN pg_roles r ON r.oid = datdba JOIN pg_tablespace t ON t.oid = dattablespace WHERE "+
+			"datname = %s", pgText(m.Name)))
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -79,8 +82,10 @@ func (m *PostgresqlDB) Run(ctx context.Context, c *module.Call) (module.Result, 
 func (m *PostgresqlDB) create() string {
 	s := "CREATE DATABASE " + pgName(m.Name)
 	for _, o := range []struct{ word, text string }{
-		{"OWNER", quoted(m.Owner, pgName)}, {"TEMPLATE", quoted(m.Template, pgName)}, {"ENCODING", quoted(m.Encoding, pgText)},
-		{"LC_COLLATE", quoted(m.Collate, pgText)}, {"LC_CTYPE", quoted(m.Ctype, pgText)}, {"TABLESPACE", quoted(m.Tablespace, pgName)},
+		{"OWNER", quoted(m.Owner, pgName)}, {"TEMPLATE", quoted(m.Template, pgName)},
+		{"ENCODING", quoted(m.Encoding, pgText)},
+		{"LC_COLLATE", quoted(m.Collate, pgText)}, {"LC_CTYPE", quoted(m.Ctype, pgText)},
+		{"TABLESPACE", quoted(m.Tablespace, pgName)},
 	} {
 		if o.text != "" {
 			s += " " + o.word + " " + o.text

@@ -23,8 +23,9 @@ type PostgresqlExt struct {
 func postgresqlExtSpec() module.Spec {
 	return module.Spec{
 		Name: "postgresql_ext", Collection: postgresqlCollection,
-		Summary:  "Manages extensions of PostgreSQL databases, with psql on the host.",
-		Examples: []string{"- postgresql_ext:\n    name: pg_trgm\n    login_db: shop\n  become: true\n  become_user: postgres"},
+		Summary: "Manages extensions of PostgreSQL databases, with psql on the host.",
+		Examples: []string{"- postgresql_ext:\n    name: pg_trgm\n    login_db: shop\n  become: true\n" +
+			"  become_user: postgres"},
 		Returns: []module.Return{
 			{Key: "db", Type: "string", Doc: "the database"},
 			{Key: "ext", Type: "string", Doc: "the extension"},
@@ -39,7 +40,8 @@ func (m *PostgresqlExt) Run(ctx context.Context, c *module.Call) (module.Result,
 	rows, err := m.ask(ctx, c, m.DB, 2,
 		"SELECT coalesce(installed_version, ''), default_version FROM pg_available_extensions WHERE name = "+pgText(m.Name))
 	if err != nil && c.Check && strings.Contains(err.Error(), "does not exist") {
-		return module.Result{Changed: m.State == "present", Data: m.told(nil), Warnings: []string{err.Error() + " (check mode: assuming that a task before makes it)"}}, nil
+		return module.Result{Changed: m.State == "present", Data: m.told(nil),
+			Warnings: []string{err.Error() + " (check mode: assuming that a task before makes it)"}}, nil
 	}
 	if err != nil {
 		return module.Result{}, err

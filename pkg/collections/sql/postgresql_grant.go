@@ -11,7 +11,8 @@ import (
 var schemaTypes = []string{"table", "sequence", "function", "procedure", "type", "default_privs"}
 
 // grantable are the privileges that there are.
-var grantable = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "CREATE", "CONNECT", "TEMPORARY", "TEMP", "EXECUTE", "USAGE", "ALL"}
+var grantable = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "CREATE",
+	"CONNECT", "TEMPORARY", "TEMP", "EXECUTE", "USAGE", "ALL"}
 
 // defaultObjects are the kinds of objects that default privileges are of, in
 // the order of ALL_DEFAULT, and which those may be.
@@ -52,7 +53,8 @@ func (m *PostgresqlPrivs) checkPrivs() error {
 		}
 		for _, p := range m.Privs {
 			if !slices.Contains(defaultObjects[at].privs, p) {
-				return fmt.Errorf("Invalid priv specified: %s is no privilege on %s", p, m.Objs[i]) //nolint:staticcheck // the text users know
+				//nolint:staticcheck // the text users know
+				return fmt.Errorf("Invalid priv specified: %s is no privilege on %s", p, m.Objs[i])
 			}
 		}
 	}
@@ -172,9 +174,11 @@ func (m *PostgresqlPrivs) acls() string {
 	switch m.Type {
 	case "group":
 		return "SELECT m.roleid::text AS id, array_agg(m.member || ' ' || m.grantor || ' ' || m.admin_option) AS acl " +
-			"FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid WHERE r.rolname IN (" + pgTexts(m.Objs) + ") GROUP BY m.roleid"
+			"FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid WHERE r.rolname IN (" + pgTexts(m.Objs) +
+			") GROUP BY m.roleid"
 	case "default_privs":
-		q := "SELECT defaclrole || ' ' || defaclnamespace || ' ' || defaclobjtype::text AS id, defaclacl AS acl FROM pg_default_acl"
+		q := "SELECT defaclrole || ' ' || defaclnamespace || ' ' || defaclobjtype::text AS id, defaclacl AS acl FROM " +
+			"pg_default_acl"
 		if m.schema() != "" {
 			q += " WHERE defaclnamespace" + fmt.Sprintf(ofSchema, pgText(m.schema()))
 		}

@@ -42,8 +42,10 @@ func postgresqlPrivsSpec() module.Spec {
 			"With type: default_privs, state: absent takes all from the roles: on tables, sequences, types and what objs says.",
 		},
 		Examples: []string{
-			"- name: Grant read access to all existing tables\n  postgresql_privs:\n    login_db: shop\n    privs: SELECT\n    objs: ALL_IN_SCHEMA\n    roles: reader\n  become: true\n  become_user: postgres",
-			"- name: Grant read access to future tables\n  postgresql_privs:\n    login_db: shop\n    type: default_privs\n    objs: TABLES\n    privs: SELECT\n    roles: reader\n  become: true\n  become_user: postgres",
+			"- name: Grant read access to all existing tables\n  postgresql_privs:\n    login_db: shop\n    privs: SELECT\n" +
+				"    objs: ALL_IN_SCHEMA\n    roles: reader\n  become: true\n  become_user: postgres",
+			"- name: Grant read access to future tables\n  postgresql_privs:\n    login_db: shop\n    type: default_privs\n" +
+				"    objs: TABLES\n    privs: SELECT\n    roles: reader\n  become: true\n  become_user: postgres",
 		},
 		Returns: []module.Return{{Key: "queries", Type: "list", Doc: "the statements that were sent, also in check mode"}},
 		New:     func() module.Runner { return new(PostgresqlPrivs) },
@@ -138,7 +140,8 @@ func (m *PostgresqlPrivs) lookUp(ctx context.Context, c *module.Call) (map[strin
 func (m *PostgresqlPrivs) compare(ctx context.Context, c *module.Call, statements []string) (bool, error) {
 	// A list that was never touched is NULL, which is not an empty one.
 	status := "SELECT coalesce(string_agg(line, E'\\n' ORDER BY line), '') AS status FROM (SELECT o.id || ' ' || " +
-		"coalesce(one::text, CASE WHEN o.acl IS NULL THEN 'never set' ELSE 'none' END) AS line FROM (" + m.acls() + ") o LEFT JOIN LATERAL unnest(o.acl) one ON true) lines"
+		"coalesce(one::text, CASE WHEN o.acl IS NULL THEN 'never set' ELSE 'none' END) AS line FROM (" + m.acls() +
+		") o LEFT JOIN LATERAL unnest(o.acl) one ON true) lines"
 	all := []string{"BEGIN"}
 	if m.SessionRole != "" {
 		all = append(all, "SET ROLE "+pgName(m.SessionRole))
@@ -180,13 +183,17 @@ func (m *PostgresqlPrivs) check() error {
 	case len(m.Roles) == 0:
 		return errors.New("roles names no role")
 	case m.all() && !slices.Contains(schemaTypes[:4], m.Type):
-		return fmt.Errorf("Argument \"objs\": ALL_IN_SCHEMA can be used only for type: table, sequence, function or procedure, %s was passed.", m.Type) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return fmt.Errorf("Argument \"objs\": ALL_IN_SCHEMA can be used only for type: table, sequence, function or "+
+			"procedure, %s was passed.", m.Type)
 	case m.all() && m.schema() == "":
 		return errors.New("ALL_IN_SCHEMA needs a schema")
 	case len(m.Objs) == 0:
-		return fmt.Errorf("Argument \"objs\" is required for type \"%s\".", m.Type) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return fmt.Errorf("Argument \"objs\" is required for type \"%s\".", m.Type)
 	case m.Type != "group" && len(m.Privs) == 0:
-		return fmt.Errorf("Argument \"privs\" is required for type \"%s\".", m.Type) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return fmt.Errorf("Argument \"privs\" is required for type \"%s\".", m.Type)
 	}
 	if err := m.checkPrivs(); err != nil {
 		return err

@@ -29,13 +29,19 @@ type PostgresqlQuery struct {
 func postgresqlQuerySpec() module.Spec {
 	return module.Spec{
 		Name: "postgresql_query", Collection: postgresqlCollection,
-		Summary:  "Runs SQL statements on PostgreSQL, with psql on the host.",
-		Notes:    []string{"What is no query counts as a change; INSERT, UPDATE, DELETE and MERGE do if they are about any row. In check mode the statements are sent, too, and undone, if nothing about them is beyond a transaction; otherwise none is sent, and a change is assumed.", "Numbers, booleans and JSON keep their types in the rows of a SELECT, and times are as in 2030-01-02T03:04:05; other values, and those of RETURNING, come as texts."},
-		Examples: []string{"- postgresql_query:\n    login_db: shop\n    query: SELECT id FROM dishes WHERE name = %s\n    positional_args: [soup]\n  become: true\n  become_user: postgres"},
+		Summary: "Runs SQL statements on PostgreSQL, with psql on the host.",
+		Notes: []string{"What is no query counts as a change; INSERT, UPDATE, DELETE and MERGE do if they are about " +
+			"any row. In check mode the statements are sent, too, and undone, if nothing about them is beyond a " +
+			"transaction; otherwise none is sent, and a change is assumed.", "Numbers, booleans and JSON keep their types " +
+			"in the rows of a SELECT, and times are as in 2030-01-02T03:04:05; other values, and those of RETURNING, come " +
+			"as texts."},
+		Examples: []string{"- postgresql_query:\n    login_db: shop\n    query: SELECT id FROM dishes WHERE name = %s\n" +
+			"    positional_args: [soup]\n  become: true\n  become_user: postgres"},
 		Returns: []module.Return{
 			{Key: "query", Type: "string", Doc: "the last statement as it was sent"},
 			{Key: "query_list", Type: "list", Doc: "the statements as they were given"},
-			{Key: "query_result", Type: "list", Doc: "the rows of the last statement, as dictionaries; an empty dictionary if it gives none"},
+			{Key: "query_result", Type: "list", Doc: "the rows of the last statement, as dictionaries; an empty dictionary " +
+				"if it gives none"},
 			{Key: "query_all_results", Type: "list", Doc: "the rows of each"},
 			{Key: "rowcount", Type: "int", Doc: "how many rows all gave or changed"},
 			{Key: "statusmessage", Type: "string", Doc: "what the server says to the last"},
@@ -60,7 +66,8 @@ func (m *PostgresqlQuery) Run(ctx context.Context, c *module.Call) (module.Resul
 		}
 	}
 	if c.Check && slices.ContainsFunc(filled, func(q string) bool { return !undoable(q) }) {
-		return module.Result{Changed: true, Data: value.NewDict("query", filled[len(filled)-1], "query_list", value.Of(given))}, nil
+		return module.Result{Changed: true,
+			Data: value.NewDict("query", filled[len(filled)-1], "query_list", value.Of(given))}, nil
 	}
 	answers, err := m.transaction(ctx, c, filled)
 	if err != nil {
@@ -84,7 +91,8 @@ func (m *PostgresqlQuery) Run(ctx context.Context, c *module.Call) (module.Resul
 // undoable reports whether a statement only does what the end of a transaction
 // undoes: one that ends it itself, or that is several, might not.
 func undoable(statement string) bool {
-	words := []string{"WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT", "GRANT", "REVOKE"}
+	words := []string{"WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT",
+		"GRANT", "REVOKE"}
 	return !strings.ContainsAny(statement, `;\`) && (reads(statement) || slices.Contains(words, strings.ToUpper(firstWord.FindString(statement))))
 }
 

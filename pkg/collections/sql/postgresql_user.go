@@ -42,10 +42,12 @@ func postgresqlUserSpec() module.Spec {
 			"A password is compared with what the server keeps, for which one must be superuser; otherwise it is set each time.",
 			"Privileges on databases and tables are managed by postgresql_privs.",
 		},
-		Examples: []string{"- postgresql_user:\n    name: shop\n    password: \"{{ shop_password }}\"\n    role_attr_flags: CREATEDB,NOSUPERUSER\n  become: true\n  become_user: postgres"},
+		Examples: []string{"- postgresql_user:\n    name: shop\n    password: \"{{ shop_password }}\"\n" +
+			"    role_attr_flags: CREATEDB,NOSUPERUSER\n  become: true\n  become_user: postgres"},
 		Returns: []module.Return{
 			{Key: "user", Type: "string", Doc: "the role"},
-			{Key: "queries", Type: "list", Doc: "the statements that were sent, or in check mode would be, without the password"},
+			{Key: "queries", Type: "list", Doc: "the statements that were sent, or in check mode would be, without the " +
+				"password"},
 			{Key: "user_removed", Type: "bool", Doc: "with state: absent, whether an existing role was removed"},
 		},
 		New: func() module.Runner { return new(PostgresqlUser) },
@@ -148,7 +150,8 @@ func (m *PostgresqlUser) flags() (map[string]bool, error) {
 }
 
 // initial are the options of a new role, and what follows it.
-func (m *PostgresqlUser) initial(ctx context.Context, c *module.Call, flags map[string]bool) (options, more []string, err error) {
+func (m *PostgresqlUser) initial(ctx context.Context, c *module.Call,
+	flags map[string]bool) (options, more []string, err error) {
 	if _, said := flags["LOGIN"]; !said {
 		flags["LOGIN"] = true
 	}
@@ -180,7 +183,8 @@ func flagWord(word string, on bool) string {
 }
 
 // differing are the options in which a role that exists differs.
-func (m *PostgresqlUser) differing(ctx context.Context, c *module.Call, row []string, flags map[string]bool) (options, more []string, err error) {
+func (m *PostgresqlUser) differing(ctx context.Context, c *module.Call, row []string,
+	flags map[string]bool) (options, more []string, err error) {
 	for i, f := range pgFlags {
 		if on, said := flags[f.word]; said && on != (row[3+i] == "t") {
 			options = append(options, flagWord(f.word, on))

@@ -33,7 +33,8 @@ func cronSpec() module.Spec {
 		Name:    "cron",
 		Summary: "Manages jobs and environment variables in crontabs and in /etc/cron.d.",
 		Examples: []string{
-			"- name: Back up etcd every night\n  cron:\n    name: back up etcd\n    hour: \"2\"\n    minute: \"0\"\n    job: /usr/local/bin/etcd-backup.sh",
+			"- name: Back up etcd every night\n  cron:\n    name: back up etcd\n    hour: \"2\"\n    minute: \"0\"\n" +
+				"    job: /usr/local/bin/etcd-backup.sh",
 			"- name: Remove the job\n  cron:\n    name: back up etcd\n    state: absent",
 		},
 		Returns: []module.Return{

@@ -33,9 +33,10 @@ func getentSpec() module.Spec {
 		Examples: []string{
 			"- name: Look up the administrator\n  getent:\n    database: passwd\n    key: root",
 		},
-		Returns: []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "getent_DATABASE: the list of the remaining fields for each key"}},
-		Check:   module.Harmless,
-		New:     func() module.Runner { return new(Getent) },
+		Returns: []module.Return{{Key: "ansible_facts", Type: "dict",
+			Doc: "getent_DATABASE: the list of the remaining fields for each key"}},
+		Check: module.Harmless,
+		New:   func() module.Runner { return new(Getent) },
 	}
 }
 
@@ -76,14 +77,17 @@ func (m *Getent) result(a hostscript.Answer) (module.Result, error) {
 	case rc == 0:
 		m.entries(entries, module.Lines(a.Get("text")))
 	case rc == 1:
-		return module.Result{}, fmt.Errorf("Missing arguments, or database unknown: %s", a.Get("errors")) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return module.Result{}, fmt.Errorf("Missing arguments, or database unknown: %s", a.Get("errors"))
 	case rc == 2 && !m.FailKey:
 		r.Msg = "One or more supplied key could not be found in the database."
 		entries.Set(m.Key, nil)
 	case rc == 2:
-		return module.Result{}, fmt.Errorf("One or more supplied key could not be found in the database.") //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return module.Result{}, fmt.Errorf("One or more supplied key could not be found in the database.")
 	case rc == 3:
-		return module.Result{}, fmt.Errorf("Enumeration not supported on this database.") //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return module.Result{}, fmt.Errorf("Enumeration not supported on this database.")
 	default:
 		return module.Result{}, fmt.Errorf("getent exited with status %d: %s", rc, a.Get("errors"))
 	}

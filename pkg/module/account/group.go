@@ -51,7 +51,8 @@ var accountName = regexp.MustCompile(`^[^-:,\s/][^:,\s/]*$`)
 func IsAccount(what, arg string) schema.Rule {
 	return schema.Parses("the name of a "+what, func(name string) error {
 		if !accountName.MatchString(name) {
-			return fmt.Errorf("%q is not the name of a %s: it must not begin with a dash or contain blanks, colons, commas or slashes", name, what)
+			return fmt.Errorf("%q is not the name of a %s: it must not begin with a dash or contain blanks, colons, commas "+
+				"or slashes", name, what)
 		}
 		return nil
 	}, arg)

@@ -34,12 +34,16 @@ func knownHostsSpec() module.Spec {
 	return module.Spec{
 		Name:    "known_hosts",
 		Summary: "Manages host keys in a known_hosts file.",
-		Notes:   []string{"An existing key of the same type is replaced. kk reads the file itself, including hashed names: the host needs no ssh-keygen."},
+		Notes: []string{"An existing key of the same type is replaced. kk reads the file itself, including hashed " +
+			"names: the host needs no ssh-keygen."},
 		Examples: []string{
-			"- name: Add the host key of the git server\n  known_hosts:\n    name: git.example.org\n    key: git.example.org ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0Hp5mVdSpIGg0mVYLdOxSoyLKf9VVRY9nP1oLPxSZk\n    path: /etc/ssh/ssh_known_hosts",
+			"- name: Add the host key of the git server\n  known_hosts:\n    name: git.example.org\n" +
+				"    key: git.example.org ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0Hp5mVdSpIGg0mVYLdOxSoyLKf9VVRY9nP1oLPxSZk\n" +
+				"    path: /etc/ssh/ssh_known_hosts",
 		},
-		Returns: []module.Return{{Key: "diff", Type: "dict", Doc: "the file before and after, even without --diff"}, {Key: "name, key, path, hash_host, state", Type: "any", Doc: "the arguments"}},
-		New:     func() module.Runner { return new(KnownHosts) },
+		Returns: []module.Return{{Key: "diff", Type: "dict", Doc: "the file before and after, even without --diff"},
+			{Key: "name, key, path, hash_host, state", Type: "any", Doc: "the arguments"}},
+		New: func() module.Runner { return new(KnownHosts) },
 	}
 }
 
@@ -70,14 +74,17 @@ func (m *KnownHosts) Run(ctx context.Context, c *module.Call) (module.Result, er
 	r := module.Result{Changed: after != before, Data: value.NewDict(
 		"name", m.Name, "key", m.Key, "path", a.Get("path"), "hash_host", m.Hash, "state", m.State)}
 	if c.Show(&r, a.Get("path"), before, after); r.Diff == nil { // the result has it always
-		r.Data.Set("diff", value.NewDict("before", before, "after", after, "before_header", a.Get("path"), "after_header", a.Get("path")))
+		r.Data.Set("diff", value.NewDict("before", before, "after", after, "before_header", a.Get("path"), "after_header",
+			a.Get("path")))
 	}
 	return c.Act(ctx, r, hostscript.New(knownHostsScript, "known_hosts_write").Set("path", m.Path), after)
 }
 
 func oneHost(name string) error {
 	if strings.Contains(name, ",") {
-		return errors.New("Comma separated list of names is not supported. Please pass a single name to lookup in the known_hosts file.") //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return errors.New("Comma separated list of names is not supported. Please pass a single name to lookup in the " +
+			"known_hosts file.")
 	}
 	if strings.ContainsAny(name, " \t\r\n\x00") {
 		return fmt.Errorf("%q is not the name of one host", name)
@@ -98,7 +105,8 @@ func (m *KnownHosts) desired() ([]hostKey, error) {
 			return nil, fmt.Errorf("%q is not a host's key: write NAME TYPE KEY", line)
 		}
 		if !k.of(m.Name) {
-			return nil, errors.New("Host parameter does not match hashed host field in supplied key") //nolint:staticcheck // the text users know
+			//nolint:staticcheck // the text users know
+			return nil, errors.New("Host parameter does not match hashed host field in supplied key")
 		}
 		keys = append(keys, k)
 	}

@@ -62,8 +62,11 @@ func keyWords(line string) []string {
 
 func isKeyType(word string) bool {
 	switch word {
-	case "ssh-ed25519", "ssh-rsa", "ssh-dss", "ssh-xmss@openssh.com", "ssh-rsa-cert-v01@openssh.com", "ssh-dss-cert-v01@openssh.com", "ssh-ed25519-cert-v01@openssh.com":
+	case "ssh-ed25519", "ssh-rsa", "ssh-dss", "ssh-xmss@openssh.com", "ssh-rsa-cert-v01@openssh.com",
+		"ssh-dss-cert-v01@openssh.com", "ssh-ed25519-cert-v01@openssh.com":
 		return true
 	}
-	return strings.HasPrefix(word, "ecdsa-sha2-nistp") || strings.HasPrefix(word, "rsa-sha2-") || strings.HasPrefix(word, "webauthn-sk-ecdsa-sha2-nistp256") || strings.HasPrefix(word, "sk-ecdsa-sha2-nistp256") || strings.HasPrefix(word, "sk-ssh-ed25519")
+	return strings.HasPrefix(word, "ecdsa-sha2-nistp") || strings.HasPrefix(word, "rsa-sha2-") ||
+		strings.HasPrefix(word, "webauthn-sk-ecdsa-sha2-nistp256") || strings.HasPrefix(word, "sk-ecdsa-sha2-nistp256") ||
+		strings.HasPrefix(word, "sk-ssh-ed25519")
 }

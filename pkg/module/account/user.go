@@ -65,7 +65,8 @@ func userSpec() module.Spec {
 		Notes: []string{
 			"A group that does not exist fails the task; in check mode it is a warning, since an earlier task may create it.",
 			"The hash of a password is sent over standard input; it never appears on a command line.",
-			"With busybox only, users can be created and removed, and their groups and passwords changed; other changes need usermod.",
+			"With busybox only, users can be created and removed, and their groups and passwords changed; other changes " +
+				"need usermod.",
 		},
 		Examples: []string{
 			"- name: Create an administrator\n  user:\n    name: ops\n    groups: sudo\n    append: true\n    shell: /bin/bash",
@@ -143,7 +144,8 @@ func (m *User) check() (warnings []string, err error) {
 	}
 	hash := m.Password.Reveal()
 	if !looksHashed(hash) {
-		warnings = append(warnings, "The input password appears not to have been hashed. The 'password' argument must be encrypted for this module to work properly.")
+		warnings = append(warnings, "The input password appears not to have been hashed. The 'password' argument must "+
+			"be encrypted for this module to work properly.")
 	}
 	return warnings, nil
 }

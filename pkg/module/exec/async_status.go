@@ -33,7 +33,8 @@ func (m *asyncStatus) Run(ctx context.Context, c *module.Call) (module.Result, e
 		mode = "status"
 	}
 	line := shell.Script(jobScript, m.ID, mode, connector.KillMarked(m.ID))
-	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Probe: mode == "status"}, connector.MaxLargeAnswer)
+	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Probe: mode == "status"},
+		connector.MaxLargeAnswer)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -95,14 +96,16 @@ type written struct {
 }
 
 // ofHost makes the result from the status file on the host.
-func (m *asyncStatus) ofHost(ctx context.Context, c *module.Call, text string, up bool, file string) (module.Result, error) {
+func (m *asyncStatus) ofHost(ctx context.Context, c *module.Call, text string, up bool,
+	file string) (module.Result, error) {
 	var w written
 	err := json.Unmarshal([]byte(text), &w)
 	switch {
 	case err == nil && w.Finished == 0 && up:
 		return m.about(module.Result{}, 1, 0, "results_file", file), nil
 	case err == nil && w.Finished == 0:
-		gone := module.Result{Failed: true, Msg: "the job ended without a result: the host was rebooted, or the process that supervises the job was killed"}
+		gone := module.Result{Failed: true, Msg: "the job ended without a result: the host was rebooted, or the process " +
+			"that supervises the job was killed"}
 		return m.about(gone, 1, 1, "results_file", file), nil
 	case err != nil || w.Note == nil:
 		unknown := module.Result{Failed: true, Msg: "Could not parse job output: " + text, NoLog: strings.Contains(text, `"NoLog":true`)}

@@ -258,7 +258,8 @@ func (c *capture) warning() string {
 	if !c.dropped {
 		return ""
 	}
-	said := fmt.Sprintf("%s was %s long: the result holds only its end, up to the setting output_memory", c.name, size(c.total))
+	said := fmt.Sprintf("%s was %s long: the result holds only its end, up to the setting output_memory", c.name,
+		size(c.total))
 	switch why := c.all.bound.Why; {
 	case c.file != "" && c.lost == nil:
 		return said + "; the whole output is in " + c.file

@@ -56,7 +56,8 @@ func (m *command) Run(ctx context.Context, c *module.Call) (module.Result, error
 	}
 	r, err := m.job(words).run(ctx, c)
 	if m.Executable != "" {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the parameter 'executable' is no longer supported with the 'command' module. Not using '%s'.", m.Executable))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the parameter 'executable' is no longer supported with the "+
+			"'command' module. Not using '%s'.", m.Executable))
 	}
 	return r, err
 }
@@ -70,7 +71,8 @@ func checkWords(argument, text string) []schema.Problem {
 	if err == nil {
 		return nil
 	}
-	return []schema.Problem{{Path: argument, Msg: notSplit + err.Error(), Help: "close the quote, or escape it with a backslash"}}
+	return []schema.Problem{{Path: argument, Msg: notSplit + err.Error(),
+		Help: "close the quote, or escape it with a backslash"}}
 }
 
 const notSplit = "the command cannot be split into arguments: "

@@ -35,7 +35,8 @@ func (j job) detach(ctx context.Context, c *module.Call, id string, limit time.D
 	if err != nil {
 		return module.Result{}, fmt.Errorf("start the job: %w", err)
 	}
-	line := shell.Script(detachScript, id, strconv.Itoa(j.Limit), string(note), j.line, watchScript, connector.KillMarked(id), strconv.Itoa(j.Keep))
+	line := shell.Script(detachScript, id, strconv.Itoa(j.Limit), string(note), j.line, watchScript,
+		connector.KillMarked(id), strconv.Itoa(j.Keep))
 	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line, Stdin: j.stdin}, connector.MaxAnswer)
 	if err != nil {
 		return module.Result{}, err

@@ -30,14 +30,18 @@ func expectSpec() module.Spec {
 		Name:    "expect",
 		Summary: "Runs a command in a terminal on the host, and responds to its prompts.",
 		Notes: []string{
-			"Responses are sent on standard input: they do not appear in a command line, a result or a log, unless the command prints them.",
-			"The regular expressions are matched against the output since the last response, including line breaks; the earliest match counts. Prefix one with (?i) to ignore case.",
+			"Responses are sent on standard input: they do not appear in a command line, a result or a log, unless the " +
+				"command prints them.",
+			"The regular expressions are matched against the output since the last response, including line breaks; the " +
+				"earliest match counts. Prefix one with (?i) to ignore case.",
 			"A prompt without a response fails the task after timeout, and the command is killed.",
 			"In check mode the command is not run: the result is skipped, unless creates or removes decides.",
 		},
 		Examples: []string{
-			"- name: Answer the prompts of passwd\n  expect:\n    command: passwd ada\n    responses:\n      '(?i)password:':\n        - \"{{ ada_password }}\"\n        - \"{{ ada_password }}\"\n  no_log: true",
-			"- name: Accept the license once\n  expect:\n    command: /opt/app/install\n    creates: /opt/app/installed\n    responses:\n      'Accept\\? \\[y/n\\]': y\n      'Folder:': /srv/app",
+			"- name: Answer the prompts of passwd\n  expect:\n    command: passwd ada\n    responses:\n" +
+				"      '(?i)password:':\n        - \"{{ ada_password }}\"\n        - \"{{ ada_password }}\"\n  no_log: true",
+			"- name: Accept the license once\n  expect:\n    command: /opt/app/install\n    creates: /opt/app/installed\n" +
+				"    responses:\n      'Accept\\? \\[y/n\\]': y\n      'Folder:': /srv/app",
 		},
 		Returns: []module.Return{
 			{Key: "stdout", Type: "str", Doc: "output of the command, stdout and stderr combined"},
@@ -76,7 +80,8 @@ func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	defer cancel(nil)
 	printed := newOutputs(c)
 	printed.output = nil // the output of a dialogue is shown at its end
-	d := &dialogue{questions: questions, typed: newTyping(), stop: cancel, over: ctx.Done(), echo: m.Echo, all: &printed.stdout}
+	d := &dialogue{questions: questions, typed: newTyping(), stop: cancel, over: ctx.Done(), echo: m.Echo,
+		all: &printed.stdout}
 	defer close(d.typed.over)
 	if m.Timeout > 0 {
 		d.patience = m.Timeout
@@ -90,7 +95,8 @@ func (m *expect) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	o.end, o.RC = c.Now(), exit.Code
 	o.hold(printed)
 	o.Stdout = strings.ReplaceAll(o.Stdout, "\r\n", "\n")
-	if cause := context.Cause(ctx); cause != nil && (errors.Is(cause, errNoQuestion) || errors.As(cause, new(noAnswer)) || errors.As(cause, new(noSearch))) {
+	if cause := context.Cause(ctx); cause != nil &&
+		(errors.Is(cause, errNoQuestion) || errors.As(cause, new(noAnswer)) || errors.As(cause, new(noSearch))) {
 		r := o.commandResult(m.Command, true)
 		r.Data.Set("rc", nil)
 		r.Failed, r.Msg = true, cause.Error()

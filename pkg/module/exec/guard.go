@@ -77,7 +77,8 @@ func (g guard) skipTexts(why string, check bool) (msg, stdout string) {
 	if why == "removes" {
 		path, state = g.Removes, "does not exist"
 	}
-	return fmt.Sprintf("%s not run command since '%s' %s", verb, path, state), fmt.Sprintf("skipped, since %s %s", path, state)
+	return fmt.Sprintf("%s not run command since '%s' %s", verb, path, state),
+		fmt.Sprintf("skipped, since %s %s", path, state)
 }
 
 // fault is why a command could not start; its msg is "" if it could.
@@ -100,7 +101,8 @@ func (g guard) diagnose(ctx context.Context, c *module.Call, program string) (fa
 	out, _, err := Ask(ctx, c, line)
 	switch strings.TrimSpace(out) {
 	case "chdir":
-		return fault{2, fmt.Sprintf("Unable to change directory before execution: [Errno 2] No such file or directory: b'%s'", g.Chdir), true}, err
+		return fault{2, fmt.Sprintf("Unable to change directory before execution: [Errno 2] No such file or directory: "+
+			"b'%s'", g.Chdir), true}, err
 	case "missing":
 		return fault{2, fmt.Sprintf("[Errno 2] No such file or directory: b'%s'", program), false}, err
 	case "denied":

@@ -16,12 +16,15 @@ func commandSpec() module.Spec {
 		Summary: "Runs a command without a shell.",
 		Notes: []string{
 			"The text is split into arguments as in a shell, but pipes, redirections, globs and `;` have no special meaning: use shell for these. `$VAR` and `~` are expanded on the host; an unset variable is kept as written.",
-			"In check mode the command is not run: the result is skipped, with rc 0 and empty output, unless creates or removes decides.",
-			"Of output above the setting output_memory (1 MiB in total) the result holds only the end; the whole output is in stdout_file, below the journal folder of the run. With no_log no file is written.",
+			"In check mode the command is not run: the result is skipped, with rc 0 and empty output, unless creates or " +
+				"removes decides.",
+			"Of output above the setting output_memory (1 MiB in total) the result holds only the end; the whole output is " +
+				"in stdout_file, below the journal folder of the run. With no_log no file is written.",
 		},
 		Examples: []string{
 			"- name: Print the kernel release\n  command: uname -r\n  register: kernel\n  changed_when: false",
-			"- name: Initialize once\n  command:\n    argv: [/usr/local/bin/init, --name, my cluster]\n    creates: /var/lib/app/done",
+			"- name: Initialize once\n  command:\n    argv: [/usr/local/bin/init, --name, my cluster]\n" +
+				"    creates: /var/lib/app/done",
 		},
 		Returns:  append(commandReturns(), module.Return{Key: "cmd", Type: "list", Doc: "the arguments that were run"}),
 		New:      func() module.Runner { return &command{} },
@@ -34,12 +37,16 @@ func shellSpec() module.Spec {
 		Name:    "shell",
 		Summary: "Runs a command line in a shell.",
 		Notes: []string{
-			"In check mode the command is not run: the result is skipped, with rc 0 and empty output, unless creates or removes decides.",
-			"Of output above the setting output_memory (1 MiB in total) the result holds only the end; the whole output is in stdout_file, below the journal folder of the run. With no_log no file is written.",
+			"In check mode the command is not run: the result is skipped, with rc 0 and empty output, unless creates or " +
+				"removes decides.",
+			"Of output above the setting output_memory (1 MiB in total) the result holds only the end; the whole output is " +
+				"in stdout_file, below the journal folder of the run. With no_log no file is written.",
 		},
 		Examples: []string{
 			"- name: Count the images\n  shell: crictl images -q | sort -u | wc -l\n  register: images",
-			"- name: Use a feature of bash\n  shell: |\n    set -o pipefail\n    etcdctl snapshot save /backup/db | tee /var/log/backup.log\n  args:\n    executable: /bin/bash\n    creates: /backup/db",
+			"- name: Use a feature of bash\n  shell: |\n    set -o pipefail\n" +
+				"    etcdctl snapshot save /backup/db | tee /var/log/backup.log\n  args:\n    executable: /bin/bash\n" +
+				"    creates: /backup/db",
 		},
 		Returns:  append(commandReturns(), module.Return{Key: "cmd", Type: "str", Doc: "the command line that was run"}),
 		New:      func() module.Runner { return &shellModule{} },
@@ -85,12 +92,15 @@ func asyncStatusSpec() module.Spec {
 		Name:    "async_status",
 		Summary: "Returns the status of an asynchronous task.",
 		Notes: []string{
-			"It must run as the same user as the task: the job is stored in ~/.ansible_async of that user, or in $ANSIBLE_ASYNC_DIR.",
+			"It must run as the same user as the task: the job is stored in ~/.ansible_async of that user, or in " +
+				"$ANSIBLE_ASYNC_DIR.",
 			"If the job failed, this task fails too.",
 			"A job that no longer exists, for example because the host was rebooted, counts as failed.",
 		},
 		Examples: []string{
-			"- name: Start a long job\n  command: /usr/local/bin/long --job\n  async: 3600\n  poll: 0\n  register: started\n\n- name: Wait for it\n  async_status:\n    jid: \"{{ started.ansible_job_id }}\"\n  register: job\n  until: job is finished\n  retries: 60\n  delay: 60",
+			"- name: Start a long job\n  command: /usr/local/bin/long --job\n  async: 3600\n  poll: 0\n" +
+				"  register: started\n\n- name: Wait for it\n  async_status:\n    jid: \"{{ started.ansible_job_id }}\"\n" +
+				"  register: job\n  until: job is finished\n  retries: 60\n  delay: 60",
 			"- name: Remove the status file\n  async_status:\n    jid: \"{{ started.ansible_job_id }}\"\n    mode: cleanup",
 		},
 		Returns: []module.Return{
@@ -112,14 +122,17 @@ func outputReturns() []module.Return {
 		{Key: "stdout_lines", Type: "list", Doc: "stdout by lines"},
 		{Key: "stderr_lines", Type: "list", Doc: "stderr by lines"},
 		{Key: "stdout_truncated", Type: "bool", Doc: "true if stdout is incomplete; also stderr_truncated"},
-		{Key: "stdout_bytes", Type: "int", Doc: "with stdout_truncated, size of the whole output in bytes; also stderr_bytes"},
-		{Key: "stdout_file", Type: "str", Doc: "with stdout_truncated, file on the control node with the whole output; also stderr_file"},
+		{Key: "stdout_bytes", Type: "int", Doc: "with stdout_truncated, size of the whole output in bytes; also " +
+			"stderr_bytes"},
+		{Key: "stdout_file", Type: "str", Doc: "with stdout_truncated, file on the control node with the whole output; " +
+			"also stderr_file"},
 	}
 }
 
 func commandReturns() []module.Return {
 	return append(outputReturns(),
-		module.Return{Key: "start", Type: "str", Doc: "start time on the clock of the control node: 2030-01-31 12:00:00.000000"},
+		module.Return{Key: "start", Type: "str", Doc: "start time on the clock of the control node: 2030-01-31 " +
+			"12:00:00.000000"},
 		module.Return{Key: "end", Type: "str", Doc: "end time of the command"},
 		module.Return{Key: "delta", Type: "str", Doc: "duration: 0:00:00.004613"},
 		module.Return{Key: "msg", Type: "str", Doc: "why it failed or was not run, otherwise empty"},

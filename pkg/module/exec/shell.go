@@ -32,7 +32,8 @@ func (m *shellModule) Run(ctx context.Context, c *module.Call) (module.Result, e
 }
 
 // Detach implements module.Detacher.
-func (m *shellModule) Detach(ctx context.Context, c *module.Call, id string, limit time.Duration) (module.Result, error) {
+func (m *shellModule) Detach(ctx context.Context, c *module.Call, id string,
+	limit time.Duration) (module.Result, error) {
 	if strings.TrimSpace(m.Cmd) == "" {
 		return refused(nil, 256, noCommand), nil
 	}

@@ -33,7 +33,8 @@ func assembleSpec() module.Spec {
 		Name:    "assemble",
 		Summary: "Assembles the files of a folder into one file, in the order of their names.",
 		Examples: []string{
-			"- name: Assemble the config\n  assemble:\n    src: /etc/app/conf.d\n    dest: /etc/app/app.conf\n    delimiter: \"### next\"\n    validate: app --check %s",
+			"- name: Assemble the config\n  assemble:\n    src: /etc/app/conf.d\n    dest: /etc/app/app.conf\n" +
+				"    delimiter: \"### next\"\n    validate: app --check %s",
 		},
 		Returns: append([]module.Return{
 			{Key: "dest", Type: "str", Doc: "path that was written"},
@@ -121,7 +122,8 @@ func (m *Assemble) read(ctx context.Context, c *module.Call) (*answer, string, [
 	case src.followed() == nil:
 		return nil, "", nil, fmt.Errorf("Source (%s) does not exist", src.path) //nolint:staticcheck // the text users know
 	case !src.followed().is(typeDir):
-		return nil, "", nil, fmt.Errorf("Source (%s) is not a directory", src.path) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return nil, "", nil, fmt.Errorf("Source (%s) is not a directory", src.path)
 	}
 	var parts []fragment
 	for _, e := range ans.entries[2:] {

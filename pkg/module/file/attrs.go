@@ -142,7 +142,8 @@ func (ans *answer) fresh(e *entry, kind uint32) inode {
 	if kind != typeLink {
 		perm &^= ans.umask
 	}
-	n := inode{raw: kind | perm, uid: ans.self.id, owner: ans.self.name, gid: ans.selfGroup.id, group: ans.selfGroup.name, links: 1}
+	n := inode{raw: kind | perm, uid: ans.self.id, owner: ans.self.name, gid: ans.selfGroup.id,
+		group: ans.selfGroup.name, links: 1}
 	if p := e.parent; p != nil && p.raw&0o2000 != 0 {
 		n.gid, n.group = p.gid, p.group
 		if kind == typeDir {

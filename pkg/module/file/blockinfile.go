@@ -32,9 +32,11 @@ func blockInFileSpec() module.Spec {
 	return module.Spec{
 		Name:    "blockinfile",
 		Summary: "Manages a block of lines between marker lines in a file.",
-		Notes:   []string{"The file is read once and written only if it was not changed in the meantime; links are followed."},
+		Notes: []string{"The file is read once and written only if it was not changed in the meantime; links are " +
+			"followed."},
 		Examples: []string{
-			"- name: Add the names of the cluster\n  blockinfile:\n    path: /etc/hosts\n    marker: \"# {mark} cluster\"\n    block: |\n      10.0.0.11 node1\n      10.0.0.12 node2",
+			"- name: Add the names of the cluster\n  blockinfile:\n    path: /etc/hosts\n    marker: \"# {mark} cluster\"\n" +
+				"    block: |\n      10.0.0.11 node1\n      10.0.0.12 node2",
 		},
 		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "Block inserted, Block updated, Block removed, File created, or empty"},

@@ -75,7 +75,8 @@ func digested(open func() (io.ReadCloser, error)) (*content, error) {
 	}
 	return &content{
 		size: n, open: open,
-		sha256: hex.EncodeToString(h256.Sum(nil)), sha1: hex.EncodeToString(h1.Sum(nil)), md5: hex.EncodeToString(h5.Sum(nil)),
+		sha256: hex.EncodeToString(h256.Sum(nil)), sha1: hex.EncodeToString(h1.Sum(nil)),
+		md5: hex.EncodeToString(h5.Sum(nil)),
 	}, nil
 }
 

@@ -36,12 +36,15 @@ func copySpec() module.Spec {
 		Name:    "copy",
 		Summary: "Copies files, folders or text to the host.",
 		Notes: []string{
-			"An unchanged file is not sent again; a changed one is written next to the old one, verified and renamed into place.",
+			"An unchanged file is not sent again; a changed one is written next to the old one, verified and renamed into " +
+				"place.",
 			"Small files of a folder are sent together.",
 		},
 		Examples: []string{
-			"- name: Write the message of the day\n  copy:\n    content: \"Welcome to {{ inventory_hostname }}\\n\"\n    dest: /etc/motd\n    mode: \"0644\"",
-			"- name: Copy the contents of a folder\n  copy:\n    src: conf.d/\n    dest: /etc/app/conf.d/\n    owner: app\n    directory_mode: \"0750\"",
+			"- name: Write the message of the day\n  copy:\n    content: \"Welcome to {{ inventory_hostname }}\\n\"\n" +
+				"    dest: /etc/motd\n    mode: \"0644\"",
+			"- name: Copy the contents of a folder\n  copy:\n    src: conf.d/\n    dest: /etc/app/conf.d/\n    owner: app\n" +
+				"    directory_mode: \"0750\"",
 		},
 		Returns: append([]module.Return{
 			{Key: "dest", Type: "str", Doc: "path that was written"},
@@ -61,7 +64,8 @@ func (*Copy) Rules() schema.Rules {
 		schema.AtLeastOne("src", "content").Says("src (or content) is required"),
 		schema.Refuses("remote_src").With("content").Says("remote_src needs src; it says nothing about content"),
 		schema.Refuses("mode").If("mode", "preserve").With("content").Says("mode preserve needs src: content has no mode"),
-		schema.Looks("without / at its end", func(dest string) bool { return !strings.HasSuffix(dest, "/") }, "dest").With("content").
+		schema.Looks("without / at its end", func(dest string) bool { return !strings.HasSuffix(dest, "/") },
+			"dest").With("content").
 			Says("can not use content with a dir as dest"),
 		ValidateRule(),
 	}
@@ -105,7 +109,9 @@ func (m *Copy) expected(sha1 string) error {
 	if m.Checksum == "" || strings.EqualFold(m.Checksum, sha1) {
 		return nil
 	}
-	return fmt.Errorf("Copied file does not match the expected checksum. Transfer failed: %s was expected, the source has %s", m.Checksum, sha1) //nolint:staticcheck // the text users know
+	//nolint:staticcheck // the text users know
+	return fmt.Errorf("Copied file does not match the expected checksum. Transfer failed: %s was expected, the "+
+		"source has %s", m.Checksum, sha1)
 }
 
 // textOf is what the argument content says: containers as JSON.
@@ -180,7 +186,8 @@ func (m *Copy) place(ctx context.Context, c *module.Call, p placing) (module.Res
 }
 
 // write puts the file at an entry; folder is one to create first, or "".
-func (m *Copy) write(ctx context.Context, c *module.Call, ans *answer, at *entry, p placing, folder string) (module.Result, error) {
+func (m *Copy) write(ctx context.Context, c *module.Call, ans *answer, at *entry, p placing,
+	folder string) (module.Result, error) {
 	var warnings []string
 	if err := m.replaceable(at); err != nil {
 		return module.Result{}, err

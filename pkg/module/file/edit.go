@@ -41,7 +41,8 @@ func OpenEdit(ctx context.Context, c *module.Call, name string, attrs *Attribute
 	case there.size > maxEdit:
 		return nil, fmt.Errorf("%s has %d bytes: at most %d are edited", e.at.path, there.size, maxEdit)
 	case !e.at.hasText || len(e.at.content) == 0 && there.size > 0:
-		return nil, fmt.Errorf("%s cannot be read on the host: check its permissions, and that base64 or openssl is installed", e.at.path)
+		return nil, fmt.Errorf("%s cannot be read on the host: check its permissions, and that base64 or openssl is "+
+			"installed", e.at.path)
 	case there.size > 0 && there.size != int64(len(e.at.content)): // /proc has files of no size
 		return nil, fmt.Errorf("%s changed while it was read: run the task again", e.at.path)
 	}

@@ -31,7 +31,8 @@ func fetchSpec() module.Spec {
 		Name:    "fetch",
 		Summary: "Fetches a file from the host to the control node.",
 		Notes: []string{
-			"A file that already exists is not fetched again. A new file is readable only by its owner; an existing one keeps its mode.",
+			"A file that already exists is not fetched again. A new file is readable only by its owner; an existing one " +
+				"keeps its mode.",
 			"A relative dest is below the folder of the playbook.",
 		},
 		Examples: []string{
@@ -60,9 +61,11 @@ func (m *Fetch) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	case n == nil && m.FailOnMissing:
 		return module.Result{}, fmt.Errorf("the remote file does not exist: %s", e.path)
 	case n == nil:
-		return module.Result{Msg: "the remote file does not exist, not transferring, ignored", Data: value.NewDict("file", e.path)}, nil
+		return module.Result{Msg: "the remote file does not exist, not transferring, ignored",
+			Data: value.NewDict("file", e.path)}, nil
 	case n.is(typeDir) && !m.FailOnMissing:
-		return module.Result{Msg: "remote file is a directory, fetch cannot work on directories, not transferring, ignored", Data: value.NewDict("file", e.path)}, nil
+		return module.Result{Msg: "remote file is a directory, fetch cannot work on directories, not transferring, " +
+			"ignored", Data: value.NewDict("file", e.path)}, nil
 	case n.is(typeDir):
 		return module.Result{}, fmt.Errorf("remote file is a directory, fetch cannot work on directories: %s", e.path)
 	case !strings.Contains(e.access, "r"):
@@ -113,7 +116,8 @@ func (m *Fetch) destination(c *module.Call, src string) (string, error) {
 	case folder:
 		return filepath.Join(dest, path.Base(src)), nil
 	case err == nil && info.IsDir():
-		return "", fmt.Errorf("dest is an existing directory, use a trailing slash if you want to fetch src into that directory: %s", m.Dest)
+		return "", fmt.Errorf("dest is an existing directory, use a trailing slash if you want to fetch src into that "+
+			"directory: %s", m.Dest)
 	}
 	return dest, nil
 }

@@ -38,7 +38,8 @@ func fileSpec() module.Spec {
 			"touch is always a change, unless both times are preserved.",
 		},
 		Examples: []string{
-			"- name: Create a folder for the data\n  file:\n    path: /var/lib/app\n    state: directory\n    owner: app\n    mode: \"0750\"",
+			"- name: Create a folder for the data\n  file:\n    path: /var/lib/app\n    state: directory\n    owner: app\n" +
+				"    mode: \"0750\"",
 			"- name: Point to the current release\n  file:\n    src: /opt/app-1.2\n    path: /opt/app\n    state: link",
 			"- name: Remove the old log\n  file:\n    path: /var/log/old.log\n    state: absent",
 		},
@@ -46,7 +47,8 @@ func fileSpec() module.Spec {
 			{Key: "path", Type: "str", Doc: "the path (not for link, hard and touch)"},
 			{Key: "dest", Type: "str", Doc: "the path (for link, hard and touch)"},
 			{Key: "src", Type: "str", Doc: "target of a link"},
-			{Key: "diff", Type: "dict", Doc: "before and after, each with path, state and the attributes that change; before a folder is removed also path_content: its directories and files, with --diff"},
+			{Key: "diff", Type: "dict", Doc: "before and after, each with path, state and the attributes that change; " +
+				"before a folder is removed also path_content: its directories and files, with --diff"},
 		}, FileReturns()...),
 		New: func() module.Runner { return new(File) },
 	}
@@ -73,10 +75,13 @@ type fileJob struct {
 // Rules implements schema.Ruled.
 func (*File) Rules() schema.Rules {
 	return schema.Rules{
-		schema.Refuses("recurse").With("state").Unless("state", "directory").Says("recurse option requires state to be 'directory'"),
-		schema.Refuses("src").With("state").Unless("state", "link", "hard").Says("src option requires state to be 'link' or 'hard'"),
+		schema.Refuses("recurse").With("state").Unless("state",
+			"directory").Says("recurse option requires state to be 'directory'"),
+		schema.Refuses("src").With("state").Unless("state", "link",
+			"hard").Says("src option requires state to be 'link' or 'hard'"),
 		schema.Needs("src").If("state", "hard").Says("src is required for creating new hardlinks"),
-		schema.Looks("below the root folder", func(p string) bool { return strings.Trim(p, "/") != "" }, "path").If("state", "absent").
+		schema.Looks("below the root folder", func(p string) bool { return strings.Trim(p, "/") != "" },
+			"path").If("state", "absent").
 			Says("the root folder is not removed"),
 	}
 }
@@ -259,7 +264,8 @@ func (j *fileJob) run(ctx context.Context) error {
 	out, err := j.act.run(ctx, j.c)
 	var failed *stepError
 	if errors.As(err, &failed) && strings.HasPrefix(failed.what, "create folder ") {
-		return fmt.Errorf("There was an issue creating %s as requested: %s", j.path, failed.reason) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return fmt.Errorf("There was an issue creating %s as requested: %s", j.path, failed.reason)
 	}
 	if err != nil {
 		return err

@@ -198,7 +198,8 @@ func (j *fileJob) time(s, layout string) (string, error) {
 	}
 	t, err := filters.ParseTime(s, layout, time.FixedZone("host", j.ans.zone))
 	if err != nil {
-		return "", fmt.Errorf("Error while obtaining timestamp for time %s using format %s: %w", s, layout, err) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return "", fmt.Errorf("Error while obtaining timestamp for time %s using format %s: %w", s, layout, err)
 	}
 	return strconv.FormatInt(t.Unix(), 10), nil
 }

@@ -48,7 +48,9 @@ func findSpec() module.Spec {
 		Summary: "Finds files on the host by name, age, size, type or content.",
 		Notes:   []string{"Files are sorted by path. Ages are relative to the clock of the host."},
 		Examples: []string{
-			"- name: Find old logs\n  find:\n    paths: /var/log/app\n    patterns: \"*.log,*.log.gz\"\n    age: 4w\n    recurse: yes\n  register: old\n- name: Remove them\n  file:\n    path: \"{{ item.path }}\"\n    state: absent\n  loop: \"{{ old.files }}\"",
+			"- name: Find old logs\n  find:\n    paths: /var/log/app\n    patterns: \"*.log,*.log.gz\"\n    age: 4w\n" +
+				"    recurse: yes\n  register: old\n- name: Remove them\n  file:\n    path: \"{{ item.path }}\"\n" +
+				"    state: absent\n  loop: \"{{ old.files }}\"",
 		},
 		Returns: []module.Return{
 			{Key: "files", Type: "list of dict", Doc: "found files, each with path and the keys of stat"},
@@ -455,7 +457,8 @@ func (f *finder) contained(e *entry, content []byte) (bool, error) {
 		f.skip(f.root[e], "unknown encoding: "+f.Encoding)
 		return false, nil
 	case err != nil, f.Encoding != "" && !utf8.ValidString(text):
-		f.skip(f.root[e], fmt.Sprintf("Failed to read the file %s due to an encoding error. current encoding: %s", e.path, f.Encoding))
+		f.skip(f.root[e], fmt.Sprintf("Failed to read the file %s due to an encoding error. current encoding: %s", e.path,
+			f.Encoding))
 		return false, nil
 	}
 	return f.holds(text)

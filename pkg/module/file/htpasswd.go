@@ -38,11 +38,13 @@ func htpasswdSpec() module.Spec {
 		Name: "htpasswd", Collection: "community.general",
 		Summary: "Manages users in a password file for web servers.",
 		Notes: []string{
-			"Passwords are hashed on the control node, so hosts need no library. A user whose password already matches keeps the hash, whatever its scheme.",
+			"Passwords are hashed on the control node, so hosts need no library. A user whose password already matches " +
+				"keeps the hash, whatever its scheme.",
 			"No diff is shown: it would contain hashes.",
 		},
 		Examples: []string{
-			"- name: Add a user\n  htpasswd:\n    path: /etc/nginx/users\n    name: ada\n    password: \"{{ ada_password }}\"\n    hash_scheme: sha512_crypt\n    owner: root\n    mode: \"0640\"",
+			"- name: Add a user\n  htpasswd:\n    path: /etc/nginx/users\n    name: ada\n" +
+				"    password: \"{{ ada_password }}\"\n    hash_scheme: sha512_crypt\n    owner: root\n    mode: \"0640\"",
 		},
 		Returns: append([]module.Return{
 			{Key: "msg", Type: "str", Doc: "what was changed"},
@@ -138,7 +140,8 @@ func crypts() map[string]crypt.Crypter {
 }
 
 func hashPassword(scheme, password string) (string, error) {
-	prefix := map[string]string{"apr_md5_crypt": "$apr1$", "portable": "$apr1$", "md5_crypt": "$1$", "sha256_crypt": "$5$", "sha512_crypt": "$6$"}[scheme]
+	prefix := map[string]string{"apr_md5_crypt": "$apr1$", "portable": "$apr1$", "md5_crypt": "$1$",
+		"sha256_crypt": "$5$", "sha512_crypt": "$6$"}[scheme]
 	switch {
 	case scheme == "ldap_sha1":
 		return sha1Hash(password), nil

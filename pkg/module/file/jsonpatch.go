@@ -42,12 +42,16 @@ func jsonPatchSpec() module.Spec {
 		Summary: "Changes a JSON file with a JSON patch or a merge patch.",
 		Notes: []string{
 			"The order of keys is preserved. A file whose content does not change is not written.",
-			"add at the end of a list adds in each run: put a test before it, or use merge. Removing a missing value is not an error.",
+			"add at the end of a list adds in each run: put a test before it, or use merge. Removing a missing value is " +
+				"not an error.",
 			"If a test in operations fails, nothing is changed, and tested in the result is false.",
 		},
 		Examples: []string{
-			"- name: Limit the logs of the daemon\n  json_patch:\n    path: /etc/docker/daemon.json\n    create: true\n    mode: \"0644\"\n    merge:\n      log-opts: {max-size: 10m, max-file: \"3\"}\n      debug: null",
-			"- name: Move a key\n  json_patch:\n    path: /etc/app/config.json\n    operations:\n      - {op: test, path: /version, value: 1}\n      - {op: move, from: /listen, path: /server/listen}\n      - {op: replace, path: /version, value: 2}",
+			"- name: Limit the logs of the daemon\n  json_patch:\n    path: /etc/docker/daemon.json\n    create: true\n" +
+				"    mode: \"0644\"\n    merge:\n      log-opts: {max-size: 10m, max-file: \"3\"}\n      debug: null",
+			"- name: Move a key\n  json_patch:\n    path: /etc/app/config.json\n    operations:\n" +
+				"      - {op: test, path: /version, value: 1}\n      - {op: move, from: /listen, path: /server/listen}\n" +
+				"      - {op: replace, path: /version, value: 2}",
 		},
 		Returns: append([]module.Return{
 			{Key: "path", Type: "str", Doc: "the file"},

@@ -32,10 +32,13 @@ func lineInFileSpec() module.Spec {
 	return module.Spec{
 		Name:    "lineinfile",
 		Summary: "Manages a line in a file.",
-		Notes:   []string{"The file is read once and written only if it was not changed in the meantime; links are followed."},
+		Notes: []string{"The file is read once and written only if it was not changed in the meantime; links are " +
+			"followed."},
 		Examples: []string{
-			"- name: Disable root login\n  lineinfile:\n    path: /etc/ssh/sshd_config\n    regexp: '^#?PermitRootLogin'\n    line: PermitRootLogin no\n    validate: sshd -t -f %s",
-			"- name: Remove a host\n  lineinfile:\n    path: /etc/hosts\n    regexp: '\\sold\\.example\\.org$'\n    state: absent",
+			"- name: Disable root login\n  lineinfile:\n    path: /etc/ssh/sshd_config\n    regexp: '^#?PermitRootLogin'\n" +
+				"    line: PermitRootLogin no\n    validate: sshd -t -f %s",
+			"- name: Remove a host\n  lineinfile:\n    path: /etc/hosts\n    regexp: '\\sold\\.example\\.org$'\n" +
+				"    state: absent",
 		},
 		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "line added, line replaced, N line(s) removed, or empty"},
@@ -87,7 +90,8 @@ func (m *LineInFile) Run(ctx context.Context, c *module.Call) (module.Result, er
 	if err != nil {
 		return module.Result{}, err
 	}
-	res, err := e.Save(ctx, c, &m.Attributes, Edited{Text: text, Msg: msg, Touched: true, Backup: m.Backup, Validate: m.Validate, Data: data})
+	res, err := e.Save(ctx, c, &m.Attributes,
+		Edited{Text: text, Msg: msg, Touched: true, Backup: m.Backup, Validate: m.Validate, Data: data})
 	res.Warnings = m.warnings()
 	return res, err
 }
@@ -99,7 +103,8 @@ func (m *LineInFile) warnings() []string {
 		text       *string
 	}{{"regular expression", "regexp", m.Regexp}, {"search string", "search_string", m.SearchString}} {
 		if one.text != nil && *one.text == "" {
-			return []string{fmt.Sprintf("The %s is an empty string, which will match every line in the file: with %s empty the last line is replaced, and no line is added", one.kind, one.name)}
+			return []string{fmt.Sprintf("The %s is an empty string, which will match every line in the file: with %s empty "+
+				"the last line is replaced, and no line is added", one.kind, one.name)}
 		}
 	}
 	return nil

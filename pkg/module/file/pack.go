@@ -38,17 +38,20 @@ func archiveSpec() module.Spec {
 		Name: "archive", Collection: "community.general",
 		Summary: "Packs files on the host into an archive, or compresses one.",
 		Notes: []string{
-			"The files are compared with the members of an existing archive, including times and modes: an archive that is up to date is not written.",
+			"The files are compared with the members of an existing archive, including times and modes: an archive that is " +
+				"up to date is not written.",
 			"The host needs tar, and the tool of the format: gzip, bzip2, xz or zip. File names with a newline are rejected.",
 			"Check mode reads all files to predict whether the archive differs.",
 		},
 		Examples: []string{
-			"- name: Back up the config\n  archive:\n    path:\n      - /etc/app\n      - /etc/app.d/*.conf\n    dest: /var/backups/app.tar.gz\n    exclusion_patterns: '*.tmp'\n    mode: \"0600\"",
+			"- name: Back up the config\n  archive:\n    path:\n      - /etc/app\n      - /etc/app.d/*.conf\n" +
+				"    dest: /var/backups/app.tar.gz\n    exclusion_patterns: '*.tmp'\n    mode: \"0600\"",
 			"- name: Compress a log and remove it\n  archive:\n    path: /var/log/app.log.1\n    format: xz\n    remove: true",
 		},
 		Returns: append([]module.Return{
 			{Key: "dest", Type: "str", Doc: "the archive"},
-			{Key: "dest_state", Type: "str", Doc: "archive, compress (a single file), incomplete (some of path is missing), or absent"},
+			{Key: "dest_state", Type: "str", Doc: "archive, compress (a single file), incomplete (some of path is " +
+				"missing), or absent"},
 			{Key: "archived", Type: "list of str", Doc: "paths in the archive"},
 			{Key: "missing", Type: "list of str", Doc: "paths that do not exist"},
 			{Key: "arcroot", Type: "str", Doc: "the folder that names in the archive are relative to"},
@@ -136,7 +139,8 @@ func (m *Archive) dest() string {
 func (m *Archive) pick() string {
 	var s script
 	s.line(packLibrary)
-	s.line(fmt.Sprintf("kk_format=%s kk_force=%s kk_asked=%d kk_patterns=%s", m.Format, flag(m.Force), len(m.Path), shell.Quote(strings.Join(m.Patterns, "\n"))))
+	s.line(fmt.Sprintf("kk_format=%s kk_force=%s kk_asked=%d kk_patterns=%s", m.Format, flag(m.Force), len(m.Path),
+		shell.Quote(strings.Join(m.Patterns, "\n"))))
 	for _, p := range m.Path {
 		word, _ := hostWord(p)
 		if globbed(p) {
@@ -284,11 +288,14 @@ func (m *Archive) result(c *module.Call, p *pack, out *written, removes bool) mo
 			d.Delete("size") // nobody knows yet
 		}
 	}
-	d.Merge(value.NewDict("dest_state", m.state(p, out), "archived", value.List(p.archived), "missing", value.List(p.missing), "arcroot", p.root,
-		"expanded_paths", value.List(append(append([]string{}, p.sources...), p.missing...)), "expanded_exclude_paths", value.List(p.excluded)))
+	d.Merge(value.NewDict("dest_state", m.state(p, out), "archived", value.List(p.archived), "missing",
+		value.List(p.missing), "arcroot", p.root,
+		"expanded_paths", value.List(append(append([]string{}, p.sources...), p.missing...)), "expanded_exclude_paths",
+		value.List(p.excluded)))
 	r := module.Result{Changed: out.changed() || removes, Data: d}
 	if c.Diff && out.content {
-		r.Diff = []event.Diff{{Before: value.NewDict("dest", dest.path), After: value.NewDict("dest", dest.path, "archived", value.List(p.archived))}}
+		r.Diff = []event.Diff{{Before: value.NewDict("dest", dest.path),
+			After: value.NewDict("dest", dest.path, "archived", value.List(p.archived))}}
 	}
 	return r
 }

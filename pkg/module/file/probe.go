@@ -285,7 +285,8 @@ func (a *answer) take(e *entry, letter byte, text, owner, group string) (err err
 	case 'Z':
 		a.zone = zoneOf(text)
 	case 'E':
-		err = errors.New(cmp.Or(strings.TrimSpace(strings.TrimPrefix(text, "stat: ")), "stat failed on the host, and gave no reason"))
+		err = errors.New(cmp.Or(strings.TrimSpace(strings.TrimPrefix(text, "stat: ")),
+			"stat failed on the host, and gave no reason"))
 	default:
 		err = fmt.Errorf("the host's answer has an unknown field %q", letter)
 	}

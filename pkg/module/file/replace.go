@@ -28,9 +28,11 @@ func replaceSpec() module.Spec {
 	return module.Spec{
 		Name:    "replace",
 		Summary: "Replaces every match of a regular expression in a file.",
-		Notes:   []string{"The file is read once and written only if it was not changed in the meantime; links are followed."},
+		Notes: []string{"The file is read once and written only if it was not changed in the meantime; links are " +
+			"followed."},
 		Examples: []string{
-			"- name: Disable swap in fstab\n  replace:\n    path: /etc/fstab\n    regexp: '^([^#].*\\sswap\\s.*)$'\n    replace: '# \\1'",
+			"- name: Disable swap in fstab\n  replace:\n    path: /etc/fstab\n    regexp: '^([^#].*\\sswap\\s.*)$'\n" +
+				"    replace: '# \\1'",
 		},
 		Returns: []module.Return{
 			{Key: "msg", Type: "str", Doc: "number of replacements, or empty"},
@@ -92,7 +94,8 @@ func (m *Replace) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if len(found) > 0 && text != e.Text {
 		msg = fmt.Sprintf("%d replacements made", len(found))
 	}
-	return e.Save(ctx, c, &m.Attributes, Edited{Text: text, Msg: msg, Touched: true, Backup: m.Backup, Validate: m.Validate, Data: data})
+	return e.Save(ctx, c, &m.Attributes,
+		Edited{Text: text, Msg: msg, Touched: true, Backup: m.Backup, Validate: m.Validate, Data: data})
 }
 
 // compile reads the pattern and what replaces it.

@@ -28,10 +28,14 @@ func statSpec() module.Spec {
 		Summary: "Returns the status of a path on the host.",
 		Notes:   []string{"Times have a fraction if stat on the host supports it, as GNU stat does."},
 		Examples: []string{
-			"- name: Check for a config\n  stat:\n    path: /etc/app.conf\n    get_checksum: no\n  register: conf\n- name: Start the app if it exists\n  command: app start\n  when: conf.stat.exists",
+			"- name: Check for a config\n  stat:\n    path: /etc/app.conf\n    get_checksum: no\n  register: conf\n" +
+				"- name: Start the app if it exists\n  command: app start\n  when: conf.stat.exists",
 		},
 		Returns: []module.Return{
-			{Key: "stat", Type: "dict", Doc: "exists, and if so: path, mode, isdir, isreg, islnk, isblk, ischr, isfifo, issock, isuid, isgid, size, uid, gid, pw_name, gr_name, inode, dev, nlink, atime, mtime, ctime, checksum, mimetype, charset, attributes, attr_flags, version, readable, writeable, executable, rusr to xoth, and lnk_source and lnk_target of a link"},
+			{Key: "stat", Type: "dict", Doc: "exists, and if so: path, mode, isdir, isreg, islnk, isblk, ischr, isfifo, " +
+				"issock, isuid, isgid, size, uid, gid, pw_name, gr_name, inode, dev, nlink, atime, mtime, ctime, checksum, " +
+				"mimetype, charset, attributes, attr_flags, version, readable, writeable, executable, rusr to xoth, and " +
+				"lnk_source and lnk_target of a link"},
 		},
 		New:   func() module.Runner { return new(Stat) },
 		Check: module.Harmless,
@@ -145,7 +149,8 @@ func describeAttributes(d *value.Dict, said string) {
 	names := map[rune]string{
 		'A': "noatime", 'a': "append", 'c': "compressed", 'C': "nocow", 'd': "nodump", 'D': "dirsync", 'e': "extents",
 		'E': "encrypted", 'h': "blocksize", 'i': "immutable", 'I': "indexed", 'j': "journalled", 'N': "inline",
-		's': "zero", 'S': "synchronous", 't': "notail", 'T': "blockroot", 'u': "undelete", 'X': "compressedraw", 'Z': "compresseddirty",
+		's': "zero", 'S': "synchronous", 't': "notail", 'T': "blockroot", 'u': "undelete", 'X': "compressedraw",
+		'Z': "compresseddirty",
 	}
 	attributes := []any{}
 	f := strings.Fields(said)
@@ -176,7 +181,8 @@ func slurpSpec() module.Spec {
 		Name:    "slurp",
 		Summary: "Reads a file on the host into a variable, base64-encoded.",
 		Examples: []string{
-			"- name: Read the key\n  slurp:\n    src: /etc/app/key.pub\n  register: key\n- debug:\n    msg: \"{{ key.content | b64decode }}\"",
+			"- name: Read the key\n  slurp:\n    src: /etc/app/key.pub\n  register: key\n- debug:\n" +
+				"    msg: \"{{ key.content | b64decode }}\"",
 		},
 		Returns: []module.Return{
 			{Key: "content", Type: "str", Doc: "content of the file, in base64"},

@@ -43,11 +43,13 @@ func templateSpec() module.Spec {
 		Name:    "template",
 		Summary: "Renders a template on the control node to a file on the host.",
 		Notes: []string{
-			"The template can use the variables of the host, and template_host, template_uid, template_path, template_fullpath, template_run_date and ansible_managed.",
+			"The template can use the variables of the host, and template_host, template_uid, template_path, " +
+				"template_fullpath, template_run_date and ansible_managed.",
 			"An unchanged file is not sent again.",
 		},
 		Examples: []string{
-			"- name: Configure the service\n  template:\n    src: app.conf.j2\n    dest: /etc/app/app.conf\n    owner: app\n    mode: \"0640\"\n    validate: app --check %s\n  notify: restart app",
+			"- name: Configure the service\n  template:\n    src: app.conf.j2\n    dest: /etc/app/app.conf\n" +
+				"    owner: app\n    mode: \"0640\"\n    validate: app --check %s\n  notify: restart app",
 		},
 		Returns: append([]module.Return{
 			{Key: "dest", Type: "str", Doc: "path that was written"},

@@ -37,13 +37,19 @@ func unarchiveSpec() module.Spec {
 		Name:    "unarchive",
 		Summary: "Unpacks a tar (plain, gzip, bzip2, xz, zstd) or zip archive on the host.",
 		Notes: []string{
-			"Members are compared with existing files by type, size and time, and links by target; if nothing differs, nothing is sent.",
-			"An archive on the control node is streamed to tar on the host, which is all that the host needs. With remote_src it also needs the decompression tool.",
-			"An archive at a URL is downloaded in each run, in check mode too, to compare its members; use creates to avoid that. The host fetches it with curl or wget; without either, or with a password in the URL, the control node does.",
+			"Members are compared with existing files by type, size and time, and links by target; if nothing differs, " +
+				"nothing is sent.",
+			"An archive on the control node is streamed to tar on the host, which is all that the host needs. With " +
+				"remote_src it also needs the decompression tool.",
+			"An archive at a URL is downloaded in each run, in check mode too, to compare its members; use creates to " +
+				"avoid that. The host fetches it with curl or wget; without either, or with a password in the URL, the " +
+				"control node does.",
 		},
 		Examples: []string{
-			"- name: Install the tools\n  unarchive:\n    src: tools.tar.gz\n    dest: /usr/local\n    extra_opts: [--strip-components=1]\n    owner: root",
-			"- name: Unpack an archive on the host\n  unarchive:\n    src: /tmp/app.zip\n    dest: /opt/app\n    remote_src: yes\n    creates: /opt/app/bin/app",
+			"- name: Install the tools\n  unarchive:\n    src: tools.tar.gz\n    dest: /usr/local\n" +
+				"    extra_opts: [--strip-components=1]\n    owner: root",
+			"- name: Unpack an archive on the host\n  unarchive:\n    src: /tmp/app.zip\n    dest: /opt/app\n" +
+				"    remote_src: yes\n    creates: /opt/app/bin/app",
 		},
 		Returns: append([]module.Return{
 			{Key: "dest", Type: "str", Doc: "the folder"},
@@ -156,7 +162,8 @@ func readTarOption(text string) (tarOption, error) {
 	case "--no-same-permissions":
 		return tarOption{word: text}, nil
 	}
-	return tarOption{}, fmt.Errorf("extra_opts: %s is not supported: --strip-components=N, --no-same-owner and --no-same-permissions are", text)
+	return tarOption{}, fmt.Errorf("extra_opts: %s is not supported: --strip-components=N, --no-same-owner and "+
+		"--no-same-permissions are", text)
 }
 
 func isTarOption(text string) error {
@@ -331,7 +338,8 @@ func (u *unpacking) finish(ctx context.Context) (module.Result, error) {
 	var warnings []string
 	switch n := u.dest.followed(); {
 	case n == nil && u.c.Check:
-		warnings = []string{fmt.Sprintf("dest '%s' does not exist; the prediction takes it that an earlier task creates it", u.dest.path)}
+		warnings = []string{fmt.Sprintf("dest '%s' does not exist; the prediction takes it that an earlier task creates "+
+			"it", u.dest.path)}
 	case !n.is(typeDir):
 		return module.Result{}, fmt.Errorf("dest '%s' must be an existing dir", u.dest.path)
 	default:

@@ -34,7 +34,8 @@ func (u *unpacking) fetch(ctx context.Context) (drop func(), err error) {
 		name = "archive"
 	}
 	if address.User == nil {
-		s := hostscript.New(unarchiveScript, "unarchive_fetch").Set("url", u.Src).Set("name", name).Flag("insecure", !u.ValidateCerts)
+		s := hostscript.New(unarchiveScript, "unarchive_fetch").Set("url", u.Src).Set("name", name).Flag("insecure",
+			!u.ValidateCerts)
 		s.Probe = true // a temporary file is no change
 		a, err := s.Run(ctx, u.c.Conn, u.c.Check)
 		if err != nil {
@@ -68,8 +69,9 @@ func (u *unpacking) drop(ctx context.Context, fetched string) {
 
 func (u *unpacking) download(ctx context.Context, address *url.URL, file string) (err error) {
 	t := &http.Transport{
-		Proxy:             http.ProxyFromEnvironment,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: !u.ValidateCerts}, //nolint:gosec // validate_certs: no is the author's choice
+		Proxy: http.ProxyFromEnvironment,
+		//nolint:gosec // validate_certs: no is the author's choice
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: !u.ValidateCerts},
 		DisableKeepAlives: true,
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)

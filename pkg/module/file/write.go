@@ -209,5 +209,6 @@ func missingFolder(e *entry) error {
 	if e.parent != nil {
 		return fmt.Errorf("destination directory %s is not a directory", folder)
 	}
-	return fmt.Errorf("Destination directory %s does not exist (create it with the file module, state: directory)", folder) //nolint:staticcheck // the text users know
+	//nolint:staticcheck // the text users know
+	return fmt.Errorf("Destination directory %s does not exist (create it with the file module, state: directory)", folder)
 }

@@ -68,22 +68,28 @@ func actionSpecs() []module.Spec {
 	return []module.Spec{
 		{
 			Name: "meta", Summary: "Runs an internal action between tasks.", Action: true, FreeForm: "action",
-			New:      func() module.Runner { return &meta{} },
-			Examples: []string{"- meta: flush_handlers", "- name: Skip hosts that are done\n  meta: end_host\n  when: done is defined"},
+			New: func() module.Runner { return &meta{} },
+			Examples: []string{"- meta: flush_handlers", "- name: Skip hosts that are done\n  meta: end_host\n" +
+				"  when: done is defined"},
 		},
 		{
-			Name: "include_tasks", Aliases: []string{"include"}, Summary: "Includes a file with tasks when the task is reached.", Action: true, FreeForm: "file",
-			Notes:    []string{"Keywords on the task apply to the include itself; apply sets them on the included tasks.", "`include` is the old name and causes a warning."},
-			New:      func() module.Runner { return &includeTasks{} },
-			Examples: []string{"- include_tasks: \"{{ ansible_facts.os_family }}.yml\"", "- include_tasks:\n    file: node.yml\n    apply: {become: true}\n  loop: [1, 2]"},
+			Name: "include_tasks", Aliases: []string{"include"},
+			Summary: "Includes a file with tasks when the task is reached.", Action: true, FreeForm: "file",
+			Notes: []string{"Keywords on the task apply to the include itself; apply sets them on the included tasks.", "`include` is the old name and causes a warning."},
+			New:   func() module.Runner { return &includeTasks{} },
+			Examples: []string{"- include_tasks: \"{{ ansible_facts.os_family }}.yml\"", "- include_tasks:\n    file: " +
+				"node.yml\n    apply: {become: true}\n  loop: [1, 2]"},
 		},
 		{
-			Name: "import_tasks", Summary: "Imports a file with tasks when the playbook is loaded.", Action: true, FreeForm: "file",
-			New: func() module.Runner { return &importTasks{} }, Examples: []string{"- import_tasks: install.yml\n  tags: install"},
+			Name: "import_tasks", Summary: "Imports a file with tasks when the playbook is loaded.", Action: true,
+			FreeForm: "file",
+			New:      func() module.Runner { return &importTasks{} },
+			Examples: []string{"- import_tasks: install.yml\n  tags: install"},
 		},
 		{
 			Name: "include_role", Summary: "Includes a role when the task is reached.", Action: true,
-			New: func() module.Runner { return &includeRole{} }, Examples: []string{"- include_role:\n    name: etcd\n    tasks_from: backup"},
+			New:      func() module.Runner { return &includeRole{} },
+			Examples: []string{"- include_role:\n    name: etcd\n    tasks_from: backup"},
 		},
 		{
 			Name: "import_role", Summary: "Imports a role when the playbook is loaded.", Action: true,
@@ -91,7 +97,8 @@ func actionSpecs() []module.Spec {
 		},
 		{
 			Name: "import_playbook", Summary: "Imports the plays of another playbook.", Action: true, FreeForm: "file",
-			New: func() module.Runner { return &importPlaybook{} }, Examples: []string{"- import_playbook: precheck.yml\n  when: precheck | default(true)"},
+			New:      func() module.Runner { return &importPlaybook{} },
+			Examples: []string{"- import_playbook: precheck.yml\n  when: precheck | default(true)"},
 		},
 	}
 }

@@ -51,7 +51,8 @@ func (m *validateArgumentSpec) Run(_ context.Context, c *module.Call) (module.Re
 	}
 	data.Set("argument_errors", strs(problems))
 	data.Set("argument_spec_data", m.Spec)
-	return module.Result{Failed: true, Msg: "Validation of arguments failed:\n" + strings.Join(problems, "\n"), Data: data}, nil
+	return module.Result{Failed: true, Msg: "Validation of arguments failed:\n" + strings.Join(problems, "\n"),
+		Data: data}, nil
 }
 
 func orEmpty(d *value.Dict) *value.Dict {

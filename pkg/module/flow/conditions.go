@@ -23,7 +23,9 @@ func (m *assert) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	for _, cond := range m.That {
 		ok, err := holds(ctx, c, cond)
 		if err != nil {
-			return module.Result{}, fmt.Errorf("The conditional check '%s' failed. The error was: %w", value.Str(asText(cond)), err) //nolint:staticcheck // the text users know
+			//nolint:staticcheck // the text users know
+			return module.Result{}, fmt.Errorf("The conditional check '%s' failed. The error was: %w",
+				value.Str(asText(cond)), err)
 		}
 		if !ok {
 			return module.Result{Failed: true, Verbose: true, Msg: text(m.FailMsg, "Assertion failed"),

@@ -59,7 +59,8 @@ type addHostVars struct {
 
 // Run implements module.Runner.
 func (m *addHostVars) Run(context.Context, *module.Call) (module.Result, error) {
-	return module.Result{Data: value.NewDict("hosts", strs(m.Hosts)), Effect: module.AddHostVars{Hosts: m.Hosts, Vars: m.Vars}}, nil
+	return module.Result{Data: value.NewDict("hosts", strs(m.Hosts)),
+		Effect: module.AddHostVars{Hosts: m.Hosts, Vars: m.Vars}}, nil
 }
 
 type groupBy struct {

@@ -8,7 +8,8 @@ import "kubekey/pkg/module"
 // Modules describes the modules of this package.
 func Modules() []module.Spec {
 	var all []module.Spec
-	for _, group := range [][]module.Spec{varSpecs(), inventorySpecs(), conditionSpecs(), waitSpecs(), factSpecs(), actionSpecs()} {
+	for _, group := range [][]module.Spec{varSpecs(), inventorySpecs(), conditionSpecs(), waitSpecs(), factSpecs(),
+		actionSpecs()} {
 		all = append(all, group...)
 	}
 	return all
@@ -18,15 +19,17 @@ func varSpecs() []module.Spec {
 	return []module.Spec{
 		{
 			Name: "set_fact", Summary: "Sets variables of the host for the rest of the run.",
-			Notes:    []string{"Strings that read true, false, yes or no become bools. The host is not contacted."},
-			Examples: []string{"- set_fact:\n    etcd_name: \"etcd-{{ inventory_hostname }}\"\n    peers: \"{{ groups.etcd | length }}\""},
-			Returns:  []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "the variables"}},
-			New:      func() module.Runner { return &setFact{} },
-			AnyArgs:  true, Where: module.OnControl, Check: module.Harmless,
+			Notes: []string{"Strings that read true, false, yes or no become bools. The host is not contacted."},
+			Examples: []string{"- set_fact:\n    etcd_name: \"etcd-{{ inventory_hostname }}\"\n" +
+				"    peers: \"{{ groups.etcd | length }}\""},
+			Returns: []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "the variables"}},
+			New:     func() module.Runner { return &setFact{} },
+			AnyArgs: true, Where: module.OnControl, Check: module.Harmless,
 		},
 		{
 			Name: "set_stats", Summary: "Sets statistics of the run.",
-			Notes:    []string{"The values are part of the result of the task, for consumers of the events of a run. The host is not contacted."},
+			Notes: []string{"The values are part of the result of the task, for consumers of the events of a run. The " +
+				"host is not contacted."},
 			Examples: []string{"- set_stats:\n    data:\n      nodes_added: \"{{ ansible_play_hosts | length }}\""},
 			Returns:  []module.Return{{Key: "ansible_stats", Type: "dict", Doc: "data, per_host and aggregate"}},
 			New:      func() module.Runner { return &setStats{} },
@@ -34,7 +37,8 @@ func varSpecs() []module.Spec {
 		},
 		{
 			Name: "include_vars", Summary: "Loads variables from files on the control node.",
-			Examples: []string{"- include_vars: \"{{ ansible_facts.distribution }}.yml\"", "- include_vars:\n    dir: vars/all\n    ignore_files: [README.md]\n    name: settings"},
+			Examples: []string{"- include_vars: \"{{ ansible_facts.distribution }}.yml\"", "- include_vars:\n    dir: " +
+				"vars/all\n    ignore_files: [README.md]\n    name: settings"},
 			Returns: []module.Return{
 				{Key: "ansible_facts", Type: "dict", Doc: "the variables"},
 				{Key: "ansible_included_var_files", Type: "list", Doc: "the files that were read"},
@@ -45,7 +49,8 @@ func varSpecs() []module.Spec {
 		},
 		{
 			Name: "result", Collection: "kk", Summary: "Reports values at the end of the run, for scripts that read its output.",
-			Notes:    []string{"With -o jsonl, and in the journal, they are the results of the event run_ended; if a name is set twice, the last value counts."},
+			Notes: []string{"With -o jsonl, and in the journal, they are the results of the event run_ended; if a name " +
+				"is set twice, the last value counts."},
 			Examples: []string{"- result:\n    endpoint: \"https://{{ vip }}:6443\""},
 			New:      func() module.Runner { return &result{} },
 			AnyArgs:  true, Where: module.OnControl, Check: module.Harmless,
@@ -57,7 +62,8 @@ func inventorySpecs() []module.Spec {
 	return []module.Spec{
 		{
 			Name: "add_host", Summary: "Adds a host to the inventory of the run.",
-			Notes:    []string{"It runs once for all hosts of a batch. All other arguments become variables of the host. The host is available in subsequent plays."},
+			Notes: []string{"It runs once for all hosts of a batch. All other arguments become variables of the host. " +
+				"The host is available in subsequent plays."},
 			Examples: []string{"- add_host:\n    name: 10.0.0.9\n    groups: [workers]\n    ansible_user: ubuntu"},
 			Returns:  []module.Return{{Key: "add_host", Type: "dict", Doc: "host_name, groups and host_vars"}},
 			New:      func() module.Runner { return &addHost{} },
@@ -65,10 +71,11 @@ func inventorySpecs() []module.Spec {
 		},
 		{
 			Name: "add_hostvars", Collection: "kk", Summary: "Sets variables on other hosts.",
-			Examples: []string{"- add_hostvars:\n    hosts: [kube_control_plane]\n    vars: {join_token: \"{{ token.stdout }}\"}"},
-			Returns:  []module.Return{{Key: "hosts", Type: "list", Doc: "the argument"}},
-			New:      func() module.Runner { return &addHostVars{} },
-			Where:    module.OnControl, Check: module.Harmless,
+			Examples: []string{"- add_hostvars:\n    hosts: [kube_control_plane]\n" +
+				"    vars: {join_token: \"{{ token.stdout }}\"}"},
+			Returns: []module.Return{{Key: "hosts", Type: "list", Doc: "the argument"}},
+			New:     func() module.Runner { return &addHostVars{} },
+			Where:   module.OnControl, Check: module.Harmless,
 		},
 		{
 			Name: "group_by", Summary: "Adds the host to a group, such as one named after a fact.",
@@ -87,7 +94,8 @@ func conditionSpecs() []module.Spec {
 	return []module.Spec{
 		{
 			Name: "assert", Summary: "Fails unless all conditions are true.",
-			Examples: []string{"- assert:\n    that:\n      - groups.etcd | length is odd\n      - kube_version is version('1.24', '>=')\n    fail_msg: etcd needs an odd number of members"},
+			Examples: []string{"- assert:\n    that:\n      - groups.etcd | length is odd\n" +
+				"      - kube_version is version('1.24', '>=')\n    fail_msg: etcd needs an odd number of members"},
 			Returns: []module.Return{
 				{Key: "assertion", Type: "str", Doc: "the condition that is false"},
 				{Key: "evaluated_to", Type: "bool", Doc: "false"},
@@ -97,8 +105,9 @@ func conditionSpecs() []module.Spec {
 		},
 		{
 			Name: "validate_argument_spec", Summary: "Validates variables against an argument spec.",
-			Notes:    []string{"It is the first task of a role with argument_specs, unless rolespec_validate is no."},
-			Examples: []string{"- validate_argument_spec:\n    argument_spec:\n      port: {type: int, required: true}\n      mode: {choices: [fast, safe], default: safe}"},
+			Notes: []string{"It is the first task of a role with argument_specs, unless rolespec_validate is no."},
+			Examples: []string{"- validate_argument_spec:\n    argument_spec:\n      port: {type: int, required: true}\n" +
+				"      mode: {choices: [fast, safe], default: safe}"},
 			Returns: []module.Return{
 				{Key: "argument_errors", Type: "list", Doc: "the problems found"},
 				{Key: "argument_spec_data", Type: "dict", Doc: "the spec, on failure"},
@@ -109,16 +118,19 @@ func conditionSpecs() []module.Spec {
 		},
 		{
 			Name: "fail", Summary: "Fails with a message.",
-			Examples: []string{"- fail:\n    msg: this system is not supported\n  when: ansible_facts.os_family not in ['Debian', 'RedHat']"},
-			New:      func() module.Runner { return &fail{} },
-			Where:    module.OnControl, Check: module.Harmless,
+			Examples: []string{"- fail:\n    msg: this system is not supported\n" +
+				"  when: ansible_facts.os_family not in ['Debian', 'RedHat']"},
+			New:   func() module.Runner { return &fail{} },
+			Where: module.OnControl, Check: module.Harmless,
 		},
 		{
 			Name: "debug", Summary: "Prints a message or the value of an expression.",
-			Examples: []string{"- debug:\n    msg: \"joined as {{ name }}\"", "- debug:\n    var: hostvars[inventory_hostname].groups\n    verbosity: 2"},
-			Returns:  []module.Return{{Key: "msg", Type: "any", Doc: "the message; with var, the value is under the text of the expression instead"}},
-			New:      func() module.Runner { return &debug{} },
-			RawArgs:  []string{"var"}, Where: module.OnControl, Check: module.Harmless,
+			Examples: []string{"- debug:\n    msg: \"joined as {{ name }}\"", "- debug:\n    var: " +
+				"hostvars[inventory_hostname].groups\n    verbosity: 2"},
+			Returns: []module.Return{{Key: "msg", Type: "any", Doc: "the message; with var, the value is under the text " +
+				"of the expression instead"}},
+			New:     func() module.Runner { return &debug{} },
+			RawArgs: []string{"var"}, Where: module.OnControl, Check: module.Harmless,
 		},
 	}
 }
@@ -127,13 +139,16 @@ func waitSpecs() []module.Spec {
 	return []module.Spec{
 		{
 			Name: "pause", Summary: "Pauses for some time or for user input.",
-			Notes:    []string{"It runs once for all hosts of a batch. Without a terminal it does not wait for an answer, and prints a warning."},
-			Examples: []string{"- pause:\n    seconds: 10", "- pause:\n    prompt: Type yes to delete the cluster\n  register: answer"},
+			Notes: []string{"It runs once for all hosts of a batch. Without a terminal it does not wait for an answer, " +
+				"and prints a warning."},
+			Examples: []string{"- pause:\n    seconds: 10", "- pause:\n    prompt: Type yes to delete the cluster\n" +
+				"  register: answer"},
 			Returns: []module.Return{
 				{Key: "user_input", Type: "str", Doc: "the typed text"},
 				{Key: "stdout", Type: "str", Doc: "duration of the pause"},
 				{Key: "start", Type: "str", Doc: "start time"}, {Key: "stop", Type: "str", Doc: "end time"},
-				{Key: "delta", Type: "int", Doc: "duration in seconds"}, {Key: "echo", Type: "bool", Doc: "whether the typed text was shown"},
+				{Key: "delta", Type: "int", Doc: "duration in seconds"},
+				{Key: "echo", Type: "bool", Doc: "whether the typed text was shown"},
 			},
 			New:   func() module.Runner { return &pause{} },
 			Where: module.Once, Check: module.Harmless,
@@ -153,8 +168,10 @@ func waitSpecs() []module.Spec {
 		},
 		{
 			Name: "reboot", Summary: "Reboots the host and waits until it is up again.",
-			Notes:    []string{"A reboot is detected by a changed output of boot_time_command. In check mode the task is skipped."},
-			Examples: []string{"- reboot:", "- reboot:\n    reboot_timeout: 900\n    test_command: systemctl is-system-running --wait"},
+			Notes: []string{"A reboot is detected by a changed output of boot_time_command. In check mode the task is " +
+				"skipped."},
+			Examples: []string{"- reboot:", "- reboot:\n    reboot_timeout: 900\n    test_command: systemctl " +
+				"is-system-running --wait"},
 			Returns: []module.Return{
 				{Key: "rebooted", Type: "bool", Doc: "whether the host rebooted and is up again"},
 				{Key: "elapsed", Type: "int", Doc: "seconds it took"},
@@ -168,7 +185,8 @@ func waitSpecs() []module.Spec {
 func factSpecs() []module.Spec {
 	return []module.Spec{{
 		Name: "setup", Aliases: []string{"gather_facts"}, Summary: "Gathers facts about the host.",
-		Notes:    []string{"Facts are available as ansible_facts.NAME and ansible_NAME. Custom facts (*.fact: JSON, INI, or executable) are in ansible_local."},
+		Notes: []string{"Facts are available as ansible_facts.NAME and ansible_NAME. Custom facts (*.fact: JSON, " +
+			"INI, or executable) are in ansible_local."},
 		Examples: []string{"- setup:\n    gather_subset: [\"!all\", network]", "- setup:\n    filter: [\"ansible_mem*\"]"},
 		Returns:  []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "the facts"}},
 		New:      func() module.Runner { return &setup{} }, Check: module.Harmless,

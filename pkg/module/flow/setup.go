@@ -32,7 +32,8 @@ func (m *setup) CheckLiterals() []schema.Problem {
 
 // Run implements module.Runner.
 func (m *setup) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	found, err := facts.Gather(ctx, c.Conn, facts.Options{Subset: m.Subset, Filter: m.Filter, Timeout: m.Timeout, FactPath: m.FactPath})
+	found, err := facts.Gather(ctx, c.Conn,
+		facts.Options{Subset: m.Subset, Filter: m.Filter, Timeout: m.Timeout, FactPath: m.FactPath})
 	if err != nil {
 		return module.Result{}, err
 	}

@@ -26,7 +26,8 @@ type setFact struct {
 // Run implements module.Runner.
 func (m *setFact) Run(context.Context, *module.Call) (module.Result, error) {
 	if m.Facts.Len() == 0 {
-		return module.Result{Failed: true, Msg: "No key/value pairs provided, at least one is required for this action to succeed"}, nil
+		return module.Result{Failed: true, Msg: "No key/value pairs provided, at least one is required for this action " +
+			"to succeed"}, nil
 	}
 	facts := value.NewDict()
 	for k, v := range m.Facts.All() {
@@ -61,7 +62,8 @@ func (m *setStats) Run(context.Context, *module.Call) (module.Result, error) {
 }
 
 func badName(name string) string {
-	return fmt.Sprintf("The variable name '%s' is not valid. Variables must start with a letter or underscore character, and contain only letters, numbers and underscores.", name)
+	return fmt.Sprintf("The variable name '%s' is not valid. Variables must start with a letter or underscore "+
+		"character, and contain only letters, numbers and underscores.", name)
 }
 
 func isName(s string) bool {
@@ -114,7 +116,8 @@ func (*includeVars) Rules() schema.Rules {
 func (m *includeVars) Run(_ context.Context, c *module.Call) (module.Result, error) {
 	facts, files, err := m.read(c)
 	if err != nil {
-		return module.Result{Failed: true, Msg: err.Error(), Data: value.NewDict("message", err.Error(), "ansible_included_var_files", strs(files))}, nil
+		return module.Result{Failed: true, Msg: err.Error(),
+			Data: value.NewDict("message", err.Error(), "ansible_included_var_files", strs(files))}, nil
 	}
 	if m.Name != "" {
 		facts = value.NewDict(m.Name, facts)
@@ -124,7 +127,8 @@ func (m *includeVars) Run(_ context.Context, c *module.Call) (module.Result, err
 			return module.Result{}, err
 		}
 	}
-	return module.Result{Facts: facts, FactKind: module.IncludeVars, Data: value.NewDict("ansible_included_var_files", strs(files))}, nil
+	return module.Result{Facts: facts, FactKind: module.IncludeVars,
+		Data: value.NewDict("ansible_included_var_files", strs(files))}, nil
 }
 
 func strs(list []string) []any {

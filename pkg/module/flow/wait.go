@@ -123,7 +123,8 @@ func (m *waitForConnection) Run(ctx context.Context, c *module.Call) (module.Res
 	elapsed := value.NewDict("elapsed", int(c.Now().Sub(start).Seconds()))
 	var late *timeoutError
 	if errors.As(err, &late) {
-		return module.Result{Failed: true, Msg: "timed out waiting for the connection: " + late.last.Error(), Data: elapsed}, nil
+		return module.Result{Failed: true, Msg: "timed out waiting for the connection: " + late.last.Error(),
+			Data: elapsed}, nil
 	}
 	return module.Result{Data: elapsed}, err
 }
@@ -197,7 +198,8 @@ func (m *reboot) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	data := value.NewDict("elapsed", int(c.Now().Sub(start).Seconds()), "rebooted", err == nil)
 	var late *timeoutError
 	if errors.As(err, &late) {
-		return module.Result{Failed: true, Changed: true, Data: data, Msg: "Timed out waiting for the host to come back: " + late.last.Error()}, nil
+		return module.Result{Failed: true, Changed: true, Data: data,
+			Msg: "Timed out waiting for the host to come back: " + late.last.Error()}, nil
 	}
 	return module.Result{Changed: true, Data: data}, err
 }
@@ -210,7 +212,8 @@ func (m *reboot) goDown(ctx context.Context, c *module.Call) (msg string, err er
 		command = "wall " + shell.Quote(m.Msg) + " 2>/dev/null; systemctl reboot || shutdown -r now || reboot"
 	}
 	line := "PATH=$PATH:" + shell.Quote(strings.Join(m.SearchPaths, ":")) + "; export PATH\n" +
-		"nohup " + shell.Script(fmt.Sprintf("sleep %d; ", int(m.PreDelay.Seconds())+1)+command) + " >/dev/null 2>&1 </dev/null &"
+		"nohup " + shell.Script(fmt.Sprintf("sleep %d; ", int(m.PreDelay.Seconds())+1)+command) +
+		" >/dev/null 2>&1 </dev/null &"
 	out, err := connector.Collect(ctx, c.Conn, connector.Command{Line: line}, connector.MaxAnswer)
 	var lost *connector.UnreachableError
 	switch {

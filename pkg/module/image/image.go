@@ -45,19 +45,30 @@ func imageSpec() module.Spec {
 		Name: "image", Collection: "kk",
 		Summary: "Copies container images between registries, OCI layouts and docker archives.",
 		Notes: []string{
-			"src and dest are the name of an image in a registry, as in docker (busybox is docker.io/library/busybox:latest); oci:FOLDER:NAME in an OCI layout, where NAME defaults to the only image of a source, and to the name of the source for a destination; or docker-archive:FILE:NAME, with one image for one platform.",
-			"Of a multi-platform image, a single platform is copied as a plain image, several as an index. Image digests are preserved; without platforms, or with all of them, so is the digest of the index.",
-			"An image whose manifest exists with the same digest is not copied, nor are existing layers. All digests are verified.",
+			"src and dest are the name of an image in a registry, as in docker (busybox is " +
+				"docker.io/library/busybox:latest); oci:FOLDER:NAME in an OCI layout, where NAME defaults to the only image " +
+				"of a source, and to the name of the source for a destination; or docker-archive:FILE:NAME, with one image " +
+				"for one platform.",
+			"Of a multi-platform image, a single platform is copied as a plain image, several as an index. Image digests " +
+				"are preserved; without platforms, or with all of them, so is the digest of the index.",
+			"An image whose manifest exists with the same digest is not copied, nor are existing layers. All digests are " +
+				"verified.",
 			"All names are validated before anything is copied. All images are tried, and every failure is reported.",
 			"Broken connections and responses such as 503 are retried; a missing image and denied access are not.",
 			"A registry is accessed over TLS unless plain_http is set for it, even on localhost.",
 			"In check mode an unreachable destination counts as one without the image, with a warning.",
 		},
 		Examples: []string{
-			"- name: Copy images to the local registry\n  image:\n    images:\n      - {src: registry.k8s.io/pause:3.10.1, dest: registry.local/pause:3.10.1}\n      - {src: \"oci:/srv/bundle:coredns\", dest: registry.local/coredns:v1.12.1}\n    platforms: [linux/amd64, linux/arm64]\n    auth:\n      registry.local: {username: admin, password: \"{{ password }}\"}\n    tls:\n      registry.local: {ca: /srv/pki/ca.crt}",
+			"- name: Copy images to the local registry\n  image:\n    images:\n" +
+				"      - {src: registry.k8s.io/pause:3.10.1, dest: registry.local/pause:3.10.1}\n" +
+				"      - {src: \"oci:/srv/bundle:coredns\", dest: registry.local/coredns:v1.12.1}\n" +
+				"    platforms: [linux/amd64, linux/arm64]\n    auth:\n" +
+				"      registry.local: {username: admin, password: \"{{ password }}\"}\n    tls:\n" +
+				"      registry.local: {ca: /srv/pki/ca.crt}",
 		},
 		Returns: []module.Return{
-			{Key: "images", Type: "list", Doc: "src and dest with their full names, changed and digest of each image, in order; msg if it failed"},
+			{Key: "images", Type: "list", Doc: "src and dest with their full names, changed and digest of each image, in " +
+				"order; msg if it failed"},
 			{Key: "copied", Type: "int", Doc: "number of copied images"},
 		},
 		New:   func() module.Runner { return new(Image) },
@@ -98,7 +109,8 @@ func (m *Image) jobs(c *module.Call) ([]*job, error) {
 	access, err := m.access(c)
 	wrong = append(wrong, err)
 	places := &places{access: access}
-	shared := &jobShared{platforms: platforms, attempts: m.Attempts, backoff: m.Backoff, check: c.Check, progress: progress(c)}
+	shared := &jobShared{platforms: platforms, attempts: m.Attempts, backoff: m.Backoff, check: c.Check,
+		progress: progress(c)}
 	var jobs []*job
 	seen := map[string]bool{}
 	for _, p := range m.pairs() {

@@ -97,7 +97,8 @@ func (j *job) run(ctx context.Context) {
 func passing(err error) bool {
 	var said *transport.Error
 	if errors.As(err, &said) {
-		return said.StatusCode >= 500 || said.StatusCode == http.StatusTooManyRequests || said.StatusCode == http.StatusRequestTimeout
+		return said.StatusCode >= 500 || said.StatusCode == http.StatusTooManyRequests ||
+			said.StatusCode == http.StatusRequestTimeout
 	}
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
@@ -190,7 +191,8 @@ func (j *job) choose(index v1.ImageIndex) (picture, error) {
 	var take []v1.Hash
 	var lacks []v1.Platform
 	for _, want := range j.platforms {
-		i := slices.IndexFunc(m.Manifests, func(d v1.Descriptor) bool { return d.Platform != nil && d.Platform.Satisfies(want) })
+		i := slices.IndexFunc(m.Manifests,
+			func(d v1.Descriptor) bool { return d.Platform != nil && d.Platform.Satisfies(want) })
 		if i < 0 {
 			lacks = append(lacks, want)
 			continue

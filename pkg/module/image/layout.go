@@ -234,7 +234,8 @@ func (l *layoutPlace) enter(path layout.Path, p picture) error {
 	if err != nil {
 		return err
 	}
-	desc := v1.Descriptor{MediaType: kind, Digest: digest, Size: size.Size(), Annotations: map[string]string{refName: l.name}}
+	desc := v1.Descriptor{MediaType: kind, Digest: digest, Size: size.Size(),
+		Annotations: map[string]string{refName: l.name}}
 	if err := l.verify(desc, true); err != nil {
 		return errors.Join(err, l.discard(err))
 	}

@@ -30,7 +30,8 @@ func (a Access) script(call string) *hostscript.Script {
 	s := hostscript.New(library, k8sScript, call).Args(&a)
 	s.Large = true
 	s.Env = map[string]string{}
-	for name, v := range map[string]string{"KK_CREDENTIALS": a.credentials(), "HTTPS_PROXY": a.Proxy.Reveal(), "HTTP_PROXY": a.Proxy.Reveal(), "NO_PROXY": a.NoProxy} {
+	for name, v := range map[string]string{"KK_CREDENTIALS": a.credentials(), "HTTPS_PROXY": a.Proxy.Reveal(),
+		"HTTP_PROXY": a.Proxy.Reveal(), "NO_PROXY": a.NoProxy} {
 		if v != "" {
 			s.Env[name] = v
 		}
@@ -42,7 +43,8 @@ func (a Access) script(call string) *hostscript.Script {
 // without any: a command line would show them.
 func (a Access) credentials() string {
 	user := map[string]string{}
-	for key, v := range map[string]string{"token": a.Token.Reveal(), "username": a.Username, "password": a.Password.Reveal()} {
+	for key, v := range map[string]string{"token": a.Token.Reveal(), "username": a.Username,
+		"password": a.Password.Reveal()} {
 		if v != "" {
 			user[key] = v
 		}

@@ -104,7 +104,8 @@ func (m *Helm) packChart(c *module.Call, w *tar.Writer, l *bundle) error {
 	}
 	path, err := c.Find("files", m.Chart)
 	if err != nil {
-		if source.IsAbs(m.Chart) || strings.HasPrefix(m.Chart, ".") || strings.HasSuffix(m.Chart, ".tgz") || !strings.Contains(m.Chart, "/") {
+		if source.IsAbs(m.Chart) || strings.HasPrefix(m.Chart, ".") || strings.HasSuffix(m.Chart, ".tgz") ||
+			!strings.Contains(m.Chart, "/") {
 			return fmt.Errorf("find the chart: %w", err)
 		}
 		l.ownCache = false // a chart of a repository that the host's helm knows
@@ -131,7 +132,8 @@ func (m *Helm) packChart(c *module.Call, w *tar.Writer, l *bundle) error {
 // noDependencies rejects dependency_update for a chart that is not a folder.
 func (m *Helm) noDependencies() error {
 	if m.DependencyUp {
-		return fmt.Errorf("dependency_update needs a chart folder, and %q is not one: a packaged chart contains its dependencies", m.Chart)
+		return fmt.Errorf("dependency_update needs a chart folder, and %q is not one: a packaged chart contains its "+
+			"dependencies", m.Chart)
 	}
 	return nil
 }
@@ -187,7 +189,8 @@ func addFolder(files source.Tree, w *tar.Writer, dir, as string, depth int) erro
 }
 
 func add(w *tar.Writer, name string, text []byte) error {
-	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(text)),
+		Typeflag: tar.TypeReg}); err != nil {
 		return err
 	}
 	_, err := w.Write(text)

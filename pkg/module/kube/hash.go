@@ -37,7 +37,8 @@ func (o object) digest(nameKey string) (string, error) {
 		parts = append(parts, `"`+key+`":`+text)
 	}
 	sum := sha256.Sum256([]byte("{" + strings.Join(parts, ",") + "}"))
-	return strings.NewReplacer("0", "g", "1", "h", "3", "k", "a", "m", "e", "t").Replace(hex.EncodeToString(sum[:])[:10]), nil
+	return strings.NewReplacer("0", "g", "1", "h", "3", "k", "a", "m", "e",
+		"t").Replace(hex.EncodeToString(sum[:])[:10]), nil
 }
 
 // appendHash appends a hash of the content to the name of the object.

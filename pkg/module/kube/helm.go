@@ -68,19 +68,27 @@ func helmSpec() module.Spec {
 		Name: "helm", Collection: "kubernetes.core", Former: "community.kubernetes", Groups: []string{"helm"},
 		Summary: "Installs, upgrades and removes releases of Helm charts.",
 		Notes: []string{
-			"It runs helm on the host. Charts and values files on the control node are copied to a temporary folder on the host, which only the user can read and which is removed afterwards.",
-			"A release is upgraded if its chart, values, manifest or hooks would change, or if its last change failed. For the comparison the chart is rendered against the cluster; a chart that renders random content is upgraded in each run.",
-			"An interrupted change is recovered first: a pending installation is uninstalled, a pending upgrade is rolled back to the last deployed revision. So do not run helm for the same release elsewhere at the same time.",
+			"It runs helm on the host. Charts and values files on the control node are copied to a temporary folder on the " +
+				"host, which only the user can read and which is removed afterwards.",
+			"A release is upgraded if its chart, values, manifest or hooks would change, or if its last change failed. For " +
+				"the comparison the chart is rendered against the cluster; a chart that renders random content is upgraded in " +
+				"each run.",
+			"An interrupted change is recovered first: a pending installation is uninstalled, a pending upgrade is rolled " +
+				"back to the last deployed revision. So do not run helm for the same release elsewhere at the same time.",
 			"Helm does not update existing CRDs from crds/.",
 			"The data of Secrets is hidden in diffs.",
 		},
 		Examples: []string{
-			"- name: Install flannel\n  helm:\n    name: flannel\n    namespace: kube-flannel\n    create_namespace: true\n    chart: /var/cache/charts/flannel.tgz\n    values:\n      podCidr: 10.233.64.0/18\n    wait: true\n    kubeconfig: /etc/kubernetes/admin.conf",
-			"- name: Install a chart from a repository\n  helm:\n    name: metrics-server\n    namespace: kube-system\n    chart: metrics-server\n    repo_url: https://kubernetes-sigs.github.io/metrics-server\n    version: 3.13.0",
+			"- name: Install flannel\n  helm:\n    name: flannel\n    namespace: kube-flannel\n    create_namespace: true\n" +
+				"    chart: /var/cache/charts/flannel.tgz\n    values:\n      podCidr: 10.233.64.0/18\n    wait: true\n" +
+				"    kubeconfig: /etc/kubernetes/admin.conf",
+			"- name: Install a chart from a repository\n  helm:\n    name: metrics-server\n    namespace: kube-system\n" +
+				"    chart: metrics-server\n    repo_url: https://kubernetes-sigs.github.io/metrics-server\n    version: 3.13.0",
 			"- name: Uninstall a release\n  helm:\n    name: shop\n    namespace: shop\n    state: absent\n    wait: true",
 		},
 		Returns: []module.Return{
-			{Key: "status", Type: "dict", Doc: "status of the release: name, namespace, revision, status, chart, app_version, updated; empty if there is no release"},
+			{Key: "status", Type: "dict", Doc: "status of the release: name, namespace, revision, status, chart, " +
+				"app_version, updated; empty if there is no release"},
 			{Key: "recovered", Type: "str", Doc: "output of helm when it recovered an interrupted change"},
 		},
 		New: func() module.Runner { return new(Helm) },
@@ -146,7 +154,8 @@ func (m *Helm) script(call string) *hostscript.Script {
 // by the kubeconfig: a command line would show the token.
 func (m *Helm) access() map[string]string {
 	env := map[string]string{}
-	for name, v := range map[string]string{"HELM_KUBEAPISERVER": m.Host, "HELM_KUBETOKEN": m.Token.Reveal(), "HELM_KUBECAFILE": m.CA} {
+	for name, v := range map[string]string{"HELM_KUBEAPISERVER": m.Host, "HELM_KUBETOKEN": m.Token.Reveal(),
+		"HELM_KUBECAFILE": m.CA} {
 		if v != "" {
 			env[name] = v
 		}
@@ -182,7 +191,8 @@ func (m *Helm) present(ctx context.Context, c *module.Call, l *bundle) (module.R
 	a, err := run(ctx, c, m.deploy("helm_look", l).Flag("render", c.Check || c.Diff))
 	var missing *missingError
 	if c.Check && errors.As(err, &missing) {
-		return module.Result{Changed: true, Warnings: []string{err.Error()}, Data: value.NewDict("status", value.NewDict())}, nil
+		return module.Result{Changed: true, Warnings: []string{err.Error()},
+			Data: value.NewDict("status", value.NewDict())}, nil
 	}
 	if err != nil {
 		return module.Result{}, err
@@ -233,7 +243,8 @@ func (m *Helm) errorOf(a hostscript.Answer) error {
 func (m *Helm) wrong(said string) error {
 	var data []string
 	for line := range strings.Lines(said) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "WARNING: ") && !strings.HasPrefix(line, "level=") {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "WARNING: ") &&
+			!strings.HasPrefix(line, "level=") {
 			data = append(data, strings.TrimPrefix(line, "Error: "))
 		}
 	}
@@ -303,7 +314,8 @@ func releaseJSON(text string) (object, error) {
 // sameRelease compares a release with its desired state. listed is the
 // release as helm list has it: its chart is NAME-VERSION.
 func sameRelease(now, next object, listed *value.Dict) bool {
-	if chart := next.text("chart", "metadata", "name") + "-" + next.text("chart", "metadata", "version"); chart != "-" && chart != listed.String("chart") {
+	if chart := next.text("chart", "metadata", "name") + "-" +
+		next.text("chart", "metadata", "version"); chart != "-" && chart != listed.String("chart") {
 		return false
 	}
 	return sameValues(now.at("config"), next.at("config")) &&
@@ -337,7 +349,8 @@ func (m *Helm) diff(now, next object) []event.Diff {
 	before, after := manifest(now.text("manifest")+hooks(now)), manifest(next.text("manifest")+hooks(next))
 	d := event.Diff{BeforeHeader: header, AfterHeader: header, Before: before, After: after}
 	if before == after {
-		d.Note = header + ": the visible part of the manifest does not change; the chart version, the values or a Secret change"
+		d.Note = header + ": the visible part of the manifest does not change; the chart version, the values or a " +
+			"Secret change"
 	}
 	return []event.Diff{d}
 }

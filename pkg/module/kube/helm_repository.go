@@ -35,12 +35,15 @@ func repositorySpec() module.Spec {
 		Name: "helm_repository", Collection: "kubernetes.core", Former: "community.kubernetes", Groups: []string{"helm"},
 		Summary: "Manages chart repositories of helm on the host.",
 		Notes: []string{
-			"Repositories belong to the user of the task. They are in repositories.yaml in the config folder of helm, which HELM_CONFIG_HOME in the environment of the task overrides.",
+			"Repositories belong to the user of the task. They are in repositories.yaml in the config folder of helm, " +
+				"which HELM_CONFIG_HOME in the environment of the task overrides.",
 			"helm reads the index of a repository when it is added. The password is passed on standard input.",
 			"An existing repository with the same name and another URL is an error, unless force_update is set.",
 		},
 		Examples: []string{
-			"- name: Add a chart repository\n  helm_repository:\n    name: shop\n    repo_url: https://charts.example.org/shop\n    repo_username: reader\n    repo_password: \"{{ charts_password }}\"",
+			"- name: Add a chart repository\n  helm_repository:\n    name: shop\n" +
+				"    repo_url: https://charts.example.org/shop\n    repo_username: reader\n" +
+				"    repo_password: \"{{ charts_password }}\"",
 			"- name: Remove a chart repository\n  helm_repository:\n    name: shop\n    state: absent",
 		},
 		Returns: []module.Return{
@@ -80,9 +83,11 @@ func (m *Repository) Run(ctx context.Context, c *module.Call) (module.Result, er
 	case err != nil:
 		return module.Result{}, err
 	case a.Has("other"):
-		return fail(r, fmt.Errorf("the host's helm has a repository %s already, with the address %s: set force_update to give it another", m.Name, a.Get("other")))
+		return fail(r, fmt.Errorf("the host's helm has a repository %s already, with the address %s: set force_update "+
+			"to give it another", m.Name, a.Get("other")))
 	case a.Has("error"):
-		return fail(r, fmt.Errorf("repository %s: %s", m.Name, strings.TrimPrefix(strings.TrimSpace(a.Get("error")), "Error: ")))
+		return fail(r, fmt.Errorf("repository %s: %s", m.Name,
+			strings.TrimPrefix(strings.TrimSpace(a.Get("error")), "Error: ")))
 	}
 	r.Changed = a.Changed()
 	if a.Has("stdout") {

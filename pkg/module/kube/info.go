@@ -33,8 +33,10 @@ func infoSpec() module.Spec {
 			"With wait, the task waits until at least one object is found and all of them are ready.",
 		},
 		Examples: []string{
-			"- name: List the nodes\n  k8s_info:\n    kind: Node\n    kubeconfig: /etc/kubernetes/admin.conf\n  register: nodes\n- debug:\n    msg: \"{{ nodes.resources | map(attribute='metadata.name') }}\"",
-			"- name: DNS answers\n  k8s_info:\n    api_version: apps/v1\n    kind: Deployment\n    name: coredns\n    namespace: kube-system\n    wait: true\n    wait_timeout: 300",
+			"- name: List the nodes\n  k8s_info:\n    kind: Node\n    kubeconfig: /etc/kubernetes/admin.conf\n" +
+				"  register: nodes\n- debug:\n    msg: \"{{ nodes.resources | map(attribute='metadata.name') }}\"",
+			"- name: DNS answers\n  k8s_info:\n    api_version: apps/v1\n    kind: Deployment\n    name: coredns\n" +
+				"    namespace: kube-system\n    wait: true\n    wait_timeout: 300",
 		},
 		Returns: []module.Return{
 			{Key: "resources", Type: "list", Doc: "the objects, without managedFields; the data of Secrets is hidden"},
@@ -50,7 +52,8 @@ func (m *Info) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	found, known, err := m.find(ctx, c)
 	var missing *missingError
 	if c.Check && errors.As(err, &missing) {
-		return module.Result{Warnings: []string{err.Error()}, Data: value.NewDict("resources", []any{}, "api_found", false)}, nil
+		return module.Result{Warnings: []string{err.Error()},
+			Data: value.NewDict("resources", []any{}, "api_found", false)}, nil
 	}
 	if err == nil && m.Wait && !c.Check {
 		found, err = m.until(ctx, found, func(ctx context.Context) (all []object, err error) {

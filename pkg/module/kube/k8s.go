@@ -56,20 +56,29 @@ func k8sSpec() module.Spec {
 		Name: "k8s", Collection: "kubernetes.core", Former: "community.kubernetes", Groups: []string{"k8s"},
 		Summary: "Creates, changes and deletes objects of a Kubernetes cluster.",
 		Notes: []string{
-			"It runs kubectl on the host and applies the objects server-side: fields that the task does not set are unchanged, fields that it set before and no longer sets are removed.",
-			"Namespaces and CustomResourceDefinitions are applied first, and definitions are established before objects of their kinds follow. If an object is rejected, the others are still applied, and the error names each rejected one.",
-			"A change is detected by resourceVersion, or by the content if only field managers differ. Check mode uses a dry run of the API server; an object in a namespace or of a kind that does not exist yet counts as created.",
+			"It runs kubectl on the host and applies the objects server-side: fields that the task does not set are " +
+				"unchanged, fields that it set before and no longer sets are removed.",
+			"Namespaces and CustomResourceDefinitions are applied first, and definitions are established before objects of " +
+				"their kinds follow. If an object is rejected, the others are still applied, and the error names each " +
+				"rejected one.",
+			"A change is detected by resourceVersion, or by the content if only field managers differ. Check mode uses a " +
+				"dry run of the API server; an object in a namespace or of a kind that does not exist yet counts as created.",
 			"The data of Secrets is hidden in results and diffs.",
 		},
 		Examples: []string{
 			"- name: A namespace\n  k8s:\n    kind: Namespace\n    name: shop",
-			"- name: Deploy the shop\n  k8s:\n    template: shop.yaml.j2\n    namespace: shop\n    wait: true\n    wait_timeout: 300\n    kubeconfig: /etc/kubernetes/admin.conf",
-			"- name: Delete a job\n  k8s:\n    state: absent\n    api_version: batch/v1\n    kind: Job\n    name: migrate\n    namespace: shop\n    wait: true",
+			"- name: Deploy the shop\n  k8s:\n    template: shop.yaml.j2\n    namespace: shop\n    wait: true\n" +
+				"    wait_timeout: 300\n    kubeconfig: /etc/kubernetes/admin.conf",
+			"- name: Delete a job\n  k8s:\n    state: absent\n    api_version: batch/v1\n    kind: Job\n    name: migrate\n" +
+				"    namespace: shop\n    wait: true",
 		},
 		Returns: []module.Return{
-			{Key: "result", Type: "dict", Doc: "the object in the cluster, or before its deletion; empty if it did not exist; for several objects: results, a list of changed, method and result of each"},
-			{Key: "method", Type: "str", Doc: "create, update (of an existing object), replace (with force), apply (with apply) or delete, for a single object"},
-			{Key: "error", Type: "dict", Doc: "with continue_on_error: msg is why the object failed; for several objects, in results"},
+			{Key: "result", Type: "dict", Doc: "the object in the cluster, or before its deletion; empty if it did not " +
+				"exist; for several objects: results, a list of changed, method and result of each"},
+			{Key: "method", Type: "str", Doc: "create, update (of an existing object), replace (with force), apply (with " +
+				"apply) or delete, for a single object"},
+			{Key: "error", Type: "dict", Doc: "with continue_on_error: msg is why the object failed; for several objects, " +
+				"in results"},
 			{Key: "duration", Type: "int", Doc: "seconds spent waiting, with wait"},
 		},
 		New: func() module.Runner { return new(K8s) },

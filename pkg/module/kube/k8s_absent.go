@@ -45,7 +45,8 @@ func (m *K8s) live(ctx context.Context, c *module.Call, objects []object) ([]obj
 func onlyUnknownKinds(said string) bool {
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(line)
-		if line != "" && !strings.Contains(line, "no matches for kind") && !strings.HasPrefix(line, "ensure CRDs are installed") &&
+		if line != "" && !strings.Contains(line, "no matches for kind") &&
+			!strings.HasPrefix(line, "ensure CRDs are installed") &&
 			!strings.HasPrefix(line, "Warning: ") && line != "]" {
 			return false
 		}
@@ -108,7 +109,8 @@ func (m *K8s) departures(ctx context.Context, c *module.Call, objects, live []ob
 	var all []outcome
 	for _, o := range objects {
 		if o.name() == "" && !o.generated() {
-			query := Info{Access: m.Access, Kind: o.kind(), APIVersion: o.text("apiVersion"), Namespace: o.namespace(), Labels: m.Labels}
+			query := Info{Access: m.Access, Kind: o.kind(), APIVersion: o.text("apiVersion"), Namespace: o.namespace(),
+				Labels: m.Labels}
 			found, _, err := query.find(ctx, c)
 			if err != nil {
 				return nil, err

@@ -60,7 +60,8 @@ func (m *K8s) selected(objects []object) (meantObjects []object, others []outcom
 			meantObjects = append(meantObjects, o)
 			continue
 		}
-		others = append(others, outcome{object: o, note: fmt.Sprintf("%s is skipped: its labels do not match label_selectors", o)})
+		others = append(others, outcome{object: o,
+			note: fmt.Sprintf("%s is skipped: its labels do not match label_selectors", o)})
 	}
 	for _, o := range meantObjects {
 		if err := o.check(); err != nil {
@@ -247,7 +248,8 @@ func warnings(texts []string) []string {
 	return all
 }
 
-func (m *K8s) wait(ctx context.Context, c *module.Call, warnings []string, all []outcome, single bool) (module.Result, error) {
+func (m *K8s) wait(ctx context.Context, c *module.Call, warnings []string, all []outcome,
+	single bool) (module.Result, error) {
 	var first []object
 	for _, o := range all {
 		if o.err == nil && o.note == "" {

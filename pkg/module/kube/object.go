@@ -67,7 +67,8 @@ func (o object) names(live object) bool {
 
 // anywhere is the object's identity without its namespace.
 func (o object) anywhere() object {
-	return object{value.NewDict("apiVersion", o.text("apiVersion"), "kind", o.kind(), "metadata", value.NewDict("name", o.name()))}
+	return object{value.NewDict("apiVersion", o.text("apiVersion"), "kind", o.kind(), "metadata",
+		value.NewDict("name", o.name()))}
 }
 
 // String names the object for people: Deployment default/web.

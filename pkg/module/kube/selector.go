@@ -42,7 +42,8 @@ func requirements(selectors []string) ([]requirement, error) {
 			} else if m := selectorKey.FindStringSubmatch(part); m != nil {
 				all = append(all, requirement{m[2], m[1] == "!", nil})
 			} else {
-				return nil, fmt.Errorf("label_selectors: %q is not one: give app=web, app!=web, app in (a, b), app notin (a, b), app or !app", part)
+				return nil, fmt.Errorf("label_selectors: %q is not one: give app=web, app!=web, app in (a, b), app notin (a, "+
+					"b), app or !app", part)
 			}
 		}
 	}

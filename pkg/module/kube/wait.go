@@ -26,7 +26,8 @@ func (w Waiting) state(o object) state {
 
 // until polls look until all returned objects are ready, and returns the last ones. An
 // object that cannot become ready ends it.
-func (w Waiting) until(ctx context.Context, first []object, look func(context.Context) ([]object, error)) ([]object, error) {
+func (w Waiting) until(ctx context.Context, first []object,
+	look func(context.Context) ([]object, error)) ([]object, error) {
 	deadline := time.Now().Add(w.WaitTimeout)
 	for found := first; ; {
 		open, lost := w.open(found)

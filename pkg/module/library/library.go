@@ -27,7 +27,8 @@ import (
 const Folder = "library"
 
 // notPrograms are the extensions of other files next to programs.
-var notPrograms = []string{".yaml", ".yml", ".json", ".ini", ".md", ".rst", ".txt", ".pyc", ".pyo", ".bak", ".orig", ".swp", ".rpm"}
+var notPrograms = []string{".yaml", ".yml", ".json", ".ini", ".md", ".rst", ".txt", ".pyc", ".pyo", ".bak", ".orig",
+	".swp", ".rpm"}
 
 // Programs lists the programs of a folder by the names of their modules: NAME,
 // or NAME with one ending. A folder that does not exist has none.

@@ -64,7 +64,8 @@ func (m *own) arguments(c *module.Call) (string, error) {
 }
 
 func circumstances(name string, c *module.Call) *value.Dict {
-	return value.NewDict("_ansible_check_mode", c.Check, "_ansible_diff", c.Diff, "_ansible_module_name", name, "_ansible_verbosity", 0)
+	return value.NewDict("_ansible_check_mode", c.Check, "_ansible_diff", c.Diff, "_ansible_module_name", name,
+		"_ansible_verbosity", 0)
 }
 
 // keyWords are arguments as old-style modules read them: words of a shell.
@@ -109,7 +110,8 @@ func result(code int, stdout, stderr string) module.Result {
 	rc, hasRC := d.Get("rc")
 	r.Failed = value.Truth(failed) || !said && hasRC && rc != 0
 	if code != 0 && !said {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the module exited with status %d, and did not report whether it failed", code))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the module exited with status %d, and did not report whether it "+
+			"failed", code))
 	}
 	r.Changed, r.Skipped = value.Truth(take("changed")), value.Truth(take("skipped"))
 	if msg, ok := d.Get("msg"); ok {

@@ -188,7 +188,8 @@ func finder(tree source.Tree, dir string) func(kind, name string) (string, error
 				return p, nil
 			}
 		}
-		return "", fmt.Errorf("Could not find or access '%s'\nSearched in:\n\t%s\n\t%s", name, places[0], places[1]) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return "", fmt.Errorf("Could not find or access '%s'\nSearched in:\n\t%s\n\t%s", name, places[0], places[1])
 	}
 }
 
@@ -236,7 +237,8 @@ type Unreachable struct{}
 
 // Run returns a *connector.UnreachableError.
 func (Unreachable) Run(context.Context, connector.Command) (connector.Exit, error) {
-	return connector.Exit{}, &connector.UnreachableError{Host: "192.0.2.1", Reason: "connection refused", Err: errors.New("refused")}
+	return connector.Exit{}, &connector.UnreachableError{Host: "192.0.2.1", Reason: "connection refused",
+		Err: errors.New("refused")}
 }
 
 // Close does nothing.

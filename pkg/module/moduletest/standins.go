@@ -24,7 +24,8 @@ type StandIns struct {
 
 // plainTools is what scripts may use on every host.
 var plainTools = []string{
-	"sh", "cat", "cp", "mv", "rm", "mkdir", "rmdir", "chmod", "chown", "mktemp", "readlink", "dirname", "date", "stat", "id",
+	"sh", "cat", "cp", "mv", "rm", "mkdir", "rmdir", "chmod", "chown", "mktemp", "readlink", "dirname", "date", "stat",
+	"id",
 	"grep", "sed", "tr", "head", "tail", "sleep", "ps", "uname", "env", "printf", "kill",
 }
 
@@ -48,7 +49,8 @@ func NewStandIns(t testing.TB, tools map[string]string) *StandIns {
 		}
 	}
 	for name, body := range tools {
-		text := "#!/bin/sh\nprintf '%s\\n' \"" + name + " $*\" >>" + shell.Quote(filepath.Join(h.Dir, "calls")) + "\n" + body + "\n"
+		text := "#!/bin/sh\nprintf '%s\\n' \"" + name + " $*\" >>" + shell.Quote(filepath.Join(h.Dir, "calls")) + "\n" +
+			body + "\n"
 		if _, err := os.Lstat(filepath.Join(bin, name)); err == nil {
 			t.Fatalf("%s is a plain tool and a stand-in", name)
 		}
@@ -61,7 +63,8 @@ func NewStandIns(t testing.TB, tools map[string]string) *StandIns {
 
 // Run runs a command with the stand-ins alone: the script's own PATH is the folder of them.
 func (h *StandIns) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
-	c.Line = strings.Replace(c.Line, "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "PATH="+filepath.Join(h.Dir, "bin"), 1)
+	c.Line = strings.Replace(c.Line, "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"PATH="+filepath.Join(h.Dir, "bin"), 1)
 	return h.Connector.Run(ctx, c)
 }
 

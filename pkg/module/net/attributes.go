@@ -57,7 +57,8 @@ func parseStat(text string) (fileStat, bool) {
 func (s fileStat) describe(d *value.Dict) {
 	uid, _ := strconv.Atoi(s.uid)
 	gid, _ := strconv.Atoi(s.gid)
-	d.Merge(value.NewDict("uid", uid, "gid", gid, "owner", s.owner, "group", s.group, "mode", schema.FormatMode(s.mode), "size", s.size, "state", "file"))
+	d.Merge(value.NewDict("uid", uid, "gid", gid, "owner", s.owner, "group", s.group, "mode", schema.FormatMode(s.mode),
+		"size", s.size, "state", "file"))
 }
 
 // attributesChanged reports whether owner, group or mode of a file changed.

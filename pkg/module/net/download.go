@@ -24,15 +24,21 @@ func downloadSpec() module.Spec {
 		Name: "download", Collection: "kk",
 		Summary: "Downloads files to the control node in parallel and verifies them.",
 		Notes: []string{
-			"A file gets its name only when it is complete and its digest matches. Until then it is NAME.part; the next attempt or the next run resumes it, if a digest is given and the server supports partial downloads.",
+			"A file gets its name only when it is complete and its digest matches. Until then it is NAME.part; the next " +
+				"attempt or the next run resumes it, if a digest is given and the server supports partial downloads.",
 			"A file with a wrong digest is fetched again from the start once; then it fails.",
-			"An existing file is verified against its digest in each run; without a digest it is kept unchanged. Concurrent runs take turns on a file.",
-			"Broken connections, timeouts and responses such as 503 are retried with exponential backoff; a response such as 404 is not. The remaining files are still fetched, and all problems are reported.",
+			"An existing file is verified against its digest in each run; without a digest it is kept unchanged. " +
+				"Concurrent runs take turns on a file.",
+			"Broken connections, timeouts and responses such as 503 are retried with exponential backoff; a response such " +
+				"as 404 is not. The remaining files are still fetched, and all problems are reported.",
 			"Proxies are read from HTTP_PROXY, HTTPS_PROXY and NO_PROXY; proxy replaces the first two.",
 			"A user name and password in a URL are used and never shown.",
 		},
 		Examples: []string{
-			"- name: Fetch binaries\n  download:\n    dir: /var/cache/app\n    items:\n      - url: https://example.org/app-1.2-amd64\n        dest: amd64/app\n        sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n      - {path: /srv/mirror/tool, dest: amd64/tool, mode: \"0755\"}",
+			"- name: Fetch binaries\n  download:\n    dir: /var/cache/app\n    items:\n" +
+				"      - url: https://example.org/app-1.2-amd64\n        dest: amd64/app\n" +
+				"        sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n" +
+				"      - {path: /srv/mirror/tool, dest: amd64/tool, mode: \"0755\"}",
 		},
 		Returns: []module.Return{
 			{Key: "files", Type: "list of dict", Doc: "dest, url (or path), changed and size of each file, in order"},
@@ -119,7 +125,8 @@ func (m *download) prepare() error {
 
 // same reports whether two items are one file.
 func (item downloadItem) same(other downloadItem) bool {
-	return item.URL == other.URL && item.Path == other.Path && item.SHA256 == other.SHA256 && item.Mode.String() == other.Mode.String()
+	return item.URL == other.URL && item.Path == other.Path && item.SHA256 == other.SHA256 &&
+		item.Mode.String() == other.Mode.String()
 }
 
 // Rules implements schema.Ruled.

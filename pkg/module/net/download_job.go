@@ -233,9 +233,11 @@ func (j job) explain(err error) error {
 	from := redacted(j.item.URL)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("the disk of %s is full: free some space or choose another folder, and run again; what was fetched so far is kept", filepath.Dir(j.item.Dest))
+		return fmt.Errorf("the disk of %s is full: free some space or choose another folder, and run again; what was "+
+			"fetched so far is kept", filepath.Dir(j.item.Dest))
 	case errors.As(err, &status) && status.code == http.StatusNotFound:
-		return fmt.Errorf("%s%s was not found (404): check the version, or set another url or a path", from, ofVersion(j.item.Version))
+		return fmt.Errorf("%s%s was not found (404): check the version, or set another url or a path", from,
+			ofVersion(j.item.Version))
 	case errors.As(err, &status):
 		return fmt.Errorf("%s: %w", from, status)
 	case errors.As(err, new(*wrongDigest)), j.item.Path != "":

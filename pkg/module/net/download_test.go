@@ -409,7 +409,7 @@ func TestDownloadRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for want, args := range map[string][]any{
 		"url must be an address":  {"items", []any{item("f", "ftp://x/y", "")}},
-		"is not a sha256 digest":     {"items", []any{item("f", "http://x/y", "abc")}},
+		"is not a sha256 digest":  {"items", []any{item("f", "http://x/y", "abc")}},
 		"two different files":     {"items", []any{item("f", "http://x/y", ""), item("f", "http://x/z", "")}},
 		"parallel must be 1 to":   {"items", []any{}, "parallel", 0},
 		"attempts must be 1 to":   {"items", []any{}, "attempts", 0},

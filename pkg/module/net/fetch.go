@@ -78,8 +78,9 @@ func (o origin) client() *http.Client {
 		DialContext:           (&stdnet.Dialer{Timeout: o.Timeout}).DialContext,
 		TLSHandshakeTimeout:   o.Timeout,
 		ResponseHeaderTimeout: o.Timeout,
-		TLSClientConfig:       &tls.Config{InsecureSkipVerify: !o.Validate}, //nolint:gosec // validate_certs: no is the author's choice
-		DisableKeepAlives:     true,
+		//nolint:gosec // validate_certs: no is the author's choice
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: !o.Validate},
+		DisableKeepAlives: true,
 	}
 	switch {
 	case o.proxy != nil:
@@ -126,7 +127,8 @@ var errStalled = errors.New("no data arrived for the whole timeout")
 
 // download fetches address into file and returns the status code. With resume, the
 // existing content of file is kept and only the rest is requested.
-func (o origin) download(ctx context.Context, address, file string, resume bool, since time.Time, progress func(done, total int64)) (int, error) {
+func (o origin) download(ctx context.Context, address, file string, resume bool, since time.Time,
+	progress func(done, total int64)) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var from int64

@@ -26,14 +26,18 @@ func getURLSpec() module.Spec {
 		Name:    "get_url",
 		Summary: "Downloads a file from HTTP, HTTPS or FTP to the host.",
 		Notes: []string{
-			"The host downloads the file itself with curl or wget. A host with neither of them, or with wget only when the request contains secrets, receives it from the control node.",
-			"An existing file is fetched again only if force is set, if its checksum differs, or, without a checksum, if the server has a newer one.",
+			"The host downloads the file itself with curl or wget. A host with neither of them, or with wget only when the " +
+				"request contains secrets, receives it from the control node.",
+			"An existing file is fetched again only if force is set, if its checksum differs, or, without a checksum, if " +
+				"the server has a newer one.",
 			"The file is put in place atomically, with its owner and mode, after it has been verified.",
 			"In check mode, without checksum and force, an existing file is assumed to be up to date.",
 		},
 		Examples: []string{
-			"- name: Fetch a release\n  get_url:\n    url: https://example.org/app-1.2.tar.gz\n    dest: /opt/app.tar.gz\n    checksum: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n    mode: \"0644\"",
-			"- name: Verify against the publisher's file\n  get_url:\n    url: https://example.org/app\n    dest: /usr/local/bin/app\n    checksum: sha256:https://example.org/SHA256SUMS\n    mode: \"0755\"",
+			"- name: Fetch a release\n  get_url:\n    url: https://example.org/app-1.2.tar.gz\n    dest: /opt/app.tar.gz\n" +
+				"    checksum: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n    mode: \"0644\"",
+			"- name: Verify against the publisher's file\n  get_url:\n    url: https://example.org/app\n" +
+				"    dest: /usr/local/bin/app\n    checksum: sha256:https://example.org/SHA256SUMS\n    mode: \"0755\"",
 		},
 		Returns: append(fetchReturns(),
 			module.Return{Key: "backup_file", Type: "str", Doc: "backup of the replaced file"},
@@ -98,10 +102,12 @@ func (m *getURL) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	}
 	if a["tool"] == "none" && !c.Check {
 		if !m.tlsClient.isZero() {
-			return module.Result{Failed: true, Msg: "client_cert, client_key and ciphers need curl on the host: install it", Data: m.data(a, start, c)}, nil
+			return module.Result{Failed: true, Msg: "client_cert, client_key and ciphers need curl on the host: install it",
+				Data: m.data(a, start, c)}, nil
 		}
 		if a, err = m.send(ctx, c, want, a); err != nil {
-			return module.Result{Failed: true, Msg: "Request failed: " + withoutSecrets(err).Error(), Data: m.data(a, start, c)}, nil
+			return module.Result{Failed: true, Msg: "Request failed: " + withoutSecrets(err).Error(),
+				Data: m.data(a, start, c)}, nil
 		}
 	}
 	return m.result(a, want, start, c), nil
@@ -131,7 +137,8 @@ func (m *getURL) ask(ctx context.Context, c *module.Call, want digest) (answer, 
 	return a, nil
 }
 
-func converse(ctx context.Context, c *module.Call, line, stdin string, probe bool) (out, errs string, code int, err error) {
+func converse(ctx context.Context, c *module.Call, line, stdin string,
+	probe bool) (out, errs string, code int, err error) {
 	cmd := connector.Command{Line: line, Stdin: strings.NewReader(stdin), Probe: probe}
 	got, err := connector.Collect(ctx, c.Conn, cmd, connector.MaxLargeAnswer)
 	return string(got.Stdout), strings.TrimSpace(got.Stderr), got.Code, err
@@ -163,7 +170,8 @@ func (m *getURL) lookUp(ctx context.Context, c *module.Call, at string, want dig
 	if address != "" {
 		address = at
 	}
-	out, errs, code, err := converse(ctx, c, shell.Script(lookUpScript, address, seconds(max(m.Timeout, time.Second)), options), m.curlConfig(at), true)
+	out, errs, code, err := converse(ctx, c,
+		shell.Script(lookUpScript, address, seconds(max(m.Timeout, time.Second)), options), m.curlConfig(at), true)
 	switch {
 	case err != nil:
 		return digest{}, err
@@ -212,7 +220,8 @@ func (m *getURL) send(ctx context.Context, c *module.Call, want digest, a answer
 }
 
 // put sends a file of the control node to the destination that the script found.
-func (m *getURL) put(ctx context.Context, c *module.Call, file string, a answer, size int64, sha256 string) (connector.PutResult, error) {
+func (m *getURL) put(ctx context.Context, c *module.Call, file string, a answer, size int64,
+	sha256 string) (connector.PutResult, error) {
 	f, err := m.file(a["dest"], a["before"])
 	if err != nil {
 		return connector.PutResult{}, err
@@ -289,7 +298,8 @@ func (m *getURL) wouldChangeAttributes(a answer) bool {
 	now, there := parseStat(a["before"])
 	mode, err := m.Mode.Apply(now.mode, false)
 	differs := func(want, name, number string) bool { return want != "" && want != name && want != number }
-	return there && (err != nil || mode != now.mode || differs(m.Owner, now.owner, now.uid) || differs(m.Group, now.group, now.gid))
+	return there && (err != nil || mode != now.mode || differs(m.Owner, now.owner, now.uid) ||
+		differs(m.Group, now.group, now.gid))
 }
 
 func (m *getURL) data(a answer, start time.Time, c *module.Call) *value.Dict {
@@ -298,7 +308,8 @@ func (m *getURL) data(a answer, start time.Time, c *module.Call) *value.Dict {
 	if code, err := strconv.Atoi(a["code"]); err == nil {
 		d.Set("status_code", code)
 	}
-	for key, name := range map[string]string{"checksum_src": "src_sha1", "checksum_dest": "sha1", "md5sum": "md5", "backup_file": "backup"} {
+	for key, name := range map[string]string{"checksum_src": "src_sha1", "checksum_dest": "sha1", "md5sum": "md5",
+		"backup_file": "backup"} {
 		if a[name] != "" {
 			d.Set(key, a[name])
 		}

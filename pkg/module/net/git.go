@@ -51,19 +51,26 @@ func gitSpec() module.Spec {
 		Summary: "Clones a git repository to the host and checks out a version.",
 		Notes: []string{
 			"The host needs git. It never prompts: a missing password or an unknown host key is a failure.",
-			"A user name and password in repo are passed to git in its environment: they do not appear in the process list and are not stored on the host.",
-			"Local commits that the remote branch does not have are discarded, as are local changes with force. Untracked files are kept unless they conflict with the checkout.",
-			"An abbreviated commit hash is read as a branch or a tag. With depth, a commit that the server does not serve by its hash makes git fetch everything.",
+			"A user name and password in repo are passed to git in its environment: they do not appear in the process list " +
+				"and are not stored on the host.",
+			"Local commits that the remote branch does not have are discarded, as are local changes with force. Untracked " +
+				"files are kept unless they conflict with the checkout.",
+			"An abbreviated commit hash is read as a branch or a tag. With depth, a commit that the server does not serve " +
+				"by its hash makes git fetch everything.",
 			"Check mode asks the remote for its commits and changes nothing.",
 		},
 		Examples: []string{
-			"- name: Check out a release\n  git:\n    repo: https://git.example.org/app.git\n    dest: /srv/app\n    version: v1.4.2\n    depth: 1",
-			"- name: Follow a branch with a deploy key\n  git:\n    repo: git@git.example.org:ops/config.git\n    dest: /etc/app/config\n    version: main\n    key_file: /root/.ssh/deploy\n    accept_newhostkey: true\n    force: true",
+			"- name: Check out a release\n  git:\n    repo: https://git.example.org/app.git\n    dest: /srv/app\n" +
+				"    version: v1.4.2\n    depth: 1",
+			"- name: Follow a branch with a deploy key\n  git:\n    repo: git@git.example.org:ops/config.git\n" +
+				"    dest: /etc/app/config\n    version: main\n    key_file: /root/.ssh/deploy\n    accept_newhostkey: true\n" +
+				"    force: true",
 		},
 		Returns: []module.Return{
 			{Key: "before", Type: "str", Doc: "the commit before the task; null if there was none"},
 			{Key: "after", Type: "str", Doc: "the commit after the task"},
-			{Key: "remote_url_changed", Type: "bool", Doc: "whether the address of the remote was changed; not set for a new clone"},
+			{Key: "remote_url_changed", Type: "bool", Doc: "whether the address of the remote was changed; not set for a " +
+				"new clone"},
 			{Key: "archive", Type: "str", Doc: "path of the archive, if archive was given"},
 			{Key: "msg", Type: "str", Doc: "Local modifications exist., if force discarded some"},
 		},

@@ -24,7 +24,9 @@ func httpGetFileSpec() module.Spec {
 			"Mirrors are tried in order, after url.",
 		},
 		Examples: []string{
-			"- name: Fetch the release once\n  http_get_file:\n    url: https://example.org/app.tar.gz\n    mirrors: [https://mirror.example.org/app.tar.gz]\n    dest: /var/cache/app.tar.gz\n    checksum: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n  run_once: true",
+			"- name: Fetch the release once\n  http_get_file:\n    url: https://example.org/app.tar.gz\n" +
+				"    mirrors: [https://mirror.example.org/app.tar.gz]\n    dest: /var/cache/app.tar.gz\n" +
+				"    checksum: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n  run_once: true",
 		},
 		Returns: fetchReturns(),
 		New:     func() module.Runner { return &httpGetFile{} },
@@ -67,7 +69,8 @@ func (m *httpGetFile) Run(ctx context.Context, c *module.Call) (module.Result, e
 	}
 	r, err := m.fetch(ctx, c, dest, want)
 	if err != nil {
-		return module.Result{Failed: true, Msg: "Request failed: " + err.Error(), Data: value.NewDict("dest", dest, "url", redacted(m.URL))}, nil
+		return module.Result{Failed: true, Msg: "Request failed: " + err.Error(),
+			Data: value.NewDict("dest", dest, "url", redacted(m.URL))}, nil
 	}
 	r.Data.Set("elapsed", int(c.Now().Sub(start).Seconds()))
 	return r, nil
@@ -107,7 +110,8 @@ func (m *httpGetFile) fetch(ctx context.Context, c *module.Call, dest string, wa
 }
 
 // any tries the addresses in order until one serves the expected file.
-func (m *httpGetFile) any(ctx context.Context, c *module.Call, part string, want digest, since time.Time) (code int, from string, err error) {
+func (m *httpGetFile) any(ctx context.Context, c *module.Call, part string, want digest,
+	since time.Time) (code int, from string, err error) {
 	var problems []error
 	for _, address := range append([]string{m.URL}, m.Mirrors...) {
 		code, err := m.verified(ctx, c, address, part, want, since)
@@ -127,7 +131,8 @@ func (m *httpGetFile) any(ctx context.Context, c *module.Call, part string, want
 
 // verified fetches one address. Only a digest can verify that two parts belong
 // together; if they do not, the file is fetched again from the start.
-func (m *httpGetFile) verified(ctx context.Context, c *module.Call, address, part string, want digest, since time.Time) (int, error) {
+func (m *httpGetFile) verified(ctx context.Context, c *module.Call, address, part string, want digest,
+	since time.Time) (int, error) {
 	for _, resume := range []bool{want.hex != "", false} {
 		code, err := m.download(ctx, address, part, resume, since, report(c, m.baseName()))
 		if err != nil || code == notModified {
@@ -170,7 +175,8 @@ func (m *httpGetFile) place(part, dest string, exists bool) (changed bool, err e
 }
 
 // finish adds the facts of the file, and sets its mode.
-func (m *httpGetFile) finish(c *module.Call, dest string, data *value.Dict, changed bool, msg string, err error) (module.Result, error) {
+func (m *httpGetFile) finish(c *module.Call, dest string, data *value.Dict, changed bool, msg string,
+	err error) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -194,7 +200,8 @@ func (m *httpGetFile) finish(c *module.Call, dest string, data *value.Dict, chan
 	if err != nil {
 		return module.Result{}, err
 	}
-	data.Merge(value.NewDict("size", int(size), "checksum_dest", found["sha1"], "md5sum", found["md5"], "mode", schema.FormatMode(mode), "state", "file"))
+	data.Merge(value.NewDict("size", int(size), "checksum_dest", found["sha1"], "md5sum", found["md5"], "mode",
+		schema.FormatMode(mode), "state", "file"))
 	if msg == "" {
 		data.Set("checksum_src", found["sha1"])
 		msg = fmt.Sprintf("OK (%d bytes)", size)

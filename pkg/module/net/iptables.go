@@ -81,11 +81,14 @@ func iptablesSpec() module.Spec {
 		Summary: "Manages rules, chains and policies of iptables.",
 		Notes: []string{
 			"Changes last until the host restarts: save them with a tool of the host, such as the package iptables-persistent.",
-			"A rule exists if iptables -C finds it; its position in the chain is not compared. A flush always counts as a change.",
+			"A rule exists if iptables -C finds it; its position in the chain is not compared. A flush always counts as a " +
+				"change.",
 		},
 		Examples: []string{
-			"- name: Allow HTTP and HTTPS\n  iptables:\n    chain: INPUT\n    protocol: tcp\n    destination_ports: [\"80\", \"443\"]\n    ctstate: NEW\n    jump: ACCEPT\n    comment: the web",
-			"- name: Redirect port 80 to an unprivileged port\n  iptables:\n    table: nat\n    chain: PREROUTING\n    protocol: tcp\n    destination_port: \"80\"\n    jump: REDIRECT\n    to_ports: \"8080\"",
+			"- name: Allow HTTP and HTTPS\n  iptables:\n    chain: INPUT\n    protocol: tcp\n" +
+				"    destination_ports: [\"80\", \"443\"]\n    ctstate: NEW\n    jump: ACCEPT\n    comment: the web",
+			"- name: Redirect port 80 to an unprivileged port\n  iptables:\n    table: nat\n    chain: PREROUTING\n" +
+				"    protocol: tcp\n    destination_port: \"80\"\n    jump: REDIRECT\n    to_ports: \"8080\"",
 			"- name: Create a chain\n  iptables:\n    chain: APP\n    chain_management: true\n    ip_version: both",
 		},
 		Returns: []module.Return{
@@ -277,7 +280,8 @@ func (m *Iptables) target(w *ruleArgs) {
 	w.add("-j", jump)
 	for _, o := range []struct{ flag, text string }{
 		{"--gateway", m.Gateway}, {"--log-prefix", m.LogPrefix}, {"--log-level", m.LogLevel}, {"--to-ports", m.ToPorts},
-		{"--to-destination", m.ToDest}, {"--to-source", m.ToSource}, {"--set-dscp", m.DSCP}, {"--set-dscp-class", m.DSCPClass},
+		{"--to-destination", m.ToDest}, {"--to-source", m.ToSource}, {"--set-dscp", m.DSCP},
+		{"--set-dscp-class", m.DSCPClass},
 		{"--reject-with", m.RejectWith},
 	} {
 		if o.text != "" {

@@ -93,7 +93,8 @@ type tlsClient struct {
 func (t tlsClient) isZero() bool { return t.Cert == "" && t.Key == "" && len(t.Ciphers) == 0 }
 
 func (t tlsClient) curlConfig() string {
-	return curlSettings([2]string{"cert", t.Cert}, [2]string{"key", t.Key}, [2]string{"ciphers", strings.Join(t.Ciphers, ":")})
+	return curlSettings([2]string{"cert", t.Cert}, [2]string{"key", t.Key},
+		[2]string{"ciphers", strings.Join(t.Ciphers, ":")})
 }
 
 // curlOptions is the part of the configuration that every request has.
@@ -155,7 +156,8 @@ func parseChecksum(s string) (d digest, at string, err error) {
 	algorithm, rest, ok := strings.Cut(s, ":")
 	algorithm = strings.ToLower(strings.TrimSpace(algorithm))
 	if _, known := newHash(algorithm); !ok || !known {
-		return digest{}, "", fmt.Errorf("checksum must be ALGORITHM:DIGEST with md5, sha1, sha224, sha256, sha384 or sha512, got: %s", s)
+		return digest{}, "", fmt.Errorf("checksum must be ALGORITHM:DIGEST with md5, sha1, sha224, sha256, sha384 or "+
+			"sha512, got: %s", s)
 	}
 	rest = strings.TrimSpace(rest)
 	if strings.Contains(rest, "://") {

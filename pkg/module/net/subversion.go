@@ -36,13 +36,16 @@ func subversionSpec() module.Spec {
 	return module.Spec{
 		Name:    "subversion",
 		Summary: "Checks out a Subversion repository on the host at a revision.",
-		Notes:   []string{"The host needs svn. The password is passed on standard input: it does not appear in the process list and is not stored on the host."},
+		Notes: []string{"The host needs svn. The password is passed on standard input: it does not appear in the " +
+			"process list and is not stored on the host."},
 		Examples: []string{
 			"- name: Check out a branch\n  subversion:\n    repo: file:///srv/svn/app/trunk\n    dest: /srv/app",
 		},
 		Returns: []module.Return{
-			{Key: "before", Type: "list", Doc: "revision and address before the task, as svn info prints them; null if there was no working copy. In check mode the revision alone, as text"},
-			{Key: "after", Type: "list", Doc: "the same after the task; if both checkout and update are no, the revision of the repository alone, as text"},
+			{Key: "before", Type: "list", Doc: "revision and address before the task, as svn info prints them; null if " +
+				"there was no working copy. In check mode the revision alone, as text"},
+			{Key: "after", Type: "list", Doc: "the same after the task; if both checkout and update are no, the revision " +
+				"of the repository alone, as text"},
 		},
 		New: func() module.Runner { return &subversion{} },
 	}

@@ -30,8 +30,12 @@ func uriSpec() module.Spec {
 			"In check mode the task is skipped.",
 		},
 		Examples: []string{
-			"- name: Wait until the service is healthy\n  uri:\n    url: https://127.0.0.1:6443/healthz\n    validate_certs: false\n    return_content: true\n  register: health\n  until: health.status == 200\n  retries: 30",
-			"- name: Create a project\n  uri:\n    url: https://registry.local/api/v2.0/projects\n    method: POST\n    body_format: json\n    body: {project_name: library}\n    status_code: [201, 409]\n    url_username: admin\n    url_password: \"{{ registry_password }}\"\n    force_basic_auth: true",
+			"- name: Wait until the service is healthy\n  uri:\n    url: https://127.0.0.1:6443/healthz\n" +
+				"    validate_certs: false\n    return_content: true\n  register: health\n  until: health.status == 200\n" +
+				"  retries: 30",
+			"- name: Create a project\n  uri:\n    url: https://registry.local/api/v2.0/projects\n    method: POST\n" +
+				"    body_format: json\n    body: {project_name: library}\n    status_code: [201, 409]\n" +
+				"    url_username: admin\n    url_password: \"{{ registry_password }}\"\n    force_basic_auth: true",
 		},
 		Returns: []module.Return{
 			{Key: "status", Type: "int", Doc: "status code; -1 if there was no response"},
@@ -44,7 +48,8 @@ func uriSpec() module.Spec {
 			{Key: "cookies_string", Type: "str", Doc: "the cookies in the form of a Cookie header"},
 			{Key: "path", Type: "str", Doc: "file that the response was written to, with dest"},
 			{Key: "owner", Type: "str", Doc: "owner of that file; also uid, gid, group, mode, size, state"},
-			{Key: "content_type", Type: "str", Doc: "header Content-Type; every other header of the response is returned too, in lower case with - as _"},
+			{Key: "content_type", Type: "str", Doc: "header Content-Type; every other header of the response is returned " +
+				"too, in lower case with - as _"},
 		},
 		New:          func() module.Runner { return &uri{} },
 		Check:        module.Skips,
@@ -165,7 +170,8 @@ func (m *uri) early(why string) (module.Result, bool) {
 	case "removes":
 		return module.Result{Data: value.NewDict("stdout", "skipped, since '"+m.Removes+"' does not exist")}, true
 	case "nocurl":
-		return module.Result{Failed: true, Msg: "curl is not installed on the host: install it, or delegate the task to a host that has it", Data: value.NewDict("status", -1)}, true
+		return module.Result{Failed: true, Msg: "curl is not installed on the host: install it, or delegate the task to " +
+			"a host that has it", Data: value.NewDict("status", -1)}, true
 	}
 	return module.Result{}, false
 }
@@ -192,7 +198,8 @@ func (m *uri) config(c *module.Call) (string, error) {
 	} else {
 		config += curlSetting("request", method)
 	}
-	if m.Redirect == "all" || m.Redirect == "yes" || (m.Redirect != "no" && m.Redirect != "none" && (method == "GET" || method == "HEAD")) {
+	if m.Redirect == "all" || m.Redirect == "yes" ||
+		(m.Redirect != "no" && m.Redirect != "none" && (method == "GET" || method == "HEAD")) {
 		config += "location\n"
 	}
 	switch {
@@ -201,7 +208,8 @@ func (m *uri) config(c *module.Call) (string, error) {
 	case m.Body != nil || m.Src != "":
 		config += curlSetting("data-binary", body)
 	}
-	return config + curlSettings([2]string{"cacert", m.CA}, [2]string{"unix-socket", m.Socket}) + m.tlsClient.curlConfig(), nil
+	return config + curlSettings([2]string{"cacert", m.CA}, [2]string{"unix-socket", m.Socket}) +
+		m.tlsClient.curlConfig(), nil
 }
 
 // body is the text to send and its type, "" if the author sets the type.
@@ -265,7 +273,8 @@ func parseAnswer(asked, text, trailer string) httpAnswer {
 		if n, err := strconv.Atoi(code); err == nil && n > 0 {
 			a.status = n
 		}
-		a.data.Set("redirected", !sameAddress(address, asked)) // an authentication challenge is not a redirect, though curl counts it
+		// an authentication challenge is not a redirect, though curl counts it
+		a.data.Set("redirected", !sameAddress(address, asked))
 		a.data.Set("url", redacted(address))
 	}
 	a.body = strings.TrimPrefix(text, "\n")

@@ -56,7 +56,8 @@ func (*waitFor) Rules() schema.Rules {
 // Run implements module.Runner.
 func (m *waitFor) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	start := c.Now()
-	data := value.NewDict("state", m.State, "port", nil, "path", nil, "search_regex", nil, "match_groups", []any{}, "match_groupdict", value.NewDict())
+	data := value.NewDict("state", m.State, "port", nil, "path", nil, "search_regex", nil, "match_groups", []any{},
+		"match_groupdict", value.NewDict())
 	m.describe(data)
 	if err := module.Sleep(ctx, m.Delay); err != nil {
 		return module.Result{}, err

@@ -99,7 +99,8 @@ func (m *Package) apt() *Apt {
 }
 
 func (m *Package) zypper() *Zypper {
-	z := &Zypper{Type: "package", Recommends: m.Recommends, OldPackage: m.AllowDowngrade, DisableGPGCheck: m.DisableGPGCheck}
+	z := &Zypper{Type: "package", Recommends: m.Recommends, OldPackage: m.AllowDowngrade,
+		DisableGPGCheck: m.DisableGPGCheck}
 	z.UpdateCache = m.UpdateCache != nil && *m.UpdateCache
 	return z
 }

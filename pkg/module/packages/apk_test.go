@@ -70,8 +70,8 @@ func TestApk(t *testing.T) {
 	}
 	for want, args := range map[string][]any{
 		"unable to select packages":        {"name", "broken"},
-		"needed is still installed":            {"name", "needed", "state", "absent"},
-		"/no/such does not exist":             {"name", "x", "world", "/no/such"},
+		"needed is still installed":        {"name", "needed", "state", "absent"},
+		"/no/such does not exist":          {"name", "x", "world", "/no/such"},
 		"one of the following is required": {},
 		"mutually exclusive":               {"name", "x", "upgrade", true},
 	} {

@@ -46,12 +46,14 @@ func aptSpec() module.Spec {
 			"clean is a change if there are files to remove.",
 		},
 		Examples: []string{
-			"- name: Install two packages\n  apt:\n    name: [conntrack, ipset]\n    update_cache: true\n    cache_valid_time: 3600",
+			"- name: Install two packages\n  apt:\n    name: [conntrack, ipset]\n    update_cache: true\n" +
+				"    cache_valid_time: 3600",
 			"- name: Install one version\n  apt:\n    name: containerd=1.6.*\n    allow_downgrade: true",
 		},
 		Returns: append(packageReturns(),
 			module.Return{Key: "cache_updated", Type: "bool", Doc: "whether the package lists were updated and had changed"},
-			module.Return{Key: "cache_update_time", Type: "int", Doc: "time of the last update of the package lists, in seconds since 1970"},
+			module.Return{Key: "cache_update_time", Type: "int",
+				Doc: "time of the last update of the package lists, in seconds since 1970"},
 		),
 		New: func() module.Runner { return new(Apt) },
 	}

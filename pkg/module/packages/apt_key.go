@@ -38,7 +38,8 @@ func aptKeySpec() module.Spec {
 		Summary: "Manages the keys that apt trusts for all repositories.",
 		Notes: []string{
 			"Prefer deb822_repository or `signed-by`, which trust a key for one repository only.",
-			"kk reads and writes keyrings itself: the host needs neither apt-key, which newer releases lack, nor GnuPG. With id, an existing key is not fetched again.",
+			"kk reads and writes keyrings itself: the host needs neither apt-key, which newer releases lack, nor GnuPG. " +
+				"With id, an existing key is not fetched again.",
 		},
 		Examples: []string{
 			"- name: Stop trusting a key\n  apt_key:\n    id: \"0x9FED2BCBDCD29CDF762678CBAED4B06F473041FA\"\n    state: absent",
@@ -167,7 +168,8 @@ func readKeys(data []byte) ([]pgpKey, error) {
 }
 
 // add adds the key to its ring, and fetches it first if it was not given.
-func (m *AptKey) add(ctx context.Context, c *module.Call, rings []*keyring, given []pgpKey, id string) ([]*keyring, error) {
+func (m *AptKey) add(ctx context.Context, c *module.Call, rings []*keyring, given []pgpKey,
+	id string) ([]*keyring, error) {
 	if given == nil {
 		var err error
 		if given, err = m.fetch(ctx, c, id); err != nil {

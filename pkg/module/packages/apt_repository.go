@@ -39,12 +39,15 @@ func aptRepositorySpec() module.Spec {
 		Name:    "apt_repository",
 		Summary: "Manages apt repositories in sources.list files.",
 		Notes: []string{
-			"An existing line is found in any file; one that is commented out is enabled. If updating the package lists fails after a change, the files are restored.",
+			"An existing line is found in any file; one that is commented out is enabled. If updating the package lists " +
+				"fails after a change, the files are restored.",
 			"For a PPA, the host queries Launchpad (api.launchpad.net) for the signing key, and fetches it from keyserver.ubuntu.com unless apt already trusts it. The key is stored in /etc/apt/trusted.gpg.d, where it is trusted for all repositories; deb822_repository and `signed-by` trust a key for one. state: absent does not remove the key. In check mode only Launchpad is queried.",
 			"Deb822 files (.sources) are not read.",
 		},
 		Examples: []string{
-			"- name: Add the backports repository\n  apt_repository:\n    repo: deb http://deb.debian.org/debian bookworm-backports main\n    filename: backports\n    update_cache: false",
+			"- name: Add the backports repository\n  apt_repository:\n" +
+				"    repo: deb http://deb.debian.org/debian bookworm-backports main\n    filename: backports\n" +
+				"    update_cache: false",
 		},
 		Returns: []module.Return{
 			{Key: "repo", Type: "str", Doc: "the argument"},
@@ -63,8 +66,10 @@ func (*AptRepository) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("repo").Says("Please set argument 'repo' to a non-empty value"),
 		schema.Parses("a line of sources.list, or ppa:OWNER/NAME", isRepository, "repo"),
-		schema.Looks("one line", func(repo string) bool { return schema.OneLine(strings.TrimSpace(repo)) }, "repo").Says(repoLines),
-		schema.Looks("the name of a file", func(name string) bool { return schema.OneLine(name) && !strings.Contains(name, "/") }, "filename").
+		schema.Looks("one line", func(repo string) bool { return schema.OneLine(strings.TrimSpace(repo)) },
+			"repo").Says(repoLines),
+		schema.Looks("the name of a file",
+			func(name string) bool { return schema.OneLine(name) && !strings.Contains(name, "/") }, "filename").
 			Says(repoLines),
 	}
 }
@@ -201,7 +206,8 @@ func (m *AptRepository) add(all []*module.TextFile, want desiredSource) *module.
 	if name == "" {
 		name = want.file
 	}
-	f := &module.TextFile{Path: path.Join("/etc/apt/sources.list.d", name+".list"), Now: hostscript.Answer{}, Fresh: strconv.FormatUint(uint64(m.mode()), 8)}
+	f := &module.TextFile{Path: path.Join("/etc/apt/sources.list.d", name+".list"), Now: hostscript.Answer{},
+		Fresh: strconv.FormatUint(uint64(m.mode()), 8)}
 	if at := slices.IndexFunc(all, func(old *module.TextFile) bool { return old.Path == f.Path }); at >= 0 {
 		f = all[at]
 	}

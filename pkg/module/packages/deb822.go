@@ -60,7 +60,9 @@ func deb822RepositorySpec() module.Spec {
 			"A key given by URL is fetched in each run, to detect changes.",
 		},
 		Examples: []string{
-			"- name: Add the backports repository\n  deb822_repository:\n    name: backports\n    types: deb\n    uris: http://deb.debian.org/debian\n    suites: bookworm-backports\n    components: main\n    signed_by: /usr/share/keyrings/debian-archive-keyring.gpg",
+			"- name: Add the backports repository\n  deb822_repository:\n    name: backports\n    types: deb\n" +
+				"    uris: http://deb.debian.org/debian\n    suites: bookworm-backports\n    components: main\n" +
+				"    signed_by: /usr/share/keyrings/debian-archive-keyring.gpg",
 		},
 		Returns: []module.Return{
 			{Key: "dest", Type: "str", Doc: "the file"},
@@ -180,7 +182,8 @@ func (m *Deb822Repository) key(ctx context.Context, c *module.Call, ring string,
 }
 
 // fetch stores the key from a URL in a file.
-func (m *Deb822Repository) fetch(ctx context.Context, c *module.Call, url, ring string, r *module.Result) (file string, err error) {
+func (m *Deb822Repository) fetch(ctx context.Context, c *module.Call, url, ring string,
+	r *module.Result) (file string, err error) {
 	read := hostscript.New(deb822Script, "deb822_read").Set("ring", ring).Set("url", url)
 	a, err := c.Probe(ctx, read)
 	if err != nil {

@@ -31,7 +31,8 @@ func debconfSpec() module.Spec {
 		Summary: "Answers questions of debconf, which Debian packages ask during installation.",
 		Notes:   []string{"An installed package uses the new answer after `dpkg-reconfigure`."},
 		Examples: []string{
-			"- name: Do not use dash as /bin/sh\n  debconf:\n    name: dash\n    question: dash/sh\n    vtype: boolean\n    value: \"true\"",
+			"- name: Do not use dash as /bin/sh\n  debconf:\n    name: dash\n    question: dash/sh\n    vtype: boolean\n" +
+				"    value: \"true\"",
 		},
 		Returns: []module.Return{
 			{Key: "current", Type: "dict", Doc: "answer after the task, or all answers; passwords are masked"},
@@ -74,7 +75,8 @@ func (m *Debconf) Run(ctx context.Context, c *module.Call) (module.Result, error
 	if m.Type == "seen" {
 		had = a.Get("seen")
 	}
-	r := module.ResultOf(a, "current", value.NewDict(m.Question, m.shown(want)), "previous", value.NewDict(m.Question, m.shown(had)))
+	r := module.ResultOf(a, "current", value.NewDict(m.Question, m.shown(want)), "previous",
+		value.NewDict(m.Question, m.shown(had)))
 	r.Changed = had != want || m.Type != "seen" && !a.Has("value")
 	c.Show(&r, m.Name, value.NewDict(m.Question, m.shown(had)), value.NewDict(m.Question, m.shown(want)))
 	act := hostscript.New(debconfScript, "debconf_set").Args(m)

@@ -51,10 +51,14 @@ func dnfSpec() module.Spec {
 		Summary: "Installs, upgrades and removes packages with dnf, dnf5 or yum.",
 		Notes:   []string{"In check mode dnf predicts the changes, and may fetch package lists for that."},
 		Examples: []string{
-			"- name: Install a package from one repository\n  dnf:\n    name: kubelet-1.34.4\n    enablerepo: kubernetes\n    allow_downgrade: true",
+			"- name: Install a package from one repository\n  dnf:\n    name: kubelet-1.34.4\n    enablerepo: kubernetes\n" +
+				"    allow_downgrade: true",
 		},
-		Returns: append(packageReturns(), module.Return{Key: "results", Type: "list", Doc: "changes: Installed: NAME and Removed: NAME; empty in check mode. With list, for each package name, epoch, version, release, arch, repo, envra, nevra and yumstate (installed or available); for each repository repoid and state"},
-			module.Return{Key: "failures", Type: "list", Doc: "packages that no repository has, if the task failed because of them"}),
+		Returns: append(packageReturns(), module.Return{Key: "results", Type: "list", Doc: "changes: Installed: NAME " +
+			"and Removed: NAME; empty in check mode. With list, for each package name, epoch, version, release, arch, " +
+			"repo, envra, nevra and yumstate (installed or available); for each repository repoid and state"},
+			module.Return{Key: "failures", Type: "list",
+				Doc: "packages that no repository has, if the task failed because of them"}),
 		New: func() module.Runner { return new(Dnf) },
 	}
 }

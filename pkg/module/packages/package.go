@@ -35,7 +35,8 @@ func packageReturns() []module.Return {
 }
 
 // runPackages runs the script of a package manager and makes the result.
-func runPackages(ctx context.Context, c *module.Call, s *hostscript.Script, state string, names []string) (module.Result, error) {
+func runPackages(ctx context.Context, c *module.Call, s *hostscript.Script, state string,
+	names []string) (module.Result, error) {
 	s.Set("state", packageState(state))
 	s.Words = names
 	a, err := s.Run(ctx, c.Conn, c.Check)

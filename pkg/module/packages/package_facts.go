@@ -29,9 +29,10 @@ func packageFactsSpec() module.Spec {
 		Examples: []string{
 			"- name: Gather the installed packages\n  package_facts:\n    manager: auto",
 		},
-		Returns: []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "packages: by name, each a list of name, version, arch, source; with apt category and origin, with rpm epoch and release, with apk release"}},
-		Check:   module.Harmless,
-		New:     func() module.Runner { return new(PackageFacts) },
+		Returns: []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "packages: by name, each a list of name, " +
+			"version, arch, source; with apt category and origin, with rpm epoch and release, with apk release"}},
+		Check: module.Harmless,
+		New:   func() module.Runner { return new(PackageFacts) },
 	}
 }
 
@@ -64,7 +65,9 @@ func (m *PackageFacts) Run(ctx context.Context, c *module.Call) (module.Result, 
 		return module.Result{}, err
 	}
 	if !a.Has("available") {
-		return module.Result{}, fmt.Errorf("Could not detect a supported package manager from the following list: %s", value.Repr(value.List(s.Words))) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return module.Result{}, fmt.Errorf("Could not detect a supported package manager from the following list: %s",
+			value.Repr(value.List(s.Words)))
 	}
 	origins := aptOrigins(a.Get("origins"))
 	packages := value.NewDict()

@@ -49,8 +49,8 @@ func TestPGPKeysThatAreNone(t *testing.T) {
 	}
 	whole := keys[0].packets
 	for want, data := range map[string]string{
-		"not an OpenPGP key":         "root:x:0:0",
-		"it is not an OpenPGP":       string(whole[:len(whole)-1]),
+		"not an OpenPGP key":     "root:x:0:0",
+		"it is not an OpenPGP":   string(whole[:len(whole)-1]),
 		"has no end":             somePGPKey[:200],
 		"decode the armored key": strings.Replace(somePGPKey, "mDME", "mD!E", 1),
 		"keybox":                 "\x00\x00\x00\x20\x01\x01\x00\x02KBXf\x00",

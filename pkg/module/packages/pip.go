@@ -38,9 +38,12 @@ func pipSpec() module.Spec {
 		Name:    "pip",
 		Summary: "Installs and removes Python packages.",
 		Notes: []string{
-			"A plain name and NAME==VERSION are compared with the list of installed packages; other specifiers, requirements and state: latest are left to pip, and in check mode to pip --dry-run (22.2 and newer).",
+			"A plain name and NAME==VERSION are compared with the list of installed packages; other specifiers, " +
+				"requirements and state: latest are left to pip, and in check mode to pip --dry-run (22.2 and newer).",
 		},
-		Examples: []string{"- name: Install a client in a virtual environment\n  pip:\n    name: kk-example\n    virtualenv: /opt/tools\n    virtualenv_command: python3 -m venv\n    extra_args: --no-index --find-links /srv/wheels"},
+		Examples: []string{"- name: Install a client in a virtual environment\n  pip:\n    name: kk-example\n" +
+			"    virtualenv: /opt/tools\n    virtualenv_command: python3 -m venv\n" +
+			"    extra_args: --no-index --find-links /srv/wheels"},
 		Returns: []module.Return{
 			{Key: "cmd", Type: "list", Doc: "the command that was run, if any"},
 			{Key: "stdout", Type: "str", Doc: "output of pip"},
@@ -103,7 +106,8 @@ func (m *Pip) addArgs(data *value.Dict) {
 		data.Set("name", value.List(m.Name))
 	}
 	data.Set("state", m.State)
-	for key, text := range map[string]string{"version": m.Version, "requirements": m.Requirements, "virtualenv": m.Virtualenv} {
+	for key, text := range map[string]string{"version": m.Version, "requirements": m.Requirements,
+		"virtualenv": m.Virtualenv} {
 		data.Set(key, nil)
 		if text != "" {
 			data.Set(key, text)

@@ -26,9 +26,11 @@ func parsePPA(repo, codename string) (ppa, error) {
 	words := ppaName.FindStringSubmatch(strings.TrimSpace(repo))
 	switch {
 	case words == nil:
-		return ppa{}, fmt.Errorf("Invalid repository string: %s: write ppa:OWNER/NAME", repo) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return ppa{}, fmt.Errorf("Invalid repository string: %s: write ppa:OWNER/NAME", repo)
 	case codename == "" || strings.ContainsAny(codename, " \t\r\n#"):
-		return ppa{}, fmt.Errorf("%s: %q is not the codename of a release: name one with codename, such as jammy", repo, codename)
+		return ppa{}, fmt.Errorf("%s: %q is not the codename of a release: name one with codename, such as jammy", repo,
+			codename)
 	case words[2] == "":
 		words[2] = "ppa"
 	}
@@ -39,7 +41,8 @@ func parsePPA(repo, codename string) (ppa, error) {
 // have former addresses of Launchpad.
 func (p ppa) sources() []string {
 	var all []string
-	for _, base := range []string{"https://ppa.launchpadcontent.net", "http://ppa.launchpadcontent.net", "http://ppa.launchpad.net"} {
+	for _, base := range []string{"https://ppa.launchpadcontent.net", "http://ppa.launchpadcontent.net",
+		"http://ppa.launchpad.net"} {
 		all = append(all, fmt.Sprintf("deb %s/%s/%s/ubuntu %s main", base, p.owner, p.name, p.codename))
 	}
 	return all
@@ -97,7 +100,8 @@ func (p ppa) fingerprint(ctx context.Context, c *module.Call, insecure bool) (st
 	}
 	id, err := parseKeyID(about.Key)
 	if err != nil || len(id) < 40 {
-		return "", errors.New("Launchpad has no signing key for " + p.owner + "/" + p.name + ": nothing is published there yet")
+		return "", errors.New("Launchpad has no signing key for " + p.owner + "/" + p.name +
+			": nothing is published there yet")
 	}
 	return id, nil
 }

@@ -29,12 +29,14 @@ type RPMKey struct {
 
 func rpmKeySpec() module.Spec {
 	return module.Spec{
-		Name:     "rpm_key",
-		Summary:  "Manages the keys that rpm trusts.",
-		Notes:    []string{"kk reads keys itself: the host needs no GnuPG. A file or URL is read in each run, to find out its key."},
-		Examples: []string{"- name: Trust the Kubernetes packages\n  rpm_key:\n    key: /etc/pki/rpm-gpg/RPM-GPG-KEY-kubernetes"},
-		Returns:  []module.Return{{Key: "fingerprint", Type: "str", Doc: "fingerprint of the key, if it was read"}},
-		New:      func() module.Runner { return new(RPMKey) },
+		Name:    "rpm_key",
+		Summary: "Manages the keys that rpm trusts.",
+		Notes: []string{"kk reads keys itself: the host needs no GnuPG. A file or URL is read in each run, to find " +
+			"out its key."},
+		Examples: []string{"- name: Trust the Kubernetes packages\n  rpm_key:\n" +
+			"    key: /etc/pki/rpm-gpg/RPM-GPG-KEY-kubernetes"},
+		Returns: []module.Return{{Key: "fingerprint", Type: "str", Doc: "fingerprint of the key, if it was read"}},
+		New:     func() module.Runner { return new(RPMKey) },
 	}
 }
 
@@ -48,7 +50,8 @@ func (*RPMKey) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Needs("key"),
 		schema.AddressOr("a path or the ID of a key", "key", "http", "https", "ftp"),
-		schema.Looks("a file or a URL", func(key string) bool { return !rpmKeyID.MatchString(key) }, "key").If("state", "present").
+		schema.Looks("a file or a URL", func(key string) bool { return !rpmKeyID.MatchString(key) }, "key").If("state",
+			"present").
 			Says("state: present needs the key itself: set a file or a URL, not an ID"),
 	}
 }
@@ -131,7 +134,9 @@ func (m *RPMKey) keys(a hostscript.Answer) ([]pgpKey, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("The specified fingerprint, '%s', does not match the key fingerprint '%s'", strings.Join(m.Fingerprint, ", "), keys[0].fingerprint) //nolint:staticcheck // the text users know
+	//nolint:staticcheck // the text users know
+	return nil, fmt.Errorf("The specified fingerprint, '%s', does not match the key fingerprint '%s'",
+		strings.Join(m.Fingerprint, ", "), keys[0].fingerprint)
 }
 
 // compare separates keys that rpm does not know from those that it does, which are named

@@ -75,11 +75,14 @@ func yumRepositorySpec() module.Spec {
 		Name:    "yum_repository",
 		Summary: "Manages a dnf or yum repository.",
 		Notes: []string{
-			"The repository gets exactly the options of the task. Other repositories in the file are kept; a file without repositories is removed.",
+			"The repository gets exactly the options of the task. Other repositories in the file are kept; a file without " +
+				"repositories is removed.",
 			"Metadata is not updated: set `update_cache` on the task that installs packages.",
 		},
 		Examples: []string{
-			"- name: Add the Kubernetes repository\n  yum_repository:\n    name: kubernetes\n    description: Kubernetes\n    baseurl: https://pkgs.k8s.io/core:/stable:/v1.34/rpm/\n    gpgcheck: true\n    gpgkey: https://pkgs.k8s.io/core:/stable:/v1.34/rpm/repodata/repomd.xml.key",
+			"- name: Add the Kubernetes repository\n  yum_repository:\n    name: kubernetes\n    description: Kubernetes\n" +
+				"    baseurl: https://pkgs.k8s.io/core:/stable:/v1.34/rpm/\n    gpgcheck: true\n" +
+				"    gpgkey: https://pkgs.k8s.io/core:/stable:/v1.34/rpm/repodata/repomd.xml.key",
 		},
 		Returns: []module.Return{
 			{Key: "repo", Type: "str", Doc: "the ID"},

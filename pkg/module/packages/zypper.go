@@ -84,7 +84,8 @@ const (
 )
 
 // zypperResult is the result of the last call of zypper: it changed what it lists.
-func zypperResult(c *module.Call, a hostscript.Answer, names []string, state string, update bool, err error) module.Result {
+func zypperResult(c *module.Call, a hostscript.Answer, names []string, state string, update bool,
+	err error) module.Result {
 	data := value.NewDict()
 	r := module.Result{Data: data}
 	fail := func(msg string) module.Result {

@@ -19,19 +19,31 @@ func genCertSpec() module.Spec {
 		Name: "gen_cert", Collection: "kk",
 		Summary: "Creates a key and a certificate on the control node, and renews them before they expire.",
 		Notes: []string{
-			"With ca_cert and ca_key the certificate is signed by that CA, otherwise it is self-signed. Without cert and common_name only a key is created; pub writes its public key.",
-			"A certificate is replaced when it expires within renew_before_days, when its subject, names, usages, key type or CA differ from the arguments, when its key does not match, or when a file cannot be read. reason in the result explains it.",
-			"A CA keeps its key if the key has the requested type, so certificates that it signed and pins of it remain valid; other certificates get a new key each time. A key without a certificate is used.",
+			"With ca_cert and ca_key the certificate is signed by that CA, otherwise it is self-signed. Without cert and " +
+				"common_name only a key is created; pub writes its public key.",
+			"A certificate is replaced when it expires within renew_before_days, when its subject, names, usages, key type " +
+				"or CA differ from the arguments, when its key does not match, or when a file cannot be read. reason in the " +
+				"result explains it.",
+			"A CA keeps its key if the key has the requested type, so certificates that it signed and pins of it remain " +
+				"valid; other certificates get a new key each time. A key without a certificate is used.",
 			"With policy if_not_present an existing CA is never replaced: any problem with it is an error.",
-			"The key has mode 0600 and is written before its certificate, each file atomically. An interruption in between leaves a pair that does not match; the next run repairs it. Missing folders are created with mode 0700. Concurrent runs take turns.",
-			"extended_key_usage defaults to server_auth and client_auth for a certificate with sans, client_auth for one without, and none for a CA; key_usage to digital_signature, with key_encipherment for RSA, and cert_sign and crl_sign for a CA.",
+			"The key has mode 0600 and is written before its certificate, each file atomically. An interruption in between " +
+				"leaves a pair that does not match; the next run repairs it. Missing folders are created with mode 0700. " +
+				"Concurrent runs take turns.",
+			"extended_key_usage defaults to server_auth and client_auth for a certificate with sans, client_auth for one " +
+				"without, and none for a CA; key_usage to digital_signature, with key_encipherment for RSA, and cert_sign and " +
+				"crl_sign for a CA.",
 			"A certificate never outlives its CA. One that expires together with its CA is not renewed early.",
 			"In check mode it predicts the result and changes nothing.",
 		},
 		Examples: []string{
-			"- name: Create the CA\n  gen_cert:\n    cert: pki/ca.crt\n    key: pki/ca.key\n    common_name: example\n    is_ca: true\n    policy: if_not_present",
-			"- name: Create a server certificate\n  gen_cert:\n    cert: pki/server.crt\n    key: pki/server.key\n    ca_cert: pki/ca.crt\n    ca_key: pki/ca.key\n    common_name: www.example.org\n    sans: [www.example.org, 192.0.2.10, \"2001:db8::10\"]",
-			"- name: Create a key pair for signing tokens\n  gen_cert:\n    key: pki/sa.key\n    pub: pki/sa.pub\n    key_type: RSA\n    policy: if_not_present",
+			"- name: Create the CA\n  gen_cert:\n    cert: pki/ca.crt\n    key: pki/ca.key\n    common_name: example\n" +
+				"    is_ca: true\n    policy: if_not_present",
+			"- name: Create a server certificate\n  gen_cert:\n    cert: pki/server.crt\n    key: pki/server.key\n" +
+				"    ca_cert: pki/ca.crt\n    ca_key: pki/ca.key\n    common_name: www.example.org\n" +
+				"    sans: [www.example.org, 192.0.2.10, \"2001:db8::10\"]",
+			"- name: Create a key pair for signing tokens\n  gen_cert:\n    key: pki/sa.key\n    pub: pki/sa.pub\n" +
+				"    key_type: RSA\n    policy: if_not_present",
 		},
 		Returns: []module.Return{
 			{Key: "reason", Type: "str", Doc: "why it was created, or would be; empty if nothing differs"},
@@ -43,7 +55,8 @@ func genCertSpec() module.Spec {
 			{Key: "days_left", Type: "int", Doc: "full days until the certificate expires"},
 			{Key: "serial", Type: "str", Doc: "serial number of the certificate, hexadecimal"},
 			{Key: "fingerprint", Type: "str", Doc: "sha256:HEX of the certificate"},
-			{Key: "spki_sha256", Type: "str", Doc: "sha256:HEX of the public key, as in the CA pins of kubeadm; in check mode empty for a key that would be created"},
+			{Key: "spki_sha256", Type: "str", Doc: "sha256:HEX of the public key, as in the CA pins of kubeadm; in check " +
+				"mode empty for a key that would be created"},
 		},
 		New:   func() module.Runner { return &GenCert{} },
 		Where: module.OnControl,
@@ -152,7 +165,8 @@ func (m *GenCert) make(ctx context.Context, w desired) (module.Result, error) {
 
 // desired checks the arguments and makes the desired certificate from them.
 func (m *GenCert) desired(now time.Time) (desired, error) {
-	w := desired{now: now, self: m.CACert == "", alone: m.Cert == "", kind: certs.KeyKind{Algorithm: m.KeyType, Bits: m.KeySize, Curve: m.Curve}}
+	w := desired{now: now, self: m.CACert == "", alone: m.Cert == "",
+		kind: certs.KeyKind{Algorithm: m.KeyType, Bits: m.KeySize, Curve: m.Curve}}
 	if err := m.consistent(); err != nil {
 		return w, err
 	}
@@ -168,7 +182,8 @@ func (m *GenCert) desired(now time.Time) (desired, error) {
 		w.days = *m.Days
 	}
 	if m.RenewBefore < 0 || m.RenewBefore >= w.days && !w.alone {
-		return w, fmt.Errorf("renew_before_days (%d) must be less than days (%d), or each run would renew it", m.RenewBefore, w.days)
+		return w, fmt.Errorf("renew_before_days (%d) must be less than days (%d), or each run would renew it",
+			m.RenewBefore, w.days)
 	}
 	w.template, err = m.template(names, w)
 	return w, err
@@ -192,7 +207,8 @@ func (m *GenCert) result(reason string, have files, w desired) module.Result {
 		d.Set("spki_sha256", pin(have.signer.Public()))
 	}
 	if crt := have.cert; crt != nil {
-		d.Merge(value.NewDict("not_before", rfc3339(crt.NotBefore), "not_after", rfc3339(crt.NotAfter), "days_left", daysLeft(crt, w.now),
+		d.Merge(value.NewDict("not_before", rfc3339(crt.NotBefore), "not_after", rfc3339(crt.NotAfter), "days_left",
+			daysLeft(crt, w.now),
 			"serial", serial(crt), "fingerprint", fingerprint(crt)))
 	}
 	return module.Result{Changed: reason != "", Msg: strings.TrimSpace(reason), Data: d}

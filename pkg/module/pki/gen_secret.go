@@ -21,12 +21,14 @@ func genSecretSpec() module.Spec {
 		Name: "gen_secret", Collection: "kk",
 		Summary: "Generates a random secret and stores it in a file on the control node.",
 		Notes: []string{
-			"An existing file is kept, whatever its content; only its mode is restricted to 0600. A missing folder is created with mode 0700.",
+			"An existing file is kept, whatever its content; only its mode is restricted to 0600. A missing folder is " +
+				"created with mode 0700.",
 			"The file has no trailing newline. The secret is not in the result: read it with lookup('file', ...).",
 		},
 		Examples: []string{
 			"- name: Generate the registry password\n  gen_secret:\n    dest: secrets/registry-password\n    bytes: 24",
-			"- name: Generate the key for encryption at rest\n  gen_secret:\n    dest: secrets/encryption-key\n    encoding: base64",
+			"- name: Generate the key for encryption at rest\n  gen_secret:\n    dest: secrets/encryption-key\n" +
+				"    encoding: base64",
 		},
 		Returns: []module.Return{{Key: "dest", Type: "str", Doc: "path of the file"}},
 		New:     func() module.Runner { return &GenSecret{} },

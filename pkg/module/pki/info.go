@@ -24,7 +24,9 @@ func certInfoSpec() module.Spec {
 			"Numbers beyond 64 bits, such as most serial numbers, are strings of digits.",
 		},
 		Examples: []string{
-			"- name: Check the certificate of the API server\n  x509_certificate_info:\n    path: /etc/kubernetes/pki/apiserver.crt\n    before_days: 14\n    valid_at:\n      next_month: +30d\n  register: cert\n  failed_when: cert.expiring or not cert.valid_at.next_month",
+			"- name: Check the certificate of the API server\n  x509_certificate_info:\n" +
+				"    path: /etc/kubernetes/pki/apiserver.crt\n    before_days: 14\n    valid_at:\n      next_month: +30d\n" +
+				"  register: cert\n  failed_when: cert.expiring or not cert.valid_at.next_month",
 		},
 		Returns: []module.Return{
 			{Key: "expired", Type: "bool", Doc: "whether it has expired"},
@@ -37,7 +39,8 @@ func certInfoSpec() module.Spec {
 			{Key: "subject_ordered", Type: "list of list", Doc: "the same in order, including repeated names"},
 			{Key: "issuer", Type: "dict", Doc: "issuer"},
 			{Key: "issuer_ordered", Type: "list of list", Doc: "the same in order"},
-			{Key: "subject_alt_name", Type: "list of str", Doc: "subject alternative names as DNS:NAME, IP:ADDRESS, URI:..., email:...; null without the extension, as are the following keys"},
+			{Key: "subject_alt_name", Type: "list of str", Doc: "subject alternative names as DNS:NAME, IP:ADDRESS, " +
+				"URI:..., email:...; null without the extension, as are the following keys"},
 			{Key: "basic_constraints", Type: "list of str", Doc: "CA:TRUE or CA:FALSE, and pathlen:N"},
 			{Key: "key_usage", Type: "list of str", Doc: "what the key may be used for, with OpenSSL's names"},
 			{Key: "extended_key_usage", Type: "list of str", Doc: "what the certificate may be used for"},
@@ -112,7 +115,8 @@ func (m *CertInfo) describe(crt *x509.Certificate, now time.Time) (*value.Dict, 
 	d := value.NewDict(
 		"days_left", daysLeft(crt, now), "expired", ended, "expiring", ended || soon, "valid_at", validAt,
 		"not_before", crt.NotBefore.UTC().Format(ASN1Time), "not_after", crt.NotAfter.UTC().Format(ASN1Time),
-		"is_ca", crt.IsCA, "version", crt.Version, "serial_number", certs.IntOrDigits(crt.SerialNumber), "signature_algorithm", certs.SignatureName(crt),
+		"is_ca", crt.IsCA, "version", crt.Version, "serial_number", certs.IntOrDigits(crt.SerialNumber),
+		"signature_algorithm", certs.SignatureName(crt),
 		"fingerprints", certs.Digests(crt.Raw),
 	)
 	d.Merge(certs.DescribeName("subject", crt.Subject))
@@ -141,7 +145,8 @@ func (m *CertInfo) validAt(crt *x509.Certificate, now time.Time) (*value.Dict, e
 
 // OneSource are the rules for arguments of which exactly one selects the source.
 func OneSource() schema.Rules {
-	return schema.Rules{schema.AtMostOne("path", "content"), schema.AtLeastOne("path", "content"), schema.Needs("path").If("content", "")}
+	return schema.Rules{schema.AtMostOne("path", "content"), schema.AtLeastOne("path", "content"),
+		schema.Needs("path").If("content", "")}
 }
 
 // ReadOne reads the one file or text of a task.

@@ -28,7 +28,8 @@ func serviceSpec() module.Spec {
 	return module.Spec{
 		Name:    "service",
 		Summary: "Starts, stops and enables services with the service manager of the host.",
-		Notes:   []string{"A service that does not exist fails the task, also for state: stopped; in check mode it is a warning, since an earlier task may create it."},
+		Notes: []string{"A service that does not exist fails the task, also for state: stopped; in check mode it is a " +
+			"warning, since an earlier task may create it."},
 		Examples: []string{
 			"- name: Start and enable chrony\n  service:\n    name: chrony\n    state: started\n    enabled: true",
 		},

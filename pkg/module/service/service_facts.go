@@ -24,7 +24,8 @@ func serviceFactsSpec() module.Spec {
 		Notes:    []string{"Supports systemd, OpenRC, and System V where the command service exists."},
 		Examples: []string{"- name: Gather the services\n  service_facts:"},
 		Returns: []module.Return{
-			{Key: "ansible_facts", Type: "dict", Doc: "services: by name (with .service for systemd), each with name, state (running, stopped, ...), status (enabled, disabled, static, masked, not-found, failed, ...) and source"},
+			{Key: "ansible_facts", Type: "dict", Doc: "services: by name (with .service for systemd), each with name, " +
+				"state (running, stopped, ...), status (enabled, disabled, static, masked, not-found, failed, ...) and source"},
 		},
 		Check: module.Harmless,
 		New:   func() module.Runner { return new(ServiceFacts) },
@@ -42,7 +43,8 @@ func (m *ServiceFacts) Run(ctx context.Context, c *module.Call) (module.Result, 
 	openrcServices(services, a)
 	sysvServices(services, a)
 	if services.Len() == 0 {
-		return module.Result{Skipped: true, Msg: "Failed to find any services. This can be due to privileges or some other configuration issue."}, nil
+		return module.Result{Skipped: true, Msg: "Failed to find any services. This can be due to privileges or some " +
+			"other configuration issue."}, nil
 	}
 	return module.Result{Facts: value.NewDict("services", services)}, nil
 }

@@ -35,12 +35,16 @@ func systemdSpec() module.Spec {
 		Name: "systemd", Aliases: []string{"systemd_service"},
 		Summary: "Starts, stops, enables and masks systemd units.",
 		Notes: []string{
-			"A unit that does not exist fails the task, also for state: stopped; in check mode it is a warning, since an earlier task may create it. Only masked works without the unit.",
+			"A unit that does not exist fails the task, also for state: stopped; in check mode it is a warning, since an " +
+				"earlier task may create it. Only masked works without the unit.",
 			"status is the state of the unit before the task.",
-			"Enabling a unit makes systemd reload all units. In a row of tasks with state: started and enabled: yes this is done once after the last of them: before the next task that touches the host, at the latest at the end of the play.",
+			"Enabling a unit makes systemd reload all units. In a row of tasks with state: started and enabled: yes this " +
+				"is done once after the last of them: before the next task that touches the host, at the latest at the end of " +
+				"the play.",
 		},
 		Examples: []string{
-			"- name: Start and enable containerd\n  systemd:\n    name: containerd\n    state: started\n    enabled: true\n    daemon_reload: true",
+			"- name: Start and enable containerd\n  systemd:\n    name: containerd\n    state: started\n    enabled: true\n" +
+				"    daemon_reload: true",
 			"- name: Reload the unit files\n  systemd:\n    daemon_reload: true",
 		},
 		Returns: serviceReturns(),
@@ -53,7 +57,8 @@ func serviceReturns() []module.Return {
 		{Key: "name", Type: "str", Doc: "name of the service, as given"},
 		{Key: "state", Type: "str", Doc: "started or stopped, if state was given"},
 		{Key: "enabled", Type: "bool", Doc: "whether it starts at boot, if enabled was given"},
-		{Key: "status", Type: "dict", Doc: "the properties of the unit (systemctl show), before the task: ActiveState, SubState, LoadState, UnitFileState, ..."},
+		{Key: "status", Type: "dict", Doc: "the properties of the unit (systemctl show), before the task: ActiveState, " +
+			"SubState, LoadState, UnitFileState, ..."},
 	}
 }
 
@@ -90,7 +95,8 @@ const readUnits = "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:
 // mayWait reports whether the reload can be deferred: the unit is started here, so
 // nothing depends on when systemd learns that it is enabled.
 func (m *Systemd) mayWait() bool {
-	return m.Name != "" && m.Scope == "system" && m.State == "started" && m.Enabled != nil && *m.Enabled && m.Masked == nil && !m.DaemonReexec
+	return m.Name != "" && m.Scope == "system" && m.State == "started" && m.Enabled != nil && *m.Enabled &&
+		m.Masked == nil && !m.DaemonReexec
 }
 
 // reload reports whether systemd has reloaded its units or still has to. One reload

@@ -23,12 +23,13 @@ type Sysvinit struct {
 
 func sysvinitSpec() module.Spec {
 	return module.Spec{
-		Name:     "sysvinit",
-		Summary:  "Starts, stops and enables System V services by their scripts in /etc/init.d.",
-		Notes:    []string{"The script itself is run, even where systemd manages the host."},
-		Examples: []string{"- name: Run the old daemon\n  sysvinit:\n    name: kk-example\n    state: started\n    enabled: true"},
-		Returns:  serviceReturns(),
-		New:      func() module.Runner { return new(Sysvinit) },
+		Name:    "sysvinit",
+		Summary: "Starts, stops and enables System V services by their scripts in /etc/init.d.",
+		Notes:   []string{"The script itself is run, even where systemd manages the host."},
+		Examples: []string{"- name: Run the old daemon\n  sysvinit:\n    name: kk-example\n    state: started\n" +
+			"    enabled: true"},
+		Returns: serviceReturns(),
+		New:     func() module.Runner { return new(Sysvinit) },
 	}
 }
 

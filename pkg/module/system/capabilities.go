@@ -28,10 +28,12 @@ func capabilitiesSpec() module.Spec {
 		Name: "capabilities", Collection: "community.general",
 		Summary: "Sets or removes a Linux capability of an executable.",
 		Notes: []string{
-			"The host needs getcap and setcap (package libcap2-bin). Other capabilities of the file are unchanged; this one gets exactly the given flags.",
+			"The host needs getcap and setcap (package libcap2-bin). Other capabilities of the file are unchanged; this " +
+				"one gets exactly the given flags.",
 		},
 		Examples: []string{
-			"- name: Let the server listen on port 80 without root privileges\n  capabilities:\n    path: /usr/local/bin/server\n    capability: cap_net_bind_service+ep",
+			"- name: Let the server listen on port 80 without root privileges\n  capabilities:\n" +
+				"    path: /usr/local/bin/server\n    capability: cap_net_bind_service+ep",
 		},
 		Returns: []module.Return{
 			{Key: "state", Type: "str", Doc: "the argument"},
@@ -120,7 +122,8 @@ func parseCapability(text string) (capability, error) {
 	if i := strings.IndexAny(text, "=+"); i >= 0 {
 		name, flags = text[:i], text[i+1:]
 	}
-	if strings.Trim(flags, "eip") != "" || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+	if strings.Trim(flags, "eip") != "" || name == "" ||
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 		return capability{}, fmt.Errorf("%q is not a capability with flags, such as cap_net_raw+ep", text)
 	}
 	out := capability{name: name}

@@ -73,5 +73,6 @@ func hostnameFacts(name, fqdn string) *value.Dict {
 		fqdn = name
 	}
 	_, domain, _ := strings.Cut(fqdn, ".")
-	return value.NewDict("ansible_hostname", short, "ansible_nodename", name, "ansible_fqdn", fqdn, "ansible_domain", domain)
+	return value.NewDict("ansible_hostname", short, "ansible_nodename", name, "ansible_fqdn", fqdn, "ansible_domain",
+		domain)
 }

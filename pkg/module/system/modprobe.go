@@ -26,10 +26,12 @@ func modprobeSpec() module.Spec {
 		Name: "modprobe", Collection: "community.general",
 		Summary: "Loads and unloads kernel modules.",
 		Notes: []string{
-			"A module built into the kernel counts as loaded. A kernel without loadable modules causes a warning instead of a failure, since its features cannot be detected.",
+			"A module built into the kernel counts as loaded. A kernel without loadable modules causes a warning instead " +
+				"of a failure, since its features cannot be detected.",
 			"The parameters of a module that is already loaded are not changed.",
 		},
-		Examples: []string{"- name: Load br_netfilter now and at boot\n  modprobe:\n    name: br_netfilter\n    persistent: present"},
+		Examples: []string{"- name: Load br_netfilter now and at boot\n  modprobe:\n    name: br_netfilter\n" +
+			"    persistent: present"},
 		Returns: []module.Return{
 			{Key: "name", Type: "str", Doc: "name of the module"},
 			{Key: "state", Type: "str", Doc: "the argument"},

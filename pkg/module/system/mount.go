@@ -36,13 +36,17 @@ func mountSpec() module.Spec {
 		Name: "mount", Collection: "ansible.posix",
 		Summary: "Mounts file systems and manages fstab.",
 		Notes: []string{
-			"A file system that is already mounted without a line in fstab remains mounted: the line is added, and it is remounted if its options differ.",
-			"Changed opts of a mounted file system are applied by a remount; a changed src, and any change of a bind mount, by unmounting and mounting again.",
+			"A file system that is already mounted without a line in fstab remains mounted: the line is added, and it is " +
+				"remounted if its options differ.",
+			"Changed opts of a mounted file system are applied by a remount; a changed src, and any change of a bind " +
+				"mount, by unmounting and mounting again.",
 			"If mounting fails, a new line in fstab is reverted.",
 		},
 		Examples: []string{
-			"- name: Mount the data disk\n  mount:\n    path: /var/lib/etcd\n    src: /dev/vdb\n    fstype: ext4\n    opts: noatime\n    state: mounted",
-			"- name: Bind mount a folder\n  mount:\n    path: /srv/www\n    src: /data/www\n    fstype: none\n    opts: bind\n    state: mounted",
+			"- name: Mount the data disk\n  mount:\n    path: /var/lib/etcd\n    src: /dev/vdb\n    fstype: ext4\n" +
+				"    opts: noatime\n    state: mounted",
+			"- name: Bind mount a folder\n  mount:\n    path: /srv/www\n    src: /data/www\n    fstype: none\n" +
+				"    opts: bind\n    state: mounted",
 		},
 		Returns: []module.Return{
 			{Key: "name", Type: "path", Doc: "mount point"},
@@ -114,7 +118,8 @@ func (m *Mount) described() []any {
 	if m.opts() != m.Opts && !m.Boot {
 		boot = "no"
 	}
-	pairs := []any{"name", m.Path, "opts", m.opts(), "dump", m.Dump, "passno", m.PassNo, "fstab", m.fstab(), "boot", boot, "backup_file", ""}
+	pairs := []any{"name", m.Path, "opts", m.opts(), "dump", m.Dump, "passno", m.PassNo, "fstab", m.fstab(), "boot",
+		boot, "backup_file", ""}
 	if m.Src != "" {
 		pairs = append(pairs, "src", m.Src)
 	}
@@ -205,7 +210,8 @@ func (m *Mount) isMounted(on *mounted, a hostscript.Answer) bool {
 	if m.binds() {
 		return a.Has("same")
 	}
-	return on.source == m.Src || on.source == a.Get("source") || on.device != "" && on.device == deviceNumber(a.Get("device"))
+	return on.source == m.Src || on.source == a.Get("source") || on.device != "" &&
+		on.device == deviceNumber(a.Get("device"))
 }
 
 // deviceNumber is MAJOR:MINOR in decimal, from the hexadecimal output of stat.
@@ -229,7 +235,8 @@ func (m *Mount) planEphemeral(p *mountPlan, on *mounted) error {
 		p.action = "ephemeral"
 	case m.binds():
 	case on.source != m.Src:
-		return fmt.Errorf("Ephemeral mount point is already mounted with a different source: %s", on.source) //nolint:staticcheck // the text users know
+		//nolint:staticcheck // the text users know
+		return fmt.Errorf("Ephemeral mount point is already mounted with a different source: %s", on.source)
 	case !on.hasOpts(m.Opts):
 		p.action = "remount"
 	}
@@ -265,7 +272,8 @@ func mountedAt(info, at string) *mounted {
 		if len(f) < 6 || len(g) < 3 || unescape(f[4]) != at {
 			continue
 		}
-		found = &mounted{source: unescape(g[1]), device: f[2], opts: append(strings.Split(f[5], ","), strings.Split(g[2], ",")...)}
+		found = &mounted{source: unescape(g[1]), device: f[2],
+			opts: append(strings.Split(f[5], ","), strings.Split(g[2], ",")...)}
 	}
 	return found
 }

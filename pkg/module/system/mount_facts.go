@@ -34,9 +34,11 @@ func mountFactsSpec() module.Spec {
 		Summary:  "Returns mounts as facts, with their sizes.",
 		Notes:    []string{"The tables are read directly; no mount command is run."},
 		Examples: []string{"- name: Gather the disks\n  mount_facts:\n    devices: /dev/*\n    sources: dynamic"},
-		Returns:  []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "mount_points: by path, each with device, fstype, options, dump, passno, size_total, size_available, block_* and inode_* counts, uuid and ansible_context (source, source_data); aggregate_mounts: a list of the same"}},
-		Check:    module.Harmless,
-		New:      func() module.Runner { return new(MountFacts) },
+		Returns: []module.Return{{Key: "ansible_facts", Type: "dict", Doc: "mount_points: by path, each with device, " +
+			"fstype, options, dump, passno, size_total, size_available, block_* and inode_* counts, uuid and " +
+			"ansible_context (source, source_data); aggregate_mounts: a list of the same"}},
+		Check: module.Harmless,
+		New:   func() module.Runner { return new(MountFacts) },
 	}
 }
 
@@ -56,7 +58,8 @@ func isMountSource(s string) error {
 
 // files are the tables to read.
 func (m *MountFacts) files() []string {
-	dynamic, static := []string{"/etc/mtab", "/proc/mounts", "/etc/mnttab"}, []string{"/etc/fstab", "/etc/vfstab", "/etc/filesystems"}
+	dynamic, static := []string{"/etc/mtab", "/proc/mounts", "/etc/mnttab"},
+		[]string{"/etc/fstab", "/etc/vfstab", "/etc/filesystems"}
 	var out []string
 	for _, s := range m.Sources {
 		switch {
@@ -131,7 +134,8 @@ func (m *MountFacts) mounts(a hostscript.Answer) ([]*value.Dict, error) {
 			if !desired {
 				continue
 			}
-			d := value.NewDict("device", device, "mount", at, "fstype", fstype, "options", f[3], "dump", field(f, 4), "passno", field(f, 5), "uuid", "N/A")
+			d := value.NewDict("device", device, "mount", at, "fstype", fstype, "options", f[3], "dump", field(f, 4),
+				"passno", field(f, 5), "uuid", "N/A")
 			if id := uuids[device]; id != "" {
 				d.Set("uuid", id)
 			}
@@ -177,7 +181,8 @@ func (m *MountFacts) wants(device, fstype string) (bool, error) {
 }
 
 // sizes queries the sizes of mount points, in one script.
-func (m *MountFacts) sizes(ctx context.Context, c *module.Call, paths []string, all []*value.Dict, r *module.Result) error {
+func (m *MountFacts) sizes(ctx context.Context, c *module.Call, paths []string, all []*value.Dict,
+	r *module.Result) error {
 	s := hostscript.New(mountFactsScript, `mount_facts_sizes "$@"`).Args(m)
 	s.Words = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !path.IsAbs(p) })
 	a, err := c.Probe(ctx, s)

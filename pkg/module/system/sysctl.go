@@ -35,10 +35,12 @@ func sysctlSpec() module.Spec {
 		Summary: "Manages kernel parameters in a sysctl file, and applies them.",
 		Notes:   []string{"Other lines of the file are unchanged; duplicate lines for the same parameter are removed."},
 		Examples: []string{
-			"- name: Enable IP forwarding\n  sysctl:\n    name: net.ipv4.ip_forward\n    value: \"1\"\n    sysctl_set: true\n    sysctl_file: /etc/sysctl.d/90-kubernetes.conf",
+			"- name: Enable IP forwarding\n  sysctl:\n    name: net.ipv4.ip_forward\n    value: \"1\"\n" +
+				"    sysctl_set: true\n    sysctl_file: /etc/sysctl.d/90-kubernetes.conf",
 		},
-		Returns: []module.Return{{Key: "changed", Type: "bool", Doc: "whether the file or the value in the kernel was changed"}},
-		New:     func() module.Runner { return new(Sysctl) },
+		Returns: []module.Return{{Key: "changed", Type: "bool",
+			Doc: "whether the file or the value in the kernel was changed"}},
+		New: func() module.Runner { return new(Sysctl) },
 	}
 }
 

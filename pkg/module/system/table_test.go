@@ -74,13 +74,13 @@ func TestMountPresentInAFile(t *testing.T) {
 		t.Errorf("got %q, backups %q", read(t, tab), kept)
 	}
 	for text, args := range map[string][]any{
-		"absolute path, ": {"path", "x", "state", "unmounted"},
-		"got \"/x\\n":     {"path", "/x\ny", "state", "unmounted"},
-		"dash":            {"path", "/x", "state", "present", "src", "-a", "fstype", "b"},
-		"missing: src":    {"path", "/x", "state", "ephemeral"},
-		"does not use a table":  {"path", "/x", "state", "ephemeral", "src", "a", "fstype", "b", "fstab", "/y"},
-		"is not mounted":  {"path", "/kk-none", "state", "remounted"},
-		"is not a folder": {"path", tab, "state", "mounted", "src", "a", "fstype", "b", "fstab", tab},
+		"absolute path, ":      {"path", "x", "state", "unmounted"},
+		"got \"/x\\n":          {"path", "/x\ny", "state", "unmounted"},
+		"dash":                 {"path", "/x", "state", "present", "src", "-a", "fstype", "b"},
+		"missing: src":         {"path", "/x", "state", "ephemeral"},
+		"does not use a table": {"path", "/x", "state", "ephemeral", "src", "a", "fstype", "b", "fstab", "/y"},
+		"is not mounted":       {"path", "/kk-none", "state", "remounted"},
+		"is not a folder":      {"path", tab, "state", "mounted", "src", "a", "fstype", "b", "fstab", tab},
 	} {
 		fails(t, text, "mount", moduletest.Options{}, args...)
 	}

@@ -24,7 +24,8 @@ func timezoneSpec() module.Spec {
 		Name: "timezone", Collection: "community.general",
 		Summary: "Sets the time zone, and the mode of the hardware clock.",
 		Notes: []string{
-			"The zone is set with the link /etc/localtime, and on Debian the file /etc/timezone. Running services use the new zone after a restart.",
+			"The zone is set with the link /etc/localtime, and on Debian the file /etc/timezone. Running services use the " +
+				"new zone after a restart.",
 			"The hardware clock is set with timedatectl or hwclock.",
 		},
 		Examples: []string{"- name: Use UTC\n  timezone:\n    name: Etc/UTC"},
