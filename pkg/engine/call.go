@@ -329,7 +329,7 @@ func (x *execution) outputs(secret bool) *module.Outputs {
 	case open != nil:
 		b.Open = func(stream string) module.Overflow { return open(x.ev, x.w.name, stream) }
 	case b.Why == "":
-		b.Why = "there is no journal"
+		b.Why = "the run has no journal"
 	}
 	return b
 }

@@ -55,7 +55,7 @@ func TestSysctl(t *testing.T) {
 	g.twice("sysctl", "name", "net.ipv4.nonsense", "state", "absent", "sysctl_file", file)
 	g.fails("value cannot be None", "sysctl", "name", "net.ipv4.ip_forward")
 	g.fails("value cannot be blank", "sysctl", "name", "net.ipv4.ip_forward", "value", " ")
-	g.fails("must be the name of a kernel setting", "sysctl", "name", "a b", "value", 1)
+	g.fails("must be the name of a kernel parameter", "sysctl", "name", "a b", "value", 1)
 }
 
 func TestModprobe(t *testing.T) {

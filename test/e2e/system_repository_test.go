@@ -66,7 +66,7 @@ func TestAptKey(t *testing.T) {
 	g.twice("apt_key", "data", armored, "keyring", "/srv/ring.gpg", "state", "absent")
 	g.sees("cmp /srv/ring.gpg /srv/key && echo same", "same")
 	g.fails("key does not seem to have been added", "apt_key", "id", "DEADBEEF", "file", "/srv/key")
-	g.fails("read the key: it is no OpenPGP key", "apt_key", "file", "/etc/passwd")
+	g.fails("read the key: it is not an OpenPGP key", "apt_key", "file", "/etc/passwd")
 	g.fails("file not found: /srv/none", "apt_key", "file", "/srv/none")
 	g.fails("is not the ID of a key", "apt_key", "id", "nonsense", "state", "absent")
 	g.fails("mutually exclusive", "apt_key", "data", "x", "url", "y")
@@ -171,7 +171,7 @@ func TestRPMKey(t *testing.T) {
 	g.same("rpm_key", "key", "/srv/rpmkey", "state", "absent")
 	g.fails("does not match the key fingerprint '"+fingerprint, "rpm_key", "key", "/srv/rpmkey", "fingerprint", strings.Repeat("0", 40))
 	g.fails("needed itself", "rpm_key", "key", "DEADBEEF")
-	g.fails("there is no file /srv/none", "rpm_key", "key", "/srv/none")
+	g.fails("file /srv/none does not exist", "rpm_key", "key", "/srv/none")
 	g.fails("Not a valid key", "rpm_key", "key", "/etc/passwd")
 }
 

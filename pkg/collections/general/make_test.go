@@ -49,7 +49,7 @@ func TestMake(t *testing.T) {
 		t.Errorf("%+v, %v", bad, err)
 	}
 	for want, pairs := range map[string][]any{
-		"there is no folder /not/there": {"chdir", "/not/there"},
+		"folder /not/there does not exist": {"chdir", "/not/there"},
 		"Failed to find required":       {"chdir", dir, "make", "not-there"},
 		"target|targets":                {"chdir", dir, "target", "a", "targets", []any{"b"}},
 	} {

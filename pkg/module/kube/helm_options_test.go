@@ -97,7 +97,7 @@ func testDependencies(t *testing.T, c *helmCluster) {
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
 		t.Errorf("the folder of the control node changed: %v", left)
 	}
-	moduletest.Fails(t, "dependency_update is for charts that are folders", helm, c.release("deps", "oci://x/y", "dep_up", true), moduletest.Options{})
+	moduletest.Fails(t, "dependency_update needs a chart folder", helm, c.release("deps", "oci://x/y", "dep_up", true), moduletest.Options{})
 	// The host's helm knows no repository: there is no index to read.
 	moduletest.Fails(t, "no repositories found", helm, c.release("deps", dir, "update_repo_cache", true), moduletest.Options{})
 }

@@ -103,7 +103,7 @@ func testLabels(t *testing.T, c *cluster) {
 		}
 	}
 	r := moduletest.Run(t, k8s, c.args("definition", list("9")[2], "label_selectors", []any{"app"}), k8sOpts)
-	if r.Changed || !strings.Contains(r.Msg, "ConfigMap default/l-bare is omitted") {
+	if r.Changed || !strings.Contains(r.Msg, "ConfigMap default/l-bare is skipped") {
 		t.Errorf("%+v", r)
 	}
 	moduletest.Fails(t, `"app=(" is not one`, k8s, c.args("definition", list("9")[0], "label_selectors", []any{"app=("}), k8sOpts)

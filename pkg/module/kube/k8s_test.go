@@ -224,7 +224,7 @@ stringData: {k: verysecretvalue}
 		"a: X":    "needs apiVersion and kind",
 		"kind: X": "X needs metadata.name",
 		"[1]":     "an object is a dictionary, not int",
-		"":        "there is no object",
+		"":        "the task has no object",
 		"a: [":    "not YAML",
 	} {
 		if _, err := moduletest.Try(t, k8s, c.args("definition", def), moduletest.Options{}); err == nil || !strings.Contains(err.Error(), want) {
@@ -381,7 +381,7 @@ func testPatched(t *testing.T, c *cluster) {
 	k8s := moduletest.Find(t, Modules(), "k8s")
 	const text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: patched, namespace: default}\ndata: {a: %q}\n"
 	r := moduletest.Run(t, k8s, c.args("definition", fmt.Sprintf(text, "1"), "state", "patched"), k8sOpts)
-	if r.Changed || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "is not there") {
+	if r.Changed || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "does not exist") {
 		t.Errorf("%+v", r)
 	}
 	moduletest.Run(t, k8s, c.args("definition", fmt.Sprintf(text, "1"), "apply", true, "server_side_apply", value.NewDict("field_manager", "other")), k8sOpts)
