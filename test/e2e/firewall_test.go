@@ -51,7 +51,7 @@ func TestIptables(t *testing.T) {
 	g.twice("iptables", "chain", "FORWARD", "policy", "DROP")
 	g.sees("iptables -S FORWARD", "-P FORWARD DROP")
 	g.same("iptables", "chain", "INPUT", "jump", "NOSUCH", "state", "absent")
-	g.fails("does not take the rule", "iptables", "chain", "INPUT", "protocol", "nonsense", "jump", "ACCEPT")
+	g.fails("rejects the rule", "iptables", "chain", "INPUT", "protocol", "nonsense", "jump", "ACCEPT")
 	g.fails("append the rule", "iptables", "chain", "NOSUCH", "jump", "ACCEPT")
 	g.twice("iptables", "chain", "APP", "chain_management", true, "jump", "RETURN")
 	g.fails("policy", "iptables", "chain", "NOSUCH", "policy", "DROP")

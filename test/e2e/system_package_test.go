@@ -33,9 +33,9 @@ func TestAptInstallsAndRemoves(t *testing.T) {
 	g.fails("Unable to locate package no-such-package-here", "apt", "name", "no-such-package-here")
 	g.fails("is not the name of a package", "apt", "name", "--force-yes")
 	g.fails("one of the following is required", "apt")
-	g.fails("there is neither dnf nor yum", "dnf", "name", "x")
-	g.fails("there is no zypper", "zypper", "name", "x")
-	g.fails("there is no apk", "apk", "name", "x")
+	g.fails("neither dnf nor yum is installed", "dnf", "name", "x")
+	g.fails("zypper is not installed", "zypper", "name", "x")
+	g.fails("apk is not installed", "apk", "name", "x")
 	g.same("apt", "state", "fixed")
 }
 
@@ -45,7 +45,7 @@ func TestAptDebFileAndServicesKeptDown(t *testing.T) {
 	g.sh("apt-get update -q >/dev/null 2>&1; apt-get -q -y purge hello >/dev/null 2>&1; mkdir -p /tmp/deb && chmod 777 /tmp/deb && cd /tmp/deb && apt-get download -q hello >/dev/null 2>&1; mv hello_*.deb 'hello it.deb'")
 	g.twice("apt", "deb", "/tmp/deb/hello it.deb", "policy_rc_d", 101)
 	g.sees("command -v hello; ls /usr/sbin/policy-rc.d 2>/dev/null", "/usr/bin/hello")
-	g.fails("there is no package file", "apt", "deb", "/tmp/deb/none.deb")
+	g.fails("package file", "apt", "deb", "/tmp/deb/none.deb")
 	g.sh("apt-get -q -y purge hello >/dev/null 2>&1; cp '/tmp/deb/hello it.deb' /tmp/deb/hello.deb")
 	g.serve("/tmp/deb")
 	t.Cleanup(func() { g.sh("kill $(cat /run/www.pid); rm -f /run/www.pid") })

@@ -130,7 +130,7 @@ func TestDeb822Repository(t *testing.T) {
 	}
 	g.fails("exact path", "deb822_repository", append(args, "components", "main")...)
 	g.fails("uris, suites", "deb822_repository", "name", "x")
-	g.fails("no letter", "deb822_repository", "name", "!", "state", "absent")
+	g.fails("must contain a letter", "deb822_repository", "name", "!", "state", "absent")
 }
 
 func TestYumRepository(t *testing.T) {
@@ -170,7 +170,7 @@ func TestRPMKey(t *testing.T) {
 	g.sees("rpm -q gpg-pubkey || :", "package gpg-pubkey is not installed")
 	g.same("rpm_key", "key", "/srv/rpmkey", "state", "absent")
 	g.fails("does not match the key fingerprint '"+fingerprint, "rpm_key", "key", "/srv/rpmkey", "fingerprint", strings.Repeat("0", 40))
-	g.fails("needed itself", "rpm_key", "key", "DEADBEEF")
+	g.fails("needs the key itself", "rpm_key", "key", "DEADBEEF")
 	g.fails("file /srv/none does not exist", "rpm_key", "key", "/srv/none")
 	g.fails("Not a valid key", "rpm_key", "key", "/etc/passwd")
 }

@@ -161,7 +161,7 @@ func TestChainOnTheHost(t *testing.T) {
 	refuses(t, "missing: provider", "x509_certificate", "path", dir+"/x")
 	refuses(t, "is neither a time", "x509_certificate", append(sign, "ownca_not_after", "tomorrow")...)
 	refuses(t, "would end before", "x509_certificate", append(sign, "ownca_not_after", "-1d")...)
-	refuses(t, "is not there", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/none")
+	refuses(t, "does not exist", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/none")
 	refuses(t, "two letters", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "country_name", "Germany")
 	refuses(t, "key_usage has", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "key_usage", "fly")
 	refuses(t, "extended_key_usage has", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "extended_key_usage", "fly")
@@ -249,7 +249,7 @@ func TestInfoOfExtensions(t *testing.T) {
 	if v, there := r.Data.Get("key_usage"); v != nil || !there {
 		t.Errorf("without the extension key_usage is %v, %v", v, there)
 	}
-	refuses(t, "is not there", "x509_certificate_info", "path", dir+"/none")
+	refuses(t, "does not exist", "x509_certificate_info", "path", dir+"/none")
 	refuses(t, "holds no certificate", "x509_certificate_info", "path", dir+"/key")
 	refuses(t, "valid_at x", "x509_certificate_info", "path", dir+"/crt", "valid_at", value.NewDict("x", "soon"))
 	refuses(t, "mutually exclusive", "x509_certificate_info", "path", dir+"/crt", "content", "x")
