@@ -36,7 +36,7 @@ func TestPrivateKeyInfo(t *testing.T) {
 		args []any
 		load bool
 	}{
-		"does not exist":                      {[]any{"path", dir + "/none"}, false},
+		"does not exist":                    {[]any{"path", dir + "/none"}, false},
 		"encrypted with a passphrase":       {[]any{"path", dir + "/ecc"}, true},
 		"passphrase is not that of the key": {[]any{"path", dir + "/ecc", "passphrase", "x"}, true},
 		"holds no key":                      {[]any{"content", "x"}, true},

@@ -50,8 +50,8 @@ func TestMake(t *testing.T) {
 	}
 	for want, pairs := range map[string][]any{
 		"folder /not/there does not exist": {"chdir", "/not/there"},
-		"Failed to find required":       {"chdir", dir, "make", "not-there"},
-		"target|targets":                {"chdir", dir, "target", "a", "targets", []any{"b"}},
+		"Failed to find required":          {"chdir", dir, "make", "not-there"},
+		"target|targets":                   {"chdir", dir, "target", "a", "targets", []any{"b"}},
 	} {
 		moduletest.Fails(t, want, spec, value.NewDict(pairs...), moduletest.Options{})
 	}
