@@ -127,7 +127,7 @@ func (m *NPM) outdated(ctx context.Context, c *module.Call) (bool, error) {
 	if err != nil || text == "" {
 		return false, err
 	}
-	var told map[string]struct{ Current, Desired, Code, Summary string }
+	var told map[string]struct{ Current, Wanted, Code, Summary string }
 	if err := json.Unmarshal([]byte(text), &told); err != nil {
 		return false, fmt.Errorf("read the output of npm outdated: %w: %s", err, text)
 	}
@@ -135,7 +135,7 @@ func (m *NPM) outdated(ctx context.Context, c *module.Call) (bool, error) {
 		return false, fmt.Errorf("npm outdated: %s", e.Summary)
 	}
 	for _, p := range told {
-		if p.Current != p.Desired {
+		if p.Current != p.Wanted {
 			return true, nil
 		}
 	}

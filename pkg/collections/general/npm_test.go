@@ -75,7 +75,7 @@ func TestNPMThatFails(t *testing.T) {
 		h := node(t, `{"dependencies": {"here": {"version": "1"}}}`, `{"error": {"code": "ECONNREFUSED", "summary": "request to http://r failed"}}`)
 		fails(t, text, "npm", moduletest.Options{Conn: h}, args...)
 	}
-	fails(t, "read what npm list says", "npm", moduletest.Options{Conn: node(t, "oops", "")}, "global", true)
+	fails(t, "read the output of npm list", "npm", moduletest.Options{Conn: node(t, "oops", "")}, "global", true)
 }
 
 // A folder that is missing is made, and a host without npm is one that a task
