@@ -258,7 +258,7 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 	screen, err := ui.New(ui.Options{
 		Out: a.Out, Err: a.Err, TTY: isTerminal(a.Out.Writer()), Width: width(a.Out), Color: ui.UseColor(isTerminal(a.Out.Writer()), os.Getenv),
 		Verbosity: r.output.verbosity, Timing: r.output.timing, Format: ui.Format(r.output.format), Redact: a.secret,
-		Slowest: slowest, NoSkipped: !a.settings.DisplaySkippedHosts, GoOn: a.goOn(o.RunID, isBuiltin(books)),
+		Slowest: slowest, NoSkipped: !a.settings.DisplaySkippedHosts, Continue: a.goOn(o.RunID, isBuiltin(books)),
 	})
 	if err != nil {
 		return usage("%s", err)

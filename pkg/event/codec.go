@@ -12,12 +12,11 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Encode writes an event as one line of JSON without a line end: an object
-// with "type" (host_result), "time" (RFC 3339 with nanoseconds, UTC; left out
-// when at is zero) and the event's fields in snake case. Texts that are empty,
-// switches that are off, and what is not there are left out; numbers never are.
-// Durations are seconds, a position is {file, line, col}, a Status its name.
-// Every text passes through hide, unless that is nil: it takes out secrets.
+// Encode encodes an event as one line of JSON without a line end: an object with "type"
+// (host_result), "time" (RFC 3339 with nanoseconds, UTC; omitted if at is zero) and the event's
+// fields in snake case. Empty texts, false and missing values are omitted; numbers never are.
+// Durations are seconds, a position is {file, line, col}, a Status its name. hide removes
+// secrets from every text; it may be nil.
 func Encode(e Event, at time.Time, hide func(string) string) []byte {
 	if hide == nil {
 		hide = func(s string) string { return s }
@@ -30,7 +29,7 @@ func Encode(e Event, at time.Time, hide func(string) string) []byte {
 	}
 	enc.fields(out, v)
 	text, err := value.JSON(out, value.JSONOptions{Compact: true})
-	if err != nil { // data nested beyond reason: say at least what happened
+	if err != nil { // data nested too deeply: at least report what happened
 		text = fmt.Sprintf(`{"type":%q,"error":%q}`, snake(v.Type().Name()), err)
 	}
 	return []byte(text)
@@ -57,7 +56,7 @@ func (enc encoder) fields(out *value.Dict, v reflect.Value) {
 	for i := range v.NumField() {
 		name := snake(v.Type().Field(i).Name)
 		if name == "time" && out.Has("time") && v.Field(i).IsZero() {
-			continue // the time of writing stands in
+			continue // replaced by the time of encoding
 		}
 		if coded, ok := enc.value(v.Field(i)); ok {
 			out.Set(name, coded)
@@ -65,7 +64,7 @@ func (enc encoder) fields(out *value.Dict, v reflect.Value) {
 	}
 }
 
-// value codes one field; ok is false for what is left out.
+// value encodes one field; ok is false if the field is omitted.
 func (enc encoder) value(v reflect.Value) (coded any, ok bool) {
 	switch x := v.Interface().(type) {
 	case Status:
@@ -130,14 +129,14 @@ func (enc encoder) mapping(v reflect.Value) *value.Dict {
 	return value.Of(byKey).(*value.Dict)
 }
 
-// plain hides the secrets in data, and turns what JSON cannot say into text.
+// plain hides the secrets in data, and converts what JSON cannot represent to text.
 func (enc encoder) plain(v any) any { return Map(v, enc.hide) }
 
-// Map returns a copy of data with every text in it, keys included, passed
-// through f. What JSON has no word for becomes text.
+// Map returns a copy of data with every text in it, including keys, passed through f. Values
+// that JSON cannot represent become text.
 func Map(v any, f func(string) string) any { return mapped(v, f, 0) }
 
-// maxData bounds how deep data is followed; decoders make none that is deeper.
+// maxData bounds the depth of data; decoders produce none that is deeper.
 const maxData = 90
 
 func mapped(v any, f func(string) string, depth int) any {
@@ -152,7 +151,7 @@ func mapped(v any, f func(string) string, depth int) any {
 			return value.Float(n)
 		}
 		text := value.Str(v)
-		if shown := f(text); shown != text { // a secret may be a number
+		if shown := f(text); shown != text { // a secret can be a number
 			return shown
 		}
 		return v
@@ -196,8 +195,8 @@ func (enc encoder) pos(p source.Pos) *value.Dict {
 	return value.NewDict("file", enc.hide(p.File.Name), "line", p.Line, "col", p.Col)
 }
 
-// diagnostic carries the source lines that it shows: the file may be another
-// one by the time that somebody reads this.
+// diagnostic includes the source lines that it refers to: the file may have changed by the time
+// somebody reads this.
 func (enc encoder) diagnostic(d *source.Diagnostic) *value.Dict {
 	if d == nil {
 		return nil

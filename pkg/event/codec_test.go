@@ -20,11 +20,13 @@ func examples() []Event {
 	file := source.NewFile("site.yml", []byte("- hosts: all\n  tasks:\n  - copy: {dst: x}\n"))
 	pos := source.Pos{File: file, Line: 3, Col: 12}
 	trace := []source.Frame{{What: "role web", At: source.Pos{File: file, Line: 1, Col: 1}}}
-	task := &Task{ID: 7, Name: "install", Role: "web", Action: "copy", Handler: true, At: pos, Trace: trace, Digest: "d1", Header: true, Recalled: true}
+	task := &Task{ID: 7, Name: "install", Role: "web", Action: "copy", Handler: true, At: pos, Trace: trace,
+		Digest: "d1", Header: true, Recalled: true}
 	result := value.NewDict("changed", true, "rc", 0, "ratio", 0.5, "lines", []any{"a", nil, value.NewDict("k", "secret")})
 	item := &Item{Label: "x", Index: 2}
 	return []Event{
-		RunStarted{ID: "r1", Time: at, Playbooks: []string{"site.yml", ""}, Check: true, Diff: true, Version: "v1", User: "ann@desk", Command: "kk run site.yml", Dir: "/srv"},
+		RunStarted{ID: "r1", Time: at, Playbooks: []string{"site.yml", ""}, Check: true, Diff: true, Version: "v1",
+			User: "ann@desk", Command: "kk run site.yml", Dir: "/srv"},
 		PlaybookStarted{Path: "site.yml", Plays: 2},
 		PlayStarted{Name: "Demo", Hosts: []string{"h1", "h2"}, At: pos},
 		Async{Task: task, Host: "h1", Job: "j1.2", State: AsyncRuns},
@@ -39,15 +41,19 @@ func examples() []Event {
 		Retry{Task: task, Host: "h1", Attempts: 1, Left: 2, Result: result},
 		HostResult{
 			Task: task, Host: "h1", Delegate: "h2", Item: item, Loop: true, Status: Failed, Ignored: true, Rescued: true,
-			Include: true, Recalled: true, Partial: true, Result: result, Verbose: true, Message: "no", Warnings: []string{"w"}, StartedAt: at, Duration: 1500 * time.Millisecond,
-			Diff: []Diff{{BeforeHeader: "/b", AfterHeader: "/a", Before: "x\n", After: value.NewDict("k", 1), Prepared: "p", Note: "n"}},
+			Include: true, Recalled: true, Partial: true, Result: result, Verbose: true, Message: "no",
+			Warnings: []string{"w"}, StartedAt: at, Duration: 1500 * time.Millisecond,
+			Diff: []Diff{{BeforeHeader: "/b", AfterHeader: "/a", Before: "x\n", After: value.NewDict("k", 1), Prepared: "p",
+				Note: "n"}},
 		},
 		Included{Task: task, Path: "/x.yml", Hosts: []string{"h1"}, Item: item},
 		Notified{Handler: "restart", Host: "h1"},
 		MetaRan{Task: task, Action: "end_play", Host: "h1", Message: "end_play", Skipped: "not wanted"},
-		Warning{Diagnostic: &source.Diagnostic{Severity: source.Warning, Pos: pos, Width: 3, Summary: "odd", Help: "fix", Trace: trace}},
+		Warning{Diagnostic: &source.Diagnostic{Severity: source.Warning, Pos: pos, Width: 3, Summary: "odd", Help: "fix",
+			Trace: trace}},
 		RunEnded{
-			ID: "r1", Time: at, Duration: time.Minute, ExitCode: 2, Err: "stopped", Results: value.NewDict("endpoint", "https://x"), Retry: "/site.retry",
+			ID: "r1", Time: at, Duration: time.Minute, ExitCode: 2, Err: "stopped", Results: value.NewDict("endpoint",
+				"https://x"), Retry: "/site.retry",
 			Stats: map[string]*Stats{"h1": {OK: 1, Changed: 2, Unreachable: 3, Failed: 4, Skipped: 5, Rescued: 6, Ignored: 7}},
 		},
 	}
@@ -95,7 +101,8 @@ func TestRoundTrip(t *testing.T) {
 func TestNames(t *testing.T) {
 	var b strings.Builder
 	for _, e := range examples() {
-		b.Write(Encode(e, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), func(s string) string { return strings.ReplaceAll(s, "secret", "***") }))
+		b.Write(Encode(e, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+			func(s string) string { return strings.ReplaceAll(s, "secret", "***") }))
 		b.WriteByte('\n')
 	}
 	const path = "testdata/events.jsonl"
@@ -136,7 +143,8 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestDecodeCompletes(t *testing.T) {
-	for _, line := range []string{`{"type":"host_result"}`, `{"type":"output","task":null}`, `{"type":"warning"}`, `{"type":"run_ended","stats":{"h":null}}`} {
+	for _, line := range []string{`{"type":"host_result"}`, `{"type":"output","task":null}`, `{"type":"warning"}`,
+		`{"type":"run_ended","stats":{"h":null}}`} {
 		e, _, err := Decode([]byte(line))
 		if err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -159,7 +167,8 @@ func TestMapCutsDeepData(t *testing.T) {
 	for range 500 {
 		v = []any{v}
 	}
-	line := Encode(HostResult{Task: &Task{}, Result: value.NewDict("v", v, "u", &value.Undefined{Name: "x"})}, time.Time{}, nil)
+	line := Encode(HostResult{Task: &Task{}, Result: value.NewDict("v", v, "u", &value.Undefined{Name: "x"})},
+		time.Time{}, nil)
 	if _, _, err := Decode(line); err != nil || !bytes.Contains(line, []byte(`"..."`)) {
 		t.Errorf("%v %.200s", err, line)
 	}

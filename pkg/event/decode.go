@@ -10,10 +10,11 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Kinds returns one of every event, empty: a sink of all of them knows no more.
+// Kinds returns an empty value of every event type.
 func Kinds() []Event {
 	return []Event{
-		RunStarted{}, PlaybookStarted{}, PlayStarted{}, BatchStarted{}, PlayEnded{}, PlayEmpty{}, NoMoreHosts{}, TaskStarted{}, HostStarted{},
+		RunStarted{}, PlaybookStarted{}, PlayStarted{}, BatchStarted{}, PlayEnded{}, PlayEmpty{}, NoMoreHosts{},
+		TaskStarted{}, HostStarted{},
 		Output{}, Progress{}, Retry{}, Async{}, HostResult{}, Included{}, Notified{}, MetaRan{}, Warning{}, RunEnded{},
 	}
 }
@@ -27,8 +28,8 @@ func typeOf(name string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// Decode reads what Encode wrote, and the time that it carries. Fields that
-// it does not know are passed over; a type that it does not know is an error.
+// Decode decodes the output of Encode, and its time. Unknown fields are ignored; an unknown type
+// is an error.
 func Decode(line []byte) (Event, time.Time, error) {
 	v, err := value.FromJSON(line)
 	if err != nil {
@@ -40,7 +41,7 @@ func Decode(line []byte) (Event, time.Time, error) {
 	}
 	t, ok := typeOf(d.String("type"))
 	if !ok {
-		return nil, time.Time{}, fmt.Errorf("decode event: type %q is unknown", d.String("type"))
+		return nil, time.Time{}, fmt.Errorf("decode event: unknown type %q", d.String("type"))
 	}
 	out := reflect.New(t).Elem()
 	if err := fill(out, d); err != nil {
@@ -51,8 +52,8 @@ func Decode(line []byte) (Event, time.Time, error) {
 	return out.Interface().(Event), at, nil
 }
 
-// complete gives an event the task and the diagnostic that sinks rely on,
-// should the line not have them.
+// complete sets the task and the diagnostic that sinks rely on, if the line does not have
+// them.
 func complete(out reflect.Value) {
 	for i := range out.NumField() {
 		switch p := out.Field(i).Addr().Interface().(type) {
@@ -82,7 +83,7 @@ func fill(out reflect.Value, d *value.Dict) error {
 	return nil
 }
 
-// set decodes v into a field. What is of another shape than the field is an error.
+// set decodes v into a field. A value that does not match the field's type is an error.
 func set(field reflect.Value, v any) error {
 	if v == nil {
 		return nil
@@ -194,7 +195,7 @@ func setStatus(p *Status, v any) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("status %q is unknown", value.Str(v))
+	return fmt.Errorf("unknown status %q", value.Str(v))
 }
 
 func setDuration(p *time.Duration, v any) error {
@@ -209,7 +210,7 @@ func setDuration(p *time.Duration, v any) error {
 	return nil
 }
 
-// maxLines bounds the text that is made up for the file of a diagnostic.
+// maxLines bounds the placeholder text for the file of a diagnostic.
 const maxLines = 1_000_000
 
 func posOf(v any, text []byte) source.Pos {

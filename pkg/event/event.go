@@ -1,5 +1,5 @@
-// Package event is the facts of a run, as they happen. The engine emits them
-// and never prints; sinks (screen, JSON lines, journal) make of them what they like.
+// Package event is the events of a run. The engine emits them and never prints; sinks (screen,
+// JSON lines, journal) process them.
 package event
 
 import (
@@ -9,10 +9,10 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Event is one fact. The set of events is closed.
+// Event is something that happened in a run. The set of events is closed.
 type Event interface{ event() }
 
-// Sink takes events. Emit is called in order from one goroutine: a sink needs no lock.
+// Sink receives events. Emit is called in order from one goroutine: a sink needs no lock.
 type Sink interface{ Emit(Event) }
 
 // RunStarted is the first event.
@@ -25,7 +25,7 @@ type RunStarted struct {
 	Version   string // of kk
 	User      string // who ran it: user@machine
 	Command   string // the command line
-	Dir       string // working folder: names of files are relative to it
+	Dir       string // working folder: file names are relative to it
 }
 
 // PlaybookStarted begins one playbook of the command line.
@@ -36,7 +36,7 @@ type PlaybookStarted struct {
 
 // PlayStarted begins a play (its first batch only).
 type PlayStarted struct {
-	Name  string // the play's name, or its hosts pattern when it has none
+	Name  string // the play's name, or its hosts pattern if it has none
 	Hosts []string
 	At    source.Pos
 }
@@ -52,10 +52,10 @@ type BatchStarted struct {
 // PlayEnded ends a play.
 type PlayEnded struct{ Name string }
 
-// PlayEmpty says that a play's pattern matched no host.
+// PlayEmpty reports that a play's pattern matched no host.
 type PlayEmpty struct{ Name string }
 
-// NoMoreHosts says that every host of the play has failed, or was ended.
+// NoMoreHosts reports that every host of the play has failed, or was stopped.
 type NoMoreHosts struct {
 	Aborted bool // by any_errors_fatal or max_fail_percentage
 }
@@ -63,15 +63,15 @@ type NoMoreHosts struct {
 // Task identifies a task to a reader.
 type Task struct {
 	ID      int    // unique in the run; the same for all hosts and items
-	Name    string // templated name, or the action when it has none
+	Name    string // templated name, or the action if it has none
 	Role    string // role it comes from, or ""
 	Action  string // module name
 	Handler bool
 	At      source.Pos
-	Trace   []source.Frame // how it was reached, nearest include first
+	Trace   []source.Frame // includes that led to it, nearest first
 	Digest  string         // of its file, up to its end
-	Header  bool           // it stands for a play's first line: gathering facts
-	// Recalled says that no host does it: an earlier run is gone on with, in which it was done.
+	Header  bool           // it is the implicit task of a play: gathering facts
+	// Recalled means that no host runs it: it was done in the previous run, which this one resumes.
 	Recalled bool
 }
 
@@ -81,7 +81,7 @@ type TaskStarted struct {
 	Time time.Time
 }
 
-// HostStarted says that a host began a task (or an item of it).
+// HostStarted reports that a host began a task (or an item of it).
 type HostStarted struct {
 	Task *Task
 	Host string
@@ -97,7 +97,7 @@ type Output struct {
 	Stderr bool
 }
 
-// Progress is how far a transfer is.
+// Progress is the progress of a transfer.
 type Progress struct {
 	Task        *Task
 	Host        string
@@ -105,7 +105,7 @@ type Progress struct {
 	Done, Total int64  // bytes; Total < 0 when unknown
 }
 
-// Retry says that a try failed and another follows.
+// Retry reports that an attempt failed and another follows.
 type Retry struct {
 	Task     *Task
 	Host     string
@@ -114,8 +114,8 @@ type Retry struct {
 	Result   *value.Dict
 }
 
-// Async is a look at a task in the background that is waited for: it still
-// runs, or how it ended.
+// Async is a status check of a task in the background that the run waits for: it is still
+// running, or has finished.
 type Async struct {
 	Task  *Task
 	Host  string
@@ -123,7 +123,7 @@ type Async struct {
 	State AsyncState
 }
 
-// AsyncState is what a look at a task in the background found.
+// AsyncState is the result of a status check of a task in the background.
 type AsyncState string
 
 // The states of a task in the background.
@@ -133,10 +133,10 @@ const (
 	AsyncFailed AsyncState = "failed"
 )
 
-// Status is how a task ended on a host.
+// Status is the result of a task on a host.
 type Status int
 
-// The ends of a task on a host.
+// The results of a task on a host.
 const (
 	OK Status = iota
 	Changed
@@ -149,15 +149,15 @@ func (s Status) String() string {
 	return [...]string{"ok", "changed", "skipped", "failed", "unreachable"}[s]
 }
 
-// Diff is what a module changes, or would.
+// Diff is what a module changed, or would change.
 type Diff struct {
 	BeforeHeader, AfterHeader string // usually paths
 	Before, After             any    // text, or *value.Dict that is shown as JSON
-	Prepared                  string // a ready diff, shown as it is
-	Note                      string // why there is none: binary, too large
+	Prepared                  string // a complete diff, shown unchanged
+	Note                      string // why there is no diff: binary, too large
 }
 
-// Value is d as the result of a task has it.
+// Value is d in the form that results of tasks have.
 func (d Diff) Value() *value.Dict {
 	out := value.NewDict()
 	if d.Prepared != "" {
@@ -180,11 +180,11 @@ func (d Diff) Value() *value.Dict {
 
 // Item is one item of a loop.
 type Item struct {
-	Label string // what loop_control.label says, else the item itself, as text
+	Label string // value of loop_control.label, else the item itself, as text
 	Index int
 }
 
-// HostResult is how a task, or one item of it, ended on a host.
+// HostResult is the result of a task, or of one item of it, on a host.
 type HostResult struct {
 	Task      *Task
 	Host      string
@@ -192,13 +192,13 @@ type HostResult struct {
 	Item      *Item  // nil outside loops and for the loop as a whole
 	Loop      bool   // the summary of a loop whose items were reported before
 	Status    Status
-	Ignored   bool        // failed or unreachable, and the play goes on
-	Rescued   bool        // failed, and a rescue section takes over
+	Ignored   bool        // failed or unreachable, and the play continues
+	Rescued   bool        // failed, and a rescue section follows
 	Include   bool        // an include task: shown by Included
 	Result    *value.Dict // as registered; censored for no_log
 	Diff      []Diff
-	Recalled  bool // taken from an earlier run, which is gone on with
-	Partial   bool // the result is not whole: a secret is hidden in it, or it was cut
+	Recalled  bool // from the previous run, which this one resumes
+	Partial   bool // the result is incomplete: a secret is hidden in it, or it was truncated
 	Verbose   bool // show the result without -v too (debug, assert)
 	Message   string
 	Warnings  []string
@@ -206,7 +206,7 @@ type HostResult struct {
 	Duration  time.Duration
 }
 
-// Included says what an include brought in, for which hosts.
+// Included reports what an include included, and for which hosts.
 type Included struct {
 	Task  *Task
 	Path  string // of the file; for a role its name
@@ -214,21 +214,20 @@ type Included struct {
 	Item  *Item
 }
 
-// Notified says that a task notified a handler.
+// Notified reports that a task notified a handler.
 type Notified struct {
 	Handler, Host string
 }
 
-// MetaRan says what a meta task did on a host, or for all with that host's
-// variables.
+// MetaRan reports what a meta task did on a host, or for all hosts with that host's variables.
 type MetaRan struct {
-	Task         *Task // nil in journals of old
+	Task         *Task // nil in old journals
 	Action, Host string
 	Message      string
 	Skipped      string // why nothing was done, or ""
 }
 
-// Warning is shown and changes nothing.
+// Warning is shown and has no other effect.
 type Warning struct {
 	Diagnostic *source.Diagnostic
 }
@@ -280,8 +279,8 @@ func (MetaRan) event()         {}
 func (Warning) event()         {}
 func (RunEnded) event()        {}
 
-// Recalled reports whether an event tells what was done in an earlier run,
-// which this one goes on with.
+// Recalled reports whether an event is about a task that was done in the previous run, which
+// this one resumes.
 func Recalled(e Event) bool {
 	switch e := e.(type) {
 	case TaskStarted:
@@ -298,7 +297,7 @@ func Recalled(e Event) bool {
 	return false
 }
 
-// Fanout gives every event to each sink in turn.
+// Fanout passes every event to each sink in turn.
 type Fanout []Sink
 
 // Emit passes e on.

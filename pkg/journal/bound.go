@@ -8,8 +8,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// The bounds of what is kept: a command that prints gigabytes must not fill the
-// disk that kk runs on, a hundred runs long.
+// Limits of what is stored: a command that prints gigabytes must not fill kk's disk over a
+// hundred runs.
 const (
 	maxLines = 1000     // printed by one task on one host while it runs
 	maxText  = 64 << 10 // bytes of one text of a result: its beginning and its end
@@ -22,14 +22,14 @@ type place struct {
 	host string
 }
 
-// bound returns the event as it is to be kept, nil for one to leave out.
+// bound returns the event as it is stored, nil to omit it.
 func (w *Writer) bound(e event.Event) event.Event {
 	switch e := e.(type) {
 	case event.Output:
 		at := place{e.Task.ID, e.Host}
 		w.lines[at]++
 		if w.lines[at] == maxLines+1 {
-			e.Line = "(more lines, which the journal leaves out)"
+			e.Line = "(more lines, omitted from the journal)"
 		}
 		if w.lines[at] > maxLines+1 {
 			return nil
@@ -48,14 +48,14 @@ func (w *Writer) bound(e event.Event) event.Event {
 	return e
 }
 
-// boundDiffs leaves out both sides of a diff of which one is too long: half a
-// text would show changes that there are none of.
+// boundDiffs removes both sides of a diff if one is too long: a truncated text would show
+// changes that do not exist.
 func boundDiffs(diffs []event.Diff) []event.Diff {
 	out := slices.Clone(diffs)
 	for i, d := range out {
 		if isLarge(d.Before) || isLarge(d.After) || isLarge(d.Prepared) {
 			out[i].Before, out[i].After, out[i].Prepared = nil, nil, ""
-			out[i].Note = fmt.Sprintf("the journal leaves out this diff: the text is longer than %d bytes", maxText)
+			out[i].Note = fmt.Sprintf("this diff is omitted from the journal: the text is longer than %d bytes", maxText)
 		}
 	}
 	return out
@@ -91,8 +91,8 @@ func isLarge(v any) bool {
 	return false
 }
 
-// shorten copies a value without what is beyond the bounds. Secrets are hidden
-// before a text is cut: half a secret would not be recognised.
+// shorten copies a value without the parts beyond the limits. Secrets are hidden before a text
+// is truncated: half a secret would not be recognized.
 func (w *Writer) shorten(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -103,7 +103,7 @@ func (w *Writer) shorten(v any) any {
 	case []any:
 		out := []any{}
 		if over := len(v) - maxItems; over > 0 {
-			out = append(out, fmt.Sprintf("(%d items, which the journal leaves out)", over))
+			out = append(out, fmt.Sprintf("(%d items, omitted from the journal)", over))
 			v = v[over:]
 		}
 		for _, e := range v {
@@ -125,5 +125,5 @@ func cut(s string) string {
 		return s
 	}
 	const half = maxText / 2
-	return fmt.Sprintf("%s\n(%d bytes, which the journal leaves out)\n%s", s[:half], len(s)-2*half, s[len(s)-half:])
+	return fmt.Sprintf("%s\n(%d bytes, omitted from the journal)\n%s", s[:half], len(s)-2*half, s[len(s)-half:])
 }

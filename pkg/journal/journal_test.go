@@ -26,7 +26,8 @@ var start = time.Date(2026, 1, 2, 8, 0, 0, 0, time.UTC)
 func story(id string, at time.Time) []event.Event {
 	task := &event.Task{ID: 1, Name: "t", Action: "command"}
 	failed := func(host string) event.HostResult {
-		return event.HostResult{Task: task, Host: host, Status: event.Failed, Result: value.NewDict("msg", "secret-word", "rc", 1)}
+		return event.HostResult{Task: task, Host: host, Status: event.Failed, Result: value.NewDict("msg", "secret-word",
+			"rc", 1)}
 	}
 	ignored, rescued, item := failed("h1"), failed("h1"), failed("h1")
 	ignored.Ignored, rescued.Rescued, item.Item = true, true, &event.Item{Label: "x"}
@@ -69,14 +70,16 @@ func TestRunIsJournaled(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Run{
-		ID: "r1", Started: start, Ended: start.Add(time.Minute), Playbooks: []string{"********.yml"}, Check: true, Version: "v1",
+		ID: "r1", Started: start, Ended: start.Add(time.Minute), Playbooks: []string{"********.yml"}, Check: true,
+		Version:  "v1",
 		ExitCode: 4, Err: "********", Failed: []string{"h2", "h3"},
 		Hosts: map[string]Counts{"h1": {OK: 1, Ignored: 1, Rescued: 1}, "h2": {Failed: 1}, "h3": {Unreachable: 1}},
 	}
 	if diff := cmp.Diff(want, run); diff != "" {
 		t.Error(diff)
 	}
-	for name, mode := range map[string]os.FileMode{"runs": 0o700, "runs/r1": 0o700, "runs/r1/events.jsonl": 0o600, "runs/r1/run.json": 0o600} {
+	for name, mode := range map[string]os.FileMode{"runs": 0o700, "runs/r1": 0o700, "runs/r1/events.jsonl": 0o600,
+		"runs/r1/run.json": 0o600} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: mode %v, want %o (%v)", name, info.Mode(), mode, err)
@@ -149,7 +152,7 @@ func TestKilledRun(t *testing.T) {
 		t.Errorf("%d events, %v", len(seen.Events), err)
 	}
 	if _, ds, err := Read(dir, "r1", event.Discard{}, nil); err != nil || ds.Err() != nil || len(ds) != 1 ||
-		!strings.HasSuffix(ds[0].Error(), "events.jsonl:9: run r1 was killed while it wrote this line of its journal: it is left out") {
+		!strings.HasSuffix(ds[0].Error(), "events.jsonl:9: run r1 was killed while it wrote this line of its journal: the line is skipped") {
 		t.Errorf("%v %v", ds, err)
 	}
 }
@@ -157,9 +160,9 @@ func TestKilledRun(t *testing.T) {
 // What Read says of damages.
 const (
 	unread    = ": this line of the journal cannot be read: "
-	noEnd     = "events.jsonl: the journal has no end of the run, which has ended as run.json says: its last lines are missing"
+	noEnd     = "events.jsonl: the last lines of the journal are missing: run.json has the end of the run"
 	noSummary = ": the summary of run r1 cannot be read: "
-	instead   = "; its events stand in for it"
+	instead   = "; its events are used instead"
 )
 
 // damages is what may have happened to the files of a run: what to do to them,
@@ -179,9 +182,9 @@ var damages = map[string]struct {
 	"bytes flipped": {line(3, `{"type":"output","task":{"id":1},"host":"h1"#"line":"x"}`),
 		"events.jsonl:3:45" + unread + "decode event: invalid character '#' after object key:value pair", 8},
 	"no UTF-8": {line(3, "{\"type\":\"output\",\"line\":\"a\xff\"}"),
-		"events.jsonl:3:28" + unread + "it holds bytes that are no UTF-8, which kk does not write", 9},
+		"events.jsonl:3:28" + unread + "it contains invalid UTF-8, which kk does not write", 9},
 	"unknown type": {line(3, `{"type":"from the future"}`),
-		"events.jsonl:3" + unread + `decode event: type "from the future" is unknown`, 8},
+		"events.jsonl:3" + unread + `decode event: unknown type "from the future"`, 8},
 	"wrong type": {line(3, `{"type":"output","line":7}`),
 		"events.jsonl:3" + unread + "decode event output: line: expected string, found int", 8},
 	"no object": {line(3, `[]`), "events.jsonl:3" + unread + "decode event: not a JSON object", 8},
@@ -194,33 +197,34 @@ var damages = map[string]struct {
 	"a line without end": {line(3, strings.Repeat("x", maxLine+1)),
 		"events.jsonl:3" + unread + "it is longer than 64 MiB", 8},
 	"last line cut off": {edit(eventsFile, func(s string) string { return s[:len(s)-20] }),
-		"events.jsonl:9: this line of the journal is cut off\n" + noEnd, 8},
+		"events.jsonl:9: this line of the journal is truncated\n" + noEnd, 8},
 	"last lines gone": {edit(eventsFile, func(s string) string { return s[:strings.LastIndex(s[:len(s)-1], "\n")+1] }),
 		noEnd, 8},
 	"first lines gone": {edit(eventsFile, func(s string) string { return s[strings.Index(s, "\n")+1:] }),
-		"events.jsonl: the journal has no start of the run: its first lines are missing", 8},
+		"events.jsonl: the first lines of the journal, with the start of the run, are missing", 8},
 	"empty": {edit(eventsFile, func(string) string { return "" }),
-		"events.jsonl: the journal has no start of the run: its first lines are missing\n" + noEnd, 0},
+		"events.jsonl: the first lines of the journal, with the start of the run, are missing\n" + noEnd, 0},
 	"another exit code": {edit(runFile, func(s string) string { return strings.Replace(s, `"exit_code": 4`, `"exit_code": 0`, 1) }),
-		"events.jsonl: the run ended with exit code 4, but run.json says 0", 9},
+		"events.jsonl: the run ended with exit code 4, but run.json has 0", 9},
 	"no end in run.json": {edit(runFile, func(s string) string { return regexp.MustCompile(`"ended".*\n`).ReplaceAllString(s, "") }),
-		"events.jsonl: the run has ended, which run.json does not say", 9},
+		"events.jsonl: the run has ended, but run.json does not have its end", 9},
 	"run.json cut off": {edit(runFile, func(s string) string { return s[:40] }),
 		"run.json:3:24" + noSummary + "unexpected end of JSON input" + instead, 9},
 	"run.json of another type": {edit(runFile, func(s string) string { return strings.Replace(s, `"check": true`, `"check": "yes"`, 1) }),
-		"run.json:8:16" + noSummary + "json: cannot unmarshal string into Go struct field Run.check of type bool" + instead, 9},
+		"run.json:8:16" + noSummary + "json: cannot unmarshal string into Go struct field Run.check of type bool" + instead,
+		9},
 	"run.json no object": {edit(runFile, func(string) string { return "[]" }),
 		"run.json:1:1" + noSummary + "json: cannot unmarshal array into Go value of type journal.Run" + instead, 9},
 	"run.json null": {edit(runFile, func(string) string { return "null" }),
-		"run.json" + noSummary + "it has no time at which the run started" + instead, 9},
+		"run.json" + noSummary + "the start time of the run is missing" + instead, 9},
 	"run.json of another": {edit(runFile, func(s string) string { return strings.Replace(s, `"r1"`, `"r2"`, 1) }),
-		"run.json" + noSummary + `it is that of run "r2"` + instead, 9},
+		"run.json" + noSummary + `it belongs to run "r2"` + instead, 9},
 	"run.json gone": {func(t *testing.T, dir string) { check(t, os.Remove(filepath.Join(dir, runFile))) },
 		"run.json" + noSummary + "no such file or directory" + instead, 9},
 	"run.json a folder": {func(t *testing.T, dir string) {
 		check(t, os.Remove(filepath.Join(dir, runFile)))
 		check(t, os.Mkdir(filepath.Join(dir, runFile), 0o700))
-	}, "run.json" + noSummary + "it is no regular file" + instead, 9},
+	}, "run.json" + noSummary + "it is not a regular file" + instead, 9},
 	"run.json without end": {func(t *testing.T, dir string) { check(t, os.Truncate(filepath.Join(dir, runFile), 1<<40)) },
 		"run.json" + noSummary + "it is larger than 16 MiB" + instead, 9},
 }
@@ -308,7 +312,8 @@ func TestFailedHostsOfADamagedRun(t *testing.T) {
 		t.Error(failed, err)
 	}
 	line(3, "oh")(t, folder)
-	if failed, err := FailedHosts(dir, "r1"); err == nil || !strings.Contains(err.Error(), "which hosts failed in run r1 is not known") {
+	if failed, err := FailedHosts(dir, "r1"); err == nil || !strings.Contains(err.Error(),
+		"the failed hosts of run r1 are not known") {
 		t.Error(failed, err)
 	}
 }
@@ -360,7 +365,7 @@ func TestFind(t *testing.T) {
 		{"last", "20260103-xy", ""},
 		{"20260102-aa", "20260102-aa", ""},
 		{"20260103", "20260103-xy", ""},
-		{"20260102", "", `"20260102" is the beginning of 2 run ids: 20260102-ab, 20260102-aa`},
+		{"20260102", "", `"20260102" is ambiguous: 2 run ids begin with it: 20260102-ab, 20260102-aa`},
 		{"20260102-ac", "", `no such run in the journal: "20260102-ac" (did you mean "20260102-aa"?)`},
 		{"zzz", "", "no such run in the journal: \"zzz\"; `kk runs list` lists them"},
 	}
@@ -479,13 +484,14 @@ func TestLongDiffsAreLeftOut(t *testing.T) {
 	task := &event.Task{ID: 1, Name: "t", Action: "copy"}
 	short := event.Diff{Before: "a", After: "b"}
 	long := event.Diff{Before: "a", After: strings.Repeat("b\n", maxText)}
-	record(t, dir, "r1", []event.Event{event.HostResult{Task: task, Host: "h", Status: event.Changed, Diff: []event.Diff{short, long}}})
+	record(t, dir, "r1", []event.Event{event.HostResult{Task: task, Host: "h", Status: event.Changed,
+		Diff: []event.Diff{short, long}}})
 	var seen event.Recorder
 	if err := Show(dir, "r1", &seen, nil); err != nil {
 		t.Fatal(err)
 	}
 	diff := seen.Events[0].(event.HostResult).Diff
-	if diff[0] != short || diff[1].After != nil || !strings.Contains(diff[1].Note, "leaves out") {
+	if diff[0] != short || diff[1].After != nil || !strings.Contains(diff[1].Note, "omitted") {
 		t.Errorf("%+v", diff)
 	}
 	if long.After == nil {

@@ -14,32 +14,32 @@ import (
 	"kubekey/pkg/redact"
 )
 
-// outputsDir is the folder, in that of a run, of outputs that are too long for a result.
+// outputsDir is the folder, in a run's folder, of outputs that are too long for a result.
 const outputsDir = "outputs"
 
 const (
-	// keepOutputs is how many runs keep theirs: they are large, and of little use later.
+	// keepOutputs is the number of runs whose outputs are kept: they are large, and soon obsolete.
 	keepOutputs = 10
-	// reserve is how much of the disk outputs leave free.
+	// reserve is the disk space, in bytes, that outputs leave free.
 	reserve = 512 << 20
-	// lookEvery is after how many bytes it is looked at what is free.
+	// lookEvery is the number of bytes between checks of the free space.
 	lookEvery = 64 << 20
 )
 
-// Output is one long output of a command, on its way to disk as a whole, with secrets
-// hidden. Writing to it never fails: a disk that is full does not end a run.
+// Output stores one long output of a command on disk, with secrets hidden. Writing to it never
+// fails: a full disk does not stop a run.
 type Output struct {
 	dir    string
 	file   *os.File
 	hidden *redact.Writer
-	left   *atomic.Int64 // bytes that the run may still keep
+	left   *atomic.Int64 // bytes that the run may still store
 	kept   int64
-	free   int64 // bytes that may be written before the disk is looked at
+	free   int64 // bytes that may be written before the next check of the disk
 	lost   error
 }
 
-// Output begins to keep an output (stdout or stderr) of a task on a host. It may be
-// called from any goroutine before Close. Outputs keep no more than BoundOutputs says.
+// Output starts storing an output (stdout or stderr) of a task on a host. It may be called from
+// any goroutine before Close. The total size is limited by BoundOutputs.
 func (w *Writer) Output(id int, task, host, stream string) *Output {
 	o := &Output{dir: filepath.Join(w.dir, outputsDir), left: &w.outputs}
 	name := fmt.Sprintf("%d-%s.%s", id, fileWord(w.hide.Text(task)), fileWord(w.hide.Text(host)))
@@ -48,7 +48,7 @@ func (w *Writer) Output(id int, task, host, stream string) *Output {
 	return o
 }
 
-// BoundOutputs sets how many bytes all outputs of the run together may have.
+// BoundOutputs sets the limit, in bytes, for all outputs of the run together.
 func (w *Writer) BoundOutputs(most int64) { w.outputs.Store(most) }
 
 // Write implements io.Writer.
@@ -59,8 +59,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// End closes the file, and says which it is, how much of the output it has, and
-// why not all. The file is "" when there is none.
+// End closes the file. It returns its path, how many bytes of the output it has, and why not
+// all. The path is "" if there is no file.
 func (o *Output) End() (file string, kept int64, lost error) {
 	if o.file == nil {
 		return "", 0, o.lost
@@ -81,7 +81,7 @@ func (s storing) Write(p []byte) (int, error) {
 	o, n := s.o, int64(len(p))
 	if o.left.Add(-n) < 0 {
 		o.left.Add(n)
-		return 0, errors.New("the long outputs of this run have reached what the setting output_disk allows")
+		return 0, errors.New("the long outputs of this run have reached the limit of the setting output_disk")
 	}
 	if o.free -= n; o.free < 0 {
 		if err := room(o.dir); err != nil {
@@ -92,24 +92,24 @@ func (s storing) Write(p []byte) (int, error) {
 	wrote, err := o.file.Write(p)
 	o.kept += int64(wrote)
 	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
-		err = failed.Err // the file is named beside it
+		err = failed.Err // the message already names the file
 	}
 	return wrote, err
 }
 
-// room is an error when the disk of a folder is nearly full.
+// room is an error if the disk of a folder is nearly full.
 func room(dir string) error {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
-		return fmt.Errorf("see how much of the disk is free: %w", err)
+		return fmt.Errorf("check the free disk space: %w", err)
 	}
 	if free := uint64(s.Bavail) * uint64(s.Bsize); free < reserve { //nolint:unconvert // their types differ between systems
-		return fmt.Errorf("less than %d MiB of the journal's disk are free", reserve>>20)
+		return fmt.Errorf("less than %d MiB are free on the journal's disk", reserve>>20)
 	}
 	return nil
 }
 
-// create makes the file of an output. A task in a loop has several.
+// create creates the file of an output. A task in a loop has several.
 func create(dir, name, stream string) (*os.File, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -128,7 +128,7 @@ func create(dir, name, stream string) (*os.File, error) {
 
 var noFileWord = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// fileWord is a name of anything as a part of the name of a file.
+// fileWord converts a name to a part of a file name.
 func fileWord(name string) string {
 	word := strings.Trim(noFileWord.ReplaceAllString(name, "_"), "._")
 	return word[:min(len(word), 60)]
@@ -152,6 +152,6 @@ func removeOutputs(dir string) error {
 			return err
 		}
 	}
-	_ = os.Remove(dir) // a person may have put files there
+	_ = os.Remove(dir) // it may contain files of the user
 	return err
 }

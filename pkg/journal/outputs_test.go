@@ -83,7 +83,8 @@ func TestOutputOnAFullDisk(t *testing.T) {
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
 	o := opened(t, dir, "r1", nil).Output(1, "t", "h", "stdout")
 	fill(t, o, strings.Repeat("x", 8<<20), 32<<10)
-	if file, kept, lost := o.End(); file == "" || kept != 0 || lost == nil || !strings.Contains(lost.Error(), "512 MiB of the journal's disk are free") {
+	if file, kept, lost := o.End(); file == "" || kept != 0 || lost == nil || !strings.Contains(lost.Error(),
+		"512 MiB are free on the journal's disk") {
 		t.Error(file, kept, lost)
 	}
 }

@@ -20,19 +20,19 @@ import (
 	"kubekey/pkg/source"
 )
 
-// What is larger was not written by kk, and is not read.
+// Larger files were not written by kk, and are not read.
 const (
 	maxSummary = 16 << 20 // bytes of run.json
 	maxLine    = 64 << 20 // bytes of one event
 )
 
-// maxProblems is how many lines that cannot be read are named.
+// maxProblems is how many unreadable lines are reported individually.
 const maxProblems = 10
 
-// Read gives the events of a run to a sink, in order; before each, moment gets
-// its time (unless it is nil). What cannot be read is passed over, and
-// named in what Read returns: an error for what is damaged, so that some of the
-// run is not known; a warning for what a run that was killed leaves behind.
+// Read passes the events of a run to a sink, in order; before each, moment is called with its
+// time (unless moment is nil). Lines that cannot be read are skipped and reported in the
+// diagnostics: as an error if the file is damaged, so that a part of the run is unknown; as a
+// warning for what a killed run leaves behind.
 func Read(workdir, id string, sink event.Sink, moment func(time.Time)) (Run, source.Diagnostics, error) {
 	run, err := Find(workdir, id)
 	if err != nil {
@@ -45,17 +45,17 @@ func Read(workdir, id string, sink event.Sink, moment func(time.Time)) (Run, sou
 	return run, append(slices.Clone(run.Problems), r.problems(run)...), nil
 }
 
-// reading is what was found in a file of events.
+// reading is the result of reading a file of events.
 type reading struct {
 	file   *source.File // without its text
 	sink   event.Sink
 	moment func(time.Time)
 	line   int
 	bad    source.Diagnostics
-	more   int             // lines that cannot be read, beyond those in bad
-	began  bool            // it has the start of the run
-	end    *event.RunEnded // nil without the end of the run
-	cut    int             // number of a last line that is not whole, 0 without one
+	more   int             // unreadable lines, beyond those in bad
+	began  bool            // the start of the run was read
+	end    *event.RunEnded // nil if the end of the run is missing
+	cut    int             // number of an incomplete last line, 0 if there is none
 }
 
 func newReading(path string, sink event.Sink, moment func(time.Time)) *reading {
@@ -76,14 +76,14 @@ func (r *reading) all() error {
 	return r.from(in)
 }
 
-// open opens a regular file: another has no end, or blocks.
+// open opens a regular file: others have no end, or block.
 func open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is no regular file")}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")}
 	}
 	return os.Open(path)
 }
@@ -109,8 +109,8 @@ func (r *reading) from(in io.Reader) error {
 	}
 }
 
-// nextLine returns the next line without its end. Of one that is too long
-// nothing is kept. The error is io.EOF for a line that has no end.
+// nextLine returns the next line without its end. The content of an overlong line is discarded.
+// The error is io.EOF for a line without an end.
 func nextLine(in *bufio.Reader) (line []byte, long bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -125,7 +125,7 @@ func nextLine(in *bufio.Reader) (line []byte, long bool, err error) {
 	}
 }
 
-// decode passes on the event of a line.
+// decode passes on the event in a line.
 func (r *reading) decode(line []byte, whole bool) {
 	e, at, err := event.Decode(line)
 	switch {
@@ -136,7 +136,7 @@ func (r *reading) decode(line []byte, whole bool) {
 		r.note(column(line), err.Error())
 		return
 	case !utf8.Valid(line):
-		r.note(utf8.RuneCount(bytes.ToValidUTF8(line, nil)), "it holds bytes that are no UTF-8, which kk does not write")
+		r.note(utf8.RuneCount(bytes.ToValidUTF8(line, nil)), "it contains invalid UTF-8, which kk does not write")
 	}
 	switch e := e.(type) {
 	case event.RunStarted:
@@ -148,7 +148,7 @@ func (r *reading) decode(line []byte, whole bool) {
 	r.sink.Emit(e)
 }
 
-// column is where a line ceases to be JSON, 0 when it is JSON.
+// column is where a line stops being JSON, 0 if all of it is.
 func column(line []byte) int {
 	var syntax *json.SyntaxError
 	if !errors.As(json.Unmarshal(line, new(json.RawMessage)), &syntax) {
@@ -157,7 +157,7 @@ func column(line []byte) int {
 	return utf8.RuneCount(line[:min(syntax.Offset, int64(len(line)))])
 }
 
-// note remembers a line that cannot be read.
+// note records a line that cannot be read.
 func (r *reading) note(col int, why string) {
 	if len(r.bad) == maxProblems {
 		r.more++
@@ -166,7 +166,7 @@ func (r *reading) note(col int, why string) {
 	r.bad.Add(source.Errorf(r.at(r.line, col), "this line of the journal cannot be read: %s", why))
 }
 
-// problems is what is wrong with the events of a run.
+// problems returns the problems of the events of a run.
 func (r *reading) problems(run Run) source.Diagnostics {
 	ds := slices.Clone(r.bad)
 	if r.more > 0 {
@@ -175,27 +175,27 @@ func (r *reading) problems(run Run) source.Diagnostics {
 	whole := source.Pos{File: r.file}
 	switch {
 	case r.cut > 0 && !run.Finished():
-		const killed = "run %s was killed while it wrote this line of its journal: it is left out"
+		const killed = "run %s was killed while it wrote this line of its journal: the line is skipped"
 		ds.Add(source.Warningf(r.at(r.cut, 0), killed, run.ID))
 	case r.cut > 0:
-		ds.Add(source.Errorf(r.at(r.cut, 0), "this line of the journal is cut off"))
+		ds.Add(source.Errorf(r.at(r.cut, 0), "this line of the journal is truncated"))
 	}
 	if !r.began && (run.Finished() || r.line > 1) {
-		ds.Add(source.Errorf(whole, "the journal has no start of the run: its first lines are missing"))
+		ds.Add(source.Errorf(whole, "the first lines of the journal, with the start of the run, are missing"))
 	}
 	switch {
 	case run.Finished() && r.end == nil:
-		const ended = "the journal has no end of the run, which has ended as %s says: its last lines are missing"
+		const ended = "the last lines of the journal are missing: %s has the end of the run"
 		ds.Add(source.Errorf(whole, ended, runFile))
 	case run.Finished() && r.end.ExitCode != run.ExitCode:
-		ds.Add(source.Errorf(whole, "the run ended with exit code %d, but %s says %d", r.end.ExitCode, runFile, run.ExitCode))
+		ds.Add(source.Errorf(whole, "the run ended with exit code %d, but %s has %d", r.end.ExitCode, runFile, run.ExitCode))
 	case !run.Finished() && r.end != nil:
-		ds.Add(source.Warningf(whole, "the run has ended, which %s does not say", runFile))
+		ds.Add(source.Warningf(whole, "the run has ended, but %s does not have its end", runFile))
 	}
 	return ds
 }
 
-// Show is Read for a sink that shows what is wrong as warnings, at the end.
+// Show is Read for a sink that shows the problems as warnings, at the end.
 func Show(workdir, id string, sink event.Sink, moment func(time.Time)) error {
 	_, ds, err := Read(workdir, id, sink, moment)
 	for _, d := range ds {
@@ -204,8 +204,8 @@ func Show(workdir, id string, sink event.Sink, moment func(time.Time)) error {
 	return err
 }
 
-// readSummary reads run.json. What is wrong with it is one of the problems of
-// the run, of which only the folder's name and age are known then.
+// readSummary reads run.json. If it is damaged, that is one of the run's problems, and only the
+// folder's name and age are known.
 func readSummary(dir string, age time.Time) Run {
 	path := filepath.Join(dir, runFile)
 	text, err := readSmall(path)
@@ -220,12 +220,12 @@ func readSummary(dir string, age time.Time) Run {
 	switch {
 	case err != nil:
 	case r.Started.IsZero():
-		err = errors.New("it has no time at which the run started")
+		err = errors.New("the start time of the run is missing")
 	case r.ID != id:
-		err = fmt.Errorf("it is that of run %q", r.ID)
+		err = fmt.Errorf("it belongs to run %q", r.ID)
 	}
 	if err != nil {
-		d := source.Warningf(at, "the summary of run %s cannot be read: %s; its events stand in for it", id, cause(err))
+		d := source.Warningf(at, "the summary of run %s cannot be read: %s; its events are used instead", id, cause(err))
 		r = Run{Started: age.UTC(), Problems: source.Diagnostics{d}}
 	}
 	r.ID = id
@@ -245,7 +245,7 @@ func readSmall(path string) ([]byte, error) {
 	return text, err
 }
 
-// placeOf is where in a file of JSON a mistake is.
+// placeOf is the position of a mistake in a JSON file.
 func placeOf(path string, text []byte, err error) source.Pos {
 	at := source.Pos{File: source.NewFile(path, nil)}
 	var syntax *json.SyntaxError
@@ -266,7 +266,7 @@ func placeOf(path string, text []byte, err error) source.Pos {
 	return at
 }
 
-// cause leaves out the path of an error, which its place has.
+// cause omits the path of an error, because its position has it.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -275,14 +275,14 @@ func cause(err error) error {
 	return err
 }
 
-// rebuilt is a run whose summary cannot be read, as its events say it was.
+// rebuilt computes the summary of a run from its events.
 func rebuilt(workdir string, r Run) Run {
 	if len(r.Problems) == 0 {
 		return r
 	}
 	w := &Writer{run: r, hide: &redact.Set{}, now: func() time.Time { return r.Started }, failed: map[string]bool{}}
 	err := newReading(filepath.Join(workdir, runsDir, r.ID, eventsFile), summing{w}, nil).all()
-	if r.Problems.Err() != nil { // which says so
+	if r.Problems.Err() != nil { // already reported
 		return r
 	}
 	if err != nil {
@@ -294,7 +294,7 @@ func rebuilt(workdir string, r Run) Run {
 	return w.run
 }
 
-// summing makes a summary of events.
+// summing computes a summary from events.
 type summing struct{ *Writer }
 
 // Emit implements event.Sink.

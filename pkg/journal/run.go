@@ -17,11 +17,11 @@ import (
 	"kubekey/pkg/source"
 )
 
-// Run is the outcome of a run, as run.json has it.
+// Run is the summary of a run, as in run.json.
 type Run struct {
 	ID        string            `json:"id"`
 	Started   time.Time         `json:"started"`
-	Ended     time.Time         `json:"ended,omitzero"` // zero: it runs still, or was killed
+	Ended     time.Time         `json:"ended,omitzero"` // zero: still running, or killed
 	Playbooks []string          `json:"playbooks,omitempty"`
 	Check     bool              `json:"check,omitempty"`
 	Version   string            `json:"version,omitempty"`
@@ -30,7 +30,7 @@ type Run struct {
 	Hosts     map[string]Counts `json:"hosts,omitempty"`
 	Failed    []string          `json:"failed,omitempty"` // failed and unreachable hosts, sorted
 
-	// Problems is what is wrong with the file, which the events stand in for then.
+	// Problems is the problems of the file; the summary is then computed from the events.
 	Problems source.Diagnostics `json:"-"`
 }
 
@@ -45,13 +45,13 @@ type Counts struct {
 	Ignored     int `json:"ignored"`
 }
 
-// Finished reports whether the run came to its end.
+// Finished reports whether the run has ended normally.
 func (r Run) Finished() bool { return !r.Ended.IsZero() }
 
-// ErrNoRun says that no run of the id, or none at all, is in the journal.
+// ErrNoRun reports that there is no run with the id, or none at all.
 var ErrNoRun = errors.New("no such run in the journal")
 
-// Last stands for the latest run wherever an id is expected.
+// Last is an id that selects the latest run.
 const Last = "last"
 
 func (r Run) write(path string) error {
@@ -66,9 +66,9 @@ func (r Run) write(path string) error {
 	return os.Rename(tmp, path)
 }
 
-// List returns the runs of a work folder, the latest first. A folder without
-// a journal has none. A run whose summary cannot be read is as its events say, and
-// has the problem.
+// List returns the runs in a work folder, the latest first. A folder without a journal has
+// none. For a run with an unreadable summary, it is computed from the events, and Problems is
+// set.
 func List(workdir string) ([]Run, error) {
 	runs, err := list(workdir)
 	for i, r := range runs {
@@ -78,7 +78,7 @@ func List(workdir string) ([]Run, error) {
 	return runs, err
 }
 
-// list reads the summaries alone.
+// list reads only the summaries.
 func list(workdir string) ([]Run, error) {
 	entries, err := os.ReadDir(filepath.Join(workdir, runsDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,8 +106,7 @@ func sortRuns(runs []Run) {
 	})
 }
 
-// read returns the summary of one run. A folder with neither events nor a
-// summary is no run.
+// read returns the summary of one run. A folder with neither events nor a summary is not a run.
 func read(workdir string, e fs.DirEntry) (Run, bool) {
 	dir := filepath.Join(workdir, runsDir, e.Name())
 	events := filepath.Join(dir, eventsFile)
@@ -124,14 +123,14 @@ func read(workdir string, e fs.DirEntry) (Run, bool) {
 	return Run{}, false
 }
 
-// Find returns the run of an id, of the only id that begins so, or the last.
+// Find returns the run with an id, with the only id that has it as a prefix, or the last.
 func Find(workdir, id string) (Run, error) {
 	runs, err := list(workdir)
 	if err != nil {
 		return Run{}, err
 	}
 	if len(runs) == 0 {
-		return Run{}, fmt.Errorf("%w: %s holds none", ErrNoRun, filepath.Join(workdir, runsDir))
+		return Run{}, fmt.Errorf("%w: %s is empty", ErrNoRun, filepath.Join(workdir, runsDir))
 	}
 	if id == "" || id == Last {
 		return rebuilt(workdir, runs[0]), nil
@@ -154,7 +153,7 @@ func Find(workdir, id string) (Run, error) {
 	case 0:
 		return Run{}, fmt.Errorf("%w: %q%s", ErrNoRun, id, hint(source.DidYouMean(id, ids)))
 	}
-	return Run{}, fmt.Errorf("%q is the beginning of %d run ids: %s", id, len(found), strings.Join(found, ", "))
+	return Run{}, fmt.Errorf("%q is ambiguous: %d run ids begin with it: %s", id, len(found), strings.Join(found, ", "))
 }
 
 func hint(s string) string {
@@ -164,9 +163,8 @@ func hint(s string) string {
 	return " (" + s + ")"
 }
 
-// FailedHosts returns the hosts that failed or were unreachable in a run,
-// sorted. For a run that was killed it reads the events; damaged ones are an error,
-// for a host may be missing.
+// FailedHosts returns the hosts that failed or were unreachable in a run, sorted. For a run that
+// was killed it reads the events; damaged ones are an error, because a host may be missing.
 func FailedHosts(workdir, id string) ([]string, error) {
 	run, err := Find(workdir, id)
 	if err != nil {
@@ -181,12 +179,12 @@ func FailedHosts(workdir, id string) ([]string, error) {
 		return nil, err
 	}
 	if err := ds.Err(); err != nil {
-		return nil, fmt.Errorf("which hosts failed in run %s is not known: %w", run.ID, err)
+		return nil, fmt.Errorf("the failed hosts of run %s are not known: %w", run.ID, err)
 	}
 	return slices.Sorted(maps.Keys(failed)), nil
 }
 
-// failures collects the hosts that failed.
+// failures collects the failed hosts.
 type failures map[string]bool
 
 func (f failures) Emit(e event.Event) {

@@ -1,6 +1,5 @@
-// Package journal keeps what happened in each run on disk, for its owner
-// only, with secrets hidden: WORKDIR/runs/ID/events.jsonl has every event,
-// run.json beside it the outcome.
+// Package journal stores the events of each run on disk, readable by the owner only, with secrets
+// hidden: WORKDIR/runs/ID/events.jsonl has every event, run.json next to it the summary.
 package journal
 
 import (
@@ -27,7 +26,7 @@ const (
 	runFile    = "run.json"
 )
 
-// Keep is how many runs stay on disk; Open removes older ones.
+// Keep is how many runs are kept; Open removes older ones.
 const Keep = 100
 
 // Writer is a sink that journals one run.
@@ -41,19 +40,19 @@ type Writer struct {
 	failed map[string]bool
 	lines  map[place]int // printed so far
 
-	outputs atomic.Int64 // bytes of long outputs that may still be kept
+	outputs atomic.Int64 // bytes of long outputs that may still be stored
 
-	err    error // the first that happened; nothing is written after it
+	err    error // the first error; nothing is written after it
 	pruned error // why old runs could not be removed
 }
 
 var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// Open begins the journal of a run. The id must be new; it may have letters,
-// digits, dots, dashes and underscores. hide may be nil.
+// Open begins the journal of a run. The id must be new, and consist of letters, digits, dots,
+// dashes and underscores. hide may be nil.
 func Open(workdir, id string, hide *redact.Set) (*Writer, error) {
 	if !validID.MatchString(id) {
-		return nil, fmt.Errorf("open journal: %q is no run id", id)
+		return nil, fmt.Errorf("open journal: %q is not a valid run id", id)
 	}
 	if hide == nil {
 		hide = &redact.Set{}
@@ -83,9 +82,8 @@ func Open(workdir, id string, hide *redact.Set) (*Writer, error) {
 	return w, nil
 }
 
-// Emit journals an event. How far transfers are is not kept, and of very long
-// outputs only a part. What goes wrong
-// is kept for Close: a full disk does not end a run.
+// Emit journals an event. The progress of transfers is not stored, and of very long outputs only
+// a part. Errors are stored for Close: a full disk does not stop a run.
 func (w *Writer) Emit(e event.Event) {
 	if _, ok := e.(event.Progress); ok || w.err != nil || w.file == nil {
 		return
@@ -107,8 +105,8 @@ func (w *Writer) Emit(e event.Event) {
 	}
 }
 
-// encode writes an event; a result in which something was hidden says so, since
-// nobody can go on with it.
+// encode encodes an event; a result in which a secret was hidden is marked, because a run
+// cannot be resumed with it.
 func (w *Writer) encode(e event.Event) []byte {
 	hid := false
 	hide := func(s string) string {
@@ -125,15 +123,15 @@ func (w *Writer) encode(e event.Event) []byte {
 	return line
 }
 
-// keep remembers the first error.
+// keep stores the first error.
 func (w *Writer) keep(err error) {
 	if w.err == nil {
 		w.err = err
 	}
 }
 
-// endsTask tells the events after which the file is brought up to date, so
-// that a killed run loses little.
+// endsTask reports whether the file is flushed after an event, so that a killed run loses
+// little.
 func endsTask(e event.Event) bool {
 	switch e := e.(type) {
 	case event.RunStarted, event.TaskStarted, event.PlayEnded, event.RunEnded:
@@ -144,7 +142,7 @@ func endsTask(e event.Event) bool {
 	return false
 }
 
-// note takes from an event what the summary of the run says.
+// note updates the summary of the run from an event.
 func (w *Writer) note(e event.Event) {
 	switch e := e.(type) {
 	case event.RunStarted:
@@ -164,7 +162,7 @@ func (w *Writer) note(e event.Event) {
 	}
 }
 
-// hasFailed reports whether the result takes the host out of the run.
+// hasFailed reports whether the result removes the host from the run.
 func hasFailed(e event.HostResult) bool {
 	return e.Status >= event.Failed && !e.Ignored && !e.Rescued && e.Item == nil
 }
@@ -185,10 +183,10 @@ func (w *Writer) end(e event.RunEnded) {
 	w.run.Failed = slices.Sorted(maps.Keys(w.failed))
 }
 
-// save writes the summary in place of the old one.
+// save replaces the summary.
 func (w *Writer) save() { w.keep(w.run.write(filepath.Join(w.dir, runFile))) }
 
-// Close ends the journal, and returns the first thing that went wrong with it.
+// Close ends the journal, and returns its first error.
 func (w *Writer) Close() error {
 	if w.file == nil {
 		return nil
@@ -202,8 +200,8 @@ func (w *Writer) Close() error {
 	return w.pruned
 }
 
-// prune removes the oldest runs beyond keep: only the files that a journal
-// has, and the folder if nothing else is in it. Long outputs go earlier.
+// prune removes the oldest runs beyond keep: only the files of a journal, and the folder if it
+// is then empty. Long outputs are removed earlier.
 func prune(workdir string, keep int) error {
 	runs, err := list(workdir)
 	if err != nil {
@@ -217,7 +215,7 @@ func prune(workdir string, keep int) error {
 	for _, r := range runs[min(keep, len(runs)):] {
 		dir := filepath.Join(workdir, runsDir, r.ID)
 		for _, name := range []string{filepath.Join(dir, eventsFile), filepath.Join(dir, runFile), dir} {
-			// Another run may prune at the same time, and a person may have put files there.
+			// Another run may prune at the same time, and the folder may contain files of the user.
 			if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && name != dir {
 				return fmt.Errorf("remove old runs: %w", err)
 			}

@@ -10,15 +10,15 @@ import (
 	"kubekey/pkg/value"
 )
 
-// failures are the tasks that hosts failed at, with the play of each and why.
+// failures are the tasks that failed, with the play, hosts and reason of each.
 type failures struct {
 	hide func(string) string
 	play string
-	item map[string]string // by host, why its last item failed
+	item map[string]string // by host: why its last item failed
 	list []*failedTask
 }
 
-// failedTask is a task that failed at hosts for one reason.
+// failedTask is a task that failed on hosts for one reason.
 type failedTask struct {
 	play   string
 	task   *event.Task
@@ -26,7 +26,7 @@ type failedTask struct {
 	hosts  []string
 }
 
-// follow takes note of what an event says.
+// follow records failures from an event.
 func (f *failures) follow(e event.Event) {
 	switch e := e.(type) {
 	case event.PlayStarted:
@@ -47,7 +47,7 @@ func (f *failures) follow(e event.Event) {
 
 func (f *failures) add(e event.HostResult) {
 	why := f.reason(e)
-	if item := f.item[e.Host]; e.Loop && item != "" { // the task itself only says that items failed
+	if item := f.item[e.Host]; e.Loop && item != "" { // the loop's own message only says that items failed
 		why = item
 	}
 	reasons, i := 0, -1
@@ -66,8 +66,8 @@ func (f *failures) add(e event.HostResult) {
 	f.list[i].hosts = append(f.list[i].hosts, e.Host)
 }
 
-// reason is a failure in one line: what it says of itself, and the last that
-// a program said. Secrets are hidden before it is cut: half of one would be shown.
+// reason is a failure in one line: its message, and the last line of a command's output. Secrets
+// are hidden before it is truncated: half of one would be shown.
 func (f *failures) reason(e event.HostResult) string {
 	why, _, _ := strings.Cut(f.hide(message(e)), "\n")
 	if v, ok := e.Result.Get("stderr"); ok {
@@ -82,8 +82,8 @@ func (f *failures) reason(e event.HostResult) string {
 	return why
 }
 
-// closing tells below the recap what failed and how to go on, and what took
-// long. Ansible has neither.
+// closing prints, below the recap, the failures, how to continue, and the slowest tasks. Ansible
+// prints neither.
 func (p *printer) closing(e event.RunEnded) {
 	if p.o.Format == Ansible {
 		return
@@ -91,15 +91,15 @@ func (p *printer) closing(e event.RunEnded) {
 	if p.o.Slowest > 0 && !p.o.Timing {
 		p.slowestTasks(e)
 	}
-	if e.ExitCode != 0 && p.o.GoOn != "" && (len(p.failed.list) > 0 || p.failed.play != "") {
+	if e.ExitCode != 0 && p.o.Continue != "" && (len(p.failed.list) > 0 || p.failed.play != "") {
 		p.goOn()
 	}
 }
 
-// atOnce is how many names a line has, and a task reasons.
+// atOnce is the maximum number of names on a line, and of reasons for a task.
 const atOnce = 8
 
-// reasonMax is how many characters of a reason are shown.
+// reasonMax is the maximum length of a reason, in characters.
 const reasonMax = 300
 
 func (p *printer) goOn() {
@@ -114,7 +114,7 @@ func (p *printer) goOn() {
 		}
 		p.print("", fmt.Sprintf("  %s on %s: %s", title(f.task), someOf(f.hosts), f.reason))
 	}
-	p.print("", "Go on with: "+p.o.GoOn)
+	p.print("", "Continue with: "+p.o.Continue)
 	p.print("", "")
 }
 
@@ -125,7 +125,7 @@ func someOf(hosts []string) string {
 	return strings.Join(hosts, ", ")
 }
 
-// slowestTasks lists the tasks that took longest, if any took a second.
+// slowestTasks lists the slowest tasks, if any took a second.
 func (p *printer) slowestTasks(e event.RunEnded) {
 	p.times.account(p.timeOr(e.Time))
 	tasks := slices.DeleteFunc(slices.Clone(p.times.tasks), func(t taskTime) bool { return t.took.Seconds() < 1 })

@@ -45,28 +45,31 @@ func TestClosing(t *testing.T) {
 	run := func(code int) []event.Event {
 		out := []event.Event{
 			event.RunStarted{Time: start}, event.PlayStarted{Name: "Systems"}, event.TaskStarted{Task: install, Time: start},
-			event.HostResult{Task: install, Host: "h1", Item: &event.Item{Label: "x"}, Status: event.Failed, Result: value.NewDict("msg", "no such\npackage", "stderr", "a\nE: b\n")},
+			event.HostResult{Task: install, Host: "h1", Item: &event.Item{Label: "x"}, Status: event.Failed,
+				Result: value.NewDict("msg", "no such\npackage", "stderr", "a\nE: b\n")},
 		}
 		for _, h := range strings.Split("h1 h2 h3 h4 h5 h6 h7 h8 h9 h10", " ") {
-			out = append(out, event.HostResult{Task: install, Host: h, Loop: true, Status: event.Failed, Result: value.NewDict("msg", "no")})
+			out = append(out, event.HostResult{Task: install, Host: h, Loop: true, Status: event.Failed,
+				Result: value.NewDict("msg", "no")})
 		}
 		return append(out,
 			event.TaskStarted{Task: ignored, Time: start.Add(90 * time.Second)},
-			event.HostResult{Task: ignored, Host: "h11", Status: event.Failed, Ignored: true, Result: value.NewDict("msg", "no")},
+			event.HostResult{Task: ignored, Host: "h11", Status: event.Failed, Ignored: true,
+				Result: value.NewDict("msg", "no")},
 			event.RunEnded{Time: start.Add(90 * time.Second), ExitCode: code, Stats: map[string]*event.Stats{}})
 	}
 	slow := "Slowest tasks of 0:01:30.000:\n      90.0s  os : Install\n\n"
-	failed := "Failed in \"Systems\":\n  os : Install on h1: no such: E: b\n  os : Install on h2, h3, h4, h5, h6, h7, h8, h9 and 1 more: no\nGo on with: kk again\n\n"
+	failed := "Failed in \"Systems\":\n  os : Install on h1: no such: E: b\n  os : Install on h2, h3, h4, h5, h6, h7, h8, h9 and 1 more: no\nContinue with: kk again\n\n"
 	for name, c := range map[string]struct {
 		o    Options
 		code int
 		want string
 	}{
-		"failed":        {Options{GoOn: "kk again"}, 2, "\n" + failed},
-		"done":          {Options{GoOn: "kk again"}, 0, "\n"},
+		"failed":        {Options{Continue: "kk again"}, 2, "\n" + failed},
+		"done":          {Options{Continue: "kk again"}, 0, "\n"},
 		"slow":          {Options{Slowest: 10}, 0, "\n" + slow},
-		"slow, failed":  {Options{GoOn: "kk again", Slowest: 10}, 2, "\n" + slow + failed},
-		"Ansible's way": {Options{GoOn: "kk again", Slowest: 10, Format: Ansible}, 2, "\n"},
+		"slow, failed":  {Options{Continue: "kk again", Slowest: 10}, 2, "\n" + slow + failed},
+		"Ansible's way": {Options{Continue: "kk again", Slowest: 10, Format: Ansible}, 2, "\n"},
 	} {
 		if diff := cmp.Diff(c.want, closing(t, c.o, run(c.code)...)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
@@ -77,7 +80,7 @@ func TestClosing(t *testing.T) {
 // A secret at the place where a reason is cut is hidden whole.
 func TestNoHalfOfASecretInAReason(t *testing.T) {
 	var out bytes.Buffer
-	o := Options{GoOn: "kk again", Out: &out, Err: &out, Redact: &redact.Set{}}
+	o := Options{Continue: "kk again", Out: &out, Err: &out, Redact: &redact.Set{}}
 	o.Redact.Add("PlantedSecret77")
 	sink, err := New(o)
 	if err != nil {
@@ -93,8 +96,8 @@ func TestNoHalfOfASecretInAReason(t *testing.T) {
 }
 
 func TestInterruptedRunsSayWhere(t *testing.T) {
-	got := closing(t, Options{GoOn: "kk again"}, event.PlayStarted{Name: "Systems"}, event.RunEnded{ExitCode: 99})
-	if want := "\nStopped in \"Systems\".\nGo on with: kk again\n\n"; got != want {
+	got := closing(t, Options{Continue: "kk again"}, event.PlayStarted{Name: "Systems"}, event.RunEnded{ExitCode: 99})
+	if want := "\nStopped in \"Systems\".\nContinue with: kk again\n\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

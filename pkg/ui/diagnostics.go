@@ -8,8 +8,8 @@ import (
 	"kubekey/pkg/source"
 )
 
-// Diagnostics lays out what a load found, with colours if asked for. Secrets
-// are hidden, also in the source lines; hide may be nil.
+// Diagnostics prints the problems found by a load, with colours if requested. Secrets are
+// hidden, also in source lines; hide may be nil.
 func Diagnostics(w io.Writer, ds source.Diagnostics, colored bool, hide *redact.Set) {
 	screen := NewScreen(w)
 	for i, d := range ds {

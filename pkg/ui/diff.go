@@ -9,12 +9,12 @@ import (
 	"kubekey/pkg/value"
 )
 
-// maxDiff is the size from which a text is not compared.
+// maxDiff is the size, in bytes, above which a text is not compared.
 const maxDiff = 104448
 
 const tooLarge = "diff skipped: the file is larger than 104448 bytes"
 
-// diff shows what a module changes; an empty line ends what is compared here.
+// diff shows what a module changes, followed by an empty line.
 func (p *printer) diff(d event.Diff) {
 	before, after := diffText(d.Before, p.o.Redact), diffText(d.After, p.o.Redact)
 	switch {
@@ -23,7 +23,8 @@ func (p *printer) diff(d event.Diff) {
 	case len(before) > maxDiff || len(after) > maxDiff:
 		p.print("", tooLarge)
 	case before != after:
-		p.changes(difflib.Unified(difflib.Lines(before), difflib.Lines(after), header("before", d.BeforeHeader), header("after", d.AfterHeader)))
+		p.changes(difflib.Unified(difflib.Lines(before), difflib.Lines(after), header("before", d.BeforeHeader),
+			header("after", d.AfterHeader)))
 		p.print("", "")
 	}
 	if d.Prepared != "" {
@@ -31,8 +32,8 @@ func (p *printer) diff(d event.Diff) {
 	}
 }
 
-// prepared shows a diff that a program made. Its lines are those of a diff, or
-// are indented: none looks like one of kk.
+// prepared shows a diff that another program made. Its lines are those of a diff or are
+// indented, so that none looks like one of kk.
 func (p *printer) prepared(text string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for i, line := range lines {
@@ -43,9 +44,8 @@ func (p *printer) prepared(text string) {
 	p.changes(lines)
 }
 
-// Unified is a diff as text: what was prepared, a unified diff of what is
-// before and after, or the note that says why there is none. It is empty when
-// nothing differs.
+// Unified is a diff as text: the prepared one, a unified diff, or the note that explains why
+// there is none. It is empty if nothing differs.
 func Unified(d event.Diff) string {
 	before, after := diffText(d.Before, &redact.Set{}), diffText(d.After, &redact.Set{})
 	switch {
@@ -54,7 +54,8 @@ func Unified(d event.Diff) string {
 	case len(before) > maxDiff || len(after) > maxDiff:
 		return tooLarge
 	}
-	lines := difflib.Unified(difflib.Lines(before), difflib.Lines(after), header("before", d.BeforeHeader), header("after", d.AfterHeader))
+	lines := difflib.Unified(difflib.Lines(before), difflib.Lines(after), header("before", d.BeforeHeader),
+		header("after", d.AfterHeader))
 	return strings.Join(lines, "") + d.Prepared
 }
 
@@ -65,7 +66,7 @@ func header(word, path string) string {
 	return word + ": " + Inline(path)
 }
 
-// diffText is one side of a diff.
+// diffText is one side of a diff as text.
 func diffText(v any, hide *redact.Set) string {
 	switch v := v.(type) {
 	case nil:
@@ -80,8 +81,8 @@ func diffText(v any, hide *redact.Set) string {
 	return text + "\n"
 }
 
-// changes shows the lines of a diff. One may hold two: it ends without a line
-// end, and the next says so.
+// changes shows the lines of a diff. An element can be two lines: one without a line end, and
+// the note about that.
 func (p *printer) changes(lines []string) {
 	for _, line := range lines {
 		c := color("")

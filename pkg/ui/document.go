@@ -11,8 +11,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// document writes the whole run as one JSON document when it is closed, in the
-// shape of Ansible's callback ansible.posix.json. Its keys are sorted, as there.
+// document writes the whole run as one JSON document on Close, in the form of Ansible's callback
+// ansible.posix.json. Its keys are sorted, as there.
 type document struct {
 	o     Options
 	err   *Screen
@@ -20,7 +20,7 @@ type document struct {
 	stats *value.Dict
 }
 
-// played is a play, or a task of it: what identifies it, and since when.
+// played is a play or a task: its identity and its start.
 type played struct {
 	about    *value.Dict // name, id, path, duration
 	duration *value.Dict // start, end
@@ -38,7 +38,7 @@ func (d *document) Emit(e event.Event) {
 	switch e := e.(type) {
 	case event.PlayStarted:
 		d.play(e.Name, e.At)
-	case event.BatchStarted: // is a play of its own in Ansible's document
+	case event.BatchStarted: // a separate play in Ansible's document
 		d.play(e.Name, e.At)
 	case event.TaskStarted:
 		d.task(e.Task)
@@ -58,7 +58,7 @@ func (d *document) Emit(e event.Event) {
 	}
 }
 
-// note tells on the error stream what has no place in the document.
+// note prints on the error stream what has no place in the document.
 func (d *document) note(text string) { d.err.Message(d.o.Redact.Text(text)) }
 
 func (d *document) play(name string, at source.Pos) {
@@ -81,8 +81,8 @@ func place(at source.Pos) string {
 // stamp is a time as Ansible writes it: UTC, with microseconds.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// task returns the entry of a task, which is the newest one or one of a
-// strategy that lets hosts go on alone.
+// task returns the entry of a task: the newest one, or an earlier one with a strategy in which
+// hosts proceed independently.
 func (d *document) task(t *event.Task) (play, task *played) {
 	if len(d.plays) == 0 {
 		d.plays = append(d.plays, d.begin("", "play-1", ""))
@@ -101,7 +101,7 @@ func (d *document) task(t *event.Task) (play, task *played) {
 
 func (d *document) result(e event.HostResult) {
 	if e.Item != nil {
-		return // the loop as a whole has its items
+		return // part of the result of the loop as a whole
 	}
 	shown := value.NewDict()
 	for k, v := range e.Result.All() {
@@ -135,12 +135,13 @@ func (d *document) Close() error {
 		}
 		plays = append(plays, value.NewDict("play", p.about, "tasks", tasks))
 	}
-	whole := value.NewDict("plays", plays, "stats", d.stats, "custom_stats", value.NewDict(), "global_custom_stats", value.NewDict())
+	whole := value.NewDict("plays", plays, "stats", d.stats, "custom_stats", value.NewDict(), "global_custom_stats",
+		value.NewDict())
 	text, err := value.JSON(event.Map(whole, d.o.Redact.Text), value.JSONOptions{Indent: 4, SortKeys: true})
 	if err != nil {
 		return fmt.Errorf("write the run as JSON: %w", err)
 	}
-	_, _ = fmt.Fprintln(NewScreen(d.o.Out).JSON(), text) // the screen keeps the error
+	_, _ = fmt.Fprintln(NewScreen(d.o.Out).JSON(), text) // the screen stores the error
 	return nil
 }
 

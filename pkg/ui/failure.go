@@ -8,14 +8,14 @@ import (
 	"kubekey/pkg/value"
 )
 
-// failure shows a failed or unreachable host. People get the message and the
-// outputs as lines; the Ansible format, and -v, have the result as JSON.
+// failure shows a failed or unreachable host: the message, and the outputs as lines. The Ansible
+// format, and -v, show the result as JSON.
 func (p *printer) failure(e event.HostResult) {
 	c := red
 	if e.Status == event.Unreachable {
 		c = brightRed
 	}
-	if !e.Loop { // a loop's items were shown
+	if !e.Loop { // the items of a loop were shown already
 		head := failureHead(e)
 		if p.o.Format == Ansible {
 			p.json(c, head, p.dump(p.clean(e), e.Verbose))
@@ -58,7 +58,7 @@ func (p *printer) explain(e event.HostResult, c color, head string) {
 	}
 }
 
-// message is what a failure says of itself.
+// message is the message of a failure.
 func message(e event.HostResult) string {
 	if e.Message != "" {
 		return strings.TrimRight(e.Message, "\n")
@@ -71,7 +71,7 @@ func message(e event.HostResult) string {
 	return "the module gave no message"
 }
 
-// details shows the command of a failure, and what it printed, as lines.
+// details shows the command of a failure, and its output, as lines.
 func (p *printer) details(e event.HostResult) {
 	if v, ok := e.Result.Get("assertion"); ok {
 		p.detail("assertion", value.Str(v))
@@ -91,7 +91,7 @@ func (p *printer) details(e event.HostResult) {
 	}
 }
 
-// detail shows a text beside its name, and what it has of further lines below.
+// detail shows a text next to its name, and the rest of its lines below.
 func (p *printer) detail(name, text string) {
 	first, rest, more := strings.Cut(strings.TrimRight(p.o.Redact.Text(text), "\n"), "\n")
 	p.print("", "  "+name+": "+first)
@@ -100,7 +100,7 @@ func (p *printer) detail(name, text string) {
 	}
 }
 
-// command is a command line, or the words of one.
+// command is a command line, or its arguments.
 func command(v any) string {
 	words, ok := v.([]any)
 	if !ok {

@@ -196,7 +196,7 @@ func TestNoEventReachesTheTerminal(t *testing.T) {
 					var out, errs bytes.Buffer
 					show(t, Options{
 						Out: &out, Err: &errs, Format: format, Verbosity: verbosity, Color: colored, Timing: verbosity > 1, Slowest: 5,
-						GoOn: "kk again", Width: func() int { return 80 },
+						Continue: "kk again", Width: func() int { return 80 },
 					}, events...)
 					if out.Len() == 0 || errs.Len() == 0 {
 						t.Fatal("nothing is shown")
@@ -363,7 +363,8 @@ func TestScreenKeepsItsFirstError(t *testing.T) {
 		t.Errorf("room %d, error %v", f.room, s.Flush())
 	}
 	for _, w := range []func(){
-		func() { s.line(true, span{red, "x"}) }, func() { s.redraw(1, false, "", nil) }, func() { _, _ = s.Raw().Write([]byte("x")) },
+		func() { s.line(true, span{red, "x"}) }, func() { s.redraw(1, false, "", nil) },
+		func() { _, _ = s.Raw().Write([]byte("x")) },
 	} {
 		if w(); f.room != -1 {
 			t.Error("it writes on after an error")

@@ -12,8 +12,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// printer shows a run as text. The status line is drawn from a goroutine of
-// its own, so everything that writes holds the lock.
+// printer shows a run as text. The status line is drawn from a separate goroutine, so everything
+// that writes holds the lock.
 type printer struct {
 	o        Options
 	out, err *Screen
@@ -36,7 +36,7 @@ func newPrinter(o Options) *printer {
 	return p
 }
 
-// Close takes the status line off the screen.
+// Close removes the status line from the screen.
 func (p *printer) Close() error {
 	if p.status == nil {
 		return nil
@@ -48,7 +48,7 @@ func (p *printer) Close() error {
 	return nil
 }
 
-// Hold keeps the status line off the screen until release is called.
+// Hold hides the status line until release is called.
 func (p *printer) Hold() (release func()) {
 	if p.status == nil {
 		return func() {}
@@ -91,7 +91,7 @@ func (p *printer) Emit(e event.Event) {
 	case event.PlayEmpty:
 		p.empty(e, banner)
 	case event.NoMoreHosts:
-		if p.o.Format != Ansible || e.Aborted { // Ansible does not say it of hosts that failed by themselves
+		if p.o.Format != Ansible || e.Aborted { // Ansible does not print it for hosts that failed by themselves
 			p.banner("NO MORE HOSTS LEFT")
 		}
 	case event.TaskStarted:
@@ -117,7 +117,7 @@ func (p *printer) Emit(e event.Event) {
 	}
 }
 
-// timeOr is the time that an event carries, or now.
+// timeOr is the time of an event, or the current time.
 func (p *printer) timeOr(t time.Time) time.Time {
 	if t.IsZero() {
 		return p.o.Now()
@@ -125,7 +125,7 @@ func (p *printer) timeOr(t time.Time) time.Time {
 	return t
 }
 
-// print shows one line, secrets hidden; whatever is in the text, it is not two.
+// print shows text on one line, secrets hidden, whatever characters it contains.
 func (p *printer) print(c color, text string) { p.line(p.out, span{c, text}) }
 
 func (p *printer) line(to *Screen, spans ...span) {
@@ -135,7 +135,7 @@ func (p *printer) line(to *Screen, spans ...span) {
 	p.put(to, spans...)
 }
 
-// put shows one line, in which no secret is.
+// put shows one line that contains no secrets.
 func (p *printer) put(to *Screen, spans ...span) {
 	if p.status != nil {
 		p.status.clear()
@@ -143,8 +143,8 @@ func (p *printer) put(to *Screen, spans ...span) {
 	to.line(p.o.Color, spans...)
 }
 
-// block shows the lines of a text below what it belongs to, each behind an
-// indent: none begins where lines of kk do.
+// block shows the lines of a text below its heading, each with an indent, so that none looks
+// like one of kk.
 func (p *printer) block(c color, indent, text string) {
 	if p.status != nil {
 		p.status.clear()
@@ -152,8 +152,8 @@ func (p *printer) block(c color, indent, text string) {
 	p.out.block(p.o.Color, c, indent, p.o.Redact.Text(text))
 }
 
-// json shows JSON behind the head of a line. Its strings hold no line end, so
-// that its further lines begin with a blank or a brace.
+// json shows JSON after the start of a line. Its strings contain no line end, so its further
+// lines begin with a blank or a brace.
 func (p *printer) json(c color, head, text string) {
 	first, rest, more := strings.Cut(text, "\n")
 	p.print(c, head+first)
@@ -162,7 +162,7 @@ func (p *printer) json(c color, head, text string) {
 	}
 }
 
-// message shows a text of kk on the error stream, as Screen.Message does.
+// message shows a message of kk on the error stream, as Screen.Message does.
 func (p *printer) message(c color, text string) {
 	for line := range strings.SplitSeq(continued(p.o.Redact.Text(text)), "\n") {
 		p.put(p.err, span{c, line})
@@ -175,7 +175,7 @@ func (p *printer) verbose(level int, c color, text string) {
 	}
 }
 
-// columns is the width that banners and warnings fill.
+// columns is the width of banners and warnings.
 func (p *printer) columns() int {
 	if p.o.Width == nil {
 		return 79
@@ -214,7 +214,7 @@ func (p *printer) empty(e event.PlayEmpty, banner string) {
 	p.print(cyan, "skipping: no hosts matched")
 }
 
-// title is the task's name as banners have it: with its role.
+// title is the name of a task in banners: with its role.
 func title(t *event.Task) string {
 	name := t.Name
 	if name == "" {
@@ -248,18 +248,18 @@ func (p *printer) taskBanner(t *event.Task) {
 	}
 }
 
-// under repeats a task's banner when that of another one came in between:
-// hosts need not be at the same task.
+// under repeats a task's banner if another one was shown in between: hosts need not be at the
+// same task.
 func (p *printer) under(t *event.Task) {
 	if p.task != t.ID {
 		p.taskBanner(t)
 	}
 }
 
-// output shows what a command prints while it runs. Ansible has no such thing.
+// output shows what a command prints while it runs. Ansible does not have this.
 func (p *printer) output(e event.Output) {
 	if p.o.Format == Ansible || p.o.Verbosity < 1 {
-		return // outputs can be large: make no line of them that is not shown
+		return // outputs can be large: format only what is shown
 	}
 	c := darkGray
 	if e.Stderr {
@@ -278,8 +278,8 @@ func (p *printer) retry(e event.Retry) {
 	p.print(darkGray, text)
 }
 
-// async shows a look at a task in the background, where Ansible does; the
-// status line has it otherwise.
+// async shows a status check of a task in the background, where Ansible does; else the status
+// line shows it.
 func (p *printer) async(e event.Async) {
 	if p.o.Format != Ansible {
 		return
@@ -317,7 +317,8 @@ func (p *printer) meta(e event.MetaRan) {
 		return
 	}
 	p.verbose(2, blue, "META: "+e.Skipped)
-	p.result(event.HostResult{Task: e.Task, Host: e.Host, Status: event.Skipped, Result: value.NewDict("msg", e.Message, "skip_reason", e.Skipped)})
+	p.result(event.HostResult{Task: e.Task, Host: e.Host, Status: event.Skipped,
+		Result: value.NewDict("msg", e.Message, "skip_reason", e.Skipped)})
 }
 
 // warning shows a text once.
@@ -335,7 +336,7 @@ func (p *printer) warning(text string) {
 	}
 }
 
-// trace is the way to a task, for people: "in role web (site.yml:3), ...".
+// trace is the includes that led to a task: "in role web (site.yml:3), ...".
 func trace(frames []source.Frame) string {
 	parts := make([]string, len(frames))
 	for i, f := range frames {

@@ -40,7 +40,8 @@ func recapLine(host string, s *event.Stats) []span {
 		n     int
 		color color
 	}{
-		{"ok", s.OK, green}, {"changed", s.Changed, yellow}, {"unreachable", s.Unreachable, brightRed}, {"failed", s.Failed, red},
+		{"ok", s.OK, green}, {"changed", s.Changed, yellow}, {"unreachable", s.Unreachable, brightRed},
+		{"failed", s.Failed, red},
 		{"skipped", s.Skipped, cyan}, {"rescued", s.Rescued, green}, {"ignored", s.Ignored, brightPurple},
 	}
 	pad := strings.Repeat(" ", max(0, 26-textWidth(Inline(host))))

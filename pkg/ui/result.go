@@ -29,8 +29,8 @@ func (p *printer) result(e event.HostResult) {
 	}
 }
 
-// isSilent tells results that something else has shown: an include by
-// Included, a loop by its items.
+// isSilent reports results that are shown elsewhere: those of an include by Included, of a loop
+// by its items.
 func isSilent(e event.HostResult) bool {
 	if e.Status == event.Failed || e.Status == event.Unreachable {
 		return false
@@ -72,8 +72,8 @@ func (p *printer) success(e event.HostResult) {
 	p.print(c, text)
 }
 
-// lines is what a debug task says when that is text of several lines: people
-// get it as it is, and the Ansible format as JSON.
+// lines is the message of a debug task if it has several lines: it is shown as text, and in the
+// Ansible format as JSON.
 func (p *printer) lines(e event.HostResult) string {
 	if p.o.Format == Ansible || p.o.Verbosity > 0 || !e.Verbose || e.Status == event.Skipped || action(e.Task) != "debug" {
 		return ""
@@ -89,9 +89,9 @@ func (p *printer) lines(e event.HostResult) string {
 // action is the module of a task without its collection.
 func action(t *event.Task) string { return t.Action[strings.LastIndexByte(t.Action, '.')+1:] }
 
-// clean drops from a result what the module only shows to the engine.
+// clean removes internal values of the module from a result.
 func (p *printer) clean(e event.HostResult) *value.Dict {
-	if e.Loop { // its items were shown
+	if e.Loop { // its items were shown already
 		out := e.Result.Copy()
 		out.Delete("results")
 		return out
@@ -116,13 +116,13 @@ func hiddenInDebug(key any) bool {
 	return false
 }
 
-// dump is a result as JSON with sorted keys: on one line, or indented for
-// -vvv and for what is always shown.
+// dump is a result as JSON with sorted keys: on one line, or indented for -vvv and for results
+// that are always shown.
 func (p *printer) dump(d *value.Dict, indent bool) string {
 	shown := value.NewDict()
 	for k, v := range d.All() {
 		name, _ := k.(string)
-		if p.isHidden(name) || name == "failed" || name == "skipped" { // the line says so already
+		if p.isHidden(name) || name == "failed" || name == "skipped" { // the line shows it already
 			continue
 		}
 		shown.Set(k, v)

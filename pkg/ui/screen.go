@@ -7,22 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// Screen is the one way to what a person reads. Whatever is written to it is
-// data, of hosts and of files, and comes out as text: what a terminal would obey
-// is escaped. The colours and cursor moves of kk are no part of any text. They
-// are made here, around texts that were escaped, so that data cannot
-// bring any along, and nothing need guess whose they are.
+// Screen is the only path to the user's terminal. Everything written to it is data of hosts and
+// files, and is shown as text: control sequences are escaped. kk's own colours and cursor moves
+// are not part of any text. They are added here, around text that is already escaped, so that
+// data cannot contain any.
 //
-// It keeps the first error of its writer, and writes nothing after it: output
-// has an end where it was lost, not a hole.
+// It stores the first error of its writer, and writes nothing after it: the output then ends
+// early, but has no gaps.
 type Screen struct {
 	mu   sync.Mutex
 	to   io.Writer
-	tail []byte // the beginning of a rune that the next write goes on with
+	tail []byte // the beginning of a rune that the next write completes
 	err  error
 }
 
-// NewScreen returns the screen that writes to w, which is w if it is one.
+// NewScreen returns the screen that writes to w, which is w itself if it is a Screen.
 func NewScreen(w io.Writer) *Screen {
 	if s, ok := w.(*Screen); ok {
 		return s
@@ -30,16 +29,16 @@ func NewScreen(w io.Writer) *Screen {
 	return &Screen{to: w}
 }
 
-// Write shows text of lines.
+// Write shows text that can have several lines.
 func (s *Screen) Write(b []byte) (int, error) { return s.write(b, blockLayout, people) }
 
-// JSON returns a writer of JSON: what would be escaped in text is escaped as
-// JSON does it, so that programs read what it says, and a terminal shows it.
+// JSON returns a writer for JSON: characters that are escaped in text are escaped as JSON does
+// it, so that programs read the same value, and a terminal can show it.
 func (s *Screen) JSON() io.Writer {
 	return writerFunc(func(b []byte) (int, error) { return s.write(b, blockLayout, inJSON) })
 }
 
-// Raw returns a writer that changes nothing: for files that programs read.
+// Raw returns a writer that changes nothing, for files that programs read.
 func (s *Screen) Raw() io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		s.mu.Lock()
@@ -50,18 +49,18 @@ func (s *Screen) Raw() io.Writer {
 	})
 }
 
-// Writer is what the screen writes to: to ask what it is, and to hand it to
-// a program that a person called through kk.
+// Writer returns the underlying writer: to inspect it, or to pass it to a program that the user
+// started through kk.
 func (s *Screen) Writer() io.Writer { return s.to }
 
-// Message shows a message of kk; its lines after the first are indented,
-// since they may be those of a host.
+// Message shows a message of kk. Its lines after the first are indented, because they may be
+// output of a host.
 func (s *Screen) Message(text string) { _, _ = io.WriteString(s, continued(text)+"\n") }
 
-// Prompt shows a question, and leaves the cursor behind it.
+// Prompt shows a question, and leaves the cursor after it.
 func (s *Screen) Prompt(text string) { _, _ = io.WriteString(s, continued(text)) }
 
-// Flush ends the output and returns the first error that any of it met.
+// Flush ends the output and returns its first error.
 func (s *Screen) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +82,7 @@ func (s *Screen) write(b []byte, layout string, spell speller) (int, error) {
 	return len(b), s.err
 }
 
-// cutOff is how many bytes at the end of b begin a rune that is not all there.
+// cutOff is the number of bytes at the end of b that are an incomplete rune.
 func cutOff(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if last := b[len(b)-n:]; utf8.RuneStart(last[0]) {
@@ -96,14 +95,14 @@ func cutOff(b []byte) int {
 	return 0
 }
 
-// flush shows what was left of a rune. The caller has the lock.
+// flush shows an incomplete rune. The caller holds the lock.
 func (s *Screen) flush() {
 	tail := string(s.tail)
 	s.tail = nil
 	s.put(escape(tail, "", people))
 }
 
-// put writes what is fit for a terminal.
+// put writes text that is already escaped.
 func (s *Screen) put(text string) {
 	if s.err == nil && text != "" {
 		_, s.err = io.WriteString(s.to, text)
@@ -116,7 +115,7 @@ type span struct {
 	text  string
 }
 
-// line shows one line. Its colours are made here and nowhere else.
+// line shows one line. This is the only place that adds colours.
 func (s *Screen) line(colored bool, spans ...span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +123,8 @@ func (s *Screen) line(colored bool, spans ...span) {
 	s.put(painted(colored, spans) + "\n")
 }
 
-// block shows the lines of a text, each behind an indent, in one write: outputs
-// of hosts may have a million.
+// block shows the lines of a text, each with an indent, in one write: outputs of hosts can have
+// a million lines.
 func (s *Screen) block(colored bool, c color, indent, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +149,8 @@ func painted(colored bool, spans []span) string {
 	return b.String()
 }
 
-// redraw puts lines where the last drawn ones are, whose end the cursor is
-// at, and leaves it at the end of the new ones. Without any it only erases.
+// redraw replaces the lines drawn last, at the end of which the cursor is, and leaves it at the
+// end of the new ones. Without lines it only erases.
 func (s *Screen) redraw(drawn int, colored bool, c color, lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

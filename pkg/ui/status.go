@@ -9,23 +9,23 @@ import (
 	"kubekey/pkg/event"
 )
 
-// redraw is how often the status line may change.
+// redraw is the minimum time between updates of the status line.
 const redraw = 100 * time.Millisecond
 
-// status is the live part below the output of a terminal: a line for each
-// transfer, and one that says who runs what, for how long, and what it last
-// said. The printer's lock guards it.
+// status is the live part below the output on a terminal: a line for each transfer, and one that
+// shows which host runs which task, for how long, and its last output. The printer's lock guards
+// it.
 type status struct {
 	p         *printer
 	running   []*busy // in the order in which they began
 	transfers transfers
 	drawn     int // lines on the screen
-	held      int // how many ask for no line at all
+	held      int // number of holds on the status line
 	quit      chan struct{}
 	gone      chan struct{}
 }
 
-// busy is one host at one task.
+// busy is one host that runs a task.
 type busy struct {
 	host, task, item string
 	id               int
@@ -55,7 +55,7 @@ func (s *status) loop() {
 	}
 }
 
-// stop ends the goroutine and waits for it. It may be called more than once.
+// stop stops the goroutine and waits for it. It may be called more than once.
 func (s *status) stop() {
 	select {
 	case <-s.quit:
@@ -65,7 +65,7 @@ func (s *status) stop() {
 	<-s.gone
 }
 
-// follow keeps track of who is busy.
+// follow tracks which hosts are busy.
 func (s *status) follow(e event.Event) {
 	s.transfers.follow(e, s.p.o.Now())
 	switch e := e.(type) {
@@ -110,7 +110,7 @@ func (s *status) end(id int, host string) {
 	s.running = slices.DeleteFunc(s.running, func(b *busy) bool { return b.id == id && b.host == host })
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes.
 func size(n int64) string {
 	const unit = 1024
 	if n < unit {
@@ -124,7 +124,7 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", float64(n)/float64(div), "KMGTPE"[exp])
 }
 
-// clear takes the lines off the screen.
+// clear removes the lines from the screen.
 func (s *status) clear() {
 	if s.drawn > 0 {
 		s.p.out.redraw(s.drawn, false, "", nil)
@@ -132,8 +132,8 @@ func (s *status) clear() {
 	}
 }
 
-// erase goes to the first of the lines that end at the cursor, and empties
-// the screen from there.
+// erase moves to the first of the lines that end at the cursor, and clears the screen from
+// there.
 func erase(lines int) string {
 	if lines <= 1 {
 		return "\r\x1b[K"

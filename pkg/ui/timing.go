@@ -9,7 +9,7 @@ import (
 	"kubekey/pkg/event"
 )
 
-// timing is how long tasks take, from the start of each to the start of the next.
+// timing is the durations of tasks, from the start of each to the start of the next.
 type timing struct {
 	start, last time.Time
 	tasks       []taskTime
@@ -29,8 +29,8 @@ func (t *timing) account(at time.Time) {
 	}
 }
 
-// task begins a task, and returns the line that shows the time since the last
-// one began and since the run did.
+// task begins a task, and returns the line that shows the time since the previous one began and
+// since the run began.
 func (t *timing) task(name string, at time.Time) string {
 	if t.start.IsZero() {
 		t.begin(at)
@@ -43,7 +43,8 @@ func (t *timing) task(name string, at time.Time) string {
 }
 
 func stampLine(at time.Time, delta, total time.Duration) string {
-	text := fmt.Sprintf("%s (%s)       %s ", at.Format("Monday 02 January 2006  15:04:05 -0700"), clock(delta), clock(total))
+	text := fmt.Sprintf("%s (%s)       %s ", at.Format("Monday 02 January 2006  15:04:05 -0700"), clock(delta),
+		clock(total))
 	return text + strings.Repeat("*", max(3, 79-len(text))) + " "
 }
 
@@ -69,5 +70,6 @@ func (p *printer) timings(e event.RunEnded) {
 		p.print("", name+fill+took)
 	}
 	s := int(at.Sub(p.times.start).Seconds())
-	p.print("", fmt.Sprintf("Playbook run took %d days, %d hours, %d minutes, %d seconds", s/86400, s/3600%24, s/60%60, s%60))
+	p.print("", fmt.Sprintf("Playbook run took %d days, %d hours, %d minutes, %d seconds", s/86400, s/3600%24, s/60%60,
+		s%60))
 }

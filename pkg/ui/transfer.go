@@ -9,25 +9,25 @@ import (
 	"kubekey/pkg/event"
 )
 
-// transfer is a file on its way.
+// transfer is a file being transferred.
 type transfer struct {
 	task        int // ID
 	host, what  string
 	since       time.Time
-	from        int64 // bytes that were there when it began: of an earlier try
+	from        int64 // bytes that existed at the start, from a previous attempt
 	done, total int64 // bytes; total < 0 when unknown
 }
 
 const (
 	// shownTransfers is how many transfers have a line of their own.
 	shownTransfers = 6
-	// shownAfter is how old a transfer is when it gets one: small files would only flicker.
+	// shownAfter is the age at which a transfer gets one: small files would only flicker.
 	shownAfter = 500 * time.Millisecond
 	// barColumns is the width of a bar.
 	barColumns = 20
 )
 
-// transfers are those in flight, in the order in which they began.
+// transfers are those in progress, in the order in which they began.
 type transfers []*transfer
 
 func (ts *transfers) follow(e event.Event, now time.Time) {
@@ -42,7 +42,10 @@ func (ts *transfers) follow(e event.Event, now time.Time) {
 }
 
 func (ts *transfers) progress(e event.Progress, now time.Time) {
-	i := slices.IndexFunc(*ts, func(t *transfer) bool { return t.task == e.Task.ID && t.host == e.Host && t.what == e.What })
+	i := slices.IndexFunc(*ts, func(t *transfer) bool {
+		return t.task == e.Task.ID && t.host == e.Host &&
+			t.what == e.What
+	})
 	if e.Total >= 0 && e.Done >= e.Total {
 		if i >= 0 {
 			*ts = slices.Delete(*ts, i, i+1)
@@ -54,13 +57,13 @@ func (ts *transfers) progress(e event.Progress, now time.Time) {
 		*ts = append(*ts, &transfer{task: e.Task.ID, host: e.Host, what: e.What, since: now, from: e.Done})
 	}
 	t := (*ts)[i]
-	if e.Done < t.done { // it began anew
+	if e.Done < t.done { // it started again
 		t.since, t.from = now, e.Done
 	}
 	t.done, t.total = e.Done, e.Total
 }
 
-// lines are the transfers that are worth one, the oldest first.
+// lines are the lines of the transfers that have one, the oldest first.
 func (ts transfers) lines(now time.Time) []string {
 	var out []string
 	more := 0
@@ -79,7 +82,7 @@ func (ts transfers) lines(now time.Time) []string {
 	return out
 }
 
-// line is a bar, the part that is done, the size, the average rate, and what it is about.
+// line is a bar, the percentage, the size, the average rate, and the name of the file.
 func (t *transfer) line(age time.Duration) string {
 	bar, part, bytes := "", "", t.done
 	if t.total > 0 {
@@ -88,5 +91,6 @@ func (t *transfer) line(age time.Duration) string {
 		bytes = t.total
 	}
 	rate := float64(t.done-t.from) / age.Seconds()
-	return fmt.Sprintf("  [%-*s] %4s %10s %12s  %s: %s", barColumns, bar, part, size(bytes), size(int64(rate))+"/s", t.host, t.what)
+	return fmt.Sprintf("  [%-*s] %4s %10s %12s  %s: %s", barColumns, bar, part, size(bytes), size(int64(rate))+"/s",
+		t.host, t.what)
 }

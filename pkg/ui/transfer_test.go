@@ -66,7 +66,8 @@ func (s *screen) String() string {
 func TestTransfers(t *testing.T) {
 	var out screen
 	now := start
-	o := Options{Out: &out, Err: &out, TTY: true, Width: func() int { return 81 }, Redact: &redact.Set{}, Now: func() time.Time { return now }}
+	o := Options{Out: &out, Err: &out, TTY: true, Width: func() int { return 81 }, Redact: &redact.Set{},
+		Now: func() time.Time { return now }}
 	o.Redact.Add("hunter22")
 	p := newPrinter(o)
 	p.status.stop() // it is drawn when the test says so

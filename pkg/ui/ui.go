@@ -1,6 +1,5 @@
-// Package ui shows a run to people and programs: plain text in the shape that
-// Ansible users know, with a live status line on a terminal, JSON lines, or one
-// JSON document.
+// Package ui shows a run to users and programs: plain text in the format that Ansible users know,
+// with a live status line on a terminal, JSON lines, or one JSON document.
 package ui
 
 import (
@@ -12,18 +11,17 @@ import (
 	"kubekey/pkg/redact"
 )
 
-// Format is a shape of the output.
+// Format is an output format.
 type Format string
 
-// The formats. JSON and JSONL are the same: one event a line, as package
-// event writes it.
+// The formats. JSON and JSONL are the same: one event per line, as encoded by package event.
 const (
-	Text    Format = "text"    // failures laid out for people
-	Ansible Format = "ansible" // Ansible's shape, byte for byte
+	Text    Format = "text"    // failures formatted for reading
+	Ansible Format = "ansible" // Ansible's format, byte for byte
 	JSON    Format = "json"
 	JSONL   Format = "jsonl"
 
-	// AnsibleJSON is the whole run as one document, in the shape of Ansible's json callback.
+	// AnsibleJSON is the whole run as one document, in the format of Ansible's json callback.
 	AnsibleJSON Format = "ansible-json"
 )
 
@@ -32,35 +30,33 @@ func Formats() []string {
 	return []string{string(Text), string(Ansible), string(JSON), string(JSONL), string(AnsibleJSON)}
 }
 
-// Options say how and where to show a run.
+// Options select how and where to show a run.
 type Options struct {
 	Out, Err  io.Writer
 	TTY       bool             // Out is a terminal: show the live status line
-	Width     func() int       // columns of the terminal; nil or 0 when there is none
+	Width     func() int       // columns of the terminal; nil or 0 if there is none
 	Color     bool             // see UseColor
 	Verbosity int              // how many -v were given
 	Timing    bool             // show how long tasks took
-	NoSkipped bool             // leave out hosts that a task was skipped on, and tasks that all skipped
+	NoSkipped bool             // hide hosts that skipped a task, and tasks that all hosts skipped
 	Slowest   int              // how many of the slowest tasks to list below the recap; 0 is none
-	GoOn      string           // command line that goes on with a run that failed; "" is none
+	Continue      string           // command line that continues a failed run; "" is none
 	Format    Format           // "" is Text
 	Redact    *redact.Set      // secrets to hide; may be nil
 	Now       func() time.Time // nil is time.Now
 }
 
-// Sink shows events until it is closed. Close ends the status line and leaves
-// no goroutine behind. Hold takes the status line off the screen, so that a
-// person can be asked something, until release is called.
+// Sink shows events until it is closed. Close removes the status line and stops all goroutines.
+// Hold hides the status line until release is called, so that the user can be asked something.
 type Sink interface {
 	event.Sink
 	Hold() (release func())
 	Close() error
 }
 
-// New returns a sink of the format asked for; an unknown one is an error. What
-// cannot be written ends the output, not the run: the hosts are worth more than
-// the screen, and the journal has it all. The streams should be a Screen of the
-// caller, who asks it at the end whether all was written.
+// New returns a sink for a format; an unknown one is an error. A write error ends the output,
+// not the run: the hosts matter more than the screen, and the journal is complete. The streams
+// should be Screens of the caller, who checks at the end whether everything was written.
 func New(o Options) (Sink, error) {
 	if o.Redact == nil {
 		o.Redact = &redact.Set{}
@@ -76,11 +72,11 @@ func New(o Options) (Sink, error) {
 	case Text, Ansible, "":
 		return newPrinter(o), nil
 	}
-	return nil, fmt.Errorf("output format %q is unknown: use one of %v", o.Format, Formats())
+	return nil, fmt.Errorf("unknown output format %q: use one of %v", o.Format, Formats())
 }
 
-// UseColor decides about colours: NO_COLOR turns them off, FORCE_COLOR on,
-// else a terminal has them.
+// UseColor reports whether to use colours: NO_COLOR disables them, FORCE_COLOR enables them,
+// else they depend on tty.
 func UseColor(tty bool, getenv func(string) string) bool {
 	switch {
 	case getenv("NO_COLOR") != "":

@@ -18,7 +18,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-var update = flag.Bool("update", false, "rewrite the wanted outputs")
+var update = flag.Bool("update", false, "rewrite the expected outputs")
 
 var start = time.Date(2026, 1, 2, 8, 39, 28, 0, time.UTC)
 
@@ -43,7 +43,8 @@ func story() []event.Event {
 	}
 	item := func(label string, i int) *event.Item { return &event.Item{Label: label, Index: i} }
 	failed := dict("msg", "non-zero return code", "rc", 1, "cmd", []any{"cat", "/none"}, "changed", true,
-		"stdout", "", "stderr", "cat: /none: hunter22\nsecond \x1b[2Jline\n", "stdout_lines", []any{}, "invocation", dict("a", 1))
+		"stdout", "", "stderr", "cat: /none: hunter22\nsecond \x1b[2Jline\n", "stdout_lines", []any{}, "invocation",
+		dict("a", 1))
 	return []event.Event{
 		event.RunStarted{ID: "r1", Time: start, Playbooks: []string{"site.yml"}},
 		event.PlaybookStarted{Path: "/play/site.yml", Plays: 3},
@@ -53,19 +54,22 @@ func story() []event.Event {
 		event.PlayStarted{Name: "Demo", Hosts: []string{"h1", "h2"}, At: at(1)},
 		started(facts, 0),
 		event.HostResult{Task: facts, Host: "h1", Status: event.OK, Result: dict("ansible_facts", dict("os", "x"))},
-		event.HostResult{Task: facts, Host: "h2", Status: event.Unreachable, Result: dict("changed", false, "msg", "Failed to connect to the host via ssh: no route", "unreachable", true)},
+		event.HostResult{Task: facts, Host: "h2", Status: event.Unreachable, Result: dict("changed", false, "msg",
+			"Failed to connect to the host via ssh: no route", "unreachable", true)},
 		started(install, 1),
 		event.Output{Task: install, Host: "h1", Line: "half way\x07 hunter22"},
 		event.Output{Task: install, Host: "h1", Line: "oh", Stderr: true},
 		event.HostResult{
-			Task: install, Host: "h1", Delegate: "h3", Status: event.Changed, Result: dict("changed", true, "dest", "/etc/motd", "_ansible_x", 1, "diff", []any{}),
+			Task: install, Host: "h1", Delegate: "h3", Status: event.Changed, Result: dict("changed", true, "dest",
+				"/etc/motd", "_ansible_x", 1, "diff", []any{}),
 			Diff: []event.Diff{
 				{BeforeHeader: "/etc/motd", AfterHeader: "/etc/motd", Before: "a\nb\nc\n", After: "a\nhunter22\nc"},
 				{Before: dict("mode", "0600"), After: dict("mode", "0644")},
 				{Note: "diff skipped: destination file appears to be binary"},
 				{Prepared: "@@ done @@\n-x\n+y\n"},
 			},
-			Warnings: []string{"this is a rather long warning that does not fit on one line of the screen, so it is wrapped", "hunter22"},
+			Warnings: []string{"this is a rather long warning that does not fit on one line of the screen, so it is wrapped",
+				"hunter22"},
 		},
 		event.Notified{Handler: "restart", Host: "h1"},
 		started(debug, 3),
@@ -74,13 +78,16 @@ func story() []event.Event {
 		started(loop, 4),
 		event.HostResult{Task: loop, Host: "h1", Item: item("a", 0), Status: event.Skipped, Result: dict("skipped", true)},
 		event.HostResult{Task: loop, Host: "h1", Item: item("b", 1), Status: event.OK, Result: dict("rc", 0)},
-		event.HostResult{Task: loop, Host: "h1", Item: item("c", 2), Status: event.Failed, Result: dict("msg", "bad item", "ansible_loop_var", "item")},
-		event.HostResult{Task: loop, Host: "h1", Loop: true, Status: event.Failed, Ignored: true, Result: dict("msg", "One or more items failed")},
+		event.HostResult{Task: loop, Host: "h1", Item: item("c", 2), Status: event.Failed,
+			Result: dict("msg", "bad item", "ansible_loop_var", "item")},
+		event.HostResult{Task: loop, Host: "h1", Loop: true, Status: event.Failed, Ignored: true,
+			Result: dict("msg", "One or more items failed")},
 		event.HostResult{Task: loop, Host: "h1", Loop: true, Status: event.Skipped, Result: dict("msg", "All items skipped")},
 		event.HostResult{Task: loop, Host: "h1", Loop: true, Status: event.Changed},
 		started(meta, 4),
 		event.MetaRan{Task: meta, Action: "flush_handlers", Host: "h1", Message: "triggered running handlers for h1"},
-		event.MetaRan{Task: meta, Action: "flush_handlers", Host: "h2", Message: "flush_handlers", Skipped: "flush_handlers conditional evaluated to False, not running handlers for h2"},
+		event.MetaRan{Task: meta, Action: "flush_handlers", Host: "h2", Message: "flush_handlers",
+			Skipped: "flush_handlers conditional evaluated to False, not running handlers for h2"},
 		started(handler, 5),
 		event.Retry{Task: handler, Host: "h1", Attempts: 1, Left: 2, Result: dict("rc", 3)},
 		event.HostResult{Task: handler, Host: "h1", Status: event.OK, Result: dict("changed", false)},
@@ -91,15 +98,18 @@ func story() []event.Event {
 		event.Warning{Diagnostic: source.Warningf(at(2), "odd").WithHelp("fix it")},
 		started(fail, 7),
 		event.HostResult{Task: fail, Host: "h1", Status: event.Failed, Ignored: true, Result: failed},
-		event.HostResult{Task: install, Host: "h1", Status: event.Failed, Result: dict("msg", "line one\nline two", "cmd", "ls -l", "rc", 2, "stdout", "out\n")},
-		event.HostResult{Task: fail, Host: "h1", Status: event.Failed, Result: dict("censored", "the output has been hidden")},
+		event.HostResult{Task: install, Host: "h1", Status: event.Failed, Result: dict("msg", "line one\nline two", "cmd",
+			"ls -l", "rc", 2, "stdout", "out\n")},
+		event.HostResult{Task: fail, Host: "h1", Status: event.Failed, Result: dict("censored",
+			"the output has been hidden")},
 		event.NoMoreHosts{},
 		event.PlayEnded{Name: "Demo"},
-		event.RunEnded{ID: "r1", Time: start.Add(70 * time.Second), Duration: 70 * time.Second, ExitCode: 2, Err: "stopped early", Stats: map[string]*event.Stats{
-			"h1": {OK: 4, Changed: 1, Failed: 2, Skipped: 1, Ignored: 2},
-			"h2": {Unreachable: 1},
-			"a-host-with-a-rather-long-name.example.org": {OK: 1, Rescued: 1},
-		}},
+		event.RunEnded{ID: "r1", Time: start.Add(70 * time.Second), Duration: 70 * time.Second, ExitCode: 2,
+			Err: "stopped early", Stats: map[string]*event.Stats{
+				"h1": {OK: 4, Changed: 1, Failed: 2, Skipped: 1, Ignored: 2},
+				"h2": {Unreachable: 1},
+				"a-host-with-a-rather-long-name.example.org": {OK: 1, Rescued: 1},
+			}},
 	}
 }
 
@@ -157,7 +167,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestUnknownFormat(t *testing.T) {
-	if _, err := New(Options{Format: "xml"}); err == nil || !strings.Contains(err.Error(), `"xml" is unknown`) {
+	if _, err := New(Options{Format: "xml"}); err == nil || !strings.Contains(err.Error(), `unknown output format "xml"`) {
 		t.Error(err)
 	}
 }
@@ -168,7 +178,8 @@ func TestUseColor(t *testing.T) {
 		env  string
 		want bool
 	}{
-		{true, "", true}, {false, "", false}, {true, "NO_COLOR=1", false}, {false, "FORCE_COLOR=1", true}, {true, "TERM=dumb", false},
+		{true, "", true}, {false, "", false}, {true, "NO_COLOR=1", false}, {false, "FORCE_COLOR=1", true},
+		{true, "TERM=dumb", false},
 		{true, "NO_COLOR=1 FORCE_COLOR=1", false},
 	}
 	for _, c := range cases {
@@ -200,7 +211,8 @@ func TestDiagnostics(t *testing.T) {
 func TestStatusLine(t *testing.T) {
 	var out lockedBuffer
 	now := start
-	o := Options{Out: &out, Err: &out, TTY: true, Width: func() int { return 60 }, Redact: &redact.Set{}, Now: func() time.Time { return now }}
+	o := Options{Out: &out, Err: &out, TTY: true, Width: func() int { return 60 }, Redact: &redact.Set{},
+		Now: func() time.Time { return now }}
 	o.Redact.Add("hunter22")
 	p := newPrinter(o)
 	task := &event.Task{ID: 1, Name: "pull images", Action: "image"}
@@ -271,7 +283,8 @@ func TestStatusLineIsDrawnByItself(t *testing.T) {
 	p := newPrinter(Options{Out: &out, Err: &out, TTY: true, Redact: &redact.Set{}, Now: time.Now})
 	defer p.Close()
 	p.Emit(event.HostStarted{Task: &event.Task{ID: 1, Name: "wait"}, Host: "h1"})
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(out.String(), "h1 | wait"); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(out.String(),
+		"h1 | wait"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no status line: %q", out.String())
 		}

@@ -8,13 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// isText reports whether a rune only draws a character. The others make a
-// terminal do something, or make a line look like another one, and are shown
-// as escapes: C0, DEL and C1; line separators; and all that has no width of its
-// own, such as bidirectional controls, zero-width characters and tags. Joiners
-// are among them, at the price of some emoji and ligatures: the names of hosts
-// and tasks must not differ in what nobody can see. Combining marks and variation
-// selectors change how the character before them looks, and stay.
+// isText reports whether a rune only draws a character. Other runes control a terminal, or make a
+// line look like another one, and are shown as escapes: C0, DEL and C1; line separators; and
+// everything without a width of its own, such as bidirectional controls, zero-width characters
+// and tags. That includes joiners, at the expense of some emoji and ligatures: names of hosts and
+// tasks must not differ invisibly. Combining marks and variation selectors change the preceding
+// character, and are kept.
 func isText(r rune) bool {
 	switch {
 	case r < ' ' || r >= 0x7f && r < 0xa0:
@@ -26,23 +25,23 @@ func isText(r rune) bool {
 		unicode.Is(unicode.Prepended_Concatenation_Mark, r) // Arabic number signs, which are drawn
 }
 
-// The characters of layout that a text may have.
+// The layout characters that a text may contain.
 const (
 	blockLayout  = "\n\t"
 	inlineLayout = "\t"
 )
 
-// visible returns a text of lines in which all that is no text is escaped.
+// visible returns a text with everything in it that is not text escaped.
 func visible(s string) string { return escape(s, blockLayout, people) }
 
-// Inline is a text as it stands within a line: line ends are escaped too.
+// Inline is a text within a line: line ends are escaped too.
 func Inline(s string) string { return escape(s, inlineLayout, people) }
 
-// hanging is the indent of lines that go on with the first one.
+// hanging is the indent of continuation lines.
 const hanging = "  "
 
-// continued indents the lines after the first, unless they are indented, so
-// that none of them looks like a line of its own.
+// continued indents the lines after the first, unless they are indented already, so that none of
+// them looks like a separate message.
 func continued(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -53,8 +52,8 @@ func continued(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// speller writes what stands for a rune. A byte that is no UTF-8 comes as
-// its value, with valid false.
+// speller writes the escape for a rune. A byte that is not UTF-8 is passed as its value, with
+// valid false.
 type speller func(b *strings.Builder, r rune, valid bool)
 
 func escape(s, layout string, spell speller) string {
@@ -83,7 +82,7 @@ func escape(s, layout string, spell speller) string {
 	return b.String()
 }
 
-// people spells a rune as programmers know it.
+// people writes a rune in the escape notation of programming languages.
 func people(b *strings.Builder, r rune, valid bool) {
 	switch {
 	case !valid:
@@ -101,8 +100,8 @@ func people(b *strings.Builder, r rune, valid bool) {
 	}
 }
 
-// inJSON spells a rune in a string of JSON, which then says the same. What is
-// no UTF-8 has no place in JSON.
+// inJSON writes a rune as an escape in a JSON string, with the same meaning. Invalid UTF-8 cannot
+// be represented in JSON.
 func inJSON(b *strings.Builder, r rune, valid bool) {
 	switch high, low := utf16.EncodeRune(r); {
 	case !valid:

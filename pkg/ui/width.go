@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// runeWidth is how many columns of a terminal a rune takes.
+// runeWidth is how many terminal columns a rune occupies.
 func runeWidth(r rune) int {
 	switch {
 	case r < ' ' || r >= 0x7f && r < 0xa0 || unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
@@ -22,7 +22,8 @@ func isWide(r rune) bool {
 		return false
 	case r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf && r != 0x303f, r >= 0xac00 && r <= 0xd7a3, r >= 0xf900 && r <= 0xfaff,
 		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6,
-		r >= 0x1f300 && r <= 0x1f64f, r >= 0x1f680 && r <= 0x1f6ff, r >= 0x1f900 && r <= 0x1f9ff, r >= 0x20000 && r <= 0x3fffd:
+		r >= 0x1f300 && r <= 0x1f64f, r >= 0x1f680 && r <= 0x1f6ff, r >= 0x1f900 && r <= 0x1f9ff, r >= 0x20000 &&
+			r <= 0x3fffd:
 		return true
 	}
 	return false
@@ -36,7 +37,7 @@ func textWidth(s string) int {
 	return n
 }
 
-// fit cuts a text of one line to at most width columns.
+// fit truncates a line to at most width columns.
 func fit(s string, width int) string {
 	var b strings.Builder
 	left := width
@@ -52,8 +53,8 @@ func fit(s string, width int) string {
 	return b.String()
 }
 
-// wrap breaks text at blanks into lines of at most width columns, of which
-// those after the first have room for a hanging indent; a word that is longer is broken.
+// wrap breaks text at blanks into lines of at most width columns, leaving room for a hanging
+// indent after the first; a longer word is broken.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""
