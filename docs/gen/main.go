@@ -48,7 +48,7 @@ func reference() (pages, error) {
 		return nil, err
 	}
 	p := pages{
-		"keywords.md":  keywordPage(playbook.Keywords(), playbook.Refused()),
+		"keywords.md":  keywordPage(playbook.Keywords(), playbook.Unsupported()),
 		"filters.md":   expressionPage(cli.Expressions()),
 		"variables.md": variablePage(playbook.MagicVariables(), playbook.ConnectionVariables(), settings.Table()),
 		"settings.md":  settingsPage(settings.Table()),

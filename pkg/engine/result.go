@@ -36,7 +36,7 @@ func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 			res.Msg += ": " + err.Error()
 		}
 	}
-	if add, ok := res.Effect.(module.AddHost); ok && !x.e.Inventory.Says(add.Name, add.Vars) {
+	if add, ok := res.Effect.(module.AddHost); ok && !x.e.Inventory.HasVars(add.Name, add.Vars) {
 		res.Changed = true // the module knows the groups only
 	}
 	d := value.NewDict()

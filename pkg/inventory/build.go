@@ -9,7 +9,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// group returns the group of the name, made when there is none.
+// group returns the group with the name, creating it if necessary.
 func (inv *Inventory) group(name string, at source.Pos) *group {
 	if g := inv.groups[name]; g != nil {
 		return g
@@ -20,7 +20,7 @@ func (inv *Inventory) group(name string, at source.Pos) *group {
 	return g
 }
 
-// host returns the host of the name, made when there is none.
+// host returns the host with the name, creating it if necessary.
 func (inv *Inventory) host(name, file string) *host {
 	h := inv.hosts[name]
 	if h == nil {
@@ -56,8 +56,8 @@ func (g *group) leave(h *host) {
 	h.set = nil
 }
 
-// adopt makes child a child of g, unless g is below child: that is a cycle.
-func (g *group) adopt(child *group) error {
+// addChild makes child a child of g, unless g is below child: that would be a cycle.
+func (g *group) addChild(child *group) error {
 	if slices.Contains(g.children, child) {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (g *group) adopt(child *group) error {
 		return fmt.Errorf("group %q cannot be its own child", g.name)
 	}
 	if child.reaches(g, map[*group]bool{}) {
-		return fmt.Errorf("group %q cannot be a child of %q: that is a cycle, %[2]q is below %[1]q", child.name, g.name)
+		return fmt.Errorf("group %q cannot be a child of %q: that would be a cycle, %[2]q is below %[1]q", child.name, g.name)
 	}
 	g.children = append(g.children, child)
 	child.parents = append(child.parents, g)
@@ -90,7 +90,7 @@ func (g *group) reaches(target *group, seen map[*group]bool) bool {
 	return false
 }
 
-// setVars gives g variables; ansible_group_priority among them is taken.
+// setVars adds variables to g; ansible_group_priority among them sets its priority.
 func (g *group) setVars(s *VarSet) {
 	if s == nil || s.Values.Len() == 0 {
 		return
@@ -103,13 +103,13 @@ func (g *group) setVars(s *VarSet) {
 	}
 }
 
-// settle brings the tree in order after sources were read: every group hangs
-// under "all", every host is in a group, depths are known.
-func (inv *Inventory) settle() {
+// finalize completes the tree after sources were read: every group is below "all", every host
+// is in a group, depths are computed.
+func (inv *Inventory) finalize() {
 	all, ungrouped := inv.groups[All], inv.groups[Ungrouped]
 	for _, g := range inv.groupOrder {
 		if g != all && len(g.parents) == 0 {
-			_ = all.adopt(g) // never a cycle: nothing adopts "all"
+			_ = all.addChild(g) // never a cycle: "all" is nobody's child
 		}
 	}
 	for _, h := range inv.hosts {
@@ -117,18 +117,18 @@ func (inv *Inventory) settle() {
 			ungrouped.leave(h)
 		}
 	}
-	for _, h := range inv.homeless() {
+	for _, h := range inv.ungrouped() {
 		ungrouped.join(h)
 	}
 	inv.sinkDepths()
-	inv.forget()
+	inv.invalidate()
 	for _, h := range inv.hosts {
 		h.set = nil
 	}
 }
 
-// homeless returns the hosts in no group but "all", in its order.
-func (inv *Inventory) homeless() []*host {
+// ungrouped returns the hosts that are only in "all", in its order.
+func (inv *Inventory) ungrouped() []*host {
 	var out []*host
 	for _, h := range inv.groups[All].hosts {
 		if len(h.groups) == 0 {
@@ -142,7 +142,7 @@ func (inv *Inventory) sinkDepths() {
 	for _, g := range inv.groupOrder {
 		g.depth = 0
 	}
-	// The tree has no cycle, so depths stand still after as many rounds as it is deep.
+	// The tree has no cycle, so depths are stable after at most as many rounds as it is deep.
 	for changed := true; changed; {
 		changed = false
 		for _, g := range inv.groupOrder {
@@ -156,13 +156,13 @@ func (inv *Inventory) sinkDepths() {
 	}
 }
 
-// clashes warns of groups that are called like a host.
+// clashes warns about groups with the name of a host.
 func (inv *Inventory) clashes() source.Diagnostics {
 	var ds source.Diagnostics
 	for _, g := range inv.groupOrder {
 		if inv.hosts[g.name] != nil {
 			ds.Add(source.Warningf(g.at, "%q is a group and a host", g.name).
-				WithHelp("a pattern %q means the group; rename one of them", g.name))
+				WithHelp("the pattern %q selects the group: rename one of them", g.name))
 		}
 	}
 	return ds

@@ -8,9 +8,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// AddHost adds a host during the run, or adds groups and variables to one
-// that is there. Groups are made as needed. The name may carry a port.
-// It reports whether the inventory is another one afterwards.
+// AddHost adds a host during the run, or adds groups and variables to an existing one. Missing
+// groups are created. The name may include a port. It reports whether the inventory changed.
 func (inv *Inventory) AddHost(name string, groups []string, vars *value.Dict) (changed bool, err error) {
 	name, port, err := splitPort(name)
 	if err != nil || name == "" {
@@ -20,7 +19,7 @@ func (inv *Inventory) AddHost(name string, groups []string, vars *value.Dict) (c
 	defer inv.mu.Unlock()
 	vars = withPort(vars, port)
 	if changed = inv.addHost(name, groups, vars); changed {
-		inv.remember(func(inv *Inventory) error { inv.addHost(name, groups, vars); return nil })
+		inv.recordChange(func(inv *Inventory) error { inv.addHost(name, groups, vars); return nil })
 	}
 	return changed, nil
 }
@@ -32,34 +31,33 @@ func (inv *Inventory) addHost(name string, groups []string, vars *value.Dict) (c
 	for _, g := range groups {
 		changed = inv.joinAtRun(h, g) || changed
 	}
-	if vars.Len() > 0 && !h.says(vars) {
+	if vars.Len() > 0 && !h.hasVars(vars) {
 		h.vars = append(h.vars, &VarSet{Name: "add_host", Values: vars, Data: true})
 		changed = true
 	}
 	if changed {
-		inv.settle()
+		inv.finalize()
 	}
 	return changed
 }
 
-// remember keeps a change of the run for Refresh.
-func (inv *Inventory) remember(change func(*Inventory) error) {
+// recordChange stores a change of the run for Refresh.
+func (inv *Inventory) recordChange(change func(*Inventory) error) {
 	inv.changes = append(inv.changes, change)
 }
 
-// Refresh reads the sources again, and does to them what the run did to the
-// inventory (add_host, group_by). When they have errors the inventory stays
-// as it is.
+// Refresh reads the sources again, and repeats the changes of the run (add_host, group_by).
+// If the sources have errors the inventory remains unchanged.
 func (inv *Inventory) Refresh(ctx context.Context) source.Diagnostics {
 	fresh, ds := inv.reload(ctx)
 	if ds.Err() != nil {
 		return ds
 	}
-	ds = nil // its warnings were told when the run began
+	ds = nil // its warnings were shown when the run began
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	for _, change := range inv.changes {
-		if err := change(fresh); err != nil { // of a host that is no longer there
+		if err := change(fresh); err != nil { // the host no longer exists
 			ds.Add(source.Warningf(source.Pos{}, "%s", err))
 		}
 	}
@@ -84,8 +82,8 @@ func withPort(vars *value.Dict, port int) *value.Dict {
 	return vars
 }
 
-// says reports whether the host's variables hold all of vars already.
-func (h *host) says(vars *value.Dict) bool {
+// hasVars reports whether the host's variables already contain all of vars.
+func (h *host) hasVars(vars *value.Dict) bool {
 	for k, want := range vars.All() {
 		if have, ok := h.value(k); !ok || !value.Equal(have, want) {
 			return false
@@ -94,7 +92,7 @@ func (h *host) says(vars *value.Dict) bool {
 	return true
 }
 
-// value is what the last of the host's own sets says of a key.
+// value is the value of a key in the last of the host's own sets that has it.
 func (h *host) value(key any) (v any, ok bool) {
 	for i := len(h.vars) - 1; i >= 0; i-- {
 		if v, ok = h.vars[i].Values.Get(key); ok {
@@ -113,26 +111,25 @@ func (inv *Inventory) joinAtRun(h *host, name string) bool {
 	return true
 }
 
-// AddGroup makes a group that has no hosts, unless there is one of the name:
-// the pattern of an optional group then matches nothing, rather than being unknown.
+// AddGroup adds a group without hosts, unless it exists: a pattern with an optional group then
+// matches nothing, instead of being unknown.
 func (inv *Inventory) AddGroup(name string) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	known := len(inv.groupOrder)
 	if inv.group(name, source.Pos{}); len(inv.groupOrder) != known {
-		inv.settle()
-		inv.remember(func(inv *Inventory) error { inv.AddGroup(name); return nil })
+		inv.finalize()
+		inv.recordChange(func(inv *Inventory) error { inv.AddGroup(name); return nil })
 	}
 }
 
-// AddToGroup puts a host of the inventory into a group during the run
-// (group_by), below parents, all made as needed. It reports whether anything
-// is another way afterwards.
+// AddToGroup puts a host of the inventory into a group during the run (group_by), below
+// parents. Missing groups are created. It reports whether the inventory changed.
 func (inv *Inventory) AddToGroup(hostName, groupName string, parents []string) (changed bool, err error) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	if changed, err = inv.addToGroup(hostName, groupName, parents); changed {
-		inv.remember(func(inv *Inventory) error { _, err := inv.addToGroup(hostName, groupName, parents); return err })
+		inv.recordChange(func(inv *Inventory) error { _, err := inv.addToGroup(hostName, groupName, parents); return err })
 	}
 	return changed, err
 }
@@ -140,7 +137,7 @@ func (inv *Inventory) AddToGroup(hostName, groupName string, parents []string) (
 func (inv *Inventory) addToGroup(hostName, groupName string, parents []string) (changed bool, err error) {
 	h := inv.hosts[hostName]
 	if h == nil {
-		return false, fmt.Errorf("add to group %q: no host is called %q", groupName, hostName)
+		return false, fmt.Errorf("add to group %q: the inventory has no host %q", groupName, hostName)
 	}
 	known := len(inv.groupOrder)
 	changed = inv.joinAtRun(h, groupName)
@@ -148,13 +145,13 @@ func (inv *Inventory) addToGroup(hostName, groupName string, parents []string) (
 	for _, p := range parents {
 		parent := inv.group(p, source.Pos{})
 		before := len(parent.children)
-		if err := parent.adopt(g); err != nil {
+		if err := parent.addChild(g); err != nil {
 			return changed, err
 		}
 		changed = changed || len(parent.children) != before
 	}
 	if changed = changed || len(inv.groupOrder) != known; changed {
-		inv.settle()
+		inv.finalize()
 	}
 	return changed, nil
 }

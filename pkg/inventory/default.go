@@ -6,7 +6,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// defaultText is the inventory of a run without -i: this machine is a whole cluster.
+// defaultText is the inventory of a run without -i: this machine as a single-node cluster.
 const defaultText = `apiVersion: kubekey.kubesphere.io/v1
 kind: Inventory
 metadata: {name: default}
@@ -22,8 +22,8 @@ spec:
     nfs: {hosts: []}
 `
 
-// Default returns the inventory of a run that names none: localhost, without
-// ssh, in every group that a single-node cluster needs.
+// Default returns the inventory of a run without -i: localhost, without ssh, in every group
+// that a single-node cluster needs.
 func Default(ctx context.Context, o Options) (*Inventory, source.Diagnostics) {
 	l := newLoader(ctx, o)
 	l.text(source.NewFile("default inventory", []byte(defaultText)), "")

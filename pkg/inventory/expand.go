@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// maxExpand bounds how many hosts one range stands for.
+// maxExpand bounds how many hosts one range expands to.
 const maxExpand = 100_000
 
-// expandHosts returns the hosts that a name of an inventory stands for
-// ("n[01:10:2]"), and the port behind it, 0 when there is none.
+// expandHosts expands a host name of an inventory ("n[01:10:2]") and returns the port after
+// it, 0 if there is none.
 func expandHosts(text string) (names []string, port int, err error) {
 	name, port, err := splitPort(text)
 	if err != nil {
@@ -21,7 +21,7 @@ func expandHosts(text string) (names []string, port int, err error) {
 	return names, port, err
 }
 
-// splitPort cuts ":22" off "host:22", "n[1:3]:22" and "[2001:db8::1]:22".
+// splitPort splits ":22" from "host:22", "n[1:3]:22" and "[2001:db8::1]:22".
 func splitPort(text string) (name string, port int, err error) {
 	if _, err := netip.ParseAddr(text); err == nil {
 		return text, 0, nil
@@ -34,7 +34,7 @@ func splitPort(text string) (name string, port int, err error) {
 	}
 	port, err = strconv.Atoi(tail)
 	if err != nil || port < 1 || port > 65535 {
-		return "", 0, fmt.Errorf("%q is no port (1 to 65535)", tail)
+		return "", 0, fmt.Errorf("%q is not a valid port (1 to 65535)", tail)
 	}
 	return unbracket(head), port, nil
 }
@@ -76,7 +76,7 @@ func expandRanges(name string) ([]string, error) {
 
 func product(heads, tails []string) ([]string, error) {
 	if len(heads)*len(tails) > maxExpand {
-		return nil, fmt.Errorf("host range stands for more than %d hosts", maxExpand)
+		return nil, fmt.Errorf("host range expands to more than %d hosts", maxExpand)
 	}
 	out := make([]string, 0, len(heads)*len(tails))
 	for _, h := range heads {
@@ -87,11 +87,11 @@ func product(heads, tails []string) ([]string, error) {
 	return out, nil
 }
 
-// rangeMembers expands what stands between the brackets: begin:end[:step].
+// rangeMembers expands the text between the brackets: begin:end[:step].
 func rangeMembers(text string) ([]string, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) < 2 || len(parts) > 3 || parts[1] == "" {
-		return nil, fmt.Errorf("host range [%s] must be [begin:end] or [begin:end:step]", text)
+		return nil, fmt.Errorf("host range [%s] must have the form [begin:end] or [begin:end:step]", text)
 	}
 	step := 1
 	if len(parts) == 3 {
@@ -116,7 +116,7 @@ func isLetter(s string) bool {
 
 func letterRange(text string, begin, end byte, step int) ([]string, error) {
 	if begin > end {
-		return nil, fmt.Errorf("host range [%s] runs backwards", text)
+		return nil, fmt.Errorf("host range [%s] runs backwards: swap its two ends", text)
 	}
 	var out []string
 	for c := int(begin); c <= int(end); c += step {
@@ -134,11 +134,11 @@ func numberRange(text, begin, end string, step int) ([]string, error) {
 	case err1 != nil || err2 != nil || from < 0 || to < 0:
 		return nil, fmt.Errorf("host range [%s] must go from number to number or from letter to letter", text)
 	case from > to:
-		return nil, fmt.Errorf("host range [%s] runs backwards", text)
+		return nil, fmt.Errorf("host range [%s] runs backwards: swap its two ends", text)
 	case begin[0] == '0' && len(begin) > 1 && len(begin) != len(end):
 		return nil, fmt.Errorf("host range [%s] has leading zeros, so both ends need the same number of digits", text)
 	case (to-from)/step >= maxExpand:
-		return nil, fmt.Errorf("host range [%s] stands for more than %d hosts", text, maxExpand)
+		return nil, fmt.Errorf("host range [%s] expands to more than %d hosts", text, maxExpand)
 	}
 	width := 0
 	if begin[0] == '0' {

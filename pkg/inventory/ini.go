@@ -39,7 +39,7 @@ type iniParser struct {
 
 	vars    *VarSet         // of the section, when kind is vars
 	named   map[string]bool // groups that are defined
-	pending []groupUse      // groups that must be named somewhere
+	pending []groupUse      // groups that must be defined somewhere
 }
 
 type groupUse struct {
@@ -74,7 +74,7 @@ func (p *iniParser) take(line string) {
 func (p *iniParser) section(text string, col int) {
 	m := sectionHead.FindStringSubmatch(text)
 	if m == nil {
-		p.fail(col, "section header %q is not well formed", text).WithHelp("write [group], [group:children] or [group:vars]")
+		p.fail(col, "section header %q is malformed", text).WithHelp("write [group], [group:children] or [group:vars]")
 		return
 	}
 	p.flush()
@@ -90,9 +90,10 @@ func (p *iniParser) section(text string, col int) {
 		p.pending = append(p.pending, groupUse{p.group, text, p.at(col + 1)})
 		p.vars = &VarSet{Name: p.file.Name, Values: value.NewDict()}
 	default:
-		p.fail(col+len(p.group)+2, "section kind %q is unknown", p.kind).
-			WithHelp("%s", orElse(source.DidYouMean(p.kind, []string{"hosts", "children", "vars"}), "use hosts, children or vars"))
-		p.kind = "vars" // its lines are read, and dropped
+		p.fail(col+len(p.group)+2, "unknown section kind %q", p.kind).
+			WithHelp("%s", orElse(source.DidYouMean(p.kind, []string{"hosts", "children", "vars"}),
+				"use hosts, children or vars"))
+		p.kind = "vars" // its lines are read and discarded
 		p.vars = nil
 	}
 }
@@ -127,7 +128,7 @@ func (p *iniParser) hostLine(text string, col int) {
 	}
 	if i := strings.IndexByte(words[0].text, '='); i >= 0 && len(words) == 1 {
 		p.fail(col, "host line starts with %q, which looks like a variable", words[0].text).
-			WithHelp("a host's name comes first; variables of a group stand under [%s:vars]", p.group)
+			WithHelp("a host line begins with the name of the host; put group variables under [%s:vars]", p.group)
 		return
 	}
 	set := p.hostVars(words[1:], col, port)
@@ -156,7 +157,8 @@ func (p *iniParser) hostVars(words []word, col, port int) *VarSet {
 	for _, w := range words {
 		key, val, ok := strings.Cut(w.text, "=")
 		if !ok || key == "" {
-			p.fail(col+w.at, "expected key=value, found %q", w.text).WithHelp("one host a line; quote values with blanks: key='a b'")
+			p.fail(col+w.at, "expected key=value, found %q", w.text).
+				WithHelp("write one host per line; quote values with blanks: key='a b'")
 			continue
 		}
 		p.set(set, key, val, col+w.at)
@@ -167,12 +169,12 @@ func (p *iniParser) hostVars(words []word, col, port int) *VarSet {
 func (p *iniParser) childLine(text string, col int) {
 	name, rest, _ := strings.Cut(text, " ")
 	if name = strings.TrimSpace(name); strings.TrimSpace(rest) != "" && !strings.HasPrefix(strings.TrimSpace(rest), "#") {
-		p.fail(col+len(name)+1, "expected one group a line, found %q behind %q", strings.TrimSpace(rest), name)
+		p.fail(col+len(name)+1, "expected one group per line, found %q after %q", strings.TrimSpace(rest), name)
 		return
 	}
 	p.pending = append(p.pending, groupUse{name, fmt.Sprintf("[%s:children]", p.group), p.at(col)})
 	g := p.inv.group(p.group, p.at(col))
-	if err := g.adopt(p.inv.group(name, p.at(col))); err != nil {
+	if err := g.addChild(p.inv.group(name, p.at(col))); err != nil {
 		p.fail(col, "%v", err).WithHelp("remove one of the two lines")
 	}
 }
@@ -181,7 +183,7 @@ func (p *iniParser) varLine(text string, col int) {
 	key, val, ok := strings.Cut(text, "=")
 	if !ok {
 		p.fail(col, "expected key=value under [%s:vars], found %q", p.group, text).
-			WithHelp("a host goes under [%s], a group under [%s:children]", p.group, p.group)
+			WithHelp("put hosts under [%s], and groups under [%s:children]", p.group, p.group)
 		return
 	}
 	if p.vars == nil {
@@ -191,18 +193,18 @@ func (p *iniParser) varLine(text string, col int) {
 	p.set(p.vars, key, strings.TrimSpace(val), col)
 }
 
-// set adds a variable to a set that does not have it.
+// set adds a variable that the set does not have yet.
 func (p *iniParser) set(s *VarSet, key, val string, col int) {
 	if s.Values.Has(key) {
 		p.fail(col, "variable %q is set twice (first at %s)", key, s.At(key)).
-			WithHelp("remove or rename one: the last would silently win")
+			WithHelp("remove or rename one of them: the last would silently win")
 		return
 	}
 	s.Values.Set(key, typed(val))
 	s.at = append(s.at, keyPos{key, p.at(col)})
 }
 
-// typed reads a value as Ansible does: a Python literal is what it says, anything else is text.
+// typed parses a value as Ansible does: a Python literal has its value, anything else is text.
 func typed(text string) any {
 	if v, err := value.FromLiteral(text, value.PythonNames()); err == nil {
 		return v
@@ -210,8 +212,8 @@ func typed(text string) any {
 	return text
 }
 
-// check reports groups that are used and defined nowhere: not by a section
-// here, nor by a source read before.
+// check reports groups that are used and not defined, neither by a section here nor by a source
+// that was read before.
 func (p *iniParser) check() {
 	for _, use := range p.pending {
 		g := p.inv.groups[use.name]
@@ -224,7 +226,7 @@ func (p *iniParser) check() {
 	}
 }
 
-// word is one word of a line, and the offset in runes where it starts.
+// word is a word of a line, with its offset in runes.
 type word struct {
 	text string
 	at   int
@@ -235,8 +237,8 @@ type wordError struct {
 	at  int
 }
 
-// splitWords splits as a POSIX shell does: quotes, backslashes, and comments
-// that start with #.
+// splitWords splits a line as a POSIX shell does, with quotes, backslashes, and comments that
+// start with #.
 func splitWords(line string) ([]word, *wordError) {
 	s := splitter{line: []rune(line), start: -1}
 	for s.pos < len(s.line) && s.line[s.pos] != '#' {
@@ -258,8 +260,8 @@ func splitWords(line string) ([]word, *wordError) {
 	return s.words, nil
 }
 
-// splitter is at a rune of a line; start is where the word at hand begins, -1
-// between words.
+// splitter is at a rune of a line; start is the beginning of the current word, -1 between
+// words.
 type splitter struct {
 	line       []rune
 	pos, start int
@@ -287,8 +289,8 @@ func (s *splitter) end() {
 	}
 }
 
-// escaped takes a backslash and what follows. Unless it stands before one of
-// special ("" is any), the backslash itself stays.
+// escaped reads a backslash and the rune after it. The backslash is kept unless the rune is one
+// of special ("" is any).
 func (s *splitter) escaped(special string) {
 	if s.pos+1 == len(s.line) || special != "" && !strings.ContainsRune(special, s.line[s.pos+1]) {
 		s.add('\\')

@@ -1,9 +1,9 @@
-// Package inventory knows the hosts of a run: which there are, in which
-// groups, with which variables, and which of them a pattern means.
+// Package inventory has the hosts of a run, their groups and variables, and resolves host
+// patterns.
 //
-// Sources are Ansible's INI and YAML inventories, the KubeKey kind, folders of
-// these, executables that print JSON, and host lists ("a,b,"). What a source
-// is, its content tells.
+// Sources are Ansible's INI and YAML inventories, the KubeKey kind, folders of these,
+// executables that print JSON, and host lists ("a,b,"). The content of a source determines
+// its format.
 package inventory
 
 import (
@@ -23,13 +23,13 @@ const (
 	Ungrouped = "ungrouped"
 )
 
-// VarSet is variables of one origin. It does not change once it is part of an
-// inventory, and every host that it applies to shares it.
+// VarSet is variables of one origin. It does not change once it is part of an inventory, and
+// is shared by every host that it applies to.
 type VarSet struct {
-	Name   string      // where they come from, for people: "group_vars/all.yml"
+	Name   string      // origin for messages: "group_vars/all.yml"
 	Values *value.Dict // may be shared: never change it
 
-	// Data says that nothing in it is a template: a run found it out, and a host may have said it.
+	// Data means that nothing in it is a template: it was gathered during the run, possibly from a host.
 	Data bool
 
 	at     []keyPos
@@ -41,12 +41,12 @@ type keyPos struct {
 	pos source.Pos
 }
 
-// NewVarSet returns a set of variables that no file holds.
+// NewVarSet returns a set of variables that are not from a file.
 func NewVarSet(name string, values *value.Dict) *VarSet {
 	return &VarSet{Name: name, Values: values}
 }
 
-// At is where a variable stands; the zero Pos when it is not in a file.
+// At is the position of a variable; the zero Pos if it is not in a file.
 func (s *VarSet) At(key string) source.Pos {
 	for _, a := range s.at {
 		if a.key == key {
@@ -56,27 +56,27 @@ func (s *VarSet) At(key string) source.Pos {
 	return source.Pos{}
 }
 
-// Unsafe reports whether the variable is, or holds, a value tagged !unsafe:
-// none of it is a template.
+// Unsafe reports whether the variable is, or contains, a value tagged !unsafe, in which
+// templates are not evaluated.
 func (s *VarSet) Unsafe(key string) bool { return slices.Contains(s.unsafe, key) }
 
-// Host is what the inventory says of one host, at the time of asking.
+// Host is the inventory's current data about one host.
 type Host struct {
 	Name   string
-	File   string    // absolute path of the source that named it last; "" when none did
+	File   string    // absolute path of the source that named it last; "" if none did
 	Dir    string    // folder of File
 	Groups []string  // all groups that it is in, sorted, without "all"
-	Vars   []*VarSet // host variables of the sources, later wins; host_vars/ is not among them
+	Vars   []*VarSet // host variables of the sources without host_vars/; later ones win
 }
 
-// Group is what the inventory says of one group, at the time of asking.
+// Group is the inventory's current data about one group.
 type Group struct {
 	Name     string
 	Hosts    []string // its own, not its children's
 	Children []string
 	Parents  []string
-	Vars     []*VarSet // variables of the sources, later wins; group_vars/ is not among them
-	Depth    int       // the longest way down from "all"
+	Vars     []*VarSet // variables of the sources without group_vars/; later ones win
+	Depth    int       // the longest path from "all"
 	Priority int       // ansible_group_priority, 1 unless set
 }
 
@@ -97,15 +97,15 @@ type group struct {
 	at                source.Pos
 }
 
-// Inventory is the hosts and groups of a run. It may be used by many
-// goroutines at once; AddHost and AddToGroup change it while it is in use.
+// Inventory is the hosts and groups of a run. It is safe for concurrent use; AddHost and
+// AddToGroup change it while it is in use.
 type Inventory struct {
 	mu         sync.RWMutex
 	hosts      map[string]*host
 	groups     map[string]*group
 	groupOrder []*group
 	sources    []string   // as given
-	dirs       []*VarsDir // beside the sources, in their order
+	dirs       []*VarsDir // next to the sources, in their order
 	tree       source.Tree
 	wd         string
 	secrets    secretSink
@@ -115,10 +115,10 @@ type Inventory struct {
 	sets         map[string]*groupSet
 	members      map[string][]*host  // cache: all hosts of a group with its descendants
 	names        map[string][]string // cache: their names
-	local        *VarSet             // of a localhost that no source names
+	local        *VarSet             // of a localhost that is in no source
 
 	reload  func(context.Context) (*Inventory, source.Diagnostics) // reads the sources again
-	changes []func(*Inventory) error                               // what the run did to it, in order
+	changes []func(*Inventory) error                               // changes by the run, in order
 }
 
 func newInventory(o Options) *Inventory {
@@ -126,39 +126,39 @@ func newInventory(o Options) *Inventory {
 		hosts: map[string]*host{}, groups: map[string]*group{}, tree: o.Tree, wd: o.Dir, secrets: secretSink{o.Secrets},
 		playbookDirs: map[string]*VarsDir{}, playbookBad: map[string]source.Diagnostics{}, local: implicitLocal(),
 	}
-	inv.forget()
+	inv.invalidate()
 	inv.group(All, source.Pos{})
 	inv.group(Ungrouped, source.Pos{})
 	return inv
 }
 
-// forget drops what was worked out from hosts and groups.
-func (inv *Inventory) forget() {
+// invalidate drops the caches that depend on hosts and groups.
+func (inv *Inventory) invalidate() {
 	inv.sets, inv.members, inv.names = map[string]*groupSet{}, map[string][]*host{}, map[string][]string{}
 }
 
 // Sources returns the sources that were loaded, as given.
 func (inv *Inventory) Sources() []string { return slices.Clone(inv.sources) }
 
-// Hosts returns every host in inventory order. The slice is shared: do not change it.
+// Hosts returns every host in inventory order. The slice is shared: do not modify it.
 func (inv *Inventory) Hosts() []string { return inv.HostsIn(All) }
 
-// Has reports whether the inventory names the host.
+// Has reports whether the host is in the inventory.
 func (inv *Inventory) Has(name string) bool {
 	inv.mu.RLock()
 	defer inv.mu.RUnlock()
 	return inv.hosts[name] != nil
 }
 
-// Says reports whether the host's own variables hold all of vars.
-func (inv *Inventory) Says(name string, vars *value.Dict) bool {
+// HasVars reports whether the host's own variables contain all of vars.
+func (inv *Inventory) HasVars(name string, vars *value.Dict) bool {
 	inv.mu.RLock()
 	defer inv.mu.RUnlock()
 	h := inv.hosts[name]
-	return h != nil && h.says(vars)
+	return h != nil && h.hasVars(vars)
 }
 
-// Host returns a host; ok is false when the inventory does not name it.
+// Host returns a host; ok is false if it is not in the inventory.
 func (inv *Inventory) Host(name string) (h Host, ok bool) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -173,15 +173,15 @@ func (inv *Inventory) Host(name string) (h Host, ok bool) {
 	return h, true
 }
 
-// Groups returns the names of all groups: "all", "ungrouped", then as they
-// were first named.
+// Groups returns the names of all groups: "all", "ungrouped", then in the order of first
+// mention.
 func (inv *Inventory) Groups() []string {
 	inv.mu.RLock()
 	defer inv.mu.RUnlock()
 	return groupNames(inv.groupOrder)
 }
 
-// Group returns a group; ok is false when there is none of the name.
+// Group returns a group; ok is false if there is no such group.
 func (inv *Inventory) Group(name string) (g Group, ok bool) {
 	inv.mu.RLock()
 	defer inv.mu.RUnlock()
@@ -195,8 +195,8 @@ func (inv *Inventory) Group(name string) (g Group, ok bool) {
 	}, true
 }
 
-// GroupsOf returns all groups of a host, those above its own included,
-// sorted, without "all". It is shared: do not change it.
+// GroupsOf returns all groups of a host including the ancestors of its own, sorted, without
+// "all". The slice is shared: do not modify it.
 func (inv *Inventory) GroupsOf(name string) []string {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -206,8 +206,8 @@ func (inv *Inventory) GroupsOf(name string) []string {
 	return nil
 }
 
-// HostsIn returns the hosts of a group and of those below it, in inventory
-// order; nothing for an unknown group. The slice is shared: do not change it.
+// HostsIn returns the hosts of a group and of its descendants, in inventory order; nothing for
+// an unknown group. The slice is shared: do not modify it.
 func (inv *Inventory) HostsIn(name string) []string {
 	inv.mu.RLock()
 	names, ok := inv.names[name]
@@ -224,8 +224,8 @@ func (inv *Inventory) HostsIn(name string) []string {
 	return names
 }
 
-// membersOf goes down level by level: a group's own hosts come before those
-// of its children, these before those of theirs.
+// membersOf works level by level: a group's own hosts come before those of its children, and
+// these before those of their children.
 func (inv *Inventory) membersOf(name string) []*host {
 	top := inv.groups[name]
 	if top == nil {

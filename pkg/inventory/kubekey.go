@@ -11,22 +11,23 @@ import (
 	"kubekey/pkg/value"
 )
 
-// APIVersion is the form of the documents that kk reads: of kind Inventory and Config.
+// APIVersion is the version of the documents that kk reads: those of kind Inventory and Config.
 const APIVersion = "kubekey.kubesphere.io/v1"
 
-// OtherVersion says what is wrong with an apiVersion, nil for the one that is read.
+// OtherVersion reports an unsupported apiVersion; it is nil for the supported one.
 func OtherVersion(at source.Pos, version string) *source.Diagnostic {
 	if version == APIVersion {
 		return nil
 	}
-	return source.Errorf(at, "apiVersion is %q, and kk reads %s", version, APIVersion).
-		WithHelp("write apiVersion: %s, and look whether the document has its form: `kk create config` and `kk create inventory` print one", APIVersion)
+	return source.Errorf(at, "apiVersion %q is not supported: kk reads %s", version, APIVersion).
+		WithHelp("write apiVersion: %s, and check that the document has its form: "+
+			"`kk create config` and `kk create inventory` print one", APIVersion)
 }
 
 // kubekey reads `kind: Inventory`.
 func (y *yamlFile) kubekey(root *yaml.Node) {
 	if kind := child(root, "kind"); kind.Value != "Inventory" {
-		y.fail(kind, "kind is %q, an inventory's is \"Inventory\"", kind.Value)
+		y.fail(kind, "kind is %q, but an inventory has kind \"Inventory\"", kind.Value)
 		return
 	}
 	if v := child(root, "apiVersion"); v != nil {
@@ -55,7 +56,7 @@ func (y *yamlFile) kubekey(root *yaml.Node) {
 			y.inv.groups[All].setVars(y.varSet(v))
 		}
 	}
-	// Groups come last whatever their place: they name hosts.
+	// Groups are read last, wherever they are in the file, because they refer to hosts.
 	if groups := child(spec, "groups"); !isNull(groups) && groups.Kind == yaml.MappingNode {
 		y.specGroups(groups)
 	}
@@ -67,7 +68,8 @@ func (y *yamlFile) known(k *yaml.Node, of string, keys ...string) bool {
 			return true
 		}
 	}
-	y.fail(k, "%s has no key %q", of, k.Value).WithHelp("%s", orElse(source.DidYouMean(k.Value, keys), fmt.Sprintf("it has %v", keys)))
+	y.fail(k, "%s has no key %q", of, k.Value).
+		WithHelp("%s", orElse(source.DidYouMean(k.Value, keys), fmt.Sprintf("it has %v", keys)))
 	return false
 }
 
@@ -103,7 +105,7 @@ func (y *yamlFile) specHosts(n *yaml.Node) {
 	}
 }
 
-// connectionVar is the variable that a key of `connector:` becomes.
+// connectionVar is the variable for a key of `connector:`.
 func connectionVar(key string) string {
 	switch key {
 	case "type":
@@ -118,8 +120,8 @@ func connectionVar(key string) string {
 	return ""
 }
 
-// connection turns a host's `connector:` into the connection variables that
-// the rest of kk knows. `connector` itself stays a variable, too.
+// connection translates a host's `connector:` into the connection variables that the rest of kk
+// uses. `connector` itself remains a variable, too.
 func (y *yamlFile) connection(hostNode *yaml.Node) *VarSet {
 	n := child(hostNode, "connector")
 	if isNull(n) || !y.isMapping(n, "connector") {
@@ -140,7 +142,7 @@ func (y *yamlFile) connection(hostNode *yaml.Node) *VarSet {
 		out.Values.Set(name, v)
 		out.at = append(out.at, keyPos{name, plain.At(key)})
 		if key == "password" {
-			// The one password that the file knows is what sudo asks for, too.
+			// The only password in the file is also used for sudo.
 			out.Values.Set("ansible_become_password", v)
 			out.at = append(out.at, keyPos{"ansible_become_password", plain.At(key)})
 		}
@@ -148,8 +150,8 @@ func (y *yamlFile) connection(hostNode *yaml.Node) *VarSet {
 	return y.sealed(out)
 }
 
-// checkConnector reports values that no connection can have. A key that means
-// nothing is only a warning, since playbooks can use it.
+// checkConnector reports values that no connection can use. An unknown key is only a warning,
+// because playbooks can use it.
 func (y *yamlFile) checkConnector(n *yaml.Node) {
 	known := []string{"type", "host", "port", "user", "password", "private_key", "private_key_content"}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -168,7 +170,7 @@ func (y *yamlFile) checkConnector(n *yaml.Node) {
 		case v.Kind != yaml.ScalarNode:
 			y.fail(v, "%s of connector must be a single value, found %s", k.Value, kindName(v))
 		case k.Value == "port" && (err != nil || port < 1 || port > 65535):
-			y.fail(v, "%q is no port (1 to 65535)", v.Value)
+			y.fail(v, "%q is not a valid port (1 to 65535)", v.Value)
 		case k.Value == "type" && v.Value != "ssh" && v.Value != "local":
 			y.fail(v, "connector type %q is not supported", v.Value).WithHelp("use ssh or local")
 		}
@@ -195,7 +197,8 @@ func (y *yamlFile) specGroup(g *group, n *yaml.Node) {
 		case k.Value == "vars":
 			g.setVars(y.varSet(v))
 		case v.Kind != yaml.SequenceNode:
-			y.fail(v, "%s of group %q must be a list of names, found %s", k.Value, g.name, kindName(v)).WithHelp("write [node1, node2]")
+			y.fail(v, "%s of group %q must be a list of names, found %s", k.Value, g.name, kindName(v)).
+				WithHelp("write [node1, node2]")
 		case k.Value == "hosts":
 			y.specMembers(g, v)
 		default:
@@ -229,10 +232,10 @@ func (y *yamlFile) specMembers(g *group, list *yaml.Node) {
 	}
 }
 
-// nearMember hints at a host of a like name, or at the group of that very name.
+// nearMember suggests a host with a similar name, or the group with this name.
 func (y *yamlFile) nearMember(name string) string {
 	if y.inv.groups[name] != nil {
-		return fmt.Sprintf("%q is a group: name it under groups", name)
+		return fmt.Sprintf("%q is a group: put it under groups", name)
 	}
 	return source.DidYouMean(name, hostNames(y.inv.groups[All].hosts))
 }
@@ -246,6 +249,6 @@ func (y *yamlFile) specChildren(g *group, list *yaml.Node) {
 				WithHelp("%s", orElse(source.DidYouMean(n.Value, groupNames(y.inv.groupOrder)), "add it to spec.groups"))
 			continue
 		}
-		y.adopt(g, c, n)
+		y.addChild(g, c, n)
 	}
 }

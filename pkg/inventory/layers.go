@@ -7,15 +7,15 @@ import (
 	"kubekey/pkg/value"
 )
 
-// groupSet is the groups of the hosts that are directly in the same groups:
-// worked out once, shared by them all.
+// groupSet is the groups of hosts that are directly in the same groups: computed once and
+// shared by them all.
 type groupSet struct {
 	ordered []*group             // without all; later ones win
 	names   []string             // of ordered, sorted
 	layers  map[string][]*VarSet // group variables, by playbook folder
 }
 
-// setOf returns the groups of a host. The caller holds the lock for writing.
+// setOf returns the groups of a host. The caller holds the write lock.
 func (inv *Inventory) setOf(h *host) *groupSet {
 	if h.set == nil {
 		h.set = inv.groupsAbove(h.groups)
@@ -58,13 +58,12 @@ func (g *group) ranksBelow(o *group) bool {
 	return g.name < o.name
 }
 
-// VarLayers returns the inventory's variables for a host, a later set wins:
-// group variables of the sources, group_vars/all beside the sources and
-// beside the playbook, group_vars of the other groups likewise, host variables
-// of the sources, host_vars beside the sources and beside the playbook.
-// playbookDir is the playbook's folder, "" for none. Sets are shared between
-// hosts: do not change them. A host that the inventory does not name gets
-// what all hosts get; localhost then is reached without ssh.
+// VarLayers returns the inventory's variables for a host; later sets win. The order is: group
+// variables of the sources, group_vars/all next to the sources and next to the playbook,
+// group_vars of the other groups likewise, host variables of the sources, host_vars next to the
+// sources and next to the playbook. playbookDir is the playbook's folder, "" for none. Sets are
+// shared between hosts: do not modify them. A host that is not in the inventory gets the
+// variables of all hosts; localhost is then reached without ssh.
 func (inv *Inventory) VarLayers(name, playbookDir string) []*VarSet {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -111,7 +110,7 @@ func (inv *Inventory) groupLayers(set *groupSet, playbookDir string) []*VarSet {
 	return out
 }
 
-// isLocal reports whether the name is the control node's, in the inventory or not.
+// isLocal reports whether the name is that of the control node, in the inventory or not.
 func isLocal(name string) bool { return name == "localhost" || name == "127.0.0.1" || name == "::1" }
 
 func implicitLocal() *VarSet {

@@ -16,18 +16,17 @@ import (
 	"kubekey/pkg/source"
 )
 
-// Options are the surroundings of an inventory.
+// Options are the environment in which an inventory is loaded.
 type Options struct {
 	Tree    source.Tree // reads the files
-	Dir     string      // folder that relative paths start from; "" is the working folder
-	Secrets *redact.Set // told of the passwords and keys found; may be nil
+	Dir     string      // base of relative paths; "" is the working folder
+	Secrets *redact.Set // receives the passwords and keys found; may be nil
 	Env     []string    // environment of executable sources; nil is this process's
 }
 
-// Load reads sources in order; what a later one says wins. A source is a
-// file, a folder of sources, an executable that prints JSON, or a list of
-// hosts with a comma in it. The inventory is never nil; it is not to be used
-// when the diagnostics have errors.
+// Load reads sources in order; later ones win. A source is a file, a folder of sources, an
+// executable that prints JSON, or a list of hosts with a comma in it. The inventory is never
+// nil, but must not be used if the diagnostics contain errors.
 func Load(ctx context.Context, sources []string, o Options) (*Inventory, source.Diagnostics) {
 	l := newLoader(ctx, o)
 	for _, s := range sources {
@@ -55,7 +54,7 @@ func newLoader(ctx context.Context, o Options) *loader {
 }
 
 func (l *loader) finish() {
-	l.inv.settle()
+	l.inv.finalize()
 	l.ds.Add(l.inv.clashes()...)
 	for _, d := range l.inv.dirs {
 		l.ds.Add(d.needed(l.inv)...)
@@ -73,7 +72,7 @@ func (l *loader) source(s string) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		l.ds.Add(source.Errorf(source.Pos{}, "inventory %s does not exist", s).
-			WithHelp("give -i a file, a folder, or a list of hosts with a comma: -i host1,"))
+			WithHelp("pass a file, a folder, or a list of hosts with a comma to -i: -i host1,"))
 	case err != nil:
 		l.ds.Add(source.Errorf(source.Pos{}, "read inventory: %v", err))
 	case info.IsDir():
@@ -85,7 +84,7 @@ func (l *loader) source(s string) {
 	}
 }
 
-// hostList takes "a,b," as the names of hosts.
+// hostList reads "a,b," as the names of hosts.
 func (l *loader) hostList(s string) {
 	for _, part := range splitCommas(s) {
 		names, port, err := expandHosts(part)
@@ -103,7 +102,7 @@ func (l *loader) hostList(s string) {
 	}
 }
 
-// splitCommas splits at the commas outside brackets, and drops empty parts.
+// splitCommas splits at commas outside of brackets, and drops empty parts.
 func splitCommas(s string) []string {
 	var out []string
 	depth := 0
@@ -123,7 +122,7 @@ func splitCommas(s string) []string {
 	return out
 }
 
-// folder loads the sources of a folder in the order of their names.
+// folder loads the sources in a folder in the order of their names.
 func (l *loader) folder(path string) {
 	entries, err := l.o.Tree.ReadDir(path)
 	if err != nil {
@@ -147,8 +146,8 @@ func (l *loader) folder(path string) {
 	}
 }
 
-// isSource tells what counts in an inventory folder: no variable folders,
-// nothing hidden, no left-overs of editors, no documentation.
+// isSource reports whether a file in an inventory folder is a source: variable folders, hidden
+// files, editor backups and documentation are not.
 func isSource(name string) bool {
 	if name == "group_vars" || name == "host_vars" || strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") {
 		return false
@@ -200,10 +199,10 @@ func readText(tree source.Tree, path, name, what string) (*source.File, *source.
 	return f, nil
 }
 
-// maxLine bounds a line: a longer one is data, not something a person wrote.
+// maxLine bounds a line, in bytes: a longer one is data, not written by a person.
 const maxLine = 1 << 20
 
-// checkText refuses what is no inventory in lines that a person wrote.
+// checkText rejects files that are not an inventory, judging by its lines.
 func checkText(f *source.File) *source.Diagnostic {
 	line := 1
 	for rest := f.Text; len(rest) > 0; line++ {
@@ -216,9 +215,9 @@ func checkText(f *source.File) *source.Diagnostic {
 		at := source.Pos{File: f, Line: line, Col: 1}
 		switch {
 		case len(text) > maxLine:
-			return source.Errorf(at, "this line has %d bytes: this is not an inventory", len(text))
+			return source.Errorf(at, "this line has %d bytes: the file is not an inventory", len(text))
 		case bytes.IndexByte(text, 0) >= 0:
-			return source.Errorf(at, "this line has a NUL byte: this is not an inventory").
+			return source.Errorf(at, "this line contains a NUL byte: the file is not an inventory").
 				WithHelp("save the file as UTF-8 text")
 		case !utf8.Valid(text):
 			return source.Errorf(at, "this line is not UTF-8").WithHelp("save the file as UTF-8 text")
@@ -232,7 +231,7 @@ var (
 	yamlKeyLine = regexp.MustCompile(`^("[^"]*"|'[^']*'|[^\s:#=\[\]{},][^:#=]*):(\s|$)`)
 )
 
-// text loads a static inventory; its first line that is no comment tells what it is.
+// text loads a static inventory; its first line that is not a comment determines the format.
 func (l *loader) text(f *source.File, path string) {
 	switch line := firstLine(f.Text); {
 	case line == "":

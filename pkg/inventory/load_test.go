@@ -17,7 +17,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-var update = flag.Bool("update", false, "rewrite the wanted output of the cases")
+var update = flag.Bool("update", false, "rewrite the expected output of the cases")
 
 // TestLoad runs the cases of testdata/load. A case holds files, its comment
 // the sources, and the file "want" what the inventory then is.
@@ -148,7 +148,8 @@ func TestSecretsAreTold(t *testing.T) {
 	if _, ds := Load(context.Background(), []string{"hosts"}, Options{Dir: dir, Secrets: &set}); len(ds) > 0 {
 		t.Fatal(ds)
 	}
-	if got := set.Text("hunter22 swordfish opensesame /key/file"); strings.Count(got, redact.Mask) != 3 || !strings.Contains(got, "/key/file") {
+	if got := set.Text("hunter22 swordfish opensesame /key/file"); strings.Count(got, redact.Mask) != 3 ||
+		!strings.Contains(got, "/key/file") {
 		t.Error(got)
 	}
 }
@@ -156,7 +157,7 @@ func TestSecretsAreTold(t *testing.T) {
 func TestBrokenFiles(t *testing.T) {
 	cases := []struct{ name, text, want string }{
 		{"bytes.yml", "all:\n  hosts:\n    \xff\xfe: {}\n", "bytes.yml:3:5: byte 0xff is not valid UTF-8"},
-		{"nul.ini", "[a]\nn1\x00\n", "nul.ini:2:1: this line has a NUL byte"},
+		{"nul.ini", "[a]\nn1\x00\n", "nul.ini:2:1: this line contains a NUL byte"},
 		{"long", "[a]\n" + strings.Repeat("x", maxLine+1), "long:2:1: this line has 1048577 bytes"},
 		{"huge", strings.Repeat("n1\n", source.MaxFile/3+1), "huge: read inventory: it has more than 32 MiB, the most that is read"},
 		{"deep.yml", strings.Repeat("[", 20000), ": Syntax Error while loading YAML"},
@@ -206,7 +207,8 @@ func TestNothingToRead(t *testing.T) {
 			t.Errorf("%s: %v, hosts %v", s, ds, inv.Hosts())
 		}
 	}
-	if _, ds := Load(context.Background(), []string{"missing"}, Options{Dir: dir}); !strings.Contains(ds.Error(), "inventory missing does not exist") {
+	if _, ds := Load(context.Background(), []string{"missing"}, Options{Dir: dir}); !strings.Contains(ds.Error(),
+		"inventory missing does not exist") {
 		t.Error(ds)
 	}
 }
@@ -263,7 +265,8 @@ func bigKubeKey(n int) string {
 		}
 		groups.WriteString("]}\n")
 	}
-	return "apiVersion: kubekey.kubesphere.io/v1\nkind: Inventory\nspec:\n  hosts:\n" + hosts.String() + "  groups:\n" + groups.String()
+	return "apiVersion: kubekey.kubesphere.io/v1\nkind: Inventory\nspec:\n  hosts:\n" + hosts.String() + "  groups:\n" +
+		groups.String()
 }
 
 func BenchmarkLoadKubeKey10k(b *testing.B) {

@@ -10,27 +10,27 @@ import (
 	"kubekey/pkg/source"
 )
 
-// regexTimeout bounds one comparison with a regular expression that backtracks.
+// regexTimeout bounds one match of a regular expression that backtracks.
 const regexTimeout = time.Second
 
-// MatchOptions says what a pattern alone does not.
+// MatchOptions is what Match needs in addition to a pattern.
 type MatchOptions struct {
-	// RunID seeds group|random: the same run picks the same host every time.
+	// RunID seeds group|random: within a run it always picks the same host.
 	RunID string
 }
 
-// Matched is the hosts that a pattern means, each once: parts in the order of
-// the pattern, within a part in inventory order.
+// Matched is the hosts that a pattern matches, each once: in the order of the pattern's parts,
+// within a part in inventory order.
 type Matched struct {
 	Hosts     []string
 	Unmatched []Unmatched
-	Random    []string // what |random picked, as "group|random = host"
+	Random    []string // the picks of |random, as "group|random = host"
 }
 
-// Unmatched is a part of a pattern that matches neither group nor host.
+// Unmatched is a part of a pattern that matches no group and no host.
 type Unmatched struct {
 	Pattern string
-	Near    string // a group or host of a like name, may be ""
+	Near    string // a group or host with a similar name, may be ""
 }
 
 func (u Unmatched) String() string {
@@ -40,11 +40,10 @@ func (u Unmatched) String() string {
 	return fmt.Sprintf("%q matches no host and no group (did you mean %q?)", u.Pattern, u.Near)
 }
 
-// Match returns the hosts that patterns mean together. Wherever they stand,
-// unions are taken first, then intersections (&), then exclusions (!); with
-// no union, they start from all. "localhost" means this machine even when the
-// inventory does not name it. A pattern that cannot be read is an error; one
-// that matches nothing is not.
+// Match returns the hosts that patterns match together. Regardless of their order, unions are
+// applied first, then intersections (&), then exclusions (!); without a union, they start from
+// all. "localhost" is this machine even if it is not in the inventory. An invalid pattern is
+// an error; one that matches nothing is not.
 func (inv *Inventory) Match(patterns []string, o MatchOptions) (Matched, error) {
 	parsed, err := inv.parse(patterns)
 	if err != nil || len(parsed) == 0 {
@@ -153,8 +152,8 @@ func (m *matcher) one(p pattern) ([]*host, error) {
 	return found, nil
 }
 
-// named returns the hosts before subscripts; ok is false when no group and no
-// host has the name. A group without hosts is a match.
+// named returns the hosts before subscripts; ok is false if no group and no host has the name.
+// A group without hosts is a match.
 func (m *matcher) named(p pattern) (found []*host, ok bool, err error) {
 	if p.match == nil {
 		found, ok = m.plain(p.base)
@@ -216,17 +215,17 @@ func (m *matcher) draw(text string, n int) int {
 	return int(binary.BigEndian.Uint64(sum[:8]) % uint64(n))
 }
 
-// LimitOptions is what a --limit may need to be resolved.
+// LimitOptions is what resolving a --limit may need.
 type LimitOptions struct {
 	MatchOptions
-	// ReadFile reads the file of @file: one pattern a line. nil refuses @file.
+	// ReadFile reads the file of @file: one pattern per line. nil rejects @file.
 	ReadFile func(path string) ([]byte, error)
-	// Failed returns the hosts that @failed means. nil refuses @failed.
+	// Failed returns the hosts of @failed. nil rejects @failed.
 	Failed func() ([]string, error)
 }
 
-// Limit returns those of hosts that a --limit leaves, in the order of hosts.
-// An empty limit leaves them all.
+// Limit returns the hosts that remain with a --limit, in the order of hosts. An empty limit
+// keeps them all.
 func (inv *Inventory) Limit(hosts []string, limit []string, o LimitOptions) (Matched, error) {
 	patterns, err := inv.limitPatterns(limit, o)
 	if err != nil {
@@ -252,7 +251,7 @@ func (inv *Inventory) Limit(hosts []string, limit []string, o LimitOptions) (Mat
 	return m, nil
 }
 
-// limitPatterns replaces @file and @failed by what they hold.
+// limitPatterns replaces @file and @failed by their contents.
 func (inv *Inventory) limitPatterns(limit []string, o LimitOptions) ([]string, error) {
 	var out []string
 	for _, text := range limit {
@@ -276,8 +275,8 @@ func (inv *Inventory) limitPatterns(limit []string, o LimitOptions) ([]string, e
 	return out, nil
 }
 
-// cutReference splits what follows a reference off it, as in "@failed:web" and
-// "@file:!web". A path may have colons in it: behind one of a file there must be & or !.
+// cutReference splits a reference from what follows, as in "@failed:web" and "@file:!web". A
+// path may contain colons: after one that belongs to @file, & or ! must follow.
 func cutReference(name string) (ref, rest string) {
 	if rest, ok := strings.CutPrefix(name, "failed:"); ok {
 		return "failed", rest
@@ -293,12 +292,12 @@ func cutReference(name string) (ref, rest string) {
 func (o LimitOptions) resolve(name string) ([]string, error) {
 	if name == "failed" {
 		if o.Failed == nil {
-			return nil, fmt.Errorf("no earlier run is known here")
+			return nil, fmt.Errorf("no previous run is available here")
 		}
 		return o.Failed()
 	}
 	if o.ReadFile == nil {
-		return nil, fmt.Errorf("no file can be read here")
+		return nil, fmt.Errorf("files cannot be read here")
 	}
 	text, err := o.ReadFile(name)
 	if err != nil {

@@ -123,7 +123,7 @@ func TestMatchThatTakesTooLongIsAnError(t *testing.T) {
 	inv := fromINI(t, "[g]\n"+strings.Repeat("a", 60)+"\n")
 	for _, p := range []string{`~(?=a)(a+)+b`, `g:&~(?=a)(a+)+b`, `g:!~(?=a)(a+)+b`} {
 		m, err := inv.Match([]string{p}, MatchOptions{})
-		if err == nil || !strings.Contains(err.Error(), `compare host pattern "~(?=a)(a+)+b" with "aaa`) {
+		if err == nil || !strings.Contains(err.Error(), `match host pattern "~(?=a)(a+)+b" against "aaa`) {
 			t.Errorf("%s: %v, %v", p, m.Hosts, err)
 		}
 	}
@@ -203,7 +203,8 @@ func TestAddHost(t *testing.T) {
 	if diff := cmp.Diff([]string{"fresh", "site", "web"}, inv.GroupsOf("n1")); diff != "" {
 		t.Error(diff)
 	}
-	if got := merged(inv, "n1", ""); got.String("ansible_port") != "2222 (add_host)" || got.String("role") != `"new" (add_host)` {
+	if got := merged(inv, "n1", ""); got.String("ansible_port") != "2222 (add_host)" ||
+		got.String("role") != `"new" (add_host)` {
 		t.Error(value.Repr(got))
 	}
 	if vars.Has("ansible_port") {
@@ -268,7 +269,8 @@ func TestHostAndGroup(t *testing.T) {
 		t.Error("gone should not be there")
 	}
 	g, ok := inv.Group("site")
-	if !ok || g.Depth != 1 || g.Priority != 1 || !cmp.Equal(g.Children, []string{"db", "web"}) || !cmp.Equal(g.Parents, []string{"all"}) {
+	if !ok || g.Depth != 1 || g.Priority != 1 || !cmp.Equal(g.Children, []string{"db", "web"}) ||
+		!cmp.Equal(g.Parents, []string{"all"}) {
 		t.Errorf("%+v", g)
 	}
 	if _, ok := inv.Group("gone"); ok {

@@ -10,7 +10,7 @@ func isNull(n *yaml.Node) bool {
 	return n == nil || n.Kind == 0 || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
-// child is the value of a key of a mapping, nil when there is none.
+// child is the value of a key of a mapping, nil if there is none.
 func child(n *yaml.Node, key string) *yaml.Node {
 	if n = source.Resolve(n); n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -23,7 +23,7 @@ func child(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// kindName says what a node is, for people.
+// kindName names the kind of a node for messages.
 func kindName(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.SequenceNode:

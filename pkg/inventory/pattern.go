@@ -10,9 +10,9 @@ import (
 	"kubekey/pkg/pyregex"
 )
 
-// splitPatterns cuts "a:b,&c" into its parts: at commas, colons and blanks that are
-// not in brackets, nor, in a regular expression, in parentheses or braces. An
-// IPv6 address stays whole, and so does whatever known reports as a name.
+// splitPatterns splits "a:b,&c" into its parts: at commas, colons and blanks that are not in
+// brackets nor, in a regular expression, in parentheses or braces. An IPv6 address is not
+// split, nor is any text that known reports as a name.
 func splitPatterns(text string, known func(string) bool) []string {
 	var out []string
 	for _, part := range splitAt(text, ",") {
@@ -56,7 +56,7 @@ func splitAt(text, separators string) []string {
 type pattern struct {
 	text   string // as written, without & or !
 	op     byte   // '&', '!', or 0 for union
-	base   string // what names are compared with
+	base   string // compared with names
 	sub    subscript
 	random bool
 	match  func(name string) (bool, error) // nil for a plain name
@@ -77,7 +77,7 @@ func parsePattern(text string) (pattern, error) {
 	}
 	p.base = p.text
 	if p.base == "" {
-		return p, fmt.Errorf("host pattern %q has nothing behind %c", text, p.op)
+		return p, fmt.Errorf("host pattern %q has nothing after %c", text, p.op)
 	}
 	p.base, p.random = strings.CutSuffix(p.base, "|random")
 	if p.base == "" {
@@ -112,14 +112,14 @@ func (p *pattern) subscript() error {
 			continue
 		}
 		if *part.to, err = strconv.Atoi(part.text); err != nil {
-			return fmt.Errorf("host pattern %q: %s is no index", p.text, part.text)
+			return fmt.Errorf("host pattern %q: %s is not a valid index", p.text, part.text)
 		}
 	}
 	p.sub.slice = m[2] == ""
 	return nil
 }
 
-// pick applies the subscript; an index beyond the end picks nothing.
+// pick applies the subscript; an index beyond the end selects nothing.
 func (s subscript) pick(hosts []*host) []*host {
 	if !s.given {
 		return hosts
@@ -141,17 +141,17 @@ func (s subscript) pick(hosts []*host) []*host {
 	return hosts[from : to+1]
 }
 
-// matchRegexp compiles the regular expression of a ~pattern, which is
-// anchored at the start only.
+// matchRegexp compiles the regular expression of a ~pattern, which is anchored only at the
+// start.
 func matchRegexp(expr string) (func(string) (bool, error), error) {
 	re, err := pyregex.Compile(expr, pyregex.AtStart, regexTimeout)
 	if err != nil {
-		return nil, fmt.Errorf("host pattern \"~%s\" is no regular expression: %w", expr, err)
+		return nil, fmt.Errorf("host pattern \"~%s\" is not a valid regular expression: %w", expr, err)
 	}
 	return func(name string) (bool, error) {
 		found, err := re.Matches(name)
 		if err != nil {
-			return false, fmt.Errorf("compare host pattern \"~%s\" with %q: %w", expr, name, err)
+			return false, fmt.Errorf("match host pattern \"~%s\" against %q: %w", expr, name, err)
 		}
 		return found, nil
 	}, nil
@@ -181,12 +181,12 @@ func matchGlob(glob string) (func(string) (bool, error), error) {
 	}
 	re, err := regexp.Compile(b.String() + `$`)
 	if err != nil {
-		return nil, fmt.Errorf("host pattern %q is not well formed: check its brackets", glob)
+		return nil, fmt.Errorf("host pattern %q is malformed: check its brackets", glob)
 	}
 	return func(name string) (bool, error) { return re.MatchString(name), nil }, nil
 }
 
-// classEnd finds the ] of the class that opens at i; one right behind the [ is a member.
+// classEnd finds the ] of the class that opens at i; one directly after the [ is a member.
 func classEnd(glob string, i int) int {
 	from := i + 1
 	if from < len(glob) && glob[from] == '!' {

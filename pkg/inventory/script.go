@@ -12,7 +12,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// script runs an executable source with --list, and reads what it prints.
+// script runs an executable source with --list, and reads its output.
 func (l *loader) script(path string, f *source.File) {
 	out, ok := l.output(path, f.Name, "--list")
 	if !ok {
@@ -21,7 +21,7 @@ func (l *loader) script(path string, f *source.File) {
 	answer := source.NewFile(f.Name+" --list", out)
 	root, ds := parseYAML(answer)
 	for _, d := range ds {
-		d.Summary = "the program's answer is not JSON: " + d.Summary
+		d.Summary = "the output of the executable is not JSON: " + d.Summary
 		l.ds.Add(d)
 	}
 	if ds.Err() != nil {
@@ -29,7 +29,8 @@ func (l *loader) script(path string, f *source.File) {
 	}
 	y := &yamlFile{loader: l, file: answer, path: path}
 	if root == nil || root.Kind != yaml.MappingNode {
-		l.ds.Add(source.Errorf(source.Pos{File: answer, Line: 1, Col: 1}, "the program must print a JSON object of groups"))
+		l.ds.Add(source.Errorf(source.Pos{File: answer, Line: 1, Col: 1},
+			"the executable must print a JSON object of groups"))
 		return
 	}
 	before := len(l.inv.hosts)
@@ -50,7 +51,8 @@ func (l *loader) output(path, name string, args ...string) ([]byte, bool) {
 	if err == nil {
 		return out, true
 	}
-	d := source.Errorf(source.Pos{File: source.NewFile(name, nil)}, "run inventory program with %s: %v", strings.Join(args, " "), err)
+	file := source.NewFile(name, nil)
+	d := source.Errorf(source.Pos{File: file}, "run inventory executable with %s: %v", strings.Join(args, " "), err)
 	var bad *source.ProgramError
 	if errors.As(err, &bad) && bad.Stderr != "" {
 		d.Help = "it printed: " + bad.Stderr[:min(len(bad.Stderr), 2000)]
@@ -98,7 +100,7 @@ func (y *yamlFile) listed(key, n *yaml.Node) {
 		}
 		if c := child(n, "children"); !isNull(c) {
 			for _, e := range c.Content {
-				y.adopt(g, y.inv.group(e.Value, y.at(e)), e)
+				y.addChild(g, y.inv.group(e.Value, y.at(e)), e)
 			}
 		}
 	default:
@@ -118,7 +120,7 @@ func (y *yamlFile) listedHosts(g *group, n *yaml.Node) {
 	}
 }
 
-// askEach runs the program once for each host, for one that has no _meta.
+// askEach runs the executable once for each host, if its listing has no _meta.
 func (y *yamlFile) askEach(root *yaml.Node) {
 	for _, name := range hostNames(y.inv.groups[All].hosts) {
 		if y.inv.hosts[name].file != y.path {
@@ -126,7 +128,7 @@ func (y *yamlFile) askEach(root *yaml.Node) {
 		}
 		out, ok := y.output(y.path, y.file.Name, "--host", name)
 		if !ok {
-			return // the next would fail in the same way
+			return // the next call would fail in the same way
 		}
 		if len(bytes.TrimSpace(out)) == 0 {
 			continue

@@ -5,7 +5,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// secretSink is told of the secrets among variables, so that nothing shows them.
+// secretSink receives the secrets among variables, so that they are never shown.
 type secretSink struct{ set *redact.Set }
 
 func (s secretSink) tell(v *VarSet) {

@@ -11,15 +11,15 @@ import (
 	"kubekey/pkg/source"
 )
 
-// VarsDir is the variables of the group_vars and host_vars folders below one folder.
+// VarsDir is the variables in the group_vars and host_vars folders of one folder.
 type VarsDir struct {
 	groups, hosts map[string][]*VarSet // by name; several files in order
 
-	locked map[string]source.Diagnostics // by the name whose files no password opens
+	locked map[string]source.Diagnostics // errors of files that no password decrypts, by name
 }
 
-// needed is what is wrong with encrypted files that are about a host or group
-// of the inventory: of another's, no password is needed.
+// needed returns the errors of encrypted files of hosts or groups in the inventory: those of
+// other names need no password.
 func (d *VarsDir) needed(inv *Inventory) source.Diagnostics {
 	var ds source.Diagnostics
 	for name, bad := range d.locked {
@@ -30,7 +30,7 @@ func (d *VarsDir) needed(inv *Inventory) source.Diagnostics {
 	return ds.Sort()
 }
 
-// varsBeside reads group_vars and host_vars beside a source, once for each folder.
+// varsBeside reads group_vars and host_vars next to a source, once per folder.
 func (l *loader) varsBeside(dir string) {
 	if l.dirs[dir] {
 		return
@@ -41,8 +41,8 @@ func (l *loader) varsBeside(dir string) {
 	l.inv.dirs = append(l.inv.dirs, vars)
 }
 
-// LoadVars reads the group_vars and host_vars of a playbook's folder, once,
-// and returns what is wrong with them. VarLayers then knows them.
+// LoadVars reads the group_vars and host_vars in a playbook's folder, once, and returns their
+// problems. VarLayers then includes them.
 func (inv *Inventory) LoadVars(playbookDir string) source.Diagnostics {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -86,11 +86,11 @@ type varsReader struct {
 	locked map[string]source.Diagnostics
 }
 
-// endings are what may follow a name, in the order of preference.
+// endings are the file extensions, in the order of preference.
 func endings() []string { return []string{"", ".yml", ".yaml", ".json"} }
 
-// names reads what a folder says of each name. Of several files for one name
-// the first in the order of endings counts, and the others are warned of.
+// names reads the variables in a folder by name. If a name has several files, the first in the
+// order of endings is read, with a warning about the others.
 func (r *varsReader) names(dir string) map[string][]*VarSet {
 	entries, err := r.tree.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func (r *varsReader) names(dir string) map[string][]*VarSet {
 		sort.Slice(found, func(i, j int) bool { return preference(found[i]) < preference(found[j]) })
 		for _, ignored := range found[1:] {
 			r.ds.Add(source.Warningf(source.Pos{File: source.NewFile(r.show(source.Join(dir, ignored)), nil)},
-				"not read, since %s is there, too", found[0]).WithHelp("merge the two"))
+				"not read, because %s exists, too", found[0]).WithHelp("merge the two"))
 		}
 		r.name = name
 		out[name] = r.read(source.Join(dir, found[0]), 0)
@@ -131,8 +131,8 @@ func sortedKeys(m map[string][]string) []string {
 	return out
 }
 
-// varsName is the group or host that a file or folder is about. Names may
-// have dots in them: only the known endings are cut.
+// varsName is the group or host of a file or folder. Names may contain dots: only the known
+// extensions are removed.
 func varsName(file string) (string, bool) {
 	if strings.HasPrefix(file, ".") || strings.HasSuffix(file, "~") {
 		return "", false
@@ -173,7 +173,7 @@ func orDeep(err error) error {
 	if err != nil {
 		return err
 	}
-	return errors.New("folders are nested deeper than 20 levels")
+	return errors.New("folders are nested more than 20 levels deep")
 }
 
 func (r *varsReader) file(path string) *VarSet {

@@ -30,7 +30,8 @@ func (l *loader) yaml(f *source.File, path string) {
 	case child(root, "kind") != nil && (child(root, "apiVersion") != nil || child(root, "spec") != nil):
 		y.kubekey(root)
 	case child(root, "plugin") != nil:
-		y.fail(child(root, "plugin"), "inventory plugins are not supported").WithHelp("write the hosts down, or use an executable that prints JSON")
+		y.fail(child(root, "plugin"), "inventory plugins are not supported").
+			WithHelp("list the hosts, or use an executable that prints JSON")
 	case child(root, "_meta") != nil:
 		y.listing(root)
 	default:
@@ -40,8 +41,8 @@ func (l *loader) yaml(f *source.File, path string) {
 	}
 }
 
-// parseYAML returns the top node of a file's only document, nil when there is none
-// to read. It may be there beside errors: further ones are found below it.
+// parseYAML returns the top node of a file's only document, nil if there is none to read. It
+// can be returned along with errors: more are found below it.
 func parseYAML(f *source.File) (*yaml.Node, source.Diagnostics) {
 	docs, ds := source.ParseYAML(f)
 	if len(docs) > 1 {
@@ -88,7 +89,8 @@ func (y *yamlFile) group(key, n *yaml.Node) *group {
 			g.setVars(y.varSet(v))
 		default:
 			y.fail(k, "group %q has no key %q", key.Value, k.Value).
-				WithHelp("%s", orElse(source.DidYouMean(k.Value, []string{"hosts", "children", "vars"}), "a group has hosts, children and vars"))
+				WithHelp("%s", orElse(source.DidYouMean(k.Value, []string{"hosts", "children", "vars"}),
+					"a group has hosts, children and vars"))
 		}
 	}
 	return g
@@ -141,10 +143,10 @@ func (y *yamlFile) children(g *group, n *yaml.Node) {
 	switch {
 	case isNull(n):
 	case n.Kind == yaml.ScalarNode:
-		y.adopt(g, y.inv.group(n.Value, y.at(n)), n)
+		y.addChild(g, y.inv.group(n.Value, y.at(n)), n)
 	case n.Kind == yaml.MappingNode:
 		for k, v := range y.pairs(n, "children of "+strconv.Quote(g.name)) {
-			y.adopt(g, y.group(k, v), k)
+			y.addChild(g, y.group(k, v), k)
 		}
 	default:
 		y.fail(n, "children of group %q must be a mapping of groups, found %s", g.name, kindName(n)).
@@ -152,13 +154,13 @@ func (y *yamlFile) children(g *group, n *yaml.Node) {
 	}
 }
 
-func (y *yamlFile) adopt(g, child *group, at *yaml.Node) {
-	if err := g.adopt(child); err != nil {
+func (y *yamlFile) addChild(g, child *group, at *yaml.Node) {
+	if err := g.addChild(child); err != nil {
 		y.fail(at, "%v", err).WithHelp("remove one of the two")
 	}
 }
 
-// pairs ranges over the keys of a mapping, merge keys applied.
+// pairs iterates over the keys of a mapping, with merge keys applied.
 func (y *yamlFile) pairs(n *yaml.Node, of string) func(func(k, v *yaml.Node) bool) {
 	return func(yield func(k, v *yaml.Node) bool) {
 		own := map[string]bool{}
@@ -194,14 +196,15 @@ func (y *yamlFile) varSet(n *yaml.Node) *VarSet {
 	return y.sealed(set)
 }
 
-// nodeVars turns a mapping into variables; nil when it is empty. What is found
-// already is not reported again.
+// nodeVars converts a mapping to variables; nil if it is empty. Problems that are already in
+// found are not reported again.
 func nodeVars(f *source.File, n *yaml.Node, found source.Diagnostics) (*VarSet, source.Diagnostics) {
 	if n = source.Resolve(n); isNull(n) {
 		return nil, nil
 	}
 	if n.Kind != yaml.MappingNode {
-		return nil, source.Diagnostics{source.Errorf(source.NodePos(f, n), "variables must be a mapping, found %s", kindName(n)).
+		return nil, source.Diagnostics{source.Errorf(source.NodePos(f, n), "variables must be a mapping, found %s",
+			kindName(n)).
 			WithHelp("write `name: value`")}
 	}
 	v, err := value.FromYAMLFile(n, f.Name)
@@ -230,7 +233,7 @@ func hasUnsafe(n *yaml.Node) bool {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
-// sealed finishes a set of variables: odd names are warned of, secrets told.
+// sealed completes a set of variables: it warns about invalid names and collects secrets.
 func (l *loader) sealed(s *VarSet) *VarSet {
 	if s == nil {
 		return nil
@@ -244,8 +247,8 @@ func (s *VarSet) oddNames() source.Diagnostics {
 	var ds source.Diagnostics
 	for k := range s.Values.All() {
 		if name := value.Str(k); !identifier.MatchString(name) {
-			ds.Add(source.Warningf(s.At(name), "variable name %q is not a valid one: no template can use it", name).
-				WithHelp("use letters, digits and _, and no digit first"))
+			ds.Add(source.Warningf(s.At(name), "variable name %q is not valid: no template can use it", name).
+				WithHelp("use letters, digits and _, not starting with a digit"))
 		}
 	}
 	return ds

@@ -9,10 +9,10 @@ import (
 	"kubekey/pkg/source"
 )
 
-// Parser parses playbooks, task files and the other files of roles. It finds
-// all problems of a file, not the first.
+// Parser parses playbooks, task files and the other files of roles. It reports all problems of
+// a file, not only the first.
 type Parser struct {
-	// IsModule helps to tell a mistyped keyword from a second module. May be nil.
+	// IsModule helps to distinguish a mistyped keyword from a second module. May be nil.
 	IsModule func(name string) bool
 
 	keywords []Keyword
@@ -47,8 +47,8 @@ func (p *file) warnf(n *yaml.Node, format string, args ...any) *source.Diagnosti
 	return d
 }
 
-// open parses the YAML and returns the root node of the only document; nil
-// when the file is empty or broken.
+// open parses the YAML and returns the root node of the only document; nil if the file is
+// empty or broken.
 func (p *file) open() *yaml.Node {
 	docs, ds := source.ParseYAML(p.f)
 	p.ds = append(p.ds, ds...)
@@ -72,12 +72,13 @@ func (ps *Parser) Playbook(f *source.File) (*Playbook, source.Diagnostics) {
 	root := p.open()
 	switch {
 	case root == nil && p.ds.Err() == nil:
-		p.ds.Add(source.Errorf(source.Pos{File: f, Line: 1, Col: 1}, "the playbook is empty").WithHelp("a playbook is a list of plays: `- hosts: all`"))
+		p.ds.Add(source.Errorf(source.Pos{File: f, Line: 1, Col: 1}, "the playbook is empty").
+			WithHelp("a playbook is a list of plays: `- hosts: all`"))
 	case root != nil && root.Kind != yaml.SequenceNode:
 		p.errorf(root, "a playbook must be a list of plays").WithHelp("%s", p.noPlays(root))
 	case root != nil && p.looksLikeTasks(root):
-		p.errorf(root.Content[0], "this is a list of tasks, but a playbook is wanted").
-			WithHelp("put it under tasks: of a play, or bring it in there with import_tasks")
+		p.errorf(root.Content[0], "expected a playbook, found a list of tasks").
+			WithHelp("put it under tasks: of a play, or import it there with import_tasks")
 	case root != nil:
 		for _, n := range root.Content {
 			if item := p.item(source.Resolve(n)); item != nil {
@@ -88,17 +89,16 @@ func (ps *Parser) Playbook(f *source.File) (*Playbook, source.Diagnostics) {
 	return pb, p.ds
 }
 
-// noPlays guesses what a file is that is no list.
+// noPlays guesses what a file that is not a list contains.
 func (p *file) noPlays(root *yaml.Node) string {
 	v := p.value(root)
 	if v.Get("hosts").Kind() == yaml.MappingNode || v.Get("all").IsSet() || v.Get("kind").IsSet() {
-		return "is this an inventory? it is given with -i"
+		return "is this an inventory? pass it with -i"
 	}
 	return "start each play with `- hosts: ...`"
 }
 
-// looksLikeTasks reports whether a list has no play, and the first element
-// names a module.
+// looksLikeTasks reports whether a list contains no play, and its first element has a module.
 func (p *file) looksLikeTasks(root *yaml.Node) bool {
 	elements := p.value(root).Elements()
 	for _, e := range elements {
@@ -118,7 +118,7 @@ func (p *file) looksLikeTasks(root *yaml.Node) bool {
 	return false
 }
 
-// Tasks parses a file of tasks. handlers says that they are handlers.
+// Tasks parses a file of tasks; with handlers, a file of handlers.
 func (ps *Parser) Tasks(f *source.File, handlers bool) ([]Step, source.Diagnostics) {
 	p := &file{Parser: ps, f: f}
 	root := p.open()
@@ -126,7 +126,8 @@ func (ps *Parser) Tasks(f *source.File, handlers bool) ([]Step, source.Diagnosti
 		return nil, p.ds
 	}
 	if root.Kind == yaml.SequenceNode && looksLikePlays(root) {
-		p.errorf(root.Content[0], "this is a playbook, but a list of tasks is wanted").WithHelp("use import_playbook at the top of a playbook")
+		p.errorf(root.Content[0], "expected a list of tasks, found a playbook").
+			WithHelp("use import_playbook at the top of a playbook")
 		return nil, p.ds
 	}
 	return p.steps(root, handlers), p.ds
@@ -152,7 +153,7 @@ func (ps *Parser) Vars(f *source.File) (*Vars, source.Diagnostics) {
 	return p.vars(root, "a file of variables"), p.ds
 }
 
-// Meta is what kk uses of a role's meta/main.yml.
+// Meta is the part of a role's meta/main.yml that kk uses.
 type Meta struct {
 	Dependencies    []*RoleEntry
 	AllowDuplicates bool
@@ -201,13 +202,13 @@ func (ps *Parser) Meta(f *source.File) (*Meta, source.Diagnostics) {
 		case "argument_specs":
 			m.ArgumentSpecs = p.value(v)
 		default:
-			p.errorf(k, "%q is no key of meta/main.yml", k.Value).WithHelp("%s", source.DidYouMean(k.Value, known))
+			p.errorf(k, "meta/main.yml has no key %q", k.Value).WithHelp("%s", source.DidYouMean(k.Value, known))
 		}
 	})
 	return m, p.ds
 }
 
-// each calls f for every key of a mapping, keys that are no text reported.
+// each calls f for every key of a mapping, and reports keys that are not strings.
 func (p *file) each(n *yaml.Node, f func(k, v *yaml.Node)) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
@@ -216,14 +217,14 @@ func (p *file) each(n *yaml.Node, f func(k, v *yaml.Node)) {
 			continue
 		}
 		if k.Kind != yaml.ScalarNode {
-			p.errorf(k, "a key must be a word")
+			p.errorf(k, "a key must be a string")
 			continue
 		}
 		f(k, n.Content[i+1])
 	}
 }
 
-// merged hands over what a merge key (<<) brings in and the mapping does not have.
+// merged passes on the keys of a merge key (<<) that the mapping itself does not have.
 func (p *file) merged(from, into *yaml.Node, f func(k, v *yaml.Node)) {
 	for _, v := range (Value{from, p.f}).Elements() {
 		n := source.Resolve(v.Node)
@@ -239,7 +240,7 @@ func (p *file) merged(from, into *yaml.Node, f func(k, v *yaml.Node)) {
 	}
 }
 
-// lists accepts a list; null is an empty one.
+// list accepts a list; null is an empty one.
 func (p *file) list(n *yaml.Node, what string) []*yaml.Node {
 	n = source.Resolve(n)
 	if (Value{n, p.f}).IsNull() {
@@ -258,7 +259,7 @@ func (p *file) list(n *yaml.Node, what string) []*yaml.Node {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// IsIdentifier reports whether s can be the name of a variable.
+// IsIdentifier reports whether s is a valid variable name.
 func IsIdentifier(s string) bool { return identifier.MatchString(s) }
 
 func (p *file) vars(n *yaml.Node, what string) *Vars {
@@ -267,7 +268,7 @@ func (p *file) vars(n *yaml.Node, what string) *Vars {
 	if (Value{n, p.f}).IsNull() {
 		return out
 	}
-	if n.Kind == yaml.SequenceNode { // a list of mappings was the language's first form
+	if n.Kind == yaml.SequenceNode { // a list of mappings is the language's oldest form
 		for _, c := range n.Content {
 			out.merge(p.vars(c, what))
 		}
@@ -279,7 +280,8 @@ func (p *file) vars(n *yaml.Node, what string) *Vars {
 	}
 	p.each(n, func(k, v *yaml.Node) {
 		if !IsIdentifier(k.Value) {
-			p.errorf(k, "%q cannot be the name of a variable", k.Value).WithHelp("use letters, digits and _, not starting with a digit")
+			p.errorf(k, "%q cannot be the name of a variable", k.Value).
+				WithHelp("use letters, digits and _, not starting with a digit")
 			return
 		}
 		out.set(k.Value, p.value(v))

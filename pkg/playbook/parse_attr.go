@@ -11,7 +11,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// conditionOnText is the rule of kk lint that warnings on conditions belong to.
+// conditionOnText is the lint rule of warnings about conditions.
 const conditionOnText = "condition-on-text"
 
 // names lists the keywords of a place, for hints.
@@ -42,13 +42,13 @@ func (p *file) keyword(name string) *Keyword {
 	return nil
 }
 
-// unknown reports a key that is no keyword of the place.
+// unknown reports a key that is not a keyword of the place.
 func (p *file) unknown(k *yaml.Node, on Place, what string) *source.Diagnostic {
-	if why, ok := refused()[k.Value]; ok {
+	if why, ok := unsupported()[k.Value]; ok {
 		return p.errorf(k, "keyword %q is not supported", k.Value).WithHelp("%s", why)
 	}
 	if kw := p.keyword(k.Value); kw != nil {
-		return p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).WithHelp("it stands on %s", kw.On)
+		return p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).WithHelp("it is allowed on %s", kw.On)
 	}
 	return p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).
 		WithHelp("%s", source.DidYouMean(k.Value, p.names(on)))
@@ -74,7 +74,7 @@ func (p *file) attr(a *Attrs, on Place, k, v *yaml.Node) bool {
 		return false
 	}
 	if kw.Name != k.Value && on != OnPlay {
-		return false // on tasks user is the module; only plays have it as remote_user
+		return false // in tasks user is a module; only in plays it means remote_user
 	}
 	if kw.field != nil {
 		p.check(kw.Name, kw.Type, v)
@@ -110,11 +110,12 @@ func (p *file) attr(a *Attrs, on Place, k, v *yaml.Node) bool {
 func (p *file) debugger(v Value) {
 	p.checkKeyword("debugger", v.Node)
 	if _, err := Debugger.Convert(v.Text()); v.IsTemplate() || err == nil && v.Text() != "never" {
-		p.warnf(v.Node, "debugger has no effect: kk has no task debugger").WithHelp("look at what a task returns with -v, or run tasks one by one with --step")
+		p.warnf(v.Node, "debugger has no effect: kk has no task debugger").
+			WithHelp("show the results of tasks with -v, or run tasks one by one with --step")
 	}
 }
 
-// environment reports names that no variable of an environment can have.
+// environment reports invalid names of environment variables.
 func (p *file) environment(v Value) {
 	for _, e := range v.Elements() {
 		if e.Kind() != yaml.MappingNode {
@@ -129,7 +130,7 @@ func (p *file) environment(v Value) {
 	}
 }
 
-// conditions reads a condition or a list of them; null and "" hold always.
+// conditions reads a condition or a list of them; null and "" are always true.
 func (p *file) conditions(n *yaml.Node, what string) []Value {
 	var out []Value
 	for _, v := range (Value{n, p.f}).Elements() {
@@ -141,18 +142,19 @@ func (p *file) conditions(n *yaml.Node, what string) []Value {
 			continue
 		}
 		if s := strings.ToLower(v.Text()); source.Resolve(v.Node).Style != 0 && (s == "false" || s == "no") && what == "when" {
-			p.warnf(v.Node, "when: %q is a string; as an expression it is the boolean false", v.Text()).WithHelp("write it without quotes").Rule = conditionOnText
+			p.warnf(v.Node, "when: %q is a string; as an expression it is the boolean false", v.Text()).
+				WithHelp("write it without quotes").Rule = conditionOnText
 		}
 		if strings.HasPrefix(strings.TrimSpace(v.Text()), "{{") {
-			p.warnf(v.Node, "%s needs no {{ }}: it is an expression already", what).Rule = conditionOnText
+			p.warnf(v.Node, "%s is an expression already: remove the {{ }}", what).Rule = conditionOnText
 		}
 		out = append(out, v)
 	}
 	return out
 }
 
-// tags reads a list of tags, or one string of tags with commas. In a list a comma
-// is part of a tag; what a template yields is told apart when it is known.
+// tags reads a list of tags, or one string of tags separated by commas. In a list, a comma is
+// part of the tag; the results of templates are split when they are known.
 func (p *file) tags(n *yaml.Node) []Value {
 	words := p.words(n, "tags")
 	if len(words) != 1 || source.Resolve(n).Kind != yaml.ScalarNode || isTemplate(words[0].Text()) {
@@ -195,13 +197,13 @@ func kindName(n *yaml.Node) string {
 	return "scalar"
 }
 
-// IsTemplate reports whether a text has a template in it.
+// IsTemplate reports whether a text contains a template.
 func IsTemplate(s string) bool { return isTemplate(s) }
 
 func isTemplate(s string) bool { return strings.Contains(s, "{{") || strings.Contains(s, "{%") }
 
-// check reports literals of the wrong type. Where a list of values may stand, each
-// is checked.
+// check reports literals of the wrong type. Where a list of values is allowed, each is
+// checked.
 func (p *file) check(name string, t Type, n *yaml.Node) {
 	if t != Batch && t != Map && t != Files {
 		p.checkOne(name, t, n)
@@ -223,7 +225,7 @@ func (p *file) checkOne(name string, t Type, n *yaml.Node) {
 	}
 	_, want := t.convert(v)
 	if v == "" && t == Bool {
-		want = "true or false" // what a template may yield, a literal may not
+		want = "true or false" // accepted from a template, but not as a literal
 	}
 	if want == "" {
 		return
@@ -236,8 +238,8 @@ func (p *file) checkOne(name string, t Type, n *yaml.Node) {
 	p.errorf(n, "%s must be %s, not %s", name, want, shown(n))
 }
 
-// literal is what a node means before the run: scalars, lists of them, and for a
-// mapping an empty one. Templates and what a vault encrypts are not known yet.
+// literal is the value of a node that is known before the run: scalars, lists of them, and of
+// mappings only an empty one. Templates and vault-encrypted values are not known yet.
 func literal(n *yaml.Node) (v any, known bool) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -253,7 +255,7 @@ func literal(n *yaml.Node) (v any, known bool) {
 		return nil, false
 	}
 	v, err := value.Scalar(n)
-	return v, err == nil // data that cannot be read is reported where it is compiled
+	return v, err == nil // invalid data is reported where it is compiled
 }
 
 func shown(n *yaml.Node) string {

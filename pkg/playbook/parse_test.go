@@ -15,7 +15,8 @@ import (
 )
 
 func isModule(name string) bool {
-	return strings.Contains(" debug command copy include_tasks include_role import_tasks import_role include ", " "+name+" ")
+	return strings.Contains(" debug command copy include_tasks include_role import_tasks import_role include ",
+		" "+name+" ")
 }
 
 func parsed(t *testing.T, text string) (*Playbook, source.Diagnostics) {
@@ -103,9 +104,10 @@ func TestMeta(t *testing.T) {
 		t.Errorf("%+v %v", m, ds)
 	}
 	for text, want := range map[string]string{
-		"dependencis: []": "is no key of meta/main.yml", "[a]": "must be a mapping",
+		"dependencis: []": "meta/main.yml has no key", "[a]": "must be a mapping",
 	} {
-		if _, ds := p.Meta(source.NewFile("main.yml", []byte(text))); ds.Err() == nil || !strings.Contains(ds.Err().Error(), want) {
+		if _, ds := p.Meta(source.NewFile("main.yml", []byte(text))); ds.Err() == nil ||
+			!strings.Contains(ds.Err().Error(), want) {
 			t.Errorf("%q: %v", text, ds)
 		}
 	}
@@ -183,7 +185,8 @@ func TestApply(t *testing.T) {
 
 func TestValue(t *testing.T) {
 	var unset Value
-	if unset.IsSet() || !unset.IsNull() || unset.Text() != "" || unset.Kind() != 0 || unset.Elements() != nil || unset.Get("a").IsSet() || unset.TextAt().Line != 0 {
+	if unset.IsSet() || !unset.IsNull() || unset.Text() != "" || unset.Kind() != 0 || unset.Elements() != nil ||
+		unset.Get("a").IsSet() || unset.TextAt().Line != 0 {
 		t.Error("an unset value has something")
 	}
 	var none *Vars
@@ -194,15 +197,16 @@ func TestValue(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for text, want := range map[string][]Word{
-		`a=1 b="two words" c='x'`:    {{Key: "a", Value: "1"}, {Key: "b", Value: "two words"}, {Key: "c", Value: "x"}},
-		`msg={{ a + "b c" }} rest`:   {{Key: "msg", Value: `{{ a + "b c" }}`}, {Key: "", Value: "rest"}},
-		`x={% if a %} b {% endif %}`: {{Key: "x", Value: "{% if a %}"}, {Key: "", Value: "b"}, {Key: "", Value: "{% endif %}"}},
-		`q="a \" b"`:                 {{Key: "q", Value: `a " b`}},
-		`a/b=c`:                      {{Key: "", Value: "a/b=c"}},
-		``:                           nil,
-		"  spaced \t out ":           {{Key: "", Value: "spaced"}, {Key: "", Value: "out"}},
-		`e=`:                         {{Key: "e", Value: ""}},
-		`half="a"b"`:                 nil,
+		`a=1 b="two words" c='x'`:  {{Key: "a", Value: "1"}, {Key: "b", Value: "two words"}, {Key: "c", Value: "x"}},
+		`msg={{ a + "b c" }} rest`: {{Key: "msg", Value: `{{ a + "b c" }}`}, {Key: "", Value: "rest"}},
+		`x={% if a %} b {% endif %}`: {{Key: "x", Value: "{% if a %}"}, {Key: "", Value: "b"},
+			{Key: "", Value: "{% endif %}"}},
+		`q="a \" b"`:       {{Key: "q", Value: `a " b`}},
+		`a/b=c`:            {{Key: "", Value: "a/b=c"}},
+		``:                 nil,
+		"  spaced \t out ": {{Key: "", Value: "spaced"}, {Key: "", Value: "out"}},
+		`e=`:               {{Key: "e", Value: ""}},
+		`half="a"b"`:       nil,
 	} {
 		got, err := SplitWords(text)
 		if text == `half="a"b"` {
@@ -219,7 +223,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	known := func(k string) bool { return k == "chdir" || k == "creates" }
-	rest, words := TakeWords(`chdir=/tmp echo  a=b "c d" creates='/x y'`, known)
+	rest, words := ExtractWords(`chdir=/tmp echo  a=b "c d" creates='/x y'`, known)
 	if rest != `echo  a=b "c d"` || len(words) != 2 || words[1].Value != "/x y" {
 		t.Errorf("%q %v", rest, words)
 	}
@@ -232,11 +236,11 @@ func TestWords(t *testing.T) {
 		"creates=/x\n chdir=/y\nls\n": "ls\n",
 		`echo it\'s chdir=/x one\"s`:  `echo it\'s one\"s`,
 	} {
-		if rest, _ := TakeWords(text, known); rest != want {
+		if rest, _ := ExtractWords(text, known); rest != want {
 			t.Errorf("%q leaves %q, not %q", text, rest, want)
 		}
 	}
-	if rest, words := TakeWords(`echo "open`, known); rest != `echo "open` || words != nil {
+	if rest, words := ExtractWords(`echo "open`, known); rest != `echo "open` || words != nil {
 		t.Errorf("%q %v", rest, words)
 	}
 }
@@ -248,7 +252,7 @@ func TestKeywordsAreDocumented(t *testing.T) {
 			t.Errorf("%+v", k)
 		}
 		seen[k.Name] = true
-		if refused()[k.Name] != "" {
+		if unsupported()[k.Name] != "" {
 			t.Errorf("%s is documented and refused", k.Name)
 		}
 	}

@@ -43,7 +43,7 @@ func (p *file) importPlaybook(n *yaml.Node, key string) Item {
 			imp.Vars = p.vars(v, "vars")
 		default:
 			p.errorf(k, "'%s' is not a valid attribute for a PlaybookInclude", k.Value).
-				WithHelp("import_playbook takes name, vars, when and tags")
+				WithHelp("import_playbook accepts name, vars, when and tags")
 		}
 	})
 	return imp
@@ -59,7 +59,9 @@ func (p *file) play(n *yaml.Node) *Play {
 		"force_handlers": &pl.ForceHandlers, "serial_continue_on_batch_failure": &pl.SerialContinue,
 		"hosts": &pl.Hosts,
 	}
-	sections := map[string]*[]Step{"pre_tasks": &pl.PreTasks, "tasks": &pl.Tasks, "post_tasks": &pl.PostTasks, "handlers": &pl.Handlers}
+	sections := map[string]*[]Step{
+		"pre_tasks": &pl.PreTasks, "tasks": &pl.Tasks, "post_tasks": &pl.PostTasks, "handlers": &pl.Handlers,
+	}
 	p.each(n, func(k, v *yaml.Node) {
 		if field := fields[k.Value]; field != nil {
 			p.checkKeyword(k.Value, v)
@@ -104,7 +106,8 @@ func (p *file) prompts(n *yaml.Node) []*Prompt {
 		p.each(source.Resolve(v.Node), func(k, val *yaml.Node) {
 			field := fields[k.Value]
 			if field == nil {
-				p.errorf(k, "vars_prompt has no key %q", k.Value).WithHelp("%s", source.DidYouMean(k.Value, slices.Sorted(maps.Keys(fields))))
+				p.errorf(k, "vars_prompt has no key %q", k.Value).
+					WithHelp("%s", source.DidYouMean(k.Value, slices.Sorted(maps.Keys(fields))))
 				return
 			}
 			p.check(k.Value, types[k.Value], val)
@@ -123,8 +126,9 @@ func (p *file) prompts(n *yaml.Node) []*Prompt {
 
 func (p *file) checkPlay(n *yaml.Node, pl *Play) {
 	if !pl.Hosts.IsSet() {
-		p.errorf(n, "the play has no hosts").WithHelp("add `hosts: all`, or the group that it is for")
-	} else if pl.Hosts.IsNull() || len(pl.Hosts.Elements()) == 0 || (pl.Hosts.Kind() == yaml.ScalarNode && strings.TrimSpace(pl.Hosts.Text()) == "") {
+		p.errorf(n, "the play has no hosts").WithHelp("add `hosts: all`, or the group to run on")
+	} else if pl.Hosts.IsNull() || len(pl.Hosts.Elements()) == 0 ||
+		(pl.Hosts.Kind() == yaml.ScalarNode && strings.TrimSpace(pl.Hosts.Text()) == "") {
 		p.errorf(pl.Hosts.Node, "Hosts list cannot be empty. Please check your playbook")
 	}
 }
@@ -136,7 +140,7 @@ func (p *file) text(n *yaml.Node, what string) string {
 		return ""
 	}
 	if value.IsSealed(n) {
-		p.errorf(n, "%s cannot be encrypted", what).WithHelp("it is read before there is a host: write it as it is")
+		p.errorf(n, "%s cannot be encrypted", what).WithHelp("it is read before a host is known: write it in plain text")
 		return ""
 	}
 	if n.ShortTag() == "!!null" {
@@ -172,7 +176,8 @@ func (p *file) role(n *yaml.Node) *RoleEntry {
 		p.errorf(n, "the role has no name").WithHelp("write `- role: NAME`")
 		return nil
 	case strings.Contains(name, ",") && !isTemplate(name):
-		p.errorf(r.Name.Node, "the comma form of roles is not supported").WithHelp("write a mapping: {role: NAME, key: value}")
+		p.errorf(r.Name.Node, "the comma form of roles is not supported").
+			WithHelp("write a mapping: {role: NAME, key: value}")
 		return nil
 	}
 	return r
@@ -182,7 +187,7 @@ func (p *file) roleKey(r *RoleEntry, k, v *yaml.Node) {
 	switch k.Value {
 	case "role", "name":
 		r.Name = p.value(v)
-	case "src", "scm", "version": // of requirements; they name where a role was fetched from
+	case "src", "scm", "version": // of requirements: where a role was fetched from
 	case "tasks_from":
 		r.From.Tasks = p.value(v)
 	case "vars_from":
@@ -198,16 +203,16 @@ func (p *file) roleKey(r *RoleEntry, k, v *yaml.Node) {
 		if p.attr(&r.Attrs, OnRole, k, v) {
 			return
 		}
-		if why, ok := refused()[k.Value]; ok {
+		if why, ok := unsupported()[k.Value]; ok {
 			p.errorf(k, "keyword %q is not supported", k.Value).WithHelp("%s", why)
 			return
 		}
 		if !IsIdentifier(k.Value) {
-			p.errorf(k, "%q cannot be a parameter of a role", k.Value)
+			p.errorf(k, "%q is not a valid role parameter", k.Value)
 			return
 		}
 		if near := source.Nearest(k.Value, p.names(OnRole)); near != "" && len(k.Value) > 3 {
-			p.warnf(k, "%q is taken as a parameter of the role", k.Value).WithHelp("did you mean the keyword %q?", near)
+			p.warnf(k, "%q is used as a parameter of the role", k.Value).WithHelp("did you mean the keyword %q?", near)
 		}
 		r.Params.set(k.Value, p.value(v))
 	}

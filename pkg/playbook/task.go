@@ -10,7 +10,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// maxBlocks bounds how deep blocks nest.
+// maxBlocks bounds how deeply blocks are nested.
 const maxBlocks = 100
 
 func (p *file) steps(n *yaml.Node, handlers bool) []Step { return p.stepsAt(n, handlers, 0) }
@@ -40,11 +40,11 @@ func (p *file) step(n *yaml.Node, handlers bool, depth int) Step {
 			continue
 		}
 		if handlers && depth > 0 {
-			p.errorf(n, "Using a block as a handler is not supported.").WithHelp("write the inner handlers beside the others")
+			p.errorf(n, "Using a block as a handler is not supported.").WithHelp("put the inner handlers next to the others")
 			return nil
 		}
 		if depth >= maxBlocks {
-			p.errorf(n, "blocks nest deeper than %d levels", maxBlocks)
+			p.errorf(n, "blocks are nested more than %d levels deep", maxBlocks)
 			return nil
 		}
 		return p.block(n, handlers, depth)
@@ -52,8 +52,8 @@ func (p *file) step(n *yaml.Node, handlers bool, depth int) Step {
 	return p.task(n, handlers)
 }
 
-// block parses a block. Among handlers it only shares its attributes with the
-// handlers in its body, as in Ansible, and nothing comes to its rescue.
+// block parses a block. Among handlers it only passes its attributes to the handlers in its
+// body, as in Ansible, and rescue and always never run.
 func (p *file) block(n *yaml.Node, handlers bool, depth int) Step {
 	b := &Block{Pos: source.NodePos(p.f, n)}
 	has := false
@@ -80,16 +80,17 @@ func (p *file) block(n *yaml.Node, handlers bool, depth int) Step {
 	return b
 }
 
-// aside parses the rescue or the always of a block.
+// aside parses the rescue or always section of a block.
 func (p *file) aside(k, v *yaml.Node, handlers bool, depth int) []Step {
 	if handlers {
-		p.warnf(k, "'%s' never runs in a block of handlers", k.Value).WithHelp("use ignore_errors or failed_when at the handlers themselves")
+		p.warnf(k, "'%s' never runs in a block of handlers", k.Value).
+			WithHelp("use ignore_errors or failed_when at the handlers themselves")
 		return nil
 	}
 	return p.stepsAt(v, false, depth+1)
 }
 
-// task parses a task or include: the one key that is no keyword is the module.
+// task parses a task or include: the only key that is not a keyword is the module.
 func (p *file) task(n *yaml.Node, handlers bool) Step {
 	t := &Task{Pos: source.NodePos(p.f, n)}
 	var modules []*yaml.Node // the keys that may name the module
@@ -103,7 +104,8 @@ func (p *file) task(n *yaml.Node, handlers bool) Step {
 			t.Local = k.Value == "local_action"
 			p.action(t, v)
 		case k.Value == "apply":
-			p.errorf(k, "'apply' is not a valid attribute for a Task").WithHelp("put it under include_tasks: {file: ..., apply: {...}}")
+			p.errorf(k, "'apply' is not a valid attribute for a Task").
+				WithHelp("put it under include_tasks: {file: ..., apply: {...}}")
 		case p.taskKey(t, k, v, handlers):
 		default:
 			modules = append(modules, k)
@@ -120,7 +122,7 @@ func (p *file) task(n *yaml.Node, handlers bool) Step {
 	case len(modules) > 1 || t.Module == "" && action == nil:
 		p.noModule(n, modules)
 		return nil
-	case t.Module == "": // the action said what is wrong with it
+	case t.Module == "": // reported with the action already
 		return nil
 	}
 	if t.Register != "" && !IsIdentifier(t.Register) {
@@ -131,7 +133,7 @@ func (p *file) task(n *yaml.Node, handlers bool) Step {
 
 func (p *file) noModule(n *yaml.Node, modules []*yaml.Node) {
 	if len(modules) == 0 {
-		p.errorf(n, "no module/action detected in task").WithHelp("add the module that it is to run")
+		p.errorf(n, "no module/action detected in task").WithHelp("add the module to run")
 		return
 	}
 	suspects := modules
@@ -161,7 +163,7 @@ func (p *file) noModule(n *yaml.Node, modules []*yaml.Node) {
 	if near := source.DidYouMean(last.Value, p.names(OnTask)); near != "" {
 		d.Help = near
 	} else {
-		d.Help = "a task runs one module; make it two tasks"
+		d.Help = "a task runs one module: split it into two tasks"
 	}
 }
 
@@ -176,7 +178,7 @@ func (p *file) taskKey(t *Task, k, v *yaml.Node, handlers bool) bool {
 	switch k.Value {
 	case "listen":
 		if !handlers {
-			p.errorf(k, "'listen' is not a valid attribute for a Task").WithHelp("only handlers listen")
+			p.errorf(k, "'listen' is not a valid attribute for a Task").WithHelp("listen is allowed on handlers only")
 		}
 		for _, w := range p.words(v, "listen") {
 			t.Listen = append(t.Listen, w.Text())
@@ -191,7 +193,7 @@ func (p *file) taskKey(t *Task, k, v *yaml.Node, handlers bool) bool {
 	return true
 }
 
-// taskValue stores the keywords that need no more than a check.
+// taskValue stores the keywords that are only checked.
 func (p *file) taskValue(t *Task, k, v *yaml.Node) bool {
 	switch k.Value {
 	case "name":
@@ -232,8 +234,8 @@ func (p *file) taskValue(t *Task, k, v *yaml.Node) bool {
 	return true
 }
 
-// action reads `action: module k=v` and `action: {module: name, k: v}`, whose
-// module may have words after its name as well: they come before the other keys.
+// action reads `action: module k=v` and `action: {module: name, k: v}`. Arguments after the
+// module's name come before the other keys.
 func (p *file) action(t *Task, n *yaml.Node) {
 	n = source.Resolve(n)
 	t.ModuleAt = source.NodePos(p.f, n)
@@ -263,17 +265,17 @@ func (p *file) action(t *Task, n *yaml.Node) {
 	}
 }
 
-// extra stores what adds to the arguments of a task, once.
+// extra stores additional arguments of a task, once.
 func (p *file) extra(t *Task, n *yaml.Node) {
 	if t.Extra.IsSet() {
-		p.errorf(n, "args cannot be used beside an action that has both words and keys").
+		p.errorf(n, "args cannot be combined with an action that has both k=v arguments and keys").
 			WithHelp("put all arguments into one mapping")
 		return
 	}
 	t.Extra = p.value(n)
 }
 
-// moduleWords splits `module k=v` into the name and the rest.
+// moduleWords splits `module k=v` into the name and the arguments.
 func (p *file) moduleWords(n *yaml.Node) (string, Value) {
 	name, arg := strings.TrimSpace(n.Value), *n
 	arg.Value = ""
@@ -286,7 +288,7 @@ func (p *file) moduleWords(n *yaml.Node) (string, Value) {
 
 func (p *file) loop(t *Task, k, v *yaml.Node, lookup string) {
 	if t.Loop != nil {
-		p.errorf(k, "duplicate loop in task: %s", k.Value).WithHelp("a task has one loop")
+		p.errorf(k, "duplicate loop in task: %s", k.Value).WithHelp("a task can have only one loop")
 		return
 	}
 	t.Loop = &Loop{At: source.NodePos(p.f, k), Lookup: lookup, Items: p.value(v)}
@@ -334,7 +336,8 @@ func (p *file) loopControl(t *Task, n *yaml.Node) {
 			p.check("forks", Count, v)
 			l.Forks = val
 		default:
-			p.errorf(k, "'%s' is not a valid attribute for a LoopControl", k.Value).WithHelp("%s", source.DidYouMean(k.Value, known))
+			p.errorf(k, "'%s' is not a valid attribute for a LoopControl", k.Value).
+				WithHelp("%s", source.DidYouMean(k.Value, known))
 		}
 	})
 }
@@ -346,13 +349,13 @@ func (p *file) loopVar(n *yaml.Node) Value {
 	return p.value(n)
 }
 
-// include turns the include and import modules into *Include.
+// include converts the include and import modules to *Include.
 func (p *file) include(n *yaml.Node, t *Task, handlers bool) Step {
 	kind := strings.TrimPrefix(strings.TrimPrefix(t.Module, "ansible.builtin."), "ansible.legacy.")
 	inc := &Include{Task: t}
 	switch kind {
 	case "include":
-		p.warnf(n, "include is deprecated; it is taken as include_tasks").WithHelp("use include_tasks or import_tasks")
+		p.warnf(n, "include is deprecated and treated as include_tasks").WithHelp("use include_tasks or import_tasks")
 		kind = "include_tasks"
 	case "include_tasks":
 	case "import_tasks":
@@ -362,7 +365,7 @@ func (p *file) include(n *yaml.Node, t *Task, handlers bool) Step {
 	case "import_role":
 		inc.Static, inc.Role = true, true
 	case "import_playbook":
-		p.errorf(n, "import_playbook stands at the top of a playbook, not among tasks")
+		p.errorf(n, "import_playbook is allowed at the top of a playbook only, not among tasks")
 		return nil
 	default:
 		return t
@@ -374,11 +377,12 @@ func (p *file) include(n *yaml.Node, t *Task, handlers bool) Step {
 		return nil
 	}
 	if inc.Static && t.Loop != nil {
-		p.errorf(n, "You cannot use loops on '%s' statements", kind).WithHelp("use %s instead", strings.Replace(kind, "import", "include", 1))
+		p.errorf(n, "You cannot use loops on '%s' statements", kind).
+			WithHelp("use %s instead", strings.Replace(kind, "import", "include", 1))
 	}
 	inc.Apply = t.Args.Get("apply")
 	if inc.Apply.IsSet() && inc.Static {
-		p.errorf(inc.Apply.Node, "apply is only for include_*").WithHelp("an import hands its own keywords to its children")
+		p.errorf(inc.Apply.Node, "apply is only for include_*").WithHelp("an import passes its own keywords to its children")
 	}
 	if !inc.Static {
 		p.checkInclude(n, inc)
@@ -386,7 +390,7 @@ func (p *file) include(n *yaml.Node, t *Task, handlers bool) Step {
 	return inc
 }
 
-// gather brings together what is said of an include: beside its name, and in args.
+// gather merges the arguments of an include: those after its name, and args.
 func (p *file) gather(inc *Include) {
 	if inc.Role {
 		inc.Args = p.roleArgs(inc.Args)
@@ -418,7 +422,7 @@ func (p *file) gather(inc *Include) {
 	inc.Args, inc.Extra = Value{&all, p.f}, Value{}
 }
 
-// roleArgs makes a mapping of the words of `include_role: name=NAME`.
+// roleArgs converts the arguments of `include_role: name=NAME` to a mapping.
 func (p *file) roleArgs(args Value) Value {
 	if args.IsNull() || args.Kind() != yaml.ScalarNode || strings.HasPrefix(strings.TrimSpace(args.Text()), "{{") {
 		return args
@@ -431,7 +435,7 @@ func (p *file) roleArgs(args Value) Value {
 	m := yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Column: n.Column}
 	for _, w := range words {
 		if w.Key == "" {
-			p.errorf(n, "this module does not take %q: its arguments are key=value words or a mapping", w.Value)
+			p.errorf(n, "invalid argument %q: write the arguments of this module as key=value or as a mapping", w.Value)
 			continue
 		}
 		m.Content = append(m.Content, textNode(n, w.Key), textNode(n, w.Value))
@@ -439,22 +443,23 @@ func (p *file) roleArgs(args Value) Value {
 	return Value{&m, p.f}
 }
 
-// textNode is a text that is not written by itself, at the place of another.
+// textNode is a text that is not in the file itself, at the position of another node.
 func textNode(at *yaml.Node, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: at.Line, Column: at.Column}
 }
 
-// GivenTwice is the error of an argument of which one value would silently be lost.
+// GivenTwice is the error of an argument that is given twice, so that one value would be lost.
 func GivenTwice(name string, at, first source.Pos) *source.Diagnostic {
 	d := source.Errorf(at, "argument %q is set twice (first at %s)", name, first).
-		WithHelp("remove or rename one: the other would silently win")
+		WithHelp("remove or rename one of them: the other would silently win")
 	d.Width = len(name)
 	return d
 }
 
-// checkInclude reports keywords that a dynamic include does not take.
+// checkInclude reports keywords that a dynamic include does not support.
 func (p *file) checkInclude(n *yaml.Node, inc *Include) {
-	allowed := map[string]bool{"action": true, "ignore_errors": true, "no_log": true, "run_once": true, "collections": true, "listen": true}
+	allowed := map[string]bool{"action": true, "ignore_errors": true, "no_log": true, "run_once": true,
+		"collections": true, "listen": true}
 	what := "TaskInclude"
 	if inc.Role {
 		what = "IncludeRole"
@@ -470,7 +475,7 @@ func (p *file) checkInclude(n *yaml.Node, inc *Include) {
 			return
 		}
 		p.errorf(k, "'%s' is not a valid attribute for a %s", k.Value, what).
-			WithHelp("to hand it to the tasks inside, use apply: {%s: ...}", k.Value)
+			WithHelp("to pass it to the tasks inside, use apply: {%s: ...}", k.Value)
 	})
 }
 

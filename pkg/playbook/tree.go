@@ -1,6 +1,6 @@
-// Package playbook is the syntax tree of playbooks and its parser. It knows
-// the language's keywords, no module and no host: what a name means is found
-// out by package project, what a template yields by package engine.
+// Package playbook is the syntax tree of playbooks and its parser. It knows the keywords of the
+// language, but no modules and no hosts: names are resolved by package project, templates are
+// evaluated by package engine.
 package playbook
 
 import (
@@ -18,7 +18,7 @@ type Playbook struct {
 // Item is a *Play or an *ImportPlaybook.
 type Item interface{ item() }
 
-// ImportPlaybook brings in another playbook.
+// ImportPlaybook imports another playbook.
 type ImportPlaybook struct {
 	At   source.Pos
 	Path Value
@@ -51,12 +51,12 @@ type Prompt struct {
 	Name    string
 	Text    Value // prompt: what to ask
 	Default Value
-	Private Value // do not show what is typed; default true
+	Private Value // do not echo the input; default true
 	Confirm Value // ask twice
 	Encrypt Value // the scheme that hashes the answer: sha512_crypt, ...
 	Salt    Value
 	Size    Value // salt_size: characters of a random salt
-	Unsafe  Value // the answer is no template
+	Unsafe  Value // the answer is not a template
 }
 
 // RoleEntry is one element of a play's roles, or of a role's dependencies.
@@ -64,12 +64,12 @@ type RoleEntry struct {
 	At     source.Pos
 	Name   Value
 	Attrs        // its vars are the role's vars
-	Params *Vars // keys that are no keyword: role parameters
+	Params *Vars // keys that are not keywords: role parameters
 	From   FromFiles
 	Dup    Value // allow_duplicates
 }
 
-// FromFiles name files of a role other than main.
+// FromFiles are files of a role to use instead of main.
 type FromFiles struct{ Tasks, Vars, Defaults, Handlers Value }
 
 // Step is a *Task, *Block or *Include.
@@ -110,8 +110,8 @@ type Task struct {
 	Listen       []string
 }
 
-// Include brings in tasks or a role, when the file is read (Static) or when
-// it is reached. Its Task has Module set and Args as written.
+// Include includes tasks or a role: when the file is read (Static), or when the run reaches it.
+// Its Task has Module set and Args as written.
 type Include struct {
 	*Task
 	Static bool
@@ -145,10 +145,10 @@ type Loop struct {
 	Forks            Value // items at a time on each host; default 1
 }
 
-// At returns where the step stands.
+// At returns the position of the step.
 func (b *Block) At() source.Pos { return b.Pos }
 
-// At returns where the step stands.
+// At returns the position of the step.
 func (t *Task) At() source.Pos { return t.Pos }
 
 func (*Block) step() {}
@@ -163,10 +163,10 @@ type Attrs struct {
 	IgnoreErrors, IgnoreUnreachable, AnyErrorsFatal          Value
 	NoLog, RunOnce, Throttle, Timeout                        Value
 
-	When           []Value // all must hold; parents' first
+	When           []Value // all must be true; parents' first
 	Tags           []Value
-	Environment    []Value // later win
-	ModuleDefaults []Value // later win
+	Environment    []Value // later ones win
+	ModuleDefaults []Value // later ones win
 	Notify         []Value
 	Collections    []Value
 	Vars           *Vars // of this object alone
@@ -186,19 +186,19 @@ func (v *Vars) Len() int {
 	return len(v.Names)
 }
 
-// Value is something that stands in a file and is not evaluated yet.
+// Value is a value in a file that has not been evaluated yet.
 type Value struct {
 	Node *yaml.Node
 	File *source.File
 }
 
-// IsSet reports whether there is something.
+// IsSet reports whether the value exists.
 func (v Value) IsSet() bool { return v.Node != nil }
 
-// At is where the value stands.
+// At is the position of the value.
 func (v Value) At() source.Pos { return source.NodePos(v.File, v.Node) }
 
-// TextAt is where the text of a scalar begins.
+// TextAt is the position where the text of a scalar begins.
 func (v Value) TextAt() source.Pos {
 	if v.Node == nil {
 		return source.Pos{}
@@ -214,18 +214,18 @@ func (v Value) Text() string {
 	return source.Resolve(v.Node).Value
 }
 
-// IsTemplate reports whether the text has a template in it.
+// IsTemplate reports whether the text contains a template.
 func (v Value) IsTemplate() bool { return isTemplate(v.Text()) }
 
 // Scalar is the node of a scalar, aliases resolved.
 func (v Value) Scalar() *yaml.Node { return source.Resolve(v.Node) }
 
-// IsNull reports whether nothing is written, or null.
+// IsNull reports whether the value is missing or null.
 func (v Value) IsNull() bool {
 	return v.Node == nil || (v.Node.Kind == yaml.ScalarNode && v.Node.ShortTag() == "!!null")
 }
 
-// Kind is the YAML kind, aliases resolved; 0 when not set.
+// Kind is the YAML kind, with aliases resolved; 0 if not set.
 func (v Value) Kind() yaml.Kind {
 	if v.Node == nil {
 		return 0
@@ -233,8 +233,8 @@ func (v Value) Kind() yaml.Kind {
 	return source.Resolve(v.Node).Kind
 }
 
-// Elements are the elements of a list; a single value is its only element,
-// and what is not set has none.
+// Elements are the elements of a list. A single value is its only element; a missing one has
+// none.
 func (v Value) Elements() []Value {
 	if v.IsNull() {
 		return nil

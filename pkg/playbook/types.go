@@ -12,9 +12,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Type says what a keyword takes. Convert is the one place that knows what a
-// type accepts: literals go through it when they are read, and what templates
-// yield goes through it during the run.
+// Type is the type of a keyword. Convert is the only place that knows which values a type
+// accepts: literals are converted when they are read, results of templates during the run.
 type Type string
 
 // The types of keywords.
@@ -23,7 +22,7 @@ const (
 	Count     Type = "int"        // not negative
 	Port      Type = "port"       // 1 to 65535
 	Seconds   Type = "seconds"    // not negative
-	Percent   Type = "percentage" // not negative; the sign may be left out
+	Percent   Type = "percentage" // not negative; the % is optional
 	Batch     Type = "int or percentage"
 	Text      Type = "string"
 	Address   Type = "address"       // of a host
@@ -42,7 +41,7 @@ const (
 	Registered   Type = "register type"
 )
 
-// choices are the words that a type takes; nil when it takes others than words.
+// choices are the words that a type accepts; nil if it accepts other values.
 func (t Type) choices() []string {
 	switch t {
 	case Connection:
@@ -61,7 +60,7 @@ func (t Type) choices() []string {
 	return nil
 }
 
-// Synonym is what a word means where Ansible has other names for the same.
+// Synonym maps Ansible's alternative words to the one that kk uses.
 func (t Type) Synonym(word string) string {
 	word = strings.TrimPrefix(word, "ansible.builtin.")
 	if t == Connection && slices.Contains([]string{"smart", "paramiko", "paramiko_ssh"}, word) {
@@ -81,14 +80,14 @@ func (t Type) String() string {
 // Share is a Batch that is a percentage of the hosts.
 type Share float64
 
-// TypeError is a value of another type than is needed.
+// TypeError is a value of the wrong type.
 type TypeError struct {
 	Want    string   // "true or false"
-	Choices []string // the words that can be, if only some can
+	Choices []string // the accepted words, if limited
 	Got     any
 }
 
-// Error reads on after the name of the keyword: "must be true or false, not 'maybe'".
+// Error continues after the name of the keyword: "must be true or false, not 'maybe'".
 func (e *TypeError) Error() string {
 	if help := e.Help(); help != "" {
 		return e.Problem() + ": " + help
@@ -107,7 +106,7 @@ func (e *TypeError) Problem() string {
 	return fmt.Sprintf("must be %s, not %s", e.Want, value.Repr(e.Got))
 }
 
-// Help says which word was meant, or which there are; "" when it may be any.
+// Help names the most likely word, or all accepted words; "" if any value is accepted.
 func (e *TypeError) Help() string {
 	if e.Choices == nil || !isScalar(e.Got) {
 		return ""
@@ -118,10 +117,9 @@ func (e *TypeError) Help() string {
 	return "choose one of: " + strings.Join(e.Choices, ", ")
 }
 
-// Convert returns v as the type has it: bool, int (Count, Port, Batch), Share,
-// time.Duration (Seconds), float64 (Percent) or string; values of the other
-// types as they are. The error is a *TypeError, or that of a value that cannot
-// be worked out.
+// Convert returns v as the type's Go value: bool, int (Count, Port, Batch), Share,
+// time.Duration (Seconds), float64 (Percent) or string. Values of the other types are returned
+// unchanged. The error is a *TypeError, or that of a value that cannot be evaluated.
 func (t Type) Convert(v any) (any, error) {
 	v, err := value.Force(v)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// Word is one word of a module's text: `key=value`, or a plain word (Key "").
-// At and ValueAt are the bytes of the text where the word and its value begin.
+// Word is one argument in a module's text: `key=value`, or plain text (Key ""). At and ValueAt
+// are the byte offsets where the argument and its value begin.
 type Word struct {
 	Key, Value  string
 	At, ValueAt int
@@ -17,8 +17,8 @@ type Word struct {
 // blanks separate words.
 const blanks = " \t\r\n"
 
-// SplitWords splits `k=v k2="a b" rest` at blanks that are neither quoted nor
-// inside {{ }} or {% %}. Escapes in a value are replaced, and quotes around it dropped.
+// SplitWords splits `k=v k2="a b" rest` at blanks that are neither quoted nor inside {{ }} or
+// {% %}. Escapes in a value are decoded, and quotes around it removed.
 func SplitWords(text string) ([]Word, error) {
 	var out []Word
 	for rest := strings.TrimLeft(text, blanks); rest != ""; {
@@ -77,14 +77,14 @@ func parseWord(w string, at int) Word {
 	word := Word{Key: k, Value: unescape(v), At: at, ValueAt: at + len(k) + 1}
 	if n := len(word.Value); n > 1 && word.Value[0] == word.Value[n-1] && (word.Value[0] == '\'' || word.Value[0] == '"') {
 		word.Value = word.Value[1 : n-1]
-		word.ValueAt++ // behind the quote
+		word.ValueAt++ // after the quote
 	}
 	return word
 }
 
-// unescape replaces what Ansible does in every k=v: the escapes of Python that
-// are a letter, a quote, a backslash or a number in hexadecimal digits. Others
-// stay as they are, and so does \N{NAME}.
+// unescape decodes the escapes that Ansible decodes in every k=v: those of Python that are a
+// letter, a quote, a backslash or a number in hexadecimal digits. Others are kept, and so is
+// \N{NAME}.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -113,16 +113,15 @@ func unescape(s string) string {
 	return out.String()
 }
 
-// TakeWords cuts the k=v words whose key is known out of a text, and returns
-// them and the rest as it was, but that a line that goes on in the next (its
-// last word is a backslash) is one with it. The newlines at the end stay: a
-// command has them.
-func TakeWords(text string, known func(key string) bool) (rest string, words []Word) {
+// ExtractWords removes the k=v arguments with a known key from a text, and returns them and the
+// rest unchanged, except that a line that ends in a backslash is joined with the next. Newlines
+// at the end are kept: they belong to a command.
+func ExtractWords(text string, known func(key string) bool) (rest string, words []Word) {
 	var kept strings.Builder
 	for left := text; left != ""; {
 		blank := left[:len(left)-len(strings.TrimLeft(left, blanks))]
 		word, tail, err := nextWord(left[len(blank):])
-		if err != nil { // an unclosed quote is the shell's to judge
+		if err != nil { // the shell reports an unclosed quote
 			kept.WriteString(left)
 			break
 		}

@@ -255,7 +255,7 @@ func (l *Linker) freeForm(v playbook.Value, spec *module.Spec, ds *source.Diagno
 		out = append(out, argument{name, d, key})
 	}
 	if spec.FreeForm != "" {
-		rest, words := playbook.TakeWords(v.Text(), func(k string) bool { return table.names[k] || spec.AnyArgs })
+		rest, words := playbook.ExtractWords(v.Text(), func(k string) bool { return table.names[k] || spec.AnyArgs })
 		for _, w := range words {
 			add(w.Key, w.Value, at(w.At), at(w.ValueAt))
 		}

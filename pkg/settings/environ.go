@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// environ reads KK_* and, below them, ANSIBLE_*.
+// environ reads KK_* and, with lower precedence, ANSIBLE_*.
 func (r *reader) environ() {
 	known := map[string]bool{"KK_CONFIG": true}
 	for _, s := range r.table {
@@ -26,8 +26,8 @@ func (r *reader) environ() {
 	}
 }
 
-// strange warns of a variable that is not known. Those of kk may be for its
-// tests or for others: only what looks like a slip is told.
+// strange warns about unknown variables. KK_ variables may belong to tests or to others, so only
+// likely typing errors are reported.
 func (r *reader) strange(name string, known map[string]bool) {
 	if short, ok := strings.CutPrefix(name, "KK_"); ok {
 		var own []string
@@ -37,12 +37,15 @@ func (r *reader) strange(name string, known map[string]bool) {
 			}
 		}
 		if near := source.Nearest(short, own); near != "" {
-			r.ds.Add(source.Warningf(source.Pos{}, "environment variable %s means nothing to kk", name).WithHelp("did you mean KK_%s?", near))
+			r.ds.Add(source.Warningf(source.Pos{}, "kk does not know the environment variable %s", name).
+				WithHelp("did you mean KK_%s?", near))
 		}
 		return
 	}
-	if !strings.HasPrefix(name, "ANSIBLE_") || quiet(name) || fixedBy(r.env[name], func(f fixed) bool { return f.env == name }) {
+	if !strings.HasPrefix(name, "ANSIBLE_") || quiet(name) || fixedBy(r.env[name],
+		func(f fixed) bool { return f.env == name }) {
 		return
 	}
-	r.ds.Add(source.Warningf(source.Pos{}, "environment variable %s: kk has no such setting, it is ignored", name).WithHelp("%s", instead(name)))
+	r.ds.Add(source.Warningf(source.Pos{}, "environment variable %s is ignored: kk has no such setting", name).
+		WithHelp("%s", instead(name)))
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// fields are the values of all settings, in the order of the table.
+// fields returns pointers to all settings, in the order of the table.
 func fields(s *Settings) []any {
 	v := reflect.ValueOf(s).Elem()
 	out := make([]any, v.NumField())
@@ -20,7 +20,7 @@ func setField(s *Settings, i int, v any) {
 	reflect.ValueOf(s).Elem().Field(i).Set(reflect.ValueOf(v))
 }
 
-// valueOf is the value of the setting of a name.
+// valueOf is the value of the setting with a name.
 func valueOf(s *Settings, name string, names []string) any {
 	return fields(s)[slices.Index(names, name)]
 }

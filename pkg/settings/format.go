@@ -51,7 +51,7 @@ func (v Value) text() string {
 	return "-"
 }
 
-// Describe is what a setting means and where it is read from, in lines.
+// Describe explains a setting and where it is read from, in lines.
 func (s Setting) Describe() []string {
 	out := []string{s.Doc}
 	if len(s.Choices) > 0 {
@@ -74,10 +74,10 @@ func (s Setting) Describe() []string {
 	return out
 }
 
-// Example is a kk.yaml that sets nothing and names everything.
+// Example is a kk.yaml that names every setting and sets none.
 func Example() string {
 	var b strings.Builder
-	b.WriteString("# Settings of kk. Those that are commented out are as they are by default.\n")
+	b.WriteString("# Settings of kk. The commented lines show the defaults.\n")
 	for _, s := range Table() {
 		def := s.Default
 		switch {

@@ -9,7 +9,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// ansibleCfg reads the first ansible.cfg that is there.
+// ansibleCfg reads the first ansible.cfg that exists.
 func (r *reader) ansibleCfg() {
 	f := r.first("ANSIBLE_CONFIG", false,
 		filepath.Join(r.places.Dir, "ansible.cfg"),
@@ -25,7 +25,8 @@ func (r *reader) ansibleCfg() {
 		for _, key := range s.INI {
 			for _, e := range entries {
 				if e.key == key && e.text != "" {
-					r.add(s, candidate{raw: e.text, origin: e.val.String(), at: e.val, width: utf8.RuneCountInString(e.text), dir: f.dir, theirs: true})
+					r.add(s, candidate{raw: e.text, origin: e.val.String(), at: e.val, width: utf8.RuneCountInString(e.text),
+						dir: f.dir, theirs: true})
 				}
 			}
 		}
@@ -37,7 +38,7 @@ func (r *reader) ansibleCfg() {
 	}
 }
 
-// means reports whether a key sets something here, or need not.
+// means reports whether a key sets something, or can be ignored silently.
 func (r *reader) means(e entry) bool {
 	for _, s := range r.table {
 		if slices.Contains(s.INI, e.key) {
@@ -60,7 +61,7 @@ func (r *reader) meaningless(e entry) {
 	if help == "" {
 		help = source.DidYouMean(e.key.Name, near)
 	}
-	d := source.Warningf(e.at, "kk has no setting %s, it is ignored", e.key).WithHelp("%s", help)
+	d := source.Warningf(e.at, "setting %s is ignored: kk has no such setting", e.key).WithHelp("%s", help)
 	d.Width = utf8.RuneCountInString(e.key.Name)
 	r.ds.Add(d)
 }
@@ -72,7 +73,7 @@ type entry struct {
 	at, val source.Pos
 }
 
-// parseINI reads a file as Ansible does: with the comments of Python's configparser, and those behind " ;".
+// parseINI reads a file as Ansible does: comments as in Python's configparser, and those after " ;".
 func parseINI(f *source.File) (entries []entry, ds source.Diagnostics) {
 	if !utf8.Valid(f.Text) {
 		return nil, source.Diagnostics{source.Errorf(source.Pos{File: f}, "the file is not valid UTF-8")}
@@ -82,9 +83,9 @@ func parseINI(f *source.File) (entries []entry, ds source.Diagnostics) {
 		d := source.Errorf(source.Pos{File: f, Line: p.Line, Col: p.Col}, "%s", p)
 		switch p.Kind {
 		case configparser.NoSection:
-			d.WithHelp("most keys belong under [defaults]")
+			d.WithHelp("put most keys under [defaults]")
 		case configparser.DuplicateSection, configparser.DuplicateOption:
-			d.WithHelp("remove one")
+			d.WithHelp("remove one of them")
 		}
 		ds.Add(d)
 	}

@@ -12,21 +12,21 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Places say where settings are looked for.
+// Places is where settings are read from.
 type Places struct {
 	Environ []string // NAME=value, as of os.Environ
-	Dir     string   // working folder: kk.yaml, ansible.cfg, and what relative paths in the environment begin at
-	Home    string   // home folder; "" when there is none
+	Dir     string   // working folder: of kk.yaml and ansible.cfg, and base of relative paths in the environment
+	Home    string   // home folder; "" if there is none
 	Etc     string   // /etc of the control node
 	Files   source.Tree
 }
 
-// Loaded is what is set.
+// Loaded is the result of Load.
 type Loaded struct {
 	Settings
 	Values []Value  // in the order of the table
 	Files  []string // that were read
-	// AnsibleCfg is the ansible.cfg among them, "" without one.
+	// AnsibleCfg is the ansible.cfg among them, "" if there is none.
 	AnsibleCfg string
 }
 
@@ -40,10 +40,9 @@ func (l *Loaded) Get(name string) Value {
 	return Value{}
 }
 
-// Load reads all places. Of several that set the same, the first wins: KK_*
-// of the environment, ANSIBLE_*, kk.yaml, ansible.cfg, the default. The
-// diagnostics are the errors of all places, and warnings of what has no
-// meaning for kk but would change what Ansible does.
+// Load reads all places. If several set the same setting, the first wins: KK_* of the
+// environment, ANSIBLE_*, kk.yaml, ansible.cfg, the default. The diagnostics are the errors of
+// all places, and warnings about settings that change what Ansible does but not what kk does.
 func Load(p Places) (*Loaded, source.Diagnostics) {
 	r := reader{places: p, env: environment(p.Environ), table: Table(), found: map[string][]candidate{}}
 	r.environ()
@@ -58,11 +57,11 @@ type candidate struct {
 	origin string
 	at     source.Pos // of the value; nowhere for the environment
 	width  int
-	dir    string // that relative paths begin at; "" leaves them
-	theirs bool   // in Ansible's words
+	dir    string // base of relative paths; "" keeps them
+	theirs bool   // in Ansible's terms
 }
 
-// reader collects what the places say.
+// reader collects the settings of all places.
 type reader struct {
 	places Places
 	env    map[string]string
@@ -104,7 +103,7 @@ func (r *reader) names() []string {
 	return names
 }
 
-// decide makes values of the candidates. One that does not win must be right, too.
+// decide converts the candidates. Those that do not win must be valid, too.
 func (r *reader) decide() *Loaded {
 	out := &Loaded{Files: r.files, AnsibleCfg: r.cfg}
 	all := value.NewDict()
@@ -131,7 +130,7 @@ func (r *reader) decide() *Loaded {
 	return out
 }
 
-// convert checks a candidate and makes a value of the setting's type of it.
+// convert validates a candidate and converts it to the setting's type.
 func (r *reader) convert(s Setting, c candidate, wins bool) (any, bool) {
 	raw := c.raw
 	if text, ok := raw.(string); ok && c.theirs {
@@ -150,7 +149,7 @@ func (r *reader) convert(s Setting, c candidate, wins bool) (any, bool) {
 		return nil, false
 	}
 	if err := schema.Decode(&one, args, &redact.Set{}); err != nil {
-		return nil, false // Check found it
+		return nil, false // reported by Check
 	}
 	v := valueOf(&one, s.Name, r.names())
 	if n, ok := v.(int); ok && s.min != nil && n < *s.min {
@@ -164,7 +163,7 @@ func (r *reader) convert(s Setting, c candidate, wins bool) (any, bool) {
 	return r.located(s, v, c.dir), true
 }
 
-// located makes paths absolute that begin at a file's folder, and expands ~ and $NAME.
+// located makes relative paths absolute, with a file's folder as the base, and expands ~ and $NAME.
 func (r *reader) located(s Setting, v any, dir string) any {
 	if !s.isPath() {
 		return v
@@ -221,7 +220,7 @@ func (r *reader) warn(c candidate, format string, args ...any) {
 	r.ds.Add(d)
 }
 
-// split cuts a list. A text that ends in a comma is a list of hosts, and one element.
+// split splits a list. A text that ends in a comma is a list of hosts, and one element.
 func split(text, sep string) []any {
 	if sep == "," && strings.HasSuffix(strings.TrimSpace(text), ",") {
 		return []any{strings.TrimSpace(text)}
@@ -235,8 +234,7 @@ func split(text, sep string) []any {
 	return out
 }
 
-// translate makes kk's word of one of Ansible's; known is false when it is
-// one that kk has nothing for.
+// translate maps one of Ansible's values to kk's; known is false if kk has no equivalent.
 func (s Setting) translate(text string) (word string, known bool) {
 	text = strings.TrimSpace(text)
 	key := strings.ToLower(text)

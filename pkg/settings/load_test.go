@@ -17,7 +17,8 @@ import (
 func place(t *testing.T, environ []string, files map[string]string) settings.Places {
 	t.Helper()
 	root := t.TempDir()
-	p := settings.Places{Environ: environ, Dir: filepath.Join(root, "here"), Home: filepath.Join(root, "HOME"), Etc: filepath.Join(root, "ETC")}
+	p := settings.Places{Environ: environ, Dir: filepath.Join(root, "here"), Home: filepath.Join(root, "HOME"),
+		Etc: filepath.Join(root, "ETC")}
 	for name, text := range files {
 		dir := p.Dir
 		if strings.HasPrefix(name, "HOME/") || strings.HasPrefix(name, "ETC/") {
@@ -86,11 +87,13 @@ func TestWhereFilesAreFound(t *testing.T) {
 		if named.Forks != 4 || named.Timeout != 4 {
 			t.Errorf("named: got %d, %d", named.Forks, named.Timeout)
 		}
-		folder := load(t, place(t, []string{"ANSIBLE_CONFIG=../ETC/ansible"}, map[string]string{"ETC/ansible/ansible.cfg": files["sub/other.cfg"], "x": ""}))
+		folder := load(t, place(t, []string{"ANSIBLE_CONFIG=../ETC/ansible"},
+			map[string]string{"ETC/ansible/ansible.cfg": files["sub/other.cfg"], "x": ""}))
 		if folder.Timeout != 4 {
 			t.Errorf("folder: got %d", folder.Timeout)
 		}
-		for _, order := range [][]string{{"kk.yaml", "HOME/.config/kk/kk.yaml", "ETC/kk/kk.yaml"}, {"ansible.cfg", "HOME/.ansible.cfg", "ETC/ansible/ansible.cfg"}} {
+		for _, order := range [][]string{{"kk.yaml", "HOME/.config/kk/kk.yaml", "ETC/kk/kk.yaml"},
+			{"ansible.cfg", "HOME/.ansible.cfg", "ETC/ansible/ansible.cfg"}} {
 			for _, name := range order {
 				if _, there := files[name]; there {
 					delete(files, name)
@@ -152,7 +155,8 @@ func TestWordsOfAnsible(t *testing.T) {
 }
 
 func TestQuiet(t *testing.T) {
-	load(t, place(t, []string{"ANSIBLE_NOCOWS=1", "ANSIBLE_PIPELINING=1", "ANSIBLE_RETRY_FILES_ENABLED=no", "ANSIBLE_GALAXY_SERVER=x", "KK_RENDER_ALL=1", "OTHER=1"}, map[string]string{
+	load(t, place(t, []string{"ANSIBLE_NOCOWS=1", "ANSIBLE_PIPELINING=1", "ANSIBLE_RETRY_FILES_ENABLED=no",
+		"ANSIBLE_GALAXY_SERVER=x", "KK_RENDER_ALL=1", "OTHER=1"}, map[string]string{
 		"ansible.cfg": "[defaults]\nnocows = 1\ninterpreter_python=auto\nerror_on_undefined_vars = true\n[colors]\nok = green\n[ssh_connection]\npipelining = True\ncontrol_path = %%h\n[callback_x]\na=b\n",
 	}))
 }
@@ -180,15 +184,15 @@ func TestProblems(t *testing.T) {
 			`environment variable ANSIBLE_BECOME: value of become must be a bool (yes or no), got "x"`}},
 		{"no file", []string{"KK_CONFIG=gone.yaml"}, map[string]string{"x": ""}, []string{"environment variable KK_CONFIG: open DIR/gone.yaml: no such file or directory"}},
 		{"ini", nil, map[string]string{"ansible.cfg": "a=b\n[defaults]\nforks = x\nbare\nforks = 2\n"}, []string{
-			`ansible.cfg:1:1: "a=b" comes before the first section (most keys belong under [defaults])`,
+			`ansible.cfg:1:1: "a=b" comes before the first section (put most keys under [defaults])`,
 			`ansible.cfg:3:9: value of forks must be an int, got "x"`,
 			`ansible.cfg:4:1: a line must be [section] or key = value, not "bare"`,
-			`ansible.cfg:5:1: [defaults] forks is defined twice (first on line 3) (remove one)`}},
+			`ansible.cfg:5:1: [defaults] forks is defined twice (first on line 3) (remove one of them)`}},
 		{"not ours", []string{"ANSIBLE_LIBRARY=x", "KK_FROKS=1"}, map[string]string{"ansible.cfg": "[defaults]\n  forkz = 3\nerror_on_undefined_vars = no\nstrategy = mitogen_linear\n"}, []string{
-			"W environment variable ANSIBLE_LIBRARY: kk has no such setting, it is ignored (modules of a project belong into the folder library beside the playbook, or of a role)",
-			"W environment variable KK_FROKS means nothing to kk (did you mean KK_FORKS?)",
-			`W ansible.cfg:2:3: kk has no setting [defaults] forkz, it is ignored (did you mean "forks"?)`,
-			"W ansible.cfg:3:1: kk has no setting [defaults] error_on_undefined_vars, it is ignored (use the filter default where a name may be undefined)",
+			"W environment variable ANSIBLE_LIBRARY is ignored: kk has no such setting (put modules of a project into the folder library next to the playbook, or of a role)",
+			"W kk does not know the environment variable KK_FROKS (did you mean KK_FORKS?)",
+			`W ansible.cfg:2:3: setting [defaults] forkz is ignored: kk has no such setting (did you mean "forks"?)`,
+			"W ansible.cfg:3:1: setting [defaults] error_on_undefined_vars is ignored: kk has no such setting (use the filter default where a name can be undefined)",
 			`W ansible.cfg:4:12: kk has no strategy "mitogen_linear": linear is used`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -255,7 +259,8 @@ func TestExample(t *testing.T) {
 	for _, text := range []string{settings.Example(), uncommented(settings.Example())} {
 		l := load(t, place(t, nil, map[string]string{"kk.yaml": text}))
 		for i, v := range l.Values {
-			if want := plain.Values[i]; !strings.Contains(v.Setting.Type, "path") && !reflect.DeepEqual(v.Value, want.Value) && len(v.Texts()) > 0 {
+			if want := plain.Values[i]; !strings.Contains(v.Setting.Type, "path") && !reflect.DeepEqual(v.Value, want.Value) &&
+				len(v.Texts()) > 0 {
 				t.Errorf("%s is %v, by default %v", v.Setting.Name, v.Value, want.Value)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// kkYAML reads the first kk.yaml that is there. A key that is not known is an error.
+// kkYAML reads the first kk.yaml that exists. Unknown keys are errors.
 func (r *reader) kkYAML() {
 	f := r.first("KK_CONFIG", true,
 		filepath.Join(r.places.Dir, "kk.yaml"),
@@ -32,7 +32,8 @@ func (r *reader) kkYAML() {
 	switch {
 	case root.Kind == yaml.ScalarNode && root.Tag == "!!null":
 	case root.Kind != yaml.MappingNode:
-		r.ds.Add(source.Errorf(source.NodePos(f.File, root), "settings must be a mapping of names to values").WithHelp("for example: forks: 20"))
+		r.ds.Add(source.Errorf(source.NodePos(f.File, root), "settings must be a mapping of names to values").
+			WithHelp("for example: forks: 20"))
 	default:
 		for i := 0; i+1 < len(root.Content); i += 2 {
 			r.yamlKey(f, root.Content[i], root.Content[i+1])
@@ -61,7 +62,7 @@ func (r *reader) yamlKey(f *settingsFile, key, val *yaml.Node) {
 	case err != nil:
 		r.ds.Add(source.Errorf(source.NodePos(f.File, val), "%s", err))
 		return
-	case v == nil, v == "": // as if it were not there
+	case v == nil, v == "": // as if it were missing
 		return
 	}
 	at := source.NodePos(f.File, val)
@@ -81,9 +82,8 @@ func (r *reader) home(rest string) string {
 	return filepath.Join(r.places.Home, rest)
 }
 
-// first opens the file that a variable names, else the first that is there:
-// the one in the working folder, then others. must says that a file which the
-// variable names has to be there.
+// first opens the file that a variable names, else the first that exists: the one in the working
+// folder, then others. must means that a file named by the variable has to exist.
 func (r *reader) first(variable string, must bool, here string, others ...string) *settingsFile {
 	if name := r.env[variable]; name != "" {
 		name = r.path(name, r.places.Dir)
@@ -103,7 +103,7 @@ func (r *reader) first(variable string, must bool, here string, others ...string
 		if !worldWritable(r.places.Dir) {
 			return r.opened(here)
 		}
-		r.ds.Add(source.Warningf(source.Pos{}, "%s is not read: everybody may write to its folder", filepath.Base(here)).
+		r.ds.Add(source.Warningf(source.Pos{}, "%s is not read: everybody can write to its folder", filepath.Base(here)).
 			WithHelp("name it in %s if you trust it", variable))
 	}
 	for _, name := range others {
@@ -114,7 +114,7 @@ func (r *reader) first(variable string, must bool, here string, others ...string
 	return nil
 }
 
-// opened is open whose error is a problem of the settings.
+// opened is open, with the error reported as a problem of the settings.
 func (r *reader) opened(name string) *settingsFile {
 	f, err := r.open(name)
 	if err != nil {

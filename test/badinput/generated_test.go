@@ -26,7 +26,7 @@ func TestGenerated(t *testing.T) {
 		{"keys 100000", "site.yml", "- hosts: all\n" + many("  key%d: 1\n", 3000), "'key2999' is not a valid attribute"},
 		{"carriage returns", "site.yml", "- hosts: all\r\n  tsks: []\r\n", "site.yml:2:3: 'tsks'"},
 		{"byte order mark", "site.yml", "\ufeff- hosts: all\n  tsks: []\n", "site.yml:2:3: 'tsks'"},
-		{"inventory, zero byte", "hosts", "h1\x00\n", "hosts:1:1: this line has a NUL byte"},
+		{"inventory, zero byte", "hosts", "h1\x00\n", "hosts:1:1: this line contains a NUL byte"},
 		{"inventory, latin-1", "hosts", "[web]\nh\xe9\n", "hosts:2:1: this line is not UTF-8"},
 		{"inventory, long line", "hosts", strings.Repeat("x", 2<<20), "hosts:1:1: this line has 2097152 bytes"},
 		{"inventory, range", "hosts", "h[1:99999999]\n", "hosts:1:1: "},
