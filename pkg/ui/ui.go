@@ -40,7 +40,7 @@ type Options struct {
 	Timing    bool             // show how long tasks took
 	NoSkipped bool             // hide hosts that skipped a task, and tasks that all hosts skipped
 	Slowest   int              // how many of the slowest tasks to list below the recap; 0 is none
-	Continue      string           // command line that continues a failed run; "" is none
+	Continue  string           // command line that continues a failed run; "" is none
 	Format    Format           // "" is Text
 	Redact    *redact.Set      // secrets to hide; may be nil
 	Now       func() time.Time // nil is time.Now
