@@ -1,9 +1,9 @@
-// Package catalog says which version of what goes with which Kubernetes, where
-// it is downloaded, what its sha256 is, and which images a cluster needs.
+// Package catalog determines which version of each component goes with which Kubernetes, where it
+// is downloaded, its sha256, and which images a cluster needs.
 //
-// The facts are data: the files of the folder catalog in the builtin project,
-// and over them the overlays of an organisation that has its own mirror. All
-// have one shape; here is only the code that reads, merges and resolves them.
+// The catalog is data: the files in the folder catalog of the builtin project, and overlays, for
+// organisations with their own mirror. All files have the same format; this package reads, merges
+// and resolves them.
 package catalog
 
 import (
@@ -18,20 +18,20 @@ import (
 	"kubekey/pkg/source"
 )
 
-// Catalog is what all files together say. It does not change after Load.
+// Catalog is the merged content of all files. It does not change after Load.
 type Catalog struct {
 	versions   map[string]map[string]entry            // minor release, or "all" → name → version
-	releases   map[string]map[string]map[string]entry // name → its version → what that brings → version
+	releases   map[string]map[string]map[string]entry // name → its version → dependency → version
 	components map[string]*artifact
 	charts     map[string]*artifact
 	images     map[string]*image
 	sums       map[string]map[string]map[string]string // component → version → architecture → hex
-	machines   map[string]string                       // architecture → what uname calls it
+	machines   map[string]string                       // architecture → its name in uname
 	zones      map[string]*rewrites
 	rewrites   rewrites
 }
 
-// entry is a text and the place where it stands.
+// entry is a text and its position.
 type entry struct {
 	text string
 	at   source.Pos
@@ -39,11 +39,11 @@ type entry struct {
 
 // artifact is a file that is downloaded: a component or a chart.
 type artifact struct {
-	url       map[string]entry // by architecture; that of anyArch is for all others
+	url       map[string]entry // by architecture; anyArch is for all others
 	sha256    string           // of a chart
-	path      string           // a file of the control node to take instead
-	versionOf string           // whose version it has; "" is its own
-	config    string           // the key of the config that asks for a version
+	path      string           // a file of the control node to use instead
+	versionOf string           // component whose version it shares; "" is its own
+	config    string           // config key that requests a version
 }
 
 type image struct {
@@ -51,7 +51,7 @@ type image struct {
 	group string
 }
 
-// rewrites are beginnings of URLs and of image names, and what stands in their place.
+// rewrites are prefixes of URLs and of image names, and their replacements.
 type rewrites struct{ mirrors, registries map[string]string }
 
 const (
@@ -61,10 +61,9 @@ const (
 	checksums  = "catalog/checksums.txt"
 )
 
-// Load reads the folder catalog of the builtin project, and the overlays in
-// their order with read: what a later file says takes the place of what an
-// earlier one did. The error is source.Diagnostics with every problem of every
-// file.
+// Load reads the folder catalog of the builtin project, then the overlays in order, with read:
+// later files override earlier ones. The error is source.Diagnostics with all problems of all
+// files.
 func Load(read func(path string) ([]byte, error), builtin fs.FS, overlays []string) (*Catalog, error) {
 	l := &loader{c: empty()}
 	names, err := fs.Glob(builtin, "catalog/*.yaml")
@@ -97,13 +96,13 @@ func empty() *Catalog {
 
 func newRewrites() rewrites { return rewrites{map[string]string{}, map[string]string{}} }
 
-// Versions are the versions of Kubernetes that the catalog has, oldest first.
+// Versions are the Kubernetes versions in the catalog, oldest first.
 func (c *Catalog) Versions() []string {
 	return slices.DeleteFunc(c.known("kubeadm"), func(v string) bool { return c.versions[minorOf(v)] == nil })
 }
 
-// Minors are the minor releases of Kubernetes that the catalog has, oldest
-// first, each with its newest patch release: "1.34", "v1.34.11".
+// Minors are the minor releases of Kubernetes in the catalog, oldest first, with their oldest and
+// newest patch releases.
 func (c *Catalog) Minors() (minors []Minor) {
 	for _, v := range c.Versions() {
 		name := minorOf(v)
@@ -115,8 +114,7 @@ func (c *Catalog) Minors() (minors []Minor) {
 	return minors
 }
 
-// Minor is a minor release of Kubernetes, and its first and last patch
-// releases that the catalog has.
+// Minor is a minor release of Kubernetes, with its first and last patch release in the catalog.
 type Minor struct{ Name, Oldest, Newest string }
 
 // Names are the names of everything that has a version: components, charts and images.
@@ -135,9 +133,9 @@ func (c *Catalog) Names() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Known are the versions of a component whose digests the catalog has, oldest
-// first; none when upstream publishes no digests of it. What has the version
-// of Kubernetes is known where Kubernetes is.
+// Known are the versions of a component whose digests are in the catalog, oldest first; none if
+// upstream publishes no digests. A component with the version of Kubernetes has the versions of
+// Kubernetes.
 func (c *Catalog) Known(component string) []string {
 	if a := c.components[component]; component == kubernetes || a != nil && a.versionOf == kubernetes {
 		return c.Versions()
@@ -149,8 +147,8 @@ func (c *Catalog) known(component string) []string {
 	return Sort(slices.Collect(maps.Keys(c.sums[component])))
 }
 
-// Chosen are the versions that go with one of Kubernetes, by name; nil when
-// the catalog does not have it.
+// Chosen are the versions that go with a Kubernetes version, by name; nil if that is not in the
+// catalog.
 func (c *Catalog) Chosen(kubeVersion string) map[string]string {
 	r := c.resolver(Request{KubeVersion: kubeVersion})
 	if !r.kubernetes() {
@@ -160,8 +158,8 @@ func (c *Catalog) Chosen(kubeVersion string) map[string]string {
 	return r.chosen
 }
 
-// ConfigKeys are the components that the config has a version key for, with
-// that key: etcd and "etcd.version".
+// ConfigKeys are the components with a version key in the config, and that key: etcd and
+// "etcd.version".
 func (c *Catalog) ConfigKeys() map[string]string {
 	keys := map[string]string{}
 	for name, a := range c.components {
@@ -172,7 +170,7 @@ func (c *Catalog) ConfigKeys() map[string]string {
 	return keys
 }
 
-// names are what a template of an image may name.
+// names are the names that the template of an image can use.
 func (c *Catalog) names() map[string]bool {
 	names := map[string]bool{kubernetes: true}
 	for _, table := range c.versions {
@@ -190,7 +188,7 @@ func (c *Catalog) names() map[string]bool {
 	return names
 }
 
-// pattern is where a component is published for an architecture, "" when it is not.
+// pattern is the URL pattern of a component for an architecture, "" if there is none.
 func (a *artifact) pattern(arch string) string {
 	if e, ok := a.url[arch]; ok {
 		return e.text
@@ -198,8 +196,8 @@ func (a *artifact) pattern(arch string) string {
 	return a.url[anyArch].text
 }
 
-// expand puts values in the place of {NAME}; {NAME.bare} has no leading v.
-// unknown is the first that has no value, with its braces.
+// expand replaces {NAME} with its value; {NAME.bare} is the value without the leading v. unknown
+// is the first name without a value, with its braces.
 func expand(text string, value func(name string) (string, bool)) (out, unknown string) {
 	var b strings.Builder
 	for {
@@ -222,8 +220,8 @@ func expand(text string, value func(name string) (string, bool)) (out, unknown s
 	}
 }
 
-// rewrite puts the value of the longest key that text begins with in its
-// place. A key ends where a part of the path does.
+// rewrite replaces the longest key that is a prefix of text with its value. A key matches only
+// whole parts of the path.
 func rewrite(table map[string]string, text string) string {
 	best := ""
 	for from := range table {
@@ -238,14 +236,14 @@ func rewrite(table map[string]string, text string) string {
 	return table[best] + text[len(best):]
 }
 
-// over puts other rewrites over those that are there.
+// over adds rewrites that override existing ones.
 func (w rewrites) over(other rewrites) {
 	maps.Copy(w.mirrors, other.mirrors)
 	maps.Copy(w.registries, other.registries)
 }
 
-// add puts rewrites as people write them over those that are there. "https://"
-// is all that is taken from the network.
+// add adds rewrites in the form of the config, overriding existing ones. The key "https://"
+// matches everything that is downloaded.
 func (w rewrites) add(mirrors, registries map[string]string) {
 	for from, to := range mirrors {
 		w.mirrors[strings.TrimSuffix(from, "/")] = strings.TrimSuffix(to, "/")
@@ -255,7 +253,7 @@ func (w rewrites) add(mirrors, registries map[string]string) {
 	}
 }
 
-// fileOf is where a component's file lies below the cache.
+// fileOf is the path of a component's file below the cache.
 func fileOf(name, version, arch, origin string) string {
 	if origin == "" {
 		return ""

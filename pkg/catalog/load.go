@@ -14,11 +14,11 @@ import (
 	"kubekey/pkg/source"
 )
 
-// loader reads files into a catalog, each over what is there.
+// loader reads files into a catalog, each overriding the previous ones.
 type loader struct {
 	c      *Catalog
 	ds     source.Diagnostics
-	checks []func() // what can only be checked when all files are read
+	checks []func() // checks that need all files
 }
 
 // reader reads one file.
@@ -80,13 +80,13 @@ func (r *reader) document(n *yaml.Node) {
 	})
 }
 
-// versions reads what goes with which minor release. What a file says of all
-// holds for them all: it takes the place of what earlier files said of one.
+// versions reads the versions for minor releases. Those for "all" apply to all releases: they
+// override what earlier files have for one release.
 func (r *reader) versions(n *yaml.Node) {
 	tables := map[string]map[string]entry{}
 	for k, v := range r.Pairs(n, "versions") {
 		if k.Value != allMinors && !isMinor(k.Value) {
-			r.wrong(k, "%q is no minor release of Kubernetes", k.Value).WithHelp(`write "1.34", or all`)
+			r.wrong(k, "%q is not a minor release of Kubernetes", k.Value).WithHelp(`write "1.34", or all`)
 			continue
 		}
 		tables[k.Value] = r.entries(v, "versions of "+k.Value)
@@ -115,7 +115,7 @@ func (r *reader) checkVersion(name string, v entry) {
 	a := r.c.components[name]
 	switch {
 	case name == kubernetes || a != nil && a.versionOf != "":
-		r.ds.Add(source.Errorf(v.at, "%s has the version of another", name).WithHelp("remove it"))
+		r.ds.Add(source.Errorf(v.at, "%s shares the version of another component", name).WithHelp("remove it"))
 	case isSeries(v.text) || r.c.sums[name] != nil:
 		if _, err := r.c.newest(name, v.text); err != nil {
 			r.ds.Add(source.Errorf(v.at, "%s", err).WithHelp("%s", r.c.nearestHelp(name, v.text)))
@@ -134,8 +134,7 @@ func (r *reader) releases(n *yaml.Node) {
 	}
 }
 
-// artifacts reads components or charts. What one already has stays unless the
-// file says otherwise.
+// artifacts reads components or charts. Values that the file does not set are kept.
 func (r *reader) artifacts(n *yaml.Node, what string, into map[string]*artifact) {
 	for k, v := range r.Pairs(n, what+"s") {
 		a := into[k.Value]
@@ -155,7 +154,7 @@ func (r *reader) artifacts(n *yaml.Node, what string, into map[string]*artifact)
 	}
 }
 
-// ownVersion is the version that a component or chart has with every Kubernetes.
+// ownVersion is the version that a component or chart has with all versions of Kubernetes.
 func (r *reader) ownVersion(name string, n *yaml.Node) {
 	v := entry{r.text(n, "version"), r.at(n)}
 	for _, table := range r.c.versions {
@@ -167,7 +166,7 @@ func (r *reader) ownVersion(name string, n *yaml.Node) {
 // digests reads the sha256 of a chart.
 func (r *reader) digests(name, what string, n *yaml.Node, a *artifact) {
 	if what == "component" {
-		r.wrong(n, "the digests of components stand in checksums").
+		r.wrong(n, "digests of components belong in checksums").
 			WithHelp("checksums: {%s: {VERSION: {ARCHITECTURE: sha256:DIGEST}}}", name)
 		return
 	}
@@ -190,8 +189,8 @@ func (r *reader) nearestArtifact(name, what string) string {
 	}))
 }
 
-// urls reads one URL for all architectures, or a mapping by architecture. It
-// takes the place of all that were there.
+// urls reads one URL for all architectures, or a mapping by architecture. It replaces all
+// previous URLs.
 func (r *reader) urls(n *yaml.Node, a *artifact) {
 	clear(a.url)
 	if n.Kind == yaml.ScalarNode {
@@ -204,13 +203,13 @@ func (r *reader) urls(n *yaml.Node, a *artifact) {
 	}
 }
 
-// urlNames are what a URL can name.
+// urlNames are the names that a URL can use.
 var urlNames = []string{"version", "arch", "machine"}
 
 func (r *reader) placeholders(e entry, known func(string) bool, names []string) {
 	_, unknown := expand(e.text, func(name string) (string, bool) { return "", known(name) })
 	if unknown != "" {
-		r.ds.Add(source.Errorf(e.at, "there is no version %s", unknown).
+		r.ds.Add(source.Errorf(e.at, "unknown version %s", unknown).
 			WithHelp("%s", source.DidYouMean(strings.Trim(unknown, "{}"), names)))
 	}
 }
@@ -233,13 +232,16 @@ func (r *reader) images(n *yaml.Node) {
 	}
 }
 
-// imagePattern is REGISTRY/REPOSITORY:TAG. A registry has a dot or a port, and so is no folder of Docker's own.
-var imagePattern = regexp.MustCompile(`^[A-Za-z0-9-]+([.][A-Za-z0-9.-]+|:[0-9]+|[.][A-Za-z0-9.-]+:[0-9]+)(/[a-z0-9]+([._-]+[a-z0-9]+)*)+:[A-Za-z0-9._{}-]+$`)
+// imagePattern is REGISTRY/REPOSITORY:TAG. A registry has a dot or a port, unlike a folder of Docker Hub.
+var imagePattern = regexp.MustCompile(
+	`^[A-Za-z0-9-]+([.][A-Za-z0-9.-]+|:[0-9]+|[.][A-Za-z0-9.-]+:[0-9]+)` +
+		`(/[a-z0-9]+([._-]+[a-z0-9]+)*)+:[A-Za-z0-9._{}-]+$`)
 
 func (r *reader) ref(n *yaml.Node, m *image) {
 	m.ref = entry{r.text(n, "an image"), r.at(n)}
 	if !imagePattern.MatchString(m.ref.text) {
-		r.wrong(n, "%q is not REGISTRY/REPOSITORY:TAG", m.ref.text).WithHelp("docker.io/library/NAME:TAG for images of Docker itself")
+		r.wrong(n, "%q is not REGISTRY/REPOSITORY:TAG", m.ref.text).
+			WithHelp("docker.io/library/NAME:TAG for images of Docker itself")
 	}
 	e := m.ref
 	r.checks = append(r.checks, func() {
@@ -302,7 +304,7 @@ func (l *loader) checksums(name string, text func() ([]byte, error)) {
 func (r *reader) digest(n *yaml.Node) string {
 	text := strings.TrimPrefix(r.text(n, "a digest"), "sha256:")
 	if text != "" && !isDigest(text) {
-		r.wrong(n, "%q is no sha256", n.Value).WithHelp("write sha256: and 64 hexadecimal digits")
+		r.wrong(n, "%q is not a sha256 digest", n.Value).WithHelp("write sha256: and 64 hexadecimal digits")
 	}
 	return text
 }

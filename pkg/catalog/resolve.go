@@ -12,39 +12,38 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Request is what a config asks of the catalog.
+// Request is what a config requests from the catalog.
 type Request struct {
 	KubeVersion string              // with its patch release: v1.34.4
-	Versions    map[string]string   // version asked for by name; "" is the catalog's; 2.2.x the newest of 2.2
+	Versions    map[string]string   // requested version by name; "" is the catalog's; 2.2.x is the newest of 2.2
 	Components  map[string]Override // by name of a component, of a chart, or of anything that has a version
-	Zone        string              // whose mirrors and registries to use; "" is none's
+	Zone        string              // zone whose mirrors and registries to use; "" is none
 
-	Mirrors    map[string]string // beginnings of URLs and what takes their place; before those of the zone
-	Registries map[string]string // registries, perhaps with a path, and what takes their place
+	Mirrors    map[string]string // prefixes of URLs and their replacements; override those of the zone
+	Registries map[string]string // registries, optionally with a path, and their replacements
 
 	PrivateRegistry string // HOST[:PORT] that nodes pull all images from; "" is upstream's or Registries'
 	Project         string // path put before all repositories of the private registry
 }
 
-// Override is what a config says of one component in the catalog's place.
+// Override replaces the catalog's data about one component.
 type Override struct {
 	Version string
-	URL     string            // of this file, taken as it is but for {version}, {arch} and {machine}
-	Path    string            // file on the control node to take instead of the URL
+	URL     string            // of the file, used unchanged except for {version}, {arch} and {machine}
+	Path    string            // file on the control node to use instead of the URL
 	SHA256  map[string]string // by architecture, or "any"
 }
 
-// Problem is something a request asks that the catalog does not have.
+// Problem is something that is requested and not in the catalog.
 type Problem struct {
-	Path []string // key of the config that asks for it
+	Path []string // config key that requests it
 	Msg  string
 	Help string // what to do; may be empty
 }
 
-// Resolve works out versions, files, charts and images for one version of
-// Kubernetes: the variable catalog of playbooks. The same request has the same
-// answer, in the same order. The answer is nil when Kubernetes itself is not
-// in the catalog, and without what the other problems name.
+// Resolve determines versions, files, charts and images for one version of Kubernetes: the
+// variable catalog of playbooks. It is deterministic, including its order. The result is nil if
+// Kubernetes itself is not in the catalog, and omits what other problems are about.
 func (c *Catalog) Resolve(q Request) (*value.Dict, []Problem) {
 	r := c.resolver(q)
 	if !r.kubernetes() {
@@ -90,27 +89,27 @@ func (r *resolver) kubernetes() bool {
 	minor := strings.TrimPrefix(v, "v")
 	if i := slices.IndexFunc(r.Minors(), func(m Minor) bool { return m.Name == minor }); i >= 0 {
 		r.problem("kubernetes.kube_version", fmt.Sprintf("write %s, the newest of %s", r.Minors()[i].Newest, minor),
-			"%q names no patch release of Kubernetes", v)
+			"%q is not a patch release of Kubernetes", v)
 		return false
 	}
 	r.problem("kubernetes.kube_version", nearestHelp(v, all), "Kubernetes %q is not in the catalog", v)
 	return false
 }
 
-// zone puts the rewrites of the zone, of overlays and of the request over one another.
+// zone merges the rewrites of overlays, of the zone and of the request.
 func (r *resolver) zone() {
 	if z := r.zones[r.Zone]; z != nil {
 		r.rewrites.over(*z)
 	} else if r.Zone != "" {
 		zones := slices.Sorted(maps.Keys(r.zones))
-		r.problem("catalog.zone", cmp.Or(source.DidYouMean(r.Zone, zones), "zones are "+strings.Join(zones, ", ")),
-			"there is no zone %q", r.Zone)
+		r.problem("catalog.zone", cmp.Or(source.DidYouMean(r.Zone, zones), "use one of: "+strings.Join(zones, ", ")),
+			"unknown zone %q", r.Zone)
 	}
 	r.rewrites.over(r.Catalog.rewrites)
 	r.rewrites.add(r.Mirrors, r.Registries)
 }
 
-// names checks that the catalog knows what the request names.
+// names checks that the names in the request are in the catalog.
 func (r *resolver) names() {
 	known := r.Catalog.names()
 	for _, name := range r.Catalog.Names() {
@@ -130,7 +129,7 @@ func (r *resolver) names() {
 	}
 }
 
-// keyOf is the key of the config that asks for the version of a name.
+// keyOf is the config key that requests the version of a name.
 func (r *resolver) keyOf(name string) string {
 	if r.Components[name].Version != "" {
 		return "catalog.components." + name + ".version"
@@ -141,7 +140,7 @@ func (r *resolver) keyOf(name string) string {
 	return "catalog.components." + name + ".version"
 }
 
-// choose finds the version of every name: those of their own first, then what those bring.
+// choose determines the version of every name: first independent ones, then their dependencies.
 func (r *resolver) choose() {
 	minor := minorOf(r.KubeVersion)
 	table := maps.Clone(r.versions[allMinors])
@@ -163,8 +162,8 @@ func (r *resolver) asked(name string) string {
 	return cmp.Or(r.Components[name].Version, r.Request.Versions[name])
 }
 
-// version is the version that text means. One that the catalog has no digest
-// of needs one from the config, or a file of the control node.
+// version is the version that text selects. One without a digest in the catalog needs a digest in
+// the config, or a file of the control node.
 func (r *resolver) version(name, text string) string {
 	o := r.Components[name]
 	if !isSeries(text) && (len(o.SHA256) > 0 || o.Path != "") {
@@ -183,10 +182,10 @@ func (r *resolver) digestHelp(name, text string) string {
 	if isSeries(text) || strings.HasPrefix(help, "did you mean") {
 		return help
 	}
-	return help + fmt.Sprintf("; for another, catalog.components.%s.sha256 gives its digest", name)
+	return help + fmt.Sprintf("; for another version, set its digest in catalog.components.%s.sha256", name)
 }
 
-// bring chooses the versions that come with the release of a name.
+// bring chooses the versions that depend on the release of a name.
 func (r *resolver) bring(name string) {
 	release := r.chosen[name]
 	brings, known := r.releases[name][release]
@@ -199,13 +198,13 @@ func (r *resolver) bring(name string) {
 	for _, what := range r.brought(name) {
 		if r.chosen[what] = r.asked(what); r.chosen[what] == "" {
 			help := nearestHelp(release, Sort(slices.Collect(maps.Keys(r.releases[name]))))
-			r.problem(r.keyOf(name), fmt.Sprintf("%s; for another, set catalog.components.%s.version", help, what),
-				"the catalog does not say which %s goes with %s %s", what, name, release)
+			r.problem(r.keyOf(name), fmt.Sprintf("%s; for another version, set catalog.components.%s.version", help, what),
+				"the catalog has no %s for %s %s", what, name, release)
 		}
 	}
 }
 
-// brought is all that releases of a name bring.
+// brought is everything that depends on releases of a name.
 func (r *resolver) brought(name string) []string {
 	all := map[string]bool{}
 	for _, brings := range r.releases[name] {
@@ -216,7 +215,7 @@ func (r *resolver) brought(name string) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// ofOther gives an artifact the version of another, when it has none of its own.
+// ofOther gives an artifact without a version the version of another.
 func (r *resolver) ofOther(name string, a *artifact) {
 	if a.versionOf == "" {
 		if r.chosen[name] == "" {
@@ -226,16 +225,17 @@ func (r *resolver) ofOther(name string, a *artifact) {
 	}
 	r.chosen[name] = r.chosen[a.versionOf]
 	if v := r.asked(name); v != "" && v != r.chosen[name] {
-		r.problem(r.keyOf(name), "set "+r.versionKey(a.versionOf), "%s has the version of %s, %s", name, a.versionOf, r.chosen[name])
+		r.problem(r.keyOf(name), "set "+r.versionKey(a.versionOf),
+			"%s has the version of %s, %s", name, a.versionOf, r.chosen[name])
 	}
 }
 
-// unversioned is the version asked for of what the catalog has none of.
+// unversioned is the requested version of a name that has none in the catalog.
 func (r *resolver) unversioned(name string) string {
 	if v := r.asked(name); v != "" {
 		return r.version(name, v)
 	}
-	r.problem(r.keyOf(name), "", "the catalog does not say which %s goes with Kubernetes %s", name, minorOf(r.KubeVersion))
+	r.problem(r.keyOf(name), "", "the catalog has no %s for Kubernetes %s", name, minorOf(r.KubeVersion))
 	return ""
 }
 
@@ -252,7 +252,7 @@ func (r *resolver) components() *value.Dict {
 	return out
 }
 
-// component is where one architecture's file of a component is.
+// component is the file of a component for one architecture.
 func (r *resolver) component(name, arch string) *value.Dict {
 	a, o, version := r.Catalog.components[name], r.Components[name], r.chosen[name]
 	upstream := r.fill(name, a.pattern(arch), version, arch)
@@ -263,21 +263,21 @@ func (r *resolver) component(name, arch string) *value.Dict {
 	local := cmp.Or(o.Path, a.path)
 	digest := r.digest(name, arch)
 	if r.sums[name] != nil && digest == "" && local == "" {
-		url = "" // nothing is taken that cannot be checked
+		url = "" // do not download what cannot be verified
 	}
 	return value.NewDict("url", url, "sha256", digest,
 		"file", fileOf(name, version, arch, cmp.Or(upstream, url, local)), "path", local)
 }
 
-// complete reports a component whose digests are known for no architecture.
+// complete reports a component without a digest for any architecture.
 func (r *resolver) complete(name string) {
 	v := r.chosen[name]
 	a := r.Catalog.components[name]
 	if r.sums[name] == nil || r.sums[name][v] != nil || a.versionOf == "" {
-		return // those with a version of their own were checked with it
+		return // components with their own version were checked with it
 	}
 	if o := r.Components[name]; len(o.SHA256) == 0 && o.Path == "" && a.path == "" {
-		r.problem(r.versionKey(a.versionOf), fmt.Sprintf("catalog.components.%s.sha256 gives its digest", name),
+		r.problem(r.versionKey(a.versionOf), fmt.Sprintf("set its digest in catalog.components.%s.sha256", name),
 			"the catalog has no digest of %s %s", name, v)
 	}
 }
@@ -294,7 +294,8 @@ func (r *resolver) digest(name, arch string) string {
 	given := cmp.Or(o[arch], o[anyArch], r.sums[name][r.chosen[name]][arch])
 	given = strings.TrimPrefix(given, "sha256:")
 	if given != "" && !isDigest(given) {
-		r.problem("catalog.components."+name+".sha256", "write sha256: and 64 hexadecimal digits", "%q is no sha256", given)
+		r.problem("catalog.components."+name+".sha256", "write sha256: and 64 hexadecimal digits",
+			"%q is not a sha256 digest", given)
 	}
 	return given
 }
@@ -307,7 +308,7 @@ func (r *resolver) fill(name, pattern, version, arch string) string {
 		return v, ok
 	})
 	if unknown != "" {
-		r.problem("catalog.components."+name+".url", "use "+strings.Join(urlNames, ", "), "there is no %s in a URL", unknown)
+		r.problem("catalog.components."+name+".url", "use "+strings.Join(urlNames, ", "), "unknown %s in a URL", unknown)
 	}
 	return text
 }
@@ -335,7 +336,9 @@ func (r *resolver) images() *value.Dict {
 	out := value.NewDict()
 	for _, name := range slices.Sorted(maps.Keys(r.Catalog.images)) {
 		m := r.Catalog.images[name]
-		upstream, unknown := expand(m.ref.text, func(what string) (string, bool) { return r.chosen[what], r.chosen[what] != "" })
+		upstream, unknown := expand(m.ref.text, func(what string) (string, bool) {
+			return r.chosen[what], r.chosen[what] != ""
+		})
 		if unknown == "" {
 			out.Set(name, r.image(upstream, m.group))
 		}
@@ -343,7 +346,7 @@ func (r *resolver) images() *value.Dict {
 	return out
 }
 
-// image is how nodes name an image, in whole and in the parts that charts ask for, and where it comes from.
+// image is the name of an image on nodes, as a whole and in the parts that charts need, and its source.
 func (r *resolver) image(upstream, group string) *value.Dict {
 	colon := strings.LastIndexByte(upstream, ':')
 	original, tag := upstream[:colon], upstream[colon:]

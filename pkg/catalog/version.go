@@ -17,10 +17,10 @@ var minorPattern = regexp.MustCompile(`^[0-9]+\.[0-9]+$`)
 // isMinor reports whether text is a minor release: "1.34".
 func isMinor(text string) bool { return minorPattern.MatchString(text) }
 
-// isSeries reports whether text asks for the newest of a series: "2.2.x".
+// isSeries reports whether text requests the newest version of a series: "2.2.x".
 func isSeries(text string) bool { return strings.HasSuffix(text, ".x") }
 
-// minorOf is "1.34" of "v1.34.4", and "" of what is no version.
+// minorOf is "1.34" for "v1.34.4", and "" for text that is not a version.
 func minorOf(version string) string {
 	v, err := semver.NewVersion(version)
 	if err != nil {
@@ -29,7 +29,7 @@ func minorOf(version string) string {
 	return fmt.Sprintf("%d.%d", v.Major(), v.Minor())
 }
 
-// Sort sorts versions oldest first, in place; what is no version comes before all that are.
+// Sort sorts versions oldest first, in place; invalid versions come before all others.
 func Sort(versions []string) []string {
 	parsed := make(map[string]*semver.Version, len(versions))
 	for _, v := range versions {
@@ -50,8 +50,8 @@ func Sort(versions []string) []string {
 	return versions
 }
 
-// newest is the version that text means: the newest of a series, else itself.
-// It is an error when the catalog has no digest of it and ought to.
+// newest is the version that text selects: the newest of a series, else text itself. It is an
+// error if the catalog should have a digest of it and does not.
 func (c *Catalog) newest(name, text string) (string, error) {
 	if !isSeries(text) {
 		if c.sums[name] != nil && c.sums[name][text] == nil {
@@ -61,7 +61,7 @@ func (c *Catalog) newest(name, text string) (string, error) {
 	}
 	series, err := semver.NewConstraint(strings.TrimPrefix(text, "v"))
 	if err != nil {
-		return "", fmt.Errorf("%q is no series of versions: %w", text, err)
+		return "", fmt.Errorf("%q is not a series of versions: %w", text, err)
 	}
 	var best *semver.Version
 	found := ""
@@ -77,12 +77,12 @@ func (c *Catalog) newest(name, text string) (string, error) {
 	return "", fmt.Errorf("the catalog has no %s of the series %s", name, text)
 }
 
-// nearestHelp names the versions nearest to one that the catalog does not have.
+// nearestHelp suggests versions close to one that is not in the catalog.
 func (c *Catalog) nearestHelp(name, version string) string {
 	return nearestHelp(version, c.known(name))
 }
 
-// nearestHelp says which of the known versions, oldest first, are next to version.
+// nearestHelp names the known versions, oldest first, that are closest to version.
 func nearestHelp(version string, known []string) string {
 	if len(known) == 0 {
 		return ""
@@ -91,11 +91,11 @@ func nearestHelp(version string, known []string) string {
 	if slices.Contains(known, "v"+version) {
 		return fmt.Sprintf("did you mean %q?", "v"+version)
 	}
-	wanted, err := semver.NewVersion(strings.TrimSuffix(version, ".x"))
+	requested, err := semver.NewVersion(strings.TrimSuffix(version, ".x"))
 	if err != nil {
 		return cmp.Or(source.DidYouMean(version, known), "the newest is "+newest)
 	}
-	near := neighbours(wanted, known)
+	near := neighbours(requested, known)
 	if !slices.Contains(near, newest) {
 		return fmt.Sprintf("the nearest are %s; the newest is %s", strings.Join(near, " and "), newest)
 	}
@@ -106,10 +106,10 @@ func nearestHelp(version string, known []string) string {
 }
 
 // neighbours are the known versions just below and just above one.
-func neighbours(wanted *semver.Version, known []string) (near []string) {
+func neighbours(requested *semver.Version, known []string) (near []string) {
 	i := slices.IndexFunc(known, func(k string) bool {
 		v, err := semver.NewVersion(k)
-		return err == nil && v.GreaterThan(wanted)
+		return err == nil && v.GreaterThan(requested)
 	})
 	if i < 0 {
 		i = len(known)

@@ -30,18 +30,20 @@ import (
 
 // Digests are those of bytes, by algorithm, as hexadecimal pairs.
 func Digests(b []byte) *value.Dict {
-	m5, s1, s224, s256, s384, s512 := md5.Sum(b), sha1.Sum(b), sha256.Sum224(b), sha256.Sum256(b), sha512.Sum384(b), sha512.Sum512(b) //nolint:gosec // as above
+	m5, s1, s224, s256, s384, s512 := md5.Sum(b), sha1.Sum(b), sha256.Sum224(b), sha256.Sum256(b), sha512.Sum384(b),
+		sha512.Sum512(b) //nolint:gosec // as above
 	t224, t256, t384, t512 := sha3.Sum224(b), sha3.Sum256(b), sha3.Sum384(b), sha3.Sum512(b)
 	b2b, b2s := blake2b.Sum512(b), blake2s.Sum256(b)
 	return value.NewDict(
-		"md5", pairs(m5[:]), "sha1", pairs(s1[:]), "sha224", pairs(s224[:]), "sha256", pairs(s256[:]), "sha384", pairs(s384[:]), "sha512", pairs(s512[:]),
+		"md5", pairs(m5[:]), "sha1", pairs(s1[:]), "sha224", pairs(s224[:]), "sha256", pairs(s256[:]), "sha384",
+		pairs(s384[:]), "sha512", pairs(s512[:]),
 		"sha3_224", pairs(t224[:]), "sha3_256", pairs(t256[:]), "sha3_384", pairs(t384[:]), "sha3_512", pairs(t512[:]),
 		"shake_128", pairs(sha3.SumSHAKE128(b, 32)), "shake_256", pairs(sha3.SumSHAKE256(b, 32)),
 		"blake2b", pairs(b2b[:]), "blake2s", pairs(b2s[:]),
 	)
 }
 
-// IntOrDigits is a number where 64 bits hold it, and its digits otherwise.
+// IntOrDigits is an int if 64 bits are enough, else its digits.
 func IntOrDigits(n *big.Int) any {
 	if n.IsInt64() {
 		return int(n.Int64())
@@ -68,7 +70,7 @@ func DescribeName(key string, name pkix.Name) *value.Dict {
 	return value.NewDict(key, parts, key+"_ordered", ordered)
 }
 
-// DescribePublic is what a certificate or a request says of its key.
+// DescribePublic describes the key of a certificate or a request.
 func DescribePublic(public crypto.PublicKey, spki []byte) *value.Dict {
 	kind, data := PublicData(public)
 	d := value.NewDict("public_key_type", kind, "public_key_data", data, "public_key_fingerprints", Digests(spki))
@@ -78,7 +80,7 @@ func DescribePublic(public crypto.PublicKey, spki []byte) *value.Dict {
 	return d
 }
 
-// SignatureName is OpenSSL's name of how a certificate is signed.
+// SignatureName is OpenSSL's name for the signature algorithm of a certificate.
 func SignatureName(crt *x509.Certificate) string {
 	switch crt.SignatureAlgorithm {
 	case x509.PureEd25519:
@@ -109,7 +111,7 @@ const (
 	ExtensionMustStaple = "1.3.6.1.5.5.7.1.24"
 )
 
-// DescribeExtensions sets what results say of the extensions of a certificate or a request.
+// DescribeExtensions describes the extensions of a certificate or a request.
 func DescribeExtensions(list []pkix.Extension) *value.Dict {
 	all, found := value.NewDict(), map[string]pkix.Extension{}
 	for _, e := range list {
@@ -153,10 +155,11 @@ func DescribeExtensions(list []pkix.Extension) *value.Dict {
 	return d
 }
 
-// DescribeNameConstraints are the names that an authority may or may not sign
-// for (RFC 5280, 4.2.1.10).
+// DescribeNameConstraints describes the names that a CA is permitted or forbidden to sign (RFC
+// 5280, 4.2.1.10).
 func DescribeNameConstraints(list []pkix.Extension) *value.Dict {
-	d := value.NewDict("name_constraints_permitted", nil, "name_constraints_excluded", nil, "name_constraints_critical", false)
+	d := value.NewDict("name_constraints_permitted", nil, "name_constraints_excluded", nil, "name_constraints_critical",
+		false)
 	for _, e := range list {
 		var trees Subtrees
 		if e.Id.String() != ExtensionNames || !parses(e.Value, &trees) {
@@ -211,13 +214,14 @@ func usagesOf(der []byte) []string {
 	return out
 }
 
-// extendedUsages are OpenSSL's names of extended key usages, sorted; one
-// without a name is its number.
+// extendedUsages are OpenSSL's names of extended key usages, sorted; one without a name is its
+// OID.
 func extendedUsages(der []byte) []string {
 	names := map[string]string{
 		"1.3.6.1.5.5.7.3.1": "TLS Web Server Authentication", "1.3.6.1.5.5.7.3.2": "TLS Web Client Authentication",
 		"1.3.6.1.5.5.7.3.3": "Code Signing", "1.3.6.1.5.5.7.3.4": "E-mail Protection", "1.3.6.1.5.5.7.3.8": "Time Stamping",
-		"1.3.6.1.5.5.7.3.9": "OCSP Signing", "1.3.6.1.5.5.7.3.17": "ipsec Internet Key Exchange", "2.5.29.37.0": "Any Extended Key Usage",
+		"1.3.6.1.5.5.7.3.9": "OCSP Signing", "1.3.6.1.5.5.7.3.17": "ipsec Internet Key Exchange",
+		"2.5.29.37.0": "Any Extended Key Usage",
 	}
 	var ids []asn1.ObjectIdentifier
 	if !parses(der, &ids) {
@@ -289,10 +293,10 @@ func generalName(n asn1.RawValue) string {
 	return ""
 }
 
-// StatusRequest is the feature of TLS that must-staple is about (RFC 7633).
+// StatusRequest is the TLS feature of must-staple (RFC 7633).
 const StatusRequest = 5
 
-// Subtree is a set of names that constraints are about.
+// Subtree is a set of names in a name constraint.
 type Subtree struct{ Base asn1.RawValue }
 
 // Subtrees is the extension as RFC 5280, 4.2.1.10 has it.
@@ -308,7 +312,7 @@ type AuthorityID struct {
 	Serial *big.Int        `asn1:"optional,tag:2"`
 }
 
-// SignatureOf is how a key signs with a digest.
+// SignatureOf is the signature algorithm for a key and a digest.
 func SignatureOf(key crypto.Signer, digest string) (x509.SignatureAlgorithm, error) {
 	kind := x509.ECDSAWithSHA1
 	table := map[string][2]x509.SignatureAlgorithm{
@@ -330,8 +334,8 @@ func SignatureOf(key crypto.Signer, digest string) (x509.SignatureAlgorithm, err
 	return kind, nil
 }
 
-// Canonical are texts of the extensions that are known here, equal where they
-// ask for the same: names and usages have no order.
+// Canonical returns texts for the known extensions, equal if the extensions are equivalent: the
+// order of names and usages is irrelevant.
 func Canonical(list []pkix.Extension) []string {
 	var all []string
 	for _, e := range list {
@@ -392,7 +396,7 @@ func PublicData(public crypto.PublicKey) (kind string, data *value.Dict) {
 	return "unknown", value.NewDict()
 }
 
-// PrivateData is the secret part of a key.
+// PrivateData is the secret parameters of a key.
 func PrivateData(key crypto.Signer) *value.Dict {
 	switch k := key.(type) {
 	case *rsa.PrivateKey:
@@ -429,7 +433,8 @@ func DescribeKey(key crypto.Signer) *value.Dict {
 
 // curveName is the name of a curve in SEC 2.
 func curveName(c elliptic.Curve) string {
-	return strings.NewReplacer("P-256", "secp256r1", "P-224", "secp224r1", "P-384", "secp384r1", "P-521", "secp521r1").Replace(c.Params().Name)
+	return strings.NewReplacer("P-256", "secp256r1", "P-224", "secp224r1", "P-384", "secp384r1", "P-521",
+		"secp521r1").Replace(c.Params().Name)
 }
 
 // KeyFingerprint are digests of a public key.
@@ -450,7 +455,7 @@ func pairs(b []byte) string {
 	return strings.Join(words, ":")
 }
 
-// SameTexts reports whether two lists hold the same texts, in any order and any number.
+// SameTexts reports whether two lists contain the same texts, ignoring order and duplicates.
 func SameTexts(a, b []string) bool {
 	a, b = slices.Clone(a), slices.Clone(b)
 	slices.Sort(a)

@@ -18,12 +18,12 @@ import (
 	"strings"
 )
 
-// The form of an encrypted key is PKCS #8 (RFC 5208) with PBES2 (RFC 8018): a
-// key is derived from the passphrase with PBKDF2, and AES in CBC mode hides
-// what MarshalPKCS8PrivateKey writes. It is what openssl makes.
+// An encrypted key is PKCS #8 (RFC 5208) with PBES2 (RFC 8018): PBKDF2 derives a key from the
+// passphrase, and AES in CBC mode encrypts the output of MarshalPKCS8PrivateKey. openssl produces
+// the same format.
 
-// rounds of PBKDF2 for a new file, and the most that a file may ask for: a
-// host must not keep the control node busy.
+// rounds of PBKDF2 for a new file, and the maximum accepted: a host must not keep the control
+// node busy.
 const (
 	NewRounds  = 100_000
 	mostRounds = 2_000_000
@@ -56,8 +56,9 @@ const (
 )
 
 var (
-	errPassphrase = errors.New("the passphrase is not that of the key")
-	errCipher     = errors.New("it is encrypted in a way that is not supported: make it anew with openssl pkcs8 -topk8 -v2 aes-256-cbc")
+	errPassphrase = errors.New("the passphrase is wrong")
+	errCipher     = errors.New("its encryption is not supported: " +
+		"encrypt it again with openssl pkcs8 -topk8 -v2 aes-256-cbc")
 )
 
 // DecryptKey reads a key that is encrypted with a passphrase.
@@ -67,7 +68,8 @@ func DecryptKey(der []byte, passphrase string) (crypto.Signer, error) {
 	var params pbkdf2Params
 	var iv []byte
 	switch {
-	case !parses(der, &file) || file.Algorithm.Algorithm.String() != oidPBES2 || !parses(file.Algorithm.Parameters.FullBytes, &scheme),
+	case !parses(der, &file) || file.Algorithm.Algorithm.String() != oidPBES2 ||
+		!parses(file.Algorithm.Parameters.FullBytes, &scheme),
 		scheme.Derive.Algorithm.String() != oidPBKDF2 || !parses(scheme.Derive.Parameters.FullBytes, &params),
 		params.Rounds < 1 || params.Rounds > mostRounds,
 		!parses(scheme.Encrypt.Parameters.FullBytes, &iv) || len(iv) != aes.BlockSize,
@@ -140,7 +142,7 @@ func EncryptKey(key crypto.Signer, passphrase string, rounds int) ([]byte, error
 	return asn1.Marshal(encryptedKey{scheme, plain})
 }
 
-// parses reads one value that is all of the bytes.
+// parses decodes one value that uses all of the bytes.
 func parses(der []byte, into any) bool {
 	rest, err := asn1.Unmarshal(der, into)
 	return err == nil && len(rest) == 0
@@ -161,7 +163,7 @@ func OID(text string) asn1.ObjectIdentifier {
 	return out
 }
 
-// digestOf is the digest of PBKDF2, nil if it is not known.
+// digestOf is the digest of PBKDF2, nil if unknown.
 func digestOf(a pkix.AlgorithmIdentifier) func() hash.Hash {
 	switch a.Algorithm.String() {
 	case "", oidHMACSHA1:
@@ -174,7 +176,7 @@ func digestOf(a pkix.AlgorithmIdentifier) func() hash.Hash {
 	return nil
 }
 
-// keyLength is the bytes of a key for a cipher, 0 if it is not known.
+// keyLength is the key length of a cipher in bytes, 0 if unknown.
 func keyLength(a pkix.AlgorithmIdentifier) int {
 	switch a.Algorithm.String() {
 	case oidAES128:

@@ -26,8 +26,7 @@ func tagged(tag int, b []byte) asn1.RawValue {
 	return asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: tag, Bytes: b}
 }
 
-// EncodeNames encodes names with their kinds before them; of names the
-// arguments say what is wrong in which.
+// EncodeNames encodes names with a type prefix; an error names the argument.
 func EncodeNames(argument string, texts []string, encode func(string) (asn1.RawValue, error)) ([]asn1.RawValue, error) {
 	var all []asn1.RawValue
 	for _, text := range texts {
@@ -40,7 +39,7 @@ func EncodeNames(argument string, texts []string, encode func(string) (asn1.RawV
 	return all, nil
 }
 
-// EncodeSAN encodes a name that a certificate is for, which is checked.
+// EncodeSAN validates and encodes a subject alternative name.
 func EncodeSAN(text string) (asn1.RawValue, error) {
 	if kind, _, _ := strings.Cut(text, ":"); kind == "RID" || kind == "dirName" {
 		return EncodeName(text)
@@ -52,7 +51,7 @@ func EncodeSAN(text string) (asn1.RawValue, error) {
 	return n.raw()[0], nil
 }
 
-// EncodeName encodes a name that may also be a part of one, as constraints are.
+// EncodeName encodes a name that can be partial, as in constraints.
 func EncodeName(text string) (asn1.RawValue, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	plain := map[string]int{"DNS": nameDNS, "email": nameMail, "URI": nameURI}
@@ -71,7 +70,8 @@ func EncodeName(text string) (asn1.RawValue, error) {
 	case kind == "dirName":
 		return encodeDirName(rest)
 	}
-	return asn1.RawValue{}, fmt.Errorf("%q is not a name such as DNS:NAME, IP:ADDRESS, email:ADDRESS, URI:..., RID:NUMBERS or dirName:CN=...,O=...", text)
+	return asn1.RawValue{}, fmt.Errorf("%q is not a name: "+
+		"write DNS:NAME, IP:ADDRESS, email:ADDRESS, URI:..., RID:NUMBERS or dirName:CN=...,O=...", text)
 }
 
 func encodeIP(text string) (asn1.RawValue, error) {
@@ -94,7 +94,7 @@ func ParseOID(text string) (asn1.ObjectIdentifier, error) {
 	for part := range strings.SplitSeq(text, ".") {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 0 {
-			return nil, fmt.Errorf("%q is not numbers with dots", text)
+			return nil, fmt.Errorf("%q is not an object identifier: write numbers separated by dots", text)
 		}
 		id = append(id, n)
 	}
@@ -112,8 +112,8 @@ func encodeDirName(text string) (asn1.RawValue, error) {
 	return asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: nameDir, IsCompound: true, Bytes: der}, err
 }
 
-// parseDN reads CN=a,O=b or /CN=a/O=b, in which a backslash takes its meaning
-// from a character, or stands before the two digits of a byte.
+// parseDN parses CN=a,O=b or /CN=a/O=b. A backslash escapes a character, or precedes the two hex
+// digits of a byte.
 func parseDN(text string) ([]NamePart, error) {
 	separator := ","
 	text, slash := strings.CutPrefix(strings.TrimLeft(text, " "), "/")
@@ -177,7 +177,7 @@ func EncodeSubject(parts []NamePart) ([]byte, error) {
 		id, err := ids[p.Name], error(nil)
 		if id == nil {
 			if id, err = ParseOID(p.Name); err != nil {
-				return nil, fmt.Errorf("the subject has the part %q, which is not known", p.Name)
+				return nil, fmt.Errorf("the subject has an unknown part %q", p.Name)
 			}
 		}
 		tag := asn1.TagUTF8String
@@ -195,7 +195,8 @@ func EncodeSubject(parts []NamePart) ([]byte, error) {
 		if p.Text == "" {
 			return nil, fmt.Errorf("the part %s of the subject is empty", p.Name)
 		}
-		rdns = append(rdns, pkix.RelativeDistinguishedNameSET{{Type: id, Value: asn1.RawValue{Tag: tag, Bytes: []byte(p.Text)}}})
+		rdns = append(rdns, pkix.RelativeDistinguishedNameSET{{Type: id, Value: asn1.RawValue{Tag: tag,
+			Bytes: []byte(p.Text)}}})
 	}
 	return asn1.Marshal(rdns)
 }

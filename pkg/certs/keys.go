@@ -1,6 +1,5 @@
-// Package certs reads and writes keys, and what X.509 certificates and requests are made of: names
-// (RFC 5280), keys with a passphrase (PKCS #8 with PBES2), OpenSSH's form of keys; and describes them
-// as values.
+// Package certs reads, writes and describes keys, and the parts of X.509 certificates and requests:
+// names (RFC 5280), encrypted keys (PKCS #8 with PBES2), OpenSSH public keys.
 package certs
 
 import (
@@ -19,7 +18,7 @@ import (
 	input "kubekey/pkg/source"
 )
 
-// Authority is a certificate that signs others, and its key.
+// Authority is the certificate of a CA, and its key.
 type Authority struct {
 	Cert *x509.Certificate
 	Key  crypto.Signer
@@ -75,10 +74,10 @@ func Same(a, b any) bool {
 	return ok && k.Equal(b)
 }
 
-// ErrEncrypted says that a key needs a passphrase.
-var ErrEncrypted = errors.New("the key is encrypted with a passphrase; give it, or store the key without one")
+// ErrEncrypted reports that a key needs a passphrase.
+var ErrEncrypted = errors.New("the key is encrypted: give its passphrase, or store the key without one")
 
-// errPlain says that a key has no passphrase where one is given.
+// errPlain reports that a passphrase is given for a key without one.
 var errPlain = errors.New("a passphrase is given, but the key is not encrypted")
 
 // ReadPEM reads a file of the control node.
@@ -94,7 +93,7 @@ func ReadKey(path string) (crypto.Signer, error) {
 }
 
 // DecodeKey finds the key in the text of a file. With a passphrase it must be
-// encrypted, without one it must not.
+// encrypted, without one it must not be.
 func DecodeKey(path string, text []byte, passphrase *redact.Secret) (crypto.Signer, error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		key, err := DecodeBlock(block, passphrase)
@@ -105,7 +104,7 @@ func DecodeKey(path string, text []byte, passphrase *redact.Secret) (crypto.Sign
 			return key, nil
 		}
 	}
-	return nil, fmt.Errorf("%s holds no key in PEM form", path)
+	return nil, fmt.Errorf("%s contains no PEM key", path)
 }
 
 // DecodeBlock is the key in a block, nil if it is something else.
@@ -156,7 +155,7 @@ func ParseCerts(text []byte) ([]*x509.Certificate, error) {
 		certs = append(certs, crt)
 	}
 	if len(certs) == 0 {
-		return nil, errors.New("holds no certificate in PEM form")
+		return nil, errors.New("contains no PEM certificate")
 	}
 	return certs, nil
 }
@@ -174,7 +173,7 @@ func ReadCerts(path string) ([]*x509.Certificate, error) {
 	return certs, nil
 }
 
-// EncodeKey is a key as PKCS #8 in PEM, without a passphrase.
+// EncodeKey encodes a key as PKCS #8 in PEM, without a passphrase.
 func EncodeKey(key crypto.Signer) ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err

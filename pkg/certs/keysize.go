@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// A host may hold any key, and the time to verify with one grows with the square of
-// its bits: keys are refused by their size before anything is computed with them.
+// A host can supply any key, and the time to verify with one grows with the square of its size:
+// keys are rejected by size before anything is computed with them.
 const (
-	mostBits    = 16384   // of an RSA key, as OpenSSL has it
+	mostBits    = 16384   // of an RSA key, as in OpenSSL
 	mostPrivate = 1 << 16 // bytes of a private key: one of mostBits has less than 10000
 )
 
 func checkSize(public any) error {
 	if k, ok := public.(*rsa.PublicKey); ok && k.N.BitLen() > mostBits {
-		return fmt.Errorf("its RSA key has %d bits: more than %d are not read", k.N.BitLen(), mostBits)
+		return fmt.Errorf("its RSA key has %d bits: at most %d are supported", k.N.BitLen(), mostBits)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func ReadRequest(der []byte) (*x509.CertificateRequest, error) {
 	return csr, checkSize(csr.PublicKey)
 }
 
-// readPKCS8 keeps long keys from the parser, which tests whether their factors are prime.
+// readPKCS8 protects the parser from long keys: it tests whether their factors are prime.
 func readPKCS8(der []byte) (any, error) {
 	if err := CheckPrivate(der); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func readPKCS8(der []byte) (any, error) {
 	return x509.ParsePKCS8PrivateKey(der)
 }
 
-// CheckPrivate refuses the text of a private key that is too long for any.
+// CheckPrivate rejects a private key that is longer than any supported one.
 func CheckPrivate(text []byte) error {
 	if len(text) > mostPrivate {
 		return fmt.Errorf("it has %d bytes: a private key has at most %d", len(text), mostPrivate)

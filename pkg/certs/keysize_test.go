@@ -35,7 +35,8 @@ func hugeRequest(t *testing.T, key *rsa.PublicKey) []byte {
 		Signature asn1.BitString
 	}{
 		content{PublicKey: asn1.RawValue{FullBytes: public}},
-		pkix.AlgorithmIdentifier{Algorithm: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 11}, Parameters: asn1.NullRawValue},
+		pkix.AlgorithmIdentifier{Algorithm: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 11},
+			Parameters: asn1.NullRawValue},
 		asn1.BitString{Bytes: bytes.Repeat([]byte{0x5a}, key.Size()), BitLength: 8 * key.Size()},
 	})
 	if err != nil {

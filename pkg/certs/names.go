@@ -10,15 +10,14 @@ import (
 	"strings"
 )
 
-// Names are the subject alternative names of one certificate, by kind and
-// without doubles.
+// Names are the subject alternative names of one certificate, by type and without duplicates.
 type Names struct {
 	DNS, Email []string
 	IP         []net.IP
 	URI        []*url.URL
 }
 
-// ParseNames tells the kinds of names apart. The error names the entry.
+// ParseNames determines the types of names. The error names the entry.
 func ParseNames(texts []string) (Names, error) {
 	var n Names
 	for i, text := range texts {
@@ -42,7 +41,7 @@ func (n *Names) add(text string) error {
 	return n.addDNS(rest)
 }
 
-// kindOf tells what kind of name a text is.
+// kindOf determines the type of a name.
 func kindOf(text string) (kind, rest string) {
 	text = strings.TrimSpace(text)
 	if prefix, rest, ok := strings.Cut(text, ":"); ok {
@@ -62,8 +61,8 @@ func kindOf(text string) (kind, rest string) {
 	return "dns", text
 }
 
-// looksLikeIP takes in what is meant as an address but is none, so that the
-// complaint is about the address.
+// looksLikeIP accepts everything that was probably meant as an address, so that the error is about
+// an address.
 func looksLikeIP(text string) bool {
 	last := text[strings.LastIndexByte(text, '.')+1:]
 	return strings.Contains(text, ":") || last != "" && strings.Trim(last, "0123456789/") == ""
@@ -75,9 +74,9 @@ func (n *Names) addIP(text string) error {
 	case strings.Contains(text, "/"):
 		return fmt.Errorf("%q is a network; a certificate names single addresses", text)
 	case err != nil:
-		return fmt.Errorf("%q is no IP address", text)
+		return fmt.Errorf("%q is not an IP address", text)
 	case a.Zone() != "":
-		return fmt.Errorf("%q has a zone, which means nothing in a certificate", text)
+		return fmt.Errorf("%q has a zone, which a certificate cannot contain", text)
 	}
 	ip := net.IP(a.Unmap().AsSlice())
 	if !slices.ContainsFunc(n.IP, ip.Equal) {
@@ -89,7 +88,7 @@ func (n *Names) addIP(text string) error {
 func (n *Names) addURI(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" && u.Opaque == "" && u.Path == "" || !printable(text) {
-		return fmt.Errorf("%q is no URI", text)
+		return fmt.Errorf("%q is not a URI", text)
 	}
 	if host := u.Hostname(); u.Host != "" && !isAddress(host) && CheckDNS(host) != nil {
 		return fmt.Errorf("%q names the host %q, which is neither a DNS name nor an IP address", text, host)
@@ -109,7 +108,7 @@ func isAddress(host string) bool {
 func (n *Names) addEmail(text string) error {
 	a, err := mail.ParseAddress(text)
 	if err != nil || a.Address != text || !printable(text) {
-		return fmt.Errorf("%q is no email address", text)
+		return fmt.Errorf("%q is not an email address", text)
 	}
 	if !slices.Contains(n.Email, text) {
 		n.Email = append(n.Email, text)
@@ -127,7 +126,7 @@ func (n *Names) addDNS(text string) error {
 	return nil
 }
 
-// CheckDNS reports why a text is no DNS name.
+// CheckDNS reports why a text is not a DNS name.
 func CheckDNS(text string) error {
 	switch {
 	case text == "":
@@ -138,8 +137,9 @@ func CheckDNS(text string) error {
 		return fmt.Errorf("%q is longer than 253 characters", text)
 	}
 	for label := range strings.SplitSeq(strings.TrimPrefix(text, "*."), ".") {
-		if len(label) == 0 || len(label) > 63 || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || !wordEdges(label) {
-			return fmt.Errorf("%q is no DNS name", text)
+		if len(label) == 0 || len(label) > 63 || strings.Trim(strings.ToLower(label),
+			"abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || !wordEdges(label) {
+			return fmt.Errorf("%q is not a DNS name", text)
 		}
 	}
 	return nil
@@ -150,8 +150,8 @@ func wordEdges(label string) bool {
 	return !strings.HasPrefix(label, "-") && !strings.HasSuffix(label, "-")
 }
 
-// printable reports whether text is ASCII without spaces and control
-// characters: what a certificate's names are made of.
+// printable reports whether text is ASCII without spaces and control characters, as required for
+// names in certificates.
 func printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

@@ -22,7 +22,7 @@ func EncodeOpenSSH(key crypto.PublicKey) ([]byte, error) {
 	case *ecdsa.PublicKey:
 		curve := map[string]string{"P-256": "nistp256", "P-384": "nistp384", "P-521": "nistp521"}[k.Params().Name]
 		if curve == "" {
-			return nil, fmt.Errorf("OpenSSH has no keys of the curve %s", k.Params().Name)
+			return nil, fmt.Errorf("OpenSSH does not support the curve %s", k.Params().Name)
 		}
 		point, err := k.Bytes()
 		if err != nil {
@@ -32,7 +32,7 @@ func EncodeOpenSSH(key crypto.PublicKey) ([]byte, error) {
 	case ed25519.PublicKey:
 		kind, parts = "ssh-ed25519", [][]byte{k}
 	default:
-		return nil, fmt.Errorf("OpenSSH has no keys of this kind (%T)", key)
+		return nil, fmt.Errorf("OpenSSH does not support this type of key (%T)", key)
 	}
 	var blob []byte
 	for _, part := range append([][]byte{[]byte(kind)}, parts...) {
@@ -42,7 +42,7 @@ func EncodeOpenSSH(key crypto.PublicKey) ([]byte, error) {
 	return []byte(kind + " " + base64.StdEncoding.EncodeToString(blob) + "\n"), nil
 }
 
-// mpint is a positive number whose first bit is no sign.
+// mpint encodes a positive number such that its first bit is not a sign.
 func mpint(n *big.Int) []byte {
 	b := n.Bytes()
 	if len(b) > 0 && b[0] >= 0x80 {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Runs of base64 and of hexadecimal digits are decoded, and what comes out is
-// read as any text is. Where in a run the encoded text begins is not known (a
-// path may lead to it), so every alignment is tried that yields text.
+// Runs of base64 and hexadecimal digits are decoded, and the result is read like any text. It is
+// not known where in a run the encoded text begins (it may follow a path), so every alignment that
+// yields text is tried.
 
 const (
 	maxDepth   = 4  // encodings inside each other that are looked into
-	foldedLine = 40 // characters of a line that base64 goes on from
+	foldedLine = 40 // characters of a line after which base64 may continue
 )
 
-// none stands for what is no digit.
+// none is the value of a byte that is not a digit.
 const none = 0xFF
 
 // tables are what is known of each byte.
@@ -72,21 +72,21 @@ func dumpOf(c byte) byte {
 	return 0
 }
 
-// shortestRun is how many characters of base64 a secret with an escape has at
-// least in one line. One without is found as it is.
+// shortestRun is the minimum length in base64, on one line, of a secret with an escape. One
+// without is found unescaped.
 func (s *Set) shortestRun() int { return min((8*(s.least+1)+5)/6, foldedLine) }
 
 // shortestDump is how long a dump of a secret is at least: 6875 6e74.
 func (s *Set) shortestDump() int { return 2*s.least + 1 }
 
-// reader looks for the secrets of a set in one text.
+// reader searches one text for the secrets of a set.
 type reader struct {
 	s    *Set
 	work int // bytes that were read, in all encodings
 }
 
-// A long text is decoded in parts, so that what is kept of one is bounded. They
-// overlap by more than what a secret is in any encoding.
+// A long text is decoded in parts, so that memory is bounded. The parts overlap by more than the
+// length of a secret in any encoding.
 const (
 	partSize = 1 << 20
 	overlap  = 1 << 16
@@ -105,7 +105,7 @@ func (r *reader) read(text string, depth int, cover func(from, to int)) {
 	}
 }
 
-// part finds secrets in what a text stands for.
+// part finds secrets in the decoded forms of a text.
 func (r *reader) part(text string, depth int, cover func(from, to int)) {
 	if !isEscaped(text, r.s.blanks) {
 		r.decode(text, depth, cover)
@@ -160,7 +160,7 @@ func (r *reader) decode(text string, depth int, cover func(from, to int)) {
 	r.dumps(text, depth, cover)
 }
 
-// run reads a run of base64 with the lines that it goes on in, and returns its end.
+// run reads a run of base64 with its continuation lines, and returns its end.
 func (r *reader) run(text string, start, end, depth int, cover func(from, to int)) int {
 	if next := lineAfter(text, end); end-start >= foldedLine && next < len(text) && sextet[text[next]] != none {
 		return r.lines(text, start, end, depth, cover)
@@ -169,7 +169,7 @@ func (r *reader) run(text string, start, end, depth int, cover func(from, to int
 	return end
 }
 
-// lines reads a run that goes on in the next line.
+// lines reads a run that continues on the next line.
 func (r *reader) lines(text string, start, end, depth int, cover func(from, to int)) int {
 	v := view{next: -1}
 	v.copy(text[start:end], start)
@@ -189,7 +189,7 @@ func (r *reader) lines(text string, start, end, depth int, cover func(from, to i
 	return end
 }
 
-// lineAfter is where the line begins that follows a line break at i; i if there is none.
+// lineAfter is the start of the line that follows a line break at i; i if there is none.
 func lineAfter(text string, i int) int {
 	n := i
 	if n < len(text) && text[n] == '\r' {

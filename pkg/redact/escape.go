@@ -11,13 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// Escapes are not decoded by the rules of one language: it is not known how many
-// of them a text went through, nor in which order. Instead all are reduced at once, from left to
-// right, until nothing is left to reduce: \x41, \u0041, \101, %41 and &#65; are
-// A, however often their own marks were escaped; a backslash before anything
-// else, quotes and the marks that shells and SQL double ('', "", %%, $$) are left out.
-// A secret is reduced in the same way, so that it is equal to what any
-// sequence of escapes made of it.
+// Escapes are not decoded by the rules of one language, because it is not known how many of them
+// were applied to a text, and in which order. Instead all are reduced at once, from left to right,
+// until nothing is left to reduce: \x41, \u0041, \101, %41 and &#65; are A, however often they were
+// escaped themselves. A backslash before anything else, quotes, and the marks that shells and SQL
+// double ('', "", %%, $$) are removed. A secret is reduced in the same way, so it equals the
+// reduction of any sequence of escapes of it.
 
 // longestEscape is how many bytes are held back for an escape to be completed.
 const longestEscape = 64
@@ -26,7 +25,7 @@ const longestEscape = 64
 type piece struct {
 	b         byte
 	depth     uint8
-	backslash bool // one before it was left out
+	backslash bool // a backslash before it was removed
 	from, to  int
 }
 
@@ -39,7 +38,7 @@ type unescaper struct {
 // The classes of bytes, for unescape.
 const (
 	plain  byte = iota
-	quote       // left out
+	quote       // removed
 	opener      // may begin an escape
 )
 

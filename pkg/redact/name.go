@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// secretEnds are what names of secrets end in, in any case.
+// secretEnds are the endings of names of secrets, in any case.
 var secretEnds = []string{
 	"password", "passwd", "passphrase", "_pass", "secret", "token", "apikey", "api_key", "accesskey", "access_key",
 	"secretkey", "secret_key", "credential", "credentials", "private_key_content",
@@ -13,8 +13,8 @@ var secretEnds = []string{
 
 var plainWord = regexp.MustCompile(`(?i)^(?:none|null|true|false|omit)?$|^[*!]+$`)
 
-// IsSecretName reports whether a variable of this name holds a secret: names
-// that end in password, token, secret and the like.
+// IsSecretName reports whether a variable of this name is a secret: names that end in password,
+// token, secret and the like.
 func IsSecretName(name string) bool {
 	for _, end := range secretEnds {
 		if n := len(name) - len(end); n >= 0 && strings.EqualFold(name[n:], end) {
@@ -24,15 +24,14 @@ func IsSecretName(name string) bool {
 	return strings.EqualFold(name, "pass")
 }
 
-// publicEnds are what names end in whose values are no secrets, whatever mapping they are in.
+// publicEnds are the endings of names whose values are never secrets, whatever mapping they are in.
 var publicEnds = []string{
 	"name", "user", "login", "host", "hosts", "port", "url", "uri", "path", "file", "dir", "email", "type", "kind",
 	"mode", "state", "scope", "version",
 }
 
-// Within is the name that says what a value is: its key in a mapping, or the
-// name of the mapping when that is one of secrets. What says who or where is
-// none: credentials: {user: ada, port: 5432}.
+// Within is the name that describes a value: its key in a mapping, or the name of the mapping if
+// that is secret. Keys for users and addresses are not secret: credentials: {user: ada, port: 5432}.
 func Within(mapping, key string) string {
 	if !IsSecretName(mapping) || IsSecretName(key) {
 		return key
@@ -53,9 +52,8 @@ func NameOf(path string) (name string) {
 	return name
 }
 
-// IsSecret reports whether the value of a variable of this name is to be
-// hidden: not what is no secret yet, a template, or none at all, such as the
-// "*" and "!" of accounts that nobody logs into.
+// IsSecret reports whether the value of a variable of this name must be hidden. Templates are not
+// secrets yet, and neither are placeholders such as the "*" and "!" of accounts without a login.
 func IsSecret(name, value string) bool {
 	if strings.Contains(value, "PRIVATE KEY-----") {
 		return true

@@ -1,5 +1,4 @@
-// Package redact hides the secrets of a run in everything that is shown or
-// written: screen, journal, errors.
+// Package redact hides the secrets of a run in all output: screen, journal, errors.
 package redact
 
 import (
@@ -9,11 +8,11 @@ import (
 	"sync"
 )
 
-// Mask stands where a secret stood.
+// Mask replaces a secret.
 const Mask = "********"
 
-// Secret is a string that prints as stars with every verb and encoder. A Set
-// makes it, and so knows it. Call Reveal to use it.
+// Secret is a string that prints as stars with every verb and encoder. It is created by a Set,
+// which hides it. Call Reveal to use it.
 type Secret struct{ value string }
 
 // Reveal returns the secret itself.
@@ -29,21 +28,20 @@ func (s Secret) String() string {
 	return Mask
 }
 
-// GoString keeps %#v from showing the secret.
+// GoString prevents %#v from showing the secret.
 func (s Secret) GoString() string { return "redact.Secret(" + s.String() + ")" }
 
-// MarshalText keeps encoders from showing the secret.
+// MarshalText prevents encoders from showing the secret.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// shortest is the least length that a secret, or a line of one, must have to be
-// replaced in text: hiding every "1" would make the text useless and hide nothing.
+// shortest is the minimum length of a secret, or of a line of one, to be replaced in text: hiding
+// every "1" would make the text useless and hide nothing.
 const shortest = 4
 
 // longest is where the length of the shortest secret no longer matters.
 const longest = 1 << 20
 
-// Set is the secrets of one run. It may be used by many goroutines at once.
-// The zero value is ready.
+// Set is the secrets of one run. It is safe for concurrent use. The zero value is ready.
 type Set struct {
 	mu      sync.RWMutex
 	known   map[string]bool
@@ -54,16 +52,16 @@ type Set struct {
 	letters alphabet
 }
 
-// Secret registers a secret and returns it in a wrapping that does not print.
+// Secret registers a secret and returns it in a type that does not print it.
 func (s *Set) Secret(text string) Secret {
 	s.Add(text)
 	return Secret{text}
 }
 
-// Add registers secrets. Each is hidden wherever Text finds it; lines of one
-// that has several are hidden on their own too, since outputs are
-// shown line by line. Words that are no secret (true, none), the first and
-// last lines of PEM files and lines that only begin something (key:) are not.
+// Add registers secrets. Each is hidden wherever Text finds it. The lines of a secret with several
+// lines are also hidden individually, because output is shown line by line. Words that are not
+// secret (true, none), the first and last lines of PEM files, and lines that only start a block
+// (key:) are not.
 func (s *Set) Add(secrets ...string) {
 	for _, secret := range secrets {
 		s.mu.RLock()
@@ -94,7 +92,7 @@ func (s *Set) add(secret string) {
 	}
 }
 
-// structure is a short line that says nothing by itself.
+// structure is a short line without information.
 var structure = regexp.MustCompile(`^(?:[\w-]{0,4}:|\W*)$`)
 
 func (s *Set) word(secret string) {
@@ -127,7 +125,7 @@ func (s *Set) asItIs(text string) {
 	}
 }
 
-// AddNamed registers those of the named values whose names say that they are secret.
+// AddNamed registers those values whose names are names of secrets.
 func (s *Set) AddNamed(values iter.Seq2[string, string]) {
 	for name, v := range values {
 		if IsSecret(name, v) {
@@ -136,10 +134,9 @@ func (s *Set) AddNamed(values iter.Seq2[string, string]) {
 	}
 }
 
-// Text returns text with every known secret replaced by Mask; what several
-// secrets cover together is replaced once. A secret is found as it is, escaped
-// for any language, in base64 and in hexadecimal digits, and in these inside
-// each other. A nil set knows none.
+// Text returns text with every known secret replaced by Mask; overlapping secrets are replaced
+// once. A secret is found unencoded, escaped for any language, in base64 and in hexadecimal digits,
+// and in any nesting of these. A nil set has no secrets.
 func (s *Set) Text(text string) string {
 	if s == nil {
 		return text

@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// reach is the longest secret that is found wherever a text is cut.
+	// reach is the length of the longest secret that is found wherever a text is cut.
 	reach = 32 << 10
-	// block is how much is hidden at a time.
+	// block is the number of bytes processed at a time.
 	block = 64 << 10
-	// maxHeld is how much is held back where there is no place to cut at.
+	// maxHeld is the maximum number of bytes held back if there is no place to cut.
 	maxHeld = 1 << 20
 )
 
-// Writer passes on what is written to it with the secrets hidden, also those that
-// come in several parts. Close writes what is held back; it does not close to.
+// Writer passes on what is written to it with the secrets hidden, including those that are split
+// over several writes. Close writes the held bytes; it does not close to.
 type Writer struct {
 	set  *Set
 	to   io.Writer
@@ -42,7 +42,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pass passes on what is held but for the end, in which a secret may begin.
+// pass passes on the held bytes except for the end, in which a secret may begin.
 func (w *Writer) pass() error {
 	text := string(w.held)
 	at := w.set.SafeCut(text, len(text)-2*reach, len(text)-reach)
@@ -63,9 +63,9 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// SafeCut returns a place of text between at and before, soon after at, where no secret, and no
-// character, is cut in two; the length of the text when there is none. A secret of which the text
-// has only the beginning is not seen: before must be further from the end than a secret is long.
+// SafeCut returns a position in text between at and before, soon after at, that splits no secret
+// and no character; the length of the text if there is none. A secret of which the text has only
+// the beginning is not found: before must be further from the end than the length of a secret.
 func (s *Set) SafeCut(text string, at, before int) int {
 	at, before = max(0, min(at, len(text))), min(before, len(text))
 	whole := s.Text(text)

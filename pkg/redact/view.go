@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// view is a text that was decoded from another, with the way back to it.
+// view is a decoded text with a mapping to the positions in the original.
 type view struct {
 	text  strings.Builder
 	steps []step
@@ -13,8 +13,7 @@ type view struct {
 	end   int // of the last byte, in the text that it was decoded from
 }
 
-// step is a byte of a view that does not come from the place behind that of the
-// byte before it.
+// step is a byte of a view whose origin does not directly follow that of the previous byte.
 type step struct{ at, from, end int } // end is that of the byte before it
 
 // put appends a byte that stands for from to to.

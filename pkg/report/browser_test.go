@@ -53,7 +53,8 @@ func newTab(tb testing.TB) *tab {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cmd := exec.Command(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+	cmd := exec.Command(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--disable-background-networking",
 		"--no-first-run", "--disable-extensions", "--hide-scrollbars", "--proxy-server=127.0.0.1:9",
 		"--user-data-dir="+tb.TempDir(), "--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{fromUs, toUs} // 3 and 4, as the browser wants them
@@ -168,7 +169,8 @@ func (t *tab) call(method string, params map[string]any, into any) {
 }
 
 func (t *tab) size(width, height int) {
-	t.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	t.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1,
+		"mobile": false}, nil)
 }
 
 // open shows a file, and waits until its script says that it is ready.
@@ -190,7 +192,8 @@ func (t *tab) eval(expression string) string {
 		Result           struct{ Value any }
 		ExceptionDetails json.RawMessage
 	}
-	t.call("Runtime.evaluate", map[string]any{"expression": "String(" + expression + ")", "returnByValue": true, "awaitPromise": true}, &got)
+	t.call("Runtime.evaluate", map[string]any{"expression": "String(" + expression + ")", "returnByValue": true,
+		"awaitPromise": true}, &got)
 	if got.ExceptionDetails != nil {
 		t.tb.Fatalf("%s: %s", expression, got.ExceptionDetails)
 	}
@@ -210,7 +213,8 @@ func (t *tab) await(expression string) {
 // press presses a key and lets it go. One that writes has its text as its name.
 func (t *tab) press(key string, modifiers int) {
 	t.tb.Helper()
-	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowLeft": 37, "ArrowUp": 38,
+		"ArrowRight": 39, "ArrowDown": 40}
 	params := map[string]any{"key": key, "modifiers": modifiers, "windowsVirtualKeyCode": codes[key]}
 	down := "rawKeyDown"
 	if len(key) == 1 {

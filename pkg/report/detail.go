@@ -11,7 +11,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// detail is what the page tells of one result when it is asked.
+// detail is what the page shows for one result on request.
 type detail struct {
 	Msg      string   `json:"msg,omitempty"`
 	Cmd      string   `json:"cmd,omitempty"`
@@ -37,9 +37,8 @@ type item struct {
 // and nobody reads them here.
 const maxMore = 8 << 10
 
-// told are the keys of a result that have a place of their own on the page, or
-// that say what another one says.
-var told = []string{
+// shownKeys are the keys of a result that have their own place on the page, or repeat another.
+var shownKeys = []string{
 	"changed", "failed", "skipped", "unreachable", "msg", "cmd", "rc", "stdout", "stderr", "stdout_lines", "stderr_lines",
 	"start", "end", "delta", "invocation", "diff", "results", "warnings", "item", "ansible_loop_var", "ansible_index_var",
 }
@@ -103,7 +102,7 @@ func command(v any) string {
 func more(result *value.Dict) string {
 	rest := value.NewDict()
 	for k, v := range result.All() {
-		if name, ok := k.(string); !ok || !slices.Contains(told, name) {
+		if name, ok := k.(string); !ok || !slices.Contains(shownKeys, name) {
 			rest.Set(k, v)
 		}
 	}
@@ -112,22 +111,23 @@ func more(result *value.Dict) string {
 	}
 	out := plain(rest)
 	if len(out) > maxMore {
-		out = fmt.Sprintf("%s\n… (%d bytes more; kk runs show -o json has all)", strings.ToValidUTF8(out[:maxMore], ""), len(out)-maxMore)
+		out = fmt.Sprintf("%s\n… (%d more bytes; see kk runs show -o json)", strings.ToValidUTF8(out[:maxMore], ""),
+			len(out)-maxMore)
 	}
 	return out
 }
 
-// chunkSize is how many details go into one part of the page. A part is read
-// when one of its details is looked at, so that a large run opens quickly.
+// chunkSize is the number of details in one part of the page. A part is parsed when one of its
+// details is shown, so that a large run opens quickly.
 const chunkSize = 512
 
-// details are all details of a run, each once: most hosts answer alike.
+// details are all details of a run, each once: most hosts have the same results.
 type details struct {
 	list  []json.RawMessage
 	known map[string]int
 }
 
-// add returns the number of a detail, -1 for one that says nothing.
+// add returns the number of a detail, -1 for an empty one.
 func (ds *details) add(d detail) int {
 	text, err := json.Marshal(d)
 	if err != nil || string(text) == "{}" {

@@ -10,8 +10,8 @@ import (
 	"kubekey/pkg/event"
 )
 
-// document is what the page shows, as its script reads it. Times are
-// microseconds after the start of the run.
+// document is the data of the page, as its script reads it. Times are microseconds after the
+// start of the run.
 type document struct {
 	Run      runInfo  `json:"run"`
 	Plays    []play   `json:"plays"`
@@ -44,7 +44,7 @@ type play struct {
 	Start int64  `json:"start"` // of its first task
 }
 
-// notYet stands for the start of a play of which no task began.
+// notYet is the start of a play in which no task has begun.
 const notYet = -1
 
 type task struct {
@@ -62,8 +62,8 @@ type host struct {
 	Recap []int  `json:"recap,omitempty"` // ok, changed, unreachable, failed, skipped, rescued, ignored
 }
 
-// columns are the cells of the timeline, one array for each property: a
-// quarter of what an object for each cell would take.
+// columns are the cells of the timeline, one array for each property: a quarter of the size of an
+// object for each cell.
 type columns struct {
 	Host   []int   `json:"host"`
 	Task   []int   `json:"task"`
@@ -84,7 +84,7 @@ func (c *columns) add(at place, s state, start, took int64, detail int) {
 	c.last = start
 }
 
-// state is how a task ended on a host, as an index of stateNames.
+// state is the result of a task on a host, as an index of stateNames.
 type state int
 
 const (
@@ -120,8 +120,8 @@ func stateOf(e event.HostResult) state {
 	return stateOK
 }
 
-// close adds what still ran when the run ended, and the length of a run that
-// was killed.
+// close adds tasks that were still running when the run ended, and the length of a run that was
+// killed.
 func (b *builder) close() {
 	byPlace := func(x, y place) int { return cmp.Or(x.task-y.task, x.host-y.host) }
 	for _, at := range slices.SortedFunc(maps.Keys(b.open), byPlace) {

@@ -21,7 +21,8 @@ var files embed.FS
 
 // scripts are the parts of the page's script, in the order in which they are
 // joined to one module.
-var scripts = []string{"dom.js", "run.js", "scale.js", "timeline.js", "gestures.js", "details.js", "sections.js", "main.js"}
+var scripts = []string{"dom.js", "run.js", "scale.js", "timeline.js", "gestures.js", "details.js", "sections.js",
+	"main.js"}
 
 // page puts the document together.
 func (b *builder) page() ([]byte, error) {
@@ -67,8 +68,8 @@ func (b *builder) title() string {
 	return strings.Join(names, ", ") + " · " + b.doc.Run.ID
 }
 
-// policy allows this very script and this very style, and nothing else: no
-// request, no frame, no form, no markup from text.
+// policy allows only this script and this style: no request, no frame, no form, no markup from
+// text.
 func policy(script, style string) string {
 	return fmt.Sprintf("default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'; "+
 		"require-trusted-types-for 'script'; trusted-types 'none'", digest(script), digest(style))
@@ -79,8 +80,8 @@ func digest(text string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// data is the elements that hold the run: the document, then its details in
-// parts that are read when they are needed.
+// data is the elements that contain the run: the document, then its details in parts that are
+// parsed on demand.
 func (b *builder) data() (string, error) {
 	parts := []any{b.doc}
 	for chunk := range slices.Chunk(b.details.list, chunkSize) {
@@ -113,8 +114,8 @@ func (b *builder) data() (string, error) {
 	return out.String(), nil
 }
 
-// packFrom is the size in bytes from which data is packed. A run of 500 hosts
-// and 300 tasks takes a tenth of its size then; a small one can be read as it is.
+// packFrom is the size in bytes above which data is compressed. A run of 500 hosts and 300 tasks
+// then needs a tenth of its size; a small one remains readable.
 const packFrom = 256 << 10
 
 func pack(text []byte) ([]byte, error) {

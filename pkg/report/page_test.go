@@ -52,7 +52,8 @@ func TestPage(t *testing.T) {
 				t.Errorf("%q is not in %q", part, facts)
 			}
 		}
-		b.expect(`[...document.querySelectorAll('#states button')].map(b => b`+shown+`).join()`, "ok 3,changed 3,failed 1,skipped 1,unreachable 1,rescued 1,ignored 1")
+		b.expect(`[...document.querySelectorAll('#states button')].map(b => b`+shown+`).join()`,
+			"ok 3,changed 3,failed 1,skipped 1,unreachable 1,rescued 1,ignored 1")
 		b.expect(`document.querySelectorAll('#hosts tbody tr').length`, "3")
 		b.expect(`document.querySelector('#hosts tbody th')`+shown, "web2")
 	})
@@ -72,7 +73,8 @@ func TestPage(t *testing.T) {
 		b.expect(`window.pwned`, "undefined")
 		b.expect(`document.images.length`, "0")
 		b.expect(`document.querySelectorAll('script:not([type="application/json"])').length`, "1")
-		b.expect(`[...document.querySelectorAll('#failures pre')].some(p => p.textContent.includes('<img src=x onerror='))`, "true")
+		b.expect(`[...document.querySelectorAll('#failures pre')].some(p => p.textContent.includes('<img src=x onerror='))`,
+			"true")
 		b.expect(`[...document.querySelectorAll('#failures pre')].some(p => p.textContent.includes(
 			'\\u2028 ]]> @SCRIPT@ ${window.pwned=1} \\x1b[2J\\r\\u009b\\u202e\\u200b\\U000e0041\ufe0f'))`, "true")
 		b.expect(`/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(document.body.innerText.replace(/[\n\t]/g, ''))`, "false")
@@ -154,7 +156,8 @@ func TestPage(t *testing.T) {
 		b.tb = t
 		surface := `getComputedStyle(document.querySelector('header')).backgroundColor`
 		b.expect(surface, "rgb(255, 255, 255)")
-		b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": "dark"}}}, nil)
+		b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme",
+			"value": "dark"}}}, nil)
 		b.await(surface + ` === 'rgb(27, 31, 38)'`)
 		b.eval(`document.getElementById('theme').click()`)
 		b.await(surface + ` === 'rgb(255, 255, 255)'`)

@@ -1,7 +1,6 @@
-// Package report writes a run of the journal as one HTML page for people: a
-// timeline of hosts and tasks, what failed, what changed, what was slow. The
-// page holds all that it needs, asks no network for anything, and its policy
-// forbids that it could.
+// Package report writes a run of the journal as one HTML page: a timeline of hosts and tasks,
+// failures, changes, slow tasks. The page is self-contained: it makes no network requests, and its
+// policy forbids them.
 package report
 
 import (
@@ -15,10 +14,9 @@ import (
 	"kubekey/pkg/source"
 )
 
-// Write writes the page of a run into a file that only its owner may read. The
-// file is there whole, or not at all; one of that name is replaced. The page
-// shows what the journal has, in which secrets are hidden already. What is wrong
-// with the journal is on the page, and is returned.
+// Write writes the page of a run to a file that only its owner can read, atomically, replacing any
+// existing file. The page shows the content of the journal, in which secrets are already hidden.
+// The problems of the journal are on the page, and are returned.
 func Write(path, workdir, id string) (source.Diagnostics, error) {
 	run, err := journal.Find(workdir, id)
 	if err != nil {
@@ -34,7 +32,7 @@ func Write(path, workdir, id string) (source.Diagnostics, error) {
 	}
 	page, err := b.page()
 	if err != nil {
-		return nil, fmt.Errorf("make the page of run %s: %w", run.ID, err)
+		return nil, fmt.Errorf("create the page of run %s: %w", run.ID, err)
 	}
 	if err := replace(path, page); err != nil {
 		return nil, fmt.Errorf("write the page of run %s: %w", run.ID, err)
@@ -42,13 +40,13 @@ func Write(path, workdir, id string) (source.Diagnostics, error) {
 	return wrong, nil
 }
 
-// replace writes a file of mode 0600 beside path and renames it.
+// replace writes a file of mode 0600 next to path and renames it.
 func replace(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".kk-*.html")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // gone already when all went well
+	defer os.Remove(f.Name()) // already renamed on success
 	_, err = f.Write(content)
 	if err == nil {
 		err = f.Sync()
@@ -97,7 +95,7 @@ func newBuilder(run journal.Run) *builder {
 	return b
 }
 
-// moment is told when each event was.
+// moment receives the time of each event.
 func (b *builder) moment(at time.Time) {
 	if at.After(b.now) {
 		b.now = at
@@ -107,7 +105,7 @@ func (b *builder) moment(at time.Time) {
 // Emit implements event.Sink.
 func (b *builder) Emit(e event.Event) {
 	if event.Recalled(e) {
-		return // the page of the earlier run has it
+		return // the page of the previous run has it
 	}
 	switch e := e.(type) {
 	case event.RunStarted:
@@ -161,7 +159,7 @@ func (b *builder) taskOf(t *event.Task) int {
 	return i
 }
 
-// started notes when a task began, and its play with the first one.
+// started records when a task began, and its play with the first one.
 func (b *builder) started(e event.TaskStarted) {
 	at := b.since(e.Time)
 	b.doc.Tasks[b.taskOf(e.Task)].Start = at
@@ -170,7 +168,7 @@ func (b *builder) started(e event.TaskStarted) {
 	}
 }
 
-// begin returns what is known of a task that runs on a host.
+// begin returns the pending task of a host.
 func (b *builder) begin(t *event.Task, hostName string) *pending {
 	at := place{b.taskOf(t), b.hostOf(hostName)}
 	p := b.open[at]
@@ -194,7 +192,7 @@ func (b *builder) result(e event.HostResult) {
 		return
 	}
 	start, took := e.StartedAt, e.Duration
-	if start.IsZero() { // a loop as a whole tells no times of its own
+	if start.IsZero() { // a loop as a whole has no times of its own
 		start, took = p.start, max(0, p.end.Sub(p.start))
 	}
 	d := detailOf(e)

@@ -47,7 +47,8 @@ func documentOf(t *testing.T, page string) (doc document, details []detail) {
 
 func TestPageHasTheRun(t *testing.T) {
 	doc, details := documentOf(t, read(t, story(t).page()))
-	if doc.Run.User != "ann@desk" || doc.Run.Command != "kk run site.yml" || doc.Run.Exit != 2 || doc.Run.Took != (9*time.Second).Microseconds() {
+	if doc.Run.User != "ann@desk" || doc.Run.Command != "kk run site.yml" || doc.Run.Exit != 2 ||
+		doc.Run.Took != (9*time.Second).Microseconds() {
 		t.Errorf("run: %+v", doc.Run)
 	}
 	counts := map[string]int{}
@@ -152,7 +153,8 @@ func TestRunThatWasKilled(t *testing.T) {
 func TestLargeRunIsPacked(t *testing.T) {
 	r := crowd(t, 60, 100)
 	page := read(t, r.page())
-	if !strings.Contains(page, `class="run" data-encoding="gzip"`) || !strings.Contains(page, `class="details" data-encoding="gzip"`) {
+	if !strings.Contains(page, `class="run" data-encoding="gzip"`) || !strings.Contains(page,
+		`class="details" data-encoding="gzip"`) {
 		t.Error("it is not packed")
 	}
 	events := read(t, filepath.Join(r.dir, "runs/r1/events.jsonl"))

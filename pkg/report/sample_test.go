@@ -34,22 +34,26 @@ func newRecorder(tb testing.TB, id string) *recorder {
 		tb.Fatal(err)
 	}
 	r := &recorder{tb: tb, dir: dir, w: w, at: began}
-	w.Emit(event.RunStarted{ID: id, Time: began, Playbooks: []string{"/srv/site.yml"}, Diff: true, Version: "v1", User: "ann@desk", Command: "kk run site.yml"})
+	w.Emit(event.RunStarted{ID: id, Time: began, Playbooks: []string{"/srv/site.yml"}, Diff: true, Version: "v1",
+		User: "ann@desk", Command: "kk run site.yml"})
 	return r
 }
 
 func (r *recorder) play(name string, hosts ...string) {
-	r.w.Emit(event.PlayStarted{Name: name, Hosts: hosts, At: source.Pos{File: source.NewFile("site.yml", nil), Line: 1, Col: 3}})
+	r.w.Emit(event.PlayStarted{Name: name, Hosts: hosts, At: source.Pos{File: source.NewFile("site.yml", nil), Line: 1,
+		Col: 3}})
 }
 
 func (r *recorder) task(name, role, action string) *event.Task {
 	r.id++
-	t := &event.Task{ID: r.id, Name: name, Role: role, Action: action, At: source.Pos{File: source.NewFile("site.yml", nil), Line: 3 * r.id, Col: 7}}
+	t := &event.Task{ID: r.id, Name: name, Role: role, Action: action,
+		At: source.Pos{File: source.NewFile("site.yml", nil), Line: 3 * r.id, Col: 7}}
 	r.w.Emit(event.TaskStarted{Task: t, Time: r.at})
 	return t
 }
 
-func (r *recorder) result(t *event.Task, host string, status event.Status, took time.Duration, result *value.Dict, more ...func(*event.HostResult)) {
+func (r *recorder) result(t *event.Task, host string, status event.Status, took time.Duration, result *value.Dict,
+	more ...func(*event.HostResult)) {
 	e := event.HostResult{Task: t, Host: host, Status: status, Result: result, StartedAt: r.at, Duration: took}
 	for _, change := range more {
 		change(&e)
@@ -92,9 +96,10 @@ func story(tb testing.TB) *recorder {
 	r.at = r.at.Add(4 * time.Second)
 	write := r.task("Write "+hostile, "web", "copy")
 	for _, h := range hosts[:2] {
-		r.result(write, h, event.Changed, 300*time.Millisecond, value.NewDict("changed", true, "dest", "/etc/motd"), func(e *event.HostResult) {
-			e.Diff = []event.Diff{{AfterHeader: "/etc/motd", Before: "old\nsame\n", After: "new\nsame\n" + hostile + "\n"}}
-		})
+		r.result(write, h, event.Changed, 300*time.Millisecond, value.NewDict("changed", true, "dest", "/etc/motd"),
+			func(e *event.HostResult) {
+				e.Diff = []event.Diff{{AfterHeader: "/etc/motd", Before: "old\nsame\n", After: "new\nsame\n" + hostile + "\n"}}
+			})
 	}
 	r.result(write, "db1", event.Skipped, 0, value.NewDict("changed", false, "skipped", true))
 	r.at = r.at.Add(time.Second)
@@ -107,14 +112,18 @@ func story(tb testing.TB) *recorder {
 	r.result(loop, "web1", event.Changed, 0, value.NewDict("results", []any{}), func(e *event.HostResult) {
 		e.Loop, e.StartedAt = true, time.Time{}
 	})
-	r.result(loop, "web2", event.Failed, time.Second, value.NewDict("msg", "non-zero return code", "rc", 3, "stdout", hostile, "stderr", "no space left"))
+	r.result(loop, "web2", event.Failed, time.Second, value.NewDict("msg", "non-zero return code", "rc", 3, "stdout",
+		hostile, "stderr", "no space left"))
 	r.result(loop, "db1", event.Unreachable, time.Second, value.NewDict("msg", "db1 does not answer"))
 	r.at = r.at.Add(3 * time.Second)
 	try := r.task("Try", "", "command")
-	r.result(try, "web1", event.Failed, time.Second, value.NewDict("msg", "no"), func(e *event.HostResult) { e.Ignored = true })
-	r.result(try, "web1", event.Failed, time.Second, value.NewDict("msg", "no"), func(e *event.HostResult) { e.Rescued = true })
+	r.result(try, "web1", event.Failed, time.Second, value.NewDict("msg", "no"),
+		func(e *event.HostResult) { e.Ignored = true })
+	r.result(try, "web1", event.Failed, time.Second, value.NewDict("msg", "no"),
+		func(e *event.HostResult) { e.Rescued = true })
 	r.at = r.at.Add(time.Second)
-	r.end(2, map[string]*event.Stats{"web1": {OK: 4, Changed: 2}, "web2": {OK: 2, Failed: 1}, "db1": {OK: 1, Unreachable: 1}})
+	r.end(2, map[string]*event.Stats{"web1": {OK: 4, Changed: 2}, "web2": {OK: 2, Failed: 1},
+		"db1": {OK: 1, Unreachable: 1}})
 	return r
 }
 
@@ -146,16 +155,19 @@ func crowd(tb testing.TB, hosts, tasks int) *recorder {
 		for h, name := range names {
 			n := (h*2654435761 + i*40503) % 1000
 			took := base + base*time.Duration(n)/1500
-			status, result := event.OK, value.NewDict("changed", false, "rc", 0, "stdout", fmt.Sprintf("part %d is as it should be on %s", i, name), "cmd", "systemctl is-active part")
+			status, result := event.OK, value.NewDict("changed", false, "rc", 0, "stdout",
+				fmt.Sprintf("part %d is as it should be on %s", i, name), "cmd", "systemctl is-active part")
 			switch {
 			case n < 3 && i > 20:
-				status, result = event.Failed, value.NewDict("msg", "non-zero return code", "rc", 1, "stderr", fmt.Sprintf("part %d: no space left on device", i))
+				status, result = event.Failed, value.NewDict("msg", "non-zero return code", "rc", 1, "stderr",
+					fmt.Sprintf("part %d: no space left on device", i))
 				stats[name].Failed++
 			case i%6 == 2 && n < 700:
 				status = event.Changed
 				stats[name].Changed++
 			case i%11 == 4 || n > 985:
-				status, took, result = event.Skipped, time.Microsecond, value.NewDict("changed", false, "skipped", true, "skip_reason", "Conditional result was False")
+				status, took, result = event.Skipped, time.Microsecond, value.NewDict("changed", false, "skipped", true,
+					"skip_reason", "Conditional result was False")
 			}
 			slowest = max(slowest, took)
 			r.result(t, name, status, took, result, func(e *event.HostResult) { e.Ignored = status == event.Failed && n < 2 })

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// What format 1.1 lays down.
+// Constants of format 1.1.
 const (
 	iterations = 10000
 	saltSize   = 32
@@ -21,19 +21,19 @@ const (
 	blockSize  = aes.BlockSize
 )
 
-// Encrypt encrypts a text with a password, which the header names when its ID
-// is not the default one.
+// Encrypt encrypts a text with a password. The header names the password's ID unless it is the
+// default one.
 func Encrypt(plain []byte, p Password) ([]byte, error) {
 	salt := make([]byte, saltSize)
 	_, _ = rand.Read(salt) // it never fails
 	return EncryptWithSalt(plain, p, salt)
 }
 
-// EncryptWithSalt is Encrypt whose output is the same each time. Two texts
-// that share password and salt give away what they have in common.
+// EncryptWithSalt is Encrypt with deterministic output. Two texts encrypted with the same password
+// and salt reveal where they are equal.
 func EncryptWithSalt(plain []byte, p Password, salt []byte) ([]byte, error) {
 	if strings.ContainsAny(p.ID, ";\r\n") {
-		return nil, fmt.Errorf("the vault ID %q has a character that a header cannot have", p.ID)
+		return nil, fmt.Errorf("the vault ID %q contains a character that is not allowed in a vault header", p.ID)
 	}
 	k, err := derive(p.secret, salt)
 	if err != nil {
@@ -47,25 +47,25 @@ func EncryptWithSalt(plain []byte, p Password, salt []byte) ([]byte, error) {
 	return e.format(), nil
 }
 
-// open decrypts; ok is false when the checksum is that of another password.
+// open decrypts; ok is false if the checksum does not match: the password is another one.
 func (e envelope) open(p Password) (plain []byte, ok bool, err error) {
 	k, err := derive(p.secret, e.salt)
 	if err != nil {
 		return nil, false, err
 	}
-	if !hmac.Equal(k.sum(e.payload), e.mac) { // takes the same time wherever they differ
+	if !hmac.Equal(k.sum(e.payload), e.mac) { // runs in constant time
 		return nil, false, nil
 	}
 	plain = bytes.Clone(e.payload)
 	k.stream.XORKeyStream(plain, plain)
 	pad := int(plain[len(plain)-1])
 	if pad == 0 || pad > blockSize || !bytes.HasSuffix(plain, bytes.Repeat([]byte{byte(pad)}, pad)) {
-		return nil, false, &FormatError{1, "the data does not end as encrypted data does"}
+		return nil, false, &FormatError{1, "the padding of the data is invalid"}
 	}
 	return plain[:len(plain)-pad], true, nil
 }
 
-// keys are what a password and a salt make.
+// keys are derived from a password and a salt.
 type keys struct {
 	stream cipher.Stream
 	mac    []byte

@@ -1,6 +1,6 @@
-// Package vault reads and writes what ansible-vault does: texts that are
-// encrypted with a password, in the formats 1.1 and 1.2 of Ansible Vault.
-// https://docs.ansible.com/ansible/latest/vault_guide/vault_using_encrypted_content.html#format-of-files-encrypted-with-ansible-vault
+// Package vault reads and writes the format of ansible-vault: texts encrypted with a password, in
+// the formats 1.1 and 1.2 of Ansible Vault. See
+// https://docs.ansible.com/ansible/latest/vault_guide/vault_using_encrypted_content.html.
 package vault
 
 import (
@@ -13,13 +13,13 @@ import (
 // Mark begins every encrypted text.
 const Mark = "$ANSIBLE_VAULT"
 
-// DefaultID is the ID of a password that was given without one.
+// DefaultID is the ID of a password that is given without an ID.
 const DefaultID = "default"
 
-// IsEncrypted reports whether a text says of itself that it is encrypted.
+// IsEncrypted reports whether a text begins like an encrypted one.
 func IsEncrypted(text []byte) bool { return bytes.HasPrefix(text, []byte(Mark)) }
 
-// FormatError is a text that begins as an encrypted one and is none.
+// FormatError reports a text that begins like an encrypted one but is damaged.
 type FormatError struct {
 	Line int // of the text, from 1
 	Msg  string
@@ -29,7 +29,7 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("the vault is damaged at line %d: %s", e.Line, e.Msg)
 }
 
-// envelope is an encrypted text taken apart.
+// envelope is a parsed encrypted text.
 type envelope struct {
 	id                 string // DefaultID in format 1.1
 	salt, mac, payload []byte
@@ -56,15 +56,15 @@ func parse(text []byte) (envelope, error) {
 		last--
 	}
 	if len(parts) != 3 {
-		return e, &FormatError{last, "the end is missing: salt, checksum and data are wanted"}
+		return e, &FormatError{last, "the end is missing: expected salt, checksum and data"}
 	}
 	for i, into := range []*[]byte{&e.salt, &e.mac, &e.payload} {
 		if *into, err = hex.AppendDecode(nil, parts[i]); err != nil {
-			return e, &FormatError{last, "salt, checksum and data are not in hexadecimal digits"}
+			return e, &FormatError{last, "salt, checksum and data must be hexadecimal digits"}
 		}
 	}
 	if len(e.mac) != macSize || len(e.payload) == 0 || len(e.payload)%blockSize != 0 {
-		return e, &FormatError{last, "the data is cut off"}
+		return e, &FormatError{last, "the data is truncated"}
 	}
 	return e, nil
 }
@@ -79,10 +79,10 @@ func parseHeader(line string) (envelope, error) {
 	}
 	version, cipher := fields[1], fields[2]
 	if version != "1.1" && version != "1.2" {
-		return bad("format %s is unknown; 1.1 and 1.2 are read", version)
+		return bad("unknown format %s: use 1.1 or 1.2", version)
 	}
 	if cipher != cipherName {
-		return bad("cipher %s is unknown; %s is read", cipher, cipherName)
+		return bad("unknown cipher %s: use %s", cipher, cipherName)
 	}
 	if len(fields) > 3 && version == "1.2" {
 		return envelope{id: strings.TrimSpace(fields[3])}, nil
@@ -90,7 +90,7 @@ func parseHeader(line string) (envelope, error) {
 	return envelope{id: DefaultID}, nil
 }
 
-// unhexLines decodes lines of digits as one text; a line may end amid a pair.
+// unhexLines decodes lines of hex digits as one text; a line may end within a pair.
 func unhexLines(lines [][]byte) ([]byte, error) {
 	var digits []byte
 	last := 1
@@ -98,7 +98,7 @@ func unhexLines(lines [][]byte) ([]byte, error) {
 		line = bytes.TrimSpace(line)
 		for _, c := range line {
 			if !isHex(c) {
-				return nil, &FormatError{i + 2, fmt.Sprintf("%q is no hexadecimal digit", c)}
+				return nil, &FormatError{i + 2, fmt.Sprintf("%q is not a hexadecimal digit", c)}
 			}
 		}
 		if len(line) > 0 {
@@ -116,9 +116,10 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// format writes the envelope: in 1.1 when its ID is the default one, else in 1.2.
+// format encodes the envelope: as 1.1 for the default ID, else as 1.2.
 func (e envelope) format() []byte {
-	inner := strings.Join([]string{hex.EncodeToString(e.salt), hex.EncodeToString(e.mac), hex.EncodeToString(e.payload)}, "\n")
+	inner := strings.Join([]string{hex.EncodeToString(e.salt), hex.EncodeToString(e.mac), hex.EncodeToString(e.payload)},
+		"\n")
 	var out bytes.Buffer
 	if e.id == "" || e.id == DefaultID {
 		fmt.Fprintf(&out, "%s;1.1;%s\n", Mark, cipherName)

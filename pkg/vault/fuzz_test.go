@@ -19,7 +19,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := parse(e.format())
-		if err != nil || again.id != e.id && e.id != "" || !bytes.Equal(again.payload, e.payload) || !bytes.Equal(again.salt, e.salt) {
+		if err != nil || again.id != e.id && e.id != "" || !bytes.Equal(again.payload, e.payload) ||
+			!bytes.Equal(again.salt, e.salt) {
 			t.Errorf("%q is written as %q: %v", text, e.format(), err)
 		}
 	})

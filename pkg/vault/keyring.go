@@ -9,19 +9,19 @@ import (
 	"sync"
 )
 
-// Password is a password of vaults and the ID that it is known by.
+// Password is a vault password with its ID.
 type Password struct {
 	ID     string
 	secret []byte
 }
 
-// NewPassword makes a password; an empty ID is DefaultID. Blanks around the
-// text are not part of it, as with Ansible.
+// NewPassword returns a password; an empty ID is DefaultID. Blanks around the text are removed, as
+// in Ansible.
 func NewPassword(id, text string) (Password, error) {
 	return ExactPassword(id, strings.TrimSpace(text))
 }
 
-// ExactPassword is NewPassword of a text with the blanks around it.
+// ExactPassword is NewPassword without removing blanks.
 func ExactPassword(id, text string) (Password, error) {
 	if text == "" {
 		return Password{}, errors.New("the vault password is empty")
@@ -32,30 +32,30 @@ func ExactPassword(id, text string) (Password, error) {
 	return Password{id, []byte(text)}, nil
 }
 
-// As is the same password known by another ID.
+// As is the same password with another ID.
 func (p Password) As(id string) Password { return Password{id, p.secret} }
 
 // Reveal returns the password itself.
 func (p Password) Reveal() string { return string(p.secret) }
 
-// Format keeps every verb of fmt from showing the password.
+// Format prevents every verb of fmt from showing the password.
 func (p Password) Format(s fmt.State, _ rune) { _, _ = fmt.Fprintf(s, "vault password %s", p.ID) }
 
-// NoPasswordError is what Open says when there is no password at all.
+// NoPasswordError reports that there is no password at all.
 type NoPasswordError struct{}
 
 func (NoPasswordError) Error() string {
 	return "this is encrypted with a vault, and no vault password was given"
 }
 
-// Help says how to give one.
+// Help explains how to pass one.
 func (NoPasswordError) Help() string {
 	return "pass --vault-password-file FILE, --vault-id ID@FILE or --ask-vault-password"
 }
 
-// WrongPasswordError says that none of the passwords opens a vault.
+// WrongPasswordError reports that none of the passwords decrypts a vault.
 type WrongPasswordError struct {
-	ID    string   // what the vault's header names
+	ID    string   // from the vault's header
 	Tried []string // IDs, in order
 }
 
@@ -64,12 +64,12 @@ func (e *WrongPasswordError) Error() string {
 		"the vault ID is %q, tried the passwords of %s", e.ID, strings.Join(e.Tried, ", "))
 }
 
-// Help says what may be wrong.
+// Help explains what can be wrong.
 func (e *WrongPasswordError) Help() string {
 	return "a password is wrong or missing (--vault-id ID@FILE), or the vault was changed"
 }
 
-// Keyring is the passwords of a run. It may be used by many goroutines at once.
+// Keyring is the vault passwords of a run. It is safe for concurrent use.
 type Keyring struct {
 	passwords []Password
 	exact     bool
@@ -79,8 +79,8 @@ type Keyring struct {
 	opened map[[sha256.Size]byte]*opening
 }
 
-// opening is a vault that was opened, or is being: deriving keys takes long,
-// and many hosts share a value.
+// opening is a vault that is or was decrypted: deriving keys is slow, and many hosts share a
+// value.
 type opening struct {
 	once  sync.Once
 	plain []byte
@@ -88,33 +88,33 @@ type opening struct {
 	err   error
 }
 
-// Opened tells how a vault was opened.
+// Opened describes how a vault was decrypted.
 type Opened struct {
-	Password Password // that opened it
-	ID       string   // that its header names
+	Password Password // that decrypted it
+	ID       string   // from its header
 }
 
-// Options say how a keyring opens vaults. The zero value is Ansible's default.
+// Options select how a keyring decrypts vaults. The zero value is Ansible's default.
 type Options struct {
-	// Exact tries no password but those of the ID that a vault names.
+	// Exact tries only the passwords with the ID of the vault.
 	Exact bool
-	// Learned is told of all that was opened, once each; may be nil.
+	// Learned is called with every decrypted text, once each; may be nil.
 	Learned func(plain []byte)
 }
 
-// NewKeyring makes a keyring of passwords, in the order in which to try them.
+// NewKeyring returns a keyring of passwords, in the order in which to try them.
 func NewKeyring(passwords []Password, o Options) *Keyring {
 	return &Keyring{passwords: passwords, exact: o.Exact, learned: o.Learned, opened: map[[sha256.Size]byte]*opening{}}
 }
 
-// Decrypt opens an encrypted text. The error is a NoPasswordError, a
-// *WrongPasswordError or a *FormatError. The answer is shared: it is not to be changed.
+// Decrypt decrypts a text. The error is a NoPasswordError, a *WrongPasswordError or a
+// *FormatError. The result is shared: do not modify it.
 func (k *Keyring) Decrypt(text []byte) ([]byte, error) {
 	o := k.open(text)
 	return o.plain, o.err
 }
 
-// Opened tells by which password Decrypt opens a text.
+// Opened reports which password Decrypt uses for a text.
 func (k *Keyring) Opened(text []byte) (Opened, error) {
 	o := k.open(text)
 	return o.by, o.err
@@ -140,7 +140,7 @@ func (k *Keyring) open(text []byte) *opening {
 	return o
 }
 
-// try tries the passwords one after the other.
+// try tries the passwords in order.
 func (k *Keyring) try(text []byte) ([]byte, Opened, error) {
 	e, err := parse(text)
 	if err != nil {
@@ -165,7 +165,7 @@ func (k *Keyring) try(text []byte) ([]byte, Opened, error) {
 	return nil, Opened{}, wrong
 }
 
-// candidates are the passwords to try: those that the vault names come first.
+// candidates are the passwords to try: those with the vault's ID come first.
 func (k *Keyring) candidates(id string) []Password {
 	var named, others []Password
 	for _, p := range k.passwords {

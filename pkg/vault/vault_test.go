@@ -134,7 +134,8 @@ func TestWrongPasswords(t *testing.T) {
 		want      string
 	}{
 		{nil, false, "no vault password was given"},
-		{[]Password{password(t, "prod", "old"), password(t, "dev", "x"), password(t, "dev", "y")}, false, `vault ID is "prod", tried the passwords of prod, dev`},
+		{[]Password{password(t, "prod", "old"), password(t, "dev", "x"), password(t, "dev", "y")}, false,
+			`vault ID is "prod", tried the passwords of prod, dev`},
 		{[]Password{password(t, "dev", "prodpw")}, true, "no password has this ID"},
 		{[]Password{password(t, "dev", "prodpw")}, false, ""},
 	} {
@@ -155,12 +156,12 @@ func TestDamaged(t *testing.T) {
 	k := NewKeyring([]Password{password(t, "", "letmein")}, Options{})
 	for _, c := range []struct{ text, want string }{
 		{"$ANSIBLE_VAULT", "line 1: the header is not"},
-		{"$ANSIBLE_VAULT;1.0;AES\n00", "line 1: format 1.0 is unknown"},
-		{"$ANSIBLE_VAULT;1.1;AES\n00", "line 1: cipher AES is unknown"},
-		{strings.Replace(good, lines[2], "x"+lines[2][1:], 1), "line 3: 'x' is no hexadecimal digit"},
+		{"$ANSIBLE_VAULT;1.0;AES\n00", "line 1: unknown format 1.0"},
+		{"$ANSIBLE_VAULT;1.1;AES\n00", "line 1: unknown cipher AES"},
+		{strings.Replace(good, lines[2], "x"+lines[2][1:], 1), "line 3: 'x' is not a hexadecimal digit"},
 		{strings.Replace(good, lines[2], lines[2][1:], 1), "a digit is missing"},
 		{lines[0] + "\n" + lines[1] + "\n", "line 2: the end is missing"},
-		{strings.Join(lines[:5], "\n") + "\n", "line 5: the data is cut off"},
+		{strings.Join(lines[:5], "\n") + "\n", "line 5: the data is truncated"},
 	} {
 		_, err := k.Decrypt([]byte(c.text))
 		var bad *FormatError
@@ -176,7 +177,10 @@ func TestDamaged(t *testing.T) {
 
 func TestKeyringLearnsOnce(t *testing.T) {
 	var learned []string
-	k := NewKeyring([]Password{password(t, "", "letmein")}, Options{Learned: func(p []byte) { learned = append(learned, string(p)) }})
+	k := NewKeyring([]Password{password(t, "", "letmein")}, Options{Learned: func(p []byte) {
+		learned = append(learned,
+			string(p))
+	}})
 	text := read(t, "plain.yml.vault")
 	var wg sync.WaitGroup
 	for range 20 {
