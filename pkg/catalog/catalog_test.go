@@ -201,7 +201,7 @@ func TestProblems(t *testing.T) {
 		{"digest", catalog.Request{KubeVersion: "v1.34.4", Components: map[string]catalog.Override{"runc": {SHA256: map[string]string{"amd64": "sha256:12"}}}},
 			[]string{`catalog.components.runc.sha256: "12" is not a sha256 digest: write sha256: and 64 hexadecimal digits`}},
 		{"placeholder", catalog.Request{KubeVersion: "v1.34.4", Components: map[string]catalog.Override{"flannel": {URL: "http://m/{ver}.tgz"}}},
-			[]string{`catalog.components.flannel.url: there is no {ver} in a URL: use version, arch, machine`}},
+			[]string{`catalog.components.flannel.url: unknown {ver} in a URL: use version, arch, machine`}},
 		{"zone", catalog.Request{KubeVersion: "v1.34.4", Zone: "nc"},
 			[]string{`catalog.zone: unknown zone "nc": did you mean "cn"?`}},
 	} {

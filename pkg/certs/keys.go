@@ -104,7 +104,7 @@ func DecodeKey(path string, text []byte, passphrase *redact.Secret) (crypto.Sign
 			return key, nil
 		}
 	}
-	return nil, fmt.Errorf("%s contains no PEM key", path)
+	return nil, fmt.Errorf("%s holds no key in PEM form", path)
 }
 
 // DecodeBlock is the key in a block, nil if it is something else.
@@ -155,7 +155,7 @@ func ParseCerts(text []byte) ([]*x509.Certificate, error) {
 		certs = append(certs, crt)
 	}
 	if len(certs) == 0 {
-		return nil, errors.New("contains no PEM certificate")
+		return nil, errors.New("holds no certificate in PEM form")
 	}
 	return certs, nil
 }

@@ -70,7 +70,7 @@ func TestHugeKeys(t *testing.T) {
 
 func wantTooLarge(t *testing.T, err error) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), "bits: more than") {
+	if err == nil || !strings.Contains(err.Error(), "bits: at most") {
 		t.Errorf("got %v", err)
 	}
 }

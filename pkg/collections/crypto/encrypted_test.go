@@ -40,10 +40,10 @@ func TestKeysWithPassphrase(t *testing.T) {
 		"ownca_privatekey_path", dir+"/ca.key", "ownca_privatekey_passphrase", pass)
 	openssl(t, "verify", "-CAfile", dir+"/ca.crt", dir+"/own.crt")
 
-	refuses(t, "passphrase is not that of the key", "openssl_csr", "path", dir+"/x", "privatekey_path", key, "privatekey_passphrase", "wrong")
+	refuses(t, "passphrase is wrong", "openssl_csr", "path", dir+"/x", "privatekey_path", key, "privatekey_passphrase", "wrong")
 	refuses(t, "encrypted with a passphrase; give it", "openssl_csr", "path", dir+"/x", "privatekey_path", key)
 	refuses(t, "the key is not encrypted", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/plain", "privatekey_passphrase", pass)
-	refuses(t, "passphrase is not that of the key", "openssl_privatekey", "path", key, "type", "ECC", "curve", "secp256r1", "passphrase", "wrong", "regenerate", "fail")
+	refuses(t, "passphrase is wrong", "openssl_privatekey", "path", key, "type", "ECC", "curve", "secp256r1", "passphrase", "wrong", "regenerate", "fail")
 	refuses(t, "no pkcs1 form", "openssl_privatekey", "path", key, "passphrase", pass, "format", "pkcs1")
 	refuses(t, "the passphrase is empty", "openssl_privatekey", "path", key, "passphrase", "")
 	openssl(t, "rsa", "-in", dir+"/RSA", "-passin", "pass:"+pass, "-aes256", "-traditional", "-passout", "pass:"+pass, "-out", dir+"/old")

@@ -38,7 +38,7 @@ func TestPrivateKeyInfo(t *testing.T) {
 	}{
 		"does not exist":                    {[]any{"path", dir + "/none"}, false},
 		"encrypted with a passphrase":       {[]any{"path", dir + "/ecc"}, true},
-		"passphrase is not that of the key": {[]any{"path", dir + "/ecc", "passphrase", "x"}, true},
+		"passphrase is wrong": {[]any{"path", dir + "/ecc", "passphrase", "x"}, true},
 		"holds no key":                      {[]any{"content", "x"}, true},
 	} {
 		r := once(t, "openssl_privatekey_info", c.args...)

@@ -158,7 +158,7 @@ func TestKeyPairRefuses(t *testing.T) {
 	if err := os.WriteFile(dir+"/k", []byte("no key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refuses(t, "contains no PEM key", "openssh_keypair", "path", dir+"/k", "size", 1024)
+	refuses(t, "holds no key in PEM form", "openssh_keypair", "path", dir+"/k", "size", 1024)
 	keep(t, "openssh_keypair", "path", dir+"/k", "size", 1024, "regenerate", "full_idempotence")
 }
 

@@ -101,7 +101,7 @@ func TestPrivateKey(t *testing.T) {
 	if err := os.WriteFile(p, []byte("no key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refuses(t, "contains no PEM key", "openssl_privatekey", "path", p, "size", 2048, "regenerate", "partial_idempotence")
+	refuses(t, "holds no key in PEM form", "openssl_privatekey", "path", p, "size", 2048, "regenerate", "partial_idempotence")
 	keep(t, "openssl_privatekey", "path", p, "size", 2048)
 	keep(t, "openssl_privatekey", "path", p, "state", "absent")
 	refuses(t, "missing: curve", "openssl_privatekey", "path", p, "type", "ECC")
