@@ -75,7 +75,7 @@ func Same(a, b any) bool {
 }
 
 // ErrEncrypted reports that a key needs a passphrase.
-var ErrEncrypted = errors.New("the key is encrypted: give its passphrase, or store the key without one")
+var ErrEncrypted = errors.New("the key is encrypted with a passphrase: give it, or store the key without one")
 
 // errPlain reports that a passphrase is given for a key without one.
 var errPlain = errors.New("a passphrase is given, but the key is not encrypted")

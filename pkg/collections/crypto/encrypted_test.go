@@ -41,7 +41,7 @@ func TestKeysWithPassphrase(t *testing.T) {
 	openssl(t, "verify", "-CAfile", dir+"/ca.crt", dir+"/own.crt")
 
 	refuses(t, "passphrase is wrong", "openssl_csr", "path", dir+"/x", "privatekey_path", key, "privatekey_passphrase", "wrong")
-	refuses(t, "encrypted with a passphrase; give it", "openssl_csr", "path", dir+"/x", "privatekey_path", key)
+	refuses(t, "encrypted with a passphrase: give it", "openssl_csr", "path", dir+"/x", "privatekey_path", key)
 	refuses(t, "the key is not encrypted", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/plain", "privatekey_passphrase", pass)
 	refuses(t, "passphrase is wrong", "openssl_privatekey", "path", key, "type", "ECC", "curve", "secp256r1", "passphrase", "wrong", "regenerate", "fail")
 	refuses(t, "no pkcs1 form", "openssl_privatekey", "path", key, "passphrase", pass, "format", "pkcs1")
