@@ -35,7 +35,7 @@ SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
 # Scripts that packages embed: they run in a host's POSIX shell and have no first line.
 EMBEDDED  = $(shell git ls-files 'pkg/*.sh')
 
-.PHONY: build test unit rendered-all e2e mirror e2e-cluster e2e-chaos lint vuln verify docs bench fuzz cover cross lab-up lab-down demo demo-precheck clean
+.PHONY: build test unit rendered-all e2e mirror e2e-cluster e2e-chaos lint vuln verify translations docs bench fuzz cover cross lab-up lab-down demo demo-precheck clean
 
 build:
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN)/kk ./cmd/kk
@@ -81,6 +81,10 @@ verify: ## what is generated or formatted is up to date
 	cd test/tools && $(GO) mod tidy -diff
 	test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
 	test/docs-fresh.sh
+	@$(MAKE) --no-print-directory translations
+
+translations: ## which pages in Chinese are behind the English ones: a warning, not a failure
+	@$(GO) test -count 1 -v -run 'TestZh$$' ./docs/gen | sed -n 's/.*: \(docs\/zh\/.* is behind \)/warning: \1/p'
 
 docs: ## the generated pages of the manual
 	$(GO) generate ./...

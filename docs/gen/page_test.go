@@ -59,8 +59,8 @@ func sections(text string) []section {
 	return append(all, s)
 }
 
-// digest tells one text of a section from another. Blocks of code do not
-// count: a translation has the same ones.
+// digest identifies the text of a section. Blocks of code do not count: a
+// translation has the same ones.
 func (s section) digest() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(s.prose)))[:12]
 }
@@ -135,6 +135,31 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestBlocksAreClosed finds blocks of code without an end: the rest of the page
+// would be shown as code.
+func TestBlocksAreClosed(t *testing.T) {
+	for _, file := range markdown(t) {
+		if heading, ok := unclosed(read(t, file)); ok {
+			t.Errorf("%s: a block of code below %q is not closed", file, heading)
+		}
+	}
+	for text, want := range map[string]bool{"# a\n```sh\nx\n```\n": false, "# a\n```sh\nx\n": true} {
+		if _, got := unclosed(text); got != want {
+			t.Errorf("%q is not closed: %v", text, got)
+		}
+	}
+}
+
+// unclosed returns the heading above a block of code without an end.
+func unclosed(page string) (heading string, found bool) {
+	for _, s := range sections(page) {
+		if strings.HasPrefix(s.prose, "```") || strings.Contains(s.prose, "\n```") {
+			return s.heading, true
+		}
+	}
+	return "", false
 }
 
 // read returns the text of a file of the project.
