@@ -35,7 +35,7 @@ SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
 # Scripts that packages embed: they run in a host's POSIX shell and have no first line.
 EMBEDDED  = $(shell git ls-files 'pkg/*.sh')
 
-.PHONY: build test unit rendered-all e2e mirror e2e-cluster e2e-chaos lint vuln verify translations docs bench fuzz cover cross lab-up lab-down demo demo-precheck clean
+.PHONY: build test unit quick rendered-all e2e mirror e2e-cluster e2e-chaos lint vuln verify translations docs bench fuzz cover cross lab-up lab-down demo demo-precheck clean
 
 build:
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN)/kk ./cmd/kk
@@ -49,6 +49,9 @@ test: ## all tests, those on hosts too
 unit: ## the tests that need no hosts
 	test/need.sh $(PEERS)
 	$(GO) test -timeout 20m $(PACKAGES)
+
+quick: ## the tests that need neither root nor apt
+	$(GO) test ./pkg/... ./cmd/... ./docs/gen ./test/floors ./test/language ./test/badinput ./test/script
 
 rendered-all: ## what every kind of cluster comes to: each release, runtime, endpoint, family and network with each other
 	test/need.sh shellcheck:shellcheck systemd-analyze:systemd haproxy:haproxy keepalived:keepalived curl:curl

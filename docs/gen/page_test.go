@@ -175,7 +175,7 @@ func read(t *testing.T, file string) string {
 // markdown lists the manual's pages, by their paths in the project.
 func markdown(t *testing.T) []string {
 	t.Helper()
-	files := []string{"README.md"}
+	files := []string{"README.md", "CONTRIBUTING.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "docs/*/*/*.md"} {
 		files = append(files, glob(t, pattern)...)
 	}
