@@ -113,6 +113,7 @@ func (b *Bound) bindNamed(name string, v any) error {
 	return b.Unknown(name)
 }
 
+// Unknown is the error of a named argument that does not exist.
 func (b *Bound) Unknown(name string) error {
 	help := source.DidYouMean(name, b.sig.params)
 	switch {
@@ -131,6 +132,7 @@ func (b *Bound) Callee() string { return b.sig.name }
 // Names are those of the parameters.
 func (b *Bound) Names() []string { return b.sig.params }
 
+// Fail keeps the first error.
 func (b *Bound) Fail(err error) {
 	if b.Err == nil {
 		b.Err = err
@@ -150,6 +152,7 @@ func (b *Bound) Raw(name string, def any) any {
 	return def
 }
 
+// Has reports whether the argument was given.
 func (b *Bound) Has(name string) bool {
 	return b.Raw(name, notGiven{}) != any(notGiven{})
 }
@@ -288,8 +291,10 @@ func ListItems(v any) ([]any, error) {
 	return nil, fmt.Errorf("needs a list, not %s", DescribeType(v))
 }
 
+// DescribeType is "a value of type str", for messages.
 func DescribeType(v any) string { return "a value of type " + value.TypeName(v) }
 
+// AsDict forces a value that must be a dict.
 func AsDict(v any) (*value.Dict, error) {
 	v, err := Defined(v)
 	if err != nil {
@@ -323,6 +328,7 @@ func WholeNumber(v any) (int, bool) {
 	return 0, false
 }
 
+// FloatOf reads numbers, and bools as Python does.
 func FloatOf(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
@@ -338,6 +344,7 @@ func FloatOf(v any) (float64, bool) {
 	return 0, false
 }
 
+// NeedNumber is FloatOf with an error.
 func NeedNumber(v any) (float64, error) {
 	f, ok := FloatOf(v)
 	if !ok {

@@ -179,6 +179,7 @@ func Indices(n int, low, up, step any) ([]int, error) {
 
 var errSlice = fmt.Errorf("slice indices must be integers or none")
 
+// SliceBound is one bound of a slice of n elements, def when it is nil, kept between floor and ceil.
 func SliceBound(v any, def, n, floor, ceil int) (int, error) {
 	if v == nil {
 		return def, nil

@@ -46,6 +46,7 @@ func filterZipLongest(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return Zip(cols, longest, fill)
 }
 
+// Zip makes n rows of columns; fill stands where a column is too short.
 func Zip(cols [][]any, n int, fill any) (any, error) {
 	if n*len(cols) > expr.MaxItems {
 		return nil, expr.ErrListTooBig

@@ -31,6 +31,7 @@ func filterDict2Items(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return DictItems(d, key, val), nil
 }
 
+// DictItems is a dict with the keys key and val for each item.
 func DictItems(d *value.Dict, key, val string) []any {
 	out := make([]any, 0, d.Len())
 	for k, v := range d.All() {

@@ -127,6 +127,7 @@ type cryptScheme struct {
 	min, max int // rounds; 0 when the scheme has none
 }
 
+// CryptSchemes are the ways to hash a password, by name.
 func CryptSchemes() map[string]cryptScheme {
 	return map[string]cryptScheme{
 		"md5":    {ident: "1", Salt: 8, make: md5_crypt.New},
@@ -136,6 +137,7 @@ func CryptSchemes() map[string]cryptScheme {
 	}
 }
 
+// SaltLetters are the characters of salts.
 const SaltLetters = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 func filterPasswordHash(_ *expr.Call, in any, p *expr.Bound) (any, error) {

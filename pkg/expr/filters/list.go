@@ -230,6 +230,7 @@ func filterFlatten(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return Flatten(list, p.Int("levels", expr.MaxDepth), p.Flag("skip_nulls", true), 0)
 }
 
+// Flatten puts the items of nested lists into one; levels below zero is all of them.
 func Flatten(list []any, levels int, skipNulls bool, depth int) ([]any, error) {
 	if depth > expr.MaxDepth {
 		return nil, value.ErrTooDeep

@@ -193,6 +193,7 @@ func filterCommonPath(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	return strings.Join(common, "/"), nil
 }
 
+// ExpandUser replaces a tilde at the beginning with the home folder.
 func ExpandUser(s string) string {
 	name, rest, slash := strings.Cut(s, "/")
 	if slash {
@@ -250,6 +251,7 @@ func variableAt(s string) (string, int) {
 	return s[1:end], end
 }
 
+// FileGlob is the files that a pattern matches.
 func FileGlob(c *expr.Call, in any, _ *expr.Bound) (any, error) {
 	s, err := expr.Text(in)
 	if err != nil {

@@ -27,8 +27,10 @@ type patternKey struct {
 	flags pyregex.Flags
 }
 
+// NewPatterns keeps none yet.
 func NewPatterns() *Patterns { return &Patterns{kept: map[patternKey]*pyregex.Regexp{}} }
 
+// Get compiles a pattern, or returns the one that was compiled before.
 func (ps *Patterns) Get(text string, flags pyregex.Flags) (*pyregex.Regexp, error) {
 	key := patternKey{text, flags}
 	ps.mu.Lock()

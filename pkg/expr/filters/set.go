@@ -172,10 +172,13 @@ func DefinedItems(v any) ([]any, error) {
 	return list, nil
 }
 
+// Union is what is in a or b, each once.
 func Union(a, b []any) []any { return uniqueOf(append(a, b...)) }
 
+// Intersect is what is in a and b, each once.
 func Intersect(a, b []any) []any { return uniqueOf(only(a, membersOf(b), true)) }
 
+// Difference is what is in a and not in b, each once.
 func Difference(a, b []any) []any { return uniqueOf(only(a, membersOf(b), false)) }
 
 func symmetricDifference(a, b []any) []any {

@@ -48,6 +48,7 @@ func onText(f func(string) string) func(*expr.Call, any, *expr.Bound) (any, erro
 	}
 }
 
+// Capitalize is Python's str.capitalize.
 func Capitalize(s string) string {
 	r, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
@@ -185,6 +186,7 @@ func indentation(width any) (string, error) {
 	return strings.Repeat(" ", max(n, 0)), nil
 }
 
+// SplitLines is Python's str.splitlines, without the line ends.
 func SplitLines(s string) []string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Split(strings.ReplaceAll(s, "\r", "\n"), "\n")
