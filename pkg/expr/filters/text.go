@@ -186,7 +186,7 @@ func indentation(width any) (string, error) {
 	return strings.Repeat(" ", max(n, 0)), nil
 }
 
-// SplitLines is Python's str.splitlines, without the line ends.
+// SplitLines cuts a text at its line ends, of any kind.
 func SplitLines(s string) []string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Split(strings.ReplaceAll(s, "\r", "\n"), "\n")
