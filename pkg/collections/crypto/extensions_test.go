@@ -38,8 +38,8 @@ func TestRequestOfAnAuthority(t *testing.T) {
 		t.Error("the order of the subject does not count")
 	}
 	for text, wrong := range map[string][]any{
-		"is not a name such as":     {"name_constraints_excluded", "example.org"},
-		"no IP address":             {"subject_alt_name", "what:a"},
+		"is not a name: write DNS:NAME":     {"name_constraints_excluded", "example.org"},
+		"is not an IP address":             {"subject_alt_name", "what:a"},
 		"neither an IP address":     {"name_constraints_permitted", "IP:10.0.0.1/8"},
 		"hexadecimal":               {"authority_key_identifier", "x"},
 		"required together":         {"authority_cert_issuer", "DNS:a", "authority_cert_serial_number", ""},

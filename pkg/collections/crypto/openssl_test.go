@@ -166,7 +166,7 @@ func TestChainOnTheHost(t *testing.T) {
 	refuses(t, "key_usage has", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "key_usage", "fly")
 	refuses(t, "extended_key_usage has", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "extended_key_usage", "fly")
 	refuses(t, "basic_constraints has", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "basic_constraints", "CA:MAYBE")
-	refuses(t, "which is not known", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "subject", value.NewDict("XX", "y"))
+	refuses(t, "has an unknown part", "openssl_csr", "path", dir+"/x", "privatekey_path", dir+"/web.key", "subject", value.NewDict("XX", "y"))
 	refuses(t, "required: privatekey_path, privatekey_content", "openssl_publickey", "path", dir+"/x")
 }
 

@@ -43,7 +43,7 @@ const accounts = `case "$*" in *ann*) echo ann:x:1000:1000::/home/ann:/bin/sh ;;
 
 func TestFetchWantsAProgram(t *testing.T) {
 	h := moduletest.NewStandIns(t, map[string]string{"getent": accounts})
-	fails(t, "neither curl nor wget", "authorized_key", moduletest.Options{Conn: h}, "user", "ann", "key", "http://192.0.2.1/keys")
+	fails(t, "install curl or wget", "authorized_key", moduletest.Options{Conn: h}, "user", "ann", "key", "http://192.0.2.1/keys")
 	h = moduletest.NewStandIns(t, map[string]string{"getent": accounts, "wget": `echo "server says no" >&2; exit 1`})
 	fails(t, "fetch http://192.0.2.1/keys: server says no", "authorized_key", moduletest.Options{Conn: h}, "user", "ann", "key", "http://192.0.2.1/keys", "validate_certs", false)
 	if calls := h.Calls(); !strings.Contains("\n"+calls, "\nwget --no-check-certificate -O ") {

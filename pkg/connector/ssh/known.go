@@ -77,7 +77,7 @@ func (k *known) warnLocked(skipped []skippedLine) {
 				more++
 			}
 		}
-		text := fmt.Sprintf("%s:%d: this line is skipped:  %s", s.file, s.line, s.err)
+		text := fmt.Sprintf("%s:%d: this line is skipped: %s", s.file, s.line, s.err)
 		if more > 0 {
 			text += fmt.Sprintf(" (and %d more)", more)
 		}

@@ -78,7 +78,7 @@ func TestHTPasswd(t *testing.T) {
 	if r = moduletest.Run(t, s, args("path", dir+"/none", "name", "x", "state", "absent"), moduletest.Options{}); r.Changed {
 		t.Errorf("result is %+v", r)
 	}
-	moduletest.Fails(t, "neither colons", s, args("path", p, "name", "a:b", "password", "x"), moduletest.Options{})
+	moduletest.Fails(t, "must not contain colons", s, args("path", p, "name", "a:b", "password", "x"), moduletest.Options{})
 	moduletest.Fails(t, "missing: password", s, args("path", p, "name", "a"), moduletest.Options{})
 	moduletest.Fails(t, "does not exist !", s, args("path", dir+"/none", "name", "a", "password", "x", "create", false), moduletest.Options{})
 }
