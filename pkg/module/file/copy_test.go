@@ -318,7 +318,7 @@ func TestCopyTreeErrors(t *testing.T) {
 	if err := os.Symlink("..", src+"/files/tree/sub/circle"); err != nil {
 		t.Fatal(err)
 	}
-	moduletest.Fails(t, "circle of links", spec(t, "copy"), args("src", "tree", "dest", dir), o)
+	moduletest.Fails(t, "loop of links", spec(t, "copy"), args("src", "tree", "dest", dir), o)
 }
 
 func TestCopyRemote(t *testing.T) {
