@@ -1,5 +1,4 @@
-// Package ipnet is addresses together with the network that they are written with, and the
-// arithmetic of both, for IPv4 and IPv6.
+// Package ipnet implements IP addresses together with their networks, and arithmetic on both, for IPv4 and IPv6.
 package ipnet
 
 import (
@@ -9,14 +8,14 @@ import (
 	"strings"
 )
 
-// Net is an address and the network it is in.
+// Net is an address and its network.
 type Net struct {
 	Addr      netip.Addr
 	Bits      int
-	IsNetwork bool // written with a prefix
+	IsNetwork bool // written with a prefix or a netmask
 }
 
-// Parse reads 10.0.0.1, 10.0.0.1/8, 10.0.0.1/255.0.0.0 and their like of IPv6.
+// Parse parses 10.0.0.1, 10.0.0.1/8, 10.0.0.1/255.0.0.0 and the IPv6 equivalents.
 func Parse(s string) (Net, bool) {
 	text, prefix, isNetwork := strings.Cut(strings.TrimSpace(s), "/")
 	ip, err := netip.ParseAddr(text)
@@ -40,7 +39,7 @@ func Parse(s string) (Net, bool) {
 	return n, ok
 }
 
-// MaskBits is the prefix length of a netmask, or of a host mask.
+// MaskBits returns the prefix length of a netmask or a host mask.
 func MaskBits(mask netip.Addr) (int, bool) {
 	for bits := range mask.BitLen() + 1 {
 		n := Net{Addr: mask, Bits: bits}
@@ -57,10 +56,10 @@ func MaskBits(mask netip.Addr) (int, bool) {
 	return 0, false
 }
 
-// Int is the number of an address.
+// Int returns the address as a number.
 func Int(a netip.Addr) *big.Int { return new(big.Int).SetBytes(a.AsSlice()) }
 
-// FromInt is the address with a number, in the family of like.
+// FromInt returns the address with the given number, in the address family of like.
 func FromInt(i *big.Int, like netip.Addr) (netip.Addr, bool) {
 	size := like.BitLen() / 8
 	if i.Sign() < 0 || i.BitLen() > like.BitLen() {
@@ -69,45 +68,45 @@ func FromInt(i *big.Int, like netip.Addr) (netip.Addr, bool) {
 	return netip.AddrFromSlice(i.FillBytes(make([]byte, size)))
 }
 
-// Add is the address that is by further; ok is false beyond the family.
+// Add returns the address plus by; ok is false when the result is outside the address family.
 func Add(a netip.Addr, by int64) (netip.Addr, bool) {
 	return FromInt(new(big.Int).Add(Int(a), big.NewInt(by)), a)
 }
 
-// Prefix is the address with its prefix, as netip has it.
+// Prefix returns the address with its prefix as a netip.Prefix.
 func (n Net) Prefix() netip.Prefix { return netip.PrefixFrom(n.Addr, n.Bits) }
 
-// Network is the first address of the network.
+// Network returns the first address of the network.
 func (n Net) Network() netip.Addr { return n.Prefix().Masked().Addr() }
 
-// Size is how many addresses the network has.
+// Size returns the number of addresses in the network.
 func (n Net) Size() *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(n.Addr.BitLen()-n.Bits)) }
 
-// Last is the highest address of the network.
+// Last returns the highest address of the network.
 func (n Net) Last() netip.Addr {
 	i := new(big.Int).Add(Int(n.Network()), n.Size())
 	a, _ := FromInt(i.Sub(i, big.NewInt(1)), n.Addr)
 	return a
 }
 
-// Hostmask has the bits of hosts set.
+// Hostmask returns the mask with the host bits set.
 func (n Net) Hostmask() netip.Addr {
 	i := n.Size()
 	a, _ := FromInt(i.Sub(i, big.NewInt(1)), n.Addr)
 	return a
 }
 
-// Netmask has the bits of the network set.
+// Netmask returns the mask with the network bits set.
 func (n Net) Netmask() netip.Addr {
 	all := new(big.Int).Lsh(big.NewInt(1), uint(n.Addr.BitLen()))
 	a, _ := FromInt(all.Sub(all, n.Size()), n.Addr)
 	return a
 }
 
-// Free is how many bits are left for hosts: 0 is one address, 1 two.
+// Free returns the number of host bits: 0 means one address, 1 means two.
 func (n Net) Free() int { return n.Addr.BitLen() - n.Bits }
 
-// Usable are the first and last address that hosts may have.
+// Usable returns the first and the last address that hosts can have.
 func (n Net) Usable() (first, last netip.Addr) {
 	first, last = n.Network(), n.Last()
 	if n.Free() > 1 {
@@ -117,7 +116,7 @@ func (n Net) Usable() (first, last netip.Addr) {
 	return first, last
 }
 
-// Version is 4 or 6.
+// Version returns 4 or 6.
 func (n Net) Version() int {
 	if n.Addr.Is4() {
 		return 4
@@ -125,13 +124,13 @@ func (n Net) Version() int {
 	return 6
 }
 
-// String is the address with its prefix.
+// String returns the address with its prefix length.
 func (n Net) String() string { return n.With(n.Addr) }
 
-// With is another address with the prefix of n.
+// With returns another address with the prefix length of n.
 func (n Net) With(a netip.Addr) string { return a.String() + "/" + strconv.Itoa(n.Bits) }
 
-// Subnet is the network without the host part of the address.
+// Subnet returns the network without the host part of the address.
 func (n Net) Subnet() Net { return Net{Addr: n.Network(), Bits: n.Bits, IsNetwork: true} }
 
 // Contains reports whether all of m is in n.
@@ -139,7 +138,7 @@ func (n Net) Contains(m Net) bool {
 	return n.Version() == m.Version() && n.Prefix().Contains(m.Network()) && n.Prefix().Contains(m.Last())
 }
 
-// Shifted is the usable address so many further on, nil when there is none.
+// Shifted returns the address plus by, or nil when that is not a usable address of the network.
 func (n Net) Shifted(by int64) any {
 	first, last := n.Usable()
 	a, ok := Add(n.Addr, by)
@@ -149,7 +148,7 @@ func (n Net) Shifted(by int64) any {
 	return a.String()
 }
 
-// Nth is the address number i of the network; negative numbers count from its end.
+// Nth returns the address at index i of the network; negative indexes count from its end.
 func (n Net) Nth(i int64) (netip.Addr, bool) {
 	var a netip.Addr
 	var ok bool

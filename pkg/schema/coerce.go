@@ -12,8 +12,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// coerce sets target to v. What it returns is "" or the end of the sentence
-// "value of x must be ...".
+// coerce sets target to v. It returns "", or the end of the sentence "value of x must be ...".
 func (d *decoder) coerce(target reflect.Value, f field, v any) string {
 	if holdsAny(target.Type()) {
 		d.secrets.AddNamed(value.Named(f.Name, v, redact.Within))
@@ -64,7 +63,7 @@ func put[T any](target reflect.Value, v any, convert func(any) (T, bool), want s
 	return ""
 }
 
-// got shows a refused value: its type, and the value if it is short.
+// got describes a rejected value: its type, and the value if it is short.
 func got(v any) string {
 	switch v := v.(type) {
 	case []any:
@@ -107,8 +106,8 @@ func oneOf(choices []string, got string) string {
 	return "one of: " + strings.Join(choices, ", ") + ", got: " + got
 }
 
-// choose reports whether s is a choice. A YAML bool stands for the choice that is spelt
-// as one: `state: on`.
+// choose reports whether s is one of the choices. A YAML bool matches the choice with the same spelling: `state:
+// on`.
 func choose(choices []string, v any, s string) (string, bool) {
 	if len(choices) == 0 {
 		return s, true
@@ -152,8 +151,8 @@ func (d *decoder) toSecret(v any) (redact.Secret, bool) {
 	return d.secrets.Secret(s), ok
 }
 
-// holdsAny reports whether an argument is a structure of the playbook's own:
-// then names in it say what is secret.
+// holdsAny reports whether an argument has a free structure, chosen by the playbook. In such a structure the names
+// of keys decide which values are secret.
 func holdsAny(t reflect.Type) bool {
 	return t == dictType || t == anyType || t.Kind() == reflect.Map || t.Kind() == reflect.Slice && t.Elem() == anyType
 }
@@ -211,7 +210,7 @@ func toSeconds(v any) (time.Duration, bool) {
 	return time.Duration(f * float64(time.Second)), true
 }
 
-// toStrings makes a list of a list, of "a,b" or of another scalar.
+// toStrings makes a list of strings from a list, from "a,b" or from another scalar.
 func toStrings(v any) ([]string, bool) {
 	switch v := v.(type) {
 	case []any:
@@ -250,8 +249,8 @@ func splitList(s string) []string {
 	return parts
 }
 
-// toAnyList takes a list as it is and wraps anything else; it does not split
-// strings, since elements may be expressions with commas in them.
+// toAnyList returns a list as it is and wraps anything else in a list. It does not split strings, since elements
+// can be expressions with commas in them.
 func toAnyList(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list
@@ -259,7 +258,7 @@ func toAnyList(v any) []any {
 	return []any{v}
 }
 
-// toDict takes a dict, or the text of a JSON object.
+// toDict accepts a dict, or the text of a JSON object.
 func toDict(v any) (*value.Dict, bool) {
 	if s, ok := v.(string); ok && strings.HasPrefix(strings.TrimSpace(s), "{") {
 		decoded, err := value.FromJSON([]byte(s))

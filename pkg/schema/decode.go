@@ -9,11 +9,10 @@ import (
 	"kubekey/pkg/value"
 )
 
-// decoder fills structs and collects what is wrong. It passes over values that
-// are not known.
+// decoder fills structs and collects the problems. It skips values that are not known yet.
 type decoder struct {
 	plan     *Plan
-	secrets  *redact.Set // knows every secret that is decoded
+	secrets  *redact.Set // registers every secret that is decoded
 	unsure   Unsure
 	problems Errors
 }
@@ -56,14 +55,14 @@ func (d *decoder) missing(names []string, path string) {
 	d.add(Problem{Kind: Missing, Path: path, Msg: msg})
 }
 
-// givenArg is an argument under the key by which it was given.
+// givenArg is an argument with the key under which it was given.
 type givenArg struct {
 	key string
 	v   any
 }
 
-// assign finds the field of each argument, by index; what no field takes goes
-// to rest, or is a problem when there is no rest field.
+// assign finds the field of each argument, by index. Arguments without a field go to the rest field, or are a
+// problem when there is no rest field.
 func (d *decoder) assign(fields []field, args *value.Dict, path string) (map[int]givenArg, *value.Dict) {
 	given := make(map[int]givenArg, args.Len())
 	rest, hasRest := value.NewDict(), false

@@ -16,7 +16,7 @@ type field struct {
 	index      []int
 	rest       bool
 	hasDefault bool
-	nested     reflect.Type // the struct of nested options, else nil
+	nested     reflect.Type // the struct of nested options, or nil
 }
 
 func structType(v any) (reflect.Type, error) {

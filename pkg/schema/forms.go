@@ -12,13 +12,13 @@ import (
 // OneLine accepts texts without line ends.
 func OneLine(text string) bool { return !strings.ContainsAny(text, "\r\n\x00") }
 
-// NoDash accepts words that a program does not take for an option.
+// NoDash accepts words that a command does not read as an option.
 func NoDash(text string) bool { return OneLine(text) && !strings.HasPrefix(text, "-") }
 
-// Absolute accepts paths from the root.
+// Absolute accepts absolute paths.
 func Absolute(text string) bool { return strings.HasPrefix(text, "/") && OneLine(text) }
 
-// Text is an optional text, "" where it was not given.
+// Text is an optional text, "" when it was not given.
 func Text(p *string) string {
 	if p == nil {
 		return ""
@@ -26,8 +26,8 @@ func Text(p *string) string {
 	return *p
 }
 
-// Address is for a URL with a host, of one of some schemes, or of any when
-// there are none. Only that of a file needs no host.
+// Address requires a URL with a host and one of the given schemes, or any scheme when none are given. Only file
+// URLs need no host.
 func Address(arg string, schemes ...string) Rule {
 	what := "an address such as https://host/path"
 	if len(schemes) > 0 && !slices.Contains(schemes, "https") {
@@ -36,7 +36,7 @@ func Address(arg string, schemes ...string) Rule {
 	return Parses(what, func(text string) error { return checkURL(arg, what, text, schemes) }, arg)
 }
 
-// AddressOr is Address for texts that are no URL, too: those that do not begin with SCHEME://.
+// AddressOr is Address that also accepts texts that are not URLs: those that do not begin with SCHEME://.
 func AddressOr(other, arg string, schemes ...string) Rule {
 	what := other + ", or " + Address(arg, schemes...).What
 	return Parses(what, func(text string) error {
@@ -52,7 +52,7 @@ func checkURL(arg, what, text string, schemes []string) error {
 	if why == "" {
 		return nil
 	}
-	if !strings.ContainsAny(text, "@?") { // else a password may be in it
+	if !strings.ContainsAny(text, "@?") { // otherwise it can contain a password
 		why += ", got " + got(text)
 	}
 	return errors.New(arg + " must be " + what + ": " + why)
@@ -60,7 +60,7 @@ func checkURL(arg, what, text string, schemes []string) error {
 
 var beginsURL = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// wrongURL says what is wrong with a URL, and nothing that is in it.
+// wrongURL describes the problem of a URL without quoting any part of it.
 func wrongURL(text string, schemes []string) string {
 	scheme, _, _ := strings.Cut(text, ":")
 	scheme = strings.ToLower(scheme)

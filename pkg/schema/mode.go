@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// FileMode is permission bits as playbooks write them: "0644", the int that
-// YAML makes of 0644, "u=rw,g=r,o-x", or "preserve". The zero value is not set.
+// FileMode holds permission bits as playbooks write them: "0644", the int that YAML makes of 0644, "u=rw,g=r,o-x",
+// or "preserve". The zero value means not set.
 type FileMode struct {
 	text    string
 	bits    fs.FileMode
 	clauses []clause // of a symbolic mode
 }
 
-// clause is one change of a symbolic mode: who, how, what.
+// clause is one change of a symbolic mode: who, operator, permissions.
 type clause struct {
-	who   uint32 // mask of the bits it may touch: 0700, 0070, 0007
+	who   uint32 // mask of the bits that it can change: 0700, 0070, 0007
 	op    byte   // + - =
 	perms string // of rwxXst, or one of u g o to copy from
-	umask bool   // no who was named: the umask limits it
+	umask bool   // no u, g, o or a: the umask applies
 }
 
-// ParseMode reads a mode. An int is the number that YAML makes of an octal
-// literal; the ints that people get by leaving the zero out (644) are refused.
+// ParseMode parses a mode. An int is the number that YAML makes of an octal literal. Ints from literals without the
+// leading zero (644) are rejected.
 func ParseMode(v any) (FileMode, error) {
 	switch v := v.(type) {
 	case int:
@@ -108,15 +108,14 @@ func (m FileMode) IsSet() bool { return m.text != "" }
 // IsPreserve reports whether the mode of the source file is to be kept.
 func (m FileMode) IsPreserve() bool { return m.text == "preserve" }
 
-// IsSymbolic reports whether the mode depends on the one that is there.
+// IsSymbolic reports whether the mode depends on the current mode of the file.
 func (m FileMode) IsSymbolic() bool { return len(m.clauses) > 0 }
 
-// String is the mode as it was written; of an int, its four octal digits.
+// String returns the mode as it was written; for an int, its four octal digits.
 func (m FileMode) String() string { return m.text }
 
-// Apply returns the permission bits (setuid, setgid and sticky included) that
-// a file with the bits old gets. A mode that is not set, and preserve, keep old.
-// A symbolic change without u, g, o or a is limited by the umask 022.
+// Apply returns the permission bits (including setuid, setgid and sticky) for a file whose bits were old. A mode
+// that is not set, and preserve, keep old. A symbolic change without u, g, o or a is limited by the umask 022.
 func (m FileMode) Apply(old fs.FileMode, isDir bool) (fs.FileMode, error) {
 	switch {
 	case !m.IsSet() || m.IsPreserve():
@@ -144,12 +143,12 @@ func (c clause) apply(old uint32, isDir bool) uint32 {
 	}
 	keep := old &^ (c.who | c.special())
 	if isDir {
-		keep |= old & 0o6000 // as chmod: = leaves setuid and setgid of a folder
+		keep |= old & 0o6000 // like chmod, whose = keeps setuid and setgid of a folder
 	}
 	return keep | bits
 }
 
-// special is the mask of setuid, setgid and sticky that who may touch.
+// special is the mask of the setuid, setgid and sticky bits that the clause can change.
 func (c clause) special() uint32 {
 	var mask uint32
 	if c.who&0o700 != 0 {
@@ -195,7 +194,7 @@ func (c clause) bits(old uint32, isDir bool) uint32 {
 
 const permBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// ModeOfUnix turns the low twelve bits of a Unix mode into Go's.
+// ModeOfUnix converts the low twelve bits of a Unix mode to Go's.
 func ModeOfUnix(bits uint32) fs.FileMode {
 	m := fs.FileMode(bits & 0o777)
 	if bits&0o4000 != 0 {
@@ -210,7 +209,7 @@ func ModeOfUnix(bits uint32) fs.FileMode {
 	return m
 }
 
-// UnixMode is the low twelve bits of the Unix mode of m.
+// UnixMode returns the low twelve bits of the Unix mode of m.
 func UnixMode(m fs.FileMode) uint32 {
 	bits := uint32(m.Perm())
 	if m&fs.ModeSetuid != 0 {
@@ -225,5 +224,5 @@ func UnixMode(m fs.FileMode) uint32 {
 	return bits
 }
 
-// FormatMode is a mode in four octal digits, as results show it: "0644".
+// FormatMode formats a mode as four octal digits, as results show it: "0644".
 func FormatMode(m fs.FileMode) string { return fmt.Sprintf("%04o", UnixMode(m)) }

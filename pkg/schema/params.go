@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// Param is an argument as a script gets it: a name, and a text.
+// Param is an argument in the form that scripts get: a name and a text.
 type Param struct{ Name, Text string }
 
-// Params are the arguments of the struct that v points to, as parameters of a script:
-// texts as they are, numbers in decimal, modes as they were written, the entries of a
-// list of texts as lines. A bool is 1 when true, and a *bool that is false
-// is 1 under the name no_NAME. Texts and lists that are empty are left out, and pointers that are nil.
+// Params returns the arguments of the struct that v points to as parameters of a script: texts as they are, numbers
+// in decimal, modes as they were written, lists of texts with one entry per line. A bool is 1 when true; a *bool
+// that is false is 1 under the name no_NAME. Empty texts and lists, and nil pointers, are skipped.
 //
-// Parameters stand in a command line that everybody on the host can read: secrets, and arguments that
-// are marked private, are never among them. Dicts and values of any type are not either.
+// Everybody on the host can read parameters in the command line. Secrets and arguments that are marked private are
+// therefore never parameters. Neither are dicts and values of any type.
 func Params(v any) ([]Param, error) {
 	if _, err := structType(v); err != nil {
 		return nil, err
@@ -25,10 +24,10 @@ func Params(v any) ([]Param, error) {
 	return appendParams(nil, reflect.ValueOf(v).Elem()), nil
 }
 
-// private is the option of an argument that is no parameter.
+// private is the tag option of arguments that are not parameters.
 const private = "private"
 
-// appendParams reads no more of the tags than it needs: it works at each call of a module.
+// appendParams reads as little of the tags as possible, since it runs at each call of a module.
 func appendParams(out []Param, v reflect.Value) []Param {
 	for i := range v.NumField() {
 		sf := v.Type().Field(i)

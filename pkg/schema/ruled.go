@@ -12,8 +12,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// RulesOf returns the rules of a struct, given as a pointer to it. One that
-// embeds others with rules lists theirs among its own.
+// RulesOf returns the rules of a struct, given as a pointer to it. A struct that embeds structs with rules includes
+// their rules in its own.
 func RulesOf(v any) Rules {
 	if r, ok := v.(Ruled); ok {
 		return r.Rules()
@@ -21,8 +21,8 @@ func RulesOf(v any) Rules {
 	return nil
 }
 
-// DescribeRules lists the rules of a struct, given as a pointer to it, as
-// sentences of the manual. Those of nested options name them as a.b.
+// DescribeRules returns the rules of a struct, given as a pointer to it, as sentences for the manual. The rules of
+// nested options name them as a.b.
 func DescribeRules(v any) ([]string, error) {
 	p, err := PlanFor(v)
 	if err != nil {
@@ -46,8 +46,7 @@ func (p *Plan) sentences(t reflect.Type, path string) []string {
 	return out
 }
 
-// addRules reads the rules of a struct of the plan, and checks that they name
-// its arguments.
+// addRules reads the rules of a struct of the plan, and checks that they name existing arguments.
 func (p *Plan) addRules(t reflect.Type) error {
 	rules := RulesOf(reflect.New(t).Interface())
 	for _, r := range rules {
@@ -61,7 +60,8 @@ func (p *Plan) addRules(t reflect.Type) error {
 	return p.embeddedRules(t, rules)
 }
 
-// embeddedRules checks that rules has those of embedded structs: two of them hide each other.
+// embeddedRules checks that rules includes those of embedded structs. It is needed because the Rules methods of two
+// embedded structs hide each other.
 func (p *Plan) embeddedRules(t reflect.Type, rules Rules) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -80,7 +80,7 @@ func (p *Plan) embeddedRules(t reflect.Type, rules Rules) error {
 	return nil
 }
 
-// names are the arguments that a rule is about.
+// names returns the arguments that a rule is about.
 func (r Rule) names() []string {
 	out := slices.Clone(r.Args)
 	for _, c := range r.When {
@@ -89,18 +89,18 @@ func (r Rule) names() []string {
 	return out
 }
 
-// Unsure is what is not known of arguments before a run.
+// Unsure specifies which facts about arguments are unknown before a run.
 type Unsure struct {
-	Dynamic   func(v any) bool // v stands for a value that the run yields
-	Omittable func(v any) bool // and that may come to nothing
-	More      bool             // there may be arguments that are not seen
+	Dynamic   func(v any) bool // v stands for a value that is only known during the run
+	Omittable func(v any) bool // and that can turn out to be omitted
+	More      bool             // there can be arguments that are not visible yet
 }
 
 func (u Unsure) dynamic(v any) bool { return u.Dynamic != nil && u.Dynamic(v) }
 
 func (u Unsure) omittable(v any) bool { return u.Omittable != nil && u.Omittable(v) }
 
-// obey adds the rules that the arguments of a filled struct break for certain.
+// obey adds a problem for each rule that the arguments of a filled struct certainly break.
 func (d *decoder) obey(filled reflect.Value, t reflect.Type, given map[int]givenArg, path string) {
 	rules := d.plan.rules[t]
 	if len(rules) == 0 {
@@ -125,8 +125,8 @@ func (d *decoder) obey(filled reflect.Value, t reflect.Type, given map[int]given
 	}
 }
 
-// misnamed reports whether an argument is not known: it may be one that a rule
-// misses, under a wrong name.
+// misnamed reports whether there is an unknown argument: it can be the one that a rule requires, under a wrong
+// name.
 func (d *decoder) misnamed(path string) bool {
 	return slices.ContainsFunc(d.problems, func(p Problem) bool {
 		rest, here := strings.CutPrefix(p.Path, join(path, ""))
@@ -134,9 +134,9 @@ func (d *decoder) misnamed(path string) bool {
 	})
 }
 
-// filledArgs are the arguments of a struct, as far as they are known. Given is
-// what its code can tell from an argument that is left out: an empty text, no,
-// and the default are as if it were not there, unless the field is a pointer.
+// filledArgs are the arguments of a struct, as far as they are known. An argument counts as given only if the
+// module's code can distinguish it from an omitted one: an empty text, no, and the default value count as omitted,
+// unless the field is a pointer.
 type filledArgs struct {
 	*decoder
 	fields []field
@@ -151,7 +151,7 @@ func (a filledArgs) Given(name string) Answer {
 	g, ok := a.given[i]
 	target := a.filled.FieldByIndex(a.fields[i].index)
 	switch {
-	case !ok && (a.more || a.fields[i].Required): // what is required is reported by itself
+	case !ok && (a.more || a.fields[i].Required): // missing required arguments are reported separately
 		return Maybe
 	case !ok:
 		return No
@@ -170,10 +170,10 @@ func (a filledArgs) blank(target reflect.Value, f field, v any) bool {
 	switch {
 	case f.hasDefault:
 		preset := reflect.New(target.Type()).Elem()
-		d := decoder{secrets: &redact.Set{}} // a default is no secret
+		d := decoder{secrets: &redact.Set{}} // a default is never a secret
 		return d.coerce(preset, f, f.Default) == "" && reflect.DeepEqual(preset.Interface(), target.Interface())
 	case target.Kind() == reflect.Slice:
-		return v == "" // an empty list is one
+		return v == "" // an empty list counts as given
 	}
 	return target.IsZero()
 }
@@ -194,7 +194,7 @@ func (a filledArgs) wrong(key string) bool {
 	return slices.ContainsFunc(a.problems, func(p Problem) bool { return p.Kind != Conflict && p.Path == join(a.path, key) })
 }
 
-// plainValue is a decoded argument as a value of playbooks.
+// plainValue converts a decoded argument to a playbook value.
 func plainValue(v reflect.Value) any {
 	switch v.Type() {
 	case durationType:

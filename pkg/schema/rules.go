@@ -11,20 +11,19 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Rules are what arguments require of each other, and of their values. The
-// struct of a module has them as a method, roles in their argument specs.
+// Rules specify what arguments require of each other, and of their values. Structs of modules have them as a
+// method, roles in their argument specs.
 type Rules []Rule
 
-// Ruled is a struct of arguments with rules.
+// Ruled is implemented by argument structs with rules.
 type Ruled interface{ Rules() Rules }
 
-// RuleKind says what a rule asks for.
+// RuleKind specifies what a rule requires.
 type RuleKind int
 
-// Of its arguments, a rule allows one (Exclusive), asks for all or none
-// (Together), for at least one (OneOf) or for all (Required), or allows none
-// (Refused). The others are about the value of one argument: a number between
-// bounds (Range), so many entries (Length), one of some choices (Choice), or a
+// Some kinds count the arguments that are given: a rule allows at most one (Exclusive), requires all or none
+// (Together), at least one (OneOf) or all (Required), or allows none (Refused). The others check the value of one
+// argument: a number between bounds (Range), the number of entries (Length), one of some choices (Choice), or a
 // text of some form (Form).
 const (
 	Exclusive RuleKind = iota
@@ -38,50 +37,50 @@ const (
 	Form
 )
 
-// Rule is one of them. It holds where all of its conditions do.
+// Rule is a single rule. It applies when all of its conditions hold.
 type Rule struct {
 	Kind     RuleKind
 	Args     []string
 	When     []Cond
-	Min, Max int                // of a Range and a Length; Max may be NoLimit
+	Min, Max int                // of a Range and a Length; Max can be NoLimit
 	Values   []any              // of a Choice
-	What     string             // the form of a Form: "an absolute path"
-	Fits     func(string) error // what keeps a text from having it
-	Text     string             // what is said of a breach; "" is made of the rest
+	What     string             // description of the form of a Form: "an absolute path"
+	Fits     func(string) error // returns an error for a text that does not have the form
+	Text     string             // message for a breach; "" generates one from the other fields
 }
 
-// NoLimit is the upper bound of a Range that has none.
+// NoLimit is the upper bound of a Range without an upper bound.
 const NoLimit = int(^uint(0) >> 1)
 
-// Cond is a condition of a rule: an argument has one of the values, or, when
-// there are no values, any of the arguments is given; Not is the opposite.
+// Cond is a condition of a rule: an argument has one of the values or, when there are no values, any of the
+// arguments is given. Not inverts the condition.
 type Cond struct {
 	Args   []string
 	Values []any
 	Not    bool
 }
 
-// AtMostOne is mutually_exclusive.
+// AtMostOne is Ansible's mutually_exclusive.
 func AtMostOne(args ...string) Rule { return Rule{Kind: Exclusive, Args: args} }
 
-// AllOrNone is required_together.
+// AllOrNone is Ansible's required_together.
 func AllOrNone(args ...string) Rule { return Rule{Kind: Together, Args: args} }
 
-// AtLeastOne is required_one_of; under If it is required_if with any.
+// AtLeastOne is Ansible's required_one_of; with If, it is required_if with any.
 func AtLeastOne(args ...string) Rule { return Rule{Kind: OneOf, Args: args} }
 
-// Needs is required_if and required_by, by the conditions that it is given.
+// Needs is Ansible's required_if and required_by, depending on its conditions.
 func Needs(args ...string) Rule { return Rule{Kind: Required, Args: args} }
 
-// Refuses is for arguments that say nothing where the conditions hold.
+// Refuses is for arguments that have no meaning when the conditions hold.
 func Refuses(args ...string) Rule { return Rule{Kind: Refused, Args: args} }
 
-// Between bounds a number.
+// Between sets the bounds of a number.
 func Between(arg string, least, most int) Rule {
 	return Rule{Kind: Range, Args: []string{arg}, Min: least, Max: most}
 }
 
-// Entries bounds how many a list has.
+// Entries sets the bounds of the length of a list.
 func Entries(arg string, least, most int) Rule {
 	return Rule{Kind: Length, Args: []string{arg}, Min: least, Max: most}
 }
@@ -91,8 +90,8 @@ func Chooses(arg string, values ...any) Rule {
 	return Rule{Kind: Choice, Args: []string{arg}, Values: values}
 }
 
-// Looks is for texts, and texts of a list, that fits accepts; what follows
-// "must be". An empty text is as if the argument were not given.
+// Looks requires that fits accepts a text, or each text of a list; what completes "must be". An empty text counts
+// as not given.
 func Looks(what string, fits func(string) bool, args ...string) Rule {
 	return Parses(what, func(text string) error {
 		if fits(text) {
@@ -102,25 +101,25 @@ func Looks(what string, fits func(string) bool, args ...string) Rule {
 	}, args...)
 }
 
-// Parses is Looks with an error that says what is wrong.
+// Parses is Looks with an error that describes the problem.
 func Parses(what string, parse func(string) error, args ...string) Rule {
 	return Rule{Kind: Form, Args: args, What: what, Fits: parse}
 }
 
 var errForm = errors.New("it has another form")
 
-// If restricts a rule to where the argument has one of the values.
+// If limits a rule to cases where the argument has one of the values.
 func (r Rule) If(arg string, values ...any) Rule { return r.with(Cond{[]string{arg}, values, false}) }
 
-// Unless restricts a rule to where the argument has none of the values.
+// Unless limits a rule to cases where the argument has none of the values.
 func (r Rule) Unless(arg string, values ...any) Rule {
 	return r.with(Cond{[]string{arg}, values, true})
 }
 
-// With restricts a rule to where any of the arguments is given.
+// With limits a rule to cases where any of the arguments is given.
 func (r Rule) With(args ...string) Rule { return r.with(Cond{Args: args}) }
 
-// Without restricts a rule to where none of the arguments is given.
+// Without limits a rule to cases where none of the arguments is given.
 func (r Rule) Without(args ...string) Rule { return r.with(Cond{Args: args, Not: true}) }
 
 func (r Rule) with(c Cond) Rule {
@@ -128,16 +127,16 @@ func (r Rule) with(c Cond) Rule {
 	return r
 }
 
-// Says gives a rule words of its own. {NAME} is the value of an argument of its conditions.
+// Says sets the message of a rule. {NAME} is the value of an argument of its conditions.
 func (r Rule) Says(text string) Rule {
 	r.Text = text
 	return r
 }
 
-// Answer is what is known of an argument.
+// Answer is No, Yes, or Maybe for facts that are unknown before the run.
 type Answer int
 
-// What only the run knows is Maybe.
+// Maybe is for facts that only the run can decide.
 const (
 	No Answer = iota
 	Maybe
@@ -158,22 +157,22 @@ func known(b bool) Answer {
 	return No
 }
 
-// Arguments are what rules look at.
+// Arguments are the arguments that rules check.
 type Arguments interface {
 	Given(name string) Answer
-	// Value is the value of an argument, or its default; nil is none. It is not
-	// known when only the run has it.
+	// Value returns the value of an argument, or its default; nil means none. The bool is false when the value is
+	// only known during the run.
 	Value(name string) (v any, known bool)
 }
 
-// Breach is how arguments break a rule.
+// Breach describes how arguments break a rule.
 type Breach struct {
 	Msg  string
 	Help string
-	Args []string // those that are at fault and given; none when one is missing
+	Args []string // given arguments that caused the breach; nil when one is missing
 }
 
-// Broken returns how the arguments break the rule, if they do for certain.
+// Broken returns how the arguments break the rule, if they certainly do.
 func (r Rule) Broken(a Arguments) (Breach, bool) {
 	for _, c := range r.When {
 		if c.holds(a) != Yes {
@@ -200,7 +199,7 @@ func (r Rule) Broken(a Arguments) (Breach, bool) {
 	return b, true
 }
 
-// given are the arguments that made the rule hold.
+// given returns the arguments that made the rule apply.
 func (r Rule) given(a Arguments) []string {
 	var out []string
 	for _, c := range r.When {
@@ -233,7 +232,7 @@ func among(values []any, v any) bool {
 	return slices.ContainsFunc(values, func(e any) bool { return value.Equal(e, v) })
 }
 
-// breach returns the arguments that are too many, missing, or of a wrong value.
+// breach returns the arguments that are too many, missing, or have a wrong value.
 func (r Rule) breach(a Arguments) (bad []string, broken bool) {
 	switch r.Kind {
 	case Exclusive:
@@ -259,7 +258,7 @@ func (r Rule) breach(a Arguments) (bad []string, broken bool) {
 	return bad, len(bad) > 0
 }
 
-// those are the arguments with an answer.
+// those returns the arguments with the given answer.
 func those(args []string, a Arguments, answer Answer) []string {
 	var out []string
 	for _, name := range args {
@@ -270,13 +269,13 @@ func those(args []string, a Arguments, answer Answer) []string {
 	return out
 }
 
-// refusal is a value that a rule does not accept, and why.
+// refusal is a value that a rule rejects, and the reason.
 type refusal struct {
 	v   any
 	err error
 }
 
-// refuse looks at a value, at each of a list, or at each of a dictionary as "key: value".
+// refuse checks a value, each element of a list, or each entry of a dictionary as "key: value".
 func (r Rule) refuse(v any) *refusal {
 	if d, ok := v.(*value.Dict); ok && r.Kind == Form {
 		for k, e := range d.All() {
@@ -366,7 +365,7 @@ func shown(a Arguments, arg string) string {
 	return value.Str(v)
 }
 
-// oneValue is the argument of the only condition, when it is about a value.
+// oneValue returns the argument of the only condition, if that condition is about a value.
 func (r Rule) oneValue() (string, bool) {
 	if len(r.When) != 1 || len(r.When[0].Values) == 0 || r.When[0].Not {
 		return "", false
@@ -374,7 +373,7 @@ func (r Rule) oneValue() (string, bool) {
 	return r.When[0].Args[0], true
 }
 
-// misuse says where arguments may be used: "src is only for state link or hard".
+// misuse specifies where arguments can be used: "src is only for state link or hard".
 func (r Rule) misuse(bad []string) string {
 	args, verb := strings.Join(bad, " and "), " is "
 	if len(bad) > 1 {
@@ -388,7 +387,7 @@ func (r Rule) misuse(bad []string) string {
 	return args + " cannot be used" + r.where()
 }
 
-// wants ends the sentence "value of x must be ...".
+// wants returns the end of the sentence "value of x must be ...".
 func (r Rule) wants() string {
 	switch {
 	case r.Kind == Choice && len(r.Values) == 1:
@@ -413,7 +412,7 @@ func (r Rule) bounds() string {
 	return fmt.Sprintf("%d to %d", r.Min, r.Max)
 }
 
-// where lists the conditions: " when state is present and force is not given".
+// where returns the conditions as text: " when state is present and force is not given".
 func (r Rule) where() string {
 	if len(r.When) == 0 {
 		return ""
@@ -467,7 +466,7 @@ func yesOrNo(b bool) string {
 	return "no"
 }
 
-// help says what to do about a breach.
+// help returns advice on a breach.
 func (r Rule) help(a Arguments, bad []string) string {
 	args := strings.Join(bad, ", ")
 	switch r.Kind {
@@ -485,7 +484,7 @@ func (r Rule) help(a Arguments, bad []string) string {
 	return ""
 }
 
-// String is the rule as a sentence of the manual, with the names as `name`.
+// String returns the rule as a sentence for the manual, with the names as `name`.
 func (r Rule) String() string {
 	r = r.renamed(func(name string) string { return "`" + name + "`" })
 	return r.sentence() + r.where()
@@ -508,7 +507,7 @@ func (r Rule) sentence() string {
 	return args + " must be " + r.wants()
 }
 
-// below is the rule with the names of nested options.
+// below returns the rule with the names of nested options.
 func (r Rule) below(path string) Rule {
 	return r.renamed(func(name string) string { return join(path, name) })
 }

@@ -55,7 +55,7 @@ func TestRules(t *testing.T) {
 		{dict("src", "x", "items", []any{dict("a", 1), dict("a", 1, "b", 2)}), "items.b", "parameters are mutually exclusive: a|b found in items"},
 		{dict("src", "x", "key", ""), "", ""},
 		{dict("src", "x", "key", "a b"), "key", "value of key must be a word, got ********"},
-		{dict("src", []any{}), "src", "value of src must be a string, got a list"}, // and no word of what it may break
+		{dict("src", []any{}), "src", "value of src must be a string, got a list"}, // and nothing about the rules that it may break
 	} {
 		err := schema.Decode(&ruled{}, c.args, &redact.Set{})
 		var problems schema.Errors
@@ -90,7 +90,7 @@ type typo struct {
 
 func (*typo) Rules() schema.Rules { return schema.Rules{schema.Needs("b")} }
 
-// forgetful has rules of its own, and not those of the struct in it.
+// forgetful has rules of its own, but lacks those of its embedded struct.
 type forgetful struct{ inner }
 
 func (*forgetful) Rules() schema.Rules { return nil }

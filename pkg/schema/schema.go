@@ -1,6 +1,5 @@
-// Package schema ties Go structs to the arguments of playbooks: one struct
-// gives strict decoding with positions, defaults, the check of literal
-// arguments before a run, and the table in the manual.
+// Package schema maps Go structs to the arguments of playbooks. One struct yields strict decoding with positions,
+// defaults, the check of literal arguments before a run, and the table in the manual.
 //
 // A field is an argument when it has a `kk` tag:
 //
@@ -9,21 +8,18 @@
 //	State string     `kk:"state" default:"file" choices:"file,absent,directory"`
 //	Rest *value.Dict `kk:",rest"`
 //
-// Types: string, bool, int, float64, []string, []any, map[string]string,
-// *value.Dict, any, time.Duration (seconds), redact.Secret, FileMode, pointers to these
-// (nil when not given), and structs and slices of structs (nested options).
-// The options `file=KIND` and `away=remote_src|!copy` mark names of files of the
-// control node, see Arg. Embedded structs without a tag lend their fields. The tag's option `path`
-// only changes what the manual calls the type; `private` keeps an argument that may hold a password,
-// such as a URL, out of Params.
+// Types: string, bool, int, float64, []string, []any, map[string]string, *value.Dict, any, time.Duration (seconds),
+// redact.Secret, FileMode, pointers to these (nil when not given), and structs and slices of structs (nested options).
+// The options `file=KIND` and `away=remote_src|!copy` mark arguments that name files of the control node, see Arg.
+// The fields of embedded structs without a tag become fields of the outer struct. The option `path` only changes the
+// type that the manual shows. The option `private` keeps an argument that can contain a password, such as a URL, out
+// of Params.
 //
-// Values are coerced as playbooks expect: yes and no are bools, "5" is an int
-// and never truncated, "a,b" is a list of strings, a number is a string where
-// one is wanted. A null value is an argument that was not given.
+// Values are coerced as playbooks expect: yes and no are bools, "5" is an int and never truncated, "a,b" is a list of
+// strings, a number is a string where a string is expected. A null value counts as an argument that was not given.
 //
-// What arguments require of each other, and of their values, are the rows of a
-// method Rules. They are checked before a run as far as values are literal, by
-// Decode for the rest, and are part of the manual.
+// The rows of a method Rules specify what arguments require of each other, and of their values. They are checked
+// before a run as far as values are literal, by Decode for the rest, and are part of the manual.
 package schema
 
 import (
@@ -41,27 +37,25 @@ import (
 type Arg struct {
 	Name     string
 	Aliases  []string
-	Type     string // as people know it: str, bool, int, list of str, seconds, ...
+	Type     string // as shown to users: str, bool, int, list of str, seconds, ...
 	Required bool
-	Default  string // as written in the struct; "" is none
+	Default  string // as written in the struct; "" means none
 	Choices  []string
 	Doc      string
 	Options  []Arg // of a dict or a list of dicts
-	// File is the kind of file of the control node that the argument names, as of
-	// Call.Find; "" when it names none, "word" before it when the name is the
-	// first word. Away are the bool arguments that make it a name of something
-	// else; one after ! does so when it is false.
+	// File is the kind of file on the control node that the argument names, see Call.Find. It is "" when the
+	// argument names no file, and begins with "word" when only the first word is the name. Away lists the bool
+	// arguments that give the name another meaning: when true, or when false for one with a leading "!".
 	File string
 	Away []string
-	// Makes says that a module that works on hosts writes there on the control node.
+	// Makes is true when a module that works on hosts writes this file on the control node.
 	Makes bool
 }
 
-// Kind sorts problems by their cause.
+// Kind classifies problems by their cause.
 type Kind int
 
-// A value is wrong, an argument is not known, required ones are missing, or a
-// rule is broken.
+// A wrong value, an unknown argument, missing required arguments, or a broken rule.
 const (
 	Invalid Kind = iota
 	Unknown
@@ -69,15 +63,15 @@ const (
 	Conflict
 )
 
-// Problem is one thing wrong with arguments.
+// Problem is a single problem with arguments.
 type Problem struct {
 	Kind Kind
-	Path string // the argument as it was written, nested ones as a.b; "" is the arguments as a whole
+	Path string // the argument as it was written, nested ones as a.b; "" means the arguments as a whole
 	Msg  string
-	Help string // what to do; may be empty
+	Help string // advice; can be empty
 }
 
-// String leaves out what to do about a rule: tasks compare its text with Ansible's.
+// String omits the advice of a rule, because tasks compare its text with Ansible's.
 func (p Problem) String() string {
 	if p.Help == "" || p.Kind == Conflict {
 		return p.Msg
@@ -85,7 +79,7 @@ func (p Problem) String() string {
 	return p.Msg + " (" + p.Help + ")"
 }
 
-// Errors is everything wrong with arguments.
+// Errors are all problems with arguments.
 type Errors []Problem
 
 // Error joins the problems with "; ".
@@ -97,8 +91,8 @@ func (e Errors) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Describe lists the arguments of a struct, given as a pointer to it, in the
-// order of its fields. The rest field is left out.
+// Describe lists the arguments of a struct, given as a pointer to it, in the order of its fields. It skips the rest
+// field.
 func Describe(v any) ([]Arg, error) {
 	t, err := structType(v)
 	if err != nil {
@@ -127,12 +121,11 @@ func describe(t reflect.Type) ([]Arg, error) {
 	return args, nil
 }
 
-// Decode fills the struct that into points to from args: arguments, then
-// defaults. The error is an Errors with all problems at once; a struct that is
-// declared wrongly gives another error.
+// Decode fills the struct that into points to: first with args, then with defaults. The error is an Errors with all
+// problems at once; a struct with a wrong declaration returns another error.
 //
-// Secrets among the arguments are made by the set, which hides them from then
-// on. Who decodes into the same struct many times makes a Plan of it once.
+// Secrets among the arguments are registered with the set, which hides them from then on. Callers that decode into
+// the same struct type many times should make a Plan once.
 func Decode(into any, args *value.Dict, secrets *redact.Set) error {
 	p, err := PlanFor(into)
 	if err != nil {
@@ -141,15 +134,14 @@ func Decode(into any, args *value.Dict, secrets *redact.Set) error {
 	return p.Decode(into, args, secrets)
 }
 
-// Plan is what the tags of a struct say, read once. It does not change: many
-// goroutines may decode with it at once.
+// Plan is the parsed tags of a struct. It is immutable: many goroutines can decode with it at once.
 type Plan struct {
 	of     reflect.Type
-	fields map[reflect.Type][]field // of the struct and of those nested in it
+	fields map[reflect.Type][]field // of the struct and of its nested structs
 	rules  map[reflect.Type]Rules
 }
 
-// PlanFor makes the plan of the struct that v points to.
+// PlanFor makes the plan for the struct that v points to.
 func PlanFor(v any) (*Plan, error) {
 	t, err := structType(v)
 	if err != nil {
@@ -195,9 +187,8 @@ func (p *Plan) Decode(into any, args *value.Dict, secrets *redact.Set) error {
 	return nil
 }
 
-// Check tells what Decode into a struct like v's would refuse for certain,
-// whatever a run makes of what is unsure; v itself is not changed. Secrets that
-// are there already are hidden from then on.
+// Check returns the problems that Decode into a struct like v's would certainly report, whatever values the unsure
+// arguments get. It does not change v. Secrets that are already known are hidden from then on.
 func Check(v any, args *value.Dict, secrets *redact.Set, u Unsure) []Problem {
 	p, err := PlanFor(v)
 	if err != nil {
@@ -208,9 +199,8 @@ func Check(v any, args *value.Dict, secrets *redact.Set, u Unsure) []Problem {
 	return d.problems
 }
 
-// Explain is the text of a failed result for problems with the arguments of
-// module, whose struct v points to. Unknown arguments read as
-// "Unsupported parameters for (copy) module: dst. Supported parameters include: ...".
+// Explain returns the text of a failed result for problems with the arguments of module, whose struct v points to.
+// Unknown arguments read as "Unsupported parameters for (copy) module: dst. Supported parameters include: ...".
 func Explain(module string, v any, problems []Problem) string {
 	var unknown, rest []string
 	var hints []string
