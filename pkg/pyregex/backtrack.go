@@ -8,30 +8,30 @@ import (
 	"unicode/utf8"
 )
 
-// step matches from a place of the text to the end of the pattern. On failure the machine is as before.
+// step matches the text from a position to the end of the pattern. After a failure the machine is unchanged.
 type step func(m *machine, at int) bool
 
-// machine is one search.
+// machine is the state of a single search.
 type machine struct {
 	text     string
 	groups   Match
-	opened   []int  // where groups began that are not closed yet
-	loops    []turn // of loops that are entered
-	end      int    // of the part that has matched
-	refused  int    // an empty match may not be here; -1 for nowhere
-	whole    bool   // only the end of the text is an end
+	opened   []int  // start positions of groups that are not closed yet
+	loops    []turn // of the loops that have been entered
+	end      int    // end position of the part that has matched
+	refused  int    // position where an empty match is not allowed; -1 for none
+	whole    bool   // the match must reach the end of the text
 	steps    int
 	depth    int
 	deadline time.Time
 	err      error
 }
 
-// turn is how often a loop has gone round, and where it last began to.
+// turn counts the iterations of a loop; last is the position where the last one began.
 type turn struct{ count, last int }
 
 const (
-	stepsBetweenLooks = 1 << 12 // at the clock
-	maxDepth          = 1 << 19 // nodes that wait for others to match
+	stepsBetweenLooks = 1 << 12 // between checks of the deadline
+	maxDepth          = 1 << 19 // limit of nested calls
 )
 
 var (
@@ -39,7 +39,7 @@ var (
 	errDepth = errors.New("the search goes too deep: a pattern without lookaround and back references needs less memory")
 )
 
-// over counts a step, and reports whether the search has to end.
+// over counts a step, and reports whether the search has to stop.
 func (m *machine) over() bool {
 	if m.steps++; m.steps%stepsBetweenLooks == 0 && m.err == nil && time.Now().After(m.deadline) {
 		m.err = errTime
@@ -47,7 +47,7 @@ func (m *machine) over() bool {
 	return m.err != nil
 }
 
-// search returns the first match from a place on. With advance the empty match right there is none.
+// search returns the first match from a position. With advance, an empty match at that position does not count.
 func (re *Regexp) search(text string, from int, advance bool) (Match, error) {
 	m := &machine{
 		text: text, groups: make(Match, 2*re.Groups()+2), opened: make([]int, re.Groups()+1), loops: make([]turn, re.loops),
@@ -78,7 +78,7 @@ func width(text string, at int) int {
 	return size
 }
 
-// before is the place n characters before another, -1 if there are fewer.
+// before returns the position n characters before another, or -1 if there are fewer characters.
 func before(text string, at, n int) int {
 	for ; n > 0; n-- {
 		if at == 0 {
@@ -90,19 +90,19 @@ func before(text string, at, n int) int {
 	return at
 }
 
-// found ends the pattern.
+// found is the last step of the pattern.
 func found(m *machine, at int) bool {
 	m.end = at
 	return at != m.refused && (!m.whole || at == len(m.text))
 }
 
-// partFound ends a part that is matched on its own.
+// partFound is the last step of a part that is matched on its own.
 func partFound(m *machine, at int) bool {
 	m.end = at
 	return true
 }
 
-// compiler makes steps of nodes, from the last to the first.
+// compiler converts nodes to steps, from the last to the first.
 type compiler struct{ loops int }
 
 func (c *compiler) compile(n *node, next step) step {
@@ -132,7 +132,7 @@ func (c *compiler) compile(n *node, next step) step {
 	return c.atomic(n, next)
 }
 
-// sequence joins characters to texts.
+// sequence joins adjacent characters to texts.
 func (c *compiler) sequence(n *node, next step) step {
 	for i := len(n.subs) - 1; i >= 0; {
 		text := ""
@@ -149,12 +149,12 @@ func (c *compiler) sequence(n *node, next step) step {
 	return next
 }
 
-// plain reports whether a node is a character that stands for itself alone.
+// plain reports whether a node is a character that matches only itself.
 func plain(n *node) bool {
 	return n.op == opChar && n.flags&IgnoreCase == 0 && utf8.ValidRune(n.char) && n.char != utf8.RuneError
 }
 
-// prefix is what all matches begin with, as far as it is easily seen.
+// prefix returns a text with which all matches begin, as far as it is easy to determine.
 func prefix(n *node) string {
 	text := ""
 	if n.op == opSeq {
@@ -281,8 +281,8 @@ func (c *compiler) condition(n *node, next step) step {
 	}
 }
 
-// repeatFixed repeats what matches at a place in one way only, and always so many characters:
-// there is nothing to come back to but how often.
+// repeatFixed repeats a part that has a fixed length and only one possible match at a position. Only the number of
+// repetitions needs backtracking.
 func (c *compiler) repeatFixed(n *node, next step) step {
 	body, size := c.compile(n.subs[0], partFound), n.subs[0].least
 	greedy := func(m *machine, at int) bool {
@@ -317,7 +317,7 @@ func (c *compiler) repeatFixed(n *node, next step) step {
 	}
 }
 
-// repeat repeats what may match in several ways.
+// repeat repeats a part that can match in several ways.
 func (c *compiler) repeat(n *node, next step) step {
 	id := c.loops
 	c.loops++
@@ -393,7 +393,7 @@ func (c *compiler) atomic(n *node, next step) step {
 	}
 }
 
-// kept is a copy of the groups, if a node changes them.
+// kept returns a copy of the groups if the node changes groups, nil otherwise.
 func (m *machine) kept(n *node) Match {
 	if !n.captures {
 		return nil

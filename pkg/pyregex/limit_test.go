@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestLimits is of searches without an end, and of those that need too much memory.
+// TestLimits tests searches that never finish, and searches that need too much memory.
 func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		name, pattern, text string
@@ -33,7 +33,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLongTexts need no stack: one character, or the same number of them, is repeated.
+// TestLongTexts checks that repeating parts of fixed length needs no stack.
 func TestLongTexts(t *testing.T) {
 	text := strings.Repeat("aé", 1<<20)
 	for _, pattern := range []string{`(?=a)(?:(?!b).)*$`, `(?=a)(?:[ab]é)*$`, `(?=a).*?$`, `(?=a)\w+$`} {
@@ -76,7 +76,7 @@ func TestReplaceHasALimit(t *testing.T) {
 	}
 }
 
-// FuzzPattern compares the two engines: where the linear one takes a pattern, it answers as the other.
+// FuzzPattern compares the two engines: for each pattern that the linear engine accepts, both must return the same.
 func FuzzPattern(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`(a|b)*?c$`, "abc\n"}, {`(?i)[^\W_]+\b`, "aÉb"}, {`(?x) a{,2} # b`, "aa"}, {`(?<=(?P<n>.))(?P=n)|`, "aab"}, {`\g<1>[]-a]`, "\xff"},

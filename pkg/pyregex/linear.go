@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// linear is a pattern as the standard library reads it, whose time is linear.
+// linear is a pattern compiled by the standard library, which matches in linear time.
 type linear struct {
 	re    *regexp.Regexp
-	ascii bool // only for texts that are ASCII: others have more letters, digits and cases
-	ended bool // only for texts without a line end at their end: $ stands before it, too
+	ascii bool // only for ASCII texts: other texts have more letters, digits and case pairs
+	ended bool // only for texts that do not end with a line end: $ matches before it, too
 }
 
-// newLinear returns nil for a pattern that the standard library does not know, or reads in another way.
+// newLinear returns nil for a pattern that the standard library does not support or interprets differently.
 func newLinear(n *node, flags Flags, groups int) *linear {
 	l := &linear{}
 	var b strings.Builder
@@ -37,7 +37,7 @@ func newLinear(n *node, flags Flags, groups int) *linear {
 	return l
 }
 
-// fits reports whether the standard library's answer for a text is Python's.
+// fits reports whether the standard library returns the same as Python for a text.
 func (l *linear) fits(text string) bool {
 	if l == nil || l.ended && strings.HasSuffix(text, "\n") {
 		return false
@@ -60,7 +60,7 @@ func (l *linear) write(b *strings.Builder, n *node) bool {
 	case opGroup:
 		return l.join(b, n, "(", "")
 	case opRepeat:
-		if n.subs[0].least == 0 { // what an empty turn of a loop captures differs
+		if n.subs[0].least == 0 { // captures of empty iterations differ
 			return false
 		}
 		if !l.join(b, n, "(?:", "") {
@@ -113,7 +113,7 @@ func (l *linear) at(b *strings.Builder, n *node) bool {
 	return true
 }
 
-// kind is what the letter of a set stands for in ASCII, or with the blanks that Unicode adds to it.
+// kind returns the characters of a class letter in ASCII, plus the Unicode blanks without the ASCII flag.
 func kind(letter rune, flags Flags) string {
 	blanks, others := `\t-\r\x1c-\x20`, `\x00-\x08\x0e-\x1b\x21-`
 	if flags&ASCII != 0 {
@@ -121,7 +121,7 @@ func kind(letter rune, flags Flags) string {
 	}
 	last := `\x{10FFFF}`
 	if flags&IgnoreCase != 0 {
-		last = `\x7f` // the text is ASCII, and other cases of what is above are letters
+		last = `\x7f` // the text is ASCII, but other cases of higher characters can be ASCII letters
 	}
 	switch letter {
 	case 'd':

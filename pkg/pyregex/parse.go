@@ -14,46 +14,46 @@ import (
 type op byte
 
 const (
-	opChar   op = iota // one character
-	opSet              // one character of a set, or with DotAll or without a line end
-	opAt               // a place: ^ $ A Z b B
+	opChar   op = iota // a single character
+	opSet              // a character of a set, or the dot with or without DotAll
+	opAt               // a position: ^ $ A Z b B
 	opSeq              // all of subs in order
 	opBranch           // one of subs
-	opGroup            // a group that captures
-	opRef              // what a group has captured
+	opGroup            // a capturing group
+	opRef              // the text that a group has captured
 	opIf               // subs[0] if a group has captured, subs[1] otherwise
 	opRepeat
 	opLook   // lookaround
-	opAtomic // the first match of subs[0] alone
+	opAtomic // only the first match of subs[0]
 )
 
 // node is a part of a pattern.
 type node struct {
 	op         op
-	flags      Flags // that are in force here
-	char       rune  // of opChar; the kind of opAt
+	flags      Flags // flags that apply here
+	char       rune  // the character of opChar; the kind of opAt
 	set        set
 	subs       []*node
 	group      int // of opGroup, opRef, opIf
-	min, max   int // of opRepeat; max is unbounded for no bound
+	min, max   int // of opRepeat; max is unbounded when there is no upper bound
 	lazy       bool
 	back, not  bool // of opLook
-	least, top int  // how many characters it matches
-	captures   bool // has a group in it
-	nodes      int  // how many there are, itself included
+	least, top int  // the minimum and maximum number of characters that it matches
+	captures   bool // contains a group
+	nodes      int  // number of nodes, including this one
 }
 
-// unbounded stands for no bound on repetitions and widths.
+// unbounded means no upper bound, for repetitions and widths.
 const unbounded = math.MaxInt
 
-// maxNesting bounds the depth of groups in groups.
+// maxNesting limits the depth of nested groups.
 const maxNesting = 300
 
-// source reads a pattern or a template character by character, a backslash with what follows it.
-// After an error it is at its end.
+// source reads a pattern or a template character by character. A backslash and the character after it are one
+// token. After an error the source is at its end.
 type source struct {
 	text  []rune
-	index int // behind next
+	index int // position after next
 	next  string
 	err   error
 }
@@ -95,21 +95,21 @@ func (s *source) accept(token string) bool {
 	return true
 }
 
-// tell is the position of next.
+// tell returns the position of next.
 func (s *source) tell() int { return s.index - utf8.RuneCountInString(s.next) }
 
-// seek goes back to a position.
+// seek moves back to a position.
 func (s *source) seek(at int) {
 	s.index = at
 	s.advance()
 }
 
-// fail notes what is wrong at the position that is offset before next.
+// fail records an error at the position that is offset before next.
 func (s *source) fail(offset int, format string, args ...any) {
 	s.failAt(s.tell()-offset, format, args...)
 }
 
-// failAt notes an error as Python words it. Only the first counts.
+// failAt records an error with Python's wording. Only the first error counts.
 func (s *source) failAt(at int, format string, args ...any) {
 	if s.err != nil {
 		return
@@ -124,7 +124,7 @@ func (s *source) failAt(at int, format string, args ...any) {
 	s.stop(errors.New(msg))
 }
 
-// stop ends the reading with an error that has no position.
+// stop stops reading with an error that has no position.
 func (s *source) stop(err error) {
 	if s.err == nil {
 		s.err, s.next, s.index = err, "", len(s.text)
@@ -140,7 +140,7 @@ func (s *source) while(n int, chars string) string {
 	return b.String()
 }
 
-// until reads a name that ends with a token.
+// until reads a name up to an end token.
 func (s *source) until(end, what string) string {
 	var b strings.Builder
 	for {
@@ -168,15 +168,15 @@ const (
 	hexDigits = "0123456789abcdefABCDEF"
 )
 
-// parser reads a pattern as Python's re does, with its errors.
+// parser parses a pattern as Python's re does, with the same errors.
 type parser struct {
 	source
 	flags  Flags          // of the whole pattern
 	names  map[string]int // of groups
-	widths [][2]int       // of groups that are closed, by number; {-1} of others
-	behind int            // the first group in the outermost lookbehind; 0 outside
-	refs   map[int]int    // where a condition asks for a group
-	wide   bool           // a lookbehind has no fixed width
+	widths [][2]int       // minimum and maximum of closed groups, by number; {-1} for others
+	behind int            // the first group in the outermost lookbehind; 0 outside of lookbehinds
+	refs   map[int]int    // groups that conditions refer to, with their positions
+	wide   bool           // a lookbehind does not have a fixed width
 }
 
 func parse(text string, flags Flags) (*parser, *node, error) {
@@ -200,7 +200,7 @@ func parse(text string, flags Flags) (*parser, *node, error) {
 	return p, n, p.err
 }
 
-// alternatives reads a|b|c.
+// alternatives parses a|b|c.
 func (p *parser) alternatives(flags Flags, depth int) *node {
 	if depth > maxNesting {
 		p.fail(0, "groups nest too deep")
@@ -271,7 +271,7 @@ func (p *parser) sequence(flags Flags, depth int, first bool) *node {
 	return seq.measured()
 }
 
-// measured works out from its parts what a node matches at least and at most.
+// measured computes the minimum and maximum length of a node from its parts.
 func (n *node) measured() *node {
 	n.nodes = 1
 	for i, s := range n.subs {
@@ -315,8 +315,8 @@ func times(a, b int) int {
 	return a * b
 }
 
-// repeat makes the last node of a sequence one that is repeated. A brace that is no repetition
-// stands for itself.
+// repeat replaces the last node of a sequence by its repetition. A brace that does not begin a repetition is a
+// literal.
 func (p *parser) repeat(seq *node, sign string) bool {
 	at := p.tell() - 1
 	n := &node{op: opRepeat, max: unbounded}
@@ -343,7 +343,7 @@ func (p *parser) repeat(seq *node, sign string) bool {
 	n.subs = []*node{*last}
 	n.lazy = p.accept("?")
 	possessive := !n.lazy && p.accept("+")
-	if possessive { // of what is repeated, too, only the first match counts
+	if possessive { // only the first match counts, for the repeated part as well
 		n.subs[0] = atomic(n.subs[0])
 	}
 	if *last = n.measured(); possessive {
@@ -360,7 +360,7 @@ func (p *parser) seekUnlessFailed(at int) {
 	}
 }
 
-// bounds reads what follows the brace of a repetition: 2} or 2,3} or 2,} or ,3} or ,}
+// bounds parses the bounds of a repetition after the brace: 2} or 2,3} or 2,} or ,3} or ,}
 func (p *parser) bounds(n *node) bool {
 	here := p.tell()
 	if p.next == "}" {
@@ -393,7 +393,7 @@ func (p *parser) bounds(n *node) bool {
 	return true
 }
 
-// class reads a set behind its bracket.
+// class parses a set after its opening bracket.
 func (p *parser) class(n *node) {
 	at := p.tell() - 1
 	n.op = opSet
@@ -429,7 +429,7 @@ func (p *parser) class(n *node) {
 	p.failAt(at, "unterminated character set")
 }
 
-// member reads one end of a range of a set, or a kind of characters.
+// member parses a single character of a set or range, or a class such as \d.
 func (p *parser) member(this string) (char rune, kind byte) {
 	if this == "" || this[0] != '\\' {
 		char, _ = utf8.DecodeRuneInString(this)
@@ -448,14 +448,14 @@ func (p *parser) member(this string) (char rune, kind byte) {
 }
 
 func (s *source) octal(escape string) rune {
-	n, _ := strconv.ParseUint(escape[1:], 8, 16) // three digits at most
+	n, _ := strconv.ParseUint(escape[1:], 8, 16) // at most three digits
 	if n > 0o377 {
 		s.fail(len(escape), "octal escape value %s outside of range 0-0o377", escape)
 	}
 	return rune(n)
 }
 
-// escape reads a backslash outside of sets.
+// escape parses a backslash outside of sets.
 func (p *parser) escape(n *node, this string) {
 	switch c := this[1]; c {
 	case 'A', 'Z', 'b', 'B':
@@ -471,7 +471,7 @@ func (p *parser) escape(n *node, this string) {
 	}
 }
 
-// reference reads \1, or the three digits of an octal number.
+// reference parses \1, or the three digits of an octal number.
 func (p *parser) reference(n *node, this string) {
 	number, octal := p.number(this)
 	switch {
@@ -484,7 +484,7 @@ func (p *parser) reference(n *node, this string) {
 	p.fail(len(number)-1, "invalid group reference %s", number[1:])
 }
 
-// number reads the digits after a backslash: one or two of a group, or three of an octal number.
+// number reads the digits after a backslash: one or two for a group, three for an octal number.
 func (s *source) number(this string) (number string, isOctal bool) {
 	this += s.while(1, digits)
 	if len(this) == 3 && strings.Trim(this[1:], octal) == "" {
@@ -495,7 +495,7 @@ func (s *source) number(this string) (number string, isOctal bool) {
 	return this, false
 }
 
-// refer makes a node refer to a group. It is false if there is none.
+// refer turns a node into a reference to a group. It returns false if the group does not exist.
 func (p *parser) refer(n *node, group, offset int) bool {
 	if group >= len(p.widths) {
 		return false
@@ -509,7 +509,7 @@ func (p *parser) refer(n *node, group, offset int) bool {
 	return true
 }
 
-// fixed refuses a reference in a lookbehind to a group of the same.
+// fixed rejects a reference in a lookbehind to an open group, or to a group of the same lookbehind.
 func (p *parser) fixed(group int) {
 	switch {
 	case p.behind == 0:
@@ -520,7 +520,7 @@ func (p *parser) fixed(group int) {
 	}
 }
 
-// character reads an escape that stands for one character, in sets and outside.
+// character parses an escape for a single character, inside and outside of sets.
 func (p *parser) character(this string) rune {
 	c, _ := utf8.DecodeRuneInString(this[1:])
 	if r := simpleEscape(this); r >= 0 {
@@ -548,7 +548,7 @@ func (p *parser) character(this string) rune {
 	return c
 }
 
-// simpleEscape is the character that \n and its like stand for, -1 for other escapes.
+// simpleEscape returns the character for \n and similar escapes, -1 for other escapes.
 func simpleEscape(this string) rune {
 	if i := strings.Index(`\afnrtv`, this[1:]); i >= 0 {
 		return rune("\\\a\f\n\r\t\v"[i])
@@ -569,7 +569,7 @@ func (p *parser) hex(this string, size int) rune {
 	return rune(n)
 }
 
-// group reads what follows a parenthesis. A comment and flags for the whole pattern are no node.
+// group parses a group after its opening parenthesis. Comments and flags for the whole pattern yield no node.
 func (p *parser) group(flags Flags, depth int, first bool) *node {
 	at := p.tell() - 1
 	n := &node{op: opGroup, flags: flags}
@@ -648,7 +648,7 @@ func (p *parser) closed(at int) {
 	}
 }
 
-// open gives a group its number.
+// open assigns a number to a group.
 func (p *parser) open(name string) int {
 	group := len(p.widths)
 	if name != "" {
@@ -703,7 +703,7 @@ func (p *parser) look(n *node, char string, depth int) {
 	n.subs = []*node{sub}
 }
 
-// condition reads (?(1)yes|no) behind its second parenthesis.
+// condition parses (?(1)yes|no) after its second parenthesis.
 func (p *parser) condition(n *node, depth int) {
 	n.op = opIf
 	name := p.until(")", "group name")
@@ -733,7 +733,7 @@ func (p *parser) condition(n *node, depth int) {
 	}
 }
 
-// atoi reads digits; a number that is too large for a group is one that no pattern has.
+// atoi parses digits. A number that is too large becomes a group number that no pattern has.
 func atoi(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -742,7 +742,7 @@ func atoi(text string) int {
 	return n
 }
 
-// inline reads flags: (?im) for the whole pattern, (?im-s: for a group.
+// inline parses flags: (?im) for the whole pattern, (?im-s: for a group.
 func (p *parser) inline(char string) (on, off Flags, global bool) {
 	if char != "-" {
 		on, char = p.letters(char, "missing -, : or )", ")-:", "bad inline flags: flags 'a', 'u' and 'L' are incompatible")
@@ -765,7 +765,7 @@ func (p *parser) inline(char string) (on, off Flags, global bool) {
 	return on, off, false
 }
 
-// letters reads flags up to one of ends, which it returns.
+// letters reads flags up to one of the characters in ends, which it returns.
 func (p *parser) letters(char, missing, ends, typed string) (all Flags, end string) {
 	for p.err == nil {
 		if char == "L" && ends != ":" {
@@ -806,7 +806,7 @@ func isIdentifier(name string) bool {
 	return name != ""
 }
 
-// quote quotes as Python does, where names are concerned.
+// quote quotes names as Python does.
 func quote(name string) string {
 	q := strconv.Quote(name)
 	q = strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)

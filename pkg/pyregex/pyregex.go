@@ -1,8 +1,8 @@
-// Package pyregex is Python's re: regular expressions and replacements as playbooks are written with,
-// with Python's answers and Python's errors.
+// Package pyregex implements Python's re, with Python's results and error messages: the regular expressions and
+// replacements that playbooks use.
 //
-// A pattern that the standard library reads in the same way is run by it, in linear time. Others, with
-// lookaround and back references, backtrack within a bound on the time.
+// Patterns that Go's standard library interprets in the same way run there, in linear time. Other patterns, such as
+// those with lookaround and back references, use backtracking with a time limit.
 package pyregex
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Flags are those of Python's re, and how a text is searched.
+// Flags are the flags of Python's re, and the kind of search.
 type Flags uint16
 
 const (
@@ -36,20 +36,20 @@ func flagOf(letter string) Flags {
 	return all[max(0, strings.Index(flagLetters, letter))]
 }
 
-// Regexp is a compiled pattern. Many goroutines may use it at once.
+// Regexp is a compiled pattern. It is safe for concurrent use.
 type Regexp struct {
 	flags  Flags
 	limit  time.Duration
 	names  map[string]int
-	order  []string // the names of groups by number, "" for none
+	order  []string // the names of groups by number, "" for groups without a name
 	linear *linear
 	run    step
 	loops  int
 	prefix string
-	empty  bool // may match an empty text
+	empty  bool // can match an empty text
 }
 
-// Compile reads a pattern, of which one search that backtracks may last for limit. The error is
+// Compile compiles a pattern. The limit is the maximum time of one search that needs backtracking. The error is
 // Python's, without the pattern.
 func Compile(pattern string, flags Flags, limit time.Duration) (*Regexp, error) {
 	p, n, err := parse(pattern, flags)
@@ -67,19 +67,20 @@ func Compile(pattern string, flags Flags, limit time.Duration) (*Regexp, error) 
 	return re, nil
 }
 
-// Groups is how many groups the pattern has.
+// Groups returns the number of groups in the pattern.
 func (re *Regexp) Groups() int { return len(re.order) - 1 }
 
-// Name is the name of a group, "" if it has none.
+// Name returns the name of a group, "" if it has none.
 func (re *Regexp) Name(group int) string { return re.order[group] }
 
-// Match is where a match and its groups are, in bytes: pairs of start and end, -1 for a group without part in it.
+// Match has the positions of a match and its groups in bytes: pairs of start and end, -1 for a group that did not
+// take part.
 type Match []int
 
 // Has reports whether a group took part in the match. Group 0 is the match.
 func (m Match) Has(group int) bool { return m[2*group] >= 0 }
 
-// Text is what a group matched, "" if it took no part.
+// Text returns the text that a group matched, "" if it took no part.
 func (m Match) Text(text string, group int) string {
 	if !m.Has(group) {
 		return ""
@@ -101,7 +102,7 @@ func (re *Regexp) Matches(text string) (bool, error) {
 	return m != nil, err
 }
 
-// FindAll returns the matches from left to right, at most n of them unless that is 0.
+// FindAll returns the matches from left to right, at most n of them; 0 means no limit.
 func (re *Regexp) FindAll(text string, n int) ([]Match, error) {
 	var all []Match
 	if !re.empty && re.linear.fits(text) {

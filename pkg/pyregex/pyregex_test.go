@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answered is a row of testdata/answers.json, which testdata/answers.py has printed.
+// answered is a row of testdata/answers.json, which testdata/answers.py prints.
 type answered struct {
 	Op, Pattern, Text, Flags string
 	Repl                     string
@@ -43,12 +43,12 @@ func stored(t *testing.T) []byte {
 	return text
 }
 
-// unsupported are Python's answers that are not ours.
+// unsupported reports whether a row of Python's is not supported here.
 func unsupported(a answered) bool {
-	return strings.HasPrefix(a.Error, "undefined character name") // the names of characters are a megabyte
+	return strings.HasPrefix(a.Error, "undefined character name") // a table of character names would be a megabyte
 }
 
-// TestPythonsAnswers compares our answers with Python's, by both engines where there are two.
+// TestPythonsAnswers compares our results with Python's, with both engines where both apply.
 func TestPythonsAnswers(t *testing.T) {
 	for _, row := range readAnswers(t, stored(t)) {
 		if unsupported(row) {
@@ -71,7 +71,7 @@ func TestPythonsAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersArePythons asks the Python of this machine for the answers that are stored.
+// TestAnswersArePythons compares the stored results with the Python of this machine.
 func TestAnswersArePythons(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -90,7 +90,7 @@ func TestAnswersArePythons(t *testing.T) {
 	}
 }
 
-// ours is our answer to a row, in the form of Python's.
+// ours returns our result for a row, in the form of Python's.
 func ours(row answered, backtracking bool) (any, error) {
 	flags := map[string]Flags{"match": AtStart, "full": Whole}[row.Op]
 	for _, letter := range row.Flags {

@@ -9,7 +9,7 @@ import (
 
 // set is a set of characters.
 type set struct {
-	ranges []rune // pairs: the first and the last
+	ranges []rune // pairs of the first and the last character
 	kinds  string // d D s S w W
 	negate bool
 }
@@ -22,7 +22,7 @@ func (s *set) add(low, high rune, kind byte) {
 	s.ranges = append(s.ranges, low, high)
 }
 
-// has reports whether a character is one of the set under some flags.
+// has reports whether a character is in the set under the given flags.
 func (s *set) has(r rune, flags Flags) bool {
 	in := s.holds(r, flags)
 	if !in && flags&IgnoreCase != 0 {
@@ -45,7 +45,7 @@ func (s *set) holds(r rune, flags Flags) bool {
 	return false
 }
 
-// isKind reports whether a character is a digit (d), a blank (s), or of a word (w).
+// isKind reports whether a character is a digit (d), a blank (s), or part of a word (w).
 func isKind(r, kind rune, flags Flags) bool {
 	if flags&ASCII != 0 && (r >= utf8.RuneSelf || kind == 's' && r >= 0x1c && r <= 0x1f) {
 		return false
@@ -59,7 +59,7 @@ func isKind(r, kind rune, flags Flags) bool {
 	return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r)
 }
 
-// variants are the other cases of a character.
+// variants returns the other cases of a character.
 func variants(r rune, flags Flags) []rune {
 	if flags&ASCII != 0 && r >= utf8.RuneSelf {
 		return nil
@@ -70,14 +70,14 @@ func variants(r rune, flags Flags) []rune {
 			out = append(out, v)
 		}
 	}
-	const letterI = "iIİı" // Python puts the Turkish ones with the others
+	const letterI = "iIİı" // Python treats the Turkish letters as case variants of i
 	if flags&ASCII == 0 && strings.ContainsRune(letterI, r) {
 		return []rune(letterI)
 	}
 	return out
 }
 
-// same compares two characters under some flags.
+// same compares two characters under the given flags.
 func same(a, b rune, flags Flags) bool {
 	return a == b || flags&IgnoreCase != 0 && slices.Contains(variants(a, flags), b)
 }

@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// Template is what replaces a match: text with \1 and \g<name>.
+// Template is the replacement for matches: text with \1 and \g<name>.
 type Template struct{ parts []part }
 
-// part is a text and then a group; group is -1 for none.
+// part is a text followed by a group; group is -1 for none.
 type part struct {
 	text  string
 	group int
 }
 
-// Template reads a replacement for matches of the pattern. The error is Python's.
+// Template parses a replacement for matches of the pattern. The error is Python's.
 func (re *Regexp) Template(text string) (*Template, error) {
 	s := newSource(text)
 	t := &Template{}
@@ -79,7 +79,7 @@ func (re *Regexp) groupOf(s *source) (group int, name string) {
 	return group, name
 }
 
-// Group is the number of a group by its name or number.
+// Group returns the number of a group by its name or number.
 func (re *Regexp) Group(name string) (int, error) {
 	if n, ok := re.names[name]; ok {
 		return n, nil
@@ -90,7 +90,7 @@ func (re *Regexp) Group(name string) (int, error) {
 	return 0, fmt.Errorf("no such group: %s", name)
 }
 
-// Expand is the template with what the groups of a match are.
+// Expand returns the template with the groups of a match inserted.
 func (t *Template) Expand(text string, m Match) string {
 	var b strings.Builder
 	t.expand(&b, text, m)
@@ -106,7 +106,7 @@ func (t *Template) expand(b *strings.Builder, text string, m Match) {
 	}
 }
 
-// Replace is the text with its matches replaced. It is false if that has more than limit bytes.
+// Replace returns the text with its matches replaced. The bool is false if the result has more than limit bytes.
 func (t *Template) Replace(text string, matches []Match, limit int) (string, bool) {
 	var b strings.Builder
 	last := 0

@@ -106,8 +106,8 @@ func oneOf(choices []string, got string) string {
 	return "one of: " + strings.Join(choices, ", ") + ", got: " + got
 }
 
-// choose reports whether s is one of the choices. A YAML bool matches the choice with the same spelling: `state:
-// on`.
+// choose reports whether s is one of the choices. A YAML bool matches the choice with the same spelling:
+// `state: on`.
 func choose(choices []string, v any, s string) (string, bool) {
 	if len(choices) == 0 {
 		return s, true
