@@ -2,9 +2,8 @@ package template
 
 import "sync"
 
-// cache keeps what was used lately: at most twice `limit` entries. When the
-// young half is full it becomes the old half, and what nobody asked for since
-// the last time is gone. A hit in the young half takes a read lock only.
+// cache keeps recently used entries, at most twice `limit` of them. A full young half becomes the old half, and the
+// entries of the previous old half are dropped. A hit in the young half takes a read lock only.
 type cache[K comparable, V any] struct {
 	mu         sync.RWMutex
 	limit      int

@@ -8,8 +8,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Candidates is Value of things to choose from, as with_first_found has them:
-// an element of a list that needs an undefined variable is left out.
+// Candidates is Value for lists of candidates, as in with_first_found: list elements that need an undefined
+// variable are skipped.
 func (d *Data) Candidates(ctx context.Context, s expr.Scope) (any, error) {
 	switch d.kind {
 	case list:

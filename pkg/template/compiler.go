@@ -10,33 +10,32 @@ import (
 	"kubekey/pkg/source"
 )
 
-// unit is a compiled document. It does not change: many goroutines may run it at once.
+// unit is a compiled document. It is immutable: many goroutines can run it at once.
 type unit struct {
-	name   string // as people are shown it
-	dir    string // where its includes are looked for first; "" for nowhere
-	syn    syntax // its includes are read with the same
+	name   string // as shown to users
+	dir    string // the first folder that its includes are searched in; "" for none
+	syn    syntax // the syntax of the document, which its includes use as well
 	tpl    *pongo2.Template
-	flat   []node // of a document without tags: needs no pongo2
+	flat   []node // nodes of a document without tags, which needs no pongo2
 	blocks map[string]*blockNode
-	size   int // bytes of the source, a guess at the size of the result
+	size   int // bytes of the source, an estimate of the size of the result
 
-	trailing int  // how many newlines end the source
+	trailing int  // number of newlines at the end of the source
 	marked   bool // the source begins with a tag, an output or a comment
 }
 
-// compiler turns the segments of one document into nodes. It keeps every
-// problem that it finds.
+// compiler turns the segments of one document into nodes. It collects all problems.
 type compiler struct {
 	env      *expr.Env
-	lit      expr.Literals // of output; tags always read escapes
+	lit      expr.Literals // for output; tags always read escapes
 	o        *origin
 	unit     *unit
 	segs     []segment
 	problems []error
-	bound    func(name string) // may be nil
+	bound    func(name string) // can be nil
 }
 
-// compile builds a document. src has "\n" line ends; from is where its text begins.
+// compile builds a document. src has "\n" line ends; from is the offset where its text begins.
 func (e *Engine) compile(u *unit, o *origin, segs []segment, lit expr.Literals) (*unit, error) {
 	if e.setErr != nil {
 		return nil, e.setErr
@@ -64,7 +63,7 @@ func (e *Engine) compile(u *unit, o *origin, segs []segment, lit expr.Literals) 
 	return u, nil
 }
 
-// err is the problems found, as one error.
+// err returns the problems as one error.
 func (c *compiler) err() error {
 	if len(c.problems) == 1 {
 		return c.problems[0]
@@ -85,7 +84,7 @@ type noNode struct{}
 
 func (noNode) run(*frame) error { return nil }
 
-// expr compiles an expression at an offset of the source; nil after a problem.
+// expr compiles an expression at an offset of the source. It returns nil after a problem.
 func (c *compiler) expr(text string, off int) *expr.Expr {
 	return c.compiled(text, off, c.env.Compile)
 }
@@ -110,11 +109,11 @@ func (c *compiler) compiled(text string, off int, compile compileFunc) *expr.Exp
 	return x
 }
 
-// words are the words of a tag's arguments.
+// words splits the arguments of a tag into words.
 func (c *compiler) words(seg segment) []word { return splitWords(seg.text) }
 
-// between is the text of words and its offset in the source. Where there are
-// no words the offset is that of the tag.
+// between returns the text that the words cover and its offset in the source. Without words the offset is that of
+// the tag.
 func between(seg segment, words []word) (string, int) {
 	if len(words) == 0 {
 		return "", seg.at
@@ -123,7 +122,7 @@ func between(seg segment, words []word) (string, int) {
 	return seg.text[from:to], seg.off + from
 }
 
-// exprOf compiles the expression that words spell.
+// exprOf compiles the expression that the words cover.
 func (c *compiler) exprOf(seg segment, words []word) *expr.Expr {
 	text, off := between(seg, words)
 	return c.expr(text, off)
@@ -134,7 +133,7 @@ func (c *compiler) tupleOf(seg segment, words []word) *expr.Expr {
 	return c.tuple(text, off)
 }
 
-// nameOf takes a word for a name.
+// nameOf reads the words as a single name.
 func (c *compiler) nameOf(seg segment, words []word, what string) string {
 	if len(words) == 1 && words[0].name {
 		if c.bound != nil {
@@ -151,12 +150,11 @@ func (c *compiler) nameOf(seg segment, words []word, what string) string {
 	return ""
 }
 
-// filterName is what a filter chain of our own is applied to.
+// filterName is the variable to which filter chains without an operand are applied.
 const filterName = "__kk_text__"
 
-// filters compiles `upper | indent(2)` to an expression over filterName. The
-// column given for the name lies before the chain, maybe before the line:
-// positions in the chain come out right.
+// filters compiles `upper | indent(2)` to an expression over filterName. The column of filterName lies before the
+// chain, possibly before the line, so that positions in the chain are correct.
 func (c *compiler) filters(text string, off int) *expr.Expr {
 	at := c.o.pos(off)
 	at.Col -= len(filterName) + 1
@@ -168,8 +166,8 @@ func (c *compiler) filters(text string, off int) *expr.Expr {
 	return x
 }
 
-// flat compiles a document of text and outputs alone, as most strings of
-// playbooks are; nil for any other.
+// flat compiles a document that consists of text and outputs only, as most strings of playbooks do. It returns nil
+// for other documents.
 func (c *compiler) flat() []node {
 	for _, seg := range c.segs {
 		if seg.kind != segText && seg.kind != segOutput {
@@ -201,7 +199,7 @@ func (c *compiler) do(seg segment) node {
 	return &doNode{c.tuple(seg.text, seg.offOrAt()), c.o.pos(seg.at)}
 }
 
-// offOrAt is where to point when arguments are missing.
+// offOrAt returns the position for errors about missing arguments.
 func (s *segment) offOrAt() int {
 	if s.text == "" {
 		return s.at
@@ -262,7 +260,7 @@ func (c *compiler) setBlock(seg segment, b body) node {
 	return n
 }
 
-// target reads what is assigned to: a name, ns.attribute, or several with commas.
+// target parses the target of an assignment: a name, ns.attribute, or several with commas.
 func (c *compiler) target(seg segment, words []word) target {
 	if len(words) > 1 && words[0].text == "(" && words[len(words)-1].text == ")" && closes(words) {
 		inside := make([]word, 0, len(words)-2)

@@ -12,10 +12,10 @@ import (
 
 // Condition is a condition of a playbook: an expression, or a text with {{ }} that yields one.
 //
-// What {{ }} yields is code only where people wrote it (expr.Author): `when: "{{ check }}"`
-// evaluates the text of the variable check. Everything else is data, because it may come from a
-// host: it can be a bool, a number or another literal, or part of a quoted text, and never an
-// expression that looks up, calls or compares.
+// The result of {{ }} is code only where it was written by an author of the project (expr.Author):
+// `when: "{{ check }}"` evaluates the text of the variable check. Everything else is data, because it can come from
+// a host. Data can be a bool, a number or another literal, or part of a quoted text. It can never be an expression
+// that looks up, calls or compares.
 type Condition struct {
 	engine *Engine
 	at     source.Pos
@@ -23,7 +23,7 @@ type Condition struct {
 	tmpl   *Template
 }
 
-// maxConditions bounds conditions that name conditions.
+// maxConditions limits the depth of conditions that name other conditions.
 const maxConditions = 20
 
 // Condition compiles a condition; at is the position of its first rune.
@@ -38,29 +38,28 @@ func (e *Engine) Condition(src string, at source.Pos) (*Condition, error) {
 	return c, err
 }
 
-// Holds evaluates the condition. A list that {{ }} yields holds when it is not empty.
+// Holds evaluates the condition. A list as the result of {{ }} is true when it is not empty.
 func (c *Condition) Holds(ctx context.Context, s expr.Scope) (bool, error) {
 	return c.holds(evaluation{e: c.engine, ctx: ctx, scope: s, at: c.at})
 }
 
-// AllHold is Holds, but a list that {{ }} yields is a list of conditions, which must all hold.
+// AllHold is Holds, but a list as the result of {{ }} is a list of conditions, which must all hold.
 func (c *Condition) AllHold(ctx context.Context, s expr.Scope) (bool, error) {
 	return c.holds(evaluation{e: c.engine, ctx: ctx, scope: s, at: c.at, lists: true})
 }
 
-// DataHolds is what data comes to as a condition: a text must read as a literal, and all elements
-// of a list must hold.
+// DataHolds evaluates data as a condition: a text must be a literal, and all elements of a list must hold.
 func (e *Engine) DataHolds(v any, at source.Pos) (bool, error) {
 	return evaluation{e: e, at: at, lists: true}.data(v)
 }
 
-// evaluation is a condition at work, with the conditions that it names.
+// evaluation is the state of one evaluation of a condition, including the conditions that it names.
 type evaluation struct {
 	e     *Engine
 	ctx   context.Context
 	scope expr.Scope
 	at    source.Pos
-	lists bool // a list is one of conditions
+	lists bool // a list is a list of conditions
 	depth int
 }
 
@@ -88,7 +87,7 @@ func (c *Condition) holds(v evaluation) (bool, error) {
 	return v.data(val)
 }
 
-// rendered evaluates a condition of which {{ }} is only a part.
+// rendered evaluates a condition that has text outside of {{ }}.
 func (c *Condition) rendered(v evaluation) (bool, error) {
 	text, err := c.tmpl.render(v.ctx, v.scope, &output{guard: &guard{engine: v.e, at: c.at}})
 	if err != nil || strings.TrimSpace(text) == "" {
@@ -101,7 +100,7 @@ func (c *Condition) rendered(v evaluation) (bool, error) {
 	return x.Bool(v.ctx, v.scope)
 }
 
-// authored evaluates what people wrote in a variable; known is false for what is no condition.
+// authored evaluates the authored text of a variable; known is false when that text is not a condition.
 func (v evaluation) authored(node any) (ok, known bool, err error) {
 	text, isTemplate, isText := authoredText(node)
 	switch {
@@ -143,7 +142,7 @@ func (v evaluation) member(d *Data) (bool, error) {
 	return v.data(val)
 }
 
-// data is what a value comes to that nobody wrote as a condition.
+// data evaluates a value that was not written as a condition.
 func (v evaluation) data(val any) (bool, error) {
 	switch val := val.(type) {
 	case string:
@@ -169,8 +168,8 @@ func (v evaluation) data(val any) (bool, error) {
 	return value.Truth(val), nil
 }
 
-// literal reads data as true, 5 or another literal of the language. What begins with a
-// parenthesis would be the arguments of a call behind a name.
+// literal parses data as true, 5 or another literal of the language. It rejects a leading parenthesis: after a
+// name, that would be the arguments of a call.
 func (e *Engine) literal(text string) (any, bool) {
 	if len(text) > maxLiteral || strings.HasPrefix(strings.TrimSpace(text), "(") {
 		return nil, false
@@ -182,7 +181,7 @@ func (e *Engine) literal(text string) (any, bool) {
 	return x.Const()
 }
 
-// maxLiteral is the longest data, in bytes, that is read as a literal.
+// maxLiteral is the maximum size, in bytes, of data that is parsed as a literal.
 const maxLiteral = 64 << 10
 
 const writeCondition = "write the condition itself, without {{ }}: when: result.stdout == 'ok'"
@@ -196,8 +195,8 @@ func isData(text string, at source.Pos) error {
 		value.Repr(text)).WithHelp(writeCondition)
 }
 
-// Authored is what people wrote that the data leads to: itself, or where it is one {{ name }},
-// what they wrote for that.
+// Authored returns the authored data that the data refers to: the data itself or, where it is a single {{ name }},
+// the authored data of that name.
 func (d *Data) Authored(ctx context.Context, s expr.Scope) *Data {
 	for range maxConditions {
 		if d.tmpl == nil || d.tmpl.pure == nil {
@@ -213,7 +212,7 @@ func (d *Data) Authored(ctx context.Context, s expr.Scope) *Data {
 	return d
 }
 
-// Elements are the elements of what is written as a list.
+// Elements returns the elements of data that is written as a list.
 func (d *Data) Elements() (elements []*Data, isList bool) {
 	if d.kind == list {
 		return d.list, true
@@ -228,7 +227,7 @@ func (d *Data) Elements() (elements []*Data, isList bool) {
 	return elements, true
 }
 
-// authoredText is the text of what expr.Author returned, and whether {{ in it begins a template.
+// authoredText returns the text of a result of expr.Author, and whether {{ in it begins a template.
 func authoredText(node any) (text string, isTemplate, isText bool) {
 	switch node := node.(type) {
 	case string:
@@ -240,7 +239,7 @@ func authoredText(node any) (text string, isTemplate, isText bool) {
 	return "", false, false
 }
 
-// authored is the text that people wrote for an expression in a condition.
+// authored returns the authored text of an expression in a condition.
 func (f *frame) authored(x *expr.Expr) (string, bool) {
 	if f.out.guard == nil {
 		return "", false
@@ -253,8 +252,8 @@ func (f *frame) authored(x *expr.Expr) (string, bool) {
 	return text, isText && !hasTemplate(text)
 }
 
-// guard watches a text that becomes a condition. Data may enter it as a literal, or inside of
-// quotes when it cannot close them.
+// guard checks a text that becomes a condition. Data can enter it as a literal, or inside quotes when it cannot
+// close them.
 type guard struct {
 	engine  *Engine
 	at      source.Pos
@@ -262,7 +261,7 @@ type guard struct {
 	escaped bool // the last byte was a backslash inside of quotes
 }
 
-// admit reports whether a piece may become part of the text; own is what people wrote.
+// admit checks whether a piece can become part of the text; own marks authored text.
 func (g *guard) admit(piece string, own bool) error {
 	switch {
 	case own:
@@ -282,7 +281,7 @@ func (g *guard) admit(piece string, own bool) error {
 	return nil
 }
 
-// follow keeps track of the quotes in what people wrote.
+// follow keeps track of the quotes in authored text.
 func (g *guard) follow(text string) {
 	for i := range len(text) {
 		c := text[i]

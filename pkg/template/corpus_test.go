@@ -14,7 +14,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// corpus is snippets with what Jinja2 under Ansible makes of them.
+// corpus is a set of snippets with the results of Jinja2 under Ansible.
 type corpus struct {
 	Vars  json.RawMessage   `json:"vars"`
 	Files map[string]string `json:"files"`
@@ -57,7 +57,7 @@ func (c *corpusCase) want(t *testing.T) any {
 	return v
 }
 
-// same is equality that tells 5 from 5.0 and 1 from True.
+// same is equality that distinguishes 5 from 5.0 and 1 from True.
 func same(a, b any) bool { return repr(a) == repr(b) && value.TypeName(a) == value.TypeName(b) }
 
 func TestCorpus(t *testing.T) {
@@ -89,8 +89,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// runCase renders a document as a file, and an expression as a playbook's
-// string, but with the backslashes of a file, as the corpus has them.
+// runCase renders a document as a file, and an expression as a string of a playbook, but with the backslash rules
+// of a file, which the corpus uses.
 func runCase(t *testing.T, e *Engine, dir string, k corpusCase, scope expr.Scope) (any, error) {
 	ctx := context.Background()
 	if k.Kind == "document" {
@@ -110,8 +110,7 @@ func runCase(t *testing.T, e *Engine, dir string, k corpusCase, scope expr.Scope
 	return tpl.Value(ctx, scope)
 }
 
-// TestDocuments renders random documents, thick with whitespace control, and
-// compares with what Jinja2 made of them.
+// TestDocuments renders random documents with a lot of whitespace control, and compares the results with Jinja2's.
 func TestDocuments(t *testing.T) {
 	text, err := os.ReadFile("testdata/documents.json")
 	if err != nil {

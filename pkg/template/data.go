@@ -14,8 +14,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Data is a value of a playbook with the templates in its strings compiled.
-// It does not change and may be shared.
+// Data is a value of a playbook with the templates in its strings compiled. It is immutable and can be shared.
 type Data struct {
 	lit  any       // a static value
 	tmpl *Template // a string with a template in it
@@ -24,7 +23,7 @@ type Data struct {
 	vals []*Data
 	kind kind
 
-	vault source.Decrypter // of an encrypted text, which lit holds
+	vault source.Decrypter // decrypts the encrypted text in lit
 	at    source.Pos       // of an encrypted text
 }
 
@@ -41,14 +40,14 @@ const (
 // Literal wraps a value that has no templates, or whose templates must not be evaluated.
 func Literal(v any) *Data { return &Data{lit: v} }
 
-// Node compiles what stands in a YAML file. Strings tagged !unsafe are not templates.
+// Node compiles a YAML node. Strings tagged !unsafe are not templates.
 func (e *Engine) Node(f *source.File, n *yaml.Node) (*Data, source.Diagnostics) {
 	c := nodeCompiler{e: e, f: f, left: maxNodes}
 	d := c.compile(n, 0)
 	return d, c.ds
 }
 
-// maxNodes and maxDepth bound what aliases and nesting may make of a file.
+// maxNodes and maxDepth limit the size and depth of a file after its aliases are expanded.
 const (
 	maxNodes = 2_000_000
 	maxDepth = 100
@@ -120,13 +119,13 @@ func (c *nodeCompiler) scalar(n *yaml.Node) *Data {
 	return &Data{kind: text, tmpl: t, lit: s}
 }
 
-// sealed is an encrypted text. It is opened when it is used, so that no
-// password is needed for one that is not; what it holds is no template.
+// sealed wraps an encrypted text. The text is decrypted only when it is used, so that unused texts need no
+// password. The decrypted text is never a template.
 func (e *Engine) sealed(s value.Sealed, at source.Pos) *Data {
 	return &Data{kind: sealed, lit: s, vault: e.tree.Vault, at: at}
 }
 
-// sealedAt is where an encrypted text stands that was decoded before.
+// sealedAt returns the position of an encrypted text that was decoded earlier.
 func sealedAt(s value.Sealed, at source.Pos) source.Pos {
 	switch {
 	case s.Line == 0:
@@ -146,7 +145,7 @@ func Mapping(keys []string, vals []*Data) *Data {
 	return d.fold()
 }
 
-// hasTemplate reports whether a string can have a template in it.
+// hasTemplate reports whether a string can contain a template.
 func hasTemplate(s string) bool {
 	return strings.Contains(s, "{{") || strings.Contains(s, "{%") || strings.Contains(s, "{#")
 }
@@ -181,7 +180,7 @@ func (c *nodeCompiler) mapping(n *yaml.Node, depth int) *Data {
 	return out.fold()
 }
 
-// merge adds the keys of a merge key's mapping that are not there.
+// merge adds those keys of a merge key's mapping that do not exist yet.
 func (d *Data) merge(from *Data) {
 	switch {
 	case from.kind == list:
@@ -219,7 +218,7 @@ func (d *Data) add(k, v *Data) {
 	d.vals = append(d.vals, v)
 }
 
-// fold makes a container without templates one static value.
+// fold turns a container without templates into one static value.
 func (d *Data) fold() *Data {
 	for _, group := range [][]*Data{d.list, d.keys, d.vals} {
 		for _, e := range group {
@@ -242,11 +241,11 @@ func (d *Data) fold() *Data {
 	return Literal(out)
 }
 
-// Data compiles a value that was decoded before; at is where it stands.
+// Data compiles a value that was already decoded; at is its position.
 func (e *Engine) Data(v any, at source.Pos) (*Data, error) { return e.DataExcept(v, at, nil) }
 
-// DataExcept is Data, but that strings are no templates which unsafe tells by
-// their paths: the keys and indexes that lead to them, not to be kept.
+// DataExcept is Data with a function that reports which strings are not templates. It gets the path of a string:
+// the keys and indexes that lead to it. The function must not keep the slice.
 func (e *Engine) DataExcept(v any, at source.Pos, unsafe func(path []string) bool) (*Data, error) {
 	return e.data(v, at, unsafe, nil)
 }
@@ -289,10 +288,10 @@ func (e *Engine) data(v any, at source.Pos, unsafe func([]string) bool, path []s
 	return Literal(v), nil
 }
 
-// Static reports whether there is no template in it, and returns its value.
+// Static returns the value if it contains no template; the bool is false otherwise.
 func (d *Data) Static() (any, bool) { return d.lit, d.kind == static }
 
-// Raw is the value as written, templates not evaluated.
+// Raw returns the value as written, without evaluating templates.
 func (d *Data) Raw() any {
 	switch d.kind {
 	case list:
@@ -311,11 +310,11 @@ func (d *Data) Raw() any {
 	return d.lit
 }
 
-// IsContainer reports whether it is a list or mapping with templates inside,
-// whose members can be asked for one at a time.
+// IsContainer reports whether the data is a list or mapping with templates inside, whose members can be evaluated
+// one at a time.
 func (d *Data) IsContainer() bool { return d.kind == list || d.kind == mapping }
 
-// IsMapping reports whether it is written as a mapping.
+// IsMapping reports whether the data is written as a mapping.
 func (d *Data) IsMapping() bool {
 	_, is := d.lit.(*value.Dict)
 	return d.kind == mapping || d.kind == static && is

@@ -1,7 +1,6 @@
-// Package template renders documents: text with {{ }}, {% %} and {# #} in it,
-// as Jinja2 does. A document is scanned here and its tags are compiled by
-// package expr; pongo2, which this package alone knows, builds and walks the
-// tree of its blocks.
+// Package template renders documents with {{ }}, {% %} and {# #}, as Jinja2 does. This package scans documents,
+// package expr compiles the expressions in their tags, and pongo2 builds and walks the tree of blocks. No other
+// package uses pongo2.
 package template
 
 import (
@@ -18,7 +17,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Engine compiles templates and keeps them by source. It may be used by many goroutines at once.
+// Engine compiles templates and caches them by source. It is safe for concurrent use.
 type Engine struct {
 	env      *expr.Env
 	tree     source.Tree
@@ -27,25 +26,25 @@ type Engine struct {
 	setErr   error
 	cwd      string // "" when unknown
 	textOnly bool
-	bound    func(name string) // may be nil
+	bound    func(name string) // can be nil
 
-	maxOutput int // bytes of one rendering
+	maxOutput int // maximum bytes of one rendering
 	strings   *cache[stringKey, *Template]
 	files     *cache[fileKey, *fileEntry]
 }
 
-// Template is a compiled template. It does not change.
+// Template is a compiled template. It is immutable.
 type Template struct {
 	engine  *Engine
 	literal string
-	pure    *expr.Expr // of a string that is one {{ expr }}
+	pure    *expr.Expr // of a string that is a single {{ expr }}
 	at      source.Pos
 	unit    *unit // nil for a literal and a pure expression
 	file    bool
 }
 
-// FileOptions change how a template file is read. The zero value is the
-// template module's default: trim_blocks on, lstrip_blocks off.
+// FileOptions change how a template file is parsed. The zero value has the defaults of the template module:
+// trim_blocks on, lstrip_blocks off.
 type FileOptions struct {
 	NoTrimBlocks             bool
 	LStripBlocks             bool
@@ -55,18 +54,17 @@ type FileOptions struct {
 	Newline                  string // default "\n"
 }
 
-// Option changes an engine.
+// Option configures an engine.
 type Option func(*Engine)
 
-// TextOnly makes strings of text and markup yield text, even when the text
-// reads as a list or a mapping (a pure {{ expr }} keeps its native value).
+// TextOnly makes strings of text and markup yield text, even when the text looks like a list or a mapping. A pure
+// {{ expr }} keeps its native value.
 func TextOnly() Option { return func(e *Engine) { e.textOnly = true } }
 
-// Bound tells f of each name that a document binds with set, for, with, macro
-// or import, when it is compiled.
+// Bound calls f, at compile time, for each name that a document binds with set, for, with, macro or import.
 func Bound(f func(name string)) Option { return func(e *Engine) { e.bound = f } }
 
-// How many compiled templates an engine keeps. Twice as many are alive at most.
+// Sizes of the caches of an engine. A cache holds at most twice as many entries.
 const (
 	keptStrings = 20000
 	keptFiles   = 2000
@@ -80,14 +78,14 @@ func New(env *expr.Env, tree source.Tree, opts ...Option) *Engine {
 		files:   newCache[fileKey, *fileEntry](keptFiles),
 	}
 	e.set, e.setErr = newSet()
-	e.cwd, _ = os.Getwd() // names are shown in full without it
+	e.cwd, _ = os.Getwd() // without it, names are shown in full
 	for _, o := range opts {
 		o(e)
 	}
 	return e
 }
 
-// Env is the expression environment of the engine.
+// Env returns the expression environment of the engine.
 func (e *Engine) Env() *expr.Env { return e.env }
 
 type stringKey struct {
@@ -95,9 +93,8 @@ type stringKey struct {
 	at  source.Pos
 }
 
-// String compiles a string of a playbook; at is the position of its first
-// rune. A string without markup is a literal. The error is a
-// *source.Diagnostic, or several joined.
+// String compiles a string of a playbook; at is the position of its first rune. A string without markup is a
+// literal. The error is a *source.Diagnostic, or several joined.
 func (e *Engine) String(src string, at source.Pos) (*Template, error) {
 	syn := FileOptions{}.syntax()
 	if !syn.marked(src) && !strings.HasPrefix(src, headerMark) {
@@ -138,14 +135,13 @@ func (e *Engine) compileString(src string, at source.Pos, syn syntax, lit expr.L
 	return &Template{engine: e, unit: u, at: o.pos(0)}, nil
 }
 
-// isPure reports whether src is one {{ expr }} and nothing else, not even blanks.
+// isPure reports whether src is a single {{ expr }} without anything around it, not even blanks.
 func isPure(src string, segs []segment, syn *syntax) bool {
 	return len(segs) == 1 && segs[0].kind == segOutput && segs[0].at == 0 && strings.HasSuffix(src, syn.varEnd)
 }
 
-// scan reads the header and the markup of a source, and fills in what the
-// unit keeps of it. Line ends become "\n"; one at the end is not part of the
-// document, as in Jinja2.
+// scan reads the header and the markup of a source, and sets the fields of the unit that depend on the source. Line
+// ends become "\n". As in Jinja2, a line end at the end is not part of the document.
 func (u *unit) scan(src string, at source.Pos) (*origin, []segment, error) {
 	if strings.Contains(src, "\r") {
 		src = strings.ReplaceAll(strings.ReplaceAll(src, "\r\n", "\n"), "\r", "\n")
@@ -175,15 +171,15 @@ type fileKey struct {
 	syn  syntax
 }
 
-// fileEntry is a compiled file as it was at a time.
+// fileEntry is a compiled file with the state of the file at that time.
 type fileEntry struct {
 	mtime time.Time
 	size  int64
 	unit  *unit
 }
 
-// File compiles a .j2 file by its path; it is cached by path, options, size
-// and modification time. A missing file is fs.ErrNotExist.
+// File compiles a .j2 file by its path. It is cached by path, options, size and modification time. A missing file
+// returns fs.ErrNotExist.
 func (e *Engine) File(path string, o FileOptions) (*Template, error) {
 	syn := o.syntax()
 	if d := syn.check(source.Pos{}); d != nil {
@@ -196,8 +192,8 @@ func (e *Engine) File(path string, o FileOptions) (*Template, error) {
 	return &Template{engine: e, unit: u, file: true}, nil
 }
 
-// RenderFile renders a file as lookup('template') does. A file that looks itself up ends in an error, since ctx, which comes
-// from the rendering that does the lookup, counts how deep.
+// RenderFile renders a file for lookup('template'). ctx must come from the rendering that runs the lookup: it
+// counts the depth, so that a file that looks itself up fails with an error.
 func (e *Engine) RenderFile(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
 	if outer := renderingIn(ctx); outer != nil {
 		if err := outer.enter("lookup "+f.Path, source.Pos{}); err != nil {
@@ -214,7 +210,7 @@ func (e *Engine) RenderFile(ctx context.Context, f expr.TemplateFile, s expr.Sco
 	return t.Text(ctx, s)
 }
 
-// load compiles a file unless the cache has it as it is now.
+// load compiles a file unless the cache has its current version.
 func (e *Engine) load(path string, syn syntax) (*unit, error) {
 	info, err := e.tree.Stat(path)
 	if err != nil {
@@ -248,14 +244,13 @@ func (e *Engine) compileFile(path string, file *source.File, syn syntax) (*unit,
 	return e.compile(u, o, segs, expr.Escaped)
 }
 
-// IsLiteral reports whether the template is plain text: Value returns it as it is.
+// IsLiteral reports whether the template is plain text, which Value returns unchanged.
 func (t *Template) IsLiteral() bool { return t.pure == nil && t.unit == nil }
 
-// Value renders a playbook string: a literal, the native value of a pure
-// "{{ expr }}", text, or a container (rule 6: a list or mapping whose brackets
-// stand in the template itself, or that a single {{ expr }} among tags
-// yields). A file yields text. An undefined result is an error that holds a
-// *value.Undefined; where a place is known it also holds a *source.Diagnostic.
+// Value renders a string of a playbook. The result is a literal, the native value of a pure "{{ expr }}", text, or
+// a container. A text becomes a container (rule 6) if it is a list or mapping whose brackets are part of the
+// template itself, or that a single {{ expr }} among tags yields. A file yields text. An undefined result is an
+// error that wraps a *value.Undefined; where a position is known it also wraps a *source.Diagnostic.
 func (t *Template) Value(ctx context.Context, s expr.Scope) (any, error) {
 	switch {
 	case t.pure != nil:
@@ -317,7 +312,7 @@ func (t *Template) render(ctx context.Context, s expr.Scope, out *output) (strin
 	return text, nil
 }
 
-// container is what a rendered text stands for.
+// container converts a rendered text to the list or mapping that it represents.
 func (p *provenance) container(text string, marked bool) any {
 	if marked && p.pieces == 1 {
 		switch v := p.value.(type) {
@@ -350,7 +345,7 @@ func (p *provenance) container(text string, marked bool) any {
 	return text
 }
 
-// bracketed reports whether text begins (without blanks) and ends as a list or mapping.
+// bracketed reports whether text, without blanks around it, begins and ends like a list or mapping.
 func bracketed(text, body string) bool {
 	if body == "" || text[0] != body[0] {
 		return false

@@ -12,12 +12,12 @@ import (
 	"kubekey/pkg/source"
 )
 
-// renderError is a failed rendering at its place. errors.As finds the
-// *source.Diagnostic and everything in the cause's chain.
+// renderError is a failed rendering with its position. errors.As finds the *source.Diagnostic and everything in the
+// cause's chain.
 type renderError struct {
 	diag  *source.Diagnostic
 	cause error
-	run   *run // in which it happened; nil for a pure expression
+	run   *run // the rendering that failed; nil for a pure expression
 }
 
 func (e *renderError) Error() string { return e.diag.Error() }
@@ -25,9 +25,8 @@ func (e *renderError) Error() string { return e.diag.Error() }
 // Unwrap returns the diagnostic and the cause.
 func (e *renderError) Unwrap() []error { return []error{e.diag, e.cause} }
 
-// locate places err at a position, unless r knows already where it happened.
-// An error of another rendering (of a variable that this one reads) is a
-// cause like any other: both places are told.
+// locate adds a position to err, unless the error already has a position in r. An error from another rendering (of
+// a variable that this one reads) is a cause like any other: both positions are reported.
 func locate(err error, at source.Pos, r *run) error {
 	var inner *renderError
 	if r != nil && errors.As(err, &inner) && inner.run == r {
@@ -40,10 +39,10 @@ func locate(err error, at source.Pos, r *run) error {
 	return &renderError{d, err, r}
 }
 
-// maxTrace bounds how many steps an error tells from either end of its chain.
+// maxTrace limits the steps that an error shows from either end of its chain.
 const maxTrace = 5
 
-// trace is the chain from the nearest step outwards, the middle of a long one left out.
+// trace returns the chain from the nearest step outwards, without the middle of a long chain.
 func trace(chain []source.Frame) []source.Frame {
 	out := slices.Clone(chain)
 	slices.Reverse(out)
@@ -54,7 +53,7 @@ func trace(chain []source.Frame) []source.Frame {
 	return out
 }
 
-// diagnose makes a fresh diagnostic of err: those in it may be shared.
+// diagnose makes a new diagnostic from err. Those in err are not changed, since they can be shared.
 func diagnose(err error, at source.Pos) *source.Diagnostic {
 	var failed *expr.Error
 	var known *source.Diagnostic
@@ -75,7 +74,7 @@ func diagnose(err error, at source.Pos) *source.Diagnostic {
 	return source.Errorf(at, "%s", err.Error())
 }
 
-// unwrapPongo takes our error out of pongo2's wrapping.
+// unwrapPongo unwraps our error from pongo2's.
 func unwrapPongo(err error) error {
 	var p *pongo2.Error
 	if errors.As(err, &p) && p.OrigError != nil {
@@ -84,12 +83,12 @@ func unwrapPongo(err error) error {
 	return err
 }
 
-// control is how break and continue travel to their loop.
+// control is the error that break and continue use to reach their loop.
 type control struct{ name string }
 
 func (c *control) Error() string { return c.name + " outside a loop" }
 
-// errMissing is a template that is in none of the folders.
+// errMissing reports a template that none of the folders contains.
 type errMissing struct {
 	names []string
 	dirs  []string

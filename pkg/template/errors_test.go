@@ -102,7 +102,7 @@ func TestPanicsBecomeErrors(t *testing.T) {
 	}
 }
 
-// readOnly is a scope that takes no new values.
+// readOnly is a scope that accepts no new values.
 type readOnly struct{ expr.Scope }
 
 func TestBind(t *testing.T) {
@@ -195,7 +195,7 @@ func TestFilterChainsThatFail(t *testing.T) {
 	}
 }
 
-// listed and known are scopes that name their variables in either way.
+// listed and known are two scopes with the method Names, which lists their variables.
 type listed struct{ expr.Scope }
 
 func (l listed) Names() []string { return []string{"hostname"} }

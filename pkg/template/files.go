@@ -6,8 +6,8 @@ import (
 	"kubekey/pkg/expr"
 )
 
-// Files are the files that the value is sure to look up by literal names
-// whenever it is evaluated. Texts with tags ({% if %}) are not looked at.
+// Files returns the files that the value looks up by literal names in every evaluation. Texts with tags ({% if %})
+// are not searched.
 func (d *Data) Files() []expr.FileRead {
 	var out []expr.FileRead
 	for _, e := range slices.Concat(d.list, d.vals) {

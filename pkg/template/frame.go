@@ -16,24 +16,24 @@ import (
 
 // Limits of one rendering.
 const (
-	maxOutput = 256 << 20 // bytes, with all that is captured on the way; the engine's default
-	maxNested = 64        // includes, imports, parents, macros and recursive loops inside each other
+	maxOutput = 256 << 20 // bytes, including captured output; the engine's default
+	maxNested = 64        // nested includes, imports, parents, macros and recursive loops
 )
 
-// run is what all frames of one rendering share. One goroutine owns it.
+// run is the state that all frames of one rendering share. Only one goroutine uses it.
 type run struct {
-	ctx    context.Context // holds the run itself, see renderingIn
+	ctx    context.Context // contains the run itself, see renderingIn
 	engine *Engine
 	base   expr.Scope     // the scope of the caller
 	size   int            // bytes written so far
-	chain  []source.Frame // the includes and macros that are open, outermost first
-	outer  *run           // the rendering that does a lookup of this one
+	chain  []source.Frame // the active includes and macros, outermost first
+	outer  *run           // the rendering whose lookup started this one
 }
 
 // runKey is the context key of the run that an expression is evaluated for.
 type runKey struct{}
 
-// renderingIn is the run that a context belongs to, nil when there is none.
+// renderingIn returns the run that a context belongs to, nil when there is none.
 func renderingIn(ctx context.Context) *run {
 	r, _ := ctx.Value(runKey{}).(*run)
 	return r
@@ -46,7 +46,7 @@ func (e *Engine) start(ctx context.Context, s expr.Scope) *frame {
 	return &frame{run: r}
 }
 
-// depth is how many includes and macros are open, in the runs outside too.
+// depth counts the active includes and macros, including those of outer runs.
 func (r *run) depth() int {
 	n := 0
 	for ; r != nil; r = r.outer {
@@ -55,7 +55,7 @@ func (r *run) depth() int {
 	return n
 }
 
-// enter opens an include or macro; the caller leaves it after.
+// enter opens an include or macro. The caller must call leave afterwards.
 func (r *run) enter(what string, at source.Pos) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -83,35 +83,35 @@ func (r *run) chainText(next string) string {
 	return "… → " + strings.Join(names, " → ")
 }
 
-// instance is one document at work, with the parents that it extends.
+// instance is a running document, with the parents that it extends.
 type instance struct {
-	blocks map[string][]*blockNode // of each name, the youngest first
+	blocks map[string][]*blockNode // overrides of each block, the youngest first
 	root   *scope
 	parent *unit // set by extends
 	at     source.Pos
 }
 
-// frame is where nodes run: a scope to read and an output to write. It is the
-// writer of pongo2's nodes, too.
+// frame is the state in which nodes run: a scope to read and an output to write. It is also the writer of pongo2's
+// nodes.
 type frame struct {
 	*run
 	pongo *pongo2.ExecutionContext
 	scope *scope
 	out   *output
 	inst  *instance
-	muted bool // behind extends: only assignments count
+	muted bool // after extends: only assignments have an effect
 }
 
-// Write implements pongo2.TemplateWriter; our nodes do not call it.
+// Write implements pongo2.TemplateWriter. Our nodes do not call it.
 func (f *frame) Write(b []byte) (int, error) { return f.WriteString(string(b)) }
 
-// WriteString implements pongo2.TemplateWriter; our nodes do not call it.
+// WriteString implements pongo2.TemplateWriter. Our nodes do not call it.
 func (f *frame) WriteString(s string) (int, error) { return len(s), f.text(s) }
 
 // text writes the document's own text.
 func (f *frame) text(s string) error { return f.put(s, true, nil) }
 
-// data writes what an expression yielded.
+// data writes the result of an expression.
 func (f *frame) data(v any) error { return f.put(value.Str(v), false, v) }
 
 func (f *frame) put(s string, own bool, v any) error {
@@ -130,7 +130,7 @@ func (f *frame) put(s string, own bool, v any) error {
 	return nil
 }
 
-// fail places an error at a construct.
+// fail adds the position of a construct to an error.
 func (f *frame) fail(err error, at source.Pos) error {
 	var c *control
 	if errors.As(err, &c) {
@@ -139,7 +139,7 @@ func (f *frame) fail(err error, at source.Pos) error {
 	return locate(err, at, f.run)
 }
 
-// capture runs fn and returns what it wrote.
+// capture runs fn and returns the output.
 func (f *frame) capture(fn func() error) (string, error) {
 	out, muted := f.out, f.muted
 	f.out, f.muted = &output{}, false
@@ -161,18 +161,18 @@ func (f *frame) inScope(s *scope, fn func(*frame) error) error {
 // output is the text that a frame has written.
 type output struct {
 	strings.Builder
-	track *provenance // nil when nobody asks where the text came from
-	guard *guard      // nil unless the text is to become a condition
+	track *provenance // nil when the origin of the text does not matter
+	guard *guard      // nil unless the text becomes a condition
 }
 
-// provenance is where the ends of a text came from: rule 6 lets a text become
-// a container only when its brackets are the template's own.
+// provenance records where the ends of a text came from. Rule 6 converts a text to a container only when its
+// brackets are part of the template itself.
 type provenance struct {
 	started  bool
 	firstOwn bool // the first byte is the template's own
-	lastOwn  bool // so is the last that is not blank
-	pieces   int  // how many writes were not blank
-	value    any  // of the last write that was not blank, when it was data
+	lastOwn  bool // the last non-blank byte is the template's own
+	pieces   int  // number of writes that were not blank
+	value    any  // value of the last non-blank write, when it was data
 }
 
 func (p *provenance) note(s string, own bool, v any) {
@@ -190,7 +190,7 @@ func (p *provenance) note(s string, own bool, v any) {
 	p.value = v
 }
 
-// scope is the names of a document, a loop or a macro, over an outer scope.
+// scope has the names of a document, a loop or a macro, on top of an outer scope.
 type scope struct {
 	outer *scope
 	base  expr.Scope // below the outermost
@@ -212,7 +212,7 @@ func (s *scope) Lookup(name string) (any, bool, error) {
 	}
 }
 
-// Authored implements expr.Author. What a document binds to a name is data.
+// Authored implements expr.Author. Values that a document binds to a name are data.
 func (s *scope) Authored(name string) (any, bool) {
 	for ; ; s = s.outer {
 		if slices.Contains(s.names, name) {
@@ -241,9 +241,8 @@ func (s *scope) AuthoredMember(of, key any) (any, bool) {
 	return author.AuthoredMember(of, key)
 }
 
-// Bind implements expr.Binder: a changed copy takes the place of the value
-// where its name is bound. A name of the caller's scope is bound there if it
-// can be, or else for the rest of the document.
+// Bind implements expr.Binder: a changed copy replaces the value where its name is bound. A name of the caller's
+// scope is bound there if possible, or else for the rest of the document.
 func (s *scope) Bind(name string, v any) {
 	for ; ; s = s.outer {
 		for i := range s.names {
@@ -285,7 +284,7 @@ func baseNames(base expr.Scope) []string {
 	return nil
 }
 
-// set gives a name a value in this scope.
+// set sets the value of a name in this scope.
 func (s *scope) set(name string, v any) {
 	for i := range s.names {
 		if s.names[i] == name {
@@ -297,13 +296,13 @@ func (s *scope) set(name string, v any) {
 	s.vals = append(s.vals, v)
 }
 
-// clear forgets the names but the first n.
+// clear removes all names but the first n.
 func (s *scope) clear(n int) {
 	s.names, s.vals = s.names[:n], s.vals[:n]
 }
 
-// noContext is the scope of an import without context: it sees no variables,
-// and says so when one is used.
+// noContext is the scope of an import without context. It has no variables, and using one is an error that explains
+// this.
 type noContext struct{ base expr.Scope }
 
 // Lookup implements expr.Scope.

@@ -10,7 +10,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// awkward are sources that scanners of templates trip over.
+// awkward are sources that are difficult for scanners of templates.
 func awkward() []string {
 	return []string{
 		"", "{", "{{", "}}", "{%", "{#", "{{}}", "{%%}", "{##}", "{{-", "{%-", "-}}", "{{ - }}", "{%- -%}", "{#-#}", "{#--#}",
@@ -40,8 +40,7 @@ func seed(f *testing.F) {
 	}
 }
 
-// FuzzScan checks that scanning never panics and that segments keep their
-// order and lie in the source.
+// FuzzScan checks that scanning never panics, and that segments are in order and inside of the source.
 func FuzzScan(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, src string) {
@@ -66,8 +65,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzRender checks that compiling and rendering end without a panic, an
-// internal error or a hang, and that an error has a place.
+// FuzzRender checks that compiling and rendering finish without a panic, an internal error or a hang, and that
+// errors have a position.
 func FuzzRender(f *testing.F) {
 	seed(f)
 	engine := newEngine()

@@ -21,12 +21,12 @@ func newEngine(opts ...Option) *Engine {
 	return New(expr.New(expr.Options{Files: tree}, library.Standard()), tree, opts...)
 }
 
-// at is a position for a string that stands in a file of that text.
+// at returns a position for a string in a file with that text.
 func at(text string) source.Pos {
 	return source.Pos{File: source.NewFile("site.yml", []byte(text)), Line: 1, Col: 1}
 }
 
-// value renders a playbook string.
+// renderValue renders a string of a playbook.
 func renderValue(t *testing.T, e *Engine, src string, s expr.Scope) (any, error) {
 	t.Helper()
 	tpl, err := e.String(src, at(src))
@@ -36,7 +36,7 @@ func renderValue(t *testing.T, e *Engine, src string, s expr.Scope) (any, error)
 	return tpl.Value(context.Background(), s)
 }
 
-// renderFiles writes files to a folder and renders main.j2 of it.
+// renderFiles writes files to a folder and renders its main.j2.
 func renderFiles(t *testing.T, e *Engine, files map[string]string, o FileOptions, s expr.Scope) (string, error) {
 	t.Helper()
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// searchPath is the variable that lists the folders of templates, nearest first.
+// searchPath is the variable with the folders of templates, nearest first.
 const searchPath = "ansible_search_path"
 
 type includeNode struct {
@@ -51,7 +51,7 @@ func (n *includeNode) run(f *frame) error {
 
 type member struct{ name, as string }
 
-// importNode is {% import %}, and with members {% from %}.
+// importNode is {% import %} or, with members, {% from %}.
 type importNode struct {
 	name    *expr.Expr
 	as      string
@@ -125,8 +125,7 @@ func (m *module) missing(name string) any {
 	return &value.Undefined{Name: name, Hint: strings.TrimSpace(m.file + " does not define it " + source.DidYouMean(name, m.root.names))}
 }
 
-// find loads the template that x names: a string, or a list of which the
-// first that exists is taken.
+// find loads the template that x names. A list of names yields the first template that exists.
 func (f *frame) find(x *expr.Expr, from *unit, verb string, at source.Pos) (*unit, error) {
 	v, err := x.Eval(f.ctx, f.scope)
 	if err != nil {
@@ -154,7 +153,7 @@ func (f *frame) find(x *expr.Expr, from *unit, verb string, at source.Pos) (*uni
 	return nil, &errMissing{names, dirs}
 }
 
-// failIn places an error of a template that did not load.
+// failIn adds a position to the error of a template that did not load.
 func (f *frame) failIn(err error, what string, at source.Pos) error {
 	if full := f.enter(what, at); full != nil {
 		return full
@@ -182,7 +181,7 @@ func templateNames(v any) ([]string, error) {
 	return names, nil
 }
 
-// folders are where a template that `from` names may stand.
+// folders returns the folders to search for templates that `from` names.
 func (f *frame) folders(from *unit) ([]string, error) {
 	var dirs []string
 	add := func(dir string) {

@@ -11,11 +11,11 @@ import (
 	"kubekey/pkg/source"
 )
 
-// errNoSuper is super() in a block that overrides none.
+// errNoSuper is the error of super() in a block that overrides none.
 var errNoSuper = errors.New("there is no parent block for super()")
 
-// render runs a document, and then the parents that it extends: each gets the
-// scope of the child, and runs the youngest block of each name.
+// render runs a document, and then the parents that it extends. Each parent gets the scope of its child, and runs
+// the youngest override of each block.
 func (f *frame) render(u *unit, root *scope, out *output) error {
 	inst := &instance{root: root}
 	opened := 0
@@ -46,7 +46,7 @@ func (f *frame) render(u *unit, root *scope, out *output) error {
 	}
 }
 
-// document runs one document in a frame of its own.
+// document runs one document in its own frame.
 func (f *frame) document(u *unit, inst *instance, out *output) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -113,7 +113,7 @@ func (n *blockNode) run(f *frame) error {
 	return f.runBlock(n.name, 0, outer)
 }
 
-// runBlock runs the block of a name at a generation, 0 being the youngest.
+// runBlock runs the block of a name at a generation; 0 is the youngest.
 func (f *frame) runBlock(name string, generation int, outer *scope) error {
 	chain := f.inst.blocks[name]
 	b := chain[generation]
@@ -142,7 +142,7 @@ func (f *frame) blockText(name string, generation int, outer *scope) (any, error
 	return text, nil
 }
 
-// selfVar is `self`: self.title() prints the block again.
+// selfVar is the variable `self`: self.title() prints the block again.
 type selfVar struct {
 	frame *frame
 	scope *scope

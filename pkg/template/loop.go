@@ -28,7 +28,7 @@ func (n *forNode) run(f *frame) error {
 	return n.over(f, v, 0)
 }
 
-// over runs the loop over the elements of v; level counts recursion.
+// over runs the loop over the elements of v; level counts the recursion.
 func (n *forNode) over(f *frame, v any, level int) error {
 	items, err := expr.Iterate(v)
 	if err == nil && n.cond != nil {
@@ -64,7 +64,7 @@ func (n *forNode) each(f *frame, loop *loopVar) error {
 		if err == nil {
 			continue
 		}
-		f.scope = inner // a jump may have left inner blocks
+		f.scope = inner // a jump can skip the cleanup of inner blocks
 		switch jump(err) {
 		case "break":
 			return nil
@@ -75,7 +75,7 @@ func (n *forNode) each(f *frame, loop *loopVar) error {
 	return nil
 }
 
-// pick keeps the items that the loop's `if` takes.
+// pick keeps the items for which the loop's `if` is true.
 func (n *forNode) pick(f *frame, items []any) ([]any, error) {
 	inner := &scope{outer: f.scope}
 	var out []any
@@ -98,7 +98,7 @@ func (n *forNode) pick(f *frame, items []any) ([]any, error) {
 	return out, nil
 }
 
-// loopVar is `loop`.
+// loopVar is the variable `loop`.
 type loopVar struct {
 	node  *forNode
 	frame *frame
@@ -106,7 +106,7 @@ type loopVar struct {
 	items []any
 	i     int
 	level int
-	last  []any // what changed saw
+	last  []any // the last arguments of loop.changed
 	seen  bool
 }
 

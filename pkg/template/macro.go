@@ -19,7 +19,7 @@ func (n *macroNode) run(f *frame) error {
 	return nil
 }
 
-// macro is a macro that can be called; frame is where it was defined.
+// macro is a macro that can be called; frame is the place of its definition.
 type macro struct {
 	sig   *signature
 	at    source.Pos
@@ -61,7 +61,7 @@ func (m *macro) Call(_ *expr.Call, a expr.Args) (any, error) {
 	f.scope = &scope{outer: m.frame.scope}
 	f.out, f.muted = &output{}, false
 	if err := m.bind(&f, a); err != nil {
-		return nil, err // placed at the call
+		return nil, err // the caller adds the position of the call
 	}
 	if err := m.body.run(&f); err != nil {
 		return nil, f.fail(err, m.at)
@@ -69,7 +69,7 @@ func (m *macro) Call(_ *expr.Call, a expr.Args) (any, error) {
 	return f.out.String(), nil
 }
 
-// bind gives the parameters their values.
+// bind assigns values to the parameters.
 func (m *macro) bind(f *frame, a expr.Args) error {
 	used := 0
 	for i, p := range m.sig.params {
@@ -100,7 +100,7 @@ func (m *macro) fallback(f *frame, i int) (any, error) {
 	return &value.Undefined{Name: m.sig.params[i], Hint: "the call of '" + m.sig.name + "' did not give it"}, nil
 }
 
-// bindRest binds caller, varargs and kwargs, or refuses what they would take.
+// bindRest binds caller, varargs and kwargs, or rejects extra arguments.
 func (m *macro) bindRest(f *frame, a expr.Args, used int) error {
 	rest := value.NewDict()
 	for k, v := range a.Named.All() {

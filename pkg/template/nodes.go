@@ -81,7 +81,7 @@ func (n *ifNode) run(f *frame) error {
 	return n.orElse.run(f)
 }
 
-// target is what is assigned to: a name, an attribute of a namespace, or parts.
+// target is the target of an assignment: a name, an attribute of a namespace, or parts.
 type target struct {
 	name  string
 	attr  string
@@ -151,7 +151,7 @@ func (n *setNode) run(f *frame) error {
 	return nil
 }
 
-// filtered applies a filter chain, nil for none, to a text.
+// filtered applies a filter chain to a text; nil means no filters.
 func (f *frame) filtered(chain *expr.Expr, text string) (any, error) {
 	if chain == nil {
 		return text, nil
@@ -179,7 +179,7 @@ func (n *setBlockNode) run(f *frame) error {
 	return nil
 }
 
-// captureBody runs a block in a scope of its own and returns its filtered text.
+// captureBody runs a block in its own scope and returns its filtered text.
 func (f *frame) captureBody(b body, chain *expr.Expr) (any, error) {
 	text, err := f.capture(func() error {
 		return f.inScope(&scope{outer: f.scope}, b.run)
@@ -231,7 +231,7 @@ func (n *withNode) run(f *frame) error {
 	return f.inScope(inner, n.body.run)
 }
 
-// jump is the control word in an error, "" for any other error.
+// jump returns "break" or "continue" for a control error, "" for other errors.
 func jump(err error) string {
 	var c *control
 	if errors.As(err, &c) {

@@ -10,7 +10,7 @@ import (
 // origin maps offsets of a template's source to positions in its file.
 type origin struct {
 	src   string
-	base  source.Pos // of the first rune of src; may be nowhere
+	base  source.Pos // of the first rune of src; can be the zero Pos
 	lines []int      // offset of the first byte of each line
 }
 
@@ -24,7 +24,7 @@ func newOrigin(src string, base source.Pos) *origin {
 	return o
 }
 
-// pos is the position of a byte of the source.
+// pos returns the position of a byte of the source.
 func (o *origin) pos(off int) source.Pos {
 	if o.base.File == nil || o.base.Line != 1 || o.base.Col != 1 {
 		return source.Advance(o.base, o.src, off)

@@ -9,10 +9,9 @@ import (
 	"github.com/flosch/pongo2/v6"
 )
 
-// pongoTags is the only process-wide state of the package, because pongo2's
-// tags are process-wide: a map that is filled without a lock, and parsers that
-// get no data of their caller. The tags are registered once, under private
-// names; a compilation is handed to their parsers under the lock.
+// pongoTags is the only process-wide state of the package. pongo2's tags are process-wide: a map without a lock,
+// and parsers that get no data from their caller. The tags are therefore registered once, under private names, and
+// a compilation is passed to their parsers under the lock.
 type pongoTags struct {
 	once    sync.Once
 	err     error
@@ -22,7 +21,7 @@ type pongoTags struct {
 
 var pongo pongoTags
 
-// frameKey is the one key of every pongo2 context: our frame.
+// frameKey is the only key of every pongo2 context: our frame.
 const frameKey = "kk"
 
 func (p *pongoTags) register() error {
@@ -60,8 +59,8 @@ func tagParsers() map[string]pongo2.TagParser {
 	}
 }
 
-// stockTags are pongo2's own. No template can spell one, since we write the
-// source that pongo2 parses; they are banned all the same.
+// stockTags are pongo2's own tags. Templates cannot use them, since we write the source that pongo2 parses. They
+// are banned as a second safeguard.
 func stockTags() []string {
 	return []string{
 		"autoescape", "block", "comment", "cycle", "extends", "filter", "firstof", "for", "if", "ifchanged",
@@ -70,7 +69,7 @@ func stockTags() []string {
 	}
 }
 
-// noLoader is the loader that pongo2 asks for: it finds nothing.
+// noLoader is the template loader for pongo2. It finds no templates.
 type noLoader struct{}
 
 func (noLoader) Abs(_, name string) string { return name }
@@ -92,8 +91,7 @@ func newSet() (*pongo2.TemplateSet, error) {
 	return set, nil
 }
 
-// parse has pongo2 build the tree of a skeleton whose tags c compiles.
-// It is serial in the whole process.
+// parse has pongo2 build the tree of a skeleton whose tags c compiles. Only one call runs at a time in the process.
 func (p *pongoTags) parse(c *compiler, set *pongo2.TemplateSet, skeleton string) (tpl *pongo2.Template, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +108,7 @@ func (p *pongoTags) parse(c *compiler, set *pongo2.TemplateSet, skeleton string)
 // rootNode is a whole document.
 type rootNode struct{ body *pongo2.NodeWrapper }
 
-// Execute hands the document to our frame, which is also its writer.
+// Execute runs the document on our frame, which is also its writer.
 func (n *rootNode) Execute(ctx *pongo2.ExecutionContext, _ pongo2.TemplateWriter) *pongo2.Error {
 	f, ok := ctx.Public[frameKey].(*frame)
 	if !ok {
@@ -125,16 +123,16 @@ func parseRoot(doc *pongo2.Parser, _ *pongo2.Token, _ *pongo2.Parser) (pongo2.IN
 	return &rootNode{body}, err
 }
 
-// node is one of our tags: it runs on our frame alone.
+// node is one of our tags. It only uses our frame.
 type node interface {
 	run(f *frame) error
 }
 
-// tagNode makes a pongo2 tag of a node.
+// tagNode makes a node a pongo2 tag.
 type tagNode struct{ node }
 
-// Execute implements pongo2.INode. The writer is our frame wherever our tags
-// run, since rootNode and captures make it so.
+// Execute implements pongo2.INode. The writer is our frame wherever our tags run, because rootNode and captures set
+// it.
 func (n tagNode) Execute(ctx *pongo2.ExecutionContext, w pongo2.TemplateWriter) *pongo2.Error {
 	f, ok := w.(*frame)
 	if !ok {
@@ -146,7 +144,7 @@ func (n tagNode) Execute(ctx *pongo2.ExecutionContext, w pongo2.TemplateWriter) 
 	return nil
 }
 
-// body is the inside of a block.
+// body is the content of a block.
 type body struct{ nodes *pongo2.NodeWrapper }
 
 func (b body) run(f *frame) error {
@@ -172,7 +170,7 @@ func number(args *pongo2.Parser) (int, *pongo2.Error) {
 	return n, nil
 }
 
-// simple is the parser of a tag without an end.
+// simple is the parser of a tag without an end tag.
 func simple(compile func(*compiler, segment) node) pongo2.TagParser {
 	return func(_ *pongo2.Parser, _ *pongo2.Token, args *pongo2.Parser) (pongo2.INodeTag, *pongo2.Error) {
 		i, err := number(args)

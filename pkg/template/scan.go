@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// segKind is what a segment of a document is.
+// segKind is the kind of a segment.
 type segKind int
 
 const (
@@ -14,28 +14,27 @@ const (
 	segTag
 )
 
-// segment is one piece of a document, whitespace control applied. Comments
-// leave none, raw blocks leave text.
+// segment is one piece of a document after whitespace control. Comments yield no segments, raw blocks yield text.
 type segment struct {
 	kind segKind
 	text string // the text, the expression, or the arguments of a tag
 	name string // of a tag
-	at   int    // offset of the opening delimiter (of text: its first byte)
+	at   int    // offset of the opening delimiter; for text, of its first byte
 	off  int    // offset of text in the source
 }
 
-// scanError is what is wrong with the markup at an offset.
+// scanError is an error in the markup at an offset.
 type scanError struct {
 	off  int
 	msg  string
 	help string
 }
 
-// delimiter is one way in which text ends.
+// delimiter is one of the delimiters that end text.
 type delimiter struct {
 	open, end string
 	kind      opener
-	next      int // where it stands next, len(src) when nowhere
+	next      int // offset of its next occurrence, len(src) for none
 }
 
 type opener int
@@ -51,7 +50,7 @@ type scanner struct {
 	syn       *syntax
 	delims    [3]delimiter
 	out       []segment
-	lineStart bool // the text to come begins a line
+	lineStart bool // the next text begins a line
 }
 
 // scan cuts src[from:] into segments.
@@ -77,8 +76,7 @@ func scan(src string, from int, syn *syntax) ([]segment, *scanError) {
 	return s.out, nil
 }
 
-// nearest is the delimiter that opens first at or after pos; of two at one
-// place it is the longer.
+// nearest returns the delimiter that opens first at or after pos; of two at the same offset, the longer one.
 func (s *scanner) nearest(pos int) *delimiter {
 	var best *delimiter
 	for i := range s.delims {
@@ -99,8 +97,8 @@ func (s *scanner) nearest(pos int) *delimiter {
 	return best
 }
 
-// construct scans what d opens, with the text before it, and returns where
-// the rest begins.
+// construct scans the construct that d opens, with the text before it, and returns the offset where the rest
+// begins.
 func (s *scanner) construct(d *delimiter, pos int) (int, *scanError) {
 	at := d.next
 	body := at + len(d.open)
@@ -127,7 +125,7 @@ func (s *scanner) construct(d *delimiter, pos int) (int, *scanError) {
 	return after, s.tag(at, body, end)
 }
 
-// sign is the whitespace control at off: '-', '+' or 0.
+// sign returns the whitespace control at off: '-', '+' or 0.
 func (s *scanner) sign(off int) byte {
 	if off < len(s.src) && (s.src[off] == '-' || s.src[off] == '+') {
 		return s.src[off]
@@ -150,7 +148,7 @@ func (s *scanner) stripBefore(text string, sign byte, kind opener) string {
 	return text
 }
 
-// stripAfter is where the text behind a closing delimiter begins.
+// stripAfter returns the offset where the text after a closing delimiter begins.
 func (s *scanner) stripAfter(after int, sign byte, trim bool) int {
 	switch {
 	case sign == '-':
@@ -184,7 +182,7 @@ func (s *scanner) comment(d *delimiter, at, body int) (int, *scanError) {
 	return s.stripAfter(body+i+len(d.end), sign, s.syn.trim), nil
 }
 
-// rawStart reports whether a raw tag stands at off, and where its text begins.
+// rawStart reports whether a raw tag begins at off, and the offset of its text.
 func (s *scanner) rawStart(off int) (int, bool) {
 	after, sign, ok := s.bareTag(off, "raw")
 	if !ok || sign == '+' {
@@ -193,7 +191,7 @@ func (s *scanner) rawStart(off int) (int, bool) {
 	return s.stripAfter(after, sign, false), true
 }
 
-// bareTag matches a tag without arguments, from behind its opening delimiter.
+// bareTag matches a tag without arguments, starting after its opening delimiter.
 func (s *scanner) bareTag(off int, name string) (after int, sign byte, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimLeftFunc(s.src[off:], unicode.IsSpace), name)
 	if !ok {
@@ -209,7 +207,7 @@ func (s *scanner) bareTag(off int, name string) (after int, sign byte, ok bool) 
 	return len(s.src) - len(rest), sign, true
 }
 
-// raw scans to the endraw tag; at is where the raw tag opened, from where its text begins.
+// raw scans to the endraw tag; at is the offset of the raw tag, from that of its text.
 func (s *scanner) raw(at, from int) (int, *scanError) {
 	for p := from; ; {
 		i := strings.Index(s.src[p:], s.syn.blockStart)
@@ -231,8 +229,8 @@ func (s *scanner) raw(at, from int) (int, *scanError) {
 	}
 }
 
-// closing finds the end of a variable or tag that opened at `at`: the closing
-// delimiter outside strings and brackets.
+// closing finds the end of a variable or tag that was opened at `at`: the closing delimiter outside strings and
+// brackets.
 func (s *scanner) closing(d *delimiter, at, body int) (end, after int, err *scanError) {
 	var open []int
 	trim := d.kind == openBlock && s.syn.trim
@@ -285,7 +283,7 @@ func closer(open byte) byte {
 	return '}'
 }
 
-// skipString returns the offset behind the string that begins at p, -1 when it does not end.
+// skipString returns the offset after the string that begins at p, or -1 when the string is not closed.
 func skipString(src string, p int) int {
 	for q := p + 1; q < len(src); q++ {
 		switch src[q] {
@@ -318,14 +316,14 @@ func (s *scanner) tag(at, body, end int) *scanError {
 	return nil
 }
 
-// trimSpace is src[from:to] without blanks around it, and where it begins.
+// trimSpace returns src[from:to] without surrounding blanks, and its offset.
 func trimSpace(src string, from, to int) (string, int) {
 	left := strings.TrimLeftFunc(src[from:to], unicode.IsSpace)
 	off := to - len(left)
 	return strings.TrimRightFunc(left, unicode.IsSpace), off
 }
 
-// nameLen is how many bytes of an identifier begin s.
+// nameLen returns the length, in bytes, of the identifier at the start of s.
 func nameLen(s string) int {
 	for i, r := range s {
 		if r == '_' || unicode.IsLetter(r) || i > 0 && unicode.IsDigit(r) {

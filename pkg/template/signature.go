@@ -6,14 +6,14 @@ import (
 	"kubekey/pkg/expr"
 )
 
-// signature is what a macro or a call block takes.
+// signature describes the parameters of a macro or a call block.
 type signature struct {
 	name     string
 	params   []string
-	defaults []*expr.Expr // nil where a parameter has none
-	varargs  bool         // its body looks at varargs
-	kwargs   bool         // its body looks at kwargs
-	caller   bool         // its body looks at caller
+	defaults []*expr.Expr // nil for a parameter without default
+	varargs  bool         // its body uses varargs
+	kwargs   bool         // its body uses kwargs
+	caller   bool         // its body uses caller
 }
 
 func (c *compiler) macro(seg segment, b body) node {
@@ -28,7 +28,7 @@ func (c *compiler) macro(seg segment, b body) node {
 	return n
 }
 
-// signature reads parameters, and what the body of the block uses.
+// signature parses parameters, and finds which special names the body of the block uses.
 func (c *compiler) signature(seg segment, words []word) signature {
 	var sig signature
 	for i := range words {
@@ -53,7 +53,7 @@ func (c *compiler) signature(seg segment, words []word) signature {
 	return sig
 }
 
-// inside are the segments between a block tag and its end, without text.
+// inside returns the segments between a block tag and its end, without text.
 func (c *compiler) inside(seg segment) []segment {
 	var out []segment
 	depth := 0
@@ -74,7 +74,7 @@ func (c *compiler) inside(seg segment) []segment {
 	return out
 }
 
-// callerName is what the body of a call block is bound to while its call runs.
+// callerName is the name to which the body of a call block is bound during its call.
 const callerName = "__kk_caller__"
 
 // call compiles {% call(user) render(list) %}: the macro gets the body as `caller`.
@@ -102,7 +102,7 @@ func (c *compiler) call(seg segment, b body) node {
 	return n
 }
 
-// passCaller adds caller=… to the arguments of the call that ends text.
+// passCaller adds caller=… to the arguments of the call at the end of text.
 func passCaller(text string, words []word) (string, bool) {
 	if len(words) < 3 || words[len(words)-1].text != ")" {
 		return "", false

@@ -8,18 +8,17 @@ import (
 	"kubekey/pkg/source"
 )
 
-// maxBlocks bounds how deep tags nest in one document: pongo2 parses and
-// runs them by recursion.
+// maxBlocks limits the nesting of tags in one document, because pongo2 parses and runs them recursively.
 const maxBlocks = 100
 
-// tagRule says how a tag stands in a document.
+// tagRule describes the structure of a tag.
 type tagRule struct {
 	name    string
-	end     string   // of a block; "" for a tag that stands alone
-	middles []string // tags that may divide the block
+	end     string   // end tag of a block; "" for a tag without one
+	middles []string // tags that can divide the block
 }
 
-// rules are the tags of the language. A function, since nothing here may change.
+// rules returns the rules for the tags of the language. It is a function because package variables must not change.
 func rules() []tagRule {
 	return []tagRule{
 		{"if", "endif", []string{"elif", "else"}},
@@ -40,10 +39,10 @@ func rules() []tagRule {
 	}
 }
 
-// tagRules finds a tag's rule; it is made once for each engine.
+// tagRules finds a tag's rule. Each engine makes it once.
 type tagRules struct {
 	opening map[string]tagRule
-	names   []string // every name that may stand in a tag
+	names   []string // every name that a tag can have
 }
 
 func newTagRules() *tagRules {
@@ -59,17 +58,16 @@ func newTagRules() *tagRules {
 	return t
 }
 
-// openBlockTag is a block whose end has not come yet.
+// openBlockTag is a block without its end tag so far.
 type openBlockTag struct {
 	rule tagRule
 	seg  segment
-	last bool // `else` has come: only the end may follow
+	last bool // after `else`: only the end tag is allowed
 }
 
-// structurer checks how tags nest and writes the document's skeleton for
-// pongo2: private tags that carry the number of their segment and nothing else.
-// No byte of a template reaches pongo2's lexer, whose own rules on text,
-// comments and strings (a "{" before a tag, {% verbatim %}) cannot apply.
+// structurer checks the nesting of tags and writes the document's skeleton for pongo2: private tags that contain
+// the number of their segment and nothing else. No byte of a template reaches pongo2's lexer, so that its different
+// rules for text, comments and strings (a "{" before a tag, {% verbatim %}) cannot apply.
 type structurer struct {
 	rules *tagRules
 	o     *origin
@@ -77,7 +75,7 @@ type structurer struct {
 	out   strings.Builder
 }
 
-// skeleton is the pongo2 source of a document.
+// skeleton returns the pongo2 source of a document.
 func skeleton(segs []segment, o *origin, rules *tagRules) (string, *source.Diagnostic) {
 	s := &structurer{rules: rules, o: o}
 	s.out.WriteString("{% kk_root %}")

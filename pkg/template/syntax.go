@@ -9,7 +9,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// syntax is how a document is marked up: delimiters and whitespace rules.
+// syntax is the markup of a document: its delimiters and whitespace rules.
 type syntax struct {
 	blockStart, blockEnd     string
 	varStart, varEnd         string
@@ -35,7 +35,7 @@ func or(s, otherwise string) string {
 	return s
 }
 
-// check refuses delimiters that cannot be told apart.
+// check rejects delimiters that are ambiguous.
 func (s *syntax) check(at source.Pos) *source.Diagnostic {
 	if s.blockStart == s.varStart || s.blockStart == s.commentStart || s.varStart == s.commentStart {
 		return source.Errorf(at, "the start strings of blocks, variables and comments are not all different")
@@ -46,16 +46,16 @@ func (s *syntax) check(at source.Pos) *source.Diagnostic {
 	return nil
 }
 
-// marked reports whether src holds any markup.
+// marked reports whether src contains any markup.
 func (s *syntax) marked(src string) bool {
 	return strings.Contains(src, s.varStart) || strings.Contains(src, s.blockStart) || strings.Contains(src, s.commentStart)
 }
 
-// headerMark starts a first line that overrides the syntax of its document.
+// headerMark begins a first line that overrides the syntax of its document.
 const headerMark = "#jinja2:"
 
-// header applies a first line like `#jinja2: lstrip_blocks: True` to s and
-// returns how many bytes of src that line takes.
+// header applies a first line like `#jinja2: lstrip_blocks: True` to s and returns the length of that line in
+// bytes.
 func (s *syntax) header(src string, at source.Pos) (int, *source.Diagnostic) {
 	if !strings.HasPrefix(src, headerMark) {
 		return 0, nil
@@ -72,7 +72,7 @@ func (s *syntax) header(src string, at source.Pos) (int, *source.Diagnostic) {
 	return len(line), s.check(at)
 }
 
-// splitHeader cuts `key: value, key: value` at the commas outside quotes.
+// splitHeader splits `key: value, key: value` at the commas outside quotes.
 func splitHeader(line string) []string {
 	var out []string
 	start, quote := 0, byte(0)
@@ -125,7 +125,7 @@ func setFlag(flag *bool, key, text string, at source.Pos) *source.Diagnostic {
 		*flag = true
 	case "False", "false", "no":
 		*flag = false
-	default: // any literal of Python, as true as Python has it
+	default: // any Python literal, with Python's truth value
 		v, err := value.FromLiteral(text, value.PythonNames())
 		if err != nil {
 			return source.Errorf(at, "%s is %q, but must be True or False", key, text)

@@ -107,7 +107,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// TestTagErrors has the place and the message of errors in main.j2.
+// TestTagErrors lists the positions and the messages of errors in main.j2.
 func TestTagErrors(t *testing.T) {
 	scope := names(t, tagVars)
 	for _, c := range []struct{ src, at, want string }{

@@ -16,7 +16,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Each of these guards one trap of pongo2 v6.
+// Each of these tests covers one pitfall of pongo2 v6.
 
 func TestRenderingTwiceIsTheSame(t *testing.T) {
 	e := newEngine()
@@ -147,7 +147,7 @@ func TestPongoNeverReadsFiles(t *testing.T) {
 	}
 }
 
-// danger has a method that no template may call.
+// danger has a method that templates must not be able to call.
 type danger struct{ called *bool }
 
 // Destroy must not run.
@@ -251,7 +251,7 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// TestDeepestStack nests everything at once as deep as the limits let it.
+// TestDeepestStack nests every construct at once, as deep as the limits allow.
 func TestDeepestStack(t *testing.T) {
 	e := newEngine()
 	dir := t.TempDir()

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// word is one token of a tag's arguments, as far as tags must look into them.
+// word is one token of a tag's arguments. Tags need no finer tokens.
 type word struct {
-	text     string // an identifier, a mark, or a whole string
+	text     string // an identifier, an operator or bracket, or a whole string
 	from, to int    // offsets in the arguments
-	depth    int    // how many brackets it is in; of a bracket: those outside it
+	depth    int    // number of brackets around it; for a bracket: those outside it
 	name     bool   // an identifier
 }
 
-// splitWords cuts a tag's arguments. The scanner has checked strings and brackets.
+// splitWords splits a tag's arguments. The scanner has already checked strings and brackets.
 func splitWords(args string) []word {
 	var out []word
 	depth := 0
@@ -52,7 +52,7 @@ func splitWords(args string) []word {
 	return out
 }
 
-// numberLen takes digits, points and letters: the expression compiler looks closer.
+// numberLen accepts digits, dots and letters. The expression compiler checks the details.
 func numberLen(s string) int {
 	n := strings.IndexFunc(s, func(r rune) bool {
 		return r != '.' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -63,7 +63,7 @@ func numberLen(s string) int {
 	return n
 }
 
-// markLen keeps the comparisons that hold an equals sign in one piece.
+// markLen keeps comparison operators with an equals sign in one piece.
 func markLen(s string) int {
 	if len(s) > 1 && s[1] == '=' && strings.IndexByte("=!<>", s[0]) >= 0 {
 		return 2
@@ -71,7 +71,7 @@ func markLen(s string) int {
 	return 1
 }
 
-// find is the index of the first word at depth 0 that is text, -1 if none is.
+// find returns the index of the first word at depth 0 with that text, -1 for none.
 func find(words []word, text string) int {
 	for i, w := range words {
 		if w.depth == 0 && w.text == text {
@@ -81,7 +81,7 @@ func find(words []word, text string) int {
 	return -1
 }
 
-// splitCommas cuts words at the commas at depth 0; a trailing comma adds nothing.
+// splitCommas splits words at the commas at depth 0. A trailing comma adds nothing.
 func splitCommas(words []word) [][]word {
 	var out [][]word
 	for len(words) > 0 {
@@ -95,7 +95,7 @@ func splitCommas(words []word) [][]word {
 	return out
 }
 
-// ends reports whether words end in the given names, and returns those before.
+// ends reports whether words end in the given names, and returns the words before them.
 func ends(words []word, names ...string) ([]word, bool) {
 	n := len(words) - len(names)
 	if n < 0 {
@@ -109,7 +109,7 @@ func ends(words []word, names ...string) ([]word, bool) {
 	return words[:n], true
 }
 
-// trimContext takes `with context` or `without context` off the end.
+// trimContext removes `with context` or `without context` from the end.
 func trimContext(words []word, with bool) ([]word, bool) {
 	if rest, ok := ends(words, "without", "context"); ok {
 		return rest, false
