@@ -12,11 +12,11 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Bounds of what one filter may make, so that a template cannot eat the memory.
+// Limits for the results of a single filter, so that a template cannot exhaust the memory.
 const (
 	MaxText  = 64 << 20
 	MaxItems = 1_000_000
-	// MaxDepth is how deep a value may nest.
+	// MaxDepth is the maximum nesting depth of a value.
 	MaxDepth = 100
 )
 
@@ -25,9 +25,8 @@ var (
 	ErrListTooBig = fmt.Errorf("the result would have more than %d items", MaxItems)
 )
 
-// signature is the parameters of a filter or lookup. It is written
-// "pattern! replacement ignorecase * **": ! marks a required one, * takes
-// further positional arguments, ** takes any other named one.
+// signature describes the parameters of a filter or lookup. It is written "pattern! replacement ignorecase * **": !
+// marks a required parameter, * accepts further positional arguments, ** accepts any other named argument.
 type signature struct {
 	name     string
 	params   []string
@@ -54,16 +53,16 @@ func parseSignature(name, text string) *signature {
 	return s
 }
 
-// notGiven stands for a parameter that was not given.
+// notGiven marks a parameter that was not given.
 type notGiven struct{}
 
-// Bound is arguments by parameter. Its getters keep the first error in err, so
-// that a filter reads all its parameters and looks at err once.
+// Bound has the arguments by parameter. Its getters keep the first error in Err, so that a filter can read all its
+// parameters and check Err once.
 type Bound struct {
 	sig    *signature
 	values []any
 	Rest   []any
-	Named  *value.Dict // only what no parameter took
+	Named  *value.Dict // only arguments without a parameter
 	Err    error
 }
 
@@ -113,7 +112,7 @@ func (b *Bound) bindNamed(name string, v any) error {
 	return b.Unknown(name)
 }
 
-// Unknown is the error of a named argument that does not exist.
+// Unknown returns the error for a named argument that does not exist.
 func (b *Bound) Unknown(name string) error {
 	help := source.DidYouMean(name, b.sig.params)
 	switch {
@@ -126,20 +125,20 @@ func (b *Bound) Unknown(name string) error {
 	return fmt.Errorf("%s has no argument %q (%s)", b.sig.name, name, help)
 }
 
-// Callee is the name that was called.
+// Callee returns the name that was called.
 func (b *Bound) Callee() string { return b.sig.name }
 
-// Names are those of the parameters.
+// Names returns the names of the parameters.
 func (b *Bound) Names() []string { return b.sig.params }
 
-// Fail keeps the first error.
+// Fail records an error. Only the first one is kept.
 func (b *Bound) Fail(err error) {
 	if b.Err == nil {
 		b.Err = err
 	}
 }
 
-// Raw is the argument as it was given, maybe undefined; def when it was not.
+// Raw returns the argument as it was given, possibly undefined; def when it was not given.
 func (b *Bound) Raw(name string, def any) any {
 	for i, p := range b.sig.params {
 		if p == name {
@@ -157,7 +156,7 @@ func (b *Bound) Has(name string) bool {
 	return b.Raw(name, notGiven{}) != any(notGiven{})
 }
 
-// Value is the argument, def when it was not given; an undefined one is an error.
+// Value returns the argument, def when it was not given. An undefined argument is an error.
 func (b *Bound) Value(name string, def any) any {
 	v, err := Defined(b.Raw(name, def))
 	if err != nil {
@@ -167,7 +166,7 @@ func (b *Bound) Value(name string, def any) any {
 	return v
 }
 
-// Str is a text argument; nil counts as not given.
+// Str returns a text argument. nil counts as not given.
 func (b *Bound) Str(name, def string) string {
 	v := b.Value(name, nil)
 	if v == nil {
@@ -176,7 +175,7 @@ func (b *Bound) Str(name, def string) string {
 	return value.Str(v)
 }
 
-// Int is a whole number argument; nil counts as not given.
+// Int returns a whole number argument. nil counts as not given.
 func (b *Bound) Int(name string, def int) int {
 	v := b.Value(name, nil)
 	if v == nil {
@@ -190,7 +189,7 @@ func (b *Bound) Int(name string, def int) int {
 	return i
 }
 
-// Flag is a boolean argument; texts are read as YAML 1.1 booleans.
+// Flag returns a boolean argument. Texts are read as YAML 1.1 booleans.
 func (b *Bound) Flag(name string, def bool) bool {
 	v := b.Value(name, nil)
 	if v == nil {
@@ -206,7 +205,7 @@ func (b *Bound) Flag(name string, def bool) bool {
 	return value.Truth(v)
 }
 
-// List is an argument with items; a single text stands for itself.
+// List returns an argument with items. A single text becomes a list of one item.
 func (b *Bound) List(name string) []any {
 	v := b.Value(name, nil)
 	if v == nil {
@@ -222,7 +221,7 @@ func (b *Bound) List(name string) []any {
 	return items
 }
 
-// Defined forces a value and refuses an undefined one.
+// Defined forces a value and rejects undefined values.
 func Defined(v any) (any, error) {
 	v, err := value.Force(v)
 	if err != nil {
@@ -231,8 +230,8 @@ func Defined(v any) (any, error) {
 	return lenient(v)
 }
 
-// lenient lets an inline if without else stand for an empty text, and refuses
-// any other undefined value.
+// lenient replaces the undefined result of an inline if without else by an empty text, and rejects any other
+// undefined value.
 func lenient(v any) (any, error) {
 	u, ok := v.(*value.Undefined)
 	switch {
@@ -244,7 +243,7 @@ func lenient(v any) (any, error) {
 	return nil, u
 }
 
-// Text is the text of a value as Python's str(): None is "None".
+// Text returns the text of a value as Python's str(): None is "None".
 func Text(v any) (string, error) {
 	v, err := Defined(v)
 	if err != nil {
@@ -256,8 +255,8 @@ func Text(v any) (string, error) {
 	return value.Str(v), nil
 }
 
-// Items are what a Python loop over v yields: the items of a list, the keys of
-// a dict, the characters of a text.
+// Items returns the items that a Python loop over v yields: the items of a list, the keys of a dict, the characters
+// of a text.
 func Items(v any) ([]any, error) {
 	v, err := Defined(v)
 	if err != nil {
@@ -278,7 +277,7 @@ func Items(v any) ([]any, error) {
 	return nil, fmt.Errorf("'%s' object is not iterable", value.TypeName(v))
 }
 
-// ListItems is like items but refuses text, which is nearly always a mistake.
+// ListItems is like Items but rejects text, which is nearly always a mistake.
 func ListItems(v any) ([]any, error) {
 	v, err := Defined(v)
 	if err != nil {
@@ -291,7 +290,7 @@ func ListItems(v any) ([]any, error) {
 	return nil, fmt.Errorf("needs a list, not %s", DescribeType(v))
 }
 
-// DescribeType is "a value of type str", for messages.
+// DescribeType returns "a value of type str", for messages.
 func DescribeType(v any) string { return "a value of type " + value.TypeName(v) }
 
 // AsDict forces a value that must be a dict.
@@ -307,7 +306,7 @@ func AsDict(v any) (*value.Dict, error) {
 	return d, nil
 }
 
-// WholeNumber reads ints, whole floats, bools and texts of digits.
+// WholeNumber converts ints, whole floats, bools and texts of digits.
 func WholeNumber(v any) (int, bool) {
 	switch v := v.(type) {
 	case int:
@@ -328,7 +327,7 @@ func WholeNumber(v any) (int, bool) {
 	return 0, false
 }
 
-// FloatOf reads numbers, and bools as Python does.
+// FloatOf converts numbers, and bools as Python does.
 func FloatOf(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
@@ -353,7 +352,7 @@ func NeedNumber(v any) (float64, error) {
 	return f, nil
 }
 
-// Member is v[key]: a *value.Undefined when there is none.
+// Member returns v[key], or a *value.Undefined when it does not exist.
 func Member(v, key any) (any, error) {
 	if lazy, ok := v.(value.Lazy); ok {
 		m, ok, err := lazy.At(key)
@@ -394,8 +393,8 @@ func position(key any, length int) (int, bool) {
 	return i, ok && i >= 0 && i < length
 }
 
-// named says whose error it is; an undefined name stays what it is, since
-// `default` and lazy variables look for it.
+// named prefixes an error with the callee's name. An error about an undefined name is not changed, because
+// `default` and lazy variables check for it.
 func named(name string, err error) error {
 	var u *value.Undefined
 	if err == nil || errors.As(err, &u) {
@@ -404,7 +403,7 @@ func named(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// Shorten keeps error messages short.
+// Shorten shortens a text for an error message.
 func Shorten(s string) string {
 	if utf8.RuneCountInString(s) <= 60 {
 		return s

@@ -2,8 +2,8 @@ package expr
 
 import "kubekey/pkg/value"
 
-// node is one operation of a parsed expression: the sealed sum that eval
-// switches over. Positions are byte offsets in the source.
+// node is one operation of a parsed expression. eval has a case for each node type. Positions are byte offsets in
+// the source.
 type node interface{ where() span }
 
 type span struct{ pos, end int }
@@ -19,14 +19,14 @@ type (
 		span
 		name string
 	}
-	// attrNode is a.name, a['name'], a.0 and a[0]: a key known when compiled.
+	// attrNode is a.name, a['name'], a.0 and a[0]: a key that is known at compile time.
 	attrNode struct {
 		span
 		obj  node
 		key  any // string or int
 		item bool
 	}
-	// indexNode is a[key] with a key to work out.
+	// indexNode is a[key] with a key that must be evaluated.
 	indexNode struct {
 		span
 		obj, key node
@@ -34,7 +34,7 @@ type (
 	sliceNode struct {
 		span
 		obj           node
-		low, up, step node // may be nil
+		low, up, step node // can be nil
 	}
 	callNode struct {
 		span
@@ -72,7 +72,7 @@ type (
 		or    bool
 		terms []node
 	}
-	// mathNode is a chain of one level: a + b - c.
+	// mathNode is a chain of operators with the same precedence: a + b - c.
 	mathNode struct {
 		span
 		first node
@@ -89,7 +89,7 @@ type (
 	}
 	condNode struct {
 		span
-		cond, then, els node // els may be nil
+		cond, then, els node // els can be nil
 	}
 	listNode struct {
 		span
@@ -128,12 +128,12 @@ const (
 	opNotIn
 )
 
-// operatorText is how each operator is written.
+// operatorText is the source text of each operator.
 var operatorText = [...]string{"+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "in", "not in"}
 
 func (o operator) String() string { return operatorText[o] }
 
-// arguments of a call, in the order in which they are written.
+// arguments are the arguments of a call, in source order.
 type arguments []argument
 
 type argument struct {
@@ -223,7 +223,7 @@ func (a arguments) nodes() []node {
 	return out
 }
 
-// constant folds literals: strings and numbers, and lists, dicts and signs of them.
+// constant folds literals: strings and numbers, lists and dicts of them, and signs before them.
 func constant(n node) (any, bool) {
 	switch n := n.(type) {
 	case *constNode:

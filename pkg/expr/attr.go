@@ -10,8 +10,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// at is obj[key] and obj.key. What does not exist is a *value.Undefined, and
-// so is a member of an undefined value.
+// at returns obj[key] or obj.key. A missing member is a *value.Undefined, and so is a member of an undefined value.
 func at(obj, key any) (any, error) {
 	switch o := obj.(type) {
 	case *value.Dict:
@@ -78,8 +77,8 @@ func element(list []any, key any) (any, error) {
 	return list[i], nil
 }
 
-// groupMember is the index of a member of the pairs that groupby yields, which
-// have names. Tuples are lists here, so that any pair answers to them.
+// groupMember returns the index of a named member of the pairs that groupby yields. Tuples are lists here, so any
+// pair has these names.
 func groupMember(key any) (int, bool) {
 	switch key {
 	case "grouper":
@@ -140,7 +139,7 @@ func slice(obj, low, up, step any) (any, error) {
 	return out, nil
 }
 
-// Indices are the positions that a slice of n elements takes, in order.
+// Indices returns the indexes that a slice of n elements selects, in order.
 func Indices(n int, low, up, step any) ([]int, error) {
 	by := 1
 	if step != nil {
@@ -179,7 +178,7 @@ func Indices(n int, low, up, step any) ([]int, error) {
 
 var errSlice = fmt.Errorf("slice indices must be integers or none")
 
-// SliceBound is one bound of a slice of n elements, def when it is nil, kept between floor and ceil.
+// SliceBound returns one bound of a slice of n elements, limited to floor and ceil; def when the bound is nil.
 func SliceBound(v any, def, n, floor, ceil int) (int, error) {
 	if v == nil {
 		return def, nil
@@ -194,8 +193,7 @@ func SliceBound(v any, def, n, floor, ceil int) (int, error) {
 	return max(floor, min(ceil, i)), nil
 }
 
-// Attr follows a dotted path; what is missing is a *value.Undefined. Parts
-// of digits are indexes.
+// Attr follows a dotted path. Missing members are a *value.Undefined. Parts that consist of digits are indexes.
 func Attr(v any, path string) (any, error) {
 	for part := range strings.SplitSeq(path, ".") {
 		var key any = part
@@ -220,7 +218,7 @@ func Attr(v any, path string) (any, error) {
 	return v, nil
 }
 
-// undefinedOr is the undefined value that an error tells of, or the error.
+// undefinedOr returns the undefined value behind an error, or else the error.
 func undefinedOr(name string, err error) (any, error) {
 	if asUndefined(err) == nil {
 		return nil, err

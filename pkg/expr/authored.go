@@ -6,21 +6,20 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Author is a Scope that tells what people wrote from what a run found out. Only what they
-// wrote may become code: a condition that is kept in a variable, say. What a host, a lookup or a
-// filter yields has no such form, so it stays data wherever it goes.
+// Author is a Scope that distinguishes authored values, which the project or the command line contains, from values
+// found during a run. Only authored values can become code, such as a condition in a variable. Results of hosts,
+// lookups and filters have no authored form, so they are always data.
 type Author interface {
 	Scope
-	// Authored is what the files of a project, or the command line, say of a name, its templates
-	// not evaluated; ok is false when the name's value comes from anywhere else. What authored
-	// is, the scope alone knows.
+	// Authored returns the unevaluated value of a name from the project's files or the command line; ok is false
+	// when the value comes from anywhere else. Only the scope knows the type of authored.
 	Authored(name string) (authored any, ok bool)
-	// AuthoredMember is a member of such a value.
+	// AuthoredMember returns a member of such a value.
 	AuthoredMember(of, key any) (authored any, ok bool)
 }
 
-// Authored is what people wrote that the expression leads to: it is a name, a member of one, a
-// choice between such, or a text itself. ok is false for all else, which is data.
+// Authored returns the authored value behind the expression. The expression must be a name, a member of a name, a
+// choice between such expressions, or a text. ok is false for everything else, which is data.
 func (x *Expr) Authored(ctx context.Context, s Scope) (authored any, ok bool) {
 	author, ok := s.(Author)
 	if !ok {
@@ -79,7 +78,7 @@ func (f *frame) authoredChoice(n *condNode, s Author) (any, bool) {
 	return f.authored(n.els, s)
 }
 
-// authoredDefault is `x | default(y)` where x is what counts, or y when x does not exist.
+// authoredDefault handles `x | default(y)`: x is used if it exists, y otherwise.
 func (f *frame) authoredDefault(n *filterNode, s Author) (any, bool) {
 	v, err := f.force(n.in)
 	if err != nil {

@@ -54,7 +54,7 @@ func (b *braces) run(s string, depth int) error {
 	return nil
 }
 
-// closing is the offset of the brace that closes the first one.
+// closing returns the offset of the brace that closes the first one.
 func closing(s string) int {
 	depth := 0
 	for i := range len(s) {
@@ -70,7 +70,7 @@ func closing(s string) int {
 	return -1
 }
 
-// field is name!conversion:spec; the spec may hold fields itself.
+// field parses name!conversion:spec; the spec can contain fields itself.
 func (b *braces) field(s string, depth int) error {
 	if depth > 1 {
 		return errors.New("fields in a format nest too deep")
@@ -102,7 +102,7 @@ func (b *braces) field(s string, depth int) error {
 	return err
 }
 
-// find is the argument of a field: number, name, with .attr and [key] after it.
+// find returns the argument of a field: a number or a name, with .attr and [key] after it.
 func (b *braces) find(path string) (any, error) {
 	end := strings.IndexAny(path, ".[")
 	if end < 0 {
@@ -298,7 +298,7 @@ func (sp spec) signOf(negative bool) string {
 	return ""
 }
 
-// group puts the thousands separator into the digits before the point.
+// group inserts the thousands separator into the digits before the decimal point.
 func (sp spec) group(s string) string {
 	if sp.comma == 0 {
 		return s

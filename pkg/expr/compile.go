@@ -8,28 +8,27 @@ import (
 	"kubekey/pkg/source"
 )
 
-// Expr is a compiled expression. It does not change: many goroutines may
-// evaluate it at once.
+// Expr is a compiled expression. It is immutable: many goroutines can evaluate it at once.
 type Expr struct {
 	env  *Env
 	root node
 	src  string
 	at   source.Pos
 
-	// builds is set when a list or dict is written out in the expression, with
-	// members that are no literals: any of them may be undefined.
+	// builds is set when the expression contains a list or dict display with members that are not literals. Any of
+	// these members can be undefined.
 	builds bool
 }
 
-// Compile parses an expression. at is the position of the first rune of src;
-// the zero Pos is nowhere. The error is a *source.Diagnostic at the place of
-// the problem: bad syntax, or a filter, test or lookup that does not exist.
+// Compile parses an expression. at is the position of the first rune of src; the zero Pos means no position. The
+// error is a *source.Diagnostic at the position of the problem: a syntax error, or an unknown filter, test or
+// lookup.
 func (e *Env) Compile(src string, at source.Pos, lit Literals) (*Expr, error) {
 	return e.compile(src, at, lit, (*parser).expression)
 }
 
-// CompileTuple is Compile that also takes several expressions with commas,
-// which yield a list: {% for a in 1, 2 %}, {% set a, b = 1, 2 %}.
+// CompileTuple is Compile that also accepts several expressions with commas, which yield a list:
+// {% for a in 1, 2 %}, {% set a, b = 1, 2 %}.
 func (e *Env) CompileTuple(src string, at source.Pos, lit Literals) (*Expr, error) {
 	return e.compile(src, at, lit, (*parser).tuple)
 }
@@ -58,14 +57,14 @@ func buildsContainer(root node) bool {
 	return found
 }
 
-// Source is the text that was compiled.
+// Source returns the text that was compiled.
 func (x *Expr) Source() string { return x.src }
 
-// Pos is the position of the first rune of Source.
+// Pos returns the position of the first rune of Source.
 func (x *Expr) Pos() source.Pos { return x.at }
 
-// Names are the variables that the expression reads, sorted, each once.
-// Global functions are among them when they are called.
+// Names returns the variables that the expression reads, sorted and without duplicates. Global functions are
+// included when they are called.
 func (x *Expr) Names() []string {
 	var names []string
 	walk(x.root, func(n node) {
@@ -77,22 +76,21 @@ func (x *Expr) Names() []string {
 	return slices.Compact(names)
 }
 
-// Const is the value of an expression that is a literal: a string, a number,
-// a list of such. The caller may change it.
+// Const returns the value of an expression that is a literal: a string, a number, or a list of these. The caller
+// may change the value.
 func (x *Expr) Const() (any, bool) { return constant(x.root) }
 
-// Eval evaluates to plain data. An undefined result is an error (an *Error
-// that errors.As finds a *value.Undefined in), and so is an undefined element
-// of a list or dict that the expression itself made. An inline if that has
-// no else and is false yields nil.
+// Eval evaluates the expression to plain data. An undefined result is an error (an *Error in which errors.As finds
+// a *value.Undefined). So is an undefined element of a list or dict that the expression itself created. An inline
+// if that has no else and is false yields nil.
 func (x *Expr) Eval(ctx context.Context, s Scope) (v any, err error) {
 	defer x.rescue(&err)
 	f := x.frame(ctx, s)
 	return f.strict(x.root)
 }
 
-// EvalLoose is Eval for {% set %} and for variables: an undefined result
-// comes back as a *value.Undefined, and a value.Lazy is not forced.
+// EvalLoose is Eval for {% set %} and for variables: an undefined result is returned as a *value.Undefined, and a
+// value.Lazy is not forced.
 func (x *Expr) EvalLoose(ctx context.Context, s Scope) (v any, err error) {
 	defer x.rescue(&err)
 	f := x.frame(ctx, s)
@@ -106,7 +104,7 @@ func (x *Expr) Bool(ctx context.Context, s Scope) (ok bool, err error) {
 	return f.truth(x.root)
 }
 
-// rescue is the last resort: a defect of a filter must not end the whole run.
+// rescue turns a panic into an error, so that a defect in a filter does not stop the whole run.
 func (x *Expr) rescue(err *error) {
 	if r := recover(); r != nil {
 		*err = &Error{Pos: x.at, Source: x.src, Err: fmt.Errorf("internal error while evaluating '%s': %v", x.src, r)}

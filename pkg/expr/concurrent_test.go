@@ -10,8 +10,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// TestConcurrentUse compiles and evaluates from many goroutines with one Env
-// and one shared expression; the race detector watches.
+// TestConcurrentUse compiles and evaluates from many goroutines with one Env and one shared expression. It is meant
+// for the race detector.
 func TestConcurrentUse(t *testing.T) {
 	env := expr.New(expr.Options{}, everything()...)
 	const src = "list.append(4) or list | map('string') | join('-') ~ (x is match('a+')) ~ ('%s' % d.k) ~ x.upper()"

@@ -13,7 +13,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// corpus is a table of snippets with what Jinja2 yields for them.
+// corpus is a table of snippets with Jinja2's results.
 func corpus(t testing.TB) *value.Dict {
 	t.Helper()
 	text, err := os.ReadFile("testdata/corpus.json")
@@ -35,7 +35,7 @@ func scopeOf(d *value.Dict) expr.Names {
 	return scope
 }
 
-// wantOf turns {"__f": "2.5"} into a float.
+// wantOf converts {"__f": "2.5"} to a float.
 func wantOf(v any) any {
 	if d, ok := v.(*value.Dict); ok && d.Has("__f") {
 		f, _ := strconv.ParseFloat(d.String("__f"), 64)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// timedelta is the difference of two times, as Python's.
+// timedelta is the difference of two times, like Python's.
 type timedelta time.Duration
 
-// split is days (floored, may be negative), seconds in the day and microseconds.
+// split returns days (floored, can be negative), seconds of the day and microseconds.
 func (t timedelta) split() (days, seconds, micros int) {
 	us := time.Duration(t).Microseconds()
 	const day = int64(24 * time.Hour / time.Microsecond)
@@ -39,10 +39,10 @@ func (t timedelta) Attr(name string) (any, bool) {
 	return nil, false
 }
 
-// TypeName is Python's.
+// TypeName returns Python's name of the type.
 func (t timedelta) TypeName() string { return "timedelta" }
 
-// String is "1 day, 2:03:04".
+// String formats as "1 day, 2:03:04".
 func (t timedelta) String() string {
 	days, seconds, micros := t.split()
 	s := fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
@@ -78,8 +78,7 @@ func timeAttr(t time.Time, key any) (any, bool) {
 	return nil, false
 }
 
-// Strftime formats a time as Python's strftime does, in the C locale. An
-// unknown directive stays as it is.
+// Strftime formats a time as Python's strftime does, in the C locale. Unknown directives are kept unchanged.
 func Strftime(t time.Time, layout string) string {
 	var b strings.Builder
 	for i := 0; i < len(layout); i++ {
@@ -103,7 +102,7 @@ func Strftime(t time.Time, layout string) string {
 	return b.String()
 }
 
-// strftimeLayouts are the directives that Go's own layouts express.
+// strftimeLayout returns the directives that Go's layouts can express.
 func strftimeLayout(c byte) string {
 	switch c {
 	case 'a':

@@ -11,17 +11,16 @@ import (
 	"kubekey/pkg/source"
 )
 
-// Options are what an Env reaches of the world. The zero value works.
+// Options are an Env's interfaces to files, time and templates. The zero value works.
 type Options struct {
-	// Files is what lookups and file tests read.
+	// Files is the file tree for lookups and file tests.
 	Files source.Tree
 	// Now is the clock of now() and strftime; time.Now when nil.
 	Now func() time.Time
-	// Seed makes random and shuffle repeatable: the id of the run.
+	// Seed is the id of the run. It makes random and shuffle repeatable.
 	Seed string
-	// Template renders a file for lookup('template'); the lookup is an error
-	// when it is nil. The template engine is made from an Env, so the function
-	// is a closure over a variable that is set after template.New:
+	// Template renders a file for lookup('template'). When it is nil, the lookup is an error. The template engine needs
+	// an Env, so the function is a closure over a variable that is set after template.New:
 	//
 	//	var engine *template.Engine
 	//	env := expr.New(expr.Options{Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
@@ -29,20 +28,19 @@ type Options struct {
 	//	}}, library.Standard())
 	//	engine = template.New(env, files)
 	Template func(ctx context.Context, f TemplateFile, s Scope) (string, error)
-	// Seen is told of each expression that was compiled, by many goroutines at
-	// once; nil for nobody.
+	// Seen is called for each expression that was compiled, from many goroutines at once. It can be nil.
 	Seen func(*Expr)
 }
 
-// TemplateFile is what lookup('template') renders. Marks that are "" are the usual ones.
+// TemplateFile is the file that lookup('template') renders. A mark that is "" has its default.
 type TemplateFile struct {
 	Path                       string
 	VariableStart, VariableEnd string
 	CommentStart, CommentEnd   string
 }
 
-// Env is filters, tests, lookups, functions and methods; immutable after New, so that
-// many goroutines may use it at once.
+// Env has the filters, tests, lookups, functions and methods. It is immutable after New and safe for concurrent
+// use.
 type Env struct {
 	opts        Options // Now is never nil
 	filters     map[string]filter
@@ -53,8 +51,7 @@ type Env struct {
 	collections map[string]bool
 }
 
-// New returns an Env with what the libraries have. A later one replaces what an earlier one has
-// under the same name.
+// New returns an Env with the contents of the libraries. A later library replaces equal names of an earlier one.
 func New(o Options, libraries ...Library) *Env {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -73,27 +70,27 @@ func New(o Options, libraries ...Library) *Env {
 	return e
 }
 
-// Options are what the Env was made with; Now is never nil.
+// Options returns the options of the Env; Now is never nil.
 func (e *Env) Options() Options { return e.opts }
 
-// FilterNames are the short names of all filters, sorted.
+// FilterNames returns the short names of all filters, sorted.
 func (e *Env) FilterNames() []string { return sortedKeys(e.filters) }
 
-// TestNames are the short names of all tests, sorted.
+// TestNames returns the short names of all tests, sorted.
 func (e *Env) TestNames() []string { return sortedKeys(e.tests) }
 
-// LookupNames are the short names of all lookups, sorted.
+// LookupNames returns the short names of all lookups, sorted.
 func (e *Env) LookupNames() []string { return sortedKeys(e.lookups) }
 
-// FunctionNames are the names of all global functions, sorted.
+// FunctionNames returns the names of all global functions, sorted.
 func (e *Env) FunctionNames() []string { return sortedKeys(e.functions) }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// HasCollection reports whether filters, tests or lookups are of a collection.
+// HasCollection reports whether any filter, test or lookup belongs to a collection.
 func (e *Env) HasCollection(name string) bool { return e.collections[name] }
 
-// ShortName drops the collection of the full name of a filter, test or lookup.
+// ShortName removes the collection from the full name of a filter, test or lookup.
 func (e *Env) ShortName(name string) string {
 	if i := strings.LastIndexByte(name, '.'); i > 0 && e.collections[name[:i]] {
 		return name[i+1:]
@@ -101,7 +98,7 @@ func (e *Env) ShortName(name string) string {
 	return name
 }
 
-// unknownName is the error for a filter, test or lookup that does not exist.
+// unknownName returns the error for an unknown filter, test or lookup.
 type unknownName struct{ kind, name, hint string }
 
 func (u *unknownName) Error() string {

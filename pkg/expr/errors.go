@@ -7,17 +7,16 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Error is a failed evaluation with the place of the operand that failed.
-// errors.As finds a *value.Undefined in it when a name was undefined.
+// Error is a failed evaluation with the position of the operand that failed. errors.As finds a *value.Undefined in
+// it when a name was undefined.
 type Error struct {
-	Pos    source.Pos // may be nowhere
+	Pos    source.Pos // can be the zero Pos
 	Width  int        // runes of the failing operand on its line
 	Source string     // the whole expression
 	Err    error
 }
 
-// Error is "file:line:col: message", or the message alone when the expression
-// stands in no file.
+// Error returns "file:line:col: message", or only the message when the expression has no file.
 func (e *Error) Error() string {
 	if at := e.Pos.String(); at != "" {
 		return at + ": " + e.Err.Error()
@@ -28,7 +27,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Diagnostic is the error as people are shown it, with its hint apart.
+// Diagnostic returns the error as a diagnostic for users, with its hint as a separate field.
 func (e *Error) Diagnostic() *source.Diagnostic {
 	d := source.Errorf(e.Pos, "%s", e.Err.Error())
 	d.Width = e.Width
@@ -40,7 +39,7 @@ func (e *Error) Diagnostic() *source.Diagnostic {
 	return d
 }
 
-// asUndefined is the *value.Undefined in an error chain, nil when there is none.
+// asUndefined returns the *value.Undefined in an error chain, nil when there is none.
 func asUndefined(err error) *value.Undefined {
 	var u *value.Undefined
 	if errors.As(err, &u) {
@@ -49,7 +48,7 @@ func asUndefined(err error) *value.Undefined {
 	return nil
 }
 
-// advance is the position of byte offset off of src, whose first rune is at.
+// advance returns the position of byte offset off in src, whose first rune is at the position at.
 func advance(at source.Pos, src string, off int) source.Pos {
 	return source.Advance(at, src, off)
 }

@@ -9,8 +9,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// frame is one evaluation. It lives on the stack; only a filter, test or
-// function call makes a Call on the heap.
+// frame is the state of one evaluation. It lives on the stack. Only a call of a filter, test or function allocates
+// a Call on the heap.
 type frame struct {
 	expr  *Expr
 	ctx   context.Context
@@ -18,8 +18,7 @@ type frame struct {
 	call  *Call
 }
 
-// eval works a node out. The result may be a *value.Undefined or a value.Lazy.
-// Every error is an *Error.
+// eval evaluates a node. The result can be a *value.Undefined or a value.Lazy. Every error is an *Error.
 func (f *frame) eval(n node) (any, error) {
 	switch n := n.(type) {
 	case *constNode:
@@ -92,7 +91,7 @@ func (f *frame) need(n node) (any, error) {
 	return v, nil
 }
 
-// strict is the result of a whole expression as plain data.
+// strict returns the result of a whole expression as plain data.
 func (f *frame) strict(n node) (any, error) {
 	v, err := f.force(n)
 	if err != nil {
@@ -110,9 +109,8 @@ func (f *frame) strict(n node) (any, error) {
 	return f.elements(n, v)
 }
 
-// elements checks a list that the expression yields for undefined elements:
-// filters pass them on, from map('extract', ...) say. Data from variables is
-// not searched.
+// elements checks a list that the expression yields for undefined elements, which filters can pass on, for example
+// map('extract', ...). Data from variables is not searched.
 func (f *frame) elements(n node, v any) (any, error) {
 	switch n := n.(type) {
 	case *filterNode, *mathNode, *condNode, *logicNode:
@@ -126,7 +124,7 @@ func (f *frame) elements(n node, v any) (any, error) {
 	return v, nil
 }
 
-// truth is the truth of an operand, which must be defined.
+// truth returns the truth value of an operand, which must be defined.
 func (f *frame) truth(n node) (bool, error) {
 	v, err := f.eval(n)
 	if err != nil {
@@ -149,7 +147,7 @@ func (f *frame) truthOf(n node, v any) (bool, error) {
 	return value.Truth(v), nil
 }
 
-// fail places an error at a node, unless it has its place in this expression already.
+// fail adds the position of a node to an error, unless the error already has a position in this expression.
 func (f *frame) fail(n node, err error) error {
 	if e, ok := err.(*Error); ok && e.Source == f.expr.src && e.Pos.File == f.expr.at.File {
 		return err

@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// surroundings is the Call of this evaluation, made when first needed.
+// surroundings returns the Call of this evaluation. It is created on first use.
 func (f *frame) surroundings() *Call {
 	if f.call == nil {
 		f.call = &Call{f.ctx, f.expr.env, f.scope}
@@ -99,7 +99,8 @@ func (f *frame) filter(n *filterNode) (any, error) {
 	return v, nil
 }
 
-// calleeFailed places the error of a filter or test: an undefined input or argument at its own place.
+// calleeFailed adds a position to the error of a filter or test. For an undefined input or argument it is the
+// position of that operand.
 func (f *frame) calleeFailed(n, inNode node, in any, list arguments, a Args, err error) error {
 	u, ok := err.(*value.Undefined)
 	if !ok {
@@ -163,7 +164,7 @@ func (f *frame) callee(n node) (any, error) {
 	return v, nil
 }
 
-// unknownFunction adds near function names to an undefined callee.
+// unknownFunction adds similar function names to an undefined callee.
 func (f *frame) unknownFunction(n *nameNode, e *Error) error {
 	u, ok := e.Err.(*value.Undefined)
 	if !ok || u.Hint != "" || u.Err != nil {

@@ -58,9 +58,9 @@ func (f *frame) math(n *mathNode) (any, error) {
 	return left, nil
 }
 
-// oneArgument is the right side of '%s' % list: unlike a tuple a list is one
-// value there. Since tuples become lists, one that comes from a variable is
-// taken apart when the format has not exactly one directive.
+// oneArgument handles the right side of '%s' % list. In Python a list counts as one value here, a tuple as several.
+// Since tuples become lists, a list from a variable counts as several values unless the format has exactly one
+// directive.
 func oneArgument(left, right any, x node) any {
 	format, isText := left.(string)
 	list, isList := right.([]any)
@@ -106,7 +106,7 @@ func (f *frame) compareOne(n node, left any, o *operation) (bool, any, error) {
 	return ok, right, nil
 }
 
-// Container is a value.Lazy that knows its keys without being forced: `in` asks it.
+// Container is a value.Lazy that can report its keys without being forced, for the operator `in`.
 type Container interface {
 	value.Lazy
 	Contains(key any) (bool, error)

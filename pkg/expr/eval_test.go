@@ -26,7 +26,7 @@ func eval(t *testing.T, src string, scope expr.Scope) (any, error) {
 
 func fixedNow() time.Time { return time.Date(2024, 2, 29, 13, 5, 9, 120000, time.UTC) }
 
-// made is what an expression of no variables yields.
+// made returns the result of an expression without variables.
 func made(t *testing.T, src string) any {
 	t.Helper()
 	v, err := eval(t, src, expr.Names{})
@@ -361,7 +361,7 @@ func TestLazy(t *testing.T) {
 	wantError(t, "v.u", scope, "'v.u' is undefined: in the template of b: 'c' is undefined")
 }
 
-// failing is a scope whose names cannot be worked out.
+// failing is a scope whose names cannot be evaluated.
 type failing struct{ err error }
 
 func (f failing) Lookup(string) (any, bool, error) { return nil, false, f.err }

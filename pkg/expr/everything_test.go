@@ -7,7 +7,7 @@ import (
 	"kubekey/pkg/expr/library"
 )
 
-// everything is all that kk's expressions can call.
+// everything returns everything that kk's expressions can call.
 func everything() []expr.Library {
 	return []expr.Library{library.Standard(), ansibleutils.Library(), general.Library()}
 }

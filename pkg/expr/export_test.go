@@ -1,6 +1,6 @@
 package expr
 
-// Span is where the outermost operand of an expression begins and ends.
+// Span returns the start and the end of the outermost operand of an expression.
 func Span(x *Expr) (pos, end int) {
 	at := x.root.where()
 	return at.pos, at.end

@@ -1,24 +1,22 @@
-// Package expr is the expression language of playbooks: what stands in `when`
-// and between {{ and }}. It is Jinja2's, as ansible-core 2.14 to 2.18 have it.
+// Package expr implements the expression language of playbooks, which is used in `when` and between {{ and }}. It
+// is Jinja2's language as in ansible-core 2.14 to 2.18.
 package expr
 
-// Scope gives names their values. The variable store implements it; a value
-// may be a value.Lazy. ok is false for a name that does not exist.
+// Scope looks up the values of names. The variable store implements it. A value can be a value.Lazy. ok is false
+// for a name that does not exist.
 type Scope interface {
 	Lookup(name string) (v any, ok bool, err error)
 }
 
-// Binder is a Scope that takes the changed copies that mutating methods
-// (x.append(1)) make: Bind gives a name a new value where the name is bound,
-// which need not be the innermost scope. With a Scope that is no Binder such
-// a copy lasts as long as the evaluation.
+// Binder is a Scope that accepts the changed copies that mutating methods such as x.append(1) make. Bind sets the
+// value of a name in the scope where the name is bound, which need not be the innermost one. With a Scope that is
+// not a Binder, such a copy is only visible during the evaluation.
 type Binder interface {
 	Scope
 	Bind(name string, v any)
 }
 
-// Lister is a Scope that knows the names it has, for lookup('varnames') and
-// for "did you mean".
+// Lister is a Scope that can list its names, for lookup('varnames') and for "did you mean".
 type Lister interface {
 	Names() []string
 }
@@ -38,11 +36,11 @@ func (n Names) Names() []string { return sortedKeys(n) }
 // Bind implements Binder.
 func (n Names) Bind(name string, v any) { n[name] = v }
 
-// Literals says how a backslash in a string literal is read.
+// Literals specifies how a backslash in a string literal is read.
 type Literals int
 
-// Escaped literals read \n as a newline (.j2 files, bare conditions); Raw ones
-// read a backslash as itself (inside {{ }} of a playbook's strings), but \' and \" still quote.
+// Escaped literals read \n as a newline (.j2 files, conditions without braces). Raw literals read a backslash as
+// itself (inside {{ }} of a playbook's strings), except that \' and \" are quotes.
 const (
 	Escaped Literals = iota
 	Raw

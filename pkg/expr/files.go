@@ -4,12 +4,12 @@ import "kubekey/pkg/source"
 
 // FileRead is a file that an expression reads by a literal name.
 type FileRead struct {
-	Dir, Name string // Dir is the folder where it is searched first: files or templates
+	Dir, Name string // Dir is the folder that is searched first: files or templates
 	Pos       source.Pos
 }
 
-// Files are the files that the expression is sure to look up whenever it is
-// evaluated, and cannot do without: none that an inline if, a default or errors=ignore excuses.
+// Files returns the files that every evaluation of the expression looks up and requires. Files that are optional
+// because of an inline if, a default or errors=ignore are not included.
 func (x *Expr) Files() []FileRead {
 	var out []FileRead
 	certain(x.root, func(n *callNode) {
@@ -21,7 +21,7 @@ func (x *Expr) Files() []FileRead {
 	return out
 }
 
-// filesOf are the literal names of lookup('file', NAME...) and its kin.
+// filesOf returns the literal names of lookup('file', NAME...) and similar lookups.
 func filesOf(e *Env, n *callNode) (dir string, names []*constNode) {
 	fn, ok := n.fn.(*nameNode)
 	if !ok || len(n.args) == 0 || fn.name != "lookup" && fn.name != "query" && fn.name != "q" {
@@ -56,7 +56,7 @@ func text(a argument) (string, bool) {
 	return s, ok
 }
 
-// certain visits the calls that are made whenever a node is evaluated.
+// certain visits the calls that happen in every evaluation of a node.
 func certain(n node, visit func(*callNode)) {
 	below := children(n)
 	switch n := n.(type) {
@@ -74,7 +74,7 @@ func certain(n node, visit func(*callNode)) {
 		below = n.terms[:1]
 	case *condNode:
 		below = []node{n.cond}
-	case *listNode, *dictNode: // their members are evaluated when they are used
+	case *listNode, *dictNode: // their members are evaluated only when they are used
 		return
 	}
 	for _, c := range below {

@@ -14,7 +14,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// oddValues are inputs and arguments that nobody means to give.
+// oddValues are unusual inputs and arguments.
 func oddValues() []any {
 	deep := any("x")
 	for range 150 {
@@ -29,7 +29,7 @@ func oddValues() []any {
 	}
 }
 
-// unobtainable is a lazy value that cannot be had.
+// unobtainable is a lazy value that fails when it is forced.
 type unobtainable struct{}
 
 var errUnobtainable = errors.New("cannot be had")
@@ -37,21 +37,21 @@ var errUnobtainable = errors.New("cannot be had")
 func (unobtainable) At(any) (any, bool, error) { return nil, false, errUnobtainable }
 func (unobtainable) Force() (any, error)       { return nil, errUnobtainable }
 
-// TestOddInputNeverPanics calls every filter with every odd value, alone and
-// with one odd argument. A filter may refuse; it may not panic or hang.
+// TestOddInputNeverPanics calls every filter with every odd value, alone and with one odd argument. A filter may
+// return an error, but it must not panic or hang.
 func TestOddInputNeverPanics(t *testing.T) {
 	dir := t.TempDir()
 	c := &expr.Call{Context: context.Background(), Env: expr.New(expr.Options{Now: fixedNow}, everything()...), Scope: expr.Names{"playbook_dir": dir}}
 	odd := oddValues()
 	for _, name := range c.Env.FilterNames() {
 		if name == "password_hash" {
-			continue // each call costs; TestFilters has its odd arguments
+			continue // slow; TestFilters covers its odd arguments
 		}
 		calls, failed := 0, 0
 		for i, in := range odd {
 			args := oddArgs(odd, i)
 			if name == "vault" && i > 0 {
-				args = args[:2] // a key is made from a password at a cost
+				args = args[:2] // deriving a key from a password is slow
 			}
 			for _, a := range args {
 				calls++
@@ -91,7 +91,7 @@ func TestOddLookupsNeverPanic(t *testing.T) {
 	ctx, scope := context.Background(), expr.Names{"playbook_dir": dir, "groups": value.NewDict("all", []any{"a"})}
 	for _, name := range env.LookupNames() {
 		if name == "pipe" || name == "lines" || name == "url" {
-			continue // these run what they are given
+			continue // these run their input
 		}
 		for _, v := range oddValues() {
 			for _, terms := range [][]any{{v}, {v, v}, {v, "x", v}} {
@@ -139,7 +139,7 @@ func FuzzToYAMLReadsBack(f *testing.F) {
 			return r
 		}, s)
 		if v, _ := c.Filter("from_yaml", s, expr.Args{}); v != any(s) && v != nil {
-			// PyYAML writes 08 and 1e5 without quotes, and readers of YAML 1.2 see numbers.
+			// PyYAML writes 08 and 1e5 without quotes, but YAML 1.2 parsers read them as numbers.
 			if _, err := strconv.ParseFloat(strings.ReplaceAll(value.Str(v), "_", ""), 64); err == nil {
 				t.Skip("a number to some readers")
 			}

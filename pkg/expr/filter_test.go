@@ -20,8 +20,7 @@ func filterScope() expr.Names {
 	}}
 }
 
-// caseFile runs every line of a file of cases: "expression => value" or
-// "expression !! part of the error".
+// caseFile runs every line of a file of cases: "expression => value" or "expression !! part of the error".
 func caseFile(t *testing.T, name string, env *expr.Env, scope expr.Scope) {
 	t.Helper()
 	text, err := os.ReadFile(name)

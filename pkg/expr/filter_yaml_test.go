@@ -9,8 +9,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// TestYAMLLayout compares with what Ansible writes, with PyYAML 6 and libyaml: each case is the filter,
-// its input, its arguments and the text.
+// TestYAMLLayout compares with the output of Ansible with PyYAML 6 and libyaml. Each case has the filter, its
+// input, its arguments and the text.
 func TestYAMLLayout(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "pyyaml.json"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// seeds adds every source of the two tables.
+// seeds adds every expression from the two tables.
 func seeds(f *testing.F) {
 	f.Helper()
 	cases, _ := corpus(f).Get("cases")
@@ -27,7 +27,7 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzParse checks that a compile fails with a diagnostic or yields an expression.
+// FuzzParse checks that compiling either fails with a diagnostic or yields an expression.
 func FuzzParse(f *testing.F) {
 	seeds(f)
 	env := expr.New(expr.Options{}, everything()...)
@@ -49,7 +49,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzEval checks that evaluation neither panics nor changes what hosts share.
+// FuzzEval checks that evaluation neither panics nor changes data that hosts share.
 func FuzzEval(f *testing.F) {
 	seeds(f)
 	env := expr.New(expr.Options{Now: fixedNow}, everything()...)
@@ -77,7 +77,7 @@ func FuzzEval(f *testing.F) {
 	})
 }
 
-// reachesOut reports whether the expression may run a lookup, read folders or take long, which a fuzzer must not.
+// reachesOut reports whether the expression can run a lookup, read folders or take long. The fuzzer skips these.
 func reachesOut(x *expr.Expr) bool {
 	for _, name := range x.Names() {
 		if name == "lookup" || name == "query" || name == "q" {

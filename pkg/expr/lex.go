@@ -13,7 +13,7 @@ type tokenKind uint8
 
 const (
 	tokEnd    tokenKind = iota
-	tokName             // text is the name; keywords are names too
+	tokName             // text is the name; keywords are names as well
 	tokNumber           // value is an int or float64
 	tokString           // value is the decoded string
 	tokOp               // text is the operator
@@ -26,7 +26,7 @@ type token struct {
 	pos, end int // byte offsets in the source
 }
 
-// describe names the token in a message.
+// describe names the token for a message.
 func (t token) describe() string {
 	switch t.kind {
 	case tokEnd:
@@ -57,7 +57,7 @@ type lexer struct {
 	tokens []token
 }
 
-// lex cuts a source into tokens; the last one is tokEnd.
+// lex splits a source into tokens; the last one is tokEnd.
 func lex(src string, lit Literals) ([]token, *syntaxError) {
 	l := &lexer{src: src, lit: lit, tokens: make([]token, 0, len(src)/3+2)}
 	for i := 0; i < len(src); {
@@ -81,7 +81,7 @@ func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// next adds the token at offset i and returns where it ends.
+// next adds the token at offset i and returns its end.
 func (l *lexer) next(i int) (int, *syntaxError) {
 	switch c := l.src[i]; {
 	case c == '\'' || c == '"':
@@ -131,8 +131,8 @@ func (l *lexer) nameEnd(i int) int {
 	return end
 }
 
-// number scans an int (also 0x, 0o, 0b) or a float, with _ between digits.
-// After a dot (`a.0.1`) only an int is meant.
+// number scans an int (also 0x, 0o, 0b) or a float, with _ between digits. After a dot (`a.0.1`) only an int is
+// possible.
 func (l *lexer) number(i int) (int, *syntaxError) {
 	if l.src[i] == '0' && i+1 < len(l.src) && strings.IndexByte("xXoObB", l.src[i+1]) >= 0 {
 		return l.integer(i, l.digits(i+2, isAlnum))
@@ -241,8 +241,8 @@ func (l *lexer) unescape(s string) string {
 // simpleEscapes are Python's one-letter escapes.
 const simpleEscapes = "n\nt\tr\ra\ab\bf\fv\v\\\\''\"\""
 
-// escape writes what a backslash before s means and returns how much of s it
-// takes. An unknown escape keeps its backslash, as in Python.
+// escape writes the character for the escape at the start of s, which follows a backslash, and returns the bytes
+// that it read. An unknown escape keeps its backslash, as in Python.
 func escape(b *strings.Builder, s string) int {
 	for i := 0; i < len(simpleEscapes); i += 2 {
 		if simpleEscapes[i] == s[0] {

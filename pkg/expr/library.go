@@ -6,7 +6,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Library is what expressions may call, as rows.
+// Library is a set of rows that expressions can call.
 type Library struct {
 	Filters   []Filter
 	Tests     []Test
@@ -15,17 +15,17 @@ type Library struct {
 	Methods   Methods
 }
 
-// Filter is one row of the table of filters: its names, its parameters,
-// what it does. in is forced, and defined unless undefinedToo.
+// Filter is one row of the table of filters: names, parameters and function. The function's in is forced, and
+// defined unless undefinedToo.
 type Filter struct {
 	Names        string
 	Params       string
 	Do           func(c *Call, in any, p *Bound) (any, error)
 	UndefinedToo bool
-	Of           string // the collections of Ansible that it is in, ansible.builtin if none
+	Of           string // the Ansible collections that contain it; "" means ansible.builtin
 }
 
-// filter makes the row callable: arguments are checked and errors say whose they are.
+// filter makes the row callable: it checks the arguments and adds the filter's name to errors.
 func (s Filter) filter(name string) filter {
 	sig := parseSignature(name, s.Params)
 	return func(c *Call, in any, a Args) (any, error) {
@@ -50,13 +50,13 @@ func (s Filter) filter(name string) filter {
 	}
 }
 
-// Test is one row of the table of tests: its names, its parameters (see
-// signature), what it says. in is forced, and defined unless undefinedToo.
+// Test is one row of the table of tests: names, parameters (see signature) and function. The function's in is
+// forced, and defined unless undefinedToo.
 type Test struct {
 	Names        string
 	Params       string
 	UndefinedToo bool
-	Of           string // as that of a Filter
+	Of           string // see Filter
 	Do           func(c *Call, in any, p *Bound) (bool, error)
 }
 
@@ -85,16 +85,16 @@ func (s Test) test(name string) test {
 	}
 }
 
-// Lookup is one row of the table of lookups: names, named parameters, and
-// what it does with its terms (the positional arguments).
+// Lookup is one row of the table of lookups: names, named parameters, and the function for its terms (the
+// positional arguments).
 type Lookup struct {
 	Names  string
 	Params string
 	Do     func(c *Call, terms []any, p *Bound) ([]any, error)
-	Of     string // as that of a Filter
+	Of     string // see Filter
 }
 
-// function makes the row callable: terms must be defined, named arguments known.
+// function makes the row callable: terms must be defined, named arguments must exist.
 func (s Lookup) function(name string) function {
 	sig := parseSignature(name, s.Params)
 	return func(c *Call, a Args) (any, error) {
@@ -122,7 +122,7 @@ func (s Lookup) function(name string) function {
 	}
 }
 
-// Function is one row of the table of global functions: names, parameters, what it does.
+// Function is one row of the table of global functions: names, parameters and function.
 type Function struct {
 	Names, Params string
 	Do            func(c *Call, p *Bound) (any, error)
@@ -143,7 +143,7 @@ func (s Function) function(name string) function {
 	}
 }
 
-// add puts the rows into the tables of an Env that is being made.
+// add adds the rows to the tables of an Env that is being created.
 func (e *Env) add(l Library) {
 	for _, row := range l.Filters {
 		e.collect(row.Of)

@@ -7,7 +7,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// The language names no collection: those that exist are those of the rows.
+// The language itself names no collection: the rows define which collections exist.
 func TestCollectionsAreThoseOfTheRows(t *testing.T) {
 	same := func(_ *Call, in any, _ *Bound) (any, error) { return in, nil }
 	env := New(Options{}, Library{Filters: []Filter{{Names: "same", Of: "a.b c.d", Do: same}}})

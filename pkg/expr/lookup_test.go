@@ -15,7 +15,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// lookupFolder is a playbook with a role, as lookups find their files.
+// lookupFolder is a playbook with a role, for lookups that search files.
 func lookupFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -125,7 +125,7 @@ func TestPasswordFillsAnEmptyFile(t *testing.T) {
 	}
 }
 
-// Check mode predicts and writes nothing: a password that is not there yet is made up and forgotten.
+// Check mode writes nothing: a password that does not exist yet is generated but not stored.
 func TestPasswordIsNotKeptInCheckMode(t *testing.T) {
 	dir := t.TempDir()
 	kept := filepath.Join(dir, "kept")

@@ -8,15 +8,15 @@ import (
 	"kubekey/pkg/value"
 )
 
-// method is a method of a string, list, dict or datetime. A method that
-// changes its receiver changes nothing: it returns the changed copy.
+// method is a method of a string, list, dict or datetime. A method that changes its receiver returns a changed copy
+// instead.
 type method struct {
 	call    func(recv any, a Args) (any, error)
 	mutates func(recv any, a Args) (result, changed any, err error)
 }
 
-// Method is one row of a table of methods: its name, its parameters, what it does. It has do,
-// or mutate, which returns the changed copy too.
+// Method is one row of a table of methods: name, parameters and function. It has either do, or mutate, which also
+// returns the changed copy.
 type Method struct {
 	Name, Params string
 	Do           func(recv any, p *Bound) (any, error)
@@ -58,7 +58,7 @@ func (s Method) call(sig *signature, recv any, a Args) (any, error) {
 	return v, err
 }
 
-// bindDefined is bind that refuses undefined arguments.
+// bindDefined is bind that rejects undefined arguments.
 func bindDefined(sig *signature, a Args) (*Bound, error) {
 	for _, v := range a.Positional {
 		if u, ok := v.(*value.Undefined); ok {
@@ -68,10 +68,10 @@ func bindDefined(sig *signature, a Args) (*Bound, error) {
 	return sig.bind(a)
 }
 
-// methodSet is the methods of each type.
+// methodSet has the methods of each type.
 type methodSet struct{ str, list, dict, datetime map[string]method }
 
-// Methods are the methods of the types that have some.
+// Methods are the methods of the types that have any.
 type Methods struct{ Str, List, Dict, Datetime []Method }
 
 func (m *methodSet) add(rows Methods) {
@@ -137,7 +137,7 @@ func (f *frame) method(n *callNode, target *attrNode) (any, error) {
 	return v, nil
 }
 
-// member calls a member of obj that is no method of its type.
+// member calls a member of obj that is not a method of its type.
 func (f *frame) member(n *callNode, target *attrNode, obj any, table map[string]method) (any, error) {
 	callee, err := at(obj, target.key)
 	if err != nil {
@@ -155,7 +155,7 @@ func (f *frame) member(n *callNode, target *attrNode, obj any, table map[string]
 	return nil, f.fail(target, u)
 }
 
-// lazyGet is hostvars.get(key, default), without forcing the rest.
+// lazyGet is hostvars.get(key, default), without forcing the other values.
 func (f *frame) lazyGet(n *callNode, lazy value.Lazy) (any, error) {
 	a, err := f.args(n.args)
 	if err != nil {
@@ -175,7 +175,7 @@ func (f *frame) lazyGet(n *callNode, lazy value.Lazy) (any, error) {
 	return v, nil
 }
 
-// copies keeps what mutating methods make in a scope that cannot bind.
+// copies stores the results of mutating methods in a scope that cannot bind.
 type copies struct {
 	Scope
 	bound Names
@@ -198,8 +198,8 @@ func (f *frame) mutate(n *callNode, target node, obj any, m method, a Args) (any
 	return result, f.rebind(target, changed)
 }
 
-// rebind makes the path target mean changed: the name at its root gets a copy
-// of its value. A target that is no path was a temporary.
+// rebind assigns changed to the path target: the name at the root of the path gets a changed copy of its value. A
+// target that is not a path is a temporary value and needs nothing.
 func (f *frame) rebind(target node, changed any) error {
 	switch target := target.(type) {
 	case *nameNode:
@@ -250,5 +250,5 @@ func (f *frame) bind(name string, v any) {
 		return
 	}
 	f.scope = &copies{f.scope, Names{name: v}}
-	f.call = nil // it holds the old scope
+	f.call = nil // it refers to the old scope
 }

@@ -11,7 +11,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// MaxSize bounds strings (bytes) and lists (elements) that operators make.
+// MaxSize limits strings (bytes) and lists (elements) that operators create.
 const MaxSize = 16 << 20
 
 var (
@@ -28,7 +28,7 @@ func unsupported(op operator, a, b any) error {
 	return fmt.Errorf("unsupported operand type(s) for %s: '%s' and '%s'", name, value.TypeName(a), value.TypeName(b))
 }
 
-// AsInt reads ints, and bools as Python's ints.
+// AsInt converts ints, and bools as Python does.
 func AsInt(v any) (int, bool) {
 	switch v := v.(type) {
 	case int:
@@ -175,7 +175,7 @@ func arithFloat(op operator, x, y float64) (any, error) {
 	return math.Floor((x-modFloat(x, y))/y + 0.5), nil
 }
 
-// modFloat has the sign of y, as in Python.
+// modFloat returns a result with the sign of y, as in Python.
 func modFloat(x, y float64) float64 {
 	m := math.Mod(x, y)
 	if m != 0 && (m < 0) != (y < 0) {
@@ -250,7 +250,7 @@ func subtract(a, b any) (any, error) {
 	return nil, unsupported(opSub, a, b)
 }
 
-// repeat is 'ab' * 3 and [0] * 3, either way round.
+// repeat is 'ab' * 3 and [0] * 3, with the operands in either order.
 func repeat(a, b any) (any, error) {
 	n, ok := AsInt(b)
 	if !ok {
@@ -344,7 +344,7 @@ func Relation(comparison string, a, b any) (bool, error) {
 	return false, fmt.Errorf("no comparison is written %s", comparison)
 }
 
-// Order is negative where a comes before b, positive where it comes after.
+// Order returns a negative number when a comes before b, a positive one when it comes after.
 func Order(a, b any) (int, error) {
 	x, okX := a.(timedelta)
 	y, okY := b.(timedelta)

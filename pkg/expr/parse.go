@@ -6,11 +6,10 @@ import (
 	"kubekey/pkg/source"
 )
 
-// maxDepth is how many levels an expression may nest. Chains (a or b or c)
-// and lists are flat and do not count.
+// maxDepth limits the nesting of an expression. Chains (a or b or c) and lists are flat and do not count.
 const maxDepth = 200
 
-// parser is a recursive descent over the precedence levels of Jinja2.
+// parser is a recursive descent parser over the precedence levels of Jinja2.
 type parser struct {
 	env    *Env
 	src    string
@@ -19,7 +18,7 @@ type parser struct {
 	depth  int
 }
 
-// fail unwinds the parser; parse turns it into the error it carries.
+// fail unwinds the parser by a panic. parse converts it to the error that it contains.
 type fail struct{ err *syntaxError }
 
 // parse runs one grammar rule over the whole source.
@@ -95,7 +94,7 @@ func (p *parser) acceptWord(word string) bool {
 	return false
 }
 
-// close takes the bracket that ends what open began.
+// close reads the closing bracket for open.
 func (p *parser) close(open token, text string) token {
 	t := p.peek()
 	if !p.acceptOp(text) {
@@ -107,7 +106,7 @@ func (p *parser) close(open token, text string) token {
 	return t
 }
 
-// from is the span from a start to the last token taken.
+// from returns the span from a start to the last token read.
 func (p *parser) from(pos int) span { return span{pos, p.tokens[max(0, p.i-1)].end} }
 
 func (p *parser) enter() {
@@ -118,7 +117,7 @@ func (p *parser) enter() {
 
 func (p *parser) leave() { p.depth-- }
 
-// tuple is an expression, or a list of them with commas.
+// tuple parses an expression, or a list of expressions with commas.
 func (p *parser) tuple() node {
 	pos := p.peek().pos
 	first := p.expression()
@@ -137,7 +136,7 @@ func (p *parser) startsExpression() bool {
 	return t.kind != tokEnd && !(t.kind == tokOp && (t.text == ")" || t.text == "]" || t.text == "}"))
 }
 
-// expression is an inline if: a if c else b.
+// expression parses an inline if: a if c else b.
 func (p *parser) expression() node {
 	p.enter()
 	defer p.leave()
@@ -199,7 +198,7 @@ func (p *parser) compare() node {
 	return &compareNode{p.from(pos), first, foldSets(rest)}
 }
 
-// foldSets makes a constant of the list in `x in ['a', 'b']`, which nothing can change.
+// foldSets makes the list in `x in ['a', 'b']` a constant, which is safe because nothing can change it.
 func foldSets(ops []operation) []operation {
 	for i, o := range ops {
 		if o.op != opIn && o.op != opNotIn {
@@ -248,7 +247,7 @@ func (p *parser) concat() node {
 
 func (p *parser) product() node { return p.chain((*parser).power, opMul, opMod) }
 
-// chain is a left-associative level of the operators from low to high.
+// chain parses a left-associative chain of the operators from low to high.
 func (p *parser) chain(below func(*parser) node, low, high operator) node {
 	pos := p.peek().pos
 	first := below(p)
@@ -277,8 +276,8 @@ func (p *parser) power() node {
 	return &mathNode{p.from(pos), x, []operation{{opPow, right}}}
 }
 
-// unary is a sign or a primary with what follows it. As in Jinja2 a sign binds
-// tighter than ** and than a filter: -1 | abs is 1.
+// unary parses a sign or a primary with its postfixes. As in Jinja2, a sign binds tighter than ** and than a
+// filter: -1 | abs is 1.
 func (p *parser) unary(filters bool) node {
 	t := p.peek()
 	var x node
@@ -297,7 +296,7 @@ func (p *parser) unary(filters bool) node {
 	return x
 }
 
-// diagnostic places a syntax error in the file.
+// diagnostic adds the position in the file to a syntax error.
 func (e *syntaxError) diagnostic(src string, at source.Pos) *source.Diagnostic {
 	d := source.Errorf(advance(at, src, e.pos), "%s", e.msg)
 	d.Width, d.Help = e.width, e.help

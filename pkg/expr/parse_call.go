@@ -51,7 +51,7 @@ func (p *parser) checkOrder(args arguments) {
 	}
 }
 
-// filters takes | filter and `is test` after x, and calls of their results.
+// filters parses | filter and `is test` after x, and calls of their results.
 func (p *parser) filters(x node, pos int) node {
 	for links := 0; ; links++ {
 		p.limitChain(links)
@@ -68,7 +68,7 @@ func (p *parser) filters(x node, pos int) node {
 	}
 }
 
-// dotted is the name of a filter or test: combine, ansible.builtin.combine.
+// dotted parses the name of a filter or test: combine, ansible.builtin.combine.
 func (p *parser) dotted(what string) token {
 	t := p.next()
 	if t.kind != tokName {
@@ -104,8 +104,8 @@ func (p *parser) filter(x node, pos int) node {
 	return n
 }
 
-// takesLazy reports whether a filter only picks from its arguments, or passes
-// them on: map('extract', hostvars, 'ip') must not work out all of hostvars.
+// takesLazy reports whether a filter only picks from its arguments, or passes them on: map('extract', hostvars,
+// 'ip') must not evaluate all of hostvars.
 func takesLazy(n *filterNode) bool {
 	switch n.name {
 	case "extract", "default", "d":
@@ -145,7 +145,7 @@ func (p *parser) test(x node, pos int) node {
 	return n
 }
 
-// startsArgument reports whether the one bare argument of a test follows: x is divisibleby 3.
+// startsArgument reports whether a test is followed by an argument without parentheses: x is divisibleby 3.
 func (p *parser) startsArgument() bool {
 	t := p.peek()
 	switch t.kind {
@@ -159,7 +159,7 @@ func (p *parser) startsArgument() bool {
 	return false
 }
 
-// known fails at a name that does not exist.
+// known fails for a name that does not exist.
 func (p *parser) known(t token, err error) {
 	if u, ok := err.(*unknownName); ok {
 		bare := *u
@@ -168,7 +168,7 @@ func (p *parser) known(t token, err error) {
 	}
 }
 
-// checkLookup finds an unknown lookup when its name is a literal.
+// checkLookup detects an unknown lookup when its name is a literal.
 func (p *parser) checkLookup(n *callNode) {
 	fn, ok := n.fn.(*nameNode)
 	if !ok || len(n.args) == 0 || fn.name != "lookup" && fn.name != "query" && fn.name != "q" {
@@ -180,8 +180,7 @@ func (p *parser) checkLookup(n *callNode) {
 	})
 }
 
-// checkNested finds unknown filters and tests that map, select and their kin
-// are given by literal name.
+// checkNested detects unknown filters and tests among the literal names given to map, select and similar filters.
 func (p *parser) checkNested(n *filterNode) {
 	switch n.name {
 	case "map":

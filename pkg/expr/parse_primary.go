@@ -73,7 +73,7 @@ func (p *parser) list(open token) node {
 	return &listNode{p.from(open.pos), items, false}
 }
 
-// items are expressions with commas up to a closing bracket.
+// items parses expressions with commas up to a closing bracket.
 func (p *parser) items(open token, closing string) []node {
 	var items []node
 	for !p.isOp(closing) {
@@ -103,7 +103,7 @@ func (p *parser) dict(open token) node {
 	return d
 }
 
-// postfix takes .name, [index] and (call) after x.
+// postfix parses .name, [index] and (call) after x.
 func (p *parser) postfix(x node, pos int) node {
 	for links := 0; ; links++ {
 		p.limitChain(links)
@@ -120,7 +120,7 @@ func (p *parser) postfix(x node, pos int) node {
 	}
 }
 
-// limitChain bounds a.b.c and x | f | g, which nest though they read flat.
+// limitChain limits the length of a.b.c and x | f | g. These look flat but nest.
 func (p *parser) limitChain(links int) {
 	if links > maxDepth {
 		p.fail(p.peek(), "set a part of it as a variable", "more than %d accesses or filters in one chain", maxDepth)

@@ -11,8 +11,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// FormatPercent is Python's format % args. A list is several arguments, a
-// dict serves %(name)s, anything else is the one argument.
+// FormatPercent is Python's format % args. A list is several arguments, a dict provides %(name)s, anything else is
+// a single argument.
 func FormatPercent(format string, args any) (string, error) {
 	p := &percent{format: format}
 	switch a := args.(type) {
@@ -45,7 +45,7 @@ type percent struct {
 // verb is one %-directive.
 type verb struct {
 	minus, plus, blank, zero, sharp bool
-	width, prec                     int // prec -1 when not given
+	width, prec                     int // prec is -1 when not given
 	letter                          byte
 }
 
@@ -169,7 +169,7 @@ func (p *percent) verb() (verb, error) {
 	return v, nil
 }
 
-// maxWidth bounds the width and precision of one directive.
+// maxWidth limits the width and precision of a directive.
 const maxWidth = 1 << 16
 
 func (p *percent) number() (int, error) {
@@ -264,7 +264,7 @@ func (v verb) based(arg any) (string, error) {
 	return v.number(n < 0, prefix, digits), nil
 }
 
-// number pads the digits of an int to the precision and signs it.
+// number pads the digits of an int to the precision and adds the sign.
 func (v verb) number(negative bool, prefix, digits string) string {
 	if len(digits) < v.prec {
 		digits = strings.Repeat("0", v.prec-len(digits)) + digits
@@ -297,7 +297,7 @@ func (v verb) float(arg any) (string, error) {
 	return v.pad(v.signOf(math.Signbit(f)), digits, !math.IsInf(f, 0) && !math.IsNaN(f)), nil
 }
 
-// formatFloat lays out a float that has no sign as C's printf does.
+// formatFloat formats a float without its sign as C's printf does.
 func formatFloat(f float64, letter byte, prec int, sharp bool) string {
 	upper := letter >= 'A' && letter <= 'Z'
 	if upper {

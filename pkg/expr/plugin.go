@@ -12,31 +12,31 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Plugin is a filter or a test that a project defines as an expression. The
-// expression sees its parameters, and `value`: what stands before the bar or
-// before `is`. It sees no variables, so that it means the same everywhere.
+// Plugin is a filter or a test that a project defines as an expression. The expression sees its parameters and
+// `value`, the value before the bar or before `is`. It sees no variables, so that it has the same meaning
+// everywhere.
 type Plugin struct {
 	Name   string
-	Test   bool       // x is NAME, else x | NAME
+	Test   bool       // x is NAME; otherwise x | NAME
 	At     source.Pos // of Name
 	Params []Param
 	Source string
 	From   source.Pos // of Source
 }
 
-// Param is a parameter of a Plugin; one that is not required has a default.
+// Param is a parameter of a Plugin. A parameter that is not required has a default.
 type Param struct {
 	Name     string
 	Default  any
 	Required bool
 }
 
-// maxPlugins is how deep plugins may call each other.
+// maxPlugins limits the depth of plugins that call each other.
 const maxPlugins = 100
 
-// With returns an Env that has these filters and tests as well. They may use
-// each other. A name that is taken, and an expression that does not compile or
-// that reads a variable, are errors at their places; the Env has the others.
+// With returns an Env with these filters and tests added. They can use each other. A name that already exists, and
+// an expression that does not compile or that reads a variable, are errors with positions. The Env contains the
+// others.
 func (e *Env) With(plugins []Plugin) (*Env, source.Diagnostics) {
 	if len(plugins) == 0 {
 		return e, nil

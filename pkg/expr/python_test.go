@@ -11,7 +11,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// TestPython compares with what Python and Jinja2 yield for each expression.
+// TestPython compares each expression with the results of Python and Jinja2.
 func TestPython(t *testing.T) {
 	text, err := os.ReadFile("testdata/python.json")
 	if err != nil {

@@ -6,13 +6,12 @@ import "kubekey/pkg/source"
 type Read struct {
 	Name string
 	Pos  source.Pos
-	// Optional says that the expression copes with the variable's absence: it
-	// has a default, or is asked whether it is defined.
+	// Optional is true when the variable does not need to exist: the expression has a default, or checks whether it
+	// is defined.
 	Optional bool
 }
 
-// Reads are the places where the expression reads variables, in their order.
-// Functions are among them.
+// Reads returns the places where the expression reads variables, in source order. Functions are included.
 func (x *Expr) Reads() []Read {
 	optional := map[string]bool{}
 	note := func(n node) {
@@ -43,7 +42,7 @@ func (x *Expr) Reads() []Read {
 	return out
 }
 
-// Keys are the attributes and constant keys that the expression names: b and c of a.b['c'].
+// Keys returns the attributes and constant keys in the expression: b and c of a.b['c'].
 func (x *Expr) Keys() []string {
 	var out []string
 	walk(x.root, func(n node) {

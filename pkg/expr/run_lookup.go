@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// lookupFunctions are the functions that run lookups: the language knows their names.
+// lookupFunctions are the functions that run lookups. Their names are part of the language.
 func lookupFunctions() map[string]function {
 	query := func(c *Call, a Args) (any, error) { return lookup(c, a, true) }
 	return map[string]function{
@@ -34,9 +34,8 @@ func (e *Env) RunLookup(ctx context.Context, s Scope, name string, terms []any) 
 	return []any{value.Clone(v)}, nil
 }
 
-// lookup runs a lookup plugin. Texts that it finds are joined with commas
-// unless a list is wanted; a single value that is no text stands for itself,
-// and what found nothing is an empty list.
+// lookup runs a lookup plugin. Texts in the result are joined with commas unless a list is requested. A single
+// value that is not a text is returned as it is; an empty result is an empty list.
 func lookup(c *Call, a Args, list bool) (any, error) {
 	name, a, err := lookupName(a)
 	if err != nil {

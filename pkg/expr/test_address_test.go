@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// The wanted lists are what ansible.utils tells, but for the netmask 0.0.0.0, which it does not know.
+// The expected lists are the results of ansible.utils, except for the netmask 0.0.0.0, which it does not support.
 func TestAddressTests(t *testing.T) {
 	c := &expr.Call{Env: expr.New(expr.Options{}, everything()...)}
 	all := strings.Fields(`10.0.0.1 10.0.0.0/8 10.0.0.1/8 100.64.0.1 192.0.0.8 192.0.0.9 8.8.8.8 127.9.0.1 224.0.0.1 240.0.0.1 0.0.0.0 ::1

@@ -5,7 +5,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// rescued forces v; an undefined name inside makes the whole undefined.
+// rescued forces v; an undefined name inside makes the whole value undefined.
 func (f *frame) rescued(n node, name string, v any) (any, error) {
 	v, err := value.Force(v)
 	if err == nil {
@@ -14,7 +14,7 @@ func (f *frame) rescued(n node, name string, v any) (any, error) {
 	return f.undefinedBy(n, name, err)
 }
 
-// undefinedBy turns an error that an undefined name caused into an undefined value.
+// undefinedBy converts an error that was caused by an undefined name to an undefined value.
 func (f *frame) undefinedBy(n node, name string, err error) (any, error) {
 	if asUndefined(err) == nil {
 		return nil, f.fail(n, err)
@@ -26,7 +26,7 @@ func (f *frame) undefinedBy(n node, name string, err error) (any, error) {
 	return &value.Undefined{Name: name, Err: err}, nil
 }
 
-// nested checks all that a value holds for undefined members, at any depth.
+// nested checks a value for undefined members at any depth.
 func (f *frame) nested(n node, v any, depth int) error {
 	if depth > MaxDepth {
 		return value.ErrTooDeep
@@ -50,8 +50,8 @@ func (f *frame) nested(n node, v any, depth int) error {
 	return nil
 }
 
-// undefined is the error of using an undefined value, at the operand that is
-// undefined and with a near name.
+// undefined returns the error for using an undefined value, at the position of the undefined operand and with a
+// similar name.
 func (f *frame) undefined(n node, u *value.Undefined) error {
 	n, hint := f.culprit(n, u)
 	if u.Hint == "" && hint != "" {
@@ -69,8 +69,8 @@ func knownNames(s Scope) []string {
 	return nil
 }
 
-// culprit finds the part of a path that does not exist. It looks only at names and
-// attributes, which can be evaluated again without effects.
+// culprit finds the part of a path that does not exist. It only checks names and attributes, which can be evaluated
+// again without side effects.
 func (f *frame) culprit(n node, u *value.Undefined) (node, string) {
 	switch at := n.(type) {
 	case *nameNode:
@@ -97,10 +97,10 @@ func (f *frame) culprit(n node, u *value.Undefined) (node, string) {
 	return n, ""
 }
 
-// IsPath reports whether the expression is a name, and keys behind it that are known.
+// IsPath reports whether the expression is a name, optionally followed by constant keys.
 func (x *Expr) IsPath() bool { return isPath(x.root) }
 
-// isPath reports whether an expression is a name, and keys behind it that are known.
+// isPath reports whether an expression is a name, optionally followed by constant keys.
 func isPath(n node) bool {
 	switch n := n.(type) {
 	case *nameNode:

@@ -1,4 +1,4 @@
-// Package library joins everything that expressions can call without a collection.
+// Package library combines everything that expressions can call without a collection.
 package library
 
 import (
@@ -9,8 +9,8 @@ import (
 	"kubekey/pkg/expr/tests"
 )
 
-// Standard is the filters, tests, lookups, functions and methods of Jinja2, of ansible.builtin and of kk,
-// and those of collections that kk's own playbooks use.
+// Standard returns the filters, tests, lookups, functions and methods of Jinja2, of ansible.builtin and of kk, and
+// those of collections that kk's own playbooks use.
 func Standard() expr.Library {
 	return expr.Library{
 		Filters: filters.Rows(), Tests: tests.Rows(), Lookups: lookups.Rows(), Functions: methods.Functions(), Methods: methods.Rows(),
