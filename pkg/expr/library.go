@@ -16,7 +16,7 @@ type Library struct {
 }
 
 // Filter is one row of the table of filters: names, parameters and function. The function's in is forced, and
-// defined unless undefinedToo.
+// defined unless UndefinedToo.
 type Filter struct {
 	Names        string
 	Params       string
@@ -51,7 +51,7 @@ func (s Filter) filter(name string) filter {
 }
 
 // Test is one row of the table of tests: names, parameters (see signature) and function. The function's in is
-// forced, and defined unless undefinedToo.
+// forced, and defined unless UndefinedToo.
 type Test struct {
 	Names        string
 	Params       string

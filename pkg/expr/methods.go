@@ -15,7 +15,7 @@ type method struct {
 	mutates func(recv any, a Args) (result, changed any, err error)
 }
 
-// Method is one row of a table of methods: name, parameters and function. It has either do, or mutate, which also
+// Method is one row of a table of methods: name, parameters and function. It has either Do, or Mutate, which also
 // returns the changed copy.
 type Method struct {
 	Name, Params string

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/crypto/blowfish" //lint:ignore SA1019 bcrypt is made of it
 )
 
-// bcryptHash is bcrypt with a salt that the caller chooses, so that a hash
-// comes out the same in every run; x/crypto/bcrypt only makes its own salts.
+// bcryptHash is bcrypt with a salt that the caller chooses, so that the hash is the same in every run.
+// x/crypto/bcrypt only generates its own salts.
 func bcryptHash(secret, salt string, cost int, ident string) (string, error) {
 	if cost == 0 {
 		cost = 12
@@ -38,8 +38,8 @@ func bcryptHash(secret, salt string, cost int, ident string) (string, error) {
 	return fmt.Sprintf("$%s$%02d$%s%s", ident, cost, encoding.EncodeToString(raw), encoding.EncodeToString(sum)), nil
 }
 
-// bcryptSum is the algorithm itself: a costly key schedule, then 64
-// encryptions of a fixed text, of which 23 bytes count.
+// bcryptSum is the algorithm itself: an expensive key schedule, then 64 encryptions of a fixed text. 23 bytes of
+// the result are used.
 func bcryptSum(key, salt []byte, cost int) ([]byte, error) {
 	c, err := blowfish.NewSaltedCipher(key, salt)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// columns are the input and the further lists of zip and product.
+// columns returns the input and the further lists of zip and product.
 func columns(in any, p *expr.Bound) ([][]any, int, error) {
 	out, longest := [][]any{}, 0
 	for _, v := range append([]any{in}, p.Rest...) {
@@ -46,7 +46,7 @@ func filterZipLongest(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return Zip(cols, longest, fill)
 }
 
-// Zip makes n rows of columns; fill stands where a column is too short.
+// Zip makes n rows of columns. fill replaces the missing items of shorter columns.
 func Zip(cols [][]any, n int, fill any) (any, error) {
 	if n*len(cols) > expr.MaxItems {
 		return nil, expr.ErrListTooBig
@@ -65,7 +65,7 @@ func Zip(cols [][]any, n int, fill any) (any, error) {
 	return out, nil
 }
 
-// onlyNamed is the one named argument that a filter with * takes.
+// onlyNamed returns the only named argument that a filter with * accepts.
 func onlyNamed(p *expr.Bound, name string, def any) (any, error) {
 	for k := range p.Named.All() {
 		if k != name {
@@ -99,7 +99,7 @@ func filterProduct(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return Product(all)
 }
 
-// Product is every choice of one item of each list, the last list fastest.
+// Product returns every combination of one item of each list. The last list changes fastest.
 func Product(lists [][]any) (any, error) {
 	total := 1
 	for _, list := range lists {
@@ -146,8 +146,8 @@ func filterCombinations(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	}), nil
 }
 
-// countable refuses to take n of so many items in too many ways. The order
-// of the n matters unless they are a set.
+// countable returns an error when there are too many ways to choose n of the items. The order of the n items
+// matters unless set is true.
 func countable(of, n int, set bool) error {
 	if n < 0 {
 		return fmt.Errorf("argument length must not be negative")
@@ -171,8 +171,7 @@ func countable(of, n int, set bool) error {
 	return nil
 }
 
-// choose lists the ways to take n items, where may says which index can
-// follow those that are taken.
+// choose lists the ways to choose n items. may reports whether an index can follow the ones already chosen.
 func choose(list []any, n int, may func(taken []int, i int) bool) []any {
 	out := []any{}
 	if n > len(list) {

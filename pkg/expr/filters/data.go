@@ -30,7 +30,7 @@ func dataFilters() []expr.Filter {
 	}
 }
 
-// maxIndent bounds the blanks a level of JSON and YAML.
+// maxIndent limits the blanks per level of JSON and YAML.
 const maxIndent = 64
 
 func indentWidth(p *expr.Bound, def int) (int, error) {
@@ -79,7 +79,7 @@ func filterFromJSON(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	return v, nil
 }
 
-// filterFromYAML passes on what is no text, as Ansible does.
+// filterFromYAML returns values that are not text unchanged, as Ansible does.
 func filterFromYAML(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	s, ok := in.(string)
 	if !ok {
@@ -140,8 +140,8 @@ func filterJSONQuery(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return plain.to(out), nil
 }
 
-// jmesData turns values into what the query engine knows, and back. Dicts
-// that a query hands through come back as they were, with their order.
+// jmesData converts values to the types of the query engine, and back. Dicts that a query returns unchanged are
+// restored with their order.
 type jmesData struct {
 	dicts map[uintptr]*value.Dict
 }

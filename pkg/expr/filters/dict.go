@@ -31,7 +31,7 @@ func filterDict2Items(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return DictItems(d, key, val), nil
 }
 
-// DictItems is a dict with the keys key and val for each item.
+// DictItems returns a dict with the keys key and val for each item.
 func DictItems(d *value.Dict, key, val string) []any {
 	out := make([]any, 0, d.Len())
 	for k, v := range d.All() {
@@ -72,7 +72,7 @@ func keyNames(d *value.Dict) string {
 	return expr.Shorten(strings.Join(names, ", "))
 }
 
-// SetKey sets a key that may be no key at all.
+// SetKey sets a key, or returns an error if the value cannot be a key.
 func SetKey(d *value.Dict, k, v any) error {
 	k, err := expr.Defined(k)
 	if err != nil {
@@ -179,7 +179,7 @@ func filterRekey(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return out, nil
 }
 
-// membersOrValues are the members of a list, or the values of a dict.
+// membersOrValues returns the members of a list, or the values of a dict.
 func membersOrValues(in any) ([]any, bool) {
 	switch in := in.(type) {
 	case []any:
@@ -214,7 +214,7 @@ func filterSubelements(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return Subelements(list, keys, p.Flag("skip_missing", false))
 }
 
-// Subelements pairs each item of list with those of the list at keys in it.
+// Subelements pairs each item of list with the items of the list at the path keys in it.
 func Subelements(list, keys []any, skipMissing bool) ([]any, error) {
 	out := []any{}
 	for _, item := range list {
@@ -266,8 +266,7 @@ func dotted(keys []any) string {
 	return strings.Join(words, ".")
 }
 
-// listMerges are the ways in which combine treats two lists under one key:
-// a is the older list, b the newer one.
+// listMerges are the ways in which combine can merge two lists under one key: a is the older list, b the newer one.
 func listMerges() map[string]func(a, b []any) []any {
 	return map[string]func(a, b []any) []any{
 		"replace":    func(_, b []any) []any { return b },
@@ -279,10 +278,10 @@ func listMerges() map[string]func(a, b []any) []any {
 	}
 }
 
-// merger is how combine merges.
+// merger has the options of combine.
 type merger struct {
 	recursive bool
-	lists     func(a, b []any) []any // nil replaces
+	lists     func(a, b []any) []any // nil means replace
 }
 
 func filterCombine(_ *expr.Call, in any, p *expr.Bound) (any, error) {
@@ -294,7 +293,7 @@ func filterCombine(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// From the last to the first, since append_rp and its like are not associative.
+	// Merge from the last to the first, because append_rp and similar modes are not associative.
 	out := value.NewDict()
 	for i := len(terms) - 1; i >= 0; i-- {
 		term, err := expr.Defined(terms[i])
@@ -339,7 +338,7 @@ func newMerger(p *expr.Bound) (*merger, error) {
 	return m, nil
 }
 
-// merge puts the newer dict over the older one; neither is changed.
+// merge merges the newer dict over the older one. It changes neither.
 func (m *merger) merge(older, newer *value.Dict, depth int) (*value.Dict, error) {
 	if depth > expr.MaxDepth {
 		return nil, value.ErrTooDeep

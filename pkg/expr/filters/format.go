@@ -29,7 +29,7 @@ func filterFormat(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return expr.FormatPercent(s, args)
 }
 
-// commentStyle is how a block of comment looks; see filterComment.
+// commentStyle is the layout of a block comment; see filterComment.
 type commentStyle struct{ beginning, decoration, end string }
 
 func commentStyles() map[string]commentStyle {

@@ -47,7 +47,7 @@ func filterB64Encode(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return base64.StdEncoding.EncodeToString([]byte(raw)), err
 }
 
-// filterB64Decode skips what is no base64 character, as Python does.
+// filterB64Decode skips characters that are not base64, as Python does.
 func filterB64Decode(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	s, err := expr.Text(in)
 	if err != nil {
@@ -122,12 +122,12 @@ func filterToUUID(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 // cryptScheme is one kind of crypt(3) hash.
 type cryptScheme struct {
 	ident    string
-	Salt     int // the longest salt
+	Salt     int // the maximum length of a salt
 	make     func() crypt.Crypter
 	min, max int // rounds; 0 when the scheme has none
 }
 
-// CryptSchemes are the ways to hash a password, by name.
+// CryptSchemes returns the schemes for hashing passwords, by name.
 func CryptSchemes() map[string]cryptScheme {
 	return map[string]cryptScheme{
 		"md5":    {ident: "1", Salt: 8, make: md5_crypt.New},
@@ -156,7 +156,7 @@ func filterPasswordHash(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return HashPassword(secret, name, salt, size, rounds, p.Str("ident", ""))
 }
 
-// HashPassword hashes with a salt, a random one when it is "".
+// HashPassword hashes with a salt; "" generates a random salt.
 func HashPassword(secret, name, salt string, size, rounds int, ident string) (string, error) {
 	scheme, ok := CryptSchemes()[name]
 	if !ok {
@@ -190,7 +190,7 @@ func HashPassword(secret, name, salt string, size, rounds int, ident string) (st
 	return scheme.make().Generate([]byte(secret), []byte(setting+salt))
 }
 
-// RandomText is n characters from letters, fit for secrets.
+// RandomText returns n random characters from letters, suitable for secrets.
 func RandomText(n int, letters string) (string, error) {
 	runes := []rune(letters)
 	out := make([]rune, n)

@@ -10,8 +10,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Text of playbooks is never escaped by itself, so `safe` has nothing to do
-// and `forceescape` is `escape`.
+// Text of playbooks is never escaped automatically, so `safe` does nothing and `forceescape` is `escape`.
 func htmlFilters() []expr.Filter {
 	return []expr.Filter{
 		{Names: "escape e forceescape", Do: onText(escapeHTML)},

@@ -12,7 +12,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// UtilsCollections are those that have the filters of addresses: of the second they were first.
+// UtilsCollections are the collections that have the filters for addresses. The filters were in the second one
+// first.
 const UtilsCollections = "ansible.utils ansible.netcommon"
 
 func addressFilters() []expr.Filter {
@@ -25,7 +26,7 @@ func addressFilters() []expr.Filter {
 	}
 }
 
-// bigInt is an int when it fits, and its digits otherwise.
+// bigInt returns an int when the number fits, and its digits otherwise.
 func bigInt(i *big.Int) any {
 	if i.IsInt64() {
 		return int(i.Int64())
@@ -33,7 +34,7 @@ func bigInt(i *big.Int) any {
 	return i.String()
 }
 
-// ParseAddress reads what stands before the bar: a text or a number.
+// ParseAddress parses the value before the bar: a text or a number.
 func ParseAddress(v any, version int) (ipnet.Net, string, bool) {
 	s, ok := v.(string)
 	if i, isInt := v.(int); isInt {
@@ -58,7 +59,8 @@ func ParseAddress(v any, version int) (ipnet.Net, string, bool) {
 	return n, s, ok
 }
 
-// numberAddr is the address with a number: of IPv4 when it is small enough.
+// numberAddr returns the address with a number; an IPv4 address when the number is small enough and no version is
+// given.
 func numberAddr(i *big.Int, version int) (ipnet.Net, bool) {
 	like := netip.IPv4Unspecified()
 	if version == 6 || version == 0 && i.BitLen() > 32 {
@@ -100,7 +102,7 @@ func filterIPAddr(version int) func(*expr.Call, any, *expr.Bound) (any, error) {
 	}
 }
 
-// queryIP is false for what is no address; nil where the query has no answer.
+// queryIP returns false for a value that is not an address, and nil when the query has no answer.
 func queryIP(v any, query string, version int) (any, error) {
 	n, text, ok := ParseAddress(v, version)
 	if !ok || version != 0 && n.Version() != version {
@@ -121,14 +123,14 @@ func queryIP(v any, query string, version int) (any, error) {
 	return nil, fmt.Errorf("unknown query %q (there are address, host, net, network, netmask, prefix, subnet, broadcast, first_usable, size, type and more)", expr.Shorten(query))
 }
 
-// ipQuery answers the queries of ipaddr about one address, whose text is as
-// it was written. known is false when another method answers the query.
+// ipQuery answers the queries of ipaddr about one address; text is the address as it was written. known is false
+// when another method answers the query.
 type ipQuery struct {
 	ipnet.Net
 	text string
 }
 
-// when is v if the condition holds, nil otherwise.
+// when returns v if the condition holds, nil otherwise.
 func when(cond bool, v any) any {
 	if cond {
 		return v
@@ -136,7 +138,7 @@ func when(cond bool, v any) any {
 	return nil
 }
 
-// part answers what the address is made of.
+// part returns a part of the address.
 func (q ipQuery) part(query string) (out any, known bool, err error) {
 	switch query {
 	case "":
@@ -174,7 +176,7 @@ func (q ipQuery) part(query string) (out any, known bool, err error) {
 	return nil, false, nil
 }
 
-// kind answers what the address is for: itself, or nil when it is not.
+// kind returns the address if it is of the kind in the query, nil otherwise.
 func (q ipQuery) kind(query string) (out any, known bool, err error) {
 	switch query {
 	case "private":
@@ -258,7 +260,7 @@ func reverseName(a netip.Addr) string {
 	return b.String() + zone
 }
 
-// host answers with the address of a host, nil when it is the network's own.
+// host returns the address as that of a host, or nil when it is the address of the network itself.
 func (q ipQuery) host(query string) (out any, known bool, err error) {
 	ip := q.Addr.String()
 	ofHost := q.Free() > 0 && q.Addr != q.Network()
@@ -292,7 +294,7 @@ func (q ipQuery) host(query string) (out any, known bool, err error) {
 	return nil, false, nil
 }
 
-// usableQuery answers about the addresses that hosts of the network may have.
+// usableQuery answers queries about the addresses that hosts of the network can have.
 func (q ipQuery) usableQuery(query string) (out any, known bool, err error) {
 	switch query {
 	case "size_usable":
@@ -329,7 +331,7 @@ func (q ipQuery) usableQuery(query string) (out any, known bool, err error) {
 	return q.Shifted(-1), true, nil
 }
 
-// peer is the other end of a point-to-point network.
+// peer returns the other end of a point-to-point network.
 func (q ipQuery) peer() (any, error) {
 	flip := int64(1)
 	switch q.Free() {
@@ -346,7 +348,8 @@ func (q ipQuery) peer() (any, error) {
 	return a.String(), nil
 }
 
-// number answers a number: that address of the network, counted from 0 or from the end.
+// number answers a query that is a number: the address of the network at that index, counted from 0 or from the
+// end.
 func (q ipQuery) number(query string) (out any, known bool, err error) {
 	i, err := strconv.ParseInt(query, 10, 64)
 	if err != nil {
@@ -363,7 +366,7 @@ func (q ipQuery) number(query string) (out any, known bool, err error) {
 	return q.With(a), true, nil
 }
 
-// filterIPWrap puts IPv6 addresses into brackets and leaves the rest as it is.
+// filterIPWrap puts IPv6 addresses into brackets and returns everything else unchanged.
 func filterIPWrap(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	query := p.Str("query", "")
 	if p.Err != nil {
@@ -396,7 +399,7 @@ func wrapIP(v any, query string) any {
 	return wrapped
 }
 
-// NetworkOf is the network of an address or network, ok false for neither.
+// NetworkOf returns the network of an address or network; ok is false for other values.
 func NetworkOf(v any) (ipnet.Net, bool) {
 	n, _, ok := ParseAddress(v, 0)
 	if !ok {
@@ -409,8 +412,7 @@ func NetworkOf(v any) (ipnet.Net, bool) {
 	return n.Subnet(), true
 }
 
-// FilterNetworkIn reports whether a network, or what of it hosts may use, has
-// all of another in it.
+// FilterNetworkIn reports whether a network, or its usable addresses, contain all of another network.
 func FilterNetworkIn(usable bool) func(*expr.Call, any, *expr.Bound) (any, error) {
 	return func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 		test := p.Value("test", nil)

@@ -230,7 +230,7 @@ func filterFlatten(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return Flatten(list, p.Int("levels", expr.MaxDepth), p.Flag("skip_nulls", true), 0)
 }
 
-// Flatten puts the items of nested lists into one list, as many levels deep as asked; depth is 0.
+// Flatten flattens nested lists by the given number of levels; depth is the current level, 0 at first.
 func Flatten(list []any, levels int, skipNulls bool, depth int) ([]any, error) {
 	if depth > expr.MaxDepth {
 		return nil, value.ErrTooDeep

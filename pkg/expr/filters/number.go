@@ -61,8 +61,8 @@ func truncated(f float64, fallback any) (any, error) {
 	return int(f), nil
 }
 
-// pythonInt reads an int as Python's int(text, base): blanks around, a sign,
-// single underscores between digits, and the prefix of its base are fine.
+// pythonInt parses an int as Python's int(text, base): surrounding blanks, a sign, single underscores between
+// digits, and the prefix of its base are allowed.
 func pythonInt(s string, base int) (int, bool) {
 	s = strings.ToLower(strings.TrimSpace(s))
 	sign, digits := "", s
@@ -87,7 +87,7 @@ func pythonInt(s string, base int) (int, bool) {
 	return int(n), err == nil
 }
 
-// pythonFloat reads a float as Python's float(text): no hexadecimal.
+// pythonFloat parses a float as Python's float(text): no hexadecimal.
 func pythonFloat(s string) (float64, bool) {
 	s = strings.TrimSpace(s)
 	if strings.ContainsAny(s, "xXpP") || strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") {
@@ -149,7 +149,7 @@ func scaled(f float64, digits int, round func(float64) float64) float64 {
 	return round(f*by) / by
 }
 
-// roundCommon rounds the exact decimal value, halves to even, as Python does; an int stays one.
+// roundCommon rounds the exact decimal value, halves to even, as Python does. An int remains an int.
 func roundCommon(in any, f float64, digits int) any {
 	n, isInt := in.(int)
 	if b, ok := in.(bool); ok {
@@ -177,7 +177,7 @@ func roundCommon(in any, f float64, digits int) any {
 	return out
 }
 
-// mathNumber is an operand of log, pow or root.
+// mathNumber returns an operand of log, pow or root.
 func mathNumber(v any) (float64, error) {
 	f, ok := expr.FloatOf(v)
 	if !ok {

@@ -101,9 +101,7 @@ func filterRelPath(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return filepath.Rel(from, to)
 }
 
-// filterPathJoin joins like Python: an absolute part starts anew, and nothing is cleaned.
-// windowsSplit cuts a path of Windows before its last part, as Python's
-// ntpath.split does.
+// windowsSplit splits a Windows path before its last part, as Python's ntpath.split does.
 func windowsSplit(s string) (dir, base string) {
 	drive, rest := windowsDrive(s)
 	i := strings.LastIndexAny(rest, `\/`) + 1
@@ -114,7 +112,7 @@ func windowsSplit(s string) (dir, base string) {
 	return drive + dir, base
 }
 
-// windowsDrive cuts off a drive (C:) or a share (\\host\share).
+// windowsDrive splits off a drive (C:) or a share (\\host\share).
 func windowsDrive(s string) (drive, rest string) {
 	if len(s) >= 2 && s[1] == ':' {
 		return s[:2], s[2:]
@@ -141,6 +139,7 @@ func filterWindowsDrive(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	return []any{drive, rest}, err
 }
 
+// filterPathJoin joins like Python: an absolute part discards the parts before it, and the result is not cleaned.
 func filterPathJoin(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	parts, ok := in.([]any)
 	if _, text := in.(string); text {
@@ -193,7 +192,7 @@ func filterCommonPath(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	return strings.Join(common, "/"), nil
 }
 
-// ExpandUser replaces a tilde at the beginning with the home folder.
+// ExpandUser replaces a leading tilde with the home folder.
 func ExpandUser(s string) string {
 	name, rest, slash := strings.Cut(s, "/")
 	if slash {
@@ -216,7 +215,7 @@ func ExpandUser(s string) string {
 	return strings.TrimRight(u.HomeDir, "/") + rest
 }
 
-// expandVars replaces $NAME and ${NAME}; a variable that is not set stays as it is written.
+// expandVars replaces $NAME and ${NAME}. Variables that are not set are kept as written.
 func expandVars(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -232,7 +231,7 @@ func expandVars(s string) string {
 	return b.String()
 }
 
-// variableAt is the variable that s starts with, and the length of its notation.
+// variableAt returns the name of the variable at the start of s, and the length of its notation.
 func variableAt(s string) (string, int) {
 	if len(s) < 2 || s[0] != '$' {
 		return "", 0
@@ -251,7 +250,7 @@ func variableAt(s string) (string, int) {
 	return s[1:end], end
 }
 
-// FileGlob is the files that a pattern matches.
+// FileGlob returns the files that match a pattern.
 func FileGlob(c *expr.Call, in any, _ *expr.Bound) (any, error) {
 	s, err := expr.Text(in)
 	if err != nil {
@@ -290,7 +289,7 @@ func filterURLSplit(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return v, nil
 }
 
-// SplitURL is lenient as Python's urlsplit: any text is an address.
+// SplitURL is as lenient as Python's urlsplit: any text is an address.
 func SplitURL(s string) (*value.Dict, error) {
 	rest, fragment, _ := strings.Cut(strings.TrimSpace(s), "#")
 	rest, query, _ := strings.Cut(rest, "?")
@@ -385,7 +384,7 @@ func filterURLEncode(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	return strings.Join(out, "&"), nil
 }
 
-// percentEncode leaves letters, digits, _.-~ and the safe ones.
+// percentEncode encodes everything except letters, digits, _.-~ and the safe characters.
 func percentEncode(s, safe, blank string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -403,7 +402,7 @@ func percentEncode(s, safe, blank string) string {
 	return b.String()
 }
 
-// filterURLDecode leaves a % that starts no escape as it is.
+// filterURLDecode keeps a % that does not begin an escape.
 func filterURLDecode(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	s, err := expr.Text(in)
 	if err != nil {

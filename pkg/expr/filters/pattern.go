@@ -10,13 +10,13 @@ import (
 	"kubekey/pkg/pyregex"
 )
 
-// matchTime bounds one match of a pattern that backtracks.
+// matchTime limits the time of one match that needs backtracking.
 const matchTime = time.Second
 
-// maxPatterns bounds how many compiled patterns are kept.
+// maxPatterns limits the number of cached patterns.
 const maxPatterns = 512
 
-// Patterns keeps compiled patterns; many goroutines may use it at once.
+// Patterns caches compiled patterns. It is safe for concurrent use.
 type Patterns struct {
 	mu   sync.Mutex
 	kept map[patternKey]*pyregex.Regexp
@@ -27,10 +27,10 @@ type patternKey struct {
 	flags pyregex.Flags
 }
 
-// NewPatterns keeps none yet.
+// NewPatterns returns an empty cache.
 func NewPatterns() *Patterns { return &Patterns{kept: map[patternKey]*pyregex.Regexp{}} }
 
-// Get compiles a pattern, or returns the one that was compiled before.
+// Get compiles a pattern, or returns it from the cache.
 func (ps *Patterns) Get(text string, flags pyregex.Flags) (*pyregex.Regexp, error) {
 	key := patternKey{text, flags}
 	ps.mu.Lock()
@@ -56,7 +56,7 @@ func badPattern(text string, err error) error {
 	return fmt.Errorf("bad pattern %q: %w", expr.Shorten(text), err)
 }
 
-// PatternFlags are those that filters and tests have as arguments.
+// PatternFlags returns the flags for the arguments of filters and tests.
 func PatternFlags(p *expr.Bound) pyregex.Flags {
 	var flags pyregex.Flags
 	if p.Flag("ignorecase", false) {
@@ -68,7 +68,7 @@ func PatternFlags(p *expr.Bound) pyregex.Flags {
 	return flags
 }
 
-// Subject is the text of a value that a pattern is looked for in.
+// Subject returns the text of a value in which a pattern is searched.
 func Subject(v any) (string, error) {
 	s, err := expr.Text(v)
 	return strings.ToValidUTF8(s, "\uFFFD"), err

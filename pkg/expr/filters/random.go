@@ -13,13 +13,13 @@ import (
 	"kubekey/pkg/value"
 )
 
-// generator draws the numbers that Random of Python draws from the same seed:
-// who spreads jobs by `random(seed=inventory_hostname)` keeps the minutes that
-// hosts have. The source is Lib/random.py and Modules/_randommodule.c of CPython.
+// generator generates the same numbers as Python's Random with the same seed. Playbooks that spread jobs with
+// `random(seed=inventory_hostname)` therefore keep the minutes that hosts have now. It follows Lib/random.py and
+// Modules/_randommodule.c of CPython.
 type generator struct{ mt *prng.MT19937 }
 
-// newGenerator seeds as version 2 of Python's seeds does: numbers stand for
-// themselves, texts for their bytes with their SHA-512 behind them.
+// newGenerator seeds as version 2 of Python's seeding does: a number is the seed itself, a text yields its bytes
+// followed by their SHA-512.
 func newGenerator(seed any) generator {
 	n := new(big.Int)
 	switch s := seed.(type) {
@@ -46,7 +46,7 @@ func newGenerator(seed any) generator {
 	return g
 }
 
-// Below draws a number from 0 up to and without n, which is at least 1.
+// Below returns a random number from 0 to n-1. n must be at least 1.
 func (g generator) Below(n int) int {
 	width := bits.Len(uint(n))
 	for {
@@ -56,7 +56,7 @@ func (g generator) Below(n int) int {
 	}
 }
 
-// bits draws a number of so many bits, at most 64.
+// bits returns a random number of the given number of bits, at most 64.
 func (g generator) bits(width int) uint64 {
 	var drawn uint64
 	for at := 0; at < width; at += 32 {
@@ -66,9 +66,8 @@ func (g generator) bits(width int) uint64 {
 	return drawn
 }
 
-// NewGenerator is the same for the same seed. Without one it is the same
-// for one run, host and input (so that a run can be repeated), or a fresh one
-// when the Env has no seed.
+// NewGenerator returns a generator that depends only on the seed. Without a seed it depends on the run, the host
+// and the input, so that a run can be repeated. When the Env has no seed either, it is random.
 func NewGenerator(c *expr.Call, in, seed any) generator {
 	switch {
 	case seed != nil:
@@ -82,7 +81,7 @@ func NewGenerator(c *expr.Call, in, seed any) generator {
 func filterShuffle(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	list, err := expr.Items(in)
 	if err != nil {
-		return in, nil // one thing has only one order
+		return in, nil // a single item has only one order
 	}
 	seed := p.Value("seed", nil)
 	if !value.Truth(seed) {
@@ -96,7 +95,7 @@ func filterShuffle(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	return out, nil
 }
 
-// ScopeText is a text variable of the scope, "" when there is none.
+// ScopeText returns a text variable of the scope, "" when there is none.
 func ScopeText(c *expr.Call, name string) string {
 	if c.Scope == nil {
 		return ""

@@ -9,16 +9,15 @@ import (
 	"kubekey/pkg/value"
 )
 
-// recordFilters read and join lists of dictionaries: those of community.general
-// and ansible.utils.
+// recordFilters are the filters of community.general and ansible.utils that read and join lists of dictionaries.
 func recordFilters() []expr.Filter {
 	return []expr.Filter{
 		{Names: "lists_mergeby", Of: "community.general", Params: "* **", Do: filterListsMergeBy},
 	}
 }
 
-// filterListsMergeBy merges dictionaries of several lists that have the same
-// value under a key; later lists win.
+// filterListsMergeBy merges dictionaries from several lists that have the same value under a key. Values from later
+// lists override earlier ones.
 func filterListsMergeBy(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	m, err := newMerger(p)
 	if err != nil {
@@ -62,7 +61,7 @@ func filterListsMergeBy(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return result, nil
 }
 
-// listsOf is a list of lists, or the list itself as the only one.
+// listsOf returns a list of lists, or wraps a list as the only one.
 func listsOf(list []any) ([][]any, error) {
 	var out [][]any
 	for _, v := range list {
@@ -79,7 +78,7 @@ func listsOf(list []any) ([][]any, error) {
 	return out, nil
 }
 
-// mergeBy merges two lists, and sorts what comes out by the index.
+// mergeBy merges two lists and sorts the result by the index.
 func (m *merger) mergeBy(older, newer []any, index string) ([]any, error) {
 	found := value.NewDict()
 	for _, v := range slices.Concat(older, newer) {

@@ -39,7 +39,7 @@ func (ps *Patterns) filterReplace(_ *expr.Call, in any, p *expr.Bound) (any, err
 		return nil, fmt.Errorf("bad replacement %q: %w", expr.Shorten(replacement), err)
 	}
 	var found []pyregex.Match
-	if limit >= 0 { // a count below 0 replaces nothing
+	if limit >= 0 { // a negative count replaces nothing
 		if found, err = re.FindAll(s, cmp.Or(limit, expr.MaxItems)); err != nil {
 			return nil, err
 		}
@@ -54,8 +54,8 @@ func (ps *Patterns) filterReplace(_ *expr.Call, in any, p *expr.Bound) (any, err
 	return out, nil
 }
 
-// filterSearch is the first match, or a list of its groups when some are
-// asked for ('\\1', '\\g<name>'); None without a match.
+// filterSearch returns the first match, or a list of its groups when some are requested ('\\1', '\\g<name>'); None
+// without a match.
 func (ps *Patterns) filterSearch(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	s, err := Subject(in)
 	if err != nil {
@@ -111,9 +111,8 @@ func searchFlags(p *expr.Bound) (pyregex.Flags, error) {
 	return flags, nil
 }
 
-// askedGroups reads '\1' and '\g<name>'. Where a backslash is only a
-// backslash, '\\1' arrives with both; it means the same. Whether the pattern has
-// such a group is asked where it matched.
+// askedGroups parses '\1' and '\g<name>'. In strings without escapes, '\\1' arrives with both backslashes and has
+// the same meaning. Whether the pattern has such a group is checked after the match.
 func askedGroups(args []any) ([]string, error) {
 	var out []string
 	for _, a := range args {
@@ -132,7 +131,7 @@ func askedGroups(args []any) ([]string, error) {
 	return out, nil
 }
 
-// filterFindAll lists the matches, or their groups when the pattern has some.
+// filterFindAll lists the matches, or their groups when the pattern has any.
 func (ps *Patterns) filterFindAll(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	s, err := Subject(in)
 	if err != nil {

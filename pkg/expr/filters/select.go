@@ -20,7 +20,7 @@ func selectFilters() []expr.Filter {
 	}
 }
 
-// filterMap keeps what turns out undefined, so that select('defined') can drop it.
+// filterMap keeps undefined results, so that select('defined') can drop them.
 func filterMap(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	list, err := someItems(in)
 	if err != nil {
@@ -39,7 +39,7 @@ func filterMap(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	return out, nil
 }
 
-// mapping is what map does with one item: take an attribute, or call a filter.
+// mapping returns the function that map applies to an item: read an attribute, or call a filter.
 func mapping(c *expr.Call, p *expr.Bound) (func(any) (any, error), error) {
 	if len(p.Rest) == 0 {
 		return attributeMapping(c, p)
@@ -72,7 +72,7 @@ func attributeMapping(c *expr.Call, p *expr.Bound) (func(any) (any, error), erro
 	}, nil
 }
 
-// condition is the test that select and its kin apply: truth when none is named.
+// condition returns the test that select and similar filters apply: the truth value when no test is named.
 func condition(c *expr.Call, p *expr.Bound) (func(any) (bool, error), error) {
 	if len(p.Rest) == 0 {
 		for k := range p.Named.All() {
@@ -104,7 +104,7 @@ func choosingByAttr(want bool) func(*expr.Call, any, *expr.Bound) (any, error) {
 	}
 }
 
-// someItems are the items of a list; null, 0 and false have none.
+// someItems returns the items of a list. null, 0 and false have none.
 func someItems(in any) ([]any, error) {
 	switch in {
 	case nil, 0, false:
@@ -113,7 +113,7 @@ func someItems(in any) ([]any, error) {
 	return expr.Items(in)
 }
 
-// keep lists the items of which the test of what look sees says want.
+// keep lists the items for which the test of look's result equals want.
 func keep(c *expr.Call, in any, p *expr.Bound, want bool, look func(any) (any, error)) (any, error) {
 	list, err := someItems(in)
 	if err != nil {
@@ -196,9 +196,8 @@ func filterAttr(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	return c.Attr(in, name)
 }
 
-// filterExtract is container[in], and then [key] for each of morekeys. Without
-// those what it picked may be all variables of a host: they are worked out by
-// who uses them, since map(attribute='x') needs just one.
+// filterExtract returns container[in], followed by [key] for each of morekeys. Without morekeys the result can be
+// all variables of a host. It is then not forced, since a filter such as map(attribute='x') needs only one of them.
 func filterExtract(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	container := p.Raw("container", nil)
 	if value.IsUndefined(container) {

@@ -21,7 +21,7 @@ func setFilters() []expr.Filter {
 	}
 }
 
-// members is a set of values: scalars by hash, containers one by one.
+// members is a set of values: scalars by hash, containers in a list.
 type members struct {
 	scalars    *value.Dict
 	containers []any
@@ -60,7 +60,7 @@ func (m *members) has(v any) bool {
 	return false
 }
 
-// Hashable is a key under which equal values meet; True is 1.
+// Hashable returns a map key that is the same for equal values; True is 1.
 func Hashable(v any) (any, bool) {
 	switch v := v.(type) {
 	case bool:
@@ -84,7 +84,7 @@ func uniqueOf(list []any) []any {
 	return out
 }
 
-// filterUnique ignores case unless it is told to heed it, as Ansible does.
+// filterUnique ignores case unless case_sensitive is set, as Ansible does.
 func filterUnique(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	list, err := expr.Items(in)
 	if err != nil {
@@ -103,7 +103,7 @@ func filterUnique(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	return out, nil
 }
 
-// twoLists makes a filter of a function of the input's and the argument's items.
+// twoLists makes a filter from a function of the input's and the argument's items.
 func twoLists(f func(a, b []any) []any) func(*expr.Call, any, *expr.Bound) (any, error) {
 	return func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 		a, err := DefinedItems(in)
@@ -121,8 +121,8 @@ func twoLists(f func(a, b []any) []any) func(*expr.Call, any, *expr.Bound) (any,
 	}
 }
 
-// manyLists makes a filter of a function of two lists that takes any number of them, one after the
-// other, as the filters of community.general do. With flatten the input is the list of the lists.
+// manyLists makes a filter from a function of two lists and applies it to any number of lists in turn, as the
+// filters of community.general do. With flatten, the input is the list of lists.
 func manyLists(f func(a, b []any) []any) func(*expr.Call, any, *expr.Bound) (any, error) {
 	return func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 		lists := append([]any{in}, p.Rest...)
@@ -158,7 +158,7 @@ func manyLists(f func(a, b []any) []any) func(*expr.Call, any, *expr.Bound) (any
 	}
 }
 
-// DefinedItems is items of which none is undefined or lazy.
+// DefinedItems returns the items of v in a new list. Lazy items are forced, undefined items are an error.
 func DefinedItems(v any) ([]any, error) {
 	list, err := freshList(v)
 	if err != nil {
@@ -172,13 +172,13 @@ func DefinedItems(v any) ([]any, error) {
 	return list, nil
 }
 
-// Union is what is in a or b, each once.
+// Union returns the items of a or b, without duplicates.
 func Union(a, b []any) []any { return uniqueOf(append(a, b...)) }
 
-// Intersect is what is in a and b, each once.
+// Intersect returns the items of both a and b, without duplicates.
 func Intersect(a, b []any) []any { return uniqueOf(only(a, membersOf(b), true)) }
 
-// Difference is what is in a and not in b, each once.
+// Difference returns the items of a that are not in b, without duplicates.
 func Difference(a, b []any) []any { return uniqueOf(only(a, membersOf(b), false)) }
 
 func symmetricDifference(a, b []any) []any {
@@ -186,7 +186,7 @@ func symmetricDifference(a, b []any) []any {
 	return only(Union(a, b), both, false)
 }
 
-// only keeps what is, or is not, a member of the set.
+// only keeps the items that are (or, if in is false, are not) members of the set.
 func only(list []any, set *members, in bool) []any {
 	var out []any
 	for _, v := range list {

@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// foldCase makes texts lower case, as comparisons do that ignore it.
+// foldCase converts texts to lower case, for comparisons that ignore case.
 func foldCase(v any) any {
 	if s, ok := v.(string); ok {
 		return strings.ToLower(s)
@@ -16,10 +16,10 @@ func foldCase(v any) any {
 	return v
 }
 
-// keyed is items with what they are compared by.
+// keyed is an item with its sort key.
 type keyed struct{ item, key any }
 
-// withKeys evaluates the attributes ("a" or "a,b.c") that items are compared by.
+// withKeys evaluates the attributes ("a" or "a,b.c") by which items are compared.
 func withKeys(c *expr.Call, list []any, attribute string, caseSensitive bool) ([]keyed, error) {
 	paths := strings.Split(attribute, ",")
 	out := make([]keyed, len(list))
@@ -70,7 +70,7 @@ func fold(key any, caseSensitive bool) any {
 	return foldCase(key)
 }
 
-// sortKeyed sorts stably; reverse keeps the order of equals too.
+// sortKeyed sorts stably. With reverse, equal items also keep their order.
 func sortKeyed(list []keyed, reverse bool) error {
 	var failed error
 	slices.SortStableFunc(list, func(a, b keyed) int {
@@ -109,7 +109,7 @@ func unkey(pairs []keyed) []any {
 	return out
 }
 
-// extreme makes min (sign -1) and max (sign 1).
+// extreme makes the filters min (sign -1) and max (sign 1).
 func extreme(sign int) func(*expr.Call, any, *expr.Bound) (any, error) {
 	return func(c *expr.Call, in any, p *expr.Bound) (any, error) {
 		list, err := expr.Items(in)

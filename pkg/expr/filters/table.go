@@ -1,4 +1,5 @@
-// Package filters is the filters that every playbook has, and what tests, lookups and methods share with them.
+// Package filters implements the filters that every playbook has, and functions that tests, lookups and methods
+// share with them.
 package filters
 
 import (
@@ -6,7 +7,7 @@ import (
 	"slices"
 )
 
-// Rows are all filters. The rows belong to one Env: they keep compiled patterns between calls.
+// Rows returns all filters. The rows belong to one Env, because they keep compiled patterns between calls.
 func Rows() []expr.Filter {
 	re := NewPatterns()
 	return slices.Concat(

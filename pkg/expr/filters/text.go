@@ -40,7 +40,7 @@ func textFilters() []expr.Filter {
 	}
 }
 
-// onText makes a filter of a function of the input's text.
+// onText makes a filter from a function of the input's text.
 func onText(f func(string) string) func(*expr.Call, any, *expr.Bound) (any, error) {
 	return func(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 		s, err := expr.Text(in)
@@ -57,7 +57,7 @@ func Capitalize(s string) string {
 	return string(unicode.ToTitle(r)) + strings.ToLower(s[size:])
 }
 
-// title starts every word with a capital; words end at blanks, dashes and opening brackets.
+// title capitalizes the first letter of every word. Words end at blanks, dashes and opening brackets.
 func title(s string) string {
 	var b strings.Builder
 	start := true
@@ -169,7 +169,7 @@ func filterIndent(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// indentation is width blanks, or width itself when it is a text.
+// indentation returns width blanks, or width itself when it is a text.
 func indentation(width any) (string, error) {
 	if s, ok := width.(string); ok {
 		if _, err := fmt.Sscanf(s, "%d", new(int)); err != nil {
@@ -186,7 +186,7 @@ func indentation(width any) (string, error) {
 	return strings.Repeat(" ", max(n, 0)), nil
 }
 
-// SplitLines cuts a text at its line ends, of any kind.
+// SplitLines splits a text at line ends of any kind.
 func SplitLines(s string) []string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Split(strings.ReplaceAll(s, "\r", "\n"), "\n")
@@ -261,7 +261,7 @@ func (w wrapper) wrap(line string) []string {
 	return out
 }
 
-// fill takes chunks for one line and returns what is left of them.
+// fill returns the characters of one line and the remaining chunks.
 func (w wrapper) fill(chunks [][]rune) ([]rune, [][]rune) {
 	var cur []rune
 	for len(chunks) > 0 && len(cur)+len(chunks[0]) <= w.width {
@@ -284,7 +284,7 @@ func (w wrapper) fill(chunks [][]rune) ([]rune, [][]rune) {
 
 func isBlank(r []rune) bool { return strings.TrimSpace(string(r)) == "" }
 
-// chunks splits into words and blanks; a word may end after a hyphen between letters.
+// chunks splits a text into words and blanks. Words can be split after a hyphen between letters.
 func (w wrapper) chunks(text []rune) [][]rune {
 	var out [][]rune
 	start := 0
@@ -339,7 +339,7 @@ func filterQuote(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 		return shell.Quote(""), nil
 	}
 	s, err := expr.Text(in)
-	// A quote inside is written as Python's shlex.quote writes it.
+	// A quote inside is written as Python's shlex.quote does.
 	return strings.ReplaceAll(shell.Quote(s), `'\''`, `'"'"'`), err
 }
 
@@ -371,7 +371,7 @@ func filterMandatory(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return nil, fmt.Errorf("Mandatory variable '%s' not defined", u.Name)
 }
 
-// filterBool is Ansible's: what is not a word for yes is false.
+// filterBool behaves like Ansible's: every value that does not mean yes is false.
 func filterBool(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	switch v := in.(type) {
 	case nil, bool:
@@ -389,12 +389,12 @@ func filterBool(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	return false, nil
 }
 
-// IsUpper reports whether a text has upper case letters, and none in lower case.
+// IsUpper reports whether a text has upper case letters and no lower case letters.
 func IsUpper(s string) bool {
 	return strings.IndexFunc(s, unicode.IsUpper) >= 0 && strings.IndexFunc(s, unicode.IsLower) < 0
 }
 
-// IsLower reports whether a text has lower case letters, and none in upper case.
+// IsLower reports whether a text has lower case letters and no upper case letters.
 func IsLower(s string) bool {
 	return strings.IndexFunc(s, unicode.IsLower) >= 0 && strings.IndexFunc(s, unicode.IsUpper) < 0
 }

@@ -19,8 +19,7 @@ func timeFilters() []expr.Filter {
 	}
 }
 
-// filterStrftime formats a time (seconds since 1970, now by default); what
-// stands before the bar is the format.
+// filterStrftime formats a time (seconds since 1970, default now). The value before the bar is the format.
 func filterStrftime(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	layout, err := expr.Text(in)
 	if err != nil {
@@ -57,7 +56,7 @@ func filterToDatetime(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return t, nil
 }
 
-// timeParts is what strptime has read so far.
+// timeParts has the fields that strptime has read so far.
 type timeParts struct {
 	year, month, day, hour, minute, second, nano, yearDay int
 	pm, twelve                                            bool
@@ -66,8 +65,7 @@ type timeParts struct {
 	rest                                                  string
 }
 
-// ParseTime reads a time as Python's datetime.strptime does; it is of zone
-// unless it names its own.
+// ParseTime parses a time as Python's datetime.strptime does. zone applies when the text names none.
 func ParseTime(s, layout string, zone *time.Location) (time.Time, error) {
 	p := &timeParts{year: 1900, month: 1, day: 1, zone: zone, rest: s}
 	for i := 0; i < len(layout); i++ {
@@ -112,7 +110,7 @@ func (p *timeParts) time() (time.Time, error) {
 	return t, nil
 }
 
-// timeField is a number of a time: its most digits and its range.
+// timeField describes a numeric field of a time: its maximum number of digits and its range.
 type timeField struct {
 	into             *int
 	digits, min, max int
@@ -183,7 +181,7 @@ func (p *timeParts) directive(ch byte) error {
 	return p.composed(ch)
 }
 
-// composed reads the directives that stand for several others.
+// composed reads directives that are shorthand for several others.
 func (p *timeParts) composed(ch byte) error {
 	layouts := map[byte]string{'T': "H:M:S", 'R': "H:M", 'D': "m/d/y", 'F': "Y-m-d"}
 	layout, ok := layouts[ch]
@@ -238,7 +236,7 @@ func (p *timeParts) fraction() error {
 	return nil
 }
 
-// name reads a full or a three letter name in any case.
+// name reads a full or three-letter name in any case.
 func (p *timeParts) name(n int, nth func(int) string) (int, error) {
 	for _, short := range []bool{false, true} {
 		for i := range n {

@@ -19,7 +19,7 @@ func tomlFilters() []expr.Filter {
 	}
 }
 
-// filterToTOML writes a mapping as TOML, its keys sorted.
+// filterToTOML writes a mapping as TOML with sorted keys.
 func filterToTOML(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	text, err := value.JSON(in, value.JSONOptions{})
 	if err != nil {
@@ -41,7 +41,7 @@ func filterToTOML(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	return string(out), err
 }
 
-// tomlValue gives numbers the types that TOML tells apart.
+// tomlValue converts numbers to the types that TOML distinguishes.
 func tomlValue(v any) (_ any, err error) {
 	switch v := v.(type) {
 	case nil:
@@ -67,7 +67,7 @@ func tomlValue(v any) (_ any, err error) {
 	return v, nil
 }
 
-// filterFromTOML reads TOML; times become texts.
+// filterFromTOML parses TOML. Times become texts.
 func filterFromTOML(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	text, ok := in.(string)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"kubekey/pkg/vault"
 )
 
-// vaultFilters encrypt and decrypt texts with a password that is given.
+// vaultFilters encrypt and decrypt texts with a given password.
 func vaultFilters() []expr.Filter {
 	return []expr.Filter{
 		{Names: "vault", Params: "secret! salt vault_id wrap_object vaultid", Do: filterVault},
@@ -15,7 +15,7 @@ func vaultFilters() []expr.Filter {
 	}
 }
 
-// filterID is the ID in the header of what the filter encrypts.
+// filterID is the vault ID in the header of texts that the filter encrypts.
 const filterID = "filter_default"
 
 func filterPassword(p *expr.Bound) (vault.Password, error) {
@@ -45,7 +45,7 @@ func filterVault(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return string(sealed), err
 }
 
-// filterUnvault leaves what is not encrypted as it is.
+// filterUnvault returns a text that is not encrypted unchanged.
 func filterUnvault(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	text, err := expr.Text(in)
 	if err != nil || !vault.IsEncrypted([]byte(text)) {

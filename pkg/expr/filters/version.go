@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// CompareVersions orders versions as Python's LooseVersion does: runs of digits
-// as numbers, runs of letters as text, a prefix before what it begins. Where
-// Python refuses to compare a number with text, the text is the larger.
+// CompareVersions orders versions as Python's LooseVersion does: runs of digits as numbers, runs of letters as
+// text, a prefix before longer versions. Where Python fails to compare a number with text, the text is larger.
 func CompareVersions(a, b string) int {
 	x, y := versionParts(a), versionParts(b)
 	for i := range min(len(x), len(y)) {
@@ -19,7 +18,7 @@ func CompareVersions(a, b string) int {
 	return cmp.Compare(len(x), len(y))
 }
 
-// versionParts cuts a version at dots and between digits and letters.
+// versionParts splits a version at dots and between digits and letters.
 func versionParts(v string) []string {
 	var parts []string
 	start, kind := 0, byte(0)
@@ -49,7 +48,7 @@ func partKind(c byte) byte {
 	case c >= 'a' && c <= 'z':
 		return 'a'
 	}
-	return '-' // what LooseVersion leaves between its parts stays text
+	return '-' // other characters form text parts, as in LooseVersion
 }
 
 func comparePart(x, y string) int {

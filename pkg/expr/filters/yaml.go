@@ -13,19 +13,19 @@ import (
 	"kubekey/pkg/value"
 )
 
-// yamlLayout is how to_yaml and to_nice_yaml lay a document out: as PyYAML does
-// with libyaml, whose emitter differs a little from the one in Python.
+// yamlLayout has the layout options of to_yaml and to_nice_yaml. The output is that of PyYAML with libyaml, whose
+// emitter differs slightly from PyYAML's own.
 type yamlLayout struct {
 	indent, width    int
 	sortKeys         bool
-	flow             *bool // nil: collections of scalars only are in flow style
+	flow             *bool // nil: only collections of scalars are in flow style
 	unicode          bool
 	start, end       bool // write --- and ...
 	resolvesToOthers *regexp.Regexp
 }
 
 func toYAML(indent int, flow any) func(*expr.Call, any, *expr.Bound) (any, error) {
-	// A plain text that matches would be read as something else than a text.
+	// A plain text that matches would be parsed as another type.
 	others := regexp.MustCompile(`^(?:` + strings.Join([]string{
 		`yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF`,
 		`[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?`,
@@ -76,11 +76,11 @@ func (l yamlLayout) document(v any) (string, error) {
 	return w.out.String(), nil
 }
 
-// yamlNode is a value made ready: a scalar, a list, or keys and values by turns.
+// yamlNode is a value prepared for writing: a scalar, a list, or alternating keys and values.
 type yamlNode struct {
 	kind  yamlKind
 	text  []rune
-	str   bool // a text, so that plain style must not change its meaning
+	str   bool // a text, which must not be parsed as another type in plain style
 	flow  bool
 	nodes []*yamlNode
 }
@@ -144,7 +144,7 @@ func yamlFloat(f float64) string {
 	return s
 }
 
-// pairs are keys and values by turns; keys that have no order stay as they are.
+// pairs returns alternating keys and values. Keys that cannot be sorted keep their order.
 func (l yamlLayout) pairs(d *value.Dict) []any {
 	keys := d.Keys()
 	if l.sortKeys {
@@ -180,7 +180,7 @@ func (l yamlLayout) collection(kind yamlKind, parts []any, depth int) (*yamlNode
 	return n, nil
 }
 
-// yamlPlace is where a node stands.
+// yamlPlace is the position of a node in its parent.
 type yamlPlace int
 
 const (
@@ -190,15 +190,15 @@ const (
 	asKey
 )
 
-// yamlWriter writes nodes and keeps track of where on the line it is.
+// yamlWriter writes nodes and tracks the current position on the line.
 type yamlWriter struct {
 	yamlLayout
 	out       strings.Builder
 	column    int
 	level     int  // blanks before a line of the current collection; -1 outside of any
-	flowLevel int  // how many flow collections are open
-	blank     bool // a blank or the start of a line came last
-	fresh     bool // only blanks and indicators stand on the line
+	flowLevel int  // number of open flow collections
+	blank     bool // the last output was a blank or the start of a line
+	fresh     bool // the line contains only blanks and indicators so far
 }
 
 func (w *yamlWriter) put(s string) {
@@ -220,8 +220,8 @@ func (w *yamlWriter) lineBreak(r rune) {
 	w.blank, w.fresh, w.column = true, true, 0
 }
 
-// newline goes to the indentation of the current level, on a new line unless
-// nothing stands beyond it yet.
+// newline moves to the indentation of the current level, on a new line unless the current line is still empty up to
+// there.
 func (w *yamlWriter) newline() {
 	indent := max(w.level, 0)
 	if !w.fresh || w.column > indent || w.column == indent && !w.blank {
@@ -233,7 +233,7 @@ func (w *yamlWriter) newline() {
 	}
 }
 
-// deeper is the level inside; a list in a dict is not indented.
+// deeper returns the indentation of the next level. A list in a dict is not indented.
 func (w *yamlWriter) deeper(flow, same bool) int {
 	switch {
 	case w.level < 0 && flow:
@@ -289,7 +289,7 @@ func (w *yamlWriter) blockDict(n *yamlNode) {
 	}
 }
 
-// maxSimpleKey is how many bytes a key may have to stand before its colon.
+// maxSimpleKey is the maximum size, in bytes, of a key that is written without a question mark.
 const maxSimpleKey = 128
 
 func isSimpleKey(n *yamlNode) bool {

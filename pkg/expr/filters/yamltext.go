@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// yamlStyles are the ways in which a text may be written.
+// yamlStyles are the styles in which a text can be written.
 type yamlStyles struct {
 	multiline, flowPlain, blockPlain, single bool
 }
@@ -16,8 +16,8 @@ func isBlankOrBreak(r rune) bool {
 	return r == 0 || r == ' ' || r == '\t' || r == '\r' || isBreak(r)
 }
 
-// isPrintable reports whether a character needs no escape: to libyaml, which
-// Ansible's PyYAML writes with, U+0085 and all beyond U+FFFF are in need of one.
+// isPrintable reports whether a character needs no escape. libyaml, which Ansible's PyYAML uses, escapes U+0085 and
+// everything above U+FFFF.
 func isPrintable(r rune, unicode bool) bool {
 	switch {
 	case r == '\n' || r >= 0x20 && r <= 0x7e:
@@ -28,7 +28,7 @@ func isPrintable(r rune, unicode bool) bool {
 	return r >= 0xa0 && r <= 0xd7ff || r >= 0xe000 && r <= 0xfffd
 }
 
-// analyze looks for what forbids a style.
+// analyze excludes the styles that cannot represent the text.
 func analyze(text []rune, unicode bool) yamlStyles {
 	if len(text) == 0 {
 		return yamlStyles{blockPlain: true, single: true}
@@ -54,15 +54,15 @@ func analyze(text []rune, unicode bool) yamlStyles {
 	return s
 }
 
-// neighbours looks at blanks beside line breaks: only escapes keep a blank
-// before one, and single quotes lose a blank after one.
+// neighbours checks blanks next to line breaks: a blank before a break needs escapes, and single quotes lose a
+// blank after a break.
 func (s *yamlStyles) neighbours(before, r rune) {
 	if before == ' ' && isBreak(r) || isBreak(before) && r == ' ' {
 		s.flowPlain, s.blockPlain, s.single = false, false, false
 	}
 }
 
-// indicator looks at characters that mean something at the start or within.
+// indicator checks characters that have a meaning at the start of a text or inside it.
 func (s *yamlStyles) indicator(text []rune, i int) {
 	r := text[i]
 	blankNext := i+1 >= len(text) || isBlankOrBreak(text[i+1])
@@ -125,7 +125,7 @@ func (w *yamlWriter) plain(text []rune, at yamlPlace) {
 	}
 }
 
-// run is how many characters at the start are of a kind.
+// run returns the number of leading characters of a kind.
 func run(text []rune, kind func(rune) bool) int {
 	n := 0
 	for n < len(text) && kind(text[n]) {
@@ -162,7 +162,7 @@ func (w *yamlWriter) singleQuoted(text []rune, split bool) {
 	w.indicator("'", false, false, false)
 }
 
-// breaks writes line breaks inside quotes, where the first of a row is doubled.
+// breaks writes line breaks inside quotes. The first break of a series is doubled.
 func (w *yamlWriter) breaks(row []rune) {
 	if row[0] == '\n' {
 		w.lineBreak('\n')
@@ -173,7 +173,7 @@ func (w *yamlWriter) breaks(row []rune) {
 	w.newline()
 }
 
-// yamlEscape is the escape of a character in double quotes.
+// yamlEscape returns the escape of a character in double quotes.
 func yamlEscape(r rune) string {
 	const from, to = "\x00\a\b\t\n\v\f\r\x1b\"\\\u0085\u00a0\u2028\u2029", "0abtnvfre\"\\N_LP"
 	if i := strings.IndexRune(from, r); i >= 0 {
@@ -188,7 +188,7 @@ func yamlEscape(r rune) string {
 	return fmt.Sprintf(`\U%08X`, r)
 }
 
-// plainInQuotes reports whether double quotes take the character as it is.
+// plainInQuotes reports whether the character needs no escape inside double quotes.
 func (w *yamlWriter) plainInQuotes(r rune) bool {
 	switch {
 	case r == '"' || r == '\\' || r == 0xfeff || isBreak(r):

@@ -14,10 +14,10 @@ import (
 	"kubekey/pkg/value"
 )
 
-// maxOutput bounds what a command or an address may return.
+// maxOutput limits the output of a command or the response of a URL, in bytes.
 const maxOutput = 16 << 20
 
-// shellOutput is the output of a shell command on the control node.
+// shellOutput returns the output of a shell command on the control node.
 func shellOutput(c *expr.Call, command string) (string, error) {
 	ctx := c.Context
 	if ctx == nil {

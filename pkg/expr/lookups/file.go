@@ -27,8 +27,8 @@ func fileLookups() []expr.Lookup {
 	}
 }
 
-// searchPaths are the places where a file of a name may be: DIR/sub/NAME and
-// DIR/NAME of the folders of the task, then those of the playbook.
+// searchPaths returns the paths where a file with a name can be: DIR/sub/NAME and DIR/NAME in the folders of the
+// task, then in those of the playbook.
 func searchPaths(c *expr.Call, sub, name string) ([]string, error) {
 	if name = filters.ExpandUser(name); source.IsAbs(name) {
 		return []string{source.Clean(name)}, nil
@@ -70,7 +70,7 @@ func searchFolders(c *expr.Call) ([]string, error) {
 	return dirs, nil
 }
 
-// findFile is the first place where the file is.
+// findFile returns the first path that exists.
 func findFile(c *expr.Call, sub, name string) (string, error) {
 	paths, err := searchPaths(c, sub, name)
 	if err != nil {
@@ -106,7 +106,7 @@ func lookupFile(c *expr.Call, terms []any, p *expr.Bound) ([]any, error) {
 	})
 }
 
-// extraNames is a scope with a few more names.
+// extraNames is a scope with a few additional names.
 type extraNames struct {
 	expr.Scope
 	extra *value.Dict
@@ -147,7 +147,7 @@ func lookupTemplate(c *expr.Call, terms []any, p *expr.Bound) ([]any, error) {
 	})
 }
 
-// lookupFileGlob lists the files that match, in the first folder that has some.
+// lookupFileGlob lists the files that match, in the first folder with matches.
 func lookupFileGlob(c *expr.Call, terms []any, _ *expr.Bound) ([]any, error) {
 	var out []any
 	err := eachTerm(terms, func(term string) error {
@@ -170,13 +170,13 @@ func lookupFileGlob(c *expr.Call, terms []any, _ *expr.Bound) ([]any, error) {
 	return out, err
 }
 
-// fileSearch is what first_found looks for.
+// fileSearch has the search parameters of first_found.
 type fileSearch struct {
 	names []string
 	skip  bool
 }
 
-// lookupFirstFound is the first file that exists; "skip" makes none an empty list.
+// lookupFirstFound returns the first file that exists. With "skip", the result is an empty list when there is none.
 func lookupFirstFound(c *expr.Call, terms []any, p *expr.Bound) ([]any, error) {
 	w := &fileSearch{skip: p.Flag("skip", false)}
 	if p.Has("files") {
@@ -238,7 +238,7 @@ func (w *fileSearch) term(term any, paths []any) error {
 	return w.add(lists[0], lists[1])
 }
 
-// oneOrMore is a list, or the parts of a text between commas, semicolons and colons.
+// oneOrMore returns a list, or splits a text at commas, semicolons and colons.
 func oneOrMore(v any) []any {
 	switch v := v.(type) {
 	case []any:
@@ -268,7 +268,7 @@ func (w *fileSearch) add(files, paths []any) error {
 	return nil
 }
 
-// lookupUnvault reads files, encrypted or not, as they are to the last blank.
+// lookupUnvault reads files, encrypted or not, and keeps all whitespace.
 func lookupUnvault(c *expr.Call, terms []any, _ *expr.Bound) ([]any, error) {
 	return mapTerms(terms, func(term string) (any, error) {
 		text, err := readFound(c, strings.TrimSpace(term))

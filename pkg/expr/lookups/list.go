@@ -50,7 +50,7 @@ func lookupDict(_ *expr.Call, terms []any, _ *expr.Bound) ([]any, error) {
 	return out, nil
 }
 
-// termLists are terms as lists; a single value stands for a list of it.
+// termLists returns the terms as lists. A single value becomes a list of one item.
 func termLists(terms []any) [][]any {
 	out := make([][]any, len(terms))
 	for i, term := range terms {
@@ -63,7 +63,7 @@ func termLists(terms []any) [][]any {
 	return out
 }
 
-// flatRows are the rows of a table, with the lists in their cells spread.
+// flatRows returns the rows of a table with the lists in their cells flattened.
 func flatRows(table any, err error, levels int) ([]any, error) {
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func lookupIndexedItems(_ *expr.Call, terms []any, _ *expr.Bound) ([]any, error)
 	return out, nil
 }
 
-// sequence is what numbers the lookup of that name lists.
+// sequence has the parameters of the sequence lookup.
 type sequence struct {
 	start, end, count, stride int
 	hasEnd, hasCount          bool
@@ -159,7 +159,7 @@ func newSequence(term string, p *expr.Bound) (*sequence, error) {
 	return s, nil
 }
 
-// parse reads "start=1 end=5 stride=2 format=x%02d" and the short "1-5/2:x%02d".
+// parse parses "start=1 end=5 stride=2 format=x%02d" and the short form "1-5/2:x%02d".
 func (s *sequence) parse(term string) error {
 	if strings.Contains(term, "=") {
 		for _, word := range strings.Fields(term) {
@@ -245,7 +245,7 @@ func (s *sequence) list() ([]any, error) {
 	return out, nil
 }
 
-// lookupSubelements takes a list, a key and perhaps {skip_missing: true}.
+// lookupSubelements accepts a list, a key and optionally {skip_missing: true}.
 func lookupSubelements(_ *expr.Call, terms []any, _ *expr.Bound) ([]any, error) {
 	if len(terms) < 2 || len(terms) > 3 {
 		return nil, fmt.Errorf("needs a list, the name of a key and perhaps {skip_missing: true}")
@@ -287,8 +287,8 @@ func lookupSubelements(_ *expr.Call, terms []any, _ *expr.Bound) ([]any, error) 
 	return out, nil
 }
 
-// dropPath is a copy of a dict in dicts that lacks what keys lead to: the
-// lookup, other than the filter, takes the list out of the item it is paired with.
+// dropPath returns a copy of nested dicts without the member at the path keys. Unlike the filter, the lookup
+// removes the list from the item with which it is paired.
 func dropPath(item any, keys []any) (any, error) {
 	d, err := expr.AsDict(item)
 	if err != nil {

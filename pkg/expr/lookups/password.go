@@ -25,8 +25,8 @@ const (
 	punctuation  = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 )
 
-// lookupPassword reads the password that a file keeps, and makes it up when
-// there is none. /dev/null keeps none.
+// lookupPassword reads the password from a file, and generates it when the file does not exist. With /dev/null
+// nothing is stored.
 func lookupPassword(c *expr.Call, terms []any, p *expr.Bound) ([]any, error) {
 	return mapTerms(terms, func(term string) (any, error) {
 		words, err := shlex.Split(term)
@@ -41,7 +41,7 @@ func lookupPassword(c *expr.Call, terms []any, p *expr.Bound) ([]any, error) {
 	})
 }
 
-// passwordRule is what a new password is made of, and what is returned of it.
+// passwordRule specifies the characters of a new password, and the form in which it is returned.
 type passwordRule struct {
 	length         int
 	chars          string
@@ -89,7 +89,7 @@ func passwordOptions(words []string, p *expr.Bound) (string, *passwordRule, erro
 	return words[0], r, err
 }
 
-// passwordLetters joins the named classes of characters and those that are given as such.
+// passwordLetters joins the named classes of characters and the literal characters.
 func passwordLetters(classes []any) (string, error) {
 	if len(classes) == 0 {
 		return asciiLetters + decimals + ".,:-_", nil
@@ -143,7 +143,7 @@ func (r *passwordRule) get(c *expr.Call, name string) (string, error) {
 			return "", err
 		}
 	case salt == "" && r.encrypt != "":
-		// The salt is kept, so that the hash stays the same from run to run.
+		// The salt is stored, so that the hash is the same in every run.
 		if salt, err = r.newSalt(); err != nil {
 			return "", err
 		}
@@ -160,7 +160,7 @@ func (r *passwordRule) get(c *expr.Call, name string) (string, error) {
 	return filters.HashPassword(password, strings.TrimSuffix(r.encrypt, "_crypt"), salt, 0, 0, r.ident)
 }
 
-// checks tells whether the run is in check mode, which writes nothing.
+// checks reports whether the run is in check mode, which writes nothing.
 func checks(c *expr.Call) bool {
 	if c.Scope == nil {
 		return false
@@ -169,7 +169,7 @@ func checks(c *expr.Call) bool {
 	return err == nil && check == true
 }
 
-// readPassword reads "password salt=xyz"; "" when there is no file.
+// readPassword reads "password salt=xyz". It returns "" when there is no file.
 func readPassword(c *expr.Call, file string) (password, salt string, err error) {
 	if file == "/dev/null" {
 		return "", "", nil
@@ -197,7 +197,7 @@ func (r *passwordRule) newSalt() (string, error) {
 	return filters.RandomText(scheme.Salt, filters.SaltLetters)
 }
 
-// create makes a password and keeps it. Another process that was faster wins.
+// create generates a password and stores it. If another process has stored one first, that one is used.
 func (r *passwordRule) create(c *expr.Call, file string) (password, salt string, err error) {
 	if password, err = r.random(); err != nil {
 		return "", "", err
@@ -233,8 +233,9 @@ func (r *passwordRule) random() (string, error) {
 	return string(out), nil
 }
 
-// writePassword writes the whole file beside it first, so that a reader never
-// sees half of it; a file that is there and not empty without salt wins.
+// writePassword writes a temporary file next to the target first, so that readers never see a partial file. If
+// another process has created the file in the meantime, the error is fs.ErrExist. A file with a password is
+// replaced, which adds the salt.
 func writePassword(c *expr.Call, file, password, salt string) error {
 	if salt != "" {
 		password += " salt=" + salt
@@ -253,7 +254,7 @@ func writePassword(c *expr.Call, file, password, salt string) error {
 		return err
 	}
 	if old == "" {
-		// A link fails when the file exists, where a rename would replace it.
+		// A link fails when the file exists. A rename would replace it.
 		if err := os.Link(tmp.Name(), file); err == nil || errors.Is(err, fs.ErrExist) && !isEmptyFile(file) {
 			return err
 		}

@@ -13,8 +13,7 @@ import (
 	"kubekey/pkg/pyregex"
 )
 
-// withOptions reads the "key file=x section=y" form: a name, then options
-// that add to the named arguments.
+// withOptions parses the "key file=x section=y" form: a name, then options that are added to the named arguments.
 func withOptions(term string, p *expr.Bound) (string, map[string]string, error) {
 	opts := map[string]string{}
 	var name []string
@@ -34,8 +33,7 @@ func withOptions(term string, p *expr.Bound) (string, map[string]string, error) 
 	return strings.Join(name, " "), opts, p.Err
 }
 
-// lookupRecords looks each term up in the file that it names, or in the one
-// of the default name.
+// lookupRecords looks up each term in its file, or in the file with the default name.
 func lookupRecords(defaultFile string, find func(text, key string, opts map[string]string) ([]any, error)) func(*expr.Call, []any, *expr.Bound) ([]any, error) {
 	return func(c *expr.Call, terms []any, p *expr.Bound) ([]any, error) {
 		var out []any
@@ -60,7 +58,7 @@ func lookupRecords(defaultFile string, find func(text, key string, opts map[stri
 	}
 }
 
-// iniValues are the values of a key, or of all keys that match it as a pattern.
+// iniValues returns the value of a key, or of all keys that match it as a pattern.
 func iniValues(text, key string, opts map[string]string) ([]any, error) {
 	section := cmp.Or(opts["section"], "global")
 	if opts["type"] == "properties" {
@@ -90,7 +88,7 @@ func iniValues(text, key string, opts map[string]string) ([]any, error) {
 	return []any{opts["default"]}, nil
 }
 
-// wrongINI does not show the line: it may be of a file with passwords.
+// wrongINI omits the content of the line, because the file can contain passwords.
 func wrongINI(p *configparser.Problem) error {
 	if p.Kind == configparser.NoSection || p.Kind == configparser.NoOption {
 		return fmt.Errorf("line %d is no [section], and no key = value below one", p.Line)
@@ -116,7 +114,7 @@ func matchingOptions(options []*configparser.Option, pattern string) ([]any, err
 	return out, nil
 }
 
-// optionValue is None for an option without sign and value.
+// optionValue returns None for an option without a sign and a value.
 func optionValue(o *configparser.Option) any {
 	if o.Bare {
 		return nil
@@ -128,7 +126,7 @@ func isYes(option string) bool {
 	return strings.EqualFold(option, "true") || option == "yes"
 }
 
-// csvCell is the cell of the row that starts with key.
+// csvCell returns the cell of the row that starts with key.
 func csvCell(text, key string, opts map[string]string) ([]any, error) {
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord, r.LazyQuotes = -1, true

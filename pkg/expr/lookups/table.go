@@ -1,4 +1,4 @@
-// Package lookups is the lookups that every playbook has.
+// Package lookups implements the lookups that every playbook has.
 package lookups
 
 import (
@@ -9,12 +9,12 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Rows are all lookups.
+// Rows returns all lookups.
 func Rows() []expr.Lookup {
 	return slices.Concat(listLookups(), fileLookups(), variableLookups(), secretLookups())
 }
 
-// eachTerm calls do with the text of every term; a term that is a list is several.
+// eachTerm calls do with the text of every term. A list counts as several terms.
 func eachTerm(terms []any, do func(term string) error) error {
 	flat, err := filters.Flatten(terms, 1, false, 0)
 	if err != nil {
@@ -32,7 +32,7 @@ func eachTerm(terms []any, do func(term string) error) error {
 	return nil
 }
 
-// mapTerms is one result for the text of every term.
+// mapTerms returns one result for the text of every term.
 func mapTerms(terms []any, do func(term string) (any, error)) ([]any, error) {
 	var out []any
 	err := eachTerm(terms, func(term string) error {
@@ -43,7 +43,7 @@ func mapTerms(terms []any, do func(term string) (any, error)) ([]any, error) {
 	return out, err
 }
 
-// scopeValue is a variable of the scope, forced; a *value.Undefined when there is none.
+// scopeValue returns a variable of the scope, forced; a *value.Undefined when there is none.
 func scopeValue(c *expr.Call, name string) (any, error) {
 	if c.Scope == nil {
 		return &value.Undefined{Name: name}, nil

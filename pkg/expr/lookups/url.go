@@ -37,7 +37,7 @@ func lookupURL(c *expr.Call, terms []any, p *expr.Bound) ([]any, error) {
 	return out, err
 }
 
-// urlClient asks as the arguments of the lookup say.
+// urlClient returns an HTTP client configured by the arguments of the lookup.
 func urlClient(c *expr.Call, p *expr.Bound) (*http.Client, error) {
 	to := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: !p.Flag("validate_certs", true)}}
 	if p.Flag("use_proxy", true) {

@@ -84,7 +84,7 @@ func scopeNames(s expr.Scope) ([]string, error) {
 	return nil, fmt.Errorf("the names of all variables are not known here")
 }
 
-// lookupConfig answers what of Ansible's configuration has a meaning here.
+// lookupConfig returns those options of Ansible's configuration that have a meaning in kk.
 func lookupConfig(_ *expr.Call, terms []any, p *expr.Bound) ([]any, error) {
 	known := map[string]any{
 		"DEFAULT_ROLES_PATH": []any{"roles"}, "RETRY_FILES_ENABLED": false, "DEFAULT_HASH_BEHAVIOUR": "replace",
@@ -105,8 +105,8 @@ func lookupConfig(_ *expr.Call, terms []any, p *expr.Bound) ([]any, error) {
 	return out, err
 }
 
-// lookupInventoryHostnames lists the hosts of a pattern: groups, hosts and
-// globs joined with ":" or ",", each with ! to leave out or & to intersect.
+// lookupInventoryHostnames lists the hosts of a pattern: groups, hosts and globs joined with ":" or ",", each with
+// an optional ! to exclude or & to intersect.
 func lookupInventoryHostnames(c *expr.Call, terms []any, _ *expr.Bound) ([]any, error) {
 	v, err := scopeValue(c, "groups")
 	if err != nil {
@@ -134,7 +134,7 @@ func selectHosts(groups *value.Dict, words []string) ([]any, error) {
 	if !plain {
 		words = append([]string{"all"}, words...)
 	}
-	// What adds comes first, then what intersects, then what leaves out.
+	// Additions come first, then intersections, then exclusions.
 	for _, kind := range []byte{'+', '&', '!'} {
 		for _, word := range words {
 			is := byte('+')
@@ -161,7 +161,7 @@ func selectHosts(groups *value.Dict, words []string) ([]any, error) {
 	return out, nil
 }
 
-// hostsOf are the hosts of the groups that a glob matches, and the hosts it matches itself.
+// hostsOf returns the hosts of the groups that match a glob, and the hosts that match it themselves.
 func hostsOf(groups *value.Dict, glob string) ([]any, error) {
 	all, _ := groups.Get("all")
 	everyone, err := filters.DefinedItems(all)

@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Functions are the global functions.
+// Functions returns the global functions.
 func Functions() []expr.Function {
 	return []expr.Function{
 		{Names: "range", Params: "start! stop step", Do: makeRange},
@@ -54,8 +54,7 @@ func makeDict(_ *expr.Call, p *expr.Bound) (any, error) {
 	return out, nil
 }
 
-// Namespace is what namespace() makes: {% set ns.x = 1 %} changes it, also
-// from inside a loop.
+// Namespace is the result of namespace(). {% set ns.x = 1 %} changes it, also from inside a loop.
 type Namespace struct{ members *value.Dict }
 
 // Attr implements Attrs.
@@ -64,7 +63,7 @@ func (n *Namespace) Attr(name string) (any, bool) { return n.members.Get(name) }
 // SetAttr implements AttrSetter.
 func (n *Namespace) SetAttr(name string, v any) { n.members.Set(name, v) }
 
-// TypeName is Python's.
+// TypeName returns Python's name of the type.
 func (n *Namespace) TypeName() string { return "namespace" }
 
 // String prints the namespace as Jinja2 does.
@@ -78,7 +77,7 @@ func makeNamespace(c *expr.Call, p *expr.Bound) (any, error) {
 	return &Namespace{d.(*value.Dict)}, nil
 }
 
-// cycler walks around a list, one step a next().
+// cycler cycles through a list, one step per call of next().
 type cycler struct {
 	items []any
 	i     int

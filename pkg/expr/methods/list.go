@@ -38,7 +38,7 @@ func listMethods() []expr.Method {
 	}
 }
 
-// grown is a copy of a list with more elements.
+// grown returns a copy of a list with more elements.
 func grown(v any, more ...any) []any {
 	list := v.([]any)
 	return append(list[:len(list):len(list)], more...)
@@ -172,7 +172,7 @@ func dictUpdate(v any, p *expr.Bound) (any, any, error) {
 	return nil, out, nil
 }
 
-// dictOf is a dict of a dict, of a list of pairs, or empty for none.
+// dictOf makes a dict from a dict, from a list of pairs, or from nothing.
 func dictOf(v any) (*value.Dict, error) {
 	v, err := expr.Defined(v)
 	if err != nil || v == nil {

@@ -12,7 +12,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// strSpec is a row for a method that takes no arguments.
+// strSpec is a row for a method without arguments.
 func strSpec(name string, do func(s string) any) expr.Method {
 	return expr.Method{Name: name, Do: func(v any, _ *expr.Bound) (any, error) { return do(v.(string)), nil }}
 }
@@ -106,7 +106,7 @@ func padMethods() []expr.Method {
 	}
 }
 
-// textArg is a required argument that must be a string, as Python wants it.
+// textArg returns a required argument that must be a string, as in Python.
 func textArg(p *expr.Bound, name string) string {
 	v := p.Value(name, nil)
 	s, ok := v.(string)
@@ -133,7 +133,7 @@ func swapCase(r rune) rune {
 	return unicode.ToUpper(r)
 }
 
-// pyTitle starts every run of letters with a capital, as str.title does.
+// pyTitle capitalizes the first letter of every run of letters, as str.title does.
 func pyTitle(s string) string {
 	inWord := false
 	return strings.Map(func(r rune) rune {
@@ -160,7 +160,7 @@ func separator(sep any) (string, error) {
 func pySplit(s string, sep any, n int) (any, error) {
 	if sep == nil {
 		parts := filters.SplitBlanks(s, n)
-		if n >= 0 && len(parts) > n { // the rest keeps its blanks at the end
+		if n >= 0 && len(parts) > n { // the rest keeps its trailing blanks
 			rest := strings.TrimLeftFunc(s, unicode.IsSpace)
 			for range n {
 				rest = strings.TrimLeftFunc(rest[strings.IndexFunc(rest, unicode.IsSpace):], unicode.IsSpace)
@@ -267,7 +267,7 @@ func pyJoin(sep string, v any) (any, error) {
 	return b.String(), nil
 }
 
-// window is the part of s between start and end (runes), and its byte offset.
+// window returns the part of s between start and end (runes), and its byte offset.
 func window(s string, p *expr.Bound) (string, int, error) {
 	start, end := p.Value("start", nil), p.Value("end", nil)
 	if start == nil && end == nil {
@@ -286,7 +286,7 @@ func window(s string, p *expr.Bound) (string, int, error) {
 	return string(runes[low:high]), low, nil
 }
 
-// affix tests a prefix or suffix, or a list of them.
+// affix tests for a prefix or suffix, or for one of a list of them.
 func affix(has func(s, affix string) bool, name string) func(any, *expr.Bound) (any, error) {
 	return func(v any, p *expr.Bound) (any, error) {
 		s, _, err := window(v.(string), p)
@@ -368,7 +368,7 @@ func zfill(s string, width int) (any, error) {
 	return strings.Repeat("0", fill) + s, nil
 }
 
-// padded fills to a width; share says how much goes left and right.
+// padded pads to a width; share returns the padding on the left and on the right.
 func padded(share func(fill, width int) (left, right int)) func(any, *expr.Bound) (any, error) {
 	return func(v any, p *expr.Bound) (any, error) {
 		s, width, char := v.(string), p.Int("width", 0), p.Str("fillchar", " ")

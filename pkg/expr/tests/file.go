@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// fileTests look at files of the control node.
+// fileTests check files on the control node.
 func fileTests() []expr.Test {
 	return []expr.Test{
 		onPath("directory is_dir", func(c *expr.Call, path string) bool { return c.Env.Options().Files.IsDir(path) }),

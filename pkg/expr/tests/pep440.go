@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// pep440Version is a version of a Python package, as PEP 440 orders them.
+// pep440Version is a version of a Python package, ordered by PEP 440.
 type pep440Version struct {
 	epoch   *big.Int
-	release []*big.Int // without zeros at its end
-	// What follows the release, in the order of what counts first. pre and dev of
-	// a version without them come after all others, its post before.
+	release []*big.Int // without trailing zeros
+	// Parts after the release, by decreasing precedence. For pre and dev, a version without the part comes after
+	// versions with it; for post, before them.
 	pre, post, dev pep440Mark
 	local          []string
 }
 
-// pep440Mark is a part as rc1: its rank among the parts in its place, and its number.
+// pep440Mark is a part such as rc1: its rank among the alternatives, and its number.
 type pep440Mark struct {
 	rank   int
 	number *big.Int
@@ -98,7 +98,7 @@ func (m pep440Mark) compare(o pep440Mark) int {
 	return cmp.Or(cmp.Compare(m.rank, o.rank), m.number.Cmp(o.number))
 }
 
-// comparePEP440Local compares parts of what follows a plus: numbers come after words.
+// comparePEP440Local compares the parts after a plus. Numbers come after words.
 func comparePEP440Local(a, b string) int {
 	x, isNumber := new(big.Int).SetString(a, 10)
 	y, isOther := new(big.Int).SetString(b, 10)
@@ -113,7 +113,7 @@ func comparePEP440Local(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// integer is the number that digits write; 0 without digits.
+// integer converts digits to a number; 0 without digits.
 func integer(digits string) *big.Int {
 	n, ok := new(big.Int).SetString(digits, 10)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// resultTests look at what a task registered.
+// resultTests check results that a task registered.
 func resultTests() []expr.Test {
 	return []expr.Test{
 		result("failed failure", func(r *value.Dict) bool { return flagOf(r, "failed") }),
@@ -41,7 +41,7 @@ func flagOf(r *value.Dict, key string) bool {
 	return value.Truth(v)
 }
 
-// isChanged looks into the results of a loop when the whole says nothing.
+// isChanged checks the results of a loop when the overall result has no changed key.
 func isChanged(r *value.Dict) bool {
 	results, _ := r.Get("results")
 	items, ok := results.([]any)

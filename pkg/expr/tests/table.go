@@ -1,4 +1,4 @@
-// Package tests is the tests that every playbook has: what stands after `is`.
+// Package tests implements the tests that every playbook has, which are used after `is`.
 package tests
 
 import (
@@ -12,12 +12,12 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Rows are all tests.
+// Rows returns all tests.
 func Rows() []expr.Test {
 	return slices.Concat(typeTests(), valueTests(), orderTests(), setTests(), resultTests(), textTests(), fileTests())
 }
 
-// on makes a test of a predicate; it is false for undefined.
+// on makes a test from a predicate. The test is false for undefined values.
 func on(names string, is func(v any) bool) expr.Test {
 	return expr.Test{Names: names, UndefinedToo: true, Do: func(_ *expr.Call, in any, _ *expr.Bound) (bool, error) {
 		return is(in), nil
@@ -61,7 +61,7 @@ func typeTests() []expr.Test {
 	}
 }
 
-// same is Python's `is`: equal scalars of one type, or the very same container.
+// same is Python's `is`: equal scalars of one type, or the identical container.
 func same(a, b any) bool {
 	switch x := a.(type) {
 	case *value.Undefined:
@@ -188,7 +188,7 @@ func subset(a, b any) (bool, error) {
 	return true, nil
 }
 
-// search reports whether an element has the truth that is wanted.
+// search reports whether any element has the truth value want.
 func search(v any, want bool) (bool, error) {
 	list, err := expr.Iterate(v)
 	if err != nil {

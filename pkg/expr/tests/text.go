@@ -14,7 +14,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// textTests look at strings. The table keeps compiled patterns.
+// textTests check strings. The table keeps compiled patterns.
 func textTests() []expr.Test {
 	re := filters.NewPatterns()
 	const params = "pattern! ignorecase multiline"
@@ -57,8 +57,8 @@ func tester(ps *filters.Patterns, how string) func(*expr.Call, any, *expr.Bound)
 	}
 }
 
-// testURI asks as Ansible's tests do, for which any text is an address, if one
-// without a scheme; is has more to ask.
+// testURI follows Ansible's tests, which accept any text as an address, even without a scheme; is has additional
+// checks.
 func testURI(is func(parts *value.Dict) bool) func(*expr.Call, any, *expr.Bound) (bool, error) {
 	return func(_ *expr.Call, in any, p *expr.Bound) (bool, error) {
 		s, ok := in.(string)
@@ -121,8 +121,8 @@ func compareVersions(a, b, kind string) (int, error) {
 	return x.Compare(y), nil
 }
 
-// parseVersion reads 1.2b3 and 1.2rc1 (Python's pre-releases) as 1.2.0-b.3 when
-// the kind is strict.
+// parseVersion parses a version; when the kind is strict, 1.2b3 and 1.2rc1 (Python's pre-releases) become 1.2.0-b.3
+// and similar.
 func parseVersion(text, kind string) (*semver.Version, error) {
 	plain := text
 	if kind == "strict" {
