@@ -16,8 +16,8 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// asyncTask is what the keywords async and poll say. A limit of 0 is a task
-// of the foreground, a poll of 0 one that is not waited for.
+// asyncTask has the values of the keywords async and poll. With a limit of 0 the task runs in the foreground; with a
+// poll of 0 kk does not wait for it.
 type asyncTask struct{ limit, poll time.Duration }
 
 func (x *execution) async(v *vars.View) (a asyncTask, err error) {
@@ -32,9 +32,9 @@ func (x *execution) async(v *vars.View) (a asyncTask, err error) {
 	return a, err
 }
 
-// background runs the module as a job. Commands of the playbook's author are
-// left to the host; the work of other modules is many commands, which kk goes
-// on with. Check mode predicts at once, and keeps what it predicts as a job.
+// background runs the module as a job. Commands of the playbook's author run detached on the host. Other modules run
+// several commands each, so kk itself continues them in the background. Check mode predicts the result at once and
+// stores it as a finished job.
 func (x *execution) background(ctx context.Context, v *vars.View, c *module.Call, a asyncTask) (module.Result, error) {
 	if !x.t.Spec.CanDetach() {
 		return module.Result{Failed: true, Msg: "async is not supported for this task."}, nil
@@ -78,7 +78,7 @@ func (x *execution) background(ctx context.Context, v *vars.View, c *module.Call
 	return module.StartedJob(id, ""), nil
 }
 
-// tellEnd emits how a job that was waited for ended.
+// tellEnd emits the end of a job that kk waited for.
 func (x *execution) tellEnd(id string, r module.Result, err error) {
 	state := event.AsyncOK
 	if r.Failed || err != nil {
@@ -87,8 +87,7 @@ func (x *execution) tellEnd(id string, r module.Result, err error) {
 	x.tell(event.Async{Task: x.ev, Host: x.w.name, Job: id, State: state})
 }
 
-// fork gives a call to another goroutine: variables that it alone works out,
-// and nobody who listens to it.
+// fork prepares a call for use on another goroutine: with its own variables, and without output and progress.
 func (x *execution) fork(ctx context.Context, v *vars.View, c *module.Call) (err error) {
 	v = v.Fork()
 	c.Scope, c.Output, c.Progress = v, nil, nil
@@ -97,7 +96,7 @@ func (x *execution) fork(ctx context.Context, v *vars.View, c *module.Call) (err
 	return err
 }
 
-// ended adds to a result what a job's has.
+// ended adds the job's keys to a result.
 func ended(id string, r module.Result) module.Result {
 	d := value.NewDict("ansible_job_id", id, "started", 1, "finished", 1)
 	d.Merge(r.Data)
@@ -106,12 +105,12 @@ func ended(id string, r module.Result) module.Result {
 }
 
 const (
-	firstLook = 250 * time.Millisecond // at a job; then twice as long each time, up to poll
-	jobGrace  = 15 * time.Second       // that a host has to end a job whose time is over
+	firstLook = 250 * time.Millisecond // until the first query of a job; doubles each time, up to poll
+	jobGrace  = 15 * time.Second       // time that a host has to end a job after its limit
 )
 
-// await waits for a job of the host. A host that is away is asked again until
-// the job's time is over. Who stops waiting ends the job.
+// await waits for a job on the host. If the host is unreachable, it is queried again until the job's limit is over.
+// If the wait is cancelled, the job is ended.
 func (x *execution) await(ctx context.Context, c *module.Call, id string, a asyncTask) (module.Result, error) {
 	deadline := time.Now().Add(a.limit + jobGrace)
 	for pause := min(firstLook, a.poll); ; pause = min(2*pause, a.poll) {
@@ -124,7 +123,7 @@ func (x *execution) await(ctx context.Context, c *module.Call, id string, a asyn
 		late := time.Now().After(deadline)
 		switch {
 		case errors.As(err, &lost) && !late && ctx.Err() == nil:
-			// What came of a new connection shows at the next look.
+			// If the new connection fails, too, the next query shows it.
 			_ = c.Reset(ctx)
 		case err != nil:
 			return r, err
@@ -134,7 +133,7 @@ func (x *execution) await(ctx context.Context, c *module.Call, id string, a asyn
 		case late:
 			x.endJob(ctx, c, id)
 			return module.Result{Failed: true, Msg: module.LateJob(a.limit), Data: r.Data}, nil
-		case pause == a.poll: // looks before that are kk's own
+		case pause == a.poll: // more frequent queries are internal
 			x.tell(event.Async{Task: x.ev, Host: x.w.name, Job: id, State: event.AsyncRuns})
 		}
 	}
@@ -158,17 +157,17 @@ func (x *execution) askJob(ctx context.Context, c *module.Call, id, mode string)
 	return runner.Run(ctx, c)
 }
 
-// endJob ends the processes of a job that nobody waits for any longer.
+// endJob ends the processes of a job that nothing waits for any more.
 func (x *execution) endJob(ctx context.Context, c *module.Call, id string) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), jobGrace)
 	defer cancel()
-	// The host ends it when its time is over, whatever comes of this.
+	// If this fails, the host ends the job when its limit is over.
 	_, _ = x.askJob(bounded, c, id, "end")
 	_, _ = x.askJob(bounded, c, id, "cleanup")
 }
 
-// awaitJobs waits for what kk itself does in the background, and tells of
-// failures that no async_status has seen.
+// awaitJobs waits for the jobs that kk itself runs in the background, and reports failures that no async_status has
+// read.
 func (e *Engine) awaitJobs() {
 	running := e.jobs.Running()
 	if len(running) > 0 {

@@ -15,7 +15,7 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// attempts runs the module until it succeeds or the retries are used up.
+// attempts runs the module until it succeeds or no retries are left.
 func (x *execution) attempts(ctx context.Context, v *vars.View, o *itemOutcome) {
 	retries, delay, err := x.retries(v)
 	if err != nil {
@@ -28,7 +28,7 @@ func (x *execution) attempts(ctx context.Context, v *vars.View, o *itemOutcome) 
 			return
 		}
 		o.result.Set("attempts", n)
-		if retries == 0 { // until says when to stop trying
+		if retries == 0 { // a single attempt: until is not evaluated
 			return
 		}
 		ok, err := x.satisfied(ctx, v, o)
@@ -52,7 +52,7 @@ func (x *execution) attempts(ctx context.Context, v *vars.View, o *itemOutcome) 
 	}
 }
 
-// retries is how often to repeat: -1 when the task does not.
+// retries returns the number of retries and the delay between them; n is -1 if the task has no retries.
 func (x *execution) retries(v *vars.View) (n int, delay time.Duration, err error) {
 	if len(x.t.Until) == 0 && x.t.Retries == nil {
 		return -1, 0, nil
@@ -71,7 +71,7 @@ func (x *execution) retries(v *vars.View) (n int, delay time.Duration, err error
 	return n, delay, nil
 }
 
-// own evaluates a keyword that is the task's alone.
+// own evaluates a keyword that is not inherited.
 func (x *execution) own(v *vars.View, d *template.Data) (val any, set bool, err error) {
 	if d == nil {
 		return nil, false, nil
@@ -80,7 +80,7 @@ func (x *execution) own(v *vars.View, d *template.Data) (val any, set bool, err 
 	return val, err == nil && val != nil && val != x.e.omit, undefinedOption(err)
 }
 
-// satisfied evaluates until; without one, what did not fail is done.
+// satisfied evaluates until. Without until, a result that did not fail is sufficient.
 func (x *execution) satisfied(ctx context.Context, v *vars.View, o *itemOutcome) (bool, error) {
 	if len(x.t.Until) == 0 {
 		return o.status != event.Failed, nil

@@ -17,8 +17,8 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// prepare makes what the module is called with. Its errors fail the task
-// before the module ran: changed_when and failed_when do not judge them.
+// prepare creates the call of the module. Its errors fail the task before the module runs, and changed_when and
+// failed_when do not apply to them.
 func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (*module.Call, error) {
 	args, err := x.arguments(ctx, v)
 	if err != nil {
@@ -51,7 +51,7 @@ func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (
 		return c, nil
 	}
 	if _, refused := x.runner(c); refused != nil {
-		return c, nil // without a connection: runModule fails with it
+		return c, nil // has no connection: runModule fails
 	}
 	if x.t.Spec.Where == module.OnHost {
 		err = x.connect(ctx, v, c, o.delegate)
@@ -59,7 +59,7 @@ func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (
 	return c, err
 }
 
-// skipsCheck reports whether check mode leaves the module out.
+// skipsCheck reports whether the module is skipped in check mode.
 func (x *execution) skipsCheck(c *module.Call) bool { return c.Check && x.t.Spec.Check == module.Skips }
 
 // runModule runs the module, in the background if the task is async.
@@ -90,7 +90,7 @@ func (x *execution) foreground(ctx context.Context, c *module.Call) (module.Resu
 	return x.e.Perform(ctx, x.t, runner, c)
 }
 
-// runner is the module with its arguments.
+// runner returns the module with its arguments.
 func (x *execution) runner(c *module.Call) (module.Runner, error) {
 	runner, err := x.t.Spec.Decode(c.Args, x.e.Redact)
 	var problems schema.Errors
@@ -108,7 +108,7 @@ func undefinedOption(err error) error {
 	return err
 }
 
-// modes are check and diff mode of the task.
+// modes reports whether check mode and diff mode apply to the task.
 func (x *execution) modes(v *vars.View) (check, diff bool, err error) {
 	check, diff = x.e.Check, x.e.Diff
 	for _, m := range []struct {
@@ -126,7 +126,7 @@ func (x *execution) modes(v *vars.View) (check, diff bool, err error) {
 	return check, diff, nil
 }
 
-// arguments evaluates the task's arguments, module_defaults beneath them.
+// arguments evaluates the task's arguments. They override module_defaults.
 func (x *execution) arguments(ctx context.Context, v *vars.View) (*value.Dict, error) {
 	args := value.NewDict()
 	for _, d := range x.t.Attrs.ModuleDefaults {
@@ -162,7 +162,7 @@ func (x *execution) arguments(ctx context.Context, v *vars.View) (*value.Dict, e
 	return cleaned, nil
 }
 
-// keepRaw puts the arguments that the module evaluates itself back as module_defaults has them.
+// keepRaw restores, unevaluated, the arguments from module_defaults that the module evaluates itself.
 func (x *execution) keepRaw(args *value.Dict, defaults *template.Data, name string) {
 	own, ok := defaults.Member(name)
 	if !ok {
@@ -175,7 +175,7 @@ func (x *execution) keepRaw(args *value.Dict, defaults *template.Data, name stri
 	}
 }
 
-// withoutOmit drops what has the value of the variable omit, at any depth.
+// withoutOmit removes the values that equal the variable omit, at any depth.
 func (x *execution) withoutOmit(v any) any {
 	if !x.hasOmit(v) {
 		return v
@@ -221,7 +221,7 @@ func (x *execution) hasOmit(v any) bool {
 	return false
 }
 
-// delegate is the host that the task is delegated to, or "".
+// delegate returns the host that the task is delegated to, or "".
 func (x *execution) delegate(v *vars.View) (string, error) {
 	val, set, err := x.attr(v, project.DelegateTo)
 	if err != nil || !set {
@@ -230,7 +230,7 @@ func (x *execution) delegate(v *vars.View) (string, error) {
 	return value.Str(val), nil
 }
 
-// connect gives the call its connector: become, environment and check mode applied.
+// connect sets the connector of the call, with become, environment and check mode applied.
 func (x *execution) connect(ctx context.Context, v *vars.View, c *module.Call, delegate string) error {
 	host := x.w.name
 	reached := v
@@ -297,10 +297,10 @@ func (x *execution) environment(ctx context.Context, v *vars.View) (map[string]s
 	return out, nil
 }
 
-// asyncDir is the variable of Ansible that says where hosts keep their jobs.
+// asyncDir is the variable of Ansible that specifies where hosts store their jobs.
 const asyncDir = "ansible_async_dir"
 
-// jobFolder adds where the host keeps the jobs of async, if a variable says so.
+// jobFolder adds the host's directory for async jobs to the environment, if a variable specifies it.
 func (x *execution) jobFolder(v *vars.View, env map[string]string) (map[string]string, error) {
 	if x.t.Async == nil && (x.t.Spec == nil || !x.t.Spec.Is("async_status")) {
 		return env, nil
@@ -318,8 +318,8 @@ func (x *execution) jobFolder(v *vars.View, env map[string]string) (map[string]s
 	return out, nil
 }
 
-// outputs is how much the result may hold of what commands print. The items of a loop
-// share that; each may have its part.
+// outputs returns the limit of command output in the result. The items of a loop share it, but each can use a
+// guaranteed part.
 func (x *execution) outputs(secret bool) *module.Outputs {
 	most := cmp.Or(x.e.KeepOutput, module.DefaultKeep)
 	b := &module.Outputs{Keep: max(most-int(x.held.Load()), most/16), Secrets: x.e.Redact, Why: x.e.NoOverflow}
@@ -334,7 +334,7 @@ func (x *execution) outputs(secret bool) *module.Outputs {
 	return b
 }
 
-// hold counts what the result of an item holds of outputs.
+// hold counts the bytes of output in the result of an item.
 func (x *execution) hold(o *itemOutcome) {
 	if o.result != nil {
 		x.held.Add(int64(len(o.result.String("stdout")) + len(o.result.String("stderr"))))
@@ -355,7 +355,7 @@ func (x *execution) progress(secret bool, what string, done, total int64) {
 	}
 }
 
-// notifications works out the names of the handlers to notify.
+// notifications evaluates the names of the handlers to notify.
 func (x *execution) notifications(v *vars.View, o *itemOutcome) {
 	for _, d := range x.t.Attrs.Notify {
 		val, err := d.Value(v.Context(), v)

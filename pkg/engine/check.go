@@ -12,12 +12,11 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// CheckHosts returns what is wrong with the variables of hosts before the run
-// connects to one: files beside the playbooks that cannot be read, literals that
-// say how to reach a host and cannot mean anything, tasks that need all hosts where
-// each goes on alone, and files of the control node that are not there. Only hosts
-// that a play is sure to connect to are looked at: others may be there for programs
-// that know more connections. limit is as of Options.
+// CheckHosts returns the problems in the variables of hosts, before the run connects to any of them: files next to
+// the playbooks that cannot be read, invalid literals in connection variables, tasks that need all hosts in plays
+// where each host runs independently, and missing files on the control node. It checks only hosts that a play is
+// certain to connect to: others can be in the inventory for tools that support more connection types. limit is as in
+// Options.
 func (e *Engine) CheckHosts(ctx context.Context, playbooks []*project.Playbook, limit []string) source.Diagnostics {
 	c := checker{e: e, seen: map[string]bool{}}
 	c.files = fileCheck{tree: e.Tree, add: c.add}
@@ -33,7 +32,7 @@ func (e *Engine) CheckHosts(ctx context.Context, playbooks []*project.Playbook, 
 type checker struct {
 	e     *Engine
 	files fileCheck
-	seen  map[string]bool // what was reported
+	seen  map[string]bool // problems already reported
 	ds    source.Diagnostics
 }
 
@@ -62,7 +61,7 @@ func (c *checker) play(ctx context.Context, p *project.Play) {
 	}
 }
 
-// isControl reports whether a host is, or may be, the machine that kk runs on.
+// isControl reports whether a host is, or can be, the machine that kk runs on.
 func (e *Engine) isControl(ctx context.Context, host string, p *project.Play) bool {
 	v := e.View(ctx, host, p, p.Dir)
 	s := e.settings(v, &project.Attrs{}, v)
@@ -70,7 +69,7 @@ func (e *Engine) isControl(ctx context.Context, host string, p *project.Play) bo
 	return isLocal(host) || s.err != nil || isLocal(address) || connection != "ssh"
 }
 
-// together reports tasks that need all hosts of a play where each goes on alone.
+// together reports tasks that need all hosts of a play in which each host runs independently.
 func (c *checker) together(p *project.Play) {
 	free := p.Strategy == nil && c.e.Plays.Free
 	if p.Strategy != nil {
@@ -89,7 +88,7 @@ func (c *checker) together(p *project.Play) {
 	}
 }
 
-// notFree is the error of a task that cannot run with the strategy free; nil when it can.
+// notFree returns the error for a task that cannot run with the strategy free; nil if it can.
 func notFree(t *project.Task) *source.Diagnostic {
 	if t.Spec == nil || t.Spec.Where != onceForAll {
 		return nil
@@ -98,7 +97,7 @@ func notFree(t *project.Task) *source.Diagnostic {
 		WithHelp("it does its work once for all hosts: use the linear strategy")
 }
 
-// hostsOf are the hosts of a play as far as they are known before the run.
+// hostsOf returns the hosts of a play, and whether they are known before the run.
 func (e *Engine) hostsOf(ctx context.Context, p *project.Play) (hosts []string, known bool) {
 	r := &reader{ctx: ctx, v: e.playScope(ctx, &playState{play: p, dir: p.Dir})}
 	patterns := r.list(p.Hosts, "hosts")
@@ -106,10 +105,10 @@ func (e *Engine) hostsOf(ctx context.Context, p *project.Play) (hosts []string, 
 		return nil, false
 	}
 	m, err := e.matched(patterns, p)
-	return m.Hosts, err == nil // an error is the play's to report
+	return m.Hosts, err == nil // an error is reported by the play
 }
 
-// host checks the variables that a view has literals for.
+// host checks the variables for which a view has literals.
 func (c *checker) host(v *vars.View) {
 	mask := v.Watched()
 	for i, name := range connectionNames() {
@@ -135,8 +134,8 @@ func (c *checker) variable(name string, o vars.Origin) {
 	c.add(d)
 }
 
-// connects reports whether a play is sure to connect to each of its hosts: it
-// gathers facts, or has a task on the host that runs whatever is known of it.
+// connects reports whether a play is certain to connect to each of its hosts: it gathers facts, or has a task that
+// runs on the host whatever its variables are.
 func (e *Engine) connects(p *project.Play) bool {
 	if p.Setup != nil && gathersSurely(p.GatherFacts, e.Plays.Gathering) {
 		return true

@@ -13,27 +13,26 @@ import (
 	"kubekey/pkg/value"
 )
 
-// fileCheck looks for the files of the control node that tasks name literally.
-// It goes through the tasks in the order of the run.
+// fileCheck checks that the control node has the files that tasks name literally. It visits the tasks in the order of
+// the run.
 //
-// A file that is not there is an error where the task is sure to run and its
-// failure to end the play, and a warning where it is not: under a condition or in a
-// loop, in a handler or a rescue, where the failure is ignored or comes to a rescue.
-// It is neither when an earlier task may make it: one that runs on the control node and
-// names it or a folder that it is in, has a template for a name, or runs a program
-// that may write anything.
+// A missing file is an error if the task is certain to run and its failure is certain to end the play. It is a
+// warning otherwise: under a condition or in a loop, in a handler or a rescue section, or if the failure is ignored
+// or rescued. It is neither if an earlier task can create the file, that is, if the task runs on the control node and
+// names the file or a directory that contains it, has a template for a name, or runs a command that can write
+// anything.
 type fileCheck struct {
 	tree source.Tree
 	add  func(*source.Diagnostic)
 
-	earlier []*project.Task // that may write files of the control node
+	earlier []*project.Task // tasks that can write files of the control node
 }
 
-// play checks a play. control tells the hosts that are, or may be, the control
-// node; onControl says that one of the play's is.
+// play checks a play. control reports whether a host is, or can be, the control node. onControl is set if the play
+// has such a host.
 func (c *fileCheck) play(p *project.Play, control func(host string) bool, onControl bool) {
 	w := fileWalk{c, control, onControl}
-	for _, h := range p.Handlers { // they run between the sections, and who knows which
+	for _, h := range p.Handlers { // they run between the sections; which ones is not known
 		w.remember(h)
 	}
 	for _, section := range [][]project.Step{p.Pre, p.Main, p.Post} {
@@ -50,14 +49,14 @@ type fileWalk struct {
 	onControl bool
 }
 
-// remember notes a task that may write files of the control node.
+// remember adds a task that can write files of the control node.
 func (w fileWalk) remember(t *project.Task) {
 	if w.writesHere(t) {
 		w.earlier = append(w.earlier, t)
 	}
 }
 
-// steps checks steps; sure says that they run and that their failure ends the play.
+// steps checks steps. sure is set if they are certain to run and their failure ends the play.
 func (w fileWalk) steps(steps []project.Step, sure bool) {
 	for _, s := range steps {
 		switch s := s.(type) {
@@ -91,8 +90,8 @@ func (c *fileCheck) check(t *project.Task, sure bool) {
 	}
 }
 
-// surelyFails reports whether a task runs, and a file that is missing fails the
-// play. One that the loop reads is read however many items there are.
+// surelyFails reports whether a task is certain to run and a missing file fails the play. A file that the loop
+// expression reads is read for any number of items.
 func surelyFails(t *project.Task, forLoop bool) bool {
 	return len(t.Attrs.When) == 0 && (t.Loop == nil || forLoop) && len(t.FailedWhen) == 0 && len(t.Until) == 0 &&
 		t.Attrs.Value[project.IgnoreErrors] == nil && t.Async == nil
@@ -106,18 +105,18 @@ func shown(paths []string) []string {
 	return out
 }
 
-// mayBeMade reports whether an earlier task may make what is to be in one of the places.
+// mayBeMade reports whether an earlier task can create one of the places.
 func (c *fileCheck) mayBeMade(places []string) bool {
 	return slices.ContainsFunc(c.earlier, func(before *project.Task) bool { return mayMake(before, places) })
 }
 
-// writesHere reports whether a task may write files of the control node.
+// writesHere reports whether a task can write files of the control node.
 func (w fileWalk) writesHere(t *project.Task) bool {
 	switch {
 	case t.Meta != "":
 		return false
 	case t.Spec == nil:
-		return true // an include: what it brings in is not known
+		return true // an include: its tasks are not known
 	case t.Spec.Check == module.Harmless:
 		return false
 	case t.Spec.Where != module.OnHost || makes(t):
@@ -135,7 +134,7 @@ func (w fileWalk) writesHere(t *project.Task) bool {
 	return w.onControl
 }
 
-// makes reports whether the module of a host's task writes on the control node.
+// makes reports whether the module of a host's task writes files on the control node.
 func makes(t *project.Task) bool {
 	if t.Spec.New == nil {
 		return false
@@ -144,8 +143,7 @@ func makes(t *project.Task) bool {
 	return err != nil || slices.ContainsFunc(args, func(a schema.Arg) bool { return a.Makes })
 }
 
-// mayMake reports whether a task that writes on the control node may make what is to
-// be in one of the places.
+// mayMake reports whether a task that writes on the control node can create one of the places.
 func mayMake(t *project.Task, places []string) bool {
 	if t.Spec == nil || t.Spec.New == nil || t.Args == nil {
 		return true
@@ -168,14 +166,14 @@ func mayMake(t *project.Task, places []string) bool {
 	return false
 }
 
-// isPlace reports whether an argument may say where files are written.
+// isPlace reports whether an argument can specify where files are written.
 func isPlace(a schema.Arg) bool {
 	return strings.Contains(a.Type, "path") || slices.ContainsFunc([]string{"dest", "path", "dir", "name", "target", "root"}, func(part string) bool {
 		return strings.Contains(a.Name, part)
 	})
 }
 
-// names reports whether a text has the name of a place, or is a folder that leads to it.
+// names reports whether a text names a place or one of its parent directories.
 func names(text, place string) bool {
 	if strings.Contains(text, path.Base(place)) {
 		return true
@@ -184,8 +182,8 @@ func names(text, place string) bool {
 	return folder == "." || folder != "" && strings.Contains(place+"/", "/"+folder+"/")
 }
 
-// runsAnything reports whether a task runs a program that may write anywhere: any
-// but those that write what their words name, or nothing.
+// runsAnything reports whether a task runs a command that can write anywhere. Commands that write only to their named
+// arguments, or write nothing, do not count.
 func runsAnything(t *project.Task, args []schema.Arg) bool {
 	if !slices.ContainsFunc(args, func(a schema.Arg) bool { return a.Name == "chdir" }) {
 		return false

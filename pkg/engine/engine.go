@@ -1,6 +1,5 @@
-// Package engine runs linked playbooks on the hosts of an inventory:
-// strategies, batches, loops, handlers, blocks, retries, check mode. It emits
-// events and never prints.
+// Package engine runs linked playbooks on the hosts of an inventory. It implements strategies, batches, loops,
+// handlers, blocks, retries and check mode. It emits events and never prints.
 package engine
 
 import (
@@ -32,7 +31,7 @@ const (
 	ExitInterrupted = event.ExitInterrupted
 )
 
-// Target is how to reach a host.
+// Target describes how to reach a host.
 type Target struct {
 	Host       string // inventory name
 	Connection string // ssh or local
@@ -44,14 +43,14 @@ type Target struct {
 	KeyContent redact.Secret
 	Passphrase redact.Secret
 	ProxyJump  string
-	SSHArgs    string        // arguments of the ssh program: -o Key=Value, -J, ...
+	SSHArgs    string        // arguments of the ssh command: -o Key=Value, -J, ...
 	Timeout    time.Duration // 0: the default
-	// HostKeyChecking is a bool word: false accepts any host key.
+	// HostKeyChecking is a boolean in text form: false accepts any host key.
 	HostKeyChecking string
 }
 
-// Defaults are what the command line and the settings say of connections;
-// keywords and variables beat them.
+// Defaults are the connection settings of the command line and of the settings file. Keywords and variables override
+// them.
 type Defaults struct {
 	Connection   string
 	User         string
@@ -66,40 +65,40 @@ type Defaults struct {
 	Timeout      time.Duration
 	Port         int // 0: the default
 
-	SSHArgs, SSHCommonArgs, SSHExtraArgs string // arguments of the ssh program
+	SSHArgs, SSHCommonArgs, SSHExtraArgs string // arguments of the ssh command
 }
 
-// PlayDefaults hold for plays and tasks whose keywords say nothing else. The
-// zero value is what Ansible does by default.
+// PlayDefaults apply to plays and tasks that do not set the corresponding keywords. The zero value is the default
+// behavior of Ansible.
 type PlayDefaults struct {
 	Gathering      Gathering
-	Free           bool // the strategy is free
+	Free           bool // use the strategy free
 	AnyErrorsFatal bool
-	MergeDicts     bool // dictionaries of the same name are merged, see vars.Scope
+	MergeDicts     bool // merge dictionaries of the same name, see vars.Scope
 }
 
-// Gathering says when plays gather facts.
+// Gathering specifies when plays gather facts.
 type Gathering string
 
-// Facts are gathered unless a play says no (also ""), only when it says yes,
-// or of hosts whose facts are not known.
+// The modes of fact gathering: unless a play disables it (also ""), only when a play enables it, or only for hosts
+// whose facts are not known.
 const (
 	Implicit Gathering = "implicit"
 	Explicit Gathering = "explicit"
 	Smart    Gathering = "smart"
 )
 
-// Answer is what a person says to --step.
+// Answer is the user's answer to a --step prompt.
 type Answer int
 
-// A step is run, left out, or run with all that follow.
+// The answers: run the task, skip it, or run it and all that follow without asking.
 const (
 	Yes Answer = iota
 	No
 	Continue
 )
 
-// Options are what an engine works with, in parts by who sets them.
+// Options are the inputs of an engine, grouped by who sets them.
 type Options struct {
 	Project
 	Mode
@@ -107,60 +106,60 @@ type Options struct {
 	Record
 }
 
-// Project is what is run, and on which hosts: what was loaded before the run.
+// Project is the loaded content of a run: what is run, and on which hosts.
 type Project struct {
 	Inventory *inventory.Inventory
 	Linker    *project.Linker
 	Templates *template.Engine
 	Tree      source.Tree
-	Extra     []*vars.Layer // --config, then -e: the highest layers
+	Extra     []*vars.Layer // from --config, then -e: the layers of the highest precedence
 	Plays     PlayDefaults
 }
 
-// Mode is how a person asked for it to be run.
+// Mode is how the user requested the run.
 type Mode struct {
-	Forks          int // hosts at a time; default 50
+	Forks          int // maximum number of hosts at a time; default 50
 	Check, Diff    bool
 	Verbosity      int
 	ForceHandlers  bool
-	Limit          []string // hosts of --limit; nil is no limit
+	Limit          []string // hosts that --limit selects; nil is no limit
 	LimitText      string
 	Tags, SkipTags []string
-	FlushFacts     bool           // remove the facts of earlier runs first
-	Memory         *resume.Memory // of the run that is resumed; nil for a new one
+	FlushFacts     bool           // remove the facts of previous runs first
+	Memory         *resume.Memory // memory of the run that is resumed; nil for a new run
 	StartAt        string         // name or glob of the first task to run
-	// Step is asked of "TASK: role : name", Ask what a playbook asks; nil asks nobody.
+	// Step asks whether to run a task, given as "TASK: role : name". Ask asks the questions of a playbook. If nil,
+	// nothing is asked.
 	Step func(ctx context.Context, task string) Answer
 	Ask  func(ctx context.Context, prompt string, echo bool) (string, bool, error)
 }
 
-// Reach is how hosts are reached.
+// Reach configures how hosts are reached.
 type Reach struct {
 	Connect  func(ctx context.Context, t Target) (connector.Connector, error)
 	Defaults Defaults
-	// Perform runs a module whose arguments are decoded; nil lets the module
-	// run itself. A simulation answers for hosts that are not there.
+	// Perform runs a module whose arguments are decoded. If it is nil, the module runs itself. A simulation uses it
+	// to answer for hosts that do not exist.
 	Perform func(ctx context.Context, t *project.Task, r module.Runner, c *module.Call) (module.Result, error)
 }
 
-// Record is who runs it, and where what happens is shown and kept.
+// Record describes who starts the run, and where its events are shown and stored.
 type Record struct {
 	RunID, WorkDir, Version string
-	ConfigFile              string // the ansible.cfg that settings come from
-	User, Command, Dir      string // who runs it, how and where
+	ConfigFile              string // the ansible.cfg that the settings were read from
+	User, Command, Dir      string // who started the run, with which command and in which directory
 	Sink                    event.Sink
 	Redact                  *redact.Set
-	Facts                   *facts.Cache // where facts are kept for later runs; nil keeps none
+	Facts                   *facts.Cache // stores facts for later runs; nil stores none
 	Now                     func() time.Time
-	// KeepOutput is how many bytes of what its commands print the result of a task on a host
-	// holds; 0 is the default of package module. Overflow makes the place of an output that is longer;
-	// without it NoOverflow says why there is none.
+	// KeepOutput is the maximum number of bytes of command output in the result of a task on a host; 0 is the default
+	// of package module. Overflow creates the storage for longer output. If there is none, NoOverflow is the reason.
 	KeepOutput int
 	Overflow   func(t *event.Task, host, stream string) module.Overflow
 	NoOverflow string
 }
 
-// Engine is one run.
+// Engine executes one run.
 type Engine struct {
 	Options
 	scope *vars.Scope
@@ -168,7 +167,7 @@ type Engine struct {
 
 	hostsMu sync.RWMutex
 	hosts   map[string]*vars.Host
-	layers  map[string]map[string][]*vars.Layer // playbook folder, host
+	layers  map[string]map[string][]*vars.Layer // by playbook directory, then by host
 	sets    map[*inventory.VarSet]*vars.Layer
 
 	connMu sync.Mutex
@@ -176,20 +175,20 @@ type Engine struct {
 
 	stats      map[string]*event.Stats
 	standing   *standing
-	recalled   map[string]bool // hosts whose facts of earlier runs were looked for
-	results    *value.Dict     // of the module result; nil without any
+	recalled   map[string]bool // hosts whose facts of previous runs were searched for
+	results    *value.Dict     // data of the module result; nil if there is none
 	share      *module.Share
 	jobs       *module.Jobs
 	live       chan message
 	taskID     int
-	started    bool // a host matched some play
+	started    bool // a host matched at least one play
 	ended      bool // meta: end_run
 	startFound bool
 	stepping   bool
 	fatal      string
 }
 
-// New makes an engine for one run.
+// New creates an engine for one run.
 func New(o Options) *Engine {
 	if o.Forks < 1 {
 		o.Forks = 50
@@ -218,7 +217,7 @@ func perform(ctx context.Context, _ *project.Task, r module.Runner, c *module.Ca
 	return r.Run(ctx, c)
 }
 
-// Run runs playbooks in order until one does not end well, and returns the exit code.
+// Run runs playbooks in order, stops after the first one that does not succeed, and returns the exit code.
 func (e *Engine) Run(ctx context.Context, playbooks []*project.Playbook) int {
 	begin := e.Now()
 	paths := make([]string, len(playbooks))
@@ -271,7 +270,7 @@ func (e *Engine) playbook(ctx context.Context, pb *project.Playbook) int {
 	return e.standing.code()
 }
 
-// host returns what the run knows of a host.
+// host returns the run's state of a host.
 func (e *Engine) host(name string) *vars.Host {
 	e.hostsMu.RLock()
 	h := e.hosts[name]
@@ -288,7 +287,7 @@ func (e *Engine) host(name string) *vars.Host {
 	return h
 }
 
-// inventoryLayers are a host's variables from the inventory, for a playbook folder.
+// inventoryLayers returns the inventory variables of a host for a playbook directory.
 func (e *Engine) inventoryLayers(name, dir string) []*vars.Layer {
 	e.hostsMu.RLock()
 	layers, ok := e.layers[dir][name]
@@ -322,7 +321,7 @@ func (e *Engine) inventoryLayer(s *inventory.VarSet) *vars.Layer {
 	return vars.Templates(s.Name, s.Values, e.Templates, s.At, func(path []string) bool { return s.Unsafe(path[0]) })
 }
 
-// forgetLayers drops what inventoryLayers keeps, after the inventory changed.
+// forgetLayers drops the layers that inventoryLayers caches. It is called after the inventory changed.
 func (e *Engine) forgetLayers() {
 	e.hostsMu.Lock()
 	defer e.hostsMu.Unlock()
@@ -340,8 +339,8 @@ func (e *Engine) stat(host string) *event.Stats {
 	return s
 }
 
-// TaskView makes the variables of a host as a task sees them before a run:
-// those of its play, role and blocks, and its own; no facts and no results.
+// TaskView returns the variables of a host as a task sees them before a run: those of its play, role and blocks, and
+// its own. It contains no facts and no results.
 func (e *Engine) TaskView(ctx context.Context, host string, t *project.Task) *vars.View {
 	p := t.Play
 	v := e.scope.New(ctx, host, e.host(host), e.inventoryLayers(host, p.Dir), t.Static, t)
@@ -349,7 +348,7 @@ func (e *Engine) TaskView(ctx context.Context, host string, t *project.Task) *va
 	return v
 }
 
-// View makes the variables of a host as a play, or no play, sees them.
+// View returns the variables of a host as a play sees them. p may be nil.
 func (e *Engine) View(ctx context.Context, host string, p *project.Play, dir string) *vars.View {
 	static := vars.Static{}
 	var key any

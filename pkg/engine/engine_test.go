@@ -132,7 +132,7 @@ func TestCancelEndsTheRunAndItsGoroutines(t *testing.T) {
 	}
 }
 
-// settled waits until no more goroutines run than before.
+// settled waits until the number of goroutines is back to the one before.
 func settled(t *testing.T, before int) {
 	t.Helper()
 	for range 200 {
@@ -278,7 +278,7 @@ h3 ansible_become_user=dba ansible_become_method=su
   become_user: web
   tasks: [{command: "true"}]
 `)
-	b.run(context.Background()) // the fakes do not answer as sudo does
+	b.run(context.Background()) // the fake connections do not answer as sudo does
 	lines := map[string]string{}
 	for _, f := range b.fakes {
 		lines[f.Host] = strings.Join(f.Lines(), "\n")

@@ -14,13 +14,13 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// message is what a worker tells the run's goroutine: an event, or an outcome.
+// message is a message of a worker to the goroutine of the run: an event or an outcome.
 type message struct {
 	event   event.Event
 	outcome *outcome
 }
 
-// execution is one task on one host.
+// execution is the execution of one task on one host.
 type execution struct {
 	e    *Engine
 	ps   *playState
@@ -28,23 +28,23 @@ type execution struct {
 	w    *walker
 	ev   *event.Task
 	view *vars.View
-	held *atomic.Int64 // bytes of outputs that the results so far hold
+	held *atomic.Int64 // bytes of output in the results so far
 	loopNames
-	authored []*template.Data // the items of the loop as they are written; nil when they are data
+	authored []*template.Data // items of the loop as written; nil if they are not templates
 }
 
-// itemOutcome is one execution of a module: for the task, or for one item.
+// itemOutcome is the outcome of one execution of a module: for the whole task, or for one item of a loop.
 type itemOutcome struct {
 	item      *event.Item
 	ran       bool // the module was called
-	recalled  bool // taken from an earlier run
+	recalled  bool // copied from a previous run
 	status    event.Status
 	result    *value.Dict
 	effects   []module.Effect
 	facts     *value.Dict
 	factKind  module.FactKind
 	delegate  string
-	factsTo   string // host that the facts go to
+	factsTo   string // host that receives the facts
 	notify    []string
 	diff      []event.Diff
 	verbose   bool
@@ -56,7 +56,7 @@ type itemOutcome struct {
 	took      time.Duration
 }
 
-// runHost runs a task on one host. It is called on a worker's goroutine.
+// runHost runs a task on one host. It is called on the goroutine of a worker.
 func (e *Engine) runHost(ctx context.Context, ps *playState, t *project.Task, w *walker, ev *event.Task) *outcome {
 	x := &execution{e: e, ps: ps, t: t, w: w, ev: ev, held: new(atomic.Int64)}
 	out := &outcome{walker: w, task: t}
@@ -77,7 +77,7 @@ func (e *Engine) runHost(ctx context.Context, ps *playState, t *project.Task, w 
 	return out
 }
 
-// taskView makes the variables that a task sees on a host.
+// taskView returns the variables that a task sees on a host.
 func (e *Engine) taskView(ctx context.Context, ps *playState, t *project.Task, w *walker) *vars.View {
 	static := t.Static
 	if f := w.top(); f != nil && len(f.extra) > 0 {
@@ -88,7 +88,7 @@ func (e *Engine) taskView(ctx context.Context, ps *playState, t *project.Task, w
 	return v
 }
 
-// once runs the module once, with its conditions and retries.
+// once runs the module for the task or for one item, with its conditions and retries.
 func (x *execution) once(ctx context.Context, v *vars.View, item *event.Item) *itemOutcome {
 	o := &itemOutcome{item: item, startedAt: x.e.Now()}
 	defer func() {
@@ -101,7 +101,7 @@ func (x *execution) once(ctx context.Context, v *vars.View, item *event.Item) *i
 	return o
 }
 
-// stages are the parts of one execution, in order.
+// stages runs the stages of one execution, in order.
 func (x *execution) stages(ctx context.Context, v *vars.View, o *itemOutcome) {
 	x.secrecy(v, o)
 	if x.recall(v, o) {
@@ -126,19 +126,19 @@ func (x *execution) stages(ctx context.Context, v *vars.View, o *itemOutcome) {
 	x.ignore(v, o)
 }
 
-// secrecy evaluates no_log; when that cannot be, the result is kept secret.
+// secrecy evaluates no_log. If the evaluation fails, the result is kept secret.
 func (x *execution) secrecy(v *vars.View, o *itemOutcome) {
 	on, err := x.flag(v, project.NoLog)
 	o.noLog = on || err != nil
 }
 
-// refuse fails a task that did not get to run its module.
+// refuse fails a task before its module ran.
 func (x *execution) refuse(v *vars.View, o *itemOutcome, err error) {
 	o.fail(err.Error())
 	x.ignore(v, o)
 }
 
-// ignore marks a failure that the play goes on after.
+// ignore marks a failure after which the play continues.
 func (x *execution) ignore(v *vars.View, o *itemOutcome) {
 	a := project.IgnoreErrors
 	switch o.status {
@@ -151,8 +151,7 @@ func (x *execution) ignore(v *vars.View, o *itemOutcome) {
 	o.ignored, _ = x.flag(v, a)
 }
 
-// conditions evaluates when; it reports whether the task is not to run, with
-// the reason in o.
+// conditions evaluates when. It reports whether the task must be skipped, and stores the reason in o.
 func (x *execution) conditions(ctx context.Context, v *vars.View, o *itemOutcome) bool {
 	for _, c := range x.t.Attrs.When {
 		holds, err := c.Holds(ctx, v)

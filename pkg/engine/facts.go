@@ -9,12 +9,12 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// knows reports whether a play need not gather the facts of a host.
+// knows reports whether a play can skip gathering the facts of a host.
 func (e *Engine) knows(h *vars.Host) bool {
 	return e.Plays.Gathering == Smart && h.Gathered()
 }
 
-// recallAll begins a run with the facts that are kept of the inventory's hosts.
+// recallAll loads the stored facts of the inventory's hosts at the start of a run.
 func (e *Engine) recallAll() {
 	for _, name := range e.Inventory.Hosts() {
 		if e.FlushFacts && e.wanted(name) {
@@ -24,10 +24,10 @@ func (e *Engine) recallAll() {
 	}
 }
 
-// wanted reports whether --limit leaves the host in.
+// wanted reports whether --limit selects the host.
 func (e *Engine) wanted(host string) bool { return e.Limit == nil || slices.Contains(e.Limit, host) }
 
-// recall gives a host the facts that an earlier run kept, the first time.
+// recall loads the facts of a host that a previous run stored. It does so once per host.
 func (e *Engine) recall(name string) {
 	if e.Facts == nil || e.recalled[name] {
 		return
@@ -43,7 +43,7 @@ func (e *Engine) recall(name string) {
 	}
 }
 
-// keep writes the facts of a host for later runs.
+// keep stores the facts of a host for later runs.
 func (e *Engine) keep(name string, h *vars.Host, kind module.FactKind) {
 	if kind != module.Gathered && kind != module.SetFactCacheable {
 		return
@@ -59,7 +59,7 @@ func (e *Engine) forget(name string) {
 	}
 }
 
-// warnOfFacts tells that facts could not be kept or read: the run goes on without.
+// warnOfFacts warns that facts could not be stored or read. The run continues without them.
 func (e *Engine) warnOfFacts(err error) {
 	e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "%s", err)})
 }

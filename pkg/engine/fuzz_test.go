@@ -16,7 +16,7 @@ import (
 	"kubekey/pkg/ui"
 )
 
-// hostileRun has h1 and h2 do what brings a host's words to most places: h1 is the hostile one.
+// hostileRun passes output of a host to as many places as possible. h1 is the hostile host, h2 is not.
 const hostileRun = `
 -- site.yml --
 - hosts: h1,h2
@@ -41,9 +41,9 @@ const hostileRun = `
 
 var factsMark = regexp.MustCompile(`kk-facts-[A-Z0-9]+`)
 
-// FuzzHost runs a playbook on a host that answers anything, with answers between bytes 1E, each
-// with standard output, standard error and exit code between bytes 1F; @@ is the mark of facts. The
-// host beside it comes to its end, and what was said can be shown and kept.
+// FuzzHost runs a playbook on a host with arbitrary answers. The answers are separated by bytes 1E. In each, standard
+// output, standard error and exit code are separated by bytes 1F; @@ is the mark of facts. The other host must reach
+// the end of the play, and it must be possible to show and store all output.
 func FuzzHost(f *testing.F) {
 	for _, text := range []string{
 		"", "@@ end\n", "\n@@ block\nsectors=1\n\n@@ end\n\x1eone\ntwo\x1e{a: [1, *x]}\x1e[1, {\"a\": null}]\x1e\x1f\x1f1",
@@ -79,7 +79,7 @@ func FuzzHost(f *testing.F) {
 	})
 }
 
-// shown shows the run in every format, and keeps it.
+// shown shows the run in every format and stores it.
 func (b *bench) shown(t *testing.T) {
 	t.Helper()
 	for _, format := range ui.Formats() {

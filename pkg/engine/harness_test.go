@@ -32,7 +32,7 @@ import (
 	"kubekey/pkg/template"
 )
 
-// bench is an engine's surroundings: a project on disk, and fake hosts.
+// bench is the environment of an engine: a project on disk, and fake hosts.
 type bench struct {
 	t       *testing.T
 	dir     string
@@ -45,8 +45,8 @@ type bench struct {
 	fakes   []*connectortest.Fake
 }
 
-// newBench writes the files of a txtar archive and links its site.yml. Hosts
-// are those of the file "hosts", else h1, h2 and h3.
+// newBench writes the files of a txtar archive and links its site.yml. The hosts are those in the file "hosts", else
+// h1, h2 and h3.
 func newBench(t *testing.T, archive string) *bench {
 	t.Helper()
 	b := &bench{t: t, dir: t.TempDir(), events: &event.Recorder{}}
@@ -108,7 +108,7 @@ func (b *bench) run(ctx context.Context) int {
 	return New(b.o).Run(ctx, b.books)
 }
 
-// expect runs and compares the exit code.
+// expect runs the playbook and compares the exit code.
 func (b *bench) expect(code int) *bench {
 	b.t.Helper()
 	if got := b.run(context.Background()); got != code {
@@ -117,7 +117,7 @@ func (b *bench) expect(code int) *bench {
 	return b
 }
 
-// results are the ends of a task on hosts: "h1 ok".
+// results returns the results of a task on the hosts, as "h1 ok".
 func (b *bench) results(task string) []string {
 	var out []string
 	for _, e := range b.events.Events {
@@ -128,7 +128,7 @@ func (b *bench) results(task string) []string {
 	return out
 }
 
-// messages are the messages of failures and of debug.
+// messages returns the messages of failures and of debug.
 func (b *bench) messages() string {
 	var out []string
 	for _, e := range b.events.Events {
@@ -144,7 +144,7 @@ func (b *bench) messages() string {
 	return strings.Join(out, "\n")
 }
 
-// story is the events as JSON lines.
+// story returns the events as JSON lines.
 func (b *bench) story() string {
 	var out bytes.Buffer
 	for _, e := range b.events.Events {
@@ -154,7 +154,7 @@ func (b *bench) story() string {
 	return out.String()
 }
 
-// wants checks that the messages have a text.
+// wants checks that the messages contain the texts.
 func (b *bench) wants(texts ...string) *bench {
 	b.t.Helper()
 	got := b.messages()

@@ -14,16 +14,16 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// maxIncludes bounds how deep dynamic includes nest.
+// maxIncludes limits the nesting depth of dynamic includes.
 const maxIncludes = 64
 
-// includeRequest is what an include asks for on one host, for one item.
+// includeRequest is the request of an include on one host, for one item.
 type includeRequest struct {
-	path  string // of include_tasks
+	path  string // for include_tasks
 	role  project.RoleRequest
-	args  *value.Dict // of include_role
+	args  *value.Dict // for include_role
 	item  *event.Item
-	bound *value.Dict // the loop's variables
+	bound *value.Dict // loop variables
 }
 
 func (r *includeRequest) bind(names loopNames, item any, i int) {
@@ -33,12 +33,12 @@ func (r *includeRequest) bind(names loopNames, item any, i int) {
 	}
 }
 
-// key tells requests apart that cannot share their tasks.
+// key returns a text that differs for requests that cannot share their tasks.
 func (r *includeRequest) key() string {
 	return fmt.Sprintf("%s|%v|%s", r.path, r.role, value.Repr(r.bound))
 }
 
-// requestInclude evaluates what an include asks for.
+// requestInclude evaluates the arguments of an include.
 func (x *execution) requestInclude(ctx context.Context, v *vars.View, o *itemOutcome) {
 	args := any(nil)
 	if x.t.Args != nil {
@@ -59,7 +59,7 @@ func (x *execution) requestInclude(ctx context.Context, v *vars.View, o *itemOut
 	o.result = req.result()
 }
 
-// result is what register gets: of a file what it is, of a role the arguments.
+// result returns the value for register: the path of the file, or the arguments of the role.
 func (r *includeRequest) result() *value.Dict {
 	if r.args != nil {
 		return value.NewDict("changed", false, "include_args", r.args)
@@ -127,8 +127,8 @@ func roleRequest(d *value.Dict, r *project.RoleRequest) error {
 	return err
 }
 
-// expand brings in what the hosts' includes asked for: hosts that ask for the
-// same share the tasks. With run_once only the host that ran the include goes in.
+// expand adds the tasks that the hosts' includes requested. Hosts with the same request share the tasks. With
+// run_once only the host that ran the include runs them.
 func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes []*outcome) {
 	if t.Include == nil {
 		return
@@ -145,7 +145,7 @@ func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes
 			req := &o.includes[i]
 			k := req.key()
 			g := blocks[k]
-			for n := 2; g != nil && g.has[o.walker]; n++ { // the same file for two items of a host
+			for n := 2; g != nil && g.has[o.walker]; n++ { // the host includes the same file for several items
 				k = fmt.Sprintf("%s#%d", req.key(), n)
 				g = blocks[k]
 			}
@@ -176,13 +176,13 @@ func (e *Engine) expand(ps *playState, t *project.Task, ev *event.Task, outcomes
 	}
 }
 
-// includeGroup is one file or role brought in for some hosts.
+// includeGroup is one file or role that is included for some hosts.
 type includeGroup struct {
 	req   *includeRequest
 	block *project.Block
 	path  string
 	err   error
-	hosts []*outcome // of the include
+	hosts []*outcome // hosts that ran the include
 	has   map[*walker]bool
 }
 
@@ -207,7 +207,7 @@ func (e *Engine) includeGroup(t *project.Task, req *includeRequest, w *walker) *
 	return g
 }
 
-// reportInclude emits what was included; hosts whose include failed, fail.
+// reportInclude emits the included file or role. Hosts whose include failed are marked as failed.
 func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, members map[*walker]map[*project.Block]bool) {
 	if g.err == nil {
 		what := g.path
@@ -223,18 +223,18 @@ func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g
 		return
 	}
 	for _, of := range g.hosts {
-		if members[of.walker] != nil { // else an earlier file failed the host
+		if members[of.walker] != nil { // else a previous file failed the host
 			e.failInclude(ps, t, ev, g, of, members)
 		}
 	}
 }
 
-// failInclude fails the include of a host.
+// failInclude fails the include on a host.
 func (e *Engine) failInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, of *outcome, members map[*walker]map[*project.Block]bool) {
 	w, reason := of.walker, g.err.Error()
 	var d *source.Diagnostic
 	if errors.As(g.err, &d) && d.Pos == t.At {
-		reason = d.Summary // the place is told with the task
+		reason = d.Summary // the position is reported with the task
 		if d.Help != "" {
 			reason += "\n" + d.Help
 		}
@@ -258,10 +258,10 @@ func (e *Engine) failInclude(ps *playState, t *project.Task, ev *event.Task, g *
 	e.failHost(w, t, ev.Name, result)
 }
 
-// enter puts a host into the tasks that its include brought in.
+// enter moves a host into the tasks that its include added.
 func (e *Engine) enter(ps *playState, w *walker, wrapper *project.Block, only map[*project.Block]bool) {
 	f := w.top()
-	f.i-- // the included tasks stand where the include stands
+	f.i-- // the included tasks take the place of the include
 	inner := w.push(wrapper, wrapper.Body)
 	inner.only, inner.order = only, ps.orders
 	inner.depth = f.depth + 1

@@ -10,8 +10,8 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// checkKeywords evaluates the keywords that are read outside of the task, too:
-// a template in one of them must not fail silently there.
+// checkKeywords evaluates the keywords that are also read outside of the task, where a failing template would have no
+// effect.
 func (x *execution) checkKeywords(v *vars.View) error {
 	for i, d := range x.t.Attrs.Value {
 		a := project.Attr(i)
@@ -38,7 +38,7 @@ func (x *execution) typed(v *vars.View, a project.Attr) (val any, set bool, err 
 	return val, err == nil, err
 }
 
-// ownTyped evaluates a keyword that is the task's alone and converts it.
+// ownTyped evaluates a keyword that is not inherited and converts it to its type.
 func (x *execution) ownTyped(v *vars.View, d *template.Data, t playbook.Type, name string) (val any, set bool, err error) {
 	val, set, err = x.own(v, d)
 	if err != nil || !set {
@@ -48,7 +48,7 @@ func (x *execution) ownTyped(v *vars.View, d *template.Data, t playbook.Type, na
 	return val, err == nil, err
 }
 
-// converted is a value as a type has it; the error names the keyword.
+// converted converts a value to a type. The error names the keyword.
 func converted(t playbook.Type, name string, v any) (any, error) {
 	out, err := t.Convert(v)
 	if err != nil {
@@ -57,8 +57,8 @@ func converted(t playbook.Type, name string, v any) (any, error) {
 	return out, nil
 }
 
-// attr evaluates an inherited keyword. One that yields omit is as if it were
-// not given: what the parent says holds.
+// attr evaluates an inherited keyword. If its value is omit, the keyword counts as not set, and the value of the
+// parent applies.
 func (x *execution) attr(v *vars.View, a project.Attr) (val any, set bool, err error) {
 	return x.e.attr(v, &x.t.Attrs, a)
 }
@@ -78,7 +78,7 @@ func (e *Engine) attr(v *vars.View, from *project.Attrs, a project.Attr) (val an
 	return nil, false, nil
 }
 
-// flag evaluates a keyword that is true or false; false when it is not given.
+// flag evaluates a boolean keyword; false if it is not set.
 func (x *execution) flag(v *vars.View, a project.Attr) (bool, error) {
 	val, set, err := x.typed(v, a)
 	if err != nil || !set {

@@ -15,14 +15,14 @@ import (
 	"kubekey/pkg/connector/local"
 )
 
-// readByCommands reports whether a file is one that commands read, and not
-// the engine: settings, and filters and tests of a project.
+// readByCommands reports whether a file is read by the commands and not by the engine: settings, and the filters and
+// tests of a project.
 func readByCommands(f txtar.File) bool {
 	return f.Name == "kk.yaml" || f.Name == "ansible.cfg" || strings.Contains(f.Name, "_plugins/")
 }
 
-// TestLanguageCases runs the cases of test/language that need no flags, and
-// are no errors of loading, through the engine alone.
+// TestLanguageCases runs the cases of test/language through the engine alone. It skips cases that need flags or that
+// fail to load.
 func TestLanguageCases(t *testing.T) {
 	root := filepath.Join("..", "..", "test", "language", "testdata")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

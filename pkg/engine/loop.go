@@ -15,7 +15,7 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// loop runs the task for each item, and reports each as it ends.
+// loop runs the task for each item and reports each item when it ends.
 func (x *execution) loop(ctx context.Context) []*itemOutcome {
 	items, err := x.items(ctx)
 	if err != nil {
@@ -57,11 +57,11 @@ func (x *execution) loop(ctx context.Context) []*itemOutcome {
 	return out
 }
 
-// lesson is what the items of a loop registered and found so far, which the
-// next one sees: a set_fact in a loop adds to what it set for the item before.
+// lesson is the data that previous items of a loop registered or set. The next item sees it: set_fact in a loop can
+// extend the value that it set for the previous item.
 type lesson struct {
 	values   *value.Dict
-	included *value.Dict // of include_vars: may hold templates
+	included *value.Dict // variables of include_vars; can contain templates
 }
 
 func newLesson() lesson { return lesson{value.NewDict(), value.NewDict()} }
@@ -88,7 +88,7 @@ func (l lesson) learn(x *execution, o *itemOutcome) {
 	}
 }
 
-// on is a view in which what was learned beats all else.
+// on returns a view in which the data of the previous items overrides everything else.
 func (l lesson) on(v *vars.View) *vars.View {
 	for name, val := range l.included.All() {
 		v = v.WithIncluded(value.Str(name), val)
@@ -99,7 +99,7 @@ func (l lesson) on(v *vars.View) *vars.View {
 	return v
 }
 
-// loopNames are the names of a loop's variables; no index is "".
+// loopNames are the names of the variables of a loop; index is "" if there is none.
 type loopNames struct{ item, index string }
 
 func (x *execution) nameVars() (err error) {
@@ -122,7 +122,7 @@ func (x *execution) nameVar(what string, d *template.Data, otherwise string) (st
 	return name, nil
 }
 
-// warnOfVar tells of a loop whose variable hides one that is set.
+// warnOfVar warns about a loop whose variable hides one that is already set.
 func (x *execution) warnOfVar() {
 	if _, used, _ := x.view.Lookup(x.loopNames.item); used {
 		x.tell(event.Warning{Diagnostic: source.Warningf(x.t.Loop.Syntax.At, "the loop variable '%s' is already in use", x.loopNames.item).
@@ -130,7 +130,7 @@ func (x *execution) warnOfVar() {
 	}
 }
 
-// forced are items that several goroutines may use: what is lazy belongs to one.
+// forced evaluates items for use in several goroutines: a lazy value must not be shared.
 func forced(items []any) []any {
 	items = slices.Clone(items)
 	for i, item := range items {
@@ -141,7 +141,7 @@ func forced(items []any) []any {
 	return items
 }
 
-// parallel runs items at most n at a time; the results stay in item order.
+// parallel runs at most n items at a time. The results are in item order.
 func (x *execution) parallel(ctx context.Context, items []any, n int) []*itemOutcome {
 	out := make([]*itemOutcome, len(items))
 	module.Parallel(len(items), n, func(i int) {
@@ -151,8 +151,8 @@ func (x *execution) parallel(ctx context.Context, items []any, n int) []*itemOut
 	return out
 }
 
-// badLoop is a loop whose items cannot be evaluated: an error, unless the
-// condition, which comes first, says that the task is not to run.
+// badLoop returns the outcome for a loop whose items cannot be evaluated. It is an error, unless the task is skipped
+// by its condition, which is evaluated first.
 func (x *execution) badLoop(ctx context.Context, err error) []*itemOutcome {
 	o := &itemOutcome{startedAt: x.e.Now()}
 	x.secrecy(x.view, o)
@@ -165,7 +165,7 @@ func (x *execution) badLoop(ctx context.Context, err error) []*itemOutcome {
 	return []*itemOutcome{o}
 }
 
-// items evaluates what the loop goes over.
+// items evaluates the items of the loop.
 func (x *execution) items(ctx context.Context) ([]any, error) {
 	l := x.t.Loop
 	evaluate := l.Items.Value
@@ -190,7 +190,7 @@ func (x *execution) items(ctx context.Context) ([]any, error) {
 	return x.e.Templates.Env().RunLookup(ctx, x.view, l.Lookup, terms)
 }
 
-// loopControl is how many items run at a time, and the pause between them.
+// loopControl returns the number of items to run at a time, and the pause between items.
 func (x *execution) loopControl() (forks int, pause time.Duration, err error) {
 	if v, set, err := x.ownTyped(x.view, x.t.Loop.Forks, playbook.Count, "loop_control: forks"); err != nil {
 		return 0, 0, err
@@ -251,15 +251,14 @@ func (x *execution) item(ctx context.Context, items []any, i int) (*itemOutcome,
 	return o, v
 }
 
-// authoredItems are the items as a playbook or a file of variables says them; nil when they were
-// worked out of something else.
+// authoredItems returns the items as written in a playbook or variables file; nil if they were computed.
 func (x *execution) authoredItems(ctx context.Context, n int) []*template.Data {
 	l := x.t.Loop
 	if l.Lookup != "" && l.Lookup != "items" && l.Lookup != "list" {
 		return nil
 	}
 	elements, _ := l.Items.Authored(ctx, x.view).Elements()
-	if len(elements) != n { // with_items takes lists apart
+	if len(elements) != n { // with_items flattens lists
 		return nil
 	}
 	return elements
@@ -272,7 +271,7 @@ func (x *execution) authoredItem(i int) *template.Data {
 	return x.authored[i]
 }
 
-// hideItem keeps what names in an item say is secret from being shown.
+// hideItem hides the values in an item whose names mark them as secret.
 func (e *Engine) hideItem(item any) {
 	if forced, err := value.Force(item); err == nil {
 		e.hideNamed("", forced)
@@ -289,7 +288,7 @@ func (x *execution) label(item any) string {
 	return value.Str(item)
 }
 
-// extended is the variable ansible_loop.
+// extended returns the variable ansible_loop.
 func (x *execution) extended(v *vars.View, items []any, i int) *value.Dict {
 	n := len(items)
 	d := value.NewDict("index", i+1, "index0", i, "first", i == 0, "last", i == n-1,
@@ -306,7 +305,7 @@ func (x *execution) extended(v *vars.View, items []any, i int) *value.Dict {
 	return d
 }
 
-// loopFlag is a bool of loop_control.
+// loopFlag evaluates a boolean of loop_control.
 func (x *execution) loopFlag(v *vars.View, d *template.Data, def bool) bool {
 	val, set, err := x.ownTyped(v, d, playbook.Bool, "")
 	if err != nil {
@@ -339,7 +338,7 @@ func (x *execution) breaks(ctx context.Context, v *vars.View, o *itemOutcome) bo
 	return true
 }
 
-// tellItem reports an item; includes are reported by their files.
+// tellItem reports an item. Includes are reported by their files instead.
 func (x *execution) tellItem(o *itemOutcome) {
 	if o.include != nil {
 		return
@@ -354,7 +353,7 @@ func (x *execution) hostResult(o *itemOutcome) event.HostResult {
 		Result: o.shown(), Verbose: o.verbose, StartedAt: o.startedAt, Duration: o.took, Warnings: o.warnings,
 	}
 	if o.noLog {
-		r.Warnings = nil // they may quote what is hidden
+		r.Warnings = nil // warnings can quote hidden values
 		if truthKey(o.result, "stdout_truncated") || truthKey(o.result, "stderr_truncated") {
 			r.Warnings = []string{"the result holds the end of a long output; the rest is lost, since no_log keeps it from disk"}
 		}

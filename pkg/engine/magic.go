@@ -14,16 +14,16 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// here is the place that a view is of: what the magic variables tell about.
+// here is the place in a playbook that a view belongs to. The magic variables describe it.
 type here struct {
 	e    *Engine
 	play *playState
 	task *project.Task
 
-	keyword bool // a keyword is evaluated: see forKeywords
+	keyword bool // a keyword is being evaluated: see forKeywords
 }
 
-// magic gives the magic variables their values.
+// magic computes the values of the magic variables.
 type magic struct{ e *Engine }
 
 func at(v *vars.View) *here {
@@ -56,11 +56,10 @@ func (m magic) Magic(name string, v *vars.View) (any, bool, error) {
 // MagicNames implements vars.Magic.
 func (m magic) MagicNames() []string { return playbook.MagicNames() }
 
-// magicValue is a magic variable of a view, which is of the place h; ok is
-// false where it has no value.
+// magicValue returns the value of a magic variable for a view at the place h; ok is false if it has no value.
 type magicValue func(e *Engine, h *here, v *vars.View) (val any, ok bool)
 
-// magicValues are the values of playbook.MagicNames.
+// magicValues are the functions for the variables of playbook.MagicNames.
 var magicValues = sync.OnceValue(func() map[string]magicValue {
 	out := map[string]magicValue{}
 	maps.Copy(out, ofHost())
@@ -75,17 +74,17 @@ var magicValues = sync.OnceValue(func() map[string]magicValue {
 	return out
 })
 
-// inView makes the row of a variable that every view has.
+// inView creates the row of a variable that every view has.
 func inView[T any](get func(e *Engine, v *vars.View) T) magicValue {
 	return func(e *Engine, _ *here, v *vars.View) (any, bool) { return value.Of(get(e, v)), true }
 }
 
-// inRun makes the row of a variable that is the same for all hosts.
+// inRun creates the row of a variable that is the same for all hosts.
 func inRun[T any](get func(e *Engine) T) magicValue {
 	return inView(func(e *Engine, _ *vars.View) T { return get(e) })
 }
 
-// inPlay makes the row of a variable that views of a play have.
+// inPlay creates the row of a variable that exists in views of a play.
 func inPlay[T any](get func(e *Engine, ps *playState) T) magicValue {
 	return func(e *Engine, h *here, _ *vars.View) (any, bool) {
 		if h.play.play == nil {
@@ -95,7 +94,7 @@ func inPlay[T any](get func(e *Engine, ps *playState) T) magicValue {
 	}
 }
 
-// unlessEmpty makes the row of a text that has no value where it is empty.
+// unlessEmpty creates the row of a text variable that has no value if it is empty.
 func unlessEmpty(get func(e *Engine, h *here, v *vars.View) string) magicValue {
 	return func(e *Engine, h *here, v *vars.View) (any, bool) {
 		text := get(e, h, v)
@@ -126,7 +125,7 @@ func ofHost() map[string]magicValue {
 	}
 }
 
-// inventoryFile is the inventory file that has a host; "" without one.
+// inventoryFile returns the inventory file that contains a host, or "".
 func (e *Engine) inventoryFile(host string) string {
 	if h, ok := e.Inventory.Host(host); ok {
 		return h.File
@@ -181,7 +180,7 @@ func ofPlay() map[string]magicValue {
 	}
 }
 
-// ofTask are the variables of the task and of its role.
+// ofTask returns the variables of the task and of its role.
 func ofTask() map[string]magicValue {
 	out := map[string]magicValue{
 		"ansible_search_path": func(_ *Engine, h *here, _ *vars.View) (any, bool) {
@@ -210,8 +209,8 @@ func ofTask() map[string]magicValue {
 	return out
 }
 
-// delegated is the host that a task is delegated to with its variables; without
-// one there is no such variable.
+// delegated returns the variables of the host that a task is delegated to. If the task is not delegated, there is no
+// value.
 func (e *Engine) delegated(t *project.Task, v *vars.View) (any, bool) {
 	d := t.Attrs.Value[project.DelegateTo]
 	if d == nil {
@@ -226,9 +225,9 @@ func (e *Engine) delegated(t *project.Task, v *vars.View) (any, bool) {
 	return value.NewDict(host, &allVars{v: e.other(v, host)}), true
 }
 
-// forKeywords is a view of the same place to evaluate keywords with: there,
-// variables that follow from keywords have no value, as a keyword may use the very
-// variable that it sets: remote_user: "{{ ansible_user | default('root') }}".
+// forKeywords returns a view of the same place for the evaluation of keywords. In it, variables that derive from
+// keywords have no value, because a keyword can use the variable that it sets: remote_user: "{{ ansible_user |
+// default('root') }}".
 func forKeywords(v *vars.View) *vars.View {
 	out := v.Fork()
 	h := *at(v)
@@ -237,13 +236,12 @@ func forKeywords(v *vars.View) *vars.View {
 	return out
 }
 
-// ansibleVersion is the version of ansible-core whose language kk speaks;
-// playbooks compare with it.
+// ansibleVersion is the version of ansible-core whose language kk implements. Playbooks compare it.
 func ansibleVersion() *value.Dict {
 	return value.NewDict("full", "2.17.0", "major", 2, "minor", 17, "revision", 0, "string", "2.17.0")
 }
 
-// groups is the variable groups: group names to lists of hosts.
+// groups is the variable groups. It maps group names to lists of hosts.
 type groups struct{ inv *inventory.Inventory }
 
 // At implements value.Lazy.
@@ -276,7 +274,7 @@ func (g groups) Force() (any, error) {
 	return out, nil
 }
 
-// hostvars is the variable hostvars: host names to their variables.
+// hostvars is the variable hostvars. It maps host names to their variables.
 type hostvars struct {
 	e *Engine
 	v *vars.View
@@ -310,7 +308,7 @@ func (h hostvars) of(host string) *allVars {
 	return &allVars{h.e.other(h.v, host), func() *vars.View { return h.e.seenFrom(h.v, host, vars.Static{}) }}
 }
 
-// other makes the view of another host, as the play of v sees it.
+// other returns the view of another host, as seen from the play of v.
 func (e *Engine) other(v *vars.View, host string) *vars.View {
 	static := vars.Static{}
 	if p := at(v).play.play; p != nil {
@@ -319,7 +317,7 @@ func (e *Engine) other(v *vars.View, host string) *vars.View {
 	return e.seenFrom(v, host, static)
 }
 
-// seenFrom makes the view of another host with the given variables of a place.
+// seenFrom returns the view of another host with the given variables of a place.
 func (e *Engine) seenFrom(v *vars.View, host string, static vars.Static) *vars.View {
 	h := at(v)
 	out := e.scope.New(v.Context(), host, e.host(host), e.inventoryLayers(host, h.play.dir), static, h.play.play)
@@ -327,9 +325,9 @@ func (e *Engine) seenFrom(v *vars.View, host string, static vars.Static) *vars.V
 	return out.Beneath(v)
 }
 
-// allVars is all variables of a view as one mapping: hostvars[h], vars.
-// A variable of a play or role that asks for itself in hostvars gets what the
-// host has without them: outside, which is nil for vars.
+// allVars is a mapping of all variables of a view: hostvars[h] or vars. If a variable of a play or role refers to
+// itself through hostvars, it gets the host's value without the play and role, from outside. For vars, outside is
+// nil.
 type allVars struct {
 	v       *vars.View
 	outside func() *vars.View
@@ -353,15 +351,15 @@ func (a *allVars) Contains(key any) (bool, error) {
 	return ok && !value.IsUndefined(v), err
 }
 
-// Force implements value.Lazy: names whose templates fail are left out, as
-// one broken variable must not make the others unreadable.
+// Force implements value.Lazy. It skips names whose templates fail: one broken variable must not make the others
+// unreadable.
 func (a *allVars) Force() (any, error) {
 	out := value.NewDict()
 	names := a.v.Held()
 	sort.Strings(names)
 	for _, n := range names {
 		if n == "vars" || n == "hostvars" || n == "ansible_delegated_vars" {
-			continue // they have all variables in them
+			continue // they contain all variables themselves
 		}
 		v, ok, err := a.v.Lookup(n)
 		if err != nil || !ok || value.IsUndefined(v) {
@@ -375,5 +373,5 @@ func (a *allVars) Force() (any, error) {
 	return out, nil
 }
 
-// String keeps printing of a lazy mapping from showing its insides.
+// String prevents fmt from printing the internals of the lazy mapping.
 func (a *allVars) String() string { return fmt.Sprintf("variables of %s", a.v.Host()) }

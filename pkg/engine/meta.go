@@ -12,15 +12,14 @@ import (
 	"kubekey/pkg/value"
 )
 
-// metaAction is what a meta task may do, and what is said of it: with %s for
-// the host in texts that are about one.
+// metaAction describes a meta task: its action and its messages. In messages about a single host, %s is the host.
 type metaAction struct {
 	name   string
 	done   string
-	not    string // when its condition does not hold
-	msg    string // of the result then, where that is not the name
-	forAll bool   // done once, whatever the hosts; the first one's condition counts
-	anyhow bool   // done whatever its condition
+	not    string // message if the condition is false
+	msg    string // msg of the result in that case, if it is not the name
+	forAll bool   // runs once for all hosts; the condition of the first host applies
+	anyhow bool   // runs even if its condition is false
 }
 
 func metaActions() []metaAction {
@@ -40,10 +39,10 @@ func metaActions() []metaAction {
 	}
 }
 
-// about puts a host into a text, where the text is about one.
+// about inserts a host into a text about a single host.
 func about(text, host string) string { return strings.ReplaceAll(text, "%s", host) }
 
-// meta runs a meta task for the hosts that stand at it. An error ends the run.
+// meta runs a meta task for the hosts at it. An error ends the run.
 func (e *Engine) meta(ctx context.Context, ps *playState, t *project.Task, group []*walker) error {
 	actions := metaActions()
 	a := actions[slices.IndexFunc(actions, func(a metaAction) bool { return a.name == t.Meta })]
@@ -119,8 +118,8 @@ func (e *Engine) doMeta(ctx context.Context, ps *playState, t *project.Task, w *
 	return nil
 }
 
-// refreshInventory reads the inventory again. Later plays find its hosts, the
-// tasks of this one its groups and variables.
+// refreshInventory reads the inventory again. The current play sees its new groups and variables; only later plays
+// see new hosts.
 func (e *Engine) refreshInventory(ctx context.Context, ps *playState) error {
 	ds := e.Inventory.Refresh(ctx)
 	if ds.Err() == nil {
@@ -136,8 +135,7 @@ func (e *Engine) refreshInventory(ctx context.Context, ps *playState) error {
 	return nil
 }
 
-// metaWanted evaluates the condition of a meta task; a host on which that
-// cannot be has failed.
+// metaWanted evaluates the condition of a meta task. If the evaluation fails on a host, the host fails.
 func (e *Engine) metaWanted(ctx context.Context, ps *playState, t *project.Task, ev *event.Task, w *walker) (wanted, failed bool) {
 	x := &execution{e: e, ps: ps, t: t, w: w, view: e.taskView(ctx, ps, t, w)}
 	o := &itemOutcome{}
@@ -153,7 +151,7 @@ func (e *Engine) metaWanted(ctx context.Context, ps *playState, t *project.Task,
 	return false, true
 }
 
-// flush puts a host into the handlers that were notified on it.
+// flush moves a host into the handlers that were notified on it.
 func (ps *playState) flush(w *walker) {
 	if len(w.notified) == 0 {
 		return
@@ -162,7 +160,7 @@ func (ps *playState) flush(w *walker) {
 	for i, h := range ps.play.Handlers {
 		steps[i] = h
 	}
-	w.top().i-- // the handlers stand where the flush stands
+	w.top().i-- // the handlers take the place of the flush
 	f := w.push(ps.flushed, steps)
 	f.flush = true
 }
@@ -175,7 +173,7 @@ func (ps *playState) end(play bool) {
 	}
 }
 
-// endRole leaves the role that the host is in.
+// endRole moves the host out of its current role.
 func (w *walker) endRole() {
 	for i := len(w.stack) - 1; i > 0; i-- {
 		if w.stack[i].block.Role != nil {

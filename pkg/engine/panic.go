@@ -10,14 +10,14 @@ import (
 	"kubekey/pkg/value"
 )
 
-// contain calls a module. Its panic is a failed result, so that what follows a failure
-// does: until, failed_when, the end of a job.
+// contain calls a module and converts a panic to a failed result, so that until, failed_when and the end of a job
+// handle it like any failure.
 func (x *execution) contain(work func() (module.Result, error)) (r module.Result, err error) {
 	defer func() {
 		var p *connector.PanicError
 		if recovered := recover(); recovered != nil {
 			p = connector.NewPanicError(recovered)
-		} else if !errors.As(err, &p) { // on a goroutine of the connection
+		} else if !errors.As(err, &p) { // a PanicError comes from a goroutine of the connection
 			return
 		}
 		r, err = module.Result{Failed: true, Msg: x.defect(fmt.Sprintf("module %q", x.t.Spec.Name), p)}, nil
@@ -26,8 +26,8 @@ func (x *execution) contain(work func() (module.Result, error)) (r module.Result
 	return work()
 }
 
-// survive does a part of the task's work on its host. A panic, over what the host said for
-// one, fails the task there, and nothing else. o.status is Failed then.
+// survive runs a part of the task's work on its host. A panic, for example caused by the host's output, fails only
+// this task on this host. o.status is Failed in that case.
 func (x *execution) survive(o *itemOutcome, work func()) {
 	defer func() {
 		recovered := recover()
@@ -38,7 +38,7 @@ func (x *execution) survive(o *itemOutcome, work func()) {
 		o.fail(x.defect(fmt.Sprintf("the task (%s)", x.t.Action), p))
 		o.result.Set(stackKey, p.Stack)
 		o.effects, o.facts, o.notify, o.include, o.diff, o.warnings = nil, nil, nil, nil, nil, nil
-		defer func() { _ = recover() }() // what panicked may be these: then it is a secret, and counts
+		defer func() { _ = recover() }() // if one of these panicked: secret, and not ignored
 		o.noLog, o.ignored = true, false
 		x.secrecy(x.view, o)
 		x.ignore(x.view, o)
@@ -46,7 +46,7 @@ func (x *execution) survive(o *itemOutcome, work func()) {
 	work()
 }
 
-// lost is an outcome in the place of one that panicked when it was made known.
+// lost returns an outcome that replaces one whose report panicked.
 func (e *Engine) lost(x *execution, recovered any) *outcome {
 	p := connector.NewPanicError(recovered)
 	item := &itemOutcome{startedAt: e.Now(), noLog: x.t.Attrs.Value[project.NoLog] != nil}
@@ -58,11 +58,11 @@ func (e *Engine) lost(x *execution, recovered any) *outcome {
 	return o
 }
 
-// stackKey is the key of a result that has a stack, as results of Ansible's modules do. People
-// see it with -vvv; the journal has it.
+// stackKey is the result key for a stack trace, as in results of Ansible's modules. It is shown with -vvv and stored
+// in the journal.
 const stackKey = "exception"
 
-// defect is what a task says that panicked.
+// defect returns the message of a task that panicked.
 func (x *execution) defect(who string, p *connector.PanicError) string {
 	return fmt.Sprintf("%s %s with the stack: `kk runs show %s -o json` has it as %s", who, p, x.e.RunID, stackKey)
 }

@@ -18,7 +18,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// panicker is a module that panics on one host, and counts its calls on all.
+// panicker is a module that panics on one host and counts its calls on all hosts.
 type panicker struct {
 	On    string `kk:"on" default:"h1"`
 	Where string `kk:"where" default:"run" choices:"run,together,output,nil,facts"`
@@ -53,24 +53,24 @@ func (m *panicker) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	panic(m.What)
 }
 
-// odd is a value that panics when the run looks at it.
+// odd is a value that panics when the run reads it.
 type odd struct{}
 
 func (odd) At(any) (any, bool, error) { panic("index out of reach") }
 func (odd) Force() (any, error)       { panic("index out of reach") }
 
-// Write is called by the connection, on a goroutine of its own.
+// Write is called by the connection, on its own goroutine.
 func (m *panicker) Write([]byte) (int, error) { panic(m.What) }
 
-// A module that panics on one host fails there, as any failure does; the others go on.
+// A module that panics on one host fails there like any other failure. The other hosts continue.
 func TestPanicStaysOnItsHost(t *testing.T) {
 	const asksForReport = `h1: module "panicker" panicked: index out of reach: this is a bug in kk, please report it`
 	for _, c := range []struct {
 		name  string
 		tasks string
-		play  string // further keywords of the play
+		play  string // additional keywords of the play
 		code  int
-		ran   string // the hosts that the task "after" ran on
+		ran   string // hosts that ran the task "after"
 		wants []string
 	}{
 		{name: "plain", tasks: `[panicker: {}]`, code: ExitFailed, ran: "h2 h3",
@@ -151,7 +151,7 @@ func TestPanicStaysOnItsHost(t *testing.T) {
 	}
 }
 
-// The stack is in the result that the journal keeps, under the key that people see with -vvv.
+// The stack is in the result that the journal stores, under the key that is shown with -vvv.
 func TestPanicHasItsStack(t *testing.T) {
 	for _, where := range []string{"run", "together", "output", "nil"} {
 		b := newBench(t, "-- site.yml --\n- hosts: h1\n  gather_facts: false\n  tasks: [panicker: {where: "+where+"}]\n")
@@ -171,7 +171,7 @@ func TestPanicHasItsStack(t *testing.T) {
 	}
 }
 
-// What a module panicked with may be a secret: it is hidden as any message is.
+// The value of a panic can be a secret. It is hidden like any message.
 func TestPanicKeepsSecrets(t *testing.T) {
 	b := newBench(t, `
 -- site.yml --
@@ -199,7 +199,7 @@ func TestPanicKeepsSecrets(t *testing.T) {
 	}
 }
 
-// A run that a panic failed on a host is gone on with there, and done on the others.
+// If a panic failed a run on one host, the resumed run continues there, and nothing is left to do on the other hosts.
 func TestPanicAndResume(t *testing.T) {
 	archive := "-- site.yml --\n- hosts: all\n  gather_facts: false\n  tasks:\n" +
 		"    - {name: first, ping: {}}\n    - {name: it, panicker: {times: 1}}\n    - {name: after, ping: {}}\n"

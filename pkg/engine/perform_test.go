@@ -10,8 +10,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// What stands in for modules gets their decoded arguments and the host that
-// the task is delegated to, and what it answers is the task's result.
+// Perform gets the decoded arguments of a module and the host that the task is delegated to. Its return value is the
+// result of the task.
 func TestPerform(t *testing.T) {
 	b := newBench(t, `
 -- site.yml --

@@ -17,28 +17,28 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// playState is one batch of a play.
+// playState is the state of one batch of a play.
 type playState struct {
 	play  *project.Play
 	name  string
 	dir   string
-	hosts []string // of the play, all batches
+	hosts []string // hosts of the play, in all batches
 	batch []string
 
-	prompts   []*vars.Layer // what was asked for
+	prompts   []*vars.Layer // answers to vars_prompt
 	walkers   []*walker
-	flushed   *project.Block // what the flush frames run
+	flushed   *project.Block // block of the frames that flush handlers
 	free      bool
-	pinned    bool    // free, and a host that began goes on to its end before another begins
-	maxFail   float64 // percent; negative is no limit
+	pinned    bool    // with the strategy free: a host that has started runs to its end before another one starts
+	maxFail   float64 // in percent; negative is no limit
 	force     bool
 	endPlay   bool
 	abort     bool                   // any_errors_fatal or max_fail_percentage ended the run
-	startFrom map[*project.Task]bool // tasks before --start-at-task
+	startFrom map[*project.Task]bool // tasks before --start-at-task, which are skipped
 	orders    int
 }
 
-// play runs a play, batch by batch. goOn is false when the run is to end.
+// play runs a play, batch by batch. goOn is false when the run must end.
 func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err error) {
 	ps := &playState{play: p, dir: p.Dir}
 	if ps.prompts, err = e.prompts(ctx, p); err != nil {
@@ -120,13 +120,13 @@ func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err erro
 	return !e.ended, nil
 }
 
-// playScope is the variables of a play that need no host.
+// playScope returns the variables of a play that do not depend on a host.
 func (e *Engine) playScope(ctx context.Context, ps *playState) *vars.View {
 	own := ps.play.Static.Play
 	return e.scope.New(ctx, "", nil, nil, vars.Static{Play: append(own[:len(own):len(own)], ps.prompts...)}, nil)
 }
 
-// match finds the hosts of a play and warns of patterns that match nothing.
+// match returns the hosts of a play and warns about patterns that match nothing.
 func (e *Engine) match(patterns []string, p *project.Play) ([]string, error) {
 	m, err := e.matched(patterns, p)
 	if err != nil {
@@ -142,7 +142,7 @@ func (e *Engine) match(patterns []string, p *project.Play) ([]string, error) {
 	return m.Hosts, nil
 }
 
-// matched finds the hosts of a play that the limit leaves.
+// matched returns the hosts of a play that --limit selects.
 func (e *Engine) matched(patterns []string, p *project.Play) (inventory.Matched, error) {
 	m, err := e.Inventory.Match(patterns, inventory.MatchOptions{RunID: e.RunID})
 	if err != nil {
@@ -154,7 +154,7 @@ func (e *Engine) matched(patterns []string, p *project.Play) (inventory.Matched,
 	return m, nil
 }
 
-// before lists the tasks of a play that --start-at-task leaves out.
+// before returns the tasks of a play that --start-at-task skips.
 func before(p *project.Play, name string) (map[*project.Task]bool, bool) {
 	out := map[*project.Task]bool{}
 	for _, t := range Tasks(p) {
@@ -166,7 +166,7 @@ func before(p *project.Play, name string) (map[*project.Task]bool, bool) {
 	return nil, false
 }
 
-// Tasks lists the tasks of a play that are known before it runs, in order.
+// Tasks returns the tasks of a play that are known before it runs, in order.
 func Tasks(p *project.Play) []*project.Task {
 	var out []*project.Task
 	var walk func(steps []project.Step)
@@ -188,7 +188,7 @@ func Tasks(p *project.Play) []*project.Task {
 	return out
 }
 
-// TaskName is the name of a task as written, "role : name" in a role.
+// TaskName returns the name of a task as written in the playbook; in a role it is "role : name".
 func TaskName(t *project.Task) string {
 	role, name := title(t)
 	if role != "" {
@@ -197,8 +197,8 @@ func TaskName(t *project.Task) string {
 	return name
 }
 
-// title is what a banner says of a task: the role it stands in, and its name as
-// written. An include_role names the role that it brings in instead.
+// title returns the role and the name of a task for a banner. The role is the one that contains the task; for
+// include_role it is the role that is included. The name is as written in the playbook.
 func title(t *project.Task) (role, name string) {
 	name = t.Syntax.Name
 	switch {
@@ -225,7 +225,7 @@ func matchesName(t *project.Task, want string) bool {
 	return false
 }
 
-// reader evaluates the fields of a play, which see no host.
+// reader evaluates the fields of a play. They do not depend on a host.
 type reader struct {
 	ctx context.Context
 	v   *vars.View
@@ -245,8 +245,8 @@ func (r *reader) value(d *template.Data, what string) any {
 
 func (r *reader) text(d *template.Data, what string) string { return value.Str(r.value(d, what)) }
 
-// typed evaluates a field and converts it to the type of its keyword; nil when
-// it is not given, or empty.
+// typed evaluates a field and converts it to the type of its keyword. It returns nil when the field is not set or is
+// empty.
 func (r *reader) typed(d *template.Data, what string) any {
 	v := r.value(d, what)
 	if v == nil || v == "" {
@@ -263,7 +263,7 @@ func (r *reader) convert(t playbook.Type, v any, what string) any {
 	return out
 }
 
-// word evaluates a field that takes one of a few words; "" is the default.
+// word evaluates a field that accepts a fixed set of words; "" is the default.
 func (r *reader) word(d *template.Data, what string) string {
 	word, _ := r.typed(d, what).(string)
 	return word
@@ -293,7 +293,7 @@ func (r *reader) list(d *template.Data, what string) []string {
 	return out
 }
 
-// batchSizes are those of serial for a number of hosts.
+// batchSizes returns the batch sizes that serial specifies for a number of hosts.
 func (r *reader) batchSizes(serial []*template.Data, hosts int) []int {
 	var sizes []int
 	for _, d := range serial {
@@ -346,7 +346,7 @@ func (e *Engine) runBatch(ctx context.Context, ps *playState) error {
 	return nil
 }
 
-// playSteps is the play as one list: facts, sections, and flushes between them.
+// playSteps returns the play as one list of steps: fact gathering, the sections, and handler flushes between them.
 func (e *Engine) playSteps(ctx context.Context, ps *playState) []project.Step {
 	p := ps.play
 	var steps []project.Step
@@ -380,8 +380,7 @@ func (e *Engine) gathers(ctx context.Context, ps *playState) bool {
 	return err != nil || on.(bool)
 }
 
-// varsFiles loads the play's vars_files for each host: their names may depend
-// on what is known of it.
+// varsFiles loads the vars_files of a play for each host. The file names can depend on the host's variables.
 func (e *Engine) varsFiles(ctx context.Context, ps *playState) error {
 	if len(ps.play.VarsFiles) == 0 && len(ps.prompts) == 0 {
 		return nil
@@ -406,7 +405,7 @@ func (e *Engine) loadVarsFiles(ctx context.Context, ps *playState, w *walker) er
 		for _, c := range candidates {
 			v, err := c.Value(ctx, view)
 			if isUndefined(err) {
-				found = true // facts may give the name later
+				found = true // the name can depend on facts that are not gathered yet
 				continue
 			}
 			if err != nil {

@@ -16,8 +16,7 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// prompts asks for the play's vars_prompt. What the command line gives is not
-// asked for.
+// prompts asks for the vars_prompt of a play. It does not ask for variables that are set on the command line.
 func (e *Engine) prompts(ctx context.Context, p *project.Play) ([]*vars.Layer, error) {
 	r := &reader{ctx: ctx, v: e.playScope(ctx, &playState{play: p})}
 	var out []*vars.Layer
@@ -30,7 +29,7 @@ func (e *Engine) prompts(ctx context.Context, p *project.Play) ([]*vars.Layer, e
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", q.Syntax.At, err)
 		}
-		// A default was evaluated already: what it yielded is data.
+		// A default was already evaluated; its result is not a template.
 		isData := !typed || r.flag(q.Unsafe, "unsafe")
 		out = append(out, vars.Templates("vars_prompt", value.NewDict(name, answer), e.Templates,
 			func(string) source.Pos { return q.Syntax.At }, func([]string) bool { return isData }))
@@ -38,7 +37,7 @@ func (e *Engine) prompts(ctx context.Context, p *project.Play) ([]*vars.Layer, e
 	return out, r.err
 }
 
-// prompt asks for one variable; typed is false for the default.
+// prompt asks for one variable; typed is false if the default is used.
 func (e *Engine) prompt(r *reader, q *project.Prompt) (val any, typed bool, err error) {
 	private := q.Private == nil || r.flag(q.Private, "private")
 	confirm := r.flag(q.Confirm, "confirm")
@@ -49,7 +48,7 @@ func (e *Engine) prompt(r *reader, q *project.Prompt) (val any, typed bool, err 
 	def := r.value(q.Default, "default")
 	switch {
 	case def == nil:
-	case private: // people prefill passwords, and others look at the screen
+	case private: // people keep passwords in defaults, and others can see the screen
 		e.Redact.Add(value.Str(def))
 		question += " [" + redact.Mask + "]"
 	default:
@@ -77,7 +76,7 @@ func (e *Engine) prompt(r *reader, q *project.Prompt) (val any, typed bool, err 
 	return val, typed, err
 }
 
-// answer asks a person, twice if what is typed is to be confirmed.
+// answer asks the user, twice if the input requires confirmation.
 func (e *Engine) answer(ctx context.Context, question string, echo, confirm bool) (string, error) {
 	ask := e.Ask
 	if ask == nil {
@@ -104,7 +103,7 @@ func (e *Engine) answer(ctx context.Context, question string, echo, confirm bool
 	}
 }
 
-// hashed is an answer as the scheme of encrypt hashes it.
+// hashed hashes an answer with the scheme of encrypt.
 func (e *Engine) hashed(r *reader, q *project.Prompt, answer string) (any, error) {
 	names := expr.Names{"answer": answer, "scheme": strings.TrimSuffix(r.text(q.Encrypt, "encrypt"), "_crypt")}
 	call := "answer | password_hash(scheme"

@@ -9,9 +9,9 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// following are the variables of a task that have a value also where nobody
-// sets them, as Ansible has them: connection variables follow from the others, from
-// keywords and from settings. hostvars shows only variables that are set.
+// following provides the task variables that have a value even if nothing sets them, as in Ansible: connection
+// variables derive from other variables, from keywords and from settings. hostvars contains only variables that are
+// set.
 type following struct{ e *Engine }
 
 // FallbackNames implements vars.Fallback.
@@ -52,13 +52,13 @@ func (f following) Fallback(name string, v *vars.View) (any, bool) {
 	return f.e.settings(reached, &h.task.Attrs, outer).given(row.Name)
 }
 
-// reachedFrom is the view of the host that a task is delegated to: what
-// specifies how it is reached.
+// reachedFrom returns the view of the host that a task is delegated to. Its variables specify how the host is
+// reached.
 func (e *Engine) reachedFrom(v *vars.View, host string, t *project.Task) *vars.View {
 	return e.seenFrom(v, host, t.Static).Sharing(v)
 }
 
-// given is a connection variable as tasks read it; ok is false when it has no value.
+// given returns a connection variable as tasks read it; ok is false if it has no value.
 func (s *settings) given(name string) (any, bool) {
 	val := s.value(name)
 	switch name {
@@ -67,15 +67,14 @@ func (s *settings) given(name string) (any, bool) {
 	case "ansible_timeout":
 		limit, _ := val.(time.Duration)
 		if limit == 0 {
-			limit = 10 * time.Second // as connector/ssh has it
+			limit = 10 * time.Second // the default of connector/ssh
 		}
 		val = int(limit.Seconds())
 	}
 	return val, s.err == nil && val != "" && val != 0
 }
 
-// environment is the variable of that name: the mappings of the keyword, those
-// of the play first.
+// environment returns the value of the variable environment: the mappings of the keyword, those of the play first.
 func (e *Engine) environment(t *project.Task, v *vars.View) (any, bool) {
 	out := []any{}
 	for _, d := range t.Attrs.Environment {

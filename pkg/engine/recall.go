@@ -11,8 +11,8 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// remember finds what each host did at a task, and leaves out those that pass it.
-// Of a task that one host does for all, the host that did it is the first.
+// remember finds the action of each host at a task in the previous run, and removes hosts that pass the task. If one
+// host runs the task for all, the host that did so in the previous run is first.
 func (e *Engine) remember(t *project.Task, ev *event.Task, group []*walker, shared bool) ([]*walker, error) {
 	for _, w := range group {
 		w.past = nil
@@ -53,7 +53,7 @@ func (e *Engine) remember(t *project.Task, ev *event.Task, group []*walker, shar
 	return out, nil
 }
 
-// recalledByAll reports whether no host is to do anything.
+// recalledByAll reports whether no host has to run the task.
 func recalledByAll(hosts []*walker) bool {
 	for _, w := range hosts {
 		if w.past == nil || !w.past.Succeeded() {
@@ -63,9 +63,8 @@ func recalledByAll(hosts []*walker) bool {
 	return true
 }
 
-// recall takes what the task, or an item of it, came to in the earlier run. It
-// returns false for what is to be done again: what failed, what was not done,
-// and what left something behind that the journal does not have.
+// recall copies the result of the task, or of an item, from the previous run. It returns false if the work must be
+// done again: if it failed, was not done, or had an effect that the journal does not record.
 func (x *execution) recall(v *vars.View, o *itemOutcome) bool {
 	r := x.w.past.Result(o.item)
 	if r == nil || !x.restorable(r) {
@@ -90,7 +89,7 @@ func (x *execution) recall(v *vars.View, o *itemOutcome) bool {
 	return true
 }
 
-// restorable reports whether the journal has all that the task left behind.
+// restorable reports whether the journal contains all effects of the task.
 func (x *execution) restorable(r *event.HostResult) bool {
 	if r.Result == nil || r.Status == event.Skipped {
 		return r.Result != nil
@@ -102,8 +101,8 @@ func (x *execution) restorable(r *event.HostResult) bool {
 	return whole || x.t.Register == "" && !x.makesFacts()
 }
 
-// retells tells tasks that touch nothing but kk's own state, which the journal
-// has no word for: they are done again, and not shown.
+// retells reports whether a task changes only the state of kk, which the journal does not record. Such a task runs
+// again, and the repetition is not shown.
 func (x *execution) retells() bool {
 	switch x.t.Action {
 	case "add_host", "group_by", "add_hostvars", "include_vars", "result":
@@ -116,7 +115,7 @@ func (x *execution) makesFacts() bool {
 	return x.t.Action == "set_fact" || x.t.Action == "setup" || strings.HasSuffix(x.t.Action, "_facts")
 }
 
-// recallsAll reports whether all hosts still are where the earlier run was.
+// recallsAll reports whether all hosts are still in the part that the previous run has done.
 func (e *Engine) recallsAll(group []*walker) bool {
 	return !slices.ContainsFunc(group, func(w *walker) bool { return !e.Memory.Behind(w.name) })
 }

@@ -18,7 +18,7 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// take makes a result of what the module returned.
+// take converts the return value of the module to a result.
 func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 	if err != nil {
 		var lost *connector.UnreachableError
@@ -28,7 +28,7 @@ func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 			o.warnings = res.Warnings
 			return
 		}
-		// What the module was about to change it did not.
+		// The change that the module announced did not happen.
 		res.Failed, res.Changed = true, false
 		if res.Msg == "" {
 			res.Msg = err.Error()
@@ -37,7 +37,7 @@ func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 		}
 	}
 	if add, ok := res.Effect.(module.AddHost); ok && !x.e.Inventory.HasVars(add.Name, add.Vars) {
-		res.Changed = true // the module knows the groups only
+		res.Changed = true // the module compares the groups only
 	}
 	d := value.NewDict()
 	d.Grow(res.Data.Len() + 4)
@@ -91,8 +91,7 @@ func status(res module.Result) event.Status {
 	return event.OK
 }
 
-// diffValue is a diff as results have it: attributes are one dict, what is
-// written to a file is a list.
+// diffValue returns a diff as in results: attributes are one dict, file contents are a list.
 func diffValue(diffs []event.Diff) any {
 	list := make([]any, len(diffs))
 	for i, d := range diffs {
@@ -113,7 +112,7 @@ func (x *execution) judge(ctx context.Context, v *vars.View, o *itemOutcome) {
 	if given {
 		o.result.Set("changed", changedWhen)
 	}
-	if judged { // what cannot be judged failed, whatever failed_when says
+	if judged { // a condition that cannot be evaluated fails the task, whatever failed_when is
 		if failed, given, _ := x.verdict(ctx, v, o, x.t.FailedWhen, "failed_when"); given {
 			o.result.Set("failed", failed)
 			o.result.Set("failed_when_result", failed)
@@ -131,8 +130,8 @@ func (x *execution) judge(ctx context.Context, v *vars.View, o *itemOutcome) {
 	}
 }
 
-// verdict is whether all conditions hold; given is false without conditions.
-// One that cannot be evaluated fails the task: then there is no judgement.
+// verdict reports whether all conditions hold; given is false if there are no conditions. A condition that cannot be
+// evaluated fails the task, and judged is false.
 func (x *execution) verdict(ctx context.Context, v *vars.View, o *itemOutcome, conds []*project.Cond, what string) (all, given, judged bool) {
 	if len(conds) == 0 {
 		return false, false, true
@@ -153,7 +152,7 @@ func (x *execution) verdict(ctx context.Context, v *vars.View, o *itemOutcome, c
 	return true, true, true
 }
 
-// finish makes the task's result of its executions.
+// finish combines the results of the executions to the result of the task.
 func (x *execution) finish(out *outcome) {
 	if x.t.Loop == nil {
 		o := out.items[0]
@@ -211,8 +210,8 @@ func truthKey(d *value.Dict, key string) bool {
 	return value.Truth(v)
 }
 
-// registered is the value of the registered variable: the result, or its
-// stdout decoded as register_type says.
+// registered returns the value of the registered variable: the result, or its stdout decoded according to
+// register_type.
 func (x *execution) registered(result *value.Dict) any {
 	kind := x.t.Syntax.RegisterType
 	if kind == "" || kind == "string" || result == nil {
@@ -233,8 +232,8 @@ func (x *execution) registered(result *value.Dict) any {
 
 const censored = "the output has been hidden due to the fact that 'no_log: true' was specified for this result"
 
-// hide keeps what a task with no_log yielded from being shown later, by a task
-// that prints what was registered. What only says where or how is no secret.
+// hide prevents later tasks from showing the output of a task with no_log, for example through its registered
+// variable. Keys that describe only where or how the task ran are not secret.
 func (x *execution) hide(o *itemOutcome) {
 	for _, key := range []string{"stdout", "stderr", "content", "json", "ansible_facts"} {
 		v, _ := o.result.Get(key)
@@ -252,20 +251,20 @@ func (x *execution) hide(o *itemOutcome) {
 	x.e.hideNamed("", o.result)
 }
 
-// hideNamed keeps what names say is secret from being shown.
+// hideNamed hides the values whose names mark them as secret.
 func (e *Engine) hideNamed(name string, v any) {
 	e.Redact.AddNamed(value.Named(name, v, redact.Within))
 }
 
-// longOption is the name of an option. Hidden, it would be missing wherever
-// else it is said: in the command that a summary advises.
+// longOption matches the name of an option. If it were hidden, it would be missing in all other output, too, such as
+// the command that a summary advises.
 var longOption = regexp.MustCompile(`^--[a-z][a-z-]*$`)
 
-// mayBeSecret reports whether a word of a command is hidden: all but names of
-// options, and short ones, which are seldom secrets and common elsewhere.
+// mayBeSecret reports whether to hide an argument of a command. Option names are not hidden, and neither are short
+// arguments, which are seldom secret and occur often in other output.
 func mayBeSecret(word string) bool { return len(word) >= 8 && !longOption.MatchString(word) }
 
-// shown is the result as people may see it.
+// shown returns the result in the form that can be shown.
 func (o *itemOutcome) shown() *value.Dict {
 	if !o.noLog {
 		return o.result

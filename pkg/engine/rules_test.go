@@ -37,9 +37,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// TestRulesOfEveryModule breaks each rule of each module: by literal arguments,
-// which is an error when the playbook is linked, and by templated ones, which
-// fail the task, in check mode too. No host is connected to.
+// TestRulesOfEveryModule breaks each rule of each module. Literal arguments cause an error when the playbook is
+// linked. Templated arguments fail the task, also in check mode. No connection is made.
 func TestRulesOfEveryModule(t *testing.T) {
 	reg, err := module.NewRegistry(account.Modules(), exec.Modules(), file.Modules(), flow.Modules(), image.Modules(),
 		kube.Modules(), net.Modules(), packages.Modules(), pki.Modules(), service.Modules(), system.Modules(),
@@ -78,7 +77,7 @@ func (o offence) String() string {
 	return fmt.Sprintf("%s, rule %q, arguments %s", o.module.Name, o.rule, value.Repr(o.args))
 }
 
-// refusedByLinker has a task in each line of a playbook, and wants its error there.
+// refusedByLinker has a task on each line of a playbook, and expects its error there.
 func refusedByLinker(t *testing.T, reg *module.Registry, all []offence) {
 	lines := []string{"- hosts: all", "  tasks:"}
 	for _, o := range all {
@@ -99,7 +98,7 @@ func refusedByLinker(t *testing.T, reg *module.Registry, all []offence) {
 	}
 }
 
-// refusedByEngine runs the tasks with arguments that only the run knows.
+// refusedByEngine runs the tasks with arguments that are known only during the run.
 func refusedByEngine(t *testing.T, reg *module.Registry, all []offence, check bool) {
 	lines := []string{"- hosts: all", "  gather_facts: false", "  ignore_errors: true", "  vars:"}
 	tasks := []string{"  tasks:"}
@@ -168,7 +167,7 @@ func asJSON(t *testing.T, v any) string {
 	return text
 }
 
-// offend makes arguments that break a rule.
+// offend returns arguments that break a rule.
 func offend(t *testing.T, s *module.Spec, r schema.Rule) offence {
 	t.Helper()
 	described, err := schema.Describe(s.New())
@@ -196,7 +195,7 @@ func offend(t *testing.T, s *module.Spec, r schema.Rule) offence {
 	return offence{s, r, d.args, msg}
 }
 
-// draft are arguments in the making, and what is known of each.
+// draft is a set of arguments under construction, with the specification of each.
 type draft struct {
 	args *value.Dict
 	of   map[string]schema.Arg
@@ -261,7 +260,7 @@ func inList(a schema.Arg, v any) any {
 	return v
 }
 
-// meet makes a condition hold.
+// meet makes a condition true.
 func (d draft) meet(c schema.Cond) {
 	name := c.Args[0]
 	v, _ := d.Value(name)
@@ -320,7 +319,7 @@ func (d draft) breach(t *testing.T, r schema.Rule) {
 	}
 }
 
-// other is a value of the argument that is none of some.
+// other returns a value of the argument that is not in a list.
 func other(a schema.Arg, values []any) any {
 	for _, c := range a.Choices {
 		if !slices.Contains(values, any(c)) {
@@ -333,7 +332,7 @@ func other(a schema.Arg, values []any) any {
 	return sample(a)
 }
 
-// misfit is a text that does not have the form.
+// misfit returns a text that does not have the required form.
 func misfit(t *testing.T, r schema.Rule) string {
 	t.Helper()
 	for _, text := range []string{

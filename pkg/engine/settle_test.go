@@ -10,8 +10,8 @@ import (
 	"kubekey/pkg/event"
 )
 
-// TestLateWorkEndsWithItsPlay: what tasks left to be done later is done before the next
-// play, and that it failed is told.
+// TestLateWorkEndsWithItsPlay checks that work deferred by tasks is done before the next play, and that its failure
+// is reported.
 func TestLateWorkEndsWithItsPlay(t *testing.T) {
 	b := newBench(t, `
 -- site.yml --

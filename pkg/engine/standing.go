@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// standing is which hosts are out of the run. Workers read it, through the
-// magic variables, while the run's goroutine writes.
+// standing records the hosts that are out of the run. Workers read it through the magic variables while the goroutine
+// of the run writes it.
 type standing struct {
 	mu     sync.RWMutex
 	failed map[string]bool
@@ -29,7 +29,7 @@ func (s *standing) lose(host string) {
 	s.lost[host] = true
 }
 
-// forgive takes every host back into the run.
+// forgive brings every host back into the run.
 func (s *standing) forgive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,21 +37,21 @@ func (s *standing) forgive() {
 	clear(s.lost)
 }
 
-// alive are the hosts of a list that are still in the run.
+// alive returns the hosts of a list that are still in the run.
 func (s *standing) alive(hosts []string) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return s.failed[h] || s.lost[h] })
 }
 
-// failedOf are the hosts of a list that have failed.
+// failedOf returns the hosts of a list that have failed.
 func (s *standing) failedOf(hosts []string) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return !s.failed[h] })
 }
 
-// code is the exit code of what happened so far.
+// code returns the exit code for the results so far.
 func (s *standing) code() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -12,13 +12,13 @@ import (
 	"kubekey/pkg/value"
 )
 
-// together is a batch whose hosts run each task at the same time.
+// together is a batch in which all hosts run each task at the same time.
 type together struct {
 	e  *Engine
 	ps *playState
 }
 
-// freely is a batch whose hosts go on alone.
+// freely is a batch in which each host runs independently.
 type freely struct {
 	e      *Engine
 	ps     *playState
@@ -77,12 +77,12 @@ func (b together) Step(ctx context.Context, t *project.Task, group []*walker) er
 	return nil
 }
 
-// passes reports whether --start-at-task or --step leaves a task out.
+// passes reports whether --start-at-task or --step skips a task.
 func (e *Engine) passes(ctx context.Context, ps *playState, t *project.Task) bool {
 	if t.Hidden {
 		return false
 	}
-	if ps.startFrom[t] { // never gathering facts
+	if ps.startFrom[t] { // never contains fact gathering
 		return true
 	}
 	if !e.stepping || t.Meta != "" {
@@ -101,7 +101,7 @@ func (e *Engine) passes(ctx context.Context, ps *playState, t *project.Task) boo
 	return false
 }
 
-// sharedByAll reports whether one execution serves all hosts.
+// sharedByAll reports whether one execution counts for all hosts.
 func (e *Engine) sharedByAll(ctx context.Context, ps *playState, t *project.Task, w *walker) bool {
 	if t.Spec != nil && t.Spec.Where == onceForAll {
 		return true
@@ -114,12 +114,12 @@ func (e *Engine) sharedByAll(ctx context.Context, ps *playState, t *project.Task
 	return once && err == nil
 }
 
-// announce emits that a task starts.
+// announce emits the start of a task.
 func (e *Engine) announce(ev *event.Task) {
 	e.emit(event.TaskStarted{Task: ev, Time: e.Now()})
 }
 
-// describe names a task, as its first host sees it.
+// describe names a task, evaluated for its first host.
 func (e *Engine) describe(ctx context.Context, ps *playState, t *project.Task, w *walker) *event.Task {
 	e.taskID++
 	ev := &event.Task{ID: e.taskID, Action: t.Action, Handler: t.Handler, At: t.At, Trace: t.Trace}
@@ -137,8 +137,7 @@ func (e *Engine) describe(ctx context.Context, ps *playState, t *project.Task, w
 	return ev
 }
 
-// fanOut runs a task on hosts, at most forks (or throttle) at a time, and
-// passes on what the workers tell.
+// fanOut runs a task on hosts, at most forks (or throttle) at a time, and emits the events of the workers.
 func (e *Engine) fanOut(ctx context.Context, ps *playState, t *project.Task, hosts []*walker, ev *event.Task) []*outcome {
 	workers := min(len(hosts), e.Forks)
 	if n := e.throttle(ctx, ps, t, hosts[0]); n > 0 {
@@ -189,7 +188,7 @@ func (e *Engine) throttle(ctx context.Context, ps *playState, t *project.Task, w
 	}
 	n, err := playbook.Count.Convert(v)
 	if err != nil {
-		return 0 // the task says so
+		return 0 // the task reports the error
 	}
 	return n.(int)
 }
@@ -209,7 +208,7 @@ func (f *freely) Start(ctx context.Context, t *project.Task, w *walker) (running
 	case t.Meta != "":
 		return false, e.meta(ctx, f.ps, t, []*walker{w})
 	}
-	if d := notFree(t); d != nil { // that an include brought in: others are found before the run
+	if d := notFree(t); d != nil { // from an include: others are found before the run
 		return false, d
 	}
 	ev := f.tasks[t]
@@ -229,7 +228,7 @@ func (f *freely) Start(ctx context.Context, t *project.Task, w *walker) (running
 	return true, nil
 }
 
-// warn tells, once for a batch, of keywords that need the hosts to go together.
+// warn warns, once per batch, about keywords that require all hosts to run together.
 func (f *freely) warn(t *project.Task) {
 	for _, a := range []project.Attr{project.RunOnce, project.AnyErrorsFatal} {
 		if t.Attrs.Value[a] != nil && !f.warned[a] {

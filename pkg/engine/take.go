@@ -19,7 +19,7 @@ import (
 
 const onceForAll = module.Once
 
-// compiled compiles a text of a play; a broken one was reported at load.
+// compiled compiles a text of a play. Syntax errors were already reported when the playbook was loaded.
 func compiled(text string, e *Engine) *template.Data {
 	d, err := e.Templates.Data(text, source.Pos{})
 	if err != nil {
@@ -38,9 +38,9 @@ func glob(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// report emits how a task ended on a host.
+// report emits the result of a task on a host.
 func (e *Engine) report(o *outcome, ev *event.Task) {
-	if o.result == nil { // cut short
+	if o.result == nil { // interrupted
 		return
 	}
 	x := &execution{e: e, t: o.task, w: o.walker, ev: ev}
@@ -60,13 +60,13 @@ func (e *Engine) report(o *outcome, ev *event.Task) {
 	e.emit(r)
 }
 
-// secret reports whether any part of the outcome is not to be shown.
+// secret reports whether any part of the outcome must not be shown.
 func (o *outcome) secret() bool {
 	return slices.ContainsFunc(o.items, func(i *itemOutcome) bool { return i.noLog })
 }
 
-// take makes a task's outcome known: counters, registered variable, facts,
-// notifications, inventory; and moves the host on.
+// take applies the outcome of a task: counters, registered variable, facts, notifications and inventory changes. Then
+// it moves the host on.
 func (e *Engine) take(
 	ctx context.Context, ps *playState, o *outcome, ev *event.Task, group []*walker, shared bool,
 ) (err error) {
@@ -99,7 +99,7 @@ func (e *Engine) take(
 	return nil
 }
 
-// learn takes the facts, effects and notifications of one execution.
+// learn applies the facts, effects and notifications of one execution.
 func (e *Engine) learn(ctx context.Context, ps *playState, o *outcome, item *itemOutcome, targets []*walker) error {
 	if item.facts != nil && item.status < event.Failed {
 		for _, w := range targets {
@@ -144,8 +144,8 @@ func learnFacts(h *vars.Host, item *itemOutcome) {
 	}
 }
 
-// notify marks the handlers of a name, under run_once only on the host that ran
-// the task. A name that no handler answers to ends the run.
+// notify marks the handlers with a name as notified; under run_once only on the host that ran the task. If no handler
+// has that name, the run ends.
 func (e *Engine) notify(ps *playState, t *project.Task, name string, w *walker) error {
 	found := project.FindHandlers(ps.play.Handlers, name, t.Role)
 	if len(found) == 0 {
@@ -164,7 +164,7 @@ func (e *Engine) notify(ps *playState, t *project.Task, name string, w *walker) 
 	return nil
 }
 
-// effect changes the inventory, or what the run tells at its end.
+// effect changes the inventory, or the result that the run reports at its end.
 func (e *Engine) effect(eff module.Effect, host string) {
 	var err error
 	switch eff := eff.(type) {
@@ -197,7 +197,7 @@ func (e *Engine) effect(eff module.Effect, host string) {
 // count adds a task to the host's counters.
 func (e *Engine) count(o *outcome) {
 	if o.status == event.OK && len(o.includes) > 0 {
-		return // each file that is included counts
+		return // each included file is counted instead
 	}
 	s := e.stat(o.walker.name)
 	rescued := o.walker.rescuable()
@@ -235,8 +235,8 @@ func (e *Engine) count(o *outcome) {
 	}
 }
 
-// move moves hosts behind the task, to a rescue section, or out of the play.
-// When one execution stands for all hosts, its failure is that of all.
+// move moves hosts past the task, to a rescue section, or out of the play. If one execution counts for all hosts, its
+// failure fails all of them.
 func (e *Engine) move(o *outcome, ev *event.Task, targets []*walker) {
 	ran := o.status != event.Skipped && o.status != event.Unreachable
 	for _, w := range targets {
@@ -261,8 +261,7 @@ func (e *Engine) failHost(w *walker, t *project.Task, name string, result *value
 	w.fail()
 }
 
-// afterTask ends hosts or the run where any_errors_fatal or
-// max_fail_percentage want it.
+// afterTask ends hosts or the run if any_errors_fatal or max_fail_percentage requires it.
 func (e *Engine) afterTask(ctx context.Context, ps *playState, t *project.Task, outcomes []*outcome) {
 	failed := map[*walker]bool{}
 	for _, o := range outcomes {
@@ -292,7 +291,7 @@ func (e *Engine) afterTask(ctx context.Context, ps *playState, t *project.Task, 
 	}
 }
 
-// share is the percentage of the batch that failed.
+// share returns the percentage of failed hosts in the batch.
 func (ps *playState) share() float64 {
 	bad := 0
 	for _, w := range ps.walkers {

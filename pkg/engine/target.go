@@ -19,14 +19,13 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// settings reads the keywords and variables that say how a task reaches a
-// host. The first error sticks.
+// settings reads the keywords and variables that specify how a task reaches a host. It keeps the first error.
 type settings struct {
 	e     *Engine
 	v     *vars.View
 	attrs *project.Attrs
-	task  *vars.View // evaluates the keywords: the variables of the task's host
-	set   uint64     // which of the connection variables are set at all
+	task  *vars.View // evaluates keywords: the variables of the task's host
+	set   uint64     // mask of the connection variables that are set
 	err   error
 }
 
@@ -34,14 +33,14 @@ func (e *Engine) settings(v *vars.View, attrs *project.Attrs, task *vars.View) *
 	return &settings{e: e, v: v, attrs: attrs, task: task, set: v.Watched()}
 }
 
-// connectionRow is a connection variable as the engine reads it.
+// connectionRow is a connection variable in the form that the engine reads.
 type connectionRow struct {
 	playbook.ConnectionVariable
 	keyword project.Attr // or noKeyword
 	names   []numberedName
 }
 
-// numberedName is a name of a connection variable with its bit in the mask of vars.Watch.
+// numberedName is the name of a connection variable with its bit in the mask of vars.Watch.
 type numberedName struct {
 	name string
 	bit  int
@@ -49,7 +48,7 @@ type numberedName struct {
 
 const noKeyword project.Attr = -1
 
-// connectionNames are all names of the connection variables, in the order of vars.Watch.
+// connectionNames returns the names of all connection variables, in the order of vars.Watch.
 func connectionNames() []string {
 	var out []string
 	for _, c := range playbook.ConnectionVariables() {
@@ -58,7 +57,7 @@ func connectionNames() []string {
 	return out
 }
 
-// connectionRows are the connection variables by each of their names.
+// connectionRows maps each name of a connection variable to its row.
 var connectionRows = sync.OnceValue(func() map[string]*connectionRow {
 	out := map[string]*connectionRow{}
 	bit := 0
@@ -76,7 +75,7 @@ var connectionRows = sync.OnceValue(func() map[string]*connectionRow {
 	return out
 })
 
-// variable is the value of the strongest name of a row that is set.
+// variable returns the value of the name with the highest precedence that is set in a row.
 func (s *settings) variable(row *connectionRow) (any, bool) {
 	for _, n := range row.names {
 		if s.set&(1<<n.bit) == 0 {
@@ -105,7 +104,7 @@ func (s *settings) variable(row *connectionRow) (any, bool) {
 	return nil, false
 }
 
-// failVariable fails with where the variable was set.
+// failVariable records an error with the position at which the variable was set.
 func (s *settings) failVariable(name string, err error) {
 	for _, o := range s.v.Explain(name) {
 		if o.Wins && o.At.IsValid() && !strings.Contains(err.Error(), o.At.String()) {
@@ -139,8 +138,7 @@ func (s *settings) keyword(a project.Attr) (any, bool) {
 	return v, true
 }
 
-// value is what holds for a connection variable: the variable, else the
-// keyword, else the default.
+// value returns the effective value of a connection variable: the variable, else the keyword, else the default.
 func (s *settings) value(name string) any {
 	row := connectionRows()[name]
 	if v, ok := s.variable(row); ok {
@@ -154,7 +152,7 @@ func (s *settings) value(name string) any {
 	return s.e.Defaults.of(name, s.v.Host())
 }
 
-// of is the value of a connection variable where neither a variable nor a keyword sets it.
+// of returns the value of a connection variable that neither a variable nor a keyword sets.
 func (d *Defaults) of(name, host string) any {
 	switch name {
 	case "ansible_host":
@@ -190,12 +188,12 @@ func (d *Defaults) of(name, host string) any {
 	case "ansible_become_password":
 		return d.BecomePass
 	}
-	return "" // it has no default
+	return "" // has no default
 }
 
 func (s *settings) text(name string) string { return value.Str(s.value(name)) }
 
-// secret is a value that is hidden from here on.
+// secret returns a value and hides it in all output from now on.
 func (s *settings) secret(name string) redact.Secret {
 	v := s.value(name)
 	if known, ok := v.(redact.Secret); ok {
@@ -207,8 +205,8 @@ func (s *settings) secret(name string) redact.Secret {
 	return s.e.Redact.Secret(value.Str(v))
 }
 
-// connection is how the host is reached. Keywords of a play are not for the
-// control node, unless the inventory has it.
+// connection returns the connection type of a host. Keywords of a play do not apply to the control node, unless it is
+// in the inventory.
 func (s *settings) connection(host string) string {
 	if isLocal(host) && !s.e.Inventory.Has(host) {
 		if v, ok := s.variable(connectionRows()["ansible_connection"]); ok {
@@ -219,7 +217,7 @@ func (s *settings) connection(host string) string {
 	return s.text("ansible_connection")
 }
 
-// target is how the task reaches a host.
+// target returns how the task reaches a host.
 func (e *Engine) target(host string, s *settings) Target {
 	address := s.text("ansible_host")
 	connection := s.connection(host)
@@ -245,7 +243,7 @@ func isLocal(host string) bool {
 	return host == "localhost" || host == "127.0.0.1" || host == "::1"
 }
 
-// become is how the task becomes another user; ok is false when it does not.
+// become returns how the task becomes another user; ok is false if it does not.
 func (e *Engine) become(s *settings) (connector.BecomeOptions, bool) {
 	if on, _ := s.value("ansible_become").(bool); !on {
 		return connector.BecomeOptions{}, false
@@ -259,8 +257,8 @@ func (e *Engine) become(s *settings) (connector.BecomeOptions, bool) {
 	}, true
 }
 
-// pooled is a connection with the users that tasks have become on it: what is
-// known of a password, that it is right or that it was refused, holds for all of them.
+// pooled is a connection, shared by all users that tasks have become on it. If a password was accepted or rejected,
+// this is known to all of them.
 type pooled struct {
 	connector.Connector
 	mu    sync.Mutex
@@ -277,7 +275,7 @@ func (p *pooled) become(o connector.BecomeOptions) connector.Connector {
 	return p.users[o]
 }
 
-// connection returns the connection to a target, made once for the run.
+// connection returns the connection to a target. It is created once per run.
 func (e *Engine) connection(ctx context.Context, t Target) (*pooled, error) {
 	e.connMu.Lock()
 	p := e.conns[t]
@@ -300,7 +298,7 @@ func (e *Engine) connection(ctx context.Context, t Target) (*pooled, error) {
 	return p, nil
 }
 
-// drop closes the connection to a target; the next task makes a new one.
+// drop closes the connection to a target. The next task opens a new one.
 func (e *Engine) drop(t Target) {
 	e.connMu.Lock()
 	c := e.conns[t]
@@ -311,7 +309,7 @@ func (e *Engine) drop(t Target) {
 	}
 }
 
-// settle has the hosts do what tasks left for later.
+// settle runs the work that tasks deferred on the hosts.
 func (e *Engine) settle(ctx context.Context) {
 	e.connMu.Lock()
 	conns := maps.Clone(e.conns)
@@ -336,8 +334,7 @@ func (e *Engine) closeAll() {
 	}
 }
 
-// Connector connects to the host of a view, as a task without keywords would.
-// done closes the connection.
+// Connector connects to the host of a view, like a task without keywords. done closes the connection.
 func (e *Engine) Connector(ctx context.Context, v *vars.View) (c connector.Connector, done func(), err error) {
 	s := e.settings(v, &project.Attrs{}, v)
 	t := e.target(v.Host(), s)

@@ -17,7 +17,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// valueOf is a value of a type; each n has another.
+// valueOf returns a value of a type; it differs for each n.
 func valueOf(t playbook.Type, n int) any {
 	switch t {
 	case playbook.Port:
@@ -34,7 +34,7 @@ func valueOf(t playbook.Type, n int) any {
 	return fmt.Sprint("text", n)
 }
 
-// literal is such a value as people write it.
+// literal returns such a value as users write it.
 func literal(v any) any {
 	if d, ok := v.(time.Duration); ok {
 		return int(d.Seconds())
@@ -42,8 +42,8 @@ func literal(v any) any {
 	return v
 }
 
-// TestConnectionVariables tries every row: each name wins over the names before
-// it and over the keyword, the keyword over the default.
+// TestConnectionVariables tests every row: each name overrides the names before it and the keyword, and the keyword
+// overrides the default.
 func TestConnectionVariables(t *testing.T) {
 	for _, row := range playbook.ConnectionVariables() {
 		t.Run(row.Name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func defaultOf(row playbook.ConnectionVariable) any {
 	return valueOf(row.Type, 7)
 }
 
-// TestTargetReadsTheTable sets every connection variable by its strongest name.
+// TestTargetReadsTheTable sets every connection variable by the name with the highest precedence.
 func TestTargetReadsTheTable(t *testing.T) {
 	hosts := "h1"
 	for i, row := range playbook.ConnectionVariables() {
@@ -148,8 +148,8 @@ func TestTargetReadsTheTable(t *testing.T) {
 	}
 }
 
-// TestMagicVariablesAreTheTable compares the table with what a run provides: in a role
-// that another includes, in a delegated task, in a loop, after a failure, in a template.
+// TestMagicVariablesAreTheTable compares the table with the variables of a run: in a role that another includes, in a
+// delegated task, in a loop, after a failure, in a template.
 func TestMagicVariablesAreTheTable(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(slices.Values(playbook.MagicNames())), slices.Sorted(maps.Keys(magicValues()))); diff != "" {
 		t.Errorf("the engine's values and the table differ (-table +engine):\n%s", diff)
@@ -187,7 +187,7 @@ h2 ansible_port=7 ansible_user=u ansible_private_key_file=k
 	for _, name := range seen.([]any) {
 		got[name.(string)] = true
 	}
-	want := map[string]bool{"i": true} // the loop's own
+	want := map[string]bool{"i": true} // the loop variable
 	for _, m := range playbook.MagicVariables() {
 		if m.Of != playbook.OfTemplate {
 			for _, name := range m.Names() {

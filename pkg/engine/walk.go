@@ -11,22 +11,22 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// walker is where one host stands in a play: a stack of frames, outermost first.
+// walker is the position of one host in a play: a stack of frames, outermost first.
 type walker struct {
 	name     string
 	host     *vars.Host
 	stack    []*frame
 	run      *standing
 	notified map[*project.Task]bool
-	once     map[string]bool // roles that ran
-	ended    bool            // failed, unreachable, or told to end
+	once     map[string]bool // roles that have run
+	ended    bool            // failed, unreachable, or ended by a meta task
 	failed   bool
 	lost     bool           // unreachable
-	fatal    bool           // a failure of any_errors_fatal struck it, and no rescue helped yet
-	past     *resume.Action // what it did at the task that it stands at, in the run that is gone on with
+	fatal    bool           // it failed under any_errors_fatal and has not been rescued
+	past     *resume.Action // in a resumed run: the host's action at its current task in the previous run
 }
 
-// section is the part of a block that runs.
+// section is the section of a block that is being run.
 type section int
 
 const (
@@ -35,19 +35,19 @@ const (
 	always
 )
 
-// frame is one list of steps that is being run.
+// frame is a list of steps that is being run.
 type frame struct {
 	block   *project.Block // identifies the list; never nil
 	section section
 	steps   []project.Step
 	i       int
 	pending bool                    // the block failed and its always section runs
-	only    map[*project.Block]bool // of an include: what this host takes part in
+	only    map[*project.Block]bool // for an include: the blocks that this host takes part in
 	extra   []*vars.Layer           // variables of dynamic includes
 	order   int
-	flush   bool // handlers: only those that were notified
-	ran     bool // a task ran, and was not skipped
-	depth   int  // of dynamic includes
+	flush   bool // run only the handlers that were notified
+	ran     bool // a task ran and was not skipped
+	depth   int  // nesting depth of dynamic includes
 }
 
 func (w *walker) top() *frame {
@@ -57,7 +57,7 @@ func (w *walker) top() *frame {
 	return w.stack[len(w.stack)-1]
 }
 
-// push begins a block.
+// push enters a block.
 func (w *walker) push(b *project.Block, steps []project.Step) *frame {
 	f := &frame{block: b, steps: steps}
 	if t := w.top(); t != nil {
@@ -72,7 +72,7 @@ func (w *walker) push(b *project.Block, steps []project.Step) *frame {
 
 func (w *walker) pop() { w.stack = w.stack[:len(w.stack)-1] }
 
-// Next is the task that the host is to run, nil when the play is over for it.
+// Next returns the next task of the host, or nil at the end of the play.
 func (w *walker) Next() *project.Task {
 	for !w.ended {
 		f := w.top()
@@ -110,14 +110,14 @@ func (w *walker) skips(f *frame, b *project.Block) bool {
 	return b.Once != "" && w.once[b.Once]
 }
 
-// notify marks a handler. A role that was included again has its handlers
-// again: the newest stands for them all, so that each runs once.
+// notify marks a handler as notified. If a role is included repeatedly, each inclusion has its own copies of the
+// handlers. The latest copy replaces the others, so that each handler runs once.
 func (w *walker) notify(h *project.Task) {
 	maps.DeleteFunc(w.notified, func(old *project.Task, _ bool) bool { return old.At == h.At })
 	w.notified[h] = true
 }
 
-// done moves the host behind the task that it ran.
+// done moves the host past the task that it ran.
 func (w *walker) done(t *project.Task, ran bool) {
 	f := w.top()
 	if f.flush {
@@ -131,7 +131,7 @@ func (w *walker) done(t *project.Task, ran bool) {
 	}
 }
 
-// leave ends a list of steps that is done.
+// leave ends a list of steps that has been run completely.
 func (w *walker) leave(f *frame) {
 	if f.section == rescue {
 		w.fatal = false
@@ -164,8 +164,7 @@ func (w *walker) rescuable() bool {
 	return false
 }
 
-// fail moves the host to the rescue or always section that is nearest, or
-// ends it.
+// fail moves the host to the nearest rescue or always section, or ends it if there is none.
 func (w *walker) fail() {
 	for len(w.stack) > 0 {
 		f := w.top()
@@ -183,13 +182,13 @@ func (w *walker) fail() {
 	w.run.fail(w.name)
 }
 
-// lose ends an unreachable host; it stays where it is, for clear_host_errors.
+// lose ends an unreachable host. It keeps its position, for clear_host_errors.
 func (w *walker) lose() {
 	w.ended, w.lost = true, true
 	w.run.lose(w.name)
 }
 
-// forgive takes an unreachable host back, behind the task that it was lost at.
+// forgive brings an unreachable host back, at the position after the task at which it became unreachable.
 func (w *walker) forgive() {
 	if w.lost {
 		w.ended, w.lost = false, false
@@ -197,8 +196,7 @@ func (w *walker) forgive() {
 	}
 }
 
-// remember keeps for the rescue section what failed: the task as it is
-// written, and its result.
+// remember stores the failed task, as written, and its result in the variables of the rescue section.
 func (w *walker) remember(t *project.Task, name string, result *value.Dict) {
 	if t.Syntax.Name == "" {
 		name = ""
@@ -221,7 +219,7 @@ func (w *walker) remember(t *project.Task, name string, result *value.Dict) {
 	w.host.Set(value.NewDict("ansible_failed_task", task, "ansible_failed_result", result))
 }
 
-// written is what stands in the playbook, its templates not evaluated.
+// written returns the source of a value, with its templates not evaluated.
 func written(d *template.Data) any {
 	if d == nil {
 		return nil
@@ -229,7 +227,7 @@ func written(d *template.Data) any {
 	return d.Raw()
 }
 
-// Compare orders hosts by where they are: negative for a host that is behind the other.
+// Compare orders hosts by their positions. It is negative if w is behind other.
 func (w *walker) Compare(other *walker) int {
 	for d := 0; d < len(w.stack) && d < len(other.stack); d++ {
 		fa, fb := w.stack[d], other.stack[d]
@@ -247,13 +245,13 @@ func (w *walker) Compare(other *walker) int {
 	return len(w.stack) - len(other.stack)
 }
 
-// outcome is what a task did on one host.
+// outcome is the result of a task on one host.
 type outcome struct {
 	walker   *walker
 	task     *project.Task
 	status   event.Status
 	ignored  bool
-	result   *value.Dict // to register; whole, secrets included
+	result   *value.Dict // value for register; complete, including secrets
 	items    []*itemOutcome
 	includes []includeRequest
 }

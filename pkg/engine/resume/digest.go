@@ -8,9 +8,9 @@ import (
 	"kubekey/pkg/source"
 )
 
-// Digest stands for what a file says up to the end of a task, of a handler for
-// its own lines: handlers run out of the order in which they are written. The
-// task is all lines that are indented as its first key, or deeper.
+// Digest returns a digest of a file's content up to the end of a task. For a handler it covers only the handler's own
+// lines, because handlers run in a different order than they are written. The task consists of all lines that are
+// indented like its first key, or deeper.
 func Digest(at source.Pos, handler, header bool) string {
 	if !at.IsValid() {
 		return ""

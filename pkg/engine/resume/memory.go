@@ -1,4 +1,4 @@
-// Package resume reads back what hosts did in an earlier run, for a run that continues it.
+// Package resume reads back the actions of hosts in a previous run, for a run that continues it.
 package resume
 
 import (
@@ -7,27 +7,26 @@ import (
 	"kubekey/pkg/event"
 )
 
-// Memory is what hosts did in an earlier run that is resumed. It is a sink of
-// that run's events. The engine walks the playbooks from their start; where the
-// memory has the result of a task on a host, that replaces a call of the module,
-// so that registered results, facts, notified handlers, batches and includes are
-// as they were. A host that has done again all that it did is live.
+// Memory contains the actions of hosts in a previous run that is resumed. It is a sink for the events of that run.
+// The engine walks the playbooks from their start. If the memory has the result of a task on a host, the result
+// replaces the call of the module, so that registered results, facts, notified handlers, batches and includes are
+// restored. A host that has repeated all of its recorded actions is live.
 type Memory struct {
 	hosts   map[string]*past
-	aborted bool // all hosts of a play were ended: none is known to have finished
+	aborted bool // all hosts of a play were ended: no host is known to have finished
 }
 
-// past is what one host did, in order.
+// past is the list of actions of one host, in order.
 type past struct {
 	done    []*Action
 	live    bool
 	through bool // it reached the end of that run
 }
 
-// Action is one task on one host. A nil one has no results.
+// Action is one task on one host. A nil Action has no results.
 type Action struct {
 	task  *event.Task
-	whole *event.HostResult // nil when the run ended meanwhile
+	whole *event.HostResult // nil if the run ended during the task
 	items map[int]*event.HostResult
 }
 
@@ -70,7 +69,7 @@ func (m *Memory) action(host string, t *event.Task) *Action {
 	return d
 }
 
-// stop is the index of the action that failed or was cut off, -1 without one.
+// stop returns the index of the action that failed or was interrupted, or -1.
 func (p *past) stop() int {
 	for i, d := range p.done {
 		if !d.Succeeded() {
@@ -80,7 +79,7 @@ func (p *past) stop() int {
 	return -1
 }
 
-// Succeeded reports whether the host went on after the action.
+// Succeeded reports whether the host continued after the action.
 func (a *Action) Succeeded() bool {
 	return a.whole != nil && (a.whole.Status < event.Failed || a.whole.Ignored || a.whole.Rescued)
 }
@@ -95,8 +94,7 @@ func (m *Memory) Open() bool {
 	return false
 }
 
-// Done lists the tasks that hosts did which are not through, each once, with the
-// name of such a host.
+// Done returns the tasks that unfinished hosts have completed, each once, with the name of one such host.
 func (m *Memory) Done() map[*event.Task]string {
 	out, seen := map[*event.Task]string{}, map[string]bool{}
 	for host, p := range m.hosts {
@@ -113,8 +111,8 @@ func (m *Memory) Done() map[*event.Task]string {
 	return out
 }
 
-// Recall returns what a host that stands at a task did there, nil when it is
-// to do it now. passes is set for a host that was through, and never did it.
+// Recall returns the action of a host at its current task; nil if the host must run the task now. passes is set for a
+// host that finished the previous run without running the task.
 func (m *Memory) Recall(host string, t *event.Task) (d *Action, passes bool, err error) {
 	p := m.past(host)
 	switch {
@@ -151,7 +149,7 @@ func (m *Memory) past(host string) *past {
 	return m.hosts[host]
 }
 
-// Has reports whether a host did the task next.
+// Has reports whether the task is the host's next recorded action.
 func (m *Memory) Has(host string, t *event.Task) bool {
 	p := m.past(host)
 	if p == nil || p.live {
@@ -165,7 +163,7 @@ func (m *Memory) Has(host string, t *event.Task) bool {
 	return false
 }
 
-// CanRun reports whether a host may do what nobody did.
+// CanRun reports whether a host can run a task that no host has run.
 func (m *Memory) CanRun(host string) bool {
 	p := m.past(host)
 	return p == nil || p.live || !p.through && len(p.done) == 0
@@ -173,12 +171,13 @@ func (m *Memory) CanRun(host string) bool {
 
 func isAt(a, b *event.Task) bool { return a.At.String() == b.At.String() && a.Action == b.Action }
 
-// sameTask tells a task by what it is called: lines may have been added above it.
+// sameTask compares tasks by name, not by position: lines can have been added above a task.
 func sameTask(a, b *event.Task) bool {
 	return a.Name == b.Name && a.Role == b.Role && a.Action == b.Action && a.Handler == b.Handler
 }
 
-// Result is the one for an item, or of the whole task; nil for what is to be done again.
+// Result returns the result for an item, or of the whole task if item is nil. It returns nil if the work must be done
+// again.
 func (a *Action) Result(item *event.Item) *event.HostResult {
 	switch {
 	case a == nil:
@@ -196,7 +195,7 @@ func (a *Action) Result(item *event.Item) *event.HostResult {
 	return r
 }
 
-// Behind reports whether a host still is where the earlier run was.
+// Behind reports whether a host is still in the part that the previous run has done.
 func (m *Memory) Behind(host string) bool {
 	p := m.past(host)
 	return p != nil && !p.live && (p.through || len(p.done) > 0)

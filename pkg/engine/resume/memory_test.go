@@ -14,7 +14,8 @@ func task(id int, name string) *event.Task {
 	return &event.Task{ID: id, Name: name, Action: "command", At: source.Pos{File: f, Line: id, Col: 1}}
 }
 
-// recorded is the memory of a run of two tasks that ended with a code; the second came to a status on host b.
+// recorded returns the memory of a run of two tasks with an exit code; second is the status of the second task on
+// host b.
 func recorded(code int, second event.Status) *Memory {
 	m := &Memory{}
 	for _, host := range []string{"a", "b"} {

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Order puts hosts into the order of a play's keyword of that name. The same
-// seed shuffles them alike.
+// Order sorts hosts according to a play's keyword order. The same seed gives the same shuffled order.
 func Order(hosts []string, order, seed string) []string {
 	switch order {
 	case "sorted":
@@ -25,8 +24,8 @@ func Order(hosts []string, order, seed string) []string {
 	return hosts
 }
 
-// Batches cuts hosts into batches of the given sizes, of which the last holds for
-// all further batches. Without sizes, and for a size of 0, all hosts are one.
+// Batches splits hosts into batches of the given sizes. The last size applies to all further batches. Without sizes,
+// or with a size of 0, all hosts are one batch.
 func Batches(hosts []string, sizes []int) [][]string {
 	if len(sizes) == 0 {
 		return [][]string{hosts}

@@ -1,5 +1,5 @@
-// Package strategy decides in which order the hosts of a play and its tasks get
-// their turn. What a task is and what becomes of it is the driver's business.
+// Package strategy decides the order in which the hosts and the tasks of a play run. It knows nothing about tasks and
+// their results; the caller handles them.
 package strategy
 
 import (
@@ -7,22 +7,21 @@ import (
 	"slices"
 )
 
-// Host is where a host is in a play.
+// Host is the position of a host in a play.
 type Host[H any, T comparable] interface {
 	comparable
-	// Next is the task that the host is at, the zero T when the play is over for it.
+	// Next returns the current task of the host, or the zero T at the end of the play.
 	Next() T
-	// Compare is negative for a host that is further behind than another.
+	// Compare is negative if the host is behind other.
 	Compare(other H) int
 }
 
-// Stepper runs a task on hosts that are at it, to its end on all of them.
+// Stepper runs a task on the hosts that are at it, and returns when it has ended on all of them.
 type Stepper[H, T any] interface {
 	Step(ctx context.Context, task T, hosts []H) error
 }
 
-// Linear runs a play task by task: all hosts that are at a task run it before
-// any goes on.
+// Linear runs a play task by task: all hosts at a task run it before any of them continues.
 func Linear[H Host[H, T], T comparable](ctx context.Context, hosts []H, s Stepper[H, T]) error {
 	var none T
 	for ctx.Err() == nil {
@@ -37,7 +36,7 @@ func Linear[H Host[H, T], T comparable](ctx context.Context, hosts []H, s Steppe
 	return nil
 }
 
-// furthestBehind is the task to run next, and the hosts that are at it.
+// furthestBehind returns the task to run next, and the hosts that are at it.
 func furthestBehind[H Host[H, T], T comparable](hosts []H) (task T, group []H) {
 	var none T
 	for _, h := range hosts {
@@ -61,22 +60,22 @@ func furthestBehind[H Host[H, T], T comparable](hosts []H) (task T, group []H) {
 
 // Starter runs tasks on single hosts, several at a time.
 type Starter[H, T any] interface {
-	// Limit is how many hosts may run a task at a time; 0 is no limit.
+	// Limit returns how many hosts can run a task at a time; 0 is no limit.
 	Limit(ctx context.Context, task T, host H) int
-	// Start begins a task on a host. It returns false when nothing runs, and the host went on.
+	// Start starts a task on a host. It returns false if nothing was started and the host moved on.
 	Start(ctx context.Context, task T, host H) (running bool, err error)
-	// Await waits for a task that was started to end, and returns what it is and where. When
-	// ctx has ended, what the task did has no effect.
+	// Await waits for a started task to end, and returns the task and its host. If ctx is cancelled, the result of
+	// the task is discarded.
 	Await(ctx context.Context) (T, H, error)
 }
 
-// Forks bounds what runs under Free.
+// Forks limits the number of hosts that run at a time under Free.
 type Forks struct {
 	Most   int  // hosts at a time
-	Pinned bool // a host that began goes on to its end before another begins
+	Pinned bool // a host that has started runs to its end before another one starts
 }
 
-// Free lets each host go on alone. When it returns nothing runs.
+// Free lets each host run independently. When it returns, no task is running.
 func Free[H Host[H, T], T comparable](ctx context.Context, hosts []H, forks Forks, s Starter[H, T]) error {
 	f := &free[H, T]{hosts: hosts, forks: forks, s: s, at: map[T]int{}, busy: map[H]bool{}}
 	defer f.drain()
@@ -101,12 +100,12 @@ type free[H Host[H, T], T comparable] struct {
 	hosts  []H
 	forks  Forks
 	s      Starter[H, T]
-	at     map[T]int // hosts that run a task
+	at     map[T]int // number of hosts that run a task
 	busy   map[H]bool
-	pinned []H // hosts that have begun and are not at their end
+	pinned []H // hosts that have started and have not reached their end
 }
 
-// startAll starts what can be started, and reports whether any host moved.
+// startAll starts all tasks that can be started, and reports whether any host moved.
 func (f *free[H, T]) startAll(ctx context.Context) (progressed bool, err error) {
 	var none T
 	for _, h := range f.hosts {
@@ -133,7 +132,7 @@ func (f *free[H, T]) startAll(ctx context.Context) (progressed bool, err error) 
 	return progressed, nil
 }
 
-// mayBegin reports whether a host has a place, or gets one.
+// mayBegin reports whether a host has a slot, or can get one.
 func (f *free[H, T]) mayBegin(h H) bool {
 	if !f.forks.Pinned || slices.Contains(f.pinned, h) {
 		return true
@@ -155,11 +154,11 @@ func (f *free[H, T]) one(ctx context.Context) error {
 	return err
 }
 
-// drain waits for what still runs when a batch ends early.
+// drain waits for the running tasks when a batch ends early.
 func (f *free[H, T]) drain() {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for len(f.busy) > 0 {
-		_ = f.one(ended) // the error that ended the batch was before it
+		_ = f.one(ended) // the error that ended the batch came first
 	}
 }

@@ -25,7 +25,7 @@ func (n *node) Next() string {
 
 func (n *node) Compare(other *node) int { return n.at - other.at }
 
-// nodes makes hosts a, b, c, ... with a list of tasks each.
+// nodes returns hosts a, b, c, ... with a list of tasks each.
 func nodes(tasks ...string) []*node {
 	var out []*node
 	for i, list := range tasks {
@@ -34,14 +34,14 @@ func nodes(tasks ...string) []*node {
 	return out
 }
 
-// driver records what it is asked to do.
+// driver records its calls.
 type driver struct {
 	log     []string
 	running []*node
 	limit   int    // of hosts at a task
-	passes  string // a task that nobody runs
+	passes  string // a task that is skipped
 	fails   string // a task that ends the run
-	most    int    // hosts that ran at a time
+	most    int    // maximum number of hosts that ran at a time
 }
 
 var errFails = errors.New("the task fails")
@@ -72,7 +72,7 @@ func (d *driver) Start(_ context.Context, task string, n *node) (bool, error) {
 	return true, nil
 }
 
-// Await ends what began first.
+// Await ends the task that was started first.
 func (d *driver) Await(ctx context.Context) (string, *node, error) {
 	n := d.running[0]
 	d.running = d.running[1:]
