@@ -1,5 +1,5 @@
-// Package vars says what a name means for a host: variables in layers by
-// precedence, resolved when they are asked for, with the origin of each.
+// Package vars resolves the variables of a host. Variables are in layers by precedence. They are evaluated on first
+// use, and the origin of each is known.
 package vars
 
 import (
@@ -11,14 +11,14 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Layer is a set of variables of one origin. It does not change; hosts share it.
+// Layer is a set of variables of one origin. It is immutable, and hosts share it.
 type Layer struct {
-	Name string // the origin as people are told it: "group_vars/all.yml", "role web defaults"
+	Name string // the origin as shown to users: "group_vars/all.yml", "role web defaults"
 
 	data map[string]*template.Data
 	at   map[string]source.Pos
 
-	// Of layers whose values are compiled when first used:
+	// For layers whose values are compiled on first use:
 	raw     *value.Dict
 	engine  *template.Engine
 	pos     func(key string) source.Pos
@@ -32,25 +32,24 @@ type Layer struct {
 	watched   uint64
 }
 
-// Compiled makes a layer of values that are compiled already. names gives their order.
+// Compiled creates a layer of compiled values. names specifies their order.
 func Compiled(name string, names []string, data map[string]*template.Data, at map[string]source.Pos) *Layer {
 	return &Layer{Name: name, names: names, data: data, at: at}
 }
 
-// Templates makes a layer of raw values whose strings may be templates; each
-// is compiled when it is first looked up. Those that unsafe tells by their
-// paths (the name of the variable, then keys and indexes) are plain
-// data; it may be nil.
+// Templates creates a layer of raw values whose strings can be templates. Each is compiled when it is first looked
+// up. unsafe reports whether the string at a path (the name of the variable, then keys and indexes) is plain data; it
+// may be nil.
 func Templates(name string, values *value.Dict, e *template.Engine, pos func(string) source.Pos, unsafe func(path []string) bool) *Layer {
 	return &Layer{Name: name, raw: values, engine: e, pos: pos, unsafe: unsafe, data: map[string]*template.Data{}}
 }
 
-// Values makes a layer of plain data: nothing in it is a template.
+// Values creates a layer of plain data, without templates.
 func Values(name string, values *value.Dict) *Layer {
 	return &Layer{Name: name, raw: values, literal: true}
 }
 
-// At is where a variable of the layer is written.
+// At returns the position of a variable of the layer.
 func (l *Layer) At(name string) source.Pos {
 	if l.pos != nil {
 		return l.pos(name)
@@ -58,7 +57,7 @@ func (l *Layer) At(name string) source.Pos {
 	return l.at[name]
 }
 
-// Names lists the variables of the layer.
+// Names returns the names of the layer's variables.
 func (l *Layer) Names() []string {
 	if l.raw == nil {
 		return l.names
@@ -72,7 +71,7 @@ func (l *Layer) Names() []string {
 	return out
 }
 
-// Len is the number of variables.
+// Len returns the number of variables.
 func (l *Layer) Len() int {
 	if l.raw != nil {
 		return l.raw.Len()
@@ -126,7 +125,7 @@ func (l *Layer) compile(name string) (*template.Data, bool, error) {
 	return d, true, nil
 }
 
-// unsafeIn tells the strings of one variable that are plain data; nil when there are none.
+// unsafeIn returns a function that reports which strings of a variable are plain data; nil if there are none.
 func (l *Layer) unsafeIn(name string) func(path []string) bool {
 	if l.unsafe == nil {
 		return nil
@@ -134,7 +133,7 @@ func (l *Layer) unsafeIn(name string) func(path []string) bool {
 	return func(path []string) bool { return l.unsafe(append([]string{name}, path...)) }
 }
 
-// Raw is the value of a name as written.
+// Raw returns the value of a variable as written.
 func (l *Layer) Raw(name string) (any, bool) {
 	if l.raw != nil {
 		return l.raw.Get(name)
@@ -146,25 +145,23 @@ func (l *Layer) Raw(name string) (any, bool) {
 	return d.Raw(), true
 }
 
-// Host is what a run learned of one host: facts, set_fact and registered
-// variables, include_vars. Many goroutines may read it while one adds to it;
-// the values themselves never change.
+// Host contains the variables that a run sets for one host: facts, set_fact and registered variables, include_vars.
+// Many goroutines can read it while one adds to it. The values themselves never change.
 type Host struct {
 	Watch *Watch // may be nil
 
 	watched  uint64
 	mu       sync.RWMutex
-	facts    *value.Dict // ansible_facts: names without prefix; replaced, never changed
-	injected *value.Dict // the same under the names that modules gave them, and cacheable set_facts
+	facts    *value.Dict // ansible_facts: names without prefix; replaced, never modified
+	injected *value.Dict // facts under the names from the modules, and cacheable set_facts
 	set      *value.Dict
 	included *value.Dict
-	files    map[any][]*Layer // vars_files of a play, whose names depend on the host
+	files    map[any][]*Layer // vars_files of a play: their names can depend on the host
 }
 
-// AddFacts merges facts that a module found. Each is a variable by its name
-// (ansible_system, services), and in ansible_facts without the prefix ansible_. A host does not
-// say how it is reached: a fact with the name of a watched variable (ansible_connection,
-// ansible_host) is in ansible_facts alone.
+// AddFacts merges facts from a module. Each fact is a variable under its own name (ansible_system, services), and in
+// ansible_facts without the prefix ansible_. A host must not specify how it is reached: a fact with the name of a
+// watched variable (ansible_connection, ansible_host) is only in ansible_facts.
 func (h *Host) AddFacts(facts *value.Dict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -187,7 +184,7 @@ func trimPrefix(name string) string {
 	return name
 }
 
-// AddCacheable sets variables with the rank of facts (set_fact cacheable).
+// AddCacheable sets variables with the precedence of facts (set_fact cacheable).
 func (h *Host) AddCacheable(vars *value.Dict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -198,15 +195,15 @@ func (h *Host) AddCacheable(vars *value.Dict) {
 	h.facts, h.injected = plain, injected
 }
 
-// Kept is what later runs may know of the host: facts under the names that
-// modules gave them, and what set_fact made cacheable. It must not be changed.
+// Kept returns what can be stored for later runs: facts under the names from the modules, and cacheable set_facts. It
+// must not be modified.
 func (h *Host) Kept() *value.Dict {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.injected
 }
 
-// Recall takes what Kept returned in an earlier run.
+// Recall restores the result of Kept from a previous run.
 func (h *Host) Recall(kept *value.Dict) {
 	gathered, cacheable := value.NewDict(), value.NewDict()
 	for k, v := range kept.All() {
@@ -221,15 +218,15 @@ func (h *Host) Recall(kept *value.Dict) {
 	h.AddCacheable(cacheable)
 }
 
-// Gathered reports whether facts were gathered, in this run or in one that
-// kept them: set_fact alone does not count.
+// Gathered reports whether facts were gathered, in this run or in the one that stored them. set_fact alone does not
+// count.
 func (h *Host) Gathered() bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.facts != nil && h.facts.Has("module_setup")
 }
 
-// Set sets variables as set_fact and register do.
+// Set sets variables with the precedence of set_fact and register.
 func (h *Host) Set(vars *value.Dict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -240,10 +237,10 @@ func (h *Host) Set(vars *value.Dict) {
 	h.set.Merge(vars)
 }
 
-// SetOne sets one variable as register does.
+// SetOne sets one variable with the precedence of register.
 func (h *Host) SetOne(name string, v any) { h.Set(value.NewDict(name, v)) }
 
-// Include sets variables as include_vars does. They may hold templates.
+// Include sets variables with the precedence of include_vars. They can contain templates.
 func (h *Host) Include(vars *value.Dict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -254,14 +251,14 @@ func (h *Host) Include(vars *value.Dict) {
 	h.included.Merge(vars)
 }
 
-// ClearFacts forgets gathered facts (meta: clear_facts).
+// ClearFacts removes gathered facts (meta: clear_facts).
 func (h *Host) ClearFacts() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.facts, h.injected = nil, nil
 }
 
-// SetFiles keeps the vars_files layers of a play for this host.
+// SetFiles stores the vars_files layers of a play for this host.
 func (h *Host) SetFiles(play any, layers []*Layer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -279,7 +276,7 @@ func (h *Host) Files(play any) ([]*Layer, bool) {
 	return layers, ok
 }
 
-// Facts returns what was gathered; nil when nothing was.
+// Facts returns the gathered facts; nil if there are none.
 func (h *Host) Facts() *value.Dict {
 	if h == nil {
 		return nil
@@ -289,7 +286,7 @@ func (h *Host) Facts() *value.Dict {
 	return h.facts
 }
 
-// dict is the variables of a level of precedence; the caller holds the lock.
+// dict returns the variables of a level of precedence. The caller holds the lock.
 func (h *Host) dict(level int) *value.Dict {
 	switch level {
 	case levelSet:
@@ -302,7 +299,7 @@ func (h *Host) dict(level int) *value.Dict {
 	return nil
 }
 
-// get looks a name up in a level of precedence.
+// get looks up a name in a level of precedence.
 func (h *Host) get(level int, name string) (any, bool) {
 	if h == nil {
 		return nil, false

@@ -7,9 +7,9 @@ import (
 	"kubekey/pkg/value"
 )
 
-// merge is Lookup where dictionaries are merged: those of all levels, down to
-// the first value that is none. Only what is written as a mapping counts; the
-// text "{{ other }}" replaces what is below it, whatever it yields.
+// merge is the variant of Lookup that merges dictionaries: those of all levels, down to the first value that is not a
+// dictionary. Only values that are written as mappings are merged. The text "{{ other }}" replaces the lower levels,
+// whatever its value.
 func (v *View) merge(name string) (any, bool, error) {
 	parts, ok, err := v.parts(name)
 	if err != nil || !ok {
@@ -24,8 +24,8 @@ func (v *View) merge(name string) (any, bool, error) {
 	return &merged{parts: parts}, true, nil
 }
 
-// parts are the values of a name that make it up, highest first: one that is
-// no dictionary, or dictionaries.
+// parts returns the values that make up a name, highest first: a single value that is not a dictionary, or
+// dictionaries.
 func (v *View) parts(name string) (parts []any, found bool, err error) {
 	take := func(val any, d *template.Data) (goOn bool) {
 		found = true
@@ -39,7 +39,7 @@ func (v *View) parts(name string) (parts []any, found bool, err error) {
 			return false
 		}
 		if d != nil {
-			// Each is a variable of its own to what it is worked out for.
+			// For the detection of cycles each part is a variable of its own.
 			val = &container{v: v, d: d, name: partName(name, len(parts))}
 		}
 		parts = append(parts, val)
@@ -79,12 +79,11 @@ func isMapping(val any, d *template.Data) bool {
 	return ok
 }
 
-// partName tells one dictionary of a name from another.
+// partName returns a name that differs for each dictionary of a variable.
 func partName(name string, n int) string { return fmt.Sprintf("%s[%d]", name, n) }
 
-// merged is a dictionary that several places make up, highest first. Like a
-// container its members are worked out one at a time, so that one may be made
-// of another.
+// merged is a dictionary that consists of several parts, highest first. Its members are evaluated one at a time, as
+// in a container, so that one can refer to another.
 type merged struct{ parts []any }
 
 // At implements value.Lazy.
@@ -153,7 +152,7 @@ func (m *merged) Force() (any, error) {
 	return out, nil
 }
 
-// over lays a dictionary over another, and theirs over each other.
+// over merges high into low, recursively. high overrides low.
 func over(low, high *value.Dict) *value.Dict {
 	out := low.Copy()
 	for k, v := range high.All() {

@@ -67,7 +67,7 @@ func (m fixed) Magic(name string, v *View) (any, bool, error) {
 
 func (m fixed) MagicNames() []string { return []string{"inventory_hostname"} }
 
-// everywhere makes a view in which x is set at the n lowest levels.
+// everywhere returns a view in which x is set at the n lowest levels.
 func everywhere(e *template.Engine, n int) *View {
 	at := func(level int, name string) []*Layer {
 		if level >= n {
@@ -130,7 +130,7 @@ func TestTemplatesInVariables(t *testing.T) {
 		"hangs is defined": false, "hangs | default(3)": 3, "d.bad is undefined": true, "d.nope is undefined": true,
 		"fromMagic": 1, "list[7] | default('-')": "-",
 	})
-	check(t, e, v, map[string]any{"list": []any{5, 2}, "same": 5}) // from memory
+	check(t, e, v, map[string]any{"list": []any{5, 2}, "same": 5}) // from the cache
 	for text, want := range map[string]string{
 		"a": "recursive loop detected in template string: a -> b -> c.x -> a", "self": "self -> self",
 		"zero": "zero", "broken_syntax": "expected", "broken": "magic broke", "d": "'nope' is undefined", "nope": "'nope' is undefined",
@@ -272,7 +272,7 @@ func TestCycleThroughAnotherHost(t *testing.T) {
 	}
 }
 
-// across makes the variable far: the variables of the other of two hosts.
+// across creates the variable far: the variables of the other one of two hosts.
 type across struct {
 	s   *Scope
 	inv []*Layer

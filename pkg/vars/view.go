@@ -12,25 +12,25 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Static is the layers that a place in a playbook sees, whatever the host.
-// Each list is in order of precedence, lowest first.
+// Static is the set of layers that a place in a playbook sees, for any host. Each list is in order of precedence,
+// lowest first.
 type Static struct {
-	Low    []*Layer // defaults of the task's role and of those that it stands in
+	Low    []*Layer // defaults of the task's role and of the roles that contain it
 	Play   []*Layer // play vars
 	Mid    []*Layer // role vars, block vars, task vars
 	High   []*Layer // role and include parameters
-	Public *Public  // what the play's roles show to every task; may be nil
+	Public *Public  // layers of the play's roles that every task sees; may be nil
 }
 
-// Public is the defaults and vars of a play's roles that all its tasks see. It
-// grows when an include_role is public.
+// Public has the defaults and vars of a play's roles that are visible to all of its tasks. A public include_role adds
+// to it.
 type Public struct {
 	mu       sync.RWMutex
 	defaults []*Layer
 	vars     []*Layer
 }
 
-// Add shows one more role's layers.
+// Add adds the layers of one more role.
 func (p *Public) Add(defaults, vars []*Layer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +47,7 @@ func (p *Public) layers() (defaults, vars []*Layer) {
 	return p.defaults, p.vars
 }
 
-// With returns s with more layers; s does not change.
+// With returns s with more layers. It does not modify s.
 func (s Static) With(low, mid, high []*Layer) Static {
 	s.Low = extend(s.Low, low)
 	s.Mid = extend(s.Mid, mid)
@@ -62,34 +62,31 @@ func extend(a, b []*Layer) []*Layer {
 	return append(a[:len(a):len(a)], b...)
 }
 
-// Magic gives the names their values that no layer holds and none overrides:
-// inventory_hostname, groups, hostvars, ...
+// Magic provides variables that no layer contains and none overrides: inventory_hostname, groups, hostvars, ...
 type Magic interface {
 	Magic(name string, v *View) (val any, ok bool, err error)
 	MagicNames() []string
 }
 
-// Scope is what all views of a run share.
+// Scope is shared by all views of a run.
 type Scope struct {
-	Extra  []*Layer // --config, then -e and --set: highest
+	Extra  []*Layer // --config, then -e and --set: highest precedence
 	Magic  Magic
 	Engine *template.Engine
-	Watch  *Watch // see View.Watched; needed only for that
-	Merge  bool   // a dictionary is merged into those of the same name and lower precedence
-	// Secrets is told of what templates yield whose variables have names of
-	// secrets; may be nil.
+	Watch  *Watch // required for View.Watched only
+	Merge  bool   // merge dictionaries of the same name from all levels of precedence
+	// Secrets collects the values of templates whose variables have names of secrets; may be nil.
 	Secrets  *redact.Set
 	Fallback Fallback // may be nil
 }
 
-// Fallback gives names a value that no layer has.
+// Fallback provides values for names that are in no layer.
 type Fallback interface {
 	Fallback(name string, v *View) (val any, ok bool)
 	FallbackNames() []string
 }
 
-// View is the variables of one host at one place. It implements expr.Binder.
-// A view belongs to one goroutine.
+// View is the set of variables of one host at one place. It implements expr.Binder. A view belongs to one goroutine.
 type View struct {
 	ctx       context.Context
 	scope     *Scope
@@ -103,29 +100,29 @@ type View struct {
 	local     *locals
 	memo      map[string]any
 	chain     *link
-	Task      any // what the magic needs to know of the place
+	Task      any // the place of the view, for Magic
 }
 
-// locals are the names that a loop, a retry or a template binds.
+// locals is a list of names that a loop, a retry or a template binds.
 type locals struct {
 	name     string
 	v        any
-	included bool           // by include_vars: v may hold templates
-	authored *template.Data // what people wrote that v came of; nil when it is data
+	included bool           // set by include_vars: v can contain templates
+	authored *template.Data // source that v was evaluated from; nil if v is data
 	parent   *locals
 }
 
-// link is one variable that is being worked out.
+// link is a variable that is being evaluated.
 type link struct {
 	host, name string
 	depth      int
 	parent     *link
 }
 
-// maxChain bounds how many variables may hang on each other.
+// maxChain limits the depth of references between variables.
 const maxChain = 150
 
-// New makes the view of a host. play is the key that vars_files were kept under.
+// New creates the view of a host. play is the key that the vars_files were stored under.
 func (s *Scope) New(ctx context.Context, host string, h *Host, inventory []*Layer, static Static, play any) *View {
 	v := &View{ctx: ctx, scope: s, host: host, static: static, inventory: inventory, learned: h}
 	v.defaults, v.roleVars = static.Public.layers()
@@ -135,32 +132,31 @@ func (s *Scope) New(ctx context.Context, host string, h *Host, inventory []*Laye
 	return v
 }
 
-// Host is the host's name.
+// Host returns the name of the host.
 func (v *View) Host() string { return v.host }
 
-// Context is the context that templates are evaluated with.
+// Context returns the context for the evaluation of templates.
 func (v *View) Context() context.Context { return v.ctx }
 
-// Beneath makes v's variables part of what parent is working out, so that a
-// cycle through several hosts is found.
+// Beneath makes v part of the evaluation in parent, so that cycles across several hosts are detected.
 func (v *View) Beneath(parent *View) *View {
 	v.chain = parent.chain
 	return v
 }
 
-// WorksOut reports whether v is asked while it works out the variable's own value.
+// WorksOut reports whether v is used while it evaluates the variable name itself.
 func (v *View) WorksOut(name string) bool {
 	return v.chain != nil && v.chain.name == name && v.chain.host == v.host
 }
 
-// Sharing gives v the local names of another view: a loop's item stays known
-// on the host that a task is delegated to.
+// Sharing gives v the local names of another view: the item of a loop is also visible on the host that a task is
+// delegated to.
 func (v *View) Sharing(with *View) *View {
 	v.local, v.memo = with.local, nil
 	return v
 }
 
-// With returns a view with one more local name, which beats all others.
+// With returns a view with one more local name, which overrides all others.
 func (v *View) With(name string, val any) *View {
 	out := *v
 	out.memo = nil
@@ -168,15 +164,15 @@ func (v *View) With(name string, val any) *View {
 	return &out
 }
 
-// WithIncluded is With for a variable of include_vars, which may hold templates.
+// WithIncluded is With for a variable of include_vars, which can contain templates.
 func (v *View) WithIncluded(name string, val any) *View {
 	out := v.With(name, val)
 	out.local.included = true
 	return out
 }
 
-// WithAuthored is With for an item of a loop: authored is how it is written in a playbook or a
-// file of variables, nil when it is data.
+// WithAuthored is With for an item of a loop. authored is the item as written in a playbook or variables file; nil if
+// it is data.
 func (v *View) WithAuthored(name string, val any, authored *template.Data) *View {
 	out := v.With(name, val)
 	out.local.authored = authored
@@ -190,7 +186,7 @@ func (v *View) Fork() *View {
 	return &out
 }
 
-// Bind implements expr.Binder: the name has the value in this view only.
+// Bind implements expr.Binder. It sets the name in this view only.
 func (v *View) Bind(name string, val any) {
 	v.local = &locals{name: name, v: val, parent: v.local}
 	v.memo = nil
@@ -234,7 +230,7 @@ func (v *View) Lookup(name string) (any, bool, error) {
 	return val, ok, err
 }
 
-// Authored implements expr.Author: what hosts said, facts, results and magic variables, is data.
+// Authored implements expr.Author. Output of hosts, facts, results and magic variables are data.
 func (v *View) Authored(name string) (any, bool) {
 	for l := v.local; l != nil; l = l.parent {
 		if l.name != name {
@@ -252,7 +248,7 @@ func (v *View) Authored(name string) (any, bool) {
 		}
 	}
 	d := v.authoredInLayers(name)
-	return d, d != nil && !(v.scope.Merge && d.IsMapping()) // merged dictionaries are not written anywhere
+	return d, d != nil && !(v.scope.Merge && d.IsMapping()) // merged dictionaries have no source
 }
 
 func (v *View) authoredInLayers(name string) *template.Data {
@@ -292,7 +288,7 @@ func (v *View) AuthoredMember(of, key any) (any, bool) {
 	return d.Authored(v.ctx, v).Member(key)
 }
 
-// layered is what the layers say of a name.
+// layered returns the value of a name in the layers.
 func (v *View) layered(name string) (any, bool, error) {
 	if v.scope.Merge {
 		return v.merge(name)
@@ -301,7 +297,7 @@ func (v *View) layered(name string) (any, bool, error) {
 	return v.resolve(name, val, d, ok, err)
 }
 
-// resolve evaluates the templates of what was found, where it has any.
+// resolve evaluates the templates of a value, if there are any.
 func (v *View) resolve(name string, val any, d *template.Data, ok bool, err error) (any, bool, error) {
 	if err != nil || !ok || d == nil {
 		return val, ok, err
@@ -328,7 +324,7 @@ func (v *View) find(name string) (val any, d *template.Data, from *Layer, ok boo
 	return nil, nil, nil, false, nil
 }
 
-// included compiles a variable of include_vars: those may be templates.
+// included compiles a variable of include_vars, which can be a template.
 func (v *View) included(val any) (any, *template.Data, *Layer, bool, error) {
 	d, err := v.scope.Engine.Data(val, source.Pos{})
 	if err != nil {
@@ -357,7 +353,7 @@ const (
 	levelCount
 )
 
-// layers are those of a level; the levels of what was learned have none.
+// layers returns the layers of a level. The levels of learned variables have none.
 func (v *View) layers(level int) []*Layer {
 	switch level {
 	case levelExtra:
@@ -382,8 +378,7 @@ func (v *View) layers(level int) []*Layer {
 	return nil
 }
 
-// expand evaluates the templates of a variable. A container's members are
-// evaluated one at a time.
+// expand evaluates the templates of a variable. The members of a container are evaluated one at a time.
 func (v *View) expand(name string, d *template.Data) (any, bool, error) {
 	for l := v.chain; l != nil; l = l.parent {
 		if l.name == name && l.host == v.host {
@@ -430,8 +425,8 @@ func (v *View) remember(name string, val any) {
 	v.memo[name] = val
 }
 
-// undefined makes a variable whose template hits an undefined name undefined
-// itself, so that default() can stand in for it.
+// undefined returns an undefined value if the template of a variable refers to an undefined name, so that default()
+// can replace it.
 func undefined(name string, err error) (any, bool, error) {
 	var u *value.Undefined
 	var cyc *CycleError
@@ -441,7 +436,7 @@ func undefined(name string, err error) (any, bool, error) {
 	return nil, true, err
 }
 
-// CycleError says that variables are defined by each other.
+// CycleError reports variables that are defined by each other.
 type CycleError struct{ Names []string }
 
 func (e *CycleError) Error() string {
@@ -462,15 +457,15 @@ func (v *View) cycle(name string) error {
 	return &CycleError{names}
 }
 
-// Origin is one layer that has a variable.
+// Origin is one layer that contains a variable.
 type Origin struct {
 	Layer string
 	At    source.Pos
 	Raw   any
-	Wins  bool // it is the value, or a part of it where dictionaries are merged
+	Wins  bool // it is the value, or a part of it if dictionaries are merged
 }
 
-// Explain lists every layer that holds the name, the winner first.
+// Explain returns every layer that contains the name, the one in effect first.
 func (v *View) Explain(name string) []Origin {
 	var out []Origin
 	add := func(layer string, at source.Pos, raw any) {
@@ -511,7 +506,7 @@ func learnedName(level int) string {
 	return "facts"
 }
 
-// Names lists every name that has a value, each once.
+// Names returns every name that has a value, each once.
 func (v *View) Names() []string {
 	magic := map[string]bool{}
 	if v.scope.Magic != nil {
@@ -538,14 +533,13 @@ func (v *View) Names() []string {
 	return out
 }
 
-// has reports whether a magic variable has a value, or a name of one is set otherwise.
+// has reports whether a name has a value, from a magic variable or from elsewhere.
 func (v *View) has(name string) bool {
 	_, ok, err := v.Lookup(name)
 	return ok || err != nil
 }
 
-// Held lists the names that layers have, and those of the magic variables, which
-// may have no value in this view.
+// Held returns the names in the layers, and those of the magic variables, which can be without a value in this view.
 func (v *View) Held() []string {
 	seen := map[string]bool{}
 	var out []string
@@ -572,5 +566,5 @@ func (v *View) Held() []string {
 	return out
 }
 
-// Facts is what was gathered of the host.
+// Facts returns the gathered facts of the host.
 func (v *View) Facts() *value.Dict { return v.learned.Facts() }

@@ -2,12 +2,11 @@ package vars
 
 import "kubekey/pkg/value"
 
-// Watch is a few names, at most 64, whose absence is to be known without
-// looking through all layers: the variables that say how to reach a host are
-// asked for at every task, and most are never set.
+// Watch is a set of at most 64 names whose absence can be determined without searching all layers. The connection
+// variables are read at every task, and most are never set.
 type Watch struct{ bits map[string]uint64 }
 
-// NewWatch watches names; bit i of a mask is names[i].
+// NewWatch creates a Watch. Bit i of a mask is names[i].
 func NewWatch(names ...string) *Watch {
 	w := &Watch{bits: make(map[string]uint64, len(names))}
 	for i, n := range names {
@@ -18,7 +17,7 @@ func NewWatch(names ...string) *Watch {
 
 func (w *Watch) has(name string) bool { return w != nil && w.bits[name] != 0 }
 
-// of is the mask of the names that a dict has.
+// of returns the mask of the names that a dict contains.
 func (w *Watch) of(d *value.Dict) uint64 {
 	if w == nil {
 		return 0
@@ -41,7 +40,7 @@ func (l *Layer) mask(w *Watch) uint64 {
 	return l.watched
 }
 
-// Watched is the mask of the watched names that some layer of the view has.
+// Watched returns the mask of the watched names that are set in a layer of the view.
 func (v *View) Watched() uint64 {
 	w := v.scope.Watch
 	var mask uint64
