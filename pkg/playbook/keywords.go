@@ -46,7 +46,7 @@ var types = sync.OnceValue(func() map[string]Type {
 	return out
 })
 
-// attribute returns the row of an inherited keyword with one value.
+// attribute returns the row of an inherited keyword with a single value.
 func attribute(name string, t Type, doc string, field func(*Attrs) *Value) Keyword {
 	return Keyword{Name: name, On: everywhere, Type: t, Inherited: true, Doc: doc, field: field}
 }
@@ -89,7 +89,7 @@ func inherited() []Keyword {
 		case "remote_user":
 			rows[i].Aliases = []string{"user"}
 		case "timeout":
-			rows[i].On |= OnInclude // it bounds only the search for the file, not the tasks in it
+			rows[i].On |= OnInclude // applies only to the search for the file, not to the tasks in it
 		}
 	}
 	return append(rows,
@@ -173,12 +173,11 @@ func own() []Keyword {
 	}
 }
 
-// Unsupported lists keywords of Ansible that kk does not have, each with its replacement, for
-// the manual.
+// Unsupported returns the keywords of Ansible that kk does not support, each with its replacement, for the manual.
 func Unsupported() map[string]string { return unsupported() }
 
-// unsupported are keywords of Ansible that kk does not have; their errors name a replacement
-// instead of calling them unknown.
+// unsupported returns the keywords of Ansible that kk does not support. Their errors name a replacement instead of
+// reporting an unknown keyword.
 func unsupported() map[string]string {
 	return map[string]string{
 		"include":    "use import_playbook",

@@ -12,18 +12,18 @@ import (
 // Parser parses playbooks, task files and the other files of roles. It reports all problems of
 // a file, not only the first.
 type Parser struct {
-	// IsModule helps to distinguish a mistyped keyword from a second module. May be nil.
+	// IsModule helps to distinguish a mistyped keyword from a second module. It may be nil.
 	IsModule func(name string) bool
 
 	keywords []Keyword
 }
 
-// NewParser makes a parser.
+// NewParser creates a parser.
 func NewParser(isModule func(string) bool) *Parser {
 	return &Parser{IsModule: isModule, keywords: Keywords()}
 }
 
-// file is the parse of one file.
+// file is the state of parsing one file.
 type file struct {
 	*Parser
 	f  *source.File
@@ -89,7 +89,7 @@ func (ps *Parser) Playbook(f *source.File) (*Playbook, source.Diagnostics) {
 	return pb, p.ds
 }
 
-// noPlays guesses what a file that is not a list contains.
+// noPlays guesses the content of a file that is not a list.
 func (p *file) noPlays(root *yaml.Node) string {
 	v := p.value(root)
 	if v.Get("hosts").Kind() == yaml.MappingNode || v.Get("all").IsSet() || v.Get("kind").IsSet() {
@@ -143,7 +143,7 @@ func looksLikePlays(root *yaml.Node) bool {
 	return false
 }
 
-// Vars parses a file of variables: a mapping of names.
+// Vars parses a variables file: a mapping of names.
 func (ps *Parser) Vars(f *source.File) (*Vars, source.Diagnostics) {
 	p := &file{Parser: ps, f: f}
 	root := p.open()
@@ -224,7 +224,7 @@ func (p *file) each(n *yaml.Node, f func(k, v *yaml.Node)) {
 	}
 }
 
-// merged passes on the keys of a merge key (<<) that the mapping itself does not have.
+// merged calls f for the keys of a merge key (<<) that the mapping itself does not have.
 func (p *file) merged(from, into *yaml.Node, f func(k, v *yaml.Node)) {
 	for _, v := range (Value{from, p.f}).Elements() {
 		n := source.Resolve(v.Node)
@@ -240,7 +240,7 @@ func (p *file) merged(from, into *yaml.Node, f func(k, v *yaml.Node)) {
 	}
 }
 
-// list accepts a list; null is an empty one.
+// list accepts a list; null is an empty list.
 func (p *file) list(n *yaml.Node, what string) []*yaml.Node {
 	n = source.Resolve(n)
 	if (Value{n, p.f}).IsNull() {

@@ -153,8 +153,8 @@ func (p *file) conditions(n *yaml.Node, what string) []Value {
 	return out
 }
 
-// tags reads a list of tags, or one string of tags separated by commas. In a list, a comma is
-// part of the tag; the results of templates are split when they are known.
+// tags reads a list of tags, or one string of tags separated by commas. In a list, a comma is part of the tag. The
+// results of templates are split when they are known.
 func (p *file) tags(n *yaml.Node) []Value {
 	words := p.words(n, "tags")
 	if len(words) != 1 || source.Resolve(n).Kind != yaml.ScalarNode || isTemplate(words[0].Text()) {
@@ -202,8 +202,7 @@ func IsTemplate(s string) bool { return isTemplate(s) }
 
 func isTemplate(s string) bool { return strings.Contains(s, "{{") || strings.Contains(s, "{%") }
 
-// check reports literals of the wrong type. Where a list of values is allowed, each is
-// checked.
+// check reports literals of the wrong type. If a list of values is allowed, each is checked.
 func (p *file) check(name string, t Type, n *yaml.Node) {
 	if t != Batch && t != Map && t != Files {
 		p.checkOne(name, t, n)
@@ -238,8 +237,8 @@ func (p *file) checkOne(name string, t Type, n *yaml.Node) {
 	p.errorf(n, "%s must be %s, not %s", name, want, shown(n))
 }
 
-// literal is the value of a node that is known before the run: scalars, lists of them, and of
-// mappings only an empty one. Templates and vault-encrypted values are not known yet.
+// literal returns the value of a node if it is known before the run: scalars, lists of scalars, and empty mappings.
+// Templates and vault-encrypted values are not known yet.
 func literal(n *yaml.Node) (v any, known bool) {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -24,8 +24,8 @@ func parsed(t *testing.T, text string) (*Playbook, source.Diagnostics) {
 	return NewParser(isModule).Playbook(source.NewFile("site.yml", []byte(text)))
 }
 
-// TestDiagnostics compares what is found in the files of testdata with the
-// comments ### beside the lines: patterns of the summary or the help.
+// TestDiagnostics compares the diagnostics for the files of testdata with the comments ### on the same lines. The
+// comments are patterns for the summary or the help.
 func TestDiagnostics(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yml")
 	if err != nil || len(files) == 0 {
@@ -47,7 +47,7 @@ func TestDiagnostics(t *testing.T) {
 		for _, d := range ds {
 			pattern := want[d.Pos.Line]
 			if pattern == "" && strings.Contains(d.Summary, "loops on") {
-				continue // stands at the task, above the loop
+				continue // is reported at the task, above the loop
 			}
 			if pattern == "" || !regexp.MustCompile(pattern).MatchString(d.Summary+"\n"+d.Help) {
 				t.Errorf("%s: %s (%s), want %q", d.Pos, d.Summary, d.Help, pattern)

@@ -187,7 +187,7 @@ func (p *file) roleKey(r *RoleEntry, k, v *yaml.Node) {
 	switch k.Value {
 	case "role", "name":
 		r.Name = p.value(v)
-	case "src", "scm", "version": // of requirements: where a role was fetched from
+	case "src", "scm", "version": // from requirements files: where a role was fetched from
 	case "tasks_from":
 		r.From.Tasks = p.value(v)
 	case "vars_from":

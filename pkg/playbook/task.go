@@ -10,7 +10,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// maxBlocks bounds how deeply blocks are nested.
+// maxBlocks limits the nesting depth of blocks.
 const maxBlocks = 100
 
 func (p *file) steps(n *yaml.Node, handlers bool) []Step { return p.stepsAt(n, handlers, 0) }
@@ -52,8 +52,8 @@ func (p *file) step(n *yaml.Node, handlers bool, depth int) Step {
 	return p.task(n, handlers)
 }
 
-// block parses a block. Among handlers it only passes its attributes to the handlers in its
-// body, as in Ansible, and rescue and always never run.
+// block parses a block. Among handlers a block only passes its attributes to the handlers in its body, as in Ansible;
+// rescue and always never run.
 func (p *file) block(n *yaml.Node, handlers bool, depth int) Step {
 	b := &Block{Pos: source.NodePos(p.f, n)}
 	has := false
@@ -122,7 +122,7 @@ func (p *file) task(n *yaml.Node, handlers bool) Step {
 	case len(modules) > 1 || t.Module == "" && action == nil:
 		p.noModule(n, modules)
 		return nil
-	case t.Module == "": // reported with the action already
+	case t.Module == "": // already reported with the action
 		return nil
 	}
 	if t.Register != "" && !IsIdentifier(t.Register) {
@@ -193,7 +193,7 @@ func (p *file) taskKey(t *Task, k, v *yaml.Node, handlers bool) bool {
 	return true
 }
 
-// taskValue stores the keywords that are only checked.
+// taskValue stores the keywords that are only validated.
 func (p *file) taskValue(t *Task, k, v *yaml.Node) bool {
 	switch k.Value {
 	case "name":
@@ -443,12 +443,12 @@ func (p *file) roleArgs(args Value) Value {
 	return Value{&m, p.f}
 }
 
-// textNode is a text that is not in the file itself, at the position of another node.
+// textNode returns a node for a text that is not in the file itself, at the position of another node.
 func textNode(at *yaml.Node, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: at.Line, Column: at.Column}
 }
 
-// GivenTwice is the error of an argument that is given twice, so that one value would be lost.
+// GivenTwice returns the error for an argument that is set twice, so that one value would be lost.
 func GivenTwice(name string, at, first source.Pos) *source.Diagnostic {
 	d := source.Errorf(at, "argument %q is set twice (first at %s)", name, first).
 		WithHelp("remove or rename one of them: the other would silently win")

@@ -1,6 +1,5 @@
-// Package playbook is the syntax tree of playbooks and its parser. It knows the keywords of the
-// language, but no modules and no hosts: names are resolved by package project, templates are
-// evaluated by package engine.
+// Package playbook contains the syntax tree of playbooks and its parser. It knows the keywords of the language, but
+// no modules and no hosts. Package project resolves names, and package engine evaluates templates.
 package playbook
 
 import (
@@ -49,11 +48,11 @@ func (*ImportPlaybook) item() {}
 type Prompt struct {
 	At      source.Pos
 	Name    string
-	Text    Value // prompt: what to ask
+	Text    Value // prompt: the question
 	Default Value
 	Private Value // do not echo the input; default true
 	Confirm Value // ask twice
-	Encrypt Value // the scheme that hashes the answer: sha512_crypt, ...
+	Encrypt Value // the scheme to hash the answer with: sha512_crypt, ...
 	Salt    Value
 	Size    Value // salt_size: characters of a random salt
 	Unsafe  Value // the answer is not a template
@@ -69,7 +68,7 @@ type RoleEntry struct {
 	Dup    Value // allow_duplicates
 }
 
-// FromFiles are files of a role to use instead of main.
+// FromFiles names files of a role to use instead of main.
 type FromFiles struct{ Tasks, Vars, Defaults, Handlers Value }
 
 // Step is a *Task, *Block or *Include.
@@ -110,8 +109,8 @@ type Task struct {
 	Listen       []string
 }
 
-// Include includes tasks or a role: when the file is read (Static), or when the run reaches it.
-// Its Task has Module set and Args as written.
+// Include includes tasks or a role, either when the file is read (Static) or when the run reaches it. Its Task has
+// Module set and Args as written.
 type Include struct {
 	*Task
 	Static bool
@@ -119,7 +118,7 @@ type Include struct {
 	Apply  Value // attributes for the children of a dynamic include
 }
 
-// RoleName is the name of an include_role's role as written.
+// RoleName returns the role name of an include_role as written.
 func (i *Include) RoleName() string {
 	for _, key := range []string{"name", "role"} {
 		if v := i.Args.Get(key); v.IsSet() {
@@ -154,7 +153,7 @@ func (t *Task) At() source.Pos { return t.Pos }
 func (*Block) step() {}
 func (*Task) step()  {}
 
-// Attrs are the keywords that children inherit. An unset Value inherits.
+// Attrs contains the keywords that children inherit. An unset Value inherits.
 type Attrs struct {
 	Become, BecomeUser, BecomeMethod, BecomeFlags, BecomeExe Value
 	CheckMode, Diff                                          Value
@@ -163,22 +162,22 @@ type Attrs struct {
 	IgnoreErrors, IgnoreUnreachable, AnyErrorsFatal          Value
 	NoLog, RunOnce, Throttle, Timeout                        Value
 
-	When           []Value // all must be true; parents' first
+	When           []Value // all must be true; those of the parents come first
 	Tags           []Value
-	Environment    []Value // later ones win
-	ModuleDefaults []Value // later ones win
+	Environment    []Value // later elements override
+	ModuleDefaults []Value // later elements override
 	Notify         []Value
 	Collections    []Value
 	Vars           *Vars // of this object alone
 }
 
-// Vars are named values as written, in order.
+// Vars is a list of named values as written, in order.
 type Vars struct {
 	Names  []string
 	Values map[string]Value
 }
 
-// Len is the number of names; a nil Vars has none.
+// Len returns the number of names; 0 for a nil Vars.
 func (v *Vars) Len() int {
 	if v == nil {
 		return 0
@@ -195,10 +194,10 @@ type Value struct {
 // IsSet reports whether the value exists.
 func (v Value) IsSet() bool { return v.Node != nil }
 
-// At is the position of the value.
+// At returns the position of the value.
 func (v Value) At() source.Pos { return source.NodePos(v.File, v.Node) }
 
-// TextAt is the position where the text of a scalar begins.
+// TextAt returns the position at which the text of a scalar begins.
 func (v Value) TextAt() source.Pos {
 	if v.Node == nil {
 		return source.Pos{}
@@ -206,7 +205,7 @@ func (v Value) TextAt() source.Pos {
 	return source.TextPos(v.File, v.Node)
 }
 
-// Text returns the text of a scalar, "" for anything else.
+// Text returns the text of a scalar, or "" for anything else.
 func (v Value) Text() string {
 	if v.Node == nil || source.Resolve(v.Node).Kind != yaml.ScalarNode {
 		return ""
@@ -217,7 +216,7 @@ func (v Value) Text() string {
 // IsTemplate reports whether the text contains a template.
 func (v Value) IsTemplate() bool { return isTemplate(v.Text()) }
 
-// Scalar is the node of a scalar, aliases resolved.
+// Scalar returns the node of a scalar, with aliases resolved.
 func (v Value) Scalar() *yaml.Node { return source.Resolve(v.Node) }
 
 // IsNull reports whether the value is missing or null.
@@ -225,7 +224,7 @@ func (v Value) IsNull() bool {
 	return v.Node == nil || (v.Node.Kind == yaml.ScalarNode && v.Node.ShortTag() == "!!null")
 }
 
-// Kind is the YAML kind, with aliases resolved; 0 if not set.
+// Kind returns the YAML kind, with aliases resolved; 0 if not set.
 func (v Value) Kind() yaml.Kind {
 	if v.Node == nil {
 		return 0
@@ -233,8 +232,7 @@ func (v Value) Kind() yaml.Kind {
 	return source.Resolve(v.Node).Kind
 }
 
-// Elements are the elements of a list. A single value is its only element; a missing one has
-// none.
+// Elements returns the elements of a list. A single value is its only element; a missing value has none.
 func (v Value) Elements() []Value {
 	if v.IsNull() {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Type is the type of a keyword. Convert is the only place that knows which values a type
-// accepts: literals are converted when they are read, results of templates during the run.
+// Type is the type of a keyword. Convert is the only place that knows which values a type accepts. Literals are
+// converted when they are read, results of templates during the run.
 type Type string
 
 // The types of keywords.
@@ -41,7 +41,7 @@ const (
 	Registered   Type = "register type"
 )
 
-// choices are the words that a type accepts; nil if it accepts other values.
+// choices returns the words that a type accepts; nil if it accepts other values.
 func (t Type) choices() []string {
 	switch t {
 	case Connection:
@@ -69,7 +69,7 @@ func (t Type) Synonym(word string) string {
 	return word
 }
 
-// String is the type as the manual calls it.
+// String returns the name of the type in the manual.
 func (t Type) String() string {
 	if t.choices() != nil {
 		return string(Text)
@@ -77,17 +77,17 @@ func (t Type) String() string {
 	return string(t)
 }
 
-// Share is a Batch that is a percentage of the hosts.
+// Share is a value of type Batch that is a percentage of the hosts.
 type Share float64
 
-// TypeError is a value of the wrong type.
+// TypeError reports a value of the wrong type.
 type TypeError struct {
 	Want    string   // "true or false"
 	Choices []string // the accepted words, if limited
 	Got     any
 }
 
-// Error continues after the name of the keyword: "must be true or false, not 'maybe'".
+// Error returns the text that follows the name of the keyword: "must be true or false, not 'maybe'".
 func (e *TypeError) Error() string {
 	if help := e.Help(); help != "" {
 		return e.Problem() + ": " + help
@@ -95,7 +95,7 @@ func (e *TypeError) Error() string {
 	return e.Problem()
 }
 
-// Problem is the error without the help.
+// Problem returns the error without the help.
 func (e *TypeError) Problem() string {
 	switch {
 	case !isScalar(e.Got):
@@ -106,7 +106,7 @@ func (e *TypeError) Problem() string {
 	return fmt.Sprintf("must be %s, not %s", e.Want, value.Repr(e.Got))
 }
 
-// Help names the most likely word, or all accepted words; "" if any value is accepted.
+// Help returns the most likely word, or all accepted words; "" if any value is accepted.
 func (e *TypeError) Help() string {
 	if e.Choices == nil || !isScalar(e.Got) {
 		return ""
@@ -117,9 +117,9 @@ func (e *TypeError) Help() string {
 	return "choose one of: " + strings.Join(e.Choices, ", ")
 }
 
-// Convert returns v as the type's Go value: bool, int (Count, Port, Batch), Share,
-// time.Duration (Seconds), float64 (Percent) or string. Values of the other types are returned
-// unchanged. The error is a *TypeError, or that of a value that cannot be evaluated.
+// Convert returns v as the type's Go value: bool, int (Count, Port, Batch), Share, time.Duration (Seconds), float64
+// (Percent) or string. Values of the other types are returned unchanged. The error is a *TypeError, or the error of a
+// value that cannot be evaluated.
 func (t Type) Convert(v any) (any, error) {
 	v, err := value.Force(v)
 	if err != nil {
@@ -193,7 +193,7 @@ func isScalar(v any) bool {
 
 func isNested(v any) bool { return !isScalar(v) }
 
-// count reads a whole number that is not negative.
+// count parses a whole number that is not negative.
 func count(text, what string) (n int, want string) {
 	n, err := strconv.Atoi(text)
 	switch {
@@ -205,7 +205,7 @@ func count(text, what string) (n int, want string) {
 	return n, ""
 }
 
-// number reads a finite number that is not negative.
+// number parses a finite number that is not negative.
 func number(text, what string) (f float64, want string) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	switch {
@@ -217,7 +217,7 @@ func number(text, what string) (f float64, want string) {
 	return f, ""
 }
 
-// boolean reads true or false, as the language writes them.
+// boolean parses true or false in the spellings of the language.
 func boolean(v any) (on, ok bool) {
 	switch v := v.(type) {
 	case bool:

@@ -10,10 +10,10 @@ type MagicVariable struct {
 	Name    string
 	Aliases []string // other names of the same value
 	Of      Subject
-	// Yields is set where a variable of the same name that people set wins.
+	// Yields is set if a user's variable of the same name overrides it.
 	Yields bool
-	// Unlisted is set where a list of a host's variables omits it: it has the
-	// whole inventory in it, or is the same for every host and run.
+	// Unlisted is set if a list of a host's variables omits it, because it contains the whole inventory or is the
+	// same for every host and run.
 	Unlisted bool
 	Doc      string
 }
@@ -27,13 +27,13 @@ const (
 	OfHost     Subject = "host"
 	OfPlay     Subject = "play"
 	OfTask     Subject = "task"
-	OfRole     Subject = "role"     // that the task is in
+	OfRole     Subject = "role"     // that contains the task
 	OfLoop     Subject = "loop"     // set by the loop of a task
 	OfRescue   Subject = "rescue"   // set when a block fails
 	OfTemplate Subject = "template" // set while the module template renders a file
 )
 
-// MagicVariables lists every magic variable, in the order of the manual.
+// MagicVariables returns every magic variable, in the order of the manual.
 func MagicVariables() []MagicVariable {
 	return []MagicVariable{
 		{Name: "inventory_hostname", Of: OfHost, Doc: "name of the host in the inventory"},
@@ -101,16 +101,16 @@ func MagicVariables() []MagicVariable {
 	}
 }
 
-// Names are the name and the aliases.
+// Names returns the name and the aliases.
 func (m MagicVariable) Names() []string { return append([]string{m.Name}, m.Aliases...) }
 
-// Bound reports whether a task or a module sets the variable while it works,
-// as people set variables. All others have values that nobody has to set.
+// Bound reports whether a task or a module sets the variable while it runs, like a user's variable. All others have
+// values without being set.
 func (m MagicVariable) Bound() bool {
 	return m.Of == OfLoop || m.Of == OfRescue || m.Of == OfTemplate
 }
 
-// MagicNames are the names of the variables that nobody can override.
+// MagicNames returns the names of the variables that nobody can override.
 func MagicNames() []string { return magicNames() }
 
 var magicNames = sync.OnceValue(func() []string {
@@ -123,20 +123,20 @@ var magicNames = sync.OnceValue(func() []string {
 	return out
 })
 
-// ConnectionVariable documents what specifies how a host is reached: variables,
-// else a keyword, else a setting.
+// ConnectionVariable documents a variable that specifies how a host is reached. If it is not set, a keyword applies,
+// else a setting.
 type ConnectionVariable struct {
 	Name    string
-	Aliases []string // win over the name, the last one over all, as in Ansible
+	Aliases []string // override the name, the last one overrides all, as in Ansible
 	Type    Type
-	Keyword string // "" when there is none
-	Setting string // in the table of settings, and its flag; "" when there is none
-	Default string // for the manual, where neither is set and Setting has no default
-	Given   bool   // tasks can read the value also where nobody sets the variable
+	Keyword string // "" if there is none
+	Setting string // name in the table of settings, and of its flag; "" if there is none
+	Default string // for the manual: if nothing is set and Setting has no default
+	Given   bool   // tasks can read the value even if nothing sets the variable
 	Doc     string
 }
 
-// ConnectionVariables lists every connection variable, in the order of the manual.
+// ConnectionVariables returns every connection variable, in the order of the manual.
 func ConnectionVariables() []ConnectionVariable {
 	return []ConnectionVariable{
 		{Name: "ansible_host", Aliases: []string{"ansible_ssh_host"}, Type: Address, Given: true,
@@ -176,14 +176,14 @@ func ConnectionVariables() []ConnectionVariable {
 	}
 }
 
-// Strongest are the names, the one first that wins over the others.
+// Strongest returns the names in order of precedence, highest first.
 func (c ConnectionVariable) Strongest() []string {
 	names := append([]string{c.Name}, c.Aliases...)
 	slices.Reverse(names)
 	return names
 }
 
-// ConnectionVariableOf is the row of a connection variable by one of its names.
+// ConnectionVariableOf returns the row of a connection variable by one of its names.
 func ConnectionVariableOf(name string) (ConnectionVariable, bool) {
 	c, ok := connectionVariables()[name]
 	return c, ok
@@ -199,5 +199,5 @@ var connectionVariables = sync.OnceValue(func() map[string]ConnectionVariable {
 	return out
 })
 
-// VariableType is the type of a connection variable; "" for all others.
+// VariableType returns the type of a connection variable; "" for all others.
 func VariableType(name string) Type { return connectionVariables()[name].Type }

@@ -7,14 +7,14 @@ import (
 	"unicode"
 )
 
-// Word is one argument in a module's text: `key=value`, or plain text (Key ""). At and ValueAt
-// are the byte offsets where the argument and its value begin.
+// Word is one argument in the text of a module: `key=value`, or plain text with an empty Key. At and ValueAt are the
+// byte offsets at which the argument and its value begin.
 type Word struct {
 	Key, Value  string
 	At, ValueAt int
 }
 
-// blanks separate words.
+// blanks separate arguments.
 const blanks = " \t\r\n"
 
 // SplitWords splits `k=v k2="a b" rest` at blanks that are neither quoted nor inside {{ }} or
@@ -82,9 +82,8 @@ func parseWord(w string, at int) Word {
 	return word
 }
 
-// unescape decodes the escapes that Ansible decodes in every k=v: those of Python that are a
-// letter, a quote, a backslash or a number in hexadecimal digits. Others are kept, and so is
-// \N{NAME}.
+// unescape decodes the escapes that Ansible decodes in every k=v: the escapes of Python that are a letter, a quote, a
+// backslash or a number in hexadecimal digits. Others are kept, including \N{NAME}.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -113,9 +112,9 @@ func unescape(s string) string {
 	return out.String()
 }
 
-// ExtractWords removes the k=v arguments with a known key from a text, and returns them and the
-// rest unchanged, except that a line that ends in a backslash is joined with the next. Newlines
-// at the end are kept: they belong to a command.
+// ExtractWords removes the k=v arguments with a known key from a text. It returns them and the unchanged rest, except
+// that a line that ends in a backslash is joined with the next. Newlines at the end are kept: they belong to a
+// command.
 func ExtractWords(text string, known func(key string) bool) (rest string, words []Word) {
 	var kept strings.Builder
 	for left := text; left != ""; {

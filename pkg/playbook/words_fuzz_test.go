@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzSplitWords: words stand in the text where they say, and what is taken
-// and what is left is all of it.
+// FuzzSplitWords checks that words are at their offsets in the text, and that the extracted words and the rest make
+// up the whole text.
 func FuzzSplitWords(f *testing.F) {
 	for _, text := range []string{
 		`src=a dest="b c" mode=0644`, `echo {{ a | default("x y") }} chdir=/tmp`, `a='it''s' b="\"q\""`,
@@ -32,7 +32,7 @@ func FuzzSplitWords(f *testing.F) {
 			last = w.At + 1
 		}
 		if strings.Contains(text, "\\\n") {
-			return // lines that go on become one
+			return // continued lines are joined
 		}
 		rest, none := ExtractWords(text, func(string) bool { return false })
 		if len(none) != 0 || rest != strings.TrimLeft(text, blanks) {
