@@ -17,8 +17,8 @@ import (
 
 const validator = "validate_argument_spec"
 
-// validation makes the task that checks the arguments of a role, if it
-// declares those of the entry point that is used.
+// validation returns the task that validates the arguments of a role, if the role declares them for the entry point
+// in use.
 func (l *Linker) validation(use roleUse, meta *playbook.Meta, where place, ds *source.Diagnostics) []Step {
 	spec := l.Modules.Find(validator)
 	specs := l.argumentSpecs(meta, where, ds)
@@ -54,8 +54,7 @@ func (l *Linker) validation(use roleUse, meta *playbook.Meta, where place, ds *s
 	}}
 }
 
-// validatorArgs are the arguments of the task: the spec as it is written, and
-// what the role's entry gives beside variables.
+// validatorArgs returns the arguments of the task: the spec as written, and the parameters of the role.
 func (l *Linker) validatorArgs(use roleUse, point string, entry *value.Dict, where place, ds *source.Diagnostics) *template.Data {
 	var given []string
 	var vals []*template.Data
@@ -89,8 +88,8 @@ func argumentRules() []string {
 	return []string{"mutually_exclusive", "required_together", "required_one_of", "required_if", "required_by"}
 }
 
-// argumentSpecs are the specs of a role by entry point: those of
-// meta/argument_specs.yml, else those of meta/main.yml.
+// argumentSpecs returns the specs of a role by entry point. Those in meta/argument_specs.yml override those in
+// meta/main.yml.
 func (l *Linker) argumentSpecs(meta *playbook.Meta, where place, ds *source.Diagnostics) playbook.Value {
 	specs := meta.ArgumentSpecs
 	if p, ok := l.mainFile(where.role.Path+"/meta", "argument_specs"); ok {
@@ -118,7 +117,7 @@ func (l *Linker) members(v playbook.Value, f func(key string, v playbook.Value))
 	}
 }
 
-// checkOptions reports types that there are not.
+// checkOptions reports unknown types.
 func (l *Linker) checkOptions(of playbook.Value, where place, ds *source.Diagnostics) {
 	l.members(of.Get("options"), func(name string, o playbook.Value) {
 		for _, key := range []string{"type", "elements"} {

@@ -9,12 +9,11 @@ import (
 	"kubekey/pkg/source"
 )
 
-// collectionsFolder holds collections, as NAMESPACE/NAME, in each of the
-// folders of collections.
+// collectionsFolder is the directory in each collection path that contains the collections, as NAMESPACE/NAME.
 const collectionsFolder = "ansible_collections"
 
-// collectionRoots are the folders searched for collections: beside the
-// playbook, and those that are set. One may itself be named ansible_collections.
+// collectionRoots returns the directories that are searched for collections: the one next to the playbook, and the
+// configured ones. A configured directory can itself be named ansible_collections.
 func (l *Linker) collectionRoots(playDir string) []string {
 	var out []string
 	for _, dir := range append([]string{playDir + "/collections"}, l.CollectionPaths...) {
@@ -26,7 +25,7 @@ func (l *Linker) collectionRoots(playDir string) []string {
 	return out
 }
 
-// collectionDir is the folder of a collection (NAMESPACE.NAME).
+// collectionDir returns the directory of a collection (NAMESPACE.NAME).
 func (l *Linker) collectionDir(name, playDir string) (string, bool) {
 	for _, root := range l.collectionRoots(playDir) {
 		if p := source.Join(root, strings.Replace(name, ".", "/", 1)); l.Tree.IsDir(p) {
@@ -36,8 +35,7 @@ func (l *Linker) collectionDir(name, playDir string) (string, bool) {
 	return "", false
 }
 
-// splitFull takes a full name apart: NAMESPACE.NAME.rest is rest of the
-// collection NAMESPACE.NAME.
+// splitFull splits a full name: NAMESPACE.NAME.rest is rest in the collection NAMESPACE.NAME.
 func splitFull(name string) (collection, rest string, ok bool) {
 	parts := strings.Split(name, ".")
 	if len(parts) < 3 || slices.ContainsFunc(parts, func(p string) bool { return !playbook.IsIdentifier(p) }) {
@@ -46,9 +44,8 @@ func splitFull(name string) (collection, rest string, ok bool) {
 	return parts[0] + "." + parts[1], strings.Join(parts[2:], "."), true
 }
 
-// collectionRole finds a role of a collection: by its full name, whose parts
-// beyond the third lead into folders of roles, or by its plain name in the
-// collections of the place.
+// collectionRole finds a role of a collection, either by its full name or by its plain name in the collections of the
+// place. In a full name, the parts after the third are names of subdirectories.
 func (l *Linker) collectionRole(name string, where place) (dir, collection string, ok bool) {
 	within, plain := where.collections(), name
 	if collection, rest, full := splitFull(name); full {
@@ -63,8 +60,8 @@ func (l *Linker) collectionRole(name string, where place) (dir, collection strin
 	return "", "", false
 }
 
-// collections are those that plain names of roles are searched in: in a role
-// its own and its meta's, elsewhere those of the keyword.
+// collections returns the collections that are searched for plain role names. In a role these are its own collection
+// and those of its meta file, elsewhere those of the keyword.
 func (p place) collections() []string {
 	if p.role != nil {
 		return p.role.collections
@@ -72,7 +69,7 @@ func (p place) collections() []string {
 	return p.attrs.Collections
 }
 
-// collectionPlaybook is the file of a playbook that import_playbook names in full.
+// collectionPlaybook returns the file of a playbook that import_playbook specifies by its full name.
 func (l *Linker) collectionPlaybook(name, playDir string) (string, bool) {
 	collection, rest, ok := splitFull(name)
 	if !ok {
@@ -85,8 +82,8 @@ func (l *Linker) collectionPlaybook(name, playDir string) (string, bool) {
 	return l.mainFile(dir+"/playbooks", strings.ReplaceAll(rest, ".", "/"))
 }
 
-// collectionNames are the collections of a keyword. One that is on disk may
-// have roles; of others, kk's own modules are all that there is.
+// collectionNames returns the collections of a keyword. A collection on disk can contain roles. For any other, only
+// kk's own modules are available.
 func (l *Linker) collectionNames(values []playbook.Value, playDir string, ds *source.Diagnostics) []string {
 	var out []string
 	for _, v := range values {

@@ -36,7 +36,7 @@ func (l *Linker) conds(values []playbook.Value) (out []*Cond, ds source.Diagnost
 
 func (l *Linker) cond(v playbook.Value) (*Cond, error) {
 	c := &Cond{Src: strings.TrimSpace(v.Text()), At: v.At()}
-	// Unquoted yes, no, true, 1 are values; quoted they are expressions.
+	// Unquoted yes, no, true and 1 are values; quoted, they are expressions.
 	if lit, ok := literal(v); ok {
 		c.lit = &lit
 		return c, nil

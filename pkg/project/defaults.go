@@ -12,10 +12,8 @@ import (
 	"kubekey/pkg/source"
 )
 
-// checkDefaults reports what is wrong with module_defaults: names of modules
-// and arguments that there are not. Defaults for modules of a collection, or a
-// group, that kk carries nothing of are for tasks that it cannot run anyway:
-// they are warnings.
+// checkDefaults reports errors in module_defaults: unknown modules and arguments. Unknown modules of a collection,
+// and unknown groups, are only warnings: the tasks that they apply to cannot run in kk anyway.
 func (l *Linker) checkDefaults(values []playbook.Value, where place, ds *source.Diagnostics) {
 	for _, v := range values {
 		if v.Kind() != yaml.MappingNode {
@@ -49,7 +47,7 @@ func (l *Linker) checkDefault(key, args playbook.Value, where place, ds *source.
 	case spec == nil:
 		ds.Add(withTrace(l.noModule(name, at), where))
 	case args.Kind() == yaml.MappingNode:
-		var told source.Diagnostics // where the templates are compiled
+		var told source.Diagnostics // errors of templates are reported where they are compiled
 		problems, places := l.problems(spec, l.mappingArgs(args, spec, &told), true)
 		for _, p := range problems {
 			if p.Kind != schema.Missing {

@@ -7,9 +7,8 @@ import (
 	"kubekey/pkg/module"
 )
 
-// isElsewhere reports whether a name that no module of kk has is one that
-// Ansible's other collections have: a full name, or a plain one from the time
-// when all modules were Ansible's own.
+// isElsewhere reports whether an unknown module name belongs to one of Ansible's other collections. It is a full
+// name, or a plain name from the time when all modules were part of Ansible itself.
 func isElsewhere(name string) bool {
 	if strings.Contains(name, ".") {
 		return module.IsForeign(name)
@@ -18,15 +17,14 @@ func isElsewhere(name string) bool {
 		slices.ContainsFunc(elsewhereFamilies, func(family string) bool { return strings.HasPrefix(name, family) })
 }
 
-// elsewhereFamilies are what names of modules begin with that are about one
-// product, or about systems that are not Linux.
+// elsewhereFamilies are prefixes of the names of modules for a single product or for systems other than Linux.
 var elsewhereFamilies = []string{
 	"aws_", "azure_rm_", "docker_", "ec2_", "gce_", "gcp_", "grafana_", "mongodb_", "mysql_", "openbsd_", "os_", "postgresql_",
 	"proxysql_", "rabbitmq_", "redis_", "rds_", "s3_", "vmware_", "win_", "zabbix_",
 }
 
-// elsewhereNames are the package managers and tools of systems that roles
-// carry a task for, among those of the systems that kk knows.
+// elsewhereNames are modules for package managers and tools of other systems. Roles contain tasks with them next to
+// those for systems that kk supports.
 var elsewhereNames = []string{
 	"aix_lvg", "apt_rpm", "composer", "cpanm", "copr", "dnf_versionlock", "docker", "flatpak", "flatpak_remote", "gem", "homebrew", "homebrew_cask",
 	"homebrew_tap", "installp", "jenkins_job", "jenkins_plugin", "macports", "opkg", "osx_defaults", "pacman", "pkg5", "pkgin", "pkgng",

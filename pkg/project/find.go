@@ -14,9 +14,9 @@ import (
 	"kubekey/pkg/template"
 )
 
-// Find returns the path of a file of the control node that the task names: an
-// absolute one as it is, a relative one from the folders of its search path,
-// in DIR/KIND first. kind is "files", "templates" or "vars".
+// Find returns the path of a file of the control node that the task names. An absolute path is returned unchanged. A
+// relative one is searched for in the directories of the task's search path, in DIR/KIND first. kind is "files",
+// "templates" or "vars".
 func (t *Task) Find(tree source.Tree, kind, name string) (string, error) {
 	if source.IsAbs(name) {
 		if _, err := tree.Stat(name); err == nil {
@@ -33,7 +33,7 @@ func (t *Task) Find(tree source.Tree, kind, name string) (string, error) {
 	return "", fmt.Errorf("Could not find or access '%s'\nSearched in:\n\t%s on the Ansible Controller.", name, strings.Join(searched, "\n\t"))
 }
 
-// Places are the paths that Find looks at, in order.
+// Places returns the paths that Find checks, in order.
 func (t *Task) Places(kind, name string) []string {
 	if source.IsAbs(name) {
 		return []string{source.Clean(name)}
@@ -51,14 +51,14 @@ func (t *Task) Places(kind, name string) []string {
 
 // FileName is a file of the control node that a task names literally.
 type FileName struct {
-	Kind, Name string // as Find has them
+	Kind, Name string // as in Find
 	At         source.Pos
-	Lookup     bool // it is read by a lookup, and not by the task's module
+	Lookup     bool // a lookup reads it, not the task's module
 	ForLoop    bool // it is read once, before the loop
 }
 
-// fileNames are the files that the task's arguments name, as the tags of its
-// module say, and those that its arguments and its loop look up.
+// fileNames returns the files that the task's arguments name, according to the struct tags of its module, and the
+// files that its arguments and its loop look up.
 func (l *Linker) fileNames(t *Task) []FileName {
 	out := loopFiles(t)
 	if t.Args == nil {
@@ -92,7 +92,7 @@ func lookedUp(d *template.Data, forLoop bool) []FileName {
 	return out
 }
 
-// loopFiles are the files that with_file and the loop's own lookups name.
+// loopFiles returns the files that with_file and the lookups of the loop name.
 func loopFiles(t *Task) []FileName {
 	if t.Loop == nil || t.Loop.Items == nil {
 		return nil
@@ -109,8 +109,7 @@ func loopFiles(t *Task) []FileName {
 	return out
 }
 
-// isAway reports whether another argument says, or may say, that the name is
-// none of the control node.
+// isAway reports whether another argument specifies, or can specify, that the named file is not on the control node.
 func (l *Linker) isAway(t *Task, a schema.Arg) bool {
 	if len(a.Away) > 0 && mayGive(t.Attrs.ModuleDefaults, t.Spec) {
 		return true
@@ -135,7 +134,7 @@ func (l *Linker) isAway(t *Task, a schema.Arg) bool {
 	return false
 }
 
-// Argument is what the task gives for an argument of its module.
+// Argument returns the value that the task sets for an argument of its module.
 func (t *Task) Argument(a schema.Arg) (*template.Data, bool) {
 	for _, name := range append([]string{a.Name}, a.Aliases...) {
 		if d, ok := t.Args.Member(name); ok {
@@ -145,8 +144,8 @@ func (t *Task) Argument(a schema.Arg) (*template.Data, bool) {
 	return nil, false
 }
 
-// literals are the texts that an argument has, in a list or alone. Of a text with
-// templates in it, what stands before them may be a word.
+// literals returns the texts of an argument, which can be in a list. Texts with templates are included: the first word
+// of a command can be before the first template.
 func (t *Task) literals(a schema.Arg) []string {
 	d, ok := t.Argument(a)
 	if !ok {
@@ -165,7 +164,7 @@ func (t *Task) literals(a schema.Arg) []string {
 	return out
 }
 
-// firstWord is the first of the words of a text; "" when a quote or a template is in it.
+// firstWord returns the first word of a text; "" if it contains a quote, a backslash, a tab or a newline.
 func firstWord(text string) string {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if strings.ContainsAny(word, "'\"\\\t\n") {
@@ -174,12 +173,13 @@ func firstWord(text string) string {
 	return word
 }
 
-// isFileName leaves out templates, addresses, and what a shell would expand.
+// isFileName reports whether a text is a plain file name: not a template, an address, or a text that a shell would
+// expand.
 func isFileName(name string) bool {
 	return name != "" && !playbook.IsTemplate(name) && !strings.Contains(name, "://") && !strings.ContainsAny(name[:1], "~$")
 }
 
-// argumentAt is where an argument's value is written, or else the task.
+// argumentAt returns the position of an argument's value, or else of the task.
 func (t *Task) argumentAt(a schema.Arg) source.Pos {
 	for _, args := range []playbook.Value{t.Syntax.Args, t.Syntax.Extra} {
 		for _, name := range append([]string{a.Name}, a.Aliases...) {
@@ -194,8 +194,8 @@ func (t *Task) argumentAt(a schema.Arg) source.Pos {
 	return t.At
 }
 
-// checkTemplates compiles the template files that a task names literally. One
-// that is not there may be made by an earlier task.
+// checkTemplates compiles the template files that a task names literally. It ignores missing files: an earlier task
+// can create them.
 func (l *Linker) checkTemplates(t *Task, ds *source.Diagnostics) {
 	for _, f := range t.Files {
 		if f.Kind == "templates" && !f.Lookup && !t.hasDelimiters() {
@@ -215,7 +215,7 @@ func (l *Linker) checkTemplate(t *Task, name string, ds *source.Diagnostics) {
 	}
 }
 
-// hasDelimiters reports that the file is read with marks of its own.
+// hasDelimiters reports whether the task sets its own template delimiters.
 func (t *Task) hasDelimiters() bool {
 	for _, part := range []string{"block", "variable", "comment"} {
 		for _, end := range []string{"start", "end"} {
@@ -227,7 +227,7 @@ func (t *Task) hasDelimiters() bool {
 	return false
 }
 
-// flattened lists the errors that are joined in one.
+// flattened returns the single errors of a joined error.
 func flattened(err error) []error {
 	if err == nil {
 		return nil

@@ -17,16 +17,16 @@ import (
 	"kubekey/pkg/source"
 )
 
-// Repository is a git repository that holds a project.
+// Repository is a git repository that contains a project.
 type Repository struct {
 	URL         string
-	Branch, Tag string        // at most one; neither is the repository's default
+	Branch, Tag string        // at most one; without either, the default branch of the repository
 	Token       redact.Secret // @FILE reads it from a file
-	Dir         string        // work folder; the checkout goes below it
+	Dir         string        // work directory; the checkout is below it
 }
 
-// Checkout fetches the newest state of a repository with the program git, and returns its folder.
-// The fetch replaces an earlier one only when it is whole.
+// Checkout fetches the latest state of a repository with the git command, and returns its directory. A new checkout
+// replaces the previous one only when it is complete.
 func Checkout(ctx context.Context, r Repository) (string, error) {
 	sum := sha256.Sum256([]byte(r.URL + "\x00" + r.Branch + "\x00" + r.Tag))
 	parent := filepath.Join(r.Dir, "projects")
@@ -56,11 +56,11 @@ func (r Repository) fetch(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	// What Git's own variables say is of a repository that kk may have been called in.
+	// Git's own variables can refer to a repository that kk was started in.
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_DIR=") || strings.HasPrefix(v, "GIT_WORK_TREE=") })
 	git := gitIn{dir, append(env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")}
 	if token != "" {
-		// The helper is asked for this address only, not for one that it redirects to.
+		// The helper is called for this address only, not for the target of a redirect.
 		git.env = append(git.env, "KK_TOKEN="+token, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential."+r.URL+".helper",
 			`GIT_CONFIG_VALUE_0=!f() { [ "$1" = get ] && echo username=kk && echo "password=$KK_TOKEN"; }; f`)
 	}
@@ -81,7 +81,7 @@ func (r Repository) fetch(ctx context.Context, dir string) error {
 	return nil
 }
 
-// gitIn is the program git in a folder.
+// gitIn runs the git command in a directory.
 type gitIn struct {
 	dir string
 	env []string

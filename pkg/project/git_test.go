@@ -15,7 +15,7 @@ import (
 	"kubekey/pkg/redact"
 )
 
-// repository is a git repository with a file site.yml.
+// repository is a git repository with the file site.yml.
 type repository struct {
 	t   *testing.T
 	dir string
@@ -50,7 +50,7 @@ func (r repository) commit(text string) {
 	r.git("commit", "--quiet", "--message", "c")
 }
 
-// fetched is what site.yml of a checkout holds.
+// fetched returns the content of site.yml in a checkout.
 func fetched(t *testing.T, r Repository) string {
 	t.Helper()
 	dir, err := Checkout(t.Context(), r)
@@ -145,7 +145,7 @@ func TestCheckoutWithAToken(t *testing.T) {
 			t.Errorf("with the token %q: %v", token, err)
 		}
 	}
-	// Another server gets no token by redirecting to itself.
+	// A redirect to another server does not send the token there.
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if _, _, given := req.BasicAuth(); given {
 			t.Error("the token went to another server")

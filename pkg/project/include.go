@@ -11,7 +11,7 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// include links an import at once, and a dynamic include as a task.
+// include links an import immediately, and a dynamic include as a task.
 func (l *Linker) include(inc *playbook.Include, where place, ds *source.Diagnostics) []Step {
 	if !inc.Static {
 		return l.dynamic(inc, where, ds)
@@ -21,8 +21,8 @@ func (l *Linker) include(inc *playbook.Include, where place, ds *source.Diagnost
 	for _, n := range inc.Notify {
 		where.play.notifies = append(where.play.notifies, notify{n.Text(), n.At(), where.role})
 	}
-	// Other than those of a dynamic include, which set_fact does not change, the
-	// variables of an import are to its tasks as those of a block.
+	// The variables of an import have the precedence of block variables. Those of a dynamic include rank higher,
+	// above set_fact.
 	given := l.layer("vars of "+inc.Module, inc.Vars, ds)
 	if inc.Role {
 		return l.importRole(inc, given, where, ds)
@@ -51,8 +51,7 @@ func withTrace(d *source.Diagnostic, where place) *source.Diagnostic {
 	return d
 }
 
-// includeFile is the file that an include names.
-// BringsUnknown reports whether only a run knows what t includes.
+// BringsUnknown reports whether t is an include whose file or role is known only during the run.
 func (t *Task) BringsUnknown() bool {
 	if t.Include == nil {
 		return false
@@ -66,6 +65,7 @@ func (t *Task) BringsUnknown() bool {
 	return strings.Contains(name.Text(), "{{")
 }
 
+// includeFile returns the file that an include names.
 func includeFile(inc *playbook.Include) playbook.Value {
 	if inc.Args.Kind() == yaml.MappingNode {
 		for _, key := range []string{"file", "_raw_params"} {
@@ -78,7 +78,7 @@ func includeFile(inc *playbook.Include) playbook.Value {
 	return inc.Args
 }
 
-// findTasks finds a file of tasks by the include chain, role and playbook.
+// findTasks searches for a task file along the include chain, and in the role and the playbook directory.
 func (l *Linker) findTasks(name string, where place) (string, error) {
 	if source.IsAbs(name) {
 		if l.Tree.IsFile(name) {
@@ -117,8 +117,7 @@ func notFound(name string, searched []string) error {
 	return fmt.Errorf("%s", msg)
 }
 
-// missing is a diagnostic of a file that was not found, where it was searched
-// being the help.
+// missing returns a diagnostic for a file that was not found. The help lists the paths that were searched.
 func missing(at source.Pos, err error) *source.Diagnostic {
 	what, searched, _ := strings.Cut(err.Error(), "\nSearched in:\n\t")
 	d := source.Errorf(at, "%s", what)
@@ -199,7 +198,7 @@ func (l *Linker) dynamic(inc *playbook.Include, where place, ds *source.Diagnost
 	return []Step{t}
 }
 
-// lookAhead turns the errors of a file that only a dynamic include reaches into warnings.
+// lookAhead links a file that only a dynamic include reaches, and reports its errors as warnings.
 func (l *Linker) lookAhead(t *Task, where place, ds *source.Diagnostics) {
 	name, literal := "", false
 	if v := includeFile(t.Include); !t.Include.Role && v.IsSet() && !strings.Contains(v.Text(), "{{") {
@@ -217,11 +216,11 @@ func (l *Linker) lookAhead(t *Task, where place, ds *source.Diagnostics) {
 	}
 	for _, f := range where.files {
 		if f == path {
-			return // a file may include itself, under a condition
+			return // a file can include itself, under a condition
 		}
 	}
 	where = t.place
-	play := *where.play // what is found here is not the play's yet
+	play := *where.play // a copy: the handlers and roles found here are not part of the play yet
 	play.Static.Public = &vars.Public{}
 	play.Handlers, play.notifies, play.Roles = nil, nil, &RoleList{}
 	where.play = &play
@@ -234,7 +233,7 @@ func (l *Linker) lookAhead(t *Task, where place, ds *source.Diagnostics) {
 	}
 }
 
-// IncludeTasks links the file that a dynamic include reached.
+// IncludeTasks links the file of a dynamic include. It returns its tasks and its path.
 func (l *Linker) IncludeTasks(t *Task, name string) (*Block, string, source.Diagnostics) {
 	var ds source.Diagnostics
 	where := t.place
@@ -244,12 +243,12 @@ func (l *Linker) IncludeTasks(t *Task, name string) (*Block, string, source.Diag
 	if err != nil {
 		return nil, "", source.Diagnostics{withTrace(source.Errorf(t.At, "%s on the Ansible Controller.", err), where)}
 	}
-	where.files = nil // dynamic recursion is bounded by the engine
+	where.files = nil // the engine limits the depth of dynamic includes
 	steps := l.tasksFile(path, where.framed("include_tasks "+name, t.At), t.At, &ds)
 	return &Block{Body: steps}, path, ds
 }
 
-// apply adds the attributes of apply: to what the children inherit.
+// apply adds the attributes of apply: to those that the children inherit.
 func (l *Linker) apply(t *Task, where *place, ds *source.Diagnostics) {
 	if !t.Include.Apply.IsSet() {
 		return
@@ -260,7 +259,7 @@ func (l *Linker) apply(t *Task, where *place, ds *source.Diagnostics) {
 	where.static = where.static.With(nil, l.layer("vars of apply", a.Vars, ds), nil)
 }
 
-// RoleRequest is what an include_role asks for, templates evaluated.
+// RoleRequest contains the arguments of an include_role, with templates evaluated.
 type RoleRequest struct {
 	Name                            string
 	Tasks, Vars, Defaults, Handlers string
@@ -269,8 +268,7 @@ type RoleRequest struct {
 	Unchecked                       bool // rolespec_validate: false
 }
 
-// IncludeRole links the role that an include_role reached. The role's handlers
-// are appended to the play's.
+// IncludeRole links the role of an include_role. It appends the role's handlers to those of the play.
 func (l *Linker) IncludeRole(t *Task, r RoleRequest) (*Block, string, source.Diagnostics) {
 	var ds source.Diagnostics
 	where := t.place
@@ -330,7 +328,7 @@ func boolOf(s string) bool {
 	return true
 }
 
-// checkRoleArgs reports arguments that include_role and import_role do not take.
+// checkRoleArgs reports arguments that include_role and import_role do not accept.
 func (l *Linker) checkRoleArgs(inc *playbook.Include, ds *source.Diagnostics) {
 	if inc.Args.Kind() != yaml.MappingNode {
 		return

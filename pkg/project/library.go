@@ -9,10 +9,9 @@ import (
 	"kubekey/pkg/source"
 )
 
-// module finds the module of a task: a program that the project brings along
-// comes before a module of kk, as in Ansible. Roles for many systems have tasks
-// with modules of collections that are for other systems than the host's: one
-// that kk has not is a warning in a task that a host may never reach.
+// module finds the module of a task. As in Ansible, an executable of the project overrides a module of kk. Roles for
+// many systems contain tasks with collection modules for systems other than the host's. A module that kk does not
+// have is only a warning if a condition can keep hosts from running the task.
 func (l *Linker) module(name string, at source.Pos, where place, conditional bool, ds *source.Diagnostics) *module.Spec {
 	builtin := l.Modules.Find(name)
 	own, err := l.own(name, where)
@@ -37,8 +36,8 @@ func (l *Linker) module(name string, at source.Pos, where place, conditional boo
 	return builtin
 }
 
-// own finds a program of the project: in library/ of the role and of those
-// that led to it, beside the playbook, and in the other roles of the play.
+// own finds an executable of the project. It searches library/ of the role and of the roles that led to it, of the
+// playbook directory, and of the other roles of the play.
 func (l *Linker) own(name string, where place) (*module.Spec, error) {
 	var dirs []string
 	for r := where.role; r != nil; r = r.Parent {
@@ -70,7 +69,7 @@ func (l *Linker) own(name string, where place) (*module.Spec, error) {
 	return nil, nil
 }
 
-// learnRole makes the modules of a role known in all of the play.
+// learnRole makes the modules of a role available in the whole play.
 func (l *Linker) learnRole(p *Play, dir string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +78,7 @@ func (l *Linker) learnRole(p *Play, dir string) {
 	}
 }
 
-// ownModule is a program of the project, or why it cannot be run.
+// ownModule is an executable of the project, or the reason why it cannot be run.
 type ownModule struct {
 	spec *module.Spec
 	err  error

@@ -16,10 +16,10 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// maxIncludes bounds how deep playbooks and tasks include each other.
+// maxIncludes limits the nesting depth of imports and includes.
 const maxIncludes = 64
 
-// Playbook links the playbook of a file and all that it imports.
+// Playbook links the playbook of a file and everything that it imports.
 func (l *Linker) Playbook(path string) (*Playbook, source.Diagnostics) {
 	pb := &Playbook{Path: path}
 	var ds source.Diagnostics
@@ -27,7 +27,7 @@ func (l *Linker) Playbook(path string) (*Playbook, source.Diagnostics) {
 	return pb, ds.Sort()
 }
 
-// importing is what import_playbook hands to the plays of a file.
+// importing is the data that import_playbook passes to the plays of a file.
 type importing struct {
 	attrs Attrs
 	vars  []*vars.Layer
@@ -70,7 +70,7 @@ func (l *Linker) plays(pb *Playbook, path string, from importing, ds *source.Dia
 	}
 }
 
-// whyNot is what hinders the reading of a file, "" when it is not there.
+// whyNot returns the reason why a file cannot be read; "" if it does not exist.
 func whyNot(err error) string {
 	var pe *fs.PathError
 	switch {
@@ -159,7 +159,7 @@ func (l *Linker) playFields(p *Play, s *playbook.Play, where place, ds *source.D
 	l.setup(p, s, where, ds)
 }
 
-// checkVarsFile reports a file that cannot be there whatever the host.
+// checkVarsFile reports a file that does not exist for any host.
 func (l *Linker) checkVarsFile(p *Play, candidates []*template.Data, at source.Pos, ds *source.Diagnostics) {
 	var names []string
 	for _, c := range candidates {
@@ -180,7 +180,7 @@ func (l *Linker) checkVarsFile(p *Play, candidates []*template.Data, at source.P
 		WithHelp("searched in %s and %s/vars", source.Shown(p.Dir), source.Shown(p.Dir)))
 }
 
-// FindVarsFile finds a file of vars_files: beside the playbook, or in its vars folder.
+// FindVarsFile finds a file of vars_files: next to the playbook, or in its vars directory.
 func (l *Linker) FindVarsFile(p *Play, name string) (string, bool) {
 	for _, dir := range []string{p.Dir, p.Dir + "/vars"} {
 		if path := source.Join(dir, name); l.Tree.IsFile(path) {
@@ -190,7 +190,7 @@ func (l *Linker) FindVarsFile(p *Play, name string) (string, bool) {
 	return "", false
 }
 
-// VarsFile reads a file of variables into a layer.
+// VarsFile reads a variables file into a layer.
 func (l *Linker) VarsFile(path string) (*vars.Layer, source.Diagnostics) {
 	f, err := l.read(path)
 	if err != nil {
@@ -204,7 +204,7 @@ func (l *Linker) VarsFile(path string) (*vars.Layer, source.Diagnostics) {
 	return layers[0], ds
 }
 
-// setup makes the hidden task that gathers facts.
+// setup creates the hidden task that gathers facts.
 func (l *Linker) setup(p *Play, s *playbook.Play, where place, ds *source.Diagnostics) {
 	spec := l.Modules.Find("setup")
 	if spec == nil {
@@ -246,7 +246,7 @@ func (l *Linker) setup(p *Play, s *playbook.Play, where place, ds *source.Diagno
 			}
 		}
 		if bad.Path == "gather_subset" && s.GatherSubset.Kind() == yaml.MappingNode {
-			continue // reported as the keyword's
+			continue // reported with the keyword
 		}
 		ds.Add(d)
 	}
@@ -265,7 +265,7 @@ func (l *Linker) setup(p *Play, s *playbook.Play, where place, ds *source.Diagno
 	}
 }
 
-// steps links steps; those that the tags leave out vanish.
+// steps links steps, without those that the tags exclude.
 func (l *Linker) steps(in []playbook.Step, where place, ds *source.Diagnostics) []Step {
 	var out []Step
 	for _, s := range in {
@@ -307,8 +307,8 @@ func flatten(steps []Step) []*Task {
 	return out
 }
 
-// checkNotifies reports literal names that no handler of the play has. A play
-// that includes roles dynamically may learn of handlers later.
+// checkNotifies reports literal names that no handler of the play has. A play that includes roles dynamically can get
+// more handlers later.
 func (l *Linker) checkNotifies(p *Play, ds *source.Diagnostics) {
 	if p.hasDynRole {
 		return
@@ -325,14 +325,14 @@ func (l *Linker) checkNotifies(p *Play, ds *source.Diagnostics) {
 	}
 }
 
-// NoHandler says that no handler of the play answers to a name.
+// NoHandler returns the error for a name that no handler of the play has.
 func NoHandler(at source.Pos, name string, p *Play) *source.Diagnostic {
 	d := source.Errorf(at, "The requested handler '%s' was not found in either the main handlers list nor in the listening handlers list", name)
 	d.Width = len(name)
 	return d.WithHelp("%s", source.DidYouMean(name, p.HandlerNames()))
 }
 
-// HandlerNames lists the names that handlers of the play answer to.
+// HandlerNames returns the names that the handlers of the play have or listen to.
 func (p *Play) HandlerNames() []string {
 	var out []string
 	for _, h := range p.Handlers {
@@ -344,8 +344,8 @@ func (p *Play) HandlerNames() []string {
 	return out
 }
 
-// handlers links the handlers of a file or a play. Their names select them
-// before there is a host: templates in them see the play's variables only.
+// handlers links the handlers of a file or a play. Handlers are selected by name before a host is known, so templates
+// in their names can use only variables of the play.
 func (l *Linker) handlers(steps []Step, where place, ds *source.Diagnostics) []*Task {
 	out := flatten(steps)
 	for _, h := range out {
@@ -365,9 +365,9 @@ func (l *Linker) handlers(steps []Step, where place, ds *source.Diagnostics) []*
 	return out
 }
 
-// FindHandlers returns the handlers that a notification reaches: the last one
-// of that name, and every one that listens to it, but of those with the same
-// name the last. from is the role that notifies: its own handler comes first.
+// FindHandlers returns the handlers that a notification reaches: the last one with that name, and every one that
+// listens to it. Of the listening handlers with the same full name, only the last one counts. from is the role that
+// notifies: its own handler takes precedence.
 func FindHandlers(all []*Task, name string, from *Role) []*Task {
 	byName := -1
 	listening := map[string]int{}
@@ -388,7 +388,7 @@ func FindHandlers(all []*Task, name string, from *Role) []*Task {
 	return out
 }
 
-// fullName tells handlers apart; one without a name is like no other.
+// fullName returns a name that identifies a handler. A handler without a name gets a unique one, from its index i.
 func (t *Task) fullName(i int) string {
 	if t.Known == "" {
 		return fmt.Sprintf("#%d", i)

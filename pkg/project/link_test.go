@@ -43,7 +43,7 @@ func newLinker(t *testing.T, sel Selection) *Linker {
 	return New(Options{Engine: e, Modules: reg, Selection: sel, Extra: []*vars.Layer{extra}})
 }
 
-// unpack writes an archive to a folder and returns it.
+// unpack writes an archive to a directory and returns its path.
 func unpack(t *testing.T, a *txtar.Archive) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,12 +67,12 @@ func link(t *testing.T, archive string, sel Selection) (*Linker, *Playbook, sour
 	return l, pb, ds
 }
 
-// TestLanguageCases links the cases of test/language: those that exit with 4
-// before anything runs have errors, and the others have none.
+// TestLanguageCases links the cases of test/language. Those that exit with 4 before anything runs must have errors,
+// and the others none.
 func TestLanguageCases(t *testing.T) {
 	root := filepath.Join("..", "..", "test", "language", "testdata")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Base(filepath.Dir(path)) == "settings" { // which the commands read
+		if err != nil || d.IsDir() || filepath.Base(filepath.Dir(path)) == "settings" { // the commands read these files
 			return err
 		}
 		a, err := txtar.ParseFile(path)
@@ -83,7 +83,7 @@ func TestLanguageCases(t *testing.T) {
 		for _, line := range strings.Split(string(a.Comment), "\n") {
 			word, rest, _ := strings.Cut(line, " ")
 			if word == "exec" || word == "args" && strings.Contains(rest, "-e ") {
-				return nil // what -e gives is not known here
+				return nil // the values of -e are not known here
 			}
 			if word == "exit" {
 				exit, _ = strconv.Atoi(rest)
@@ -91,7 +91,7 @@ func TestLanguageCases(t *testing.T) {
 			inventory = inventory || word == "args" && strings.Contains(rest, "-i ")
 		}
 		if exit == 4 && inventory {
-			return nil // it is the inventory that is wrong
+			return nil // the error is in the inventory
 		}
 		bad := exit == 4 && !strings.Contains(path, "unreachable")
 		site := filepath.Join(unpack(t, a), "site.yml")
@@ -112,8 +112,8 @@ func TestLanguageCases(t *testing.T) {
 	}
 }
 
-// TestBrokenFiles cuts every playbook of test/language off at each line, and
-// leaves each line out: whatever is left, linking ends, and does not panic.
+// TestBrokenFiles truncates every playbook of test/language at each line, and also removes each line. In all cases
+// linking must end, without a panic.
 func TestBrokenFiles(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "test", "language", "testdata", "*", "*.txt"))
 	if err != nil || len(paths) == 0 {

@@ -17,41 +17,37 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// Options are what a Linker works with.
+// Options configure a Linker.
 type Options struct {
 	Tree      source.Tree
 	Engine    *template.Engine
 	Modules   *module.Registry
 	Selection Selection
-	// Extra are the variables of the command line: names of roles, imported
-	// files and tags may use them.
+	// Extra contains the variables of the command line. Names of roles, imported files and tags can use them.
 	Extra []*vars.Layer
-	// Secrets hides the values whose names say that they are secret, and secret arguments; may be nil.
+	// Secrets hides secret arguments and the values whose names mark them as secret; may be nil.
 	Secrets *redact.Set
-	// RolePaths are folders searched for roles after those of the project.
+	// RolePaths are directories that are searched for roles after those of the project.
 	RolePaths []string
-	// CollectionPaths are folders searched for collections, whose roles and
-	// playbooks have full names, after the folder collections of the project.
+	// CollectionPaths are directories that are searched for collections after the directory collections of the
+	// project. Roles and playbooks in collections have full names.
 	CollectionPaths []string
-	// MissingHandlerWarns makes a warning of a notification that no handler answers to.
+	// MissingHandlerWarns makes a notification that reaches no handler a warning instead of an error.
 	MissingHandlerWarns bool
-	// Gather is what plays gather that do not say it; those that kk carries
-	// gather what they are written for.
+	// Gather has the default arguments of fact gathering. They do not apply to the playbooks that kk bundles.
 	Gather Gathering
-	// Seen is told of each task that is linked, once for each place that leads
-	// to it; nil for nobody.
+	// Seen is called for each task that is linked, once for each place that leads to it; may be nil.
 	Seen func(*Task)
 }
 
-// Gathering are arguments of gathering facts; what is zero is as the module has it.
+// Gathering contains arguments of fact gathering. For zero values the defaults of the module apply.
 type Gathering struct {
 	Subset   []string
 	Timeout  int // seconds
 	FactPath string
 }
 
-// Linker links playbooks, before a run, and what dynamic includes reach,
-// during it. It may be used by many goroutines at once.
+// Linker links playbooks before a run, and the targets of dynamic includes during it. It is safe for concurrent use.
 type Linker struct {
 	Options
 	parser *playbook.Parser
@@ -60,8 +56,7 @@ type Linker struct {
 	files map[string]*source.File
 	tasks map[string]parsedTasks
 	args  map[*module.Spec]argTable
-	// programs are those of folders library/, by folder and module; owned are
-	// the modules that they are, by file.
+	// programs are the files in library/ directories, by directory and module; owned are their modules, by file.
 	programs map[string]map[string]string
 	owned    map[string]ownModule
 }
@@ -71,14 +66,14 @@ type parsedTasks struct {
 	ds    source.Diagnostics
 }
 
-// argTable is what is known of a module's arguments.
+// argTable describes the arguments of a module.
 type argTable struct {
 	names map[string]bool
 	raw   map[string]bool
 	args  []schema.Arg
 }
 
-// New makes a linker.
+// New creates a linker.
 func New(o Options) *Linker {
 	l := &Linker{Options: o, files: map[string]*source.File{}, tasks: map[string]parsedTasks{}, args: map[*module.Spec]argTable{},
 		programs: map[string]map[string]string{}, owned: map[string]ownModule{}}
@@ -112,7 +107,7 @@ func (l *Linker) read(path string) (*source.File, error) {
 	return f, nil
 }
 
-// unreadable is the diagnostic of a file that cannot be read.
+// unreadable returns the diagnostic for a file that cannot be read.
 func unreadable(path string, err error, at source.Pos) *source.Diagnostic {
 	var d *source.Diagnostic
 	if errors.As(err, &d) {
@@ -122,7 +117,7 @@ func unreadable(path string, err error, at source.Pos) *source.Diagnostic {
 	return source.Errorf(at, "read %s: %s", source.Shown(path), err)
 }
 
-// diagnostic makes a diagnostic of an error, at its own place or else here.
+// diagnostic converts an error to a diagnostic, at the error's own position or else at at.
 func diagnostic(err error, at source.Pos) *source.Diagnostic {
 	var d *source.Diagnostic
 	if errors.As(err, &d) {
@@ -131,7 +126,7 @@ func diagnostic(err error, at source.Pos) *source.Diagnostic {
 	return source.Errorf(at, "%s", err)
 }
 
-// data compiles a value; nil when it is not set.
+// data compiles a value; nil if it is not set.
 func (l *Linker) data(v playbook.Value, ds *source.Diagnostics) *template.Data {
 	if !v.IsSet() {
 		return nil
@@ -149,7 +144,7 @@ func (l *Linker) dataList(vs []playbook.Value, ds *source.Diagnostics) []*templa
 	return out
 }
 
-// layer makes a layer of written variables.
+// layer creates a layer of variables as written.
 func (l *Linker) layer(name string, v *playbook.Vars, ds *source.Diagnostics) []*vars.Layer {
 	if v.Len() == 0 {
 		return nil
@@ -193,8 +188,8 @@ func (l *Linker) attrs(a *playbook.Attrs, where place, ds *source.Diagnostics) A
 	return out
 }
 
-// tags evaluates tags: they select tasks before there is a host, so templates
-// in them see the command line's and the play's variables only.
+// tags evaluates tags. Tags select tasks before a host is known, so templates in them can use only the variables of
+// the command line and of the play.
 func (l *Linker) tags(values []playbook.Value, where place, ds *source.Diagnostics) []string {
 	var out []string
 	for _, v := range values {
@@ -226,14 +221,14 @@ func asList(v any) []any {
 	return []any{v}
 }
 
-// scope is the variables that are known without a host: those of the command
-// line, of the play and of roles, and what the place says of itself.
+// scope returns the variables that are known without a host: those of the command line, of the play and of roles, and
+// those that describe the place.
 func (l *Linker) scope(where place) *vars.View {
 	s := &vars.Scope{Extra: l.Extra, Engine: l.Engine, Magic: where}
 	return s.New(where.ctx(), "", nil, nil, where.static, nil)
 }
 
-// text evaluates a template that must be known without a host.
+// text evaluates a template whose value must be known without a host.
 func (l *Linker) text(v playbook.Value, where place, what string) (string, *source.Diagnostic) {
 	var ds source.Diagnostics
 	d := l.data(v, &ds)
@@ -255,7 +250,7 @@ func (l *Linker) text(v playbook.Value, where place, what string) (string, *sour
 	return s, nil
 }
 
-// table returns what is known of a module's arguments.
+// table returns the description of a module's arguments.
 func (l *Linker) table(spec *module.Spec) argTable {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -266,7 +261,7 @@ func (l *Linker) table(spec *module.Spec) argTable {
 	if spec.New != nil {
 		args, err := schema.Describe(spec.New())
 		if err != nil {
-			panic(fmt.Sprintf("module %s: %v", spec.Name, err)) // a defect of the module, found by any test
+			panic(fmt.Sprintf("module %s: %v", spec.Name, err)) // a defect of the module, which any test finds
 		}
 		t.args = args
 		for _, a := range args {

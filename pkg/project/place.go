@@ -8,18 +8,18 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// place is where in a project steps are linked: what they inherit, which
-// variables they see, where their files are looked for.
+// place is the place in a project at which steps are linked: the attributes that they inherit, the variables that
+// they see, and the directories that are searched for their files.
 type place struct {
 	play     *Play
 	role     *Role
 	attrs    Attrs
 	static   vars.Static
-	dirs     []string // of the files that led here, nearest first
-	files    []string // static includes that led here, for cycles
+	dirs     []string // directories of the files that led here, nearest first
+	files    []string // static includes that led here, to detect cycles
 	trace    []source.Frame
 	handlers bool
-	kind     string // "tasks" or "handlers": the folder of a role
+	kind     string // "tasks" or "handlers": the directory in a role
 }
 
 func (p place) ctx() context.Context { return context.Background() }
@@ -34,7 +34,7 @@ func (p place) inside(dir string) place {
 	return p
 }
 
-// Magic implements vars.Magic: what is known of a place before there is a host.
+// Magic implements vars.Magic. It provides the variables that are known before there is a host.
 func (p place) Magic(name string, _ *vars.View) (any, bool, error) {
 	if name == "playbook_dir" {
 		return p.play.Dir, p.play.Dir != "", nil
@@ -46,8 +46,8 @@ func (p place) Magic(name string, _ *vars.View) (any, bool, error) {
 // MagicNames implements vars.Magic.
 func (p place) MagicNames() []string { return playbook.MagicNames() }
 
-// searchPath is where relative paths of files, templates and vars are looked
-// for: role, parent roles, the task file's folder, the playbook's.
+// searchPath returns the directories that are searched for relative paths of files, templates and vars: those of the
+// role, the parent roles, the task file and the playbook.
 func (p place) searchPath() []string {
 	var out []string
 	add := func(dir string) {

@@ -12,9 +12,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Plugins reads the filters and tests that projects define: the files
-// filter_plugins/*.yaml beside the playbooks, and in each role of the folders
-// that playbooks find roles in. A file is
+// Plugins reads the filters and tests that projects define: the files filter_plugins/*.yaml next to the playbooks,
+// and in each role in the directories that the playbooks search for roles. The format of a file is
 //
 //	filters:
 //	  address_of:
@@ -44,8 +43,8 @@ func Plugins(tree source.Tree, playbooks, roles []string) ([]expr.Plugin, source
 	return r.plugins, r.ds
 }
 
-// rolesInReach are the folders of the roles that a playbook in dir finds: of
-// those with the same name, the first in the order of the search.
+// rolesInReach returns the directories of the roles that a playbook in dir can find. Of roles with the same name,
+// only the first one in search order is returned.
 func rolesInReach(tree source.Tree, dir string, paths []string) []string {
 	searched := append([]string{source.Join(dir, "roles"), source.Clean(dir + "/../roles")}, paths...)
 	var found []string
@@ -131,7 +130,7 @@ func (r *pluginReader) plugin(m source.Mappings, name, body *yaml.Node, test boo
 	r.plugins = append(r.plugins, p)
 }
 
-// params reads a list of names, and of mappings of a name to its default.
+// params reads a list of parameters: names, and mappings of a name to its default.
 func (r *pluginReader) params(f *source.File, n *yaml.Node) []expr.Param {
 	if n.Kind != yaml.SequenceNode {
 		r.ds.Add(source.Errorf(source.NodePos(f, n), "params must be a list").WithHelp("[port, {scheme: https}]"))

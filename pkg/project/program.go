@@ -1,6 +1,5 @@
-// Package project finds playbooks, roles and included files, and links them
-// into a Program: what is to be run, with every error that can be known
-// without a host found and reported together.
+// Package project finds playbooks, roles and included files, and links them into a Program, which is ready to run. It
+// finds every error that can be detected without a host, and reports all of them together.
 package project
 
 import (
@@ -16,7 +15,7 @@ import (
 // Playbook is a linked playbook: plays in order, imports resolved.
 type Playbook struct {
 	Path    string
-	Bundled bool // the binary bundles the file
+	Bundled bool // the file is bundled in the binary
 	Plays   []*Play
 }
 
@@ -24,14 +23,14 @@ type Playbook struct {
 type Play struct {
 	Syntax *playbook.Play
 	Name   string
-	Path   string // of the playbook's file
-	Dir    string // folder of the playbook
+	Path   string // of the playbook file
+	Dir    string // directory of the playbook
 	Attrs  Attrs
 	Static vars.Static
 
 	GatherFacts *template.Data
 	Hosts       *template.Data
-	VarsFiles   [][]*template.Data // each the candidates of one entry
+	VarsFiles   [][]*template.Data // for each entry, its candidates
 	VarsFilesAt []source.Pos
 	Prompts     []*Prompt
 	Serial      []*template.Data
@@ -40,7 +39,7 @@ type Play struct {
 	MaxFail     *template.Data
 	Force       *template.Data
 	Continue    *template.Data
-	Setup       *Task // gathers facts; nil when tags filter it out
+	Setup       *Task // gathers facts; nil if the tags exclude it
 	Pre, Main   []Step
 	Post        []Step
 	Handlers    []*Task
@@ -50,7 +49,7 @@ type Play struct {
 	notifies    []notify
 }
 
-// Prompt is a variable that a person is asked for.
+// Prompt is a variable that kk asks the user for.
 type Prompt struct {
 	Syntax                                  *playbook.Prompt
 	Text, Default, Private, Confirm, Unsafe *template.Data
@@ -66,13 +65,13 @@ type notify struct {
 // Step is a *Task or a *Block.
 type Step interface{ linked() }
 
-// Block is steps with error handling, and the roles of a play.
+// Block is a list of steps with error handling. A role of a play is also a Block.
 type Block struct {
 	Syntax               *playbook.Block // nil for roles and includes
 	Name                 string
 	Body, Rescue, Always []Step
-	Role                 *Role  // set on the block that is a whole role
-	Once                 string // role blocks with the same key run once on a host; "" is no limit
+	Role                 *Role  // set if the block is a whole role
+	Once                 string // role blocks with the same key run once per host; "" is no limit
 	Extra                []*vars.Layer
 }
 
@@ -82,9 +81,9 @@ func (*Block) linked() {}
 type Task struct {
 	Syntax *playbook.Task
 	At     source.Pos
-	Name   *template.Data // nil when it has none
+	Name   *template.Data // nil if it has none
 	Action string         // plain module name
-	Spec   *module.Spec   // nil for the engine's own actions
+	Spec   *module.Spec   // nil for actions of the engine itself
 	Attrs  Attrs
 	Args   *template.Data // a mapping, or a template that yields one
 
@@ -97,20 +96,20 @@ type Task struct {
 	Async, Poll *template.Data
 	Register    string
 	Listen      []string
-	Known       string // of a handler: the name that it is notified by
+	Known       string // for a handler: the name that notifies it
 	Local       bool
 
-	Files []FileName // of the control node, that it names literally
+	Files []FileName // files of the control node that it names literally
 
 	Include *playbook.Include // set on include_tasks and include_role
-	Meta    string            // of meta tasks: flush_handlers, ...
-	Hidden  bool              // an implicit flush: no banner
+	Meta    string            // for meta tasks: flush_handlers, ...
+	Hidden  bool              // an implicit flush, without a banner
 	Handler bool
 
 	Play       *Play
 	Role       *Role
 	Static     vars.Static
-	SearchPath []string // folders in which relative paths are looked for
+	SearchPath []string // directories that are searched for relative paths
 	Trace      []source.Frame
 	place      place
 }
@@ -120,9 +119,9 @@ func (*Task) linked() {}
 // Loop is a linked loop.
 type Loop struct {
 	Syntax    *playbook.Loop
-	Lookup    string // of with_LOOKUP, without namespace; "" of loop
+	Lookup    string // the LOOKUP of with_LOOKUP, without namespace; "" for loop
 	Items     *template.Data
-	Var       *template.Data // nil is "item"
+	Var       *template.Data // nil means "item"
 	IndexVar  *template.Data
 	Label     *template.Data
 	Pause     *template.Data
@@ -132,24 +131,23 @@ type Loop struct {
 	BreakWhen []*Cond
 }
 
-// Role is a role at one place of use.
+// Role is a role as used at one place.
 type Role struct {
-	Name       string // with its collection's before it
+	Name       string // including the name of its collection
 	Path       string
-	Collection string // "" when it is in none
+	Collection string // "" if it is in none
 	Public     bool
-	Parent     *Role // that depends on it, or includes it
+	Parent     *Role // the role that depends on it or includes it
 	dependency bool  // Parent depends on it
-	listed     bool  // the play's list of roles has it
+	listed     bool  // it is in the play's list of roles
 
 	low         []*vars.Layer
 	mid         []*vars.Layer
 	high        []*vars.Layer
-	collections []string // in which it looks for roles
+	collections []string // collections that it searches for roles
 }
 
-// Variable is a variable about the role that a task is in; outside of roles
-// there are none.
+// Variable returns a variable that describes the role of a task. Outside of roles no such variable exists.
 func (r *Role) Variable(name string) (any, bool) {
 	if r == nil {
 		return nil, false
@@ -171,8 +169,7 @@ func (r *Role) Variable(name string) (any, bool) {
 	return nil, false
 }
 
-// includers tell of the roles that include this one; without any there is no
-// such variable.
+// includers returns a property of each role that includes this one; ok is false if there are none.
 func (r *Role) includers(what func(*Role) string) (any, bool) {
 	var out []any
 	for _, p := range r.Includers() {
@@ -181,7 +178,7 @@ func (r *Role) includers(what func(*Role) string) (any, bool) {
 	return out, len(out) > 0
 }
 
-// PlainName is the name without the collection's.
+// PlainName returns the name without that of the collection.
 func (r *Role) PlainName() string {
 	if r.Collection == "" {
 		return r.Name
@@ -189,10 +186,10 @@ func (r *Role) PlainName() string {
 	return strings.TrimPrefix(r.Name, r.Collection+".")
 }
 
-// Attr numbers the keywords that children inherit as one value.
+// Attr numbers the inherited keywords that have a single value.
 type Attr int
 
-// The inherited keywords of one value.
+// The inherited keywords with a single value.
 const (
 	Become Attr = iota
 	BecomeUser
@@ -216,7 +213,7 @@ const (
 	attrCount
 )
 
-// String is the keyword.
+// String returns the keyword.
 func (a Attr) String() string {
 	return [...]string{
 		"become", "become_user", "become_method", "become_flags", "become_exe", "check_mode", "diff", "connection", "port",
@@ -225,7 +222,7 @@ func (a Attr) String() string {
 	}[a]
 }
 
-// AttrOf is the inherited keyword of a name.
+// AttrOf returns the inherited keyword with a name.
 func AttrOf(keyword string) (Attr, bool) {
 	for a := range attrCount {
 		if a.String() == keyword {
@@ -235,7 +232,7 @@ func AttrOf(keyword string) (Attr, bool) {
 	return 0, false
 }
 
-// Type is what the keyword takes.
+// Type returns the type of the keyword.
 func (a Attr) Type() playbook.Type { return playbook.TypeOf(a.String()) }
 
 // Attrs are the inherited keywords of a task, after inheritance.
@@ -246,13 +243,13 @@ type Attrs struct {
 	Environment    []*template.Data
 	ModuleDefaults []*template.Data
 	Notify         []*template.Data
-	Collections    []string // in which roles are looked for under plain names
+	Collections    []string // searched for roles with plain names
 
 	outer *Attrs
 }
 
-// Outer is what the parent has where the child has something of its own; nil
-// beyond the play.
+// Outer returns the attributes of the nearest ancestor that has another value for attr; nil if there is none up to
+// the play.
 func (a *Attrs) Outer(attr Attr) *Attrs {
 	own := a.Value[attr]
 	for a = a.outer; a != nil && a.Value[attr] == own; a = a.outer {
@@ -260,7 +257,7 @@ func (a *Attrs) Outer(attr Attr) *Attrs {
 	return a
 }
 
-// inherit returns the attributes of a child that has own.
+// inherit returns the attributes of a child that sets own.
 func (a Attrs) inherit(own Attrs) Attrs {
 	out := a
 	out.outer = &a

@@ -13,7 +13,7 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// fromFiles name files of a role other than main.
+// fromFiles names files of a role other than main.
 type fromFiles struct{ tasks, vars, defaults, handlers string }
 
 // roleUse is one use of a role.
@@ -22,13 +22,13 @@ type roleUse struct {
 	at         source.Pos
 	from       fromFiles
 	public     bool
-	entry      bool   // of the list of roles of a play, or of what another depends on
-	duplicates bool   // may run more than once on a host
+	entry      bool   // from the roles of a play, or a dependency of another role
+	duplicates bool   // can run more than once on a host
 	what       string // for traces
 	params     []*vars.Layer
 	roleVars   []*vars.Layer // vars: of the entry or import
-	key        string        // what tells two uses of the role apart
-	deps       []string      // roles that depend on it, for cycles
+	key        string        // differs for uses of the role that are not the same
+	deps       []string      // roles that depend on it, to detect cycles
 	unchecked  bool          // rolespec_validate: no
 }
 
@@ -66,7 +66,7 @@ func (l *Linker) roleEntry(e *playbook.RoleEntry, where place, deps []string, ds
 	return steps
 }
 
-// entryKey tells two entries of one role apart: by parameters, when, tags, vars.
+// entryKey returns a key that differs for entries of one role with different parameters, when, tags or vars.
 func entryKey(e *playbook.RoleEntry) string {
 	var b strings.Builder
 	write := func(vs *playbook.Vars) {
@@ -87,7 +87,7 @@ func entryKey(e *playbook.RoleEntry) string {
 		}
 		b.WriteString("|")
 	}
-	return strings.TrimRight(b.String(), "|") // a plain use, and an import, have the empty key
+	return strings.TrimRight(b.String(), "|") // a plain use and an import have the empty key
 }
 
 func nodeText(v playbook.Value) string {
@@ -101,7 +101,7 @@ func nodeText(v playbook.Value) string {
 	return b.String()
 }
 
-// useRole links a role with its dependencies: blocks in the order in which they run.
+// useRole links a role with its dependencies. It returns the blocks in the order in which they run.
 func (l *Linker) useRole(use roleUse, where place, ds *source.Diagnostics) ([]Step, string) {
 	dir, collection, err := l.findRole(use.name, where)
 	if err != nil {
@@ -115,7 +115,7 @@ func (l *Linker) useRole(use roleUse, where place, ds *source.Diagnostics) ([]St
 		}
 	}
 	role := &Role{Name: use.name, Path: dir, Collection: collection, Public: use.public, Parent: where.role, dependency: len(use.deps) > 0}
-	if path.IsAbs(use.name) || strings.HasPrefix(use.name, ".") { // a path, and no name
+	if path.IsAbs(use.name) || strings.HasPrefix(use.name, ".") { // a path, not a name
 		role.Name = path.Base(dir)
 	}
 	if collection != "" {
@@ -171,7 +171,7 @@ func (l *Linker) useRole(use roleUse, where place, ds *source.Diagnostics) ([]St
 	return append(steps, block), dir
 }
 
-// findRole finds a role's folder, and the collection that has it.
+// findRole returns the directory of a role, and the collection that contains it.
 func (l *Linker) findRole(name string, where place) (dir, collection string, err error) {
 	if dir, collection, ok := l.collectionRole(name, where); ok {
 		return dir, collection, nil
@@ -195,7 +195,7 @@ func (l *Linker) findRole(name string, where place) (dir, collection string, err
 	return "", "", fmt.Errorf("the role '%s' was not found in %s", name, strings.Join(searched, ":"))
 }
 
-// roleDirs are the folders searched for roles.
+// roleDirs returns the directories that are searched for roles.
 func (l *Linker) roleDirs(where place) []string {
 	dir := where.play.Dir
 	out := []string{dir + "/roles", source.Clean(dir + "/../roles")}
@@ -226,7 +226,7 @@ func (l *Linker) nearRole(name string, where place) string {
 	return source.DidYouMean(name, names)
 }
 
-// mainFile finds DIR/NAME with or without an ending of YAML or JSON.
+// mainFile finds DIR/NAME, with or without an extension of YAML or JSON.
 func (l *Linker) mainFile(dir, name string) (string, bool) {
 	for _, ext := range []string{"", ".yml", ".yaml", ".json"} {
 		if p := source.Join(dir, name+ext); l.Tree.IsFile(p) {
@@ -287,11 +287,11 @@ func (l *Linker) roleHandlers(use roleUse, dir string, where place, ds *source.D
 	}
 	where.handlers, where.kind = true, "handlers"
 	where.dirs = append([]string{dir + "/handlers"}, where.dirs...)
-	where.attrs.When = nil // a handler is not bound to the conditions of the role's entry
+	where.attrs.When = nil // the conditions of the role entry do not apply to handlers
 	where.play.Handlers = append(where.play.Handlers, l.handlers(l.tasksFile(p, where, use.at, ds), where, ds)...)
 }
 
-// roleVars reads defaults or vars of a role: a file, or all files of a folder main/.
+// roleVars reads the defaults or vars of a role: a file, or all files in a directory main/.
 func (l *Linker) roleVars(dir, kind, from, role string, where place, at source.Pos, ds *source.Diagnostics) []*vars.Layer {
 	base := source.Join(dir, kind)
 	if from == "" && l.Tree.IsDir(base+"/main") {
@@ -335,7 +335,7 @@ func (l *Linker) varsFolder(dir, kind, role string, ds *source.Diagnostics) []*v
 	return out
 }
 
-// includeArgs compiles the arguments of a dynamic include, but for apply.
+// includeArgs compiles the arguments of a dynamic include, except apply.
 func (l *Linker) includeArgs(inc *playbook.Include, ds *source.Diagnostics) *template.Data {
 	if inc.Role {
 		l.checkRoleArgs(inc, ds)

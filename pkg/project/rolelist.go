@@ -5,15 +5,13 @@ import (
 	"sync"
 )
 
-// RoleList is the names of the roles of a play. A public include_role adds to
-// it while the play runs.
+// RoleList contains the names of the roles of a play. A public include_role adds to it while the play runs.
 type RoleList struct {
 	mu                           sync.RWMutex
 	entries, imported, dependent []string
 }
 
-// add takes a role in: one of the play's list, one that is imported, or one
-// that others depend on.
+// add adds a role: an entry of the play's list, an imported role, or a dependency.
 func (r *RoleList) add(name string, imported, dependency bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -27,21 +25,21 @@ func (r *RoleList) add(name string, imported, dependency bool) {
 	}
 }
 
-// Direct are the roles that the play's list names, then those that are imported.
+// Direct returns the roles in the play's list, then the imported ones.
 func (r *RoleList) Direct() []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return slices.Concat(r.entries, r.imported)
 }
 
-// Dependent are the roles that others depend on, each once.
+// Dependent returns the roles that others depend on, each once.
 func (r *RoleList) Dependent() []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return slices.Clone(r.dependent)
 }
 
-// All are both, each once.
+// All returns the direct and the dependent roles, each once.
 func (r *RoleList) All() []string {
 	var out []string
 	for _, name := range slices.Concat(r.Direct(), r.Dependent()) {
@@ -52,8 +50,8 @@ func (r *RoleList) All() []string {
 	return out
 }
 
-// Includers are the roles whose tasks include or import r, the nearest first.
-// That a role depends on another is no inclusion.
+// Includers returns the roles whose tasks include or import r, the nearest first. Roles that depend on r do not
+// count.
 func (r *Role) Includers() []*Role {
 	var out []*Role
 	for ; r != nil && r.Parent != nil; r = r.Parent {

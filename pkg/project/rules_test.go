@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestRulesOfArguments says what is known of arguments before a run: an error
-// is one that no run can escape.
+// TestRulesOfArguments checks what is reported about arguments before a run: only errors that occur in every run.
 func TestRulesOfArguments(t *testing.T) {
 	const exclusive, oneOf = "copy: parameters are mutually exclusive: src|content", "src (or content) is required"
 	for _, c := range []struct{ name, task, want string }{

@@ -2,8 +2,8 @@ package project
 
 import "slices"
 
-// Selection is which tasks run, by --tags and --skip-tags. The zero value
-// runs all but those tagged never.
+// Selection is the set of tasks to run, as selected by --tags and --skip-tags. The zero value runs all tasks except
+// those tagged never.
 type Selection struct{ Tags, Skip []string }
 
 // Runs reports whether a task with these tags runs.

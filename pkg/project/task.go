@@ -18,7 +18,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// metaActions are the meta tasks that the engine has.
+// metaActions returns the meta tasks that the engine supports.
 func metaActions() []string {
 	return []string{"flush_handlers", "end_play", "end_run", "end_host", "end_batch", "end_role", "clear_host_errors", "clear_facts", "refresh_inventory", "reset_connection", "noop"}
 }
@@ -47,7 +47,7 @@ func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Ta
 	return t
 }
 
-// checkAsync reports a task that is to run in the background and cannot.
+// checkAsync reports a task that must run in the background but cannot.
 func checkAsync(t *Task) *source.Diagnostic {
 	if t.Async == nil || t.Spec.CanDetach() {
 		return nil
@@ -59,7 +59,7 @@ func checkAsync(t *Task) *source.Diagnostic {
 	return source.Errorf(t.Syntax.Async.At(), "async is not supported for %s", t.Spec.Name).WithHelp("remove it: the task ends at once")
 }
 
-// modulesLike says what a name that no module has may have been meant to be.
+// modulesLike returns suggestions for an unknown module name.
 func (l *Linker) modulesLike(name string) string {
 	plain := l.Modules.PlainName(name)
 	if there := l.Modules.Find(plain); there != nil && plain != name {
@@ -71,7 +71,7 @@ func (l *Linker) modulesLike(name string) string {
 	return "`kk doc` lists the modules that there are; a program of your own in library/ is one too"
 }
 
-// noModule is the error of a name that no module has.
+// noModule returns the error for an unknown module name.
 func (l *Linker) noModule(name string, at source.Pos) *source.Diagnostic {
 	d := source.Errorf(at, "couldn't resolve module/action '%s'", name)
 	d.Width, d.Help = len(name), l.modulesLike(name)
@@ -86,7 +86,7 @@ func keywordNames() []string {
 	return out
 }
 
-// frame links everything of a task but its module.
+// frame links all of a task except its module.
 func (l *Linker) frame(s *playbook.Task, where place, ds *source.Diagnostics) *Task {
 	var own source.Diagnostics
 	t := &Task{
@@ -173,7 +173,7 @@ type argument struct {
 	at   source.Pos
 }
 
-// arguments compiles a task's arguments and checks what is literal.
+// arguments compiles a task's arguments and validates literals.
 func (l *Linker) arguments(s *playbook.Task, spec *module.Spec, defaults []*template.Data, ds *source.Diagnostics) *template.Data {
 	var list []argument
 	switch s.Args.Kind() {
@@ -199,14 +199,14 @@ func (l *Linker) arguments(s *playbook.Task, spec *module.Spec, defaults []*temp
 			switch {
 			case i < 0:
 				list = append(list, a)
-			case s.Extra.Get(a.name).IsSet(): // else what is merged in is a default
+			case s.Extra.Get(a.name).IsSet(): // otherwise a merge key adds a default
 				ds.Add(playbook.GivenTwice(a.name, a.at, list[i].at))
 			}
 		}
 	}
 	l.checkArgs(s, spec, list, mayGive(defaults, spec), ds)
 	if spec.AnyArgs && slices.ContainsFunc(list, func(a argument) bool { return strings.Contains(a.name, "{{") }) {
-		return l.data(s.Args, ds) // names that are templates
+		return l.data(s.Args, ds) // some names are templates
 	}
 	names, vals := make([]string, len(list)), make([]*template.Data, len(list))
 	for i, a := range list {
@@ -219,7 +219,7 @@ func argumentNamed(list []argument, name string) int {
 	return slices.IndexFunc(list, func(a argument) bool { return a.name == name })
 }
 
-// wholeArgs is `module: "{{ dict }}"`.
+// wholeArgs compiles the arguments of `module: "{{ dict }}"`.
 func (l *Linker) wholeArgs(v playbook.Value, spec *module.Spec, ds *source.Diagnostics) *template.Data {
 	text := strings.TrimSpace(v.Text())
 	if spec.FreeForm != "" || !strings.HasPrefix(text, "{{") || !strings.HasSuffix(text, "}}") {
@@ -228,7 +228,7 @@ func (l *Linker) wholeArgs(v playbook.Value, spec *module.Spec, ds *source.Diagn
 	return l.data(v, ds)
 }
 
-// freeForm reads `module: text`: k=v words, or the text that one argument takes.
+// freeForm reads `module: text`: k=v words, or the text that a single argument accepts.
 func (l *Linker) freeForm(v playbook.Value, spec *module.Spec, ds *source.Diagnostics) []argument {
 	if v.IsNull() {
 		return nil
@@ -259,7 +259,7 @@ func (l *Linker) freeForm(v playbook.Value, spec *module.Spec, ds *source.Diagno
 		for _, w := range words {
 			add(w.Key, w.Value, at(w.At), at(w.ValueAt))
 		}
-		if spec.FreeForm != "cmd" { // the end of a line belongs to commands only
+		if spec.FreeForm != "cmd" { // only for commands, newlines at the end are significant
 			rest = strings.TrimSpace(rest)
 		}
 		if rest != "" {
@@ -315,8 +315,8 @@ func (l *Linker) mappingArgs(v playbook.Value, spec *module.Spec, ds *source.Dia
 	return out
 }
 
-// mayGive reports whether module_defaults may give a module arguments: those
-// that are templates, or have some, are known when the task runs.
+// mayGive reports whether module_defaults can set arguments of a module. Defaults that are, or contain, templates are
+// known only when the task runs.
 func mayGive(defaults []*template.Data, spec *module.Spec) bool {
 	return slices.ContainsFunc(defaults, func(d *template.Data) bool {
 		v, static := d.Static()
@@ -330,8 +330,8 @@ func mayGive(defaults []*template.Data, spec *module.Spec) bool {
 	})
 }
 
-// checkArgs reports unknown arguments, literals of a wrong type, and what is
-// missing unless something else may give it.
+// checkArgs reports unknown arguments, literals of a wrong type, and missing arguments unless module_defaults can set
+// them.
 func (l *Linker) checkArgs(s *playbook.Task, spec *module.Spec, list []argument, mayGive bool, ds *source.Diagnostics) {
 	for _, a := range list {
 		if spec.AnyArgs {
@@ -349,8 +349,8 @@ func (l *Linker) checkArgs(s *playbook.Task, spec *module.Spec, list []argument,
 	}
 }
 
-// problems are what is wrong with arguments that are literals, and where each
-// argument stands. With more, the run may add to the arguments.
+// problems returns the errors in literal arguments, and the position of each argument. If more is set, the run can
+// add arguments.
 func (l *Linker) problems(spec *module.Spec, list []argument, more bool) ([]schema.Problem, map[string]source.Pos) {
 	if spec.New == nil {
 		return nil, nil
@@ -359,7 +359,7 @@ func (l *Linker) problems(spec *module.Spec, list []argument, more bool) ([]sche
 	at := map[string]source.Pos{}
 	for _, a := range list {
 		if strings.Contains(a.name, "{{") {
-			continue // set_fact takes names that are templates
+			continue // set_fact accepts templates as names
 		}
 		v, isStatic := a.data.Static()
 		if !isStatic {
@@ -371,13 +371,13 @@ func (l *Linker) problems(spec *module.Spec, list []argument, more bool) ([]sche
 	u := schema.Unsure{Dynamic: isDynamic, Omittable: isOmittable, More: more}
 	problems := schema.Check(spec.New(), args, l.Secrets, u)
 	if checker, ok := spec.New().(module.Checker); ok && len(problems) == 0 {
-		_ = schema.Decode(checker, literalArgs(spec, list), l.Secrets) // what is missing is no literal
+		_ = schema.Decode(checker, literalArgs(spec, list), l.Secrets) // arguments that are not literals are missing here
 		problems = checker.CheckLiterals()
 	}
 	return problems, at
 }
 
-// literalArgs are the arguments that are literals, for a module.Checker.
+// literalArgs returns the arguments that are literals, for a module.Checker.
 func literalArgs(spec *module.Spec, list []argument) *value.Dict {
 	args := value.NewDict()
 	for _, a := range list {
@@ -394,8 +394,8 @@ func literalArgs(spec *module.Spec, list []argument) *value.Dict {
 
 var expressions = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 
-// withoutTemplates puts a word in the place of each expression of a text. What
-// tags ({% if %}) make of one is not known.
+// withoutTemplates replaces each expression in a text by a word. It fails if the text contains tags ({% if %}),
+// because their result is not known.
 func withoutTemplates(text string) (string, bool) {
 	if strings.Contains(text, "{%") || strings.Contains(text, "{#") {
 		return "", false
@@ -403,7 +403,7 @@ func withoutTemplates(text string) (string, bool) {
 	return expressions.ReplaceAllString(text, "x"), true
 }
 
-// misspelt reports whether the one argument that is missing is there under a wrong name.
+// misspelt reports whether a missing argument is present under a wrong name.
 func misspelt(problems []schema.Problem, missing schema.Problem) bool {
 	_, name, _ := strings.Cut(missing.Msg, ": ")
 	return slices.ContainsFunc(problems, func(p schema.Problem) bool {

@@ -6,7 +6,7 @@ import (
 	"kubekey/pkg/template"
 )
 
-// dynamic stands for an argument whose value a template yields.
+// dynamic represents an argument whose value comes from a template.
 type dynamic struct{ mayBeEmpty bool }
 
 func isDynamic(v any) bool {
@@ -19,8 +19,8 @@ func isOmittable(v any) bool {
 	return d.mayBeEmpty
 }
 
-// mayBeEmpty reports whether a template shows that it may leave the argument
-// out: it has the word omit, none or an empty text in it, or a block.
+// mayBeEmpty reports whether a template can omit the argument: it contains the word omit, none, an empty text, or a
+// block.
 func mayBeEmpty(d *template.Data) bool {
 	text, ok := d.Raw().(string)
 	if !ok {

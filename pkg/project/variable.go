@@ -7,8 +7,8 @@ import (
 	"kubekey/pkg/source"
 )
 
-// CheckVariable reports a literal that cannot be the value of a variable that
-// says how to reach a host; nil when the value may be good, or is a template.
+// CheckVariable reports a literal that is not valid for a connection variable. It returns nil if the value can be
+// valid or is a template.
 func CheckVariable(name string, raw any, at source.Pos) *source.Diagnostic {
 	t := playbook.VariableType(name)
 	text, isText := raw.(string)
