@@ -21,7 +21,7 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// Exit codes of a run.
+// The exit codes of a run.
 const (
 	ExitOK          = event.ExitOK
 	ExitError       = event.ExitError

@@ -10,7 +10,7 @@ import (
 	"kubekey/pkg/redact"
 )
 
-// TestPromptsAskAPerson answers what is asked, and keeps how it was asked.
+// TestPromptsAskAPerson answers the questions, and records how they were asked.
 func TestPromptsAskAPerson(t *testing.T) {
 	b := newBench(t, `
 -- site.yml --

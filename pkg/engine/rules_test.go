@@ -190,7 +190,7 @@ func offend(t *testing.T, s *module.Spec, r schema.Rule) offence {
 	}
 	msg := b.Msg
 	if d.of[r.Args[0]].Type == "secret" {
-		msg, _, _ = strings.Cut(msg, ", got ") // which is not shown
+		msg, _, _ = strings.Cut(msg, ", got ") // secret values are not shown
 	}
 	return offence{s, r, d.args, msg}
 }

@@ -145,7 +145,7 @@ func learnFacts(h *vars.Host, item *itemOutcome) {
 }
 
 // notify marks the handlers with a name as notified; under run_once only on the host that ran the task. If no handler
-// has that name, the run ends.
+// has that name, the run ends; with MissingHandlerWarns this is only a warning.
 func (e *Engine) notify(ps *playState, t *project.Task, name string, w *walker) error {
 	found := project.FindHandlers(ps.play.Handlers, name, t.Role)
 	if len(found) == 0 {
