@@ -88,8 +88,8 @@ func argumentRules() []string {
 	return []string{"mutually_exclusive", "required_together", "required_one_of", "required_if", "required_by"}
 }
 
-// argumentSpecs returns the specs of a role by entry point. Those in meta/argument_specs.yml override those in
-// meta/main.yml.
+// argumentSpecs returns the specs of a role by entry point: those of meta/argument_specs.yml if it exists, else those
+// of meta/main.yml.
 func (l *Linker) argumentSpecs(meta *playbook.Meta, where place, ds *source.Diagnostics) playbook.Value {
 	specs := meta.ArgumentSpecs
 	if p, ok := l.mainFile(where.role.Path+"/meta", "argument_specs"); ok {

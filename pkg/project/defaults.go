@@ -12,8 +12,8 @@ import (
 	"kubekey/pkg/source"
 )
 
-// checkDefaults reports errors in module_defaults: unknown modules and arguments. Unknown modules of a collection,
-// and unknown groups, are only warnings: the tasks that they apply to cannot run in kk anyway.
+// checkDefaults reports errors in module_defaults: unknown modules and arguments. Modules of collections that kk
+// does not have, and unknown groups, are only warnings: the tasks that they apply to cannot run in kk anyway.
 func (l *Linker) checkDefaults(values []playbook.Value, where place, ds *source.Diagnostics) {
 	for _, v := range values {
 		if v.Kind() != yaml.MappingNode {

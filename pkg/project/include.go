@@ -154,7 +154,7 @@ func (l *Linker) tasksFile(path string, where place, at source.Pos, ds *source.D
 	return l.steps(parsed.steps, where, ds)
 }
 
-// parse parses a file of tasks once.
+// parse returns the parsed tasks of a file. Each file is parsed only once.
 func (l *Linker) parse(path string, handlers bool) (parsedTasks, error) {
 	key := fmt.Sprintf("%v %s", handlers, path)
 	l.mu.Lock()

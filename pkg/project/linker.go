@@ -84,7 +84,7 @@ func New(o Options) *Linker {
 	return l
 }
 
-// read reads a file once.
+// read returns a file. Each file is read only once.
 func (l *Linker) read(path string) (*source.File, error) {
 	l.mu.Lock()
 	f := l.files[path]

@@ -1,5 +1,5 @@
-// Package project finds playbooks, roles and included files, and links them into a Program, which is ready to run. It
-// finds every error that can be detected without a host, and reports all of them together.
+// Package project finds playbooks, roles and included files, and links them into a Playbook, which is ready to run.
+// It finds every error that can be detected without a host, and reports all of them together.
 package project
 
 import (
