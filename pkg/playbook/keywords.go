@@ -37,7 +37,7 @@ func Keywords() []Keyword {
 // TypeOf is the type of a keyword; "" if there is no such keyword.
 func TypeOf(name string) Type { return types()[name] }
 
-// types are the types of the keywords by name.
+// types maps the names of keywords to their types.
 var types = sync.OnceValue(func() map[string]Type {
 	out := map[string]Type{}
 	for _, k := range Keywords() {

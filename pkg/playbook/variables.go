@@ -18,7 +18,7 @@ type MagicVariable struct {
 	Doc      string
 }
 
-// Subject is what a magic variable describes. It has a value only there.
+// Subject specifies what a magic variable describes. The variable has a value only there.
 type Subject string
 
 // The subjects of magic variables.
