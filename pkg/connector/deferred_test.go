@@ -114,7 +114,7 @@ func TestLateWorkThatFails(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "which an earlier task deferred, exited with status 3: why") {
 		t.Errorf("got %v", err)
 	}
-	a.run(connector.Command{Line: "true"}) // it is told once
+	a.run(connector.Command{Line: "true"}) // it is reported once
 	a.due(a.work())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

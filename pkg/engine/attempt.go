@@ -147,7 +147,7 @@ func (x *execution) attempt(ctx context.Context, v *vars.View, o *itemOutcome) {
 		x.take(o, module.Result{}, undefinedOption(err))
 	}
 	if o.ran && o.status != event.Skipped && o.status != event.Unreachable {
-		x.judge(ctx, v, o)
+		x.evaluate(ctx, v, o)
 	}
 }
 

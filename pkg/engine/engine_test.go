@@ -124,7 +124,7 @@ func TestCancelEndsTheRunAndItsGoroutines(t *testing.T) {
 			if code := b.run(ctx); code != ExitInterrupted {
 				t.Errorf("exit %d, want %d", code, ExitInterrupted)
 			}
-			settled(t, before)
+			waitForGoroutines(t, before)
 			if got := b.results("debug"); got != nil {
 				t.Errorf("tasks ran after the interruption: %v", got)
 			}
@@ -132,8 +132,8 @@ func TestCancelEndsTheRunAndItsGoroutines(t *testing.T) {
 	}
 }
 
-// settled waits until the number of goroutines is back to the one before.
-func settled(t *testing.T, before int) {
+// waitForGoroutines waits until the number of goroutines is back to the one before.
+func waitForGoroutines(t *testing.T, before int) {
 	t.Helper()
 	for range 200 {
 		if runtime.NumGoroutine() <= before {
@@ -185,7 +185,7 @@ func TestFatalErrorLeavesNoGoroutines(t *testing.T) {
   handlers: [{name: somebody, debug: {}}]
 `)
 	b.expect(ExitError).wants("The requested handler 'nobody' was not found")
-	settled(t, before)
+	waitForGoroutines(t, before)
 }
 
 func TestTimeoutEndsTheCommand(t *testing.T) {

@@ -17,15 +17,15 @@ func (e *Engine) knows(h *vars.Host) bool {
 // recallAll loads the stored facts of the inventory's hosts at the start of a run.
 func (e *Engine) recallAll() {
 	for _, name := range e.Inventory.Hosts() {
-		if e.FlushFacts && e.wanted(name) {
+		if e.FlushFacts && e.isSelected(name) {
 			e.forget(name)
 		}
 		e.recall(name)
 	}
 }
 
-// wanted reports whether --limit selects the host.
-func (e *Engine) wanted(host string) bool { return e.Limit == nil || slices.Contains(e.Limit, host) }
+// isSelected reports whether --limit selects the host.
+func (e *Engine) isSelected(host string) bool { return e.Limit == nil || slices.Contains(e.Limit, host) }
 
 // recall loads the facts of a host that a previous run stored. It does so once per host.
 func (e *Engine) recall(name string) {

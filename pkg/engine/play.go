@@ -88,7 +88,7 @@ func (e *Engine) play(ctx context.Context, p *project.Play) (goOn bool, err erro
 	}
 	e.emit(event.PlayStarted{Name: ps.name, Hosts: ps.hosts, At: p.Syntax.At})
 	defer e.emit(event.PlayEnded{Name: ps.name})
-	defer e.settle(ctx)
+	defer e.flushDeferred(ctx)
 	if e.StartAt != "" && !e.startFound {
 		if ps.startFrom, e.startFound = before(p, e.StartAt); !e.startFound {
 			return true, nil

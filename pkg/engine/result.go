@@ -103,16 +103,16 @@ func diffValue(diffs []event.Diff) any {
 	return list
 }
 
-// judge applies changed_when and failed_when.
-func (x *execution) judge(ctx context.Context, v *vars.View, o *itemOutcome) {
+// evaluate applies changed_when and failed_when.
+func (x *execution) evaluate(ctx context.Context, v *vars.View, o *itemOutcome) {
 	if len(x.t.ChangedWhen) == 0 && len(x.t.FailedWhen) == 0 {
 		return
 	}
-	changedWhen, given, judged := x.verdict(ctx, v, o, x.t.ChangedWhen, "changed_when")
+	changedWhen, given, ok := x.verdict(ctx, v, o, x.t.ChangedWhen, "changed_when")
 	if given {
 		o.result.Set("changed", changedWhen)
 	}
-	if judged { // a condition that cannot be evaluated fails the task, whatever failed_when is
+	if ok { // a condition that cannot be evaluated fails the task, whatever failed_when is
 		if failed, given, _ := x.verdict(ctx, v, o, x.t.FailedWhen, "failed_when"); given {
 			o.result.Set("failed", failed)
 			o.result.Set("failed_when_result", failed)
@@ -131,8 +131,8 @@ func (x *execution) judge(ctx context.Context, v *vars.View, o *itemOutcome) {
 }
 
 // verdict reports whether all conditions hold; given is false if there are no conditions. A condition that cannot be
-// evaluated fails the task, and judged is false.
-func (x *execution) verdict(ctx context.Context, v *vars.View, o *itemOutcome, conds []*project.Cond, what string) (all, given, judged bool) {
+// evaluated fails the task, and ok is false.
+func (x *execution) verdict(ctx context.Context, v *vars.View, o *itemOutcome, conds []*project.Cond, what string) (all, given, ok bool) {
 	if len(conds) == 0 {
 		return false, false, true
 	}

@@ -309,8 +309,8 @@ func (e *Engine) drop(t Target) {
 	}
 }
 
-// settle runs the work that tasks deferred on the hosts.
-func (e *Engine) settle(ctx context.Context) {
+// flushDeferred runs the work that tasks deferred on the hosts.
+func (e *Engine) flushDeferred(ctx context.Context) {
 	e.connMu.Lock()
 	conns := maps.Clone(e.conns)
 	e.connMu.Unlock()
@@ -338,14 +338,14 @@ func (e *Engine) closeAll() {
 func (e *Engine) Connector(ctx context.Context, v *vars.View) (c connector.Connector, done func(), err error) {
 	s := e.settings(v, &project.Attrs{}, v)
 	t := e.target(v.Host(), s)
-	become, wanted := e.become(s)
+	become, ok := e.become(s)
 	if s.err != nil {
 		return nil, nil, s.err
 	}
 	if c, err = e.connection(ctx, t); err != nil {
 		return nil, nil, err
 	}
-	if wanted {
+	if ok {
 		c = connector.Become(c, become)
 	}
 	return c, e.closeAll, nil

@@ -28,7 +28,7 @@ func TestLongOutputsAreKeptInPart(t *testing.T) {
 	result := value.NewDict("stdout", text, "stdout_lines", lines, "short", "stays", "deep", value.NewDict("stderr", text))
 	events = append(events,
 		event.HostResult{Task: task, Host: "h1", Result: result},
-		event.Output{Task: task, Host: "h1", Line: "printed-anew."},
+		event.Output{Task: task, Host: "h1", Line: "printed-again."},
 	)
 	record(t, dir, "r1", events)
 	kept, err := os.ReadFile(filepath.Join(dir, "runs/r1/events.jsonl"))
@@ -39,7 +39,7 @@ func TestLongOutputsAreKeptInPart(t *testing.T) {
 		t.Errorf("the journal has %d bytes", len(kept))
 	}
 	for want, holds := range map[string]bool{
-		"printed-0.": true, "printed-999.": true, "printed-1000.": false, "printed-anew.": true, "more lines": true,
+		"printed-0.": true, "printed-999.": true, "printed-1000.": false, "printed-again.": true, "more lines": true,
 		"line-0.": false, "line-4000.": true, "line-4999.": true, "4000 items": true,
 		"beginx": true, "yend\"": true, "bytes, omitted": true, "stays": true, "secr": false,
 	} {

@@ -127,7 +127,7 @@ role_var: 1
 	}
 }
 
-// Without an inventory only names like a known one are told.
+// Without an inventory only names like a known one are reported.
 func TestNamesWithoutInventory(t *testing.T) {
 	dir := project(t, "- debug: {msg: \"{{ colour }}{{ shaep }}\"}\n  vars: {shape: round}\n")
 	var told []string
@@ -140,7 +140,7 @@ func TestNamesWithoutInventory(t *testing.T) {
 }
 
 // What a file notifies that is included by a templated name is not known: the
-// handlers of its role are not judged, others are.
+// handlers of its role are not checked, others are.
 func TestHandlersOfTemplatedIncludes(t *testing.T) {
 	const role = "-- roles/r/tasks/main.yml --\n- include_tasks: \"{{ ansible_os_family }}.yml\"\n" +
 		"-- roles/r/tasks/Debian.yml --\n- ping:\n  notify: of the role\n" +

@@ -17,7 +17,7 @@ var began = time.Date(2026, 1, 2, 8, 0, 0, 0, time.UTC)
 // hostile is what a host or a playbook might say to break out of the page.
 const hostile = "</script><img src=x onerror=\"window.pwned=1\"><!-- \u2028 ]]> @SCRIPT@ ${window.pwned=1} \x1b[2J\r\u009b\u202e\u200b\U000e0041\ufe0f"
 
-// recorder journals a run whose events are told one by one.
+// recorder journals a run whose events are emitted one by one.
 type recorder struct {
 	tb  testing.TB
 	dir string

@@ -47,7 +47,7 @@ func TestTags(t *testing.T) {
 		{"break out of with", "{% for i in nums %}{% with a = i %}{{ a }}{% break %}{% endwith %}{% endfor %}{{ a is defined }}", "3False"},
 		{"loop variable ends", "{% for i in nums %}{% endfor %}{{ i is defined }}", "False"},
 		{"set does not leave a loop", "{% set a = 1 %}{% for i in nums %}{% set a = i %}{% endfor %}{{ a }}", "1"},
-		{"set starts anew in each turn", "{% set a = 1 %}{% for i in nums %}{% set a = a + 1 %}{{ a }}{% endfor %}", "222"},
+		{"set starts again in each turn", "{% set a = 1 %}{% for i in nums %}{% set a = a + 1 %}{{ a }}{% endfor %}", "222"},
 		{"append in a loop stays", "{% set l = [] %}{% for i in nums %}{% do l.append(i) %}{% endfor %}{{ l }}", "[3, 1, 2]"},
 		{"append with set", "{% set l = [] %}{% for i in nums %}{% set _ = l.append(i) %}{% endfor %}{{ l }}", "[3, 1, 2]"},
 

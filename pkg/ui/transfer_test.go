@@ -104,7 +104,7 @@ func TestTransfers(t *testing.T) {
 
 	p.Emit(event.Warning{Diagnostic: source.Errorf(source.Pos{}, "a warning")})
 	tell("etcd.tar", 4<<20, 4<<20)
-	tell("resumed", 0, 2<<20) // anew
+	tell("resumed", 0, 2<<20) // starts again
 	now = now.Add(time.Second)
 	tell("resumed", 1<<20, 2<<20)
 	shows("below other output", `
@@ -147,7 +147,7 @@ ok: [h1]
 	}
 }
 
-// Without a terminal nothing is told of a transfer.
+// Without a terminal nothing is printed about a transfer.
 func TestTransfersWithoutTerminal(t *testing.T) {
 	var out lockedBuffer
 	p := newPrinter(Options{Out: &out, Err: &out, Redact: &redact.Set{}, Now: time.Now})

@@ -40,7 +40,7 @@ func chaos(t *testing.T) moments {
 // moment is after the start of a create: one of a single node takes about a minute in the lab.
 func (m moments) moment() time.Duration { return time.Duration(m.random.Int64N(int64(time.Minute))) }
 
-// TestKilledAndRunAgain kills kk at random moments of a create, each on bare hosts,
+// TestKilledAndRunAgain kills kk at random moments of a create, each on new hosts,
 // and runs it again. TestAllInOne does so once.
 func TestKilledAndRunAgain(t *testing.T) {
 	m := chaos(t)

@@ -81,7 +81,7 @@ etcd: {deployment_type: external}
 	c.regroup(t, first)
 	c.create(t)
 	if got := c.etcdMembers(t); !slices.Equal(got, []string{"node1", "node2", "node3"}) {
-		t.Errorf("members of etcd are %q", got)
+		t.Errorf("etcd members are %q", got)
 	}
 	c.imagesAreFrom(t, "registry.kk.local/")
 	c.registryAsksWho(t)
@@ -111,7 +111,7 @@ func (c *controller) losesAndGrows(t *testing.T, grown groups) {
 	c.regroup(t, groups{"kube_control_plane": {1, 2}, "kube_worker": {1, 2, 4}, "etcd": {1, 2}, "image_registry": {4}})
 	c.healthy(t)
 	if got := c.etcdMembers(t); !slices.Equal(got, []string{"node1", "node2"}) {
-		t.Errorf("members of etcd are %q after node3 was deleted", got)
+		t.Errorf("etcd members are %q after node3 was deleted", got)
 	}
 	c.refusesToLoseControlPlanes(t)
 	c.regroup(t, grown)
@@ -119,7 +119,7 @@ func (c *controller) losesAndGrows(t *testing.T, grown groups) {
 	c.healthy(t)
 }
 
-// refusesToBreakEtcd tries to delete node3 while node2's member of etcd is down: then
+// refusesToBreakEtcd tries to delete node3 while node2's etcd member is down: then
 // node3 stays as it is.
 func (c *controller) refusesToBreakEtcd(t *testing.T) {
 	t.Helper()
@@ -133,11 +133,11 @@ func (c *controller) refusesToBreakEtcd(t *testing.T) {
 		t.Errorf("nodes were cordoned, though the deletion was refused: %s", out)
 	}
 	if got := c.etcdMembers(t); !slices.Equal(got, []string{"node1", "node2", "node3"}) {
-		t.Errorf("members of etcd are %q", got)
+		t.Errorf("etcd members are %q", got)
 	}
 }
 
-// deletesWhatIsOff deletes node3 without power, and once more when it is back: to clean it.
+// deletesWhatIsOff deletes node3 without power, and again when it is back, to clean it.
 func (c *controller) deletesWhatIsOff(t *testing.T) {
 	t.Helper()
 	if err := c.lab.PowerOff(2); err != nil {

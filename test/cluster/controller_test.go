@@ -47,7 +47,7 @@ func newController(t *testing.T, g groups, config string) *controller {
 	writeYAML(t, c.config, readYAML(t, base))
 	c.configure(t, config)
 	t.Cleanup(func() {
-		if t.Failed() { // the next test wants bare hosts
+		if t.Failed() { // the next test needs new hosts
 			c.try(context.Background(), t, "delete", "cluster", "--yes", "--all", "--with-data")
 		}
 	})

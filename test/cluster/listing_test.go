@@ -12,7 +12,7 @@ import (
 type listing map[string]bool
 
 // inventoryOfHost prints one thing a line. Files of the distribution's packages
-// count as their package, settings as long as they are the package's. What kk leaves is judged below.
+// count as their package, settings as long as they are the package's. What kk leaves is checked below.
 const inventoryOfHost = `export LC_ALL=C
 d=$(mktemp -d -p /dev/shm)
 dpkg-query -W -f 'package ${Package}\n'

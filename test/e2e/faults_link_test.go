@@ -138,7 +138,7 @@ func TestHostWithoutSSHD(t *testing.T) {
 	o.says(t, "connection refused: nothing listens on port 2299", "the name no-such-host.invalid cannot be resolved")
 }
 
-// Whoever cannot log in is told what was tried, and no secret with it.
+// A failed login reports what was tried, without secrets.
 func TestRefusedLogin(t *testing.T) {
 	c := newController(t)
 	const wrong = "wr0ng-passw0rd"

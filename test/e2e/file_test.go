@@ -22,7 +22,7 @@ func TestACL(t *testing.T) {
 	g.twice("acl", "path", "/srv/a b", "entry", "default:group:dev:rx", "state", "present")
 	inherited, _ := g.twice("acl", "path", "/srv/a b", "entry", "user:ops:rw", "state", "present", "default", true)
 	if got := value.Repr(dataOf(inherited, "acl")); !strings.Contains(got, "'user:ops:rw-'") || strings.Contains(got, "default:") {
-		t.Errorf("the default entries are told as %s", got)
+		t.Errorf("the default entries are reported as %s", got)
 	}
 	g.twice("acl", "path", "/srv/a b", "entry", "user:ops", "state", "absent", "default", true)
 	g.sees("getfacl -c '/srv/a b' 2>/dev/null | grep default:group:dev", "default:group:dev:r-x")

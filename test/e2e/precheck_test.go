@@ -100,11 +100,11 @@ func TestPrecheckListsAllFindings(t *testing.T) {
 	o.exits(t, 2)
 	o.reports(t, "1 finding on node1", "- network: overlap")
 
-	t.Run("mended", func(t *testing.T) {
+	t.Run("fixed", func(t *testing.T) {
 		if _, err := c.lab.Exec(t.Context(), 0, "hostname node1"); err != nil {
 			t.Fatal(err)
 		}
-		o := c.kk(t, "precheck", "-i", c.lab.Inventory(), "-i", c.cluster(t, "mended.yaml", "node1: "),
+		o := c.kk(t, "precheck", "-i", c.lab.Inventory(), "-i", c.cluster(t, "fixed.yaml", "node1: "),
 			"-e", `{"cluster_require": {"min_memory_mb": {"kube_control_plane": 500}}}`)
 		o.exits(t, 0)
 		o.recap(t, "node1", "failed=0", "changed=0", "ignored=0")

@@ -83,7 +83,7 @@ func (g target) twice(name string, pairs ...any) (first, second module.Result) {
 	return moduletest.RunTwice(g.t, g.spec(name), value.NewDict(pairs...), moduletest.Options{Conn: g.conn, Diff: true})
 }
 
-// same runs a module that must find everything as wanted.
+// same runs a module that must find nothing to change.
 func (g target) same(name string, pairs ...any) module.Result {
 	g.t.Helper()
 	r := g.run(name, pairs...)

@@ -28,7 +28,7 @@ func (l *Lab) Exec(ctx context.Context, i int, script string) (string, error) {
 // connections break. systemd starts a new listener; to keep it away run
 // "systemctl stop ssh" with [Lab.Exec].
 func (l *Lab) KillSSHD(ctx context.Context, i int) error {
-	// systemd starts it anew, but gives up on one that it started five times in ten seconds.
+	// systemd restarts it, but gives up on one that it started five times in ten seconds.
 	_, err := l.Exec(ctx, i, "systemctl reset-failed ssh; pkill -KILL -x sshd")
 	return err
 }

@@ -103,7 +103,7 @@ func TestDownLeavesNothing(t *testing.T) {
 }
 
 func TestUpMendsWhatIsBroken(t *testing.T) {
-	o := Options{Name: testLab(t, "mend"), N: 2}
+	o := Options{Name: testLab(t, "repair"), N: 2}
 	l := up(t, o)
 	boot := func(l *Lab, i int) string {
 		t.Helper()

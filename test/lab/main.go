@@ -9,7 +9,7 @@ import (
 
 // Main is the body of the TestMain of a package whose tests share a lab of n
 // hosts: it runs the tests, and returns the exit code for [os.Exit]. Before,
-// use is told the lab, or why there is none; tests that need it skip then. The
+// use gets the lab, or the reason why there is none; tests that need it skip then. The
 // lab's name begins with what the package is about, and its hosts have packages
 // of Debian beside the usual ones; see [RunTests].
 func Main(tests interface{ Run() int }, about string, n int, use func(l *Lab, whyNot string), packages ...string) int {

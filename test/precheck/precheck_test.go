@@ -229,7 +229,7 @@ func TestFindings(t *testing.T) {
 				t.Parallel()
 				s := read(t, file).over(fit)
 				o := s.run(t)
-				s.judge(t, o, titles)
+				s.check(t, o, titles)
 				seen.add(titles, o)
 			})
 		}
@@ -244,8 +244,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// judge fails the test unless the findings are those of the case, no more and no less.
-func (s scenario) judge(t *testing.T, o outcome, titles map[string]string) {
+// check fails the test unless the findings are those of the case, no more and no less.
+func (s scenario) check(t *testing.T, o outcome, titles map[string]string) {
 	t.Helper()
 	code, all := 0, ""
 	for host := range s.Hosts {

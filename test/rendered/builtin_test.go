@@ -135,7 +135,7 @@ func TestEveryDistributionHasPackages(t *testing.T) {
 
 var startsProgram = regexp.MustCompile(`(?m)^ExecStart=\{\{ cluster_bin \}\}/([\w-]+)`)
 
-// A program of a service that is replaced is started anew: the task that puts
+// A program of a service that is replaced is restarted: the task that puts
 // it there notifies a handler, or the program is among the files that the role
 // compares with what runs (*_reads).
 func TestNewProgramsAreStarted(t *testing.T) {
@@ -172,7 +172,7 @@ func TestNewProgramsAreStarted(t *testing.T) {
 			}
 			looked++
 			if !w.has("notify") && !regexp.MustCompile(`/`+program+`['"]`).MatchString(reads[parts[1]]) {
-				t.Errorf("%s:%d: the program %s is replaced, and nothing starts it anew", w.file, w.line, program)
+				t.Errorf("%s:%d: the program %s is replaced, and nothing restarts it", w.file, w.line, program)
 			}
 		}
 	}

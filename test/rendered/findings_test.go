@@ -30,7 +30,7 @@ type findings struct {
 	looked    map[[32]byte]bool            // texts that were looked at
 	templates map[string]bool              // that were rendered
 	scripts   map[string]string            // by their text: where they are from
-	settings  map[string]map[string]origin // of programs that judge them, by program and text
+	settings  map[string]map[string]origin // of programs that check them, by program and text
 	unitSets  map[string]map[string]string // texts by path, by their digest
 }
 
@@ -259,11 +259,11 @@ func (s *findings) units(files []simulated.File) {
 	}
 }
 
-// judge looks at what all clusters made together.
-func (s *findings) judge(t *testing.T) {
+// check looks at what all clusters made together.
+func (s *findings) check(t *testing.T) {
 	t.Run("scripts", s.checkScripts)
 	t.Run("units", s.checkUnits)
-	for _, j := range judges() {
+	for _, j := range checkers() {
 		t.Run(j.program, func(t *testing.T) { s.checkSettings(t, j) })
 	}
 	t.Run("templates", s.checkTemplates)

@@ -36,7 +36,7 @@ func TestCheckModeEndsOnce(t *testing.T) {
 			const end = "End check mode on fresh hosts"
 			bare := plays(playbook, "--check")
 			if want := []string{last, end}; len(bare) < 2 || !slices.Equal(bare[len(bare)-2:], want) {
-				t.Errorf("on bare hosts the last plays are not %q: %q", want, bare)
+				t.Errorf("on new hosts the last plays are not %q: %q", want, bare)
 			}
 			plays("create_cluster")
 			whole := plays(playbook)

@@ -82,7 +82,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// What is told when the cluster does not get well: a node is missing.
+// The report when the cluster does not become healthy: a node is missing.
 func TestReportOfHealth(t *testing.T) {
 	c := cluster{"minor": "1.34", "cni": "flannel", "runtime": "containerd", "endpoint": "local", "family": "v4", "etcd": "internal", "registry": "none", "proxy": "iptables", "more": "no"}
 	dir := t.TempDir()

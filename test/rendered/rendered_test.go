@@ -45,7 +45,7 @@ func TestRendered(t *testing.T) {
 			})
 		}
 	})
-	seen.judge(t)
+	seen.check(t)
 }
 
 // render runs commands on a cluster.

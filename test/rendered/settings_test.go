@@ -16,8 +16,8 @@ import (
 	"kubekey/test/simulated"
 )
 
-// judge is a program that says whether settings of its own are right.
-type judge struct {
+// checker is a program that says whether settings of its own are right.
+type checker struct {
 	program string
 	file    *regexp.Regexp                              // names of the files that are its settings
 	minor   string                                      // the release whose settings it judges; all when empty
@@ -26,8 +26,8 @@ type judge struct {
 	adapt   func(t *testing.T, dir, text string) string // what the machine of the test does not have; nil for nothing
 }
 
-func judges() []judge {
-	return []judge{
+func checkers() []checker {
+	return []checker{
 		{program: "kubeadm", file: regexp.MustCompile(`^kubeadm.*\.yaml$`), minor: builtMinor, find: builtKubeadm, args: []string{"config", "validate", "--config"}},
 		{program: "haproxy", file: regexp.MustCompile(`^haproxy\.cfg$`), find: installed("haproxy"), args: []string{"-c", "-f"}, adapt: withAuthority},
 		{program: "keepalived", file: regexp.MustCompile(`^keepalived\.conf$`), find: installed("keepalived"), args: []string{"-t", "-f"}, adapt: withInterface},
@@ -43,7 +43,7 @@ type origin struct {
 
 // keep keeps a file that a program judges: one of clusters that it is the same in.
 func (s *findings) keep(c cluster, f simulated.File) {
-	for _, j := range judges() {
+	for _, j := range checkers() {
 		if !j.file.MatchString(path.Base(f.Path)) || j.minor != "" && j.minor != c["minor"] {
 			continue
 		}
@@ -63,7 +63,7 @@ func (s *findings) keep(c cluster, f simulated.File) {
 
 // checkSettings shows a program its settings of all clusters; each family of
 // addresses is among them.
-func (s *findings) checkSettings(t *testing.T, j judge) {
+func (s *findings) checkSettings(t *testing.T, j checker) {
 	for _, family := range []string{"v4", "v6", "dual"} {
 		found := false
 		for _, from := range s.settings[j.program] {

@@ -123,8 +123,8 @@ func (p program) build(ctx context.Context, src, cache string, log io.Writer) (b
 	return b, os.WriteFile(b.path(keyFile), []byte(key), 0o644)
 }
 
-// key is a digest of all that goes into the program: the compiler and what it
-// is told, the modules and their sums, and source of our own.
+// key is a digest of all that goes into the program: the compiler and its
+// flags, the modules and their sums, and source of our own.
 func (p program) key(src string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %t %q %q %q\n", runtime.Version(), p.cgo, p.args, p.ldflags, p.commands)
