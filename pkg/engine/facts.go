@@ -25,7 +25,9 @@ func (e *Engine) recallAll() {
 }
 
 // isSelected reports whether --limit selects the host.
-func (e *Engine) isSelected(host string) bool { return e.Limit == nil || slices.Contains(e.Limit, host) }
+func (e *Engine) isSelected(host string) bool {
+	return e.Limit == nil || slices.Contains(e.Limit, host)
+}
 
 // recall loads the facts of a host that a previous run stored. It does so once per host.
 func (e *Engine) recall(name string) {

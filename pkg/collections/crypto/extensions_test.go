@@ -38,18 +38,18 @@ func TestRequestOfAnAuthority(t *testing.T) {
 		t.Error("the order of the subject does not count")
 	}
 	for text, wrong := range map[string][]any{
-		"is not a name: write DNS:NAME":     {"name_constraints_excluded", "example.org"},
-		"is not an IP address":             {"subject_alt_name", "what:a"},
-		"neither an IP address":     {"name_constraints_permitted", "IP:10.0.0.1/8"},
-		"hexadecimal":               {"authority_key_identifier", "x"},
-		"required together":         {"authority_cert_issuer", "DNS:a", "authority_cert_serial_number", ""},
-		"cannot be specified if":    {"subject_key_identifier", "00"},
-		"cannot be combined":        {"common_name", "a"},
-		"exactly one key":           {"subject_ordered", []any{value.NewDict("CN", "a", "O", "b")}},
-		"mutually exclusive: full":  {"crl_distribution_points", value.NewDict("full_name", "URI:a", "relative_name", "CN=a")},
-		"one of the following is":   {"crl_distribution_points", value.NewDict("reasons", "superseded")},
-		"ends in a backslash":       {"authority_cert_issuer", `dirName:CN=a\`},
-		"is not a name such as CN=": {"authority_cert_issuer", "dirName:a"},
+		"is not a name: write DNS:NAME": {"name_constraints_excluded", "example.org"},
+		"is not an IP address":          {"subject_alt_name", "what:a"},
+		"neither an IP address":         {"name_constraints_permitted", "IP:10.0.0.1/8"},
+		"hexadecimal":                   {"authority_key_identifier", "x"},
+		"required together":             {"authority_cert_issuer", "DNS:a", "authority_cert_serial_number", ""},
+		"cannot be specified if":        {"subject_key_identifier", "00"},
+		"cannot be combined":            {"common_name", "a"},
+		"exactly one key":               {"subject_ordered", []any{value.NewDict("CN", "a", "O", "b")}},
+		"mutually exclusive: full":      {"crl_distribution_points", value.NewDict("full_name", "URI:a", "relative_name", "CN=a")},
+		"one of the following is":       {"crl_distribution_points", value.NewDict("reasons", "superseded")},
+		"ends in a backslash":           {"authority_cert_issuer", `dirName:CN=a\`},
+		"is not a name such as CN=":     {"authority_cert_issuer", "dirName:a"},
 	} {
 		refuses(t, text, "openssl_csr", append(args, wrong...)...)
 	}

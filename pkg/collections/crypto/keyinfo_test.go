@@ -36,10 +36,10 @@ func TestPrivateKeyInfo(t *testing.T) {
 		args []any
 		load bool
 	}{
-		"does not exist":                    {[]any{"path", dir + "/none"}, false},
-		"encrypted with a passphrase":       {[]any{"path", dir + "/ecc"}, true},
-		"passphrase is wrong": {[]any{"path", dir + "/ecc", "passphrase", "x"}, true},
-		"holds no key":                      {[]any{"content", "x"}, true},
+		"does not exist":              {[]any{"path", dir + "/none"}, false},
+		"encrypted with a passphrase": {[]any{"path", dir + "/ecc"}, true},
+		"passphrase is wrong":         {[]any{"path", dir + "/ecc", "passphrase", "x"}, true},
+		"holds no key":                {[]any{"content", "x"}, true},
 	} {
 		r := once(t, "openssl_privatekey_info", c.args...)
 		if !r.Failed || !strings.Contains(r.Msg, want) {
