@@ -14,7 +14,7 @@ import (
 	"kubekey/pkg/ui"
 )
 
-// holdForQuestions keeps the status line away while a person is asked.
+// holdForQuestions hides the status line during a prompt.
 func holdForQuestions(o *engine.Options, screen ui.Sink) {
 	if ask := o.Ask; ask != nil {
 		o.Ask = func(ctx context.Context, prompt string, echo bool) (string, bool, error) {
@@ -30,7 +30,7 @@ func holdForQuestions(o *engine.Options, screen ui.Sink) {
 	}
 }
 
-// askPerson asks for a playbook; ok is false without a terminal.
+// askPerson prompts on behalf of a playbook. ok is false without a terminal.
 func (a *app) askPerson(ctx context.Context, prompt string, echo bool) (string, bool, error) {
 	if !isTerminal(a.In) {
 		return "", false, nil
@@ -38,7 +38,7 @@ func (a *app) askPerson(ctx context.Context, prompt string, echo bool) (string, 
 	return a.ask(ctx, prompt, echo)
 }
 
-// ask asks at the terminal; without one a line of standard input answers.
+// ask prompts at the terminal. Without a terminal it reads a line of standard input.
 func (a *app) ask(ctx context.Context, prompt string, echo bool) (string, bool, error) {
 	if f, ok := a.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		a.Err.Prompt(a.secret.Text(prompt))
@@ -50,7 +50,7 @@ func (a *app) ask(ctx context.Context, prompt string, echo bool) (string, bool, 
 		return a.line()
 	}
 	if echo {
-		return "", false, nil // a prompt of a playbook needs a person
+		return "", false, nil // prompts of playbooks require a terminal
 	}
 	return a.line()
 }
@@ -75,8 +75,8 @@ func (a *app) line() (string, bool, error) {
 	}
 }
 
-// stepper asks before each task: (N)o, (y)es, (c)ontinue. Ansible repeats the
-// question as a banner when it is answered.
+// stepper asks before each task: (N)o, (y)es, (c)ontinue. Like Ansible, it repeats the question as a banner after
+// the answer.
 func (a *app) stepper(format string) func(context.Context, string) engine.Answer {
 	in := bufio.NewReader(a.In)
 	return func(_ context.Context, task string) engine.Answer {

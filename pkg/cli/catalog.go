@@ -46,7 +46,7 @@ func (a *app) catalogListCommand() *cobra.Command {
 	return cmd
 }
 
-// catalog is the builtin catalog with the overlays of config files.
+// catalog returns the builtin catalog with the overlays of config files.
 func (a *app) catalog(files []string) (*catalog.Catalog, error) {
 	given, ds := a.configReader().Given(files, nil, nil)
 	schema, more := config.Load(a.tree, builtinSchema)
@@ -65,7 +65,7 @@ func (a *app) catalog(files []string) (*catalog.Catalog, error) {
 	return catalog.Load(a.readFile, a.tree.Embedded, overlays)
 }
 
-// listed are the columns beside Kubernetes: what people choose a version by.
+// listed are the columns next to Kubernetes: the versions that matter when choosing one.
 var listed = [...]string{"etcd", "coredns", "pause", "containerd", "runc", "calico", "cilium"}
 
 func (a *app) listMinors(c *catalog.Catalog) error {
@@ -82,8 +82,8 @@ func (a *app) listMinors(c *catalog.Catalog) error {
 	return w.Flush()
 }
 
-// listVersions lists what the catalog has of one name: versions whose digests
-// it knows, and those that go with a Kubernetes.
+// listVersions lists the catalog's entries for one name: versions with known digests, and versions that belong to a
+// Kubernetes version.
 func (a *app) listVersions(c *catalog.Catalog, name string) error {
 	minors := map[string][]string{}
 	for _, v := range c.Known(name) {
@@ -138,7 +138,7 @@ func (a *app) catalogShowCommand() *cobra.Command {
 	return cmd
 }
 
-// catalogFormat is the expression that prints the catalog.
+// catalogFormat returns the expression that prints the catalog.
 func catalogFormat(output string) (string, error) {
 	switch output {
 	case "yaml", "json":

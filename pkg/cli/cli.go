@@ -1,4 +1,4 @@
-// Package cli is the commands of kk. It alone knows all other packages.
+// Package cli implements the commands of kk. It is the only package that imports all others.
 package cli
 
 import (
@@ -25,30 +25,30 @@ import (
 	"kubekey/pkg/ui"
 )
 
-// version is set when kk is built.
+// version is set at build time.
 var version = "unknown"
 
-// Streams are what the program reads and writes.
+// Streams are the standard streams of the program.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// app is one call of the program.
+// app is one invocation of the program.
 type app struct {
 	In       io.Reader
 	Out, Err *ui.Screen
-	args     []string // of the command line, without the program's name
+	args     []string // command line arguments without the program's name
 	tree     source.Tree
 	secret   *redact.Set
-	hosts    Hosts  // nil: the real ones
-	runID    string // of a run that was begun
+	hosts    Hosts  // nil for real hosts
+	runID    string // ID of the run that was started
 
 	settings        *settings.Loaded
 	settingWarnings source.Diagnostics
 }
 
-// exitError carries an exit code; its text was shown already when empty.
+// exitError carries an exit code. An empty text means that the error was already shown.
 type exitError struct {
 	code int
 	err  error
@@ -63,12 +63,12 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usage is an error of the call: exit 5.
+// usage returns a usage error: exit code 5.
 func usage(format string, args ...any) error {
 	return &exitError{engine.ExitUsage, fmt.Errorf(format, args...)}
 }
 
-// exit is an exit code whose reason was shown.
+// exit returns an error with an exit code whose reason was already shown.
 func exit(code int) error {
 	if code == 0 {
 		return nil
@@ -76,26 +76,26 @@ func exit(code int) error {
 	return &exitError{code: code}
 }
 
-// Main runs one call of the program and returns its exit code.
+// Main runs one invocation of the program and returns its exit code.
 func Main(ctx context.Context, args []string, s Streams, builtin fs.FS) int {
 	return Program{Builtin: builtin}.Main(ctx, args, s)
 }
 
-// Program is kk with the project that it carries.
+// Program is kk with its builtin project.
 type Program struct {
 	Builtin fs.FS
-	// Hosts answers for the hosts of runs; nil reaches the real ones.
+	// Hosts replaces the hosts of runs. Nil means real hosts.
 	Hosts Hosts
 }
 
-// Hosts stands in for real hosts.
+// Hosts is a substitute for real hosts.
 type Hosts interface {
 	Connect(ctx context.Context, t engine.Target) (connector.Connector, error)
-	// Perform runs a module, or answers in its place.
+	// Perform runs a module or answers in its place.
 	Perform(ctx context.Context, t *project.Task, r module.Runner, c *module.Call) (module.Result, error)
 }
 
-// Main runs one call of the program and returns its exit code.
+// Main runs one invocation of the program and returns its exit code.
 func (p Program) Main(ctx context.Context, args []string, s Streams) int {
 	a := &app{
 		In: s.In, Out: ui.NewScreen(s.Out), Err: ui.NewScreen(s.Err), args: args,
@@ -111,9 +111,8 @@ func (p Program) Main(ctx context.Context, args []string, s Streams) int {
 	return a.end(code)
 }
 
-// end flushes what the call printed and returns its exit code: output that is
-// not whole is no success, whatever wrote it. A reader that has gone (kk doc | head) is
-// no error to speak of; the exit code is that of a program that it ended.
+// end flushes the output and returns the exit code. Incomplete output is an error, whichever part of kk wrote it. A
+// closed pipe (kk doc | head) is not reported as an error: the exit code is that of a program killed by SIGPIPE.
 func (a *app) end(code int) int {
 	lost := a.Out.Flush()
 	switch {
@@ -130,10 +129,10 @@ func (a *app) end(code int) int {
 	return code
 }
 
-// exitPipe is what a shell reports of a program that SIGPIPE ended.
+// exitPipe is the exit code that a shell reports for a program killed by SIGPIPE.
 const exitPipe = 128 + int(syscall.SIGPIPE)
 
-// elsewhere says how to see a run whose output was lost.
+// elsewhere returns a hint how to show a run whose output was lost.
 func (a *app) elsewhere() string {
 	if a.runID == "" {
 		return ""
@@ -141,8 +140,8 @@ func (a *app) elsewhere() string {
 	return " (the run itself went on; kk runs show " + a.runID + " shows it again)"
 }
 
-// fail shows an error and returns its exit code; nil is none. What could not be
-// printed is left to end.
+// fail shows an error and returns its exit code; nil means no error. Output that could not be printed is reported
+// by end.
 func (a *app) fail(err error) int {
 	if err == nil {
 		return engine.ExitOK
@@ -150,7 +149,7 @@ func (a *app) fail(err error) int {
 	if lost := a.Out.Flush(); lost != nil && errors.Is(err, lost) {
 		return engine.ExitOK
 	}
-	code := engine.ExitUsage // what cobra finds wrong itself
+	code := engine.ExitUsage // errors that cobra itself detects
 	var e *exitError
 	if errors.As(err, &e) {
 		code = e.code
@@ -187,18 +186,17 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// warn shows a warning about the call itself.
+// warn shows a warning about the invocation itself.
 func (a *app) warn(format string, args ...any) {
 	a.Err.Message(a.secret.Text("[WARNING]: " + fmt.Sprintf(format, args...)))
 }
 
-// row prints one line, also of names that hold line ends.
+// row prints one line, even if names contain line breaks.
 func (a *app) row(format string, args ...any) {
 	fmt.Fprintln(a.Out, ui.Inline(fmt.Sprintf(format, args...)))
 }
 
-// data is where a command writes what programs read: unchanged, but for a
-// terminal, where a person sees it.
+// data returns the writer for machine-readable output. It is not modified unless it is written to a terminal.
 func (a *app) data() io.Writer {
 	if isTerminal(a.Out.Writer()) {
 		return a.Out
@@ -206,7 +204,7 @@ func (a *app) data() io.Writer {
 	return a.Out.Raw()
 }
 
-// isTerminal reports whether a stream, read or written, is a terminal.
+// isTerminal reports whether a stream (input or output) is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -226,8 +224,7 @@ func width(s *ui.Screen) func() int {
 	}
 }
 
-// workDir is where kk keeps what belongs to the user: --workdir, else
-// ~/.kk. It is made when it is missing.
+// workDir returns the folder for kk's data of the user: --workdir, else ~/.kk. It is created if it does not exist.
 func workDir(flag string) (string, error) {
 	dir := flag
 	if dir == "" {

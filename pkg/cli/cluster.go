@@ -10,21 +10,21 @@ import (
 	"kubekey/pkg/value"
 )
 
-// family is commands about one verb: kk create cluster, kk create config.
+// family is a group of commands with the same verb: kk create cluster, kk create config.
 type family struct {
 	name, short string
 	members     []*cobra.Command
 }
 
-// shortcut is a command that runs one of the playbooks that kk carries.
+// shortcut is a command that runs one of the builtin playbooks.
 type shortcut struct {
 	use, short, long string
-	playbook         string // below playbooks/, without .yaml
+	playbook         string // relative to playbooks/, without .yaml
 	args             func(cmd *cobra.Command, args []string) error
-	asks             bool                 // it has --yes
-	flags            func(*pflag.FlagSet) // its own flags
+	asks             bool                 // has --yes
+	flags            func(*pflag.FlagSet) // adds flags of this command only
 	vars             func(cmd *cobra.Command, args []string) *value.Dict
-	check            func(s *session, args []string) source.Diagnostics // before any host is reached
+	check            func(s *session, args []string) source.Diagnostics // runs before any host is reached
 }
 
 // Flags of shortcuts.
@@ -113,7 +113,7 @@ func (a *app) families() []family {
 	}
 }
 
-// clusterCommands are the commands about clusters.
+// clusterCommands returns the commands that manage clusters.
 func (a *app) clusterCommands() []*cobra.Command {
 	var out []*cobra.Command
 	for _, f := range a.families() {
@@ -124,7 +124,7 @@ func (a *app) clusterCommands() []*cobra.Command {
 	return out
 }
 
-// shortcutCommand makes the command of a shortcut.
+// shortcutCommand returns the cobra command of a shortcut.
 func (a *app) shortcutCommand(s shortcut) *cobra.Command {
 	path := source.Builtin + "/playbooks/" + s.playbook + ".yaml"
 	r := &runFlags{}
@@ -155,7 +155,7 @@ func (a *app) shortcutCommand(s shortcut) *cobra.Command {
 	return cmd
 }
 
-// extraVars sets variables as -e does.
+// extraVars sets variables with the precedence of -e.
 func (r *runFlags) extraVars(vars *value.Dict) {
 	if vars.Len() == 0 {
 		return
@@ -174,7 +174,7 @@ func withDataFlag(f *pflag.FlagSet) {
 	f.Bool(flagWithData, false, "delete data too: etcd, local volumes, registry. It cannot be recovered")
 }
 
-// withV is a version as the catalog has it.
+// withV returns a version in the catalog's spelling, with a leading v.
 func withV(version string) string {
 	if version[0] >= '0' && version[0] <= '9' {
 		return "v" + version
@@ -196,7 +196,7 @@ func someNodes(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// names makes the arguments the value of a variable; no arguments, no variable.
+// names returns a function that sets a variable to the arguments. Without arguments the variable is not set.
 func names(variable string) func(*cobra.Command, []string) *value.Dict {
 	return func(_ *cobra.Command, args []string) *value.Dict {
 		if len(args) == 0 {
@@ -206,7 +206,7 @@ func names(variable string) func(*cobra.Command, []string) *value.Dict {
 	}
 }
 
-// with adds variables for flags: pairs of a flag and its variable.
+// with adds variables for flags. Each pair consists of a flag and its variable.
 func with(vars func(*cobra.Command, []string) *value.Dict, pairs ...string) func(*cobra.Command, []string) *value.Dict {
 	return func(cmd *cobra.Command, args []string) *value.Dict {
 		d := vars(cmd, args)
@@ -219,7 +219,7 @@ func with(vars func(*cobra.Command, []string) *value.Dict, pairs ...string) func
 	}
 }
 
-// inInventory refuses hosts that the inventory does not have.
+// inInventory rejects hosts that are not in the inventory.
 func inInventory(s *session, args []string) source.Diagnostics {
 	var ds source.Diagnostics
 	for _, host := range args {

@@ -10,7 +10,7 @@ import (
 	"kubekey/pkg/redact"
 )
 
-// Every command about clusters that says which playbook it runs, runs one that is there.
+// Every cluster command that names a playbook names one that exists.
 func TestShortcutsHavePlaybooks(t *testing.T) {
 	named := regexp.MustCompile(`Runs (\S+\.yaml)`)
 	var found []string
@@ -43,7 +43,7 @@ func TestCommandLineThatGoesOn(t *testing.T) {
 	}
 }
 
-// Whichever way -e and --set write a secret, a command line does not show it.
+// A secret in -e or --set is masked in the shown command line, whichever syntax it is written in.
 func TestCommandLineWithoutSecrets(t *testing.T) {
 	for _, c := range []struct{ args, want []string }{
 		{[]string{"-e", "x=1 db_password=hunter2"}, []string{"-e", "x=1 db_password=********"}},

@@ -9,15 +9,14 @@ import (
 	"kubekey/pkg/value"
 )
 
-// shortExtra is -e behind other flags that take nothing.
+// shortExtra matches -e after combined short flags that have no value.
 var shortExtra = regexp.MustCompile(`^-[bhvCDJKk]*e`)
 
-// withoutSecrets is a command line with the values masked that -e and --set give to
-// names of secrets. They are not looked for in the text: it may write them in
-// any of the ways that YAML has.
+// withoutSecrets returns a command line in which secret values in -e and --set are masked. They are found by
+// parsing the arguments, not by searching the text: YAML can write the same value in many ways.
 func withoutSecrets(args []string) []string {
 	out := make([]string, len(args))
-	next := "" // the flag that the word is the value of
+	next := "" // the flag whose value the argument is
 	for i, word := range args {
 		flag, text := next, word
 		next = ""
@@ -40,7 +39,7 @@ func withoutSecrets(args []string) []string {
 	return out
 }
 
-// cutFlag splits a word that sets variables into the flag and its value.
+// cutFlag splits an argument that sets variables into the flag and its value.
 func cutFlag(word string) (flag, text string) {
 	for _, flag := range []string{"--extra-vars", "--set"} {
 		if word == flag {
@@ -56,7 +55,7 @@ func cutFlag(word string) (flag, text string) {
 	return "", ""
 }
 
-// shownExtra is the value of -e as people may see it.
+// shownExtra returns the value of -e for display.
 func shownExtra(text string) string {
 	if strings.HasPrefix(strings.TrimSpace(text), "@") {
 		return text
@@ -79,10 +78,10 @@ func shownExtra(text string) string {
 	return json
 }
 
-// plainValue is what needs no quotes behind name=.
+// plainValue matches values that need no quotes after name=.
 var plainValue = regexp.MustCompile(`^[\w@%+:,./*-]*$`)
 
-// asWords is variables as name=value words; plain is false where a value would need quotes.
+// asWords returns variables as name=value tokens. plain is false if a value would need quotes.
 func asWords(d *value.Dict) (words string, plain bool) {
 	var out []string
 	for k, v := range d.All() {
@@ -95,7 +94,7 @@ func asWords(d *value.Dict) (words string, plain bool) {
 	return strings.Join(out, " "), true
 }
 
-// shownSet is the value of --set as people may see it.
+// shownSet returns the value of --set for display.
 func shownSet(text string) string {
 	keys, v, err := config.CutSet(text)
 	if err != nil {
@@ -114,7 +113,7 @@ func shownSet(text string) string {
 	return text
 }
 
-// holdsSecret reports whether a name in a value says that there is a secret.
+// holdsSecret reports whether any name in a value is that of a secret.
 func holdsSecret(name string, v any) bool {
 	for name, text := range value.Named(name, v, redact.Within) {
 		if redact.IsSecret(name, text) {
@@ -124,7 +123,7 @@ func holdsSecret(name string, v any) bool {
 	return false
 }
 
-// masked is a value with its secrets masked.
+// masked returns a value with its secrets masked.
 func masked(name string, v any) any {
 	switch v := v.(type) {
 	case *value.Dict:

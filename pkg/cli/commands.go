@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commands are the commands of kk, in the order of the help.
+// commands returns the commands of kk in the order of the help.
 func (a *app) commands() []*cobra.Command {
 	return slices.Concat(a.clusterCommands(), []*cobra.Command{
 		a.precheckCommand(),

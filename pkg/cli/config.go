@@ -10,9 +10,8 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// configure checks what people set for playbooks whose project has a schema
-// of its config, and makes the merged config the run's highest layers. What
-// is wrong is left in the session. It reports whether there is a schema.
+// configure checks the user's config for playbooks whose project has a config schema, and makes the merged config
+// the highest variable layers of the run. Problems are added to the session. It reports whether there is a schema.
 func (a *app) configure(s *session, playbooks []string) bool {
 	schemas := a.schemas(playbooks)
 	if len(schemas) == 0 {
@@ -48,8 +47,8 @@ func (a *app) configure(s *session, playbooks []string) bool {
 	return true
 }
 
-// configLayers are the config over everything, but for the variables of the
-// command line that the schema does not describe.
+// configLayers puts the config above all other layers, except for the command line variables that the schema does
+// not describe.
 func (a *app) configLayers(s *session, schema *config.Schema, merged *config.Config) []*vars.Layer {
 	layers := []*vars.Layer{merged.Layer(s.templates)}
 	if schema.Bundled() {
@@ -60,10 +59,10 @@ func (a *app) configLayers(s *session, schema *config.Schema, merged *config.Con
 	return append(layers, a.configReader().Others(s.given, schema, s.templates)...)
 }
 
-// configReader reads what the command line sets.
+// configReader returns the reader for the config on the command line.
 func (a *app) configReader() config.Reader { return config.Reader{Files: a.tree, Secrets: a.secret} }
 
-// hideSecrets keeps values whose names say that they are secret from being shown.
+// hideSecrets registers values with names of secrets so that they are not shown.
 func (a *app) hideSecrets(v any) { a.secret.AddNamed(value.Named("", v, redact.Within)) }
 
 // schemas lists the schemas of the projects that playbooks belong to.

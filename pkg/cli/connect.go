@@ -17,9 +17,8 @@ import (
 	"kubekey/pkg/source"
 )
 
-// connect makes the connection to a target. An SSH connection is opened when
-// it is first used. What policy says of unknown host keys wins over the
-// host's variables, and these over what the settings say; "" says nothing.
+// connect opens the connection to a target. An SSH connection is opened on first use. For unknown host keys, policy
+// takes precedence over the host's variables, and these over setting; "" means not set.
 func connect(policy, setting string, knownHosts []string, warn func(string)) connectFunc {
 	shared := ssh.NewShared()
 	shared.Warn = warn
@@ -65,9 +64,8 @@ func falseWord(s string) bool {
 	return false
 }
 
-// sshArgs takes what ansible_ssh_common_args and ansible_ssh_extra_args say.
-// Options that only concern the ssh program's own connection sharing mean
-// nothing to kk, which has one connection a host anyway.
+// sshArgs applies ansible_ssh_common_args and ansible_ssh_extra_args. Options for the connection sharing of the ssh
+// program have no effect: kk always uses one connection per host.
 func sshArgs(o *ssh.Options, args string) error {
 	words, err := shlex.Split(args)
 	if err != nil {
@@ -154,7 +152,7 @@ func sshOption(o *ssh.Options, key, v string) error {
 	return nil
 }
 
-// connect makes connections as the flags and the settings say.
+// connect returns a function that opens connections according to the flags and the settings.
 func (a *app) connect(c *connectFlags) connectFunc {
 	setting := ""
 	if v := a.settings.Get("ssh_host_key"); v.Changed() {

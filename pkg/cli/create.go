@@ -44,7 +44,7 @@ func (a *app) printConfig(kubernetes string) error {
 	return schema.Example(a.data(), over)
 }
 
-// builtinSchema is the schema of a cluster's config.
+// builtinSchema is the schema of the cluster config.
 const builtinSchema = source.Builtin + "/config/schema.yaml"
 
 func (a *app) knowsKubernetes(version string) error {
@@ -79,7 +79,7 @@ func (a *app) createInventoryCommand() *cobra.Command {
 	return cmd
 }
 
-// hostEntry is a host and the address that it is reached by.
+// hostEntry is a host and the address that it is reached at.
 type hostEntry struct{ name, address string }
 
 func namedAddresses(nodes []string) ([]hostEntry, error) {

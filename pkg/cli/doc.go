@@ -75,7 +75,7 @@ func (a *app) doc(reg *module.Registry, name string) error {
 		WithHelp("%s", source.DidYouMean(name, names))}
 }
 
-// moduleText writes the manual of a module for a terminal.
+// moduleText writes the documentation of a module for a terminal.
 func moduleText(w io.Writer, s *module.Spec) error {
 	fmt.Fprintf(w, "module %s: %s\n", s.Name, s.Summary)
 	if len(s.Aliases) > 0 {

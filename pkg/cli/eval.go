@@ -19,24 +19,24 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// quietEngine makes an engine that runs nothing: for the variables of hosts.
+// quietEngine returns an engine that runs nothing. It only provides the variables of hosts.
 func (a *app) quietEngine(s *session) *engine.Engine {
 	return engine.New(engine.Options{Project: a.project(s, nil, nil), Record: a.record(s)})
 }
 
-// project is what a session has loaded.
+// project returns the content that a session has loaded.
 func (a *app) project(s *session, l *project.Linker, books []*project.Playbook) engine.Project {
 	return engine.Project{
 		Inventory: s.inventory, Linker: l, Templates: s.templates, Tree: a.tree, Extra: s.extra, Plays: a.playDefaults(books),
 	}
 }
 
-// record is who runs it, and where the run is kept.
+// record returns who runs it and where the run is stored.
 func (a *app) record(s *session) engine.Record {
 	return engine.Record{RunID: s.id, WorkDir: s.workDir, Version: version, Redact: a.secret}
 }
 
-// viewFlags say whose variables a command looks at.
+// viewFlags select the variables that a command shows.
 type viewFlags struct {
 	inputs
 	playbook string
@@ -47,8 +47,8 @@ func (v *viewFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&v.playbook, "playbook", "", "evaluate in the context of this playbook (a file or a built-in one): with its project's config and defaults, its catalog, and the variables next to it (default: a playbook in the current folder)")
 }
 
-// openView opens a session with the config and the catalog of a playbook's
-// project, and returns the folder of the playbook.
+// openView opens a session with the config and the catalog of a playbook's project. It returns the folder of the
+// playbook, too.
 func (a *app) openView(ctx context.Context, in *viewFlags) (*session, string, error) {
 	s, err := a.begin(ctx, &in.inputs)
 	if err != nil {
@@ -75,7 +75,7 @@ func (a *app) openView(ctx context.Context, in *viewFlags) (*session, string, er
 // here is the current folder.
 const here = ""
 
-// hostView is the variables of a host as a playbook in a folder sees them.
+// hostView returns the variables of a host as a playbook in a folder sees them.
 func (a *app) hostView(ctx context.Context, s *session, host, dir string) (*vars.View, error) {
 	if dir == here {
 		var err error
@@ -189,7 +189,7 @@ func (a *app) evalFile(ctx context.Context, s *session, v *vars.View, file strin
 	return err
 }
 
-// evalError is an error of an expression: exit 1, shown with its place.
+// evalError converts an error of an expression: exit code 1, shown with its position.
 func evalError(err error) error {
 	var d *source.Diagnostic
 	if errors.As(err, &d) {

@@ -6,11 +6,10 @@ import (
 	"kubekey/pkg/expr"
 )
 
-// What follows is for the manual, which is generated from what the program is
-// made of.
+// The following functions serve the documentation generator.
 
-// Commands is the tree of kk's commands. They are to be read, not to be run.
+// Commands returns the tree of kk's commands. It is for inspection only: the commands must not be run.
 func Commands() *cobra.Command { return (&app{}).root() }
 
-// Expressions knows all filters, tests, lookups and functions.
+// Expressions returns an environment with all filters, tests, lookups and functions.
 func Expressions() *expr.Env { return expr.New(expr.Options{}, Libraries()...) }

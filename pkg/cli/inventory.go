@@ -84,7 +84,7 @@ func (a *app) inventoryGraph(_ *cobra.Command, s *session, _ *inputs, args []str
 	return nil
 }
 
-// graph prints what is in a group, groups first.
+// graph prints the content of a group, child groups first.
 func (a *app) graph(inv *inventory.Inventory, name, indent string) {
 	g, ok := inv.Group(name)
 	if !ok {
@@ -95,7 +95,7 @@ func (a *app) graph(inv *inventory.Inventory, name, indent string) {
 		a.graph(inv, child, indent+"|  ")
 	}
 	if name == inventory.All {
-		return // each of its hosts is in a group, or in ungrouped
+		return // each of its hosts is in another group or in ungrouped
 	}
 	for _, h := range g.Hosts {
 		a.row("%s|--%s", indent, h)

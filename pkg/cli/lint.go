@@ -123,7 +123,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// playbooksIn lists the playbooks that the arguments mean.
+// playbooksIn lists the playbooks that the arguments refer to.
 func (a *app) playbooksIn(args []string) ([]string, error) {
 	var out []string
 	for _, arg := range args {
@@ -174,8 +174,8 @@ func (a *app) searchPlaybooks(dir string) ([]string, error) {
 	return out, err
 }
 
-// looksLikePlaybook reports whether a file is a list whose elements have hosts
-// or import a playbook. A file that is no YAML counts if its text says so.
+// looksLikePlaybook reports whether a file is a list whose elements have hosts or import a playbook. A file with
+// invalid YAML counts if its text looks like a playbook.
 func (a *app) looksLikePlaybook(path string) bool {
 	text, err := a.tree.Raw().Read(path, source.MaxFile)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// list prints what the playbooks would run, for --list-* and --syntax-check.
+// list prints the content of the playbooks for --list-* and --syntax-check.
 func (a *app) list(ctx context.Context, r *runFlags, s *session, books []*project.Playbook, limit []string) error {
 	for _, pb := range books {
 		fmt.Fprintln(a.Out)
@@ -100,7 +100,7 @@ func (a *app) listTasks(p *project.Play) {
 	}
 }
 
-// expected are the tasks that Ansible lists: those that run when nothing fails.
+// expected returns the tasks that Ansible lists: those that run when nothing fails.
 func expected(p *project.Play) []*project.Task {
 	var out []*project.Task
 	var walk func(steps []project.Step)

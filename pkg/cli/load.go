@@ -19,7 +19,7 @@ func needPlaybook(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// findPlaybook finds a playbook: a file, or one that kk carries.
+// findPlaybook finds a playbook: a file, or a builtin playbook.
 func (a *app) findPlaybook(name string) (string, error) {
 	abs, err := source.Abs(name)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *app) findPlaybook(name string) (string, error) {
 	return "", &exitError{engine.ExitError, d}
 }
 
-// playbookIsFolder names what could be meant in a folder.
+// playbookIsFolder returns the error for a folder given as a playbook. The hint names a playbook in the folder.
 func (a *app) playbookIsFolder(name, abs string) *source.Diagnostic {
 	d := source.Errorf(source.Pos{}, "the playbook: %s is a folder", name)
 	inside, err := filepath.Glob(filepath.Join(abs, "*.y*ml"))
@@ -70,8 +70,8 @@ func (a *app) findPlaybooks(names []string) ([]string, error) {
 	return paths, nil
 }
 
-// load links playbooks; problems are shown, and errors end the command. What else
-// the inspections find in the playbooks is among them.
+// load links playbooks. Problems are shown, and errors end the command. They include what the inspections find in
+// the playbooks.
 func (a *app) load(
 	s *session, sel project.Selection, names []string, inspect ...func([]*project.Playbook) source.Diagnostics,
 ) ([]*project.Playbook, *project.Linker, error) {
@@ -97,7 +97,7 @@ func (a *app) load(
 	return out, l, nil
 }
 
-// addNew adds the diagnostics that do not say again what others say.
+// addNew adds the diagnostics of more that ds does not contain yet.
 func addNew(ds, more source.Diagnostics) source.Diagnostics {
 	for _, d := range more {
 		if !slices.ContainsFunc(ds, func(o *source.Diagnostic) bool { return o.Pos == d.Pos && o.Summary == d.Summary }) {
@@ -117,7 +117,7 @@ func (a *app) link(s *session, sel project.Selection, paths []string) (out []*pr
 	return out, l, ds
 }
 
-// playbooksOf lists the files that plays come from: playbooks import others.
+// playbooksOf lists the files that the plays come from, including imported playbooks.
 func playbooksOf(books []*project.Playbook) []string {
 	var out []string
 	for _, pb := range books {
@@ -136,7 +136,7 @@ func playbooksOf(books []*project.Playbook) []string {
 // loadCode is the exit code of errors found before a run.
 func loadCode(source.Diagnostics) int { return engine.ExitUnreachable }
 
-// isBuiltin reports whether kk carries the playbooks that run.
+// isBuiltin reports whether the playbooks of a run are builtin.
 func isBuiltin(books []*project.Playbook) bool {
 	return len(books) > 0 && books[0].Bundled
 }

@@ -22,8 +22,8 @@ import (
 	"kubekey/pkg/module/system"
 )
 
-// Modules is the registry of all modules: those that kk's own playbooks are made of, and those
-// of Ansible's collections, which nothing but this list knows.
+// Modules returns the registry of all modules: the modules that the builtin playbooks use, and those of Ansible
+// collections. Only this list refers to the collections.
 func Modules() (*module.Registry, error) {
 	return module.NewRegistry(
 		account.Modules(), exec.Modules(), file.Modules(), flow.Modules(), image.Modules(), kube.Modules(),
@@ -33,8 +33,8 @@ func Modules() (*module.Registry, error) {
 	)
 }
 
-// Libraries are everything that expressions can call: the standard library, and what the
-// collections add to it.
+// Libraries returns everything that expressions can call: the standard library and the additions of the
+// collections.
 func Libraries() []expr.Library {
 	return []expr.Library{library.Standard(), ansibleutils.Library(), general.Library()}
 }

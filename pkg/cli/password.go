@@ -12,8 +12,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// readPassword reads the first line of a file, or of what it prints when it
-// is executable.
+// readPassword reads the first line of a file, or of its output when the file is executable.
 func (a *app) readPassword(ctx context.Context, file string) (string, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
@@ -38,8 +37,8 @@ func (a *app) readPassword(ctx context.Context, file string) (string, error) {
 	return line, nil
 }
 
-// passwordProgram is a program that prints a password. One that may ask a person
-// has all the time.
+// passwordProgram returns a program that prints a password. It has no time limit if standard input is a terminal,
+// because it may prompt the user.
 func (a *app) passwordProgram(cmd *exec.Cmd) source.Program {
 	p := source.Program{Cmd: cmd, Max: source.MaxSecret}
 	if !isTerminal(a.In) {
@@ -48,5 +47,5 @@ func (a *app) passwordProgram(cmd *exec.Cmd) source.Program {
 	return p
 }
 
-// inputLimit is how long programs may take whose output is an input.
+// inputLimit is the time limit of programs whose output kk reads as input.
 func (a *app) inputLimit() time.Duration { return time.Duration(a.settings.InputTimeout) * time.Second }

@@ -34,7 +34,7 @@ func (a *app) precheckCommand() *cobra.Command {
 	return cmd
 }
 
-// checkTags refuses a check that does not exist: its tag would select nothing.
+// checkTags rejects unknown checks: their tags would select nothing.
 func (a *app) checkTags(cmd *cobra.Command, r *runFlags, names []string) error {
 	s, err := a.open(cmd.Context(), &r.inputs)
 	if err != nil {

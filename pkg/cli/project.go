@@ -19,7 +19,7 @@ func (p *projectFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.token, "project-token", "", "access token for the repository; @FILE reads it from a file")
 }
 
-// valid refuses flags that mean nothing without, or against, another.
+// valid rejects flags that have no effect without another flag, or that conflict with one.
 func (p *projectFlags) valid() error {
 	if p.addr == "" && (p.branch != "" || p.tag != "" || p.token != "") {
 		return usage("--project-branch, --project-tag and --project-token need --project-addr")

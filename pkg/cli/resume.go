@@ -15,8 +15,8 @@ import (
 	"kubekey/pkg/ui"
 )
 
-// resume reads what hosts did in a run of the journal. Without playbooks on
-// the command line those of that run are gone on with.
+// resume reads from the journal what a run did on its hosts. Without playbooks on the command line, the playbooks
+// of that run are used.
 func (a *app) resume(r *runFlags, names []string) (*resume.Memory, []string, error) {
 	dir, err := workDir(r.workdir)
 	if err != nil {
@@ -45,10 +45,10 @@ func (a *app) resume(r *runFlags, names []string) (*resume.Memory, []string, err
 	return memory, names, nil
 }
 
-// startAnew is what to do when a run cannot be gone on with.
+// startAnew is the advice for a run that cannot be resumed.
 const startAnew = "run the playbook from its start, or name a task with --start-at-task"
 
-// beginning is how a run began.
+// beginning collects the start of a run from its events.
 type beginning struct{ dir string }
 
 // Emit implements event.Sink.
@@ -58,8 +58,8 @@ func (b *beginning) Emit(e event.Event) {
 	}
 }
 
-// changedSince finds the tasks that hosts did in a run, and that are not any
-// more what they were: the hosts cannot be taken back to where they stopped.
+// changedSince finds the tasks that hosts completed in a run and that have changed since. Such hosts cannot resume
+// where they stopped.
 func (a *app) changedSince(run journal.Run, m *resume.Memory, dir string) (ds source.Diagnostics) {
 	first := map[string]*event.Task{} // by file
 	hosts := m.Done()
@@ -79,7 +79,7 @@ func (a *app) changedSince(run journal.Run, m *resume.Memory, dir string) (ds so
 	return ds
 }
 
-// digest is that of a task as its file has it now, "" for one that is not there.
+// digest returns the digest of a task as it is in its file now, or "" if the task no longer exists.
 func (a *app) digest(t *event.Task, dir string) string {
 	path := t.At.File.Name
 	text, err := a.tree.ReadFile(source.Join(dir, path))
@@ -89,7 +89,7 @@ func (a *app) digest(t *event.Task, dir string) string {
 	return resume.Digest(source.Pos{File: source.NewFile(path, text), Line: t.At.Line, Col: t.At.Col}, t.Handler, t.Header)
 }
 
-// workingDir is where names of files begin, "" when nobody knows.
+// workingDir returns the folder that relative file names refer to, or "" if it is unknown.
 func workingDir() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -98,8 +98,8 @@ func workingDir() string {
 	return dir
 }
 
-// goOn is the command line that goes on with a run that failed. Playbooks that
-// kk carries are run again as they were: what is done stays as it is.
+// goOn returns the command line that resumes a failed run. Builtin playbooks are run again with the same command
+// line: they do not repeat finished work.
 func (a *app) goOn(runID string, again bool) string {
 	words := a.args
 	if !again {
@@ -108,7 +108,7 @@ func (a *app) goOn(runID string, again bool) string {
 	return a.commandLine(words)
 }
 
-// commandLine is a call of kk as people may see it.
+// commandLine returns a command line of kk for display, without secrets.
 func (a *app) commandLine(args []string) string {
 	words := []string{"kk"}
 	for _, w := range withoutSecrets(args) {
@@ -117,7 +117,7 @@ func (a *app) commandLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// quoted is a word for a shell, on one line of text whatever is in it.
+// quoted quotes an argument for a shell. The result is always one line of text.
 func quoted(word string) string {
 	if ui.Inline(word) == word {
 		return shell.Quote(word)
@@ -125,7 +125,7 @@ func quoted(word string) string {
 	return "$'" + ui.Inline(strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(word)) + "'"
 }
 
-// withoutFlag takes a flag and its value out of a command line.
+// withoutFlag removes a flag and its value from a command line.
 func withoutFlag(words []string, flag string) []string {
 	var out []string
 	for i := 0; i < len(words); i++ {

@@ -12,15 +12,15 @@ import (
 	"kubekey/pkg/source"
 )
 
-// retrySink writes the hosts of a run that failed to a file for --limit
-// @FILE, as retry_files_enabled asks for, before it passes on that the run has ended.
+// retrySink writes the failed hosts of a run to a file for --limit @FILE when retry_files_enabled is set. It does
+// so before it forwards the event of the run's end.
 type retrySink struct {
-	folder   string // "" for that of the playbook
+	folder   string // "" for the folder of the playbook
 	next     event.Sink
-	playbook string // that of the last one begun
+	playbook string // the playbook that was started last
 }
 
-// Emit passes e on.
+// Emit implements event.Sink: it forwards e.
 func (r *retrySink) Emit(e event.Event) {
 	switch ev := e.(type) {
 	case event.PlaybookStarted:
@@ -35,7 +35,7 @@ func (r *retrySink) Emit(e event.Event) {
 	r.next.Emit(e)
 }
 
-// write returns the name of the file, "" when no host has failed.
+// write returns the name of the file, or "" if no host failed.
 func (r *retrySink) write(stats map[string]*event.Stats) (string, error) {
 	var failed strings.Builder
 	for _, host := range slices.Sorted(maps.Keys(stats)) {

@@ -12,7 +12,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// checkRules asks the rules of a schema that are for one of the playbooks.
+// checkRules evaluates the rules of a schema that apply to one of the playbooks.
 func (a *app) checkRules(s *session, schema *config.Schema, merged *config.Config, playbooks []string) source.Diagnostics {
 	if s.inventoryFails {
 		return nil
@@ -55,7 +55,7 @@ func (a *app) checkRule(s *session, r config.Rule, merged *config.Config, scope 
 	return ds
 }
 
-// inventoryPlace is the inventory's first source; nowhere without one.
+// inventoryPlace returns the position of the first inventory source, or the zero Pos when there is none.
 func inventoryPlace(s *session) source.Pos {
 	if from := s.inventory.Sources(); len(from) > 0 && !strings.Contains(from[0], ",") {
 		return source.Pos{File: source.NewFile(from[0], nil)}
@@ -63,7 +63,7 @@ func inventoryPlace(s *session) source.Pos {
 	return source.Pos{}
 }
 
-// ruleScope is what rules see: the config, and what the inventory says.
+// ruleScope contains the variables of rules: the config and the inventory.
 type ruleScope struct{ config, inventory *value.Dict }
 
 // Lookup implements expr.Scope.
@@ -75,9 +75,8 @@ func (s ruleScope) Lookup(name string) (any, bool, error) {
 	return v, ok, nil
 }
 
-// inventoryFacts are the groups with their hosts, and of each host its name,
-// where it is reached ("" on this machine) and its addresses. What is a template
-// is left out: its value is not known yet.
+// inventoryFacts returns the groups with their hosts, and for each host its name, the address it is reached at (""
+// for this machine) and its addresses. Templates are skipped because their values are not known yet.
 func inventoryFacts(s *session, playbooks []string) *value.Dict {
 	groups := value.NewDict()
 	for _, name := range s.inventory.Groups() {

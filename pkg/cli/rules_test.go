@@ -6,7 +6,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// TestHostFactsReadEveryNameOfAVariable finds two hosts at one address by any of its names.
+// TestHostFactsReadEveryNameOfAVariable detects two hosts with the same address, whichever name of the variable is
+// used.
 func TestHostFactsReadEveryNameOfAVariable(t *testing.T) {
 	for _, names := range [][2]string{{"ansible_host", "ansible_port"}, {"ansible_ssh_host", "ansible_ssh_port"}} {
 		facts := hostFacts("h1", value.NewDict(names[0], "10.0.0.1", names[1], 2222))

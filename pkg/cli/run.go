@@ -44,10 +44,10 @@ type runFlags struct {
 
 	listHosts, listTasks, listTags, syntaxCheck bool
 
-	inspect func(*session) source.Diagnostics // what else is wrong before a run; may be nil
+	inspect func(*session) source.Diagnostics // further checks before a run; may be nil
 }
 
-// outputFlags say how a run is shown.
+// outputFlags control how a run is shown.
 type outputFlags struct {
 	format    string
 	verbosity int
@@ -60,7 +60,7 @@ func (o *outputFlags) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.timing, "timing", false, "show how long each task took")
 }
 
-// connectFlags say how hosts are reached.
+// connectFlags control how hosts are reached.
 type connectFlags struct {
 	user, connection, key  string
 	timeout                int
@@ -74,7 +74,7 @@ type connectFlags struct {
 	sshCommonArgs, sshExtraArgs      string
 	passwordFile, becomePasswordFile string
 
-	sink event.Sink // shows warnings of connections, once a run has it
+	sink event.Sink // shows warnings of connections; set when a run starts
 }
 
 func (c *connectFlags) flags(f *pflag.FlagSet) {
@@ -210,7 +210,7 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	return a.runEngine(ctx, r, o, books)
 }
 
-// mode is what the flags say of how to run.
+// mode returns the engine mode that the flags select.
 func (a *app) mode(r *runFlags) engine.Mode {
 	m := engine.Mode{
 		Forks: r.forks, Check: r.check, Diff: r.diff, Verbosity: r.output.verbosity,
@@ -223,7 +223,7 @@ func (a *app) mode(r *runFlags) engine.Mode {
 	return m
 }
 
-// reach is how a run reaches its hosts.
+// reach returns the settings with which a run reaches its hosts.
 func (a *app) reach(ctx context.Context, r *runFlags) (engine.Reach, error) {
 	defaults, err := a.defaults(ctx, &r.connect)
 	if a.hosts != nil {
@@ -232,7 +232,7 @@ func (a *app) reach(ctx context.Context, r *runFlags) (engine.Reach, error) {
 	return engine.Reach{Connect: traced(a.connect(&r.connect), r.output.verbosity, a.Err, a.secret), Defaults: defaults}, err
 }
 
-// operator is who runs kk: user@machine, as far as that is known.
+// operator returns the user who runs kk as user@machine. Unknown parts are omitted.
 func operator() string {
 	name := os.Getenv("USER")
 	if u, err := user.Current(); err == nil {
@@ -287,16 +287,16 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 	return exit(code)
 }
 
-// outlivePipe keeps kk alive when the reader of its output has gone, until stop
-// is called. SIGPIPE ends other commands, as any program that only prints. A run is
-// at work on hosts: ended there it would leave them half way, for want of a reader.
+// outlivePipe keeps kk running when the reader of its output is gone, until stop is called. Other commands are
+// ended by SIGPIPE, like any program that only prints. A run changes hosts: ending it there would leave them half
+// configured just because nobody reads the output.
 func outlivePipe() (stop func()) {
-	ignored := make(chan os.Signal, 1) // not signal.Ignore, which programs that kk starts would inherit
+	ignored := make(chan os.Signal, 1) // not signal.Ignore, which child processes would inherit
 	signal.Notify(ignored, syscall.SIGPIPE)
 	return func() { signal.Stop(ignored) }
 }
 
-// boundOutputs says what becomes of what commands print, in memory and on disk.
+// boundOutputs configures the limits for command output in memory and on disk.
 func (a *app) boundOutputs(o *engine.Options, record *journal.Writer) {
 	o.KeepOutput = a.settings.OutputMemory << 10
 	if a.settings.OutputDisk == 0 {
@@ -309,7 +309,7 @@ func (a *app) boundOutputs(o *engine.Options, record *journal.Writer) {
 	}
 }
 
-// limit resolves --limit; nil is no limit.
+// limit resolves --limit. A nil result means no limit.
 func (a *app) limit(s *session, limit []string) ([]string, error) {
 	if len(limit) == 0 {
 		return nil, nil
@@ -339,7 +339,7 @@ func (a *app) limit(s *session, limit []string) ([]string, error) {
 	return m.Hosts, nil
 }
 
-// defaults are what the command line says of connections.
+// defaults returns the connection defaults from the command line.
 func (a *app) defaults(ctx context.Context, c *connectFlags) (engine.Defaults, error) {
 	set := a.settings
 	d := engine.Defaults{

@@ -75,7 +75,7 @@ func (a *app) listRuns(flag string) error {
 	return nil
 }
 
-// writePage writes the page of a run, and says where it is.
+// writePage writes the HTML page of a run and reports its path.
 func (a *app) writePage(flag, id, page string) error {
 	dir, err := workDir(flag)
 	if err != nil {
@@ -98,7 +98,7 @@ func (a *app) showRun(flag, id string, o *outputFlags) error {
 	if err := oneOf("--output", o.format, ui.Formats()...); err != nil {
 		return err
 	}
-	var now time.Time // of the event that is shown
+	var now time.Time // time of the event that is shown
 	screen, err := ui.New(ui.Options{
 		Now: func() time.Time { return now },
 		Out: a.Out, Err: a.Err, Color: ui.UseColor(isTerminal(a.Out.Writer()), os.Getenv), Width: width(a.Out),

@@ -10,7 +10,7 @@ import (
 	"kubekey/pkg/schema"
 )
 
-// Parameters of scripts stand in a command line: no argument of any module that is a secret is among them.
+// Script parameters appear on a command line: no secret argument of any module is passed as one.
 func TestSecretsAreNoParametersOfScripts(t *testing.T) {
 	r, err := Modules()
 	if err != nil {
@@ -43,7 +43,7 @@ func TestSecretsAreNoParametersOfScripts(t *testing.T) {
 	}
 }
 
-// fill gives each text of a struct the value plain, and each secret the value hidden.
+// fill sets each text of a struct to the value plain and each secret to the value hidden.
 func fill(v reflect.Value, set *redact.Set) {
 	if !v.CanSet() {
 		return

@@ -8,13 +8,12 @@ import (
 	"kubekey/pkg/schema"
 )
 
-// Arguments whose names are those of secrets, and whose values are none.
+// Arguments that have names of secrets but do not contain secrets.
 func noSecrets() map[string]string {
 	return map[string]string{}
 }
 
-// What a module takes under the name of a secret is a secret, unless it is
-// listed with the reason why not.
+// A module argument with the name of a secret has a secret type, unless it is listed with the reason why not.
 func TestSecretArgumentsAreSecrets(t *testing.T) {
 	r, err := Modules()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// inputs are the flags that say which hosts and variables a command works with.
+// inputs are the flags that select the hosts and variables of a command.
 type inputs struct {
 	inventories []string
 	configs     []string
@@ -29,8 +29,8 @@ type inputs struct {
 	sets        []string
 	limit       []string
 	workdir     string
-	playbooks   []string    // paths; the working folder stands for none
-	watch       *lint.Watch // is told what is compiled and linked; may be nil
+	playbooks   []string    // paths; empty means the working folder
+	watch       *lint.Watch // receives what is compiled and linked; may be nil
 	vault       vaultFlags
 }
 
@@ -44,18 +44,18 @@ func (in *inputs) flags(f *pflag.FlagSet) {
 	in.vault.flags(f)
 }
 
-// session is everything that a command needs to evaluate and run.
+// session contains everything that a command needs to evaluate and run.
 type session struct {
 	id             string
 	workDir        string
 	templates      *template.Engine
 	modules        *module.Registry
 	inventory      *inventory.Inventory
-	inventoryFails bool // it has errors, and is not to be used
-	noInventory    bool // playbooks are linted, and nobody named the hosts
+	inventoryFails bool // the inventory has errors and must not be used
+	noInventory    bool // playbooks are linted without an inventory
 	given          config.Given
 	extra          []*vars.Layer
-	warnings       source.Diagnostics // from begin until the playbooks are linked, errors too
+	warnings       source.Diagnostics // diagnostics from begin until the playbooks are linked, errors too
 }
 
 func newID(now time.Time) string {
@@ -64,8 +64,8 @@ func newID(now time.Time) string {
 	return now.Format("20060102-150405-") + hex.EncodeToString(b)
 }
 
-// newTemplates makes the engine of expressions and templates of a run, with
-// the filters and tests that the projects of the playbooks define.
+// newTemplates returns the expression and template engine of a run, including the filters and tests that the
+// projects of the playbooks define.
 func (a *app) newTemplates(id string, in *inputs) (*template.Engine, source.Diagnostics) {
 	playbooks, watch := in.playbooks, in.watch
 	if len(playbooks) == 0 {
@@ -88,8 +88,7 @@ func (a *app) newTemplates(id string, in *inputs) (*template.Engine, source.Diag
 	return e, append(ds, more...)
 }
 
-// open reads inventory, configuration and variables. All problems are
-// reported together, with exit code 4.
+// open reads the inventory, the config and the variables. All problems are reported together, with exit code 4.
 func (a *app) open(ctx context.Context, in *inputs) (*session, error) {
 	s, err := a.begin(ctx, in)
 	if err != nil {
@@ -101,7 +100,7 @@ func (a *app) open(ctx context.Context, in *inputs) (*session, error) {
 	return s, nil
 }
 
-// begin is open that leaves what it finds wrong in the session.
+// begin is like open, but leaves the problems in the session and does not fail on them.
 func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 	s := &session{id: newID(time.Now()), warnings: a.settingWarnings}
 	var err error
@@ -134,7 +133,7 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 	return s, nil
 }
 
-// linker makes the linker of a session.
+// linker returns the linker of a session.
 func (a *app) linker(s *session, sel project.Selection) *project.Linker {
 	return project.New(a.linkerOptions(s, sel))
 }

@@ -21,11 +21,11 @@ import (
 	"kubekey/pkg/ui"
 )
 
-// flagWorkdir is on every command that works with hosts or the journal.
+// flagWorkdir exists on every command that uses hosts or the journal.
 const flagWorkdir = "workdir"
 
-// obey reads the settings, and gives the flags that were not given what they
-// say. Commands that work neither with hosts, journals nor vaults need none.
+// obey reads the settings and applies them to the flags that are not on the command line. Commands that use neither
+// hosts, journals nor vaults need no settings.
 func (a *app) obey(cmd *cobra.Command) error {
 	if flags := cmd.Flags(); flags.Lookup(flagWorkdir) == nil && flags.Lookup("vault-password-file") == nil {
 		return nil
@@ -49,19 +49,19 @@ func (a *app) loadSettings() (*settings.Loaded, source.Diagnostics) {
 	if err != nil {
 		return nil, source.Diagnostics{source.Errorf(source.Pos{}, "find the working folder: %s", err)}
 	}
-	home, _ := os.UserHomeDir() // none: what begins with ~ is left as it is
+	home, _ := os.UserHomeDir() // without a home folder, paths that begin with ~ are not expanded
 	return settings.Load(settings.Places{Environ: os.Environ(), Dir: dir, Home: home, Etc: "/etc", Files: a.tree})
 }
 
-// fillFlag sets the flag of a setting. That of host keys is not filled: a
-// flag wins over the hosts' variables, and a setting does not.
+// fillFlag sets the flag of a setting. The host key setting is skipped: the flag overrides host variables, and the
+// setting must not.
 func fillFlag(flags *pflag.FlagSet, v settings.Value) error {
 	f := flags.Lookup(v.Setting.Flag)
 	if f == nil || f.Changed || !v.Changed() || v.Setting.Flag == "ssh-host-key" {
 		return nil
 	}
 	if v.Setting.Flag == "output" && flags.Lookup("verbose") == nil {
-		return nil // of a command that runs nothing it means another thing
+		return nil // on a command that runs nothing, the flag has another meaning
 	}
 	for _, text := range v.Texts() {
 		if err := f.Value.Set(text); err != nil {
@@ -111,7 +111,7 @@ func (a *app) dumpCommand() *cobra.Command {
 	return cmd
 }
 
-// withFlags lays what flags say over the settings.
+// withFlags overrides settings with the values of flags.
 func withFlags(values []settings.Value, flags *pflag.FlagSet) []settings.Value {
 	out := slices.Clone(values)
 	for i, v := range out {
@@ -129,7 +129,7 @@ func withFlags(values []settings.Value, flags *pflag.FlagSet) []settings.Value {
 	return out
 }
 
-// typedLike reads a flag's text as the type that the setting has.
+// typedLike converts a flag's text to the type of the setting.
 func typedLike(like any, text string) any {
 	var n int
 	switch like.(type) {
@@ -188,8 +188,8 @@ func (a *app) initSettingsCommand() *cobra.Command {
 	}
 }
 
-// playDefaults are the settings that change what a playbook does. Playbooks
-// that kk carries are written for what is so by default.
+// playDefaults returns the settings that change the behavior of a playbook. Builtin playbooks always get the
+// default values because they are written for them.
 func (a *app) playDefaults(books []*project.Playbook) engine.PlayDefaults {
 	if isBuiltin(books) {
 		return engine.PlayDefaults{}
@@ -201,7 +201,7 @@ func (a *app) playDefaults(books []*project.Playbook) engine.PlayDefaults {
 	}
 }
 
-// factCache is where facts are kept for later runs; nil keeps none.
+// factCache returns the cache that keeps facts for later runs, or nil if facts are not cached.
 func (a *app) factCache(s *session) *facts.Cache {
 	if a.settings.FactCaching != "jsonfile" {
 		return nil
@@ -213,7 +213,7 @@ func (a *app) factCache(s *session) *facts.Cache {
 	return &facts.Cache{Dir: dir, Limit: time.Duration(a.settings.FactCachingTimeout) * time.Second}
 }
 
-// log adds the text of a run to the file that the settings name, if they do.
+// log appends the text of a run to the log file of the settings, if one is set.
 func (a *app) log(verbosity int) (sinks event.Fanout, done func(), err error) {
 	path := a.settings.LogPath
 	if path == "" {

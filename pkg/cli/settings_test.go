@@ -14,8 +14,7 @@ import (
 	"kubekey/pkg/ui"
 )
 
-// TestSettingsFitTheFlags: a setting names a flag that there is, and has the
-// words that the flag takes.
+// TestSettingsFitTheFlags checks that each setting names an existing flag and accepts the same values as the flag.
 func TestSettingsFitTheFlags(t *testing.T) {
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	(&runFlags{}).flags(flags)
@@ -35,8 +34,8 @@ func TestSettingsFitTheFlags(t *testing.T) {
 	}
 }
 
-// TestBuiltinPlaybooksRunAsWritten: what a project's ansible.cfg says of plays
-// does not reach the playbooks that kk carries.
+// TestBuiltinPlaybooksRunAsWritten checks that play settings in a project's ansible.cfg do not affect builtin
+// playbooks.
 func TestBuiltinPlaybooksRunAsWritten(t *testing.T) {
 	a := &app{settings: &settings.Loaded{Settings: settings.Settings{Gathering: "explicit", Strategy: "free", AnyErrorsFatal: true, HashBehaviour: "merge"}}}
 	want := engine.PlayDefaults{Gathering: engine.Explicit, Free: true, AnyErrorsFatal: true, MergeDicts: true}

@@ -14,20 +14,20 @@ import (
 	"kubekey/pkg/ui"
 )
 
-// traceAt is how many -v show every command line that is run on a host.
+// traceAt is the number of -v from which every command line that is run on a host is shown.
 const traceAt = 3
 
 // connectFunc makes the connection to a target.
 type connectFunc func(context.Context, engine.Target) (connector.Connector, error)
 
-// traced logs what is run, for who works on kk or its modules.
+// traced logs what is run, for developers of kk and its modules.
 func traced(inner connectFunc, verbosity int, to *ui.Screen, hide *redact.Set) connectFunc {
 	if verbosity < traceAt {
 		return inner
 	}
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
-	// All of it goes to the screen, errors once: lines of hosts are in it.
+	// Everything is written to the screen, including errors: the entries contain lines from hosts.
 	for name, v := range map[string]string{
 		"logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true", "v": fmt.Sprint(verbosity),
 	} {

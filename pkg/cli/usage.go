@@ -16,9 +16,8 @@ import (
 	"kubekey/pkg/ui"
 )
 
-// strict makes a tree of commands refuse what they do not know, with a hint,
-// and tells errors of a call (exit 5) from those of the work (exit 1). obey
-// comes before the work of each.
+// strict makes a command tree reject unknown input with a hint. It separates usage errors (exit 5) from errors of
+// the command itself (exit 1). obey runs before each command.
 func strict(root *cobra.Command, obey func(*cobra.Command) error) {
 	root.SetFlagErrorFunc(flagError)
 	strictCommand(root, obey)
@@ -47,7 +46,7 @@ func strictCommand(cmd *cobra.Command, obey func(*cobra.Command) error) {
 	}
 }
 
-// knownCommand refuses arguments of a command that only has commands.
+// knownCommand rejects arguments of a command that only has subcommands.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -70,7 +69,7 @@ var (
 	strconvTail = regexp.MustCompile(`: strconv\.\w+: parsing .*$`)
 )
 
-// flagError says of a flag that is not known or not well formed what to do.
+// flagError adds advice to the error of an unknown or malformed flag.
 func flagError(cmd *cobra.Command, err error) error {
 	text := strconvTail.ReplaceAllString(err.Error(), ": a number is wanted")
 	help := fmt.Sprintf("%s --help lists the flags", cmd.CommandPath())
@@ -92,7 +91,7 @@ func flagNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// valid refuses values that no run can begin with.
+// valid rejects values that no run can start with.
 func (r *runFlags) valid() error {
 	if r.forks < 1 {
 		return usage("--forks must be at least 1, not %d", r.forks)
@@ -105,9 +104,9 @@ func (r *runFlags) valid() error {
 
 func connections() []string { return []string{"ssh", "local", "smart"} }
 
-// named takes the name of a connection for one where -c has it, as
-// ansible-playbook does, whose -c means nothing else, and returns the configs: one
-// of that name is ./local.
+// named treats the value of -c as a connection if it is the name of one: -c of ansible-playbook has only this
+// meaning. It returns the remaining values, which are configs. A config file with such a name is written as
+// ./local.
 func (c *connectFlags) named(configs []string) []string {
 	var files []string
 	for _, word := range configs {
@@ -120,7 +119,7 @@ func (c *connectFlags) named(configs []string) []string {
 	return files
 }
 
-// valid refuses words that no connection understands.
+// valid rejects values that are not known for connections.
 func (c *connectFlags) valid() error {
 	if c.timeout < 0 {
 		return usage("--timeout must not be negative, got %d", c.timeout)

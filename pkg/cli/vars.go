@@ -53,7 +53,7 @@ func (a *app) explain(cmd *cobra.Command, in *viewFlags, host, name string) erro
 	default:
 		a.row("%s = %s", name, a.shown(name, val))
 	}
-	seen := map[string]bool{} // a folder can be the inventory's and the playbook's
+	seen := map[string]bool{} // the inventory and the playbook can be in the same folder
 	for _, o := range origins {
 		if at := o.Layer + o.At.String(); o.At.IsValid() && seen[at] {
 			continue
@@ -73,7 +73,7 @@ func (a *app) explain(cmd *cobra.Command, in *viewFlags, host, name string) erro
 	return nil
 }
 
-// shown is a value for people; what its name says is secret stays hidden.
+// shown returns a value for display. It is masked when its name is that of a secret.
 func (a *app) shown(name string, v any) string {
 	if forced, err := value.Force(v); err == nil {
 		v = forced

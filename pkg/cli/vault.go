@@ -13,7 +13,7 @@ import (
 	"kubekey/pkg/vault"
 )
 
-// vaultCommand is ansible-vault: what it writes each reads from the other.
+// vaultCommand returns the command that matches ansible-vault. Each can read files that the other wrote.
 func (a *app) vaultCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vault",
@@ -37,7 +37,7 @@ type vaultWork struct {
 	settings vaultSettings
 }
 
-// vaultSubcommand makes a command whose run gets the flags.
+// vaultSubcommand returns a command whose run function gets the flags.
 func (a *app) vaultSubcommand(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, w *vaultWork, args []string) error) (*cobra.Command, *vaultWork) {
 	w := &vaultWork{app: a}
 	cmd := &cobra.Command{
@@ -62,7 +62,7 @@ func (w *vaultWork) outputFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.output, "output", "", "file to write, - for standard output (default: the file itself)")
 }
 
-// keyring is the passwords to decrypt with; one is asked for when none is named.
+// keyring returns the passwords for decryption. It prompts for one if no source is given.
 func (w *vaultWork) keyring(ctx context.Context) (*vault.Keyring, error) {
 	sources := w.sources(w.settings)
 	if len(sources) == 0 {
@@ -72,7 +72,7 @@ func (w *vaultWork) keyring(ctx context.Context) (*vault.Keyring, error) {
 	return vault.NewKeyring(passwords, vault.Options{Exact: w.settings.exactID}), err
 }
 
-// newPassword is the one to encrypt with; one is asked for, twice, when none is named.
+// newPassword returns the password for encryption. It prompts for one, twice, if no source is given.
 func (w *vaultWork) newPassword(ctx context.Context, sources []string) (vault.Password, error) {
 	if len(sources) == 0 {
 		sources = []string{vault.DefaultID + "@" + fromAskPrompt}
@@ -104,7 +104,7 @@ func (w *vaultWork) newPassword(ctx context.Context, sources []string) (vault.Pa
 	return found[0], nil
 }
 
-// chosenPassword gets a password to encrypt with: who types it does so twice.
+// chosenPassword reads a password for encryption. A typed password must be entered twice.
 func (w *vaultWork) chosenPassword(ctx context.Context, id, from string) (vault.Password, error) {
 	if strings.Contains(id, ";") {
 		return vault.Password{}, usage("invalid vault ID %q: it must not contain ;", id)
@@ -132,7 +132,7 @@ func (w *vaultWork) chosenPassword(ctx context.Context, id, from string) (vault.
 	return vault.NewPassword(id, first)
 }
 
-// input reads a file as it is, or standard input for "-".
+// input reads a file unchanged, or standard input for "-".
 func (w *vaultWork) input(name string) (*source.File, error) {
 	if name == "-" {
 		text, err := w.tree.ReadStream(w.In, source.MaxData)
@@ -142,7 +142,7 @@ func (w *vaultWork) input(name string) (*source.File, error) {
 	return source.NewFile(name, text), err
 }
 
-// decrypted reads an encrypted file and what it holds, and the password that opened it.
+// decrypted reads an encrypted file. It returns the plain text and the password that decrypted it.
 func (w *vaultWork) decrypted(k *vault.Keyring, name string) (plain []byte, opened vault.Opened, err error) {
 	f, err := w.input(name)
 	if err != nil {
@@ -273,8 +273,7 @@ func needFiles(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// each does the work for all files, or for standard input. One that fails does
-// not keep the others from it.
+// each calls do for all files, or for standard input. If one file fails, the others are still processed.
 func (w *vaultWork) each(files []string, do func(name string) error) error {
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -304,8 +303,8 @@ func pathCause(err error) error {
 	return err
 }
 
-// write puts a text where --output says, else into the file that it came from.
-// With shred the old file's bytes are overwritten: they were not encrypted.
+// write writes a text to the file of --output, or else to the file that it was read from. With shred it overwrites
+// the bytes of the old file, which were not encrypted.
 func (w *vaultWork) write(name string, text []byte, shred bool) error {
 	if w.output != "" && w.output != name {
 		name, shred = w.output, false

@@ -52,7 +52,7 @@ func (a *app) vaultEdit() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				p := opened.Password.As(opened.ID) // its header stays as it is
+				p := opened.Password.As(opened.ID) // keeps the header
 				if err := w.edit(ctx, name, plain, p, false); err != nil {
 					return err
 				}
@@ -63,9 +63,8 @@ func (a *app) vaultEdit() *cobra.Command {
 	return cmd
 }
 
-// edit lets a person change a text, and encrypts what comes out of it. The
-// text lies in a folder that nobody else can enter, and is overwritten
-// afterwards, also when kk is interrupted.
+// edit opens a text in the editor and encrypts the result. The plain text is stored in a folder that only the user
+// can access. It is overwritten afterwards, even when kk is interrupted.
 func (w *vaultWork) edit(ctx context.Context, name string, plain []byte, p vault.Password, always bool) (err error) {
 	dir, err := os.MkdirTemp("", "kk-vault-*")
 	if err != nil {
@@ -91,7 +90,7 @@ func (w *vaultWork) edit(ctx context.Context, name string, plain []byte, p vault
 	return replaceFile(name, sealed, false)
 }
 
-// runEditor runs $EDITOR, which may have arguments, on a file.
+// runEditor runs $EDITOR, which may contain arguments, on a file.
 func (w *vaultWork) runEditor(ctx context.Context, path string) error {
 	editor := os.Getenv("EDITOR")
 	if editor == "" {
@@ -111,7 +110,7 @@ func (w *vaultWork) runEditor(ctx context.Context, path string) error {
 	return nil
 }
 
-// shredAll overwrites all files of a folder: editors leave copies beside.
+// shredAll overwrites all files in a folder: editors leave copies next to the file.
 func shredAll(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -125,8 +124,8 @@ func shredAll(dir string) error {
 	})
 }
 
-// overwrite puts noise in the place of a file's bytes. On file systems that
-// write elsewhere what changes, it does not help.
+// overwrite replaces the bytes of a file with random data. This has no effect on file systems that write changes to
+// a new location.
 func overwrite(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -138,9 +137,9 @@ func overwrite(f *os.File) error {
 	return f.Sync()
 }
 
-// replaceFile puts a text in the place of a file at once, and keeps its mode
-// and owner; a new file is its owner's alone. A link is followed. With shred
-// the old bytes are overwritten, unless the file has another name, too.
+// replaceFile replaces a file atomically with a new text and keeps its mode and owner. A new file is only
+// accessible to its owner. Symbolic links are followed. With shred the old bytes are overwritten, unless the file
+// has other hard links.
 func replaceFile(name string, text []byte, shred bool) (err error) {
 	path, err := filepath.EvalSymlinks(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -182,10 +181,10 @@ func replaceFile(name string, text []byte, shred bool) (err error) {
 	return nil
 }
 
-// like gives a file the mode and, where that is allowed, the owner of another.
+// like gives a file the mode of another file and, where permitted, its owner.
 func like(f *os.File, old fs.FileInfo) error {
 	if st, ok := sysOf(old); ok {
-		_ = f.Chown(int(st.Uid), int(st.Gid)) // only root may
+		_ = f.Chown(int(st.Uid), int(st.Gid)) // only root can
 	}
 	return f.Chmod(old.Mode().Perm())
 }

@@ -9,8 +9,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// hideVault keeps what came out of a vault from being shown: its lines, and
-// the values of variables in it.
+// hideVault registers decrypted vault content as secret: its lines, and the values of the variables in it.
 func (a *app) hideVault(plain []byte) {
 	a.secret.Add(string(plain))
 	docs, ds := source.ParseYAML(source.NewFile("", plain))
@@ -26,8 +25,8 @@ func (a *app) hideVault(plain []byte) {
 	}
 }
 
-// hideValues hides every value of a mapping of variables, and of a template
-// the texts between its marks.
+// hideValues registers every value of a mapping of variables as secret. Of a template it also registers the texts
+// between its braces.
 func (a *app) hideValues(v any) {
 	switch v := v.(type) {
 	case *value.Dict:

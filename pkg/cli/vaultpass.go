@@ -16,7 +16,7 @@ import (
 	"kubekey/pkg/vault"
 )
 
-// vaultFlags say where the passwords of vaults come from.
+// vaultFlags select the sources of vault passwords.
 type vaultFlags struct {
 	ids   []string
 	files []string
@@ -33,15 +33,15 @@ func (v *vaultFlags) flags(f *pflag.FlagSet) {
 	_ = f.MarkHidden("ask-vault-pass")
 }
 
-// vaultSettings are the defaults of what the flags say.
+// vaultSettings are the defaults of the vault flags.
 type vaultSettings struct {
 	passwordFile string
-	identities   []string // each as --vault-id takes it
-	exactID      bool     // try no password of another ID than a vault's own
-	encryptID    string   // of the password to encrypt with
+	identities   []string // each in the format of --vault-id
+	exactID      bool     // only try passwords with the same ID as the vault
+	encryptID    string   // ID of the password to encrypt with
 }
 
-// vaultDefaults are what the settings say of vaults.
+// vaultDefaults returns the settings for vaults.
 func (a *app) vaultDefaults() vaultSettings {
 	s := a.settings
 	return vaultSettings{
@@ -50,14 +50,14 @@ func (a *app) vaultDefaults() vaultSettings {
 	}
 }
 
-// Where a password comes from when a person is asked for it.
+// Sources of passwords that the user types.
 const (
 	fromPrompt    = "prompt"
-	fromAskPrompt = "prompt_ask_vault_pass" // asked without the ID
+	fromAskPrompt = "prompt_ask_vault_pass" // the prompt does not show the ID
 )
 
-// sources lists where passwords come from, in the order in which they are
-// tried: the identities that are set, then --vault-id, then files, then the prompt.
+// sources lists the password sources in the order in which they are tried: the identities of the settings,
+// --vault-id, files, the prompt.
 func (v *vaultFlags) sources(s vaultSettings) []string {
 	out := append(append([]string(nil), s.identities...), v.ids...)
 	files := v.files
@@ -73,7 +73,7 @@ func (v *vaultFlags) sources(s vaultSettings) []string {
 	return out
 }
 
-// cutIdentity takes ID@SOURCE apart; without an @ all of it is the source.
+// cutIdentity splits ID@SOURCE. Without an @ the whole text is the source.
 func cutIdentity(text string) (id, from string) {
 	id, from, ok := strings.Cut(text, "@")
 	if !ok {
@@ -85,7 +85,7 @@ func cutIdentity(text string) (id, from string) {
 	return id, from
 }
 
-// vaultPasswords gets the passwords from where the flags and settings say.
+// vaultPasswords reads the passwords from their sources.
 func (a *app) vaultPasswords(ctx context.Context, sources []string) ([]vault.Password, error) {
 	var out []vault.Password
 	for _, s := range sources {
@@ -99,8 +99,7 @@ func (a *app) vaultPasswords(ctx context.Context, sources []string) ([]vault.Pas
 	return out, nil
 }
 
-// vaultPassword gets one password; a file of it may be a vault that the
-// earlier ones open.
+// vaultPassword reads one password. A password file may be a vault that one of the earlier passwords decrypts.
 func (a *app) vaultPassword(ctx context.Context, id, from string, earlier []vault.Password) (vault.Password, error) {
 	var text string
 	var err error
@@ -131,7 +130,7 @@ func (a *app) askVault(ctx context.Context, prompt string) (string, error) {
 	return text, err
 }
 
-// vaultPasswordFrom reads a file, or runs a program, that yields a password.
+// vaultPasswordFrom reads a password from a file or from the output of a program.
 func (a *app) vaultPasswordFrom(ctx context.Context, id, path string, earlier []vault.Password) (string, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -155,8 +154,8 @@ func (a *app) vaultPasswordFrom(ctx context.Context, id, path string, earlier []
 	return string(text), err
 }
 
-// vaultScript runs a program that prints a password; one whose name ends in
-// -client is told which.
+// vaultScript runs a program that prints a password. A program with a name that ends in -client gets the ID as an
+// argument.
 func (a *app) vaultScript(ctx context.Context, id, path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -188,7 +187,7 @@ func expandHome(path string) string {
 	return path
 }
 
-// unlock makes the passwords known to all that reads files and variables.
+// unlock registers the passwords with everything that reads files and variables.
 func (a *app) unlock(ctx context.Context, v *vaultFlags) error {
 	s := a.vaultDefaults()
 	passwords, err := a.vaultPasswords(ctx, v.sources(s))

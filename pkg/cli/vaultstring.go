@@ -13,7 +13,7 @@ import (
 	"kubekey/pkg/vault"
 )
 
-// stringFlags are those of encrypt-string.
+// stringFlags are the flags of encrypt-string.
 type stringFlags struct {
 	names     []string
 	stdinName string
@@ -21,7 +21,7 @@ type stringFlags struct {
 	showInput bool
 }
 
-// plainString is a text to encrypt, with the variable that it is for.
+// plainString is a text to encrypt, with the name of its variable.
 type plainString struct{ name, text, from string }
 
 func (a *app) vaultEncryptString() *cobra.Command {
@@ -56,7 +56,7 @@ func (a *app) vaultEncryptString() *cobra.Command {
 	return cmd
 }
 
-// texts are those that a person types, then standard input, then the arguments.
+// texts returns the texts to encrypt: typed ones first, then standard input, then the arguments.
 func (w *vaultWork) texts(ctx context.Context, f *stringFlags, args []string, fromStdin bool) ([]plainString, error) {
 	var out []plainString
 	if f.prompt {
@@ -111,7 +111,8 @@ func (w *vaultWork) promptText(ctx context.Context, show bool) (plainString, err
 	return p, err
 }
 
-// encryptTexts writes them as YAML; of several a line on standard error tells which is which.
+// encryptTexts writes the encrypted texts as YAML. If there are several, a line on standard error before each
+// identifies it.
 func (w *vaultWork) encryptTexts(texts []plainString, p vault.Password) error {
 	var out bytes.Buffer
 	for i, t := range texts {

@@ -15,12 +15,11 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// registryGroup is the group of the hosts that are the cluster's own registry.
+// registryGroup is the group of the hosts that run the cluster's own registry.
 const registryGroup = "image_registry"
 
-// versions is the variable catalog: which version of what the config comes to,
-// where it is and how it is called. Roles see it in the place of the config's
-// key of that name, which is what it is made from.
+// versions returns the variable catalog: the versions that the config resolves to, their locations and their names.
+// For roles it replaces the config key of the same name, from which it is made.
 func (a *app) versions(s *session, c *config.Config) *vars.Layer {
 	q := &question{app: a, config: c}
 	known, err := catalog.Load(a.readFile, a.tree.Embedded, q.overlays())
@@ -46,7 +45,7 @@ func (a *app) versions(s *session, c *config.Config) *vars.Layer {
 	return vars.Values("catalog", value.NewDict("catalog", found))
 }
 
-// reported tells whether something is wrong at a place already.
+// reported reports whether there already is a diagnostic at a position.
 func reported(ds source.Diagnostics, at source.Pos) bool {
 	return at.IsValid() && slices.ContainsFunc(ds, func(d *source.Diagnostic) bool { return d.Pos == at })
 }
@@ -54,13 +53,13 @@ func reported(ds source.Diagnostics, at source.Pos) bool {
 func (a *app) readFile(name string) ([]byte, error) {
 	text, err := a.tree.ReadFile(name)
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
-		err = pe.Err // whoever asks says which file
+		err = pe.Err // the caller adds the file name
 	}
 	return text, err
 }
 
-// question reads from a config what the catalog is asked. It cannot wait for
-// a host, so nothing of it may be a template.
+// question reads from a config the input for the catalog. It is evaluated before any host is known, so none of it
+// may be a template.
 type question struct {
 	*app
 	config *config.Config
@@ -91,7 +90,7 @@ func (q *question) request(keys map[string]string) catalog.Request {
 	return r
 }
 
-// privateRegistry is what nodes call the cluster's own registry.
+// privateRegistry returns the address and the project of the cluster's own registry, as nodes use them.
 func (q *question) privateRegistry() (name, project string) {
 	name = q.text("image_registry", "name")
 	if port := q.text("image_registry", "port"); port != "443" {
@@ -100,12 +99,12 @@ func (q *question) privateRegistry() (name, project string) {
 	return name, q.text("image_registry", "project")
 }
 
-// text is a value as text, "" when it is not set.
+// text returns a value as text, or "" when it is not set.
 func (q *question) text(path ...string) string {
 	v, ok := q.config.Get(path...)
 	switch v.(type) {
 	case nil, *value.Dict, []any:
-		return "" // which the schema refuses where it is wrong
+		return "" // the schema rejects other types where they are wrong
 	}
 	if ok && config.IsTemplate(v) && !q.config.Unsafe(path) {
 		q.ds.Add(q.config.Problem(path, "a template cannot be evaluated here: versions and files are worked out before a host is known", "write the value itself"))
@@ -131,8 +130,8 @@ func (q *question) texts(path ...string) map[string]string {
 	return out
 }
 
-// file is a path on this machine: relative to the file that names it, or to
-// the current folder when the command line does.
+// file returns a path on this machine. It is relative to the file that sets it, or to the current folder when the
+// command line does.
 func (q *question) file(path ...string) string {
 	name := q.text(path...)
 	if name == "" || filepath.IsAbs(name) {
