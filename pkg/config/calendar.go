@@ -10,8 +10,8 @@ import (
 
 var errCalendar = errors.New("is no calendar expression of systemd, as in \"*-*-* 02:00:00\", \"Mon..Fri 22:30\" or daily")
 
-// calendar is a time that recurs, as systemd.time(7) has it: days of the week,
-// a date, a time and a time zone, of which some may be missing.
+// calendar checks a recurring time in the format of systemd.time(7): weekdays, a date, a time and a time zone. Some
+// of them may be omitted.
 func calendar(s string) error {
 	words := strings.Fields(strings.ToLower(s))
 	if n := len(words); n > 1 && isZone(strings.Fields(s)[n-1]) {
@@ -55,7 +55,7 @@ func isZone(word string) bool {
 		return true
 	}
 	_, err := time.LoadLocation("Europe/Berlin")
-	return err != nil && strings.Contains(word, "/") // this machine knows no time zones
+	return err != nil && strings.Contains(word, "/") // this machine has no time zone data
 }
 
 func isWeekdays(word string) bool {
@@ -63,7 +63,7 @@ func isWeekdays(word string) bool {
 	return regexp.MustCompile(`^` + day + `((\.\.|-|,)` + day + `)*,?$`).MatchString(word)
 }
 
-// isDate is year-month-day, or month-day; with ~ the days count from the month's end.
+// isDate reports whether a token is year-month-day or month-day. With ~ the days count from the end of the month.
 func isDate(word string) bool {
 	word = strings.Replace(word, "~", "-", 1)
 	fields := strings.Split(word, "-")
@@ -76,7 +76,7 @@ func isDate(word string) bool {
 	return len(fields) == 2 && isField(fields[0], 1, 12, false) && isField(fields[1], 1, 31, false)
 }
 
-// isTime is hour:minute, with or without seconds.
+// isTime reports whether a token is hour:minute, with or without seconds.
 func isTime(word string) bool {
 	fields := strings.Split(word, ":")
 	if len(fields) < 2 || len(fields) > 3 || !isField(fields[0], 0, 23, false) || !isField(fields[1], 0, 59, false) {
@@ -85,7 +85,7 @@ func isTime(word string) bool {
 	return len(fields) == 2 || isField(fields[2], 0, 59, true)
 }
 
-// isField is a list of *, numbers and ranges, each with or without a step.
+// isField reports whether a text is a list of *, numbers and ranges, each with or without a step.
 func isField(text string, low, high float64, fraction bool) bool {
 	for _, part := range strings.Split(text, ",") {
 		part, step, stepped := strings.Cut(part, "/")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCalendar compares with systemd's own reader where there is one.
+// TestCalendar compares the results with systemd-analyze where it is installed.
 func TestCalendar(t *testing.T) {
 	program, missing := exec.LookPath("systemd-analyze")
 	for text, ok := range map[string]bool{

@@ -17,8 +17,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Check compares the config with the schema: every mistake, where it was
-// written. A value that is a template passes: what it yields is not known.
+// Check validates the config against the schema and reports every error with its position. Templates are accepted
+// because their results are not known yet.
 func (c *Config) Check() source.Diagnostics {
 	var ve *jsonschema.ValidationError
 	if !errors.As(c.schema.compiled.Validate(plain(c.Values)), &ve) {
@@ -37,7 +37,7 @@ func (c *Config) Check() source.Diagnostics {
 	return ds.Sort()
 }
 
-// IsTemplate reports whether a value is text that is yet to be evaluated, or decrypted.
+// IsTemplate reports whether a value is text that must still be evaluated or decrypted.
 func IsTemplate(v any) bool {
 	if _, isSealed := v.(value.Sealed); isSealed {
 		return true
@@ -46,8 +46,8 @@ func IsTemplate(v any) bool {
 	return ok && (strings.Contains(s, "{{") || strings.Contains(s, "{%"))
 }
 
-// leaves are the errors that say something themselves. Of alternatives that
-// all failed it is the one that offered them.
+// leaves returns the errors that are meaningful by themselves. If all alternatives failed, that is the error of the
+// keyword that lists them.
 func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	switch e.ErrorKind.(type) {
 	case *kind.OneOf, *kind.AnyOf:
@@ -84,7 +84,7 @@ func (c *Config) diagnose(e *jsonschema.ValidationError) source.Diagnostics {
 	return source.Diagnostics{c.Problem(path, reason(e), "")}
 }
 
-// unknown is a key that the schema does not have at a path.
+// unknown reports a key that the schema does not define at a path.
 func (c *Config) unknown(path []string, key string) *source.Diagnostic {
 	full := append(slices.Clone(path), key)
 	s, from := c.locate(full)
@@ -107,7 +107,7 @@ func (c *Config) unknown(path []string, key string) *source.Diagnostic {
 	return d
 }
 
-// keysAt are the keys that the schema describes at a path.
+// keysAt returns the keys that the schema describes at a path.
 func (s *Schema) keysAt(path []string) []string {
 	n := s.root
 	for _, step := range path {
@@ -127,7 +127,7 @@ func (s *Schema) keysAt(path []string) []string {
 	return out
 }
 
-// elsewhere is the section that has a key of this name, "" when none has.
+// elsewhere returns the section that has a key of this name, or "" if none has.
 func (s *Schema) elsewhere(key string) string {
 	for top, sub := range s.root.properties() {
 		if _, ok := sub.property(key); ok {
@@ -137,7 +137,7 @@ func (s *Schema) elsewhere(key string) string {
 	return ""
 }
 
-// reason is what the library says, where there is nothing better to say.
+// reason returns the message of the schema library when there is no better one.
 func reason(e *jsonschema.ValidationError) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Format:
@@ -197,7 +197,7 @@ func typeNames(json []string) string {
 	return strings.Join(out, " or ")
 }
 
-// typeHelp is for values that look right but are another type.
+// typeHelp returns a hint for values that look correct but have the wrong type.
 func typeHelp(v any, want []string) string {
 	text, isText := v.(string)
 	switch {
@@ -215,7 +215,7 @@ func typeHelp(v any, want []string) string {
 	return ""
 }
 
-// shown is a value in a message: containers would fill it.
+// shown formats a value for a message. The content of containers is not shown because it can be long.
 func shown(v any) string {
 	switch v := v.(type) {
 	case *value.Dict:
@@ -248,7 +248,7 @@ func sorted(in []string) []string {
 	return out
 }
 
-// dotted is a path as people write it: a.b[0].c.
+// dotted formats a path as users write it: a.b[0].c.
 func dotted(path []string) string {
 	var b strings.Builder
 	for i, step := range path {

@@ -52,7 +52,7 @@ func load(t *testing.T, text string) *Schema {
 	return s
 }
 
-// file is a part that stands in a file.
+// file returns a part that is read from a file.
 func file(t *testing.T, name, text string) Part {
 	t.Helper()
 	f := source.NewFile(name, []byte(text))
@@ -172,7 +172,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Everything that is wrong is told at once, wherever it was set.
+// Check reports all problems at once, wherever they were set.
 func TestCheckTellsAll(t *testing.T) {
 	ds := load(t, schemaText).Merge(
 		file(t, "a.yaml", "port: no"), file(t, "b.yaml", "kind: x\nprot: 1"), Part{Name: "--set", Values: value.NewDict("name", 5)},
@@ -205,7 +205,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What is printed as an example reads back as the defaults.
+// The printed example reads back as the defaults.
 func TestExampleIsAConfig(t *testing.T) {
 	builtins, ds := Load(source.Tree{Embedded: builtin.FS()}, "builtin:/config/schema.yaml")
 	if ds.Err() != nil {
@@ -237,7 +237,7 @@ func TestExampleIsAConfig(t *testing.T) {
 	}
 }
 
-// Every key of a cluster's config says what it is for, and has a default.
+// Every key of the cluster config has a description and a default.
 func TestBuiltinSchemaIsComplete(t *testing.T) {
 	s, ds := Load(source.Tree{Embedded: builtin.FS()}, "builtin:/config/schema.yaml")
 	if ds.Err() != nil {
@@ -253,7 +253,7 @@ func TestBuiltinSchemaIsComplete(t *testing.T) {
 			if _, ok := sub.fallback(); !ok && !strings.HasPrefix(at, "hook_") {
 				t.Errorf("%s has no default", at)
 			}
-			if at != "cluster_require" { // whose keys the role precheck describes
+			if at != "cluster_require" { // its keys are described in the role precheck
 				walk(sub, at)
 			}
 		}

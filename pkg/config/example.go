@@ -10,8 +10,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Example writes a config that has every key with what it means and what it is
-// by default, but for the values that over gives.
+// Example writes a config with every key, its description and its default. Values in over replace the defaults.
 func (s *Schema) Example(w io.Writer, over *value.Dict) error {
 	e := &example{values: merged(s.Defaults(), over).(*value.Dict)}
 	if d := s.root.description(); d != "" {
@@ -45,7 +44,7 @@ func (e *example) properties(n node, values *value.Dict, indent string) {
 			continue
 		}
 		if !set {
-			indent := indent + "# " // no default: the key is a comment too
+			indent := indent + "# " // without a default the key is a comment, too
 			fmt.Fprintf(&e.b, "%s%s:\n", indent, name)
 			continue
 		}
@@ -53,7 +52,7 @@ func (e *example) properties(n node, values *value.Dict, indent string) {
 	}
 }
 
-// hasDefaults reports whether a mapping has keys with values of their own.
+// hasDefaults reports whether a mapping has keys with default values.
 func hasDefaults(n node) bool {
 	for _, sub := range n.properties() {
 		if _, ok := sub.fallback(); ok {
@@ -78,7 +77,7 @@ func (e *example) describe(n node, indent string) {
 	}
 }
 
-// inline is a value on the line of its key.
+// inline formats a value on the line of its key.
 func (e *example) inline(v any) string {
 	if v == nil {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// formats are the ways to write text that a schema may ask for. Empty text
-// has every format: a schema forbids it with minLength.
+// formats returns the text formats that a schema can require. Empty text matches every format: a schema rejects it
+// with minLength.
 func formats() map[string]func(string) error {
 	return map[string]func(string) error{
 		"address":   address,
@@ -23,7 +23,7 @@ func formats() map[string]func(string) error {
 	}
 }
 
-// text makes a check of a value out of a check of text.
+// text converts a check of text to a check of any value.
 func text(check func(string) error) func(any) error {
 	return func(v any) error {
 		s, ok := v.(string)
@@ -41,7 +41,7 @@ func address(s string) error {
 	return nil
 }
 
-// cidr is the network that a range names: bits below the prefix are a mistake.
+// cidr checks a network range. Bits set beyond the prefix are an error.
 func cidr(s string) error {
 	p, err := netip.ParsePrefix(s)
 	switch {
@@ -55,7 +55,7 @@ func cidr(s string) error {
 	return nil
 }
 
-// cidrs is one range, or one of each family for dual stack: v4,v6 or v4/v6.
+// cidrs checks one range, or one per address family for dual stack: v4,v6 or v4/v6.
 func cidrs(s string) error {
 	parts := strings.Split(s, ",")
 	if len(parts) == 1 {
@@ -88,7 +88,7 @@ func cidrs(s string) error {
 	return nil
 }
 
-// usable refuses ranges that hold addresses which no machine can have.
+// usable rejects ranges with addresses that no machine can have.
 func usable(s string) error {
 	p, err := netip.ParsePrefix(s)
 	if err != nil {

@@ -10,21 +10,20 @@ import (
 	"kubekey/pkg/vars"
 )
 
-// Given is what the command line sets: --config, --extra-vars and --set,
-// lowest first.
+// Given is the config on the command line: --config, --extra-vars and --set, lowest precedence first.
 type Given struct {
 	configs []Part
 	extra   []Part
 	sets    []string
 }
 
-// Reader reads what the command line sets.
+// Reader reads the config on the command line.
 type Reader struct {
 	Files   source.Tree
-	Secrets *redact.Set // learns the values whose names are those of secrets
+	Secrets *redact.Set // collects the values with names of secrets
 }
 
-// commandLine is the origin of what the command line itself says.
+// commandLine is the name of the command line in messages.
 const commandLine = "the command line"
 
 // Given reads config files, and the texts of --extra-vars and --set.
@@ -49,12 +48,12 @@ func readAll(texts []string, read func(string) (Part, error), ds *source.Diagnos
 	return parts
 }
 
-// Layers are the variables of the command line where no schema describes any.
+// Layers returns the variables of the command line when there is no schema.
 func (r Reader) Layers(g Given, e *template.Engine) ([]*vars.Layer, source.Diagnostics) {
 	return r.layers(g, e, func(string) bool { return false })
 }
 
-// layers are the variables of the command line but for those to leave out.
+// layers returns the variables of the command line, except for those to skip.
 func (r Reader) layers(g Given, e *template.Engine, leaveOut func(string) bool) ([]*vars.Layer, source.Diagnostics) {
 	var ds source.Diagnostics
 	merged, extra := Merge(g.configs...), value.NewDict()
@@ -83,14 +82,14 @@ func (r Reader) layers(g Given, e *template.Engine, leaveOut func(string) bool) 
 	return append(layers, vars.Templates("command line", extra, e, nowhere, Merge(all...).Unsafe)), ds
 }
 
-// Others are the variables of the command line that a schema does not describe.
+// Others returns the variables of the command line that a schema does not describe.
 func (r Reader) Others(g Given, s *Schema, e *template.Engine) []*vars.Layer {
-	g.configs = nil // all of it is in the config
+	g.configs = nil // config files are completely part of the config
 	layers, _ := r.layers(g, e, s.Has)
 	return layers
 }
 
-// Apply merges parts, and over them what the command line sets, over the schema's defaults.
+// Apply merges parts over the schema's defaults, and the command line over both.
 func (s *Schema) Apply(g Given, parts ...Part) (*Config, source.Diagnostics) {
 	parts = append(slices.Clone(parts), g.configs...)
 	for _, p := range g.extra {
@@ -101,22 +100,22 @@ func (s *Schema) Apply(g Given, parts ...Part) (*Config, source.Diagnostics) {
 	return s.Merge(append(parts, sets...)...), ds
 }
 
-// Layer is the config as variables of a run.
+// Layer returns the config as variables of a run.
 func (c *Config) Layer(e *template.Engine) *vars.Layer {
 	return vars.Templates("config", c.Values, e, c.keyAt, c.Unsafe)
 }
 
 func (c *Config) keyAt(key string) source.Pos { return c.At(key) }
 
-// hide keeps values whose names are those of secrets from being shown.
+// hide registers values with names of secrets so that they are not shown.
 func (r Reader) hide(v any) { r.Secrets.AddNamed(value.Named("", v, redact.Within)) }
 
-// without is a copy of a dict without the keys to leave out.
+// without returns a copy of a dict without the keys to skip.
 func without(d *value.Dict, leaveOut func(string) bool) *value.Dict {
 	out := value.NewDict()
 	for k, v := range d.All() {
 		if name, _ := k.(string); !leaveOut(name) {
-			out.Set(k, value.Clone(v)) // --set changes what is in it
+			out.Set(k, value.Clone(v)) // --set modifies its content
 		}
 	}
 	return out

@@ -18,7 +18,7 @@ import (
 
 func engine() *template.Engine { return template.New(expr.New(expr.Options{}), source.Tree{}) }
 
-// write makes a file in a folder of its own.
+// write creates a file in its own folder.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -37,7 +37,7 @@ func jsonOf(t *testing.T, v any) string {
 	return text
 }
 
-// seen is what a name means where only the layers are.
+// seen evaluates a name with only these layers.
 func seen(t *testing.T, layers []*vars.Layer, e *template.Engine, name string) string {
 	t.Helper()
 	scope := &vars.Scope{Extra: layers, Engine: e}

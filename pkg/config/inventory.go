@@ -8,12 +8,12 @@ import (
 	"kubekey/pkg/value"
 )
 
-// InventoryParts are the keys that the inventory, and the variables next to it and to a
-// playbook in dir, set for the group all. Set for other groups or for hosts they are errors:
-// there is one config.
+// InventoryParts returns the config keys that are set for the group all: in the inventory, and in the variable
+// files next to it and next to a playbook in dir. It is an error to set them for other groups or for hosts, because
+// there is only one config.
 func (s *Schema) InventoryParts(inv *inventory.Inventory, dir string) ([]Part, source.Diagnostics) {
 	ds := inv.LoadVars(dir)
-	const nobody = "" // a host that is not in the inventory gets what all get
+	const nobody = "" // a host that is not in the inventory gets the variables of all hosts
 	all := inv.VarLayers(nobody, dir)
 	ds = append(ds, misplaced(inv, s, all, dir)...)
 	files := map[*source.File]*yaml.Node{}
@@ -28,7 +28,7 @@ func (s *Schema) InventoryParts(inv *inventory.Inventory, dir string) ([]Part, s
 	return parts, ds
 }
 
-// misplaced finds the config's keys in variables that are not for all hosts.
+// misplaced finds config keys in variables that do not apply to all hosts.
 func misplaced(inv *inventory.Inventory, schema *Schema, all []*inventory.VarSet, dir string) source.Diagnostics {
 	seen := map[*inventory.VarSet]bool{}
 	for _, set := range all {
@@ -62,8 +62,8 @@ func misplacedIn(set *inventory.VarSet, host string, schema *Schema) source.Diag
 	return ds
 }
 
-// variablePart is one variable of the inventory as a part of the config, with
-// the place of everything in it where its file is YAML.
+// variablePart returns one inventory variable as a part of the config. Where its file is YAML, the part includes
+// the positions of all keys and values.
 func variablePart(set *inventory.VarSet, key string, v any, files map[*source.File]*yaml.Node) Part {
 	p := Part{Name: set.Name, Values: value.NewDict(key, v)}
 	at := set.At(key)
@@ -86,7 +86,7 @@ func variablePart(set *inventory.VarSet, key string, v any, files map[*source.Fi
 	return p
 }
 
-// pairAt finds the key whose name or value stands at a place.
+// pairAt finds the key whose name or value is at a position.
 func pairAt(n *yaml.Node, key string, at source.Pos) (k, v *yaml.Node) {
 	if n == nil {
 		return nil, nil

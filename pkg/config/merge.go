@@ -10,28 +10,27 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Part is what one origin sets.
+// Part is the config from one origin.
 type Part struct {
-	Name   string // as people are told it: "config.yaml", "--set"
+	Name   string // as shown in messages: "config.yaml", "--set"
 	Values *value.Dict
-	File   *source.File // where it is written; nil for the command line
-	Node   *yaml.Node   // the mapping as it is written; nil where it is not YAML
+	File   *source.File // the file that contains it; nil for the command line
+	Node   *yaml.Node   // the mapping in the file; nil if it is not YAML
 }
 
-// Config is what people set, over the defaults of a schema where there is one.
+// Config is the config of the user over the defaults of a schema, if there is one.
 type Config struct {
 	Values *value.Dict
 
-	schema *Schema // nil when there is none
-	parts  []Part  // lowest first
+	schema *Schema // nil if there is none
+	parts  []Part  // lowest precedence first
 }
 
-// Merge puts parts together that no schema describes, as Schema.Merge does.
+// Merge merges parts without a schema, otherwise like Schema.Merge.
 func Merge(parts ...Part) *Config { return overlay(nil, value.NewDict(), parts) }
 
-// Merge puts parts over the schema's defaults, a later part over an earlier:
-// mappings are merged at every depth, anything else is replaced. A key without
-// value leaves a mapping as it is.
+// Merge merges parts over the schema's defaults. A later part takes precedence over an earlier one: mappings are
+// merged at every depth, and anything else is replaced. A key without a value leaves an existing mapping unchanged.
 func (s *Schema) Merge(parts ...Part) *Config {
 	return overlay(s, s.Defaults(), parts)
 }
@@ -44,7 +43,7 @@ func overlay(s *Schema, base *value.Dict, parts []Part) *Config {
 	return c
 }
 
-// merged returns over laid on base; neither changes.
+// merged returns base with over merged into it. Neither is modified.
 func merged(base, over any) any {
 	b, isDict := base.(*value.Dict)
 	if !isDict {
@@ -69,10 +68,10 @@ func merged(base, over any) any {
 	return out
 }
 
-// Get returns the value at a path of keys and indexes, and whether there is one.
+// Get returns the value at a path of keys and indexes, and whether it exists.
 func (c *Config) Get(path ...string) (any, bool) { return at(c.Values, path) }
 
-// at walks into mappings by key and into lists by index.
+// at resolves a path: mappings by key, lists by index.
 func at(v any, path []string) (any, bool) {
 	for _, step := range path {
 		switch in := v.(type) {
@@ -95,14 +94,13 @@ func at(v any, path []string) (any, bool) {
 	return v, true
 }
 
-// spot is where a key and its value are written.
+// spot is the position of a key and its value.
 type spot struct {
 	key, value source.Pos
-	width      int // runes of the key
+	width      int // of the key, in runes
 }
 
-// place finds a path below a mapping; of a path that is not all there, the
-// deepest part that is.
+// place finds a path below a mapping. If only part of the path exists, it returns the deepest part that does.
 func place(f *source.File, n *yaml.Node, path []string) spot {
 	n = source.Resolve(n)
 	s := spot{key: source.NodePos(f, n), value: source.NodePos(f, n), width: 1}
@@ -117,8 +115,7 @@ func place(f *source.File, n *yaml.Node, path []string) spot {
 	return s
 }
 
-// entry returns the key and the value of one step into a node; for a list the
-// element is both.
+// entry returns the key and the value for one step of a path. For a list both are the element.
 func entry(n *yaml.Node, step string) (key, val *yaml.Node) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -131,7 +128,7 @@ func entry(n *yaml.Node, step string) (key, val *yaml.Node) {
 	return nil, nil
 }
 
-// pair looks a key up in a mapping, then in what it merges (<<).
+// pair finds a key in a mapping, then in the mappings that it merges (<<).
 func pair(n *yaml.Node, key string) (k, v *yaml.Node) {
 	var lent []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -151,7 +148,7 @@ func pair(n *yaml.Node, key string) (k, v *yaml.Node) {
 	return nil, nil
 }
 
-// origin is the part that set a path, the highest first; nil for a default.
+// origin returns the part with the highest precedence that sets a path, or nil for a default.
 func (c *Config) origin(path []string) *Part {
 	for i := len(c.parts) - 1; i >= 0; i-- {
 		if _, ok := at(c.parts[i].Values, path); ok {
@@ -161,8 +158,7 @@ func (c *Config) origin(path []string) *Part {
 	return nil
 }
 
-// Unsafe reports whether the text at a path was tagged !unsafe where it was
-// set: it is no template, whatever it looks like.
+// Unsafe reports whether the text at a path was tagged !unsafe where it was set. Such text is never a template.
 func (c *Config) Unsafe(path []string) bool {
 	p := c.origin(path)
 	if p == nil {
@@ -180,7 +176,7 @@ func (c *Config) Unsafe(path []string) bool {
 	return false
 }
 
-// locate returns the place of a path, and words for an origin that has none.
+// locate returns the position of a path, and a description for an origin without positions.
 func (c *Config) locate(path []string) (spot, string) {
 	for n := len(path); n > 0; n-- {
 		p := c.origin(path[:n])
@@ -195,13 +191,13 @@ func (c *Config) locate(path []string) (spot, string) {
 	return spot{}, " (the default)"
 }
 
-// Problem is a diagnostic that stands where the value of a path is set.
+// Problem returns a diagnostic at the position where the value of a path is set.
 func (c *Config) Problem(path []string, summary, help string) *source.Diagnostic {
 	s, from := c.locate(path)
 	return source.Errorf(s.value, "%s: %s%s", dotted(path), summary, from).WithHelp("%s", help)
 }
 
-// At is where a path is set; the zero Pos for a default and for the command line.
+// At returns the position where a path is set. It is the zero Pos for a default and for the command line.
 func (c *Config) At(path ...string) source.Pos {
 	s, _ := c.locate(path)
 	return s.value

@@ -19,7 +19,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// mappingFile reads a file that holds one mapping.
+// mappingFile reads a file that contains one mapping.
 func (r Reader) mappingFile(path, what string) (Part, error) {
 	f, n, err := r.yamlFile(path, what)
 	if err != nil || n == nil {
@@ -28,7 +28,7 @@ func (r Reader) mappingFile(path, what string) (Part, error) {
 	return part(r.Secrets, path, f, n)
 }
 
-// part reads a node as the mapping of names that a file sets.
+// part converts a node to the variables that a file sets.
 func part(hide *redact.Set, name string, f *source.File, n *yaml.Node) (Part, error) {
 	for i := 0; i < len(n.Content); i++ {
 		hideGlued(hide, n.Content[i].Value)
@@ -37,14 +37,14 @@ func part(hide *redact.Set, name string, f *source.File, n *yaml.Node) (Part, er
 	return Part{Name: name, Values: d, File: f, Node: n}, err
 }
 
-// hideGlued hides what stands in name:value, where a blank was forgotten, under the name of a secret.
+// hideGlued registers the value in name:value (with the space missing) as secret, if the name is that of a secret.
 func hideGlued(hide *redact.Set, key string) {
 	if name, text, glued := strings.Cut(key, ":"); glued && redact.IsSecretName(name) {
 		hide.Add(text)
 	}
 }
 
-// yamlFile reads a file of one YAML document; n is nil when it is empty.
+// yamlFile reads a file with one YAML document. n is nil if it is empty.
 func (r Reader) yamlFile(path, what string) (f *source.File, n *yaml.Node, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -72,8 +72,7 @@ func (r Reader) yamlFile(path, what string) (f *source.File, n *yaml.Node, err e
 	return f, docs[0].Content[0], nil
 }
 
-// mapping turns a node into a mapping of names to values; every key that
-// cannot be a name is reported.
+// mapping converts a node to a mapping of names to values. Every key that cannot be a name is reported.
 func mapping(f *source.File, n *yaml.Node) (*value.Dict, error) {
 	for n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
 		n = n.Content[0]
@@ -143,8 +142,8 @@ func (r Reader) configFile(path string) (Part, error) {
 	return part(r.Secrets, path, f, spec.Node)
 }
 
-// extraArg reads one -e: @FILE, YAML or JSON, or k=v words (whose values are
-// text). Errors do not show it, since it may hold secrets.
+// extraArg reads one -e: @FILE, YAML or JSON, or k=v tokens (whose values are text). Errors do not show the text
+// because it may contain secrets.
 func (r Reader) extraArg(text string) (Part, error) {
 	trimmed := strings.TrimSpace(text)
 	if path, ok := strings.CutPrefix(trimmed, "@"); ok {
@@ -154,13 +153,13 @@ func (r Reader) extraArg(text string) (Part, error) {
 	return Part{Name: commandLine, Values: d, Node: n}, err
 }
 
-// ExtraText reads the variables that the text of one -e sets; it is no @FILE.
+// ExtraText reads the variables from the text of one -e. The text must not be @FILE.
 func ExtraText(text string) (*value.Dict, error) {
 	d, _, err := extraText(text)
 	return d, err
 }
 
-// extraText reads variables, and the mapping that they are where it is YAML.
+// extraText reads variables. Where the text is YAML, it returns its mapping node, too.
 func extraText(text string) (*value.Dict, *yaml.Node, error) {
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 		f := source.NewFile("-e", []byte(text))
@@ -191,7 +190,7 @@ func extraText(text string) (*value.Dict, *yaml.Node, error) {
 	return d, nil, nil
 }
 
-// withoutText takes the text that diagnostics point into away from them.
+// withoutText removes the source text from diagnostics.
 func withoutText(ds source.Diagnostics) source.Diagnostics {
 	out := make(source.Diagnostics, len(ds))
 	for i, d := range ds {
@@ -205,7 +204,7 @@ func withoutText(ds source.Diagnostics) source.Diagnostics {
 
 var quotedText = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"")
 
-// withoutQuoted masks what a message quotes, but for names of variables.
+// withoutQuoted masks the quoted parts of a message, except for variable names.
 func withoutQuoted(msg string) string {
 	return quotedText.ReplaceAllStringFunc(msg, func(q string) string {
 		if text, err := strconv.Unquote(q); err == nil && playbook.IsIdentifier(text) {

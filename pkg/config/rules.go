@@ -12,22 +12,22 @@ import (
 	"kubekey/pkg/source"
 )
 
-// Rule is what a JSON schema cannot say: about several keys, or about the
-// inventory. A schema has them in x-rules.
+// Rule is a condition that JSON Schema cannot express: about several keys, or about the inventory. A schema lists
+// its rules in x-rules.
 type Rule struct {
-	Of        []string // keys that it reads; the first is where a problem stands. None: the inventory
-	Playbooks []string // names of those that it is for; all when there are none
-	Problem   string   // a template that yields what is wrong, one problem a line
+	Of        []string // keys that it reads; problems are reported at the first. None: the inventory
+	Playbooks []string // names of the playbooks that it applies to; empty for all
+	Problem   string   // a template that yields the problems, one per line
 	Help      string
 	At        source.Pos
 }
 
-// For reports whether the rule is for a playbook.
+// For reports whether the rule applies to the playbook.
 func (r Rule) For(playbook string) bool {
 	return len(r.Playbooks) == 0 || slices.Contains(r.Playbooks, playbook)
 }
 
-// Rules are the schema's x-rules.
+// Rules returns the rules in the schema's x-rules.
 func (s *Schema) Rules() []Rule {
 	var out []Rule
 	list := child(s.root.yaml, "x-rules")
@@ -47,7 +47,7 @@ func (s *Schema) Rules() []Rule {
 	return out
 }
 
-// scalars is a text, or a list of them.
+// scalars returns a text, or a list of texts, as a list.
 func scalars(n *yaml.Node) []string {
 	switch {
 	case n == nil:
@@ -62,8 +62,8 @@ func scalars(n *yaml.Node) []string {
 	return out
 }
 
-// Known reports whether what stands at all the paths is known now, and is as the
-// schema has it: no template, and no mistake that Check finds.
+// Known reports whether the values at all the paths are known before the run and valid: no templates, and no errors
+// that Check finds.
 func (c *Config) Known(paths []string) bool {
 	var ve *jsonschema.ValidationError
 	var wrong []*jsonschema.ValidationError

@@ -1,7 +1,6 @@
-// Package config knows what may be set for a project: a schema beside its
-// playbooks says which keys there are, what they mean and what they are when
-// nobody sets them. The package merges what people set over those defaults,
-// and finds every mistake in it at its place.
+// Package config handles the config of a project. A schema next to the project's playbooks defines the keys, their
+// meaning and their defaults. The package merges the user's config over the defaults and reports every error in it
+// with its position.
 package config
 
 import (
@@ -18,11 +17,11 @@ import (
 	"kubekey/pkg/value"
 )
 
-// schemaFile is where a project keeps its schema, below its root.
+// schemaFile is the path of the schema, relative to the project root.
 const schemaFile = "config/schema.yaml"
 
-// Find returns the schema of the project that a playbook belongs to: the
-// folder above playbooks/, or the playbook's own. It is "" when there is none.
+// Find returns the path of the schema of a playbook's project: in the folder above playbooks/, or in the playbook's
+// own folder. It is "" if there is none.
 func Find(tree source.Tree, playbook string) string {
 	root := source.Dir(playbook)
 	if path.Base(strings.TrimPrefix(root, source.Builtin)) == "playbooks" {
@@ -34,14 +33,14 @@ func Find(tree source.Tree, playbook string) string {
 	return ""
 }
 
-// Schema is the keys that a project's config may have.
+// Schema defines the keys that a project's config may have.
 type Schema struct {
 	file     *source.File
 	root     node
 	compiled *jsonschema.Schema
 }
 
-// Bundled reports whether it is the schema of the project that the binary bundles.
+// Bundled reports whether it is the schema of the builtin project.
 func (s *Schema) Bundled() bool { return s.file.Bundled() }
 
 // Load reads a JSON Schema (2020-12) written in YAML.
@@ -83,7 +82,7 @@ func compile(n *yaml.Node) (*jsonschema.Schema, error) {
 	return c.Compile(url)
 }
 
-// broken says what is wrong with the schema itself.
+// broken reports an error in the schema itself.
 func (s *Schema) broken(err error) source.Diagnostics {
 	var ye *value.YAMLError
 	var invalid *jsonschema.SchemaValidationError
@@ -102,7 +101,7 @@ func (s *Schema) broken(err error) source.Diagnostics {
 	return source.Diagnostics{source.Errorf(source.Pos{File: s.file, Line: 1, Col: 1}, "the schema of the config: %s", err)}
 }
 
-// Keys are the names on the top level.
+// Keys returns the top-level keys.
 func (s *Schema) Keys() []string {
 	var out []string
 	for name := range s.root.properties() {
@@ -111,8 +110,8 @@ func (s *Schema) Keys() []string {
 	return out
 }
 
-// Groups are the groups of hosts that the project's playbooks name (the
-// schema's x-groups): an inventory need not have them all.
+// Groups returns the host groups that the project's playbooks use (the schema's x-groups). An inventory need not
+// define all of them.
 func (s *Schema) Groups() []string {
 	var out []string
 	if list := child(s.root.yaml, "x-groups"); list != nil {
@@ -123,13 +122,13 @@ func (s *Schema) Groups() []string {
 	return out
 }
 
-// Has reports whether the config may have a key on its top level.
+// Has reports whether the config may have a top-level key.
 func (s *Schema) Has(key string) bool {
 	_, ok := s.root.property(key)
 	return ok
 }
 
-// Defaults is what the config is when nobody sets anything.
+// Defaults returns the config when the user sets nothing.
 func (s *Schema) Defaults() *value.Dict {
 	v, _ := s.root.fallback()
 	d, _ := v.(*value.Dict)
@@ -145,7 +144,7 @@ type node struct {
 	yaml   *yaml.Node
 }
 
-// child returns the value of a key; nil when the node has none.
+// child returns the value of a key, or nil if the node does not have it.
 func child(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -158,7 +157,7 @@ func child(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// follow returns the schema that $ref names in this file, else n itself.
+// follow returns the schema that $ref refers to in this file, else n itself.
 func (n node) follow() node {
 	ref := child(n.yaml, "$ref")
 	if ref == nil || !strings.HasPrefix(ref.Value, "#/") {
@@ -171,7 +170,7 @@ func (n node) follow() node {
 	return node{n.schema, to}
 }
 
-// keyword returns the value of a keyword, which $ref may lend.
+// keyword returns the value of a keyword, from the node itself or from the schema that $ref refers to.
 func (n node) keyword(name string) *yaml.Node {
 	if v := child(n.yaml, name); v != nil {
 		return v
@@ -179,7 +178,7 @@ func (n node) keyword(name string) *yaml.Node {
 	return child(n.follow().yaml, name)
 }
 
-// properties ranges over the keys that the schema describes, as written.
+// properties ranges over the keys that the schema describes, in the order of the file.
 func (n node) properties() iter.Seq2[string, node] {
 	return func(yield func(string, node) bool) {
 		p := n.keyword("properties")
@@ -203,7 +202,7 @@ func (n node) property(name string) (node, bool) {
 	return node{}, false
 }
 
-// fallback is the default value; that of an object is made of its properties'.
+// fallback returns the default value. The default of an object is made of the defaults of its properties.
 func (n node) fallback() (any, bool) {
 	var own any
 	found := false
@@ -231,7 +230,7 @@ func (n node) fallback() (any, bool) {
 	return own, found
 }
 
-// fromYAML is the value of a node that compile has read already.
+// fromYAML returns the value of a node. Errors are impossible: compile has already read it.
 func fromYAML(n *yaml.Node) any {
 	v, err := value.FromYAML(n)
 	if err != nil {
@@ -240,7 +239,7 @@ func fromYAML(n *yaml.Node) any {
 	return v
 }
 
-// description is what the schema says a key is for.
+// description returns the schema's description of a key.
 func (n node) description() string {
 	if d := n.keyword("description"); d != nil {
 		return strings.TrimSpace(d.Value)
@@ -248,7 +247,7 @@ func (n node) description() string {
 	return ""
 }
 
-// choices are the values that a key may have, as text; nil when it is free.
+// choices returns the allowed values of a key as text, or nil if any value is allowed.
 func (n node) choices() []string {
 	e := n.keyword("enum")
 	if e == nil {
@@ -261,7 +260,7 @@ func (n node) choices() []string {
 	return out
 }
 
-// plain turns a value into the data that JSON has.
+// plain converts a value to JSON data types.
 func plain(v any) any {
 	switch v := v.(type) {
 	case *value.Dict:

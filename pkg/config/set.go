@@ -15,8 +15,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// setParts are the --set of the config's keys. An index changes an element of
-// the list that the parts before it make.
+// setParts returns the --set arguments for keys of the config. An index changes an element of the list that the
+// parts before it result in.
 func (s *Schema) setParts(sets []string, parts []Part) (out []Part, ds source.Diagnostics) {
 	for _, text := range sets {
 		if !s.Has(firstKey(text)) {
@@ -27,14 +27,14 @@ func (s *Schema) setParts(sets []string, parts []Part) (out []Part, ds source.Di
 		}
 		values, err := setValues(s.Merge(append(slices.Clone(parts), out...)...), text)
 		if err != nil {
-			continue // an error of Layers already
+			continue // Layers already reports this error
 		}
 		out = append(out, Part{Name: commandLine, Values: values})
 	}
 	return out, ds
 }
 
-// setValues is the mapping that a --set lays over the config.
+// setValues returns the mapping that a --set merges over the config.
 func setValues(under *Config, text string) (*value.Dict, error) {
 	path, raw, err := cutSet(text)
 	if err != nil {
@@ -60,10 +60,10 @@ func setValues(under *Config, text string) (*value.Dict, error) {
 	return d, err
 }
 
-// likePath is what a path of --set is made of. Anything else may be a value.
+// likePath matches the characters of a --set path. Anything else may be a value.
 var likePath = regexp.MustCompile(`^[\w.\[\]-]+$`)
 
-// badSet is an error of a --set; the value may be a secret and is not shown.
+// badSet returns the error of a --set. The value is not shown because it may be a secret.
 func badSet(text string, err error) *source.Diagnostic {
 	path, _, _ := strings.Cut(text, "=")
 	if !likePath.MatchString(path) {
@@ -72,7 +72,7 @@ func badSet(text string, err error) *source.Diagnostic {
 	return source.Errorf(source.Pos{}, "--set %s: %s", path, err)
 }
 
-// firstKey is the variable that a --set is about.
+// firstKey returns the variable that a --set changes.
 func firstKey(text string) string {
 	path, _, _ := strings.Cut(text, "=")
 	name, _, _ := strings.Cut(path, ".")
@@ -82,7 +82,7 @@ func firstKey(text string) string {
 
 var pathPart = regexp.MustCompile(`^([\w-]+)((?:\[\d+\])*)$`)
 
-// set sets a.b[0].c=v. What the config has of the path's first name is kept.
+// set sets a.b[0].c=v. Existing config below the first name of the path is kept.
 func set(extra, config *value.Dict, text string) error {
 	keys, raw, err := cutSet(text)
 	if err != nil {
@@ -98,16 +98,17 @@ func set(extra, config *value.Dict, text string) error {
 	return err
 }
 
-// setPart is what a --set sets, alone: an element of a list has empty ones before it.
+// setPart returns a --set as a part of its own. Empty elements precede an element of a list.
 func setPart(text string) Part {
 	p := Part{Name: commandLine, Values: value.NewDict()}
 	if keys, raw, err := cutSet(text); err == nil {
-		_, _ = setIn(p.Values, keys, setValue(raw)) // an empty mapping takes any path
+		_, _ = setIn(p.Values, keys, setValue(raw)) // an empty mapping accepts any path
 	}
 	return p
 }
 
-// CutSet is the path and the value of a --set: names and indexes, and what the text means as YAML.
+// CutSet returns the path and the value of a --set. The path consists of names and indexes; the value is parsed as
+// YAML.
 func CutSet(text string) (path []any, v any, err error) {
 	path, raw, err := cutSet(text)
 	if err != nil {
@@ -150,7 +151,7 @@ func splitPath(path string) ([]any, error) {
 	return keys, nil
 }
 
-// setIn returns the container with the value at the path.
+// setIn returns the container with the value set at the path.
 func setIn(in any, keys []any, v any) (any, error) {
 	if len(keys) == 0 {
 		return v, nil
@@ -183,8 +184,7 @@ func setIn(in any, keys []any, v any) (any, error) {
 	return nil, errors.New("no path")
 }
 
-// setValue reads a value as YAML does, but keeps as text what would not print
-// again as it was written: 1.30, 0755, 1e3.
+// setValue parses a value as YAML. Values that YAML would print differently are kept as text: 1.30, 0755, 1e3.
 func setValue(raw string) any {
 	var n yaml.Node
 	if err := yaml.Unmarshal([]byte(raw), &n); err != nil || len(n.Content) == 0 {
