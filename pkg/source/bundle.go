@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Builtin prefixes the paths of files that the binary bundles: such a path
-// looks absolute to everything that joins and cleans paths. What such a file
-// can be used for is decided in this file and in Tree alone.
+// Builtin is the prefix of the paths of files that the binary bundles. Such a path is treated as absolute when
+// paths are joined and cleaned. The supported operations on such files are defined in this file and in Tree only.
 const Builtin = "builtin:"
 
 func isBundled(name string) bool { return strings.HasPrefix(name, Builtin) }
@@ -18,7 +17,7 @@ func isBundled(name string) bool { return strings.HasPrefix(name, Builtin) }
 // Bundled reports whether the binary bundles the file.
 func (f *File) Bundled() bool { return isBundled(f.Name) }
 
-// Shown is a path as people are shown it: relative to the working folder when it is below that.
+// Shown returns a path for display: relative to the working folder if it is below it.
 func Shown(name string) string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -27,7 +26,7 @@ func Shown(name string) string {
 	return ShownFrom(dir, name)
 }
 
-// ShownFrom is a path as people in a folder are shown it; "" is no folder.
+// ShownFrom returns a path for display to users in a folder. "" means no folder.
 func ShownFrom(dir, name string) string {
 	if dir == "" || isBundled(name) {
 		return name
@@ -39,7 +38,7 @@ func ShownFrom(dir, name string) string {
 	return rel
 }
 
-// Abs is filepath.Abs that knows builtin paths.
+// Abs is filepath.Abs with support for builtin paths.
 func Abs(name string) (string, error) {
 	if isBundled(name) {
 		return Clean(name), nil
@@ -47,8 +46,8 @@ func Abs(name string) (string, error) {
 	return filepath.Abs(name)
 }
 
-// DiskDir is where programs run and files are written for a playbook's folder:
-// there, or in the working folder, which is "", when the binary bundles it.
+// DiskDir returns the folder on disk where programs run and files are written for a playbook's folder. For a
+// bundled folder this is "", the working folder.
 func DiskDir(dir string) string {
 	if isBundled(dir) {
 		return ""
@@ -56,7 +55,7 @@ func DiskDir(dir string) string {
 	return dir
 }
 
-// DiskPath is the path of a file that is written to, which a bundled one cannot be.
+// DiskPath returns the path of a file to write. Bundled files cannot be written.
 func DiskPath(name string) (string, error) {
 	if isBundled(name) {
 		return "", fmt.Errorf("%s is inside the program (give an absolute path)", name)
@@ -73,7 +72,7 @@ func (t Tree) Lstat(name string) (fs.FileInfo, error) {
 	if fsys == nil {
 		return os.Lstat(p)
 	}
-	return fs.Stat(fsys, p) // there are no links in a binary
+	return fs.Stat(fsys, p) // a binary contains no links
 }
 
 // IsLink reports whether a path is a symbolic link.
@@ -82,8 +81,8 @@ func (t Tree) IsLink(name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// CopyMode is the mode for copies of a file. The one of a bundled file means
-// nothing: it is read-only, whatever the file is for.
+// CopyMode returns the mode for copies of a file. The mode of a bundled file is ignored because it is always
+// read-only.
 func (t Tree) CopyMode(name string) fs.FileMode {
 	info, err := t.Stat(name)
 	if err != nil || isBundled(name) {

@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// The most bytes that are read of an input, by its kind. MaxFile is for what
-// people write: playbooks, inventories, variables, configs, templates.
+// Maximum sizes of inputs in bytes, by type. MaxFile applies to files that users write: playbooks, inventories,
+// variables, configs, templates.
 const (
 	MaxSecret = 1 << 20   // keys, certificates, passwords, tokens
-	MaxData   = 256 << 20 // what is read whole for modules and lookups
+	MaxData   = 256 << 20 // files that modules and lookups read whole
 )
 
-// Patience is how long an input may keep silent where nothing else is set.
+// Patience is how long an input may be silent, unless set otherwise.
 const Patience = 5 * time.Minute
 
-// maxOpening is how long a FIFO may have no writer.
+// maxOpening is how long kk waits for a writer of a FIFO.
 const maxOpening = 10 * time.Second
 
-// errNoWriter is of a FIFO that cannot even be opened.
+// errNoWriter is the error for a FIFO that cannot be opened because it has no writer.
 var errNoWriter = errors.New("nothing writes to it (it is a named pipe without a writer)")
 
-// sizeError is of an input that has more than is read.
+// sizeError is the error for an input that exceeds its maximum size.
 type sizeError struct{ max int64 }
 
 func (e sizeError) Error() string {
@@ -37,14 +37,14 @@ func (e sizeError) Error() string {
 	return fmt.Sprintf("it has more than %d MiB, the most that is read", e.max>>20)
 }
 
-// silentError is of an input from which nothing comes, and which does not end.
+// silentError is the error for an input that neither sends data nor ends.
 type silentError struct{ after time.Duration }
 
 func (e silentError) Error() string {
 	return fmt.Sprintf("nothing came from it for %s, and it did not end", e.after)
 }
 
-// WithContext is the tree whose reads end with ctx.
+// WithContext returns a tree whose reads are canceled with ctx.
 func (t Tree) WithContext(ctx context.Context) Tree {
 	t.Ended = ctx.Done()
 	return t
@@ -57,8 +57,8 @@ func (t Tree) patience() time.Duration {
 	return Patience
 }
 
-// Read reads a whole file that has at most max bytes. Pipes and devices are
-// read as files are (`<(command)` is a pipe), but neither without end nor for ever.
+// Read reads a whole file of at most max bytes. Pipes and devices are read like files (`<(command)` is a pipe), but
+// with limits on size and time.
 func (t Tree) Read(name string, max int64) ([]byte, error) {
 	fsys, p, err := t.split(name)
 	if err != nil {
@@ -83,7 +83,7 @@ func (t Tree) readDisk(p string, max int64) ([]byte, error) {
 			pe.Op = "open"
 		}
 		return nil, err
-	case !info.Mode().IsRegular() || info.Size() == 0: // as files of /proc say
+	case !info.Mode().IsRegular() || info.Size() == 0: // files in /proc report size 0
 		text, err := t.drain(func() (io.ReadCloser, error) { return os.Open(p) }, max, t.patience())
 		return text, pathError(p, err)
 	case info.Size() > max:
@@ -95,7 +95,7 @@ func (t Tree) readDisk(p string, max int64) ([]byte, error) {
 	}
 	defer f.Close()
 	text := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
-	_, err = text.ReadFrom(io.LimitReader(f, max+1)) // it may have grown
+	_, err = text.ReadFrom(io.LimitReader(f, max+1)) // the file may have grown
 	if err == nil && int64(text.Len()) > max {
 		err = sizeError{max}
 	}
@@ -110,21 +110,20 @@ func pathError(p string, err error) error {
 	return &fs.PathError{Op: "read", Path: p, Err: err}
 }
 
-// ReadStream reads a stream to its end, at most max bytes. A person may write it,
-// so it may keep silent.
+// ReadStream reads a stream to its end, at most max bytes. A user may be typing it, so there is no limit on
+// silence.
 func (t Tree) ReadStream(r io.Reader, max int64) ([]byte, error) {
 	return t.drain(func() (io.ReadCloser, error) { return io.NopCloser(r), nil }, max, 0)
 }
 
-// part is what a pump read; the first has nothing and says that the input is open.
+// part is the data of one read. The first part is empty and reports that the input is open.
 type part struct {
 	text []byte
 	err  error
 }
 
-// drain reads an input that may be silent or endless. To open a FIFO or to read
-// a terminal cannot be interrupted: a goroutine does it, and is left behind when
-// the input does not answer.
+// drain reads an input that may be silent or endless. Opening a FIFO and reading a terminal cannot be interrupted.
+// A goroutine does it, and is abandoned if the input does not respond.
 func (t Tree) drain(open func() (io.ReadCloser, error), max int64, patience time.Duration) ([]byte, error) {
 	parts, stop := make(chan part), make(chan struct{})
 	defer close(stop)
@@ -157,7 +156,7 @@ func (t Tree) drain(open func() (io.ReadCloser, error), max int64, patience time
 	}
 }
 
-// silence is the time since an input said something; without patience it is endless.
+// silence measures the time since the last data of an input. Without patience there is no limit.
 type silence struct {
 	patience time.Duration
 	timer    *time.Timer

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// fifo makes a named pipe.
+// fifo creates a named pipe.
 func fifo(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "fifo")
@@ -64,7 +64,7 @@ func TestReadIsBounded(t *testing.T) {
 	}
 }
 
-// TestReadPipe reads what a shell hands over with <(command).
+// TestReadPipe reads the kind of pipe that a shell passes for <(command).
 func TestReadPipe(t *testing.T) {
 	for _, text := range []string{"", "one\n", strings.Repeat("0123456789", 50_000)} {
 		r, w, err := os.Pipe()
@@ -151,7 +151,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// TestProgramEndsWithItsChildren: what a program started ends with it.
+// TestProgramEndsWithItsChildren checks that the children of a program are killed with it.
 func TestProgramEndsWithItsChildren(t *testing.T) {
 	if hasTerminal() {
 		t.Skip("a program with a terminal stays in the group of the test")
@@ -180,7 +180,7 @@ func TestProgramEndsWithItsChildren(t *testing.T) {
 	}
 }
 
-// running reports whether a process is there and no zombie.
+// running reports whether a process exists and is not a zombie.
 func running(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && !strings.Contains(string(text), ") Z ")

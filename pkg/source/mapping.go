@@ -9,15 +9,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Mappings reads the mappings of a YAML file whose keys are known. What is wrong
-// with them goes to Problems.
+// Mappings reads mappings with a fixed set of keys from a YAML file. Problems are added to Problems.
 type Mappings struct {
 	File     *File
 	Problems *Diagnostics
 }
 
-// Fields calls for each key of a mapping its function with the value; a key
-// without one is an error.
+// Fields calls the function of each key of a mapping with its value. A key without a function is an error.
 func (m Mappings) Fields(n *yaml.Node, what string, fields map[string]func(*yaml.Node)) {
 	for k, v := range m.Pairs(n, what) {
 		if read := fields[k.Value]; read != nil {
@@ -28,7 +26,7 @@ func (m Mappings) Fields(n *yaml.Node, what string, fields map[string]func(*yaml
 	}
 }
 
-// Unknown reports a key that a mapping cannot have.
+// Unknown reports a key that is not allowed in a mapping.
 func (m Mappings) Unknown(k *yaml.Node, what string, known []string) {
 	d := Errorf(NodePos(m.File, k), "%s has no key %q", what, k.Value)
 	if d.Help = DidYouMean(k.Value, known); d.Help == "" {
@@ -37,7 +35,7 @@ func (m Mappings) Unknown(k *yaml.Node, what string, known []string) {
 	m.Problems.Add(d)
 }
 
-// Pairs are the keys and values of a mapping; null is an empty one.
+// Pairs ranges over the keys and values of a mapping. Null counts as an empty mapping.
 func (m Mappings) Pairs(n *yaml.Node, what string) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(k, v *yaml.Node) bool) {
 		n := Resolve(n)
@@ -59,7 +57,7 @@ func (m Mappings) Pairs(n *yaml.Node, what string) iter.Seq2[*yaml.Node, *yaml.N
 	}
 }
 
-// Resolve is the node that an alias or a document stands for.
+// Resolve returns the node that an alias refers to, or the content of a document.
 func Resolve(n *yaml.Node) *yaml.Node {
 	for n != nil && (n.Kind == yaml.AliasNode || n.Kind == yaml.DocumentNode && len(n.Content) > 0) {
 		if n.Kind == yaml.AliasNode {

@@ -2,13 +2,11 @@ package source
 
 import "strings"
 
-// behindQuote is what openIn says of text that follows a closing quote.
+// behindQuote is the result of openIn for text after a closing quote.
 const behindQuote = byte('.')
 
-// openIn looks for what a line of YAML opens and does not close: a quote or a
-// bracket. It also finds text behind a closing quote, and a value that begins
-// with a character that cannot begin one. It returns the character and where
-// it stands, or 0.
+// openIn finds a quote or a bracket that a line of YAML opens and does not close. It also finds text after a
+// closing quote, and a value with an invalid first character. It returns the character and its offset, or 0.
 func openIn(line string) (byte, int) {
 	var open []int // offsets of brackets
 	begins := true // a value can begin here

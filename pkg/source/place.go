@@ -7,7 +7,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// NodePos is the position of a node.
+// NodePos returns the position of a node.
 func NodePos(f *File, n *yaml.Node) Pos {
 	if n == nil {
 		return Pos{File: f}
@@ -15,8 +15,8 @@ func NodePos(f *File, n *yaml.Node) Pos {
 	return Pos{File: f, Line: n.Line, Col: n.Column}
 }
 
-// TextPos is the position of the first rune of a scalar's text: behind its
-// anchor, tag and quote, or on the line below a block scalar's mark.
+// TextPos returns the position of the first rune of a scalar's text: after its anchor, tag and quote, or on the
+// line below the indicator of a block scalar.
 func TextPos(f *File, n *yaml.Node) Pos {
 	p := NodePos(f, n)
 	if n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
@@ -32,7 +32,7 @@ func TextPos(f *File, n *yaml.Node) Pos {
 	return p
 }
 
-// properties is how many runes the anchor and the tag of a scalar take.
+// properties returns the number of runes of a scalar's anchor and tag.
 func properties(f *File, p Pos) int {
 	start, ok := f.byteOf(p)
 	if !ok {
@@ -50,10 +50,9 @@ func properties(f *File, p Pos) int {
 	return utf8.RuneCountInString(line) - utf8.RuneCountInString(rest)
 }
 
-// Advance is the position of byte off of text, whose first rune stands at. The
-// text may be the value of a YAML scalar: the indentation, folded lines and
-// escapes that the file has and the value has not are skipped. The answer is
-// at itself when the file does not have the text there.
+// Advance returns the position of byte off of text. The first rune of text is at the position at. The text may be
+// the value of a YAML scalar: indentation, folded lines and escapes that only exist in the file are skipped. If the
+// file does not contain the text there, at is returned.
 func Advance(at Pos, text string, off int) Pos {
 	if !at.IsValid() {
 		return at
@@ -74,8 +73,8 @@ func Advance(at Pos, text string, off int) Pos {
 	return at.File.offset(start + n)
 }
 
-// endsLine reports whether the text goes on in a line that head does not
-// reach into: how far that is indented in the file is not known then.
+// endsLine reports whether head ends before the next line of the text. The indentation of that line in the file is
+// not known then.
 func endsLine(head, text string) bool {
 	return strings.HasSuffix(head, "\n") && len(head) < len(text)
 }
@@ -90,7 +89,7 @@ func forward(at Pos, head string) Pos {
 	return at
 }
 
-// byteOf is the offset of a position in the text of its file.
+// byteOf returns the offset of a position in the text of its file.
 func (f *File) byteOf(p Pos) (int, bool) {
 	line := f.Line(p.Line)
 	if len(f.Text) == 0 || p.Line > len(f.lines) || p.Col < 1 {
@@ -115,8 +114,8 @@ func quoteBefore(text []byte) byte {
 	return 0
 }
 
-// align walks the file's text and the scalar's value side by side, up to byte
-// off of the value, and returns how far it came in the file's text.
+// align advances in the file's text and in the scalar's value in parallel, up to byte off of the value. It returns
+// the offset in the file's text.
 func align(raw, text string, off int, quote byte) (int, bool) {
 	i := 0
 	for j := 0; j <= off; {
@@ -141,8 +140,8 @@ func align(raw, text string, off int, quote byte) (int, bool) {
 	return i, true
 }
 
-// blanksAt are the characters to skip in the file before one that is none:
-// indentation, and line ends when the value has them no more.
+// blanksAt returns the characters to skip in the file before the next non-blank: indentation, and line breaks that
+// the value does not have.
 func blanksAt(raw string, i int) string {
 	if i > 0 && (raw[i-1] == '\n' || raw[i-1] == ' ') || i < len(raw) && (raw[i] == '\n' || raw[i] == '\r') {
 		return " \t\r\n"
@@ -150,7 +149,7 @@ func blanksAt(raw string, i int) string {
 	return ""
 }
 
-// step is how many bytes of the file and of the value stand for one character.
+// step returns the number of bytes in the file and in the value that represent one character.
 func step(raw, text string, quote byte) (n, m int) {
 	_, size := utf8.DecodeRuneInString(text)
 	switch {
@@ -169,7 +168,7 @@ func step(raw, text string, quote byte) (n, m int) {
 	return 0, 0
 }
 
-// escape is the length of an escape of a double-quoted scalar.
+// escape returns the length of an escape in a double-quoted scalar.
 func escape(raw string, size int) (n, m int) {
 	if len(raw) < 2 {
 		return 0, 0
@@ -181,7 +180,7 @@ func escape(raw string, size int) (n, m int) {
 		return min(6, len(raw)), size
 	case 'U':
 		return min(10, len(raw)), size
-	case '\n', '\r': // the line goes on
+	case '\n', '\r': // an escaped line break
 		return 1 + len(raw[1:]) - len(strings.TrimLeft(raw[1:], " \t\r\n")), 0
 	}
 	return 2, size

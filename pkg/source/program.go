@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// Program is a program of the control node that prints an input.
+// Program is a program on the control node whose output is an input of kk.
 type Program struct {
-	Cmd *exec.Cmd // without a context; standard error is kept when it goes nowhere
-	Max int       // the most bytes that it may print
-	// Limit is how long it may take; 0 is as long as it wants.
+	Cmd *exec.Cmd // without a context; standard error is captured if it is not set
+	Max int       // maximum size of the output in bytes
+	// Limit is the time limit; 0 means none.
 	Limit time.Duration
 }
 
-// ProgramError is a program that did not print what was asked of it.
+// ProgramError reports a program that failed to print its output.
 type ProgramError struct {
 	Err    error
-	Stderr string // the beginning of it
+	Stderr string // only the beginning
 }
 
 func (e *ProgramError) Error() string { return e.Err.Error() }
 
 func (e *ProgramError) Unwrap() error { return e.Err }
 
-// maxComplaint bounds what is kept of standard error.
+// maxComplaint is the maximum size of captured standard error in bytes.
 const maxComplaint = 64 << 10
 
-// Output runs the program and returns what it printed. When it prints too much,
-// takes too long, or ctx ends, it is ended with all that it started.
+// Output runs the program and returns its output. If it prints too much, takes too long, or ctx ends, it is killed
+// together with its child processes.
 func (p Program) Output(ctx context.Context) ([]byte, error) {
 	if p.Limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, p.Limit,
@@ -61,7 +61,7 @@ func (p Program) Output(ctx context.Context) ([]byte, error) {
 
 func printed(max int) error { return fmt.Errorf("it printed more than %d MiB", max>>20) }
 
-// bounded keeps the beginning of what is written, and calls full when there is more.
+// bounded keeps the beginning of the data, and calls full if there is more.
 type bounded struct {
 	kept []byte
 	max  int
@@ -78,9 +78,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// runGroup runs a command in a process group of its own, which ends with ctx. A
-// command with a terminal stays in kk's group: another one could not ask there,
-// and the terminal's interrupt reaches it anyway.
+// runGroup runs a command in its own process group, which is killed when ctx ends. A command with a terminal stays
+// in kk's process group: from another group it cannot prompt, and the terminal's interrupt reaches it anyway.
 func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 	alone := !hasTerminal()
 	if alone {
@@ -103,11 +102,11 @@ func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 		if alone {
 			pid = -pid
 		}
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may already have exited
 		err = <-done
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		return nil // it ended well, and left a child that holds its output
+		return nil // it succeeded, but a child still has its output open
 	}
 	return err
 }

@@ -1,6 +1,5 @@
-// Package source knows where things stand in the files a person wrote: files,
-// positions in them, and diagnostics that name a position, say what is wrong
-// and what to do about it.
+// Package source handles the positions of things in files that users write. It provides files, positions, and
+// diagnostics with a position, a problem and a hint.
 package source
 
 import (
@@ -14,21 +13,21 @@ import (
 	"unicode/utf8"
 )
 
-// File is one text that positions point into. It does not change after NewFile.
+// File is a text that positions refer to. It does not change after NewFile.
 type File struct {
-	Name string // as shown to people: relative to the working folder when below it
+	Name string // as shown to users: relative to the working folder when below it
 	Text []byte
-	// Secret keeps diagnostics from showing lines of the file.
+	// Secret prevents diagnostics from showing lines of the file.
 	Secret bool
 
 	once  sync.Once
 	lines []int // offset of the first byte of each line
 }
 
-// NewFile returns a file whose lines are indexed when they are first asked for.
+// NewFile returns a file. Its lines are indexed on first use.
 func NewFile(name string, text []byte) *File { return &File{Name: name, Text: text} }
 
-// Line returns line n (1-based) without its line end, "" when there is none.
+// Line returns line n (1-based) without its line break, or "" if there is no such line.
 func (f *File) Line(n int) string {
 	f.once.Do(f.index)
 	if n < 1 || n > len(f.lines) {
@@ -51,17 +50,17 @@ func (f *File) index() {
 	}
 }
 
-// Pos is a place in a file. Line and Col are 1-based, Col counts runes; the
-// zero Pos is nowhere (a value given on the command line, say).
+// Pos is a position in a file. Line and Col are 1-based; Col counts runes. The zero Pos means no position, such as
+// for a value on the command line.
 type Pos struct {
 	File      *File
 	Line, Col int
 }
 
-// IsValid reports whether the position names a place in a file.
+// IsValid reports whether p is a position in a file.
 func (p Pos) IsValid() bool { return p.File != nil && p.Line > 0 }
 
-// String is file:line:col, or "" when the position is nowhere.
+// String returns file:line:col, or "" for no position.
 func (p Pos) String() string {
 	switch {
 	case p.File == nil:
@@ -74,49 +73,49 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File.Name, p.Line, p.Col)
 }
 
-// Frame is one step of the way from the play to the place of a diagnostic.
+// Frame is one step on the path from the play to the position of a diagnostic.
 type Frame struct {
 	What string // "role web", "include_tasks install.yml"
 	At   Pos
 }
 
-// Severity tells an error from a warning. The zero value is Error.
+// Severity distinguishes errors from warnings. The zero value is Error.
 type Severity int
 
-// A diagnostic stops the run (Error) or is only shown (Warning).
+// An Error stops the run. A Warning is only shown.
 const (
 	Error Severity = iota
 	Warning
 )
 
-// Diagnostic is one problem of an input, with its place.
+// Diagnostic is one problem in an input, with its position.
 type Diagnostic struct {
 	Severity Severity
 	Pos      Pos
-	Width    int     // how many runes the caret line underlines; 0 means one
-	Summary  string  // what is wrong, one line, no final stop
+	Width    int     // number of runes that the caret line underlines; 0 means one
+	Summary  string  // the problem, on one line without a final period
 	Help     string  // what to do: `did you mean "dest"?`; may be empty
-	Trace    []Frame // from the nearest include outwards
-	Rule     string  // the id that kk lint knows the warning by; may be empty
+	Trace    []Frame // from the innermost include outwards
+	Rule     string  // the ID of the warning in kk lint; may be empty
 }
 
-// Errorf makes an error diagnostic.
+// Errorf returns an error diagnostic.
 func Errorf(at Pos, format string, args ...any) *Diagnostic {
 	return &Diagnostic{Pos: at, Summary: fmt.Sprintf(format, args...)}
 }
 
-// Warningf makes a warning diagnostic.
+// Warningf returns a warning diagnostic.
 func Warningf(at Pos, format string, args ...any) *Diagnostic {
 	return &Diagnostic{Severity: Warning, Pos: at, Summary: fmt.Sprintf(format, args...)}
 }
 
-// WithHelp sets what to do about it, and returns d.
+// WithHelp sets the hint what to do about the problem, and returns d.
 func (d *Diagnostic) WithHelp(format string, args ...any) *Diagnostic {
 	d.Help = fmt.Sprintf(format, args...)
 	return d
 }
 
-// Error is "file:line:col: summary (help)" on one line.
+// Error returns "file:line:col: summary (help)" on one line.
 func (d *Diagnostic) Error() string {
 	var b strings.Builder
 	if s := d.Pos.String(); s != "" {
@@ -129,12 +128,12 @@ func (d *Diagnostic) Error() string {
 	return b.String()
 }
 
-// Render lays the diagnostic out for people: the first line as a compiler
-// prints it, the source line with the line before it, a caret, the help and the trace.
+// Render formats the diagnostic for display: the first line as a compiler prints it, the source line with the line
+// before it, a caret, the help and the trace.
 func (d *Diagnostic) Render() string { return d.RenderHiding(func(text string) string { return text }) }
 
-// RenderHiding is Render of texts with their secrets hidden, source lines
-// before they are cut to a width that shows them in part.
+// RenderHiding is Render with secrets masked by hide. Source lines are masked before they are shortened, so that no
+// part of a secret is shown.
 func (d *Diagnostic) RenderHiding(hide func(string) string) string {
 	var b strings.Builder
 	if s := d.Pos.String(); s != "" {
@@ -167,11 +166,10 @@ func (d *Diagnostic) RenderHiding(hide func(string) string) string {
 	return hide(b.String())
 }
 
-// hanging indents the lines after the first: what quotes a host must not look
-// like a diagnostic of its own.
+// hanging indents all lines except the first, so that text quoted from a host does not look like a diagnostic.
 func hanging(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 
-// maxSnippet bounds how much of one source line is shown.
+// maxSnippet is the maximum length of a source line in the output.
 const maxSnippet = 160
 
 func (d *Diagnostic) snippet(b *strings.Builder, hide func(string) string) {
@@ -190,11 +188,11 @@ func (d *Diagnostic) snippet(b *strings.Builder, hide func(string) string) {
 	fmt.Fprintf(b, "  %*s   %s%s\n", num, "", strings.Repeat(" ", col-1), strings.Repeat("^", width))
 }
 
-// secretValue matches what stands behind a name that says it is a secret.
+// secretValue matches a value after a name of a secret.
 var secretValue = regexp.MustCompile(`(?i)([\w-]*(?:passw|passphrase|secret|token|credential|private_key|api_?key)[\w-]*["']?(?::\s+|=))("[^"]*"?|'[^']*'?|[^\s"'={,}\]!|>&*][^,}]*)`)
 
-// hideSecret stars the values of such names: a file with a mistake in it was
-// not read yet, so that its secrets are not known otherwise.
+// hideSecret masks such values. A file with a syntax error has not been read yet, so its secrets are not
+// registered.
 func hideSecret(line string) string {
 	return secretValue.ReplaceAllStringFunc(line, func(m string) string {
 		part := secretValue.FindStringSubmatch(m)
@@ -205,9 +203,9 @@ func hideSecret(line string) string {
 	})
 }
 
-// window cuts a long line around column col, and returns the column in what is
-// left. Each character has one column, so that the caret stands where it should:
-// control characters are blanks, and others that draw nothing show as replaced.
+// window shortens a long line around column col and returns the column in the shortened line. Every character gets
+// one column so that the caret is at the right place: control characters become blanks, and other invisible
+// characters are replaced.
 func window(line string, col int) (string, int) {
 	runes := []rune(strings.ToValidUTF8(line, "\uFFFD"))
 	for i, r := range runes {
@@ -227,7 +225,7 @@ func window(line string, col int) (string, int) {
 	return cut, col - start
 }
 
-// Diagnostics is everything a pass found, in the order it was found.
+// Diagnostics are all problems that a pass found, in the order in which it found them.
 type Diagnostics []*Diagnostic
 
 // Add appends non-nil diagnostics.
@@ -239,7 +237,7 @@ func (ds *Diagnostics) Add(more ...*Diagnostic) {
 	}
 }
 
-// DiagnosticsOf is an error as the diagnostics that it is or holds, or else as one without a place.
+// DiagnosticsOf returns the diagnostics in an error. Any other error becomes a diagnostic without a position.
 func DiagnosticsOf(err error) Diagnostics {
 	var ds Diagnostics
 	var d *Diagnostic
@@ -252,10 +250,10 @@ func DiagnosticsOf(err error) Diagnostics {
 	return Diagnostics{Errorf(Pos{}, "%s", err)}
 }
 
-// Errors returns those that stop the run.
+// Errors returns the diagnostics that stop the run.
 func (ds Diagnostics) Errors() Diagnostics { return ds.only(Error) }
 
-// Warnings returns those that are only shown.
+// Warnings returns the diagnostics that are only shown.
 func (ds Diagnostics) Warnings() Diagnostics { return ds.only(Warning) }
 
 func (ds Diagnostics) only(s Severity) Diagnostics {
@@ -268,7 +266,7 @@ func (ds Diagnostics) only(s Severity) Diagnostics {
 	return out
 }
 
-// Err returns the errors among ds as one error, nil when there are none.
+// Err returns the errors among ds as one error, or nil if there are none.
 func (ds Diagnostics) Err() error {
 	if errs := ds.Errors(); len(errs) > 0 {
 		return errs
@@ -276,7 +274,7 @@ func (ds Diagnostics) Err() error {
 	return nil
 }
 
-// Error joins the diagnostics, a line each.
+// Error joins the diagnostics, one per line.
 func (ds Diagnostics) Error() string {
 	lines := make([]string, len(ds))
 	for i, d := range ds {
@@ -285,8 +283,8 @@ func (ds Diagnostics) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Sort orders by file, line and column, and drops exact repetitions; of an
-// error and a warning that say the same the error stays.
+// Sort sorts by file, line and column, and removes exact duplicates. Of an error and a warning with the same text,
+// the error is kept.
 func (ds Diagnostics) Sort() Diagnostics {
 	out := append(Diagnostics(nil), ds...)
 	sort.SliceStable(out, func(i, j int) bool {
@@ -313,7 +311,7 @@ func (ds Diagnostics) Sort() Diagnostics {
 	return out[:n]
 }
 
-// repeated reports whether one of those at the same place says the same.
+// repeated reports whether a kept diagnostic at the same position has the same text.
 func repeated(kept Diagnostics, d *Diagnostic) bool {
 	for i := len(kept) - 1; i >= 0 && kept[i].Pos.String() == d.Pos.String(); i-- {
 		if kept[i].Error() == d.Error() {

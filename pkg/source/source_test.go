@@ -110,7 +110,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestAdvance finds the mark ! of a scalar's value in the file.
+// TestAdvance finds the character ! of a scalar's value in the file.
 func TestAdvance(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: x y !":                             "f:1:8",
@@ -242,7 +242,7 @@ func TestParseYAML(t *testing.T) {
 	}
 }
 
-// TestSyntaxErrorLater has the mistake far down a long file.
+// TestSyntaxErrorLater has the error far down in a long file.
 func TestSyntaxErrorLater(t *testing.T) {
 	text := strings.Repeat("- name: a\n  command: b\n", 3000) + "- name: c\n  command: 'd\n" + strings.Repeat("- name: e\n", 50)
 	_, ds := ParseYAML(NewFile("f", []byte(text)))
@@ -251,7 +251,7 @@ func TestSyntaxErrorLater(t *testing.T) {
 	}
 }
 
-// breaks are what YAML ends a line with.
+// breaks matches the line breaks of YAML.
 var breaks = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
 
 func FuzzParseYAML(f *testing.F) {

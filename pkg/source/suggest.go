@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// DidYouMean is `did you mean "x"?` for the candidate nearest to word, or ""
-// when none is near.
+// DidYouMean returns `did you mean "x"?` for the candidate nearest to word, or "" if none is near.
 func DidYouMean(word string, candidates []string) string {
 	if near := Nearest(word, candidates); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -15,9 +14,9 @@ func DidYouMean(word string, candidates []string) string {
 	return ""
 }
 
-// Nearest returns the candidate with the smallest edit distance to word, at
-// most a third of its length (but one edit is always near); "" when none is.
-// Ties go to the alphabetically first.
+// Nearest returns the candidate with the smallest edit distance to word, or "" if none is near. The maximum
+// distance is a third of the word's length, but at least one. Of equally near candidates, the first in alphabetical
+// order is returned.
 func Nearest(word string, candidates []string) string {
 	sorted := append([]string(nil), candidates...)
 	sort.Strings(sorted)
@@ -31,8 +30,7 @@ func Nearest(word string, candidates []string) string {
 	return name
 }
 
-// distance is the Damerau-Levenshtein distance (adjacent transpositions), or
-// limit when it is not below that.
+// distance returns the Damerau-Levenshtein distance (adjacent transpositions), or limit if it is not below that.
 func distance(a, b string, limit int) int {
 	if diff := len(a) - len(b); diff >= limit || -diff >= limit {
 		return limit

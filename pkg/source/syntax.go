@@ -14,8 +14,8 @@ import (
 
 var lineInError = regexp.MustCompile(`(?s)^yaml: (?:unmarshal errors:\s*)?line (\d+): (.*)$`)
 
-// SyntaxError turns an error of the YAML parser into a diagnostic that stands
-// where the mistake is, with a guess at what the person meant.
+// SyntaxError turns an error of the YAML parser into a diagnostic at the position of the mistake, with a guess at
+// the intended text.
 func SyntaxError(f *File, err error) *Diagnostic {
 	named, why := 1, strings.TrimPrefix(err.Error(), "yaml: ")
 	m := lineInError.FindStringSubmatch(err.Error())
@@ -40,9 +40,8 @@ func SyntaxError(f *File, err error) *Diagnostic {
 // maxReparsed bounds the bytes that are parsed again to find an error's line.
 const maxReparsed = 8 << 20
 
-// locate finds the line of a syntax error. The parser names the line where the
-// construct began that it could not end. The error is behind the longest run
-// of whole lines that can be parsed.
+// locate finds the line of a syntax error. The parser reports the line where the unfinished construct began. The
+// error follows the longest run of whole lines that can be parsed.
 func locate(f *File, err error, named int) int {
 	f.once.Do(f.index)
 	left := maxReparsed
@@ -51,7 +50,7 @@ func locate(f *File, err error, named int) int {
 		left -= len(text) + 1
 		return parseError(text)
 	}
-	// Once the parser has seen what breaks it, more text changes nothing.
+	// Once the parser has reached the error, more text does not change the result.
 	low, high := 0, len(f.lines)-1
 	for low < high && left > 0 {
 		mid := (low + high) / 2
@@ -76,7 +75,7 @@ func locate(f *File, err error, named int) int {
 	return max(1, min(named, len(f.lines)))
 }
 
-// parseError is the parser's error, nil when it can read the text.
+// parseError returns the parser's error, or nil if it can read the text.
 func parseError(text []byte) error {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	for {
@@ -90,8 +89,7 @@ func parseError(text []byte) error {
 	}
 }
 
-// mistake is where a person most likely went wrong: a line, a byte of it, and
-// what to do.
+// mistake is the most likely mistake: its line, its byte in the line, and what to do about it.
 type mistake struct {
 	line, at int
 	help     string
@@ -103,7 +101,7 @@ var (
 	mark     = regexp.MustCompile(`^(<<<<<<<|=======|>>>>>>>)( |$)`)
 )
 
-// guess tells from a line that cannot be parsed what is wrong with it.
+// guess determines the mistake in a line that cannot be parsed.
 func guess(f *File, n int, why string) mistake {
 	line := f.Line(n)
 	indent := len(line) - len(strings.TrimLeft(line, " \t"))

@@ -11,25 +11,24 @@ import (
 	"time"
 )
 
-// Tree reads the files of the control node by absolute path: those of the
-// operating system, and those that the binary carries, under "builtin:/".
-// The zero value reads the operating system's only. Files of the operating
-// system that are encrypted with Ansible Vault are read as what they hold.
+// Tree reads the files of the control node by absolute path: files of the operating system, and files that the
+// binary bundles, below "builtin:/". The zero value only reads files of the operating system. Of these, files
+// encrypted with Ansible Vault are decrypted.
 type Tree struct {
 	Embedded fs.FS
 	Vault    Decrypter // nil: reading an encrypted file is an error
-	// Ended ends what waits for an input that does not answer; nil never does.
+	// Ended, when closed, cancels reads from inputs that do not respond. Nil never cancels.
 	Ended <-chan struct{}
-	// Patience is how long such an input may keep silent; 0 is the constant.
+	// Patience is how long such an input may be silent. 0 means the constant Patience.
 	Patience time.Duration
 
 	raw bool
 }
 
-// IsAbs reports whether the path needs no folder to be joined to.
+// IsAbs reports whether a path is absolute, including builtin paths.
 func IsAbs(name string) bool { return filepath.IsAbs(name) || isBundled(name) }
 
-// Join joins a path to a folder, unless the path is absolute already; "" is the working folder.
+// Join joins a path to a folder, unless the path is absolute. "" is the working folder.
 func Join(dir, name string) string {
 	if IsAbs(name) || dir == "" {
 		return Clean(name)
@@ -37,7 +36,7 @@ func Join(dir, name string) string {
 	return Clean(dir + "/" + name)
 }
 
-// Clean is filepath.Clean that knows builtin paths and never leaves their root.
+// Clean is filepath.Clean with support for builtin paths. The result never leaves their root.
 func Clean(name string) string {
 	if rest, ok := strings.CutPrefix(name, Builtin); ok {
 		return Builtin + path.Clean("/"+rest)
@@ -45,7 +44,7 @@ func Clean(name string) string {
 	return filepath.Clean(name)
 }
 
-// Dir is the folder of a path.
+// Dir returns the folder of a path.
 func Dir(name string) string {
 	if rest, ok := strings.CutPrefix(Clean(name), Builtin); ok {
 		return Builtin + path.Dir(rest)
@@ -70,8 +69,8 @@ func (t Tree) split(name string) (fs.FS, string, error) {
 	return t.Embedded, rest, nil
 }
 
-// Open opens a file for reading, which may have any size. A pipe or a device
-// has no size that could be known first, and is refused.
+// Open opens a file of any size for reading. Pipes and devices are rejected because their size is not known in
+// advance.
 func (t Tree) Open(name string) (fs.File, error) {
 	fsys, p, err := t.split(name)
 	if err != nil {
@@ -133,19 +132,19 @@ func (t Tree) Glob(pattern string) ([]string, error) {
 	return found, err
 }
 
-// IsFile reports whether a regular file (or a link to one) is there.
+// IsFile reports whether a path is a regular file, or a link to one.
 func (t Tree) IsFile(name string) bool {
 	info, err := t.Stat(name)
 	return err == nil && !info.IsDir()
 }
 
-// IsDir reports whether a folder is there.
+// IsDir reports whether a path is a folder, or a link to one.
 func (t Tree) IsDir(name string) bool {
 	info, err := t.Stat(name)
 	return err == nil && info.IsDir()
 }
 
-// kindOf says what a file is that is none.
+// kindOf describes the type of something that is not a regular file.
 func kindOf(m fs.FileMode) string {
 	switch {
 	case m&fs.ModeNamedPipe != 0:

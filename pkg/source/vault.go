@@ -8,27 +8,26 @@ import (
 	"os"
 )
 
-// Decrypter opens texts that are encrypted with Ansible Vault.
+// Decrypter decrypts texts that are encrypted with Ansible Vault.
 type Decrypter interface {
-	// Decrypt returns what a text holds that IsVault tells to be encrypted.
-	// The answer is not to be changed. An error with a method Help() string
-	// says what to do.
+	// Decrypt returns the plain text of a text for which IsVault is true. The caller must not modify the result. An
+	// error may have a method Help() string with a hint.
 	Decrypt(text []byte) ([]byte, error)
 }
 
 const vaultMark = "$ANSIBLE_VAULT;"
 
-// IsVault reports whether a text says of itself that it is encrypted.
+// IsVault reports whether a text begins with the header of Ansible Vault.
 func IsVault(text []byte) bool { return bytes.HasPrefix(text, []byte(vaultMark)) }
 
-// Raw is the tree that reads encrypted files as they are.
+// Raw returns a tree that does not decrypt files.
 func (t Tree) Raw() Tree {
 	t.raw = true
 	return t
 }
 
-// Load reads a whole file as one that positions can point into; name is how
-// people are shown it. It has at most MaxFile bytes. Of a file that was encrypted no diagnostic shows a line.
+// Load reads a whole file of at most MaxFile bytes as a File. name is the name shown to users. Diagnostics do not
+// show lines of a file that was encrypted.
 func (t Tree) Load(path, name string) (*File, error) {
 	text, err := t.Raw().Read(path, MaxFile)
 	if err != nil || t.raw || !IsVault(text) {
@@ -47,8 +46,7 @@ func (t Tree) decrypt(f *File) ([]byte, error) {
 	return bytes.Clone(plain), nil
 }
 
-// Decrypt decrypts what stands at a place. The error is a *Diagnostic; d may
-// be nil, which opens nothing.
+// Decrypt decrypts the text at a position. The error is a *Diagnostic. A nil d decrypts nothing.
 func Decrypt(d Decrypter, at Pos, text []byte) ([]byte, error) {
 	if d == nil {
 		return nil, Errorf(at, "this is encrypted with a vault, and nothing here opens vaults")
@@ -65,7 +63,7 @@ func Decrypt(d Decrypter, at Pos, text []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// readVault replaces an encrypted text by what it holds.
+// readVault replaces an encrypted text by its plain text.
 func (t Tree) readVault(path string, text []byte) ([]byte, error) {
 	if t.raw || !IsVault(text) {
 		return text, nil
@@ -73,7 +71,7 @@ func (t Tree) readVault(path string, text []byte) ([]byte, error) {
 	return t.decrypt(NewFile(Shown(path), text))
 }
 
-// openVault replaces an encrypted file by what it holds.
+// openVault replaces an encrypted file by its plain text.
 func (t Tree) openVault(path string, f *os.File) (fs.File, error) {
 	info, err := f.Stat()
 	if err != nil || t.raw || !info.Mode().IsRegular() || info.Size() < int64(len(vaultMark)) {
@@ -98,7 +96,7 @@ func (t Tree) openVault(path string, f *os.File) (fs.File, error) {
 	return &opened{bytes.NewReader(plain), openedInfo{info, int64(len(plain))}}, err
 }
 
-// opened is an encrypted file that was opened.
+// opened is a decrypted file.
 type opened struct {
 	*bytes.Reader
 	info openedInfo

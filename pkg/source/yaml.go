@@ -12,14 +12,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// MaxFile is the most bytes that a YAML file may have: what people write is
-// far below, and what a mistaken path names is far above.
+// MaxFile is the maximum size of a YAML file in bytes. Files written by users are far smaller. A larger file
+// usually means a wrong path.
 const MaxFile = 32 << 20
 
-// ParseYAML parses the documents of a file and finds what a parser alone can
-// see: bytes that are no UTF-8, tabs, syntax, duplicate keys, unknown tags,
-// aliases that have no end. The nodes are those that came before the first
-// syntax error; a document whose aliases have no end is left out.
+// ParseYAML parses the documents of a file and reports everything that can be detected without a schema: invalid
+// UTF-8, tabs, syntax errors, duplicate keys, unknown tags, and aliases that expand endlessly. It returns the
+// documents before the first syntax error. Documents with endless aliases are skipped.
 func ParseYAML(f *File) ([]*yaml.Node, Diagnostics) {
 	if d := checkText(f); d != nil {
 		return nil, Diagnostics{d}
@@ -45,7 +44,7 @@ func ParseYAML(f *File) ([]*yaml.Node, Diagnostics) {
 	}
 }
 
-// decodeNode guards against panics of the parser on hostile input.
+// decodeNode recovers from panics of the parser on hostile input.
 func decodeNode(dec *yaml.Decoder, doc *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -84,15 +83,14 @@ func invalidUTF8(text []byte) int {
 	return -1
 }
 
-// offset turns a byte offset into a position.
+// offset converts a byte offset to a position.
 func (f *File) offset(i int) Pos {
 	f.once.Do(f.index)
 	line := sort.SearchInts(f.lines, i+1)
 	return Pos{f, line, utf8.RuneCount(f.Text[f.lines[line-1]:i]) + 1}
 }
 
-// maxDepth bounds how deep nodes are searched; deeper ones are refused when
-// they are decoded.
+// maxDepth limits how deep nodes are searched. Deeper nodes are rejected when they are decoded.
 const maxDepth = 200
 
 // duplicates reports every duplicate key of a mapping.
@@ -126,7 +124,7 @@ func duplicates(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
 	return ds
 }
 
-// tags reports the tags in a tree of nodes that mean nothing where they stand.
+// tags reports the tags in a tree of nodes that have no meaning where they are used.
 func tags(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
 	if depth > maxDepth || n.Kind == yaml.AliasNode {
 		return nil
@@ -144,8 +142,8 @@ func tags(f *File, n *yaml.Node, depth int) (ds Diagnostics) {
 	return ds
 }
 
-// wrongTag reports a tag that nobody understands, most often a text that begins
-// with an exclamation mark, or that says of a value what it is not.
+// wrongTag reports an unknown tag. Most often it is text that begins with an exclamation mark, or a tag that does
+// not match the type of its value.
 func wrongTag(f *File, n *yaml.Node) *Diagnostic {
 	if n.Style&yaml.TaggedStyle == 0 {
 		return nil
@@ -177,8 +175,8 @@ func wrongTag(f *File, n *yaml.Node) *Diagnostic {
 	return nil
 }
 
-// keyTag reports a key that is marked as a value of its own kind: nothing looks
-// for a key that is encrypted, and none is a template.
+// keyTag reports a key with a tag that only makes sense for values: encrypted keys are never looked up, and keys
+// are not templates.
 func keyTag(f *File, n *yaml.Node) *Diagnostic {
 	if n.Style&yaml.TaggedStyle == 0 || n.Kind != yaml.ScalarNode {
 		return nil
@@ -206,21 +204,21 @@ func nodeKind(n *yaml.Node) string {
 	return "scalar"
 }
 
-// maxNodes bounds what aliases may expand to (the "billion laughs").
+// maxNodes limits the number of nodes after aliases are expanded (the "billion laughs" attack).
 const maxNodes = 500_000
 
-// aliases reports an anchor that contains itself, and aliases that expand to
-// too much. It stops at the first.
+// aliases reports an anchor that contains itself, and aliases that expand to too many nodes. It stops at the first
+// problem.
 func aliases(f *File, doc *yaml.Node) *Diagnostic {
 	e := expansion{f: f, sizes: map[*yaml.Node]int{}}
 	e.size(doc)
 	return e.problem
 }
 
-// expansion measures nodes with their aliases written out.
+// expansion counts nodes with all aliases expanded.
 type expansion struct {
 	f       *File
-	sizes   map[*yaml.Node]int // of anchored nodes; -1 while it is being measured
+	sizes   map[*yaml.Node]int // of anchored nodes; -1 while counting
 	aliased bool
 	problem *Diagnostic
 }
