@@ -1,6 +1,5 @@
-// Package argspec checks arguments against the specs that roles declare: the
-// argument_specs of meta/argument_specs.yml, as Ansible's
-// validate_argument_spec does, and in its words.
+// Package argspec checks arguments against the argument_specs in a role's meta/argument_specs.yml, with the rules
+// and the messages of Ansible's validate_argument_spec.
 package argspec
 
 import (
@@ -12,10 +11,9 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Validate returns everything that is wrong with arguments. The entry is that
-// of a role's entry point: options, and the rules that hold among them
-// (mutually_exclusive, required_together, required_one_of, required_if,
-// required_by). Aliases are resolved, and defaults checked as if they were given.
+// Validate returns all problems of arguments. The entry is the spec of a role's entry point: options, and the rules
+// between them (mutually_exclusive, required_together, required_one_of, required_if, required_by). Aliases are
+// resolved, and defaults are checked like given values.
 func Validate(entry, args *value.Dict) []string {
 	c := &check{}
 	c.level(entry, args.Copy(), nil)
@@ -30,14 +28,14 @@ func Validate(entry, args *value.Dict) []string {
 type check struct {
 	problems  []string
 	unknown   []string
-	supported string // by the last level that was given something unknown
+	supported string // set by the last level with an unknown argument
 }
 
 func (c *check) fail(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
-// rule adds a problem of several arguments, and where they were found.
+// rule adds a problem that concerns several arguments, and the path where they were found.
 func (c *check) rule(path []string, format string, args ...any) {
 	if len(path) > 0 {
 		format += " found in " + strings.ReplaceAll(strings.Join(path, " -> "), "%", "%%")
@@ -45,7 +43,7 @@ func (c *check) rule(path []string, format string, args ...any) {
 	c.fail(format, args...)
 }
 
-// level checks the options of one dict. What it converts it puts into args.
+// level checks the options of one dict. Converted values are written to args.
 func (c *check) level(entry, args *value.Dict, path []string) {
 	options := dict(entry, "options")
 	aliases := c.aliases(options, args)
@@ -73,7 +71,7 @@ func (c *check) level(entry, args *value.Dict, path []string) {
 	}
 }
 
-// nested checks the options of a dict, or of each dict of a list.
+// nested checks the suboptions of a dict, or of each dict in a list.
 func (c *check) nested(name string, o, args *value.Dict, path []string) {
 	kind := text(o, "type")
 	if !o.Has("options") || kind != "dict" && (kind != "list" || text(o, "elements") != "dict") {
@@ -100,7 +98,7 @@ func (c *check) nested(name string, o, args *value.Dict, path []string) {
 	}
 }
 
-// aliases gives arguments their real names, and returns the aliases that there are.
+// aliases renames arguments to their real names, and returns all aliases.
 func (c *check) aliases(options, args *value.Dict) []string {
 	var all []string
 	for name, o := range each(options) {
@@ -144,7 +142,7 @@ func (c *check) required(options, args *value.Dict, path []string) {
 	}
 }
 
-// choices checks that a value, or each of a list, is one that the option takes.
+// choices checks that a value, or each element of a list, is one of the option's choices.
 func (c *check) choices(name string, o *value.Dict, v any, path []string) {
 	given, ok := o.Get("choices")
 	if !ok || given == nil {
@@ -177,7 +175,7 @@ func (c *check) choices(name string, o *value.Dict, v any, path []string) {
 	}
 }
 
-// shown is a value in a message; that of a no_log option is not.
+// shown formats a value for a message. The value of a no_log option is hidden.
 func (c *check) shown(o *value.Dict, v any) string {
 	if truth(o, "no_log") {
 		return "********"
@@ -185,8 +183,8 @@ func (c *check) shown(o *value.Dict, v any) string {
 	return value.Str(v)
 }
 
-// chosen reports whether v is among the choices. YAML reads yes as a bool,
-// which as a string is True: it stands for the only choice that means it.
+// chosen reports whether v is among the choices. YAML reads yes as a bool, which is True as a string. It matches if
+// exactly one choice has this meaning.
 func chosen(choices []any, v any) bool {
 	same := func(e any) bool { return value.Equal(e, v) }
 	if slices.ContainsFunc(choices, same) {

@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// TestTypes holds each type to values that it takes and to ones that it refuses.
+// TestTypes checks each type with valid and invalid values.
 func TestTypes(t *testing.T) {
 	dict := value.NewDict("a", 1)
 	for kind, c := range map[string]struct{ good, bad []any }{

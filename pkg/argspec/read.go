@@ -7,7 +7,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// each goes over the options of a spec, in its order.
+// each ranges over the options of a spec in their order.
 func each(options *value.Dict) iter.Seq2[string, *value.Dict] {
 	return func(yield func(string, *value.Dict) bool) {
 		for k, v := range options.All() {
@@ -60,7 +60,7 @@ func list(v any) []any {
 	return out
 }
 
-// strs are the texts of a list; a text is a list of itself.
+// strs returns the texts of a list. A text counts as a list of one element.
 func strs(v any) []string {
 	if s, ok := v.(string); ok {
 		return []string{s}

@@ -20,8 +20,7 @@ func (c *check) exclusive(entry, args *value.Dict, path []string) {
 	}
 }
 
-// rules checks what one argument asks of others. Of each kind the first
-// breach is reported.
+// rules checks the conditions between arguments. For each type of rule only the first violation is reported.
 func (c *check) rules(entry, args *value.Dict, path []string) {
 	var together, oneOf schema.Rules
 	for _, group := range groups(entry, "required_together") {
@@ -45,8 +44,8 @@ func (c *check) first(rules schema.Rules, args roleArgs, path []string) {
 	}
 }
 
-// requiredIf reads [argument, value, [arguments], any]: when the argument has
-// the value, all of the others are required, or any of them.
+// requiredIf reads [argument, value, [arguments], any]: if the argument has the value, all of the others are
+// required, or only one of them if any is true.
 func requiredIf(entry *value.Dict) schema.Rules {
 	var out schema.Rules
 	all, _ := entry.Get("required_if")
@@ -73,8 +72,7 @@ func requiredBy(entry *value.Dict) schema.Rules {
 	return out
 }
 
-// roleArgs are the arguments of a role. For most rules null is given, as it is
-// for Ansible; for required_by it is not.
+// roleArgs are the arguments of a role. As in Ansible, null counts as set for all rules except required_by.
 type roleArgs struct {
 	args *value.Dict
 	null bool
@@ -88,10 +86,10 @@ func (a roleArgs) Given(name string) schema.Answer {
 }
 
 func (a roleArgs) Value(name string) (any, bool) {
-	return a.args.Get(name) // one that is not there has no value, not even null
+	return a.args.Get(name) // a missing argument has no value, not even null
 }
 
-// groups are the lists of names of a rule; a single list of names is one.
+// groups returns the lists of names of a rule. A single list of names is one group.
 func groups(entry *value.Dict, rule string) [][]string {
 	v, _ := entry.Get(rule)
 	all := list(v)

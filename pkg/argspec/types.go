@@ -11,12 +11,12 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Types lists the types that an option may have.
+// Types lists the valid types of an option.
 func Types() []string {
 	return []string{"str", "int", "float", "bool", "list", "dict", "path", "raw", "json", "jsonarg", "bytes", "bits"}
 }
 
-// convert makes of an argument what its type says, and checks its elements.
+// convert converts an argument to the type of its option, and checks its elements.
 func (c *check) convert(name string, o *value.Dict, v any, args *value.Dict, path []string) {
 	kind := text(o, "type")
 	if kind == "" {
@@ -57,7 +57,7 @@ func (c *check) convert(name string, o *value.Dict, v any, args *value.Dict, pat
 	args.Set(name, out)
 }
 
-// class is a type as Python shows it.
+// class formats a type as Python does.
 func class(v any) string { return "<class '" + value.TypeName(v) + "'>" }
 
 func cannot(v any, what string) error {
@@ -153,7 +153,7 @@ func toList(v any) (any, error) {
 	return nil, cannot(v, "a list")
 }
 
-// toDict takes a dict, the text of a JSON object, or k=v words.
+// toDict accepts a dict, the text of a JSON object, or k=v tokens.
 func toDict(v any) (any, error) {
 	s, isText := v.(string)
 	switch d, isDict := v.(*value.Dict); {
@@ -180,7 +180,7 @@ func toDict(v any) (any, error) {
 
 var size = regexp.MustCompile(`^\s*(\d+\.?\d*|\.\d+)\s*([A-Za-z]+)?`)
 
-// toBytes reads a size as people write it: 10, 10K, 1.5MB (or Mb for bits).
+// toBytes parses a size with a unit: 10, 10K, 1.5MB (or Mb for bits).
 func toBytes(v any, unit byte, bad error) (any, error) {
 	m := size.FindStringSubmatch(value.Str(v))
 	if m == nil {
