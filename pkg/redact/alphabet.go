@@ -1,11 +1,11 @@
 package redact
 
-// alphabet is the bytes that texts with secrets are made of: printable ASCII, in
-// which escapes and encodings are written, and what else the secrets have.
+// alphabet is the set of bytes in texts that can contain secrets: printable ASCII, in which escapes and encodings
+// are written, and all other bytes of the secrets.
 type alphabet struct {
 	has [256]bool
-	// likely has, for each place in a group of four characters of base64, those
-	// that such texts may have there. A lane of 16 bits is an alignment.
+	// likely contains, for each position in a group of four base64 characters, the characters that such texts can have
+	// there. Each lane of 16 bits is one alignment.
 	likely [4][256]uint64
 }
 
@@ -27,9 +27,9 @@ func (a *alphabet) add(secret string) {
 	}
 }
 
-// align sets what is likely.
+// align computes likely.
 func (a *alphabet) align() {
-	var sextets [4][64]bool // for each place, those that two bytes may have there
+	var sextets [4][64]bool // for each position, the values that two bytes can have there
 	for c := range 256 {
 		for d := range 256 {
 			if a.has[c] && a.has[d] {
@@ -52,7 +52,7 @@ func (a *alphabet) align() {
 	}
 }
 
-// inARow counts on if two hexadecimal digits are a byte of the alphabet, else from 0.
+// inARow returns count plus one if two hexadecimal digits form a byte of the alphabet, else 0.
 func (a *alphabet) inARow(high, low byte, count int) int {
 	if a.has[digit[high]<<4|digit[low]] {
 		return count + 1

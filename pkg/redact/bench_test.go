@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// texts are what a run shows and keeps, without any secret.
+// texts are examples of what a run shows and stores, without any secret.
 func texts() map[string]string {
 	random := rand.New(rand.NewPCG(1, 2))
 	blob := make([]byte, 96<<10)
@@ -37,7 +37,7 @@ func texts() map[string]string {
 	}
 }
 
-// secretsFor are so many secrets, as playbooks have them.
+// secretsFor returns a set of n secrets like those in playbooks.
 func secretsFor(n int) *Set {
 	var s Set
 	for i := range n {
@@ -46,10 +46,10 @@ func secretsFor(n int) *Set {
 	return &s
 }
 
-// oneForm is what Text costs at least: each secret is looked for as it is, and in base64.
+// oneForm measures the minimum cost of Text: each secret is only searched unencoded and in base64.
 func oneForm(s *Set, text string) { s.literal.find(text, func(pattern, int) {}) }
 
-// least is the shortest time that f takes: what else the machine does is no part of it.
+// least returns the shortest duration of f, to exclude the load of the machine.
 func least(f func()) time.Duration {
 	best := time.Hour
 	for range 100 {
@@ -60,8 +60,7 @@ func least(f func()) time.Duration {
 	return best
 }
 
-// BenchmarkText shows how much text is read in a second, and how much longer
-// that takes than looking for secrets in one form alone.
+// BenchmarkText measures how much text is read per second, compared with searching secrets in one form only.
 func BenchmarkText(b *testing.B) {
 	all := texts()
 	sets := map[string]*Set{

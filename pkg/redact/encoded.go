@@ -10,14 +10,14 @@ import (
 // yields text is tried.
 
 const (
-	maxDepth   = 4  // encodings inside each other that are looked into
-	foldedLine = 40 // characters of a line after which base64 may continue
+	maxDepth   = 4  // maximum depth of nested encodings
+	foldedLine = 40 // minimum length of a line after which base64 may continue on the next
 )
 
 // none is the value of a byte that is not a digit.
 const none = 0xFF
 
-// tables are what is known of each byte.
+// table maps each byte to a value.
 type table [256]byte
 
 func tableOf(f func(c byte) byte) (t table) {
@@ -36,7 +36,7 @@ var (
 	dump   = tableOf(dumpOf)
 )
 
-// sextetOf is the value of a character of base64, in either alphabet.
+// sextetOf returns the value of a base64 character, in either alphabet.
 func sextetOf(c byte) byte {
 	switch {
 	case c >= 'A' && c <= 'Z':
@@ -63,7 +63,7 @@ func digitOf(c byte) byte {
 	return none
 }
 
-// dumpOf is 1 for what dumps of bytes are made of.
+// dumpOf returns 1 for characters that occur in byte dumps.
 func dumpOf(c byte) byte {
 	switch {
 	case isHex(c), c == ' ', c == '+', c == ':', c == ',', c == '-', c == '\n', c == 'x':
@@ -72,17 +72,17 @@ func dumpOf(c byte) byte {
 	return 0
 }
 
-// shortestRun is the minimum length in base64, on one line, of a secret with an escape. One
-// without is found unescaped.
+// shortestRun is the minimum length in base64, on one line, of a secret that contains an escape. A secret without
+// escapes is found in its base64 form directly.
 func (s *Set) shortestRun() int { return min((8*(s.least+1)+5)/6, foldedLine) }
 
-// shortestDump is how long a dump of a secret is at least: 6875 6e74.
+// shortestDump is the minimum length of a dump of a secret: 6875 6e74.
 func (s *Set) shortestDump() int { return 2*s.least + 1 }
 
 // reader searches one text for the secrets of a set.
 type reader struct {
 	s    *Set
-	work int // bytes that were read, in all encodings
+	work int // number of bytes read so far, in all encodings
 }
 
 // A long text is decoded in parts, so that memory is bounded. The parts overlap by more than the
@@ -92,7 +92,7 @@ const (
 	overlap  = 1 << 16
 )
 
-// read finds secrets in a text, and calls cover with where they are in it.
+// read finds secrets in a text, and calls cover with their positions.
 func (r *reader) read(text string, depth int, cover func(from, to int)) {
 	r.work += len(text)
 	r.s.literal.find(text, func(w pattern, at int) { cover(w.around(text, at)) })
@@ -128,13 +128,13 @@ func (r *reader) part(text string, depth int, cover func(from, to int)) {
 		if w.after {
 			to = after
 		}
-		if to-from >= len(w.secret) { // no escape makes a text shorter
+		if to-from >= len(w.secret) { // escapes never make a text shorter
 			cover(from, to)
 		}
 	})
 }
 
-// decode reads what the runs of a text decode to.
+// decode reads the decoded content of the runs in a text.
 func (r *reader) decode(text string, depth int, cover func(from, to int)) {
 	if depth == maxDepth {
 		return
@@ -189,7 +189,7 @@ func (r *reader) lines(text string, start, end, depth int, cover func(from, to i
 	return end
 }
 
-// lineAfter is the start of the line that follows a line break at i; i if there is none.
+// lineAfter returns the start of the line after a line break at i, or i if there is no line break.
 func lineAfter(text string, i int) int {
 	n := i
 	if n < len(text) && text[n] == '\r' {
@@ -205,20 +205,20 @@ func lineAfter(text string, i int) int {
 	return n
 }
 
-// joined reads a run without line breaks, which is at a place of the text that cover is for.
+// joined reads a run without line breaks. at is its offset in the text that cover refers to.
 func (r *reader) joined(run string, at, depth int, cover func(from, to int)) {
 	r.parts(run, at, depth, cover)
 	r.hex(run, at, depth, cover)
 }
 
-// parts reads those parts of a run that are text, with the alignment that they are text with.
+// parts reads the parts of a run that decode to text, each with the alignment at which it does.
 func (r *reader) parts(run string, at, depth int, cover func(from, to int)) {
 	const ones, slack = 0x0001_0001_0001_0001, 64
 	least := min(max(len(run)/3, r.s.shortestRun()-1), 16)
 	likely := &r.s.letters.likely
 	// For each lane, the last part that was found.
 	part := [4][2]int{{0, 0}, {3, 0}, {2, 0}, {1, 0}}
-	// In each lane a bit for each number of characters that are likely in a row.
+	// For each lane, one bit per number of consecutive characters that are likely.
 	var inARow uint64
 	for i := range len(run) {
 		inARow = (inARow&^(0x8000*ones)<<1 | ones) & likely[i&3][run[i]]
@@ -243,7 +243,7 @@ func (r *reader) parts(run string, at, depth int, cover func(from, to int)) {
 	}
 }
 
-// aligned reads a part of a run that is base64 from its first character on.
+// aligned reads a part of a run in which base64 is aligned to the first character.
 func (r *reader) aligned(run string, first, end, at, depth int, cover func(from, to int)) {
 	if end-first < r.s.shortestRun()-1 {
 		return
@@ -262,17 +262,17 @@ func (r *reader) aligned(run string, first, end, at, depth int, cover func(from,
 	r.read(plain.String(), depth+1, func(from, to int) { cover(at+first+from*8/6, at+first+(to*8+5)/6) })
 }
 
-// encodedInBase64 is a secret in base64 behind shift bytes of something else.
+// encodedInBase64 returns the base64 form of a secret that follows shift other bytes.
 func encodedInBase64(secret string, shift int) pattern {
 	padded := make([]byte, shift, shift+len(secret)+2)
 	padded = append(append(padded, secret...), 0, 0)
 	all := base64.RawStdEncoding.EncodeToString(padded)
-	first := (8*shift + 5) / 6           // whose bits are all the secret's
-	end := 8 * (shift + len(secret)) / 6 // behind the last such
+	first := (8*shift + 5) / 6           // the first character that only encodes bits of the secret
+	end := 8 * (shift + len(secret)) / 6 // the end of these characters
 	return pattern{text: all[first:end], before: shift > 0, after: (shift+len(secret))%3 != 0}
 }
 
-// hex reads what the digits in a run decode to, with both alignments.
+// hex reads the decoded hexadecimal digits of a run, with both alignments.
 func (r *reader) hex(run string, at, depth int, cover func(from, to int)) {
 	for i := 0; i < len(run); i++ {
 		start := i
@@ -285,7 +285,7 @@ func (r *reader) hex(run string, at, depth int, cover func(from, to int)) {
 	}
 }
 
-// digits reads what pairs of digits decode to, if there is text in it.
+// digits reads the decoded pairs of digits, if they contain text.
 func (r *reader) digits(run string, at, depth int, cover func(from, to int)) {
 	for i, inARow := 0, 0; inARow < r.s.least; i += 2 {
 		if i+1 >= len(run) {
@@ -301,7 +301,7 @@ func (r *reader) digits(run string, at, depth int, cover func(from, to int)) {
 	r.read(plain.String(), depth+1, func(from, to int) { cover(at+2*from, at+2*to) })
 }
 
-// dumps reads bytes that are written one by one: 68:75:6e, 68 75 6e, 0x68, 0x75.
+// dumps reads bytes that are written individually: 68:75:6e, 68 75 6e, 0x68, 0x75.
 func (r *reader) dumps(text string, depth int, cover func(from, to int)) {
 	shortestDump := r.s.shortestDump()
 	for i := shortestDump - 1; i < len(text); {
@@ -323,7 +323,7 @@ func (r *reader) dumps(text string, depth int, cover func(from, to int)) {
 	}
 }
 
-// dumped reads the pairs of digits of a dump; a word that is no pairs ends what is before it.
+// dumped reads the pairs of digits in a dump. A token that does not consist of pairs ends the dump.
 func (r *reader) dumped(text string, start, end, depth int, cover func(from, to int)) {
 	first, words, inARow, likely := start, 0, 0, false
 	for i := start; ; {
@@ -336,7 +336,7 @@ func (r *reader) dumped(text string, start, end, depth int, cover func(from, to 
 			i, words = to, words+1
 			continue
 		}
-		if words > 1 && likely { // one alone is in a run
+		if words > 1 && likely { // a single token is part of a run
 			r.words(text, first, from, depth, cover)
 		}
 		if from == to {
@@ -346,7 +346,7 @@ func (r *reader) dumped(text string, start, end, depth int, cover func(from, to 
 	}
 }
 
-// word is where the next digits of a dump are.
+// word returns the position of the next digits of a dump.
 func word(text string, i, end int) (from, to int) {
 	for i < end && digit[text[i]] == none {
 		i++
@@ -361,7 +361,7 @@ func word(text string, i, end int) (from, to int) {
 	return from, i
 }
 
-// words reads the pairs of digits of a dump that has nothing else.
+// words reads a dump that only consists of pairs of digits.
 func (r *reader) words(text string, start, end, depth int, cover func(from, to int)) {
 	v := view{next: -1}
 	for i := start; i < end; {

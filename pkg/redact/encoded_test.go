@@ -17,13 +17,13 @@ import (
 	"unicode/utf8"
 )
 
-// encoder writes a text in another way.
+// encoder encodes a text.
 type encoder struct {
 	name   string
 	encode func(string) string
 }
 
-// encoders are ways in which texts are written. Adding one is adding a row.
+// encoders are the encodings under test. To add one, add a row.
 func encoders() []encoder {
 	perByte := func(f string) func(string) string {
 		return func(s string) string {
@@ -148,7 +148,7 @@ func lowerHex(s string) string {
 	return regexp.MustCompile(`%[0-9A-F]{2}`).ReplaceAllStringFunc(s, strings.ToLower)
 }
 
-// left are the bytes of a text that are not covered, without what encoders put around texts.
+// left returns the bytes of a text that are not masked, without the characters that encoders put around texts.
 func left(text string) string {
 	return strings.Trim(strings.NewReplacer(Mask, "", "0x", "").Replace(text), "'\"=$ \n\\%&;{}")
 }
@@ -164,7 +164,7 @@ var samples = []string{
 	`a "long" secret, of more bytes than a line of base64 holds: päss-wörd`,
 }
 
-// Each sample is written in each way, and in each way inside each other.
+// Each sample is hidden in each encoding, and in each pair of nested encodings.
 func TestEveryEncoding(t *testing.T) {
 	all := encoders()
 	for _, secret := range samples {
@@ -186,21 +186,21 @@ func TestEveryEncoding(t *testing.T) {
 	}
 }
 
-// hasControl reports whether there are characters that not every encoding can write.
+// hasControl reports whether a text has characters that some encodings cannot represent.
 func hasControl(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
 		return r < ' ' && r != '\n' && r != '\t' || r >= 0x7F && r < 0xA0 || r == utf8.RuneError
 	})
 }
 
-// isFound reports whether a secret is one that is found in every encoding: it is
-// no word, and it is not made of quotes and backslashes alone.
+// isFound reports whether a secret is found in every encoding: it is not a common word, and does not only consist
+// of quotes and backslashes.
 func isFound(secret string) bool {
 	return len(secret) >= shortest && !plainWord.MatchString(secret) && reduced(secret)[0].text != ""
 }
 
-// hiddenInChains writes a secret in up to three encodings inside each other, in
-// several random ways, and reports where it is not hidden.
+// hiddenInChains encodes a secret in up to three nested encodings, in several random combinations, and reports
+// where it is not hidden.
 func hiddenInChains(t *testing.T, secret string, random *rand.Rand) {
 	t.Helper()
 	all := encoders()
@@ -218,7 +218,7 @@ func hiddenInChains(t *testing.T, secret string, random *rand.Rand) {
 	}
 }
 
-// Any three encodings inside each other hide none of the samples.
+// The samples are hidden in any three nested encodings.
 func FuzzEncoded(f *testing.F) {
 	for i, secret := range samples {
 		f.Add(secret, uint64(i))
@@ -234,13 +234,13 @@ func FuzzEncoded(f *testing.F) {
 	})
 }
 
-// escapedParts are what secrets that look escaped themselves are made of.
+// escapedParts are parts of secrets that look like escapes.
 var escapedParts = []string{
 	"%22", "%41", "%25", "&amp;", "&lt;", `\u0041`, `\x41`, `\101`, "&#65;", "&#x41", `\`, `\\`, "%", "&", "25", "41",
 	"a", "n", "x", "u", "0", ";", "'", `"`, "#", "{", "}", "+", "$", "=", " ", "\n", "key", "\u00e4",
 }
 
-// A secret that looks escaped itself is hidden in every encoding, too.
+// A secret that looks like an escape is hidden in every encoding, too.
 func TestSecretsThatLookEscaped(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -254,7 +254,7 @@ func TestSecretsThatLookEscaped(t *testing.T) {
 	}
 }
 
-// What such a secret stands for is no secret.
+// The unescaped form of such a secret is not a secret.
 func TestWhatASecretStandsForIsShown(t *testing.T) {
 	var s Set
 	s.Add("ab%22", "%41%42%43", "%22quoted%22", "x%2541y")
@@ -265,7 +265,7 @@ func TestWhatASecretStandsForIsShown(t *testing.T) {
 	}
 }
 
-// Base64 of a text around a secret keeps nothing of it, wherever it begins.
+// In base64 of a text with a secret, no part of the secret remains, at any alignment.
 func TestBase64IsCoveredWhole(t *testing.T) {
 	for _, secret := range samples {
 		var s Set
@@ -288,7 +288,7 @@ func TestBase64IsCoveredWhole(t *testing.T) {
 	}
 }
 
-// An escaped secret of any length is found in base64 and hexadecimal digits between bytes that are no text.
+// An escaped secret of any length is found in base64 and hexadecimal digits between binary bytes.
 func TestSecretsBetweenBytes(t *testing.T) {
 	const noText = "\x00\xff\x01\xfe\x80"
 	for length := shortest; length < 40; length++ {
@@ -307,7 +307,7 @@ func TestSecretsBetweenBytes(t *testing.T) {
 	}
 }
 
-// What is no secret is shown as it is, whatever it looks like.
+// Text without secrets is not modified, even if it looks like an encoding.
 func FuzzPlain(f *testing.F) {
 	for _, text := range hostile() {
 		f.Add(text)
@@ -324,7 +324,7 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
-// hostile are texts that are costly to read, from a host that wants that.
+// hostile are texts that are expensive to read, from a malicious host.
 func hostile() []string {
 	nested := "x"
 	for range 4 {
@@ -337,7 +337,7 @@ func hostile() []string {
 	}
 }
 
-// Reading costs so many times the text at most, however long it is.
+// The cost of reading is at most a fixed multiple of the text's length.
 func TestHostileTextIsReadOnce(t *testing.T) {
 	const size, most = 1 << 16, 40
 	var every strings.Builder

@@ -18,10 +18,10 @@ import (
 // double ('', "", %%, $$) are removed. A secret is reduced in the same way, so it equals the
 // reduction of any sequence of escapes of it.
 
-// longestEscape is how many bytes are held back for an escape to be completed.
+// longestEscape is the number of bytes held back until an escape is complete.
 const longestEscape = 64
 
-// piece is a byte with its place, and how many escapes it was in.
+// piece is a byte with its position and the number of escapes that it was in.
 type piece struct {
 	b         byte
 	depth     uint8
@@ -32,17 +32,17 @@ type piece struct {
 // unescaper reduces a text.
 type unescaper struct {
 	view
-	tail []piece // pending: its first byte may begin an escape
+	tail []piece // pending bytes; the first may begin an escape
 }
 
-// The classes of bytes, for unescape.
+// The classes of bytes for unescape.
 const (
 	plain  byte = iota
 	quote       // removed
 	opener      // may begin an escape
 )
 
-// classes is a table of them. Surrogates that an escape made begin with 0xED.
+// classes maps bytes to their classes. Surrogates from escapes begin with 0xED.
 func classOf(c byte) byte {
 	switch c {
 	case '\'', '"', '$', '`':

@@ -6,53 +6,52 @@ import (
 )
 
 const (
-	// gram is how many bytes of a pattern lead to it. Shorter are only the
-	// secrets that are hardly more than escapes.
+	// gram is the number of bytes by which a pattern is found. Only secrets that mainly consist of escapes are
+	// shorter.
 	gram = 4
-	// longestStride is how many bytes apart a text is sampled at most.
+	// longestStride is the maximum distance in bytes between the samples of a text.
 	longestStride = 4
 )
 
-// pattern is a text to look for, and whether what stands before and after it is
-// of the secret too. In base64 it is the characters that the secret alone
-// decides; those beside it have bits of it. Of a secret that is reduced, what is
-// left out at its ends stands there, such as the quotes of "x" and of %22x%22.
+// pattern is a text to find. It records whether the bytes before and after it belong to the secret, too. In base64
+// a pattern consists of the characters that only encode bits of the secret; the characters next to them encode some
+// bits of it. Around a reduced secret there are the characters that were removed at its ends, such as the quotes of
+// "x" and of %22x%22.
 type pattern struct {
 	text          string
 	before, after bool
-	secret        string // as it was given; "" in base64
+	secret        string // as registered; "" in base64
 }
 
-// finder finds patterns in a text. Adding one costs the same however many there
-// are. A text is read once, whatever their number, and only every stride bytes:
-// wherever a pattern stands, one of its first grams is there. Most of these
-// places are rejected by one bit.
+// finder finds patterns in a text. The cost of adding one does not depend on their number. A text is read once for
+// all patterns, and only sampled every stride bytes: wherever a pattern begins, one of its first grams is sampled.
+// Most samples are rejected by one bit.
 type finder struct {
-	seen   [1 << 11]uint64 // a bit for each hash of a gram
+	seen   [1 << 11]uint64 // one bit per hash of a gram
 	places map[uint32][]place
 	stride int
 	short  []pattern
-	folds  bool // the patterns are folded, and the text is as if it were
+	folds  bool // patterns are case-folded; the text is compared as if it were, too
 }
 
-// place is where in a pattern a gram is.
+// place is the position of a gram in a pattern.
 type place struct {
 	pattern
 	at int
 }
 
-// gramAt is the gram at a place of a text.
+// gramAt returns the gram at a position of a text.
 func gramAt(text string, i int) uint32 {
 	g := text[i : i+gram]
 	return uint32(g[0]) | uint32(g[1])<<8 | uint32(g[2])<<16 | uint32(g[3])<<24
 }
 
-// foldedGram is a gram with each byte folded.
+// foldedGram returns a gram with each byte folded.
 func foldedGram(g uint32) uint32 {
 	return uint32(fold[byte(g)]) | uint32(fold[byte(g>>8)])<<8 | uint32(fold[byte(g>>16)])<<16 | uint32(fold[g>>24])<<24
 }
 
-// hash is 17 bits of a gram.
+// hash returns a 17-bit hash of a gram.
 func hash(g uint32) uint32 { return g * 2654435761 >> 15 }
 
 func (f *finder) add(w pattern) {
@@ -68,7 +67,7 @@ func (f *finder) add(w pattern) {
 	if f.places == nil {
 		f.places, f.stride = map[uint32][]place{}, longestStride
 	}
-	f.stride = min(f.stride, len(w.text)-gram+1) // what was added with a longer one is found with it, too
+	f.stride = min(f.stride, len(w.text)-gram+1) // patterns that were added with a longer stride are found with a shorter one, too
 	for at := range f.stride {
 		g := gramAt(w.text, at)
 		f.places[g] = append(f.places[g], place{w, at})
@@ -76,7 +75,7 @@ func (f *finder) add(w pattern) {
 	}
 }
 
-// mark sets the bit of a gram, and of those that fold to it from byte i on.
+// mark sets the bits of a gram, and of all grams that fold to it from byte i on.
 func (f *finder) mark(g uint32, i int) {
 	if i == gram {
 		h := hash(g)
@@ -89,7 +88,7 @@ func (f *finder) mark(g uint32, i int) {
 	}
 }
 
-// find calls found for each place of a pattern in text, for some of them twice.
+// find calls found for each occurrence of a pattern in text. Some occurrences are reported twice.
 func (f *finder) find(text string, found func(w pattern, at int)) {
 	f.findShort(text, found)
 	if len(f.places) == 0 {
@@ -112,7 +111,7 @@ func (f *finder) find(text string, found func(w pattern, at int)) {
 	}
 }
 
-// begins reports whether a text begins with that of a pattern.
+// begins reports whether a text begins with the text of a pattern.
 func (f *finder) begins(text, pattern string) bool {
 	if !f.folds {
 		return strings.HasPrefix(text, pattern)
@@ -125,7 +124,7 @@ func (f *finder) begins(text, pattern string) bool {
 	return len(text) >= len(pattern)
 }
 
-// findShort is find for the patterns that are shorter than a gram.
+// findShort is find for patterns that are shorter than a gram.
 func (f *finder) findShort(text string, found func(w pattern, at int)) {
 	if len(f.short) > 0 && f.folds {
 		text = folded(text)
@@ -142,7 +141,7 @@ func (f *finder) findShort(text string, found func(w pattern, at int)) {
 	}
 }
 
-// around is what to cover of a pattern that stands at a place.
+// around returns the range to mask for a pattern at a position.
 func (w pattern) around(text string, at int) (from, to int) {
 	from, to = at, at+len(w.text)
 	if w.before && from > 0 && sextet[text[from-1]] != none {
@@ -154,19 +153,19 @@ func (w pattern) around(text string, at int) (from, to int) {
 	return from, to
 }
 
-// ranges are the parts of a text to cover.
+// ranges are the parts of a text to mask.
 type ranges [][2]int
 
 func (r *ranges) add(from, to int) { *r = append(*r, [2]int{from, to}) }
 
-// mask puts Mask in the place of every run of bytes that the ranges cover.
+// mask replaces every run of bytes that the ranges cover by Mask.
 func (r ranges) mask(text string) string {
 	if len(r) == 0 {
 		return text
 	}
 	slices.SortFunc(r, func(a, b [2]int) int { return a[0] - b[0] })
 	var b strings.Builder
-	done, end := 0, -1 // ends of what is written of text, and of the run that is being covered
+	done, end := 0, -1 // end of the text written so far, and end of the run that is being masked
 	for _, c := range r {
 		if c[0] > end {
 			b.WriteString(text[done:c[0]])

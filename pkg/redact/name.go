@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// secretEnds are the endings of names of secrets, in any case.
+// secretEnds are the endings of secret names, case-insensitive.
 var secretEnds = []string{
 	"password", "passwd", "passphrase", "_pass", "secret", "token", "apikey", "api_key", "accesskey", "access_key",
 	"secretkey", "secret_key", "credential", "credentials", "private_key_content",
@@ -13,7 +13,7 @@ var secretEnds = []string{
 
 var plainWord = regexp.MustCompile(`(?i)^(?:none|null|true|false|omit)?$|^[*!]+$`)
 
-// IsSecretName reports whether a variable of this name is a secret: names that end in password,
+// IsSecretName reports whether a variable with this name is a secret. This applies to names that end in password,
 // token, secret and the like.
 func IsSecretName(name string) bool {
 	for _, end := range secretEnds {
@@ -24,14 +24,14 @@ func IsSecretName(name string) bool {
 	return strings.EqualFold(name, "pass")
 }
 
-// publicEnds are the endings of names whose values are never secrets, whatever mapping they are in.
+// publicEnds are the endings of names whose values are never secret, even in a secret mapping.
 var publicEnds = []string{
 	"name", "user", "login", "host", "hosts", "port", "url", "uri", "path", "file", "dir", "email", "type", "kind",
 	"mode", "state", "scope", "version",
 }
 
-// Within is the name that describes a value: its key in a mapping, or the name of the mapping if
-// that is secret. Keys for users and addresses are not secret: credentials: {user: ada, port: 5432}.
+// Within returns the name that describes a value: its key in a mapping, or the name of the mapping if that is
+// secret. Keys for users and addresses are not secret: credentials: {user: ada, port: 5432}.
 func Within(mapping, key string) string {
 	if !IsSecretName(mapping) || IsSecretName(key) {
 		return key

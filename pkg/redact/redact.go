@@ -34,25 +34,25 @@ func (s Secret) GoString() string { return "redact.Secret(" + s.String() + ")" }
 // MarshalText prevents encoders from showing the secret.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// shortest is the minimum length of a secret, or of a line of one, to be replaced in text: hiding
-// every "1" would make the text useless and hide nothing.
+// shortest is the minimum length of a secret, or of one of its lines, to be replaced in text. Masking every "1"
+// would make the text useless and hide nothing.
 const shortest = 4
 
-// longest is where the length of the shortest secret no longer matters.
+// longest is the length from which the length of the shortest secret no longer matters.
 const longest = 1 << 20
 
-// Set is the secrets of one run. It is safe for concurrent use. The zero value is ready.
+// Set contains the secrets of one run. It is safe for concurrent use. The zero value is ready to use.
 type Set struct {
 	mu      sync.RWMutex
 	known   map[string]bool
-	literal *finder // secrets as they are, and in base64
-	reduced *finder // as unescape leaves them
-	blanks  bool    // some secret has a blank, for which a query has +
-	least   int     // bytes of the shortest secret, longest at most
+	literal *finder // secrets unencoded and in base64
+	reduced *finder // secrets after unescape
+	blanks  bool    // a secret contains a blank, which is + in a query
+	least   int     // length of the shortest secret in bytes, at most longest
 	letters alphabet
 }
 
-// Secret registers a secret and returns it in a type that does not print it.
+// Secret registers a secret and returns it as a type that does not print it.
 func (s *Set) Secret(text string) Secret {
 	s.Add(text)
 	return Secret{text}
@@ -92,7 +92,7 @@ func (s *Set) add(secret string) {
 	}
 }
 
-// structure is a short line without information.
+// structure matches a short line without information.
 var structure = regexp.MustCompile(`^(?:[\w-]{0,4}:|\W*)$`)
 
 func (s *Set) word(secret string) {
@@ -111,7 +111,7 @@ func (s *Set) word(secret string) {
 	s.letters.add(secret)
 }
 
-// asItIs has a text found as it is, and in base64.
+// asItIs registers a text to be found unencoded and in base64.
 func (s *Set) asItIs(text string) {
 	s.literal.add(pattern{text: text, secret: text})
 	for shift := range 3 {
@@ -125,7 +125,7 @@ func (s *Set) asItIs(text string) {
 	}
 }
 
-// AddNamed registers those values whose names are names of secrets.
+// AddNamed registers the values with secret names.
 func (s *Set) AddNamed(values iter.Seq2[string, string]) {
 	for name, v := range values {
 		if IsSecret(name, v) {

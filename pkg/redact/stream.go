@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// reach is the length of the longest secret that is found wherever a text is cut.
+	// reach is the maximum length of a secret that is found regardless of where a text is split.
 	reach = 32 << 10
 	// block is the number of bytes processed at a time.
 	block = 64 << 10
-	// maxHeld is the maximum number of bytes held back if there is no place to cut.
+	// maxHeld is the maximum number of bytes held back if there is no place to split.
 	maxHeld = 1 << 20
 )
 
@@ -42,7 +42,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pass passes on the held bytes except for the end, in which a secret may begin.
+// pass writes the held bytes except for the end, where a secret may begin.
 func (w *Writer) pass() error {
 	text := string(w.held)
 	at := w.set.SafeCut(text, len(text)-2*reach, len(text)-reach)
@@ -56,16 +56,16 @@ func (w *Writer) pass() error {
 	return nil
 }
 
-// Close passes on the rest.
+// Close writes the rest.
 func (w *Writer) Close() error {
 	_, err := io.WriteString(w.to, w.set.Text(string(w.held)))
 	w.held = nil
 	return err
 }
 
-// SafeCut returns a position in text between at and before, soon after at, that splits no secret
-// and no character; the length of the text if there is none. A secret of which the text has only
-// the beginning is not found: before must be further from the end than the length of a secret.
+// SafeCut returns a position in text between at and before, soon after at, that splits neither a secret nor a
+// character. If there is none, it returns the length of the text. A secret that text only contains the beginning of
+// is not detected: before must be further from the end than the length of a secret.
 func (s *Set) SafeCut(text string, at, before int) int {
 	at, before = max(0, min(at, len(text))), min(before, len(text))
 	whole := s.Text(text)

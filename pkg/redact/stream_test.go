@@ -8,7 +8,7 @@ import (
 
 const aSecret = "correct-horse-battery-staple"
 
-// writtenInParts is what a Writer passes on of a text that comes in parts of a size.
+// writtenInParts returns the output of a Writer for a text that is written in parts of a size.
 func writtenInParts(t *testing.T, set *Set, text string, size int) string {
 	t.Helper()
 	var out strings.Builder
@@ -24,7 +24,7 @@ func writtenInParts(t *testing.T, set *Set, text string, size int) string {
 	return out.String()
 }
 
-// A secret is hidden wherever the parts that it comes in are divided.
+// A secret is hidden regardless of where it is split into parts.
 func TestWriterHidesSecretsInParts(t *testing.T) {
 	var set Set
 	lines := "first line of it\nab\nthird line of it\n"
@@ -40,7 +40,7 @@ func TestWriterHidesSecretsInParts(t *testing.T) {
 	}
 }
 
-// Wherever a part ends, even in a secret that the next one goes on with, nothing of it is passed on.
+// Nothing of a secret is written, even if a part ends in the middle of it.
 func TestWriterHidesWhatPartsDivide(t *testing.T) {
 	for _, end := range []string{"\n", " ", ""} {
 		text := strings.Repeat(aSecret+end, 12000)
@@ -55,7 +55,7 @@ func TestWriterHidesWhatPartsDivide(t *testing.T) {
 	}
 }
 
-// What is held back is bounded, whatever comes.
+// The number of bytes held back is limited for any input.
 func TestWriterHoldsLittle(t *testing.T) {
 	var set Set
 	set.Add(aSecret)

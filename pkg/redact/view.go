@@ -9,14 +9,14 @@ import (
 type view struct {
 	text  strings.Builder
 	steps []step
-	next  int // where the next byte comes from if it takes no step
-	end   int // of the last byte, in the text that it was decoded from
+	next  int // expected origin of the next byte; another origin needs a step
+	end   int // end of the last byte in the text that it was decoded from
 }
 
 // step is a byte of a view whose origin does not directly follow that of the previous byte.
 type step struct{ at, from, end int } // end is that of the byte before it
 
-// put appends a byte that stands for from to to.
+// put appends a byte that is decoded from the range from..to.
 func (v *view) put(b byte, from, to int) {
 	if from != v.next {
 		v.steps = append(v.steps, step{v.text.Len(), from, v.end})
@@ -28,7 +28,7 @@ func (v *view) put(b byte, from, to int) {
 	}
 }
 
-// copy appends bytes that stand for themselves.
+// copy appends bytes that are not encoded.
 func (v *view) copy(text string, from int) {
 	if from != v.next {
 		v.steps = append(v.steps, step{v.text.Len(), from, v.end})
@@ -37,12 +37,12 @@ func (v *view) copy(text string, from int) {
 	v.next, v.end = from+len(text), from+len(text)
 }
 
-// close ends the view of a text of so many bytes.
+// close ends the view of a text with size bytes.
 func (v *view) close(size int) {
 	v.steps = append(v.steps, step{v.text.Len(), size, v.end})
 }
 
-// before is the last step at or before a byte.
+// before returns the last step at or before a byte.
 func (v *view) before(i int) (s step, next step) {
 	n := sort.Search(len(v.steps), func(n int) bool { return v.steps[n].at > i })
 	if n > 0 {
@@ -54,7 +54,7 @@ func (v *view) before(i int) (s step, next step) {
 	return s, next
 }
 
-// span is where the bytes from i to j come from.
+// span returns the range in the original of the bytes from i to j.
 func (v *view) span(i, j int) (from, to int) {
 	s, _ := v.before(i)
 	from = s.from + i - s.at
@@ -66,7 +66,7 @@ func (v *view) span(i, j int) (from, to int) {
 	return from, to
 }
 
-// gaps is span with what was left out beside the bytes, before and after them.
+// gaps is span, extended by the bytes before and after that decoding dropped.
 func (v *view) gaps(i, j int) (from, to int) {
 	if i > 0 {
 		_, from = v.span(i-1, i)
