@@ -9,14 +9,14 @@ import (
 	"kubekey/pkg/value"
 )
 
-// ResultOf starts a result from what a script answered: whether it changed the
-// host, its message and its warnings; and the data.
+// ResultOf creates a result from a script's answer: whether it changed the host, its message and its warnings. The
+// pairs become the data.
 func ResultOf(a hostscript.Answer, pairs ...any) Result {
 	return Result{Changed: a.Changed(), Msg: a.Get("msg"), Warnings: a["warn"], Data: value.NewDict(pairs...)}
 }
 
-// Do runs a script that does a module's work, and starts the result from its answer. If it
-// fails the result is empty, and the answer has what it said before, if anything.
+// Do runs a script that does a module's work, and creates the result from its answer. If the script fails, the
+// result is empty, and the answer contains what was received before the failure.
 func (c *Call) Do(ctx context.Context, s *hostscript.Script, pairs ...any) (Result, hostscript.Answer, error) {
 	a, err := s.Run(ctx, c.Conn, c.Check)
 	if err != nil {
@@ -25,14 +25,14 @@ func (c *Call) Do(ctx context.Context, s *hostscript.Script, pairs ...any) (Resu
 	return ResultOf(a, pairs...), a, nil
 }
 
-// Probe runs a script that only looks.
+// Probe runs a script that only reads.
 func (c *Call) Probe(ctx context.Context, s *hostscript.Script) (hostscript.Answer, error) {
 	s.Probe = true
 	return s.Run(ctx, c.Conn, c.Check)
 }
 
-// Act runs the script that makes the changes of a result, with a text on its standard input; not if
-// there are none, and not in check mode. Where the script keeps a backup, the result has its path.
+// Act runs the script that makes the changes of a result, with a text on its standard input. It does nothing if
+// there are no changes, or in check mode. If the script keeps a backup, its path is added to the result.
 func (c *Call) Act(ctx context.Context, r Result, s *hostscript.Script, text string) (Result, error) {
 	if !r.Changed || c.Check {
 		return r, nil
@@ -45,16 +45,16 @@ func (c *Call) Act(ctx context.Context, r Result, s *hostscript.Script, text str
 	return r, err
 }
 
-// Show gives a result that has changes the difference between two states, which are
-// Dicts or texts, if the call asks for it.
+// Show adds the difference between two states to a result with changes, if the call asks for a diff. The states are
+// Dicts or texts.
 func (c *Call) Show(r *Result, header string, before, after any) {
 	if c.Diff && r.Changed {
 		r.Diff = []event.Diff{{BeforeHeader: header, AfterHeader: header, Before: before, After: after}}
 	}
 }
 
-// ShowStates is Show for states of a key each: key, before, after, and so on. One that
-// the task does not ask for, whose after is "" or a pointer that is nil, is omitted.
+// ShowStates is Show for states with one key each: key, before, after, and so on. Keys that the task does not set
+// are skipped: their after is "" or a nil pointer.
 func (c *Call) ShowStates(r *Result, header string, states ...any) {
 	before, after := value.NewDict(), value.NewDict()
 	for i := 0; i < len(states); i += 3 {
@@ -70,12 +70,12 @@ func (c *Call) ShowStates(r *Result, header string, states ...any) {
 	c.Show(r, header, before, after)
 }
 
-// Printouts are the status of a program and what it printed, from answers rc, stdout and stderr.
+// Printouts returns the exit status and the output of a program, from answers named rc, stdout and stderr.
 func Printouts(a hostscript.Answer) *value.Dict {
 	return value.NewDict("rc", a.Number("rc"), "stdout", Printed(a.Get("stdout")), "stderr", Printed(a.Get("stderr")))
 }
 
-// Lines splits a text into lines without their ends.
+// Lines splits a text into lines without their line breaks.
 func Lines(text string) []string {
 	if text == "" {
 		return nil
@@ -91,5 +91,5 @@ func JoinLines(all []string) string {
 	return strings.Join(all, "\n") + "\n"
 }
 
-// Printed is what a program printed, with the line end that $(...) took away.
+// Printed returns the output of a program with the final line break that $(...) removed.
 func Printed(text string) string { return JoinLines(Lines(text)) }

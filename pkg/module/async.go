@@ -12,19 +12,19 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Detacher is a Runner that can leave its work to the host: what the keyword
-// async asks for. Detach starts it there as the job of an id, which the host
-// itself ends after limit, and returns at once: StartedJob, or why it failed.
+// Detacher is a Runner that can run its work in the background on the host, for the keyword async. Detach starts it
+// there as the job with an ID, and returns at once: StartedJob, or why it failed. The host itself stops the job
+// after limit.
 type Detacher interface {
 	Runner
 	Detach(ctx context.Context, c *Call, id string, limit time.Duration) (Result, error)
 }
 
-// NewJobID makes the name of an async job, in the form that Ansible gives it.
+// NewJobID returns a new ID of an async job, in Ansible's format.
 func NewJobID() string { return fmt.Sprintf("j%012d.%d", rand.Int64N(1e12), os.Getpid()) }
 
-// StartedJob is the result of a task that started a job. file is where the
-// host keeps its result, "" when kk itself does the work.
+// StartedJob is the result of a task that started a job. file is the path of the result on the host, or "" if kk
+// itself does the work.
 func StartedJob(id, file string) Result {
 	r := Result{Changed: true, Data: value.NewDict("ansible_job_id", id, "started", 1, "finished", 0)}
 	if file != "" {
@@ -33,14 +33,13 @@ func StartedJob(id, file string) Result {
 	return r
 }
 
-// LateJob is the message of a job that was stopped after its timeout.
+// LateJob returns the message of a job that was stopped after its timeout.
 func LateJob(limit time.Duration) string {
 	return fmt.Sprintf("async task did not complete within the requested time - %vs", limit.Seconds())
 }
 
-// Jobs are the async tasks whose work kk does itself, since their modules are
-// more than one command on the host. They last as long as the run. Many
-// goroutines may use them at once; a nil Jobs has none.
+// Jobs are the async tasks that kk itself runs, because their modules need more than one command on the host. They
+// end with the run. Jobs is safe for concurrent use; a nil Jobs has no jobs.
 type Jobs struct {
 	mu   sync.Mutex
 	jobs map[string]*Job
@@ -48,13 +47,13 @@ type Jobs struct {
 
 // Job is one task in the background.
 type Job struct {
-	What   string // the task and its host, for people
+	What   string // the task and its host, for display
 	done   chan struct{}
 	result Result
 	asked  bool
 }
 
-// Start does work in the background, at most for limit. With noLog its result is not to be shown.
+// Start does work in the background, for limit at most. With noLog its result must not be shown.
 func (j *Jobs) Start(ctx context.Context, id, what string, limit time.Duration, noLog bool,
 	work func(context.Context) (Result, error)) {
 	job := &Job{What: what, done: make(chan struct{})}
@@ -71,7 +70,7 @@ func (j *Jobs) Start(ctx context.Context, id, what string, limit time.Duration, 
 	}()
 }
 
-// Bounded does work at most for limit. An error becomes a failed result.
+// Bounded does work for limit at most. An error becomes a failed result.
 func Bounded(ctx context.Context, limit time.Duration, work func(context.Context) (Result, error)) Result {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -85,7 +84,7 @@ func Bounded(ctx context.Context, limit time.Duration, work func(context.Context
 	return Result{Failed: true, Msg: err.Error()}
 }
 
-// Result is the result of a finished job. ok is false for an unknown id.
+// Result returns the result of a finished job. ok is false for an unknown ID.
 func (j *Jobs) Result(id string) (r Result, finished, ok bool) {
 	if j == nil {
 		return Result{}, false, false
@@ -105,7 +104,7 @@ func (j *Jobs) Result(id string) (r Result, finished, ok bool) {
 	}
 }
 
-// Forget drops the result of a finished job.
+// Forget deletes the result of a finished job.
 func (j *Jobs) Forget(id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -117,7 +116,7 @@ func (j *Jobs) Forget(id string) {
 // Running lists the jobs that have not finished.
 func (j *Jobs) Running() []*Job { return j.list(func(job *Job) bool { return !job.finished() }) }
 
-// Unseen lists the jobs that failed, and whose result nobody asked for.
+// Unseen lists the failed jobs whose result was never read.
 func (j *Jobs) Unseen() []*Job {
 	return j.list(func(job *Job) bool { return job.finished() && job.result.Failed && !job.asked })
 }
@@ -144,7 +143,7 @@ func (job *Job) finished() bool {
 	}
 }
 
-// Wait waits until the job has finished, and returns why it failed, or "".
+// Wait waits until the job has finished. It returns why it failed, or "".
 func (job *Job) Wait() string {
 	<-job.done
 	switch {

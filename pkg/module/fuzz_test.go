@@ -11,7 +11,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// FuzzTextFile has a host say anything of a text file, and of the marks of files.
+// FuzzTextFile passes arbitrary answers of a host about a text file and its marks.
 func FuzzTextFile(f *testing.F) {
 	for _, out := range []string{
 		"", "text=ax\x00owner=0 root\x00group=0 root\x00mode=644\x00", "text=\x00mode=9\x00",

@@ -21,11 +21,11 @@ type Marks struct {
 //go:embed marks.sh
 var marksScript string
 
-// MarkChange is a mark of a file that changed, or in check mode would.
+// MarkChange is a mark of a file that changed, or would change in check mode.
 type MarkChange struct{ Name, Before, After string }
 
-// Apply sets the marks of paths. A path that does not exist yet, as happens in
-// check mode, gets all of them when it is made.
+// Apply sets the marks of paths. A path that does not exist yet, which happens in check mode, gets all of them when
+// it is created.
 func (m *Marks) Apply(ctx context.Context, c *Call, paths ...string) ([]MarkChange, error) {
 	if m.Flags == nil && m.SEUser+m.SERole+m.SEType+m.SELevel == "" {
 		return nil, nil

@@ -9,16 +9,14 @@ import (
 	"kubekey/pkg/value"
 )
 
-// IsForeign reports whether a name is the full name of a module of a collection
-// that is neither kk's nor Ansible's own.
+// IsForeign reports whether a name is the full name of a module in a collection other than kk's and Ansible's own.
 func IsForeign(name string) bool {
 	parts := strings.Split(name, ".")
 	return len(parts) >= 3 && !slices.Contains(parts, "") && parts[0] != own &&
 		!strings.HasPrefix(name, Builtin+".") && !strings.HasPrefix(name, legacy+".")
 }
 
-// Missing stands for a module that kk does not have, in a task that hosts may never
-// reach: one that reaches it fails.
+// Missing returns a placeholder for an unknown module. The task may never run; if it does, it fails.
 func Missing(name string) *Spec {
 	return &Spec{
 		Name: name, Summary: "A module that kk does not have.", AnyArgs: true, Where: OnControl, FreeForm: "_raw_params",

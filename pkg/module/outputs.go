@@ -12,22 +12,22 @@ const DefaultKeep = 1 << 20
 // Outputs limits how much output of a command is kept in a result, and stores longer
 // output elsewhere.
 type Outputs struct {
-	Keep    int // bytes of both outputs together; 0 is DefaultKeep
+	Keep    int // bytes of both outputs together; 0 means DefaultKeep
 	Secrets *redact.Set
-	// Open creates storage for an output, "stdout" or "stderr"; nil where there is none.
+	// Open creates storage for an output, "stdout" or "stderr". The result is nil if there is no storage.
 	Open func(stream string) Overflow
-	Why  string // why there is none
+	Why  string // why there is no storage
 }
 
-// Overflow gets the whole of an output that a result holds the end of.
+// Overflow stores a complete output when the result only contains its end.
 type Overflow interface {
-	// Write never fails: what a host prints is read even if it cannot be kept.
+	// Write never fails: the output of a host is read even if it cannot be stored.
 	io.Writer
-	// End returns its path, "" for none, the number of stored bytes, and why it is incomplete.
+	// End returns the path ("" for none), the number of stored bytes, and why the output is incomplete.
 	End() (file string, kept int64, lost error)
 }
 
-// Bound is the bound of a call's outputs.
+// Bound returns the limits for the outputs of a call.
 func (c *Call) Bound() Outputs {
 	b := Outputs{Why: "the run has no journal"}
 	if c.Outputs != nil {

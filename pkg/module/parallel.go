@@ -6,8 +6,8 @@ import (
 	"kubekey/pkg/connector"
 )
 
-// Parallel calls work for 0 to count-1, at most limit at once, and waits for all. The first
-// panic is passed on to the caller's goroutine, where it fails one task on one host.
+// Parallel calls work for 0 to count-1, with at most limit calls at once, and waits for all. The first panic is
+// passed on to the caller's goroutine, where it only fails one task on one host.
 func Parallel(count, limit int, work func(i int)) {
 	slots := make(chan struct{}, limit)
 	panics := make(chan *connector.PanicError, count)

@@ -25,7 +25,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// A panic is passed on when all else is done, with the stack of where it was.
+// A panic is passed on after all other work has finished, with its original stack.
 func TestParallelPassesPanicsOn(t *testing.T) {
 	var done atomic.Int64
 	defer func() {
@@ -42,7 +42,7 @@ func TestParallelPassesPanicsOn(t *testing.T) {
 	})
 }
 
-// Work that panics on one host yields no value for another, which tries it again.
+// Work that panics on one host has no value for other hosts: they call it again.
 func TestSharePanics(t *testing.T) {
 	s := &Share{}
 	calls := 0

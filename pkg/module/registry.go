@@ -11,15 +11,14 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Registry finds modules by name. It does not change once made.
+// Registry finds modules by name. It is immutable.
 type Registry struct {
 	byName      map[string]*Spec
 	specs       []*Spec
-	collections map[string]bool // those that modules are of, by their names of today and before
+	collections map[string]bool // all collections of modules, with current and former names
 }
 
-// NewRegistry makes a registry of groups of modules. A name that is taken
-// twice is an error.
+// NewRegistry returns a registry of groups of modules. Duplicate names are an error.
 func NewRegistry(groups ...[]Spec) (*Registry, error) {
 	r := &Registry{byName: map[string]*Spec{}, collections: map[string]bool{Builtin: true, legacy: true, own: true}}
 	for _, group := range groups {
@@ -46,26 +45,26 @@ func NewRegistry(groups ...[]Spec) (*Registry, error) {
 	return r, nil
 }
 
-// Builtin is Ansible's own collection, in which modules are that do not name another one.
+// Builtin is Ansible's own collection, the default for modules.
 const Builtin = "ansible.builtin"
 
-// legacy is the collection of Ansible that means ansible.builtin, and a project's own modules.
+// legacy is the Ansible collection that stands for ansible.builtin and a project's own modules.
 const legacy = "ansible.legacy"
 
-// own is the collection that every module of kk is in.
+// own is the collection that contains every module of kk.
 const own = "kk"
 
-// HasCollection reports whether a module is of a collection of Ansible.
+// HasCollection reports whether any module belongs to an Ansible collection.
 func (r *Registry) HasCollection(name string) bool { return name != own && r.collections[name] }
 
-// PlainName strips the collection of a name, if a module is of it.
+// PlainName removes the collection from a name, if a module belongs to it.
 func (r *Registry) PlainName(name string) string {
 	_, plain := r.split(name)
 	return plain
 }
 
-// split splits a name: "ansible.builtin.copy" is copy of ansible.builtin.
-// A name without a collection that a module is of is plain: its collection is "".
+// split splits a name: "ansible.builtin.copy" is copy in ansible.builtin. A name is plain if no module belongs to
+// its prefix as a collection; collection is "" then.
 func (r *Registry) split(name string) (collection, plain string) {
 	if i := strings.LastIndexByte(name, '.'); i > 0 && r.collections[name[:i]] {
 		return name[:i], name[i+1:]
@@ -73,8 +72,7 @@ func (r *Registry) split(name string) (collection, plain string) {
 	return "", name
 }
 
-// Find returns the module of a plain or full name, nil when there is none: a
-// full name must be of a collection that has the module.
+// Find returns the module with a plain or full name, or nil. The collection of a full name must contain the module.
 func (r *Registry) Find(name string) *Spec {
 	collection, plain := r.split(name)
 	s := r.byName[plain]
@@ -84,9 +82,8 @@ func (r *Registry) Find(name string) *Spec {
 	return s
 }
 
-// in reports whether the module answers to names of the collection. Names of
-// ansible.builtin lead to modules that Ansible moved to other collections too,
-// as they do in Ansible.
+// in reports whether the module can be called by names in the collection. As in Ansible, names in ansible.builtin
+// also refer to modules that Ansible moved to other collections.
 func (s *Spec) in(collection string) bool {
 	switch collection {
 	case "", own, s.Collection:
@@ -110,7 +107,7 @@ func (r *Registry) Names() []string {
 	return names
 }
 
-// FullName is a name of the module with its collection before it.
+// FullName returns a name of the module, prefixed with its collection.
 func (s *Spec) FullName(plain string) string {
 	if s.Collection == "" {
 		return Builtin + "." + plain
@@ -118,7 +115,7 @@ func (s *Spec) FullName(plain string) string {
 	return s.Collection + "." + plain
 }
 
-// Is reports whether the module answers to a plain or full name.
+// Is reports whether a plain or full name refers to the module.
 func (s *Spec) Is(name string) bool {
 	collection, plain := "", name
 	if i := strings.LastIndexByte(name, '.'); i > 0 {
@@ -127,13 +124,13 @@ func (s *Spec) Is(name string) bool {
 	return s.in(collection) && (s.Name == plain || slices.Contains(s.Aliases, plain))
 }
 
-// InGroup reports whether module_defaults of a name that begins with group/ are for the module.
+// InGroup reports whether module_defaults for a name with the prefix group/ apply to the module.
 func (s *Spec) InGroup(name string) bool {
 	group, ok := strings.CutPrefix(name, "group/")
 	return ok && slices.Contains(s.Groups, group[strings.LastIndex(group, ".")+1:])
 }
 
-// prepare reads the tags of the module's struct, once for all of its calls.
+// prepare reads the struct tags of the module once for all calls.
 func (s *Spec) prepare() error {
 	if s.New == nil {
 		return nil
@@ -146,8 +143,8 @@ func (s *Spec) prepare() error {
 	return nil
 }
 
-// Decode makes a Runner with these arguments; the set hides the secrets among
-// them. The error of arguments that are wrong is schema.Errors.
+// Decode returns a Runner with these arguments. Secrets among them are registered in the set. Invalid arguments
+// return an error of type schema.Errors.
 func (s *Spec) Decode(args *value.Dict, secrets *redact.Set) (Runner, error) {
 	r := s.New()
 	if s.plan == nil {

@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// Share does work once that many hosts of a run would do alike, such as
-// reading a large file for its digest. A nil Share does it each time. Many
-// goroutines may use it at once.
+// Share does work only once that is the same for many hosts of a run, such as computing the digest of a large file.
+// A nil Share does it every time. Share is safe for concurrent use.
 type Share struct {
 	mu   sync.Mutex
 	done map[string]*shared
@@ -19,11 +18,11 @@ type shared struct {
 	err  error
 }
 
-// maxShared bounds what is kept; beyond it everything is dropped, and computed again.
+// maxShared is the maximum number of stored values. When it is reached, all are dropped and computed again.
 const maxShared = 4096
 
-// Do returns what work returns, which is called once for a key. The value is
-// shared: do not change it. What failed is tried again by the next who asks.
+// Do returns the result of work, which is called once per key. The value is shared and must not be modified. If
+// work fails, the next call with the key tries again.
 func (s *Share) Do(key string, work func() (any, error)) (any, error) {
 	if s == nil {
 		return work()
@@ -44,7 +43,7 @@ func (s *Share) Do(key string, work func() (any, error)) (any, error) {
 		}
 	}()
 	e.once.Do(func() {
-		e.err = errPanicked // stays if work does: who waits for it gets no value
+		e.err = errPanicked // is kept if work panics: callers that wait for it get no value
 		e.v, e.err = work()
 	})
 	return e.v, e.err

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Sleep waits for d, or until the context ends, whose error it returns then.
+// Sleep waits for d. If the context ends earlier, it returns the context's error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

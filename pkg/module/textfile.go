@@ -16,11 +16,11 @@ import (
 //go:embed textfile.sh
 var textFileScript string
 
-// TextFileScript is the functions textfile_read and textfile_write, for a script
-// that has to find the file p_path before.
+// TextFileScript returns the shell functions textfile_read and textfile_write, for scripts that must first find the
+// file p_path.
 func TextFileScript() string { return textFileScript }
 
-// FileAttrs are the owner and the mode of a file that a module keeps.
+// FileAttrs are the owner and the mode of a file that a module manages.
 type FileAttrs struct {
 	Mode  schema.FileMode `kk:"mode" doc:"mode of the file. Default: unchanged; 0644 for a new file"`
 	Owner string          `kk:"owner" doc:"name or number of the owner"`
@@ -39,7 +39,7 @@ type TextFile struct {
 	Backup bool
 }
 
-// ReadText reads a file; one that is missing is empty.
+// ReadText reads a file. A missing file is read as empty.
 func ReadText(ctx context.Context, c *Call, path string) (*TextFile, error) {
 	s := hostscript.New(textFileScript, "textfile_read").Set("path", path)
 	a, err := c.Probe(ctx, s)
@@ -96,7 +96,7 @@ func (f *TextFile) Restore(ctx context.Context, c *Call) error {
 	return err
 }
 
-// differ gives the script what of the attributes the file does not have.
+// differ passes to the script the attributes that the file does not have yet.
 func (w FileAttrs) differ(f *TextFile, s *hostscript.Script) (bool, error) {
 	changed := false
 	for key, want := range map[string]string{"owner": w.Owner, "group": w.Group} {
