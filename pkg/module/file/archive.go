@@ -13,21 +13,21 @@ import (
 	"path"
 	"strings"
 
-	"github.com/klauspost/compress/gzip" // twice as fast as the standard library's to pack
+	"github.com/klauspost/compress/gzip" // packs twice as fast as the standard library
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
 	"kubekey/pkg/source"
 )
 
-// packing is how an archive is packed, as its first bytes tell.
+// packing is the compression format of an archive, detected by its first bytes.
 type packing struct {
 	handler string   // name in results
-	unpack  []string // what the host needs to decompress it; nil: nothing
+	unpack  []string // host program for decompression; nil if none is needed
 	magic   string
 }
 
-// packings are the kinds of archives; tar itself is what is none of them.
+// packings returns the known formats. Anything else is uncompressed tar.
 func packings() []packing {
 	return []packing{
 		{"TgzArchive", []string{"gzip", "-dc"}, "\x1f\x8b"},
@@ -49,7 +49,7 @@ func packingOf(head []byte) packing {
 
 func (p packing) isZip() bool { return p.handler == "ZipArchive" }
 
-// archive is an archive of the control node.
+// archive is an archive on the control node.
 type archive struct {
 	packing
 	tree source.Tree
@@ -70,7 +70,7 @@ func openArchive(tree source.Tree, name string) (*archive, error) {
 	return &archive{packingOf(head[:n]), tree, name}, nil
 }
 
-// walk calls each for every member, as tar describes it, with its content.
+// walk calls each for every member, with a tar header and its content.
 func (a *archive) walk(each func(h *tar.Header, r io.Reader) error) error {
 	f, err := a.tree.Open(a.path)
 	if err != nil {
@@ -155,7 +155,7 @@ func walkZip(f fs.File, each func(h *tar.Header, r io.Reader) error) error {
 	return nil
 }
 
-// zipMember describes a member of a zip as tar does.
+// zipMember converts the header of a zip member to a tar header.
 func zipMember(m *zip.File, each func(h *tar.Header, r io.Reader) error) error {
 	r, err := m.Open()
 	if err != nil {
@@ -177,7 +177,7 @@ func zipMember(m *zip.File, each func(h *tar.Header, r io.Reader) error) error {
 	}
 	h.Name, h.Uname, h.Gname, h.Uid, h.Gid = m.Name, "", "", 0, 0
 	h.ModTime = m.Modified
-	if h.Mode&0o777 == 0 { // made where there are no modes
+	if h.Mode&0o777 == 0 { // created on a system without modes
 		h.Mode = 0o644
 		if info.IsDir() {
 			h.Mode = 0o755
@@ -186,19 +186,19 @@ func zipMember(m *zip.File, each func(h *tar.Header, r io.Reader) error) error {
 	return each(h, r)
 }
 
-// member is one member of an archive, as it is to be on the host.
+// member is one member of an archive, in its desired state on the host.
 type member struct {
-	name  string // below dest
+	name  string // relative to dest
 	from  string // its name in the archive
 	kind  uint32
-	hard  bool // a hard link: nothing is known of it but its name
+	hard  bool // a hard link: only its name is known
 	mode  uint32
 	size  int64
 	mtime int64
 	link  string
 }
 
-// members are what there is in the archive.
+// members returns the members of the archive.
 func (a *archive) members() ([]member, error) {
 	var all []member
 	err := a.walk(func(h *tar.Header, _ io.Reader) error {
@@ -227,8 +227,8 @@ func memberOf(h *tar.Header) (member, bool) {
 	return m, true
 }
 
-// memberName is where a member goes: cleaned, without its first strip parts;
-// "" when nothing is left. A name that leads out of dest is an error.
+// memberName returns the target path of a member: cleaned, without its first strip components. It is "" if nothing
+// remains. A name outside of dest is an error.
 func memberName(name string, strip int) (string, error) {
 	name = strings.TrimLeft(name, "/")
 	for _, part := range strings.Split(name, "/") {

@@ -86,7 +86,7 @@ func (m *Assemble) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	return res, err
 }
 
-// read looks at dest and reads the fragments, in one round trip.
+// read probes dest and reads the fragments, in one round trip.
 func (m *Assemble) read(ctx context.Context, c *module.Call) (*answer, string, []fragment, error) {
 	s := script{probe: true}
 	s.line(asked{flags: "phcn", path: m.Dest, limit: maxDiff}.code())
@@ -162,7 +162,7 @@ func (m *Assemble) local(c *module.Call) (string, []fragment, error) {
 	return src, parts, nil
 }
 
-// join puts the fragments together: each begins on a line of its own.
+// join joins the fragments. Each begins on a new line.
 func (m *Assemble) join(parts []fragment, names *pyregex.Regexp) (string, error) {
 	sort.Slice(parts, func(i, j int) bool { return parts[i].name < parts[j].name })
 	delimiter := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`).Replace(m.Delimiter)

@@ -10,7 +10,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Attributes are the arguments that every module has which makes files.
+// Attributes are the arguments that all modules which create files have in common.
 type Attributes struct {
 	Mode   schema.FileMode `kk:"mode" doc:"permission bits: \"0644\" or u=rw,g=r,o=r; where a source file is copied also preserve. Default: those of an existing file, otherwise set by the umask"`
 	Owner  string          `kk:"owner" doc:"owner, by name or number. Default: unchanged"`
@@ -19,7 +19,7 @@ type Attributes struct {
 	module.Marks
 }
 
-// change is what it takes to give one path its attributes.
+// change contains the steps that set the attributes of one path.
 type change struct {
 	next          inode
 	steps         []step
@@ -33,7 +33,7 @@ func (ch *change) note(key string, before, after any) {
 	ch.after.Set(key, after)
 }
 
-// step is one command of the host; what names it in an error.
+// step is one command on the host. what describes it in errors.
 type step struct {
 	what  string
 	words []string
@@ -45,8 +45,8 @@ func (s *script) steps(steps []step) {
 	}
 }
 
-// plan works out the steps that turn cur, at path, into what a asks for. Links
-// keep their mode: it has no meaning.
+// plan determines the steps that change cur, at path, to the attributes in a. The mode of links is not changed
+// because it has no effect.
 func (a *Attributes) plan(c *module.Call, ans *answer, path string, cur inode) (change, error) {
 	ch := change{next: cur, before: value.NewDict(), after: value.NewDict()}
 	if err := a.planOwner(c, ans, path, &ch); err != nil {
@@ -103,7 +103,7 @@ func (a *Attributes) planOwner(c *module.Call, ans *answer, path string, ch *cha
 	return nil
 }
 
-// unfollowed is a command that works on a link itself where a link is meant.
+// unfollowed returns a command that changes the link itself if the path is a link.
 func unfollowed(tool string, ch *change, id, path string) []string {
 	if ch.next.is(typeLink) {
 		return []string{tool, "-h", id, path}
@@ -111,7 +111,7 @@ func unfollowed(tool string, ch *change, id, path string) []string {
 	return []string{tool, id, path}
 }
 
-// setMarks gives paths their marks, which is noted in ch.
+// setMarks sets the marks of paths and records the changes in ch.
 func (a *Attributes) setMarks(ctx context.Context, c *module.Call, ch *change, paths ...string) error {
 	marks, err := a.Apply(ctx, c, paths...)
 	for _, m := range marks {
@@ -120,8 +120,8 @@ func (a *Attributes) setMarks(ctx context.Context, c *module.Call, ch *change, p
 	return err
 }
 
-// found is an account that the host knows. In check mode a task before this
-// one may be about to create it.
+// found returns an account that exists on the host. In check mode it may be missing, because an earlier task would
+// perhaps create it.
 func found(c *module.Call, acct *account, kind, name string) (account, error) {
 	switch {
 	case acct != nil:
@@ -133,7 +133,7 @@ func found(c *module.Call, acct *account, kind, name string) (account, error) {
 	return account{}, fmt.Errorf("%s failed: failed to look up %s %s (create the %s first)", tool, kind, name, kind)
 }
 
-// fresh is the inode that something new at the path of e will have.
+// fresh returns the inode of a new file at the path of e.
 func (ans *answer) fresh(e *entry, kind uint32) inode {
 	perm := uint32(0o666)
 	if kind == typeDir {
@@ -155,11 +155,10 @@ func (ans *answer) fresh(e *entry, kind uint32) inode {
 
 func octal(perm uint32) string { return fmt.Sprintf("%04o", perm) }
 
-// modeText is a mode as results have it: a zero and at least three digits, so
-// 01777 where stat says 1777.
+// modeText formats a mode for results: a zero and at least three digits, so 01777 where stat prints 1777.
 func modeText(perm uint32) string { return fmt.Sprintf("0%03o", perm) }
 
-// describe sets the keys that results have for a file that exists.
+// describe sets the keys that results have for an existing file.
 func (n *inode) describe(d *value.Dict) {
 	d.Set("uid", n.uid)
 	d.Set("gid", n.gid)
@@ -170,7 +169,7 @@ func (n *inode) describe(d *value.Dict) {
 	d.Set("state", n.state())
 }
 
-// FileReturns documents what describe sets.
+// FileReturns documents the keys that describe sets.
 func FileReturns() []module.Return {
 	return []module.Return{
 		{Key: "owner", Type: "str", Doc: "name of the owner, or the number when it has none"},

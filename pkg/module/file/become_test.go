@@ -11,8 +11,7 @@ import (
 	"kubekey/pkg/module/moduletest"
 )
 
-// Contents travel over standard input through sudo, too: files, bundles,
-// archives and long scripts.
+// Contents are passed over standard input with sudo, too: files, bundles, archives and long scripts.
 func TestAsAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to become somebody else")

@@ -92,7 +92,7 @@ func optionalPattern(s string) (*pyregex.Regexp, error) {
 	return compilePattern(s, pyregex.ASCII)
 }
 
-// block is the lines to be there, with the markers; none when it is to be removed.
+// block returns the desired lines including the markers. It returns no lines if the block is to be removed.
 func (m *BlockInFile) block() (first, last string, lines []string) {
 	first = strings.ReplaceAll(m.Marker, "{mark}", m.MarkerBegin)
 	last = strings.ReplaceAll(m.Marker, "{mark}", m.MarkerEnd)
@@ -104,7 +104,7 @@ func (m *BlockInFile) block() (first, last string, lines []string) {
 	return first, last, lines
 }
 
-// apply returns the text with the block as it should be.
+// apply returns the text with the desired block.
 func (m *BlockInFile) apply(text string, after, before *pyregex.Regexp) (string, string, error) {
 	first, last, block := m.block()
 	lines := SplitLines(text)
@@ -125,7 +125,7 @@ func (m *BlockInFile) apply(text string, after, before *pyregex.Regexp) (string,
 		old = strings.Join(lines[from:to+1], "")
 		lines = append(lines[:from:from], lines[to+1:]...)
 		at = from
-	case from >= 0 && to >= 0: // a marker lost its partner: what lies between is not the block
+	case from >= 0 && to >= 0: // a marker without its counterpart: the lines in between are not the block
 		old = strings.Join(lines[to:from+1], "")
 		lines = append(lines[:to:to], lines[from+1:]...)
 		at = to
@@ -141,7 +141,7 @@ func (m *BlockInFile) apply(text string, after, before *pyregex.Regexp) (string,
 	return strings.Join(out, ""), m.message(old, strings.Join(block, "")), nil
 }
 
-// spaced is the block with the empty lines around it that were asked for.
+// spaced returns the block with the requested empty lines around it.
 func (m *BlockInFile) spaced(block, lines []string, at int) []string {
 	if len(block) == 0 {
 		return nil
@@ -167,7 +167,7 @@ func (m *BlockInFile) message(old, block string) string {
 	return "Block inserted"
 }
 
-// insertion is position of a new block: an index of lines.
+// insertion returns the position of a new block as an index of lines.
 func (m *BlockInFile) insertion(lines []string, after, before *pyregex.Regexp) (int, error) {
 	if m.InsertBefore == "BOF" {
 		return 0, nil

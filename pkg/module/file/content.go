@@ -17,7 +17,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// content is bytes of the control node that go to a host, with their digests.
+// content is data on the control node to be sent to a host, with its digests.
 type content struct {
 	size              int64
 	sha256, sha1, md5 string
@@ -28,8 +28,8 @@ func contentOf(b []byte) (*content, error) {
 	return digested(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil })
 }
 
-// contentAt is a file of the control node that goes to hosts: it is read for
-// its digests by the first of them.
+// contentAt returns a file of the control node to be sent to hosts. Its digests are computed once, for the first
+// host.
 func contentAt(c *module.Call, name string, decrypt bool) (*content, error) {
 	tree := files(c, decrypt)
 	info, err := tree.Stat(name)
@@ -45,7 +45,7 @@ func contentAt(c *module.Call, name string, decrypt bool) (*content, error) {
 	return ct, nil
 }
 
-// localFile is a file of the control node, read now for its digests.
+// localFile returns a file of the control node with its digests, which are computed immediately.
 func localFile(tree source.Tree, name string) (*content, error) {
 	ct, err := digested(func() (io.ReadCloser, error) { return tree.Open(name) })
 	if err != nil {
@@ -89,10 +89,10 @@ func (ct *content) bytes() ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// maxDiff is the largest text that a diff shows, in bytes.
+// maxDiff is the maximum size of a text in a diff, in bytes.
 const maxDiff = 104448
 
-// isBinary reports whether a diff of b would be of no use to people.
+// isBinary reports whether b is binary, so that a diff would not be useful.
 func isBinary(b []byte) bool {
 	return bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b)
 }
@@ -105,7 +105,7 @@ type Side struct {
 	Text   []byte
 }
 
-// TextDiff shows two texts, or says why it does not.
+// TextDiff returns the diff of two texts, or the reason why it is not shown.
 func TextDiff(before, after Side) event.Diff {
 	d := event.Diff{BeforeHeader: before.header, AfterHeader: after.header, Before: "", After: ""}
 	switch {
@@ -123,7 +123,7 @@ func TextDiff(before, after Side) event.Diff {
 	return d
 }
 
-// attrDiff shows attributes that change.
+// attrDiff returns the diff of changed attributes.
 func attrDiff(path string, ch *change) event.Diff {
 	ch.before.Set("path", path)
 	ch.after.Set("path", path)

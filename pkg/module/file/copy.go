@@ -104,7 +104,7 @@ func (m *Copy) text(ctx context.Context, c *module.Call) (module.Result, error) 
 	return m.place(ctx, c, placing{body: body, header: m.Dest})
 }
 
-// expected is an error when what is copied has another checksum than asked for.
+// expected returns an error if the file to copy does not have the expected checksum.
 func (m *Copy) expected(sha1 string) error {
 	if m.Checksum == "" || strings.EqualFold(m.Checksum, sha1) {
 		return nil
@@ -114,7 +114,7 @@ func (m *Copy) expected(sha1 string) error {
 		"source has %s", m.Checksum, sha1)
 }
 
-// textOf is what the argument content says: containers as JSON.
+// textOf returns the text of the argument content. Containers are converted to JSON.
 func textOf(v any) (string, error) {
 	switch v.(type) {
 	case *value.Dict, []any:
@@ -134,7 +134,7 @@ func (m *Copy) file(ctx context.Context, c *module.Call, src string) (module.Res
 	return m.place(ctx, c, placing{body: body, header: src, src: src, name: path.Base(src), mode: c.Files.CopyMode(src)})
 }
 
-// files are those of the control node, decrypted or as they are.
+// files returns the files of the control node, decrypted or unchanged.
 func files(c *module.Call, decrypt bool) source.Tree {
 	if decrypt {
 		return c.Files
@@ -150,16 +150,16 @@ func pathCause(err error) error {
 	return err
 }
 
-// placing is one file on its way to m.Dest.
+// placing is one file to be copied to m.Dest.
 type placing struct {
 	body   *content
-	header string // what the diff calls it
+	header string // name of the source in the diff
 	src    string // "" for content
-	name   string // under which it goes into a folder; "" refuses a folder
+	name   string // name of the file inside a folder; "" rejects folders
 	mode   fs.FileMode
 }
 
-// place puts one file at m.Dest, or into it when that is a folder.
+// place copies one file to m.Dest, or into it if it is a folder.
 func (m *Copy) place(ctx context.Context, c *module.Call, p placing) (module.Result, error) {
 	flags := "ph"
 	if c.Diff {
@@ -185,7 +185,7 @@ func (m *Copy) place(ctx context.Context, c *module.Call, p placing) (module.Res
 	return m.write(ctx, c, ans, at, p, folder)
 }
 
-// write puts the file at an entry; folder is one to create first, or "".
+// write writes the file at an entry. folder is created first, unless it is "".
 func (m *Copy) write(ctx context.Context, c *module.Call, ans *answer, at *entry, p placing,
 	folder string) (module.Result, error) {
 	var warnings []string
@@ -217,7 +217,7 @@ func (m *Copy) write(ctx context.Context, c *module.Call, ans *answer, at *entry
 	return w.result(c, out, p, warnings)
 }
 
-// replaceable is an error when what is at dest is no file that may be replaced.
+// replaceable returns an error if dest exists and is not a file that may be replaced.
 func (m *Copy) replaceable(at *entry) error {
 	n := at.at(m.Follow)
 	switch {
@@ -229,8 +229,8 @@ func (m *Copy) replaceable(at *entry) error {
 	return nil
 }
 
-// needFolder is an error when there is no folder to write into. In check mode
-// it is a warning: a task before this one may be about to create it.
+// needFolder returns an error if the folder to write into does not exist. In check mode it returns a warning,
+// because an earlier task would perhaps create it.
 func needFolder(c *module.Call, at *entry) ([]string, error) {
 	err := missingFolder(at)
 	if err != nil && c.Check {
@@ -251,7 +251,7 @@ func (m *Copy) makeFolder(ctx context.Context, c *module.Call, ans *answer, fold
 	return err
 }
 
-// leave is the result for a file that force: no keeps.
+// leave returns the result for a file that is kept because of force: no.
 func (m *Copy) leave(at *entry, p placing) module.Result {
 	d := value.NewDict("dest", at.path, "path", at.path)
 	if p.src != "" {

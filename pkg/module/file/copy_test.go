@@ -33,7 +33,7 @@ func TestCopyOddNames(t *testing.T) {
 		src, dir := t.TempDir(), t.TempDir()
 		for _, name := range oddNames {
 			if name == "$HOME" {
-				continue // a path argument expands it
+				continue // expanded in arguments that are paths
 			}
 			write(t, filepath.Join(src, "files", name), name, 0o644)
 			o := moduletest.Options{Conn: conn, Dir: src}
@@ -119,7 +119,7 @@ func TestCopyLinks(t *testing.T) {
 		if read(t, target) != "new" || modeOf(t, link)&os.ModeSymlink == 0 {
 			t.Error("follow: yes did not write what the link leads to")
 		}
-		// The link is replaced even when what it leads to has the content.
+		// The link is replaced even if its target has the same content.
 		moduletest.RunTwice(t, spec(t, "copy"), args("content", "new", "dest", link), o)
 		if modeOf(t, link)&os.ModeSymlink != 0 || read(t, link) != "new" {
 			t.Error("follow: no did not replace the link")

@@ -15,7 +15,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// remote copies from one path of the host to another.
+// remote copies from one path on the host to another.
 func (m *Copy) remote(ctx context.Context, c *module.Call) (module.Result, error) {
 	flags := "phi1"
 	if c.Diff {
@@ -119,7 +119,7 @@ func (m *Copy) copyOnHost(ctx context.Context, c *module.Call, w *writing, out *
 	return nil
 }
 
-// hostContent is a file of the host as content; only its text up to the size of a diff is known.
+// hostContent returns a file on the host as content. Its text is only known up to the maximum size of a diff.
 func hostContent(e *entry) *content {
 	return &content{
 		size: e.followed().size, sha256: e.sha256, sha1: e.sha1, md5: e.md5,
@@ -127,7 +127,7 @@ func hostContent(e *entry) *content {
 	}
 }
 
-// remoteFolder copies a folder within the host.
+// remoteFolder copies a folder on the host.
 func (m *Copy) remoteFolder(ctx context.Context, c *module.Call, ans *answer) (module.Result, error) {
 	src := strings.TrimRight(ans.entries[0].resolved(), "/")
 	dest := ans.entries[1]
@@ -157,8 +157,8 @@ func (m *Copy) remoteFolder(ctx context.Context, c *module.Call, ans *answer) (m
 	return t.act(ctx)
 }
 
-// match makes items of the source's listing, which ends at the empty entry,
-// and finds the entry of the destination's listing for each.
+// match converts the source's listing, which ends at the empty entry, to items. For each it finds the entry in the
+// destination's listing.
 func (t *treeCopy) match(entries []*entry, src string, dest *entry) {
 	have := map[string]*entry{}
 	var source []*entry
@@ -194,7 +194,7 @@ func (t *treeCopy) match(entries []*entry, src string, dest *entry) {
 	}
 }
 
-// relative is the path below root; "" for root itself.
+// relative returns the path relative to root, or "" for root itself.
 func relative(p, root string) string {
 	return strings.Trim(strings.TrimPrefix(p, strings.TrimRight(root, "/")), "/")
 }

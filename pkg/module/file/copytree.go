@@ -15,28 +15,27 @@ import (
 )
 
 const (
-	// bundleFile is the largest file that travels in a bundle; a larger one
-	// is streamed on its own.
+	// bundleFile is the maximum size of a file in a bundle. Larger files are streamed individually.
 	bundleFile = 64 << 10
-	// bundleSize is how much content one bundle holds: a host's shell keeps it in memory.
+	// bundleSize is the maximum size of the contents in one bundle, because a host's shell keeps it in memory.
 	bundleSize = 1 << 20
-	// maxTreeDepth bounds how deep folders nest, so that a circle of links ends.
+	// maxTreeDepth limits the depth of folders, so that a cycle of links ends.
 	maxTreeDepth = 64
 )
 
 // treeItem is one folder, file or link of a source folder.
 type treeItem struct {
-	rel  string // below the source folder
+	rel  string // relative to the source folder
 	src  string
 	kind fs.FileMode // ModeDir, ModeSymlink or 0
 	link string
 	body *content
 	mode fs.FileMode
 
-	at *entry // what the host has
+	at *entry // state on the host
 }
 
-// folder copies a folder of the control node.
+// folder copies a folder from the control node.
 func (m *Copy) folder(ctx context.Context, c *module.Call, src string) (module.Result, error) {
 	if m.Checksum != "" {
 		return module.Result{}, fmt.Errorf("checksum is not supported for a folder: %s is one", m.Src)
@@ -54,14 +53,13 @@ func (m *Copy) folder(ctx context.Context, c *module.Call, src string) (module.R
 	if err != nil {
 		return r, err
 	}
-	// As in Ansible the folder that it went to, however it is written, and not
-	// what is there then.
+	// As in Ansible this is the folder of the destination as the task specifies it, not what exists there afterwards.
 	into := strings.TrimSuffix(t.items[0].at.path, "/"+base)
 	r.Data = value.NewDict("src", strings.TrimRight(src, "/"), "dest", strings.TrimRight(into, "/")+"/")
 	return r, nil
 }
 
-// walk lists what is below a source folder, parents first.
+// walk lists the content of a source folder, parents first.
 func (m *Copy) walk(c *module.Call, dir, rel string, depth int) ([]*treeItem, error) {
 	if depth > maxTreeDepth {
 		return nil, fmt.Errorf("%s nests more than %d folders: is there a loop of links?", dir, maxTreeDepth)
@@ -123,7 +121,7 @@ type treeCopy struct {
 	changed bool
 	diff    []event.Diff
 	bundle  *script
-	bundled int64 // bytes of content in the bundle
+	bundled int64 // size of the contents in the bundle, in bytes
 	large   []*writing
 }
 
@@ -134,7 +132,7 @@ func (t *treeCopy) run(ctx context.Context, base string) (module.Result, error) 
 	return t.act(ctx)
 }
 
-// act brings the host to what the items say, once it is known what it has.
+// act makes the host match the items, after the probe of its state.
 func (t *treeCopy) act(ctx context.Context) (module.Result, error) {
 	t.bundle = &script{secret: true}
 	for _, it := range t.items {
@@ -162,7 +160,7 @@ func (t *treeCopy) act(ctx context.Context) (module.Result, error) {
 	return module.Result{Changed: t.changed, Data: d, Diff: t.diff}, nil
 }
 
-// mark gives the files and folders their flags and contexts.
+// mark sets the flags and contexts of the files and folders.
 func (t *treeCopy) mark(ctx context.Context) error {
 	paths := make([]string, len(t.items))
 	for i, it := range t.items {
@@ -174,7 +172,7 @@ func (t *treeCopy) mark(ctx context.Context) error {
 	return err
 }
 
-// probe looks at every path of the copy at once.
+// probe probes all paths of the copy at once.
 func (t *treeCopy) probe(ctx context.Context, base string) error {
 	flags := "h"
 	if t.c.Diff {
@@ -280,8 +278,8 @@ func (t *treeCopy) planFile(ctx context.Context, it *treeItem) error {
 	return t.pack(ctx, w, out, "")
 }
 
-// pack adds a file to the bundle: its content in base64 as a here-document, or
-// the path on the host of which it is a copy.
+// pack adds a file to the bundle: its content in base64 as a here-document, or the path of an identical file on the
+// host.
 func (t *treeCopy) pack(ctx context.Context, w *writing, out *written, from string) error {
 	if t.c.Check {
 		return nil
@@ -305,7 +303,7 @@ func (t *treeCopy) pack(ctx context.Context, w *writing, out *written, from stri
 	return nil
 }
 
-// wrapped breaks base64 into lines, which some decoders need.
+// wrapped splits base64 into lines, which some decoders require.
 func wrapped(s string) string {
 	var b strings.Builder
 	for len(s) > 76 {

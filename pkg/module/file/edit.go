@@ -11,8 +11,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Edit is a text file of the host that is read, changed in Go, and written
-// back unless somebody else changed it meanwhile.
+// Edit is a text file on the host that is read, changed in Go and written back. Writing fails if the file was
+// changed in the meantime.
 type Edit struct {
 	ans    *answer
 	at     *entry
@@ -20,8 +20,7 @@ type Edit struct {
 	Text   string
 }
 
-// OpenEdit reads the file at a path, links followed. A missing file is an
-// error unless create.
+// OpenEdit reads the file at a path and follows links. A missing file is an error unless create is set.
 func OpenEdit(ctx context.Context, c *module.Call, name string, attrs *Attributes, create bool) (*Edit, error) {
 	ans, err := probe(ctx, c, attrs.Owner, attrs.Group, asked{flags: "pc", path: name, limit: maxEdit})
 	if err != nil {
@@ -43,7 +42,7 @@ func OpenEdit(ctx context.Context, c *module.Call, name string, attrs *Attribute
 	case !e.at.hasText || len(e.at.content) == 0 && there.size > 0:
 		return nil, fmt.Errorf("%s cannot be read on the host: check its permissions, and that base64 or openssl is "+
 			"installed", e.at.path)
-	case there.size > 0 && there.size != int64(len(e.at.content)): // /proc has files of no size
+	case there.size > 0 && there.size != int64(len(e.at.content)): // files in /proc report size 0
 		return nil, fmt.Errorf("%s changed while it was read: run the task again", e.at.path)
 	}
 	e.Exists, e.Text = true, string(e.at.content)
@@ -55,8 +54,8 @@ func OpenEdit(ctx context.Context, c *module.Call, name string, attrs *Attribute
 	return e, nil
 }
 
-// unfit is a path with nothing to edit. Its status is of no command: it is how
-// playbooks tell a folder from a file that is missing.
+// unfit is the error for a path that cannot be edited. Its status does not come from a command: playbooks use it to
+// distinguish a folder from a missing file.
 type unfit struct {
 	word, path, why string
 	status          int
@@ -64,7 +63,7 @@ type unfit struct {
 
 func (e *unfit) Error() string { return fmt.Sprintf("%s %s %s !", e.word, e.path, e.why) }
 
-// NotEdited is the result of a task that got no file from openEdit.
+// NotEdited returns the result of a task for an error of OpenEdit.
 func NotEdited(err error) (module.Result, error) {
 	if e := (*unfit)(nil); errors.As(err, &e) {
 		return module.Result{Data: value.NewDict("rc", e.status)}, err
@@ -72,7 +71,7 @@ func NotEdited(err error) (module.Result, error) {
 	return module.Result{}, err
 }
 
-// asPath says of a missing file Path, as blockinfile and replace do.
+// asPath changes the error for a missing file to "Path ...", as in blockinfile and replace.
 func asPath(err error) error {
 	if e := (*unfit)(nil); errors.As(err, &e) {
 		return &unfit{"Path", e.path, e.why, e.status}
@@ -80,19 +79,19 @@ func asPath(err error) error {
 	return err
 }
 
-// Edited is how an edit ended, for the result.
+// Edited is the outcome of an edit.
 type Edited struct {
 	Text     string
 	Msg      string
-	Touched  bool // the text is to be written, though it may be the same
+	Touched  bool // write the text even if it is unchanged
 	Backup   bool
 	Validate string
 	Data     *value.Dict
-	// Whole results name the file and tell its owner and mode, besides what was edited.
+	// Whole adds the path, the owner and the mode of the file to the result.
 	Whole bool
 }
 
-// Save writes the new text, and the attributes, and makes the result.
+// Save writes the new text and the attributes, and creates the result.
 func (e *Edit) Save(ctx context.Context, c *module.Call, attrs *Attributes, to Edited) (module.Result, error) {
 	res := module.Result{Msg: to.Msg, Data: to.Data}
 	if !e.Exists && !to.Touched {
@@ -131,7 +130,7 @@ func (e *Edit) Save(ctx context.Context, c *module.Call, attrs *Attributes, to E
 	if out.attributes.changed() && out.hadBefore {
 		res.Msg = joinMsg(res.Msg, "ownership, perms or SE linux context changed")
 	}
-	to.Data.Set("msg", res.Msg) // also when it is empty, as playbooks compare it
+	to.Data.Set("msg", res.Msg) // set even if it is empty, because playbooks compare it
 	if c.Diff && res.Changed {
 		res.Diff = e.diff(out, to.Text)
 	}
@@ -160,7 +159,7 @@ func (e *Edit) diff(out *written, text string) []event.Diff {
 	return diffs
 }
 
-// SplitLines splits text into lines that keep their line ends.
+// SplitLines splits text into lines that keep their line breaks.
 func SplitLines(text string) []string {
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {
@@ -169,5 +168,5 @@ func SplitLines(text string) []string {
 	return lines
 }
 
-// Chomp is a line without its line end.
+// Chomp returns a line without its line break.
 func Chomp(line string) string { return strings.TrimSuffix(line, "\n") }

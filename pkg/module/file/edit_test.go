@@ -156,7 +156,7 @@ func TestEditCreatesAndBacksUp(t *testing.T) {
 			if mode := modeOf(t, p); mode.Perm() != 0o600 {
 				t.Errorf("%s has mode %s", p, mode)
 			}
-			backs := !strings.Contains(name, "\n") // Put names the backup on one line
+			backs := !strings.Contains(name, "\n") // Put prints the backup's path on one line
 			r, _ = moduletest.RunTwice(t, spec(t, "blockinfile"), args("path", p, "block", "two", "backup", backs), o)
 			if r.Diff[0].Before != "one\n" || r.Diff[0].BeforeHeader != p+" (content)" {
 				t.Errorf("diff is %+v", r.Diff)
@@ -200,7 +200,7 @@ func TestEditFollowsLinks(t *testing.T) {
 	}
 }
 
-// meddler changes a file between what a module reads and what it writes.
+// meddler changes a file between a module's read and write.
 type meddler struct {
 	connector.Connector
 	meddle func()

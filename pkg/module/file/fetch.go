@@ -96,12 +96,12 @@ func (m *Fetch) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 		return module.Result{}, err
 	}
 	data.Set("checksum", got.sha1)
-	data.Set("remote_checksum", got.sha1) // connector.Get compared them, whatever was there before
+	data.Set("remote_checksum", got.sha1) // connector.Get compared them, even if the file existed before
 	data.Set("md5sum", got.md5)
 	return module.Result{Changed: true, Data: data}, nil
 }
 
-// destination is where on the control node the file goes.
+// destination returns the path on the control node where the file is stored.
 func (m *Fetch) destination(c *module.Call, src string) (string, error) {
 	dest, err := localPath(c, m.Dest)
 	if err != nil {
@@ -122,7 +122,7 @@ func (m *Fetch) destination(c *module.Call, src string) (string, error) {
 	return dest, nil
 }
 
-// hostFolder is a host's name as the name of a folder, never a way out of it.
+// hostFolder converts a host name to a folder name that cannot refer to another folder.
 func hostFolder(host string) string {
 	name := strings.ReplaceAll(host, "/", "_")
 	if name == "" || name == "." || name == ".." {
@@ -131,7 +131,7 @@ func hostFolder(host string) string {
 	return name
 }
 
-// localPath is a path of the control node that a playbook names.
+// localPath resolves a path on the control node that a playbook refers to.
 func localPath(c *module.Call, name string) (string, error) {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
 		home, err := os.UserHomeDir()
@@ -151,7 +151,7 @@ func localPath(c *module.Call, name string) (string, error) {
 	return filepath.Abs(filepath.Join(source.DiskDir(dir), name))
 }
 
-// download brings a file of the host to dest, which is whole at every moment.
+// download copies a file from the host to dest. dest is never incomplete.
 func download(ctx context.Context, c *module.Call, src, dest string) error {
 	if err := os.MkdirAll(filepath.Dir(dest), 0o755); err != nil {
 		return fmt.Errorf("create the folder of %s: %w", dest, pathCause(err))

@@ -60,13 +60,13 @@ type fileJob struct {
 	c   *module.Call
 	ans *answer
 	at  *entry
-	all []*entry // what is below, with recurse
+	all []*entry // entries below the path, with recurse
 
 	act     script
-	marked  []string // paths that get flags and contexts
+	marked  []string // paths whose flags and contexts are set
 	changed bool
-	next    *inode // what will be there; nil: nothing
-	path    string // of next
+	next    *inode // desired state; nil means absent
+	path    string // path of next
 	before  *value.Dict
 	after   *value.Dict
 	res     *value.Dict
@@ -121,7 +121,7 @@ func (j *fileJob) probe(ctx context.Context) error {
 	if j.Group != "" {
 		s.line("kk_account G group " + shell.Quote(j.Group))
 	}
-	if j.State == "hard" && j.Src != "" { // into a folder under its own name
+	if j.State == "hard" && j.Src != "" { // in a folder the link gets the name of src
 		ask = append(ask, asked{flags: "p", path: trimSlashes(j.Path), below: path.Base(j.Src)})
 		s.line(ask[2].code())
 	}
@@ -151,7 +151,7 @@ func (j *fileJob) probe(ctx context.Context) error {
 	return nil
 }
 
-// askSource asks about what a link leads to.
+// askSource probes the target of a link.
 func (j *fileJob) askSource() asked {
 	src := j.Src
 	if j.State != "hard" && !strings.HasPrefix(src, "/") && !strings.HasPrefix(src, "~") && !strings.HasPrefix(src, "$") {
@@ -167,7 +167,7 @@ func trimSlashes(p string) string {
 	return p
 }
 
-// state is what is to be there, worked out where the task does not say.
+// state returns the desired state. Its default depends on the other arguments and on the path.
 func (j *fileJob) state() string {
 	switch {
 	case j.State != "":
@@ -186,7 +186,7 @@ func (j *fileJob) state() string {
 	return "file"
 }
 
-// plan works out what there is to do; failed is the message of a failed result.
+// plan determines the necessary changes. failed is the message of a failed result.
 func (j *fileJob) plan() (failed string, err error) {
 	j.path = j.at.path
 	state := j.state()
@@ -214,7 +214,7 @@ func (j *fileJob) note(key string, before, after any) {
 	j.after.Set(key, after)
 }
 
-// mark gives what is there its flags and its context.
+// mark sets the flags and the context of the path.
 func (j *fileJob) mark(ctx context.Context) error {
 	if j.next == nil || j.next.is(typeLink) && j.Follow {
 		return nil
@@ -227,7 +227,7 @@ func (j *fileJob) mark(ctx context.Context) error {
 	return nil
 }
 
-// attributes plans owner, group and mode of what is (or will be) at p.
+// attributes plans owner, group and mode of the (existing or planned) file at p.
 func (j *fileJob) attributes(p string, cur inode) error {
 	ch, err := j.Attributes.plan(j.c, j.ans, p, cur)
 	if err != nil {
@@ -258,7 +258,7 @@ func (j *fileJob) planFile() (string, error) {
 	return "", j.attributes(p, *cur)
 }
 
-// run acts, and looks at what came of it.
+// run makes the changes and probes the result.
 func (j *fileJob) run(ctx context.Context) error {
 	j.act.line("kk_probe '' " + shell.Quote(j.path))
 	out, err := j.act.run(ctx, j.c)
@@ -287,7 +287,7 @@ func (j *fileJob) result() module.Result {
 	j.before.Set("path", j.path)
 	j.after.Set("path", j.path)
 	diff := event.Diff{Before: j.before, After: j.after}
-	j.res.Set("diff", diff.Value()) // asked for or not, as playbooks read it
+	j.res.Set("diff", diff.Value()) // set whether or not a diff was requested, because playbooks read it
 	res := module.Result{Changed: j.changed, Data: j.res}
 	if j.c.Diff && j.changed {
 		res.Diff = []event.Diff{diff}

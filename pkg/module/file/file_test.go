@@ -112,7 +112,7 @@ func TestFileLinks(t *testing.T) {
 		if got, _ := os.Readlink(link); got != "tar get" || modeOf(t, target).Perm() != 0o640 {
 			t.Errorf("link to %q, target has %o", got, modeOf(t, target))
 		}
-		// It is turned to a folder, and from there to somewhere else.
+		// The link is changed to point to a folder, and then to another target.
 		if err := os.MkdirAll(dir+"/d", 0o755); err != nil {
 			t.Fatal(err)
 		}

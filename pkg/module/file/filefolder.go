@@ -24,7 +24,7 @@ func (j *fileJob) planAbsent() error {
 	return nil
 }
 
-// contents is what a folder that goes away holds, for the diff.
+// contents returns the content of a folder that is removed, for the diff.
 func (j *fileJob) contents() *value.Dict {
 	folders, files := []any{}, []any{}
 	for _, e := range j.all {
@@ -76,8 +76,7 @@ func (j *fileJob) createFolder(p string) error {
 	return nil
 }
 
-// folders makes a folder and those above it that are missing, all with the
-// attributes that ch gives the last.
+// folders creates a folder and its missing parents, all with the attributes that ch sets for the last.
 func (s *script) folders(p string, ch *change) {
 	mode, uid, gid := "", "", ""
 	if ch.before.Has("mode") {

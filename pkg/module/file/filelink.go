@@ -48,8 +48,7 @@ func (j *fileJob) planLink() (string, error) {
 	return "", j.linkAttributes(target, &fresh)
 }
 
-// linkAttributes sets the attributes of what the link leads to, or without
-// follow those of the link itself.
+// linkAttributes sets the attributes of the link's target or, without follow, of the link itself.
 func (j *fileJob) linkAttributes(target *entry, link *inode) error {
 	if j.Follow && target.followed() != nil {
 		if err := j.attributes(target.resolved(), *target.followed()); err != nil {
@@ -61,7 +60,7 @@ func (j *fileJob) linkAttributes(target *entry, link *inode) error {
 	return j.attributes(j.at.path, *link)
 }
 
-// clear plans the removal of what is in the way of a link, or says why not.
+// clear plans the removal of an obstacle to a link, or returns why it must not be removed.
 func (j *fileJob) clear(kind string) string {
 	cur := j.at.self
 	switch {
@@ -76,7 +75,7 @@ func (j *fileJob) clear(kind string) string {
 	return ""
 }
 
-// planHard makes the path a further name of src.
+// planHard makes the path a hard link to src.
 func (j *fileJob) planHard() (string, error) {
 	j.res.Set("dest", j.at.path)
 	j.res.Set("src", j.Src)
@@ -104,7 +103,7 @@ func (j *fileJob) planHard() (string, error) {
 	return "", j.attributes(j.at.path, next)
 }
 
-// planTouch makes an empty file, or sets the times of what is there.
+// planTouch creates an empty file, or sets the times of the existing one.
 func (j *fileJob) planTouch() error {
 	cur, p := j.at.self, j.at.path
 	if j.Follow && j.at.isLink() {
@@ -120,7 +119,7 @@ func (j *fileJob) planTouch() error {
 		}
 		j.note("state", "absent", "touch")
 		j.act.line("kk_do " + shell.Quote("create "+p) + " touch " + shell.Quote(p))
-		// a file that cannot get its owner is not left behind
+		// a new file is removed if its owner cannot be set
 		j.act.line("kk_made=" + shell.Quote(p) + `; trap '[ "$?" = 0 ] || rm -f "$kk_made"' EXIT`)
 	}
 	if err := j.times(p, cur); err != nil {
@@ -129,7 +128,7 @@ func (j *fileJob) planTouch() error {
 	return j.attributes(p, base)
 }
 
-// times plans the times of what is at p; cur is nil when it is new.
+// times plans the times of the file at p. cur is nil if it is new.
 func (j *fileJob) times(p string, cur *inode) error {
 	access, err := j.time(j.AccessTime, j.AccessForm)
 	if err != nil {
@@ -144,7 +143,7 @@ func (j *fileJob) times(p string, cur *inode) error {
 		j.touch("-m", "mtime", p, cur, modified)
 		return nil
 	}
-	if cur != nil { // both at once may be done by whoever may write the file
+	if cur != nil { // anyone with write permission can set both at once
 		j.note("atime", cur.atime, "now")
 		j.note("mtime", cur.mtime, "now")
 		j.act.do("set the times of "+p, append(j.touchWords(), p)...)
@@ -159,7 +158,7 @@ func (j *fileJob) touchWords() []string {
 	return []string{"touch"}
 }
 
-// touch plans one of the times of a file; at is "now", "" or seconds.
+// touch plans one of the times of a file. at is "now", "" or seconds.
 func (j *fileJob) touch(flag, key, p string, cur *inode, at string) {
 	flags := append(j.touchWords(), flag)
 	switch {
@@ -187,8 +186,8 @@ func stamp(n *inode, key string) float64 {
 	return n.mtime
 }
 
-// time is "now", "" for preserve, or seconds since 1970. Without a word touch
-// means now, and other states leave the time alone.
+// time returns "now", "" for preserve, or seconds since 1970. By default touch means now, and other states preserve
+// the time.
 func (j *fileJob) time(s, layout string) (string, error) {
 	switch {
 	case s == "now" || s == "" && j.State == "touch":

@@ -72,9 +72,9 @@ type finder struct {
 	now                int64
 
 	examined int
-	skipped  *value.Dict // path to the reason
+	skipped  *value.Dict // maps paths to reasons
 	warnings []string
-	root     map[*entry]string // where it was found
+	root     map[*entry]string // the search root of each result
 }
 
 // Rules implements schema.Ruled.
@@ -139,7 +139,7 @@ func (m *Find) compile() (*finder, error) {
 	return f, err
 }
 
-// names compiles patterns of names; a shell pattern becomes a regular expression.
+// names compiles name patterns. Shell patterns are converted to regular expressions.
 func (m *Find) names(list []string) ([]*pyregex.Regexp, error) {
 	var out []*pyregex.Regexp
 	for _, s := range list {
@@ -156,7 +156,7 @@ func (m *Find) names(list []string) ([]*pyregex.Regexp, error) {
 	return out, nil
 }
 
-// globPattern is a shell pattern as Python's fnmatch reads it: * matches everything.
+// globPattern converts a shell pattern with the semantics of Python's fnmatch: * matches everything.
 func globPattern(glob string) string {
 	var b strings.Builder
 	b.WriteString("^")
@@ -192,7 +192,7 @@ var (
 	sizeUnits = map[string]int64{"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 )
 
-// amountRule is for arguments that amount reads.
+// amountRule returns the rule for arguments that amount parses.
 func amountRule(arg string, units map[string]int64) schema.Rule {
 	return schema.Parses("a number with a unit", func(text string) error {
 		_, err := amount(arg, text, units)
@@ -200,7 +200,7 @@ func amountRule(arg string, units map[string]int64) schema.Rule {
 	}, arg)
 }
 
-// amount reads 10k or -2d; nil for "".
+// amount parses an amount such as 10k or -2d. "" gives nil.
 func amount(what, s string, units map[string]int64) (*int64, error) {
 	if s == "" {
 		return nil, nil
@@ -218,7 +218,7 @@ func amount(what, s string, units map[string]int64) (*int64, error) {
 	return &n, nil
 }
 
-// search lists the folders and keeps what matches by what a listing tells.
+// search lists the folders and keeps the entries that match by their metadata.
 func (f *finder) search(ctx context.Context, c *module.Call) ([]*entry, error) {
 	s := script{probe: true}
 	for _, p := range f.Paths {
@@ -242,7 +242,7 @@ func (f *finder) search(ctx context.Context, c *module.Call) ([]*entry, error) {
 	return found, nil
 }
 
-// hear reads what find said: the folders that it may not read.
+// hear parses the error output of find: folders that it has no permission to read.
 func (f *finder) hear(said string) {
 	const denied = ": Permission denied"
 	for _, line := range module.Lines(said) {
@@ -256,7 +256,7 @@ func (f *finder) hear(said string) {
 	}
 }
 
-// skip notes why a path was not searched, or not all of it.
+// skip records why a path was not searched, or only in part.
 func (f *finder) skip(root, why string) {
 	f.skipped.Set(root, why)
 	f.warnings = append(f.warnings, "Skipped '"+root+"' path due to this access issue: "+why)
@@ -267,18 +267,18 @@ func (f *finder) listing(p string) listing {
 	if f.Recurse {
 		l.depth = 0
 		if f.Depth > 0 {
-			l.depth = f.Depth + 1 // the names in the deepest folders are examined
+			l.depth = f.Depth + 1 // entries in the deepest folders are examined by name
 		}
 	}
 	return l
 }
 
-// deeper reports whether a path, relative to its root, lies below depth.
+// deeper reports whether a path, relative to its root, is below the maximum depth.
 func (f *finder) deeper(path string) bool {
 	return f.Recurse && f.Depth > 0 && strings.Count(path, "/") >= f.Depth
 }
 
-// sift goes through the listings: each path's own entry, what is below it, and an empty entry.
+// sift filters the listings. A listing is the path's own entry, the entries below it, and an empty entry.
 func (f *finder) sift(entries []*entry) []*entry {
 	var found []*entry
 	seen := map[string]bool{}
@@ -384,10 +384,10 @@ func (f *finder) permitted(n *inode) bool {
 	return n.perm()&bits != 0
 }
 
-// readAtOnce is how many bytes of files one script reads for contains.
+// readAtOnce is the maximum number of bytes that one script reads for contains.
 const readAtOnce = 8 << 20
 
-// read looks into the files for contains and get_checksum.
+// read reads the files for contains and get_checksum.
 func (f *finder) read(ctx context.Context, c *module.Call, found []*entry) ([]*entry, error) {
 	if f.contains == nil && !f.Checksum {
 		return found, nil
@@ -445,8 +445,7 @@ func (f *finder) readSome(ctx context.Context, c *module.Call, some []*entry) ([
 	return kept, nil
 }
 
-// contained reports whether a file holds what contains asks for. What is not
-// text in the encoding does not.
+// contained reports whether a file matches contains. Files that are not text in the encoding do not match.
 func (f *finder) contained(e *entry, content []byte) (bool, error) {
 	if f.contains == nil || !e.self.is(typeFile) {
 		return true, nil
@@ -464,7 +463,7 @@ func (f *finder) contained(e *entry, content []byte) (bool, error) {
 	return f.holds(text)
 }
 
-// holds reports whether a text has what contains asks for.
+// holds reports whether a text matches contains.
 func (f *finder) holds(text string) (bool, error) {
 	if f.WholeFile {
 		m, err := f.contains.Find(text)

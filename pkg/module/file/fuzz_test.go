@@ -11,7 +11,7 @@ import (
 func FuzzHost(f *testing.F) {
 	dir := f.TempDir()
 	moduletest.Hostile(f, Modules(), func(module string, args *value.Dict) {
-		if module == "fetch" { // writes here
+		if module == "fetch" { // it writes on this machine
 			args.Set("dest", filepath.Join(dir, "fetched")+"/")
 		}
 	})

@@ -18,18 +18,18 @@ import (
 	"kubekey/pkg/value"
 )
 
-// oddNames are file names that break scripts which do not quote.
+// oddNames are file names that break scripts without correct quoting.
 var oddNames = []string{
 	"plain", "with space", "it's", `say "hi"`, "new\nline", "-rf", "ümläut-日本", "$HOME", "`id`", "a;b&c|d", "*", `back\slash`, "trailing ", "%s%d",
 }
 
-// shells runs a test with the shell of this machine, and with busybox alone.
+// shells runs a test with the shell of this machine, and with only busybox.
 func shells(t *testing.T, test func(t *testing.T, conn connector.Connector)) {
 	t.Run("local", func(t *testing.T) { test(t, local.New()) })
 	t.Run("busybox", func(t *testing.T) { test(t, busybox(t)) })
 }
 
-// busybox is a connector to this machine as a host that has only busybox.
+// busybox returns a connector to this machine that only provides busybox.
 func busybox(t *testing.T) connector.Connector {
 	t.Helper()
 	bin, err := exec.LookPath("busybox")
@@ -54,7 +54,7 @@ type onlyBusybox struct {
 	dir string
 }
 
-// Run makes the script's own /bin/sh the one of busybox, too.
+// Run makes /bin/sh in scripts refer to busybox, too.
 func (b *onlyBusybox) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
 	c.Line = "PATH=" + b.dir + "; export PATH; " + strings.ReplaceAll(c.Line, "/bin/sh", b.dir+"/sh")
 	return b.Connector.Run(ctx, c)

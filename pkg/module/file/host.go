@@ -14,40 +14,40 @@ import (
 	"kubekey/pkg/shell"
 )
 
-// library is the shell functions that every script begins with.
+// library contains the shell functions that every script begins with.
 //
 //go:embed host.sh
 var library string
 
-// longestLine is how much script may stand in a command line: Linux allows
-// 128 KiB for one argument. A longer script goes over standard input.
+// longestLine is the maximum size of a script on a command line: Linux allows 128 KiB per argument. Longer scripts
+// are sent over standard input.
 const longestLine = 60 << 10
 
-// failedExit is what a script ends with when a step of it failed (kk_do).
+// failedExit is the exit status of a script when one of its steps failed (kk_do).
 const failedExit = 97
 
-// script is shell code that runs on the host in one round trip. It holds
-// quoted paths but never contents, except in scripts with secret set, which
-// go over standard input and so stay out of the process list.
+// script is shell code that runs on the host in one round trip. It contains quoted paths but no file contents.
+// Scripts with secret set are an exception: they are sent over standard input and do not appear in the process
+// list.
 type script struct {
 	body   strings.Builder
 	probe  bool // changes nothing
 	secret bool
-	said   string // on standard error, by a script that succeeded
+	said   string // standard error of a successful script
 }
 
-// code is what comes after library.
+// code returns the code that follows library.
 func (s *script) code() string { return "kk_begin\n" + s.body.String() }
 
 // line appends one line of shell code.
 func (s *script) line(code string) { s.body.WriteString(code + "\n") }
 
-// do appends a step: what is the text of the error when it fails.
+// do appends a step. what is the error text if it fails.
 func (s *script) do(what string, words ...string) {
 	s.line("kk_do " + shell.Quote(what) + " " + shell.Join(words...))
 }
 
-// run runs the script and returns what it printed.
+// run runs the script and returns its output.
 func (s *script) run(ctx context.Context, c *module.Call) ([]byte, error) {
 	cmd := connector.Script{Functions: library, Code: s.code()}.Command()
 	if code := library + s.code(); s.secret || len(code) > longestLine {
@@ -66,7 +66,7 @@ func (s *script) stream(ctx context.Context, c *module.Call, stdin io.Reader) ([
 	return out.Stdout, err
 }
 
-// collect runs a command whose answer may be a file. One that failed is an error.
+// collect runs a command whose output may be a file. A failed command is an error.
 func (s *script) collect(ctx context.Context, c *module.Call, cmd connector.Command) (connector.Output, error) {
 	out, err := connector.Collect(ctx, c.Conn, cmd, connector.MaxLargeAnswer)
 	if err == nil && out.Code != 0 {
@@ -78,10 +78,10 @@ func (s *script) collect(ctx context.Context, c *module.Call, cmd connector.Comm
 	return out, nil
 }
 
-// stepError is a step of a script that failed.
+// stepError is the error of a failed script step.
 type stepError struct {
 	what   string // "create folder /x"
-	reason string // what the tool of the host said
+	reason string // error output of the tool on the host
 }
 
 func (e *stepError) Error() string { return e.what + ": " + e.reason }
@@ -101,10 +101,10 @@ func scriptError(exit connector.Exit, stderr string) error {
 	return fmt.Errorf("the script on the host exited with status %d: %s", exit.Code, briefly(said))
 }
 
-// maxSaid is how many lines of what a tool of the host said are shown.
+// maxSaid is the maximum number of lines of a host tool's output that are shown.
 const maxSaid = 20
 
-// briefly is what a tool of the host said: all of it, or the beginning and the end.
+// briefly returns the output of a host tool: all of it, or its beginning and its end.
 func briefly(said string) string {
 	lines := slices.DeleteFunc(strings.Split(said, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
 	if n := len(lines) - maxSaid; n > 0 {
@@ -116,9 +116,8 @@ func briefly(said string) string {
 
 var hostVar = regexp.MustCompile(`\$(\w+|\{\w+\})|[^$]+|\$`)
 
-// hostWord is a path as a shell word. As module arguments that are paths do,
-// it expands a leading ~ or ~user and $NAME on the host; expands says whether
-// there was any to expand.
+// hostWord quotes a path for a shell. Like path arguments of modules, it expands a leading ~ or ~user and $NAME on
+// the host. expands reports whether there was anything to expand.
 func hostWord(p string) (word string, expands bool) {
 	if strings.HasPrefix(p, "-") {
 		p = "./" + p
@@ -127,7 +126,7 @@ func hostWord(p string) (word string, expands bool) {
 	if m := homePrefix.FindString(p); m != "" {
 		prefix, p, expands = m, p[len(m):], true
 		if rest, ok := strings.CutPrefix(p, "/"); ok {
-			prefix, p = prefix+"/", rest // quoted, the slash would keep ~ from being expanded
+			prefix, p = prefix+"/", rest // if the slash were quoted, ~ would not be expanded
 		}
 	}
 	if !strings.Contains(p, "$") {
@@ -145,7 +144,7 @@ func hostWord(p string) (word string, expands bool) {
 			continue
 		}
 		expands = true
-		fmt.Fprintf(&b, `"${%s-\$%s}"`, name, name) // as Python does, an unset name stays as it is
+		fmt.Fprintf(&b, `"${%s-\$%s}"`, name, name) // as in Python, an unset name is not replaced
 	}
 	return b.String(), expands
 }

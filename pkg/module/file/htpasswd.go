@@ -132,7 +132,7 @@ func (m *HTPasswd) set(text string) (after, msg string, err error) {
 	return text + line, "Added " + m.Name, nil
 }
 
-// crypts are the schemes of crypt(3), by what their hashes begin with.
+// crypts returns the schemes of crypt(3), keyed by the prefix of their hashes.
 func crypts() map[string]crypt.Crypter {
 	return map[string]crypt.Crypter{
 		"$apr1$": apr1_crypt.New(), "$1$": md5_crypt.New(), "$5$": sha256_crypt.New(), "$6$": sha512_crypt.New(),
@@ -147,7 +147,7 @@ func hashPassword(scheme, password string) (string, error) {
 		return sha1Hash(password), nil
 	case prefix == "":
 		hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
-		return strings.Replace(string(hash), "$2a$", "$2y$", 1), err // as htpasswd writes it; the same algorithm
+		return strings.Replace(string(hash), "$2a$", "$2y$", 1), err // the prefix that htpasswd uses for the same algorithm
 	}
 	salt := rand.Text()[:8]
 	if prefix == "$5$" || prefix == "$6$" {
@@ -156,7 +156,7 @@ func hashPassword(scheme, password string) (string, error) {
 	return crypts()[prefix].Generate([]byte(password), []byte(prefix+salt))
 }
 
-// fitsHash reports whether a hash is that of the password.
+// fitsHash reports whether a hash matches the password.
 func fitsHash(hash, password string) bool {
 	for prefix, c := range crypts() {
 		if strings.HasPrefix(hash, prefix) {

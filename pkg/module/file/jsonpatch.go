@@ -100,7 +100,7 @@ func (m *JSONPatch) Run(ctx context.Context, c *module.Call) (module.Result, err
 	})
 }
 
-// patch returns what becomes of a document; tested is nil without a test.
+// patch returns the patched document. tested is nil if the patch contains no test.
 func (m *JSONPatch) patch(doc []byte) (after []byte, tested any, err error) {
 	patch, err := m.operations(doc)
 	if err != nil {
@@ -120,7 +120,7 @@ func (m *JSONPatch) patch(doc []byte) (after []byte, tested any, err error) {
 	return after, tested, err
 }
 
-// operations are those of the task as the library reads them.
+// operations converts the operations of the task to the format of the library.
 func (m *JSONPatch) operations(doc []byte) (jsonpatch.Patch, error) {
 	all := []any{}
 	for _, op := range m.Operations {
@@ -151,8 +151,7 @@ func (m *JSONPatch) operations(doc []byte) (jsonpatch.Patch, error) {
 	return jsonpatch.DecodePatch([]byte(text))
 }
 
-// mergeOperations turns a merge patch into operations. The library's own merge
-// writes <, > and & as escapes.
+// mergeOperations converts a merge patch to operations. The library's own merge escapes <, > and &.
 func mergeOperations(target, patch *value.Dict, at string) []any {
 	all := []any{}
 	for key, v := range patch.All() {
@@ -179,7 +178,7 @@ func mergeOperations(target, patch *value.Dict, at string) []any {
 
 var firstIndent = regexp.MustCompile(`[{\[]\r?\n([ \t]+)`)
 
-// format writes a document with the indentation of the text before.
+// format formats a document with the indentation of the previous text.
 func (m *JSONPatch) format(before string, doc []byte) (string, error) {
 	indent := "  "
 	switch found := firstIndent.FindStringSubmatch(before); {

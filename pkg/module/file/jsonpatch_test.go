@@ -83,7 +83,7 @@ func TestHTPasswd(t *testing.T) {
 	moduletest.Fails(t, "does not exist !", s, args("path", dir+"/none", "name", "a", "password", "x", "create", false), moduletest.Options{})
 }
 
-// TestHTPasswdKeepsSecrets sees that no command line has the password or its hash.
+// TestHTPasswdKeepsSecrets checks that neither the password nor its hash is on any command line.
 func TestHTPasswdKeepsSecrets(t *testing.T) {
 	conn := moduletest.Count(nil)
 	p := t.TempDir() + "/users"
@@ -96,7 +96,7 @@ func TestHTPasswdKeepsSecrets(t *testing.T) {
 	}
 }
 
-// TestHTPasswdAsOthersHash takes hashes that the host's own tools made.
+// TestHTPasswdAsOthersHash accepts hashes made by other tools.
 func TestHTPasswdAsOthersHash(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("openssl is not installed")

@@ -96,7 +96,7 @@ func (m *LineInFile) Run(ctx context.Context, c *module.Call) (module.Result, er
 	return res, err
 }
 
-// warnings names an expression that matches more than was likely meant.
+// warnings warns about an expression that probably matches more than intended.
 func (m *LineInFile) warnings() []string {
 	for _, one := range []struct {
 		kind, name string
@@ -110,7 +110,7 @@ func (m *LineInFile) warnings() []string {
 	return nil
 }
 
-// linePatterns are the compiled arguments; nil where not given.
+// linePatterns are the compiled arguments; nil if not set.
 type linePatterns struct{ line, after, before *pyregex.Regexp }
 
 func (m *LineInFile) patterns() (p linePatterns, err error) {
@@ -133,7 +133,7 @@ func (m *LineInFile) patterns() (p linePatterns, err error) {
 	return p, nil
 }
 
-// place is a regular expression, or "" for the word that is none.
+// place returns a regular expression, or "" for the keyword word.
 func place(s, word string) string {
 	if s == word {
 		return ""
@@ -141,7 +141,7 @@ func place(s, word string) string {
 	return s
 }
 
-// matches reports whether a line is one that the task looks for, and its match.
+// matches reports whether a line matches the task's arguments, and returns the match.
 func (m *LineInFile) matches(line string, p linePatterns) (pyregex.Match, bool, error) {
 	if p.line != nil {
 		found, err := p.line.Find(Chomp(line))
@@ -150,7 +150,7 @@ func (m *LineInFile) matches(line string, p linePatterns) (pyregex.Match, bool, 
 	return nil, m.SearchString != nil && strings.Contains(line, *m.SearchString), nil
 }
 
-// remove takes all lines out that match.
+// remove removes all matching lines.
 func (m *LineInFile) remove(text string, p linePatterns) (string, int, error) {
 	var kept []string
 	found := 0
@@ -171,11 +171,11 @@ func (m *LineInFile) remove(text string, p linePatterns) (string, int, error) {
 	return strings.Join(kept, ""), found, nil
 }
 
-// places is where lines stand, by index; -1 for none.
+// places are line indexes; -1 for none.
 type places struct {
 	hit, exact int
 	match      pyregex.Match
-	insert     int // where a new line goes by insertafter or insertbefore
+	insert     int // position of a new line according to insertafter or insertbefore
 }
 
 func (m *LineInFile) locate(lines []string, p linePatterns) (places, error) {
@@ -223,7 +223,7 @@ func (m *LineInFile) insertion(at *places, i int, line string, p linePatterns) e
 	return nil
 }
 
-// present makes sure that the line is there.
+// present makes sure that the line exists.
 func (m *LineInFile) present(text string, p linePatterns) (string, string, error) {
 	lines := SplitLines(text)
 	at, err := m.locate(lines, p)
@@ -250,7 +250,7 @@ func (m *LineInFile) present(text string, p linePatterns) (string, string, error
 	return text + Ended(*m.Line), "line added", nil
 }
 
-// replace puts the line in the place of the one that was found.
+// replace replaces the line that was found.
 func (m *LineInFile) replace(lines []string, at places, p linePatterns) (string, string, error) {
 	want := *m.Line
 	if m.Backrefs && at.match != nil {
@@ -268,7 +268,7 @@ func (m *LineInFile) replace(lines []string, at places, p linePatterns) (string,
 	return strings.Join(lines, ""), msg, nil
 }
 
-// Ended is a line with a line end.
+// Ended returns a line with a line break at its end.
 func Ended(line string) string {
 	if strings.HasSuffix(line, "\n") {
 		return line

@@ -7,22 +7,21 @@ import (
 	"kubekey/pkg/shell"
 )
 
-// listing is a walk over a folder of the host.
+// listing is a recursive listing of a folder on the host.
 type listing struct {
 	root   string
 	follow bool
-	depth  int    // 0: without limit
-	tests  string // of find, as shell code
-	flags  string // of kk_probe, for what find cannot tell; "" is fastest
-	limit  int64  // of content
+	depth  int    // 0 means unlimited
+	tests  string // for find, as shell code
+	flags  string // for kk_probe, for data that find does not provide; "" is fastest
+	limit  int64  // maximum size of content
 }
 
-// foundFormat makes GNU find answer as kk_probe does, without a process for each file.
+// foundFormat makes GNU find print the format of kk_probe, without a process per file.
 const foundFormat = `N%p\0S#%y %m %U %G %s %n %i %D %A@ %T@ %C@/%u/%g\0T%l\0.\0`
 
-// code is the shell code of the walk. Folders that cannot be read are named
-// on standard error and passed over. GNU find fails where the current folder
-// is out of reach, as the home of another user is.
+// code returns the shell code of the listing. Folders that cannot be read are reported on standard error and
+// skipped. GNU find fails if the current folder is not accessible, such as the home of another user.
 func (l listing) code() string {
 	root, _ := hostWord(l.root)
 	find := "find "

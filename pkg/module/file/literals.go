@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/schema"
 )
 
-// invalid is what is wrong with a literal argument, if err says so.
+// invalid returns the problem of a literal argument if err is not nil.
 func invalid(argument string, err error) []schema.Problem {
 	if err == nil {
 		return nil
@@ -16,7 +16,7 @@ func invalid(argument string, err error) []schema.Problem {
 	return []schema.Problem{{Path: argument, Msg: err.Error()}}
 }
 
-// matchLimit is how long a pattern that backtracks may take on one text.
+// matchLimit is the time limit for matching a backtracking pattern against one text.
 const matchLimit = 5 * time.Second
 
 func compilePattern(text string, flags pyregex.Flags) (*pyregex.Regexp, error) {
@@ -27,7 +27,7 @@ func compilePattern(text string, flags pyregex.Flags) (*pyregex.Regexp, error) {
 	return p, nil
 }
 
-// invalidPattern is what is wrong with a literal regular expression.
+// invalidPattern returns the problem of an invalid literal regular expression.
 func invalidPattern(argument, pattern string) []schema.Problem {
 	_, err := compilePattern(pattern, 0)
 	return invalid(argument, err)
@@ -52,11 +52,11 @@ func (m *BlockInFile) CheckLiterals() []schema.Problem {
 // CheckLiterals implements module.Checker.
 func (m *Replace) CheckLiterals() []schema.Problem {
 	var out []schema.Problem
-	if m.Regexp != "" { // otherwise it is a template, and the groups are not known
+	if m.Regexp != "" { // otherwise it is a template, and its groups are unknown
 		_, _, err := m.compile()
 		out = invalid("regexp", err)
 	}
-	if _, err := m.section(); err != nil { // they are one expression: before may refer to groups of after
+	if _, err := m.section(); err != nil { // they form one expression: before may refer to groups of after
 		out = append(out, invalidPattern("after", m.After)...)
 		out = append(out, invalidPattern("before", m.Before)...)
 	}

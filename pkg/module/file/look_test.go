@@ -94,7 +94,7 @@ func TestStatLinksAndFolders(t *testing.T) {
 
 func must(v any, _ bool) any { return v }
 
-// A host whose stat knows no -c, or that has none, is asked with ls.
+// ls is used on a host without stat, or with a stat that does not support -c.
 func TestHostWithoutStat(t *testing.T) {
 	for says, script := range map[string]string{
 		"unknown option": "echo \"stat: unrecognized option: c\" >&2; exit 1",
@@ -126,7 +126,7 @@ func TestHostWithoutStat(t *testing.T) {
 	}
 }
 
-// withPath is a host with commands of its own before all others.
+// withPath is a host whose PATH begins with a folder of additional commands.
 type withPath struct {
 	connector.Connector
 	bin string

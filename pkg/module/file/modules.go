@@ -1,8 +1,8 @@
-// Package file holds the modules that make, change, find and move files.
+// Package file contains the modules that create, change, find and move files.
 //
-// Every module looks at the host with one script (probe.go, host.sh), decides
-// in Go, and acts with at most one more. Contents go over standard input and
-// are put in place by connector.Put, or by kk_place for bundles of small files.
+// Every module probes the host with one script (probe.go, host.sh), decides in Go, and makes changes with at most
+// one more script. Contents are sent over standard input and put in place by connector.Put, or by kk_place for
+// bundles of small files.
 package file
 
 import "kubekey/pkg/module"

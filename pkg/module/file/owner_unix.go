@@ -9,7 +9,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// ownerOf is the number of the user who owns a file of the control node.
+// ownerOf returns the user ID of the owner of a file on the control node.
 func ownerOf(tree source.Tree, name string) (string, bool) {
 	info, err := tree.Stat(name)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// packLibrary is the shell functions of archive, beside those of library.
+// packLibrary contains the shell functions of archive, in addition to those in library.
 //
 //go:embed pack.sh
 var packLibrary string
@@ -62,12 +62,12 @@ func archiveSpec() module.Spec {
 	}
 }
 
-// pack is what the host says of an archive that is to be made.
+// pack is the host's state of an archive to be created.
 type pack struct {
 	*answer
 	root, single                         string
 	sources, missing, excluded, archived []string
-	same                                 bool // the archive holds this already
+	same                                 bool // the archive already has this content
 }
 
 // Rules implements schema.Ruled.
@@ -115,7 +115,7 @@ func (m *Archive) Run(ctx context.Context, c *module.Call) (module.Result, error
 
 const needsDest = `Error, must specify "dest" when archiving multiple files or trees` // the text users know
 
-// isHostPath accepts absolute paths, and those that the host completes.
+// isHostPath accepts absolute paths, and paths that the host expands.
 func isHostPath(p string) error {
 	if word, _ := hostWord(p); !strings.HasPrefix(p, "/") && !strings.HasPrefix(word, "~") && !strings.HasPrefix(p, "$") {
 		return fmt.Errorf("paths must be absolute, got %q", p)
@@ -135,7 +135,7 @@ func (m *Archive) dest() string {
 	return strings.TrimRight(m.Path[0], "/") + "." + m.Format
 }
 
-// pick is the code that finds what is to be packed.
+// pick returns the shell code that finds the files to pack.
 func (m *Archive) pick() string {
 	var s script
 	s.line(packLibrary)
@@ -163,7 +163,7 @@ func flag(on bool) string {
 	return ""
 }
 
-// look asks the host what there is to pack, and what the archive holds.
+// look queries the host for the files to pack and the content of the archive.
 func (m *Archive) look(ctx context.Context, c *module.Call) (*pack, error) {
 	s := script{probe: true}
 	at := asked{flags: "phi", path: m.dest()}
@@ -191,7 +191,7 @@ func (m *Archive) look(ctx context.Context, c *module.Call) (*pack, error) {
 	return p, err
 }
 
-// read takes the fields of kk_look, and returns what follows them.
+// read parses the fields of kk_look, and returns the remaining output.
 func (p *pack) read(out []byte) ([]byte, error) {
 	for len(out) > 0 {
 		field, rest, whole := bytes.Cut(out, []byte{0})
@@ -222,7 +222,7 @@ func (p *pack) read(out []byte) ([]byte, error) {
 	return nil, fmt.Errorf("the host's answer breaks off at %.40q", out)
 }
 
-// plan works out what happens to the archive.
+// plan determines the changes to the archive.
 func (m *Archive) plan(c *module.Call, p *pack) (*written, error) {
 	dest := p.entries[0]
 	there := dest.followed()
@@ -247,7 +247,7 @@ func (m *Archive) plan(c *module.Call, p *pack) (*written, error) {
 	return out, err
 }
 
-// act packs, and removes what was packed.
+// act creates the archive and removes the packed files.
 func (m *Archive) act(ctx context.Context, c *module.Call, p *pack, out *written) error {
 	var s script
 	s.line("{")
@@ -285,7 +285,7 @@ func (m *Archive) result(c *module.Call, p *pack, out *written, removes bool) mo
 	if dest.followed() != nil || out.content {
 		out.describe(d)
 		if out.content && c.Check {
-			d.Delete("size") // nobody knows yet
+			d.Delete("size") // not known yet
 		}
 	}
 	d.Merge(value.NewDict("dest_state", m.state(p, out), "archived", value.List(p.archived), "missing",
@@ -314,5 +314,5 @@ func (m *Archive) state(p *pack, out *written) string {
 	return "archive"
 }
 
-// packedName tells an archive from a compressed file where nothing is left to pack.
+// packedName distinguishes an archive from a compressed file when there are no files left to pack.
 var packedName = regexp.MustCompile(`\.(zip|tar|tgz|tbz2?|txz|tar\.(gz|bz2|xz))$`)

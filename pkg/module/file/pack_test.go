@@ -17,7 +17,7 @@ import (
 	"kubekey/pkg/source"
 )
 
-// packedNames are the members of an archive, read by Go.
+// packedNames returns the member names of an archive, as read by Go.
 func packedNames(t *testing.T, name string) []string {
 	t.Helper()
 	a, err := openArchive(source.Tree{}, name)

@@ -17,15 +17,15 @@ import (
 	"kubekey/pkg/shell"
 )
 
-// inode is what stat says of a file.
+// inode is the stat result of a file.
 type inode struct {
 	raw                 uint32 // st_mode
 	uid, gid            int
-	owner, group        string // the number when it has no name
+	owner, group        string // the number if there is no name
 	size                int64
 	links               int
 	ino, dev            int
-	atime, mtime, ctime float64 // seconds, with a fraction where the host tells it
+	atime, mtime, ctime float64 // seconds, with a fraction if the host reports it
 }
 
 // Types of files in st_mode.
@@ -44,7 +44,7 @@ func (n *inode) is(kind uint32) bool { return n != nil && n.raw&typeMask == kind
 func (n *inode) perm() uint32        { return n.raw & 0o7777 }
 func (n *inode) mode() fs.FileMode   { return schema.ModeOfUnix(n.perm()) }
 
-// state is the kind of file as results name it.
+// state returns the file type as it is named in results.
 func (n *inode) state() string {
 	switch {
 	case n == nil:
@@ -59,29 +59,29 @@ func (n *inode) state() string {
 	return "file"
 }
 
-// entry is what a probe found at one path.
+// entry is the probe result of one path.
 type entry struct {
 	path    string // with ~ and $NAME expanded
-	self    *inode // of the path itself; nil when nothing is there
-	link    string // where a link points to
-	target  *inode // what it leads to; nil when it dangles
-	real    string // the path with every link followed; "" when the entry is no link
-	parent  *inode // of the folder, when nothing is there and the probe asked
-	sha256  string // "" when no regular file or not readable
+	self    *inode // of the path itself; nil if it does not exist
+	link    string // target of a link
+	target  *inode // the inode of the target; nil for a dangling link
+	real    string // the path with all links resolved; "" if the entry is not a link
+	parent  *inode // of the parent folder, if the path does not exist and the probe asked for it
+	sha256  string // "" if not a regular file or not readable
 	sha1    string
 	md5     string
 	digest  string // of another algorithm
-	mime    string // as `file --mime` says it
-	lsattr  string // as `lsattr -vd` says it
+	mime    string // from `file --mime`
+	lsattr  string // from `lsattr -vd`
 	access  string // of r, w, x
 	content []byte
-	hasText bool // content was asked for and is there
+	hasText bool // content was requested and exists
 }
 
 func (e *entry) exists() bool { return e.self != nil }
 func (e *entry) isLink() bool { return e.self.is(typeLink) }
 
-// followed is what is at the path when links are followed.
+// followed returns the inode at the path with links followed.
 func (e *entry) followed() *inode {
 	if e.isLink() {
 		return e.target
@@ -89,7 +89,7 @@ func (e *entry) followed() *inode {
 	return e.self
 }
 
-// at is the inode with or without following a link.
+// at returns the inode, with links followed or not.
 func (e *entry) at(follow bool) *inode {
 	if follow {
 		return e.followed()
@@ -97,7 +97,7 @@ func (e *entry) at(follow bool) *inode {
 	return e.self
 }
 
-// resolved is the path of what is there, links followed.
+// resolved returns the path with links resolved.
 func (e *entry) resolved() string {
 	if e.isLink() && e.real != "" {
 		return e.real
@@ -111,30 +111,30 @@ type account struct {
 	id   int
 }
 
-// answer is what one probe script said.
+// answer is the parsed output of one probe script.
 type answer struct {
 	entries      []*entry
-	user, group  *account // those that the script was asked for
-	self         account  // who works on the host, when something was missing
+	user, group  *account // the requested ones
+	self         account  // the user on the host, if something was missing
 	selfGroup    account
 	umask        uint32
-	packing      string // kind of an archive, where asked for
+	packing      string // type of an archive, if requested
 	listing      string // its members
-	now          int64  // the host's clock, where asked for
-	zone         int    // seconds east of UTC, where asked for
+	now          int64  // the host's clock, if requested
+	zone         int    // seconds east of UTC, if requested
 	missingUser  bool
 	missingGroup bool
 }
 
-// asked is one path of a probe with the letters that host.sh describes.
+// asked is one path of a probe, with the flag letters described in host.sh.
 type asked struct {
 	flags string
 	path  string
-	limit int64  // most bytes of content for the flag c
-	below string // what follows path and a slash, taken as it is; may be ""
+	limit int64  // maximum size of the content for the flag c, in bytes
+	below string // literal part after path and a slash; may be ""
 }
 
-// whole is the path that is asked about, unexpanded.
+// whole returns the complete path, unexpanded.
 func (p asked) whole() string {
 	if p.below == "" {
 		return NormalPath(p.path)
@@ -142,11 +142,10 @@ func (p asked) whole() string {
 	return strings.TrimRight(NormalPath(p.path), "/") + "/" + p.below
 }
 
-// maxEdit is the largest file that is read whole to be edited.
+// maxEdit is the maximum size in bytes of a file that is read to be edited.
 const maxEdit = 64 << 20
 
-// probe asks the host about paths, and about an owner and a group unless
-// they are "", in one round trip.
+// probe queries the host about paths, and about an owner and a group unless they are "", in one round trip.
 func probe(ctx context.Context, c *module.Call, owner, group string, paths ...asked) (*answer, error) {
 	s := script{probe: true}
 	for _, p := range paths {
@@ -189,7 +188,7 @@ func probeOne(ctx context.Context, c *module.Call, flags, name string) (*entry, 
 	return a.entries[0], nil
 }
 
-// parseAnswer reads what host.sh printed about each of paths.
+// parseAnswer parses the output of host.sh about paths.
 func parseAnswer(out []byte, paths []asked, owner, group string) (*answer, error) {
 	a := &answer{umask: 0o022}
 	if err := a.parse(out, owner, group, len(paths)); err != nil {
@@ -206,8 +205,7 @@ func parseAnswer(out []byte, paths []asked, owner, group string) (*answer, error
 	return a, nil
 }
 
-// parse reads the entries of an answer, which are the paths that were asked about by
-// themselves and, where the script lists more, those after them.
+// parse parses the entries of an answer. Entries for the requested paths come first, then those of listings.
 func (a *answer) parse(out []byte, owner, group string, paths int) error {
 	e := &entry{}
 	for len(out) > 0 {
@@ -231,7 +229,7 @@ func (a *answer) parse(out []byte, owner, group string, paths int) error {
 	return nil
 }
 
-// NormalPath is a path as scripts name it: never one that reads as an option.
+// NormalPath returns a path in a form that is never parsed as an option.
 func NormalPath(p string) string {
 	if strings.HasPrefix(p, "-") {
 		return "./" + p
@@ -293,14 +291,14 @@ func (a *answer) take(e *entry, letter byte, text, owner, group string) (err err
 	return err
 }
 
-// digestOf is the digest in the output of sha256sum and its like, which put a
-// backslash before it or a * after it for odd names.
+// digestOf returns the digest in the output of sha256sum and similar tools, which add a backslash before it or a *
+// after it for unusual names.
 func digestOf(s string) string {
 	first, _, _ := strings.Cut(strings.TrimLeft(s, "\\"), " ")
 	return strings.TrimSpace(first)
 }
 
-// parseInode reads the line of stat -c, or (after an @) the lines of ls -lnid and ls -ld.
+// parseInode parses a line of stat -c, or (after an @) the lines of ls -lnid and ls -ld.
 func parseInode(s string) (*inode, error) {
 	if rest, ok := strings.CutPrefix(s, "@"); ok {
 		return parseList(rest)
@@ -326,7 +324,7 @@ func parseInode(s string) (*inode, error) {
 	return n, nil
 }
 
-// nameAccounts gives accounts without a name their number.
+// nameAccounts replaces missing account names by numbers.
 func (n *inode) nameAccounts() {
 	if n.owner == "UNKNOWN" || n.owner == "" {
 		n.owner = strconv.Itoa(n.uid)
@@ -336,13 +334,13 @@ func (n *inode) nameAccounts() {
 	}
 }
 
-// number reads what stat prints; what is none reads as 0.
+// number parses a number printed by stat. Invalid text gives 0.
 func number(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }
 
-// parseList reads `ls -lnid` and `ls -ld` of a host whose stat has no -c.
+// parseList parses `ls -lnid` and `ls -ld`, for hosts whose stat does not support -c.
 func parseList(s string) (*inode, error) {
 	first, second, _ := strings.Cut(s, "\n")
 	f := strings.Fields(first) // inode mode links uid gid size ...
@@ -361,7 +359,7 @@ func parseList(s string) (*inode, error) {
 	return n, nil
 }
 
-// parseFound reads what find -printf says (listing.go).
+// parseFound parses the output of find -printf (listing.go).
 func parseFound(s string) (*inode, error) {
 	parts := strings.SplitN(s, "/", 3)
 	f := strings.Fields(parts[0])
@@ -381,13 +379,13 @@ func parseFound(s string) (*inode, error) {
 	return n, nil
 }
 
-// seconds reads 1700000000 or 1700000000.1234; what is none reads as 0.
+// seconds parses 1700000000 or 1700000000.1234. Invalid text gives 0.
 func seconds(s string) float64 {
 	f, _ := strconv.ParseFloat(s, 64)
 	return f
 }
 
-// kindOf is the type of file that find and ls name by a letter.
+// kindOf converts the letter for a file type in find and ls.
 func kindOf(letter byte) uint32 {
 	switch letter {
 	case 'd':
@@ -406,7 +404,7 @@ func kindOf(letter byte) uint32 {
 	return typeFile
 }
 
-// modeOfList reads a mode such as drwxr-sr-x.
+// modeOfList parses a mode such as drwxr-sr-x.
 func modeOfList(s string) uint32 {
 	mode := kindOf(s[0])
 	for i := 1; i < 10; i++ {
@@ -421,7 +419,7 @@ func modeOfList(s string) uint32 {
 	return mode
 }
 
-// parseSelf reads the output of id, and the umask.
+// parseSelf parses the output of id, and the umask.
 func (a *answer) parseSelf(s string) error {
 	line, mask, ok := strings.Cut(s, "\numask=")
 	m, err := strconv.ParseUint(strings.TrimSpace(mask), 8, 32)
@@ -429,7 +427,7 @@ func (a *answer) parseSelf(s string) error {
 		return fmt.Errorf("the host's id answered %q", s)
 	}
 	a.umask = uint32(m)
-	if !strings.HasPrefix(line, "uid=") { // of /proc/self
+	if !strings.HasPrefix(line, "uid=") { // from /proc/self
 		n, err := parseInode(line)
 		if err != nil {
 			return err
@@ -448,7 +446,7 @@ func (a *answer) parseSelf(s string) error {
 	return nil
 }
 
-// zoneOf reads +0130.
+// zoneOf parses +0130.
 func zoneOf(s string) int {
 	n := number(strings.TrimLeft(s, "+-"))
 	n = (n/100*60 + n%100) * 60
@@ -458,7 +456,7 @@ func zoneOf(s string) int {
 	return n
 }
 
-// parseID reads 1000(name).
+// parseID parses 1000(name).
 func parseID(s string) account {
 	id, name, ok := strings.Cut(strings.TrimSuffix(s, ")"), "(")
 	if !ok {
@@ -467,7 +465,7 @@ func parseID(s string) account {
 	return account{name, number(id)}
 }
 
-// parseAccount reads a line of passwd or group. Only a number needs no line.
+// parseAccount parses a line of passwd or group. Numeric accounts need no line.
 func parseAccount(line, desired string) (*account, bool, error) {
 	if line == "" {
 		id, err := strconv.Atoi(desired)
@@ -483,5 +481,5 @@ func parseAccount(line, desired string) (*account, bool, error) {
 	return &account{f[0], number(f[2])}, false, nil
 }
 
-// parentOf is the folder of a path.
+// parentOf returns the folder of a path.
 func parentOf(p string) string { return path.Dir(p) }

@@ -98,7 +98,7 @@ func (m *Replace) Run(ctx context.Context, c *module.Call) (module.Result, error
 		Edited{Text: text, Msg: msg, Touched: true, Backup: m.Backup, Validate: m.Validate, Data: data})
 }
 
-// compile reads the pattern and what replaces it.
+// compile compiles the pattern and the replacement.
 func (m *Replace) compile() (*pyregex.Regexp, *pyregex.Template, error) {
 	p, err := compilePattern(m.Regexp, pyregex.Multiline)
 	if err != nil {
@@ -111,8 +111,8 @@ func (m *Replace) compile() (*pyregex.Regexp, *pyregex.Template, error) {
 	return p, with, nil
 }
 
-// section is the pattern whose group subsection is what is worked on; nil for
-// the whole file. There . matches line ends.
+// section returns the pattern whose group subsection is the part to edit, or nil for the whole file. In this
+// pattern . matches line breaks.
 func (m *Replace) section() (*pyregex.Regexp, error) {
 	if m.After == "" && m.Before == "" {
 		return nil, nil

@@ -69,7 +69,7 @@ func (m *Stat) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return module.Result{Data: value.NewDict("stat", m.describe(e))}, nil
 }
 
-// sum is the call that prints the checksum.
+// sum returns the shell call that prints the checksum.
 func (m *Stat) sum(word string) string { return sumCall(m.Algorithm, word) }
 
 func sumCall(algorithm, word string) string {
@@ -114,7 +114,7 @@ func or(s, fallback string) string {
 	return s
 }
 
-// details sets the keys that stat and find have.
+// details sets the keys that the results of stat and find have in common.
 func (n *inode) details(d *value.Dict) {
 	d.Set("mode", octal(n.perm()))
 	for _, kind := range []struct {

@@ -89,8 +89,7 @@ func (m *Template) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	return cp.place(ctx, c, placing{body: body, header: src, src: src, name: path.Base(src), mode: c.Files.CopyMode(src)})
 }
 
-// Text is what the template comes to for the call's host, and the file that
-// it is written in.
+// Text renders the template for the call's host. It also returns the path of the template.
 func (m *Template) Text(ctx context.Context, c *module.Call) (src, text string, err error) {
 	if src, err = c.Find("templates", m.Src); err != nil {
 		return "", "", err
@@ -111,7 +110,7 @@ func (m *Template) options() template.FileOptions {
 	}
 }
 
-// newline reads line ends, which may be written with backslashes.
+// newline parses a line ending, which may be written with backslashes.
 func newline(sequence string) string {
 	return strings.NewReplacer(`\r`, "\r", `\n`, "\n").Replace(sequence)
 }
@@ -136,10 +135,10 @@ func (m *Template) render(ctx context.Context, c *module.Call, src string, o tem
 	return compiled.Text(ctx, own)
 }
 
-// managed is what ansible_managed says unless a variable says otherwise.
+// managed is the default of ansible_managed.
 const managed = "Ansible managed"
 
-// names are the variables that only the template sees, over the host's own.
+// names returns a scope with the variables that only exist in templates, above the host's own.
 func (m *Template) names(c *module.Call, src string) (expr.Scope, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -170,7 +169,7 @@ func mtime(c *module.Call, src string) any {
 	return info.ModTime()
 }
 
-// owner is the name of the user who owns a template.
+// owner returns the name of the user who owns a template.
 func owner(tree source.Tree, src string) any {
 	if uid, ok := ownerOf(tree, src); ok {
 		if u, err := user.LookupId(uid); err == nil {
@@ -184,7 +183,7 @@ func owner(tree source.Tree, src string) any {
 	return fmt.Sprint(os.Getuid())
 }
 
-// overlay is a scope with some names more.
+// overlay is a scope with additional names.
 type overlay struct {
 	expr.Scope
 	names map[string]any
@@ -198,7 +197,7 @@ func (o *overlay) Lookup(name string) (any, bool, error) {
 	return o.Scope.Lookup(name)
 }
 
-// Bind implements expr.Binder: what a template sets is gone when it ends.
+// Bind implements expr.Binder. Variables that a template sets are dropped when it ends.
 func (o *overlay) Bind(name string, v any) { o.names[name] = v }
 
 var _ expr.Binder = (*overlay)(nil)

@@ -70,14 +70,14 @@ type unpacking struct {
 	packing packing
 	src     string
 	strip   int
-	options []string // for the host's tar
+	options []string // for tar on the host
 	members []member
 
 	ans     *answer
 	dest    *entry
 	have    map[string]*inode
 	links   map[string]string
-	changed []member // those to unpack
+	changed []member // members to extract
 }
 
 // Rules implements schema.Ruled.
@@ -125,7 +125,7 @@ func (m *Unarchive) Run(ctx context.Context, c *module.Call) (module.Result, err
 	return u.finish(ctx)
 }
 
-// created asks whether the path of creates is there, before anything is fetched.
+// created checks whether the path of creates exists, before anything is downloaded.
 func (u *unpacking) created(ctx context.Context) (bool, error) {
 	if u.Creates == "" {
 		return false, nil
@@ -141,8 +141,8 @@ func (u *unpacking) skipped() module.Result {
 	return module.Result{Skipped: true, Msg: fmt.Sprintf("skipped, since %s exists", u.Creates)}
 }
 
-// tarOption is one of extra_opts: a word for the host's tar, or how many
-// folders of a member's name are omitted.
+// tarOption is one of extra_opts: an argument for tar on the host, or the number of leading folders to strip from
+// member names.
 type tarOption struct {
 	word  string
 	strip int
@@ -186,7 +186,7 @@ func (u *unpacking) readOptions() error {
 	return nil
 }
 
-// open lists the archive, unless it learns that the path of creates is there.
+// open lists the archive, unless the path of creates exists.
 func (u *unpacking) open(ctx context.Context) (there bool, err error) {
 	if u.RemoteSrc {
 		return u.openRemote(ctx)
@@ -207,8 +207,8 @@ func (u *unpacking) open(ctx context.Context) (there bool, err error) {
 	return false, err
 }
 
-// listing is what the archive of the control node has. The first host that asks
-// has it read, since that means to decompress all of it.
+// listing returns the members of an archive on the control node. They are read once, for the first host, because
+// all of the archive must be decompressed.
 func (u *unpacking) listing() ([]member, error) {
 	stamp, err := u.stamp()
 	if err != nil {
@@ -219,7 +219,7 @@ func (u *unpacking) listing() ([]member, error) {
 	return members, err
 }
 
-// stamp tells the archive of the control node from others, and from what it was before.
+// stamp identifies the archive on the control node and its version.
 func (u *unpacking) stamp() (string, error) {
 	info, err := u.c.Files.Stat(u.src)
 	if err != nil {
@@ -228,7 +228,7 @@ func (u *unpacking) stamp() (string, error) {
 	return fmt.Sprintf("%s %d %d", u.src, info.Size(), info.ModTime().UnixNano()), nil
 }
 
-// add takes a member in, unless it is filtered out.
+// add adds a member, unless it is filtered out.
 func (u *unpacking) add(m member) (err error) {
 	if m.name, err = memberName(m.from, u.strip); err != nil || m.name == "" {
 		return err
@@ -241,7 +241,7 @@ func (u *unpacking) add(m member) (err error) {
 	return nil
 }
 
-// selected reports whether a member, or a folder that it is in, is named.
+// selected reports whether the list contains a member, or a folder that it is in.
 func selected(list []string, name string) bool {
 	for _, glob := range list {
 		p, err := compilePattern(globPattern(strings.Trim(strings.TrimPrefix(glob, "./"), "/")), pyregex.DotAll)
@@ -264,7 +264,7 @@ func selected(list []string, name string) bool {
 	return false
 }
 
-// look asks the host what it has of the members.
+// look queries the host for the state of the members.
 func (u *unpacking) look(ctx context.Context) error {
 	s := script{probe: true}
 	word, _ := hostWord(u.Dest)
@@ -305,7 +305,7 @@ func (u *unpacking) look(ctx context.Context) error {
 	return nil
 }
 
-// differs reports whether a member is not on the host as it is in the archive.
+// differs reports whether a member on the host differs from the archive.
 func (u *unpacking) differs(m member) bool {
 	n := u.have[m.name]
 	switch {
@@ -325,7 +325,7 @@ func (u *unpacking) differs(m member) bool {
 	return n.size != m.size || !u.sameTime(int64(n.mtime), m.mtime)
 }
 
-// sameTime compares times; zip knows only even seconds, and its listing of a host no time at all.
+// sameTime compares times. zip only stores even seconds; its listing on a host contains no time.
 func (u *unpacking) sameTime(host, packed int64) bool {
 	if u.packing.isZip() {
 		return packed == 0 || host-packed <= 1 && packed-host <= 1
@@ -379,7 +379,7 @@ func (u *unpacking) finish(ctx context.Context) (module.Result, error) {
 	return module.Result{Changed: changed, Data: data, Warnings: warnings, Diff: u.diff()}, nil
 }
 
-// paths is where the members are on the host, those that are no links.
+// paths returns the paths of the members on the host, except for links.
 func (u *unpacking) paths() []string {
 	var paths []string
 	for _, m := range u.members {
@@ -417,8 +417,8 @@ func (u *unpacking) diff() []event.Diff {
 	return []event.Diff{{Prepared: b.String()}}
 }
 
-// attributes plans owner, group and mode of the members: of those that are
-// unpacked always, of the others where they differ.
+// attributes plans owner, group and mode of the members: always for extracted ones, for the others only where they
+// differ.
 func (u *unpacking) attributes() (*script, error) {
 	s := &script{}
 	if u.Owner == "" && u.Group == "" && !u.Mode.IsSet() {

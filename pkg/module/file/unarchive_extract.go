@@ -17,7 +17,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// extract unpacks on the host.
+// extract extracts the members on the host.
 func (u *unpacking) extract(ctx context.Context, results *value.Dict) error {
 	if u.local == nil {
 		return u.extractRemote(ctx, results)
@@ -42,9 +42,8 @@ func (u *unpacking) extract(ctx context.Context, results *value.Dict) error {
 	return err
 }
 
-// source is the archive as it is sent, and what turns it into tar on the
-// host. What tar with gzip says already goes as it is; all else is packed
-// anew, with only the members that the host lacks.
+// source returns the archive to send, and the host command that converts it to tar. A tar file with gzip is sent
+// unchanged if it is already suitable. Everything else is repacked with only the members that the host lacks.
 func (u *unpacking) source() (tool []string, stream io.ReadCloser, err error) {
 	whole := u.strip == 0 && len(u.changed) == len(u.members) && len(u.Include)+len(u.Exclude) == 0
 	if whole && (u.packing.handler == "TgzArchive" || u.packing.handler == "TarArchive") {
@@ -61,8 +60,8 @@ func (u *unpacking) source() (tool []string, stream io.ReadCloser, err error) {
 	return []string{"gzip", "-dc"}, io.NopCloser(io.NewSectionReader(f, 0, math.MaxInt64)), nil
 }
 
-// packed is what repack writes, made once for all hosts that lack the same. The
-// file has no name any more: it is gone with the last who reads it, or with kk.
+// packed returns the output of repack, which is created once for all hosts that lack the same members. The file is
+// already unlinked: it is deleted when its last reader closes it, or when kk exits.
 func (u *unpacking) packed() (*os.File, error) {
 	stamp, err := u.stamp()
 	if err != nil {
@@ -86,7 +85,7 @@ func (u *unpacking) packed() (*os.File, error) {
 	return f, err
 }
 
-// counted reports how much of the archive was sent.
+// counted reports the progress of sending the archive.
 func (u *unpacking) counted(r io.Reader, c io.Closer) io.ReadCloser {
 	if u.c.Progress == nil {
 		return struct {
@@ -115,13 +114,13 @@ func (p *progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// repack writes the members to unpack as tar with gzip.
+// repack writes the members to extract as tar with gzip.
 func (u *unpacking) repack(w io.Writer) error {
 	desired := map[string]member{}
 	for _, m := range u.changed {
 		desired[m.from] = m
 	}
-	b := bufio.NewWriterSize(w, 1<<16) // gzip writes crumbs
+	b := bufio.NewWriterSize(w, 1<<16) // gzip writes small pieces
 	z, err := gzip.NewWriterLevel(b, gzip.BestSpeed)
 	if err != nil {
 		return err

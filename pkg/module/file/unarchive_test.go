@@ -23,7 +23,7 @@ import (
 
 var archiveTime = time.Unix(1600000000, 0)
 
-// packed is a tar of a top folder with odd names, a link and a hard link in it.
+// packed returns a tar file of a top-level folder with unusual names, a link and a hard link.
 func packed(t *testing.T, wrap func(io.Writer) io.WriteCloser) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -158,7 +158,7 @@ func TestUnarchiveRemote(t *testing.T) {
 				moduletest.Want(t, r, "handler", handler)
 				checkUnpacked(t, dest+"/top")
 				if _, bb := conn.(*onlyBusybox); bb {
-					return // busybox's listing does not tell a line end in a name
+					return // busybox's listing does not escape a line break in a name
 				}
 				if r := moduletest.Run(t, spec(t, "unarchive"), a, moduletest.Options{Conn: conn}); r.Changed {
 					t.Errorf("the second run changed something: %+v", r)
@@ -294,7 +294,7 @@ func TestUnarchiveOptions(t *testing.T) {
 	})
 }
 
-// Hosts that lack the same are sent the same, others what they lack.
+// Hosts that lack the same members get the same archive; other hosts get what they lack.
 func TestUnarchiveOnManyHosts(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	write(t, src+"/files/a.tgz", packed(t, gzipTar), 0o644)
@@ -313,7 +313,7 @@ func TestUnarchiveOnManyHosts(t *testing.T) {
 	checkUnpacked(t, dir+"/whole/top")
 }
 
-// What stops tar is in its first lines; the last one says only that there was something.
+// The reason why tar fails is in its first lines; the last line only reports that there were errors.
 func TestUnarchiveSaysAllThatTarSays(t *testing.T) {
 	src := t.TempDir()
 	write(t, src+"/files/a.tgz", packed(t, gzipTar), 0o644)

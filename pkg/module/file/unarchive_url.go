@@ -20,10 +20,9 @@ import (
 //go:embed unarchive.sh
 var unarchiveScript string
 
-// fetch brings the archive at an address to the host, which fetches it itself.
-// One that has neither curl nor wget is sent what the control node fetches, and
-// so it is with an address that has a password in it, which would stand in a
-// command line. drop removes what was fetched.
+// fetch downloads the archive from a URL to the host. Normally the host downloads it itself. The control node
+// downloads and sends it if the host has neither curl nor wget, or if the URL contains a password, which would be
+// visible on a command line. drop removes the downloaded file.
 func (u *unpacking) fetch(ctx context.Context) (drop func(), err error) {
 	address, err := url.Parse(u.Src)
 	if err != nil {
@@ -36,7 +35,7 @@ func (u *unpacking) fetch(ctx context.Context) (drop func(), err error) {
 	if address.User == nil {
 		s := hostscript.New(unarchiveScript, "unarchive_fetch").Set("url", u.Src).Set("name", name).Flag("insecure",
 			!u.ValidateCerts)
-		s.Probe = true // a temporary file is no change
+		s.Probe = true // a temporary file does not count as a change
 		a, err := s.Run(ctx, u.c.Conn, u.c.Check)
 		if err != nil {
 			return nil, err
@@ -60,7 +59,7 @@ func (u *unpacking) fetch(ctx context.Context) (drop func(), err error) {
 	return drop, nil
 }
 
-// drop removes what the host fetched, also when the task is being stopped.
+// drop removes the downloaded file, even if the task is being canceled.
 func (u *unpacking) drop(ctx context.Context, fetched string) {
 	s := hostscript.New(unarchiveScript, "unarchive_drop").Set("fetched", fetched)
 	s.Probe = true
@@ -82,7 +81,7 @@ func (u *unpacking) download(ctx context.Context, address *url.URL, file string)
 	if err != nil {
 		var refused *url.Error
 		if errors.As(err, &refused) {
-			err = refused.Err // which does not say the address, with its password, again
+			err = refused.Err // does not repeat the URL, which may contain a password
 		}
 		return err
 	}
@@ -98,5 +97,5 @@ func (u *unpacking) download(ctx context.Context, address *url.URL, file string)
 	return errors.Join(err, f.Close())
 }
 
-// atURL reports whether the archive is at an address.
+// atURL reports whether the source is a URL.
 func (m *Unarchive) atURL() bool { return m.RemoteSrc && strings.Contains(m.Src, "://") }

@@ -12,7 +12,7 @@ import (
 	"kubekey/pkg/module/moduletest"
 )
 
-// emptyTemp is a folder for temporary files that must be empty at the end.
+// emptyTemp provides a folder for temporary files and checks that it is empty at the end.
 func emptyTemp(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()

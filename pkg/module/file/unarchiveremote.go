@@ -13,7 +13,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// openRemote lists an archive of the host.
+// openRemote lists an archive on the host.
 func (u *unpacking) openRemote(ctx context.Context) (there bool, err error) {
 	s := script{probe: true}
 	word, _ := hostWord(u.Src)
@@ -77,7 +77,7 @@ func (u *unpacking) readListing(text string) error {
 	return nil
 }
 
-// tarLine is a line of tar -tv: mode, owner, size, date, time, name.
+// tarLine matches a line of tar -tv: mode, owner, size, date, time, name.
 var tarLine = regexp.MustCompile(`^([-dlhbcps]\S{9})\S* +\S+/\S+ +(\d+) +(\d{4}-\d\d-\d\d) (\d\d:\d\d(?::\d\d)?)(?:\.\d+)? (.*)$`)
 
 func parseTarLine(line string) (member, bool) {
@@ -112,7 +112,7 @@ func parseTarLine(line string) (member, bool) {
 	return m, true
 }
 
-// unescape reads GNU tar's --quoting-style=escape.
+// unescape decodes GNU tar's --quoting-style=escape.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -139,7 +139,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// zipLine is a line of unzip -l: size, date, time, name.
+// zipLine matches a line of unzip -l: size, date, time, name.
 var zipLine = regexp.MustCompile(`^ *(\d+) +\d[-\d]+ +\d\d:\d\d(?::\d\d)? +(.+)$`)
 
 func parseZipLine(line string) (member, bool) {
@@ -155,7 +155,7 @@ func parseZipLine(line string) (member, bool) {
 	return m, true
 }
 
-// extractRemote unpacks an archive of the host.
+// extractRemote extracts an archive on the host.
 func (u *unpacking) extractRemote(ctx context.Context, results *value.Dict) error {
 	var s script
 	cmd, line := u.remoteCommand()
@@ -189,8 +189,8 @@ func (u *unpacking) remoteCommand() (cmd []string, line string) {
 	return cmd, shell.Join(u.packing.unpack...) + " <" + shell.Quote(u.src) + " | " + what + shell.Join(cmd...)
 }
 
-// named is the members to unpack where not all are: files and links alone,
-// since the name of a folder stands for all that is in it.
+// named returns the members to extract if only some are needed. It only lists files and links, because the name of
+// a folder includes everything in it.
 func (u *unpacking) named() []string {
 	if len(u.Include)+len(u.Exclude) == 0 && !u.KeepNewer {
 		return nil

@@ -16,21 +16,21 @@ import (
 	"kubekey/pkg/value"
 )
 
-// writing puts content at a path that has been probed (with the flags p and h).
+// writing writes content to a path that has been probed (with the flags p and h).
 type writing struct {
 	ans      *answer
 	at       *entry
-	follow   bool // write what a link leads to; else replace the link
+	follow   bool // write to the target of a link; otherwise replace the link
 	body     *content
 	attrs    *Attributes
-	srcMode  fs.FileMode // what mode "preserve" keeps
+	srcMode  fs.FileMode // source of mode "preserve"
 	backup   bool
 	validate string
-	// guarded refuses to replace a file whose digest is not at.sha256 any more.
+	// guarded makes the write fail if the digest of the file is no longer at.sha256.
 	guarded bool
 }
 
-// written is what a writing did, or would do.
+// written is the result of a writing, or its prediction.
 type written struct {
 	path       string
 	content    bool // the content changed
@@ -59,7 +59,7 @@ func (w *writing) run(ctx context.Context, c *module.Call) (*written, error) {
 	return out, w.attrs.setMarks(ctx, c, &out.attributes, out.path)
 }
 
-// ValidateRule is for commands that look at a file before it is put in place.
+// ValidateRule returns the rule for commands that validate a file before it is put in place.
 func ValidateRule() schema.Rule {
 	return schema.Parses("a command with %s in it", func(command string) error {
 		if !strings.Contains(shell.Fill(command, "kk_tmp"), "kk_tmp") {
@@ -69,7 +69,7 @@ func ValidateRule() schema.Rule {
 	}, "validate")
 }
 
-// plan works out what there is to do.
+// plan determines the necessary changes.
 func (w *writing) plan(c *module.Call) (*written, error) {
 	cur, path := w.at.self, w.at.path
 	if w.follow {
@@ -91,7 +91,7 @@ func (w *writing) plan(c *module.Call) (*written, error) {
 	return out, err
 }
 
-// preserve turns mode "preserve" into the mode of the source file.
+// preserve replaces mode "preserve" by the mode of the source file.
 func (w *writing) preserve(attrs *Attributes) (err error) {
 	if attrs.Mode.IsPreserve() {
 		attrs.Mode, err = schema.ParseMode(schema.FormatMode(w.srcMode))
@@ -129,8 +129,8 @@ func (w *writing) put(ctx context.Context, c *module.Call, out *written) error {
 	return nil
 }
 
-// unlink removes the link that a file replaces: a rename would go through a
-// link to a folder, and an equal file behind the link would count as the file.
+// unlink removes the link that a file replaces. Otherwise a rename would follow a link to a folder, and an
+// identical file at the link's target would count as unchanged.
 func (w *writing) unlink(ctx context.Context, c *module.Call) error {
 	var s script
 	s.do("replace the link "+w.at.path, "rm", "-f", w.at.path)
@@ -138,7 +138,7 @@ func (w *writing) unlink(ctx context.Context, c *module.Call) error {
 	return err
 }
 
-// guard is the digest that the file to be replaced must still have.
+// guard returns the digest that the file to be replaced must still have.
 func (w *writing) guard() string {
 	switch {
 	case !w.guarded:
@@ -149,7 +149,7 @@ func (w *writing) guard() string {
 	return w.at.sha256
 }
 
-// placement is a call of kk_place that puts what a command prints in place.
+// placement returns a call of kk_place that writes the output of a command to the path.
 func (w *writing) placement(out *written, command ...string) string {
 	n := out.attributes.next
 	uid, gid, backup := "", "", "0"
@@ -166,7 +166,7 @@ func (w *writing) placement(out *written, command ...string) string {
 		shell.Join(append([]string{out.path, octal(n.perm()), uid, gid, backup}, command...)...))
 }
 
-// adjust gives a file whose content is right its attributes.
+// adjust sets the attributes of a file whose content is already correct.
 func (w *writing) adjust(ctx context.Context, c *module.Call, out *written) error {
 	var s script
 	s.steps(out.attributes.steps)
@@ -174,7 +174,7 @@ func (w *writing) adjust(ctx context.Context, c *module.Call, out *written) erro
 	return err
 }
 
-// diff shows what changes of the content, then of the attributes.
+// diff returns the diffs of the content and of the attributes, in this order.
 func (w *writing) diff(out *written, srcHeader string) ([]event.Diff, error) {
 	var diffs []event.Diff
 	if out.content {
@@ -200,7 +200,7 @@ func (w *writing) before(out *written) Side {
 	return Side{header: out.path, Exists: true, size: w.at.followed().size, Text: w.at.content}
 }
 
-// missingFolder says that nothing can be written where no folder is.
+// missingFolder returns the error for a write to a missing folder.
 func missingFolder(e *entry) error {
 	if e.followed() != nil || e.isLink() || e.parent.is(typeDir) {
 		return nil
