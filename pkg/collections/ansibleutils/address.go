@@ -11,7 +11,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// addressTests are those of ansible.utils. What is no address fails them.
+// addressTests returns the address tests of ansible.utils. Invalid addresses fail them.
 func addressTests() []expr.Test {
 	specs := []expr.Test{
 		ofNetwork("ip", func(netip.Prefix) bool { return true }),
@@ -44,8 +44,8 @@ func addressTests() []expr.Test {
 	)
 }
 
-// privateTest tells the addresses that IANA's registries have as not globally
-// reachable, as Python's ipaddress reads them.
+// privateTest returns a test for the addresses that are not globally reachable according to the IANA registries,
+// with the same result as Python's ipaddress.
 func privateTest() func(netip.Addr) bool {
 	private := within("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.0.170/31",
 		"192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
@@ -99,7 +99,7 @@ func inNetworks(name string, enough func(int) bool) expr.Test {
 	}}
 }
 
-// strictNetwork reads a network, or one address. Bits beyond the prefix make it none.
+// strictNetwork parses a network or an address. Bits set beyond the prefix make it invalid.
 func strictNetwork(s string) (netip.Prefix, bool) {
 	n, ok := ipnet.Parse(s)
 	if !ok || strings.TrimSpace(s) != s {
@@ -109,12 +109,12 @@ func strictNetwork(s string) (netip.Prefix, bool) {
 	return p, p == p.Masked()
 }
 
-// holds reports whether all addresses of a network are in another.
+// holds reports whether a network contains all addresses of another.
 func holds(outer, inner netip.Prefix) bool {
 	return outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
 }
 
-// within are the addresses of some networks.
+// within returns a test for the addresses in some networks.
 func within(networks ...string) func(netip.Addr) bool {
 	all := make([]netip.Prefix, len(networks))
 	for i, n := range networks {
@@ -125,7 +125,7 @@ func within(networks ...string) func(netip.Addr) bool {
 	}
 }
 
-// isMask reports whether a text is the mask of some prefix length, written in full.
+// isMask reports whether a text is the mask of a prefix length, written in full.
 func isMask(s string, mask func(ipnet.Net) netip.Addr) bool {
 	n, ok := ipnet.Parse("10.0.0.0/" + s)
 	return ok && mask(n).String() == s

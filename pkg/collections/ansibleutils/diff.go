@@ -8,8 +8,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// filterFactDiff is a unified diff of two values: texts and lists by lines,
-// others as JSON.
+// filterFactDiff returns a unified diff of two values. Texts and lists are compared by line, other values as JSON.
 func filterFactDiff(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	var sides [2]string
 	for i, v := range []any{in, p.Value("after", nil)} {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// filterIndexOf tells where in a list the entries are that pass a test.
+// filterIndexOf returns the indexes of the list elements that pass a test.
 func filterIndexOf(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	list, err := expr.Items(in)
 	if err != nil {
@@ -48,7 +48,7 @@ func filterIndexOf(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	return found, nil
 }
 
-// entryTest is the test that the arguments name: "in", "!=", "not match" and so on.
+// entryTest returns the test that the arguments specify: "in", "!=", "not match" and so on.
 func entryTest(c *expr.Call, p *expr.Bound) (func(any) (bool, error), error) {
 	name, right := strings.TrimSpace(p.Str("test", "")), p.Value("value", nil)
 	if p.Err != nil {

@@ -15,7 +15,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// filterIPSubnet counts, picks or places subnets.
+// filterIPSubnet counts subnets, selects one, or returns the position of one.
 func filterIPSubnet(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	n, ok := filters.NetworkOf(in)
 	if !ok {
@@ -70,8 +70,8 @@ func subnetQuery(n ipnet.Net, bits int, hasIndex bool, index int64) any {
 	return ipnet.Net{Addr: a, Bits: bits}.String()
 }
 
-// supernet is one of the networks around an address, from the one with the
-// given prefix length inwards.
+// supernet returns one of the networks that contain an address. Index 0 is the network with the given prefix
+// length; higher indexes are smaller networks.
 func supernet(n ipnet.Net, bits int, index int64) any {
 	count := int64(n.Bits - bits)
 	if index < 0 {
@@ -115,8 +115,8 @@ func ipList(in any) ([]ipnet.Net, error) {
 	return out, nil
 }
 
-// filterCIDRMerge is the fewest networks that cover the same addresses, or
-// with "span" the one network around all of them.
+// filterCIDRMerge returns the smallest number of networks that cover the same addresses, or with "span" the one
+// network that contains all of them.
 func filterCIDRMerge(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	nets, err := ipList(in)
 	if err != nil {
@@ -188,7 +188,7 @@ func filterNthUsable(sign int64) func(*expr.Call, any, *expr.Bound) (any, error)
 	}
 }
 
-// filterReduceOnNetwork keeps the addresses that are in a network.
+// filterReduceOnNetwork returns the addresses that are in a network.
 func filterReduceOnNetwork(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	list, err := expr.ListItems(in)
 	if err != nil {
@@ -211,7 +211,7 @@ func filterReduceOnNetwork(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return out, nil
 }
 
-// filterSLAAC is the address that a network card gives itself in a network.
+// filterSLAAC returns the address that a network interface assigns itself in a network.
 func filterSLAAC(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	n, ok := filters.NetworkOf(in)
 	if !ok || n.Version() != 6 {
@@ -226,7 +226,7 @@ func filterSLAAC(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return netip.AddrFrom16(a).String(), nil
 }
 
-// parseMAC reads the usual notations of a hardware address of six bytes.
+// parseMAC parses the usual notations of a six-byte hardware address.
 func parseMAC(s string) (net.HardwareAddr, bool) {
 	digits := strings.NewReplacer(":", "", "-", "", ".", "").Replace(s)
 	n, err := strconv.ParseUint(digits, 16, 48)

@@ -1,4 +1,4 @@
-// Package ansibleutils is the filters and tests of the collection ansible.utils.
+// Package ansibleutils implements the filters and tests of the collection ansible.utils.
 package ansibleutils
 
 import (
@@ -6,8 +6,8 @@ import (
 	"kubekey/pkg/expr/filters"
 )
 
-// Library is the filters and tests of ansible.utils that kk's own playbooks do without; for those who
-// compute addresses in their inventories and templates.
+// Library returns the filters and tests of ansible.utils. kk's own playbooks do not use them: they are for users
+// who compute addresses in inventories and templates.
 func Library() expr.Library {
 	return expr.Library{Filters: filterRows(), Tests: addressTests()}
 }

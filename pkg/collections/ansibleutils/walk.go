@@ -9,7 +9,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// filterGetPath evaluates a path, as a.b['c'][0], within a dictionary.
+// filterGetPath evaluates a path such as a.b['c'][0] in a dictionary.
 func filterGetPath(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	d, err := expr.AsDict(in)
 	if err != nil {
@@ -39,10 +39,10 @@ func filterGetPath(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	return []any{v}, nil
 }
 
-// plainKey is a key that stands behind a dot in a path.
+// plainKey matches keys that can follow a dot in a path.
 var plainKey = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// filterToPaths makes one dictionary of what is nested, with paths as its keys.
+// filterToPaths flattens nested data into one dictionary with paths as keys.
 func filterToPaths(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	prepend, whole := p.Str("prepend", ""), p.Flag("wantlist", false)
 	if p.Err != nil {

@@ -74,7 +74,7 @@ func csrSpec() module.Spec {
 	}
 }
 
-// subjectFields are the arguments that are parts of the subject.
+// subjectFields returns the arguments that are parts of the subject.
 func subjectFields() []string {
 	return []string{
 		"common_name", "country_name", "state_or_province_name", "locality_name",
@@ -134,7 +134,7 @@ func (m *CSR) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return r, nil
 }
 
-// describe adds what was asked for.
+// describe adds the requested values.
 func (m *CSR) describe(r *module.Result, subject []certs.NamePart) {
 	if r.Data == nil {
 		return
@@ -160,7 +160,7 @@ func pairsOf(parts []certs.NamePart) []any {
 	return all
 }
 
-// request is the new request, nil if the old one asks for the same.
+// request returns the new request, or nil if the old one is equivalent.
 func (m *CSR) request(subject []certs.NamePart, key crypto.Signer, old []byte) ([]byte, error) {
 	name, err := certs.EncodeSubject(subject)
 	if err != nil {
@@ -183,8 +183,8 @@ func (m *CSR) request(subject []certs.NamePart, key crypto.Signer, old []byte) (
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), err
 }
 
-// asks reports whether a request asks for a subject and extensions. One that it
-// has beyond those that are known here does not count.
+// asks reports whether a request contains a subject and extensions. Additional extensions of unknown types are
+// ignored.
 func (m *CSR) asks(have *x509.CertificateRequest, subject []byte, extensions []pkix.Extension) bool {
 	a, b := certs.SubjectTexts(have.RawSubject), certs.SubjectTexts(subject)
 	if len(m.Ordered) > 0 && !slices.Equal(a, b) || !certs.SameTexts(a, b) {
@@ -195,7 +195,7 @@ func (m *CSR) asks(have *x509.CertificateRequest, subject []byte, extensions []p
 
 var errNoRequest = errors.New("holds no certificate signing request in PEM form")
 
-// parseRequest reads a request whose signature is right.
+// parseRequest parses a request and verifies its signature.
 func parseRequest(text []byte) (*x509.CertificateRequest, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || !strings.HasSuffix(block.Type, "CERTIFICATE REQUEST") {
@@ -208,7 +208,7 @@ func parseRequest(text []byte) (*x509.CertificateRequest, error) {
 	return csr, csr.CheckSignature()
 }
 
-// subject is the subject that is asked for, in order.
+// subject returns the requested subject, in order.
 func (m *CSR) subject() ([]certs.NamePart, error) {
 	var parts []certs.NamePart
 	for _, own := range []certs.NamePart{
@@ -247,7 +247,7 @@ func partsOf(d *value.Dict) []certs.NamePart {
 	return parts
 }
 
-// sans are the names that the certificate is to be for, nil if there are none.
+// sans returns the subject alternative names of the certificate, or nil if there are none.
 func (m *CSR) sans(subject []certs.NamePart) []string {
 	if len(m.SANs) == 0 && m.CNForSAN {
 		for _, p := range subject {

@@ -69,7 +69,7 @@ func (m *DHParam) Run(ctx context.Context, c *module.Call) (module.Result, error
 	switch {
 	case !m.Force && bits == m.Size:
 	case c.Check:
-		text = []byte("new parameters") // only counted
+		text = []byte("new parameters") // only its presence matters
 	default:
 		if text, err = m.generate(ctx, c); err != nil {
 			return module.Result{}, err
@@ -107,7 +107,7 @@ func (m *DHParam) generate(ctx context.Context, c *module.Call) ([]byte, error) 
 	return text, nil
 }
 
-// dhparamBits is the size of parameters in PEM form (PKCS #3), 0 if they are none.
+// dhparamBits returns the size of parameters in PEM format (PKCS #3), or 0 for invalid parameters.
 func dhparamBits(text []byte) int {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		var params struct {

@@ -21,7 +21,7 @@ func TestKeysWithPassphrase(t *testing.T) {
 		}
 	}
 
-	// What openssl encrypts is read, with each digest and length.
+	// Keys encrypted by openssl can be read, with each digest and length.
 	openssl(t, "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", dir+"/plain")
 	for _, way := range [][]string{{"-v2", "aes-256-cbc"}, {"-v2", "aes-128-cbc", "-v2prf", "hmacWithSHA1"}, {"-v2", "aes-192-cbc", "-v2prf", "hmacWithSHA512"}} {
 		openssl(t, append([]string{"pkcs8", "-topk8", "-in", dir + "/plain", "-out", key, "-passout", "pass:" + pass}, way...)...)

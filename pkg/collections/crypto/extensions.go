@@ -16,8 +16,7 @@ import (
 	"kubekey/pkg/schema"
 )
 
-// csrExtras are arguments of openssl_csr about extensions that CAs
-// rather than servers ask for.
+// csrExtras contains the arguments of openssl_csr for extensions that are used by CAs rather than servers.
 type csrExtras struct {
 	MustStaple     bool       `kk:"ocsp_must_staple,alias=ocspMustStaple" default:"no" doc:"require OCSP stapling"`
 	StapleCritical bool       `kk:"ocsp_must_staple_critical,alias=ocspMustStaple_critical" default:"no" doc:"mark that as critical"`
@@ -32,7 +31,7 @@ type csrExtras struct {
 	CRL            []crlPoint `kk:"crl_distribution_points" doc:"distribution points of certificate revocation lists"`
 }
 
-// crlPoint is a place of lists of revoked certificates.
+// crlPoint is a distribution point of certificate revocation lists.
 type crlPoint struct {
 	Full     []string `kk:"full_name" doc:"places in the form of subject_alt_name, such as URI:http://..."`
 	Relative []string `kk:"relative_name" doc:"place below the name of the issuer: parts such as CN=a; not with full_name"`
@@ -51,7 +50,7 @@ func isSerial(text string) bool {
 	return ok
 }
 
-// extensions are all that a request asks for.
+// extensions returns all extensions of a request.
 func (m *CSR) extensions(sans []string, public crypto.PublicKey) ([]pkix.Extension, error) {
 	var all []pkix.Extension
 	var failed error
@@ -146,7 +145,7 @@ type crlEntry struct {
 }
 
 func distributionPoints(points []crlPoint) ([]crlEntry, error) {
-	reasons := []string{ // in the order of their bits
+	reasons := []string{ // in the order of the bits
 		"unused", "key_compromise", "ca_compromise", "affiliation_changed", "superseded", "cessation_of_operation",
 		"certificate_hold", "privilege_withdrawn", "aa_compromise",
 	}
@@ -189,7 +188,7 @@ func relativeName(texts []string) (pkix.RelativeDistinguishedNameSET, error) {
 	return set, nil
 }
 
-// bitsOf is a list of named bits: those at its end that are 0 are omitted (X.690, 11.2.2).
+// bitsOf returns a list of named bits. Trailing zero bits are omitted (X.690, 11.2.2).
 func bitsOf(n int, on func(int) bool) asn1.BitString {
 	b := asn1.BitString{Bytes: make([]byte, (n+7)/8)}
 	for bit := range n {
@@ -210,7 +209,7 @@ func fromHex(argument, text string) ([]byte, error) {
 	return b, nil
 }
 
-// usageBits are key usages by their bits (RFC 5280, 4.2.1.3).
+// usageBits converts key usages to bits (RFC 5280, 4.2.1.3).
 func usageBits(usages []string) (asn1.BitString, error) {
 	order := [][]string{{"digitalSignature", "Digital Signature"},
 		{"nonRepudiation", "Non Repudiation", "contentCommitment", "Content Commitment"},
@@ -228,7 +227,7 @@ func usageBits(usages []string) (asn1.BitString, error) {
 	return bitsOf(len(order), func(bit int) bool { return slices.Contains(bits, bit) }), nil
 }
 
-// usageIDs are extended key usages by their numbers.
+// usageIDs converts extended key usages to object identifiers.
 func usageIDs(usages []string) ([]asn1.ObjectIdentifier, error) {
 	known := map[string][]int{
 		"serverAuth": {1, 3, 6, 1, 5, 5, 7, 3, 1}, "TLS Web Server Authentication": {1, 3, 6, 1, 5, 5, 7, 3, 1},
@@ -253,7 +252,7 @@ func usageIDs(usages []string) ([]asn1.ObjectIdentifier, error) {
 	return ids, nil
 }
 
-// basicConstraints is the extension as RFC 5280, 4.2.1.9 has it.
+// basicConstraints is the extension defined in RFC 5280, 4.2.1.9.
 type basicConstraints struct {
 	IsCA       bool `asn1:"optional"`
 	MaxPathLen int  `asn1:"optional,default:-1"`

@@ -7,7 +7,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// TestRequestOfAnAuthority has openssl read what a request asks for.
+// TestRequestOfAnAuthority checks with openssl the content of a request for a CA.
 func TestRequestOfAnAuthority(t *testing.T) {
 	dir := t.TempDir()
 	keep(t, "openssl_privatekey", "path", dir+"/key", "size", 2048)
@@ -55,7 +55,7 @@ func TestRequestOfAnAuthority(t *testing.T) {
 	}
 }
 
-// TestIdentifiersOfKeys asks for certificates that name keys, and that do not.
+// TestIdentifiersOfKeys requests certificates with and without key identifiers.
 func TestIdentifiersOfKeys(t *testing.T) {
 	dir := t.TempDir()
 	keep(t, "openssl_privatekey", "path", dir+"/key", "type", "ECC", "curve", "secp256r1")
@@ -64,7 +64,7 @@ func TestIdentifiersOfKeys(t *testing.T) {
 	sign := []any{"path", dir + "/crt", "provider", "ownca", "csr_path", dir + "/csr", "ownca_path", dir + "/ca", "ownca_privatekey_path", dir + "/key"}
 	for _, tt := range []struct {
 		args      []any
-		subject   string // identifier of the key, "key" for its digest, "" for none
+		subject   string // identifier of the key; "key" for its digest, "" for none
 		authority bool
 	}{
 		{args: append(self, "selfsigned_create_subject_key_identifier", "always_create", "selfsigned_digest", "sha512"), subject: "key"},

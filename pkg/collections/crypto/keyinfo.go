@@ -72,7 +72,7 @@ func (m *KeyInfo) Run(ctx context.Context, c *module.Call) (module.Result, error
 	}
 	r.Data.Set("can_parse_key", true)
 	if m.Consistent {
-		r.Data.Set("key_is_consistent", true) // or Go would not have read it
+		r.Data.Set("key_is_consistent", true) // Go rejects inconsistent keys
 	}
 	kind, data := certs.PublicData(key.Public())
 	r.Data.Set("type", kind)
@@ -89,7 +89,7 @@ func (m *KeyInfo) Run(ctx context.Context, c *module.Call) (module.Result, error
 	return r, nil
 }
 
-// failed is a result that tells what is known in spite of an error.
+// failed returns a result with everything that is known in spite of an error.
 func failed(r module.Result, err error) module.Result {
 	r.Failed, r.Msg = true, err.Error()
 	return r

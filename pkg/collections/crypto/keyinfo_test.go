@@ -67,7 +67,7 @@ func TestCSRInfo(t *testing.T) {
 		}
 	}
 
-	// What kk does not ask for, openssl does.
+	// openssl uses options that kk never requests.
 	openssl(t, "req", "-new", "-key", dir+"/key", "-subj", "/CN=ca", "-out", dir+"/ca.csr", "-addext", "tlsfeature=status_request",
 		"-addext", "nameConstraints=critical,permitted;DNS:example.org,permitted;IP:10.0.0.0/255.0.0.0,excluded;DNS:not.example.org")
 	r = once(t, "openssl_csr_info", "content", text(t, dir+"/ca.csr"))

@@ -126,13 +126,13 @@ func (m *KeyPair) Run(ctx context.Context, c *module.Call) (module.Result, error
 	r.Changed = changed
 	after := want.describe()
 	if anew && c.Check {
-		after = value.NewDict("type", m.Type, "size", m.Size, "comment", want.line.comment) // the rest is left to chance
+		after = value.NewDict("type", m.Type, "size", m.Size, "comment", want.line.comment) // the rest is random
 	}
 	noteDiff(c, &r, private.Path, was.describe(), after)
 	return r, nil
 }
 
-// settle fills in the size.
+// settle sets the default size.
 func (m *KeyPair) settle() {
 	if m.Passphrase != nil && m.Passphrase.Reveal() == "" {
 		m.Passphrase = nil
@@ -147,7 +147,7 @@ func (m *KeyPair) settle() {
 	}
 }
 
-// sshCurve is the curve of an ECDSA key of that size, nil if OpenSSH has none.
+// sshCurve returns the curve of an ECDSA key of this size, or nil if OpenSSH has none.
 func sshCurve(size int) elliptic.Curve {
 	return map[int]elliptic.Curve{256: elliptic.P256(), 384: elliptic.P384(), 521: elliptic.P521()}[size]
 }
@@ -162,7 +162,7 @@ func (m *KeyPair) generate() (crypto.Signer, error) {
 	return certs.KeyKind{Algorithm: "Ed25519"}.Generate()
 }
 
-// judge reports whether the keys are to be made anew.
+// judge reports whether the keys must be regenerated.
 func (m *KeyPair) judge(have pki.HostFile, old crypto.Signer, readErr error) (bool, error) {
 	switch {
 	case !have.There || m.Force || m.Regenerate == "always":
@@ -195,7 +195,7 @@ func (m *KeyPair) fits(text []byte, key crypto.Signer) bool {
 	return m.pem().formed(text, key)
 }
 
-// sshKind is the kind of a key by its name of ssh-keygen, and its size.
+// sshKind returns the type of a key, as ssh-keygen names it, and its size.
 func sshKind(key crypto.Signer) (kind string, size int) {
 	switch k := key.(type) {
 	case *rsa.PrivateKey:
@@ -206,7 +206,7 @@ func sshKind(key crypto.Signer) (kind string, size int) {
 	return "ed25519", 256
 }
 
-// pem writes and judges the forms that OpenSSH shares with others.
+// pem returns the module that writes and checks the formats that OpenSSH shares with other tools.
 func (m *KeyPair) pem() *PrivateKey {
 	return &PrivateKey{Format: m.Format, Passphrase: m.Passphrase}
 }
@@ -215,7 +215,7 @@ func opensshForm(text []byte) bool {
 	return bytes.Contains(text, []byte("-----BEGIN OPENSSH PRIVATE KEY-----"))
 }
 
-// read reads a private key of the host.
+// read parses a private key on the host.
 func (m *KeyPair) read(f pki.HostFile) (crypto.Signer, error) {
 	if !f.There || !opensshForm(f.Text) {
 		return keyOf(f, m.Passphrase)
@@ -247,11 +247,11 @@ func (m *KeyPair) read(f pki.HostFile) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// mostBcrypt is how many rounds a key of the host may take, each some milliseconds;
-// ssh-keygen makes it 24.
+// mostBcrypt is the maximum number of bcrypt rounds of a key on the host. Each takes some milliseconds; ssh-keygen
+// uses 24.
 const mostBcrypt = 2000
 
-// opensshRounds is how many rounds the passphrase of a key takes, 0 if it has none.
+// opensshRounds returns the number of bcrypt rounds for the passphrase of a key, or 0 without a passphrase.
 func opensshRounds(text []byte) uint32 {
 	const magic = "openssh-key-v1\x00"
 	block, _ := pem.Decode(text)
@@ -289,7 +289,7 @@ func (m *KeyPair) encode(key crypto.Signer, comment string) ([]byte, error) {
 	return pem.EncodeToMemory(block), nil
 }
 
-// sshLine is a public key of OpenSSH: its kind and its numbers, and a comment.
+// sshLine is a public key in OpenSSH format: its type and data, and a comment.
 type sshLine struct{ key, comment string }
 
 func publicLine(text string) sshLine {
@@ -302,8 +302,8 @@ func publicLine(text string) sshLine {
 
 func (l sshLine) text() []byte { return []byte(strings.TrimSpace(l.key+" "+l.comment) + "\n") }
 
-// sshPair is a private key, nil if there is none that can be read, with what
-// it says that its public one is, and the line of the public file.
+// sshPair is a private key (nil if there is no readable one), with the public key stored in it, and the line of the
+// public key file.
 type sshPair struct {
 	key    crypto.Signer
 	public string
@@ -318,7 +318,7 @@ func newPair(key crypto.Signer, line sshLine) (sshPair, error) {
 	return sshPair{key, strings.TrimSpace(string(text)), line}, err
 }
 
-// desired is the pair as it should be; of a new one in check mode only the comment is known.
+// desired returns the pair in its desired state. Of a new pair in check mode, only the comment is known.
 func (m *KeyPair) desired(key crypto.Signer, was sshPair, anew bool) (sshPair, error) {
 	comment := ""
 	switch {
@@ -332,14 +332,14 @@ func (m *KeyPair) desired(key crypto.Signer, was sshPair, anew bool) (sshPair, e
 	return p, err
 }
 
-// write writes what differs.
+// write writes the files that differ.
 func (m *KeyPair) write(ctx context.Context, c *module.Call, private, public pki.HostFile, was, want sshPair,
 	anew bool) (bool, error) {
 	var privateText, publicText []byte
 	stale := was.line != want.line
 	switch {
 	case anew && c.Check:
-		privateText, publicText = []byte("a new key"), []byte("a new key") // only counted
+		privateText, publicText = []byte("a new key"), []byte("a new key") // only their presence matters
 	case anew || stale:
 		publicText = want.line.text()
 	}
@@ -366,7 +366,7 @@ func (m *KeyPair) result(p sshPair, path string) module.Result {
 		"fingerprint", p.fingerprint(), "public_key", p.line.key, "comment", p.line.comment)}
 }
 
-// fingerprint is that of ssh-keygen -l.
+// fingerprint returns the fingerprint as ssh-keygen -l prints it.
 func (p sshPair) fingerprint() string {
 	_, blob, _ := strings.Cut(p.public, " ")
 	raw, err := base64.StdEncoding.DecodeString(blob)

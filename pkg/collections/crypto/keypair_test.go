@@ -17,7 +17,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// sshKeygen is the opinion of another program.
+// sshKeygen runs ssh-keygen as an independent check.
 func sshKeygen(t *testing.T, args ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
@@ -43,7 +43,7 @@ func TestKeyPair(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
 		args []any
-		said string // by ssh-keygen, around the fingerprint
+		said string // text of ssh-keygen around the fingerprint
 		form string
 	}{
 		"rsa":   {[]any{"size", 1024, "comment", "it's me"}, "1024 FP it's me (RSA)", "OPENSSH PRIVATE KEY"},
@@ -162,7 +162,7 @@ func TestKeyPairRefuses(t *testing.T) {
 	keep(t, "openssh_keypair", "path", dir+"/k", "size", 1024, "regenerate", "full_idempotence")
 }
 
-// A key of the host may not keep kk busy for ever.
+// A key on the host must not keep kk busy forever.
 func TestKeyOfManyRounds(t *testing.T) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

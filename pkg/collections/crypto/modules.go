@@ -1,5 +1,5 @@
-// Package crypto holds the modules of community.crypto that nothing else in kk uses: keys,
-// requests and certificates on hosts.
+// Package crypto contains the modules of community.crypto that kk's own playbooks do not use: keys, requests and
+// certificates on hosts.
 package crypto
 
 import "kubekey/pkg/module"

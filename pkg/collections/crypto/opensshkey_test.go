@@ -50,7 +50,7 @@ func TestOpenSSHKeysAreReadBySSH(t *testing.T) {
 			t.Errorf("of %s ssh-keygen says %s, %v", text, out, err)
 		}
 		if kind == "(ED25519)" {
-			continue // which ssh-keygen does not convert
+			continue // ssh-keygen cannot convert it
 		}
 		sealed, err := certs.EncodePublic(key)
 		if err != nil {

@@ -31,7 +31,7 @@ func refuses(t *testing.T, text, name string, pairs ...any) {
 	}
 }
 
-// openssl is the opinion of another program.
+// openssl runs openssl as an independent check.
 func openssl(t *testing.T, args ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
@@ -151,7 +151,7 @@ func TestChainOnTheHost(t *testing.T) {
 	keep(t, "openssl_privatekey", "path", dir+"/ca.key", "type", "ECC", "curve", "secp384r1")
 	keep(t, "openssl_csr", "path", dir+"/ca.csr", "privatekey_path", dir+"/ca.key", "common_name", "Our CA", "basic_constraints", "CA:TRUE")
 	keep(t, "x509_certificate", "path", dir+"/ca.crt", "provider", "selfsigned", "csr_path", dir+"/ca.csr", "privatekey_path", dir+"/ca.key")
-	keep(t, "x509_certificate", sign...) // another authority
+	keep(t, "x509_certificate", sign...) // another CA
 	keep(t, "x509_certificate", "path", dir+"/bare.crt", "provider", "selfsigned", "privatekey_content", text(t, dir+"/web.key"), "mode", "0600")
 
 	refuses(t, "is not a request of the key", "x509_certificate", "path", dir+"/x", "provider", "selfsigned", "csr_path", dir+"/ca.csr", "privatekey_path", dir+"/web.key")
@@ -175,7 +175,7 @@ func dataOf(r module.Result, key string) any {
 	return v
 }
 
-// TestHostFilesInCheckMode predicts over files that a task before would make.
+// TestHostFilesInCheckMode checks predictions about files that an earlier task would create.
 func TestHostFilesInCheckMode(t *testing.T) {
 	dir := t.TempDir()
 	for name, args := range map[string]*value.Dict{
@@ -189,7 +189,7 @@ func TestHostFilesInCheckMode(t *testing.T) {
 	}
 }
 
-// TestHostKeysAreNotSeen looks for keys in command lines.
+// TestHostKeysAreNotSeen checks that no command line contains a key.
 func TestHostKeysAreNotSeen(t *testing.T) {
 	dir := t.TempDir()
 	conn := moduletest.Count(nil)
@@ -206,7 +206,7 @@ func TestHostKeysAreNotSeen(t *testing.T) {
 	}
 }
 
-// What openssl makes is told as community.crypto tells it.
+// The results for files made by openssl are those of community.crypto.
 func TestInfoOfExtensions(t *testing.T) {
 	dir := t.TempDir()
 	openssl(t, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:secp384r1", "-nodes", "-keyout", dir+"/key", "-out", dir+"/crt", "-days", "30",
@@ -270,5 +270,5 @@ func TestFlagsOfAKey(t *testing.T) {
 	}
 }
 
-// all are the modules that the tests use: one of the core describes certificates.
+// all returns the modules that the tests use, including a core module that describes certificates.
 func all() []module.Spec { return append(Modules(), pki.Modules()...) }

@@ -68,11 +68,11 @@ func pkcs12Spec() module.Spec {
 	}
 }
 
-// bundle is what a PKCS #12 file holds. The certificate of the key is the
-// first; without a key there is none of a key.
+// bundle is the content of a PKCS #12 file. The key's certificate comes first. Without a key there is no such
+// certificate.
 type bundle struct {
 	key   crypto.Signer
-	name  string // as openssl writes it
+	name  string // as openssl prints it
 	certs []*x509.Certificate
 }
 
@@ -129,7 +129,7 @@ func (m *PKCS12) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return r, nil
 }
 
-// settle fills in the mode.
+// settle sets the default mode.
 func (m *PKCS12) settle() error {
 	if m.Mode.IsSet() {
 		return nil
@@ -139,7 +139,7 @@ func (m *PKCS12) settle() error {
 	return err
 }
 
-// sources are the files to read: that of src, or the key's, the certificate's and the others'.
+// sources returns the files to read: src, or those of the key, its certificate and the other certificates.
 func (m *PKCS12) sources() []pki.Source {
 	if m.Action == "parse" {
 		return []pki.Source{{Path: m.Src}}
@@ -151,7 +151,7 @@ func (m *PKCS12) sources() []pki.Source {
 	return list
 }
 
-// parse is what the file to write holds: nil if it is right as it is.
+// parse returns the text to write, or nil if the file is already correct.
 func (m *PKCS12) parse(ctx context.Context, c *module.Call, src pki.HostFile) ([]byte, error) {
 	if !src.There {
 		return nil, fmt.Errorf("%s %w", src.Path, pki.ErrAway)
@@ -172,7 +172,7 @@ func (m *PKCS12) parse(ctx context.Context, c *module.Call, src pki.HostFile) ([
 	return text, nil
 }
 
-// export is the file to write, nil if the one that exists is right.
+// export returns the file to write, or nil if the existing file is correct.
 func (m *PKCS12) export(ctx context.Context, c *module.Call, have pki.HostFile, files []pki.HostFile) ([]byte, error) {
 	want, err := m.desired(files)
 	if err != nil {
@@ -188,12 +188,12 @@ func (m *PKCS12) export(ctx context.Context, c *module.Call, have pki.HostFile, 
 		}
 	}
 	if c.Check {
-		return []byte("a new file"), nil // only counted
+		return []byte("a new file"), nil // only its presence matters
 	}
 	return m.make(ctx, c, want)
 }
 
-// desired is what the file should hold.
+// desired returns the desired content of the file.
 func (m *PKCS12) desired(files []pki.HostFile) (bundle, error) {
 	b := bundle{name: m.Name}
 	var err error
@@ -226,7 +226,7 @@ func (m *PKCS12) desired(files []pki.HostFile) (bundle, error) {
 	return b, nil
 }
 
-// equal reports whether a file holds what is wanted. It tells a name only where it has a key.
+// equal reports whether a file has the desired content. Names are only compared if there is a key.
 func (b bundle) equal(want bundle) bool {
 	if (b.key == nil) != (want.key == nil) || b.key != nil &&
 		(!certs.Same(b.key.Public(), want.key.Public()) || b.name != want.name && b.name != lowBytes(want.name)) {
@@ -240,8 +240,7 @@ func (b bundle) equal(want bundle) bool {
 	return slices.EqualFunc(order(b.certs), order(want.certs), (*x509.Certificate).Equal)
 }
 
-// lowBytes is a name as some versions of openssl write it: of each unit of
-// UTF-16 the lower byte.
+// lowBytes returns a name as some versions of openssl print it: the low byte of each UTF-16 unit.
 func lowBytes(name string) string {
 	var out []byte
 	for _, unit := range utf16.Encode([]rune(name)) {
@@ -250,7 +249,7 @@ func lowBytes(name string) string {
 	return string(out)
 }
 
-// errPKCS12 is a file that cannot be read.
+// errPKCS12 is the error for a file that cannot be read.
 var errPKCS12 = errors.New("is no PKCS #12 file, or has another passphrase")
 
 func (m *PKCS12) script(call string, stdin []byte) *hostscript.Script {
@@ -279,8 +278,7 @@ func (m *PKCS12) open(ctx context.Context, c *module.Call, f pki.HostFile) (bund
 	return readBundle(f.Path, []byte(a.Get("text")))
 }
 
-// readBundle reads what openssl writes of a PKCS #12 file: PEM, with lines
-// about each block before it.
+// readBundle parses the output of openssl for a PKCS #12 file: PEM blocks, each preceded by lines about it.
 func readBundle(path string, text []byte) (bundle, error) {
 	var b bundle
 	for {
@@ -313,7 +311,7 @@ func readBundle(path string, text []byte) (bundle, error) {
 	return b, nil
 }
 
-// rank is 0 for the certificate of the key.
+// rank returns 0 for the certificate of the key.
 func (b bundle) rank(crt *x509.Certificate) int {
 	if b.key != nil && certs.Same(b.key.Public(), crt.PublicKey) {
 		return 0
@@ -321,7 +319,7 @@ func (b bundle) rank(crt *x509.Certificate) int {
 	return 1
 }
 
-// make makes a PKCS #12 file.
+// make creates a PKCS #12 file.
 func (m *PKCS12) make(ctx context.Context, c *module.Call, b bundle) ([]byte, error) {
 	var in []byte
 	for _, crt := range b.certs {
@@ -359,7 +357,7 @@ func (m *PKCS12) make(ctx context.Context, c *module.Call, b bundle) ([]byte, er
 	return base64.StdEncoding.DecodeString(strings.ReplaceAll(a.Get("text"), "\n", ""))
 }
 
-// describe adds what Ansible tells of the file.
+// describe adds the values that Ansible returns for the file.
 func (m *PKCS12) describe(c *module.Call, r *module.Result, have pki.HostFile, text []byte) {
 	if r.Data == nil {
 		return

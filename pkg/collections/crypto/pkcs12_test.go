@@ -10,7 +10,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// pairOf makes a key and a certificate that it signed itself, NAME.key and NAME.crt.
+// pairOf creates a key and a self-signed certificate, NAME.key and NAME.crt.
 func pairOf(t *testing.T, dir, name string, key ...any) {
 	t.Helper()
 	once(t, "openssl_privatekey", append(key, "path", dir+"/"+name+".key")...)

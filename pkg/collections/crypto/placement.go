@@ -18,12 +18,12 @@ import (
 //go:embed placement.sh
 var placementScript string
 
-// backend is the argument that names a library of Python.
+// backend is the argument that selects a Python library.
 type backend struct {
 	Backend string `kk:"select_crypto_backend" default:"auto" choices:"auto,cryptography" doc:"without effect: kk needs no library for it"`
 }
 
-// placement are the arguments of the modules that keep one file on the host.
+// placement contains the arguments of modules that manage one file on the host.
 type placement struct {
 	Path    string `kk:"path,required,path" doc:"file on the host"`
 	State   string `kk:"state" default:"present" choices:"absent,present" doc:"whether the file should exist"`
@@ -33,7 +33,7 @@ type placement struct {
 	access
 }
 
-// access are the arguments that say whose a file is.
+// access contains the arguments for the owner and the mode of a file.
 type access struct {
 	Mode   schema.FileMode `kk:"mode" doc:"permission bits. Default: 0600 for a new private key, 0400 for what openssl_pkcs12 writes, 0644 for others; those of an existing file"`
 	Owner  string          `kk:"owner" doc:"user who owns it, by name or number. Default: unchanged"`
@@ -42,8 +42,7 @@ type access struct {
 	module.Marks
 }
 
-// keep makes a file of the host hold text; nil leaves what it holds. Usual is
-// the mode of a new one.
+// keep writes text to a file on the host. nil keeps the content. usual is the mode of a new file.
 func (p *placement) keep(ctx context.Context, c *module.Call, have pki.HostFile, text []byte,
 	usual fs.FileMode) (module.Result, error) {
 	return p.access.keep(ctx, c, have, text, usual, p.Backup)
@@ -105,7 +104,7 @@ func (p *access) write(ctx context.Context, c *module.Call, have pki.HostFile, t
 	return r, nil
 }
 
-// remove removes the file, and tells what is left: in check mode the file.
+// remove removes the file and returns the result. In check mode the file still exists.
 func (p *placement) remove(ctx context.Context, c *module.Call) (module.Result, pki.HostFile, error) {
 	files, err := pki.ReadHost(ctx, c, p.Path)
 	if err != nil {
@@ -131,7 +130,7 @@ func removeFile(ctx context.Context, c *module.Call, f pki.HostFile, backup bool
 		c.Check)
 }
 
-// removeAll removes those of the files that exist, and reports whether there was any.
+// removeAll removes the existing ones of the files, and reports whether there were any.
 func removeAll(ctx context.Context, c *module.Call, files ...pki.HostFile) (bool, error) {
 	removed := false
 	for _, f := range files {
@@ -146,15 +145,15 @@ func removeAll(ctx context.Context, c *module.Call, files ...pki.HostFile) (bool
 	return removed, nil
 }
 
-// noteDiff adds the difference of what a file is about.
+// noteDiff adds the diff of two states of a file.
 func noteDiff(c *module.Call, r *module.Result, path string, before, after *value.Dict) {
 	if c.Diff && r.Changed {
 		r.Diff = []event.Diff{{BeforeHeader: path, AfterHeader: path, Before: before, After: after}}
 	}
 }
 
-// content puts what is in the file, nil if there is none, into the result
-// where that is asked for: text, or what it has without a new one.
+// content adds the content of the file (null if there is none) to the result, if requested: text, or the existing
+// content if there is no new text.
 func (p *placement) content(c *module.Call, r *module.Result, key string, have pki.HostFile, text []byte) {
 	switch {
 	case !p.Content:
@@ -167,7 +166,7 @@ func (p *placement) content(c *module.Call, r *module.Result, key string, have p
 	}
 }
 
-// given is an argument as results tell it: nothing where it was not given.
+// given returns an argument for the result: null if it was not set.
 func given(text string) any {
 	if text == "" {
 		return nil

@@ -59,7 +59,7 @@ func privateKeySpec() module.Spec {
 	}
 }
 
-// curves are those of ECC keys by their names of OpenSSL.
+// curves returns the curves of ECC keys by their OpenSSL names.
 func curves() map[string]elliptic.Curve {
 	return map[string]elliptic.Curve{
 		"secp224r1": elliptic.P224(), "prime256v1": elliptic.P256(), "secp256r1": elliptic.P256(),
@@ -103,7 +103,7 @@ func (m *PrivateKey) Run(ctx context.Context, c *module.Call) (module.Result, er
 	key, text := old, []byte(nil)
 	switch {
 	case anew && c.Check:
-		text = []byte("a new key") // only counted
+		text = []byte("a new key") // only its presence matters
 	case anew:
 		if key, err = m.generate(); err != nil {
 			return module.Result{}, err
@@ -125,7 +125,7 @@ func (m *PrivateKey) Run(ctx context.Context, c *module.Call) (module.Result, er
 	return r, nil
 }
 
-// describe adds what was asked for, and the fingerprint of the key.
+// describe adds the requested values and the fingerprint of the key.
 func (m *PrivateKey) describe(r *module.Result, key crypto.Signer) {
 	if r.Data == nil {
 		return
@@ -139,7 +139,7 @@ func (m *PrivateKey) describe(r *module.Result, key crypto.Signer) {
 	}
 }
 
-// judge reports whether the key is to be made anew.
+// judge reports whether the key must be regenerated.
 func (m *PrivateKey) judge(have pki.HostFile, old crypto.Signer, readErr error) (bool, error) {
 	unfit := readErr
 	switch {
@@ -161,7 +161,7 @@ func (m *PrivateKey) judge(have pki.HostFile, old crypto.Signer, readErr error) 
 		"full_idempotence or force: true", have.Path, unfit)
 }
 
-// formed reports whether a key has the form that is asked for.
+// formed reports whether a key has the requested format.
 func (m *PrivateKey) formed(text []byte, key crypto.Signer) bool {
 	return m.Format == "auto_ignore" || bytes.Contains(text, []byte("-----BEGIN "+m.pemType(key)))
 }
@@ -186,7 +186,7 @@ func (m *PrivateKey) generate() (crypto.Signer, error) {
 	return certs.KeyKind{Algorithm: "Ed25519"}.Generate()
 }
 
-// pemType is the label of the wanted form.
+// pemType returns the PEM label of the requested format.
 func (m *PrivateKey) pemType(key crypto.Signer) string {
 	if m.Passphrase != nil {
 		return "ENCRYPTED PRIVATE KEY"
@@ -220,7 +220,7 @@ func (m *PrivateKey) encode(key crypto.Signer) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: m.pemType(key), Bytes: der}), err
 }
 
-// keyOf reads a key of the host, with its passphrase if it has one.
+// keyOf reads a key on the host, with its passphrase if it has one.
 func keyOf(f pki.HostFile, passphrase *redact.Secret) (crypto.Signer, error) {
 	if !f.There {
 		return nil, fmt.Errorf("%s: %w", f.Path, pki.ErrAway)

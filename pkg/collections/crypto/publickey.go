@@ -18,7 +18,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// keySource are the arguments that name the private key of a file.
+// keySource contains the arguments for the private key of a file.
 type keySource struct {
 	KeyPath string         `kk:"privatekey_path,path" doc:"private key, a file of the host"`
 	KeyText *redact.Secret `kk:"privatekey_content" doc:"private key, as a text"`
@@ -33,7 +33,7 @@ func (k *keySource) source() pki.Source {
 	return s
 }
 
-// keyRules ask for one key.
+// keyRules require exactly one key.
 func keyRules() schema.Rules {
 	return schema.Rules{
 		schema.AtMostOne("privatekey_path", "privatekey_content"),
@@ -122,8 +122,7 @@ func (m *PublicKey) encode(key crypto.PublicKey) ([]byte, error) {
 	return certs.EncodePublic(key)
 }
 
-// there reports whether the file has the key in the format that is asked for.
-// What stands after a key of OpenSSH is a comment.
+// there reports whether the file contains the key in the requested format. Text after an OpenSSH key is a comment.
 func (m *PublicKey) there(key crypto.PublicKey, want, have []byte) bool {
 	if m.Format == "OpenSSH" {
 		words := strings.Fields(string(have))
@@ -137,8 +136,8 @@ func (m *PublicKey) there(key crypto.PublicKey, want, have []byte) bool {
 	return err == nil && certs.Same(key, old)
 }
 
-// notYet is the result of a task that lacks a file: in check mode a task
-// before may be about to make it, so the file of this one will change.
+// notYet returns the result of a task whose input file is missing. In check mode an earlier task would perhaps
+// create it, so this task's file is reported as changed.
 func notYet(c *module.Call, have pki.HostFile, err error) (module.Result, error) {
 	if !c.Check || !errors.Is(err, pki.ErrAway) {
 		return module.Result{}, err

@@ -81,11 +81,11 @@ func certificateSpec() module.Spec {
 	}
 }
 
-// asked is what a certificate is to be about, and who signs it.
+// asked contains the desired properties of a certificate, and its signer.
 type asked struct {
 	csr        *x509.CertificateRequest
 	public     any
-	by         certs.Authority // without cert where it signs itself
+	by         certs.Authority // without cert if self-signed
 	begin, end time.Time
 	digest     string
 	createSKI  string // always_create, create_if_not_provided, never_create
@@ -154,7 +154,7 @@ func (m *Certificate) Run(ctx context.Context, c *module.Call) (module.Result, e
 	return r, nil
 }
 
-// desired makes of the key, the request, the CA and its key what is asked for.
+// desired determines the desired properties from the key, the request, the CA and its key.
 func (m *Certificate) desired(now time.Time, files []pki.HostFile) (asked, error) {
 	key, csr, ca, caKey := files[0], files[1], files[2], files[3]
 	var a asked
@@ -224,7 +224,7 @@ func (a *asked) times(now time.Time, begin, end string) (err error) {
 	return err
 }
 
-// fits reports whether a certificate is what is asked for.
+// fits reports whether a certificate has the desired properties.
 func (a asked) fits(crt *x509.Certificate, ignoreTimes bool) bool {
 	by := a.by.Cert
 	if by == nil {
@@ -238,7 +238,7 @@ func (a asked) fits(crt *x509.Certificate, ignoreTimes bool) bool {
 		signedBy(crt, by) && (ignoreTimes || crt.NotBefore.Equal(a.begin) && crt.NotAfter.Equal(a.end))
 }
 
-// sameExtensions compares extensions in whatever order.
+// sameExtensions compares extensions in any order.
 func sameExtensions(a, b []pkix.Extension) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(one pkix.Extension) bool {
 		return !slices.ContainsFunc(b, func(other pkix.Extension) bool {
@@ -254,7 +254,7 @@ func (a asked) subject() []byte {
 	return a.csr.RawSubject
 }
 
-// extensions are those of the request, with the identifiers of the keys.
+// extensions returns the extensions of the request and the key identifiers.
 func (a asked) extensions() ([]pkix.Extension, error) {
 	var all []pkix.Extension
 	named := false
@@ -300,12 +300,12 @@ func extended(all []pkix.Extension, id string, v any) ([]pkix.Extension, error) 
 	return append(all, pkix.Extension{Id: oid, Value: der}), err
 }
 
-// signedBy checks the signature alone: whether the signer is a CA is judged elsewhere.
+// signedBy only checks the signature. Whether the signer is a CA is checked elsewhere.
 func signedBy(crt, by *x509.Certificate) bool {
 	return by.CheckSignature(crt.SignatureAlgorithm, crt.RawTBSCertificate, crt.Signature) == nil
 }
 
-// emptySubject is a name without parts.
+// emptySubject is an encoded name without parts.
 var emptySubject = []byte{asn1.TagSequence | 0x20, 0}
 
 func (a asked) sign() (*x509.Certificate, error) {
@@ -324,7 +324,7 @@ func (a asked) sign() (*x509.Certificate, error) {
 	by := t
 	if a.by.Cert != nil {
 		copied := *a.by.Cert
-		copied.SubjectKeyId = nil // else it is named whether that is asked for or not
+		copied.SubjectKeyId = nil // otherwise it is always included
 		by = &copied
 	}
 	der, err := x509.CreateCertificate(rand.Reader, t, by, crypto.PublicKey(a.public), a.by.Key)
@@ -334,7 +334,7 @@ func (a asked) sign() (*x509.Certificate, error) {
 	return x509.ParseCertificate(der)
 }
 
-// keyID is the digest that names a key in certificates (RFC 5280, 4.2.1.2).
+// keyID returns the digest that identifies a key in certificates (RFC 5280, 4.2.1.2).
 func keyID(public any) ([]byte, error) {
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
@@ -351,7 +351,7 @@ func keyID(public any) ([]byte, error) {
 	return sum[:], nil
 }
 
-// describe adds where the certificate comes from.
+// describe adds the origin of the certificate.
 func (m *Certificate) describe(r *module.Result) {
 	if r.Data == nil {
 		return
@@ -362,7 +362,7 @@ func (m *Certificate) describe(r *module.Result) {
 	}
 }
 
-// times are when a certificate is valid, and its number.
+// times returns the validity and the serial number of a certificate.
 func times(crt *x509.Certificate) *value.Dict {
 	if crt == nil {
 		return value.NewDict()

@@ -29,7 +29,7 @@ type Alternatives struct {
 	Subcommands *[]Subcommand `kk:"subcommands,alias=slaves" doc:"subordinate links. Default: unchanged"`
 }
 
-// Subcommand is a link that follows the choice of another.
+// Subcommand is a link that follows the alternative of another link.
 type Subcommand struct {
 	Name string `kk:"name,required" doc:"its group"`
 	Path string `kk:"path,required,path" doc:"what it leads to"`
@@ -52,7 +52,7 @@ func alternativesSpec() module.Spec {
 	}
 }
 
-// alternativeGroup is what update-alternatives --display says.
+// alternativeGroup is the output of update-alternatives --display.
 type alternativeGroup struct {
 	mode, current, link string
 	links               map[string]string // of subcommands
@@ -126,7 +126,7 @@ func (m *Alternatives) Run(ctx context.Context, c *module.Call) (module.Result, 
 	return c.Act(ctx, r, act, "")
 }
 
-// shown is what there is of a choice, for the difference.
+// shown returns the state of an alternative for the diff.
 func (g alternativeGroup) shown(path string) *value.Dict {
 	have := g.choices[path]
 	switch {
@@ -138,7 +138,7 @@ func (g alternativeGroup) shown(path string) *value.Dict {
 	return value.NewDict("state", "present", "path", path, "priority", have.priority)
 }
 
-// plan gives the script what it is to do, and tells it in sentences.
+// plan adds the changes to the script, and describes them in sentences.
 func (m *Alternatives) plan(g alternativeGroup, exists, check bool,
 	s *hostscript.Script) (done []string, warning string, err error) {
 	have := g.choices[m.Path]
@@ -174,7 +174,7 @@ func (m *Alternatives) plan(g alternativeGroup, exists, check bool,
 	return done, warning, nil
 }
 
-// install is the words of --install. What the task does not say stays.
+// install returns the arguments of --install. Values that the task does not set are kept.
 func (m *Alternatives) install(g alternativeGroup, have *alternative) ([]string, error) {
 	link, priority := m.Link, 50
 	if link == "" {
@@ -201,7 +201,7 @@ func (m *Alternatives) install(g alternativeGroup, have *alternative) ([]string,
 	return words, nil
 }
 
-// sameSubcommands compares sets.
+// sameSubcommands compares lists as sets.
 func sameSubcommands(a, b []Subcommand) bool {
 	in := func(all []Subcommand) func(Subcommand) bool {
 		return func(s Subcommand) bool { return !slices.Contains(all, s) }

@@ -83,7 +83,7 @@ func (m *ApacheModule) Run(ctx context.Context, c *module.Call) (module.Result, 
 
 var apachePHP = regexp.MustCompile(`^(php\d)\.`)
 
-// apacheIdentifier is what apache2ctl -M calls a module of a2enmod.
+// apacheIdentifier converts a module name of a2enmod to the name that apache2ctl -M prints.
 func apacheIdentifier(name string) string {
 	switch {
 	case strings.Contains(name, "shib"):

@@ -10,8 +10,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// apache is a host whose server loads what is in a folder; of the module bad
-// a2enmod knows nothing. broken is what is wrong with its configuration.
+// apache is a host whose server loads the modules in a folder. a2enmod does not know the module bad. broken is an
+// error in the server's configuration.
 func apache(t *testing.T, broken string) *moduletest.StandIns {
 	dir := t.TempDir()
 	if broken != "" {

@@ -60,7 +60,7 @@ func (m *CronVar) Run(ctx context.Context, c *module.Call) (module.Result, error
 	return r, nil
 }
 
-// edit leaves a variable that has the value already as it is written.
+// edit does not change a variable that already has the value.
 func (m *CronVar) edit(tab []string) []string {
 	for _, line := range tab {
 		_, text, _ := strings.Cut(line, "=")

@@ -12,13 +12,13 @@ import (
 	"kubekey/pkg/value"
 )
 
-// Library is the filters of community.general that kk's own playbooks do without; for those who
-// reshape lists, dictionaries and times in their templates.
+// Library returns the filters of community.general. kk's own playbooks do not use them: they are for users who
+// transform lists, dictionaries and times in templates.
 func Library() expr.Library {
 	return expr.Library{Filters: slices.Concat(generalFilters(), keyFilters(filters.NewPatterns()), unitFilters())}
 }
 
-// generalFilters are those of community.general on lists and dictionaries.
+// generalFilters returns the filters of community.general for lists and dictionaries.
 func generalFilters() []expr.Filter {
 	return []expr.Filter{
 		{Names: "from_csv", Of: "community.general", Params: "dialect fieldnames delimiter skipinitialspace strict", Do: filterFromCSV},
@@ -31,7 +31,7 @@ func generalFilters() []expr.Filter {
 	}
 }
 
-// filterCounter says how often each element is there.
+// filterCounter counts how often each element occurs.
 func filterCounter(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	var list []any
 	switch v := in.(type) {
@@ -61,8 +61,8 @@ func filterDictKV(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return out, filters.SetKey(out, key, in)
 }
 
-// filterGroupByAsDict makes a dictionary of dictionaries, by what each has
-// under a name; no two may have the same.
+// filterGroupByAsDict converts a list to a dictionary whose keys are the values of one attribute. The values must
+// be unique.
 func filterGroupByAsDict(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	list, ok := in.([]any)
 	if !ok {
@@ -88,7 +88,7 @@ func filterGroupByAsDict(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return out, nil
 }
 
-// filterCRC32 is the checksum that gzip has, in hexadecimal.
+// filterCRC32 returns the checksum used by gzip, in hexadecimal.
 func filterCRC32(_ *expr.Call, in any, _ *expr.Bound) (any, error) {
 	s, ok := in.(string)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// filterFromCSV makes a dictionary of each row. The rules are those of Python's
-// csv module, but that a quote amid a text stays one.
+// filterFromCSV converts each row to a dictionary. It follows the rules of Python's csv module, except that a quote
+// in the middle of a text is kept.
 func filterFromCSV(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	text, err := expr.Text(in)
 	if err != nil {
@@ -57,7 +57,7 @@ func filterFromCSV(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return out, nil
 }
 
-// csvRow has None for cells that are missing, and under None those that no name is for.
+// csvRow uses None as the value of missing cells. Cells without a column name are listed under the key None.
 func csvRow(header []any, row []string) (*value.Dict, error) {
 	d := value.NewDict()
 	for i, name := range header {

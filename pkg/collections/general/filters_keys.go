@@ -10,7 +10,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// keyFilters choose and rename keys in all dictionaries of a list: those of community.general.
+// keyFilters returns the filters of community.general that select and rename keys in all dictionaries of a list.
 func keyFilters(re *filters.Patterns) []expr.Filter {
 	choose := func(keep bool) func(*expr.Call, any, *expr.Bound) (any, error) {
 		return func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
@@ -42,7 +42,7 @@ func keyFilters(re *filters.Patterns) []expr.Filter {
 	}
 }
 
-// eachDict makes a new dictionary of each in a list.
+// eachDict replaces each dictionary in a list by a new one.
 func eachDict(in any, change func(*value.Dict) (*value.Dict, error)) (any, error) {
 	list, err := expr.Items(in)
 	if err != nil {
@@ -62,7 +62,7 @@ func eachDict(in any, change func(*value.Dict) (*value.Dict, error)) (any, error
 	return out, nil
 }
 
-// keyTest says whether a key is meant.
+// keyTest reports whether a key is selected.
 type keyTest func(key string) (bool, error)
 
 func anyFits(tests []keyTest, key any) (bool, error) {
@@ -74,7 +74,7 @@ func anyFits(tests []keyTest, key any) (bool, error) {
 	return false, nil
 }
 
-// keyMatcher reads target, which is one text or several, and how keys are compared with it.
+// keyMatcher reads target, which is one text or several, and the method of comparison.
 func keyMatcher(re *filters.Patterns, p *expr.Bound) ([]keyTest, error) {
 	target := p.Value("target", nil)
 	how := p.Str("matching_parameter", "equal")
@@ -124,7 +124,7 @@ func keyTestOf(re *filters.Patterns, how string, target any) (keyTest, error) {
 	return nil, fmt.Errorf("matching_parameter is equal, starts_with, ends_with or regex, not %s", value.Repr(how))
 }
 
-// replaceKeys renames keys: target is a list of what was before and what comes after.
+// replaceKeys renames keys. target is a list of old and new names.
 func replaceKeys(re *filters.Patterns, in any, p *expr.Bound) (any, error) {
 	how := p.Str("matching_parameter", "equal")
 	targets, err := expr.Items(p.Value("target", nil))

@@ -12,8 +12,8 @@ import (
 
 var hexByte = regexp.MustCompile(`^[a-f0-9]{2}$`)
 
-// filterRandomMAC puts random bytes after the first ones of a MAC address until there are six:
-// community.general's, with its numbers for a seed.
+// filterRandomMAC appends random bytes to the beginning of a MAC address until it has six. With a seed, it
+// generates the same bytes as community.general.
 func filterRandomMAC(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	text, ok := in.(string)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// unitFilters turn a time as people write it (1h 30m) into a number: those of community.general.
+// unitFilters returns the filters of community.general that convert a duration such as 1h 30m to a number.
 func unitFilters() []expr.Filter {
 	specs := []expr.Filter{{Names: "to_time_unit", Of: "community.general", Params: "unit year month", Do: func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 		return inUnit(in, p.Str("unit", "ms"), p)
@@ -25,7 +25,7 @@ func unitFilters() []expr.Filter {
 	return specs
 }
 
-// shortUnit is the short name of a unit, which may be a word in the plural.
+// shortUnit returns the short name of a unit, which may be a plural.
 func shortUnit(name string) string {
 	switch strings.TrimRight(name, "s") {
 	case "millisecond", "msec":
@@ -48,7 +48,7 @@ func shortUnit(name string) string {
 	return name
 }
 
-// milliseconds are what each unit has; a year and a month have as many days as p says.
+// milliseconds returns the milliseconds per unit. p defines the number of days in a year and a month.
 func milliseconds(p *expr.Bound) map[string]float64 {
 	const day = 24 * 60 * 60 * 1000
 	return map[string]float64{
@@ -59,7 +59,7 @@ func milliseconds(p *expr.Bound) map[string]float64 {
 
 var timePart = regexp.MustCompile(`^(-?\d+)(\w+)`)
 
-// inUnit adds up the parts of a time. The result has at most twelve digits after the point.
+// inUnit adds up the parts of a duration. The result has at most twelve decimal places.
 func inUnit(in any, unit string, p *expr.Bound) (any, error) {
 	text, err := expr.Text(in)
 	if err != nil {

@@ -95,8 +95,8 @@ func (m *gitConfig) scope() string {
 	return m.Scope
 }
 
-// folder is where git runs: away from any repository whose settings are not
-// asked for.
+// folder returns the working folder of git. It is outside of all repositories, unless the task is about the config
+// of one.
 func (m *gitConfig) folder() string {
 	if m.Scope == "local" || m.ListAll && m.Repo != "" {
 		return m.Repo
@@ -104,7 +104,7 @@ func (m *gitConfig) folder() string {
 	return "/"
 }
 
-// header says which setting it is, and of which configuration.
+// header returns the name of the setting and of the config that contains it.
 func (m *gitConfig) header() string {
 	if m.scope() == "file" {
 		return m.File + " " + m.Name
@@ -112,7 +112,7 @@ func (m *gitConfig) header() string {
 	return m.scope() + " " + m.Name
 }
 
-// after are the values that the setting then has.
+// after returns the values of the setting after the change.
 func (m *gitConfig) after(before string) string {
 	switch {
 	case m.State == "absent":

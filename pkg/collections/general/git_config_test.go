@@ -22,7 +22,7 @@ func TestGitConfig(t *testing.T) {
 		return value.NewDict(append(pairs, "scope", "file", "file", file)...)
 	}
 
-	// Without a section it is no setting, and in check mode no value either.
+	// A setting requires a section, and in check mode a value does, too.
 	dry := o
 	dry.Check = true
 	if r := moduletest.Run(t, spec, args("name", "nosection", "value", "x"), dry); len(r.Diff) != 1 || r.Diff[0].Before != "\n" {
@@ -54,7 +54,7 @@ func TestGitConfig(t *testing.T) {
 		t.Errorf("what is not set is %q", got)
 	}
 
-	// Of the user, in a home folder that has no file of git yet.
+	// The scope is the user, whose home folder contains no git config yet.
 	if r := moduletest.Run(t, spec, value.NewDict("list_all", true, "scope", "global"), o); r.Changed || value.Repr(r.Data) != "{'msg': '', 'config_values': {}}" {
 		t.Errorf("%+v", r)
 	}

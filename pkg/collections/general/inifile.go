@@ -33,7 +33,7 @@ type IniFile struct {
 	Validate    string    `kk:"validate" doc:"command that must accept the new file before it is put in place; %s is its path"`
 }
 
-// iniPair is an option that tells a section from others of its name.
+// iniPair is an option that distinguishes a section from others with the same name.
 type iniPair struct {
 	Option string   `kk:"option,required" doc:"the option"`
 	Value  *string  `kk:"value" doc:"value of the option; without it the option must only exist"`
@@ -103,7 +103,7 @@ func (m *IniFile) Run(ctx context.Context, c *module.Call) (module.Result, error
 	})
 }
 
-// desired are the values of the option, without doubles.
+// desired returns the values of the option without duplicates.
 func (m *IniFile) desired() []string {
 	all := m.Values
 	if m.Value != nil {
@@ -118,7 +118,7 @@ func (m *IniFile) desired() []string {
 	return once
 }
 
-// iniEdit is an INI file in three parts: before the section's content, that content, and after.
+// iniEdit is an INI file in three parts: the text before the section's content, the content, and the text after it.
 type iniEdit struct {
 	before, section, after []string
 	found                  bool
@@ -129,7 +129,7 @@ func (d *iniEdit) text() string {
 	return strings.Join(slices.Concat(d.before, d.section, d.after), "")
 }
 
-// edit changes a text.
+// edit applies the task to a text.
 func (m *IniFile) edit(text string) *iniEdit {
 	if text != "" {
 		text = file.Ended(text)
@@ -147,7 +147,7 @@ func (m *IniFile) edit(text string) *iniEdit {
 	return d
 }
 
-// locate finds the section. Its head stands before its content.
+// locate finds the section. Its header is part of the text before.
 func (m *IniFile) locate(lines []string) *iniEdit {
 	start := 0
 	inside := m.Section == ""
@@ -168,7 +168,7 @@ func (m *IniFile) locate(lines []string) *iniEdit {
 	return &iniEdit{before: slices.Clone(lines)}
 }
 
-// fits reports whether a section has what section_has_values asks for.
+// fits reports whether a section matches section_has_values.
 func (m *IniFile) fits(section []string) bool {
 	for _, want := range m.Conditions {
 		values := want.Values
@@ -194,22 +194,23 @@ func (m *IniFile) fits(section []string) bool {
 	return true
 }
 
-// idleLine is blank or a comment.
+// idleLine matches blank lines and comments.
 var idleLine = regexp.MustCompile(`^\s*([#;]|$)`)
 
-// optionValue is the group of activeOption and anyOption that is the value; the one before it is the sign.
+// optionValue is the group of activeOption and anyOption with the value. The group before it is the assignment
+// sign.
 const optionValue = 2
 
 func activeOption(name string) *regexp.Regexp {
 	return regexp.MustCompile(`^[ \t]*` + regexp.QuoteMeta(name) + `[ \t]*(=|$)[ \t]*(.*?)\r?$`)
 }
 
-// anyOption matches lines of an option that are commented out, too.
+// anyOption also matches commented-out lines of an option.
 func anyOption(name string) *regexp.Regexp {
 	return regexp.MustCompile(`^[#;]?[ \t]*` + regexp.QuoteMeta(name) + `[ \t]*(=|$)[ \t]*(.*?)\r?$`)
 }
 
-// line is the option with a value.
+// line returns the option with a value.
 func (m *IniFile) line(v string) string {
 	switch {
 	case v == "" && m.AllowNone:
@@ -220,9 +221,8 @@ func (m *IniFile) line(v string) string {
 	return m.Option + " = " + v + "\n"
 }
 
-// set puts the option's lines into the section: lines that have a wanted value
-// already keep their place, then others of the option take the values that
-// are left, then those are added. Lines that are commented out come last.
+// set writes the option's lines to the section. Lines that already have a desired value are kept. Then other lines
+// of the option get the remaining values, commented-out lines last. Then lines are added.
 func (m *IniFile) set(d *iniEdit) {
 	left := m.desired()
 	if len(left) == 0 {
@@ -265,7 +265,7 @@ func (m *IniFile) set(d *iniEdit) {
 	m.add(d, left)
 }
 
-// differs reports whether a line is not the active option with this value, blanks aside.
+// differs reports whether a line is not the active option with this value, ignoring blanks.
 func (m *IniFile) differs(line, v string) bool {
 	got := activeOption(m.Option).FindStringSubmatch(file.Chomp(line))
 	return got == nil || got[optionValue] != v || (got[1] == "") != (v == "" && m.AllowNone)
@@ -290,8 +290,7 @@ func (d *iniEdit) drop(remove func(i int) bool) {
 	}
 }
 
-// add puts lines at the end of the section, before the blank lines and
-// comments that end it.
+// add adds lines at the end of the section, before trailing blank lines and comments.
 func (m *IniFile) add(d *iniEdit, values []string) {
 	if len(values) == 0 {
 		return
@@ -308,7 +307,7 @@ func (m *IniFile) add(d *iniEdit, values []string) {
 	d.msg = "option added"
 }
 
-// addSection puts a section that is missing at the end.
+// addSection appends a missing section.
 func (m *IniFile) addSection(d *iniEdit) {
 	d.section = []string{"[" + m.Section + "]\n"}
 	for _, want := range m.Conditions {
@@ -338,7 +337,7 @@ func (m *IniFile) addSection(d *iniEdit) {
 	d.msg = "section and option added"
 }
 
-// remove takes the option out, or the section with its head.
+// remove removes the option, or the section with its header.
 func (m *IniFile) remove(d *iniEdit) {
 	if m.Option == "" {
 		if len(d.section) == 0 && m.Section == "" {

@@ -51,7 +51,7 @@ func lvolSpec() module.Spec {
 	}
 }
 
-// group is a volume group with its volumes, in bytes.
+// group is a volume group with its volumes. Sizes are in bytes.
 type group struct {
 	size, free, extent int64
 	volumes            map[string]volume
@@ -85,7 +85,7 @@ func (m *LVOL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	}
 	a, err := c.Probe(ctx, hostscript.New(lvmScript, "lvol_look").Args(m))
 	if err != nil {
-		if c.Check && strings.HasSuffix(err.Error(), "does not exist.") { // a task before may be about to make it
+		if c.Check && strings.HasSuffix(err.Error(), "does not exist.") { // an earlier task would perhaps create it
 			return module.Result{Changed: m.State == "present", Data: value.NewDict("vg", m.VG, "lv", m.name())}, nil
 		}
 		return module.Result{}, err
@@ -117,7 +117,7 @@ func (m *LVOL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return r, nil
 }
 
-// name is what state is about.
+// name returns the name of the volume that state applies to.
 func (m *LVOL) name() string {
 	switch {
 	case m.Snapshot != "":
@@ -128,13 +128,13 @@ func (m *LVOL) name() string {
 	return m.ThinPool
 }
 
-// volumeSize is the argument size.
+// volumeSize is the parsed argument size.
 type volumeSize struct {
-	sign    string // "", + or -
+	sign    string // "", "+" or "-"
 	number  float64
 	percent bool
 	of      string // VG, FREE, PVS or ORIGIN
-	bytes   int64  // without percent
+	bytes   int64  // if not a percentage
 }
 
 var volumeShare = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)%(VG|PVS|FREE|ORIGIN)$`)
@@ -183,7 +183,7 @@ func parseVolumeSize(text string) (volumeSize, error) {
 	return s, nil
 }
 
-// option is the size as lvcreate and its like take it.
+// option returns the size as an option of lvcreate and similar commands.
 func (s volumeSize) option() []string {
 	if s.percent {
 		return []string{"-l", s.sign + strconv.FormatFloat(s.number, 'f', -1, 64) + "%" + s.of}
@@ -191,7 +191,7 @@ func (s volumeSize) option() []string {
 	return []string{"-L", s.sign + strconv.FormatInt(s.bytes, 10) + "b"}
 }
 
-// desired is how large a volume of had bytes becomes, in whole extents.
+// desired returns the new size, in whole extents, of a volume of had bytes.
 func (s volumeSize) desired(g group, had int64) int64 {
 	n := s.bytes
 	if s.percent {
@@ -206,7 +206,7 @@ func (s volumeSize) desired(g group, had int64) int64 {
 		n = had + n
 	case s.sign == "-":
 		n = had - n
-	case s.of == "FREE": // of a volume that exists, only what is free next to it
+	case s.of == "FREE": // for an existing volume only the free space
 		n = had + n
 	}
 	if s.percent {
@@ -215,7 +215,7 @@ func (s volumeSize) desired(g group, had int64) int64 {
 	return (n + g.extent - 1) / g.extent * g.extent
 }
 
-// commands are what is to be done, and what it is in an error.
+// commands returns the commands to run, and their descriptions for errors.
 func (m *LVOL) commands(g group, size volumeSize) (what []string, all [][]string, err error) {
 	full := m.VG + "/" + m.name()
 	had, there := g.volumes[m.name()]
@@ -301,7 +301,7 @@ func (m *LVOL) resize(g group, size volumeSize, had int64, full string) ([]strin
 	return append(append(w, "-L", strconv.FormatInt(want, 10)+"b", full), m.PVs...), nil
 }
 
-// readGroup reads what vgs and lvs say.
+// readGroup parses the output of vgs and lvs.
 func readGroup(a hostscript.Answer) (group, error) {
 	f := strings.Split(a.Get("group"), "|")
 	if len(f) != 4 {

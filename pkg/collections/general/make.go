@@ -83,8 +83,7 @@ func (m *makeModule) Run(ctx context.Context, c *module.Call) (module.Result, er
 	))}, nil
 }
 
-// program is the make of the host. Looking finds out too whether there is the
-// folder.
+// program returns the path of make on the host. It also checks that the folder exists.
 func (m *makeModule) program(ctx context.Context, c *module.Call) (string, error) {
 	line := "cd " + exec.Expandable(m.Chdir, false) + " 2>/dev/null || { echo folder; exit; }\n" +
 		"command -v gmake || command -v make"
@@ -126,7 +125,7 @@ func (m *makeModule) words() []string {
 	return words
 }
 
-// orNull is an argument, or null where it was not given.
+// orNull returns an argument, or null if it was not set.
 func orNull[T any](arg *T) any {
 	if arg == nil {
 		return nil

@@ -14,7 +14,7 @@ func TestMake(t *testing.T) {
 	if _, err := osexec.LookPath("make"); err != nil {
 		t.Skip("make is not installed")
 	}
-	// A make above the tests would be told of to the one below, which then says its folder.
+	// If make runs the tests, it passes these variables to the make under test, which then prints its folder.
 	for _, name := range []string{"MAKELEVEL", "MAKEFLAGS", "MFLAGS"} {
 		t.Setenv(name, "")
 	}

@@ -1,4 +1,4 @@
-// Package general holds the modules of community.general that nothing else in kk uses.
+// Package general contains the modules of community.general that kk's own playbooks do not use.
 package general
 
 import "kubekey/pkg/module"

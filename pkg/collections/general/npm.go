@@ -88,18 +88,17 @@ func (m *NPM) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return module.Result{}, nil
 }
 
-// npmPackage is what npm list tells of a package.
+// npmPackage is the output of npm list for a package.
 type npmPackage struct {
 	Version string
 	Missing bool
-	Invalid any // a text that says why, or a truth; what is not so has it not
+	Invalid any // a reason as text, or a bool; missing if valid
 }
 
-// list is what is installed at the top, with the versions, and whether that is
-// all that package.json asks for.
+// list returns the installed top-level packages with their versions, and whether package.json requires no others.
 func (m *NPM) list(ctx context.Context, c *module.Call) (installed map[string]string, complete bool, err error) {
 	text, err := m.ask(ctx, c, "list", "--json", "--depth=0")
-	if err != nil || text == "" { // there is no folder, or in check mode no npm
+	if err != nil || text == "" { // the folder does not exist or, in check mode, npm is missing
 		return nil, false, err
 	}
 	var told struct{ Dependencies map[string]npmPackage }
@@ -117,7 +116,7 @@ func (m *NPM) list(ctx context.Context, c *module.Call) (installed map[string]st
 	return installed, complete, nil
 }
 
-// outdated reports whether there is a newer version that may be installed.
+// outdated reports whether an allowed newer version exists.
 func (m *NPM) outdated(ctx context.Context, c *module.Call) (bool, error) {
 	words := []string{"outdated", "--json"}
 	if m.Name != "" {
@@ -142,14 +141,13 @@ func (m *NPM) outdated(ctx context.Context, c *module.Call) (bool, error) {
 	return false, nil
 }
 
-// ask runs npm for what it tells: of what is missing or old it ends with a
-// status of its own.
+// ask runs npm to read its output. Its exit status is not zero if packages are missing or outdated.
 func (m *NPM) ask(ctx context.Context, c *module.Call, words ...string) (string, error) {
 	a, err := c.Probe(ctx, m.script(words).Flag("ask", true))
 	return a.Get("stdout"), err
 }
 
-// act runs npm for what it does.
+// act runs npm to make changes.
 func (m *NPM) act(ctx context.Context, c *module.Call, word string) (module.Result, error) {
 	words := []string{word}
 	if m.Name != "" && word != "ci" {

@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/module/moduletest"
 )
 
-// node is a host whose npm lists what is given, and says of it what is old.
+// node is a host whose npm prints the given list of packages, and the given outdated ones.
 func node(t *testing.T, list, outdated string) *moduletest.StandIns {
 	return moduletest.NewStandIns(t, map[string]string{"npm": `case $1 in
 list) printf '%s' '` + list + `'; echo "npm ERR! missing: x" >&2; exit 1 ;;
@@ -26,7 +26,7 @@ func TestNPM(t *testing.T) {
 	for _, c := range []struct {
 		list, outdated string
 		args           []any
-		ran            string // the last call, "" if nothing is to change
+		ran            string // the last call, "" if nothing changes
 	}{
 		{listed, "", []any{"name", "here"}, ""},
 		{listed, "", []any{"name", "here", "version", "1.2.0"}, ""},
@@ -78,8 +78,7 @@ func TestNPMThatFails(t *testing.T) {
 	fails(t, "read the output of npm list", "npm", moduletest.Options{Conn: node(t, "oops", "")}, "global", true)
 }
 
-// A folder that is missing is made, and a host without npm is one that a task
-// before would have installed it on.
+// A missing folder is created. On a host without npm, check mode assumes that an earlier task would install it.
 func TestNPMNotThereYet(t *testing.T) {
 	h := node(t, "{}", "")
 	folder := filepath.Join(h.Dir, "new")

@@ -71,7 +71,7 @@ func (m *PAMLimits) check() error {
 	return m.valid(m.Item, m.Value)
 }
 
-// valid checks a value of an item: see limits.conf(5).
+// valid validates the value of an item: see limits.conf(5).
 func (m *PAMLimits) valid(item, text string) error {
 	n, err := strconv.Atoi(text)
 	switch item {
@@ -96,7 +96,7 @@ func (m *PAMLimits) valid(item, text string) error {
 
 func unlimited(text string) bool { return text == "unlimited" || text == "infinity" || text == "-1" }
 
-// edit changes the value of the line, or adds it at the end.
+// edit changes the value of the line, or appends the line.
 func (m *PAMLimits) edit(text string) (after, line string, err error) {
 	all := module.Lines(text)
 	for i, old := range all {
@@ -138,12 +138,12 @@ func (m *PAMLimits) line(want, comment string) string {
 	return line
 }
 
-// choose is the higher or the lower of what is there and what is wanted.
+// choose returns the higher or the lower of the existing and the desired value.
 func (m *PAMLimits) choose(there string) (string, error) {
 	if err := m.valid(m.Item, there); err != nil || m.Item == "chroot" {
 		return "", fmt.Errorf("%s has %q, which cannot be compared with %q", m.Dest, there, m.Value)
 	}
-	bounded := m.Item == "nice" || m.Item == "priority" // where -1 is a number
+	bounded := m.Item == "nice" || m.Item == "priority" // for these, -1 is a number
 	a, _ := strconv.Atoi(there)
 	b, _ := strconv.Atoi(m.Value)
 	higher := a >= b

@@ -90,7 +90,7 @@ func (m *PAMD) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return r, nil
 }
 
-// checkControl judges a control that is to be written: see pam.d(5).
+// checkControl validates a control before it is written: see pam.d(5).
 func checkControl(control string) error {
 	words, complicated := strings.CutPrefix(pamControl(control), "[")
 	if !complicated {
@@ -116,7 +116,7 @@ var (
 	pamArgPattern  = regexp.MustCompile(`\[[^\]]*\]|\S+`)
 )
 
-// pamRule is a line of a service that is no comment and no @include.
+// pamRule is a line of a service file that is neither a comment nor an @include.
 type pamRule struct {
 	kind, control, module string
 	args                  []string
@@ -130,7 +130,7 @@ func (r pamRule) String() string {
 	return strings.Join(append([]string{fmt.Sprintf("%-11s%s", r.kind, r.control), r.module}, r.args...), " ")
 }
 
-// pamControl is a control with single blanks.
+// pamControl normalizes the blanks in a control.
 func pamControl(control string) string {
 	inner, ok := strings.CutPrefix(strings.TrimSpace(control), "[")
 	if !ok {
@@ -140,7 +140,7 @@ func pamControl(control string) string {
 	return "[" + strings.Join(strings.Fields(inner), " ") + "]"
 }
 
-// parsePAMRule reads a line; ok is false for one that is no rule.
+// parsePAMRule parses a line. ok is false if it is not a rule.
 func parsePAMRule(line string) (r pamRule, ok bool) {
 	w := pamRulePattern.FindStringSubmatch(line)
 	if w == nil {
@@ -149,7 +149,7 @@ func parsePAMRule(line string) (r pamRule, ok bool) {
 	return pamRule{w[1], pamControl(w[2]), w[3], pamArgs(w[4])}, true
 }
 
-// pamArgs are the arguments in a text: words, and brackets with blanks in them.
+// pamArgs splits texts into arguments: tokens, and brackets that may contain blanks.
 func pamArgs(texts ...string) []string {
 	var out []string
 	for _, text := range texts {
@@ -165,7 +165,7 @@ func (m *PAMD) args() []string {
 	return pamArgs(*m.Args...)
 }
 
-// edit returns the lines as they are to be, and how many rules that changes.
+// edit returns the lines in their desired state and the number of changed rules.
 func (m *PAMD) edit(lines []string) (out []string, changes int) {
 	fresh := pamRule{m.NewType, pamControl(m.NewControl), m.NewModule, m.args()}
 	for i, line := range lines {
@@ -199,8 +199,8 @@ func (m *PAMD) edit(lines []string) (out []string, changes int) {
 	return out, changes
 }
 
-// ends reports whether the next rule of the lines, in one direction, is r but
-// for its arguments. Comments and blank lines do not count.
+// ends reports whether the next rule of the lines, in one direction, equals r except for its arguments. Comments
+// and blank lines are skipped.
 func (r pamRule) ends(lines []string, step int) bool {
 	at := 0
 	if step < 0 {
@@ -216,7 +216,7 @@ func (r pamRule) ends(lines []string, step int) bool {
 	return false
 }
 
-// changed is the rule with what the task gives it.
+// changed returns the rule with the values of the task applied.
 func (m *PAMD) changed(r pamRule) pamRule {
 	r.args = slices.Clone(r.args)
 	switch m.State {
@@ -240,8 +240,7 @@ func (m *PAMD) changed(r pamRule) pamRule {
 	return r
 }
 
-// withPAMArg gives an argument KEY=VALUE its new value where it stands, and
-// adds one that does not exist.
+// withPAMArg replaces the value of an argument KEY=VALUE in its position, and appends a missing argument.
 func withPAMArg(args []string, arg string) []string {
 	key, _, valued := strings.Cut(arg, "=")
 	for i, there := range args {

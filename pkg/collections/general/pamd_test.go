@@ -18,7 +18,7 @@ func TestPAMD(t *testing.T) {
 	wheel := []any{"new_type", "auth", "new_control", "required", "new_module_path", "pam_wheel.so"}
 	for _, c := range []struct {
 		name     string
-		old, new string // the line, and what becomes of it; "" and "" is nothing
+		old, new string // the line before and after; "" and "" for no change
 		args     [][]any
 	}{
 		{"absent", "auth required   pam_faillock.so preauth silent deny=3\n", "", [][]any{faillock, {"state", "absent"}}},

@@ -55,19 +55,19 @@ func partedSpec() module.Spec {
 	}
 }
 
-// disk is what parted says of a device.
+// disk is the output of parted for a device.
 type disk struct {
 	data       *value.Dict
 	table      string
 	partitions []partition
-	size       float64 // bytes
+	size       float64 // in bytes
 	sector     int
 }
 
 type partition struct {
 	num                     int
 	begin, end, size        any
-	unit, fstype, name, raw string // raw is the end as parted says it
+	unit, fstype, name, raw string // raw is the end as parted prints it
 	flags                   []string
 }
 
@@ -107,7 +107,7 @@ func (m *Parted) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return r, nil
 }
 
-// isPartedWord accepts what may be a flag or a file system.
+// isPartedWord accepts texts that can be a flag or a file system.
 func isPartedWord(word string) bool {
 	return strings.Trim(strings.ToLower(word), "abcdefghijklmnopqrstuvwxyz0123456789_-()") == "" &&
 		!strings.HasPrefix(word, "-")
@@ -119,7 +119,7 @@ func (m *Parted) script(call string) *hostscript.Script {
 	return hostscript.New(partedScript, call).Args(m)
 }
 
-// refused has what a command of parted that failed came to.
+// refused returns the result of a failed parted command.
 func refused(a hostscript.Answer) module.Result {
 	if !a.Has("rc") {
 		return module.Result{}
@@ -135,7 +135,7 @@ func (m *Parted) look(ctx context.Context, c *module.Call) (disk, module.Result,
 	return readDisk(a.Get("disk"), m.Unit), module.Result{}, nil
 }
 
-// commands are what parted has to do.
+// commands returns the parted commands to run.
 func (m *Parted) commands(d disk) []string {
 	if m.State == "info" {
 		return nil
@@ -166,12 +166,12 @@ func (m *Parted) commands(d disk) []string {
 		}
 	}
 	if m.Name != "" && now.name != m.Name {
-		more = append(more, "name", number, `"`+strings.ReplaceAll(m.Name, `"`, `\"`)+`"`) // parted's own quotes keep blanks
+		more = append(more, "name", number, `"`+strings.ReplaceAll(m.Name, `"`, `\"`)+`"`) // parted requires its own quotes to keep blanks
 	}
 	return append(m.measured(w), m.measured(append(more, m.flags(number, now.flags)...))...)
 }
 
-// measured are commands with the unit of their numbers before them.
+// measured returns commands, preceded by the unit of their numbers.
 func (m *Parted) measured(commands []string) []string {
 	if len(commands) == 0 {
 		return nil
@@ -179,7 +179,7 @@ func (m *Parted) measured(commands []string) []string {
 	return append([]string{"unit", m.Unit}, commands...)
 }
 
-// told are the commands as the result has them.
+// told returns the commands in the format of the result.
 func (m *Parted) told(commands []string) string {
 	if m.State == "info" {
 		return "unit '" + m.Unit + "' print"
@@ -204,22 +204,21 @@ func (m *Parted) flags(number string, have []string) []string {
 		}
 	}
 	for _, f := range have {
-		if !slices.Contains(m.Flags, f) && !slices.Contains(m.Flags, "esp") { // esp brings boot with it
+		if !slices.Contains(m.Flags, f) && !slices.Contains(m.Flags, "esp") { // esp implies boot
 			w = append(w, "set", number, f, "off")
 		}
 	}
 	return w
 }
 
-// endsThere reports whether a partition ends at part_end, but for what parted
-// rounds to align it.
+// endsThere reports whether a partition ends at part_end, allowing for the alignment by parted.
 func (m *Parted) endsThere(d disk, p partition) bool {
 	want, ok1 := d.bytes(m.End)
 	have, ok2 := d.bytes(p.raw)
 	return ok1 && ok2 && math.Abs(want-have) <= 2<<20
 }
 
-// bytes is a place on the disk in bytes; false for units that need its geometry.
+// bytes converts a position on the disk to bytes. It returns false for units that depend on the disk's geometry.
 func (d disk) bytes(place string) (float64, bool) {
 	text, negative := strings.CutPrefix(strings.ReplaceAll(place, " ", ""), "-")
 	number := strings.TrimRight(text, "%BKMGTisckyl")
@@ -246,8 +245,7 @@ func (d disk) describe() *value.Dict {
 	return value.NewDict("disk", d.data, "partitions", parts)
 }
 
-// readDisk reads what `parted -m` prints: fields with colons between, lines
-// that end in a semicolon.
+// readDisk parses the output of `parted -m`: fields separated by colons, lines that end with a semicolon.
 func readDisk(text, unit string) disk {
 	d := disk{data: value.NewDict("dev", "", "size", 0.0, "unit", strings.ToLower(unit), "table", "unknown", "model", "")}
 	for _, line := range strings.Split(text, "\n") {
@@ -280,7 +278,7 @@ func readDisk(text, unit string) disk {
 	return d
 }
 
-// amount is the number before a unit; what is none stays a text.
+// amount returns the number before a unit. A text without a number is returned unchanged.
 func amount(text string) any {
 	n, err := strconv.ParseFloat(strings.TrimRight(text, "%BKMGTkibscyl"), 64)
 	if err != nil {

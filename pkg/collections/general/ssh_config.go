@@ -117,7 +117,7 @@ func isHostLine(host string) bool {
 	return strings.TrimSpace(host) != "" && !strings.ContainsAny(host, "#\r\n\x00")
 }
 
-// options are the lines that the task wants, in the order of the arguments.
+// options returns the desired lines of the entry, in the order of the arguments.
 func (m *SSHConfig) options() ([]sshOption, error) {
 	var out []sshOption
 	add := func(name string, text *string) {
@@ -144,7 +144,7 @@ func (m *SSHConfig) options() ([]sshOption, error) {
 	return m.other(out)
 }
 
-// other adds the options that have no argument of their own.
+// other adds the options that have no separate argument.
 func (m *SSHConfig) other(out []sshOption) ([]sshOption, error) {
 	for key, v := range m.Other.All() {
 		name := value.Str(key)
@@ -179,7 +179,7 @@ func yesNo(on *bool) *string {
 	return &text
 }
 
-// wordOfBool writes a text that was a bool in YAML as ssh does.
+// wordOfBool converts a text that was a bool in YAML to ssh's spelling.
 func wordOfBool(text *string) *string {
 	if text != nil && (*text == "True" || *text == "False") {
 		on := *text == "True"

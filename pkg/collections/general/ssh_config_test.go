@@ -15,7 +15,7 @@ func TestSSHConfigEntries(t *testing.T) {
 	cases := []struct {
 		name, host string
 		want       []sshOption
-		text       string // what becomes of the file; "" is nothing
+		text       string // expected content of the file; "" for no change
 	}{
 		{"as it is, in other letters and with an equals sign", "one two", []sshOption{{"hostname", "one.example"}, {"port", "22"}}, ""},
 		{"another value, in its place", "one two", []sshOption{{"port", "23"}},

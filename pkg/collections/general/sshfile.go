@@ -8,19 +8,19 @@ import (
 	"kubekey/pkg/value"
 )
 
-// sshFile is a configuration file of ssh that is edited line by line: see
-// ssh_config(5). Lines that nobody asked about stay as they are.
+// sshFile is an ssh configuration file that is edited line by line: see ssh_config(5). Other lines are not
+// modified.
 type sshFile struct {
 	lines                   []string
 	added, changed, removed bool
-	old, new                []sshOption // of the entry that changed
+	old, new                []sshOption // options of the changed entry
 }
 
-// manyTimes are the options of which an entry may have several.
+// manyTimes are the options that an entry can contain more than once.
 var manyTimes = []string{"identityfile", "certificatefile", "localforward", "remoteforward", "dynamicforward",
 	"sendenv", "setenv"}
 
-// parseSSHLine reads "name value" or "name=value"; the name is "" if the line is a comment or empty.
+// parseSSHLine parses "name value" or "name=value". The name is "" for comments and empty lines.
 func parseSSHLine(line string) sshOption {
 	line = strings.TrimSpace(line)
 	if line == "" || line[0] == '#' {
@@ -35,8 +35,8 @@ func parseSSHLine(line string) sshOption {
 	return sshOption{strings.ToLower(line[:end]), rest}
 }
 
-// find is where the first entry of a host begins and ends; the last line that
-// is no comment ends it. start is -1 if there is none.
+// find returns the range of the first entry for a host. An entry ends after its last line that is not a comment.
+// start is -1 if there is none.
 func (f *sshFile) find(host string) (start, end int) {
 	start = -1
 	want := strings.Fields(host)
@@ -57,7 +57,7 @@ func (f *sshFile) find(host string) (start, end int) {
 	return start, end
 }
 
-// entry is the options of an entry.
+// entry returns the options of an entry.
 func (f *sshFile) entry(start, end int) []sshOption {
 	var out []sshOption
 	for _, line := range f.lines[start+1 : end] {
@@ -68,7 +68,7 @@ func (f *sshFile) entry(start, end int) []sshOption {
 	return out
 }
 
-// remove takes all entries of the host away.
+// remove removes all entries for the host.
 func (f *sshFile) remove(host string) {
 	for {
 		start, end := f.find(host)
@@ -80,8 +80,8 @@ func (f *sshFile) remove(host string) {
 	}
 }
 
-// keep makes the entry of the host have the options, and adds one if there is
-// none. Of several it is the first, whose values are the ones that ssh takes.
+// keep sets the options in the entry for the host, and adds an entry if there is none. If there are several, the
+// first is changed, because ssh uses its values.
 func (f *sshFile) keep(host string, want []sshOption) {
 	start, end := f.find(host)
 	if start < 0 {
@@ -97,7 +97,7 @@ func (f *sshFile) keep(host string, want []sshOption) {
 	}
 }
 
-// add appends an entry. One without options would say nothing.
+// add appends an entry. An entry without options has no effect and is not added.
 func (f *sshFile) add(host string, want []sshOption) {
 	if len(want) == 0 {
 		return
@@ -109,9 +109,8 @@ func (f *sshFile) add(host string, want []sshOption) {
 	}
 }
 
-// set gives an entry an option, and returns where the entry ends then. The
-// first line of its name is changed, further ones had no meaning, or another
-// value of an option that there may be several of.
+// set sets an option of an entry, and returns the new end of the entry. It changes the first line with the option's
+// name, because further ones have no effect. For options that can be used several times it adds a line.
 func (f *sshFile) set(start, end int, want sshOption) int {
 	var have []int
 	for i := start + 1; i < end; i++ {
@@ -136,7 +135,7 @@ func (f *sshFile) set(start, end int, want sshOption) int {
 	return end
 }
 
-// indent is how far the options of an entry stand from the left.
+// indent returns the indentation of the options in an entry.
 func (f *sshFile) indent(start, end int) string {
 	for _, line := range f.lines[start+1 : end] {
 		if bare := strings.TrimLeft(line, " \t"); bare != "" {
@@ -163,7 +162,7 @@ func (f *sshFile) result(host string) module.Result {
 	)}
 }
 
-// optionsDict is options by name; those that there may be several of are lists.
+// optionsDict returns options by name. Options that can be used several times are lists.
 func optionsDict(options []sshOption) *value.Dict {
 	d := value.NewDict()
 	for _, o := range options {
@@ -172,7 +171,7 @@ func optionsDict(options []sshOption) *value.Dict {
 		case slices.Contains(manyTimes, o.name):
 			list, _ := have.([]any)
 			d.Set(o.name, append(list, o.value))
-		case !there: // of further ones ssh takes no notice
+		case !there: // ssh ignores further ones
 			d.Set(o.name, o.value)
 		}
 	}

@@ -28,7 +28,7 @@ func TestVolumes(t *testing.T) {
 	g := group{size: 1000 * mib, free: 400 * mib, extent: 4 * mib, volumes: map[string]volume{"old": {600 * mib, true}, "off": {4 * mib, false}}}
 	for _, c := range []struct {
 		args []any
-		want string // the commands, or the error
+		want string // expected commands or error
 	}{
 		{[]any{"lv", "new", "size", "10"}, "lvcreate --yes -n new -L 10485760b vg"},
 		{[]any{"lv", "new", "size", "100%free", "pvs", "/dev/vdb", "opts", "-r 16"}, "lvcreate --yes -r 16 -n new -l 100%FREE vg /dev/vdb"},
@@ -125,8 +125,8 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// standIn is this machine with stand-ins for the tools of LVM, which need a
-// kernel with the device mapper: what they were called with is in calls.
+// standIn is this machine with fake LVM tools, because the real ones need a kernel with the device mapper. calls
+// contains their calls.
 type standIn struct {
 	connector.Connector
 	dir string
@@ -161,7 +161,7 @@ func TestGroupsWithStandIns(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// /dev/null is no block device, which a test can have: the check for one is passed over.
+	// Tests have no block device, and /dev/null is not one: the check is disabled.
 	s := hostscript.New(strings.Replace(lvmScript, "[ -b ", "[ -e ", 1), `lvg_main "$@"`).Set("vg", "data").Set("state", "present").Set("pesize", "4")
 	s.Words = []string{"/dev/null"}
 	if a, err := s.Run(context.Background(), o.Conn, false); err != nil || !a.Changed() {

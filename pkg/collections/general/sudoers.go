@@ -83,7 +83,7 @@ func isFileName(name string) bool {
 	return name != "." && name != ".." && schema.OneLine(name) && !strings.Contains(name, "/")
 }
 
-// rule is the line of the file: see sudoers(5).
+// rule returns the line of the file: see sudoers(5).
 func (m *Sudoers) rule() string {
 	who := m.User
 	if m.Group != "" {

@@ -111,7 +111,7 @@ func (m *UFW) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return r, nil
 }
 
-// commands are the words of each call of ufw.
+// commands returns the arguments of each ufw call.
 func (m *UFW) commands() ([][]string, error) {
 	rule := m.Rule != ""
 	var all [][]string
@@ -143,7 +143,7 @@ func (m *UFW) commands() ([][]string, error) {
 	return all, nil
 }
 
-// rule is the command for the rule.
+// rule returns the command for the rule.
 func (m *UFW) rule() []string {
 	var w []string
 	add := func(words ...string) {

@@ -85,7 +85,7 @@ func (m *XAttr) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	return r, nil
 }
 
-// describe gives the result the attributes that the task asks for.
+// describe adds the requested attributes to the result.
 func (m *XAttr) describe(c *module.Call, r *module.Result, a hostscript.Answer, state, key string) {
 	before, all := readAttributes(a["before"][0]), readAttributes(a.Get("before"))
 	told := value.NewDict()
@@ -118,8 +118,7 @@ func (m *XAttr) describe(c *module.Call, r *module.Result, a hostscript.Answer, 
 	}
 }
 
-// readAttributes reads what getfattr -d prints: name="text", with octal
-// escapes, or name=0sBASE64.
+// readAttributes parses the output of getfattr -d: name="text", with octal escapes, or name=0sBASE64.
 func readAttributes(dump string) *value.Dict {
 	d := value.NewDict()
 	for _, line := range strings.Split(dump, "\n") {

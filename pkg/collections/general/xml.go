@@ -107,7 +107,7 @@ func (m *XML) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	}
 	after := printXML(doc, m.Pretty)
 	if after == before {
-		after = text // only how it is written differs
+		after = text // only the formatting differs
 	}
 	if e != nil {
 		return e.Save(ctx, c, &m.Attributes, file.Edited{Text: after, Touched: true, Backup: m.Backup, Data: data})
@@ -127,10 +127,10 @@ func (m *XML) name() string {
 	return m.Path
 }
 
-// asks reports whether the task only reads.
+// asks reports whether the task is read-only.
 func (m *XML) asks() bool { return m.Count || m.PrintMatch || m.Content != "" }
 
-// work does what the task says to the document.
+// work applies the task to the document.
 func (m *XML) work(doc *xmlquery.Node, data *value.Dict) error {
 	if m.StripCDATA {
 		stripCDATA(doc)
@@ -264,7 +264,7 @@ func (m *XML) addChildren(x *xmlDoc, nodes []*xmlquery.Node) error {
 	return nil
 }
 
-// setChildren replaces the elements below each node, unless they are the same.
+// setChildren replaces the child elements of each node, unless they are equal.
 func (m *XML) setChildren(x *xmlDoc, nodes []*xmlquery.Node) error {
 	for _, n := range nodes {
 		children, err := m.build(x, m.SetChildren)
@@ -285,7 +285,7 @@ func (m *XML) setChildren(x *xmlDoc, nodes []*xmlquery.Node) error {
 	return nil
 }
 
-// build makes elements of their descriptions.
+// build creates elements from their descriptions.
 func (m *XML) build(x *xmlDoc, described []any) ([]*xmlquery.Node, error) {
 	var all []*xmlquery.Node
 	for _, d := range described {

@@ -17,7 +17,7 @@ const bookshop = `<?xml version="1.0" encoding="UTF-8"?>
 </shop>
 `
 
-// withShop is the document with one part replaced.
+// withShop returns the test document with one part replaced.
 func withShop(old, replaced string) string {
 	text := strings.Replace(bookshop, `lang='de'`, `lang="de"`, 1)
 	return strings.Replace(text, old, replaced, 1)
@@ -61,7 +61,8 @@ func TestXML(t *testing.T) {
 	moduletest.Edits(t, spec(t, "xml"), cases)
 }
 
-// asWritten is a document as it is written: with a head, and with a line end if it is indented.
+// asWritten returns a document as it is written: with a declaration, and with a line break at the end if it is
+// indented.
 func asWritten(text string, indented bool) string {
 	if strings.HasPrefix(text, "<?xml") {
 		_, text, _ = strings.Cut(text, "\n")
@@ -112,7 +113,7 @@ func TestXMLErrors(t *testing.T) {
 	}
 }
 
-// A document may nest as deep as libxml2 lets it, and be as wide as it likes.
+// A document may be nested as deep as libxml2 allows, and may have any number of siblings.
 func TestXMLDepth(t *testing.T) {
 	inner := strings.Repeat("<b><c/></b>", 1000)
 	text := strings.Repeat("<a>", 254) + inner + strings.Repeat("</a>", 254)

@@ -6,20 +6,20 @@ import (
 	"github.com/antchfx/xmlquery"
 )
 
-// The library's own printer escapes quotes in texts and drops what stands
-// between the nodes at the top; this one leaves a document as it was.
+// The library's own printer escapes quotes in texts and drops the text between top-level nodes. This one preserves
+// the document.
 
-// xmlHead stands before every document that is written.
+// xmlHead precedes every document that is written.
 const xmlHead = "<?xml version='1.0' encoding='UTF-8'?>\n"
 
-// printXML is a whole document, with a line end if it is indented.
+// printXML returns a whole document, with a line break at the end if it is indented.
 func printXML(doc *xmlquery.Node, indented bool) string {
 	var b strings.Builder
 	b.WriteString(xmlHead)
 	first := true
 	for _, n := range doc.ChildNodes() {
 		if n.Type == xmlquery.TextNode || n.Type == xmlquery.DeclarationNode {
-			continue // between the nodes at the top there are only blanks
+			continue // there are only blanks between top-level nodes
 		}
 		if !first {
 			b.WriteByte('\n')
@@ -38,7 +38,7 @@ var (
 	escapeAttr = strings.NewReplacer("&", "&amp;", "<", "&lt;", `"`, "&quot;", "\n", "&#10;", "\t", "&#9;", "\r", "&#13;")
 )
 
-// writeXML prints a node. Bare leaves out blanks between elements.
+// writeXML prints a node. bare skips the blanks between elements.
 func writeXML(b *strings.Builder, n *xmlquery.Node, bare bool) {
 	switch n.Type {
 	case xmlquery.TextNode:
@@ -83,7 +83,7 @@ func writeAttrs(b *strings.Builder, n *xmlquery.Node) {
 	}
 }
 
-// removeTail takes away the text that stands between an element and the next.
+// removeTail removes the text between an element and the next.
 func removeTail(n *xmlquery.Node) {
 	for t := n.NextSibling; t != nil &&
 		(t.Type == xmlquery.TextNode || t.Type == xmlquery.CharDataNode); t = n.NextSibling {
@@ -91,7 +91,7 @@ func removeTail(n *xmlquery.Node) {
 	}
 }
 
-// indentXML puts each element on a line of its own, where there is no text next to it.
+// indentXML puts each element on its own line, unless there is text next to it.
 func indentXML(doc *xmlquery.Node) {
 	for _, n := range elements(doc) {
 		indentBelow(n, "\n")

@@ -18,11 +18,10 @@ type xmlDoc struct {
 	namespaces map[string]string
 }
 
-// byteOrderMark stands before some documents.
+// byteOrderMark is at the beginning of some documents.
 const byteOrderMark = "\ufeff"
 
-// declaration is put before a document that has none: without one the library
-// loses the document type.
+// declaration is added to a document without one: otherwise the library loses the document type.
 const declaration = `<?xml version="1.0"?>` + "\n"
 
 func parseXML(text string) (*xmlquery.Node, error) {
@@ -50,8 +49,8 @@ func parseXML(text string) (*xmlquery.Node, error) {
 	return doc, nil
 }
 
-// maxXMLDepth is how deep elements may nest, as libxml2 has it: the tree is walked by functions
-// that call themselves, and a stack that overflows ends kk.
+// maxXMLDepth is the maximum depth of elements, as in libxml2. The tree is processed recursively, and a stack
+// overflow would crash kk.
 const maxXMLDepth = 256
 
 func deeper(doc *xmlquery.Node, limit int) bool {
@@ -74,7 +73,7 @@ func deeper(doc *xmlquery.Node, limit int) bool {
 	return false
 }
 
-// find returns the nodes that an expression names.
+// find returns the nodes that an expression selects.
 func (x *xmlDoc) find(expression string) ([]*xmlquery.Node, error) {
 	e, err := xpath.CompileWithNS(expression, x.namespaces)
 	if err != nil {
@@ -86,7 +85,7 @@ func (x *xmlDoc) find(expression string) ([]*xmlquery.Node, error) {
 	return xmlquery.QuerySelectorAll(x.root, e), nil
 }
 
-// The last steps that make can take: their groups are what is before, a name, and a text.
+// The last steps that make supports. Their groups are the preceding expression, a name, and a text.
 var (
 	stepElement  = regexp.MustCompile(`^(.*)/([\pL_][\w.:-]*)$`)
 	stepAttr     = regexp.MustCompile(`^(.*)/@([\pL_][\w.:-]*)$`)
@@ -95,7 +94,7 @@ var (
 	whereAttr    = regexp.MustCompile(`^(.*)\[\s*@([\pL_][\w.:-]*)\s*=\s*(?:'([^']*)'|"([^"]*)")\s*\]$`)
 )
 
-// make adds to the document what an expression of simple steps names, and returns it.
+// make adds to the document the nodes that an expression of simple steps describes, and returns them.
 func (x *xmlDoc) make(expression string) ([]*xmlquery.Node, error) {
 	nodes, err := x.find(expression)
 	if err != nil || len(nodes) > 0 {
@@ -141,8 +140,8 @@ func (x *xmlDoc) make(expression string) ([]*xmlquery.Node, error) {
 	return x.find(expression)
 }
 
-// makeWith makes an element with an attribute: one that has no such attribute
-// takes it, else another element stands beside.
+// makeWith creates an element with an attribute. An existing element without the attribute gets it; otherwise
+// another element is added next to the existing one.
 func (x *xmlDoc) makeWith(base, attr, text, expression string,
 	parents func(string) ([]*xmlquery.Node, error)) ([]*xmlquery.Node, error) {
 	nodes, err := parents(base)
@@ -175,7 +174,7 @@ func (x *xmlDoc) add(to *xmlquery.Node, name, text string) error {
 		n.NamespaceURI = to.NamespaceURI
 	}
 	if uri := n.NamespaceURI; uri != "" && uri == to.NamespaceURI {
-		n.Prefix = to.Prefix // the document's prefix for it, which may not be the task's
+		n.Prefix = to.Prefix // the document's prefix for the namespace, which may differ from the task's
 	} else if uri != "" {
 		n.SetAttr("xmlns:"+n.Prefix, uri)
 	}
@@ -202,7 +201,7 @@ func (x *xmlDoc) named(name string) (*xmlquery.Node, error) {
 	return n, nil
 }
 
-// element makes an element of its description: its name, or a dict of it.
+// element creates an element from its description: its name, or a dict.
 func (x *xmlDoc) element(d any) (*xmlquery.Node, error) {
 	dict, ok := d.(*value.Dict)
 	if !ok {
@@ -227,7 +226,7 @@ func (x *xmlDoc) element(d any) (*xmlquery.Node, error) {
 	return n, x.fill(n, inner)
 }
 
-// fill gives an element its attributes, its text (+value) and its children (_).
+// fill sets the attributes, the text (+value) and the children (_) of an element.
 func (x *xmlDoc) fill(n *xmlquery.Node, inner *value.Dict) error {
 	for key, v := range inner.All() {
 		switch name := value.Str(key); name {
@@ -255,7 +254,7 @@ func (x *xmlDoc) fill(n *xmlquery.Node, inner *value.Dict) error {
 	return nil
 }
 
-// setText makes a text the only text of an element; elements in it stay.
+// setText replaces all text of an element and keeps its child elements.
 func setText(n *xmlquery.Node, text string) {
 	for _, child := range n.ChildNodes() {
 		if child.Type == xmlquery.TextNode || child.Type == xmlquery.CharDataNode {
@@ -275,7 +274,7 @@ func setText(n *xmlquery.Node, text string) {
 	insertBefore(n.FirstChild, node)
 }
 
-// insertBefore puts a node before another one.
+// insertBefore inserts a node before another.
 func insertBefore(n, added *xmlquery.Node) {
 	added.Parent, added.NextSibling, added.PrevSibling = n.Parent, n, n.PrevSibling
 	if n.PrevSibling != nil {
@@ -309,7 +308,7 @@ func stripCDATA(n *xmlquery.Node) {
 	}
 }
 
-// attributeOf is the name of an attribute that an expression found, as SetAttr takes it.
+// attributeOf returns the name of an attribute that an expression found, in the format of SetAttr.
 func attributeOf(n *xmlquery.Node) string {
 	if n.Prefix != "" {
 		return n.Prefix + ":" + n.Data
@@ -327,7 +326,7 @@ func attrName(a xmlquery.Attr) string {
 	return a.Name.Local
 }
 
-// tagOf is the name of a node as results have it: {URI}name in a namespace.
+// tagOf returns the name of a node in the format of results: {URI}name in a namespace.
 func tagOf(n *xmlquery.Node) string {
 	if n.NamespaceURI != "" {
 		return "{" + n.NamespaceURI + "}" + n.Data
@@ -335,7 +334,7 @@ func tagOf(n *xmlquery.Node) string {
 	return n.Data
 }
 
-// xmlPath is where a node stands: /a/b[2]/@c.
+// xmlPath returns the path of a node: /a/b[2]/@c.
 func xmlPath(n *xmlquery.Node) string {
 	if n == nil || n.Type == xmlquery.DocumentNode {
 		return ""

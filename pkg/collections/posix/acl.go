@@ -94,8 +94,7 @@ func (m *ACL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	return r, nil
 }
 
-// aclLines are the lines of getfacl: with recursive, an empty one is between
-// two files.
+// aclLines returns the lines of getfacl. With recursive, an empty line separates two files.
 func aclLines(text string) []string {
 	lines := module.Lines(text)
 	for i, line := range lines {
@@ -124,7 +123,7 @@ func (m *ACL) options(entry string) []string {
 	return append(w, "--modify="+entry)
 }
 
-// entry is the entry as setfacl takes it; to remove one, without permissions.
+// entry returns the entry in the format of setfacl: without permissions if it is to be removed.
 func (m *ACL) entry() (string, error) {
 	kind, entity, perms, inherit := m.Etype, m.Entity, m.Perms, m.Default
 	if m.State == "query" {

@@ -116,8 +116,7 @@ func (m *AuthorizedKey) result(a hostscript.Answer) module.Result {
 	return r
 }
 
-// desired reads the keys of the argument, with the options and the comment that
-// the task gives them.
+// desired parses the keys of the argument, and applies the task's options and comment.
 func (m *AuthorizedKey) desired(text string) ([]account.PublicKey, error) {
 	var keys []account.PublicKey
 	for _, line := range module.Lines(text) {
@@ -142,9 +141,8 @@ func (m *AuthorizedKey) desired(text string) ([]account.PublicKey, error) {
 	return keys, nil
 }
 
-// edit makes the file's text have the keys, or not, one after the other: a key
-// that exists with other options or another comment goes, and comes last as
-// it is wanted. Lines that are no keys stay.
+// edit adds the keys to the text of the file, or removes them, one after the other. An existing key with other
+// options or another comment is removed, and the desired one is appended. Lines that are not keys are kept.
 func (m *AuthorizedKey) edit(text string, desired []account.PublicKey) string {
 	var file []keyLine
 	for _, line := range module.Lines(text) {
@@ -181,7 +179,7 @@ func (m *AuthorizedKey) edit(text string, desired []account.PublicKey) string {
 	return text
 }
 
-// keyLine is a line of the file, with the key that it is.
+// keyLine is a line of the file with its parsed key.
 type keyLine struct {
 	text  string
 	key   account.PublicKey

@@ -38,7 +38,7 @@ func TestAuthorizedKeysEdit(t *testing.T) {
 	}
 }
 
-// accounts pretends that there is the user ann.
+// accounts simulates a host with the user ann.
 const accounts = `case "$*" in *ann*) echo ann:x:1000:1000::/home/ann:/bin/sh ;; *) exit 2 ;; esac`
 
 func TestFetchWantsAProgram(t *testing.T) {

@@ -36,7 +36,7 @@ type Firewalld struct {
 	Offline    bool          `kk:"offline" default:"no" doc:"change the permanent settings even if firewalld is not running"`
 }
 
-// portForward is port to forward.
+// portForward is one element of the argument port_forward.
 type portForward struct {
 	Port    string `kk:"port,required" doc:"the port"`
 	Proto   string `kk:"proto,required" choices:"tcp,udp" doc:"its protocol"`
@@ -66,13 +66,12 @@ func firewalldSpec() module.Spec {
 	}
 }
 
-// setting is one thing that firewall-cmd keeps: how to ask for it and change
-// it, and what it is in messages.
+// setting is one setting of firewall-cmd: how to query and change it, and its name in messages.
 type setting struct {
 	query, add, remove string
 	what               string
-	match              string // what query answers when it is as wanted; "" if its status tells
-	off                bool   // the argument is no: enabled means that it is not there
+	match              string // output of query in the desired state; "" if its exit status reports it
+	off                bool   // the argument is no: enabled means absent
 }
 
 const (
@@ -83,8 +82,8 @@ const (
 	zonePermanent = "a zone and its target are only kept permanently"
 )
 
-// firewallSettings are the arguments of which a task has one, target last.
-// Without any it is about the zone itself.
+// firewallSettings are the arguments of which a task sets one, with target last. Without any the task applies to
+// the zone itself.
 func firewallSettings() []string {
 	return []string{
 		"service", "protocol", "port", "port_forward", "rich_rule", "source", "interface", "icmp_block",
@@ -142,7 +141,7 @@ func (m *Firewalld) Run(ctx context.Context, c *module.Call) (module.Result, err
 	return r, nil
 }
 
-// describe says what was done, and in which zone.
+// describe adds the change and the zone to the result.
 func (m *Firewalld) describe(c *module.Call, r *module.Result, a hostscript.Answer, set setting, permanent bool) {
 	r.Msg = "Non-permanent operation"
 	switch {
@@ -164,7 +163,7 @@ func (m *Firewalld) describe(c *module.Call, r *module.Result, a hostscript.Answ
 
 func (m *Firewalld) zoneItself() string { return "zone " + m.Zone }
 
-// settings are what the arguments name.
+// settings returns the settings that the arguments refer to.
 func (m *Firewalld) settings() []setting {
 	var all []setting
 	keep := func(given bool, option, text, what string) {

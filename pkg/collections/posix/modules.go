@@ -1,4 +1,4 @@
-// Package posix holds the modules of ansible.posix that nothing else in kk uses.
+// Package posix contains the modules of ansible.posix that kk's own playbooks do not use.
 package posix
 
 import "kubekey/pkg/module"

@@ -44,7 +44,7 @@ func TestPatch(t *testing.T) {
 	twice("src", "one.patch", "dest", dir+"/one", "backup", true)
 	holds("one", "a\nB\nc\n")
 	holds("one.~1~", one)
-	// One of two files is patched already: nothing is left half done.
+	// One of two files is already patched: the other must not be changed.
 	moduletest.Fails(t, "previously applied", spec, value.NewDict("src", "both.patch", "basedir", dir, "strip", 1), o)
 	holds("two", two)
 	twice("src", control+"/files/one.patch", "remote_src", true, "dest", dir+"/one", "state", "absent")

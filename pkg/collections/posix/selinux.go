@@ -85,7 +85,7 @@ func (m *Selinux) Run(ctx context.Context, c *module.Call) (module.Result, error
 	return r, err
 }
 
-// config makes the file say what is wanted, and tells what that changes.
+// config writes the desired state to the config file, and returns the changes.
 func (m *Selinux) config(f *module.TextFile, a hostscript.Answer) (said []string, err error) {
 	had := map[string]string{}
 	for _, line := range module.Lines(f.Before) {
@@ -125,7 +125,8 @@ func setSelinux(text, key, want string) string {
 	return module.JoinLines(all)
 }
 
-// runtime switches a kernel that has SELinux on. Off, and on from off, take a boot.
+// runtime changes the state of a kernel with SELinux enabled. Disabling it, and enabling a disabled one, requires a
+// reboot.
 func (m *Selinux) runtime(now string, act *hostscript.Script, r *module.Result) (said []string) {
 	r.Data.Set("reboot_required", false)
 	switch {
@@ -150,7 +151,7 @@ func (m *Selinux) runtime(now string, act *hostscript.Script, r *module.Result) 
 	return said
 }
 
-// kernel reads grubby's lines args="...", one for each kernel.
+// kernel parses grubby's lines args="...", one per kernel.
 func (m *Selinux) kernel(args string, act *hostscript.Script) []string {
 	if !m.Kernel {
 		return nil

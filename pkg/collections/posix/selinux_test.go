@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// selinuxHost pretends that SELinux is there, in the state of the file state.
+// selinuxHost simulates a host with SELinux in the state of the file state.
 func selinuxHost(t *testing.T, state string) (*moduletest.StandIns, string) {
 	h := moduletest.NewStandIns(t, map[string]string{
 		"getenforce": `cat "${0%/*}/../state"`, "setenforce": `case $1 in 1) echo Enforcing ;; *) echo Permissive ;; esac >"${0%/*}/../state"`,

@@ -1,6 +1,5 @@
-// Package database holds the modules for what is in database servers: users,
-// privileges and databases of MySQL, MariaDB and PostgreSQL. They work with the
-// server's own client on the host, which needs no Python library.
+// Package sql contains the modules for the content of database servers: users, privileges and databases of MySQL,
+// MariaDB and PostgreSQL. They use the server's own client on the host and need no Python library.
 package sql
 
 import "kubekey/pkg/module"

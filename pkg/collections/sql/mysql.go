@@ -15,7 +15,7 @@ import (
 //go:embed sql.sh
 var sqlScript string
 
-// mysqlLogin is how to reach the server.
+// mysqlLogin contains the connection arguments of the server.
 type mysqlLogin struct {
 	User       string        `kk:"login_user" doc:"login user. Default: from config_file, or the user of the task"`
 	Password   redact.Secret `kk:"login_password" doc:"password of the login user; it does not appear on a command line"`
@@ -29,7 +29,7 @@ type mysqlLogin struct {
 	Key        string        `kk:"client_key,alias=ssl_key" doc:"file of its key"`
 }
 
-// options is the text of a file of options of the client.
+// options returns the content of an option file for the client.
 func (l *mysqlLogin) options() string {
 	var b strings.Builder
 	b.WriteString("[client]\n")
@@ -52,15 +52,15 @@ func (l *mysqlLogin) options() string {
 	return b.String()
 }
 
-// mysqlRows are the rows of an answer; the first holds the names of the columns.
+// mysqlRows are the rows of a result. The first row contains the column names.
 type mysqlRows [][]string
 
-// ask sends statements that change nothing.
+// ask sends read-only statements.
 func (l *mysqlLogin) ask(ctx context.Context, c *module.Call, db string, statements ...string) (mysqlRows, error) {
 	return l.send(ctx, c, true, db, statements)
 }
 
-// tell sends statements that change the server.
+// tell sends statements that modify the server.
 func (l *mysqlLogin) tell(ctx context.Context, c *module.Call, db string, statements ...string) (mysqlRows, error) {
 	return l.send(ctx, c, false, db, statements)
 }
@@ -90,10 +90,10 @@ func (l *mysqlLogin) send(ctx context.Context, c *module.Call, probe bool, db st
 	return rows, nil
 }
 
-// mysqlField undoes how the client prints fields on one line.
+// mysqlField decodes the escapes in fields that the client prints.
 var mysqlField = strings.NewReplacer(`\\`, `\`, `\t`, "\t", `\n`, "\n", `\0`, "\x00")
 
-// body are the rows after the names of the columns.
+// body returns the rows without the column names.
 func (r mysqlRows) body() mysqlRows {
 	if len(r) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (r mysqlRows) body() mysqlRows {
 	return r[1:]
 }
 
-// column is the field of a row in the column of a name, "" when there is none.
+// column returns the field of a row in the named column, or "" if there is no such column.
 func (r mysqlRows) column(row []string, name string) string {
 	for i, n := range r[0] {
 		if strings.EqualFold(n, name) && i < len(row) && row[i] != "NULL" {

@@ -9,8 +9,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// mysqlPrivs are privileges by what they are on: `db`.`table`, `db`.*, *.*,
-// FUNCTION `db`.`f`. GRANT among them is the grant option.
+// mysqlPrivs are privileges grouped by their object: `db`.`table`, `db`.*, *.*, FUNCTION `db`.`f`. GRANT in a group
+// is the grant option.
 type mysqlPrivs struct {
 	on    []string // in order
 	privs map[string][]string
@@ -31,8 +31,7 @@ func (p *mysqlPrivs) equal(q *mysqlPrivs) bool {
 		!slices.ContainsFunc(p.on, func(on string) bool { return !slices.Equal(p.privs[on], q.privs[on]) })
 }
 
-// desiredPrivs reads the argument priv: db.table:PRIV,PRIV/db.table:PRIV, or a
-// mapping of db.table to PRIV,PRIV.
+// desiredPrivs parses the argument priv: db.table:PRIV,PRIV/db.table:PRIV, or a mapping of db.table to PRIV,PRIV.
 func desiredPrivs(v any) (*mysqlPrivs, error) {
 	out := &mysqlPrivs{}
 	add := func(on, privs string) error {
@@ -62,7 +61,7 @@ func desiredPrivs(v any) (*mysqlPrivs, error) {
 		}
 	}
 	if _, there := out.privs["*.*"]; !there {
-		out.set("*.*", []string{"USAGE"}) // what the server says of a user without any
+		out.set("*.*", []string{"USAGE"}) // reported by the server for a user without privileges
 	}
 	return out, nil
 }
@@ -74,7 +73,7 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s, "", false
 }
 
-// privTarget is the name of what privileges are on, quoted as the server does.
+// privTarget returns the object of privileges, quoted as the server does.
 func privTarget(s string) (string, error) {
 	kind := ""
 	for _, k := range []string{"FUNCTION", "PROCEDURE", "TABLE"} {
@@ -99,8 +98,7 @@ func privName(s string) string {
 	return mysqlName(strings.ReplaceAll(strings.Trim(s, "`'\""), "``", "`"))
 }
 
-// privList splits privileges at commas that are not within parentheses, sorted,
-// in the server's spelling.
+// privList splits privileges at commas outside of parentheses. The result is sorted and in the server's spelling.
 func privList(s string) []string {
 	var out []string
 	depth, from := 0, 0
@@ -145,10 +143,10 @@ func privWord(p string) string {
 	return word + " (" + strings.Join(names, ", ") + ")"
 }
 
-// granted is a line of SHOW GRANTS.
+// granted matches a line of SHOW GRANTS.
 var granted = regexp.MustCompile("(?s)^GRANT (.+?) ON ((?:FUNCTION |PROCEDURE )?(?:`(?:[^`]|``)*`|\\*|'[^']*')(?:[.@](?:`(?:[^`]|``)*`|\\*|'[^']*'))) TO (.*)$")
 
-// grantedPrivs reads what SHOW GRANTS tells; roles are no privileges.
+// grantedPrivs parses the output of SHOW GRANTS. Roles do not count as privileges.
 func grantedPrivs(rows mysqlRows) *mysqlPrivs {
 	out := &mysqlPrivs{}
 	for _, row := range rows.body() {
@@ -161,7 +159,7 @@ func grantedPrivs(rows mysqlRows) *mysqlPrivs {
 			privs = append(privs, "GRANT")
 			slices.Sort(privs)
 		}
-		if had, twice := out.privs[m[2]]; twice { // static and dynamic ones stand on two lines
+		if had, twice := out.privs[m[2]]; twice { // static and dynamic privileges are on separate lines
 			privs = append(privs, had...)
 			slices.Sort(privs)
 			privs = slices.Compact(privs)
@@ -171,7 +169,7 @@ func grantedPrivs(rows mysqlRows) *mysqlPrivs {
 	return out
 }
 
-// grantStatement grants privileges; GRANT among them is the grant option.
+// grantStatement returns the statement that grants privileges. GRANT among them is the grant option.
 func grantStatement(privs []string, on, user string) string {
 	rest := without(privs, "GRANT")
 	if len(rest) == 0 {
@@ -184,7 +182,7 @@ func grantStatement(privs []string, on, user string) string {
 	return s
 }
 
-// revokeStatements take privileges away.
+// revokeStatements returns the statements that revoke privileges.
 func revokeStatements(privs []string, on, user string) []string {
 	var out []string
 	if slices.Contains(privs, "GRANT") {

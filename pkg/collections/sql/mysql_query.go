@@ -85,8 +85,7 @@ func (m *MysqlQuery) Run(ctx context.Context, c *module.Call) (module.Result, er
 	return r, nil
 }
 
-// altered reports whether a statement that was about a number of rows changed
-// anything.
+// altered reports whether a statement changed anything, given the number of its rows.
 func altered(statement string, rows int) bool {
 	switch strings.ToUpper(firstWord.FindString(statement)) {
 	case "INSERT", "UPDATE", "DELETE", "REPLACE":
@@ -95,7 +94,7 @@ func altered(statement string, rows int) bool {
 	return !reads(statement)
 }
 
-// mysqlDicts are rows as dictionaries.
+// mysqlDicts converts rows to dictionaries.
 func mysqlDicts(rows mysqlRows) []any {
 	out := []any{}
 	for _, row := range rows.body() {

@@ -98,7 +98,7 @@ func (m *MysqlUser) Run(ctx context.Context, c *module.Call) (module.Result, err
 	return r, nil
 }
 
-// desired checks the arguments; without priv the privileges are nil.
+// desired validates the arguments and returns the privileges, or nil without priv.
 func (m *MysqlUser) desired() (*mysqlPrivs, error) {
 	if m.Priv == nil || value.Str(m.Priv) == "" {
 		return nil, nil
@@ -111,7 +111,7 @@ var (
 	mysqlPlugin = regexp.MustCompile(`^\w+$`)
 )
 
-// users are the rows of mysql.user that are meant.
+// users returns the rows of mysql.user that the task refers to.
 func (m *MysqlUser) users(ctx context.Context, c *module.Call) (mysqlRows, error) {
 	q := "SELECT * FROM mysql.user WHERE User = " + mysqlText(m.Name)
 	if !m.HostAll {
@@ -130,7 +130,7 @@ func (m *MysqlUser) users(ctx context.Context, c *module.Call) (mysqlRows, error
 
 func (m *MysqlUser) account(host string) string { return mysqlText(m.Name) + "@" + mysqlText(host) }
 
-// apply sends statements that change users.
+// apply sends statements that modify users.
 func (m *MysqlUser) apply(ctx context.Context, c *module.Call, statements []string) error {
 	if c.Check || len(statements) == 0 {
 		return nil
@@ -173,7 +173,7 @@ func (m *MysqlUser) create(ctx context.Context, c *module.Call, r module.Result,
 	return r, m.apply(ctx, c, statements)
 }
 
-// identified says how the user logs in.
+// identified returns the clause that defines how the user logs in.
 func (m *MysqlUser) identified() string {
 	switch {
 	case m.Plugin != "" && m.PluginHash != "":
@@ -190,7 +190,7 @@ func (m *MysqlUser) identified() string {
 	return ""
 }
 
-// hash is what the server keeps of the password, "" without one.
+// hash returns the password hash as the server stores it, or "" without a password.
 func (m *MysqlUser) hash() string {
 	if m.UserPassword == nil || m.UserPassword.Reveal() == "" {
 		return ""
@@ -203,7 +203,7 @@ func (m *MysqlUser) hash() string {
 	return "*" + strings.ToUpper(hex.EncodeToString(twice[:]))
 }
 
-// change brings a user that exists to what is wanted.
+// change changes an existing user to the desired state.
 func (m *MysqlUser) change(ctx context.Context, c *module.Call, r *module.Result, users mysqlRows, row []string,
 	want *mysqlPrivs) error {
 	user := m.account(users.column(row, "Host"))
@@ -224,7 +224,7 @@ func (m *MysqlUser) change(ctx context.Context, c *module.Call, r *module.Result
 	if err := m.apply(ctx, c, append(statements, privs...)); err != nil || len(privs) == 0 {
 		return err
 	}
-	if !c.Check { // what the server makes of ALL, only it knows
+	if !c.Check { // only the server knows how it expands ALL
 		now, err := m.grants(ctx, c, user)
 		if err != nil || now.equal(have) {
 			return err
@@ -254,7 +254,7 @@ func (m *MysqlUser) loginDiffers(users mysqlRows, row []string) bool {
 	return m.hash() != "" && !strings.EqualFold(kept, m.hash())
 }
 
-// privStatements lead from the privileges that there are to those wanted.
+// privStatements returns the statements that change the existing privileges to the desired ones.
 func (m *MysqlUser) privStatements(have, want *mysqlPrivs, user string) []string {
 	var out []string
 	if !m.Append && !m.Subtract && m.Name != "root" {
@@ -272,11 +272,11 @@ func (m *MysqlUser) privStatements(have, want *mysqlPrivs, user string) []string
 			extra, missing = difference(want.privs[on], missing), nil
 		case m.Append:
 			extra = nil
-		case slices.Contains(missing, "ALL"): // no need to take away what ALL gives again
+		case slices.Contains(missing, "ALL"): // ALL includes everything that would be revoked
 			extra = slices.DeleteFunc(extra, func(p string) bool { return p != "GRANT" })
 		}
 		if slices.Equal(missing, []string{"USAGE"}) && len(have.privs[on]) > 0 {
-			missing = nil // having any privilege is having it
+			missing = nil // any existing privilege is sufficient
 		}
 		out = append(out, revokeStatements(extra, on, user)...)
 		if len(missing) > 0 {
@@ -286,7 +286,7 @@ func (m *MysqlUser) privStatements(have, want *mysqlPrivs, user string) []string
 	return out
 }
 
-// difference are the words of a that are not in b.
+// difference returns the elements of a that are not in b.
 func difference(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }

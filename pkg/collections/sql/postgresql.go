@@ -12,7 +12,7 @@ import (
 	"kubekey/pkg/redact"
 )
 
-// postgresqlLogin is how to reach the server.
+// postgresqlLogin contains the connection arguments of the server.
 type postgresqlLogin struct {
 	User     string        `kk:"login_user,alias=login" default:"postgres" doc:"who logs in; over the socket mostly the user of the task (become_user: postgres)"`
 	Password redact.Secret `kk:"login_password" doc:"password of the login user; it does not appear on a command line"`
@@ -23,7 +23,7 @@ type postgresqlLogin struct {
 	CA       string        `kk:"ca_cert,alias=ssl_rootcert" doc:"CA certificate that must have signed the server certificate"`
 }
 
-// pgRows are the rows of an answer; the first holds the names of the columns.
+// pgRows are the rows of a result. The first row contains the column names.
 type pgRows [][]string
 
 func (r pgRows) body() pgRows {
@@ -33,7 +33,7 @@ func (r pgRows) body() pgRows {
 	return r[1:]
 }
 
-// ask sends a query that changes nothing. Each row of the answer has its columns.
+// ask sends a read-only query. Each row of the result has the query's columns.
 func (l *postgresqlLogin) ask(
 	ctx context.Context, c *module.Call, db string, columns int, query string,
 ) (pgRows, error) {
@@ -46,7 +46,7 @@ func (l *postgresqlLogin) ask(
 	return rows, err
 }
 
-// tell sends statements that change the server.
+// tell sends statements that modify the server.
 func (l *postgresqlLogin) tell(ctx context.Context, c *module.Call, db string, statements ...string) error {
 	_, _, err := l.send(ctx, c, false, db, statements)
 	return err
@@ -64,7 +64,7 @@ func (l *postgresqlLogin) send(ctx context.Context, c *module.Call, probe bool, 
 	return rows, strings.TrimSpace(a.Get("notice")), err
 }
 
-// answer gives psql an input, and is what it says to it.
+// answer runs psql with an input and returns its output.
 func (l *postgresqlLogin) answer(ctx context.Context, c *module.Call, s *hostscript.Script, db,
 	input string) (hostscript.Answer, error) {
 	s.Env = map[string]string{"PGUSER": l.User, "PGDATABASE": db, "PGPORT": strconv.Itoa(l.Port),
@@ -87,7 +87,7 @@ func (l *postgresqlLogin) answer(ctx context.Context, c *module.Call, s *hostscr
 	return a, err
 }
 
-// readRows reads what psql prints as CSV.
+// readRows parses the CSV output of psql.
 func readRows(text string) (pgRows, error) {
 	read := csv.NewReader(strings.NewReader(emptyRows(text)))
 	read.FieldsPerRecord = -1
@@ -98,8 +98,7 @@ func readRows(text string) (pgRows, error) {
 	return rows, nil
 }
 
-// emptyRows quotes the empty field of rows that have only it: a reader of CSV
-// skips lines with nothing in them.
+// emptyRows quotes the empty field of rows with only one field, because a CSV reader skips empty lines.
 func emptyRows(s string) string {
 	var b strings.Builder
 	within, begin := false, true

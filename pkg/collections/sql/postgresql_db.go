@@ -97,7 +97,7 @@ func (m *PostgresqlDB) create() string {
 	return s
 }
 
-// quoted is a text quoted for a statement, "" when there is none.
+// quoted quotes a text for a statement. "" is returned unchanged.
 func quoted(s string, quote func(string) string) string {
 	if s == "" {
 		return ""
@@ -129,7 +129,7 @@ func (m *PostgresqlDB) alter(row []string) ([]string, error) {
 	return out, nil
 }
 
-// plainEncoding is an encoding without what its spellings differ in: UTF8, utf-8.
+// plainEncoding normalizes the spelling of an encoding, such as UTF8 and utf-8.
 func plainEncoding(s string) string {
 	s = strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
 	if s == "unicode" {

@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// schemaTypes are the types whose objects are in a schema; of the first four
-// there can be ALL_IN_SCHEMA.
+// schemaTypes are the types whose objects belong to a schema. The first four support ALL_IN_SCHEMA.
 var schemaTypes = []string{"table", "sequence", "function", "procedure", "type", "default_privs"}
 
-// grantable are the privileges that there are.
+// grantable are the known privileges.
 var grantable = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "CREATE",
 	"CONNECT", "TEMPORARY", "TEMP", "EXECUTE", "USAGE", "ALL"}
 
-// defaultObjects are the kinds of objects that default privileges are of, in
-// the order of ALL_DEFAULT, and which those may be.
+// defaultObjects are the object types of default privileges, in the order of ALL_DEFAULT, with the valid privileges
+// of each.
 var defaultObjects = []struct {
 	kind  string
 	privs []string
@@ -27,7 +26,7 @@ var defaultObjects = []struct {
 	{"SCHEMAS", []string{"CREATE", "USAGE"}},
 }
 
-// checkPrivs tells which privileges there are not, or not of these objects.
+// checkPrivs reports privileges that do not exist, or not for these objects.
 func (m *PostgresqlPrivs) checkPrivs() error {
 	for _, p := range m.Privs {
 		if !slices.Contains(grantable, p) {
@@ -61,7 +60,7 @@ func (m *PostgresqlPrivs) checkPrivs() error {
 	return nil
 }
 
-// statements are what is to be sent for the roles.
+// statements returns the statements to send for the roles.
 func (m *PostgresqlPrivs) statements(roles []string) []string {
 	whom := "PUBLIC"
 	if !m.public() {
@@ -87,7 +86,7 @@ func (m *PostgresqlPrivs) statements(roles []string) []string {
 	return []string{grant + ";", fmt.Sprintf("REVOKE %s OPTION FOR %s FROM %s;", option, what, whom)}
 }
 
-// what is the part between GRANT and TO.
+// what returns the part between GRANT and TO.
 func (m *PostgresqlPrivs) what() string {
 	if m.Type == "group" {
 		return pgNames(m.Objs)
@@ -112,8 +111,8 @@ func (m *PostgresqlPrivs) what() string {
 	return fmt.Sprintf("%s ON %s %s", strings.Join(m.Privs, ","), on, strings.Join(objs, ","))
 }
 
-// defaultStatements are those about objects that are yet to be made. What a
-// role has of them is taken away first: so it has exactly what the task says.
+// defaultStatements returns the statements for objects that are created later. They first revoke all default
+// privileges of a role, so that it has exactly those of the task.
 func (m *PostgresqlPrivs) defaultStatements(whom string) []string {
 	alter := "ALTER DEFAULT PRIVILEGES"
 	if len(m.TargetRoles) > 0 {
@@ -151,8 +150,8 @@ func (m *PostgresqlPrivs) defaultStatements(whom string) []string {
 	return out
 }
 
-// aclOf are the catalogs that keep the lists of privileges of each type: the
-// list, the name, and the column of the schema.
+// aclOf are the catalogs that contain the lists of privileges for each type: the list, the name, and the column of
+// the schema.
 var aclOf = map[string]struct{ catalog, acl, name, schema, only string }{
 	"table":                {"pg_class", "relacl", "relname", "relnamespace", "relkind IN ('r', 'p', 'v', 'm', 'f')"},
 	"sequence":             {"pg_class", "relacl", "relname", "relnamespace", "relkind = 'S'"},
@@ -167,8 +166,7 @@ var aclOf = map[string]struct{ catalog, acl, name, schema, only string }{
 	"foreign_server":       {"pg_foreign_server", "srvacl", "srvname", "", "true"},
 }
 
-// acls is a query for the lists of privileges that the statements are about:
-// id is whose, acl the list.
+// acls returns a query for the lists of privileges that the statements affect. id is the object, acl the list.
 func (m *PostgresqlPrivs) acls() string {
 	const ofSchema = " IN (SELECT oid FROM pg_namespace WHERE nspname = %s)"
 	switch m.Type {

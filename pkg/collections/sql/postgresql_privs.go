@@ -116,8 +116,7 @@ func (m *PostgresqlPrivs) change(ctx context.Context, c *module.Call, r *module.
 	return m.compare(ctx, c, statements)
 }
 
-// lookUp asks which of the roles there are, and for ALL_IN_SCHEMA whether
-// there is the schema, and something in it.
+// lookUp queries which of the roles exist, and for ALL_IN_SCHEMA whether the schema exists and is not empty.
 func (m *PostgresqlPrivs) lookUp(ctx context.Context, c *module.Call) (map[string][]string, error) {
 	q := "SELECT 'role', rolname::text FROM pg_roles WHERE rolname IN (" + pgTexts(m.Roles) + ")"
 	if m.all() {
@@ -135,10 +134,10 @@ func (m *PostgresqlPrivs) lookUp(ctx context.Context, c *module.Call) (map[strin
 	return there, nil
 }
 
-// compare sends the statements, and tells whether the lists of privileges
-// differ from those before. In check mode it takes the statements back.
+// compare sends the statements, and reports whether they changed the lists of privileges. In check mode the
+// statements are rolled back.
 func (m *PostgresqlPrivs) compare(ctx context.Context, c *module.Call, statements []string) (bool, error) {
-	// A list that was never touched is NULL, which is not an empty one.
+	// A list that was never modified is NULL, which differs from an empty one.
 	status := "SELECT coalesce(string_agg(line, E'\\n' ORDER BY line), '') AS status FROM (SELECT o.id || ' ' || " +
 		"coalesce(one::text, CASE WHEN o.acl IS NULL THEN 'never set' ELSE 'none' END) AS line FROM (" + m.acls() +
 		") o LEFT JOIN LATERAL unnest(o.acl) one ON true) lines"
@@ -164,8 +163,7 @@ func (m *PostgresqlPrivs) compare(ctx context.Context, c *module.Call, statement
 	return rows[1][0] != rows[3][0], nil
 }
 
-// check tells what is wrong with the arguments, and fills in what they leave
-// open.
+// check validates the arguments and sets defaults.
 func (m *PostgresqlPrivs) check() error {
 	if m.OldPassword.Reveal() != "" {
 		m.Password = m.OldPassword
@@ -201,8 +199,8 @@ func (m *PostgresqlPrivs) check() error {
 	return m.checkNames()
 }
 
-// checkNames refuses what cannot be quoted, and with trust_input: no what
-// looks like more than a name.
+// checkNames rejects names that cannot be quoted, and with trust_input: no also names that look like more than a
+// name.
 func (m *PostgresqlPrivs) checkNames() error {
 	for _, o := range m.Objs {
 		if !m.all() && m.routines() && (!strings.Contains(o, "(") || strings.ContainsAny(o, `;\'`)) {
@@ -228,20 +226,20 @@ func (m *PostgresqlPrivs) all() bool { return len(m.Objs) == 1 && m.Objs[0] == "
 
 func (m *PostgresqlPrivs) routines() bool { return m.Type == "function" || m.Type == "procedure" }
 
-// schema is that of the objects, "" for none.
+// schema returns the schema of the objects, or "" for none.
 func (m *PostgresqlPrivs) schema() string {
 	switch {
 	case !slices.Contains(schemaTypes, m.Type), m.Schema == "not-specified":
 		return ""
 	case m.Type == "default_privs" && len(m.Objs) == 1 && strings.EqualFold(m.Objs[0], "schemas"):
-		return "" // schemas are in none
+		return "" // schemas are not inside a schema
 	case m.Schema == "":
 		return "public"
 	}
 	return m.Schema
 }
 
-// trimmed are the words of a list without blanks around them.
+// trimmed returns the elements of a list without surrounding blanks.
 func trimmed(list []string) []string {
 	var out []string
 	for _, s := range list {

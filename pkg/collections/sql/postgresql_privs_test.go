@@ -8,8 +8,8 @@ import (
 	"kubekey/pkg/value"
 )
 
-// psql answers what a server would: the roles that there are, and lists of
-// privileges that differ after the statements if one is for "reader".
+// privServer simulates a server through psql: the existing roles, and lists of privileges that change if one of the
+// statements is for "reader".
 func privServer(t *testing.T) *moduletest.StandIns {
 	return moduletest.NewStandIns(t, map[string]string{"psql": `
 input=$(cat)
@@ -26,7 +26,7 @@ func TestPrivilegesOfPostgreSQL(t *testing.T) {
 	for _, tt := range []struct {
 		args    []any
 		changed bool
-		want    string // of queries
+		want    string // expected queries
 	}{
 		{[]any{"privs", "select, Insert", "objs", "books,a\"b", "roles", "reader"}, true,
 			`GRANT SELECT,INSERT ON table "public"."books","public"."a""b" TO "reader";`},
@@ -57,7 +57,7 @@ func TestPrivilegesOfPostgreSQL(t *testing.T) {
 	}
 }
 
-// What is not there yet may be what a task before would have made.
+// In check mode, missing objects may be ones that an earlier task would create.
 func TestPrivilegesInCheckMode(t *testing.T) {
 	for _, tt := range []struct {
 		args    []any

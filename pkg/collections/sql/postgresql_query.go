@@ -88,24 +88,24 @@ func (m *PostgresqlQuery) Run(ctx context.Context, c *module.Call) (module.Resul
 	return r, nil
 }
 
-// undoable reports whether a statement only does what the end of a transaction
-// undoes: one that ends it itself, or that is several, might not.
+// undoable reports whether a rollback undoes everything that a statement does. This is not certain for statements
+// that end the transaction themselves, and for several statements in one text.
 func undoable(statement string) bool {
 	words := []string{"WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT",
 		"GRANT", "REVOKE"}
 	return !strings.ContainsAny(statement, `;\`) && (reads(statement) || slices.Contains(words, strings.ToUpper(firstWord.FindString(statement))))
 }
 
-// pgAnswer is what became of one statement.
+// pgAnswer is the result of one statement.
 type pgAnswer struct {
-	rows    []any // nil where it gives none
+	rows    []any // nil if there are no rows
 	status  string
 	count   int
 	changed bool
 }
 
-// transaction sends statements in one session. In check mode they are undone:
-// what they would give is what they give.
+// transaction sends statements in one session. In check mode they are rolled back, and their results are those that
+// they would have.
 func (m *PostgresqlQuery) transaction(ctx context.Context, c *module.Call, statements []string) ([]pgAnswer, error) {
 	mark := rand.Text()
 	var b strings.Builder
@@ -115,7 +115,7 @@ func (m *PostgresqlQuery) transaction(ctx context.Context, c *module.Call, state
 	}
 	for _, q := range statements {
 		fmt.Fprintf(&b, "\\echo %s\n", mark)
-		if reads(q) && !strings.Contains(q, ";") { // else it would not be described alone
+		if reads(q) && !strings.Contains(q, ";") { // otherwise it would not be described separately
 			fmt.Fprintf(&b, "%s\n\\gdesc\n", q)
 		}
 		fmt.Fprintf(&b, "\\echo %s\n%s;\n", mark, q)
@@ -148,8 +148,8 @@ func (m *PostgresqlQuery) transaction(ctx context.Context, c *module.Call, state
 	return answers, nil
 }
 
-// pgStatus is the line with which psql ends what it prints of a statement that
-// is no query: its words, and for some how many rows it was about.
+// pgStatus matches the last line that psql prints for a statement that is not a query: its command tag, for some
+// with the number of rows.
 var pgStatus = regexp.MustCompile(`(?:^|\n)((?:INSERT \d+|UPDATE|DELETE|MERGE|COPY|SELECT) (\d+)|[A-Z]+(?: [A-Z]+)*)\n$`)
 
 func pgAnswerOf(statement, described, text, null string) (pgAnswer, error) {
@@ -175,8 +175,7 @@ func pgAnswerOf(statement, described, text, null string) (pgAnswer, error) {
 	return a, nil
 }
 
-// pgDicts are rows as dictionaries; types are the rows of names and types that
-// describe them.
+// pgDicts converts rows to dictionaries. types are the rows of column names and types that describe them.
 func pgDicts(rows, types pgRows, null string) []any {
 	out := []any{}
 	for _, row := range rows.body() {
@@ -196,7 +195,7 @@ func pgDicts(rows, types pgRows, null string) []any {
 	return out
 }
 
-// pgValue is a field of a row as the type of its column has it.
+// pgValue converts a field of a row according to the type of its column.
 func pgValue(text, kind, null string) any {
 	kind, _, _ = strings.Cut(kind, "(")
 	switch {
@@ -222,8 +221,7 @@ func pgValue(text, kind, null string) any {
 	return text
 }
 
-// isoTime is a time as ISO 8601 has it, with microseconds if it has a fraction
-// of a second.
+// isoTime formats a time as ISO 8601, with microseconds if it has fractional seconds.
 func isoTime(text string) string {
 	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05-07", "2006-01-02 15:04:05-07:00"} {
 		t, err := time.Parse(layout, text)

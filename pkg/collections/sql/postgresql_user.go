@@ -124,7 +124,7 @@ func (m *PostgresqlUser) drop(ctx context.Context, c *module.Call, r module.Resu
 	return r, err
 }
 
-// told are statements without the password.
+// told returns the statements with the password masked.
 func (m *PostgresqlUser) told(statements []string) []string {
 	if m.Secret == nil {
 		return statements
@@ -136,7 +136,7 @@ func (m *PostgresqlUser) told(statements []string) []string {
 	return out
 }
 
-// flags are the attributes that are wanted, on or off.
+// flags returns the desired attributes, on or off.
 func (m *PostgresqlUser) flags() (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, word := range strings.FieldsFunc(strings.ToUpper(m.Flags), func(r rune) bool { return r == ',' || r == ' ' }) {
@@ -149,7 +149,7 @@ func (m *PostgresqlUser) flags() (map[string]bool, error) {
 	return out, nil
 }
 
-// initial are the options of a new role, and what follows it.
+// initial returns the options of a new role, and the statements that follow its creation.
 func (m *PostgresqlUser) initial(ctx context.Context, c *module.Call,
 	flags map[string]bool) (options, more []string, err error) {
 	if _, said := flags["LOGIN"]; !said {
@@ -182,7 +182,7 @@ func flagWord(word string, on bool) string {
 	return "NO" + word
 }
 
-// differing are the options in which a role that exists differs.
+// differing returns the options in which an existing role differs.
 func (m *PostgresqlUser) differing(ctx context.Context, c *module.Call, row []string,
 	flags map[string]bool) (options, more []string, err error) {
 	for i, f := range pgFlags {
@@ -210,7 +210,7 @@ func (m *PostgresqlUser) differing(ctx context.Context, c *module.Call, row []st
 		return options, more, nil
 	}
 	kept, err := m.ask(ctx, c, m.DB, 1, "SELECT coalesce(rolpassword, '') FROM pg_authid WHERE rolname = "+pgText(m.Name))
-	// Who is not superuser cannot know.
+	// Only superusers can read this.
 	if err != nil || len(kept.body()) == 0 || !keptPassword(kept.body()[0][0], m.Name, m.Secret.Reveal()) {
 		options = append(options, m.password())
 	}
@@ -228,7 +228,7 @@ func (m *PostgresqlUser) password() string {
 	return "ENCRYPTED PASSWORD " + pgText(m.Secret.Reveal())
 }
 
-// keptPassword reports whether what the server keeps is of the password.
+// keptPassword reports whether the hash on the server matches the password.
 func keptPassword(kept, user, password string) bool {
 	if kept == password {
 		return true

@@ -29,7 +29,7 @@ func queries(v any) ([]string, error) {
 	return out, nil
 }
 
-// reading are the first words of statements that change nothing.
+// reading are the first words of statements that are read-only.
 var reading = []string{"SELECT", "SHOW", "EXPLAIN", "DESCRIBE", "DESC", "VALUES", "TABLE"}
 
 func reads(statement string) bool {
@@ -39,8 +39,8 @@ func reads(statement string) bool {
 
 var firstWord = regexp.MustCompile(`^\w+`)
 
-// fill puts arguments into a statement, quoted: %s in turn, or %(NAME)s; %% is
-// a percent sign. Without arguments the statement stays as it is.
+// fill inserts quoted arguments into a statement: %s in order, or %(NAME)s; %% is a percent sign. Without arguments
+// the statement is not modified.
 func fill(statement string, positional []any, named *value.Dict, quote func(any) string) (string, error) {
 	if len(positional) == 0 && named.Len() == 0 {
 		return statement, nil
@@ -92,7 +92,7 @@ func literal(text func(string) string) func(any) string {
 
 var number = regexp.MustCompile(`^-?\d+(\.\d+)?$`)
 
-// clientError is what a server's client said when it failed, nil if it did not.
+// clientError returns the error message of a failed database client, or nil if it succeeded.
 func clientError(a hostscript.Answer) error {
 	if !a.Has("error") {
 		return nil

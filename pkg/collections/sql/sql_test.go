@@ -13,7 +13,7 @@ import (
 
 func spec(t *testing.T, name string) module.Spec { return moduletest.Find(t, Modules(), name) }
 
-// server is a host with a client that records what it was given.
+// server is a host with a client that records its input.
 func server(t *testing.T, client, answer string) *moduletest.StandIns {
 	return moduletest.NewStandIns(t, map[string]string{client: `
 case $1 in --defaults-file=*) cat "${1#*=}" >>"` + t.TempDir() + `/options";; esac
