@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// commandPages are a page for each command, and their index.
+// commandPages returns a page per command, and their index.
 func commandPages(root *cobra.Command) pages {
 	p := pages{}
 	all := below(root)
@@ -36,7 +36,7 @@ func indexRows(commands []*cobra.Command) [][]string {
 	return rows
 }
 
-// below lists the commands under one, each before its own.
+// below lists the commands below one, each before its subcommands.
 func below(c *cobra.Command) []*cobra.Command {
 	var out []*cobra.Command
 	for _, sub := range c.Commands() {
@@ -103,7 +103,7 @@ func flagValue(f *pflag.Flag) string {
 	}
 }
 
-// flagDefault is empty for the zero value, which means that the flag was not given.
+// flagDefault returns the default of a flag. It is empty for the zero value, which means that the flag is not set.
 func flagDefault(f *pflag.Flag) string {
 	switch f.DefValue {
 	case "", "0", "false", "[]":

@@ -18,18 +18,16 @@ import (
 
 var update = flag.Bool("update", false, "write into the pages what the commands print, and their blocks of code into those in Chinese")
 
-// TestWhatGuidesShow runs the commands of the guides and compares what they
-// print. In a page,
+// TestWhatGuidesShow runs the commands in the guides and compares their output. In a page,
 //
 //	```yaml NAME (or ini, jinja, text)
 //
-// is a file of the page's folder, and each line of
+// is a file in the page's folder, and each line of
 //
 //	```console
 //
-// that begins with "$ kk" is run there; what follows is its output, where a
-// line "..." stands for any lines. Blocks marked "console hosts" need hosts,
-// or show times, and are not run.
+// that begins with "$ kk" is run there. The following lines are its output; a line "..." matches any lines. Blocks
+// marked "console hosts" need hosts, or show times, and are not run.
 func TestWhatGuidesShow(t *testing.T) {
 	found, err := filepath.Glob("../guides/*.md")
 	if err != nil {
@@ -88,7 +86,7 @@ func save(t *testing.T, path, text string) {
 	}
 }
 
-// session runs the commands of a block and returns the block with their real output.
+// session runs the commands of a block and returns the block with their actual output.
 func session(t *testing.T, dir, body string) string {
 	t.Helper()
 	var real strings.Builder
@@ -120,8 +118,8 @@ func session(t *testing.T, dir, body string) string {
 	return real.String()
 }
 
-// kk runs one command, and returns all that it printed. The page's folder is
-// called /srv/project, the work folder /root/.kk.
+// kk runs one command and returns all of its output. The page's folder is shown as /srv/project, the work folder as
+// /root/.kk.
 func kk(t *testing.T, dir, command string) string {
 	t.Helper()
 	args, err := shlex.Split(command)
@@ -138,8 +136,7 @@ func kk(t *testing.T, dir, command string) string {
 	return strings.TrimSpace(strings.Join(lines, "\n")) + "\n"
 }
 
-// matches compares output with what a page shows, in which a line "..."
-// stands for any lines.
+// matches compares output with the text on a page, in which a line "..." matches any lines.
 func matches(want, got string) bool {
 	parts := strings.Split("\n"+want, "\n...\n")
 	pattern := make([]string, len(parts))

@@ -9,7 +9,7 @@ import (
 	"kubekey/pkg/playbook"
 )
 
-// keywordPage is the keywords by the place where they stand.
+// keywordPage returns the page of keywords, grouped by the places where they are allowed.
 func keywordPage(keywords []playbook.Keyword, refused map[string]string) string {
 	d := newDocument("Keywords")
 	d.text("What may stand on plays, roles, blocks, tasks and includes (include_tasks, include_role), beside the name of a module. " +
@@ -47,7 +47,7 @@ func keywordName(k playbook.Keyword) string {
 	return quoted(k.Name) + ", also " + quotedList(k.Aliases)
 }
 
-// plainKeeping is plain, but for text that uses code quotes itself.
+// plainKeeping is plain for text that contains code quotes itself.
 func plainKeeping(s string) string {
 	if strings.Contains(s, "`") {
 		return s

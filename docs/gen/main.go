@@ -1,5 +1,5 @@
-// Command gen writes the reference pages of the manual from what the program
-// is made of: modules, keywords, commands, filters, settings.
+// Command gen generates the reference pages of the manual from the code: modules, keywords, commands, filters,
+// settings.
 package main
 
 import (
@@ -41,7 +41,7 @@ func run(args []string) error {
 	return p.write(args[0])
 }
 
-// reference makes all pages.
+// reference returns all pages.
 func reference() (pages, error) {
 	modules, err := cli.Modules()
 	if err != nil {
@@ -63,8 +63,7 @@ func reference() (pages, error) {
 	return p, nil
 }
 
-// write makes the folder hold these pages and no others: a page of a module
-// that is gone is removed.
+// write makes the folder contain exactly these pages. Pages of modules that no longer exist are removed.
 func (p pages) write(dir string) error {
 	if err := p.removeOthers(dir); err != nil {
 		return err

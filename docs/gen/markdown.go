@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// generated begins every page.
+// generated is the first line of every page.
 const generated = "<!-- Written by docs/gen (make docs); do not edit. -->\n"
 
 // document collects the text of a page.
@@ -23,15 +23,15 @@ func (d *document) line(format string, args ...any) {
 	fmt.Fprintf(d, "\n"+format+"\n", args...)
 }
 
-// text adds a paragraph as it is.
+// text adds a paragraph without formatting.
 func (d *document) text(s string) { d.line("%s", s) }
 
-// code adds a block of code.
+// code adds a code block.
 func (d *document) code(language, text string) {
 	d.line("```%s\n%s\n```", language, strings.Trim(text, "\n"))
 }
 
-// table adds a table. Cells are Markdown; a bar or line end in one is escaped.
+// table adds a table. Cells are Markdown; bars and line breaks in them are escaped.
 func (d *document) table(head []string, rows [][]string) {
 	d.WriteString("\n")
 	d.row(head)
@@ -53,7 +53,7 @@ func cell(s string) string {
 	return strings.NewReplacer("|", "\\|", "\n", " ").Replace(s)
 }
 
-// quoted is text in code quotes, longer ones where the text has some itself.
+// quoted puts text in code quotes. They are longer if the text itself contains some.
 func quoted(s string) string {
 	if strings.Contains(s, "`") {
 		return "`` " + s + " ``"

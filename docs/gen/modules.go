@@ -9,7 +9,7 @@ import (
 	"kubekey/pkg/schema"
 )
 
-// modulePages are a page for each module, and their index.
+// modulePages returns a page per module, and their index.
 func modulePages(specs []*module.Spec) (pages, error) {
 	p := pages{}
 	var rows [][]string
@@ -97,7 +97,7 @@ func arguments(d *document, s *module.Spec) error {
 	return nil
 }
 
-// rules are what arguments require of each other, and of their values.
+// rules describes the conditions between arguments and for their values.
 func rules(d *document, s *module.Spec) error {
 	if s.New == nil {
 		return nil
@@ -112,7 +112,7 @@ func rules(d *document, s *module.Spec) error {
 	return nil
 }
 
-// argumentRows lists arguments, required ones first; nested ones follow theirs.
+// argumentRows lists arguments, required ones first. Suboptions follow their option.
 func argumentRows(args []schema.Arg, prefix string) [][]string {
 	args = slices.Clone(args)
 	slices.SortStableFunc(args, func(a, b schema.Arg) int {
@@ -150,7 +150,7 @@ func argumentRow(a schema.Arg, prefix string) []string {
 	return []string{quoted(prefix + a.Name), a.Type, preset, strings.TrimSpace(meaning)}
 }
 
-// behaviour says where a module runs and what --check makes of it.
+// behaviour describes where a module runs and what it does with --check.
 func behaviour(s *module.Spec) []string {
 	if s.Action {
 		return []string{"The engine does this itself; no host is contacted for it."}

@@ -13,24 +13,24 @@ import (
 	"unicode"
 )
 
-// root is the folder of the project, seen from this one.
+// root is the project folder, relative to this one.
 const root = "../.."
 
-// section is what stands below a heading, up to the next one. The first
-// section of a page that does not begin with a heading has none.
+// section is the part of a page from a heading to the next. If a page does not begin with a heading, its first
+// section has none.
 type section struct {
 	level   int // number of "#"
 	heading string
-	prose   string   // the text, heading and all, with a mark in the place of each block of code
-	blocks  []string // the blocks of code, fences and all
+	prose   string   // the text including the heading, with a marker in place of each code block
+	blocks  []string // the code blocks including the fences
 }
 
-// blockMark stands for a block of code in prose. No page writes it.
+// blockMark is the placeholder of a code block in prose. No page contains it.
 const blockMark = "\x00\n"
 
 var headingLine = regexp.MustCompile("^(#+) (.*)\n")
 
-// sections cuts a page at its headings.
+// sections splits a page at its headings.
 func sections(text string) []section {
 	var all []section
 	s := section{}
@@ -67,7 +67,7 @@ func (s section) digest() string {
 
 var codeSpan = regexp.MustCompile("`([^`]+)`")
 
-// code lists what a section's prose quotes as code, each once.
+// code lists the inline code of a section's prose, without duplicates.
 func (s section) code() []string {
 	var all []string
 	for _, m := range codeSpan.FindAllStringSubmatch(s.prose, -1) {
@@ -79,8 +79,7 @@ func (s section) code() []string {
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// target is where a link leads: a file, by its path in the project, and the
-// anchor of a heading in it, if the link has one.
+// target is the target of a link: a file, relative to the project folder, and optionally the anchor of a heading.
 type target struct{ file, anchor string }
 
 // links lists the relative links of a section of the named page.
@@ -99,9 +98,8 @@ func (s section) links(file string) []target {
 	return all
 }
 
-// anchors are the names by which links reach the sections, as the sites make
-// them that show Markdown: the letters and digits of the heading in lower
-// case, with hyphens for blanks.
+// anchors returns the anchors of the sections, as sites that render Markdown generate them: the letters and digits
+// of the heading in lower case, with hyphens for blanks.
 func anchors(page []section) []string {
 	var all []string
 	for _, s := range page {
@@ -118,8 +116,8 @@ func anchors(page []section) []string {
 	return all
 }
 
-// TestLinksLeadSomewhere follows the relative links of all pages, written by
-// hand or generated, to files and to headings in them.
+// TestLinksLeadSomewhere checks that the relative links of all pages, written by hand or generated, lead to
+// existing files and headings.
 func TestLinksLeadSomewhere(t *testing.T) {
 	files := markdown(t)
 	for _, file := range files {
@@ -137,8 +135,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestBlocksAreClosed finds blocks of code without an end: the rest of the page
-// would be shown as code.
+// TestBlocksAreClosed finds code blocks that are not closed: the rest of the page would be rendered as code.
 func TestBlocksAreClosed(t *testing.T) {
 	for _, file := range markdown(t) {
 		if heading, ok := unclosed(read(t, file)); ok {

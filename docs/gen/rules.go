@@ -6,7 +6,7 @@ import (
 	"kubekey/pkg/lint"
 )
 
-// rulePages are a page for each rule of kk lint, and their list.
+// rulePages returns a page per rule of kk lint, and their list.
 func rulePages(rules []lint.Rule) pages {
 	p := pages{}
 	list := newDocument("Rules of kk lint")
@@ -29,7 +29,7 @@ func rulePages(rules []lint.Rule) pages {
 	return p
 }
 
-// example shows a playbook, and the files that go with it.
+// example shows a playbook and its related files.
 func example(d *document, text string) {
 	playbook, files, _ := strings.Cut(text, "-- ")
 	d.code("yaml", playbook)

@@ -6,7 +6,7 @@ import (
 	"kubekey/pkg/settings"
 )
 
-// settingsPage is the table of settings.
+// settingsPage returns the page with the table of settings.
 func settingsPage(table []settings.Setting) string {
 	d := newDocument("Settings")
 	d.text("What may be set for kk as a whole. The first place that sets something wins: the flag, `KK_NAME` in the environment, " +
@@ -50,7 +50,7 @@ func codes(list []string) string {
 	return strings.Join(out, ", ")
 }
 
-// code is quoted, and nothing for nothing.
+// code puts a text in code quotes. "" gives "".
 func code(s string) string {
 	if s == "" {
 		return ""

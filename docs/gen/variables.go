@@ -7,7 +7,7 @@ import (
 	"kubekey/pkg/settings"
 )
 
-// variablePage is the variables that kk sets and reads itself.
+// variablePage returns the page of variables that kk itself sets and reads.
 func variablePage(magic []playbook.MagicVariable, connection []playbook.ConnectionVariable, table []settings.Setting) string {
 	d := newDocument("Variables of kk")
 	d.text("Variables that kk sets itself, and variables that specify how a host is reached. " +
@@ -62,7 +62,7 @@ func defaultOf(c playbook.ConnectionVariable, table []settings.Setting) string {
 	}
 	s := settingOf(c, table)
 	if s.Type == "bool" && c.Type != playbook.Bool {
-		return "" // whether to ask for it
+		return "" // whether to prompt for it
 	}
 	return s.Default
 }

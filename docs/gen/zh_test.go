@@ -14,20 +14,19 @@ import (
 
 var translated = flag.Bool("translated", false, "record that the pages in Chinese are up to date with the English ones")
 
-// TestZh compares the pages in Chinese, which people translate, with the
-// English ones, section by section. A page begins with a comment that lists
-// its sections: for each the heading in English, and a digest of the English
-// text that it was translated from.
+// TestZh compares the Chinese pages, which people translate, with the English ones, section by section. A page
+// begins with a comment that lists its sections. For each section it contains the English heading, and a digest of
+// the English text that was translated.
 //
 //	<!-- docs/guides/cluster.md
 //	f4a1c09d3b7e Clusters
 //	0b6a3d5f8812 The inventory
 //	-->
 //
-// A section whose English text has changed since is behind. That is logged and
-// is no failure. A section that is not behind must match the English one.
+// If the English text of a section has changed since, the section is outdated. This is logged and is not a failure.
+// A section that is up to date must match the English one.
 //
-// With -update, blocks of code are copied from the English page.
+// With -update, code blocks are copied from the English page.
 func TestZh(t *testing.T) {
 	english := append([]string{"README.md"}, glob(t, "docs/guides/*.md")...)
 	for _, file := range english {
@@ -40,7 +39,7 @@ func TestZh(t *testing.T) {
 	}
 }
 
-// chinese is the path of the page in Chinese.
+// chinese returns the path of the Chinese page.
 func chinese(english string) string { return path.Join("docs/zh", path.Base(english)) }
 
 func checkTranslation(t *testing.T, file string) {
@@ -71,7 +70,7 @@ func checkTranslation(t *testing.T, file string) {
 	}
 }
 
-// zhPage is a page in Chinese: the comment that it begins with, and the rest.
+// zhPage is a Chinese page: the comment at its beginning, and the rest.
 type zhPage struct {
 	origin   string
 	sections []section
@@ -84,7 +83,7 @@ func translation(text string) zhPage {
 	return zhPage{c, sections(text[len(c):])}
 }
 
-// origin is the comment of a page that was translated from these sections.
+// origin returns the comment of a page that was translated from these sections.
 func origin(file string, english []section) string {
 	text := "<!-- " + file + "\n"
 	for _, s := range english {
@@ -93,14 +92,14 @@ func origin(file string, english []section) string {
 	return text + "-->\n\n"
 }
 
-// line is the line of a section in the comment.
+// line returns the line of a section in the comment.
 func (s section) line() string { return s.digest() + " " + s.heading }
 
-// english returns, for each section of the page, the English section that it
-// was translated from: nil where that one has changed or was removed.
+// english returns, for each section of the page, the English section that it was translated from. It is nil if that
+// section has changed or was removed.
 func (p zhPage) english(en []section) []*section {
 	lines := strings.Split(strings.TrimSpace(p.origin), "\n")
-	all := make([]*section, max(0, len(lines)-2)) // less the first and the last line of the comment
+	all := make([]*section, max(0, len(lines)-2)) // without the first and the last line of the comment
 	for i := range all {
 		if at := slices.IndexFunc(en, func(s section) bool { return s.line() == lines[i+1] }); at >= 0 {
 			all[i] = &en[at]
@@ -109,8 +108,8 @@ func (p zhPage) english(en []section) []*section {
 	return all
 }
 
-// copyBlocks replaces the blocks of code with those of the English page, in
-// sections that are not behind and have the same number of blocks.
+// copyBlocks replaces the code blocks by those of the English page, in sections that are up to date and have the
+// same number of blocks.
 func (p zhPage) copyBlocks(en []section) {
 	for i, e := range p.english(en) {
 		if i < len(p.sections) && e != nil && len(p.sections[i].blocks) == len(e.blocks) {
@@ -119,7 +118,7 @@ func (p zhPage) copyBlocks(en []section) {
 	}
 }
 
-// text is what the page was cut from.
+// text returns the text that the page was parsed from.
 func (p zhPage) text() string {
 	var b strings.Builder
 	b.WriteString(p.origin)
@@ -134,8 +133,8 @@ func (p zhPage) text() string {
 	return b.String()
 }
 
-// compare returns the English sections that the page is behind of, and what is
-// wrong with the page, whatever has changed in the English one.
+// compare returns the English sections for which the page is outdated, and the problems of the page that do not
+// depend on changes of the English one.
 func (p zhPage) compare(file string, en []section) (behind, problems []string) {
 	if !strings.HasPrefix(p.origin, "<!-- "+file+"\n") {
 		return nil, []string{"the page does not begin with the comment <!-- " + file}
@@ -165,9 +164,8 @@ func (p zhPage) compare(file string, en []section) (behind, problems []string) {
 
 var items = regexp.MustCompile(`(?m)^\s*(\||- |\d+\. )`)
 
-// differences compares a section with the English one that it was translated
-// from: the level, the words that are code, the links, and the number of rows
-// and items.
+// differences compares a section with the English one that it was translated from: the level, the inline code, the
+// links, and the number of rows and items.
 func differences(file string, en, zh section) []string {
 	all := slices.Concat(unlike("code", en.code(), zh.code()),
 		unlike("a link to", expectedLinks(file, en), linkedFiles(chinese(file), zh)))
@@ -196,9 +194,8 @@ func unlike(what string, en, zh []string) []string {
 	return all
 }
 
-// expectedLinks are the files that a translated section links to: pages in
-// Chinese where they exist. Below its title, a page in Chinese
-// has a link to the English one; of those, only README.md has one back.
+// expectedLinks returns the files that a translated section links to: Chinese pages where they exist. Below its
+// title, a Chinese page links to the English one. Of the English pages, only README.md links back.
 func expectedLinks(file string, en section) []string {
 	var files []string
 	if en.level == 1 {
@@ -224,8 +221,7 @@ func linkedFiles(file string, s section) []string {
 	return files
 }
 
-// TestZhFindsWhatDiffers edits a page or its translation, and expects the page
-// to be behind or to be broken.
+// TestZhFindsWhatDiffers edits a page or its translation, and expects the page to be outdated or broken.
 func TestZhFindsWhatDiffers(t *testing.T) {
 	const file = "docs/guides/sample.md"
 	const english = "# Sample\n\nSee [more](cluster.md#a).\n\n## Run it\n\n- With `--yes`.\n\n```sh\nkk run # go\n```\n"
