@@ -82,8 +82,8 @@ func (a *app) listMinors(c *catalog.Catalog) error {
 	return w.Flush()
 }
 
-// listVersions lists the catalog's entries for one name: versions with known digests, and versions that belong to a
-// Kubernetes version.
+// listVersions lists the catalog's entries for one name: versions with known digests, and versions that are the
+// default of a Kubernetes release.
 func (a *app) listVersions(c *catalog.Catalog, name string) error {
 	minors := map[string][]string{}
 	for _, v := range c.Known(name) {

@@ -31,7 +31,7 @@ func (a *app) project(s *session, l *project.Linker, books []*project.Playbook) 
 	}
 }
 
-// record returns who runs it and where the run is stored.
+// record returns the run's ID, its work folder, the version of kk and the secrets to hide.
 func (a *app) record(s *session) engine.Record {
 	return engine.Record{RunID: s.id, WorkDir: s.workDir, Version: version, Redact: a.secret}
 }
