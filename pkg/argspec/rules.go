@@ -45,7 +45,7 @@ func (c *check) first(rules schema.Rules, args roleArgs, path []string) {
 }
 
 // requiredIf reads [argument, value, [arguments], any]: if the argument has the value, all of the others are
-// required, or only one of them if any is true.
+// required, or at least one of them if any is true.
 func requiredIf(entry *value.Dict) schema.Rules {
 	var out schema.Rules
 	all, _ := entry.Get("required_if")
