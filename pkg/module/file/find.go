@@ -242,7 +242,7 @@ func (f *finder) search(ctx context.Context, c *module.Call) ([]*entry, error) {
 	return found, nil
 }
 
-// hear parses the error output of find: folders that it has no permission to read.
+// hear parses the error output of find: folders that it has no permission to read. Other lines become warnings.
 func (f *finder) hear(said string) {
 	const denied = ": Permission denied"
 	for _, line := range module.Lines(said) {

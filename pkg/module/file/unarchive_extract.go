@@ -42,8 +42,9 @@ func (u *unpacking) extract(ctx context.Context, results *value.Dict) error {
 	return err
 }
 
-// source returns the archive to send, and the host command that converts it to tar. A tar file with gzip is sent
-// unchanged if it is already suitable. Everything else is repacked with only the members that the host lacks.
+// source returns the archive to send, and the host command that converts it to tar. A tar file, with gzip or
+// without, is sent unchanged if the host lacks all members and none is renamed or filtered out. Everything else is
+// repacked with only the members that the host lacks.
 func (u *unpacking) source() (tool []string, stream io.ReadCloser, err error) {
 	whole := u.strip == 0 && len(u.changed) == len(u.members) && len(u.Include)+len(u.Exclude) == 0
 	if whole && (u.packing.handler == "TgzArchive" || u.packing.handler == "TarArchive") {
