@@ -221,8 +221,9 @@ func (m *IniFile) line(v string) string {
 	return m.Option + " = " + v + "\n"
 }
 
-// set writes the option's lines to the section. Lines that already have a desired value are kept. Then other lines
-// of the option get the remaining values, commented-out lines last. Then lines are added.
+// set writes the option's lines to the section. Lines that already have a desired value are kept. With exclusive,
+// other lines of the option get the remaining values, and superfluous active lines are removed. Values that still
+// remain are added as new lines. Commented-out lines are only used after active ones.
 func (m *IniFile) set(d *iniEdit) {
 	left := m.desired()
 	if len(left) == 0 {

@@ -110,7 +110,8 @@ func (f *sshFile) add(host string, want []sshOption) {
 }
 
 // set sets an option of an entry, and returns the new end of the entry. It changes the first line with the option's
-// name, because further ones have no effect. For options that can be used several times it adds a line.
+// name and removes further ones: either they have no effect, or they are other values of an option that can be used
+// several times.
 func (f *sshFile) set(start, end int, want sshOption) int {
 	var have []int
 	for i := start + 1; i < end; i++ {

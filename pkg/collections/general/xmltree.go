@@ -254,7 +254,8 @@ func (x *xmlDoc) fill(n *xmlquery.Node, inner *value.Dict) error {
 	return nil
 }
 
-// setText replaces all text of an element and keeps its child elements.
+// setText sets the text of an element. If the element has child elements, they are kept, and only the text before
+// the first one is replaced.
 func setText(n *xmlquery.Node, text string) {
 	for _, child := range n.ChildNodes() {
 		if child.Type == xmlquery.TextNode || child.Type == xmlquery.CharDataNode {
