@@ -67,7 +67,7 @@ func (f *finder) add(w pattern) {
 	if f.places == nil {
 		f.places, f.stride = map[uint32][]place{}, longestStride
 	}
-	f.stride = min(f.stride, len(w.text)-gram+1) // patterns that were added with a longer stride are found with a shorter one, too
+	f.stride = min(f.stride, len(w.text)-gram+1) // a shorter stride finds the patterns of a longer one, too
 	for at := range f.stride {
 		g := gramAt(w.text, at)
 		f.places[g] = append(f.places[g], place{w, at})
