@@ -8,7 +8,7 @@ import (
 	"kubekey/pkg/schema"
 )
 
-// Arguments that have names of secrets but do not contain secrets.
+// noSecrets are arguments that have names of secrets but do not contain secrets.
 func noSecrets() map[string]string {
 	return map[string]string{}
 }

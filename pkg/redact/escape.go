@@ -42,7 +42,7 @@ const (
 	opener      // may begin an escape
 )
 
-// classes maps bytes to their classes. Surrogates from escapes begin with 0xED.
+// classOf returns the class of a byte. Surrogates from escapes begin with 0xED.
 func classOf(c byte) byte {
 	switch c {
 	case '\'', '"', '$', '`':

@@ -166,7 +166,7 @@ func (m *Parted) commands(d disk) []string {
 		}
 	}
 	if m.Name != "" && now.name != m.Name {
-		more = append(more, "name", number, `"`+strings.ReplaceAll(m.Name, `"`, `\"`)+`"`) // parted needs quotes to keep blanks
+		more = append(more, "name", number, `"`+strings.ReplaceAll(m.Name, `"`, `\"`)+`"`) // quoted for parted
 	}
 	return append(m.measured(w), m.measured(append(more, m.flags(number, now.flags)...))...)
 }
