@@ -102,8 +102,8 @@ func namedAddresses(nodes []string) ([]hostEntry, error) {
 	return out, nil
 }
 
-// controlPlanes is how many of the hosts are control planes: an odd number, so
-// that etcd keeps its majority when one is lost.
+// controlPlanes returns the number of control plane hosts. It is odd, so that etcd keeps its majority when one host
+// fails.
 func controlPlanes(hosts int) int {
 	if hosts >= 5 {
 		return 3
@@ -140,7 +140,7 @@ func printInventory(w io.Writer, hosts []hostEntry) error {
 	return err
 }
 
-// group writes a group of the inventory.
+// group writes an inventory group.
 func group(b *strings.Builder, indent, name string, hosts []hostEntry, comment string) {
 	if comment != "" {
 		fmt.Fprintf(b, "%s# %s\n", indent, comment)
