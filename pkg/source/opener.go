@@ -42,7 +42,7 @@ func openIn(line string) (byte, int) {
 	return 0, 0
 }
 
-// beginsAfter reports whether a value can begin behind byte i.
+// beginsAfter reports whether a value can begin after byte i.
 func beginsAfter(line string, i int, flow bool) bool {
 	blank := i+1 == len(line) || line[i+1] == ' '
 	switch line[i] {
@@ -60,7 +60,7 @@ func named(rest string) bool {
 	return rest != "" && strings.IndexByte(" *&,]}", rest[0]) < 0
 }
 
-// closing is where the quote at i ends, -1 when it does not on this line.
+// closing returns the offset of the quote that closes the quote at i, or -1 if it is not on this line.
 func closing(line string, i int) int {
 	quote := line[i]
 	for j := i + 1; j < len(line); j++ {
@@ -77,8 +77,7 @@ func closing(line string, i int) int {
 	return -1
 }
 
-// textBehind is where text stands behind a closing quote that ought not to be
-// there, 0 when there is none.
+// textBehind returns the offset of invalid text after a closing quote, or 0 if there is none.
 func textBehind(line string, i int, flow bool) int {
 	rest := strings.TrimLeft(line[i:], " \t")
 	if rest == "" || rest[0] == '#' || rest[0] == ':' || flow && strings.IndexByte(",]}", rest[0]) >= 0 {

@@ -135,8 +135,8 @@ func guess(f *File, n int, why string) mistake {
 	return mistake{n, indent, ""}
 }
 
-// mappingMistake explains "mapping values are not allowed in this context":
-// the colon belongs to a text, or the text is the line above gone on.
+// mappingMistake explains "mapping values are not allowed in this context": either the colon is part of a text, or
+// the line continues the text of the line above.
 func mappingMistake(f *File, n, indent int) mistake {
 	line := f.Line(n)
 	for m := n - 1; m > 0; m-- {
@@ -183,8 +183,7 @@ func unknownAnchor(why string) (string, bool) {
 	return name, ok
 }
 
-// anchorError finds the alias of an anchor that is not defined: the parser
-// does not say where it stands.
+// anchorError finds the alias of an undefined anchor, because the parser does not report its position.
 func anchorError(f *File, name string) *Diagnostic {
 	d := Errorf(Pos{File: f, Line: 1, Col: 1}, "alias *%s has no anchor", name).
 		WithHelp("define &%s above its use, or quote a text that starts with *", name)
