@@ -53,11 +53,11 @@ func classOf(c byte) byte {
 	return plain
 }
 
-// surrogate begins half a character of UTF-16, written as if it were one.
+// surrogate is the first byte of a UTF-16 surrogate that is encoded like a character.
 const surrogate = 0xED
 
-// isEscaped reports whether there may be an escape in a text. Quotes alone are
-// none: those of a secret are doubled, or stand beside others.
+// isEscaped reports whether a text may contain an escape. Quotes alone are not escapes: escaped quotes of a secret
+// are doubled, or next to other quotes.
 func isEscaped(text string, plus bool) bool {
 	if strings.IndexByte(text, '\\') >= 0 || plus && strings.IndexByte(text, '+') >= 0 {
 		return true
@@ -127,7 +127,7 @@ func (u *unescaper) push(p piece) {
 	last := len(u.tail) - 1
 	switch {
 	case (p.b == '\\' || p.b == '%') && last >= 0 && u.tail[last].b == p.b && u.tail[last].depth <= p.depth:
-		u.tail[last].to, u.tail[last].backslash = p.to, p.b == '\\' // one stands for any number
+		u.tail[last].to, u.tail[last].backslash = p.to, p.b == '\\' // one represents any number of them
 		return
 	case (p.b == 'n' || p.b == 'r' || p.b == 't') && u.escapes(p):
 		p.b, p.from = controlOf(p.b), u.tail[last].from
@@ -150,7 +150,7 @@ func (u *unescaper) push(p piece) {
 	}
 }
 
-// controlOf is what a letter stands for behind a backslash, of those that end lines and words.
+// controlOf returns the control character of a letter after a backslash, for those that separate lines and words.
 func controlOf(letter byte) byte {
 	switch letter {
 	case 'n':
@@ -161,14 +161,14 @@ func controlOf(letter byte) byte {
 	return '\t'
 }
 
-// escapes reports whether there is a backslash before p that belongs to it. Where p
-// begins an escape, it may belong to what that stands for.
+// escapes reports whether the backslash before p, if any, belongs to it. If p begins an escape, the backslash may
+// belong to the character that the escape represents.
 func (u *unescaper) escapes(p piece) bool {
 	last := len(u.tail) - 1
 	return last >= 0 && u.tail[last].b == '\\' && (class[p.b] != opener || p.depth >= u.tail[last].depth)
 }
 
-// release decides about the front of the tail: it begins no escape.
+// release moves the front of the tail, which does not begin an escape, to the view.
 func (u *unescaper) release() {
 	p := u.tail[0]
 	if p.b != '\\' && p.b != '%' {
@@ -186,7 +186,7 @@ func (u *unescaper) release() {
 func (u *unescaper) open() bool {
 	rest := u.tail[1:]
 	for n, p := range rest {
-		if class[p.b] == opener { // it may yet become what is needed here
+		if class[p.b] == opener { // it may still be reduced to a byte that fits here
 			return true
 		}
 		if !fits(u.tail[0].b, rest, n) {
@@ -196,7 +196,7 @@ func (u *unescaper) open() bool {
 	return true
 }
 
-// fits reports whether byte n of what follows an opener may be part of its escape.
+// fits reports whether byte n after an opener can be part of its escape.
 func fits(opener byte, rest []piece, n int) bool {
 	b := rest[n].b
 	switch opener {
@@ -222,7 +222,7 @@ func fits(opener byte, rest []piece, n int) bool {
 	return n < 3 && b >= '0' && b <= '7'
 }
 
-// reduce replaces an escape that ends the tail by what it stands for.
+// reduce replaces an escape at the end of the tail by the character that it represents.
 func (u *unescaper) reduce() {
 	n := len(u.tail)
 	at := func(back int, b byte) bool { return n >= back && u.tail[n-back].b == b }
@@ -255,7 +255,7 @@ func (u *unescaper) reduce() {
 	}
 }
 
-// bytesAt are bytes of the tail, counted from its end.
+// bytesAt returns bytes of the tail, counted from its end.
 func (u *unescaper) bytesAt(back, count int) []byte {
 	out := make([]byte, count)
 	for i := range out {
@@ -264,8 +264,8 @@ func (u *unescaper) bytesAt(back, count int) []byte {
 	return out
 }
 
-// number replaces the last size bytes by the character whose digits end so
-// many bytes before the end. Two digits, and octal ones, are of a byte.
+// number replaces the last size bytes by the character that the digits represent. The digits end before bytes
+// before the end. Two digits, and octal digits, represent a byte.
 func (u *unescaper) number(size, digits, before, base int) {
 	code, err := strconv.ParseUint(string(u.bytesAt(digits+before, digits)), base, 32)
 	switch {
@@ -279,8 +279,7 @@ func (u *unescaper) number(size, digits, before, base int) {
 	}
 }
 
-// half replaces the last bytes by half a character, or by a whole one if its
-// first half is before them.
+// half replaces the last bytes by a surrogate, or by a whole character if the first surrogate precedes them.
 func (u *unescaper) half(size int, r rune) {
 	if n := len(u.tail) - size; n >= 3 && u.tail[n-3].b == surrogate && u.tail[n-2].b >= 0xA0 {
 		high := 0xD000 | rune(u.tail[n-2].b&0x3F)<<6 | rune(u.tail[n-1].b&0x3F)
@@ -292,9 +291,8 @@ func (u *unescaper) half(size int, r rune) {
 	u.replace(size, []byte{surrogate, 0x80 | byte(r>>6)&0x3F, 0x80 | byte(r)&0x3F})
 }
 
-// entity replaces the last bytes by what they name in HTML. What puts a
-// backslash before the semicolon has put one before the ampersand, too: if it is
-// still there, it is left out now.
+// entity replaces the last bytes by the character of an HTML entity. An encoder that puts a backslash before the
+// semicolon also puts one before the ampersand; if that still exists, it is removed, too.
 func (u *unescaper) entity(size int) {
 	name := string(u.bytesAt(size, size))
 	text := html.UnescapeString(name)
@@ -321,8 +319,8 @@ func (u *unescaper) replace(size int, by []byte) {
 	}
 }
 
-// Fold makes one of what escapes cannot tell apart: a letter behind a backslash
-// may be one or a control character, and in a query + is a blank.
+// Characters that escapes cannot distinguish are mapped from unfolded to foldedTo: a letter after a backslash may
+// be a letter or a control character, and + may be a blank in a query.
 const (
 	unfolded = "\n\t\r\a\b\f\v\x1b\x00+"
 	foldedTo = "ntrabfve0 "
@@ -335,17 +333,17 @@ func foldOf(c byte) byte {
 	return c
 }
 
-// escapers are the ways to escape that differ in which bytes they leave as they are.
+// escapers returns the methods of escaping that differ in the bytes that they do not change.
 func escapers() []func(string) string {
 	return []func(string) string{strconv.Quote, regexp.QuoteMeta, url.PathEscape, url.QueryEscape, html.EscapeString}
 }
 
-// maxRewritten is the length of the longest secret that is reduced in all ways.
+// maxRewritten is the maximum length of a secret that is reduced with all methods.
 const maxRewritten = 4 << 10
 
-// reduced is a secret as unescape and fold make it, for every way in which it
-// may be escaped. Only one that looks escaped itself has several: which of its
-// escapes meet, and so make another one, depends on what is around each.
+// reduced returns a secret as unescape and fold transform it, for every method by which it may be escaped. Only a
+// secret that looks like an escape has several results: whether its parts form another escape depends on the bytes
+// around them.
 func reduced(secret string) []pattern {
 	v := unescape(secret)
 	from, to := v.span(0, v.text.Len())
