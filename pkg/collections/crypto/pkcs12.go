@@ -151,7 +151,7 @@ func (m *PKCS12) sources() []pki.Source {
 	return list
 }
 
-// parse returns the text to write, or nil if the file is already correct.
+// parse returns the content of the PKCS #12 file src as PEM text.
 func (m *PKCS12) parse(ctx context.Context, c *module.Call, src pki.HostFile) ([]byte, error) {
 	if !src.There {
 		return nil, fmt.Errorf("%s %w", src.Path, pki.ErrAway)

@@ -119,5 +119,5 @@ func mysqlText(s string) string {
 // mysqlName quotes a name for a statement.
 func mysqlName(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }
 
-// plainBackslash makes backslashes in texts escape, whatever the server's mode is.
+// plainBackslash makes the backslash an escape character in texts, regardless of the server's mode.
 const plainBackslash = "SET SESSION sql_mode = REPLACE(@@SESSION.sql_mode, 'NO_BACKSLASH_ESCAPES', '')"
