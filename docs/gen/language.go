@@ -55,7 +55,7 @@ func plainKeeping(s string) string {
 	return plain(s)
 }
 
-// expressionPage is the names that expressions know.
+// expressionPage returns the page of names that are available in expressions.
 func expressionPage(env *expr.Env) string {
 	d := newDocument("Filters, tests, lookups and functions")
 	d.text("All that expressions and templates may use. They mean what they mean in Ansible; full names work too (`ansible.builtin.combine`, `ansible.utils.ipaddr`). " +

@@ -69,12 +69,12 @@ func quotedList(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// plain escapes what Markdown or HTML would read in a text of words.
+// plain escapes the characters of a text that Markdown or HTML would interpret.
 func plain(s string) string {
 	return strings.NewReplacer("<", "&lt;", "*", "\\*").Replace(s)
 }
 
-// sentence is text with a full stop.
+// sentence adds a period to a text that does not end with punctuation.
 func sentence(s string) string {
 	if s == "" || strings.ContainsRune(".!?`", rune(s[len(s)-1])) {
 		return s

@@ -55,12 +55,11 @@ func sections(text string) []section {
 		}
 		s.prose += line
 	}
-	s.prose += block // what was not closed
+	s.prose += block // a block that is not closed
 	return append(all, s)
 }
 
-// digest identifies the text of a section. Blocks of code do not count: a
-// translation has the same ones.
+// digest identifies the text of a section. Code blocks do not count because a translation has the same ones.
 func (s section) digest() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(s.prose)))[:12]
 }
@@ -149,7 +148,7 @@ func TestBlocksAreClosed(t *testing.T) {
 	}
 }
 
-// unclosed returns the heading above a block of code without an end.
+// unclosed returns the heading above a code block that is not closed.
 func unclosed(page string) (heading string, found bool) {
 	for _, s := range sections(page) {
 		if strings.HasPrefix(s.prose, "```") || strings.Contains(s.prose, "\n```") {
@@ -159,7 +158,7 @@ func unclosed(page string) (heading string, found bool) {
 	return "", false
 }
 
-// read returns the text of a file of the project.
+// read returns the text of a project file.
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, file))
@@ -169,7 +168,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// markdown lists the manual's pages, by their paths in the project.
+// markdown lists the pages of the manual, relative to the project folder.
 func markdown(t *testing.T) []string {
 	t.Helper()
 	files := []string{"README.md", "CONTRIBUTING.md"}
@@ -184,7 +183,7 @@ func markdown(t *testing.T) []string {
 	return files
 }
 
-// glob lists files of the project, by their paths in it.
+// glob lists project files, relative to the project folder.
 func glob(t *testing.T, pattern string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, pattern))
