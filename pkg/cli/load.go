@@ -133,7 +133,7 @@ func playbooksOf(books []*project.Playbook) []string {
 	return out
 }
 
-// loadCode is the exit code of errors found before a run.
+// loadCode returns the exit code for errors found before a run.
 func loadCode(source.Diagnostics) int { return engine.ExitUnreachable }
 
 // isBuiltin reports whether the playbooks of a run are builtin.
