@@ -37,7 +37,7 @@ func SyntaxError(f *File, err error) *Diagnostic {
 	return d
 }
 
-// maxReparsed bounds the bytes that are parsed again to find an error's line.
+// maxReparsed is the maximum number of bytes that are parsed again to find the line of an error.
 const maxReparsed = 8 << 20
 
 // locate finds the line of a syntax error. The parser reports the line where the unfinished construct began. The

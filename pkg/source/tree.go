@@ -116,7 +116,7 @@ func (t Tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return fs.ReadDir(fsys, p)
 }
 
-// Glob lists what matches a shell pattern, sorted.
+// Glob lists the paths that match a shell pattern, sorted.
 func (t Tree) Glob(pattern string) ([]string, error) {
 	fsys, p, err := t.split(pattern)
 	if err != nil {
