@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Runs of base64 and hexadecimal digits are decoded, and the result is read like any text. It is
-// not known where in a run the encoded text begins (it may follow a path), so every alignment that
-// yields text is tried.
+// Runs of base64 and hexadecimal digits are decoded, and the result is read like any text. It is not known where in
+// a run the encoded text begins (it may follow a path), so every alignment that yields text is tried.
 
 const (
 	maxDepth   = 4  // maximum depth of nested encodings
@@ -27,7 +26,7 @@ func tableOf(f func(c byte) byte) (t table) {
 	return t
 }
 
-// These do not change.
+// These tables are constant.
 var (
 	class  = tableOf(classOf)
 	fold   = tableOf(foldOf)

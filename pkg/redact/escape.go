@@ -11,12 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// Escapes are not decoded by the rules of one language, because it is not known how many of them
-// were applied to a text, and in which order. Instead all are reduced at once, from left to right,
-// until nothing is left to reduce: \x41, \u0041, \101, %41 and &#65; are A, however often they were
-// escaped themselves. A backslash before anything else, quotes, and the marks that shells and SQL
-// double ('', "", %%, $$) are removed. A secret is reduced in the same way, so it equals the
-// reduction of any sequence of escapes of it.
+// Escapes are not decoded by the rules of one language, because it is not known how many of them were applied to a
+// text, and in which order. Instead all are reduced at once, from left to right, until nothing is left to reduce:
+// \x41, \u0041, \101, %41 and &#65; are A, however often they were escaped themselves. A backslash before anything
+// else, quotes, and the marks that shells and SQL double ('', "", %%, $$) are removed. A secret is reduced in the
+// same way, so it equals the reduction of any sequence of escapes of it.
 
 // longestEscape is the number of bytes held back until an escape is complete.
 const longestEscape = 64

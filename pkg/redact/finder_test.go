@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A finder finds patterns of any length, in any order of adding, at every place.
+// A finder finds patterns of any length at every position, regardless of the order in which they were added.
 func TestFinderFindsEveryPlace(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := func(n int, letters string) string {

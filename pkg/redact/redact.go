@@ -58,10 +58,9 @@ func (s *Set) Secret(text string) Secret {
 	return Secret{text}
 }
 
-// Add registers secrets. Each is hidden wherever Text finds it. The lines of a secret with several
-// lines are also hidden individually, because output is shown line by line. Words that are not
-// secret (true, none), the first and last lines of PEM files, and lines that only start a block
-// (key:) are not.
+// Add registers secrets. Each is hidden wherever Text finds it. The lines of a secret with several lines are also
+// hidden individually, because output is shown line by line. Words that are not secret (true, none), the first and
+// last lines of PEM files, and lines that only start a block (key:) are not.
 func (s *Set) Add(secrets ...string) {
 	for _, secret := range secrets {
 		s.mu.RLock()

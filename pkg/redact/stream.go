@@ -15,8 +15,8 @@ const (
 	maxHeld = 1 << 20
 )
 
-// Writer passes on what is written to it with the secrets hidden, including those that are split
-// over several writes. Close writes the held bytes; it does not close to.
+// Writer forwards everything that is written to it with the secrets masked, including secrets that are split over
+// several writes. Close writes the held bytes; it does not close to.
 type Writer struct {
 	set  *Set
 	to   io.Writer

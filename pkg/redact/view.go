@@ -14,7 +14,7 @@ type view struct {
 }
 
 // step is a byte of a view whose origin does not directly follow that of the previous byte.
-type step struct{ at, from, end int } // end is that of the byte before it
+type step struct{ at, from, end int } // end belongs to the previous byte
 
 // put appends a byte that is decoded from the range from..to.
 func (v *view) put(b byte, from, to int) {
