@@ -9,8 +9,7 @@ import (
 // DefaultKeep is the default of Outputs.Keep.
 const DefaultKeep = 1 << 20
 
-// Outputs limits how much output of a command is kept in a result, and stores longer
-// output elsewhere.
+// Outputs limits how much output of a command is kept in a result, and stores longer output elsewhere.
 type Outputs struct {
 	Keep    int // bytes of both outputs together; 0 means DefaultKeep
 	Secrets *redact.Set

@@ -281,7 +281,7 @@ func TestCopyTree(t *testing.T) {
 		if len(read(t, dir+"/tree/large")) != 10*bundleFile {
 			t.Error("the large file is not whole")
 		}
-		// One changed file, a changed mode; the contents of the folder alone.
+		// One file and the mode change; only the content of the folder is copied.
 		write(t, src+"/files/tree/empty", "no more", 0o644)
 		a = args("src", "tree/", "dest", dir+"/tree", "mode", "0600", "backup", true)
 		moduletest.RunTwice(t, spec(t, "copy"), a, o)
