@@ -70,8 +70,8 @@ func (a *app) findPlaybooks(names []string) ([]string, error) {
 	return paths, nil
 }
 
-// load links playbooks. Problems are shown, and errors end the command. They include what the inspections find in
-// the playbooks.
+// load links playbooks. Problems are shown, and errors end the command. The problems include the results of
+// inspect.
 func (a *app) load(
 	s *session, sel project.Selection, names []string, inspect ...func([]*project.Playbook) source.Diagnostics,
 ) ([]*project.Playbook, *project.Linker, error) {

@@ -267,7 +267,7 @@ func (f *finder) listing(p string) listing {
 	if f.Recurse {
 		l.depth = 0
 		if f.Depth > 0 {
-			l.depth = f.Depth + 1 // entries in the deepest folders are examined by name
+			l.depth = f.Depth + 1 // the entries of the deepest folders count as examined
 		}
 	}
 	return l
