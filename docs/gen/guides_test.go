@@ -111,7 +111,8 @@ func session(t *testing.T, dir, body string) string {
 		if matches(want.String(), got) {
 			got = want.String()
 		} else if !*update {
-			t.Errorf("$ kk %sprints\n%s\nand the page says\n%s\nif it is right now: go test ./docs/gen -run Guides -update", args, got, want.String())
+			t.Errorf("$ kk %sprints\n%s\nand the page says\n%s\nif it is right now: go test ./docs/gen -run Guides -update",
+				args, got, want.String())
 		}
 		real.WriteString(got)
 	}

@@ -14,7 +14,8 @@ func settingsPage(table []settings.Setting) string {
 		"[Settings](../guides/settings.md) tells where the files are found.")
 	var rows [][]string
 	for _, s := range table {
-		rows = append(rows, []string{quoted(s.Name), settingType(s), code(s.Default), code(flagOf(s)), codes(s.Env), codes(keysOf(s)), sentence(plain(s.Doc))})
+		rows = append(rows, []string{quoted(s.Name), settingType(s), code(s.Default), code(flagOf(s)), codes(s.Env),
+			codes(keysOf(s)), sentence(plain(s.Doc))})
 	}
 	d.table([]string{"name", "type", "default", "flag", "environment, beside KK_NAME", "ansible.cfg", "meaning"}, rows)
 	return d.String()

@@ -8,7 +8,8 @@ import (
 )
 
 // variablePage returns the page of variables that kk itself sets and reads.
-func variablePage(magic []playbook.MagicVariable, connection []playbook.ConnectionVariable, table []settings.Setting) string {
+func variablePage(magic []playbook.MagicVariable, connection []playbook.ConnectionVariable,
+	table []settings.Setting) string {
 	d := newDocument("Variables of kk")
 	d.text("Variables that kk sets itself, and variables that specify how a host is reached. " +
 		"[Variables](../guides/variables.md) shows how all others get their values.")

@@ -242,12 +242,15 @@ func TestZhFindsWhatDiffers(t *testing.T) {
 		{name: "a comment in a block was translated", zh: edit{"# go", "# 运行"}, behind: "Run it"},
 		{name: "a heading of another level", zh: edit{"## 运行", "### 运行"}, problem: "a heading of level 3, in English 2"},
 		{name: "a section is missing", zh: edit{"## 运行\n", ""}, problem: "1 sections, and the comment on top lists 2"},
-		{name: "the comment is missing", zh: edit{"<!-- docs/guides/sample.md", "<!-- x"}, problem: "does not begin with the comment"},
+		{name: "the comment is missing", zh: edit{"<!-- docs/guides/sample.md", "<!-- x"},
+			problem: "does not begin with the comment"},
 		{name: "an item is missing", zh: edit{"- 使用", "使用"}, problem: "0 rows of tables and items of lists, in English 1"},
 		{name: "a flag is missing", zh: edit{"`--yes`", "它"}, problem: "lacks code --yes"},
 		{name: "a flag is another", zh: edit{"`--yes`", "`--no`"}, problem: "has code --no"},
-		{name: "a link to an English guide", zh: edit{"(cluster.md", "(../guides/cluster.md"}, problem: "lacks a link to docs/zh/cluster.md"},
-		{name: "no link to the English page", zh: edit{"../guides/sample.md", "cluster.md"}, problem: "lacks a link to docs/guides/sample.md"},
+		{name: "a link to an English guide", zh: edit{"(cluster.md", "(../guides/cluster.md"},
+			problem: "lacks a link to docs/zh/cluster.md"},
+		{name: "no link to the English page", zh: edit{"../guides/sample.md", "cluster.md"},
+			problem: "lacks a link to docs/guides/sample.md"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			en, zh := strings.Replace(english, c.en.old, c.en.new, 1), strings.Replace(chinese, c.zh.old, c.zh.new, 1)

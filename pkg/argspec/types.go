@@ -38,7 +38,8 @@ func (c *check) convert(name string, o *value.Dict, v any, args *value.Dict, pat
 	case want == "":
 		return
 	case kind != "list" || !isList:
-		c.fail("Invalid type %s for option '%s', elements value check is supported only with 'list' type", kind, c.shown(o, got))
+		c.fail("Invalid type %s for option '%s', elements value check is supported only with 'list' type", kind,
+			c.shown(o, got))
 		return
 	}
 	out := make([]any, 0, len(elements))
@@ -49,7 +50,8 @@ func (c *check) convert(name string, o *value.Dict, v any, args *value.Dict, pat
 			if len(path) > 0 {
 				where = fmt.Sprintf(" found in '%s'", strings.Join(path, " -> "))
 			}
-			c.fail("Elements value for option '%s'%s is of type %s and we were unable to convert to %s: %s", name, where, class(e), want, err)
+			c.fail("Elements value for option '%s'%s is of type %s and we were unable to convert to %s: %s", name, where,
+				class(e), want, err)
 			continue
 		}
 		out = append(out, as)

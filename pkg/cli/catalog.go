@@ -42,7 +42,8 @@ func (a *app) catalogListCommand() *cobra.Command {
 			return a.listVersions(c, args[0])
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "config", "c", nil, "config file whose catalog.overlays are applied; may be repeated, later files override earlier ones")
+	cmd.Flags().StringArrayVarP(&files, "config", "c", nil,
+		"config file whose catalog.overlays are applied; may be repeated, later files override earlier ones")
 	return cmd
 }
 

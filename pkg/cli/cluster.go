@@ -184,7 +184,8 @@ func withV(version string) string {
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%s accepts no argument %q: it runs on the hosts of the inventory (-i) or of --limit", cmd.CommandPath(), args[0])
+		return usage("%s accepts no argument %q: it runs on the hosts of the inventory (-i) or of --limit", cmd.CommandPath(),
+			args[0])
 	}
 	return nil
 }

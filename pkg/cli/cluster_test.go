@@ -26,7 +26,8 @@ func TestShortcutsHavePlaybooks(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"playbooks/create_cluster.yaml", "playbooks/add_nodes.yaml", "playbooks/delete_nodes.yaml", "playbooks/certs_renew.yaml"} {
+	for _, want := range []string{"playbooks/create_cluster.yaml", "playbooks/add_nodes.yaml",
+		"playbooks/delete_nodes.yaml", "playbooks/certs_renew.yaml"} {
 		if !slices.Contains(found, want) {
 			t.Errorf("no command runs %s", want)
 		}
@@ -51,17 +52,21 @@ func TestCommandLineWithoutSecrets(t *testing.T) {
 		{[]string{"-edb_password=hunter2"}, []string{"-edb_password=********"}},
 		{[]string{"-e=db_password=hunter2"}, []string{"-e=db_password=********"}},
 		{[]string{"-e", `x="a b" db_password='hunter2 it'`}, []string{"-e", `{"x": "a b", "db_password": "********"}`}},
-		{[]string{"--extra-vars", `{"db": {"password": "\u0068unter2"}}`}, []string{"--extra-vars", `{"db": {"password": "********"}}`}},
-		{[]string{`--extra-vars={db_password: "\x68unter2", n: 3}`}, []string{`--extra-vars={"db_password": "********", "n": 3}`}},
+		{[]string{"--extra-vars", `{"db": {"password": "\u0068unter2"}}`},
+			[]string{"--extra-vars", `{"db": {"password": "********"}}`}},
+		{[]string{`--extra-vars={db_password: "\x68unter2", n: 3}`},
+			[]string{`--extra-vars={"db_password": "********", "n": 3}`}},
 		{[]string{"-e", "{db_password: 0x1234567}"}, []string{"-e", `{"db_password": "********"}`}},
-		{[]string{"-e", "{credentials: {a: X, b: [Y], user: ada}}"}, []string{"-e", `{"credentials": {"a": "********", "b": ["********"], "user": "ada"}}`}},
+		{[]string{"-e", "{credentials: {a: X, b: [Y], user: ada}}"},
+			[]string{"-e", `{"credentials": {"a": "********", "b": ["********"], "user": "ada"}}`}},
 		{[]string{"-e", "{db_password:hunter2}"}, []string{"-e", "********"}},
 		{[]string{"-e", `{"db_password": "hunter2`}, []string{"-e", "********"}},
 		{[]string{"-e", "hunter2"}, []string{"-e", "********"}},
 		{[]string{"--set", "db.password=hunter2"}, []string{"--set", "db.password=********"}},
 		{[]string{"--set=db={password: hunter2}"}, []string{"--set=db=********"}},
 		{[]string{"--set", "tokens.api_token[0].x=hunter2"}, []string{"--set", "tokens.api_token[0].x=********"}},
-		{[]string{"-e", "@secrets.yml", "-e", "x=1", "--set", "a.b=1", "-i", "hosts", "site.yml"}, []string{"-e", "@secrets.yml", "-e", "x=1", "--set", "a.b=1", "-i", "hosts", "site.yml"}},
+		{[]string{"-e", "@secrets.yml", "-e", "x=1", "--set", "a.b=1", "-i", "hosts", "site.yml"},
+			[]string{"-e", "@secrets.yml", "-e", "x=1", "--set", "a.b=1", "-i", "hosts", "site.yml"}},
 	} {
 		if got := withoutSecrets(c.args); !slices.Equal(got, c.want) {
 			t.Errorf("%q is shown as %q, want %q", c.args, got, c.want)

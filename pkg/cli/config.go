@@ -18,7 +18,8 @@ func (a *app) configure(s *session, playbooks []string) bool {
 		return false
 	}
 	if len(schemas) > 1 {
-		s.warnings.Add(source.Errorf(source.Pos{}, "the playbooks use different config schemas (%s, %s)", schemas[0], schemas[1]).
+		s.warnings.Add(source.Errorf(source.Pos{}, "the playbooks use different config schemas (%s, %s)", schemas[0],
+			schemas[1]).
 			WithHelp("run them in separate commands"))
 		return true
 	}

@@ -17,7 +17,8 @@ func TestSSHArgs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.HostKey != ssh.Insecure || o.User != "somebody" || o.ProxyJump != "jump:22" || o.Port != 2222 || o.ConfigFile != "/conf" ||
+	if o.HostKey != ssh.Insecure || o.User != "somebody" || o.ProxyJump != "jump:22" || o.Port != 2222 ||
+		o.ConfigFile != "/conf" ||
 		o.ConnectTimeout != 3*time.Second || o.KeepAlive != 7*time.Second || o.AgentSocket != "/sock" {
 		t.Errorf("%+v", o)
 	}
@@ -25,7 +26,8 @@ func TestSSHArgs(t *testing.T) {
 		t.Errorf("keys %v, known hosts %v", o.PrivateKeyFiles, o.KnownHosts)
 	}
 	o = ssh.Options{}
-	if err := sshArgs(&o, "-l me -o StrictHostKeyChecking=accept-new -o ProxyJump=j"); err != nil || o.User != "me" || o.HostKey != ssh.AcceptNew || o.ProxyJump != "j" {
+	if err := sshArgs(&o, "-l me -o StrictHostKeyChecking=accept-new -o ProxyJump=j"); err != nil || o.User != "me" ||
+		o.HostKey != ssh.AcceptNew || o.ProxyJump != "j" {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
@@ -48,7 +50,8 @@ func TestSSHArgsRefused(t *testing.T) {
 func TestConnect(t *testing.T) {
 	dial := connect("", "", nil, func(string) {})
 	for _, name := range []string{"local", "ssh", "smart"} {
-		c, err := dial(context.Background(), engine.Target{Connection: name, Host: "h", Address: "127.0.0.1", Port: 1, KeyFile: "/nowhere", HostKeyChecking: "no"})
+		c, err := dial(context.Background(), engine.Target{Connection: name, Host: "h", Address: "127.0.0.1", Port: 1,
+			KeyFile: "/nowhere", HostKeyChecking: "no"})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -57,7 +60,8 @@ func TestConnect(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := dial(context.Background(), engine.Target{Connection: "docker"}); err == nil || !strings.Contains(err.Error(), "use ssh or local") {
+	if _, err := dial(context.Background(), engine.Target{Connection: "docker"}); err == nil ||
+		!strings.Contains(err.Error(), "use ssh or local") {
 		t.Errorf("docker: %v", err)
 	}
 }

@@ -75,7 +75,8 @@ func (a *app) createInventoryCommand() *cobra.Command {
 			return printInventory(a.data(), hosts)
 		},
 	}
-	cmd.Flags().StringSliceVar(&nodes, "nodes", []string{"node1=10.0.0.1", "node2=10.0.0.2", "node3=10.0.0.3"}, "hosts: name=address, or just an address")
+	cmd.Flags().StringSliceVar(&nodes, "nodes", []string{"node1=10.0.0.1", "node2=10.0.0.2", "node3=10.0.0.3"},
+		"hosts: name=address, or just an address")
 	return cmd
 }
 
@@ -90,7 +91,8 @@ func namedAddresses(nodes []string) ([]hostEntry, error) {
 		if !named {
 			name, address = fmt.Sprintf("node%d", i+1), name
 		}
-		if name == "" || address == "" || strings.ContainsAny(name+address, " \t:#{}[]&*!|>'\"%@`,") && !strings.Contains(address, ":") {
+		if name == "" || address == "" || strings.ContainsAny(name+address, " \t:#{}[]&*!|>'\"%@`,") &&
+			!strings.Contains(address, ":") {
 			return nil, usage("--nodes: %q is not NAME=ADDRESS", n)
 		}
 		if seen[name] {

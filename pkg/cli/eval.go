@@ -44,7 +44,8 @@ type viewFlags struct {
 
 func (v *viewFlags) flags(f *pflag.FlagSet) {
 	v.inputs.flags(f)
-	f.StringVar(&v.playbook, "playbook", "", "evaluate in the context of this playbook (a file or a built-in one): with its project's config and defaults, its catalog, and the variables next to it (default: a playbook in the current folder)")
+	f.StringVar(&v.playbook, "playbook", "",
+		"evaluate in the context of this playbook (a file or a built-in one): with its project's config and defaults, its catalog, and the variables next to it (default: a playbook in the current folder)")
 }
 
 // openView opens a session with the config and the catalog of a playbook's project. It returns the folder of the
@@ -88,7 +89,8 @@ func (a *app) hostView(ctx context.Context, s *session, host, dir string) (*vars
 	}
 	if !s.inventory.Has(host) && host != "localhost" {
 		help := source.DidYouMean(host, s.inventory.Hosts())
-		return nil, &exitError{engine.ExitError, source.Errorf(source.Pos{}, "the inventory has no host %q", host).WithHelp("%s", help)}
+		return nil, &exitError{engine.ExitError,
+			source.Errorf(source.Pos{}, "the inventory has no host %q", host).WithHelp("%s", help)}
 	}
 	if err := s.inventory.LoadVars(dir).Err(); err != nil {
 		return nil, &exitError{engine.ExitUnreachable, err}

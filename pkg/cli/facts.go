@@ -53,7 +53,8 @@ func (a *app) factsCommand() *cobra.Command {
 	}
 	in.flags(cmd.Flags())
 	conn.flags(cmd.Flags())
-	cmd.Flags().StringSliceVar(&subset, "subset", nil, "facts to gather: all, min, hardware, network, virtual; !x excludes x")
+	cmd.Flags().StringSliceVar(&subset, "subset", nil,
+		"facts to gather: all, min, hardware, network, virtual; !x excludes x")
 	cmd.Flags().StringSliceVar(&filter, "filter", nil, "names or globs of facts to print")
 	return cmd
 }

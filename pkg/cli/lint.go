@@ -56,7 +56,8 @@ func (a *app) lintCommand() *cobra.Command {
 		},
 	}
 	in.flags(cmd.Flags())
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "output format: text, json, sarif (for code hosting sites and editors)")
+	cmd.Flags().StringVarP(&format, "output", "o", "text",
+		"output format: text, json, sarif (for code hosting sites and editors)")
 	return cmd
 }
 
@@ -112,7 +113,8 @@ func (a *app) findings(format string, paths []string, found []lint.Finding) erro
 		ds.Add(&d)
 	}
 	a.diagnostics(ds)
-	fmt.Fprintf(a.Out, "%s, %s, %s\n", count(len(paths), "playbook"), count(len(ds.Errors()), "error"), count(len(ds.Warnings()), "warning"))
+	fmt.Fprintf(a.Out, "%s, %s, %s\n", count(len(paths), "playbook"), count(len(ds.Errors()), "error"),
+		count(len(ds.Warnings()), "warning"))
 	return nil
 }
 
@@ -157,7 +159,8 @@ func (a *app) searchPlaybooks(dir string) ([]string, error) {
 		}
 		name := d.Name()
 		if d.IsDir() {
-			if p != dir && (strings.HasPrefix(name, ".") || name == "roles" || name == "group_vars" || name == "host_vars" || name == "node_modules") {
+			if p != dir && (strings.HasPrefix(name, ".") || name == "roles" || name == "group_vars" || name == "host_vars" ||
+				name == "node_modules") {
 				return filepath.SkipDir
 			}
 			return nil
@@ -184,7 +187,8 @@ func (a *app) looksLikePlaybook(path string) bool {
 	for _, line := range strings.Split(string(text), "\n") {
 		line = strings.TrimLeft(line, "- ")
 		if strings.HasPrefix(line, "hosts:") || strings.HasPrefix(line, "import_playbook:") {
-			return strings.Contains(string(text), "- ") && !strings.Contains(string(text), "\nall:") && !strings.HasPrefix(string(text), "all:")
+			return strings.Contains(string(text), "- ") && !strings.Contains(string(text), "\nall:") &&
+				!strings.HasPrefix(string(text), "all:")
 		}
 	}
 	return false

@@ -45,7 +45,8 @@ func (a *app) findPlaybook(name string) (string, error) {
 			known = append(known, filepath.Join(filepath.Dir(name), filepath.Base(b)))
 		}
 	}
-	d := source.Errorf(source.Pos{}, "the playbook: %s could not be found", name).WithHelp("%s", source.DidYouMean(name, known))
+	d := source.Errorf(source.Pos{}, "the playbook: %s could not be found", name).WithHelp("%s",
+		source.DidYouMean(name, known))
 	return "", &exitError{engine.ExitError, d}
 }
 
@@ -107,7 +108,8 @@ func addNew(ds, more source.Diagnostics) source.Diagnostics {
 	return ds
 }
 
-func (a *app) link(s *session, sel project.Selection, paths []string) (out []*project.Playbook, l *project.Linker, ds source.Diagnostics) {
+func (a *app) link(s *session, sel project.Selection, paths []string) (out []*project.Playbook, l *project.Linker,
+	ds source.Diagnostics) {
 	l = a.linker(s, sel)
 	for _, path := range paths {
 		pb, more := l.Playbook(path)

@@ -34,7 +34,8 @@ func (a *app) resume(r *runFlags, names []string) (*resume.Memory, []string, err
 	}
 	a.diagnostics(wrong)
 	if run.Finished() && run.ExitCode == engine.ExitOK || !memory.Open() {
-		return nil, nil, &exitError{engine.ExitError, fmt.Errorf("run %s has nothing to resume: no task failed in it", run.ID)}
+		return nil, nil, &exitError{engine.ExitError,
+			fmt.Errorf("run %s has nothing to resume: no task failed in it", run.ID)}
 	}
 	if ds := a.changedSince(run, memory, begun.dir); ds.Err() != nil {
 		return nil, nil, &exitError{engine.ExitError, ds}

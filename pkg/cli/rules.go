@@ -13,7 +13,8 @@ import (
 )
 
 // checkRules evaluates the rules of a schema that apply to one of the playbooks.
-func (a *app) checkRules(s *session, schema *config.Schema, merged *config.Config, playbooks []string) source.Diagnostics {
+func (a *app) checkRules(s *session, schema *config.Schema, merged *config.Config,
+	playbooks []string) source.Diagnostics {
 	if s.inventoryFails {
 		return nil
 	}
@@ -113,7 +114,8 @@ func hostFacts(name string, vars *value.Dict) *value.Dict {
 	}
 	address, port := known("ansible_host", name), known("ansible_port", "22")
 	at := address + " port " + port
-	if address == "" || port == "" || known("ansible_connection", "ssh") == "local" || known("ansible_ssh_common_args", "") != "" {
+	if address == "" || port == "" || known("ansible_connection", "ssh") == "local" ||
+		known("ansible_ssh_common_args", "") != "" {
 		at = ""
 	}
 	var addresses []any

@@ -55,7 +55,8 @@ type outputFlags struct {
 }
 
 func (o *outputFlags) flags(f *pflag.FlagSet) {
-	f.StringVarP(&o.format, "output", "o", "text", "output format: text, ansible (Ansible's exact format), json (one event per line), ansible-json (one document, as Ansible's json callback)")
+	f.StringVarP(&o.format, "output", "o", "text",
+		"output format: text, ansible (Ansible's exact format), json (one event per line), ansible-json (one document, as Ansible's json callback)")
 	f.CountVarP(&o.verbosity, "verbose", "v", "show more: -v results, -vv task paths, -vvv connections")
 	f.BoolVar(&o.timing, "timing", false, "show how long each task took")
 }
@@ -89,15 +90,19 @@ func (c *connectFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.becomeUser, "become-user", "", "user to become (default root)")
 	f.BoolVarP(&c.askBecomePass, "ask-become-pass", "K", false, "ask for the become password")
 	f.BoolVarP(&c.askPass, "ask-pass", "k", false, "ask for the login password")
-	f.StringVar(&c.passwordFile, "connection-password-file", "", "file with the login password on its first line, or an executable that prints it")
-	f.StringVar(&c.becomePasswordFile, "become-password-file", "", "file with the become password on its first line, or an executable that prints it")
+	f.StringVar(&c.passwordFile, "connection-password-file", "",
+		"file with the login password on its first line, or an executable that prints it")
+	f.StringVar(&c.becomePasswordFile, "become-password-file", "",
+		"file with the become password on its first line, or an executable that prints it")
 	for old, v := range map[string]*string{"conn-pass-file": &c.passwordFile, "become-pass-file": &c.becomePasswordFile} {
 		f.StringVar(v, old, "", "")
 		_ = f.MarkHidden(old)
 	}
-	f.StringVar(&c.sshCommonArgs, "ssh-common-args", "", "arguments of the ssh command (-o, -J, -i), for hosts without ansible_ssh_common_args")
+	f.StringVar(&c.sshCommonArgs, "ssh-common-args", "",
+		"arguments of the ssh command (-o, -J, -i), for hosts without ansible_ssh_common_args")
 	f.StringVar(&c.sshExtraArgs, "ssh-extra-args", "", "further ssh arguments, for hosts without ansible_ssh_extra_args")
-	f.StringVar(&c.hostKey, "ssh-host-key", "", "unknown host keys: strict (reject, the default), accept-new (accept and remember), insecure (do not check)")
+	f.StringVar(&c.hostKey, "ssh-host-key", "",
+		"unknown host keys: strict (reject, the default), accept-new (accept and remember), insecure (do not check)")
 	f.StringArrayVar(&c.knownHosts, "known-hosts", nil, "file of known host keys (default ~/.ssh/known_hosts)")
 }
 
@@ -229,7 +234,8 @@ func (a *app) reach(ctx context.Context, r *runFlags) (engine.Reach, error) {
 	if a.hosts != nil {
 		return engine.Reach{Connect: a.hosts.Connect, Perform: a.hosts.Perform, Defaults: defaults}, err
 	}
-	return engine.Reach{Connect: traced(a.connect(&r.connect), r.output.verbosity, a.Err, a.secret), Defaults: defaults}, err
+	return engine.Reach{Connect: traced(a.connect(&r.connect), r.output.verbosity, a.Err, a.secret), Defaults: defaults},
+		err
 }
 
 // operator returns the user who runs kk as user@machine. Unknown parts are omitted.
@@ -256,7 +262,8 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 		slowest = 10
 	}
 	screen, err := ui.New(ui.Options{
-		Out: a.Out, Err: a.Err, TTY: isTerminal(a.Out.Writer()), Width: width(a.Out), Color: ui.UseColor(isTerminal(a.Out.Writer()), os.Getenv),
+		Out: a.Out, Err: a.Err, TTY: isTerminal(a.Out.Writer()), Width: width(a.Out),
+		Color:     ui.UseColor(isTerminal(a.Out.Writer()), os.Getenv),
 		Verbosity: r.output.verbosity, Timing: r.output.timing, Format: ui.Format(r.output.format), Redact: a.secret,
 		Slowest: slowest, NoSkipped: !a.settings.DisplaySkippedHosts, Continue: a.goOn(o.RunID, isBuiltin(books)),
 	})
@@ -334,7 +341,9 @@ func (a *app) limit(s *session, limit []string) ([]string, error) {
 		if slices.Contains(limit, "@failed") {
 			why = " (no host failed in the last run)"
 		}
-		return nil, &exitError{engine.ExitError, errors.New("Specified inventory, host pattern and/or --limit leaves us with no hosts to target." + why)} //nolint:staticcheck // users search for this text
+		return nil, &exitError{engine.ExitError,
+			errors.New("Specified inventory, host pattern and/or --limit leaves us with no hosts to target." +
+				why)} //nolint:staticcheck // users search for this text
 	}
 	return m.Hosts, nil
 }

@@ -26,7 +26,8 @@ func (a *app) runsCommand() *cobra.Command {
 	var out outputFlags
 	var page string
 	show := &cobra.Command{
-		Use: "show [ID]", Short: "Show a run again, by its id or a prefix of it; the last run by default", Args: cobra.MaximumNArgs(1),
+		Use: "show [ID]", Short: "Show a run again, by its id or a prefix of it; the last run by default",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			id := ""
 			if len(args) > 0 {
@@ -39,7 +40,8 @@ func (a *app) runsCommand() *cobra.Command {
 		},
 	}
 	out.flags(show.Flags())
-	show.Flags().StringVar(&page, "html", "", "write the run to this file as one HTML page: timeline, failures, changes, slow tasks")
+	show.Flags().StringVar(&page, "html", "",
+		"write the run to this file as one HTML page: timeline, failures, changes, slow tasks")
 	for _, c := range []*cobra.Command{list, show} {
 		c.Flags().StringVar(&dir, flagWorkdir, "", "folder of the journal (default $KK_WORKDIR or ~/.kk)")
 	}
@@ -65,7 +67,8 @@ func (a *app) listRuns(flag string) error {
 		if r.Finished() {
 			took, code = r.Ended.Sub(r.Started).Round(100*time.Millisecond).String(), fmt.Sprint(r.ExitCode)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", ui.Inline(r.ID), r.Started.Local().Format("2006-01-02 15:04:05"), took, code,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", ui.Inline(r.ID), r.Started.Local().Format("2006-01-02 15:04:05"), took,
+			code,
 			len(r.Failed), ui.Inline(strings.Join(r.Playbooks, " ")))
 	}
 	if err := w.Flush(); err != nil {

@@ -35,12 +35,16 @@ type inputs struct {
 }
 
 func (in *inputs) flags(f *pflag.FlagSet) {
-	f.StringArrayVarP(&in.inventories, "inventory", "i", nil, "inventory: a file, a folder, an executable, or a comma-separated list of hosts; may be repeated")
-	f.StringArrayVarP(&in.configs, "config", "c", nil, "variable file: kind Config, or a plain mapping; may be repeated, later files override earlier ones")
-	f.StringArrayVarP(&in.extra, "extra-vars", "e", nil, "variables: key=value pairs, YAML or JSON, or @FILE; may be repeated")
+	f.StringArrayVarP(&in.inventories, "inventory", "i", nil,
+		"inventory: a file, a folder, an executable, or a comma-separated list of hosts; may be repeated")
+	f.StringArrayVarP(&in.configs, "config", "c", nil,
+		"variable file: kind Config, or a plain mapping; may be repeated, later files override earlier ones")
+	f.StringArrayVarP(&in.extra, "extra-vars", "e", nil,
+		"variables: key=value pairs, YAML or JSON, or @FILE; may be repeated")
 	f.StringArrayVar(&in.sets, "set", nil, "set one variable by its path: a.b[0].c=value; may be repeated")
 	f.StringSliceVarP(&in.limit, "limit", "l", nil, "run only on these hosts: patterns, @FILE, or @failed of the last run")
-	f.StringVar(&in.workdir, flagWorkdir, "", "folder for the journal, hooks and generated files (default $KK_WORKDIR or ~/.kk)")
+	f.StringVar(&in.workdir, flagWorkdir, "",
+		"folder for the journal, hooks and generated files (default $KK_WORKDIR or ~/.kk)")
 	in.vault.flags(f)
 }
 
@@ -74,9 +78,10 @@ func (a *app) newTemplates(id string, in *inputs) (*template.Engine, source.Diag
 		}
 	}
 	var e *template.Engine
-	o := expr.Options{Files: a.tree, Seed: id, Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
-		return e.RenderFile(ctx, f, s)
-	}}
+	o := expr.Options{Files: a.tree, Seed: id,
+		Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
+			return e.RenderFile(ctx, f, s)
+		}}
 	var told []template.Option
 	if watch != nil {
 		o.Seen = watch.Expr
@@ -142,7 +147,8 @@ func (a *app) linkerOptions(s *session, sel project.Selection) project.Options {
 	return project.Options{
 		Tree: a.tree, Engine: s.templates, Modules: s.modules, Selection: sel, Extra: s.extra,
 		RolePaths: a.settings.RolesPath, CollectionPaths: a.settings.CollectionsPath, Secrets: a.secret,
-		Gather:              project.Gathering{Subset: a.settings.GatherSubset, Timeout: a.settings.GatherTimeout, FactPath: a.settings.FactPath},
+		Gather: project.Gathering{Subset: a.settings.GatherSubset, Timeout: a.settings.GatherTimeout,
+			FactPath: a.settings.FactPath},
 		MissingHandlerWarns: !a.settings.ErrorOnMissingHandler,
 	}
 }

@@ -37,12 +37,14 @@ func TestSettingsFitTheFlags(t *testing.T) {
 // TestBuiltinPlaybooksRunAsWritten checks that play settings in a project's ansible.cfg do not affect builtin
 // playbooks.
 func TestBuiltinPlaybooksRunAsWritten(t *testing.T) {
-	a := &app{settings: &settings.Loaded{Settings: settings.Settings{Gathering: "explicit", Strategy: "free", AnyErrorsFatal: true, HashBehaviour: "merge"}}}
+	a := &app{settings: &settings.Loaded{Settings: settings.Settings{Gathering: "explicit", Strategy: "free",
+		AnyErrorsFatal: true, HashBehaviour: "merge"}}}
 	want := engine.PlayDefaults{Gathering: engine.Explicit, Free: true, AnyErrorsFatal: true, MergeDicts: true}
 	if got := a.playDefaults([]*project.Playbook{{Path: "/srv/site.yml"}}); got != want {
 		t.Errorf("a playbook of the user's runs with %+v", got)
 	}
-	if got := a.playDefaults([]*project.Playbook{{Path: source.Builtin + "/playbooks/create_cluster.yaml", Bundled: true}}); got != (engine.PlayDefaults{}) {
+	if got := a.playDefaults([]*project.Playbook{{Path: source.Builtin + "/playbooks/create_cluster.yaml",
+		Bundled: true}}); got != (engine.PlayDefaults{}) {
 		t.Errorf("a playbook that kk carries runs with %+v", got)
 	}
 }

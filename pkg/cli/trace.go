@@ -59,6 +59,7 @@ func (t trace) Run(ctx context.Context, c connector.Command) (connector.Exit, er
 	if connector.IsNoLog(ctx) {
 		line = "(hidden by no_log)"
 	}
-	klog.V(traceAt).InfoS("exec", "host", t.host, "line", line, "exit", exit.Code, "took", time.Since(start), "err", t.hide.Text(fmt.Sprint(err)))
+	klog.V(traceAt).InfoS("exec", "host", t.host, "line", line, "exit", exit.Code, "took", time.Since(start), "err",
+		t.hide.Text(fmt.Sprint(err)))
 	return exit, err
 }

@@ -21,7 +21,8 @@ func (a *app) vaultCommand() *cobra.Command {
 		Long: "Encrypt files and values with a password, in the format of Ansible Vault. " +
 			"Without --vault-id and --vault-password-file the password is asked for.",
 	}
-	cmd.AddCommand(a.vaultCreate(), a.vaultEdit(), a.vaultView(), a.vaultEncrypt(), a.vaultDecrypt(), a.vaultRekey(), a.vaultEncryptString())
+	cmd.AddCommand(a.vaultCreate(), a.vaultEdit(), a.vaultView(), a.vaultEncrypt(), a.vaultDecrypt(), a.vaultRekey(),
+		a.vaultEncryptString())
 	return cmd
 }
 
@@ -38,7 +39,8 @@ type vaultWork struct {
 }
 
 // vaultSubcommand returns a command whose run function gets the flags.
-func (a *app) vaultSubcommand(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, w *vaultWork, args []string) error) (*cobra.Command, *vaultWork) {
+func (a *app) vaultSubcommand(use, short string, args cobra.PositionalArgs,
+	run func(ctx context.Context, w *vaultWork, args []string) error) (*cobra.Command, *vaultWork) {
 	w := &vaultWork{app: a}
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: args,
@@ -55,7 +57,8 @@ func (a *app) vaultSubcommand(use, short string, args cobra.PositionalArgs, run 
 }
 
 func (w *vaultWork) encryptFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.encryptID, "encrypt-vault-id", "", "ID of the password to encrypt with; needed when there are several")
+	cmd.Flags().StringVar(&w.encryptID, "encrypt-vault-id", "",
+		"ID of the password to encrypt with; needed when there are several")
 }
 
 func (w *vaultWork) outputFlag(cmd *cobra.Command) {
@@ -97,7 +100,8 @@ func (w *vaultWork) newPassword(ctx context.Context, sources []string) (vault.Pa
 	}
 	switch {
 	case len(found) == 0:
-		return vault.Password{}, usage("Did not find a match for --encrypt-vault-id=%s in the known vault-ids %s", id, strings.Join(known, ","))
+		return vault.Password{}, usage("Did not find a match for --encrypt-vault-id=%s in the known vault-ids %s", id,
+			strings.Join(known, ","))
 	case len(found) > 1 && id == "":
 		return vault.Password{}, usage("The vault-ids %s are available to encrypt. Specify the vault-id to encrypt with --encrypt-vault-id", strings.Join(known, ","))
 	}
@@ -261,7 +265,8 @@ func (a *app) vaultRekey() *cobra.Command {
 			})
 		})
 	w.encryptFlag(cmd)
-	cmd.Flags().StringVar(&w.newFile, "new-vault-password-file", "", "file with the new password, or an executable that prints it")
+	cmd.Flags().StringVar(&w.newFile, "new-vault-password-file", "",
+		"file with the new password, or an executable that prints it")
 	cmd.Flags().StringVar(&w.newID, "new-vault-id", "", "the new password, [ID@]FILE, [ID@]SCRIPT or [ID@]prompt")
 	return cmd
 }

@@ -25,7 +25,8 @@ type vaultFlags struct {
 
 func (v *vaultFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&v.ids, "vault-id", nil, "vault password: [ID@]FILE, [ID@]SCRIPT or [ID@]prompt; may be repeated")
-	f.StringArrayVar(&v.files, "vault-password-file", nil, "file with the vault password, or an executable that prints it; may be repeated")
+	f.StringArrayVar(&v.files, "vault-password-file", nil,
+		"file with the vault password, or an executable that prints it; may be repeated")
 	f.StringArrayVar(&v.files, "vault-pass-file", nil, "")
 	_ = f.MarkHidden("vault-pass-file")
 	f.BoolVarP(&v.asked, "ask-vault-password", "J", false, "ask for the vault password")
@@ -170,7 +171,8 @@ func (a *app) vaultScript(ctx context.Context, id, path string) (string, error) 
 	out, err := a.passwordProgram(cmd).Output(ctx)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return "", fmt.Errorf("the vault password script %s exited with code %d (for the vault ID %s)", path, exit.ExitCode(), id)
+		return "", fmt.Errorf("the vault password script %s exited with code %d (for the vault ID %s)", path, exit.ExitCode(),
+			id)
 	}
 	if err != nil {
 		return "", fmt.Errorf("run the vault password script %s: %w", path, err)

@@ -26,7 +26,8 @@ type plainString struct{ name, text, from string }
 
 func (a *app) vaultEncryptString() *cobra.Command {
 	var f stringFlags
-	cmd, w := a.vaultSubcommand("encrypt-string [TEXT...]", "Encrypt texts, as values to put into YAML", cobra.ArbitraryArgs,
+	cmd, w := a.vaultSubcommand("encrypt-string [TEXT...]", "Encrypt texts, as values to put into YAML",
+		cobra.ArbitraryArgs,
 		func(ctx context.Context, w *vaultWork, args []string) error {
 			fromStdin := f.stdinName != "" || slices.Contains(args, "-") || len(args) == 0 && !f.prompt
 			if f.prompt && fromStdin {
@@ -49,7 +50,8 @@ func (a *app) vaultEncryptString() *cobra.Command {
   kk vault encrypt-string -p --vault-id prod@prompt`
 	w.outputFlag(cmd)
 	w.encryptFlag(cmd)
-	cmd.Flags().StringArrayVarP(&f.names, "name", "n", nil, "name of the variable; may be repeated: the first is for the first text, and so on")
+	cmd.Flags().StringArrayVarP(&f.names, "name", "n", nil,
+		"name of the variable; may be repeated: the first is for the first text, and so on")
 	cmd.Flags().StringVar(&f.stdinName, "stdin-name", "", "name of the variable for standard input")
 	cmd.Flags().BoolVarP(&f.prompt, "prompt", "p", false, "ask for the text")
 	cmd.Flags().BoolVar(&f.showInput, "show-input", false, "show what is typed")

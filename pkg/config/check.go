@@ -79,7 +79,8 @@ func (c *Config) diagnose(e *jsonschema.ValidationError) source.Diagnostics {
 			source.DidYouMean(value.Str(v), choices))}
 	case *kind.Type:
 		v, _ := c.Get(path...)
-		return source.Diagnostics{c.Problem(path, fmt.Sprintf("%s is %s, but %s is wanted", shown(v), typeName(k.Got), typeNames(k.Want)), typeHelp(v, k.Want))}
+		return source.Diagnostics{c.Problem(path,
+			fmt.Sprintf("%s is %s, but %s is wanted", shown(v), typeName(k.Got), typeNames(k.Want)), typeHelp(v, k.Want))}
 	}
 	return source.Diagnostics{c.Problem(path, reason(e), "")}
 }
@@ -205,7 +206,8 @@ func typeHelp(v any, want []string) string {
 		if _, isDict := v.(*value.Dict); !isDict && v != nil {
 			return "put it into quotes"
 		}
-	case isText && slices.Contains(want, "boolean") && slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, strings.ToLower(text)):
+	case isText && slices.Contains(want, "boolean") &&
+		slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, strings.ToLower(text)):
 		return "write it without quotes"
 	case isText && (slices.Contains(want, "integer") || slices.Contains(want, "number")):
 		if _, err := strconv.ParseFloat(text, 64); err == nil {

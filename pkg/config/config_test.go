@@ -91,7 +91,8 @@ func TestMerge(t *testing.T) {
 	if ds := empty.Check(); ds.Err() != nil {
 		t.Errorf("a section without content is an error: %v", ds)
 	}
-	for at, path := range map[string][]string{"high.yaml:1:7": {"port"}, "low.yaml:2:15": {"free", "b", "c"}, "high.yaml:3:15": {"deep", "list", "0", "path"}, "": {"deep", "active"}} {
+	for at, path := range map[string][]string{"high.yaml:1:7": {"port"}, "low.yaml:2:15": {"free", "b", "c"},
+		"high.yaml:3:15": {"deep", "list", "0", "path"}, "": {"deep", "active"}} {
 		got := c.At(path...).String()
 		if path[0] == "deep" && path[1] == "list" {
 			got, at = strings.SplitN(got, ":", 2)[0], "high.yaml"
@@ -111,7 +112,8 @@ func TestMergeWithoutSchema(t *testing.T) {
 	if want := `{"a": {"b": 1, "c": [3], "e": 4}, "d": "low"}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	for at, path := range map[string][]string{"high.yaml:2:4": {"a"}, "low.yaml:1:8": {"a", "b"}, "high.yaml:2:16": {"a", "e"}, "low.yaml:2:4": {"d"}} {
+	for at, path := range map[string][]string{"high.yaml:2:4": {"a"}, "low.yaml:1:8": {"a", "b"},
+		"high.yaml:2:16": {"a", "e"}, "low.yaml:2:4": {"d"}} {
 		if got := c.At(path...).String(); got != at {
 			t.Errorf("%v is at %q, want %q", path, got, at)
 		}
@@ -124,7 +126,8 @@ func TestUnsafe(t *testing.T) {
 		file(t, "high.yaml", "name: '{{ b }}'\nfree: {f: 1}"),
 		Part{Name: "--set", Values: value.NewDict("free", value.NewDict("b", "{{ c }}"))},
 	)
-	for want, paths := range map[bool][]string{true: {"kind", "free.c.1", "free.d.e"}, false: {"name", "free.b", "free.c.0", "free.f", "unset", "port", "nowhere"}} {
+	for want, paths := range map[bool][]string{true: {"kind", "free.c.1", "free.d.e"},
+		false: {"name", "free.b", "free.c.0", "free.f", "unset", "port", "nowhere"}} {
 		for _, path := range paths {
 			if got := c.Unsafe(strings.Split(path, ".")); got != want {
 				t.Errorf("%s is unsafe: %t", path, got)
@@ -175,7 +178,8 @@ func TestCheck(t *testing.T) {
 // Check reports all problems at once, wherever they were set.
 func TestCheckTellsAll(t *testing.T) {
 	ds := load(t, schemaText).Merge(
-		file(t, "a.yaml", "port: no"), file(t, "b.yaml", "kind: x\nprot: 1"), Part{Name: "--set", Values: value.NewDict("name", 5)},
+		file(t, "a.yaml", "port: no"), file(t, "b.yaml", "kind: x\nprot: 1"),
+		Part{Name: "--set", Values: value.NewDict("name", 5)},
 	).Check()
 	want := "name: 5 is a number, but text is wanted (from --set) (put it into quotes)\n" +
 		"a.yaml:1:7: port: False is true or false, but a whole number is wanted\n" +
@@ -189,15 +193,18 @@ func TestCheckTellsAll(t *testing.T) {
 func TestBrokenSchema(t *testing.T) {
 	tree := source.Tree{Embedded: fstest.MapFS{"config/schema.yaml": {Data: []byte("type: object\nproperties:\n  a: {type: strnig}\n")}}}
 	_, ds := Load(tree, "builtin:/config/schema.yaml")
-	if len(ds) == 0 || !strings.HasPrefix(ds.Error(), "builtin:/config/schema.yaml:3:13: the schema of the config: properties.a.type: ") {
+	if len(ds) == 0 || !strings.HasPrefix(ds.Error(),
+		"builtin:/config/schema.yaml:3:13: the schema of the config: properties.a.type: ") {
 		t.Errorf("%v", ds)
 	}
 }
 
 func TestFind(t *testing.T) {
-	tree := source.Tree{Embedded: fstest.MapFS{"config/schema.yaml": {}, "playbooks/a.yaml": {}, "b.yaml": {}, "other/c.yaml": {}}}
+	tree := source.Tree{Embedded: fstest.MapFS{"config/schema.yaml": {}, "playbooks/a.yaml": {}, "b.yaml": {},
+		"other/c.yaml": {}}}
 	for playbook, want := range map[string]string{
-		"builtin:/playbooks/a.yaml": "builtin:/config/schema.yaml", "builtin:/b.yaml": "builtin:/config/schema.yaml", "builtin:/other/c.yaml": "",
+		"builtin:/playbooks/a.yaml": "builtin:/config/schema.yaml", "builtin:/b.yaml": "builtin:/config/schema.yaml",
+		"builtin:/other/c.yaml": "",
 	} {
 		if got := Find(tree, playbook); got != want {
 			t.Errorf("%s: %q, want %q", playbook, got, want)
@@ -225,7 +232,8 @@ func TestExampleIsAConfig(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		for _, key := range s.Keys() {
-			if !strings.Contains(out.String(), "\n"+key+":") && !strings.Contains(out.String(), "# "+key+":") && !strings.HasPrefix(out.String(), key) {
+			if !strings.Contains(out.String(), "\n"+key+":") && !strings.Contains(out.String(), "# "+key+":") &&
+				!strings.HasPrefix(out.String(), key) {
 				t.Errorf("the example lacks %s", key)
 			}
 		}

@@ -95,12 +95,15 @@ func usable(s string) error {
 		return err
 	}
 	for _, r := range []struct{ prefix, what string }{
-		{"0.0.0.0/8", "of this network"}, {"127.0.0.0/8", "of the host itself (loopback)"}, {"169.254.0.0/16", "of a single link"},
+		{"0.0.0.0/8", "of this network"}, {"127.0.0.0/8", "of the host itself (loopback)"},
+		{"169.254.0.0/16", "of a single link"},
 		{"224.0.0.0/4", "of groups (multicast)"}, {"240.0.0.0/4", "that are reserved"},
-		{"::/127", "of the host itself (loopback)"}, {"::ffff:0:0/96", "of IPv4"}, {"fe80::/10", "of a single link"}, {"ff00::/8", "of groups (multicast)"},
+		{"::/127", "of the host itself (loopback)"}, {"::ffff:0:0/96", "of IPv4"}, {"fe80::/10", "of a single link"},
+		{"ff00::/8", "of groups (multicast)"},
 	} {
 		if reserved := netip.MustParsePrefix(r.prefix); p.Overlaps(reserved) {
-			return fmt.Errorf("has addresses %s, in %s: choose a private range, as 10.233.64.0/18 or fd85::/56", r.what, reserved)
+			return fmt.Errorf("has addresses %s, in %s: choose a private range, as 10.233.64.0/18 or fd85::/56", r.what,
+				reserved)
 		}
 	}
 	return nil

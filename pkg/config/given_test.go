@@ -97,8 +97,10 @@ func TestApplyMergesByPrecedence(t *testing.T) {
 		{[]string{"port=1"}, nil, "port", `"1"`},
 		{[]string{"name=extra"}, []string{"name=set"}, "name", `"set"`},
 		{nil, []string{"deep.active=no"}, "deep", `{"active": false, "list": [{"path": "/a"}], "nothing": null}`},
-		{nil, []string{"deep.list[0].mode=0644"}, "deep", `{"active": true, "list": [{"path": "/a", "mode": "0644"}], "nothing": null}`},
-		{nil, []string{"deep.list[0].mode=1", "deep.list[1].path=/b"}, "deep", `{"active": true, "list": [{"path": "/a", "mode": 1}, {"path": "/b"}], "nothing": null}`},
+		{nil, []string{"deep.list[0].mode=0644"}, "deep",
+			`{"active": true, "list": [{"path": "/a", "mode": "0644"}], "nothing": null}`},
+		{nil, []string{"deep.list[0].mode=1", "deep.list[1].path=/b"}, "deep",
+			`{"active": true, "list": [{"path": "/a", "mode": 1}, {"path": "/b"}], "nothing": null}`},
 		{[]string{"other=1"}, []string{"another=2"}, "other", "undefined"},
 	} {
 		r := Reader{Secrets: &redact.Set{}}
@@ -124,7 +126,8 @@ func TestApplyMergesByPrecedence(t *testing.T) {
 				t.Errorf("%s is a key of the config, and a variable beside it: %s", name, got)
 			}
 		}
-		if len(c.sets) > 0 && c.sets[0] == "another=2" && (seen(t, layers, e, "another") != "2" || seen(t, layers, e, "other") != `"1"`) {
+		if len(c.sets) > 0 && c.sets[0] == "another=2" &&
+			(seen(t, layers, e, "another") != "2" || seen(t, layers, e, "other") != `"1"`) {
 			t.Error("variables that the schema does not describe are lost")
 		}
 	}

@@ -82,7 +82,8 @@ func variablePart(set *inventory.VarSet, key string, v any, files map[*source.Fi
 		k = &yaml.Node{Kind: yaml.ScalarNode, Value: key, Line: at.Line, Column: at.Col}
 		val = k
 	}
-	p.File, p.Node = at.File, &yaml.Node{Kind: yaml.MappingNode, Line: k.Line, Column: k.Column, Content: []*yaml.Node{k, val}}
+	p.File, p.Node = at.File, &yaml.Node{Kind: yaml.MappingNode, Line: k.Line, Column: k.Column,
+		Content: []*yaml.Node{k, val}}
 	return p
 }
 

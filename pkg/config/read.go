@@ -93,7 +93,8 @@ func mapping(f *source.File, n *yaml.Node) (*value.Dict, error) {
 	case v == nil:
 		return value.NewDict(), nil
 	case !ok:
-		return nil, source.Errorf(source.NodePos(f, n), "a mapping of names to values is wanted, not a %s", value.TypeName(v)).
+		return nil, source.Errorf(source.NodePos(f, n), "a mapping of names to values is wanted, not a %s",
+			value.TypeName(v)).
 			WithHelp("write `name: value`")
 	}
 	return d, badNames(f, n).Err()

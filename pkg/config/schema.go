@@ -55,7 +55,8 @@ func Load(tree source.Tree, name string) (*Schema, source.Diagnostics) {
 		return nil, ds
 	}
 	if len(docs) != 1 || docs[0].Content[0].Kind != yaml.MappingNode {
-		return nil, source.Diagnostics{source.Errorf(source.Pos{File: f, Line: 1, Col: 1}, "a JSON schema is wanted: one mapping")}
+		return nil, source.Diagnostics{source.Errorf(source.Pos{File: f, Line: 1, Col: 1},
+			"a JSON schema is wanted: one mapping")}
 	}
 	s := &Schema{file: f}
 	s.root = node{schema: s, yaml: docs[0].Content[0]}
@@ -98,7 +99,8 @@ func (s *Schema) broken(err error) source.Diagnostics {
 		}
 		return ds.Sort()
 	}
-	return source.Diagnostics{source.Errorf(source.Pos{File: s.file, Line: 1, Col: 1}, "the schema of the config: %s", err)}
+	return source.Diagnostics{source.Errorf(source.Pos{File: s.file, Line: 1, Col: 1}, "the schema of the config: %s",
+		err)}
 }
 
 // Keys returns the top-level keys.

@@ -258,7 +258,8 @@ func TestLateOutput(t *testing.T) {
 func TestShellThatEnds(t *testing.T) {
 	t.Parallel()
 	c, under := stayed(t)
-	parent := strings.TrimSpace(script(t, c, `sh -c 'echo $PPID' >/dev/null; read -r _ _ _ up _ </proc/self/stat; echo "$up"`))
+	parent := strings.TrimSpace(script(t, c,
+		`sh -c 'echo $PPID' >/dev/null; read -r _ _ _ up _ </proc/self/stat; echo "$up"`))
 	// Under a script: it is the script's end.
 	cmd := connector.Script{Code: "kill -KILL " + parent + "; sleep 5; echo survived"}.Command()
 	var out bytes.Buffer

@@ -48,13 +48,14 @@ func TestPutWritesEveryKindOfSource(t *testing.T) {
 		src     func([]byte) io.Reader
 		known   bool
 	}{
-		"empty":                 {nil, func(b []byte) io.Reader { return bytes.NewReader(b) }, false},
-		"small":                 {[]byte("hi\n"), func(b []byte) io.Reader { return bytes.NewReader(b) }, false},
-		"small, digest known":   {[]byte("hi\n"), func(b []byte) io.Reader { return bytes.NewReader(b) }, true},
-		"big, seekable":         {big, func(b []byte) io.Reader { return bytes.NewReader(b) }, false},
-		"big, digest known":     {big, func(b []byte) io.Reader { return onlyReader{bytes.NewReader(b)} }, true},
-		"big, stream":           {big, func(b []byte) io.Reader { return onlyReader{bytes.NewReader(b)} }, false},
-		"big, stream by a byte": {big[:70_000], func(b []byte) io.Reader { return iotest.HalfReader(bytes.NewReader(b)) }, false},
+		"empty":               {nil, func(b []byte) io.Reader { return bytes.NewReader(b) }, false},
+		"small":               {[]byte("hi\n"), func(b []byte) io.Reader { return bytes.NewReader(b) }, false},
+		"small, digest known": {[]byte("hi\n"), func(b []byte) io.Reader { return bytes.NewReader(b) }, true},
+		"big, seekable":       {big, func(b []byte) io.Reader { return bytes.NewReader(b) }, false},
+		"big, digest known":   {big, func(b []byte) io.Reader { return onlyReader{bytes.NewReader(b)} }, true},
+		"big, stream":         {big, func(b []byte) io.Reader { return onlyReader{bytes.NewReader(b)} }, false},
+		"big, stream by a byte": {big[:70_000], func(b []byte) io.Reader { return iotest.HalfReader(bytes.NewReader(b)) },
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := connector.File{Path: filepath.Join(t.TempDir(), "it's a file"), Size: -1}

@@ -175,12 +175,14 @@ func (e *Engine) awaitJobs() {
 		for i, j := range running {
 			names[i] = j.What
 		}
-		e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "waiting for tasks in the background: %s", strings.Join(names, ", "))})
+		e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "waiting for tasks in the background: %s",
+			strings.Join(names, ", "))})
 	}
 	for _, j := range running {
 		j.Wait()
 	}
 	for _, j := range e.jobs.Unseen() {
-		e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "a task in the background failed: %s: %s", j.What, j.Wait())})
+		e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "a task in the background failed: %s: %s", j.What,
+			j.Wait())})
 	}
 }

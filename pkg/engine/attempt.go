@@ -140,7 +140,8 @@ func (x *execution) attempt(ctx context.Context, v *vars.View, o *itemOutcome) {
 		o.fail("interrupted")
 		o.ran = false
 	case run.Err() != nil:
-		o.fail(fmt.Sprintf("The %s action failed to execute in the expected time frame (%v) and was terminated", x.t.Action, limit.Seconds()))
+		o.fail(fmt.Sprintf("The %s action failed to execute in the expected time frame (%v) and was terminated", x.t.Action,
+			limit.Seconds()))
 		o.warnings = warnings
 		o.result.Set("timedout", value.NewDict("period", int(limit.Seconds()), "frame", x.t.At.String()))
 	default:

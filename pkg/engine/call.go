@@ -38,7 +38,8 @@ func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (
 	}
 	c := &module.Call{
 		Host: x.w.name, Target: x.w.name, Check: check, Diff: diff, Args: args, Raw: args, At: x.t.At, Now: x.e.Now,
-		Scope: v, Templates: x.e.Templates, Files: x.e.Tree, WorkDir: x.e.WorkDir, Ask: x.e.Ask, Share: x.e.share, Jobs: x.e.jobs,
+		Scope: v, Templates: x.e.Templates, Files: x.e.Tree, WorkDir: x.e.WorkDir, Ask: x.e.Ask, Share: x.e.share,
+		Jobs:     x.e.jobs,
 		Find:     func(kind, name string) (string, error) { return x.t.Find(x.e.Tree, kind, name) },
 		Outputs:  x.outputs(o.noLog),
 		Output:   func(line string, stderr bool) { x.output(o.noLog, line, stderr) },
@@ -103,7 +104,8 @@ func (x *execution) runner(c *module.Call) (module.Runner, error) {
 func undefinedOption(err error) error {
 	var u *value.Undefined
 	if errors.As(err, &u) {
-		return fmt.Errorf("The task includes an option with an undefined variable. The error was: %w", err) //nolint:staticcheck // users search for this text
+		return fmt.Errorf("The task includes an option with an undefined variable. The error was: %w",
+			err) //nolint:staticcheck // users search for this text
 	}
 	return err
 }

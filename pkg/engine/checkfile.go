@@ -158,7 +158,8 @@ func mayMake(t *project.Task, places []string) bool {
 			continue
 		}
 		for _, text := range value.Strings("", d.Raw()) {
-			if playbook.IsTemplate(text) && isPlace(a) || slices.ContainsFunc(places, func(p string) bool { return names(text, p) }) {
+			if playbook.IsTemplate(text) && isPlace(a) ||
+				slices.ContainsFunc(places, func(p string) bool { return names(text, p) }) {
 				return true
 			}
 		}
@@ -168,9 +169,10 @@ func mayMake(t *project.Task, places []string) bool {
 
 // isPlace reports whether an argument can specify where files are written.
 func isPlace(a schema.Arg) bool {
-	return strings.Contains(a.Type, "path") || slices.ContainsFunc([]string{"dest", "path", "dir", "name", "target", "root"}, func(part string) bool {
-		return strings.Contains(a.Name, part)
-	})
+	return strings.Contains(a.Type, "path") ||
+		slices.ContainsFunc([]string{"dest", "path", "dir", "name", "target", "root"}, func(part string) bool {
+			return strings.Contains(a.Name, part)
+		})
 }
 
 // names reports whether a text names a place or one of its parent directories.
@@ -198,7 +200,8 @@ func runsAnything(t *project.Task, args []schema.Arg) bool {
 	}
 	word, _, _ := strings.Cut(text, " ")
 	switch path.Base(word) {
-	case "cat", "chmod", "chown", "cp", "date", "echo", "false", "head", "hostname", "id", "ln", "ls", "mkdir", "mv", "printf",
+	case "cat", "chmod", "chown", "cp", "date", "echo", "false", "head", "hostname", "id", "ln", "ls", "mkdir", "mv",
+		"printf",
 		"pwd", "rm", "rmdir", "sleep", "stat", "tail", "test", "touch", "true", "uname", "uptime", "whoami":
 		return false
 	}

@@ -209,7 +209,8 @@ func New(o Options) *Engine {
 		stats: map[string]*event.Stats{}, recalled: map[string]bool{}, standing: newStanding(),
 		live: make(chan message, 256), share: &module.Share{}, jobs: &module.Jobs{}, stepping: o.Step != nil,
 	}
-	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Fallback: following{e}, Engine: o.Templates, Secrets: o.Redact, Merge: o.Plays.MergeDicts, Watch: vars.NewWatch(connectionNames()...)}
+	e.scope = &vars.Scope{Extra: o.Extra, Magic: magic{e}, Fallback: following{e}, Engine: o.Templates, Secrets: o.Redact,
+		Merge: o.Plays.MergeDicts, Watch: vars.NewWatch(connectionNames()...)}
 	return e
 }
 
@@ -224,7 +225,8 @@ func (e *Engine) Run(ctx context.Context, playbooks []*project.Playbook) int {
 	for i, pb := range playbooks {
 		paths[i] = pb.Path
 	}
-	e.emit(event.RunStarted{ID: e.RunID, Time: begin, Playbooks: paths, Check: e.Check, Diff: e.Diff, Version: e.Version, User: e.User, Command: e.Command, Dir: e.Dir})
+	e.emit(event.RunStarted{ID: e.RunID, Time: begin, Playbooks: paths, Check: e.Check, Diff: e.Diff, Version: e.Version,
+		User: e.User, Command: e.Command, Dir: e.Dir})
 	defer e.closeAll()
 	e.recallAll()
 	code := ExitOK
@@ -239,10 +241,12 @@ func (e *Engine) Run(ctx context.Context, playbooks []*project.Playbook) int {
 		code = ExitError
 	}
 	if code == ExitOK && e.StartAt != "" && !e.startFound {
-		e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{}, "No matching task %q found. Note: --start-at-task can only follow static includes.", e.StartAt)})
+		e.emit(event.Warning{Diagnostic: source.Warningf(source.Pos{},
+			"No matching task %q found. Note: --start-at-task can only follow static includes.", e.StartAt)})
 	}
 	end := e.Now()
-	e.emit(event.RunEnded{ID: e.RunID, Time: end, Duration: end.Sub(begin), Stats: e.stats, ExitCode: code, Err: e.fatal, Results: e.results})
+	e.emit(event.RunEnded{ID: e.RunID, Time: end, Duration: end.Sub(begin), Stats: e.stats, ExitCode: code, Err: e.fatal,
+		Results: e.results})
 	return code
 }
 

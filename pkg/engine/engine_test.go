@@ -116,7 +116,8 @@ func TestCancelEndsTheRunAndItsGoroutines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := runtime.NumGoroutine()
-			b := newBench(t, "-- site.yml --\n- hosts: all\n  gather_facts: false\n"+play+"\n- {hosts: all, gather_facts: false, tasks: [{debug: {}}]}\n")
+			b := newBench(t, "-- site.yml --\n- hosts: all\n  gather_facts: false\n"+play+
+				"\n- {hosts: all, gather_facts: false, tasks: [{debug: {}}]}\n")
 			started := make(chan string, 100)
 			b.answer = blocked(started)
 			ctx, cancel := context.WithCancel(context.Background())
@@ -248,12 +249,14 @@ h2
 	b.expect(ExitOK)
 	want := []Target{
 		{
-			Host: "h1", Connection: "ssh", Address: "10.0.0.1", Port: 2222, User: "joe", Password: new(redact.Set).Secret("hunter22"),
-			KeyFile: "/key", SSHArgs: "-o A=b -q", Timeout: 7 * time.Second, HostKeyChecking: "False",
+			Host: "h1", Connection: "ssh", Address: "10.0.0.1", Port: 2222, User: "joe",
+			Password: new(redact.Set).Secret("hunter22"),
+			KeyFile:  "/key", SSHArgs: "-o A=b -q", Timeout: 7 * time.Second, HostKeyChecking: "False",
 		},
 		{Host: "h2", Connection: "ssh", Address: "h2", Port: 23, User: "play", KeyFile: "/cli", Timeout: 3 * time.Second},
 		{Host: "localhost", Connection: "local"},
-		{Host: "10.9.9.9", Connection: "ssh", Address: "10.9.9.9", Port: 23, User: "play", KeyFile: "/cli", Timeout: 3 * time.Second},
+		{Host: "10.9.9.9", Connection: "ssh", Address: "10.9.9.9", Port: 23, User: "play", KeyFile: "/cli",
+			Timeout: 3 * time.Second},
 	}
 	for i := range b.targets {
 		b.targets[i].HostKeyChecking = strings.Replace(b.targets[i].HostKeyChecking, "false", "False", 1)
@@ -366,7 +369,8 @@ func TestStartAtTask(t *testing.T) {
 		b := newBench(t, plays)
 		b.o.StartAt = start
 		b.expect(ExitOK)
-		if found && (b.results("pre") != nil || b.results("one") != nil || len(b.results("two tasks")) != 1 || len(b.results("three")) != 1) {
+		if found && (b.results("pre") != nil || b.results("one") != nil || len(b.results("two tasks")) != 1 ||
+			len(b.results("three")) != 1) {
 			t.Errorf("%s: %s", start, b.story())
 		}
 		if !found {
@@ -426,8 +430,10 @@ h2
 }
 
 func TestOrders(t *testing.T) {
-	for order, want := range map[string]string{"sorted": "h1,h2,h3", "reverse_sorted": "h3,h2,h1", "reverse_inventory": "h3,h2,h1", "inventory": "h1,h2,h3"} {
-		b := newBench(t, "-- site.yml --\n- hosts: all\n  gather_facts: false\n  order: "+order+"\n  tasks: [{debug: {msg: \"{{ ansible_play_hosts | join(',') }}\"}, run_once: true}]\n")
+	for order, want := range map[string]string{"sorted": "h1,h2,h3", "reverse_sorted": "h3,h2,h1",
+		"reverse_inventory": "h3,h2,h1", "inventory": "h1,h2,h3"} {
+		b := newBench(t, "-- site.yml --\n- hosts: all\n  gather_facts: false\n  order: "+order+
+			"\n  tasks: [{debug: {msg: \"{{ ansible_play_hosts | join(',') }}\"}, run_once: true}]\n")
 		b.expect(ExitOK).wants(want)
 	}
 	b := newBench(t, "-- site.yml --\n- hosts: all\n  gather_facts: false\n  order: shuffle\n  tasks: [{name: x, debug: {}}]\n")

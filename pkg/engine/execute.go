@@ -170,7 +170,8 @@ func (x *execution) conditions(ctx context.Context, v *vars.View, o *itemOutcome
 }
 
 func conditionError(c *project.Cond, err error) error {
-	return fmt.Errorf("The conditional check '%s' failed. The error was: %w", c.Src, err) //nolint:staticcheck // users search for this text
+	return fmt.Errorf("The conditional check '%s' failed. The error was: %w", c.Src,
+		err) //nolint:staticcheck // users search for this text
 }
 
 func (o *itemOutcome) fail(msg string) {

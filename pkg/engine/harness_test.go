@@ -69,10 +69,12 @@ func newBench(t *testing.T, archive string) *bench {
 		t.Fatal(err)
 	}
 	var e *template.Engine
-	e = template.New(expr.New(expr.Options{Seed: "test", Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
-		return e.RenderFile(ctx, f, s)
-	}}, library.Standard()), source.Tree{})
-	reg, err := module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), image.Modules(), net.Modules(), pki.Modules(),
+	e = template.New(expr.New(expr.Options{Seed: "test",
+		Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
+			return e.RenderFile(ctx, f, s)
+		}}, library.Standard()), source.Tree{})
+	reg, err := module.NewRegistry(exec.Modules(), file.Modules(), flow.Modules(), image.Modules(), net.Modules(),
+		pki.Modules(),
 		panicking())
 	if err != nil {
 		t.Fatal(err)

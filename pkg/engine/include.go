@@ -101,7 +101,8 @@ func roleRequest(d *value.Dict, r *project.RoleRequest) error {
 		}
 		s, isText := v.(string)
 		if !isText {
-			return fmt.Errorf("Expected a string for %s but got %s instead", key, value.TypeName(v)) //nolint:staticcheck // users search for this text
+			return fmt.Errorf("Expected a string for %s but got %s instead", key,
+				value.TypeName(v)) //nolint:staticcheck // users search for this text
 		}
 		*field = s
 	}
@@ -208,7 +209,8 @@ func (e *Engine) includeGroup(t *project.Task, req *includeRequest, w *walker) *
 }
 
 // reportInclude emits the included file or role. Hosts whose include failed are marked as failed.
-func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, members map[*walker]map[*project.Block]bool) {
+func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup,
+	members map[*walker]map[*project.Block]bool) {
 	if g.err == nil {
 		what := g.path
 		if t.Include.Role {
@@ -230,7 +232,8 @@ func (e *Engine) reportInclude(ps *playState, t *project.Task, ev *event.Task, g
 }
 
 // failInclude fails the include on a host.
-func (e *Engine) failInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, of *outcome, members map[*walker]map[*project.Block]bool) {
+func (e *Engine) failInclude(ps *playState, t *project.Task, ev *event.Task, g *includeGroup, of *outcome,
+	members map[*walker]map[*project.Block]bool) {
 	w, reason := of.walker, g.err.Error()
 	var d *source.Diagnostic
 	if errors.As(g.err, &d) && d.Pos == t.At {

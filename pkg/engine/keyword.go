@@ -39,7 +39,8 @@ func (x *execution) typed(v *vars.View, a project.Attr) (val any, set bool, err 
 }
 
 // ownTyped evaluates a keyword that is not inherited and converts it to its type.
-func (x *execution) ownTyped(v *vars.View, d *template.Data, t playbook.Type, name string) (val any, set bool, err error) {
+func (x *execution) ownTyped(v *vars.View, d *template.Data, t playbook.Type, name string) (val any, set bool,
+	err error) {
 	val, set, err = x.own(v, d)
 	if err != nil || !set {
 		return nil, false, err

@@ -125,7 +125,8 @@ func (x *execution) nameVar(what string, d *template.Data, otherwise string) (st
 // warnOfVar warns about a loop whose variable hides one that is already set.
 func (x *execution) warnOfVar() {
 	if _, used, _ := x.view.Lookup(x.loopNames.item); used {
-		x.tell(event.Warning{Diagnostic: source.Warningf(x.t.Loop.Syntax.At, "the loop variable '%s' is already in use", x.loopNames.item).
+		x.tell(event.Warning{Diagnostic: source.Warningf(x.t.Loop.Syntax.At, "the loop variable '%s' is already in use",
+			x.loopNames.item).
 			WithHelp("name another one: loop_control: {loop_var: NAME}")})
 	}
 }

@@ -56,7 +56,8 @@ func (e *Engine) meta(ctx context.Context, ps *playState, t *project.Task, group
 		w.done(t, false)
 	}
 	if a.anyhow && len(t.Attrs.When) > 0 {
-		e.emit(event.Warning{Diagnostic: source.Warningf(t.At, "meta: %s does not support when: it is done whatever the condition", t.Meta)})
+		e.emit(event.Warning{Diagnostic: source.Warningf(t.At,
+			"meta: %s does not support when: it is done whatever the condition", t.Meta)})
 	}
 	if a.forAll {
 		group = group[:1]
@@ -136,7 +137,8 @@ func (e *Engine) refreshInventory(ctx context.Context, ps *playState) error {
 }
 
 // metaWanted evaluates the condition of a meta task. If the evaluation fails on a host, the host fails.
-func (e *Engine) metaWanted(ctx context.Context, ps *playState, t *project.Task, ev *event.Task, w *walker) (wanted, failed bool) {
+func (e *Engine) metaWanted(ctx context.Context, ps *playState, t *project.Task, ev *event.Task, w *walker) (wanted,
+	failed bool) {
 	x := &execution{e: e, ps: ps, t: t, w: w, view: e.taskView(ctx, ps, t, w)}
 	o := &itemOutcome{}
 	if skipped := x.conditions(ctx, x.view, o); !skipped {

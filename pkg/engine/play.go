@@ -325,7 +325,8 @@ func (e *Engine) runBatch(ctx context.Context, ps *playState) error {
 	root := &project.Block{Body: steps}
 	for _, name := range ps.batch {
 		e.recall(name)
-		w := &walker{name: name, host: e.host(name), run: e.standing, notified: map[*project.Task]bool{}, once: map[string]bool{}}
+		w := &walker{name: name, host: e.host(name), run: e.standing, notified: map[*project.Task]bool{},
+			once: map[string]bool{}}
 		if p := w.push(root, steps); e.knows(w.host) && len(steps) > 0 && steps[0] == project.Step(ps.play.Setup) {
 			p.i++
 		}
@@ -354,7 +355,8 @@ func (e *Engine) playSteps(ctx context.Context, ps *playState) []project.Step {
 		steps = append(steps, p.Setup)
 	}
 	section := func(body []project.Step) {
-		flush := &project.Task{Meta: "flush_handlers", Hidden: true, Play: p, Action: "meta", Syntax: &playbook.Task{}, At: p.Syntax.At}
+		flush := &project.Task{Meta: "flush_handlers", Hidden: true, Play: p, Action: "meta", Syntax: &playbook.Task{},
+			At: p.Syntax.At}
 		if ps.force && len(body) > 0 {
 			steps = append(steps, &project.Block{Body: body, Always: []project.Step{flush}})
 			return

@@ -41,7 +41,8 @@ func TestPromptsAskAPerson(t *testing.T) {
 		t.Errorf("the default of a private prompt is shown as %s", shown)
 	}
 	again := "***** VALUES ENTERED DO NOT MATCH ****\n"
-	want := []string{"Who are you: (echo)", "hidden [********]:", "shown [5]: (echo)", "twice:", "confirm twice:", again + "twice:", "confirm twice:", "text:"}
+	want := []string{"Who are you: (echo)", "hidden [********]:", "shown [5]: (echo)", "twice:", "confirm twice:", again +
+		"twice:", "confirm twice:", "text:"}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}

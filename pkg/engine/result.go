@@ -132,7 +132,8 @@ func (x *execution) evaluate(ctx context.Context, v *vars.View, o *itemOutcome) 
 
 // verdict reports whether all conditions hold; given is false if there are no conditions. A condition that cannot be
 // evaluated fails the task, and ok is false.
-func (x *execution) verdict(ctx context.Context, v *vars.View, o *itemOutcome, conds []*project.Cond, what string) (all, given, ok bool) {
+func (x *execution) verdict(ctx context.Context, v *vars.View, o *itemOutcome, conds []*project.Cond, what string) (all,
+	given, ok bool) {
 	if len(conds) == 0 {
 		return false, false, true
 	}

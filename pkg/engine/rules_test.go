@@ -104,7 +104,8 @@ func refusedByEngine(t *testing.T, reg *module.Registry, all []offence, check bo
 	tasks := []string{"  tasks:"}
 	for i, o := range all {
 		lines = append(lines, fmt.Sprintf("    args%d: %s", i, asJSON(t, o.args)))
-		tasks = append(tasks, fmt.Sprintf("  - {name: task %d, %s: , args: \"{{ args%d }}\"}", i, o.module.FullName(o.module.Name), i))
+		tasks = append(tasks, fmt.Sprintf("  - {name: task %d, %s: , args: \"{{ args%d }}\"}", i,
+			o.module.FullName(o.module.Name), i))
 	}
 	l, ds := linked(t, reg, strings.Join(append(lines, tasks...), "\n"))
 	if err := ds.Err(); err != nil {

@@ -48,7 +48,8 @@ func TestLateWorkEndsWithItsPlay(t *testing.T) {
 		case event.PlayStarted:
 			plays++
 		case event.Warning:
-			if text := e.Diagnostic.Error(); plays != 1 || !strings.Contains(text, "h1: reload, which an earlier task deferred, exited with status 1: no") {
+			if text := e.Diagnostic.Error(); plays != 1 ||
+				!strings.Contains(text, "h1: reload, which an earlier task deferred, exited with status 1: no") {
 				t.Errorf("in play %d: %s", plays, text)
 			}
 			plays += 10

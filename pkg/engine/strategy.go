@@ -138,7 +138,8 @@ func (e *Engine) describe(ctx context.Context, ps *playState, t *project.Task, w
 }
 
 // fanOut runs a task on hosts, at most forks (or throttle) at a time, and emits the events of the workers.
-func (e *Engine) fanOut(ctx context.Context, ps *playState, t *project.Task, hosts []*walker, ev *event.Task) []*outcome {
+func (e *Engine) fanOut(ctx context.Context, ps *playState, t *project.Task, hosts []*walker,
+	ev *event.Task) []*outcome {
 	workers := min(len(hosts), e.Forks)
 	if n := e.throttle(ctx, ps, t, hosts[0]); n > 0 {
 		workers = min(workers, n)

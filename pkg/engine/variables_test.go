@@ -133,13 +133,15 @@ func TestTargetReadsTheTable(t *testing.T) {
 	if s.err != nil {
 		t.Fatal(s.err)
 	}
-	shown := fmt.Sprintf("%+v %s %s %s %+v %s", target, target.Password.Reveal(), target.Passphrase.Reveal(), target.KeyContent.Reveal(),
+	shown := fmt.Sprintf("%+v %s %s %s %+v %s", target, target.Password.Reveal(), target.Passphrase.Reveal(),
+		target.KeyContent.Reveal(),
 		become, become.Password.Reveal())
 	for i, row := range playbook.ConnectionVariables() {
 		if row.Name == "ansible_shell_executable" {
 			continue // it has no effect
 		}
-		if want := value.Str(valueOf(row.Type, 2*(i*4+len(row.Aliases)))); row.Type != playbook.Bool && !strings.Contains(shown, want) {
+		if want := value.Str(valueOf(row.Type, 2*(i*4+len(row.Aliases)))); row.Type != playbook.Bool &&
+			!strings.Contains(shown, want) {
 			t.Errorf("%s does not reach the target: no %s in %s", row.Name, want, shown)
 		}
 	}
@@ -151,7 +153,8 @@ func TestTargetReadsTheTable(t *testing.T) {
 // TestMagicVariablesAreTheTable compares the table with the variables of a run: in a role that another includes, in a
 // delegated task, in a loop, after a failure, in a template.
 func TestMagicVariablesAreTheTable(t *testing.T) {
-	if diff := cmp.Diff(slices.Sorted(slices.Values(playbook.MagicNames())), slices.Sorted(maps.Keys(magicValues()))); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(slices.Values(playbook.MagicNames())),
+		slices.Sorted(maps.Keys(magicValues()))); diff != "" {
 		t.Errorf("the engine's values and the table differ (-table +engine):\n%s", diff)
 	}
 	b := newBench(t, `-- hosts --

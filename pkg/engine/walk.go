@@ -201,7 +201,8 @@ func (w *walker) remember(t *project.Task, name string, result *value.Dict) {
 	if t.Syntax.Name == "" {
 		name = ""
 	}
-	task := value.NewDict("name", name, "action", t.Action, "args", written(t.Args), "tags", value.Of(t.Attrs.Tags), "register", nil, "loop", nil)
+	task := value.NewDict("name", name, "action", t.Action, "args", written(t.Args), "tags", value.Of(t.Attrs.Tags),
+		"register", nil, "loop", nil)
 	if t.Register != "" {
 		task.Set("register", t.Register)
 	}

@@ -277,7 +277,8 @@ type lister struct{ fixed }
 func (l lister) Names() []string { return slices.Sorted(maps.Keys(l.names)) }
 
 func TestNearNames(t *testing.T) {
-	wantError(t, "kube_versoin == 1", expr.Names{"kube_version": 1}, `'kube_versoin' is undefined (did you mean "kube_version"?)`)
+	wantError(t, "kube_versoin == 1", expr.Names{"kube_version": 1},
+		`'kube_versoin' is undefined (did you mean "kube_version"?)`)
 	wantError(t, "kube_versoin | upper", lister{fixed{expr.Names{"kube_version": 1}}}, `did you mean "kube_version"?`)
 	if _, err := eval(t, "kube_versoin", fixed{expr.Names{"kube_version": 1}}); err.Error() != "'kube_versoin' is undefined" {
 		t.Errorf("a scope that lists nothing: %v", err)
@@ -519,7 +520,8 @@ func TestBoolAndLoose(t *testing.T) {
 	env := expr.New(expr.Options{}, everything()...)
 	forced := 0
 	scope := expr.Names{"l": lazy{value.NewDict("a", 1), &forced}, "s": "false", "e": []any{}}
-	for src, want := range map[string]bool{"s": true, "e": false, "l": true, "'x' if false": false, "not e": true, "1 and s": true} {
+	for src, want := range map[string]bool{"s": true, "e": false, "l": true, "'x' if false": false, "not e": true,
+		"1 and s": true} {
 		x, err := env.Compile(src, source.Pos{}, expr.Escaped)
 		if err != nil {
 			t.Fatal(err)
@@ -564,7 +566,8 @@ func TestCallHelpers(t *testing.T) {
 		t.Error("Test: no error")
 	}
 	data := value.NewDict("a", []any{value.NewDict("b", 1)}, "0", "zero")
-	for path, want := range map[string]string{"a.0.b": "1", "0": "'zero'", "a.5": "Undefined", "x.y": "Undefined", "a.b": "Undefined"} {
+	for path, want := range map[string]string{"a.0.b": "1", "0": "'zero'", "a.5": "Undefined", "x.y": "Undefined",
+		"a.b": "Undefined"} {
 		v, err := c.Attr(data, path)
 		if value.Repr(v) != want || err != nil {
 			t.Errorf("Attr %s = %s %v, want %s", path, value.Repr(v), err, want)

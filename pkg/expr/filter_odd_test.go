@@ -22,9 +22,12 @@ func oddValues() []any {
 	}
 	return []any{
 		nil, true, 0, -1, math.MaxInt, math.MinInt, 1.5, math.NaN(), math.Inf(1), math.Inf(-1), "", "a", "\xff\xfe", "a\x00b",
-		"(", "[", "%", "%(", "\\", "${", "~", "1/0", "0a", "::/129", "{{", "a\n b\n", "%s%d", "- [", "name", "{\"a\":", "[1]", strings.Repeat("a ", 200),
-		[]any{}, []any{nil}, []any{[]any{}, "a", 1}, []any{math.NaN(), math.NaN()}, value.NewDict(), value.NewDict("a", []any{1}, 1, nil),
-		[]any{value.NewDict("key", "k", "value", 1)}, deep, &value.Undefined{Name: "u"}, &value.Undefined{Lenient: true}, time.Unix(0, 0),
+		"(", "[", "%", "%(", "\\", "${", "~", "1/0", "0a", "::/129", "{{", "a\n b\n", "%s%d", "- [", "name", "{\"a\":", "[1]",
+		strings.Repeat("a ", 200),
+		[]any{}, []any{nil}, []any{[]any{}, "a", 1}, []any{math.NaN(), math.NaN()}, value.NewDict(),
+		value.NewDict("a", []any{1}, 1, nil),
+		[]any{value.NewDict("key", "k", "value", 1)}, deep, &value.Undefined{Name: "u"}, &value.Undefined{Lenient: true},
+		time.Unix(0, 0),
 		unobtainable{}, struct{}{},
 	}
 }
@@ -41,7 +44,8 @@ func (unobtainable) Force() (any, error)       { return nil, errUnobtainable }
 // return an error, but it must not panic or hang.
 func TestOddInputNeverPanics(t *testing.T) {
 	dir := t.TempDir()
-	c := &expr.Call{Context: context.Background(), Env: expr.New(expr.Options{Now: fixedNow}, everything()...), Scope: expr.Names{"playbook_dir": dir}}
+	c := &expr.Call{Context: context.Background(), Env: expr.New(expr.Options{Now: fixedNow}, everything()...),
+		Scope: expr.Names{"playbook_dir": dir}}
 	odd := oddValues()
 	for _, name := range c.Env.FilterNames() {
 		if name == "password_hash" {
@@ -105,13 +109,15 @@ func TestOddLookupsNeverPanic(t *testing.T) {
 
 func TestCostlyPatternIsStopped(t *testing.T) {
 	src := `text | regex_search('^(?=a)(?:a|aa)+$')`
-	checkError(t, expr.New(expr.Options{}, everything()...), expr.Names{"text": strings.Repeat("a", 40) + "c"}, source.Pos{}, src, "takes too long")
+	checkError(t, expr.New(expr.Options{}, everything()...), expr.Names{"text": strings.Repeat("a", 40) + "c"},
+		source.Pos{}, src, "takes too long")
 }
 
 func TestRandomRepeatsInOneRun(t *testing.T) {
 	get := func(seed, host string) string {
 		t.Helper()
-		v, err := evaluate(expr.New(expr.Options{Seed: seed}, everything()...), expr.Names{"inventory_hostname": host}, source.Pos{}, "range(1000) | list | shuffle")
+		v, err := evaluate(expr.New(expr.Options{Seed: seed}, everything()...), expr.Names{"inventory_hostname": host},
+			source.Pos{}, "range(1000) | list | shuffle")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +133,8 @@ func TestRandomRepeatsInOneRun(t *testing.T) {
 }
 
 func FuzzToYAMLReadsBack(f *testing.F) {
-	for _, s := range []string{"a b", "yes", "l1\nl2\n", " x", "a: b", "#", "\u2028", "\u0085A", "é 日本 😀", "it's \"q\"", strings.Repeat("word ", 40)} {
+	for _, s := range []string{"a b", "yes", "l1\nl2\n", " x", "a: b", "#", "\u2028", "\u0085A", "é 日本 😀", "it's \"q\"",
+		strings.Repeat("word ", 40)} {
 		f.Add(s, 2, 80)
 	}
 	c := &expr.Call{Env: expr.New(expr.Options{}, everything()...)}

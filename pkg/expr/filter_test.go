@@ -83,5 +83,6 @@ func checkError(t *testing.T, env *expr.Env, scope expr.Scope, at source.Pos, sr
 func TestFilters(t *testing.T) {
 	t.Setenv("HOME", "/home/kk")
 	t.Setenv("KK_VAR", "val")
-	caseFile(t, filepath.Join("testdata", "filters.txt"), expr.New(expr.Options{Now: fixedNow}, everything()...), filterScope())
+	caseFile(t, filepath.Join("testdata", "filters.txt"), expr.New(expr.Options{Now: fixedNow}, everything()...),
+		filterScope())
 }

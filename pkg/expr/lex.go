@@ -186,7 +186,8 @@ func (l *lexer) integer(i, end int) (int, *syntaxError) {
 	text := strings.ReplaceAll(l.src[i:end], "_", "")
 	if len(text) > 1 && text[0] == '0' && isDigit(text[1]) {
 		if strings.Trim(text, "0") != "" {
-			return 0, &syntaxError{i, end - i, "a number cannot start with 0", "write a string ('" + text + "') or an octal number (0o" + strings.TrimLeft(text, "0") + ")"}
+			return 0, &syntaxError{i, end - i, "a number cannot start with 0", "write a string ('" + text +
+				"') or an octal number (0o" + strings.TrimLeft(text, "0") + ")"}
 		}
 		text = "0"
 	}

@@ -5,7 +5,8 @@ import "testing"
 // FuzzLex checks that tokens cover the source in order and without overlap.
 func FuzzLex(f *testing.F) {
 	for _, src := range []string{
-		"((((", "'\\", "a.0.1.2", "x[::", "1e", "0x", "{'a':", "a is not", "*a", "f(**", "\xff", "'%*d' % (5, 1)", "[1][1:0:-1]",
+		"((((", "'\\", "a.0.1.2", "x[::", "1e", "0x", "{'a':", "a is not", "*a", "f(**", "\xff", "'%*d' % (5, 1)",
+		"[1][1:0:-1]",
 		"-9223372036854775808 // -1", "'é'[0]", "a.b == 'x' and c | default([]) | length > 2",
 	} {
 		f.Add(src)

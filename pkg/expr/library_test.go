@@ -11,7 +11,8 @@ import (
 func TestCollectionsAreThoseOfTheRows(t *testing.T) {
 	same := func(_ *Call, in any, _ *Bound) (any, error) { return in, nil }
 	env := New(Options{}, Library{Filters: []Filter{{Names: "same", Of: "a.b c.d", Do: same}}})
-	for name, want := range map[string]bool{"a.b": true, "c.d": true, "ansible.builtin": true, "community.general": false} {
+	for name, want := range map[string]bool{"a.b": true, "c.d": true, "ansible.builtin": true,
+		"community.general": false} {
 		if env.HasCollection(name) != want {
 			t.Errorf("%s: %v, want %v", name, !want, want)
 		}

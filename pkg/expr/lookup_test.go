@@ -56,10 +56,11 @@ func lookupScope(dir string) expr.Names {
 }
 
 func lookupEnvironment() *expr.Env {
-	return expr.New(expr.Options{Now: fixedNow, Template: func(_ context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
-		host, _, err := s.Lookup("inventory_hostname")
-		return filepath.Base(f.Path) + f.VariableStart + f.CommentEnd + " for " + value.Str(host), err
-	}}, everything()...)
+	return expr.New(expr.Options{Now: fixedNow,
+		Template: func(_ context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
+			host, _, err := s.Lookup("inventory_hostname")
+			return filepath.Base(f.Path) + f.VariableStart + f.CommentEnd + " for " + value.Str(host), err
+		}}, everything()...)
 }
 
 func TestLookups(t *testing.T) {
@@ -68,7 +69,8 @@ func TestLookups(t *testing.T) {
 }
 
 func TestTemplateLookupNeedsAnEngine(t *testing.T) {
-	checkError(t, expr.New(expr.Options{}, everything()...), expr.Names{}, source.Pos{}, "lookup('template', 'x.j2')", "cannot be rendered")
+	checkError(t, expr.New(expr.Options{}, everything()...), expr.Names{}, source.Pos{}, "lookup('template', 'x.j2')",
+		"cannot be rendered")
 }
 
 func TestPasswordIsKept(t *testing.T) {
@@ -162,10 +164,12 @@ func TestURLLookup(t *testing.T) {
 	defer server.Close()
 	defer secure.Close()
 	authority := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	env, scope := expr.New(expr.Options{}, everything()...), expr.Names{"base": server.URL, "tls": secure.URL, "authority": authority}
+	env, scope := expr.New(expr.Options{}, everything()...),
+		expr.Names{"base": server.URL, "tls": secure.URL, "authority": authority}
 	for src, want := range map[string]string{
 		"query('url', tls ~ '/ok', validate_certs=false)":                              "['a', '']",
 		"query('url', tls ~ '/ok', ca_path=authority)":                                 "['a', '']",

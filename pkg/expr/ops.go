@@ -321,7 +321,8 @@ func relation(op operator, a, b any) (bool, error) {
 	}
 	order, err := Order(a, b)
 	if err != nil {
-		return false, fmt.Errorf("'%s' not supported between instances of '%s' and '%s'", op, value.TypeName(a), value.TypeName(b))
+		return false, fmt.Errorf("'%s' not supported between instances of '%s' and '%s'", op, value.TypeName(a),
+			value.TypeName(b))
 	}
 	switch op {
 	case opLt:

@@ -79,9 +79,11 @@ func TestResults(t *testing.T) {
 		"late": value.NewDict("timedout", value.NewDict("period", 5)),
 	}
 	for _, src := range []string{
-		"ok is succeeded", "ok is success", "ok is successful", "ok is changed", "ok is change", "ok is not failed", "ok is reachable",
+		"ok is succeeded", "ok is success", "ok is successful", "ok is changed", "ok is change", "ok is not failed",
+		"ok is reachable",
 		"ok is not skipped", "ok is finished", "ok is started", "ok is not timedout", "bad is failed", "bad is failure",
-		"bad is unreachable", "bad is not changed", "loop is changed", "still is not changed", "skipped is skipped", "skipped is skip",
+		"bad is unreachable", "bad is not changed", "loop is changed", "still is not changed", "skipped is skipped",
+		"skipped is skip",
 		"job is started", "job is not finished", "late is timedout",
 	} {
 		wantValue(t, src, scope, "True")
@@ -174,7 +176,8 @@ func TestFileTests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scope := expr.Names{"dir": dir, "f": file, "l": filepath.Join(dir, "l"), "broken": filepath.Join(dir, "broken"), "gone": filepath.Join(dir, "gone")}
+		scope := expr.Names{"dir": dir, "f": file, "l": filepath.Join(dir, "l"), "broken": filepath.Join(dir, "broken"),
+			"gone": filepath.Join(dir, "gone")}
 		if got, err := x.Eval(context.Background(), scope); got != true || err != nil {
 			t.Errorf("%s: %v %v", src, got, err)
 		}
@@ -272,12 +275,16 @@ func TestObjects(t *testing.T) {
 func TestMoreOperators(t *testing.T) {
 	scope := expr.Names{"min": math.MinInt, "max": math.MaxInt, "inf": math.Inf(1), "nan": math.NaN()}
 	for src, want := range map[string]string{
-		"min % -1": "0", "0 - max - 1 == min": "True", "max + 0 == max": "True", "min + 0 == min": "True", "max - 0 == max": "True",
-		"(-1) ** 3": "-1", "(-1) ** 4": "1", "1 ** 99": "1", "0 ** 5": "0", "(-2) ** 63 == min": "True", "min * 1 == min": "True",
-		"+1.5": "1.5", "-1.5": "-1.5", "[] * 5": "[]", "true * 'ab'": "'ab'", "'%F %E %G %A' | length": "11",
+		"min % -1": "0", "0 - max - 1 == min": "True", "max + 0 == max": "True", "min + 0 == min": "True",
+		"max - 0 == max": "True",
+		"(-1) ** 3":      "-1", "(-1) ** 4": "1", "1 ** 99": "1", "0 ** 5": "0", "(-2) ** 63 == min": "True",
+		"min * 1 == min": "True",
+		"+1.5":           "1.5", "-1.5": "-1.5", "[] * 5": "[]", "true * 'ab'": "'ab'", "'%F %E %G %A' | length": "11",
 		"'%f %F %e %g' % (inf, inf, inf, nan)": "'inf INF inf nan'", "'%05f' % inf": "'  inf'", "'%c' % 'é'": "'é'",
-		"'%.5d|%+.3d|%ld' % (42, 7, 1)": "'00042|+007|1'", "'% d|%-+5d|' % (5, 5)": "' 5|+5   |'", "'%-*d|' % (4, 7)": "'7   |'",
-		"'%*d|' % (-4, 7)": "'7   |'", "'%#.3g' % 1.0": "'1.00'", "'{:%}|{:n}|{:E}|{:.3}'.format(0.5, 2, 12.5, 1.23456)": "'50.000000%|2|1.250000E+01|1.23'",
+		"'%.5d|%+.3d|%ld' % (42, 7, 1)": "'00042|+007|1'", "'% d|%-+5d|' % (5, 5)": "' 5|+5   |'",
+		"'%-*d|' % (4, 7)": "'7   |'",
+		"'%*d|' % (-4, 7)": "'7   |'", "'%#.3g' % 1.0": "'1.00'",
+		"'{:%}|{:n}|{:E}|{:.3}'.format(0.5, 2, 12.5, 1.23456)":    "'50.000000%|2|1.250000E+01|1.23'",
 		"'{:,.2f}|{:=+6d}|{:<6}|{:c}'.format(1234.5, 5, 1.5, 65)": "'1,234.50|+    5|1.5   |A'",
 		"'{0.k}{0[k]}{1[0]}'.format({'k': 1}, ['x'])":             "'11x'",
 		"'{!r:>5}'.format('a')":                                   "\"  'a'\"",
@@ -286,20 +293,35 @@ func TestMoreOperators(t *testing.T) {
 		wantValue(t, src, scope, want)
 	}
 	for src, want := range map[string]string{
-		"min // -1": "64 bits", "-min": "64 bits", "min - 1": "64 bits", "max + 1": "64 bits", "min * -1": "64 bits", "(-8.0) ** 0.5": "root of a negative",
-		"0.0 ** -1": "negative power", "nope + 1": "undefined", "1 + nope": "undefined", "-nope": "undefined", "nope[0:1]": "undefined", "'a'.count(1)": "must be a string", "'a'.find(1)": "must be a string", "'a'.partition(1)": "must be a string",
-		"'a'[nope:]": "undefined", "'a'[nope]": "undefined", "'abc'['x':]": "slice indices", "'abc'[:1.5]": "slice indices", "'abc'[::'x']": "slice indices",
-		"5[1:]": "cannot be sliced", "'%c' % 300000000": "%c requires", "'%c' % 'ab'": "%c requires", "'%x' % 'a'": "an integer is required",
-		"'%f' % 'a'": "must be real number", "'%(a' % {'a': 1}": "incomplete format key", "'%(a)s' % 1": "requires a mapping", "'%(b)s' % {'a': 1}": "mapping lacks",
-		"'%' % 1": "incomplete format", "'%*d' % ('a', 1)": "small int", "'%*d' % ()": "not enough arguments", "'%.*d' % ()": "not enough",
-		"'%s' % nope": "undefined", "'{!x}'.format(1)": "unknown conversion", "'{:f}'.format('a')": "unknown format code", "'{:d}'.format(1.5)": "unknown format code",
-		"'{:q}'.format(1)": "invalid format", "'{0[a}'.format(1)": "missing ']'", "'{a}'.format(1)": "no argument", "'{0.z}'.format({})": "has no attribute 'z'",
-		"'{:{:{}}}'.format(1, 2, 3)": "too deep", "'}'.format(1)": "single '}'", "'a'.split(1)": "must be a string", "'a'.rsplit('', 1)": "empty separator",
-		"'a'.partition('')": "empty separator", "'a'.replace(1, 2)": "two strings", "'a'.center(5, 'ab')": "exactly one character", "'a'.find('a', 'b')": "slice indices",
-		"'\\t'.expandtabs(10 ** 9)": "larger than", "'a'.replace('', 'b' * 10000000)": "larger than", "','.join([nope])": "undefined", "'a'.upper(nope)": "undefined",
-		"[].append()": "needs the argument value", "[1].index(1, 'x')": "slice indices", "[1].remove(2)": "not in the list", "[1].pop(5)": "out of range",
-		"{}.popitem()": "is empty", "{}.update(5)": "no list of pairs", "{}.update([1])": "no pair", "[1, 'a'].sort()": "not supported", "[].extend(5)": "not iterable",
-		"f(a=1, **{'a': 2})": "undefined", "dict(a=1, **{'a': 2})": "given twice", "range(1, a=2, a=3)": "given twice", "range('x')": "whole number",
+		"min // -1": "64 bits", "-min": "64 bits", "min - 1": "64 bits", "max + 1": "64 bits", "min * -1": "64 bits",
+		"(-8.0) ** 0.5": "root of a negative",
+		"0.0 ** -1":     "negative power", "nope + 1": "undefined", "1 + nope": "undefined", "-nope": "undefined",
+		"nope[0:1]": "undefined", "'a'.count(1)": "must be a string", "'a'.find(1)": "must be a string",
+		"'a'.partition(1)": "must be a string",
+		"'a'[nope:]":       "undefined", "'a'[nope]": "undefined", "'abc'['x':]": "slice indices", "'abc'[:1.5]": "slice indices",
+		"'abc'[::'x']": "slice indices",
+		"5[1:]":        "cannot be sliced", "'%c' % 300000000": "%c requires", "'%c' % 'ab'": "%c requires",
+		"'%x' % 'a'": "an integer is required",
+		"'%f' % 'a'": "must be real number", "'%(a' % {'a': 1}": "incomplete format key", "'%(a)s' % 1": "requires a mapping",
+		"'%(b)s' % {'a': 1}": "mapping lacks",
+		"'%' % 1":            "incomplete format", "'%*d' % ('a', 1)": "small int", "'%*d' % ()": "not enough arguments",
+		"'%.*d' % ()": "not enough",
+		"'%s' % nope": "undefined", "'{!x}'.format(1)": "unknown conversion", "'{:f}'.format('a')": "unknown format code",
+		"'{:d}'.format(1.5)": "unknown format code",
+		"'{:q}'.format(1)":   "invalid format", "'{0[a}'.format(1)": "missing ']'", "'{a}'.format(1)": "no argument",
+		"'{0.z}'.format({})":         "has no attribute 'z'",
+		"'{:{:{}}}'.format(1, 2, 3)": "too deep", "'}'.format(1)": "single '}'", "'a'.split(1)": "must be a string",
+		"'a'.rsplit('', 1)": "empty separator",
+		"'a'.partition('')": "empty separator", "'a'.replace(1, 2)": "two strings",
+		"'a'.center(5, 'ab')": "exactly one character", "'a'.find('a', 'b')": "slice indices",
+		"'\\t'.expandtabs(10 ** 9)": "larger than", "'a'.replace('', 'b' * 10000000)": "larger than",
+		"','.join([nope])": "undefined", "'a'.upper(nope)": "undefined",
+		"[].append()": "needs the argument value", "[1].index(1, 'x')": "slice indices", "[1].remove(2)": "not in the list",
+		"[1].pop(5)":   "out of range",
+		"{}.popitem()": "is empty", "{}.update(5)": "no list of pairs", "{}.update([1])": "no pair",
+		"[1, 'a'].sort()": "not supported", "[].extend(5)": "not iterable",
+		"f(a=1, **{'a': 2})": "undefined", "dict(a=1, **{'a': 2})": "given twice", "range(1, a=2, a=3)": "given twice",
+		"range('x')": "whole number",
 	} {
 		x, err := expr.New(expr.Options{}, everything()...).Compile(src, source.Pos{}, expr.Escaped)
 		if err == nil {

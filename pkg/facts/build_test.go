@@ -13,19 +13,29 @@ func TestDistribution(t *testing.T) {
 		want     string // name, family, version, major, release
 	}{
 		{"ubuntu", sections{"os-release": "NAME=\"Ubuntu\"\nVERSION=\"22.04.4 LTS (Jammy Jellyfish)\"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID=\"22.04\"\nVERSION_CODENAME=jammy\n"}, "Ubuntu Debian 22.04 22 jammy"},
-		{"debian", sections{"os-release": "ID=debian\nVERSION_ID=\"12\"\nVERSION=\"12 (bookworm)\"", "debian_version": "12.5\n"}, "Debian Debian 12.5 12 bookworm"},
-		{"debian testing", sections{"os-release": "ID=debian\nVERSION_CODENAME=trixie", "debian_version": "trixie/sid\n"}, "Debian Debian NA NA trixie"},
-		{"centos 7", sections{"os-release": "ID=\"centos\"\nVERSION_ID=\"7\"\nVERSION=\"7 (Core)\"", "centos-release": "CentOS Linux release 7.9.2009 (Core)\n"}, "CentOS RedHat 7.9 7 Core"},
-		{"rhel", sections{"os-release": "ID=\"rhel\"\nVERSION_ID=\"9.4\"\nVERSION=\"9.4 (Plow)\""}, "RedHat RedHat 9.4 9 Plow"},
-		{"rocky", sections{"os-release": "ID=rocky\nVERSION_ID='8.9'\nVERSION=\"8.9 (Green Obsidian)\""}, "Rocky RedHat 8.9 8 Green Obsidian"},
-		{"openEuler", sections{"os-release": "ID=\"openEuler\"\nVERSION_ID=\"22.03\"\nVERSION=\"22.03 (LTS-SP3)\""}, "openEuler RedHat 22.03 22 LTS-SP3"},
-		{"kylin", sections{"os-release": "ID=\"kylin\"\nVERSION_ID=\"V10\"\nVERSION=\"V10 (Tercel)\""}, "Kylin Linux Advanced Server RedHat V10 V10 Tercel"},
-		{"alpine", sections{"os-release": "ID=alpine\nVERSION_ID=3.19.1\nNAME=\"Alpine Linux\""}, "Alpine Alpine 3.19.1 3 NA"},
+		{"debian", sections{"os-release": "ID=debian\nVERSION_ID=\"12\"\nVERSION=\"12 (bookworm)\"",
+			"debian_version": "12.5\n"}, "Debian Debian 12.5 12 bookworm"},
+		{"debian testing", sections{"os-release": "ID=debian\nVERSION_CODENAME=trixie", "debian_version": "trixie/sid\n"},
+			"Debian Debian NA NA trixie"},
+		{"centos 7", sections{"os-release": "ID=\"centos\"\nVERSION_ID=\"7\"\nVERSION=\"7 (Core)\"",
+			"centos-release": "CentOS Linux release 7.9.2009 (Core)\n"}, "CentOS RedHat 7.9 7 Core"},
+		{"rhel", sections{"os-release": "ID=\"rhel\"\nVERSION_ID=\"9.4\"\nVERSION=\"9.4 (Plow)\""},
+			"RedHat RedHat 9.4 9 Plow"},
+		{"rocky", sections{"os-release": "ID=rocky\nVERSION_ID='8.9'\nVERSION=\"8.9 (Green Obsidian)\""},
+			"Rocky RedHat 8.9 8 Green Obsidian"},
+		{"openEuler", sections{"os-release": "ID=\"openEuler\"\nVERSION_ID=\"22.03\"\nVERSION=\"22.03 (LTS-SP3)\""},
+			"openEuler RedHat 22.03 22 LTS-SP3"},
+		{"kylin", sections{"os-release": "ID=\"kylin\"\nVERSION_ID=\"V10\"\nVERSION=\"V10 (Tercel)\""},
+			"Kylin Linux Advanced Server RedHat V10 V10 Tercel"},
+		{"alpine", sections{"os-release": "ID=alpine\nVERSION_ID=3.19.1\nNAME=\"Alpine Linux\""},
+			"Alpine Alpine 3.19.1 3 NA"},
 		{"suse", sections{"os-release": "ID=\"opensuse-leap\"\nVERSION_ID=\"15.5\""}, "openSUSE Leap Suse 15.5 15 NA"},
-		{"unknown but like one", sections{"os-release": "NAME=\"Foo OS\"\nID=foo\nID_LIKE=\"bar rhel fedora\"\nVERSION_ID=1"}, "Foo RedHat 1 1 NA"},
+		{"unknown but like one", sections{"os-release": "NAME=\"Foo OS\"\nID=foo\nID_LIKE=\"bar rhel fedora\"\nVERSION_ID=1"},
+			"Foo RedHat 1 1 NA"},
 		{"unknown", sections{"os-release": "NAME=Void\nID=void\nVERSION=\"3 x\""}, "Void Void 3 3 NA"},
 		{"nothing", sections{}, "Linux Linux NA NA NA"},
-		{"darwin", sections{"uname": "Darwin\nmac\n23.1.0\narm64\nv\n", "darwin": "14.1\n17179869184\n8\n"}, "MacOSX Darwin 14.1 14 23.1.0"},
+		{"darwin", sections{"uname": "Darwin\nmac\n23.1.0\narm64\nv\n", "darwin": "14.1\n17179869184\n8\n"},
+			"MacOSX Darwin 14.1 14 23.1.0"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,11 +73,14 @@ func TestNetworkWithIP(t *testing.T) {
 		"interfaces":         []any{"eth0", "br-x", "lo", "bond0", "tun0", "can0"},
 		"all_ipv4_addresses": []any{"192.0.2.7", "192.0.2.9"},
 		"all_ipv6_addresses": []any{"fd00::2", "fe80::1"},
-		"br_x":               value.NewDict("device", "br-x", "active", false, "mtu", 0, "type", "bridge", "promisc", false, "id", "8000.1", "stp", true, "interfaces", []any{"eth1"}),
-		"default_ipv4": value.NewDict("gateway", "192.0.2.1", "interface", "eth0", "address", "192.0.2.9", "broadcast", "", "netmask", "255.255.255.255",
+		"br_x": value.NewDict("device", "br-x", "active", false, "mtu", 0, "type", "bridge", "promisc", false,
+			"id", "8000.1", "stp", true, "interfaces", []any{"eth1"}),
+		"default_ipv4": value.NewDict("gateway", "192.0.2.1", "interface", "eth0", "address", "192.0.2.9", "broadcast", "",
+			"netmask", "255.255.255.255",
 			"network", "192.0.2.9", "prefix", "32", "macaddress", "02:00:00:00:00:01", "mtu", 1500, "type", "ether", "alias",
 			"eth0"),
-		"default_ipv6": value.NewDict("gateway", "fd00::1", "interface", "eth0", "address", "fd00::2", "prefix", "64", "scope", "global",
+		"default_ipv6": value.NewDict("gateway", "fd00::1", "interface", "eth0", "address", "fd00::2", "prefix", "64",
+			"scope", "global",
 			"macaddress", "02:00:00:00:00:01", "mtu", 1500, "type", "ether"),
 	}
 	for k, w := range want {
@@ -85,8 +98,9 @@ func TestNetworkWithIP(t *testing.T) {
 
 func TestNetworkWithoutIP(t *testing.T) {
 	f := value.NewDict()
-	network(f, sections{"links": links, "route": routes, "addr": "none\nMain:\n  |-- 127.0.0.1\n    /32 host LOCAL\n  |-- 192.0.2.2\n    /32 host LOCAL\n" +
-		"  |-- 192.0.2.255\n    /32 link BROADCAST\nLocal:\n  |-- 192.0.2.2\n    /32 host LOCAL\n"})
+	network(f, sections{"links": links, "route": routes,
+		"addr": "none\nMain:\n  |-- 127.0.0.1\n    /32 host LOCAL\n  |-- 192.0.2.2\n    /32 host LOCAL\n" +
+			"  |-- 192.0.2.255\n    /32 link BROADCAST\nLocal:\n  |-- 192.0.2.2\n    /32 host LOCAL\n"})
 	v, _ := f.Get("default_ipv4")
 	d := v.(*value.Dict)
 	if d.String("address") != "192.0.2.2" || d.String("netmask") != "255.255.255.0" || d.String("gateway") != "192.0.2.1" {
@@ -121,7 +135,8 @@ func TestHardware(t *testing.T) {
 	partLinks := value.NewDict("ids", []any{"ata-1", "scsi-2"}, "labels", []any{}, "masters", []any{"dm-0"}, "uuids",
 		[]any{"abc"})
 	want := map[string]any{
-		"processor_count": 2, "processor_cores": 2, "processor_threads_per_core": 2, "processor_vcpus": 2, "system_vendor": "QEMU", "product_name": "NA",
+		"processor_count": 2, "processor_cores": 2, "processor_threads_per_core": 2, "processor_vcpus": 2,
+		"system_vendor": "QEMU", "product_name": "NA",
 		"mounts": []any{
 			value.NewDict("mount", "/", "device", "/dev/sda1", "fstype", "ext4", "options", "rw", "uuid", "abc", "size_total",
 				4096000, "size_available", 2048000,
@@ -131,7 +146,8 @@ func TestHardware(t *testing.T) {
 				"size_total", 10240, "size_available", 6144,
 				"block_size", 1024, "block_total", 10, "block_available", 6, "block_used", 4),
 		},
-		"devices": value.NewDict("sda", value.NewDict("model", "Disk X", "vendor", nil, "removable", "0", "rotational", "0", "sectors", "104857600",
+		"devices": value.NewDict("sda", value.NewDict("model", "Disk X", "vendor", nil, "removable", "0", "rotational", "0",
+			"sectors", "104857600",
 			"sectorsize", "512", "size", "50.00 GB", "holders", []any{"dm-0"}, "links", diskLinks, "scheduler_mode",
 			"mq-deadline",
 			"partitions", value.NewDict("sda1", value.NewDict("uuid", "abc", "links", partLinks, "sectors", "2048", "size",
@@ -139,7 +155,8 @@ func TestHardware(t *testing.T) {
 		"device_links": value.NewDict("ids", value.NewDict("sda1", []any{"ata-1", "scsi-2"}), "labels", value.NewDict(),
 			"masters", value.NewDict("sda1", []any{"dm-0"}), "uuids", value.NewDict("sda1", []any{"abc"})),
 		"form_factor": "Desktop", "loadavg": value.NewDict("1m", 0.5, "5m", 1.25, "15m", 2.0),
-		"lvm": value.NewDict("vgs", value.NewDict("data", value.NewDict("num_pvs", "1", "num_lvs", "2", "size_g", "10.00", "free_g", "4.00")),
+		"lvm": value.NewDict("vgs", value.NewDict("data",
+			value.NewDict("num_pvs", "1", "num_lvs", "2", "size_g", "10.00", "free_g", "4.00")),
 			"lvs", value.NewDict("logs", value.NewDict("vg", "data", "size_g", "2.00")),
 			"pvs", value.NewDict("/dev/sda1", value.NewDict("vg", "data", "size_g", "10.00", "free_g", "4.00"))),
 	}
@@ -202,20 +219,24 @@ func TestSystemDetails(t *testing.T) {
 	security(f, s)
 	storage(f, s)
 	want := map[string]any{
-		"hostname": "n1", "domain": "example.org", "fqdn": "n1.example.org", "userspace_bits": "64", "service_mgr": "sysvinit", "pkg_mgr": "dnf",
-		"env":                         value.NewDict("A", "1", "fn", "() {\n  x\n}", "B", "2"),
-		"dns":                         value.NewDict("nameservers", []any{"10.0.0.1", "10.0.0.2"}, "search", []any{"a", "b"}, "domain", "d", "options", value.NewDict("ndots", "5", "rotate", true)),
+		"hostname": "n1", "domain": "example.org", "fqdn": "n1.example.org", "userspace_bits": "64",
+		"service_mgr": "sysvinit", "pkg_mgr": "dnf",
+		"env": value.NewDict("A", "1", "fn", "() {\n  x\n}", "B", "2"),
+		"dns": value.NewDict("nameservers", []any{"10.0.0.1", "10.0.0.2"}, "search", []any{"a", "b"},
+			"domain", "d", "options", value.NewDict("ndots", "5", "rotate", true)),
 		"lsb":                         value.NewDict("id", "Debian", "release", "22.04", "major_release", "22"),
 		"ssh_host_key_ed25519_public": "AAAA", "fips": true, "is_chroot": true,
 		"cmdline":      value.NewDict("quiet", true, "console", "ttyS1", "root", "/dev/sda1"),
 		"proc_cmdline": value.NewDict("quiet", true, "console", []any{"tty0", "ttyS0", "ttyS1"}, "root", "/dev/sda1"),
 		"iscsi_iqn":    "iqn.y", "hostnqn": "nqn.x", "fibre_channel_wwn": []any{"10", "11"},
-		"system_capabilities_enforced": "True", "system_capabilities": []any{"ep cap_a", "cap_b-ep"}, "python_version": "3.11.2",
+		"system_capabilities_enforced": "True", "system_capabilities": []any{"ep cap_a", "cap_b-ep"},
+		"python_version": "3.11.2",
 		"python": value.NewDict("executable", "/usr/bin/python3", "has_sslcontext", true, "type", "cpython",
 			"version", value.NewDict("major", 3, "minor", 11, "micro", 2, "releaselevel", "final", "serial", 0),
 			"version_info", []any{3, 11, 2, "final", 0}),
 		"apparmor": value.NewDict("status", "enabled"),
-		"selinux":  value.NewDict("status", "enabled", "mode", "enforcing", "policyvers", "33", "config_mode", "enforcing", "type", "targeted"),
+		"selinux": value.NewDict("status", "enabled", "mode", "enforcing", "policyvers", "33", "config_mode", "enforcing",
+			"type", "targeted"),
 	}
 	for k, w := range want {
 		if got, _ := f.Get(k); !value.Equal(got, w) {

@@ -48,7 +48,8 @@ func dateTime(f *value.Dict, s sections) {
 	offset, zone := s.line("date", 1), s.line("date", 2)
 	at := time.Unix(epoch, 0).In(time.FixedZone(zone, seconds(offset)))
 	utc := at.UTC()
-	week := (at.YearDay() + 6 - (int(at.Weekday())+6)%7) / 7 // as %W of strftime: weeks begin on Monday, the first may be short
+	// as %W of strftime: weeks begin on Monday, the first may be short
+	week := (at.YearDay() + 6 - (int(at.Weekday())+6)%7) / 7
 	text := strconv.FormatInt(epoch, 10)
 	f.Set("date_time", value.NewDict(
 		"year", at.Format("2006"), "month", at.Format("01"), "day", at.Format("02"),

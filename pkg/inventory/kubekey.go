@@ -46,7 +46,8 @@ func (y *yamlFile) kubekey(root *yaml.Node) {
 		return
 	}
 	for k, v := range y.pairs(spec, "spec") {
-		if !y.known(k, "spec", "hosts", "vars", "groups") || isNull(source.Resolve(v)) || !y.isMapping(source.Resolve(v), "spec."+k.Value) {
+		if !y.known(k, "spec", "hosts", "vars", "groups") || isNull(source.Resolve(v)) ||
+			!y.isMapping(source.Resolve(v), "spec."+k.Value) {
 			continue
 		}
 		switch k.Value {

@@ -143,7 +143,8 @@ func TestDefault(t *testing.T) {
 func TestSecretsAreTold(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "hosts"), "n1 ansible_password=hunter22 ansible_ssh_private_key_file=/key/file\n")
-	write(t, filepath.Join(dir, "group_vars/all.yml"), "ansible_become_pass: swordfish\nconnector: {password: opensesame}\n")
+	write(t, filepath.Join(dir, "group_vars/all.yml"),
+		"ansible_become_pass: swordfish\nconnector: {password: opensesame}\n")
 	var set redact.Set
 	if _, ds := Load(context.Background(), []string{"hosts"}, Options{Dir: dir, Secrets: &set}); len(ds) > 0 {
 		t.Fatal(ds)
@@ -159,7 +160,8 @@ func TestBrokenFiles(t *testing.T) {
 		{"bytes.yml", "all:\n  hosts:\n    \xff\xfe: {}\n", "bytes.yml:3:5: byte 0xff is not valid UTF-8"},
 		{"nul.ini", "[a]\nn1\x00\n", "nul.ini:2:1: this line contains a NUL byte"},
 		{"long", "[a]\n" + strings.Repeat("x", maxLine+1), "long:2:1: this line has 1048577 bytes"},
-		{"huge", strings.Repeat("n1\n", source.MaxFile/3+1), "huge: read inventory: it has more than 32 MiB, the most that is read"},
+		{"huge", strings.Repeat("n1\n", source.MaxFile/3+1),
+			"huge: read inventory: it has more than 32 MiB, the most that is read"},
 		{"deep.yml", strings.Repeat("[", 20000), ": Syntax Error while loading YAML"},
 		{"groups.yml", "all:\n" + nested(150), "nested too deep (more than 200 levels)"},
 		{"loop.yml", "all: &a\n  children:\n    web: *a\n", "alias *a is inside the anchor &a"},
@@ -292,7 +294,8 @@ func BenchmarkMatch10k(b *testing.B) {
 
 func TestINIValuesAreLiterals(t *testing.T) {
 	for text, want := range map[string]string{
-		"1": "1", "0644": "'0644'", "true": "'true'", "True": "True", "1, 2": "[1, 2]", `'\101'`: "'A'", `r'\d'`: `'\\d'`, "0o17": "15",
+		"1": "1", "0644": "'0644'", "true": "'true'", "True": "True", "1, 2": "[1, 2]", `'\101'`: "'A'", `r'\d'`: `'\\d'`,
+		"0o17":   "15",
 		"{1, 1}": "[1]", "[1] # c": "[1]", "a b": "'a b'", "1.2.3": "'1.2.3'", "[x]": "'[x]'", "1 if": "'1 if'",
 	} {
 		if got := value.Repr(typed(text)); got != want {

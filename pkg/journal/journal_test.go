@@ -190,7 +190,8 @@ var damages = map[string]struct {
 	"no object": {line(3, `[]`), "events.jsonl:3" + unread + "decode event: not a JSON object", 8},
 	"many lines": {line(3, strings.Repeat("x\n", 14)+"x"), strings.TrimSuffix(strings.Join(func() (out []string) {
 		for n := range 10 {
-			out = append(out, fmt.Sprintf("events.jsonl:%d:1"+unread+"decode event: invalid character 'x' looking for beginning of value", n+3))
+			out = append(out, fmt.Sprintf("events.jsonl:%d:1"+unread+
+				"decode event: invalid character 'x' looking for beginning of value", n+3))
 		}
 		return append(out, "events.jsonl: 5 more lines of the journal cannot be read")
 	}(), "\n"), "\n"), 8},
@@ -210,7 +211,8 @@ var damages = map[string]struct {
 		"events.jsonl: the run has ended, but run.json does not have its end", 9},
 	"run.json cut off": {edit(runFile, func(s string) string { return s[:40] }),
 		"run.json:3:24" + noSummary + "unexpected end of JSON input" + instead, 9},
-	"run.json of another type": {edit(runFile, func(s string) string { return strings.Replace(s, `"check": true`, `"check": "yes"`, 1) }),
+	"run.json of another type": {edit(runFile,
+		func(s string) string { return strings.Replace(s, `"check": true`, `"check": "yes"`, 1) }),
 		"run.json:8:16" + noSummary + "json: cannot unmarshal string into Go struct field Run.check of type bool" + instead,
 		9},
 	"run.json no object": {edit(runFile, func(string) string { return "[]" }),
@@ -291,7 +293,8 @@ func TestRunWithoutEvents(t *testing.T) {
 	check(t, os.Remove(filepath.Join(dir, runsDir, "r1", eventsFile)))
 	runs, err := List(dir)
 	if err != nil || len(runs) != 1 || runs[0].ExitCode != 4 || len(runs[0].Problems) != 1 ||
-		!strings.HasSuffix(runs[0].Problems[0].Error(), "events.jsonl: the events of run r1 cannot be read: no such file or directory") {
+		!strings.HasSuffix(runs[0].Problems[0].Error(),
+			"events.jsonl: the events of run r1 cannot be read: no such file or directory") {
 		t.Errorf("%+v %v", runs, err)
 	}
 	if _, _, err := Read(dir, "r1", event.Discard{}, nil); !errors.Is(err, os.ErrNotExist) {

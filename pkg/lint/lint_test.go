@@ -188,12 +188,14 @@ func TestConditions(t *testing.T) {
 
 func TestSARIF(t *testing.T) {
 	found := check(t, project(t, "- command: hostname\n- nosuchmodule: {}\n"), "-i", "h1,")
-	if len(found) != 2 || found[0].Rule != "missing-changed-when" || found[1].Rule != "load" || found[1].Severity != "error" {
+	if len(found) != 2 || found[0].Rule != "missing-changed-when" || found[1].Rule != "load" ||
+		found[1].Severity != "error" {
 		t.Fatalf("%+v", found)
 	}
 	var out bytes.Buffer
 	s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &bytes.Buffer{}}
-	if code := (cli.Program{}).Main(t.Context(), []string{"lint", "-o", "sarif", "-i", "h1,", "--workdir", t.TempDir()}, s); code != 4 {
+	if code := (cli.Program{}).Main(t.Context(), []string{"lint", "-o", "sarif", "-i", "h1,", "--workdir", t.TempDir()},
+		s); code != 4 {
 		t.Errorf("exit code %d", code)
 	}
 	var log struct {
@@ -221,7 +223,8 @@ func TestSARIF(t *testing.T) {
 		t.Fatalf("%s", out.String())
 	}
 	at := run.Results[0].Locations[0].PhysicalLocation
-	if r := run.Results[0]; r.RuleID != "missing-changed-when" || r.Level != "warning" || at.ArtifactLocation.URI != "site.yml" || at.Region.StartLine != 3 || at.Region.StartColumn != 7 {
+	if r := run.Results[0]; r.RuleID != "missing-changed-when" || r.Level != "warning" ||
+		at.ArtifactLocation.URI != "site.yml" || at.Region.StartLine != 3 || at.Region.StartColumn != 7 {
 		t.Errorf("%+v", r)
 	}
 }

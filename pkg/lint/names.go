@@ -241,7 +241,8 @@ func (p *pass) unlinked(dir string, linked, out map[string]bool) {
 		switch ext := path.Ext(name); {
 		case e.IsDir():
 			p.unlinked(name, linked, out)
-		case (ext == ".yml" || ext == ".yaml" || ext == ".j2" || path.Base(dir) == "templates") && !linked[source.Shown(name)]:
+		case (ext == ".yml" || ext == ".yaml" || ext == ".j2" || path.Base(dir) == "templates") &&
+			!linked[source.Shown(name)]:
 			text, err := p.Tree.ReadFile(name)
 			if err != nil {
 				continue
@@ -292,7 +293,8 @@ func (p *pass) unusedRegisters() {
 		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(t.Register, prefix) }) {
 			continue
 		}
-		p.report(t, t.At, 0, "leave out register, or name it _"+t.Register+" to keep it", "nothing reads '%s', which this task registers", t.Register)
+		p.report(t, t.At, 0, "leave out register, or name it _"+t.Register+" to keep it",
+			"nothing reads '%s', which this task registers", t.Register)
 	}
 }
 

@@ -23,7 +23,8 @@ type entry struct {
 }
 
 func entryOf(f Finding) entry {
-	e := entry{Rule: f.id(), Severity: "warning", File: filepath.ToSlash(fileOf(f.Pos)), Line: f.Pos.Line, Column: f.Pos.Col, Message: f.Summary, Help: f.Help}
+	e := entry{Rule: f.id(), Severity: "warning", File: filepath.ToSlash(fileOf(f.Pos)), Line: f.Pos.Line,
+		Column: f.Pos.Col, Message: f.Summary, Help: f.Help}
 	if f.Severity == source.Error {
 		e.Severity = "error"
 	}

@@ -48,21 +48,27 @@ type insteadOf struct {
 }
 
 func replacements() map[string]insteadOf {
-	services := []string{"start", "stop", "restart", "reload", "enable", "disable", "mask", "unmask", "daemon-reload", "daemon-reexec"}
-	packages := []string{"install", "remove", "purge", "update", "upgrade", "dist-upgrade", "autoremove", "erase", "reinstall"}
+	services := []string{"start", "stop", "restart", "reload", "enable", "disable", "mask", "unmask", "daemon-reload",
+		"daemon-reexec"}
+	packages := []string{"install", "remove", "purge", "update", "upgrade", "dist-upgrade", "autoremove", "erase",
+		"reinstall"}
 	return map[string]insteadOf{
 		"systemctl": {"systemd", services}, "chkconfig": {"service", nil},
 		"apt-get": {"apt", packages}, "apt": {"apt", packages}, "yum": {"dnf", packages}, "dnf": {"dnf", packages},
-		"apt-key": {"apt_key", nil}, "add-apt-repository": {"apt_repository", nil}, "pip": {"pip", packages}, "pip3": {"pip", packages},
+		"apt-key": {"apt_key", nil}, "add-apt-repository": {"apt_repository", nil}, "pip": {"pip", packages},
+		"pip3":  {"pip", packages},
 		"mkdir": {"file", nil}, "rm": {"file", nil}, "rmdir": {"file", nil}, "ln": {"file", nil}, "touch": {"file", nil},
-		"chmod": {"file", nil}, "chown": {"file", nil}, "chgrp": {"file", nil}, "cp": {"copy", nil}, "sed": {"lineinfile", []string{"-i"}},
+		"chmod": {"file", nil}, "chown": {"file", nil}, "chgrp": {"file", nil}, "cp": {"copy", nil},
+		"sed":  {"lineinfile", []string{"-i"}},
 		"curl": {"get_url", nil}, "wget": {"get_url", nil}, "tar": {"unarchive", nil}, "unzip": {"unarchive", nil},
 		"useradd": {"user", nil}, "usermod": {"user", nil}, "userdel": {"user", nil},
 		"groupadd": {"group", nil}, "groupdel": {"group", nil}, "hostnamectl": {"hostname", []string{"set-hostname"}},
 		"modprobe": {"modprobe", nil}, "mount": {"mount", nil}, "umount": {"mount", nil}, "crontab": {"cron", nil},
 		"git": {"git", []string{"clone", "pull", "checkout"}}, "timedatectl": {"timezone", []string{"set-timezone"}},
-		"sysctl": {"sysctl", []string{"-w"}}, "iptables": {"iptables", nil}, "ufw": {"ufw", nil}, "firewall-cmd": {"firewalld", nil},
-		"kubectl": {"k8s", []string{"apply", "create", "delete"}}, "helm": {"helm", []string{"install", "upgrade", "uninstall"}},
+		"sysctl": {"sysctl", []string{"-w"}}, "iptables": {"iptables", nil}, "ufw": {"ufw", nil},
+		"firewall-cmd": {"firewalld", nil},
+		"kubectl":      {"k8s", []string{"apply", "create", "delete"}},
+		"helm":         {"helm", []string{"install", "upgrade", "uninstall"}},
 	}
 }
 
@@ -99,10 +105,12 @@ func (p *pass) commands() {
 		if !ok || p.Modules.Find(instead.module) == nil {
 			continue
 		}
-		if instead.subcommands != nil && !slices.ContainsFunc(argv[1:], func(a string) bool { return slices.Contains(instead.subcommands, a) }) {
+		if instead.subcommands != nil && !slices.ContainsFunc(argv[1:],
+			func(a string) bool { return slices.Contains(instead.subcommands, a) }) {
 			continue
 		}
-		p.report(t, v.TextAt(), len(argv[0]), "kk doc "+instead.module, "the module %s does what %s does", instead.module, program)
+		p.report(t, v.TextAt(), len(argv[0]), "kk doc "+instead.module, "the module %s does what %s does", instead.module,
+			program)
 	}
 }
 
@@ -114,7 +122,8 @@ func (p *pass) changedWhen() {
 		if p.has(t, "creates") || p.has(t, "removes") {
 			continue
 		}
-		p.report(t, t.Syntax.ModuleAt, len(t.Syntax.Module), "changed_when: false, if it only looks; else say when it changed something",
+		p.report(t, t.Syntax.ModuleAt, len(t.Syntax.Module),
+			"changed_when: false, if it only looks; else say when it changed something",
 			"%s reports a change each time", t.Action)
 	}
 }
@@ -141,7 +150,8 @@ func (p *pass) modes() {
 		mode, given := t.Args.Member("mode")
 		if !given {
 			if (makes()[t.Action] || p.createsFile(t)) && !p.hasDefaults(t) {
-				p.report(t, t.Syntax.ModuleAt, len(t.Syntax.Module), `mode: "0644", or what is fit`, "%s creates a file without saying its mode", t.Action)
+				p.report(t, t.Syntax.ModuleAt, len(t.Syntax.Module), `mode: "0644", or what is fit`,
+					"%s creates a file without saying its mode", t.Action)
 			}
 			continue
 		}

@@ -75,7 +75,8 @@ func (p *pass) condition(t *project.Task, v playbook.Value) {
 			continue
 		}
 		if word, isText := raw.(string); isText && slices.Contains([]string{"false", "no", "off"}, strings.ToLower(word)) {
-			p.report(t, v.TextAt(), len(text), "write "+text+" | bool", "'%s' is the text %q, which is true as a condition", text, word)
+			p.report(t, v.TextAt(), len(text), "write "+text+" | bool", "'%s' is the text %q, which is true as a condition",
+				text, word)
 		}
 		return
 	}
@@ -178,7 +179,8 @@ func (p *pass) secret(t *project.Task, name string, f *source.File, n *yaml.Node
 	case yaml.MappingNode:
 		p.secretTree(f, n)
 	case yaml.ScalarNode:
-		if n.Tag == "!vault" || n.ShortTag() != "!!str" || strings.Contains(n.Value, "{{") || !redact.IsSecret(name, n.Value) {
+		if n.Tag == "!vault" || n.ShortTag() != "!!str" || strings.Contains(n.Value, "{{") ||
+			!redact.IsSecret(name, n.Value) {
 			return
 		}
 		p.report(t, source.NodePos(f, n), 0, "encrypt it: kk vault encrypt-string", "'%s' is in clear text", name)

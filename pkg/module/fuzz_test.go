@@ -29,7 +29,8 @@ func FuzzTextFile(f *testing.F) {
 			module.FileAttrs
 			module.Marks
 		}
-		if err := schema.Decode(&args, value.NewDict("mode", mode, "owner", "root", "attributes", "+i"), &redact.Set{}); err != nil {
+		if err := schema.Decode(&args, value.NewDict("mode", mode, "owner", "root", "attributes", "+i"),
+			&redact.Set{}); err != nil {
 			return
 		}
 		if _, err := args.Marks.Apply(t.Context(), c, "/x"); err != nil && err.Error() == "" {

@@ -18,9 +18,11 @@ func TestNamesWithCollections(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"copy": "copy", "ansible.builtin.copy": "copy", "ansible.legacy.copy": "copy", "kk.copy": "copy", "community.general.copy": "", "ansible.posix.copy": "",
-		"sysctl": "sysctl", "ansible.posix.sysctl": "sysctl", "ansible.builtin.sysctl": "sysctl", "kk.sysctl": "sysctl", "community.general.sysctl": "",
-		"ansible.builtin.yum": "dnf", "community.general.yum": "",
+		"copy": "copy", "ansible.builtin.copy": "copy", "ansible.legacy.copy": "copy", "kk.copy": "copy",
+		"community.general.copy": "", "ansible.posix.copy": "",
+		"sysctl": "sysctl", "ansible.posix.sysctl": "sysctl", "ansible.builtin.sysctl": "sysctl", "kk.sysctl": "sysctl",
+		"community.general.sysctl": "",
+		"ansible.builtin.yum":      "dnf", "community.general.yum": "",
 		"image": "image", "kk.image": "image", "ansible.builtin.image": "", "ansible.legacy.image": "",
 		"kubernetes.core.k8s": "k8s", "community.kubernetes.k8s": "k8s", "community.kubernetes.copy": "",
 		"other.collection.copy": "", "ansible.builtin.": "",
@@ -37,8 +39,9 @@ func TestNamesWithCollections(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]bool{
-		"ansible.builtin": true, "ansible.legacy": true, "ansible.posix": true, "kubernetes.core": true, "community.kubernetes": true,
-		"kk": false, "community.general": false, "": false,
+		"ansible.builtin": true, "ansible.legacy": true, "ansible.posix": true, "kubernetes.core": true,
+		"community.kubernetes": true,
+		"kk":                   false, "community.general": false, "": false,
 	} {
 		if r.HasCollection(name) != want {
 			t.Errorf("the collection %q is there: %v", name, !want)

@@ -141,7 +141,8 @@ func (p *file) conditions(n *yaml.Node, what string) []Value {
 		if v.IsNull() || strings.TrimSpace(v.Text()) == "" {
 			continue
 		}
-		if s := strings.ToLower(v.Text()); source.Resolve(v.Node).Style != 0 && (s == "false" || s == "no") && what == "when" {
+		if s := strings.ToLower(v.Text()); source.Resolve(v.Node).Style != 0 && (s == "false" || s == "no") &&
+			what == "when" {
 			p.warnf(v.Node, "when: %q is a string; as an expression it is the boolean false", v.Text()).
 				WithHelp("write it without quotes").Rule = conditionOnText
 		}

@@ -99,7 +99,8 @@ func TestWholeFiles(t *testing.T) {
 
 func TestMeta(t *testing.T) {
 	p := NewParser(nil)
-	m, ds := p.Meta(source.NewFile("main.yml", []byte("dependencies: [a, {role: b, x: 1}]\nallow_duplicates: yes\ngalaxy_info: {}\ncollections: [ansible.posix]\n")))
+	m, ds := p.Meta(source.NewFile("main.yml",
+		[]byte("dependencies: [a, {role: b, x: 1}]\nallow_duplicates: yes\ngalaxy_info: {}\ncollections: [ansible.posix]\n")))
 	if ds.Err() != nil || len(m.Dependencies) != 2 || !m.AllowDuplicates {
 		t.Errorf("%+v %v", m, ds)
 	}

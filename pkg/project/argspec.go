@@ -50,12 +50,14 @@ func (l *Linker) validation(use roleUse, meta *playbook.Meta, where place, ds *s
 	return []Step{&Task{
 		Syntax: &playbook.Task{Pos: at.At(), Name: title, Module: validator}, At: at.At(), Name: template.Literal(title),
 		Action: validator, Spec: spec, Attrs: attrs, Args: l.validatorArgs(use, point, entry, where, ds),
-		Play: where.play, Role: where.role, Static: where.static, SearchPath: where.searchPath(), Trace: where.trace, place: where,
+		Play: where.play, Role: where.role, Static: where.static, SearchPath: where.searchPath(), Trace: where.trace,
+		place: where,
 	}}
 }
 
 // validatorArgs returns the arguments of the task: the spec as written, and the parameters of the role.
-func (l *Linker) validatorArgs(use roleUse, point string, entry *value.Dict, where place, ds *source.Diagnostics) *template.Data {
+func (l *Linker) validatorArgs(use roleUse, point string, entry *value.Dict, where place,
+	ds *source.Diagnostics) *template.Data {
 	var given []string
 	var vals []*template.Data
 	for _, layer := range use.params {
@@ -81,7 +83,8 @@ func (l *Linker) validatorArgs(use roleUse, point string, entry *value.Dict, whe
 	}
 	context := value.NewDict("type", "role", "name", where.role.Name, "argument_spec_name", point, "path", where.role.Path)
 	return template.Mapping([]string{"argument_spec", "rules", "provided_arguments", "validate_args_context"},
-		[]*template.Data{template.Literal(options), template.Literal(rules), template.Mapping(given, vals), template.Literal(context)})
+		[]*template.Data{template.Literal(options), template.Literal(rules), template.Mapping(given, vals),
+			template.Literal(context)})
 }
 
 func argumentRules() []string {

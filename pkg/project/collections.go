@@ -89,7 +89,8 @@ func (l *Linker) collectionNames(values []playbook.Value, playDir string, ds *so
 	for _, v := range values {
 		name := v.Text()
 		out = append(out, name)
-		if _, onDisk := l.collectionDir(name, playDir); onDisk || l.Modules.HasCollection(name) || l.Engine.Env().HasCollection(name) {
+		if _, onDisk := l.collectionDir(name, playDir); onDisk || l.Modules.HasCollection(name) ||
+			l.Engine.Env().HasCollection(name) {
 			continue
 		}
 		ds.Add(source.Warningf(v.At(), "kk has no modules of the collection %q", name).

@@ -30,7 +30,8 @@ func (t *Task) Find(tree source.Tree, kind, name string) (string, error) {
 			return p, nil
 		}
 	}
-	return "", fmt.Errorf("Could not find or access '%s'\nSearched in:\n\t%s on the Ansible Controller.", name, strings.Join(searched, "\n\t"))
+	return "", fmt.Errorf("Could not find or access '%s'\nSearched in:\n\t%s on the Ansible Controller.", name,
+		strings.Join(searched, "\n\t"))
 }
 
 // Places returns the paths that Find checks, in order.
@@ -176,7 +177,8 @@ func firstWord(text string) string {
 // isFileName reports whether a text is a plain file name: not a template, an address, or a text that a shell would
 // expand.
 func isFileName(name string) bool {
-	return name != "" && !playbook.IsTemplate(name) && !strings.Contains(name, "://") && !strings.ContainsAny(name[:1], "~$")
+	return name != "" && !playbook.IsTemplate(name) && !strings.Contains(name, "://") &&
+		!strings.ContainsAny(name[:1], "~$")
 }
 
 // argumentAt returns the position of an argument's value, or else of the task.

@@ -72,7 +72,8 @@ func (r Repository) fetch(ctx context.Context, dir string) error {
 		ref = "refs/tags/" + r.Tag
 	}
 	for _, args := range [][]string{
-		{"init", "--quiet"}, {"fetch", "--quiet", "--depth=1", "--no-tags", "--", r.URL, ref}, {"checkout", "--quiet", "--detach", "FETCH_HEAD"},
+		{"init", "--quiet"}, {"fetch", "--quiet", "--depth=1", "--no-tags", "--", r.URL, ref},
+		{"checkout", "--quiet", "--detach", "FETCH_HEAD"},
 	} {
 		if err := git.run(ctx, args...); err != nil {
 			return err

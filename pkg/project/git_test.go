@@ -90,7 +90,8 @@ func TestCheckout(t *testing.T) {
 	marker := filepath.Join(work, "marker")
 	for _, bad := range []Repository{
 		{URL: origin.dir, Dir: work, Branch: "nope"}, {URL: origin.dir, Dir: work, Tag: "nope"},
-		{URL: filepath.Join(origin.dir, "nope"), Dir: work}, {URL: origin.dir, Dir: work, Token: new(redact.Set).Secret("@/nope")},
+		{URL: filepath.Join(origin.dir, "nope"), Dir: work},
+		{URL: origin.dir, Dir: work, Token: new(redact.Set).Secret("@/nope")},
 		{URL: origin.dir, Dir: filepath.Join(origin.dir, "site.yml")},
 		{URL: "--upload-pack=touch " + marker, Dir: work}, {URL: "ext::touch " + marker, Dir: work},
 	} {

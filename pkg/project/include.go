@@ -333,7 +333,8 @@ func (l *Linker) checkRoleArgs(inc *playbook.Include, ds *source.Diagnostics) {
 	if inc.Args.Kind() != yaml.MappingNode {
 		return
 	}
-	known := []string{"name", "role", "tasks_from", "vars_from", "defaults_from", "handlers_from", "public", "allow_duplicates", "rolespec_validate", "apply"}
+	known := []string{"name", "role", "tasks_from", "vars_from", "defaults_from", "handlers_from", "public",
+		"allow_duplicates", "rolespec_validate", "apply"}
 	l.knownKeys(inc, known, ds)
 }
 
@@ -346,7 +347,8 @@ next:
 				continue next
 			}
 		}
-		d := source.Errorf(source.NodePos(inc.Args.File, n.Content[i]), "module %q has no argument %q", inc.Module, n.Content[i].Value).
+		d := source.Errorf(source.NodePos(inc.Args.File, n.Content[i]), "module %q has no argument %q", inc.Module,
+			n.Content[i].Value).
 			WithHelp("%s", source.DidYouMean(n.Content[i].Value, known))
 		d.Width = len(n.Content[i].Value)
 		ds.Add(d)

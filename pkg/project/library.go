@@ -12,7 +12,8 @@ import (
 // module finds the module of a task. As in Ansible, an executable of the project overrides a module of kk. Roles for
 // many systems contain tasks with collection modules for systems other than the host's. A module that kk does not
 // have is only a warning if a condition can keep hosts from running the task.
-func (l *Linker) module(name string, at source.Pos, where place, conditional bool, ds *source.Diagnostics) *module.Spec {
+func (l *Linker) module(name string, at source.Pos, where place, conditional bool,
+	ds *source.Diagnostics) *module.Spec {
 	builtin := l.Modules.Find(name)
 	own, err := l.own(name, where)
 	switch {

@@ -90,7 +90,8 @@ func chain(files []string) string {
 	return strings.Join(names, " -> ")
 }
 
-func (l *Linker) importPlaybook(pb *Playbook, imp *playbook.ImportPlaybook, path string, from importing, ds *source.Diagnostics) {
+func (l *Linker) importPlaybook(pb *Playbook, imp *playbook.ImportPlaybook, path string, from importing,
+	ds *source.Diagnostics) {
 	where := place{play: &Play{Dir: source.Dir(path), Roles: &RoleList{}}}
 	name, d := l.text(imp.Path, where, "the path of import_playbook")
 	if d != nil {
@@ -240,7 +241,8 @@ func (l *Linker) setup(p *Play, s *playbook.Play, where place, ds *source.Diagno
 	problems, _ := l.problems(spec, given, false)
 	for _, bad := range problems {
 		d := source.Errorf(s.At, "%s", bad.Msg).WithHelp("%s", bad.Help)
-		for name, v := range map[string]playbook.Value{"gather_subset": s.GatherSubset, "gather_timeout": s.GatherTimeout, "fact_path": s.FactPath} {
+		for name, v := range map[string]playbook.Value{"gather_subset": s.GatherSubset, "gather_timeout": s.GatherTimeout,
+			"fact_path": s.FactPath} {
 			if name == bad.Path && v.IsSet() {
 				d.Pos = v.At()
 			}

@@ -229,7 +229,8 @@ func TestAttributesInherit(t *testing.T) {
 		t.Fatal(ds)
 	}
 	task := pb.Plays[0].Main[0].(*Block).Body[0].(*Task)
-	if len(task.Attrs.When) != 2 || task.Attrs.When[0].Src != "a" || len(task.Attrs.Environment) != 3 || len(task.Attrs.Notify) != 1 {
+	if len(task.Attrs.When) != 2 || task.Attrs.When[0].Src != "a" || len(task.Attrs.Environment) != 3 ||
+		len(task.Attrs.Notify) != 1 {
 		t.Errorf("%+v", task.Attrs)
 	}
 	outer := task.Attrs.Outer(Become)
@@ -314,13 +315,15 @@ func TestDynamicIncludes(t *testing.T) {
 		t.Fatal(path, ds)
 	}
 	inside := b.Body[0].(*Task)
-	if inside.Attrs.Value[Become] == nil || !cmp.Equal(inside.Attrs.Tags, []string{"t"}) || inside.Trace[0].What != "include_tasks inc.yml" {
+	if inside.Attrs.Value[Become] == nil || !cmp.Equal(inside.Attrs.Tags, []string{"t"}) ||
+		inside.Trace[0].What != "include_tasks inc.yml" {
 		t.Errorf("%+v", inside)
 	}
 	if _, _, ds := l.IncludeTasks(inc, "broken.yml"); ds.Err() == nil {
 		t.Error("a broken file is included")
 	}
-	if _, _, ds := l.IncludeTasks(inc, "/nope.yml"); ds.Err() == nil || !strings.Contains(ds.Err().Error(), "Could not find or access '/nope.yml'") {
+	if _, _, ds := l.IncludeTasks(inc, "/nope.yml"); ds.Err() == nil ||
+		!strings.Contains(ds.Err().Error(), "Could not find or access '/nope.yml'") {
 		t.Error(ds)
 	}
 	b, _, ds = l.IncludeRole(role, RoleRequest{Name: "r", Tasks: "other", NoDuplicates: true})

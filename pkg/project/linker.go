@@ -75,7 +75,8 @@ type argTable struct {
 
 // New creates a linker.
 func New(o Options) *Linker {
-	l := &Linker{Options: o, files: map[string]*source.File{}, tasks: map[string]parsedTasks{}, args: map[*module.Spec]argTable{},
+	l := &Linker{Options: o, files: map[string]*source.File{}, tasks: map[string]parsedTasks{},
+		args:     map[*module.Spec]argTable{},
 		programs: map[string]map[string]string{}, owned: map[string]ownModule{}}
 	if l.Secrets == nil {
 		l.Secrets = &redact.Set{}

@@ -124,7 +124,8 @@ func (r *pluginReader) plugin(m source.Mappings, name, body *yaml.Node, test boo
 		"description": func(*yaml.Node) {},
 	})
 	if strings.TrimSpace(p.Source) == "" {
-		r.ds.Add(source.Errorf(p.At, "'%s' has no expr", p.Name).WithHelp("expr: an expression over value and the parameters"))
+		r.ds.Add(source.Errorf(p.At, "'%s' has no expr",
+			p.Name).WithHelp("expr: an expression over value and the parameters"))
 		return
 	}
 	r.plugins = append(r.plugins, p)

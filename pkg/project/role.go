@@ -110,11 +110,13 @@ func (l *Linker) useRole(use roleUse, where place, ds *source.Diagnostics) ([]St
 	}
 	for _, dep := range use.deps {
 		if dep == dir {
-			ds.Add(withTrace(source.Errorf(use.at, "role %s depends on itself: %s", use.name, chain(append(use.deps, dir))), where))
+			ds.Add(withTrace(source.Errorf(use.at, "role %s depends on itself: %s", use.name, chain(append(use.deps, dir))),
+				where))
 			return nil, dir
 		}
 	}
-	role := &Role{Name: use.name, Path: dir, Collection: collection, Public: use.public, Parent: where.role, dependency: len(use.deps) > 0}
+	role := &Role{Name: use.name, Path: dir, Collection: collection, Public: use.public, Parent: where.role,
+		dependency: len(use.deps) > 0}
 	if path.IsAbs(use.name) || strings.HasPrefix(use.name, ".") { // a path, not a name
 		role.Name = path.Base(dir)
 	}
@@ -164,7 +166,8 @@ func (l *Linker) useRole(use roleUse, where place, ds *source.Diagnostics) ([]St
 		where.play.Static.Public.Add(role.low, extend(depMid, roleVars))
 	}
 	l.roleHandlers(use, dir, inner, ds)
-	block := &Block{Name: role.Name, Role: role, Body: append(l.validation(use, meta, inner, ds), l.roleTasks(use, dir, inner, ds)...)}
+	block := &Block{Name: role.Name, Role: role,
+		Body: append(l.validation(use, meta, inner, ds), l.roleTasks(use, dir, inner, ds)...)}
 	if !use.duplicates && !meta.AllowDuplicates {
 		block.Once = fmt.Sprintf("%s|%s|%v", dir, use.key, use.from)
 	}
@@ -292,7 +295,8 @@ func (l *Linker) roleHandlers(use roleUse, dir string, where place, ds *source.D
 }
 
 // roleVars reads the defaults or vars of a role: a file, or all files in a directory main/.
-func (l *Linker) roleVars(dir, kind, from, role string, where place, at source.Pos, ds *source.Diagnostics) []*vars.Layer {
+func (l *Linker) roleVars(dir, kind, from, role string, where place, at source.Pos,
+	ds *source.Diagnostics) []*vars.Layer {
 	base := source.Join(dir, kind)
 	if from == "" && l.Tree.IsDir(base+"/main") {
 		return l.varsFolder(base+"/main", kind, role, ds)

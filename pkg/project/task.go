@@ -20,7 +20,8 @@ import (
 
 // metaActions returns the meta tasks that the engine supports.
 func metaActions() []string {
-	return []string{"flush_handlers", "end_play", "end_run", "end_host", "end_batch", "end_role", "clear_host_errors", "clear_facts", "refresh_inventory", "reset_connection", "noop"}
+	return []string{"flush_handlers", "end_play", "end_run", "end_host", "end_batch", "end_role", "clear_host_errors",
+		"clear_facts", "refresh_inventory", "reset_connection", "noop"}
 }
 
 func (l *Linker) task(s *playbook.Task, where place, ds *source.Diagnostics) *Task {
@@ -56,7 +57,8 @@ func checkAsync(t *Task) *source.Diagnostic {
 	if d, err := playbook.Seconds.Convert(limit); err != nil || d == time.Duration(0) {
 		return nil
 	}
-	return source.Errorf(t.Syntax.Async.At(), "async is not supported for %s", t.Spec.Name).WithHelp("remove it: the task ends at once")
+	return source.Errorf(t.Syntax.Async.At(), "async is not supported for %s",
+		t.Spec.Name).WithHelp("remove it: the task ends at once")
 }
 
 // modulesLike returns suggestions for an unknown module name.
@@ -144,7 +146,8 @@ func (l *Linker) loop(s *playbook.Loop, ds *source.Diagnostics) *Loop {
 			WithHelp("%s", source.DidYouMean(s.Lookup, l.Engine.Env().LookupNames())))
 	}
 	out := &Loop{
-		Syntax: s, Lookup: lookup, Items: l.data(s.Items, ds), Var: l.data(s.Var, ds), IndexVar: l.data(s.IndexVar, ds), Label: l.data(s.Label, ds), Pause: l.data(s.Pause, ds),
+		Syntax: s, Lookup: lookup, Items: l.data(s.Items, ds), Var: l.data(s.Var, ds), IndexVar: l.data(s.IndexVar, ds),
+		Label: l.data(s.Label, ds), Pause: l.data(s.Pause, ds),
 		Extended: l.data(s.Extended, ds), AllItems: l.data(s.ExtendedAllItems, ds), Forks: l.data(s.Forks, ds),
 	}
 	out.BreakWhen = l.condsInto(s.BreakWhen, ds)
@@ -174,7 +177,8 @@ type argument struct {
 }
 
 // arguments compiles a task's arguments and validates literals.
-func (l *Linker) arguments(s *playbook.Task, spec *module.Spec, defaults []*template.Data, ds *source.Diagnostics) *template.Data {
+func (l *Linker) arguments(s *playbook.Task, spec *module.Spec, defaults []*template.Data,
+	ds *source.Diagnostics) *template.Data {
 	var list []argument
 	switch s.Args.Kind() {
 	case yaml.ScalarNode:
@@ -273,7 +277,8 @@ func (l *Linker) freeForm(v playbook.Value, spec *module.Spec, ds *source.Diagno
 	}
 	for _, w := range words {
 		if w.Key == "" {
-			ds.Add(source.Errorf(at(w.At), "this module does not take %q: its arguments are key=value words or a mapping", w.Value).
+			ds.Add(source.Errorf(at(w.At), "this module does not take %q: its arguments are key=value words or a mapping",
+				w.Value).
 				WithHelp("arguments of %s: %s", spec.Name, strings.Join(sortedKeys(table.names), ", ")))
 			continue
 		}

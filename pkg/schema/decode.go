@@ -80,7 +80,8 @@ func (d *decoder) assign(fields []field, args *value.Dict, path string) (map[int
 		case v == nil: // not given
 		default:
 			if before, twice := given[i]; twice {
-				d.add(Problem{Path: join(path, key), Msg: fmt.Sprintf("%s and %s are the same argument", before.key, key), Help: "give only one of them"})
+				d.add(Problem{Path: join(path, key), Msg: fmt.Sprintf("%s and %s are the same argument", before.key, key),
+					Help: "give only one of them"})
 				continue
 			}
 			given[i] = givenArg{key, v}

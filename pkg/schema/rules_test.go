@@ -52,17 +52,20 @@ func TestRules(t *testing.T) {
 		{dict("src", "x", "size", "0"), "size", "value of size must be 1 to 9, got 0"},
 		{dict("src", "x", "names", []any{}), "names", "value of names must be a list of 1 to 2, got 0"},
 		{dict("src", "x", "names", "a,B"), "names", `value of names must be lower case when src or size is given, got "B"`},
-		{dict("src", "x", "items", []any{dict("a", 1), dict("a", 1, "b", 2)}), "items.b", "parameters are mutually exclusive: a|b found in items"},
+		{dict("src", "x", "items", []any{dict("a", 1), dict("a", 1, "b", 2)}), "items.b",
+			"parameters are mutually exclusive: a|b found in items"},
 		{dict("src", "x", "key", ""), "", ""},
 		{dict("src", "x", "key", "a b"), "key", "value of key must be a word, got ********"},
-		{dict("src", []any{}), "src", "value of src must be a string, got a list"}, // and nothing about the rules that it may break
+		// and nothing about the rules that it may break
+		{dict("src", []any{}), "src", "value of src must be a string, got a list"},
 	} {
 		err := schema.Decode(&ruled{}, c.args, &redact.Set{})
 		var problems schema.Errors
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", value.Repr(c.args), err)
-		case c.want != "" && (!errors.As(err, &problems) || len(problems) != 1 || problems[0].Msg != c.want || problems[0].Path != c.path):
+		case c.want != "" && (!errors.As(err, &problems) || len(problems) != 1 || problems[0].Msg != c.want ||
+			problems[0].Path != c.path):
 			t.Errorf("%s: %v, not %q of %q", value.Repr(c.args), err, c.want, c.path)
 		}
 	}

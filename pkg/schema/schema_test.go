@@ -121,7 +121,8 @@ func TestDecodeProblems(t *testing.T) {
 		{"int is not truncated", dict("dest", "/x", "count", "5.5"), `value of count must be an int, got "5.5"`},
 		{"float is not truncated", dict("dest", "/x", "count", 5.5), `value of count must be an int, got 5.5`},
 		{"string from list", dict("dest", []any{"a"}), `value of dest must be a string, got a list`},
-		{"list of lists", dict("dest", "/x", "names", []any{[]any{}}), `value of names must be a list of strings, got a list`},
+		{"list of lists", dict("dest", "/x", "names", []any{[]any{}}),
+			`value of names must be a list of strings, got a list`},
 		{"dict", dict("dest", "/x", "data", "{oops"), `value of data must be a dict, got "{oops"`},
 		{"map", dict("dest", "/x", "env", dict("a", []any{})), `value of env must be a dict of strings, got a dict`},
 		{"seconds", dict("dest", "/x", "wait", "soon"), `value of wait must be a number of seconds, got "soon"`},
@@ -129,10 +130,13 @@ func TestDecodeProblems(t *testing.T) {
 		{"mode", dict("dest", "/x", "mode", 644), `value of mode must be a file mode: 644 is a decimal number; write "0644"`},
 		{"undefined", dict("dest", &value.Undefined{Name: "x"}), `value of dest: 'x' is undefined`},
 		{"twice", dict("dest", "/x", "path", "/y"), `dest and path are the same argument (give only one of them)`},
-		{"nested", dict("dest", "/x", "rule", dict("prto", 1)), `unknown argument "rule.prto" (did you mean "proto"?); missing required arguments: port found in rule`},
+		{"nested", dict("dest", "/x", "rule", dict("prto", 1)),
+			`unknown argument "rule.prto" (did you mean "proto"?); missing required arguments: port found in rule`},
 		{"nested type", dict("dest", "/x", "rules", []any{1}), `value of rules must be a dict, got 1`},
-		{"long strings are not shown", dict("dest", "/x", "force", strings.Repeat("x", 99)), `value of force must be a bool (yes or no), got a string of 99 bytes`},
-		{"all at once", dict("foo", 1, "count", "x"), `unknown argument "foo"; value of count must be an int, got "x"; missing required arguments: dest`},
+		{"long strings are not shown", dict("dest", "/x", "force", strings.Repeat("x", 99)),
+			`value of force must be a bool (yes or no), got a string of 99 bytes`},
+		{"all at once", dict("foo", 1, "count", "x"),
+			`unknown argument "foo"; value of count must be an int, got "x"; missing required arguments: dest`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -153,7 +157,8 @@ func TestCheckPassesOverTemplates(t *testing.T) {
 		s, ok := v.(string)
 		return ok && strings.Contains(s, "{{")
 	}
-	args := dict("dest", "{{ x }}", "count", "{{ n }}", "state", "bad", "rules", []any{"{{ r }}", dict("port", "{{ p }}", "x", 1)})
+	args := dict("dest", "{{ x }}", "count", "{{ n }}", "state", "bad", "rules",
+		[]any{"{{ r }}", dict("port", "{{ p }}", "x", 1)})
 	var got []string
 	for _, p := range schema.Check(&sample{}, args, &redact.Set{}, schema.Unsure{Dynamic: dynamic}) {
 		got = append(got, p.Path+": "+p.Msg)

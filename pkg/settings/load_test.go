@@ -76,7 +76,8 @@ func TestPrecedence(t *testing.T) {
 func TestWhereFilesAreFound(t *testing.T) {
 	files := map[string]string{
 		"kk.yaml": "forks: 1", "HOME/.config/kk/kk.yaml": "forks: 2", "ETC/kk/kk.yaml": "forks: 3", "other.yaml": "forks: 4",
-		"ansible.cfg": "[defaults]\ntimeout=1", "HOME/.ansible.cfg": "[defaults]\ntimeout=2", "ETC/ansible/ansible.cfg": "[defaults]\ntimeout=3", "sub/other.cfg": "[defaults]\ntimeout=4",
+		"ansible.cfg": "[defaults]\ntimeout=1", "HOME/.ansible.cfg": "[defaults]\ntimeout=2",
+		"ETC/ansible/ansible.cfg": "[defaults]\ntimeout=3", "sub/other.cfg": "[defaults]\ntimeout=4",
 	}
 	for _, want := range []struct{ forks, timeout int }{{1, 1}, {2, 2}, {3, 3}, {50, 10}} {
 		l := load(t, place(t, nil, files))
@@ -169,31 +170,39 @@ func TestProblems(t *testing.T) {
 		files   map[string]string
 		want    []string
 	}{
-		{"typo", nil, map[string]string{"kk.yaml": "forks: 2\nfrks: 3\n"}, []string{`kk.yaml:2:1: unknown setting "frks" (did you mean "forks"?)`}},
-		{"nothing near", nil, map[string]string{"kk.yaml": "zzzzzz: 3\n"}, []string{`kk.yaml:1:1: unknown setting "zzzzzz" (kk config list prints all settings)`}},
+		{"typo", nil, map[string]string{"kk.yaml": "forks: 2\nfrks: 3\n"},
+			[]string{`kk.yaml:2:1: unknown setting "frks" (did you mean "forks"?)`}},
+		{"nothing near", nil, map[string]string{"kk.yaml": "zzzzzz: 3\n"},
+			[]string{`kk.yaml:1:1: unknown setting "zzzzzz" (kk config list prints all settings)`}},
 		{"bad values", nil, map[string]string{"kk.yaml": "forks: many\nbecome: perhaps\ngathering: smrt\n"}, []string{
 			`kk.yaml:1:8: value of forks must be an int, got "many"`,
 			`kk.yaml:2:9: value of become must be a bool (yes or no), got "perhaps"`,
 			`kk.yaml:3:12: value of gathering must be one of: implicit, explicit, smart, got: smrt`}},
-		{"too small", nil, map[string]string{"kk.yaml": "forks: 0"}, []string{`kk.yaml:1:8: value of forks must be at least 1, got 0`}},
-		{"twice", nil, map[string]string{"kk.yaml": "forks: 1\nforks: 2"}, []string{`kk.yaml:2:1: key "forks" is set twice in this mapping (first on line 1) (remove or rename one: the last would silently win)`}},
-		{"a list", nil, map[string]string{"kk.yaml": "- forks"}, []string{"kk.yaml:1:1: settings must be a mapping of names to values (for example: forks: 20)"}},
-		{"loser", []string{"KK_FORKS=3"}, map[string]string{"kk.yaml": "forks: x"}, []string{`kk.yaml:1:8: value of forks must be an int, got "x"`}},
+		{"too small", nil, map[string]string{"kk.yaml": "forks: 0"},
+			[]string{`kk.yaml:1:8: value of forks must be at least 1, got 0`}},
+		{"twice", nil, map[string]string{"kk.yaml": "forks: 1\nforks: 2"},
+			[]string{`kk.yaml:2:1: key "forks" is set twice in this mapping (first on line 1) (remove or rename one: the last would silently win)`}},
+		{"a list", nil, map[string]string{"kk.yaml": "- forks"},
+			[]string{"kk.yaml:1:1: settings must be a mapping of names to values (for example: forks: 20)"}},
+		{"loser", []string{"KK_FORKS=3"}, map[string]string{"kk.yaml": "forks: x"},
+			[]string{`kk.yaml:1:8: value of forks must be an int, got "x"`}},
 		{"environment", []string{"KK_FORKS=x", "ANSIBLE_BECOME=x"}, nil, []string{
 			`environment variable KK_FORKS: value of forks must be an int, got "x"`,
 			`environment variable ANSIBLE_BECOME: value of become must be a bool (yes or no), got "x"`}},
-		{"no file", []string{"KK_CONFIG=gone.yaml"}, map[string]string{"x": ""}, []string{"environment variable KK_CONFIG: open DIR/gone.yaml: no such file or directory"}},
+		{"no file", []string{"KK_CONFIG=gone.yaml"}, map[string]string{"x": ""},
+			[]string{"environment variable KK_CONFIG: open DIR/gone.yaml: no such file or directory"}},
 		{"ini", nil, map[string]string{"ansible.cfg": "a=b\n[defaults]\nforks = x\nbare\nforks = 2\n"}, []string{
 			`ansible.cfg:1:1: "a=b" comes before the first section (put most keys under [defaults])`,
 			`ansible.cfg:3:9: value of forks must be an int, got "x"`,
 			`ansible.cfg:4:1: a line must be [section] or key = value, not "bare"`,
 			`ansible.cfg:5:1: [defaults] forks is defined twice (first on line 3) (remove one of them)`}},
-		{"not ours", []string{"ANSIBLE_LIBRARY=x", "KK_FROKS=1"}, map[string]string{"ansible.cfg": "[defaults]\n  forkz = 3\nerror_on_undefined_vars = no\nstrategy = mitogen_linear\n"}, []string{
-			"W environment variable ANSIBLE_LIBRARY is ignored: kk has no such setting (put modules of a project into the folder library next to the playbook, or of a role)",
-			"W kk does not know the environment variable KK_FROKS (did you mean KK_FORKS?)",
-			`W ansible.cfg:2:3: setting [defaults] forkz is ignored: kk has no such setting (did you mean "forks"?)`,
-			"W ansible.cfg:3:1: setting [defaults] error_on_undefined_vars is ignored: kk has no such setting (use the filter default where a name can be undefined)",
-			`W ansible.cfg:4:12: kk has no strategy "mitogen_linear": linear is used`}},
+		{"not ours", []string{"ANSIBLE_LIBRARY=x", "KK_FROKS=1"},
+			map[string]string{"ansible.cfg": "[defaults]\n  forkz = 3\nerror_on_undefined_vars = no\nstrategy = mitogen_linear\n"}, []string{
+				"W environment variable ANSIBLE_LIBRARY is ignored: kk has no such setting (put modules of a project into the folder library next to the playbook, or of a role)",
+				"W kk does not know the environment variable KK_FROKS (did you mean KK_FORKS?)",
+				`W ansible.cfg:2:3: setting [defaults] forkz is ignored: kk has no such setting (did you mean "forks"?)`,
+				"W ansible.cfg:3:1: setting [defaults] error_on_undefined_vars is ignored: kk has no such setting (use the filter default where a name can be undefined)",
+				`W ansible.cfg:4:12: kk has no strategy "mitogen_linear": linear is used`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := place(t, c.environ, c.files)

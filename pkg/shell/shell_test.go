@@ -6,11 +6,13 @@ import (
 	"testing"
 )
 
-var odd = []string{"", "plain", "a b", "it's", `"`, `\`, "$HOME", "`id`", "$(id)", "a;b", "a\nb", "\t", "*", "~", "!x", "{a,b}", "#c", "-n", "ż€", "'''", "a=b", "%s\\n", "&|<>()"}
+var odd = []string{"", "plain", "a b", "it's", `"`, `\`, "$HOME", "`id`", "$(id)", "a;b", "a\nb", "\t", "*", "~", "!x",
+	"{a,b}", "#c", "-n", "ż€", "'''", "a=b", "%s\\n", "&|<>()"}
 
 func TestQuote(t *testing.T) {
 	for word, want := range map[string]string{
-		"": "''", "plain": "plain", "/a/b-c_d.e:f,g=h@i%j+k": "/a/b-c_d.e:f,g=h@i%j+k", "a b": "'a b'", "it's": `'it'\''s'`, "~": "'~'", "ż": "'ż'",
+		"": "''", "plain": "plain", "/a/b-c_d.e:f,g=h@i%j+k": "/a/b-c_d.e:f,g=h@i%j+k", "a b": "'a b'", "it's": `'it'\''s'`,
+		"~": "'~'", "ż": "'ż'",
 	} {
 		if got := Quote(word); got != want {
 			t.Errorf("%q: %s, want %s", word, got, want)
@@ -24,7 +26,8 @@ func TestShellReadsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); strings.Join(got, "|") != strings.Join(odd, "|") {
+	if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); strings.Join(got, "|") != strings.Join(odd,
+		"|") {
 		t.Errorf("%q, want %q", got, odd)
 	}
 }

@@ -34,7 +34,8 @@ func TestShown(t *testing.T) {
 
 func TestAbs(t *testing.T) {
 	t.Chdir("/")
-	for in, want := range map[string]string{"a/../b": "/b", "/a/": "/a", "builtin:/a/../b": "builtin:/b", "builtin:/../..": "builtin:/"} {
+	for in, want := range map[string]string{"a/../b": "/b", "/a/": "/a", "builtin:/a/../b": "builtin:/b",
+		"builtin:/../..": "builtin:/"} {
 		if got, err := source.Abs(in); got != want || err != nil {
 			t.Errorf("%s: %s, %v, want %s", in, got, err, want)
 		}
@@ -83,7 +84,8 @@ func TestModesAndLinks(t *testing.T) {
 			t.Errorf("the mode for copies of %s is %o, want %o", name, got, want)
 		}
 	}
-	for name, want := range map[string]bool{dir + "/run": false, dir + "/link": true, "builtin:/run": false, "builtin:/gone": false} {
+	for name, want := range map[string]bool{dir + "/run": false, dir + "/link": true, "builtin:/run": false,
+		"builtin:/gone": false} {
 		if got := tree.IsLink(name); got != want {
 			t.Errorf("%s is a link: %v, want %v", name, got, want)
 		}

@@ -107,7 +107,8 @@ func TestReadStream(t *testing.T) {
 }
 
 func TestOpenRefusesWhatHasNoEnd(t *testing.T) {
-	for name, want := range map[string]string{fifo(t): "it is a pipe, and not a file", "/dev/zero": "it is a device, and not a file"} {
+	for name, want := range map[string]string{fifo(t): "it is a pipe, and not a file",
+		"/dev/zero": "it is a device, and not a file"} {
 		if _, err := (Tree{}).Open(name); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -126,7 +127,8 @@ func TestProgram(t *testing.T) {
 	}{
 		{"prints", "echo hi", "hi\n", "", "", 0},
 		{"fails", "echo why >&2; exit 3", "", "exit status 3", "why", 0},
-		{"prints without end", "trap '' PIPE; while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done", "", "it printed more than 1 MiB", "", 0},
+		{"prints without end", "trap '' PIPE; while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done", "",
+			"it printed more than 1 MiB", "", 0},
 		{"does not end", "sleep 1000", "", "it did not end within 50ms", "", 50 * time.Millisecond},
 		{"leaves a child", "echo hi; sleep 1000 & echo $! >child", "hi\n", "", "", 0},
 	} {

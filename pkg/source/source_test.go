@@ -15,7 +15,8 @@ const site = "- hosts: all\n  tasks:\n    - name: motd\n      copy: {dst: /etc/m
 
 func TestRender(t *testing.T) {
 	f := NewFile("site.yml", []byte(site))
-	d := Errorf(Pos{f, 4, 14}, "module %q has no argument %q", "copy", "dst").WithHelp("%s", DidYouMean("dst", []string{"src", "dest"}))
+	d := Errorf(Pos{f, 4, 14}, "module %q has no argument %q", "copy", "dst").WithHelp("%s",
+		DidYouMean("dst", []string{"src", "dest"}))
 	d.Width = 3
 	d.Trace = []Frame{{"role web", Pos{f, 1, 1}}, {What: "the command line"}}
 	want := `site.yml:4:14: module "copy" has no argument "dst"
@@ -81,7 +82,8 @@ func TestSecretsInSnippets(t *testing.T) {
 func TestDiagnostics(t *testing.T) {
 	a, b := NewFile("a", nil), NewFile("b", nil)
 	var ds Diagnostics
-	ds.Add(Errorf(Pos{b, 1, 1}, "four"), nil, Warningf(Pos{a, 2, 1}, "three"), Errorf(Pos{a, 1, 5}, "two"), Errorf(Pos{a, 1, 2}, "one"), Errorf(Pos{a, 1, 2}, "one"), Errorf(Pos{}, "zero"))
+	ds.Add(Errorf(Pos{b, 1, 1}, "four"), nil, Warningf(Pos{a, 2, 1}, "three"), Errorf(Pos{a, 1, 5}, "two"),
+		Errorf(Pos{a, 1, 2}, "one"), Errorf(Pos{a, 1, 2}, "one"), Errorf(Pos{}, "zero"))
 	want := "zero\na:1:2: one\na:1:5: two\na:2:1: three\nb:1:1: four"
 	if got := ds.Sort().Error(); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
@@ -165,7 +167,8 @@ func TestTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := Tree{Embedded: fstest.MapFS{"playbooks/a.yaml": {Data: []byte("carried")}, "playbooks/b.yaml": {}}}
-	for name, want := range map[string]string{path: "disk", "builtin:/playbooks/a.yaml": "carried", "builtin:/../playbooks/./a.yaml": "carried"} {
+	for name, want := range map[string]string{path: "disk", "builtin:/playbooks/a.yaml": "carried",
+		"builtin:/../playbooks/./a.yaml": "carried"} {
 		got, err := tree.ReadFile(name)
 		if err != nil || string(got) != want || !tree.IsFile(name) || tree.IsDir(name) {
 			t.Errorf("%s: %s, %v", name, got, err)
@@ -176,7 +179,8 @@ func TestTree(t *testing.T) {
 		}
 		_ = f.Close()
 	}
-	if !tree.IsDir("builtin:/") || !tree.IsDir("builtin:/playbooks") || !tree.IsDir(dir) || tree.IsFile(dir) || tree.IsFile(path+"x") {
+	if !tree.IsDir("builtin:/") || !tree.IsDir("builtin:/playbooks") || !tree.IsDir(dir) || tree.IsFile(dir) ||
+		tree.IsFile(path+"x") {
 		t.Error("files and folders are confused")
 	}
 	for pattern, want := range map[string]int{"builtin:/playbooks/*.yaml": 2, dir + "/*": 1, "builtin:/nothing*": 0} {
@@ -244,7 +248,8 @@ func TestParseYAML(t *testing.T) {
 
 // TestSyntaxErrorLater has the error far down in a long file.
 func TestSyntaxErrorLater(t *testing.T) {
-	text := strings.Repeat("- name: a\n  command: b\n", 3000) + "- name: c\n  command: 'd\n" + strings.Repeat("- name: e\n", 50)
+	text := strings.Repeat("- name: a\n  command: b\n", 3000) + "- name: c\n  command: 'd\n" +
+		strings.Repeat("- name: e\n", 50)
 	_, ds := ParseYAML(NewFile("f", []byte(text)))
 	if len(ds) != 1 || ds[0].Pos.String() != "f:6002:12" {
 		t.Errorf("%v", ds)
@@ -255,7 +260,8 @@ func TestSyntaxErrorLater(t *testing.T) {
 var breaks = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
 
 func FuzzParseYAML(f *testing.F) {
-	for _, s := range []string{site, "a: 'x", "a: [1, {b: \"c\\q\"", "a: &a [*a]", "\ta: b", "a:b\n c: d", "- - {{ x }}", "a: |\n  x\n b", "? a\n: b", "%YAML", "---\n...\n---", "a: *b", "\ufeffa: 1"} {
+	for _, s := range []string{site, "a: 'x", "a: [1, {b: \"c\\q\"", "a: &a [*a]", "\ta: b", "a:b\n c: d", "- - {{ x }}",
+		"a: |\n  x\n b", "? a\n: b", "%YAML", "---\n...\n---", "a: *b", "\ufeffa: 1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

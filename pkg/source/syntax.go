@@ -147,7 +147,8 @@ func mappingMistake(f *File, n, indent int) mistake {
 		if i := noBlank.FindStringIndex(above); i != nil && strings.Count(above, ": ") == 0 {
 			return mistake{m, i[1] - 1, "a key needs a space behind its colon"}
 		}
-		if strings.Count(line, ": ") < 2 && strings.Contains(above, ": ") && indent > len(above)-len(strings.TrimLeft(above, " -")) {
+		if strings.Count(line, ": ") < 2 && strings.Contains(above, ": ") &&
+			indent > len(above)-len(strings.TrimLeft(above, " -")) {
 			return mistake{n, indent, "this line goes on with the text above it: indent it as the key above"}
 		}
 		break

@@ -35,7 +35,8 @@ func TestNodeValue(t *testing.T) {
 		{"unsafe", "a: !unsafe '{{ n }}'", "{'a': '{{ n }}'}"},
 		{"alias", "a: &x ['{{ n }}']\nb: *x", "{'a': [5], 'b': [5]}"},
 		{"merge", "a: &x {p: '{{ n }}', q: 1}\nb: {<<: *x, q: 2}", "{'a': {'p': 5, 'q': 1}, 'b': {'q': 2, 'p': 5}}"},
-		{"merge of a list", "a: &x {p: 1}\nb: &y {q: '{{ n }}'}\nc: {<<: [*x, *y]}", "{'a': {'p': 1}, 'b': {'q': 5}, 'c': {'p': 1, 'q': 5}}"},
+		{"merge of a list", "a: &x {p: 1}\nb: &y {q: '{{ n }}'}\nc: {<<: [*x, *y]}",
+			"{'a': {'p': 1}, 'b': {'q': 5}, 'c': {'p': 1, 'q': 5}}"},
 		{"block scalar", "a: |\n  x\n  {{ n }}\n", "{'a': 'x\\n5\\n'}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

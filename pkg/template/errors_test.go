@@ -13,8 +13,10 @@ import (
 )
 
 func TestProblemsOfAnIncludedFile(t *testing.T) {
-	for verb, src := range map[string]string{"include": "{% include 'a.j2' %}", "import": "{% import 'a.j2' as a %}", "extends": "{% extends 'a.j2' %}"} {
-		_, err := renderFiles(t, newEngine(), map[string]string{"main.j2": "x\n" + src, "a.j2": "1\n2\n {{ b | nofilter }}"}, FileOptions{}, expr.Names{})
+	for verb, src := range map[string]string{"include": "{% include 'a.j2' %}", "import": "{% import 'a.j2' as a %}",
+		"extends": "{% extends 'a.j2' %}"} {
+		_, err := renderFiles(t, newEngine(), map[string]string{"main.j2": "x\n" + src, "a.j2": "1\n2\n {{ b | nofilter }}"},
+			FileOptions{}, expr.Names{})
 		d := diagnosticOf(err)
 		if d == nil || !strings.HasSuffix(d.Pos.File.Name, "a.j2") || d.Pos.Line != 3 {
 			t.Fatalf("%s: %v", verb, err)
@@ -134,7 +136,8 @@ func TestPrintedObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(got, "<Macro 'm'><LoopContext 1/1><TemplateModule '") || !strings.HasSuffix(got, "a.j2'><TemplateReference>") {
+	if !strings.HasPrefix(got, "<Macro 'm'><LoopContext 1/1><TemplateModule '") ||
+		!strings.HasSuffix(got, "a.j2'><TemplateReference>") {
 		t.Error(got)
 	}
 }
@@ -151,7 +154,8 @@ func TestNoContextSaysWhatToDo(t *testing.T) {
 }
 
 func TestExtendsTwice(t *testing.T) {
-	_, err := renderFiles(t, newEngine(), map[string]string{"main.j2": "{% extends 'a.j2' %}{% extends 'a.j2' %}", "a.j2": ""}, FileOptions{}, expr.Names{})
+	_, err := renderFiles(t, newEngine(), map[string]string{"main.j2": "{% extends 'a.j2' %}{% extends 'a.j2' %}",
+		"a.j2": ""}, FileOptions{}, expr.Names{})
 	wantError(t, err, "extends", "already", "main.j2:1:21")
 	_, err = renderText(t, "{% extends u %}", expr.Names{})
 	wantError(t, err, "'u' is undefined")
@@ -187,8 +191,10 @@ func TestFilterChainsThatFail(t *testing.T) {
 		_, err := renderText(t, src, expr.Names{})
 		wantError(t, err, "main.j2:1:", "'u' is undefined")
 	}
-	for _, src := range []string{"{% filter upper %}{{ u }}{% endfilter %}", "{% set a %}{{ u }}{% endset %}", "{% with a = 1 // 0 %}{% endwith %}", "{% do u.v() %}",
-		"{% macro m(a=1 // 0) %}{% endmacro %}{{ m() }}", "{% macro m() %}{{ caller() }}{% endmacro %}{% call m() %}{{ u }}{% endcall %}"} {
+	for _, src := range []string{"{% filter upper %}{{ u }}{% endfilter %}", "{% set a %}{{ u }}{% endset %}",
+		"{% with a = 1 // 0 %}{% endwith %}", "{% do u.v() %}",
+		"{% macro m(a=1 // 0) %}{% endmacro %}{{ m() }}",
+		"{% macro m() %}{{ caller() }}{% endmacro %}{% call m() %}{{ u }}{% endcall %}"} {
 		if _, err := renderText(t, src, expr.Names{}); err == nil {
 			t.Errorf("%s: no error", src)
 		}

@@ -24,21 +24,32 @@ func TestFiles(t *testing.T) {
 		files files
 		want  string
 	}{
-		{"include sees locals", files{"main.j2": "{% for i in nums %}{% include 'a.j2' %}{% endfor %}", "a.j2": "{{ i }}{{ loop.index }},"}, "31,12,23,"},
+		{"include sees locals", files{"main.j2": "{% for i in nums %}{% include 'a.j2' %}{% endfor %}",
+			"a.j2": "{{ i }}{{ loop.index }},"}, "31,12,23,"},
 		{"include loses one newline", files{"main.j2": "{% include 'a.j2' %}|", "a.j2": "a\n\n"}, "a\n|"},
-		{"include without context", files{"main.j2": "{% set v = 1 %}{% include 'a.j2' without context %}", "a.j2": "{{ v is defined }}{{ x is defined }}"}, "FalseFalse"},
-		{"include with context", files{"main.j2": "{% set v = 1 %}{% include 'a.j2' with context %}", "a.j2": "{{ v }}"}, "1"},
-		{"include keeps its sets", files{"main.j2": "{% include 'a.j2' %}{{ v is defined }}", "a.j2": "{% set v = 1 %}"}, "False"},
+		{"include without context", files{"main.j2": "{% set v = 1 %}{% include 'a.j2' without context %}",
+			"a.j2": "{{ v is defined }}{{ x is defined }}"}, "FalseFalse"},
+		{"include with context", files{"main.j2": "{% set v = 1 %}{% include 'a.j2' with context %}", "a.j2": "{{ v }}"},
+			"1"},
+		{"include keeps its sets", files{"main.j2": "{% include 'a.j2' %}{{ v is defined }}", "a.j2": "{% set v = 1 %}"},
+			"False"},
 		{"include ignore missing", files{"main.j2": "a{% include 'none.j2' ignore missing %}{% include 'none.j2' ignore missing without context %}b"}, "ab"},
 		{"include a list", files{"main.j2": "{% include ['none.j2', 'a.j2'] %}", "a.j2": "A"}, "A"},
 		{"include by expression", files{"main.j2": "{% include 'a' ~ '.j2' %}", "a.j2": "A"}, "A"},
-		{"include from a folder", files{"main.j2": "{% include 'sub/a.j2' %}", "sub/a.j2": "{% include 'b.j2' %}", "sub/b.j2": "B"}, "B"},
-		{"import", files{"main.j2": "{% import 'm.j2' as m %}{{ m.f(1) }}{{ m.v }}", "m.j2": "{% macro f(a) %}<{{ a }}{{ v }}>{% endmacro %}{% set v = 2 %}noise"}, "<12>2"},
-		{"import hides private names", files{"main.j2": "{% import 'm.j2' as m %}{{ m._f is defined }}", "m.j2": "{% macro _f() %}{% endmacro %}"}, "False"},
-		{"import sees no variables", files{"main.j2": "{% import 'm.j2' as m %}{{ m.f() }}", "m.j2": "{% macro f() %}{{ x is defined }}{% endmacro %}"}, "False"},
-		{"import with context", files{"main.j2": "{% import 'm.j2' as m with context %}{{ m.f() }}", "m.j2": "{% macro f() %}{{ x }}{% endmacro %}"}, "hello"},
-		{"macro called like a method", files{"main.j2": "{% import 'm.j2' as m %}{{ m.items() }}", "m.j2": "{% macro items() %}I{% endmacro %}"}, "I"},
-		{"from", files{"main.j2": "{% from 'm.j2' import f, g as h with context %}{{ f() }}{{ h() }}", "m.j2": "{% macro f() %}F{% endmacro %}{% macro g() %}{{ x }}{% endmacro %}"}, "Fhello"},
+		{"include from a folder", files{"main.j2": "{% include 'sub/a.j2' %}", "sub/a.j2": "{% include 'b.j2' %}",
+			"sub/b.j2": "B"}, "B"},
+		{"import", files{"main.j2": "{% import 'm.j2' as m %}{{ m.f(1) }}{{ m.v }}",
+			"m.j2": "{% macro f(a) %}<{{ a }}{{ v }}>{% endmacro %}{% set v = 2 %}noise"}, "<12>2"},
+		{"import hides private names", files{"main.j2": "{% import 'm.j2' as m %}{{ m._f is defined }}",
+			"m.j2": "{% macro _f() %}{% endmacro %}"}, "False"},
+		{"import sees no variables", files{"main.j2": "{% import 'm.j2' as m %}{{ m.f() }}",
+			"m.j2": "{% macro f() %}{{ x is defined }}{% endmacro %}"}, "False"},
+		{"import with context", files{"main.j2": "{% import 'm.j2' as m with context %}{{ m.f() }}",
+			"m.j2": "{% macro f() %}{{ x }}{% endmacro %}"}, "hello"},
+		{"macro called like a method", files{"main.j2": "{% import 'm.j2' as m %}{{ m.items() }}",
+			"m.j2": "{% macro items() %}I{% endmacro %}"}, "I"},
+		{"from", files{"main.j2": "{% from 'm.j2' import f, g as h with context %}{{ f() }}{{ h() }}",
+			"m.j2": "{% macro f() %}F{% endmacro %}{% macro g() %}{{ x }}{% endmacro %}"}, "Fhello"},
 		{"from a missing name", files{"main.j2": "{% from 'm.j2' import g %}{{ g is defined }}", "m.j2": ""}, "False"},
 		{"extends", files{
 			"main.j2": "{% extends 'base.j2' %}lost{{ lost }}{% block a %}A{{ super() }}{% endblock %}",
@@ -49,14 +60,17 @@ func TestFiles(t *testing.T) {
 			"mid.j2":  "{% extends 'base.j2' %}{% block a %}2{{ super() }}{% endblock %}",
 			"base.j2": "[{% block a %}1{% endblock %}]",
 		}, "[321]"},
-		{"extends by expression", files{"main.j2": "{% extends x ~ '.j2' %}{% block a %}A{% endblock %}", "hello.j2": "({% block a %}{% endblock %})"}, "(A)"},
+		{"extends by expression", files{"main.j2": "{% extends x ~ '.j2' %}{% block a %}A{% endblock %}",
+			"hello.j2": "({% block a %}{% endblock %})"}, "(A)"},
 		{"sets and macros of a child", files{
 			"main.j2": "{% extends 'base.j2' %}{% set v = 1 %}{% macro m() %}M{% endmacro %}{% block a %}{{ v }}{{ m() }}{% endblock %}",
 			"base.j2": "{{ v }}{% block a %}{% endblock %}",
 		}, "11M"},
 		{"text before extends stays", files{"main.j2": "a{% extends 'base.j2' %}b", "base.j2": "c"}, "ac"},
-		{"required block", files{"main.j2": "{% extends 'base.j2' %}{% block a %}A{% endblock %}", "base.j2": "{% block a required %}{% endblock %}"}, "A"},
-		{"block inside a block", files{"main.j2": "{% extends 'base.j2' %}{% block b %}B{% endblock %}", "base.j2": "{% block a %}a{% block b %}{% endblock %}{% endblock %}"}, "aB"},
+		{"required block", files{"main.j2": "{% extends 'base.j2' %}{% block a %}A{% endblock %}",
+			"base.j2": "{% block a required %}{% endblock %}"}, "A"},
+		{"block inside a block", files{"main.j2": "{% extends 'base.j2' %}{% block b %}B{% endblock %}",
+			"base.j2": "{% block a %}a{% block b %}{% endblock %}{% endblock %}"}, "aB"},
 		{"header", files{"main.j2": "#jinja2: lstrip_blocks: True\na\n  {% if t %}\nb\n  {% endif %}\n"}, "a\nb\n"},
 		{"header with delimiters", files{"main.j2": "#jinja2: variable_start_string: '<<', variable_end_string: '>>'\n<< x >>{{ x }}"}, "hello{{ x }}"},
 		{"header alone", files{"main.j2": "#jinja2: trim_blocks: False"}, ""},
@@ -102,7 +116,8 @@ func TestFileOptions(t *testing.T) {
 func TestSearchPath(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
-		"role/templates/a.j2": "role", "play/templates/a.j2": "play", "play/b.j2": "plain", "main/main.j2": "{% include 'a.j2' %}{% include 'b.j2' %}",
+		"role/templates/a.j2": "role", "play/templates/a.j2": "play", "play/b.j2": "plain",
+		"main/main.j2": "{% include 'a.j2' %}{% include 'b.j2' %}",
 	})
 	scope := expr.Names{"ansible_search_path": []any{dir + "/role", dir + "/play"}}
 	e := newEngine()
@@ -128,7 +143,8 @@ func TestBuiltinFiles(t *testing.T) {
 		"roles/r/templates/b.j2": {Data: []byte("carried {{ u }}")},
 	}}
 	e := New(expr.New(expr.Options{Files: tree}, library.Standard()), tree)
-	got, err := e.RenderFile(context.Background(), expr.TemplateFile{Path: "builtin:/roles/r/templates/a.j2"}, expr.Names{"u": 1})
+	got, err := e.RenderFile(context.Background(), expr.TemplateFile{Path: "builtin:/roles/r/templates/a.j2"},
+		expr.Names{"u": 1})
 	if err != nil || got != "carried 1" {
 		t.Fatalf("%q, %v", got, err)
 	}

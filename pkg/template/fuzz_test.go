@@ -16,13 +16,20 @@ func awkward() []string {
 		"", "{", "{{", "}}", "{%", "{#", "{{}}", "{%%}", "{##}", "{{-", "{%-", "-}}", "{{ - }}", "{%- -%}", "{#-#}", "{#--#}",
 		"{% raw", "{% raw %}", "{% raw %}{% endraw", "{%raw%}{%endraw%}", "{%- raw -%}{%- endraw -%}", "{%+ raw +%}",
 		"{{ '", "{{ \"\\", "{{ '\\' }}", "{{ ( }}", "{{ ) }}", "{{ {}}}", "{{ {'a': {}}}}", "{{ [[]] }}",
-		"#jinja2:", "#jinja2: trim_blocks: False\n", "#jinja2: block_start_string: '{{'\n", "#jinja2: newline_sequence: '\r\n'\na\n",
-		"{% for a in b %}{% else %}{% endfor %}", "{% for a, (b, c) in [[1, [2, 3]]] if a recursive %}{{ loop(a) }}{% endfor %}",
-		"{% set a, b.c = 1, 2 %}", "{% set (a) = 1 %}", "{% set a | upper %}x{% endset %}", "{% set ns = namespace() %}{% set ns.a = 1 %}",
-		"{% macro m(a, b=1, *c) %}{% endmacro %}", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{% call(a) m() %}{% endcall %}", "{% call ( %}{% endcall %}",
-		"{% block a %}{{ self.a() }}{% endblock %}", "{% include 'x' ignore missing without context %}", "{% from 'x' import a as b, c with context %}",
-		"{% import 'x' as y %}", "{% extends 'x' %}", "{% with a = 1, b %}{% endwith %}", "{% filter upper %}{% endfilter %}", "{% filter | %}{% endfilter %}",
-		"{% do 1 %}", "{% break %}", "{% if a %}{% elif %}{% else %}{% endif %}", "é{{ 'é' }}{%é%}", "\xff{{ \xff }}", "a\r\nb\r{{ 1 }}\r\n",
+		"#jinja2:", "#jinja2: trim_blocks: False\n", "#jinja2: block_start_string: '{{'\n",
+		"#jinja2: newline_sequence: '\r\n'\na\n",
+		"{% for a in b %}{% else %}{% endfor %}",
+		"{% for a, (b, c) in [[1, [2, 3]]] if a recursive %}{{ loop(a) }}{% endfor %}",
+		"{% set a, b.c = 1, 2 %}", "{% set (a) = 1 %}", "{% set a | upper %}x{% endset %}",
+		"{% set ns = namespace() %}{% set ns.a = 1 %}",
+		"{% macro m(a, b=1, *c) %}{% endmacro %}", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+		"{% call(a) m() %}{% endcall %}", "{% call ( %}{% endcall %}",
+		"{% block a %}{{ self.a() }}{% endblock %}", "{% include 'x' ignore missing without context %}",
+		"{% from 'x' import a as b, c with context %}",
+		"{% import 'x' as y %}", "{% extends 'x' %}", "{% with a = 1, b %}{% endwith %}", "{% filter upper %}{% endfilter %}",
+		"{% filter | %}{% endfilter %}",
+		"{% do 1 %}", "{% break %}", "{% if a %}{% elif %}{% else %}{% endif %}", "é{{ 'é' }}{%é%}", "\xff{{ \xff }}",
+		"a\r\nb\r{{ 1 }}\r\n",
 		"{% verbatim %}{% endverbatim %}", "{% kk_text 0 %}", "{{ kk }}", "[{{ 1 }}]", "{'a': {{ 1 }}}",
 	}
 }
@@ -44,7 +51,8 @@ func seed(f *testing.F) {
 func FuzzScan(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, src string) {
-		for _, o := range []FileOptions{{}, {LStripBlocks: true, NoTrimBlocks: true}, {VariableStart: "[[", VarEnd: "]]", BlockStart: "<%", BlockEnd: "%>"}} {
+		for _, o := range []FileOptions{{}, {LStripBlocks: true, NoTrimBlocks: true},
+			{VariableStart: "[[", VarEnd: "]]", BlockStart: "<%", BlockEnd: "%>"}} {
 			u := &unit{syn: o.syntax()}
 			org, segs, err := u.scan(src, source.Pos{File: source.NewFile("f", []byte(src)), Line: 1, Col: 1})
 			if err != nil {
@@ -55,7 +63,8 @@ func FuzzScan(f *testing.F) {
 			}
 			last := 0
 			for _, s := range segs {
-				if s.at < last || s.off+len(s.text) > len(org.src) && s.kind != segText || s.kind != segText && org.src[s.off:s.off+len(s.text)] != s.text {
+				if s.at < last || s.off+len(s.text) > len(org.src) && s.kind != segText || s.kind != segText &&
+					org.src[s.off:s.off+len(s.text)] != s.text {
 					t.Fatalf("segment %q at %d (text at %d) behind %d", s.text, s.at, s.off, last)
 				}
 				last = s.at

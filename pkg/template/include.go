@@ -122,7 +122,8 @@ func (m *module) Attr(name string) (any, bool) {
 }
 
 func (m *module) missing(name string) any {
-	return &value.Undefined{Name: name, Hint: strings.TrimSpace(m.file + " does not define it " + source.DidYouMean(name, m.root.names))}
+	return &value.Undefined{Name: name, Hint: strings.TrimSpace(m.file + " does not define it " +
+		source.DidYouMean(name, m.root.names))}
 }
 
 // find loads the template that x names. A list of names yields the first template that exists.

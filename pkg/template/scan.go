@@ -268,7 +268,8 @@ func (s *scanner) closing(d *delimiter, at, body int) (end, after int, err *scan
 	}
 	if len(open) > 0 {
 		at = open[len(open)-1]
-		return 0, 0, &scanError{at, "this '" + string(s.src[at]) + "' is not closed", "add '" + string(closer(s.src[at])) + "'"}
+		return 0, 0, &scanError{at, "this '" + string(s.src[at]) + "' is not closed", "add '" + string(closer(s.src[at])) +
+			"'"}
 	}
 	return 0, 0, &scanError{at, "this " + d.open + " is not closed", "add " + d.end}
 }

@@ -28,7 +28,8 @@ func TestScan(t *testing.T) {
 	trim := FileOptions{}.syntax()
 	lstrip := FileOptions{LStripBlocks: true}.syntax()
 	plain := FileOptions{NoTrimBlocks: true}.syntax()
-	custom := FileOptions{BlockStart: "<%", BlockEnd: "%>", VariableStart: "[[", VarEnd: "]]", CommentStart: "<#", CommentEnd: "#>"}.syntax()
+	custom := FileOptions{BlockStart: "<%", BlockEnd: "%>", VariableStart: "[[", VarEnd: "]]", CommentStart: "<#",
+		CommentEnd: "#>"}.syntax()
 	windows := FileOptions{Newline: "\r\n"}.syntax()
 	for _, c := range []struct {
 		name string
@@ -132,16 +133,20 @@ func TestSkeletonErrors(t *testing.T) {
 		{"{% endif %}", "unexpected {% endif %}: no block is open here", ""},
 		{"{% else %}", "unexpected {% else %}: no block is open here", ""},
 		{"{% if x %}{% endfor %}", "unexpected {% endfor %} in {% if %}", "the block at f:1:1 ends with {% endif %}"},
-		{"{% if x %}{% else %}{% else %}{% endif %}", "unexpected {% else %} in {% if %}", "the block at f:1:1 ends with {% endif %}"},
-		{"{% if x %}{% else %}{% elif y %}{% endif %}", "unexpected {% elif %} in {% if %}", "the block at f:1:1 ends with {% endif %}"},
-		{"{% for x in y %}{% elif y %}{% endfor %}", "unexpected {% elif %} in {% for %}", "the block at f:1:1 ends with {% endfor %}"},
+		{"{% if x %}{% else %}{% else %}{% endif %}", "unexpected {% else %} in {% if %}",
+			"the block at f:1:1 ends with {% endif %}"},
+		{"{% if x %}{% else %}{% elif y %}{% endif %}", "unexpected {% elif %} in {% if %}",
+			"the block at f:1:1 ends with {% endif %}"},
+		{"{% for x in y %}{% elif y %}{% endfor %}", "unexpected {% elif %} in {% for %}",
+			"the block at f:1:1 ends with {% endfor %}"},
 		{"{% fi x %}", `there is no tag "fi"`, `did you mean "if"?`},
 		{"{% autoescape true %}", `there is no tag "autoescape"`, ""},
 		{"{% ssi '/etc/passwd' %}", `there is no tag "ssi"`, ""},
 		{"{% kk_text 0 %}", `there is no tag "kk_text"`, ""},
 		{"{% endraw %}", "unexpected {% endraw %}: no block is open here", ""},
 		{"{% break %}", "{% break %} stands outside a for loop", ""},
-		{"{% for x in y %}{% macro m() %}{% continue %}{% endmacro %}{% endfor %}", "{% continue %} stands outside a for loop", ""},
+		{"{% for x in y %}{% macro m() %}{% continue %}{% endmacro %}{% endfor %}",
+			"{% continue %} stands outside a for loop", ""},
 		{"{% for x in y %}{% else %}{% break %}{% endfor %}", "{% break %} stands outside a for loop", ""},
 		{"{% if x %}{% endif x %}", `unexpected "x" in {% endif %}`, ""},
 		{"{% block a %}{% endblock b %}", `unexpected "b" in {% endblock %}`, ""},
@@ -175,7 +180,8 @@ func TestHeader(t *testing.T) {
 	if got, want := show(segs), `if"x" T"\n" O"y" T"{{ z }}"`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	for text, want := range map[string]bool{`"true"`: true, `'False'`: true, `""`: false, "1": true, "0": false, "None": false} {
+	for text, want := range map[string]bool{`"true"`: true, `'False'`: true, `""`: false, "1": true, "0": false,
+		"None": false} {
 		u := &unit{syn: FileOptions{}.syntax()}
 		if _, _, err := u.scan("#jinja2: lstrip_blocks: "+text+"\n", source.Pos{}); err != nil || u.syn.lstrip != want {
 			t.Errorf("lstrip_blocks %s: %v, %v", text, u.syn.lstrip, err)

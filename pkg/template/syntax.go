@@ -48,7 +48,8 @@ func (s *syntax) check(at source.Pos) *source.Diagnostic {
 
 // marked reports whether src contains any markup.
 func (s *syntax) marked(src string) bool {
-	return strings.Contains(src, s.varStart) || strings.Contains(src, s.blockStart) || strings.Contains(src, s.commentStart)
+	return strings.Contains(src, s.varStart) || strings.Contains(src, s.blockStart) ||
+		strings.Contains(src, s.commentStart)
 }
 
 // headerMark begins a first line that overrides the syntax of its document.
@@ -116,7 +117,8 @@ func (s *syntax) override(pair string, at source.Pos) *source.Diagnostic {
 	for k := range words {
 		known = append(known, k)
 	}
-	return source.Errorf(at, "%q is no setting of a %s line", key, headerMark).WithHelp("%s", source.DidYouMean(key, known))
+	return source.Errorf(at, "%q is no setting of a %s line", key, headerMark).WithHelp("%s",
+		source.DidYouMean(key, known))
 }
 
 func setFlag(flag *bool, key, text string, at source.Pos) *source.Diagnostic {

@@ -138,9 +138,11 @@ func TestPongoNeverReadsFiles(t *testing.T) {
 		t.Error(got)
 	}
 	dir := t.TempDir()
-	writeFiles(t, dir, map[string]string{"secret": "S", "t/main.j2": "{% include '../secret' %}", "t/abs.j2": "{% include '" + dir + "/secret' %}"})
+	writeFiles(t, dir, map[string]string{"secret": "S", "t/main.j2": "{% include '../secret' %}",
+		"t/abs.j2": "{% include '" + dir + "/secret' %}"})
 	for _, name := range []string{"main.j2", "abs.j2"} {
-		got, err := newEngine().RenderFile(context.Background(), expr.TemplateFile{Path: filepath.Join(dir, "t", name)}, expr.Names{})
+		got, err := newEngine().RenderFile(context.Background(), expr.TemplateFile{Path: filepath.Join(dir, "t", name)},
+			expr.Names{})
 		if err == nil {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -155,7 +157,8 @@ func (d danger) Destroy() string { *d.called = true; return "gone" }
 
 func TestMethodsOfGoValuesAreOutOfReach(t *testing.T) {
 	called := false
-	for _, src := range []string{"{{ d.Destroy() }}", "{{ d.Destroy }}", "{{ kk }}", "{{ kk.scope }}", "{{ pongo2.version }}"} {
+	for _, src := range []string{"{{ d.Destroy() }}", "{{ d.Destroy }}", "{{ kk }}", "{{ kk.scope }}",
+		"{{ pongo2.version }}"} {
 		if got, err := renderText(t, src, expr.Names{"d": danger{&called}}); err == nil {
 			t.Errorf("%s: %q", src, got)
 		}
@@ -174,9 +177,10 @@ func TestBraceBeforeATag(t *testing.T) {
 
 func TestErrorsKeepTheirType(t *testing.T) {
 	boom := errors.New("boom")
-	_, err := renderText(t, "{% if t %}\n  {{ f() }}{% endif %}", expr.Names{"t": true, "f": expr.Func(func(*expr.Call, expr.Args) (any, error) {
-		return nil, boom
-	})})
+	_, err := renderText(t, "{% if t %}\n  {{ f() }}{% endif %}",
+		expr.Names{"t": true, "f": expr.Func(func(*expr.Call, expr.Args) (any, error) {
+			return nil, boom
+		})})
 	if !errors.Is(err, boom) {
 		t.Errorf("%v lost its cause", err)
 	}
@@ -205,7 +209,8 @@ func TestForeignFramesAreErrors(t *testing.T) {
 		t.Error("a tag wrote to a foreign writer")
 	}
 	for _, src := range []string{
-		"{% kk_text %}", "{% kk_text 7 %}", "{% kk_if %}", "{% kk_if 0 %}", "{% kk_for %}", "{% kk_for 0 %}", "{% kk_for 0 %}{% kk_else %}",
+		"{% kk_text %}", "{% kk_text 7 %}", "{% kk_if %}", "{% kk_if 0 %}", "{% kk_for %}", "{% kk_for 0 %}",
+		"{% kk_for 0 %}{% kk_else %}",
 		"{% kk_with %}", "{% kk_with 0 %}", "{% kk_root %}", "{% kk_text 99999999999999999999 %}",
 	} {
 		if _, err := pongo.parse(c, set, src); err == nil {
@@ -245,7 +250,8 @@ func TestOutputIsBounded(t *testing.T) {
 	src := "{% for i in range(100) %}{% for j in range(100) %}{{ x }}{% endfor %}{% endfor %}"
 	_, err := renderFiles(t, e, map[string]string{"main.j2": src}, FileOptions{}, expr.Names{"x": "0123456789"})
 	wantError(t, err, "longer than 1000 bytes", "main.j2:1:")
-	for _, src := range []string{"{% set a %}{% for i in range(999) %}ab{% endfor %}{% endset %}", "{% macro m() %}{% for i in range(999) %}ab{% endfor %}{% endmacro %}{{ m() }}"} {
+	for _, src := range []string{"{% set a %}{% for i in range(999) %}ab{% endfor %}{% endset %}",
+		"{% macro m() %}{% for i in range(999) %}ab{% endfor %}{% endmacro %}{{ m() }}"} {
 		_, err := renderFiles(t, e, map[string]string{"main.j2": src}, FileOptions{}, expr.Names{})
 		wantError(t, err, "longer than 1000 bytes")
 	}
@@ -256,8 +262,10 @@ func TestDeepestStack(t *testing.T) {
 	e := newEngine()
 	dir := t.TempDir()
 	call := strings.Repeat("(", 150) + "m()" + strings.Repeat(")", 150)
-	src := "{% macro m() %}" + strings.Repeat("{% if t %}", 90) + "{{ " + call + " }}" + strings.Repeat("{% endif %}", 90) + "{% endmacro %}{{ m() }}"
+	src := "{% macro m() %}" + strings.Repeat("{% if t %}", 90) + "{{ " + call + " }}" +
+		strings.Repeat("{% endif %}", 90) + "{% endmacro %}{{ m() }}"
 	writeFiles(t, dir, map[string]string{"main.j2": src})
-	_, err := e.RenderFile(context.Background(), expr.TemplateFile{Path: filepath.Join(dir, "main.j2")}, expr.Names{"t": true})
+	_, err := e.RenderFile(context.Background(), expr.TemplateFile{Path: filepath.Join(dir, "main.j2")},
+		expr.Names{"t": true})
 	wantError(t, err, "nest deeper than 64: … → macro m → macro m → macro m → macro m")
 }

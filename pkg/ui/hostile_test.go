@@ -298,7 +298,8 @@ func TestNoDiagnosticReachesTheTerminal(t *testing.T) {
 
 func TestScreen(t *testing.T) {
 	for name, c := range map[string]struct{ in, text, json, raw string }{
-		"text":          {"a\tü 日本 🚀 e\u0301 ⚠\ufe0f\n", "a\tü 日本 🚀 e\u0301 ⚠\ufe0f\n", "a\tü 日本 🚀 e\u0301 ⚠\ufe0f\n", "a\tü 日本 🚀 e\u0301 ⚠\ufe0f\n"},
+		"text": {"a\tü 日本 🚀 e\u0301 ⚠\ufe0f\n", "a\tü 日本 🚀 e\u0301 ⚠\ufe0f\n", "a\tü 日本 🚀 e\u0301 ⚠\ufe0f\n",
+			"a\tü 日本 🚀 e\u0301 ⚠\ufe0f\n"},
 		"C0":            {"\x1b[2J\r\b\x00", `\x1b[2J\r\x08\x00`, `\u001b[2J\u000d\u0008\u0000`, "\x1b[2J\r\b\x00"},
 		"DEL, C1":       {"\x7f\u009b", `\x7f\u009b`, `\u007f\u009b`, "\x7f\u009b"},
 		"no UTF-8":      {"\x9b\xff", `\x9b\xff`, `\ufffd\ufffd`, "\x9b\xff"},

@@ -18,7 +18,8 @@ func TestLinesOfLongTextAreAList(t *testing.T) {
 	for i := range 2 * small {
 		many.Set(i, i)
 	}
-	for name, d := range map[string]*Dict{"set": d, "copied": d.Copy(), "cloned": d.Clone(), "merged": merged, "indexed": many} {
+	for name, d := range map[string]*Dict{"set": d, "copied": d.Copy(), "cloned": d.Clone(), "merged": merged,
+		"indexed": many} {
 		got, _ := d.Get("stdout_lines")
 		looked, _ := d.Lookup("stdout_lines")
 		for how, v := range map[string]any{"get": got, "lookup": looked} {

@@ -110,5 +110,6 @@ func tagged(n *yaml.Node) (any, error) {
 	default:
 		return n.Value, nil
 	}
-	return nil, &YAMLError{n.Line, n.Column, fmt.Sprintf("%q is not a valid %s", n.Value, strings.TrimPrefix(n.ShortTag(), "!!"))}
+	return nil, &YAMLError{n.Line, n.Column,
+		fmt.Sprintf("%q is not a valid %s", n.Value, strings.TrimPrefix(n.ShortTag(), "!!"))}
 }

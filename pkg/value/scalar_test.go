@@ -20,8 +20,9 @@ func parse(t *testing.T, text string) (any, error) {
 // TestScalars compares with what PyYAML reads, but for the last lines.
 func TestScalars(t *testing.T) {
 	for text, want := range map[string]any{
-		"08": "08", "09": "09", "0o17": "0o17", "1e5": "1e5", "1.5e3": "1.5e3", "1.5e+3": 1500.0, "1E5": "1E5", "1.5E+3": 1500.0,
-		".5": 0.5, "5.": 5.0, "1_000": 1000, "0644": 420, "0x1F": 31, "0b11": 3, "~": nil, "null": nil, "NULL": nil, "": nil,
+		"08": "08", "09": "09", "0o17": "0o17", "1e5": "1e5", "1.5e3": "1.5e3", "1.5e+3": 1500.0, "1E5": "1E5",
+		"1.5E+3": 1500.0,
+		".5":     0.5, "5.": 5.0, "1_000": 1000, "0644": 420, "0x1F": 31, "0b11": 3, "~": nil, "null": nil, "NULL": nil, "": nil,
 		"yes": true, "No": false, "y": "y", "n": "n", "on": true, "OFF": false, "True": true, "tRue": "tRue",
 		".inf": math.Inf(1), "-.Inf": math.Inf(-1), "+1": 1, "-0": 0, "00": 0, "1.": 1.0, "1e+5": "1e+5", "1.0e5": "1.0e5",
 		"0x": "0x", "0_1": 1, "1__0": 10, "_1": "_1", "+.5": "+.5", "-.5": "-.5", "1.5_0": 1.5, "0b": "0b", "+0644": 420,
@@ -88,7 +89,8 @@ func TestFromYAMLErrors(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'i'; c++ {
 		p := string(c - 1)
-		bomb += string(c) + ": &" + string(c) + " [*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + "]\n"
+		bomb += string(c) + ": &" + string(c) + " [*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p +
+			",*" + p + ",*" + p + ",*" + p + "]\n"
 	}
 	if _, err := parse(t, bomb); err == nil {
 		t.Error("aliases that expand to a billion values are read")
@@ -96,7 +98,8 @@ func TestFromYAMLErrors(t *testing.T) {
 }
 
 func FuzzFromYAML(f *testing.F) {
-	for _, s := range []string{"a: 1", "[yes, 08, 1e5]", "a: &x {<<: *x}", "!!int 5", "{{ x }}", "? [a]\n: b", "a: |\n  x", "- - - 1"} {
+	for _, s := range []string{"a: 1", "[yes, 08, 1e5]", "a: &x {<<: *x}", "!!int 5", "{{ x }}", "? [a]\n: b", "a: |\n  x",
+		"- - - 1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

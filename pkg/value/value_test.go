@@ -97,7 +97,8 @@ func TestEqual(t *testing.T) {
 	}
 	different := [][2]any{
 		{1, "1"}, {nil, false}, {nil, 0}, {"", nil}, {[]any{1}, []any{1, 2}}, {[]any{}, NewDict()}, {"True", true},
-		{NewDict("a", 1), NewDict("a", 2)}, {NewDict("a", 1), NewDict("b", 1)}, {1, NewDict()}, {now, "now"}, {func() {}, func() {}},
+		{NewDict("a", 1), NewDict("a", 2)}, {NewDict("a", 1), NewDict("b", 1)}, {1, NewDict()}, {now, "now"},
+		{func() {}, func() {}},
 	}
 	for _, p := range different {
 		if Equal(p[0], p[1]) {
@@ -109,7 +110,8 @@ func TestEqual(t *testing.T) {
 func TestCompare(t *testing.T) {
 	now := time.Now()
 	ascending := [][2]any{
-		{1, 2}, {1, 1.5}, {false, true}, {"a", "b"}, {"B", "a"}, {[]any{1, 2}, []any{1, 3}}, {[]any{1}, []any{1, 0}}, {now, now.Add(1)},
+		{1, 2}, {1, 1.5}, {false, true}, {"a", "b"}, {"B", "a"}, {[]any{1, 2}, []any{1, 3}}, {[]any{1}, []any{1, 0}},
+		{now, now.Add(1)},
 	}
 	for _, p := range ascending {
 		less, err := Compare(p[0], p[1])
@@ -120,7 +122,8 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	for _, p := range [][2]any{{1, "a"}, {nil, 1}, {NewDict(), NewDict()}, {[]any{1}, []any{"a"}}, {"a", nil}} {
-		if _, err := Compare(p[0], p[1]); err == nil || !strings.Contains(err.Error(), "'<' not supported between instances of") {
+		if _, err := Compare(p[0], p[1]); err == nil ||
+			!strings.Contains(err.Error(), "'<' not supported between instances of") {
 			t.Errorf("%s < %s: %v", Repr(p[0]), Repr(p[1]), err)
 		}
 	}
@@ -182,7 +185,8 @@ func TestJSON(t *testing.T) {
 	v := NewDict("b", []any{1, 2.5, nil, true}, "a", NewDict(), 1, "ż\"\\\n\u2028", "c", []any{})
 	for want, o := range map[string]JSONOptions{
 		`{"b": [1, 2.5, null, true], "a": {}, "1": "ż\"\\\n` + "\u2028" + `", "c": []}`: {},
-		`{"1":"\u017c\"\\\n\u2028","a":{},"b":[1,2.5,null,true],"c":[]}`:                {SortKeys: true, ASCII: true, Compact: true},
+		`{"1":"\u017c\"\\\n\u2028","a":{},"b":[1,2.5,null,true],"c":[]}`: {SortKeys: true, ASCII: true,
+			Compact: true},
 	} {
 		if got, err := JSON(v, o); err != nil || got != want {
 			t.Errorf("%+v: %s, %v, want %s", o, got, err, want)
@@ -204,7 +208,8 @@ func TestJSON(t *testing.T) {
 	if _, err := JSON(deep, JSONOptions{}); !errors.Is(err, ErrTooDeep) {
 		t.Error(err)
 	}
-	for want, f := range map[string]float64{"Infinity": math.Inf(1), "-Infinity": math.Inf(-1), "NaN": math.NaN(), "1.0": 1} {
+	for want, f := range map[string]float64{"Infinity": math.Inf(1), "-Infinity": math.Inf(-1), "NaN": math.NaN(),
+		"1.0": 1} {
 		if got, err := JSON(f, JSONOptions{}); got != want || err != nil {
 			t.Errorf("%s, %v, want %s", got, err, want)
 		}
@@ -213,7 +218,8 @@ func TestJSON(t *testing.T) {
 
 func TestFromJSON(t *testing.T) {
 	v, err := FromJSON([]byte(` {"b": [1, 2.0, 1e2, "x", null, true], "a": {"z": -1}, "n": 12345678901234567890} `))
-	if want := "{'b': [1, 2.0, 100.0, 'x', None, True], 'a': {'z': -1}, 'n': 1.2345678901234567e+19}"; err != nil || Repr(v) != want {
+	if want := "{'b': [1, 2.0, 100.0, 'x', None, True], 'a': {'z': -1}, 'n': 1.2345678901234567e+19}"; err != nil ||
+		Repr(v) != want {
 		t.Errorf("%s, %v, want %s", Repr(v), err, want)
 	}
 	for _, bad := range []string{"", "{", "[1,", `{"a"}`, "1 2", "{1: 2}", "nul", strings.Repeat("[", 5000), `{"a":`} {

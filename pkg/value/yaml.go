@@ -106,7 +106,8 @@ func fromMapping(n *yaml.Node, depth int, dec *decoding) (any, error) {
 		}
 		switch key.(type) {
 		case []any, *Dict, Sealed:
-			return nil, &YAMLError{kn.Line, kn.Column, "a list or mapping cannot be a key; a value that starts with {{ needs quotes"}
+			return nil, &YAMLError{kn.Line, kn.Column,
+				"a list or mapping cannot be a key; a value that starts with {{ needs quotes"}
 		}
 		if d.Has(key) {
 			return nil, &YAMLError{kn.Line, kn.Column, fmt.Sprintf("key %q is already set in this mapping", Str(key))}

@@ -40,7 +40,8 @@ func Compiled(name string, names []string, data map[string]*template.Data, at ma
 // Templates creates a layer of raw values whose strings can be templates. Each is compiled when it is first looked
 // up. unsafe reports whether the string at a path (the name of the variable, then keys and indexes) is plain data; it
 // may be nil.
-func Templates(name string, values *value.Dict, e *template.Engine, pos func(string) source.Pos, unsafe func(path []string) bool) *Layer {
+func Templates(name string, values *value.Dict, e *template.Engine, pos func(string) source.Pos,
+	unsafe func(path []string) bool) *Layer {
 	return &Layer{Name: name, raw: values, engine: e, pos: pos, unsafe: unsafe, data: map[string]*template.Data{}}
 }
 

@@ -99,12 +99,14 @@ func everywhere(e *template.Engine, n int) *View {
 
 func TestLevels(t *testing.T) {
 	e := newTemplates()
-	names := []string{"public defaults", "defaults", "inventory", "facts", "play", "files", "public vars", "task", "include_vars", "set_fact", "params", "extra"}
+	names := []string{"public defaults", "defaults", "inventory", "facts", "play", "files", "public vars", "task",
+		"include_vars", "set_fact", "params", "extra"}
 	for i, name := range names {
 		v := everywhere(e, i+1)
 		check(t, e, v, map[string]any{"x": name})
 		origins := v.Explain("x")
-		if !origins[0].Wins || origins[0].Raw != name || slices.ContainsFunc(origins[1:], func(o Origin) bool { return o.Wins }) {
+		if !origins[0].Wins || origins[0].Raw != name ||
+			slices.ContainsFunc(origins[1:], func(o Origin) bool { return o.Wins }) {
 			t.Errorf("%s: %+v", name, origins)
 		}
 	}
@@ -123,7 +125,8 @@ func TestTemplatesInVariables(t *testing.T) {
 		"n", 5, "same", "{{ n }}", "text", "n={{ n }}", "list", []any{"{{ n }}", 2},
 		"d", value.NewDict("a", "{{ n }}", "deep", value.NewDict("b", "{{ text }}"), "bad", "{{ nope }}", "plain", 1),
 		"hangs", "{{ missing.a }}", "me", "{{ inventory_hostname }}", "self", "{{ self }}",
-		"a", "{{ b }}", "b", "{{ c.x }}", "c", value.NewDict("x", "{{ a }}"), "zero", "{{ 1 / 0 }}", "broken_syntax", "{{ ( }}",
+		"a", "{{ b }}", "b", "{{ c.x }}", "c", value.NewDict("x", "{{ a }}"), "zero", "{{ 1 / 0 }}", "broken_syntax",
+		"{{ ( }}",
 	)}, Static{}, nil)
 	check(t, e, v, map[string]any{
 		"same": 5, "text": "n=5", "list": []any{5, 2}, "list[0]": 5, "d.a": 5, "d.deep.b": "n=5", "d.plain": 1, "me": "h1",
@@ -133,9 +136,11 @@ func TestTemplatesInVariables(t *testing.T) {
 	check(t, e, v, map[string]any{"list": []any{5, 2}, "same": 5}) // from the cache
 	for text, want := range map[string]string{
 		"a": "recursive loop detected in template string: a -> b -> c.x -> a", "self": "self -> self",
-		"zero": "zero", "broken_syntax": "expected", "broken": "magic broke", "d": "'nope' is undefined", "nope": "'nope' is undefined",
+		"zero": "zero", "broken_syntax": "expected", "broken": "magic broke", "d": "'nope' is undefined",
+		"nope": "'nope' is undefined",
 	} {
-		if got, err := eval(t, e, v, text); err == nil && !value.IsUndefined(got) || err != nil && !strings.Contains(err.Error(), want) {
+		if got, err := eval(t, e, v, text); err == nil && !value.IsUndefined(got) || err != nil &&
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s is %v, %v; want %q", text, got, err, want)
 		}
 	}
@@ -150,9 +155,11 @@ func TestLongChainEnds(t *testing.T) {
 	for i := 1; i < 400; i++ {
 		d.Set("x"+value.Str(i), "{{ x"+value.Str(i-1)+" }}")
 	}
-	v := (&Scope{Engine: e}).New(context.Background(), "h", nil, []*Layer{layer(e, "l")}, Static{Play: []*Layer{Templates("l", d, e, nowhere, nil)}}, nil)
+	v := (&Scope{Engine: e}).New(context.Background(), "h", nil, []*Layer{layer(e, "l")},
+		Static{Play: []*Layer{Templates("l", d, e, nowhere, nil)}}, nil)
 	check(t, e, v, map[string]any{"x100": 1})
-	v = (&Scope{Engine: e}).New(context.Background(), "h", nil, nil, Static{Play: []*Layer{Templates("l", d, e, nowhere, nil)}}, nil)
+	v = (&Scope{Engine: e}).New(context.Background(), "h", nil, nil,
+		Static{Play: []*Layer{Templates("l", d, e, nowhere, nil)}}, nil)
 	var cycle *CycleError
 	if _, err := eval(t, e, v, "x399"); !errors.As(err, &cycle) {
 		t.Errorf("400 variables that hang on each other: %v", err)
@@ -166,7 +173,8 @@ func TestUnsafeIsData(t *testing.T) {
 	h := &Host{}
 	h.Set(value.NewDict("fact", "{{ n }}"))
 	h.Include(value.NewDict("included", "{{ n }}", "plain", 2, "bad", "{{ ( }}"))
-	v := (&Scope{Engine: e}).New(context.Background(), "h", h, []*Layer{l, Values("v", value.NewDict("lit", "{{ n }}"))}, Static{}, nil)
+	v := (&Scope{Engine: e}).New(context.Background(), "h", h, []*Layer{l, Values("v", value.NewDict("lit", "{{ n }}"))},
+		Static{}, nil)
 	open := "{{ n }}"
 	check(t, e, v, map[string]any{"raw": open, "cooked": 1, "fact": open, "lit": open, "included": 1, "plain": 2})
 	if _, err := eval(t, e, v, "bad"); err == nil {
@@ -226,14 +234,16 @@ func TestNamesAndLayers(t *testing.T) {
 	}
 	h := &Host{}
 	h.Set(value.NewDict("fact", 1, "a", 2))
-	v := (&Scope{Engine: e, Magic: fixed{}}).New(context.Background(), "h", h, []*Layer{l, c}, Static{}, nil).With("item", 1)
+	v := (&Scope{Engine: e, Magic: fixed{}}).New(context.Background(), "h", h, []*Layer{l, c}, Static{}, nil).With("item",
+		1)
 	if diff := cmp.Diff([]string{"item", "inventory_hostname", "a", "fact", "one"}, v.Names()); diff != "" {
 		t.Error(diff)
 	}
 	if got := v.Explain("inventory_hostname"); len(got) != 1 || got[0].Layer != "magic variable" || !got[0].Wins {
 		t.Errorf("%+v", got)
 	}
-	if got := v.Explain("a"); len(got) != 2 || got[0].Layer != "set_fact or register" || got[1].Layer != "l" || got[1].At.Line != 7 {
+	if got := v.Explain("a"); len(got) != 2 || got[0].Layer != "set_fact or register" || got[1].Layer != "l" ||
+		got[1].At.Line != 7 {
 		t.Errorf("%+v", got)
 	}
 	if learnedName(levelIncluded) != "include_vars" || learnedName(levelFacts) != "facts" {
@@ -243,7 +253,8 @@ func TestNamesAndLayers(t *testing.T) {
 
 func TestViewsAreApart(t *testing.T) {
 	e := newTemplates()
-	v := (&Scope{Engine: e}).New(context.Background(), "h", nil, []*Layer{layer(e, "l", "x", 1, "y", "{{ x }}")}, Static{}, nil)
+	v := (&Scope{Engine: e}).New(context.Background(), "h", nil, []*Layer{layer(e, "l", "x", 1, "y", "{{ x }}")}, Static{},
+		nil)
 	check(t, e, v, map[string]any{"y": 1})
 	with := v.With("x", 2)
 	check(t, e, with, map[string]any{"y": 2})

@@ -85,17 +85,22 @@ func Start(t testing.TB) *Server {
 	s := &Server{Kubectl: Program(t, "kubectl"), dir: t.TempDir()}
 	client, peer, secure := freeAddress(t), freeAddress(t), freeAddress(t)
 	s.Address, s.CA = "https://"+secure, s.in("certs/apiserver.crt")
-	s.program(t, etcd, "--data-dir", s.in("etcd"), "--unsafe-no-fsync", "--listen-client-urls", "http://"+client, "--advertise-client-urls", "http://"+client,
-		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer)
+	s.program(t, etcd, "--data-dir", s.in("etcd"), "--unsafe-no-fsync", "--listen-client-urls", "http://"+client,
+		"--advertise-client-urls", "http://"+client,
+		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster",
+		"default=http://"+peer)
 	s.write(t, "sa.key", key(t))
 	s.write(t, "tokens.csv", Token+",admin,admin,system:masters\n")
 	s.Kubeconfig = s.write(t, "kubeconfig", fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: t, contexts: [{name: t, context: {cluster: t, user: t}}],
 clusters: [{name: t, cluster: {server: %q, insecure-skip-tls-verify: true}}], users: [{name: t, user: {token: %s}}]}
 `, s.Address, Token))
 	_, port, _ := net.SplitHostPort(secure)
-	s.program(t, apiserver, "--etcd-servers", "http://"+client, "--bind-address", "127.0.0.1", "--secure-port", port, "--cert-dir", s.in("certs"),
-		"--service-cluster-ip-range", "10.233.0.0/18,fd85::/108", "--authorization-mode", "RBAC", "--allow-privileged", "--token-auth-file", s.in("tokens.csv"),
-		"--service-account-key-file", s.in("sa.key"), "--service-account-signing-key-file", s.in("sa.key"), "--service-account-issuer", "https://kubernetes.default.svc",
+	s.program(t, apiserver, "--etcd-servers", "http://"+client, "--bind-address", "127.0.0.1", "--secure-port", port,
+		"--cert-dir", s.in("certs"),
+		"--service-cluster-ip-range", "10.233.0.0/18,fd85::/108", "--authorization-mode", "RBAC", "--allow-privileged",
+		"--token-auth-file", s.in("tokens.csv"),
+		"--service-account-key-file", s.in("sa.key"), "--service-account-signing-key-file", s.in("sa.key"),
+		"--service-account-issuer", "https://kubernetes.default.svc",
 		"--disable-admission-plugins", "ServiceAccount") // no controller makes the account that Pods run under
 	s.await(t, s.in(filepath.Base(apiserver)+".log"))
 	return s
@@ -104,7 +109,8 @@ clusters: [{name: t, cluster: {server: %q, insecure-skip-tls-verify: true}}], us
 // Run runs kubectl and returns all that it prints.
 func (s *Server) Run(t testing.TB, stdin string, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), s.Kubectl, append([]string{"--kubeconfig", s.Kubeconfig, "--cache-dir", s.in("cache")}, args...)...)
+	cmd := exec.CommandContext(t.Context(), s.Kubectl,
+		append([]string{"--kubeconfig", s.Kubeconfig, "--cache-dir", s.in("cache")}, args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	return string(out), err

@@ -36,7 +36,8 @@ func chart(t *testing.T, plugin string) string {
 // template is what helm makes of a chart and the rendered values.
 func (r rendered) template(t *testing.T, plugin, namespace string) string {
 	t.Helper()
-	out, err := exec.Command(apiserver.Program(t, "helm"), "template", plugin, chart(t, plugin), "--namespace", namespace, "--kube-version", "v1.34.4",
+	out, err := exec.Command(apiserver.Program(t, "helm"), "template", plugin, chart(t, plugin), "--namespace", namespace,
+		"--kube-version", "v1.34.4",
 		"-f", filepath.Join(r.dir, plugin+".values.json")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

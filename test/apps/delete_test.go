@@ -68,7 +68,8 @@ func TestOnlyWhatThePluginMadeIsRemoved(t *testing.T) {
 			t.Errorf("%s is still there:\n%s", gone, left)
 		}
 	}
-	for _, own := range []string{"br-own", "calico-own", "-s 192.0.2.0/24 -j MASQUERADE", "-s 203.0.113.0/24 -j MASQUERADE", "-A FORWARD -j OWN-FLANNEL-"} {
+	for _, own := range []string{"br-own", "calico-own", "-s 192.0.2.0/24 -j MASQUERADE",
+		"-s 203.0.113.0/24 -j MASQUERADE", "-A FORWARD -j OWN-FLANNEL-"} {
 		if !strings.Contains(left, own) {
 			t.Errorf("%s is gone:\n%s", own, left)
 		}

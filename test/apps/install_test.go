@@ -39,10 +39,12 @@ func (i installation) playbook(t *testing.T, name, config string, more ...string
 	t.Helper()
 	write(t, i.dir, "config.yaml", config)
 	in := func(name string) string { return filepath.Join(i.dir, name) }
-	args := []string{"run", "playbooks/" + name + ".yaml", "-o", "json", "--workdir", in("work"), "-i", in("inventory.yaml"), "-c", in("config.yaml"),
+	args := []string{"run", "playbooks/" + name + ".yaml", "-o", "json", "--workdir", in("work"), "-i",
+		in("inventory.yaml"), "-c", in("config.yaml"),
 		"-e", "cluster_admin_conf=" + i.kubeconfig, "-e", "cluster_bin=" + i.bin, "-e", "cluster_etc=" + in("etc")}
 	var out, errs bytes.Buffer
-	code := cli.Main(t.Context(), append(args, more...), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, project(t))
+	code := cli.Main(t.Context(), append(args, more...), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs},
+		project(t))
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, out.String(), errs.String())
 	}
@@ -87,7 +89,8 @@ func TestRolesInstallOnce(t *testing.T) {
 	if n := i.run(t, config); n == 0 {
 		t.Fatal("nothing changed")
 	}
-	for _, what := range []string{"-n kube-system deployment/coredns daemonset/nodelocaldns deployment/metrics-server", "-n local-path-storage deployment/local-path-provisioner",
+	for _, what := range []string{"-n kube-system deployment/coredns daemonset/nodelocaldns deployment/metrics-server",
+		"-n local-path-storage deployment/local-path-provisioner",
 		"storageclass/local", "-n plain configmap/plain", "-n default configmap/my-custom"} {
 		if out, err := c.Run(t, "", append([]string{"get"}, strings.Fields(what)...)...); err != nil {
 			t.Errorf("%v\n%s", err, out)
@@ -132,7 +135,8 @@ func (c cluster) ready(t *testing.T, name string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	status := `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
-	if out, err := c.Run(t, "", "patch", "node", name, "--subresource", "status", "--type", "merge", "-p", status); err != nil {
+	if out, err := c.Run(t, "", "patch", "node", name, "--subresource", "status", "--type", "merge", "-p",
+		status); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
@@ -140,7 +144,8 @@ func (c cluster) ready(t *testing.T, name string) {
 // rollOut says for a DaemonSet, as its controller would, that it asks for no Pod.
 func (c cluster) rollOut(t *testing.T, namespace, name string) {
 	for t.Context().Err() == nil {
-		_, err := c.Run(t, "", "patch", "-n", namespace, "daemonset", name, "--subresource", "status", "--type", "merge", "-p", `{"status":{"observedGeneration":1}}`)
+		_, err := c.Run(t, "", "patch", "-n", namespace, "daemonset", name, "--subresource", "status", "--type", "merge",
+			"-p", `{"status":{"observedGeneration":1}}`)
 		if err == nil {
 			return
 		}
@@ -169,7 +174,8 @@ func TestFlannelIsInstalledOnce(t *testing.T) {
 	i.bin = bin
 	config := "cni: {type: flannel}\nhealth: {timeout: 20}\n"
 	cache := filepath.Join(i.dir, "work", "cache", "charts")
-	if err := errors.Join(os.MkdirAll(cache, 0o755), os.Rename(packed[0], filepath.Join(cache, "flannel-v0.28.4.tgz"))); err != nil {
+	if err := errors.Join(os.MkdirAll(cache, 0o755),
+		os.Rename(packed[0], filepath.Join(cache, "flannel-v0.28.4.tgz"))); err != nil {
 		t.Fatal(err)
 	}
 	go c.rollOut(t, "kube-flannel", "kube-flannel-ds")

@@ -101,9 +101,11 @@ func renderOn(t *testing.T, inventory, config string) rendered {
 	write(t, dir, "inventory.yaml", inventory)
 	write(t, dir, "config.yaml", config)
 	in := func(name string) string { return filepath.Join(dir, name) }
-	args := []string{"run", "playbooks/render.yaml", "--workdir", in("work"), "-i", in("inventory.yaml"), "-c", in("config.yaml"), "-e", "out=" + dir}
+	args := []string{"run", "playbooks/render.yaml", "--workdir", in("work"), "-i", in("inventory.yaml"), "-c",
+		in("config.yaml"), "-e", "out=" + dir}
 	var out bytes.Buffer
-	if code := cli.Main(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}, project(t)); code != 0 {
+	if code := cli.Main(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out},
+		project(t)); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out.String())
 	}
 	r := rendered{dir: dir}
@@ -214,7 +216,8 @@ var composed = map[string]func(v values) []string{
 		}
 	},
 	"cilium": func(v values) []string {
-		return []string{v.str("image.override"), v.str("operator.image.override"), v.str("envoy.image.override"), v.str("hubble.relay.image.override"),
+		return []string{v.str("image.override"), v.str("operator.image.override"), v.str("envoy.image.override"),
+			v.str("hubble.relay.image.override"),
 			v.str("hubble.ui.backend.image.override"), v.str("hubble.ui.frontend.image.override")}
 	},
 	"flannel": func(v values) []string {
@@ -227,10 +230,12 @@ var composed = map[string]func(v values) []string{
 			at + v.str("global.images.natgateway.repository") + ":" + v.str("global.images.natgateway.tag")}
 	},
 	"hybridnet": func(v values) []string {
-		return []string{v.str("images.registryURL") + "/" + v.str("images.hybridnet.image") + ":" + v.str("images.hybridnet.tag")}
+		return []string{v.str("images.registryURL") + "/" + v.str("images.hybridnet.image") + ":" +
+			v.str("images.hybridnet.tag")}
 	},
 	"openebs": func(v values) []string {
-		return []string{v.str("localpv.image.registry") + v.str("localpv.image.repository") + ":" + v.str("localpv.image.tag"),
+		return []string{v.str("localpv.image.registry") + v.str("localpv.image.repository") + ":" +
+			v.str("localpv.image.tag"),
 			v.str("helperPod.image.registry") + v.str("helperPod.image.repository") + ":" + v.str("helperPod.image.tag")}
 	},
 	"nfs": func(v values) []string {
@@ -300,23 +305,35 @@ func TestValues(t *testing.T) {
 		config string
 		want   map[string]any // by file and path
 	}{
-		{"cni: {type: flannel}", map[string]any{"flannel podCidr": "10.233.64.0/18", "flannel podCidrv6": "", "flannel flannel.backend": "vxlan", "flannel flannel.mtu": nil}},
-		{"cni: {type: flannel, mtu: 1400, flannel: {backend: host-gw, values: {flannel: {enableNFTables: true}}}}", map[string]any{
-			"flannel flannel.mtu": 1400., "flannel flannel.backend": "host-gw", "flannel flannel.enableNFTables": true, "flannel flannel.image.tag": "v0.28.4"}},
-		{"cni: {type: flannel}\nkubernetes: {networking: " + families["dual"] + "}", map[string]any{"flannel podCidr": "10.233.64.0/18", "flannel podCidrv6": "fd85:1::/64"}},
-		{"cni: {type: flannel}\nkubernetes: {networking: " + families["v6"] + "}", map[string]any{"flannel podCidr": "", "flannel podCidrv6": "fd85:1::/64"}},
-		{"cni: {type: cilium}", map[string]any{"cilium kubeProxyReplacement": "false", "cilium k8sServiceHost": nil, "cilium ipv4.enabled": true, "cilium ipv6.enabled": false,
+		{"cni: {type: flannel}", map[string]any{"flannel podCidr": "10.233.64.0/18", "flannel podCidrv6": "",
+			"flannel flannel.backend": "vxlan", "flannel flannel.mtu": nil}},
+		{"cni: {type: flannel, mtu: 1400, flannel: {backend: host-gw, values: {flannel: {enableNFTables: true}}}}",
+			map[string]any{
+				"flannel flannel.mtu": 1400., "flannel flannel.backend": "host-gw", "flannel flannel.enableNFTables": true,
+				"flannel flannel.image.tag": "v0.28.4"}},
+		{"cni: {type: flannel}\nkubernetes: {networking: " + families["dual"] + "}",
+			map[string]any{"flannel podCidr": "10.233.64.0/18", "flannel podCidrv6": "fd85:1::/64"}},
+		{"cni: {type: flannel}\nkubernetes: {networking: " + families["v6"] + "}",
+			map[string]any{"flannel podCidr": "", "flannel podCidrv6": "fd85:1::/64"}},
+		{"cni: {type: cilium}", map[string]any{"cilium kubeProxyReplacement": "false", "cilium k8sServiceHost": nil,
+			"cilium ipv4.enabled": true, "cilium ipv6.enabled": false,
 			"cilium operator.replicas": 2., "cilium cni.exclusive": true}},
 		{"cni: {type: cilium, multus: {enabled: true}}\nkubernetes: {kube_proxy: {enabled: false}}", map[string]any{
-			"cilium kubeProxyReplacement": "true", "cilium k8sServiceHost": "lb.kk.local", "cilium k8sServicePort": "6443", "cilium cni.exclusive": false}},
-		{"cni: {type: kubeovn}\nkubernetes: {networking: " + families["dual"] + "}", map[string]any{"kubeovn networking.NET_STACK": "dual_stack",
-			"kubeovn dual_stack.POD_GATEWAY": "10.233.64.1,fd85:1::1", "kubeovn dual_stack.SVC_CIDR": "10.233.0.0/18,fd85::/108", "kubeovn MASTER_NODES": "10.0.0.1"}},
-		{"cni: {type: hybridnet}\nkubernetes: {networking: " + families["v6"] + "}", map[string]any{"hybridnet init.cidr": "fd85:1::/64", "hybridnet init.ipVersion": "6",
-			"hybridnet defaultIPFamily": "IPv6", "hybridnet manager.replicas": 1.}},
-		{"storage: {nfs: {enabled: true}}\nnfs: {exports: [{path: /srv/nfs}]}", map[string]any{"nfs nfs.server": "10.0.0.1", "nfs nfs.path": "/srv/nfs",
-			"nfs storageClass.defaultClass": false, "openebs hostpathClass.isDefaultClass": true}},
-		{"storage: {nfs: {enabled: true, server: 10.9.9.9, path: /x, default: true}}", map[string]any{"nfs nfs.server": "10.9.9.9", "nfs nfs.path": "/x",
-			"nfs storageClass.defaultClass": true, "openebs hostpathClass.isDefaultClass": false}},
+			"cilium kubeProxyReplacement": "true", "cilium k8sServiceHost": "lb.kk.local", "cilium k8sServicePort": "6443",
+			"cilium cni.exclusive": false}},
+		{"cni: {type: kubeovn}\nkubernetes: {networking: " + families["dual"] + "}",
+			map[string]any{"kubeovn networking.NET_STACK": "dual_stack",
+				"kubeovn dual_stack.POD_GATEWAY": "10.233.64.1,fd85:1::1", "kubeovn dual_stack.SVC_CIDR": "10.233.0.0/18,fd85::/108",
+				"kubeovn MASTER_NODES": "10.0.0.1"}},
+		{"cni: {type: hybridnet}\nkubernetes: {networking: " + families["v6"] + "}",
+			map[string]any{"hybridnet init.cidr": "fd85:1::/64", "hybridnet init.ipVersion": "6",
+				"hybridnet defaultIPFamily": "IPv6", "hybridnet manager.replicas": 1.}},
+		{"storage: {nfs: {enabled: true}}\nnfs: {exports: [{path: /srv/nfs}]}",
+			map[string]any{"nfs nfs.server": "10.0.0.1", "nfs nfs.path": "/srv/nfs",
+				"nfs storageClass.defaultClass": false, "openebs hostpathClass.isDefaultClass": true}},
+		{"storage: {nfs: {enabled: true, server: 10.9.9.9, path: /x, default: true}}",
+			map[string]any{"nfs nfs.server": "10.9.9.9", "nfs nfs.path": "/x",
+				"nfs storageClass.defaultClass": true, "openebs hostpathClass.isDefaultClass": false}},
 	}
 	for i, test := range tests {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -334,7 +351,8 @@ func TestValues(t *testing.T) {
 // The default route of two is by another interface than the cluster's.
 func TestFlannelLooksForTheNodesAddress(t *testing.T) {
 	facts := func(address string) string {
-		return strings.ReplaceAll(inventory, `internal_ipv6: "fd00::2"`, `internal_ipv6: "fd00::2", ansible_default_ipv4: {address: `+address+`}`)
+		return strings.ReplaceAll(inventory, `internal_ipv6: "fd00::2"`,
+			`internal_ipv6: "fd00::2", ansible_default_ipv4: {address: `+address+`}`)
 	}
 	for address, want := range map[string]string{
 		"10.0.0.2":  `["--ip-masq", "--kube-subnet-mgr"]`,
@@ -356,7 +374,8 @@ func TestCalicoPools(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.family+test.encapsulation, func(t *testing.T) {
-			r := render(t, fmt.Sprintf("kubernetes: {networking: %s}\ncni: {type: calico, calico: {encapsulation: %s}}", families[test.family], test.encapsulation))
+			r := render(t, fmt.Sprintf("kubernetes: {networking: %s}\ncni: {type: calico, calico: {encapsulation: %s}}",
+				families[test.family], test.encapsulation))
 			v := values(r.json(t, "calico.values.json"))
 			var got []string
 			for _, p := range v.at("installation.calicoNetwork.ipPools").([]any) {
@@ -384,8 +403,10 @@ dns:
       10.0.0.8 older.example
 `)
 	want := map[string][]string{
-		"coredns":      {"corp.example lab.example {", "cache 5", "forward . 10.0.0.53 10.0.0.54", "forward . 192.0.2.53 {", "10.0.0.8 older.example", "kubernetes cluster.local in-addr"},
-		"nodelocaldns": {"corp.example lab.example {", "forward . 192.0.2.53", "10.0.0.9 old.example", "bind 169.254.25.10 10.233.0.10", "forward . __PILLAR__CLUSTER__DNS__ {"},
+		"coredns": {"corp.example lab.example {", "cache 5", "forward . 10.0.0.53 10.0.0.54", "forward . 192.0.2.53 {",
+			"10.0.0.8 older.example", "kubernetes cluster.local in-addr"},
+		"nodelocaldns": {"corp.example lab.example {", "forward . 192.0.2.53", "10.0.0.9 old.example",
+			"bind 169.254.25.10 10.233.0.10", "forward . __PILLAR__CLUSTER__DNS__ {"},
 	}
 	for name, parts := range want {
 		text := r.corefile(t, name)
@@ -434,7 +455,8 @@ func TestPodsStartAnewWhenTheCorefileChanges(t *testing.T) {
 }
 
 func TestMetricsServerVerifiesKubeletsWhenTheyAreSigned(t *testing.T) {
-	for config, want := range map[string]bool{"": true, "kubernetes: {kubelet: {config: {serverTLSBootstrap: true}}}": false} {
+	for config, want := range map[string]bool{"": true,
+		"kubernetes: {kubelet: {config: {serverTLSBootstrap: true}}}": false} {
 		if got := strings.Contains(render(t, config).text(t, "metrics_server.yaml"), "--kubelet-insecure-tls"); got != want {
 			t.Errorf("%q: insecure is %t", config, got)
 		}

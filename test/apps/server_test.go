@@ -27,7 +27,8 @@ func (c cluster) apply(t *testing.T, name, manifest string) {
 
 func (c cluster) versions(t *testing.T, manifest string) string {
 	t.Helper()
-	out, err := c.Run(t, manifest, "get", "-f", "-", "-o", `jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\n"}{end}`)
+	out, err := c.Run(t, manifest, "get", "-f", "-", "-o",
+		`jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\n"}{end}`)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -118,7 +118,8 @@ func runKK(t *testing.T, files map[string]string, args []string) (code int, said
 		write(t, name, text)
 	}
 	var out, errs bytes.Buffer
-	code = cli.Main(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, builtin.FS())
+	code = cli.Main(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs},
+		builtin.FS())
 	if _, err := os.Stat("touched"); err == nil {
 		t.Error("a task ran, though the input is bad")
 	}

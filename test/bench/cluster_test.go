@@ -25,7 +25,8 @@ func BenchmarkCreateCluster500(b *testing.B) {
 		var out bytes.Buffer
 		resetPeak(b)
 		begin := time.Now()
-		code := f.Run(b.Context(), &out, "create", "cluster", "--yes", "-i", inventory, "--workdir", filepath.Join(dir, strconv.Itoa(run)),
+		code := f.Run(b.Context(), &out, "create", "cluster", "--yes", "-i", inventory, "--workdir",
+			filepath.Join(dir, strconv.Itoa(run)),
 			"--set", "cni.type=flannel", "--set", "kubernetes.networking.pod_cidr=10.128.0.0/12")
 		b.ReportMetric(time.Since(begin).Seconds(), "s")
 		b.ReportMetric(peak(b), "MB-peak")

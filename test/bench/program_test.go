@@ -80,7 +80,8 @@ func (c *cluster) writeFiles(b *testing.B, port int) {
 	}
 	c.knownHosts = write(b, c.dir, "known_hosts", known.String())
 	fmt.Fprintf(&inv, "  vars:\n    ansible_port: %d\n    ansible_user: root\n    ansible_ssh_private_key_file: %s\n"+
-		"    ansible_ssh_common_args: -o UserKnownHostsFile=%s\n    ansible_python_interpreter: %s\n", port, c.KeyFile, c.knownHosts, python())
+		"    ansible_ssh_common_args: -o UserKnownHostsFile=%s\n    ansible_python_interpreter: %s\n", port, c.KeyFile,
+		c.knownHosts, python())
 	c.inventory = write(b, c.dir, "inventory.yaml", inv.String())
 }
 
@@ -203,7 +204,8 @@ func BenchmarkAnsible(b *testing.B) {
 		took, _ := kk(b, bin, nil, "run", playbook, "-i", c.inventory)
 		own += took
 		cmd := exec.Command(ansible, "-i", c.inventory, playbook)
-		cmd.Env = append(os.Environ(), "ANSIBLE_PIPELINING=1", "ANSIBLE_FORKS=50", "ANSIBLE_SSH_ARGS=-o ControlMaster=auto -o ControlPersist=60s -o UserKnownHostsFile="+c.knownHosts,
+		cmd.Env = append(os.Environ(), "ANSIBLE_PIPELINING=1", "ANSIBLE_FORKS=50",
+			"ANSIBLE_SSH_ARGS=-o ControlMaster=auto -o ControlPersist=60s -o UserKnownHostsFile="+c.knownHosts,
 			"ANSIBLE_LOCAL_TEMP="+b.TempDir(), "ANSIBLE_SSH_CONTROL_PATH_DIR="+b.TempDir(), "HOME="+c.dir)
 		start := time.Now()
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -266,7 +268,8 @@ func BenchmarkLargeFile(b *testing.B) {
 		}
 	}
 	f.Close()
-	playbook := write(b, c.dir, "site.yaml", fmt.Sprintf("- hosts: all\n  gather_facts: false\n  tasks:\n    - copy: {src: %s, dest: \"%s/{{ inventory_hostname }}\"}\n", src, c.dir))
+	playbook := write(b, c.dir, "site.yaml",
+		fmt.Sprintf("- hosts: all\n  gather_facts: false\n  tasks:\n    - copy: {src: %s, dest: \"%s/{{ inventory_hostname }}\"}\n", src, c.dir))
 	var bare, own time.Duration
 	var peak float64
 	for range b.N {
@@ -293,7 +296,8 @@ func (c *cluster) bareCat(b *testing.B, src string) time.Duration {
 		go func() {
 			defer wg.Done()
 			host, port, _ := net.SplitHostPort(addr)
-			cmd := exec.CommandContext(context.Background(), "ssh", "-i", c.KeyFile, "-p", port, "-o", "UserKnownHostsFile="+c.knownHosts,
+			cmd := exec.CommandContext(context.Background(), "ssh", "-i", c.KeyFile, "-p", port, "-o", "UserKnownHostsFile="+
+				c.knownHosts,
 				"-o", "BatchMode=yes", "root@"+host, fmt.Sprintf("cat > %s/bare%d", c.dir, i))
 			in, err := os.Open(src)
 			if err != nil {
@@ -321,7 +325,8 @@ func BenchmarkDelayed(b *testing.B) {
 	bin := program(b)
 	for _, t := range []struct{ name, task, warm string }{
 		{"command", "command: /bin/true", ""},
-		{"changed_file", "copy: {content: \"{{ stamp }} @\", dest: \"DIR/changed-@\"}", "copy: {content: old, dest: \"DIR/changed-@\"}"},
+		{"changed_file", "copy: {content: \"{{ stamp }} @\", dest: \"DIR/changed-@\"}",
+			"copy: {content: old, dest: \"DIR/changed-@\"}"},
 		{"unchanged_file", "copy: {content: same, dest: \"DIR/same-@\"}", "copy: {content: same, dest: \"DIR/same-@\"}"},
 		{"skipped", "command: /bin/true\n      when: inventory_hostname == 'x'", ""},
 	} {
@@ -331,8 +336,10 @@ func BenchmarkDelayed(b *testing.B) {
 			turns := connectortest.TurnProxy(b, c.addrs[0])
 			through := func(addr string) []string {
 				host, port, _ := net.SplitHostPort(addr)
-				known := write(b, c.dir, "known_"+port, fmt.Sprintf("[%s]:%s %s", host, port, ssh.MarshalAuthorizedKey(c.keys[c.addrs[0]])))
-				return []string{"-i", host + ",", "-u", "root", "--private-key", c.KeyFile, "-e", "ansible_port=" + port, "--known-hosts", known}
+				known := write(b, c.dir, "known_"+port, fmt.Sprintf("[%s]:%s %s", host, port,
+					ssh.MarshalAuthorizedKey(c.keys[c.addrs[0]])))
+				return []string{"-i", host + ",", "-u", "root", "--private-key", c.KeyFile, "-e", "ansible_port=" + port,
+					"--known-hosts", known}
 			}
 			tasks := func(text string, n int) string {
 				var p strings.Builder

@@ -37,12 +37,16 @@ func BenchmarkRole(b *testing.B) {
 	dir := b.TempDir()
 	inventory := roleInventory(b, l, dir)
 	args := []string{"-i", inventory, "testdata/shop/site.yaml"}
-	own := peer{name: "kk", args: append([]string{bin, "run"}, args...), env: []string{"KK_WORKDIR=" + filepath.Join(dir, "work")}}
+	own := peer{name: "kk", args: append([]string{bin, "run"}, args...),
+		env: []string{"KK_WORKDIR=" + filepath.Join(dir, "work")}}
 	ansible := peer{name: "Ansible", args: append([]string{"ansible-playbook"}, args...), env: []string{
-		"ANSIBLE_PIPELINING=1", "ANSIBLE_FORKS=10", "ANSIBLE_TIMEOUT=90", "ANSIBLE_SSH_ARGS=-o ControlMaster=auto -o ControlPersist=60s -o UserKnownHostsFile=" + l.KnownHosts(),
-		"ANSIBLE_LOCAL_TEMP=" + filepath.Join(dir, "ansible"), "ANSIBLE_SSH_CONTROL_PATH_DIR=" + filepath.Join(dir, "cp"), "HOME=" + dir,
+		"ANSIBLE_PIPELINING=1", "ANSIBLE_FORKS=10", "ANSIBLE_TIMEOUT=90",
+		"ANSIBLE_SSH_ARGS=-o ControlMaster=auto -o ControlPersist=60s -o UserKnownHostsFile=" + l.KnownHosts(),
+		"ANSIBLE_LOCAL_TEMP=" + filepath.Join(dir, "ansible"), "ANSIBLE_SSH_CONTROL_PATH_DIR=" + filepath.Join(dir, "cp"),
+		"HOME=" + dir,
 	}}
-	mitogen := peer{name: "Mitogen", args: ansible.args, env: append(slices.Clone(ansible.env), "ANSIBLE_STRATEGY=mitogen_linear")}
+	mitogen := peer{name: "Mitogen", args: ansible.args,
+		env: append(slices.Clone(ansible.env), "ANSIBLE_STRATEGY=mitogen_linear")}
 	first, second := map[string]spent{}, map[string]spent{}
 	made, turns := "", map[string]int{}
 	for range b.N {
@@ -68,7 +72,8 @@ func BenchmarkRole(b *testing.B) {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nprogram\tfirst run\tkk is faster\tof both ends' CPU\tkk takes less\tsecond run\tkk is faster\tof both ends' CPU\tkk takes less\t")
 	for _, p := range []peer{own, mitogen, ansible} {
-		fmt.Fprintln(w, p.name+first[p.name].row(turns[p.name], first["kk"], turns["kk"])+second[p.name].row(turns[p.name], second["kk"], turns["kk"])+"\t")
+		fmt.Fprintln(w, p.name+first[p.name].row(turns[p.name], first["kk"], turns["kk"])+
+			second[p.name].row(turns[p.name], second["kk"], turns["kk"])+"\t")
 	}
 	w.Flush()
 	b.Log(table.String())
@@ -85,7 +90,8 @@ func (s spent) add(t spent) spent { return spent{s.wall + t.wall, s.cpu + t.cpu}
 // row is the mean of n runs, and how many times as much it is as kk's.
 func (s spent) row(n int, kk spent, kkRuns int) string {
 	wall, cpu := s.wall.Seconds()/float64(n), s.cpu.Seconds()/float64(n)
-	return fmt.Sprintf("\t%.1f s\t%.1f ×\t%.1f s\t%.1f ×", wall, wall/kk.wall.Seconds()*float64(kkRuns), cpu, cpu/kk.cpu.Seconds()*float64(kkRuns))
+	return fmt.Sprintf("\t%.1f s\t%.1f ×\t%.1f s\t%.1f ×", wall, wall/kk.wall.Seconds()*float64(kkRuns), cpu,
+		cpu/kk.cpu.Seconds()*float64(kkRuns))
 }
 
 // roleLab brings up ten hosts; python3 is there for the peers alone.
@@ -117,7 +123,8 @@ func roleInventory(b *testing.B, l *lab.Lab, dir string) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return write(b, dir, "inventory.yaml", strings.Replace(string(text), "\n  vars:\n", "\n  vars:\n    ansible_python_interpreter: /usr/bin/python3\n", 1))
+	return write(b, dir, "inventory.yaml", strings.Replace(string(text), "\n  vars:\n",
+		"\n  vars:\n    ansible_python_interpreter: /usr/bin/python3\n", 1))
 }
 
 var recapLine = regexp.MustCompile(`(?m)^(\S+)\s+: ok=\d+ +changed=(\d+) .*failed=(\d+) `)
@@ -144,7 +151,8 @@ func (p peer) run(b *testing.B, l *lab.Lab, again bool) spent {
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	control := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	all := spent{wall: took, cpu: control + hostsCPU(b, l) - before}
-	fmt.Fprintf(os.Stderr, "%s, again %v: %.1f s, %.1f s of both ends' CPU (%.1f here)\n", p.name, again, took.Seconds(), all.cpu.Seconds(), control.Seconds())
+	fmt.Fprintf(os.Stderr, "%s, again %v: %.1f s, %.1f s of both ends' CPU (%.1f here)\n", p.name, again, took.Seconds(),
+		all.cpu.Seconds(), control.Seconds())
 	return all
 }
 

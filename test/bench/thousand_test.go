@@ -132,7 +132,8 @@ func TestRecapOfManyHosts(t *testing.T) {
 	const hosts, rounds = 100, 1
 	f := newFleet(t, hosts)
 	var out bytes.Buffer
-	code := cli.Main(t.Context(), []string{"run", write(t, f.dir, "site.yaml", fleetPlaybook(rounds)), "-i", f.inventory, "--workdir", filepath.Join(f.dir, "work")},
+	code := cli.Main(t.Context(), []string{"run", write(t, f.dir, "site.yaml", fleetPlaybook(rounds)), "-i", f.inventory,
+		"--workdir", filepath.Join(f.dir, "work")},
 		cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}, builtin.FS())
 	if code != engine.ExitUnreachable {
 		t.Errorf("exit code %d, want %d\n%s", code, engine.ExitUnreachable, tail(out.String(), 4000))

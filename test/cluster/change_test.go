@@ -30,7 +30,8 @@ security: {harden: true}
 	if got := c.kubectl(t, "get secret kept -o jsonpath='{.data.word}' | base64 -d"); got != "plain" {
 		t.Errorf("a secret from before is %q", got)
 	}
-	kept := c.kubectl(t, "-n kube-system exec etcd-"+c.name(c.first())+" -- etcdctl --endpoints=https://127.0.0.1:2379 --cacert=/etc/kubernetes/pki/etcd/ca.crt "+
+	kept := c.kubectl(t, "-n kube-system exec etcd-"+c.name(c.first())+
+		" -- etcdctl --endpoints=https://127.0.0.1:2379 --cacert=/etc/kubernetes/pki/etcd/ca.crt "+
 		"--cert=/etc/kubernetes/pki/etcd/server.crt --key=/etc/kubernetes/pki/etcd/server.key get /registry/secrets/default/kept --print-value-only | head -c 20 | tr -d '\\0'")
 	if !strings.HasPrefix(kept, "k8s:enc:secretbox:") {
 		t.Errorf("a secret from before is in etcd as %q", kept)

@@ -208,7 +208,8 @@ func (c *controller) volumeStays(t *testing.T) {
 // hooks puts scripts for all hosts, a group and a host into the work dir.
 func (c *controller) hooks(t *testing.T) {
 	t.Helper()
-	for _, h := range []string{"pre_install", "pre_install_kube_control_plane", "post_install", "post_install_" + c.name(c.first())} {
+	for _, h := range []string{"pre_install", "pre_install_kube_control_plane", "post_install", "post_install_" +
+		c.name(c.first())} {
 		c.script(t, h+".sh", "echo "+h+" >>/root/hooks")
 	}
 }

@@ -124,7 +124,8 @@ func (c *controller) losesAndGrows(t *testing.T, grown groups) {
 func (c *controller) refusesToBreakEtcd(t *testing.T) {
 	t.Helper()
 	c.exec(t, 2, "systemctl stop etcd")
-	if r := c.try(t.Context(), t, "delete", "nodes", "node3", "--yes"); r.code == 0 || !strings.Contains(r.out, "it would lose its majority") {
+	if r := c.try(t.Context(), t, "delete", "nodes", "node3", "--yes"); r.code == 0 ||
+		!strings.Contains(r.out, "it would lose its majority") {
 		t.Errorf("deleting a member that is needed: exit code %d\n%s", r.code, tail(r.out, 30))
 	}
 	c.exec(t, 2, "systemctl start etcd")
@@ -143,7 +144,8 @@ func (c *controller) deletesWhatIsOff(t *testing.T) {
 	if err := c.lab.PowerOff(2); err != nil {
 		t.Fatal(err)
 	}
-	if r := c.run(t, "delete", "nodes", "node3", "--yes", "--with-data"); !strings.Contains(r.out, "node3 does not answer") {
+	if r := c.run(t, "delete", "nodes", "node3", "--yes", "--with-data"); !strings.Contains(r.out,
+		"node3 does not answer") {
 		t.Errorf("nothing is said of a host that is off:\n%s", tail(r.out, 40))
 	}
 	if out := c.kubectl(t, "get nodes -o name"); strings.Contains(out, "node3") {
@@ -161,7 +163,8 @@ func (c *controller) deletesWhatIsOff(t *testing.T) {
 // refusesToLoseControlPlanes tries to delete all that are left.
 func (c *controller) refusesToLoseControlPlanes(t *testing.T) {
 	t.Helper()
-	if r := c.try(t.Context(), t, "delete", "nodes", "node1", "node2", "--yes"); r.code == 0 || !strings.Contains(r.out, "--force") {
+	if r := c.try(t.Context(), t, "delete", "nodes", "node1", "node2", "--yes"); r.code == 0 ||
+		!strings.Contains(r.out, "--force") {
 		t.Errorf("deleting all control planes: exit code %d\n%s", r.code, tail(r.out, 30))
 	}
 	c.nodesReady(t)
@@ -195,9 +198,11 @@ func (c *controller) registryAsksWho(t *testing.T) {
 	}
 	registry := c.lab.Hosts[c.groups["image_registry"][0]-1].Address
 	word, _, _ := strings.Cut(strings.TrimSpace(string(password)), " ")
-	for _, who := range []struct{ login, want string }{{"", "401"}, {"user = admin:wrong", "401"}, {"user = admin:" + word, "200"}} {
+	for _, who := range []struct{ login, want string }{{"", "401"}, {"user = admin:wrong", "401"},
+		{"user = admin:" + word, "200"}} {
 		for _, path := range []string{"/v2/", "/v2/_catalog"} {
-			out := c.exec(t, c.first(), fmt.Sprintf("echo '%s' | curl -K - -sk -o /dev/null -w '%%{http_code}' https://%s%s", who.login, registry, path))
+			out := c.exec(t, c.first(), fmt.Sprintf("echo '%s' | curl -K - -sk -o /dev/null -w '%%{http_code}' https://%s%s",
+				who.login, registry, path))
 			if out != who.want {
 				t.Errorf("the registry answers %s to %q with %s, want %s", path, who.login, out, who.want)
 			}

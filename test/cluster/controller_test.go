@@ -38,7 +38,8 @@ func newController(t *testing.T, g groups, config string) *controller {
 		t.Skip("needs the lab: " + skipReason)
 	}
 	dir := t.TempDir()
-	c := &controller{machine: rig, dir: dir, inventory: filepath.Join(dir, "inventory.yaml"), config: filepath.Join(dir, "config.yaml")}
+	c := &controller{machine: rig, dir: dir, inventory: filepath.Join(dir, "inventory.yaml"),
+		config: filepath.Join(dir, "config.yaml")}
 	c.regroup(t, g)
 	base, err := c.mirror.WriteConfig(dir)
 	if err != nil {
@@ -59,7 +60,8 @@ func newController(t *testing.T, g groups, config string) *controller {
 func inTime(t *testing.T, takes time.Duration) {
 	t.Helper()
 	if end, ok := t.Deadline(); ok && time.Until(end) < takes {
-		t.Skipf("%s are left and this may take %s: run make e2e-cluster RUN=%s", time.Until(end).Round(time.Second), takes, t.Name())
+		t.Skipf("%s are left and this may take %s: run make e2e-cluster RUN=%s", time.Until(end).Round(time.Second), takes,
+			t.Name())
 	}
 }
 
@@ -108,12 +110,14 @@ func (c *controller) regroup(t *testing.T, g groups) {
 		for _, n := range numbers {
 			h := c.lab.Hosts[n-1]
 			members[h.Name] = nil
-			hosts[h.Name] = map[string]any{"ansible_host": h.Address, "internal_ipv4": h.Address, "ansible_ssh_private_key_file": h.Key}
+			hosts[h.Name] = map[string]any{"ansible_host": h.Address, "internal_ipv4": h.Address,
+				"ansible_ssh_private_key_file": h.Key}
 		}
 		children[group] = map[string]any{"hosts": members}
 	}
-	writeYAML(t, c.inventory, map[string]any{"all": map[string]any{"hosts": hosts, "children": children, "vars": map[string]any{
-		"ansible_user": "root", "ansible_ssh_common_args": "-o UserKnownHostsFile=" + c.lab.KnownHosts()}}})
+	writeYAML(t, c.inventory, map[string]any{"all": map[string]any{"hosts": hosts, "children": children,
+		"vars": map[string]any{
+			"ansible_user": "root", "ansible_ssh_common_args": "-o UserKnownHostsFile=" + c.lab.KnownHosts()}}})
 }
 
 // numbers are the hosts of the inventory.

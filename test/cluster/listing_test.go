@@ -58,9 +58,12 @@ func (c *controller) listings(t *testing.T) map[int]listing {
 
 // stays names what a deleted cluster may leave, and why. Anything else is a fault.
 var stays = []struct{ why, pattern string }{
-	{"the host's own doing: sessions and logs", `^(file|mount) /(tmp/systemd-private-\S+|var/tmp/systemd-private-\S+|run/(systemd|user|log|lock|sudo|udev|credentials|dbus|sshd|utmp|motd\.dynamic)|var/log/(journal|lastlog|wtmp|btmp|private)|var/lib/(systemd|private))(/| )`},
-	{"packages of the distribution, which others may use by now, and what apt writes", `^(package \S+$|(file|content) (/etc/ld\.so\.cache|/var/(cache|lib|log)/apt/\S+|/var/cache/ldconfig/aux-cache|/var/log/(dpkg|alternatives)\.log) )`},
-	{"the copies that useradd and userdel keep of the lists of users, which are as before", `^(file|content) /etc/(passwd|shadow|group|gshadow|subuid|subgid)- `},
+	{"the host's own doing: sessions and logs",
+		`^(file|mount) /(tmp/systemd-private-\S+|var/tmp/systemd-private-\S+|run/(systemd|user|log|lock|sudo|udev|credentials|dbus|sshd|utmp|motd\.dynamic)|var/log/(journal|lastlog|wtmp|btmp|private)|var/lib/(systemd|private))(/| )`},
+	{"packages of the distribution, which others may use by now, and what apt writes",
+		`^(package \S+$|(file|content) (/etc/ld\.so\.cache|/var/(cache|lib|log)/apt/\S+|/var/cache/ldconfig/aux-cache|/var/log/(dpkg|alternatives)\.log) )`},
+	{"the copies that useradd and userdel keep of the lists of users, which are as before",
+		`^(file|content) /etc/(passwd|shadow|group|gshadow|subuid|subgid)- `},
 	{"folders and locks that any program makes, gone with the next boot", `^file /run/(netns|xtables\.lock) `},
 	{"a folder that kube-proxy looks into: hosts with a kernel of their own have it", `^file /usr/lib/modules d `},
 	{"the mode of containerd's folder, which is a disk of the lab", `^file /var/lib/containerd d `},
@@ -83,7 +86,8 @@ func sameBut(t *testing.T, host string, before, after listing) {
 	}
 	slices.Sort(faults)
 	if len(faults) > 0 {
-		t.Errorf("%s is not as it was (%d differences):\n%s", host, len(faults), strings.Join(faults[:min(200, len(faults))], "\n"))
+		t.Errorf("%s is not as it was (%d differences):\n%s", host, len(faults),
+			strings.Join(faults[:min(200, len(faults))], "\n"))
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 
 // Check mode says where it ends on hosts that have nothing, and touches nothing.
 func TestCheckModeOnBareHosts(t *testing.T) {
-	c := newController(t, groups{"kube_control_plane": {1}, "kube_worker": {1}, "etcd": {1}, "image_registry": {2}}, "etcd: {deployment_type: external}")
+	c := newController(t, groups{"kube_control_plane": {1}, "kube_worker": {1}, "etcd": {1}, "image_registry": {2}},
+		"etcd: {deployment_type: external}")
 	before := c.listings(t)
 	if r := c.run(t, "create", "cluster", "--yes", "--check"); !strings.Contains(r.out, "not set up yet") {
 		t.Errorf("check mode does not say what it leaves out\n%s", tail(r.out, 30))

@@ -56,7 +56,8 @@ func TestJumpHostInTheUsersConfig(t *testing.T) {
 	gateway := jump[:strings.LastIndexByte(jump, '.')] + ".1"
 	// "Host *" means the jump host as well, which is reached directly all the same;
 	// ansible_host is what the patterns are held against, as it is what ssh is given.
-	text := fmt.Sprintf("Host %s\n  User nobody\nHost *\n  ProxyJump ops@%s\n  ConnectTimeout 20\n", c.lab.Hosts[1].Address, jump)
+	text := fmt.Sprintf("Host %s\n  User nobody\nHost *\n  ProxyJump ops@%s\n  ConnectTimeout 20\n",
+		c.lab.Hosts[1].Address, jump)
 	if err := os.WriteFile(c.home+"/.ssh/config", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,10 @@ func TestPasswordLogin(t *testing.T) {
 	c := newController(t)
 	password := devPassword(t, c.lab)
 	hosts := map[string]vars{
-		"password":    c.sshd(t, 0, 2201, "PubkeyAuthentication no", "KbdInteractiveAuthentication no"),
-		"interactive": c.sshd(t, 0, 2202, "PubkeyAuthentication no", "PasswordAuthentication no", "KbdInteractiveAuthentication yes"),
-		"either":      c.sshd(t, 0, 2203, "KbdInteractiveAuthentication yes"),
+		"password": c.sshd(t, 0, 2201, "PubkeyAuthentication no", "KbdInteractiveAuthentication no"),
+		"interactive": c.sshd(t, 0, 2202, "PubkeyAuthentication no", "PasswordAuthentication no",
+			"KbdInteractiveAuthentication yes"),
+		"either": c.sshd(t, 0, 2203, "KbdInteractiveAuthentication yes"),
 	}
 	for name, v := range hosts {
 		hosts[name] = v.with("ansible_user", "dev", "ansible_password", password)

@@ -119,13 +119,16 @@ func coreExamples(t *testing.T) []example {
 		{module: "slurp", prepare: "mkdir -p /etc/app; echo key >/etc/app/key.pub"},
 		{module: "stat", always: 1, prepare: app + "; touch /etc/app.conf"},
 		{module: "tempfile", always: 1},
-		{module: "template", prepare: app, handlers: "    - {name: restart app, debug: {}}\n", files: map[string]string{"templates/app.conf.j2": "{{ inventory_hostname }}\n"}},
-		{module: "unarchive", packages: "zip unzip", files: map[string]string{"files/tools.tar.gz": archive(t, "tools-1/bin/kk-tool", "x")},
+		{module: "template", prepare: app, handlers: "    - {name: restart app, debug: {}}\n",
+			files: map[string]string{"templates/app.conf.j2": "{{ inventory_hostname }}\n"}},
+		{module: "unarchive", packages: "zip unzip",
+			files:   map[string]string{"files/tools.tar.gz": archive(t, "tools-1/bin/kk-tool", "x")},
 			prepare: "rm -rf /opt/app /tmp/app.zip; mkdir -p /opt/app /tmp/zip/bin; touch /tmp/zip/bin/app; cd /tmp/zip; zip -q -r ../app.zip bin; rm -r /tmp/zip"},
 		{module: "validate_argument_spec", vars: "    port: 80\n"},
 		{module: "wait_for", prepare: "systemd-run -q --unit kk-listens --collect systemd-socket-activate -l 6443 --inetd -a cat; mkdir -p /var/log/app; echo 'ready in 7 ms' >/var/log/app.log"},
 		{module: "wait_for_connection"},
-		{module: "x509_certificate_info", packages: "openssl", prepare: "mkdir -p /etc/kubernetes/pki; cd /etc/kubernetes/pki; openssl req -x509 -newkey rsa:2048 -nodes -keyout apiserver.key -out apiserver.crt -days 90 -subj /CN=api 2>/dev/null"},
+		{module: "x509_certificate_info", packages: "openssl",
+			prepare: "mkdir -p /etc/kubernetes/pki; cd /etc/kubernetes/pki; openssl req -x509 -newkey rsa:2048 -nodes -keyout apiserver.key -out apiserver.crt -days 90 -subj /CN=api 2>/dev/null"},
 	}
 }
 

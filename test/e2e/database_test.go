@@ -14,10 +14,14 @@ func TestMariaDB(t *testing.T) {
 	g.needs("mariadb-server")
 	password := `se'cr\et "1" #`
 	g.twice("mysql_db", "name", []any{"shop", "odd`na-me"}, "encoding", "utf8mb4")
-	g.twice("mysql_user", "name", "bob", "host", "localhost", "password", password, "priv", "shop.*:ALL,GRANT/odd`na-me.*:SELECT,insert/*.*:RELOAD")
-	g.twice("mysql_user", "name", "ann", "host", "10.0.0.%", "password", "x", "priv", "shop.*:SELECT/mysql.user:SELECT(User, Host)")
+	g.twice("mysql_user", "name", "bob", "host", "localhost", "password", password, "priv",
+		"shop.*:ALL,GRANT/odd`na-me.*:SELECT,insert/*.*:RELOAD")
+	g.twice("mysql_user", "name", "ann", "host", "10.0.0.%", "password", "x", "priv",
+		"shop.*:SELECT/mysql.user:SELECT(User, Host)")
 	g.twice("mysql_user", "name", "ann", "host", "10.0.0.%", "priv", "shop.*:INSERT", "append_privs", true)
-	if got := g.sh(`mysql -NBe "SHOW GRANTS FOR ann@'10.0.0.%'" | sort`); !strings.Contains(got, "GRANT SELECT, INSERT ON `shop`.*") || !strings.Contains(got, "(`User`, `Host`)") && !strings.Contains(got, "(`Host`, `User`)") {
+	if got := g.sh(`mysql -NBe "SHOW GRANTS FOR ann@'10.0.0.%'" | sort`); !strings.Contains(got,
+		"GRANT SELECT, INSERT ON `shop`.*") || !strings.Contains(got, "(`User`, `Host`)") &&
+		!strings.Contains(got, "(`Host`, `User`)") {
 		t.Errorf("the privileges of ann: %s", got)
 	}
 	g.twice("mysql_user", "name", "ann", "host", "10.0.0.%", "priv", "*.*:USAGE")
@@ -25,8 +29,10 @@ func TestMariaDB(t *testing.T) {
 		t.Errorf("privileges that were not asked for stay: %s", got)
 	}
 	g.same("mysql_user", "name", "bob", "password", "another", "update_password", "on_create")
-	if r := g.run("mysql_query", "query", "SELECT name FROM (SELECT 'a\tb' AS name) AS t WHERE name = %s", "positional_args", []any{"a\tb"},
-		"login_user", "bob", "login_password", password, "login_db", "shop"); moduletest.Field(r, "rowcount").([]any)[0] != 1 {
+	if r := g.run("mysql_query", "query", "SELECT name FROM (SELECT 'a\tb' AS name) AS t WHERE name = %s",
+		"positional_args", []any{"a\tb"},
+		"login_user", "bob", "login_password", password, "login_db", "shop"); moduletest.Field(r,
+		"rowcount").([]any)[0] != 1 {
 		t.Errorf("bob asks and gets %v", r.Data)
 	}
 	g.fails("Access denied", "mysql_query", "query", "SELECT 1", "login_user", "bob", "login_password", "wrong")
@@ -63,9 +69,12 @@ func TestPostgreSQL(t *testing.T) {
 	root := g.conn
 	g.conn = connector.Become(root, connector.BecomeOptions{Method: "sudo", User: "postgres"})
 	password := `p'w\1`
-	g.twice("postgresql_user", "name", "shop", "password", password, "role_attr_flags", "CREATEDB,NOSUPERUSER", "comment", "it's")
-	g.twice("postgresql_user", "name", "shop", "password", password, "role_attr_flags", "NOCREATEDB", "conn_limit", 5, "expires", "2031-01-01")
-	g.twice("postgresql_db", "name", "shop", "owner", "shop", "encoding", "UTF-8", "template", "template0", "lc_collate", "C", "lc_ctype", "C")
+	g.twice("postgresql_user", "name", "shop", "password", password, "role_attr_flags", "CREATEDB,NOSUPERUSER", "comment",
+		"it's")
+	g.twice("postgresql_user", "name", "shop", "password", password, "role_attr_flags", "NOCREATEDB", "conn_limit", 5,
+		"expires", "2031-01-01")
+	g.twice("postgresql_db", "name", "shop", "owner", "shop", "encoding", "UTF-8", "template", "template0", "lc_collate",
+		"C", "lc_ctype", "C")
 	g.twice("postgresql_db", "name", "shop", "owner", "postgres", "conn_limit", 7)
 	g.fails("LC_COLLATE is not supported", "postgresql_db", "name", "shop", "lc_collate", "de_DE.UTF-8")
 	g.dry("postgresql_ext", "name", "plpgsql", "db", "none")
@@ -74,10 +83,12 @@ func TestPostgreSQL(t *testing.T) {
 	privileges(g)
 	r := g.run("postgresql_query", "query", "SELECT 'a,\"b' AS x, %(n)s::int AS n", "named_args", value.NewDict("n", 3),
 		"login_user", "shop", "login_password", password, "login_host", "localhost", "login_db", "shop")
-	if got := moduletest.Field(r, "query_result"); !strings.Contains(strings.ReplaceAll(mustJSON(t, got), " ", ""), `{"x":"a,\"b","n":3}`) {
+	if got := moduletest.Field(r, "query_result"); !strings.Contains(strings.ReplaceAll(mustJSON(t, got), " ", ""),
+		`{"x":"a,\"b","n":3}`) {
 		t.Errorf("shop asks and gets %s", mustJSON(t, got))
 	}
-	g.fails("password authentication failed", "postgresql_query", "query", "SELECT 1", "login_user", "shop", "login_password", "wrong", "login_host", "localhost")
+	g.fails("password authentication failed", "postgresql_query", "query", "SELECT 1", "login_user", "shop",
+		"login_password", "wrong", "login_host", "localhost")
 	g.twice("postgresql_user", "name", "shop", "password", "")
 	g.twice("postgresql_db", "name", "shop", "state", "absent", "force", true)
 	g.twice("postgresql_user", "name", "shop", "state", "absent")
@@ -89,8 +100,10 @@ func TestPostgreSQL(t *testing.T) {
 // privileges are granted in the database shop, and taken back.
 func privileges(g target) {
 	g.t.Helper()
-	g.run("postgresql_query", "db", "shop", "query", []any{"CREATE SCHEMA s", "CREATE TABLE s.\"a b\" ()", "CREATE TABLE s.c ()",
-		"CREATE FUNCTION s.add(int, int) RETURNS int AS 'SELECT $1 + $2' LANGUAGE sql", "CREATE ROLE reader", "CREATE ROLE boss"})
+	g.run("postgresql_query", "db", "shop", "query",
+		[]any{"CREATE SCHEMA s", "CREATE TABLE s.\"a b\" ()", "CREATE TABLE s.c ()",
+			"CREATE FUNCTION s.add(int, int) RETURNS int AS 'SELECT $1 + $2' LANGUAGE sql", "CREATE ROLE reader",
+			"CREATE ROLE boss"})
 	for _, args := range [][]any{
 		{"privs", "SELECT,INSERT", "objs", "a b", "schema", "s"},
 		{"privs", "SELECT", "objs", "ALL_IN_SCHEMA", "schema", "s", "grant_option", true},
@@ -110,9 +123,11 @@ func privileges(g target) {
 		g.twice("postgresql_privs", append(args, "db", "shop", "roles", "reader", "state", "absent")...)
 	}
 	g.twice("postgresql_privs", "privs", "CREATE", "type", "schema", "objs", "s", "roles", "PUBLIC", "db", "shop")
-	g.fails(`Role 'nobody' does not exist`, "postgresql_privs", "privs", "ALL", "type", "database", "roles", "nobody", "db", "shop")
+	g.fails(`Role 'nobody' does not exist`, "postgresql_privs", "privs", "ALL", "type", "database", "roles", "nobody",
+		"db", "shop")
 	g.dry("postgresql_privs", "privs", "ALL", "type", "database", "roles", "reader", "db", "none")
-	g.run("postgresql_query", "db", "shop", "query", []any{"DROP OWNED BY reader, boss", "DROP ROLE reader", "DROP ROLE boss"})
+	g.run("postgresql_query", "db", "shop", "query",
+		[]any{"DROP OWNED BY reader, boss", "DROP ROLE reader", "DROP ROLE boss"})
 }
 
 func mustJSON(t *testing.T, v any) string {

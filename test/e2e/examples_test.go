@@ -24,7 +24,8 @@ type example struct {
 // examples are in an order in which one may use what another made.
 func examples() []example {
 	return []example{
-		{module: "archive", packages: "xz-utils", prepare: "mkdir -p /etc/app /etc/app.d /var/backups; touch /etc/app/a /etc/app/b.tmp /etc/app.d/c.conf; echo log >/var/log/app.log.1"},
+		{module: "archive", packages: "xz-utils",
+			prepare: "mkdir -p /etc/app /etc/app.d /var/backups; touch /etc/app/a /etc/app/b.tmp /etc/app.d/c.conf; echo log >/var/log/app.log.1"},
 		{module: "ini_file"},
 		{module: "xml", prepare: `mkdir -p /etc/app /srv/app
 echo '<Server><Connector protocol="HTTP/1.1" port="80"/></Server>' >/etc/app/server.xml
@@ -35,13 +36,15 @@ echo '<project xmlns="http://maven.apache.org/POM/4.0.0"><version>1</version></p
 		{module: "acl", packages: "acl", prepare: "id ada >/dev/null 2>&1 || useradd ada; mkdir -p /srv/app"},
 		{module: "xattr", packages: "attr", prepare: "mkdir -p /srv/app; touch /srv/app/data"},
 		{module: "iptables"},
-		{module: "filesystem", packages: "e2fsprogs", prepare: "rm -f /dev/vdb; truncate -s 64M /dev/vdb"}, // an image in the place of a disk
+		// an image in the place of a disk
+		{module: "filesystem", packages: "e2fsprogs", prepare: "rm -f /dev/vdb; truncate -s 64M /dev/vdb"},
 		{module: "parted", packages: "parted", prepare: "rm -f /dev/vdb; truncate -s 64M /dev/vdb"},
 		{module: "git", packages: "git", prepare: `rm -rf /srv/git /srv/app /etc/app/config; mkdir -p /srv/git /etc/app; cd /srv/git
 git init -q -b main one; cd one; echo 1 >file; git add file; git -c user.name=t -c user.email=t@example.org commit -q -m one; git tag v1.4.2
 git config --system url./srv/git/one.insteadOf https://git.example.org/app.git
 git config --system --add url./srv/git/one.insteadOf git@git.example.org:ops/config.git`},
-		{module: "subversion", packages: "subversion", prepare: "rm -rf /srv/svn /srv/app; mkdir -p /srv/svn; cd /srv/svn; svnadmin create app; svn mkdir -q -m trunk file:///srv/svn/app/trunk"},
+		{module: "subversion", packages: "subversion",
+			prepare: "rm -rf /srv/svn /srv/app; mkdir -p /srv/svn; cd /srv/svn; svnadmin create app; svn mkdir -q -m trunk file:///srv/svn/app/trunk"},
 		{module: "git_config", packages: "git", prepare: "rm -f /etc/gitconfig /srv/deploy.gitconfig"},
 		{module: "openssl_privatekey"},
 		{module: "openssl_privatekey_info"},
@@ -53,10 +56,12 @@ git config --system --add url./srv/git/one.insteadOf git@git.example.org:ops/con
 		{module: "x509_certificate", packages: "openssl", prepare: `cd /etc/ssl
 openssl req -x509 -newkey rsa:2048 -nodes -keyout private/ca.pem -out ca.crt -days 30 -subj /CN=ca 2>/dev/null
 openssl req -newkey rsa:2048 -nodes -keyout private/test.pem -out test.csr -subj /CN=test 2>/dev/null`},
-		{module: "openssl_pkcs12", packages: "openssl", prepare: "cd /etc/ssl; rm -f private/web.p12; openssl req -x509 -newkey rsa:2048 -nodes -keyout private/web.pem -out web.crt -days 30 -subj /CN=web 2>/dev/null"},
+		{module: "openssl_pkcs12", packages: "openssl",
+			prepare: "cd /etc/ssl; rm -f private/web.p12; openssl req -x509 -newkey rsa:2048 -nodes -keyout private/web.pem -out web.crt -days 30 -subj /CN=web 2>/dev/null"},
 		{module: "make", packages: "make", prepare: `mkdir -p /srv/app; rm -f /srv/app/app; printf 'app:\n\techo $(PREFIX) >app\n' >/srv/app/Makefile`},
 		{module: "patch", packages: "patch", prepare: "mkdir -p /srv/app; cd /srv/app; printf '#!/bin/sh\nold\n' >start.sh; echo 1 >version\n" +
-			`printf -- '--- a/version\n+++ b/version\n@@ -1 +1 @@\n-1\n+2\n' >release.patch`, files: map[string]string{"start.patch": "--- start.sh\n+++ start.sh\n@@ -1,2 +1,2 @@\n #!/bin/sh\n-old\n+new\n"}},
+			`printf -- '--- a/version\n+++ b/version\n@@ -1 +1 @@\n-1\n+2\n' >release.patch`,
+			files: map[string]string{"start.patch": "--- start.sh\n+++ start.sh\n@@ -1,2 +1,2 @@\n #!/bin/sh\n-old\n+new\n"}},
 		{module: "expect", always: 1, prepare: `id ada >/dev/null 2>&1 || useradd ada
 mkdir -p /opt/app; rm -f /opt/app/installed
 printf '#!/bin/sh\nprintf "Accept? [y/n]"; read -r a; printf "Folder:"; read -r b; echo "$a $b" >/opt/app/installed\n' >/opt/app/install; chmod 755 /opt/app/install`},
@@ -86,7 +91,8 @@ func runExamples(t *testing.T, g target, list []example) {
 			for name, text := range e.files {
 				c.write(t, name, text)
 			}
-			playbook, inventory := e.playbook(t, g.name()), c.write(t, "groups.ini", strings.ReplaceAll(e.groups, "HOST", g.name()))
+			playbook, inventory := e.playbook(t, g.name()),
+				c.write(t, "groups.ini", strings.ReplaceAll(e.groups, "HOST", g.name()))
 			c.play(t, playbook, "-i", inventory).exits(t, 0)
 			again := c.play(t, playbook, "-i", inventory)
 			again.exits(t, 0)
@@ -98,7 +104,8 @@ func runExamples(t *testing.T, g target, list []example) {
 // playbook is the examples in a play.
 func (e example) playbook(t *testing.T, host string) string {
 	t.Helper()
-	text := fmt.Sprintf("- hosts: %s\n  gather_facts: %t\n  vars:\n    ada_password: a password\n%s  tasks:\n", host, e.facts, e.vars)
+	text := fmt.Sprintf("- hosts: %s\n  gather_facts: %t\n  vars:\n    ada_password: a password\n%s  tasks:\n", host,
+		e.facts, e.vars)
 	for _, tasks := range moduletest.Find(t, allModules(t), e.module).Examples {
 		text += "    " + strings.ReplaceAll(strings.TrimSpace(tasks), "\n", "\n    ") + "\n"
 	}

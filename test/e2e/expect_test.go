@@ -11,7 +11,8 @@ func TestExpect(t *testing.T) {
 	g := newTarget(t)
 	t.Cleanup(func() { g.sh("userdel eve; true") })
 	g.sh("useradd eve")
-	r := g.run("expect", "command", "passwd eve", "responses", value.NewDict("(?i)password:", []any{"a pass: wörd", "a pass: wörd"}))
+	r := g.run("expect", "command", "passwd eve", "responses",
+		value.NewDict("(?i)password:", []any{"a pass: wörd", "a pass: wörd"}))
 	if !r.Changed || dataOf(r, "rc") != 0 {
 		t.Errorf("got %s", value.Repr(r.Data))
 	}

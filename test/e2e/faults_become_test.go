@@ -25,13 +25,16 @@ func TestBecomeThatIsRefused(t *testing.T) {
 		v    vars
 		says string
 	}{
-		"wrong":     {c.reach(0, "dev").with("ansible_become_password", wrong), "become user root with sudo: the password was not accepted"},
+		"wrong": {c.reach(0, "dev").with("ansible_become_password", wrong),
+			"become user root with sudo: the password was not accepted"},
 		"missing":   {c.reach(0, "dev"), "become user root with sudo: a password is needed"},
 		"stranger":  {c.reach(0, "plain").with("ansible_become_password", "plain-Pa55"), "the user has no permission to"},
 		"badmethod": {c.reach(0, "dev").with("ansible_become_method", "{{ 'runas' }}"), `"runas" is not supported`},
 		"nouser":    {c.reach(0, "ops").with("ansible_become_user", "nobody-here"), "become user nobody-here"},
-		"badsu":     {c.reach(0, "dev").with("ansible_become_method", "su", "ansible_become_password", wrong), "with su: the password was not accepted"},
-		"nosu":      {c.reach(0, "dev").with("ansible_become_method", "su"), "become user root with su: a password is needed"},
+		"badsu": {c.reach(0, "dev").with("ansible_become_method", "su", "ansible_become_password", wrong),
+			"with su: the password was not accepted"},
+		"nosu": {c.reach(0, "dev").with("ansible_become_method", "su"),
+			"become user root with su: a password is needed"},
 	}
 	for name, r := range refused {
 		hosts[name] = r.v
@@ -79,9 +82,11 @@ func TestWrongBecomePasswordIsTriedOnce(t *testing.T) {
 func TestBecomeWithSu(t *testing.T) {
 	c := newController(t)
 	const password = "R00t 'p\"a$s;s"
-	c.on(t, 0, "usermod -p \"$(printf %s '"+strings.ReplaceAll(password, "'", `'\''`)+"' | openssl passwd -6 -stdin)\" root")
+	c.on(t, 0, "usermod -p \"$(printf %s '"+strings.ReplaceAll(password, "'", `'\''`)+
+		"' | openssl passwd -6 -stdin)\" root")
 	c.after(t, 0, "usermod -p '*' root")
-	o := c.runOn(t, map[string]vars{"node1": c.reach(0, "dev").with("ansible_become_method", "su", "ansible_become_password", password)}, `
+	o := c.runOn(t, map[string]vars{"node1": c.reach(0, "dev").with("ansible_become_method", "su",
+		"ansible_become_password", password)}, `
 - hosts: all
   become: true
   tasks:

@@ -58,9 +58,11 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		"template: {src: a.j2, dest: /mnt/small/file}",
 	} {
 		o := c.runOn(t, map[string]vars{"node1": c.reach(0, "root")},
-			"- {hosts: all, gather_facts: false, tasks: [{copy: {content: x, dest: "+c.work+"/a.j2}, delegate_to: localhost, connection: local}, {"+task+"}]}\n")
+			"- {hosts: all, gather_facts: false, tasks: [{copy: {content: x, dest: "+c.work+
+				"/a.j2}, delegate_to: localhost, connection: local}, {"+task+"}]}\n")
 		o.exits(t, 2)
-		if shown := o.stdout + o.stderr; !strings.Contains(shown, "ead-only file system") && !strings.Contains(shown, "file system is read-only") {
+		if shown := o.stdout + o.stderr; !strings.Contains(shown, "ead-only file system") &&
+			!strings.Contains(shown, "file system is read-only") {
 			t.Errorf("%s says %s", task, shown)
 		}
 	}

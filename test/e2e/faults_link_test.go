@@ -58,7 +58,8 @@ func TestSSHDKilledBetweenTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the connection is gone", func() bool {
-		out, err := exec.CommandContext(t.Context(), "ss", "-Htn", "state", "established", "dst", c.lab.Hosts[0].Address).Output()
+		out, err := exec.CommandContext(t.Context(), "ss", "-Htn", "state", "established", "dst",
+			c.lab.Hosts[0].Address).Output()
 		return err == nil && len(out) == 0
 	})
 	c.write(t, "go", "")
@@ -154,7 +155,8 @@ func TestRefusedLogin(t *testing.T) {
 	for host := range hosts {
 		o.recap(t, host, "ok=0", "unreachable=1")
 	}
-	o.says(t, "cannot log in to badkey", "refused key "+stranger, "refused password", "no private key, agent or password", "/no/such/key")
+	o.says(t, "cannot log in to badkey", "refused key "+stranger, "refused password", "no private key, agent or password",
+		"/no/such/key")
 	if strings.Contains(o.stdout+o.stderr, wrong) {
 		t.Error("the wrong password is shown")
 	}

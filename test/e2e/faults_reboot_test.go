@@ -31,7 +31,8 @@ func TestReboot(t *testing.T) {
 	before := c.on(t, 0, "cat /proc/1/stat | cut -d' ' -f22")
 	c.bootWhenDown(t, 0)
 	// All hosts share the machine's kernel and so its boot_id: the start of PID 1 tells boots apart.
-	o := c.runOn(t, map[string]vars{"node1": c.reach(0, "ops").with("ansible_become", true), "node2": c.reach(1, "root")}, `
+	o := c.runOn(t, map[string]vars{"node1": c.reach(0, "ops").with("ansible_become", true), "node2": c.reach(1, "root")},
+		`
 - hosts: all
   gather_facts: false
   tasks:

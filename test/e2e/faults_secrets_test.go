@@ -75,7 +75,8 @@ rm -f /tmp/watch-stop /tmp/watched; systemd-run -q --unit=watch-cmdlines sh /tmp
       no_log: true
       ignore_errors: true
 `
-	for _, args := range [][]string{{"-vvvv", "--diff"}, {"-o", "json"}, {"-o", "ansible", "-vvv"}, {"--check", "--diff", "-v"}} {
+	for _, args := range [][]string{{"-vvvv", "--diff"}, {"-o", "json"}, {"-o", "ansible", "-vvv"},
+		{"--check", "--diff", "-v"}} {
 		o := c.runOn(t, hosts, playbook, append(args, "-e", "@"+c.write(t, "secrets.yaml", "token: "+token))...)
 		if args[0] != "--check" {
 			o.exits(t, 0)

@@ -15,13 +15,15 @@ func TestACL(t *testing.T) {
 	if g.sh("setfacl -m u:ops:r '/srv/a b/sub/f' 2>/dev/null && setfacl -b '/srv/a b/sub/f' && echo yes || true") != "yes" {
 		t.Skip("the host's file system has no POSIX lists")
 	}
-	first, _ := g.twice("acl", "path", "/srv/a b", "etype", "user", "entity", "ops", "permissions", "rwx", "state", "present")
+	first, _ := g.twice("acl", "path", "/srv/a b", "etype", "user", "entity", "ops", "permissions", "rwx", "state",
+		"present")
 	if got := value.Repr(dataOf(first, "acl")); got != "['user::rwx', 'user:ops:rwx', 'group::r-x', 'mask::rwx', 'other::r-x']" || first.Msg != "user:ops:rwx is present" || len(first.Diff) != 1 {
 		t.Errorf("got %s, %q", got, first.Msg)
 	}
 	g.twice("acl", "path", "/srv/a b", "entry", "default:group:dev:rx", "state", "present")
 	inherited, _ := g.twice("acl", "path", "/srv/a b", "entry", "user:ops:rw", "state", "present", "default", true)
-	if got := value.Repr(dataOf(inherited, "acl")); !strings.Contains(got, "'user:ops:rw-'") || strings.Contains(got, "default:") {
+	if got := value.Repr(dataOf(inherited, "acl")); !strings.Contains(got, "'user:ops:rw-'") ||
+		strings.Contains(got, "default:") {
 		t.Errorf("the default entries are reported as %s", got)
 	}
 	g.twice("acl", "path", "/srv/a b", "entry", "user:ops", "state", "absent", "default", true)
@@ -29,7 +31,8 @@ func TestACL(t *testing.T) {
 	g.twice("acl", "path", "/srv/a b", "entry", "u:ops:r", "state", "present", "recursive", true)
 	g.sees("getfacl -c '/srv/a b/sub/f' 2>/dev/null | grep user:ops", "user:ops:r--")
 	g.twice("acl", "path", "/srv/a b", "etype", "user", "entity", "ops", "state", "absent", "recursive", true)
-	if r := g.same("acl", "path", "/srv/a b"); r.Msg != "current acl" || strings.Contains(value.Repr(dataOf(r, "acl")), "user:ops") {
+	if r := g.same("acl", "path", "/srv/a b"); r.Msg != "current acl" ||
+		strings.Contains(value.Repr(dataOf(r, "acl")), "user:ops") {
 		t.Errorf("got %+v", r)
 	}
 	g.fails("Path not found", "acl", "path", "/srv/none")

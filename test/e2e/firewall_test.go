@@ -30,17 +30,20 @@ true`
 
 func TestIptables(t *testing.T) {
 	g := newFirewallTarget(t)
-	web := []any{"chain", "INPUT", "protocol", "tcp", "destination_ports", []any{"80", "443"}, "ctstate", "NEW", "jump", "ACCEPT", "comment", "it's the web"}
+	web := []any{"chain", "INPUT", "protocol", "tcp", "destination_ports", []any{"80", "443"}, "ctstate", "NEW", "jump",
+		"ACCEPT", "comment", "it's the web"}
 	first, _ := g.twice("iptables", web...)
 	g.sees("iptables -S INPUT | tail -n 1", `-A INPUT -p tcp -m multiport --dports 80,443 -m conntrack --ctstate NEW -m comment --comment "it\'s the web" -j ACCEPT`)
 	if dataOf(first, "chain") != "INPUT" || len(first.Diff) != 1 {
 		t.Errorf("got %s, diff %+v", value.Repr(first.Data), first.Diff)
 	}
-	g.twice("iptables", "chain", "INPUT", "source", "!10.77.0.0/16", "protocol", "udp", "destination_port", 53, "jump", "DROP", "action", "insert", "rule_num", 1)
+	g.twice("iptables", "chain", "INPUT", "source", "!10.77.0.0/16", "protocol", "udp", "destination_port", 53, "jump",
+		"DROP", "action", "insert", "rule_num", 1)
 	g.sees("iptables -S INPUT | sed -n 2p", "-A INPUT ! -s 10.77.0.0/16 -p udp -m udp --dport 53 -j DROP")
 	g.twice("iptables", append(web, "state", "absent")...)
 	g.sees("iptables -S INPUT | grep -c web", "0")
-	g.twice("iptables", "table", "nat", "chain", "PREROUTING", "protocol", "tcp", "destination_port", "80", "jump", "REDIRECT", "to_ports", 8080)
+	g.twice("iptables", "table", "nat", "chain", "PREROUTING", "protocol", "tcp", "destination_port", "80", "jump",
+		"REDIRECT", "to_ports", 8080)
 	g.twice("iptables", "chain", "APP", "chain_management", true, "ip_version", "both")
 	g.sees("iptables -S APP; ip6tables -S APP", "-N APP\n-N APP")
 	g.twice("iptables", "chain", "APP", "jump", "RETURN")
@@ -96,16 +99,20 @@ func TestFirewalld(t *testing.T) {
 	g.needs("firewalld")
 	t.Cleanup(func() { g.sh("systemctl stop firewalld; apt-get purge -q -y firewalld >/dev/null 2>&1; true") })
 	g.sh("systemctl start firewalld")
-	first, _ := g.twice("firewalld", "service", "https", "zone", "public", "permanent", true, "immediate", true, "state", "enabled")
-	if first.Msg != "Permanent and Non-Permanent(immediate) operation, Changed service https to enabled" || len(first.Diff) != 1 {
+	first, _ := g.twice("firewalld", "service", "https", "zone", "public", "permanent", true, "immediate", true, "state",
+		"enabled")
+	if first.Msg != "Permanent and Non-Permanent(immediate) operation, Changed service https to enabled" ||
+		len(first.Diff) != 1 {
 		t.Errorf("got %+v", first)
 	}
 	g.sees("firewall-cmd --query-service=https; firewall-cmd --permanent --query-service=https", "yes\nyes")
 	g.twice("firewalld", "service", "https", "permanent", true, "state", "disabled")
 	g.sees("firewall-cmd --query-service=https; firewall-cmd --permanent --query-service=https", "yes\nno")
 	g.twice("firewalld", "port", "8081/tcp", "state", "enabled")
-	g.twice("firewalld", "rich_rule", `rule family="ipv4" source address="192.0.2.0/24" drop`, "permanent", true, "state", "enabled")
-	g.twice("firewalld", "port_forward", []any{value.NewDict("port", 80, "proto", "tcp", "toport", 8080)}, "state", "enabled")
+	g.twice("firewalld", "rich_rule", `rule family="ipv4" source address="192.0.2.0/24" drop`, "permanent", true, "state",
+		"enabled")
+	g.twice("firewalld", "port_forward", []any{value.NewDict("port", 80, "proto", "tcp", "toport", 8080)}, "state",
+		"enabled")
 	g.twice("firewalld", "masquerade", true, "state", "enabled", "permanent", true)
 	g.twice("firewalld", "masquerade", false, "state", "enabled", "permanent", true)
 	g.twice("firewalld", "zone", "cluster", "state", "present")

@@ -79,7 +79,8 @@ command -v tree`
 func TestLabHostHasItsOwnCgroups(t *testing.T) {
 	for _, h := range needHosts(t).Hosts {
 		want(t, h, "root", "", "systemd-run -q --wait --pipe -p MemoryMax=64M echo ran", "ran")
-		want(t, h, "root", "", `for c in /sys/fs/cgroup/*/; do mkdir "$c/probe" && rmdir "$c/probe"; done; echo writable`, "writable")
+		want(t, h, "root", "", `for c in /sys/fs/cgroup/*/; do mkdir "$c/probe" && rmdir "$c/probe"; done; echo writable`,
+			"writable")
 	}
 }
 

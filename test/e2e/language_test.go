@@ -39,7 +39,8 @@ func (c *controller) languageHosts() string {
 	var out strings.Builder
 	out.WriteString("all:\n  hosts:\n")
 	for i, h := range c.lab.Hosts {
-		fmt.Fprintf(&out, "    h%d: {ansible_host: %s, ansible_user: root, ansible_ssh_private_key_file: %s}\n", i+1, h.Address, h.Key)
+		fmt.Fprintf(&out, "    h%d: {ansible_host: %s, ansible_user: root, ansible_ssh_private_key_file: %s}\n", i+1,
+			h.Address, h.Key)
 	}
 	fmt.Fprintf(&out, "  vars: {ansible_ssh_common_args: -o UserKnownHostsFile=%s}\n", c.lab.KnownHosts())
 	return out.String()

@@ -86,10 +86,14 @@ func TestPrecheckListsAllFindings(t *testing.T) {
 		o.recap(t, "node3", "failed=0", "changed=0")
 		o.reports(t,
 			"4 findings on node1",
-			"- os: host name", "found: node_1 (in the inventory: node1)", "needed: at most 63 lower-case letters, digits", "fix: hostnamectl set-hostname",
-			"- os: memory", "found: 512 MB", "needed: 1700 MB, as a host of kube_control_plane", "fix: give the host more memory",
-			"- etcd: members", "found: 2 in the group etcd (node1, node2)", "needed: an odd number", "fix: add a host to the group etcd",
-			"- network: overlap", "found: Pods 10.233.0.0/16 and services 10.233.0.0/18", "needed: ranges that share no address", "fix: move kubernetes.networking.pod_cidr",
+			"- os: host name", "found: node_1 (in the inventory: node1)", "needed: at most 63 lower-case letters, digits",
+			"fix: hostnamectl set-hostname",
+			"- os: memory", "found: 512 MB", "needed: 1700 MB, as a host of kube_control_plane",
+			"fix: give the host more memory",
+			"- etcd: members", "found: 2 in the group etcd (node1, node2)", "needed: an odd number",
+			"fix: add a host to the group etcd",
+			"- network: overlap", "found: Pods 10.233.0.0/16 and services 10.233.0.0/18", "needed: ranges that share no address",
+			"fix: move kubernetes.networking.pod_cidr",
 		)
 	}
 	if after := c.files(t); after != before {
@@ -133,7 +137,8 @@ func (c *controller) hostIsSilent(t *testing.T) {
 // sudoIsChecked logs in as one who becomes root, and as one who does not without a password.
 func (c *controller) sudoIsChecked(t *testing.T) {
 	inventory := c.cluster(t, "sudo.yaml", "node1: ")
-	c.kk(t, "precheck", "os", "-l", "node2", "-i", c.lab.Inventory(), "-i", inventory, "-e", "ansible_user=ops").exits(t, 0)
+	c.kk(t, "precheck", "os", "-l", "node2", "-i", c.lab.Inventory(), "-i", inventory, "-e", "ansible_user=ops").exits(t,
+		0)
 	o := c.kk(t, "precheck", "os", "-l", "node2", "-i", c.lab.Inventory(), "-i", inventory, "-e", "ansible_user=dev")
 	o.exits(t, 2)
 	o.reports(t, "- os: becoming root", "found: dev cannot become root", "fix: add the user to /etc/sudoers")
@@ -146,7 +151,8 @@ func (c *controller) diskIsMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	inventory := c.cluster(t, "fio.yaml", "node2: ")
-	args := []string{"precheck", "etcd", "-i", c.lab.Inventory(), "-i", inventory, "-e", "{etcd: {deployment_type: external}}"}
+	args := []string{"precheck", "etcd", "-i", c.lab.Inventory(), "-i", inventory, "-e",
+		"{etcd: {deployment_type: external}}"}
 	o := c.kk(t, append(args, "--set", "cluster_require.etcd_disk_wal_fsync_duration_ns=60000000000")...)
 	o.exits(t, 0)
 	o = c.kk(t, append(args, "--set", "cluster_require.etcd_disk_wal_fsync_duration_ns=1")...)
@@ -166,7 +172,8 @@ systemd-socket-activate -l 6443 cat >/dev/null 2>&1 & sleep 0.5`
 	}
 	o := c.kk(t, "precheck", "etcd", "cluster", "-i", c.lab.Inventory(), "-i", c.cluster(t, "leftovers.yaml", "node1: "))
 	o.exits(t, 2)
-	o.reports(t, "2 findings on node1", "- etcd: earlier data", "- cluster: free ports", "found: something listens on 6443")
+	o.reports(t, "2 findings on node1", "- etcd: earlier data", "- cluster: free ports",
+		"found: something listens on 6443")
 }
 
 // reports fails the test unless the output has all texts.
@@ -185,7 +192,8 @@ func TestHooksRunInOrder(t *testing.T) {
 	if err := os.MkdirAll(scripts, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"pre_install.sh", "pre_install_web.sh", "pre_install_node1.sh", "pre_install_node2.sh", "post_install.sh"} {
+	for _, name := range []string{"pre_install.sh", "pre_install_web.sh", "pre_install_node1.sh", "pre_install_node2.sh",
+		"post_install.sh"} {
 		text := "#!/bin/sh\necho " + name + " >>/tmp/hooks\n"
 		if name == "pre_install_node2.sh" {
 			text += "echo the disk is missing >&2\nexit 3\n"
@@ -193,11 +201,13 @@ func TestHooksRunInOrder(t *testing.T) {
 		c.write(t, "workdir/scripts/"+name, text)
 	}
 	groups := c.write(t, "groups.yaml", "web: {hosts: {node1: }}\n")
-	args := []string{"run", "playbooks/pre_hook.yaml", "-i", c.lab.Inventory(), "-i", groups, "--workdir", filepath.Join(c.work, "workdir")}
+	args := []string{"run", "playbooks/pre_hook.yaml", "-i", c.lab.Inventory(), "-i", groups, "--workdir",
+		filepath.Join(c.work, "workdir")}
 
 	c.kk(t, append(args, "--check")...).exits(t, 0)
 	for i := range c.lab.Hosts {
-		if out, err := c.lab.Exec(t.Context(), i, "ls -d /etc/kubekey /tmp/hooks 2>/dev/null || true"); err != nil || out != "" {
+		if out, err := c.lab.Exec(t.Context(), i, "ls -d /etc/kubekey /tmp/hooks 2>/dev/null || true"); err != nil ||
+			out != "" {
 			t.Errorf("check mode made %q, %v", out, err)
 		}
 	}
@@ -207,14 +217,16 @@ func TestHooksRunInOrder(t *testing.T) {
 	o.recap(t, "node1", "failed=0")
 	o.recap(t, "node2", "failed=1")
 	o.reports(t, "the disk is missing")
-	for i, want := range []string{"pre_install.sh\npre_install_web.sh\npre_install_node1.sh\n", "pre_install.sh\npre_install_node2.sh\n", "pre_install.sh\n"} {
+	for i, want := range []string{"pre_install.sh\npre_install_web.sh\npre_install_node1.sh\n",
+		"pre_install.sh\npre_install_node2.sh\n", "pre_install.sh\n"} {
 		out, err := c.lab.Exec(t.Context(), i, "cat /tmp/hooks")
 		if err != nil || out != want {
 			t.Errorf("%s ran %q, %v, want %q", c.lab.Hosts[i].Name, out, err, want)
 		}
 	}
 	out, err := c.lab.Exec(t.Context(), 0, "stat -c '%n %a %U' /etc/kubekey/scripts /etc/kubekey/scripts/pre_install_node1.sh")
-	if want := "/etc/kubekey/scripts 755 root\n/etc/kubekey/scripts/pre_install_node1.sh 755 root\n"; err != nil || out != want {
+	if want := "/etc/kubekey/scripts 755 root\n/etc/kubekey/scripts/pre_install_node1.sh 755 root\n"; err != nil ||
+		out != want {
 		t.Errorf("%q, %v, want %q", out, err, want)
 	}
 }

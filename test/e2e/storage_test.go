@@ -22,10 +22,12 @@ func TestFilesystem(t *testing.T) {
 	g.sh(`truncate -s 64M "/srv/it's.img"`)
 	g.twice("filesystem", "dev", dev, "fstype", "ext4", "resizefs", true)
 	g.sees(`tune2fs -l "/srv/it's.img" | awk '/^Block count/ { c = $3 } /^Block size/ { print c * $3 }'`, "67108864")
-	if r := g.run("filesystem", "dev", dev, "fstype", "swap", "force", true, "uuid", "11111111-2222-3333-4444-555555555555"); !r.Changed {
+	if r := g.run("filesystem", "dev", dev, "fstype", "swap", "force", true, "uuid",
+		"11111111-2222-3333-4444-555555555555"); !r.Changed {
 		t.Errorf("got %+v", r)
 	}
-	g.sees(`blkid -c /dev/null -o value -s TYPE "/srv/it's.img"; blkid -c /dev/null -o value -s UUID "/srv/it's.img"`, "swap\n11111111-2222-3333-4444-555555555555")
+	g.sees(`blkid -c /dev/null -o value -s TYPE "/srv/it's.img"; blkid -c /dev/null -o value -s UUID "/srv/it's.img"`,
+		"swap\n11111111-2222-3333-4444-555555555555")
 	g.twice("filesystem", "dev", dev, "state", "absent")
 	g.twice("filesystem", "dev", dev, "fstype", "vfat")
 	g.fails("does not support resizing vfat", "filesystem", "dev", dev, "fstype", "vfat", "resizefs", true)
@@ -47,21 +49,25 @@ func TestParted(t *testing.T) {
 	if value.Repr(dataOf(r, "partitions")) != "[]" {
 		t.Errorf("got %s", value.Repr(r.Data))
 	}
-	first, again := g.twice("parted", "device", dev, "number", 1, "label", "gpt", "name", "my data", "part_start", "1MiB", "part_end", "16MiB", "flags", "lvm", "state", "present")
-	if !strings.HasPrefix(value.Repr(dataOf(first, "script")), "'unit KiB mklabel gpt mkpart primary 1MiB 16MiB") || value.Repr(dataOf(again, "script")) != "''" || len(first.Diff) != 1 {
+	first, again := g.twice("parted", "device", dev, "number", 1, "label", "gpt", "name", "my data", "part_start", "1MiB",
+		"part_end", "16MiB", "flags", "lvm", "state", "present")
+	if !strings.HasPrefix(value.Repr(dataOf(first, "script")), "'unit KiB mklabel gpt mkpart primary 1MiB 16MiB") ||
+		value.Repr(dataOf(again, "script")) != "''" || len(first.Diff) != 1 {
 		t.Errorf("got %s", value.Repr(first.Data))
 	}
 	if got := value.Repr(dataOf(again, "partitions")); got != "[{'num': 1, 'begin': 1024.0, 'end': 16384.0, 'size': 15360.0, 'unit': 'kib', 'fstype': '', 'name': 'my data', 'flags': ['lvm']}]" {
 		t.Errorf("partitions are %s", got)
 	}
 	g.twice("parted", "device", dev, "number", 1, "label", "gpt", "part_end", "32MiB", "resize", true, "state", "present")
-	g.twice("parted", "device", dev, "number", 2, "label", "gpt", "part_start", "50%", "part_end", "100%", "state", "present", "flags", []any{"boot", "esp"})
+	g.twice("parted", "device", dev, "number", 2, "label", "gpt", "part_start", "50%", "part_end", "100%", "state",
+		"present", "flags", []any{"boot", "esp"})
 	g.twice("parted", "device", dev, "number", 1, "label", "gpt", "name", "other", "state", "present")
 	g.twice("parted", "device", dev, "number", 2, "state", "absent")
 	g.twice("parted", "device", dev, "number", 1, "part_end", "50%", "state", "present")
 	g.sees("parted -sm '/srv/a disk.img' print | cut -d: -f6 | sed -n 2p", "msdos")
 	g.fails("Could not stat device", "parted", "device", "/srv/none")
-	g.fails("Error while running parted", "parted", "device", dev, "number", 2, "part_start", "90MiB", "part_end", "99MiB", "state", "present")
+	g.fails("Error while running parted", "parted", "device", dev, "number", 2, "part_start", "90MiB", "part_end", "99MiB",
+		"state", "present")
 }
 
 func TestLVM(t *testing.T) {

@@ -38,10 +38,13 @@ func TestUserIsMadeChangedAndRemoved(t *testing.T) {
 	g := newTarget(t)
 	t.Cleanup(func() { g.sh("userdel -rf ann 2>/dev/null; groupdel red; groupdel blue; true") })
 	g.sh("groupadd red; groupadd blue")
-	first, _ := g.twice("user", "name", "ann", "uid", 4200, "comment", "Ann O'Nym", "shell", "/bin/sh", "groups", "red", "password", someHash)
-	g.sees("getent passwd ann; id -nG ann; stat -c %U /home/ann", "ann:x:4200:4200:Ann O'Nym:/home/ann:/bin/sh\nann red\nann")
+	first, _ := g.twice("user", "name", "ann", "uid", 4200, "comment", "Ann O'Nym", "shell", "/bin/sh", "groups", "red",
+		"password", someHash)
+	g.sees("getent passwd ann; id -nG ann; stat -c %U /home/ann",
+		"ann:x:4200:4200:Ann O'Nym:/home/ann:/bin/sh\nann red\nann")
 	g.sees("getent shadow ann | cut -d: -f2", someHash)
-	for key, want := range map[string]any{"uid": 4200, "group": 4200, "home": "/home/ann", "shell": "/bin/sh", "comment": "Ann O'Nym", "groups": "red", "state": "present"} {
+	for key, want := range map[string]any{"uid": 4200, "group": 4200, "home": "/home/ann", "shell": "/bin/sh",
+		"comment": "Ann O'Nym", "groups": "red", "state": "present"} {
 		if got := dataOf(first, key); got != want {
 			t.Errorf("%s is %v, not %v", key, got, want)
 		}
@@ -84,7 +87,8 @@ func TestUserPasswordAndExpiry(t *testing.T) {
 	g.sees("getent shadow bob | cut -d: -f8", "21915")
 	g.twice("user", "name", "bob", "create_home", false, "expires", -1)
 	g.sees("getent shadow bob | cut -d: -f8", "")
-	g.twice("user", "name", "bob", "create_home", false, "password_expire_max", 90, "password_expire_min", 0, "password_expire_warn", 10)
+	g.twice("user", "name", "bob", "create_home", false, "password_expire_max", 90, "password_expire_min", 0,
+		"password_expire_warn", 10)
 	g.sees("getent shadow bob | cut -d: -f4-6", "0:90:10")
 	g.fails("Group nosuch does not exist", "user", "name", "bob", "groups", "nosuch")
 	g.fails("Group nosuch does not exist", "user", "name", "bob", "group", "nosuch")
@@ -100,9 +104,12 @@ func TestUserPasswordAndExpiry(t *testing.T) {
 func TestUserSSHKey(t *testing.T) {
 	g := newTarget(t)
 	t.Cleanup(func() { g.sh("userdel -rf kim 2>/dev/null; true") })
-	_, second := g.twice("user", "name", "kim", "system", true, "generate_ssh_key", true, "ssh_key_type", "ed25519", "ssh_key_comment", "kim's key")
-	g.sees("stat -c '%U %a' /home/kim/.ssh /home/kim/.ssh/id_ed25519; [ $(id -u kim) -lt 1000 ] && echo low", "kim 700\nkim 600\nlow")
-	if key, _ := dataOf(second, "ssh_public_key").(string); !strings.HasSuffix(key, "kim's key") || dataOf(second, "ssh_key_file") != "/home/kim/.ssh/id_ed25519" {
+	_, second := g.twice("user", "name", "kim", "system", true, "generate_ssh_key", true, "ssh_key_type", "ed25519",
+		"ssh_key_comment", "kim's key")
+	g.sees("stat -c '%U %a' /home/kim/.ssh /home/kim/.ssh/id_ed25519; [ $(id -u kim) -lt 1000 ] && echo low",
+		"kim 700\nkim 600\nlow")
+	if key, _ := dataOf(second, "ssh_public_key").(string); !strings.HasSuffix(key, "kim's key") ||
+		dataOf(second, "ssh_key_file") != "/home/kim/.ssh/id_ed25519" {
 		t.Errorf("got %s", value.Repr(second.Data))
 	}
 }

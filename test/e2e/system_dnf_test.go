@@ -29,13 +29,16 @@ func TestDNF(t *testing.T) {
 	}
 	results("['Installed: peer-rpm-1.0-1.noarch']", "name", "peer-rpm-1.0")
 	g.same("dnf", "name", "peer-rpm")
-	results("['Installed: peer-rpm-2.0-1.noarch', 'Removed: peer-rpm-1.0-1.noarch']", "name", "peer-rpm", "state", "latest")
+	results("['Installed: peer-rpm-2.0-1.noarch', 'Removed: peer-rpm-1.0-1.noarch']", "name", "peer-rpm", "state",
+		"latest")
 	g.sees("cat /opt/peer-rpm/version", "2.0")
-	results("['Installed: peer-rpm-1.0-1.noarch', 'Removed: peer-rpm-2.0-1.noarch']", "name", "peer-rpm-1.0", "allow_downgrade", true)
+	results("['Installed: peer-rpm-1.0-1.noarch', 'Removed: peer-rpm-2.0-1.noarch']", "name", "peer-rpm-1.0",
+		"allow_downgrade", true)
 	g.twice("yum", "name", "/srv/rpm/repo/noarch/peer-rpm-2.0-1.noarch.rpm", "disable_gpg_check", true)
 	g.sees("cat /opt/peer-rpm/version", "2.0")
 	listed := value.Str(moduletest.Field(g.run("dnf", "list", "peer-rpm"), "results"))
-	if n := strings.Count(listed, "'yumstate': 'available'"); n != 2 || !strings.Contains(listed, "'yumstate': 'installed'") {
+	if n := strings.Count(listed, "'yumstate': 'available'"); n != 2 ||
+		!strings.Contains(listed, "'yumstate': 'installed'") {
 		t.Errorf("listed are %s", listed)
 	}
 	results("['Removed: peer-rpm-2.0-1.noarch']", "name", "peer-rpm", "state", "absent")

@@ -64,7 +64,8 @@ var (
 
 // standIn is a script that makes a service of the name, which sleeps.
 func standIn(name string) string {
-	return "printf '[Service]\\nExecStart=sleep 9999\\n[Install]\\nWantedBy=multi-user.target\\n' >/etc/systemd/system/" + name + ".service; systemctl daemon-reload"
+	return "printf '[Service]\\nExecStart=sleep 9999\\n[Install]\\nWantedBy=multi-user.target\\n' >/etc/systemd/system/" +
+		name + ".service; systemctl daemon-reload"
 }
 
 // TestExamplesOfTheSystemFamily runs what the manual shows, twice: the second

@@ -57,7 +57,8 @@ func TestPackageFacts(t *testing.T) {
 	version := g.sh("dpkg-query -W -f '${Version}|${Architecture}|${Section}' dpkg")
 	d := p[0].(*value.Dict)
 	at := func(k string) string { v, _ := d.Get(k); return value.Str(v) }
-	if got := at("version") + "|" + at("arch") + "|" + at("category"); got != version || at("name") != "dpkg" || at("source") != "apt" {
+	if got := at("version") + "|" + at("arch") + "|" + at("category"); got != version || at("name") != "dpkg" ||
+		at("source") != "apt" {
 		t.Errorf("got %s, want %s", value.Repr(d), version)
 	}
 	count := g.sh("dpkg-query -W -f '${db:Status-Abbrev}\\n' | grep -c '^[ih]i'")

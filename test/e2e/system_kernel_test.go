@@ -13,7 +13,8 @@ func TestHostname(t *testing.T) {
 	t.Cleanup(func() { g.sh("hostnamectl set-hostname " + was) })
 	first, _ := g.twice("hostname", "name", "box.example.org")
 	g.sees("hostname; cat /etc/hostname", "box.example.org\nbox.example.org")
-	for key, want := range map[string]string{"ansible_hostname": "box", "ansible_nodename": "box.example.org", "ansible_fqdn": "box.example.org", "ansible_domain": "example.org"} {
+	for key, want := range map[string]string{"ansible_hostname": "box", "ansible_nodename": "box.example.org",
+		"ansible_fqdn": "box.example.org", "ansible_domain": "example.org"} {
 		if got, _ := first.Facts.Get(key); got != want {
 			t.Errorf("fact %s is %v, not %s", key, got, want)
 		}
@@ -37,16 +38,20 @@ func TestSysctl(t *testing.T) {
 	if len(first.Diff) != 1 || first.Diff[0].BeforeHeader != file {
 		t.Errorf("diff %+v", first.Diff)
 	}
-	g.twice("sysctl", "name", "net.ipv4.ip_local_port_range", "value", "20000   50000", "sysctl_file", file, "reload", false)
+	g.twice("sysctl", "name", "net.ipv4.ip_local_port_range", "value", "20000   50000", "sysctl_file", file, "reload",
+		false)
 	g.sees("sysctl -n net.ipv4.ip_local_port_range | tr '\\t' ' '", "32768 60999")
-	g.twice("sysctl", "name", "net.ipv4.ip_local_port_range", "value", "20000 50000", "sysctl_file", file, "sysctl_set", true)
+	g.twice("sysctl", "name", "net.ipv4.ip_local_port_range", "value", "20000 50000", "sysctl_file", file, "sysctl_set",
+		true)
 	g.sees("sysctl -n net.ipv4.ip_local_port_range | tr '\\t' ' '", "20000 50000")
 	g.sh("sysctl -q -w net.ipv4.ip_local_port_range='32768 60999'")
-	g.twice("sysctl", "name", "net.ipv4.ip_local_port_range", "value", "20000 50000", "sysctl_file", file, "sysctl_set", true)
+	g.twice("sysctl", "name", "net.ipv4.ip_local_port_range", "value", "20000 50000", "sysctl_file", file, "sysctl_set",
+		true)
 	g.sh("sysctl -q -w net.ipv4.ip_forward=0")
 	g.twice("sysctl", "name", "net.ipv4.ip_forward", "value", 1, "sysctl_file", file, "system_wide", true)
 	g.sees("sysctl -n net.ipv4.ip_forward", "1")
-	g.fails("setting kernel.pid_max failed", "sysctl", "name", "kernel.pid_max", "value", "x", "sysctl_file", file, "sysctl_set", true)
+	g.fails("setting kernel.pid_max failed", "sysctl", "name", "kernel.pid_max", "value", "x", "sysctl_file", file,
+		"sysctl_set", true)
 	g.sees("grep pid_max "+file+" || :", "")
 	g.fails("name cannot be blank", "sysctl", "name", "", "value", 1)
 	g.fails("ipv4/nonsense", "sysctl", "name", "net.ipv4.nonsense", "value", 1, "sysctl_file", file)
@@ -72,7 +77,8 @@ func TestModprobe(t *testing.T) {
 	g.twice("modprobe", "name", "br_netfilter", "persistent", "present", "params", "x=1 y=2")
 	g.sees("cat /etc/modprobe.d/br_netfilter.conf", "options br_netfilter x=1 y=2")
 	g.twice("modprobe", "name", "br_netfilter", "persistent", "absent")
-	g.sees("cat /etc/modules-load.d/br_netfilter.conf /etc/modprobe.d/br_netfilter.conf", "#br_netfilter\n#options br_netfilter x=1 y=2")
+	g.sees("cat /etc/modules-load.d/br_netfilter.conf /etc/modprobe.d/br_netfilter.conf",
+		"#br_netfilter\n#options br_netfilter x=1 y=2")
 	g.same("modprobe", "name", "tcp_cubic") // built in: seen in /sys/module
 	g.fails("built into the kernel", "modprobe", "name", "tcp_cubic", "state", "absent")
 	g.fails("must be the name of a kernel module", "modprobe", "name", "-r")
@@ -86,12 +92,14 @@ func TestMount(t *testing.T) {
 	tmpfs := []any{"path", "/mnt/a b", "src", "tmpfs", "fstype", "tmpfs", "opts", "size=1m,noexec"}
 	first, _ := g.twice("mount", append(tmpfs, "state", "mounted", "backup", true)...)
 	g.sees(`findmnt -n -o FSTYPE '/mnt/a b'; tail -n 1 /etc/fstab`, "tmpfs\n"+`tmpfs /mnt/a\040b tmpfs size=1m,noexec 0 0`)
-	if dataOf(first, "opts") != "size=1m,noexec" || dataOf(first, "fstab") != "/etc/fstab" || !first.Data.Has("backup_file") || len(first.Diff) != 1 {
+	if dataOf(first, "opts") != "size=1m,noexec" || dataOf(first, "fstab") != "/etc/fstab" ||
+		!first.Data.Has("backup_file") || len(first.Diff) != 1 {
 		t.Errorf("got %+v", first)
 	}
 	tmpfs[7] = "size=2m,ro"
 	g.twice("mount", append(tmpfs, "state", "mounted", "boot", false)...)
-	g.sees(`findmnt -n -o OPTIONS '/mnt/a b' | cut -c1-2; tail -n 1 /etc/fstab`, "ro\n"+`tmpfs /mnt/a\040b tmpfs size=2m,ro,noauto 0 0`)
+	g.sees(`findmnt -n -o OPTIONS '/mnt/a b' | cut -c1-2; tail -n 1 /etc/fstab`, "ro\n"+
+		`tmpfs /mnt/a\040b tmpfs size=2m,ro,noauto 0 0`)
 	if r := g.run("mount", "path", "/mnt/a b", "state", "remounted"); !r.Changed {
 		t.Errorf("got %+v", r)
 	}
@@ -103,7 +111,8 @@ func TestMount(t *testing.T) {
 	g.sees(`ls -d '/mnt/a b' 2>/dev/null; cat /etc/fstab; rm -f /etc/fstab.*~`, base)
 	g.twice("mount", append(tmpfs, "state", "ephemeral")...)
 	g.sees(`findmnt -n -o FSTYPE '/mnt/a b'; cat /etc/fstab`, strings.TrimSpace("tmpfs\n"+base))
-	g.fails("already mounted with a different source", "mount", "path", "/mnt/a b", "src", "other", "fstype", "tmpfs", "state", "ephemeral")
+	g.fails("already mounted with a different source", "mount", "path", "/mnt/a b", "src", "other", "fstype", "tmpfs",
+		"state", "ephemeral")
 	g.twice("mount", "path", "/mnt/a b", "state", "unmounted")
 }
 
@@ -116,8 +125,10 @@ func TestMountLeavesWhatIsMounted(t *testing.T) {
 	g.sh("mkdir -p /mnt/held /mnt/bound /srv/one; : >/tmp/tab; mount -t tmpfs tmpfs /mnt/held; echo data >/mnt/held/file; mount --bind /srv/one /mnt/bound")
 	before := g.sh("findmnt -n -o ID /mnt/held; findmnt -n -o ID /mnt/bound")
 	g.twice("mount", "path", "/mnt/held", "src", "tmpfs", "fstype", "tmpfs", "state", "mounted", "fstab", "/tmp/tab")
-	g.twice("mount", "path", "/mnt/bound", "src", "/srv/one", "fstype", "none", "opts", "bind", "state", "mounted", "fstab", "/tmp/tab")
-	g.sees("findmnt -n -o ID /mnt/held; findmnt -n -o ID /mnt/bound; cat /mnt/held/file; grep -c . /tmp/tab", before+"\ndata\n2")
+	g.twice("mount", "path", "/mnt/bound", "src", "/srv/one", "fstype", "none", "opts", "bind", "state", "mounted",
+		"fstab", "/tmp/tab")
+	g.sees("findmnt -n -o ID /mnt/held; findmnt -n -o ID /mnt/bound; cat /mnt/held/file; grep -c . /tmp/tab", before+
+		"\ndata\n2")
 }
 
 func TestMountBindAndFailures(t *testing.T) {
@@ -135,7 +146,8 @@ func TestMountBindAndFailures(t *testing.T) {
 	g.twice("mount", "path", "/mnt/bound", "state", "absent", "fstab", "/tmp/tab")
 	g.sees("ls -d /mnt/bound /srv/two/2 2>/dev/null; cat /tmp/tab", "/srv/two/2")
 	before := g.sh("cat /etc/fstab")
-	g.fails("Error mounting /mnt/bound", "mount", "path", "/mnt/bound", "src", "/dev/nosuch", "fstype", "ext4", "state", "mounted")
+	g.fails("Error mounting /mnt/bound", "mount", "path", "/mnt/bound", "src", "/dev/nosuch", "fstype", "ext4", "state",
+		"mounted")
 	g.sees("cat /etc/fstab", before)
 	g.fails("all of the following are missing: src, fstype", "mount", "path", "/mnt/x", "state", "mounted")
 	g.fails("must be an absolute path", "mount", "path", "mnt", "state", "unmounted")
@@ -149,7 +161,8 @@ func TestCron(t *testing.T) {
 	g.sh("crontab -r 2>/dev/null; true")
 	first, _ := g.twice("cron", "name", "say 100%", "minute", "*/5", "hour", 2, "job", `echo "it's" $HOME`)
 	g.sees("crontab -l", "#Ansible: say 100%\n*/5 2 * * * echo \"it's\" $HOME")
-	if value.Repr(dataOf(first, "jobs")) != "['say 100%']" || value.Repr(dataOf(first, "envs")) != "[]" || len(first.Diff) != 1 {
+	if value.Repr(dataOf(first, "jobs")) != "['say 100%']" || value.Repr(dataOf(first, "envs")) != "[]" ||
+		len(first.Diff) != 1 {
 		t.Errorf("got %+v", first)
 	}
 	g.twice("cron", "name", "MAILTO", "job", "a@b", "env", true)

@@ -38,7 +38,8 @@ func TestAuthorizedKey(t *testing.T) {
 	g.sees("cat /srv/keys/real; stat -c '%U %F' /srv/keys/keya", one+"\nkeya regular file")
 	g.fails("invalid key specified", "authorized_key", "user", "keya", "key", "no-type "+keyOne)
 	g.fails("Failed to lookup user nobody-here", "authorized_key", "user", "nobody-here", "key", one)
-	g.twice("authorized_key", "user", "keya", "key", "file:///srv/keys/real", "path", "/srv/keys/copy", "manage_dir", false)
+	g.twice("authorized_key", "user", "keya", "key", "file:///srv/keys/real", "path", "/srv/keys/copy", "manage_dir",
+		false)
 	g.sees("cat /srv/keys/copy", one)
 	g.fails("Error getting key from: file:///srv/none", "authorized_key", "user", "keya", "key", "file:///srv/none")
 	g.fails("manage_dir", "authorized_key", "user", "keya", "key", one, "path", "/srv/none/x", "manage_dir", false)
@@ -84,14 +85,17 @@ func TestKnownHosts(t *testing.T) {
 	g.sh("rm -f /root/.ssh/known_hosts")
 	one := "git.example.org,10.0.0.1 ssh-ed25519 " + keyOne
 	first, _ := g.twice("known_hosts", "name", "git.example.org", "key", one)
-	g.sees("cat /root/.ssh/known_hosts; ssh-keygen -F git.example.org -f /root/.ssh/known_hosts >/dev/null && echo found", one+"\nfound")
+	g.sees("cat /root/.ssh/known_hosts; ssh-keygen -F git.example.org -f /root/.ssh/known_hosts >/dev/null && echo found",
+		one+"\nfound")
 	if dataOf(first, "path") != "/root/.ssh/known_hosts" || len(first.Diff) != 1 {
 		t.Errorf("got %+v", first)
 	}
 	g.twice("known_hosts", "name", "Git.Example.Org", "key", "git.example.org ssh-ed25519 "+keyTwo)
 	g.sees("cat /root/.ssh/known_hosts", "git.example.org ssh-ed25519 "+keyTwo)
-	g.twice("known_hosts", "host", "[box]:2222", "key", "[box]:2222 ssh-ed25519 "+keyOne, "hash_host", true, "path", "/srv/kh/known")
-	g.sees("grep -c box /srv/kh/known; ssh-keygen -F '[box]:2222' -f /srv/kh/known | grep -c "+keyOne+"; stat -c %a /srv/kh/known", "0\n1\n644")
+	g.twice("known_hosts", "host", "[box]:2222", "key", "[box]:2222 ssh-ed25519 "+keyOne, "hash_host", true, "path",
+		"/srv/kh/known")
+	g.sees("grep -c box /srv/kh/known; ssh-keygen -F '[box]:2222' -f /srv/kh/known | grep -c "+keyOne+
+		"; stat -c %a /srv/kh/known", "0\n1\n644")
 	g.sh("ssh-keygen -q -H -f /root/.ssh/known_hosts >/dev/null 2>&1; rm -f /root/.ssh/known_hosts.old")
 	g.same("known_hosts", "name", "git.example.org", "key", "git.example.org ssh-ed25519 "+keyTwo)
 	g.same("known_hosts", "name", "git.example.org", "key", "git.example.org ssh-ed25519 "+keyOne, "state", "absent")

@@ -50,7 +50,8 @@ func TestMountFacts(t *testing.T) {
 	g.sh(`mkdir -p '/mnt/kk facts'; mount -t tmpfs -o size=1m,nr_inodes=64 kk-device '/mnt/kk facts'; printf '# note\nUUID=x /mnt/kk\\040facts ext4 noauto 1 2\n' >/srv/tab`)
 	r := g.same("mount_facts", "devices", "kk-*", "fstypes", "tmp?s")
 	at := func(key string) any { return factOf(r, "mount_points", "/mnt/kk facts", key) }
-	for key, want := range map[string]any{"device": "kk-device", "fstype": "tmpfs", "mount": "/mnt/kk facts", "size_total": 1 << 20, "size_available": 1 << 20, "inode_total": 64, "uuid": "N/A", "passno": 0} {
+	for key, want := range map[string]any{"device": "kk-device", "fstype": "tmpfs", "mount": "/mnt/kk facts",
+		"size_total": 1 << 20, "size_available": 1 << 20, "inode_total": 64, "uuid": "N/A", "passno": 0} {
 		if got := at(key); got != want {
 			t.Errorf("%s is %v, not %v", key, got, want)
 		}
@@ -59,7 +60,8 @@ func TestMountFacts(t *testing.T) {
 		t.Errorf("got %s", value.Repr(r.Facts))
 	}
 	r = g.same("mount_facts", "sources", "/srv/tab,/proc/mounts", "include_aggregate_mounts", true)
-	if at("device") != "UUID=x" || at("passno") != 2 || value.Repr(factOf(r, "mount_points", "/mnt/kk facts", "ansible_context", "source")) != "'/srv/tab'" {
+	if at("device") != "UUID=x" || at("passno") != 2 ||
+		value.Repr(factOf(r, "mount_points", "/mnt/kk facts", "ansible_context", "source")) != "'/srv/tab'" {
 		t.Errorf("got %s", value.Repr(factOf(r, "mount_points", "/mnt/kk facts")))
 	}
 	if all, _ := factOf(r, "aggregate_mounts").([]any); len(all) <= factOf(r, "mount_points").(*value.Dict).Len() {
@@ -79,7 +81,8 @@ func TestLocaleGen(t *testing.T) {
 	g.sees("locale -a | grep nl_; grep nl_NL.UTF /etc/locale.gen", "nl_NL.utf8\nnl_NL.UTF-8 UTF-8")
 	g.twice("locale_gen", "name", "nl_NL.UTF-8,de_DE", "state", "present")
 	g.twice("locale_gen", "name", "nl_NL.UTF-8", "state", "absent")
-	g.sees("locale -a | grep nl_; grep nl_NL.UTF /etc/locale.gen; grep '^de_DE ' /etc/locale.gen", "# nl_NL.UTF-8 UTF-8\nde_DE ISO-8859-1")
+	g.sees("locale -a | grep nl_; grep nl_NL.UTF /etc/locale.gen; grep '^de_DE ' /etc/locale.gen",
+		"# nl_NL.UTF-8 UTF-8\nde_DE ISO-8859-1")
 	g.fails("not available", "locale_gen", "name", "xx_XX.UTF-8")
 	g.fails("must be the name of a locale", "locale_gen", "name", "a/b")
 }
@@ -90,17 +93,21 @@ func TestPAMLimits(t *testing.T) {
 	g.sh("printf '# limits\\n*  hard nofile 1024 # all\\n@dev - nproc unlimited\\n' >/srv/limits.conf; chmod 600 /srv/limits.conf")
 	one := []any{"dest", "/srv/limits.conf", "domain", "*", "limit_type", "hard", "limit_item", "nofile"}
 	first, _ := g.twice("pam_limits", append(one, "value", "4096", "backup", true)...)
-	g.sees("cat /srv/limits.conf; stat -c %a /srv/limits.conf; grep -c 1024 /srv/limits.conf.*~", "# limits\n*\thard\tnofile\t4096\t# all\n@dev - nproc unlimited\n600\n1")
+	g.sees("cat /srv/limits.conf; stat -c %a /srv/limits.conf; grep -c 1024 /srv/limits.conf.*~",
+		"# limits\n*\thard\tnofile\t4096\t# all\n@dev - nproc unlimited\n600\n1")
 	if first.Msg != "*\thard\tnofile\t4096\t# all" || len(first.Diff) != 1 || !first.Data.Has("backup_file") {
 		t.Errorf("got %+v", first)
 	}
 	g.same("pam_limits", append(one, "value", "1024", "use_max", true)...)
 	g.twice("pam_limits", append(one, "value", "2048", "use_min", true)...)
-	g.same("pam_limits", "dest", "/srv/limits.conf", "domain", "@dev", "limit_type", "-", "limit_item", "nproc", "value", "10", "use_max", true)
-	g.twice("pam_limits", "dest", "/srv/limits.conf", "domain", "ann", "limit_type", "soft", "limit_item", "nice", "value", "-5", "comment", "mine")
+	g.same("pam_limits", "dest", "/srv/limits.conf", "domain", "@dev", "limit_type", "-", "limit_item", "nproc", "value",
+		"10", "use_max", true)
+	g.twice("pam_limits", "dest", "/srv/limits.conf", "domain", "ann", "limit_type", "soft", "limit_item", "nice", "value",
+		"-5", "comment", "mine")
 	g.sees("tail -n 1 /srv/limits.conf", "ann\tsoft\tnice\t-5\t#mine")
 	g.fails("can be one of 'unlimited'", "pam_limits", append(one, "value", "many")...)
-	g.fails("between -20 and 19", "pam_limits", "domain", "x", "limit_type", "-", "limit_item", "nice", "value", "unlimited")
+	g.fails("between -20 and 19", "pam_limits", "domain", "x", "limit_type", "-", "limit_item", "nice", "value",
+		"unlimited")
 	g.fails("at the same time", "pam_limits", append(one, "value", "1", "use_min", true, "use_max", true)...)
 	g.fails("must be one of", "pam_limits", "domain", "x", "limit_type", "-", "limit_item", "files", "value", "1")
 }

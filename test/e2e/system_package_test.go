@@ -11,13 +11,15 @@ func TestAptInstallsAndRemoves(t *testing.T) {
 	g.sh("apt-get -q -y purge hello tree >/dev/null 2>&1; apt-get update -q >/dev/null 2>&1; true")
 	first, second := g.twice("apt", "name", []any{"hello", "tree"}, "update_cache", true, "cache_valid_time", 86400)
 	g.sees("which hello tree", "/usr/bin/hello\n/usr/bin/tree")
-	if out, _ := dataOf(first, "stdout").(string); !strings.Contains(out, "2 newly installed") || dataOf(first, "rc") != 0 {
+	if out, _ := dataOf(first, "stdout").(string); !strings.Contains(out, "2 newly installed") ||
+		dataOf(first, "rc") != 0 {
 		t.Errorf("got %+v", first)
 	}
 	if len(first.Diff) != 1 || !strings.Contains(first.Diff[0].Prepared, "hello") {
 		t.Errorf("diff %+v", first.Diff)
 	}
-	if when, _ := dataOf(second, "cache_update_time").(int); when < 1_500_000_000 || dataOf(second, "cache_updated") != false {
+	if when, _ := dataOf(second, "cache_update_time").(int); when < 1_500_000_000 ||
+		dataOf(second, "cache_updated") != false {
 		t.Errorf("got cache_update_time %v, cache_updated %v", when, dataOf(second, "cache_updated"))
 	}
 	g.same("apt", "name", "hello", "state", "latest")

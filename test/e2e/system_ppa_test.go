@@ -58,12 +58,15 @@ func launchpad(g target, fingerprint, key string) func() string {
 
 func TestAptRepositoryOfLaunchpad(t *testing.T) {
 	g := newTarget(t)
-	const file, ring = "/etc/apt/sources.list.d/ppa_someone_tools_bookworm.list", "/etc/apt/trusted.gpg.d/someone-ubuntu-tools.gpg"
+	const file, ring = "/etc/apt/sources.list.d/ppa_someone_tools_bookworm.list",
+		"/etc/apt/trusted.gpg.d/someone-ubuntu-tools.gpg"
 	t.Cleanup(func() {
-		g.sh("rm -f /root/.curlrc " + file + " " + ring + "; mv /srv/aside.d/* /etc/apt/trusted.gpg.d/; rmdir /srv/aside.d; true")
+		g.sh("rm -f /root/.curlrc " + file + " " + ring +
+			"; mv /srv/aside.d/* /etc/apt/trusted.gpg.d/; rmdir /srv/aside.d; true")
 	})
 	fingerprint := keyFingerprint(g) // needs apt, and so its keys
-	g.sh("mkdir -p /srv/aside.d; mv /etc/apt/trusted.gpg.d/* /srv/aside.d/; rm -f /etc/apt/trusted.gpg " + file + " " + ring)
+	g.sh("mkdir -p /srv/aside.d; mv /etc/apt/trusted.gpg.d/* /srv/aside.d/; rm -f /etc/apt/trusted.gpg " + file + " " +
+		ring)
 	key := g.sh("cat /srv/aside.d/debian-archive-bookworm-stable.asc")
 	asked := launchpad(g, fingerprint, key)
 	ppa := []any{"repo", "ppa:someone/tools", "update_cache", false, "validate_certs", false}
@@ -75,7 +78,8 @@ func TestAptRepositoryOfLaunchpad(t *testing.T) {
 	g.sees("ls "+file+" "+ring+" 2>/dev/null", "")
 	g.twice("apt_repository", ppa...)
 	g.sees("cat "+file, line)
-	g.sees("gpg -q --batch --with-colons --show-keys "+ring+" 2>/dev/null | sed -n 's/^fpr:*\\([0-9A-F]*\\):.*/\\1/p' | head -n 1", fingerprint)
+	g.sees("gpg -q --batch --with-colons --show-keys "+ring+
+		" 2>/dev/null | sed -n 's/^fpr:*\\([0-9A-F]*\\):.*/\\1/p' | head -n 1", fingerprint)
 	asked()
 	g.same("apt_repository", ppa...)
 	if got := asked(); got != "" {
@@ -85,7 +89,8 @@ func TestAptRepositoryOfLaunchpad(t *testing.T) {
 	g.sees("ls "+file+" 2>/dev/null; ls "+ring, ring)
 	asked()
 	g.run("apt_repository", append(ppa, "codename", "jammy", "filename", "own")...)
-	g.sees("cat /etc/apt/sources.list.d/own.list; rm /etc/apt/sources.list.d/own.list", strings.Replace(line, "bookworm", "jammy", 1))
+	g.sees("cat /etc/apt/sources.list.d/own.list; rm /etc/apt/sources.list.d/own.list",
+		strings.Replace(line, "bookworm", "jammy", 1))
 	if got := asked(); strings.Contains(got, "keyserver") {
 		t.Errorf("a key that is trusted made it ask %q", got)
 	}

@@ -32,7 +32,8 @@ func TestSystemdUnit(t *testing.T) {
 		t.Errorf("diff %+v", first.Diff)
 	}
 	status, _ := dataOf(second, "status").(*value.Dict)
-	for key, want := range map[string]string{"ActiveState": "active", "SubState": "running", "LoadState": "loaded", "UnitFileState": "enabled", "Description": "Demo"} {
+	for key, want := range map[string]string{"ActiveState": "active", "SubState": "running", "LoadState": "loaded",
+		"UnitFileState": "enabled", "Description": "Demo"} {
 		if got, _ := status.Get(key); got != want {
 			t.Errorf("status.%s is %v, not %s", key, got, want)
 		}
@@ -119,5 +120,6 @@ chmod 755 /etc/init.d/oldie`)
 	g.twice("service", "name", "oldie", "use", "sysv", "state", "stopped")
 	g.twice("service", "name", "oldie", "use", "sysvinit", "enabled", true)
 	g.twice("service", "name", "oldie", "use", "sysv", "enabled", false)
-	g.fails("Could not find the requested service nope: host", "service", "name", "nope", "use", "sysv", "state", "stopped")
+	g.fails("Could not find the requested service nope: host", "service", "name", "nope", "use", "sysv", "state",
+		"stopped")
 }

@@ -39,7 +39,8 @@ func newTarget(t *testing.T) target {
 	}
 	t.Cleanup(func() { conn.Close() })
 	g := target{t, conn, i}
-	g.sh("ls /var/lib/apt/lists/*_Packages >/dev/null 2>&1 || apt-get update -q >/dev/null 2>&1") // whichever test the host had before
+	// whichever test the host had before
+	g.sh("ls /var/lib/apt/lists/*_Packages >/dev/null 2>&1 || apt-get update -q >/dev/null 2>&1")
 	return g
 }
 
@@ -63,7 +64,8 @@ func (g target) spec(name string) module.Spec {
 // needs installs packages on the host.
 func (g target) needs(packages string) {
 	g.t.Helper()
-	g.sh("export DEBIAN_FRONTEND=noninteractive; { apt-get update -q && apt-get install -q -y --no-install-recommends " + packages + "; } >/tmp/apt.log 2>&1 || { tail /tmp/apt.log; exit 1; }")
+	g.sh("export DEBIAN_FRONTEND=noninteractive; { apt-get update -q && apt-get install -q -y --no-install-recommends " +
+		packages + "; } >/tmp/apt.log 2>&1 || { tail /tmp/apt.log; exit 1; }")
 }
 
 // run runs a module that must not fail.
@@ -96,7 +98,8 @@ func (g target) same(name string, pairs ...any) module.Result {
 // dry runs a module in check mode, which must predict a change.
 func (g target) dry(name string, pairs ...any) module.Result {
 	g.t.Helper()
-	r := moduletest.Run(g.t, g.spec(name), value.NewDict(pairs...), moduletest.Options{Conn: g.conn, Check: true, Diff: true})
+	r := moduletest.Run(g.t, g.spec(name), value.NewDict(pairs...),
+		moduletest.Options{Conn: g.conn, Check: true, Diff: true})
 	if r.Failed || !r.Changed {
 		g.t.Errorf("%s %v in check mode predicts no change: %+v", name, pairs, r)
 	}

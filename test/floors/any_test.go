@@ -43,7 +43,8 @@ func TestDataHasTypes(t *testing.T) {
 		t.Logf("%4d  %5.1f  %s", packages[p].uses, packages[p].rate(), p)
 	}
 	if all.rate() > anyLimit {
-		t.Errorf("%.2f uses of any in 1000 lines, more than %.2f: use a struct, a *value.Dict or a type parameter", all.rate(), anyLimit)
+		t.Errorf("%.2f uses of any in 1000 lines, more than %.2f: use a struct, a *value.Dict or a type parameter",
+			all.rate(), anyLimit)
 	}
 }
 

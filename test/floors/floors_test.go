@@ -21,10 +21,13 @@ const module = "kubekey/"
 // floors says how deep each package lies. Folders below one share its floor
 // and may import it; siblings below one parent do not import each other.
 var floors = map[string]int{
-	"pkg/source": 0, "pkg/value": 0, "pkg/shell": 0, "pkg/redact": 0, "pkg/vault": 0, "pkg/charset": 0, "pkg/pyregex": 0, "pkg/configparser": 0, "pkg/difflib": 0, "pkg/ipnet": 0,
+	"pkg/source": 0, "pkg/value": 0, "pkg/shell": 0, "pkg/redact": 0, "pkg/vault": 0, "pkg/charset": 0, "pkg/pyregex": 0,
+	"pkg/configparser": 0, "pkg/difflib": 0, "pkg/ipnet": 0,
 	"pkg/expr": 1, "pkg/schema": 1, "pkg/event": 1, "pkg/connector": 1,
-	"pkg/expr/lookups": 2, "pkg/expr/methods": 2, "pkg/expr/tests": 2, "pkg/expr/library": 3, // they use pkg/expr/filters; the library joins all
-	"pkg/argspec": 2, "pkg/template": 2, "pkg/inventory": 2, "pkg/catalog": 2, "pkg/facts": 2, "pkg/certs": 2, "pkg/hostscript": 2, "pkg/settings": 2,
+	// they use pkg/expr/filters; the library joins all
+	"pkg/expr/lookups": 2, "pkg/expr/methods": 2, "pkg/expr/tests": 2, "pkg/expr/library": 3,
+	"pkg/argspec": 2, "pkg/template": 2, "pkg/inventory": 2, "pkg/catalog": 2, "pkg/facts": 2, "pkg/certs": 2,
+	"pkg/hostscript": 2, "pkg/settings": 2,
 	"pkg/vars": 3, "pkg/playbook": 3, "pkg/module": 3, "pkg/ui": 3,
 	"pkg/config": 4, "pkg/project": 4, "pkg/artifact": 4, "pkg/journal": 4,
 	"pkg/engine/resume": 4, "pkg/engine/strategy": 4,
@@ -38,7 +41,8 @@ var floors = map[string]int{
 
 // alone names the only packages that import a library.
 var alone = map[string][]string{
-	"golang.org/x/crypto/ssh":       {"pkg/connector/ssh", "pkg/connector/connectortest", "pkg/certs", "pkg/collections/crypto", "test"}, // which start servers, write keys, and compare with a bare loop
+	"golang.org/x/crypto/ssh": {"pkg/connector/ssh", "pkg/connector/connectortest", "pkg/certs",
+		"pkg/collections/crypto", "test"}, // which start servers, write keys, and compare with a bare loop
 	"github.com/flosch/pongo2":      {"pkg/template"},
 	"github.com/Masterminds/semver": {"pkg/catalog", "pkg/expr"}, // expr for the version test
 }
@@ -226,7 +230,8 @@ func brokenFloor(f file) []string {
 		case below == entry && !mayImportRelative(f.folder, target):
 			breaches = append(breaches, fmt.Sprintf("imports %s: below one parent, packages import the parent only", p))
 		case below != entry && its >= floor:
-			breaches = append(breaches, fmt.Sprintf("on floor %d imports %s on floor %d: only lower floors are imported", floor, p, its))
+			breaches = append(breaches, fmt.Sprintf("on floor %d imports %s on floor %d: only lower floors are imported", floor,
+				p, its))
 		}
 	}
 	return breaches

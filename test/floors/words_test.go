@@ -16,7 +16,8 @@ import (
 // worded are the files and folders whose words are checked against the glossary. Of Markdown
 // the prose is read, of YAML the names of plays and tasks, of Go the comments and the texts.
 var worded = []string{
-	"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/shell.md", "docs/security.md", "docs/performance.md", "docs/guides", "docs/reference", "builtin", "pkg", "cmd", "test",
+	"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/shell.md", "docs/security.md", "docs/performance.md",
+	"docs/guides", "docs/reference", "builtin", "pkg", "cmd", "test",
 }
 
 // TestWordsOfTheGlossary finds words that CONTRIBUTING.md says not to write.

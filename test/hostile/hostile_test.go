@@ -74,14 +74,16 @@ func site(t *testing.T, modules *module.Registry, texts map[string]string, plays
 		}
 	}
 	secrets := &redact.Set{}
-	inv, ds := inventory.Load(context.Background(), []string{filepath.Join(dir, "hosts")}, inventory.Options{Secrets: secrets})
+	inv, ds := inventory.Load(context.Background(), []string{filepath.Join(dir, "hosts")},
+		inventory.Options{Secrets: secrets})
 	if err := ds.Err(); err != nil {
 		t.Fatal(err)
 	}
 	var e *template.Engine
-	e = template.New(expr.New(expr.Options{Seed: "test", Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
-		return e.RenderFile(ctx, f, s)
-	}}, library.Standard()), source.Tree{})
+	e = template.New(expr.New(expr.Options{Seed: "test",
+		Template: func(ctx context.Context, f expr.TemplateFile, s expr.Scope) (string, error) {
+			return e.RenderFile(ctx, f, s)
+		}}, library.Standard()), source.Tree{})
 	linker := project.New(project.Options{Engine: e, Modules: modules})
 	pb, ds := linker.Playbook(filepath.Join(dir, "site.yml"))
 	if ds.Err() != nil {
@@ -145,7 +147,8 @@ func quoted(v any) string {
 
 // shapes are the ways in which an argument or keyword can get what a host said.
 func shapes() []string {
-	return []string{"{{ r.stdout }}", "{{ said }}", "{{ nested }}", "{{ list }}", "{{ hostvars[inventory_hostname].nested.a.0 }}", "{{ r.stdout }} == 'x'", "'{{ r.stdout }}' == 'x'",
+	return []string{"{{ r.stdout }}", "{{ said }}", "{{ nested }}", "{{ list }}",
+		"{{ hostvars[inventory_hostname].nested.a.0 }}", "{{ r.stdout }} == 'x'", "'{{ r.stdout }}' == 'x'",
 		"lookup{{ r.stdout }}", `"{{ r.stdout }}" in ['x']`}
 }
 
@@ -197,7 +200,8 @@ func tasksOf(t *testing.T, s *module.Spec) []string {
 			with("v", shape)
 			with("ansible_host", shape)
 		}
-		add(map[string]any{"name": "x", "v": "{{ r.stdout }}", "ansible_user": "{{ r.stdout }}", "w": map[string]any{"a": []any{"{{ said }}"}}})
+		add(map[string]any{"name": "x", "v": "{{ r.stdout }}", "ansible_user": "{{ r.stdout }}",
+			"w": map[string]any{"a": []any{"{{ said }}"}}})
 	}
 	tasks = append(tasks, quoted(map[string]any{s.Name: "{{ dict(names | zip(values)) }}",
 		"vars": map[string]any{"names": keys(args), "values": repeat("{{ r.stdout }}", len(args))}}))
@@ -312,7 +316,8 @@ func places(k playbook.Keyword, name string, hosts []string) []string {
 	}
 	if name == "module_defaults" {
 		values = append(values, map[string]any{"debug": map[string]any{"var": "{{ r.stdout }}"}},
-			map[string]any{"assert": map[string]any{"that": "{{ r.stdout }}"}}, map[string]any{"assert": map[string]any{"that": []any{"{{ list }}"}}})
+			map[string]any{"assert": map[string]any{"that": "{{ r.stdout }}"}},
+			map[string]any{"assert": map[string]any{"that": []any{"{{ list }}"}}})
 	}
 	var out []string
 	for _, v := range values {
@@ -320,11 +325,13 @@ func places(k playbook.Keyword, name string, hosts []string) []string {
 			out = append(out, start+steps(k, name, v))
 		}
 		if k.On&playbook.OnPlay != 0 {
-			play := map[string]any{"hosts": "all", "gather_facts": false, "tasks": []any{map[string]any{"debug": map[string]any{"msg": "{{ a | default('') }}"}}}}
+			play := map[string]any{"hosts": "all", "gather_facts": false,
+				"tasks": []any{map[string]any{"debug": map[string]any{"msg": "{{ a | default('') }}"}}}}
 			plays := ""
 			for _, host := range hosts {
 				hosted, _ := json.Marshal(v)
-				play[name] = json.RawMessage(strings.NewReplacer("r.stdout", "hostvars."+host+".said", "{{ said", "{{ hostvars."+host+".said",
+				play[name] = json.RawMessage(strings.NewReplacer("r.stdout", "hostvars."+host+".said", "{{ said", "{{ hostvars."+
+					host+".said",
 					"inventory_hostname", "'"+host+"'").Replace(string(hosted)))
 				plays += "- " + quoted(play) + "\n"
 			}

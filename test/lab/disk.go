@@ -73,8 +73,9 @@ func (h *Host) writeIdentity(ctx context.Context) error {
 	var id [16]byte
 	rand.Read(id[:]) // never fails
 	files := map[string]string{
-		"etc/hostname":                         h.Name + "\n",
-		"etc/hosts":                            "127.0.0.1 localhost\n::1 localhost ip6-localhost\n" + h.Address + " " + h.Name + "\n",
+		"etc/hostname": h.Name + "\n",
+		"etc/hosts": "127.0.0.1 localhost\n::1 localhost ip6-localhost\n" + h.Address + " " +
+			h.Name + "\n",
 		"etc/machine-id":                       fmt.Sprintf("%x\n", id),
 		"etc/resolv.conf":                      resolv,
 		"etc/apt/apt.conf.d/90lab":             strings.Join(settings, "\n") + "\n",

@@ -56,7 +56,8 @@ func traces(t *testing.T, s state) []string {
 	t.Helper()
 	var found []string
 	for _, command := range []string{
-		"ip -o link", "ip netns", "iptables -S", "iptables -t nat -S", "cat /proc/self/mountinfo", "find /sys/fs/cgroup -maxdepth 2",
+		"ip -o link", "ip netns", "iptables -S", "iptables -t nat -S", "cat /proc/self/mountinfo",
+		"find /sys/fs/cgroup -maxdepth 2",
 	} {
 		words := strings.Fields(command)
 		out, err := output(t.Context(), nil, words[0], words[1:]...)

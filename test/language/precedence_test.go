@@ -80,16 +80,21 @@ func valueOf(t *testing.T, at map[string]string) string {
 	if facts == "" {
 		facts = "gather_facts: false"
 	}
-	put("play/site.yml", fmt.Sprintf("- hosts: h1\n  gather_subset: min\n  %s\n  %s\n  %s\n  roles:\n    - {role: r, %s}", facts, at["vars"], at["vars_files"], at["params"]))
-	put("play/roles/r/tasks/main.yml", strings.Join([]string{at["set_fact"], "- include_vars: iv.yml", "- include_tasks: show.yml", "  " + at["include"]}, "\n"))
+	put("play/site.yml", fmt.Sprintf("- hosts: h1\n  gather_subset: min\n  %s\n  %s\n  %s\n  roles:\n    - {role: r, %s}",
+		facts, at["vars"], at["vars_files"], at["params"]))
+	put("play/roles/r/tasks/main.yml", strings.Join([]string{at["set_fact"], "- include_vars: iv.yml",
+		"- include_tasks: show.yml", "  " + at["include"]}, "\n"))
 	put("play/roles/r/vars/iv.yml", "other: 1\n"+at["include_vars"])
-	put("play/roles/r/tasks/show.yml", "- block:\n    - debug: {msg: '<{{ ansible_system }}>'}\n      "+at["task"]+"\n  "+at["block"])
-	args := []string{"run", filepath.Join(dir, "play/site.yml"), "-i", filepath.Join(dir, "inv"), "--connection", "local", "--workdir", filepath.Join(dir, "work")}
+	put("play/roles/r/tasks/show.yml", "- block:\n    - debug: {msg: '<{{ ansible_system }}>'}\n      "+at["task"]+"\n  "+
+		at["block"])
+	args := []string{"run", filepath.Join(dir, "play/site.yml"), "-i", filepath.Join(dir, "inv"), "--connection", "local",
+		"--workdir", filepath.Join(dir, "work")}
 	if e := at["extra"]; e != "" {
 		args = append(args, "-e", strings.Replace(e, "=", "='", 1)+"'")
 	}
 	var out, errs bytes.Buffer
-	if code := cli.Main(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, nil); code != 0 {
+	if code := cli.Main(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs},
+		nil); code != 0 {
 		t.Fatalf("exit %d\n%s%s", code, out.String(), errs.String())
 	}
 	_, rest, _ := strings.Cut(out.String(), `"msg": "`)

@@ -93,7 +93,8 @@ func playbook(t *testing.T, cases []*peerCase, work, dest string) []byte {
 	for _, c := range cases {
 		dir := filepath.Join(work, c.name)
 		tasks = append(tasks, map[string]any{"file": map[string]any{"path": dir, "state": "directory"}})
-		tasks = append(tasks, map[string]any{"block": c.block(t), "vars": map[string]any{"dir": dir, "files": testdata(t, "files")}})
+		tasks = append(tasks, map[string]any{"block": c.block(t),
+			"vars": map[string]any{"dir": dir, "files": testdata(t, "files")}})
 		for _, s := range c.steps() {
 			results = append(results, fmt.Sprintf("'%s': %[1]s | default({})", c.variable(s)))
 		}
@@ -101,7 +102,8 @@ func playbook(t *testing.T, cases []*peerCase, work, dest string) []byte {
 	tasks = append(tasks, map[string]any{
 		"copy":        map[string]any{"content": "{{ {" + strings.Join(results, ", ") + "} | to_json }}", "dest": dest},
 		"delegate_to": "control",
-		"vars":        map[string]any{"files": testdata(t, "files")}, // Ansible keeps the arguments of include_role as templates
+		// Ansible keeps the arguments of include_role as templates
+		"vars": map[string]any{"files": testdata(t, "files")},
 	})
 	text, err := yaml.Marshal([]any{map[string]any{"hosts": "peer", "gather_facts": false, "tasks": tasks}})
 	if err != nil {

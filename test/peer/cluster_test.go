@@ -21,7 +21,8 @@ func withCluster(t *testing.T, cases []*peerCase) []*peerCase {
 		return cases
 	}
 	whyNot := apiserver.Missing()
-	if out, err := exec.Command("/usr/bin/python3", "-c", "import kubernetes, jsonpatch, yaml").CombinedOutput(); whyNot == nil && err != nil {
+	if out, err := exec.Command("/usr/bin/python3", "-c",
+		"import kubernetes, jsonpatch, yaml").CombinedOutput(); whyNot == nil && err != nil {
 		whyNot = fmt.Errorf("install python3-kubernetes, python3-jsonpatch and python3-yaml: %s", out)
 	}
 	if whyNot == nil {

@@ -13,7 +13,8 @@ var asides = []string{"warnings", "deprecations", "invocation", "exception"}
 // moments are keys whose values are of a time or a run: both must tell them,
 // and they need not agree.
 var moments = []string{
-	"start", "end", "delta", "elapsed", "atime", "mtime", "ctime", "inode", "dev", "version", "backup_file", "cache_update_time",
+	"start", "end", "delta", "elapsed", "atime", "mtime", "ctime", "inode", "dev", "version", "backup_file",
+	"cache_update_time",
 	"access_time", "modification_time", "stop", "ansible_job_id", "results_file", "date",
 }
 
@@ -52,7 +53,8 @@ func (c *peerCase) faults(theirs, ours results) []string {
 func (d *comparison) results(path string, theirs, ours map[string]any) {
 	for _, key := range verdicts {
 		if (theirs[key] == true) != (ours[key] == true) && !d.excused("other", d.c.Other, path+key) {
-			d.errorf("%s: %s%s is %v in Ansible and %v here: %v / %v", d.step, path, key, theirs[key], ours[key], theirs["msg"], ours["msg"])
+			d.errorf("%s: %s%s is %v in Ansible and %v here: %v / %v", d.step, path, key, theirs[key], ours[key], theirs["msg"],
+				ours["msg"])
 		}
 	}
 	failed := theirs["failed"] == true && ours["failed"] == true
@@ -108,7 +110,8 @@ func (d *comparison) values(path, key string, theirs, ours any) {
 			return
 		}
 	}
-	if !reflect.DeepEqual(theirs, ours) && !d.excused("other", d.c.Other, path) && !d.excused("sometimes", d.c.Sometimes, path) {
+	if !reflect.DeepEqual(theirs, ours) && !d.excused("other", d.c.Other, path) &&
+		!d.excused("sometimes", d.c.Sometimes, path) {
 		d.errorf("%s: %s is %#v in Ansible and %#v here", d.step, path, theirs, ours)
 	}
 }
@@ -166,7 +169,8 @@ func (d *comparison) excused(list string, excuses map[string]string, path string
 // needless are the excuses that nothing needed.
 func (c *peerCase) needless() []string {
 	var faults []string
-	for list, excuses := range map[string]map[string]string{"only_ansible": c.OnlyAnsible, "only_kk": c.OnlyKK, "other": c.Other} {
+	for list, excuses := range map[string]map[string]string{"only_ansible": c.OnlyAnsible, "only_kk": c.OnlyKK,
+		"other": c.Other} {
 		for key := range excuses {
 			if !c.used[list+": "+key] {
 				faults = append(faults, fmt.Sprintf("%s: %s does not differ any more: take the line out", list, key))

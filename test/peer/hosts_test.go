@@ -23,13 +23,16 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(lab.Main(m, "peer", 2*parts, func(l *lab.Lab, whyNot string) { labHosts, skipReason = l, whyNot }, packages...))
+	os.Exit(lab.Main(m, "peer", 2*parts, func(l *lab.Lab, whyNot string) { labHosts, skipReason = l, whyNot },
+		packages...))
 }
 
 // packages are what Ansible's modules need on a host, and what the tasks are about.
 var packages = []string{
-	"python3", "python3-apt", "python3-cryptography", "python3-lxml", "python3-paramiko", "python3-passlib", "python3-pexpect", "python3-pip",
-	"python3-psycopg2", "python3-pymysql", "python3-venv", "acl", "attr", "firewalld", "gpg", "gpg-agent", "libcap2-bin", "locales", "mariadb-server", "parted",
+	"python3", "python3-apt", "python3-cryptography", "python3-lxml", "python3-paramiko", "python3-passlib",
+	"python3-pexpect", "python3-pip",
+	"python3-psycopg2", "python3-pymysql", "python3-venv", "acl", "attr", "firewalld", "gpg", "gpg-agent", "libcap2-bin",
+	"locales", "mariadb-server", "parted",
 	"postgresql", "ufw",
 }
 
@@ -64,13 +67,14 @@ func TestResultsAreThoseOfAnsibleOnHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareAll(t, cases, newMemory(t, ansible, here(t)+prepare+state), func(t *testing.T, theirs bool, cases []*peerCase) results {
-		p, hosts := kk, labHosts.Hosts[parts:]
-		if theirs {
-			p, hosts = ansible, labHosts.Hosts[:parts]
-		}
-		return p.runParts(t, share(cases), hosts)
-	})
+	compareAll(t, cases, newMemory(t, ansible, here(t)+prepare+state),
+		func(t *testing.T, theirs bool, cases []*peerCase) results {
+			p, hosts := kk, labHosts.Hosts[parts:]
+			if theirs {
+				p, hosts = ansible, labHosts.Hosts[:parts]
+			}
+			return p.runParts(t, share(cases), hosts)
+		})
 }
 
 // share deals the cases out, so that each part has about as many steps.

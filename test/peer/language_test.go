@@ -40,7 +40,8 @@ func TestLanguageIsThatOfAnsible(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Run(t, language.Target{Ansible: true, Run: func(dir string, args ...string) (int, string, string) {
-				said := known.said(t, func() printed { return ansible.exec(t, dir, args) }, "language", string(text), strings.ReplaceAll(strings.Join(args, " "), dir, "DIR"))
+				said := known.said(t, func() printed { return ansible.exec(t, dir, args) }, "language", string(text),
+					strings.ReplaceAll(strings.Join(args, " "), dir, "DIR"))
 				return said.Code, said.Out, said.Errors
 			}})
 		})

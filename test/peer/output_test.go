@@ -42,7 +42,8 @@ func TestOutputIsThatOfAnsible(t *testing.T) {
 		for _, args := range c.args {
 			name := strings.TrimSuffix(filepath.Base(file), ".txt") + " " + strings.Join(args, " ")
 			t.Run(name, func(t *testing.T) {
-				theirs := known.said(t, func() printed { return c.print(t, ansible.name, append([]string{"-f", "1"}, args...)) }, "output", string(text), name)
+				theirs := known.said(t, func() printed { return c.print(t, ansible.name, append([]string{"-f", "1"}, args...)) },
+					"output", string(text), name)
 				ours := c.print(t, kk.name, append([]string{"run", "-o", "ansible", "-f", "1"}, args...))
 				if theirs.Code != ours.Code {
 					t.Errorf("exit code %d here, %d in Ansible", ours.Code, theirs.Code)
@@ -111,7 +112,8 @@ func (c outputCase) print(t *testing.T, program string, args []string) printed {
 	}
 	cmd := exec.Command(program, append(args, "-i", "hosts", "site.yml")...)
 	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(input)
-	cmd.Env = append(os.Environ(), "HOME="+dir, "ANSIBLE_REMOTE_TMP="+filepath.Join(dir, "remote"), "ANSIBLE_LOCAL_TEMP="+filepath.Join(dir, "local"), "ANSIBLE_ASYNC_DIR="+filepath.Join(dir, "async"),
+	cmd.Env = append(os.Environ(), "HOME="+dir, "ANSIBLE_REMOTE_TMP="+filepath.Join(dir, "remote"), "ANSIBLE_LOCAL_TEMP="+
+		filepath.Join(dir, "local"), "ANSIBLE_ASYNC_DIR="+filepath.Join(dir, "async"),
 		"ANSIBLE_PYTHON_INTERPRETER=/usr/bin/python3", "ANSIBLE_NOCOLOR=true", "KK_WORKDIR="+filepath.Join(dir, "kk"))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -126,9 +128,10 @@ func (c outputCase) print(t *testing.T, program string, args []string) printed {
 
 // Of what is printed only this may differ.
 var (
-	config    = regexp.MustCompile(`(?m)^(Using .* as config file|No config file found; using defaults)\n`)
-	stamps    = regexp.MustCompile(`"(delta|start|end|ansible_job_id|results_file)": "[^"]*"|jid=\S+`)
-	condition = regexp.MustCompile(`"false_condition": "[^"]*", `)            // newer than the Ansible that is compared with
+	config = regexp.MustCompile(`(?m)^(Using .* as config file|No config file found; using defaults)\n`)
+	stamps = regexp.MustCompile(`"(delta|start|end|ansible_job_id|results_file)": "[^"]*"|jid=\S+`)
+	// newer than the Ansible that is compared with
+	condition = regexp.MustCompile(`"false_condition": "[^"]*", `)
 	polls     = regexp.MustCompile(`(?m)(^ASYNC POLL on \S+: .*\n)+`)         // how many there are depends on the time
 	hosts     = regexp.MustCompile(`(?m)(    hosts \(\d+\):)((\n      .*)+)`) // in no order
 )

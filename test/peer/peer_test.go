@@ -69,7 +69,8 @@ type results map[string]map[string]any
 
 // compareAll runs the cases with kk, and with Ansible where it is not known what
 // that answers, and compares what they tell of each case in a subtest.
-func compareAll(t *testing.T, cases []*peerCase, known memory, run func(t *testing.T, theirs bool, cases []*peerCase) results) {
+func compareAll(t *testing.T, cases []*peerCase, known memory,
+	run func(t *testing.T, theirs bool, cases []*peerCase) results) {
 	t.Helper()
 	var ours results
 	if !t.Run("kk", func(t *testing.T) { ours = run(t, false, cases) }) {
@@ -125,14 +126,16 @@ func parse(t *testing.T, text []byte) results {
 func (p program) run(t *testing.T, cases []*peerCase, inventory, dir, work string) results {
 	t.Helper()
 	written := filepath.Join(dir, "results.json")
-	for name, text := range map[string][]byte{"site.yml": playbook(t, cases, work, written), "hosts.yml": []byte(inventory)} {
+	for name, text := range map[string][]byte{"site.yml": playbook(t, cases, work, written),
+		"hosts.yml": []byte(inventory)} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), p.name, append(p.args, "-i", "hosts.yml", "site.yml")...)
 	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), p.env...), "HOME="+dir, "ANSIBLE_REMOTE_TMP="+filepath.Join(dir, "remote"), "ANSIBLE_LOCAL_TEMP="+filepath.Join(dir, "local"), "ANSIBLE_ASYNC_DIR="+filepath.Join(work, "async"))
+	cmd.Env = append(append(os.Environ(), p.env...), "HOME="+dir, "ANSIBLE_REMOTE_TMP="+filepath.Join(dir, "remote"),
+		"ANSIBLE_LOCAL_TEMP="+filepath.Join(dir, "local"), "ANSIBLE_ASYNC_DIR="+filepath.Join(work, "async"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", filepath.Base(p.name), err, out[max(0, len(out)-4000):])

@@ -102,7 +102,8 @@ type event struct {
 func (s scenario) run(t *testing.T, more ...string) outcome {
 	t.Helper()
 	dir := t.TempDir()
-	args := []string{"precheck", "-o", "json", "--workdir", dir, "-i", filepath.Join(dir, "inventory.yaml"), "-e", "@" + filepath.Join(dir, "vars.yaml")}
+	args := []string{"precheck", "-o", "json", "--workdir", dir, "-i", filepath.Join(dir, "inventory.yaml"), "-e", "@" +
+		filepath.Join(dir, "vars.yaml")}
 	write(t, filepath.Join(dir, "inventory.yaml"), s.inventory())
 	write(t, filepath.Join(dir, "vars.yaml"), s.Vars)
 	args = append(append(args, more...), s.Tags...)
@@ -111,7 +112,8 @@ func (s scenario) run(t *testing.T, more ...string) outcome {
 	if code != 0 && code != 2 {
 		t.Fatalf("exit code %d\n%s%s", code, out.String(), errs.String())
 	}
-	o := outcome{code: code, reports: map[string]string{}, passed: map[string][]string{}, scripts: map[string]string{}, text: errs.String()}
+	o := outcome{code: code, reports: map[string]string{}, passed: map[string][]string{}, scripts: map[string]string{},
+		text: errs.String()}
 	for line := range strings.Lines(out.String()) {
 		var e event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {

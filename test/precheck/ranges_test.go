@@ -13,7 +13,8 @@ import (
 
 // The filters and tests of the role, as expressions with what they yield.
 func TestRanges(t *testing.T) {
-	plugins, ds := project.Plugins(source.Tree{Embedded: builtin.FS()}, []string{source.Builtin + "/playbooks/precheck.yaml"}, nil)
+	plugins, ds := project.Plugins(source.Tree{Embedded: builtin.FS()},
+		[]string{source.Builtin + "/playbooks/precheck.yaml"}, nil)
 	env, more := expr.New(expr.Options{}, library.Standard()).With(plugins)
 	if err := append(ds, more...).Err(); err != nil {
 		t.Fatal(err)

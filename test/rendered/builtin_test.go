@@ -66,9 +66,11 @@ func TestEachRuleStandsInOnePlace(t *testing.T) {
 		places  []string
 	}{
 		{"cuts the name of an image, whose parts the catalog has", `catalog\.images\.\w+\.ref\s*\|`, nil},
-		{"asks whether check mode ends here", `foresee_bare`, []string{"playbooks/foresee.yaml", "playbooks/foresee_end.yaml"}},
+		{"asks whether check mode ends here", `foresee_bare`,
+			[]string{"playbooks/foresee.yaml", "playbooks/foresee_end.yaml"}},
 		{"compares files with the start of a service", `-newercm`, []string{"roles/restart_if_stale/tasks/compare.yaml"}},
-		{"gives a module the kubeconfig of the control plane", `kubeconfig: "\{\{ cluster_admin_conf`, []string{"roles/cluster/vars/main.yaml"}},
+		{"gives a module the kubeconfig of the control plane", `kubeconfig: "\{\{ cluster_admin_conf`,
+			[]string{"roles/cluster/vars/main.yaml"}},
 		{"names the chart of a network plugin by a condition", `when: "\{\{ cni\.type == '`, nil},
 	} {
 		pattern := regexp.MustCompile(rule.pattern)
@@ -127,7 +129,8 @@ func TestEveryDistributionHasPackages(t *testing.T) {
 	}
 	for name := range checks.Defaults.Distributions {
 		table := os.Tables[os.Kinds[name]]
-		if !slices.Contains(table.Packages, "socat") || table.Chrony.Package == "" || table.Chrony.Service == "" || table.Chrony.Conf == "" || table.NFS == "" {
+		if !slices.Contains(table.Packages, "socat") || table.Chrony.Package == "" || table.Chrony.Service == "" ||
+			table.Chrony.Conf == "" || table.NFS == "" {
 			t.Errorf("%s: it is known as %q, whose packages are %+v", name, os.Kinds[name], table)
 		}
 	}

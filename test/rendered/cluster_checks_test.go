@@ -43,7 +43,8 @@ func (s *findings) checkStarted(t *testing.T, fleet *simulated.Fleet) {
 		}
 		for _, m := range starts.FindAllStringSubmatch(f.Content, -1) {
 			// An archive's files are where it was unpacked.
-			if program := m[1]; !put[place{f.Host, program}] && !(put[place{f.Host, path.Dir(program)}] && !strings.Contains(path.Base(program), "kk-")) {
+			if program := m[1]; !put[place{f.Host, program}] &&
+				!(put[place{f.Host, path.Dir(program)}] && !strings.Contains(path.Base(program), "kk-")) {
 				s.once(t, "%s: %s starts %s, which no task put there", f.Task, f.Path, program)
 			}
 		}
@@ -98,7 +99,8 @@ func (s *findings) checkKept(t *testing.T, dir string) {
 		}
 		info, err := e.Info()
 		base := filepath.Base(name)
-		if err == nil && info.Mode()&0o077 != 0 && (e.IsDir() && name == dir || strings.HasSuffix(base, "key") || strings.HasSuffix(base, "password")) {
+		if err == nil && info.Mode()&0o077 != 0 &&
+			(e.IsDir() && name == dir || strings.HasSuffix(base, "key") || strings.HasSuffix(base, "password")) {
 			s.once(t, "%s has mode %v", base, info.Mode())
 		}
 		return err

@@ -209,8 +209,10 @@ func (c cluster) layout() simulated.Layout {
 
 // Secrets of the config, each in a place of its own.
 var planted = map[string]string{
-	"of the registry": "pl4nted-registry-password", "of a login": "pl4nted-login-password", "of a BGP peer": "pl4nted-bgp-password",
-	"of the proxy": "pl4nted-proxy-password", "key of a host": simulated.PlantedKey, "token of kubeadm": simulated.PlantedToken,
+	"of the registry": "pl4nted-registry-password", "of a login": "pl4nted-login-password",
+	"of a BGP peer": "pl4nted-bgp-password",
+	"of the proxy":  "pl4nted-proxy-password", "key of a host": simulated.PlantedKey,
+	"token of kubeadm": simulated.PlantedToken,
 }
 
 var ranges = map[string]string{
@@ -288,7 +290,8 @@ func (c cluster) write(t *testing.T, dir string) {
 	t.Helper()
 	text := c.config(dir)
 	if c["more"] == "yes" {
-		text = strings.Replace(text, "\n  networking:", "\n  audit: {enabled: true}\n  encryption_at_rest: {enabled: true}\n  networking:", 1)
+		text = strings.Replace(text, "\n  networking:",
+			"\n  audit: {enabled: true}\n  encryption_at_rest: {enabled: true}\n  networking:", 1)
 	}
 	for name, text := range map[string]string{
 		"inventory.yaml": c.layout().Inventory(), "config.yaml": text,

@@ -35,7 +35,8 @@ type findings struct {
 }
 
 func newFindings(*testing.T) *findings {
-	return &findings{told: map[string]bool{}, looked: map[[32]byte]bool{}, templates: map[string]bool{}, scripts: map[string]string{},
+	return &findings{told: map[string]bool{}, looked: map[[32]byte]bool{}, templates: map[string]bool{},
+		scripts:  map[string]string{},
 		settings: map[string]map[string]origin{}, unitSets: map[string]map[string]string{}}
 }
 
@@ -77,7 +78,8 @@ func (s *findings) events(t *testing.T, playbook, out string, secrets map[string
 // shows tells which of the secrets a text has, as it is or in base64.
 func shows(text string, secrets map[string]string) (what string) {
 	for what, secret := range secrets {
-		for _, form := range []string{secret, base64.StdEncoding.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte("me:" + secret))} {
+		for _, form := range []string{secret, base64.StdEncoding.EncodeToString([]byte(secret)),
+			base64.StdEncoding.EncodeToString([]byte("me:" + secret))} {
 			if len(secret) >= 8 && strings.Contains(text, form) {
 				return what
 			}
@@ -146,7 +148,8 @@ func (s *findings) images(t *testing.T, where string, tree any) {
 	switch tree := tree.(type) {
 	case map[string]any:
 		for key, v := range tree {
-			if ref, ok := v.(string); ok && key == "image" && strings.Contains(ref, "/") && !tagged.MatchString(ref) && tree["tag"] == nil && tree["version"] == nil {
+			if ref, ok := v.(string); ok && key == "image" && strings.Contains(ref, "/") && !tagged.MatchString(ref) &&
+				tree["tag"] == nil && tree["version"] == nil {
 				s.once(t, "%s: the image %s has no tag", where, ref)
 			}
 			s.images(t, where, v)

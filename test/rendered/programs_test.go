@@ -42,7 +42,8 @@ func (s *findings) checkScripts(t *testing.T) {
 	}
 	need(t, "shellcheck")
 	// A list that has one word; the words of a list that a template put together.
-	out, err := exec.CommandContext(t.Context(), "shellcheck", append([]string{"-s", "sh", "-e", "SC2043", "-f", "gcc"}, names...)...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "shellcheck",
+		append([]string{"-s", "sh", "-e", "SC2043", "-f", "gcc"}, names...)...).CombinedOutput()
 	for line := range strings.Lines(string(out)) {
 		name, rest, _ := strings.Cut(line, ":")
 		t.Errorf("%s:%s", froms[name], rest)
@@ -89,7 +90,8 @@ func (s *findings) checkUnits(t *testing.T) {
 			}
 		}
 		slices.Sort(units)
-		cmd := exec.CommandContext(t.Context(), "systemd-analyze", append([]string{"verify", "--man=no", "--recursive-errors=no"}, units...)...)
+		cmd := exec.CommandContext(t.Context(), "systemd-analyze",
+			append([]string{"verify", "--man=no", "--recursive-errors=no"}, units...)...)
 		cmd.Env = append(os.Environ(), "SYSTEMD_UNIT_PATH="+dir+":")
 		out, _ := cmd.CombinedOutput()
 		for line := range strings.Lines(string(out)) {

@@ -13,12 +13,14 @@ import (
 
 // What nodes pull from the cluster's own registry was pushed there before.
 func TestImagesThatArePulledWerePushed(t *testing.T) {
-	c := cluster{"minor": "1.34", "cni": "flannel", "runtime": "containerd", "endpoint": "kube_vip", "family": "v4", "etcd": "internal", "registry": "registry", "proxy": "iptables", "more": "yes"}
+	c := cluster{"minor": "1.34", "cni": "flannel", "runtime": "containerd", "endpoint": "kube_vip", "family": "v4",
+		"etcd": "internal", "registry": "registry", "proxy": "iptables", "more": "yes"}
 	dir := t.TempDir()
 	c.write(t, dir)
 	fleet := &simulated.Fleet{Record: true, Nodes: c.layout().Hosts()}
 	var out bytes.Buffer
-	args := []string{"run", "playbooks/create_cluster.yaml", "-i", filepath.Join(dir, "inventory.yaml"), "-c", filepath.Join(dir, "config.yaml"), "-e", "kk_yes=true", "--workdir", filepath.Join(dir, "work")}
+	args := []string{"run", "playbooks/create_cluster.yaml", "-i", filepath.Join(dir, "inventory.yaml"), "-c",
+		filepath.Join(dir, "config.yaml"), "-e", "kk_yes=true", "--workdir", filepath.Join(dir, "work")}
 	if code := fleet.Run(t.Context(), &out, args...); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out.String())
 	}
@@ -51,14 +53,16 @@ func TestImagesThatArePulledWerePushed(t *testing.T) {
 // The registry is a service of its host: its data is in a folder there, whose
 // owner it is, and which survives it. Harbor mounts its folder.
 func TestRegistryKeepsItsDataOnTheHost(t *testing.T) {
-	for kind, file := range map[string]string{"registry": "/etc/kk-registry/config.yaml", "harbor": "/opt/harbor/harbor.yml"} {
+	for kind, file := range map[string]string{"registry": "/etc/kk-registry/config.yaml",
+		"harbor": "/opt/harbor/harbor.yml"} {
 		t.Run(kind, func(t *testing.T) {
 			dir := t.TempDir()
 			inventory := simulated.Layout{Family: "v4", ControlPlanes: 1, Registries: 1}
 			write(t, filepath.Join(dir, "inventory.yaml"), inventory.Inventory())
 			fleet := &simulated.Fleet{Record: true, Nodes: inventory.Hosts()}
 			var out bytes.Buffer
-			args := []string{"run", "playbooks/init_registry.yaml", "-i", filepath.Join(dir, "inventory.yaml"), "-e", "kk_yes=true", "--workdir", filepath.Join(dir, "work"),
+			args := []string{"run", "playbooks/init_registry.yaml", "-i", filepath.Join(dir, "inventory.yaml"), "-e",
+				"kk_yes=true", "--workdir", filepath.Join(dir, "work"),
 				"--set", "image_registry.type=" + kind, "--set", "image_registry.data_dir=/srv/images"}
 			if code := fleet.Run(t.Context(), &out, args...); code != 0 {
 				t.Fatalf("exit code %d\n%s", code, out.String())
@@ -84,13 +88,16 @@ func write(t *testing.T, name, text string) {
 
 // The report when the cluster does not become healthy: a node is missing.
 func TestReportOfHealth(t *testing.T) {
-	c := cluster{"minor": "1.34", "cni": "flannel", "runtime": "containerd", "endpoint": "local", "family": "v4", "etcd": "internal", "registry": "none", "proxy": "iptables", "more": "no"}
+	c := cluster{"minor": "1.34", "cni": "flannel", "runtime": "containerd", "endpoint": "local", "family": "v4",
+		"etcd": "internal", "registry": "none", "proxy": "iptables", "more": "no"}
 	dir := t.TempDir()
 	c.write(t, dir)
 	fleet := &simulated.Fleet{Nodes: c.layout().Hosts()[1:]}
 	var out bytes.Buffer
-	args := []string{"run", "playbooks/create_cluster.yaml", "-i", filepath.Join(dir, "inventory.yaml"), "-c", filepath.Join(dir, "config.yaml"), "-e", "kk_yes=true",
-		"--set", "health.timeout=1", "-e", "health_pause=1", "--set", "cni.type=none", "--workdir", filepath.Join(dir, "work")}
+	args := []string{"run", "playbooks/create_cluster.yaml", "-i", filepath.Join(dir, "inventory.yaml"), "-c",
+		filepath.Join(dir, "config.yaml"), "-e", "kk_yes=true",
+		"--set", "health.timeout=1", "-e", "health_pause=1", "--set", "cni.type=none", "--workdir",
+		filepath.Join(dir, "work")}
 	if code := fleet.Run(t.Context(), &out, args...); code != 2 {
 		t.Fatalf("exit code %d\n%s", code, out.String())
 	}

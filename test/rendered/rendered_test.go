@@ -58,7 +58,8 @@ func (c cluster) render(t *testing.T, seen *findings, commands [][]string) {
 		if !applies(command[1], c) {
 			continue
 		}
-		args := append(command[:len(command):len(command)], "-i", in("inventory.yaml"), "-c", in("config.yaml"), "-e", "kk_yes=true", "--workdir", in("work"), "-o", "json")
+		args := append(command[:len(command):len(command)], "-i", in("inventory.yaml"), "-c", in("config.yaml"), "-e",
+			"kk_yes=true", "--workdir", in("work"), "-o", "json")
 		var out bytes.Buffer
 		if code := fleet.Run(t.Context(), &out, args...); code != 0 {
 			seen.failed(t, command[1], code, strings.ReplaceAll(out.String(), dir, ""))
@@ -97,7 +98,8 @@ func known(t *testing.T, work string) map[string]string {
 	made, _ := filepath.Glob(filepath.Join(work, "clusters/*/*"))
 	for _, name := range made {
 		text, err := os.ReadFile(name)
-		if base := filepath.Base(name); err == nil && (strings.HasSuffix(base, "key") || strings.HasSuffix(base, "password")) {
+		if base := filepath.Base(name); err == nil &&
+			(strings.HasSuffix(base, "key") || strings.HasSuffix(base, "password")) {
 			all["of the file "+base] = strings.TrimSpace(string(text))
 		}
 	}

@@ -28,9 +28,12 @@ type checker struct {
 
 func checkers() []checker {
 	return []checker{
-		{program: "kubeadm", file: regexp.MustCompile(`^kubeadm.*\.yaml$`), minor: builtMinor, find: builtKubeadm, args: []string{"config", "validate", "--config"}},
-		{program: "haproxy", file: regexp.MustCompile(`^haproxy\.cfg$`), find: installed("haproxy"), args: []string{"-c", "-f"}, adapt: withAuthority},
-		{program: "keepalived", file: regexp.MustCompile(`^keepalived\.conf$`), find: installed("keepalived"), args: []string{"-t", "-f"}, adapt: withInterface},
+		{program: "kubeadm", file: regexp.MustCompile(`^kubeadm.*\.yaml$`), minor: builtMinor, find: builtKubeadm,
+			args: []string{"config", "validate", "--config"}},
+		{program: "haproxy", file: regexp.MustCompile(`^haproxy\.cfg$`), find: installed("haproxy"),
+			args: []string{"-c", "-f"}, adapt: withAuthority},
+		{program: "keepalived", file: regexp.MustCompile(`^keepalived\.conf$`), find: installed("keepalived"),
+			args: []string{"-t", "-f"}, adapt: withInterface},
 	}
 }
 

@@ -46,7 +46,8 @@ func (p *project) runtimeFiles(t *testing.T, dir string) {
 // debian unpacks a package of Debian into the folder debian.
 func (p *project) debian(t *testing.T, name string) {
 	t.Helper()
-	p.command(t, "sh", "-c", `d=$(mktemp -d) && cd "$d" && apt-get download -q "$1" && dpkg-deb -x ./*.deb "$2/debian"`, "sh", name, p.dir)
+	p.command(t, "sh", "-c", `d=$(mktemp -d) && cd "$d" && apt-get download -q "$1" && dpkg-deb -x ./*.deb "$2/debian"`,
+		"sh", name, p.dir)
 }
 
 func TestContainerd2(t *testing.T) {
@@ -82,7 +83,8 @@ func TestContainerd2(t *testing.T) {
 	on(t, 0, "/usr/local/bin/ctr version && systemd-analyze verify /etc/systemd/system/containerd.service && /usr/local/bin/runc --version && test -x /opt/cni/bin/bridge")
 
 	t.Run("settings that containerd refuses do not reach it", func(t *testing.T) {
-		r := p.role(t, "containerd", "main", "k8s_cluster", oneNode, strings.Replace(config, "restrict_oom_score_adj: true", "restrict_oom_score_adj: maybe", 1))
+		r := p.role(t, "containerd", "main", "k8s_cluster", oneNode,
+			strings.Replace(config, "restrict_oom_score_adj: true", "restrict_oom_score_adj: maybe", 1))
 		if r.code != 2 {
 			t.Errorf("exit code %d\n%s", r.code, r.output)
 		}
@@ -121,20 +123,23 @@ func TestContainerd1(t *testing.T) {
 	p.debian(t, "containerd")
 	p.runtimeFiles(t, p.path("debian/usr"))
 	more := "image_registry: {password: geheim2}\n"
-	config := strings.Replace(runtimeConfig("v1.7.28", more), "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri", 1)
+	config := strings.Replace(runtimeConfig("v1.7.28", more), "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri",
+		1)
 	group := oneNode + "    image_registry: {hosts: {node3: }}\n"
 	p.certificate(t, nil, "registry/ca", caTemplate())
 
 	p.role(t, "containerd", "main", "k8s_cluster", group, config).ok()
 	p.role(t, "containerd", "main", "k8s_cluster", group, config).changedNothing()
 	dump := on(t, 0, "/usr/local/bin/containerd --config /etc/containerd/config.toml config dump")
-	for _, want := range []string{`version = 2`, `sandbox_image = "registry.example/pause:3.10.1"`, "SystemdCgroup = false", "restrict_oom_score_adj = true"} {
+	for _, want := range []string{`version = 2`, `sandbox_image = "registry.example/pause:3.10.1"`,
+		"SystemdCgroup = false", "restrict_oom_score_adj = true"} {
 		if !strings.Contains(dump, want) {
 			t.Errorf("the settings lack %s\n%s", want, dump)
 		}
 	}
 	own := on(t, 0, "cat /etc/containerd/certs.d/registry.kk.local/hosts.toml; ls /etc/containerd/certs.d/registry.kk.local")
-	for _, want := range []string{`ca = "/etc/containerd/certs.d/registry.kk.local/ca.crt"`, `authorization = "Basic `, "ca.crt\n"} {
+	for _, want := range []string{`ca = "/etc/containerd/certs.d/registry.kk.local/ca.crt"`, `authorization = "Basic `,
+		"ca.crt\n"} {
 		if !strings.Contains(own, want) {
 			t.Errorf("our registry is reached without %s\n%s", want, own)
 		}
@@ -147,7 +152,8 @@ func TestContainerdConfigIsTheWholeWithOverride(t *testing.T) {
 	p.debian(t, "containerd")
 	p.runtimeFiles(t, p.path("debian/usr"))
 	config := runtimeConfig("v1.7.28", "")
-	config = strings.Replace(config, "{config: {plugins: {io.containerd.cri.v1.runtime: {restrict_oom_score_adj: true}}}}", "{config_policy: override, config: {version: 2, oom_score: 7}}", 1)
+	config = strings.Replace(config, "{config: {plugins: {io.containerd.cri.v1.runtime: {restrict_oom_score_adj: true}}}}",
+		"{config_policy: override, config: {version: 2, oom_score: 7}}", 1)
 	p.role(t, "containerd", "main", "k8s_cluster", oneNode, config).ok()
 	if got := on(t, 0, "cat /etc/containerd/config.toml"); got != "oom_score = 7\nversion = 2" {
 		t.Errorf("the settings are\n%s", got)

@@ -49,7 +49,8 @@ func TestEtcd(t *testing.T) {
 		p.role(t, "etcd", "main", "etcd", two, config).ok()
 		p.role(t, "etcd", "main", "etcd", three, config).ok()
 		for i := range hosts.Hosts {
-			if got := etcdctl(t, i, "get greeting --print-value-only --command-timeout=5s"); got != "hello" || members(t, i) != 3 {
+			if got := etcdctl(t, i, "get greeting --print-value-only --command-timeout=5s"); got != "hello" ||
+				members(t, i) != 3 {
 				t.Errorf("node%d has %q and %d members", i+1, got, members(t, i))
 			}
 		}
@@ -80,7 +81,8 @@ func TestEtcd(t *testing.T) {
 
 	t.Run("is saved by its unit, and comes back from a snapshot", func(t *testing.T) {
 		units := "/etc/systemd/system/etcd.service /etc/systemd/system/kk-etcd-backup.service /etc/systemd/system/kk-etcd-backup.timer"
-		if got := on(t, 0, "systemd-analyze verify "+units+" 2>&1; sh -n /usr/local/bin/kk-etcd-backup; systemctl is-active kk-etcd-backup.timer"); got != "active" {
+		if got := on(t, 0, "systemd-analyze verify "+units+
+			" 2>&1; sh -n /usr/local/bin/kk-etcd-backup; systemctl is-active kk-etcd-backup.timer"); got != "active" {
 			t.Error(got)
 		}
 		on(t, 0, "for n in 1 2 3; do systemctl start kk-etcd-backup.service && sleep 1.1 || exit; done")

@@ -58,7 +58,8 @@ func TestOSIsPreparedAndUndone(t *testing.T) {
 
 func TestOSRefusesAnUnknownDistribution(t *testing.T) {
 	p := newProject(t)
-	r := p.role(t, "os", "main", "k8s_cluster", allNodes, "", "-e", "ansible_distribution=Plan9", "-e", "ansible_os_family=Plan9", "--limit", "node1")
+	r := p.role(t, "os", "main", "k8s_cluster", allNodes, "", "-e", "ansible_distribution=Plan9", "-e",
+		"ansible_os_family=Plan9", "--limit", "node1")
 	if r.code != 2 || !strings.Contains(r.output, "unsupported distribution, its package names are unknown") {
 		t.Errorf("exit code %d\n%s", r.code, r.output)
 	}

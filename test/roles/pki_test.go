@@ -26,7 +26,8 @@ func (p *project) etcdPKI(t *testing.T) {
 	ca := &authority{}
 	ca.cert, ca.key = p.certificate(t, nil, "etcd/ca", caTemplate())
 	for _, h := range hosts.Hosts {
-		names := &x509.Certificate{DNSNames: []string{h.Name, "localhost"}, IPAddresses: []net.IP{net.ParseIP(h.Address), net.IPv4(127, 0, 0, 1)}}
+		names := &x509.Certificate{DNSNames: []string{h.Name, "localhost"},
+			IPAddresses: []net.IP{net.ParseIP(h.Address), net.IPv4(127, 0, 0, 1)}}
 		p.certificate(t, ca, "etcd/server-"+h.Name, names)
 		p.certificate(t, ca, "etcd/peer-"+h.Name, names)
 	}
@@ -34,7 +35,8 @@ func (p *project) etcdPKI(t *testing.T) {
 }
 
 // certificate writes NAME.crt and NAME.key; without an authority it signs itself.
-func (p *project) certificate(t *testing.T, ca *authority, name string, c *x509.Certificate) (*x509.Certificate, crypto.Signer) {
+func (p *project) certificate(t *testing.T, ca *authority, name string, c *x509.Certificate) (*x509.Certificate,
+	crypto.Signer) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -55,8 +57,10 @@ func (p *project) certificate(t *testing.T, ca *authority, name string, c *x509.
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.write(t, "work/clusters/kk/pki/"+name+".crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	p.write(t, "work/clusters/kk/pki/"+name+".key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	p.write(t, "work/clusters/kk/pki/"+name+".crt",
+		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	p.write(t, "work/clusters/kk/pki/"+name+".key",
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
 	return c, key
 }
 

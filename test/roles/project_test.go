@@ -100,7 +100,8 @@ func (p *project) role(t *testing.T, name, tasks, group, groups, config string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	args = append([]string{"run", p.path("playbooks/run.yaml"), "-i", p.path("inventory.yaml"), "-c", p.path("config.yaml"),
+	args = append([]string{"run", p.path("playbooks/run.yaml"), "-i", p.path("inventory.yaml"), "-c",
+		p.path("config.yaml"),
 		"--workdir", p.path("work"), "--known-hosts", hosts.KnownHosts()}, args...)
 	cmd := exec.CommandContext(t.Context(), kk, args...)
 	out, err := cmd.CombinedOutput()

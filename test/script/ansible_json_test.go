@@ -75,12 +75,14 @@ func outline(t *testing.T, text []byte) []string {
 // ansiblesOwn tells keys of Ansible's machinery, and those that releases after
 // 2.14 added, as kk did.
 func ansiblesOwn(key string) bool {
-	return strings.HasPrefix(key, "_ansible_") || slices.Contains([]string{"invocation", "discovered_interpreter_python", "false_condition", "ansible_facts"}, key)
+	return strings.HasPrefix(key, "_ansible_") ||
+		slices.Contains([]string{"invocation", "discovered_interpreter_python", "false_condition", "ansible_facts"}, key)
 }
 
 // isSame tells values that do not depend on the machine.
 func isSame(path string) bool {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	return strings.HasPrefix(path, "/stats/") ||
-		slices.Contains([]string{"name", "action", "changed", "failed", "skipped", "unreachable", "rc", "stdout", "item", "censored"}, name)
+		slices.Contains([]string{"name", "action", "changed", "failed", "skipped", "unreachable", "rc", "stdout", "item",
+			"censored"}, name)
 }

@@ -124,7 +124,8 @@ func spelled(text, secret string) string {
 		spaced += fmt.Sprintf(" %02x", secret[i])
 	}
 	inner, _ := json.Marshal(string(quoted))
-	forms = append(forms, hex.EncodeToString([]byte(secret)), spaced, regexp.QuoteMeta(secret), html.EscapeString(secret), strings.Trim(string(inner), `\"`))
+	forms = append(forms, hex.EncodeToString([]byte(secret)), spaced, regexp.QuoteMeta(secret), html.EscapeString(secret),
+		strings.Trim(string(inner), `\"`))
 	for _, f := range forms[:len(forms):len(forms)] {
 		forms = append(forms, base64.RawStdEncoding.EncodeToString([]byte(f)), url.QueryEscape(f))
 	}

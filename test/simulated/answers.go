@@ -26,8 +26,10 @@ var answers = map[string]answer{
 	"command": command, "shell": command, "raw": command, "script": command,
 	"k8s": k8s, "k8s_info": k8sInfo, "helm": changed,
 	"gen_cert": genCert, "x509_certificate_info": certInfo, "download": download, "image": changed,
-	"get_url": getURL, "uri": still("status", 200), "wait_for": still(), "wait_for_connection": still(), "ping": still("ping", "pong"),
-	"systemd": changed, "service": changed, "package": changed, "apt": changed, "dnf": changed, "user": changed, "group": changed,
+	"get_url": getURL, "uri": still("status", 200), "wait_for": still(), "wait_for_connection": still(),
+	"ping":    still("ping", "pong"),
+	"systemd": changed, "service": changed, "package": changed, "apt": changed, "dnf": changed, "user": changed,
+	"group":    changed,
 	"hostname": changed, "sysctl": changed, "modprobe": changed, "mount": changed, "cron": changed, "reboot": changed,
 	"lineinfile": changed, "blockinfile": changed, "replace": changed,
 	"getent": still(), "service_facts": still(), "package_facts": still(),
@@ -53,7 +55,8 @@ func slurp(_ context.Context, a *asked) (module.Result, error) {
 	if n == nil {
 		return module.Result{}, fmt.Errorf("file not found: %s", name)
 	}
-	return module.Result{Data: value.NewDict("content", base64.StdEncoding.EncodeToString([]byte(n.content)), "encoding", "base64", "source", name)}, nil
+	return module.Result{Data: value.NewDict("content", base64.StdEncoding.EncodeToString([]byte(n.content)), "encoding",
+		"base64", "source", name)}, nil
 }
 
 func find(_ context.Context, a *asked) (module.Result, error) {
@@ -66,7 +69,8 @@ func find(_ context.Context, a *asked) (module.Result, error) {
 			}
 		}
 	}
-	return module.Result{Data: value.NewDict("files", files, "matched", len(files), "examined", len(files), "skipped_paths", value.NewDict())}, nil
+	return module.Result{Data: value.NewDict("files", files, "matched", len(files), "examined", len(files),
+		"skipped_paths", value.NewDict())}, nil
 }
 
 func matches(patterns []string, name string) bool {
@@ -223,8 +227,10 @@ const (
 
 func genCert(_ context.Context, a *asked) (module.Result, error) {
 	did := false
-	d := value.NewDict("reason", "", "spki_sha256", pin, "fingerprint", pin, "not_after", "2036-01-01T00:00:00Z", "days_left", 3650)
-	for _, f := range []struct{ name, text, mode string }{{"cert", certificate, a.arg("mode")}, {"key", privateKey, "0600"}, {"pub", certificate, a.arg("mode")}} {
+	d := value.NewDict("reason", "", "spki_sha256", pin, "fingerprint", pin, "not_after", "2036-01-01T00:00:00Z",
+		"days_left", 3650)
+	for _, f := range []struct{ name, text, mode string }{{"cert", certificate, a.arg("mode")},
+		{"key", privateKey, "0600"}, {"pub", certificate, a.arg("mode")}} {
 		if dest := a.arg(f.name); dest != "" {
 			did = a.put(dest, f.text, f.mode, "") || did
 			d.Set(f.name, dest)
@@ -234,7 +240,8 @@ func genCert(_ context.Context, a *asked) (module.Result, error) {
 }
 
 func certInfo(context.Context, *asked) (module.Result, error) {
-	return module.Result{Data: value.NewDict("not_after", "20360101000000Z", "days_left", 3650, "expiring", false, "is_ca", false)}, nil
+	return module.Result{Data: value.NewDict("not_after", "20360101000000Z", "days_left", 3650, "expiring", false, "is_ca",
+		false)}, nil
 }
 
 // texts are manifests that a task gives the cluster.
@@ -299,7 +306,9 @@ var made = []struct {
 	line  *regexp.Regexp
 	files []string
 }{
-	{regexp.MustCompile(`kubeadm (init --config|join --config .*)`), []string{"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/admin.conf", "/etc/kubernetes/manifests/kube-apiserver.yaml", "/var/lib/kubelet/config.yaml"}},
+	{regexp.MustCompile(`kubeadm (init --config|join --config .*)`),
+		[]string{"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/admin.conf",
+			"/etc/kubernetes/manifests/kube-apiserver.yaml", "/var/lib/kubelet/config.yaml"}},
 }
 
 const kubeconfig = "apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    server: https://10.0.0.1:6443\nusers:\n- user:\n    client-key-data: " + PlantedKey + "\n"
@@ -321,7 +330,8 @@ func command(_ context.Context, a *asked) (module.Result, error) {
 	for l := range strings.Lines(out) {
 		lines = append(lines, strings.TrimRight(l, "\n"))
 	}
-	d := value.NewDict("rc", rc, "stdout", out, "stderr", "", "stdout_lines", lines, "stderr_lines", []any{}, "cmd", line, "delta", "0:00:00.004613")
+	d := value.NewDict("rc", rc, "stdout", out, "stderr", "", "stdout_lines", lines, "stderr_lines", []any{}, "cmd", line,
+		"delta", "0:00:00.004613")
 	return module.Result{Changed: true, Failed: rc != 0, Data: d}, nil
 }
 
@@ -333,7 +343,8 @@ var says = []struct {
 	out      string // VERSION is that of the config
 	rc       int
 }{
-	{register: "kubernetes_token", out: "kubeadm join lb.kk.local:6443 --token " + PlantedToken + " --discovery-token-ca-cert-hash " + pin},
+	{register: "kubernetes_token", out: "kubeadm join lb.kk.local:6443 --token " + PlantedToken +
+		" --discovery-token-ca-cert-hash " + pin},
 	{register: "kubeconfig_accounts", out: "root:x:0:0:root:/root:/bin/bash"},
 	{register: "probe_disk", out: "/var/lib 209715200\n/var/lib/etcd 209715200"},
 	{register: "probe_fio", out: `{"jobs":[{"sync":{"lat_ns":{"percentile":{"99.000000":2000000}}}}]}`},

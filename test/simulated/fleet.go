@@ -101,8 +101,10 @@ func (n *nowhere) Close() error { return nil }
 
 // real are the modules that touch no host and no network.
 var real = map[string]bool{
-	"assert": true, "debug": true, "fail": true, "set_fact": true, "include_vars": true, "add_host": true, "group_by": true,
-	"result": true, "set_stats": true, "add_hostvars": true, "pause": true, "gen_secret": true, "validate_argument_spec": true,
+	"assert": true, "debug": true, "fail": true, "set_fact": true, "include_vars": true, "add_host": true,
+	"group_by": true,
+	"result":   true, "set_stats": true, "add_hostvars": true, "pause": true, "gen_secret": true,
+	"validate_argument_spec": true,
 }
 
 // Perform implements cli.Hosts.
@@ -125,7 +127,8 @@ func (f *Fleet) record(t *project.Task, c *module.Call) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.calls = append(f.calls, Call{Host: c.Host, Target: c.Target, Module: t.Spec.Name, Task: engine.TaskName(t), At: t.At, Args: c.Args})
+	f.calls = append(f.calls, Call{Host: c.Host, Target: c.Target, Module: t.Spec.Name, Task: engine.TaskName(t), At: t.At,
+		Args: c.Args})
 }
 
 func (f *Fleet) host(name string) *host {
@@ -185,7 +188,8 @@ func (a *asked) put(path, content, mode, template string) (changed bool) {
 	if a.Record {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.files = append(a.files, File{Host: a.call.Target, Path: path, Content: content, Mode: mode, Template: template, Task: engine.TaskName(a.task)})
+		a.files = append(a.files, File{Host: a.call.Target, Path: path, Content: content, Mode: mode, Template: template,
+			Task: engine.TaskName(a.task)})
 	}
 	return changed
 }

@@ -27,7 +27,8 @@ type node struct {
 }
 
 // found are files that every host has.
-var found = []string{"/sys/fs/cgroup/cgroup.controllers", "/etc/hosts", "/etc/fstab", "/usr/share/zoneinfo/Europe/Berlin"}
+var found = []string{"/sys/fs/cgroup/cgroup.controllers", "/etc/hosts", "/etc/fstab",
+	"/usr/share/zoneinfo/Europe/Berlin"}
 
 func newHost() *host {
 	h := &host{files: map[string]*node{}}
@@ -98,7 +99,8 @@ func (h *host) stat(name string) *value.Dict {
 	if n == nil {
 		return value.NewDict("exists", false)
 	}
-	d := value.NewDict("exists", true, "path", name, "isdir", n.dir, "isreg", !n.dir && n.link == "", "islnk", n.link != "",
+	d := value.NewDict("exists", true, "path", name, "isdir", n.dir, "isreg", !n.dir && n.link == "", "islnk",
+		n.link != "",
 		"mode", n.mode, "uid", 0, "gid", 0, "pw_name", "root", "gr_name", "root", "size", len(n.content))
 	if n.link != "" {
 		d.Set("lnk_source", n.link)

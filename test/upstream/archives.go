@@ -27,7 +27,8 @@ type release struct {
 func (u *Upstream) releases() []release {
 	arch := runtime.GOARCH
 	k8s, etcd, cni, ctrd := u.built["kubernetes"], u.built["etcd"], u.built["cni-plugins"], u.built["containerd"]
-	runc, helm, reg, fl, cri := u.built["runc"], u.built["helm"], u.built["registry"], u.built["flannel"], u.built["crictl"]
+	runc, helm, reg, fl, cri := u.built["runc"], u.built["helm"], u.built["registry"], u.built["flannel"],
+		u.built["crictl"]
 	var out []release
 	for _, name := range []string{"kubeadm", "kubelet", "kubectl"} {
 		out = append(out, release{component: name, version: k8s.version, from: k8s,
@@ -35,25 +36,33 @@ func (u *Upstream) releases() []release {
 	}
 	dir := fmt.Sprintf("etcd-%s-linux-%s", etcd.version, arch)
 	return append(out,
-		release{component: "etcd", version: etcd.version, from: etcd, path: "github.com/etcd-io/etcd/releases/download/" + etcd.version + "/" + dir + ".tar.gz",
+		release{component: "etcd", version: etcd.version, from: etcd, path: "github.com/etcd-io/etcd/releases/download/" +
+			etcd.version + "/" + dir + ".tar.gz",
 			write: archive(etcd, dir+"/", "etcd", "etcdctl", "etcdutl")},
 		release{component: "cni_plugins", version: cni.version, from: cni,
-			path:  fmt.Sprintf("github.com/containernetworking/plugins/releases/download/%s/cni-plugins-linux-%s-%s.tgz", cni.version, arch, cni.version),
+			path: fmt.Sprintf("github.com/containernetworking/plugins/releases/download/%s/cni-plugins-linux-%s-%s.tgz",
+				cni.version, arch, cni.version),
 			write: archive(cni, "./", files(cniPlugins())...)},
 		release{component: "containerd", version: ctrd.version, from: ctrd,
-			path:  fmt.Sprintf("github.com/containerd/containerd/releases/download/%s/containerd-%s-linux-%s.tar.gz", ctrd.version, ctrd.bare(), arch),
+			path: fmt.Sprintf("github.com/containerd/containerd/releases/download/%s/containerd-%s-linux-%s.tar.gz",
+				ctrd.version, ctrd.bare(), arch),
 			write: archive(ctrd, "bin/", "containerd", "containerd-shim-runc-v2", "ctr")},
 		release{component: "runc", version: runc.version, from: runc,
-			path: fmt.Sprintf("github.com/opencontainers/runc/releases/download/%s/runc.%s", runc.version, arch), write: plain(runc.path("runc"))},
+			path:  fmt.Sprintf("github.com/opencontainers/runc/releases/download/%s/runc.%s", runc.version, arch),
+			write: plain(runc.path("runc"))},
 		release{component: "crictl", version: cri.version, from: cri,
-			path:  fmt.Sprintf("github.com/kubernetes-sigs/cri-tools/releases/download/%s/crictl-%s-linux-%s.tar.gz", cri.version, cri.version, arch),
+			path: fmt.Sprintf("github.com/kubernetes-sigs/cri-tools/releases/download/%s/crictl-%s-linux-%s.tar.gz",
+				cri.version, cri.version, arch),
 			write: archive(cri, "", "crictl")},
-		release{component: "helm", version: helm.version, from: helm, path: fmt.Sprintf("get.helm.sh/helm-%s-linux-%s.tar.gz", helm.version, arch),
+		release{component: "helm", version: helm.version, from: helm,
+			path:  fmt.Sprintf("get.helm.sh/helm-%s-linux-%s.tar.gz", helm.version, arch),
 			write: archive(helm, "linux-"+arch+"/", "helm")},
 		release{component: "registry", version: reg.bare(), from: reg,
-			path:  fmt.Sprintf("github.com/distribution/distribution/releases/download/%s/registry_%s_linux_%s.tar.gz", reg.version, reg.bare(), arch),
+			path: fmt.Sprintf("github.com/distribution/distribution/releases/download/%s/registry_%s_linux_%s.tar.gz",
+				reg.version, reg.bare(), arch),
 			write: archive(reg, "", "registry")},
-		release{chart: "flannel", version: fl.version, from: fl, path: "github.com/flannel-io/flannel/releases/download/" + fl.version + "/flannel.tgz",
+		release{chart: "flannel", version: fl.version, from: fl, path: "github.com/flannel-io/flannel/releases/download/" +
+			fl.version + "/flannel.tgz",
 			write: folder(u.flannelChart, "flannel/")},
 	)
 }

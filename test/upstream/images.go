@@ -47,19 +47,27 @@ func (u *Upstream) images() []image {
 	busybox := map[string]string{"bin/busybox": "/bin/busybox"}
 	return append(out,
 		image{ref: "registry.k8s.io/etcd:" + etcd.bare() + "-0", command: []string{"etcd"}, files: map[string]string{
-			"usr/local/bin/etcd": etcd.path("etcd"), "usr/local/bin/etcdctl": etcd.path("etcdctl"), "usr/local/bin/etcdutl": etcd.path("etcdutl")}},
-		image{ref: "registry.k8s.io/pause:3.10.1", entrypoint: []string{"/pause"}, files: map[string]string{"pause": u.pause}},
-		image{ref: "registry.k8s.io/coredns/coredns:" + dns.version, entrypoint: []string{"/coredns"}, files: map[string]string{"coredns": dns.path("coredns")}},
+			"usr/local/bin/etcd": etcd.path("etcd"), "usr/local/bin/etcdctl": etcd.path("etcdctl"),
+			"usr/local/bin/etcdutl": etcd.path("etcdutl")}},
+		image{ref: "registry.k8s.io/pause:3.10.1", entrypoint: []string{"/pause"},
+			files: map[string]string{"pause": u.pause}},
+		image{ref: "registry.k8s.io/coredns/coredns:" + dns.version, entrypoint: []string{"/coredns"},
+			files: map[string]string{"coredns": dns.path("coredns")}},
 		image{ref: "docker.io/flannel/flannel:" + fl.version, onDebian: true, entrypoint: []string{"/opt/bin/flanneld"},
 			files: map[string]string{"opt/bin/flanneld": fl.path("flanneld")}},
 		// The chart copies /flannel out of it, with cp.
-		image{ref: "docker.io/flannel/flannel-cni-plugin:" + cniPluginTag, files: merged(busybox, map[string]string{"flannel": u.built["flannel-cni"].path("flannel")})},
-		image{ref: "docker.io/library/haproxy:3.2.19-alpine", onDebian: true, command: []string{"haproxy", "-f", "/usr/local/etc/haproxy/haproxy.cfg"}},
-		image{ref: "docker.io/rancher/local-path-provisioner:" + local.version, files: map[string]string{"usr/bin/local-path-provisioner": local.path("local-path-provisioner")},
+		image{ref: "docker.io/flannel/flannel-cni-plugin:" + cniPluginTag,
+			files: merged(busybox, map[string]string{"flannel": u.built["flannel-cni"].path("flannel")})},
+		image{ref: "docker.io/library/haproxy:3.2.19-alpine", onDebian: true,
+			command: []string{"haproxy", "-f", "/usr/local/etc/haproxy/haproxy.cfg"}},
+		image{ref: "docker.io/rancher/local-path-provisioner:" + local.version,
+			files:      map[string]string{"usr/bin/local-path-provisioner": local.path("local-path-provisioner")},
 			entrypoint: []string{"local-path-provisioner"}},
-		image{ref: "registry.k8s.io/metrics-server/metrics-server:" + metrics.version, entrypoint: []string{"/metrics-server"},
-			files: map[string]string{"metrics-server": metrics.path("metrics-server")}},
-		image{ref: "docker.io/library/registry:" + reg.bare(), entrypoint: []string{"/bin/registry"}, files: map[string]string{"bin/registry": reg.path("registry")}},
+		image{ref: "registry.k8s.io/metrics-server/metrics-server:" + metrics.version,
+			entrypoint: []string{"/metrics-server"},
+			files:      map[string]string{"metrics-server": metrics.path("metrics-server")}},
+		image{ref: "docker.io/library/registry:" + reg.bare(), entrypoint: []string{"/bin/registry"},
+			files: map[string]string{"bin/registry": reg.path("registry")}},
 		image{ref: "docker.io/library/busybox:1.37.0", files: busybox, command: []string{"/bin/sh"}},
 	)
 }
@@ -78,8 +86,10 @@ func merged(maps ...map[string]string) map[string]string {
 }
 
 // applets are busybox's commands that images and tests use.
-var applets = []string{"awk", "cat", "chmod", "cp", "date", "echo", "env", "grep", "head", "hostname", "httpd", "id", "ip", "ln", "ls", "mkdir",
-	"mount", "mv", "nc", "nslookup", "ping", "ps", "rm", "sed", "sh", "sleep", "tar", "test", "touch", "true", "umount", "wget"}
+var applets = []string{"awk", "cat", "chmod", "cp", "date", "echo", "env", "grep", "head", "hostname", "httpd", "id",
+	"ip", "ln", "ls", "mkdir",
+	"mount", "mv", "nc", "nslookup", "ping", "ps", "rm", "sed", "sh", "sleep", "tar", "test", "touch", "true", "umount",
+	"wget"}
 
 // write pushes the image to the registry at addr, unless it has it.
 func (i image) write(ctx context.Context, u *Upstream, addr string) error {
@@ -110,7 +120,8 @@ func (i image) make(u *Upstream) (v1.Image, error) {
 		}
 		layers = append(layers, layer(text))
 	}
-	img, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), layers...)
+	img, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
+		types.OCIConfigJSON), layers...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +131,8 @@ func (i image) make(u *Upstream) (v1.Image, error) {
 	}
 	c = c.DeepCopy()
 	c.OS, c.Architecture = "linux", runtime.GOARCH
-	c.Config = v1.Config{Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin"}, Entrypoint: i.entrypoint, Cmd: i.command}
+	c.Config = v1.Config{Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin"},
+		Entrypoint: i.entrypoint, Cmd: i.command}
 	return mutate.ConfigFile(img, c)
 }
 
@@ -147,7 +159,8 @@ func (i image) tar() ([]byte, error) {
 	}
 	if i.files["bin/busybox"] != "" {
 		for _, a := range applets {
-			if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + a, Linkname: "busybox", Mode: 0o777}); err != nil {
+			if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + a, Linkname: "busybox",
+				Mode: 0o777}); err != nil {
 				return nil, err
 			}
 		}
@@ -164,7 +177,8 @@ func buildDebian(ctx context.Context, cache string, log io.Writer) (string, erro
 	}
 	fmt.Fprintln(log, "build a layer of Debian's programs")
 	cmd := exec.CommandContext(ctx, "mmdebstrap", "--variant=minbase", "--include="+strings.Join(debian, ","),
-		"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*", "--customize-hook=rm -rf $1/var/lib/apt/lists/*",
+		"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
+		"--customize-hook=rm -rf $1/var/lib/apt/lists/*",
 		"bookworm", path+".building.tar")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("mmdebstrap: %w: %s", err, out)

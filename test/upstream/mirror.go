@@ -99,7 +99,8 @@ func install(ctx context.Context, w io.Writer) error {
 		return nil
 	}
 	fmt.Fprintln(w, "install", strings.Join(missing, " "))
-	for _, args := range [][]string{{"update", "-q"}, append([]string{"install", "-q", "-y", "--no-install-recommends"}, missing...)} {
+	for _, args := range [][]string{{"update", "-q"},
+		append([]string{"install", "-q", "-y", "--no-install-recommends"}, missing...)} {
 		cmd := exec.CommandContext(ctx, "apt-get", args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -136,11 +137,13 @@ func (u *Upstream) Serve(ctx context.Context, address string) (*Mirror, error) {
 	if err := os.MkdirAll(filepath.Join(u.cache, "blobs"), 0o755); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	images := registry.New(registry.Logger(quiet), registry.WithBlobHandler(registry.NewDiskBlobHandler(filepath.Join(u.cache, "blobs"))))
+	images := registry.New(registry.Logger(quiet),
+		registry.WithBlobHandler(registry.NewDiskBlobHandler(filepath.Join(u.cache, "blobs"))))
 	mux := http.NewServeMux()
 	mux.Handle("/v2/", images)
 	mux.Handle("/", http.FileServer(http.Dir(u.files())))
-	m := &Mirror{Address: l.Addr().String(), u: u, server: &http.Server{Handler: mux, ErrorLog: quiet, ReadHeaderTimeout: 10 * time.Second}}
+	m := &Mirror{Address: l.Addr().String(), u: u,
+		server: &http.Server{Handler: mux, ErrorLog: quiet, ReadHeaderTimeout: 10 * time.Second}}
 	go m.server.Serve(l) // ends with Close
 	for _, i := range u.images() {
 		if err := i.write(ctx, u, m.Address); err != nil {

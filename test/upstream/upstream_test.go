@@ -29,13 +29,15 @@ func tiny(t *testing.T) (program, string) {
 	t.Helper()
 	src := t.TempDir()
 	write(t, filepath.Join(src, "tiny/go.mod"), "module tiny\n\ngo 1.26\n")
-	write(t, filepath.Join(src, "tiny/main.go"), "package main\n\nvar version = \"none\"\n\nfunc main() { println(version) }\n")
+	write(t, filepath.Join(src, "tiny/main.go"),
+		"package main\n\nvar version = \"none\"\n\nfunc main() { println(version) }\n")
 	return program{name: "tiny", ldflags: "-X main.version={v}", commands: []command{{"tiny", "."}}}, src
 }
 
 func TestVersionIsThatOfGoMod(t *testing.T) {
 	pins := "module x\n\nrequire example.org/one v1.2.3\n\nrequire (\n\texample.org/two v0.4.5 // indirect\n\texample.org/two/v3 v3.0.1\n)\n"
-	for module, want := range map[string]string{"example.org/one": "v1.2.3", "example.org/two": "v0.4.5", "example.org/two/v3": "v3.0.1", "": "v1.0.0"} {
+	for module, want := range map[string]string{"example.org/one": "v1.2.3", "example.org/two": "v0.4.5",
+		"example.org/two/v3": "v3.0.1", "": "v1.0.0"} {
 		if got := (program{module: module}).version(pins); got != want {
 			t.Errorf("%q has the version %s, want %s", module, got, want)
 		}
@@ -123,14 +125,16 @@ func TestBuildIsKept(t *testing.T) {
 		return b, log.String()
 	}
 	b, log := build()
-	if out, err := exec.CommandContext(t.Context(), b.path("tiny")).CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "v1.0.0" || log == "" {
+	if out, err := exec.CommandContext(t.Context(), b.path("tiny")).CombinedOutput(); err != nil ||
+		strings.TrimSpace(string(out)) != "v1.0.0" || log == "" {
 		t.Errorf("it prints %q, %v; the log is %q", out, err, log)
 	}
 	if _, log := build(); log != "" {
 		t.Errorf("it is built again: %s", log)
 	}
 	write(t, filepath.Join(src, "tiny/main.go"), "package main\n\nfunc main() { println(1 }\n")
-	if _, err := p.build(t.Context(), src, cache, io.Discard); err == nil || !strings.Contains(err.Error(), "syntax error") {
+	if _, err := p.build(t.Context(), src, cache, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "syntax error") {
 		t.Errorf("a mistake in the source: %v", err)
 	}
 	write(t, filepath.Join(src, "tiny/main.go"), "package main\n\nfunc main() { println(1) }\n")
@@ -174,7 +178,8 @@ func TestOneBuildAtATime(t *testing.T) {
 	var told bytes.Buffer
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := lock(short, cache, &told); !errors.Is(err, context.DeadlineExceeded) || strings.Count(told.String(), "another build") != 1 {
+	if _, err := lock(short, cache, &told); !errors.Is(err, context.DeadlineExceeded) ||
+		strings.Count(told.String(), "another build") != 1 {
 		t.Errorf("a second build: %v, told %q", err, told.String())
 	}
 	second := make(chan error)

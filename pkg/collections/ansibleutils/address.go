@@ -26,7 +26,8 @@ func addressTests() []expr.Test {
 		ofAddress("loopback", within("127.0.0.0/8", "::1/128")),
 		ofAddress("multicast", netip.Addr.IsMulticast),
 		ofAddress("unspecified", netip.Addr.IsUnspecified),
-		ofAddress("reserved", within("240.0.0.0/4", "::/8", "100::/8", "200::/7", "400::/6", "800::/5", "1000::/4", "4000::/3",
+		ofAddress("reserved", within("240.0.0.0/4", "::/8", "100::/8", "200::/7", "400::/6", "800::/5", "1000::/4",
+			"4000::/3",
 			"6000::/3", "8000::/3", "a000::/3", "c000::/3", "e000::/4", "f000::/5", "f800::/6", "fe00::/9")),
 		ofText("ipv4_netmask", func(s string) bool { return isMask(s, ipnet.Net.Netmask) }),
 		ofText("ipv4_hostmask", func(s string) bool { return isMask(s, ipnet.Net.Hostmask) }),
@@ -47,10 +48,13 @@ func addressTests() []expr.Test {
 // privateTest returns a test for the addresses that are not globally reachable according to the IANA registries,
 // with the same result as Python's ipaddress.
 func privateTest() func(netip.Addr) bool {
-	private := within("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.0.170/31",
+	private := within("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+		"192.0.0.170/31",
 		"192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-		"::/127", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "fc00::/7", "fe80::/10")
-	reachable := within("192.0.0.9/32", "192.0.0.10/32", "2001:1::1/128", "2001:1::2/128", "2001:3::/32", "2001:4:112::/48", "2001:20::/28", "2001:30::/28")
+		"::/127", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "fc00::/7",
+		"fe80::/10")
+	reachable := within("192.0.0.9/32", "192.0.0.10/32", "2001:1::1/128", "2001:1::2/128", "2001:3::/32",
+		"2001:4:112::/48", "2001:20::/28", "2001:30::/28")
 	return func(a netip.Addr) bool {
 		a = a.Unmap()
 		return private(a) && !reachable(a)
@@ -79,24 +83,26 @@ func ofNetwork(name string, is func(netip.Prefix) bool) expr.Test {
 }
 
 func ofTwo(names, params string, is func(in, other netip.Prefix) bool) expr.Test {
-	return expr.Test{Names: names, Of: "ansible.utils", Params: params, Do: func(_ *expr.Call, in any, p *expr.Bound) (bool, error) {
-		a, ok := strictNetwork(value.Str(in))
-		b, fine := strictNetwork(p.Str("network", ""))
-		return ok && fine && is(a, b), nil
-	}}
+	return expr.Test{Names: names, Of: "ansible.utils", Params: params,
+		Do: func(_ *expr.Call, in any, p *expr.Bound) (bool, error) {
+			a, ok := strictNetwork(value.Str(in))
+			b, fine := strictNetwork(p.Str("network", ""))
+			return ok && fine && is(a, b), nil
+		}}
 }
 
 func inNetworks(name string, enough func(int) bool) expr.Test {
-	return expr.Test{Names: name, Of: "ansible.utils", Params: "networks!", Do: func(_ *expr.Call, in any, p *expr.Bound) (bool, error) {
-		a, ok := strictNetwork(value.Str(in))
-		found := 0
-		for _, v := range p.List("networks") {
-			if b, fine := strictNetwork(value.Str(v)); ok && fine && holds(b, a) {
-				found++
+	return expr.Test{Names: name, Of: "ansible.utils", Params: "networks!",
+		Do: func(_ *expr.Call, in any, p *expr.Bound) (bool, error) {
+			a, ok := strictNetwork(value.Str(in))
+			found := 0
+			for _, v := range p.List("networks") {
+				if b, fine := strictNetwork(value.Str(v)); ok && fine && holds(b, a) {
+					found++
+				}
 			}
-		}
-		return enough(found), nil
-	}}
+			return enough(found), nil
+		}}
 }
 
 // strictNetwork parses a network or an address. Bits set beyond the prefix make it invalid.

@@ -23,7 +23,8 @@ func filterFactDiff(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	if sides[0] == sides[1] {
 		return "", nil
 	}
-	return strings.Join(difflib.Unified(difflib.Lines(sides[0]), difflib.Lines(sides[1]), "before", "after"), "") + "\n", nil
+	return strings.Join(difflib.Unified(difflib.Lines(sides[0]), difflib.Lines(sides[1]), "before", "after"), "") + "\n",
+		nil
 }
 
 func factLines(v any) (string, error) {

@@ -53,12 +53,15 @@ func TestCSRInfo(t *testing.T) {
 	dir := t.TempDir()
 	keep(t, "openssl_privatekey", "path", dir+"/key", "type", "ECC", "curve", "secp256r1")
 	keep(t, "openssl_csr", "path", dir+"/csr", "privatekey_path", dir+"/key", "common_name", "web", "country_name", "CN",
-		"subject_alt_name", []any{"DNS:web.example.org", "IP:192.0.2.7"}, "key_usage", []any{"keyCertSign", "digitalSignature"},
-		"key_usage_critical", true, "extended_key_usage", []any{"serverAuth"}, "basic_constraints", []any{"CA:TRUE", "pathlen:2"})
+		"subject_alt_name", []any{"DNS:web.example.org", "IP:192.0.2.7"}, "key_usage",
+		[]any{"keyCertSign", "digitalSignature"},
+		"key_usage_critical", true, "extended_key_usage", []any{"serverAuth"}, "basic_constraints",
+		[]any{"CA:TRUE", "pathlen:2"})
 	r := once(t, "openssl_csr_info", "path", dir+"/csr")
 	for key, want := range map[string]string{
 		"signature_valid": "True", "subject_ordered": "[['countryName', 'CN'], ['commonName', 'web']]",
-		"subject_alt_name": "['DNS:web.example.org', 'IP:192.0.2.7']", "key_usage": "['Certificate Sign', 'Digital Signature']", "key_usage_critical": "True",
+		"subject_alt_name": "['DNS:web.example.org', 'IP:192.0.2.7']",
+		"key_usage":        "['Certificate Sign', 'Digital Signature']", "key_usage_critical": "True",
 		"extended_key_usage": "['TLS Web Server Authentication']", "basic_constraints": "['CA:TRUE', 'pathlen:2']",
 		"ocsp_must_staple": "None", "name_constraints_permitted": "None", "public_key_type": "'ECC'",
 	} {
@@ -68,12 +71,14 @@ func TestCSRInfo(t *testing.T) {
 	}
 
 	// openssl uses options that kk never requests.
-	openssl(t, "req", "-new", "-key", dir+"/key", "-subj", "/CN=ca", "-out", dir+"/ca.csr", "-addext", "tlsfeature=status_request",
+	openssl(t, "req", "-new", "-key", dir+"/key", "-subj", "/CN=ca", "-out", dir+"/ca.csr", "-addext",
+		"tlsfeature=status_request",
 		"-addext", "nameConstraints=critical,permitted;DNS:example.org,permitted;IP:10.0.0.0/255.0.0.0,excluded;DNS:not.example.org")
 	r = once(t, "openssl_csr_info", "content", text(t, dir+"/ca.csr"))
 	for key, want := range map[string]string{
-		"name_constraints_permitted": "['DNS:example.org', 'IP:10.0.0.0/8']", "name_constraints_excluded": "['DNS:not.example.org']",
-		"name_constraints_critical": "True", "ocsp_must_staple": "True", "subject_alt_name": "None",
+		"name_constraints_permitted": "['DNS:example.org', 'IP:10.0.0.0/8']",
+		"name_constraints_excluded":  "['DNS:not.example.org']",
+		"name_constraints_critical":  "True", "ocsp_must_staple": "True", "subject_alt_name": "None",
 	} {
 		if got := value.Repr(moduletest.Field(r, key)); got != want {
 			t.Errorf("%s is %s, want %s", key, got, want)

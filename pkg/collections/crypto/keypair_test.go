@@ -61,7 +61,8 @@ func TestKeyPair(t *testing.T) {
 		if got := sshKeygen(t, "-y", "-P", "", "-f", p); publicLine(got).key != r.Data.String("public_key") {
 			t.Errorf("%s: ssh-keygen makes %s of the private key, not %s", name, got, r.Data.String("public_key"))
 		}
-		if !strings.HasPrefix(text(t, p), "-----BEGIN "+c.form+"-----\n") || len(r.Diff) != 1 || strings.Contains(value.Repr(r.Data)+value.Repr(r.Diff[0].After), "PRIVATE") {
+		if !strings.HasPrefix(text(t, p), "-----BEGIN "+c.form+"-----\n") || len(r.Diff) != 1 ||
+			strings.Contains(value.Repr(r.Data)+value.Repr(r.Diff[0].After), "PRIVATE") {
 			t.Errorf("%s: %s, %+v", name, value.Repr(r.Data), r.Diff)
 		}
 		if mode(t, p)+mode(t, p+".pub") != "-rw-------"+"-rw-r--r--" {
@@ -84,10 +85,12 @@ func TestKeyPairIsKept(t *testing.T) {
 	if got := sshKeygen(t, "-y", "-f", p); !strings.HasSuffix(got, " two") {
 		t.Errorf("the private key has the line %s", got)
 	}
-	if err := errors.Join(os.WriteFile(p+".pub", []byte("ssh-ed25519 AAAA x\n"), 0o640), os.Chmod(p+".pub", 0o640)); err != nil {
+	if err := errors.Join(os.WriteFile(p+".pub", []byte("ssh-ed25519 AAAA x\n"), 0o640),
+		os.Chmod(p+".pub", 0o640)); err != nil {
 		t.Fatal(err)
 	}
-	if r := keep(t, "openssh_keypair", ed...); r.Data.String("public_key") != first.Data.String("public_key") || r.Data.String("comment") != "" || mode(t, p+".pub") != "-rw-r-----" {
+	if r := keep(t, "openssh_keypair", ed...); r.Data.String("public_key") != first.Data.String("public_key") ||
+		r.Data.String("comment") != "" || mode(t, p+".pub") != "-rw-r-----" {
 		t.Errorf("the public key is now %s", value.Repr(r.Data))
 	}
 	keep(t, "openssh_keypair", append(ed, "mode", "0400")...)
@@ -96,7 +99,8 @@ func TestKeyPairIsKept(t *testing.T) {
 	}
 	rsa := []any{"path", p, "size", 1024}
 	refuses(t, "the key is ed25519 256", "openssh_keypair", append(rsa, "regenerate", "fail")...)
-	if r := once(t, "openssh_keypair", append(rsa, "regenerate", "never")...); r.Changed || r.Data.String("fingerprint") != first.Data.String("fingerprint") {
+	if r := once(t, "openssh_keypair", append(rsa, "regenerate", "never")...); r.Changed ||
+		r.Data.String("fingerprint") != first.Data.String("fingerprint") {
 		t.Errorf("never made %+v", r)
 	}
 	keep(t, "openssh_keypair", rsa...)
@@ -106,7 +110,8 @@ func TestKeyPairIsKept(t *testing.T) {
 			t.Errorf("%v left the key", args)
 		}
 	}
-	if r := keep(t, "openssh_keypair", "path", p, "state", "absent"); r.Data.String("fingerprint") == "" || len(r.Diff) != 1 {
+	if r := keep(t, "openssh_keypair", "path", p, "state", "absent"); r.Data.String("fingerprint") == "" ||
+		len(r.Diff) != 1 {
 		t.Errorf("removed: %+v", r)
 	}
 	for _, name := range []string{p, p + ".pub"} {
@@ -127,7 +132,8 @@ func TestKeyPairWithAPassphrase(t *testing.T) {
 	keep(t, "openssh_keypair", append(args, "comment", "new")...)
 	sshKeygen(t, "-y", "-P", "a secret", "-f", p)
 	refuses(t, "encrypted with a passphrase", "openssh_keypair", "path", p, "type", "ecdsa")
-	refuses(t, "Will not proceed", "openssh_keypair", "path", p, "type", "ecdsa", "passphrase", "another", "regenerate", "never")
+	refuses(t, "Will not proceed", "openssh_keypair", "path", p, "type", "ecdsa", "passphrase", "another", "regenerate",
+		"never")
 	keep(t, "openssh_keypair", "path", p, "type", "ecdsa", "passphrase", "", "regenerate", "full_idempotence")
 	sshKeygen(t, "-y", "-P", "", "-f", p)
 	refuses(t, "not password protected", "openssh_keypair", args...)
@@ -139,7 +145,8 @@ func TestKeyPairWithAPassphrase(t *testing.T) {
 	sshKeygen(t, "-y", "-P", "a secret", "-f", p)
 
 	counter := moduletest.Count(moduletest.Shell())
-	if _, err := moduletest.Try(t, keyPairSpec(), value.NewDict(append(args, "force", true)...), moduletest.Options{Conn: counter}); err != nil {
+	if _, err := moduletest.Try(t, keyPairSpec(), value.NewDict(append(args, "force", true)...),
+		moduletest.Options{Conn: counter}); err != nil {
 		t.Fatal(err)
 	}
 	if lines := strings.Join(counter.Lines(), "\n"); lines == "" || strings.Contains(lines, "a secret") {
@@ -152,7 +159,8 @@ func TestKeyPairRefuses(t *testing.T) {
 	refuses(t, "1024 to 16384", "openssh_keypair", "path", dir+"/k", "size", 512)
 	refuses(t, "256, 384, 521", "openssh_keypair", "path", dir+"/k", "type", "ecdsa", "size", 224)
 	refuses(t, "no pkcs1 form", "openssh_keypair", "path", dir+"/k", "type", "ed25519", "private_key_format", "pkcs1")
-	refuses(t, "no pkcs1 form here", "openssh_keypair", "path", dir+"/k", "passphrase", "secret", "private_key_format", "pkcs1")
+	refuses(t, "no pkcs1 form here", "openssh_keypair", "path", dir+"/k", "passphrase", "secret", "private_key_format",
+		"pkcs1")
 	refuses(t, "one line", "openssh_keypair", "path", dir+"/k", "comment", "a\nssh-rsa AAAA")
 	refuses(t, "is a folder", "openssh_keypair", "path", dir)
 	if err := os.WriteFile(dir+"/k", []byte("no key"), 0o600); err != nil {

@@ -46,7 +46,8 @@ func TestOpenSSHKeysAreReadBySSH(t *testing.T) {
 		if err := os.WriteFile(p, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.Command("ssh-keygen", "-l", "-f", p).CombinedOutput(); err != nil || !strings.Contains(string(out), kind) {
+		if out, err := exec.Command("ssh-keygen", "-l", "-f", p).CombinedOutput(); err != nil ||
+			!strings.Contains(string(out), kind) {
 			t.Errorf("of %s ssh-keygen says %s, %v", text, out, err)
 		}
 		if kind == "(ED25519)" {
@@ -59,7 +60,8 @@ func TestOpenSSHKeysAreReadBySSH(t *testing.T) {
 		if err := os.WriteFile(p, sealed, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.Command("ssh-keygen", "-i", "-m", "PKCS8", "-f", p).CombinedOutput(); err != nil || string(out) != string(text) {
+		if out, err := exec.Command("ssh-keygen", "-i", "-m", "PKCS8", "-f", p).CombinedOutput(); err != nil ||
+			string(out) != string(text) {
 			t.Errorf("%s is %s, and ssh-keygen makes %s of it, %v", kind, text, out, err)
 		}
 	}
@@ -84,7 +86,8 @@ func TestPublicKeyOfOpenSSH(t *testing.T) {
 	if err := os.WriteFile(dir+"/pub", []byte(commented), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := once(t, "openssl_publickey", "path", dir+"/pub", "privatekey_path", dir+"/key", "format", "OpenSSH"); r.Changed {
+	if r := once(t, "openssl_publickey", "path", dir+"/pub", "privatekey_path", dir+"/key", "format",
+		"OpenSSH"); r.Changed {
 		t.Error("a comment after the key is a change")
 	}
 	keep(t, "openssl_publickey", "path", dir+"/pub", "privatekey_path", dir+"/key")

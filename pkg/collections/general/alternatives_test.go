@@ -11,7 +11,8 @@ func TestAlternativesAsRedHatShowsThem(t *testing.T) {
 /usr/lib/jvm/jre-8/bin/java - priority 8
 Current ` + "`best'" + ` version is /usr/lib/jvm/jre-17/bin/java.
 `)
-	if g.mode != "manual" || g.current != "/usr/lib/jvm/jre-17/bin/java" || len(g.choices) != 2 || g.choices["/usr/lib/jvm/jre-8/bin/java"].priority != 8 ||
+	if g.mode != "manual" || g.current != "/usr/lib/jvm/jre-17/bin/java" || len(g.choices) != 2 ||
+		g.choices["/usr/lib/jvm/jre-8/bin/java"].priority != 8 ||
 		len(g.choices[g.current].subcommands) != 1 {
 		t.Errorf("got %+v", g)
 	}

@@ -49,7 +49,8 @@ func TestApacheModule(t *testing.T) {
 	fails(t, "Your MPM seems to be threaded", "apache2_module", moduletest.Options{Conn: h}, "name", "cgi")
 	fails(t, `must be the name of a module, got "-f"`, "apache2_module", moduletest.Options{Conn: h}, "name", "-f")
 	r := run(t, "apache2_module", moduletest.Options{Conn: h}, "name", "bad")
-	if out := moduletest.Field(r, "stdout"); !r.Failed || r.Changed || out != "ERROR: Module bad does not exist!\n" || moduletest.Field(r, "rc") != 1 ||
+	if out := moduletest.Field(r, "stdout"); !r.Failed || r.Changed || out != "ERROR: Module bad does not exist!\n" ||
+		moduletest.Field(r, "rc") != 1 ||
 		!strings.Contains(r.Msg, "Failed to set module bad to enabled") || !strings.Contains(r.Msg, "(bad_module)") {
 		t.Errorf("got %+v", r)
 	}
@@ -80,7 +81,8 @@ func TestNoApache(t *testing.T) {
 }
 
 func TestApacheIdentifier(t *testing.T) {
-	for name, want := range map[string]string{"ssl": "ssl_module", "php7.4": "php7_module", "evasive": "evasive20_module", "shib2": "mod_shib"} {
+	for name, want := range map[string]string{"ssl": "ssl_module", "php7.4": "php7_module", "evasive": "evasive20_module",
+		"shib2": "mod_shib"} {
 		if got := apacheIdentifier(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}

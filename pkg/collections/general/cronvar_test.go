@@ -20,7 +20,8 @@ func TestCronVar(t *testing.T) {
 	}
 	twice("A=1\n", "name", "A", "value", 1)
 	write(t, file, "B = two words\n* * * * * root x\nA=1\n")
-	if r := run(t, "cronvar", o, "cron_file", file, "name", "B", "value", "two words"); r.Changed || value.Repr(moduletest.Field(r, "vars")) != "['B', 'A']" {
+	if r := run(t, "cronvar", o, "cron_file", file, "name", "B", "value", "two words"); r.Changed ||
+		value.Repr(moduletest.Field(r, "vars")) != "['B', 'A']" {
 		t.Errorf("a value that already exists: %+v", r)
 	}
 	twice("B=\"it's\"\n* * * * * root x\nA=1\n", "name", "B", "value", `"it's"`)

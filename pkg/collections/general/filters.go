@@ -21,7 +21,8 @@ func Library() expr.Library {
 // generalFilters returns the filters of community.general for lists and dictionaries.
 func generalFilters() []expr.Filter {
 	return []expr.Filter{
-		{Names: "from_csv", Of: "community.general", Params: "dialect fieldnames delimiter skipinitialspace strict", Do: filterFromCSV},
+		{Names: "from_csv", Of: "community.general", Params: "dialect fieldnames delimiter skipinitialspace strict",
+			Do: filterFromCSV},
 		{Names: "counter", Of: "community.general", Do: filterCounter},
 		{Names: "dict_kv", Of: "community.general", Params: "key!", Do: filterDictKV},
 		{Names: "groupby_as_dict", Of: "community.general", Params: "attribute!", Do: filterGroupByAsDict},

@@ -25,7 +25,8 @@ func filterFromCSV(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	case "excel-tab":
 		r.Comma = '\t'
 	default:
-		return nil, fmt.Errorf("Dialect '%s' is not supported: name excel, excel-tab or unix", dialect) //nolint:staticcheck // the text users know
+		return nil, fmt.Errorf("Dialect '%s' is not supported: name excel, excel-tab or unix",
+			dialect) //nolint:staticcheck // the text users know
 	}
 	if d := []rune(p.Str("delimiter", "")); len(d) == 1 && !strings.ContainsRune("\"\r\n\uFFFD", d[0]) {
 		r.Comma = d[0]

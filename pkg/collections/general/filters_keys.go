@@ -36,9 +36,10 @@ func keyFilters(re *filters.Patterns) []expr.Filter {
 	return []expr.Filter{
 		{Names: "keep_keys", Of: "community.general", Params: "target! matching_parameter", Do: choose(true)},
 		{Names: "remove_keys", Of: "community.general", Params: "target! matching_parameter", Do: choose(false)},
-		{Names: "replace_keys", Of: "community.general", Params: "target! matching_parameter", Do: func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
-			return replaceKeys(re, in, p)
-		}},
+		{Names: "replace_keys", Of: "community.general", Params: "target! matching_parameter",
+			Do: func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
+				return replaceKeys(re, in, p)
+			}},
 	}
 }
 

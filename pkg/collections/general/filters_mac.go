@@ -26,7 +26,8 @@ func filterRandomMAC(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	}
 	for _, part := range parts {
 		if !hexByte.MatchString(part) {
-			return nil, fmt.Errorf("Invalid value (%s) for random_mac: %s is no byte in hexadecimal", expr.Shorten(prefix), value.Repr(part)) //nolint:staticcheck // the text users know
+			return nil, fmt.Errorf("Invalid value (%s) for random_mac: %s is no byte in hexadecimal", expr.Shorten(prefix),
+				value.Repr(part)) //nolint:staticcheck // the text users know
 		}
 	}
 	const from, to = 0x1000000000, 0xffffffffff

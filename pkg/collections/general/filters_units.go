@@ -12,15 +12,18 @@ import (
 
 // unitFilters returns the filters of community.general that convert a duration such as 1h 30m to a number.
 func unitFilters() []expr.Filter {
-	specs := []expr.Filter{{Names: "to_time_unit", Of: "community.general", Params: "unit year month", Do: func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
-		return inUnit(in, p.Str("unit", "ms"), p)
-	}}}
+	specs := []expr.Filter{{Names: "to_time_unit", Of: "community.general", Params: "unit year month",
+		Do: func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
+			return inUnit(in, p.Str("unit", "ms"), p)
+		}}}
 	for name, unit := range map[string]string{
-		"milliseconds": "ms", "seconds": "s", "minutes": "m", "hours": "h", "days": "d", "weeks": "w", "months": "mo", "years": "y",
+		"milliseconds": "ms", "seconds": "s", "minutes": "m", "hours": "h", "days": "d", "weeks": "w", "months": "mo",
+		"years": "y",
 	} {
-		specs = append(specs, expr.Filter{Names: "to_" + name, Of: "community.general", Params: "year month", Do: func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
-			return inUnit(in, unit, p)
-		}})
+		specs = append(specs, expr.Filter{Names: "to_" + name, Of: "community.general", Params: "year month",
+			Do: func(_ *expr.Call, in any, p *expr.Bound) (any, error) {
+				return inUnit(in, unit, p)
+			}})
 	}
 	return specs
 }
@@ -74,17 +77,20 @@ func inUnit(in any, unit string, p *expr.Bound) (any, error) {
 	}
 	per, known := units[shortUnit(unit)]
 	if !known || per == 0 {
-		return nil, fmt.Errorf("%s is not a unit of time that has a length: ms, s, m, h, d, w, mo and y are, and their names", value.Repr(unit))
+		return nil, fmt.Errorf("%s is not a unit of time that has a length: ms, s, m, h, d, w, mo and y are, and their names",
+			value.Repr(unit))
 	}
 	sum := 0.0
 	for _, part := range strings.Fields(text) {
 		m := timePart.FindStringSubmatch(part)
 		if m == nil {
-			return nil, fmt.Errorf("%s in %s is no number with a unit, as 30m is", value.Repr(part), value.Repr(expr.Shorten(text)))
+			return nil, fmt.Errorf("%s in %s is no number with a unit, as 30m is", value.Repr(part),
+				value.Repr(expr.Shorten(text)))
 		}
 		each, known := units[shortUnit(m[2])]
 		if !known {
-			return nil, fmt.Errorf("%s has the unit %s: ms, s, m, h, d, w, mo and y are known, and their names", value.Repr(part), value.Repr(m[2]))
+			return nil, fmt.Errorf("%s has the unit %s: ms, s, m, h, d, w, mo and y are known, and their names",
+				value.Repr(part), value.Repr(m[2]))
 		}
 		n, err := strconv.ParseFloat(m[1], 64)
 		if err != nil {

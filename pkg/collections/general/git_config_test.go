@@ -25,12 +25,14 @@ func TestGitConfig(t *testing.T) {
 	// A setting requires a section, and in check mode a value does, too.
 	dry := o
 	dry.Check = true
-	if r := moduletest.Run(t, spec, args("name", "nosection", "value", "x"), dry); len(r.Diff) != 1 || r.Diff[0].Before != "\n" {
+	if r := moduletest.Run(t, spec, args("name", "nosection", "value", "x"), dry); len(r.Diff) != 1 ||
+		r.Diff[0].Before != "\n" {
 		t.Errorf("%+v", r)
 	}
 
 	first, second := moduletest.RunTwice(t, spec, args("name", "user.email", "value", "it's@example.org"), o)
-	if moduletest.Field(first, "msg") != "setting changed" || moduletest.Field(second, "msg") != "" || len(first.Diff) != 1 || first.Diff[0].After != "it's@example.org\n" {
+	if moduletest.Field(first, "msg") != "setting changed" || moduletest.Field(second, "msg") != "" ||
+		len(first.Diff) != 1 || first.Diff[0].After != "it's@example.org\n" {
 		t.Errorf("%+v, then %+v", first, second)
 	}
 	moduletest.RunTwice(t, spec, args("name", "safe.directory", "value", "/srv/a"), o)
@@ -55,7 +57,8 @@ func TestGitConfig(t *testing.T) {
 	}
 
 	// The scope is the user, whose home folder contains no git config yet.
-	if r := moduletest.Run(t, spec, value.NewDict("list_all", true, "scope", "global"), o); r.Changed || value.Repr(r.Data) != "{'msg': '', 'config_values': {}}" {
+	if r := moduletest.Run(t, spec, value.NewDict("list_all", true, "scope", "global"), o); r.Changed ||
+		value.Repr(r.Data) != "{'msg': '', 'config_values': {}}" {
 		t.Errorf("%+v", r)
 	}
 	moduletest.RunTwice(t, spec, value.NewDict("name", "a.b", "value", "c", "scope", "global"), o)
@@ -68,8 +71,10 @@ func TestGitConfig(t *testing.T) {
 		"scope is file but all of the following are missing: file":  {"name", "a.b", "value", "c", "scope", "file"},
 		"one of the following is required: list_all, name":          {"value", "c"},
 		"mutually exclusive: list_all|name":                         {"name", "a.b", "list_all", true},
-		"key does not contain a section: a":                         {"name", "a", "value", "c", "scope", "file", "file", file},
-		"there is no folder /not/there":                             {"name", "a.b", "value", "c", "scope", "local", "repo", "/not/there"},
+		"key does not contain a section: a": {"name", "a", "value", "c", "scope", "file", "file",
+			file},
+		"there is no folder /not/there": {"name", "a.b", "value", "c", "scope", "local", "repo",
+			"/not/there"},
 	} {
 		moduletest.Fails(t, want, spec, value.NewDict(pairs...), o)
 	}

@@ -53,7 +53,8 @@ func TestUnreachableHost(t *testing.T) {
 		"ssh_config":     {"host", "x"},
 		"sudoers":        {"name", "x", "state", "absent"},
 	} {
-		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil ||
+			!strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -30,11 +30,14 @@ func TestMake(t *testing.T) {
 	}
 	spec := moduletest.Find(t, Modules(), "make")
 	args := func(pairs ...any) *value.Dict { return value.NewDict(append(pairs, "chdir", dir)...) }
-	first, second := moduletest.RunTwice(t, spec, args("target", "first", "jobs", 2, "file", "other.mk", "params", value.NewDict("WHAT", "it all")), moduletest.Options{})
+	first, second := moduletest.RunTwice(t, spec,
+		args("target", "first", "jobs", 2, "file", "other.mk", "params", value.NewDict("WHAT", "it all")),
+		moduletest.Options{})
 	if got := moduletest.Field(first, "stdout"); got != "making it all" {
 		t.Errorf("make printed %q", got)
 	}
-	if got, _ := moduletest.Field(second, "command").(string); !strings.HasSuffix(got, "make -j 2 -f other.mk first 'WHAT=it all'") {
+	if got, _ := moduletest.Field(second, "command").(string); !strings.HasSuffix(got,
+		"make -j 2 -f other.mk first 'WHAT=it all'") {
 		t.Errorf("the command is %q", got)
 	}
 	if err := os.Remove(dir + "/first"); err != nil {
@@ -45,7 +48,8 @@ func TestMake(t *testing.T) {
 		t.Errorf("the first target: %+v", r)
 	}
 	bad, err := moduletest.Try(t, spec, args("target", "bad"), moduletest.Options{})
-	if err != nil || !bad.Failed || moduletest.Field(bad, "rc") != 2 || !strings.HasPrefix(bad.Msg, "no\n") || !strings.Contains(bad.Msg, "[Makefile:4: bad] Error 3") {
+	if err != nil || !bad.Failed || moduletest.Field(bad, "rc") != 2 || !strings.HasPrefix(bad.Msg, "no\n") ||
+		!strings.Contains(bad.Msg, "[Makefile:4: bad] Error 3") {
 		t.Errorf("%+v, %v", bad, err)
 	}
 	for want, pairs := range map[string][]any{

@@ -31,7 +31,8 @@ func TestNPM(t *testing.T) {
 		{listed, "", []any{"name", "here"}, ""},
 		{listed, "", []any{"name", "here", "version", "1.2.0"}, ""},
 		{listed, "", []any{"name", "here", "version", "1.3.0"}, "npm install here@1.3.0"},
-		{listed, "", []any{"name", "new", "global", true, "registry", "http://r", "ignore_scripts", true}, "npm install new --global --ignore-scripts --registry=http://r"},
+		{listed, "", []any{"name", "new", "global", true, "registry", "http://r", "ignore_scripts", true},
+			"npm install new --global --ignore-scripts --registry=http://r"},
 		{listed, "", nil, ""},
 		{"{}", "", nil, ""},
 		{lacking, "", []any{"production", true, "no_optional", true}, "npm install --production --no-optional"},
@@ -72,7 +73,8 @@ func TestNPMThatFails(t *testing.T) {
 		"request to http://r failed":              {"name", "here", "global", true, "state", "latest"},
 		`must be the name of a package, got "-x"`: {"name", "-x", "global", true},
 	} {
-		h := node(t, `{"dependencies": {"here": {"version": "1"}}}`, `{"error": {"code": "ECONNREFUSED", "summary": "request to http://r failed"}}`)
+		h := node(t, `{"dependencies": {"here": {"version": "1"}}}`,
+			`{"error": {"code": "ECONNREFUSED", "summary": "request to http://r failed"}}`)
 		fails(t, text, "npm", moduletest.Options{Conn: h}, args...)
 	}
 	fails(t, "read the output of npm list", "npm", moduletest.Options{Conn: node(t, "oops", "")}, "global", true)
@@ -93,7 +95,8 @@ func TestNPMNotThereYet(t *testing.T) {
 	}
 	bare := moduletest.NewStandIns(t, nil)
 	fails(t, "Failed to find required executable", "npm", moduletest.Options{Conn: bare}, "name", "x", "global", true)
-	if r := run(t, "npm", moduletest.Options{Conn: bare, Check: true}, "name", "x", "global", true); !r.Changed || len(r.Warnings) == 0 {
+	if r := run(t, "npm", moduletest.Options{Conn: bare, Check: true}, "name", "x", "global", true); !r.Changed ||
+		len(r.Warnings) == 0 {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -17,7 +17,8 @@ func TestSSHConfigEntries(t *testing.T) {
 		want       []sshOption
 		text       string // expected content of the file; "" for no change
 	}{
-		{"as it is, in other letters and with an equals sign", "one two", []sshOption{{"hostname", "one.example"}, {"port", "22"}}, ""},
+		{"as it is, in other letters and with an equals sign", "one two",
+			[]sshOption{{"hostname", "one.example"}, {"port", "22"}}, ""},
 		{"another value, in its place", "one two", []sshOption{{"port", "23"}},
 			"# mine\nHost *\n  Compression yes\n\nHost = one two\n\tHostName one.example\n\t# the key\n\tIdentityFile ~/.ssh/a\n\tport 23\n\n# last\nMatch user x\n\tPort 1\n"},
 		{"a new option, before the comment of what follows", "one two", []sshOption{{"user", "git"}},

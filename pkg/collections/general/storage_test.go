@@ -25,13 +25,15 @@ func decode(t *testing.T, into any, pairs ...any) {
 
 func TestVolumes(t *testing.T) {
 	const mib = 1 << 20
-	g := group{size: 1000 * mib, free: 400 * mib, extent: 4 * mib, volumes: map[string]volume{"old": {600 * mib, true}, "off": {4 * mib, false}}}
+	g := group{size: 1000 * mib, free: 400 * mib, extent: 4 * mib,
+		volumes: map[string]volume{"old": {600 * mib, true}, "off": {4 * mib, false}}}
 	for _, c := range []struct {
 		args []any
 		want string // expected commands or error
 	}{
 		{[]any{"lv", "new", "size", "10"}, "lvcreate --yes -n new -L 10485760b vg"},
-		{[]any{"lv", "new", "size", "100%free", "pvs", "/dev/vdb", "opts", "-r 16"}, "lvcreate --yes -r 16 -n new -l 100%FREE vg /dev/vdb"},
+		{[]any{"lv", "new", "size", "100%free", "pvs", "/dev/vdb", "opts", "-r 16"},
+			"lvcreate --yes -r 16 -n new -l 100%FREE vg /dev/vdb"},
 		{[]any{"lv", "old", "size", "600m"}, ""},
 		{[]any{"lv", "old", "size", "599m"}, ""}, // the same number of extents
 		{[]any{"lv", "old", "size", "700m", "resizefs", true}, "lvextend --yes --resizefs -L 734003200b vg/old"},
@@ -100,7 +102,8 @@ func TestPartitions(t *testing.T) {
 		{[]any{"number", 1, "label", "gpt", "flags", "esp"}, ""},
 		{[]any{"number", 1, "label", "gpt", "part_end", "5MiB", "resize", true}, ""},
 		{[]any{"number", 1, "label", "gpt", "part_end", "100%", "resize", true}, "unit KiB resizepart 1 100%"},
-		{[]any{"number", 2, "label", "gpt", "part_start", "5MiB", "part_end", "-1MiB", "fs_type", "xfs"}, "unit KiB mkpart primary xfs 5MiB -1MiB"},
+		{[]any{"number", 2, "label", "gpt", "part_start", "5MiB", "part_end", "-1MiB", "fs_type", "xfs"},
+			"unit KiB mkpart primary xfs 5MiB -1MiB"},
 		{[]any{"number", 1}, "unit KiB mklabel msdos mkpart primary 0% 100%"},
 		{[]any{"number", 1, "state", "absent"}, "rm 1"},
 		{[]any{"number", 2, "state", "absent"}, ""},
@@ -162,7 +165,8 @@ func TestGroupsWithStandIns(t *testing.T) {
 		}
 	}
 	// Tests have no block device, and /dev/null is not one: the check is disabled.
-	s := hostscript.New(strings.Replace(lvmScript, "[ -b ", "[ -e ", 1), `lvg_main "$@"`).Set("vg", "data").Set("state", "present").Set("pesize", "4")
+	s := hostscript.New(strings.Replace(lvmScript, "[ -b ", "[ -e ", 1), `lvg_main "$@"`).Set("vg", "data").Set("state",
+		"present").Set("pesize", "4")
 	s.Words = []string{"/dev/null"}
 	if a, err := s.Run(context.Background(), o.Conn, false); err != nil || !a.Changed() {
 		t.Errorf("got %q, %v", a, err)
@@ -176,7 +180,8 @@ func TestGroupsWithStandIns(t *testing.T) {
 		t.Errorf("got %q, %v", a, err)
 	}
 	calls("pvcreate -f -y /dev/zero\nvgextend data /dev/zero\nvgreduce data /dev/null")
-	if _, err := moduletest.Try(t, lvg, value.NewDict("vg", "data", "state", "absent"), o); err == nil || !strings.Contains(err.Error(), "non-empty volume group data without force=true") {
+	if _, err := moduletest.Try(t, lvg, value.NewDict("vg", "data", "state", "absent"), o); err == nil ||
+		!strings.Contains(err.Error(), "non-empty volume group data without force=true") {
 		t.Errorf("got %v", err)
 	}
 	moduletest.RunTwice(t, lvg, value.NewDict("vg", "data", "state", "absent", "force", true), o)

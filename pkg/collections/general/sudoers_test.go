@@ -18,7 +18,8 @@ func TestSudoers(t *testing.T) {
 		pairs []any
 	}{
 		{"%ops ALL=NOPASSWD: /bin/a, /bin/b\n", args("group", "ops", "commands", []any{"/bin/a", "/bin/b"})},
-		{"ann h1=(app)SETENV:NOEXEC: ALL\n", args("user", "ann", "host", "h1", "runas", "app", "nopassword", false, "setenv", true, "noexec", true, "commands", "ALL")},
+		{"ann h1=(app)SETENV:NOEXEC: ALL\n", args("user", "ann", "host", "h1", "runas", "app", "nopassword", false, "setenv",
+			true, "noexec", true, "commands", "ALL")},
 	} {
 		moduletest.RunTwice(t, spec(t, "sudoers"), value.NewDict(c.pairs...), o)
 		if got := read(t, filepath.Join(dir, "ops")); got != c.rule {

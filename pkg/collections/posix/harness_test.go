@@ -46,7 +46,8 @@ func TestUnreachableHost(t *testing.T) {
 		"seboolean":      {"name", "x", "state", true},
 		"selinux":        {"state", "disabled"},
 	} {
-		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil ||
+			!strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -28,16 +28,19 @@ func TestSelinux(t *testing.T) {
 	args := func(more ...any) *value.Dict {
 		return value.NewDict(append([]any{"configfile", config, "policy", "targeted"}, more...)...)
 	}
-	first, _ := moduletest.RunTwice(t, spec(t, "selinux"), args("state", "permissive", "update_kernel_param", true), moduletest.Options{Conn: h, Diff: true})
+	first, _ := moduletest.RunTwice(t, spec(t, "selinux"), args("state", "permissive", "update_kernel_param", true),
+		moduletest.Options{Conn: h, Diff: true})
 	const said = "Config SELinux state changed from 'enforcing' to 'permissive', SELinux state changed from 'enforcing' to 'permissive', Kernel SELinux state changed from 'inconsistent' to 'on'"
 	if first.Msg != said || len(first.Diff) != 1 || moduletest.Field(first, "reboot_required") != false {
 		t.Errorf("got %+v", first)
 	}
-	if got := read(t, config); got != "# SELinux\nSELINUX=permissive\nSELINUXTYPE=targeted\n" || read(t, h.Dir+"/state") != "Permissive\n" {
+	if got := read(t, config); got != "# SELinux\nSELINUX=permissive\nSELINUXTYPE=targeted\n" ||
+		read(t, h.Dir+"/state") != "Permissive\n" {
 		t.Errorf("the file is %s, the state %s", got, read(t, h.Dir+"/state"))
 	}
 	_, second := moduletest.RunTwice(t, spec(t, "selinux"), args("state", "disabled"), moduletest.Options{Conn: h})
-	if moduletest.Field(second, "reboot_required") != true || len(second.Warnings) != 1 || read(t, h.Dir+"/state") != "Permissive\n" {
+	if moduletest.Field(second, "reboot_required") != true || len(second.Warnings) != 1 ||
+		read(t, h.Dir+"/state") != "Permissive\n" {
 		t.Errorf("got %+v", second)
 	}
 	o := moduletest.Options{Conn: h}
@@ -46,7 +49,8 @@ func TestSelinux(t *testing.T) {
 	fails(t, "Unable to find file", "selinux", o, "configfile", h.Dir+"/none", "state", "disabled")
 	off, _ := selinuxHost(t, "Disabled")
 	r := run(t, "selinux", moduletest.Options{Conn: off}, "configfile", config, "state", "enforcing", "policy", "targeted")
-	if moduletest.Field(r, "reboot_required") != true || r.Msg != "Config SELinux state changed from 'disabled' to 'enforcing'" {
+	if moduletest.Field(r, "reboot_required") != true ||
+		r.Msg != "Config SELinux state changed from 'disabled' to 'enforcing'" {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -66,9 +70,12 @@ func TestSeboolean(t *testing.T) {
 	fails(t, "SELinux boolean other does not exist.", "seboolean", o, "name", "other", "state", true)
 	fails(t, "must be the name of a boolean", "seboolean", o, "name", "a b", "state", true)
 	off, _ := selinuxHost(t, "Disabled")
-	fails(t, "SELinux is disabled on this host.", "seboolean", moduletest.Options{Conn: off}, "name", "net_admin", "state", true)
-	if r := run(t, "seboolean", moduletest.Options{Conn: off}, "name", "net_admin", "state", true, "ignore_selinux_state", true); !r.Changed {
+	fails(t, "SELinux is disabled on this host.", "seboolean", moduletest.Options{Conn: off}, "name", "net_admin", "state",
+		true)
+	if r := run(t, "seboolean", moduletest.Options{Conn: off}, "name", "net_admin", "state", true, "ignore_selinux_state",
+		true); !r.Changed {
 		t.Errorf("got %+v", r)
 	}
-	fails(t, "there are no getsebool and setsebool", "seboolean", moduletest.Options{Conn: moduletest.NewStandIns(t, nil)}, "name", "x", "state", true)
+	fails(t, "there are no getsebool and setsebool", "seboolean", moduletest.Options{Conn: moduletest.NewStandIns(t, nil)},
+		"name", "x", "state", true)
 }

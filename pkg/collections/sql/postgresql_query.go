@@ -93,7 +93,8 @@ func (m *PostgresqlQuery) Run(ctx context.Context, c *module.Call) (module.Resul
 func undoable(statement string) bool {
 	words := []string{"WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT",
 		"GRANT", "REVOKE"}
-	return !strings.ContainsAny(statement, `;\`) && (reads(statement) || slices.Contains(words, strings.ToUpper(firstWord.FindString(statement))))
+	return !strings.ContainsAny(statement, `;\`) &&
+		(reads(statement) || slices.Contains(words, strings.ToUpper(firstWord.FindString(statement))))
 }
 
 // pgAnswer is the result of one statement.

@@ -54,7 +54,8 @@ func TestMysqlPrivileges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for on, privs := range map[string][]string{
-		"`my.db`.*": {"GRANT", "INSERT (`a`, `b`)", "SELECT"}, "*.*": {"ALL"}, "FUNCTION `shop`.`f`": {"EXECUTE"}, "`shop`.`dishes`": {"SELECT"},
+		"`my.db`.*": {"GRANT", "INSERT (`a`, `b`)", "SELECT"}, "*.*": {"ALL"}, "FUNCTION `shop`.`f`": {"EXECUTE"},
+		"`shop`.`dishes`": {"SELECT"},
 	} {
 		if !slices.Equal(want.privs[on], privs) {
 			t.Errorf("%s: got %v, want %v", on, want.privs[on], privs)
@@ -76,7 +77,8 @@ func TestMysqlPrivileges(t *testing.T) {
 		{"GRANT `boss`@`%` TO `x`@`y`"},
 	})
 	for on, privs := range map[string][]string{
-		"*.*": {"USAGE"}, "`a``b`.*": {"ALL", "GRANT"}, "`s`.`t`": {"SELECT (`a`, `b`)", "UPDATE"}, "''@'%'": {"GRANT", "PROXY"},
+		"*.*": {"USAGE"}, "`a``b`.*": {"ALL", "GRANT"}, "`s`.`t`": {"SELECT (`a`, `b`)", "UPDATE"},
+		"''@'%'": {"GRANT", "PROXY"},
 	} {
 		if !slices.Equal(have.privs[on], privs) {
 			t.Errorf("%s: got %v, want %v", on, have.privs[on], privs)
@@ -88,14 +90,16 @@ func TestMysqlPrivileges(t *testing.T) {
 }
 
 func TestMysqlPrivilegesAreChanged(t *testing.T) {
-	have := grantedPrivs(mysqlRows{{""}, {"GRANT USAGE ON *.* TO x"}, {"GRANT SELECT, UPDATE ON `a`.* TO x WITH GRANT OPTION"}, {"GRANT SELECT ON `b`.* TO x"}})
+	have := grantedPrivs(mysqlRows{{""}, {"GRANT USAGE ON *.* TO x"},
+		{"GRANT SELECT, UPDATE ON `a`.* TO x WITH GRANT OPTION"}, {"GRANT SELECT ON `b`.* TO x"}})
 	for _, tt := range []struct {
 		user MysqlUser
 		priv string
 		want []string
 	}{
 		{MysqlUser{}, "a.*:SELECT,UPDATE,GRANT/b.*:SELECT", nil},
-		{MysqlUser{}, "a.*:SELECT,INSERT", []string{"REVOKE SELECT ON `b`.* FROM u", "REVOKE GRANT OPTION ON `a`.* FROM u", "REVOKE UPDATE ON `a`.* FROM u", "GRANT INSERT ON `a`.* TO u"}},
+		{MysqlUser{}, "a.*:SELECT,INSERT", []string{"REVOKE SELECT ON `b`.* FROM u", "REVOKE GRANT OPTION ON `a`.* FROM u",
+			"REVOKE UPDATE ON `a`.* FROM u", "GRANT INSERT ON `a`.* TO u"}},
 		{MysqlUser{}, "a.*:ALL,GRANT/b.*:SELECT", []string{"GRANT ALL ON `a`.* TO u"}},
 		{MysqlUser{Append: true}, "b.*:GRANT", []string{"GRANT USAGE ON `b`.* TO u WITH GRANT OPTION"}},
 		{MysqlUser{Append: true}, "*.*:RELOAD", []string{"GRANT RELOAD ON *.* TO u"}},
@@ -119,7 +123,8 @@ func TestKeptPasswords(t *testing.T) {
 		want           bool
 	}{
 		{scram, "pencil", true}, {scram, "pen", false}, {scram, scram, true},
-		{"md5" + "7f6e2c1f0f5cbb1d3a7c1b1a2d3e4f50", "x", false}, {"", "", true}, {"", "x", false}, {"SCRAM-SHA-256$x:y$z:w", "x", false},
+		{"md5" + "7f6e2c1f0f5cbb1d3a7c1b1a2d3e4f50", "x", false}, {"", "", true}, {"", "x", false},
+		{"SCRAM-SHA-256$x:y$z:w", "x", false},
 	} {
 		if got := keptPassword(tt.kept, "shop", tt.password); got != tt.want {
 			t.Errorf("%q of %q: %v", tt.kept, tt.password, got)
@@ -149,21 +154,24 @@ func TestAnswersOfPostgreSQL(t *testing.T) {
 		want                       string
 	}{
 		{"SELECT 1", "Column,Type\na,integer\nb,boolean\nc,\"numeric(3,1)\"\nd,text\ne,json\nf,timestamp(6) with time zone\ng,bigint\n",
-			"a,b,c,d,e,f,g\n7,t,2.5,8,\"{\"\"x\"\": [1]}\",2030-01-02 03:04:05.5+02,NIL\n", "[{'a': 7, 'b': True, 'c': 2.5, 'd': '8', 'e': {'x': [1]}, 'f': '2030-01-02T03:04:05.500000+02:00', 'g': None}] SELECT 1 1 false"},
+			"a,b,c,d,e,f,g\n7,t,2.5,8,\"{\"\"x\"\": [1]}\",2030-01-02 03:04:05.5+02,NIL\n",
+			"[{'a': 7, 'b': True, 'c': 2.5, 'd': '8', 'e': {'x': [1]}, 'f': '2030-01-02T03:04:05.500000+02:00', 'g': None}] SELECT 1 1 false"},
 		{"UPDATE x SET a = 1", "", "UPDATE 0\n", "[] UPDATE 0 0 false"},
 		{"INSERT INTO x VALUES (1) RETURNING a", "", "a\n1\nINSERT 0 1\n", "[{'a': '1'}] INSERT 0 1 1 true"},
 		{"CREATE TABLE x ()", "", "CREATE TABLE\n", "[] CREATE TABLE 0 true"},
 		{"WITH x AS (SELECT 1 AS a) SELECT a FROM x", "", "a\n1\n", "[{'a': '1'}] SELECT 1 1 false"},
 	} {
 		a, err := pgAnswerOf(tt.statement, tt.described, tt.said, "NIL")
-		if got := fmt.Sprint(value.Repr(value.Of(a.rows)), " ", a.status, " ", a.count, " ", a.changed); err != nil || got != tt.want {
+		if got := fmt.Sprint(value.Repr(value.Of(a.rows)), " ", a.status, " ", a.count, " ", a.changed); err != nil ||
+			got != tt.want {
 			t.Errorf("%s: got %s, %v, want %s", tt.statement, got, err, tt.want)
 		}
 	}
 }
 
 func TestWhatCannotBeUndoneIsNotSent(t *testing.T) {
-	for _, q := range []string{"COMMIT", "INSERT INTO x VALUES (1); COMMIT", `\! reboot`, "COPY x TO PROGRAM 'reboot'", "VACUUM", "-- x"} {
+	for _, q := range []string{"COMMIT", "INSERT INTO x VALUES (1); COMMIT", `\! reboot`, "COPY x TO PROGRAM 'reboot'",
+		"VACUUM", "-- x"} {
 		h := server(t, "psql", "")
 		args := value.NewDict("query", []any{"SELECT 1", q})
 		r := moduletest.Run(t, spec(t, "postgresql_query"), args, moduletest.Options{Conn: h, Check: true})
@@ -194,7 +202,8 @@ func TestWrongArguments(t *testing.T) {
 		text, name string
 		args       []any
 	}{
-		{"mutually exclusive: append_privs|subtract_privs", "mysql_user", []any{"name", "x", "append_privs", true, "subtract_privs", true}},
+		{"mutually exclusive: append_privs|subtract_privs", "mysql_user",
+			[]any{"name", "x", "append_privs", true, "subtract_privs", true}},
 		{"valid hash", "mysql_user", []any{"name", "x", "password", "plain", "encrypted", true}},
 		{"must be a name", "mysql_user", []any{"name", "x", "plugin", "a b"}},
 		{"query is empty", "mysql_query", []any{"query", " ;"}},
@@ -202,12 +211,14 @@ func TestWrongArguments(t *testing.T) {
 		{"Failed to find required executable", "postgresql_db", []any{"name", "x"}},
 		{"Failed to find required executable", "mysql_db", []any{"name", "x"}},
 	} {
-		moduletest.Fails(t, tt.text, spec(t, tt.name), value.NewDict(tt.args...), moduletest.Options{Conn: moduletest.NewStandIns(t, nil)})
+		moduletest.Fails(t, tt.text, spec(t, tt.name), value.NewDict(tt.args...),
+			moduletest.Options{Conn: moduletest.NewStandIns(t, nil)})
 	}
 }
 
 func TestWhatTheServerRefuses(t *testing.T) {
-	h := moduletest.NewStandIns(t, map[string]string{"mysql": "echo 'ERROR 1045: Access denied' >&2; exit 1", "psql": "echo 'FATAL: no such role' >&2; exit 2"})
+	h := moduletest.NewStandIns(t, map[string]string{"mysql": "echo 'ERROR 1045: Access denied' >&2; exit 1",
+		"psql": "echo 'FATAL: no such role' >&2; exit 2"})
 	for name, text := range map[string]string{"mysql_db": "Access denied", "postgresql_db": "no such role"} {
 		moduletest.Fails(t, text, spec(t, name), value.NewDict("name", "x"), moduletest.Options{Conn: h})
 	}

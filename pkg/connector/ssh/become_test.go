@@ -63,14 +63,17 @@ func TestBecomeRefused(t *testing.T) {
 		o    connector.BecomeOptions
 		want string
 	}{
-		"wrong password":     {asked, connector.BecomeOptions{Password: new(redact.Set).Secret("wrong")}, "the password was not accepted"},
-		"missing password":   {asked, connector.BecomeOptions{}, "a password is needed: give one with -K"},
-		"no right":           {nobody, connector.BecomeOptions{Password: new(redact.Set).Secret("p4ss-word")}, "the user has no permission to"},
-		"no such program":    {asked, connector.BecomeOptions{Exe: "/no/sudo"}, "/no/sudo is not installed on the host"},
-		"su, wrong password": {nobody, connector.BecomeOptions{Method: "su", User: asked, Password: new(redact.Set).Secret("wrong")}, "the password was not accepted"},
-		"su, no password":    {nobody, connector.BecomeOptions{Method: "su", User: asked}, "a password is needed"},
-		"unknown method":     {asked, connector.BecomeOptions{Method: "doas"}, `"doas" is not supported: use sudo or su`},
-		"password of lines":  {asked, connector.BecomeOptions{Password: new(redact.Set).Secret("a\nb")}, "line feed"},
+		"wrong password": {asked, connector.BecomeOptions{Password: new(redact.Set).Secret("wrong")},
+			"the password was not accepted"},
+		"missing password": {asked, connector.BecomeOptions{}, "a password is needed: give one with -K"},
+		"no right": {nobody, connector.BecomeOptions{Password: new(redact.Set).Secret("p4ss-word")},
+			"the user has no permission to"},
+		"no such program": {asked, connector.BecomeOptions{Exe: "/no/sudo"}, "/no/sudo is not installed on the host"},
+		"su, wrong password": {nobody, connector.BecomeOptions{Method: "su", User: asked,
+			Password: new(redact.Set).Secret("wrong")}, "the password was not accepted"},
+		"su, no password":   {nobody, connector.BecomeOptions{Method: "su", User: asked}, "a password is needed"},
+		"unknown method":    {asked, connector.BecomeOptions{Method: "doas"}, `"doas" is not supported: use sudo or su`},
+		"password of lines": {asked, connector.BecomeOptions{Password: new(redact.Set).Secret("a\nb")}, "line feed"},
 	} {
 		for kind, stdin := range map[string]string{"without input": "", "with input": "one\ntwo\nthree\nfour\n"} {
 			t.Run(name+", "+kind, func(t *testing.T) {

@@ -52,10 +52,11 @@ func TestContractOfShellThatStays(t *testing.T) {
 		become *connector.BecomeOptions
 		whole  bool
 	}{
-		"root":               {user: d.User, whole: true},
-		"another shell":      {user: csh},
-		"sudo, password":     {user: asked, become: &sudo, whole: true},
-		"su, other password": {user: asked, become: &connector.BecomeOptions{Method: "su", User: csh, Password: sudo.Password}},
+		"root":           {user: d.User, whole: true},
+		"another shell":  {user: csh},
+		"sudo, password": {user: asked, become: &sudo, whole: true},
+		"su, other password": {user: asked, become: &connector.BecomeOptions{Method: "su", User: csh,
+			Password: sudo.Password}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

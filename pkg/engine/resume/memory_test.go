@@ -78,7 +78,8 @@ func TestNothingIsOpenWhenAllHostsFinished(t *testing.T) {
 
 func TestNoMemoryRecallsNothing(t *testing.T) {
 	var m *Memory
-	if a, passes, err := m.Recall("a", task(1, "one")); a != nil || passes || err != nil || m.Behind("a") || !m.CanRun("a") {
+	if a, passes, err := m.Recall("a", task(1, "one")); a != nil || passes || err != nil || m.Behind("a") ||
+		!m.CanRun("a") {
 		t.Errorf("without a memory: %v, %v, %v", a, passes, err)
 	}
 }

@@ -256,7 +256,8 @@ func filterRandom(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	case err != nil:
 		return nil, fmt.Errorf("random can only be used on sequences and integers: %w", err)
 	case p.Has("start") || p.Has("step"):
-		return nil, fmt.Errorf("start and step can only be used with integer values before the bar, not with %s", expr.DescribeType(in))
+		return nil, fmt.Errorf("start and step can only be used with integer values before the bar, not with %s",
+			expr.DescribeType(in))
 	case len(list) == 0:
 		return nil, fmt.Errorf("cannot pick from an empty list")
 	}

@@ -13,7 +13,8 @@ import (
 
 func regexFilters(re *Patterns) []expr.Filter {
 	return []expr.Filter{
-		{Names: "regex_replace", Params: "pattern replacement ignorecase multiline count mandatory_count", Do: re.filterReplace},
+		{Names: "regex_replace", Params: "pattern replacement ignorecase multiline count mandatory_count",
+			Do: re.filterReplace},
 		{Names: "regex_search", Params: "regex! * **", Do: re.filterSearch},
 		{Names: "regex_findall", Params: "regex! multiline ignorecase", Do: re.filterFindAll},
 		{Names: "regex_escape", Params: "re_type", Do: filterRegexEscape},
@@ -45,7 +46,8 @@ func (ps *Patterns) filterReplace(_ *expr.Call, in any, p *expr.Bound) (any, err
 		}
 	}
 	if mandatory > 0 && len(found) != mandatory {
-		return nil, fmt.Errorf("'%s' should match %d times, but matches %d times in '%s'", pattern, mandatory, len(found), expr.Shorten(s))
+		return nil, fmt.Errorf("'%s' should match %d times, but matches %d times in '%s'", pattern, mandatory, len(found),
+			expr.Shorten(s))
 	}
 	out, ok := template.Replace(s, found, expr.MaxText)
 	if !ok {

@@ -13,6 +13,7 @@ import (
 // those of collections that kk's own playbooks use.
 func Standard() expr.Library {
 	return expr.Library{
-		Filters: filters.Rows(), Tests: tests.Rows(), Lookups: lookups.Rows(), Functions: methods.Functions(), Methods: methods.Rows(),
+		Filters: filters.Rows(), Tests: tests.Rows(), Lookups: lookups.Rows(), Functions: methods.Functions(),
+		Methods: methods.Rows(),
 	}
 }

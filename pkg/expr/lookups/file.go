@@ -22,7 +22,8 @@ func fileLookups() []expr.Lookup {
 		{Names: "lines", Do: lookupLines},
 		{Names: "pipe", Do: lookupPipe},
 		{Names: "url", Params: "split_lines validate_certs username password headers timeout http_agent force force_basic_auth follow_redirects use_proxy ca_path", Do: lookupURL},
-		{Names: "ini", Params: "file section default re type allow_no_value allow_none case_sensitive encoding", Do: lookupRecords("ansible.ini", iniValues)},
+		{Names: "ini", Params: "file section default re type allow_no_value allow_none case_sensitive encoding",
+			Do: lookupRecords("ansible.ini", iniValues)},
 		{Names: "csvfile", Params: "file delimiter col default encoding", Do: lookupRecords("ansible.csv", csvCell)},
 	}
 }
@@ -81,7 +82,8 @@ func findFile(c *expr.Call, sub, name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("Could not find or access '%s'\nSearched in:\n\t%s", name, strings.Join(paths, "\n\t")) //nolint:staticcheck // the words are known to users
+	return "", fmt.Errorf("Could not find or access '%s'\nSearched in:\n\t%s", name,
+		strings.Join(paths, "\n\t")) //nolint:staticcheck // the words are known to users
 }
 
 func readFound(c *expr.Call, name string) (string, error) {
@@ -210,7 +212,8 @@ func lookupFirstFound(c *expr.Call, terms []any, p *expr.Bound) ([]any, error) {
 		return nil, nil
 	}
 	slices.Sort(searched)
-	return nil, fmt.Errorf("no file was found (skip=true makes this an empty list)\nSearched in:\n\t%s", strings.Join(slices.Compact(searched), "\n\t"))
+	return nil, fmt.Errorf("no file was found (skip=true makes this an empty list)\nSearched in:\n\t%s",
+		strings.Join(slices.Compact(searched), "\n\t"))
 }
 
 func (w *fileSearch) term(term any, paths []any) error {

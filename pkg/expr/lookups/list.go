@@ -227,9 +227,11 @@ func (s *sequence) list() ([]any, error) {
 	}
 	switch {
 	case s.hasEnd && s.stride > 0 && s.end < s.start:
-		return nil, fmt.Errorf("cannot count from %d to %d by %d: to count backwards make stride negative", s.start, s.end, s.stride)
+		return nil, fmt.Errorf("cannot count from %d to %d by %d: to count backwards make stride negative", s.start, s.end,
+			s.stride)
 	case s.hasEnd && s.stride < 0 && s.end > s.start:
-		return nil, fmt.Errorf("cannot count from %d to %d by %d: to count forward don't make stride negative", s.start, s.end, s.stride)
+		return nil, fmt.Errorf("cannot count from %d to %d by %d: to count forward don't make stride negative", s.start,
+			s.end, s.stride)
 	}
 	if n := (s.end-s.start)/s.stride + 1; n > expr.MaxItems {
 		return nil, expr.ErrListTooBig

@@ -34,7 +34,8 @@ func withOptions(term string, p *expr.Bound) (string, map[string]string, error) 
 }
 
 // lookupRecords looks up each term in its file, or in the file with the default name.
-func lookupRecords(defaultFile string, find func(text, key string, opts map[string]string) ([]any, error)) func(*expr.Call, []any, *expr.Bound) ([]any, error) {
+func lookupRecords(defaultFile string, find func(text, key string, opts map[string]string) ([]any,
+	error)) func(*expr.Call, []any, *expr.Bound) ([]any, error) {
 	return func(c *expr.Call, terms []any, p *expr.Bound) ([]any, error) {
 		var out []any
 		err := eachTerm(terms, func(term string) error {
@@ -65,7 +66,8 @@ func iniValues(text, key string, opts map[string]string) ([]any, error) {
 		section = "java_properties"
 		text = "[" + section + "]\n" + text
 	}
-	rules := configparser.Rules{Exact: isYes(opts["case_sensitive"]), Bare: isYes(cmp.Or(opts["allow_no_value"], opts["allow_none"]))}
+	rules := configparser.Rules{Exact: isYes(opts["case_sensitive"]),
+		Bare: isYes(cmp.Or(opts["allow_no_value"], opts["allow_none"]))}
 	file, wrong := configparser.Parse(text, rules)
 	if len(wrong) > 0 {
 		return nil, wrongINI(wrong[0])
@@ -155,7 +157,8 @@ func csvCell(text, key string, opts map[string]string) ([]any, error) {
 			continue
 		}
 		if col >= len(row) {
-			return nil, fmt.Errorf("the row of %q has %d columns, and col asks for number %d, counted from 0", key, len(row), col)
+			return nil, fmt.Errorf("the row of %q has %d columns, and col asks for number %d, counted from 0", key, len(row),
+				col)
 		}
 		return []any{row[col]}, nil
 	}

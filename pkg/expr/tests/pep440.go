@@ -54,7 +54,8 @@ func comparePEP440(a, b string) (int, error) {
 func parsePEP440(text string) (*pep440Version, error) {
 	m := pep440Form.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
 	if m == nil {
-		return nil, fmt.Errorf("Invalid version: '%s' is no pep440 version", text) //nolint:staticcheck // users search for this text
+		return nil, fmt.Errorf("Invalid version: '%s' is no pep440 version",
+			text) //nolint:staticcheck // users search for this text
 	}
 	v := &pep440Version{epoch: integer(m[1])}
 	for _, part := range strings.Split(m[2], ".") {

@@ -135,13 +135,14 @@ func orderTests() []expr.Test {
 	}
 	var out []expr.Test
 	for _, r := range rows {
-		out = append(out, expr.Test{Names: r.names, Params: "other!", Do: func(_ *expr.Call, in any, p *expr.Bound) (bool, error) {
-			other, err := expr.Defined(p.Raw("other", nil))
-			if err != nil {
-				return false, err
-			}
-			return expr.Relation(r.comparison, in, other)
-		}})
+		out = append(out, expr.Test{Names: r.names, Params: "other!",
+			Do: func(_ *expr.Call, in any, p *expr.Bound) (bool, error) {
+				other, err := expr.Defined(p.Raw("other", nil))
+				if err != nil {
+					return false, err
+				}
+				return expr.Relation(r.comparison, in, other)
+			}})
 	}
 	return out
 }

@@ -152,5 +152,6 @@ func versionRelation(order int, operator string) (bool, error) {
 	case ">=", "ge":
 		return order >= 0, nil
 	}
-	return false, fmt.Errorf("the operator of version must be one of == != < <= > >= or eq, ne, lt, le, gt, ge, not %s", value.Repr(operator))
+	return false, fmt.Errorf("the operator of version must be one of == != < <= > >= or eq, ne, lt, le, gt, ge, not %s",
+		value.Repr(operator))
 }

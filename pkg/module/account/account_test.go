@@ -41,13 +41,16 @@ func TestUserCommands(t *testing.T) {
 		call string
 	}{
 		{[]any{"name", "ann", "create_home", false}, ""},
-		{[]any{"name", "ann", "create_home", false, "groups", "red", "uid", 4200, "comment", "Ann", "shell", "/bin/sh", "group", "ann"}, ""},
+		{[]any{"name", "ann", "create_home", false, "groups", "red", "uid", 4200, "comment", "Ann", "shell", "/bin/sh",
+			"group", "ann"}, ""},
 		{[]any{"name", "ann", "create_home", false, "groups", "blue"}, "usermod -G blue ann"},
 		{[]any{"name", "ann", "create_home", false, "groups", "blue,red", "append", true}, "usermod -a -G blue ann"},
 		{[]any{"name", "ann", "create_home", false, "groups", []any{}}, "usermod -G  ann"},
-		{[]any{"name", "ann", "create_home", false, "uid", 1, "non_unique", true, "group", "red", "comment", "B C", "home", "/h", "move_home", true, "shell", "/s"},
+		{[]any{"name", "ann", "create_home", false, "uid", 1, "non_unique", true, "group", "red", "comment", "B C", "home",
+			"/h", "move_home", true, "shell", "/s"},
 			"usermod -u 1 -o -g 5 -c B C -d /h -m -s /s ann"},
-		{[]any{"name", "new", "system", true, "uid", 7, "groups", "red,blue", "umask", "077", "skeleton", "/k", "expires", 86400}, "useradd -u 7 -G red,blue -e 1970-01-02 -r -K UMASK=077 -m -k /k new"},
+		{[]any{"name", "new", "system", true, "uid", 7, "groups", "red,blue", "umask", "077", "skeleton", "/k", "expires",
+			86400}, "useradd -u 7 -G red,blue -e 1970-01-02 -r -K UMASK=077 -m -k /k new"},
 		{[]any{"name", "ann", "state", "absent", "remove", true, "force", true}, "userdel -f -r ann"},
 		{[]any{"name", "new", "state", "absent"}, ""},
 	} {
@@ -72,7 +75,8 @@ func TestPasswordTravelsOverStandardInput(t *testing.T) {
 	if calls := acted(h); !r.Changed || calls != "chpasswd -e" || read(t, h.Dir+"/secret") != "ann:$6$secret\n" {
 		t.Errorf("ran %q: %+v", calls, r)
 	}
-	if lines := count.Lines(); len(lines) != 1 || strings.Contains(lines[0], "secret") && strings.Contains(lines[0], "$6$") {
+	if lines := count.Lines(); len(lines) != 1 || strings.Contains(lines[0], "secret") &&
+		strings.Contains(lines[0], "$6$") {
 		t.Errorf("%d commands, or the hash stands in a command line", len(lines))
 	}
 	run(t, "user", moduletest.Options{Conn: h}, "name", "ann", "create_home", false, "password_lock", true)
@@ -92,13 +96,15 @@ func TestPasswordTravelsOverStandardInput(t *testing.T) {
 }
 
 func TestAccountsWithBusyboxAlone(t *testing.T) {
-	h := moduletest.NewStandIns(t, map[string]string{"getent": accounts, "adduser": "", "deluser": "", "addgroup": "", "delgroup": ""})
+	h := moduletest.NewStandIns(t, map[string]string{"getent": accounts, "adduser": "", "deluser": "", "addgroup": "",
+		"delgroup": ""})
 	for _, c := range []struct {
 		module string
 		args   []any
 		call   string
 	}{
-		{"user", []any{"name", "new", "uid", 7, "group", "red", "groups", "blue", "comment", "N", "shell", "/s", "home", "/h", "system", true, "create_home", false}, "adduser -D -u 7 -G red -g N -h /h -s /s -S -H new\naddgroup new blue"},
+		{"user", []any{"name", "new", "uid", 7, "group", "red", "groups", "blue", "comment", "N", "shell", "/s", "home", "/h",
+			"system", true, "create_home", false}, "adduser -D -u 7 -G red -g N -h /h -s /s -S -H new\naddgroup new blue"},
 		{"user", []any{"name", "ann", "groups", "blue", "create_home", false}, "addgroup ann blue\ndelgroup ann red"},
 		{"user", []any{"name", "ann", "state", "absent", "remove", true}, "deluser --remove-home ann"},
 		{"group", []any{"name", "crew", "gid", 9, "system", true}, "addgroup -S -g 9 crew"},
@@ -116,7 +122,8 @@ func TestAccountsWithBusyboxAlone(t *testing.T) {
 }
 
 func TestWhatIsMissingInCheckModeIsAWarning(t *testing.T) {
-	o := moduletest.Options{Conn: moduletest.NewStandIns(t, map[string]string{"getent": accounts, "usermod": "", "useradd": ""}), Check: true}
+	o := moduletest.Options{Conn: moduletest.NewStandIns(t,
+		map[string]string{"getent": accounts, "usermod": "", "useradd": ""}), Check: true}
 	for _, c := range []struct {
 		module  string
 		args    []any

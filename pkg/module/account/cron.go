@@ -89,7 +89,8 @@ func (m *Cron) edit(tab []string) []string {
 	case m.Name == "":
 		return nil // all of the file
 	case m.Env:
-		return EditEnv(tab, CronEnv{m.Name, fmt.Sprintf(`%s="%s"`, m.Name, m.Job), m.State == "absent", m.InsertAfter, m.InsertBefore})
+		return EditEnv(tab, CronEnv{m.Name, fmt.Sprintf(`%s="%s"`, m.Name, m.Job), m.State == "absent", m.InsertAfter,
+			m.InsertBefore})
 	case m.State == "absent":
 		return m.without(tab)
 	}

@@ -28,14 +28,19 @@ func TestCronFile(t *testing.T) {
 		t.Errorf("a new file: %v, %v, want one that all may read", info.Mode(), err)
 	}
 	write(t, file, "0 0 * * * root found\n"+read(t, file))
-	twice("#Ansible: f\n0 0 * * * root found\n#Ansible: a\n1 * * * * root x\n", "name", "f", "job", "found", "minute", 0, "hour", 0)
-	twice("A=\"1\"\n#Ansible: f\n0 0 * * * root found\n#Ansible: a\n1 * * * * root x\n", "name", "A", "job", "1", "env", true)
-	twice("B=\"2\"\nA=\"1\"\n#Ansible: f\n0 0 * * * root found\n#Ansible: a\n1 * * * * root x\n", "name", "B", "job", "2", "env", true, "insertbefore", "A")
-	twice("B=\"2\"\nA=\"3\"\n#Ansible: f\n0 0 * * * root found\n#Ansible: a\n1 * * * * root x\n", "name", "A", "job", "3", "env", true)
+	twice("#Ansible: f\n0 0 * * * root found\n#Ansible: a\n1 * * * * root x\n", "name", "f", "job", "found", "minute", 0,
+		"hour", 0)
+	twice("A=\"1\"\n#Ansible: f\n0 0 * * * root found\n#Ansible: a\n1 * * * * root x\n", "name", "A", "job", "1", "env",
+		true)
+	twice("B=\"2\"\nA=\"1\"\n#Ansible: f\n0 0 * * * root found\n#Ansible: a\n1 * * * * root x\n", "name", "B", "job", "2",
+		"env", true, "insertbefore", "A")
+	twice("B=\"2\"\nA=\"3\"\n#Ansible: f\n0 0 * * * root found\n#Ansible: a\n1 * * * * root x\n", "name", "A", "job", "3",
+		"env", true)
 	twice("B=\"2\"\nA=\"3\"\n#Ansible: a\n1 * * * * root x\n", "name", "f", "state", "absent")
 	r := run(t, "cron", o, "cron_file", file, "user", "root", "name", "a", "job", "y", "backup", true)
 	backup, _ := moduletest.Field(r, "backup_file").(string)
-	if got := read(t, backup); !strings.Contains(got, "root x") || value.Repr(moduletest.Field(r, "envs")) != "['B', 'A']" {
+	if got := read(t, backup); !strings.Contains(got, "root x") ||
+		value.Repr(moduletest.Field(r, "envs")) != "['B', 'A']" {
 		t.Errorf("backup %q, %s", got, value.Repr(r.Data))
 	}
 	os.Remove(backup)
@@ -59,5 +64,6 @@ func TestCrontabHeaderIsLeftOut(t *testing.T) {
 	if got := r.Diff[0].After; got != "# mine\n#Ansible: a\n* * * * * x\n" {
 		t.Errorf("got %q", got)
 	}
-	fails(t, "crontab is not installed", "cron", moduletest.Options{Conn: moduletest.NewStandIns(t, nil)}, "name", "a", "job", "x")
+	fails(t, "crontab is not installed", "cron", moduletest.Options{Conn: moduletest.NewStandIns(t, nil)}, "name", "a",
+		"job", "x")
 }

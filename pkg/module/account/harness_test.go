@@ -48,7 +48,8 @@ func TestUnreachableHost(t *testing.T) {
 		"getent":      {"database", "passwd"},
 		"known_hosts": {"name", "x", "state", "absent"},
 	} {
-		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil ||
+			!strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

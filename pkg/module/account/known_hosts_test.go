@@ -22,7 +22,8 @@ func TestKnownHostsTellsTheDifference(t *testing.T) {
 	for i, before := range []string{"# first\n", "# first\n" + key + "\n"} {
 		r := moduletest.Run(t, spec(t, "known_hosts"), a, o)
 		diff, _ := moduletest.Field(r, "diff").(*value.Dict)
-		if diff == nil || diff.String("before") != before || diff.String("after") != "# first\n"+key+"\n" || diff.String("after_header") != file {
+		if diff == nil || diff.String("before") != before || diff.String("after") != "# first\n"+key+"\n" ||
+			diff.String("after_header") != file {
 			t.Errorf("run %d: the difference is %s", i, value.Repr(diff))
 		}
 		if r.Changed != (i == 0) {

@@ -108,7 +108,8 @@ func (m *asyncStatus) ofHost(ctx context.Context, c *module.Call, text string, u
 			"that supervises the job was killed"}
 		return m.about(gone, 1, 1, "results_file", file), nil
 	case err != nil || w.Note == nil:
-		unknown := module.Result{Failed: true, Msg: "Could not parse job output: " + text, NoLog: strings.Contains(text, `"NoLog":true`)}
+		unknown := module.Result{Failed: true, Msg: "Could not parse job output: " + text,
+			NoLog: strings.Contains(text, `"NoLog":true`)}
 		return m.about(unknown, 1, 1, "results_file", file), nil
 	}
 	r, err := w.Note.result(ctx, c, w.outcome(c))

@@ -21,7 +21,8 @@ type shelf struct {
 func (s *shelf) End() (string, int64, error) { return "/shelf", int64(s.Len()), s.lost }
 
 func bounded(keep int, open func(string) module.Overflow) *outputs {
-	return newOutputs(&module.Call{Now: time.Now, Outputs: &module.Outputs{Keep: keep, Open: open, Why: "storage unavailable"}})
+	return newOutputs(&module.Call{Now: time.Now,
+		Outputs: &module.Outputs{Keep: keep, Open: open, Why: "storage unavailable"}})
 }
 
 func fill(t *testing.T, c *capture, text string, step int) {
@@ -95,7 +96,8 @@ func TestOutputThatCannotBeStored(t *testing.T) {
 	fill(t, &o.stdout, strings.Repeat("x\n", 50<<10), 4096)
 	var out outcome
 	out.hold(o)
-	if len(out.Warnings) != 1 || !strings.HasSuffix(out.Warnings[0], "; only the first 100 KiB are in /shelf: no space left on device") {
+	if len(out.Warnings) != 1 || !strings.HasSuffix(out.Warnings[0],
+		"; only the first 100 KiB are in /shelf: no space left on device") {
 		t.Errorf("%q", out.Warnings)
 	}
 }
@@ -133,7 +135,8 @@ func TestEndlessLine(t *testing.T) {
 			t.Errorf("kept %d bytes", len(out.Stdout))
 		}
 		for _, text := range []string{shown[0], out.Stdout} {
-			if rest := strings.NewReplacer("*", "", "=", "", "-", "").Replace(secrets.Text(text)); strings.Contains(rest, "horse") || strings.Contains(rest, "staple") {
+			if rest := strings.NewReplacer("*", "", "=", "", "-", "").Replace(secrets.Text(text)); strings.Contains(rest,
+				"horse") || strings.Contains(rest, "staple") {
 				t.Errorf("from %d: a part of the secret is there", offset)
 			}
 		}

@@ -35,7 +35,8 @@ func detach(t *testing.T, name string, o moduletest.Options, limit time.Duration
 	if err != nil || r.Failed {
 		t.Fatalf("%v %+v", err, r)
 	}
-	if get(r, "ansible_job_id") != id || get(r, "finished") != 0 || !strings.HasSuffix(get(r, "results_file").(string), id) {
+	if get(r, "ansible_job_id") != id || get(r, "finished") != 0 ||
+		!strings.HasSuffix(get(r, "results_file").(string), id) {
 		t.Errorf("started: %s", value.Repr(r.Data))
 	}
 	return id
@@ -101,7 +102,8 @@ func TestDetachedOnEveryShell(t *testing.T) {
 			mode(t, dir, 0o700)
 			mode(t, filepath.Join(dir, id), 0o600)
 			r := finished(t, o, id)
-			if !r.Failed || r.Msg != "non-zero return code" || get(r, "rc") != 3 || get(r, "stderr") != "err" || get(r, "results_file") != filepath.Join(dir, id) {
+			if !r.Failed || r.Msg != "non-zero return code" || get(r, "rc") != 3 || get(r, "stderr") != "err" ||
+				get(r, "results_file") != filepath.Join(dir, id) {
 				t.Errorf("%+v %s", r, value.Repr(r.Data))
 			}
 			if got, want := get(r, "stdout"), "in\nsome word\n"+umask(); got != want {
@@ -110,7 +112,8 @@ func TestDetachedOnEveryShell(t *testing.T) {
 			if left := names(t, dir); len(left) != 1 {
 				t.Errorf("left behind: %v", left)
 			}
-			if r := run(t, "async_status", o, "jid", id, "mode", "cleanup"); get(r, "erased") != filepath.Join(dir, id) || r.Failed || r.Changed {
+			if r := run(t, "async_status", o, "jid", id, "mode", "cleanup"); get(r, "erased") != filepath.Join(dir, id) ||
+				r.Failed || r.Changed {
 				t.Errorf("cleanup: %+v", r)
 			}
 			if r := run(t, "async_status", o, "jid", id); !r.Failed || r.Msg != "could not find job" || get(r, "finished") != 1 {
@@ -155,8 +158,10 @@ func TestDetachedOutputIsWhole(t *testing.T) {
 	for c := 1; c < 128; c++ {
 		odd.WriteByte(byte(c))
 	}
-	for name, conn := range map[string]connector.Connector{"sh": moduletest.Shell(), "busybox": busybox(t, posix+" setsid")} {
-		for i, text := range []string{"", "\n", "no newline", "a\n\n", "\\n \\\" \\u0041 %s &\n", odd.String(), "żółć\n", ".", "\n."} {
+	for name, conn := range map[string]connector.Connector{"sh": moduletest.Shell(),
+		"busybox": busybox(t, posix+" setsid")} {
+		for i, text := range []string{"", "\n", "no newline", "a\n\n", "\\n \\\" \\u0041 %s &\n", odd.String(), "żółć\n", ".",
+			"\n."} {
 			t.Run(name+strconv.Itoa(i), func(t *testing.T) {
 				t.Setenv("HOME", t.TempDir())
 				file := filepath.Join(t.TempDir(), "text")
@@ -278,7 +283,8 @@ func TestDetachedGuards(t *testing.T) {
 		msg    string
 	}{
 		{"command", []any{"cmd", "false", "creates", dir}, false, "Did not run command since '" + dir + "' exists"},
-		{"command", []any{"cmd", "true", "chdir", dir + "/none"}, true, "Unable to change directory before execution: [Errno 2] No such file or directory: b'" + dir + "/none'"},
+		{"command", []any{"cmd", "true", "chdir", dir + "/none"}, true,
+			"Unable to change directory before execution: [Errno 2] No such file or directory: b'" + dir + "/none'"},
 		{"command", []any{"cmd", "kk-none"}, true, "[Errno 2] No such file or directory: b'kk-none'"},
 		{"shell", []any{"cmd", "true", "removes", dir}, false, ""},
 	} {

@@ -38,7 +38,8 @@ func TestCommandOutputs(t *testing.T) {
 	}{
 		{"words", `printf '%s\n' one "two  three" 'four $x'`, "one\ntwo  three\nfour $x"},
 		{"no shell", `echo a | b; c && d > e * # f`, "a | b; c && d > e * # f"},
-		{"variables are expanded and not split", `printf [%s] $KK_WORD ${KK_WORD}x pre'$KK_WORD'`, "[a  b*][a  b*x][prea  b*]"},
+		{"variables are expanded and not split", `printf [%s] $KK_WORD ${KK_WORD}x pre'$KK_WORD'`,
+			"[a  b*][a  b*x][prea  b*]"},
 		{"unset variables stay", `echo $KK_NONE ${KK_NONE} $ $1 ${ a$`, "$KK_NONE ${KK_NONE} $ $1 ${ a$"},
 		{"tilde", `printf '%s\n' ~ ~/x a~ "~/y z" ~kknobody!`, home + "\n" + home + "/x\na~\n" + home + "/y z\n~kknobody!"},
 		{"quotes", `echo it\'s "a \"b\" \c" '' x`, `it's a "b" \c  x`},
@@ -120,15 +121,20 @@ func TestCommandsThatCannotStart(t *testing.T) {
 		{"folder", "command", []any{"cmd", dir}, 13, "[Errno 13] Permission denied: b'" + dir + "'"},
 		{"shell builtin", "command", []any{"cmd", "export"}, 2, "[Errno 2] No such file or directory: b'export'"},
 		{"its own 127", "command", []any{"argv", []any{"sh", "-c", "exit 127"}}, 127, "non-zero return code"},
-		{"no folder", "command", []any{"cmd", "true", "chdir", "/no/such"}, 2, "Unable to change directory before execution: [Errno 2] No such file or directory: b'/no/such'"},
-		{"no folder for a shell", "shell", []any{"cmd", "true", "chdir", "/no/such"}, 2, "Unable to change directory before execution: [Errno 2] No such file or directory: b'/no/such'"},
+		{"no folder", "command", []any{"cmd", "true", "chdir", "/no/such"}, 2,
+			"Unable to change directory before execution: [Errno 2] No such file or directory: b'/no/such'"},
+		{"no folder for a shell", "shell", []any{"cmd", "true", "chdir", "/no/such"}, 2,
+			"Unable to change directory before execution: [Errno 2] No such file or directory: b'/no/such'"},
 		{"unknown inside a shell", "shell", []any{"cmd", "kk-no-such"}, 127, "non-zero return code"},
-		{"no shell", "shell", []any{"cmd", "true", "executable", "/no/sh"}, 2, "[Errno 2] No such file or directory: b'/no/sh'"},
+		{"no shell", "shell", []any{"cmd", "true", "executable", "/no/sh"}, 2,
+			"[Errno 2] No such file or directory: b'/no/sh'"},
 		{"empty", "command", []any{"cmd", "  "}, 256, "no command given"},
 		{"empty shell", "shell", nil, 256, "no command given"},
 		{"both", "command", []any{"cmd", "a", "argv", "b"}, 256, "only command or argv can be given, not both"},
-		{"quote", "command", []any{"cmd", "echo 'a"}, 256, "the command cannot be split into arguments: no closing quotation"},
-		{"backslash", "command", []any{"cmd", `echo \`}, 256, "the command cannot be split into arguments: no escaped character after the last backslash"},
+		{"quote", "command", []any{"cmd", "echo 'a"}, 256,
+			"the command cannot be split into arguments: no closing quotation"},
+		{"backslash", "command", []any{"cmd", `echo \`}, 256,
+			"the command cannot be split into arguments: no escaped character after the last backslash"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -174,7 +180,8 @@ func TestCreatesAndRemoves(t *testing.T) {
 		}
 	}
 	r := run(t, "command", moduletest.Options{}, "cmd", "echo", "creates", dir)
-	if r.Msg != "Did not run command since '"+dir+"' exists" || get(r, "stdout") != "skipped, since "+dir+" exists" || get(r, "rc") != 0 {
+	if r.Msg != "Did not run command since '"+dir+"' exists" || get(r, "stdout") != "skipped, since "+dir+" exists" ||
+		get(r, "rc") != 0 {
 		t.Errorf("got %+v %s", r, value.Repr(r.Data))
 	}
 	r = run(t, "shell", moduletest.Options{Check: true}, "cmd", "echo", "removes", "/no/such")
@@ -268,7 +275,8 @@ func TestScript(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	spec := moduletest.Find(t, exec.Modules(), "script")
-	if _, err := moduletest.Try(t, spec, value.NewDict("cmd", "none.sh"), o); err == nil || !strings.Contains(err.Error(), "Could not find or access 'none.sh'") {
+	if _, err := moduletest.Try(t, spec, value.NewDict("cmd", "none.sh"), o); err == nil ||
+		!strings.Contains(err.Error(), "Could not find or access 'none.sh'") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := moduletest.Try(t, spec, value.NewDict("cmd", " "), o); err == nil || err.Error() != "no script given" {

@@ -22,11 +22,14 @@ func TestExpect(t *testing.T) {
 	ask := func(o moduletest.Options, pairs ...any) module.Result {
 		t.Helper()
 		o.Conn = conn
-		return moduletest.Run(t, spec, value.NewDict(append(pairs, "command", "sh -c '"+strings.ReplaceAll(asking, "'", `'\''`)+"'")...), o)
+		return moduletest.Run(t, spec, value.NewDict(append(pairs, "command", "sh -c '"+
+			strings.ReplaceAll(asking, "'", `'\''`)+"'")...), o)
 	}
-	r := ask(moduletest.Options{}, "responses", value.NewDict("Name:", "ada", "(?i)(?<!x)p[a-z]{,7}:", []any{"it's s3cret", "it's s3cret"}))
+	r := ask(moduletest.Options{}, "responses",
+		value.NewDict("Name:", "ada", "(?i)(?<!x)p[a-z]{,7}:", []any{"it's s3cret", "it's s3cret"}))
 	out, _ := r.Data.Get("stdout")
-	if rc, _ := r.Data.Get("rc"); !r.Changed || r.Failed || rc != 0 || !strings.HasSuffix(out.(string), "ada,it's s3cret,it's s3cret") {
+	if rc, _ := r.Data.Get("rc"); !r.Changed || r.Failed || rc != 0 ||
+		!strings.HasSuffix(out.(string), "ada,it's s3cret,it's s3cret") {
 		t.Errorf("got %+v: %s", r, value.Repr(r.Data))
 	}
 	if strings.Contains(strings.Join(conn.Lines(), ""), "s3cret") {
@@ -51,10 +54,13 @@ func TestExpect(t *testing.T) {
 	if err := os.WriteFile(done, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r = ask(moduletest.Options{}, "responses", value.NewDict("Name:", "x"), "creates", done); r.Changed || !strings.Contains(r.Msg, "since '"+done+"' exists") {
+	if r = ask(moduletest.Options{}, "responses", value.NewDict("Name:", "x"), "creates", done); r.Changed ||
+		!strings.Contains(r.Msg, "since '"+done+"' exists") {
 		t.Errorf("creates: %+v", r)
 	}
-	if _, err := moduletest.Try(t, spec, value.NewDict("command", "true", "responses", value.NewDict("(", "x")), moduletest.Options{}); err == nil || !strings.Contains(err.Error(), `responses: "(": missing ), unterminated subpattern at position 0`) {
+	if _, err := moduletest.Try(t, spec, value.NewDict("command", "true", "responses", value.NewDict("(", "x")),
+		moduletest.Options{}); err == nil || !strings.Contains(err.Error(),
+		`responses: "(": missing ), unterminated subpattern at position 0`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -30,14 +30,16 @@ func TestAsAnotherUser(t *testing.T) {
 	for _, name := range oddNames {
 		write(t, src+"/files/tree/"+name, name, 0o644)
 	}
-	conn := connector.Env(connector.Become(local.New(), connector.BecomeOptions{User: "nobody"}), map[string]string{"KK": "x y"})
+	conn := connector.Env(connector.Become(local.New(), connector.BecomeOptions{User: "nobody"}),
+		map[string]string{"KK": "x y"})
 	o := moduletest.Options{Conn: conn, Dir: src}
 	r, _ := moduletest.RunTwice(t, spec(t, "copy"), args("content", "x", "dest", dir+"/f"), o)
 	moduletest.Want(t, r, "owner", "nobody", "uid", 65534)
 	moduletest.RunTwice(t, spec(t, "copy"), args("src", "tree", "dest", dir), o)
 	moduletest.RunTwice(t, spec(t, "lineinfile"), args("path", dir+"/f", "line", "y"), o)
 	moduletest.RunTwice(t, spec(t, "file"), args("path", dir+"/d", "state", "directory", "mode", "0700"), o)
-	moduletest.RunTwice(t, spec(t, "unarchive"), args("src", "a.tgz", "dest", dir+"/d", "extra_opts", "--strip-components=1"), o)
+	moduletest.RunTwice(t, spec(t, "unarchive"),
+		args("src", "a.tgz", "dest", dir+"/d", "extra_opts", "--strip-components=1"), o)
 	checkUnpacked(t, dir+"/d")
 	if got := read(t, dir+"/tree/it's"); got != "it's" {
 		t.Errorf("it's holds %q", got)

@@ -55,7 +55,8 @@ func TestCopyRoundTrips(t *testing.T) {
 	dest := filepath.Join(dir, "f")
 	run := func(content, mode string) (bool, int) {
 		conn := moduletest.Count(nil)
-		r := moduletest.Run(t, spec(t, "copy"), args("content", content, "dest", dest, "mode", mode, "owner", "root"), moduletest.Options{Conn: conn})
+		r := moduletest.Run(t, spec(t, "copy"), args("content", content, "dest", dest, "mode", mode, "owner", "root"),
+			moduletest.Options{Conn: conn})
 		return r.Changed, len(conn.Commands())
 	}
 	for _, step := range []struct {
@@ -97,7 +98,8 @@ func TestCopyIntoFolder(t *testing.T) {
 		o := moduletest.Options{Conn: conn, Dir: src}
 		r, _ := moduletest.RunTwice(t, spec(t, "copy"), args("src", "a.txt", "dest", dir, "mode", "preserve"), o)
 		moduletest.Want(t, r, "dest", dir+"/a.txt", "mode", "0755", "src", src+"/files/a.txt")
-		r, _ = moduletest.RunTwice(t, spec(t, "copy"), args("src", "a.txt", "dest", dir+"/new/sub/", "directory_mode", "0750"), o)
+		r, _ = moduletest.RunTwice(t, spec(t, "copy"),
+			args("src", "a.txt", "dest", dir+"/new/sub/", "directory_mode", "0750"), o)
 		moduletest.Want(t, r, "dest", dir+"/new/sub/a.txt")
 		if got := modeOf(t, dir+"/new/sub").Perm(); got != 0o750 {
 			t.Errorf("the new folder has mode %o", got)
@@ -136,13 +138,16 @@ func TestCopyForceBackupValidate(t *testing.T) {
 		if r.Changed || read(t, dest) != "old" {
 			t.Error("force: no replaced the file")
 		}
-		moduletest.Fails(t, "failed to validate: rc:1", spec(t, "copy"), args("content", "new", "dest", dest, "validate", "grep -q good %s"), o)
-		moduletest.Fails(t, "validate must contain %s", spec(t, "copy"), args("content", "new", "dest", dest, "validate", "true"), o)
+		moduletest.Fails(t, "failed to validate: rc:1", spec(t, "copy"),
+			args("content", "new", "dest", dest, "validate", "grep -q good %s"), o)
+		moduletest.Fails(t, "validate must contain %s", spec(t, "copy"),
+			args("content", "new", "dest", dest, "validate", "true"), o)
 		if read(t, dest) != "old" {
 			t.Error("an invalid file was put in place")
 		}
 		for _, ok := range []string{
-			"grep -q good '%s'", `grep -q good "%s"`, `sh -c 'grep -q good %s'`, `sh -c "grep -q good '%s'"`, `test "x%sy" = x%s'y'`,
+			"grep -q good '%s'", `grep -q good "%s"`, `sh -c 'grep -q good %s'`, `sh -c "grep -q good '%s'"`,
+			`test "x%sy" = x%s'y'`,
 			`test "$(cat %s)" = good`, `test "$(stat -c %%s %s)" = 4`, `sh -c "grep -q \"good\" %s"`,
 		} {
 			moduletest.Run(t, spec(t, "copy"), args("content", "good", "dest", dest+".quoted", "validate", ok, "force", true), o)
@@ -150,7 +155,8 @@ func TestCopyForceBackupValidate(t *testing.T) {
 				t.Errorf("%s: %v", ok, err)
 			}
 		}
-		r = moduletest.Run(t, spec(t, "copy"), args("content", "good", "dest", dest, "validate", "grep -q good %s", "backup", true), o)
+		r = moduletest.Run(t, spec(t, "copy"), args("content", "good", "dest", dest, "validate", "grep -q good %s", "backup",
+			true), o)
 		backup, _ := get(t, r, "backup_file").(string)
 		if read(t, backup) != "old" || read(t, dest) != "good" || modeOf(t, dest).Perm() != 0o640 {
 			t.Errorf("backup %q, content %q, mode %o", read(t, backup), read(t, dest), modeOf(t, dest))
@@ -199,7 +205,8 @@ func TestCopyGivesAllNewFoldersTheirMode(t *testing.T) {
 	o := moduletest.Options{Dir: src}
 	moduletest.RunTwice(t, spec(t, "copy"), args("src", "tree", "dest", dir+"/a/b", "directory_mode", "0750"), o)
 	moduletest.RunTwice(t, spec(t, "copy"), args("src", "tree/f", "dest", dir+"/c/d/", "directory_mode", "0700"), o)
-	for p, mode := range map[string]fs.FileMode{"/a": 0o750, "/a/b": 0o750, "/a/b/tree": 0o750, "/c": 0o700, "/c/d": 0o700} {
+	for p, mode := range map[string]fs.FileMode{"/a": 0o750, "/a/b": 0o750, "/a/b/tree": 0o750, "/c": 0o700,
+		"/c/d": 0o700} {
 		if got := modeOf(t, dir+p).Perm(); got != mode {
 			t.Errorf("%s has mode %o, not %o", p, got, mode)
 		}
@@ -246,7 +253,8 @@ func TestCopyCheckModeWithoutFolder(t *testing.T) {
 
 func TestCopyJSON(t *testing.T) {
 	dir := t.TempDir()
-	moduletest.Run(t, spec(t, "copy"), args("content", args("b", []any{1, true}, "a", nil), "dest", dir+"/x"), moduletest.Options{})
+	moduletest.Run(t, spec(t, "copy"), args("content", args("b", []any{1, true}, "a", nil), "dest", dir+"/x"),
+		moduletest.Options{})
 	if got := read(t, dir+"/x"); got != `{"b": [1, true], "a": null}` {
 		t.Errorf("the file holds %q", got)
 	}
@@ -328,7 +336,8 @@ func TestCopyRemote(t *testing.T) {
 		for _, name := range oddNames {
 			write(t, dir+"/src/deep/"+name, name, 0o640)
 		}
-		r, _ := moduletest.RunTwice(t, spec(t, "copy"), args("src", dir+"/src/deep/it's", "dest", dir+"/one", "remote_src", true, "mode", "preserve"), o)
+		r, _ := moduletest.RunTwice(t, spec(t, "copy"),
+			args("src", dir+"/src/deep/it's", "dest", dir+"/one", "remote_src", true, "mode", "preserve"), o)
 		moduletest.Want(t, r, "dest", dir+"/one", "mode", "0640", "checksum", "79bbc535e98fe7e64ace715175a9b3d6e4167bf0")
 		if read(t, dir+"/one") != "it's" || r.Diff[0].After != "it's" {
 			t.Errorf("copied %q, diff %+v", read(t, dir+"/one"), r.Diff)
@@ -339,13 +348,15 @@ func TestCopyRemote(t *testing.T) {
 				t.Errorf("%q holds %q", name, got)
 			}
 		}
-		r = moduletest.Run(t, spec(t, "copy"), args("src", dir+"/src", "dest", dir+"/all", "remote_src", true, "mode", "0600"), o)
+		r = moduletest.Run(t, spec(t, "copy"), args("src", dir+"/src", "dest", dir+"/all", "remote_src", true, "mode",
+			"0600"), o)
 		moduletest.Want(t, r, "dest", dir+"/all/src")
 		if modeOf(t, dir+"/all/src/deep/plain").Perm() != 0o600 {
 			t.Error("mode was not set")
 		}
 		moduletest.Fails(t, "not found", spec(t, "copy"), args("src", dir+"/nope", "dest", dir+"/x", "remote_src", true), o)
-		moduletest.Fails(t, "into itself", spec(t, "copy"), args("src", dir+"/src", "dest", dir+"/src/deep", "remote_src", true), o)
+		moduletest.Fails(t, "into itself", spec(t, "copy"),
+			args("src", dir+"/src", "dest", dir+"/src/deep", "remote_src", true), o)
 		noLeftovers(t, dir)
 	})
 }

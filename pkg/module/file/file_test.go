@@ -21,7 +21,8 @@ func TestFileDirectory(t *testing.T) {
 			}
 			dir := t.TempDir()
 			p := filepath.Join(dir, "up", name, "leaf")
-			r, _ := moduletest.RunTwice(t, spec(t, "file"), args("path", p+"/", "state", "directory", "mode", "u=rwx,g=rx,o="), o)
+			r, _ := moduletest.RunTwice(t, spec(t, "file"), args("path", p+"/", "state", "directory", "mode", "u=rwx,g=rx,o="),
+				o)
 			moduletest.Want(t, r, "path", p, "state", "directory", "mode", "0750")
 			for _, d := range []string{p, filepath.Dir(p), dir + "/up"} {
 				if modeOf(t, d).Perm() != 0o750 {
@@ -42,7 +43,8 @@ func TestFileAttributes(t *testing.T) {
 		o := moduletest.Options{Conn: conn, Diff: true}
 		a := args("path", p, "mode", "4755", "owner", "nobody", "group", "1234")
 		r, _ := moduletest.RunTwice(t, spec(t, "file"), a, o)
-		moduletest.Want(t, r, "mode", "04755", "owner", "nobody", "uid", 65534, "gid", 1234, "group", "1234", "state", "file", "size", 1)
+		moduletest.Want(t, r, "mode", "04755", "owner", "nobody", "uid", 65534, "gid", 1234, "group", "1234", "state", "file",
+			"size", 1)
 		before, _ := r.Diff[0].Before.(*value.Dict)
 		if before.String("mode") != "0644" || before.String("path") != p {
 			t.Errorf("diff is %s", value.Repr(before))
@@ -64,9 +66,11 @@ func TestFileRecurse(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := moduletest.Options{Conn: conn}
-		moduletest.RunTwice(t, spec(t, "file"), args("path", dir+"/top", "recurse", true, "follow", false, "mode", "u=rwX,g=rX,o="), o)
+		moduletest.RunTwice(t, spec(t, "file"), args("path", dir+"/top", "recurse", true, "follow", false, "mode",
+			"u=rwX,g=rX,o="), o)
 		for _, name := range oddNames {
-			if d, f := modeOf(t, dir+"/top/"+name).Perm(), modeOf(t, dir+"/top/"+name+"/"+name).Perm(); d != 0o750 || f != 0o640 {
+			if d, f := modeOf(t, dir+"/top/"+name).Perm(), modeOf(t, dir+"/top/"+name+"/"+name).Perm(); d != 0o750 ||
+				f != 0o640 {
 				t.Errorf("%q: folder %o, file %o", name, d, f)
 			}
 		}
@@ -107,7 +111,8 @@ func TestFileLinks(t *testing.T) {
 		target := write(t, dir+"/tar get", "x", 0o600)
 		o := moduletest.Options{Conn: conn}
 		link := dir + "/li'nk"
-		r, _ := moduletest.RunTwice(t, spec(t, "file"), args("src", "tar get", "dest", link, "state", "link", "mode", "0640"), o)
+		r, _ := moduletest.RunTwice(t, spec(t, "file"), args("src", "tar get", "dest", link, "state", "link", "mode", "0640"),
+			o)
 		moduletest.Want(t, r, "dest", link, "src", "tar get", "state", "link")
 		if got, _ := os.Readlink(link); got != "tar get" || modeOf(t, target).Perm() != 0o640 {
 			t.Errorf("link to %q, target has %o", got, modeOf(t, target))
@@ -121,15 +126,19 @@ func TestFileLinks(t *testing.T) {
 		if got, _ := os.Readlink(link); got != "nowhere" {
 			t.Errorf("link to %q", got)
 		}
-		moduletest.Fails(t, "src file does not exist", spec(t, "file"), args("src", "nowhere", "dest", dir+"/other", "state", "link"), o)
+		moduletest.Fails(t, "src file does not exist", spec(t, "file"),
+			args("src", "nowhere", "dest", dir+"/other", "state", "link"), o)
 		moduletest.Fails(t, "src is required", spec(t, "file"), args("dest", dir+"/other", "state", "link"), o)
-		moduletest.Fails(t, "refusing to convert from directory to symlink", spec(t, "file"), args("src", target, "dest", dir+"/d", "state", "link"), o)
+		moduletest.Fails(t, "refusing to convert from directory to symlink", spec(t, "file"),
+			args("src", target, "dest", dir+"/d", "state", "link"), o)
 		f := write(t, dir+"/f", "x", 0o644)
-		moduletest.Fails(t, "refusing to convert from file to symlink", spec(t, "file"), args("src", target, "dest", f, "state", "link"), o)
+		moduletest.Fails(t, "refusing to convert from file to symlink", spec(t, "file"),
+			args("src", target, "dest", f, "state", "link"), o)
 		moduletest.RunTwice(t, spec(t, "file"), args("src", target, "dest", f, "state", "link", "force", true), o)
 		moduletest.RunTwice(t, spec(t, "file"), args("src", target, "dest", dir+"/d", "state", "link", "force", true), o)
 		write(t, dir+"/full/x", "x", 0o644)
-		moduletest.Fails(t, "is not empty, refusing to convert it", spec(t, "file"), args("src", target, "dest", dir+"/full", "state", "link", "force", true), o)
+		moduletest.Fails(t, "is not empty, refusing to convert it", spec(t, "file"),
+			args("src", target, "dest", dir+"/full", "state", "link", "force", true), o)
 	})
 }
 
@@ -146,9 +155,11 @@ func TestFileHard(t *testing.T) {
 			t.Error("they are not the same file")
 		}
 		other := write(t, dir+"/c", "y", 0o644)
-		moduletest.Fails(t, "different hard links exist", spec(t, "file"), args("src", target, "dest", other, "state", "hard"), o)
+		moduletest.Fails(t, "different hard links exist", spec(t, "file"),
+			args("src", target, "dest", other, "state", "hard"), o)
 		moduletest.RunTwice(t, spec(t, "file"), args("src", target, "dest", other, "state", "hard", "force", true), o)
-		moduletest.Fails(t, "src does not exist", spec(t, "file"), args("src", dir+"/no", "dest", dir+"/d", "state", "hard"), o)
+		moduletest.Fails(t, "src does not exist", spec(t, "file"), args("src", dir+"/no", "dest", dir+"/d", "state", "hard"),
+			o)
 		moduletest.Fails(t, "hard links to folders", spec(t, "file"), args("src", dir, "dest", dir+"/d", "state", "hard"), o)
 		moduletest.Fails(t, "src is required", spec(t, "file"), args("dest", dir+"/d", "state", "hard"), o)
 	})
@@ -172,13 +183,16 @@ func TestFileTouch(t *testing.T) {
 		if info, _ := os.Stat(p); !info.ModTime().After(old) {
 			t.Error("the time was not set")
 		}
-		set := args("path", p, "state", "touch", "access_time", "2020-02-03 04:05:06", "access_time_format", "%Y-%m-%d %H:%M:%S", "modification_time", "202002030405.06")
+		set := args("path", p, "state", "touch", "access_time", "2020-02-03 04:05:06", "access_time_format",
+			"%Y-%m-%d %H:%M:%S", "modification_time", "202002030405.06")
 		moduletest.RunTwice(t, spec(t, "file"), set, o)
 		if info, _ := os.Stat(p); info.ModTime().Local().Format(time.DateTime) != "2020-02-03 04:05:06" {
 			t.Errorf("the time is %v", info.ModTime())
 		}
-		moduletest.Fails(t, `Error while obtaining timestamp for time soon`, spec(t, "file"), args("path", p, "state", "touch", "access_time", "soon"), o)
-		moduletest.Fails(t, "bad directive %Q", spec(t, "file"), args("path", p, "state", "touch", "access_time", "1", "access_time_format", "%Q"), o)
+		moduletest.Fails(t, `Error while obtaining timestamp for time soon`, spec(t, "file"),
+			args("path", p, "state", "touch", "access_time", "soon"), o)
+		moduletest.Fails(t, "bad directive %Q", spec(t, "file"),
+			args("path", p, "state", "touch", "access_time", "1", "access_time_format", "%Q"), o)
 		moduletest.RunTwice(t, spec(t, "file"), args("path", p, "state", "file", "modification_time", "202001011200.0"), o)
 		moduletest.Fails(t, "does not exist", spec(t, "file"), args("path", dir+"/no/x", "state", "touch"), o)
 	})
@@ -200,9 +214,12 @@ func TestFileStateOfWhatIsThere(t *testing.T) {
 	moduletest.Fails(t, "already exists as a file", spec(t, "file"), args("path", f, "state", "directory"), o)
 	moduletest.Fails(t, "src option requires", spec(t, "file"), args("path", f, "src", "x", "state", "touch"), o)
 	moduletest.Fails(t, "recurse option requires", spec(t, "file"), args("path", f, "recurse", true, "state", "touch"), o)
-	moduletest.Fails(t, "There was an issue creating "+f+"/x as requested: ", spec(t, "file"), args("path", f+"/x", "state", "directory"), o)
-	moduletest.Fails(t, "recurse option requires state to be 'directory'", spec(t, "file"), args("path", f, "recurse", true), o)
-	moduletest.Fails(t, "is link, cannot continue", spec(t, "file"), args("path", dir+"/link", "state", "file", "follow", false), o)
+	moduletest.Fails(t, "There was an issue creating "+f+"/x as requested: ", spec(t, "file"),
+		args("path", f+"/x", "state", "directory"), o)
+	moduletest.Fails(t, "recurse option requires state to be 'directory'", spec(t, "file"),
+		args("path", f, "recurse", true), o)
+	moduletest.Fails(t, "is link, cannot continue", spec(t, "file"),
+		args("path", dir+"/link", "state", "file", "follow", false), o)
 }
 
 func TestPathsExpandOnTheHost(t *testing.T) {
@@ -210,7 +227,8 @@ func TestPathsExpandOnTheHost(t *testing.T) {
 		dir := t.TempDir()
 		conn = connector.Env(&withHome{conn, dir}, nil)
 		o := moduletest.Options{Conn: conn}
-		r, _ := moduletest.RunTwice(t, spec(t, "file"), args("path", "~/a b/$KK_SUB/${KK_SUB}x/$NOT_SET", "state", "directory"), o)
+		r, _ := moduletest.RunTwice(t, spec(t, "file"),
+			args("path", "~/a b/$KK_SUB/${KK_SUB}x/$NOT_SET", "state", "directory"), o)
 		moduletest.Want(t, r, "path", dir+"/a b/it's/it'sx/$NOT_SET")
 		r, _ = moduletest.RunTwice(t, spec(t, "copy"), args("content", "x", "dest", "~/f"), o)
 		moduletest.Want(t, r, "dest", dir+"/f")

@@ -27,7 +27,8 @@ func (j *fileJob) planLink() (string, error) {
 	}
 	j.res.Set("src", src)
 	if target.followed() == nil && !j.Force {
-		return fmt.Sprintf(`src file does not exist, use "force=yes" if you really want to create the link: %s`, target.path), nil
+		return fmt.Sprintf(`src file does not exist, use "force=yes" if you really want to create the link: %s`, target.path),
+			nil
 	}
 	if j.at.isLink() && j.at.link == src {
 		return "", j.linkAttributes(target, j.at.self)

@@ -20,7 +20,8 @@ import (
 
 // oddNames are file names that break scripts without correct quoting.
 var oddNames = []string{
-	"plain", "with space", "it's", `say "hi"`, "new\nline", "-rf", "ümläut-日本", "$HOME", "`id`", "a;b&c|d", "*", `back\slash`, "trailing ", "%s%d",
+	"plain", "with space", "it's", `say "hi"`, "new\nline", "-rf", "ümläut-日本", "$HOME", "`id`", "a;b&c|d", "*",
+	`back\slash`, "trailing ", "%s%d",
 }
 
 // shells runs a test with the shell of this machine, and with only busybox.

@@ -39,8 +39,10 @@ func TestStat(t *testing.T) {
 			}
 			d := statOf(t, o, "path", p)
 			for key, want := range map[string]any{
-				"exists": true, "isreg": true, "isdir": false, "islnk": false, "mode": "4750", "size": 3, "isuid": true, "isgid": false,
-				"checksum": "55ca6286e3e4f4fba5d0448333fa99fc5a404a73", "path": p, "mtime": 1600000000.0, "rusr": true, "xoth": false,
+				"exists": true, "isreg": true, "isdir": false, "islnk": false, "mode": "4750", "size": 3, "isuid": true,
+				"isgid":    false,
+				"checksum": "55ca6286e3e4f4fba5d0448333fa99fc5a404a73", "path": p, "mtime": 1600000000.0, "rusr": true,
+				"xoth": false,
 				"wgrp": false, "xgrp": true, "readable": true, "nlink": 1, "uid": os.Getuid(),
 			} {
 				if got, _ := d.Get(key); !value.Equal(got, want) {
@@ -69,7 +71,8 @@ func TestStatLinksAndFolders(t *testing.T) {
 		if d.String("lnk_target") != "it's\n" || d.String("lnk_source") != target || d.Has("checksum") {
 			t.Errorf("link: %s", value.Repr(d))
 		}
-		if d := statOf(t, o, "path", dir+"/link", "follow", true, "checksum_algorithm", "md5"); d.String("checksum") != "9dd4e461268c8034f5c8564e155c67a6" || d.Has("lnk_target") {
+		if d := statOf(t, o, "path", dir+"/link", "follow", true, "checksum_algorithm",
+			"md5"); d.String("checksum") != "9dd4e461268c8034f5c8564e155c67a6" || d.Has("lnk_target") {
 			t.Errorf("followed: %s", value.Repr(d))
 		}
 		if d := statOf(t, o, "path", dir+"/dangling"); !value.Truth(must(d.Get("islnk"))) {
@@ -86,7 +89,8 @@ func TestStatLinksAndFolders(t *testing.T) {
 				t.Errorf("missing: %s", value.Repr(d))
 			}
 		}
-		if d := statOf(t, o, "path", target, "checksum_algorithm", "sha512", "get_mime", false, "get_attributes", false); len(d.String("checksum")) != 128 || d.Has("mimetype") || d.Has("attr_flags") {
+		if d := statOf(t, o, "path", target, "checksum_algorithm", "sha512", "get_mime", false, "get_attributes",
+			false); len(d.String("checksum")) != 128 || d.Has("mimetype") || d.Has("attr_flags") {
 			t.Errorf("sha512: %s", value.Repr(d))
 		}
 	})
@@ -111,7 +115,8 @@ func TestHostWithoutStat(t *testing.T) {
 					continue
 				}
 				d := statOf(t, o, "path", p)
-				for key, want := range map[string]any{"mode": "0640", "size": 3, "uid": os.Getuid(), "isreg": true, "nlink": 1, "checksum": sha1Of(t, "abc")} {
+				for key, want := range map[string]any{"mode": "0640", "size": 3, "uid": os.Getuid(), "isreg": true, "nlink": 1,
+					"checksum": sha1Of(t, "abc")} {
 					if got, _ := d.Get(key); !value.Equal(got, want) {
 						t.Errorf("%q: %s is %s", name, key, value.Repr(got))
 					}
@@ -139,7 +144,8 @@ func (w *withPath) Run(ctx context.Context, c connector.Command) (connector.Exit
 
 func TestInodes(t *testing.T) {
 	n, err := parseInode("@ 123 -rws--s--t 1 0 7 3 Jan 1 00:00 x\n-rws--s--t 1 root seven 3 Jan 1 00:00 x")
-	if err != nil || n.perm() != 0o7711 || n.owner != "root" || n.group != "seven" || n.size != 3 || n.ino != 123 || !n.is(typeFile) {
+	if err != nil || n.perm() != 0o7711 || n.owner != "root" || n.group != "seven" || n.size != 3 || n.ino != 123 ||
+		!n.is(typeFile) {
 		t.Errorf("inode is %+v, %v", n, err)
 	}
 	for _, bad := range []string{"@", "@1 2 3", "", "zz 1 2 3 4 5 6 7 8 9/a/b", "#", "#f 9z 1 2 3 4 5 6 7 8 9/a/b"} {
@@ -157,7 +163,8 @@ func TestSlurp(t *testing.T) {
 		o := moduletest.Options{Conn: conn, Check: true}
 		r := moduletest.Run(t, spec(t, "slurp"), args("src", p), o)
 		moduletest.Want(t, r, "encoding", "base64", "source", p, "content", base64.StdEncoding.EncodeToString([]byte(text)))
-		moduletest.Want(t, moduletest.Run(t, spec(t, "slurp"), args("src", write(t, dir+"/empty", "", 0o600)), o), "content", "")
+		moduletest.Want(t, moduletest.Run(t, spec(t, "slurp"), args("src", write(t, dir+"/empty", "", 0o600)), o), "content",
+			"")
 		moduletest.Fails(t, "file not found: "+dir+"/no", spec(t, "slurp"), args("src", dir+"/no"), o)
 		moduletest.Fails(t, "source is a directory", spec(t, "slurp"), args("src", dir), o)
 	})
@@ -228,7 +235,8 @@ func TestFind(t *testing.T) {
 			name, text string
 			mode       os.FileMode
 		}{
-			{"a.log", "one\nerror: x\n", 0o644}, {"b.log", strings.Repeat("x", 5000), 0o600}, {"c.txt", "", 0o644}, {".hidden", "", 0o644},
+			{"a.log", "one\nerror: x\n", 0o644}, {"b.log", strings.Repeat("x", 5000), 0o600}, {"c.txt", "", 0o644},
+			{".hidden", "", 0o644},
 			{"sub/d.log", "no error", 0o640}, {"sub/deep/e.log", "", 0o644},
 		} {
 			write(t, dir+"/"+f.name, f.text, f.mode)
@@ -278,7 +286,8 @@ func TestFind(t *testing.T) {
 				t.Errorf("msg is %q", r.Msg)
 			}
 		}
-		r := moduletest.Run(t, spec(t, "find"), args("paths", []any{dir + "/no", dir + "/a.log", dir + "/sub"}, "get_checksum", true), o)
+		r := moduletest.Run(t, spec(t, "find"), args("paths", []any{dir + "/no", dir + "/a.log", dir + "/sub"},
+			"get_checksum", true), o)
 		skipped, _ := get(t, r, "skipped_paths").(*value.Dict)
 		if skipped.Len() != 2 || len(r.Warnings) != 2 || !strings.HasPrefix(r.Msg, "Not all paths examined") {
 			t.Errorf("skipped %s, warnings %q", value.Repr(skipped), r.Warnings)
@@ -341,7 +350,8 @@ func TestFindOddNames(t *testing.T) {
 		for _, name := range oddNames {
 			write(t, dir+"/"+name+"/"+name, name, 0o644)
 		}
-		r := moduletest.Run(t, spec(t, "find"), args("paths", dir, "recurse", true, "get_checksum", true), moduletest.Options{Conn: conn})
+		r := moduletest.Run(t, spec(t, "find"), args("paths", dir, "recurse", true, "get_checksum", true),
+			moduletest.Options{Conn: conn})
 		files, _ := get(t, r, "files").([]any)
 		got := map[string]string{}
 		for _, f := range files {
@@ -376,7 +386,8 @@ func TestTempFile(t *testing.T) {
 }
 
 func TestAnswersThatBreakOff(t *testing.T) {
-	for _, said := range []string{"S81a4", "\x00", "Qq\x00.\x00", ".\x00.\x00", "", "Ix\x00.\x00", "Uroot\x00.\x00", "C!\x00.\x00"} {
+	for _, said := range []string{"S81a4", "\x00", "Qq\x00.\x00", ".\x00.\x00", "", "Ix\x00.\x00", "Uroot\x00.\x00",
+		"C!\x00.\x00"} {
 		if _, err := parseAnswer([]byte(said), []asked{{path: "/x"}}, "root", ""); err == nil {
 			t.Errorf("%q is an answer", said)
 		}
@@ -388,8 +399,10 @@ func TestUnreachable(t *testing.T) {
 		name string
 		args *value.Dict
 	}{
-		{"copy", args("content", "x", "dest", "/x")}, {"file", args("path", "/x")}, {"stat", args("path", "/x")}, {"slurp", args("src", "/x")},
-		{"fetch", args("src", "/x", "dest", "/x")}, {"find", args("paths", "/x")}, {"lineinfile", args("path", "/x", "line", "y")}, {"tempfile", args()},
+		{"copy", args("content", "x", "dest", "/x")}, {"file", args("path", "/x")}, {"stat", args("path", "/x")},
+		{"slurp", args("src", "/x")},
+		{"fetch", args("src", "/x", "dest", "/x")}, {"find", args("paths", "/x")},
+		{"lineinfile", args("path", "/x", "line", "y")}, {"tempfile", args()},
 	} {
 		_, err := moduletest.Try(t, spec(t, a.name), a.args, moduletest.Options{Conn: moduletest.Unreachable{}})
 		if err == nil || !strings.Contains(err.Error(), "connection refused") {

@@ -39,7 +39,8 @@ func TestFlagsOfTheFileSystem(t *testing.T) {
 		if !r.Changed {
 			t.Errorf("%s attributes=%s changed nothing", step.module, step.flags)
 		}
-		if err := exec.Command("sh", "-c", `lsattr -d "$0" | cut -d " " -f 1 | grep -q A`, p).Run(); (err == nil) != step.set {
+		if err := exec.Command("sh", "-c", `lsattr -d "$0" | cut -d " " -f 1 | grep -q A`,
+			p).Run(); (err == nil) != step.set {
 			t.Errorf("%s attributes=%s: is A set? %v", step.module, step.flags, err == nil)
 		}
 	}
@@ -49,7 +50,8 @@ func TestFlagsFailWhereThereAreNone(t *testing.T) {
 	if _, err := exec.LookPath("chattr"); err != nil {
 		t.Skip("chattr is not installed (package e2fsprogs)")
 	}
-	moduletest.Fails(t, "chattr failed", spec(t, "file"), args("path", "/proc/version", "attributes", "+A"), moduletest.Options{})
+	moduletest.Fails(t, "chattr failed", spec(t, "file"), args("path", "/proc/version", "attributes", "+A"),
+		moduletest.Options{})
 }
 
 func TestContextsWithoutSELinux(t *testing.T) {
@@ -58,7 +60,8 @@ func TestContextsWithoutSELinux(t *testing.T) {
 	}
 	shells(t, func(t *testing.T, conn connector.Connector) {
 		p := write(t, t.TempDir()+"/f", "x", 0o644)
-		r := moduletest.Run(t, spec(t, "file"), args("path", p, "setype", "etc_t", "selevel", "s0"), moduletest.Options{Conn: conn})
+		r := moduletest.Run(t, spec(t, "file"), args("path", p, "setype", "etc_t", "selevel", "s0"),
+			moduletest.Options{Conn: conn})
 		if r.Changed || r.Failed {
 			t.Errorf("result is %+v", r)
 		}
@@ -100,7 +103,8 @@ func TestFileHardLinkIntoAFolder(t *testing.T) {
 	if err := os.Mkdir(dir+"/d", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r, _ := moduletest.RunTwice(t, spec(t, "file"), args("src", src, "path", dir+"/d", "state", "hard"), moduletest.Options{})
+	r, _ := moduletest.RunTwice(t, spec(t, "file"), args("src", src, "path", dir+"/d", "state", "hard"),
+		moduletest.Options{})
 	moduletest.Want(t, r, "dest", dir+"/d/f", "state", "hard")
 	r = moduletest.Run(t, spec(t, "file"), args("src", src, "path", dir+"/d/f", "mode", "0600"), moduletest.Options{})
 	moduletest.Want(t, r, "state", "hard", "mode", "0600")
@@ -117,12 +121,14 @@ func TestFileThatCannotGetItsOwnerIsNotLeft(t *testing.T) {
 		}
 	}
 	nobody := connector.Become(local.New(), connector.BecomeOptions{User: "nobody", Method: "su", Flags: "-s /bin/sh"})
-	moduletest.Fails(t, "set the owner of", spec(t, "file"), args("path", dir+"/f", "state", "touch", "owner", "root"), moduletest.Options{Conn: nobody})
+	moduletest.Fails(t, "set the owner of", spec(t, "file"), args("path", dir+"/f", "state", "touch", "owner", "root"),
+		moduletest.Options{Conn: nobody})
 	if _, err := os.Stat(dir + "/f"); err == nil {
 		t.Error("the file was left behind")
 	}
 	f := write(t, dir+"/g", "x", 0o666)
-	if r := moduletest.Run(t, spec(t, "file"), args("path", f, "state", "touch"), moduletest.Options{Conn: nobody}); !r.Changed {
+	if r := moduletest.Run(t, spec(t, "file"), args("path", f, "state", "touch"),
+		moduletest.Options{Conn: nobody}); !r.Changed {
 		t.Errorf("who may write a file cannot touch it: %+v", r)
 	}
 }

@@ -55,10 +55,12 @@ func TestArchivePacksFolders(t *testing.T) {
 			dest := dir + "/out." + format
 			a := args("path", dir+"/in", "dest", dest, "format", format, "mode", "0600", "exclusion_patterns", "*.tmp")
 			r, again := moduletest.RunTwice(t, spec(t, "archive"), a, o)
-			moduletest.Want(t, r, "dest", dest, "dest_state", "archive", "state", "file", "arcroot", dir+"/", "missing", []any{}, "mode", "0600", "expanded_paths", []any{dir + "/in"})
+			moduletest.Want(t, r, "dest", dest, "dest_state", "archive", "state", "file", "arcroot", dir+"/", "missing", []any{},
+				"mode", "0600", "expanded_paths", []any{dir + "/in"})
 			moduletest.Want(t, again, "state", "file")
 			names := packedNames(t, dest)
-			if len(names) != len(oddNames)-1+2 || !slices.Contains(names, "in/-rf") || !slices.Contains(names, "in/link") || !slices.Contains(names, `in/back\slash`) || !slices.Contains(names, "in/sub/") {
+			if len(names) != len(oddNames)-1+2 || !slices.Contains(names, "in/-rf") || !slices.Contains(names, "in/link") ||
+				!slices.Contains(names, `in/back\slash`) || !slices.Contains(names, "in/sub/") {
 				t.Errorf("%s holds %q", dest, names)
 			}
 			write(t, dir+"/in/more", "m", 0o600)
@@ -82,11 +84,13 @@ func TestArchiveOfSeveralPaths(t *testing.T) {
 	dest := dir + "/out.tgz"
 	a := args("path", []any{dir + "/a/*.conf", dir + "/b", dir + "/gone"}, "exclude_path", dir+"/a/2*", "dest", dest)
 	r, _ := moduletest.RunTwice(t, spec(t, "archive"), a, moduletest.Options{})
-	moduletest.Want(t, r, "dest_state", "incomplete", "missing", []any{dir + "/gone"}, "arcroot", dir+"/", "archived", []any{dir + "/a/1.conf", dir + "/b/deep", dir + "/b/deep/4"})
+	moduletest.Want(t, r, "dest_state", "incomplete", "missing", []any{dir + "/gone"}, "arcroot", dir+"/", "archived",
+		[]any{dir + "/a/1.conf", dir + "/b/deep", dir + "/b/deep/4"})
 	if got := packedNames(t, dest); !slices.Equal(got, []string{"a/1.conf", "b/deep/", "b/deep/4"}) {
 		t.Errorf("the archive holds %q", got)
 	}
-	r, _ = moduletest.RunTwice(t, spec(t, "archive"), args("path", dir+"/b/", "dest", dir+"/content.tar", "format", "tar"), moduletest.Options{})
+	r, _ = moduletest.RunTwice(t, spec(t, "archive"), args("path", dir+"/b/", "dest", dir+"/content.tar", "format", "tar"),
+		moduletest.Options{})
 	moduletest.Want(t, r, "arcroot", dir+"/b/")
 	if got := packedNames(t, dir+"/content.tar"); !slices.Equal(got, []string{"deep/", "deep/4"}) {
 		t.Errorf("the archive holds %q", got)
@@ -109,7 +113,8 @@ func TestArchiveCompressesAndRemoves(t *testing.T) {
 			t.Errorf("the file was not removed: %v", err)
 		}
 		write(t, dir+"/f", "x", 0o644)
-		r, _ = moduletest.RunTwice(t, spec(t, "archive"), args("path", dir+"/f", "dest", dir+"/f.tgz", "force_archive", true), o)
+		r, _ = moduletest.RunTwice(t, spec(t, "archive"), args("path", dir+"/f", "dest", dir+"/f.tgz", "force_archive", true),
+			o)
 		moduletest.Want(t, r, "dest_state", "archive")
 		if got := packedNames(t, dir+"/f.tgz"); !slices.Equal(got, []string{"f"}) {
 			t.Errorf("the archive holds %q", got)
@@ -136,7 +141,8 @@ func TestArchiveZip(t *testing.T) {
 	if err := os.Symlink("a b", dir+"/in/link"); err != nil {
 		t.Fatal(err)
 	}
-	moduletest.RunTwice(t, spec(t, "archive"), args("path", dir+"/in", "dest", dir+"/o.zip", "format", "zip"), moduletest.Options{})
+	moduletest.RunTwice(t, spec(t, "archive"), args("path", dir+"/in", "dest", dir+"/o.zip", "format", "zip"),
+		moduletest.Options{})
 	z, err := zip.OpenReader(dir + "/o.zip")
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +161,8 @@ func TestArchiveErrors(t *testing.T) {
 	moduletest.Fails(t, `must specify "dest"`, s, args("path", []any{p, dir}), moduletest.Options{})
 	moduletest.Fails(t, `must specify "dest"`, s, args("path", dir+"/d/*"), moduletest.Options{})
 	moduletest.Fails(t, "is a folder", s, args("path", p, "dest", dir), moduletest.Options{})
-	moduletest.Fails(t, "it would be removed too", s, args("path", dir+"/d", "dest", dir+"/d/out.gz", "remove", true), moduletest.Options{})
+	moduletest.Fails(t, "it would be removed too", s, args("path", dir+"/d", "dest", dir+"/d/out.gz", "remove", true),
+		moduletest.Options{})
 	moduletest.Fails(t, "does not exist (create it", s, args("path", p, "dest", dir+"/none/x.gz"), moduletest.Options{})
 	if os.Geteuid() == 0 {
 		o := moduletest.Options{Conn: asNobody{}}
@@ -169,7 +176,8 @@ func TestArchiveErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		moduletest.Fails(t, "the new file could not be written", s, args("path", []any{secret, open}, "dest", open+"/o.tgz"), o)
+		moduletest.Fails(t, "the new file could not be written", s, args("path", []any{secret, open}, "dest", open+"/o.tgz"),
+			o)
 		if _, err := os.Stat(open + "/o.tgz"); !os.IsNotExist(err) {
 			t.Errorf("an archive that lacks a file was left: %v", err)
 		}

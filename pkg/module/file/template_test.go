@@ -34,7 +34,8 @@ func TestTemplate(t *testing.T) {
 func TestTemplateNames(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	p := write(t, src+"/t.j2", "{{ template_fullpath }}|{{ template_host }}|{{ template_uid }}|{{ template_run_date.year }}|{{ ansible_managed }}|{{ x }}", 0o644)
-	o := moduletest.Options{Dir: src, Vars: expr.Names{"ansible_managed": "ours", "x": 1}, Now: func() time.Time { return time.Unix(1600000000, 0).UTC() }}
+	o := moduletest.Options{Dir: src, Vars: expr.Names{"ansible_managed": "ours", "x": 1},
+		Now: func() time.Time { return time.Unix(1600000000, 0).UTC() }}
 	moduletest.Run(t, spec(t, "template"), args("src", "t.j2", "dest", dir+"/out"), o)
 	host, err := os.Hostname()
 	if err != nil {
@@ -74,9 +75,11 @@ func TestTemplateEncodings(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	write(t, src+"/t.j2", "{{ 'ü' }}€", 0o644)
 	for name, want := range map[string]string{
-		"utf-8": "ü€", "windows-1252": "\xfc\x80", "cp1252": "\xfc\x80", "ISO-8859-15": "\xfc\xa4", "utf-16": "\xff\xfe\xfc\x00\xac\x20", "utf-16-be": "\x00\xfc\x20\xac",
+		"utf-8": "ü€", "windows-1252": "\xfc\x80", "cp1252": "\xfc\x80", "ISO-8859-15": "\xfc\xa4",
+		"utf-16": "\xff\xfe\xfc\x00\xac\x20", "utf-16-be": "\x00\xfc\x20\xac",
 	} {
-		moduletest.RunTwice(t, spec(t, "template"), args("src", "t.j2", "dest", dir+"/"+name, "output_encoding", name), moduletest.Options{Dir: src})
+		moduletest.RunTwice(t, spec(t, "template"), args("src", "t.j2", "dest", dir+"/"+name, "output_encoding", name),
+			moduletest.Options{Dir: src})
 		if got := read(t, dir+"/"+name); got != want {
 			t.Errorf("%s: %q, not %q", name, got, want)
 		}
@@ -118,17 +121,20 @@ func TestAssemble(t *testing.T) {
 		dest := dir + "/out"
 		r, _ := moduletest.RunTwice(t, spec(t, "assemble"), args("src", dir+"/parts", "dest", dest, "mode", "0600"), o)
 		moduletest.Want(t, r, "dest", dest, "src", dir+"/parts", "mode", "0600", "checksum", sha1Of(t, "h\na\nb\n"))
-		moduletest.RunTwice(t, spec(t, "assemble"), args("src", "parts", "dest", dest, "remote_src", false, "ignore_hidden", true, "delimiter", `-- \t`), o)
+		moduletest.RunTwice(t, spec(t, "assemble"),
+			args("src", "parts", "dest", dest, "remote_src", false, "ignore_hidden", true, "delimiter", `-- \t`), o)
 		if got := read(t, dest); got != "a\n-- \t\nb\n" {
 			t.Errorf("assembled %q", got)
 		}
-		moduletest.RunTwice(t, spec(t, "assemble"), args("src", dir+"/parts", "dest", dest, "regexp", "^2", "backup", true), o)
+		moduletest.RunTwice(t, spec(t, "assemble"), args("src", dir+"/parts", "dest", dest, "regexp", "^2", "backup", true),
+			o)
 		if got := read(t, dest); got != "b\n" {
 			t.Errorf("assembled %q", got)
 		}
 		moduletest.Fails(t, "does not exist", spec(t, "assemble"), args("src", dir+"/no", "dest", dest), o)
 		moduletest.Fails(t, "is not a directory", spec(t, "assemble"), args("src", dest, "dest", dest), o)
-		moduletest.Fails(t, "does not exist (create it", spec(t, "assemble"), args("src", dir+"/parts", "dest", dir+"/no/x"), o)
+		moduletest.Fails(t, "does not exist (create it", spec(t, "assemble"), args("src", dir+"/parts", "dest", dir+"/no/x"),
+			o)
 		moduletest.Fails(t, "is not valid", spec(t, "assemble"), args("src", dir+"/parts", "dest", dest, "regexp", "("), o)
 	})
 }

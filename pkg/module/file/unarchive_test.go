@@ -180,7 +180,8 @@ func TestUnarchiveRemoteAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := w.WriteHeader(&tar.Header{Name: "top/link", Typeflag: tar.TypeSymlink, Linkname: "a b", ModTime: archiveTime}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: "top/link", Typeflag: tar.TypeSymlink, Linkname: "a b",
+			ModTime: archiveTime}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Close(); err != nil {
@@ -190,15 +191,19 @@ func TestUnarchiveRemoteAgain(t *testing.T) {
 		src := write(t, dir+"/a.tar", b.String(), 0o644)
 		o := moduletest.Options{Conn: conn}
 		moduletest.RunTwice(t, spec(t, "unarchive"), args("src", src, "dest", mkdir(t, dir+"/1"), "remote_src", true), o)
-		moduletest.RunTwice(t, spec(t, "unarchive"), args("src", src, "dest", mkdir(t, dir+"/2"), "remote_src", true, "exclude", "sub/c", "extra_opts", "--strip-components=1"), o)
+		moduletest.RunTwice(t, spec(t, "unarchive"),
+			args("src", src, "dest", mkdir(t, dir+"/2"), "remote_src", true, "exclude", "sub/c", "extra_opts",
+				"--strip-components=1"), o)
 		read(t, dir+"/1/top/a b")
 		read(t, dir+"/2/sub/d")
 		if _, err := os.Stat(dir + "/2/sub/c"); err == nil {
 			t.Error("an excluded file was unpacked")
 		}
-		moduletest.Fails(t, "does not exist on the host", spec(t, "unarchive"), args("src", dir+"/no", "dest", dir, "remote_src", true), o)
+		moduletest.Fails(t, "does not exist on the host", spec(t, "unarchive"),
+			args("src", dir+"/no", "dest", dir, "remote_src", true), o)
 		moduletest.Fails(t, "is not a file", spec(t, "unarchive"), args("src", dir, "dest", dir, "remote_src", true), o)
-		moduletest.Fails(t, "list the archive", spec(t, "unarchive"), args("src", write(t, dir+"/junk", strings.Repeat("junk", 500), 0o644), "dest", dir, "remote_src", true), o)
+		moduletest.Fails(t, "list the archive", spec(t, "unarchive"),
+			args("src", write(t, dir+"/junk", strings.Repeat("junk", 500), 0o644), "dest", dir, "remote_src", true), o)
 	})
 }
 
@@ -250,9 +255,11 @@ func TestUnarchiveZip(t *testing.T) {
 			t.Log("unzip is not installed: an archive of the host is not tested")
 			return
 		}
-		moduletest.RunTwice(t, spec(t, "unarchive"), args("src", p, "dest", mkdir(t, dir+"/r"), "remote_src", true, "exclude", "top/it's"), o)
+		moduletest.RunTwice(t, spec(t, "unarchive"),
+			args("src", p, "dest", mkdir(t, dir+"/r"), "remote_src", true, "exclude", "top/it's"), o)
 		read(t, dir+"/r/top/a b")
-		moduletest.Fails(t, "cannot be stripped", spec(t, "unarchive"), args("src", p, "dest", dir, "remote_src", true, "extra_opts", "--strip-components=1"), o)
+		moduletest.Fails(t, "cannot be stripped", spec(t, "unarchive"),
+			args("src", p, "dest", dir, "remote_src", true, "extra_opts", "--strip-components=1"), o)
 	})
 }
 
@@ -269,7 +276,8 @@ func TestUnarchiveOptions(t *testing.T) {
 		checkUnpacked(t, dir+"/strip")
 		run("dest", mkdir(t, dir+"/inc"), "include", "top/sub")
 		run("dest", mkdir(t, dir+"/exc"), "exclude", []any{"*.txt", "top/pl*n", "hard"})
-		for p, there := range map[string]bool{"inc/top/sub/x.txt": true, "inc/top/plain": false, "exc/top/sub/x.txt": false, "exc/top/plain": false, "exc/top/it's": true} {
+		for p, there := range map[string]bool{"inc/top/sub/x.txt": true, "inc/top/plain": false, "exc/top/sub/x.txt": false,
+			"exc/top/plain": false, "exc/top/it's": true} {
 			if _, err := os.Stat(dir + "/" + p); (err == nil) != there {
 				t.Errorf("%s: there is %v", p, err == nil)
 			}
@@ -287,7 +295,8 @@ func TestUnarchiveOptions(t *testing.T) {
 		if r.Changed || !strings.Contains(r.Msg, "skipped, since") {
 			t.Errorf("result is %+v", r)
 		}
-		r = moduletest.Run(t, spec(t, "unarchive"), args("src", src+"/files/a.tgz", "dest", dir, "creates", newer, "remote_src", true), o)
+		r = moduletest.Run(t, spec(t, "unarchive"),
+			args("src", src+"/files/a.tgz", "dest", dir, "creates", newer, "remote_src", true), o)
 		if r.Changed || !strings.Contains(r.Msg, "skipped, since") {
 			t.Errorf("result is %+v", r)
 		}
@@ -304,12 +313,14 @@ func TestUnarchiveOnManyHosts(t *testing.T) {
 		dest := mkdir(t, dir+"/"+host)
 		if host == "h3" {
 			write(t, mkdir(t, dest+"/sub")+"/y.txt", "own", 0o644)
-			moduletest.Run(t, spec(t, "unarchive"), args("src", "a.tgz", "dest", dest, "extra_opts", strip, "include", "top/sub"), o)
+			moduletest.Run(t, spec(t, "unarchive"), args("src", "a.tgz", "dest", dest, "extra_opts", strip, "include",
+				"top/sub"), o)
 		}
 		moduletest.RunTwice(t, spec(t, "unarchive"), args("src", "a.tgz", "dest", dest, "extra_opts", strip), o)
 		checkUnpacked(t, dest)
 	}
-	moduletest.RunTwice(t, spec(t, "unarchive"), args("src", "a.tgz", "dest", mkdir(t, dir+"/whole"), "exclude", []any{"nothing"}), o)
+	moduletest.RunTwice(t, spec(t, "unarchive"),
+		args("src", "a.tgz", "dest", mkdir(t, dir+"/whole"), "exclude", []any{"nothing"}), o)
 	checkUnpacked(t, dir+"/whole/top")
 }
 
@@ -363,7 +374,8 @@ func TestUnarchiveErrors(t *testing.T) {
 	} {
 		moduletest.Fails(t, c.text, spec(t, "unarchive"), c.args, o)
 	}
-	r := moduletest.Run(t, spec(t, "unarchive"), args("src", "a.tgz", "dest", dir+"/later"), moduletest.Options{Dir: src, Check: true})
+	r := moduletest.Run(t, spec(t, "unarchive"), args("src", "a.tgz", "dest", dir+"/later"),
+		moduletest.Options{Dir: src, Check: true})
 	if !r.Changed || len(r.Warnings) != 1 {
 		t.Errorf("result is %+v", r)
 	}
@@ -371,11 +383,16 @@ func TestUnarchiveErrors(t *testing.T) {
 
 func TestListings(t *testing.T) {
 	for line, want := range map[string]member{
-		`-rw-r--r-- 0/0               3 2020-09-13 12:26:40 top/a b`:             {from: "top/a b", kind: typeFile, mode: 0o644, size: 3, mtime: 1600000000},
-		`-rwsr-xr-x root/root         3 2020-09-13 12:26:40 a\nb\\c\303\244`:     {from: "a\nb\\cä", kind: typeFile, mode: 0o4755, size: 3, mtime: 1600000000},
-		`drwxr-xr-x 0/0               0 2020-09-13 12:26 top/`:                   {from: "top/", kind: typeDir, mode: 0o755, mtime: 1599999960},
-		`lrwxrwxrwx 0/0               0 2020-09-13 12:26:40.5 top/l -> a b`:      {from: "top/l", kind: typeLink, mode: 0o777, link: "a b", mtime: 1600000000},
-		`hrw-r--r-- 0/0               0 2020-09-13 12:26:40 top/h link to top/a`: {from: "top/h", kind: typeFile, hard: true, mode: 0o644, link: "top/a", mtime: 1600000000},
+		`-rw-r--r-- 0/0               3 2020-09-13 12:26:40 top/a b`: {from: "top/a b", kind: typeFile,
+			mode: 0o644, size: 3, mtime: 1600000000},
+		`-rwsr-xr-x root/root         3 2020-09-13 12:26:40 a\nb\\c\303\244`: {from: "a\nb\\cä", kind: typeFile,
+			mode: 0o4755, size: 3, mtime: 1600000000},
+		`drwxr-xr-x 0/0               0 2020-09-13 12:26 top/`: {from: "top/", kind: typeDir, mode: 0o755,
+			mtime: 1599999960},
+		`lrwxrwxrwx 0/0               0 2020-09-13 12:26:40.5 top/l -> a b`: {from: "top/l", kind: typeLink, mode: 0o777,
+			link: "a b", mtime: 1600000000},
+		`hrw-r--r-- 0/0               0 2020-09-13 12:26:40 top/h link to top/a`: {from: "top/h", kind: typeFile, hard: true,
+			mode: 0o644, link: "top/a", mtime: 1600000000},
 	} {
 		if got, ok := parseTarLine(line); !ok || got != want {
 			t.Errorf("%s\nis %+v, not %+v", line, got, want)

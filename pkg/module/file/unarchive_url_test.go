@@ -56,15 +56,18 @@ func TestUnarchiveURLByTheHost(t *testing.T) {
 	if calls := host.Calls(); strings.Count(calls, " https://h/x/a.tgz?q=1") != 3 || strings.Contains(calls, "-k") {
 		t.Errorf("curl was called so: %s", calls)
 	}
-	moduletest.Run(t, spec(t, "unarchive"), args("src", "https://h/a.tgz", "dest", dest, "remote_src", true, "validate_certs", false), o)
+	moduletest.Run(t, spec(t, "unarchive"), args("src", "https://h/a.tgz", "dest", dest, "remote_src", true,
+		"validate_certs", false), o)
 	if calls := host.Calls(); !strings.Contains(calls, "-k") {
 		t.Errorf("curl was called so: %s", calls)
 	}
-	r := moduletest.Run(t, spec(t, "unarchive"), args("src", "https://h/a.tgz", "dest", dest, "remote_src", true, "creates", dest+"/top"), o)
+	r := moduletest.Run(t, spec(t, "unarchive"),
+		args("src", "https://h/a.tgz", "dest", dest, "remote_src", true, "creates", dest+"/top"), o)
 	if !r.Skipped || host.Calls() != "" {
 		t.Errorf("creates does not save the fetching: %+v", r)
 	}
-	moduletest.Fails(t, "no such page", spec(t, "unarchive"), args("src", "https://h/bad", "dest", dest, "remote_src", true), o)
+	moduletest.Fails(t, "no such page", spec(t, "unarchive"),
+		args("src", "https://h/bad", "dest", dest, "remote_src", true), o)
 }
 
 func TestUnarchiveURLByTheControlNode(t *testing.T) {
@@ -91,10 +94,13 @@ func TestUnarchiveURLByTheControlNode(t *testing.T) {
 		if r := moduletest.Run(t, spec(t, "unarchive"), a, o); r.Changed {
 			t.Errorf("the second run changed something: %+v", r)
 		}
-		moduletest.Fails(t, "404", spec(t, "unarchive"), args("src", address+"/b.tgz", "dest", dest, "remote_src", true, "validate_certs", false), o)
-		moduletest.Fails(t, "certificate", spec(t, "unarchive"), args("src", address+"/a.tgz", "dest", dest, "remote_src", true), o)
+		moduletest.Fails(t, "404", spec(t, "unarchive"),
+			args("src", address+"/b.tgz", "dest", dest, "remote_src", true, "validate_certs", false), o)
+		moduletest.Fails(t, "certificate", spec(t, "unarchive"),
+			args("src", address+"/a.tgz", "dest", dest, "remote_src", true), o)
 	}
-	_, err := moduletest.Try(t, spec(t, "unarchive"), args("src", withPassword+"/b.tgz", "dest", t.TempDir(), "remote_src", true), able)
+	_, err := moduletest.Try(t, spec(t, "unarchive"),
+		args("src", withPassword+"/b.tgz", "dest", t.TempDir(), "remote_src", true), able)
 	if err == nil || strings.Contains(err.Error(), "sesame") {
 		t.Errorf("the password is told: %v", err)
 	}

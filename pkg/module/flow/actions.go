@@ -75,8 +75,9 @@ func actionSpecs() []module.Spec {
 		{
 			Name: "include_tasks", Aliases: []string{"include"},
 			Summary: "Includes a file with tasks when the task is reached.", Action: true, FreeForm: "file",
-			Notes: []string{"Keywords on the task apply to the include itself; apply sets them on the included tasks.", "`include` is the old name and causes a warning."},
-			New:   func() module.Runner { return &includeTasks{} },
+			Notes: []string{"Keywords on the task apply to the include itself; apply sets them on the included tasks.",
+				"`include` is the old name and causes a warning."},
+			New: func() module.Runner { return &includeTasks{} },
 			Examples: []string{"- include_tasks: \"{{ ansible_facts.os_family }}.yml\"", "- include_tasks:\n    file: " +
 				"node.yml\n    apply: {become: true}\n  loop: [1, 2]"},
 		},

@@ -37,13 +37,15 @@ func get(r module.Result, key string) any {
 
 func TestSetFact(t *testing.T) {
 	r := run(t, "set_fact", moduletest.Options{}, "a", "Yes", "b", "no ", "c", []any{1}, "d", "FALSE")
-	if want := value.NewDict("a", true, "b", "no ", "c", []any{1}, "d", false); !value.Equal(r.Facts, want) || r.FactKind != module.SetFact || r.Changed {
+	if want := value.NewDict("a", true, "b", "no ", "c", []any{1}, "d", false); !value.Equal(r.Facts, want) ||
+		r.FactKind != module.SetFact || r.Changed {
 		t.Errorf("got %+v %s", r, value.Repr(r.Facts))
 	}
 	if r := run(t, "set_fact", moduletest.Options{}, "a", 1, "cacheable", true); r.FactKind != module.SetFactCacheable {
 		t.Errorf("got %+v", r)
 	}
-	if r := run(t, "set_fact", moduletest.Options{}, "a-b", 1); !r.Failed || !strings.Contains(r.Msg, "'a-b' is not valid") {
+	if r := run(t, "set_fact", moduletest.Options{}, "a-b", 1); !r.Failed ||
+		!strings.Contains(r.Msg, "'a-b' is not valid") {
 		t.Errorf("got %+v", r)
 	}
 	if r := run(t, "set_fact", moduletest.Options{}); !r.Failed {
@@ -52,7 +54,8 @@ func TestSetFact(t *testing.T) {
 }
 
 func TestAssert(t *testing.T) {
-	vars := expr.Names{"n": 3, "cond": "n == 3", "conds": []any{"n > 1", "n > 5"}, "evil": "{{ n }}", "flag": false, "word": "False"}
+	vars := expr.Names{"n": 3, "cond": "n == 3", "conds": []any{"n > 1", "n > 5"}, "evil": "{{ n }}", "flag": false,
+		"word": "False"}
 	cases := []struct {
 		name string
 		that any
@@ -79,7 +82,8 @@ func TestAssert(t *testing.T) {
 				}
 				return
 			}
-			if got := value.Str(get(r, "assertion")); got != c.want || get(r, "evaluated_to") != false || r.Msg != "Assertion failed" {
+			if got := value.Str(get(r, "assertion")); got != c.want || get(r, "evaluated_to") != false ||
+				r.Msg != "Assertion failed" {
 				t.Errorf("got %q in %+v", got, r)
 			}
 		})
@@ -88,7 +92,8 @@ func TestAssert(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "The conditional check 'none.such > 1' failed. The error was:") {
 		t.Errorf("got %v", err)
 	}
-	for _, bad := range []string{"a b c", "{{ 1 +", "{{ nope }}", "{{ cond }}", "{{ conds }}", "{{ evil }}", "{{ cond }} and n"} {
+	for _, bad := range []string{"a b c", "{{ 1 +", "{{ nope }}", "{{ cond }}", "{{ conds }}", "{{ evil }}",
+		"{{ cond }} and n"} {
 		if _, err := try(t, "assert", moduletest.Options{Vars: vars}, "that", bad); err == nil {
 			t.Errorf("%s: no error", bad)
 		}
@@ -97,7 +102,8 @@ func TestAssert(t *testing.T) {
 	if r.Msg != "no" {
 		t.Errorf("got %+v", r)
 	}
-	if r := run(t, "assert", moduletest.Options{}, "that", true, "quiet", true, "success_msg", "fine"); r.Verbose || r.Msg != "fine" {
+	if r := run(t, "assert", moduletest.Options{}, "that", true, "quiet", true, "success_msg", "fine"); r.Verbose ||
+		r.Msg != "fine" {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -165,7 +171,8 @@ func TestInventoryModules(t *testing.T) {
 		}
 	}
 	r = run(t, "group_by", o, "key", "os Debian 12", "parents", "os all,x")
-	if diff := cmp.Diff(module.GroupBy{Group: "os-Debian-12", Parents: []string{"os-all", "x"}}, r.Effect); diff != "" || !r.Changed {
+	if diff := cmp.Diff(module.GroupBy{Group: "os-Debian-12", Parents: []string{"os-all", "x"}}, r.Effect); diff != "" ||
+		!r.Changed {
 		t.Errorf("%s %+v", diff, r)
 	}
 	if r := run(t, "group_by", o, "key", "web"); r.Changed {
@@ -200,8 +207,10 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 func TestIncludeVars(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
-		"vars/a.yml": "x: 1\nd: {k: 1}\n", "vars/all/1.yml": "x: 1\ny: 1\n", "vars/all/sub/2.json": `{"y": 2}`, "vars/all/sub/deep/3.yaml": "y: 3\n",
-		"vars/bad.yml": "- 1\n", "vars/broken.yml": "a: [\n", "vars/empty.yml": "---\n", "vars/mixed/a.yml": "m: 1\n", "vars/mixed/README.md": "# x\n",
+		"vars/a.yml": "x: 1\nd: {k: 1}\n", "vars/all/1.yml": "x: 1\ny: 1\n", "vars/all/sub/2.json": `{"y": 2}`,
+		"vars/all/sub/deep/3.yaml": "y: 3\n",
+		"vars/bad.yml":             "- 1\n", "vars/broken.yml": "a: [\n", "vars/empty.yml": "---\n", "vars/mixed/a.yml": "m: 1\n",
+		"vars/mixed/README.md": "# x\n",
 	})
 	o := moduletest.Options{Dir: dir, Vars: expr.Names{"d": value.NewDict("old", 1)}}
 	cases := []struct {
@@ -211,7 +220,8 @@ func TestIncludeVars(t *testing.T) {
 	}{
 		{"file", []any{"file", "a.yml"}, value.NewDict("x", 1, "d", value.NewDict("k", 1))},
 		{"name", []any{"file", "a.yml", "name", "n"}, value.NewDict("n", value.NewDict("x", 1, "d", value.NewDict("k", 1)))},
-		{"merge", []any{"file", "a.yml", "hash_behaviour", "merge"}, value.NewDict("x", 1, "d", value.NewDict("old", 1, "k", 1))},
+		{"merge", []any{"file", "a.yml", "hash_behaviour", "merge"},
+			value.NewDict("x", 1, "d", value.NewDict("old", 1, "k", 1))},
 		{"dir", []any{"dir", "all"}, value.NewDict("x", 1, "y", 3)},
 		{"depth 1", []any{"dir", "all", "depth", 1}, value.NewDict("x", 1, "y", 1)},
 		{"depth 2", []any{"dir", "all", "depth", 2}, value.NewDict("x", 1, "y", 2)},
@@ -256,7 +266,8 @@ func TestPause(t *testing.T) {
 	now := time.Unix(0, 0).UTC()
 	o := moduletest.Options{Now: func() time.Time { now = now.Add(1004 * time.Millisecond); return now }}
 	r := run(t, "pause", o, "seconds", 0)
-	if get(r, "stdout") != "Paused for 1.0 seconds" || get(r, "delta") != 1 || get(r, "rc") != 0 || get(r, "start") != "1970-01-01 00:00:01.004000" {
+	if get(r, "stdout") != "Paused for 1.0 seconds" || get(r, "delta") != 1 || get(r, "rc") != 0 ||
+		get(r, "start") != "1970-01-01 00:00:01.004000" {
 		t.Errorf("got %s", value.Repr(r.Data))
 	}
 	if r := run(t, "pause", o, "minutes", "0"); get(r, "stdout") != "Paused for 0.02 minutes" {
@@ -273,7 +284,8 @@ func TestPause(t *testing.T) {
 		asked = prompt
 		return "yes", !echo, nil
 	}
-	if r := run(t, "pause", moduletest.Options{Ask: ask}, "echo", false); get(r, "user_input") != "yes" || asked == "" || len(r.Warnings) != 0 {
+	if r := run(t, "pause", moduletest.Options{Ask: ask}, "echo", false); get(r, "user_input") != "yes" || asked == "" ||
+		len(r.Warnings) != 0 {
 		t.Errorf("got %+v", r)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -297,12 +309,14 @@ func TestPing(t *testing.T) {
 
 func TestSetup(t *testing.T) {
 	count := moduletest.Count(nil)
-	r := run(t, "gather_facts", moduletest.Options{Conn: count, Check: true}, "gather_subset", "!all", "filter", "ansible_hostname")
+	r := run(t, "gather_facts", moduletest.Options{Conn: count, Check: true}, "gather_subset", "!all", "filter",
+		"ansible_hostname")
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if short, _, _ := strings.Cut(host, "."); r.Facts.String("ansible_hostname") != short || r.Facts.Len() != 1 || len(count.Lines()) != 1 {
+	if short, _, _ := strings.Cut(host, "."); r.Facts.String("ansible_hostname") != short || r.Facts.Len() != 1 ||
+		len(count.Lines()) != 1 {
 		t.Errorf("got %s", value.Repr(r.Facts))
 	}
 	if _, err := try(t, "setup", moduletest.Options{}, "gather_subset", "nope"); err == nil {
@@ -350,7 +364,8 @@ func TestWaitForConnection(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := try(t, "wait_for_connection", moduletest.Options{Conn: moduletest.Unreachable{}, Context: ctx}); !errors.Is(err, context.Canceled) {
+	if _, err := try(t, "wait_for_connection",
+		moduletest.Options{Conn: moduletest.Unreachable{}, Context: ctx}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -365,7 +380,8 @@ func TestReboot(t *testing.T) {
 	if line := f.lines[1]; !strings.Contains(line, "sleep 1; true") || !strings.Contains(line, "/usr/local/sbin") {
 		t.Errorf("ran %q", line)
 	}
-	stays := run(t, "reboot", moduletest.Options{}, "reboot_command", "true", "boot_time_command", "echo same", "reboot_timeout", "0.05")
+	stays := run(t, "reboot", moduletest.Options{}, "reboot_command", "true", "boot_time_command", "echo same",
+		"reboot_timeout", "0.05")
 	if !stays.Failed || get(stays, "rebooted") != false || !strings.Contains(stays.Msg, "has not gone down") {
 		t.Errorf("got %+v", stays)
 	}
@@ -376,7 +392,8 @@ func TestReboot(t *testing.T) {
 	if _, err := try(t, "reboot", moduletest.Options{}, "boot_time_command", "false"); err == nil {
 		t.Error("no boot id, and no error")
 	}
-	if r := run(t, "reboot", moduletest.Options{Check: true}); !r.Skipped || r.Msg != "remote module (reboot) does not support check mode" {
+	if r := run(t, "reboot", moduletest.Options{Check: true}); !r.Skipped ||
+		r.Msg != "remote module (reboot) does not support check mode" {
 		t.Errorf("got %+v", r)
 	}
 }

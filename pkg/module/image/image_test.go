@@ -181,7 +181,8 @@ func TestCheckModeWritesNothing(t *testing.T) {
 	}
 	to.Close()
 	args = value.NewDict("tls", plainTLS(from, to), "src", from.host+"/one", "dest", to.host+"/one", "attempts", 1)
-	if r := moduletest.Run(t, spec(t), args, moduletest.Options{Check: true}); r.Failed || !r.Changed || len(r.Warnings) != 1 {
+	if r := moduletest.Run(t, spec(t), args, moduletest.Options{Check: true}); r.Failed || !r.Changed ||
+		len(r.Warnings) != 1 {
 		t.Errorf("a registry to come: %+v", r)
 	}
 }
@@ -193,7 +194,8 @@ func TestPlatforms(t *testing.T) {
 	from.push(t, "single", platformImage(t, "amd64"))
 	copyFor := func(src, dest string, platforms ...any) module.Result {
 		t.Helper()
-		args := value.NewDict("tls", plainTLS(from, to), "src", from.host+"/"+src, "dest", to.host+"/"+dest, "platforms", platforms)
+		args := value.NewDict("tls", plainTLS(from, to), "src", from.host+"/"+src, "dest", to.host+"/"+dest, "platforms",
+			platforms)
 		return moduletest.Run(t, spec(t), args, moduletest.Options{})
 	}
 	m, _ := index.IndexManifest()
@@ -217,7 +219,8 @@ func TestPlatforms(t *testing.T) {
 	if r := copyFor("single", "single", "amd64"); r.Failed {
 		t.Error(r.Msg)
 	}
-	for src, want := range map[string]string{"m": "no image for linux/riscv64", "single": "for linux/amd64 only, not for linux/riscv64"} {
+	for src, want := range map[string]string{"m": "no image for linux/riscv64",
+		"single": "for linux/amd64 only, not for linux/riscv64"} {
 		if r := copyFor(src, "none", "linux/riscv64"); !r.Failed || !strings.Contains(r.Msg, want) {
 			t.Errorf("got %+v, want %q", r, want)
 		}
@@ -232,7 +235,8 @@ func TestLayoutsAndArchives(t *testing.T) {
 	dir := t.TempDir()
 	conf := plainTLS(from, to)
 	steps := []any{
-		pair(from.host+"/m:v1", "oci:"+dir+"/l:m"), pair(from.host+"/one:v1", "oci:"+dir+"/l"), pair(from.host+"/one:v1", "docker-archive:"+dir+"/one.tar:shop/one:v1"),
+		pair(from.host+"/m:v1", "oci:"+dir+"/l:m"), pair(from.host+"/one:v1", "oci:"+dir+"/l"),
+		pair(from.host+"/one:v1", "docker-archive:"+dir+"/one.tar:shop/one:v1"),
 	}
 	moduletest.RunTwice(t, spec(t), value.NewDict("tls", conf, "images", steps), moduletest.Options{})
 	steps = []any{
@@ -240,7 +244,8 @@ func TestLayoutsAndArchives(t *testing.T) {
 		pair("docker-archive:"+dir+"/one.tar", to.host+"/from-archive"), pair("oci:"+dir+"/l:m", "oci:"+dir+"/l2"),
 	}
 	moduletest.RunTwice(t, spec(t), value.NewDict("tls", conf, "images", steps), moduletest.Options{})
-	if to.digest(t, "m") != digestOf(t, index) || to.digest(t, "one") != digestOf(t, image) || to.digest(t, "from-archive") == "" {
+	if to.digest(t, "m") != digestOf(t, index) || to.digest(t, "one") != digestOf(t, image) ||
+		to.digest(t, "from-archive") == "" {
 		t.Error("what came through the layout has another digest")
 	}
 	// A layout with a damaged blob is refused, and mended from the source.
@@ -251,13 +256,16 @@ func TestLayoutsAndArchives(t *testing.T) {
 	content[0] ^= 1
 	_ = os.WriteFile(blob, content, 0o600)
 	args := value.NewDict("tls", conf, "src", "oci:"+dir+"/l:"+from.host+"/one:v1", "dest", to.host+"/other")
-	if r := moduletest.Run(t, spec(t), args, moduletest.Options{}); !r.Failed || !strings.Contains(r.Msg, digest.String()+" is damaged") {
+	if r := moduletest.Run(t, spec(t), args, moduletest.Options{}); !r.Failed ||
+		!strings.Contains(r.Msg, digest.String()+" is damaged") {
 		t.Errorf("got %+v", r)
 	}
 	_ = os.Truncate(blob, 10)
-	moduletest.RunTwice(t, spec(t), value.NewDict("tls", conf, "src", from.host+"/one:v1", "dest", "oci:"+dir+"/l"), moduletest.Options{})
+	moduletest.RunTwice(t, spec(t), value.NewDict("tls", conf, "src", from.host+"/one:v1", "dest", "oci:"+dir+"/l"),
+		moduletest.Options{})
 	args = value.NewDict("tls", conf, "src", from.host+"/m:v1", "dest", "docker-archive:"+dir+"/m.tar:m:v1")
-	if r := moduletest.Run(t, spec(t), args, moduletest.Options{}); !r.Failed || !strings.Contains(r.Msg, "name one in platforms") {
+	if r := moduletest.Run(t, spec(t), args, moduletest.Options{}); !r.Failed ||
+		!strings.Contains(r.Msg, "name one in platforms") {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -265,7 +273,8 @@ func TestLayoutsAndArchives(t *testing.T) {
 func TestNamesAreCheckedFirst(t *testing.T) {
 	to := plain(t)
 	for text, want := range map[string]string{
-		"busybox": "docker.io/library/busybox:latest", "a/b:1": "docker.io/a/b:1", "localhost:5000/x": "localhost:5000/x:latest",
+		"busybox": "docker.io/library/busybox:latest", "a/b:1": "docker.io/a/b:1",
+		"localhost:5000/x":      "localhost:5000/x:latest",
 		"docker.io/library/x:1": "docker.io/library/x:1", "docker://quay.io/x/y:1": "quay.io/x/y:1",
 	} {
 		p, err := (&places{}).parse(text)
@@ -274,8 +283,10 @@ func TestNamesAreCheckedFirst(t *testing.T) {
 		}
 	}
 	bad := []any{
-		pair("busybox:", to.host+"/a:1"), pair("oci:/x:n", to.host+"/b:"), pair("oci:/x:n", to.host+"/"), pair("oci:/x:n", to.host+"//c:1"),
-		pair("oci:", to.host+"/d:1"), pair("oci:/x:", to.host+"/e:1"), pair("UPPER", to.host+"/f:1"), pair("oci:/x", "oci:/y"),
+		pair("busybox:", to.host+"/a:1"), pair("oci:/x:n", to.host+"/b:"), pair("oci:/x:n", to.host+"/"),
+		pair("oci:/x:n", to.host+"//c:1"),
+		pair("oci:", to.host+"/d:1"), pair("oci:/x:", to.host+"/e:1"), pair("UPPER", to.host+"/f:1"),
+		pair("oci:/x", "oci:/y"),
 		pair("oci:/x:a", to.host+"/g:1"), pair("oci:/x:b", to.host+"/g:1"),
 	}
 	_, err := moduletest.Try(t, spec(t), value.NewDict("images", bad, "tls", plainTLS(to)), moduletest.Options{})
@@ -285,7 +296,8 @@ func TestNamesAreCheckedFirst(t *testing.T) {
 	if to.uploads.Load() != 0 {
 		t.Error("something was pushed before")
 	}
-	_, err = moduletest.Try(t, spec(t), value.NewDict("src", "a", "dest", "b", "tls", value.NewDict("h", value.NewDict("insecure", true))), moduletest.Options{})
+	_, err = moduletest.Try(t, spec(t), value.NewDict("src", "a", "dest", "b", "tls",
+		value.NewDict("h", value.NewDict("insecure", true))), moduletest.Options{})
 	if err == nil || !strings.Contains(err.Error(), `tls of h has no "insecure"`) {
 		t.Errorf("got %v", err)
 	}
@@ -295,10 +307,12 @@ func TestAllAreTriedAndAllFailuresTold(t *testing.T) {
 	from, to := plain(t), plain(t)
 	from.push(t, "good", platformImage(t, "amd64"))
 	args := value.NewDict("tls", plainTLS(from, to), "parallel", 1, "images", []any{
-		pair(from.host+"/none:1", to.host+"/x"), pair(from.host+"/good", to.host+"/good"), pair(from.host+"/none:2", to.host+"/y"),
+		pair(from.host+"/none:1", to.host+"/x"), pair(from.host+"/good", to.host+"/good"),
+		pair(from.host+"/none:2", to.host+"/y"),
 	})
 	r := moduletest.Run(t, spec(t), args, moduletest.Options{})
-	if !r.Failed || !r.Changed || !strings.Contains(r.Msg, "2 of 3") || !strings.Contains(r.Msg, "none:1") || !strings.Contains(r.Msg, "none:2") {
+	if !r.Failed || !r.Changed || !strings.Contains(r.Msg, "2 of 3") || !strings.Contains(r.Msg, "none:1") ||
+		!strings.Contains(r.Msg, "none:2") {
 		t.Errorf("got %+v", r)
 	}
 	if to.digest(t, "good") == "" {
@@ -331,7 +345,8 @@ func TestUserAndOwnCA(t *testing.T) {
 		args := value.NewDict("tls", conf, "auth", auth, "src", from.host+"/one", "dest", to.host+"/"+dest, "backoff", 0)
 		return moduletest.Run(t, spec(t), args, moduletest.Options{})
 	}
-	for i, good := range []*value.Dict{value.NewDict("ca", ca), value.NewDict("ca", file), value.NewDict("skip_verify", true)} {
+	for i, good := range []*value.Dict{value.NewDict("ca", ca), value.NewDict("ca", file),
+		value.NewDict("skip_verify", true)} {
 		if r := run(fmt.Sprint("x", i), "right-password", good); r.Failed || !r.Changed {
 			t.Errorf("%d: %+v", i, r)
 		}
@@ -339,7 +354,8 @@ func TestUserAndOwnCA(t *testing.T) {
 	if r := run("y", "right-password", value.NewDict()); !r.Failed || !strings.Contains(r.Msg, "certificate") {
 		t.Errorf("an unknown CA: %+v", r)
 	}
-	if r := run("y", "wrong-password", value.NewDict("ca", ca)); !r.Failed || strings.Contains(r.Msg, "wrong-password") || !strings.Contains(r.Msg, "401") {
+	if r := run("y", "wrong-password", value.NewDict("ca", ca)); !r.Failed || strings.Contains(r.Msg, "wrong-password") ||
+		!strings.Contains(r.Msg, "401") {
 		t.Errorf("a wrong password: %+v", r)
 	}
 }
@@ -349,7 +365,8 @@ func TestPlainHTTPMustBeAskedFor(t *testing.T) {
 	from.push(t, "one", platformImage(t, "amd64"))
 	seen := false
 	from.first = func(http.ResponseWriter, *http.Request) bool { seen = true; return false }
-	r := moduletest.Run(t, spec(t), value.NewDict("src", from.host+"/one", "dest", "oci:"+t.TempDir()+"/l:x", "attempts", 1), moduletest.Options{})
+	r := moduletest.Run(t, spec(t), value.NewDict("src", from.host+"/one", "dest", "oci:"+t.TempDir()+"/l:x", "attempts",
+		1), moduletest.Options{})
 	if !r.Failed || seen {
 		t.Errorf("reached over plain HTTP: %v, %+v", seen, r)
 	}
@@ -378,7 +395,8 @@ func TestBrokenConnectionsAreTriedAgain(t *testing.T) {
 		}
 		return false
 	}
-	args := value.NewDict("tls", plainTLS(from, to), "src", from.host+"/one", "dest", to.host+"/one", "attempts", 5, "backoff", 0)
+	args := value.NewDict("tls", plainTLS(from, to), "src", from.host+"/one", "dest", to.host+"/one", "attempts", 5,
+		"backoff", 0)
 	if r := moduletest.Run(t, spec(t), args, moduletest.Options{}); r.Failed || to.digest(t, "one") != digestOf(t, image) {
 		t.Errorf("got %+v", r)
 	}

@@ -24,7 +24,8 @@ func (c *helmCluster) repository(t *testing.T, version string) string {
 	dir := t.TempDir()
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(server.Close)
-	for _, args := range [][]string{{"package", chart(t, version), "-d", dir}, {"repo", "index", dir, "--url", server.URL}} {
+	for _, args := range [][]string{{"package", chart(t, version), "-d", dir},
+		{"repo", "index", dir, "--url", server.URL}} {
 		if out, err := exec.Command(c.helm, args...).CombinedOutput(); err != nil {
 			t.Fatal(string(out))
 		}
@@ -46,7 +47,8 @@ func testSetValues(t *testing.T, c *helmCluster) {
 		{"file", "color=color.txt", "of a file"},
 	} {
 		one := value.NewDict("value", test.value, "value_type", test.kind)
-		moduletest.RunTwice(t, helm, c.release("set", dir, "values", value.NewDict("color", "green"), "set_values", []any{one}), o)
+		moduletest.RunTwice(t, helm, c.release("set", dir, "values", value.NewDict("color", "green"), "set_values",
+			[]any{one}), o)
 		if got := c.color(t, "set"); got != test.want {
 			t.Errorf("%s: color is %q, want %q", test.kind, got, test.want)
 		}
@@ -61,12 +63,14 @@ func testReuseValues(t *testing.T, c *helmCluster) {
 	var o moduletest.Options
 	moduletest.RunTwice(t, helm, c.release("reuse", dir, "values", value.NewDict("color", "green")), o)
 	for _, how := range []string{"reuse_values", "reset_then_reuse_values"} {
-		moduletest.RunTwice(t, helm, c.release("reuse", dir, "values", value.NewDict("password", how), "reset_values", false, how, true), o)
+		moduletest.RunTwice(t, helm, c.release("reuse", dir, "values", value.NewDict("password", how), "reset_values", false,
+			how, true), o)
 		if got := c.color(t, "reuse"); got != "green" {
 			t.Errorf("%s: color is %q", how, got)
 		}
 	}
-	moduletest.RunTwice(t, helm, c.release("reuse", dir, "values", value.NewDict("password", "x"), "reuse_values", true), o)
+	moduletest.RunTwice(t, helm, c.release("reuse", dir, "values", value.NewDict("password", "x"), "reuse_values", true),
+		o)
 	if got := c.color(t, "reuse"); got != "red" {
 		t.Errorf("reset_values comes first: color is %q", got)
 	}
@@ -90,16 +94,19 @@ func testDependencies(t *testing.T, c *helmCluster) {
 	}
 	write(about + "dependencies: [{name: shop, version: 3.0.0, repository: \"" + c.repository(t, "3.0.0") + "\"}]\n")
 	moduletest.Fails(t, "shop", helm, c.release("deps", dir), moduletest.Options{})
-	moduletest.RunTwice(t, helm, c.release("deps", dir, "dependency_update", true, "values", value.NewDict("shop", value.NewDict("color", "blue"))), moduletest.Options{})
+	moduletest.RunTwice(t, helm, c.release("deps", dir, "dependency_update", true, "values",
+		value.NewDict("shop", value.NewDict("color", "blue"))), moduletest.Options{})
 	if got := c.color(t, "deps"); got != "blue" {
 		t.Errorf("color is %q", got)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
 		t.Errorf("the folder of the control node changed: %v", left)
 	}
-	moduletest.Fails(t, "dependency_update needs a chart folder", helm, c.release("deps", "oci://x/y", "dep_up", true), moduletest.Options{})
+	moduletest.Fails(t, "dependency_update needs a chart folder", helm, c.release("deps", "oci://x/y", "dep_up", true),
+		moduletest.Options{})
 	// The host's helm knows no repository: there is no index to read.
-	moduletest.Fails(t, "no repositories found", helm, c.release("deps", dir, "update_repo_cache", true), moduletest.Options{})
+	moduletest.Fails(t, "no repositories found", helm, c.release("deps", dir, "update_repo_cache", true),
+		moduletest.Options{})
 }
 
 func testPostRenderer(t *testing.T, c *helmCluster) {
@@ -131,11 +138,14 @@ func testReplace(t *testing.T, c *helmCluster) {
 	if got := history(); !strings.Contains(got, "deployed") {
 		t.Errorf("history: %s", got)
 	}
-	moduletest.Fails(t, "cannot re-use a name that is still in use", helm, c.release("kept", dir, "replace", true, "values", value.NewDict("color", "blue")), o)
+	moduletest.Fails(t, "cannot re-use a name that is still in use", helm,
+		c.release("kept", dir, "replace", true, "values", value.NewDict("color", "blue")), o)
 	moduletest.RunTwice(t, helm, c.release("kept", dir, "state", "absent"), o)
 	if got := history(); !strings.Contains(got, "not found") {
 		t.Errorf("history: %s", got)
 	}
-	moduletest.Fails(t, "replace cannot be used when state is absent", helm, c.release("kept", dir, "state", "absent", "replace", true), o)
-	moduletest.Fails(t, "mutually exclusive: replace|history_max", helm, c.release("kept", dir, "history_max", 3, "replace", true), o)
+	moduletest.Fails(t, "replace cannot be used when state is absent", helm,
+		c.release("kept", dir, "state", "absent", "replace", true), o)
+	moduletest.Fails(t, "mutually exclusive: replace|history_max", helm,
+		c.release("kept", dir, "history_max", 3, "replace", true), o)
 }

@@ -38,7 +38,8 @@ func TestHelmRepository(t *testing.T) {
 	}
 	moduletest.RunTwice(t, repository, args("name", "open", "repo_url", server.URL+"/a"), o)
 	moduletest.RunTwice(t, repository, args("name", "open-too", "repo_url", server.URL+"/too"), o)
-	moduletest.Fails(t, "with the address "+server.URL+"/a: set force_update", repository, args("name", "open", "url", server.URL+"/b"), o)
+	moduletest.Fails(t, "with the address "+server.URL+"/a: set force_update", repository,
+		args("name", "open", "url", server.URL+"/b"), o)
 	forced := args("name", "open", "url", server.URL+"/b", "force_update", true)
 	for range 2 {
 		if r := moduletest.Run(t, repository, forced, o); !r.Changed || !has(server.URL+"/b") || has(server.URL+"/a") {
@@ -46,7 +47,8 @@ func TestHelmRepository(t *testing.T) {
 		}
 	}
 	moduletest.Fails(t, "401", repository, args("name", "private", "url", server.URL+"/private"), o)
-	moduletest.RunTwice(t, repository, args("name", "private", "url", server.URL+"/private", "username", "reader", "password", "hunter2 $x", "pass_credentials", true), o)
+	moduletest.RunTwice(t, repository, args("name", "private", "url", server.URL+"/private", "username", "reader",
+		"password", "hunter2 $x", "pass_credentials", true), o)
 	if !has("hunter2 $x") || !has("pass_credentials_all: true") {
 		t.Error("the credentials are not kept")
 	}
@@ -70,7 +72,8 @@ func TestHelmRepository(t *testing.T) {
 	}
 	moduletest.Fails(t, "no such host", repository, args("name", "x", "url", "http://charts.invalid"), o)
 	moduletest.Fails(t, "all of the following are missing: repo_url", repository, args("name", "x"), o)
-	moduletest.Fails(t, "required together: repo_username, repo_password", repository, args("name", "x", "url", server.URL, "username", "reader"), o)
+	moduletest.Fails(t, "required together: repo_username, repo_password", repository,
+		args("name", "x", "url", server.URL, "username", "reader"), o)
 	moduletest.Fails(t, "must be the name of a repository", repository, args("name", "-x", "url", server.URL), o)
 	nowhere := value.NewDict("name", "x", "url", server.URL, "binary_path", "/nowhere/helm")
 	moduletest.Fails(t, "has no /nowhere/helm", repository, nowhere, o)

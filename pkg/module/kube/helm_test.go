@@ -75,7 +75,8 @@ func TestHelmOnCluster(t *testing.T) {
 func testRelease(t *testing.T, c *helmCluster) {
 	helm := moduletest.Find(t, Modules(), "kubernetes.core.helm")
 	dir := chart(t, "1.0.0")
-	args := c.args("name", "web", "namespace", "h", "create_namespace", true, "chart", dir, "values", value.NewDict("password", "hunter2hunter2"))
+	args := c.args("name", "web", "namespace", "h", "create_namespace", true, "chart", dir, "values",
+		value.NewDict("password", "hunter2hunter2"))
 	count := moduletest.Count(nil)
 	o := moduletest.Options{Diff: true, Conn: count}
 	first, second := moduletest.RunTwice(t, helm, args, o)
@@ -85,7 +86,8 @@ func testRelease(t *testing.T, c *helmCluster) {
 	}
 	args.Set("values", value.NewDict("color", "blue", "password", "hunter3hunter3"))
 	third, _ := moduletest.RunTwice(t, helm, args, o)
-	for _, text := range []string{everything(first), everything(second), everything(third), strings.Join(count.Lines(), "\n")} {
+	for _, text := range []string{everything(first), everything(second), everything(third),
+		strings.Join(count.Lines(), "\n")} {
 		if strings.Contains(text, "hunter") {
 			t.Errorf("the secret is shown: %s", text)
 		}
@@ -120,7 +122,8 @@ func testChartFiles(t *testing.T, c *helmCluster) {
 			t.Fatal(err)
 		}
 	}
-	args := c.args("release_name", "files", "release_namespace", "h", "create_namespace", true, "chart_ref", "shop-2.0.0.tgz", "values_files", []any{"a.yaml", "b.yaml"}, "timeout", 60)
+	args := c.args("release_name", "files", "release_namespace", "h", "create_namespace", true, "chart_ref",
+		"shop-2.0.0.tgz", "values_files", []any{"a.yaml", "b.yaml"}, "timeout", 60)
 	moduletest.RunTwice(t, helm, args, moduletest.Options{Dir: dir})
 	if got := c.color(t, "files"); got != "from-b" {
 		t.Errorf("color is %q", got)
@@ -144,7 +147,8 @@ $k get secret "$NAME" -o jsonpath='{.data.release}' | base64 -d | base64 -d | gz
 printf '{"data":{"release":"%s"},"metadata":{"labels":{"status":"%s"}}}' "$(cat "$DIR/release")" "$STATUS" >"$DIR/patch"
 $k patch secret "$NAME" --type=merge --patch-file "$DIR/patch"`
 	cmd := exec.Command("sh", "-c", script)
-	cmd.Env = append(os.Environ(), "KUBECTL="+c.Kubectl, "KUBECFG="+c.Kubeconfig, "NAME="+name, "STATUS="+status, "DIR="+t.TempDir())
+	cmd.Env = append(os.Environ(), "KUBECTL="+c.Kubectl, "KUBECFG="+c.Kubeconfig, "NAME="+name, "STATUS="+status, "DIR="+
+		t.TempDir())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -176,7 +180,8 @@ func testHelmFailures(t *testing.T, c *helmCluster) {
 	helm := moduletest.Find(t, Modules(), "helm")
 	broken := chart(t, "1.0.0")
 	bad := filepath.Join(broken, "templates", "bad.yaml")
-	if err := os.WriteFile(bad, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_Valid}\n"), 0o600); err != nil {
+	if err := os.WriteFile(bad, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_Valid}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	args := c.args("name", "broken", "namespace", "h", "create_namespace", true, "chart", broken)
@@ -188,7 +193,8 @@ func testHelmFailures(t *testing.T, c *helmCluster) {
 		t.Fatal(err)
 	}
 	moduletest.RunTwice(t, helm, args, moduletest.Options{}) // from the failed release
-	for key, want := range map[string]string{"/no/such.tgz": "find the chart", "": "missing: chart", "-x": "begin with a dash"} {
+	for key, want := range map[string]string{"/no/such.tgz": "find the chart", "": "missing: chart",
+		"-x": "begin with a dash"} {
 		args := c.args("name", "x", "chart", key)
 		if _, err := moduletest.Try(t, helm, args, moduletest.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("chart %q: got %v", key, err)
@@ -212,17 +218,21 @@ func testHelmAccess(t *testing.T, c *helmCluster) {
 	}
 	t.Setenv("HOME", t.TempDir())
 	args := func(pairs ...any) *value.Dict {
-		return value.NewDict(append([]any{"binary", c.helm, "host", c.Address, "name", "far", "namespace", "h", "create_namespace", true, "chart", dir, "disable_hook", true, "history_max", 1, "force", true}, pairs...)...)
+		return value.NewDict(append([]any{"binary", c.helm, "host", c.Address, "name", "far", "namespace", "h",
+			"create_namespace", true, "chart", dir, "disable_hook", true, "history_max", 1, "force", true}, pairs...)...)
 	}
 	count := moduletest.Count(nil)
 	o := moduletest.Options{Conn: count}
 	moduletest.Fails(t, "certificate", helm, args("api_key", apiserver.Token), o)
 	moduletest.Fails(t, "credentials", helm, args("api_key", "wrong-token", "validate_certs", false), o)
 	moduletest.RunTwice(t, helm, args("api_key", apiserver.Token, "validate_certs", false), o)
-	moduletest.RunTwice(t, helm, args("api_key", apiserver.Token, "ca_cert", c.CA, "values", value.NewDict("color", "blue")), o)
-	moduletest.Run(t, helm, args("api_key", apiserver.Token, "validate_certs", false, "values", value.NewDict("color", "green")), o)
+	moduletest.RunTwice(t, helm, args("api_key", apiserver.Token, "ca_cert", c.CA, "values",
+		value.NewDict("color", "blue")), o)
+	moduletest.Run(t, helm, args("api_key", apiserver.Token, "validate_certs", false, "values",
+		value.NewDict("color", "green")), o)
 	// helm keeps the revision before, too.
-	if got := c.Must(t, "get", "secret", "-n", "h", "-l", "owner=helm,name=far", "-o", "name"); strings.Contains(got, "v1.far.v1") || !strings.Contains(got, "v1.far.v3") {
+	if got := c.Must(t, "get", "secret", "-n", "h", "-l", "owner=helm,name=far", "-o", "name"); strings.Contains(got,
+		"v1.far.v1") || !strings.Contains(got, "v1.far.v3") {
 		t.Errorf("the revisions are %q", got)
 	}
 	moduletest.RunTwice(t, helm, args("api_key", apiserver.Token, "validate_certs", false, "state", "absent"), o)

@@ -124,11 +124,13 @@ func testApplication(t *testing.T, c *cluster) {
 		t.Errorf("the widget has size %q", got)
 	}
 	count := moduletest.Count(nil)
-	r := moduletest.Run(t, k8s, c.args("definition", strings.ReplaceAll(app, "replicas: 2", "replicas: 3")), moduletest.Options{Diff: true, Conn: count})
+	r := moduletest.Run(t, k8s, c.args("definition", strings.ReplaceAll(app, "replicas: 2", "replicas: 3")),
+		moduletest.Options{Diff: true, Conn: count})
 	if !r.Changed || len(r.Diff) != 1 || r.Diff[0].AfterHeader != "Deployment shop/web" {
 		t.Errorf("changed %v, differences %+v", r.Changed, r.Diff)
 	}
-	if text := value.Repr(r.Diff[0].Before); !strings.Contains(text, "'replicas': 2") || strings.Contains(text, "resourceVersion") {
+	if text := value.Repr(r.Diff[0].Before); !strings.Contains(text, "'replicas': 2") ||
+		strings.Contains(text, "resourceVersion") {
 		t.Errorf("before is shown as %s", text)
 	}
 	for _, line := range count.Lines() {
@@ -153,7 +155,8 @@ func testOneObject(t *testing.T, c *cluster) {
 			t.Errorf("method %q, want %q", r.Data.String("method"), want)
 		}
 	}
-	labelled := value.NewDict("apiVersion", "v1", "kind", "ConfigMap", "metadata", value.NewDict("name", "cm"), "data", value.NewDict("a", "'\"$x\n"))
+	labelled := value.NewDict("apiVersion", "v1", "kind", "ConfigMap", "metadata", value.NewDict("name", "cm"), "data",
+		value.NewDict("a", "'\"$x\n"))
 	args = c.args("definition", labelled, "namespace", "single")
 	moduletest.RunTwice(t, k8s, args, moduletest.Options{})
 	if got := c.Must(t, "get", "cm", "cm", "-n", "single", "-o", "jsonpath={.data.a}"); got != "'\"$x\n" {
@@ -170,12 +173,14 @@ func testOneObject(t *testing.T, c *cluster) {
 
 func testCheckMode(t *testing.T, c *cluster) {
 	k8s := moduletest.Find(t, Modules(), "k8s")
-	moduletest.Run(t, k8s, c.args("definition", strings.ReplaceAll(app, "size: 3", "size: 4")), moduletest.Options{Check: true})
+	moduletest.Run(t, k8s, c.args("definition", strings.ReplaceAll(app, "size: 3", "size: 4")),
+		moduletest.Options{Check: true})
 	if got := c.Must(t, "get", "widget", "w", "-n", "shop", "-o", "jsonpath={.spec.size}"); got != "3" {
 		t.Errorf("check mode changed the size to %q", got)
 	}
 	unknown := "apiVersion: example.org/v9\nkind: Gadget\nmetadata: {name: g}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: to-come}\n"
-	if r := moduletest.Run(t, k8s, c.args("definition", unknown), moduletest.Options{Check: true}); !r.Changed || r.Failed {
+	if r := moduletest.Run(t, k8s, c.args("definition", unknown), moduletest.Options{Check: true}); !r.Changed ||
+		r.Failed {
 		t.Errorf("objects whose kind and namespace are to come: %+v", r)
 	}
 	args := c.args("kind", "Namespace", "name", "x")
@@ -183,7 +188,8 @@ func testCheckMode(t *testing.T, c *cluster) {
 	if r := moduletest.Run(t, k8s, args, moduletest.Options{Check: true}); !r.Changed || len(r.Warnings) != 1 {
 		t.Errorf("without kubectl: %+v", r)
 	}
-	if _, err := moduletest.Try(t, k8s, args, moduletest.Options{}); err == nil && !strings.Contains(moduletest.Run(t, k8s, args, moduletest.Options{}).Msg, "has no /nowhere/kubectl") {
+	if _, err := moduletest.Try(t, k8s, args, moduletest.Options{}); err == nil &&
+		!strings.Contains(moduletest.Run(t, k8s, args, moduletest.Options{}).Msg, "has no /nowhere/kubectl") {
 		t.Errorf("without kubectl: %v", err)
 	}
 }
@@ -193,7 +199,8 @@ func testConflict(t *testing.T, c *cluster) {
 	c.Must(t, "create", "configmap", "shared", "--from-literal=a=theirs", "-n", "shop")
 	def := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared, namespace: shop}\ndata: {a: ours}\n"
 	r, err := moduletest.Try(t, k8s, c.args("definition", def), moduletest.Options{})
-	if err != nil || !r.Failed || !strings.Contains(r.Msg, "ConfigMap shop/shared: ") || !strings.Contains(r.Msg, "set force_conflicts") {
+	if err != nil || !r.Failed || !strings.Contains(r.Msg, "ConfigMap shop/shared: ") ||
+		!strings.Contains(r.Msg, "set force_conflicts") {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	moduletest.RunTwice(t, k8s, c.args("definition", def, "force_conflicts", true), moduletest.Options{})
@@ -216,7 +223,8 @@ metadata: {name: s, namespace: nowhere}
 stringData: {k: verysecretvalue}
 `
 	r := moduletest.Run(t, k8s, c.args("definition", def), moduletest.Options{})
-	if !r.Failed || !r.Changed || !strings.Contains(r.Msg, "ConfigMap shop/Bad_Name: ") || !strings.Contains(r.Msg, `Secret nowhere/s: `) || strings.Contains(r.Msg, "verysecret") {
+	if !r.Failed || !r.Changed || !strings.Contains(r.Msg, "ConfigMap shop/Bad_Name: ") ||
+		!strings.Contains(r.Msg, `Secret nowhere/s: `) || strings.Contains(r.Msg, "verysecret") {
 		t.Errorf("got %+v", r)
 	}
 	c.Must(t, "get", "cm", "good", "-n", "shop")
@@ -227,7 +235,8 @@ stringData: {k: verysecretvalue}
 		"":        "the task has no object",
 		"a: [":    "not YAML",
 	} {
-		if _, err := moduletest.Try(t, k8s, c.args("definition", def), moduletest.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := moduletest.Try(t, k8s, c.args("definition", def), moduletest.Options{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", def, err, want)
 		}
 	}
@@ -238,7 +247,8 @@ func testWaiting(t *testing.T, c *cluster) {
 	web, _, _ := strings.Cut(app, "---")
 	args := c.args("definition", web, "wait", true, "wait_timeout", 1)
 	r := moduletest.Run(t, k8s, args, moduletest.Options{})
-	if !r.Failed || !strings.Contains(r.Msg, "wait for Deployment shop/web: its controller has not seen the change yet: 1s are over") {
+	if !r.Failed || !strings.Contains(r.Msg,
+		"wait for Deployment shop/web: its controller has not seen the change yet: 1s are over") {
 		t.Errorf("got %+v", r.Msg)
 	}
 	status := `{"status":{"observedGeneration":99,"replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2,` +
@@ -248,7 +258,8 @@ func testWaiting(t *testing.T, c *cluster) {
 		t.Errorf("it is rolled out, and still: %s", r.Msg)
 	}
 	args.Set("wait_condition", value.NewDict("type", "Available", "reason", "Other"))
-	if r := moduletest.Run(t, k8s, args, moduletest.Options{}); !r.Failed || !strings.Contains(r.Msg, "condition Available is True: Fine") {
+	if r := moduletest.Run(t, k8s, args, moduletest.Options{}); !r.Failed ||
+		!strings.Contains(r.Msg, "condition Available is True: Fine") {
 		t.Errorf("got %+v", r.Msg)
 	}
 	args.Set("wait_condition", value.NewDict("type", "Available", "reason", "Fine"))
@@ -290,7 +301,8 @@ func testInfo(t *testing.T, c *cluster) {
 	if text := value.Repr(open); !strings.Contains(text, "aHVudGVy") {
 		t.Errorf("the secret is not shown: %s", text)
 	}
-	r := moduletest.Run(t, info, c.args("kind", "Pod", "name", "none", "wait", true, "wait_timeout", 1), moduletest.Options{})
+	r := moduletest.Run(t, info, c.args("kind", "Pod", "name", "none", "wait", true, "wait_timeout", 1),
+		moduletest.Options{})
 	if !r.Failed || !strings.Contains(r.Msg, "Pod none: ") {
 		t.Errorf("got %+v", r)
 	}
@@ -322,10 +334,12 @@ func testSources(t *testing.T, c *cluster) {
 	moduletest.RunTwice(t, k8s, c.args("template", marks, "namespace", "shop"), o)
 	moduletest.RunTwice(t, k8s, c.args("template", []any{"cm.yaml.j2", marks}, "namespace", "folder"), o)
 	c.Must(t, "get", "cm", "one", "two", "one-marks", "-n", "folder")
-	for want, given := range map[string]any{"no option \"paht\"": value.NewDict("paht", "x"), "needs a path": value.NewDict("trim_blocks", true), "not 3": 3} {
+	for want, given := range map[string]any{"no option \"paht\"": value.NewDict("paht", "x"),
+		"needs a path": value.NewDict("trim_blocks", true), "not 3": 3} {
 		moduletest.Fails(t, want, k8s, c.args("template", given), o)
 	}
-	if got := c.Must(t, "get", "cm", "plain", "one", "two", "-n", "shop", "-o", "jsonpath={.items[*].data.a}"); got != "{{ x }}" {
+	if got := c.Must(t, "get", "cm", "plain", "one", "two", "-n", "shop", "-o",
+		"jsonpath={.items[*].data.a}"); got != "{{ x }}" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -339,10 +353,12 @@ func testAbsent(t *testing.T, c *cluster) {
 	moduletest.Run(t, k8s, c.args("definition", strings.Split(two, "---")[0]), k8sOpts)
 	r := moduletest.Run(t, k8s, c.args("definition", two, "state", "absent"), k8sOpts)
 	const gone = "{'changed': True, 'method': 'delete', 'result': {'apiVersion': 'v1', 'kind': 'ConfigMap', "
-	if text := value.Repr(r.Data); !r.Changed || !strings.Contains(text, gone) || !strings.Contains(text, "{'changed': False, 'method': 'delete', 'result': {}}") {
+	if text := value.Repr(r.Data); !r.Changed || !strings.Contains(text, gone) ||
+		!strings.Contains(text, "{'changed': False, 'method': 'delete', 'result': {}}") {
 		t.Errorf("one is gone, one was never there: %s", text)
 	}
-	r = moduletest.Run(t, k8s, c.args("definition", "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: w}\n", "state", "absent"), k8sOpts)
+	r = moduletest.Run(t, k8s, c.args("definition", "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: w}\n",
+		"state", "absent"), k8sOpts)
 	if r.Changed || r.Failed {
 		t.Errorf("a kind that is gone: %+v", r)
 	}
@@ -352,13 +368,15 @@ func testAbsent(t *testing.T, c *cluster) {
 func testAccess(t *testing.T, c *cluster) {
 	t.Setenv("HOME", t.TempDir())
 	args := func(pairs ...any) *value.Dict {
-		return value.NewDict(append([]any{"kubectl", c.Kubectl, "host", c.Address, "kind", "Namespace", "name", "reached"}, pairs...)...)
+		return value.NewDict(append([]any{"kubectl", c.Kubectl, "host", c.Address, "kind", "Namespace", "name", "reached"},
+			pairs...)...)
 	}
 	k8s, info := moduletest.Find(t, Modules(), "k8s"), moduletest.Find(t, Modules(), "k8s_info")
 	count := moduletest.Count(nil)
 	o := moduletest.Options{Conn: count}
 	moduletest.Fails(t, "certificate", k8s, args("api_key", apiserver.Token), o)
-	moduletest.Fails(t, "Namespace reached: the server has asked for the client to provide credentials", k8s, args("api_key", "wrong-token", "validate_certs", false), o)
+	moduletest.Fails(t, "Namespace reached: the server has asked for the client to provide credentials", k8s,
+		args("api_key", "wrong-token", "validate_certs", false), o)
 	moduletest.RunTwice(t, k8s, args("api_key", apiserver.Token, "validate_certs", false), o)
 	moduletest.Run(t, k8s, args("api_key", apiserver.Token, "ca_cert", c.CA), o)
 	r := moduletest.Run(t, info, args("api_key", apiserver.Token, "verify_ssl", false), o)
@@ -366,10 +384,14 @@ func testAccess(t *testing.T, c *cluster) {
 		t.Errorf("found %s", value.Repr(r.Data))
 	}
 	// The token of the task comes before that of the kubeconfig.
-	moduletest.Fails(t, "provide credentials", k8s, c.args("api_key", "wrong-token", "kind", "Namespace", "name", "reached"), o)
-	moduletest.Fails(t, "system:serviceaccount", k8s, args("api_key", apiserver.Token, "validate_certs", false, "name", "other",
-		"impersonate_user", "system:serviceaccount:default:nobody", "impersonate_groups", []any{"two words", "system:authenticated"}), o)
-	moduletest.Run(t, k8s, args("api_key", apiserver.Token, "validate_certs", false, "name", "other", "impersonate_user", "root", "impersonate_groups", []any{"system:masters"}), o)
+	moduletest.Fails(t, "provide credentials", k8s,
+		c.args("api_key", "wrong-token", "kind", "Namespace", "name", "reached"), o)
+	moduletest.Fails(t, "system:serviceaccount", k8s,
+		args("api_key", apiserver.Token, "validate_certs", false, "name", "other",
+			"impersonate_user", "system:serviceaccount:default:nobody", "impersonate_groups",
+			[]any{"two words", "system:authenticated"}), o)
+	moduletest.Run(t, k8s, args("api_key", apiserver.Token, "validate_certs", false, "name", "other", "impersonate_user",
+		"root", "impersonate_groups", []any{"system:masters"}), o)
 	for _, line := range count.Lines() {
 		if strings.Contains(line, "-token") {
 			t.Errorf("the token is on a command line: %s", line)
@@ -384,12 +406,16 @@ func testPatched(t *testing.T, c *cluster) {
 	if r.Changed || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "does not exist") {
 		t.Errorf("%+v", r)
 	}
-	moduletest.Run(t, k8s, c.args("definition", fmt.Sprintf(text, "1"), "apply", true, "server_side_apply", value.NewDict("field_manager", "other")), k8sOpts)
+	moduletest.Run(t, k8s, c.args("definition", fmt.Sprintf(text, "1"), "apply", true, "server_side_apply",
+		value.NewDict("field_manager", "other")), k8sOpts)
 	moduletest.Fails(t, "other", k8s, c.args("definition", fmt.Sprintf(text, "2"), "state", "patched"), k8sOpts)
-	moduletest.RunTwice(t, k8s, c.args("definition", fmt.Sprintf(text, "2"), "state", "patched", "server_side_apply", value.NewDict("field_manager", "kk", "force_conflicts", true)), k8sOpts)
+	moduletest.RunTwice(t, k8s, c.args("definition", fmt.Sprintf(text, "2"), "state", "patched", "server_side_apply",
+		value.NewDict("field_manager", "kk", "force_conflicts", true)), k8sOpts)
 	// A field that the cluster does not know.
 	odd := strings.Replace(text, "\ndata:", "\ndota: {}\ndata:", 1)
-	moduletest.Fails(t, "dota", k8s, c.args("definition", fmt.Sprintf(odd, "2"), "validate", value.NewDict("fail_on_error", true)), k8sOpts)
+	moduletest.Fails(t, "dota", k8s, c.args("definition", fmt.Sprintf(odd, "2"), "validate",
+		value.NewDict("fail_on_error", true)), k8sOpts)
 	gone := value.NewDict("propagationPolicy", "Background", "gracePeriodSeconds", 1)
-	moduletest.RunTwice(t, k8s, c.args("definition", fmt.Sprintf(text, "2"), "state", "absent", "delete_options", gone), k8sOpts)
+	moduletest.RunTwice(t, k8s, c.args("definition", fmt.Sprintf(text, "2"), "state", "absent", "delete_options", gone),
+		k8sOpts)
 }

@@ -18,7 +18,8 @@ import (
 func TestShellOf(t *testing.T) {
 	var out bytes.Buffer
 	_, err := moduletest.ShellOf("bash", "-e").Run(context.Background(), connector.Command{
-		Line: `cat; echo "$X"; [ -z "$BASH_VERSION" ] || echo bash`, Env: map[string]string{"X": "a b"}, Stdin: strings.NewReader("in\n"), Stdout: &out,
+		Line: `cat; echo "$X"; [ -z "$BASH_VERSION" ] || echo bash`, Env: map[string]string{"X": "a b"},
+		Stdin: strings.NewReader("in\n"), Stdout: &out,
 	})
 	if err != nil || out.String() != "in\na b\nbash\n" {
 		t.Errorf("got %q, %v", out.String(), err)
@@ -77,12 +78,15 @@ func TestFindAndDefaults(t *testing.T) {
 	if err := os.WriteFile(dir+"/a", []byte("text "), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	spec := module.Spec{Name: "read", New: func() module.Runner { return &reader{} }, Check: module.Skips, CheckSkipMsg: "no"}
-	o := moduletest.Options{Dir: dir, Host: "web1 ", WorkDir: dir, Context: context.Background(), Now: func() time.Time { return time.Unix(0, 0) }}
+	spec := module.Spec{Name: "read", New: func() module.Runner { return &reader{} }, Check: module.Skips,
+		CheckSkipMsg: "no"}
+	o := moduletest.Options{Dir: dir, Host: "web1 ", WorkDir: dir, Context: context.Background(),
+		Now: func() time.Time { return time.Unix(0, 0) }}
 	if r := moduletest.Run(t, spec, value.NewDict("name", "a"), o); r.Msg != "text web1 1970" {
 		t.Errorf("got %+v", r)
 	}
-	if _, err := moduletest.Try(t, spec, value.NewDict("name", "b"), o); err == nil || !strings.Contains(err.Error(), "Searched in:") {
+	if _, err := moduletest.Try(t, spec, value.NewDict("name", "b"), o); err == nil ||
+		!strings.Contains(err.Error(), "Searched in:") {
 		t.Errorf("got %v", err)
 	}
 	o.Check = true

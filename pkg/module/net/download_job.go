@@ -188,7 +188,8 @@ func (j job) attempt(ctx context.Context, part string) (bytes int64, err error) 
 type wrongDigest struct{ from, got, want string }
 
 func (e *wrongDigest) Error() string {
-	return fmt.Sprintf("%s has the sha256 %s instead of %s: the file or the expected sha256 is wrong", e.from, e.got, e.want)
+	return fmt.Sprintf("%s has the sha256 %s instead of %s: the file or the expected sha256 is wrong", e.from, e.got,
+		e.want)
 }
 
 func (j job) verify(file, from string) error {

@@ -230,7 +230,8 @@ func TestDownloadWrongDigest(t *testing.T) {
 // A part of another file is found out by the digest, and a whole one is used.
 func TestDownloadForeignPart(t *testing.T) {
 	m := newMirror(t, 100<<10)
-	for name, part := range map[string][]byte{"foreign": bytes.Repeat([]byte("x"), 50<<10), "longer": make([]byte, 200<<10), "whole": m.content} {
+	for name, part := range map[string][]byte{"foreign": bytes.Repeat([]byte("x"), 50<<10),
+		"longer": make([]byte, 200<<10), "whole": m.content} {
 		dest := t.TempDir() + "/f"
 		if err := os.WriteFile(dest+".part", part, 0o600); err != nil {
 			t.Fatal(err)
@@ -246,13 +247,17 @@ func TestDownloadTriesAgain(t *testing.T) {
 	m := newMirror(t, 1000)
 	m.status = []int{503, 429}
 	dest := t.TempDir() + "/f"
-	if r := fetchAll(t, moduletest.Options{}, "items", []any{item(dest, m.URL, m.sha256())}); r.Failed || m.requests.Load() != 3 {
+	if r := fetchAll(t, moduletest.Options{}, "items", []any{item(dest, m.URL, m.sha256())}); r.Failed ||
+		m.requests.Load() != 3 {
 		t.Fatalf("%d requests: %s", m.requests.Load(), r.Msg)
 	}
 	r := fetchAll(t, moduletest.Options{}, "items", []any{
-		item(dest+"1", m.URL+"/gone", m.sha256(), "version", "v9.9.9"), item(dest+"2", strings.Replace(m.URL, "http://", "http://user:hunter2@", 1)+"/two?token=hunter3", m.sha256()), item(dest+"3", m.URL, m.sha256()),
+		item(dest+"1", m.URL+"/gone", m.sha256(), "version", "v9.9.9"),
+		item(dest+"2", strings.Replace(m.URL, "http://", "http://user:hunter2@", 1)+"/two?token=hunter3", m.sha256()),
+		item(dest+"3", m.URL, m.sha256()),
 	}, "parallel", 1)
-	if !r.Failed || m.requests.Load() != 6 || !strings.Contains(r.Msg, m.URL+"/gone (v9.9.9) was not found (404)") || !strings.Contains(r.Msg, "/two") || strings.Contains(r.Msg, "hunter") {
+	if !r.Failed || m.requests.Load() != 6 || !strings.Contains(r.Msg, m.URL+"/gone (v9.9.9) was not found (404)") ||
+		!strings.Contains(r.Msg, "/two") || strings.Contains(r.Msg, "hunter") {
 		t.Errorf("%d requests: %s", m.requests.Load(), r.Msg)
 	}
 	wantFile(t, dest+"3", m.content) // the others came all the same
@@ -299,7 +304,8 @@ func TestDownloadThroughProxy(t *testing.T) {
 	m := newMirror(t, 1000)
 	var asked atomic.Int32
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Host != "upstream.example:80" && r.URL.Host != "upstream.example" || r.Header.Get("Proxy-Authorization") == "" {
+		if r.URL.Host != "upstream.example:80" && r.URL.Host != "upstream.example" ||
+			r.Header.Get("Proxy-Authorization") == "" {
 			http.Error(w, r.URL.String(), http.StatusBadGateway)
 			return
 		}
@@ -310,7 +316,8 @@ func TestDownloadThroughProxy(t *testing.T) {
 	address := strings.Replace(proxy.URL, "http://", "http://u:hunter2@", 1)
 	dir := t.TempDir()
 	run := func(name string, args ...any) module.Result {
-		return fetchAll(t, moduletest.Options{}, append(args, "items", []any{item(dir+"/"+name, "http://upstream.example/f", m.sha256())}, "attempts", 1)...)
+		return fetchAll(t, moduletest.Options{},
+			append(args, "items", []any{item(dir+"/"+name, "http://upstream.example/f", m.sha256())}, "attempts", 1)...)
 	}
 	if r := run("a", "proxy", address); r.Failed || asked.Load() != 1 {
 		t.Errorf("proxy argument: %s", r.Msg)
@@ -320,7 +327,8 @@ func TestDownloadThroughProxy(t *testing.T) {
 		t.Errorf("HTTP_PROXY: %s", r.Msg)
 	}
 	t.Setenv("NO_PROXY", "upstream.example")
-	if r := run("c", "proxy", address, "timeout", 1); !r.Failed || asked.Load() != 2 || strings.Contains(r.Msg, "hunter2") {
+	if r := run("c", "proxy", address, "timeout", 1); !r.Failed || asked.Load() != 2 ||
+		strings.Contains(r.Msg, "hunter2") {
 		t.Errorf("NO_PROXY is not heeded: %d, %s", asked.Load(), r.Msg)
 	}
 	if r := run("d", "proxy", "u:hunter2@x"); !r.Failed || strings.Contains(r.Msg, "hunter2") {
@@ -366,7 +374,8 @@ func TestDownloadIsBoundedAndEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	_, err := moduletest.Try(t, moduletest.Find(t, net.Modules(), "download"), value.NewDict("items", items, "parallel", 3), moduletest.Options{Context: ctx})
+	_, err := moduletest.Try(t, moduletest.Find(t, net.Modules(), "download"),
+		value.NewDict("items", items, "parallel", 3), moduletest.Options{Context: ctx})
 	if err == nil || most.Load() != 3 {
 		t.Errorf("%d at once, %v", most.Load(), err)
 	}

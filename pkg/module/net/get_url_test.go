@@ -92,8 +92,10 @@ func read(t *testing.T, file string) string {
 
 // fetchTools are what get_url needs besides curl or wget.
 func fetchTools(more ...string) []string {
-	return append(more, "stat", "mktemp", "dirname", "chmod", "chown", "chgrp", "mv", "rm", "cp", "md5sum", "sha1sum", "sha256sum",
-		"cut", "od", "tr", "head", "mkdir", "readlink", "id", "dd", "wc", "ls", "test", "printf", "basename", "awk", "sed", "grep", "touch", "tee", "mkfifo", "uname", "env", "true", "kill", "ln", "rmdir")
+	return append(more, "stat", "mktemp", "dirname", "chmod", "chown", "chgrp", "mv", "rm", "cp", "md5sum", "sha1sum",
+		"sha256sum",
+		"cut", "od", "tr", "head", "mkdir", "readlink", "id", "dd", "wc", "ls", "test", "printf", "basename", "awk", "sed",
+		"grep", "touch", "tee", "mkfifo", "uname", "env", "true", "kill", "ln", "rmdir")
 }
 
 func TestGetURLIsIdempotent(t *testing.T) {
@@ -109,8 +111,10 @@ func TestGetURLIsIdempotent(t *testing.T) {
 				}
 				spec := moduletest.Find(t, net.Modules(), "get_url")
 				first, second := moduletest.RunTwice(t, spec, value.NewDict(args...), moduletest.Options{})
-				if read(t, dest) != s.content || first.Msg != "OK (19 bytes)" || get(first, "status_code") != 200 || get(first, "mode") != "0750" ||
-					get(first, "size") != 19 || get(first, "checksum_src") == nil || get(second, "checksum_dest") != get(first, "checksum_dest") {
+				if read(t, dest) != s.content || first.Msg != "OK (19 bytes)" || get(first, "status_code") != 200 ||
+					get(first, "mode") != "0750" ||
+					get(first, "size") != 19 || get(first, "checksum_src") == nil ||
+					get(second, "checksum_dest") != get(first, "checksum_dest") {
 					t.Errorf("got %s %s then %s", first.Msg, value.Repr(first.Data), value.Repr(second.Data))
 				}
 				if checksum && s.answers() != "200" {
@@ -130,11 +134,13 @@ func TestGetURLAsksForNewerOnly(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "app")
 	args := []any{"url", s.URL + "/d/app.bin", "dest", dest}
 	run(t, "get_url", moduletest.Options{}, args...)
-	if r := run(t, "get_url", moduletest.Options{}, args...); r.Changed || get(r, "status_code") != 304 || s.answers() != "200 304" {
+	if r := run(t, "get_url", moduletest.Options{}, args...); r.Changed || get(r, "status_code") != 304 ||
+		s.answers() != "200 304" {
 		t.Errorf("got %+v after %s", r, s.answers())
 	}
 	s.content = "new"
-	if r := run(t, "get_url", moduletest.Options{}, append(args, "force", true, "backup", true)...); !r.Changed || read(t, dest) != "new" {
+	if r := run(t, "get_url", moduletest.Options{}, append(args, "force", true, "backup", true)...); !r.Changed ||
+		read(t, dest) != "new" {
 		t.Errorf("got %+v", r)
 	} else if backup := get(r, "backup_file").(string); read(t, backup) != "x" {
 		t.Errorf("the backup %s is wrong", backup)
@@ -156,9 +162,12 @@ func TestGetURLFailures(t *testing.T) {
 	}{
 		{"404", []any{"url", s.URL + "/none", "dest", dest, "force", true}, "404"},
 		{"digest", []any{"url", s.URL + "/d/app.bin", "dest", dest, "checksum", wrong}, "did not match 000000"},
-		{"no folder", []any{"url", s.URL + "/d/app.bin", "dest", dir + "/no/app"}, "Destination " + dir + "/no does not exist"},
-		{"checksum", []any{"url", s.URL + "/d/app.bin", "dest", dest, "checksum", "sha256:12"}, `"12" is not a sha256 digest`},
-		{"algorithm", []any{"url", s.URL + "/d/app.bin", "dest", dest, "checksum", "crc:12"}, "checksum must be ALGORITHM:DIGEST"},
+		{"no folder", []any{"url", s.URL + "/d/app.bin", "dest", dir + "/no/app"}, "Destination " + dir +
+			"/no does not exist"},
+		{"checksum", []any{"url", s.URL + "/d/app.bin", "dest", dest, "checksum", "sha256:12"},
+			`"12" is not a sha256 digest`},
+		{"algorithm", []any{"url", s.URL + "/d/app.bin", "dest", dest, "checksum", "crc:12"},
+			"checksum must be ALGORITHM:DIGEST"},
 		{"url", []any{"url", "example.org", "dest", dest}, "url must be an address"},
 		{"header", []any{"url", s.URL, "dest", dest, "headers", value.NewDict("A", "b\nc")}, "headers must be one line each"},
 	}
@@ -187,7 +196,8 @@ func TestGetURLKeepsSecrets(t *testing.T) {
 			only(t, fetchTools(tool)...)
 			count := moduletest.Count(nil)
 			r := run(t, "get_url", moduletest.Options{Conn: count}, "url", s.URL+"/d/app.bin?sig=qu3ry", "dest", dest,
-				"headers", value.NewDict("X-Token", "t0ken"), "url_username", "bob", "url_password", "s3cr\"et", "force_basic_auth", true)
+				"headers", value.NewDict("X-Token", "t0ken"), "url_username", "bob", "url_password", "s3cr\"et", "force_basic_auth",
+				true)
 			if r.Failed || read(t, dest) != "x" {
 				t.Fatalf("got %+v", r)
 			}
@@ -215,7 +225,8 @@ func TestGetURLChecksumFile(t *testing.T) {
 		}
 		args[5] = "md5:" + s.URL + "/SUMS"
 		spec := moduletest.Find(t, net.Modules(), "get_url")
-		if _, err := moduletest.Try(t, spec, value.NewDict(args...), moduletest.Options{}); err == nil || !strings.Contains(err.Error(), "has no entry for app.bin") {
+		if _, err := moduletest.Try(t, spec, value.NewDict(args...), moduletest.Options{}); err == nil ||
+			!strings.Contains(err.Error(), "has no entry for app.bin") {
 			t.Errorf("%s: got %v", tool, err)
 		}
 	}
@@ -246,7 +257,8 @@ func TestGetURLKeepsAndSetsMode(t *testing.T) {
 func TestHTTPGetFile(t *testing.T) {
 	s := newSite(t, strings.Repeat("0123456789", 1000))
 	dest := filepath.Join(t.TempDir(), "app")
-	args := value.NewDict("url", s.URL+"/none", "mirrors", s.URL+"/d/app.bin", "dest", dest, "mode", "0600", "checksum", "sha256:"+s.URL+"/SUMS")
+	args := value.NewDict("url", s.URL+"/none", "mirrors", s.URL+"/d/app.bin", "dest", dest, "mode", "0600", "checksum",
+		"sha256:"+s.URL+"/SUMS")
 	args.Set("url", s.URL+"/x/app.bin")
 	spec := moduletest.Find(t, net.Modules(), "http_get_file")
 	first, _ := moduletest.RunTwice(t, spec, args, moduletest.Options{Conn: moduletest.Unreachable{}})
@@ -275,7 +287,8 @@ func TestHTTPGetFileDropsAStalePart(t *testing.T) {
 	if err := os.WriteFile(dest+".part", []byte("other"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := run(t, "http_get_file", moduletest.Options{}, "url", s.URL+"/d/app.bin", "dest", dest, "checksum", "sha256:"+sha(s.content))
+	r := run(t, "http_get_file", moduletest.Options{}, "url", s.URL+"/d/app.bin", "dest", dest, "checksum", "sha256:"+
+		sha(s.content))
 	if r.Failed || read(t, dest) != s.content || s.answers() != "206 200" {
 		t.Errorf("got %+v after %s", r, s.answers())
 	}
@@ -296,13 +309,15 @@ func TestHTTPGetFileWithoutChecksum(t *testing.T) {
 	if r := run(t, "http_get_file", moduletest.Options{}, append(args, "force", true)...); r.Changed {
 		t.Errorf("the same content counts as a change: %+v", r)
 	}
-	if r := run(t, "http_get_file", moduletest.Options{}, append(args, "checksum", "md5:"+strings.Repeat("0", 32))...); !r.Failed || read(t, dest) != "x" {
+	if r := run(t, "http_get_file", moduletest.Options{},
+		append(args, "checksum", "md5:"+strings.Repeat("0", 32))...); !r.Failed || read(t, dest) != "x" {
 		t.Errorf("got %+v", r)
 	}
 	if r := run(t, "http_get_file", moduletest.Options{Check: true}, append(args, "mode", "0700")...); !r.Changed {
 		t.Errorf("got %+v", r)
 	}
-	if r := run(t, "http_get_file", moduletest.Options{}, "url", s.URL+"/none?sig=s3cret", "dest", dest+"2"); !r.Failed || strings.Contains(r.Msg, "s3cret") {
+	if r := run(t, "http_get_file", moduletest.Options{}, "url", s.URL+"/none?sig=s3cret", "dest", dest+"2"); !r.Failed ||
+		strings.Contains(r.Msg, "s3cret") {
 		t.Errorf("got %+v", r)
 	}
 	if r := run(t, "http_get_file", moduletest.Options{}, "url", "nope", "dest", dest); !r.Failed {

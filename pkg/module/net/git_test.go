@@ -27,8 +27,9 @@ func newUpstream(t *testing.T) upstream {
 		t.Skip("git is not installed")
 	}
 	for key, text := range map[string]string{
-		"GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@example.org",
-		"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "HOME": t.TempDir(),
+		"GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "t",
+		"GIT_COMMITTER_EMAIL": "t@example.org",
+		"GIT_CONFIG_GLOBAL":   "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "HOME": t.TempDir(),
 	} {
 		t.Setenv(key, text)
 	}
@@ -101,11 +102,14 @@ func TestGitFollowsABranch(t *testing.T) {
 	holds(t, dest+"/file", "two")
 	o.git("checkout", "-q", "-b", "side/x")
 	o.commit("side")
-	for _, c := range []struct{ version, text string }{{"side/x", "side"}, {"v1", "one"}, {"refs/heads/main", "two"}, {one, "one"}, {"main", "two"}} {
+	for _, c := range []struct{ version, text string }{{"side/x", "side"}, {"v1", "one"}, {"refs/heads/main", "two"},
+		{one, "one"}, {"main", "two"}} {
 		gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dest, "version", c.version)
 		holds(t, dest+"/file", c.text)
 	}
-	if r = moduletest.Run(t, moduletest.Find(t, Modules(), "git"), value.NewDict("repo", o.dir, "dest", dest, "version", "side/x", "update", false), moduletest.Options{}); r.Changed || get(r, "after") != two {
+	if r = moduletest.Run(t, moduletest.Find(t, Modules(), "git"),
+		value.NewDict("repo", o.dir, "dest", dest, "version", "side/x", "update", false), moduletest.Options{}); r.Changed ||
+		get(r, "after") != two {
 		t.Errorf("update: no changed %+v", r)
 	}
 	moved := o.dir + "-moved"
@@ -123,7 +127,8 @@ func TestGitArchive(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.tar", "a.tar.gz", "a.tgz"} {
 		pack := dir + "/" + name
-		r := gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dir+"/work "+name, "archive", pack, "archive_prefix", "top/")
+		r := gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dir+"/work "+name, "archive", pack, "archive_prefix",
+			"top/")
 		if get(r, "archive") != pack {
 			t.Errorf("got %s", value.Repr(r.Data))
 		}
@@ -137,7 +142,8 @@ func TestGitArchive(t *testing.T) {
 		t.Errorf("the archive holds %q, %v", out, err)
 	}
 	gitFails(t, "archive must end in", "repo", o.dir, "dest", dir+"/none", "archive", dir+"/a.rar")
-	gitFails(t, "missing parameter(s) required by 'archive_prefix': archive", "repo", o.dir, "dest", dir+"/none", "archive_prefix", "x/")
+	gitFails(t, "missing parameter(s) required by 'archive_prefix': archive", "repo", o.dir, "dest", dir+"/none",
+		"archive_prefix", "x/")
 }
 
 func TestGitSeparateFolder(t *testing.T) {
@@ -155,7 +161,8 @@ func TestGitSeparateFolder(t *testing.T) {
 		t.Error("the repository was copied, not moved")
 	}
 	gitFails(t, "already exists", "repo", o.dir, "dest", dir+"/old", "separate_git_dir", dir+"/its repo")
-	gitFails(t, "mutually exclusive: separate_git_dir|bare", "repo", o.dir, "dest", dir+"/x", "separate_git_dir", dir+"/y", "bare", true)
+	gitFails(t, "mutually exclusive: separate_git_dir|bare", "repo", o.dir, "dest", dir+"/x", "separate_git_dir", dir+"/y",
+		"bare", true)
 }
 
 func TestGitForce(t *testing.T) {
@@ -167,12 +174,14 @@ func TestGitForce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := moduletest.Try(t, moduletest.Find(t, Modules(), "git"), value.NewDict("repo", o.dir, "dest", dest), moduletest.Options{})
+	_, err := moduletest.Try(t, moduletest.Find(t, Modules(), "git"), value.NewDict("repo", o.dir, "dest", dest),
+		moduletest.Options{})
 	if err == nil || err.Error() != "Local modifications exist in the destination: "+dest+" (force=no)." {
 		t.Errorf("got %v", err)
 	}
 	holds(t, dest+"/file", "mine")
-	if r := gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dest, "force", true); r.Msg != "Local modifications exist." {
+	if r := gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dest, "force",
+		true); r.Msg != "Local modifications exist." {
 		t.Errorf("got %+v", r)
 	}
 	holds(t, dest+"/file", "one")
@@ -200,10 +209,12 @@ func TestGitKinds(t *testing.T) {
 	holds(t, dir+"/ref/file", "one")
 	gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dir+"/bare.git", "bare", true)
 	four := o.commit("four")
-	if r := gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dir+"/bare.git", "bare", true); get(r, "after") != four {
+	if r := gitTwice(t, moduletest.Options{}, "repo", o.dir, "dest", dir+"/bare.git", "bare", true); get(r,
+		"after") != four {
 		t.Errorf("got %s", value.Repr(r.Data))
 	}
-	r := moduletest.Run(t, moduletest.Find(t, Modules(), "git"), value.NewDict("repo", o.dir, "clone", false), moduletest.Options{})
+	r := moduletest.Run(t, moduletest.Find(t, Modules(), "git"), value.NewDict("repo", o.dir, "clone", false),
+		moduletest.Options{})
 	if get(r, "after") != four {
 		t.Errorf("got %s", value.Repr(r.Data))
 	}
@@ -230,7 +241,8 @@ func TestGitSubmodules(t *testing.T) {
 func TestGitPasswordIsNotSeen(t *testing.T) {
 	o := newUpstream(t)
 	backend := filepath.Join(o.git("--exec-path"), "git-http-backend")
-	handler := &cgi.Handler{Path: backend, Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(o.dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}}
+	handler := &cgi.Handler{Path: backend, Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(o.dir),
+		"GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "ada" || password != "s3cret it's" {
 			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
@@ -248,11 +260,14 @@ func TestGitPasswordIsNotSeen(t *testing.T) {
 	gitTwice(t, moduletest.Options{Conn: conn}, "repo", repo("s3cret%20it's"), "dest", dest)
 	holds(t, dest+"/file", "one")
 	config, err := os.ReadFile(dest + "/.git/config")
-	if err != nil || strings.Contains(string(config), "s3cret") || strings.Contains(strings.Join(conn.Lines(), ""), "s3cret") {
+	if err != nil || strings.Contains(string(config), "s3cret") ||
+		strings.Contains(strings.Join(conn.Lines(), ""), "s3cret") {
 		t.Errorf("the password is where others look: %s, %v", config, err)
 	}
-	_, err = moduletest.Try(t, moduletest.Find(t, Modules(), "git"), value.NewDict("repo", repo("wrong-one"), "dest", dest), moduletest.Options{})
-	if err == nil || !strings.Contains(err.Error(), "Failed to download remote objects and refs") || strings.Contains(err.Error(), "wrong-one") {
+	_, err = moduletest.Try(t, moduletest.Find(t, Modules(), "git"),
+		value.NewDict("repo", repo("wrong-one"), "dest", dest), moduletest.Options{})
+	if err == nil || !strings.Contains(err.Error(), "Failed to download remote objects and refs") ||
+		strings.Contains(err.Error(), "wrong-one") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -278,7 +293,8 @@ func TestGitErrors(t *testing.T) {
 
 func gitFails(t *testing.T, text string, pairs ...any) {
 	t.Helper()
-	if _, err := moduletest.Try(t, moduletest.Find(t, Modules(), "git"), value.NewDict(pairs...), moduletest.Options{}); err == nil || !strings.Contains(err.Error(), text) {
+	if _, err := moduletest.Try(t, moduletest.Find(t, Modules(), "git"), value.NewDict(pairs...),
+		moduletest.Options{}); err == nil || !strings.Contains(err.Error(), text) {
 		t.Errorf("%v ended with %v, not %q", pairs, err, text)
 	}
 }

@@ -37,7 +37,8 @@ func TestSubversion(t *testing.T) {
 	field := func(v any) string { return value.Repr(v) }
 
 	first, second := moduletest.RunTwice(t, spec, args("dest", co, "password", "s3cret"), moduletest.Options{})
-	if moduletest.Field(first, "before") != nil || field(moduletest.Field(first, "after")) != revision("1", url) || field(moduletest.Field(second, "before")) != revision("1", url) {
+	if moduletest.Field(first, "before") != nil || field(moduletest.Field(first, "after")) != revision("1", url) ||
+		field(moduletest.Field(second, "before")) != revision("1", url) {
 		t.Errorf("%+v, then %+v", first, second)
 	}
 	if _, err := os.Stat(os.Getenv("HOME") + "/.subversion/auth/svn.simple"); err == nil {
@@ -74,6 +75,8 @@ func TestSubversion(t *testing.T) {
 	moduletest.RunTwice(t, spec, args("dest", dir+"/there", "in_place", true, "force", true), moduletest.Options{})
 	run(`! grep -q mine there/a; rm -r repo`)
 	moduletest.Fails(t, "E170013", spec, args("dest", dir+"/other"), moduletest.Options{})
-	moduletest.Fails(t, "set it with password", spec, value.NewDict("repo", "https://ada:s3cret@svn.example.org/app", "dest", co), moduletest.Options{})
-	moduletest.Fails(t, "must not begin with a dash", spec, value.NewDict("repo", "--config-dir=x", "dest", co), moduletest.Options{})
+	moduletest.Fails(t, "set it with password", spec,
+		value.NewDict("repo", "https://ada:s3cret@svn.example.org/app", "dest", co), moduletest.Options{})
+	moduletest.Fails(t, "must not begin with a dash", spec, value.NewDict("repo", "--config-dir=x", "dest", co),
+		moduletest.Options{})
 }

@@ -31,7 +31,8 @@ func newClient(t *testing.T, name string) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +42,8 @@ func newClient(t *testing.T, name string) (cert, key string) {
 		t.Fatal(err)
 	}
 	cert, key = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	for file, b := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for file, b := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der},
+		key: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(b), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,8 @@ func TestClientCertificates(t *testing.T) {
 	const cipher = "ECDHE-RSA-AES256-GCM-SHA384"
 	const want = "ada TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
 	args := func(more ...any) *value.Dict {
-		return value.NewDict(append([]any{"url", s.URL + "/x", "validate_certs", false, "client_cert", cert, "client_key", key, "ciphers", []any{"NULL-SHA256", cipher}}, more...)...)
+		return value.NewDict(append([]any{"url", s.URL + "/x", "validate_certs", false, "client_cert", cert, "client_key",
+			key, "ciphers", []any{"NULL-SHA256", cipher}}, more...)...)
 	}
 	dest := filepath.Join(t.TempDir(), "file")
 	moduletest.RunTwice(t, moduletest.Find(t, net.Modules(), "get_url"), args("dest", dest), moduletest.Options{})

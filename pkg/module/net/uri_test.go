@@ -51,18 +51,32 @@ func TestURI(t *testing.T) {
 		args []any
 		want map[string]any // of the JSON that came back, or of the result with a leading dot
 	}{
-		{"get", []any{"url", base + "/echo"}, map[string]any{"method": "GET", "body": "", ".status": 200, ".x_some_thing": "v", ".redirected": false, ".content": nil}},
-		{"content", []any{"url", base + "/text", "return_content", true}, map[string]any{".content": "plain\n", ".json": nil, ".url": base + "/text"}},
-		{"cookies", []any{"url", base + "/text"}, map[string]any{".cookies": value.NewDict("sid", "7"), ".cookies_string": "sid=7"}},
-		{"json", []any{"url", base + "/echo", "method", "put", "body_format", "json", "body", value.NewDict("a", []any{1, "x\"y\n"})}, map[string]any{"method": "PUT", "body": `{"a": [1, "x\"y\n"]}`, "type": "application/json"}},
-		{"json text", []any{"url", base + "/echo", "method", "POST", "body_format", "json", "body", "{}"}, map[string]any{"body": "{}"}},
-		{"form", []any{"url", base + "/echo", "method", "POST", "body_format", "form-urlencoded", "body", value.NewDict("a", "1&2", "b", true, "c", []any{1, "x", nil})}, map[string]any{"body": "a=1%262&b=True&c=1&c=x", "type": "application/x-www-form-urlencoded"}},
-		{"raw", []any{"url", base + "/echo", "method", "POST", "body", "a\tb\\\r\n", "headers", value.NewDict("Content-Type", "x/y")}, map[string]any{"body": "a\tb\\\r\n", "type": "x/y"}},
-		{"raw dict", []any{"url", base + "/echo", "method", "POST", "body", value.NewDict("a", 1)}, map[string]any{"body": `{"a": 1}`}},
-		{"password", []any{"url", base + "/echo", "user", "bob", "password", "pw", "force_basic_auth", true}, map[string]any{"user": "bob:pw"}},
-		{"redirect", []any{"url", base + "/moved", "return_content", true}, map[string]any{".content": "plain\n", ".redirected": true, ".url": base + "/text"}},
-		{"no redirect", []any{"url", base + "/moved", "follow_redirects", "none", "status_code", 302}, map[string]any{".status": 302, ".location": base + "/text"}},
-		{"no redirect of a post", []any{"url", base + "/moved", "method", "POST", "status_code", "302"}, map[string]any{".status": 302}},
+		{"get", []any{"url", base + "/echo"}, map[string]any{"method": "GET", "body": "", ".status": 200,
+			".x_some_thing": "v", ".redirected": false, ".content": nil}},
+		{"content", []any{"url", base + "/text", "return_content", true},
+			map[string]any{".content": "plain\n", ".json": nil, ".url": base + "/text"}},
+		{"cookies", []any{"url", base + "/text"},
+			map[string]any{".cookies": value.NewDict("sid", "7"), ".cookies_string": "sid=7"}},
+		{"json", []any{"url", base + "/echo", "method", "put", "body_format", "json", "body",
+			value.NewDict("a", []any{1, "x\"y\n"})},
+			map[string]any{"method": "PUT", "body": `{"a": [1, "x\"y\n"]}`, "type": "application/json"}},
+		{"json text", []any{"url", base + "/echo", "method", "POST", "body_format", "json", "body", "{}"},
+			map[string]any{"body": "{}"}},
+		{"form", []any{"url", base + "/echo", "method", "POST", "body_format", "form-urlencoded", "body",
+			value.NewDict("a", "1&2", "b", true, "c", []any{1, "x", nil})},
+			map[string]any{"body": "a=1%262&b=True&c=1&c=x", "type": "application/x-www-form-urlencoded"}},
+		{"raw", []any{"url", base + "/echo", "method", "POST", "body", "a\tb\\\r\n", "headers",
+			value.NewDict("Content-Type", "x/y")}, map[string]any{"body": "a\tb\\\r\n", "type": "x/y"}},
+		{"raw dict", []any{"url", base + "/echo", "method", "POST", "body", value.NewDict("a", 1)},
+			map[string]any{"body": `{"a": 1}`}},
+		{"password", []any{"url", base + "/echo", "user", "bob", "password", "pw", "force_basic_auth", true},
+			map[string]any{"user": "bob:pw"}},
+		{"redirect", []any{"url", base + "/moved", "return_content", true},
+			map[string]any{".content": "plain\n", ".redirected": true, ".url": base + "/text"}},
+		{"no redirect", []any{"url", base + "/moved", "follow_redirects", "none", "status_code", 302},
+			map[string]any{".status": 302, ".location": base + "/text"}},
+		{"no redirect of a post", []any{"url", base + "/moved", "method", "POST", "status_code", "302"},
+			map[string]any{".status": 302}},
 		{"codes", []any{"url", base + "/made", "status_code", []any{200, 201}}, map[string]any{".status": 201}},
 		{"head", []any{"url", base + "/echo", "method", "HEAD"}, map[string]any{".status": 200}},
 	}
@@ -90,14 +104,17 @@ func TestURI(t *testing.T) {
 func TestURIFailures(t *testing.T) {
 	base := api(t)
 	r := run(t, "uri", moduletest.Options{}, "url", base+"/missing")
-	if !r.Failed || r.Msg != "Status code was 404 and not [200]: Not Found" || get(r, "content") != "404 page not found\n" {
+	if !r.Failed || r.Msg != "Status code was 404 and not [200]: Not Found" ||
+		get(r, "content") != "404 page not found\n" {
 		t.Errorf("got %+v %s", r, value.Repr(r.Data))
 	}
 	r = run(t, "uri", moduletest.Options{}, "url", fmt.Sprintf("http://127.0.0.1:%d/", closed(t)))
-	if !r.Failed || get(r, "status") != -1 || !strings.HasPrefix(r.Msg, "Status code was -1 and not [200]: Request failed: ") {
+	if !r.Failed || get(r, "status") != -1 ||
+		!strings.HasPrefix(r.Msg, "Status code was -1 and not [200]: Request failed: ") {
 		t.Errorf("got %+v %s", r, value.Repr(r.Data))
 	}
-	for _, args := range [][]any{{"url", "nope"}, {"url", base, "body", "@/etc/passwd"}, {"url", base, "headers", value.NewDict("a", "b\nc")}} {
+	for _, args := range [][]any{{"url", "nope"}, {"url", base, "body", "@/etc/passwd"},
+		{"url", base, "headers", value.NewDict("a", "b\nc")}} {
 		if r := run(t, "uri", moduletest.Options{}, args...); !r.Failed || r.Msg == "" {
 			t.Errorf("%v: got %+v", args, r)
 		}
@@ -106,7 +123,8 @@ func TestURIFailures(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	only(t)
-	if r := run(t, "uri", moduletest.Options{}, "url", base); !r.Failed || !strings.Contains(r.Msg, "curl is not installed") {
+	if r := run(t, "uri", moduletest.Options{}, "url", base); !r.Failed ||
+		!strings.Contains(r.Msg, "curl is not installed") {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -123,11 +141,13 @@ func TestURIFiles(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	folder := t.TempDir()
-	if r := run(t, "uri", moduletest.Options{}, "url", base+"/text", "dest", folder); r.Data.String("path") != folder+"/text" {
+	if r := run(t, "uri", moduletest.Options{}, "url", base+"/text", "dest", folder); r.Data.String("path") != folder+
+		"/text" {
 		t.Errorf("into a folder: got %s", value.Repr(r.Data))
 	}
 	for key, path := range map[string]string{"creates": dest, "removes": dest + "x"} {
-		if r := run(t, "uri", moduletest.Options{}, "url", base+"/missing", key, path); r.Failed || !strings.HasPrefix(fmt.Sprint(get(r, "stdout")), "skipped, since") {
+		if r := run(t, "uri", moduletest.Options{}, "url", base+"/missing", key, path); r.Failed ||
+			!strings.HasPrefix(fmt.Sprint(get(r, "stdout")), "skipped, since") {
 			t.Errorf("%s: got %+v", key, r)
 		}
 	}
@@ -154,18 +174,22 @@ func TestURISendsFiles(t *testing.T) {
 		}
 		return d.String("body"), d.String("type")
 	}
-	if body, kind := sent("src", "f.txt", "body_format", "json"); body != "on the control node" || kind != "application/json" {
+	if body, kind := sent("src", "f.txt", "body_format", "json"); body != "on the control node" ||
+		kind != "application/json" {
 		t.Errorf("sent %q as %s", body, kind)
 	}
 	if body, _ := sent("src", filepath.Join(dir, "host"), "remote_src", true); body != "on the host\n" {
 		t.Errorf("sent %q", body)
 	}
 	body, kind := sent("body_format", "form-multipart", "body", value.NewDict(
-		"plain", "a b", "file", value.NewDict("filename", "f.txt"), "data", value.NewDict("content", "{}", "filename", "x.json", "mime_type", "application/x")))
+		"plain", "a b", "file", value.NewDict("filename", "f.txt"), "data",
+		value.NewDict("content", "{}", "filename", "x.json", "mime_type", "application/x")))
 	for _, part := range []string{
-		"form-data; name=plain\r\n\r\na b\r\n", "filename=f.txt", "text/plain", "on the control node", "filename=x.json", "Content-Type: application/x\r\n\r\n{}\r\n",
+		"form-data; name=plain\r\n\r\na b\r\n", "filename=f.txt", "text/plain", "on the control node", "filename=x.json",
+		"Content-Type: application/x\r\n\r\n{}\r\n",
 	} {
-		if !strings.Contains(strings.ReplaceAll(body, `"`, ""), part) || !strings.HasPrefix(kind, "multipart/form-data; boundary=") {
+		if !strings.Contains(strings.ReplaceAll(body, `"`, ""), part) ||
+			!strings.HasPrefix(kind, "multipart/form-data; boundary=") {
 			t.Errorf("%q is not in %q, sent as %s", part, body, kind)
 		}
 	}
@@ -176,9 +200,11 @@ func TestURISendsFiles(t *testing.T) {
 		{"mutually exclusive: body|src", []any{"src", "f.txt", "body", "x"}},
 		{"Could not find or access 'none'", []any{"src", "none"}},
 		{"must be a dict of fields", []any{"body_format", "form-multipart", "body", "x"}},
-		{"field a: at least one of filename or content", []any{"body_format", "form-multipart", "body", value.NewDict("a", value.NewDict())}},
+		{"field a: at least one of filename or content",
+			[]any{"body_format", "form-multipart", "body", value.NewDict("a", value.NewDict())}},
 	} {
-		if r := run(t, "uri", o, append([]any{"url", base + "/echo"}, c.pairs...)...); !r.Failed || !strings.Contains(r.Msg, c.text) {
+		if r := run(t, "uri", o, append([]any{"url", base + "/echo"}, c.pairs...)...); !r.Failed ||
+			!strings.Contains(r.Msg, c.text) {
 			t.Errorf("%s: got %+v", c.text, r)
 		}
 	}
@@ -187,7 +213,8 @@ func TestURISendsFiles(t *testing.T) {
 func TestURIKeepsSecrets(t *testing.T) {
 	base := api(t)
 	count := moduletest.Count(nil)
-	r := run(t, "uri", moduletest.Options{Conn: count}, "url", base+"/text?k=qu3ry", "method", "POST", "body", "b0dy", "user", "bob", "password", "s3cret",
+	r := run(t, "uri", moduletest.Options{Conn: count}, "url", base+"/text?k=qu3ry", "method", "POST", "body", "b0dy",
+		"user", "bob", "password", "s3cret",
 		"headers", value.NewDict("X-Token", "t0ken"))
 	seen := strings.Join(count.Lines(), "\n") + value.Repr(r.Data)
 	for _, secret := range []string{"t0ken", "s3cret", "qu3ry", "b0dy"} {

@@ -72,10 +72,12 @@ func TestWaitForPort(t *testing.T) {
 		{"not open", []any{"port", shut, "timeout", 0}, fmt.Sprintf("Timeout when waiting for 127.0.0.1:%d", shut)},
 		{"own text", []any{"port", shut, "timeout", 0, "msg", "no luck"}, "no luck"},
 		{"stopped", []any{"port", shut, "state", "stopped"}, ""},
-		{"not stopped", []any{"port", open, "state", "absent", "timeout", 0}, fmt.Sprintf("Timeout when waiting for 127.0.0.1:%d to stop.", open)},
+		{"not stopped", []any{"port", open, "state", "absent", "timeout", 0},
+			fmt.Sprintf("Timeout when waiting for 127.0.0.1:%d to stop.", open)},
 		{"drained", []any{"port", shut, "state", "drained"}, ""},
 		{"greeting", []any{"port", open, "search_regex", `v(\d)`}, ""},
-		{"other greeting", []any{"port", open, "search_regex", `v8`, "timeout", 0}, fmt.Sprintf("Timeout when waiting for search string v8 in 127.0.0.1:%d", open)},
+		{"other greeting", []any{"port", open, "search_regex", `v8`, "timeout", 0},
+			fmt.Sprintf("Timeout when waiting for search string v8 in 127.0.0.1:%d", open)},
 		{"nothing", []any{"timeout", 0}, ""},
 	}
 	for _, c := range cases {
@@ -124,7 +126,8 @@ func TestWaitForPortWithWhatIsThere(t *testing.T) {
 		})
 	}
 	only(t)
-	if r := run(t, "wait_for", moduletest.Options{}, "port", 1, "host", "192.0.2.1"); !r.Failed || !strings.Contains(r.Msg, "none of bash, nc, busybox and curl") {
+	if r := run(t, "wait_for", moduletest.Options{}, "port", 1, "host", "192.0.2.1"); !r.Failed ||
+		!strings.Contains(r.Msg, "none of bash, nc, busybox and curl") {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -142,7 +145,8 @@ func TestWaitForDrained(t *testing.T) {
 	defer func() { _ = c.Close() }()
 	port := l.Addr().(*stdnet.TCPAddr).Port
 	args := []any{"port", port, "state", "drained", "timeout", 0}
-	if r := run(t, "wait_for", moduletest.Options{}, args...); !r.Failed || r.Msg != fmt.Sprintf("Timeout when waiting for 127.0.0.1:%d to drain", port) {
+	if r := run(t, "wait_for", moduletest.Options{}, args...); !r.Failed ||
+		r.Msg != fmt.Sprintf("Timeout when waiting for 127.0.0.1:%d to drain", port) {
 		t.Errorf("got %+v", r)
 	}
 	if r := run(t, "wait_for", moduletest.Options{}, append(args, "exclude_hosts", "127.0.0.1")...); r.Failed {
@@ -167,13 +171,17 @@ func TestWaitForPath(t *testing.T) {
 		{"there", []any{"path", file}, ""},
 		{"not there", []any{"path", dir + "/x", "timeout", 0}, "Timeout when waiting for file " + dir + "/x"},
 		{"absent", []any{"path", dir + "/x", "state", "absent"}, ""},
-		{"not absent", []any{"path", file, "state", "absent", "timeout", 0}, "Timeout when waiting for " + file + " to be absent."},
+		{"not absent", []any{"path", file, "state", "absent", "timeout", 0}, "Timeout when waiting for " + file +
+			" to be absent."},
 		{"line", []any{"path", file, "search_regex", `^ready in (?P<ms>\d+)`}, ""},
 		{"lookahead", []any{"path", file, "search_regex", `^ready(?= in (?P<ms>\d+))`}, ""},
-		{"no line", []any{"path", file, "search_regex", "failed", "timeout", 0}, "Timeout when waiting for search string failed in " + file},
+		{"no line", []any{"path", file, "search_regex", "failed", "timeout", 0},
+			"Timeout when waiting for search string failed in " + file},
 		{"condition", []any{"path", file, "search_regex", `^(r)?(?(1)ead{,2}y|x)\b`}, ""},
-		{"no lookahead", []any{"path", file, "search_regex", "ready(?! in)", "timeout", 0}, "Timeout when waiting for search string ready(?! in) in " + file},
-		{"no file to search", []any{"path", dir + "/x", "search_regex", "a", "timeout", 0}, "Timeout when waiting for search string a in " + dir + "/x"},
+		{"no lookahead", []any{"path", file, "search_regex", "ready(?! in)", "timeout", 0},
+			"Timeout when waiting for search string ready(?! in) in " + file},
+		{"no file to search", []any{"path", dir + "/x", "search_regex", "a", "timeout", 0},
+			"Timeout when waiting for search string a in " + dir + "/x"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -181,7 +189,8 @@ func TestWaitForPath(t *testing.T) {
 			if r.Msg != c.msg {
 				t.Errorf("got %+v, want %q", r, c.msg)
 			}
-			if named, _ := get(r, "match_groupdict").(*value.Dict); strings.Contains(fmt.Sprint(c.args), "P<ms>") && named.String("ms") != "12" {
+			if named, _ := get(r, "match_groupdict").(*value.Dict); strings.Contains(fmt.Sprint(c.args), "P<ms>") &&
+				named.String("ms") != "12" {
 				t.Errorf("groups: %s", value.Repr(named))
 			}
 		})

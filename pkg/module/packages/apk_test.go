@@ -41,17 +41,21 @@ func TestApk(t *testing.T) {
 		{[]any{"name", "here,gone"}, false, true, "apk add gone", "installed gone package(s)"},
 		{[]any{"name", "gone"}, true, true, "apk add --simulate gone", "installed gone package(s)"},
 		{[]any{"name", "here", "state", "latest"}, false, false, "", "package(s) already installed"},
-		{[]any{"name", "here,old,gone", "state", "latest"}, false, true, "apk add --upgrade gone old", "installed gone old package(s)"},
-		{[]any{"name", "bundle", "state", "latest"}, true, true, "apk add --upgrade --simulate old", "installed old package(s)"},
+		{[]any{"name", "here,old,gone", "state", "latest"}, false, true, "apk add --upgrade gone old",
+			"installed gone old package(s)"},
+		{[]any{"name", "bundle", "state", "latest"}, true, true, "apk add --upgrade --simulate old",
+			"installed old package(s)"},
 		{[]any{"name", "bundle"}, false, false, "", "package(s) already installed"},
 		{[]any{"name", "gone", "state", "absent"}, false, false, "", "package(s) already removed"},
 		{[]any{"name", "here", "state", "removed"}, true, true, "apk del --purge --simulate here", "removed here package(s)"},
 		{[]any{"upgrade", true}, false, false, "apk upgrade", "packages already upgraded"},
-		{[]any{"upgrade", true, "available", true, "no_cache", true}, true, false, "apk --no-cache upgrade --simulate --available", "packages already upgraded"},
+		{[]any{"upgrade", true, "available", true, "no_cache", true}, true, false,
+			"apk --no-cache upgrade --simulate --available", "packages already upgraded"},
 		{[]any{"update_cache", true}, false, true, "apk update", "updated repository indexes"},
 		{[]any{"update_cache", true}, true, true, "", "updated repository indexes"},
 		{[]any{"name", "gone", "repository", "/a,/b"}, false, true,
-			"apk --repository /a --repositories-file /dev/null --repository /b --repositories-file /dev/null add gone", "installed gone package(s)"},
+			"apk --repository /a --repositories-file /dev/null --repository /b --repositories-file /dev/null add gone",
+			"installed gone package(s)"},
 	} {
 		r := run(t, "apk", moduletest.Options{Conn: h, Check: c.check}, append(c.args, "world", world)...)
 		call := ""
@@ -61,7 +65,8 @@ func TestApk(t *testing.T) {
 			}
 		}
 		if r.Failed || r.Changed != c.changed || call != c.call || r.Msg != c.msg {
-			t.Errorf("%v: changed %v, ran %q, said %q, want %v, %q, %q", c.args, r.Changed, call, r.Msg, c.changed, c.call, c.msg)
+			t.Errorf("%v: changed %v, ran %q, said %q, want %v, %q, %q", c.args, r.Changed, call, r.Msg, c.changed, c.call,
+				c.msg)
 		}
 	}
 	r := run(t, "apk", moduletest.Options{Conn: h}, "name", "gone", "world", world)

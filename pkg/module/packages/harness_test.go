@@ -39,7 +39,8 @@ func TestUnreachableHost(t *testing.T) {
 		"pip":               {"name", "x"},
 		"dpkg_selections":   {"name", "x", "selection", "hold"},
 	} {
-		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil ||
+			!strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

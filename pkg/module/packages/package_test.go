@@ -30,14 +30,20 @@ func TestDnf(t *testing.T) {
 		results string
 	}{
 		{[]any{"name", "here"}, false, "", "[]"},
-		{[]any{"name", "here,gone"}, true, "dnf -y install -- gone", "['Installed: gone-2-1.noarch', 'Installed: dep-1-1.x86_64']"},
+		{[]any{"name", "here,gone"}, true, "dnf -y install -- gone",
+			"['Installed: gone-2-1.noarch', 'Installed: dep-1-1.x86_64']"},
 		{[]any{"name", "same"}, false, "dnf -y install -- same", "[]"},
-		{[]any{"name", "@core", "allow_downgrade", true}, true, "dnf -y install --setopt=allow_downgrade=1 -- @core", "['Installed: gone-2-1.noarch', 'Installed: dep-1-1.x86_64']"},
+		{[]any{"name", "@core", "allow_downgrade", true}, true, "dnf -y install --setopt=allow_downgrade=1 -- @core",
+			"['Installed: gone-2-1.noarch', 'Installed: dep-1-1.x86_64']"},
 		{[]any{"name", "gone", "state", "removed"}, false, "", "[]"},
-		{[]any{"name", []any{"here", "gone"}, "state", "absent"}, true, "dnf -y remove -- here", "['Removed: here-1-1.noarch']"},
-		{[]any{"name", "here", "state", "absent", "autoremove", true}, true, "dnf -y autoremove -- here", "['Removed: here-1-1.noarch']"},
-		{[]any{"name", "here", "state", "latest"}, true, "dnf -y upgrade -- here", "['Installed: gone-2-1.noarch', 'Installed: dep-1-1.x86_64']"},
-		{[]any{"name", "gone", "enablerepo", "a,b", "disablerepo", "*", "exclude", "k*", "disable_gpg_check", true, "nobest", true, "allowerasing", true, "installroot", "/r", "download_only", true},
+		{[]any{"name", []any{"here", "gone"}, "state", "absent"}, true, "dnf -y remove -- here",
+			"['Removed: here-1-1.noarch']"},
+		{[]any{"name", "here", "state", "absent", "autoremove", true}, true, "dnf -y autoremove -- here",
+			"['Removed: here-1-1.noarch']"},
+		{[]any{"name", "here", "state", "latest"}, true, "dnf -y upgrade -- here",
+			"['Installed: gone-2-1.noarch', 'Installed: dep-1-1.x86_64']"},
+		{[]any{"name", "gone", "enablerepo", "a,b", "disablerepo", "*", "exclude", "k*", "disable_gpg_check", true, "nobest",
+			true, "allowerasing", true, "installroot", "/r", "download_only", true},
 			true, "dnf --downloadonly --installroot=/r --allowerasing --nobest --nogpgcheck --exclude=k* --disablerepo=* --enablerepo=b --enablerepo=a -y install -- gone", ""},
 		{[]any{"autoremove", true}, true, "dnf -y autoremove", ""},
 		{[]any{"name", "here", "update_cache", true}, false, "dnf -y makecache", ""},
@@ -89,7 +95,8 @@ esac`,
 		{"updates", "[" + available + "]", "dnf -y -q repoquery --upgrades" + format},
 		{"bash*", "[" + installed + ", " + available + "]", "dnf -y -q repoquery --available" + format + " -- bash*"},
 		{"none", "[]", "dnf -y -q repoquery --available" + format + " -- none"},
-		{"repos", "[{'repoid': 'baseos', 'state': 'enabled'}, {'repoid': 'extras', 'state': 'enabled'}]", "dnf -y -q repolist --enabled"},
+		{"repos", "[{'repoid': 'baseos', 'state': 'enabled'}, {'repoid': 'extras', 'state': 'enabled'}]",
+			"dnf -y -q repolist --enabled"},
 	} {
 		for _, check := range []bool{false, true} {
 			r := run(t, "dnf", moduletest.Options{Conn: h, Check: check}, "list", c.list)
@@ -118,7 +125,8 @@ func TestDnfInCheckMode(t *testing.T) {
 	}{
 		{[]any{"name", "gone"}, true}, {[]any{"name", "here"}, false}, {[]any{"name", "here", "state", "absent"}, true},
 		{[]any{"name", "here", "state", "latest"}, true}, {[]any{"name", "gone", "state", "latest"}, true},
-		{[]any{"name", "here-same", "state", "latest"}, false}, {[]any{"name", "gone", "state", "latest", "update_only", true}, false},
+		{[]any{"name", "here-same", "state", "latest"}, false},
+		{[]any{"name", "gone", "state", "latest", "update_only", true}, false},
 	} {
 		r := run(t, "dnf", moduletest.Options{Conn: h, Check: true}, c.args...)
 		if r.Failed || r.Changed != c.changed {
@@ -132,7 +140,8 @@ func TestDnfInCheckMode(t *testing.T) {
 }
 
 func TestPackagePicksTheManager(t *testing.T) {
-	for tool, want := range map[string]string{"dnf": "dnf -y install -- gone", "yum": "yum -y install -- gone", "zypper": "zypper --quiet --non-interactive --xmlout install --type package --auto-agree-with-licenses --no-recommends -- +gone", "apk": "apk add gone"} {
+	for tool, want := range map[string]string{"dnf": "dnf -y install -- gone", "yum": "yum -y install -- gone",
+		"zypper": "zypper --quiet --non-interactive --xmlout install --type package --auto-agree-with-licenses --no-recommends -- +gone", "apk": "apk add gone"} {
 		h := moduletest.NewStandIns(t, map[string]string{tool: `case "$*" in info*) exit 1 ;; *xmlout*) echo '<to-install><solvable name="gone"/></to-install>'; exit ;; esac; echo Installing`, "rpm": rpmStub})
 		r := run(t, "package", moduletest.Options{Conn: h}, "name", "gone")
 		calls := strings.Split(h.Calls(), "\n")
@@ -140,14 +149,17 @@ func TestPackagePicksTheManager(t *testing.T) {
 			t.Errorf("with %s: ran %q, want %q (%+v)", tool, last, want, r)
 		}
 	}
-	fails(t, "none of apt-get, dnf, yum, zypper and apk", "package", moduletest.Options{Conn: moduletest.NewStandIns(t, nil)}, "name", "x")
+	fails(t, "none of apt-get, dnf, yum, zypper and apk", "package",
+		moduletest.Options{Conn: moduletest.NewStandIns(t, nil)}, "name", "x")
 }
 
 func TestPackagePassesOptionsToTheManager(t *testing.T) {
 	apt := moduletest.NewStandIns(t, map[string]string{"apt-get": aptGet, "dpkg-query": "exit 1"})
-	run(t, "package", moduletest.Options{Conn: apt}, "name", "gone", "allow_downgrade", true, "default_release", "stable", "install_recommends", false, "enablerepo", "epel")
+	run(t, "package", moduletest.Options{Conn: apt}, "name", "gone", "allow_downgrade", true, "default_release", "stable",
+		"install_recommends", false, "enablerepo", "epel")
 	dnf := moduletest.NewStandIns(t, map[string]string{"dnf": `echo Installing`, "rpm": "exit 1"})
-	run(t, "package", moduletest.Options{Conn: dnf}, "name", "gone", "allow_downgrade", true, "enablerepo", "epel", "cache_valid_time", 0)
+	run(t, "package", moduletest.Options{Conn: dnf}, "name", "gone", "allow_downgrade", true, "enablerepo", "epel",
+		"cache_valid_time", 0)
 	for _, c := range []struct {
 		h    *moduletest.StandIns
 		want []string
@@ -174,7 +186,8 @@ const aptGet = `case "$*" in
 esac`
 
 func TestAptOptions(t *testing.T) {
-	h := moduletest.NewStandIns(t, map[string]string{"apt-get": aptGet, "dpkg-query": `case "$*" in *here*) echo "ii  1.2-3" ;; *) exit 1 ;; esac`})
+	h := moduletest.NewStandIns(t, map[string]string{"apt-get": aptGet,
+		"dpkg-query": `case "$*" in *here*) echo "ii  1.2-3" ;; *) exit 1 ;; esac`})
 	const common = "-q -y"
 	for _, c := range []struct {
 		args    []any
@@ -184,11 +197,16 @@ func TestAptOptions(t *testing.T) {
 		{[]any{"name", "here"}, false, nil},
 		{[]any{"name", "here=1.2-*"}, false, nil},
 		{[]any{"name", "here=1.3", "allow_downgrade", true}, false, []string{"--allow-downgrades", "install -- here=1.3"}},
-		{[]any{"name", "gone"}, true, []string{"-o DPkg::Lock::Timeout=60", "Dpkg::Options::=--force-confdef", "Dpkg::Options::=--force-confold", "install -- gone"}},
-		{[]any{"name", "gone", "dpkg_options", "force-confnew", "default_release", "stable", "install_recommends", false, "allow_unauthenticated", true, "allow_change_held_packages", true, "lock_timeout", 5},
-			true, []string{"Timeout=5", "--force-confnew", "-t stable", "APT::Install-Recommends=no", "--allow-unauthenticated", "--allow-change-held-packages"}},
-		{[]any{"name", "gone", "install_recommends", true, "force", true, "only_upgrade", true, "state", "latest"}, true, []string{"Install-Recommends=yes", "--allow-remove-essential", "--only-upgrade"}},
-		{[]any{"name", "here", "state", "absent", "purge", true, "autoremove", true}, false, []string{"--auto-remove", "purge -- here"}},
+		{[]any{"name", "gone"}, true, []string{"-o DPkg::Lock::Timeout=60", "Dpkg::Options::=--force-confdef",
+			"Dpkg::Options::=--force-confold", "install -- gone"}},
+		{[]any{"name", "gone", "dpkg_options", "force-confnew", "default_release", "stable", "install_recommends", false,
+			"allow_unauthenticated", true, "allow_change_held_packages", true, "lock_timeout", 5},
+			true, []string{"Timeout=5", "--force-confnew", "-t stable", "APT::Install-Recommends=no", "--allow-unauthenticated",
+				"--allow-change-held-packages"}},
+		{[]any{"name", "gone", "install_recommends", true, "force", true, "only_upgrade", true, "state", "latest"}, true,
+			[]string{"Install-Recommends=yes", "--allow-remove-essential", "--only-upgrade"}},
+		{[]any{"name", "here", "state", "absent", "purge", true, "autoremove", true}, false,
+			[]string{"--auto-remove", "purge -- here"}},
 		{[]any{"name", "gone", "state", "build-dep"}, true, []string{"build-dep -- gone"}},
 		{[]any{"upgrade", "dist"}, false, []string{"dist-upgrade"}},
 		{[]any{"upgrade", true}, false, []string{"upgrade --with-new-pkgs"}},
@@ -208,7 +226,8 @@ func TestAptOptions(t *testing.T) {
 		}
 	}
 	r := run(t, "apt", moduletest.Options{Conn: h, Diff: true, Check: true}, "name", "gone")
-	if calls := h.Calls(); !strings.Contains(calls, " -s ") || len(r.Diff) != 1 || r.Diff[0].Prepared != "The following NEW packages will be installed:\n  gone\n0 upgraded, 1 newly installed, 0 to remove and 0 not upgraded." {
+	if calls := h.Calls(); !strings.Contains(calls, " -s ") || len(r.Diff) != 1 ||
+		r.Diff[0].Prepared != "The following NEW packages will be installed:\n  gone\n0 upgraded, 1 newly installed, 0 to remove and 0 not upgraded." {
 		t.Errorf("check mode ran %q: %+v", calls, r)
 	}
 	fails(t, "Could not get lock", "apt", moduletest.Options{Conn: h}, "name", "busy", "lock_timeout", 1)
@@ -246,7 +265,8 @@ esac`,
 	if r := run(t, "apt", o, "upgrade", "dist"); r.Msg == "" || r.Msg != moduletest.Field(r, "stdout") {
 		t.Errorf("got %+v", r)
 	}
-	if r := run(t, "apt", o, "state", "fixed", "name", []any{"here", "new"}); !strings.HasSuffix(h.Calls(), "install --fix-broken -- new") {
+	if r := run(t, "apt", o, "state", "fixed", "name", []any{"here", "new"}); !strings.HasSuffix(h.Calls(),
+		"install --fix-broken -- new") {
 		t.Errorf("ran %q: %+v", h.Calls(), r)
 	}
 }
@@ -317,7 +337,8 @@ func TestFurtherArgumentsOfApt(t *testing.T) {
 *) echo "0 upgraded, 0 newly installed, 0 to remove and 4 not upgraded." ;;
 esac`})
 	o := moduletest.Options{Conn: h}
-	fails(t, "Failed to update apt cache: E: no way", "apt", o, "update_cache", true, "update_cache_retries", 3, "update_cache_retry_max_delay", 2)
+	fails(t, "Failed to update apt cache: E: no way", "apt", o, "update_cache", true, "update_cache_retries", 3,
+		"update_cache_retry_max_delay", 2)
 	if calls := h.Calls(); calls != "apt-get update -q\nsleep 1\napt-get update -q\nsleep 2\napt-get update -q\nsleep 2\napt-get update -q" {
 		t.Errorf("ran %q", calls)
 	}
@@ -333,10 +354,13 @@ esac`})
 func TestFurtherArgumentsOfDnf(t *testing.T) {
 	h := moduletest.NewStandIns(t, map[string]string{"dnf": "echo Installing", "rpm": "exit 1"})
 	o := moduletest.Options{Conn: h}
-	run(t, "dnf", o, "name", "gone", "conf_file", "/c", "releasever", "9", "skip_broken", true, "security", true, "bugfix", true, "enable_plugin", "a,b",
-		"disable_plugin", "c", "disable_excludes", "all", "sslverify", false, "install_weak_deps", false, "download_dir", "/d", "cacheonly", true)
+	run(t, "dnf", o, "name", "gone", "conf_file", "/c", "releasever", "9", "skip_broken", true, "security", true, "bugfix",
+		true, "enable_plugin", "a,b",
+		"disable_plugin", "c", "disable_excludes", "all", "sslverify", false, "install_weak_deps", false, "download_dir",
+		"/d", "cacheonly", true)
 	calls := h.Calls()
-	for _, w := range []string{"-c /c", "--releasever=9", "--skip-broken", "--security", "--bugfix", "--enableplugin=a", "--enableplugin=b", "--disableplugin=c",
+	for _, w := range []string{"-c /c", "--releasever=9", "--skip-broken", "--security", "--bugfix", "--enableplugin=a",
+		"--enableplugin=b", "--disableplugin=c",
 		"--disableexcludes=all", "--setopt=sslverify=0", "--setopt=install_weak_deps=0", "--downloaddir=/d", " -C "} {
 		if !strings.Contains(calls, w) {
 			t.Errorf("ran %q, want %q in it", calls, w)

@@ -28,7 +28,8 @@ func TestPGPKeys(t *testing.T) {
 	if err != nil || len(keys) != 1 || keys[0].fingerprint != fingerprint || keys[0].id() != "274C2ADBC218D95A" {
 		t.Fatalf("got %+v, %v", keys, err)
 	}
-	for id, want := range map[string]bool{fingerprint: true, "C218D95A": true, "0E4E5CB8FF585461": true, "7988BCF5A77763ADBC1374430E4E5CB8FF585461": true, "DEADBEEF": false} {
+	for id, want := range map[string]bool{fingerprint: true, "C218D95A": true, "0E4E5CB8FF585461": true,
+		"7988BCF5A77763ADBC1374430E4E5CB8FF585461": true, "DEADBEEF": false} {
 		if keys[0].has(id) != want {
 			t.Errorf("the key has %s: %v", id, !want)
 		}

@@ -28,7 +28,8 @@ func TestPPA(t *testing.T) {
 		t.Errorf("without a codename: %v", err)
 	}
 	p := ppa{"nginx", "stable", "jammy"}
-	if got := p.sources(); got[0] != "deb https://ppa.launchpadcontent.net/nginx/stable/ubuntu jammy main" || !slices.Contains(got, "deb http://ppa.launchpad.net/nginx/stable/ubuntu jammy main") {
+	if got := p.sources(); got[0] != "deb https://ppa.launchpadcontent.net/nginx/stable/ubuntu jammy main" ||
+		!slices.Contains(got, "deb http://ppa.launchpad.net/nginx/stable/ubuntu jammy main") {
 		t.Errorf("got %q", got)
 	}
 	if got := p.fileName(); got != "ppa_nginx_stable_jammy" {
@@ -47,7 +48,8 @@ esac`,
 	})
 	o := moduletest.Options{Conn: h, Check: true}
 	r := run(t, "apt_repository", o, "repo", "ppa:nginx/stable", "codename", "jammy")
-	if got, _ := moduletest.Field(r, "sources_added").([]any); !r.Changed || len(got) != 1 || got[0] != "/etc/apt/sources.list.d/ppa_nginx_stable_jammy.list" {
+	if got, _ := moduletest.Field(r, "sources_added").([]any); !r.Changed || len(got) != 1 ||
+		got[0] != "/etc/apt/sources.list.d/ppa_nginx_stable_jammy.list" {
 		t.Errorf("got %+v", r)
 	}
 	var asked []string
@@ -60,5 +62,6 @@ esac`,
 		t.Errorf("asked %q", asked)
 	}
 	fails(t, "nothing is published there yet", "apt_repository", o, "repo", "ppa:nginx/empty", "codename", "jammy")
-	fails(t, "read the answer of Launchpad for nginx/broken", "apt_repository", o, "repo", "ppa:nginx/broken", "codename", "jammy")
+	fails(t, "read the answer of Launchpad for nginx/broken", "apt_repository", o, "repo", "ppa:nginx/broken", "codename",
+		"jammy")
 }

@@ -18,7 +18,8 @@ esac`
 
 func TestZypper(t *testing.T) {
 	h := moduletest.NewStandIns(t, map[string]string{"rpm": rpmStub, "zypper": zypperStub})
-	const zypper, install = "zypper --quiet --non-interactive --xmlout ", "install --type package --auto-agree-with-licenses "
+	const zypper, install = "zypper --quiet --non-interactive --xmlout ",
+		"install --type package --auto-agree-with-licenses "
 	for _, c := range []struct {
 		args    []any
 		check   bool
@@ -27,15 +28,21 @@ func TestZypper(t *testing.T) {
 	}{
 		{[]any{"name", "here"}, false, false, ""},
 		{[]any{"name", "gone"}, false, true, zypper + install + "--no-recommends -- +gone"},
-		{[]any{"name", "gone"}, true, true, zypper + "install --type package --dry-run --auto-agree-with-licenses --no-recommends -- +gone"},
+		{[]any{"name", "gone"}, true, true, zypper +
+			"install --type package --dry-run --auto-agree-with-licenses --no-recommends -- +gone"},
 		{[]any{"name", "here", "state", "latest", "disable_recommends", false}, false, false, zypper + install + "-- +here"},
 		{[]any{"name", "gone", "state", "absent"}, false, false, ""},
-		{[]any{"name", "where", "state", "absent", "disable_gpg_check", true}, false, true, zypper + "remove --type package where"},
-		{[]any{"name", "gone", "disable_gpg_check", true, "oldpackage", true}, false, true, zypper + "--no-gpg-checks " + install + "--no-recommends --oldpackage -- +gone"},
-		{[]any{"name", []any{"-here", "gone>=1.2", "http://x/y.rpm"}}, false, true, zypper + install + "--no-recommends --oldpackage -- http://x/y.rpm -here +gone>=1.2"},
+		{[]any{"name", "where", "state", "absent", "disable_gpg_check", true}, false, true, zypper +
+			"remove --type package where"},
+		{[]any{"name", "gone", "disable_gpg_check", true, "oldpackage", true}, false, true, zypper + "--no-gpg-checks " +
+			install + "--no-recommends --oldpackage -- +gone"},
+		{[]any{"name", []any{"-here", "gone>=1.2", "http://x/y.rpm"}}, false, true, zypper + install +
+			"--no-recommends --oldpackage -- http://x/y.rpm -here +gone>=1.2"},
 		{[]any{"name", "gone-1.0"}, false, true, zypper + install + "--no-recommends -- +gone-1.0"},
-		{[]any{"name", "*", "state", "latest"}, false, true, zypper + "update --type package --auto-agree-with-licenses --no-recommends"},
-		{[]any{"name", "*", "state", "latest", "type", "patch"}, false, true, zypper + "patch --auto-agree-with-licenses --no-recommends"},
+		{[]any{"name", "*", "state", "latest"}, false, true, zypper +
+			"update --type package --auto-agree-with-licenses --no-recommends"},
+		{[]any{"name", "*", "state", "latest", "type", "patch"}, false, true, zypper +
+			"patch --auto-agree-with-licenses --no-recommends"},
 		{[]any{"name", "*", "state", "dist-upgrade", "allow_vendor_change", true, "extra_args", "-l -y"}, false, true,
 			zypper + "dist-upgrade --auto-agree-with-licenses --no-recommends --allow-vendor-change -l -y"},
 	} {

@@ -130,23 +130,29 @@ func TestChainsVerify(t *testing.T) {
 		with := func(more ...any) []any { return append(more, kind...) }
 		f.gen("root", "", with("is_ca", true, "path_length", 1)...)
 		f.gen("middle", "root", with("is_ca", true, "path_length", 0)...)
-		f.gen("server", "middle", with("sans", []any{"www.example.org", "*.apps.example.org", "10.0.0.1", "fd00::1", "spiffe://kk/x", "a@example.org"})...)
+		f.gen("server", "middle", with("sans", []any{"www.example.org", "*.apps.example.org", "10.0.0.1", "fd00::1",
+			"spiffe://kk/x", "a@example.org"})...)
 		f.gen("client", "root", with("organization", "system:masters")...)
 		for _, purpose := range []string{"sslserver", "sslclient"} {
-			f.openssl("verify", "-x509_strict", "-purpose", purpose, "-CAfile", "root.crt", "-untrusted", "middle.crt", "server.crt")
+			f.openssl("verify", "-x509_strict", "-purpose", purpose, "-CAfile", "root.crt", "-untrusted", "middle.crt",
+				"server.crt")
 		}
 		f.openssl("verify", "-x509_strict", "-purpose", "sslclient", "-CAfile", "root.crt", "client.crt")
 		f.openssl("pkey", "-in", "server.key", "-check", "-noout")
-		if out := f.openssl("x509", "-in", "server.crt", "-noout", "-checkhost", "www.example.org"); !strings.Contains(out, "does match") {
+		if out := f.openssl("x509", "-in", "server.crt", "-noout", "-checkhost", "www.example.org"); !strings.Contains(out,
+			"does match") {
 			t.Error(out)
 		}
-		if out := f.openssl("x509", "-in", "server.crt", "-noout", "-checkip", "10.0.0.1"); !strings.Contains(out, "does match") {
+		if out := f.openssl("x509", "-in", "server.crt", "-noout", "-checkip", "10.0.0.1"); !strings.Contains(out,
+			"does match") {
 			t.Error(out)
 		}
-		if out := f.openssl("x509", "-in", "server.crt", "-noout", "-text"); !strings.Contains(out, "URI:spiffe://kk/x") || !strings.Contains(out, "email:a@example.org") || !strings.Contains(out, "IP Address:FD00:0:0:0:0:0:0:1") {
+		if out := f.openssl("x509", "-in", "server.crt", "-noout", "-text"); !strings.Contains(out, "URI:spiffe://kk/x") ||
+			!strings.Contains(out, "email:a@example.org") || !strings.Contains(out, "IP Address:FD00:0:0:0:0:0:0:1") {
 			t.Error(out)
 		}
-		if out, err := exec.Command("openssl", "verify", "-purpose", "sslserver", "-CAfile", f.path("root.crt"), f.path("client.crt")).CombinedOutput(); err == nil {
+		if out, err := exec.Command("openssl", "verify", "-purpose", "sslserver", "-CAfile", f.path("root.crt"),
+			f.path("client.crt")).CombinedOutput(); err == nil {
 			t.Errorf("a client's certificate serves as a server's: %s", out)
 		}
 	}
@@ -165,7 +171,8 @@ func TestTwiceAndCheckMode(t *testing.T) {
 	spec := moduletest.Find(t, pki.Modules(), "gen_cert")
 	args := f.args("new/server", "ca", "sans", "a.example.org", "common_name", "a")
 	first, second := moduletest.RunTwice(t, spec, args, f.options())
-	if get(first, "fingerprint") != get(second, "fingerprint") || !strings.HasPrefix(get(second, "spki_sha256"), "sha256:") {
+	if get(first, "fingerprint") != get(second, "fingerprint") ||
+		!strings.HasPrefix(get(second, "spki_sha256"), "sha256:") {
 		t.Errorf("got %v and %v", first.Data, second.Data)
 	}
 	if info, err := os.Stat(f.path("new")); err != nil || info.Mode().Perm() != 0o700 {
@@ -197,7 +204,8 @@ func TestRenewal(t *testing.T) {
 	f.gen("other", "", "is_ca", true, "common_name", "ca") // the same name, another key
 	leaf := []any{"sans", []any{"a.example.org", "10.0.0.1"}}
 	f.gen("leaf", "ca", leaf...)
-	f.keeps("leaf", "ca", "sans", []any{"10.0.0.1", "A.example.org", "a.example.org"}) // order, case and doubles mean nothing
+	// order, case and doubles mean nothing
+	f.keeps("leaf", "ca", "sans", []any{"10.0.0.1", "A.example.org", "a.example.org"})
 	f.renews("subject alternative names", "leaf", "ca", "sans", "b.example.org")
 	f.renews("common name", "leaf", "ca", "sans", "b.example.org", "common_name", "b")
 	f.renews("organization", "leaf", "ca", "sans", "b.example.org", "common_name", "b", "organization", "o")
@@ -304,7 +312,8 @@ func TestNeverASecondAuthority(t *testing.T) {
 	f.gen("other", "", "is_ca", true)
 	f.keeps("ca", "", append(ca, "common_name", "else", "key_type", "RSA")...)
 	key, crt := f.text("ca.key"), f.text("ca.crt")
-	for _, broken := range [][2]string{{"ca.key", f.text("other.key")}, {"ca.key", "no key"}, {"ca.crt", "no certificate"}} {
+	for _, broken := range [][2]string{{"ca.key", f.text("other.key")}, {"ca.key", "no key"},
+		{"ca.crt", "no certificate"}} {
 		f.write(broken[0], broken[1])
 		if _, err := f.try("ca", "", ca...); err == nil || !strings.Contains(err.Error(), "not replaced") {
 			t.Errorf("%s: got %v", broken, err)
@@ -451,19 +460,23 @@ func TestInfo(t *testing.T) {
 	spec := moduletest.Find(t, pki.Modules(), "x509_certificate_info")
 	info := func(more ...any) module.Result { return moduletest.Run(t, spec, value.NewDict(more...), f.options()) }
 	r := info("content", f.text("leaf.key")+f.text("leaf.crt")+f.text("ca.crt"))
-	for key, want := range map[string]string{"days_left": "40", "expiring": "False", "subject_alt_name": "['DNS:a', 'IP:10.0.0.1']", "subject": "{'organizationName': 'o', 'commonName': 'leaf'}", "issuer": "{'commonName': 'ca'}", "public_key_type": "ECC", "is_ca": "False"} {
+	for key, want := range map[string]string{"days_left": "40", "expiring": "False",
+		"subject_alt_name": "['DNS:a', 'IP:10.0.0.1']", "subject": "{'organizationName': 'o', 'commonName': 'leaf'}",
+		"issuer": "{'commonName': 'ca'}", "public_key_type": "ECC", "is_ca": "False"} {
 		if got := get(r, key); got != want {
 			t.Errorf("%s is %s, want %s", key, got, want)
 		}
 	}
-	if r := info("path", f.path("leaf.crt"), "before_days", 41); get(r, "expiring") != "True" || get(r, "expired") != "False" {
+	if r := info("path", f.path("leaf.crt"), "before_days", 41); get(r, "expiring") != "True" ||
+		get(r, "expired") != "False" {
 		t.Errorf("got %v", r.Data)
 	}
 	f.now = f.now.AddDate(0, 0, 50)
 	if r := info("path", f.path("leaf.crt")); get(r, "expired") != "True" || get(r, "days_left") != "-10" {
 		t.Errorf("got %v", r.Data)
 	}
-	if _, err := moduletest.Try(t, spec, value.NewDict("content", "x"), f.options()); err == nil || !strings.Contains(err.Error(), "no certificate") {
+	if _, err := moduletest.Try(t, spec, value.NewDict("content", "x"), f.options()); err == nil ||
+		!strings.Contains(err.Error(), "no certificate") {
 		t.Errorf("got %v", err)
 	}
 }

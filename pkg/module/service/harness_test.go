@@ -29,7 +29,8 @@ func TestUnreachableHost(t *testing.T) {
 		"service_facts": {},
 		"sysvinit":      {"name", "x", "enabled", true},
 	} {
-		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil ||
+			!strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

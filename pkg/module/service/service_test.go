@@ -28,7 +28,8 @@ esac`
 
 func TestSystemdCommands(t *testing.T) {
 	units := t.TempDir()
-	for name, text := range map[string]string{"indirect": "[Install]\nWantedBy=x.target\nAlso=up.socket\n", "indirect-also": "[Install]\nAlso=up.socket up.timer\n", "indirect-more": "[Install]\nAlso=down.socket\n"} {
+	for name, text := range map[string]string{"indirect": "[Install]\nWantedBy=x.target\nAlso=up.socket\n",
+		"indirect-also": "[Install]\nAlso=up.socket up.timer\n", "indirect-more": "[Install]\nAlso=down.socket\n"} {
 		if err := os.WriteFile(units+"/"+name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -41,18 +42,25 @@ func TestSystemdCommands(t *testing.T) {
 		calls   string // after the one that looks
 	}{
 		{[]any{"name", "up", "state", "started"}, false, ""},
-		{[]any{"name", "up.timer", "state", "stopped", "no_block", true}, true, "systemctl --system stop --no-block -- up.timer"},
+		{[]any{"name", "up.timer", "state", "stopped", "no_block", true}, true,
+			"systemctl --system stop --no-block -- up.timer"},
 		{[]any{"name", "down", "state", "reloaded"}, true, "systemctl --system start -- down.service"},
 		{[]any{"name", "up", "state", "reloaded"}, true, "systemctl --system reload -- up.service"},
-		{[]any{"name", "down", "enabled", true, "force", true}, true, "systemctl --system is-enabled -- down.service\nsystemctl --system enable --force -- down.service"},
+		{[]any{"name", "down", "enabled", true, "force", true}, true,
+			"systemctl --system is-enabled -- down.service\nsystemctl --system enable --force -- down.service"},
 		{[]any{"name", "static", "enabled", false}, false, "systemctl --system is-enabled -- static.service"},
-		{[]any{"name", "runtime", "enabled", true}, true, "systemctl --system is-enabled -- runtime.service\nsystemctl --system enable -- runtime.service"},
+		{[]any{"name", "runtime", "enabled", true}, true,
+			"systemctl --system is-enabled -- runtime.service\nsystemctl --system enable -- runtime.service"},
 		{[]any{"name", "runtime", "enabled", false}, false, "systemctl --system is-enabled -- runtime.service"},
 		{[]any{"name", "indirect", "enabled", false}, false, "systemctl --system is-enabled -- indirect.service"},
-		{[]any{"name", "indirect", "enabled", true}, true, fmt.Sprintf(alsoCalls, "indirect") + "systemctl --system enable -- indirect.service"},
-		{[]any{"name", "indirect-more", "enabled", true}, true, fmt.Sprintf(alsoCalls, "indirect-more") + "systemctl --system is-enabled --quiet -- down.socket\nsystemctl --system enable -- indirect-more.service"},
-		{[]any{"name", "indirect-also", "enabled", true}, false, fmt.Sprintf(alsoCalls, "indirect-also") + "systemctl --system is-enabled --quiet -- up.socket\nsystemctl --system is-enabled --quiet -- up.timer"},
-		{[]any{"name", "up", "enabled", false, "scope", "user"}, true, "systemctl --user is-enabled -- up.service\nsystemctl --user disable -- up.service"},
+		{[]any{"name", "indirect", "enabled", true}, true, fmt.Sprintf(alsoCalls, "indirect") +
+			"systemctl --system enable -- indirect.service"},
+		{[]any{"name", "indirect-more", "enabled", true}, true, fmt.Sprintf(alsoCalls, "indirect-more") +
+			"systemctl --system is-enabled --quiet -- down.socket\nsystemctl --system enable -- indirect-more.service"},
+		{[]any{"name", "indirect-also", "enabled", true}, false, fmt.Sprintf(alsoCalls, "indirect-also") +
+			"systemctl --system is-enabled --quiet -- up.socket\nsystemctl --system is-enabled --quiet -- up.timer"},
+		{[]any{"name", "up", "enabled", false, "scope", "user"}, true,
+			"systemctl --user is-enabled -- up.service\nsystemctl --user disable -- up.service"},
 		{[]any{"name", "absent", "masked", true}, true, "systemctl --system mask -- absent.service"},
 	} {
 		r := run(t, "systemd", moduletest.Options{Conn: h, Diff: true}, c.args...)
@@ -61,20 +69,25 @@ func TestSystemdCommands(t *testing.T) {
 			t.Errorf("%v: changed %v (%s), ran %q", c.args, r.Changed, r.Msg, calls)
 		}
 	}
-	r := run(t, "systemd", moduletest.Options{Conn: h, Check: true}, "name", "down", "state", "started", "daemon_reload", true)
+	r := run(t, "systemd", moduletest.Options{Conn: h, Check: true}, "name", "down", "state", "started", "daemon_reload",
+		true)
 	if calls := h.Calls(); !r.Changed || calls != "systemctl --system show -- down.service" {
 		t.Errorf("check mode ran %q: %+v", calls, r)
 	}
-	if got := value.Repr(moduletest.Field(r, "status")); !strings.Contains(got, `'ExecStart': '{ path=/x ;\n argv[]=y }'`) {
+	if got := value.Repr(moduletest.Field(r, "status")); !strings.Contains(got,
+		`'ExecStart': '{ path=/x ;\n argv[]=y }'`) {
 		t.Errorf("status %s", got)
 	}
 	run(t, "systemd", moduletest.Options{Conn: h}, "daemon_reload", true, "daemon_reexec", true)
 	if calls := h.Calls(); calls != "systemctl --system daemon-reexec\nsystemctl --system daemon-reload" {
 		t.Errorf("ran %q", calls)
 	}
-	fails(t, "Could not find the requested service absent: host", "systemd", moduletest.Options{Conn: h}, "name", "absent", "state", "stopped")
-	fails(t, "Unable to restart service broken: Job failed.", "systemd", moduletest.Options{Conn: h}, "name", "broken", "state", "restarted")
-	fails(t, "systemctl is not installed", "systemd", moduletest.Options{Conn: moduletest.NewStandIns(t, nil)}, "name", "x", "state", "started")
+	fails(t, "Could not find the requested service absent: host", "systemd", moduletest.Options{Conn: h}, "name", "absent",
+		"state", "stopped")
+	fails(t, "Unable to restart service broken: Job failed.", "systemd", moduletest.Options{Conn: h}, "name", "broken",
+		"state", "restarted")
+	fails(t, "systemctl is not installed", "systemd", moduletest.Options{Conn: moduletest.NewStandIns(t, nil)}, "name",
+		"x", "state", "started")
 	fails(t, "one of the following is required", "systemd", moduletest.Options{Conn: h})
 	fails(t, "is not the name of a service", "service", moduletest.Options{Conn: h}, "name", "-f")
 }
@@ -86,8 +99,9 @@ func TestReloadThatWaits(t *testing.T) {
 	h := moduletest.NewStandIns(t, map[string]string{"systemctl": systemctl})
 	const after = "systemctl --system daemon-reload\nsystemctl --system show -- %[1]s.service\nsystemctl --system is-enabled -- %[1]s.service\nsystemctl --system enable --no-reload -- %[1]s.service\n"
 	for name, calls := range map[string]string{
-		"new":        after + "systemctl --system start -- %[1]s.service\nsystemctl daemon-reload",
-		"new-alias":  after + "systemctl --system daemon-reload\nsystemctl --system start -- %[1]s.service", // it has another name, too
+		"new": after + "systemctl --system start -- %[1]s.service\nsystemctl daemon-reload",
+		// it has another name, too
+		"new-alias":  after + "systemctl --system daemon-reload\nsystemctl --system start -- %[1]s.service",
 		"new-broken": after + "systemctl --system start -- %[1]s.service\nsystemctl daemon-reload",
 	} {
 		args := value.NewDict("name", name, "state", "started", "enabled", true, "daemon_reload", true)
@@ -97,9 +111,11 @@ func TestReloadThatWaits(t *testing.T) {
 		}
 	}
 	// Without what was just read, or without a start, enabling reads the units itself.
-	for _, pairs := range [][]any{{"state", "started"}, {"daemon_reload", true}, {"state", "started", "daemon_reload", true, "masked", false}} {
+	for _, pairs := range [][]any{{"state", "started"}, {"daemon_reload", true},
+		{"state", "started", "daemon_reload", true, "masked", false}} {
 		run(t, "systemd", moduletest.Options{Conn: h}, append([]any{"name", "new", "enabled", true}, pairs...)...)
-		if got := h.Calls(); !strings.Contains(got, "--system enable -- new.service") || strings.Contains(got, "systemctl daemon-reload") {
+		if got := h.Calls(); !strings.Contains(got, "--system enable -- new.service") ||
+			strings.Contains(got, "systemctl daemon-reload") {
 			t.Errorf("%v: ran\n%s", pairs, got)
 		}
 	}
@@ -107,7 +123,8 @@ func TestReloadThatWaits(t *testing.T) {
 
 func TestOpenRCWantsItsInitScript(t *testing.T) {
 	h := moduletest.NewStandIns(t, map[string]string{"rc-service": "", "rc-update": ""})
-	fails(t, "Could not find the requested service kk-none: host", "service", moduletest.Options{Conn: h}, "name", "kk-none", "use", "openrc", "state", "started")
+	fails(t, "Could not find the requested service kk-none: host", "service", moduletest.Options{Conn: h}, "name",
+		"kk-none", "use", "openrc", "state", "started")
 }
 
 func TestServiceFactsWithoutSystemd(t *testing.T) {

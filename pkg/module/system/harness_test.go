@@ -49,7 +49,8 @@ func TestUnreachableHost(t *testing.T) {
 		"mount_facts": {},
 		"timezone":    {"hwclock", "UTC"},
 	} {
-		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		if _, err := moduletest.Try(t, spec(t, name), value.NewDict(args...), o); err == nil ||
+			!strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -26,7 +26,8 @@ func TestHostnameInCheckMode(t *testing.T) {
 func TestModprobeBadNames(t *testing.T) {
 	fails(t, "must be the name of a kernel module", "modprobe", moduletest.Options{Check: true}, "name", "a;b")
 	fails(t, "NAME=VALUE", "modprobe", moduletest.Options{Check: true}, "name", "a", "params", "x=*")
-	r := run(t, "modprobe", moduletest.Options{Check: true}, "name", "kk_no_such_module", "persistent", "present", "params", "a=1")
+	r := run(t, "modprobe", moduletest.Options{Check: true}, "name", "kk_no_such_module", "persistent", "present",
+		"params", "a=1")
 	if !r.Changed || moduletest.Field(r, "params") != "a=1" {
 		t.Errorf("got %+v", r)
 	}

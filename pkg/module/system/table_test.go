@@ -19,10 +19,12 @@ func TestMountTable(t *testing.T) {
 	}{
 		{"as it is, with other blanks", Mount{Path: "/", Src: "/dev/sda1", FSType: "ext4", PassNo: "1"}, ""},
 		{"fields that are omitted", Mount{Path: "/data", Src: "UUID=x", FSType: "xfs", Opts: "noatime"}, ""},
-		{"other options", Mount{Path: "/data", Src: "UUID=x", FSType: "xfs", Opts: "ro"}, strings.Replace(table, "UUID=x   /data   xfs  noatime", "UUID=x /data xfs ro 0 0", 1)},
+		{"other options", Mount{Path: "/data", Src: "UUID=x", FSType: "xfs", Opts: "ro"},
+			strings.Replace(table, "UUID=x   /data   xfs  noatime", "UUID=x /data xfs ro 0 0", 1)},
 		{"further swap", Mount{Path: "none", Src: "/swap2", FSType: "swap", Opts: "sw"}, table + "/swap2 none swap sw 0 0\n"},
 		{"the same swap", Mount{Path: "none", Src: "/swap", FSType: "swap", Opts: "sw"}, ""},
-		{"blanks and backslashes", Mount{Path: "/a b", Src: `//srv/x\y`, FSType: "cifs"}, table + `//srv/x\134y /a\040b cifs defaults 0 0` + "\n"},
+		{"blanks and backslashes", Mount{Path: "/a b", Src: `//srv/x\y`, FSType: "cifs"}, table +
+			`//srv/x\134y /a\040b cifs defaults 0 0` + "\n"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -64,12 +66,14 @@ broken line
 
 func TestMountPresentInAFile(t *testing.T) {
 	tab := filepath.Join(t.TempDir(), "my tab")
-	args := value.NewDict("name", "/mnt/kk none", "src", "tmpfs", "fstype", "tmpfs", "state", "present", "fstab", tab, "boot", false)
+	args := value.NewDict("name", "/mnt/kk none", "src", "tmpfs", "fstype", "tmpfs", "state", "present", "fstab", tab,
+		"boot", false)
 	moduletest.RunTwice(t, spec(t, "mount"), args, moduletest.Options{Diff: true})
 	if got := read(t, tab); got != "tmpfs /mnt/kk\\040none tmpfs defaults,noauto 0 0\n" {
 		t.Errorf("got %q", got)
 	}
-	moduletest.RunTwice(t, spec(t, "mount"), value.NewDict("path", "/mnt/kk none", "state", "absent", "fstab", tab, "backup", true), moduletest.Options{})
+	moduletest.RunTwice(t, spec(t, "mount"),
+		value.NewDict("path", "/mnt/kk none", "state", "absent", "fstab", tab, "backup", true), moduletest.Options{})
 	if kept, _ := filepath.Glob(tab + ".*~"); read(t, tab) != "" || len(kept) != 1 {
 		t.Errorf("got %q, backups %q", read(t, tab), kept)
 	}
@@ -155,11 +159,13 @@ func TestSysctlOnAHost(t *testing.T) {
 	if got, calls := read(t, file), h.Calls(); got != "kernel.kk=1\n" || calls != "sysctl -p "+file {
 		t.Errorf("wrote %q, ran %q", got, calls)
 	}
-	run(t, "sysctl", o, "name", "kernel.bad", "value", "a  b", "sysctl_file", file, "sysctl_set", true, "ignoreerrors", true)
+	run(t, "sysctl", o, "name", "kernel.bad", "value", "a  b", "sysctl_file", file, "sysctl_set", true, "ignoreerrors",
+		true)
 	if calls := h.Calls(); calls != "sysctl -w kernel.bad=a b\nsysctl -e -p "+file {
 		t.Errorf("ran %q", calls)
 	}
-	fails(t, "setting kernel.bad failed: cannot stat", "sysctl", o, "name", "kernel.bad", "value", "c", "sysctl_file", file, "sysctl_set", true)
+	fails(t, "setting kernel.bad failed: cannot stat", "sysctl", o, "name", "kernel.bad", "value", "c", "sysctl_file",
+		file, "sysctl_set", true)
 	for _, v := range []any{true, "yes", "1"} {
 		run(t, "sysctl", o, "name", "kernel.kk", "value", v, "sysctl_file", file)
 	}

@@ -58,7 +58,8 @@ func command(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Println(config)
-	fmt.Fprintf(os.Stderr, "serving at %s; kk create cluster -i %s -c %s\n", m.Address, l.Inventory(), filepath.Join(l.Dir(), "config.yaml"))
+	fmt.Fprintf(os.Stderr, "serving at %s; kk create cluster -i %s -c %s\n", m.Address, l.Inventory(),
+		filepath.Join(l.Dir(), "config.yaml"))
 	<-ctx.Done()
 	return nil
 }

@@ -199,7 +199,8 @@ func pods(ctx context.Context, r *request) error {
 	}
 	t := r.table("POD ID\tCREATED\tSTATE\tNAME\tNAMESPACE\tATTEMPT")
 	for _, p := range list {
-		t.row(p.Metadata.Name, p.Id, age(p.CreatedAt), state(p.State.String()), p.Metadata.Name, p.Metadata.Namespace, p.Metadata.Attempt)
+		t.row(p.Metadata.Name, p.Id, age(p.CreatedAt), state(p.State.String()), p.Metadata.Name, p.Metadata.Namespace,
+			p.Metadata.Attempt)
 	}
 	return t.Flush()
 }
