@@ -71,7 +71,7 @@ var (
 
 // flagError adds advice to the error of an unknown or malformed flag.
 func flagError(cmd *cobra.Command, err error) error {
-	text := strconvTail.ReplaceAllString(err.Error(), ": a number is wanted")
+	text := strconvTail.ReplaceAllString(err.Error(), ": expected a number")
 	help := fmt.Sprintf("%s --help lists the flags", cmd.CommandPath())
 	if m := unknownFlag.FindStringSubmatch(text); m != nil {
 		if near := source.Nearest(m[1], flagNames(cmd)); near != "" {

@@ -229,7 +229,7 @@ func (a *app) vaultView() *cobra.Command {
 }
 
 func (a *app) vaultRekey() *cobra.Command {
-	cmd, w := a.vaultSubcommand("rekey FILE...", "Encrypt files anew with another password", needFiles,
+	cmd, w := a.vaultSubcommand("rekey FILE...", "Re-encrypt files with another password", needFiles,
 		func(ctx context.Context, w *vaultWork, args []string) error {
 			if w.newFile != "" && w.newID != "" {
 				return usage("set --new-vault-id or --new-vault-password-file, not both")

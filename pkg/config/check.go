@@ -80,7 +80,7 @@ func (c *Config) diagnose(e *jsonschema.ValidationError) source.Diagnostics {
 	case *kind.Type:
 		v, _ := c.Get(path...)
 		return source.Diagnostics{c.Problem(path,
-			fmt.Sprintf("%s is %s, but %s is wanted", shown(v), typeName(k.Got), typeNames(k.Want)), typeHelp(v, k.Want))}
+			fmt.Sprintf("%s is %s, expected %s", shown(v), typeName(k.Got), typeNames(k.Want)), typeHelp(v, k.Want))}
 	}
 	return source.Diagnostics{c.Problem(path, reason(e), "")}
 }

@@ -147,13 +147,13 @@ func TestCheck(t *testing.T) {
 		"deep: {actve: 1}":                  `c.yaml:1:8: deep has no key "actve" (did you mean "active"?)`,
 		"deep: {list: [{path: a, mde: b}]}": `c.yaml:1:25: deep.list[0] has no key "mde" (did you mean "mode"?)`,
 		"deep: {list: [{mode: b}]}":         `c.yaml:1:15: deep.list[0]: needs path`,
-		`port: "80"`:                        `c.yaml:1:7: port: "80" is text, but a whole number is wanted (write it without quotes)`,
-		"name: 1.0":                         `c.yaml:1:7: name: 1.0 is a number, but text is wanted (put it into quotes)`,
+		`port: "80"`:                        `c.yaml:1:7: port: "80" is text, expected a whole number (write it without quotes)`,
+		"name: 1.0":                         `c.yaml:1:7: name: 1.0 is a number, expected text (put it into quotes)`,
 		"name: ''":                          `c.yaml:1:7: name: must not be empty`,
 		"port: 70000":                       `c.yaml:1:7: port: 70000 is more than 65535`,
 		"kind: lage":                        `c.yaml:1:7: kind: "lage" is not one of small, "", large (did you mean "large"?)`,
-		"deep: {active: 'yes'}":             `c.yaml:1:16: deep.active: "yes" is text, but true or false is wanted (write it without quotes)`,
-		"deep: []":                          `c.yaml:1:7: deep: the list is a list, but a mapping is wanted`,
+		"deep: {active: 'yes'}":             `c.yaml:1:16: deep.active: "yes" is text, expected true or false (write it without quotes)`,
+		"deep: []":                          `c.yaml:1:7: deep: the list is a list, expected a mapping`,
 		"range: 10.0.0.0":                   `c.yaml:1:8: range: "10.0.0.0" is no range of addresses: a prefix length is missing, as in 10.233.64.0/18`,
 		"range: 10.0.0.1/8":                 `c.yaml:1:8: range: "10.0.0.1/8" has bits set beyond its prefix: the range is 10.0.0.0/8`,
 		"range: 10.0.0.0/8,11.0.0.0/8":      `c.yaml:1:8: range: "10.0.0.0/8,11.0.0.0/8" has two ranges of one family: dual stack is one of each, as in 10.233.64.0/18,fd85::/56`,
@@ -181,8 +181,8 @@ func TestCheckTellsAll(t *testing.T) {
 		file(t, "a.yaml", "port: no"), file(t, "b.yaml", "kind: x\nprot: 1"),
 		Part{Name: "--set", Values: value.NewDict("name", 5)},
 	).Check()
-	want := "name: 5 is a number, but text is wanted (from --set) (put it into quotes)\n" +
-		"a.yaml:1:7: port: False is true or false, but a whole number is wanted\n" +
+	want := "name: 5 is a number, expected text (from --set) (put it into quotes)\n" +
+		"a.yaml:1:7: port: False is true or false, expected a whole number\n" +
 		`b.yaml:1:7: kind: "x" is not one of small, "", large` + "\n" +
 		`b.yaml:2:1: the config has no key "prot" (did you mean "port"?)`
 	if diff := cmp.Diff(want, ds.Error()); diff != "" {

@@ -93,7 +93,7 @@ func mapping(f *source.File, n *yaml.Node) (*value.Dict, error) {
 	case v == nil:
 		return value.NewDict(), nil
 	case !ok:
-		return nil, source.Errorf(source.NodePos(f, n), "a mapping of names to values is wanted, not a %s",
+		return nil, source.Errorf(source.NodePos(f, n), "expected a mapping of names to values, got a %s",
 			value.TypeName(v)).
 			WithHelp("write `name: value`")
 	}
@@ -133,7 +133,7 @@ func (r Reader) configFile(path string) (Part, error) {
 		return Part{}, d
 	}
 	if kind.Text() != "Config" {
-		return Part{}, source.Errorf(kind.At(), "kind is %q, but a Config is wanted", kind.Text()).
+		return Part{}, source.Errorf(kind.At(), "kind is %q, expected a Config", kind.Text()).
 			WithHelp("an inventory is given with -i")
 	}
 	spec := doc.Get("spec")

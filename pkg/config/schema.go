@@ -56,7 +56,7 @@ func Load(tree source.Tree, name string) (*Schema, source.Diagnostics) {
 	}
 	if len(docs) != 1 || docs[0].Content[0].Kind != yaml.MappingNode {
 		return nil, source.Diagnostics{source.Errorf(source.Pos{File: f, Line: 1, Col: 1},
-			"a JSON schema is wanted: one mapping")}
+			"expected a JSON schema: one mapping")}
 	}
 	s := &Schema{file: f}
 	s.root = node{schema: s, yaml: docs[0].Content[0]}

@@ -48,7 +48,7 @@ func stayed(t *testing.T) (connector.Connector, *counting) {
 	return c, under
 }
 
-// settled waits until scripts reach the shell and not the transport.
+// waitForShell waits until scripts reach the shell and not the transport.
 func waitForShell(t *testing.T, c connector.Connector, under *counting) {
 	t.Helper()
 	for range 100 {

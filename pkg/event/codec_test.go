@@ -48,7 +48,7 @@ func examples() []Event {
 		},
 		Included{Task: task, Path: "/x.yml", Hosts: []string{"h1"}, Item: item},
 		Notified{Handler: "restart", Host: "h1"},
-		MetaRan{Task: task, Action: "end_play", Host: "h1", Message: "end_play", Skipped: "not wanted"},
+		MetaRan{Task: task, Action: "end_play", Host: "h1", Message: "end_play", Skipped: "not needed"},
 		Warning{Diagnostic: &source.Diagnostic{Severity: source.Warning, Pos: pos, Width: 3, Summary: "odd", Help: "fix",
 			Trace: trace}},
 		RunEnded{

@@ -20,12 +20,15 @@ var worded = []string{
 	"docs/guides", "docs/reference", "builtin", "pkg", "cmd", "test",
 }
 
+// unworded are files that need such words: the cases of this test, and the output of npm.
+var unworded = []string{"test/floors/words_test.go", "pkg/collections/general/npm_test.go"}
+
 // TestWordsOfTheGlossary finds words that CONTRIBUTING.md says not to write.
 func TestWordsOfTheGlossary(t *testing.T) {
 	words := glossary(t)
 	for _, top := range worded {
 		err := filepath.WalkDir(filepath.Join("../..", top), func(p string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
+			if err != nil || d.IsDir() || slices.Contains(unworded, strings.TrimPrefix(filepath.ToSlash(p), "../../")) {
 				return err
 			}
 			text, err := os.ReadFile(p)

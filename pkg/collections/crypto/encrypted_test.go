@@ -62,6 +62,6 @@ func TestKeysWithPassphrase(t *testing.T) {
 		"privatekey_passphrase", pass)
 	if r := once(t, "openssl_privatekey", "path", key, "type", "ECC", "curve", "secp256r1", "passphrase",
 		"another"); !r.Changed {
-		t.Error("a key with another passphrase is not made anew")
+		t.Error("a key with another passphrase is not regenerated")
 	}
 }

@@ -83,7 +83,7 @@ func (*KeyPair) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *KeyPair) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	m.settle()
+	m.setDefaults()
 	files, err := pki.ReadHost(ctx, c, m.Path, pki.Source{Path: m.Path + ".pub"})
 	if err != nil {
 		return module.Result{}, err
@@ -101,21 +101,21 @@ func (m *KeyPair) Run(ctx context.Context, c *module.Call) (module.Result, error
 		noteDiff(c, &r, private.Path, was.describe(), value.NewDict())
 		return r, err
 	}
-	anew, err := m.judge(private, old, readErr)
+	regenerate, err := m.mustRegenerate(private, old, readErr)
 	if err != nil {
 		return module.Result{}, err
 	}
 	key := old
-	if anew && !c.Check {
+	if regenerate && !c.Check {
 		if key, err = m.generate(); err != nil {
 			return module.Result{}, err
 		}
 	}
-	want, err := m.desired(key, was, anew)
+	want, err := m.desired(key, was, regenerate)
 	if err != nil {
 		return module.Result{}, err
 	}
-	changed, err := m.write(ctx, c, private, public, was, want, anew)
+	changed, err := m.write(ctx, c, private, public, was, want, regenerate)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -125,15 +125,15 @@ func (m *KeyPair) Run(ctx context.Context, c *module.Call) (module.Result, error
 	}
 	r.Changed = changed
 	after := want.describe()
-	if anew && c.Check {
+	if regenerate && c.Check {
 		after = value.NewDict("type", m.Type, "size", m.Size, "comment", want.line.comment) // the rest is random
 	}
 	noteDiff(c, &r, private.Path, was.describe(), after)
 	return r, nil
 }
 
-// settle sets the default size.
-func (m *KeyPair) settle() {
+// setDefaults sets the default size.
+func (m *KeyPair) setDefaults() {
 	if m.Passphrase != nil && m.Passphrase.Reveal() == "" {
 		m.Passphrase = nil
 	}
@@ -162,8 +162,8 @@ func (m *KeyPair) generate() (crypto.Signer, error) {
 	return certs.KeyKind{Algorithm: "Ed25519"}.Generate()
 }
 
-// judge reports whether the keys must be regenerated.
-func (m *KeyPair) judge(have pki.HostFile, old crypto.Signer, readErr error) (bool, error) {
+// mustRegenerate reports whether the keys must be regenerated.
+func (m *KeyPair) mustRegenerate(have pki.HostFile, old crypto.Signer, readErr error) (bool, error) {
 	switch {
 	case !have.There || m.Force || m.Regenerate == "always":
 		return true, nil
@@ -176,7 +176,7 @@ func (m *KeyPair) judge(have pki.HostFile, old crypto.Signer, readErr error) (bo
 		return false, nil
 	case m.Regenerate == "fail":
 		kind, size := sshKind(old)
-		return false, fmt.Errorf("%s: the key is %s %d, or has another form than the wanted one. Will not proceed. To "+
+		return false, fmt.Errorf("%s: the key is %s %d, or has another form than the desired one. Will not proceed. To "+
 			"force regeneration, call the module with regenerate: partial_idempotence or force: true", have.Path, kind, size)
 	}
 	return true, nil
@@ -319,12 +319,12 @@ func newPair(key crypto.Signer, line sshLine) (sshPair, error) {
 }
 
 // desired returns the pair in its desired state. Of a new pair in check mode, only the comment is known.
-func (m *KeyPair) desired(key crypto.Signer, was sshPair, anew bool) (sshPair, error) {
+func (m *KeyPair) desired(key crypto.Signer, was sshPair, regenerate bool) (sshPair, error) {
 	comment := ""
 	switch {
 	case m.Comment != nil:
 		comment = *m.Comment
-	case !anew && was.line.key == was.public:
+	case !regenerate && was.line.key == was.public:
 		comment = was.line.comment
 	}
 	p, err := newPair(key, sshLine{})
@@ -334,19 +334,19 @@ func (m *KeyPair) desired(key crypto.Signer, was sshPair, anew bool) (sshPair, e
 
 // write writes the files that differ.
 func (m *KeyPair) write(ctx context.Context, c *module.Call, private, public pki.HostFile, was, want sshPair,
-	anew bool) (bool, error) {
+	regenerate bool) (bool, error) {
 	var privateText, publicText []byte
 	stale := was.line != want.line
 	switch {
-	case anew && c.Check:
+	case regenerate && c.Check:
 		privateText, publicText = []byte("a new key"), []byte("a new key") // only their presence matters
-	case anew || stale:
+	case regenerate || stale:
 		publicText = want.line.text()
 	}
-	if !c.Check && (anew || stale && m.Comment != nil && opensshForm(private.Text)) {
+	if !c.Check && (regenerate || stale && m.Comment != nil && opensshForm(private.Text)) {
 		var err error
 		as := *m
-		if !anew {
+		if !regenerate {
 			as.Format = "ssh"
 		}
 		if privateText, err = as.encode(want.key, want.line.comment); err != nil {

@@ -98,7 +98,7 @@ func (m *PKCS12) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		m.describe(c, &r, left, nil)
 		return r, err
 	}
-	if err := m.settle(); err != nil {
+	if err := m.setDefaults(); err != nil {
 		return module.Result{}, err
 	}
 	files, err := pki.ReadHost(ctx, c, m.Path, m.sources()...)
@@ -129,8 +129,8 @@ func (m *PKCS12) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	return r, nil
 }
 
-// settle sets the default mode.
-func (m *PKCS12) settle() error {
+// setDefaults sets the default mode.
+func (m *PKCS12) setDefaults() error {
 	if m.Mode.IsSet() {
 		return nil
 	}

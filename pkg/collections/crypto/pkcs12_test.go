@@ -118,7 +118,7 @@ func TestPKCS12OfOldPrograms(t *testing.T) {
 	r := once(t, "openssl_pkcs12", "path", dir+"/web.p12", "friendly_name", "web", "privatekey_path", dir+"/web.key",
 		"certificate_path", dir+"/web.crt", "passphrase", "x", "mode", "0600")
 	if r.Changed {
-		t.Errorf("a file with RC2 is made anew: %s", value.Repr(r.Data))
+		t.Errorf("a file with RC2 is regenerated: %s", value.Repr(r.Data))
 	}
 }
 

@@ -96,15 +96,15 @@ func (m *PrivateKey) Run(ctx context.Context, c *module.Call) (module.Result, er
 	}
 	have := files[0]
 	old, readErr := keyOf(have, m.Passphrase)
-	anew, err := m.judge(have, old, readErr)
+	regenerate, err := m.mustRegenerate(have, old, readErr)
 	if err != nil {
 		return module.Result{}, err
 	}
 	key, text := old, []byte(nil)
 	switch {
-	case anew && c.Check:
+	case regenerate && c.Check:
 		text = []byte("a new key") // only its presence matters
-	case anew:
+	case regenerate:
 		if key, err = m.generate(); err != nil {
 			return module.Result{}, err
 		}
@@ -139,8 +139,8 @@ func (m *PrivateKey) describe(r *module.Result, key crypto.Signer) {
 	}
 }
 
-// judge reports whether the key must be regenerated.
-func (m *PrivateKey) judge(have pki.HostFile, old crypto.Signer, readErr error) (bool, error) {
+// mustRegenerate reports whether the key must be regenerated.
+func (m *PrivateKey) mustRegenerate(have pki.HostFile, old crypto.Signer, readErr error) (bool, error) {
 	unfit := readErr
 	switch {
 	case readErr != nil:

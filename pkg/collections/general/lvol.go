@@ -233,7 +233,7 @@ func (m *LVOL) commands(g group, size volumeSize) (what []string, all [][]string
 		err = errors.New("No size given.") //nolint:staticcheck // the text users know
 	case !there && size.sign != "":
 		//nolint:staticcheck // the text users know
-		err = fmt.Errorf("Bad size specification of '%s': %s is not there yet", m.Size, full)
+		err = fmt.Errorf("Bad size specification of '%s': %s does not exist yet", m.Size, full)
 	case !there:
 		add("make", m.create(size)...)
 		if !m.Active && m.Snapshot == "" {

@@ -53,7 +53,7 @@ func TestVolumes(t *testing.T) {
 		{[]any{"thinpool", "pool", "size", "1g"}, "lvcreate --yes -L 1073741824b -T vg/pool"},
 		{[]any{"lv", "thin", "thinpool", "pool", "size", "1t"}, "lvcreate --yes -n thin -V 1099511627776b -T vg/pool"},
 		{[]any{"lv", "new"}, "No size given."},
-		{[]any{"lv", "new", "size", "+1g"}, "is not there yet"},
+		{[]any{"lv", "new", "size", "+1g"}, "does not exist yet"},
 		{[]any{"lv", "new", "size", "lots"}, "Bad size specification of 'lots'"},
 		{[]any{"lv", "new", "size", "120%VG"}, "cannot be larger than 100%"},
 		{[]any{"lv", "-n", "size", "1"}, "must be a name of LVM"},

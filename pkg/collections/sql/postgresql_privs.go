@@ -37,7 +37,7 @@ func postgresqlPrivsSpec() module.Spec {
 		Name: "postgresql_privs", Collection: postgresqlCollection,
 		Summary: "Grants and revokes privileges and memberships of PostgreSQL, with psql on the host.",
 		Notes: []string{
-			"Whether something changed is told by the lists of privileges before and after, also for PUBLIC.",
+			"changed is computed from the privileges before and after, including those of PUBLIC.",
 			"Check mode sends the statements too, in a transaction that it rolls back.",
 			"With type: default_privs, state: absent takes all from the roles: on tables, sequences, types and what objs says.",
 		},

@@ -66,7 +66,7 @@ func TestArchivePacksFolders(t *testing.T) {
 			write(t, dir+"/in/more", "m", 0o600)
 			moduletest.RunTwice(t, spec(t, "archive"), a, o)
 			if !slices.Contains(packedNames(t, dest), "in/more") {
-				t.Errorf("%s was not made anew", dest)
+				t.Errorf("%s was not made again", dest)
 			}
 			if err := os.Remove(dir + "/in/more"); err != nil {
 				t.Fatal(err)

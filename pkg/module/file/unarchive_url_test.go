@@ -102,6 +102,6 @@ func TestUnarchiveURLByTheControlNode(t *testing.T) {
 	_, err := moduletest.Try(t, spec(t, "unarchive"),
 		args("src", withPassword+"/b.tgz", "dest", t.TempDir(), "remote_src", true), able)
 	if err == nil || strings.Contains(err.Error(), "sesame") {
-		t.Errorf("the password is told: %v", err)
+		t.Errorf("the password is shown: %v", err)
 	}
 }

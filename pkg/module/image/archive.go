@@ -68,7 +68,7 @@ func (a *archivePlace) read(context.Context) (picture, error) {
 	return picture{image: image}, nil
 }
 
-// has compares configurations: layers are compressed anew in an archive, so
+// has compares configurations: layers are compressed again in an archive, so
 // that the digest of the manifest may be another.
 func (a *archivePlace) has(_ context.Context, p picture) (bool, error) {
 	if p.index != nil {

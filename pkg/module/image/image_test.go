@@ -27,7 +27,7 @@ import (
 	"kubekey/pkg/value"
 )
 
-// server is a registry over HTTP that counts requests, and does as it is told.
+// server is a registry over HTTP that counts requests and fails on demand.
 type server struct {
 	*httptest.Server
 	host    string
@@ -248,7 +248,7 @@ func TestLayoutsAndArchives(t *testing.T) {
 		to.digest(t, "from-archive") == "" {
 		t.Error("what came through the layout has another digest")
 	}
-	// A layout with a damaged blob is refused, and mended from the source.
+	// A layout with a damaged blob is rejected, and repaired from the source.
 	layers, _ := image.Layers()
 	digest, _ := layers[0].Digest()
 	blob := filepath.Join(dir, "l", "blobs", "sha256", digest.Hex)

@@ -57,7 +57,7 @@ func (f folder) gen(name, ca string, more ...any) module.Result {
 	return r
 }
 
-// renews fails the test unless the call makes the pair anew for that reason.
+// renews fails the test unless the call regenerates the pair for that reason.
 func (f folder) renews(reason, name, ca string, more ...any) {
 	f.t.Helper()
 	r := f.gen(name, ca, more...)
@@ -72,7 +72,7 @@ func (f folder) renews(reason, name, ca string, more ...any) {
 func (f folder) keeps(name, ca string, more ...any) {
 	f.t.Helper()
 	if r := f.gen(name, ca, more...); r.Changed {
-		f.t.Errorf("made anew: %s", get(r, "reason"))
+		f.t.Errorf("regenerated: %s", get(r, "reason"))
 	}
 }
 
@@ -265,7 +265,7 @@ func TestLeafEndsWithItsAuthority(t *testing.T) {
 	f.keeps("leaf", "ca", "sans", "a")
 }
 
-// What a crash or a person left is mended, and the reason says what it was.
+// What a crash or a person left is repaired, and the reason says what it was.
 func TestMends(t *testing.T) {
 	f := newFolder(t)
 	f.gen("ca", "", "is_ca", true)
@@ -304,7 +304,7 @@ func TestMends(t *testing.T) {
 	}
 }
 
-// A cluster has one authority: a half of one is for a person to mend.
+// A cluster has one authority: a half of one is for a person to fix.
 func TestNeverASecondAuthority(t *testing.T) {
 	f := newFolder(t)
 	ca := []any{"is_ca", true, "policy", "if_not_present"}
@@ -351,7 +351,7 @@ func TestKeyPair(t *testing.T) {
 	key := f.text("sa.key")
 	f.write("sa.pub", "x")
 	if r := moduletest.Run(t, spec, args, f.options()); !r.Changed || f.text("sa.key") != key || f.text("sa.pub") == "x" {
-		t.Errorf("the public key was not mended alone: %+v", r)
+		t.Errorf("the public key was not repaired alone: %+v", r)
 	}
 }
 
