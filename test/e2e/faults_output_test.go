@@ -40,7 +40,7 @@ func TestCommandThatPrintsTooMuch(t *testing.T) {
 		t.Fatalf("exit code %d\n%.3000s\n%.3000s", o.code, o.stdout, o.stderr)
 	}
 	o.recap(t, "node1", "ok=2")
-	o.says(t, "all of it is in")
+	o.says(t, "the whole output is in")
 	usage := run.cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if peak := usage.Maxrss << 10; peak > maxMemory {
 		t.Errorf("kk used %d MiB at its peak, want at most %d", peak>>20, maxMemory>>20)

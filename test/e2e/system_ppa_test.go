@@ -100,7 +100,7 @@ func TestAptRepositoryOfLaunchpad(t *testing.T) {
 	g.sees("ls "+file+" 2>/dev/null", "")
 	for name, why := range map[string]string{
 		"someone/empty": "nothing is published there yet", "someone/none": "failed to fetch PPA information",
-		"someone/false": "did not answer with the key",
+		"someone/false": "did not return the key",
 	} {
 		g.fails(why, "apt_repository", "repo", "ppa:"+name, "update_cache", false, "validate_certs", false)
 	}

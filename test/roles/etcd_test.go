@@ -106,7 +106,7 @@ func TestEtcd(t *testing.T) {
 	t.Run("refuses to lose its majority", func(t *testing.T) {
 		on(t, 1, "systemctl stop etcd")
 		r := p.role(t, "etcd", "remove_member", "node1", three, config, "-e", `{"etcd_remove": ["node3"]}`)
-		if r.code != 2 || !strings.Contains(r.output, "it would lose its majority") {
+		if r.code != 2 || !strings.Contains(r.output, "would lose its majority") {
 			t.Errorf("exit code %d\n%s", r.code, r.output)
 		}
 		on(t, 1, "systemctl start etcd")
