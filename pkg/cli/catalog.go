@@ -34,7 +34,7 @@ func (a *app) catalogListCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := a.catalog(files)
 			if err != nil {
-				return &exitError{engine.ExitUnreachable, err}
+				return &exitError{engine.ExitInput, err}
 			}
 			if len(args) == 0 {
 				return a.listMinors(c)
@@ -154,10 +154,10 @@ func (a *app) showCatalog(ctx context.Context, in *inputs, expression string) er
 		return err
 	}
 	a.configure(s, []string{precheckPlaybook})
-	if s.warnings.Err() != nil {
-		return &exitError{engine.ExitUnreachable, s.warnings}
+	if s.diagnostics.Err() != nil {
+		return &exitError{engine.ExitInput, s.diagnostics}
 	}
-	a.diagnostics(s.warnings)
+	a.diagnostics(s.diagnostics)
 	v, err := a.hostView(ctx, s, "", source.Dir(precheckPlaybook))
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ type app struct {
 	runID    string // ID of the run that was started
 
 	settings        *settings.Loaded
-	settingWarnings source.Diagnostics
+	settingProblems source.Diagnostics
 }
 
 // exitError carries an exit code. An empty text means that the error was already shown.

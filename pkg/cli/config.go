@@ -18,13 +18,13 @@ func (a *app) configure(s *session, playbooks []string) bool {
 		return false
 	}
 	if len(schemas) > 1 {
-		s.warnings.Add(source.Errorf(source.Pos{}, "the playbooks use different config schemas (%s, %s)", schemas[0],
+		s.diagnostics.Add(source.Errorf(source.Pos{}, "the playbooks use different config schemas (%s, %s)", schemas[0],
 			schemas[1]).
 			WithHelp("run them in separate commands"))
 		return true
 	}
 	schema, ds := config.Load(a.tree, schemas[0])
-	s.warnings.Add(ds...)
+	s.diagnostics.Add(ds...)
 	if ds.Err() != nil {
 		return true
 	}
@@ -36,15 +36,15 @@ func (a *app) configure(s *session, playbooks []string) bool {
 	var parts []config.Part
 	if !s.inventoryFails {
 		parts, ds = schema.InventoryParts(s.inventory, source.Dir(playbooks[0]))
-		s.warnings.Add(ds...)
+		s.diagnostics.Add(ds...)
 	}
 	merged, ds := schema.Apply(s.given, parts...)
-	s.warnings.Add(ds...)
-	s.warnings.Add(merged.Check()...)
-	s.warnings.Add(a.checkRules(s, schema, merged, playbooks)...)
+	s.diagnostics.Add(ds...)
+	s.diagnostics.Add(merged.Check()...)
+	s.diagnostics.Add(a.checkRules(s, schema, merged, playbooks)...)
 	a.hideSecrets(merged.Values)
 	s.extra = a.configLayers(s, schema, merged)
-	s.warnings = s.warnings.Sort()
+	s.diagnostics = s.diagnostics.Sort()
 	return true
 }
 

@@ -67,8 +67,8 @@ func (a *app) openView(ctx context.Context, in *viewFlags) (*session, string, er
 		return nil, "", err
 	}
 	a.configure(s, []string{filepath.Join(dir, "playbook.yaml")})
-	if s.warnings.Err() != nil {
-		return nil, "", &exitError{engine.ExitUnreachable, s.warnings}
+	if s.diagnostics.Err() != nil {
+		return nil, "", &exitError{engine.ExitInput, s.diagnostics}
 	}
 	return s, dir, nil
 }
@@ -93,7 +93,7 @@ func (a *app) hostView(ctx context.Context, s *session, host, dir string) (*vars
 			source.Errorf(source.Pos{}, "the inventory has no host %q", host).WithHelp("%s", help)}
 	}
 	if err := s.inventory.LoadVars(dir).Err(); err != nil {
-		return nil, &exitError{engine.ExitUnreachable, err}
+		return nil, &exitError{engine.ExitInput, err}
 	}
 	return a.quietEngine(s).View(ctx, host, nil, dir), nil
 }

@@ -28,7 +28,7 @@ func (a *app) inventoryCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.diagnostics(s.warnings)
+			a.diagnostics(s.diagnostics)
 			return sub.run(cmd, s, in, args)
 		}}
 		in.flags(c.Flags())

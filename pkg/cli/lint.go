@@ -50,7 +50,7 @@ func (a *app) lintCommand() *cobra.Command {
 				return err
 			}
 			if len(found) > 0 {
-				return exit(engine.ExitUnreachable)
+				return exit(engine.ExitInput)
 			}
 			return nil
 		},
@@ -72,7 +72,7 @@ func (a *app) lint(ctx context.Context, in *inputs, paths []string) ([]lint.Find
 	o := a.linkerOptions(s, project.Selection{Tags: []string{"all", "never"}})
 	o.Seen = in.watch.Task
 	linker := project.New(o)
-	ds := s.warnings
+	ds := s.diagnostics
 	input := lint.Input{
 		Watch: in.watch, Tree: a.tree, Templates: s.templates, Modules: s.modules,
 		Known: s.templates.Env().FunctionNames(), Complete: len(in.inventories) > 0,

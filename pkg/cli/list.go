@@ -26,7 +26,7 @@ func (a *app) list(ctx context.Context, r *runFlags, s *session, books []*projec
 		for i, p := range pb.Plays {
 			patterns, err := playPatterns(ctx, s, p)
 			if err != nil {
-				return &exitError{engine.ExitUnreachable, err}
+				return &exitError{engine.ExitInput, err}
 			}
 			name := p.Name
 			if name == "" {
@@ -70,7 +70,7 @@ func playPatterns(ctx context.Context, s *session, p *project.Play) ([]string, e
 func (a *app) listHosts(s *session, patterns, limit []string) error {
 	m, err := s.inventory.Match(patterns, inventory.MatchOptions{RunID: s.id})
 	if err != nil {
-		return &exitError{engine.ExitUnreachable, err}
+		return &exitError{engine.ExitInput, err}
 	}
 	hosts := m.Hosts
 	if limit != nil {

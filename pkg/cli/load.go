@@ -85,12 +85,12 @@ func (a *app) load(
 	if imported := playbooksOf(out); !configured && a.configure(s, imported) {
 		out, l, ds = a.link(s, sel, paths) // now that the variables are known
 	}
-	ds = append(s.warnings, ds...)
+	ds = append(s.diagnostics, ds...)
 	for _, look := range inspect {
 		ds = addNew(ds, look(out))
 	}
 	if ds.Err() != nil {
-		return nil, nil, &exitError{loadCode(ds.Errors()), ds}
+		return nil, nil, &exitError{engine.ExitInput, ds}
 	}
 	if len(ds) > 0 {
 		a.diagnostics(ds)
@@ -134,9 +134,6 @@ func playbooksOf(books []*project.Playbook) []string {
 	}
 	return out
 }
-
-// loadCode returns the exit code for errors found before a run.
-func loadCode(source.Diagnostics) int { return engine.ExitUnreachable }
 
 // isBuiltin reports whether the playbooks of a run are builtin.
 func isBuiltin(books []*project.Playbook) bool {

@@ -177,7 +177,7 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 		return err
 	}
 	if r.inspect != nil && !s.inventoryFails {
-		s.warnings.Add(r.inspect(s)...)
+		s.diagnostics.Add(r.inspect(s)...)
 	}
 	sel := project.Selection{Tags: r.tags, Skip: r.skipTags}
 	var limit []string

@@ -59,7 +59,7 @@ type session struct {
 	noInventory    bool // playbooks are linted without an inventory
 	given          config.Given
 	extra          []*vars.Layer
-	warnings       source.Diagnostics // diagnostics from begin until the playbooks are linked, errors too
+	diagnostics    source.Diagnostics // from begin until the playbooks are linked
 }
 
 func newID(now time.Time) string {
@@ -99,15 +99,15 @@ func (a *app) open(ctx context.Context, in *inputs) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.warnings.Err() != nil {
-		return nil, &exitError{engine.ExitUnreachable, s.warnings}
+	if s.diagnostics.Err() != nil {
+		return nil, &exitError{engine.ExitInput, s.diagnostics}
 	}
 	return s, nil
 }
 
 // begin is like open, but leaves the problems in the session and does not fail on them.
 func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
-	s := &session{id: newID(time.Now()), warnings: a.settingWarnings}
+	s := &session{id: newID(time.Now()), diagnostics: a.settingProblems}
 	var err error
 	if s.workDir, err = workDir(in.workdir); err != nil {
 		return nil, err
@@ -129,12 +129,12 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 	}
 	s.inventoryFails = found.Err() != nil
 	s.noInventory = in.watch != nil && len(in.inventories) == 0
-	s.warnings.Add(found...)
+	s.diagnostics.Add(found...)
 	var given, layers source.Diagnostics
 	reader := a.configReader()
 	s.given, given = reader.Given(in.configs, in.extra, in.sets)
 	s.extra, layers = reader.Layers(s.given, s.templates)
-	s.warnings.Add(append(append(plugins, given...), layers...)...)
+	s.diagnostics.Add(append(append(plugins, given...), layers...)...)
 	return s, nil
 }
 

@@ -32,9 +32,9 @@ func (a *app) obey(cmd *cobra.Command) error {
 	}
 	loaded, ds := a.loadSettings()
 	if ds.Err() != nil {
-		return &exitError{engine.ExitUnreachable, ds.Errors()}
+		return &exitError{engine.ExitInput, ds.Errors()}
 	}
-	a.settings, a.settingWarnings = loaded, ds
+	a.settings, a.settingProblems = loaded, ds
 	a.tree.Patience = a.inputLimit()
 	for _, v := range loaded.Values {
 		if err := fillFlag(cmd.Flags(), v); err != nil {
@@ -93,7 +93,7 @@ func (a *app) dumpCommand() *cobra.Command {
 			}
 			loaded, ds := a.loadSettings()
 			if ds.Err() != nil {
-				return &exitError{engine.ExitUnreachable, ds}
+				return &exitError{engine.ExitInput, ds}
 			}
 			a.diagnostics(ds)
 			return a.dumpSettings(withFlags(loaded.Values, cmd.Flags()), format, changed)

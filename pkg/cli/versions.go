@@ -24,7 +24,7 @@ func (a *app) versions(s *session, c *config.Config) *vars.Layer {
 	q := &question{app: a, config: c}
 	known, err := catalog.Load(a.readFile, a.tree.Embedded, q.overlays())
 	if err != nil {
-		s.warnings.Add(source.DiagnosticsOf(err)...)
+		s.diagnostics.Add(source.DiagnosticsOf(err)...)
 		return nil
 	}
 	request := q.request(known.ConfigKeys())
@@ -32,14 +32,14 @@ func (a *app) versions(s *session, c *config.Config) *vars.Layer {
 		request.PrivateRegistry, request.Project = q.privateRegistry()
 	}
 	if q.ds.Err() != nil {
-		s.warnings.Add(q.ds...)
+		s.diagnostics.Add(q.ds...)
 		return nil
 	}
 	found, problems := known.Resolve(request)
 	for _, p := range problems {
 		d := c.Problem(p.Path, p.Msg, p.Help)
-		if !reported(s.warnings, d.Pos) {
-			s.warnings.Add(d)
+		if !reported(s.diagnostics, d.Pos) {
+			s.diagnostics.Add(d)
 		}
 	}
 	return vars.Values("catalog", value.NewDict("catalog", found))

@@ -26,6 +26,7 @@ const (
 	ExitOK          = event.ExitOK
 	ExitError       = event.ExitError
 	ExitFailed      = event.ExitFailed
+	ExitInput       = event.ExitInput
 	ExitUnreachable = event.ExitUnreachable
 	ExitUsage       = event.ExitUsage
 	ExitInterrupted = event.ExitInterrupted
@@ -257,7 +258,7 @@ func (e *Engine) playbook(ctx context.Context, pb *project.Playbook) int {
 	for _, p := range pb.Plays {
 		if more := e.Inventory.LoadVars(p.Dir); more.Err() != nil {
 			e.fatal = more.Error()
-			return ExitUnreachable
+			return ExitInput
 		}
 		goOn, err := e.play(ctx, p)
 		switch {

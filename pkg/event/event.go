@@ -242,7 +242,8 @@ const (
 	ExitOK          = 0
 	ExitError       = 1
 	ExitFailed      = 2
-	ExitUnreachable = 4
+	ExitInput       = 4 // invalid input, found before or during the run
+	ExitUnreachable = 4 // the same code, as in Ansible
 	ExitUsage       = 5
 	ExitInterrupted = 99
 )
