@@ -109,7 +109,11 @@ func TestDetachedOnEveryShell(t *testing.T) {
 			if got, want := get(r, "stdout"), "in\nsome word\n"+umask(); got != want {
 				t.Errorf("stdout %q, want %q", got, want)
 			}
-			if left := names(t, dir); len(left) != 1 {
+			left := names(t, dir)
+			for until := time.Now().Add(10 * time.Second); len(left) != 1 && time.Now().Before(until); left = names(t, dir) {
+				time.Sleep(10 * time.Millisecond) // the supervisor cleans up after it has written the result
+			}
+			if len(left) != 1 {
 				t.Errorf("left behind: %v", left)
 			}
 			if r := run(t, "async_status", o, "jid", id, "mode", "cleanup"); get(r, "erased") != filepath.Join(dir, id) ||
