@@ -237,7 +237,8 @@ func keptPassword(kept, user, password string) bool {
 		sum := md5.Sum([]byte(password + user))
 		return kept == "md5"+hex.EncodeToString(sum[:])
 	}
-	// SCRAM-SHA-256$ROUNDS:SALT$STORED:SERVER
+	// SCRAM-SHA-256$ROUNDS:SALT$STORED:SERVER, the default since PostgreSQL 14. Without this check each run would
+	// change the password.
 	parts := strings.FieldsFunc(kept, func(r rune) bool { return r == '$' || r == ':' })
 	if len(parts) != 5 || parts[0] != "SCRAM-SHA-256" {
 		return false

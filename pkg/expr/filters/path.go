@@ -101,7 +101,8 @@ func filterRelPath(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	return filepath.Rel(from, to)
 }
 
-// windowsSplit splits a Windows path before its last part, as Python's ntpath.split does.
+// windowsSplit splits a Windows path before its last part, as Python's ntpath.split does. The win_ filters are part of
+// ansible.builtin: roles for Windows and Linux use them, and must load.
 func windowsSplit(s string) (dir, base string) {
 	drive, rest := windowsDrive(s)
 	i := strings.LastIndexAny(rest, `\/`) + 1

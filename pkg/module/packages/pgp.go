@@ -11,6 +11,9 @@ import (
 	"strings"
 )
 
+// The OpenPGP reader serves apt_key, apt_repository (PPAs), deb822_repository and rpm_key. It finds the
+// fingerprints of the keys that they install, so that hosts need no gpg.
+
 // pgpKey is an OpenPGP public key (RFC 4880, RFC 9580).
 type pgpKey struct {
 	fingerprint string   // upper-case hexadecimal
