@@ -104,9 +104,10 @@ func all(ds []dimension) []cluster {
 		out = more
 	}
 	for i, c := range out {
-		for k, d := range ds {
+		for _, d := range ds {
 			if d.beside {
-				c[d.name] = d.values[(i/(k-4)+i)%len(d.values)]
+				c[d.name] = d.values[i%len(d.values)]
+				i /= len(d.values)
 			}
 		}
 	}
