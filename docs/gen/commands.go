@@ -18,8 +18,10 @@ func commandPages(root *cobra.Command) pages {
 	d := newDocument("Commands")
 	d.text(plain(root.Short) + ".")
 	d.table([]string{"command", "what it does"}, indexRows(all))
-	d.text("`kk completion SHELL` prints a completion script for bash, zsh, fish or PowerShell; `kk COMMAND --help` explains a command.")
-	d.text("Exit codes: 0 success, 1 error, 2 a host failed, 4 invalid input or a host unreachable, 5 invalid usage, 99 interrupted.")
+	d.text("`kk completion SHELL` prints a completion script for bash, zsh, fish or PowerShell; `kk COMMAND --help` " +
+		"explains a command.")
+	d.text("Exit codes: 0 success, 1 error, 2 a host failed, 4 invalid input or a host unreachable, 5 invalid usage, " +
+		"99 interrupted.")
 	p["cli/README.md"] = d.String()
 	return p
 }

@@ -12,7 +12,8 @@ import (
 // keywordPage returns the page of keywords, grouped by the places where they are allowed.
 func keywordPage(keywords []playbook.Keyword, refused map[string]string) string {
 	d := newDocument("Keywords")
-	d.text("What may stand on plays, roles, blocks, tasks and includes (include_tasks, include_role), beside the name of a module. " +
+	d.text("What may stand on plays, roles, blocks, tasks and includes (include_tasks, include_role), beside the name " +
+		"of a module. " +
 		"A keyword that is in no table, or stands where it may not, is an error before the run. `kk doc KEYWORD` prints one.")
 	var passedOn, alone [][]string
 	for _, k := range keywords {
@@ -58,7 +59,8 @@ func plainKeeping(s string) string {
 // expressionPage returns the page of names that are available in expressions.
 func expressionPage(env *expr.Env) string {
 	d := newDocument("Filters, tests, lookups and functions")
-	d.text("All that expressions and templates may use. They mean what they mean in Ansible; full names work too (`ansible.builtin.combine`, `ansible.utils.ipaddr`). " +
+	d.text("All that expressions and templates may use. They mean what they mean in Ansible; full names work too " +
+		"(`ansible.builtin.combine`, `ansible.utils.ipaddr`). " +
 		"An unknown name is an error before the run. Try one: `kk eval \"['b', 'a'] | sort\"`.")
 	for _, part := range []struct {
 		title, use string

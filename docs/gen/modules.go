@@ -107,7 +107,8 @@ func rules(d *document, s *module.Spec) error {
 		return err
 	}
 	d.text("### Rules")
-	d.text("They are checked before the first connection where values are literal, and else before the task runs on a host.")
+	d.text("They are checked before the first connection where values are literal, and else before the task runs on a " +
+		"host.")
 	d.text("- " + strings.Join(all, ".\n- ") + ".")
 	return nil
 }

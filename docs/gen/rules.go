@@ -10,7 +10,8 @@ import (
 func rulePages(rules []lint.Rule) pages {
 	p := pages{}
 	list := newDocument("Rules of kk lint")
-	list.text("`kk lint` tells what would fail before a run, as every run does, and applies these rules. `# noqa: ID` on the line, or on the first line of the task, silences one; " +
+	list.text("`kk lint` reports what would fail before a run, as every run does, and applies these rules. `# noqa: ID` " +
+		"on the line, or on the first line of the task, silences one; " +
 		"`# noqa` silences all. `-o json` and `-o sarif` print the findings for programs.")
 	var rows [][]string
 	for _, r := range rules {

@@ -9,8 +9,10 @@ import (
 // settingsPage returns the page with the table of settings.
 func settingsPage(table []settings.Setting) string {
 	d := newDocument("Settings")
-	d.text("What may be set for kk as a whole. The first place that sets something wins: the flag, `KK_NAME` in the environment, " +
-		"the variables of Ansible in the order of the table, kk.yaml, ansible.cfg, the default. `kk config dump` shows what holds, and why. " +
+	d.text("What may be set for kk as a whole. The first place that sets something wins: the flag, `KK_NAME` in the " +
+		"environment, " +
+		"the variables of Ansible in the order of the table, kk.yaml, ansible.cfg, the default. `kk config dump` shows " +
+		"what holds, and why. " +
 		"[Settings](../guides/settings.md) tells where the files are found.")
 	var rows [][]string
 	for _, s := range table {

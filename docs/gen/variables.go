@@ -27,7 +27,8 @@ func variablePage(magic []playbook.MagicVariable, connection []playbook.Connecti
 	}
 	d.table([]string{"variable", "also", "of", "meaning"}, rows)
 	d.text("## Connection variables")
-	d.text("They specify how kk reaches a host. A variable wins over the keyword, and the keyword over the flag and the setting. " +
+	d.text("They specify how kk reaches a host. A variable wins over the keyword, and the keyword over the flag and " +
+		"the setting. " +
 		"A name of the second column wins over the name of the first, and of several names in it the last one wins. " +
 		"Facts of a host never set them. Within a task, those marked as given have a value even if nobody sets them.")
 	rows = nil

@@ -135,7 +135,8 @@ func toBool(v any) (bool, error) {
 	case "n", "no", "off", "0", "0.0", "false", "f":
 		return false, nil
 	}
-	return false, fmt.Errorf("The value '%s' is not a valid boolean.  Valid booleans include: 'y', 'yes', 'on', '1', 'true', 't', 1, 'n', 'no', 'off', '0', 'false', 'f', 0", value.Str(v)) //nolint:staticcheck // users search for this text
+	return false, fmt.Errorf("The value '%s' is not a valid boolean.  Valid booleans include: 'y', 'yes', 'on', '1', "+
+		"'true', 't', 1, 'n', 'no', 'off', '0', 'false', 'f', 0", value.Str(v)) //nolint:staticcheck // users search for this text
 }
 
 func toList(v any) (any, error) {

@@ -93,7 +93,8 @@ func find(name string) (encoding.Encoding, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown encoding %s: use utf-8, utf-16, gbk, gb18030, big5, shift_jis, euc-jp, euc-kr, or a single-byte encoding such as windows-1252", name)
+	return nil, fmt.Errorf("unknown encoding %s: use utf-8, utf-16, gbk, gb18030, big5, shift_jis, euc-jp, euc-kr, or "+
+		"a single-byte encoding such as windows-1252", name)
 }
 
 // plainName normalizes a name: case, hyphens and underscores do not matter.

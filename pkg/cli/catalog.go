@@ -28,8 +28,10 @@ func (a *app) catalogListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [NAME]",
 		Short: "List Kubernetes releases with their component versions, or the versions of one component",
-		Long: "List the minor releases of Kubernetes with the component versions that the newest patch release of each installs. " +
-			"With a name (kubernetes, etcd, containerd, calico, coredns, ...) list its versions, newest first, with the minor releases of Kubernetes that install them by default.",
+		Long: "List the minor releases of Kubernetes with the component versions that the newest patch release of each " +
+			"installs. " +
+			"With a name (kubernetes, etcd, containerd, calico, coredns, ...) list its versions, newest first, with the " +
+			"minor releases of Kubernetes that install them by default.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := a.catalog(files)
@@ -118,8 +120,10 @@ func (a *app) catalogShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [KUBE_VERSION]",
 		Short: "Show the components of a cluster: versions, URLs, digests, charts and images",
-		Long: "Show the components of a cluster: the variable `catalog` as roles see it, computed from the config and the inventory. " +
-			"KUBE_VERSION defaults to the version in the config. An empty URL means that upstream does not publish the file, or that it could not be verified.",
+		Long: "Show the components of a cluster: the variable `catalog` as roles see it, computed from the config and the " +
+			"inventory. " +
+			"KUBE_VERSION defaults to the version in the config. An empty URL means that upstream does not publish the file, " +
+			"or that it could not be verified.",
 		Example: `  kk catalog show v1.34.4
   kk catalog show -c config.yaml -i inventory.yaml -o json`,
 		Args: cobra.MaximumNArgs(1),

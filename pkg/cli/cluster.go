@@ -40,15 +40,19 @@ func (a *app) families() []family {
 	create := []*cobra.Command{a.shortcutCommand(shortcut{
 		use: "cluster", playbook: "create_cluster", asks: true, args: noArgs, flags: kubernetesFlag,
 		short: "Create a Kubernetes cluster, or apply the config to an existing one",
-		long: "Create a Kubernetes cluster on the hosts of an inventory: prechecks, downloads, certificates, operating systems, etcd, container runtime, " +
-			"Kubernetes, network, DNS, storage, add-ons, and a final health check. Before anything changes it shows the plan and asks for confirmation.\n\n" +
-			"Without an inventory it creates a single-node cluster on this machine. Without a config the defaults apply; `kk create config` prints them.\n\n" +
+		long: "Create a Kubernetes cluster on the hosts of an inventory: prechecks, downloads, certificates, operating " +
+			"systems, etcd, container runtime, " +
+			"Kubernetes, network, DNS, storage, add-ons, and a final health check. Before anything changes it shows the plan " +
+			"and asks for confirmation.\n\n" +
+			"Without an inventory it creates a single-node cluster on this machine. Without a config the defaults apply; `kk " +
+			"create config` prints them.\n\n" +
 			"A second run changes only what differs from the config. After a failure, run the same command again.",
 	}), a.createConfigCommand(), a.createInventoryCommand()}
 	add := []*cobra.Command{a.shortcutCommand(shortcut{
 		use: "nodes [NODE...]", playbook: "add_nodes", asks: true, check: inInventory, vars: names("add_nodes"),
 		short: "Add the inventory's new hosts to a cluster",
-		long: "Add hosts to a cluster: those on the command line, or all hosts of the inventory that are not in the cluster yet. " +
+		long: "Add hosts to a cluster: those on the command line, or all hosts of the inventory that are not in the " +
+			"cluster yet. " +
 			"First add them to the inventory, to their groups: kube_control_plane, kube_worker, etcd.",
 	})}
 	remove := []*cobra.Command{
@@ -60,7 +64,8 @@ func (a *app) families() []family {
 				withDataFlag(f)
 			},
 			short: "Remove nodes from a cluster and clean up their hosts",
-			long: "Remove nodes from a cluster: they are drained, their etcd members are removed, and everything that kk installed on the hosts is removed. " +
+			long: "Remove nodes from a cluster: they are drained, their etcd members are removed, and everything that kk " +
+				"installed on the hosts is removed. " +
 				"A host that cannot be reached is removed from the cluster anyway. Remove the nodes from the inventory afterwards.",
 		}),
 		a.shortcutCommand(shortcut{
@@ -71,25 +76,29 @@ func (a *app) families() []family {
 				withDataFlag(f)
 			},
 			short: "Delete a cluster and clean up its hosts",
-			long:  "Delete a cluster: everything that kk installed on its hosts, and nothing else. Data is kept unless --with-data is set.",
+			long: "Delete a cluster: everything that kk installed on its hosts, and nothing else. Data is kept unless " +
+				"--with-data is set.",
 		}),
 		a.shortcutCommand(shortcut{
 			use: "registry", playbook: "delete_registry", asks: true, args: noArgs,
 			vars: with(names(""), flagWithData, "delete_with_data"), flags: withDataFlag,
 			short: "Delete the image registry",
-			long:  "Delete the image registry on the hosts of the group image_registry. Its images are kept unless --with-data is set.",
+			long: "Delete the image registry on the hosts of the group image_registry. Its images are kept unless " +
+				"--with-data is set.",
 		}),
 	}
 	prepare := []*cobra.Command{
 		a.shortcutCommand(shortcut{
 			use: "os", playbook: "init_os", args: noArgs,
 			short: "Prepare the operating systems of a cluster's hosts",
-			long:  "Only prepare the operating systems of a cluster's hosts: packages, host names, kernel settings, swap, time. `kk create cluster` includes this.",
+			long: "Only prepare the operating systems of a cluster's hosts: packages, host names, kernel settings, swap, " +
+				"time. `kk create cluster` includes this.",
 		}),
 		a.shortcutCommand(shortcut{
 			use: "registry", playbook: "init_registry", args: noArgs, flags: kubernetesFlag,
 			short: "Set up the private image registry",
-			long:  "Set up the private image registry on the hosts of the group image_registry, and push the images that the config needs. `kk create cluster` includes this.",
+			long: "Set up the private image registry on the hosts of the group image_registry, and push the images that the " +
+				"config needs. `kk create cluster` includes this.",
 		}),
 	}
 	certs := []*cobra.Command{
@@ -101,7 +110,8 @@ func (a *app) families() []family {
 		a.shortcutCommand(shortcut{
 			use: "renew", playbook: "certs_renew", args: noArgs,
 			short: "Renew the certificates of a cluster",
-			long:  "Renew the certificates of a cluster, one control plane at a time, and restart the services that use them. The CAs are kept.",
+			long: "Renew the certificates of a cluster, one control plane at a time, and restart the services that use " +
+				"them. The CAs are kept.",
 		}),
 	}
 	return []family{

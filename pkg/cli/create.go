@@ -19,7 +19,8 @@ func (a *app) createConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Print a config with every key, its description and its default",
-		Long: "Print a config with every key, its description and its default. Keep the keys that you change and delete the rest: " +
+		Long: "Print a config with every key, its description and its default. Keep the keys that you change and delete " +
+			"the rest: " +
 			"kk create config > config.yaml; kk create cluster -c config.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.printConfig(kubernetes) },
@@ -65,7 +66,8 @@ func (a *app) createInventoryCommand() *cobra.Command {
 		Use:   "inventory",
 		Short: "Print an inventory to fill in",
 		Long: "Print an inventory to fill in: hosts, their addresses, and the groups that set their roles. " +
-			"The first host of --nodes is the control plane; of five or more hosts, the first three are: kk create inventory --nodes node1=10.0.0.1,node2=10.0.0.2 > inventory.yaml",
+			"The first host of --nodes is the control plane; of five or more hosts, the first three are: kk create inventory " +
+			"--nodes node1=10.0.0.1,node2=10.0.0.2 > inventory.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			hosts, err := namedAddresses(nodes)
@@ -125,7 +127,8 @@ func printInventory(w io.Writer, hosts []hostEntry) error {
 		}
 		fmt.Fprintf(&b, "    %s: {ansible_host: %q, %s: %q}\n", h.name, h.address, family, h.address)
 	}
-	b.WriteString("  vars:\n    ansible_user: root\n    # Another user becomes root with sudo; its password is better asked for (-K) than written here.\n" +
+	b.WriteString("  vars:\n    ansible_user: root\n    # Another user becomes root with sudo; its password is better " +
+		"asked for (-K) than written here.\n" +
 		"    # ansible_ssh_private_key_file: ~/.ssh/id_ed25519\n    # ansible_port: 22\n  children:\n")
 	n := controlPlanes(len(hosts))
 	workers := hosts[n:]
@@ -135,7 +138,8 @@ func printInventory(w io.Writer, hosts []hostEntry) error {
 	b.WriteString("    k8s_cluster:\n      children:\n")
 	group(&b, "        ", "kube_control_plane", hosts[:n], "")
 	group(&b, "        ", "kube_worker", workers, "")
-	group(&b, "    ", "etcd", nil, "Hosts of an etcd apart from the control planes (etcd.deployment_type: external): an odd number.")
+	group(&b, "    ", "etcd", nil, "Hosts of an etcd apart from the control planes (etcd.deployment_type: external): "+
+		"an odd number.")
 	group(&b, "    ", "image_registry", nil, "A private registry that the cluster pulls all images from.")
 	group(&b, "    ", "nfs", nil, "One host that exports folders for volumes.")
 	_, err := io.WriteString(w, b.String())

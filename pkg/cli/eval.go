@@ -45,7 +45,8 @@ type viewFlags struct {
 func (v *viewFlags) flags(f *pflag.FlagSet) {
 	v.inputs.flags(f)
 	f.StringVar(&v.playbook, "playbook", "",
-		"evaluate in the context of this playbook (a file or a built-in one): with its project's config and defaults, its catalog, and the variables next to it (default: a playbook in the current folder)")
+		"evaluate in the context of this playbook (a file or a built-in one): with its project's config and defaults, its "+
+			"catalog, and the variables next to it (default: a playbook in the current folder)")
 }
 
 // openView opens a session with the config and the catalog of a playbook's project. It returns the folder of the

@@ -24,8 +24,10 @@ func (a *app) lintCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint [PLAYBOOK|FOLDER...]",
 		Short: "Check playbooks without running them; warnings are failures",
-		Long: "Check playbooks without running them: keywords, modules, arguments, expressions, roles, files and handlers, and valid constructs that are likely to fail or surprise at run time. " +
-			"Each of these rules has an id; a comment `# noqa: ID` on the line, or on the first line of the task, silences it. " +
+		Long: "Check playbooks without running them: keywords, modules, arguments, expressions, roles, files and " +
+			"handlers, and valid constructs that are likely to fail or surprise at run time. " +
+			"Each of these rules has an id; a comment `# noqa: ID` on the line, or on the first line of the task, silences " +
+			"it. " +
 			"A folder stands for all playbooks in it and below it. Without arguments the current folder is checked. " +
 			"With an inventory (-i) more undefined variables are found. The exit code is 4 when there is an error or a warning.",
 		Example: `  kk lint

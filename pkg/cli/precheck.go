@@ -18,7 +18,9 @@ func (a *app) precheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "precheck [CHECK...]",
 		Short: "Check whether hosts are ready for a cluster",
-		Long: "Check whether hosts are ready for a cluster. The checks change nothing; your own scripts in scripts/ of the work folder run before and after them. All findings on all hosts are listed, with the requirement and how to fix each. " +
+		Long: "Check whether hosts are ready for a cluster. The checks change nothing; your own scripts in scripts/ of " +
+			"the work folder run before and after them. All findings on all hosts are listed, with the requirement and how " +
+			"to fix each. " +
 			"Checks are selected by tag, for example: kk precheck os network. Without an inventory this machine is checked.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -73,7 +73,8 @@ func (a *app) changedSince(run journal.Run, m *resume.Memory, dir string) (ds so
 		}
 	}
 	for name, t := range first {
-		ds.Add(source.Errorf(source.Pos{}, "resume run %s: %s has changed in or before the task %q (line %d), which %s did in that run", run.ID, name, t.Name, t.At.Line, hosts[t]).
+		ds.Add(source.Errorf(source.Pos{}, "resume run %s: %s has changed in or before the task %q (line %d), which %s "+
+			"did in that run", run.ID, name, t.Name, t.At.Line, hosts[t]).
 			WithHelp(startAnew))
 	}
 	slices.SortFunc(ds, func(x, y *source.Diagnostic) int { return strings.Compare(x.Summary, y.Summary) })

@@ -56,7 +56,8 @@ type outputFlags struct {
 
 func (o *outputFlags) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.format, "output", "o", "text",
-		"output format: text, ansible (Ansible's exact format), json (one event per line), ansible-json (one document, as Ansible's json callback)")
+		"output format: text, ansible (Ansible's exact format), json (one event per line), ansible-json (one document, as "+
+			"Ansible's json callback)")
 	f.CountVarP(&o.verbosity, "verbose", "v", "show more: -v results, -vv task paths, -vvv connections")
 	f.BoolVar(&o.timing, "timing", false, "show how long each task took")
 }
@@ -117,7 +118,8 @@ func (r *runFlags) flags(f *pflag.FlagSet) {
 	f.IntVarP(&r.forks, "forks", "f", 50, "number of hosts to work on at once")
 	f.BoolVar(&r.forceHandlers, "force-handlers", false, "run notified handlers even on failed hosts")
 	f.StringVar(&r.startAt, "start-at-task", "", "skip all tasks before the one with this name (or glob)")
-	f.StringVar(&r.resume, "resume", "", "resume an earlier run (its id, or last) where each host stopped, with its variables and facts")
+	f.StringVar(&r.resume, "resume", "", "resume an earlier run (its id, or last) where each host stopped, with its "+
+		"variables and facts")
 	f.BoolVar(&r.step, "step", false, "ask before each task")
 	f.BoolVar(&r.flushCache, "flush-cache", false, "drop the facts cached by earlier runs")
 	f.BoolVar(&r.listHosts, "list-hosts", false, "list the hosts of each play without running it")
@@ -134,7 +136,8 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run playbooks, in order",
 		Long: "Run playbooks, in order. A playbook is a file, a built-in playbook (playbooks/precheck.yaml), " +
 			"or, with --project-addr, a file of a git repository. Without an inventory it runs on this machine.\n\n" +
-			"Exit codes: 0 success, 1 error, 2 a host failed, 4 invalid input or a host unreachable, 5 invalid usage, 99 interrupted.",
+			"Exit codes: 0 success, 1 error, 2 a host failed, 4 invalid input or a host unreachable, 5 invalid usage, 99 " +
+			"interrupted.",
 		Args: needPlaybook,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := from.valid(); err != nil {

@@ -83,7 +83,8 @@ func (a *app) dumpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dump",
 		Short: "Show the value of each setting and where it was set",
-		Long: "Show the value of each setting and where it was set. Flags that override a setting are accepted too, so that the command shows " +
+		Long: "Show the value of each setting and where it was set. Flags that override a setting are accepted too, so " +
+			"that the command shows " +
 			"what a run with them would use. For password files the name is shown, never the content.",
 		Example: "  kk config dump --only-changed\n  kk config dump -o yaml --forks 10",
 		Args:    cobra.NoArgs,

@@ -103,7 +103,8 @@ func (w *vaultWork) newPassword(ctx context.Context, sources []string) (vault.Pa
 		return vault.Password{}, usage("Did not find a match for --encrypt-vault-id=%s in the known vault-ids %s", id,
 			strings.Join(known, ","))
 	case len(found) > 1 && id == "":
-		return vault.Password{}, usage("The vault-ids %s are available to encrypt. Specify the vault-id to encrypt with --encrypt-vault-id", strings.Join(known, ","))
+		return vault.Password{}, usage("The vault-ids %s are available to encrypt. Specify the vault-id to encrypt with "+
+			"--encrypt-vault-id", strings.Join(known, ","))
 	}
 	return found[0], nil
 }

@@ -44,7 +44,8 @@ func (a *app) vaultEncryptString() *cobra.Command {
 			return w.encryptTexts(texts, p)
 		})
 	cmd.Aliases = []string{"encrypt_string"}
-	cmd.Long = "Encrypt texts, as values to put into YAML. A text among the arguments is seen in the list of processes and " +
+	cmd.Long = "Encrypt texts, as values to put into YAML. A text among the arguments is seen in the list of processes " +
+		"and " +
 		"stays in the shell's history: standard input and --prompt do not have that."
 	cmd.Example = `  kk vault encrypt-string --vault-password-file pw --name db_password <password.txt
   kk vault encrypt-string -p --vault-id prod@prompt`

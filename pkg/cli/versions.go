@@ -107,7 +107,8 @@ func (q *question) text(path ...string) string {
 		return "" // the schema rejects other types where they are wrong
 	}
 	if ok && config.IsTemplate(v) && !q.config.Unsafe(path) {
-		q.ds.Add(q.config.Problem(path, "a template cannot be evaluated here: versions and files are worked out before a host is known", "write the value itself"))
+		q.ds.Add(q.config.Problem(path, "a template cannot be evaluated here: versions and files are worked out before a "+
+			"host is known", "write the value itself"))
 	}
 	return value.Str(v)
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-var errCalendar = errors.New("is no calendar expression of systemd, as in \"*-*-* 02:00:00\", \"Mon..Fri 22:30\" or daily")
+var errCalendar = errors.New("is no calendar expression of systemd, as in \"*-*-* 02:00:00\", \"Mon..Fri 22:30\" or " +
+	"daily")
 
 // calendar checks a recurring time in the format of systemd.time(7): weekdays, a date, a time and a time zone. Some
 // of them may be omitted.

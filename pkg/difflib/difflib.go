@@ -80,19 +80,19 @@ func (m *matcher) extend(k block, alo, ahi, blo, bhi int) block {
 func (m *matcher) blocks() []block {
 	type bounds struct{ alo, ahi, blo, bhi int }
 	var found []block
-	for todo := []bounds{{0, len(m.a), 0, len(m.b)}}; len(todo) > 0; {
-		t := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	for pending := []bounds{{0, len(m.a), 0, len(m.b)}}; len(pending) > 0; {
+		t := pending[len(pending)-1]
+		pending = pending[:len(pending)-1]
 		k := m.longest(t.alo, t.ahi, t.blo, t.bhi)
 		if k.n == 0 {
 			continue
 		}
 		found = append(found, k)
 		if t.alo < k.a && t.blo < k.b {
-			todo = append(todo, bounds{t.alo, k.a, t.blo, k.b})
+			pending = append(pending, bounds{t.alo, k.a, t.blo, k.b})
 		}
 		if k.a+k.n < t.ahi && k.b+k.n < t.bhi {
-			todo = append(todo, bounds{k.a + k.n, t.ahi, k.b + k.n, t.bhi})
+			pending = append(pending, bounds{k.a + k.n, t.ahi, k.b + k.n, t.bhi})
 		}
 	}
 	slices.SortFunc(found, func(x, y block) int {

@@ -180,7 +180,9 @@ func (x *execution) items(ctx context.Context) ([]any, error) {
 	if l.Lookup == "" {
 		list, ok := v.([]any)
 		if !ok {
-			return nil, fmt.Errorf("Invalid data passed to 'loop', it requires a list, got this instead: %s. Hint: If you passed a list/dict of just one element, try adding wantlist=True to your lookup invocation or use q/query instead of lookup.", value.Str(v)) //nolint:staticcheck // users search for this text
+			return nil, fmt.Errorf("Invalid data passed to 'loop', it requires a list, got this instead: %s. Hint: If you "+
+				"passed a list/dict of just one element, try adding wantlist=True to your lookup invocation or use q/query "+
+				"instead of lookup.", value.Str(v)) //nolint:staticcheck // users search for this text
 		}
 		return list, nil
 	}

@@ -19,8 +19,10 @@ func nameRules() []Rule {
 	return []Rule{
 		{
 			ID: "undefined-name", Summary: "a variable that nothing defines",
-			Why: "The task fails when the run reaches it, which may be late. Known names come from plays, roles, tasks, variable files, the inventory and the command line; " +
-				"facts (`ansible_...`) always are. A name that an expression has a default for, or asks whether it is defined, may be missing. " +
+			Why: "The task fails when the run reaches it, which may be late. Known names come from plays, roles, tasks, " +
+				"variable files, the inventory and the command line; " +
+				"facts (`ansible_...`) always are. A name that an expression has a default for, or asks whether it is defined, " +
+				"may be missing. " +
 				"Without `-i` only names similar to a known one are reported, since the inventory may define others.",
 			Bad:   "- debug: {msg: \"{{ release_chanel }}\"}\n  vars: {release_channel: stable}\n",
 			Good:  "- debug: {msg: \"{{ release_channel }}\"}\n  vars: {release_channel: stable}\n",
@@ -28,16 +30,20 @@ func nameRules() []Rule {
 		},
 		{
 			ID: "unused-register", Summary: "a result that nothing reads",
-			Why:   "A registered result is kept for every host until the run ends. Often its name is misspelled where it is used. Names that begin with `_` are ignored.",
+			Why: "A registered result is kept for every host until the run ends. Often its name is misspelled where it is " +
+				"used. Names that begin with `_` are ignored.",
 			Bad:   "- command: hostname\n  changed_when: false\n  register: result\n",
 			Good:  "- command: hostname\n  changed_when: false\n  register: result\n- debug: {msg: \"{{ result.stdout }}\"}\n",
 			check: (*pass).unusedRegisters,
 		},
 		{
 			ID: "unused-handler", Summary: "a handler that nothing notifies",
-			Why:   "It never runs: a service is not restarted when its configuration changes. Not checked where a notified name is a template, nor in a role where the name of an included file is one.",
-			Bad:   "- hosts: all\n  tasks:\n    - ping:\n  handlers:\n    - name: Restart it\n      service: {name: sshd, state: restarted}\n",
-			Good:  "- hosts: all\n  tasks:\n    - ping:\n      notify: Restart it\n  handlers:\n    - name: Restart it\n      service: {name: sshd, state: restarted}\n",
+			Why: "It never runs: a service is not restarted when its configuration changes. Not checked where a notified " +
+				"name is a template, nor in a role where the name of an included file is one.",
+			Bad: "- hosts: all\n  tasks:\n    - ping:\n  handlers:\n    - name: Restart it\n      service: {name: sshd, " +
+				"state: restarted}\n",
+			Good: "- hosts: all\n  tasks:\n    - ping:\n      notify: Restart it\n  handlers:\n    - name: Restart it\n     " +
+				" service: {name: sshd, state: restarted}\n",
 			check: (*pass).unusedHandlers,
 		},
 	}

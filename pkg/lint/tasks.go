@@ -16,7 +16,8 @@ func taskRules() []Rule {
 	return []Rule{
 		{
 			ID: "command-instead-of-module", Summary: "a command where there is a module",
-			Why: "A module changes only what differs, reports what it changed, and supports check mode; a command reports a change each time. " +
+			Why: "A module changes only what differs, reports what it changed, and supports check mode; a command reports a " +
+				"change each time. " +
 				"Lines with pipes, redirections or several commands are passed over.",
 			Bad:   "- command: mkdir -p /srv/data\n  args: {creates: /srv/data}\n",
 			Good:  "- file: {path: /srv/data, state: directory, mode: \"0755\"}\n",
@@ -24,7 +25,8 @@ func taskRules() []Rule {
 		},
 		{
 			ID: "missing-changed-when", Summary: "a command that does not say what it changes",
-			Why: "It reports a change on each run: handlers run without need, and a run that changed something looks like one that did not. " +
+			Why: "It reports a change on each run: handlers run without need, and a run that changed something looks like " +
+				"one that did not. " +
 				"Set `changed_when` (false for what only looks), or `creates` or `removes`. Handlers are passed over.",
 			Bad:   "- command: hostname -f\n",
 			Good:  "- command: hostname -f\n  changed_when: false\n",

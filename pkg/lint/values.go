@@ -22,7 +22,8 @@ func valueRules() []Rule {
 	return []Rule{
 		{
 			ID: "condition-on-text", Summary: "a condition that is a text",
-			Why: "A condition is already an expression. A quoted string is always true, `\"{{ x }}\"` is evaluated twice, and a " +
+			Why: "A condition is already an expression. A quoted string is always true, `\"{{ x }}\"` is evaluated twice, " +
+				"and a " +
 				"variable that holds the text `false` is true: use `x | bool`.",
 			Bad:   "- ping:\n  when: \"'no'\"\n",
 			Good:  "- ping:\n  when: inventory_hostname in groups['all']\n",
@@ -30,18 +31,24 @@ func valueRules() []Rule {
 		},
 		{
 			ID: "clear-secret", Summary: "a password or a key in clear text",
-			Why: "Everybody who can read the project or its history can read the secret. Encrypt it with `kk vault encrypt-string`, " +
-				"or read it from a file or the environment with a lookup. Values without a template whose name looks like a secret are reported.",
+			Why: "Everybody who can read the project or its history can read the secret. Encrypt it with `kk vault " +
+				"encrypt-string`, " +
+				"or read it from a file or the environment with a lookup. Values without a template whose name looks like a " +
+				"secret are reported.",
 			Bad:   "- debug: {msg: hello}\n  vars: {db_password: hunter2!}\n",
 			Good:  "- debug: {msg: hello}\n  vars: {db_password: \"{{ lookup('env', 'DB_PASSWORD') }}\"}\n",
 			check: (*pass).secrets,
 		},
 		{
 			ID: "invalid-rendering", Summary: "a template that renders to what its ending does not promise",
-			Why: "A `.json`, `.yaml` or `.sh` file that does not parse breaks its reader, on all hosts at once. Templates are rendered with the " +
-				"variables of the first host of the inventory; one that needs what only a run knows (facts, results) is passed over.",
-			Bad:   "- template: {src: app.json.j2, dest: /srv/app.json, mode: \"0644\"}\n-- templates/app.json.j2 --\n{\"hosts\": [{% for h in [1, 2] %}{{ h }},{% endfor %}]}\n",
-			Good:  "- template: {src: app.json.j2, dest: /srv/app.json, mode: \"0644\"}\n-- templates/app.json.j2 --\n{\"hosts\": {{ [1, 2] | to_json }}}\n",
+			Why: "A `.json`, `.yaml` or `.sh` file that does not parse breaks its reader, on all hosts at once. Templates " +
+				"are rendered with the " +
+				"variables of the first host of the inventory; one that needs what only a run knows (facts, results) is passed " +
+				"over.",
+			Bad: "- template: {src: app.json.j2, dest: /srv/app.json, mode: \"0644\"}\n-- templates/app.json.j2 " +
+				"--\n{\"hosts\": [{% for h in [1, 2] %}{{ h }},{% endfor %}]}\n",
+			Good: "- template: {src: app.json.j2, dest: /srv/app.json, mode: \"0644\"}\n-- templates/app.json.j2 " +
+				"--\n{\"hosts\": {{ [1, 2] | to_json }}}\n",
 			check: (*pass).renderings,
 		},
 	}

@@ -53,7 +53,8 @@ func attribute(name string, t Type, doc string, field func(*Attrs) *Value) Keywo
 
 func inherited() []Keyword {
 	rows := []Keyword{
-		attribute("any_errors_fatal", Bool, "a failure on one host fails all hosts of the batch, and the run stops after their rescue and always sections", func(a *Attrs) *Value { return &a.AnyErrorsFatal }),
+		attribute("any_errors_fatal", Bool, "a failure on one host fails all hosts of the batch, and the run stops after "+
+			"their rescue and always sections", func(a *Attrs) *Value { return &a.AnyErrorsFatal }),
 		attribute("become", Bool, "run as another user", func(a *Attrs) *Value { return &a.Become }),
 		attribute("become_exe", Text, "path of the executable of become_method",
 			func(a *Attrs) *Value { return &a.BecomeExe }),

@@ -47,8 +47,8 @@ func (l *Linker) checkDefault(key, args playbook.Value, where place, ds *source.
 	case spec == nil:
 		ds.Add(withTrace(l.noModule(name, at), where))
 	case args.Kind() == yaml.MappingNode:
-		var told source.Diagnostics // errors of templates are reported where they are compiled
-		problems, places := l.problems(spec, l.mappingArgs(args, spec, &told), true)
+		var ignored source.Diagnostics // errors of templates are reported where they are compiled
+		problems, places := l.problems(spec, l.mappingArgs(args, spec, &ignored), true)
 		for _, p := range problems {
 			if p.Kind != schema.Missing {
 				ds.Add(withTrace(argumentError(&playbook.Task{Module: name, ModuleAt: at}, spec, p, places), where))

@@ -329,7 +329,8 @@ func (l *Linker) checkNotifies(p *Play, ds *source.Diagnostics) {
 
 // NoHandler returns the error for a name that no handler of the play has.
 func NoHandler(at source.Pos, name string, p *Play) *source.Diagnostic {
-	d := source.Errorf(at, "The requested handler '%s' was not found in either the main handlers list nor in the listening handlers list", name)
+	d := source.Errorf(at, "The requested handler '%s' was not found in either the main handlers list nor in the "+
+		"listening handlers list", name)
 	d.Width = len(name)
 	return d.WithHelp("%s", source.DidYouMean(name, p.HandlerNames()))
 }
@@ -360,7 +361,8 @@ func (l *Linker) handlers(steps []Step, where place, ds *source.Diagnostics) []*
 			continue
 		}
 		if len(h.Listen) == 0 {
-			ds.Add(source.Warningf(h.At, "Handler '%s' is unusable because it has no listen topics and the name could not be templated: %s", h.Syntax.Name, err).
+			ds.Add(source.Warningf(h.At, "Handler '%s' is unusable because it has no listen topics and the name could not be "+
+				"templated: %s", h.Syntax.Name, err).
 				WithHelp("names of handlers are read before there is a host: use variables of the play, or listen"))
 		}
 	}

@@ -71,7 +71,8 @@ func (b *builder) title() string {
 // policy allows only this script and this style: no request, no frame, no form, no markup from
 // text.
 func policy(script, style string) string {
-	return fmt.Sprintf("default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'; "+
+	return fmt.Sprintf("default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; base-uri 'none'; "+
+		"form-action 'none'; "+
 		"require-trusted-types-for 'script'; trusted-types 'none'", digest(script), digest(style))
 }
 

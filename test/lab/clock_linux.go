@@ -7,7 +7,7 @@ import (
 )
 
 // sealClock tells the kernel that its time is UTC. A machine whose first process is no
-// systemd has not been told: the first host that is given another timezone (timedatectl)
+// systemd was not notified: the first host that is given another timezone (timedatectl)
 // would move the clock of the machine, and of all hosts, by its hours (settimeofday(2),
 // warp_clock).
 func sealClock() error {

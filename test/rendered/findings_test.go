@@ -26,7 +26,7 @@ import (
 // findings collects what clusters come to, and tells each thing that is wrong once.
 type findings struct {
 	mu        sync.Mutex
-	told      map[string]bool
+	printed      map[string]bool
 	looked    map[[32]byte]bool            // texts that were looked at
 	templates map[string]bool              // that were rendered
 	scripts   map[string]string            // by their text: where they are from
@@ -35,7 +35,7 @@ type findings struct {
 }
 
 func newFindings(*testing.T) *findings {
-	return &findings{told: map[string]bool{}, looked: map[[32]byte]bool{}, templates: map[string]bool{},
+	return &findings{printed: map[string]bool{}, looked: map[[32]byte]bool{}, templates: map[string]bool{},
 		scripts:  map[string]string{},
 		settings: map[string]map[string]origin{}, unitSets: map[string]map[string]string{}}
 }
@@ -45,8 +45,8 @@ func (s *findings) once(t *testing.T, format string, args ...any) {
 	t.Helper()
 	text := fmt.Sprintf(format, args...)
 	s.mu.Lock()
-	known := s.told[text]
-	s.told[text] = true
+	known := s.printed[text]
+	s.printed[text] = true
 	s.mu.Unlock()
 	if !known {
 		t.Error(text)

@@ -19,7 +19,7 @@ func lock(ctx context.Context, cache string, w io.Writer) (unlock func(), err er
 	if err != nil {
 		return nil, fmt.Errorf("open the lock of the cache: %w", err)
 	}
-	for told := false; ; {
+	for printed := false; ; {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
 			return func() { f.Close() }, nil
@@ -28,9 +28,9 @@ func lock(ctx context.Context, cache string, w io.Writer) (unlock func(), err er
 			f.Close()
 			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 		}
-		if !told {
+		if !printed {
 			fmt.Fprintf(w, "another build has the cache %s; wait for it\n", cache)
-			told = true
+			printed = true
 		}
 		select {
 		case <-ctx.Done():

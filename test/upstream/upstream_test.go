@@ -175,12 +175,12 @@ func TestOneBuildAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told bytes.Buffer
+	var printed bytes.Buffer
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := lock(short, cache, &told); !errors.Is(err, context.DeadlineExceeded) ||
-		strings.Count(told.String(), "another build") != 1 {
-		t.Errorf("a second build: %v, told %q", err, told.String())
+	if _, err := lock(short, cache, &printed); !errors.Is(err, context.DeadlineExceeded) ||
+		strings.Count(printed.String(), "another build") != 1 {
+		t.Errorf("a second build: %v, printed %q", err, printed.String())
 	}
 	second := make(chan error)
 	go func() {

@@ -22,7 +22,8 @@ func filterRandomMAC(c *expr.Call, in any, p *expr.Bound) (any, error) {
 	prefix := strings.ToLower(text)
 	parts := strings.Split(prefix, ":")
 	if len(parts) > 5 {
-		return nil, fmt.Errorf("Invalid value (%s) for random_mac: at most 5 bytes with colons between them are its beginning", expr.Shorten(prefix)) //nolint:staticcheck // the text users know
+		return nil, fmt.Errorf("Invalid value (%s) for random_mac: at most 5 bytes with colons between them are its "+
+			"beginning", expr.Shorten(prefix)) //nolint:staticcheck // the text users know
 	}
 	for _, part := range parts {
 		if !hexByte.MatchString(part) {

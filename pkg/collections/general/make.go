@@ -31,7 +31,8 @@ func makeSpec() module.Spec {
 		Name: "make", Collection: "community.general",
 		Summary: "Builds a target of a makefile, unless it is up to date.",
 		Notes: []string{
-			"`make -q` decides whether a target is up to date, also in check mode: it runs no recipes, but commands that the makefile runs while it is read. A phony target never is.",
+			"`make -q` decides whether a target is up to date, also in check mode: it runs no recipes, but commands that the " +
+				"makefile runs while it is read. A phony target never is.",
 		},
 		Examples: []string{
 			"- name: Build the app\n  make:\n    chdir: /srv/app\n    target: app\n    params:\n      PREFIX: /usr",

@@ -103,7 +103,7 @@ func (m *Parted) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		d = after
 	}
 	r.Data = d.describe()
-	r.Data.Set("script", m.told(commands))
+	r.Data.Set("script", m.displayed(commands))
 	return r, nil
 }
 
@@ -179,8 +179,8 @@ func (m *Parted) measured(commands []string) []string {
 	return append([]string{"unit", m.Unit}, commands...)
 }
 
-// told returns the commands in the format of the result.
-func (m *Parted) told(commands []string) string {
+// displayed returns the commands in the format of the result.
+func (m *Parted) displayed(commands []string) string {
 	if m.State == "info" {
 		return "unit '" + m.Unit + "' print"
 	}

@@ -88,18 +88,18 @@ func (m *XAttr) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 // describe adds the requested attributes to the result.
 func (m *XAttr) describe(c *module.Call, r *module.Result, a hostscript.Answer, state, key string) {
 	before, all := readAttributes(a["before"][0]), readAttributes(a.Get("before"))
-	told := value.NewDict()
+	shown := value.NewDict()
 	for k, v := range before.All() {
 		name := value.Str(k)
 		switch {
 		case key != "" && name != key, key == "" && !strings.HasPrefix(name, m.Namespace+"."):
 		case state == "keys":
-			told.Set(k, "")
+			shown.Set(k, "")
 		default:
-			told.Set(k, v)
+			shown.Set(k, v)
 		}
 	}
-	r.Data.Set("xattr", told)
+	r.Data.Set("xattr", shown)
 	switch {
 	case state == "present":
 		r.Msg = fmt.Sprintf("%s set to %s", key, *m.Value)

@@ -144,7 +144,8 @@ func privWord(p string) string {
 }
 
 // granted matches a line of SHOW GRANTS.
-var granted = regexp.MustCompile("(?s)^GRANT (.+?) ON ((?:FUNCTION |PROCEDURE )?(?:`(?:[^`]|``)*`|\\*|'[^']*')(?:[.@](?:`(?:[^`]|``)*`|\\*|'[^']*'))) TO (.*)$")
+var granted = regexp.MustCompile("(?s)^GRANT (.+?) ON ((?:FUNCTION |PROCEDURE " +
+	")?(?:`(?:[^`]|``)*`|\\*|'[^']*')(?:[.@](?:`(?:[^`]|``)*`|\\*|'[^']*'))) TO (.*)$")
 
 // grantedPrivs parses the output of SHOW GRANTS. Roles do not count as privileges.
 func grantedPrivs(rows mysqlRows) *mysqlPrivs {

@@ -40,7 +40,7 @@ func (m *PostgresqlExt) Run(ctx context.Context, c *module.Call) (module.Result,
 	rows, err := m.ask(ctx, c, m.DB, 2,
 		"SELECT coalesce(installed_version, ''), default_version FROM pg_available_extensions WHERE name = "+pgText(m.Name))
 	if err != nil && c.Check && strings.Contains(err.Error(), "does not exist") {
-		return module.Result{Changed: m.State == "present", Data: m.told(nil),
+		return module.Result{Changed: m.State == "present", Data: m.displayed(nil),
 			Warnings: []string{err.Error() + " (check mode: assuming that a task before makes it)"}}, nil
 	}
 	if err != nil {
@@ -75,14 +75,14 @@ func (m *PostgresqlExt) Run(ctx context.Context, c *module.Call) (module.Result,
 	if c.Check {
 		statements = nil
 	}
-	r.Data = m.told(statements)
+	r.Data = m.displayed(statements)
 	if len(statements) > 0 {
 		err = m.tell(ctx, c, m.DB, statements...)
 	}
 	return r, err
 }
 
-func (m *PostgresqlExt) told(statements []string) *value.Dict {
+func (m *PostgresqlExt) displayed(statements []string) *value.Dict {
 	return value.NewDict("db", m.DB, "ext", m.Name, "queries", value.List(statements))
 }
 

@@ -96,7 +96,7 @@ func (m *PostgresqlUser) Run(ctx context.Context, c *module.Call) (module.Result
 		statements = append(statements, "ALTER ROLE "+pgName(m.Name)+" "+strings.Join(options, " "))
 	}
 	statements = append(statements, more...)
-	r.Data.Set("queries", value.List(m.told(statements)))
+	r.Data.Set("queries", value.List(m.displayed(statements)))
 	if r.Changed = len(statements) > 0; !r.Changed || c.Check {
 		return r, nil
 	}
@@ -124,8 +124,8 @@ func (m *PostgresqlUser) drop(ctx context.Context, c *module.Call, r module.Resu
 	return r, err
 }
 
-// told returns the statements with the password masked.
-func (m *PostgresqlUser) told(statements []string) []string {
+// displayed returns the statements with the password masked.
+func (m *PostgresqlUser) displayed(statements []string) []string {
 	if m.Secret == nil {
 		return statements
 	}

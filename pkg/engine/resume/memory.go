@@ -131,7 +131,8 @@ func (m *Memory) Recall(host string, t *event.Task) (d *Action, passes bool, err
 		return nil, false, nil
 	}
 	if d = p.done[0]; !isAt(d.task, t) {
-		return nil, false, fmt.Errorf("%s did %q (%s) next in the run that is gone on with, and stands at %q (%s) now: inventory, variables or tags are not what they were",
+		return nil, false, fmt.Errorf("%s did %q (%s) next in the run that is gone on with, and stands at %q (%s) now: "+
+			"inventory, variables or tags are not what they were",
 			host, d.task.Name, d.task.At, t.Name, t.At)
 	}
 	p.done = p.done[1:]

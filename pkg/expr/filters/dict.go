@@ -55,7 +55,8 @@ func filterItems2Dict(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 		k, hasKey := item.Get(key)
 		w, hasValue := item.Get(val)
 		if !hasKey || !hasValue {
-			return nil, fmt.Errorf("items2dict requires each dictionary in the list to contain the keys '%s' and '%s'; item %d has %s", key, val, i, keyNames(item))
+			return nil, fmt.Errorf("items2dict requires each dictionary in the list to contain the keys '%s' and '%s'; item "+
+				"%d has %s", key, val, i, keyNames(item))
 		}
 		if err := SetKey(out, k, w); err != nil {
 			return nil, err
@@ -157,7 +158,8 @@ func filterRekey(_ *expr.Call, in any, p *expr.Bound) (any, error) {
 	}
 	key, duplicates := p.Value("key", nil), p.Str("duplicates", "error")
 	if duplicates != "error" && duplicates != "overwrite" {
-		return nil, fmt.Errorf("duplicates parameter to rekey_on_member has unknown value: %q (there are error and overwrite)", duplicates)
+		return nil, fmt.Errorf("duplicates parameter to rekey_on_member has unknown value: %q (there are error and "+
+			"overwrite)", duplicates)
 	}
 	out := value.NewDict()
 	for _, v := range list {
@@ -328,11 +330,13 @@ func newMerger(p *expr.Bound) (*merger, error) {
 		case "list_merge":
 			merge, ok := listMerges()[value.Str(v)]
 			if !ok {
-				return nil, fmt.Errorf("argument list_merge must be replace, keep, append, prepend, append_rp or prepend_rp, not %s", value.Repr(v))
+				return nil, fmt.Errorf("argument list_merge must be replace, keep, append, prepend, append_rp or prepend_rp, "+
+					"not %s", value.Repr(v))
 			}
 			m.lists = merge
 		default:
-			return nil, fmt.Errorf("combine has no argument %q: 'recursive' and 'list_merge' are the only valid keyword arguments", value.Str(k))
+			return nil, fmt.Errorf("combine has no argument %q: 'recursive' and 'list_merge' are the only valid keyword "+
+				"arguments", value.Str(k))
 		}
 	}
 	return m, nil

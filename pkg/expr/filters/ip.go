@@ -120,7 +120,8 @@ func queryIP(v any, query string, version int) (any, error) {
 		}
 		return nil, nil
 	}
-	return nil, fmt.Errorf("unknown query %q (there are address, host, net, network, netmask, prefix, subnet, broadcast, first_usable, size, type and more)", expr.Shorten(query))
+	return nil, fmt.Errorf("unknown query %q (there are address, host, net, network, netmask, prefix, subnet, "+
+		"broadcast, first_usable, size, type and more)", expr.Shorten(query))
 }
 
 // ipQuery answers the queries of ipaddr about one address; text is the address as it was written. known is false

@@ -16,12 +16,14 @@ func fileLookups() []expr.Lookup {
 	return []expr.Lookup{
 		{Names: "file", Params: "lstrip rstrip", Do: lookupFile},
 		{Names: "unvault", Do: lookupUnvault},
-		{Names: "template", Params: "template_vars convert_data jinja2_native variable_start_string variable_end_string comment_start_string comment_end_string", Do: lookupTemplate},
+		{Names: "template", Params: "template_vars convert_data jinja2_native variable_start_string variable_end_string " +
+			"comment_start_string comment_end_string", Do: lookupTemplate},
 		{Names: "fileglob", Do: lookupFileGlob},
 		{Names: "first_found", Params: "files paths skip", Do: lookupFirstFound},
 		{Names: "lines", Do: lookupLines},
 		{Names: "pipe", Do: lookupPipe},
-		{Names: "url", Params: "split_lines validate_certs username password headers timeout http_agent force force_basic_auth follow_redirects use_proxy ca_path", Do: lookupURL},
+		{Names: "url", Params: "split_lines validate_certs username password headers timeout http_agent force " +
+			"force_basic_auth follow_redirects use_proxy ca_path", Do: lookupURL},
 		{Names: "ini", Params: "file section default re type allow_no_value allow_none case_sensitive encoding",
 			Do: lookupRecords("ansible.ini", iniValues)},
 		{Names: "csvfile", Params: "file delimiter col default encoding", Do: lookupRecords("ansible.csv", csvCell)},

@@ -15,7 +15,8 @@ func commandSpec() module.Spec {
 		Name:    "command",
 		Summary: "Runs a command without a shell.",
 		Notes: []string{
-			"The text is split into arguments as in a shell, but pipes, redirections, globs and `;` have no special meaning: use shell for these. `$VAR` and `~` are expanded on the host; an unset variable is kept as written.",
+			"The text is split into arguments as in a shell, but pipes, redirections, globs and `;` have no special meaning: " +
+				"use shell for these. `$VAR` and `~` are expanded on the host; an unset variable is kept as written.",
 			"In check mode the command is not run: the result is skipped, with rc 0 and empty output, unless creates or " +
 				"removes decides.",
 			"Of output above the setting output_memory (1 MiB in total) the result holds only the end; the whole output is " +

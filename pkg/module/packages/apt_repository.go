@@ -41,7 +41,10 @@ func aptRepositorySpec() module.Spec {
 		Notes: []string{
 			"An existing line is found in any file; one that is commented out is enabled. If updating the package lists " +
 				"fails after a change, the files are restored.",
-			"For a PPA, the host queries Launchpad (api.launchpad.net) for the signing key, and fetches it from keyserver.ubuntu.com unless apt already trusts it. The key is stored in /etc/apt/trusted.gpg.d, where it is trusted for all repositories; deb822_repository and `signed-by` trust a key for one. state: absent does not remove the key. In check mode only Launchpad is queried.",
+			"For a PPA, the host queries Launchpad (api.launchpad.net) for the signing key, and fetches it from " +
+				"keyserver.ubuntu.com unless apt already trusts it. The key is stored in /etc/apt/trusted.gpg.d, where it is " +
+				"trusted for all repositories; deb822_repository and `signed-by` trust a key for one. state: absent does not " +
+				"remove the key. In check mode only Launchpad is queried.",
 			"Deb822 files (.sources) are not read.",
 		},
 		Examples: []string{

@@ -56,7 +56,8 @@ func deb822RepositorySpec() module.Spec {
 		Name:    "deb822_repository",
 		Summary: "Manages an apt repository in deb822 format, with its signing key.",
 		Notes: []string{
-			"The file is /etc/apt/sources.list.d/NAME.sources. The package lists are not updated: set `update_cache` on the next apt task.",
+			"The file is /etc/apt/sources.list.d/NAME.sources. The package lists are not updated: set `update_cache` on the " +
+				"next apt task.",
 			"A key given by URL is fetched in each run, to detect changes.",
 		},
 		Examples: []string{

@@ -61,7 +61,8 @@ const ambiguousVersion = "'version' argument is ambiguous when installing multip
 func (*Pip) Rules() schema.Rules {
 	return schema.Rules{
 		schema.AtLeastOne("name", "requirements"),
-		schema.Entries("name", 1, schema.NoLimit).Without("requirements").Says("one of the following is required: name, requirements"),
+		schema.Entries("name", 1, schema.NoLimit).Without("requirements").Says("one of the following is required: name, " +
+			"requirements"),
 		schema.AtMostOne("name", "requirements"),
 		schema.AtMostOne("executable", "virtualenv"),
 		schema.Needs("name").With("version").Says(ambiguousVersion),
