@@ -26,7 +26,7 @@ import (
 // findings collects what clusters come to, and tells each thing that is wrong once.
 type findings struct {
 	mu        sync.Mutex
-	printed      map[string]bool
+	printed   map[string]bool
 	looked    map[[32]byte]bool            // texts that were looked at
 	templates map[string]bool              // that were rendered
 	scripts   map[string]string            // by their text: where they are from
