@@ -22,14 +22,14 @@ const module = "kubekey/"
 // and may import it; siblings below one parent do not import each other.
 var floors = map[string]int{
 	"pkg/source": 0, "pkg/value": 0, "pkg/shell": 0, "pkg/redact": 0, "pkg/vault": 0, "pkg/charset": 0, "pkg/pyregex": 0,
-	"pkg/configparser": 0, "pkg/difflib": 0, "pkg/ipnet": 0,
+	"pkg/configparser": 0, "pkg/difflib": 0, "pkg/ipnet": 0, "pkg/artifact": 0,
 	"pkg/expr": 1, "pkg/schema": 1, "pkg/event": 1, "pkg/connector": 1,
 	// they use pkg/expr/filters; the library joins all
 	"pkg/expr/lookups": 2, "pkg/expr/methods": 2, "pkg/expr/tests": 2, "pkg/expr/library": 3,
 	"pkg/argspec": 2, "pkg/template": 2, "pkg/inventory": 2, "pkg/catalog": 2, "pkg/facts": 2, "pkg/certs": 2,
 	"pkg/hostscript": 2, "pkg/settings": 2,
 	"pkg/vars": 3, "pkg/playbook": 3, "pkg/module": 3, "pkg/ui": 3,
-	"pkg/config": 4, "pkg/project": 4, "pkg/artifact": 4, "pkg/journal": 4,
+	"pkg/config": 4, "pkg/project": 4, "pkg/journal": 4,
 	"pkg/engine/resume": 4, "pkg/engine/strategy": 4,
 	"pkg/engine": 5, "pkg/report": 5, "pkg/lint": 5, "pkg/collections": 5,
 	"pkg/cli": 6,

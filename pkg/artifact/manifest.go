@@ -1,0 +1,293 @@
+package artifact
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Format is the version of the file format that this package writes, and the newest that it reads.
+const Format = 1
+
+// Limits of what is read.
+const (
+	maxManifest = 64 << 20
+	maxBlobs    = 1_000_000
+)
+
+// Manifest lists everything in a file.
+type Manifest struct {
+	Format  int        `json:"format"`
+	Covers  Covers     `json:"covers"`
+	Catalog []Document `json:"catalog,omitempty"`
+	Items   []Item     `json:"items"`
+	Blobs   []Blob     `json:"blobs"` // in the order of the file
+}
+
+// Covers is what a file was made for.
+type Covers struct {
+	Kubernetes    []string `json:"kubernetes,omitempty"`
+	Architectures []string `json:"architectures,omitempty"`
+	Distributions []string `json:"distributions,omitempty"`
+	Groups        []string `json:"groups,omitempty"` // of images, as the catalog names them
+}
+
+// Document is a file of the catalog, with its text.
+type Document struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// Kind is what an item is.
+type Kind string
+
+// The kinds of items.
+const (
+	KindFile    Kind = "file"
+	KindChart   Kind = "chart"
+	KindImage   Kind = "image"
+	KindPackage Kind = "package"
+	KindExtra   Kind = "extra"
+)
+
+var kinds = []Kind{KindFile, KindChart, KindImage, KindPackage, KindExtra}
+
+// Item is a file, a chart, an image, or a repository of packages.
+type Item struct {
+	Kind         Kind            `json:"kind"`
+	Name         string          `json:"name"` // of a component or chart; the whole reference of an image
+	Version      string          `json:"version,omitempty"`
+	Architecture string          `json:"architecture,omitempty"`
+	Distribution string          `json:"distribution,omitempty"`
+	File         string          `json:"file,omitempty"`   // the catalog's name for the file, a relative path
+	Source       string          `json:"source,omitempty"` // where it was fetched
+	Licence      string          `json:"licence,omitempty"`
+	Size         int64           `json:"size"`   // of the content; of an image, of all its blobs
+	SHA256       string          `json:"sha256"` // of the content; of an image, its digest
+	Encoding     Encoding        `json:"encoding,omitempty"`
+	Blob         string          `json:"blob"`                 // digest of the blob that holds it
+	MediaType    types.MediaType `json:"media_type,omitempty"` // of an image
+	Platforms    []string        `json:"platforms,omitempty"`  // of an image: those that the file has
+	Blobs        []string        `json:"blobs,omitempty"`      // of an image: all its blobs, Blob among them
+	Unverified   bool            `json:"unverified,omitempty"` // no digest was known when it was imported
+}
+
+// Encoding is how a blob holds its content.
+type Encoding string
+
+// The encodings. Plain is the content itself.
+const (
+	Plain Encoding = ""
+	Zstd  Encoding = "zstd"
+)
+
+// String names an item in messages.
+func (i Item) String() string {
+	parts := []string{string(i.Kind), i.Name}
+	if i.Version != "" && i.Kind != KindImage {
+		parts = append(parts, i.Version)
+	}
+	if i.Architecture != "" {
+		parts = append(parts, i.Architecture)
+	}
+	return strings.Join(parts, " ")
+}
+
+// all lists the blobs of the item.
+func (i Item) all() []string {
+	if i.Kind == KindImage {
+		return i.Blobs
+	}
+	return []string{i.Blob}
+}
+
+// Blob is a blob of the file.
+type Blob struct {
+	Digest string `json:"digest"` // sha256:HEX
+	Size   int64  `json:"size"`
+}
+
+// sort brings the manifest into its one order.
+func (m *Manifest) sort() {
+	slices.SortFunc(m.Items, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Version, b.Version), cmp.Compare(a.Architecture, b.Architecture),
+			cmp.Compare(a.Distribution, b.Distribution), cmp.Compare(a.File, b.File))
+	})
+	slices.SortFunc(m.Blobs, func(a, b Blob) int { return cmp.Compare(a.Digest, b.Digest) })
+	for _, list := range [][]string{m.Covers.Kubernetes, m.Covers.Architectures, m.Covers.Distributions, m.Covers.Groups} {
+		slices.Sort(list)
+	}
+}
+
+// encode returns the bytes of the manifest.
+func (m *Manifest) encode() ([]byte, error) { return encodeJSON(m) }
+
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
+
+// decode reads and checks a manifest.
+func decode(text []byte) (*Manifest, error) {
+	var head struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("the manifest is not valid JSON: %w", err)
+	}
+	if head.Format != Format {
+		return nil, fmt.Errorf("the file has format %d, and this kk reads format %d: use the kk that made the file, or a "+
+			"newer one", head.Format, Format)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	m := &Manifest{}
+	if err := d.Decode(m); err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the manifest is followed by other data")
+	}
+	return m, m.check()
+}
+
+// check reports everything in the manifest that contradicts itself.
+func (m *Manifest) check() error {
+	if len(m.Blobs) > maxBlobs {
+		return fmt.Errorf("the manifest lists %d blobs: at most %d are read", len(m.Blobs), maxBlobs)
+	}
+	var problems []error
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	sizes := make(map[string]int64, len(m.Blobs))
+	previous := ""
+	for _, b := range m.Blobs {
+		switch {
+		case !isDigest(b.Digest):
+			wrong("%q is not a digest", b.Digest)
+		case b.Digest <= previous:
+			wrong("blob %s is listed twice or out of order", b.Digest)
+		case b.Size < 0 || b.Size > maxBlob:
+			wrong("blob %s has the size %d", b.Digest, b.Size)
+		}
+		previous = b.Digest
+		sizes[b.Digest] = b.Size
+	}
+	used := make(map[string]bool, len(m.Blobs))
+	seen := make(map[string]bool, len(m.Items))
+	for _, i := range m.Items {
+		if seen[i.key()] {
+			wrong("%s is listed twice", i)
+		}
+		seen[i.key()] = true
+		if err := i.check(sizes); err != nil {
+			wrong("%s: %w", i, err)
+		}
+		for _, d := range i.all() {
+			used[d] = true
+		}
+	}
+	for _, b := range m.Blobs {
+		if !used[b.Digest] {
+			wrong("blob %s belongs to no item", b.Digest)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// key is what no two items share.
+func (i Item) key() string {
+	return strings.Join([]string{string(i.Kind), i.Name, i.Version, i.Architecture, i.Distribution, i.File}, "\x00")
+}
+
+func (i Item) check(sizes map[string]int64) error {
+	switch {
+	case !slices.Contains(kinds, i.Kind):
+		return fmt.Errorf("unknown kind %q", i.Kind)
+	case i.Name == "":
+		return errors.New("it has no name")
+	case i.Encoding != Plain && i.Encoding != Zstd:
+		return fmt.Errorf("unknown encoding %q", i.Encoding)
+	case i.Size < 0:
+		return fmt.Errorf("it has the size %d", i.Size)
+	case !isDigest("sha256:" + i.SHA256):
+		return fmt.Errorf("%q is not a sha256", i.SHA256)
+	case i.File != "" && !isLocal(i.File):
+		return fmt.Errorf("%q is not a relative path below the directory that it is extracted to", i.File)
+	}
+	for _, d := range i.all() {
+		if _, ok := sizes[d]; !ok {
+			return fmt.Errorf("its blob %s is not in the list of blobs", d)
+		}
+	}
+	if i.Kind == KindImage {
+		return i.checkImage()
+	}
+	if i.Encoding == Plain && (i.Blob != "sha256:"+i.SHA256 || sizes[i.Blob] != i.Size) {
+		return fmt.Errorf("its blob %s has another digest or size than its content", i.Blob)
+	}
+	return nil
+}
+
+func (i Item) checkImage() error {
+	switch {
+	case i.Blob != "sha256:"+i.SHA256 || i.Encoding != Plain:
+		return errors.New("its digest is not the one of its manifest")
+	case !slices.Contains(i.Blobs, i.Blob):
+		return errors.New("its manifest is not among its blobs")
+	case !i.MediaType.IsImage() && !i.MediaType.IsIndex():
+		return fmt.Errorf("%q is no media type of an image", i.MediaType)
+	}
+	return nil
+}
+
+// isLocal reports whether a slash-separated path stays below where it starts, in its shortest form.
+func isLocal(name string) bool {
+	return name == path.Clean(name) && !path.IsAbs(name) && name != "." && name != ".." &&
+		!strings.HasPrefix(name, "../") && !strings.ContainsAny(name, "\\\x00")
+}
+
+func isDigest(text string) bool {
+	digits, ok := strings.CutPrefix(text, "sha256:")
+	_, err := hex.DecodeString(digits)
+	return ok && err == nil && len(digits) == 64 && strings.ToLower(digits) == digits
+}
+
+// Names of annotations that programs read the name of an image from.
+const (
+	refName        = "org.opencontainers.image.ref.name" // skopeo, umoci, podman
+	containerdName = "io.containerd.image.name"          // ctr, nerdctl
+)
+
+// index is the OCI layout's index.json, which follows from the manifest.
+func (m *Manifest) index() ([]byte, error) {
+	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{}}
+	sizes := make(map[string]int64, len(m.Blobs))
+	for _, b := range m.Blobs {
+		sizes[b.Digest] = b.Size
+	}
+	for _, i := range m.Items {
+		if i.Kind != KindImage {
+			continue
+		}
+		index.Manifests = append(index.Manifests, v1.Descriptor{
+			MediaType: i.MediaType, Size: sizes[i.Blob], Digest: v1.Hash{Algorithm: "sha256", Hex: i.SHA256},
+			Annotations: map[string]string{refName: i.Name, containerdName: i.Name},
+		})
+	}
+	return encodeJSON(index)
+}
