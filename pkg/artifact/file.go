@@ -309,3 +309,13 @@ func (s Set) File(name string) (*File, Item, bool) {
 func (s Set) Image(ref string) (*File, Item, bool) {
 	return s.Find(func(i Item) bool { return i.Kind == KindImage && i.Name == ref })
 }
+
+// Catalog returns the catalog of the first file that has one.
+func (s Set) Catalog() []Document {
+	for _, f := range s {
+		if len(f.Manifest.Catalog) > 0 {
+			return f.Manifest.Catalog
+		}
+	}
+	return nil
+}

@@ -71,6 +71,7 @@ type Item struct {
 	Distribution string          `json:"distribution,omitempty"`
 	File         string          `json:"file,omitempty"`   // the catalog's name for the file, a relative path
 	Source       string          `json:"source,omitempty"` // where it was fetched
+	Group        string          `json:"group,omitempty"`  // of an image: its group in the catalog
 	Licence      string          `json:"licence,omitempty"`
 	Size         int64           `json:"size"`   // of the content; of an image, of all its blobs
 	SHA256       string          `json:"sha256"` // of the content; of an image, its digest

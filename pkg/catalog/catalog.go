@@ -7,6 +7,7 @@
 package catalog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/source"
 )
@@ -58,27 +61,83 @@ const (
 	allMinors  = "all"
 	anyArch    = "any"
 	kubernetes = "kubernetes" // the version of Kubernetes among the names
-	checksums  = "catalog/checksums.txt"
 )
+
+// Document is a file of a catalog with its text. A name that ends in .txt is a list of checksums.
+type Document struct {
+	Name string
+	Text []byte
+}
 
 // Load reads the folder catalog of the builtin project, then the overlays in order, with read:
 // later files override earlier ones. The error is source.Diagnostics with all problems of all
 // files.
 func Load(read func(path string) ([]byte, error), builtin fs.FS, overlays []string) (*Catalog, error) {
+	names := Files(builtin)
+	if len(names) == 0 {
+		return nil, errors.New("the builtin project has no catalog")
+	}
 	l := &loader{c: empty()}
-	names, err := fs.Glob(builtin, "catalog/*.yaml")
-	if err != nil || len(names) == 0 {
-		return nil, errors.Join(errors.New("the builtin project has no catalog"), err)
-	}
 	for _, name := range names {
-		l.file(source.Builtin+"/"+name, func() ([]byte, error) { return fs.ReadFile(builtin, name) })
+		l.file(name, func() ([]byte, error) { return fs.ReadFile(builtin, strings.TrimPrefix(name, source.Builtin+"/")) })
 	}
-	l.checksums(source.Builtin+"/"+checksums, func() ([]byte, error) { return fs.ReadFile(builtin, checksums) })
 	for _, name := range overlays {
 		l.file(name, func() ([]byte, error) { return read(name) })
 	}
 	return l.finish()
 }
+
+// Files lists the paths of the builtin catalog, as playbooks refer to them.
+func Files(builtin fs.FS) []string {
+	names, _ := fs.Glob(builtin, "catalog/*") // the pattern is valid
+	for i, name := range names {
+		names[i] = source.Builtin + "/" + name
+	}
+	return names
+}
+
+// Parse reads documents, each overriding the previous ones.
+func Parse(documents []Document) (*Catalog, error) {
+	l := &loader{c: empty()}
+	for _, d := range documents {
+		l.file(d.Name, func() ([]byte, error) { return d.Text, nil })
+	}
+	return l.finish()
+}
+
+// Portable returns a document without what applies to one site only: zones, mirrors and registries.
+func Portable(d Document) (Document, error) {
+	if isChecksums(d.Name) {
+		return d, nil
+	}
+	docs, ds := source.ParseYAML(source.NewFile(d.Name, d.Text))
+	if err := ds.Err(); err != nil {
+		return d, err
+	}
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(2)
+	for _, doc := range docs {
+		for _, n := range doc.Content {
+			var kept []*yaml.Node
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				if !slices.Contains(ofSites, n.Content[i].Value) {
+					kept = append(kept, n.Content[i], n.Content[i+1])
+				}
+			}
+			n.Content = kept
+		}
+		if err := e.Encode(doc); err != nil {
+			return d, err
+		}
+	}
+	return Document{d.Name, out.Bytes()}, e.Close()
+}
+
+// ofSites are the keys of a document that apply to one site only.
+var ofSites = []string{"zones", "mirrors", "registries"}
+
+func isChecksums(name string) bool { return strings.HasSuffix(name, ".txt") }
 
 func empty() *Catalog {
 	return &Catalog{

@@ -37,6 +37,10 @@ func (l *loader) open(name string, text func() ([]byte, error)) *reader {
 }
 
 func (l *loader) file(name string, text func() ([]byte, error)) {
+	if isChecksums(name) {
+		l.checksums(name, text)
+		return
+	}
 	r := l.open(name, text)
 	if r == nil {
 		return

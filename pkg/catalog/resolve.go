@@ -22,6 +22,9 @@ type Request struct {
 	Mirrors    map[string]string // prefixes of URLs and their replacements; override those of the zone
 	Registries map[string]string // registries, optionally with a path, and their replacements
 
+	// Offline omits all mirrors and registries but the private one: files and images have the names of upstream.
+	Offline bool
+
 	PrivateRegistry string // HOST[:PORT] that nodes pull all images from; "" is upstream's or Registries'
 	Project         string // path put before all repositories of the private registry
 }
@@ -98,6 +101,9 @@ func (r *resolver) kubernetes() bool {
 
 // zone merges the rewrites of overlays, of the zone and of the request.
 func (r *resolver) zone() {
+	if r.Offline {
+		return
+	}
 	if z := r.zones[r.Zone]; z != nil {
 		r.rewrites.over(*z)
 	} else if r.Zone != "" {
@@ -265,7 +271,7 @@ func (r *resolver) component(name, arch string) *value.Dict {
 	if r.sums[name] != nil && digest == "" && local == "" {
 		url = "" // do not download what cannot be verified
 	}
-	return value.NewDict("url", url, "sha256", digest,
+	return value.NewDict("name", name, "version", version, "arch", arch, "url", url, "upstream", upstream, "sha256", digest,
 		"file", fileOf(name, version, arch, cmp.Or(upstream, url, local)), "path", local)
 }
 
@@ -323,12 +329,13 @@ func (r *resolver) charts() *value.Dict {
 
 func (r *resolver) chart(name string) *value.Dict {
 	a, o, version := r.Catalog.charts[name], r.Components[name], r.chosen[name]
-	url := rewrite(r.rewrites.mirrors, r.fill(name, a.pattern(anyArch), version, anyArch))
+	upstream := r.fill(name, a.pattern(anyArch), version, anyArch)
+	url := rewrite(r.rewrites.mirrors, upstream)
 	if o.URL != "" {
 		url = r.fill(name, o.URL, version, anyArch)
 	}
 	digest := strings.TrimPrefix(cmp.Or(o.SHA256[anyArch], a.sha256), "sha256:")
-	return value.NewDict("version", version, "url", url, "sha256", digest,
+	return value.NewDict("name", name, "version", version, "url", url, "upstream", upstream, "sha256", digest,
 		"file", path.Join("charts", name+"-"+version+".tgz"), "path", cmp.Or(o.Path, a.path))
 }
 

@@ -139,6 +139,7 @@ func (a *app) catalogShowCommand() *cobra.Command {
 		},
 	}
 	in.flags(cmd.Flags())
+	in.artifactFlag(cmd.Flags())
 	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
 	return cmd
 }

@@ -22,6 +22,7 @@ type shortcut struct {
 	playbook         string // relative to playbooks/, without .yaml
 	args             func(cmd *cobra.Command, args []string) error
 	asks             bool                 // has --yes
+	offline          bool                 // has --artifact
 	flags            func(*pflag.FlagSet) // adds flags of this command only
 	vars             func(cmd *cobra.Command, args []string) *value.Dict
 	check            func(s *session, args []string) source.Diagnostics // runs before any host is reached
@@ -38,7 +39,7 @@ const (
 
 func (a *app) families() []family {
 	create := []*cobra.Command{a.shortcutCommand(shortcut{
-		use: "cluster", playbook: "create_cluster", asks: true, args: noArgs, flags: kubernetesFlag,
+		use: "cluster", playbook: "create_cluster", asks: true, offline: true, args: noArgs, flags: kubernetesFlag,
 		short: "Create a Kubernetes cluster, or apply the config to an existing one",
 		long: "Create a Kubernetes cluster on the hosts of an inventory: prechecks, downloads, certificates, operating " +
 			"systems, etcd, container runtime, " +
@@ -49,7 +50,7 @@ func (a *app) families() []family {
 			"A second run changes only what differs from the config. After a failure, run the same command again.",
 	}), a.createConfigCommand(), a.createInventoryCommand()}
 	add := []*cobra.Command{a.shortcutCommand(shortcut{
-		use: "nodes [NODE...]", playbook: "add_nodes", asks: true, check: inInventory, vars: names("add_nodes"),
+		use: "nodes [NODE...]", playbook: "add_nodes", asks: true, offline: true, check: inInventory, vars: names("add_nodes"),
 		short: "Add the inventory's new hosts to a cluster",
 		long: "Add hosts to a cluster: those on the command line, or all hosts of the inventory that are not in the " +
 			"cluster yet. " +
@@ -89,13 +90,13 @@ func (a *app) families() []family {
 	}
 	prepare := []*cobra.Command{
 		a.shortcutCommand(shortcut{
-			use: "os", playbook: "init_os", args: noArgs,
+			use: "os", playbook: "init_os", offline: true, args: noArgs,
 			short: "Prepare the operating systems of a cluster's hosts",
 			long: "Only prepare the operating systems of a cluster's hosts: packages, host names, kernel settings, swap, " +
 				"time. `kk create cluster` includes this.",
 		}),
 		a.shortcutCommand(shortcut{
-			use: "registry", playbook: "init_registry", args: noArgs, flags: kubernetesFlag,
+			use: "registry", playbook: "init_registry", offline: true, args: noArgs, flags: kubernetesFlag,
 			short: "Set up the private image registry",
 			long: "Set up the private image registry on the hosts of the group image_registry, and push the images that the " +
 				"config needs. `kk create cluster` includes this.",
@@ -120,6 +121,7 @@ func (a *app) families() []family {
 		{"delete", "Delete nodes, a cluster, a registry", remove},
 		{"init", "Prepare hosts", prepare},
 		{"certs", "Manage a cluster's certificates", certs},
+		{"artifact", "Make offline files", []*cobra.Command{a.artifactExportCommand()}},
 	}
 }
 
@@ -158,6 +160,9 @@ func (a *app) shortcutCommand(s shortcut) *cobra.Command {
 	r.flags(cmd.Flags())
 	if s.flags != nil {
 		s.flags(cmd.Flags())
+	}
+	if s.offline {
+		r.artifactFlag(cmd.Flags())
 	}
 	if s.asks {
 		cmd.Flags().BoolP(flagYes, "y", false, "do not ask")

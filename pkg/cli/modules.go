@@ -16,6 +16,7 @@ import (
 	"kubekey/pkg/module/image"
 	"kubekey/pkg/module/kube"
 	"kubekey/pkg/module/net"
+	"kubekey/pkg/module/offline"
 	"kubekey/pkg/module/packages"
 	"kubekey/pkg/module/pki"
 	"kubekey/pkg/module/service"
@@ -27,7 +28,7 @@ import (
 func Modules() (*module.Registry, error) {
 	return module.NewRegistry(
 		account.Modules(), exec.Modules(), file.Modules(), flow.Modules(), image.Modules(), kube.Modules(),
-		net.Modules(), packages.Modules(), pki.Modules(), service.Modules(), system.Modules(),
+		net.Modules(), offline.Modules(), packages.Modules(), pki.Modules(), service.Modules(), system.Modules(),
 
 		crypto.Modules(), general.Modules(), posix.Modules(), sql.Modules(),
 	)

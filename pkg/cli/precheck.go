@@ -33,6 +33,7 @@ func (a *app) precheckCommand() *cobra.Command {
 		},
 	}
 	r.flags(cmd.Flags())
+	r.artifactFlag(cmd.Flags())
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -18,6 +19,7 @@ import (
 	"kubekey/pkg/project"
 	"kubekey/pkg/source"
 	"kubekey/pkg/template"
+	"kubekey/pkg/value"
 	"kubekey/pkg/vars"
 )
 
@@ -28,6 +30,7 @@ type inputs struct {
 	extra       []string
 	sets        []string
 	limit       []string
+	artifacts   []string
 	workdir     string
 	playbooks   []string    // paths; empty means the working folder
 	watch       *lint.Watch // receives what is compiled and linked; may be nil
@@ -46,6 +49,29 @@ func (in *inputs) flags(f *pflag.FlagSet) {
 	f.StringVar(&in.workdir, flagWorkdir, "",
 		"folder for the journal, hooks and generated files (default $KK_WORKDIR or ~/.kk)")
 	in.vault.flags(f)
+}
+
+// artifactFlag adds the flag of commands that can read everything from offline files.
+func (in *inputs) artifactFlag(f *pflag.FlagSet) {
+	f.StringArrayVarP(&in.artifacts, "artifact", "a", nil,
+		"offline file (`kk artifact export`) that everything is read from, and nothing from the network; may be repeated")
+}
+
+// offline returns --artifact as the --set of the config key that it stands for.
+func (in *inputs) offline() ([]string, error) {
+	if len(in.artifacts) == 0 {
+		return nil, nil
+	}
+	var files []any
+	for _, f := range in.artifacts {
+		abs, err := filepath.Abs(f)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, abs)
+	}
+	text, err := value.JSON(files, value.JSONOptions{})
+	return []string{"artifact.files=" + text}, err
 }
 
 // session contains everything that a command needs to evaluate and run.
@@ -132,7 +158,11 @@ func (a *app) begin(ctx context.Context, in *inputs) (*session, error) {
 	s.diagnostics.Add(found...)
 	var given, layers source.Diagnostics
 	reader := a.configReader()
-	s.given, given = reader.Given(in.configs, in.extra, in.sets)
+	offline, err := in.offline()
+	if err != nil {
+		return nil, err
+	}
+	s.given, given = reader.Given(in.configs, in.extra, append(offline, in.sets...))
 	s.extra, layers = reader.Layers(s.given, s.templates)
 	s.diagnostics.Add(append(append(plugins, given...), layers...)...)
 	return s, nil

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kubekey/pkg/artifact"
 	"kubekey/pkg/catalog"
 	"kubekey/pkg/config"
 	"kubekey/pkg/source"
@@ -22,12 +23,14 @@ const registryGroup = "image_registry"
 // For roles it replaces the config key of the same name, from which it is made.
 func (a *app) versions(s *session, c *config.Config) *vars.Layer {
 	q := &question{app: a, config: c}
-	known, err := catalog.Load(a.readFile, a.tree.Embedded, q.overlays())
+	offline := q.files("artifact", "files")
+	known, err := a.knownIn(q, offline)
 	if err != nil {
 		s.diagnostics.Add(source.DiagnosticsOf(err)...)
 		return nil
 	}
 	request := q.request(known.ConfigKeys())
+	request.Offline = len(offline) > 0
 	if !s.inventoryFails && len(s.inventory.HostsIn(registryGroup)) > 0 {
 		request.PrivateRegistry, request.Project = q.privateRegistry()
 	}
@@ -42,7 +45,40 @@ func (a *app) versions(s *session, c *config.Config) *vars.Layer {
 			s.diagnostics.Add(d)
 		}
 	}
-	return vars.Values("catalog", value.NewDict("catalog", found))
+	if found == nil {
+		return nil
+	}
+	if !request.Offline {
+		found.Set("files", value.Of(append(catalog.Files(a.tree.Embedded), q.overlays()...)))
+	}
+	settings, _ := c.Get("artifact")
+	d, _ := settings.(*value.Dict)
+	artifact := d.Clone()
+	artifact.Set("files", value.Of(offline))
+	return vars.Values("catalog", value.NewDict("catalog", found, "artifact", artifact))
+}
+
+// knownIn returns the catalog of the offline files, or without any the one that kk ships with its overlays.
+func (a *app) knownIn(q *question, offline []string) (*catalog.Catalog, error) {
+	if len(offline) == 0 {
+		return catalog.Load(a.readFile, a.tree.Embedded, q.overlays())
+	}
+	set, err := artifact.OpenSet(offline)
+	if err != nil {
+		return nil, source.Errorf(q.config.At("artifact", "files"), "%s", err).
+			WithHelp("`kk artifact verify FILE` checks a file; copy a damaged one again")
+	}
+	defer func() { _ = set.Close() }() // only read
+	documents := set.Catalog()
+	if len(documents) == 0 {
+		return nil, source.Errorf(q.config.At("artifact", "files"), "%s: no catalog is in there", strings.Join(offline, ", ")).
+			WithHelp("name the file that `kk artifact export` made as well")
+	}
+	var out []catalog.Document
+	for _, d := range documents {
+		out = append(out, catalog.Document{Name: set[0].Path + ":" + d.Name, Text: []byte(d.Text)})
+	}
+	return catalog.Parse(out)
 }
 
 // reported reports whether there already is a diagnostic at a position.
@@ -147,12 +183,15 @@ func (q *question) file(path ...string) string {
 	return name
 }
 
-func (q *question) overlays() []string {
-	v, _ := q.config.Get("catalog", "overlays")
+func (q *question) overlays() []string { return q.files("catalog", "overlays") }
+
+// files returns the paths of a list.
+func (q *question) files(path ...string) []string {
+	v, _ := q.config.Get(path...)
 	list, _ := v.([]any)
 	var out []string
 	for i := range list {
-		out = append(out, q.file("catalog", "overlays", strconv.Itoa(i)))
+		out = append(out, q.file(append(slices.Clone(path), strconv.Itoa(i))...))
 	}
 	return out
 }

@@ -28,6 +28,7 @@ type controller struct {
 	inventory string
 	config    string
 	groups    groups
+	file      string // the offline file of a cut lab
 	logs      int
 }
 
@@ -162,6 +163,12 @@ func (c *controller) try(ctx context.Context, t *testing.T, args ...string) resu
 	t.Helper()
 	args = append(args, "-i", c.inventory, "-c", c.config, "--workdir", c.dir)
 	cmd := exec.CommandContext(ctx, c.kk, args...)
+	if c.file != "" {
+		if args[0] == "create" || args[0] == "add" {
+			args = append(args, "-a", c.file)
+		}
+		cmd = c.lab.Command(ctx, c.kk, args...)
+	}
 	cmd.Dir = c.dir
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

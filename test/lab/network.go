@@ -59,6 +59,7 @@ func removeNetwork(ctx context.Context, s state) error {
 			}
 		}
 	}
+	errs = append(errs, removeCut(ctx, s))
 	if linkExists(s.label()) {
 		errs = append(errs, run(ctx, "ip", "link", "delete", s.label()))
 	}

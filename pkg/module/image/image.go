@@ -18,7 +18,7 @@ import (
 )
 
 // Modules returns the modules of this package.
-func Modules() []module.Spec { return []module.Spec{imageSpec()} }
+func Modules() []module.Spec { return []module.Spec{imageSpec(), loadSpec()} }
 
 // Image is the module image.
 type Image struct {
@@ -29,6 +29,7 @@ type Image struct {
 	Auth         *value.Dict   `kk:"auth" doc:"credentials by registry: {host: {username, password}}"`
 	TLS          *value.Dict   `kk:"tls" doc:"TLS options by registry: {host: {ca, skip_verify, plain_http}}; ca is PEM or a file on the control node"`
 	DockerConfig bool          `kk:"docker_config" default:"no" doc:"use the credentials in ~/.docker/config.json for registries that are not in auth"`
+	Artifact     []string      `kk:"artifact" doc:"x"`
 	Parallel     int           `kk:"parallel" default:"4" doc:"number of images to copy in parallel, 1 to 64"`
 	Attempts     int           `kk:"attempts" default:"3" doc:"attempts per image, 1 to 100"`
 	Backoff      time.Duration `kk:"backoff" default:"1" doc:"wait before the second attempt; doubled for each further one"`

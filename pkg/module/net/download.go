@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"kubekey/pkg/artifact"
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
@@ -57,6 +59,7 @@ type download struct {
 	Attempts int            `kk:"attempts" default:"3" doc:"attempts per file, 1 to 100"`
 	Backoff  time.Duration  `kk:"backoff" default:"1" doc:"wait before the second attempt; doubled for each further one"`
 	Timeout  time.Duration  `kk:"timeout" default:"30" doc:"how long to wait for a connection, and for further data"`
+	Artifact []string       `kk:"artifact" doc:"offline files to read all items from, by their dest as it is given; nothing is fetched then"`
 	Proxy    redact.Secret  `kk:"proxy" doc:"URL of the proxy, except for addresses in NO_PROXY"`
 }
 
@@ -67,6 +70,9 @@ type downloadItem struct {
 	SHA256  string          `kk:"sha256" doc:"SHA-256 digest, hexadecimal; without it the file is not verified"`
 	Version string          `kk:"version" doc:"version of the file, for error messages"`
 	Mode    schema.FileMode `kk:"mode" default:"0644" doc:"permission bits"`
+
+	name string                        // dest as it is given
+	open func() (io.ReadCloser, error) // its content in an offline file; nil without one
 }
 
 // Rules implements schema.Ruled.
@@ -87,6 +93,11 @@ func (m *download) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	if err != nil {
 		return module.Result{Failed: true, Msg: err.Error()}, nil
 	}
+	set, err := m.open()
+	if err != nil {
+		return module.Result{Failed: true, Msg: err.Error()}, nil
+	}
+	defer func() { _ = set.Close() }() // only read
 	o := origin{Timeout: m.Timeout, Validate: true, Agent: "kk", proxy: via}
 	got := make([]fetched, len(m.Items))
 	module.Parallel(len(m.Items), m.Parallel, func(i int) {
@@ -100,12 +111,42 @@ func (m *download) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	return m.result(got), nil
 }
 
+// open opens the offline files, and assigns the items to what is in them.
+func (m *download) open() (artifact.Set, error) {
+	if len(m.Artifact) == 0 {
+		return nil, nil
+	}
+	set, err := artifact.OpenSet(m.Artifact)
+	if err != nil {
+		return nil, err
+	}
+	var problems []error
+	for i := range m.Items {
+		item := &m.Items[i]
+		f, found, ok := set.File(item.name)
+		switch {
+		case !ok:
+			problems = append(problems, fmt.Errorf("%s%s %w %s", item.name, ofVersion(item.Version), artifact.ErrMissing,
+				strings.Join(m.Artifact, ", ")))
+		case item.SHA256 != "" && item.SHA256 != found.SHA256:
+			problems = append(problems, &wrongDigest{f.Path + ": " + item.name, found.SHA256, item.SHA256})
+		default:
+			item.SHA256, item.open = found.SHA256, func() (io.ReadCloser, error) { return f.Content(found) }
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(append(problems, set.Close())...)
+	}
+	return set, nil
+}
+
 // prepare checks the items and completes their paths.
 func (m *download) prepare() error {
 	var problems []error
 	seen := map[string]downloadItem{}
 	for i := range m.Items {
 		item := &m.Items[i]
+		item.name = filepath.ToSlash(item.Dest)
 		if !filepath.IsAbs(item.Dest) {
 			item.Dest = filepath.Join(m.Dir, item.Dest)
 		}

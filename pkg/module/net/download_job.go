@@ -63,8 +63,10 @@ func (j job) ensure(ctx context.Context) (changed bool, bytes int64, err error) 
 	if good, err := j.good(j.item.Dest); err != nil || good { // another run was first
 		return false, 0, errors.Join(err, os.Remove(part))
 	}
-	if j.item.Path != "" {
-		err = j.copyLocal(part)
+	if j.item.open != nil {
+		err = j.copyFrom(j.item.open, part, j.item.Dest)
+	} else if j.item.Path != "" {
+		err = j.copyFrom(func() (io.ReadCloser, error) { return os.Open(j.item.Path) }, part, j.item.Path)
 	} else {
 		bytes, err = j.fetch(ctx, part)
 	}
@@ -114,9 +116,9 @@ func (j job) setMode(there bool) (changed bool, err error) {
 	return true, os.Chmod(j.item.Dest, mode)
 }
 
-// copyLocal copies a file of this machine.
-func (j job) copyLocal(part string) error {
-	src, err := os.Open(j.item.Path)
+// copyFrom copies content of this machine.
+func (j job) copyFrom(open func() (io.ReadCloser, error), part, name string) error {
+	src, err := open()
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (j job) copyLocal(part string) error {
 	if err := errors.Join(err, dst.Close()); err != nil {
 		return err
 	}
-	return j.verify(part, j.item.Path)
+	return j.verify(part, name)
 }
 
 // fetch tries until the file is complete, and returns the number of bytes received.
@@ -241,7 +243,7 @@ func (j job) explain(err error) error {
 			ofVersion(j.item.Version))
 	case errors.As(err, &status):
 		return fmt.Errorf("%s: %w", from, status)
-	case errors.As(err, new(*wrongDigest)), j.item.Path != "":
+	case errors.As(err, new(*wrongDigest)), j.item.Path != "", j.item.open != nil:
 		return fmt.Errorf("%s: %w", j.item.Dest, err)
 	}
 	var inURL *url.Error

@@ -1,0 +1,102 @@
+package offline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/artifact"
+	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
+)
+
+func checkSpec() module.Spec {
+	return module.Spec{
+		Name: "artifact_check", Collection: "kk",
+		Summary: "Checks that offline files have what a cluster needs, undamaged.",
+		Notes: []string{
+			"Everything that is missing is listed. What is there is read and verified; what is not needed is not read.",
+		},
+		Examples: []string{
+			"- name: Check offline file\n  artifact_check:\n    artifact: [/srv/kubernetes.tar]\n" +
+				"    files: [{name: kubeadm, version: v1.34.4, arch: amd64, file: amd64/kubeadm}]\n" +
+				"    images: [\"registry.k8s.io/pause:3.10.1\"]\n    platforms: [linux/amd64]",
+		},
+		Returns: []module.Return{{Key: "missing", Type: "list", Doc: "what is missing, if it failed"}},
+		New:     func() module.Runner { return &check{} },
+		Where:   module.Once, Check: module.Harmless,
+	}
+}
+
+type check struct {
+	Artifact  []string `kk:"artifact,required" doc:"offline files on the control node"`
+	Files     []item   `kk:"files" doc:"files and charts that are needed"`
+	Images    []string `kk:"images" doc:"images that are needed, by their full names"`
+	Platforms []string `kk:"platforms" doc:"platforms that each image is needed for, such as linux/amd64"`
+	Verify    bool     `kk:"verify" default:"yes" doc:"read and verify what is needed"`
+}
+
+// Rules implements schema.Ruled.
+func (*check) Rules() schema.Rules { return schema.Rules{platformRule} }
+
+// Run implements module.Runner.
+func (m *check) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	set, err := artifact.OpenSet(m.Artifact)
+	if err != nil {
+		return module.Result{}, err
+	}
+	defer func() { _ = set.Close() }() // only read
+	needed := map[*artifact.File][]artifact.Item{}
+	var missing []string
+	for _, i := range m.Files {
+		if f, found, ok := set.File(i.File); ok && (i.SHA256 == "" || i.SHA256 == found.SHA256) {
+			needed[f] = append(needed[f], found)
+		} else {
+			missing = append(missing, i.String()+", "+i.File+differs(ok))
+		}
+	}
+	for _, ref := range m.Images {
+		f, found, ok := set.Image(ref)
+		if !ok {
+			missing = append(missing, "image "+ref)
+			continue
+		}
+		needed[f] = append(needed[f], found)
+		for _, p := range m.Platforms {
+			if !slices.Contains(found.Platforms, p) {
+				missing = append(missing, fmt.Sprintf("image %s for %s", ref, p))
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return module.Result{Failed: true, Data: value.NewDict("missing", value.Of(missing)), Msg: fmt.Sprintf("%s: not in there, but needed by this config and these hosts:\n"+
+			"- %s\nexport a file with this config and these architectures, and add it with -a",
+			strings.Join(m.Artifact, ", "), strings.Join(missing, "\n- "))}, nil
+	}
+	if !m.Verify {
+		return module.Result{}, nil
+	}
+	for _, f := range set {
+		items := needed[f]
+		only := func(i artifact.Item) bool {
+			return slices.ContainsFunc(items, func(n artifact.Item) bool { return n.Kind == i.Kind && n.Blob == i.Blob })
+		}
+		if err := f.Verify(ctx, only, func(done, total int64) {
+			if c.Progress != nil {
+				c.Progress("verify "+f.Path, done, total)
+			}
+		}); err != nil {
+			return module.Result{}, fmt.Errorf("%s: %w", f.Path, err)
+		}
+	}
+	return module.Result{}, nil
+}
+
+func differs(there bool) string {
+	if there {
+		return " (another file of that name is)"
+	}
+	return ""
+}

@@ -1,0 +1,152 @@
+package offline
+
+import (
+	"context"
+	"path/filepath"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"kubekey/pkg/artifact"
+	"kubekey/pkg/catalog"
+	"kubekey/pkg/module"
+	"kubekey/pkg/schema"
+	"kubekey/pkg/value"
+)
+
+func exportSpec() module.Spec {
+	return module.Spec{
+		Name: "artifact_export", Collection: "kk",
+		Summary: "Writes an offline file from files and images in the cache.",
+		Notes: []string{
+			"The same inputs make the same bytes. The file gets its name only when it is complete; until then it is " +
+				"NAME.part.",
+			"Programs are stored compressed; compressed copies are kept in the cache. Archives and images are stored as " +
+				"they are, and everything only once.",
+			"Of a multi-platform image the images for platforms are included, and its index with its digest.",
+		},
+		Examples: []string{
+			"- name: Write offline file\n  artifact_export:\n    dest: /srv/kubernetes.tar\n    cache: /var/cache/app\n" +
+				"    files: [{name: kubeadm, version: v1.34.4, arch: amd64, file: amd64/kubeadm}]\n" +
+				"    images: [{ref: \"registry.k8s.io/pause:3.10.1\", group: kubernetes}]\n    platforms: [linux/amd64]",
+		},
+		Returns: []module.Return{
+			{Key: "dest", Type: "str", Doc: "path of the file"},
+			{Key: "items", Type: "int", Doc: "number of files, charts and images in it"},
+			{Key: "bytes", Type: "int", Doc: "size of what it holds, each blob once"},
+		},
+		New:   func() module.Runner { return &export{} },
+		Where: module.Once,
+	}
+}
+
+type export struct {
+	Dest       string   `kk:"dest,required,path" doc:"path of the file on the control node"`
+	Cache      string   `kk:"cache,required,path" doc:"directory on the control node that has the files"`
+	Layout     string   `kk:"layout,path" doc:"OCI layout that has the images; default: images in cache"`
+	Files      []item   `kk:"files" doc:"files for hosts"`
+	Charts     []item   `kk:"charts" doc:"Helm charts"`
+	Images     []image  `kk:"images" doc:"images, by their names in the layout"`
+	Platforms  []string `kk:"platforms" doc:"platforms of the images, such as linux/amd64"`
+	Kubernetes []string `kk:"kubernetes" doc:"versions of Kubernetes that the file is for"`
+	Catalog    []string `kk:"catalog" doc:"catalog files that the file was planned with, in order"`
+}
+
+type image struct {
+	Ref   string `kk:"ref,required" doc:"full name of the image, as nodes use it"`
+	Group string `kk:"group" doc:"group of the catalog that it belongs to"`
+}
+
+// Rules implements schema.Ruled.
+func (*export) Rules() schema.Rules { return schema.Rules{platformRule} }
+
+// Run implements module.Runner.
+func (m *export) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	platforms, err := parsePlatforms(m.Platforms)
+	if err != nil {
+		return module.Result{}, err
+	}
+	documents, err := m.documents(c)
+	if err != nil {
+		return module.Result{}, err
+	}
+	if c.Check {
+		return module.Result{Changed: true, Msg: "would write " + m.Dest}, nil
+	}
+	b := artifact.NewBuilder(m.Cache, m.covers(platforms), documents)
+	if err := m.add(ctx, b, platforms); err != nil {
+		return module.Result{}, err
+	}
+	manifest, err := b.Manifest()
+	if err != nil {
+		return module.Result{}, err
+	}
+	changed, err := b.Write(ctx, m.Dest, func(done, total int64) {
+		if c.Progress != nil {
+			c.Progress(filepath.Base(m.Dest), done, total)
+		}
+	})
+	if err != nil {
+		return module.Result{}, err
+	}
+	size := 0
+	for _, blob := range manifest.Blobs {
+		size += int(blob.Size)
+	}
+	return module.Result{Changed: changed, Data: value.NewDict("dest", m.Dest, "items", len(manifest.Items),
+		"bytes", size)}, nil
+}
+
+func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Platform) error {
+	layout := m.Layout
+	if layout == "" {
+		layout = filepath.Join(m.Cache, "images")
+	}
+	n, charts := len(m.Files), len(m.Charts)
+	return each(n+charts+len(m.Images), func(i int) error {
+		switch {
+		case i < n:
+			return m.addFile(ctx, b, artifact.KindFile, m.Files[i])
+		case i < n+charts:
+			return m.addFile(ctx, b, artifact.KindChart, m.Charts[i-n])
+		}
+		image := m.Images[i-n-charts]
+		return b.AddImage(ctx, artifact.Item{Name: image.Ref, Group: image.Group}, layout, platforms)
+	})
+}
+
+func (m *export) addFile(ctx context.Context, b *artifact.Builder, kind artifact.Kind, i item) error {
+	return b.AddFile(ctx, artifact.Item{Kind: kind, Name: i.Name, Version: i.Version, Architecture: i.Arch,
+		File: i.File, SHA256: i.SHA256, Source: i.Upstream}, filepath.Join(m.Cache, i.File))
+}
+
+func (m *export) covers(platforms []v1.Platform) artifact.Covers {
+	covers := artifact.Covers{Kubernetes: m.Kubernetes}
+	for _, p := range platforms {
+		covers.Architectures = append(covers.Architectures, p.Architecture)
+	}
+	seen := map[string]bool{"": true}
+	for _, i := range m.Images {
+		if !seen[i.Group] {
+			covers.Groups = append(covers.Groups, i.Group)
+		}
+		seen[i.Group] = true
+	}
+	return covers
+}
+
+// documents reads the catalog, without what applies to this site only.
+func (m *export) documents(c *module.Call) ([]artifact.Document, error) {
+	var out []artifact.Document
+	for _, path := range m.Catalog {
+		text, err := c.Files.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		d, err := catalog.Portable(catalog.Document{Name: filepath.Base(path), Text: text})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, artifact.Document{Name: d.Name, Text: string(d.Text)})
+	}
+	return out, nil
+}
