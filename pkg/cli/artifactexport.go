@@ -1,8 +1,15 @@
 package cli
 
 import (
+	"debug/elf"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,8 +21,8 @@ import (
 // artifactExportCommand returns the command that makes an offline file.
 func (a *app) artifactExportCommand() *cobra.Command {
 	r := &runFlags{}
-	var output, kubernetes string
-	var arches, images []string
+	var output string
+	var kubernetes, arches, images, only, except, files, programs []string
 	cmd := &cobra.Command{
 		Use:   "export -o FILE",
 		Short: "Make an offline file: everything that a cluster is built from",
@@ -35,28 +42,126 @@ func (a *app) artifactExportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if kubernetes != "" {
-				r.sets = append(r.sets, "kubernetes.kube_version="+withV(kubernetes))
+			if len(kubernetes) > 0 {
+				for i := range kubernetes {
+					kubernetes[i] = withV(kubernetes[i])
+				}
+				r.sets = append(r.sets, "kubernetes.kube_version="+kubernetes[len(kubernetes)-1])
 			}
-			if len(images) > 0 {
-				text, err := value.JSON(value.Of(images), value.JSONOptions{})
+			for key, list := range map[string][]string{"kubernetes": kubernetes, "images": images} {
+				if len(list) == 0 {
+					continue
+				}
+				text, err := value.JSON(value.Of(list), value.JSONOptions{})
 				if err != nil {
 					return err
 				}
-				r.sets = append(r.sets, "artifact.images="+text)
+				r.sets = append(r.sets, "artifact."+key+"="+text)
 			}
-			r.extraVars(value.NewDict("artifact_export", value.NewDict("output", path, "architectures", value.Of(arches))))
+			parts, err := exportParts(only, except)
+			if err != nil {
+				return err
+			}
+			extras, err := extraFiles(files)
+			if err != nil {
+				return err
+			}
+			builds, err := builds(programs)
+			if err != nil {
+				return err
+			}
+			r.extraVars(value.NewDict("artifact_export", value.NewDict("output", path, "architectures", value.Of(arches),
+				"parts", value.Of(parts), "files", extras, "programs", builds)))
 			return a.runPlaybooks(cmd.Context(), r, []string{source.Builtin + "/playbooks/artifact_export.yaml"})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&output, "output", "o", "", "path of the offline file (required)")
-	f.StringVar(&kubernetes, "kubernetes", "", "version of Kubernetes, instead of the config's: v1.34.4")
+	f.StringSliceVar(&kubernetes, "kubernetes", nil,
+		"version of Kubernetes, instead of the config's: v1.34.4; several for an upgrade, in its order")
 	f.StringSliceVar(&arches, "arch", nil, "architectures of the hosts: amd64, arm64 (default: that of this machine)")
 	f.StringArrayVar(&images, "image", nil,
 		"image besides those that the config needs, with registry and tag, instead of artifact.images; may be repeated")
+	f.StringSliceVar(&only, "only", nil, "export these kinds only: "+strings.Join(allParts, ", "))
+	f.StringSliceVar(&except, "except", nil, "do not export these kinds")
+	f.StringArrayVar(&files, "file", nil, "further file: URL=SHA256; may be repeated")
+	f.StringSliceVar(&programs, "kk", nil, "programs of kk to put in, for Linux; none for no program (default: this one)")
 	exportFlags(r, f)
 	return cmd
+}
+
+// allParts are the kinds of what is exported.
+var allParts = []string{"files", "charts", "images", "packages"}
+
+// exportParts returns the kinds that --only and --except select.
+func exportParts(only, except []string) ([]string, error) {
+	for flag, list := range map[string][]string{"--only": only, "--except": except} {
+		for _, part := range list {
+			if !slices.Contains(allParts, part) {
+				return nil, usage("%s %s: unknown kind; write %s", flag, part, strings.Join(allParts, ", "))
+			}
+		}
+	}
+	parts := only
+	if len(parts) == 0 {
+		parts = allParts
+	}
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return slices.Contains(except, p) })
+	if len(parts) == 0 {
+		return nil, usage("--only and --except leave nothing to export")
+	}
+	return parts, nil
+}
+
+// extraFiles reads URL=SHA256.
+func extraFiles(texts []string) ([]any, error) {
+	out := []any{}
+	for _, text := range texts {
+		i := strings.LastIndex(text, "=")
+		if i < 0 || len(text)-i-1 != 64 {
+			return nil, usage("--file %s: write URL=SHA256, with the 64 hexadecimal digits of the file's sha256", text)
+		}
+		address, err := url.Parse(text[:i])
+		if err != nil || address.Host == "" || path.Base(address.Path) == "/" || path.Base(address.Path) == "." {
+			return nil, usage("--file %s: %q is not the URL of a file", text, text[:i])
+		}
+		name := path.Base(address.Path)
+		out = append(out, value.NewDict("name", name, "version", "", "file", "extra/"+address.Host+address.Path, "url", text[:i],
+			"upstream", text[:i], "sha256", text[i+1:], "path", ""))
+	}
+	return out, nil
+}
+
+// builds lists programs of kk with their architectures: this one if none is named.
+func builds(programs []string) ([]any, error) {
+	out := []any{}
+	switch {
+	case slices.Equal(programs, []string{"none"}), len(programs) == 0 && runtime.GOOS != "linux":
+		return out, nil
+	case len(programs) == 0:
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find this program: %w; name it with --kk, or write --kk none", err)
+		}
+		programs = []string{self}
+	}
+	for _, p := range programs {
+		f, err := elf.Open(p)
+		if err != nil {
+			return nil, usage("--kk %s: not a program for Linux: %s", p, err)
+		}
+		arch, known := map[elf.Machine]string{elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64"}[f.Machine]
+		_ = f.Close() // only read
+		if !known {
+			return nil, usage("--kk %s: it is for %s; hosts are amd64 or arm64", p, f.Machine)
+		}
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, value.NewDict("path", abs, "arch", arch))
+	}
+	return out, nil
 }
 
 // exportFlags adds those flags of a run that matter without hosts. -o is the file here.

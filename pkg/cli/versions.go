@@ -55,7 +55,32 @@ func (a *app) versions(s *session, c *config.Config) *vars.Layer {
 	d, _ := settings.(*value.Dict)
 	artifact := d.Clone()
 	artifact.Set("files", value.Of(offline))
+	artifact.Set("catalogs", a.catalogs(s, q, known, request, found))
 	return vars.Values("catalog", value.NewDict("catalog", found, "artifact", artifact))
+}
+
+// catalogs returns what the catalog resolves to for each version of Kubernetes in artifact.kubernetes, and for that
+// of the cluster, which has been found.
+func (a *app) catalogs(s *session, q *question, known *catalog.Catalog, request catalog.Request, found *value.Dict) []any {
+	out := []any{found}
+	first := request.KubeVersion
+	v, _ := q.config.Get("artifact", "kubernetes")
+	list, _ := v.([]any)
+	for i := range list {
+		path := []string{"artifact", "kubernetes", strconv.Itoa(i)}
+		if request.KubeVersion = q.text(path...); request.KubeVersion == first {
+			continue
+		}
+		other, problems := known.Resolve(request)
+		for _, p := range problems {
+			s.diagnostics.Add(q.config.Problem(path, p.Msg, p.Help))
+		}
+		if other != nil {
+			out = append(out, other)
+		}
+	}
+	s.diagnostics.Add(q.ds...)
+	return out
 }
 
 // knownIn returns the catalog of the offline files, or without any the one that kk ships with its overlays.

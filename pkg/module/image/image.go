@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"kubekey/pkg/artifact"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
@@ -26,10 +27,11 @@ type Image struct {
 	Src          string        `kk:"src" doc:"source of a single image"`
 	Dest         string        `kk:"dest" doc:"destination of the image"`
 	Platforms    []string      `kk:"platforms" doc:"platforms to copy of a multi-platform image, such as linux/amd64 (or amd64) and linux/arm64. Default: all"`
+	Sparse       bool          `kk:"sparse" default:"no" doc:"keep the index of a multi-platform image with its digest, and copy only the images for platforms; for a layout that an offline file is made from"`
 	Auth         *value.Dict   `kk:"auth" doc:"credentials by registry: {host: {username, password}}"`
 	TLS          *value.Dict   `kk:"tls" doc:"TLS options by registry: {host: {ca, skip_verify, plain_http}}; ca is PEM or a file on the control node"`
 	DockerConfig bool          `kk:"docker_config" default:"no" doc:"use the credentials in ~/.docker/config.json for registries that are not in auth"`
-	Artifact     []string      `kk:"artifact" doc:"x"`
+	Artifact     []string      `kk:"artifact" doc:"offline files on the control node that all sources are read from, by the names that the files list; no registry is asked for them"`
 	Parallel     int           `kk:"parallel" default:"4" doc:"number of images to copy in parallel, 1 to 64"`
 	Attempts     int           `kk:"attempts" default:"3" doc:"attempts per image, 1 to 100"`
 	Backoff      time.Duration `kk:"backoff" default:"1" doc:"wait before the second attempt; doubled for each further one"`
@@ -92,7 +94,12 @@ func (*Image) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Image) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	jobs, err := m.jobs(c)
+	set, err := artifact.OpenSet(m.Artifact)
+	if err != nil {
+		return module.Result{}, err
+	}
+	defer func() { _ = set.Close() }() // only read
+	jobs, err := m.jobs(c, set)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -104,13 +111,13 @@ func (m *Image) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 }
 
 // jobs are the images; all problems with them are reported at once.
-func (m *Image) jobs(c *module.Call) ([]*job, error) {
+func (m *Image) jobs(c *module.Call, offline artifact.Set) ([]*job, error) {
 	platforms, err := parsePlatforms(m.Platforms)
 	wrong := []error{err}
 	access, err := m.access(c)
 	wrong = append(wrong, err)
-	places := &places{access: access}
-	shared := &jobShared{platforms: platforms, attempts: m.Attempts, backoff: m.Backoff, check: c.Check,
+	places := &places{access: access, offline: offline}
+	shared := &jobShared{platforms: platforms, attempts: m.Attempts, backoff: m.Backoff, check: c.Check, sparse: m.Sparse,
 		progress: progress(c)}
 	var jobs []*job
 	seen := map[string]bool{}

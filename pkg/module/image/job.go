@@ -25,6 +25,7 @@ type jobShared struct {
 	attempts  int
 	backoff   time.Duration
 	check     bool
+	sparse    bool // keep the index, with some of its images
 	progress  func(what string, done, total int64)
 }
 
@@ -40,7 +41,7 @@ type job struct {
 }
 
 func newJob(p Pair, ps *places, s *jobShared) (*job, error) {
-	src, err := ps.parse(p.Src)
+	src, err := ps.source(p.Src)
 	if err != nil {
 		return nil, err
 	}
@@ -202,11 +203,25 @@ func (j *job) choose(index v1.ImageIndex) (picture, error) {
 	switch {
 	case len(lacks) > 0:
 		return picture{}, fmt.Errorf("the source has no image for %s", listed(lacks))
+	case j.sparse:
+		return picture{index: index, only: withAttached(m, take)}, nil
 	case len(take) == 1:
 		image, err := index.Image(take[0])
 		return picture{image: image}, err
 	}
 	return reduce(index, m, take), nil
+}
+
+// withAttached adds what an index has about some of its images: attestations, as BuildKit adds them.
+func withAttached(m *v1.IndexManifest, images []v1.Hash) []v1.Hash {
+	all := slices.Clone(images)
+	for _, d := range m.Manifests {
+		about, err := v1.NewHash(d.Annotations["vnd.docker.reference.digest"])
+		if err == nil && slices.Contains(images, about) {
+			all = append(all, d.Digest)
+		}
+	}
+	return all
 }
 
 // reduce is an index with only some of its images; if these are all, it is the

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -42,7 +43,7 @@ func (l *layoutPlace) read(context.Context) (picture, error) {
 	if desc == nil {
 		return picture{}, fmt.Errorf("the layout %s has no image %s", l.path, l.name)
 	}
-	if err := l.verify(*desc, true); err != nil {
+	if err := l.verify(*desc, true, picture{}); err != nil {
 		return picture{}, err
 	}
 	root, err := layout.ImageIndexFromPath(l.path)
@@ -91,9 +92,9 @@ func (l *layoutPlace) manifests() (*v1.IndexManifest, error) {
 	return root.IndexManifest()
 }
 
-// verify checks that a blob and everything that it names exist with their sizes,
+// verify checks that a blob and everything of p that it names exist with their sizes,
 // and if asked with their digests.
-func (l *layoutPlace) verify(d v1.Descriptor, digests bool) error {
+func (l *layoutPlace) verify(d v1.Descriptor, digests bool, p picture) error {
 	if err := l.verifyBlob(d, digests); err != nil {
 		return err
 	}
@@ -109,7 +110,10 @@ func (l *layoutPlace) verify(d v1.Descriptor, digests bool) error {
 		return fmt.Errorf("the manifest %s: %w", d.Digest, err)
 	}
 	for _, child := range children {
-		if err := l.verify(child, digests); err != nil {
+		if d.MediaType.IsIndex() && !p.has(child.Digest) {
+			continue
+		}
+		if err := l.verify(child, digests, p); err != nil {
 			return err
 		}
 	}
@@ -188,7 +192,7 @@ func (l *layoutPlace) has(_ context.Context, p picture) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return desc.Digest == want && l.verify(*desc, false) == nil, nil
+	return desc.Digest == want && l.verify(*desc, false, p) == nil, nil
 }
 
 func (l *layoutPlace) write(_ context.Context, p picture, _ func(done, total int64)) error {
@@ -199,15 +203,40 @@ func (l *layoutPlace) write(_ context.Context, p picture, _ func(done, total int
 	if err != nil {
 		return err
 	}
-	if p.index != nil {
+	switch {
+	case p.only != nil:
+		err = writeSome(path, p)
+	case p.index != nil:
 		err = path.WriteIndex(p.index)
-	} else {
+	default:
 		err = path.WriteImage(p.image)
 	}
 	if err != nil {
 		return err
 	}
 	return l.enter(path, p)
+}
+
+// writeSome writes an index and some of its images.
+func writeSome(path layout.Path, p picture) error {
+	for _, h := range p.only {
+		image, err := p.index.Image(h)
+		if err != nil {
+			return err
+		}
+		if err := path.WriteImage(image); err != nil {
+			return err
+		}
+	}
+	digest, err := p.index.Digest()
+	if err != nil {
+		return err
+	}
+	text, err := p.index.RawManifest()
+	if err != nil {
+		return err
+	}
+	return path.WriteBlob(digest, io.NopCloser(bytes.NewReader(text)))
 }
 
 // open opens the layout, and makes it if it is missing.
@@ -236,7 +265,7 @@ func (l *layoutPlace) enter(path layout.Path, p picture) error {
 	}
 	desc := v1.Descriptor{MediaType: kind, Digest: digest, Size: size.Size(),
 		Annotations: map[string]string{refName: l.name}}
-	if err := l.verify(desc, true); err != nil {
+	if err := l.verify(desc, true, p); err != nil {
 		return errors.Join(err, l.discard(err))
 	}
 	if err := path.RemoveDescriptors(match.Name(l.name)); err != nil {

@@ -7,19 +7,26 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"kubekey/pkg/artifact"
 )
 
 // picture is what a name stands for: an image for one platform, or an index.
 type picture struct {
 	image v1.Image
 	index v1.ImageIndex
+	only  []v1.Hash // the images of the index to copy; nil for all
 }
+
+// has reports whether an image of the index is copied.
+func (p picture) has(h v1.Hash) bool { return p.only == nil || slices.Contains(p.only, h) }
 
 func (p picture) digest() (v1.Hash, error) {
 	if p.index != nil {
@@ -43,8 +50,17 @@ type place interface {
 
 // places makes places of their names.
 type places struct {
-	access *access
-	locks  locks
+	access  *access
+	locks   locks
+	offline artifact.Set // that sources are read from; nil without one
+}
+
+// source makes the place of a source.
+func (ps *places) source(text string) (place, error) {
+	if ps.offline == nil {
+		return ps.parse(text)
+	}
+	return &offlinePlace{name: text, set: ps.offline}, nil
 }
 
 func (ps *places) parse(text string) (place, error) {

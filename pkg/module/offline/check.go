@@ -3,6 +3,7 @@ package offline
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,32 +49,11 @@ func (m *check) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 		return module.Result{}, err
 	}
 	defer func() { _ = set.Close() }() // only read
-	needed := map[*artifact.File][]artifact.Item{}
-	var missing []string
-	for _, i := range m.Files {
-		if f, found, ok := set.File(i.File); ok && (i.SHA256 == "" || i.SHA256 == found.SHA256) {
-			needed[f] = append(needed[f], found)
-		} else {
-			missing = append(missing, i.String()+", "+i.File+differs(ok))
-		}
-	}
-	for _, ref := range m.Images {
-		f, found, ok := set.Image(ref)
-		if !ok {
-			missing = append(missing, "image "+ref)
-			continue
-		}
-		needed[f] = append(needed[f], found)
-		for _, p := range m.Platforms {
-			if !slices.Contains(found.Platforms, p) {
-				missing = append(missing, fmt.Sprintf("image %s for %s", ref, p))
-			}
-		}
-	}
+	needed, missing := m.find(set)
 	if len(missing) > 0 {
-		return module.Result{Failed: true, Data: value.NewDict("missing", value.Of(missing)), Msg: fmt.Sprintf("%s: not in there, but needed by this config and these hosts:\n"+
-			"- %s\nexport a file with this config and these architectures, and add it with -a",
-			strings.Join(m.Artifact, ", "), strings.Join(missing, "\n- "))}, nil
+		return module.Result{Failed: true, Data: value.NewDict("missing", value.Of(missing)), Msg: fmt.Sprintf("%s: not in "+
+			"there, but this config and these hosts need it:\n- %s\n%s", strings.Join(m.Artifact, ", "),
+			strings.Join(missing, "\n- "), m.help())}, nil
 	}
 	if !m.Verify {
 		return module.Result{}, nil
@@ -92,6 +72,47 @@ func (m *check) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 		}
 	}
 	return module.Result{}, nil
+}
+
+// find returns the items that are needed, by file, and describes those that are missing.
+func (m *check) find(set artifact.Set) (needed map[*artifact.File][]artifact.Item, missing []string) {
+	needed = map[*artifact.File][]artifact.Item{}
+	for _, i := range m.Files {
+		if f, found, ok := set.File(i.File); ok && (i.SHA256 == "" || i.SHA256 == found.SHA256) {
+			needed[f] = append(needed[f], found)
+		} else {
+			missing = append(missing, i.String()+", "+i.File+differs(ok))
+		}
+	}
+	for _, ref := range m.Images {
+		if _, _, ok := set.Image(ref); !ok {
+			missing = append(missing, "image "+ref)
+			continue
+		}
+		for _, p := range m.Platforms {
+			if f, found, ok := set.ImageFor(ref, p); ok {
+				needed[f] = append(needed[f], found)
+			} else {
+				missing = append(missing, fmt.Sprintf("image %s for %s", ref, p))
+			}
+		}
+	}
+	return needed, missing
+}
+
+// help says which command makes a file with everything.
+func (m *check) help() string {
+	arches := map[string]bool{}
+	for _, i := range m.Files {
+		arches[i.Arch] = i.Arch != ""
+	}
+	for _, p := range m.Platforms {
+		_, arch, _ := strings.Cut(p, "/")
+		arches[arch] = true
+	}
+	delete(arches, "")
+	return fmt.Sprintf("where there is a network, run `kk artifact export -c CONFIG -i INVENTORY --arch %s -o FILE` with this "+
+		"config, and add FILE with -a", strings.Join(slices.Sorted(maps.Keys(arches)), ","))
 }
 
 func differs(there bool) string {

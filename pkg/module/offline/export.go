@@ -3,6 +3,7 @@ package offline
 import (
 	"context"
 	"path/filepath"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -22,6 +23,7 @@ func exportSpec() module.Spec {
 				"NAME.part.",
 			"Programs are stored compressed; compressed copies are kept in the cache. Archives and images are stored as " +
 				"they are, and everything only once.",
+			"In check mode only the list of what the file has is compared.",
 			"Of a multi-platform image the images for platforms are included, and its index with its digest.",
 		},
 		Examples: []string{
@@ -40,15 +42,22 @@ func exportSpec() module.Spec {
 }
 
 type export struct {
-	Dest       string   `kk:"dest,required,path" doc:"path of the file on the control node"`
-	Cache      string   `kk:"cache,required,path" doc:"directory on the control node that has the files"`
-	Layout     string   `kk:"layout,path" doc:"OCI layout that has the images; default: images in cache"`
-	Files      []item   `kk:"files" doc:"files for hosts"`
-	Charts     []item   `kk:"charts" doc:"Helm charts"`
-	Images     []image  `kk:"images" doc:"images, by their names in the layout"`
-	Platforms  []string `kk:"platforms" doc:"platforms of the images, such as linux/amd64"`
-	Kubernetes []string `kk:"kubernetes" doc:"versions of Kubernetes that the file is for"`
-	Catalog    []string `kk:"catalog" doc:"catalog files that the file was planned with, in order"`
+	Dest       string    `kk:"dest,required,path" doc:"path of the file on the control node"`
+	Cache      string    `kk:"cache,required,path" doc:"directory on the control node that has the files"`
+	Layout     string    `kk:"layout,path" doc:"OCI layout that has the images; default: images in cache"`
+	Files      []item    `kk:"files" doc:"files for hosts"`
+	Charts     []item    `kk:"charts" doc:"Helm charts"`
+	Extras     []item    `kk:"extras" doc:"further files"`
+	Programs   []program `kk:"programs" doc:"builds of kk, for those who receive the file"`
+	Images     []image   `kk:"images" doc:"images, by their names in the layout"`
+	Platforms  []string  `kk:"platforms" doc:"platforms of the images, such as linux/amd64"`
+	Kubernetes []string  `kk:"kubernetes" doc:"versions of Kubernetes that the file is for"`
+	Catalog    []string  `kk:"catalog" doc:"catalog files that the file was planned with, in order"`
+}
+
+type program struct {
+	Path string `kk:"path,required,path" doc:"path of the program"`
+	Arch string `kk:"arch,required" doc:"architecture that it runs on"`
 }
 
 type image struct {
@@ -70,7 +79,7 @@ func (m *export) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		return module.Result{}, err
 	}
 	if c.Check {
-		return module.Result{Changed: true, Msg: "would write " + m.Dest}, nil
+		return module.Result{Changed: !m.covered()}, nil
 	}
 	b := artifact.NewBuilder(m.Cache, m.covers(platforms), documents)
 	if err := m.add(ctx, b, platforms); err != nil {
@@ -101,17 +110,49 @@ func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Pl
 	if layout == "" {
 		layout = filepath.Join(m.Cache, "images")
 	}
-	n, charts := len(m.Files), len(m.Charts)
-	return each(n+charts+len(m.Images), func(i int) error {
-		switch {
-		case i < n:
-			return m.addFile(ctx, b, artifact.KindFile, m.Files[i])
-		case i < n+charts:
-			return m.addFile(ctx, b, artifact.KindChart, m.Charts[i-n])
+	var work []func() error
+	for kind, list := range map[artifact.Kind][]item{artifact.KindFile: m.Files, artifact.KindChart: m.Charts,
+		artifact.KindExtra: m.Extras} {
+		for _, i := range list {
+			work = append(work, func() error { return m.addFile(ctx, b, kind, i) })
 		}
-		image := m.Images[i-n-charts]
-		return b.AddImage(ctx, artifact.Item{Name: image.Ref, Group: image.Group}, layout, platforms)
-	})
+	}
+	for _, p := range m.Programs {
+		work = append(work, func() error {
+			return b.AddFile(ctx, artifact.Item{Kind: artifact.KindExtra, Name: "kk", Architecture: p.Arch,
+				File: "kk/" + p.Arch + "/kk"}, p.Path)
+		})
+	}
+	for _, i := range m.Images {
+		work = append(work, func() error {
+			return b.AddImage(ctx, artifact.Item{Name: i.Ref, Group: i.Group}, layout, platforms)
+		})
+	}
+	return each(len(work), func(i int) error { return work[i]() })
+}
+
+// covered reports whether the file exists and lists everything that is exported, for check mode: neither contents
+// nor what may still be missing in the cache are read.
+func (m *export) covered() bool {
+	f, err := artifact.Open(m.Dest)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // only read
+	set := artifact.Set{f}
+	for _, i := range slices.Concat(m.Files, m.Charts, m.Extras) {
+		if _, found, ok := set.File(i.File); !ok || i.SHA256 != "" && i.SHA256 != found.SHA256 {
+			return false
+		}
+	}
+	for _, i := range m.Images {
+		for _, p := range m.Platforms {
+			if _, _, ok := set.ImageFor(i.Ref, p); !ok {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (m *export) addFile(ctx context.Context, b *artifact.Builder, kind artifact.Kind, i item) error {

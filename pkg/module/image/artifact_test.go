@@ -1,0 +1,188 @@
+package image
+
+import (
+	"archive/tar"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+
+	"kubekey/pkg/artifact"
+	"kubekey/pkg/module/moduletest"
+	"kubekey/pkg/value"
+)
+
+const pause = "registry.k8s.io/pause:3.10.1"
+
+// offline writes an offline file with an image for some platforms.
+func offline(t testing.TB, arches ...string) (file string, image v1.ImageIndex) {
+	t.Helper()
+	dir := t.TempDir()
+	image = empty.Index
+	var platforms []v1.Platform
+	for _, arch := range append(arches, "s390x") { // the file does not have s390x
+		one, err := random.Image(2000, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, _ := one.ConfigFile()
+		config = config.DeepCopy()
+		config.OS, config.Architecture = "linux", arch
+		if one, err = mutate.ConfigFile(one, config); err != nil {
+			t.Fatal(err)
+		}
+		p := v1.Platform{OS: "linux", Architecture: arch}
+		image = mutate.AppendManifests(image, mutate.IndexAddendum{Add: one, Descriptor: v1.Descriptor{Platform: &p}})
+		if arch != "s390x" {
+			platforms = append(platforms, p)
+		}
+	}
+	at, err := layout.Write(filepath.Join(dir, "images"), empty.Index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := at.AppendIndex(image, layout.WithAnnotations(map[string]string{refName: pause})); err != nil {
+		t.Fatal(err)
+	}
+	b := artifact.NewBuilder(dir, artifact.Covers{}, nil)
+	if err := b.AddImage(t.Context(), artifact.Item{Name: pause}, string(at), platforms); err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(dir, "file.tar")
+	if _, err := b.Write(t.Context(), file, nil); err != nil {
+		t.Fatal(err)
+	}
+	return file, image
+}
+
+func FuzzHost(f *testing.F) {
+	file, _ := offline(f, "amd64")
+	moduletest.Hostile(f, Modules(), func(name string, args *value.Dict) {
+		args.Set("artifact", []any{file})
+		if name == "image" {
+			args.Set("images", []any{pair(pause, "oci:"+f.TempDir()+":x")})
+			args.Set("platforms", []any{"linux/amd64"})
+		}
+	})
+}
+
+func TestFromOfflineFile(t *testing.T) {
+	file, image := offline(t, "amd64", "arm64")
+	to := plain(t)
+	args := value.NewDict("tls", plainTLS(to), "artifact", []any{file}, "platforms", []any{"amd64"},
+		"src", pause, "dest", to.host+"/pause:3.10.1")
+	moduletest.RunTwice(t, spec(t), args, moduletest.Options{})
+	m, _ := image.IndexManifest()
+	if got := to.digest(t, "pause:3.10.1"); got != m.Manifests[0].Digest.String() {
+		t.Errorf("the image for amd64 has the digest %s", got)
+	}
+	args.Set("platforms", []any{"amd64", "arm64"})
+	args.Set("dest", to.host+"/pause:both")
+	moduletest.RunTwice(t, spec(t), args, moduletest.Options{})
+	args.Set("src", "docker.io/library/busybox:1")
+	if r := moduletest.Run(t, spec(t), args, moduletest.Options{}); !r.Failed ||
+		!strings.Contains(r.Msg, "is not in the offline file "+file) {
+		t.Errorf("an image that is missing: %+v", r)
+	}
+}
+
+func TestSparseLayoutKeepsTheIndex(t *testing.T) {
+	from := plain(t)
+	index := multi(t, "amd64", "arm64", "s390x")
+	from.push(t, "m:1", index)
+	dir := t.TempDir()
+	args := value.NewDict("tls", plainTLS(from), "src", from.host+"/m:1", "dest", "oci:"+dir+":m", "sparse", true,
+		"platforms", []any{"arm64"})
+	moduletest.RunTwice(t, spec(t), args, moduletest.Options{})
+	b := artifact.NewBuilder(dir, artifact.Covers{}, nil)
+	arm := v1.Platform{OS: "linux", Architecture: "arm64"}
+	if err := b.AddImage(t.Context(), artifact.Item{Name: "m"}, dir, []v1.Platform{arm}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := b.Manifest()
+	if err != nil || m.Items[0].Blob != digestOf(t, index) {
+		t.Errorf("the image has the digest %+v, %v", m.Items, err)
+	}
+	list, _ := index.IndexManifest()
+	if _, err := os.Stat(filepath.Join(dir, "blobs", "sha256", list.Manifests[0].Digest.Hex)); err == nil {
+		t.Error("the image for amd64 was copied")
+	}
+	args.Set("platforms", []any{"amd64", "arm64"})
+	moduletest.RunTwice(t, spec(t), args, moduletest.Options{})
+}
+
+// containerd is a stand-in for its client: it keeps the archive, and the names and labels of images.
+const containerd = `store=$(dirname "$0")/../store; mkdir -p "$store"
+case "$4" in
+check) [ ! -e "$store/broken" ] && s=complete || s=incomplete
+	for i in "$store"/*.name; do [ ! -e "$i" ] || echo "$(cat "$i") $s (4/4) 1.0 KiB/1.0 KiB true"; done ;;
+ls) for i in "$store"/*.name; do [ ! -e "$i" ] || echo "$(cat "$i") 1.0 KiB linux/amd64 $(cat "$i.label" 2>/dev/null || echo -)"; done ;;
+import) cat >"$store/archive"; rm -f "$store/broken"; n=0
+	for i in $(sed -n 's/.*containerd.image.name": "\(.*\)",*$/\1/p' "$store/archive"); do
+	n=$((n + 1)); d=$(sed -n 's/.*"digest": "\(.*\)".*/\1/p' "$store/archive" | head -n 1)
+	echo "$i application/x $d" >"$store/$n.name"; done ;;
+label) for i in "$store"/*.name; do case $(cat "$i") in "$5 "*) echo "$6" >"$i.label" ;; esac; done ;;
+esac`
+
+func TestLoad(t *testing.T) {
+	file, image := offline(t, "amd64", "arm64")
+	host := moduletest.NewStandIns(t, map[string]string{"ctr": containerd})
+	o := moduletest.Options{Conn: host}
+	load := moduletest.Find(t, Modules(), "image_load")
+	args := value.NewDict("artifact", []any{file}, "images", []any{pause, pause}, "platform", "linux/arm64")
+	check := moduletest.Run(t, load, args, moduletest.Options{Conn: host, Check: true})
+	if !check.Changed {
+		t.Error("check mode predicts no change")
+	}
+	moduletest.RunTwice(t, load, args, o)
+	archive := filepath.Join(host.Dir, "store", "archive")
+	m, _ := image.IndexManifest()
+	have := names(t, archive)
+	if !have["blobs/sha256/"+strings.TrimPrefix(digestOf(t, image), "sha256:")] ||
+		!have["blobs/sha256/"+m.Manifests[1].Digest.Hex] || have["blobs/sha256/"+m.Manifests[0].Digest.Hex] {
+		t.Errorf("the archive has %v: want the index and the image for arm64 alone", have)
+	}
+	// What lost its pin is pinned again, and not sent.
+	_ = os.Remove(archive)
+	_ = os.Remove(filepath.Join(host.Dir, "store", "1.name.label"))
+	moduletest.RunTwice(t, load, args, o)
+	if _, err := os.Stat(archive); err == nil {
+		t.Error("an image that the host has was sent again")
+	}
+	// What is incomplete is sent again.
+	if err := os.WriteFile(filepath.Join(host.Dir, "store", "broken"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	moduletest.RunTwice(t, load, args, o)
+	args.Set("platform", "linux/riscv64")
+	moduletest.Fails(t, "image "+pause+" for linux/riscv64 is not in the offline file", load, args, o)
+}
+
+// names lists the entries of a tar.
+func names(t *testing.T, path string) map[string]bool {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	all := map[string]bool{}
+	for r := tar.NewReader(f); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[h.Name] = true
+	}
+}
