@@ -157,7 +157,7 @@ func (j *job) read(ctx context.Context) (picture, error) {
 		return p, nil
 	}
 	if p.index != nil {
-		return j.choose(p.index)
+		return j.choose(p)
 	}
 	return p, j.suits(p.image)
 }
@@ -184,8 +184,8 @@ func listed(platforms []v1.Platform) string {
 }
 
 // choose selects the images for the platforms from an index.
-func (j *job) choose(index v1.ImageIndex) (picture, error) {
-	m, err := index.IndexManifest()
+func (j *job) choose(p picture) (picture, error) {
+	m, err := p.index.IndexManifest()
 	if err != nil {
 		return picture{}, err
 	}
@@ -204,12 +204,12 @@ func (j *job) choose(index v1.ImageIndex) (picture, error) {
 	case len(lacks) > 0:
 		return picture{}, fmt.Errorf("the source has no image for %s", listed(lacks))
 	case j.sparse:
-		return picture{index: index, only: withAttached(m, take)}, nil
+		return picture{index: p.index, only: withAttached(m, take), blobs: p.blobs}, nil
 	case len(take) == 1:
-		image, err := index.Image(take[0])
-		return picture{image: image}, err
+		image, err := p.index.Image(take[0])
+		return picture{image: image, blobs: p.blobs}, err
 	}
-	return reduce(index, m, take), nil
+	return reduce(p, m, take), nil
 }
 
 // withAttached adds what an index has about some of its images: attestations, as BuildKit adds them.
@@ -226,10 +226,10 @@ func withAttached(m *v1.IndexManifest, images []v1.Hash) []v1.Hash {
 
 // reduce is an index with only some of its images; if these are all, it is the
 // index itself, with its digest.
-func reduce(index v1.ImageIndex, m *v1.IndexManifest, take []v1.Hash) picture {
+func reduce(p picture, m *v1.IndexManifest, take []v1.Hash) picture {
 	drop := func(d v1.Descriptor) bool { return !slices.Contains(take, d.Digest) }
 	if !slices.ContainsFunc(m.Manifests, drop) {
-		return picture{index: index}
+		return p
 	}
-	return picture{index: mutate.RemoveManifests(index, drop)}
+	return picture{index: mutate.RemoveManifests(p.index, drop), blobs: p.blobs}
 }

@@ -1,7 +1,6 @@
 package image
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -26,7 +25,8 @@ const refName = "org.opencontainers.image.ref.name"
 // layoutPlace is an image of an OCI layout.
 type layoutPlace struct {
 	path, name string
-	lock       *sync.Mutex // one writes to the layout at a time
+	lock       *sync.Mutex // of the layout's index
+	locks      *locks      // of its blobs
 }
 
 func (l *layoutPlace) label() string  { return l.name }
@@ -195,48 +195,17 @@ func (l *layoutPlace) has(_ context.Context, p picture) (bool, error) {
 	return desc.Digest == want && l.verify(*desc, false, p) == nil, nil
 }
 
-func (l *layoutPlace) write(_ context.Context, p picture, _ func(done, total int64)) error {
-	// One image at a time: two that share a layer would write it at once.
+func (l *layoutPlace) write(ctx context.Context, p picture, progress func(done, total int64)) error {
+	if err := l.fetchAll(ctx, p, progress); err != nil {
+		return err
+	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	path, err := l.open()
 	if err != nil {
 		return err
 	}
-	switch {
-	case p.only != nil:
-		err = writeSome(path, p)
-	case p.index != nil:
-		err = path.WriteIndex(p.index)
-	default:
-		err = path.WriteImage(p.image)
-	}
-	if err != nil {
-		return err
-	}
 	return l.enter(path, p)
-}
-
-// writeSome writes an index and some of its images.
-func writeSome(path layout.Path, p picture) error {
-	for _, h := range p.only {
-		image, err := p.index.Image(h)
-		if err != nil {
-			return err
-		}
-		if err := path.WriteImage(image); err != nil {
-			return err
-		}
-	}
-	digest, err := p.index.Digest()
-	if err != nil {
-		return err
-	}
-	text, err := p.index.RawManifest()
-	if err != nil {
-		return err
-	}
-	return path.WriteBlob(digest, io.NopCloser(bytes.NewReader(text)))
 }
 
 // open opens the layout, and makes it if it is missing.
@@ -249,7 +218,7 @@ func (l *layoutPlace) open() (layout.Path, error) {
 }
 
 // enter puts the image into the layout's index under its name, once all its
-// blobs exist with their digests.
+// blobs exist.
 func (l *layoutPlace) enter(path layout.Path, p picture) error {
 	digest, err := p.digest()
 	if err != nil {
@@ -265,20 +234,11 @@ func (l *layoutPlace) enter(path layout.Path, p picture) error {
 	}
 	desc := v1.Descriptor{MediaType: kind, Digest: digest, Size: size.Size(),
 		Annotations: map[string]string{refName: l.name}}
-	if err := l.verify(desc, true, p); err != nil {
-		return errors.Join(err, l.discard(err))
+	if err := l.verify(desc, false, p); err != nil {
+		return err
 	}
 	if err := path.RemoveDescriptors(match.Name(l.name)); err != nil {
 		return err
 	}
 	return path.AppendDescriptor(desc)
-}
-
-// discard removes a damaged blob, so that the next attempt writes it again.
-func (l *layoutPlace) discard(err error) error {
-	var damaged *damagedError
-	if !errors.As(err, &damaged) {
-		return nil
-	}
-	return os.Remove(l.blob(damaged.digest))
 }

@@ -22,7 +22,8 @@ import (
 type picture struct {
 	image v1.Image
 	index v1.ImageIndex
-	only  []v1.Hash // the images of the index to copy; nil for all
+	only  []v1.Hash  // the images of the index to copy; nil for all
+	blobs blobReader // resumes blobs where the source can; nil where it cannot
 }
 
 // has reports whether an image of the index is copied.
@@ -76,7 +77,7 @@ func (ps *places) parse(text string) (place, error) {
 			return nil, err
 		}
 		if kind == "oci" {
-			return &layoutPlace{path: abs, name: label, lock: ps.locks.of(abs)}, nil
+			return &layoutPlace{path: abs, name: label, lock: ps.locks.of(abs), locks: &ps.locks}, nil
 		}
 		return newArchive(abs, label)
 	case "docker":
@@ -129,12 +130,16 @@ func (r *registryPlace) read(ctx context.Context) (picture, error) {
 	if err != nil {
 		return picture{}, err
 	}
+	blobs, err := r.blobs(ctx)
+	if err != nil {
+		return picture{}, err
+	}
 	if desc.MediaType.IsIndex() {
 		index, err := desc.ImageIndex()
-		return picture{index: index}, err
+		return picture{index: index, blobs: blobs}, err
 	}
 	image, err := desc.Image()
-	return picture{image: image}, err
+	return picture{image: image, blobs: blobs}, err
 }
 
 func (r *registryPlace) has(ctx context.Context, p picture) (bool, error) {
