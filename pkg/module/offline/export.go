@@ -89,11 +89,11 @@ func (m *export) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if err != nil {
 		return module.Result{}, err
 	}
-	changed, err := b.Write(ctx, m.Dest, func(done, total int64) {
+	changed, err := b.Write(ctx, m.Dest, artifact.Options{Progress: func(done, total int64) {
 		if c.Progress != nil {
 			c.Progress(filepath.Base(m.Dest), done, total)
 		}
-	})
+	}})
 	if err != nil {
 		return module.Result{}, err
 	}
