@@ -30,7 +30,7 @@ func build(t *testing.T) string {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "out.tar")
-	if changed, err := b.Write(t.Context(), out, nil); err != nil || !changed {
+	if changed, err := b.Write(t.Context(), out, Options{}); err != nil || !changed {
 		t.Fatal(changed, err)
 	}
 	return out

@@ -1,20 +1,22 @@
 // Package artifact reads and writes offline files: everything that a cluster is built from, in one
 // uncompressed tar whose contents are an OCI image layout.
 //
-// The entries are oci-layout, index.json, kk/manifest.json and the blobs by digest. The manifest has
-// the sizes of all blobs, so opening reads the head alone and a blob is a seek away. The same inputs
-// make the same bytes.
+// The entries are oci-layout, index.json, kk/manifest.json, of a delta kk/delta.json, documents such as
+// SBOMs, the blobs by digest, and signatures of the manifest. The manifest has the sizes of all blobs, so
+// opening reads the head alone and a blob is a seek away. The same inputs make the same bytes.
 package artifact
 
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"sort"
@@ -24,49 +26,55 @@ import (
 
 // File is an open offline file. Its methods can be called concurrently.
 type File struct {
-	Path     string
+	Path     string // without the number of a part
 	Manifest *Manifest
 
-	data    io.ReaderAt
-	size    int64
-	close   func() error
-	offsets []int64 // of the headers of the manifest's blobs, and the end of the last one
+	text      []byte // of the manifest
+	digest    string // of the text
+	delta     *deltaInfo
+	base      *File // of a delta in a set
+	data      io.ReaderAt
+	size      int64
+	parts     *parts  // nil in tests
+	documents []int64 // offsets of the headers of the manifest's documents
+	offsets   []int64 // of the headers of the manifest's blobs; -1 for those that are absent from a delta
+	end       int64   // offset behind the last blob
 }
 
-// Open reads the head of a file. The error names the file and what is wrong with it.
+// Open reads the head of a file. A file in parts is opened by its name without the number, or by that of
+// a part. The error names the file or the part, and what is wrong with it.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	p, whole, err := openParts(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	file, err := open(path, f)
+	file, err := openFile(whole, p)
 	if err != nil {
-		_ = f.Close() // only read
-		return nil, err
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), p.Close())
 	}
 	return file, nil
 }
 
-func open(path string, f *os.File) (*File, error) {
-	info, err := f.Stat()
+func openFile(path string, p *parts) (*File, error) {
+	file, err := newFile(p, p.size())
 	if err != nil {
+		return nil, cmp.Or(p.uneven(math.MaxInt64), err)
+	}
+	file.Path, file.parts = path, p
+	if err := p.uneven(file.end + trailer); err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
+	if file.end+trailer > p.size() {
+		return nil, p.short(file.end + trailer)
 	}
-	file, err := newFile(f, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	file.Path, file.close = path, f.Close
-	return file, nil
+	return file, file.checkParts()
 }
 
 var errCut = errors.New("the file is cut off: copy it again")
 
 // newFile reads the head of size bytes of data.
 func newFile(data io.ReaderAt, size int64) (*File, error) {
+	f := &File{data: data, size: size}
 	head := &headReader{data: data, size: size}
 	layout, err := head.next(layoutName)
 	if err != nil {
@@ -79,37 +87,112 @@ func newFile(data io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := head.next(manifestName)
-	if err != nil {
+	if f.text, err = head.next(manifestName); err != nil {
 		return nil, err
 	}
-	m, err := decode(text)
-	if err != nil {
+	if f.Manifest, err = ParseManifest(f.text); err != nil {
 		return nil, err
 	}
-	if want, err := m.index(); err != nil || !bytes.Equal(index, want) {
+	f.digest = digestOf(f.text)
+	if want, err := f.Manifest.index(); err != nil || !bytes.Equal(index, want) {
 		return nil, errors.Join(fmt.Errorf("%s lists other images than %s", indexName, manifestName), err)
 	}
-	file := &File{Manifest: m, data: data, size: size, close: func() error { return nil }}
-	at := head.at
-	for _, b := range m.Blobs {
-		file.offsets = append(file.offsets, at)
+	if head.isNext(deltaName) {
+		text, err := head.next(deltaName)
+		if err != nil {
+			return nil, err
+		}
+		if f.delta, err = parseDelta(text, f.Manifest, f.digest); err != nil {
+			return nil, err
+		}
+	}
+	f.place(head.at)
+	return f, nil
+}
+
+// place calculates where documents and blobs are.
+func (f *File) place(at int64) {
+	for _, d := range f.Manifest.Documents {
+		f.documents = append(f.documents, at)
+		at += block + padded(d.Size)
+	}
+	absent := f.delta.absent()
+	for _, b := range f.Manifest.Blobs {
+		if absent[b.Digest] {
+			f.offsets = append(f.offsets, -1)
+			continue
+		}
+		f.offsets = append(f.offsets, at)
 		at += block + padded(b.Size)
 	}
-	file.offsets = append(file.offsets, at)
-	if at+trailer > size {
-		return nil, fmt.Errorf("%w: it has %d bytes instead of %d", errCut, size, at+trailer)
+	f.end = at
+}
+
+// checkParts checks that each part continues the one before: the first header that lies in it must be
+// that of the blob that belongs there.
+func (f *File) checkParts() error {
+	var problems []error
+	for n := 1; n < len(f.parts.files); n++ {
+		start, end := f.parts.bounds(n)
+		i := slices.IndexFunc(f.offsets, func(at int64) bool { return at >= start })
+		if i < 0 || f.offsets[i]+block > end {
+			continue // it is within a blob, whose digest is checked
+		}
+		if err := f.checkHeader(i); err != nil {
+			problems = append(problems, fmt.Errorf("the part %s is in another place than it belongs, or of another file: %w",
+				f.parts.files[n].Name(), err))
+		}
 	}
-	return file, nil
+	return errors.Join(problems...)
 }
 
 // Close closes the file.
-func (f *File) Close() error { return f.close() }
+func (f *File) Close() error {
+	if f.parts == nil {
+		return nil
+	}
+	return f.parts.Close()
+}
+
+// ManifestBytes returns the bytes of the manifest, which are what is signed.
+func (f *File) ManifestBytes() []byte { return bytes.Clone(f.text) }
+
+// Digest returns the digest of the manifest's bytes, sha256:HEX.
+func (f *File) Digest() string { return f.digest }
+
+// Document returns the text of a document, such as an SBOM. Its size and digest are verified.
+func (f *File) Document(name string) ([]byte, error) {
+	i := slices.IndexFunc(f.Manifest.Documents, func(d DocumentInfo) bool { return d.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%s %w", name, ErrMissing)
+	}
+	d := f.Manifest.Documents[i]
+	head := &headReader{data: f.data, at: f.documents[i], size: f.size}
+	text, err := head.next(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path, err)
+	}
+	if int64(len(text)) != d.Size || digestOf(text) != "sha256:"+d.SHA256 {
+		return nil, fmt.Errorf("%s: %s is damaged: it has the digest %s instead of sha256:%s", f.Path, name, digestOf(text),
+			d.SHA256)
+	}
+	return text, nil
+}
 
 // headReader reads the entries before the blobs.
 type headReader struct {
 	data     io.ReaderAt
 	at, size int64
+}
+
+// isNext reports whether the next entry has this name.
+func (h *headReader) isNext(name string) bool {
+	got := make([]byte, block)
+	if _, err := h.data.ReadAt(got, h.at); err != nil {
+		return false
+	}
+	hdr, err := parseHeader(got)
+	return err == nil && hdr.Name == name
 }
 
 // next reads the next entry, which must have this name.
@@ -121,7 +204,7 @@ func (h *headReader) next(name string) ([]byte, error) {
 	if _, err := h.data.ReadAt(got, h.at); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	hdr, err := tar.NewReader(bytes.NewReader(got)).Next()
+	hdr, err := parseHeader(got)
 	if err != nil || hdr.Name != name {
 		return nil, notOurs(name, hdr, err)
 	}
@@ -154,20 +237,20 @@ func notOurs(name string, hdr *tar.Header, err error) error {
 }
 
 // find returns the number of a blob.
-func (f *File) find(digest string) (int, bool) {
-	blobs := f.Manifest.Blobs
-	i := sort.Search(len(blobs), func(i int) bool { return blobs[i].Digest >= digest })
-	return i, i < len(blobs) && blobs[i].Digest == digest
+func (m *Manifest) find(digest string) (int, bool) {
+	i := sort.Search(len(m.Blobs), func(i int) bool { return m.Blobs[i].Digest >= digest })
+	return i, i < len(m.Blobs) && m.Blobs[i].Digest == digest
 }
 
 // ErrMissing means that a file does not have something.
 var ErrMissing = errors.New("is not in the offline file")
 
 // Blob returns the bytes of a blob. Reading its last byte fails if they do not match the digest.
+// A blob that is absent from a delta is read from its base.
 func (f *File) Blob(digest string) (io.Reader, error) {
-	i, ok := f.find(digest)
-	if !ok {
-		return nil, fmt.Errorf("blob %s %w", digest, ErrMissing)
+	f, i, err := f.locate(digest)
+	if err != nil {
+		return nil, err
 	}
 	if err := f.checkHeader(i); err != nil {
 		return nil, err
@@ -176,27 +259,55 @@ func (f *File) Blob(digest string) (io.Reader, error) {
 	return verified(io.NewSectionReader(f.data, f.offsets[i]+block, b.Size), b.Size, digest), nil
 }
 
+// locate returns the file that has a blob, this one or a base of it, and the number of the blob there.
+func (f *File) locate(digest string) (*File, int, error) {
+	for {
+		i, ok := f.Manifest.find(digest)
+		switch {
+		case !ok:
+			return nil, 0, fmt.Errorf("blob %s %w", digest, ErrMissing)
+		case f.offsets[i] >= 0:
+			return f, i, nil
+		case f.base == nil:
+			return nil, 0, f.noBase()
+		}
+		f = f.base
+	}
+}
+
 // checkHeader compares the header of a blob with the one that the manifest implies.
 func (f *File) checkHeader(i int) error {
 	b := f.Manifest.Blobs[i]
-	want, err := header(blobName(b.Digest), b.Size)
+	return f.compare(f.offsets[i], blobName(b.Digest), b.Size)
+}
+
+// compare compares the header at an offset with the one of an entry.
+func (f *File) compare(at int64, name string, size int64) error {
+	want, err := header(name, size)
 	if err != nil {
 		return err
 	}
 	got := make([]byte, block)
-	if _, err := f.data.ReadAt(got, f.offsets[i]); err != nil {
-		return fmt.Errorf("%s: read the entry of blob %s: %w", f.Path, b.Digest, err)
+	if _, err := f.data.ReadAt(got, at); err != nil {
+		return fmt.Errorf("%s: read the entry %s: %w", f.Path, name, cut(err))
 	}
 	if !bytes.Equal(got, want) {
-		return fmt.Errorf("%s: the entry at byte %d is not blob %s of the manifest: %s", f.Path, f.offsets[i], b.Digest,
-			describe(got))
+		return fmt.Errorf("%s: the entry at byte %d is not %s of the manifest: %s", f.Path, at, name, describe(got))
 	}
 	return nil
 }
 
+// cut explains the end of a file.
+func cut(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errCut
+	}
+	return err
+}
+
 // describe says what a header block is.
 func describe(got []byte) string {
-	hdr, err := tar.NewReader(bytes.NewReader(got)).Next()
+	hdr, err := parseHeader(got)
 	if err != nil {
 		return "it is damaged"
 	}
@@ -210,23 +321,46 @@ func (f *File) Content(i Item) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", i, err)
 	}
+	return content(raw, i)
+}
+
+// maxWindow is what a decoder may need to remember of a blob, in bytes. What kk compresses needs that.
+const maxWindow = 8 << 20
+
+// content decodes the blob of an item.
+func content(raw io.Reader, i Item) (io.ReadCloser, error) {
 	if i.Encoding == Plain {
-		return io.NopCloser(raw), nil
+		return decoded{raw, func() { closeReader(raw) }}, nil
 	}
-	d, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+	d, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", i, err)
 	}
-	return decoded{verified(d, i.Size, "sha256:"+i.SHA256), d}, nil
+	return decoded{verified(unpacked{d}, i.Size, "sha256:"+i.SHA256), func() {
+		d.Close()
+		closeReader(raw)
+	}}, nil
+}
+
+// unpacked reads what is compressed.
+type unpacked struct{ d *zstd.Decoder }
+
+func (u unpacked) Read(p []byte) (int, error) {
+	n, err := u.d.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("it is damaged, and cannot be unpacked: %w", err)
+	}
+	return n, err
 }
 
 type decoded struct {
 	io.Reader
-	d *zstd.Decoder
+	close func()
 }
 
 func (d decoded) Close() error {
-	d.d.Close()
+	d.close()
 	return nil
 }
 
@@ -238,7 +372,7 @@ type verifier struct {
 	digest string
 }
 
-func verified(from io.Reader, size int64, digest string) io.Reader {
+func verified(from io.Reader, size int64, digest string) *verifier {
 	return &verifier{from: from, left: size, sum: sha256.New(), digest: digest}
 }
 
@@ -251,6 +385,7 @@ func (v *verifier) Read(p []byte) (int, error) {
 	if !errors.Is(err, io.EOF) {
 		return n, err
 	}
+	v.close()
 	if v.left > 0 {
 		return n, fmt.Errorf("%s has %d bytes less than the manifest says", v.digest, v.left)
 	}
@@ -260,62 +395,14 @@ func (v *verifier) Read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-// Set is an offline file, or several: a base and what was made later.
-type Set []*File
+// close closes what is read from. That it was read is all that matters, so no error is lost.
+func (v *verifier) close() { closeReader(v.from) }
 
-// OpenSet opens files. All problems are reported.
-func OpenSet(paths []string) (Set, error) {
-	var s Set
-	var problems []error
-	for _, p := range paths {
-		f, err := Open(p)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		s = append(s, f)
+func closeReader(r io.Reader) {
+	switch r := r.(type) {
+	case *verifier:
+		r.close()
+	case io.Closer:
+		_ = r.Close() // only read
 	}
-	if len(problems) > 0 {
-		return nil, errors.Join(append(problems, s.Close())...)
-	}
-	return s, nil
-}
-
-// Close closes all files.
-func (s Set) Close() error {
-	var problems []error
-	for _, f := range s {
-		problems = append(problems, f.Close())
-	}
-	return errors.Join(problems...)
-}
-
-// Find returns the first item that matches, and the file that has it.
-func (s Set) Find(matches func(Item) bool) (*File, Item, bool) {
-	for _, f := range s {
-		if i := slices.IndexFunc(f.Manifest.Items, matches); i >= 0 {
-			return f, f.Manifest.Items[i], true
-		}
-	}
-	return nil, Item{}, false
-}
-
-// File returns the item with this name in the catalog's cache.
-func (s Set) File(name string) (*File, Item, bool) {
-	return s.Find(func(i Item) bool { return i.Kind != KindImage && i.File == name })
-}
-
-// Image returns the image with this reference.
-func (s Set) Image(ref string) (*File, Item, bool) {
-	return s.Find(func(i Item) bool { return i.Kind == KindImage && i.Name == ref })
-}
-
-// Catalog returns the catalog of the first file that has one.
-func (s Set) Catalog() []Document {
-	for _, f := range s {
-		if len(f.Manifest.Catalog) > 0 {
-			return f.Manifest.Catalog
-		}
-	}
-	return nil
 }

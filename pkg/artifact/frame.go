@@ -21,6 +21,7 @@ const (
 	layoutName   = "oci-layout"
 	indexName    = "index.json"
 	manifestName = "kk/manifest.json"
+	deltaName    = "kk/delta.json"
 	layoutText   = `{"imageLayoutVersion":"1.0.0"}` + "\n"
 )
 
@@ -41,3 +42,6 @@ func header(name string, size int64) ([]byte, error) {
 
 // padded is the room that size bytes take in a tar.
 func padded(size int64) int64 { return (size + block - 1) / block * block }
+
+// parseHeader reads a header block.
+func parseHeader(got []byte) (*tar.Header, error) { return tar.NewReader(bytes.NewReader(got)).Next() }

@@ -3,11 +3,11 @@ package artifact
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -22,16 +22,25 @@ const Format = 1
 // Limits of what is read.
 const (
 	maxManifest = 64 << 20
-	maxBlobs    = 1_000_000
+	maxDocument = 64 << 20 // of each one
+	maxEntries  = 1_000_000
 )
 
 // Manifest lists everything in a file.
 type Manifest struct {
-	Format  int        `json:"format"`
-	Covers  Covers     `json:"covers"`
-	Catalog []Document `json:"catalog,omitempty"`
-	Items   []Item     `json:"items"`
-	Blobs   []Blob     `json:"blobs"` // in the order of the file
+	Format    int            `json:"format"`
+	Covers    Covers         `json:"covers"`
+	Catalog   []Document     `json:"catalog,omitempty"`
+	Documents []DocumentInfo `json:"documents,omitempty"` // in the order of the file
+	Items     []Item         `json:"items"`
+	Blobs     []Blob         `json:"blobs"` // in the order of the file
+}
+
+// DocumentInfo describes a text about the file that stands before the blobs: an SBOM.
+type DocumentInfo struct {
+	Name   string `json:"name"` // of the entry: kk/sbom.spdx.json
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
 }
 
 // Covers is what a file was made for.
@@ -120,15 +129,37 @@ type Blob struct {
 
 // sort brings the manifest into its one order.
 func (m *Manifest) sort() {
-	slices.SortFunc(m.Items, func(a, b Item) int {
-		return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Name, b.Name),
-			cmp.Compare(a.Version, b.Version), cmp.Compare(a.Architecture, b.Architecture),
-			cmp.Compare(a.Distribution, b.Distribution), cmp.Compare(a.File, b.File))
-	})
+	slices.SortFunc(m.Items, compareItems)
 	slices.SortFunc(m.Blobs, func(a, b Blob) int { return cmp.Compare(a.Digest, b.Digest) })
-	for _, list := range [][]string{m.Covers.Kubernetes, m.Covers.Architectures, m.Covers.Distributions, m.Covers.Groups} {
-		slices.Sort(list)
+	slices.SortFunc(m.Documents, func(a, b DocumentInfo) int { return cmp.Compare(a.Name, b.Name) })
+	for _, list := range m.Covers.lists() {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
 	}
+}
+
+func (c *Covers) lists() []*[]string {
+	return []*[]string{&c.Kubernetes, &c.Architectures, &c.Distributions, &c.Groups}
+}
+
+func compareItems(a, b Item) int {
+	return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.Version, b.Version), cmp.Compare(a.Architecture, b.Architecture),
+		cmp.Compare(a.Distribution, b.Distribution), cmp.Compare(a.File, b.File))
+}
+
+// Digest returns the digest of the manifest's bytes, sha256:HEX. A delta names its base by it.
+func (m *Manifest) Digest() (string, error) {
+	text, err := m.encode()
+	if err != nil {
+		return "", err
+	}
+	return digestOf(text), nil
+}
+
+func digestOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // encode returns the bytes of the manifest.
@@ -143,8 +174,12 @@ func encodeJSON(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// decode reads and checks a manifest.
-func decode(text []byte) (*Manifest, error) {
+// ParseManifest reads the text of a manifest, as File.ManifestBytes returns it. All contradictions in it
+// are reported.
+func ParseManifest(text []byte) (*Manifest, error) {
+	if len(text) > maxManifest {
+		return nil, fmt.Errorf("the manifest has %d bytes: at most %d are read", len(text), maxManifest)
+	}
 	var head struct {
 		Format int `json:"format"`
 	}
@@ -155,48 +190,112 @@ func decode(text []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("the file has format %d, and this kk reads format %d: use the kk that made the file, or a "+
 			"newer one", head.Format, Format)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
 	m := &Manifest{}
-	if err := d.Decode(m); err != nil {
+	if err := decodeJSON(text, m); err != nil {
 		return nil, fmt.Errorf("read the manifest: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the manifest is followed by other data")
 	}
 	return m, m.check()
 }
 
+// decodeJSON reads JSON in the one form that encodeJSON writes, so that a text has one meaning only:
+// without keys that are unknown, repeated or in another case.
+func decodeJSON[T any](text []byte, into *T) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	again, err := encodeJSON(into)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(again, text) {
+		return errors.New("it is not in the form that kk writes: something else has changed it")
+	}
+	return nil
+}
+
+// checker collects the contradictions of a manifest.
+type checker struct {
+	problems []error
+	sizes    map[string]int64  // of blobs
+	names    map[string]string // of files and documents, in lower case → as written
+}
+
+func (c *checker) wrong(format string, args ...any) {
+	c.problems = append(c.problems, fmt.Errorf(format, args...))
+}
+
+// name rejects a name that is used twice, or that differs from another in case only: some file systems
+// do not distinguish them.
+func (c *checker) name(name string) {
+	switch was, used := c.names[strings.ToLower(name)]; {
+	case !used:
+		c.names[strings.ToLower(name)] = name
+	case was == name:
+		c.wrong("the name %q is used twice", name)
+	default:
+		c.wrong("the names %q and %q differ in upper and lower case only", was, name)
+	}
+}
+
 // check reports everything in the manifest that contradicts itself.
 func (m *Manifest) check() error {
-	if len(m.Blobs) > maxBlobs {
-		return fmt.Errorf("the manifest lists %d blobs: at most %d are read", len(m.Blobs), maxBlobs)
+	if n := len(m.Blobs) + len(m.Documents); n > maxEntries {
+		return fmt.Errorf("the manifest lists %d entries: at most %d are read", n, maxEntries)
 	}
-	var problems []error
-	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	sizes := make(map[string]int64, len(m.Blobs))
+	c := &checker{sizes: make(map[string]int64, len(m.Blobs)), names: make(map[string]string, len(m.Items))}
 	previous := ""
 	for _, b := range m.Blobs {
 		switch {
 		case !isDigest(b.Digest):
-			wrong("%q is not a digest", b.Digest)
+			c.wrong("%q is not a digest", b.Digest)
 		case b.Digest <= previous:
-			wrong("blob %s is listed twice or out of order", b.Digest)
+			c.wrong("blob %s is listed twice or out of order", b.Digest)
 		case b.Size < 0 || b.Size > maxBlob:
-			wrong("blob %s has the size %d", b.Digest, b.Size)
+			c.wrong("blob %s has the size %d", b.Digest, b.Size)
 		}
 		previous = b.Digest
-		sizes[b.Digest] = b.Size
+		c.sizes[b.Digest] = b.Size
 	}
-	used := make(map[string]bool, len(m.Blobs))
-	seen := make(map[string]bool, len(m.Items))
-	for _, i := range m.Items {
-		if seen[i.key()] {
-			wrong("%s is listed twice", i)
+	c.documents(m.Documents)
+	c.items(m)
+	return errors.Join(c.problems...)
+}
+
+func (c *checker) documents(all []DocumentInfo) {
+	previous := ""
+	for _, d := range all {
+		switch {
+		case !isDocument(d.Name):
+			c.wrong("%q is not a name of a document", d.Name)
+		case d.Name < previous:
+			c.wrong("the document %s is out of order", d.Name)
+		case d.Size < 0 || d.Size > maxDocument:
+			c.wrong("%s has %d bytes: at most %d are read", d.Name, d.Size, maxDocument)
+		case !isDigest("sha256:" + d.SHA256):
+			c.wrong("%s: %q is not a sha256", d.Name, d.SHA256)
 		}
-		seen[i.key()] = true
-		if err := i.check(sizes); err != nil {
-			wrong("%s: %w", i, err)
+		previous = d.Name
+		c.name(d.Name)
+	}
+}
+
+func (c *checker) items(m *Manifest) {
+	used := make(map[string]bool, len(m.Blobs))
+	for n, i := range m.Items {
+		switch {
+		case n == 0:
+		case m.Items[n-1].key() == i.key():
+			c.wrong("%s is listed twice", i)
+		case compareItems(m.Items[n-1], i) > 0:
+			c.wrong("%s is out of order", i)
+		}
+		if err := i.check(c.sizes); err != nil {
+			c.wrong("%s: %w", i, err)
+		}
+		if i.File != "" {
+			c.name(i.File)
 		}
 		for _, d := range i.all() {
 			used[d] = true
@@ -204,10 +303,17 @@ func (m *Manifest) check() error {
 	}
 	for _, b := range m.Blobs {
 		if !used[b.Digest] {
-			wrong("blob %s belongs to no item", b.Digest)
+			c.wrong("blob %s belongs to no item", b.Digest)
 		}
 	}
-	return errors.Join(problems...)
+}
+
+// isDocument reports whether an entry before the blobs can have this name.
+func isDocument(name string) bool {
+	rest, ok := strings.CutPrefix(name, "kk/")
+	return ok && isLocal(rest) && !strings.Contains(rest, "/") && len(name) <= 100 &&
+		name != manifestName && name != deltaName &&
+		!strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // key is what no two items share.
@@ -236,7 +342,7 @@ func (i Item) check(sizes map[string]int64) error {
 		}
 	}
 	if i.Kind == KindImage {
-		return i.checkImage()
+		return i.checkImage(sizes)
 	}
 	if i.Encoding == Plain && (i.Blob != "sha256:"+i.SHA256 || sizes[i.Blob] != i.Size) {
 		return fmt.Errorf("its blob %s has another digest or size than its content", i.Blob)
@@ -244,7 +350,7 @@ func (i Item) check(sizes map[string]int64) error {
 	return nil
 }
 
-func (i Item) checkImage() error {
+func (i Item) checkImage(sizes map[string]int64) error {
 	switch {
 	case i.Blob != "sha256:"+i.SHA256 || i.Encoding != Plain:
 		return errors.New("its digest is not the one of its manifest")
@@ -252,6 +358,16 @@ func (i Item) checkImage() error {
 		return errors.New("its manifest is not among its blobs")
 	case !i.MediaType.IsImage() && !i.MediaType.IsIndex():
 		return fmt.Errorf("%q is no media type of an image", i.MediaType)
+	}
+	var size int64
+	for n, d := range i.Blobs {
+		if n > 0 && d <= i.Blobs[n-1] {
+			return fmt.Errorf("its blob %s is listed twice or out of order", d)
+		}
+		size += sizes[d]
+	}
+	if size != i.Size {
+		return fmt.Errorf("it has the size %d, and its blobs have %d", i.Size, size)
 	}
 	return nil
 }

@@ -1,136 +1,247 @@
 package artifact
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 )
 
-// Check checks the frame of the file: the entry of each blob, and the end. It reads no blob.
+// Check checks the frame of the file: the entry of each document and blob, and the end. It reads no blob.
 func (f *File) Check() error {
 	var problems []error
-	for i := range f.Manifest.Blobs {
+	for i, d := range f.Manifest.Documents {
+		problems = append(problems, f.compare(f.documents[i], d.Name, d.Size))
+	}
+	var names map[string]string
+	for i, at := range f.offsets {
+		if at < 0 {
+			continue
+		}
 		if err := f.checkHeader(i); err != nil {
-			problems = append(problems, f.named(i, err))
+			if names == nil {
+				names = f.users()
+			}
+			problems = append(problems, named(names[f.Manifest.Blobs[i].Digest], err))
 		}
 	}
 	return errors.Join(append(problems, f.checkEnd())...)
 }
 
-// checkEnd checks what follows the last blob.
-func (f *File) checkEnd() error {
-	at := f.offsets[len(f.offsets)-1]
-	if f.size > at+trailer {
-		return fmt.Errorf("%s: %d bytes follow the last entry", f.Path, f.size-at-trailer)
-	}
-	end := make([]byte, trailer)
-	if _, err := f.data.ReadAt(end, at); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: %w", f.Path, err)
-	}
-	if len(bytes.Trim(end, "\x00")) > 0 {
-		return fmt.Errorf("%s: the entry at byte %d is not in the manifest: %s", f.Path, at, describe(end[:block]))
-	}
-	return nil
-}
-
-// named adds the items that a blob belongs to.
-func (f *File) named(blob int, err error) error {
-	digest := f.Manifest.Blobs[blob].Digest
+// users names the items that each blob belongs to.
+func (f *File) users() map[string]string {
+	const most = 3 // of the items that share a blob
+	lists := map[string][]string{}
 	for _, i := range f.Manifest.Items {
-		if slices.Contains(i.all(), digest) {
-			return fmt.Errorf("%s: %w", i, err)
+		for _, d := range i.all() {
+			lists[d] = append(lists[d], i.String())
 		}
 	}
-	return err
+	names := make(map[string]string, len(lists))
+	for d, list := range lists {
+		if n := len(list) - most; n > 0 {
+			list = append(list[:most:most], fmt.Sprintf("%d more", n))
+		}
+		names[d] = strings.Join(list, ", ")
+	}
+	return names
+}
+
+func named(items string, err error) error {
+	if err == nil || items == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", items, err)
 }
 
 // Verify reads every byte of the file, or of the items for which only, if not nil, is true: digests of
-// blobs, and digests and sizes of what is compressed in them. All problems are reported, with the items
-// that they are in. progress may be nil.
+// blobs, and digests and sizes of what is compressed in them; that images have what their indexes say, and
+// the documents. What a delta does not have is read from its base. All problems are reported, with the
+// items that they are in. progress may be nil.
 func (f *File) Verify(ctx context.Context, only func(Item) bool, progress func(done, total int64)) error {
-	if err := f.Check(); err != nil {
-		return err
-	}
-	work := f.blobsOf(only)
-	var total, done int64
-	for _, i := range work {
-		total += f.Manifest.Blobs[i].Size
-	}
-	problems := make([]error, len(work))
-	next := make(chan int)
-	var group sync.WaitGroup
-	var mu sync.Mutex
-	for range min(runtime.GOMAXPROCS(0), 8, max(1, len(work))) {
-		group.Go(func() {
-			for n := range next {
-				problems[n] = f.verifyBlob(ctx, work[n])
-				mu.Lock()
-				done += f.Manifest.Blobs[work[n]].Size
-				if progress != nil {
-					progress(done, total)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for n := range work {
-		next <- n
-	}
-	close(next)
-	group.Wait()
-	return errors.Join(append(problems, ctx.Err())...)
+	v := &verification{ctx: ctx, progress: progress}
+	v.add(f, only)
+	return v.run()
 }
 
-// blobsOf lists the numbers of the blobs of items, in the order of the file.
-func (f *File) blobsOf(only func(Item) bool) []int {
-	var work []int
+// verification reads blobs of one file or of several, each once.
+type verification struct {
+	ctx      context.Context
+	progress func(done, total int64)
+
+	work     []task
+	images   []image
+	seen     map[task]bool
+	names    map[*File]map[string]string
+	encoded  map[*File]map[string]Item // by the digest of the blob
+	problems []error                   // of frames
+
+	mu          sync.Mutex
+	done, total int64
+	damaged     map[string]bool // digests of blobs
+}
+
+// task is a blob to read.
+type task struct {
+	file   *File // that has it
+	number int
+}
+
+// image is an image whose blobs are to be compared with its index.
+type image struct {
+	file *File
+	item Item
+}
+
+// add plans to verify items of a file.
+func (v *verification) add(f *File, only func(Item) bool) {
+	if v.seen == nil {
+		v.seen, v.damaged = map[task]bool{}, map[string]bool{}
+		v.names, v.encoded = map[*File]map[string]string{}, map[*File]map[string]Item{}
+	}
+	if err := f.Check(); err != nil {
+		v.problems = append(v.problems, err)
+		return
+	}
+	if only == nil {
+		for _, d := range f.Manifest.Documents {
+			_, err := f.Document(d.Name)
+			v.problems = append(v.problems, err)
+		}
+	}
+	if f.delta != nil && f.base == nil {
+		v.problems = append(v.problems, f.noBase())
+		return
+	}
 	for _, item := range f.Manifest.Items {
 		if only != nil && !only(item) {
 			continue
 		}
+		if item.Kind == KindImage {
+			v.images = append(v.images, image{f, item})
+		}
 		for _, digest := range item.all() {
-			if i, ok := f.find(digest); ok {
-				work = append(work, i)
+			owner, i, err := f.locate(digest)
+			if err != nil {
+				v.problems = append(v.problems, named(item.String(), err))
+			} else {
+				v.read(task{owner, i})
 			}
 		}
 	}
-	slices.Sort(work)
-	return slices.Compact(work)
 }
 
-func (f *File) verifyBlob(ctx context.Context, number int) error {
-	if ctx.Err() != nil {
-		return nil
+func (v *verification) read(t task) {
+	if v.seen[t] {
+		return
 	}
-	digest := f.Manifest.Blobs[number].Digest
-	item := slices.IndexFunc(f.Manifest.Items, func(i Item) bool { return i.Blob == digest && i.Encoding != Plain })
-	if item < 0 {
-		r, err := f.Blob(digest)
-		if err == nil {
-			_, err = io.Copy(io.Discard, &stoppable{ctx, r})
+	v.seen[t] = true
+	v.work = append(v.work, t)
+	v.total += t.file.Manifest.Blobs[t.number].Size
+	if v.names[t.file] == nil {
+		v.names[t.file] = t.file.users()
+		v.encoded[t.file] = map[string]Item{}
+		for _, i := range t.file.Manifest.Items {
+			if i.Encoding != Plain {
+				v.encoded[t.file][i.Blob] = i
+			}
 		}
-		return f.failed(number, err)
 	}
-	// What is decoded to the right content need not have its own digest read apart: the decoder reads
-	// the blob to its end.
-	c, err := f.Content(f.Manifest.Items[item])
-	if err == nil {
-		_, err = io.Copy(io.Discard, &stoppable{ctx, c})
-		err = errors.Join(err, c.Close())
-	}
-	return f.failed(number, err)
 }
 
-func (f *File) failed(number int, err error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
-		return nil
+// run reads everything, in the order of the files.
+func (v *verification) run() error {
+	order := map[*File]int{}
+	for _, t := range v.work {
+		if _, known := order[t.file]; !known {
+			order[t.file] = len(order)
+		}
 	}
-	return f.named(number, err)
+	slices.SortFunc(v.work, func(a, b task) int {
+		if a.file != b.file {
+			return order[a.file] - order[b.file]
+		}
+		return a.number - b.number
+	})
+	problems := make([]error, len(v.work))
+	v.each(len(v.work), func(n int) { problems[n] = v.blob(v.work[n]) })
+	structure := make([]error, len(v.images))
+	v.each(len(v.images), func(n int) { structure[n] = v.image(v.images[n]) })
+	return errors.Join(slices.Concat(v.problems, problems, structure, []error{v.ctx.Err()})...)
+}
+
+// each calls work for n numbers, on all cores, until the context ends.
+func (v *verification) each(n int, work func(int)) {
+	next := make(chan int)
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 8, n) {
+		group.Go(func() {
+			for i := range next {
+				if v.ctx.Err() == nil {
+					work(i)
+				}
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	group.Wait()
+}
+
+func (v *verification) blob(t task) error {
+	b := t.file.Manifest.Blobs[t.number]
+	err := v.readBlob(t.file, b.Digest)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return nil // reported once
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.done += b.Size
+	if v.progress != nil {
+		v.progress(v.done, v.total)
+	}
+	if err != nil {
+		v.damaged[b.Digest] = true
+	}
+	return named(v.names[t.file][b.Digest], err)
+}
+
+func (v *verification) readBlob(f *File, digest string) error {
+	raw, err := f.Blob(digest)
+	if err != nil {
+		return err
+	}
+	buffer := make([]byte, copySize)
+	item, encoded := v.encoded[f][digest]
+	if !encoded {
+		_, err = io.CopyBuffer(discard{}, &stoppable{v.ctx, raw}, buffer)
+		return err
+	}
+	// The decoder reads the blob to its end, so its own digest is verified too.
+	c, err := content(raw, item)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(discard{}, &stoppable{v.ctx, c}, buffer)
+	return errors.Join(err, c.Close())
+}
+
+// discard is io.Discard without its own small buffers.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+func (v *verification) image(i image) error {
+	if slices.ContainsFunc(i.item.Blobs, func(d string) bool { return v.damaged[d] }) {
+		return nil // reported already
+	}
+	return named(i.item.String(), i.file.checkImage(v.ctx, i.item))
 }
 
 // stoppable fails when the context ends.

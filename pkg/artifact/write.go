@@ -3,7 +3,6 @@ package artifact
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -24,16 +24,95 @@ import (
 
 // Builder collects items and writes a file. Its methods can be called concurrently.
 type Builder struct {
-	cache    string // directory for compressed copies
-	mu       sync.Mutex
-	manifest Manifest
-	sources  map[string]string // digest of a blob → the file that has its bytes
+	cache      string // directory for compressed copies
+	mu         sync.Mutex
+	manifest   Manifest
+	sources    map[string]opener // of blobs, by digest
+	documents  map[string][]byte
+	signatures [][]byte // of the manifest, if it is that of a signed file
+}
+
+// opener opens the blob with a digest. What it returns is closed if it can be.
+type opener func(digest string) (io.Reader, error)
+
+func openPath(path string) opener {
+	return func(string) (io.Reader, error) { return os.Open(path) }
 }
 
 // NewBuilder returns a builder that keeps compressed copies of programs in the directory cache.
 func NewBuilder(cache string, covers Covers, catalog []Document) *Builder {
 	return &Builder{cache: cache, manifest: Manifest{Format: Format, Covers: covers, Catalog: catalog, Items: []Item{},
-		Blobs: []Blob{}}, sources: map[string]string{}}
+		Blobs: []Blob{}}, sources: map[string]opener{}, documents: map[string][]byte{}}
+}
+
+// AddDocument adds a text about the file, such as an SBOM, that stands before the blobs. Names are those of
+// the entries: kk/sbom.spdx.json. An earlier document of that name is replaced.
+func (b *Builder) AddDocument(name string, text []byte) error {
+	if !isDocument(name) {
+		return fmt.Errorf("%q is not a name of a document: write kk/sbom.spdx.json", name)
+	}
+	if len(text) > maxDocument {
+		return fmt.Errorf("%s has %d bytes: at most %d can be in the file", name, len(text), maxDocument)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	info := DocumentInfo{name, int64(len(text)), strings.TrimPrefix(digestOf(text), "sha256:")}
+	b.manifest.Documents = slices.DeleteFunc(b.manifest.Documents, func(d DocumentInfo) bool { return d.Name == name })
+	b.manifest.Documents = append(b.manifest.Documents, info)
+	b.documents[name] = text
+	b.signatures = nil
+	return nil
+}
+
+// AddKnown adds an item as it is in the manifest of an older file. Its blobs are not at hand, so what is
+// written must be a delta for that file: Options.Base.
+func (b *Builder) AddKnown(item Item, older *Manifest) error {
+	blobs := map[Blob]opener{}
+	for _, digest := range item.all() {
+		i, ok := older.find(digest)
+		if !ok {
+			return fmt.Errorf("%s: blob %s %w", item, digest, ErrMissing)
+		}
+		blobs[older.Blobs[i]] = nil
+	}
+	b.add(item, blobs)
+	return nil
+}
+
+// Blob returns the bytes of a blob, before the file is written. Reading its last byte fails if they do not
+// match the digest.
+func (b *Builder) Blob(digest string) (io.Reader, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.IndexFunc(b.manifest.Blobs, func(o Blob) bool { return o.Digest == digest })
+	if i < 0 {
+		return nil, fmt.Errorf("blob %s %w", digest, ErrMissing)
+	}
+	r, err := b.open(b.manifest.Blobs[i])
+	return r, err
+}
+
+// open opens a blob. The reader verifies it, and closes what it reads from at the end.
+func (b *Builder) open(blob Blob) (*verifier, error) {
+	open := b.sources[blob.Digest]
+	if open == nil {
+		return nil, fmt.Errorf("blob %s is not at hand: only a delta for the file that has it can be written", blob.Digest)
+	}
+	r, err := open(blob.Digest)
+	if err != nil {
+		return nil, err
+	}
+	return verified(r, blob.Size, blob.Digest), nil
+}
+
+// Content returns the content of an item, decoded, before the file is written. Reading its last byte fails
+// if the content does not match the item's size or digest.
+func (b *Builder) Content(i Item) (io.ReadCloser, error) {
+	raw, err := b.Blob(i.Blob)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", i, err)
+	}
+	return content(raw, i)
 }
 
 // AddFile adds a file of the control node as an item of which all but size, digests and encoding are set.
@@ -63,19 +142,23 @@ func (b *Builder) AddFile(ctx context.Context, item Item, path string) error {
 		blob.Digest = "sha256:" + digest
 		item.Blob, item.Encoding = blob.Digest, Zstd
 	}
-	b.add(item, map[Blob]string{blob: path})
+	b.add(item, map[Blob]opener{blob: openPath(path)})
 	return nil
 }
 
-func (b *Builder) add(item Item, blobs map[Blob]string) {
+func (b *Builder) add(item Item, blobs map[Blob]opener) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.signatures = nil
 	b.manifest.Items = append(b.manifest.Items, item)
-	for blob, path := range blobs {
-		if _, known := b.sources[blob.Digest]; !known {
+	for blob, open := range blobs {
+		have, known := b.sources[blob.Digest]
+		if !known {
 			b.manifest.Blobs = append(b.manifest.Blobs, blob)
 		}
-		b.sources[blob.Digest] = path
+		if have == nil {
+			b.sources[blob.Digest] = open
+		}
 	}
 }
 
@@ -189,8 +272,8 @@ func (b *Builder) AddImage(ctx context.Context, item Item, dir string, platforms
 	if i < 0 {
 		return fmt.Errorf("%s is not in the layout %s", item, dir)
 	}
-	c := imageCollector{ctx: ctx, dir: dir, platforms: platforms, blobs: map[Blob]string{}, found: map[string]bool{}}
-	if err := c.collect(list.Manifests[i]); err != nil {
+	c := walkLayout(ctx, dir, platforms)
+	if err := c.collect(list.Manifests[i], 0); err != nil {
 		return fmt.Errorf("%s: %w", item, err)
 	}
 	item.MediaType, item.SHA256 = list.Manifests[i].MediaType, list.Manifests[i].Digest.Hex
@@ -201,119 +284,34 @@ func (b *Builder) AddImage(ctx context.Context, item Item, dir string, platforms
 		}
 		item.Platforms = append(item.Platforms, p.String())
 	}
+	sources := map[Blob]opener{}
 	for blob := range c.blobs {
 		item.Blobs = append(item.Blobs, blob.Digest)
 		item.Size += blob.Size
+		sources[blob] = openPath(layoutPath(dir, blob.Digest))
 	}
 	slices.Sort(item.Blobs)
 	slices.Sort(item.Platforms)
-	b.add(item, c.blobs)
+	b.add(item, sources)
 	return nil
 }
 
-// imageCollector finds the blobs of an image.
-type imageCollector struct {
-	ctx       context.Context
-	dir       string
-	platforms []v1.Platform
-	blobs     map[Blob]string
-	found     map[string]bool // platforms
+// walkLayout returns a walk of the images in an OCI layout.
+func walkLayout(ctx context.Context, dir string, platforms []v1.Platform) *imageWalk {
+	return &imageWalk{ctx: ctx, platforms: platforms, blobs: map[Blob]bool{}, found: map[string]bool{},
+		open: func(digest string) (io.ReadCloser, error) { return os.Open(layoutPath(dir, digest)) },
+		stat: func(digest string) (int64, error) {
+			info, err := os.Stat(layoutPath(dir, digest))
+			if err != nil {
+				return 0, err
+			}
+			return info.Size(), nil
+		}}
 }
 
-func (c *imageCollector) path(d v1.Hash) string {
-	return filepath.Join(c.dir, "blobs", d.Algorithm, d.Hex)
-}
-
-func (c *imageCollector) collect(d v1.Descriptor) error {
-	if err := c.ctx.Err(); err != nil {
-		return err
-	}
-	path := c.path(d.Digest)
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if info.Size() != d.Size {
-		return fmt.Errorf("%s has %d bytes instead of %d", d.Digest, info.Size(), d.Size)
-	}
-	c.blobs[Blob{d.Digest.String(), d.Size}] = path
-	switch {
-	case d.MediaType.IsIndex():
-		return c.index(path)
-	case d.MediaType.IsImage():
-		return c.image(path)
-	}
-	return nil
-}
-
-// index collects the images for the platforms. The image for another platform than a descriptor says is
-// an error.
-func (c *imageCollector) index(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // only read
-	m, err := v1.ParseIndexManifest(io.LimitReader(f, maxManifest))
-	if err != nil {
-		return err
-	}
-	for _, d := range m.Manifests {
-		if d.Platform == nil || !slices.ContainsFunc(c.platforms, func(p v1.Platform) bool { return d.Platform.Satisfies(p) }) {
-			continue
-		}
-		if err := c.collect(d); err != nil {
-			return fmt.Errorf("the image for %s: %w", d.Platform, err)
-		}
-		if !slices.ContainsFunc(c.platforms, func(p v1.Platform) bool { return c.found[p.String()] && d.Platform.Satisfies(p) }) {
-			return fmt.Errorf("the index has an image for %s that is for another platform", d.Platform)
-		}
-	}
-	return nil
-}
-
-func (c *imageCollector) image(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // only read
-	m, err := v1.ParseManifest(io.LimitReader(f, maxManifest))
-	if err != nil {
-		return err
-	}
-	if err := c.collect(m.Config); err != nil {
-		return err
-	}
-	for _, l := range m.Layers {
-		if !l.MediaType.IsDistributable() {
-			continue
-		}
-		if err := c.collect(l); err != nil {
-			return err
-		}
-	}
-	return c.platform(c.path(m.Config.Digest))
-}
-
-// platform records the platform of an image.
-func (c *imageCollector) platform(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // only read
-	config, err := v1.ParseConfigFile(io.LimitReader(f, maxManifest))
-	if err != nil {
-		return err
-	}
-	is := config.Platform()
-	for _, p := range c.platforms {
-		if is != nil && is.Satisfies(p) {
-			c.found[p.String()] = true
-		}
-	}
-	return nil
+// layoutPath is the path of a blob in an OCI layout.
+func layoutPath(dir, digest string) string {
+	return filepath.Join(dir, filepath.FromSlash(blobName(digest)))
 }
 
 // Manifest returns the manifest in its final order, for a look at what would be written.
@@ -324,82 +322,167 @@ func (b *Builder) Manifest() (*Manifest, error) {
 	return &b.manifest, b.manifest.check()
 }
 
-// Write writes the file: to path.part, which is synced and renamed. changed is false, and nothing is
-// written, if the file exists with these contents; the check reads its head only. progress may be nil.
-func (b *Builder) Write(ctx context.Context, path string, progress func(done, total int64)) (changed bool, err error) {
+// Options say how a file is written.
+type Options struct {
+	Split    int64                   // size of the parts in bytes; 0 writes one file
+	Base     *Manifest               // of the file that a delta is for: the blobs that it lists are not written
+	Progress func(done, total int64) // bytes that are written; may be nil
+}
+
+// Write writes the file: to path.part, which is synced and renamed; or its parts, to path.001.part and so on.
+// changed is false, and nothing is written, if the file exists with these contents; the check reads its
+// head only. What an earlier file of this name has left is removed: further parts, or the file in one piece.
+func (b *Builder) Write(ctx context.Context, path string, o Options) (changed bool, err error) {
 	m, err := b.Manifest()
 	if err != nil {
 		return false, err
 	}
-	text, err := m.encode()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p, err := b.plan(m, o.Base)
 	if err != nil {
 		return false, err
 	}
-	if len(text) > maxManifest {
-		return false, fmt.Errorf("the manifest has %d bytes: a file can have one of %d", len(text), maxManifest)
-	}
-	if same(path, text) {
+	if p.written(path, o.Split) {
 		return false, nil
+	}
+	out, err := newOutput(path, o.Split, p.size)
+	if err != nil {
+		return false, err
+	}
+	w := &writer{ctx: ctx, out: bufio.NewWriterSize(out, 1<<20), total: p.size, progress: o.Progress}
+	for _, e := range p.before {
+		w.entry(e.name, int64(len(e.text)), bytes.NewReader(e.text))
+	}
+	for _, blob := range p.blobs {
+		w.blob(blob, b.open)
+	}
+	for _, e := range p.behind {
+		w.entry(e.name, int64(len(e.text)), bytes.NewReader(e.text))
+	}
+	w.write(make([]byte, trailer))
+	if err := errors.Join(w.err, w.out.Flush()); err != nil {
+		_ = out.abort() // what was fetched is in the cache
+		return false, w.explain(path, err)
+	}
+	if err := out.commit(); err != nil {
+		return false, w.explain(path, err)
+	}
+	return true, nil
+}
+
+// plan is what a file consists of.
+type plan struct {
+	before, behind []entry // the blobs
+	blobs          []Blob  // those that are in the file
+	size           int64   // of the file
+}
+
+type entry struct {
+	name string
+	text []byte
+}
+
+func (b *Builder) plan(m *Manifest, base *Manifest) (*plan, error) {
+	text, err := m.encode()
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxManifest {
+		return nil, fmt.Errorf("the manifest has %d bytes: a file can have one of %d", len(text), maxManifest)
 	}
 	index, err := m.index()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return false, err
+	p := &plan{before: []entry{{layoutName, []byte(layoutText)}, {indexName, index}, {manifestName, text}}, size: trailer}
+	var delta *deltaInfo
+	if base != nil {
+		if delta, err = newDelta(m, base); err != nil {
+			return nil, err
+		}
+		text, err := encodeJSON(delta)
+		if err != nil {
+			return nil, err
+		}
+		p.before = append(p.before, entry{deltaName, text})
 	}
-	part := path + ".part"
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
-	if err != nil {
-		return false, err
+	for _, d := range m.Documents {
+		p.before = append(p.before, entry{d.Name, b.documents[d.Name]})
 	}
-	w := &writer{ctx: ctx, w: bufio.NewWriterSize(f, 1<<20), progress: progress}
+	absent := delta.absent()
 	for _, blob := range m.Blobs {
-		w.total += blob.Size
+		if !absent[blob.Digest] {
+			p.blobs = append(p.blobs, blob)
+			p.size += block + padded(blob.Size)
+		}
 	}
-	for _, e := range []struct{ name, text string }{
-		{layoutName, layoutText}, {indexName, string(index)}, {manifestName, string(text)},
-	} {
-		w.entry(e.name, int64(len(e.text)), bytes.NewReader([]byte(e.text)))
+	for _, s := range b.signatures {
+		p.behind = append(p.behind, entry{signatureName(s), s})
 	}
-	for _, blob := range m.Blobs {
-		w.blob(blob, b.sources[blob.Digest])
+	for _, e := range slices.Concat(p.before, p.behind) {
+		p.size += block + padded(int64(len(e.text)))
 	}
-	w.write(make([]byte, trailer))
-	err = errors.Join(w.err, w.w.Flush())
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(part) // what was fetched is in the cache
-		return false, w.explain(path, err)
-	}
-	return true, os.Rename(part, path)
+	return p, nil
 }
 
-// same reports whether the file at path has this manifest.
-func same(path string, manifest []byte) bool {
+// written reports whether the file at path has these contents, and possibly more signatures.
+func (p *plan) written(path string, split int64) bool {
 	f, err := Open(path)
 	if err != nil {
 		return false
 	}
 	defer func() { _ = f.Close() }() // only read
-	have, err := f.Manifest.encode()
-	return err == nil && bytes.Equal(have, manifest) && f.Check() == nil
+	if f.Path != path || !f.parts.splitBy(split) || f.Check() != nil {
+		return false
+	}
+	signatures, err := f.appended()
+	if err != nil {
+		return false
+	}
+	for _, e := range p.behind {
+		if !slices.ContainsFunc(signatures, func(s []byte) bool { return bytes.Equal(s, e.text) }) {
+			return false
+		}
+	}
+	head := headReader{data: f.data, size: f.size}
+	for _, e := range p.before {
+		if text, err := head.next(e.name); err != nil || !bytes.Equal(text, e.text) {
+			return false
+		}
+	}
+	return f.end == p.size-trailer-p.sizeBehind()
+}
+
+func (p *plan) sizeBehind() (n int64) {
+	for _, e := range p.behind {
+		n += block + padded(int64(len(e.text)))
+	}
+	return n
 }
 
 // writer writes entries until one fails.
 type writer struct {
 	ctx         context.Context
-	w           *bufio.Writer
+	out         *bufio.Writer
 	done, total int64
 	progress    func(done, total int64)
 	err         error
 }
 
+// Write counts what is written.
+func (w *writer) Write(p []byte) (int, error) {
+	n, err := w.out.Write(p)
+	w.done += int64(n)
+	if w.progress != nil {
+		w.progress(w.done, w.total)
+	}
+	return n, err
+}
+
 func (w *writer) write(p []byte) {
 	if w.err == nil {
-		_, w.err = w.w.Write(p)
+		_, w.err = w.Write(p)
 	}
 }
 
@@ -414,29 +497,28 @@ func (w *writer) entry(name string, size int64, from io.Reader) {
 	}
 	w.write(h)
 	if w.err == nil {
-		_, w.err = io.Copy(w.w, &stoppable{w.ctx, from})
+		_, w.err = io.CopyBuffer(w, &stoppable{w.ctx, from}, make([]byte, copySize))
 	}
 	w.write(make([]byte, padded(size)-size))
 }
 
+// copySize is the size of the buffers that blobs are read with.
+const copySize = 256 << 10
+
 // blob copies a blob, and verifies it.
-func (w *writer) blob(b Blob, path string) {
+func (w *writer) blob(b Blob, open func(Blob) (*verifier, error)) {
 	if w.err != nil {
 		return
 	}
-	f, err := os.Open(path)
+	r, err := open(b)
 	if err != nil {
 		w.err = err
 		return
 	}
-	defer func() { _ = f.Close() }() // only read
-	w.entry(blobName(b.Digest), b.Size, verified(f, b.Size, b.Digest))
+	defer r.close()
+	w.entry(blobName(b.Digest), b.Size, r)
 	if w.err != nil {
-		w.err = fmt.Errorf("%s: %w", path, w.err)
-	}
-	w.done += b.Size
-	if w.progress != nil {
-		w.progress(w.done, w.total)
+		w.err = fmt.Errorf("blob %s: %w", b.Digest, w.err)
 	}
 }
 
@@ -446,5 +528,5 @@ func (w *writer) explain(path string, err error) error {
 		return err
 	}
 	return fmt.Errorf("the disk of %s is full: the file needs %d bytes more; free some space, or choose another "+
-		"directory", filepath.Dir(path), cmp.Or(w.total-w.done, 1))
+		"directory", filepath.Dir(path), max(w.total-w.done+int64(w.out.Buffered()), 1))
 }

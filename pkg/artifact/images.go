@@ -1,0 +1,166 @@
+package artifact
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+const (
+	// maxImageManifest is the size of the largest manifest or config of an image that is read.
+	maxImageManifest = 8 << 20
+	// maxNested is how deep indexes can be nested.
+	maxNested = 4
+)
+
+// imageWalk finds the blobs of an image.
+type imageWalk struct {
+	ctx       context.Context
+	open      func(digest string) (io.ReadCloser, error) // opens a blob
+	stat      func(digest string) (int64, error)         // returns the size of a blob
+	platforms []v1.Platform
+	blobs     map[Blob]bool
+	found     map[string]bool // platforms
+}
+
+func (w *imageWalk) collect(d v1.Descriptor, depth int) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	size, err := w.stat(d.Digest.String())
+	if err != nil {
+		return err
+	}
+	if size != d.Size {
+		return fmt.Errorf("%s has %d bytes instead of %d", d.Digest, size, d.Size)
+	}
+	w.blobs[Blob{d.Digest.String(), d.Size}] = true
+	switch {
+	case depth > maxNested:
+		return fmt.Errorf("indexes are nested more than %d deep", maxNested)
+	case d.MediaType.IsIndex():
+		return w.index(d, depth)
+	case d.MediaType.IsImage():
+		return w.image(d)
+	}
+	return nil
+}
+
+// index collects the images for the platforms. The image for another platform than a descriptor says is
+// an error.
+func (w *imageWalk) index(d v1.Descriptor, depth int) error {
+	m, err := parse(w, d, v1.ParseIndexManifest)
+	if err != nil {
+		return err
+	}
+	for _, d := range m.Manifests {
+		if d.Platform == nil || !slices.ContainsFunc(w.platforms, func(p v1.Platform) bool { return d.Platform.Satisfies(p) }) {
+			continue
+		}
+		if err := w.collect(d, depth+1); err != nil {
+			return fmt.Errorf("the image for %s: %w", d.Platform, err)
+		}
+	}
+	return nil
+}
+
+func (w *imageWalk) image(d v1.Descriptor) error {
+	m, err := parse(w, d, v1.ParseManifest)
+	if err != nil {
+		return err
+	}
+	if err := w.collect(m.Config, maxNested); err != nil {
+		return err
+	}
+	for _, l := range m.Layers {
+		if !l.MediaType.IsDistributable() {
+			continue
+		}
+		if err := w.collect(l, maxNested); err != nil {
+			return err
+		}
+	}
+	config, err := parse(w, m.Config, v1.ParseConfigFile)
+	if err != nil {
+		return err
+	}
+	return w.platform(d.Platform, config.Platform())
+}
+
+// platform records the platform of an image, which an index may say as well.
+func (w *imageWalk) platform(said, is *v1.Platform) error {
+	if is == nil {
+		is = &v1.Platform{}
+	}
+	if said != nil && (said.OS != is.OS || said.Architecture != is.Architecture ||
+		said.Variant != is.Variant && said.Variant != "" && is.Variant != "") {
+		return fmt.Errorf("the index has an image for %s that is for %s", said, is)
+	}
+	if said == nil {
+		said = is
+	}
+	for _, p := range w.platforms {
+		if said.Satisfies(p) {
+			w.found[p.String()] = true
+		}
+	}
+	return nil
+}
+
+// parse reads a small blob of an image.
+func parse[T any](w *imageWalk, d v1.Descriptor, read func(io.Reader) (*T, error)) (*T, error) {
+	if d.Size > maxImageManifest {
+		return nil, fmt.Errorf("%s has %d bytes: at most %d are read", d.Digest, d.Size, maxImageManifest)
+	}
+	r, err := w.open(d.Digest.String())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }() // only read
+	v, err := read(r)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", d.Digest, err)
+	}
+	return v, nil
+}
+
+// checkImage checks that the file has what the manifest says of an image: all blobs that its platforms
+// need, each for the platform that its index says.
+func (f *File) checkImage(ctx context.Context, i Item) error {
+	w := imageWalk{ctx: ctx, blobs: map[Blob]bool{}, found: map[string]bool{},
+		open: func(digest string) (io.ReadCloser, error) {
+			r, err := f.Blob(digest)
+			return io.NopCloser(r), err
+		},
+		stat: func(digest string) (int64, error) {
+			n, ok := f.Manifest.find(digest)
+			if !ok || !slices.Contains(i.Blobs, digest) {
+				return 0, fmt.Errorf("blob %s %w", digest, ErrMissing)
+			}
+			return f.Manifest.Blobs[n].Size, nil
+		}}
+	for _, text := range i.Platforms {
+		p, err := v1.ParsePlatform(text)
+		if err != nil {
+			return fmt.Errorf("%q is not a platform", text)
+		}
+		w.platforms = append(w.platforms, *p)
+	}
+	size, err := w.stat(i.Blob)
+	if err != nil {
+		return err
+	}
+	root := v1.Descriptor{MediaType: i.MediaType, Digest: v1.Hash{Algorithm: "sha256", Hex: i.SHA256}, Size: size}
+	if err := w.collect(root, 0); err != nil {
+		return err
+	}
+	for _, p := range i.Platforms {
+		if !w.found[p] {
+			return fmt.Errorf("it has no image for %s, which the manifest lists", p)
+		}
+	}
+	return nil
+}
