@@ -165,7 +165,7 @@ func WriteArchive(ctx context.Context, to io.Writer, images []NamedImage, platfo
 	seen := map[v1.Hash]bool{}
 	for _, i := range images {
 		root := v1.Descriptor{MediaType: i.Item.MediaType, Digest: v1.Hash{Algorithm: "sha256", Hex: i.Item.SHA256}}
-		blobs, err := i.File.parts(root, platform)
+		blobs, err := i.File.imageParts(root, platform)
 		if err != nil {
 			return fmt.Errorf("%s: %w", i.Item, err)
 		}
@@ -235,8 +235,8 @@ func (a *archive) blob(p archived) {
 	}
 }
 
-// parts lists the blobs of an image for a platform: the index or manifest first.
-func (f *File) parts(root v1.Descriptor, platform v1.Platform) ([]v1.Descriptor, error) {
+// imageParts lists the blobs of an image for a platform: the index or manifest first.
+func (f *File) imageParts(root v1.Descriptor, platform v1.Platform) ([]v1.Descriptor, error) {
 	text, err := f.small(root.Digest.String())
 	if err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (f *File) parts(root v1.Descriptor, platform v1.Platform) ([]v1.Descriptor,
 		if i < 0 {
 			return nil, fmt.Errorf("it has no image for %s", platform)
 		}
-		below, err := f.parts(m.Manifests[i], platform)
+		below, err := f.imageParts(m.Manifests[i], platform)
 		return append([]v1.Descriptor{root}, below...), err
 	}
 	m, err := v1.ParseManifest(bytes.NewReader(text))

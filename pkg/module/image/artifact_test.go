@@ -57,7 +57,7 @@ func offline(t testing.TB, arches ...string) (file string, image v1.ImageIndex) 
 		t.Fatal(err)
 	}
 	file = filepath.Join(dir, "file.tar")
-	if _, err := b.Write(t.Context(), file, nil); err != nil {
+	if _, err := b.Write(t.Context(), file, artifact.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return file, image
