@@ -121,7 +121,7 @@ func (a *app) families() []family {
 		{"delete", "Delete nodes, a cluster, a registry", remove},
 		{"init", "Prepare hosts", prepare},
 		{"certs", "Manage a cluster's certificates", certs},
-		{"artifact", "Make offline files", []*cobra.Command{a.artifactExportCommand()}},
+		{"artifact", "Make offline files", []*cobra.Command{a.artifactExportCommand(), a.artifactServeCommand()}},
 	}
 }
 
