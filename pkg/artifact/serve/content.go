@@ -14,6 +14,7 @@ type content struct {
 	open   func(context.Context) (io.ReadCloser, error)
 	size   int64
 	digest string
+	from   string // path of the offline file
 
 	r    io.ReadCloser
 	at   int64 // position of r
@@ -23,7 +24,7 @@ type content struct {
 
 // blob is the content of a blob of the item's file.
 func (s stored) blob(digest string, size int64) *content {
-	return &content{size: size, digest: digest, open: func(context.Context) (io.ReadCloser, error) {
+	return &content{from: s.file.Path, size: size, digest: digest, open: func(context.Context) (io.ReadCloser, error) {
 		r, err := s.file.Blob(digest)
 		if err != nil {
 			return nil, err
@@ -34,7 +35,8 @@ func (s stored) blob(digest string, size int64) *content {
 
 // decoded is the content of the item, whose blob is compressed. It waits for its turn among the decoders.
 func (s stored) decoded(turns chan struct{}) *content {
-	return &content{size: s.Size, digest: "sha256:" + s.SHA256, open: func(ctx context.Context) (io.ReadCloser, error) {
+	digest := "sha256:" + s.SHA256
+	return &content{from: s.file.Path, size: s.Size, digest: digest, open: func(ctx context.Context) (io.ReadCloser, error) {
 		select {
 		case turns <- struct{}{}:
 		case <-ctx.Done():

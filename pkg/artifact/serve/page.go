@@ -12,8 +12,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// address is what a client may have in its header Host.
-var address = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+// address is HOST or HOST:PORT.
+var address = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
 // overlay sends the catalog overlay that makes kk fetch everything from here, at the address that the client used.
 func (h *Handler) overlay(w http.ResponseWriter, r *http.Request) {

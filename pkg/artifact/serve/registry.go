@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,9 @@ import (
 
 // maxManifest is the size up to which registries accept manifests.
 const maxManifest = 4 << 20
+
+// repositoryName is what the distribution specification allows as the name of a repository.
+var repositoryName = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 
 // repository is a repository of the registry.
 type repository struct {
@@ -62,6 +66,9 @@ func (h *Handler) addImage(f *artifact.File, i artifact.Item) error {
 	tag, err := name.NewTag(base)
 	if err != nil {
 		return fmt.Errorf("%q is not a reference of an image: %w", i.Name, err)
+	}
+	if !address.MatchString(tag.RegistryStr()) || !repositoryName.MatchString(tag.RepositoryStr()) {
+		return fmt.Errorf("%q is not a reference of an image: write REGISTRY/REPOSITORY:TAG", i.Name)
 	}
 	repo := h.repositories[tag.Repository.Name()]
 	if repo == nil {

@@ -196,7 +196,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, c *content) {
 		return
 	}
 	if r.Context().Err() == nil {
-		h.log(fmt.Errorf("send %s: %w", r.URL.Path, c.err))
+		h.log(fmt.Errorf("send %s: %s of %s: %w (`kk artifact verify` lists all damage)", r.URL.Path, c.digest, c.from, c.err))
 	}
 	panic(http.ErrAbortHandler) // the way to cut a connection
 }
