@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"kubekey/pkg/artifact"
+	"kubekey/pkg/artifact/artifacttest"
 )
 
 // change changes one byte of a blob in a file, counted from its end, or of its header.
@@ -42,34 +43,34 @@ func change(t *testing.T, path, digest string, fromEnd int64) {
 func TestDamageCutsTheConnection(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		path    func(o *offline) string
-		blob    func(o *offline, f *artifact.File) string
+		path    func(o *artifacttest.Offline) string
+		blob    func(o *artifacttest.Offline, f *artifact.File) string
 		fromEnd int64
 		headers []string
 	}{
-		{"archive", func(*offline) string { return chart }, ofChart, 1, nil},
-		{"start of an archive", func(*offline) string { return chart }, ofChart, 5000, nil},
-		{"header of the entry", func(*offline) string { return chart }, ofChart, 0, nil},
-		{"decoded program", func(*offline) string { return kubeadm }, ofProgram, 10_000, nil},
-		{"checksum of the encoder", func(*offline) string { return kubeadm }, ofProgram, 1, nil},
-		{"encoded program", func(*offline) string { return kubeadm }, ofProgram, 1, []string{"Accept-Encoding", "zstd"}},
-		{"end of a program", func(*offline) string { return kubeadm }, ofProgram, 10_000, []string{"Range", "bytes=-5"}},
-		{"layer", func(o *offline) string { return "/v2/" + busybox + "/blobs/sha256:" + layerOf(o) },
-			func(o *offline, _ *artifact.File) string { return layerOf(o) }, 1, nil},
-		{"manifest", func(*offline) string { return "/v2/" + busybox + "/manifests/1.37" },
-			func(o *offline, _ *artifact.File) string { d, _ := o.single.Digest(); return d.Hex }, 1, nil},
+		{"archive", func(*artifacttest.Offline) string { return chart }, ofChart, 1, nil},
+		{"start of an archive", func(*artifacttest.Offline) string { return chart }, ofChart, 5000, nil},
+		{"header of the entry", func(*artifacttest.Offline) string { return chart }, ofChart, 0, nil},
+		{"decoded program", func(*artifacttest.Offline) string { return kubeadm }, ofProgram, 10_000, nil},
+		{"checksum of the encoder", func(*artifacttest.Offline) string { return kubeadm }, ofProgram, 1, nil},
+		{"encoded program", func(*artifacttest.Offline) string { return kubeadm }, ofProgram, 1, []string{"Accept-Encoding", "zstd"}},
+		{"end of a program", func(*artifacttest.Offline) string { return kubeadm }, ofProgram, 10_000, []string{"Range", "bytes=-5"}},
+		{"layer", func(o *artifacttest.Offline) string { return "/v2/" + busybox + "/blobs/sha256:" + layerOf(o) },
+			func(o *artifacttest.Offline, _ *artifact.File) string { return layerOf(o) }, 1, nil},
+		{"manifest", func(*artifacttest.Offline) string { return "/v2/" + busybox + "/manifests/1.37" },
+			func(o *artifacttest.Offline, _ *artifact.File) string { d, _ := o.Image.Digest(); return d.Hex }, 1, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := sampleFile(t, nil)
+			o := artifacttest.Sample(t, nil)
 			log := &problemLog{}
-			h := handler(t, log, o.path)
+			h := handler(t, log, o.Path)
 			s := httptest.NewServer(h)
 			defer s.Close()
-			f, err := artifact.Open(o.path)
+			f, err := artifact.Open(o.Path)
 			check(t, err)
 			digest := c.blob(o, f)
 			check(t, f.Close())
-			change(t, o.path, digest, c.fromEnd)
+			change(t, o.Path, digest, c.fromEnd)
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+c.path(o), nil)
 			check(t, err)
 			for i := 0; i+1 < len(c.headers); i += 2 {
@@ -85,33 +86,33 @@ func TestDamageCutsTheConnection(t *testing.T) {
 				}
 			}
 			if text := log.text(); !strings.Contains(text, "send "+c.path(o)) || !strings.Contains(text, digest) &&
-				!strings.Contains(text, sha(o.program)) {
+				!strings.Contains(text, sha(o.Program)) {
 				t.Errorf("reported %q, not the path and %s", text, digest)
 			}
 		})
 	}
 }
 
-func ofChart(o *offline, _ *artifact.File) string { return sha(o.chart) }
+func ofChart(o *artifacttest.Offline, _ *artifact.File) string { return sha(o.Chart) }
 
-func ofProgram(_ *offline, f *artifact.File) string {
+func ofProgram(_ *artifacttest.Offline, f *artifact.File) string {
 	i := slices.IndexFunc(f.Manifest.Items, func(i artifact.Item) bool { return i.Name == "kubeadm" })
 	return strings.TrimPrefix(f.Manifest.Items[i].Blob, "sha256:")
 }
 
-func layerOf(o *offline) string {
-	layers, _ := o.single.Layers()
+func layerOf(o *artifacttest.Offline) string {
+	layers, _ := o.Image.Layers()
 	d, _ := layers[0].Digest()
 	return d.Hex
 }
 
 // TestDamagedManifestsAreReportedFirst: what a registry lists has to be known before anything is served.
 func TestDamagedManifestsAreReportedFirst(t *testing.T) {
-	o := sampleFile(t, nil)
-	for _, digest := range []string{digestOf(t, o.index), digestOf(t, o.single)} {
-		change(t, o.path, strings.TrimPrefix(digest, "sha256:"), 2)
+	o := artifacttest.Sample(t, nil)
+	for _, digest := range []string{digestOf(t, o.Index), digestOf(t, o.Image)} {
+		change(t, o.Path, strings.TrimPrefix(digest, "sha256:"), 2)
 	}
-	set, err := artifact.OpenSet([]string{o.path})
+	set, err := artifact.OpenSet([]string{o.Path})
 	check(t, err)
 	defer func() { _ = set.Close() }()
 	_, err = New(set, nil)
@@ -123,8 +124,8 @@ func TestDamagedManifestsAreReportedFirst(t *testing.T) {
 
 // TestAttachedManifestsAreFound has a signature among the blobs of the image, instead of an item of its own.
 func TestAttachedManifestsAreFound(t *testing.T) {
-	o := sampleFile(t, nil)
-	f, err := artifact.Open(o.path)
+	o := artifacttest.Sample(t, nil)
+	f, err := artifact.Open(o.Path)
 	check(t, err)
 	defer func() { _ = f.Close() }()
 	m := f.Manifest

@@ -8,18 +8,20 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"kubekey/pkg/artifact/artifacttest"
 )
 
 // FuzzRequests sends paths and headers. Nothing panics, nothing fails on the server's side, and a whole body has the
 // digest of its ETag.
 func FuzzRequests(f *testing.F) {
-	o := sampleFile(f, map[string]string{"packages/debian-12/amd64/Packages": "Package: a+b\n"})
+	o := artifacttest.Sample(f, map[string]string{"packages/debian-12/amd64/Packages": "Package: a+b\n"})
 	log := &problemLog{}
-	h := handler(f, log, o.path)
+	h := handler(f, log, o.Path)
 	none := "sha256:" + strings.Repeat("0", 64)
 	for _, path := range []string{"/", kubeadm, chart, "/overlay.yaml", "/v2/", "/v2", "/v2/_catalog?n=1&last=a",
 		"/v2/" + pause + "/manifests/3.10.1", "/v2/" + busybox + "/tags/list?n=1&last=1.36", "/v2/a/b/c/blobs/" + none,
-		"/v2/" + busybox + "/referrers/" + digestOf(f, o.single) + "?artifactType=a%2Fb", "/v2/pause/tags/list?ns=registry.k8s.io",
+		"/v2/" + busybox + "/referrers/" + digestOf(f, o.Image) + "?artifactType=a%2Fb", "/v2/pause/tags/list?ns=registry.k8s.io",
 		"/v2//manifests/", "/v2/manifests/manifests/manifests", "/example.org/get?id=1&x=%2F", "//", "/..%2f", "/v2/%00/tags/list"} {
 		f.Add(path, "", "")
 		f.Add(path, "bytes=3-10", "zstd")

@@ -7,12 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,73 +17,27 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"github.com/klauspost/compress/zstd"
 
 	"kubekey/pkg/artifact"
+	"kubekey/pkg/artifact/artifacttest"
 )
 
 const (
-	kubeadm = "/dl.k8s.io/release/v1.34.4/bin/linux/amd64/kubeadm"
-	chart   = "/github.com/flannel-io/flannel/releases/download/v0.28.4/flannel.tgz"
-	pause   = "registry.k8s.io/pause"
-	busybox = "docker.io/library/busybox"
+	kubeadm = artifacttest.Program
+	chart   = artifacttest.Chart
+	pause   = artifacttest.Index
+	busybox = artifacttest.Image
 )
-
-// program compresses well, and has no two equal ranges that a test compares.
-func program() []byte {
-	var b bytes.Buffer
-	for i := 0; b.Len() < 1_200_000; i++ {
-		fmt.Fprintf(&b, "line %d of a program\n", i)
-	}
-	return b.Bytes()
-}
-
-func noise(n int) []byte {
-	b := append([]byte("\x1f\x8b"), make([]byte, n)...)
-	_, _ = rand.NewChaCha8([32]byte{1}).Read(b[2:])
-	return b
-}
-
-// offline is an offline file with something of each kind.
-type offline struct {
-	path            string
-	program, chart  []byte
-	index           v1.ImageIndex // registry.k8s.io/pause:3.10.1
-	single, signing v1.Image      // docker.io/library/busybox:1.37; what has single as its subject
-}
 
 func digestOf(t testing.TB, v interface{ Digest() (v1.Hash, error) }) string {
 	t.Helper()
 	d, err := v.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return d.String()
-}
-
-func platformImage(t testing.TB, arch string) v1.Image {
-	t.Helper()
-	image, err := random.Image(20_000, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", arch
-	if image, err = mutate.ConfigFile(image, config); err != nil {
-		t.Fatal(err)
-	}
-	return mutate.MediaType(image, types.OCIManifestSchema1)
 }
 
 func check(t testing.TB, err error) {
@@ -94,64 +45,6 @@ func check(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// sampleFile writes an offline file, with packages of distributions by their paths.
-func sampleFile(t testing.TB, packages map[string]string) *offline {
-	t.Helper()
-	dir := t.TempDir()
-	o := &offline{path: filepath.Join(dir, "out.tar"), program: program(), chart: noise(5000)}
-	b := artifact.NewBuilder(dir, artifact.Covers{}, nil)
-	add := func(i artifact.Item, text []byte) {
-		t.Helper()
-		p := filepath.Join(dir, hex.EncodeToString([]byte(i.File)))
-		check(t, os.WriteFile(p, text, 0o600))
-		check(t, b.AddFile(t.Context(), i, p))
-	}
-	add(artifact.Item{Kind: artifact.KindFile, Name: "kubeadm", File: "kubeadm", Source: "https:/" + kubeadm}, o.program)
-	add(artifact.Item{Kind: artifact.KindChart, Name: "flannel", File: "flannel.tgz", Source: "https:/" + chart}, o.chart)
-	add(artifact.Item{Kind: artifact.KindExtra, Name: "<i>note</i>", File: "<i>note</i>"}, []byte("a note"))
-	add(artifact.Item{Kind: artifact.KindExtra, Name: "query", File: "query", Source: "http://example.org/get?id=1&x=%2F"},
-		[]byte("answer of a query"))
-	for file, text := range packages {
-		add(artifact.Item{Kind: artifact.KindPackage, Name: "debian", File: file}, []byte(text))
-	}
-	o.images(t, b, filepath.Join(dir, "images"))
-	_, err := b.Write(t.Context(), o.path, nil)
-	check(t, err)
-	return o
-}
-
-func (o *offline) images(t testing.TB, b *artifact.Builder, dir string) {
-	t.Helper()
-	path, err := layout.Write(dir, empty.Index)
-	check(t, err)
-	amd, arm := v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Platform{OS: "linux", Architecture: "arm64"}
-	one, two := platformImage(t, "amd64"), platformImage(t, "arm64")
-	o.index = mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
-		mutate.IndexAddendum{Add: one, Descriptor: v1.Descriptor{Platform: &amd}},
-		mutate.IndexAddendum{Add: two, Descriptor: v1.Descriptor{Platform: &arm}})
-	o.single = platformImage(t, "amd64")
-	named := func(ref string) layout.Option {
-		return layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": ref})
-	}
-	check(t, path.AppendIndex(o.index, named(pause+":3.10.1")))
-	for _, tag := range []string{":1.37", ":1.36", ":latest"} {
-		check(t, path.AppendImage(o.single, named(busybox+tag)))
-	}
-	size, err := o.single.Size()
-	check(t, err)
-	digest, err := o.single.Digest()
-	check(t, err)
-	o.signing, _ = mutate.Subject(mutate.Annotations(platformImage(t, "amd64"), map[string]string{"made": "by a test"}).(v1.Image),
-		v1.Descriptor{MediaType: types.OCIManifestSchema1, Digest: digest, Size: size}).(v1.Image)
-	signature := busybox + "@" + digestOf(t, o.signing)
-	check(t, path.AppendImage(o.signing, named(signature)))
-	check(t, b.AddImage(t.Context(), artifact.Item{Name: pause + ":3.10.1"}, dir, []v1.Platform{amd, arm}))
-	for _, tag := range []string{":1.37", ":1.36", ":latest"} {
-		check(t, b.AddImage(t.Context(), artifact.Item{Name: busybox + tag}, dir, []v1.Platform{amd}))
-	}
-	check(t, b.AddImage(t.Context(), artifact.Item{Name: signature}, dir, nil))
 }
 
 // problemLog collects what a handler reports.
@@ -183,11 +76,11 @@ func handler(t testing.TB, log *problemLog, paths ...string) *Handler {
 }
 
 // start serves a file with something of each kind. Problems that are reported fail the test.
-func start(t *testing.T) (*offline, *httptest.Server) {
+func start(t *testing.T) (*artifacttest.Offline, *httptest.Server) {
 	t.Helper()
-	o := sampleFile(t, map[string]string{"packages/debian-12/amd64/Packages": "Package: a+b\n"})
+	o := artifacttest.Sample(t, map[string]string{"packages/debian-12/amd64/Packages": "Package: a+b\n"})
 	log := &problemLog{}
-	s := httptest.NewServer(handler(t, log, o.path))
+	s := httptest.NewServer(handler(t, log, o.Path))
 	t.Cleanup(func() {
 		s.Close()
 		if log.text() != "" {
@@ -224,8 +117,8 @@ func sha(b []byte) string {
 func TestFilesHaveTheirPathsUpstream(t *testing.T) {
 	o, s := start(t)
 	for _, c := range []struct{ path, want string }{
-		{kubeadm, string(o.program)},
-		{chart, string(o.chart)},
+		{kubeadm, string(o.Program)},
+		{chart, string(o.Chart)},
 		{"/example.org/get?id=1&x=%2F", "answer of a query"},
 		{"/files/%3Ci%3Enote%3C%2Fi%3E", "a note"},
 		{"/packages/debian-12/amd64/Packages", "Package: a+b\n"},
@@ -256,7 +149,7 @@ func TestFilesHaveTheirPathsUpstream(t *testing.T) {
 
 func TestRanges(t *testing.T) {
 	o, s := start(t)
-	size := len(o.program)
+	size := len(o.Program)
 	for _, c := range []struct {
 		ask      string
 		from, to int
@@ -265,7 +158,7 @@ func TestRanges(t *testing.T) {
 		{fmt.Sprintf("bytes=%d-", size-100_000), size - 100_000, size}, {"bytes=5-99999999999", 5, size},
 	} {
 		res, body := get(t, http.MethodGet, s.URL+kubeadm, "Range", c.ask, "Accept-Encoding", "zstd")
-		if res.StatusCode != http.StatusPartialContent || !bytes.Equal(body, o.program[c.from:c.to]) ||
+		if res.StatusCode != http.StatusPartialContent || !bytes.Equal(body, o.Program[c.from:c.to]) ||
 			res.Header.Get("Content-Encoding") != "" ||
 			res.Header.Get("Content-Range") != fmt.Sprintf("bytes %d-%d/%d", c.from, c.to-1, size) {
 			t.Errorf("%s: %s, %d bytes, %v", c.ask, res.Status, len(body), res.Header)
@@ -276,7 +169,7 @@ func TestRanges(t *testing.T) {
 		t.Errorf("behind the end: %s", res.Status)
 	}
 	res, body := get(t, http.MethodGet, s.URL+kubeadm, "Range", "bytes=5-9,0-2")
-	if res.StatusCode != http.StatusOK || !bytes.Equal(body, o.program) {
+	if res.StatusCode != http.StatusOK || !bytes.Equal(body, o.Program) {
 		t.Errorf("two ranges: %s, %d bytes", res.Status, len(body))
 	}
 	etag := res.Header.Get("Etag")
@@ -295,7 +188,7 @@ func TestEncodedWhereTheClientAccepts(t *testing.T) {
 	check(t, err)
 	defer d.Close()
 	plain, err := io.ReadAll(d)
-	if err != nil || !bytes.Equal(plain, o.program) || len(body)*2 > len(plain) {
+	if err != nil || !bytes.Equal(plain, o.Program) || len(body)*2 > len(plain) {
 		t.Errorf("%d bytes decode to %d: %v", len(body), len(plain), err)
 	}
 	if res.Header.Get("Content-Encoding") != "zstd" || res.ContentLength != int64(len(body)) ||
@@ -303,7 +196,7 @@ func TestEncodedWhereTheClientAccepts(t *testing.T) {
 		t.Error(res.Header)
 	}
 	for _, no := range []string{"", "gzip", "*", "zstd;q=0", "zstandard"} {
-		if res, body = get(t, http.MethodGet, s.URL+kubeadm, "Accept-Encoding", no); !bytes.Equal(body, o.program) {
+		if res, body = get(t, http.MethodGet, s.URL+kubeadm, "Accept-Encoding", no); !bytes.Equal(body, o.Program) {
 			t.Errorf("Accept-Encoding %q: %s, %d bytes", no, res.Status, len(body))
 		}
 	}
@@ -328,14 +221,14 @@ func TestReadOnly(t *testing.T) {
 func TestPullsKeepDigests(t *testing.T) {
 	o, s := start(t)
 	host := strings.TrimPrefix(s.URL, "http://")
-	for _, ref := range []string{pause + ":3.10.1", pause + "@" + digestOf(t, o.index)} {
+	for _, ref := range []string{pause + ":3.10.1", pause + "@" + digestOf(t, o.Index)} {
 		got := pullIndex(t, host+"/"+ref)
-		if err := validate.Index(got); err != nil || digestOf(t, got) != digestOf(t, o.index) {
+		if err := validate.Index(got); err != nil || digestOf(t, got) != digestOf(t, o.Index) {
 			t.Errorf("%s: %v", ref, err)
 		}
 	}
 	for _, ref := range []string{busybox + ":1.37", busybox, "docker.io/busybox:1.36", "index.docker.io/library/busybox:1.36",
-		"registry-1.docker.io/library/busybox:1.36", "library/busybox:1.37", "busybox:1.37", busybox + "@" + digestOf(t, o.single)} {
+		"registry-1.docker.io/library/busybox:1.36", "library/busybox:1.37", "busybox:1.37", busybox + "@" + digestOf(t, o.Image)} {
 		r, err := name.ParseReference(host + "/" + ref)
 		check(t, err)
 		got, err := remote.Image(r, remote.WithContext(t.Context()))
@@ -343,7 +236,7 @@ func TestPullsKeepDigests(t *testing.T) {
 			t.Errorf("%s: %s", ref, err)
 			continue
 		}
-		if err := validate.Image(got); err != nil || digestOf(t, got) != digestOf(t, o.single) {
+		if err := validate.Image(got); err != nil || digestOf(t, got) != digestOf(t, o.Image) {
 			t.Errorf("%s: %v", ref, err)
 		}
 	}
@@ -365,10 +258,10 @@ func TestMirrorParameter(t *testing.T) {
 		path, digest string
 		status       int
 	}{
-		{"/v2/pause/manifests/3.10.1?ns=registry.k8s.io", digestOf(t, o.index), 200},
-		{"/v2/registry.k8s.io/pause/manifests/3.10.1?ns=registry.k8s.io", digestOf(t, o.index), 200},
-		{"/v2/library/busybox/manifests/1.37?ns=docker.io", digestOf(t, o.single), 200},
-		{"/v2/library/busybox/manifests/1.37?ns=registry-1.docker.io", digestOf(t, o.single), 200},
+		{"/v2/pause/manifests/3.10.1?ns=registry.k8s.io", digestOf(t, o.Index), 200},
+		{"/v2/registry.k8s.io/pause/manifests/3.10.1?ns=registry.k8s.io", digestOf(t, o.Index), 200},
+		{"/v2/library/busybox/manifests/1.37?ns=docker.io", digestOf(t, o.Image), 200},
+		{"/v2/library/busybox/manifests/1.37?ns=registry-1.docker.io", digestOf(t, o.Image), 200},
 		{"/v2/pause/manifests/3.10.1", "", 404},
 		{"/v2/pause/manifests/3.10.1?ns=quay.io", "", 404},
 	} {
@@ -447,25 +340,25 @@ func TestReferrers(t *testing.T) {
 	checkReferrers(t, o, s.URL)
 }
 
-func checkReferrers(t *testing.T, o *offline, base string) {
+func checkReferrers(t *testing.T, o *artifacttest.Offline, base string) {
 	t.Helper()
-	r, err := name.NewDigest(strings.TrimPrefix(base, "http://") + "/" + busybox + "@" + digestOf(t, o.single))
+	r, err := name.NewDigest(strings.TrimPrefix(base, "http://") + "/" + busybox + "@" + digestOf(t, o.Image))
 	check(t, err)
 	index, err := remote.Referrers(r, remote.WithContext(t.Context()))
 	check(t, err)
 	m, err := index.IndexManifest()
 	check(t, err)
-	if len(m.Manifests) != 1 || m.Manifests[0].Digest.String() != digestOf(t, o.signing) ||
+	if len(m.Manifests) != 1 || m.Manifests[0].Digest.String() != digestOf(t, o.Attached) ||
 		m.Manifests[0].Annotations["made"] != "by a test" || m.Manifests[0].ArtifactType == "" {
 		t.Fatalf("%+v", m.Manifests)
 	}
-	path := base + "/v2/" + busybox + "/referrers/" + digestOf(t, o.single) + "?artifactType="
+	path := base + "/v2/" + busybox + "/referrers/" + digestOf(t, o.Image) + "?artifactType="
 	res, body := get(t, http.MethodGet, path+"none")
 	if res.Header.Get("Oci-Filters-Applied") != "artifactType" || !bytes.Contains(body, []byte(`"manifests":[]`)) ||
 		res.Header.Get("Content-Type") != string(types.OCIImageIndex) {
 		t.Errorf("%v %s", res.Header, body)
 	}
-	if _, body = get(t, http.MethodGet, path+url.QueryEscape(m.Manifests[0].ArtifactType)); !bytes.Contains(body, []byte(digestOf(t, o.signing))) {
+	if _, body = get(t, http.MethodGet, path+url.QueryEscape(m.Manifests[0].ArtifactType)); !bytes.Contains(body, []byte(digestOf(t, o.Attached))) {
 		t.Errorf("%s", body)
 	}
 }
@@ -478,7 +371,7 @@ func TestPageIsEscaped(t *testing.T) {
 		res.Header.Get("Content-Security-Policy") == "" {
 		t.Errorf("%s %v\n%s", res.Status, res.Header, text)
 	}
-	for _, want := range []string{`href="` + kubeadm + `"`, sha(o.program), pause + ":3.10.1, " + digestOf(t, o.index),
+	for _, want := range []string{`href="` + kubeadm + `"`, sha(o.Program), pause + ":3.10.1, " + digestOf(t, o.Index),
 		`href="/example.org/get?id=1&amp;x=%2F"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, text)

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"kubekey/pkg/artifact/artifacttest"
 )
 
 // certificate writes a certificate for 127.0.0.1 and its key, and returns the client that trusts it.
@@ -77,12 +79,12 @@ func runServer(t *testing.T, s Server, h http.Handler) string {
 }
 
 func TestTLSAndPassword(t *testing.T) {
-	o := sampleFile(t, nil)
+	o := artifacttest.Sample(t, nil)
 	hash, err := bcrypt.GenerateFromPassword([]byte("s3cret: it's"), bcrypt.MinCost)
 	check(t, err)
 	cert, key, client := certificate(t)
 	url := runServer(t, Server{Listen: "0.0.0.0:0", TLSCert: cert, TLSKey: key,
-		Auth: users(t, "# who may read\n\nada:"+string(hash)+"\nbob:plain:text\n", 0o600)}, handler(t, &problemLog{}, o.path))
+		Auth: users(t, "# who may read\n\nada:"+string(hash)+"\nbob:plain:text\n", 0o600)}, handler(t, &problemLog{}, o.Path))
 	_, port, err := net.SplitHostPort(strings.TrimSuffix(strings.TrimPrefix(url, "https://"), "/"))
 	check(t, err)
 	url = "https://127.0.0.1:" + port
@@ -120,7 +122,7 @@ func TestTLSAndPassword(t *testing.T) {
 			if path == "/overlay.yaml" && want == 200 && !bytes.Contains(body, []byte("https://: "+url+"/\n")) {
 				t.Errorf("%s", body)
 			}
-			if path == kubeadm && want == 200 && !bytes.Equal(body, o.program) {
+			if path == kubeadm && want == 200 && !bytes.Equal(body, o.Program) {
 				t.Errorf("%d bytes over %s", len(body), res.Proto)
 			}
 		}
@@ -232,8 +234,8 @@ func TestEndsWithItsContext(t *testing.T) {
 }
 
 func TestLargeHeadersAreRejected(t *testing.T) {
-	o := sampleFile(t, nil)
-	url := runServer(t, Server{Listen: "127.0.0.1:0"}, handler(t, &problemLog{}, o.path))
+	o := artifacttest.Sample(t, nil)
+	url := runServer(t, Server{Listen: "127.0.0.1:0"}, handler(t, &problemLog{}, o.Path))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	check(t, err)
 	req.Header.Set("X-Large", strings.Repeat("x", 2*maxHeader))
