@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"fmt"
 	"html/template"
 	"maps"
 	"net/http"
@@ -42,8 +43,17 @@ func (h *Handler) overlay(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/yaml")
-	w.Header().Set("Cache-Control", "no-store") // it differs by address
-	_, _ = w.Write(out)                         // the client is gone
+	w.Header().Set("Cache-Control", "no-store")                                                            // it differs by address
+	_, _ = fmt.Fprintf(w, "# In the config: catalog: {overlays: [overlay.yaml]}\n%s%s", plainNote(r), out) // or the client is gone
+}
+
+// plainNote is a comment about what the config needs as well: images are not fetched without TLS unless it says so.
+func plainNote(r *http.Request) string {
+	if r.TLS != nil {
+		return ""
+	}
+	return fmt.Sprintf("# Images over plain HTTP: cri: {registries: {mirrors: {%q: {endpoints: [%q]}}}}\n", r.Host,
+		"http://"+r.Host)
 }
 
 // overlay is a file of a catalog with the places of one site.

@@ -125,7 +125,7 @@ func fail(w http.ResponseWriter, r *http.Request, registry bool, status int, cod
 
 // item sends the file that a path belongs to.
 func (h *Handler) item(w http.ResponseWriter, r *http.Request) {
-	at := strings.TrimPrefix(r.URL.Path, "/")
+	at := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/") // apt asks for amd64/./Packages
 	s, ok := h.files[at+"?"+r.URL.RawQuery]
 	if !ok {
 		s, ok = h.files[at]

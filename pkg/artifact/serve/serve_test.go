@@ -122,6 +122,7 @@ func TestFilesHaveTheirPathsUpstream(t *testing.T) {
 		{"/example.org/get?id=1&x=%2F", "answer of a query"},
 		{"/files/%3Ci%3Enote%3C%2Fi%3E", "a note"},
 		{"/packages/debian-12/amd64/Packages", "Package: a+b\n"},
+		{"/packages/debian-12/amd64/./Packages", "Package: a+b\n"},
 	} {
 		res, body := get(t, http.MethodGet, s.URL+c.path)
 		if res.StatusCode != http.StatusOK || string(body) != c.want || res.ContentLength != int64(len(c.want)) {
@@ -382,7 +383,9 @@ func TestPageIsEscaped(t *testing.T) {
 func TestOverlayHasTheAddressOfTheClient(t *testing.T) {
 	_, s := start(t)
 	host := strings.TrimPrefix(s.URL, "http://")
-	want := "mirrors:\n    http://: http://HOST/\n    https://: http://HOST/\nregistries:\n" +
+	want := "# In the config: catalog: {overlays: [overlay.yaml]}\n" +
+		`# Images over plain HTTP: cri: {registries: {mirrors: {"HOST": {endpoints: ["http://HOST"]}}}}` + "\n" +
+		"mirrors:\n    http://: http://HOST/\n    https://: http://HOST/\nregistries:\n" +
 		"    docker.io: HOST/docker.io\n    registry.k8s.io: HOST/registry.k8s.io\n"
 	if _, body := get(t, http.MethodGet, s.URL+"/overlay.yaml"); string(body) != strings.ReplaceAll(want, "HOST", host) {
 		t.Errorf("%s", body)

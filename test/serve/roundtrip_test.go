@@ -1,0 +1,159 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"kubekey/pkg/artifact"
+)
+
+const kubernetes = "v1.34.4"
+
+// shown is what `kk catalog show -o json` prints.
+type shown struct {
+	Components map[string]struct {
+		Version string
+		Arch    map[string]struct{ Upstream string }
+	}
+	Charts map[string]struct{ Upstream string }
+	Images map[string]struct{ Upstream string }
+}
+
+// upstream is a mirror whose files were made up: one for each URL of the catalog, and one for each image.
+type upstream struct {
+	host      string
+	checksums string // catalog overlay with the digests of the files
+	mirrors   string // catalog overlay with the places
+}
+
+func newUpstream(t *testing.T) upstream {
+	t.Helper()
+	var all shown
+	check(t, json.Unmarshal([]byte(kk(t, "catalog", "show", kubernetes, "-o", "json")), &all))
+	files := map[string][]byte{}
+	add := func(url string) []byte {
+		path := strings.TrimPrefix(url, "https:/")
+		text := strings.Repeat("what "+url+" has\n", 500)
+		if strings.HasSuffix(url, "gz") {
+			text = "\x1f\x8b" + text // stored as it is
+		}
+		files[path] = []byte(text)
+		return files[path]
+	}
+	var sums strings.Builder
+	sums.WriteString("checksums:\n")
+	for component, c := range all.Components {
+		if url := c.Arch["amd64"].Upstream; url != "" {
+			fmt.Fprintf(&sums, "  %s: {%q: {amd64: \"sha256:%s\"}}\n", component, c.Version, sha(add(url)))
+		}
+	}
+	for _, c := range all.Charts {
+		add(c.Upstream)
+	}
+	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if text, ok := files[r.URL.Path]; ok {
+			_, _ = w.Write(text)
+			return
+		}
+		images.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	u := upstream{host: strings.TrimPrefix(s.URL, "http://"), checksums: sums.String()}
+	u.mirrors = "mirrors: {\"https://\": \"" + s.URL + "\"}\nregistries:\n"
+	for _, host := range []string{"docker.io", "ghcr.io", "quay.io", "registry.k8s.io"} {
+		u.mirrors += "  " + host + ": " + u.host + "/" + host + "\n"
+	}
+	for _, i := range all.Images {
+		u.push(t, i.Upstream)
+	}
+	return u
+}
+
+func (u upstream) push(t *testing.T, ref string) {
+	t.Helper()
+	image, err := random.Image(3000, 2)
+	check(t, err)
+	config, err := image.ConfigFile()
+	check(t, err)
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", "amd64"
+	image, err = mutate.ConfigFile(image, config)
+	check(t, err)
+	index := mutate.AppendManifests(empty.Index,
+		mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}})
+	to, err := name.ParseReference(u.host + "/" + ref)
+	check(t, err)
+	check(t, remote.WriteIndex(to, index, remote.WithContext(t.Context())))
+}
+
+// export runs `kk artifact export` in a work folder of its own.
+func export(t *testing.T, checksums, mirrors, host string) string {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(file, text string) string {
+		path := filepath.Join(dir, file)
+		check(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	write("checksums.yaml", checksums)
+	write("overlay.yaml", mirrors)
+	config := write("config.yaml", "catalog: {overlays: [checksums.yaml, overlay.yaml]}\n"+
+		"cri: {registries: {mirrors: {\""+host+"\": {endpoints: [\"http://"+host+"\"]}}}}\n")
+	out := filepath.Join(dir, "out.tar")
+	kk(t, "artifact", "export", "-c", config, "--kubernetes", kubernetes, "--arch", "amd64", "--workdir",
+		filepath.Join(dir, "work"), "-o", out)
+	return out
+}
+
+// TestExportFromServedFile makes an offline file from a mirror, serves it, and makes another from what is served, with
+// the overlay that is served: it has the same bytes.
+func TestExportFromServedFile(t *testing.T) {
+	u := newUpstream(t)
+	first := export(t, u.checksums, u.mirrors, u.host)
+	url := serve(t, first)
+	overlay, err := http.Get(url + "overlay.yaml") //nolint:noctx // a test's own server
+	check(t, err)
+	mirrors, err := io.ReadAll(overlay.Body)
+	check(t, err)
+	check(t, overlay.Body.Close())
+	if !strings.Contains(string(mirrors), url) {
+		t.Fatalf("%s is not in the overlay:\n%s", url, mirrors)
+	}
+	second := export(t, u.checksums, string(mirrors), strings.Trim(strings.TrimPrefix(url, "http:"), "/"))
+	f, err := artifact.Open(second)
+	check(t, err)
+	defer func() { _ = f.Close() }()
+	kinds := map[artifact.Kind]int{}
+	for _, i := range f.Manifest.Items {
+		kinds[i.Kind]++
+	}
+	t.Log("items:", kinds)
+	if kinds[artifact.KindFile] < 5 || kinds[artifact.KindChart] < 1 || kinds[artifact.KindImage] < 10 {
+		t.Error("some kind of item is missing")
+	}
+	a, err := os.ReadFile(first)
+	check(t, err)
+	b, err := os.ReadFile(second)
+	check(t, err)
+	if !bytes.Equal(a, b) {
+		t.Errorf("the files differ: sha256 %s and %s", sha(a), sha(b))
+	}
+}
