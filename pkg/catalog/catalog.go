@@ -319,3 +319,6 @@ func fileOf(name, version, arch, origin string) string {
 	}
 	return fmt.Sprintf("%s/%s/%s/%s", name, version, arch, path.Base(origin))
 }
+
+// chartFile is the path of a chart below the cache.
+func chartFile(name, version string) string { return path.Join("charts", name+"-"+version+".tgz") }

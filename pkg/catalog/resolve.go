@@ -336,7 +336,7 @@ func (r *resolver) chart(name string) *value.Dict {
 	}
 	digest := strings.TrimPrefix(cmp.Or(o.SHA256[anyArch], a.sha256), "sha256:")
 	return value.NewDict("name", name, "version", version, "url", url, "upstream", upstream, "sha256", digest,
-		"file", path.Join("charts", name+"-"+version+".tgz"), "path", cmp.Or(o.Path, a.path))
+		"file", chartFile(name, version), "path", cmp.Or(o.Path, a.path))
 }
 
 func (r *resolver) images() *value.Dict {

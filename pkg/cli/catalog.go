@@ -51,6 +51,15 @@ func (a *app) catalogListCommand() *cobra.Command {
 
 // catalog returns the builtin catalog with the overlays of config files.
 func (a *app) catalog(files []string) (*catalog.Catalog, error) {
+	overlays, err := a.catalogOverlays(files)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.Load(a.readFile, a.tree.Embedded, overlays)
+}
+
+// catalogOverlays lists the catalog.overlays of config files.
+func (a *app) catalogOverlays(files []string) ([]string, error) {
 	given, ds := a.configReader().Given(files, nil, nil)
 	schema, more := config.Load(a.tree, builtinSchema)
 	if ds = append(ds, more...); ds.Err() != nil {
@@ -65,7 +74,7 @@ func (a *app) catalog(files []string) (*catalog.Catalog, error) {
 	if q.ds.Err() != nil {
 		return nil, q.ds
 	}
-	return catalog.Load(a.readFile, a.tree.Embedded, overlays)
+	return overlays, nil
 }
 
 // listed are the columns next to Kubernetes: the versions that matter when choosing one.

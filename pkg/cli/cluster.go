@@ -121,7 +121,9 @@ func (a *app) families() []family {
 		{"delete", "Delete nodes, a cluster, a registry", remove},
 		{"init", "Prepare hosts", prepare},
 		{"certs", "Manage a cluster's certificates", certs},
-		{"artifact", "Make offline files", []*cobra.Command{a.artifactExportCommand(), a.artifactServeCommand()}},
+		{"artifact", "Make and use offline files", []*cobra.Command{
+			a.artifactExportCommand(), a.artifactServeCommand(), a.artifactImportCommand(),
+		}},
 	}
 }
 

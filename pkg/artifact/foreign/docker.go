@@ -1,0 +1,185 @@
+package foreign
+
+import (
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// dockerArchive reads an archive of docker save.
+type dockerArchive struct{}
+
+func (dockerArchive) owns(string) bool { return true }
+
+// dockerImage is an entry of manifest.json.
+type dockerImage struct {
+	Config   string
+	RepoTags []string
+	Layers   []string
+}
+
+func (t *tree) dockerImages() ([]dockerImage, error) {
+	f, ok := t.files["manifest.json"]
+	if !ok {
+		return nil, nil
+	}
+	var all []dockerImage
+	err := f.decode(&all)
+	return all, err
+}
+
+// isDocker reports whether manifest.json is that of a docker archive.
+func (t *tree) isDocker() bool {
+	all, err := t.dockerImages()
+	return err == nil && len(all) > 0 && all[0].Config != ""
+}
+
+// repoTags returns the names that manifest.json has for an image of an OCI layout.
+func (t *tree) repoTags(d v1.Descriptor, blobs map[string]file) []string {
+	var m v1.Manifest
+	if blobs[d.Digest.Hex].decode(&m) != nil {
+		return nil
+	}
+	all, _ := t.dockerImages() // it is optional
+	for _, image := range all {
+		if path.Base(image.Config) == m.Config.Digest.Hex {
+			return image.RepoTags
+		}
+	}
+	return nil
+}
+
+func (dockerArchive) read(i *Import, t *tree) error {
+	all, err := t.dockerImages()
+	if err != nil {
+		return fmt.Errorf("manifest.json: %w", err)
+	}
+	var problems []error
+	for _, d := range all {
+		if err := d.add(i, t); err != nil {
+			problems = append(problems, fmt.Errorf("image %s: %w", d.label(), err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (d dockerImage) label() string {
+	if len(d.RepoTags) > 0 {
+		return d.RepoTags[0]
+	}
+	return d.Config
+}
+
+// add makes an image of a config and its layers. Its manifest is one that docker would push, but with the
+// layers as they are.
+func (d dockerImage) add(i *Import, t *tree) error {
+	if len(d.RepoTags) == 0 {
+		return errors.New("it has no name: save it by name, docker save NAME:TAG")
+	}
+	config, ok := t.find(path.Clean(d.Config))
+	if !ok {
+		return fmt.Errorf("its config %s is missing", d.Config)
+	}
+	base := path.Base(strings.TrimSuffix(d.Config, ".json"))
+	if want := strings.TrimPrefix(base, "sha256:"); want != config.sha256 {
+		return fmt.Errorf("its config %s is damaged: it has the digest sha256:%s", d.Config, config.sha256)
+	}
+	text, err := config.read()
+	if err != nil {
+		return fmt.Errorf("its config %s: %w", d.Config, err)
+	}
+	var c v1.ConfigFile
+	if err := json.Unmarshal(text, &c); err != nil {
+		return fmt.Errorf("its config %s: %w", d.Config, err)
+	}
+	if len(c.RootFS.DiffIDs) != len(d.Layers) {
+		return fmt.Errorf("it has %d layers instead of %d", len(d.Layers), len(c.RootFS.DiffIDs))
+	}
+	m := v1.Manifest{SchemaVersion: 2, MediaType: types.DockerManifestSchema2,
+		Config: config.descriptor(types.DockerConfigJSON), Layers: []v1.Descriptor{}}
+	var problems []error
+	for n, name := range d.Layers {
+		layer, err := d.layer(t, name, c.RootFS.DiffIDs[n])
+		problems = append(problems, err)
+		m.Layers = append(m.Layers, layer)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	return d.addManifest(i, t, m)
+}
+
+func (d dockerImage) addManifest(i *Import, t *tree, m v1.Manifest) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	f, err := i.write(text)
+	if err != nil {
+		return err
+	}
+	blobs := t.digests()
+	blobs[f.sha256] = f
+	var problems []error
+	for _, tag := range d.RepoTags {
+		ref, err := fullName(tag)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		problems = append(problems, i.add(ref, f.descriptor(m.MediaType), blobs, "manifest.json"))
+	}
+	return errors.Join(problems...)
+}
+
+// layer describes a layer, whose content without compression must have the digest diff.
+func (dockerImage) layer(t *tree, name string, diff v1.Hash) (v1.Descriptor, error) {
+	f, ok := t.find(path.Clean(name))
+	if !ok {
+		return v1.Descriptor{}, fmt.Errorf("its layer %s is missing", name)
+	}
+	if f.sha256 == diff.Hex {
+		return f.descriptor(types.DockerUncompressedLayer), nil
+	}
+	if got, err := f.contentOfGzip(); err != nil || got != diff.Hex {
+		return v1.Descriptor{}, errors.Join(fmt.Errorf("its layer %s is damaged: it does not have the digest %s", name,
+			diff), err)
+	}
+	return f.descriptor(types.DockerLayer), nil
+}
+
+// contentOfGzip returns the digest of the content of a gzip, "" for a file that is none.
+func (f file) contentOfGzip() (string, error) {
+	r, err := os.Open(f.path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = r.Close() }() // only read
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return "", nil //nolint:nilerr // it is no gzip
+	}
+	h := sha256.New()
+	limit := f.size*maxGrowth + freely
+	if n, err := io.Copy(h, io.LimitReader(z, limit)); err != nil || n == limit {
+		return "", errors.Join(cut(err), whenFull(n == limit, limit))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func whenFull(full bool, limit int64) error {
+	if !full {
+		return nil
+	}
+	return fmt.Errorf("it unpacks to more than %d bytes", limit)
+}

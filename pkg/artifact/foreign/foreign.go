@@ -1,0 +1,234 @@
+// Package foreign reads what other tools made for sites without a network, so that an offline file can be
+// made of it.
+//
+// The formats, and where they are described:
+//
+//   - KubeKey 4, a tar in gzip (kubesphere/kubekey, builtin/core/roles/download): names begin with "./". Files
+//     are in COMPONENT/VERSION/ARCHITECTURE/FILE, some a folder deeper (cni/plugins/..., image-registry/...),
+//     charts in cni/PLUGIN and storageclass/KIND, ISOs in repository. Images are in images, as the registry
+//     on disk of pkg/modules/image writes them: blobs in blobs/sha256:HEX; manifests in
+//     REGISTRY/REPOSITORY/manifests/sha256:HEX, with a file layout next to them that maps tags to digests.
+//     The host of docker.io is written as registry-1.docker.io. Its first releases wrote
+//     REPOSITORY/manifests/TAG, without the registry (pkg/modules/image.go).
+//   - KubeKey 3, a tar in gzip (kubesphere/kubekey, cmd/kk/pkg/artifact, cmd/kk/pkg/files and
+//     cmd/kk/pkg/images): files in TYPE/VERSION/ARCHITECTURE/FILE and registry/ID/VERSION/ARCHITECTURE/FILE,
+//     ISOs in repository/ARCHITECTURE/ID/VERSION. images is an OCI layout with one image for each
+//     architecture, whose name ends in the architecture: docker.io/calico/node:v3.27.3-amd64.
+//   - Docker archives, a tar (moby/moby, image/spec/v1.2.md, "Combined Image JSON + Filesystem Changeset
+//     Format"): manifest.json lists config, names and layers of each image. Old versions of Docker, and
+//     skopeo, write layers that repeat as symbolic links ID/layer.tar to ../NAME; these links are followed
+//     within the archive, and no others. Docker 25 and later writes an OCI layout as well, which is preferred.
+//   - OCI image layouts, as folders or tars (opencontainers/image-spec, image-layout.md). The name of an image
+//     is in the annotation io.containerd.image.name or org.opencontainers.image.ref.name.
+//   - Folders and tars of files, and single files.
+//
+// Archives can be hostile. Their contents are unpacked to files with names of this package, so that no name of
+// an entry reaches the file system. Number, sizes and names of entries have limits.
+package foreign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kubekey/pkg/artifact"
+)
+
+// Catalog is what is known of the things that others publish.
+type Catalog interface {
+	// Known returns the item whose content has this digest, as hexadecimal digits.
+	Known(sha256 string) (artifact.Item, bool)
+	// Named returns the item that a path stands for, for which no digest is known.
+	Named(path string) (artifact.Item, bool)
+	// Repository returns the full name of the repository of an image with this path in its registry.
+	Repository(path string) (name string, ok bool)
+	// Group returns the group of an image, "" if it has none.
+	Group(ref string) string
+}
+
+// Options are how to read.
+type Options struct {
+	Cache           string // folder for what is unpacked; everything is removed by Close
+	Catalog         Catalog
+	AllowUnverified bool // include files that the catalog has no digest of
+}
+
+// Import is what was read, ready to be written to an offline file.
+type Import struct {
+	Options
+	dir      string // temporary
+	unpacked int    // number of files in dir
+	files    []found
+	byName   map[string]string  // File of an item → its digest
+	images   map[string][]image // by reference
+	unknown  []string           // files that the catalog has no digest of
+}
+
+// found is a file that becomes an item.
+type found struct {
+	item artifact.Item
+	path string
+}
+
+// Read reads sources: archives, folders or files. All problems are reported. Close must be called if the
+// error is nil.
+func Read(ctx context.Context, sources []string, o Options) (*Import, error) {
+	if err := os.MkdirAll(o.Cache, 0o755); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(o.Cache, TempPrefix+"*") // with mode 0700
+	if err != nil {
+		return nil, err
+	}
+	i := &Import{Options: o, dir: dir, byName: map[string]string{}, images: map[string][]image{}}
+	var problems []error
+	for _, s := range sources {
+		if err := i.read(ctx, s); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", s, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	problems = append(problems, i.unverified())
+	if err := errors.Join(problems...); err != nil {
+		return nil, errors.Join(err, i.Close())
+	}
+	if err := i.writeLayout(); err != nil {
+		return nil, errors.Join(err, i.Close())
+	}
+	return i, nil
+}
+
+// TempPrefix begins the names of temporary folders in the cache.
+const TempPrefix = ".import-"
+
+// Close removes what was unpacked.
+func (i *Import) Close() error { return os.RemoveAll(i.dir) }
+
+// Items lists the files, without sizes and digests of blobs, and the names of images with their platforms.
+func (i *Import) Items() []artifact.Item {
+	var items []artifact.Item
+	for _, f := range i.files {
+		items = append(items, f.item)
+	}
+	for _, ref := range i.refs() {
+		item := artifact.Item{Kind: artifact.KindImage, Name: ref, Group: i.Catalog.Group(ref)}
+		for _, p := range i.images[ref][0].platforms {
+			item.Platforms = append(item.Platforms, p.String())
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+// AddTo adds everything to a file that is built.
+func (i *Import) AddTo(ctx context.Context, b *artifact.Builder) error {
+	var problems []error
+	for _, f := range i.files {
+		problems = append(problems, b.AddFile(ctx, f.item, f.path))
+	}
+	for _, ref := range i.refs() {
+		problems = append(problems, b.AddImage(ctx, artifact.Item{Name: ref, Group: i.Catalog.Group(ref)},
+			i.layout(), i.images[ref][0].platforms))
+	}
+	return errors.Join(problems...)
+}
+
+func (i *Import) read(ctx context.Context, source string) error {
+	info, err := os.Stat(source)
+	if err != nil {
+		return err
+	}
+	var t *tree
+	if info.IsDir() {
+		t, err = readFolder(ctx, source)
+	} else {
+		t, err = i.readFile(ctx, source, info)
+	}
+	if err != nil {
+		return err
+	}
+	return i.sort(source, t)
+}
+
+// sort finds out what a source is, and what each file of it.
+func (i *Import) sort(source string, t *tree) error {
+	images, docker, err := t.images()
+	if err != nil {
+		return err
+	}
+	if !docker {
+		if err := t.noLinks(); err != nil {
+			return err
+		}
+	}
+	problems := t.damaged()
+	for _, at := range images {
+		problems = append(problems, at.read(i, t))
+	}
+	for _, name := range t.names() {
+		if !slices.ContainsFunc(images, func(r imageReader) bool { return r.owns(name) }) {
+			problems = append(problems, i.file(source, name, t.files[name]))
+		}
+	}
+	if len(t.files) == 0 {
+		problems = append(problems, errors.New("there is no file in it"))
+	}
+	return errors.Join(problems...)
+}
+
+// file adds a file.
+func (i *Import) file(source, name string, f file) error {
+	item, known := i.Catalog.Known(f.sha256)
+	if !known {
+		i.unknown = append(i.unknown, fmt.Sprintf("%s in %s, sha256 %s", name, source, f.sha256))
+		item = i.guess(name)
+		item.Unverified, item.Source = true, filepath.Base(source)
+	}
+	item.SHA256 = f.sha256
+	switch before, ok := i.byName[item.File]; {
+	case ok && before != f.sha256:
+		return fmt.Errorf("%s: another file with other content would have the same place %s: leave out one of them", name,
+			item.File)
+	case ok:
+		return nil
+	}
+	i.byName[item.File] = f.sha256
+	i.files = append(i.files, found{item, f.path})
+	return nil
+}
+
+// guess describes a file that the catalog has no digest of, by its path. One that no name of the catalog fits
+// gets a path that no other item has.
+func (i *Import) guess(name string) artifact.Item {
+	if item, ok := i.Catalog.Named(name); ok {
+		return item
+	}
+	item := artifact.Item{Kind: artifact.KindExtra, Name: path.Base(name), File: "imported/" + name}
+	parts := strings.Split(path.Dir(name), "/")
+	if n := len(parts); n >= 3 && isVersion(parts[n-2]) {
+		item.Kind, item.Version, item.Architecture = artifact.KindFile, parts[n-2], parts[n-1]
+	}
+	return item
+}
+
+// isVersion reports whether a folder is named by a version.
+func isVersion(text string) bool {
+	text = strings.TrimPrefix(text, "v")
+	return text != "" && text[0] >= '0' && text[0] <= '9' && strings.Contains(text, ".")
+}
+
+// unverified is the error for files that the catalog has no digest of.
+func (i *Import) unverified() error {
+	if len(i.unknown) == 0 || i.AllowUnverified {
+		return nil
+	}
+	return fmt.Errorf("the catalog has no digest of these files:\n- %s\nset --allow-unverified to include them; they are "+
+		"marked as unverified in the offline file for good", strings.Join(i.unknown, "\n- "))
+}

@@ -1,0 +1,352 @@
+package foreign
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// maxJSON is the largest document that is read, in bytes.
+const maxJSON = 16 << 20
+
+// image is an image whose blobs are verified and in the layout.
+type image struct {
+	desc      v1.Descriptor
+	platforms []v1.Platform
+	source    string
+}
+
+// imageReader reads the images of a source.
+type imageReader interface {
+	// read adds the images.
+	read(i *Import, t *tree) error
+	// owns reports whether a file of the source is part of the images.
+	owns(name string) bool
+}
+
+// images returns what reads the images of a source, and whether it is a docker archive, which may have links.
+func (t *tree) images() (readers []imageReader, docker bool, err error) {
+	_, layout := t.files["oci-layout"]
+	switch _, manifest := t.files["manifest.json"]; {
+	case t.has("kk/manifest.json"):
+		return nil, false, errors.New("it is an offline file of kk already: use it with -a FILE")
+	case layout:
+		readers = append(readers, ociLayout{dir: ""})
+	case manifest && t.isDocker():
+		return []imageReader{dockerArchive{}}, true, nil
+	case t.has("images/index.json"):
+		readers = append(readers, ociLayout{dir: "images/", suffixed: true})
+	case t.has("images/blobs"):
+		readers = append(readers, kubekey4{})
+	}
+	return readers, false, nil
+}
+
+// read returns a document of a source.
+func (f file) read() ([]byte, error) {
+	if f.size > maxJSON {
+		return nil, fmt.Errorf("it has %d bytes: at most %d are read", f.size, maxJSON)
+	}
+	r, err := os.Open(f.path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(r, maxJSON+1))
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != f.sha256 {
+		return nil, errors.New("it changes while it is read")
+	}
+	return text, nil
+}
+
+func (f file) decode(into any) error {
+	text, err := f.read()
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	return err
+}
+
+// fullName returns a reference with registry and tag or digest: docker.io/library/nginx:1.27. Tags alone are
+// no names.
+func fullName(text string) (string, error) {
+	last := text[strings.LastIndexByte(text, '/')+1:]
+	if !strings.ContainsAny(last, ":@") || strings.HasSuffix(text, ":") {
+		return "", fmt.Errorf("%q is not the name of an image with its tag", text)
+	}
+	ref, err := name.ParseReference(text)
+	if err != nil {
+		return "", fmt.Errorf("%q is not the name of an image: %w", text, err)
+	}
+	full := ref.Name()
+	for _, hub := range []string{name.DefaultRegistry, "registry-1.docker.io"} {
+		if rest, ok := strings.CutPrefix(full, hub+"/"); ok {
+			return "docker.io/" + rest, nil
+		}
+	}
+	return full, nil
+}
+
+// layout is the folder of the OCI layout that all images are put into.
+func (i *Import) layout() string { return filepath.Join(i.dir, "layout") }
+
+func (i *Import) refs() []string { return slices.Sorted(maps.Keys(i.images)) }
+
+// add verifies an image of a source, and adds it under its name.
+func (i *Import) add(ref string, desc v1.Descriptor, blobs map[string]file, source string) error {
+	c := &collector{i: i, blobs: blobs, done: map[v1.Hash]v1.Platform{}}
+	if err := c.collect(desc); err != nil {
+		return fmt.Errorf("image %s: %w", ref, err)
+	}
+	if len(c.platforms) == 0 {
+		return fmt.Errorf("image %s: it is not complete for any platform", ref)
+	}
+	i.images[ref] = append(i.images[ref], image{v1.Descriptor{MediaType: desc.MediaType, Digest: desc.Digest,
+		Size: desc.Size}, c.platforms, source})
+	return nil
+}
+
+// collector puts the blobs of an image into the layout.
+type collector struct {
+	i         *Import
+	blobs     map[string]file         // by digest
+	done      map[v1.Hash]v1.Platform // manifests that were collected
+	platforms []v1.Platform
+	depth     int
+}
+
+// collect adds a manifest or index with everything that it names.
+func (c *collector) collect(d v1.Descriptor) error {
+	text, err := c.document(d)
+	if err != nil {
+		return err
+	}
+	if d.MediaType.IsIndex() {
+		m, err := v1.ParseIndexManifest(bytes.NewReader(text))
+		if err != nil {
+			return fmt.Errorf("the index %s: %w", d.Digest, err)
+		}
+		return c.index(m)
+	}
+	if !d.MediaType.IsImage() {
+		return fmt.Errorf("%s is of type %q, which is no image", d.Digest, d.MediaType)
+	}
+	m, err := v1.ParseManifest(bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("the manifest %s: %w", d.Digest, err)
+	}
+	return c.manifest(d.Digest, m)
+}
+
+// index adds the images of an index that the source has. An index can name more than a source has: images for
+// other platforms.
+func (c *collector) index(m *v1.IndexManifest) error {
+	if c.depth++; c.depth > 4 {
+		return errors.New("its indexes contain each other")
+	}
+	defer func() { c.depth-- }()
+	for _, d := range m.Manifests {
+		if d.Platform == nil || d.Platform.OS == "unknown" || !c.complete(d) {
+			continue
+		}
+		if _, ok := c.done[d.Digest]; !ok {
+			if err := c.collect(d); err != nil {
+				return fmt.Errorf("the image for %s: %w", d.Platform, err)
+			}
+		}
+		want := v1.Platform{OS: d.Platform.OS, Architecture: d.Platform.Architecture}
+		if p, ok := c.done[d.Digest]; ok && !p.Satisfies(want) {
+			return fmt.Errorf("the image for %s is one for %s", d.Platform, p)
+		}
+	}
+	return nil
+}
+
+// complete reports whether the source has an image of an index, its manifest and config at least.
+func (c *collector) complete(d v1.Descriptor) bool {
+	f, ok := c.blobs[d.Digest.Hex]
+	if !ok || d.MediaType.IsIndex() {
+		return ok
+	}
+	var m v1.Manifest
+	if f.decode(&m) != nil {
+		return true // collect reports it
+	}
+	_, ok = c.blobs[m.Config.Digest.Hex]
+	return ok
+}
+
+func (c *collector) manifest(digest v1.Hash, m *v1.Manifest) error {
+	text, err := c.document(m.Config)
+	if err != nil {
+		return fmt.Errorf("config %w", err)
+	}
+	config, err := v1.ParseConfigFile(bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("the config %s: %w", m.Config.Digest, err)
+	}
+	p := config.Platform()
+	if p == nil || p.OS == "" || p.Architecture == "" {
+		return fmt.Errorf("the config %s names no platform", m.Config.Digest)
+	}
+	platform := v1.Platform{OS: p.OS, Architecture: p.Architecture, OSVersion: p.OSVersion}
+	if p.Architecture == "arm" {
+		platform.Variant = p.Variant
+	}
+	c.done[digest] = platform
+	var problems []error
+	for _, l := range m.Layers {
+		if !l.MediaType.IsDistributable() {
+			continue
+		}
+		if _, err := c.blob(l); err != nil {
+			problems = append(problems, fmt.Errorf("layer %w", err))
+		}
+	}
+	if !slices.ContainsFunc(c.platforms, platform.Equals) {
+		c.platforms = append(c.platforms, platform)
+	}
+	return errors.Join(problems...)
+}
+
+// blob puts a blob into the layout.
+func (c *collector) blob(d v1.Descriptor) (file, error) {
+	f, ok := c.blobs[d.Digest.Hex]
+	switch {
+	case d.Digest.Algorithm != "sha256":
+		return f, fmt.Errorf("%s: only digests of sha256 are supported", d.Digest)
+	case !ok:
+		return f, fmt.Errorf("%s is missing", d.Digest)
+	case f.size != d.Size:
+		return f, fmt.Errorf("%s has %d bytes instead of %d", d.Digest, f.size, d.Size)
+	}
+	return f, c.i.link(f)
+}
+
+// document puts a blob that is a document into the layout, and reads it.
+func (c *collector) document(d v1.Descriptor) ([]byte, error) {
+	f, err := c.blob(d)
+	if err != nil {
+		return nil, err
+	}
+	text, err := f.read()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Digest, err)
+	}
+	return text, nil
+}
+
+func (i *Import) blobPath(digest string) string {
+	return filepath.Join(i.layout(), "blobs", "sha256", digest)
+}
+
+// link makes a file a blob of the layout.
+func (i *Import) link(f file) error {
+	dest := i.blobPath(f.sha256)
+	if err := os.MkdirAll(filepath.Dir(dest), 0o700); err != nil {
+		return err
+	}
+	if err := os.Symlink(f.path, dest); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// write makes a text a file of this import.
+func (i *Import) write(text []byte) (file, error) {
+	return i.save(bytes.NewReader(text), int64(len(text)))
+}
+
+// descriptor describes a file as a blob.
+func (f file) descriptor(kind types.MediaType) v1.Descriptor {
+	return v1.Descriptor{MediaType: kind, Size: f.size, Digest: v1.Hash{Algorithm: "sha256", Hex: f.sha256}}
+}
+
+// writeLayout makes one image of those with one name, and writes the index of the layout.
+func (i *Import) writeLayout() error {
+	var problems []error
+	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
+	for _, ref := range i.refs() {
+		one, err := i.merge(i.images[ref])
+		if err != nil {
+			problems = append(problems, fmt.Errorf("image %s: %w", ref, err))
+			continue
+		}
+		i.images[ref] = []image{one}
+		d := one.desc
+		d.Annotations = map[string]string{"org.opencontainers.image.ref.name": ref}
+		index.Manifests = append(index.Manifests, d)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	text, err := json.Marshal(index)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(i.layout(), 0o700); err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(i.layout(), "index.json"), text, 0o600),
+		os.WriteFile(filepath.Join(i.layout(), "oci-layout"), []byte(`{"imageLayoutVersion":"1.0.0"}`), 0o600),
+	)
+}
+
+// merge makes one image of several with one name: they are the same, or for different platforms.
+func (i *Import) merge(all []image) (image, error) {
+	var different []image
+	for _, m := range all {
+		if !slices.ContainsFunc(different, func(o image) bool { return o.desc.Digest == m.desc.Digest }) {
+			different = append(different, m)
+		}
+	}
+	if len(different) == 1 {
+		return different[0], nil
+	}
+	slices.SortFunc(different, func(a, b image) int {
+		return cmp.Compare(a.platforms[0].String(), b.platforms[0].String())
+	})
+	merged := image{source: different[0].source}
+	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.DockerManifestList}
+	for n, m := range different {
+		if m.desc.MediaType.IsIndex() || n > 0 && m.platforms[0].Equals(different[n-1].platforms[0]) {
+			return image{}, fmt.Errorf("%s and %s have different images of this name: import them one by one", all[0].source,
+				m.source)
+		}
+		if m.desc.MediaType == types.OCIManifestSchema1 {
+			index.MediaType = types.OCIImageIndex
+		}
+		d := m.desc
+		d.Platform = &m.platforms[0]
+		index.Manifests = append(index.Manifests, d)
+		merged.platforms = append(merged.platforms, m.platforms[0])
+	}
+	text, err := json.Marshal(index)
+	if err != nil {
+		return image{}, err
+	}
+	f, err := i.write(text)
+	if err != nil {
+		return image{}, err
+	}
+	merged.desc = f.descriptor(index.MediaType)
+	return merged, i.link(f)
+}

@@ -1,0 +1,215 @@
+package foreign
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of a source.
+const (
+	maxEntries = 1_000_000
+	maxNames   = 64 << 20 // bytes of all names
+	maxName    = 4096     // bytes of one name
+)
+
+// tree is the files of a source, by their slash-separated names.
+type tree struct {
+	files  map[string]file
+	links  map[string]string // symbolic links, and what they lead to
+	seen   map[string]string // name in lower case, of files and folders → how it is written
+	isFile map[string]bool   // by name in lower case
+	text   int               // bytes of all names
+	left   int               // files and folders that may follow
+}
+
+// file is a file of the control node with its content's digest.
+type file struct {
+	path   string
+	size   int64
+	sha256 string
+}
+
+func newTree() *tree {
+	return &tree{files: map[string]file{}, links: map[string]string{}, seen: map[string]string{}, isFile: map[string]bool{},
+		left: maxEntries}
+}
+
+// admit checks the name of an entry, and returns it in its shortest form.
+func (t *tree) admit(raw string, isFile bool) (string, error) {
+	if err := checkName(raw); err != nil {
+		return "", err
+	}
+	name := path.Clean(raw)
+	if t.text += len(name); t.text > maxNames {
+		return "", fmt.Errorf("%q: the names of all entries are longer than %d bytes", raw, maxNames)
+	}
+	if name == "." && !isFile {
+		return name, nil
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if err := t.enter(dir, false); err != nil {
+			return "", err
+		}
+	}
+	return name, t.enter(name, isFile)
+}
+
+// enter notes the name of a file or folder, which no other may share.
+func (t *tree) enter(name string, isFile bool) error {
+	lower := strings.ToLower(name)
+	before, ok := t.seen[lower]
+	switch {
+	case !ok && t.left == 0:
+		return fmt.Errorf("%q is one file or folder too many: at most %d are read", name, maxEntries)
+	case !ok:
+		t.left--
+		t.seen[lower], t.isFile[lower] = name, isFile
+		return nil
+	case before != name:
+		return fmt.Errorf("the names %q and %q differ in case only", before, name)
+	case isFile && t.isFile[lower]:
+		return fmt.Errorf("there is a second entry %q", name)
+	case isFile != t.isFile[lower]:
+		return fmt.Errorf("%q is both a file and a folder", name)
+	}
+	return nil
+}
+
+func checkName(raw string) error {
+	switch {
+	case raw == "":
+		return errors.New("an entry has no name")
+	case len(raw) > maxName:
+		return fmt.Errorf("the name %q... has %d bytes: at most %d are read", raw[:64], len(raw), maxName)
+	case path.IsAbs(raw):
+		return fmt.Errorf("%q is an absolute name", raw)
+	case slices.Contains(strings.Split(raw, "/"), ".."):
+		return fmt.Errorf("%q leads out of its folder", raw)
+	case !utf8.ValidString(raw) || strings.ContainsAny(raw, "\\\x00\r\n"):
+		return fmt.Errorf("the name %q has a character that no name may have", raw)
+	}
+	return nil
+}
+
+// names lists the files in order.
+func (t *tree) names() []string { return slices.Sorted(maps.Keys(t.files)) }
+
+// has reports whether there is a file below a folder.
+func (t *tree) has(dir string) bool {
+	_, ok := t.seen[strings.ToLower(dir)]
+	return ok
+}
+
+// find returns a file, or what a link leads to.
+func (t *tree) find(name string) (file, bool) {
+	if to, ok := t.links[name]; ok {
+		name = to
+	}
+	f, ok := t.files[name]
+	return f, ok
+}
+
+// noLinks rejects links.
+func (t *tree) noLinks() error {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(t.links)) {
+		problems = append(problems, linkError(name, t.links[name]))
+	}
+	return errors.Join(problems...)
+}
+
+func linkError(name, to string) error {
+	return fmt.Errorf("%q is a link to %q: links are not followed; copy the file itself", name, to)
+}
+
+// digests maps digests to the files with that content.
+func (t *tree) digests() map[string]file {
+	out := make(map[string]file, len(t.files))
+	for _, f := range t.files {
+		out[f.sha256] = f
+	}
+	return out
+}
+
+// damaged reports files that are named by another digest than their own.
+func (t *tree) damaged() (problems []error) {
+	for _, name := range t.names() {
+		want, ok := strings.CutPrefix(path.Base(name), "sha256:")
+		if !ok {
+			dir, base := path.Split(name)
+			want, ok = base, strings.HasSuffix(dir, "blobs/sha256/")
+		}
+		if got := t.files[name].sha256; ok && got != want {
+			problems = append(problems, fmt.Errorf("%s is damaged: it has the digest sha256:%s", name, got))
+		}
+	}
+	return problems
+}
+
+// readFolder reads a folder of the control node.
+func readFolder(ctx context.Context, dir string) (*tree, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // only read
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	t := newTree()
+	return t, fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || name == "." {
+			return err
+		}
+		if !d.IsDir() && !d.Type().IsRegular() {
+			return notRegular(name, d.Type())
+		}
+		if _, err := t.admit(name, !d.IsDir()); err != nil || d.IsDir() {
+			return err
+		}
+		f, err := root.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }() // only read
+		h := sha256.New()
+		n, err := io.Copy(h, stoppable{ctx, f})
+		t.files[name] = file{filepath.Join(dir, filepath.FromSlash(name)), n, hex.EncodeToString(h.Sum(nil))}
+		return err
+	})
+}
+
+func notRegular(name string, mode fs.FileMode) error {
+	if mode&fs.ModeSymlink != 0 {
+		return fmt.Errorf("%q is a link: links are not followed; copy the file itself", name)
+	}
+	return fmt.Errorf("%q is neither a file nor a folder", name)
+}
+
+// stoppable fails when the context ends.
+type stoppable struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (s stoppable) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.Reader.Read(p)
+}
