@@ -80,8 +80,8 @@ func (d dockerImage) label() string {
 	return d.Config
 }
 
-// add makes an image of a config and its layers. Its manifest is one that docker would push, but with the
-// layers as they are.
+// add makes an image of a config and its layers, which stay as they are. Its manifest is one of OCI: programs that
+// read OCI layouts ignore those of docker.
 func (d dockerImage) add(i *Import, t *tree) error {
 	if len(d.RepoTags) == 0 {
 		return errors.New("it has no name: save it by name, docker save NAME:TAG")
@@ -105,8 +105,8 @@ func (d dockerImage) add(i *Import, t *tree) error {
 	if len(c.RootFS.DiffIDs) != len(d.Layers) {
 		return fmt.Errorf("it has %d layers instead of %d", len(d.Layers), len(c.RootFS.DiffIDs))
 	}
-	m := v1.Manifest{SchemaVersion: 2, MediaType: types.DockerManifestSchema2,
-		Config: config.descriptor(types.DockerConfigJSON), Layers: []v1.Descriptor{}}
+	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1,
+		Config: config.descriptor(types.OCIConfigJSON), Layers: []v1.Descriptor{}}
 	var problems []error
 	for n, name := range d.Layers {
 		layer, err := d.layer(t, name, c.RootFS.DiffIDs[n])
@@ -149,13 +149,13 @@ func (dockerImage) layer(t *tree, name string, diff v1.Hash) (v1.Descriptor, err
 		return v1.Descriptor{}, fmt.Errorf("its layer %s is missing", name)
 	}
 	if f.sha256 == diff.Hex {
-		return f.descriptor(types.DockerUncompressedLayer), nil
+		return f.descriptor(types.OCIUncompressedLayer), nil
 	}
 	if got, err := f.contentOfGzip(); err != nil || got != diff.Hex {
 		return v1.Descriptor{}, errors.Join(fmt.Errorf("its layer %s is damaged: it does not have the digest %s", name,
 			diff), err)
 	}
-	return f.descriptor(types.DockerLayer), nil
+	return f.descriptor(types.OCILayer), nil
 }
 
 // contentOfGzip returns the digest of the content of a gzip, "" for a file that is none.

@@ -221,6 +221,10 @@ func earlyKubekey4Archive(t testing.TB) []byte {
 	return zipped(t, pack(t, entries...))
 }
 
+func indexOf(manifests ...v1.Descriptor) v1.IndexManifest {
+	return v1.IndexManifest{Manifests: manifests}
+}
+
 // layoutEntries are the entries of an OCI layout below a folder.
 func layoutEntries(t testing.TB, dir string, index v1.IndexManifest, blobs map[string][]byte) []entry {
 	t.Helper()
@@ -291,7 +295,7 @@ func docker25Archive(t testing.TB) []byte {
 	for digest, data := range other.blobs {
 		p.blobs[digest] = data
 	}
-	entries := layoutEntries(t, "", v1.IndexManifest{Manifests: []v1.Descriptor{d, unnamed}}, p.blobs)
+	entries := layoutEntries(t, "", indexOf(d, unnamed), p.blobs)
 	return pack(t, append(entries, regular("manifest.json", string(encoded(t, []dockerImage{
 		{Config: "blobs/sha256/" + p.config.Digest.Hex, RepoTags: []string{"nginx:1.27"}},
 		{Config: "blobs/sha256/" + other.config.Digest.Hex, RepoTags: []string{"quay.io/app/web:v2"}}}))))...)
@@ -309,7 +313,7 @@ func ociArchive(t testing.TB) []byte {
 		}
 	}
 	d.Annotations = map[string]string{refName: "docker.io/calico/node:v3.31.3"}
-	return pack(t, layoutEntries(t, "", v1.IndexManifest{Manifests: []v1.Descriptor{d}}, blobs)...)
+	return pack(t, layoutEntries(t, "", indexOf(d), blobs)...)
 }
 
 // write writes files, and returns their paths.

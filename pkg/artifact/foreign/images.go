@@ -27,6 +27,7 @@ const maxJSON = 16 << 20
 type image struct {
 	desc      v1.Descriptor
 	platforms []v1.Platform
+	parts     map[v1.Hash]v1.Platform // its manifests
 	source    string
 }
 
@@ -119,7 +120,7 @@ func (i *Import) add(ref string, desc v1.Descriptor, blobs map[string]file, sour
 		return fmt.Errorf("image %s: it is not complete for any platform", ref)
 	}
 	i.images[ref] = append(i.images[ref], image{v1.Descriptor{MediaType: desc.MediaType, Digest: desc.Digest,
-		Size: desc.Size}, c.platforms, source})
+		Size: desc.Size}, c.platforms, c.done, source})
 	return nil
 }
 
@@ -310,6 +311,14 @@ func (i *Import) writeLayout() error {
 	)
 }
 
+// hasAll reports whether an image contains all others.
+func (m image) hasAll(others []image) bool {
+	return !slices.ContainsFunc(others, func(o image) bool {
+		_, ok := m.parts[o.desc.Digest]
+		return !ok && o.desc.Digest != m.desc.Digest
+	})
+}
+
 // merge makes one image of several with one name: they are the same, or for different platforms.
 func (i *Import) merge(all []image) (image, error) {
 	var different []image
@@ -318,8 +327,10 @@ func (i *Import) merge(all []image) (image, error) {
 			different = append(different, m)
 		}
 	}
-	if len(different) == 1 {
-		return different[0], nil
+	for _, m := range different {
+		if m.hasAll(different) {
+			return m, nil
+		}
 	}
 	slices.SortFunc(different, func(a, b image) int {
 		return cmp.Compare(a.platforms[0].String(), b.platforms[0].String())
