@@ -167,7 +167,7 @@ func (f file) contentOfGzip() (string, error) {
 	defer func() { _ = r.Close() }() // only read
 	z, err := gzip.NewReader(r)
 	if err != nil {
-		return "", nil //nolint:nilerr // it is no gzip
+		return "", nil // it is no gzip
 	}
 	h := sha256.New()
 	limit := f.size*maxGrowth + freely
