@@ -63,6 +63,7 @@ type Import struct {
 	Options
 	dir      string // temporary
 	unpacked int    // number of files in dir
+	found    int    // number of files and images, with those that repeat
 	files    []found
 	byName   map[string]string  // File of an item → its digest
 	images   map[string][]image // by reference
@@ -168,7 +169,7 @@ func (i *Import) sort(source string, t *tree) error {
 			return err
 		}
 	}
-	problems := t.damaged()
+	problems, before := t.damaged(), i.found
 	for _, at := range images {
 		problems = append(problems, at.read(i, t))
 	}
@@ -177,14 +178,15 @@ func (i *Import) sort(source string, t *tree) error {
 			problems = append(problems, i.file(source, name, t.files[name]))
 		}
 	}
-	if len(t.files) == 0 {
-		problems = append(problems, errors.New("there is no file in it"))
+	if err := errors.Join(problems...); err != nil || i.found > before {
+		return err
 	}
-	return errors.Join(problems...)
+	return errors.New("there is neither a file nor an image in it")
 }
 
 // file adds a file.
 func (i *Import) file(source, name string, f file) error {
+	i.found++
 	item, known := i.Catalog.Known(f.sha256)
 	if !known {
 		i.unknown = append(i.unknown, fmt.Sprintf("%s in %s, sha256 %s", name, source, f.sha256))

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -107,6 +108,16 @@ func zipped(t testing.TB, data []byte) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// unzipped returns the content of a gzip, up to a megabyte.
+func unzipped(data []byte) ([]byte, bool) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, false
+	}
+	plain, err := io.ReadAll(io.LimitReader(z, 1<<20))
+	return plain, err == nil
 }
 
 // picture is a small image for one platform: its blobs by digest.

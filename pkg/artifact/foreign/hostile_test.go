@@ -52,6 +52,8 @@ func TestHostileArchives(t *testing.T) {
 		"link elsewhere":  {`"x/layer.tar" is a link to "y"`, []entry{symlink("x/layer.tar", "../y"), regular("y", "x")}},
 		"hard link": {`"b" is a link to "a"`, []entry{regular("a", "x"),
 			{tar.Header{Name: "b", Linkname: "a", Typeflag: tar.TypeLink}, nil}}},
+		"nothing":     {"neither a file nor an image", []entry{directory("a/")}},
+		"blobs alone": {"neither a file nor an image", []entry{regular("images/blobs/sha256:"+sumOf([]byte("x")), "x")}},
 		"device": {`"sda" is neither a file nor a folder`, []entry{
 			{tar.Header{Name: "sda", Typeflag: tar.TypeBlock, Devmajor: 8}, nil}}},
 		"pipe": {`"p" is neither a file nor a folder`, []entry{{tar.Header{Name: "p", Typeflag: tar.TypeFifo}, nil}}},
@@ -166,14 +168,8 @@ func TestCutAndChanged(t *testing.T) {
 func TestDamagedImages(t *testing.T) {
 	p := newPicture(t, "amd64", "node", false)
 	for name, data := range formats(t) {
-		if strings.HasSuffix(name, "gz") {
-			plain, err := gzip.NewReader(bytes.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if data, err = io.ReadAll(plain); err != nil {
-				t.Fatal(err)
-			}
+		if plain, ok := unzipped(data); ok {
+			data = plain
 		}
 		for part, content := range map[string][]byte{"config": []byte(`"rootfs"`), "name in layer": p.layer[:100],
 			"manifest": []byte(`"config":{`)} {

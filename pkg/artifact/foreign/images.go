@@ -112,6 +112,7 @@ func (i *Import) refs() []string { return slices.Sorted(maps.Keys(i.images)) }
 
 // add verifies an image of a source, and adds it under its name.
 func (i *Import) add(ref string, desc v1.Descriptor, blobs map[string]file, source string) error {
+	i.found++
 	c := &collector{i: i, blobs: blobs, done: map[v1.Hash]v1.Platform{}}
 	if err := c.collect(desc); err != nil {
 		return fmt.Errorf("image %s: %w", ref, err)
