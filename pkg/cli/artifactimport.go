@@ -89,7 +89,7 @@ func (a *app) importArtifacts(ctx context.Context, in *importFlags, sources []st
 	if err != nil {
 		return &exitError{engine.ExitInput, err}
 	}
-	changed, err := b.Write(ctx, in.output, nil)
+	changed, err := b.Write(ctx, in.output, artifact.Options{})
 	if err != nil {
 		return &exitError{engine.ExitError, err}
 	}

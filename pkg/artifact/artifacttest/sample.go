@@ -108,7 +108,7 @@ func Sample(t testing.TB, packages map[string]string) *Offline {
 		add(artifact.Item{Kind: artifact.KindPackage, Name: "debian", File: file}, []byte(text))
 	}
 	o.images(t, b, filepath.Join(dir, "images"))
-	_, err := b.Write(t.Context(), o.Path, nil)
+	_, err := b.Write(t.Context(), o.Path, artifact.Options{})
 	check(t, err)
 	return o
 }
