@@ -106,6 +106,39 @@ func layerOf(o *artifacttest.Offline) string {
 	return d.Hex
 }
 
+// TestDamageEndsAStream: several responses share a connection of HTTP/2, so only the stream is cut.
+func TestDamageEndsAStream(t *testing.T) {
+	o := artifacttest.Sample(t, nil)
+	log := &problemLog{}
+	s := httptest.NewUnstartedServer(handler(t, log, o.Path))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	change(t, o.Path, sha(o.Chart), 1)
+	fetch := func(path string) (int, error) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
+		check(t, err)
+		res, err := s.Client().Do(req)
+		if err != nil {
+			return 0, err
+		}
+		if res.ProtoMajor != 2 {
+			t.Errorf("%s is sent over %s", path, res.Proto)
+		}
+		body, err := io.ReadAll(res.Body)
+		return len(body), errors.Join(err, res.Body.Close())
+	}
+	if n, err := fetch(chart); err == nil || n >= len(o.Chart) {
+		t.Errorf("%d bytes of %d, %v", n, len(o.Chart), err)
+	}
+	if n, err := fetch(kubeadm); err != nil || n != len(o.Program) {
+		t.Errorf("%d bytes of %d, %v", n, len(o.Program), err)
+	}
+	if !strings.Contains(log.text(), sha(o.Chart)) {
+		t.Errorf("reported %q", log.text())
+	}
+}
+
 // TestDamagedManifestsAreReportedFirst: what a registry lists has to be known before anything is served.
 func TestDamagedManifestsAreReportedFirst(t *testing.T) {
 	o := artifacttest.Sample(t, nil)
