@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,9 @@ func change(t *testing.T, path, digest string, fromEnd int64) {
 
 // TestDamageCutsTheConnection changes a file while it is served.
 func TestDamageCutsTheConnection(t *testing.T) {
+	whole := artifacttest.Sample(t, nil)
+	text, err := os.ReadFile(whole.Path)
+	check(t, err)
 	for _, c := range []struct {
 		name    string
 		path    func(o *artifacttest.Offline) string
@@ -61,10 +65,12 @@ func TestDamageCutsTheConnection(t *testing.T) {
 			func(o *artifacttest.Offline, _ *artifact.File) string { d, _ := o.Image.Digest(); return d.Hex }, 1, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := artifacttest.Sample(t, nil)
+			copied := *whole
+			o := &copied
+			o.Path = filepath.Join(t.TempDir(), "out.tar")
+			check(t, os.WriteFile(o.Path, text, 0o600))
 			log := &problemLog{}
-			h := handler(t, log, o.Path)
-			s := httptest.NewServer(h)
+			s := httptest.NewServer(handler(t, log, o.Path))
 			defer s.Close()
 			f, err := artifact.Open(o.Path)
 			check(t, err)

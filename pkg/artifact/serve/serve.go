@@ -32,8 +32,8 @@ type stored struct {
 }
 
 const (
-	// maxDecoders limits the decoders, each of which has a window of some megabytes.
-	maxDecoders = 8
+	// maxDecoders limits the decoders, each of which needs some 13 MB.
+	maxDecoders = 6
 	// stall is how long a client may take to accept one piece of a response.
 	stall = time.Minute
 
