@@ -109,17 +109,13 @@ func (c *contents) release() (osRelease, bool) {
 	return osRelease{}, false
 }
 
-// found counts programs and packages.
-func (c *contents) found() int {
-	n := 0
-	for _, p := range c.Programs {
-		n += 1 + len(p.Modules)
-	}
-	for _, d := range c.Databases {
-		n += len(d)
-	}
-	return n + len(c.Removed)
+// size is the number of bytes of the texts of a package.
+func (p pack) size() int {
+	return len(p.Name) + len(p.Version) + len(p.Architecture) + len(p.Licence) + len(p.Source)
 }
+
+// size is the number of bytes of the texts of a module.
+func (m module) size() int { return len(m.Path) + len(m.Version) + len(m.For) }
 
 // sorted brings lists into an order that does not depend on that of the archive.
 func (c *contents) sorted() *contents {

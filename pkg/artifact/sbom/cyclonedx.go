@@ -22,8 +22,8 @@ func writeCycloneDX(inv *inventory) ([]byte, error) {
 		Tools: &cyclonedx.ToolsChoice{Components: &[]cyclonedx.Component{
 			{Type: cyclonedx.ComponentTypeApplication, Name: toolName}}},
 		Component: &cyclonedx.Component{BOMRef: offlineFile, Type: cyclonedx.ComponentTypeFile, Name: inv.name},
-		Properties: &[]cyclonedx.Property{{Name: property + "licence",
-			Value: noAssertion + " for components without licenses"}},
+		Properties: &[]cyclonedx.Property{{Name: property + "scope", Value: scope},
+			{Name: property + "licence", Value: noAssertion + " for components without licenses"}},
 	}
 	components := []cyclonedx.Component{}
 	dependencies := []cyclonedx.Dependency{{Ref: offlineFile, Dependencies: &inv.items}}

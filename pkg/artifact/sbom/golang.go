@@ -2,6 +2,7 @@ package sbom
 
 import (
 	"debug/buildinfo"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -30,22 +31,32 @@ func readProgram(from io.ReaderAt, l limits) (p program, ok bool, err error) {
 			p, ok, err = program{}, false, fmt.Errorf("its headers are broken: %v", r)
 		}
 	}()
-	b := newBudget(l.peeked, "its build information is not in the first %d bytes that were read")
-	info, err := buildinfo.Read(&boundedAt{from, b})
-	if err != nil {
-		if b.over {
-			return program{}, false, b.err
-		}
+	b := newBudget(l.peeked, "more than %d bytes had to be read to find its build information")
+	at := &boundedAt{from, b}
+	if !mayBeGo(at) && !b.over {
+		return program{}, false, nil
+	}
+	info, err := buildinfo.Read(at)
+	switch {
+	case b.over:
+		return program{}, false, b.err
+	case err != nil:
 		return program{}, false, nil // another language, or no program
 	}
 	p = program{Go: text(info.GoVersion), Path: text(info.Path), Main: asModule(&info.Main)}
 	for _, dep := range info.Deps {
-		if len(p.Modules) == l.found {
-			return p, true, errTooMany
+		if m := asModule(dep); m.Path != "" {
+			p.Modules = append(p.Modules, m)
 		}
-		p.Modules = append(p.Modules, asModule(dep))
 	}
 	return p, true, nil
+}
+
+// mayBeGo looks for the section that Go programs have in ELF. Without it, the whole data segment would be
+// searched, which is large in some programs of other languages.
+func mayBeGo(from io.ReaderAt) bool {
+	f, err := elf.NewFile(from)
+	return err != nil || len(f.Sections) == 0 || f.Section(".go.buildinfo") != nil
 }
 
 func asModule(m *debug.Module) module {

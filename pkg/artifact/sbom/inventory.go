@@ -2,10 +2,10 @@ package sbom
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -23,8 +23,13 @@ type inventory struct {
 	items      []string // refs of their components, in the order of the manifest
 	components map[string]*component
 	edges      int
+	texts      int // bytes of what is not an item
 	full       bool
 }
+
+// scope is what the document says about itself.
+const scope = "Listed are the items of the offline file; in them, modules of Go programs, and packages in databases of " +
+	"dpkg and apk. Other contents are not listed."
 
 // sort of a component.
 type sort string
@@ -53,6 +58,15 @@ type component struct {
 	open bool
 }
 
+// size is the number of bytes of its texts.
+func (c *component) size() int {
+	n := len(c.name) + len(c.version) + len(c.licence) + len(c.purl)
+	for _, f := range c.facts {
+		n += len(f.name) + len(f.value)
+	}
+	return n
+}
+
 // fact is something about a component that the formats have no field for.
 type fact struct{ name, value string }
 
@@ -62,11 +76,14 @@ func (c *component) add(name, value string) {
 	}
 }
 
-// maxEdges is how often something may be in something else, in one document.
-const maxEdges = 300_000
+// Limits of a document, beyond its items.
+const (
+	maxEdges = 200_000  // how often something is in something else
+	maxTexts = 32 << 20 // bytes of names, versions and problems
+)
 
 // take makes the inventory of a manifest.
-func take(m *artifact.Manifest, found *findings) *inventory {
+func take(ctx context.Context, m *artifact.Manifest, s *survey) (*inventory, error) {
 	inv := &inventory{id: identify(m), items: []string{}, components: map[string]*component{}}
 	inv.name = "kk-offline-file"
 	if len(m.Covers.Kubernetes) > 0 {
@@ -79,13 +96,42 @@ func take(m *artifact.Manifest, found *findings) *inventory {
 		}
 		inv.items = append(inv.items, c.ref)
 		inv.components[c.ref] = c
-		if item.Kind == artifact.KindImage {
-			inv.fill(c, imageContents(item, found, c)...)
-		} else {
-			inv.fillItem(c, item, found.blobs[itemKey(item)])
+		if err := inv.item(ctx, c, item, s); err != nil {
+			return nil, err
 		}
 	}
-	return inv
+	return inv, nil
+}
+
+// item adds what is in an item.
+func (inv *inventory) item(ctx context.Context, c *component, i artifact.Item, s *survey) error {
+	if i.Kind != artifact.KindImage {
+		found, err := s.contents(ctx, itemKey(i))
+		if err == nil {
+			inv.fillItem(c, i, found)
+		}
+		return err
+	}
+	for _, problem := range s.problems[i.Blob] {
+		inv.problem(c, problem)
+	}
+	c.open = c.open || len(s.images[i.Blob]) == 0
+	for _, image := range s.images[i.Blob] {
+		whole := newContents()
+		whole.Read = len(image.layers) == 0
+		for _, layer := range image.layers {
+			next, err := s.contents(ctx, layer)
+			if err != nil {
+				return err
+			}
+			for n := range next.Problems {
+				next.Problems[n] = "layer " + layer.digest + " " + next.Problems[n]
+			}
+			whole.layer(next)
+		}
+		inv.fill(c, whole)
+	}
+	return nil
 }
 
 // identify derives the number of the document from the items.
@@ -105,7 +151,7 @@ func ref(kind string, parts ...string) string {
 func fromItem(i artifact.Item) *component {
 	c := &component{
 		ref:  ref("Item", string(i.Kind), i.Name, i.Version, i.Architecture, i.Distribution, i.File),
-		sort: sortFile, name: text(i.Name), version: text(i.Version), sha256: i.SHA256,
+		sort: sortFile, name: cmp.Or(text(i.Name), "unnamed"), version: text(i.Version), sha256: i.SHA256,
 		download: address(i.Source), licence: text(i.Licence), contains: map[string]bool{},
 	}
 	c.add("kind", string(i.Kind))
@@ -131,45 +177,8 @@ func fromItem(i artifact.Item) *component {
 	return c
 }
 
-// imageContents lists the contents of the images of an item, layers laid over each other.
-func imageContents(i artifact.Item, found *findings, c *component) []*contents {
-	for _, problem := range found.problems[i.Blob] {
-		c.add("problem", problem)
-		c.open = true
-	}
-	var all []*contents
-	for _, image := range found.images[i.Blob] {
-		whole := newContents()
-		whole.Read = len(image.layers) == 0
-		for _, layer := range image.layers {
-			if next := found.blobs[layer]; next != nil {
-				whole.layer(prefixed(next, layer))
-			}
-		}
-		all = append(all, whole)
-	}
-	return all
-}
-
-// prefixed names the layer in the problems of its contents.
-func prefixed(c *contents, layer blobKey) *contents {
-	if len(c.Problems) == 0 {
-		return c
-	}
-	named := *c
-	named.Problems = nil
-	for _, p := range c.Problems {
-		named.Problems = append(named.Problems, "layer "+layer.digest+" "+p)
-	}
-	return &named
-}
-
 // fillItem adds what is in the blob of an item. If that is a program or a package, the item is the same.
 func (inv *inventory) fillItem(c *component, i artifact.Item, found *contents) {
-	if found == nil {
-		c.open = true
-		return
-	}
 	rest := *found
 	if p, ok := found.Programs[""]; ok {
 		c.sort = sortProgram
@@ -177,7 +186,7 @@ func (inv *inventory) fillItem(c *component, i artifact.Item, found *contents) {
 		rest.Programs = maps.Clone(found.Programs)
 		delete(rest.Programs, "")
 	}
-	if packs := found.Databases["control"]; len(packs) == 1 {
+	if packs := found.Databases[controlFile]; len(packs) == 1 {
 		p := packs[0]
 		c.sort, c.purl = sortPackage, packPURL(p, itemRelease(i))
 		c.add("package", p.Name)
@@ -197,47 +206,63 @@ func itemRelease(i artifact.Item) osRelease {
 }
 
 // fill adds what is in an item.
-func (inv *inventory) fill(c *component, all ...*contents) {
-	for _, found := range all {
-		c.open = c.open || !found.Read || len(found.Problems) > 0
-		for _, p := range found.Problems {
-			c.add("problem", p)
+func (inv *inventory) fill(c *component, found *contents) {
+	c.open = c.open || !found.Read
+	for _, p := range found.Problems {
+		inv.problem(c, p)
+	}
+	for _, name := range slices.Sorted(maps.Keys(found.Programs)) {
+		inv.program(c, name, found.Programs[name])
+	}
+	release, _ := found.release()
+	for _, name := range slices.Sorted(maps.Keys(found.Databases)) {
+		for _, p := range found.Databases[name] {
+			inv.put(c, fromPack(p, release))
 		}
-		for _, name := range slices.Sorted(maps.Keys(found.Programs)) {
-			inv.program(c, name, found.Programs[name])
-		}
-		release, _ := found.release()
-		for _, name := range slices.Sorted(maps.Keys(found.Databases)) {
-			for _, p := range found.Databases[name] {
-				inv.put(c, fromPack(p, release))
-			}
-		}
+	}
+	if inv.full {
+		c.open = true
+		c.add(factProblem, "the document is full: not everything in here is listed")
 	}
 	slices.SortStableFunc(c.facts, func(a, b fact) int { return cmp.Compare(a.name, b.name) })
 	c.facts = slices.Compact(c.facts)
-	if inv.full {
-		c.open = true
-		c.add("problem", fmt.Sprintf("the document has room for %d entries: not all that is in here is listed", maxEdges))
+}
+
+// factProblem is the name of what could not be read.
+const factProblem = "problem"
+
+// problem records that something in a component could not be read.
+func (inv *inventory) problem(c *component, p string) {
+	c.open = true
+	if inv.room(len(p)) {
+		c.add(factProblem, p)
 	}
 }
 
-// put adds a component that is in another one, and returns it.
-func (inv *inventory) put(in, c *component) *component {
-	known, ok := inv.components[c.ref]
-	if !ok {
-		known = c
+// room reports whether a text still fits into the document.
+func (inv *inventory) room(size int) bool {
+	if inv.full = inv.full || inv.texts+size > maxTexts; inv.full {
+		return false
 	}
-	switch {
-	case in.contains[c.ref]:
-		return known
-	case inv.edges == maxEdges:
-		inv.full = true
-		return known
+	inv.texts += size
+	return true
+}
+
+// put adds a component that is in another one. It reports whether it was not known before.
+func (inv *inventory) put(in, c *component) bool {
+	if in.contains[c.ref] {
+		return false
 	}
-	inv.components[c.ref] = known
+	known := inv.components[c.ref] != nil
+	if inv.full = inv.full || inv.edges == maxEdges; inv.full || !known && !inv.room(c.size()) {
+		return false
+	}
+	if !known {
+		inv.components[c.ref] = c
+	}
 	in.contains[c.ref] = true
 	inv.edges++
-	return known
+	return !known
 }
 
 // program adds a program that is in an item.
@@ -248,7 +273,7 @@ func (inv *inventory) program(in *component, name string, p program) {
 	// Two programs are the same if everything that is known of them is.
 	known, _ := json.Marshal(p) // has no fields that cannot be encoded
 	c.ref = ref("Program", name, string(known))
-	if inv.put(in, c) == c {
+	if inv.put(in, c) {
 		inv.describe(c, p)
 	}
 }
@@ -266,7 +291,7 @@ func (inv *inventory) describe(c *component, p program) {
 	}
 	if p.Main.Path == "" && len(p.Modules) == 0 {
 		c.open = true // built without modules, or with an old Go
-		c.add("problem", "its build information has no modules")
+		c.add(factProblem, "its build information has no modules")
 	}
 }
 

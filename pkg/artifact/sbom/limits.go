@@ -14,20 +14,21 @@ type limits struct {
 	program  int64 // bytes of an executable
 	database int64 // bytes of one file of a package database
 	peeked   int64 // bytes that are read to find the build information, or the directory of a zip
-	found    int   // modules and packages
+	found    int   // modules, packages and removed paths
+	texts    int   // bytes of their names and versions
 	problems int
 }
 
 var defaultLimits = limits{
-	entries: 1_000_000, unpacked: 256 << 20, ratio: 64, program: 1 << 30, database: 32 << 20, peeked: 8 << 20,
-	found: 100_000, problems: 20,
+	entries: 1_000_000, unpacked: 256 << 20, ratio: 64, program: 1 << 30, database: 32 << 20, peeked: 4 << 20,
+	found: 100_000, texts: 8 << 20, problems: 20,
 }
 
 // shortest is the size of the smallest file that can be a Go program.
 const shortest = 64 << 10
 
 // longest is the length in bytes of the longest name that is kept.
-const longest = 4096
+const longest = 1024
 
 // budget is what may be read, by several readers together.
 type budget struct {

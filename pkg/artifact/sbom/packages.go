@@ -3,6 +3,7 @@ package sbom
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +20,12 @@ const (
 
 var (
 	apkInstalled = []string{"lib/apk/db/installed", "usr/lib/apk/db/installed"}
+	rpmDatabases = []string{"var/lib/rpm/Packages", "var/lib/rpm/Packages.db", "var/lib/rpm/rpmdb.sqlite",
+		"usr/lib/sysimage/rpm/Packages.db", "usr/lib/sysimage/rpm/rpmdb.sqlite"}
 	releaseFiles = []string{"etc/os-release", "usr/lib/os-release"} // in the order of os-release(5)
 )
+
+var errRPM = errors.New("databases of RPM are not read")
 
 // isDpkgPart reports whether a path is one of dpkgParts. The files next to them with checksums are not.
 func isDpkgPart(name string) bool {
@@ -51,22 +56,16 @@ func lines(r io.Reader, use func(string) error) error {
 }
 
 // readDpkg reads a file of control paragraphs, deb822(5): the status of dpkg, or the control file of a
-// package. Packages that are not installed are not reported; a control file has no status.
-func readDpkg(r io.Reader, most int) ([]pack, error) {
-	var all []pack
+// package. It calls keep with each package that is installed; a control file has no status.
+func readDpkg(r io.Reader, keep func(pack) error) error {
 	p, installed := pack{Type: "deb"}, true
 	end := func() error {
-		one := p
-		keep := installed && one.Name != "" && one.Version != ""
+		one, has := p, installed
 		p, installed = pack{Type: "deb"}, true
-		if !keep {
+		if !has || one.Name == "" || one.Version == "" {
 			return nil
 		}
-		if len(all) == most {
-			return errTooMany
-		}
-		all = append(all, one)
-		return nil
+		return keep(one)
 	}
 	err := lines(r, func(line string) error {
 		if strings.TrimSpace(line) == "" {
@@ -92,12 +91,12 @@ func readDpkg(r io.Reader, most int) ([]pack, error) {
 		}
 		return nil
 	})
-	return all, errors.Join(err, end())
+	return cmp.Or(err, end())
 }
 
-// readApk reads the database of apk: paragraphs of lines "letter:value", apk-package(5).
-func readApk(r io.Reader, most int) ([]pack, error) {
-	var all []pack
+// readApk reads the database of apk: paragraphs of lines "letter:value", apk-package(5). It calls keep with
+// each package.
+func readApk(r io.Reader, keep func(pack) error) error {
 	p := pack{Type: "apk"}
 	end := func() error {
 		one := p
@@ -105,11 +104,7 @@ func readApk(r io.Reader, most int) ([]pack, error) {
 		if one.Name == "" || one.Version == "" {
 			return nil
 		}
-		if len(all) == most {
-			return errTooMany
-		}
-		all = append(all, one)
-		return nil
+		return keep(one)
 	}
 	err := lines(r, func(line string) error {
 		if line == "" {
@@ -131,7 +126,7 @@ func readApk(r io.Reader, most int) ([]pack, error) {
 		}
 		return nil
 	})
-	return all, errors.Join(err, end())
+	return cmp.Or(err, end())
 }
 
 // readRelease reads os-release(5).

@@ -88,5 +88,9 @@ func address(source string) string {
 		return ""
 	}
 	u.User = nil // a document is public
-	return u.String()
+	out := u.String()
+	if strings.ContainsFunc(out, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("<>\"{}|\\^`", r) }) {
+		return ""
+	}
+	return out
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 
 	"kubekey/pkg/artifact"
@@ -44,10 +45,21 @@ func Make(ctx context.Context, m *artifact.Manifest, from Source, cache string, 
 	if write == nil {
 		return nil, fmt.Errorf("unknown SBOM format %q: use %s or %s", format, SPDX, CycloneDX)
 	}
+	if cache == "" {
+		dir, err := os.MkdirTemp("", "sbom-*")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = os.RemoveAll(dir) }() // what is left of it does no harm
+		cache = dir
+	}
 	s := &survey{from: from, cache: cache, workers: runtime.GOMAXPROCS(0), limits: defaultLimits}
-	found, err := s.run(ctx, m)
+	if err := s.run(ctx, m); err != nil {
+		return nil, err
+	}
+	inv, err := take(ctx, m, s)
 	if err != nil {
 		return nil, err
 	}
-	return write(take(m, found))
+	return write(inv)
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,20 +20,23 @@ import (
 
 // scanner finds programs and packages in blobs, one after the other.
 type scanner struct {
+	ctx    context.Context
 	limits limits
 	// scratch is a file for what must be read at offsets. It has no name.
 	scratch *os.File
 	out     *contents
+	found   int // modules, packages and removed paths
+	texts   int // bytes of their texts
 }
 
 // newScanner returns a scanner whose scratch file is in dir, "" for the system's directory of temporary files.
-func newScanner(dir string, l limits) (*scanner, error) {
+func newScanner(ctx context.Context, dir string, l limits) (*scanner, error) {
 	f, err := os.CreateTemp(dir, ".sbom-*")
 	if err != nil {
 		return nil, err
 	}
 	// Without a name, nothing is left behind when kk is killed.
-	return &scanner{limits: l, scratch: f}, os.Remove(f.Name())
+	return &scanner{ctx: ctx, limits: l, scratch: f}, os.Remove(f.Name())
 }
 
 func (s *scanner) close() error { return s.scratch.Close() }
@@ -49,7 +53,7 @@ const (
 
 // scan reads a blob of size bytes. A layer is a tar, compressed or not; other blobs are what they begin with.
 func (s *scanner) scan(from io.Reader, size int64, layer bool) *contents {
-	s.out = newContents()
+	s.out, s.found, s.texts = newContents(), 0, 0
 	r := bufio.NewReaderSize(from, 64<<10)
 	start, _ := r.Peek(tarBlock)
 	is := func(magic string) bool { return strings.HasPrefix(string(start), magic) }
@@ -154,11 +158,8 @@ func (s *scanner) entry(h *tar.Header, r io.Reader) error {
 		return nil
 	}
 	if removed, ok := removes(name); ok {
-		if s.out.found() == s.limits.found {
-			return errTooMany
-		}
 		s.out.Removed = append(s.out.Removed, removed)
-		return nil
+		return s.count(len(removed))
 	}
 	if h.Typeflag != tar.TypeReg {
 		return nil
@@ -173,6 +174,9 @@ func (s *scanner) file(name string, size int64, r io.Reader) error {
 		return s.database(name, r, readDpkg)
 	case slices.Contains(apkInstalled, name):
 		return s.database(name, r, readApk)
+	case slices.Contains(rpmDatabases, name):
+		s.problem(name, errRPM)
+		return nil
 	case slices.Contains(releaseFiles, name):
 		release, err := readRelease(io.LimitReader(r, s.limits.database))
 		if err == nil && release.ID != "" {
@@ -197,11 +201,26 @@ func (s *scanner) file(name string, size int64, r io.Reader) error {
 	return s.program(name, buffered)
 }
 
-func (s *scanner) database(name string, r io.Reader, read func(io.Reader, int) ([]pack, error)) error {
+// count counts something that was found, with the size of its texts.
+func (s *scanner) count(size int) error {
+	s.found++
+	s.texts += size
+	if s.found > s.limits.found || s.texts > s.limits.texts {
+		return errTooMany
+	}
+	return nil
+}
+
+// database reads a database of packages. It fails if nothing more can be read.
+func (s *scanner) database(name string, r io.Reader, read func(io.Reader, func(pack) error) error) error {
 	b := newBudget(s.limits.database, "it has more than %d bytes")
-	packs, err := read(&bounded{r, b}, s.limits.found-s.out.found())
-	s.out.Databases[name] = packs
-	if b.over || errors.Is(err, errTooMany) {
+	var all []pack
+	err := read(&bounded{r, b}, func(p pack) error {
+		all = append(all, p)
+		return s.count(p.size())
+	})
+	s.out.Databases[name] = all
+	if b.over {
 		s.problem(name, err)
 		return nil
 	}
@@ -214,15 +233,20 @@ func (s *scanner) program(name string, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if s.out.found() >= s.limits.found {
-		return errTooMany
-	}
 	p, ok, err := readProgram(io.NewSectionReader(s.scratch, 0, size), s.limits)
 	s.problem(name, err)
-	if ok {
-		s.out.Programs[name] = p
+	if !ok {
+		return nil
 	}
-	return nil
+	all := p.Modules
+	for i, m := range all {
+		if err := s.count(m.size()); err != nil {
+			p.Modules, s.out.Programs[name] = all[:i], p
+			return err
+		}
+	}
+	s.out.Programs[name] = p
+	return s.count(len(name) + len(p.Path) + p.Main.size())
 }
 
 // spool copies what is read at offsets to the scratch file.
@@ -238,7 +262,7 @@ func (s *scanner) spool(r io.Reader) (int64, error) {
 func (s *scanner) zip(r io.Reader, size int64) error {
 	s.out.Read = true
 	// Programs need the scratch file while the zip is read.
-	archive, err := newScanner(s.scratchDir(), s.limits)
+	archive, err := newScanner(s.ctx, s.scratchDir(), s.limits)
 	if err != nil {
 		return err
 	}
@@ -255,6 +279,9 @@ func (s *scanner) zip(r io.Reader, size int64) error {
 	}
 	b := s.limits.archive(size)
 	for _, f := range z.File {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
 		if f.UncompressedSize64 < shortest || f.Mode().IsDir() {
 			continue
 		}
@@ -283,6 +310,9 @@ func (s *scanner) zipped(f *zip.File, b *budget) error {
 }
 
 func (s *scanner) scratchDir() string { return filepath.Dir(s.scratch.Name()) }
+
+// controlFile is the name of what a Debian package says about itself.
+const controlFile = "control"
 
 // deb reads the control file of a Debian package.
 func (s *scanner) deb(r io.Reader) error {
@@ -319,10 +349,8 @@ func (s *scanner) deb(r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("no control file: %w", err)
 		}
-		if path.Clean(h.Name) == "control" {
-			packs, err := readDpkg(t, 1)
-			s.out.Databases["control"] = packs
-			return err
+		if path.Clean(h.Name) == controlFile {
+			return s.database(controlFile, t, readDpkg)
 		}
 	}
 }

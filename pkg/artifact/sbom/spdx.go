@@ -20,7 +20,7 @@ const (
 func writeSPDX(inv *inventory) ([]byte, error) {
 	doc := &spdx.Document{
 		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT", DocumentName: inv.name,
-		DocumentNamespace: inv.id.URN(),
+		DocumentNamespace: inv.id.URN(), DocumentComment: scope,
 		CreationInfo: &spdx.CreationInfo{
 			Creators: []common.Creator{{CreatorType: "Tool", Creator: toolName}}, Created: spdxCreated,
 			CreatorComment: "The same offline file has the same document, so it has no time.",

@@ -1,6 +1,7 @@
 package sbom
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,23 +19,24 @@ import (
 	"kubekey/pkg/artifact"
 )
 
-// survey reads the blobs of a manifest.
+// survey reads the blobs of a manifest. What it finds in them is in the cache: all of it together may be
+// more than fits into memory.
 type survey struct {
 	from    Source
-	cache   string
+	cache   string // directory
 	workers int
 	limits  limits
-}
 
-// findings is what is in the items of a manifest.
-type findings struct {
-	blobs  map[blobKey]*contents
+	jobs   map[blobKey]job
 	images map[string][]image // by the digest of an item's blob
 	// problems of images whose manifests could not be read, by the same digest
 	problems map[string][]string
+
+	mu     sync.Mutex
+	failed map[blobKey]string // why blobs could not be read
 }
 
-// blobKey is a blob and how it was read.
+// blobKey is a blob and how it is read.
 type blobKey struct {
 	digest string // of the content: of an item, or of a layer
 	layer  bool
@@ -53,48 +55,46 @@ type job struct {
 	open func() (io.ReadCloser, error)
 }
 
-// run reads each blob once, on several cores. Blobs that cannot be read are in the findings.
-func (s *survey) run(ctx context.Context, m *artifact.Manifest) (*findings, error) {
-	out := &findings{blobs: map[blobKey]*contents{}, images: map[string][]image{}, problems: map[string][]string{}}
-	jobs := s.plan(m, out)
-	results := make([]*contents, len(jobs))
-	failures := make([]error, len(jobs))
-	next := make(chan int)
+// run reads each blob that is not in the cache once, on several cores.
+func (s *survey) run(ctx context.Context, m *artifact.Manifest) error {
+	s.jobs, s.failed = map[blobKey]job{}, map[blobKey]string{}
+	s.images, s.problems = map[string][]image{}, map[string][]string{}
+	if err := os.MkdirAll(s.cache, 0o755); err != nil {
+		return err
+	}
+	jobs := s.plan(m)
+	next := make(chan job)
 	var group sync.WaitGroup
+	var failures []error
 	for range min(s.workers, max(1, len(jobs))) {
 		group.Go(func() {
-			for n := range next {
-				if ctx.Err() == nil {
-					results[n], failures[n] = s.read(ctx, jobs[n])
+			for j := range next {
+				if err := s.read(ctx, j); err != nil {
+					s.mu.Lock()
+					failures = append(failures, err)
+					s.mu.Unlock()
 				}
 			}
 		})
 	}
-	for n := range jobs {
-		next <- n
+	for _, j := range jobs {
+		next <- j
 	}
 	close(next)
 	group.Wait()
-	if err := errors.Join(append(failures, ctx.Err())...); err != nil {
-		return nil, err
-	}
-	for n, j := range jobs {
-		out.blobs[j.key] = results[n]
-	}
-	return out, nil
+	return errors.Join(append(failures, ctx.Err())...)
 }
 
 // plan lists the blobs to read, the largest first, and reads the manifests of images.
-func (s *survey) plan(m *artifact.Manifest, out *findings) []job {
+func (s *survey) plan(m *artifact.Manifest) []job {
 	sizes := make(map[string]int64, len(m.Blobs))
 	for _, b := range m.Blobs {
 		sizes[b.Digest] = b.Size
 	}
 	var jobs []job
-	seen := map[blobKey]bool{}
 	add := func(j job) {
-		if !seen[j.key] {
-			seen[j.key] = true
+		if _, known := s.jobs[j.key]; !known {
+			s.jobs[j.key] = j
 			jobs = append(jobs, j)
 		}
 	}
@@ -105,7 +105,7 @@ func (s *survey) plan(m *artifact.Manifest, out *findings) []job {
 		}
 		w := walk{from: s.from, sizes: sizes, seen: map[string]bool{}}
 		w.manifest(v1.Descriptor{MediaType: item.MediaType, Digest: v1.Hash{Algorithm: "sha256", Hex: item.SHA256}})
-		out.images[item.Blob], out.problems[item.Blob] = w.images, w.problems
+		s.images[item.Blob], s.problems[item.Blob] = w.images, w.problems
 		for _, i := range w.images {
 			for _, layer := range i.layers {
 				add(job{layer, sizes[layer.digest], func() (io.ReadCloser, error) {
@@ -115,7 +115,7 @@ func (s *survey) plan(m *artifact.Manifest, out *findings) []job {
 			}
 		}
 	}
-	slices.SortStableFunc(jobs, func(a, b job) int { return int(min(max(b.size-a.size, -1), 1)) })
+	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(b.size, a.size) })
 	return jobs
 }
 
@@ -206,27 +206,36 @@ func (w *walk) image(digest v1.Hash, r io.Reader) {
 // inToto is the type of what an image has instead of layers when it is an attestation.
 const inToto types.MediaType = "application/vnd.in-toto+json"
 
-// read returns what is in a blob, from the cache or by reading it.
-func (s *survey) read(ctx context.Context, j job) (*contents, error) {
-	if c, ok := s.cached(j.key); ok {
-		return c, nil
+// read finds what is in a blob, unless the cache has it. The error is one of the cache, or that of ctx.
+func (s *survey) read(ctx context.Context, j job) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	unread := func(err error) *contents {
-		c := newContents()
-		c.Problems = []string{text("could not be read: " + err.Error())}
-		return c
+	if _, err := os.Stat(s.path(j.key)); err == nil {
+		return nil
+	}
+	found, err := s.scan(ctx, j)
+	if err == nil && found != nil {
+		err = s.keep(j.key, found)
+	}
+	return err
+}
+
+// scan reads a blob. It returns nil, and records why, if the blob cannot be read: nothing in it can be
+// relied on then, and another copy may be whole.
+func (s *survey) scan(ctx context.Context, j job) (*contents, error) {
+	fail := func(err error) {
+		s.mu.Lock()
+		s.failed[j.key] = text("could not be read: " + err.Error())
+		s.mu.Unlock()
 	}
 	c, err := j.open()
 	if err != nil {
-		return unread(err), nil
+		fail(err)
+		return nil, nil
 	}
 	defer func() { _ = c.Close() }() // only read
-	if s.cache != "" {
-		if err := os.MkdirAll(s.cache, 0o755); err != nil {
-			return nil, err
-		}
-	}
-	scan, err := newScanner(s.cache, s.limits)
+	scan, err := newScanner(ctx, s.cache, s.limits)
 	if err != nil {
 		return nil, err
 	}
@@ -234,16 +243,34 @@ func (s *survey) read(ctx context.Context, j job) (*contents, error) {
 	found := scan.scan(from, j.size, j.key.layer)
 	// The digest of a blob is checked when its last byte is read.
 	_, _ = io.Copy(io.Discard, from) // watched has the error
-	if err := scan.close(); err != nil {
+	if err := errors.Join(ctx.Err(), scan.close()); err != nil {
 		return nil, err
 	}
-	switch {
-	case ctx.Err() != nil:
-		return nil, nil // run returns the error
-	case from.err != nil:
-		return unread(from.err), nil // nothing in it can be relied on, and another copy may be whole
+	if from.err != nil {
+		fail(from.err)
+		return nil, nil
 	}
-	return found, s.keep(j.key, found)
+	return found, nil
+}
+
+// contents returns what is in a blob. The error is one of the cache, or that of ctx.
+func (s *survey) contents(ctx context.Context, k blobKey) (*contents, error) {
+	if c, ok := s.cached(k); ok {
+		return c, nil
+	}
+	var c *contents
+	if s.failed[k] == "" { // the file in the cache is damaged: it is replaced
+		var err error
+		if c, err = s.scan(ctx, s.jobs[k]); err != nil {
+			return nil, err
+		}
+		if c != nil {
+			return c, s.keep(k, c)
+		}
+	}
+	c = newContents()
+	c.Problems = []string{s.failed[k]}
+	return c, nil
 }
 
 // watched remembers the error of a source, and stops when the context ends.
@@ -281,11 +308,8 @@ func (s *survey) path(k blobKey) string {
 	return filepath.Join(s.cache, fmt.Sprintf("%s-%s-%s.json", strings.TrimPrefix(k.digest, "sha256:"), kind, findingsVersion))
 }
 
-// cached returns what an earlier call has found. A file that cannot be read is replaced.
+// cached returns what the cache has of a blob.
 func (s *survey) cached(k blobKey) (*contents, bool) {
-	if s.cache == "" {
-		return nil, false
-	}
 	f, err := os.Open(s.path(k))
 	if err != nil {
 		return nil, false
@@ -299,9 +323,6 @@ func (s *survey) cached(k blobKey) (*contents, bool) {
 
 // keep writes what was found to the cache, under a temporary name first.
 func (s *survey) keep(k blobKey, c *contents) error {
-	if s.cache == "" {
-		return nil
-	}
 	text, err := json.Marshal(c)
 	if err != nil {
 		return err
