@@ -193,8 +193,12 @@ func (inv *inventory) fillItem(c *component, i artifact.Item, found *contents) {
 		c.add("package-version", p.Version)
 		c.add("package-architecture", p.Architecture)
 		c.add("source-package", p.Source)
-		c.open = true // the files of the package are not read
+		c.open = true
+		c.add("contents", "the files of the package are not read")
 		rest.Databases = nil
+	}
+	if len(rest.Releases) == 0 {
+		rest.Releases = map[string]osRelease{releaseFiles[0]: itemRelease(i)}
 	}
 	inv.fill(c, &rest)
 }
@@ -207,7 +211,10 @@ func itemRelease(i artifact.Item) osRelease {
 
 // fill adds what is in an item.
 func (inv *inventory) fill(c *component, found *contents) {
-	c.open = c.open || !found.Read
+	if !found.Read {
+		c.open = true
+		c.add("contents", noAssertion)
+	}
 	for _, p := range found.Problems {
 		inv.problem(c, p)
 	}

@@ -78,4 +78,6 @@ func newBudget(most int64, format string) *budget {
 	return &budget{left: most, err: fmt.Errorf(format, most)}
 }
 
+var errLongName = fmt.Errorf("its name is longer than %d bytes: it is not read", longest)
+
 var errTooMany = errors.New("it has too many programs and packages: the rest is not read")

@@ -149,6 +149,9 @@ func readRelease(r io.Reader) (osRelease, error) {
 // arStart begins an ar archive whose first entry is that of a Debian package, deb(5).
 const arStart = "!<arch>\ndebian-binary"
 
+// controlArchive is the name of the archive with the control file, before that of its compression.
+const controlArchive = "control.tar"
+
 // arHeader is the length of the header of an entry of an ar archive.
 const arHeader = 60
 
@@ -167,7 +170,7 @@ func control(r io.Reader) (name string, from io.Reader, err error) {
 			return "", nil, errors.New("an entry has no valid size")
 		}
 		name := strings.TrimSuffix(strings.TrimSpace(string(h[:16])), "/")
-		if strings.HasPrefix(name, "control.tar") {
+		if strings.HasPrefix(name, controlArchive) {
 			return name, io.LimitReader(r, size), nil
 		}
 		if _, err := io.CopyN(io.Discard, r, size+size%2); err != nil {

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ type scanner struct {
 	out     *contents
 	found   int // modules, packages and removed paths
 	texts   int // bytes of their texts
+	layer   bool
+	failed  error // of the scratch file: what was found is not complete
 }
 
 // newScanner returns a scanner whose scratch file is in dir, "" for the system's directory of temporary files.
@@ -53,7 +56,7 @@ const (
 
 // scan reads a blob of size bytes. A layer is a tar, compressed or not; other blobs are what they begin with.
 func (s *scanner) scan(from io.Reader, size int64, layer bool) *contents {
-	s.out, s.found, s.texts = newContents(), 0, 0
+	s.out, s.found, s.texts, s.layer = newContents(), 0, 0, layer
 	r := bufio.NewReaderSize(from, 64<<10)
 	start, _ := r.Peek(tarBlock)
 	is := func(magic string) bool { return strings.HasPrefix(string(start), magic) }
@@ -68,7 +71,7 @@ func (s *scanner) scan(from io.Reader, size int64, layer bool) *contents {
 	case is(zipStart):
 		err = s.zip(r, size)
 	case is(arStart):
-		err = s.deb(r)
+		err = s.deb(controlFile, r)
 	default:
 		err = s.plain(r, s.limits.archive(size))
 	}
@@ -155,6 +158,7 @@ func (s *scanner) tar(r io.Reader, b *budget) error {
 func (s *scanner) entry(h *tar.Header, r io.Reader) error {
 	name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
 	if len(name) > longest {
+		s.problem(name, errLongName)
 		return nil
 	}
 	if removed, ok := removes(name); ok {
@@ -183,6 +187,9 @@ func (s *scanner) file(name string, size int64, r io.Reader) error {
 			s.out.Releases[name] = release
 		}
 		return err
+	case !s.layer && strings.HasSuffix(name, ".deb"):
+		s.problem(name, s.deb(name, r))
+		return nil
 	case size < shortest:
 		return nil
 	}
@@ -251,11 +258,25 @@ func (s *scanner) program(name string, r io.Reader) error {
 
 // spool copies what is read at offsets to the scratch file.
 func (s *scanner) spool(r io.Reader) (int64, error) {
-	if err := s.scratch.Truncate(0); err != nil {
-		return 0, err
-	}
-	n, err := io.Copy(io.NewOffsetWriter(s.scratch, 0), &bounded{r, &budget{left: s.limits.program, err: errNoProgram}})
+	to := &scratchWriter{to: io.NewOffsetWriter(s.scratch, 0), err: s.scratch.Truncate(0)}
+	n, err := io.Copy(to, &bounded{r, &budget{left: s.limits.program, err: errNoProgram}})
+	s.failed = cmp.Or(s.failed, to.err)
 	return n, err
+}
+
+// scratchWriter remembers its error: unlike those of reading, it is not one of the content.
+type scratchWriter struct {
+	to  io.Writer
+	err error
+}
+
+func (w *scratchWriter) Write(p []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	var n int
+	n, w.err = w.to.Write(p)
+	return n, w.err
 }
 
 // zip reads the files of a zip.
@@ -264,11 +285,13 @@ func (s *scanner) zip(r io.Reader, size int64) error {
 	// Programs need the scratch file while the zip is read.
 	archive, err := newScanner(s.ctx, s.scratchDir(), s.limits)
 	if err != nil {
+		s.failed = cmp.Or(s.failed, err)
 		return err
 	}
 	defer func() { _ = archive.close() }() // was only read since
 	length, err := archive.spool(r)
 	if err != nil {
+		s.failed = cmp.Or(s.failed, archive.failed)
 		return err
 	}
 	directory := newBudget(s.limits.peeked, "its directory has more than %d bytes")
@@ -296,26 +319,28 @@ func (s *scanner) zip(r io.Reader, size int64) error {
 	return nil
 }
 
+// zipped reads a file of a zip.
 func (s *scanner) zipped(f *zip.File, b *budget) error {
+	name := strings.TrimPrefix(path.Clean("/"+f.Name), "/")
+	if len(name) > longest {
+		return errLongName
+	}
 	c, err := f.Open()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }() // only read
-	name := strings.TrimPrefix(path.Clean("/"+f.Name), "/")
-	if len(name) > longest {
-		return nil
-	}
 	return s.file(name, int64(min(f.UncompressedSize64, 1<<62)), &bounded{c, b})
 }
 
 func (s *scanner) scratchDir() string { return filepath.Dir(s.scratch.Name()) }
 
-// controlFile is the name of what a Debian package says about itself.
+// controlFile is the name of what a Debian package says about itself. Where a blob is a package, it stands
+// for its path.
 const controlFile = "control"
 
-// deb reads the control file of a Debian package.
-func (s *scanner) deb(r io.Reader) error {
+// deb reads the control file of a Debian package, as the database with this key.
+func (s *scanner) deb(key string, r io.Reader) error {
 	s.out.Read = true
 	name, from, err := control(r)
 	if err != nil {
@@ -323,7 +348,7 @@ func (s *scanner) deb(r io.Reader) error {
 	}
 	b := newBudget(s.limits.database, "its control archive has more than %d bytes")
 	from = &bounded{from, b}
-	switch path.Ext(name) {
+	switch strings.TrimPrefix(name, controlArchive) {
 	case ".gz":
 		from, err = gzip.NewReader(from)
 	case ".xz":
@@ -335,7 +360,7 @@ func (s *scanner) deb(r io.Reader) error {
 			defer z.Close()
 			from = z
 		}
-	case ".tar":
+	case "":
 	default:
 		err = fmt.Errorf("%s is compressed in a way that is not read", text(name))
 	}
@@ -349,8 +374,8 @@ func (s *scanner) deb(r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("no control file: %w", err)
 		}
-		if path.Clean(h.Name) == controlFile {
-			return s.database(controlFile, t, readDpkg)
+		if strings.TrimPrefix(h.Name, "./") == controlFile {
+			return s.database(key, t, readDpkg)
 		}
 	}
 }

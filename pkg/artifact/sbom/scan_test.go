@@ -42,6 +42,18 @@ func TestDebianPackages(t *testing.T) {
 	}
 }
 
+func TestArchiveOfDebianPackages(t *testing.T) {
+	o := newOffline(t)
+	o.file(artifact.Item{Kind: artifact.KindPackage, Name: "packages", Distribution: "ubuntu-24.04"},
+		gzipped(t, tarOf(t, entry{"pool/hello.deb", debianPackage(t, "zstd")}, entry{"pool/none.deb", []byte("x")})))
+	doc := checkSPDX(t, document(t, o.open(), "", SPDX))
+	if len(doc.Packages) != 2 || !strings.Contains(doc.Packages[0].PackageComment, "pool/none.deb") ||
+		doc.Packages[1].PackageExternalReferences[0].Locator !=
+			"pkg:deb/ubuntu/hello-kk@1:2.0%2Bb1?arch=arm64&distro=ubuntu-24.04" {
+		t.Errorf("found %+v %+v", doc.Packages[0], doc.Packages[1:])
+	}
+}
+
 // TestInstalledPackages compares with dpkg itself, where this machine has it.
 func TestInstalledPackages(t *testing.T) {
 	out, err := exec.Command("dpkg-query", "-W", "-f", "${db:Status-Status} ${Package} ${Version} ${Architecture}\n").Output()
@@ -334,6 +346,23 @@ func TestDamagedBlobs(t *testing.T) {
 	}
 	if kept, _ := os.ReadDir(cache); len(kept) > 0 {
 		t.Errorf("%d damaged blobs are in the cache", len(kept))
+	}
+}
+
+// TestFullDisk checks that a scratch file that cannot be written is not taken for broken content.
+func TestFullDisk(t *testing.T) {
+	p := built(t)
+	for _, text := range [][]byte{p, zipOf(t, entry{"p", p})} {
+		s, err := newScanner(t.Context(), t.TempDir(), defaultLimits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.close(); err != nil { // all that is written fails
+			t.Fatal(err)
+		}
+		if s.scan(bytes.NewReader(text), int64(len(text)), false); s.failed == nil {
+			t.Error("no failure is recorded")
+		}
 	}
 }
 

@@ -243,7 +243,7 @@ func (s *survey) scan(ctx context.Context, j job) (*contents, error) {
 	found := scan.scan(from, j.size, j.key.layer)
 	// The digest of a blob is checked when its last byte is read.
 	_, _ = io.Copy(io.Discard, from) // watched has the error
-	if err := errors.Join(ctx.Err(), scan.close()); err != nil {
+	if err := errors.Join(ctx.Err(), scan.failed, scan.close()); err != nil {
 		return nil, err
 	}
 	if from.err != nil {
