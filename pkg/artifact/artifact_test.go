@@ -1,60 +1,289 @@
 package artifact
 
 import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"math/rand"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// build writes a file with a program and an archive.
-func build(t *testing.T) string {
+var (
+	amd64 = v1.Platform{OS: "linux", Architecture: "amd64"}
+	arm64 = v1.Platform{OS: "linux", Architecture: "arm64"}
+)
+
+const (
+	indexRef = "registry.example/library/web:1.0"
+	plainRef = "registry.example/library/db:2.0"
+)
+
+// testImage returns an image whose bytes depend on the seed and the platform only.
+func testImage(t testing.TB, seed string, p v1.Platform) v1.Image {
 	t.Helper()
-	dir := t.TempDir()
-	put := func(name, text string) string {
-		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
+	img, err := mutate.AppendLayers(empty.Image, layerOf("base "+p.String()), layerOf(seed+p.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = c.DeepCopy()
+	c.OS, c.Architecture = p.OS, p.Architecture
+	if img, err = mutate.ConfigFile(img, c); err != nil {
+		t.Fatal(err)
+	}
+	return mutate.ConfigMediaType(mutate.MediaType(img, types.OCIManifestSchema1), types.OCIConfigJSON)
+}
+
+// layerOf returns a layer: a tar with one file.
+func layerOf(text string) v1.Layer {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	_ = w.WriteHeader(&tar.Header{Name: "etc/content", Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg})
+	_, _ = w.Write([]byte(text))
+	_ = w.Close()
+	return static.NewLayer(b.Bytes(), types.OCIUncompressedLayer)
+}
+
+// testIndex returns an index with an image for each platform.
+func testIndex(t testing.TB, seed string, platforms ...v1.Platform) v1.ImageIndex {
+	t.Helper()
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, p := range platforms {
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: testImage(t, seed, p),
+			Descriptor: v1.Descriptor{Platform: &p}})
+	}
+	return index
+}
+
+// rig is a directory with what files are built from.
+type rig struct {
+	testing.TB
+	dir    string
+	layout layout.Path
+}
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	r := &rig{TB: t, dir: t.TempDir()}
+	var err error
+	if r.layout, err = layout.Write(filepath.Join(r.dir, "images"), empty.Index); err != nil {
+		t.Fatal(err)
+	}
+	name := layout.WithAnnotations(map[string]string{refName: indexRef})
+	if err := r.layout.AppendIndex(testIndex(t, "web", amd64, arm64), name); err != nil {
+		t.Fatal(err)
+	}
+	name = layout.WithAnnotations(map[string]string{refName: plainRef})
+	if err := r.layout.AppendImage(testImage(t, "db", amd64), name); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// file writes a file and returns its path.
+func (r *rig) file(name, text string) string {
+	r.Helper()
+	p := filepath.Join(r.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
+		r.Fatal(err)
+	}
+	return p
+}
+
+// program returns text that does not compress to nothing.
+func program(name string) string {
+	random := rand.New(rand.NewSource(int64(len(name))))
+	words := make([]string, 3000)
+	for i := range words {
+		words[i] = fmt.Sprint(name, random.Intn(1000))
+	}
+	return strings.Join(words, " ")
+}
+
+// builder returns a builder with programs of a version for the architectures, a chart and two images.
+func (r *rig) builder(version string, platforms ...v1.Platform) *Builder {
+	r.Helper()
+	covers := Covers{Kubernetes: []string{version}, Groups: []string{"web"}}
+	for _, p := range platforms {
+		covers.Architectures = append(covers.Architectures, p.Architecture)
+	}
+	b := NewBuilder(r.dir, covers, []Document{{"versions.yaml", "kubernetes: [v1.34.4]\n"}})
+	for _, p := range platforms {
+		for _, name := range []string{"kubeadm", "kubelet"} {
+			arch := p.Architecture
+			text := program(name + arch)
+			if name == "kubelet" {
+				text += version
+			}
+			item := Item{Kind: KindFile, Name: name, Version: version, Architecture: arch,
+				File: fmt.Sprintf("%s/%s/%s/%s", name, version, arch, name), Licence: "Apache-2.0"}
+			r.must(b.AddFile(r.Context(), item, r.file(name+arch+version, text)))
 		}
-		return p
 	}
-	b := NewBuilder(dir, Covers{Kubernetes: []string{"v1.34.4"}}, nil)
-	program := strings.Repeat("program ", 1000)
-	if err := b.AddFile(t.Context(), Item{Kind: KindFile, Name: "kubeadm", Version: "v1.34.4", Architecture: "amd64",
-		File: "amd64/kubeadm"}, put("kubeadm", program)); err != nil {
-		t.Fatal(err)
+	chart := r.file("flannel.tgz", "\x1f\x8bnot really")
+	r.must(b.AddFile(r.Context(), Item{Kind: KindChart, Name: "flannel", Version: "v0.28.4",
+		File: "charts/flannel-v0.28.4.tgz"}, chart))
+	r.must(b.AddImage(r.Context(), Item{Name: indexRef, Group: "web"}, string(r.layout), platforms))
+	if slices.Contains(covers.Architectures, "amd64") {
+		r.must(b.AddImage(r.Context(), Item{Name: plainRef}, string(r.layout), []v1.Platform{amd64}))
 	}
-	if err := b.AddFile(t.Context(), Item{Kind: KindChart, Name: "flannel", Version: "v0.28.4",
-		File: "charts/flannel.tgz"}, put("flannel.tgz", "\x1f\x8bnot really")); err != nil {
-		t.Fatal(err)
+	return b
+}
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
 	}
-	out := filepath.Join(dir, "out.tar")
-	if changed, err := b.Write(t.Context(), out, Options{}); err != nil || !changed {
-		t.Fatal(changed, err)
+}
+
+// write writes what a builder has.
+func (r *rig) write(b *Builder, name string, o Options) string {
+	r.Helper()
+	p := filepath.Join(r.dir, name)
+	changed, err := b.Write(r.Context(), p, o)
+	if err != nil || !changed {
+		r.Fatal(changed, err)
 	}
-	return out
+	return p
+}
+
+// documented adds documents.
+func (r *rig) documented(b *Builder) *Builder {
+	r.Helper()
+	r.must(b.AddDocument("kk/sbom.spdx.json", []byte(`{"spdxVersion":"SPDX-2.3"}`+"\n")))
+	r.must(b.AddDocument("kk/sbom.cdx.json", []byte(`{"bomFormat":"CycloneDX"}`+"\n")))
+	return b
+}
+
+func (r *rig) open(path string) *File {
+	r.Helper()
+	f, err := Open(path)
+	r.must(err)
+	r.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+func (r *rig) read(path string) []byte {
+	r.Helper()
+	text, err := os.ReadFile(path)
+	r.must(err)
+	return text
 }
 
 func TestRoundTrip(t *testing.T) {
-	f, err := Open(build(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
+	r := newRig(t)
+	b := r.documented(r.builder("v1.34.4", amd64, arm64))
+	path := r.write(b, "out.tar", Options{})
+	f := r.open(path)
 	if err := f.Verify(t.Context(), nil, nil); err != nil {
 		t.Error(err)
 	}
-	_, item, ok := Set{f}.File("amd64/kubeadm")
+	_, item, ok := Set{f}.File("kubelet/v1.34.4/arm64/kubelet")
 	if !ok || item.Encoding != Zstd {
 		t.Fatalf("found %v %+v", ok, item)
 	}
-	c, err := f.Content(item)
-	if err != nil {
-		t.Fatal(err)
+	for name, from := range map[string]interface {
+		Content(Item) (io.ReadCloser, error)
+	}{"file": f, "builder": b} {
+		c, err := from.Content(item)
+		r.must(err)
+		text, err := io.ReadAll(c)
+		if want := program("kubeletarm64") + "v1.34.4"; err != nil || string(text) != want {
+			t.Errorf("%s: %d bytes instead of %d, %v", name, len(text), len(want), err)
+		}
+		r.must(c.Close())
 	}
-	text, err := io.ReadAll(c)
-	if err != nil || string(text) != strings.Repeat("program ", 1000) {
-		t.Errorf("%d bytes, %v", len(text), err)
+	text, err := f.Document("kk/sbom.cdx.json")
+	if err != nil || string(text) != `{"bomFormat":"CycloneDX"}`+"\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := f.Document("kk/other.json"); !errors.Is(err, ErrMissing) {
+		t.Error(err)
+	}
+	if changed, err := b.Write(t.Context(), path, Options{}); err != nil || changed {
+		t.Errorf("written again: %v, %v", changed, err)
+	}
+}
+
+// The order of the entries is that of the format, and tar reads them.
+func TestEntries(t *testing.T) {
+	r := newRig(t)
+	path := r.write(r.documented(r.builder("v1.34.4", amd64)), "out.tar", Options{})
+	f := tar.NewReader(bytes.NewReader(r.read(path)))
+	var names []string
+	for {
+		hdr, err := f.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		r.must(err)
+		if hdr.Mode != 0o644 || hdr.Uid != 0 || hdr.ModTime.Unix() != 0 || hdr.Uname != "" {
+			t.Errorf("%+v", hdr)
+		}
+		names = append(names, hdr.Name)
+	}
+	want := []string{layoutName, indexName, manifestName, "kk/sbom.cdx.json", "kk/sbom.spdx.json"}
+	if !slices.Equal(names[:5], want) || !slices.IsSorted(names[5:]) || len(names) < 15 {
+		t.Errorf("entries %q", names)
+	}
+}
+
+// The same inputs make the same bytes, in whatever order they come. If this digest changes, files
+// that were made before are no longer made again: the number of the format changes too.
+func TestGoldenBytes(t *testing.T) {
+	const golden = "sha256:2ac45fc407bd1f19876368575c33c8999bf41f92608aa240f842ba84038edc4b"
+	for range 2 {
+		r := newRig(t)
+		path := r.write(r.documented(r.builder("v1.34.4", arm64, amd64)), "out.tar", Options{})
+		if got := digestOf(r.read(path)); got != golden {
+			t.Errorf("the file has the digest %s", got)
+		}
+	}
+}
+
+func TestBuilderStops(t *testing.T) {
+	r := newRig(t)
+	b := r.builder("v1.34.4", amd64)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	path := filepath.Join(r.dir, "out.tar")
+	if _, err := b.Write(ctx, path, Options{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	left, err := filepath.Glob(path + "*")
+	if err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+}
+
+func TestManifestIsJSON(t *testing.T) {
+	r := newRig(t)
+	f := r.open(r.write(r.builder("v1.34.4", amd64), "out.tar", Options{}))
+	if !json.Valid(f.ManifestBytes()) {
+		t.Errorf("%s", f.ManifestBytes())
+	}
+	m, err := ParseManifest(f.ManifestBytes())
+	r.must(err)
+	if got, err := m.Digest(); err != nil || got != f.Digest() {
+		t.Error(got, err)
 	}
 }
