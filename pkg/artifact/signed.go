@@ -32,12 +32,18 @@ func (f *File) DetachedName() string { return f.Path + signatureSuffix }
 // Signatures returns the texts of all signatures: those in the file, and those that lie next to it. None
 // of them is verified.
 func (f *File) Signatures() ([][]byte, error) {
-	all, err := f.appended()
+	appended, detached, err := f.SignaturesByPlace()
+	return append(appended, detached...), err
+}
+
+// SignaturesByPlace returns the texts of the signatures in the file, and of those that lie next to it.
+func (f *File) SignaturesByPlace() (appended, detached [][]byte, err error) {
+	appended, err = f.appended()
 	if err != nil || f.parts == nil {
-		return all, err
+		return appended, nil, err
 	}
-	detached, err := readDetached(f.DetachedName())
-	return append(all, detached...), err
+	detached, err = readDetached(f.DetachedName())
+	return appended, detached, err
 }
 
 // readDetached reads the signatures in a file, one behind the other.
@@ -89,7 +95,7 @@ func (f *File) walkSignatures() (all [][]byte, end int64, err error) {
 		case size > maxSignature || len(all) == maxSignatures:
 			return nil, 0, fmt.Errorf("%s: at most %d signatures of %d bytes are read", f.Path, maxSignatures, maxSignature)
 		case slices.Contains(names, name):
-			return nil, 0, fmt.Errorf("%s: %s is there twice", f.Path, name)
+			return nil, 0, fmt.Errorf("%s: %s is in it twice", f.Path, name)
 		}
 		text, err := head.next(name)
 		if err != nil {

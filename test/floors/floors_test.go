@@ -42,7 +42,8 @@ var floors = map[string]int{
 // alone names the only packages that import a library.
 var alone = map[string][]string{
 	"golang.org/x/crypto/ssh": {"pkg/connector/ssh", "pkg/connector/connectortest", "pkg/certs",
-		"pkg/collections/crypto", "test"}, // which start servers, write keys, and compare with a bare loop
+		"pkg/collections/crypto", "pkg/artifact/signature", "test"}, // which start servers, write keys, compare with a bare loop
+	"github.com/hiddeco/sshsig":     {"pkg/artifact/signature"},
 	"github.com/flosch/pongo2":      {"pkg/template"},
 	"github.com/Masterminds/semver": {"pkg/catalog", "pkg/expr"}, // expr for the version test
 }
