@@ -14,7 +14,7 @@ import (
 )
 
 // Modules returns the modules of this package.
-func Modules() []module.Spec { return []module.Spec{exportSpec(), checkSpec()} }
+func Modules() []module.Spec { return []module.Spec{exportSpec(), checkSpec(), packagesSpec()} }
 
 // item is a file as the catalog describes it.
 type item struct {
