@@ -47,6 +47,7 @@ type export struct {
 	Layout     string    `kk:"layout,path" doc:"OCI layout that has the images; default: images in cache"`
 	Files      []item    `kk:"files" doc:"files for hosts"`
 	Charts     []item    `kk:"charts" doc:"Helm charts"`
+	Packages   []item    `kk:"packages" doc:"files of repositories of packages, as artifact_packages returns them"`
 	Extras     []item    `kk:"extras" doc:"further files"`
 	Programs   []program `kk:"programs" doc:"builds of kk, for those who receive the file"`
 	Images     []image   `kk:"images" doc:"images, by their names in the layout"`
@@ -112,7 +113,7 @@ func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Pl
 	}
 	var work []func() error
 	for kind, list := range map[artifact.Kind][]item{artifact.KindFile: m.Files, artifact.KindChart: m.Charts,
-		artifact.KindExtra: m.Extras} {
+		artifact.KindPackage: m.Packages, artifact.KindExtra: m.Extras} {
 		for _, i := range list {
 			work = append(work, func() error { return m.addFile(ctx, b, kind, i) })
 		}
@@ -140,7 +141,7 @@ func (m *export) covered() bool {
 	}
 	defer func() { _ = f.Close() }() // only read
 	set := artifact.Set{f}
-	for _, i := range slices.Concat(m.Files, m.Charts, m.Extras) {
+	for _, i := range slices.Concat(m.Files, m.Charts, m.Packages, m.Extras) {
 		if _, found, ok := set.File(i.File); !ok || i.SHA256 != "" && i.SHA256 != found.SHA256 {
 			return false
 		}
@@ -157,13 +158,18 @@ func (m *export) covered() bool {
 
 func (m *export) addFile(ctx context.Context, b *artifact.Builder, kind artifact.Kind, i item) error {
 	return b.AddFile(ctx, artifact.Item{Kind: kind, Name: i.Name, Version: i.Version, Architecture: i.Arch,
-		File: i.File, SHA256: i.SHA256, Source: i.Upstream}, filepath.Join(m.Cache, i.File))
+		Distribution: i.Distribution, File: i.File, SHA256: i.SHA256, Source: i.Upstream}, filepath.Join(m.Cache, i.File))
 }
 
 func (m *export) covers(platforms []v1.Platform) artifact.Covers {
 	covers := artifact.Covers{Kubernetes: m.Kubernetes}
 	for _, p := range platforms {
 		covers.Architectures = append(covers.Architectures, p.Architecture)
+	}
+	for _, i := range m.Packages {
+		if !slices.Contains(covers.Distributions, i.Distribution) {
+			covers.Distributions = append(covers.Distributions, i.Distribution)
+		}
 	}
 	seen := map[string]bool{"": true}
 	for _, i := range m.Images {

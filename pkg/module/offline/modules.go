@@ -14,18 +14,21 @@ import (
 )
 
 // Modules returns the modules of this package.
-func Modules() []module.Spec { return []module.Spec{exportSpec(), checkSpec(), packagesSpec()} }
+func Modules() []module.Spec {
+	return []module.Spec{exportSpec(), checkSpec(), packagesSpec(), repositorySpec()}
+}
 
 // item is a file as the catalog describes it.
 type item struct {
-	Name     string `kk:"name,required" doc:"name of the component or chart"`
-	Version  string `kk:"version" doc:"version"`
-	Arch     string `kk:"arch" doc:"architecture; none for a chart"`
-	File     string `kk:"file,required" doc:"name of the file, relative to the cache"`
-	SHA256   string `kk:"sha256" doc:"SHA-256 digest, hexadecimal"`
-	Upstream string `kk:"upstream" doc:"where upstream publishes it"`
-	URL      string `kk:"url" doc:"where it was fetched; not used"`
-	Path     string `kk:"path" doc:"file of the control node that it was copied from; not used"`
+	Name         string `kk:"name,required" doc:"name of the component or chart"`
+	Version      string `kk:"version" doc:"version"`
+	Arch         string `kk:"arch" doc:"architecture; none for a chart"`
+	File         string `kk:"file,required" doc:"name of the file, relative to the cache"`
+	Distribution string `kk:"distribution" doc:"distribution of a package, such as debian-12"`
+	SHA256       string `kk:"sha256" doc:"SHA-256 digest, hexadecimal"`
+	Upstream     string `kk:"upstream" doc:"where upstream publishes it"`
+	URL          string `kk:"url" doc:"where it was fetched; not used"`
+	Path         string `kk:"path" doc:"file of the control node that it was copied from; not used"`
 }
 
 func (i item) String() string {

@@ -163,10 +163,14 @@ func (m *packages) failed(err error) error {
 // dir is the repository, relative to the cache as a file of the catalog is.
 func (m *packages) dir() string { return filepath.Join(m.Cache, filepath.FromSlash(m.below(""))) }
 
-func (m *packages) below(file string) string { return path.Join("packages", m.Distribution, m.Arch, file) }
+func (m *packages) below(file string) string {
+	return path.Join("packages", m.Distribution, m.Arch, file)
+}
 
 // stored is where the content with a digest is kept.
-func (m *packages) stored(sha string) string { return filepath.Join(m.Cache, "packages", "sha256", sha) }
+func (m *packages) stored(sha string) string {
+	return filepath.Join(m.Cache, "packages", "sha256", sha)
+}
 
 // lacking returns the packages that the cache lacks, each content once.
 func (m *packages) lacking(all []pkg) []pkg {
