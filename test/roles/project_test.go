@@ -31,6 +31,7 @@ var binary = sync.OnceValues(func() (string, error) {
 // catalog comes to, so that it may name programs of this machine.
 type project struct {
 	dir string
+	cut bool // kk reaches the hosts alone
 }
 
 func newProject(t *testing.T) *project {
@@ -94,16 +95,25 @@ func (p *project) role(t *testing.T, name, tasks, group, groups, config string, 
 	t.Helper()
 	p.write(t, "playbooks/run.yaml", fmt.Sprintf("- name: Run a role\n  hosts: %s\n  become: true\n  tasks:\n"+
 		"    - name: Role\n      include_role: {name: %s, tasks_from: %s}\n", group, name, tasks))
+	return p.kk(t, "run", groups, config, args...)
+}
+
+// kk runs a playbook of the project.
+func (p *project) kk(t *testing.T, playbook, groups, config string, args ...string) run {
+	t.Helper()
 	p.write(t, "config.yaml", config)
 	p.write(t, "inventory.yaml", inventory(groups))
 	kk, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	args = append([]string{"run", p.path("playbooks/run.yaml"), "-i", p.path("inventory.yaml"), "-c",
+	args = append([]string{"run", p.path("playbooks/" + playbook + ".yaml"), "-i", p.path("inventory.yaml"), "-c",
 		p.path("config.yaml"),
 		"--workdir", p.path("work"), "--known-hosts", hosts.KnownHosts()}, args...)
 	cmd := exec.CommandContext(t.Context(), kk, args...)
+	if p.cut {
+		cmd = hosts.Command(t.Context(), kk, args...)
+	}
 	out, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

@@ -1,0 +1,93 @@
+package roles
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+)
+
+const exportPackages = `
+- name: Export packages
+  hosts: localhost
+  roles: [cluster]
+  tasks:
+    - name: Fetch packages
+      include_role: {name: init, tasks_from: export_packages}
+      vars: {export_arches: [amd64]}
+
+    - name: Write offline file
+      artifact_export:
+        dest: "{{ playbook_dir }}/../packages.tar"
+        cache: "{{ cluster_cache }}"
+        packages: "{{ init_package_files }}"
+`
+
+// bare removes what other tests installed, and the package lists.
+const bare = `dpkg --purge conntrack ebtables ethtool ipset socat >/dev/null 2>&1; rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin`
+
+// leftovers are the files of kk on a host that installs packages, and the host's sources.
+const leftovers = `ls -d /var/lib/kubekey-repository* /etc/yum.repos.d 2>/dev/null; ls /var/lib/apt/lists
+find /etc/apt -type f | sort | xargs sha256sum`
+
+// Hosts without a network and with empty package lists get their packages from an offline file.
+func TestOSFromAnOfflineFile(t *testing.T) {
+	p := newProject(t)
+	p.write(t, "playbooks/export.yaml", exportPackages)
+	config := "artifact: {distributions: [debian-12]}\nsystem: {timezone: Europe/Vienna}\nstorage: {nfs: {enabled: true}}\n"
+	p.kk(t, "export", allNodes, config).ok()
+	first, err := os.ReadFile(p.path("packages.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.kk(t, "export", allNodes, config).changedNothing()
+
+	var before []string
+	for i := range hosts.Hosts {
+		on(t, i, bare)
+		before = append(before, on(t, i, leftovers))
+	}
+	t.Cleanup(func() {
+		if err := hosts.Connect(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := hosts.Cut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.cut = true
+	config = "artifact: {files: [" + p.path("packages.tar") + "]}\nsystem: {timezone: Europe/Vienna}\n" +
+		"storage: {nfs: {enabled: true}}\n"
+	clean := func() {
+		t.Helper()
+		for i, want := range before {
+			if after := on(t, i, leftovers); after != want {
+				t.Errorf("node%d differs from before:\n%s", i+1, difference(want, after))
+			}
+		}
+	}
+
+	// A byte of a package that the hosts lack is changed.
+	damaged := bytes.Replace(first, []byte("!<arch>\ndebian-binary"), []byte("!<arch>\nDebian-binary"), -1)
+	p.write(t, "damaged.tar", string(damaged))
+	r := p.role(t, "os", "main", "k8s_cluster", allNodes, strings.Replace(config, "packages.tar", "damaged.tar", 1))
+	if r.code != 2 || !strings.Contains(r.output, "is damaged") {
+		t.Errorf("exit code %d\n%s", r.code, r.output)
+	}
+	clean()
+
+	p.role(t, "os", "main", "k8s_cluster", allNodes, config).ok()
+	for i := range hosts.Hosts {
+		got := on(t, i, "dpkg-query -W -f '${Package} ' conntrack ebtables ethtool ipset socat tzdata nfs-common")
+		if got != "conntrack ebtables ethtool ipset nfs-common socat tzdata" {
+			t.Errorf("node%d has %s", i+1, got)
+		}
+	}
+	clean()
+	p.role(t, "os", "main", "k8s_cluster", allNodes, config).changedNothing()
+	if n, err := hosts.Escaped(t.Context()); err != nil || n != 0 {
+		t.Errorf("%d packets tried to leave the hosts: %v", n, err)
+	}
+	p.role(t, "os", "delete", "k8s_cluster", allNodes, config).ok()
+}
