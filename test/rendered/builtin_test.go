@@ -1,6 +1,7 @@
 package rendered
 
 import (
+	"context"
 	"io/fs"
 	"path"
 	"regexp"
@@ -11,6 +12,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kubekey/builtin"
+	"kubekey/pkg/connector/connectortest"
+	"kubekey/pkg/facts"
 )
 
 // blind are commands that do more than they know of.
@@ -112,28 +115,51 @@ func TestEveryDistributionHasPackages(t *testing.T) {
 			Distributions map[string]any `yaml:"supported_os_distributions"`
 		} `yaml:"precheck_defaults"`
 	}
-	var os struct {
-		Kinds  map[string]string `yaml:"os_kinds"`
-		Tables map[string]struct {
+	var packages struct {
+		Distributions map[string]struct{ ID, Kind string } `yaml:"packages_distributions"`
+		Tables        map[string]struct {
 			Packages []string
 			Chrony   struct{ Package, Service, Conf string }
 			NFS      string
-		} `yaml:"os_tables"`
+			Server   struct{ Package, Service string } `yaml:"nfs_server"`
+			Zones    string                            `yaml:"timezones"`
+		} `yaml:"packages_tables"`
 	}
 	readYAML(t, "roles/precheck/defaults/main.yaml", &checks)
-	readYAML(t, "roles/os/vars/main.yaml", &os)
+	readYAML(t, "roles/packages/vars/main.yaml", &packages)
 	for _, name := range []string{"Debian", "Ubuntu", "Rocky", "AlmaLinux", "openEuler"} {
 		if checks.Defaults.Distributions[name] == nil {
 			t.Errorf("%s is not supported", name)
 		}
 	}
 	for name := range checks.Defaults.Distributions {
-		table := os.Tables[os.Kinds[name]]
+		row := packages.Distributions[name]
+		table := packages.Tables[row.Kind]
 		if !slices.Contains(table.Packages, "socat") || table.Chrony.Package == "" || table.Chrony.Service == "" ||
-			table.Chrony.Conf == "" || table.NFS == "" {
-			t.Errorf("%s: it is known as %q, whose packages are %+v", name, os.Kinds[name], table)
+			table.Chrony.Conf == "" || table.NFS == "" || table.Server.Package == "" || table.Server.Service == "" ||
+			table.Zones == "" {
+			t.Errorf("%s: it is known as %q, whose packages are %+v", name, row.Kind, table)
+		}
+		if facts := systemOf(t, row.ID); facts != name {
+			t.Errorf("%s: the ID %q is that of %q", name, row.ID, facts)
 		}
 	}
+}
+
+var factsMark = regexp.MustCompile("kk-facts-[0-9A-Z]+")
+
+// systemOf is the name that facts give a host with this ID in os-release.
+func systemOf(t *testing.T, id string) string {
+	t.Helper()
+	host := &connectortest.Fake{Answer: func(_ context.Context, c connectortest.Call) connectortest.Answer {
+		mark := factsMark.FindString(c.Command.Line)
+		return connectortest.Answer{Stdout: "\n" + mark + " os-release\nID=" + id + "\n\n" + mark + " end\n"}
+	}}
+	found, err := facts.Gather(t.Context(), host, facts.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.String("distribution")
 }
 
 var startsProgram = regexp.MustCompile(`(?m)^ExecStart=\{\{ cluster_bin \}\}/([\w-]+)`)

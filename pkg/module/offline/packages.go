@@ -18,7 +18,6 @@ import (
 	"strings"
 
 	"kubekey/pkg/connector"
-	"kubekey/pkg/connector/local"
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
 	"kubekey/pkg/schema"
@@ -36,7 +35,7 @@ func packagesSpec() module.Spec {
 				"distribution, and then defaults.",
 			"Packages are verified by the signed metadata of their sources. Packages in the cache are not fetched again.",
 			"The repository has fresh metadata. The same packages make the same bytes.",
-			"A host is left as it was: everything there happens in a temporary directory.",
+			"With remote nothing remains on the host: everything there happens in a temporary directory.",
 			"In check mode nothing is resolved.",
 		},
 		Examples: []string{
@@ -61,7 +60,7 @@ type packages struct {
 	Names        []string      `kk:"names,required,alias=name" doc:"names of packages"`
 	Sources      origin        `kk:"sources" doc:"where packages come from"`
 	Defaults     origin        `kk:"defaults" doc:"sources of a machine that does not run the distribution"`
-	Remote       bool          `kk:"remote" doc:"resolve on the host of the task, with its sources, instead of the control node"`
+	Remote       bool          `kk:"remote" doc:"the task runs on a host with sources of its own, and not on the control node"`
 	Proxy        redact.Secret `kk:"proxy" doc:"URL of the proxy of the control node"`
 }
 
@@ -128,11 +127,7 @@ func (m *packages) Run(ctx context.Context, c *module.Call) (result module.Resul
 		return module.Result{Changed: true, Msg: fmt.Sprintf("would fetch %d packages for %s %s with their dependencies",
 			len(m.Names), m.Distribution, m.Arch)}, nil
 	}
-	conn := c.Conn
-	if !m.Remote {
-		conn = local.New()
-	}
-	r, err := m.resolver(conn)
+	r, err := m.resolver(c.Conn)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -145,7 +140,7 @@ func (m *packages) Run(ctx context.Context, c *module.Call) (result module.Resul
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version), cmp.Compare(a.arch, b.arch))
 	})
 	lacks := m.lacking(all)
-	if err := m.fetchAll(ctx, c, conn, r, lacks); err != nil {
+	if err := m.fetchAll(ctx, c, r, lacks); err != nil {
 		return module.Result{}, m.failed(err)
 	}
 	changed, files, err := m.repository(ctx, r, all)
@@ -197,7 +192,7 @@ func sizeOf(all []pkg) int64 {
 // batch is how many packages are fetched between two reports of the progress.
 const batch = 16
 
-func (m *packages) fetchAll(ctx context.Context, c *module.Call, conn connector.Connector, r resolver, lacks []pkg) error {
+func (m *packages) fetchAll(ctx context.Context, c *module.Call, r resolver, lacks []pkg) error {
 	total, done := sizeOf(lacks), int64(0)
 	for some := range slices.Chunk(lacks, batch) {
 		var specs []string
@@ -209,7 +204,7 @@ func (m *packages) fetchAll(ctx context.Context, c *module.Call, conn connector.
 			return err
 		}
 		for _, p := range some {
-			if err := m.keep(ctx, conn, p, path.Join(dir, p.fetched)); err != nil {
+			if err := m.keep(ctx, c.Conn, p, path.Join(dir, p.fetched)); err != nil {
 				return fmt.Errorf("%s %s: %w", p.name, p.version, err)
 			}
 		}

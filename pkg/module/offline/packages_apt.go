@@ -133,11 +133,14 @@ var fileLine = regexp.MustCompile(`^'[^']*' (([^_ ]+)_([^_ ]+)_([^_. ]+)\.deb) (
 
 // debs pairs what apt-get would install with the records of its signed package lists.
 func debs(files, records string) ([]pkg, error) {
-	found := map[[3]string][]stanza{}
+	type key struct{ name, version, arch, size string }
+	found := map[key]stanza{}
 	for text := range strings.SplitSeq(records, "\n\n") {
 		s := stanza(strings.Trim(text, "\n"))
-		key := [3]string{s.field("Package"), s.field("Version"), s.field("Architecture")}
-		found[key] = append(found[key], s)
+		k := key{s.field("Package"), s.field("Version"), s.field("Architecture"), s.field("Size")}
+		if _, twice := found[k]; !twice && isSHA256(s.field("SHA256")) {
+			found[k] = s
+		}
 	}
 	var all []pkg
 	for line := range strings.Lines(files) {
@@ -152,18 +155,17 @@ func debs(files, records string) ([]pkg, error) {
 		size, _ := strconv.ParseInt(parts[5], 10, 64)
 		p := pkg{name: parts[2], version: version, arch: parts[4], size: size, fetched: parts[1],
 			spec: parts[2] + "=" + version}
-		list := found[[3]string{p.name, p.version, p.arch}]
-		i := slices.IndexFunc(list, func(s stanza) bool { return s.field("Size") == parts[5] && isSHA256(s.field("SHA256")) })
-		if i < 0 {
+		record, ok := found[key{p.name, p.version, p.arch, parts[5]}]
+		if !ok {
 			return nil, fmt.Errorf("the package lists have no sha256 for %s", parts[1])
 		}
-		p.sha256 = list[i].field("SHA256")
+		p.sha256 = record.field("SHA256")
 		name := fmt.Sprintf("%s_%s_%s.deb", p.name, afterEpoch(version), p.arch)
 		if !fileForm.MatchString(name) {
 			return nil, fmt.Errorf("%q is not a name of a file that a repository can have", name)
 		}
 		p.file = "pool/" + name
-		p.record = list[i].in(p.file)
+		p.record = record.in(p.file)
 		all = append(all, p)
 	}
 	return all, nil
