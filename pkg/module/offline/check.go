@@ -35,6 +35,7 @@ type check struct {
 	Artifact  []string `kk:"artifact,required" doc:"offline files on the control node"`
 	Files     []item   `kk:"files" doc:"files and charts that are needed"`
 	Images    []string `kk:"images" doc:"images that are needed, by their full names"`
+	Packages  []needed `kk:"packages" doc:"packages that hosts need, of which they lack some"`
 	Platforms []string `kk:"platforms" doc:"platforms that each image is needed for, such as linux/amd64"`
 	Verify    bool     `kk:"verify" default:"yes" doc:"read and verify what is needed"`
 }
@@ -50,7 +51,11 @@ func (m *check) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	}
 	defer func() { _ = set.Close() }() // only read
 	needed, missing := m.find(set)
-	if len(missing) > 0 {
+	lacks, err := neededPackages(set, m.Packages, func(f *artifact.File, i artifact.Item) { needed[f] = append(needed[f], i) })
+	if err != nil {
+		return module.Result{}, err
+	}
+	if missing = append(missing, lacks...); len(missing) > 0 {
 		return module.Result{Failed: true, Data: value.NewDict("missing", value.Of(missing)), Msg: fmt.Sprintf("%s: not in "+
 			"there, but this config and these hosts need it:\n- %s\n%s", strings.Join(m.Artifact, ", "),
 			strings.Join(missing, "\n- "), m.help())}, nil
@@ -111,8 +116,16 @@ func (m *check) help() string {
 		arches[arch] = true
 	}
 	delete(arches, "")
-	return fmt.Sprintf("where there is a network, run `kk artifact export -c CONFIG -i INVENTORY --arch %s -o FILE` with this "+
-		"config, and add FILE with -a", strings.Join(slices.Sorted(maps.Keys(arches)), ","))
+	systems := map[string]bool{}
+	for _, p := range m.Packages {
+		systems[p.Distribution], arches[p.Arch] = true, true
+	}
+	flags := " --arch " + strings.Join(slices.Sorted(maps.Keys(arches)), ",")
+	if len(systems) > 0 {
+		flags += " --os " + strings.Join(slices.Sorted(maps.Keys(systems)), ",")
+	}
+	return fmt.Sprintf("where there is a network, run `kk artifact export -c CONFIG -i INVENTORY%s -o FILE` with this config, "+
+		"and add FILE with -a", flags)
 }
 
 func differs(there bool) string {

@@ -89,17 +89,10 @@ func (m *repository) Run(ctx context.Context, c *module.Call) (module.Result, er
 		return module.Result{}, err
 	}
 	defer func() { _ = set.Close() }() // only read
-	var files []packageFile
-	distribution := ""
-	for _, d := range m.Distributions {
-		if files = repositoryOf(set, d, m.Arch); len(files) > 0 {
-			distribution = d
-			break
-		}
-	}
+	distribution, files := repositoryFor(set, m.Distributions, m.Arch)
 	if len(files) == 0 {
-		return module.Result{}, fmt.Errorf("packages for %s %s %w %s: export a file with --os %s --arch %s, and add it "+
-			"with -a", strings.Join(m.Distributions, " or "), m.Arch, artifact.ErrMissing, strings.Join(m.Artifact, ", "),
+		return module.Result{}, fmt.Errorf("%s: no packages for %s %s are in there: export a file with --os %s --arch %s, "+
+			"and add it with -a", strings.Join(m.Artifact, ", "), strings.Join(m.Distributions, " or "), m.Arch,
 			m.Distributions[len(m.Distributions)-1], m.Arch)
 	}
 	if files, err = m.lacking(ctx, c, files); err != nil {
