@@ -22,7 +22,8 @@ import (
 func (a *app) artifactExportCommand() *cobra.Command {
 	r := &runFlags{}
 	var output string
-	var kubernetes, arches, images, only, except, files, programs []string
+	var kubernetes, arches, images, only, except, files, programs, systems, packages []string
+	var packagesOn string
 	cmd := &cobra.Command{
 		Use:   "export -o FILE",
 		Short: "Make an offline file: everything that a cluster is built from",
@@ -48,7 +49,8 @@ func (a *app) artifactExportCommand() *cobra.Command {
 				}
 				r.sets = append(r.sets, "kubernetes.kube_version="+kubernetes[len(kubernetes)-1])
 			}
-			for key, list := range map[string][]string{"kubernetes": kubernetes, "images": images} {
+			for key, list := range map[string][]string{"kubernetes": kubernetes, "images": images, "distributions": systems,
+				"packages": packages} {
 				if len(list) == 0 {
 					continue
 				}
@@ -57,6 +59,9 @@ func (a *app) artifactExportCommand() *cobra.Command {
 					return err
 				}
 				r.sets = append(r.sets, "artifact."+key+"="+text)
+			}
+			if packagesOn != "" {
+				r.sets = append(r.sets, "artifact.packages_on="+packagesOn)
 			}
 			parts, err := exportParts(only, except)
 			if err != nil {
@@ -80,6 +85,12 @@ func (a *app) artifactExportCommand() *cobra.Command {
 	f.StringSliceVar(&kubernetes, "kubernetes", nil,
 		"version of Kubernetes, instead of the config's: v1.34.4; several for an upgrade, in its order")
 	f.StringSliceVar(&arches, "arch", nil, "architectures of the hosts: amd64, arm64 (default: that of this machine)")
+	f.StringSliceVar(&systems, "os", nil,
+		"distributions whose packages to export, instead of artifact.distributions: debian-12, rocky-9.4")
+	f.StringArrayVar(&packages, "package", nil,
+		"package besides those that the config needs, instead of artifact.packages; may be repeated")
+	f.StringVar(&packagesOn, "packages-on", "",
+		"host of the inventory that runs the distribution and has a network: packages are resolved there")
 	f.StringArrayVar(&images, "image", nil,
 		"image besides those that the config needs, with registry and tag, instead of artifact.images; may be repeated")
 	f.StringSliceVar(&only, "only", nil, "export these kinds only: "+strings.Join(allParts, ", "))

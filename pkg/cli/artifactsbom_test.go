@@ -28,7 +28,7 @@ func offlineFile(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.Write(t.Context(), path, nil); err != nil {
+	if _, err := b.Write(t.Context(), path, artifact.Options{}); err != nil {
 		t.Fatal(err)
 	}
 }

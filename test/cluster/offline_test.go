@@ -18,7 +18,7 @@ func TestOffline(t *testing.T) {
 	c := newController(t, grown, "")
 	before := c.listings(t)
 	file := filepath.Join(t.TempDir(), "kubernetes.tar")
-	c.run(t, "artifact", "export", "-o", file)
+	c.run(t, "artifact", "export", "-o", file, "--os", "debian-12")
 	c.regroup(t, first)
 	c.cutOff(t, file)
 

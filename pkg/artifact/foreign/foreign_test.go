@@ -357,7 +357,7 @@ func imported(t *testing.T, sources []string) []string {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out.tar")
-	if _, err := b.Write(t.Context(), out, nil); err != nil {
+	if _, err := b.Write(t.Context(), out, artifact.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := i.Close(); err != nil {

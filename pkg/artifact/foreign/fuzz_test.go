@@ -31,7 +31,7 @@ func readArchive(t *testing.T, data []byte) {
 		t.Fatalf("read, and then not added: %v", err)
 	}
 	out := filepath.Join(dir, "out.tar")
-	if _, err := b.Write(t.Context(), out, nil); err != nil {
+	if _, err := b.Write(t.Context(), out, artifact.Options{}); err != nil {
 		t.Fatalf("read, and then not written: %v", err)
 	}
 	if err := i.Close(); err != nil {

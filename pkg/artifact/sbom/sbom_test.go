@@ -240,7 +240,7 @@ func diffIDs(t testing.TB, layers []v1.Layer) []v1.Hash {
 func (o *offline) open() *artifact.File {
 	o.t.Helper()
 	path := filepath.Join(o.dir, "offline.tar")
-	if _, err := o.b.Write(o.t.Context(), path, nil); err != nil {
+	if _, err := o.b.Write(o.t.Context(), path, artifact.Options{}); err != nil {
 		o.t.Fatal(err)
 	}
 	f, err := artifact.Open(path)

@@ -118,7 +118,7 @@ func (m *check) help() string {
 	delete(arches, "")
 	systems := map[string]bool{}
 	for _, p := range m.Packages {
-		systems[p.Distribution], arches[p.Arch] = true, true
+		systems[p.Distributions[len(p.Distributions)-1]], arches[p.Arch] = true, true
 	}
 	flags := " --arch " + strings.Join(slices.Sorted(maps.Keys(arches)), ",")
 	if len(systems) > 0 {

@@ -25,7 +25,7 @@ func FuzzHost(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	if _, err := b.Write(f.Context(), file, nil); err != nil {
+	if _, err := b.Write(f.Context(), file, artifact.Options{}); err != nil {
 		f.Fatal(err)
 	}
 	moduletest.Hostile(f, Modules(), func(module string, args *value.Dict) {
