@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"kubekey/pkg/artifact"
 )
@@ -25,7 +28,20 @@ func (o *offlinePlace) read(context.Context) (picture, error) {
 		return picture{}, fmt.Errorf("it %w %s", artifact.ErrMissing, paths(o.set))
 	}
 	image, index, err := f.OCI(item)
-	return picture{image: image, index: index}, err
+	if err != nil || index == nil {
+		return picture{image: image}, err
+	}
+	m, err := index.IndexManifest()
+	if err != nil {
+		return picture{}, err
+	}
+	var has []v1.Hash
+	for _, d := range m.Manifests {
+		if slices.Contains(item.Blobs, d.Digest.String()) {
+			has = append(has, d.Digest)
+		}
+	}
+	return reduce(picture{index: index}, m, has), nil
 }
 
 func paths(set artifact.Set) string {

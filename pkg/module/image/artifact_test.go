@@ -87,6 +87,11 @@ func TestFromOfflineFile(t *testing.T) {
 	args.Set("platforms", []any{"amd64", "arm64"})
 	args.Set("dest", to.host+"/pause:both")
 	moduletest.RunTwice(t, spec(t), args, moduletest.Options{})
+	all := value.NewDict("tls", plainTLS(to), "artifact", []any{file}, "src", pause, "dest", to.host+"/pause:all")
+	moduletest.RunTwice(t, spec(t), all, moduletest.Options{})
+	if got := to.digest(t, "pause:all"); got == "" || got != to.digest(t, "pause:both") {
+		t.Errorf("all platforms of the file have the digest %s", got)
+	}
 	args.Set("src", "docker.io/library/busybox:1")
 	if r := moduletest.Run(t, spec(t), args, moduletest.Options{}); !r.Failed ||
 		!strings.Contains(r.Msg, "is not in the offline file "+file) {

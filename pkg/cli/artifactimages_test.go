@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"kubekey/builtin"
+	"kubekey/pkg/engine"
+)
+
+// harbor is a registry with projects, a password and TLS. It rejects what is in no project.
+type harbor struct {
+	*httptest.Server
+	host     string
+	mu       sync.Mutex
+	projects map[string]bool
+	uploads  int
+}
+
+func newHarbor(t *testing.T) *harbor {
+	t.Helper()
+	h := &harbor{projects: map[string]bool{}}
+	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	h.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "admin" || password != "harbor-password-1" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="harbor"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if r.URL.Path == "/api/v2.0/projects" {
+			var p struct {
+				Name string `json:"project_name"`
+			}
+			_ = json.NewDecoder(r.Body).Decode(&p)
+			if h.projects[p.Name] {
+				w.WriteHeader(http.StatusConflict)
+				return
+			}
+			h.projects[p.Name] = true
+			w.WriteHeader(http.StatusCreated)
+			return
+		}
+		parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/v2/"), "/")
+		if r.URL.Path != "/v2/" && (len(parts) < 4 || !h.projects[parts[0]]) {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		if r.Method == http.MethodPost {
+			h.uploads++
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	h.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(h.Close)
+	h.host = strings.TrimPrefix(h.URL, "https://")
+	return h
+}
+
+// both pushes an image for two architectures to a registry of plain HTTP.
+func both(t *testing.T, ref string) v1.Hash {
+	t.Helper()
+	var index v1.ImageIndex = empty.Index
+	for _, arch := range []string{"amd64", "arm64"} {
+		image, err := random.Image(2000, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, _ := image.ConfigFile()
+		config = config.DeepCopy()
+		config.OS, config.Architecture = "linux", arch
+		if image, err = mutate.ConfigFile(image, config); err != nil {
+			t.Fatal(err)
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image,
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
+	}
+	at, err := name.ParseReference(ref, name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.WriteIndex(at, index); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := index.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest
+}
+
+func TestArtifactImages(t *testing.T) {
+	upstream := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer upstream.Close()
+	from := strings.TrimPrefix(upstream.URL, "http://")
+	digest := both(t, from+"/apps/web:1")
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	run := func(want int, args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		args = append([]string{"artifact", "images"}, append(args, "--workdir", filepath.Join(dir, "work"))...)
+		if code := Main(t.Context(), args, Streams{Out: &out, Err: &errs}, builtin.FS()); code != want {
+			t.Fatalf("%q: exit code %d\n%s%s", args, code, out.String(), errs.String())
+		}
+		return out.String() + errs.String()
+	}
+	file := filepath.Join(dir, "apps.tar")
+	run(0, "pull", from+"/apps/web:1", "-o", file, "--arch", "amd64,arm64", "--plain-http", from)
+	run(engine.ExitUsage, "pull", from+"/apps/web:1")
+
+	h := newHarbor(t)
+	ca := put("ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.Certificate().Raw})))
+	auth := put("auth.json", `{"auths": {"`+h.host+`": {"auth": "`+
+		base64.StdEncoding.EncodeToString([]byte("admin:harbor-password-1"))+`"}}}`)
+	push := []string{"push", file, "--to", h.host, "--ca", ca, "--auth", auth}
+	if out := run(engine.ExitFailed, push...); strings.Contains(out, "harbor-password-1") {
+		t.Errorf("the password is shown:\n%s", out)
+	}
+	for _, again := range []bool{false, true} {
+		before := h.uploads
+		out := run(0, append(push, "--create-projects")...)
+		if again && (h.uploads != before || !strings.Contains(out, "changed=0")) {
+			t.Errorf("a second push sent something:\n%s", out)
+		}
+	}
+	ref, err := name.ParseReference(h.host + "/apps/web:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := remote.Head(ref, remote.WithTransport(h.Client().Transport),
+		remote.WithAuth(&authn.Basic{Username: "admin", Password: "harbor-password-1"}))
+	if err != nil || got.Digest != digest {
+		t.Errorf("the registry has %v, want %s: %v", got, digest, err)
+	}
+	if out := run(engine.ExitInput, "push", put("none.tar", "x"), "--to", h.host); !strings.Contains(out, "none.tar") {
+		t.Errorf("a file that is none: %s", out)
+	}
+}
