@@ -160,6 +160,9 @@ func (f *File) ManifestBytes() []byte { return bytes.Clone(f.text) }
 // Digest returns the digest of the manifest's bytes, sha256:HEX.
 func (f *File) Digest() string { return f.digest }
 
+// Size returns the size of the file in bytes, all parts together.
+func (f *File) Size() int64 { return f.size }
+
 // Document returns the text of a document, such as an SBOM. Its size and digest are verified.
 func (f *File) Document(name string) ([]byte, error) {
 	i := slices.IndexFunc(f.Manifest.Documents, func(d DocumentInfo) bool { return d.Name == name })
@@ -208,8 +211,8 @@ func (h *headReader) next(name string) ([]byte, error) {
 	if err != nil || hdr.Name != name {
 		return nil, notOurs(name, hdr, err)
 	}
-	if hdr.Size > maxManifest {
-		return nil, fmt.Errorf("%s has %d bytes: at most %d are read", name, hdr.Size, maxManifest)
+	if hdr.Size > MaxManifest {
+		return nil, fmt.Errorf("%s has %d bytes: at most %d are read", name, hdr.Size, MaxManifest)
 	}
 	want, err := header(name, hdr.Size)
 	if err != nil || !bytes.Equal(got, want) {

@@ -19,9 +19,11 @@ import (
 // Format is the version of the file format that this package writes, and the newest that it reads.
 const Format = 1
 
-// Limits of what is read.
+// MaxManifest is the size of the largest manifest that is read, in bytes.
+const MaxManifest = 64 << 20
+
+// Further limits of what is read.
 const (
-	maxManifest = 64 << 20
 	maxDocument = 64 << 20 // of each one
 	maxEntries  = 1_000_000
 )
@@ -70,6 +72,15 @@ const (
 )
 
 var kinds = []Kind{KindFile, KindChart, KindImage, KindPackage, KindExtra}
+
+// Kinds lists the kinds of items.
+func Kinds() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = string(k)
+	}
+	return names
+}
 
 // Item is a file, a chart, an image, or a repository of packages.
 type Item struct {
@@ -148,6 +159,25 @@ func compareItems(a, b Item) int {
 		cmp.Compare(a.Distribution, b.Distribution), cmp.Compare(a.File, b.File))
 }
 
+// Shared returns, for each item, the size of those of its blobs that other items use as well.
+func (m *Manifest) Shared() []int64 {
+	users := make(map[string]int, len(m.Blobs))
+	for _, i := range m.Items {
+		for _, d := range i.all() {
+			users[d]++
+		}
+	}
+	shared := make([]int64, len(m.Items))
+	for n, i := range m.Items {
+		for _, d := range i.all() {
+			if b, ok := m.find(d); ok && users[d] > 1 {
+				shared[n] += m.Blobs[b].Size
+			}
+		}
+	}
+	return shared
+}
+
 // Digest returns the digest of the manifest's bytes, sha256:HEX. A delta names its base by it.
 func (m *Manifest) Digest() (string, error) {
 	text, err := m.encode()
@@ -177,8 +207,8 @@ func encodeJSON(v any) ([]byte, error) {
 // ParseManifest reads the text of a manifest, as File.ManifestBytes returns it. All contradictions in it
 // are reported.
 func ParseManifest(text []byte) (*Manifest, error) {
-	if len(text) > maxManifest {
-		return nil, fmt.Errorf("the manifest has %d bytes: at most %d are read", len(text), maxManifest)
+	if len(text) > MaxManifest {
+		return nil, fmt.Errorf("the manifest has %d bytes: at most %d are read", len(text), MaxManifest)
 	}
 	var head struct {
 		Format int `json:"format"`

@@ -388,8 +388,8 @@ func (b *Builder) plan(m *Manifest, base *Manifest) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > maxManifest {
-		return nil, fmt.Errorf("the manifest has %d bytes: a file can have one of %d", len(text), maxManifest)
+	if len(text) > MaxManifest {
+		return nil, fmt.Errorf("the manifest has %d bytes: a file can have one of %d", len(text), MaxManifest)
 	}
 	index, err := m.index()
 	if err != nil {
