@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ func (f *File) Check() error {
 		if at < 0 {
 			continue
 		}
-		if err := f.checkHeader(i); err != nil {
+		if err := errors.Join(f.checkHeader(i), f.checkPadding(i)); err != nil {
 			if names == nil {
 				names = f.users()
 			}
@@ -30,6 +31,19 @@ func (f *File) Check() error {
 		}
 	}
 	return errors.Join(append(problems, f.checkEnd())...)
+}
+
+// checkPadding checks that nothing is between a blob and what follows.
+func (f *File) checkPadding(i int) error {
+	size := f.Manifest.Blobs[i].Size
+	rest := make([]byte, padded(size)-size)
+	if _, err := f.data.ReadAt(rest, f.offsets[i]+block+size); err != nil {
+		return fmt.Errorf("%s: read what follows blob %s: %w", f.Path, f.Manifest.Blobs[i].Digest, cut(err))
+	}
+	if len(bytes.Trim(rest, "\x00")) > 0 {
+		return fmt.Errorf("%s: data between blob %s and the next entry", f.Path, f.Manifest.Blobs[i].Digest)
+	}
+	return nil
 }
 
 // users names the items that each blob belongs to.
