@@ -56,11 +56,10 @@ func Open(path string) (*File, error) {
 }
 
 func openFile(path string, p *parts) (*File, error) {
-	file, err := newFile(p, p.size())
-	if err != nil {
-		return nil, cmp.Or(p.uneven(math.MaxInt64), err)
+	file := &File{Path: path, parts: p, data: p, size: p.size()}
+	if end, err := file.readHead(); err != nil {
+		return nil, cmp.Or(p.uneven(math.MaxInt64), file.inParts(err, 0, end+block))
 	}
-	file.Path, file.parts = path, p
 	if err := p.uneven(file.end + trailer); err != nil {
 		return nil, err
 	}
@@ -72,42 +71,41 @@ func openFile(path string, p *parts) (*File, error) {
 
 var errCut = errors.New("the file is cut off: copy it again")
 
-// newFile reads the head of size bytes of data.
-func newFile(data io.ReaderAt, size int64) (*File, error) {
-	f := &File{data: data, size: size}
-	head := &headReader{data: data, size: size}
+// readHead reads what is before the blobs. It returns the offset that it has read to.
+func (f *File) readHead() (end int64, err error) {
+	head := &headReader{data: f.data, size: f.size}
 	layout, err := head.next(layoutName)
 	if err != nil {
-		return nil, err
+		return head.at, err
 	}
 	if string(layout) != layoutText {
-		return nil, fmt.Errorf("%s is not that of an OCI image layout 1.0.0", layoutName)
+		return head.at, fmt.Errorf("%s is not that of an OCI image layout 1.0.0", layoutName)
 	}
 	index, err := head.next(indexName)
 	if err != nil {
-		return nil, err
+		return head.at, err
 	}
 	if f.text, err = head.next(manifestName); err != nil {
-		return nil, err
+		return head.at, err
 	}
 	if f.Manifest, err = ParseManifest(f.text); err != nil {
-		return nil, err
+		return head.at, err
 	}
 	f.digest = digestOf(f.text)
 	if want, err := f.Manifest.index(); err != nil || !bytes.Equal(index, want) {
-		return nil, errors.Join(fmt.Errorf("%s lists other images than %s", indexName, manifestName), err)
+		return head.at, errors.Join(fmt.Errorf("%s lists other images than %s", indexName, manifestName), err)
 	}
 	if head.isNext(deltaName) {
 		text, err := head.next(deltaName)
 		if err != nil {
-			return nil, err
+			return head.at, err
 		}
 		if f.delta, err = parseDelta(text, f.Manifest, f.digest); err != nil {
-			return nil, err
+			return head.at, err
 		}
 	}
 	f.place(head.at)
-	return f, nil
+	return head.at, nil
 }
 
 // place calculates where documents and blobs are.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 )
 
 // A file can lie in parts: FILE.001, FILE.002 and so on. All parts but the last have the same size.
@@ -158,13 +159,23 @@ func (p *parts) uneven(needed int64) error {
 	return errors.Join(problems...)
 }
 
-// splitBy reports whether the file lies in parts of this size; 0 means in one piece.
-func (p *parts) splitBy(size int64) bool {
+// splitBy reports whether the file lies in parts of this size; 0 means in one piece. Needed is its size without
+// signatures.
+func (p *parts) splitBy(size, needed int64) bool {
 	_, numbered := partOf(p.files[0].Name())
 	if size == 0 || !numbered {
 		return size == 0 && len(p.files) == 1 && !numbered
 	}
-	return p.ends[0] == size || len(p.files) == 1 && p.ends[0] < size
+	return p.ends[0] == size || len(p.files) == 1 && needed <= size
+}
+
+// names lists the parts that have bytes between two offsets.
+func (p *parts) names(from, to int64) string {
+	var names []string
+	for i := p.at(from); i < len(p.files) && i <= p.at(max(from, to-1)); i++ {
+		names = append(names, p.files[i].Name())
+	}
+	return strings.Join(names, ", ")
 }
 
 // short explains which part is missing if the file has less than size bytes.

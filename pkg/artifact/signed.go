@@ -122,8 +122,10 @@ func (f *File) checkEnd() error {
 	if _, err := f.data.ReadAt(rest, end); err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
-	unfinished := bytes.HasPrefix(rest[block:], []byte(armor)) && f.size-end <= maxSignature+2*trailer
-	if !unfinished && (f.size > end+trailer || len(bytes.Trim(rest, "\x00")) > 0) {
+	behind := bytes.TrimRight(rest[block:], "\x00")
+	unfinished := f.size-end <= maxSignature+2*trailer && len(behind) > 0 &&
+		(bytes.HasPrefix(behind, []byte(armor)) || bytes.HasPrefix([]byte(armor), behind))
+	if !unfinished && (f.size > end+trailer || len(behind) > 0) {
 		return fmt.Errorf("%s: %d bytes follow the end of the tar", f.Path, f.size-end-trailer)
 	}
 	return nil

@@ -27,7 +27,8 @@ func (f *File) Check() error {
 			if names == nil {
 				names = f.users()
 			}
-			problems = append(problems, named(names[f.Manifest.Blobs[i].Digest], err))
+			b := f.Manifest.Blobs[i]
+			problems = append(problems, named(names[b.Digest], f.inParts(err, at, at+block+padded(b.Size))))
 		}
 	}
 	return errors.Join(append(problems, f.checkEnd())...)
@@ -63,6 +64,14 @@ func (f *File) users() map[string]string {
 		names[d] = strings.Join(list, ", ")
 	}
 	return names
+}
+
+// inParts adds the parts that have the bytes between two offsets to an error.
+func (f *File) inParts(err error, from, to int64) error {
+	if err == nil || f.parts == nil || len(f.parts.files) == 1 {
+		return err
+	}
+	return fmt.Errorf("%w (in %s)", err, f.parts.names(from, to))
 }
 
 func named(items string, err error) error {
@@ -222,6 +231,8 @@ func (v *verification) blob(t task) error {
 	}
 	if err != nil {
 		v.damaged[b.Digest] = true
+		at := t.file.offsets[t.number]
+		err = t.file.inParts(err, at, at+block+b.Size)
 	}
 	return named(v.names[t.file][b.Digest], err)
 }

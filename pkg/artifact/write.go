@@ -433,7 +433,7 @@ func (p *plan) written(path string, split int64) bool {
 		return false
 	}
 	defer func() { _ = f.Close() }() // only read
-	if f.Path != path || !f.parts.splitBy(split) || f.Check() != nil {
+	if f.Path != path || !f.parts.splitBy(split, f.end+trailer) || f.Check() != nil {
 		return false
 	}
 	signatures, err := f.appended()
