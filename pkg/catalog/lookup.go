@@ -121,8 +121,15 @@ func (c *Catalog) match(pattern, base string, folders []string) (version, arch s
 	}
 	version, arch = values["version"], values["arch"]
 	for a, machine := range c.machines {
-		if machine == values["machine"] || arch == "" && slices.Contains(folders, a) {
+		if machine == values["machine"] {
 			arch = a
+		}
+	}
+	for _, folder := range folders {
+		if _, known := c.machines[folder]; known && arch != "" && folder != arch {
+			return "", "", false // KubeKey 3 has files of one architecture with names of another
+		} else if known {
+			arch = folder
 		}
 	}
 	for _, folder := range folders {

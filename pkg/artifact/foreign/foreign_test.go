@@ -24,9 +24,15 @@ import (
 )
 
 // knownCatalog knows the content "kubeadm v1.34.4 amd64" and the like, and charts named NAME-chart-VERSION.tgz.
-type knownCatalog struct{}
+type knownCatalog struct {
+	archive string // digest of an archive that is a component
+}
 
-func (knownCatalog) Known(digest string) (artifact.Item, bool) {
+func (c knownCatalog) Known(digest string) (artifact.Item, bool) {
+	if digest == c.archive {
+		return artifact.Item{Kind: artifact.KindFile, Name: "containerd", Version: "v2.2.7", Architecture: "amd64",
+			File: "containerd/v2.2.7/amd64/containerd.tar.gz"}, true
+	}
 	for _, name := range []string{"kubeadm", "kubelet"} {
 		for _, arch := range []string{"amd64", "arm64"} {
 			if digest == sumOf([]byte(name+" v1.34.4 "+arch)) {
@@ -420,5 +426,25 @@ func TestFormats(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestComponentArchives imports archives that are components and charts themselves; one has a link in it.
+func TestComponentArchives(t *testing.T) {
+	files := map[string][]byte{"some.tgz": zipped(t, pack(t, regular("bin/containerd", "x"), symlink("bin/ctr", "containerd"))),
+		"calico-chart-v3.31.3.tgz": zipped(t, pack(t, regular("calico/Chart.yaml", "x")))}
+	sources := write(t, t.TempDir(), files, "some.tgz", "calico-chart-v3.31.3.tgz")
+	i, err := Read(t.Context(), sources, Options{Cache: t.TempDir(), Catalog: knownCatalog{sumOf(files["some.tgz"])},
+		AllowUnverified: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = i.Close() }()
+	var got []string
+	for _, item := range i.Items() {
+		got = append(got, item.File)
+	}
+	if diff := cmp.Diff([]string{"containerd/v2.2.7/amd64/containerd.tar.gz", "charts/calico-v3.31.3.tgz"}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }

@@ -63,7 +63,7 @@ func FuzzNames(f *testing.F) {
 	f.Add("./kube/v1.34.4/amd64/kubeadm\n./kube/\nimages/blobs/sha256:00")
 	f.Add("a/../b\n/etc/passwd\nA\na\na/b")
 	f.Fuzz(func(t *testing.T, text string) {
-		tree := newTree()
+		tree := newTree(maxEntries)
 		seen := map[string]bool{}
 		for raw := range strings.SplitSeq(text, "\n") {
 			name, err := tree.admit(raw, !strings.HasSuffix(raw, "/"))

@@ -26,12 +26,17 @@ const (
 
 // tree is the files of a source, by their slash-separated names.
 type tree struct {
-	files  map[string]file
-	links  map[string]string // symbolic links, and what they lead to
-	seen   map[string]string // name in lower case, of files and folders → how it is written
-	isFile map[string]bool   // by name in lower case
-	text   int               // bytes of all names
-	left   int               // files and folders that may follow
+	files map[string]file
+	links map[string]string // symbolic links, and what they lead to
+	seen  map[string]node   // by name in lower case
+	text  int               // bytes of all names
+	most  int               // files and folders that are read
+}
+
+// node is a file or folder of a source.
+type node struct {
+	name   string
+	isFile bool
 }
 
 // file is a file of the control node with its content's digest.
@@ -41,9 +46,9 @@ type file struct {
 	sha256 string
 }
 
-func newTree() *tree {
-	return &tree{files: map[string]file{}, links: map[string]string{}, seen: map[string]string{}, isFile: map[string]bool{},
-		left: maxEntries}
+// newTree returns an empty tree that holds some number of files and folders.
+func newTree(most int) *tree {
+	return &tree{files: map[string]file{}, links: map[string]string{}, seen: map[string]node{}, most: most}
 }
 
 // admit checks the name of an entry, and returns it in its shortest form.
@@ -71,17 +76,16 @@ func (t *tree) enter(name string, isFile bool) error {
 	lower := strings.ToLower(name)
 	before, ok := t.seen[lower]
 	switch {
-	case !ok && t.left == 0:
-		return fmt.Errorf("%q is one file or folder too many: at most %d are read", name, maxEntries)
+	case !ok && len(t.seen) == t.most:
+		return fmt.Errorf("%q is one file or folder too many: at most %d are read", name, t.most)
 	case !ok:
-		t.left--
-		t.seen[lower], t.isFile[lower] = name, isFile
+		t.seen[lower] = node{name, isFile}
 		return nil
-	case before != name:
-		return fmt.Errorf("the names %q and %q differ in case only", before, name)
-	case isFile && t.isFile[lower]:
+	case before.name != name:
+		return fmt.Errorf("the names %q and %q differ in case only", before.name, name)
+	case isFile && before.isFile:
 		return fmt.Errorf("there is a second entry %q", name)
-	case isFile != t.isFile[lower]:
+	case isFile != before.isFile:
 		return fmt.Errorf("%q is both a file and a folder", name)
 	}
 	return nil
@@ -168,7 +172,7 @@ func readFolder(ctx context.Context, dir string) (*tree, error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	t := newTree()
+	t := newTree(maxEntries)
 	return t, fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()

@@ -37,36 +37,35 @@ func (i *Import) readFile(ctx context.Context, source string, info fs.FileInfo) 
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	content, isTar, err := openTar(stoppable{ctx, f})
+	sum := sha256.New()
+	raw := io.TeeReader(stoppable{ctx, f}, sum)
+	content, isTar, err := openTar(raw)
 	if err != nil {
 		return nil, err
 	}
-	if !isTar || i.isItem(ctx, source) {
+	if _, named := i.Catalog.Named(filepath.Base(source)); !isTar || named {
 		return single(ctx, source)
 	}
 	free, err := freeSpace(i.dir)
 	if err != nil {
 		return nil, err
 	}
-	return i.unpack(content, min(free, info.Size()*maxGrowth+freely))
-}
-
-// isItem reports whether an archive is a single thing that the catalog has: a component or chart.
-func (i *Import) isItem(ctx context.Context, source string) bool {
-	if _, ok := i.Catalog.Named(path.Base(filepath.ToSlash(source))); ok {
-		return true
+	t, err := i.unpack(content, newTree(maxEntries), min(free, info.Size()*maxGrowth+freely))
+	if ctx.Err() == nil {
+		// The archive can be a component itself, which its digest shows.
+		if _, copying := io.Copy(io.Discard, raw); copying != nil {
+			return nil, errors.Join(err, copying)
+		}
+		if _, ok := i.Catalog.Known(hex.EncodeToString(sum.Sum(nil))); ok {
+			return single(ctx, source)
+		}
 	}
-	t, err := single(ctx, source)
-	if err != nil {
-		return false
-	}
-	_, ok := i.Catalog.Known(t.files[filepath.Base(source)].sha256)
-	return ok
+	return t, err
 }
 
 // single is the tree of one file.
 func single(ctx context.Context, source string) (*tree, error) {
-	t := newTree()
+	t := newTree(1)
 	name, err := t.admit(filepath.Base(source), true)
 	if err != nil {
 		return nil, err
@@ -116,9 +115,8 @@ func freeSpace(dir string) (int64, error) {
 	return int64(s.Bavail) * int64(s.Bsize), nil
 }
 
-// unpack reads a tar, which may unpack to left bytes. Its files get numbers as names.
-func (i *Import) unpack(content *bufio.Reader, left int64) (*tree, error) {
-	t := newTree()
+// unpack reads a tar, which may unpack to left bytes, into an empty tree. Its files get numbers as names.
+func (i *Import) unpack(content *bufio.Reader, t *tree, left int64) (*tree, error) {
 	end := &ending{Reader: content}
 	r := tar.NewReader(end)
 	last := "the start"
