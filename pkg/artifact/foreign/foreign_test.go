@@ -87,20 +87,26 @@ func symlink(name, to string) entry {
 // pack makes a tar.
 func pack(t testing.TB, entries ...entry) []byte {
 	t.Helper()
+	data, err := packed(entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func packed(entries []entry) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, e := range entries {
 		if err := w.WriteHeader(&e.Header); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		if _, err := w.Write(e.content); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	err := w.Close()
+	return b.Bytes(), err
 }
 
 func zipped(t testing.TB, data []byte) []byte {

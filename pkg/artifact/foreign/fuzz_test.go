@@ -11,6 +11,13 @@ import (
 	"kubekey/pkg/artifact"
 )
 
+// readEntries imports an archive of entries, unless they are none that can be packed.
+func readEntries(t *testing.T, entries ...entry) {
+	if data, err := packed(entries); err == nil {
+		readArchive(t, data)
+	}
+}
+
 // readArchive imports an archive. What is accepted must make a file that verifies; nothing may be left behind.
 func readArchive(t *testing.T, data []byte) {
 	dir := t.TempDir()
@@ -124,7 +131,7 @@ func fuzzLayout(f *testing.F, dir string) {
 		for digest, data := range blobs {
 			entries = append(entries, regular(dir+"blobs/sha256/"+digest, string(data)))
 		}
-		readArchive(t, pack(t, entries...))
+		readEntries(t, entries...)
 	})
 }
 
@@ -144,14 +151,11 @@ func FuzzKubeKey4(f *testing.F) {
 		p.fill()
 		at = stand(stand(stand(at, "MANIFEST", p.manifest), "CONFIG", p.config), "LAYER", p.layer)
 		dir := "./images/" + repository + "/manifests/"
-		if len(dir) > 1000 || len(tag) > 1000 || strings.ContainsRune(dir+tag, 0) {
-			return // such names cannot be packed
-		}
 		entries := []entry{regular(dir+tag, string(at)), regular(dir+"sha256:"+sumOf(p.manifest), string(p.manifest))}
 		for _, data := range [][]byte{p.config, p.layer} {
 			entries = append(entries, regular("./images/blobs/sha256:"+sumOf(data), string(data)))
 		}
-		readArchive(t, pack(t, entries...))
+		readEntries(t, entries...)
 	})
 }
 
@@ -162,16 +166,13 @@ func FuzzDocker(f *testing.F) {
 	f.Add([]byte(manifest), []byte(config), []byte("layer"), "../aaa/layer.tar")
 	f.Add([]byte(manifest), []byte(config), zipped(f, []byte("layer")), "../aaa/../x")
 	f.Fuzz(func(t *testing.T, manifest, config, layer []byte, link string) {
-		if link == "" || len(link) > 1000 || strings.ContainsRune(link, 0) {
-			return
-		}
 		p := parts{config: config, layer: layer}
 		if plain, ok := unzipped(layer); ok {
 			p.layer = plain
 		}
 		p.fill()
 		manifest = bytes.ReplaceAll(manifest, []byte("NAME"), []byte(sumOf(p.config)))
-		readArchive(t, pack(t, regular("manifest.json", string(manifest)), regular("aaa/layer.tar", string(layer)),
-			symlink("bbb/layer.tar", link), regular(sumOf(p.config)+".json", string(p.config))))
+		readEntries(t, regular("manifest.json", string(manifest)), regular("aaa/layer.tar", string(layer)),
+			symlink("bbb/layer.tar", link), regular(sumOf(p.config)+".json", string(p.config)))
 	})
 }

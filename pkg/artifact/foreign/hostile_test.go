@@ -88,7 +88,7 @@ func TestBomb(t *testing.T) {
 	z := gzip.NewWriter(f)
 	w := tar.NewWriter(z)
 	const size = 40 << 20
-	for n := range 3 {
+	for n := range 2 {
 		if err := w.WriteHeader(&tar.Header{Name: fmt.Sprint("zeros", n), Typeflag: tar.TypeReg, Size: size}); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestBomb(t *testing.T) {
 	if err := errors.Join(w.Close(), z.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if got := problem(t, p); !strings.Contains(got, `"zeros2" has 41943040 bytes`) {
+	if got := problem(t, p); !strings.Contains(got, `"zeros1" has 41943040 bytes`) {
 		t.Error(got)
 	}
 }
