@@ -58,28 +58,33 @@ func keysOf(d *value.Dict, key string) (keys []string) {
 // TestNamed has the paths of KubeKey 3 and 4, and of the cache.
 func TestNamed(t *testing.T) {
 	c := mustLoad(t)
-	for file, want := range map[string]string{
-		"kube/v1.22.17/amd64/kubeadm":           "kubeadm/v1.22.17/amd64/kubeadm",
-		"kube/v1.34.4/amd64/kubeadm":            "", // its digest is known
-		"kubeadm":                               "",
-		"docker/24.0.9/arm64/docker-24.0.9.tgz": "docker/24.0.9/arm64/docker-24.0.9.tgz",
-		"docker-24.0.9.tgz":                     "",
-		"containerd/v9.9.9/amd64/containerd-9.9.9-linux-amd64.tar.gz":              "containerd/v9.9.9/amd64/containerd-9.9.9-linux-amd64.tar.gz",
-		"image-registry/harbor/v2.10.2/amd64/harbor-offline-installer-v2.10.2.tgz": "harbor/v2.10.2/amd64/harbor-offline-installer-v2.10.2.tgz",
-		"image-registry/docker-compose/v2.20.3/arm64/docker-compose-linux-aarch64": "docker_compose/v2.20.3/arm64/docker-compose-linux-aarch64",
-		"cni/calico/tigera-operator-v3.31.3.tgz":                                   "charts/calico-v3.31.3.tgz",
-		"cni/flannel/flannel-v0.28.4.tgz":                                          "charts/flannel-v0.28.4.tgz",
-		"flannel/v0.28.4/flannel.tgz":                                              "charts/flannel-v0.28.4.tgz",
-		"flannel.tgz":                                                              "",
-		"cni/kubeovn/kube-ovn-v1.15.0.tgz":                                         "charts/kubeovn-v1.15.0.tgz",
-		"storageclass/nfs/nfs-subdir-external-provisioner-4.0.18.tgz":              "charts/nfs_subdir_provisioner-4.0.18.tgz",
-		"charts/nfs_subdir_provisioner-4.0.18.tgz":                                 "charts/nfs_subdir_provisioner-4.0.18.tgz",
-		"cilium-linux-amd64.tar.gz":                                                "",
-		"repository/ubuntu-22.04-amd64.iso":                                        "",
-		"helm/v3.14.3/amd64/helm":                                                  "",
-		"registry/compose/v2.2.2/amd64/docker-compose-linux-x86_64":                "docker_compose/v2.2.2/amd64/docker-compose-linux-x86_64",
-		"registry/compose/v2.2.2/arm64/docker-compose-linux-x86_64":                "",
+	for _, row := range [][2]string{
+		{"kube/v1.22.17/amd64/kubeadm", "kubeadm/v1.22.17/amd64/kubeadm"},
+		{"kube/v1.34.4/amd64/kubeadm", ""}, // its digest is known
+		{"kubeadm", ""},
+		{"docker/24.0.9/arm64/docker-24.0.9.tgz", "docker/24.0.9/arm64/docker-24.0.9.tgz"},
+		{"docker-24.0.9.tgz", ""},
+		{"containerd/v9.9.9/amd64/containerd-9.9.9-linux-amd64.tar.gz",
+			"containerd/v9.9.9/amd64/containerd-9.9.9-linux-amd64.tar.gz"},
+		{"image-registry/harbor/v2.10.2/amd64/harbor-offline-installer-v2.10.2.tgz",
+			"harbor/v2.10.2/amd64/harbor-offline-installer-v2.10.2.tgz"},
+		{"image-registry/docker-compose/v2.20.3/arm64/docker-compose-linux-aarch64",
+			"docker_compose/v2.20.3/arm64/docker-compose-linux-aarch64"},
+		{"cni/calico/tigera-operator-v3.31.3.tgz", "charts/calico-v3.31.3.tgz"},
+		{"cni/flannel/flannel-v0.28.4.tgz", "charts/flannel-v0.28.4.tgz"},
+		{"flannel/v0.28.4/flannel.tgz", "charts/flannel-v0.28.4.tgz"},
+		{"flannel.tgz", ""},
+		{"cni/kubeovn/kube-ovn-v1.15.0.tgz", "charts/kubeovn-v1.15.0.tgz"},
+		{"storageclass/nfs/nfs-subdir-external-provisioner-4.0.18.tgz", "charts/nfs_subdir_provisioner-4.0.18.tgz"},
+		{"charts/nfs_subdir_provisioner-4.0.18.tgz", "charts/nfs_subdir_provisioner-4.0.18.tgz"},
+		{"cilium-linux-amd64.tar.gz", ""},
+		{"repository/ubuntu-22.04-amd64.iso", ""},
+		{"helm/v3.14.3/amd64/helm", ""},
+		{"registry/compose/v2.2.2/amd64/docker-compose-linux-x86_64",
+			"docker_compose/v2.2.2/amd64/docker-compose-linux-x86_64"},
+		{"registry/compose/v2.2.2/arm64/docker-compose-linux-x86_64", ""}, // KubeKey 3 names both so
 	} {
+		file, want := row[0], row[1]
 		f, ok := c.Named(file)
 		if ok != (want != "") || f.File != want {
 			t.Errorf("%s: got %+v %v, want %q", file, f, ok, want)

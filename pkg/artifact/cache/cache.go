@@ -241,6 +241,6 @@ func (u unneeded) remove(root *os.Root) error {
 
 // sorted sorts entries by name.
 func sorted(entries []Entry) []Entry {
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	return entries
 }

@@ -211,7 +211,8 @@ func TestImages(t *testing.T) {
 		"image r.example/second-name:1", "blob " + hex.EncodeToString(orphan[:])}, plan)
 	b.same("left", []string{"blob attached", "blob config of ", "blob config of r.example/needed:1",
 		"blob config of r.example/needed:sha256-" + needed.Digest.Hex + ".sig", "blob for amd64", "blob for arm64",
-		"blob needed", "blob shared", "blob signature", "blob young orphan", "images/index.json", "images/oci-layout"}, b.list())
+		"blob needed", "blob shared", "blob signature", "blob young orphan", "images/index.json",
+		"images/oci-layout"}, b.list())
 	root, err := os.OpenRoot(b.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -240,8 +241,8 @@ func TestChangedMeanwhile(t *testing.T) {
 	if err := p.Remove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.same("left", []string{"blob config of r.example/new:1", "blob shared", "file", "images/index.json", "images/oci-layout"},
-		b.list())
+	b.same("left", []string{"blob config of r.example/new:1", "blob shared", "file", "images/index.json",
+		"images/oci-layout"}, b.list())
 }
 
 // TestLinks has links that lead out of the cache.
@@ -289,7 +290,8 @@ func TestDamagedLayout(t *testing.T) {
 		t.Error(err)
 	}
 	b.put("images/index.json", "{", 0)
-	if _, err := Find(t.Context(), b.dir, Needed{}, time.Now()); err == nil || !strings.Contains(err.Error(), "index.json") {
+	_, err = Find(t.Context(), b.dir, Needed{}, time.Now())
+	if err == nil || !strings.Contains(err.Error(), "index.json") {
 		t.Error(err)
 	}
 }

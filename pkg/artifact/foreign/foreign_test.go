@@ -172,6 +172,12 @@ func newPicture(t testing.TB, arch, content string, docker bool) picture {
 	return p
 }
 
+// nodes are the images of one name, by architecture.
+func nodes(t testing.TB, docker bool) map[string]picture {
+	t.Helper()
+	return map[string]picture{"amd64": newPicture(t, "amd64", "node", docker), "arm64": newPicture(t, "arm64", "node", docker)}
+}
+
 // newIndex makes an index of images, and one that no source has: for s390x.
 func newIndex(t testing.TB, kind types.MediaType, pictures map[string]picture) (v1.Descriptor, []byte) {
 	t.Helper()
@@ -199,7 +205,7 @@ func formats(t testing.TB) map[string][]byte {
 // kubekey4Archive is what `tar -czf ... .` of KubeKey 4 packs.
 func kubekey4Archive(t testing.TB) []byte {
 	t.Helper()
-	pictures := map[string]picture{"amd64": newPicture(t, "amd64", "node", true), "arm64": newPicture(t, "arm64", "node", true)}
+	pictures := nodes(t, true)
 	index, text := newIndex(t, types.DockerManifestList, pictures)
 	manifests := "./images/registry-1.docker.io/calico/node/manifests/"
 	entries := []entry{directory("./"), directory("./kube/"), directory("./kube/v1.34.4/"),
@@ -327,7 +333,7 @@ func docker25Archive(t testing.TB) []byte {
 // ociArchive is an OCI layout with an image for two platforms.
 func ociArchive(t testing.TB) []byte {
 	t.Helper()
-	pictures := map[string]picture{"amd64": newPicture(t, "amd64", "node", false), "arm64": newPicture(t, "arm64", "node", false)}
+	pictures := nodes(t, false)
 	d, text := newIndex(t, types.OCIImageIndex, pictures)
 	blobs := map[string][]byte{sumOf(text): text}
 	for _, p := range pictures {
@@ -437,7 +443,8 @@ func TestFormats(t *testing.T) {
 
 // TestComponentArchives imports archives that are components and charts themselves; one has a link in it.
 func TestComponentArchives(t *testing.T) {
-	files := map[string][]byte{"some.tgz": zipped(t, pack(t, regular("bin/containerd", "x"), symlink("bin/ctr", "containerd"))),
+	component := pack(t, regular("bin/containerd", "x"), symlink("bin/ctr", "containerd"))
+	files := map[string][]byte{"some.tgz": zipped(t, component),
 		"calico-chart-v3.31.3.tgz": zipped(t, pack(t, regular("calico/Chart.yaml", "x")))}
 	sources := write(t, t.TempDir(), files, "some.tgz", "calico-chart-v3.31.3.tgz")
 	i, err := Read(t.Context(), sources, Options{Cache: t.TempDir(), Catalog: knownCatalog{sumOf(files["some.tgz"])},
@@ -450,7 +457,8 @@ func TestComponentArchives(t *testing.T) {
 	for _, item := range i.Items() {
 		got = append(got, item.File)
 	}
-	if diff := cmp.Diff([]string{"containerd/v2.2.7/amd64/containerd.tar.gz", "charts/calico-v3.31.3.tgz"}, got); diff != "" {
+	want := []string{"containerd/v2.2.7/amd64/containerd.tar.gz", "charts/calico-v3.31.3.tgz"}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
