@@ -71,9 +71,7 @@ func readDpkg(r io.Reader, keep func(pack) error) error {
 		if strings.TrimSpace(line) == "" {
 			return end()
 		}
-		if line[0] == ' ' || line[0] == '\t' {
-			return nil // the line before continues: none of these fields has such lines
-		}
+		// The name of a line that continues the one before begins with a blank.
 		name, value, _ := strings.Cut(line, ":")
 		value = text(value)
 		switch strings.ToLower(name) {
