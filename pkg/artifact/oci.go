@@ -43,9 +43,9 @@ func (f *File) small(digest string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
-	if err == nil && len(text) > maxManifest {
-		err = fmt.Errorf("%s has more than the %d bytes that are read of a manifest", digest, maxManifest)
+	text, err := io.ReadAll(io.LimitReader(r, maxImageManifest+1))
+	if err == nil && len(text) > maxImageManifest {
+		err = fmt.Errorf("%s has more than the %d bytes that are read of a manifest", digest, maxImageManifest)
 	}
 	return text, err
 }

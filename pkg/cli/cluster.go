@@ -122,7 +122,9 @@ func (a *app) families() []family {
 		{"init", "Prepare hosts", prepare},
 		{"certs", "Manage a cluster's certificates", certs},
 		{"artifact", "Make and use offline files", []*cobra.Command{
-			a.artifactExportCommand(), a.artifactServeCommand(), a.artifactImportCommand(), a.artifactPruneCommand(), a.artifactImagesCommand(), a.artifactSBOMCommand(), a.artifactListCommand(), a.artifactVerifyCommand(), a.artifactDiffCommand(), a.artifactDeltaCommand(), a.artifactMergeCommand(), a.artifactSignCommand(),
+			a.artifactExportCommand(), a.artifactListCommand(), a.artifactVerifyCommand(), a.artifactDiffCommand(),
+			a.artifactDeltaCommand(), a.artifactMergeCommand(), a.artifactSBOMCommand(), a.artifactSignCommand(),
+			a.artifactImagesCommand(), a.artifactServeCommand(), a.artifactImportCommand(), a.artifactPruneCommand(),
 		}},
 	}
 }
