@@ -63,7 +63,7 @@ func (t *tree) admit(raw string, isFile bool) (string, error) {
 	if name == "." && !isFile {
 		return name, nil
 	}
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		if err := t.enter(dir, false); err != nil {
 			return "", err
 		}
