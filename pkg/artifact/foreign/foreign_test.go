@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -460,5 +461,31 @@ func TestComponentArchives(t *testing.T) {
 	want := []string{"containerd/v2.2.7/amd64/containerd.tar.gz", "charts/calico-v3.31.3.tgz"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestSkopeo imports what skopeo writes.
+func TestSkopeo(t *testing.T) {
+	if _, err := exec.LookPath("skopeo"); err != nil {
+		t.Skip("skopeo is not installed")
+	}
+	dir := t.TempDir()
+	p := newPicture(t, "amd64", "web", false)
+	d := p.manifest
+	d.Annotations = map[string]string{refName: "web"}
+	for _, e := range layoutEntries(t, "layout/", indexOf(d), p.blobs) {
+		write(t, dir, map[string][]byte{e.Name: e.content}, e.Name)
+	}
+	for _, kind := range []string{"docker-archive", "oci-archive", "oci"} {
+		to := filepath.Join(dir, kind)
+		cmd := exec.CommandContext(t.Context(), "skopeo", "--insecure-policy", "copy", "oci:"+dir+"/layout:web",
+			kind+":"+to+":quay.io/app/web:v2")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		want := []string{"image quay.io/app/web:v2  linux/amd64"}
+		if diff := cmp.Diff(want, imported(t, []string{to})); diff != "" {
+			t.Errorf("%s: -want +got\n%s", kind, diff)
+		}
 	}
 }

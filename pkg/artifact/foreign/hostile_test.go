@@ -50,6 +50,8 @@ func TestHostileArchives(t *testing.T) {
 		"link and file":   {`"a" is a link to "b"`, []entry{symlink("a", "b"), regular("a/x", "x")}},
 		"link in layers":  {`"x/layer.tar" is a link to "../../b"`, []entry{symlink("x/layer.tar", "../../b")}},
 		"link elsewhere":  {`"x/layer.tar" is a link to "y"`, []entry{symlink("x/layer.tar", "../y"), regular("y", "x")}},
+		"other link of docker": {`"x/other.tar" is a link to "../y"`, []entry{symlink("x/other.tar", "../y"),
+			regular("manifest.json", `[{"Config":"x.json","RepoTags":["a:1"],"Layers":[]}]`)}},
 		"hard link": {`"b" is a link to "a"`, []entry{regular("a", "x"),
 			{tar.Header{Name: "b", Linkname: "a", Typeflag: tar.TypeLink}, nil}}},
 		"nothing":     {"neither a file nor an image", []entry{directory("a/")}},
