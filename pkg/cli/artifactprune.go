@@ -149,16 +149,7 @@ func keepFiles(need cache.Needed, paths []string) error {
 // keepConfig adds what the catalog has for a config: files for all architectures, charts, images, and the images
 // that the config adds.
 func (a *app) keepConfig(ctx context.Context, need cache.Needed, in *inputs, dir string) error {
-	s, err := a.begin(ctx, in)
-	if err != nil {
-		return err
-	}
-	a.configure(s, []string{precheckPlaybook})
-	if s.diagnostics.Err() != nil {
-		return &exitError{engine.ExitInput, s.diagnostics}
-	}
-	a.diagnostics(s.diagnostics)
-	v, err := a.hostView(ctx, s, "", source.Dir(precheckPlaybook))
+	s, v, err := a.catalogView(ctx, in)
 	if err != nil {
 		return err
 	}

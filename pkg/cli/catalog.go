@@ -15,6 +15,7 @@ import (
 	"kubekey/pkg/config"
 	"kubekey/pkg/engine"
 	"kubekey/pkg/source"
+	"kubekey/pkg/vars"
 )
 
 func (a *app) catalogCommand() *cobra.Command {
@@ -163,18 +164,24 @@ func catalogFormat(output string) (string, error) {
 }
 
 func (a *app) showCatalog(ctx context.Context, in *inputs, expression string) error {
-	s, err := a.begin(ctx, in)
-	if err != nil {
-		return err
-	}
-	a.configure(s, []string{precheckPlaybook})
-	if s.diagnostics.Err() != nil {
-		return &exitError{engine.ExitInput, s.diagnostics}
-	}
-	a.diagnostics(s.diagnostics)
-	v, err := a.hostView(ctx, s, "", source.Dir(precheckPlaybook))
+	s, v, err := a.catalogView(ctx, in)
 	if err != nil {
 		return err
 	}
 	return a.evalText(ctx, s, v, expression)
+}
+
+// catalogView returns the variables of a config, as the builtin playbooks see them; catalog is among them.
+func (a *app) catalogView(ctx context.Context, in *inputs) (*session, *vars.View, error) {
+	s, err := a.begin(ctx, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.configure(s, []string{precheckPlaybook})
+	if s.diagnostics.Err() != nil {
+		return nil, nil, &exitError{engine.ExitInput, s.diagnostics}
+	}
+	a.diagnostics(s.diagnostics)
+	v, err := a.hostView(ctx, s, "", source.Dir(precheckPlaybook))
+	return s, v, err
 }
