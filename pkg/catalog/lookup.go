@@ -66,27 +66,59 @@ func (c *Catalog) values(version, arch string) func(string) (string, bool) {
 	}
 }
 
-// Named finds the file that a path stands for, by the name of upstream's file. What the path's last part does not
-// show, version and architecture, is read from its folders. A file whose digest is in the catalog is not found:
-// Digests has it.
-func (c *Catalog) Named(file string) (File, bool) {
-	dir, base := path.Split(path.Clean(file))
-	folders := strings.Split(strings.Trim(dir, "/"), "/")
+// FileNames are the names of upstream's files in a catalog.
+type FileNames struct {
+	c        *Catalog
+	patterns []filePattern
+}
+
+// filePattern is the last part of a URL pattern.
+type filePattern struct {
+	name, arch   string // of the component; a chart has no architecture
+	expression   *regexp.Regexp
+	placeholders []string // in the order of the expression's groups
+}
+
+// FileNames returns the names of upstream's files.
+func (c *Catalog) FileNames() *FileNames {
+	n := &FileNames{c: c}
 	for _, name := range slices.Sorted(maps.Keys(c.charts)) {
-		for _, pattern := range []string{path.Base(c.charts[name].pattern(anyArch)), name + "-{version}.tgz"} {
-			if version, _, ok := c.match(pattern, base, folders); ok && version != "" {
-				return c.chartFile(name, version), true
-			}
-		}
+		n.add(name, "", c.charts[name].pattern(anyArch))
+		n.add(name, "", name+"-{version}.tgz")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.components)) {
 		for _, arch := range slices.Sorted(maps.Keys(c.machines)) {
-			version, of, ok := c.match(path.Base(c.components[name].pattern(arch)), base, folders)
-			if !ok || of != arch || version == "" {
-				continue
-			}
-			version = c.spelled(name, version)
-			if f := c.componentFile(name, version, arch); f.File != "" && c.sums[name][version][arch] == "" {
+			n.add(name, arch, c.components[name].pattern(arch))
+		}
+	}
+	return n
+}
+
+func (n *FileNames) add(name, arch, url string) {
+	url = path.Base(url)
+	parts, names := placeholderText.Split(url, -1), placeholderText.FindAllString(url, -1)
+	text := "^" + regexp.QuoteMeta(parts[0])
+	for i, part := range parts[1:] {
+		text += "(" + n.c.expression(names[i]) + ")" + regexp.QuoteMeta(part)
+	}
+	n.patterns = append(n.patterns, filePattern{name, arch, regexp.MustCompile(text + "$"), names})
+}
+
+// Find finds the file that a path stands for, by the name of upstream's file. What the path's last part does not
+// show, version and architecture, is read from its folders. A file whose digest is in the catalog is not found:
+// Digests has it.
+func (n *FileNames) Find(file string) (File, bool) {
+	dir, base := path.Split(path.Clean(file))
+	folders := strings.Split(strings.Trim(dir, "/"), "/")
+	for _, p := range n.patterns {
+		version, arch, ok := n.c.match(p, base, folders)
+		switch {
+		case !ok || version == "":
+		case p.arch == "":
+			return n.c.chartFile(p.name, version), true
+		case arch == p.arch:
+			version = n.c.spelled(p.name, version)
+			if f := n.c.componentFile(p.name, version, arch); f.File != "" && n.c.sums[p.name][version][arch] == "" {
 				return f, true
 			}
 		}
@@ -99,20 +131,14 @@ var (
 	placeholderText = regexp.MustCompile(`[{][a-z]+([.]bare)?[}]`)
 )
 
-// match compares a file's name with the last part of a URL pattern, and returns its version and architecture.
-func (c *Catalog) match(pattern, base string, folders []string) (version, arch string, ok bool) {
-	parts := placeholderText.Split(pattern, -1)
-	names := placeholderText.FindAllString(pattern, -1)
-	text := "^" + regexp.QuoteMeta(parts[0])
-	for i, part := range parts[1:] {
-		text += "(" + c.expression(names[i]) + ")" + regexp.QuoteMeta(part)
-	}
-	found := regexp.MustCompile(text + "$").FindStringSubmatch(base)
+// match compares a file's name with a pattern, and returns its version and architecture.
+func (c *Catalog) match(p filePattern, base string, folders []string) (version, arch string, ok bool) {
+	found := p.expression.FindStringSubmatch(base)
 	if found == nil {
 		return "", "", false
 	}
 	values := map[string]string{}
-	for i, name := range names {
+	for i, name := range p.placeholders {
 		name = strings.TrimSuffix(strings.Trim(name, "{}"), ".bare")
 		if before := values[name]; before != "" && before != found[i+1] {
 			return "", "", false

@@ -55,9 +55,9 @@ func keysOf(d *value.Dict, key string) (keys []string) {
 	return keys
 }
 
-// TestNamed has the paths of KubeKey 3 and 4, and of the cache.
-func TestNamed(t *testing.T) {
-	c := mustLoad(t)
+// TestFileNames has the paths of KubeKey 3 and 4, and of the cache.
+func TestFileNames(t *testing.T) {
+	names := mustLoad(t).FileNames()
 	for _, row := range [][2]string{
 		{"kube/v1.22.17/amd64/kubeadm", "kubeadm/v1.22.17/amd64/kubeadm"},
 		{"kube/v1.34.4/amd64/kubeadm", ""}, // its digest is known
@@ -85,7 +85,7 @@ func TestNamed(t *testing.T) {
 		{"registry/compose/v2.2.2/arm64/docker-compose-linux-x86_64", ""}, // KubeKey 3 names both so
 	} {
 		file, want := row[0], row[1]
-		f, ok := c.Named(file)
+		f, ok := names.Find(file)
 		if ok != (want != "") || f.File != want {
 			t.Errorf("%s: got %+v %v, want %q", file, f, ok, want)
 		}

@@ -129,9 +129,12 @@ func (a *app) portableCatalog(configs []string) (*catalog.Catalog, []artifact.Do
 type importCatalog struct {
 	*catalog.Catalog
 	digests map[string]catalog.File
+	names   *catalog.FileNames
 }
 
-func newImportCatalog(c *catalog.Catalog) importCatalog { return importCatalog{c, c.Digests()} }
+func newImportCatalog(c *catalog.Catalog) importCatalog {
+	return importCatalog{c, c.Digests(), c.FileNames()}
+}
 
 // Known implements foreign.Catalog.
 func (c importCatalog) Known(sha256 string) (artifact.Item, bool) {
@@ -141,7 +144,7 @@ func (c importCatalog) Known(sha256 string) (artifact.Item, bool) {
 
 // Named implements foreign.Catalog.
 func (c importCatalog) Named(path string) (artifact.Item, bool) {
-	f, ok := c.Catalog.Named(path)
+	f, ok := c.names.Find(path)
 	return itemOf(f), ok
 }
 
