@@ -42,11 +42,12 @@ func (a *app) artifactServeCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&in.artifacts, "artifact", "a", nil, "one more offline file; may be repeated")
-	f.StringVar(&server.Listen, "listen", "127.0.0.1:8080", "address and port; other than loopback only with TLS and --auth")
+	f.StringVar(&server.Listen, "listen", "127.0.0.1:8080",
+		"address and port; other than loopback only with TLS and --auth")
 	f.StringVar(&server.TLSCert, "tls-cert", "", "certificate, and its chain: a PEM file")
 	f.StringVar(&server.TLSKey, "tls-key", "", "key of the certificate: a PEM file")
 	f.StringVar(&server.Auth, "auth", "",
-		"file of users, mode 0600: lines USER:PASSWORD, the password as it is or hashed by `htpasswd -B`")
+		"file of users, mode 0600: lines USER:PASSWORD, the password as it is or hashed by htpasswd -B")
 	f.StringVarP(&output, "output", "o", "text", "how to print the address: text or json")
 	return cmd
 }

@@ -37,20 +37,23 @@ func TestApt(t *testing.T) {
 	program(t, "dpkg-deb", "dpkg")
 	const folder = "packages/debian-12/amd64/"
 	deb := debianPackage(t)
-	packages := control + fmt.Sprintf("Filename: ./kk-sample_1.0+b1~x_all.deb\nSize: %d\nSHA256: %s\n\n", len(deb), sha([]byte(deb)))
-	release := fmt.Sprintf("Suite: kk\nDate: Thu, 01 Jan 1970 00:00:00 UTC\nSHA256:\n %s %d Packages\n", sha([]byte(packages)),
-		len(packages))
+	packages := control + fmt.Sprintf("Filename: ./kk-sample_1.0+b1~x_all.deb\nSize: %d\nSHA256: %s\n\n", len(deb),
+		sha([]byte(deb)))
+	release := fmt.Sprintf("Suite: kk\nDate: Thu, 01 Jan 1970 00:00:00 UTC\nSHA256:\n %s %d Packages\n",
+		sha([]byte(packages)), len(packages))
 	o := artifacttest.Sample(t, map[string]string{folder + "Packages": packages, folder + "Release": release,
 		folder + "kk-sample_1.0+b1~x_all.deb": deb})
 	url := serve(t, o.Path)
 	dir := t.TempDir()
-	for _, d := range []string{"state/lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d", "etc/sources.list.d"} {
+	for _, d := range []string{"state/lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d",
+		"etc/sources.list.d"} {
 		check(t, os.MkdirAll(filepath.Join(dir, d), 0o755))
 	}
 	check(t, os.WriteFile(filepath.Join(dir, "state/status"), nil, 0o600))
 	check(t, os.WriteFile(filepath.Join(dir, "etc/sources.list"), []byte("deb [trusted=yes] "+url+folder+" ./\n"), 0o600))
-	apt := []string{"-q", "-y", "-o", "APT::Sandbox::User=", "-o", "Acquire::Retries=0", "-o", "Dir::State=" + dir + "/state",
-		"-o", "Dir::State::status=" + dir + "/state/status", "-o", "Dir::Cache=" + dir + "/cache", "-o", "Dir::Etc=" + dir + "/etc",
+	apt := []string{"-q", "-y", "-o", "APT::Sandbox::User=", "-o", "Acquire::Retries=0",
+		"-o", "Dir::State=" + dir + "/state", "-o", "Dir::State::status=" + dir + "/state/status",
+		"-o", "Dir::Cache=" + dir + "/cache", "-o", "Dir::Etc=" + dir + "/etc",
 		"-o", "Debug::NoLocking=1", "-o", "APT::Architecture=amd64"}
 	output(t, "apt-get", append(apt, "update")...)
 	output(t, "apt-get", append(apt, "install", "--download-only", "kk-sample")...)

@@ -97,8 +97,9 @@ func (u upstream) push(t *testing.T, ref string) {
 	config.OS, config.Architecture = "linux", "amd64"
 	image, err = mutate.ConfigFile(image, config)
 	check(t, err)
+	platform := &v1.Platform{OS: "linux", Architecture: "amd64"}
 	index := mutate.AppendManifests(empty.Index,
-		mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}})
+		mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
 	to, err := name.ParseReference(u.host + "/" + ref)
 	check(t, err)
 	check(t, remote.WriteIndex(to, index, remote.WithContext(t.Context())))

@@ -120,7 +120,8 @@ func TestConformance(t *testing.T) {
 	} {
 		cmd := exec.CommandContext(t.Context(), tests)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), append(data, "OCI_REGISTRY="+strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/"),
+		cmd.Env = append(os.Environ(), append(data,
+			"OCI_REGISTRY="+strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/"),
 			"OCI_TLS=disabled", "OCI_REPO1="+repo, "OCI_REPO2="+repo, "OCI_API_PUSH=false", "OCI_API_BLOBS_DELETE=false",
 			"OCI_API_MANIFESTS_DELETE=false", "OCI_API_TAGS_DELETE=false", "OCI_API_BLOBS_DIGEST_HEADER=true")...)
 		out, err := cmd.CombinedOutput() // it panics behind its results, where data is not its own
@@ -160,8 +161,8 @@ func TestSkopeo(t *testing.T) {
 		}
 	}
 	var list struct{ Tags []string }
-	check(t, json.Unmarshal([]byte(output(t, "skopeo", "list-tags", "--tls-verify=false", "docker://"+host+artifacttest.Image)),
-		&list))
+	tags := output(t, "skopeo", "list-tags", "--tls-verify=false", "docker://"+host+artifacttest.Image)
+	check(t, json.Unmarshal([]byte(tags), &list))
 	if strings.Join(list.Tags, " ") != "1.36 1.37 latest" {
 		t.Errorf("tags %q", list.Tags)
 	}

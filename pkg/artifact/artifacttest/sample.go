@@ -134,7 +134,8 @@ func (o *Offline) images(t testing.TB, b *artifact.Builder, dir string) {
 	check(t, err)
 	digest, err := o.Image.Digest()
 	check(t, err)
-	o.Attached, _ = mutate.Subject(mutate.Annotations(platformImage(t, "amd64"), map[string]string{"made": "by a test"}).(v1.Image),
+	annotated := mutate.Annotations(platformImage(t, "amd64"), map[string]string{"made": "by a test"})
+	o.Attached, _ = mutate.Subject(annotated,
 		v1.Descriptor{MediaType: types.OCIManifestSchema1, Digest: digest, Size: size}).(v1.Image)
 	signature := Image + "@" + digestOf(t, o.Attached)
 	check(t, path.AppendImage(o.Attached, named(signature)))

@@ -35,8 +35,7 @@ func (s stored) blob(digest string, size int64) *content {
 
 // decoded is the content of the item, whose blob is compressed. It waits for its turn among the decoders.
 func (s stored) decoded(turns chan struct{}) *content {
-	digest := "sha256:" + s.SHA256
-	return &content{from: s.file.Path, size: s.Size, digest: digest, open: func(ctx context.Context) (io.ReadCloser, error) {
+	open := func(ctx context.Context) (io.ReadCloser, error) {
 		select {
 		case turns <- struct{}{}:
 		case <-ctx.Done():
@@ -48,7 +47,8 @@ func (s stored) decoded(turns chan struct{}) *content {
 			return nil, err
 		}
 		return turn{r, turns}, nil
-	}}
+	}
+	return &content{from: s.file.Path, size: s.Size, digest: "sha256:" + s.SHA256, open: open}
 }
 
 // turn is an open decoder.

@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"html/template"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -43,8 +44,9 @@ func (h *Handler) overlay(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/yaml")
-	w.Header().Set("Cache-Control", "no-store")                                                            // it differs by address
-	_, _ = fmt.Fprintf(w, "# In the config: catalog: {overlays: [overlay.yaml]}\n%s%s", plainNote(r), out) // or the client is gone
+	w.Header().Set("Cache-Control", "no-store") // it differs by address
+	text := "# In the config: catalog: {overlays: [overlay.yaml]}\n" + plainNote(r) + string(out)
+	_, _ = io.WriteString(w, text) // the client is gone
 }
 
 // plainNote is a comment about what the config needs as well: images are not fetched without TLS unless it says so.

@@ -151,7 +151,8 @@ var errNoManifest = errors.New("is not a manifest")
 // read reads a manifest.
 func (s scan) read(digest string) (*text, error) {
 	if size, ok := sizeOf(s.file, digest); !ok || size > maxManifest {
-		return nil, fmt.Errorf("the manifest %s has %d bytes: a registry has manifests of up to %d", digest, size, maxManifest)
+		return nil, fmt.Errorf("the manifest %s has %d bytes: a registry has manifests of up to %d", digest, size,
+			maxManifest)
 	}
 	r, err := s.file.Blob(digest)
 	if err != nil {

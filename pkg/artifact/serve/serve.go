@@ -196,7 +196,8 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, c *content) {
 		return
 	}
 	if r.Context().Err() == nil {
-		h.log(fmt.Errorf("send %s: %s of %s: %w (`kk artifact verify` lists all damage)", r.URL.Path, c.digest, c.from, c.err))
+		h.log(fmt.Errorf("send %s: %s of %s: %w (`kk artifact verify` lists all damage)", r.URL.Path, c.digest,
+			c.from, c.err))
 	}
 	panic(http.ErrAbortHandler) // the way to cut a connection
 }
@@ -220,7 +221,9 @@ func (p *paced) Write(b []byte) (int, error) {
 // sizeOf is the size of a blob of a file.
 func sizeOf(f *artifact.File, digest string) (int64, bool) {
 	blobs := f.Manifest.Blobs
-	i, ok := slices.BinarySearchFunc(blobs, digest, func(b artifact.Blob, d string) int { return cmp.Compare(b.Digest, d) })
+	i, ok := slices.BinarySearchFunc(blobs, digest, func(b artifact.Blob, d string) int {
+		return cmp.Compare(b.Digest, d)
+	})
 	if !ok {
 		return 0, false
 	}

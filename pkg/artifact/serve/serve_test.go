@@ -140,7 +140,8 @@ func TestFilesHaveTheirPathsUpstream(t *testing.T) {
 			t.Errorf("%s with its ETag: %s", c.path, res.Status)
 		}
 	}
-	for _, path := range []string{"/nothing", "/example.org/get", "/example.org/get?id=2", "/..%2f..%2fetc%2fpasswd", "/packages/",
+	for _, path := range []string{"/nothing", "/example.org/get", "/example.org/get?id=2",
+		"/..%2f..%2fetc%2fpasswd", "/packages/",
 		"/dl.k8s.io", "/" + pause} {
 		if res, _ := get(t, http.MethodGet, s.URL+path); res.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %s", path, res.Status)
@@ -208,7 +209,8 @@ func TestEncodedWhereTheClientAccepts(t *testing.T) {
 
 func TestReadOnly(t *testing.T) {
 	_, s := start(t)
-	for _, path := range []string{"/", kubeadm, "/v2/", "/v2/" + pause + "/blobs/uploads/", "/v2/" + pause + "/manifests/1"} {
+	for _, path := range []string{"/", kubeadm, "/v2/", "/v2/" + pause + "/blobs/uploads/",
+		"/v2/" + pause + "/manifests/1"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, "ANY"} {
 			res, body := get(t, method, s.URL+path)
 			if res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != "GET, HEAD" {
@@ -228,8 +230,10 @@ func TestPullsKeepDigests(t *testing.T) {
 			t.Errorf("%s: %v", ref, err)
 		}
 	}
-	for _, ref := range []string{busybox + ":1.37", busybox, "docker.io/busybox:1.36", "index.docker.io/library/busybox:1.36",
-		"registry-1.docker.io/library/busybox:1.36", "library/busybox:1.37", "busybox:1.37", busybox + "@" + digestOf(t, o.Image)} {
+	for _, ref := range []string{busybox + ":1.37", busybox, "docker.io/busybox:1.36",
+		"index.docker.io/library/busybox:1.36",
+		"registry-1.docker.io/library/busybox:1.36", "library/busybox:1.37", "busybox:1.37",
+		busybox + "@" + digestOf(t, o.Image)} {
 		r, err := name.ParseReference(host + "/" + ref)
 		check(t, err)
 		got, err := remote.Image(r, remote.WithContext(t.Context()))
@@ -324,7 +328,8 @@ func TestTagsByPage(t *testing.T) {
 	if want := []string{"1.36", "1.37", "latest"}; !slices.Equal(all, want) || pages != 2 {
 		t.Errorf("%q in %d pages", all, pages)
 	}
-	for path, want := range map[string][]string{"": {"1.36", "1.37", "latest"}, "?n=0": {}, "?n=3": {"1.36", "1.37", "latest"},
+	for path, want := range map[string][]string{"": {"1.36", "1.37", "latest"}, "?n=0": {},
+		"?n=3":        {"1.36", "1.37", "latest"},
 		"?last=1.361": {"1.37", "latest"}, "?last=latest": {}} {
 		if tags, next := read("/v2/" + busybox + "/tags/list" + path); !slices.Equal(tags, want) || next != "" {
 			t.Errorf("%s: %q, next %q", path, tags, next)
@@ -359,7 +364,8 @@ func checkReferrers(t *testing.T, o *artifacttest.Offline, base string) {
 		res.Header.Get("Content-Type") != string(types.OCIImageIndex) {
 		t.Errorf("%v %s", res.Header, body)
 	}
-	if _, body = get(t, http.MethodGet, path+url.QueryEscape(m.Manifests[0].ArtifactType)); !bytes.Contains(body, []byte(digestOf(t, o.Attached))) {
+	_, body = get(t, http.MethodGet, path+url.QueryEscape(m.Manifests[0].ArtifactType))
+	if !bytes.Contains(body, []byte(digestOf(t, o.Attached))) {
 		t.Errorf("%s", body)
 	}
 }
@@ -390,7 +396,8 @@ func TestOverlayHasTheAddressOfTheClient(t *testing.T) {
 	if _, body := get(t, http.MethodGet, s.URL+"/overlay.yaml"); string(body) != strings.ReplaceAll(want, "HOST", host) {
 		t.Errorf("%s", body)
 	}
-	for host, status := range map[string]int{"mirror.example.org:8080": 200, "[::1]:80": 200, "x\ny": 400, "a b": 400, "": 400,
+	for host, status := range map[string]int{"mirror.example.org:8080": 200, "[::1]:80": 200, "x\ny": 400, "a b": 400,
+		"":          400,
 		"a: {b: c}": 400} {
 		r := httptest.NewRequest(http.MethodGet, "/overlay.yaml", nil)
 		r.Host = host

@@ -28,8 +28,8 @@ const (
 	maxConnections = 512
 )
 
-// Run serves until the context ends; responses that are being sent then have 10 seconds to end. ready, if not nil, gets the
-// URL once connections are accepted. problem gets what the HTTP server reports about connections.
+// Run serves until the context ends; responses that are being sent then have 10 seconds to end. ready, if not nil,
+// gets the URL once connections are accepted. problem gets what the HTTP server reports about connections.
 func (s Server) Run(ctx context.Context, h http.Handler, ready func(url string), problem func(error)) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -59,7 +59,8 @@ func (s Server) Run(ctx context.Context, h http.Handler, ready func(url string),
 		return err
 	}
 	if a, ok := l.Addr().(*net.TCPAddr); (s.TLSCert == "" || s.Auth == "") && (!ok || !a.IP.IsLoopback()) {
-		return errors.Join(fmt.Errorf("--listen %s is the address %s, not the loopback interface", s.Listen, l.Addr()), l.Close())
+		return errors.Join(fmt.Errorf("--listen %s is the address %s, not the loopback interface", s.Listen, l.Addr()),
+			l.Close())
 	}
 	if ready != nil {
 		ready(scheme + "://" + l.Addr().String() + "/")

@@ -93,7 +93,8 @@ func TestTLSAndPassword(t *testing.T) {
 		status         int
 	}{
 		{"ada", "s3cret: it's", 200}, {"ada", "s3cret: it's", 200}, {"bob", "plain:text", 200},
-		{"", "", 401}, {"ada", "", 401}, {"ada", "plain:text", 401}, {"bob", "s3cret: it's", 401}, {"eve", "s3cret: it's", 401},
+		{"", "", 401}, {"ada", "", 401}, {"ada", "plain:text", 401}, {"bob", "s3cret: it's", 401},
+		{"eve", "s3cret: it's", 401},
 		{"ada", string(hash), 401}, {"bob", "plain", 401}, {"bo", "b:plain:text", 401}, {"# who may read", "", 401},
 	} {
 		for _, path := range []string{"/", kubeadm, "/overlay.yaml", "/v2/", "/nothing"} {
@@ -228,7 +229,8 @@ func TestEndsWithItsContext(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if _, err := net.DialTimeout("tcp", strings.TrimSuffix(strings.TrimPrefix(at, "http://"), "/"), time.Second); err == nil {
+	address := strings.TrimSuffix(strings.TrimPrefix(at, "http://"), "/")
+	if _, err := net.DialTimeout("tcp", address, time.Second); err == nil {
 		t.Error("something listens still")
 	}
 }
