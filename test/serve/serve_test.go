@@ -50,7 +50,7 @@ func kk(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// serve runs `kk artifact serve` until the test ends, and returns its URL. Whatever it reports fails the test.
+// serve runs `kk artifact serve` until the test ends, and returns its URL. Everything that it reports fails the test.
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -56,7 +56,7 @@ func users(t *testing.T, text string, mode os.FileMode) string {
 	return path
 }
 
-// run runs a server until the test ends, and returns its URL.
+// runServer runs a server until the test ends, and returns its URL.
 func runServer(t *testing.T, s Server, h http.Handler) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
