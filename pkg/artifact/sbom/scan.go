@@ -90,6 +90,15 @@ func (s *scanner) problem(name string, err error) {
 	s.out.Problems = append(s.out.Problems, text("could not be read: "+name+err.Error()))
 }
 
+// unread records that a file of an archive could not be read. It returns the error if no other is read either.
+func (s *scanner) unread(name string, err error) error {
+	if errors.Is(err, errTooMany) {
+		return err
+	}
+	s.problem(name, err)
+	return nil
+}
+
 func (s *scanner) gzip(from io.Reader, size int64, layer bool) error {
 	z, err := gzip.NewReader(from)
 	if err != nil {
@@ -188,8 +197,7 @@ func (s *scanner) file(name string, size int64, r io.Reader) error {
 		}
 		return err
 	case !s.layer && strings.HasSuffix(name, ".deb"):
-		s.problem(name, s.deb(name, r))
-		return nil
+		return s.unread(name, s.deb(name, r))
 	case size < shortest:
 		return nil
 	}
@@ -218,8 +226,12 @@ func (s *scanner) count(size int) error {
 	return nil
 }
 
-// database reads a database of packages. It fails if nothing more can be read.
+// database reads a database of packages, and counts it: an empty one has a name too. It fails if nothing
+// more can be read.
 func (s *scanner) database(name string, r io.Reader, read func(io.Reader, func(pack) error) error) error {
+	if err := s.count(len(name)); err != nil {
+		return err
+	}
 	b := newBudget(s.limits.database, "it has more than %d bytes")
 	var all []pack
 	err := read(&bounded{r, b}, func(p pack) error {
@@ -309,8 +321,8 @@ func (s *scanner) zip(r io.Reader, size int64) error {
 			continue
 		}
 		directory.left = max(directory.left, 1<<20) + int64(min(f.CompressedSize64, 1<<40))
-		if err := s.zipped(f, b); err != nil {
-			s.problem(f.Name, err)
+		if err := s.unread(f.Name, s.zipped(f, b)); err != nil {
+			return err
 		}
 		if b.left <= 0 {
 			return b.err
