@@ -132,6 +132,9 @@ func checkCycloneDX(t *testing.T, text []byte) *cyclonedx.BOM {
 	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(bom); err != nil {
 		t.Fatal(err)
 	}
+	if bom.SpecVersion != cyclonedx.SpecVersion1_6 || bom.BOMFormat != cyclonedx.BOMFormat {
+		t.Errorf("the document is %s %s", bom.BOMFormat, bom.SpecVersion)
+	}
 	var again bytes.Buffer
 	err := cyclonedx.NewBOMEncoder(&again, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).Encode(bom)
 	if err != nil {
@@ -233,6 +236,11 @@ func TestSPDX(t *testing.T) {
 			t.Errorf("kubeadm is %+v", p)
 		}
 	}
+	if dep := doc.Packages[slices.IndexFunc(doc.Packages, func(p *spdx.Package) bool {
+		return p.PackageName == "../dep"
+	})]; dep.PackageComment != "replaces: example.com/dep@v1.2.3" || dep.PackageVersion != "" {
+		t.Errorf("the module that replaces another one is %+v", dep)
+	}
 	if licences["kubeadm"] != "Apache-2.0" || licences["musl"] != "MIT" || licences["runc"] != noAssertion ||
 		!strings.HasPrefix(licences["odd"], "LicenseRef-") || len(doc.OtherLicenses) != 2 {
 		t.Errorf("licences are %v, and %d of them not expressions", licences, len(doc.OtherLicenses))
@@ -310,6 +318,18 @@ func TestCacheIsUsed(t *testing.T) {
 	}
 	if !bytes.Equal(document(t, f, cache, SPDX), first) {
 		t.Error("another document from a damaged cache")
+	}
+}
+
+func TestLicences(t *testing.T) {
+	for text, want := range map[string]bool{
+		"MIT": true, "GPL-2.0+": true, "(MIT OR Apache-2.0) AND BSD-3-Clause": true, "GPL-2.0-only WITH Classpath-exception-2.0": true,
+		"": false, "MIT AND": false, "AND MIT": false, "MIT Apache-2.0": false, "(MIT": false, "MIT)": false, "()": false,
+		"see COPYING": false, "a/b": false,
+	} {
+		if isLicence(text) != want {
+			t.Errorf("%q: %v, want %v", text, !want, want)
+		}
 	}
 }
 

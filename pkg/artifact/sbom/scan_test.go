@@ -381,6 +381,10 @@ func TestContextEnds(t *testing.T) {
 	if _, err := Make(ctx, f.Manifest, cancelling{f, cancel}, cache, SPDX); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+	ctx, cancel = context.WithCancel(t.Context())
+	if _, err := Make(ctx, f.Manifest, endless{f, cancel}, cache, SPDX); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
 	if kept, _ := os.ReadDir(cache); len(kept) > 0 {
 		t.Errorf("%d files are in the cache", len(kept))
 	}
@@ -395,6 +399,19 @@ type cancelling struct {
 func (c cancelling) Content(i artifact.Item) (io.ReadCloser, error) {
 	c.cancel()
 	return c.File.Content(i)
+}
+
+// endless has content that does not end by itself.
+type endless struct {
+	*artifact.File
+	cancel func()
+}
+
+func (e endless) Content(artifact.Item) (io.ReadCloser, error) { return io.NopCloser(e), nil }
+
+func (e endless) Read(p []byte) (int, error) {
+	e.cancel()
+	return len(p), nil
 }
 
 func FuzzDpkg(f *testing.F) {
