@@ -12,7 +12,9 @@ import (
 
 // executables are the first bytes of formats that Go programs have: ELF, Mach-O (both orders, 32 and 64
 // bits), PE.
-var executables = []string{"\x7fELF", "\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe", "MZ"}
+var executables = []string{
+	"\x7fELF", "\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe", "MZ",
+}
 
 func isExecutable(start []byte) bool {
 	for _, magic := range executables {

@@ -28,8 +28,8 @@ type inventory struct {
 }
 
 // scope is what the document says about itself.
-const scope = "Listed are the items of the offline file; in them, modules of Go programs, and packages in databases of " +
-	"dpkg and apk. Other contents are not listed."
+const scope = "Listed are the items of the offline file; in them, modules of Go programs, and packages in " +
+	"databases of dpkg and apk. Other contents are not listed."
 
 // sort of a component.
 type sort string

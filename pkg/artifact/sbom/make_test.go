@@ -323,7 +323,8 @@ func TestCacheIsUsed(t *testing.T) {
 
 func TestLicences(t *testing.T) {
 	for text, want := range map[string]bool{
-		"MIT": true, "GPL-2.0+": true, "(MIT OR Apache-2.0) AND BSD-3-Clause": true, "GPL-2.0-only WITH Classpath-exception-2.0": true,
+		"MIT": true, "GPL-2.0+": true, "(MIT OR Apache-2.0) AND BSD-3-Clause": true,
+		"GPL-2.0-only WITH Classpath-exception-2.0": true,
 		"": false, "MIT AND": false, "AND MIT": false, "MIT Apache-2.0": false, "(MIT": false, "MIT)": false, "()": false,
 		"see COPYING": false, "a/b": false,
 	} {

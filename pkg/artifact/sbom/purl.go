@@ -89,8 +89,8 @@ func address(source string) string {
 	}
 	u.User = nil // a document is public
 	out := u.String()
-	if strings.ContainsFunc(out, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("<>\"{}|\\^`", r) }) {
-		return ""
+	if strings.ContainsAny(out, " <>\"{}|\\^`") || strings.ContainsFunc(out, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return "" // not valid in a document
 	}
 	return out
 }

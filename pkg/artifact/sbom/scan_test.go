@@ -56,7 +56,8 @@ func TestArchiveOfDebianPackages(t *testing.T) {
 
 // TestInstalledPackages compares with dpkg itself, where this machine has it.
 func TestInstalledPackages(t *testing.T) {
-	out, err := exec.Command("dpkg-query", "-W", "-f", "${db:Status-Status} ${Package} ${Version} ${Architecture}\n").Output()
+	fields := "${db:Status-Status} ${Package} ${Version} ${Architecture}\n"
+	out, err := exec.Command("dpkg-query", "-W", "-f", fields).Output()
 	if err != nil {
 		t.Skip("dpkg-query does not run here")
 	}
@@ -242,8 +243,8 @@ func TestHostile(t *testing.T) {
 		{"package with a negative size", ar("control.tar", "-1", nil), false, "no valid size"},
 		{"package of unknown compression", ar("control.tar.lzma", "4", []byte("data")), false, "control.tar.lzma"},
 		{"xz with a dictionary of 4 GiB", ar("control.tar.xz", "60", xzWith(40)), false, "dictionary"},
-		{"xz with another filter", ar("control.tar.xz", "60", bytes.Replace(xzWith(20), []byte{0x21, 1}, []byte{4, 0}, 1)), false,
-			"other filters"},
+		{"xz with another filter", ar("control.tar.xz", "60", bytes.Replace(xzWith(20), []byte{0x21, 1}, []byte{4, 0}, 1)),
+			false, "other filters"},
 		{"zip that is cut off", zipOf(t, entry{"p", p})[:5000], false, "zip: not a valid zip file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -304,7 +305,8 @@ func TestUnreadableContentIsNoError(t *testing.T) {
 	}
 	doc := checkSPDX(t, text)
 	for _, p := range doc.Packages {
-		if got := strings.Contains(p.PackageComment, "problem: could not be read: disk error"); got != (p.PackageName == "kubeadm") {
+		got := strings.Contains(p.PackageComment, "problem: could not be read: disk error")
+		if got != (p.PackageName == "kubeadm") {
 			t.Errorf("%s: %s", p.PackageName, p.PackageComment)
 		}
 	}

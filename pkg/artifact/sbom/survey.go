@@ -305,7 +305,8 @@ func (s *survey) path(k blobKey) string {
 	if k.layer {
 		kind = "layer"
 	}
-	return filepath.Join(s.cache, fmt.Sprintf("%s-%s-%s.json", strings.TrimPrefix(k.digest, "sha256:"), kind, findingsVersion))
+	digits := strings.TrimPrefix(k.digest, "sha256:")
+	return filepath.Join(s.cache, fmt.Sprintf("%s-%s-%s.json", digits, kind, findingsVersion))
 }
 
 // cached returns what the cache has of a blob.
