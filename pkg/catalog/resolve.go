@@ -271,8 +271,8 @@ func (r *resolver) component(name, arch string) *value.Dict {
 	if r.sums[name] != nil && digest == "" && local == "" {
 		url = "" // do not download what cannot be verified
 	}
-	return value.NewDict("name", name, "version", version, "arch", arch, "url", url, "upstream", upstream, "sha256", digest,
-		"file", fileOf(name, version, arch, cmp.Or(upstream, url, local)), "path", local)
+	return value.NewDict("url", url, "sha256", digest, "file", fileOf(name, version, arch, cmp.Or(upstream, url, local)),
+		"path", local, "upstream", upstream, "name", name, "version", version, "arch", arch)
 }
 
 // complete reports a component without a digest for any architecture.
