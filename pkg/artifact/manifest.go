@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -18,6 +19,12 @@ import (
 
 // Format is the version of the file format that this package writes, and the newest that it reads.
 const Format = 1
+
+// Names of documents: the SBOMs of the file.
+const (
+	SPDXName      = "kk/sbom.spdx.json"
+	CycloneDXName = "kk/sbom.cdx.json"
+)
 
 // MaxManifest is the size of the largest manifest that is read, in bytes.
 const MaxManifest = 64 << 20
@@ -202,6 +209,27 @@ func encodeJSON(v any) ([]byte, error) {
 	e.SetIndent("", " ")
 	err := e.Encode(v)
 	return b.Bytes(), err
+}
+
+// ReadManifest reads the manifest of an offline file, or the text of one that lies alone.
+func ReadManifest(path string) (*Manifest, error) {
+	f, err := Open(path)
+	if err == nil {
+		return f.Manifest, f.Close()
+	}
+	info, statErr := os.Stat(path)
+	if statErr != nil || !info.Mode().IsRegular() || info.Size() > MaxManifest {
+		return nil, err
+	}
+	text, readErr := os.ReadFile(path)
+	if readErr != nil || !bytes.HasPrefix(text, []byte("{")) {
+		return nil, err
+	}
+	m, err := ParseManifest(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
 }
 
 // ParseManifest reads the text of a manifest, as File.ManifestBytes returns it. All contradictions in it

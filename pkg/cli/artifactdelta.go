@@ -27,9 +27,9 @@ func (a *app) artifactDeltaCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			old, err := a.readManifest(args[0])
+			old, err := artifact.ReadManifest(args[0])
 			if err != nil {
-				return err
+				return badFile(err)
 			}
 			changed, err := writeDelta(cmd.Context(), old, args[1], files.more, path, o)
 			if err != nil {

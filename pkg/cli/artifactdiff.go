@@ -20,13 +20,13 @@ func (a *app) artifactDiffCommand() *cobra.Command {
 			if err := textOrJSON("--output", output); err != nil {
 				return err
 			}
-			from, err := a.readManifest(args[0])
+			from, err := artifact.ReadManifest(args[0])
 			if err != nil {
-				return err
+				return badFile(err)
 			}
-			to, err := a.readManifest(args[1])
+			to, err := artifact.ReadManifest(args[1])
 			if err != nil {
-				return err
+				return badFile(err)
 			}
 			d := artifact.Diff(from, to)
 			if output == "json" {

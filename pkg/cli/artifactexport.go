@@ -23,7 +23,9 @@ func (a *app) artifactExportCommand() *cobra.Command {
 	r := &runFlags{}
 	var output string
 	var kubernetes, arches, images, only, except, files, programs, systems, packages []string
-	var packagesOn string
+	var packagesOn, from, split, sign string
+	var noSBOM bool
+	var jobs int
 	cmd := &cobra.Command{
 		Use:   "export -o FILE",
 		Short: "Make an offline file: everything that a cluster is built from",
@@ -63,6 +65,18 @@ func (a *app) artifactExportCommand() *cobra.Command {
 			if packagesOn != "" {
 				r.sets = append(r.sets, "artifact.packages_on="+packagesOn)
 			}
+			if jobs > 0 {
+				r.sets = append(r.sets, fmt.Sprintf("download.parallel=%d", jobs))
+			}
+			size, err := parseSize("--split", split)
+			if err != nil {
+				return err
+			}
+			if from != "" {
+				if from, err = filepath.Abs(from); err != nil {
+					return err
+				}
+			}
 			parts, err := exportParts(only, except)
 			if err != nil {
 				return err
@@ -76,8 +90,12 @@ func (a *app) artifactExportCommand() *cobra.Command {
 				return err
 			}
 			r.extraVars(value.NewDict("artifact_export", value.NewDict("output", path, "architectures", value.Of(arches),
-				"parts", value.Of(parts), "files", extras, "programs", builds)))
-			return a.runPlaybooks(cmd.Context(), r, []string{source.Builtin + "/playbooks/artifact_export.yaml"})
+				"parts", value.Of(parts), "files", extras, "programs", builds, "base", from, "split", int(size), "sbom", !noSBOM)))
+			err = a.runPlaybooks(cmd.Context(), r, []string{source.Builtin + "/playbooks/artifact_export.yaml"})
+			if err != nil || sign == "" {
+				return err
+			}
+			return a.signFile(cmd.Context(), sign, path)
 		},
 	}
 	f := cmd.Flags()
@@ -97,6 +115,12 @@ func (a *app) artifactExportCommand() *cobra.Command {
 	f.StringSliceVar(&except, "except", nil, "do not export these kinds")
 	f.StringArrayVar(&files, "file", nil, "further file: URL=SHA256; may be repeated")
 	f.StringSliceVar(&programs, "kk", nil, "programs of kk to put in, for Linux; none for no program (default: this one)")
+	f.StringVar(&from, "from", "",
+		"older offline file, or its manifest: fetch and write only what it lacks, as a delta")
+	f.StringVar(&split, "split", "", "write parts of this size: 4G makes FILE.001 and so on")
+	f.StringVar(&sign, "sign", "", "sign the file with this SSH key, as `kk artifact sign --key` does")
+	f.BoolVar(&noSBOM, "no-sbom", false, "do not add SBOMs; `kk artifact sbom` makes them later")
+	f.IntVar(&jobs, "jobs", 0, "number of files to fetch in parallel, instead of download.parallel")
 	exportFlags(r, f)
 	return cmd
 }

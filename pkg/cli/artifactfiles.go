@@ -65,23 +65,6 @@ type jsonOf[T any] struct{ v T }
 // MarshalJSON implements json.Marshaler.
 func (j jsonOf[T]) MarshalJSON() ([]byte, error) { return json.MarshalIndent(j.v, "", "  ") }
 
-// readManifest reads the manifest of an offline file, or the text of one that `ls --manifest` has printed.
-func (a *app) readManifest(path string) (*artifact.Manifest, error) {
-	f, err := artifact.Open(path)
-	if err == nil {
-		return f.Manifest, f.Close()
-	}
-	text, readErr := a.tree.Raw().Read(path, artifact.MaxManifest)
-	if readErr != nil || !strings.HasPrefix(string(text), "{") {
-		return nil, badFile(err)
-	}
-	m, err := artifact.ParseManifest(text)
-	if err != nil {
-		return nil, badFile(fmt.Errorf("%s: %w", path, err))
-	}
-	return m, nil
-}
-
 // mebibytes formats a size.
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 

@@ -73,7 +73,10 @@ func fileSBOM(ctx context.Context, paths []string, item, cache string, format sb
 			return nil, &exitError{engine.ExitInput, err}
 		}
 	}
-	// A document that the file has for all its items is printed from there, once files have documents.
+	name := map[sbom.Format]string{sbom.SPDX: artifact.SPDXName, sbom.CycloneDX: artifact.CycloneDXName}[format]
+	if has := func(d artifact.DocumentInfo) bool { return d.Name == name }; item == "" && slices.ContainsFunc(m.Documents, has) {
+		return set[0].Document(name)
+	}
 	return sbom.Make(ctx, m, blobSet(set), cache, format)
 }
 

@@ -51,6 +51,20 @@ func (a *app) artifactSignCommand() *cobra.Command {
 	return cmd
 }
 
+// signFile signs a file that was just written.
+func (a *app) signFile(ctx context.Context, key, path string) error {
+	s, err := a.signingKeys().Open(ctx, key)
+	if err != nil {
+		return err
+	}
+	changed, err := s.SignFile(path, false)
+	public := s.Key()
+	if err = errors.Join(err, s.Close()); err != nil {
+		return badFile(err)
+	}
+	return a.reportSigned("text", "", path, changed, public)
+}
+
 // signingKeys says where keys to sign with are found.
 func (a *app) signingKeys() signature.Keys {
 	return signature.Keys{Agent: os.Getenv("SSH_AUTH_SOCK"), Read: a.readSmall,

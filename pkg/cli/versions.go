@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"kubekey/pkg/artifact"
+	"kubekey/pkg/artifact/signature"
 	"kubekey/pkg/catalog"
 	"kubekey/pkg/config"
 	"kubekey/pkg/source"
@@ -94,6 +96,9 @@ func (a *app) knownIn(q *question, offline []string) (*catalog.Catalog, error) {
 			WithHelp("`kk artifact verify FILE` checks a file; copy a damaged one again")
 	}
 	defer func() { _ = set.Close() }() // only read
+	if err := a.checkSigners(q, set); err != nil {
+		return nil, err
+	}
 	documents := set.Catalog()
 	if len(documents) == 0 {
 		return nil, source.Errorf(q.config.At("artifact", "files"), "%s: no catalog is in there", strings.Join(offline, ", ")).
@@ -104,6 +109,26 @@ func (a *app) knownIn(q *question, offline []string) (*catalog.Catalog, error) {
 		out = append(out, catalog.Document{Name: set[0].Path + ":" + d.Name, Text: []byte(d.Text)})
 	}
 	return catalog.Parse(out)
+}
+
+// checkSigners checks the signatures that artifact.allowed_signers demands.
+func (a *app) checkSigners(q *question, set artifact.Set) error {
+	allowed, err := a.allowedSigners(q.file("artifact", "allowed_signers"))
+	if err != nil || allowed == nil {
+		return err
+	}
+	var ds source.Diagnostics
+	for _, f := range set {
+		signatures, err := f.Signatures()
+		if err == nil {
+			_, err = signature.Verify(f.ManifestBytes(), signatures, allowed, time.Now())
+		}
+		if err != nil {
+			ds.Add(source.Errorf(q.config.At("artifact", "allowed_signers"), "%s: %s", f.Path, err).
+				WithHelp("get the file from who may sign it, sign it with `kk artifact sign`, or add the key to allowed_signers"))
+		}
+	}
+	return ds.Err()
 }
 
 // reported reports whether there already is a diagnostic at a position.

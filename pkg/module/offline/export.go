@@ -2,12 +2,15 @@ package offline
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"kubekey/pkg/artifact"
+	"kubekey/pkg/artifact/sbom"
 	"kubekey/pkg/catalog"
 	"kubekey/pkg/module"
 	"kubekey/pkg/schema"
@@ -53,6 +56,9 @@ type export struct {
 	Images     []image   `kk:"images" doc:"images, by their names in the layout"`
 	Platforms  []string  `kk:"platforms" doc:"platforms of the images, such as linux/amd64"`
 	Kubernetes []string  `kk:"kubernetes" doc:"versions of Kubernetes that the file is for"`
+	Base       string    `kk:"base,path" doc:"older offline file, or its manifest: only what it lacks is written, as a delta; files and images that it has need not be in cache"`
+	Split      int       `kk:"split" default:"0" doc:"size of parts in bytes: DEST.001 and so on; 0 writes one file"`
+	SBOM       bool      `kk:"sbom" default:"yes" doc:"add documents that list what is in everything, as SPDX and CycloneDX; not for a delta with items that are not in cache"`
 	Catalog    []string  `kk:"catalog" doc:"catalog files that the file was planned with, in order"`
 }
 
@@ -82,19 +88,31 @@ func (m *export) Run(ctx context.Context, c *module.Call) (module.Result, error)
 	if c.Check {
 		return module.Result{Changed: !m.covered()}, nil
 	}
+	options := artifact.Options{Split: int64(m.Split), Progress: func(done, total int64) {
+		if c.Progress != nil {
+			c.Progress(filepath.Base(m.Dest), done, total)
+		}
+	}}
+	if m.Base != "" {
+		if options.Base, err = artifact.ReadManifest(m.Base); err != nil {
+			return module.Result{}, err
+		}
+	}
 	b := artifact.NewBuilder(m.Cache, m.covers(platforms), documents)
-	if err := m.add(ctx, b, platforms); err != nil {
+	complete, err := m.add(ctx, b, platforms, options.Base)
+	if err != nil {
 		return module.Result{}, err
+	}
+	if m.SBOM && complete {
+		if err := m.document(ctx, b); err != nil {
+			return module.Result{}, err
+		}
 	}
 	manifest, err := b.Manifest()
 	if err != nil {
 		return module.Result{}, err
 	}
-	changed, err := b.Write(ctx, m.Dest, artifact.Options{Progress: func(done, total int64) {
-		if c.Progress != nil {
-			c.Progress(filepath.Base(m.Dest), done, total)
-		}
-	}})
+	changed, err := b.Write(ctx, m.Dest, options)
 	if err != nil {
 		return module.Result{}, err
 	}
@@ -106,16 +124,50 @@ func (m *export) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		"bytes", size)}, nil
 }
 
-func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Platform) error {
+// document adds the SBOMs.
+func (m *export) document(ctx context.Context, b *artifact.Builder) error {
+	manifest, err := b.Manifest()
+	if err != nil {
+		return err
+	}
+	for name, format := range map[string]sbom.Format{artifact.SPDXName: sbom.SPDX, artifact.CycloneDXName: sbom.CycloneDX} {
+		text, err := sbom.Make(ctx, manifest, b, filepath.Join(m.Cache, "sbom"), format)
+		if err != nil {
+			return err
+		}
+		if err := b.AddDocument(name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds everything. complete is false if an item is known from the older file alone.
+func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Platform,
+	older *artifact.Manifest) (complete bool, err error) {
 	layout := m.Layout
 	if layout == "" {
 		layout = filepath.Join(m.Cache, "images")
 	}
 	var work []func() error
-	for kind, list := range map[artifact.Kind][]item{artifact.KindFile: m.Files, artifact.KindChart: m.Charts,
-		artifact.KindPackage: m.Packages, artifact.KindExtra: m.Extras} {
-		for _, i := range list {
-			work = append(work, func() error { return m.addFile(ctx, b, kind, i) })
+	var unseen atomic.Bool
+	for _, list := range []struct {
+		kind  artifact.Kind
+		items []item
+	}{{artifact.KindFile, m.Files}, {artifact.KindChart, m.Charts}, {artifact.KindPackage, m.Packages},
+		{artifact.KindExtra, m.Extras}} {
+		for _, i := range list.items {
+			work = append(work, func() error {
+				if _, err := os.Stat(filepath.Join(m.Cache, i.File)); err == nil || older == nil || i.SHA256 == "" {
+					return m.addFile(ctx, b, list.kind, i)
+				}
+				_, found, ok := artifact.Set{{Manifest: older}}.File(i.File)
+				if !ok || found.SHA256 != i.SHA256 {
+					return m.addFile(ctx, b, list.kind, i)
+				}
+				unseen.Store(true)
+				return b.AddKnown(found, older)
+			})
 		}
 	}
 	for _, p := range m.Programs {
@@ -126,10 +178,20 @@ func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Pl
 	}
 	for _, i := range m.Images {
 		work = append(work, func() error {
-			return b.AddImage(ctx, artifact.Item{Name: i.Ref, Group: i.Group}, layout, platforms)
+			err := b.AddImage(ctx, artifact.Item{Name: i.Ref, Group: i.Group}, layout, platforms)
+			if err == nil || older == nil {
+				return err
+			}
+			_, found, ok := artifact.Set{{Manifest: older}}.Image(i.Ref)
+			if !ok || slices.ContainsFunc(m.Platforms, func(p string) bool { return !slices.Contains(found.Platforms, p) }) {
+				return err
+			}
+			unseen.Store(true)
+			return b.AddKnown(found, older)
 		})
 	}
-	return each(len(work), func(i int) error { return work[i]() })
+	err = each(len(work), func(i int) error { return work[i]() })
+	return !unseen.Load(), err
 }
 
 // covered reports whether the file exists and lists everything that is exported, for check mode: neither contents

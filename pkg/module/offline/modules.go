@@ -15,7 +15,7 @@ import (
 
 // Modules returns the modules of this package.
 func Modules() []module.Spec {
-	return []module.Spec{exportSpec(), checkSpec(), packagesSpec(), repositorySpec()}
+	return []module.Spec{exportSpec(), knownSpec(), checkSpec(), packagesSpec(), repositorySpec()}
 }
 
 // item is a file as the catalog describes it.
