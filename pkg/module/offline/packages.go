@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
@@ -233,11 +234,17 @@ func (m *packages) keep(ctx context.Context, conn connector.Connector, p pkg, fr
 	if got != p.sha256 {
 		return fmt.Errorf("what was fetched has the sha256 %s, and its signed metadata has %s: export again", got, p.sha256)
 	}
-	if err := os.Rename(f.Name(), dest); err != nil || m.Remote {
+	// Metadata has the times of packages.
+	if err := errors.Join(os.Chtimes(f.Name(), epoch, epoch), os.Rename(f.Name(), dest)); err != nil || m.Remote {
 		return err
+	}
+	if m.Manager == "dnf" {
+		return nil // its next run finds the file there; it sets times, so this is no link
 	}
 	return os.Remove(from)
 }
+
+var epoch = time.Unix(0, 0)
 
 func (m *packages) read(ctx context.Context, conn connector.Connector, from string, to io.Writer) (string, error) {
 	if m.Remote {
@@ -326,7 +333,7 @@ func link(src, dest string) (changed bool, err error) {
 		return false, err
 	}
 	_, err = io.Copy(to, f)
-	return true, errors.Join(err, to.Close())
+	return true, errors.Join(err, to.Close(), os.Chtimes(dest, epoch, epoch))
 }
 
 // write replaces a file, unless it has the content.
@@ -369,6 +376,9 @@ func (m *packages) resolver(conn connector.Connector) (resolver, error) {
 	}
 	if strings.ContainsAny(work, "\"\\\n;") {
 		return nil, fmt.Errorf("the directory %s has characters that apt cannot read: use another one", m.Cache)
+	}
+	if m.Manager == "dnf" {
+		return newDnf(m, conn, work)
 	}
 	return newApt(m, conn, work)
 }

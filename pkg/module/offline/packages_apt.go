@@ -15,20 +15,13 @@ import (
 	"strings"
 
 	"kubekey/pkg/connector"
-	"kubekey/pkg/hostscript"
-	"kubekey/pkg/shell"
 )
 
 //go:embed packages_apt.sh
 var aptScript string
 
 // apt resolves with apt-get on a machine.
-type apt struct {
-	m    *packages
-	conn connector.Connector
-	dir  string // on the machine
-	keep bool   // dir is kept for the next run
-}
+type apt struct{ machine }
 
 func newApt(m *packages, conn connector.Connector, dir string) (*apt, error) {
 	var problems []error
@@ -37,7 +30,7 @@ func newApt(m *packages, conn connector.Connector, dir string) (*apt, error) {
 		o.Sources = lines
 		problems = append(problems, err)
 	}
-	return &apt{m: m, conn: conn, dir: dir, keep: dir != ""}, errors.Join(problems...)
+	return &apt{machine{m, conn, dir, dir != ""}}, errors.Join(problems...)
 }
 
 // sourceForm is a line of sources.list.
@@ -79,30 +72,9 @@ func signedLines(o origin) ([]string, error) {
 	return lines, errors.Join(problems...)
 }
 
-func (a *apt) script(code string) *hostscript.Script {
-	s := hostscript.New(aptScript, code).Set("dir", a.dir).Set("arch", a.m.Arch).Set("distribution", a.m.Distribution)
-	s.Flag("remote", a.m.Remote)
-	for _, o := range []struct {
-		name string
-		origin
-	}{{"sources", a.m.Sources}, {"known", a.m.Defaults}} {
-		s.Set(o.name, strings.Join(o.Sources, "\n"))
-	}
-	s.Set("keyring", a.m.Sources.Keyring).Set("known_keyring", a.m.Defaults.Keyring)
-	if !a.m.Proxy.IsZero() && !a.m.Remote {
-		s.Env = map[string]string{"kk_proxy": a.m.Proxy.Reveal()}
-	}
-	s.Large = true
-	return s
-}
-
 func (a *apt) resolve(ctx context.Context) ([]pkg, error) {
-	s := a.script(`apt_resolve "$@"`)
-	s.Words = a.m.Names
-	answer, err := s.Run(ctx, a.conn, false)
-	if dir := answer.Get("dir"); dir != "" {
-		a.dir = dir
-	}
+	answer, err := a.run(ctx, aptScript+`
+apt_resolve "$@"`, a.m.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -110,22 +82,9 @@ func (a *apt) resolve(ctx context.Context) ([]pkg, error) {
 }
 
 func (a *apt) fetch(ctx context.Context, specs []string) (string, error) {
-	s := a.script(`apt_fetch "$@"`)
-	s.Words = specs
-	_, err := s.Run(ctx, a.conn, false)
+	_, err := a.run(ctx, aptScript+`
+apt_fetch "$@"`, specs)
 	return path.Join(a.dir, "fetched"), err
-}
-
-func (a *apt) close() error {
-	if a.keep || a.dir == "" {
-		return nil
-	}
-	// The run may have been cancelled, and the host is left as it was all the same.
-	exit, err := a.conn.Run(context.Background(), connector.Command{Line: shell.Join("rm", "-rf", "--", a.dir)})
-	if err == nil && exit.Code != 0 {
-		err = fmt.Errorf("remove %s from the host: exit code %d", a.dir, exit.Code)
-	}
-	return err
 }
 
 // fileLine is what apt-get --print-uris prints for a file: 'URI' NAME_VERSION_ARCH.deb SIZE HASH.

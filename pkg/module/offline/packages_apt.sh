@@ -1,24 +1,7 @@
 # shellcheck shell=sh disable=SC2154
-# apt in an empty root: what no package of the machine has any part in.
-# runs DISTRIBUTION: does the machine run it, ID-VERSION or ID-MAJOR?
-runs() {
-	[ -r /etc/os-release ] || return 1
-	# shellcheck disable=SC1091
-	is=$(. /etc/os-release && printf '%s-%s' "$ID" "$VERSION_ID")
-	[ "$1" = "$is" ] || [ "$1" = "${is%.*}" ]
-}
-# empty_root: makes the directory, temporary without p_dir
-empty_root() {
-	umask 077
-	if [ -z "$p_dir" ]; then
-		p_dir=$(mktemp -d) || fail "cannot create a temporary folder: is /tmp full?"
-		say dir "$p_dir"
-	fi
-	root=$p_dir
-	mkdir -p "$root/lists/partial" "$root/archives/partial" "$root/fetched" || fail "create $root"
-	: >"$root/status" || fail "write $root/status"
-}
 apt_conf() {
+	mkdir -p "$root/lists/partial" "$root/archives/partial" || fail "create folders in $root"
+	: >"$root/status" || fail "write $root/status"
 	{
 		# How the machine reaches its sources; none of its hooks, pins and other lists.
 		apt-config dump | grep -E '^Acquire::(http|https|Retries|ForceIPv[46]|Check-Valid-Until|Check-Date)' |
@@ -53,23 +36,6 @@ END
 	[ -z "$lines" ] || printf '%s\n' "$lines" >"$root/sources.list" || fail "write $root/sources.list"
 	APT_CONFIG=$root/apt.conf
 	export APT_CONFIG
-}
-# choose_sources: sets lines, none for those of the machine
-choose_sources() {
-	lines=$p_sources keyring=$p_keyring
-	if [ -n "$p_remote" ]; then
-		runs "$p_distribution" || fail "the host runs ${is:-another system}, not $p_distribution: choose another host"
-		lines=''
-	elif [ -z "$lines" ]; then
-		keyring=''
-		runs "$p_distribution" && return
-		lines=$p_known keyring=$p_known_keyring
-		[ -n "$lines" ] || fail "no sources of packages are known: set artifact.repositories.$p_distribution.sources, or \
-resolve on a host that runs it with --packages-on HOST"
-	fi
-	[ -z "$keyring" ] || [ -r "$keyring" ] ||
-		fail "the keyring $keyring cannot be read: install the package that has it, set \
-artifact.repositories.$p_distribution.keyring, or resolve on a host with --packages-on HOST"
 }
 apt_run() { # WORDS...: apt-get, with its output in $tmp/out and $tmp/err
 	scratch
