@@ -24,6 +24,25 @@ const exportPackages = `
         packages: "{{ init_package_files }}"
 `
 
+const checkPackages = `
+- name: Gather facts
+  hosts: all
+
+- import_playbook: packages.yaml
+
+- name: Check offline file
+  hosts: localhost
+  gather_facts: false
+  roles: [cluster]
+  tasks:
+    - name: Check packages
+      artifact_check:
+        artifact: "{{ artifact.files }}"
+        packages: >-
+          {{ cluster_members | map('extract', hostvars) | selectattr('packages_needed', 'defined')
+          | map(attribute='packages_needed') | list }}
+`
+
 // bare removes what other tests installed, and the package lists.
 const bare = `dpkg --purge conntrack ebtables ethtool ipset socat >/dev/null 2>&1; rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin`
 
@@ -67,6 +86,22 @@ func TestOSFromAnOfflineFile(t *testing.T) {
 			}
 		}
 	}
+
+	// Before anything is sent, a check lists what the file has not.
+	p.write(t, "playbooks/check.yaml", checkPackages)
+	find, err := os.ReadFile("../../builtin/playbooks/packages.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write(t, "playbooks/packages.yaml", string(find))
+	wide := strings.Replace(config, "Vienna", "Vienna, packages: [vim]", 1)
+	lacks := p.kk(t, "check", allNodes, wide)
+	if want := "package vim for debian-12 amd64, needed by node1, node2, node3: kk artifact export --os debian-12 --arch " +
+		"amd64 --package vim"; lacks.code != 2 || !strings.Contains(lacks.output, want) {
+		t.Errorf("exit code %d, no %q\n%s", lacks.code, want, lacks.output)
+	}
+	p.kk(t, "check", allNodes, config).ok()
+	clean()
 
 	// A byte of a package that the hosts lack is changed.
 	damaged := bytes.Replace(first, []byte("!<arch>\ndebian-binary"), []byte("!<arch>\nDebian-binary"), -1)
