@@ -126,3 +126,26 @@ func TestOSFromAnOfflineFile(t *testing.T) {
 	}
 	p.role(t, "os", "delete", "k8s_cluster", allNodes, config).ok()
 }
+
+// Packages are resolved on a host that runs the distribution, and nothing of that remains there.
+func TestPackagesOnAHost(t *testing.T) {
+	p := newProject(t)
+	p.write(t, "playbooks/export.yaml", exportPackages)
+	const listing = "find /tmp /var/tmp /var/lib/apt /var/cache/apt /var/lib/dpkg \\( -type d -printf '%p\\n' -o -printf '%p %s %T@\\n' \\) | sort"
+	before := on(t, 0, listing)
+	config := "artifact: {distributions: [debian-12], packages_on: node1}\n"
+	p.kk(t, "export", allNodes, config).ok()
+	if after := on(t, 0, listing); after != before {
+		t.Errorf("the host differs from before:\n%s", difference(before, after))
+	}
+	list, err := os.ReadFile(p.path("work/cache/packages/debian-12/amd64/Packages"))
+	if err != nil || !strings.Contains(string(list), "\nPackage: conntrack\n") {
+		t.Errorf("the list has no conntrack: %v\n%s", err, list)
+	}
+	p.kk(t, "export", allNodes, config).changedNothing()
+
+	r := p.kk(t, "export", allNodes, strings.Replace(config, "debian-12", "debian-11", 1))
+	if r.code != 2 || !strings.Contains(r.output, "the host runs debian-12, not debian-11: choose another host") {
+		t.Errorf("exit code %d\n%s", r.code, r.output)
+	}
+}
