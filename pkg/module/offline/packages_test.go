@@ -192,3 +192,37 @@ cat opt/tool/version opt/lib/version`
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+func TestPackagesThatAreRefused(t *testing.T) {
+	try := func(t *testing.T, u *upstream, want string, change func(args *value.Dict)) {
+		t.Helper()
+		args := u.args(t.TempDir())
+		change(args)
+		_, err := moduletest.Try(t, packagesSpec(), args, moduletest.Options{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	u := newUpstream(t)
+	source := func(line, keyring string) func(*value.Dict) {
+		return func(args *value.Dict) {
+			args.Set("sources", value.NewDict("sources", []any{line}, "keyring", keyring))
+		}
+	}
+	line := "deb file:" + u.dir + " ./"
+	try(t, u, "Unable to locate package nosuch", func(args *value.Dict) { args.Set("names", []any{"nosuch"}) })
+	try(t, u, "packages that nobody signed are not exported", source("deb [trusted=yes] file:"+u.dir+" ./", u.dir+"/key.gpg"))
+	try(t, u, "nothing names the keys that sign it", source(line, ""))
+	try(t, u, "is not a source of apt", source("deb-src file:/x ./", u.dir+"/key.gpg"))
+	try(t, u, "the keyring /nosuch.gpg cannot be read", source(line, "/nosuch.gpg"))
+	try(t, u, "no sources of packages are known: set artifact.repositories.testos-1.sources", func(args *value.Dict) {
+		args.Delete("sources")
+	})
+	other := newUpstream(t)
+	try(t, u, "NO_PUBKEY", source(line, other.dir+"/key.gpg"))
+	u.run(`printf x >>"$1/pool/tool_3.0_amd64.deb"`, u.dir)
+	try(t, u, "tool_3.0_amd64.deb", func(*value.Dict) {})
+	u.sign()
+	u.run(`echo >>"$1/Packages"`, u.dir)
+	try(t, u, "apt-get update", func(*value.Dict) {})
+}
