@@ -38,6 +38,7 @@ type request struct {
 	client
 	args              []string
 	all, quiet, force bool
+	prune             bool
 	name              string
 }
 
@@ -55,7 +56,7 @@ func commands() map[string]command {
 		"images":   {"[-q]", images},
 		"inspecti": {"IMAGE", inspectImage},
 		"pull":     {"IMAGE...", each(pull)},
-		"rmi":      {"IMAGE...", each(removeImage)},
+		"rmi":      {"IMAGE... | --prune", removeImages},
 		"stop":     {"CONTAINER...", each(stop)},
 		"rm":       {"[-f] CONTAINER...", each(remove)},
 		"stopp":    {"POD...", each(stopPod)},
@@ -105,7 +106,7 @@ func parse(name string, c command, args []string) (*request, error) {
 	for _, f := range []struct {
 		to    *bool
 		names string
-	}{{&r.all, "a all"}, {&r.quiet, "q quiet"}, {&r.force, "f force"}} {
+	}{{&r.all, "a all"}, {&r.quiet, "q quiet"}, {&r.force, "f force"}, {&r.prune, "prune"}} {
 		for n := range strings.FieldsSeq(f.names) {
 			flags.BoolVar(f.to, n, false, "")
 		}
@@ -235,6 +236,36 @@ func inspectImage(ctx context.Context, r *request) error {
 func pull(ctx context.Context, r *request, image string) error {
 	_, err := r.PullImage(ctx, &v1.ImageSpec{Image: image}, nil, nil)
 	return err
+}
+
+// removeImages removes the named images; with --prune those that no container uses and that are not pinned, which are
+// the ones that the kubelet removes.
+func removeImages(ctx context.Context, r *request) error {
+	if !r.prune {
+		return each(removeImage)(ctx, r)
+	}
+	used := map[string]bool{}
+	running, err := r.ListContainers(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, c := range running {
+		used[c.ImageRef], used[c.ImageId] = true, true
+	}
+	list, err := r.ListImages(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, i := range list {
+		if i.Pinned || used[i.Id] {
+			continue
+		}
+		if err := removeImage(ctx, r, i.Id); err != nil {
+			return err
+		}
+		fmt.Println("Deleted:", i.Id)
+	}
+	return nil
 }
 
 func removeImage(ctx context.Context, r *request, image string) error {
