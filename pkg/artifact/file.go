@@ -10,6 +10,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"os"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -380,20 +382,76 @@ func verified(from io.Reader, size int64, digest string) *verifier {
 func (v *verifier) Read(p []byte) (int, error) {
 	n, err := v.from.Read(p)
 	if v.left -= int64(n); v.left < 0 {
-		return 0, fmt.Errorf("%s has more bytes than the manifest says", v.digest)
+		return 0, v.tooLong()
 	}
 	v.sum.Write(p[:n])
 	if !errors.Is(err, io.EOF) {
 		return n, err
 	}
+	return n, cmp.Or(v.finish(), io.EOF)
+}
+
+// finish checks size and digest of what was read.
+func (v *verifier) finish() error {
 	v.close()
 	if v.left > 0 {
-		return n, fmt.Errorf("%s has %d bytes less than the manifest says", v.digest, v.left)
+		return fmt.Errorf("%s has %d bytes less than the manifest says", v.digest, v.left)
 	}
 	if got := "sha256:" + hex.EncodeToString(v.sum.Sum(nil)); got != v.digest {
-		return n, fmt.Errorf("%s is damaged: it has the digest %s", v.digest, got)
+		return fmt.Errorf("%s is damaged: it has the digest %s", v.digest, got)
 	}
-	return n, io.EOF
+	return nil
+}
+
+// copyTo copies everything. Meanwhile the digest is calculated on another core.
+func (v *verifier) copyTo(ctx context.Context, w io.Writer) error {
+	buffers := int(min(8, v.left/copySize+1))
+	free, full := make(chan []byte, buffers), make(chan []byte, buffers)
+	for range buffers {
+		free <- make([]byte, copySize)
+	}
+	var summed sync.WaitGroup
+	summed.Go(func() {
+		for b := range full {
+			v.sum.Write(b)
+			free <- b[:cap(b)]
+		}
+	})
+	err := v.pump(ctx, w, free, full)
+	close(full)
+	summed.Wait()
+	if err != nil {
+		return err
+	}
+	return v.finish()
+}
+
+// pump reads into free buffers, passes them on, and writes them: a buffer is used again when both are done.
+func (v *verifier) pump(ctx context.Context, w io.Writer, free <-chan []byte, full chan<- []byte) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b := <-free
+		n, err := v.from.Read(b)
+		if v.left -= int64(n); v.left < 0 {
+			return v.tooLong()
+		}
+		full <- b[:n]
+		if _, err := w.Write(b[:n]); err != nil {
+			return err
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (v *verifier) tooLong() error {
+	return fmt.Errorf("%s has more bytes than the manifest says", v.digest)
 }
 
 // close closes what is read from. That it was read is all that matters, so no error is lost.

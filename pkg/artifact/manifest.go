@@ -238,21 +238,29 @@ func ParseManifest(text []byte) (*Manifest, error) {
 	if len(text) > MaxManifest {
 		return nil, fmt.Errorf("the manifest has %d bytes: at most %d are read", len(text), MaxManifest)
 	}
+	m := &Manifest{}
+	if err := decodeJSON(text, m); err != nil {
+		return nil, cmp.Or(checkFormat(text), fmt.Errorf("read the manifest: %w", err))
+	}
+	if m.Format != Format {
+		return nil, checkFormat(text)
+	}
+	return m, m.check()
+}
+
+// checkFormat reports the format of a manifest that this kk does not read.
+func checkFormat(text []byte) error {
 	var head struct {
 		Format int `json:"format"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, fmt.Errorf("the manifest is not valid JSON: %w", err)
+		return fmt.Errorf("the manifest is not valid JSON: %w", err)
 	}
 	if head.Format != Format {
-		return nil, fmt.Errorf("the file has format %d, and this kk reads format %d: use the kk that made the file, or a "+
+		return fmt.Errorf("the file has format %d, and this kk reads format %d: use the kk that made the file, or a "+
 			"newer one", head.Format, Format)
 	}
-	m := &Manifest{}
-	if err := decodeJSON(text, m); err != nil {
-		return nil, fmt.Errorf("read the manifest: %w", err)
-	}
-	return m, m.check()
+	return nil
 }
 
 // decodeJSON reads JSON in the one form that encodeJSON writes, so that a text has one meaning only:

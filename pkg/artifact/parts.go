@@ -11,6 +11,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // A file can lie in parts: FILE.001, FILE.002 and so on. All parts but the last have the same size.
@@ -197,12 +199,13 @@ func (p *parts) short(size int64) error {
 
 // output writes a file, in parts if split is not 0. All parts get their names when they are complete.
 type output struct {
-	path  string
-	split int64
-	part  *os.File
-	left  int64
-	names []string // of the parts, with their final names
-	old   []string // what an earlier file of this name has left
+	path      string
+	split     int64
+	part      *os.File
+	left      int64
+	unflushed int64
+	names     []string // of the parts, with their final names
+	old       []string // what an earlier file of this name has left
 }
 
 const unfinished = ".part"
@@ -258,11 +261,23 @@ func (o *output) Write(b []byte) (n int, err error) {
 		wrote, err := o.part.Write(piece)
 		n += wrote
 		o.left -= int64(wrote)
+		o.flush(int64(wrote))
 		if err != nil {
 			return n, err
 		}
 	}
 	return n, nil
+}
+
+// flushSize is how many bytes are written before the kernel begins to bring them to the disk.
+const flushSize = 8 << 20
+
+// flush lets the kernel begin to write, so that less is left for the sync at the end. What fails is reported by that.
+func (o *output) flush(wrote int64) {
+	if o.unflushed += wrote; o.unflushed >= flushSize {
+		_ = unix.SyncFileRange(int(o.part.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+		o.unflushed = 0
+	}
 }
 
 // next begins the next part.

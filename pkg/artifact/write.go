@@ -102,6 +102,9 @@ func (b *Builder) open(blob Blob) (*verifier, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v, ok := r.(*verifier); ok {
+		return v, nil // of another offline file
+	}
 	return verified(r, blob.Size, blob.Digest), nil
 }
 
@@ -350,15 +353,15 @@ func (b *Builder) Write(ctx context.Context, path string, o Options) (changed bo
 	if err != nil {
 		return false, err
 	}
-	w := &writer{ctx: ctx, out: bufio.NewWriterSize(out, 1<<20), total: p.size, progress: o.Progress}
+	w := &writer{ctx: ctx, out: bufio.NewWriterSize(out, copySize), total: p.size, progress: o.Progress}
 	for _, e := range p.before {
-		w.entry(e.name, int64(len(e.text)), bytes.NewReader(e.text))
+		w.text(e)
 	}
 	for _, blob := range p.blobs {
 		w.blob(blob, b.open)
 	}
 	for _, e := range p.behind {
-		w.entry(e.name, int64(len(e.text)), bytes.NewReader(e.text))
+		w.text(e)
 	}
 	w.write(make([]byte, trailer))
 	if err := errors.Join(w.err, w.out.Flush()); err != nil {
@@ -461,6 +464,9 @@ func (p *plan) sizeBehind() (n int64) {
 	return n
 }
 
+// copySize is the size of the buffers that blobs are read with.
+const copySize = 256 << 10
+
 // writer writes entries until one fails.
 type writer struct {
 	ctx         context.Context
@@ -486,24 +492,24 @@ func (w *writer) write(p []byte) {
 	}
 }
 
-func (w *writer) entry(name string, size int64, from io.Reader) {
-	if w.err != nil {
-		return
-	}
+func (w *writer) entry(name string, size int64, copy func() error) {
 	h, err := header(name, size)
-	if err != nil {
+	if w.err == nil {
 		w.err = err
-		return
 	}
 	w.write(h)
 	if w.err == nil {
-		_, w.err = io.CopyBuffer(w, &stoppable{w.ctx, from}, make([]byte, copySize))
+		w.err = copy()
 	}
 	w.write(make([]byte, padded(size)-size))
 }
 
-// copySize is the size of the buffers that blobs are read with.
-const copySize = 256 << 10
+func (w *writer) text(e entry) {
+	w.entry(e.name, int64(len(e.text)), func() error {
+		_, err := w.Write(e.text)
+		return err
+	})
+}
 
 // blob copies a blob, and verifies it.
 func (w *writer) blob(b Blob, open func(Blob) (*verifier, error)) {
@@ -516,10 +522,12 @@ func (w *writer) blob(b Blob, open func(Blob) (*verifier, error)) {
 		return
 	}
 	defer r.close()
-	w.entry(blobName(b.Digest), b.Size, r)
-	if w.err != nil {
-		w.err = fmt.Errorf("blob %s: %w", b.Digest, w.err)
-	}
+	w.entry(blobName(b.Digest), b.Size, func() error {
+		if err := r.copyTo(w.ctx, w); err != nil {
+			return fmt.Errorf("blob %s: %w", b.Digest, err)
+		}
+		return nil
+	})
 }
 
 // explain says how to fix a full disk.
