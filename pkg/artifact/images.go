@@ -57,7 +57,8 @@ func (w *imageWalk) index(d v1.Descriptor, depth int) error {
 		return err
 	}
 	for _, d := range m.Manifests {
-		if d.Platform == nil || !slices.ContainsFunc(w.platforms, func(p v1.Platform) bool { return d.Platform.Satisfies(p) }) {
+		needed := func(p v1.Platform) bool { return d.Platform.Satisfies(p) }
+		if d.Platform == nil || !slices.ContainsFunc(w.platforms, needed) {
 			continue
 		}
 		if err := w.collect(d, depth+1); err != nil {

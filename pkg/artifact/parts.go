@@ -11,8 +11,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // A file can lie in parts: FILE.001, FILE.002 and so on. All parts but the last have the same size.
@@ -275,7 +273,7 @@ const flushSize = 8 << 20
 // flush lets the kernel begin to write, so that less is left for the sync at the end. What fails is reported by that.
 func (o *output) flush(wrote int64) {
 	if o.unflushed += wrote; o.unflushed >= flushSize {
-		_ = unix.SyncFileRange(int(o.part.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+		beginToWrite(o.part)
 		o.unflushed = 0
 	}
 }

@@ -17,8 +17,8 @@ func (a *app) artifactDeltaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delta OLD NEW -o FILE",
 		Short: "Write an offline file that makes NEW out of OLD",
-		Long: "Write an offline file that has the manifest of NEW, and those of its items that OLD lacks. A site that has " +
-			"OLD needs this one only: `-a OLD -a FILE`, or `kk artifact merge`. Signatures of NEW stay valid.\n\n" +
+		Long: "Write an offline file that has the manifest of NEW, and those of its items that OLD lacks. A site that " +
+			"has OLD needs this one only: `-a OLD -a FILE`, or `kk artifact merge`. Signatures of NEW stay valid.\n\n" +
 			"Instead of OLD, its manifest is accepted (`kk artifact ls --manifest`). If NEW is a delta itself, name its " +
 			"base with -a.",
 		Args: exactFiles(2, "delta OLD NEW -o FILE"),
@@ -66,8 +66,8 @@ func (a *app) artifactMergeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge BASE DELTA... -o FILE",
 		Short: "Write one offline file out of a base and its deltas, or out of several files",
-		Long: "Write the offline file that a base and its deltas make. It has the bytes that an export would have written, " +
-			"and the signatures of the newest delta. Files that are independent of each other, such as one for each " +
+		Long: "Write the offline file that a base and its deltas make. It has the bytes that an export would have " +
+			"written, and the signatures of the newest delta. Files that are independent of each other, such as one for each " +
 			"architecture, are joined.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			paths, err := files.paths(cmd, args)

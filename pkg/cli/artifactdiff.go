@@ -12,8 +12,8 @@ func (a *app) artifactDiffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Show what distinguishes offline file B from A: new items, removed items, other versions",
-		Long: "Show what distinguishes offline file B from A: items that are new, that were removed, and that have another " +
-			"version or other contents; and the size of the blobs that a delta has. Instead of a file, its manifest is " +
+		Long: "Show what distinguishes offline file B from A: items that are new, that were removed, and that have " +
+			"another version or other contents; and the size of the blobs that a delta has. Instead of a file, its manifest is " +
 			"accepted (`kk artifact ls --manifest`).",
 		Args: exactFiles(2, "diff OLD NEW"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -47,7 +47,7 @@ func (a *app) artifactListCommand() *cobra.Command {
 	f.BoolVar(&l.images, "images", false, "only print the references of images, one per line")
 	f.BoolVarP(&l.long, "long", "l", false, "also print digests, distributions, licences, groups and sources")
 	f.BoolVar(&l.manifest, "manifest", false,
-		"print the manifest as it is in the file; `kk artifact delta`, `diff` and `export --from` accept it instead of the file")
+		"print the manifest as it is in the file; `kk artifact delta` and `diff` accept it instead of the file")
 	outputFlag(f, &l.output)
 	return cmd
 }

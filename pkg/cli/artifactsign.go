@@ -21,8 +21,8 @@ func (a *app) artifactSignCommand() *cobra.Command {
 		Long: "Sign an offline file with an SSH key: of a file, of the agent ($SSH_AUTH_SOCK), or a security key in the " +
 			"agent. The signature is added to the file, and nothing else in it changes; several keys can sign. " +
 			"With --detached it is written to FILE.sig.\n\n" +
-			"`ssh-keygen -Y verify -n kk-artifact -f allowed_signers -I PRINCIPAL -s FILE.sig` verifies a detached signature " +
-			"of what `kk artifact ls FILE --manifest` prints.",
+			"`ssh-keygen -Y verify -n kk-artifact -f allowed_signers -I PRINCIPAL -s FILE.sig` verifies a detached " +
+			"signature of what `kk artifact ls FILE --manifest` prints.",
 		Example: `  kk artifact sign kubernetes.tar --key ~/.ssh/id_ed25519
   kk artifact sign kubernetes.tar --key ~/.ssh/id_ed25519_sk.pub --principal ada@example.com`,
 		Args: exactFiles(1, "sign FILE"),
@@ -43,10 +43,11 @@ func (a *app) artifactSignCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&key, "key", "", "file with the private key; or with the public key or certificate of a key in the agent "+
-		"(default: the only key of the agent)")
+	f.StringVar(&key, "key", "", "file with the private key; or with the public key or certificate of a key in the "+
+		"agent (default: the only key of the agent)")
 	f.BoolVar(&detached, "detached", false, "write the signature to FILE.sig instead of into the file")
-	f.StringVar(&principal, "principal", "", "also print the line for allowed_signers that lets this key sign as this principal")
+	f.StringVar(&principal, "principal", "",
+		"also print the line for allowed_signers that lets this key sign as this principal")
 	outputFlag(f, &output)
 	return cmd
 }

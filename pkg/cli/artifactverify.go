@@ -27,8 +27,8 @@ func (a *app) artifactVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE...",
 		Short: "Verify offline files: every byte, and who signed them",
-		Long: "Verify offline files: the digest of every item, that the file has what its manifest lists and nothing else, " +
-			"and that images have what their indexes list. All problems are reported. With --allowed-signers every file " +
+		Long: "Verify offline files: the digest of every item, that the file has what its manifest lists and nothing " +
+			"else, and that images have what their indexes list. All problems are reported. With --allowed-signers every file " +
 			"must have a valid signature by a key in that file. The exit code is 4 if a file is not accepted.",
 		Example: `  kk artifact verify kubernetes.tar --allowed-signers allowed_signers
   kk artifact verify base.tar delta.tar --quick`,
@@ -42,7 +42,8 @@ func (a *app) artifactVerifyCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	v.files.flag(f)
-	f.BoolVar(&v.quick, "quick", false, "only check the manifest and that its items are in their places; read none of them")
+	f.BoolVar(&v.quick, "quick", false,
+		"only check the manifest and that its items are in their places; read none of them")
 	f.StringVar(&v.allowedSigners, "allowed-signers", "",
 		"file with the keys that may sign, in the format of ssh-keygen (ALLOWED SIGNERS)")
 	outputFlag(f, &v.output)

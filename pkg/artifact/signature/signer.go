@@ -94,7 +94,8 @@ func (k Keys) forPublic(ctx context.Context, path string, public ssh.PublicKey) 
 	file := strings.TrimSuffix(strings.TrimSuffix(path, ".pub"), "-cert")
 	text, err := k.Read(file)
 	if err != nil || file == path {
-		return nil, fmt.Errorf("the private key of %s is neither in the agent nor in %s: load it with `ssh-add`", path, file)
+		return nil, fmt.Errorf("the private key of %s is neither in the agent nor in %s: load it with `ssh-add`",
+			path, file)
 	}
 	s, err := k.private(ctx, file, text)
 	if err != nil {
