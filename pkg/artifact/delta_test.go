@@ -52,7 +52,8 @@ func TestDelta(t *testing.T) {
 	if n := len(r.raw(r.read(deltas[0]))); n != 6+1 { // layout, index, manifest, delta, documents and kubelet
 		t.Errorf("%d entries", n)
 	}
-	for _, given := range [][]string{{wholes[0], deltas[0], deltas[1]}, {deltas[0], deltas[1], wholes[0]}, {deltas[1], wholes[1]}} {
+	for _, given := range [][]string{{wholes[0], deltas[0], deltas[1]}, {deltas[0], deltas[1], wholes[0]}, {deltas[1],
+		wholes[1]}} {
 		s := r.set(given...)
 		f, item, ok := s.File("kubelet/v1.34.5/amd64/kubelet")
 		if !ok || s[0] != f || f.Path != deltas[1] {
@@ -86,7 +87,8 @@ func TestDeltaOfManifest(t *testing.T) {
 		t.Error("other bytes")
 	}
 	// An export that knows only what is new makes the same.
-	b := NewBuilder(r.dir, Covers{Kubernetes: []string{"v1.34.4"}, Architectures: []string{"amd64"}, Groups: []string{"web"}},
+	b := NewBuilder(r.dir, Covers{Kubernetes: []string{"v1.34.4"}, Architectures: []string{"amd64"},
+		Groups: []string{"web"}},
 		m.Catalog)
 	for _, i := range m.Items {
 		if i.Name == "kubelet" {
@@ -145,8 +147,10 @@ func TestWrongDelta(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"its own base", `{"base":"` + own + `","absent":[]}`, "is not in the form"},
 		{"no JSON", `{`, "read kk/delta.json"},
-		{"its own base in our form", "{\n \"base\": \"" + own + "\",\n \"absent\": []\n}\n", "is not the digest of another manifest"},
-		{"unknown blob", "{\n \"base\": \"" + zeros + "\",\n \"absent\": [\n  \"" + zeros + "\"\n ]\n}\n", "is not in kk/manifest.json"},
+		{"its own base in our form", "{\n \"base\": \"" + own + "\",\n \"absent\": []\n}\n",
+			"is not the digest of another manifest"},
+		{"unknown blob", "{\n \"base\": \"" + zeros + "\",\n \"absent\": [\n  \"" + zeros + "\"\n ]\n}\n",
+			"is not in kk/manifest.json"},
 	} {
 		changed := slices.Clone(good)
 		changed[3].text = []byte(c.text)
@@ -233,7 +237,8 @@ func TestSigningKilled(t *testing.T) {
 	if !bytes.Equal(before[:at], after[:at]) {
 		t.Error("signing has changed what is signed")
 	}
-	for _, n := range []int{0, 1, 100, block, 2*block + 7, len(after) - at - block} { // bytes that were written before the header
+	for _, n := range []int{0, 1, 100, block, 2*block + 7,
+		len(after) - at - block} { // bytes that were written before the header
 		killed := slices.Concat(before[:at+block], after[at+block:at+block+n])
 		if n < block {
 			killed = append(killed, before[at+block+n:]...)
@@ -273,7 +278,8 @@ func TestDiff(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	f := r.open(deltas[0])
-	if want := f.Manifest.Blobs[slices.IndexFunc(f.offsets, func(at int64) bool { return at >= 0 })].Size; d.Bytes != want {
+	if want := f.Manifest.Blobs[slices.IndexFunc(f.offsets,
+		func(at int64) bool { return at >= 0 })].Size; d.Bytes != want {
 		t.Errorf("%d bytes instead of %d", d.Bytes, want)
 	}
 	both := r.builder("v1.34.4", amd64, arm64)
@@ -284,7 +290,8 @@ func TestDiff(t *testing.T) {
 	for _, i := range d.Added {
 		names = append(names, i.String())
 	}
-	if !slices.Equal(names, []string{"file kubeadm v1.34.4 arm64", "file kubelet v1.34.4 arm64"}) || len(d.Changed) != 1 ||
+	if !slices.Equal(names, []string{"file kubeadm v1.34.4 arm64", "file kubelet v1.34.4 arm64"}) ||
+		len(d.Changed) != 1 ||
 		d.Changed[0].New.Name != indexRef {
 		t.Errorf("%q %+v", names, d.Changed)
 	}

@@ -118,8 +118,9 @@ func TestChangedByte(t *testing.T) {
 	at := 0
 	for _, e := range r.raw(text) {
 		size := len(e.text)
-		places := map[string]int{"its header": at + 20, "its first byte": at + block, "its last byte": at + block + size - 1,
-			"in between": at + block + size/2}
+		places := map[string]int{"its header": at + 20, "its first byte": at + block,
+			"its last byte": at + block + size - 1,
+			"in between":    at + block + size/2}
 		if size%block != 0 {
 			places["its padding"] = at + block + size
 		}
@@ -170,42 +171,52 @@ func TestRefused(t *testing.T) {
 		{"entry before the blobs", good.with(5, file("kk/other"), "x").bytes(), `it is "kk/other"`},
 		{"entry among the blobs", good.with(8, file("blobs/sha256/"+zeros), "x").bytes(), zeros},
 		{"entry behind the blobs", good.with(n, file("blobs/sha256/"+zeros), "x").bytes(), "is not in the manifest"},
-		{"second entry of one name", good.with(n, good[n-1].Header, string(good[n-1].text)).bytes(), "is not in the manifest"},
+		{"second entry of one name", good.with(n, good[n-1].Header, string(good[n-1].text)).bytes(),
+			"is not in the manifest"},
 		{"second manifest", good.with(3, good[2].Header, string(good[2].text)).bytes(), `it is "kk/manifest.json"`},
 		{"absolute name", good.with(n, file("/etc/passwd"), "x").bytes(), `it is "/etc/passwd"`},
 		{"name with ..", good.with(n, file("../x"), "x").bytes(), `it is "../x"`},
 		{"symbolic link", good.with(n, link(tar.TypeSymlink), "").bytes(), `it is "kk/x" of type '2'`},
 		{"hard link", good.with(5, link(tar.TypeLink), "").bytes(), `of type '1'`},
 		{"device", good.with(n, link(tar.TypeBlock), "").bytes(), `of type '4'`},
-		{"wrong size of a blob", r.rewritten(good, func(m *Manifest) { program(m).blob(m).Size++ }), "of the manifest: it is"},
+		{"wrong size of a blob", r.rewritten(good, func(m *Manifest) { program(m).blob(m).Size++ }),
+			"of the manifest: it is"},
 		{"wrong size of a program", r.rewritten(good, func(m *Manifest) { program(m).Size++ }),
 			"file kubeadm v1.34.4 amd64: sha256:"},
-		{"zstd that grows", r.rewritten(good, func(m *Manifest) { program(m).Size = 1000 }), "has more bytes than the manifest says"},
+		{"zstd that grows", r.rewritten(good, func(m *Manifest) { program(m).Size = 1000 }),
+			"has more bytes than the manifest says"},
 		{"wrong size of an image", r.rewritten(good, func(m *Manifest) { image(m).Size++ }), "and its blobs have"},
 		{"wrong digest of a program", r.rewritten(good, func(m *Manifest) { program(m).SHA256 = zeros }),
 			"sha256:" + zeros + " is damaged"},
-		{"item twice", r.rewritten(good, func(m *Manifest) { m.Items = append(m.Items[:1], m.Items...) }), "is listed twice"},
+		{"item twice", r.rewritten(good, func(m *Manifest) { m.Items = append(m.Items[:1], m.Items...) }),
+			"is listed twice"},
 		{"items out of order", r.rewritten(good, func(m *Manifest) { slices.Reverse(m.Items) }), "is out of order"},
-		{"blob twice", r.rewritten(good, func(m *Manifest) { m.Blobs = append(m.Blobs[:1], m.Blobs...) }), "is listed twice"},
+		{"blob twice", r.rewritten(good, func(m *Manifest) { m.Blobs = append(m.Blobs[:1], m.Blobs...) }),
+			"is listed twice"},
 		{"blob of no item", r.rewritten(good, func(m *Manifest) { m.Items = m.Items[1:] }), "belongs to no item"},
 		{"blob that is not listed", r.rewritten(good, func(m *Manifest) { program(m).Blob = "sha256:" + zeros }),
 			"is not in the list of blobs"},
 		{"absolute name of an item", r.rewritten(good, func(m *Manifest) { program(m).File = "/etc/passwd" }),
 			`"/etc/passwd" is not a relative path`},
-		{"name of an item with ..", r.rewritten(good, func(m *Manifest) { program(m).File = "a/../../b" }), "is not a relative path"},
+		{"name of an item with ..", r.rewritten(good, func(m *Manifest) { program(m).File = "a/../../b" }),
+			"is not a relative path"},
 		{"name in two cases", r.rewritten(good, func(m *Manifest) { m.Items[0].File, m.Items[1].File = "A/kubeadm", "a/kubeadm" }),
 			`the names "A/kubeadm" and "a/kubeadm" differ in upper and lower case only`},
-		{"name twice", r.rewritten(good, func(m *Manifest) { m.Items[0].File, m.Items[1].File = "a", "a" }), `the name "a" is used twice`},
+		{"name twice", r.rewritten(good, func(m *Manifest) { m.Items[0].File, m.Items[1].File = "a", "a" }),
+			`the name "a" is used twice`},
 		{"unknown kind", r.rewritten(good, func(m *Manifest) { m.Items[0].Kind = "x" }), `unknown kind "x"`},
 		{"unknown encoding", r.rewritten(good, func(m *Manifest) { program(m).Encoding = "xz" }), `unknown encoding "xz"`},
-		{"unknown format", r.rewritten(good, func(m *Manifest) { m.Format = 2 }), "the file has format 2, and this kk reads format 1"},
+		{"unknown format", r.rewritten(good, func(m *Manifest) { m.Format = 2 }),
+			"the file has format 2, and this kk reads format 1"},
 		{"document of the manifest's name", r.rewritten(good, func(m *Manifest) { m.Documents[0].Name = manifestName }),
 			"is not a name of a document"},
 		{"large document", r.rewritten(good, func(m *Manifest) { m.Documents[0].Size = maxDocument + 1 }), "at most"},
 		{"platform that is not in it", r.rewritten(good, func(m *Manifest) { image(m).Platforms = []string{"linux/arm64"} }),
 			"image " + indexRef + ": the image for linux/arm64: blob"},
-		{"another index", slices.Concat(good[:1], raw{{good[1].Header, []byte("{}")}}, good[2:]).bytes(), "index.json lists other images"},
-		{"another layout", slices.Concat(raw{{good[0].Header, []byte("{}")}}, good[1:]).bytes(), "is not that of an OCI image layout"},
+		{"another index", slices.Concat(good[:1], raw{{good[1].Header, []byte("{}")}}, good[2:]).bytes(),
+			"index.json lists other images"},
+		{"another layout", slices.Concat(raw{{good[0].Header, []byte("{}")}}, good[1:]).bytes(),
+			"is not that of an OCI image layout"},
 		{"manifest in another form", slices.Concat(good[:2], raw{{good[2].Header, append([]byte(" "), good[2].text...)}}, good[3:]).bytes(),
 			"it is not in the form that kk writes"},
 		{"manifest with a repeated key", slices.Concat(good[:2], raw{{good[2].Header,
@@ -321,7 +332,8 @@ func TestFullDisk(t *testing.T) {
 	r := newRig(t)
 	small := filepath.Join(r.dir, "small")
 	r.must(os.Mkdir(small, 0o755))
-	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=64k", "none", small).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=64k", "none",
+		small).CombinedOutput(); err != nil {
 		t.Skipf("mounting a small file system: %v %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", small).Run() })
@@ -330,7 +342,8 @@ func TestFullDisk(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(i*i>>3) ^ byte(i>>7)
 	}
-	r.must(b.AddFile(t.Context(), Item{Kind: KindExtra, Name: "noise", File: "noise"}, r.file("noise", "\x1f\x8b"+string(noise))))
+	r.must(b.AddFile(t.Context(), Item{Kind: KindExtra, Name: "noise", File: "noise"}, r.file("noise",
+		"\x1f\x8b"+string(noise))))
 	whole, err := os.Stat(r.write(b, "whole.tar", Options{}))
 	r.must(err)
 	for _, o := range []Options{{}, {Split: 20 << 10}} {

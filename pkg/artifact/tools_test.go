@@ -46,7 +46,8 @@ func TestSkopeo(t *testing.T) {
 			t.Errorf("%s has the digest %s instead of %s", ref, digestOf([]byte(raw)), item.Blob)
 		}
 		theirs := filepath.Join(r.dir, "theirs")
-		r.run("skopeo", "copy", "--quiet", "--insecure-policy", "--all", "--dest-oci-accept-uncompressed-layers", "oci-archive:"+path+":"+ref, "oci:"+theirs+":"+ref)
+		r.run("skopeo", "copy", "--quiet", "--insecure-policy", "--all", "--dest-oci-accept-uncompressed-layers",
+			"oci-archive:"+path+":"+ref, "oci:"+theirs+":"+ref)
 		b := NewBuilder(r.dir, Covers{}, nil)
 		var platforms []v1.Platform
 		for _, text := range item.Platforms {

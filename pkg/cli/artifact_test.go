@@ -163,7 +163,8 @@ func TestArtifactDelta(t *testing.T) {
 	same("old.tar.delta", "old.json.delta")
 	s.ok("merge", "old.tar", "old.tar.delta", "-o", "merged.tar")
 	same("merged.tar", "new.tar")
-	if got := s.ok("merge", "old.tar", "-a", "old.tar.delta", "-o", "merged.tar", "--format", "json"); !strings.Contains(got,
+	if got := s.ok("merge", "old.tar", "-a", "old.tar.delta", "-o", "merged.tar", "--format",
+		"json"); !strings.Contains(got,
 		`"changed": false`) {
 		t.Errorf("%s", got)
 	}
@@ -216,8 +217,9 @@ func TestArtifactSign(t *testing.T) {
 }
 
 func TestParseSize(t *testing.T) {
-	for text, want := range map[string]int64{"": 0, "512": 512, "4K": 4096, "4000M": 4000 << 20, "4GiB": 4 << 30, "1t": 1 << 40,
-		"0": -1, "-1": -1, "4X": -1, "99999999999T": -1, "1.5G": -1} {
+	for text, want := range map[string]int64{"": 0, "512": 512, "4K": 4096, "4000M": 4000 << 20, "4GiB": 4 << 30,
+		"1t": 1 << 40,
+		"0":  -1, "-1": -1, "4X": -1, "99999999999T": -1, "1.5G": -1} {
 		got, err := parseSize("--split", text)
 		if want < 0 && err == nil || want >= 0 && (err != nil || got != want) {
 			t.Errorf("%q: %d, %v", text, got, err)

@@ -67,8 +67,8 @@ func (a *app) artifactMergeCommand() *cobra.Command {
 		Use:   "merge BASE DELTA... -o FILE",
 		Short: "Write one offline file out of a base and its deltas, or out of several files",
 		Long: "Write the offline file that a base and its deltas make. It has the bytes that an export would have " +
-			"written, and the signatures of the newest delta. Files that are independent of each other, such as one for each " +
-			"architecture, are joined.",
+			"written, and the signatures of the newest delta. Files that are independent of each other, such as one for " +
+			"each architecture, are joined.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			paths, err := files.paths(cmd, args)
 			if err != nil {

@@ -28,8 +28,8 @@ func (a *app) artifactVerifyCommand() *cobra.Command {
 		Use:   "verify FILE...",
 		Short: "Verify offline files: every byte, and who signed them",
 		Long: "Verify offline files: the digest of every item, that the file has what its manifest lists and nothing " +
-			"else, and that images have what their indexes list. All problems are reported. With --allowed-signers every file " +
-			"must have a valid signature by a key in that file. The exit code is 4 if a file is not accepted.",
+			"else, and that images have what their indexes list. All problems are reported. With --allowed-signers every " +
+			"file must have a valid signature by a key in that file. The exit code is 4 if a file is not accepted.",
 		Example: `  kk artifact verify kubernetes.tar --allowed-signers allowed_signers
   kk artifact verify base.tar delta.tar --quick`,
 		RunE: func(cmd *cobra.Command, args []string) error {

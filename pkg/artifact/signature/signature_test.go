@@ -164,7 +164,8 @@ func TestEncryptedKey(t *testing.T) {
 	}
 	k := s.keys()
 	k.Passphrase = func(context.Context, string) (string, error) { return "guess", nil }
-	if _, err := k.Open(t.Context(), s.path("ada")); err == nil || !strings.Contains(err.Error(), "the passphrase is wrong") {
+	if _, err := k.Open(t.Context(), s.path("ada")); err == nil ||
+		!strings.Contains(err.Error(), "the passphrase is wrong") {
 		t.Error(err)
 	}
 }
@@ -244,7 +245,8 @@ func TestCertificates(t *testing.T) {
 					t.Errorf("%s: later: %v", name, err)
 				}
 				_, err = Verify(manifest, [][]byte{text}, s.allow("*@example.org cert-authority KEY(ca)"), time.Now())
-				if err == nil || !strings.Contains(err.Error(), `a certificate for ["ada@example.com"], none of which is allowed`) {
+				if err == nil ||
+					!strings.Contains(err.Error(), `a certificate for ["ada@example.com"], none of which is allowed`) {
 					t.Errorf("%s: another principal: %v", name, err)
 				}
 				s.allow("*@example.com cert-authority KEY(ca)")
@@ -267,7 +269,8 @@ func TestRefused(t *testing.T) {
 		line string
 		want string
 	}{
-		{"stranger", good, "bob KEY(bob)", "it is signed by the key " + fingerprint + ", which allowed_signers does not list"},
+		{"stranger", good, "bob KEY(bob)",
+			"it is signed by the key " + fingerprint + ", which allowed_signers does not list"},
 		{"expired", good, "ada valid-before=20200101Z KEY(ada)", "allowed_signers:1: the key " + fingerprint +
 			" expired on 2020-01-01T00:00:00Z"},
 		{"not yet", good, "ada valid-after=29991231Z KEY(ada)", "is valid from 2999-12-31T00:00:00Z on only"},
@@ -319,10 +322,12 @@ func TestWrongLines(t *testing.T) {
 	for _, l := range strings.Split(err.Error(), "\n") {
 		lines = append(lines, strings.Join(strings.SplitN(l, ":", 3)[:2], ":"))
 	}
-	if got := strings.Join(lines, " "); got != "signers:4 signers:5 signers:6 signers:7 signers:8 signers:9 signers:10 signers:12" {
+	if got := strings.Join(lines,
+		" "); got != "signers:4 signers:5 signers:6 signers:7 signers:8 signers:9 signers:10 signers:12" {
 		t.Error(err)
 	}
-	if _, err := ParseAllowed("signers", []byte("# nothing\n")); err == nil || !strings.Contains(err.Error(), "lists no signer") {
+	if _, err := ParseAllowed("signers", []byte("# nothing\n")); err == nil ||
+		!strings.Contains(err.Error(), "lists no signer") {
 		t.Error(err)
 	}
 }
