@@ -13,8 +13,8 @@ func (a *app) artifactDiffCommand() *cobra.Command {
 		Use:   "diff A B",
 		Short: "Show what distinguishes offline file B from A: new items, removed items, other versions",
 		Long: "Show what distinguishes offline file B from A: items that are new, that were removed, and that have " +
-			"another version or other contents; and the size of the blobs that a delta has. Instead of a file, its manifest " +
-			"is accepted (`kk artifact ls --manifest`).",
+			"another version or other contents; and the size of the blobs that a delta has. Instead of a file, its " +
+			"manifest is accepted (`kk artifact ls --manifest`).",
 		Args: exactFiles(2, "diff OLD NEW"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := textOrJSON("--output", output); err != nil {
