@@ -25,7 +25,7 @@ PACKAGES  = $(shell $(GO) list ./... | grep -v -e /test/e2e -e /test/roles -e /t
 RACE      = $(filter-out %/test/apps %/test/precheck %/test/rendered,$(filter $(patsubst %/,kubekey/%,$(sort $(dir $(shell git grep -lE '"sync|\bgo func|\.Go.func' -- '*.go')))) %/test/language %/test/script,$(PACKAGES)))
 # Real programs that tests work with; without one, its tests are skipped with a reason.
 PEERS     = git:git svn:subversion ssh:openssh-client sshd:openssh-server sudo:sudo busybox:busybox fish:fish csh:csh \
-            shellcheck:shellcheck systemd-analyze:systemd haproxy:haproxy keepalived:keepalived curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd \
+            shellcheck:shellcheck systemd-analyze:systemd haproxy:haproxy keepalived:keepalived curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd skopeo:skopeo umoci:umoci \
             ansible-vault:ansible-core chromium:chromium $(PYTHON)/kubernetes/__init__.py:python3-kubernetes $(PYTHON)/jsonpatch.py:python3-jsonpatch
 # Where Debian has Python's modules: those that Ansible's modules for clusters need have no command.
 PYTHON    = /usr/lib/python3/dist-packages
@@ -35,7 +35,7 @@ SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
 # Scripts that packages embed: they run in a host's POSIX shell and have no first line.
 EMBEDDED  = $(shell git ls-files 'pkg/*.sh')
 
-.PHONY: build test unit quick rendered-all e2e mirror e2e-cluster e2e-chaos lint vuln verify translations docs bench fuzz cover cross lab-up lab-down demo demo-precheck clean
+.PHONY: build test unit quick rendered-all e2e mirror e2e-cluster e2e-chaos lint vuln verify translations docs bench fuzz cover cross lab-up lab-down demo demo-offline demo-precheck clean
 
 build:
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN)/kk ./cmd/kk
@@ -82,6 +82,7 @@ vuln: ## known vulnerabilities in code that is called, where their database can 
 verify: ## what is generated or formatted is up to date
 	$(GO) mod tidy -diff
 	cd test/tools && $(GO) mod tidy -diff
+	cd test/serve/conformance && $(GO) mod tidy -diff
 	test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
 	test/docs-fresh.sh
 	@$(MAKE) --no-print-directory translations
@@ -119,6 +120,9 @@ lab-down:
 
 demo: build ## a cluster of three nodes on hosts of a lab
 	test/demo/run.sh $(BIN)
+
+demo-offline: build ## the same from one file, with the network cut
+	test/demo/run.sh $(BIN) offline
 
 demo-precheck: build ## what kk says of hosts that are not fit
 	test/demo/precheck/run.sh $(BIN)

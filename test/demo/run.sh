@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A cluster of three nodes on hosts of a lab, from the lab's mirror of upstream: run.sh FOLDER-OF-KK
+# A cluster of three nodes on hosts of a lab, from the lab's mirror of upstream: run.sh FOLDER-OF-KK [offline]
+# With offline, kk exports everything into one file, then the network is cut, and the cluster comes from the file.
 # The lab goes when it is done and when it fails; what the mirror built stays for the next time.
 set -euo pipefail
 
@@ -42,9 +43,21 @@ nodes=$(sed -n 's/^    \(node[0-9]*\):$/\1=/p; s/^      ansible_host: \(.*\)/\1,
 cd "$work"
 kk create inventory --nodes "${nodes%,}" >inventory.yaml
 
-show kk run playbooks/create_cluster.yaml -i inventory.yaml -c config.yaml
+if [ "${2:-}" = offline ]; then
+  show kk artifact export -i inventory.yaml -c config.yaml --os debian-12 -o kubernetes.tar
+  show kk artifact verify kubernetes.tar
+  kill "$mirror" && wait "$mirror" || true
+  mirror=
+  rm -rf "$KK_WORKDIR"
+  outpost=$(cd "$root" && go run ./test/lab/cmd cut -name demo)
+  cut() { ip netns exec "$outpost" "$@"; }
+  show cut kk run playbooks/create_cluster.yaml -i inventory.yaml -c config.yaml --set "artifact.files=[\"$work/kubernetes.tar\"]"
+else
+  cut() { "$@"; }
+  show kk run playbooks/create_cluster.yaml -i inventory.yaml -c config.yaml
+fi
 # kubectl as kk downloaded it, with the kubeconfig that kk left on this machine.
 install -D -t bin "$KK_WORKDIR"/cache/kubectl/*/*/kubectl
 PATH=$work/bin:$PATH
 export KUBECONFIG=$KK_WORKDIR/clusters/kk/kubeconfig
-show kubectl get nodes,pods -A -o wide
+show cut kubectl get nodes,pods -A -o wide

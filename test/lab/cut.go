@@ -54,6 +54,9 @@ func (l *Lab) Cut(ctx context.Context) error {
 	return nil
 }
 
+// Outpost is the network namespace from which a cut lab is reached.
+func (l *Lab) Outpost() string { return l.state.outpost() }
+
 // Command is exec.CommandContext for a program in a network that reaches the hosts of a cut lab alone.
 func (l *Lab) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", l.state.outpost(), name}, args...)...)

@@ -22,6 +22,7 @@ commands:
   down       remove the lab and everything it made, and labs of tests that crashed
   status     list the labs and their hosts
   inventory  print the path of the lab's inventory
+  cut        cut the lab off the network, and print the network namespace that reaches its hosts
 `
 
 func main() {
@@ -59,6 +60,8 @@ func command(ctx context.Context, args []string) error {
 		return status()
 	case "inventory":
 		return inventory(o.Name)
+	case "cut":
+		return cut(ctx, o.Name)
 	}
 	return fmt.Errorf("unknown command %q\n%s", args[0], usage)
 }
@@ -80,6 +83,18 @@ func inventory(name string) error {
 		return err
 	}
 	fmt.Println(l.Inventory())
+	return nil
+}
+
+func cut(ctx context.Context, name string) error {
+	l, err := lab.Open(name)
+	if err != nil {
+		return err
+	}
+	if err := l.Cut(ctx); err != nil {
+		return err
+	}
+	fmt.Println(l.Outpost())
 	return nil
 }
 
