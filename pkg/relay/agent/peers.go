@@ -26,6 +26,7 @@ const (
 	maxPeers  = 8            // connections that are served at a time
 	maxText   = 256          // bytes of a line
 	handshake = 10 * time.Second
+	dialing   = 5 * time.Second
 )
 
 // peers is how a host reaches others, and is reached.
@@ -121,7 +122,7 @@ func (p *peers) answer(ctx context.Context, c *tls.Conn, s *store) {
 func (p *peers) fetch(ctx context.Context, b relay.Blob, from relay.Source, s *store) error {
 	config := p.tls.Clone()
 	config.ServerName = from.Name
-	dialer := net.Dialer{Timeout: handshake}
+	dialer := net.Dialer{Timeout: dialing}
 	raw, err := dialer.DialContext(ctx, "tcp", from.Address)
 	if err != nil {
 		return &relay.TransferError{Fault: relay.Unreachable, Text: err.Error()}
