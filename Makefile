@@ -25,7 +25,7 @@ PACKAGES  = $(shell $(GO) list ./... | grep -v -e /test/e2e -e /test/roles -e /t
 RACE      = $(filter-out %/test/apps %/test/precheck %/test/rendered,$(filter $(patsubst %/,kubekey/%,$(sort $(dir $(shell git grep -lE '"sync|\bgo func|\.Go.func' -- '*.go')))) %/test/language %/test/script,$(PACKAGES)))
 # Real programs that tests work with; without one, its tests are skipped with a reason.
 PEERS     = git:git svn:subversion ssh:openssh-client sshd:openssh-server sudo:sudo busybox:busybox fish:fish csh:csh \
-            shellcheck:shellcheck systemd-analyze:systemd haproxy:haproxy keepalived:keepalived curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd skopeo:skopeo umoci:umoci \
+            shellcheck:shellcheck systemd-analyze:systemd haproxy:haproxy keepalived:keepalived curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd ip:iproute2 skopeo:skopeo umoci:umoci \
             ansible-vault:ansible-core chromium:chromium $(PYTHON)/kubernetes/__init__.py:python3-kubernetes $(PYTHON)/jsonpatch.py:python3-jsonpatch
 # Where Debian has Python's modules: those that Ansible's modules for clusters need have no command.
 PYTHON    = /usr/lib/python3/dist-packages
@@ -35,10 +35,21 @@ SCRIPTS   = .ci/run $(shell git ls-files 'test/*.sh')
 # Scripts that packages embed: they run in a host's POSIX shell and have no first line.
 EMBEDDED  = $(shell git ls-files 'pkg/*.sh')
 
-.PHONY: build test unit quick rendered-all e2e mirror e2e-cluster e2e-chaos lint vuln verify translations docs bench fuzz cover cross lab-up lab-down demo demo-offline demo-precheck clean
+.PHONY: build relay test unit quick rendered-all e2e mirror e2e-cluster e2e-chaos lint vuln verify translations docs bench fuzz cover cross lab-up lab-down demo demo-offline demo-precheck clean
 
-build:
+build: relay
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN)/kk ./cmd/kk
+
+# The program that hosts run while they bring files to each other; kk embeds it. The same source makes the same bytes.
+RELAY = pkg/relay/program/embedded/kk-relay-linux-
+
+relay:
+	set -e; for a in amd64 arm64; do \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$a $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' \
+			-o $(BIN)/kk-relay-linux-$$a ./cmd/kk-relay; \
+		gzip -9nc $(BIN)/kk-relay-linux-$$a >$(RELAY)$$a.gz.part; \
+		cmp -s $(RELAY)$$a.gz.part $(RELAY)$$a.gz && rm $(RELAY)$$a.gz.part || mv $(RELAY)$$a.gz.part $(RELAY)$$a.gz; \
+	done
 
 test: ## all tests, those on hosts too
 	test/need.sh gcc:gcc,libc6-dev $(PEERS)
@@ -106,7 +117,7 @@ cover: ## bin/coverage.html
 	$(GO) tool cover -func=$(BIN)/coverage.out | tail -n 1
 	$(GO) tool cover -html=$(BIN)/coverage.out -o $(BIN)/coverage.html
 
-cross:
+cross: relay
 	set -e; for p in $(PLATFORMS); do \
 		echo "build $$p"; \
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build $(GOFLAGS_BUILD) -o $(BIN)/kk-$${p%/*}-$${p#*/} ./cmd/kk; \
@@ -128,4 +139,4 @@ demo-precheck: build ## what kk says of hosts that are not fit
 	test/demo/precheck/run.sh $(BIN)
 
 clean:
-	rm -rf $(BIN)
+	rm -rf $(BIN) $(RELAY)*
