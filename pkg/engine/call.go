@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/event"
@@ -54,8 +55,11 @@ func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (
 	if _, refused := x.runner(c); refused != nil {
 		return c, nil // has no connection: runModule fails
 	}
-	if x.t.Spec.Where == module.OnHost {
+	switch x.t.Spec.Where {
+	case module.OnHost:
 		err = x.connect(ctx, v, c, o.delegate)
+	case module.Once:
+		c.Connect = x.others(v, c.Check)
 	}
 	return c, err
 }
@@ -234,6 +238,44 @@ func (x *execution) delegate(v *vars.View) (string, error) {
 
 // connect sets the connector of the call, with become, environment and check mode applied.
 func (x *execution) connect(ctx context.Context, v *vars.View, c *module.Call, delegate string) error {
+	r, err := x.route(ctx, v, delegate)
+	if err != nil {
+		return err
+	}
+	if c.Conn, err = x.open(ctx, r, c.Check); err != nil {
+		return err
+	}
+	c.Reset = func(ctx context.Context) error {
+		x.e.drop(r.target)
+		return x.connect(ctx, v, c, delegate)
+	}
+	return nil
+}
+
+// others returns how a module that works for all hosts at once connects to each of them.
+func (x *execution) others(v *vars.View, check bool) func(context.Context, string) (connector.Connector, error) {
+	var mu sync.Mutex // evaluates variables, one host at a time
+	return func(ctx context.Context, host string) (connector.Connector, error) {
+		mu.Lock()
+		r, err := x.route(ctx, v, host)
+		mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		return x.open(ctx, r, check)
+	}
+}
+
+// route is how a task reaches a host.
+type route struct {
+	target Target
+	become connector.BecomeOptions
+	other  bool // become applies
+	env    map[string]string
+}
+
+// route returns how the task reaches its host or, if delegate is not empty, another one.
+func (x *execution) route(ctx context.Context, v *vars.View, delegate string) (route, error) {
 	host := x.w.name
 	reached := v
 	if delegate != "" {
@@ -241,36 +283,32 @@ func (x *execution) connect(ctx context.Context, v *vars.View, c *module.Call, d
 		reached = x.e.reachedFrom(v, delegate, x.t)
 	}
 	s := x.e.settings(reached, &x.t.Attrs, v)
-	target := x.e.target(host, s)
-	become, wanted := x.e.become(s)
+	r := route{target: x.e.target(host, s)}
+	r.become, r.other = x.e.become(s)
 	env, err := x.environment(ctx, v)
 	if err == nil {
-		env, err = x.jobFolder(v, env)
+		r.env, err = x.jobFolder(v, env)
 	}
 	if s.err != nil {
-		return s.err
+		return r, s.err
 	}
+	return r, err
+}
+
+func (x *execution) open(ctx context.Context, r route, check bool) (connector.Connector, error) {
+	pool, err := x.e.connection(ctx, r.target)
 	if err != nil {
-		return err
-	}
-	pool, err := x.e.connection(ctx, target)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	var conn connector.Connector = pool
-	c.Reset = func(ctx context.Context) error {
-		x.e.drop(target)
-		return x.connect(ctx, v, c, delegate)
+	if r.other {
+		conn = pool.become(r.become)
 	}
-	if wanted {
-		conn = pool.become(become)
-	}
-	conn = connector.Env(conn, env)
-	if c.Check {
+	conn = connector.Env(conn, r.env)
+	if check {
 		conn = connector.ReadOnly(conn)
 	}
-	c.Conn = conn
-	return nil
+	return conn, nil
 }
 
 // environment merges the environment keywords.

@@ -143,6 +143,9 @@ type Call struct {
 	Progress func(what string, done, total int64)
 	// Reset closes and reopens the host's connection (reboot, wait_for_connection, meta reset_connection).
 	Reset func(ctx context.Context) error
+	// Connect returns the connector of a host, as the task would reach it: for modules that work Once. It is nil for
+	// others. It may be called concurrently. The connection belongs to the run.
+	Connect func(ctx context.Context, host string) (connector.Connector, error)
 	// Share does work only once that is the same for all hosts. It may be nil.
 	Share *Share
 	// Jobs are the async tasks that kk itself runs. It may be nil.

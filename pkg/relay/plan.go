@@ -354,10 +354,10 @@ func (p *Plan) fail(t Transfer, fault Fault, err error) {
 	}
 	switch {
 	case fault == Lost || fault == Failing:
-		p.giveUp(t, err)
+		p.GiveUp(t.To, err)
 	case t.From == control:
 		if to.tries++; to.tries >= maxTries {
-			p.giveUp(t, err)
+			p.GiveUp(t.To, err)
 		}
 	default:
 		p.blame(t, fault, err)
@@ -385,7 +385,8 @@ func (p *Plan) blame(t Transfer, fault Fault, err error) {
 	}
 }
 
-// suspect reports whether so many others failed with a host that the fault is its own.
+// suspect reports whether a host failed with so many others, compared with its successes, that the fault is its own:
+// everybody has a failure when the network is overloaded.
 func suspect(others set, successes int) bool {
 	failures := 0
 	for i := range len(others) * 64 {
@@ -393,7 +394,7 @@ func suspect(others set, successes int) bool {
 			failures++
 		}
 	}
-	return failures >= 4 || failures >= 2 && successes == 0
+	return failures >= 2 && 3*failures > successes
 }
 
 // miss records that a host does not have a blob that it was believed to have.
@@ -432,10 +433,11 @@ func (p *Plan) disable(node int) {
 	}
 }
 
-// NoSource records that a member serves nothing.
-func (p *Plan) NoSource(node int) { p.disable(node) }
-
-func (p *Plan) giveUp(t Transfer, err error) { p.GiveUp(t.To, err) }
+// Direct records that a member reaches nobody, and is reached by the control node only.
+func (p *Plan) Direct(node int) {
+	p.disable(node)
+	p.direct.add(node)
+}
 
 // GiveUp records that a member is lost.
 func (p *Plan) GiveUp(node int, err error) {

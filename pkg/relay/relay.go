@@ -51,7 +51,8 @@ type Node interface {
 	Fetch(ctx context.Context, b Blob, from Source) error
 	// Send sends a blob from the control node.
 	Send(ctx context.Context, b Blob) error
-	// Source returns where others fetch blobs from the host. Its address is empty if it serves none.
+	// Source returns where others fetch blobs from the host. Without an address
+	// it takes part in nothing but Send.
 	Source() Source
 }
 

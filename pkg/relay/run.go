@@ -12,6 +12,7 @@ import (
 type Report struct {
 	Arrived int64 // bytes that came to hosts
 	Sent    int64 // bytes of these that the control node sent
+	GivenUp []int // numbers of the members that did not get everything
 	Failed  []error
 }
 
@@ -39,6 +40,7 @@ func Run(ctx context.Context, members []Member, nodes []Node, o Options) (Report
 	for r.moving > 0 {
 		r.take(<-r.ended)
 	}
+	r.report.GivenUp = r.plan.GivenUp()
 	return r.report, ctx.Err()
 }
 
@@ -80,7 +82,7 @@ func (r *runner) look() {
 	wait.Wait()
 	for i, n := range r.nodes {
 		if n.Source().Address == "" {
-			r.plan.NoSource(i)
+			r.plan.Direct(i)
 		}
 		if problems[i] == nil && len(has[i]) != len(r.members[i].Blobs) {
 			problems[i] = fmt.Errorf("asked for %d blobs, it answered for %d", len(r.members[i].Blobs), len(has[i]))

@@ -47,7 +47,7 @@ type Request struct {
 
 // Start is what the program on a host needs to serve. The keys are those of this run: they are in memory only.
 type Start struct {
-	Address string        `json:"address"` // that other hosts connect to
+	Address string        `json:"address"` // that other hosts connect to; empty: it serves nothing
 	Port    int           `json:"port"`    // 0: any free one
 	Rate    int64         `json:"rate"`    // bytes per second that it serves; 0: as many as it can
 	Stall   time.Duration `json:"stall"`   // how long it waits for the next byte
@@ -66,6 +66,9 @@ type Answer struct {
 	Port  int    `json:"port,omitempty"` // that it serves at
 	Has   []int  `json:"has,omitempty"`  // places in Blobs of the request
 }
+
+// ProgramPrefix begins the name that the program itself has in the folder, until it runs.
+const ProgramPrefix = ".kk-relay-"
 
 // Limits of what is read.
 const (

@@ -32,12 +32,14 @@ func newNetwork(tb testing.TB, count int, rate int64) *network {
 	tb.Cleanup(func() { n.remove(tb) })
 	n.ip(tb, "", "netns add "+n.bridge())
 	n.ip(tb, n.bridge(), "link add br0 type bridge", "link set br0 up", "link set lo up")
-	var names, links, limits []string
+	// The kernel learns 1024 neighbors at most, in all namespaces together; what it is given does not count.
+	var names, links, limits, neighbors []string
 	limit := fmt.Sprintf("root tbf rate %dbps burst 16kb limit 256kb", rate)
 	for i := range count {
 		names = append(names, "netns add "+n.name(i))
-		links = append(links, fmt.Sprintf("link add v%d type veth peer name eth0 netns %s", i, n.name(i)),
+		links = append(links, fmt.Sprintf("link add v%d type veth peer name eth0 address %s netns %s", i, hardware(i), n.name(i)),
 			fmt.Sprintf("link set v%d master br0 up", i))
+		neighbors = append(neighbors, fmt.Sprintf("neigh replace %s lladdr %s dev eth0 nud permanent", n.address(i), hardware(i)))
 		limits = append(limits, fmt.Sprintf("qdisc add dev v%d %s", i, limit))
 	}
 	n.ip(tb, "", names...)
@@ -45,6 +47,7 @@ func newNetwork(tb testing.TB, count int, rate int64) *network {
 	n.batch(tb, "tc", n.bridge(), limits)
 	for i := range count {
 		n.ip(tb, n.name(i), "link set lo up", "addr add "+n.address(i)+"/16 dev eth0", "link set eth0 up")
+		n.ip(tb, n.name(i), neighbors...)
 		n.batch(tb, "tc", n.name(i), []string{"qdisc add dev eth0 " + limit})
 	}
 	return n
@@ -53,6 +56,8 @@ func newNetwork(tb testing.TB, count int, rate int64) *network {
 func (n *network) bridge() string       { return n.id + "b" }
 func (n *network) name(i int) string    { return fmt.Sprintf("%sn%d", n.id, i) }
 func (n *network) address(i int) string { return fmt.Sprintf("10.77.%d.%d", i/200, i%200+1) }
+
+func hardware(i int) string { return fmt.Sprintf("02:00:00:00:%02x:%02x", i/256, i%256) }
 
 func (n *network) ip(tb testing.TB, namespace string, lines ...string) {
 	tb.Helper()

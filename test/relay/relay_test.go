@@ -353,7 +353,7 @@ func BenchmarkDistribution(b *testing.B) {
 				}
 				b.StartTimer()
 				begin := time.Now()
-				report, err := c.run(b.Context(), nil)
+				report, err := c.run(b.Context(), func(e relay.Event) { b.Logf("%5.1f s: %s", time.Since(begin).Seconds(), e) })
 				took := time.Since(begin)
 				b.StopTimer()
 				if err = errors.Join(err, report.Err()); err != nil {

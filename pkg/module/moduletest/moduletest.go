@@ -39,6 +39,7 @@ type Options struct {
 	Reset   func(ctx context.Context) error
 	Ask     func(ctx context.Context, prompt string, echo bool) (string, bool, error)
 	Share   *module.Share // default: none
+	Connect func(ctx context.Context, host string) (connector.Connector, error)
 }
 
 // Find returns the module of a name among specs.
@@ -134,7 +135,7 @@ func Call(t testing.TB, args *value.Dict, o Options) *module.Call {
 		Args: args, Raw: orArgs(o.Raw, args), Now: o.now(),
 		Scope: o.scope(), Templates: template.New(environment(tree), tree), Files: tree,
 		Find: finder(tree, o.Dir), WorkDir: o.workDir(t),
-		Output: o.Output, Reset: o.Reset, Ask: o.Ask, Share: o.Share,
+		Output: o.Output, Reset: o.Reset, Ask: o.Ask, Share: o.Share, Connect: o.Connect,
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package offline holds the modules that make and check offline files, on the control node.
+// Package offline holds the modules that make, check and distribute offline files.
 package offline
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // Modules returns the modules of this package.
 func Modules() []module.Spec {
-	return []module.Spec{exportSpec(), knownSpec(), checkSpec(), packagesSpec(), repositorySpec()}
+	return []module.Spec{exportSpec(), knownSpec(), checkSpec(), packagesSpec(), repositorySpec(), distributeSpec()}
 }
 
 // item is a file as the catalog describes it.

@@ -196,19 +196,26 @@ func (a *agent) start(s *relay.Start) (port int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	listener, err := listen(s.Address, s.Port)
-	if err != nil {
-		return 0, err
+	var listener net.Listener
+	if s.Address != "" {
+		if listener, err = listen(s.Address, s.Port); err != nil {
+			return 0, err
+		}
+		port = listener.Addr().(*net.TCPAddr).Port
 	}
 	if err := confine(a.dir); err != nil {
-		_ = listener.Close()
+		if listener != nil {
+			_ = listener.Close()
+		}
 		return 0, fmt.Errorf("give up rights: %w", err)
 	}
 	a.peers = p
 	a.silence = time.AfterFunc(p.silence, a.stop)
-	a.wait.Go(func() { p.serve(a.ctx, listener, a.store) })
 	context.AfterFunc(a.ctx, func() { a.silence.Stop() })
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	if listener != nil {
+		a.wait.Go(func() { p.serve(a.ctx, listener, a.store) })
+	}
+	return port, nil
 }
 
 // listen listens at the address that others connect to; at all addresses where it is not one of this host.

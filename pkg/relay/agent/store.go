@@ -85,7 +85,7 @@ func (s *store) clean() error {
 		return err
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, partPrefix) {
+		if strings.HasPrefix(name, partPrefix) || strings.HasPrefix(name, relay.ProgramPrefix) {
 			err = errors.Join(err, s.root.Remove(name))
 		}
 	}
