@@ -13,6 +13,7 @@ import (
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
 	"kubekey/pkg/relay"
+	"kubekey/pkg/relay/program"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -43,7 +44,7 @@ func distributeSpec() module.Spec {
 			{Key: "sent", Type: "int", Doc: "bytes of these that the control node sent"},
 			{Key: "failed_hosts", Type: "list", Doc: "hosts that did not get everything"},
 		},
-		New:   func() module.Runner { return &distribute{} },
+		New:   func() module.Runner { return &distribute{program: program.For} },
 		Where: module.Once, Check: module.Skips,
 	}
 }
@@ -55,7 +56,9 @@ type distribute struct {
 	State    string     `kk:"state" default:"present" choices:"present,absent" doc:"absent removes the folder"`
 	Mode     string     `kk:"mode" default:"auto" choices:"auto,direct,relay" doc:"direct: the control node sends everything; relay: hosts pass it on; auto: relay from 8 hosts on"`
 	Port     int        `kk:"port" default:"0" doc:"TCP port that hosts listen on; 0 is any free one"`
-	Rate     int64      `kk:"rate" default:"0" doc:"bytes per second that each host, and the control node, sends at most; 0 is no limit"`
+	Rate     int        `kk:"rate" default:"0" doc:"bytes per second that each host, and the control node, sends at most; 0 is no limit"`
+
+	program func(arch string) (program.Program, bool)
 }
 
 type receiver struct {
@@ -105,7 +108,7 @@ func (m *distribute) Run(ctx context.Context, c *module.Call) (module.Result, er
 	if err != nil {
 		return module.Result{}, err
 	}
-	d := &distribution{distribute: m, call: c, stock: stock, ca: ca, rate: relay.NewLimiter(m.Rate),
+	d := &distribution{distribute: m, call: c, stock: stock, ca: ca, rate: relay.NewLimiter(int64(m.Rate)),
 		relays: m.Mode == "relay" || m.Mode == "auto" && len(m.Hosts) >= relayFrom}
 	for i, h := range m.Hosts {
 		d.hosts = append(d.hosts, &target{receiver: h, number: i, needs: needs[i], ready: make(chan struct{})})
@@ -324,22 +327,24 @@ func (d *distribution) distributeAll(ctx context.Context) (relay.Report, []strin
 // directSends is how many hosts the control node sends to at a time where it sends everything.
 const directSends = 8
 
-// missing returns the blobs that have to come to the host. A packed file is not needed where its content is.
+// missing returns the blobs that the host may lack. A packed file is not needed where its content is.
 func (t *target) missing(ctx context.Context) ([]relay.Blob, error) {
-	contents := make([]relay.Blob, len(t.needs))
-	for i, n := range t.needs {
-		contents[i] = n.content
+	var blobs, packed, contents []relay.Blob
+	for _, n := range t.needs {
+		if n.packed() {
+			packed, contents = append(packed, n.blob), append(contents, n.content)
+		} else {
+			blobs = append(blobs, n.blob)
+		}
 	}
 	has, err := t.node.Has(ctx, contents)
 	if err != nil {
 		return nil, err
 	}
-	var blobs []relay.Blob
-	for i, n := range t.needs {
-		if n.packed() && has[i] {
-			continue
+	for i, b := range packed {
+		if !has[i] {
+			blobs = append(blobs, b)
 		}
-		blobs = append(blobs, n.blob)
 	}
 	return blobs, nil
 }

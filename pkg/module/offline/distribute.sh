@@ -10,11 +10,10 @@ make) # prints zstd if the host can unpack that
 	;;
 run) # PROGRAM, which is there as PROGRAM.gz
 	umask 077
-	gzip -dc "$1.gz" >"$1" && chmod 700 "$1" && rm -f "$1.gz" || { rm -f "$1.gz" "$1"; exit 1; }
-	# It removes its file itself, if it can be run.
-	"$1" -once "$dir"
+	# The program removes its file itself, if it can be run.
+	gzip -dc "$1.gz" >"$1" && chmod 700 "$1" && rm -f "$1.gz" && "$1" -once "$dir"
 	code=$?
-	rm -f "$1"
+	rm -f "$1.gz" "$1"
 	exit "$code"
 	;;
 has) # NAME...: prints those with the right bytes

@@ -17,7 +17,6 @@ import (
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
 	"kubekey/pkg/relay"
-	"kubekey/pkg/relay/program"
 	"kubekey/pkg/shell"
 )
 
@@ -97,7 +96,7 @@ func (d *distribution) attend(ctx context.Context, t *target) {
 // attendProgram runs the program on a host until it exits; ready is called when it serves. The error is why it could
 // not run.
 func (d *distribution) attendProgram(ctx context.Context, t *target, ready func()) error {
-	p, ok := program.For(t.Arch)
+	p, ok := d.program(t.Arch)
 	if !ok {
 		return fmt.Errorf("this kk was built without kk-relay for %s", t.Arch)
 	}
@@ -156,7 +155,7 @@ func (d *distribution) startProgram(ctx context.Context, t *target, session *rel
 	if err != nil {
 		return err
 	}
-	start := relay.Start{Port: d.Port, Rate: d.Rate, Now: d.call.Now(), CA: d.ca.PEM(), Cert: cert, Key: key}
+	start := relay.Start{Port: d.Port, Rate: int64(d.Rate), Now: d.call.Now(), CA: d.ca.PEM(), Cert: cert, Key: key}
 	if ip, err := netip.ParseAddr(t.Address); err == nil && d.relays {
 		start.Address = ip.String()
 	}

@@ -59,8 +59,8 @@ func (n *plainNode) Source() relay.Source { return relay.Source{} }
 func (n *plainNode) Send(ctx context.Context, b relay.Blob) error {
 	open := n.stock.open
 	if i, packed := n.stock.items[b.Digest]; packed && !n.zstd {
-		open, b = func(relay.Blob) (io.ReadCloser, error) { return n.stock.content(b) },
-			relay.Blob{Digest: "sha256:" + i.SHA256, Size: i.Size}
+		open = func(relay.Blob) (io.ReadCloser, error) { return n.stock.content(b) }
+		return n.put(ctx, relay.Blob{Digest: "sha256:" + i.SHA256, Size: i.Size}, open)
 	}
 	return n.put(ctx, b, open)
 }

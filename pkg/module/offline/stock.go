@@ -59,7 +59,9 @@ func (s *stock) content(packed relay.Blob) (io.ReadCloser, error) {
 	return s.files[packed.Digest].Content(i)
 }
 
-func (s *stock) blob(digest string) relay.Blob { return relay.Blob{Digest: digest, Size: s.sizes[digest]} }
+func (s *stock) blob(digest string) relay.Blob {
+	return relay.Blob{Digest: digest, Size: s.sizes[digest]}
+}
 
 // file returns what a host needs for a file of the catalog.
 func (s *stock) file(name string) (need, error) {
