@@ -11,15 +11,6 @@ func (s set) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 func (s set) add(i int)      { s[i/64] |= 1 << (i % 64) }
 func (s set) remove(i int)   { s[i/64] &^= 1 << (i % 64) }
 
-func (s set) empty() bool {
-	for _, w := range s {
-		if w != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // first returns the first number that is in s and in with, and in no set of without, beginning at from and
 // continuing at 0 behind the last. It is -1 if there is none.
 func (s set) first(from int, with set, without ...set) int {

@@ -40,7 +40,14 @@ func (a *arrivals) Pop() any {
 // run returns the seconds until everything has arrived, and the bytes that the control node sent.
 func (s simulation) run(tb testing.TB) (seconds float64, sent int64) {
 	tb.Helper()
-	p := NewPlan(s.members, s.options)
+	_, seconds, sent = s.plan(tb)
+	return seconds, sent
+}
+
+// plan returns the plan that was carried out, too.
+func (s simulation) plan(tb testing.TB) (p *Plan, seconds float64, sent int64) {
+	tb.Helper()
+	p = NewPlan(s.members, s.options)
 	sending, receiving := map[int]int{}, map[int]int{}
 	sends := float64(max(1, p.slots))
 	var queue arrivals
@@ -72,7 +79,7 @@ func (s simulation) run(tb testing.TB) (seconds float64, sent int64) {
 		}
 		p.Done(next.Transfer, time.Duration((now-next.began)*1e9), err)
 	}
-	return now, sent
+	return p, now, sent
 }
 
 // workerBlobs are the sizes that a worker gets: the binaries and the layers of its images, 440 MB in all.
@@ -98,24 +105,4 @@ func same(n int, blobs []Blob) []Member {
 		members[i] = Member{Name: fmt.Sprintf("node%d", i), Blobs: blobs}
 	}
 	return members
-}
-
-func TestSimulate(t *testing.T) {
-	blobs := workerBlobs()
-	var total, largest int64
-	for _, b := range blobs {
-		total += b.Size
-		largest = max(largest, b.Size)
-	}
-	floor := float64(total) / 125e6
-	t.Log("largest", largest, total)
-	for _, n := range []int{1, 2, 3, 8, 10, 30, 100, 300, 1000} {
-		for _, k := range []int{1, 2, 4} {
-			begin := time.Now()
-			s := simulation{members: same(n, blobs), options: Options{Sends: k}, rate: 125e6, latency: 5 * time.Millisecond}
-			seconds, sent := s.run(t)
-			t.Logf("%4d sends %d: %6.1f s = %.2f x floor, control %.2f x S (%.2f s)", n, k, seconds, seconds/floor,
-				float64(sent)/float64(total), time.Since(begin).Seconds())
-		}
-	}
 }

@@ -22,7 +22,7 @@ const module = "kubekey/"
 // and may import it; siblings below one parent do not import each other.
 var floors = map[string]int{
 	"pkg/source": 0, "pkg/value": 0, "pkg/shell": 0, "pkg/redact": 0, "pkg/vault": 0, "pkg/charset": 0, "pkg/pyregex": 0,
-	"pkg/configparser": 0, "pkg/difflib": 0, "pkg/ipnet": 0, "pkg/artifact": 0,
+	"pkg/configparser": 0, "pkg/difflib": 0, "pkg/ipnet": 0, "pkg/artifact": 0, "pkg/relay": 0,
 	"pkg/expr": 1, "pkg/schema": 1, "pkg/event": 1, "pkg/connector": 1,
 	// they use pkg/expr/filters; the library joins all
 	"pkg/expr/lookups": 2, "pkg/expr/methods": 2, "pkg/expr/tests": 2, "pkg/expr/library": 3,
