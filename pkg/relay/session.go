@@ -20,7 +20,7 @@ type Session struct {
 	open func(Blob) (io.ReadCloser, error) // the bytes of a blob on the control node
 	rate *Limiter
 
-	writing sync.Mutex // one line, or one line with the frames behind it
+	writing chan struct{} // has room for who writes one line, or one with the frames behind it
 
 	mu      sync.Mutex
 	next    int64
@@ -34,7 +34,8 @@ type Session struct {
 // open returns, no faster than rate allows; nil is no limit. The session ends with out; Close closes in.
 func NewSession(name string, in io.WriteCloser, out io.Reader, open func(Blob) (io.ReadCloser, error),
 	rate *Limiter) *Session {
-	s := &Session{name: name, in: in, open: open, rate: rate, waiting: map[int64]chan Answer{}, ended: make(chan struct{})}
+	s := &Session{name: name, in: in, open: open, rate: rate, waiting: map[int64]chan Answer{}, ended: make(chan struct{}),
+		writing: make(chan struct{}, 1)}
 	go s.listen(NewLineReader(out))
 	return s
 }
@@ -48,6 +49,7 @@ func (s *Session) listen(r *bufio.Reader) {
 				err = errors.New("the program on the host has exited")
 			}
 			s.end(err)
+			_, _ = io.Copy(io.Discard, r) // a program that still prints can exit
 			return
 		}
 		s.mu.Lock()
@@ -60,9 +62,7 @@ func (s *Session) listen(r *bufio.Reader) {
 	}
 }
 
-// End ends the session: whoever waits for an answer gets the error.
-func (s *Session) End(err error) { s.end(err) }
-
+// end ends the session: whoever waits for an answer gets the error.
 func (s *Session) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +120,8 @@ func (s *Session) converse(ctx context.Context, q Request, write func(Request) e
 	var writer sync.WaitGroup
 	defer writer.Wait() // write uses what belongs to the caller
 	writer.Go(func() {
-		s.writing.Lock()
-		defer s.writing.Unlock()
+		s.writing <- struct{}{}
+		defer func() { <-s.writing }()
 		written <- write(q)
 	})
 	done := ctx.Done()
@@ -153,8 +153,8 @@ func (s *Session) converse(ctx context.Context, q Request, write func(Request) e
 }
 
 func (s *Session) cancel(id int64) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
 	_ = WriteLine(s.in, Request{Do: DoCancel, Of: id}) // it is lost if it does not confirm
 }
 
@@ -199,9 +199,11 @@ func (s *Session) ping(every time.Duration) {
 		case <-s.ended:
 			return
 		case <-tick.C:
-			if s.writing.TryLock() { // whoever writes shows it too
+			select {
+			case s.writing <- struct{}{}:
 				_ = WriteLine(s.in, Request{Do: DoPing}) // an error shows in the next request
-				s.writing.Unlock()
+				<-s.writing
+			default: // whoever writes shows it too
 			}
 		}
 	}
@@ -290,7 +292,7 @@ func (s *Session) Remove(ctx context.Context, b Blob) error {
 
 // Raw writes a line, whose answer nobody waits for.
 func (s *Session) Raw(q Request) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
 	return WriteLine(s.in, q)
 }

@@ -114,12 +114,27 @@ func (d *distribution) attendProgram(ctx context.Context, t *target, ready func(
 	defer func() { _ = session.Close() }()
 	var exit connector.Exit
 	var ended, started error
-	module.Parallel(2, 2, func(i int) {
-		if i == 0 {
-			exit, ended = t.conn.Run(ctx, connector.Command{Line: shell.Script(distributeScript, d.Dir, "run", file), Stdin: in,
-				Stdout: out, Stderr: said})
-			_ = out.Close() // the session ends
-			_ = in.Close()
+	running, kill := context.WithCancel(ctx)
+	defer kill()
+	exited := make(chan struct{})
+	module.Parallel(3, 3, func(i int) {
+		switch i {
+		case 0:
+			defer close(exited)
+			defer func() {
+				_ = out.Close() // the session ends
+				_ = in.Close()
+			}()
+			exit, ended = t.conn.Run(running, connector.Command{Line: shell.Script(distributeScript, d.Dir, "run", file),
+				Stdin: in, Stdout: out, Stderr: said})
+			return
+		case 1:
+			<-session.Ended()
+			select {
+			case <-exited:
+			case <-time.After(exitTime):
+				kill()
+			}
 			return
 		}
 		started = errors.New("it was not started") // if it panics
@@ -144,8 +159,11 @@ func (d *distribution) attendProgram(ctx context.Context, t *target, ready func(
 	return started
 }
 
-// startTime is how long the program may take to start.
-const startTime = time.Minute
+// How long the program may take to start, and to exit when its input is closed.
+const (
+	startTime = time.Minute
+	exitTime  = 10 * time.Second
+)
 
 func (d *distribution) startProgram(ctx context.Context, t *target, session *relay.Session) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
