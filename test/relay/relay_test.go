@@ -24,13 +24,13 @@ import (
 )
 
 // rate is that of every link, in bytes per second; that of the control node, too.
-const rate = 1 << 20
+const rate = 512 << 10
 
-// blobs returns blobs of different sizes, 6 MiB in all, and their bytes.
+// blobs returns blobs of different sizes, 3 MiB in all, and their bytes.
 func blobs() ([]relay.Blob, map[string][]byte) {
 	var all []relay.Blob
 	data := map[string][]byte{}
-	for i, kilobytes := range []int{1100, 900, 800, 700, 600, 500, 400, 300, 300, 200, 150, 100, 60, 30, 3, 1} {
+	for i, kilobytes := range []int{550, 450, 400, 350, 300, 250, 200, 150, 150, 100, 75, 50, 30, 15, 2, 1} {
 		text := make([]byte, kilobytes<<10)
 		_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(text)
 		sum := sha256.Sum256(text)
@@ -265,8 +265,8 @@ func TestFailingHosts(t *testing.T) {
 func measure(tb testing.TB, c *cluster, took time.Duration, report relay.Report) (floors, sent float64) {
 	size := float64(total(c.blobs))
 	floors, sent = took.Seconds()/(size/rate), float64(report.Sent)/size
-	tb.Logf("%d hosts, %.1f MiB each at %d MiB/s: %.1f s, which is %.2f times the floor; the control node sent %.2f times "+
-		"one host's bytes", len(c.hosts), size/(1<<20), rate>>20, took.Seconds(), floors, sent)
+	tb.Logf("%d hosts, %.1f MiB each at %d KiB/s: %.1f s, which is %.2f times the floor; the control node sent %.2f times "+
+		"one host's bytes", len(c.hosts), size/(1<<20), rate>>10, took.Seconds(), floors, sent)
 	return floors, sent
 }
 
