@@ -69,6 +69,14 @@ func TestDirect(t *testing.T) {
 	}
 }
 
+// TestHelpIsBounded checks that the control node sends a blob and no more than two further copies.
+func TestHelpIsBounded(t *testing.T) {
+	s := simulation{members: same(500, []Blob{{"sha256:1", 1e6}}), rate: gigabit}
+	if _, sent := s.run(t); sent > 3e6 {
+		t.Errorf("it sent %d bytes", sent)
+	}
+}
+
 // TestZones checks that one copy of each blob comes to a zone.
 func TestZones(t *testing.T) {
 	blobs := workerBlobs()

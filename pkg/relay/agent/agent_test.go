@@ -305,6 +305,18 @@ func TestNothingIsLeft(t *testing.T) {
 			l.has(h)
 		})
 	}
+	t.Run("interrupted while the control node sends", func(t *testing.T) {
+		l.T = t
+		h := l.start("h.relay", nil)
+		stuck := l.blob(1 << 20)
+		if err := h.Raw(relay.Request{ID: 1000, Do: relay.DoPut, Blob: &stuck}); err != nil { // but no bytes
+			t.Fatal(err)
+		}
+		waitFor(t, "a part", func() bool { return len(entries(h.dir)) > 0 })
+		_ = h.cmd.Process.Signal(os.Interrupt)
+		_ = h.cmd.Wait()
+		l.has(h)
+	})
 	t.Run("silence", func(t *testing.T) {
 		l.T = t
 		h := l.attach("h", filepath.Join(t.TempDir(), "blobs"))
