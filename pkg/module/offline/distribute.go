@@ -54,7 +54,7 @@ type distribute struct {
 	Hosts    []receiver `kk:"hosts,required" doc:"hosts, and what each one needs"`
 	Dir      string     `kk:"dir,path" default:"/var/lib/kubekey/blobs" doc:"folder on the hosts, for this module alone"`
 	State    string     `kk:"state" default:"present" choices:"present,absent" doc:"absent removes the folder"`
-	Mode     string     `kk:"mode" default:"auto" choices:"auto,direct,relay" doc:"direct: the control node sends everything; relay: hosts pass it on; auto: relay from 8 hosts on"`
+	Mode     string     `kk:"mode" default:"auto" choices:"auto,direct,relay" doc:"who sends: the control node, or hosts too; auto: relay from 8 hosts on"`
 	Port     int        `kk:"port" default:"0" doc:"TCP port that hosts listen on; 0 is any free one"`
 	Rate     int        `kk:"rate" default:"0" doc:"bytes per second that each host, and the control node, sends at most; 0 is no limit"`
 
