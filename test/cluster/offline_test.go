@@ -33,6 +33,7 @@ func TestOffline(t *testing.T) {
 	c.healthy(t)
 	c.imagesAreKept(t, images)
 	c.nothingEscaped(t)
+	c.reconnect(t)
 	c.destroy(t, before)
 }
 
@@ -43,16 +44,19 @@ func (c *controller) cutOff(t *testing.T, file string) {
 	if err := os.RemoveAll(filepath.Join(c.dir, "cache")); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		c.file = ""
-		if err := c.lab.Connect(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { c.reconnect(t) })
 	if err := c.lab.Cut(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c.file = file
+}
+
+func (c *controller) reconnect(t *testing.T) {
+	t.Helper()
+	c.file = ""
+	if err := c.lab.Connect(context.Background()); err != nil {
+		t.Error(err)
+	}
 }
 
 func (c *controller) nothingEscaped(t *testing.T) {
@@ -80,12 +84,11 @@ func (c *controller) images(t *testing.T) map[int]string {
 // is full. The lab's kubelets do it never: they do not find the size of a disk that is shared by all hosts.
 func (c *controller) imagesAreKept(t *testing.T, before map[int]string) {
 	t.Helper()
-	const busybox = "docker.io/library/busybox"
-	for n, list := range before {
-		c.exec(t, n, "/usr/local/bin/ctr -n k8s.io images label "+busybox+":1.37.0 io.cri-containerd.pinned=")
-		_, digest, _ := strings.Cut(list, busybox+"@")
-		digest, _, _ = strings.Cut(digest, "\n")
-		c.exec(t, n, "/usr/local/bin/ctr -n k8s.io images rm "+busybox+"@"+digest)
+	const busybox = "docker.io/library/busybox:1.37.0"
+	for n := range before {
+		c.exec(t, n, "PATH=$PATH:/usr/local/bin; digest=$(ctr -n k8s.io images ls name=="+busybox+" | awk 'END {print $3}'); "+
+			"for i in $(ctr -n k8s.io images ls target.digest==$digest -q); do "+
+			"ctr -n k8s.io images label $i io.cri-containerd.pinned=; done; sleep 2")
 		if out := c.exec(t, n, "/usr/local/bin/crictl rmi --prune"); strings.Count(out, "Deleted:") != 1 {
 			t.Errorf("%s: images that were removed, want busybox alone, which lost its pin: %q", c.name(n), out)
 		}

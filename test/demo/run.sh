@@ -46,7 +46,8 @@ kk create inventory --nodes "${nodes%,}" >inventory.yaml
 if [ "${2:-}" = offline ]; then
   show kk artifact export -i inventory.yaml -c config.yaml --os debian-12 -o kubernetes.tar
   show kk artifact verify kubernetes.tar
-  kill "$mirror" && wait "$mirror" || true
+  kill "$mirror"
+  wait "$mirror" || true
   mirror=
   rm -rf "$KK_WORKDIR"
   outpost=$(cd "$root" && go run ./test/lab/cmd cut -name demo)

@@ -32,7 +32,7 @@ func TestDistribute(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "file.tar")
-	if _, err := b.Write(t.Context(), file, nil); err != nil {
+	if _, err := b.Write(t.Context(), file, artifact.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	manifest, err := b.Manifest()

@@ -26,13 +26,13 @@ import (
 	"kubekey/pkg/value"
 )
 
-// machine is a host on this machine: in a mount namespace of its own, /var/lib/kubekey is another folder.
-type machine struct {
+// relayHost is a host on this machine: in a mount namespace of its own, /var/lib/kubekey is another folder.
+type relayHost struct {
 	connector.Connector
 	dir string
 }
 
-func (m machine) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
+func (m relayHost) Run(ctx context.Context, c connector.Command) (connector.Exit, error) {
 	inner := "mount --bind " + shell.Quote(m.dir) + " /var/lib/kubekey && exec sh -c " + shell.Quote(c.Line)
 	c.Line, c.Script = "exec unshare -m sh -c "+shell.Quote(inner), nil
 	return m.Connector.Run(ctx, c)
@@ -74,7 +74,7 @@ func newSite(t *testing.T, count int) *site {
 		s.data[hex.EncodeToString(sum[:])] = data
 	}
 	s.file = filepath.Join(dir, "file.tar")
-	if _, err := b.Write(t.Context(), s.file, nil); err != nil {
+	if _, err := b.Write(t.Context(), s.file, artifact.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range count {
@@ -118,7 +118,7 @@ func (s *site) connect(_ context.Context, host string) (connector.Connector, err
 	if !ok {
 		return nil, &connector.UnreachableError{Host: host, Reason: "no route to " + host}
 	}
-	return machine{moduletest.Shell(), dir}, nil
+	return relayHost{moduletest.Shell(), dir}, nil
 }
 
 // run distributes to hosts; args are further arguments.

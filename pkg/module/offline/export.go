@@ -45,24 +45,24 @@ func exportSpec() module.Spec {
 }
 
 type export struct {
-	Dest       string    `kk:"dest,required,path" doc:"path of the file on the control node"`
-	Cache      string    `kk:"cache,required,path" doc:"directory on the control node that has the files"`
-	Layout     string    `kk:"layout,path" doc:"OCI layout that has the images; default: images in cache"`
-	Files      []item    `kk:"files" doc:"files for hosts"`
-	Charts     []item    `kk:"charts" doc:"Helm charts"`
-	Packages   []item    `kk:"packages" doc:"files of repositories of packages, as artifact_packages returns them"`
-	Extras     []item    `kk:"extras" doc:"further files"`
-	Programs   []program `kk:"programs" doc:"builds of kk, for those who receive the file"`
-	Images     []image   `kk:"images" doc:"images, by their names in the layout"`
-	Platforms  []string  `kk:"platforms" doc:"platforms of the images, such as linux/amd64"`
-	Kubernetes []string  `kk:"kubernetes" doc:"versions of Kubernetes that the file is for"`
-	Base       string    `kk:"base,path" doc:"older offline file, or its manifest: only what it lacks is written, as a delta; files and images that it has need not be in cache"`
-	Split      int       `kk:"split" default:"0" doc:"size of parts in bytes: DEST.001 and so on; 0 writes one file"`
-	SBOM       bool      `kk:"sbom" default:"yes" doc:"add documents that list what is in everything, as SPDX and CycloneDX; not for a delta with items that are not in cache"`
-	Catalog    []string  `kk:"catalog" doc:"catalog files that the file was planned with, in order"`
+	Dest       string   `kk:"dest,required,path" doc:"path of the file on the control node"`
+	Cache      string   `kk:"cache,required,path" doc:"directory on the control node that has the files"`
+	Layout     string   `kk:"layout,path" doc:"OCI layout that has the images; default: images in cache"`
+	Files      []item   `kk:"files" doc:"files for hosts"`
+	Charts     []item   `kk:"charts" doc:"Helm charts"`
+	Packages   []item   `kk:"packages" doc:"files of repositories of packages, as artifact_packages returns them"`
+	Extras     []item   `kk:"extras" doc:"further files"`
+	Programs   []build  `kk:"programs" doc:"builds of kk, for those who receive the file"`
+	Images     []image  `kk:"images" doc:"images, by their names in the layout"`
+	Platforms  []string `kk:"platforms" doc:"platforms of the images, such as linux/amd64"`
+	Kubernetes []string `kk:"kubernetes" doc:"versions of Kubernetes that the file is for"`
+	Base       string   `kk:"base,path" doc:"older offline file, or its manifest: only what it lacks is written, as a delta; files and images that it has need not be in cache"`
+	Split      int      `kk:"split" default:"0" doc:"size of parts in bytes: DEST.001 and so on; 0 writes one file"`
+	SBOM       bool     `kk:"sbom" default:"yes" doc:"add documents that list what is in everything, as SPDX and CycloneDX; not for a delta with items that are not in cache"`
+	Catalog    []string `kk:"catalog" doc:"catalog files that the file was planned with, in order"`
 }
 
-type program struct {
+type build struct {
 	Path string `kk:"path,required,path" doc:"path of the program"`
 	Arch string `kk:"arch,required" doc:"architecture that it runs on"`
 }
