@@ -19,8 +19,8 @@ import (
 
 const pause = "registry.k8s.io/pause:3.10.1"
 
-// site is a cache with a program, a chart and an image for amd64, and the arguments that export them.
-func site(t *testing.T) (dir string, args *value.Dict) {
+// exportSite is a cache with a program, a chart and an image for amd64, and the arguments that export them.
+func exportSite(t *testing.T) (dir string, args *value.Dict) {
 	t.Helper()
 	dir = t.TempDir()
 	for name, text := range map[string]string{"amd64/kubeadm": strings.Repeat("kubeadm ", 500), "charts/flannel-1.tgz": "\x1f\x8bchart",
@@ -60,7 +60,7 @@ func site(t *testing.T) (dir string, args *value.Dict) {
 }
 
 func TestExport(t *testing.T) {
-	dir, args := site(t)
+	dir, args := exportSite(t)
 	spec := moduletest.Find(t, Modules(), "artifact_export")
 	out := filepath.Join(dir, "out.tar")
 	check := moduletest.Run(t, spec, args, moduletest.Options{Check: true})
@@ -96,7 +96,7 @@ func TestExport(t *testing.T) {
 }
 
 func TestCheckListsWhatIsMissing(t *testing.T) {
-	dir, args := site(t)
+	dir, args := exportSite(t)
 	moduletest.Run(t, moduletest.Find(t, Modules(), "artifact_export"), args, moduletest.Options{})
 	spec := moduletest.Find(t, Modules(), "artifact_check")
 	out := filepath.Join(dir, "out.tar")
