@@ -65,6 +65,25 @@ func (w *imageWalk) index(d v1.Descriptor, depth int) error {
 			return fmt.Errorf("the image for %s: %w", d.Platform, err)
 		}
 	}
+	return w.attestations(m, depth)
+}
+
+// attestations collects what the index has about its images, as BuildKit adds it, where it is at hand.
+func (w *imageWalk) attestations(m *v1.IndexManifest, depth int) error {
+	for _, d := range m.Manifests {
+		about := d.Annotations["vnd.docker.reference.digest"]
+		if about == "" || !slices.ContainsFunc(m.Manifests, func(o v1.Descriptor) bool {
+			return o.Digest.String() == about && w.blobs[Blob{about, o.Size}]
+		}) {
+			continue
+		}
+		if _, err := w.stat(d.Digest.String()); err != nil {
+			continue
+		}
+		if err := w.collect(d, depth+1); err != nil {
+			return fmt.Errorf("the attestation of %s: %w", about, err)
+		}
+	}
 	return nil
 }
 

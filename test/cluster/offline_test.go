@@ -37,6 +37,24 @@ func TestOffline(t *testing.T) {
 	c.destroy(t, before)
 }
 
+// With a registry host, images go there out of the file, and nodes pull them.
+func TestOfflineWithRegistry(t *testing.T) {
+	inTime(t, 8*time.Minute)
+	c := newController(t, groups{"kube_control_plane": {1}, "kube_worker": {1}, "image_registry": {4}}, "")
+	before := c.listings(t)
+	file := filepath.Join(t.TempDir(), "kubernetes.tar")
+	c.run(t, "artifact", "export", "-o", file, "--os", "debian-12", "--split", "300M")
+	c.cutOff(t, file)
+	c.run(t, "create", "cluster", "--yes")
+	c.healthy(t)
+	c.imagesAreFrom(t, "registry.kk.local/")
+	second := c.run(t, "create", "cluster", "--yes")
+	second.unchanged(t)
+	c.nothingEscaped(t)
+	c.reconnect(t)
+	c.destroy(t, before)
+}
+
 // cutOff cuts the lab's network until the test ends. kk then works in another directory, with nothing but
 // the file, and reaches the hosts alone.
 func (c *controller) cutOff(t *testing.T, file string) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +103,11 @@ func TestFromOfflineFile(t *testing.T) {
 func TestSparseLayoutKeepsTheIndex(t *testing.T) {
 	from := plain(t)
 	index := multi(t, "amd64", "arm64", "s390x")
+	images, _ := index.IndexManifest()
+	attestation := platformImage(t, "unknown")
+	index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: attestation, Descriptor: v1.Descriptor{
+		Platform:    &v1.Platform{OS: "linux", Architecture: "unknown"},
+		Annotations: map[string]string{"vnd.docker.reference.digest": images.Manifests[1].Digest.String()}}})
 	from.push(t, "m:1", index)
 	dir := t.TempDir()
 	args := value.NewDict("tls", plainTLS(from), "src", from.host+"/m:1", "dest", "oci:"+dir+":m", "sparse", true,
@@ -115,6 +121,9 @@ func TestSparseLayoutKeepsTheIndex(t *testing.T) {
 	m, err := b.Manifest()
 	if err != nil || m.Items[0].Blob != digestOf(t, index) {
 		t.Errorf("the image has the digest %+v, %v", m.Items, err)
+	}
+	if !slices.Contains(m.Items[0].Blobs, digestOf(t, attestation)) {
+		t.Error("the attestation is missing")
 	}
 	list, _ := index.IndexManifest()
 	if _, err := os.Stat(filepath.Join(dir, "blobs", "sha256", list.Manifests[0].Digest.Hex)); err == nil {
