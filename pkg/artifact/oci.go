@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -159,15 +160,47 @@ type NamedImage struct {
 // progress may be nil.
 func WriteArchive(ctx context.Context, to io.Writer, images []NamedImage, platform v1.Platform,
 	progress func(done, total int64)) error {
-	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
+	index, parts, err := archiveOf(images, platform)
+	if err != nil {
+		return err
+	}
 	a := archive{ctx: ctx, tar: tar.NewWriter(to), progress: progress}
-	var parts []archived
+	for _, p := range parts {
+		a.total += p.d.Size
+	}
+	a.head(index)
+	for _, p := range parts {
+		a.blob(p)
+	}
+	return errors.Join(a.err, a.tar.Close())
+}
+
+// WriteArchiveHead writes the archive of WriteArchive without its blobs: oci-layout, index.json, and names, which lists
+// all entries of the whole archive, a line each.
+func WriteArchiveHead(ctx context.Context, to io.Writer, images []NamedImage, platform v1.Platform) error {
+	index, parts, err := archiveOf(images, platform)
+	if err != nil {
+		return err
+	}
+	names := layoutName + "\n" + indexName + "\n"
+	for _, p := range parts {
+		names += blobName(p.d.Digest.String()) + "\n"
+	}
+	a := archive{ctx: ctx, tar: tar.NewWriter(to)}
+	a.head(index)
+	a.entry("names", int64(len(names)), strings.NewReader(names))
+	return errors.Join(a.err, a.tar.Close())
+}
+
+// archiveOf returns the index of an archive, and its blobs.
+func archiveOf(images []NamedImage, platform v1.Platform) (text []byte, parts []archived, err error) {
+	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
 	seen := map[v1.Hash]bool{}
 	for _, i := range images {
 		root := v1.Descriptor{MediaType: i.Item.MediaType, Digest: v1.Hash{Algorithm: "sha256", Hex: i.Item.SHA256}}
 		blobs, err := i.File.imageParts(root, platform)
 		if err != nil {
-			return fmt.Errorf("%s: %w", i.Item, err)
+			return nil, nil, fmt.Errorf("%s: %w", i.Item, err)
 		}
 		root.Size = blobs[0].Size
 		for _, name := range i.Names {
@@ -179,20 +212,11 @@ func WriteArchive(ctx context.Context, to io.Writer, images []NamedImage, platfo
 			if !seen[d.Digest] {
 				seen[d.Digest] = true
 				parts = append(parts, archived{i.File, d})
-				a.total += d.Size
 			}
 		}
 	}
-	text, err := encodeJSON(index)
-	if err != nil {
-		return err
-	}
-	a.entry(layoutName, int64(len(layoutText)), bytes.NewReader([]byte(layoutText)))
-	a.entry(indexName, int64(len(text)), bytes.NewReader(text))
-	for _, p := range parts {
-		a.blob(p)
-	}
-	return errors.Join(a.err, a.tar.Close())
+	text, err = encodeJSON(index)
+	return text, parts, err
 }
 
 type archived struct {
@@ -207,6 +231,12 @@ type archive struct {
 	done, total int64
 	progress    func(done, total int64)
 	err         error
+}
+
+// head writes what stands before the blobs.
+func (a *archive) head(index []byte) {
+	a.entry(layoutName, int64(len(layoutText)), strings.NewReader(layoutText))
+	a.entry(indexName, int64(len(index)), bytes.NewReader(index))
 }
 
 func (a *archive) entry(name string, size int64, from io.Reader) {

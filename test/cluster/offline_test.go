@@ -15,7 +15,7 @@ func TestOffline(t *testing.T) {
 	inTime(t, 13*time.Minute)
 	first := groups{"kube_control_plane": {1}, "kube_worker": {1, 2}}
 	grown := groups{"kube_control_plane": {1}, "kube_worker": {1, 2, 3}}
-	c := newController(t, grown, "")
+	c := newController(t, grown, "distribution: {mode: relay}")
 	before := c.listings(t)
 	file := filepath.Join(t.TempDir(), "kubernetes.tar")
 	c.run(t, "artifact", "export", "-o", file, "--os", "debian-12")
@@ -24,6 +24,9 @@ func TestOffline(t *testing.T) {
 
 	made := c.run(t, "create", "cluster", "--yes")
 	c.healthy(t)
+	if !strings.Contains(made.out, "Send images from node to node") || strings.Contains(made.out, "served directly") {
+		t.Errorf("images did not go from node to node:\n%s", made.out)
+	}
 	images := c.images(t)
 	second := c.run(t, "create", "cluster", "--yes")
 	second.unchanged(t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -148,7 +149,7 @@ esac`
 
 func TestLoad(t *testing.T) {
 	file, image := offline(t, "amd64", "arm64")
-	host := moduletest.NewStandIns(t, map[string]string{"ctr": containerd})
+	host := moduletest.NewStandIns(t, map[string]string{"ctr": containerd, "tar": "exec " + tarPath(t) + ` "$@"`, "ln": "exec /bin/ln \"$@\""})
 	o := moduletest.Options{Conn: host}
 	load := moduletest.Find(t, Modules(), "image_load")
 	args := value.NewDict("artifact", []any{file}, "images", []any{pause, pause}, "platform", "linux/arm64")
@@ -176,8 +177,61 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	moduletest.RunTwice(t, load, args, o)
+	// Blobs that are on the host are read there.
+	blobs := t.TempDir()
+	for name, digest := range map[string]string{"index": digestOf(t, image), "manifest": m.Manifests[1].Digest.String()} {
+		f, err := artifact.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := f.Blob(digest)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		text, _ := io.ReadAll(r)
+		put := func(digest string, text []byte) {
+			if err := os.WriteFile(filepath.Join(blobs, strings.TrimPrefix(digest, "sha256:")), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(digest, text)
+		if name == "manifest" {
+			manifest, _ := v1.ParseManifest(strings.NewReader(string(text)))
+			for _, d := range append(manifest.Layers, manifest.Config) {
+				r, _ := f.Blob(d.Digest.String())
+				text, _ := io.ReadAll(r)
+				put(d.Digest.String(), text)
+			}
+		}
+		_ = f.Close()
+	}
+	args.Set("blobs", blobs)
+	if err := os.WriteFile(filepath.Join(host.Dir, "store", "broken"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	moduletest.RunTwice(t, load, args, o)
+	again := names(t, archive)
+	for name := range have {
+		if !again[name] {
+			t.Errorf("the archive that is put together on the host lacks %s", name)
+		}
+	}
+	_ = os.Remove(filepath.Join(blobs, m.Manifests[1].Digest.Hex))
+	if err := os.WriteFile(filepath.Join(host.Dir, "store", "broken"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	moduletest.Fails(t, "read images in "+blobs, load, args, o)
 	args.Set("platform", "linux/riscv64")
 	moduletest.Fails(t, "image "+pause+" for linux/riscv64 is not in the offline file", load, args, o)
+}
+
+func tarPath(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("tar")
+	if err != nil {
+		t.Skip("tar is missing")
+	}
+	return path
 }
 
 // names lists the entries of a tar.

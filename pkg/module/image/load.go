@@ -42,6 +42,7 @@ type load struct {
 	Artifact []string `kk:"artifact,required" doc:"offline files on the control node"`
 	Images   []string `kk:"images,required" doc:"full names of the images, as the file lists them"`
 	Platform string   `kk:"platform,required" doc:"platform of the host, such as linux/amd64"`
+	Blobs    string   `kk:"blobs" doc:"folder on the host that has the blobs of the images, as artifact_distribute brings them: only their list is sent"`
 	Ctr      string   `kk:"ctr" default:"ctr" doc:"containerd's command line client on the host"`
 }
 
@@ -127,7 +128,7 @@ type state struct {
 }
 
 func (m *load) script(what string) *hostscript.Script {
-	return hostscript.New(loadScript).Set("ctr", m.Ctr).Set("platform", m.Platform).Set("do", what)
+	return hostscript.New(loadScript).Set("ctr", m.Ctr).Set("platform", m.Platform).Set("blobs", m.Blobs).Set("do", what)
 }
 
 func (m *load) existing(ctx context.Context, c *module.Call) (map[string]state, error) {
@@ -178,6 +179,10 @@ func (m *load) load(ctx context.Context, c *module.Call, send []artifact.NamedIm
 	module.Parallel(2, 2, func(i int) {
 		if i == 0 {
 			defer func() { _ = to.CloseWithError(wrote) }() // never fails
+			if m.Blobs != "" {
+				wrote = artifact.WriteArchiveHead(ctx, to, send, platform[0])
+				return
+			}
 			wrote = artifact.WriteArchive(ctx, to, send, platform[0], func(done, total int64) { report("images", done, total) })
 			return
 		}

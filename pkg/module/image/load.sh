@@ -11,7 +11,16 @@ list)
 	say ls "$(cat "$tmp/ls")"
 	;;
 load)
-	if [ -n "$p_import" ]; then
+	if [ -n "$p_import" ] && [ -n "$p_blobs" ]; then
+		# The blobs are on the host: the archive is put together here, and streamed.
+		mkdir -p "$tmp/archive/blobs"
+		ln -s "$p_blobs" "$tmp/archive/blobs/sha256"
+		tar -xf - -C "$tmp/archive" 2>"$tmp/err" || fail "unpack the list of images: $(cat "$tmp/err")"
+		{ tar -chf - -C "$tmp/archive" -T "$tmp/archive/names" 2>"$tmp/tar" || : >"$tmp/short"; } |
+			images import --platform "$p_platform" - >"$tmp/out" 2>"$tmp/err" ||
+			fail "import images: $(tail -n 3 "$tmp/tar" "$tmp/err")"
+		[ ! -e "$tmp/short" ] || fail "read images in $p_blobs: $(tail -n 3 "$tmp/tar")"
+	elif [ -n "$p_import" ]; then
 		images import --platform "$p_platform" - >"$tmp/out" 2>"$tmp/err" || fail "import images: $(tail -n 3 "$tmp/err")"
 	fi
 	for ref; do
