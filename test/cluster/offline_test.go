@@ -24,7 +24,7 @@ func TestOffline(t *testing.T) {
 
 	made := c.run(t, "create", "cluster", "--yes")
 	c.healthy(t)
-	if !strings.Contains(made.out, "Send images from node to node") || strings.Contains(made.out, "served directly") {
+	if !strings.Contains(made.out, "Push images from node to node") || strings.Contains(made.out, "served directly") {
 		t.Errorf("images did not go from node to node:\n%s", made.out)
 	}
 	images := c.images(t)
