@@ -195,7 +195,7 @@ func (c cluster) best(d dimension, missing map[pair]bool) string {
 }
 
 func (c cluster) layout() simulated.Layout {
-	l := simulated.Layout{Family: c["family"], ControlPlanes: 3, Workers: 2, NFS: c["more"] == "yes"}
+	l := simulated.Layout{Family: c["family"], ControlPlanes: 3, Workers: 2, NFS: c["more"] == "yes", Isolated: c["more"] == "yes"}
 	if c["registry"] != "none" {
 		l.Registries = 1
 		if c["more"] == "yes" {

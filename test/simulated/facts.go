@@ -37,6 +37,10 @@ func facts(_ context.Context, a *asked) (module.Result, error) {
 	if v6 != "" {
 		d.Set("default_ipv6", value.NewDict("interface", "eth0", "address", v6, "gateway", "fe80::1", "prefix", "64"))
 	}
+	if a.variable("simulated_isolated") != "" {
+		d.Set("default_ipv4", value.NewDict())
+		d.Set("default_ipv6", value.NewDict())
+	}
 	out := value.NewDict()
 	for key, v := range d.All() {
 		out.Set("ansible_"+value.Str(key), v)

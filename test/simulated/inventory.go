@@ -14,6 +14,7 @@ type Layout struct {
 	Etcd          int // hosts of the group etcd, from the first control plane on; 0 leaves the group out
 	Registries    int
 	NFS           bool
+	Isolated      bool // the last node has no default route
 }
 
 // Hosts are the names of the hosts, control planes first.
@@ -40,7 +41,11 @@ func (l Layout) Inventory() string {
 		all = append(all, "nfs1")
 	}
 	for i, h := range all {
-		fmt.Fprintf(&b, "    %s: {%s}\n", h, l.addresses(i+1))
+		isolated := ""
+		if l.Isolated && i == len(hosts)-1 {
+			isolated = ", simulated_isolated: true"
+		}
+		fmt.Fprintf(&b, "    %s: {%s%s}\n", h, l.addresses(i+1), isolated)
 	}
 	b.WriteString("  children:\n    k8s_cluster: {children: {kube_control_plane: {}, kube_worker: {}}}\n")
 	for _, g := range []struct {
