@@ -124,8 +124,7 @@ func (a *app) checkSigners(q *question, set artifact.Set) error {
 			_, err = signature.Verify(f.ManifestBytes(), signatures, allowed, time.Now())
 		}
 		if err != nil {
-			ds.Add(source.Errorf(q.config.At("artifact", "allowed_signers"), "%s: %s", f.Path, err).
-				WithHelp("get the file from who may sign it, sign it with `kk artifact sign`, or add the key to allowed_signers"))
+			ds.Add(source.Errorf(q.config.At("artifact", "allowed_signers"), "%s: %s", f.Path, err))
 		}
 	}
 	return ds.Err()
