@@ -287,3 +287,30 @@ func TestManifestIsJSON(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+// Readers such as decompressors read on after the end.
+func TestBlobsEndOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "notes.tgz")
+	if err := os.WriteFile(path, []byte("\x1f\x8bnotes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := NewBuilder(dir, Covers{}, nil)
+	if err := b.AddFile(t.Context(), Item{Kind: KindExtra, Name: "notes", File: "notes.tgz"}, path); err != nil {
+		t.Fatal(err)
+	}
+	m, err := b.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.Blob(m.Items[0].Blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(r); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF { //nolint:errorlint // io.EOF itself
+		t.Errorf("a read after the end: %d, %v", n, err)
+	}
+}

@@ -373,6 +373,7 @@ type verifier struct {
 	left   int64
 	sum    hash.Hash
 	digest string
+	end    error // what further reads return; nil before the end
 }
 
 func verified(from io.Reader, size int64, digest string) *verifier {
@@ -380,6 +381,9 @@ func verified(from io.Reader, size int64, digest string) *verifier {
 }
 
 func (v *verifier) Read(p []byte) (int, error) {
+	if v.end != nil {
+		return 0, v.end
+	}
 	n, err := v.from.Read(p)
 	if v.left -= int64(n); v.left < 0 {
 		return 0, v.tooLong()
@@ -388,7 +392,8 @@ func (v *verifier) Read(p []byte) (int, error) {
 	if !errors.Is(err, io.EOF) {
 		return n, err
 	}
-	return n, cmp.Or(v.finish(), io.EOF)
+	v.end = cmp.Or(v.finish(), io.EOF)
+	return n, v.end
 }
 
 // finish checks size and digest of what was read.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -86,6 +87,9 @@ func (s *scanner) problem(name string, err error) {
 	}
 	if name = text(name); name != "" {
 		name += ": "
+	}
+	if in := (*fs.PathError)(nil); errors.As(err, &in) {
+		err = in.Err // the path is one of this machine
 	}
 	s.out.Problems = append(s.out.Problems, text("could not be read: "+name+err.Error()))
 }
