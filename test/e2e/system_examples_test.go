@@ -13,13 +13,20 @@ import (
 
 // notHere are modules whose examples a host of Debian cannot run.
 var notHere = map[string]string{
-	"zypper":    "the host has no repository of SUSE",
-	"apk":       "Debian has no apk",
-	"dnf":       "its example installs from a repository that is not there; TestDNF has one",
-	"selinux":   "the kernel of the lab has no SELinux",
-	"seboolean": "the kernel of the lab has no SELinux",
-	"mount":     "its example wants a second disk",
-	"npm":       "Debian's npm is 372 packages, which take minutes",
+	"artifact_check":      "needs an offline file; its package, test/roles and test/cluster have some",
+	"artifact_distribute": "needs an offline file; its package, test/roles and test/cluster have some",
+	"artifact_export":     "needs an offline file; its package, test/roles and test/cluster have some",
+	"artifact_known":      "needs an offline file; its package, test/roles and test/cluster have some",
+	"artifact_packages":   "needs an offline file; its package, test/roles and test/cluster have some",
+	"artifact_repository": "needs an offline file; its package, test/roles and test/cluster have some",
+	"image_load":          "needs an offline file; its package, test/roles and test/cluster have some",
+	"zypper":              "the host has no repository of SUSE",
+	"apk":                 "Debian has no apk",
+	"dnf":                 "its example installs from a repository that is not there; TestDNF has one",
+	"selinux":             "the kernel of the lab has no SELinux",
+	"seboolean":           "the kernel of the lab has no SELinux",
+	"mount":               "its example wants a second disk",
+	"npm":                 "Debian's npm is 372 packages, which take minutes",
 }
 
 // beforeExamples is what the examples of a module find on the host, and
