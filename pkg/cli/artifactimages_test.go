@@ -160,6 +160,20 @@ func TestArtifactImages(t *testing.T) {
 	if err != nil || got.Digest != digest {
 		t.Errorf("the registry has %v, want %s: %v", got, digest, err)
 	}
+	err = filepath.WalkDir(filepath.Join(dir, "work"), func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if secret := base64.StdEncoding.EncodeToString([]byte("admin:harbor-password-1")); bytes.Contains(text,
+			[]byte("harbor-password-1")) || bytes.Contains(text, []byte(secret)) {
+			t.Errorf("%s has the password", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 	if out := run(engine.ExitInput, "push", put("none.tar", "x"), "--to", h.host); !strings.Contains(out, "none.tar") {
 		t.Errorf("a file that is none: %s", out)
 	}

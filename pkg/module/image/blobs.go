@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -106,14 +107,14 @@ func (l *layoutPlace) fetchImage(ctx context.Context, p picture, image v1.Image,
 	if err != nil {
 		return err
 	}
-	return l.put(text)
+	return l.put(ctx, text)
 }
 
 // put writes a manifest.
-func (l *layoutPlace) put(text []byte) error {
+func (l *layoutPlace) put(ctx context.Context, text []byte) error {
 	sum := sha256.Sum256(text)
 	d := v1.Descriptor{Size: int64(len(text)), Digest: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}}
-	return l.fetch(context.Background(), d, func(context.Context, v1.Hash, int64) (io.ReadCloser, int64, error) {
+	return l.fetch(ctx, d, func(context.Context, v1.Hash, int64) (io.ReadCloser, int64, error) {
 		return io.NopCloser(bytes.NewReader(text)), 0, nil
 	})
 }
@@ -177,20 +178,10 @@ func (l *layoutPlace) fetch(ctx context.Context, d v1.Descriptor, read blobReade
 type reported struct {
 	progress func(done, total int64)
 	total    int64
-	sizes    chan int64 // the sum, taken out while it changes
+	done     atomic.Int64
 }
 
-func newReported(total int64, progress func(done, total int64)) *reported {
-	r := &reported{progress: progress, total: total, sizes: make(chan int64, 1)}
-	r.sizes <- 0
-	return r
-}
-
-func (r *reported) add(n int64) {
-	done := <-r.sizes + n
-	r.progress(done, r.total)
-	r.sizes <- done
-}
+func (r *reported) add(n int64) { r.progress(r.done.Add(n), r.total) }
 
 // sizeOf is how many bytes a layout gets with an image.
 func sizeOf(images []v1.Image) (total int64) {
@@ -247,14 +238,14 @@ func (l *layoutPlace) fetchAll(ctx context.Context, p picture, progress func(don
 	if err != nil {
 		return err
 	}
-	report := newReported(sizeOf(images), progress)
+	report := &reported{progress: progress, total: sizeOf(images)}
 	for _, image := range images {
 		if err := l.fetchImage(ctx, p, image, report); err != nil {
 			return err
 		}
 	}
 	for _, text := range indexes {
-		if err := l.put(text); err != nil {
+		if err := l.put(ctx, text); err != nil {
 			return err
 		}
 	}
