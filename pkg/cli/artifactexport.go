@@ -161,8 +161,8 @@ func extraFiles(texts []string) ([]any, error) {
 			return nil, usage("--file %s: %q is not the URL of a file", text, text[:i])
 		}
 		name := path.Base(address.Path)
-		out = append(out, value.NewDict("name", name, "version", "", "file", "extra/"+address.Host+address.Path, "url", text[:i],
-			"upstream", text[:i], "sha256", text[i+1:], "path", ""))
+		out = append(out, value.NewDict("name", name, "version", "", "file", "extra/"+address.Host+address.Path,
+			"url", text[:i], "upstream", text[:i], "sha256", text[i+1:], "path", ""))
 	}
 	return out, nil
 }

@@ -74,7 +74,8 @@ func fileSBOM(ctx context.Context, paths []string, item, cache string, format sb
 		}
 	}
 	name := map[sbom.Format]string{sbom.SPDX: artifact.SPDXName, sbom.CycloneDX: artifact.CycloneDXName}[format]
-	if has := func(d artifact.DocumentInfo) bool { return d.Name == name }; item == "" && slices.ContainsFunc(m.Documents, has) {
+	has := func(d artifact.DocumentInfo) bool { return d.Name == name }
+	if item == "" && slices.ContainsFunc(m.Documents, has) {
 		return set[0].Document(name)
 	}
 	return sbom.Make(ctx, m, blobSet(set), cache, format)

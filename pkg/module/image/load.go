@@ -113,7 +113,7 @@ func (m *load) find(set artifact.Set) ([]artifact.NamedImage, error) {
 			continue
 		}
 		names := []string{ref}
-		if digest := strings.Replace(parsed.Context().Digest(item.Blob).Name(), dockerHub+"/", "docker.io/", 1); digest != ref {
+		if digest := fullName(parsed.Context().Digest(item.Blob)); digest != ref {
 			names = append(names, digest)
 		}
 		images = append(images, artifact.NamedImage{File: f, Item: item, Names: names})

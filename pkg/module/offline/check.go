@@ -51,7 +51,9 @@ func (m *check) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 	}
 	defer func() { _ = set.Close() }() // only read
 	needed, missing := m.find(set)
-	lacks, err := neededPackages(set, m.Packages, func(f *artifact.File, i artifact.Item) { needed[f] = append(needed[f], i) })
+	lacks, err := neededPackages(set, m.Packages, func(f *artifact.File, i artifact.Item) {
+		needed[f] = append(needed[f], i)
+	})
 	if err != nil {
 		return module.Result{}, err
 	}

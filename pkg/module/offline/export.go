@@ -130,7 +130,8 @@ func (m *export) document(ctx context.Context, b *artifact.Builder) error {
 	if err != nil {
 		return err
 	}
-	for name, format := range map[string]sbom.Format{artifact.SPDXName: sbom.SPDX, artifact.CycloneDXName: sbom.CycloneDX} {
+	formats := map[string]sbom.Format{artifact.SPDXName: sbom.SPDX, artifact.CycloneDXName: sbom.CycloneDX}
+	for name, format := range formats {
 		text, err := sbom.Make(ctx, manifest, b, filepath.Join(m.Cache, "sbom"), format)
 		if err != nil {
 			return err
