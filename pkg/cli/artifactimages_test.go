@@ -19,12 +19,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"kubekey/builtin"
+	"kubekey/pkg/artifact/artifacttest"
 	"kubekey/pkg/engine"
 )
 
@@ -81,21 +79,7 @@ func newHarbor(t *testing.T) *harbor {
 // both pushes an image for two architectures to a registry of plain HTTP.
 func both(t *testing.T, ref string) v1.Hash {
 	t.Helper()
-	var index v1.ImageIndex = empty.Index
-	for _, arch := range []string{"amd64", "arm64"} {
-		image, err := random.Image(2000, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config, _ := image.ConfigFile()
-		config = config.DeepCopy()
-		config.OS, config.Architecture = "linux", arch
-		if image, err = mutate.ConfigFile(image, config); err != nil {
-			t.Fatal(err)
-		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image,
-			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
-	}
+	index := artifacttest.PlatformIndex(t, "amd64", "arm64")
 	at, err := name.ParseReference(ref, name.Insecure)
 	if err != nil {
 		t.Fatal(err)

@@ -15,13 +15,10 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"kubekey/pkg/artifact"
+	"kubekey/pkg/artifact/artifacttest"
 )
 
 const kubernetes = "v1.34.4"
@@ -89,17 +86,7 @@ func newUpstream(t *testing.T) upstream {
 
 func (u upstream) push(t *testing.T, ref string) {
 	t.Helper()
-	image, err := random.Image(3000, 2)
-	check(t, err)
-	config, err := image.ConfigFile()
-	check(t, err)
-	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", "amd64"
-	image, err = mutate.ConfigFile(image, config)
-	check(t, err)
-	platform := &v1.Platform{OS: "linux", Architecture: "amd64"}
-	index := mutate.AppendManifests(empty.Index,
-		mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
+	index := artifacttest.PlatformIndex(t, "amd64")
 	to, err := name.ParseReference(u.host + "/" + ref)
 	check(t, err)
 	check(t, remote.WriteIndex(to, index, remote.WithContext(t.Context())))

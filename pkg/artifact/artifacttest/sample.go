@@ -62,7 +62,8 @@ func digestOf(t testing.TB, v interface{ Digest() (v1.Hash, error) }) string {
 	return d.String()
 }
 
-func platformImage(t testing.TB, arch string) v1.Image {
+// PlatformImage is an image for linux and an architecture, of made-up layers.
+func PlatformImage(t testing.TB, arch string) v1.Image {
 	t.Helper()
 	image, err := random.Image(20_000, 2)
 	if err != nil {
@@ -78,6 +79,17 @@ func platformImage(t testing.TB, arch string) v1.Image {
 		t.Fatal(err)
 	}
 	return mutate.MediaType(image, types.OCIManifestSchema1)
+}
+
+// PlatformIndex is an index with an image for each architecture, for linux.
+func PlatformIndex(t testing.TB, arches ...string) v1.ImageIndex {
+	t.Helper()
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, arch := range arches {
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: PlatformImage(t, arch),
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
+	}
+	return index
 }
 
 func check(t testing.TB, err error) {
@@ -118,11 +130,8 @@ func (o *Offline) images(t testing.TB, b *artifact.Builder, dir string) {
 	path, err := layout.Write(dir, empty.Index)
 	check(t, err)
 	amd, arm := v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Platform{OS: "linux", Architecture: "arm64"}
-	one, two := platformImage(t, "amd64"), platformImage(t, "arm64")
-	o.Index = mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
-		mutate.IndexAddendum{Add: one, Descriptor: v1.Descriptor{Platform: &amd}},
-		mutate.IndexAddendum{Add: two, Descriptor: v1.Descriptor{Platform: &arm}})
-	o.Image = platformImage(t, "amd64")
+	o.Index = PlatformIndex(t, "amd64", "arm64")
+	o.Image = PlatformImage(t, "amd64")
 	named := func(ref string) layout.Option {
 		return layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": ref})
 	}
@@ -134,7 +143,7 @@ func (o *Offline) images(t testing.TB, b *artifact.Builder, dir string) {
 	check(t, err)
 	digest, err := o.Image.Digest()
 	check(t, err)
-	annotated := mutate.Annotations(platformImage(t, "amd64"), map[string]string{"made": "by a test"})
+	annotated := mutate.Annotations(PlatformImage(t, "amd64"), map[string]string{"made": "by a test"})
 	o.Attached, _ = mutate.Subject(annotated,
 		v1.Descriptor{MediaType: types.OCIManifestSchema1, Digest: digest, Size: size}).(v1.Image)
 	signature := Image + "@" + digestOf(t, o.Attached)

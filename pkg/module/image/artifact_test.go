@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/random"
 
 	"kubekey/pkg/artifact"
+	"kubekey/pkg/artifact/artifacttest"
 	"kubekey/pkg/module/moduletest"
 	"kubekey/pkg/value"
 )
@@ -28,24 +28,10 @@ const pause = "registry.k8s.io/pause:3.10.1"
 func offline(t testing.TB, arches ...string) (file string, image v1.ImageIndex) {
 	t.Helper()
 	dir := t.TempDir()
-	image = empty.Index
+	image = artifacttest.PlatformIndex(t, append(slices.Clone(arches), "s390x")...) // the file does not have s390x
 	var platforms []v1.Platform
-	for _, arch := range append(arches, "s390x") { // the file does not have s390x
-		one, err := random.Image(2000, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config, _ := one.ConfigFile()
-		config = config.DeepCopy()
-		config.OS, config.Architecture = "linux", arch
-		if one, err = mutate.ConfigFile(one, config); err != nil {
-			t.Fatal(err)
-		}
-		p := v1.Platform{OS: "linux", Architecture: arch}
-		image = mutate.AppendManifests(image, mutate.IndexAddendum{Add: one, Descriptor: v1.Descriptor{Platform: &p}})
-		if arch != "s390x" {
-			platforms = append(platforms, p)
-		}
+	for _, arch := range arches {
+		platforms = append(platforms, v1.Platform{OS: "linux", Architecture: arch})
 	}
 	at, err := layout.Write(filepath.Join(dir, "images"), empty.Index)
 	if err != nil {
@@ -103,9 +89,9 @@ func TestFromOfflineFile(t *testing.T) {
 
 func TestSparseLayoutKeepsTheIndex(t *testing.T) {
 	from := plain(t)
-	index := multi(t, "amd64", "arm64", "s390x")
+	index := artifacttest.PlatformIndex(t, "amd64", "arm64", "s390x")
 	images, _ := index.IndexManifest()
-	attestation := platformImage(t, "unknown")
+	attestation := artifacttest.PlatformImage(t, "unknown")
 	index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: attestation, Descriptor: v1.Descriptor{
 		Platform:    &v1.Platform{OS: "linux", Architecture: "unknown"},
 		Annotations: map[string]string{"vnd.docker.reference.digest": images.Manifests[1].Digest.String()}}})

@@ -17,11 +17,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"kubekey/pkg/artifact/artifacttest"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/moduletest"
 	"kubekey/pkg/value"
@@ -66,32 +64,6 @@ func plainTLS(servers ...*server) *value.Dict {
 		d.Set(s.host, value.NewDict("plain_http", true))
 	}
 	return d
-}
-
-func platformImage(t *testing.T, arch string) v1.Image {
-	t.Helper()
-	image, err := random.Image(2000, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, _ := image.ConfigFile()
-	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", arch
-	if image, err = mutate.ConfigFile(image, config); err != nil {
-		t.Fatal(err)
-	}
-	return image
-}
-
-func multi(t *testing.T, arches ...string) v1.ImageIndex {
-	t.Helper()
-	var index v1.ImageIndex = empty.Index
-	for _, arch := range arches {
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{
-			Add: platformImage(t, arch), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
-		})
-	}
-	return index
 }
 
 func (s *server) push(t *testing.T, path string, what remote.Taggable) {
@@ -141,7 +113,7 @@ func pair(src, dest string) *value.Dict { return value.NewDict("src", src, "dest
 
 func TestBetweenRegistries(t *testing.T) {
 	from, to := plain(t), plain(t)
-	index, image := multi(t, "amd64", "arm64"), platformImage(t, "amd64")
+	index, image := artifacttest.PlatformIndex(t, "amd64", "arm64"), artifacttest.PlatformImage(t, "amd64")
 	from.push(t, "a/multi:v1", index)
 	from.push(t, "one", image)
 	args := value.NewDict("tls", plainTLS(from, to), "images", []any{
@@ -168,7 +140,7 @@ func TestBetweenRegistries(t *testing.T) {
 
 func TestCheckModeWritesNothing(t *testing.T) {
 	from, to := plain(t), plain(t)
-	from.push(t, "one", platformImage(t, "amd64"))
+	from.push(t, "one", artifacttest.PlatformImage(t, "amd64"))
 	args := value.NewDict("tls", plainTLS(from, to), "src", from.host+"/one", "dest", to.host+"/one")
 	if r := moduletest.Run(t, spec(t), args, moduletest.Options{Check: true}); !r.Changed || to.digest(t, "one") != "" {
 		t.Errorf("got %+v", r)
@@ -189,9 +161,9 @@ func TestCheckModeWritesNothing(t *testing.T) {
 
 func TestPlatforms(t *testing.T) {
 	from, to := plain(t), plain(t)
-	index := multi(t, "amd64", "arm64", "s390x")
+	index := artifacttest.PlatformIndex(t, "amd64", "arm64", "s390x")
 	from.push(t, "m", index)
-	from.push(t, "single", platformImage(t, "amd64"))
+	from.push(t, "single", artifacttest.PlatformImage(t, "amd64"))
 	copyFor := func(src, dest string, platforms ...any) module.Result {
 		t.Helper()
 		args := value.NewDict("tls", plainTLS(from, to), "src", from.host+"/"+src, "dest", to.host+"/"+dest, "platforms",
@@ -229,7 +201,7 @@ func TestPlatforms(t *testing.T) {
 
 func TestLayoutsAndArchives(t *testing.T) {
 	from, to := plain(t), plain(t)
-	index, image := multi(t, "amd64", "arm64"), platformImage(t, "amd64")
+	index, image := artifacttest.PlatformIndex(t, "amd64", "arm64"), artifacttest.PlatformImage(t, "amd64")
 	from.push(t, "m:v1", index)
 	from.push(t, "one:v1", image)
 	dir := t.TempDir()
@@ -305,7 +277,7 @@ func TestNamesAreCheckedFirst(t *testing.T) {
 
 func TestAllAreTriedAndAllFailuresTold(t *testing.T) {
 	from, to := plain(t), plain(t)
-	from.push(t, "good", platformImage(t, "amd64"))
+	from.push(t, "good", artifacttest.PlatformImage(t, "amd64"))
 	args := value.NewDict("tls", plainTLS(from, to), "parallel", 1, "images", []any{
 		pair(from.host+"/none:1", to.host+"/x"), pair(from.host+"/good", to.host+"/good"),
 		pair(from.host+"/none:2", to.host+"/y"),
@@ -322,7 +294,7 @@ func TestAllAreTriedAndAllFailuresTold(t *testing.T) {
 
 func TestUserAndOwnCA(t *testing.T) {
 	from := plain(t)
-	from.push(t, "one", platformImage(t, "amd64"))
+	from.push(t, "one", artifacttest.PlatformImage(t, "amd64"))
 	to := newServer(t, httptest.NewTLSServer)
 	to.first = func(w http.ResponseWriter, r *http.Request) bool {
 		if user, password, _ := r.BasicAuth(); user == "admin" && password == "right-password" {
@@ -362,7 +334,7 @@ func TestUserAndOwnCA(t *testing.T) {
 
 func TestPlainHTTPMustBeAskedFor(t *testing.T) {
 	from := plain(t)
-	from.push(t, "one", platformImage(t, "amd64"))
+	from.push(t, "one", artifacttest.PlatformImage(t, "amd64"))
 	seen := false
 	from.first = func(http.ResponseWriter, *http.Request) bool { seen = true; return false }
 	r := moduletest.Run(t, spec(t), value.NewDict("src", from.host+"/one", "dest", "oci:"+t.TempDir()+"/l:x", "attempts",
@@ -374,7 +346,7 @@ func TestPlainHTTPMustBeAskedFor(t *testing.T) {
 
 func TestBrokenConnectionsAreTriedAgain(t *testing.T) {
 	from, to := plain(t), plain(t)
-	image := platformImage(t, "amd64")
+	image := artifacttest.PlatformImage(t, "amd64")
 	from.push(t, "one", image)
 	var broken atomic.Int32
 	to.first = func(w http.ResponseWriter, r *http.Request) bool {

@@ -9,10 +9,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/random"
 
 	"kubekey/pkg/artifact"
+	"kubekey/pkg/artifact/artifacttest"
 	"kubekey/pkg/module/moduletest"
 	"kubekey/pkg/value"
 )
@@ -33,21 +32,11 @@ func exportSite(t *testing.T) (dir string, args *value.Dict) {
 			t.Fatal(err)
 		}
 	}
-	one, err := random.Image(2000, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, _ := one.ConfigFile()
-	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", "amd64"
-	if one, err = mutate.ConfigFile(one, config); err != nil {
-		t.Fatal(err)
-	}
 	at, err := layout.Write(filepath.Join(dir, "images"), empty.Index)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := at.AppendImage(one, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": pause}),
+	if err := at.AppendImage(artifacttest.PlatformImage(t, "amd64"), layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": pause}),
 		layout.WithPlatform(v1.Platform{OS: "linux", Architecture: "amd64"})); err != nil {
 		t.Fatal(err)
 	}
