@@ -24,7 +24,7 @@ func (a *app) artifactExportCommand() *cobra.Command {
 	var output string
 	var kubernetes, arches, images, only, except, files, programs, systems, packages []string
 	var packagesOn, from, split, sign string
-	var noSBOM bool
+	var noSBOM, plan bool
 	var jobs int
 	cmd := &cobra.Command{
 		Use:   "export -o FILE",
@@ -90,9 +90,9 @@ func (a *app) artifactExportCommand() *cobra.Command {
 				return err
 			}
 			r.extraVars(value.NewDict("artifact_export", value.NewDict("output", path, "architectures", value.Of(arches),
-				"parts", value.Of(parts), "files", extras, "programs", builds, "base", from, "split", int(size), "sbom", !noSBOM)))
+				"parts", value.Of(parts), "files", extras, "programs", builds, "base", from, "split", int(size), "sbom", !noSBOM, "plan", plan)))
 			err = a.runPlaybooks(cmd.Context(), r, []string{source.Builtin + "/playbooks/artifact_export.yaml"})
-			if err != nil || sign == "" {
+			if err != nil || sign == "" || plan {
 				return err
 			}
 			return a.signFile(cmd.Context(), sign, path)
@@ -117,6 +117,7 @@ func (a *app) artifactExportCommand() *cobra.Command {
 	f.StringSliceVar(&programs, "kk", nil, "programs of kk to put in, for Linux; none for no program (default: this one)")
 	f.StringVar(&from, "from", "",
 		"older offline file, or its manifest: fetch and write only what it lacks, as a delta")
+	f.BoolVar(&plan, "plan", false, "show what would be fetched and written, and check free space; fetch nothing")
 	f.StringVar(&split, "split", "", "write parts of this size: 4G makes FILE.001 and so on")
 	f.StringVar(&sign, "sign", "", "sign the file with this SSH key, as `kk artifact sign --key` does")
 	f.BoolVar(&noSBOM, "no-sbom", false, "do not add SBOMs; `kk artifact sbom` makes them later")

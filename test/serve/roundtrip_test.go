@@ -10,8 +10,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -19,6 +22,7 @@ import (
 
 	"kubekey/pkg/artifact"
 	"kubekey/pkg/artifact/artifacttest"
+	"kubekey/pkg/engine"
 )
 
 const kubernetes = "v1.34.4"
@@ -67,7 +71,7 @@ func newUpstream(t *testing.T) upstream {
 	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if text, ok := files[r.URL.Path]; ok {
-			_, _ = w.Write(text)
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
 			return
 		}
 		images.ServeHTTP(w, r)
@@ -92,7 +96,8 @@ func (u upstream) push(t *testing.T, ref string) {
 	check(t, remote.WriteIndex(to, index, remote.WithContext(t.Context())))
 }
 
-// export runs `kk artifact export` in a work folder of its own.
+// export runs `kk artifact export` in a work folder of its own. A plan before it fetches nothing and lists everything; a
+// plan after it finds everything in the cache.
 func export(t *testing.T, checksums, mirrors, host string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -106,9 +111,45 @@ func export(t *testing.T, checksums, mirrors, host string) string {
 	config := write("config.yaml", "catalog: {overlays: [checksums.yaml, overlay.yaml]}\n"+
 		"cri: {registries: {mirrors: {\""+host+"\": {endpoints: [\"http://"+host+"\"]}}}}\n")
 	out := filepath.Join(dir, "out.tar")
-	kk(t, "artifact", "export", "-c", config, "--kubernetes", kubernetes, "--arch", "amd64", "--workdir",
-		filepath.Join(dir, "work"), "-o", out)
+	args := []string{"artifact", "export", "-c", config, "--kubernetes", kubernetes, "--arch", "amd64", "--workdir",
+		filepath.Join(dir, "work"), "-o", out}
+	plan := kk(t, append(args, "--plan")...)
+	if _, err := os.Stat(filepath.Join(dir, "work", "cache")); err == nil || strings.Contains(plan, "cached") ||
+		!planned.MatchString(plan) {
+		t.Errorf("%v; the plan is\n%s", err, plan)
+	}
+	kk(t, args...)
+	if plan := kk(t, append(args, "--plan")...); !strings.Contains(plan, "to fetch: at most 0 B") {
+		t.Errorf("the plan of what is in the cache is\n%s", plan)
+	}
 	return out
+}
+
+// planned is a file, an image and the sum of a plan.
+var planned = regexp.MustCompile(`(?s)file   kubeadm/\S+ +\d[\d.]* [kKM]?i?B.*image  \S+/pause:\S+ +\d[\d.]* [kKM]?i?B.*` +
+	`to fetch: at most [1-9]`)
+
+// TestPlanFindsFullDisks plans an export to a disk that has no room for it.
+func TestPlanFindsFullDisks(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("mounting a small disk needs root")
+	}
+	u := newUpstream(t)
+	dir := t.TempDir()
+	small := filepath.Join(dir, "small")
+	check(t, os.Mkdir(small, 0o700))
+	check(t, syscall.Mount("tmpfs", small, "tmpfs", 0, "size=100k"))
+	t.Cleanup(func() { check(t, syscall.Unmount(small, 0)) })
+	var overlays []string
+	for name, text := range map[string]string{"checksums.yaml": u.checksums, "overlay.yaml": u.mirrors} {
+		check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		overlays = append(overlays, filepath.Join(dir, name))
+	}
+	code, out := run(t, "artifact", "export", "--plan", "--only", "files", "--kubernetes", kubernetes, "--workdir", dir,
+		"-o", filepath.Join(small, "out.tar"), "--set", "catalog.overlays=["+strings.Join(overlays, ",")+"]")
+	if code != engine.ExitFailed || !strings.Contains(out, small+": ") || !strings.Contains(out, "are free, and the export") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
 }
 
 // TestExportFromServedFile makes an offline file from a mirror, serves it, and makes another from what is served, with

@@ -43,11 +43,19 @@ func sha(b []byte) string {
 // kk runs a command of kk to its end, and returns what it printed.
 func kk(t *testing.T, args ...string) string {
 	t.Helper()
-	var out, problems bytes.Buffer
-	if code := cli.Main(t.Context(), args, cli.Streams{Out: &out, Err: &problems}, builtin.FS()); code != 0 {
-		t.Fatalf("kk %s: exit code %d\n%s%s", strings.Join(args, " "), code, out.String(), problems.String())
+	code, out := run(t, args...)
+	if code != 0 {
+		t.Fatalf("kk %s: exit code %d\n%s", strings.Join(args, " "), code, out)
 	}
-	return out.String()
+	return out
+}
+
+// run runs kk, and returns its exit code and what it printed, errors last.
+func run(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	var out, problems bytes.Buffer
+	code := cli.Main(t.Context(), args, cli.Streams{Out: &out, Err: &problems}, builtin.FS())
+	return code, out.String() + problems.String()
 }
 
 // serve runs `kk artifact serve` until the test ends, and returns its URL. Everything that it reports fails the test.

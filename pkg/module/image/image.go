@@ -28,6 +28,7 @@ type Image struct {
 	Dest         string        `kk:"dest" doc:"destination of the image"`
 	Platforms    []string      `kk:"platforms" doc:"platforms to copy of a multi-platform image, such as linux/amd64 (or amd64) and linux/arm64. Default: all"`
 	Sparse       bool          `kk:"sparse" default:"no" doc:"keep the index of a multi-platform image with its digest, and copy only the images for platforms; for a layout that an offline file is made from"`
+	Sizes        bool          `kk:"sizes" default:"no" doc:"in check mode, return the sizes of images"`
 	Auth         *value.Dict   `kk:"auth" doc:"credentials by registry: {host: {username, password}}"`
 	TLS          *value.Dict   `kk:"tls" doc:"TLS options by registry: {host: {ca, skip_verify, plain_http}}; ca is PEM or a file on the control node"`
 	DockerConfig bool          `kk:"docker_config" default:"no" doc:"use the credentials in ~/.docker/config.json for registries that are not in auth"`
@@ -71,7 +72,7 @@ func imageSpec() module.Spec {
 		},
 		Returns: []module.Return{
 			{Key: "images", Type: "list", Doc: "src and dest with their full names, changed and digest of each image, in " +
-				"order; msg if it failed"},
+				"order; msg if it failed; with sizes, in check mode, size: of what the images before it do not have"},
 			{Key: "copied", Type: "int", Doc: "number of copied images"},
 		},
 		New:   func() module.Runner { return new(Image) },
@@ -117,7 +118,7 @@ func (m *Image) jobs(c *module.Call, offline artifact.Set) ([]*job, error) {
 	access, err := m.access(c)
 	wrong = append(wrong, err)
 	places := &places{access: access, offline: offline}
-	shared := &jobShared{platforms: platforms, attempts: m.Attempts, backoff: m.Backoff, check: c.Check, sparse: m.Sparse,
+	shared := &jobShared{platforms: platforms, attempts: m.Attempts, backoff: m.Backoff, check: c.Check, sparse: m.Sparse, sizes: m.Sizes,
 		progress: progress(c)}
 	var jobs []*job
 	seen := map[string]bool{}
@@ -183,6 +184,9 @@ func result(jobs []*job) module.Result {
 	var failures []string
 	for _, j := range jobs {
 		d := value.NewDict("src", j.src.String(), "dest", j.dest.String(), "changed", j.changed, "digest", j.digest)
+		if j.size > 0 {
+			d.Set("size", int(j.size))
+		}
 		if j.changed {
 			copied++
 		}

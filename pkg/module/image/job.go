@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -26,7 +27,9 @@ type jobShared struct {
 	backoff   time.Duration
 	check     bool
 	sparse    bool // keep the index, with some of its images
+	sizes     bool // in check mode, measure images
 	progress  func(what string, done, total int64)
+	counted   sync.Map // digests of blobs whose size is known
 }
 
 // job is one image and what became of it.
@@ -35,6 +38,7 @@ type job struct {
 	src, dest place
 
 	digest  string
+	size    int64 // if it is measured: of the blobs that no image before it has
 	changed bool
 	warning string
 	err     error
@@ -116,6 +120,11 @@ func (j *job) copy(ctx context.Context) error {
 		return err
 	}
 	j.digest = digest.String()
+	if j.check && j.sizes {
+		if err := j.measure(p); err != nil {
+			return err
+		}
+	}
 	there, err := j.dest.has(ctx, p)
 	if err != nil {
 		return j.tolerate(fmt.Errorf("inspect the destination: %w", err), unreached(err))
@@ -129,6 +138,26 @@ func (j *job) copy(ctx context.Context) error {
 		return fmt.Errorf("write: %w", err)
 	}
 	j.changed = true
+	return nil
+}
+
+// measure adds up the blobs of the image. What images share counts once.
+func (j *job) measure(p picture) error {
+	images, _, err := p.images()
+	if err != nil {
+		return err
+	}
+	for _, image := range images {
+		m, err := image.Manifest()
+		if err != nil {
+			return err
+		}
+		for _, d := range append(m.Layers, m.Config) {
+			if _, counted := j.counted.LoadOrStore(d.Digest, true); !counted && d.MediaType.IsDistributable() {
+				j.size += d.Size
+			}
+		}
+	}
 	return nil
 }
 

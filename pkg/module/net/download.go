@@ -43,7 +43,7 @@ func downloadSpec() module.Spec {
 				"      - {path: /srv/mirror/tool, dest: amd64/tool, mode: \"0755\"}",
 		},
 		Returns: []module.Return{
-			{Key: "files", Type: "list of dict", Doc: "dest, url (or path), changed and size of each file, in order"},
+			{Key: "files", Type: "list of dict", Doc: "dest, url (or path), changed and, if it is known, size of each file, in order"},
 			{Key: "fetched", Type: "int", Doc: "number of files fetched"},
 			{Key: "bytes", Type: "int", Doc: "bytes received over the network"},
 		},
@@ -60,6 +60,7 @@ type download struct {
 	Backoff  time.Duration  `kk:"backoff" default:"1" doc:"wait before the second attempt; doubled for each further one"`
 	Timeout  time.Duration  `kk:"timeout" default:"30" doc:"how long to wait for a connection, and for further data"`
 	Artifact []string       `kk:"artifact" doc:"offline files to read all items from, by their dest as it is given; nothing is fetched then"`
+	Sizes    bool           `kk:"sizes" default:"no" doc:"in check mode, ask servers for the sizes of missing files"`
 	Proxy    redact.Secret  `kk:"proxy" doc:"URL of the proxy, except for addresses in NO_PROXY"`
 }
 
@@ -73,6 +74,7 @@ type downloadItem struct {
 
 	name string                        // dest as it is given
 	open func() (io.ReadCloser, error) // its content in an offline file; nil without one
+	size int64                         // of that
 }
 
 // Rules implements schema.Ruled.
@@ -131,7 +133,8 @@ func (m *download) open() (artifact.Set, error) {
 		case item.SHA256 != "" && item.SHA256 != found.SHA256:
 			problems = append(problems, &wrongDigest{f.Path + ": " + item.name, found.SHA256, item.SHA256})
 		default:
-			item.SHA256, item.open = found.SHA256, func() (io.ReadCloser, error) { return f.Content(found) }
+			item.SHA256, item.size = found.SHA256, found.Size
+			item.open = func() (io.ReadCloser, error) { return f.Content(found) }
 		}
 	}
 	if len(problems) > 0 {
@@ -206,7 +209,7 @@ type fetched struct {
 	item    downloadItem
 	changed bool
 	bytes   int64 // over the network
-	size    int64 // of the file
+	size    int64 // of the file; -1 if its server does not know it
 	err     error
 }
 
@@ -236,7 +239,10 @@ func (m *download) result(got []fetched) module.Result {
 }
 
 func (g fetched) describe() *value.Dict {
-	d := value.NewDict("dest", g.item.Dest, "changed", g.changed, "size", int(g.size))
+	d := value.NewDict("dest", g.item.Dest, "changed", g.changed)
+	if g.size >= 0 {
+		d.Set("size", int(g.size))
+	}
 	if g.item.Path != "" {
 		d.Set("path", g.item.Path)
 	} else {

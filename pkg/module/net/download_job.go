@@ -31,15 +31,35 @@ func (j job) run(ctx context.Context) fetched {
 		g.err = ctx.Err()
 		return g
 	}
-	g.changed, g.bytes, g.err = j.ensure(ctx)
-	if g.err != nil {
-		g.err = j.explain(g.err)
+	var err error
+	if g.changed, g.bytes, err = j.ensure(ctx); err != nil {
+		g.err = j.explain(err)
 		return g
 	}
 	if info, err := os.Stat(j.item.Dest); err == nil {
 		g.size = info.Size()
 	}
+	if j.check && j.Sizes && g.changed {
+		if g.size, err = j.size(ctx); err != nil {
+			g.err = j.explain(err)
+		}
+	}
 	return g
+}
+
+// size is the size of a file that is missing.
+func (j job) size(ctx context.Context) (int64, error) {
+	switch {
+	case j.item.open != nil:
+		return j.item.size, nil
+	case j.item.Path != "":
+		info, err := os.Stat(j.item.Path)
+		if err != nil {
+			return 0, err
+		}
+		return info.Size(), nil
+	}
+	return j.origin.size(ctx, j.item.URL)
 }
 
 // ensure brings the file to its desired state.

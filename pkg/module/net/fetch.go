@@ -94,7 +94,27 @@ func (o origin) client() *http.Client {
 // get asks for address from byte from on; since, if not zero, makes the
 // answer 304 when the file is not newer.
 func (o origin) get(ctx context.Context, address string, from int64, since time.Time) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	header := http.Header{}
+	if from > 0 {
+		header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	}
+	if !since.IsZero() {
+		header.Set("If-Modified-Since", since.UTC().Format(http.TimeFormat))
+	}
+	return o.request(ctx, http.MethodGet, address, header)
+}
+
+// size asks for the size of a file; -1 if the server does not know it.
+func (o origin) size(ctx context.Context, address string) (int64, error) {
+	resp, err := o.request(ctx, http.MethodHead, address, nil)
+	if err != nil {
+		return -1, err
+	}
+	return resp.ContentLength, resp.Body.Close()
+}
+
+func (o origin) request(ctx context.Context, method, address string, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -102,14 +122,11 @@ func (o origin) get(ctx context.Context, address string, from int64, since time.
 	for k, v := range o.Headers {
 		req.Header.Set(k, v)
 	}
+	for k := range header {
+		req.Header.Set(k, header.Get(k))
+	}
 	if o.User != "" || !o.Password.IsZero() {
 		req.SetBasicAuth(o.User, o.Password.Reveal())
-	}
-	if from > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
-	}
-	if !since.IsZero() {
-		req.Header.Set("If-Modified-Since", since.UTC().Format(http.TimeFormat))
 	}
 	resp, err := o.client().Do(req)
 	if err != nil {
