@@ -11,6 +11,8 @@ import (
 	"kubekey/pkg/artifact"
 	"kubekey/pkg/artifact/signature"
 	"kubekey/pkg/engine"
+	"kubekey/pkg/source"
+	"kubekey/pkg/value"
 )
 
 // verifying are the flags of `kk artifact verify`.
@@ -19,6 +21,8 @@ type verifying struct {
 	quick          bool
 	allowedSigners string
 	output         string
+	run            runFlags // of the check whether a config is covered
+	arches         []string
 }
 
 // artifactVerifyCommand returns the command that verifies offline files.
@@ -29,15 +33,23 @@ func (a *app) artifactVerifyCommand() *cobra.Command {
 		Short: "Verify offline files: every byte, and who signed them",
 		Long: "Verify offline files: the digest of every item, that the file has what its manifest lists and nothing " +
 			"else, and that images have what their indexes list. All problems are reported. With --allowed-signers every " +
-			"file must have a valid signature by a key in that file. The exit code is 4 if a file is not accepted.",
+			"file must have a valid signature by a key in that file. The exit code is 4 if a file is not accepted.\n\n" +
+			"With a config, -c or --set, everything that it needs must be in the files too, for the architectures that they " +
+			"were made for, or those of --arch. That part runs playbooks/artifact_covers.yaml. Packages depend on the hosts: " +
+			"`kk precheck -a FILE` checks them.",
 		Example: `  kk artifact verify kubernetes.tar --allowed-signers allowed_signers
-  kk artifact verify base.tar delta.tar --quick`,
+  kk artifact verify base.tar delta.tar --quick
+  kk artifact verify kubernetes.tar -c config.yaml -i inventory.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			paths, err := v.files.paths(cmd, args)
 			if err != nil {
 				return err
 			}
-			return a.verifyArtifacts(cmd.Context(), v, paths)
+			err = a.verifyArtifacts(cmd.Context(), v, paths)
+			if err != nil || len(v.run.configs) == 0 && len(v.run.sets) == 0 {
+				return err
+			}
+			return a.verifyCovers(cmd.Context(), v, paths)
 		},
 	}
 	f := cmd.Flags()
@@ -46,8 +58,30 @@ func (a *app) artifactVerifyCommand() *cobra.Command {
 		"only check the manifest and that its items are in their places; read none of them")
 	f.StringVar(&v.allowedSigners, "allowed-signers", "",
 		"file with the keys that may sign, in the format of ssh-keygen (ALLOWED SIGNERS)")
+	f.StringSliceVar(&v.arches, "arch", nil, "architectures of the hosts of the config (default: those of the files)")
+	exportFlags(&v.run, f)
+	f.Lookup("format").Usage = "how to print the check of a config: " + f.Lookup("format").Usage
 	outputFlag(f, &v.output)
 	return cmd
+}
+
+// verifyCovers checks that files have everything that a config needs.
+func (a *app) verifyCovers(ctx context.Context, v *verifying, paths []string) error {
+	set, err := artifact.OpenSet(paths)
+	if err != nil {
+		return badFile(err)
+	}
+	for _, f := range set {
+		if len(v.arches) == 0 {
+			v.arches = append(v.arches, f.Manifest.Covers.Architectures...)
+		}
+	}
+	if err := set.Close(); err != nil {
+		return err
+	}
+	v.run.artifacts = paths
+	v.run.extraVars(value.NewDict("artifact_covers", value.NewDict("architectures", value.Of(v.arches))))
+	return a.runPlaybooks(ctx, &v.run, []string{source.Builtin + "/playbooks/artifact_covers.yaml"})
 }
 
 // verified is the JSON of `kk artifact verify`.

@@ -119,6 +119,11 @@ func export(t *testing.T, checksums, mirrors, host string) string {
 		t.Errorf("%v; the plan is\n%s", err, plan)
 	}
 	kk(t, args...)
+	kk(t, "artifact", "verify", out, "--workdir", filepath.Join(dir, "work"), "--set", "kubernetes.kube_version="+kubernetes)
+	if code, text := run(t, "artifact", "verify", out, "--workdir", filepath.Join(dir, "work"), "--set",
+		"cni.type=flannel"); code != engine.ExitFailed || !strings.Contains(text, "flannel/flannel:v0.28.4, needed by flannel") {
+		t.Errorf("a config that the file does not cover: exit code %d\n%s", code, text)
+	}
 	if plan := kk(t, append(args, "--plan")...); !strings.Contains(plan, "to fetch: at most 0 B") {
 		t.Errorf("the plan of what is in the cache is\n%s", plan)
 	}

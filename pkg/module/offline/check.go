@@ -32,12 +32,13 @@ func checkSpec() module.Spec {
 }
 
 type check struct {
-	Artifact  []string `kk:"artifact,required" doc:"offline files on the control node"`
-	Files     []item   `kk:"files" doc:"files and charts that are needed"`
-	Images    []string `kk:"images" doc:"images that are needed, by their full names"`
-	Packages  []needed `kk:"packages" doc:"packages that hosts need, of which they lack some"`
-	Platforms []string `kk:"platforms" doc:"platforms that each image is needed for, such as linux/amd64"`
-	Verify    bool     `kk:"verify" default:"yes" doc:"read and verify what is needed"`
+	Artifact  []string    `kk:"artifact,required" doc:"offline files on the control node"`
+	Files     []item      `kk:"files" doc:"files and charts that are needed"`
+	Images    []string    `kk:"images" doc:"images that are needed, by their full names"`
+	Packages  []needed    `kk:"packages" doc:"packages that hosts need, of which they lack some"`
+	Reasons   *value.Dict `kk:"reasons" doc:"what needs an image, by its full name, for messages"`
+	Platforms []string    `kk:"platforms" doc:"platforms that each image is needed for, such as linux/amd64"`
+	Verify    bool        `kk:"verify" default:"yes" doc:"read and verify what is needed"`
 }
 
 // Rules implements schema.Ruled.
@@ -93,18 +94,26 @@ func (m *check) find(set artifact.Set) (needed map[*artifact.File][]artifact.Ite
 	}
 	for _, ref := range m.Images {
 		if _, _, ok := set.Image(ref); !ok {
-			missing = append(missing, "image "+ref)
+			missing = append(missing, "image "+ref+m.reason(ref))
 			continue
 		}
 		for _, p := range m.Platforms {
 			if f, found, ok := set.ImageFor(ref, p); ok {
 				needed[f] = append(needed[f], found)
 			} else {
-				missing = append(missing, fmt.Sprintf("image %s for %s", ref, p))
+				missing = append(missing, fmt.Sprintf("image %s for %s%s", ref, p, m.reason(ref)))
 			}
 		}
 	}
 	return needed, missing
+}
+
+// reason says what needs an image.
+func (m *check) reason(ref string) string {
+	if why, ok := m.Reasons.Get(ref); ok {
+		return ", needed by " + value.Str(why)
+	}
+	return ""
 }
 
 // help says which command makes a file with everything.

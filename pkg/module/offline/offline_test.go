@@ -97,12 +97,13 @@ func TestCheckListsWhatIsMissing(t *testing.T) {
 	}
 	need.Set("platforms", []any{"linux/amd64", "linux/arm64"})
 	need.Set("images", []any{pause, "docker.io/library/busybox:1"})
+	need.Set("reasons", value.NewDict("docker.io/library/busybox:1", "local_path"))
 	need.Set("files", []any{value.NewDict("name", "kubelet", "version", "v1.34.4", "arch", "amd64", "file", "amd64/kubelet"),
 		value.NewDict("name", "kubeadm", "version", "v1.34.4", "arch", "amd64", "file", "amd64/kubeadm", "sha256",
 			strings.Repeat("0", 64))})
 	r := moduletest.Run(t, spec, need, moduletest.Options{})
 	for _, want := range []string{"kubelet v1.34.4 amd64", "kubeadm v1.34.4 amd64", "another file of that name",
-		"image " + pause + " for linux/arm64", "image docker.io/library/busybox:1", "kk artifact export"} {
+		"image " + pause + " for linux/arm64", "image docker.io/library/busybox:1, needed by local_path", "kk artifact export"} {
 		if !r.Failed || !strings.Contains(r.Msg, want) {
 			t.Errorf("%q is not in %q", want, r.Msg)
 		}
