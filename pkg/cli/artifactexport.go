@@ -23,7 +23,7 @@ func (a *app) artifactExportCommand() *cobra.Command {
 	r := &runFlags{}
 	var output string
 	var kubernetes, arches, images, only, except, files, programs, systems, packages []string
-	var packagesOn, from, split, sign string
+	var packagesOn, from, split, sign, rate string
 	var noSBOM, plan bool
 	var jobs int
 	cmd := &cobra.Command{
@@ -71,6 +71,13 @@ func (a *app) artifactExportCommand() *cobra.Command {
 			size, err := parseSize("--split", split)
 			if err != nil {
 				return err
+			}
+			limit, err := parseSize("--rate", rate)
+			if err != nil {
+				return err
+			}
+			if limit > 0 {
+				r.sets = append(r.sets, fmt.Sprintf("download.rate=%d", limit))
 			}
 			if from != "" {
 				if from, err = filepath.Abs(from); err != nil {
@@ -121,6 +128,7 @@ func (a *app) artifactExportCommand() *cobra.Command {
 	f.StringVar(&split, "split", "", "write parts of this size: 4G makes FILE.001 and so on")
 	f.StringVar(&sign, "sign", "", "sign the file with this SSH key, as `kk artifact sign --key` does")
 	f.BoolVar(&noSBOM, "no-sbom", false, "do not add SBOMs; `kk artifact sbom` makes them later")
+	f.StringVar(&rate, "rate", "", "bytes per second to fetch with, instead of download.rate: 10M")
 	f.IntVar(&jobs, "jobs", 0, "number of files to fetch in parallel, instead of download.parallel")
 	exportFlags(r, f)
 	return cmd

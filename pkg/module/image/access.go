@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"kubekey/pkg/module"
+	"kubekey/pkg/relay"
 	"kubekey/pkg/value"
 )
 
@@ -28,12 +30,14 @@ type access struct {
 	transports map[string]*http.Transport
 	plain      map[string]bool
 	others     *http.Transport
+	rate       *relay.Limiter // of what is received; nil is no limit
 }
 
 func (m *Image) access(c *module.Call) (*access, error) {
 	a := &access{
 		users: map[string]authn.Authenticator{}, docker: m.DockerConfig,
 		transports: map[string]*http.Transport{}, plain: map[string]bool{}, others: newTransport(nil),
+		rate: relay.NewLimiter(int64(m.Rate)),
 	}
 	var wrong []error
 	for host, v := range m.Auth.All() {
@@ -146,10 +150,30 @@ func (a *access) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, errPlain
 	}
-	if t := a.transports[host]; t != nil {
-		return t.RoundTrip(req)
+	t := a.others
+	if own := a.transports[host]; own != nil {
+		t = own
 	}
-	return a.others.RoundTrip(req)
+	resp, err := t.RoundTrip(req)
+	if err == nil && a.rate != nil {
+		resp.Body = &limited{resp.Body, req.Context(), a.rate}
+	}
+	return resp, err
+}
+
+// limited is a body that arrives at a rate.
+type limited struct {
+	io.ReadCloser
+	ctx  context.Context
+	rate *relay.Limiter
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if waited := l.rate.Wait(l.ctx, n); waited != nil {
+		return n, waited
+	}
+	return n, err
 }
 
 // Resolve implements authn.Keychain.

@@ -33,6 +33,7 @@ type Image struct {
 	TLS          *value.Dict   `kk:"tls" doc:"TLS options by registry: {host: {ca, skip_verify, plain_http}}; ca is PEM or a file on the control node"`
 	DockerConfig bool          `kk:"docker_config" default:"no" doc:"use the credentials in ~/.docker/config.json for registries that are not in auth"`
 	Artifact     []string      `kk:"artifact" doc:"offline files on the control node that all sources are read from, by the names that the files list; no registry is asked for them"`
+	Rate         int           `kk:"rate" default:"0" doc:"bytes per second that are received from registries; 0 is no limit"`
 	Parallel     int           `kk:"parallel" default:"4" doc:"number of images to copy in parallel, 1 to 64"`
 	Attempts     int           `kk:"attempts" default:"3" doc:"attempts per image, 1 to 100"`
 	Backoff      time.Duration `kk:"backoff" default:"1" doc:"wait before the second attempt; doubled for each further one"`

@@ -17,6 +17,7 @@ import (
 	"kubekey/pkg/artifact"
 	"kubekey/pkg/module"
 	"kubekey/pkg/redact"
+	"kubekey/pkg/relay"
 	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
@@ -60,6 +61,7 @@ type download struct {
 	Backoff  time.Duration  `kk:"backoff" default:"1" doc:"wait before the second attempt; doubled for each further one"`
 	Timeout  time.Duration  `kk:"timeout" default:"30" doc:"how long to wait for a connection, and for further data"`
 	Artifact []string       `kk:"artifact" doc:"offline files to read all items from, by their dest as it is given; nothing is fetched then"`
+	Rate     int            `kk:"rate" default:"0" doc:"bytes per second of all files together; 0 is no limit"`
 	Sizes    bool           `kk:"sizes" default:"no" doc:"in check mode, ask servers for the sizes of missing files"`
 	Proxy    redact.Secret  `kk:"proxy" doc:"URL of the proxy, except for addresses in NO_PROXY"`
 }
@@ -100,7 +102,7 @@ func (m *download) Run(ctx context.Context, c *module.Call) (module.Result, erro
 		return module.Result{Failed: true, Msg: err.Error()}, nil
 	}
 	defer func() { _ = set.Close() }() // only read
-	o := origin{Timeout: m.Timeout, Validate: true, Agent: "kk", proxy: via}
+	o := origin{Timeout: m.Timeout, Validate: true, Agent: "kk", proxy: via, rate: relay.NewLimiter(int64(m.Rate))}
 	got := make([]fetched, len(m.Items))
 	module.Parallel(len(m.Items), m.Parallel, func(i int) {
 		item := m.Items[i]

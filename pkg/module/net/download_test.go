@@ -165,6 +165,39 @@ func TestDownload(t *testing.T) {
 }
 
 // A connection that breaks costs no byte twice.
+// Files share the rate. A server that is read slowly has not stalled.
+func TestDownloadAtARate(t *testing.T) {
+	m := newMirror(t, 200_000)
+	dir := t.TempDir()
+	args := value.NewDict("items", []any{item("x", m.URL+"/x", m.sha256()), item("y", m.URL+"/y", m.sha256())}, "dir", dir,
+		"rate", 100_000, "timeout", 1)
+	start := time.Now()
+	if r := moduletest.Run(t, moduletest.Find(t, net.Modules(), "download"), args, moduletest.Options{}); r.Failed {
+		t.Fatal(r.Msg)
+	}
+	// The last piece does not wait.
+	if took := time.Since(start); took < 3*time.Second {
+		t.Errorf("400 000 bytes at 100 000 bytes per second took %s", took)
+	}
+	wantFile(t, dir+"/y", m.content)
+}
+
+func TestDownloadSizes(t *testing.T) {
+	m := newMirror(t, 12_345)
+	dir := t.TempDir()
+	args := value.NewDict("items", []any{item("x", m.URL+"/x", m.sha256())}, "dir", dir, "sizes", true)
+	r := moduletest.Run(t, moduletest.Find(t, net.Modules(), "download"), args, moduletest.Options{Check: true})
+	files, _ := r.Data.Get("files")
+	list, _ := files.([]any)
+	if len(list) != 1 || !r.Changed {
+		t.Fatalf("got %+v", r)
+	}
+	moduletest.Want(t, module.Result{Data: list[0].(*value.Dict)}, "size", 12_345, "changed", true)
+	if _, err := os.Stat(dir + "/x"); err == nil {
+		t.Error("check mode fetched the file")
+	}
+}
+
 func TestDownloadResumes(t *testing.T) {
 	m := newMirror(t, 1<<20)
 	m.cutAfter = 400 << 10

@@ -17,6 +17,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"kubekey/pkg/relay"
 )
 
 // newHash makes the hash of an algorithm's name.
@@ -168,7 +170,8 @@ func (o origin) download(ctx context.Context, address, file string, resume bool,
 	if total >= 0 {
 		total += from
 	}
-	watched := &watched{Reader: resp.Body, limit: o.Timeout, done: from, total: total, progress: progress}
+	watched := &watched{Reader: resp.Body, ctx: ctx, rate: o.rate, limit: o.Timeout, done: from, total: total,
+		progress: progress}
 	watched.timer = time.AfterFunc(max(o.Timeout, time.Second), func() { cancel(errStalled) })
 	defer watched.timer.Stop()
 	_, err = io.Copy(f, watched)
@@ -202,6 +205,8 @@ func openPart(file string, from int64, resp *http.Response) (f *os.File, kept in
 // watched reports progress, and cancels a transfer that stalls.
 type watched struct {
 	io.Reader
+	ctx         context.Context
+	rate        *relay.Limiter
 	limit       time.Duration
 	timer       *time.Timer
 	done, total int64
@@ -210,6 +215,10 @@ type watched struct {
 
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
+	w.timer.Stop() // waiting for the rate is no stall
+	if waited := w.rate.Wait(w.ctx, n); waited != nil {
+		return n, waited
+	}
 	w.timer.Reset(max(w.limit, time.Second))
 	w.done += int64(n)
 	if w.progress != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kubekey/pkg/redact"
+	"kubekey/pkg/relay"
 	"kubekey/pkg/schema"
 )
 
@@ -29,6 +30,7 @@ type origin struct {
 	Decompress bool              `kk:"decompress" default:"yes" doc:"without effect: compressed responses are not requested"`
 
 	proxy func(*http.Request) (*url.URL, error) // nil is that of the environment
+	rate  *relay.Limiter                        // nil is no limit
 }
 
 // Rules implements schema.Ruled.
