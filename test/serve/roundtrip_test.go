@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -42,6 +43,31 @@ type upstream struct {
 	host      string
 	checksums string // catalog overlay with the digests of the files
 	mirrors   string // catalog overlay with the places
+	asked     *asked // files and layers that were fetched
+}
+
+// asked are paths that clients have fetched.
+type asked struct {
+	mu    sync.Mutex
+	paths []string
+}
+
+func (a *asked) add(r *http.Request) {
+	if r.Method != http.MethodGet || strings.Contains(r.URL.Path, "/manifests/") || r.URL.Path == "/v2/" {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.paths = append(a.paths, strings.Replace(r.URL.Path, "sha256:", "", 1))
+}
+
+// take returns the paths since the last time.
+func (a *asked) take() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	paths := a.paths
+	a.paths = nil
+	return paths
 }
 
 func newUpstream(t *testing.T) upstream {
@@ -69,7 +95,9 @@ func newUpstream(t *testing.T) upstream {
 		add(c.Upstream)
 	}
 	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	log := &asked{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		log.add(r)
 		if text, ok := files[r.URL.Path]; ok {
 			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
 			return
@@ -77,7 +105,7 @@ func newUpstream(t *testing.T) upstream {
 		images.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
-	u := upstream{host: strings.TrimPrefix(s.URL, "http://"), checksums: sums.String()}
+	u := upstream{host: strings.TrimPrefix(s.URL, "http://"), checksums: sums.String(), asked: log}
 	u.mirrors = "mirrors: {\"https://\": \"" + s.URL + "\"}\nregistries:\n"
 	for _, host := range []string{"docker.io", "ghcr.io", "quay.io", "registry.k8s.io"} {
 		u.mirrors += "  " + host + ": " + u.host + "/" + host + "\n"

@@ -3,13 +3,16 @@ package image
 import (
 	"archive/tar"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -238,5 +241,63 @@ func names(t *testing.T, path string) map[string]bool {
 			t.Fatal(err)
 		}
 		all[h.Name] = true
+	}
+}
+
+// A layer that arrived in part is resumed where the registry has ranges, and fetched whole where it rejects them. What
+// arrived of other bytes is thrown away.
+func TestLayersAreResumed(t *testing.T) {
+	from := plain(t)
+	image := artifacttest.PlatformImage(t, "amd64")
+	from.push(t, "one", image)
+	layers, err := image.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := layers[0].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := layers[0].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := io.ReadAll(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := slices.Concat([]byte("other"), whole[5:len(whole)/2])
+	for _, c := range []struct {
+		name   string
+		part   []byte
+		ranges bool
+	}{{"ranges", whole[:len(whole)/2], true}, {"no ranges", whole[:len(whole)/2], false}, {"other bytes", wrong, true}} {
+		var asked []string
+		from.first = func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, "/blobs/"+digest.String()) || r.Method != http.MethodGet {
+				return false
+			}
+			asked = append(asked, r.Header.Get("Range"))
+			if c.ranges {
+				http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(whole)))
+			}
+			return c.ranges
+		}
+		dir := t.TempDir()
+		blobs := filepath.Join(dir, "l", "blobs", "sha256")
+		if err := os.MkdirAll(blobs, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(blobs, digest.Hex+".part"), c.part, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := value.NewDict("tls", plainTLS(from), "src", from.host+"/one", "dest", "oci:"+dir+"/l:x", "backoff", 0)
+		r := moduletest.Run(t, spec(t), args, moduletest.Options{})
+		if got, err := os.ReadFile(filepath.Join(blobs, digest.Hex)); r.Failed || err != nil || string(got) != string(whole) {
+			t.Errorf("%s: %+v, %v", c.name, r, err)
+		}
+		if len(asked) == 0 || asked[0] != fmt.Sprintf("bytes=%d-", len(c.part)) {
+			t.Errorf("%s: the ranges %q were asked for", c.name, asked)
+		}
 	}
 }

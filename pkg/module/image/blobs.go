@@ -38,7 +38,7 @@ func (r *registryPlace) blobs(ctx context.Context) (blobReader, error) {
 		return nil, err
 	}
 	client := &http.Client{Transport: t}
-	return func(ctx context.Context, h v1.Hash, offset int64) (io.ReadCloser, int64, error) {
+	get := func(ctx context.Context, h v1.Hash, offset int64) (io.ReadCloser, int64, error) {
 		u := url.URL{Scheme: repo.Scheme(), Host: repo.RegistryStr(),
 			Path: fmt.Sprintf("/v2/%s/blobs/%s", repo.RepositoryStr(), h)}
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -59,6 +59,14 @@ func (r *registryPlace) blobs(ctx context.Context) (blobReader, error) {
 			offset = 0
 		}
 		return resp.Body, offset, nil
+	}
+	return func(ctx context.Context, h v1.Hash, offset int64) (io.ReadCloser, int64, error) {
+		content, at, err := get(ctx, h, offset)
+		var rejected *transport.Error
+		if offset > 0 && errors.As(err, &rejected) {
+			return get(ctx, h, 0) // some registries reject ranges instead of ignoring them
+		}
+		return content, at, err
 	}, nil
 }
 
@@ -131,6 +139,17 @@ func (l *layoutPlace) fetch(ctx context.Context, d v1.Descriptor, read blobReade
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
+	_, err := os.Stat(path + ".part")
+	resumed := err == nil
+	err = l.fetchPart(ctx, d, read, path)
+	if damaged := (*damagedError)(nil); resumed && errors.As(err, &damaged) {
+		return l.fetchPart(ctx, d, read, path) // the part was of other bytes, and is removed
+	}
+	return err
+}
+
+// fetchPart adds what PATH.part lacks, and gives it its name. If that is another blob, it is removed.
+func (l *layoutPlace) fetchPart(ctx context.Context, d v1.Descriptor, read blobReader, path string) error {
 	part, err := os.OpenFile(path+".part", os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
