@@ -102,6 +102,9 @@ func (s Set) link() error {
 		}
 		return n
 	}
+	if i := slices.IndexFunc(s, func(f *File) bool { return depth(f) == len(s) }); i >= 0 {
+		return fmt.Errorf("%s and its bases are all deltas: name the whole file too that they are based on", s[i].Path)
+	}
 	slices.SortStableFunc(s, func(a, b *File) int { return depth(b) - depth(a) })
 	return nil
 }

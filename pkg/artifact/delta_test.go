@@ -302,3 +302,42 @@ func TestDiff(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// Deltas that are based on each other have no base: nothing can be read from them, and looking for it ends.
+func TestDeltasForEachOther(t *testing.T) {
+	r := newRig(t)
+	wholes, deltas := r.generations()
+	back := filepath.Join(r.dir, "back.delta")
+	_, err := Delta(t.Context(), r.open(wholes[1]).Manifest, r.open(wholes[0]), back, Options{})
+	r.must(err)
+	if s, err := OpenSet([]string{deltas[0], back}); err == nil ||
+		!strings.Contains(err.Error(), "are all deltas: name the whole file too") {
+		t.Error(s, err)
+	}
+	r.set(deltas[0], back, wholes[0])
+}
+
+// A blob that several items say that they have in it is decoded for each of them.
+func TestTwoContentsOfOneBlob(t *testing.T) {
+	r := newRig(t)
+	whole := r.open(r.write(r.builder("v1.34.4", amd64), "whole.tar", Options{}))
+	for _, size := range []int64{0, 1} { // the digest is wrong, or only the size
+		b, err := whole.builder()
+		r.must(err)
+		liar := b.manifest.Items[0]
+		liar.Name, liar.File = "a liar", "liar"
+		if liar.Size += size; size == 0 {
+			liar.SHA256 = strings.Repeat("0", 64)
+		}
+		b.manifest.Items = append(b.manifest.Items, liar)
+		path := r.write(b, fmt.Sprint("liar", size), Options{})
+		delta := filepath.Join(r.dir, fmt.Sprint("delta", size))
+		_, err = Delta(t.Context(), whole.Manifest, r.open(path), delta, Options{})
+		r.must(err)
+		for _, given := range [][]string{{path}, {whole.Path, delta}} {
+			if err := r.set(given...).Verify(t.Context(), nil); err == nil || !strings.Contains(err.Error(), liar.SHA256) {
+				t.Error(given, err)
+			}
+		}
+	}
+}

@@ -24,6 +24,13 @@ type imageWalk struct {
 	platforms []v1.Platform
 	blobs     map[Blob]bool
 	found     map[string]bool // platforms
+	seen      map[string]bool // manifests, as descriptors name them
+}
+
+func newWalk(ctx context.Context, open func(string) (io.ReadCloser, error),
+	stat func(string) (int64, error)) *imageWalk {
+	return &imageWalk{ctx: ctx, open: open, stat: stat, blobs: map[Blob]bool{}, found: map[string]bool{},
+		seen: map[string]bool{}}
 }
 
 func (w *imageWalk) collect(d v1.Descriptor, depth int) error {
@@ -38,6 +45,14 @@ func (w *imageWalk) collect(d v1.Descriptor, depth int) error {
 		return fmt.Errorf("%s has %d bytes instead of %d", d.Digest, size, d.Size)
 	}
 	w.blobs[Blob{d.Digest.String(), d.Size}] = true
+	as := d.Digest.String() + " " + string(d.MediaType)
+	if d.Platform != nil && d.MediaType.IsImage() {
+		as += " " + d.Platform.String()
+	}
+	if w.seen[as] {
+		return nil
+	}
+	w.seen[as] = true
 	switch {
 	case depth > maxNested:
 		return fmt.Errorf("indexes are nested more than %d deep", maxNested)
@@ -150,18 +165,16 @@ func parse[T any](w *imageWalk, d v1.Descriptor, read func(io.Reader) (*T, error
 // checkImage checks that the file has what the manifest says of an image: all blobs that its platforms
 // need, each for the platform that its index says.
 func (f *File) checkImage(ctx context.Context, i Item) error {
-	w := imageWalk{ctx: ctx, blobs: map[Blob]bool{}, found: map[string]bool{},
-		open: func(digest string) (io.ReadCloser, error) {
-			r, err := f.Blob(digest)
-			return io.NopCloser(r), err
-		},
-		stat: func(digest string) (int64, error) {
-			n, ok := f.Manifest.find(digest)
-			if !ok || !slices.Contains(i.Blobs, digest) {
-				return 0, fmt.Errorf("blob %s %w", digest, ErrMissing)
-			}
-			return f.Manifest.Blobs[n].Size, nil
-		}}
+	w := newWalk(ctx, func(digest string) (io.ReadCloser, error) {
+		r, err := f.Blob(digest)
+		return io.NopCloser(r), err
+	}, func(digest string) (int64, error) {
+		n, ok := f.Manifest.find(digest)
+		if !ok || !slices.Contains(i.Blobs, digest) {
+			return 0, fmt.Errorf("blob %s %w", digest, ErrMissing)
+		}
+		return f.Manifest.Blobs[n].Size, nil
+	})
 	for _, text := range i.Platforms {
 		p, err := v1.ParsePlatform(text)
 		if err != nil {

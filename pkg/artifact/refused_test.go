@@ -3,6 +3,7 @@ package artifact
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -356,5 +358,39 @@ func TestFullDisk(t *testing.T) {
 		if err != nil || len(left) > 0 {
 			t.Error(left, err)
 		}
+	}
+}
+
+// Indexes that list the same index again and again are read once each.
+func TestRepeatedIndexes(t *testing.T) {
+	blobs := map[string][]byte{}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	w := newWalk(ctx, func(digest string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(blobs[digest])), nil
+	}, func(digest string) (int64, error) { return int64(len(blobs[digest])), nil })
+	w.platforms = []v1.Platform{amd64}
+	add := func(text []byte) v1.Descriptor {
+		h, size, err := v1.SHA256(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		blobs[h.String()] = text
+		return v1.Descriptor{MediaType: types.OCIImageIndex, Digest: h, Size: size, Platform: &amd64}
+	}
+	d := add([]byte(`{"schemaVersion":2,"manifests":[]}`))
+	for range maxNested {
+		index := v1.IndexManifest{SchemaVersion: 2}
+		for range 300 {
+			index.Manifests = append(index.Manifests, d)
+		}
+		text, err := encodeJSON(index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d = add(text)
+	}
+	if err := w.collect(d, 0); err != nil || len(w.blobs) != maxNested+1 {
+		t.Error(len(w.blobs), err)
 	}
 }

@@ -100,8 +100,8 @@ type verification struct {
 	images   []image
 	seen     map[task]bool
 	names    map[*File]map[string]string
-	encoded  map[*File]map[string]Item // by the digest of the blob
-	problems []error                   // of frames
+	encoded  map[task][]Item // that the blob holds; two at most, since two contents contradict each other
+	problems []error         // of frames
 
 	mu          sync.Mutex
 	done, total int64
@@ -124,7 +124,7 @@ type image struct {
 func (v *verification) add(f *File, only func(Item) bool) {
 	if v.seen == nil {
 		v.seen, v.damaged = map[task]bool{}, map[string]bool{}
-		v.names, v.encoded = map[*File]map[string]string{}, map[*File]map[string]Item{}
+		v.names, v.encoded = map[*File]map[string]string{}, map[task][]Item{}
 	}
 	if err := f.Check(); err != nil {
 		v.problems = append(v.problems, err)
@@ -152,13 +152,18 @@ func (v *verification) add(f *File, only func(Item) bool) {
 			if err != nil {
 				v.problems = append(v.problems, named(item.String(), err))
 			} else {
-				v.read(task{owner, i})
+				v.read(task{owner, i}, item)
 			}
 		}
 	}
 }
 
-func (v *verification) read(t task) {
+// read plans to read a blob of an item.
+func (v *verification) read(t task, item Item) {
+	same := func(i Item) bool { return i.SHA256 == item.SHA256 && i.Size == item.Size }
+	if all := v.encoded[t]; item.Encoding != Plain && len(all) < 2 && !slices.ContainsFunc(all, same) {
+		v.encoded[t] = append(all, item)
+	}
 	if v.seen[t] {
 		return
 	}
@@ -167,12 +172,6 @@ func (v *verification) read(t task) {
 	v.total += t.file.Manifest.Blobs[t.number].Size
 	if v.names[t.file] == nil {
 		v.names[t.file] = t.file.users()
-		v.encoded[t.file] = map[string]Item{}
-		for _, i := range t.file.Manifest.Items {
-			if i.Encoding != Plain {
-				v.encoded[t.file][i.Blob] = i
-			}
-		}
 	}
 }
 
@@ -219,7 +218,7 @@ func (v *verification) each(n int, work func(int)) {
 
 func (v *verification) blob(t task) error {
 	b := t.file.Manifest.Blobs[t.number]
-	err := v.readBlob(t.file, b.Digest)
+	err := v.readBlob(t, b.Digest)
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return nil // reported once
 	}
@@ -237,24 +236,30 @@ func (v *verification) blob(t task) error {
 	return named(v.names[t.file][b.Digest], err)
 }
 
-func (v *verification) readBlob(f *File, digest string) error {
-	raw, err := f.Blob(digest)
-	if err != nil {
-		return err
+func (v *verification) readBlob(t task, digest string) error {
+	if len(v.encoded[t]) == 0 {
+		raw, err := t.file.Blob(digest)
+		if err != nil {
+			return err
+		}
+		return v.readAll(raw)
 	}
-	buffer := make([]byte, copySize)
-	item, encoded := v.encoded[f][digest]
-	if !encoded {
-		_, err = io.CopyBuffer(discard{}, &stoppable{v.ctx, raw}, buffer)
-		return err
+	for _, item := range v.encoded[t] {
+		// The decoder reads the blob to its end, so its own digest is verified too.
+		c, err := t.file.Content(item)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(v.readAll(c), c.Close()); err != nil {
+			return err
+		}
 	}
-	// The decoder reads the blob to its end, so its own digest is verified too.
-	c, err := content(raw, item)
-	if err != nil {
-		return err
-	}
-	_, err = io.CopyBuffer(discard{}, &stoppable{v.ctx, c}, buffer)
-	return errors.Join(err, c.Close())
+	return nil
+}
+
+func (v *verification) readAll(r io.Reader) error {
+	_, err := io.CopyBuffer(discard{}, &stoppable{v.ctx, r}, make([]byte, copySize))
+	return err
 }
 
 // discard is io.Discard without its own small buffers.

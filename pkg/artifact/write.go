@@ -301,15 +301,17 @@ func (b *Builder) AddImage(ctx context.Context, item Item, dir string, platforms
 
 // walkLayout returns a walk of the images in an OCI layout.
 func walkLayout(ctx context.Context, dir string, platforms []v1.Platform) *imageWalk {
-	return &imageWalk{ctx: ctx, platforms: platforms, blobs: map[Blob]bool{}, found: map[string]bool{},
-		open: func(digest string) (io.ReadCloser, error) { return os.Open(layoutPath(dir, digest)) },
-		stat: func(digest string) (int64, error) {
-			info, err := os.Stat(layoutPath(dir, digest))
-			if err != nil {
-				return 0, err
-			}
-			return info.Size(), nil
-		}}
+	w := newWalk(ctx, func(digest string) (io.ReadCloser, error) {
+		return os.Open(layoutPath(dir, digest))
+	}, func(digest string) (int64, error) {
+		info, err := os.Stat(layoutPath(dir, digest))
+		if err != nil {
+			return 0, err
+		}
+		return info.Size(), nil
+	})
+	w.platforms = platforms
+	return w
 }
 
 // layoutPath is the path of a blob in an OCI layout.
