@@ -314,3 +314,19 @@ func TestBlobsEndOnce(t *testing.T) {
 		t.Errorf("a read after the end: %d, %v", n, err)
 	}
 }
+
+// An archive of images that is interrupted reports that alone.
+func TestArchiveIsInterrupted(t *testing.T) {
+	r := newRig(t)
+	f := r.open(r.write(r.builder("v1.34.4", amd64), "out.tar", Options{}))
+	_, item, ok := Set{f}.Image(plainRef)
+	if !ok {
+		t.Fatal("no image")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := WriteArchive(ctx, io.Discard, []NamedImage{{f, item, []string{plainRef}}}, amd64, nil)
+	if err == nil || err.Error() != context.Canceled.Error() {
+		t.Error(err)
+	}
+}

@@ -319,7 +319,7 @@ func (m *Manifest) check() error {
 		case b.Digest <= previous:
 			c.wrong("blob %s is listed twice or out of order", b.Digest)
 		case b.Size < 0 || b.Size > maxBlob:
-			c.wrong("blob %s has the size %d", b.Digest, b.Size)
+			c.wrong("blob %s has the size %d: at most %d bytes fit into the file", b.Digest, b.Size, int64(maxBlob))
 		}
 		previous = b.Digest
 		c.sizes[b.Digest] = b.Size

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -172,7 +171,7 @@ func WriteArchive(ctx context.Context, to io.Writer, images []NamedImage, platfo
 	for _, p := range parts {
 		a.blob(p)
 	}
-	return errors.Join(a.err, a.tar.Close())
+	return a.close()
 }
 
 // WriteArchiveHead writes the archive of WriteArchive without its blobs: oci-layout, index.json, and names, which lists
@@ -189,7 +188,7 @@ func WriteArchiveHead(ctx context.Context, to io.Writer, images []NamedImage, pl
 	a := archive{ctx: ctx, tar: tar.NewWriter(to)}
 	a.head(index)
 	a.entry("names", int64(len(names)), strings.NewReader(names))
-	return errors.Join(a.err, a.tar.Close())
+	return a.close()
 }
 
 // archiveOf returns the index of an archive, and its blobs.
@@ -248,6 +247,14 @@ func (a *archive) entry(name string, size int64, from io.Reader) {
 	if a.err == nil {
 		_, a.err = io.Copy(a.tar, &stoppable{a.ctx, from})
 	}
+}
+
+// close ends the tar. What is cut off gets no end.
+func (a *archive) close() error {
+	if a.err != nil {
+		return a.err
+	}
+	return a.tar.Close()
 }
 
 func (a *archive) blob(p archived) {

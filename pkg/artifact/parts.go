@@ -214,6 +214,9 @@ func newOutput(path string, split, size int64) (*output, error) {
 		return nil, fmt.Errorf("parts of %d bytes are too small: %d bytes make at most %d parts, of at least %d bytes each",
 			split, size, maxParts, max(least, 1))
 	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a directory: name a file in it", path)
+	}
 	return &output{path: path, split: split, old: leftovers(path)}, os.MkdirAll(filepath.Dir(path), 0o755)
 }
 

@@ -204,3 +204,20 @@ func TestSignParts(t *testing.T) {
 		}
 	}
 }
+
+// Where the file cannot get its name, nothing is left behind.
+func TestNameIsTaken(t *testing.T) {
+	r := newRig(t)
+	b := r.builder("v1.34.4", amd64)
+	r.must(os.MkdirAll(filepath.Join(r.dir, "to", "out.tar.002", "x"), 0o755))
+	for path, want := range map[string]string{"to": "is a directory: name a file in it", "to/out.tar": "file exists"} {
+		_, err := b.Write(t.Context(), filepath.Join(r.dir, path), Options{Split: 20 << 10})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(r.dir, "to*", "*"+unfinished))
+	if err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+}

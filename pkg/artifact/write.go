@@ -366,11 +366,11 @@ func (b *Builder) Write(ctx context.Context, path string, o Options) (changed bo
 		w.text(e)
 	}
 	w.write(make([]byte, trailer))
-	if err := errors.Join(w.err, w.out.Flush()); err != nil {
-		_ = out.abort() // what was fetched is in the cache
-		return false, w.explain(path, err)
+	if err = errors.Join(w.err, w.out.Flush()); err == nil {
+		err = out.commit()
 	}
-	if err := out.commit(); err != nil {
+	if err != nil {
+		_ = out.abort() // what was fetched is in the cache
 		return false, w.explain(path, err)
 	}
 	return true, nil
