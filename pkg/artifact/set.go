@@ -60,16 +60,6 @@ func (s Set) Image(ref string) (*File, Item, bool) {
 	return s.Find(func(i Item) bool { return i.Kind == KindImage && i.Name == ref })
 }
 
-// Catalog returns the catalog of the first file that has one.
-func (s Set) Catalog() []Document {
-	for _, f := range s {
-		if len(f.Manifest.Catalog) > 0 {
-			return f.Manifest.Catalog
-		}
-	}
-	return nil
-}
-
 // Verify reads every byte of the files, and what they refer to in each other, once. See File.Verify.
 func (s Set) Verify(ctx context.Context, progress func(done, total int64)) error {
 	v := &verification{ctx: ctx, progress: progress}

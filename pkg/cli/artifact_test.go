@@ -11,6 +11,7 @@ import (
 
 	"kubekey/builtin"
 	"kubekey/pkg/artifact"
+	"kubekey/pkg/value"
 )
 
 // site is a folder with offline files.
@@ -81,10 +82,10 @@ func (s *site) rejected(code int, message string, args ...string) {
 func TestArtifactList(t *testing.T) {
 	s := newSite(t)
 	s.write("a.tar", "v1.34.4")
-	want := `KIND   NAME     VERSION  PLATFORM  SIZE     SHARED
-file   crictl   v1.34.0  amd64     0.0 MiB  -
-file   kubelet  v1.34.4  amd64     0.0 MiB  -
-chart  flannel  v0.28.4  -         0.0 MiB  -
+	want := `KIND   NAME     VERSION  PLATFORM  SIZE  SHARED
+file   crictl   v1.34.0  amd64     15 B  -
+file   kubelet  v1.34.4  amd64     19 B  -
+chart  flannel  v0.28.4  -         7 B   -
 `
 	if got := s.ok("ls", "a.tar"); got != want {
 		t.Errorf("%s", got)
@@ -114,7 +115,7 @@ chart  flannel  v0.28.4  -         0.0 MiB  -
 func TestArtifactVerify(t *testing.T) {
 	s := newSite(t)
 	s.write("a.tar", "v1.34.4")
-	if got := s.ok("verify", "a.tar"); !strings.Contains(got, "a.tar: 3 items, 0.0 MiB, not signed") {
+	if got := s.ok("verify", "a.tar"); !strings.Contains(got, "a.tar: 3 items, 8.0 KiB, not signed") {
 		t.Errorf("%s", got)
 	}
 	text, err := os.ReadFile("a.tar")
@@ -143,7 +144,7 @@ func TestArtifactDelta(t *testing.T) {
 	s.write("old.tar", "v1.34.3")
 	s.write("new.tar", "v1.34.4")
 	s.must(os.WriteFile("old.json", []byte(s.ok("ls", "old.tar", "--manifest")), 0o600))
-	want := "~ file kubelet v1.34.4 amd64: was v1.34.3\na delta has 0.0 MiB\n"
+	want := "~ file kubelet v1.34.4 amd64: was v1.34.3\na delta has 32 B\n"
 	for _, old := range []string{"old.tar", "old.json"} {
 		if got := s.ok("diff", old, "new.tar"); got != want {
 			t.Errorf("%s", got)
@@ -213,6 +214,15 @@ func TestArtifactSign(t *testing.T) {
 	s.ok("verify", "b.tar", "--allowed-signers", "allowed_signers")
 	s.rejected(1, "no key to sign with", "sign", "b.tar")
 	s.must(os.WriteFile("wrong_signers", []byte("# who may sign\nada\n"), 0o600))
+	before, err := os.ReadFile("b.tar")
+	s.must(err)
+	export := []string{"export", "-o", "b.tar", "--check", "--only", "files", "--kk", "none", "--workdir", s.dir}
+	s.ok(append(export, "--sign", "ada")...) // check mode signs nothing
+	after, err := os.ReadFile("b.tar")
+	if err != nil || !bytes.Equal(before, after) {
+		t.Error("an export in check mode changes the file", err)
+	}
+	s.rejected(1, "read the key: ", append(export, "--sign", "none")...)
 	s.rejected(4, "wrong_signers:2: ", "verify", "b.tar", "--allowed-signers", "wrong_signers")
 }
 
@@ -223,6 +233,44 @@ func TestParseSize(t *testing.T) {
 		got, err := parseSize("--split", text)
 		if want < 0 && err == nil || want >= 0 && (err != nil || got != want) {
 			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+}
+
+// The SBOM is that of the first file, whichever its place among a base and its deltas is.
+func TestSBOMOfBase(t *testing.T) {
+	s := newSite(t)
+	s.write("old.tar", "v1.34.3")
+	s.write("new.tar", "v1.34.4")
+	s.ok("delta", "old.tar", "new.tar", "-o", "delta.tar", "--split", "8K")
+	for _, c := range []struct{ want, other, file, more string }{
+		{"v1.34.3", "v1.34.4", "old.tar", "delta.tar"}, {"v1.34.4", "v1.34.3", "delta.tar.001", "old.tar"},
+	} {
+		got := s.ok("sbom", "--workdir", s.dir, c.file, "-a", c.more)
+		if !strings.Contains(got, c.want) || strings.Contains(got, c.other) {
+			t.Errorf("%s: %s", c.file, got)
+		}
+	}
+}
+
+func TestExtraFiles(t *testing.T) {
+	digest := strings.Repeat("ABCDEF01", 8)
+	got, err := extraFiles([]string{"https://ada:secret@example.com:8443/a/../../b%20c.tgz?x=1=" + digest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := value.JSON(got, value.JSONOptions{})
+	want := `[{"name": "b c.tgz", "version": "", "file": "extra/example.com:8443/b c.tgz", ` +
+		`"url": "https://ada:secret@example.com:8443/a/../../b%20c.tgz?x=1", ` +
+		`"upstream": "https://example.com:8443/a/../../b%20c.tgz?x=1", "sha256": "` + strings.ToLower(digest) +
+		`", "path": ""}]`
+	if err != nil || text != want {
+		t.Errorf("%s\nwant %s", text, want)
+	}
+	for _, wrong := range []string{"https://example.com/a=" + digest[1:], "https://example.com/a=" + digest[1:] + "g",
+		"a=" + digest, "https://example.com/=" + digest} {
+		if _, err := extraFiles([]string{wrong}); err == nil {
+			t.Errorf("%s is accepted", wrong)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,13 +51,17 @@ func writeDelta(ctx context.Context, old *artifact.Manifest, newer string, more 
 		return false, err
 	}
 	defer func() { _ = set.Close() }() // only read
-	f := set[slices.IndexFunc(set, func(f *artifact.File) bool { return sameFile(f.Path, newer) })]
-	return artifact.Delta(ctx, old, f, path, o)
+	return artifact.Delta(ctx, old, openedAs(set, newer), path, o)
 }
 
-// sameFile reports whether an offline file was opened by this name, which can be that of a part.
-func sameFile(path, name string) bool {
-	return path == name || path == name[:len(name)-len(filepath.Ext(name))]
+// openedAs returns the file of a set that was opened by a name, which can be that of a part.
+func openedAs(set artifact.Set, name string) *artifact.File {
+	for _, path := range []string{name, strings.TrimSuffix(name, filepath.Ext(name))} {
+		if i := slices.IndexFunc(set, func(f *artifact.File) bool { return f.Path == path }); i >= 0 {
+			return set[i]
+		}
+	}
+	return nil
 }
 
 // artifactMergeCommand returns the command that makes one offline file out of several.

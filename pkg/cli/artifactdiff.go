@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kubekey/pkg/artifact"
+	"kubekey/pkg/ui"
 )
 
 // artifactDiffCommand returns the command that compares two offline files.
@@ -30,7 +31,7 @@ func (a *app) artifactDiffCommand() *cobra.Command {
 			}
 			d := artifact.Diff(from, to)
 			if output == "json" {
-				return a.writeJSON(jsonOf[artifact.Difference]{d})
+				return writeJSON(a, d)
 			}
 			a.printDifference(d)
 			return nil
@@ -42,10 +43,10 @@ func (a *app) artifactDiffCommand() *cobra.Command {
 
 func (a *app) printDifference(d artifact.Difference) {
 	for _, i := range d.Added {
-		a.row("+ %s %s", i, mebibytes(i.Size))
+		a.row("+ %s %s", i, ui.Size(i.Size))
 	}
 	for _, i := range d.Removed {
-		a.row("- %s %s", i, mebibytes(i.Size))
+		a.row("- %s %s", i, ui.Size(i.Size))
 	}
 	for _, c := range d.Changed {
 		a.row("~ %s: %s", c.New, changeOf(c))
@@ -53,7 +54,7 @@ func (a *app) printDifference(d artifact.Difference) {
 	if len(d.Added)+len(d.Removed)+len(d.Changed) == 0 {
 		a.row("same items")
 	}
-	a.row("a delta has %s", mebibytes(d.Bytes))
+	a.row("a delta has %s", ui.Size(d.Bytes))
 }
 
 // changeOf describes a change.

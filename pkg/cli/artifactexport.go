@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kubekey/pkg/artifact/signature"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -29,8 +31,8 @@ func (a *app) artifactExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export -o FILE",
 		Short: "Make an offline file: everything that a cluster is built from",
-		Long: "Make one file of everything that the config needs: binaries, charts and images, verified, for a site without " +
-			"a network. There, `kk create cluster -a FILE` builds the cluster from it. Use the config and the inventory of " +
+		Long: "Make one file of everything that the config needs: binaries, charts and images, verified, for a site " +
+			"without a network. There, `kk create cluster -a FILE` builds the cluster from it. Use the config and the inventory of " +
 			"that cluster; its hosts are not contacted.\n\n" +
 			"What was fetched is kept in the work folder: after a failure, run the same command again. The same inputs " +
 			"make the same bytes.\n\nRuns playbooks/artifact_export.yaml.",
@@ -96,13 +98,24 @@ func (a *app) artifactExportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var signer *signature.Signer
+			if sign != "" {
+				if signer, err = a.signingKeys().Open(cmd.Context(), sign); err != nil {
+					return err
+				}
+				defer func() { _ = signer.Close() }() // nothing is written to it
+			}
 			r.extraVars(value.NewDict("artifact_export", value.NewDict("output", path, "architectures", value.Of(arches),
 				"parts", value.Of(parts), "files", extras, "programs", builds, "base", from, "split", int(size), "sbom", !noSBOM, "plan", plan)))
 			err = a.runPlaybooks(cmd.Context(), r, []string{source.Builtin + "/playbooks/artifact_export.yaml"})
-			if err != nil || sign == "" || plan {
+			if err != nil || signer == nil || plan || r.check {
 				return err
 			}
-			return a.signFile(cmd.Context(), sign, path)
+			changed, err := signer.SignFile(path, false)
+			if err != nil || r.output.format != "text" {
+				return badFile(err)
+			}
+			return a.reportSigned("text", "", path, changed, signer.Key())
 		},
 	}
 	f := cmd.Flags()
@@ -157,21 +170,27 @@ func exportParts(only, except []string) ([]string, error) {
 	return parts, nil
 }
 
-// extraFiles reads URL=SHA256.
+var sha256Pattern = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+
+// extraFiles reads URL=SHA256. User and password in a URL are for fetching; they are not in the offline file.
 func extraFiles(texts []string) ([]any, error) {
 	out := []any{}
 	for _, text := range texts {
 		i := strings.LastIndex(text, "=")
-		if i < 0 || len(text)-i-1 != 64 {
+		if i < 0 || !sha256Pattern.MatchString(text[i+1:]) {
 			return nil, usage("--file %s: write URL=SHA256, with the 64 hexadecimal digits of the file's sha256", text)
 		}
 		address, err := url.Parse(text[:i])
 		if err != nil || address.Host == "" || path.Base(address.Path) == "/" || path.Base(address.Path) == "." {
 			return nil, usage("--file %s: %q is not the URL of a file", text, text[:i])
 		}
-		name := path.Base(address.Path)
-		out = append(out, value.NewDict("name", name, "version", "", "file", "extra/"+address.Host+address.Path,
-			"url", text[:i], "upstream", text[:i], "sha256", text[i+1:], "path", ""))
+		file, upstream := path.Join("extra", address.Host, path.Clean("/"+address.Path)), text[:i]
+		if address.User != nil {
+			address.User = nil
+			upstream = address.String()
+		}
+		out = append(out, value.NewDict("name", path.Base(file), "version", "", "file", file, "url", text[:i],
+			"upstream", upstream, "sha256", strings.ToLower(text[i+1:]), "path", ""))
 	}
 	return out, nil
 }

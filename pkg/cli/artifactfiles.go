@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"kubekey/pkg/artifact"
 	"kubekey/pkg/engine"
 	"kubekey/pkg/source"
+	"kubekey/pkg/ui"
 )
 
 // offlineFiles are the offline files that a command reads: its arguments, and those of -a.
@@ -49,24 +49,15 @@ func outputFlag(f *pflag.FlagSet, format *string) {
 
 func textOrJSON(flag, format string) error { return oneOf(flag, format, "text", "json") }
 
-// writeJSON prints a value as JSON.
-func (a *app) writeJSON(v json.Marshaler) error {
-	text, err := v.MarshalJSON()
+// writeJSON prints a value as indented JSON.
+func writeJSON[T any](a *app, v T) error {
+	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
 	_, err = a.data().Write(append(text, '\n'))
 	return err
 }
-
-// jsonOf is a value that is printed as indented JSON.
-type jsonOf[T any] struct{ v T }
-
-// MarshalJSON implements json.Marshaler.
-func (j jsonOf[T]) MarshalJSON() ([]byte, error) { return json.MarshalIndent(j.v, "", "  ") }
-
-// mebibytes formats a size.
-func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 // flatten lists joined errors one by one.
 func flatten(err error) []error {
@@ -149,13 +140,13 @@ func (a *app) reportWritten(w *writeFlags, path string, changed bool) error {
 	defer func() { _ = f.Close() }() // only read
 	report := written{w.output, changed, f.Digest(), len(f.Manifest.Items), f.Size()}
 	if w.format == "json" {
-		return a.writeJSON(jsonOf[written]{report})
+		return writeJSON(a, report)
 	}
 	verb := "wrote"
 	if !changed {
 		verb = "unchanged:"
 	}
-	a.row("%s %s: %d items, %s", verb, w.output, report.Items, mebibytes(report.Bytes))
+	a.row("%s %s: %d items, %s", verb, w.output, report.Items, ui.Size(report.Bytes))
 	return nil
 }
 

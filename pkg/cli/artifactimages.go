@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,12 +52,12 @@ func (r *registryFlags) platforms() []any {
 }
 
 // credentials reads a file of docker's.
-func (r *registryFlags) credentials() (*value.Dict, error) {
+func (r *registryFlags) credentials(a *app) (*value.Dict, error) {
 	out := value.NewDict()
 	if r.auth == "" {
 		return out, nil
 	}
-	text, err := os.ReadFile(r.auth)
+	text, err := a.readSmall(r.auth)
 	if err != nil {
 		return nil, usage("--auth: %s", err)
 	}
@@ -69,7 +69,8 @@ func (r *registryFlags) credentials() (*value.Dict, error) {
 	if err := json.Unmarshal(text, &config); err != nil || len(config.Auths) == 0 {
 		return nil, usage("--auth %s: it has no \"auths\": write it with `docker login` or `skopeo login --authfile`", r.auth)
 	}
-	for host, c := range config.Auths {
+	for _, host := range slices.Sorted(maps.Keys(config.Auths)) {
+		c := config.Auths[host]
 		if c.Auth != "" {
 			plain, err := base64.StdEncoding.DecodeString(c.Auth)
 			user, password, ok := strings.Cut(string(plain), ":")
@@ -84,8 +85,8 @@ func (r *registryFlags) credentials() (*value.Dict, error) {
 }
 
 // options returns the variables that both playbooks have.
-func (r *registryFlags) options(hosts map[string]bool) (*value.Dict, error) {
-	auth, err := r.credentials()
+func (r *registryFlags) options(a *app, hosts map[string]bool) (*value.Dict, error) {
+	auth, err := r.credentials(a)
 	if err != nil {
 		return nil, err
 	}
@@ -109,42 +110,50 @@ func (r *registryFlags) options(hosts map[string]bool) (*value.Dict, error) {
 	return value.NewDict("auth", auth, "tls", tls, "ca", ca, "platforms", r.platforms()), nil
 }
 
+// run runs the playbook of a command.
+func (r *registryFlags) run(ctx context.Context, a *app, command string, vars *value.Dict) error {
+	r.extraVars(value.NewDict("artifact_images", vars))
+	return a.runPlaybooks(ctx, &r.runFlags, []string{source.Builtin + "/playbooks/artifact_images_" + command + ".yaml"})
+}
+
 func (a *app) imagesPushCommand() *cobra.Command {
 	r := &registryFlags{}
+	files := &offlineFiles{}
 	var to string
-	var more []string
 	var projects bool
 	cmd := &cobra.Command{
 		Use:   "push FILE... --to REGISTRY[/PREFIX]",
 		Short: "Copy the images of offline files to a registry",
-		Long: "Copy the images of offline files to a registry that exists. They keep their repositories and tags, below the " +
-			"prefix: registry.k8s.io/pause:3.10.1 goes to REGISTRY/PREFIX/pause:3.10.1. All architectures of the file are " +
+		Long: "Copy the images of offline files to a registry that exists. They keep their repositories and tags, below " +
+			"the prefix: registry.k8s.io/pause:3.10.1 goes to REGISTRY/PREFIX/pause:3.10.1. All architectures of the file are " +
 			"kept. What the registry has is not sent again.\n\nRuns playbooks/artifact_images_push.yaml.",
 		Example: `  kk artifact images push kubernetes.tar --to harbor.example.com/kubernetes --create-projects
   kk artifact images push kubernetes.tar --to http://10.0.0.9:5000 --arch amd64`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files := append(slices.Clone(args), more...)
-			if len(files) == 0 || to == "" {
-				return usage("%s needs offline files and a registry: FILE --to REGISTRY[/PREFIX]", cmd.CommandPath())
-			}
-			vars, err := r.push(files, to, projects)
+			paths, err := files.paths(cmd, args)
 			if err != nil {
 				return err
 			}
-			r.extraVars(value.NewDict("artifact_images", vars))
-			return a.runPlaybooks(cmd.Context(), &r.runFlags, []string{source.Builtin + "/playbooks/artifact_images_push.yaml"})
+			if to == "" {
+				return usage("%s needs a registry: --to REGISTRY[/PREFIX]", cmd.CommandPath())
+			}
+			vars, err := r.push(a, paths, to, projects)
+			if err != nil {
+				return err
+			}
+			return r.run(cmd.Context(), a, "push", vars)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&to, "to", "", "registry, with a prefix of its repositories; http:// before it if it has no TLS (required)")
 	f.BoolVar(&projects, "create-projects", false, "create missing projects first, as Harbor needs them; they are public")
-	f.StringArrayVarP(&more, "artifact", "a", nil, "one more offline file; may be repeated")
+	files.flag(f)
 	r.flags(f)
 	return cmd
 }
 
 // push returns the variables of the playbook: where each image goes.
-func (r *registryFlags) push(files []string, to string, projects bool) (*value.Dict, error) {
+func (r *registryFlags) push(a *app, files []string, to string, projects bool) (*value.Dict, error) {
 	scheme, target, ok := strings.Cut(to, "://")
 	if !ok {
 		scheme, target = "https", to
@@ -196,7 +205,7 @@ func (r *registryFlags) push(files []string, to string, projects bool) (*value.D
 	if len(wrong) > 0 {
 		return nil, &exitError{engine.ExitInput, errors.Join(wrong...)}
 	}
-	vars, err := r.options(map[string]bool{host: scheme == "http"})
+	vars, err := r.options(a, map[string]bool{host: scheme == "http"})
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +249,7 @@ func (a *app) imagesPullCommand() *cobra.Command {
 				hosts[ref.Context().RegistryStr()] = slices.Contains(plain, ref.Context().RegistryStr())
 				args[i] = strings.Replace(ref.Name(), name.DefaultRegistry+"/", "docker.io/", 1)
 			}
-			vars, err := r.options(hosts)
+			vars, err := r.options(a, hosts)
 			if err != nil {
 				return err
 			}
@@ -249,8 +258,7 @@ func (a *app) imagesPullCommand() *cobra.Command {
 			}
 			vars.Set("images", value.Of(args))
 			vars.Set("output", path)
-			r.extraVars(value.NewDict("artifact_images", vars))
-			return a.runPlaybooks(cmd.Context(), &r.runFlags, []string{source.Builtin + "/playbooks/artifact_images_pull.yaml"})
+			return r.run(cmd.Context(), a, "pull", vars)
 		},
 	}
 	f := cmd.Flags()

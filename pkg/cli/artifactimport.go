@@ -44,7 +44,7 @@ func (a *app) artifactImportCommand() *cobra.Command {
 			case in.output == "":
 				return usage("%s needs the file to write: -o FILE", cmd.CommandPath())
 			}
-			if err := oneOf("--format", in.format, "text", "json"); err != nil {
+			if err := textOrJSON("--format", in.format); err != nil {
 				return err
 			}
 			return a.importArtifacts(cmd.Context(), in, args)

@@ -96,7 +96,7 @@ func (a *app) listArtifacts(l *listing, paths []string) error {
 	}
 	switch {
 	case l.output == "json":
-		return a.writeJSON(jsonOf[[]listedFile]{files})
+		return writeJSON(a, files)
 	case l.images:
 		for _, f := range files {
 			for _, i := range f.Items {
@@ -134,9 +134,9 @@ func (a *app) printItems(l *listing, files []listedFile) error {
 		}
 		fmt.Fprintln(w)
 		for _, i := range f.Items {
-			row := []string{string(i.Kind), i.Name, i.Version, platformOf(i.Item), mebibytes(i.Size), ""}
+			row := []string{string(i.Kind), i.Name, i.Version, platformOf(i.Item), ui.Size(i.Size), ""}
 			if i.Shared > 0 {
-				row[5] = mebibytes(i.Shared)
+				row[5] = ui.Size(i.Shared)
 			}
 			if l.long {
 				row = append(row, i.SHA256, i.Distribution, i.Licence, i.Group, i.Source)

@@ -49,7 +49,7 @@ func (a *app) artifactPruneCommand() *cobra.Command {
   kk artifact prune --older 30d --yes`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("--output", in.output, "text", "json"); err != nil {
+			if err := textOrJSON("--output", in.output); err != nil {
 				return err
 			}
 			return a.prune(cmd.Context(), in)
@@ -61,7 +61,7 @@ func (a *app) artifactPruneCommand() *cobra.Command {
 	f.StringVar(&in.older, "older", "", "remove only what was not used for this long: 12h, 30d")
 	f.BoolVarP(&in.check, "check", "C", false, "only show what would be removed")
 	f.BoolVarP(&in.yes, flagYes, "y", false, "do not ask")
-	f.StringVarP(&in.output, "output", "o", "text", "output format: text or json")
+	outputFlag(f, &in.output)
 	return cmd
 }
 

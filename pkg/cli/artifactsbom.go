@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,19 +11,18 @@ import (
 
 	"kubekey/pkg/artifact"
 	"kubekey/pkg/artifact/sbom"
-	"kubekey/pkg/engine"
 )
 
 // artifactSBOMCommand returns the command that prints the SBOM of an offline file.
 func (a *app) artifactSBOMCommand() *cobra.Command {
-	var others []string
+	files := &offlineFiles{}
 	var format, item, dir string
 	cmd := &cobra.Command{
 		Use:   "sbom FILE",
 		Short: "Print the SBOM of an offline file",
 		Long: "Print what an offline file consists of, as SPDX 2.3 or CycloneDX 1.6, in JSON: a component for each item, " +
-			"and what is inside of it: modules of Go programs, packages of Debian and Alpine images. What is not known is marked " +
-			"as such.\n\nThe same file has the same SBOM. What was found is kept in the work folder, so that a second call " +
+			"and what is inside of it: modules of Go programs, packages of Debian and Alpine images. What is not known is " +
+			"marked as such.\n\nThe same file has the same SBOM. What was found is kept in the work folder, so that a second call " +
 			"is fast.",
 		Example: `  kk artifact sbom kubernetes.tar > kubernetes.spdx.json
   kk artifact sbom kubernetes.tar --format cyclonedx --item kubeadm`,
@@ -43,7 +40,7 @@ func (a *app) artifactSBOMCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, err := fileSBOM(cmd.Context(), append([]string{args[0]}, others...), item, filepath.Join(work, "sbom"),
+			text, err := fileSBOM(cmd.Context(), append(args, files.more...), item, filepath.Join(work, "sbom"),
 				sbom.Format(format))
 			if err != nil {
 				return err
@@ -53,7 +50,7 @@ func (a *app) artifactSBOMCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&others, "artifact", "a", nil, "other offline file that has blobs which FILE lacks; may be repeated")
+	files.flag(f)
 	f.StringVar(&format, "format", string(sbom.SPDX), "spdx (SPDX 2.3) or cyclonedx (CycloneDX 1.6)")
 	f.StringVar(&item, "item", "", "only items with this name: kubeadm, registry.k8s.io/pause:3.10.1")
 	f.StringVar(&dir, flagWorkdir, "", "folder that keeps what was found (default $KK_WORKDIR or ~/.kk)")
@@ -64,21 +61,23 @@ func (a *app) artifactSBOMCommand() *cobra.Command {
 func fileSBOM(ctx context.Context, paths []string, item, cache string, format sbom.Format) ([]byte, error) {
 	set, err := artifact.OpenSet(paths)
 	if err != nil {
-		return nil, &exitError{engine.ExitInput, err}
+		return nil, badFile(err)
 	}
 	defer func() { _ = set.Close() }() // only read
-	m := set[0].Manifest
+	file := openedAs(set, paths[0])
+	m := file.Manifest
 	if item != "" {
-		if m, err = onlyItem(set[0], item); err != nil {
-			return nil, &exitError{engine.ExitInput, err}
+		if m, err = onlyItem(file, item); err != nil {
+			return nil, badFile(err)
 		}
 	}
 	name := map[sbom.Format]string{sbom.SPDX: artifact.SPDXName, sbom.CycloneDX: artifact.CycloneDXName}[format]
 	has := func(d artifact.DocumentInfo) bool { return d.Name == name }
 	if item == "" && slices.ContainsFunc(m.Documents, has) {
-		return set[0].Document(name)
+		text, err := file.Document(name)
+		return text, badFile(err)
 	}
-	return sbom.Make(ctx, m, blobSet(set), cache, format)
+	return sbom.Make(ctx, m, file, cache, format)
 }
 
 // onlyItem returns the manifest of a file with no items but those of a name.
@@ -94,25 +93,4 @@ func onlyItem(f *artifact.File, name string) (*artifact.Manifest, error) {
 	}
 	slices.Sort(names)
 	return nil, fmt.Errorf("%s has no item %q: it has %s", f.Path, name, strings.Join(slices.Compact(names), ", "))
-}
-
-// blobSet reads blobs from the first file that has them.
-type blobSet artifact.Set
-
-func (s blobSet) Blob(digest string) (r io.Reader, err error) {
-	for _, f := range s {
-		if r, err = f.Blob(digest); !errors.Is(err, artifact.ErrMissing) {
-			return r, err
-		}
-	}
-	return nil, err
-}
-
-func (s blobSet) Content(i artifact.Item) (c io.ReadCloser, err error) {
-	for _, f := range s {
-		if c, err = f.Content(i); !errors.Is(err, artifact.ErrMissing) {
-			return c, err
-		}
-	}
-	return nil, err
 }

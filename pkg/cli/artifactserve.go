@@ -14,7 +14,7 @@ import (
 
 // artifactServeCommand returns the command that serves offline files over HTTP.
 func (a *app) artifactServeCommand() *cobra.Command {
-	var in inputs
+	files := &offlineFiles{}
 	var server serve.Server
 	var output string
 	cmd := &cobra.Command{
@@ -30,18 +30,18 @@ func (a *app) artifactServeCommand() *cobra.Command {
 		Example: `  kk artifact serve kubernetes.tar
   kk artifact serve kubernetes.tar --listen 0.0.0.0:8443 --tls-cert tls.crt --tls-key tls.key --auth users`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			paths := append(args, in.artifacts...)
-			if len(paths) == 0 {
-				return usage("%s needs the offline file: %[1]s FILE", cmd.CommandPath())
+			paths, err := files.paths(cmd, args)
+			if err != nil {
+				return err
 			}
-			if output != "text" && output != "json" {
-				return usage("-o %q: use text or json", output)
+			if err := textOrJSON("--output", output); err != nil {
+				return err
 			}
 			return a.serveArtifacts(cmd.Context(), paths, server, output == "json")
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&in.artifacts, "artifact", "a", nil, "one more offline file; may be repeated")
+	files.flag(f)
 	f.StringVar(&server.Listen, "listen", "127.0.0.1:8080",
 		"address and port; other than loopback only with TLS and --auth")
 	f.StringVar(&server.TLSCert, "tls-cert", "", "certificate, and its chain: a PEM file")

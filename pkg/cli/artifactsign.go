@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -34,12 +33,12 @@ func (a *app) artifactSignCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer func() { _ = s.Close() }() // nothing is written to it
 			changed, err := s.SignFile(args[0], detached)
-			public := s.Key()
-			if err = errors.Join(err, s.Close()); err != nil {
+			if err != nil {
 				return badFile(err)
 			}
-			return a.reportSigned(output, principal, args[0], changed, public)
+			return a.reportSigned(output, principal, args[0], changed, s.Key())
 		},
 	}
 	f := cmd.Flags()
@@ -50,20 +49,6 @@ func (a *app) artifactSignCommand() *cobra.Command {
 		"also print the line for allowed_signers that lets this key sign as this principal")
 	outputFlag(f, &output)
 	return cmd
-}
-
-// signFile signs a file that was just written.
-func (a *app) signFile(ctx context.Context, key, path string) error {
-	s, err := a.signingKeys().Open(ctx, key)
-	if err != nil {
-		return err
-	}
-	changed, err := s.SignFile(path, false)
-	public := s.Key()
-	if err = errors.Join(err, s.Close()); err != nil {
-		return badFile(err)
-	}
-	return a.reportSigned("text", "", path, changed, public)
 }
 
 // signingKeys says where keys to sign with are found.
@@ -93,7 +78,7 @@ func (a *app) reportSigned(output, principal, path string, changed bool, key sig
 		report.AllowedSigners = key.Line(principal)
 	}
 	if output == "json" {
-		return a.writeJSON(jsonOf[signedReport]{report})
+		return writeJSON(a, report)
 	}
 	if changed {
 		a.row("signed %s with the key %s", path, report.Key)

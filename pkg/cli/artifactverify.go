@@ -13,6 +13,7 @@ import (
 	"kubekey/pkg/engine"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
+	"kubekey/pkg/ui"
 )
 
 // verifying are the flags of `kk artifact verify`.
@@ -117,14 +118,14 @@ func (a *app) verifyArtifacts(ctx context.Context, v *verifying, paths []string)
 	}
 	report.OK = err == nil
 	if v.output == "json" {
-		if err := a.writeJSON(jsonOf[verified]{report}); err != nil || report.OK {
+		if err := writeJSON(a, report); err != nil || report.OK {
 			return err
 		}
 		return exit(engine.ExitInput)
 	}
 	for _, f := range report.Files {
 		if report.OK {
-			a.row("%s: %d items, %s%s", f.File, f.Items, mebibytes(f.Bytes), signed(f))
+			a.row("%s: %d items, %s%s", f.File, f.Items, ui.Size(f.Bytes), signed(f))
 		}
 	}
 	return badFile(err)

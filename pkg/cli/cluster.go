@@ -50,7 +50,8 @@ func (a *app) families() []family {
 			"A second run changes only what differs from the config. After a failure, run the same command again.",
 	}), a.createConfigCommand(), a.createInventoryCommand()}
 	add := []*cobra.Command{a.shortcutCommand(shortcut{
-		use: "nodes [NODE...]", playbook: "add_nodes", asks: true, offline: true, check: inInventory, vars: names("add_nodes"),
+		use: "nodes [NODE...]", playbook: "add_nodes", asks: true, offline: true,
+		check: inInventory, vars: names("add_nodes"),
 		short: "Add the inventory's new hosts to a cluster",
 		long: "Add hosts to a cluster: those on the command line, or all hosts of the inventory that are not in the " +
 			"cluster yet. " +

@@ -63,7 +63,8 @@ func (a *app) versions(s *session, c *config.Config) *vars.Layer {
 
 // catalogs returns what the catalog resolves to for each version of Kubernetes in artifact.kubernetes, and for that
 // of the cluster, which has been found.
-func (a *app) catalogs(s *session, q *question, known *catalog.Catalog, request catalog.Request, found *value.Dict) []any {
+func (a *app) catalogs(s *session, q *question, known *catalog.Catalog, request catalog.Request,
+	found *value.Dict) []any {
 	out := []any{found}
 	first := request.KubeVersion
 	v, _ := q.config.Get("artifact", "kubernetes")
@@ -99,14 +100,14 @@ func (a *app) knownIn(q *question, offline []string) (*catalog.Catalog, error) {
 	if err := a.checkSigners(q, set); err != nil {
 		return nil, err
 	}
-	documents := set.Catalog()
-	if len(documents) == 0 {
-		return nil, source.Errorf(q.config.At("artifact", "files"), "%s: no catalog is in there", strings.Join(offline, ", ")).
-			WithHelp("name the file that `kk artifact export` made as well")
+	i := slices.IndexFunc(set, func(f *artifact.File) bool { return len(f.Manifest.Catalog) > 0 })
+	if i < 0 {
+		return nil, source.Errorf(q.config.At("artifact", "files"), "%s: no catalog is in there",
+			strings.Join(offline, ", ")).WithHelp("name the file that `kk artifact export` made as well")
 	}
 	var out []catalog.Document
-	for _, d := range documents {
-		out = append(out, catalog.Document{Name: set[0].Path + ":" + d.Name, Text: []byte(d.Text)})
+	for _, d := range set[i].Manifest.Catalog {
+		out = append(out, catalog.Document{Name: set[i].Path + ":" + d.Name, Text: []byte(d.Text)})
 	}
 	return catalog.Parse(out)
 }

@@ -110,8 +110,8 @@ func (s *status) end(id int, host string) {
 	s.running = slices.DeleteFunc(s.running, func(b *busy) bool { return b.id == id && b.host == host })
 }
 
-// size formats a number of bytes.
-func size(n int64) string {
+// Size formats a number of bytes: 1.5 MiB.
+func Size(n int64) string {
 	const unit = 1024
 	if n < unit {
 		return fmt.Sprintf("%d B", n)

@@ -91,6 +91,6 @@ func (t *transfer) line(age time.Duration) string {
 		bytes = t.total
 	}
 	rate := float64(t.done-t.from) / age.Seconds()
-	return fmt.Sprintf("  [%-*s] %4s %10s %12s  %s: %s", barColumns, bar, part, size(bytes), size(int64(rate))+"/s",
+	return fmt.Sprintf("  [%-*s] %4s %10s %12s  %s: %s", barColumns, bar, part, Size(bytes), Size(int64(rate))+"/s",
 		t.host, t.what)
 }
