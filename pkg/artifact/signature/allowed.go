@@ -69,8 +69,14 @@ func parseSigner(line string) (signer, error) {
 		return s, errors.New("it has no key: write `PRINCIPALS [OPTIONS] KEYTYPE BASE64`")
 	}
 	s.key = key
+	given := map[string]bool{}
 	for _, o := range options {
-		if err := s.option(o); err != nil {
+		name, v, assigned := strings.Cut(o, "=")
+		if name = strings.ToLower(name); given[name] {
+			return s, fmt.Errorf("the option %s is given twice", name)
+		}
+		given[name] = true
+		if err := s.option(name, strings.Trim(v, `"`), assigned); err != nil {
 			return s, err
 		}
 	}
@@ -94,11 +100,9 @@ func word(line string) (first, rest string, err error) {
 	return line[:end], strings.TrimSpace(line[end:]), nil
 }
 
-func (s *signer) option(text string) error {
-	name, v, assigned := strings.Cut(text, "=")
-	v = strings.Trim(v, `"`)
+func (s *signer) option(name, v string, assigned bool) error {
 	var err error
-	switch name = strings.ToLower(name); {
+	switch {
 	case name == "cert-authority" && !assigned:
 		s.authority = true
 	case name == "namespaces" && v != "":
@@ -108,7 +112,7 @@ func (s *signer) option(text string) error {
 	case name == "valid-before" && assigned:
 		s.validBefore, err = parseTime(v)
 	default:
-		err = fmt.Errorf("unknown option %q: cert-authority, namespaces=, valid-after= and valid-before= are known", text)
+		err = fmt.Errorf("unknown option %q: cert-authority, namespaces=, valid-after= and valid-before= are known", name)
 	}
 	return err
 }
@@ -131,6 +135,9 @@ func parseTime(text string) (time.Time, error) {
 	at, err := time.ParseInLocation(layouts[i], digits, zone)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("%q is not a time: no such day or hour", text)
+	}
+	if at.Unix() <= 0 {
+		return time.Time{}, fmt.Errorf("%q is not a time after 1970", text)
 	}
 	return at, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -222,6 +223,31 @@ func TestAgent(t *testing.T) {
 	}
 }
 
+// An agent that does not answer, such as one that waits for a touch, is waited for until the context ends.
+func TestSilentAgent(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "agent")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	opened := make(chan error, 1)
+	go func() {
+		_, err := Keys{Agent: socket}.Open(ctx, "")
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it still waits")
+	}
+}
+
 // Certificates of a CA that is listed are accepted for the principals of both, both ways.
 func TestCertificates(t *testing.T) {
 	for _, kind := range []string{"ed25519", "rsa"} {
@@ -314,6 +340,7 @@ func TestWrongLines(t *testing.T) {
 		"ada", "ada ssh-ed25519 AAAA", "ada unknown " + key, "ada valid-after=2020 " + key,
 		"ada valid-after=20200230 " + key, "ada valid-after=20210101,valid-before=20200101 " + key,
 		`"ada grace",b ` + key, `"ada grace,bob" NameSpaces="kk-*",cert-authority ` + key, `ada namespaces="" ` + key,
+		"ada valid-before=00010101Z " + key, "ada valid-before=20200101,Valid-Before=20300101 " + key,
 	}, "\n")))
 	if err == nil {
 		t.Fatal("no error")
@@ -322,8 +349,8 @@ func TestWrongLines(t *testing.T) {
 	for _, l := range strings.Split(err.Error(), "\n") {
 		lines = append(lines, strings.Join(strings.SplitN(l, ":", 3)[:2], ":"))
 	}
-	if got := strings.Join(lines,
-		" "); got != "signers:4 signers:5 signers:6 signers:7 signers:8 signers:9 signers:10 signers:12" {
+	const want = "signers:4 signers:5 signers:6 signers:7 signers:8 signers:9 signers:10 signers:12 signers:13 signers:14"
+	if strings.Join(lines, " ") != want {
 		t.Error(err)
 	}
 	if _, err := ParseAllowed("signers", []byte("# nothing\n")); err == nil ||
@@ -403,7 +430,8 @@ func FuzzAllowed(f *testing.F) {
 }
 
 func FuzzSignature(f *testing.F) {
-	f.Add([]byte("-----BEGIN SSH SIGNATURE-----\nU1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAg\n-----END SSH SIGNATURE-----\n"))
+	f.Add([]byte("-----BEGIN SSH SIGNATURE-----\nU1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAg\n" +
+		"-----END SSH SIGNATURE-----\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if key, err := Check(manifest, text); err == nil {
 			t.Logf("a valid signature of %s", key.Fingerprint())

@@ -2,6 +2,7 @@ package signature
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -41,7 +42,7 @@ type Signer struct {
 // there. For the path "" it is the only key of the agent. The signer must be closed.
 func (k Keys) Open(ctx context.Context, path string) (*Signer, error) {
 	if path == "" {
-		return k.only()
+		return k.only(ctx)
 	}
 	text, err := k.Read(path)
 	if err != nil {
@@ -52,7 +53,7 @@ func (k Keys) Open(ctx context.Context, path string) (*Signer, error) {
 		if beside, err := k.Read(path + ".pub"); err == nil {
 			public, _, _, _, _ = ssh.ParseAuthorizedKey(beside)
 		}
-		if s, _ := k.fromAgent(public); s != nil {
+		if s, _ := k.fromAgent(ctx, public); s != nil {
 			return s, nil
 		}
 		s, err := k.private(ctx, path, text)
@@ -88,7 +89,7 @@ func (k Keys) private(ctx context.Context, path string, text []byte) (ssh.Signer
 
 // forPublic finds the private half of a public key.
 func (k Keys) forPublic(ctx context.Context, path string, public ssh.PublicKey) (*Signer, error) {
-	if s, err := k.fromAgent(public); s != nil || err != nil {
+	if s, err := k.fromAgent(ctx, public); s != nil || err != nil {
 		return s, err
 	}
 	file := strings.TrimSuffix(strings.TrimSuffix(path, ".pub"), "-cert")
@@ -109,11 +110,11 @@ func (k Keys) forPublic(ctx context.Context, path string, public ssh.PublicKey) 
 }
 
 // fromAgent returns the signer for a key that the agent has, or nil.
-func (k Keys) fromAgent(public ssh.PublicKey) (*Signer, error) {
+func (k Keys) fromAgent(ctx context.Context, public ssh.PublicKey) (*Signer, error) {
 	if public == nil {
 		return nil, nil
 	}
-	signers, conn, err := k.inAgent()
+	signers, conn, err := k.inAgent(ctx)
 	if err != nil || conn == nil {
 		return nil, nil // the key may be in a file
 	}
@@ -135,24 +136,26 @@ func withCertificate(s ssh.Signer, public ssh.PublicKey) (ssh.Signer, error) {
 }
 
 // inAgent returns the keys of the agent, if there is one, and the connection to it.
-func (k Keys) inAgent() ([]ssh.Signer, net.Conn, error) {
+func (k Keys) inAgent(ctx context.Context) ([]ssh.Signer, net.Conn, error) {
 	if k.Agent == "" {
 		return nil, nil, nil
 	}
-	conn, err := net.Dial("unix", k.Agent)
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", k.Agent)
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect to the agent: %w", err)
 	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() }) // what waits for an answer ends
 	signers, err := agent.NewClient(conn).Signers()
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("list the keys of the agent: %w", err), conn.Close())
+		_ = conn.Close() // nothing is signed with it
+		return nil, nil, fmt.Errorf("list the keys of the agent: %w", cmp.Or(ctx.Err(), err))
 	}
 	return signers, conn, nil
 }
 
 // only returns the only key of the agent.
-func (k Keys) only() (*Signer, error) {
-	signers, conn, err := k.inAgent()
+func (k Keys) only(ctx context.Context) (*Signer, error) {
+	signers, conn, err := k.inAgent(ctx)
 	if err != nil {
 		return nil, err
 	}
