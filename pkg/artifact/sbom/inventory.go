@@ -158,7 +158,7 @@ func fromItem(i artifact.Item) *component {
 	c.add("architecture", text(i.Architecture))
 	c.add("distribution", text(i.Distribution))
 	c.add("file", text(i.File))
-	if c.download == "" {
+	if c.download == "" && !strings.Contains(i.Source, "@") { // it can have a password
 		c.add("source", text(i.Source))
 	}
 	switch i.Kind {

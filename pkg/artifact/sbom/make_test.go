@@ -3,6 +3,7 @@ package sbom
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -351,5 +353,32 @@ func TestEmptyFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(text)
+	}
+}
+
+// damagedEnd has blobs that are damaged behind everything that a reader of JSON needs.
+type damagedEnd struct{ *artifact.File }
+
+func (d damagedEnd) Blob(digest string) (io.Reader, error) {
+	r, err := d.File.Blob(digest)
+	return io.MultiReader(r, iotest.ErrReader(errors.New("damaged at its end"))), err
+}
+
+// The manifests of images are verified to their ends.
+func TestDamagedManifest(t *testing.T) {
+	f := all(t)
+	text, err := Make(t.Context(), f.Manifest, damagedEnd{f}, "", SPDX)
+	if n := strings.Count(string(text), "damaged at its end"); err != nil || n != 2 {
+		t.Errorf("%d of 2 manifests are reported: %v", n, err)
+	}
+}
+
+// An address that a document cannot name is not a place for a password either.
+func TestSecretSource(t *testing.T) {
+	c := fromItem(artifact.Item{Source: "https://ada:secret@example.com/a?x=|"})
+	for _, f := range c.facts {
+		if strings.Contains(f.value, "secret") {
+			t.Error(f)
+		}
 	}
 }

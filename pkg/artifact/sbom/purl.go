@@ -89,7 +89,8 @@ func address(source string) string {
 	}
 	u.User = nil // a document is public
 	out := u.String()
-	if strings.ContainsAny(out, " <>\"{}|\\^`") || strings.ContainsFunc(out, func(r rune) bool { return r < ' ' || r > '~' }) {
+	invalid := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("<>\"{}|\\^`", r) }
+	if strings.ContainsFunc(out, invalid) {
 		return "" // not valid in a document
 	}
 	return out

@@ -1,6 +1,7 @@
 package sbom
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -69,7 +70,7 @@ func (s *survey) run(ctx context.Context, m *artifact.Manifest) error {
 	for range min(s.workers, max(1, len(jobs))) {
 		group.Go(func() {
 			for j := range next {
-				if err := s.read(ctx, j); err != nil {
+				if err := s.read(ctx, j); err != nil && ctx.Err() == nil {
 					s.mu.Lock()
 					failures = append(failures, err)
 					s.mu.Unlock()
@@ -158,19 +159,23 @@ func (w *walk) manifest(d v1.Descriptor) {
 		return
 	}
 	r, err := w.from.Blob(digest)
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(r) // to the end, where the digest is checked
+	}
 	if err != nil {
 		w.problem(d.Digest, err)
 		return
 	}
 	if d.MediaType.IsIndex() {
-		w.index(d.Digest, r)
+		w.index(d.Digest, text)
 	} else {
-		w.image(d.Digest, r)
+		w.image(d.Digest, text)
 	}
 }
 
-func (w *walk) index(digest v1.Hash, r io.Reader) {
-	index, err := v1.ParseIndexManifest(r)
+func (w *walk) index(digest v1.Hash, text []byte) {
+	index, err := v1.ParseIndexManifest(bytes.NewReader(text))
 	if err != nil {
 		w.problem(digest, err)
 		return
@@ -180,8 +185,8 @@ func (w *walk) index(digest v1.Hash, r io.Reader) {
 	}
 }
 
-func (w *walk) image(digest v1.Hash, r io.Reader) {
-	m, err := v1.ParseManifest(r)
+func (w *walk) image(digest v1.Hash, text []byte) {
+	m, err := v1.ParseManifest(bytes.NewReader(text))
 	if err != nil {
 		w.problem(digest, err)
 		return
