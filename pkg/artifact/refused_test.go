@@ -202,8 +202,9 @@ func TestRefused(t *testing.T) {
 			`"/etc/passwd" is not a relative path`},
 		{"name of an item with ..", r.rewritten(good, func(m *Manifest) { program(m).File = "a/../../b" }),
 			"is not a relative path"},
-		{"name in two cases", r.rewritten(good, func(m *Manifest) { m.Items[0].File, m.Items[1].File = "A/kubeadm", "a/kubeadm" }),
-			`the names "A/kubeadm" and "a/kubeadm" differ in upper and lower case only`},
+		{"name in two cases", r.rewritten(good, func(m *Manifest) {
+			m.Items[0].File, m.Items[1].File = "A/kubeadm", "a/kubeadm"
+		}), `the names "A/kubeadm" and "a/kubeadm" differ in upper and lower case only`},
 		{"name twice", r.rewritten(good, func(m *Manifest) { m.Items[0].File, m.Items[1].File = "a", "a" }),
 			`the name "a" is used twice`},
 		{"unknown kind", r.rewritten(good, func(m *Manifest) { m.Items[0].Kind = "x" }), `unknown kind "x"`},
@@ -219,13 +220,12 @@ func TestRefused(t *testing.T) {
 			"index.json lists other images"},
 		{"another layout", slices.Concat(raw{{good[0].Header, []byte("{}")}}, good[1:]).bytes(),
 			"is not that of an OCI image layout"},
-		{"manifest in another form", slices.Concat(good[:2], raw{{good[2].Header, append([]byte(" "), good[2].text...)}}, good[3:]).bytes(),
+		{"manifest in another form", good.manifest(append([]byte(" "), good[2].text...)),
 			"it is not in the form that kk writes"},
-		{"manifest with a repeated key", slices.Concat(good[:2], raw{{good[2].Header,
-			bytes.Replace(good[2].text, []byte(`"format": 1,`), []byte(`"format": 1, "format": 1,`), 1)}}, good[3:]).bytes(),
-			"it is not in the form that kk writes"},
-		{"manifest with an unknown key", slices.Concat(good[:2], raw{{good[2].Header,
-			bytes.Replace(good[2].text, []byte(`"format": 1,`), []byte(`"format": 1, "x": 1,`), 1)}}, good[3:]).bytes(), `unknown field "x"`},
+		{"manifest with a repeated key", good.manifest(bytes.Replace(good[2].text,
+			[]byte(`"format": 1,`), []byte(`"format": 1, "format": 1,`), 1)), "it is not in the form that kk writes"},
+		{"manifest with an unknown key", good.manifest(bytes.Replace(good[2].text, []byte(`"format": 1,`),
+			[]byte(`"format": 1, "x": 1,`), 1)), `unknown field "x"`},
 		{"large manifest", tooLarge(good), "at most 67108864 are read"},
 		{"bytes behind the end", append(good.bytes(), make([]byte, block)...), "follow the end of the tar"},
 	} {
@@ -235,6 +235,11 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// manifest returns a file with another text of the manifest.
+func (e raw) manifest(text []byte) []byte {
+	return slices.Concat(e[:2], raw{{e[2].Header, text}}, e[3:]).bytes()
 }
 
 // blob returns the blob of an item.
@@ -253,7 +258,8 @@ func (r *rig) swapped(e raw, a, b int) []byte {
 // tooLarge returns a file whose manifest has one byte more than is read.
 func tooLarge(good raw) []byte {
 	hdr, _ := header(manifestName, MaxManifest+1)
-	return append(good[:2].bytes()[:int(2*block+padded(int64(len(good[0].text)))+padded(int64(len(good[1].text))))], hdr...)
+	start := 2*block + padded(int64(len(good[0].text))) + padded(int64(len(good[1].text)))
+	return append(good[:2].bytes()[:start], hdr...)
 }
 
 func TestTooManyEntries(t *testing.T) {
@@ -292,7 +298,8 @@ func TestOtherPlatform(t *testing.T) {
 		Descriptor: v1.Descriptor{Platform: &arm64}})
 	r.must(r.layout.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: ref})))
 	b := NewBuilder(r.dir, Covers{}, nil)
-	const want = "image " + ref + ": the image for linux/arm64: the index has an image for linux/arm64 that is for linux/amd64"
+	const want = "image " + ref + ": the image for linux/arm64: the index has an image for linux/arm64 that is for " +
+		"linux/amd64"
 	if err := b.AddImage(t.Context(), Item{Name: ref}, string(r.layout), []v1.Platform{amd64, arm64}); err == nil ||
 		err.Error() != want {
 		t.Error(err)

@@ -32,8 +32,8 @@ func (a *app) artifactExportCommand() *cobra.Command {
 		Use:   "export -o FILE",
 		Short: "Make an offline file: everything that a cluster is built from",
 		Long: "Make one file of everything that the config needs: binaries, charts and images, verified, for a site " +
-			"without a network. There, `kk create cluster -a FILE` builds the cluster from it. Use the config and the inventory of " +
-			"that cluster; its hosts are not contacted.\n\n" +
+			"without a network. There, `kk create cluster -a FILE` builds the cluster from it. Use the config and the " +
+			"inventory of that cluster; its hosts are not contacted.\n\n" +
 			"What was fetched is kept in the work folder: after a failure, run the same command again. The same inputs " +
 			"make the same bytes.\n\nRuns playbooks/artifact_export.yaml.",
 		Example: `  kk artifact export -c config.yaml -i inventory.yaml -o kubernetes.tar

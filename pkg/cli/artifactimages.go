@@ -145,7 +145,8 @@ func (a *app) imagesPushCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&to, "to", "", "registry, with a prefix of its repositories; http:// before it if it has no TLS (required)")
+	f.StringVar(&to, "to", "",
+		"registry, with a prefix of its repositories; http:// before it if it has no TLS (required)")
 	f.BoolVar(&projects, "create-projects", false, "create missing projects first, as Harbor needs them; they are public")
 	files.flag(f)
 	r.flags(f)
@@ -229,8 +230,8 @@ func (a *app) imagesPullCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull IMAGE... -o FILE",
 		Short: "Write an offline file of images alone",
-		Long: "Write an offline file of images from registries, to use it together with others: -a FILE may be repeated.\n\n" +
-			"Runs playbooks/artifact_images_pull.yaml.",
+		Long: "Write an offline file of images from registries, to use it together with others: -a FILE may be " +
+			"repeated.\n\nRuns playbooks/artifact_images_pull.yaml.",
 		Example: "  kk artifact images pull docker.io/library/nginx:1.29 quay.io/prometheus/prometheus:v3.5.0 -o apps.tar",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || output == "" {

@@ -22,8 +22,8 @@ func (a *app) artifactSBOMCommand() *cobra.Command {
 		Short: "Print the SBOM of an offline file",
 		Long: "Print what an offline file consists of, as SPDX 2.3 or CycloneDX 1.6, in JSON: a component for each item, " +
 			"and what is inside of it: modules of Go programs, packages of Debian and Alpine images. What is not known is " +
-			"marked as such.\n\nThe same file has the same SBOM. What was found is kept in the work folder, so that a second call " +
-			"is fast.",
+			"marked as such.\n\nThe same file has the same SBOM. What was found is kept in the work folder, so that a " +
+			"second call is fast.",
 		Example: `  kk artifact sbom kubernetes.tar > kubernetes.spdx.json
   kk artifact sbom kubernetes.tar --format cyclonedx --item kubeadm`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -74,11 +74,7 @@ func imagePURL(i artifact.Item) string {
 // imageTag is the tag in the name of an image, "" if it has none.
 func imageTag(image string) string {
 	image, _, _ = strings.Cut(image, "@")
-	_, tag, ok := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
-	if !ok {
-		return ""
-	}
-	return text(tag)
+	return text(strings.TrimPrefix(strings.TrimPrefix(image, artifact.Repository(image)), ":"))
 }
 
 // address returns a source if it is a URL that a document can name.
