@@ -121,7 +121,7 @@ func (b *Builder) Content(i Item) (io.ReadCloser, error) {
 // AddFile adds a file of the control node as an item of which all but size, digests and encoding are set.
 // SHA256, if set, must match. A program is compressed, an archive is stored as it is.
 func (b *Builder) AddFile(ctx context.Context, item Item, path string) error {
-	size, digest, err := sum(ctx, path)
+	size, digest, err := Sum(ctx, path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", item, err)
 	}
@@ -139,7 +139,7 @@ func (b *Builder) AddFile(ctx context.Context, item Item, path string) error {
 		if path, err = b.compress(ctx, path, digest); err != nil {
 			return fmt.Errorf("%s: %w", item, err)
 		}
-		if blob.Size, digest, err = sum(ctx, path); err != nil {
+		if blob.Size, digest, err = Sum(ctx, path); err != nil {
 			return fmt.Errorf("%s: %w", item, err)
 		}
 		blob.Digest = "sha256:" + digest
@@ -247,7 +247,8 @@ func replace(dest string, write func(io.Writer) error) error {
 	return os.Rename(f.Name(), dest)
 }
 
-func sum(ctx context.Context, path string) (int64, string, error) {
+// Sum returns the size of a file, and the sha256 of its bytes in hexadecimal digits.
+func Sum(ctx context.Context, path string) (size int64, sha256sum string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, "", err

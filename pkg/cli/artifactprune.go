@@ -2,14 +2,10 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -162,11 +158,11 @@ func (a *app) keepConfig(ctx context.Context, need cache.Needed, in *inputs, dir
 	if err != nil {
 		return evalError(err)
 	}
-	return keepValue(need, got, dir)
+	return keepValue(ctx, need, got, dir)
 }
 
 // keepValue adds files and images of the catalog. The digest of a file that the catalog has none of is computed.
-func keepValue(need cache.Needed, got any, dir string) error {
+func keepValue(ctx context.Context, need cache.Needed, got any, dir string) error {
 	text, err := value.JSON(got, value.JSONOptions{})
 	if err != nil {
 		return err
@@ -187,7 +183,8 @@ func keepValue(need cache.Needed, got any, dir string) error {
 		}
 		need.Files[f.File] = true
 		if f.SHA256 == "" {
-			if f.SHA256, err = digestOf(filepath.Join(dir, filepath.FromSlash(f.File))); err != nil {
+			_, f.SHA256, err = artifact.Sum(ctx, filepath.Join(dir, filepath.FromSlash(f.File)))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return &exitError{engine.ExitError, err}
 			}
 		}
@@ -197,23 +194,6 @@ func keepValue(need cache.Needed, got any, dir string) error {
 		need.Images[ref] = true
 	}
 	return nil
-}
-
-// digestOf returns the sha256 of a file, "" if it does not exist.
-func digestOf(path string) (string, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close() }() // only read
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // pruneAs shows the plan, and carries it out if that is confirmed.
