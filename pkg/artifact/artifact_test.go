@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -328,5 +329,18 @@ func TestArchiveIsInterrupted(t *testing.T) {
 	err := WriteArchive(ctx, io.Discard, []NamedImage{{f, item, []string{plainRef}}}, amd64, nil)
 	if err == nil || err.Error() != context.Canceled.Error() {
 		t.Error(err)
+	}
+}
+
+// Whoever reads as many bytes as the manifest says, and no end behind them, notices damage too.
+func TestLastByte(t *testing.T) {
+	for _, text := range []string{"text", "texT"} {
+		for _, from := range []io.Reader{strings.NewReader(text), iotest.DataErrReader(strings.NewReader(text))} {
+			got := make([]byte, len(text))
+			_, err := io.ReadFull(verified(from, 4, digestOf([]byte("text"))), got)
+			if damaged := text != "text"; damaged != (err != nil) || err != nil && !strings.Contains(err.Error(), "is damaged") {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
 	}
 }

@@ -389,11 +389,20 @@ func (v *verifier) Read(p []byte) (int, error) {
 		return 0, v.tooLong()
 	}
 	v.sum.Write(p[:n])
-	if !errors.Is(err, io.EOF) {
-		return n, err
+	switch {
+	case errors.Is(err, io.EOF):
+		if v.end = v.finish(); v.end == nil {
+			v.end = io.EOF
+			return n, io.EOF
+		}
+	case v.left == 0: // whoever knows the size reads no further
+		v.end = v.check()
 	}
-	v.end = cmp.Or(v.finish(), io.EOF)
-	return n, v.end
+	if v.end != nil {
+		v.close()
+		return 0, v.end // without the last bytes: with them, io.ReadFull ignores the error
+	}
+	return n, err
 }
 
 // finish checks size and digest of what was read.
@@ -402,6 +411,11 @@ func (v *verifier) finish() error {
 	if v.left > 0 {
 		return fmt.Errorf("%s has %d bytes less than the manifest says", v.digest, v.left)
 	}
+	return v.check()
+}
+
+// check checks the digest of what was read.
+func (v *verifier) check() error {
 	if got := "sha256:" + hex.EncodeToString(v.sum.Sum(nil)); got != v.digest {
 		return fmt.Errorf("%s is damaged: it has the digest %s", v.digest, got)
 	}
