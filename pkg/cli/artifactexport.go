@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"debug/elf"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -15,19 +17,25 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kubekey/pkg/artifact/signature"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
 
+// exporting are the flags of `kk artifact export`.
+type exporting struct {
+	run                                   runFlags
+	output                                string
+	kubernetes, arches, systems, packages []string
+	images, files, programs               []string
+	only, except                          []string
+	packagesOn, from, split, rate, sign   string
+	noSBOM, plan                          bool
+	jobs                                  int
+}
+
 // artifactExportCommand returns the command that makes an offline file.
 func (a *app) artifactExportCommand() *cobra.Command {
-	r := &runFlags{}
-	var output string
-	var kubernetes, arches, images, only, except, files, programs, systems, packages []string
-	var packagesOn, from, split, sign, rate string
-	var noSBOM, plan bool
-	var jobs int
+	e := &exporting{}
 	cmd := &cobra.Command{
 		Use:   "export -o FILE",
 		Short: "Make an offline file: everything that a cluster is built from",
@@ -40,111 +48,134 @@ func (a *app) artifactExportCommand() *cobra.Command {
   kk artifact export --kubernetes v1.34.4 --arch amd64,arm64 -o kubernetes.tar`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output == "" {
+			if e.output == "" {
 				return usage("%s needs the file to write: -o FILE", cmd.CommandPath())
 			}
-			path, err := filepath.Abs(output)
+			sets, err := e.sets()
 			if err != nil {
 				return err
 			}
-			if len(kubernetes) > 0 {
-				for i := range kubernetes {
-					kubernetes[i] = withV(kubernetes[i])
-				}
-				r.sets = append(r.sets, "kubernetes.kube_version="+kubernetes[len(kubernetes)-1])
-			}
-			for key, list := range map[string][]string{"kubernetes": kubernetes, "images": images, "distributions": systems,
-				"packages": packages} {
-				if len(list) == 0 {
-					continue
-				}
-				text, err := value.JSON(value.Of(list), value.JSONOptions{})
-				if err != nil {
-					return err
-				}
-				r.sets = append(r.sets, "artifact."+key+"="+text)
-			}
-			if packagesOn != "" {
-				r.sets = append(r.sets, "artifact.packages_on="+packagesOn)
-			}
-			if jobs > 0 {
-				r.sets = append(r.sets, fmt.Sprintf("download.parallel=%d", jobs))
-			}
-			size, err := parseSize("--split", split)
+			vars, err := e.vars()
 			if err != nil {
 				return err
 			}
-			limit, err := parseSize("--rate", rate)
-			if err != nil {
-				return err
-			}
-			if limit > 0 {
-				r.sets = append(r.sets, fmt.Sprintf("download.rate=%d", limit))
-			}
-			if from != "" {
-				if from, err = filepath.Abs(from); err != nil {
-					return err
-				}
-			}
-			parts, err := exportParts(only, except)
-			if err != nil {
-				return err
-			}
-			extras, err := extraFiles(files)
-			if err != nil {
-				return err
-			}
-			builds, err := builds(programs)
-			if err != nil {
-				return err
-			}
-			var signer *signature.Signer
-			if sign != "" {
-				if signer, err = a.signingKeys().Open(cmd.Context(), sign); err != nil {
-					return err
-				}
-				defer func() { _ = signer.Close() }() // nothing is written to it
-			}
-			r.extraVars(value.NewDict("artifact_export", value.NewDict("output", path, "architectures", value.Of(arches),
-				"parts", value.Of(parts), "files", extras, "programs", builds, "base", from, "split", int(size), "sbom", !noSBOM, "plan", plan)))
-			err = a.runPlaybooks(cmd.Context(), r, []string{source.Builtin + "/playbooks/artifact_export.yaml"})
-			if err != nil || signer == nil || plan || r.check {
-				return err
-			}
-			changed, err := signer.SignFile(path, false)
-			if err != nil || r.output.format != "text" {
-				return badFile(err)
-			}
-			return a.reportSigned("text", "", path, changed, signer.Key())
+			e.run.sets = append(e.run.sets, sets...)
+			e.run.extraVars(value.NewDict("artifact_export", vars))
+			return a.export(cmd.Context(), e)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVarP(&output, "output", "o", "", "path of the offline file (required)")
-	f.StringSliceVar(&kubernetes, "kubernetes", nil,
-		"version of Kubernetes, instead of the config's: v1.34.4; several for an upgrade, in its order")
-	f.StringSliceVar(&arches, "arch", nil, "architectures of the hosts: amd64, arm64 (default: that of this machine)")
-	f.StringSliceVar(&systems, "os", nil,
-		"distributions whose packages to export, instead of artifact.distributions: debian-12, rocky-9.4")
-	f.StringArrayVar(&packages, "package", nil,
-		"package besides those that the config needs, instead of artifact.packages; may be repeated")
-	f.StringVar(&packagesOn, "packages-on", "",
-		"host of the inventory that runs the distribution and has a network: packages are resolved there")
-	f.StringArrayVar(&images, "image", nil,
-		"image besides those that the config needs, with registry and tag, instead of artifact.images; may be repeated")
-	f.StringSliceVar(&only, "only", nil, "export these kinds only: "+strings.Join(allParts, ", "))
-	f.StringSliceVar(&except, "except", nil, "do not export these kinds")
-	f.StringArrayVar(&files, "file", nil, "further file: URL=SHA256; may be repeated")
-	f.StringSliceVar(&programs, "kk", nil, "programs of kk to put in, for Linux; none for no program (default: this one)")
-	f.StringVar(&from, "from", "",
-		"older offline file, or its manifest: fetch and write only what it lacks, as a delta")
-	f.BoolVar(&plan, "plan", false, "show what would be fetched and written, and check free space; fetch nothing")
-	f.StringVar(&split, "split", "", "write parts of this size: 4G makes FILE.001 and so on")
-	f.StringVar(&sign, "sign", "", "sign the file with this SSH key, as `kk artifact sign --key` does")
-	f.BoolVar(&noSBOM, "no-sbom", false, "do not add SBOMs; `kk artifact sbom` makes them later")
-	f.StringVar(&rate, "rate", "", "bytes per second to fetch with, instead of download.rate: 10M")
-	f.IntVar(&jobs, "jobs", 0, "number of files to fetch in parallel, instead of download.parallel")
-	exportFlags(r, f)
+	e.flags(cmd.Flags())
 	return cmd
+}
+
+func (a *app) export(ctx context.Context, e *exporting) error {
+	playbooks := []string{source.Builtin + "/playbooks/artifact_export.yaml"}
+	if e.sign == "" || e.plan || e.run.check {
+		return a.runPlaybooks(ctx, &e.run, playbooks)
+	}
+	// A key that cannot be used is an error before everything is fetched.
+	signer, err := a.signingKeys().Open(ctx, e.sign)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = signer.Close() }() // nothing is written to it
+	if err := a.runPlaybooks(ctx, &e.run, playbooks); err != nil {
+		return err
+	}
+	changed, err := signer.SignFile(e.output, false)
+	if err != nil || e.run.output.format != "text" {
+		return badFile(err)
+	}
+	return a.reportSigned("text", "", e.output, changed, signer.Key())
+}
+
+func (e *exporting) flags(f *pflag.FlagSet) {
+	f.StringVarP(&e.output, "output", "o", "", "path of the offline file (required)")
+	f.StringSliceVar(&e.kubernetes, "kubernetes", nil,
+		"version of Kubernetes, instead of the config's: v1.34.4; several for an upgrade, in its order")
+	f.StringSliceVar(&e.arches, "arch", nil,
+		"architectures of the hosts: amd64, arm64 (default: that of this machine)")
+	f.StringSliceVar(&e.systems, "os", nil,
+		"distributions whose packages to export, instead of artifact.distributions: debian-12, rocky-9.4")
+	f.StringArrayVar(&e.packages, "package", nil,
+		"package besides those that the config needs, instead of artifact.packages; may be repeated")
+	f.StringVar(&e.packagesOn, "packages-on", "",
+		"host of the inventory that runs the distribution and has a network: packages are resolved there")
+	f.StringArrayVar(&e.images, "image", nil,
+		"image besides those that the config needs, with registry and tag, instead of artifact.images; may be repeated")
+	f.StringSliceVar(&e.only, "only", nil, "export these kinds only: "+strings.Join(allParts, ", "))
+	f.StringSliceVar(&e.except, "except", nil, "do not export these kinds")
+	f.StringArrayVar(&e.files, "file", nil, "further file: URL=SHA256; may be repeated")
+	f.StringSliceVar(&e.programs, "kk", nil,
+		"programs of kk to put in, for Linux; none for no program (default: this one)")
+	f.StringVar(&e.from, "from", "",
+		"older offline file, or its manifest: fetch and write only what it lacks, as a delta")
+	f.BoolVar(&e.plan, "plan", false, "show what would be fetched and written, and check free space; fetch nothing")
+	f.StringVar(&e.split, "split", "", "write parts of this size: 4G makes FILE.001 and so on")
+	f.StringVar(&e.sign, "sign", "", "sign the file with this SSH key, as `kk artifact sign --key` does")
+	f.BoolVar(&e.noSBOM, "no-sbom", false, "do not add SBOMs; `kk artifact sbom` makes them later")
+	f.StringVar(&e.rate, "rate", "", "bytes per second to fetch with, instead of download.rate: 10M")
+	f.IntVar(&e.jobs, "jobs", 0, "number of files to fetch in parallel, instead of download.parallel")
+	exportFlags(&e.run, f)
+}
+
+// sets returns the config keys that flags stand for, as --set reads them.
+func (e *exporting) sets() ([]string, error) {
+	for i := range e.kubernetes {
+		e.kubernetes[i] = withV(e.kubernetes[i])
+	}
+	var sets []string
+	set := func(key string, v any) { sets = append(sets, fmt.Sprintf("%s=%v", key, v)) }
+	if n := len(e.kubernetes); n > 0 {
+		set("kubernetes.kube_version", e.kubernetes[n-1])
+	}
+	for _, l := range []struct {
+		key  string
+		list []string
+	}{{"kubernetes", e.kubernetes}, {"images", e.images}, {"distributions", e.systems}, {"packages", e.packages}} {
+		if len(l.list) == 0 {
+			continue
+		}
+		text, err := value.JSON(value.Of(l.list), value.JSONOptions{})
+		if err != nil {
+			return nil, err
+		}
+		set("artifact."+l.key, text)
+	}
+	if e.packagesOn != "" {
+		set("artifact.packages_on", e.packagesOn)
+	}
+	if e.jobs > 0 {
+		set("download.parallel", e.jobs)
+	}
+	rate, err := parseSize("--rate", e.rate)
+	if rate > 0 {
+		set("download.rate", rate)
+	}
+	return sets, err
+}
+
+// vars returns the variable artifact_export of the playbook.
+func (e *exporting) vars() (*value.Dict, error) {
+	var problems []error
+	problem := func(err error) { problems = append(problems, err) }
+	var err error
+	for _, path := range []*string{&e.output, &e.from} {
+		if *path != "" {
+			*path, err = filepath.Abs(*path)
+			problem(err)
+		}
+	}
+	size, err := parseSize("--split", e.split)
+	problem(err)
+	parts, err := exportParts(e.only, e.except)
+	problem(err)
+	files, err := extraFiles(e.files)
+	problem(err)
+	programs, err := builds(e.programs)
+	problem(err)
+	return value.NewDict("output", e.output, "architectures", value.Of(e.arches), "parts", value.Of(parts), "files", files,
+		"programs", programs, "base", e.from, "split", int(size), "sbom", !e.noSBOM, "plan", e.plan), errors.Join(problems...)
 }
 
 // allParts are the kinds of what is exported.
