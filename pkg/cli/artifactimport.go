@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -159,7 +160,7 @@ func itemOf(f catalog.File) artifact.Item {
 
 // coversOf returns what items are for: the versions of Kubernetes that have verified files, and architectures and
 // groups.
-func coversOf(c *catalog.Catalog, items []artifact.Item) artifact.Covers {
+func coversOf(c *catalog.Catalog, items iter.Seq[artifact.Item]) artifact.Covers {
 	var covers artifact.Covers
 	digests := c.Digests()
 	add := func(list *[]string, text string) {
@@ -167,7 +168,7 @@ func coversOf(c *catalog.Catalog, items []artifact.Item) artifact.Covers {
 			*list = append(*list, text)
 		}
 	}
-	for _, i := range items {
+	for i := range items {
 		if f, ok := digests[i.SHA256]; ok && f.Kubernetes {
 			add(&covers.Kubernetes, f.Version)
 		}

@@ -2,8 +2,7 @@ package foreign
 
 import (
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,18 +58,18 @@ func (t *tree) repoTags(d v1.Descriptor, blobs map[string]file) []string {
 	return nil
 }
 
-func (dockerArchive) read(i *Import, t *tree) error {
+func (dockerArchive) read(ctx context.Context, i *Import, t *tree) error {
 	all, err := t.dockerImages()
 	if err != nil {
 		return fmt.Errorf("manifest.json: %w", err)
 	}
-	var problems []error
+	var problems problemList
 	for _, d := range all {
-		if err := d.add(i, t); err != nil {
-			problems = append(problems, fmt.Errorf("image %s: %w", d.label(), err))
+		if err := d.add(ctx, i, t); err != nil {
+			problems.add(fmt.Errorf("image %s: %w", d.label(), err))
 		}
 	}
-	return errors.Join(problems...)
+	return problems.join()
 }
 
 func (d dockerImage) label() string {
@@ -82,7 +81,7 @@ func (d dockerImage) label() string {
 
 // add makes an image of a config and its layers, which stay as they are. Its manifest is one of OCI: programs that
 // read OCI layouts ignore those of docker.
-func (d dockerImage) add(i *Import, t *tree) error {
+func (d dockerImage) add(ctx context.Context, i *Import, t *tree) error {
 	if len(d.RepoTags) == 0 {
 		return errors.New("it has no name: save it by name, docker save NAME:TAG")
 	}
@@ -91,8 +90,8 @@ func (d dockerImage) add(i *Import, t *tree) error {
 		return fmt.Errorf("its config %s is missing", d.Config)
 	}
 	base := path.Base(strings.TrimSuffix(d.Config, ".json"))
-	if want := strings.TrimPrefix(base, "sha256:"); want != config.sha256 {
-		return fmt.Errorf("its config %s is damaged: it has the digest sha256:%s", d.Config, config.sha256)
+	if want := strings.TrimPrefix(base, "sha256:"); want != config.sha256() {
+		return fmt.Errorf("its config %s is damaged: it has the digest sha256:%s", d.Config, config.sha256())
 	}
 	text, err := config.read()
 	if err != nil {
@@ -107,51 +106,51 @@ func (d dockerImage) add(i *Import, t *tree) error {
 	}
 	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1,
 		Config: config.descriptor(types.OCIConfigJSON), Layers: []v1.Descriptor{}}
-	var problems []error
+	var problems problemList
 	for n, name := range d.Layers {
-		layer, err := d.layer(t, name, c.RootFS.DiffIDs[n])
-		problems = append(problems, err)
+		layer, err := d.layer(ctx, t, name, c.RootFS.DiffIDs[n])
+		problems.add(err)
 		m.Layers = append(m.Layers, layer)
 	}
-	if err := errors.Join(problems...); err != nil {
+	if err := problems.join(); err != nil {
 		return err
 	}
-	return d.addManifest(i, t, m)
+	return d.addManifest(ctx, i, t, m)
 }
 
-func (d dockerImage) addManifest(i *Import, t *tree, m v1.Manifest) error {
+func (d dockerImage) addManifest(ctx context.Context, i *Import, t *tree, m v1.Manifest) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	f, err := i.write(text)
+	f, err := i.write(ctx, text)
 	if err != nil {
 		return err
 	}
 	blobs := t.digests()
-	blobs[f.sha256] = f
-	var problems []error
+	blobs[f.sha256()] = f
+	var problems problemList
 	for _, tag := range d.RepoTags {
 		ref, err := fullName(tag)
 		if err != nil {
-			problems = append(problems, err)
+			problems.add(err)
 			continue
 		}
-		problems = append(problems, i.add(ref, f.descriptor(m.MediaType), blobs, "manifest.json"))
+		problems.add(i.add(ctx, ref, f.descriptor(m.MediaType), blobs, "manifest.json"))
 	}
-	return errors.Join(problems...)
+	return problems.join()
 }
 
 // layer describes a layer, whose content without compression must have the digest diff.
-func (dockerImage) layer(t *tree, name string, diff v1.Hash) (v1.Descriptor, error) {
+func (dockerImage) layer(ctx context.Context, t *tree, name string, diff v1.Hash) (v1.Descriptor, error) {
 	f, ok := t.find(path.Clean(name))
 	if !ok {
 		return v1.Descriptor{}, fmt.Errorf("its layer %s is missing", name)
 	}
-	if f.sha256 == diff.Hex {
+	if f.sha256() == diff.Hex {
 		return f.descriptor(types.OCIUncompressedLayer), nil
 	}
-	if got, err := f.contentOfGzip(); err != nil || got != diff.Hex {
+	if got, err := f.contentOfGzip(ctx); err != nil || got != diff.Hex {
 		return v1.Descriptor{}, errors.Join(fmt.Errorf("its layer %s is damaged: it does not have the digest %s", name,
 			diff), err)
 	}
@@ -159,8 +158,8 @@ func (dockerImage) layer(t *tree, name string, diff v1.Hash) (v1.Descriptor, err
 }
 
 // contentOfGzip returns the digest of the content of a gzip, "" for a file that is none.
-func (f file) contentOfGzip() (string, error) {
-	r, err := os.Open(f.path)
+func (f file) contentOfGzip(ctx context.Context) (string, error) {
+	r, err := os.Open(f.path())
 	if err != nil {
 		return "", err
 	}
@@ -169,17 +168,13 @@ func (f file) contentOfGzip() (string, error) {
 	if err != nil {
 		return "", nil // it is no gzip
 	}
-	h := sha256.New()
 	limit := f.size*maxGrowth + freely
-	if n, err := io.Copy(h, io.LimitReader(z, limit)); err != nil || n == limit {
-		return "", errors.Join(cut(err), whenFull(n == limit, limit))
+	var content file
+	if err := content.digest(ctx, io.LimitReader(z, limit)); err != nil {
+		return "", cut(err)
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-func whenFull(full bool, limit int64) error {
-	if !full {
-		return nil
+	if content.size == limit {
+		return "", fmt.Errorf("it unpacks to more than %d bytes", limit)
 	}
-	return fmt.Errorf("it unpacks to more than %d bytes", limit)
+	return content.sha256(), nil
 }

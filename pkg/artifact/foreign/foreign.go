@@ -28,8 +28,10 @@ package foreign
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -65,15 +67,48 @@ type Import struct {
 	unpacked int    // number of files in dir
 	found    int    // number of files and images, with those that repeat
 	files    []found
-	byName   map[string]string  // File of an item → its digest
-	images   map[string][]image // by reference
-	unknown  []string           // files that the catalog has no digest of
+	byName   map[string][sha256.Size]byte // File of an item → its digest
+	images   map[string][]image           // by reference
+	unknown  []string                     // some of the files that the catalog has no digest of
+	unknowns int                          // how many there are
 }
 
-// found is a file that becomes an item.
+// Limits of an import. One that is larger would need more memory, and a larger manifest, than kk reads.
+const (
+	maxFiles = 50_000 // that become items
+	maxShown = 100    // files, or problems of one kind, that an error lists
+)
+
+// problemList is the start of a list of problems: a hostile source can have very many.
+type problemList struct {
+	first []error
+	more  int
+}
+
+func (p *problemList) add(err error) {
+	switch {
+	case err == nil:
+	case len(p.first) < maxShown:
+		p.first = append(p.first, err)
+	default:
+		p.more++
+	}
+}
+
+// join returns nil if there is no problem.
+func (p *problemList) join() error {
+	err := errors.Join(p.first...)
+	if p.more > 0 {
+		err = fmt.Errorf("%w\nand %d more", err, p.more)
+	}
+	return err
+}
+
+// found is a file that becomes an item. The item itself is made when it is used: there can be many.
 type found struct {
-	item artifact.Item
-	path string
+	source string
+	name   string // in the source
+	file
 }
 
 // Read reads sources: archives, folders or files. All problems are reported. Close must be called if the
@@ -86,21 +121,21 @@ func Read(ctx context.Context, sources []string, o Options) (*Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Import{Options: o, dir: dir, byName: map[string]string{}, images: map[string][]image{}}
-	var problems []error
+	i := &Import{Options: o, dir: dir, byName: map[string][sha256.Size]byte{}, images: map[string][]image{}}
+	var problems problemList
 	for _, s := range sources {
 		if err := i.read(ctx, s); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", s, err))
+			problems.add(fmt.Errorf("%s: %w", s, err))
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	problems = append(problems, i.unverified())
-	if err := errors.Join(problems...); err != nil {
+	problems.add(i.unverified())
+	if err := problems.join(); err != nil {
 		return nil, errors.Join(err, i.Close())
 	}
-	if err := i.writeLayout(); err != nil {
+	if err := i.writeLayout(ctx); err != nil {
 		return nil, errors.Join(err, i.Close())
 	}
 	return i, nil
@@ -113,32 +148,39 @@ const TempPrefix = ".import-"
 func (i *Import) Close() error { return os.RemoveAll(i.dir) }
 
 // Items lists the files, without sizes and digests of blobs, and the names of images with their platforms.
-func (i *Import) Items() []artifact.Item {
-	var items []artifact.Item
-	for _, f := range i.files {
-		items = append(items, f.item)
-	}
-	for _, ref := range i.refs() {
-		item := artifact.Item{Kind: artifact.KindImage, Name: ref, Group: i.Catalog.Group(ref)}
-		for _, p := range i.images[ref][0].platforms {
-			item.Platforms = append(item.Platforms, p.String())
+func (i *Import) Items() iter.Seq[artifact.Item] {
+	return func(yield func(artifact.Item) bool) {
+		for _, f := range i.files {
+			if item, _ := i.item(f); !yield(item) {
+				return
+			}
 		}
-		items = append(items, item)
+		for _, ref := range i.refs() {
+			item := artifact.Item{Kind: artifact.KindImage, Name: ref, Group: i.Catalog.Group(ref)}
+			for _, p := range i.images[ref][0].platforms {
+				item.Platforms = append(item.Platforms, p.String())
+			}
+			if !yield(item) {
+				return
+			}
+		}
 	}
-	return items
 }
 
 // AddTo adds everything to a file that is built.
 func (i *Import) AddTo(ctx context.Context, b *artifact.Builder) error {
-	var problems []error
+	var problems problemList
 	for _, f := range i.files {
-		problems = append(problems, b.AddFile(ctx, f.item, f.path))
+		item, _ := i.item(f)
+		if problems.add(b.AddFile(ctx, item, f.path())); ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
 	for _, ref := range i.refs() {
-		problems = append(problems, b.AddImage(ctx, artifact.Item{Name: ref, Group: i.Catalog.Group(ref)},
+		problems.add(b.AddImage(ctx, artifact.Item{Name: ref, Group: i.Catalog.Group(ref)},
 			i.layout(), i.images[ref][0].platforms))
 	}
-	return errors.Join(problems...)
+	return problems.join()
 }
 
 func (i *Import) read(ctx context.Context, source string) error {
@@ -155,11 +197,11 @@ func (i *Import) read(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
-	return i.sort(source, t)
+	return i.sort(ctx, source, t)
 }
 
 // sort finds out what a source is, and what each file of it.
-func (i *Import) sort(source string, t *tree) error {
+func (i *Import) sort(ctx context.Context, source string, t *tree) error {
 	images, docker, err := t.images()
 	if err != nil {
 		return err
@@ -169,41 +211,57 @@ func (i *Import) sort(source string, t *tree) error {
 			return err
 		}
 	}
-	problems, before := t.damaged(), i.found
+	var problems problemList
+	before := i.found
+	problems.add(t.damaged())
 	for _, at := range images {
-		problems = append(problems, at.read(i, t))
+		problems.add(at.read(ctx, i, t))
 	}
 	for _, name := range t.names() {
 		if !slices.ContainsFunc(images, func(r imageReader) bool { return r.owns(name) }) {
-			problems = append(problems, i.file(source, name, t.files[name]))
+			problems.add(i.file(found{source, name, t.files[name]}))
+		}
+		if len(i.files) > maxFiles {
+			return fmt.Errorf("with %s there are more than %d files: pack folders of many files as archives, and import "+
+				"the folder that has these", name, maxFiles)
 		}
 	}
-	if err := errors.Join(problems...); err != nil || i.found > before {
+	if err := problems.join(); err != nil || i.found > before {
 		return err
 	}
 	return errors.New("there is neither a file nor an image in it")
 }
 
 // file adds a file.
-func (i *Import) file(source, name string, f file) error {
+func (i *Import) file(f found) error {
 	i.found++
-	item, known := i.Catalog.Known(f.sha256)
+	item, known := i.item(f)
 	if !known {
-		i.unknown = append(i.unknown, fmt.Sprintf("%s in %s, sha256 %s", name, source, f.sha256))
-		item = i.guess(name)
-		item.Unverified, item.Source = true, filepath.Base(source)
+		if i.unknowns++; i.unknowns <= maxShown {
+			i.unknown = append(i.unknown, fmt.Sprintf("%s in %s, sha256 %s", f.name, f.source, item.SHA256))
+		}
 	}
-	item.SHA256 = f.sha256
 	switch before, ok := i.byName[item.File]; {
-	case ok && before != f.sha256:
-		return fmt.Errorf("%s: another file with other content would have the same place %s: leave out one of them", name,
+	case ok && before != f.sum:
+		return fmt.Errorf("%s: another file with other content would have the same place %s: leave out one of them", f.name,
 			item.File)
 	case ok:
 		return nil
 	}
-	i.byName[item.File] = f.sha256
-	i.files = append(i.files, found{item, f.path})
+	i.byName[item.File] = f.sum
+	i.files = append(i.files, f)
 	return nil
+}
+
+// item describes a file, and reports whether the catalog has its digest.
+func (i *Import) item(f found) (item artifact.Item, known bool) {
+	digest := f.sha256()
+	if item, known = i.Catalog.Known(digest); !known {
+		item = i.guess(f.name)
+		item.Unverified, item.Source = true, filepath.Base(f.source)
+	}
+	item.SHA256 = digest
+	return item, known
 }
 
 // guess describes a file that the catalog has no digest of, by its path. One that no name of the catalog fits
@@ -228,9 +286,13 @@ func isVersion(text string) bool {
 
 // unverified is the error for files that the catalog has no digest of.
 func (i *Import) unverified() error {
-	if len(i.unknown) == 0 || i.AllowUnverified {
+	if i.unknowns == 0 || i.AllowUnverified {
 		return nil
 	}
-	return fmt.Errorf("the catalog has no digest of these files:\n- %s\nset --allow-unverified to include them; they are "+
-		"marked as unverified in the offline file for good", strings.Join(i.unknown, "\n- "))
+	list := strings.Join(i.unknown, "\n- ")
+	if more := i.unknowns - len(i.unknown); more > 0 {
+		list += fmt.Sprintf("\n- and %d more", more)
+	}
+	return fmt.Errorf("the catalog has no digest of these files:\n- %s\nset --allow-unverified to include them; "+
+		"they are marked as unverified in the offline file for good", list)
 }

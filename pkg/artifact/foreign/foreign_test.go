@@ -176,7 +176,8 @@ func newPicture(t testing.TB, arch, content string, docker bool) picture {
 // nodes are the images of one name, by architecture.
 func nodes(t testing.TB, docker bool) map[string]picture {
 	t.Helper()
-	return map[string]picture{"amd64": newPicture(t, "amd64", "node", docker), "arm64": newPicture(t, "arm64", "node", docker)}
+	return map[string]picture{"amd64": newPicture(t, "amd64", "node", docker),
+		"arm64": newPicture(t, "arm64", "node", docker)}
 }
 
 // newIndex makes an index of images, and one that no source has: for s390x.
@@ -203,8 +204,9 @@ func formats(t testing.TB) map[string][]byte {
 		"oci.tar": ociArchive(t)}
 }
 
-// kubekey4Archive is what `tar -czf ... .` of KubeKey 4 packs.
-func kubekey4Archive(t testing.TB) []byte {
+// kubekey4Archive is what `tar -czf ... .` of KubeKey 4 packs. The images are for these architectures alone; without any,
+// for all that the index has.
+func kubekey4Archive(t testing.TB, arches ...string) []byte {
 	t.Helper()
 	pictures := nodes(t, true)
 	index, text := newIndex(t, types.DockerManifestList, pictures)
@@ -220,8 +222,11 @@ func kubekey4Archive(t testing.TB) []byte {
 		regular(manifests+index.Digest.String(), string(text)),
 	}
 	for arch, p := range pictures {
+		if len(arches) > 0 && !slices.Contains(arches, arch) {
+			continue
+		}
 		for _, digest := range sortedKeys(p.blobs) {
-			if _, shared := pictures["amd64"].blobs[digest]; shared && arch != "amd64" {
+			if _, shared := pictures["amd64"].blobs[digest]; shared && arch != "amd64" && len(arches) == 0 {
 				continue
 			}
 			at := "./images/blobs/sha256:"
@@ -442,6 +447,15 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestArchitecturesApart imports two archives of KubeKey 4 that have one architecture each, of the same index.
+func TestArchitecturesApart(t *testing.T) {
+	files := map[string][]byte{"amd64.tgz": kubekey4Archive(t, "amd64"), "arm64.tgz": kubekey4Archive(t, "arm64")}
+	want := "image docker.io/calico/node:v3.31.3  group calico linux/amd64,linux/arm64"
+	if got := imported(t, write(t, t.TempDir(), files, "amd64.tgz", "arm64.tgz")); !slices.Contains(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestComponentArchives imports archives that are components and charts themselves; one has a link in it.
 func TestComponentArchives(t *testing.T) {
 	component := pack(t, regular("bin/containerd", "x"), symlink("bin/ctr", "containerd"))
@@ -455,7 +469,7 @@ func TestComponentArchives(t *testing.T) {
 	}
 	defer func() { _ = i.Close() }()
 	var got []string
-	for _, item := range i.Items() {
+	for item := range i.Items() {
 		got = append(got, item.File)
 	}
 	want := []string{"containerd/v2.2.7/amd64/containerd.tar.gz", "charts/calico-v3.31.3.tgz"}

@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -125,7 +127,7 @@ func TestTooManyEntries(t *testing.T) {
 	}()
 	defer func() { _ = r.Close() }()
 	i := &Import{dir: t.TempDir()}
-	_, err := i.unpack(bufio.NewReader(r), newTree(1000), 1<<30)
+	_, err := i.unpack(t.Context(), bufio.NewReader(r), newTree(1000), 1<<30)
 	if err == nil || !strings.Contains(err.Error(), `"1000" is one file or folder too many`) {
 		t.Error(err)
 	}
@@ -277,6 +279,80 @@ func TestStops(t *testing.T) {
 	sources := write(t, t.TempDir(), formats(t), "kubekey4.tgz")
 	_, err := Read(ctx, sources, Options{Cache: t.TempDir(), Catalog: knownCatalog{}})
 	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// treeOf is the tree of files that exist by name only.
+func treeOf(t *testing.T, files int, name func(n int) string) *tree {
+	t.Helper()
+	out := newTree(maxEntries)
+	for n := range files {
+		name, err := out.admit(name(n), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.files[name] = file{sum: sha256.Sum256([]byte(name))}
+	}
+	return out
+}
+
+func newImport(allow bool) *Import {
+	return &Import{Options: Options{Catalog: knownCatalog{}, AllowUnverified: allow},
+		byName: map[string][sha256.Size]byte{}, images: map[string][]image{}}
+}
+
+// TestTooManyFiles has more files than the manifest of an offline file can have.
+func TestTooManyFiles(t *testing.T) {
+	source := treeOf(t, maxFiles+1, strconv.Itoa)
+	err := newImport(true).sort(t.Context(), "a.tar", source)
+	if err == nil || !strings.Contains(err.Error(), "with 9999 there are more than 50000 files") {
+		t.Error(err)
+	}
+	delete(source.files, "0")
+	if err := newImport(true).sort(t.Context(), "a.tar", source); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestErrorsAreBounded has very many problems of one kind.
+func TestErrorsAreBounded(t *testing.T) {
+	damaged := treeOf(t, maxShown+7, func(n int) string { return fmt.Sprintf("blobs/sha256/%d", n) })
+	unknown := newImport(false)
+	if err := unknown.sort(t.Context(), "a.tar", treeOf(t, maxShown+7, strconv.Itoa)); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{"is damaged": damaged.damaged(), "in a.tar": unknown.unverified()} {
+		if n := strings.Count(fmt.Sprint(err), name); n != maxShown || !strings.Contains(err.Error(), "and 7 more") {
+			t.Errorf("%d times %q: %v", n, name, err)
+		}
+	}
+}
+
+// TestObjectsAreBounded has documents that need much more memory than their size.
+func TestObjectsAreBounded(t *testing.T) {
+	index := `{"schemaVersion":2,"manifests":[` + strings.Repeat("{},", maxObjects) + `{}]}`
+	for want, text := range map[string]string{"it has 50002 objects: at most 50000 are read": index,
+		"it has 4194305 bytes: at most 4194304 are read": strings.Repeat(" ", maxJSON+1)} {
+		layout := pack(t, regular("oci-layout", "{}"), regular("index.json", text))
+		got := problem(t, write(t, t.TempDir(), map[string][]byte{"a.tar": layout}, "a.tar")[0])
+		if !strings.Contains(got, "index.json: "+want) {
+			t.Error(got)
+		}
+	}
+}
+
+// TestStopsInImages stops when what was unpacked is looked at.
+func TestStopsInImages(t *testing.T) {
+	i := newImport(true)
+	i.dir = t.TempDir()
+	source, err := i.unpack(t.Context(), bufio.NewReader(bytes.NewReader(ociArchive(t))), newTree(maxEntries), 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := i.sort(ctx, "oci.tar", source); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -3,6 +3,7 @@ package foreign
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -20,8 +21,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// maxJSON is the largest document that is read, in bytes.
-const maxJSON = 16 << 20
+// Limits of a document. The objects of a hostile one can need a hundred times its bytes.
+const (
+	maxJSON    = 4 << 20 // bytes; registries accept no larger manifests
+	maxObjects = 50_000
+)
 
 // image is an image whose blobs are verified and in the layout.
 type image struct {
@@ -34,7 +38,7 @@ type image struct {
 // imageReader reads the images of a source.
 type imageReader interface {
 	// read adds the images.
-	read(i *Import, t *tree) error
+	read(ctx context.Context, i *Import, t *tree) error
 	// owns reports whether a file of the source is part of the images.
 	owns(name string) bool
 }
@@ -62,7 +66,7 @@ func (f file) read() ([]byte, error) {
 	if f.size > maxJSON {
 		return nil, fmt.Errorf("it has %d bytes: at most %d are read", f.size, maxJSON)
 	}
-	r, err := os.Open(f.path)
+	r, err := os.Open(f.path())
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +75,11 @@ func (f file) read() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != f.sha256 {
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != f.sha256() {
 		return nil, errors.New("it changes while it is read")
+	}
+	if n := bytes.Count(text, []byte("{")); n > maxObjects {
+		return nil, fmt.Errorf("it has %d objects: at most %d are read", n, maxObjects)
 	}
 	return text, nil
 }
@@ -111,9 +118,9 @@ func (i *Import) layout() string { return filepath.Join(i.dir, "layout") }
 func (i *Import) refs() []string { return slices.Sorted(maps.Keys(i.images)) }
 
 // add verifies an image of a source, and adds it under its name.
-func (i *Import) add(ref string, desc v1.Descriptor, blobs map[string]file, source string) error {
+func (i *Import) add(ctx context.Context, ref string, desc v1.Descriptor, blobs map[string]file, source string) error {
 	i.found++
-	c := &collector{i: i, blobs: blobs, done: map[v1.Hash]v1.Platform{}}
+	c := &collector{ctx: ctx, i: i, blobs: blobs, done: map[v1.Hash]v1.Platform{}}
 	if err := c.collect(desc); err != nil {
 		return fmt.Errorf("image %s: %w", ref, err)
 	}
@@ -127,6 +134,7 @@ func (i *Import) add(ref string, desc v1.Descriptor, blobs map[string]file, sour
 
 // collector puts the blobs of an image into the layout.
 type collector struct {
+	ctx       context.Context
 	i         *Import
 	blobs     map[string]file         // by digest
 	done      map[v1.Hash]v1.Platform // manifests that were collected
@@ -136,6 +144,9 @@ type collector struct {
 
 // collect adds a manifest or index with everything that it names.
 func (c *collector) collect(d v1.Descriptor) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
 	text, err := c.document(d)
 	if err != nil {
 		return err
@@ -213,19 +224,19 @@ func (c *collector) manifest(digest v1.Hash, m *v1.Manifest) error {
 		platform.Variant = p.Variant
 	}
 	c.done[digest] = platform
-	var problems []error
+	var problems problemList
 	for _, l := range m.Layers {
 		if !l.MediaType.IsDistributable() {
 			continue
 		}
 		if _, err := c.blob(l); err != nil {
-			problems = append(problems, fmt.Errorf("layer %w", err))
+			problems.add(fmt.Errorf("layer %w", err))
 		}
 	}
 	if !slices.ContainsFunc(c.platforms, platform.Equals) {
 		c.platforms = append(c.platforms, platform)
 	}
-	return errors.Join(problems...)
+	return problems.join()
 }
 
 // blob puts a blob into the layout.
@@ -261,34 +272,34 @@ func (i *Import) blobPath(digest string) string {
 
 // link makes a file a blob of the layout.
 func (i *Import) link(f file) error {
-	dest := i.blobPath(f.sha256)
+	dest := i.blobPath(f.sha256())
 	if err := os.MkdirAll(filepath.Dir(dest), 0o700); err != nil {
 		return err
 	}
-	if err := os.Symlink(f.path, dest); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Symlink(f.path(), dest); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	return nil
 }
 
 // write makes a text a file of this import.
-func (i *Import) write(text []byte) (file, error) {
-	return i.save(bytes.NewReader(text), int64(len(text)))
+func (i *Import) write(ctx context.Context, text []byte) (file, error) {
+	return i.save(ctx, bytes.NewReader(text), int64(len(text)))
 }
 
 // descriptor describes a file as a blob.
 func (f file) descriptor(kind types.MediaType) v1.Descriptor {
-	return v1.Descriptor{MediaType: kind, Size: f.size, Digest: v1.Hash{Algorithm: "sha256", Hex: f.sha256}}
+	return v1.Descriptor{MediaType: kind, Size: f.size, Digest: v1.Hash{Algorithm: "sha256", Hex: f.sha256()}}
 }
 
 // writeLayout makes one image of those with one name, and writes the index of the layout.
-func (i *Import) writeLayout() error {
-	var problems []error
+func (i *Import) writeLayout(ctx context.Context) error {
+	var problems problemList
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
 	for _, ref := range i.refs() {
-		one, err := i.merge(i.images[ref])
+		one, err := i.merge(ctx, i.images[ref])
 		if err != nil {
-			problems = append(problems, fmt.Errorf("image %s: %w", ref, err))
+			problems.add(fmt.Errorf("image %s: %w", ref, err))
 			continue
 		}
 		i.images[ref] = []image{one}
@@ -296,7 +307,7 @@ func (i *Import) writeLayout() error {
 		d.Annotations = map[string]string{"org.opencontainers.image.ref.name": ref}
 		index.Manifests = append(index.Manifests, d)
 	}
-	if err := errors.Join(problems...); err != nil {
+	if err := problems.join(); err != nil {
 		return err
 	}
 	text, err := json.Marshal(index)
@@ -312,6 +323,16 @@ func (i *Import) writeLayout() error {
 	)
 }
 
+// include adds the platforms that another source has of the same image: some archives have one architecture each.
+func (m *image) include(other image) {
+	maps.Copy(m.parts, other.parts)
+	for _, p := range other.platforms {
+		if !slices.ContainsFunc(m.platforms, p.Equals) {
+			m.platforms = append(m.platforms, p)
+		}
+	}
+}
+
 // hasAll reports whether an image contains all others.
 func (m image) hasAll(others []image) bool {
 	return !slices.ContainsFunc(others, func(o image) bool {
@@ -321,12 +342,15 @@ func (m image) hasAll(others []image) bool {
 }
 
 // merge makes one image of several with one name: they are the same, or for different platforms.
-func (i *Import) merge(all []image) (image, error) {
+func (i *Import) merge(ctx context.Context, all []image) (image, error) {
 	var different []image
 	for _, m := range all {
-		if !slices.ContainsFunc(different, func(o image) bool { return o.desc.Digest == m.desc.Digest }) {
+		n := slices.IndexFunc(different, func(o image) bool { return o.desc.Digest == m.desc.Digest })
+		if n < 0 {
 			different = append(different, m)
+			continue
 		}
+		different[n].include(m)
 	}
 	for _, m := range different {
 		if m.hasAll(different) {
@@ -355,7 +379,7 @@ func (i *Import) merge(all []image) (image, error) {
 	if err != nil {
 		return image{}, err
 	}
-	f, err := i.write(text)
+	f, err := i.write(ctx, text)
 	if err != nil {
 		return image{}, err
 	}

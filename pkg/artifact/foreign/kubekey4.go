@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,9 +19,8 @@ type kubekey4 struct{}
 
 func (kubekey4) owns(name string) bool { return strings.HasPrefix(name, "images/") }
 
-func (k kubekey4) read(i *Import, t *tree) error {
-	blobs := t.digests()
-	var problems []error
+func (k kubekey4) read(ctx context.Context, i *Import, t *tree) error {
+	var problems problemList
 	for _, at := range t.names() {
 		rest, ok := strings.CutPrefix(at, "images/")
 		repository, base := path.Split(rest)
@@ -30,35 +30,35 @@ func (k kubekey4) read(i *Import, t *tree) error {
 		}
 		switch {
 		case base == "layout":
-			problems = append(problems, k.tags(i, at, t.files[at], repository, blobs))
+			problems.add(k.tags(ctx, i, t, at, repository))
 		case !strings.HasPrefix(base, "sha256:"):
-			problems = append(problems, k.image(i, at, t.files[at], repository, base, blobs))
+			problems.add(k.image(ctx, i, t, at, t.files[at], repository, base))
 		}
 	}
-	return errors.Join(problems...)
+	return problems.join()
 }
 
 // tags adds the images of a repository that its file layout names.
-func (k kubekey4) tags(i *Import, at string, f file, repository string, blobs map[string]file) error {
+func (k kubekey4) tags(ctx context.Context, i *Import, t *tree, at, repository string) error {
 	digests := map[string]string{}
-	if err := f.decode(&digests); err != nil {
+	if err := t.files[at].decode(&digests); err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
-	var problems []error
+	var problems problemList
 	for _, tag := range slices.Sorted(maps.Keys(digests)) {
 		digest := digests[tag]
-		m, ok := blobs[strings.TrimPrefix(digest, "sha256:")]
+		m, ok := t.digests()[strings.TrimPrefix(digest, "sha256:")]
 		if !ok {
-			problems = append(problems, fmt.Errorf("%s: the manifest %s of the tag %s is missing", at, digest, tag))
+			problems.add(fmt.Errorf("%s: the manifest %s of the tag %s is missing", at, digest, tag))
 			continue
 		}
-		problems = append(problems, k.image(i, at, m, repository, tag, blobs))
+		problems.add(k.image(ctx, i, t, at, m, repository, tag))
 	}
-	return errors.Join(problems...)
+	return problems.join()
 }
 
 // image adds the image of a manifest.
-func (kubekey4) image(i *Import, at string, f file, repository, tag string, blobs map[string]file) error {
+func (kubekey4) image(ctx context.Context, i *Import, t *tree, at string, f file, repository, tag string) error {
 	if registry, _, _ := strings.Cut(repository, "/"); !strings.ContainsAny(registry, ".:") {
 		if full, ok := i.Catalog.Repository(repository); ok {
 			repository = full
@@ -72,7 +72,7 @@ func (kubekey4) image(i *Import, at string, f file, repository, tag string, blob
 	if err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
-	return i.add(full, f.descriptor(kind), blobs, at)
+	return i.add(ctx, full, f.descriptor(kind), t.digests(), at)
 }
 
 // mediaType returns the type of a manifest or index, from its content.

@@ -1,7 +1,7 @@
 package foreign
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +27,7 @@ const (
 	containerdName = "io.containerd.image.name"
 )
 
-func (l ociLayout) read(i *Import, t *tree) error {
+func (l ociLayout) read(ctx context.Context, i *Import, t *tree) error {
 	f, ok := t.files[l.dir+"index.json"]
 	if !ok {
 		return fmt.Errorf("%sindex.json is missing", l.dir)
@@ -37,17 +37,17 @@ func (l ociLayout) read(i *Import, t *tree) error {
 		return fmt.Errorf("%sindex.json: %w", l.dir, err)
 	}
 	blobs := t.digests()
-	var problems []error
+	var problems problemList
 	for _, d := range index.Manifests {
 		refs, err := l.names(t, d, blobs)
 		if err != nil {
-			problems = append(problems, err)
+			problems.add(err)
 		}
 		for _, ref := range refs {
-			problems = append(problems, i.add(ref, d, blobs, l.dir+"index.json"))
+			problems.add(i.add(ctx, ref, d, blobs, l.dir+"index.json"))
 		}
 	}
-	return errors.Join(problems...)
+	return problems.join()
 }
 
 // names returns the names of an image of the layout.

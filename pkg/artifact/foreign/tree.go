@@ -19,7 +19,7 @@ import (
 
 // Limits of a source.
 const (
-	maxEntries = 1_000_000
+	maxEntries = 150_000  // each needs half a kilobyte of memory; large artifacts have some thousands
 	maxNames   = 64 << 20 // bytes of all names
 	maxName    = 4096     // bytes of one name
 )
@@ -31,6 +31,7 @@ type tree struct {
 	seen  map[string]node   // by name in lower case
 	text  int               // bytes of all names
 	most  int               // files and folders that are read
+	blobs map[string]file   // by digest, once that is needed
 }
 
 // node is a file or folder of a source.
@@ -39,11 +40,25 @@ type node struct {
 	isFile bool
 }
 
-// file is a file of the control node with its content's digest.
+// file is a file of the control node with its content's digest. All files of a folder share its name, and the digest is
+// no text: a source can have many files.
 type file struct {
-	path   string
-	size   int64
-	sha256 string
+	dir, name string // name is slash-separated
+	size      int64
+	sum       [sha256.Size]byte
+}
+
+func (f file) path() string { return filepath.Join(f.dir, filepath.FromSlash(f.name)) }
+
+// sha256 is the digest as hexadecimal digits.
+func (f file) sha256() string { return hex.EncodeToString(f.sum[:]) }
+
+// digest sets size and digest to those of a content.
+func (f *file) digest(ctx context.Context, r io.Reader) (err error) {
+	h := sha256.New()
+	f.size, err = io.Copy(h, stoppable{ctx, r})
+	h.Sum(f.sum[:0])
+	return err
 }
 
 // newTree returns an empty tree that holds some number of files and folders.
@@ -127,11 +142,11 @@ func (t *tree) find(name string) (file, bool) {
 
 // noLinks rejects links.
 func (t *tree) noLinks() error {
-	var problems []error
+	var problems problemList
 	for _, name := range slices.Sorted(maps.Keys(t.links)) {
-		problems = append(problems, linkError(name, t.links[name]))
+		problems.add(linkError(name, t.links[name]))
 	}
-	return errors.Join(problems...)
+	return problems.join()
 }
 
 func linkError(name, to string) error {
@@ -140,26 +155,29 @@ func linkError(name, to string) error {
 
 // digests maps digests to the files with that content.
 func (t *tree) digests() map[string]file {
-	out := make(map[string]file, len(t.files))
-	for _, f := range t.files {
-		out[f.sha256] = f
+	if t.blobs == nil {
+		t.blobs = make(map[string]file, len(t.files))
+		for _, f := range t.files {
+			t.blobs[f.sha256()] = f
+		}
 	}
-	return out
+	return t.blobs
 }
 
 // damaged reports files that are named by another digest than their own.
-func (t *tree) damaged() (problems []error) {
+func (t *tree) damaged() error {
+	var problems problemList
 	for _, name := range t.names() {
 		want, ok := strings.CutPrefix(path.Base(name), "sha256:")
 		if !ok {
 			dir, base := path.Split(name)
 			want, ok = base, strings.HasSuffix(dir, "blobs/sha256/")
 		}
-		if got := t.files[name].sha256; ok && got != want {
-			problems = append(problems, fmt.Errorf("%s is damaged: it has the digest sha256:%s", name, got))
+		if got := t.files[name].sha256(); ok && got != want {
+			problems.add(fmt.Errorf("%s is damaged: it has the digest sha256:%s", name, got))
 		}
 	}
-	return problems
+	return problems.join()
 }
 
 // readFolder reads a folder of the control node.
@@ -191,9 +209,9 @@ func readFolder(ctx context.Context, dir string) (*tree, error) {
 			return err
 		}
 		defer func() { _ = f.Close() }() // only read
-		h := sha256.New()
-		n, err := io.Copy(h, stoppable{ctx, f})
-		t.files[name] = file{filepath.Join(dir, filepath.FromSlash(name)), n, hex.EncodeToString(h.Sum(nil))}
+		read := file{dir: dir, name: name}
+		err = read.digest(ctx, f)
+		t.files[name] = read
 		return err
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -50,7 +51,7 @@ func (i *Import) readFile(ctx context.Context, source string, info fs.FileInfo) 
 	if err != nil {
 		return nil, err
 	}
-	t, err := i.unpack(content, newTree(maxEntries), min(free, info.Size()*maxGrowth+freely))
+	t, err := i.unpack(ctx, content, newTree(maxEntries), min(free, info.Size()*maxGrowth+freely))
 	if ctx.Err() == nil {
 		// The archive can be a component itself, which its digest shows.
 		if _, copying := io.Copy(io.Discard, raw); copying != nil {
@@ -78,9 +79,9 @@ func single(ctx context.Context, source string) (*tree, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	h := sha256.New()
-	n, err := io.Copy(h, stoppable{ctx, f})
-	t.files[name] = file{source, n, hex.EncodeToString(h.Sum(nil))}
+	read := file{dir: filepath.Dir(source), name: filepath.Base(source)}
+	err = read.digest(ctx, f)
+	t.files[name] = read
 	return t, err
 }
 
@@ -116,7 +117,7 @@ func freeSpace(dir string) (int64, error) {
 }
 
 // unpack reads a tar, which may unpack to left bytes, into an empty tree. Its files get numbers as names.
-func (i *Import) unpack(content *bufio.Reader, t *tree, left int64) (*tree, error) {
+func (i *Import) unpack(ctx context.Context, content *bufio.Reader, t *tree, left int64) (*tree, error) {
 	end := &ending{Reader: content}
 	r := tar.NewReader(end)
 	last := "the start"
@@ -143,7 +144,7 @@ func (i *Import) unpack(content *bufio.Reader, t *tree, left int64) (*tree, erro
 				return nil, fmt.Errorf("%q has %d bytes: %s", name, h.Size, tooLarge(left))
 			}
 			left -= h.Size
-			if t.files[name], err = i.save(r, h.Size); err != nil {
+			if t.files[name], err = i.save(ctx, r, h.Size); err != nil {
 				return nil, fmt.Errorf("%q: %w", name, cut(err))
 			}
 		case tar.TypeSymlink:
@@ -184,19 +185,18 @@ func layerLink(name, to string) (string, error) {
 }
 
 // save writes the content of an entry to a new file.
-func (i *Import) save(r io.Reader, size int64) (file, error) {
+func (i *Import) save(ctx context.Context, r io.Reader, size int64) (file, error) {
 	i.unpacked++
-	dest := filepath.Join(i.dir, fmt.Sprintf("%07d", i.unpacked))
-	f, err := os.OpenFile(dest, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	saved := file{dir: i.dir, name: strconv.Itoa(i.unpacked)}
+	f, err := os.OpenFile(saved.path(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return file{}, err
 	}
-	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, h), r)
-	if err == nil && n != size {
+	err = saved.digest(ctx, io.TeeReader(r, f))
+	if err == nil && saved.size != size {
 		err = io.ErrUnexpectedEOF
 	}
-	return file{dest, size, hex.EncodeToString(h.Sum(nil))}, errors.Join(err, f.Close())
+	return saved, errors.Join(err, f.Close())
 }
 
 // ending notes whether the data ended before a tar did.
