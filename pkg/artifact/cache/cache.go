@@ -1,8 +1,8 @@
 // Package cache removes from the cache of the work folder what nothing needs.
 //
 // The cache has the files of the catalog by their names, an OCI layout in images, compressed copies of programs in
-// zstd-VERSION/SHA256.zst, and in between what is being written: FILE.part, and temporary folders. Everything in it
-// can be fetched again.
+// zstd-VERSION/SHA256.zst, packages in packages/sha256/SHA256, and in between what is being written: FILE.part, and
+// temporary folders. Everything in it can be fetched again.
 //
 // Nothing outside the cache is read or removed, and symbolic links are neither followed nor removed.
 package cache
@@ -23,7 +23,7 @@ import (
 // Needed is what must remain.
 type Needed struct {
 	Files   map[string]bool // slash-separated paths below the cache
-	Digests map[string]bool // sha256 of programs, as hexadecimal digits: their compressed copies are kept
+	Digests map[string]bool // sha256 of programs and packages, as hexadecimal digits
 	Images  map[string]bool // by full name
 }
 
@@ -109,8 +109,10 @@ type finder struct {
 	plan   *Plan
 }
 
-// imagesDir is the folder of the OCI layout.
-const imagesDir = "images"
+const (
+	imagesDir   = "images"           // the OCI layout
+	packagesDir = "packages/sha256/" // packages by their digests; repositories next to it have their names
+)
 
 func (f *finder) visit(name string, d fs.DirEntry, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,7 +185,7 @@ func (f *finder) needs(name string) bool {
 	if digest, ok := strings.CutSuffix(base, ".zst"); ok && isCompressed(dir) {
 		return f.need.Digests[digest]
 	}
-	return f.need.Files[name]
+	return f.need.Files[name] || dir == packagesDir && f.need.Digests[base]
 }
 
 // isCompressed reports whether a folder has compressed copies.

@@ -174,6 +174,18 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestPackages has packages by their digests, and a repository of them.
+func TestPackages(t *testing.T) {
+	b := newBox(t)
+	old, kept := strings.Repeat("a", 64), strings.Repeat("b", 64)
+	b.put("packages/sha256/"+old, "not needed", 90)
+	b.put("packages/sha256/"+kept, "needed", 90)
+	b.put("packages/debian-12/amd64/a.deb", "needed", 90)
+	b.put("other/"+kept, "not needed", 90)
+	b.prune(Needed{Files: set("packages/debian-12/amd64/a.deb"), Digests: set(kept)}, 0)
+	b.same("left", []string{"packages/debian-12/amd64/a.deb", "packages/sha256/" + kept}, b.list())
+}
+
 func TestOlder(t *testing.T) {
 	b := newBox(t)
 	b.put("old", "x", 31)
