@@ -200,11 +200,30 @@ func (c *Catalog) spelled(name, version string) string {
 // Repository returns the full name of an image's repository, such as registry.k8s.io/pause, from its path in its
 // registry. It is not found if the catalog has none, or repositories with this path in several registries.
 func (c *Catalog) Repository(path string) (string, bool) {
+	return c.repository(func(name string) bool {
+		_, rest, _ := strings.Cut(name, "/")
+		return rest == path
+	})
+}
+
+// Namesake returns the name that the catalog has for an image of another repository, if the last part of their paths is
+// the same: registry.k8s.io/pause:3.9 for docker.io/kubesphere/pause:3.9. It is not found if the catalog has none, or
+// several.
+func (c *Catalog) Namesake(ref string) (string, bool) {
+	repository, tag, _ := cutTag(ref)
+	if _, ok := c.repository(func(name string) bool { return name == repository }); ok {
+		return "", false
+	}
+	name, ok := c.repository(func(name string) bool { return path.Base(name) == path.Base(repository) })
+	return name + ":" + tag, ok
+}
+
+// repository returns the only repository of the catalog's images that fits.
+func (c *Catalog) repository(fits func(name string) bool) (string, bool) {
 	var found []string
 	for _, m := range c.images {
-		repository, _, _ := cutTag(m.ref.text)
-		if _, rest, _ := strings.Cut(repository, "/"); rest == path && !slices.Contains(found, repository) {
-			found = append(found, repository)
+		if name, _, _ := cutTag(m.ref.text); fits(name) && !slices.Contains(found, name) {
+			found = append(found, name)
 		}
 	}
 	if len(found) != 1 {

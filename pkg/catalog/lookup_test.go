@@ -100,6 +100,13 @@ func TestImageNames(t *testing.T) {
 			t.Errorf("%s: got %q %v, want %q", path, got, ok, want)
 		}
 	}
+	for ref, want := range map[string]string{"docker.io/kubesphere/pause:3.9": "registry.k8s.io/pause:3.9",
+		"localhost:5000/calico/node:v1": "quay.io/calico/node:v1", "registry.k8s.io/pause:3.9": "",
+		"docker.io/a/nosuch:1": "", "docker.io/a/pause@sha256:00": ""} {
+		if got, ok := c.Namesake(ref); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: got %q %v, want %q", ref, got, ok, want)
+		}
+	}
 	for ref, want := range map[string]string{"registry.k8s.io/pause:9": "kubernetes", "quay.io/calico/node:v1": "calico",
 		"registry.k8s.io/pause": "kubernetes", "quay.io/pause:3.9": "", "localhost:5000/pause": ""} {
 		if got := c.Group(ref); got != want {

@@ -34,7 +34,8 @@ func (a *app) artifactImportCommand() *cobra.Command {
 		Long: "Make an offline file of archives, folders and files of other tools: artifacts of KubeKey 3 and 4, docker " +
 			"archives, OCI layouts as folders or tars, folders of files. The files must have digests of the catalog; with " +
 			"--allow-unverified others are included as well, and are marked as unverified for good. Images are verified " +
-			"by their own digests, and keep their names, with registry and tag.\n\n" +
+			"by their own digests, and keep their names, with registry and tag. Where the catalog has an image under " +
+			"another name, as of images that were fetched from a mirror, that is printed.\n\n" +
 			"Archives are checked and unpacked below the work folder, which needs their space.",
 		Example: `  kk artifact import kubekey-artifact.tgz -o kubernetes.tar
   kk artifact import images.tar downloads/ --allow-unverified -o kubernetes.tar`,
@@ -94,7 +95,7 @@ func (a *app) importArtifacts(ctx context.Context, in *importFlags, sources []st
 	if err != nil {
 		return &exitError{engine.ExitError, err}
 	}
-	return a.reportImport(in, m, changed)
+	return a.reportImport(in, m, changed, namesakes(known, m))
 }
 
 // cacheFolder is the folder of the work folder that files and images are fetched into.
@@ -183,7 +184,21 @@ func coversOf(c *catalog.Catalog, items iter.Seq[artifact.Item]) artifact.Covers
 	return covers
 }
 
-func (a *app) reportImport(in *importFlags, m *artifact.Manifest, changed bool) error {
+// namesakes lists the images that a cluster does not get, since the catalog has other names for them, with these names.
+func namesakes(c *catalog.Catalog, m *artifact.Manifest) *value.Dict {
+	names, found := map[string]bool{}, value.NewDict()
+	for _, i := range m.Items {
+		names[i.Name] = names[i.Name] || i.Kind == artifact.KindImage
+	}
+	for _, i := range m.Items {
+		if name, ok := c.Namesake(i.Name); ok && i.Kind == artifact.KindImage && !names[name] {
+			found.Set(i.Name, name)
+		}
+	}
+	return found
+}
+
+func (a *app) reportImport(in *importFlags, m *artifact.Manifest, changed bool, others *value.Dict) error {
 	counts := map[artifact.Kind]int{}
 	unverified := value.NewDict()
 	var size int64
@@ -198,7 +213,8 @@ func (a *app) reportImport(in *importFlags, m *artifact.Manifest, changed bool) 
 	}
 	if in.format == "json" {
 		text, err := value.JSON(value.NewDict("dest", in.output, "changed", changed, "items", len(m.Items),
-			"images", counts[artifact.KindImage], "unverified", unverified, "bytes", int(size)), value.JSONOptions{Indent: 2})
+			"images", counts[artifact.KindImage], "unverified", unverified, "namesakes", others, "bytes", int(size)),
+			value.JSONOptions{Indent: 2})
 		if err != nil {
 			return err
 		}
@@ -212,5 +228,9 @@ func (a *app) reportImport(in *importFlags, m *artifact.Manifest, changed bool) 
 	a.row("%s %s: %d images, %d charts, %d files, %d of them unverified; %d bytes", state, in.output,
 		counts[artifact.KindImage], counts[artifact.KindChart],
 		len(m.Items)-counts[artifact.KindImage]-counts[artifact.KindChart], unverified.Len(), size)
+	for name, other := range others.All() {
+		a.row("%s is in the file, %s of the catalog is not: if they are the same image, copy it under that name "+
+			"(skopeo copy), and import the copy", name, other)
+	}
 	return nil
 }
