@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -33,9 +34,9 @@ func (a *app) artifactImportCommand() *cobra.Command {
 		Short: "Make an offline file of what other tools made",
 		Long: "Make an offline file of archives, folders and files of other tools: artifacts of KubeKey 3 and 4, docker " +
 			"archives, OCI layouts as folders or tars, folders of files. The files must have digests of the catalog; with " +
-			"--allow-unverified others are included as well, and are marked as unverified for good. Images are verified " +
-			"by their own digests, and keep their names, with registry and tag. Where the catalog has an image under " +
-			"another name, as of images that were fetched from a mirror, that is printed.\n\n" +
+			"--allow-unverified others are included as well, and are marked as unverified for good. So are images, unless " +
+			"their names have their digests. They keep their names, with registry and tag. Where the catalog has an image " +
+			"under another name, as of images that were fetched from a mirror, that is printed.\n\n" +
 			"Archives are checked and unpacked below the work folder, which needs their space.",
 		Example: `  kk artifact import kubekey-artifact.tgz -o kubernetes.tar
   kk artifact import images.tar downloads/ --allow-unverified -o kubernetes.tar`,
@@ -55,7 +56,7 @@ func (a *app) artifactImportCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&in.output, "output", "o", "", "path of the offline file (required)")
 	f.BoolVar(&in.allowsUnverified, "allow-unverified", false,
-		"include files that the catalog has no digest of; they are marked for good")
+		"include files and images that the catalog has no digest of; they are marked for good")
 	f.StringArrayVarP(&in.configs, "config", "c", nil,
 		"config file whose catalog.overlays are applied; may be repeated, later files override earlier ones")
 	f.StringVar(&in.workdir, flagWorkdir, "", "folder whose cache archives are unpacked in (default $KK_WORKDIR or ~/.kk)")
@@ -205,7 +206,7 @@ func (a *app) reportImport(in *importFlags, m *artifact.Manifest, changed bool, 
 	for _, i := range m.Items {
 		counts[i.Kind]++
 		if i.Unverified {
-			unverified.Set(i.File, i.SHA256)
+			unverified.Set(cmp.Or(i.File, i.Name), i.SHA256)
 		}
 	}
 	for _, b := range m.Blobs {

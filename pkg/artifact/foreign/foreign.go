@@ -57,7 +57,7 @@ type Catalog interface {
 type Options struct {
 	Cache           string // folder for what is unpacked; everything is removed by Close
 	Catalog         Catalog
-	AllowUnverified bool // include files that the catalog has no digest of
+	AllowUnverified bool // include what the catalog has no digest of
 }
 
 // Import is what was read, ready to be written to an offline file.
@@ -69,7 +69,7 @@ type Import struct {
 	files    []found
 	byName   map[string][sha256.Size]byte // File of an item → its digest
 	images   map[string][]image           // by reference
-	unknown  []string                     // some of the files that the catalog has no digest of
+	unknown  []string                     // some of what the catalog has no digest of
 	unknowns int                          // how many there are
 }
 
@@ -156,7 +156,7 @@ func (i *Import) Items() iter.Seq[artifact.Item] {
 			}
 		}
 		for _, ref := range i.refs() {
-			item := artifact.Item{Kind: artifact.KindImage, Name: ref, Group: i.Catalog.Group(ref)}
+			item := i.imageItem(ref)
 			for _, p := range i.images[ref][0].platforms {
 				item.Platforms = append(item.Platforms, p.String())
 			}
@@ -177,8 +177,7 @@ func (i *Import) AddTo(ctx context.Context, b *artifact.Builder) error {
 		}
 	}
 	for _, ref := range i.refs() {
-		problems.add(b.AddImage(ctx, artifact.Item{Name: ref, Group: i.Catalog.Group(ref)},
-			i.layout(), i.images[ref][0].platforms))
+		problems.add(b.AddImage(ctx, i.imageItem(ref), i.layout(), i.images[ref][0].platforms))
 	}
 	return problems.join()
 }
@@ -237,9 +236,7 @@ func (i *Import) file(f found) error {
 	i.found++
 	item, known := i.item(f)
 	if !known {
-		if i.unknowns++; i.unknowns <= maxShown {
-			i.unknown = append(i.unknown, fmt.Sprintf("%s in %s, sha256 %s", f.name, f.source, item.SHA256))
-		}
+		i.isUnknown(fmt.Sprintf("%s in %s, sha256 %s", f.name, f.source, item.SHA256))
 	}
 	switch before, ok := i.byName[item.File]; {
 	case ok && before != f.sum:
@@ -264,6 +261,21 @@ func (i *Import) item(f found) (item artifact.Item, known bool) {
 	return item, known
 }
 
+// isUnknown notes something that the catalog has no digest of.
+func (i *Import) isUnknown(text string) {
+	if i.unknowns++; i.unknowns <= maxShown {
+		i.unknown = append(i.unknown, text)
+	}
+}
+
+// imageItem describes an image. Its digest shows that it is whole, but not that it is what its name says, unless the
+// name has the digest.
+func (i *Import) imageItem(ref string) artifact.Item {
+	return artifact.Item{Kind: artifact.KindImage, Name: ref, Group: i.Catalog.Group(ref), Unverified: !isPinned(ref)}
+}
+
+func isPinned(ref string) bool { return strings.Contains(ref, "@") }
+
 // guess describes a file that the catalog has no digest of, by its path. One that no name of the catalog fits
 // gets a path that no other item has.
 func (i *Import) guess(name string) artifact.Item {
@@ -284,7 +296,7 @@ func isVersion(text string) bool {
 	return text != "" && text[0] >= '0' && text[0] <= '9' && strings.Contains(text, ".")
 }
 
-// unverified is the error for files that the catalog has no digest of.
+// unverified is the error for what the catalog has no digest of.
 func (i *Import) unverified() error {
 	if i.unknowns == 0 || i.AllowUnverified {
 		return nil
@@ -293,6 +305,6 @@ func (i *Import) unverified() error {
 	if more := i.unknowns - len(i.unknown); more > 0 {
 		list += fmt.Sprintf("\n- and %d more", more)
 	}
-	return fmt.Errorf("the catalog has no digest of these files:\n- %s\nset --allow-unverified to include them; "+
-		"they are marked as unverified in the offline file for good", list)
+	return fmt.Errorf("the catalog has no digest of these files and images:\n- %s\nset --allow-unverified to include "+
+		"them; they are marked as unverified in the offline file for good", list)
 }

@@ -204,8 +204,8 @@ func formats(t testing.TB) map[string][]byte {
 		"oci.tar": ociArchive(t)}
 }
 
-// kubekey4Archive is what `tar -czf ... .` of KubeKey 4 packs. The images are for these architectures alone; without any,
-// for all that the index has.
+// kubekey4Archive is what `tar -czf ... .` of KubeKey 4 packs. The images are for these architectures alone;
+// without any, for all that the index has.
 func kubekey4Archive(t testing.TB, arches ...string) []byte {
 	t.Helper()
 	pictures := nodes(t, true)
@@ -414,8 +414,8 @@ func imported(t *testing.T, sources []string) []string {
 
 func TestFormats(t *testing.T) {
 	files := formats(t)
-	node := "image docker.io/calico/node:v3.31.3  group calico linux/amd64,linux/arm64"
-	nginx := "image docker.io/library/nginx:1.27  linux/amd64"
+	node := "image docker.io/calico/node:v3.31.3  unverified group calico linux/amd64,linux/arm64"
+	nginx := "image docker.io/library/nginx:1.27  unverified linux/amd64"
 	for name, want := range map[string][]string{
 		"kubekey4.tgz": {
 			"file kubeadm v1.34.4 amd64 kubeadm/v1.34.4/amd64/kubeadm",
@@ -426,8 +426,8 @@ func TestFormats(t *testing.T) {
 			"extra ubuntu-24.04-amd64.iso imported/repository/ubuntu-24.04-amd64.iso unverified",
 		},
 		"kubekey4-early.tgz": {
-			"image docker.io/library/nginx:1.0  linux/amd64",
-			"image registry.example/pause:1.0  linux/amd64",
+			"image docker.io/library/nginx:1.0  unverified linux/amd64",
+			"image registry.example/pause:1.0  unverified linux/amd64",
 		},
 		"kubekey3.tar.gz": {
 			"file helm v3.18.6 amd64 imported/helm/v3.18.6/amd64/helm unverified",
@@ -435,8 +435,8 @@ func TestFormats(t *testing.T) {
 			node,
 			"extra ubuntu-22.04-amd64.iso imported/repository/amd64/ubuntu/22.04/ubuntu-22.04-amd64.iso unverified",
 		},
-		"docker.tar":   {nginx, "image quay.io/app/web:v2  linux/amd64"},
-		"docker25.tar": {nginx, "image quay.io/app/web:v2  linux/arm64"},
+		"docker.tar":   {nginx, "image quay.io/app/web:v2  unverified linux/amd64"},
+		"docker25.tar": {nginx, "image quay.io/app/web:v2  unverified linux/arm64"},
 		"oci.tar":      {node},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -450,9 +450,42 @@ func TestFormats(t *testing.T) {
 // TestArchitecturesApart imports two archives of KubeKey 4 that have one architecture each, of the same index.
 func TestArchitecturesApart(t *testing.T) {
 	files := map[string][]byte{"amd64.tgz": kubekey4Archive(t, "amd64"), "arm64.tgz": kubekey4Archive(t, "arm64")}
-	want := "image docker.io/calico/node:v3.31.3  group calico linux/amd64,linux/arm64"
+	want := "image docker.io/calico/node:v3.31.3  unverified group calico linux/amd64,linux/arm64"
 	if got := imported(t, write(t, t.TempDir(), files, "amd64.tgz", "arm64.tgz")); !slices.Contains(got, want) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestImagesNeedPermission: an archive can give any name to an image. A digest in the name shows which one it is.
+func TestImagesNeedPermission(t *testing.T) {
+	p := newPicture(t, "amd64", "web", false)
+	read := func(name string) error {
+		d := p.manifest
+		d.Annotations = map[string]string{refName: name}
+		files := map[string][]byte{"a.tar": pack(t, layoutEntries(t, "", indexOf(d), p.blobs)...)}
+		i, err := Read(t.Context(), write(t, t.TempDir(), files, "a.tar"),
+			Options{Cache: t.TempDir(), Catalog: knownCatalog{}})
+		if err == nil {
+			for item := range i.Items() {
+				if item.Unverified {
+					t.Errorf("%s is unverified", item.Name)
+				}
+			}
+			err = i.Close()
+		}
+		return err
+	}
+	digest := p.manifest.Digest.String()
+	if err := read("quay.io/app/web@" + digest); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]string{
+		"quay.io/app/web:v2": "- image quay.io/app/web:v2 in index.json, " + digest + "\nset --allow-unverified",
+		"quay.io/app/web@sha256:" + strings.Repeat("0", 64): "it has the digest " + digest + ", and its name another one",
+	} {
+		if err := read(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -497,7 +530,7 @@ func TestSkopeo(t *testing.T) {
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}
-		want := []string{"image quay.io/app/web:v2  linux/amd64"}
+		want := []string{"image quay.io/app/web:v2  unverified linux/amd64"}
 		if diff := cmp.Diff(want, imported(t, []string{to})); diff != "" {
 			t.Errorf("%s: -want +got\n%s", kind, diff)
 		}

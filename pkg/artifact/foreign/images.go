@@ -127,6 +127,12 @@ func (i *Import) add(ctx context.Context, ref string, desc v1.Descriptor, blobs 
 	if len(c.platforms) == 0 {
 		return fmt.Errorf("image %s: it is not complete for any platform", ref)
 	}
+	switch {
+	case !isPinned(ref):
+		i.isUnknown(fmt.Sprintf("image %s in %s, %s", ref, source, desc.Digest))
+	case !strings.HasSuffix(ref, "@"+desc.Digest.String()):
+		return fmt.Errorf("image %s: it has the digest %s, and its name another one", ref, desc.Digest)
+	}
 	i.images[ref] = append(i.images[ref], image{v1.Descriptor{MediaType: desc.MediaType, Digest: desc.Digest,
 		Size: desc.Size}, c.platforms, c.done, source})
 	return nil
