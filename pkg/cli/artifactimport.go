@@ -73,8 +73,8 @@ func (a *app) importArtifacts(ctx context.Context, in *importFlags, sources []st
 	if err != nil {
 		return &exitError{engine.ExitInput, err}
 	}
-	cache := filepath.Join(dir, cacheFolder)
-	found, err := foreign.Read(ctx, sources, foreign.Options{Cache: cache, Catalog: newImportCatalog(known),
+	cache, lookup := filepath.Join(dir, cacheFolder), newImportCatalog(known)
+	found, err := foreign.Read(ctx, sources, foreign.Options{Cache: cache, Catalog: lookup,
 		AllowUnverified: in.allowsUnverified})
 	if err != nil {
 		return &exitError{engine.ExitInput, err}
@@ -84,7 +84,7 @@ func (a *app) importArtifacts(ctx context.Context, in *importFlags, sources []st
 			err = closing
 		}
 	}()
-	b := artifact.NewBuilder(cache, coversOf(known, found.Items()), documents)
+	b := artifact.NewBuilder(cache, lookup.covers(found.Items()), documents)
 	if err := found.AddTo(ctx, b); err != nil {
 		return &exitError{engine.ExitInput, err}
 	}
@@ -160,18 +160,17 @@ func itemOf(f catalog.File) artifact.Item {
 		Source: f.Upstream, SHA256: f.SHA256}
 }
 
-// coversOf returns what items are for: the versions of Kubernetes that have verified files, and architectures and
+// covers returns what items are for: the versions of Kubernetes that have verified files, and architectures and
 // groups.
-func coversOf(c *catalog.Catalog, items iter.Seq[artifact.Item]) artifact.Covers {
+func (c importCatalog) covers(items iter.Seq[artifact.Item]) artifact.Covers {
 	var covers artifact.Covers
-	digests := c.Digests()
 	add := func(list *[]string, text string) {
 		if text != "" && !slices.Contains(*list, text) {
 			*list = append(*list, text)
 		}
 	}
 	for i := range items {
-		if f, ok := digests[i.SHA256]; ok && f.Kubernetes {
+		if f, ok := c.digests[i.SHA256]; ok && f.Kubernetes {
 			add(&covers.Kubernetes, f.Version)
 		}
 		add(&covers.Architectures, i.Architecture)

@@ -204,7 +204,7 @@ func (p *Plan) Remove(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = root.Close() }() // only read
-	problems := []error{p.images.remove(root)}
+	problems := []error{p.images.remove(ctx, root)}
 	for _, dir := range p.folders {
 		if _, last := measure(root, dir); time.Since(last) >= grace {
 			problems = append(problems, root.RemoveAll(dir))

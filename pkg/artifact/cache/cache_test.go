@@ -257,6 +257,26 @@ func TestChangedMeanwhile(t *testing.T) {
 		"images/oci-layout"}, b.list())
 }
 
+// TestStopsInImages stops before blobs are removed.
+func TestStopsInImages(t *testing.T) {
+	b := newBox(t)
+	b.index(b.image("r.example/gone:1", 9, "layer"))
+	p, err := Find(t.Context(), b.dir, Needed{}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Remove(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if left := b.list(); !slices.Contains(left, "blob layer") {
+		t.Errorf("left: %q", left)
+	}
+	b.prune(Needed{}, 0)
+	b.same("left after a second run", []string{"images/index.json", "images/oci-layout"}, b.list())
+}
+
 // TestLinks has links that lead out of the cache.
 func TestLinks(t *testing.T) {
 	b := newBox(t)

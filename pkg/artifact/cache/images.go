@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -232,7 +233,7 @@ func (l *layout) orphans(of map[string]bool, before, now time.Time) ([]Entry, er
 }
 
 // remove rewrites the index, and then removes blobs that no image of it needs.
-func (p imagePlan) remove(root *os.Root) error {
+func (p imagePlan) remove(ctx context.Context, root *os.Root) error {
 	if len(p.images)+len(p.blobs) == 0 {
 		return nil
 	}
@@ -250,6 +251,9 @@ func (p imagePlan) remove(root *os.Root) error {
 	reached := l.reach(left)
 	var problems []error
 	for _, digest := range slices.Sorted(maps.Keys(p.blobs)) {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(append(problems, err)...)
+		}
 		if reached[digest] {
 			continue
 		}

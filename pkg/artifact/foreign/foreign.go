@@ -117,7 +117,7 @@ func Read(ctx context.Context, sources []string, o Options) (*Import, error) {
 	if err := os.MkdirAll(o.Cache, 0o755); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(o.Cache, TempPrefix+"*") // with mode 0700
+	dir, err := os.MkdirTemp(o.Cache, ".import-*") // with mode 0700
 	if err != nil {
 		return nil, err
 	}
@@ -140,9 +140,6 @@ func Read(ctx context.Context, sources []string, o Options) (*Import, error) {
 	}
 	return i, nil
 }
-
-// TempPrefix begins the names of temporary folders in the cache.
-const TempPrefix = ".import-"
 
 // Close removes what was unpacked.
 func (i *Import) Close() error { return os.RemoveAll(i.dir) }

@@ -387,7 +387,7 @@ func imported(t *testing.T, sources []string) []string {
 	if err := i.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(cache, TempPrefix+"*")); left != nil {
+	if left, _ := filepath.Glob(filepath.Join(cache, ".import-*")); left != nil {
 		t.Errorf("left behind: %v", left)
 	}
 	f, err := artifact.Open(out)
