@@ -12,8 +12,8 @@ import (
 	"kubekey/pkg/artifact/signature"
 	"kubekey/pkg/engine"
 	"kubekey/pkg/source"
-	"kubekey/pkg/value"
 	"kubekey/pkg/ui"
+	"kubekey/pkg/value"
 )
 
 // verifying are the flags of `kk artifact verify`.
