@@ -21,6 +21,7 @@ type Session struct {
 	rate *Limiter
 
 	writing chan struct{} // has room for who writes one line, or one with the frames behind it
+	stall   time.Duration // how long the program may take nothing that is sent to it, or not answer
 
 	mu      sync.Mutex
 	next    int64
@@ -35,7 +36,7 @@ type Session struct {
 func NewSession(name string, in io.WriteCloser, out io.Reader, open func(Blob) (io.ReadCloser, error),
 	rate *Limiter) *Session {
 	s := &Session{name: name, in: in, open: open, rate: rate, waiting: map[int64]chan Answer{}, ended: make(chan struct{}),
-		writing: make(chan struct{}, 1)}
+		writing: make(chan struct{}, 1), stall: 10 * time.Minute}
 	go s.listen(NewLineReader(out))
 	return s
 }
@@ -177,20 +178,18 @@ func (s *Session) Start(ctx context.Context, name string, start Start) error {
 	if a.Port != 0 {
 		s.source.Address = net.JoinHostPort(start.Address, strconv.Itoa(a.Port))
 	}
-	go s.ping(cmpPositive(start.Silence, defaultSilence) / 4)
+	go s.ping(start.Quiet() / 4)
 	return nil
 }
 
-const defaultSilence = 2 * time.Minute
-
-func cmpPositive(d, otherwise time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return otherwise
+// watch ends the session unless the timer is stopped or reset in time.
+func (s *Session) watch() *time.Timer {
+	return time.AfterFunc(s.stall, func() {
+		s.end(fmt.Errorf("the program on the host has not reacted for %s", s.stall))
+	})
 }
 
-// ping shows the program that the control node is there.
+// ping shows the program that the control node is there. A program that does not answer is lost.
 func (s *Session) ping(every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -201,11 +200,28 @@ func (s *Session) ping(every time.Duration) {
 		case <-tick.C:
 			select {
 			case s.writing <- struct{}{}:
-				_ = WriteLine(s.in, Request{Do: DoPing}) // an error shows in the next request
-				<-s.writing
+				s.hear()
 			default: // whoever writes shows it too
 			}
 		}
+	}
+}
+
+// hear sends a ping, and waits for its answer. The caller has taken writing.
+func (s *Session) hear() {
+	defer s.watch().Stop()
+	q := Request{Do: DoPing}
+	answer, err := s.begin(&q)
+	if err == nil {
+		err = WriteLine(s.in, q)
+	}
+	<-s.writing
+	if err != nil {
+		return // the next request fails, too
+	}
+	select {
+	case <-answer:
+	case <-s.ended:
 	}
 }
 
@@ -241,13 +257,16 @@ func (s *Session) Fetch(ctx context.Context, b Blob, from Source) error {
 	return err
 }
 
-// Send implements Node.
+// Send implements Node. A program that takes nothing for a while, or does not answer, is lost: it would hold up what
+// the control node sends to others.
 func (s *Session) Send(ctx context.Context, b Blob) error {
 	from, err := s.open(b)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = from.Close() }() // only read
+	stalled := s.watch()
+	defer stalled.Stop()
 	var broken error
 	_, err = s.converse(ctx, Request{Do: DoPut, Blob: &b}, func(q Request) error {
 		if err := WriteLine(s.in, q); err != nil {
@@ -257,7 +276,10 @@ func (s *Session) Send(ctx context.Context, b Blob) error {
 		buf := make([]byte, 128<<10)
 		for {
 			n, err := from.Read(buf)
-			if err := errors.Join(s.rate.Wait(ctx, n), ctx.Err()); err != nil {
+			stalled.Stop() // others are sent to meanwhile
+			waited := errors.Join(s.rate.Wait(ctx, n), ctx.Err())
+			stalled.Reset(s.stall)
+			if waited != nil {
 				return to.mark(abandoned)
 			}
 			if _, err := to.Write(buf[:n]); err != nil {
@@ -288,11 +310,4 @@ func (s *Session) Unpack(ctx context.Context, packed, content Blob) error {
 func (s *Session) Remove(ctx context.Context, b Blob) error {
 	_, err := s.ask(ctx, Request{Do: DoRemove, Blob: &b})
 	return err
-}
-
-// Raw writes a line, whose answer nobody waits for.
-func (s *Session) Raw(q Request) error {
-	s.writing <- struct{}{}
-	defer func() { <-s.writing }()
-	return WriteLine(s.in, q)
 }

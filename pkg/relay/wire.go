@@ -3,6 +3,7 @@ package relay
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -57,6 +58,9 @@ type Start struct {
 	Cert    []byte        `json:"cert"`
 	Key     []byte        `json:"key"`
 }
+
+// Quiet returns how long the program lives without a line.
+func (s *Start) Quiet() time.Duration { return cmp.Or(max(0, s.Silence), 2*time.Minute) }
 
 // Answer is a line from the program on a host.
 type Answer struct {

@@ -75,6 +75,7 @@ func (l *lab) open(b relay.Blob) (io.ReadCloser, error) {
 
 type host struct {
 	*relay.Session
+	in  io.Writer // of the program
 	dir string
 	cmd *exec.Cmd
 	log string // its standard error
@@ -125,7 +126,7 @@ func (l *lab) attach(name, dir string) *host {
 	if err := h.cmd.Start(); err != nil {
 		l.Fatal(err)
 	}
-	h.Session = relay.NewSession(name, in, out, l.open, nil)
+	h.in, h.Session = in, relay.NewSession(name, in, out, l.open, nil)
 	l.Cleanup(func() {
 		_ = h.Close()
 		_ = h.cmd.Wait() // whatever its code
@@ -309,7 +310,7 @@ func TestNothingIsLeft(t *testing.T) {
 		l.T = t
 		h := l.start("h.relay", nil)
 		stuck := l.blob(1 << 20)
-		if err := h.Raw(relay.Request{ID: 1000, Do: relay.DoPut, Blob: &stuck}); err != nil { // but no bytes
+		if err := relay.WriteLine(h.in, relay.Request{ID: 1000, Do: relay.DoPut, Blob: &stuck}); err != nil { // but no bytes
 			t.Fatal(err)
 		}
 		waitFor(t, "a part", func() bool { return len(entries(h.dir)) > 0 })
@@ -327,7 +328,7 @@ func TestNothingIsLeft(t *testing.T) {
 		// Silence is shorter than its program is used to, so the session's pings are too late.
 		q := relay.Request{ID: 1000, Do: relay.DoStart, Start: &relay.Start{Address: "127.0.0.1", Now: time.Now(),
 			CA: l.ca.PEM(), Cert: cert, Key: key, Silence: 100 * time.Millisecond}}
-		if err := h.Raw(q); err != nil {
+		if err := relay.WriteLine(h.in, q); err != nil {
 			t.Fatal(err)
 		}
 		select {

@@ -55,7 +55,7 @@ func newPeers(s *relay.Start) (*peers, error) {
 			Time: func() time.Time { return time.Now().Add(ahead) },
 		},
 		rate: relay.NewLimiter(s.Rate), stall: cmp.Or(max(0, s.Stall), 20*time.Second),
-		silence: cmp.Or(max(0, s.Silence), 2*time.Minute),
+		silence: s.Quiet(),
 	}, nil
 }
 
