@@ -10,12 +10,16 @@ import (
 	"os/signal"
 	"syscall"
 
+	"kubekey/pkg/relay"
 	"kubekey/pkg/relay/agent"
 )
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "kk-relay:", err)
+		if errors.Is(err, agent.ErrBusy) {
+			os.Exit(relay.ExitBusy)
+		}
 		os.Exit(1)
 	}
 }

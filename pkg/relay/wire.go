@@ -74,6 +74,9 @@ type Answer struct {
 // ProgramPrefix begins the name that the program itself has in the folder, until it runs.
 const ProgramPrefix = ".kk-relay-"
 
+// ExitBusy is the exit code of a program whose folder another run of kk uses.
+const ExitBusy = 75
+
 // Limits of what is read.
 const (
 	maxLine  = 1 << 20

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kubekey/pkg/artifact"
@@ -221,6 +222,7 @@ func TestDistributeFailures(t *testing.T) {
 		t.Errorf("failed hosts: %s", value.Repr(failed))
 	}
 	s.check()
+	s.busy()
 	r = s.run([]string{"node0"}, "hosts", []any{value.NewDict("name", "node0", "files", []any{"amd64/other"}),
 		value.NewDict("name", "node0", "images", []any{"registry.k8s.io/pause:3.10"})})
 	for _, want := range []string{"amd64/other is not in the offline file", "image registry.k8s.io/pause:3.10 is not in",
@@ -228,5 +230,32 @@ func TestDistributeFailures(t *testing.T) {
 		if !r.Failed || !strings.Contains(r.Msg, want) {
 			t.Errorf("%q is not in %q", want, r.Msg)
 		}
+	}
+}
+
+// busy checks that a folder that another run uses is left alone.
+func (s *site) busy() {
+	s.Helper()
+	folder, err := os.Open(filepath.Join(s.dirs["node0"], "blobs"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = folder.Close() }() // ends the lock
+	if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		s.Fatal(err)
+	}
+	for name := range s.data {
+		if err := os.Remove(filepath.Join(folder.Name(), name)); err != nil {
+			s.Fatal(err)
+		}
+	}
+	r := s.run(s.names, "mode", "relay")
+	if !r.Failed || !strings.Contains(r.Msg, "node0: exit code 75: kk-relay: ") ||
+		!strings.Contains(r.Msg, "another run of kk distributes files to this host: wait until it has ended") {
+		s.Errorf("while another run uses the folder: %+v", r)
+	}
+	left, err := os.ReadDir(folder.Name())
+	if err != nil || len(left) > 0 {
+		s.Errorf("another run's folder has %v, %v", left, err)
 	}
 }

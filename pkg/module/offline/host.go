@@ -86,6 +86,10 @@ func (d *distribution) attend(ctx context.Context, t *target) {
 	if announced || ctx.Err() != nil {
 		return
 	}
+	if said := (*scriptError)(nil); errors.As(why, &said) && said.code == relay.ExitBusy {
+		t.err = why // it may remove the folder
+		return
+	}
 	if d.relays {
 		d.warn(fmt.Sprintf("%s is served by the control node: %s", t.Name, why))
 	}

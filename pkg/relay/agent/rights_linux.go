@@ -23,10 +23,11 @@ func private(dir string) error {
 
 // lock makes sure that one program at a time uses a folder.
 func lock(f *os.File) error {
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return errors.New("another run of kk distributes files to this host: wait until it has ended")
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrBusy
 	}
-	return nil
+	return err
 }
 
 // notOwn reports whether an address is not one of this host.

@@ -33,6 +33,9 @@ type store struct {
 // partPrefix begins the names of files that are not whole.
 const partPrefix = ".part-"
 
+// ErrBusy means that another program uses the folder.
+var ErrBusy = errors.New("another run of kk distributes files to this host: wait until it has ended")
+
 // openStore makes the folder where it does not exist. One program at a time uses it, so parts that lie there were left
 // behind, and are removed.
 func openStore(dir string) (*store, error) {
