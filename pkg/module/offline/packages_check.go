@@ -1,8 +1,12 @@
 package offline
 
 import (
+	"compress/gzip"
+	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -85,31 +89,64 @@ func providedBy(files []packageFile) (map[string]bool, error) {
 	names := map[string]bool{}
 	for _, f := range files {
 		names[f.item.Name] = f.item.Version != ""
-		if f.path != "Packages" {
+		read := standInsOfDebs
+		if path.Dir(f.path) == "repodata" && strings.HasSuffix(f.path, "-primary.xml.gz") {
+			read = standInsOfRPMs
+		} else if f.path != "Packages" {
 			continue
 		}
 		content, err := f.file.Content(f.item)
 		if err != nil {
 			return nil, err
 		}
-		text, err := io.ReadAll(io.LimitReader(content, maxPackages))
-		if err != nil {
+		if err := errors.Join(read(content, names), content.Close()); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.item, err)
 		}
-		_ = content.Close() // only read
-		for line := range strings.Lines(string(text)) {
-			list, ok := strings.CutPrefix(line, "Provides:")
-			if !ok {
-				continue
-			}
+	}
+	return names, nil
+}
+
+// maxPackages bounds the memory for the list of a repository, in bytes.
+const maxPackages = 64 << 20
+
+// standInsOfDebs adds the names in the fields Provides of a Packages file.
+func standInsOfDebs(content io.Reader, names map[string]bool) error {
+	text, err := io.ReadAll(io.LimitReader(content, maxPackages))
+	for line := range strings.Lines(string(text)) {
+		if list, ok := strings.CutPrefix(line, "Provides:"); ok {
 			for one := range strings.SplitSeq(list, ",") {
 				name, _, _ := strings.Cut(strings.TrimSpace(one), " ")
 				names[name] = true
 			}
 		}
 	}
-	return names, nil
+	return err
 }
 
-// maxPackages bounds the memory for the list of a repository.
-const maxPackages = 64 << 20
+// standInsOfRPMs adds the names in the elements rpm:provides of a list of packages in repodata.
+func standInsOfRPMs(content io.Reader, names map[string]bool) error {
+	z, err := gzip.NewReader(content)
+	if err != nil {
+		return err
+	}
+	d := xml.NewDecoder(io.LimitReader(z, maxPackages))
+	for inside := false; ; {
+		token, err := d.Token()
+		switch e := token.(type) {
+		case nil:
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return err
+		case xml.StartElement:
+			inside = inside || e.Name.Local == "provides"
+			for _, a := range e.Attr {
+				if inside && e.Name.Local == "entry" && a.Name.Local == "name" {
+					names[a.Value] = true
+				}
+			}
+		case xml.EndElement:
+			inside = inside && e.Name.Local != "provides"
+		}
+	}
+}

@@ -72,6 +72,15 @@ func TestRPMsAreResolved(t *testing.T) {
 		t.Errorf("files are %s", value.Repr(files))
 	}
 
+	t.Run("check", func(t *testing.T) {
+		need := value.NewDict("host", "h1", "distributions", []any{"testos-9"}, "arch", "amd64", "names",
+			[]any{"tool", "virtual", "vim"})
+		msg := moduletest.Run(t, checkSpec(), value.NewDict("artifact", []any{exportedFrom(t, cache, r)}, "packages",
+			[]any{need}), moduletest.Options{}).Msg
+		if strings.Count(msg, "\n- ") != 1 || !strings.Contains(msg, "\n- package vim for testos-9 amd64, needed by h1: ") {
+			t.Error(msg)
+		}
+	})
 	t.Run("again", func(t *testing.T) {
 		if r := fetch(t, u.rpmArgs(cache, "tool")); r.Changed {
 			t.Errorf("the same packages are a change: %s\n%s", first, tree(t, dir))

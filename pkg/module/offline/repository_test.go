@@ -8,6 +8,7 @@ import (
 
 	"kubekey/pkg/artifact"
 	"kubekey/pkg/connector"
+	"kubekey/pkg/module"
 	"kubekey/pkg/module/moduletest"
 	"kubekey/pkg/value"
 )
@@ -16,9 +17,14 @@ import (
 func exported(t *testing.T) string {
 	t.Helper()
 	cache := t.TempDir()
-	files := moduletest.Field(fetch(t, newUpstream(t).args(cache)), "files")
+	return exportedFrom(t, cache, fetch(t, newUpstream(t).args(cache)))
+}
+
+// exportedFrom is an offline file with the packages that were fetched to a cache.
+func exportedFrom(t *testing.T, cache string, fetched module.Result) string {
+	t.Helper()
 	file := filepath.Join(cache, "packages.tar")
-	args := value.NewDict("dest", file, "cache", cache, "packages", files)
+	args := value.NewDict("dest", file, "cache", cache, "packages", moduletest.Field(fetched, "files"))
 	if r := moduletest.Run(t, exportSpec(), args, moduletest.Options{}); !r.Changed {
 		t.Error("no file was written")
 	}
