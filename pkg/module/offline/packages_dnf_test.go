@@ -1,12 +1,15 @@
 package offline
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/module/moduletest"
 	"kubekey/pkg/value"
@@ -106,12 +109,28 @@ func TestRPMsAreResolved(t *testing.T) {
 		}
 	})
 	t.Run("installs", func(t *testing.T) {
-		root := t.TempDir()
+		var tasks []struct {
+			Copy struct{ Content string }
+		}
+		text, err := os.ReadFile("../../../builtin/roles/packages/tasks/dnf.yaml")
+		if err == nil {
+			err = yaml.Unmarshal(text, &tasks)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		// On a host that is left with the repository, nothing else uses it.
 		out, err := exec.Command("sh", "-euc", `
-printf '%s\n' '[main]' reposdir=/dev/null "cachedir=$1/cache" "logdir=$1/log" "persistdir=$1/persist" gpgcheck=0 \
-	'[kk]' name=kk "baseurl=file://$2" module_hotfixes=1 >"$1/dnf.conf"
-dnf -q -y -c "$1/dnf.conf" --installroot="$1/root" --releasever=9 --forcearch=x86_64 --disableplugin=local install tool
-cat "$1/root/opt/tool/version" "$1/root/opt/lib/version"`, "sh", root, dir).CombinedOutput()
+mkdir "$1/repos"
+printf '%s\n' "$2" >"$1/repos/kk.repo"
+printf '%s\n' '[main]' "reposdir=$1/repos" "cachedir=$1/cache" "logdir=$1/log" "persistdir=$1/persist" gpgcheck=0 >"$1/dnf.conf"
+root=$1
+install() {
+	dnf -q -y -c "$root/dnf.conf" --installroot="$root/root" --releasever=9 --forcearch=x86_64 --disableplugin=local "$@" install tool
+}
+if install 2>/dev/null; then exit 1; fi
+install '--disablerepo=*' --enablerepo=kk-repository
+cat "$root/root/opt/tool/version" "$root/root/opt/lib/version"`, "sh", t.TempDir(), strings.ReplaceAll(tasks[0].Copy.Content, "{{ packages_dir }}", dir)).CombinedOutput()
 		if err != nil || !strings.HasSuffix(string(out), "3.0\n2.0\n") {
 			t.Errorf("%v\n%s", err, out)
 		}
