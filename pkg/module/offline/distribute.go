@@ -50,10 +50,9 @@ func distributeSpec() module.Spec {
 }
 
 type distribute struct {
-	Artifact []string   `kk:"artifact" doc:"offline files on the control node"`
+	Artifact []string   `kk:"artifact,required" doc:"offline files on the control node"`
 	Hosts    []receiver `kk:"hosts,required" doc:"hosts, and what each one needs"`
 	Dir      string     `kk:"dir,path" default:"/var/lib/kubekey/blobs" doc:"folder on the hosts, for this module alone"`
-	State    string     `kk:"state" default:"present" choices:"present,absent" doc:"absent removes the folder"`
 	Mode     string     `kk:"mode" default:"auto" choices:"auto,direct,relay" doc:"who sends: the control node, or hosts too; auto: relay from 8 hosts on"`
 	Port     int        `kk:"port" default:"0" doc:"TCP port that hosts listen on; 0 is any free one"`
 	Rate     int        `kk:"rate" default:"0" doc:"bytes per second that each host, and the control node, sends at most; 0 is no limit"`
@@ -77,7 +76,6 @@ const relayFrom = 8
 func (*distribute) Rules() schema.Rules {
 	return schema.Rules{
 		schema.Between("port", 0, 65535),
-		schema.Needs("artifact").If("state", "present"),
 		schema.Looks("an absolute path below the root folder", isFolder, "dir"),
 	}
 }
@@ -90,9 +88,6 @@ func isFolder(path string) bool {
 func (m *distribute) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if c.Connect == nil {
 		return module.Result{}, errors.New("the engine provides no connections to other hosts")
-	}
-	if m.State == "absent" {
-		return m.remove(ctx, c)
 	}
 	set, err := artifact.OpenSet(m.Artifact)
 	if err != nil {
@@ -155,30 +150,6 @@ func distinct(problems []error) error {
 
 // maxConnects is how many hosts are prepared at a time.
 const maxConnects = 32
-
-// remove removes the folder from all hosts.
-func (m *distribute) remove(ctx context.Context, c *module.Call) (module.Result, error) {
-	changed, problems := make([]bool, len(m.Hosts)), make([]error, len(m.Hosts))
-	module.Parallel(len(m.Hosts), maxConnects, func(i int) {
-		conn, err := c.Connect(ctx, m.Hosts[i].Name)
-		if err == nil {
-			var out string
-			out, err = script(ctx, conn, m.Dir, "remove")
-			changed[i] = strings.TrimSpace(out) == "removed"
-		}
-		if err != nil {
-			problems[i] = fmt.Errorf("%s: %w", m.Hosts[i].Name, err)
-		}
-	})
-	if ctx.Err() != nil {
-		return module.Result{}, ctx.Err()
-	}
-	r := module.Result{Changed: slices.Contains(changed, true), Data: value.NewDict("dir", m.Dir)}
-	if err := errors.Join(problems...); err != nil {
-		r.Failed, r.Msg = true, err.Error()
-	}
-	return r, nil
-}
 
 // distribution is one call.
 type distribution struct {

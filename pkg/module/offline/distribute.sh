@@ -29,8 +29,4 @@ unpack) # PACKED CONTENT
 	mv -f "$dir/.part-$$" "$dir/$2"
 	;;
 forget) rm -f "$dir/$1" ;;
-remove)
-	[ -e "$dir" ] || exit 0
-	rm -rf "$dir" && echo removed
-	;;
 esac

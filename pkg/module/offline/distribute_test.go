@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -195,17 +194,6 @@ func TestDistribute(t *testing.T) {
 				t.Errorf("again: %+v %s", r, value.Repr(r.Data))
 			}
 			s.check()
-			if r := s.run(s.names, "state", "absent"); r.Failed || !r.Changed {
-				t.Errorf("remove: %+v", r)
-			}
-			for name, dir := range s.dirs {
-				if _, err := os.Stat(filepath.Join(dir, "blobs")); !errors.Is(err, os.ErrNotExist) {
-					t.Errorf("%s: the folder is left: %v", name, err)
-				}
-			}
-			if r := s.run(s.names, "state", "absent"); r.Failed || r.Changed {
-				t.Errorf("remove again: %+v", r)
-			}
 		})
 	}
 }
