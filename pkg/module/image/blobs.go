@@ -154,7 +154,7 @@ func (l *layoutPlace) fetchPart(ctx context.Context, d v1.Descriptor, read blobR
 	if err != nil {
 		return err
 	}
-	defer func() { _ = part.Close() }() // an error has been returned, or it is synced
+	defer func() { _ = part.Close() }() // an error has been returned, or everything is written
 	sum := sha256.New()
 	have, err := io.Copy(sum, io.LimitReader(part, d.Size))
 	if err != nil {
