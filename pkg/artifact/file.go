@@ -245,6 +245,15 @@ func (m *Manifest) find(digest string) (int, bool) {
 	return i, i < len(m.Blobs) && m.Blobs[i].Digest == digest
 }
 
+// BlobSize returns the size of a blob. ok is false if the manifest does not list it.
+func (m *Manifest) BlobSize(digest string) (size int64, ok bool) {
+	i, ok := m.find(digest)
+	if !ok {
+		return 0, false
+	}
+	return m.Blobs[i].Size, true
+}
+
 // ErrMissing means that a file does not have something.
 var ErrMissing = errors.New("is not in the offline file")
 

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// maxImageManifest is the size of the largest manifest or config of an image that is read.
-	maxImageManifest = 8 << 20
+	// maxImageManifest is the size of the largest manifest or config of an image that is read: registries accept no
+	// larger ones.
+	maxImageManifest = 4 << 20
 	// maxNested is how deep indexes can be nested.
 	maxNested = 4
 )

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -145,6 +146,11 @@ func (s *storedLayer) Compressed() (io.ReadCloser, error) {
 		return nil, err
 	}
 	return io.NopCloser(r), nil
+}
+
+// FullName returns the name of an image with all its parts, docker.io under that name.
+func FullName(ref name.Reference) string {
+	return strings.Replace(ref.Name(), name.DefaultRegistry+"/", "docker.io/", 1)
 }
 
 // NamedImage is an image of a file, and the names that it gets elsewhere.

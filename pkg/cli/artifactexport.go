@@ -70,7 +70,7 @@ func (a *app) artifactExportCommand() *cobra.Command {
 
 func (a *app) export(ctx context.Context, e *exporting) error {
 	playbooks := []string{source.Builtin + "/playbooks/artifact_export.yaml"}
-	if e.sign == "" || e.plan || e.run.check {
+	if e.sign == "" {
 		return a.runPlaybooks(ctx, &e.run, playbooks)
 	}
 	// A key that cannot be used is an error before everything is fetched.
@@ -79,7 +79,7 @@ func (a *app) export(ctx context.Context, e *exporting) error {
 		return err
 	}
 	defer func() { _ = signer.Close() }() // nothing is written to it
-	if err := a.runPlaybooks(ctx, &e.run, playbooks); err != nil {
+	if err := a.runPlaybooks(ctx, &e.run, playbooks); err != nil || e.plan || e.run.check {
 		return err
 	}
 	changed, err := signer.SignFile(e.output, false)

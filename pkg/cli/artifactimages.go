@@ -248,7 +248,7 @@ func (a *app) imagesPullCommand() *cobra.Command {
 					return usage("%q is not the name of an image: %s", text, err)
 				}
 				hosts[ref.Context().RegistryStr()] = slices.Contains(plain, ref.Context().RegistryStr())
-				args[i] = strings.Replace(ref.Name(), name.DefaultRegistry+"/", "docker.io/", 1)
+				args[i] = artifact.FullName(ref)
 			}
 			vars, err := r.options(a, hosts)
 			if err != nil {

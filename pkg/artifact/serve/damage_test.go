@@ -28,7 +28,7 @@ func change(t *testing.T, path, digest string, fromEnd int64) {
 	}
 	f, err := artifact.Open(path)
 	check(t, err)
-	size, ok := sizeOf(f, "sha256:"+digest)
+	size, ok := f.Manifest.BlobSize("sha256:" + digest)
 	check(t, f.Close())
 	if !ok || fromEnd > size {
 		t.Fatalf("%s has %d bytes", digest, size)

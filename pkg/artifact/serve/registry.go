@@ -129,7 +129,7 @@ func (s scan) follow(root descriptor) error {
 func (s scan) attached() error {
 	var problems []error
 	for _, digest := range s.Blobs {
-		size, ok := sizeOf(s.file, digest)
+		size, ok := s.file.Manifest.BlobSize(digest)
 		if s.reached[digest] || !ok || size > maxManifest {
 			continue
 		}
@@ -150,7 +150,7 @@ var errNoManifest = errors.New("is not a manifest")
 
 // read reads a manifest.
 func (s scan) read(digest string) (*text, error) {
-	if size, ok := sizeOf(s.file, digest); !ok || size > maxManifest {
+	if size, ok := s.file.Manifest.BlobSize(digest); !ok || size > maxManifest {
 		return nil, fmt.Errorf("the manifest %s has %d bytes: a registry has manifests of up to %d", digest, size,
 			maxManifest)
 	}
@@ -177,7 +177,7 @@ func (s scan) add(d descriptor, m *text) {
 		return
 	}
 	hash, err := v1.NewHash(d.Digest)
-	size, ok := sizeOf(s.file, d.Digest)
+	size, ok := s.file.Manifest.BlobSize(d.Digest)
 	if err != nil || !ok {
 		return // the file's manifest was checked
 	}
@@ -321,7 +321,7 @@ func (h *Handler) blob(w http.ResponseWriter, r *http.Request, repo *repository,
 		fail(w, r, true, http.StatusNotFound, "BLOB_UNKNOWN", "the offline file has no such blob in this repository")
 		return
 	}
-	size, _ := sizeOf(s.file, digest) // the file's manifest was checked: it lists all blobs of its items
+	size, _ := s.file.Manifest.BlobSize(digest) // the file's manifest was checked: it lists all blobs of its items
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Docker-Content-Digest", digest)
 	h.send(w, r, s.blob(digest, size))

@@ -3,13 +3,11 @@
 package serve
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,7 +138,7 @@ func (h *Handler) item(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Vary", "Accept-Encoding")
-	if size, ok := sizeOf(s.file, s.Blob); ok && r.Header.Get("Range") == "" &&
+	if size, ok := s.file.Manifest.BlobSize(s.Blob); ok && r.Header.Get("Range") == "" &&
 		accepts(r.Header.Values("Accept-Encoding"), string(s.Encoding)) {
 		w.Header().Set("Content-Encoding", string(s.Encoding))
 		w.Header().Set("Content-Length", strconv.FormatInt(size, 10)) // http.ServeContent sets none with an encoding
@@ -216,16 +214,4 @@ func (p *paced) extend() {
 func (p *paced) Write(b []byte) (int, error) {
 	p.extend()
 	return p.ResponseWriter.Write(b)
-}
-
-// sizeOf is the size of a blob of a file.
-func sizeOf(f *artifact.File, digest string) (int64, bool) {
-	blobs := f.Manifest.Blobs
-	i, ok := slices.BinarySearchFunc(blobs, digest, func(b artifact.Blob, d string) int {
-		return cmp.Compare(b.Digest, d)
-	})
-	if !ok {
-		return 0, false
-	}
-	return blobs[i].Size, true
 }

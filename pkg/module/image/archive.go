@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"kubekey/pkg/artifact"
+
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -47,14 +49,14 @@ func (a *archivePlace) String() string {
 	if a.tag == nil {
 		return "docker-archive:" + a.path
 	}
-	return "docker-archive:" + a.path + ":" + fullName(a.tag)
+	return "docker-archive:" + a.path + ":" + artifact.FullName(a.tag)
 }
 
 func (a *archivePlace) label() string {
 	if a.tag == nil {
 		return ""
 	}
-	return fullName(a.tag)
+	return artifact.FullName(a.tag)
 }
 
 func (a *archivePlace) read(context.Context) (picture, error) {

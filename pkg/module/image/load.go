@@ -113,7 +113,7 @@ func (m *load) find(set artifact.Set) ([]artifact.NamedImage, error) {
 			continue
 		}
 		names := []string{ref}
-		if digest := fullName(parsed.Context().Digest(item.Blob)); digest != ref {
+		if digest := artifact.FullName(parsed.Context().Digest(item.Blob)); digest != ref {
 			names = append(names, digest)
 		}
 		images = append(images, artifact.NamedImage{File: f, Item: item, Names: names})

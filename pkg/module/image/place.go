@@ -110,20 +110,15 @@ func parseReference(text string) (name.Reference, error) {
 	return ref, nil
 }
 
-// fullName is the name with all its parts, docker.io under that name.
-func fullName(ref name.Reference) string {
-	return strings.Replace(ref.Name(), dockerHub+"/", "docker.io/", 1)
-}
-
 // registryPlace is an image of a registry.
 type registryPlace struct {
 	ref    name.Reference
 	access *access
 }
 
-func (r *registryPlace) String() string { return fullName(r.ref) }
-func (r *registryPlace) unique() string { return fullName(r.ref) }
-func (r *registryPlace) label() string  { return fullName(r.ref) }
+func (r *registryPlace) String() string { return artifact.FullName(r.ref) }
+func (r *registryPlace) unique() string { return artifact.FullName(r.ref) }
+func (r *registryPlace) label() string  { return artifact.FullName(r.ref) }
 
 func (r *registryPlace) read(ctx context.Context) (picture, error) {
 	desc, err := remote.Get(r.ref, r.access.remote(ctx)...)

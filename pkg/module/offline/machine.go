@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"time"
 
 	"kubekey/pkg/connector"
 	"kubekey/pkg/hostscript"
@@ -43,13 +44,18 @@ func (m *machine) run(ctx context.Context, code string, words []string) (hostscr
 	return answer, err
 }
 
+// closing is how long a host may take to remove the files of a run.
+const closing = time.Minute
+
 // close removes a temporary root.
 func (m *machine) close() error {
 	if m.keep || m.dir == "" {
 		return nil
 	}
 	// The run may have been cancelled: the host is left without our files all the same.
-	exit, err := m.conn.Run(context.Background(), connector.Command{Line: shell.Join("rm", "-rf", "--", m.dir)})
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	exit, err := m.conn.Run(ctx, connector.Command{Line: shell.Join("rm", "-rf", "--", m.dir)})
 	if err == nil && exit.Code != 0 {
 		err = fmt.Errorf("remove %s from the host: exit code %d", m.dir, exit.Code)
 	}

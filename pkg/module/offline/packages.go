@@ -234,8 +234,8 @@ func (m *packages) keep(ctx context.Context, conn connector.Connector, p pkg, fr
 	if got != p.sha256 {
 		return fmt.Errorf("what was fetched has the sha256 %s, and its signed metadata has %s: export again", got, p.sha256)
 	}
-	// Metadata has the times of packages.
-	if err := errors.Join(os.Chtimes(f.Name(), epoch, epoch), os.Rename(f.Name(), dest)); err != nil || m.Remote {
+	// Metadata has the times of packages. When a file was read stays: prune asks for it.
+	if err := errors.Join(os.Chtimes(f.Name(), time.Time{}, epoch), os.Rename(f.Name(), dest)); err != nil || m.Remote {
 		return err
 	}
 	if m.Manager == "dnf" {
@@ -333,7 +333,7 @@ func link(src, dest string) (changed bool, err error) {
 		return false, err
 	}
 	_, err = io.Copy(to, f)
-	return true, errors.Join(err, to.Close(), os.Chtimes(dest, epoch, epoch))
+	return true, errors.Join(err, to.Close(), os.Chtimes(dest, time.Time{}, epoch))
 }
 
 // write replaces a file, unless it has the content.
