@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -110,6 +111,7 @@ func Portable(d Document) (Document, error) {
 	if isChecksums(d.Name) {
 		return d, nil
 	}
+	var some bool
 	docs, ds := source.ParseYAML(source.NewFile(d.Name, d.Text))
 	if err := ds.Err(); err != nil {
 		return d, err
@@ -126,12 +128,36 @@ func Portable(d Document) (Document, error) {
 				}
 			}
 			n.Content = kept
+			some = some || len(kept) > 0
 		}
 		if err := e.Encode(doc); err != nil {
 			return d, err
 		}
 	}
+	if !some {
+		out.Reset()
+	}
 	return Document{d.Name, out.Bytes()}, e.Close()
+}
+
+// PortableFiles reads the files of a catalog, in order, as Portable returns them: under the names of the files alone,
+// and without those that have nothing left.
+func PortableFiles(paths []string, read func(path string) ([]byte, error)) ([]Document, error) {
+	var out []Document
+	for _, name := range paths {
+		text, err := read(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		d, err := Portable(Document{path.Base(filepath.ToSlash(name)), text})
+		if err != nil {
+			return nil, err
+		}
+		if len(d.Text) > 0 {
+			out = append(out, d)
+		}
+	}
+	return out, nil
 }
 
 // ofSites are the keys of a document that apply to one site only.

@@ -113,16 +113,12 @@ func (a *app) portableCatalog(configs []string) (*catalog.Catalog, []artifact.Do
 	if err != nil {
 		return nil, nil, err
 	}
+	portable, err := catalog.PortableFiles(append(catalog.Files(a.tree.Embedded), overlays...), a.readFile)
+	if err != nil {
+		return nil, nil, err
+	}
 	var documents []artifact.Document
-	for _, name := range append(catalog.Files(a.tree.Embedded), overlays...) {
-		text, err := a.readFile(name)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
-		}
-		d, err := catalog.Portable(catalog.Document{Name: filepath.Base(name), Text: text})
-		if err != nil {
-			return nil, nil, err
-		}
+	for _, d := range portable {
 		documents = append(documents, artifact.Document{Name: d.Name, Text: string(d.Text)})
 	}
 	return known, documents, nil

@@ -105,11 +105,22 @@ func (a *app) knownIn(q *question, offline []string) (*catalog.Catalog, error) {
 		return nil, source.Errorf(q.config.At("artifact", "files"), "%s: no catalog is in there",
 			strings.Join(offline, ", ")).WithHelp("name the file that `kk artifact export` made as well")
 	}
+	if j := slices.IndexFunc(set, func(f *artifact.File) bool {
+		return len(f.Manifest.Catalog) > 0 && !isBase(f, set) && !slices.Equal(f.Manifest.Catalog, set[i].Manifest.Catalog)
+	}); j >= 0 {
+		return nil, source.Errorf(q.config.At("artifact", "files"), "%s and %s were made with different catalogs",
+			set[i].Path, set[j].Path).WithHelp("export both together, or name only one of them")
+	}
 	var out []catalog.Document
 	for _, d := range set[i].Manifest.Catalog {
 		out = append(out, catalog.Document{Name: set[i].Path + ":" + d.Name, Text: []byte(d.Text)})
 	}
 	return catalog.Parse(out)
+}
+
+// isBase reports whether a file of the set is a delta for this one: its catalog is the one that applies.
+func isBase(f *artifact.File, set artifact.Set) bool {
+	return slices.ContainsFunc(set, func(o *artifact.File) bool { return o.Base() == f.Digest() })
 }
 
 // checkSigners checks the signatures that artifact.allowed_signers demands.

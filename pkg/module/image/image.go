@@ -119,8 +119,8 @@ func (m *Image) jobs(c *module.Call, offline artifact.Set) ([]*job, error) {
 	access, err := m.access(c)
 	wrong = append(wrong, err)
 	places := &places{access: access, offline: offline}
-	shared := &jobShared{platforms: platforms, attempts: m.Attempts, backoff: m.Backoff, check: c.Check, sparse: m.Sparse, sizes: m.Sizes,
-		progress: progress(c)}
+	shared := &jobShared{platforms: platforms, attempts: m.Attempts, backoff: m.Backoff, check: c.Check,
+		sparse: m.Sparse, sizes: m.Sizes, progress: progress(c)}
 	var jobs []*job
 	seen := map[string]bool{}
 	for _, p := range m.pairs() {

@@ -44,7 +44,8 @@ func downloadSpec() module.Spec {
 				"      - {path: /srv/mirror/tool, dest: amd64/tool, mode: \"0755\"}",
 		},
 		Returns: []module.Return{
-			{Key: "files", Type: "list of dict", Doc: "dest, url (or path), changed and, if it is known, size of each file, in order"},
+			{Key: "files", Type: "list of dict",
+				Doc: "dest, url (or path), changed and, if it is known, size of each file, in order"},
 			{Key: "fetched", Type: "int", Doc: "number of files fetched"},
 			{Key: "bytes", Type: "int", Doc: "bytes received over the network"},
 		},

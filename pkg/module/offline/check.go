@@ -135,8 +135,8 @@ func (m *check) help() string {
 	if len(systems) > 0 {
 		flags += " --os " + strings.Join(slices.Sorted(maps.Keys(systems)), ",")
 	}
-	return fmt.Sprintf("where there is a network, run `kk artifact export -c CONFIG -i INVENTORY%s -o FILE` with this config, "+
-		"and add FILE with -a", flags)
+	return fmt.Sprintf("where there is a network, run `kk artifact export -c CONFIG -i INVENTORY%s -o FILE` with this "+
+		"config, and add FILE with -a", flags)
 }
 
 func differs(there bool) string {

@@ -81,7 +81,7 @@ func (*distribute) Rules() schema.Rules {
 }
 
 func isFolder(path string) bool {
-	return strings.HasPrefix(path, "/") && len(strings.Trim(path, "/")) > 0 && strings.Count(strings.Trim(path, "/"), "/") > 0
+	return strings.HasPrefix(path, "/") && strings.Contains(strings.Trim(path, "/"), "/")
 }
 
 // Run implements module.Runner.

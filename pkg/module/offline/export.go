@@ -246,16 +246,12 @@ func (m *export) covers(platforms []v1.Platform) artifact.Covers {
 
 // documents reads the catalog, without what applies to this site only.
 func (m *export) documents(c *module.Call) ([]artifact.Document, error) {
+	portable, err := catalog.PortableFiles(m.Catalog, c.Files.ReadFile)
+	if err != nil {
+		return nil, err
+	}
 	var out []artifact.Document
-	for _, path := range m.Catalog {
-		text, err := c.Files.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		d, err := catalog.Portable(catalog.Document{Name: filepath.Base(path), Text: text})
-		if err != nil {
-			return nil, err
-		}
+	for _, d := range portable {
 		out = append(out, artifact.Document{Name: d.Name, Text: string(d.Text)})
 	}
 	return out, nil
