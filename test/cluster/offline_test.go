@@ -24,8 +24,13 @@ func TestOffline(t *testing.T) {
 
 	made := c.run(t, "create", "cluster", "--yes")
 	c.healthy(t)
-	if !strings.Contains(made.out, "Push images from node to node") || strings.Contains(made.out, "served directly") {
-		t.Errorf("images did not go from node to node:\n%s", made.out)
+	for _, task := range []string{"Push images from node to node", "Push missing binaries", "Install distributed programs"} {
+		if !strings.Contains(made.out, task) {
+			t.Errorf("no task %q:\n%s", task, made.out)
+		}
+	}
+	if strings.Contains(made.out, "served by the control node") || strings.Contains(made.out, "...ignoring") {
+		t.Errorf("not everything went from node to node:\n%s", made.out)
 	}
 	images := c.images(t)
 	second := c.run(t, "create", "cluster", "--yes")
