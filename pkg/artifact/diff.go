@@ -79,6 +79,10 @@ func (i Item) subject() string {
 	if i.Kind == KindImage {
 		name = Repository(name)
 	}
+	if i.IsAttached() {
+		_, suffix := AttachedTo(i.Name)
+		name += ":" + suffix
+	}
 	return strings.Join([]string{string(i.Kind), name, i.Architecture, i.Distribution}, "\x00")
 }
 

@@ -23,6 +23,7 @@ type imageWalk struct {
 	open      func(digest string) (io.ReadCloser, error) // opens a blob
 	stat      func(digest string) (int64, error)         // returns the size of a blob
 	platforms []v1.Platform
+	attached  bool // it is attached to an image: it has no platforms, and what it names is of any kind
 	blobs     map[Blob]bool
 	found     map[string]bool // platforms
 	seen      map[string]bool // manifests, as descriptors name them
@@ -72,6 +73,9 @@ func (w *imageWalk) index(d v1.Descriptor, depth int) error {
 	if err != nil {
 		return err
 	}
+	if w.attached {
+		return w.children(m, depth)
+	}
 	for _, d := range m.Manifests {
 		needed := func(p v1.Platform) bool { return d.Platform.Satisfies(p) }
 		if d.Platform == nil || !slices.ContainsFunc(w.platforms, needed) {
@@ -82,6 +86,16 @@ func (w *imageWalk) index(d v1.Descriptor, depth int) error {
 		}
 	}
 	return w.attestations(m, depth)
+}
+
+// children collects everything that an index lists.
+func (w *imageWalk) children(m *v1.IndexManifest, depth int) error {
+	for _, d := range m.Manifests {
+		if err := w.collect(d, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // attestations collects what the index has about its images, as BuildKit adds it, where it is at hand.
@@ -118,6 +132,9 @@ func (w *imageWalk) image(d v1.Descriptor) error {
 		if err := w.collect(l, maxNested); err != nil {
 			return err
 		}
+	}
+	if w.attached {
+		return nil
 	}
 	config, err := parse(w, m.Config, v1.ParseConfigFile)
 	if err != nil {
@@ -176,6 +193,7 @@ func (f *File) checkImage(ctx context.Context, i Item) error {
 		}
 		return f.Manifest.Blobs[n].Size, nil
 	})
+	w.attached = i.IsAttached()
 	for _, text := range i.Platforms {
 		p, err := v1.ParsePlatform(text)
 		if err != nil {

@@ -467,10 +467,12 @@ func (m *Manifest) index() ([]byte, error) {
 		if i.Kind != KindImage {
 			continue
 		}
-		index.Manifests = append(index.Manifests, v1.Descriptor{
-			MediaType: i.MediaType, Size: sizes[i.Blob], Digest: v1.Hash{Algorithm: "sha256", Hex: i.SHA256},
-			Annotations: map[string]string{refName: i.Name, containerdName: i.Name},
-		})
+		d := v1.Descriptor{MediaType: i.MediaType, Size: sizes[i.Blob], Digest: v1.Hash{Algorithm: "sha256", Hex: i.SHA256},
+			Annotations: map[string]string{refName: i.Name, containerdName: i.Name}}
+		if i.IsAttached() {
+			delete(d.Annotations, containerdName) // containerd would try to unpack it
+		}
+		index.Manifests = append(index.Manifests, d)
 	}
 	return encodeJSON(index)
 }

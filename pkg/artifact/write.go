@@ -29,7 +29,9 @@ type Builder struct {
 	manifest   Manifest
 	sources    map[string]opener // of blobs, by digest
 	documents  map[string][]byte
-	signatures [][]byte // of the manifest, if it is that of a signed file
+	attached   map[string]bool // keys of items that are attached to images
+	known      []knownItem     // that are attached to images of an older file
+	signatures [][]byte        // of the manifest, if it is that of a signed file
 }
 
 // opener opens the blob with a digest. What it returns is closed if it can be.
@@ -42,7 +44,7 @@ func openPath(path string) opener {
 // NewBuilder returns a builder that keeps compressed copies of programs in the directory cache.
 func NewBuilder(cache string, covers Covers, catalog []Document) *Builder {
 	return &Builder{cache: cache, manifest: Manifest{Format: Format, Covers: covers, Catalog: catalog, Items: []Item{},
-		Blobs: []Blob{}}, sources: map[string]opener{}, documents: map[string][]byte{}}
+		Blobs: []Blob{}}, sources: map[string]opener{}, documents: map[string][]byte{}, attached: map[string]bool{}}
 }
 
 // AddDocument adds a text about the file, such as an SBOM, that stands before the blobs. Names are those of
@@ -64,19 +66,40 @@ func (b *Builder) AddDocument(name string, text []byte) error {
 	return nil
 }
 
-// AddKnown adds an item as it is in the manifest of an older file. Its blobs are not at hand, so what is
-// written must be a delta for that file: Options.Base.
+// AddKnown adds an item as it is in the manifest of an older file, with what is attached to it there. Its blobs are not
+// at hand, so what is written must be a delta for that file: Options.Base.
 func (b *Builder) AddKnown(item Item, older *Manifest) error {
-	blobs := map[Blob]opener{}
-	for _, digest := range item.all() {
-		i, ok := older.find(digest)
-		if !ok {
-			return fmt.Errorf("%s: blob %s %w", item, digest, ErrMissing)
-		}
-		blobs[older.Blobs[i]] = nil
+	blobs, err := older.blobsOf(item)
+	if err != nil {
+		return err
 	}
 	b.add(item, blobs)
+	if item.Kind != KindImage {
+		return nil
+	}
+	for _, i := range older.Attachments().OfImage(item) {
+		blobs, err := older.blobsOf(i)
+		if err != nil {
+			return err
+		}
+		b.mu.Lock()
+		b.known = append(b.known, knownItem{i, blobs})
+		b.mu.Unlock()
+	}
 	return nil
+}
+
+// blobsOf returns the blobs of an item. Nothing opens them.
+func (m *Manifest) blobsOf(item Item) (map[Blob]opener, error) {
+	blobs := map[Blob]opener{}
+	for _, digest := range item.all() {
+		i, ok := m.find(digest)
+		if !ok {
+			return nil, fmt.Errorf("%s: blob %s %w", item, digest, ErrMissing)
+		}
+		blobs[m.Blobs[i]] = nil
+	}
+	return blobs, nil
 }
 
 // Blob returns the bytes of a blob, before the file is written. Reading its last byte fails if they do not
@@ -260,7 +283,8 @@ func Sum(ctx context.Context, path string) (size int64, sha256sum string, err er
 }
 
 // AddImage adds the image of an OCI layout that has this name there. Of an index, the images for the
-// platforms must be complete in the layout; others are not included, and the index keeps its digest.
+// platforms must be complete in the layout; others are not included, and the index keeps its digest. What the layout
+// has that is attached to the image is added as well, under the names that AttachedName makes.
 func (b *Builder) AddImage(ctx context.Context, item Item, dir string, platforms []v1.Platform) error {
 	item.Kind = KindImage
 	index, err := layout.ImageIndexFromPath(dir)
@@ -280,24 +304,16 @@ func (b *Builder) AddImage(ctx context.Context, item Item, dir string, platforms
 	if err := c.collect(list.Manifests[i], 0); err != nil {
 		return fmt.Errorf("%s: %w", item, err)
 	}
-	item.MediaType, item.SHA256 = list.Manifests[i].MediaType, list.Manifests[i].Digest.Hex
-	item.Blob = "sha256:" + item.SHA256
 	for _, p := range platforms {
 		if !c.found[p.String()] {
 			return fmt.Errorf("%s has no image for %s", item, p)
 		}
 		item.Platforms = append(item.Platforms, p.String())
 	}
-	sources := map[Blob]opener{}
-	for blob := range c.blobs {
-		item.Blobs = append(item.Blobs, blob.Digest)
-		item.Size += blob.Size
-		sources[blob] = openPath(layoutPath(dir, blob.Digest))
-	}
-	slices.Sort(item.Blobs)
 	slices.Sort(item.Platforms)
-	b.add(item, sources)
-	return nil
+	item = c.item(item, list.Manifests[i])
+	b.add(item, c.sources(dir))
+	return b.addAttached(ctx, item, list.Manifests, dir, c.blobs)
 }
 
 // walkLayout returns a walk of the images in an OCI layout.
@@ -322,6 +338,7 @@ func layoutPath(dir, digest string) string {
 
 // Manifest returns the manifest in its final order, for a look at what would be written.
 func (b *Builder) Manifest() (*Manifest, error) {
+	b.addKnownAttached()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.manifest.sort()

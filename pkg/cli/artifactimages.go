@@ -174,7 +174,7 @@ func (r *registryFlags) push(a *app, files []string, to string, projects bool) (
 	seen := map[string]string{}
 	for _, f := range set {
 		for _, i := range f.Manifest.Items {
-			if i.Kind != artifact.KindImage {
+			if i.Kind != artifact.KindImage || i.IsAttached() { // that goes with its image
 				continue
 			}
 			_, path, ok := strings.Cut(i.Name, "/")

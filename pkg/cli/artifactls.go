@@ -29,7 +29,8 @@ func (a *app) artifactListCommand() *cobra.Command {
 		Short: "List the items of offline files",
 		Long: "List the items of offline files: kind, name, version, platforms, size, and how much of that other items " +
 			"use as well. Only the head of a file is read. The size is that of the content; in the file, programs are " +
-			"compressed.",
+			"compressed. Signatures and attestations are listed after the image that they are attached to, by the tags that " +
+			"they have in a registry.",
 		Example: `  kk artifact ls kubernetes.tar
   kk artifact ls kubernetes.tar --kind image --long
   kk artifact ls kubernetes.tar --manifest > manifest.json`,
@@ -64,7 +65,8 @@ type listedFile struct {
 
 type listedItem struct {
 	artifact.Item
-	Shared int64 `json:"shared"` // bytes of blobs that other items use as well
+	Shared     int64  `json:"shared"`                // bytes of blobs that other items use as well
+	AttachedTo string `json:"attached_to,omitempty"` // digest of the manifest that it is a signature or attestation of
 }
 
 func (a *app) listArtifacts(l *listing, paths []string) error {
@@ -100,7 +102,9 @@ func (a *app) listArtifacts(l *listing, paths []string) error {
 	case l.images:
 		for _, f := range files {
 			for _, i := range f.Items {
-				a.row("%s", i.Name)
+				if i.AttachedTo == "" {
+					a.row("%s", i.Name)
+				}
 			}
 		}
 		return nil
@@ -113,7 +117,11 @@ func (l *listing) list(f *artifact.File) listedFile {
 	shared := f.Manifest.Shared()
 	for n, i := range f.Manifest.Items {
 		if (len(l.kinds) == 0 || slices.Contains(l.kinds, string(i.Kind))) && (!l.images || i.Kind == artifact.KindImage) {
-			out.Items = append(out.Items, listedItem{i, shared[n]})
+			one := listedItem{Item: i, Shared: shared[n]}
+			if i.IsAttached() {
+				one.AttachedTo, _ = artifact.AttachedTo(i.Name)
+			}
+			out.Items = append(out.Items, one)
 		}
 	}
 	return out
@@ -133,13 +141,16 @@ func (a *app) printItems(l *listing, files []listedFile) error {
 			fmt.Fprint(w, "\tSHA256\tDISTRIBUTION\tLICENCE\tGROUP\tSOURCE")
 		}
 		fmt.Fprintln(w)
-		for _, i := range f.Items {
+		for _, i := range withAttached(f.Items) {
 			row := []string{string(i.Kind), i.Name, i.Version, platformOf(i.Item), ui.Size(i.Size), ""}
 			if i.Shared > 0 {
 				row[5] = ui.Size(i.Shared)
 			}
 			if l.long {
 				row = append(row, i.SHA256, i.Distribution, i.Licence, i.Group, i.Source)
+			}
+			if i.AttachedTo != "" {
+				row[0], row[1] = "attached", "  "+attachedLabel(i.Name)
 			}
 			if i.Unverified {
 				row[1] += " (unverified)"
@@ -159,6 +170,41 @@ func (a *app) printItems(l *listing, files []listedFile) error {
 		}
 	}
 	return nil
+}
+
+// withAttached brings items into an order in which what is attached to an image comes after that.
+func withAttached(items []listedItem) []listedItem {
+	attached, shown := map[string][]listedItem{}, map[string]bool{}
+	for _, i := range items {
+		if i.AttachedTo != "" {
+			key := artifact.Repository(i.Name) + "@" + i.AttachedTo
+			attached[key] = append(attached[key], i)
+		}
+	}
+	var out, rest []listedItem
+	for _, i := range items {
+		if i.AttachedTo != "" {
+			rest = append(rest, i)
+			continue
+		}
+		out = append(out, i)
+		for _, digest := range i.Blobs {
+			for _, at := range attached[artifact.Repository(i.Name)+"@"+digest] {
+				if !shown[at.Name] {
+					out = append(out, at)
+				}
+				shown[at.Name] = true
+			}
+		}
+	}
+	// What is attached to no image of the list.
+	return append(out, slices.DeleteFunc(rest, func(i listedItem) bool { return shown[i.Name] })...)
+}
+
+// attachedLabel is the tag of what is attached, with the start of the digest.
+func attachedLabel(name string) string {
+	digest, suffix := artifact.AttachedTo(name)
+	return strings.Replace(digest, ":", "-", 1)[:len("sha256-")+12] + suffix
 }
 
 // platformOf returns the platforms or the architecture of an item.

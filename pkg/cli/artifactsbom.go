@@ -83,13 +83,15 @@ func fileSBOM(ctx context.Context, paths []string, item, cache string, format sb
 // onlyItem returns the manifest of a file with no items but those of a name.
 func onlyItem(f *artifact.File, name string) (*artifact.Manifest, error) {
 	m := *f.Manifest
-	m.Items = slices.DeleteFunc(slices.Clone(m.Items), func(i artifact.Item) bool { return i.Name != name })
+	m.Items = slices.DeleteFunc(slices.Clone(m.Items), func(i artifact.Item) bool { return i.Name != name || i.IsAttached() })
 	if len(m.Items) > 0 {
 		return &m, nil
 	}
 	var names []string
 	for _, i := range f.Manifest.Items {
-		names = append(names, i.Name)
+		if !i.IsAttached() {
+			names = append(names, i.Name)
+		}
 	}
 	slices.Sort(names)
 	return nil, fmt.Errorf("%s has no item %q: it has %s", f.Path, name, strings.Join(slices.Compact(names), ", "))

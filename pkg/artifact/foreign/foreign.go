@@ -38,6 +38,8 @@ import (
 	"slices"
 	"strings"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"kubekey/pkg/artifact"
 )
 
@@ -69,6 +71,7 @@ type Import struct {
 	files    []found
 	byName   map[string][sha256.Size]byte // File of an item → its digest
 	images   map[string][]image           // by reference
+	attached map[string]v1.Descriptor     // by reference: signatures and attestations of images
 	unknown  []string                     // some of what the catalog has no digest of
 	unknowns int                          // how many there are
 }
@@ -121,7 +124,8 @@ func Read(ctx context.Context, sources []string, o Options) (*Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Import{Options: o, dir: dir, byName: map[string][sha256.Size]byte{}, images: map[string][]image{}}
+	i := &Import{Options: o, dir: dir, byName: map[string][sha256.Size]byte{}, images: map[string][]image{},
+		attached: map[string]v1.Descriptor{}}
 	var problems problemList
 	for _, s := range sources {
 		if err := i.read(ctx, s); err != nil {

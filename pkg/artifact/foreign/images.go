@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"kubekey/pkg/artifact"
 )
 
 // Limits of a document. The objects of a hostile one can need a hundred times its bytes.
@@ -138,6 +140,22 @@ func (i *Import) add(ctx context.Context, ref string, desc v1.Descriptor, blobs 
 	return nil
 }
 
+// attach verifies a signature or attestation, or an index of them, and adds it under its name. It becomes part of the
+// file if the image does that it is attached to.
+func (i *Import) attach(ctx context.Context, ref string, desc v1.Descriptor, blobs map[string]file, source string) error {
+	i.found++
+	c := &collector{ctx: ctx, i: i, blobs: blobs, done: map[v1.Hash]v1.Platform{}, attached: true}
+	if err := c.collect(desc); err != nil {
+		return fmt.Errorf("%s: %w", ref, err)
+	}
+	if other, known := i.attached[ref]; known && other.Digest != desc.Digest {
+		return fmt.Errorf("%s: another source has %s under this name: import them one by one", ref, other.Digest)
+	}
+	i.isUnknown(fmt.Sprintf("%s in %s, %s", ref, source, desc.Digest))
+	i.attached[ref] = v1.Descriptor{MediaType: desc.MediaType, Digest: desc.Digest, Size: desc.Size}
+	return nil
+}
+
 // collector puts the blobs of an image into the layout.
 type collector struct {
 	ctx       context.Context
@@ -146,6 +164,7 @@ type collector struct {
 	done      map[v1.Hash]v1.Platform // manifests that were collected
 	platforms []v1.Platform
 	depth     int
+	attached  bool // it is attached to an image: it has no platform, and is complete
 }
 
 // collect adds a manifest or index with everything that it names.
@@ -182,6 +201,14 @@ func (c *collector) index(m *v1.IndexManifest) error {
 	}
 	defer func() { c.depth-- }()
 	for _, d := range m.Manifests {
+		if _, done := c.done[d.Digest]; c.attached && !done {
+			if err := c.collect(d); err != nil {
+				return err
+			}
+		}
+		if c.attached {
+			continue
+		}
 		if d.Platform == nil || d.Platform.OS == "unknown" || !c.complete(d) {
 			continue
 		}
@@ -213,6 +240,13 @@ func (c *collector) complete(d v1.Descriptor) bool {
 }
 
 func (c *collector) manifest(digest v1.Hash, m *v1.Manifest) error {
+	if c.attached {
+		c.done[digest] = v1.Platform{}
+		if _, err := c.blob(m.Config); err != nil {
+			return fmt.Errorf("config %w", err)
+		}
+		return c.layers(m)
+	}
 	text, err := c.document(m.Config)
 	if err != nil {
 		return fmt.Errorf("config %w", err)
@@ -230,6 +264,13 @@ func (c *collector) manifest(digest v1.Hash, m *v1.Manifest) error {
 		platform.Variant = p.Variant
 	}
 	c.done[digest] = platform
+	if !slices.ContainsFunc(c.platforms, platform.Equals) {
+		c.platforms = append(c.platforms, platform)
+	}
+	return c.layers(m)
+}
+
+func (c *collector) layers(m *v1.Manifest) error {
 	var problems problemList
 	for _, l := range m.Layers {
 		if !l.MediaType.IsDistributable() {
@@ -238,9 +279,6 @@ func (c *collector) manifest(digest v1.Hash, m *v1.Manifest) error {
 		if _, err := c.blob(l); err != nil {
 			problems.add(fmt.Errorf("layer %w", err))
 		}
-	}
-	if !slices.ContainsFunc(c.platforms, platform.Equals) {
-		c.platforms = append(c.platforms, platform)
 	}
 	return problems.join()
 }
@@ -315,6 +353,11 @@ func (i *Import) writeLayout(ctx context.Context) error {
 	}
 	if err := problems.join(); err != nil {
 		return err
+	}
+	for _, ref := range slices.Sorted(maps.Keys(i.attached)) {
+		d := i.attached[ref]
+		d.Annotations = map[string]string{refName: ref, artifact.UnverifiedAnnotation: "true"}
+		index.Manifests = append(index.Manifests, d)
 	}
 	text, err := json.Marshal(index)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"kubekey/pkg/artifact"
 )
 
 // ociLayout reads the OCI layout in a folder of a source.
@@ -44,6 +46,10 @@ func (l ociLayout) read(ctx context.Context, i *Import, t *tree) error {
 			problems.add(err)
 		}
 		for _, ref := range refs {
+			if to, _ := artifact.AttachedTo(ref); to != "" {
+				problems.add(i.attach(ctx, ref, d, blobs, l.dir+"index.json"))
+				continue
+			}
 			problems.add(i.add(ctx, ref, d, blobs, l.dir+"index.json"))
 		}
 	}

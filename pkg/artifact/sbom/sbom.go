@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 
 	"kubekey/pkg/artifact"
 )
@@ -38,13 +39,15 @@ func Formats() []Format { return []Format{SPDX, CycloneDX} }
 
 // Make writes the SBOM of everything in a manifest. What is found in blobs is kept in the directory cache,
 // by digest, for the next call; "" means that nothing is kept. The same manifest and blobs make the same
-// bytes. A blob that cannot be read is no error: the document says so. Make fails only if the format is
-// unknown, ctx ends or the cache cannot be written.
+// bytes. A blob that cannot be read is no error: the document says so. Signatures and attestations that are
+// attached to images are not in it. Make fails only if the format is unknown, ctx ends or the cache cannot
+// be written.
 func Make(ctx context.Context, m *artifact.Manifest, from Source, cache string, format Format) ([]byte, error) {
 	write := map[Format]func(*inventory) ([]byte, error){SPDX: writeSPDX, CycloneDX: writeCycloneDX}[format]
 	if write == nil {
 		return nil, fmt.Errorf("unknown SBOM format %q: use %s or %s", format, SPDX, CycloneDX)
 	}
+	m = runnable(m)
 	if cache == "" {
 		dir, err := os.MkdirTemp("", "sbom-*")
 		if err != nil {
@@ -62,4 +65,11 @@ func Make(ctx context.Context, m *artifact.Manifest, from Source, cache string, 
 		return nil, err
 	}
 	return write(inv)
+}
+
+// runnable returns a manifest without signatures and attestations of images: they are about components, and none.
+func runnable(m *artifact.Manifest) *artifact.Manifest {
+	reduced := *m
+	reduced.Items = slices.DeleteFunc(slices.Clone(m.Items), artifact.Item.IsAttached)
+	return &reduced
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/relay"
@@ -155,10 +157,27 @@ func (a *access) RoundTrip(req *http.Request) (*http.Response, error) {
 		t = own
 	}
 	resp, err := t.RoundTrip(req)
+	if err == nil && strings.Contains(req.URL.Path, "/referrers/") && listsNone(resp) {
+		resp.StatusCode = http.StatusNotFound // which the library knows, and falls back to tags
+	}
 	if err == nil && a.rate != nil {
 		resp.Body = &limited{resp.Body, req.Context(), a.rate}
 	}
 	return resp, err
+}
+
+// listsNone reports whether a registry without lists of referrers has answered: some reject them for want of a right,
+// or send a page.
+func listsNone(resp *http.Response) bool {
+	switch resp.StatusCode {
+	case http.StatusOK:
+		media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		return err != nil || media != string(types.OCIImageIndex)
+	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusGone,
+		http.StatusNotImplemented:
+		return true
+	}
+	return false
 }
 
 // limited is a body that arrives at a rate.

@@ -14,8 +14,9 @@ import (
 
 // offlinePlace is an image of an offline file.
 type offlinePlace struct {
-	name string // as it is given
-	set  artifact.Set
+	name        string // as it is given
+	set         artifact.Set
+	attachments map[*artifact.File]artifact.Attachments
 }
 
 func (o *offlinePlace) label() string  { return o.name }
@@ -42,6 +43,31 @@ func (o *offlinePlace) read(context.Context) (picture, error) {
 		}
 	}
 	return reduce(picture{index: index}, m, has), nil
+}
+
+// attached implements source.
+func (o *offlinePlace) attached(_ context.Context, to v1.Hash) (*attachments, error) {
+	f, item, ok := o.set.Image(o.name)
+	if !ok {
+		return nil, fmt.Errorf("it %w %s", artifact.ErrMissing, paths(o.set))
+	}
+	a := &attachments{}
+	for _, i := range o.attachments[f].Of(item.Name, to.String()) {
+		image, index, err := f.OCI(i)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", i, err)
+		}
+		_, suffix := artifact.AttachedTo(i.Name)
+		if index != nil {
+			err = a.addIndex(index)
+		} else {
+			err = a.addImage(image, suffix)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", i, err)
+		}
+	}
+	return a, nil
 }
 
 func paths(set artifact.Set) string {

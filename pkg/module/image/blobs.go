@@ -26,8 +26,13 @@ const blobsAtOnce = 3
 // blobReader opens a blob at an offset. It may begin at 0 instead, and returns where it begins.
 type blobReader func(ctx context.Context, h v1.Hash, offset int64) (content io.ReadCloser, at int64, err error)
 
-// blobs returns a reader of blobs that can resume them.
-func (r *registryPlace) blobs(ctx context.Context) (blobReader, error) {
+// client returns the client for what is read of the repository. It is made once.
+func (r *registryPlace) client(ctx context.Context) (*http.Client, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.http != nil {
+		return r.http, nil
+	}
 	repo := r.ref.Context()
 	auth, err := r.access.Resolve(repo)
 	if err != nil {
@@ -37,11 +42,26 @@ func (r *registryPlace) blobs(ctx context.Context) (blobReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: t}
+	r.http = &http.Client{Transport: t}
+	return r.http, nil
+}
+
+// address is a URL of the repository.
+func (r *registryPlace) address(kind, argument string) string {
+	repo := r.ref.Context()
+	u := url.URL{Scheme: repo.Scheme(), Host: repo.RegistryStr(),
+		Path: fmt.Sprintf("/v2/%s/%s/%s", repo.RepositoryStr(), kind, argument)}
+	return u.String()
+}
+
+// blobs returns a reader of blobs that can resume them.
+func (r *registryPlace) blobs(ctx context.Context) (blobReader, error) {
+	client, err := r.client(ctx)
+	if err != nil {
+		return nil, err
+	}
 	get := func(ctx context.Context, h v1.Hash, offset int64) (io.ReadCloser, int64, error) {
-		u := url.URL{Scheme: repo.Scheme(), Host: repo.RegistryStr(),
-			Path: fmt.Sprintf("/v2/%s/blobs/%s", repo.RepositoryStr(), h)}
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.address("blobs", h.String()), nil)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -28,6 +28,7 @@ type Image struct {
 	Dest         string        `kk:"dest" doc:"destination of the image"`
 	Platforms    []string      `kk:"platforms" doc:"platforms to copy of a multi-platform image, such as linux/amd64 (or amd64) and linux/arm64. Default: all"`
 	Sparse       bool          `kk:"sparse" default:"no" doc:"keep the index of a multi-platform image with its digest, and copy only the images for platforms; for a layout that an offline file is made from"`
+	Attached     bool          `kk:"attached" default:"no" doc:"also copy what is attached to images: signatures and attestations under cosign's tags, and manifests that name an image as their subject; not of and to docker archives, and not in check mode"`
 	Sizes        bool          `kk:"sizes" default:"no" doc:"in check mode, return the sizes of images"`
 	Auth         *value.Dict   `kk:"auth" doc:"credentials by registry: {host: {username, password}}"`
 	TLS          *value.Dict   `kk:"tls" doc:"TLS options by registry: {host: {ca, skip_verify, plain_http}}; ca is PEM or a file on the control node"`
@@ -59,6 +60,9 @@ func imageSpec() module.Spec {
 			"An image whose manifest exists with the same digest is not copied, nor are existing layers. All digests are " +
 				"verified.",
 			"All names are validated before anything is copied. All images are tried, and every failure is reported.",
+			"Of what is attached to one manifest, cosign's three tags and up to 64 referrers of up to 16 MiB each are copied; " +
+				"more is skipped with a warning. A layout records what was attached, so a registry is asked once per manifest. " +
+				"A tag of a destination registry is not replaced if signatures would be lost.",
 			"Broken connections and responses such as 503 are retried; a missing image and denied access are not.",
 			"A registry is accessed over TLS unless plain_http is set for it, even on localhost.",
 			"In check mode an unreachable destination counts as one without the image, with a warning.",
@@ -118,9 +122,12 @@ func (m *Image) jobs(c *module.Call, offline artifact.Set) ([]*job, error) {
 	wrong := []error{err}
 	access, err := m.access(c)
 	wrong = append(wrong, err)
-	places := &places{access: access, offline: offline}
+	places := &places{access: access, offline: offline, attachments: map[*artifact.File]artifact.Attachments{}}
+	for _, f := range offline {
+		places.attachments[f] = f.Manifest.Attachments()
+	}
 	shared := &jobShared{platforms: platforms, attempts: m.Attempts, backoff: m.Backoff, check: c.Check,
-		sparse: m.Sparse, sizes: m.Sizes, progress: progress(c)}
+		sparse: m.Sparse, sizes: m.Sizes, attached: m.Attached, progress: progress(c)}
 	var jobs []*job
 	seen := map[string]bool{}
 	for _, p := range m.pairs() {
@@ -191,9 +198,7 @@ func result(jobs []*job) module.Result {
 		if j.changed {
 			copied++
 		}
-		if j.warning != "" {
-			r.Warnings = append(r.Warnings, j.warning)
-		}
+		r.Warnings = append(r.Warnings, j.warnings...)
 		if j.err != nil {
 			d.Set("msg", j.err.Error())
 			failures = append(failures, fmt.Sprintf("%s to %s: %v", j.src, j.dest, j.err))

@@ -45,10 +45,10 @@ func (s *server) ServeHTTP(next http.Handler) http.HandlerFunc {
 	}
 }
 
-func newServer(t *testing.T, start func(http.Handler) *httptest.Server) *server {
+func newServer(t testing.TB, start func(http.Handler) *httptest.Server, options ...registry.Option) *server {
 	t.Helper()
 	s := &server{}
-	s.Server = start(s.ServeHTTP(registry.New(registry.Logger(log.New(io.Discard, "", 0)))))
+	s.Server = start(s.ServeHTTP(registry.New(append(options, registry.Logger(log.New(io.Discard, "", 0)))...)))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	t.Cleanup(s.Close)
 	s.host = strings.SplitN(s.URL, "://", 2)[1]
@@ -66,7 +66,7 @@ func plainTLS(servers ...*server) *value.Dict {
 	return d
 }
 
-func (s *server) push(t *testing.T, path string, what remote.Taggable) {
+func (s *server) push(t testing.TB, path string, what remote.Taggable) {
 	t.Helper()
 	ref, err := name.ParseReference(s.host+"/"+path, name.Insecure)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *server) push(t *testing.T, path string, what remote.Taggable) {
 }
 
 // digest of what the registry has under a name; "" for nothing.
-func (s *server) digest(t *testing.T, path string) string {
+func (s *server) digest(t testing.TB, path string) string {
 	t.Helper()
 	ref, err := name.ParseReference(s.host+"/"+path, name.Insecure)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *server) digest(t *testing.T, path string) string {
 	return desc.Digest.String()
 }
 
-func digestOf(t *testing.T, p interface{ Digest() (v1.Hash, error) }) string {
+func digestOf(t testing.TB, p interface{ Digest() (v1.Hash, error) }) string {
 	t.Helper()
 	h, err := p.Digest()
 	if err != nil {

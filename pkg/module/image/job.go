@@ -30,6 +30,8 @@ type jobShared struct {
 	sizes     bool // in check mode, measure images
 	progress  func(what string, done, total int64)
 	counted   sync.Map // digests of blobs whose size is known
+	attached  bool     // copy what is attached to images, too
+	asked     sync.Map // repository and digest of a manifest → *once, for what is attached to it
 }
 
 // job is one image and what became of it.
@@ -37,11 +39,11 @@ type job struct {
 	*jobShared
 	src, dest place
 
-	digest  string
-	size    int64 // if it is measured: of the blobs that no image before it has
-	changed bool
-	warning string
-	err     error
+	digest   string
+	size     int64 // if it is measured: of the blobs that no image before it has
+	changed  bool
+	warnings []string
+	err      error
 }
 
 func newJob(p Pair, ps *places, s *jobShared) (*job, error) {
@@ -129,16 +131,18 @@ func (j *job) copy(ctx context.Context) error {
 	if err != nil {
 		return j.tolerate(fmt.Errorf("inspect the destination: %w", err), unreached(err))
 	}
-	if there || j.check {
+	if j.check {
 		j.changed = !there
 		return nil
 	}
-	report := func(done, total int64) { j.progress(j.dest.String(), done, total) }
-	if err := j.dest.write(ctx, p, report); err != nil {
-		return fmt.Errorf("write: %w", err)
+	if !there {
+		report := func(done, total int64) { j.progress(j.dest.String(), done, total) }
+		if err := j.dest.write(ctx, p, report); err != nil {
+			return fmt.Errorf("write: %w", err)
+		}
+		j.changed = true
 	}
-	j.changed = true
-	return nil
+	return j.copyAttached(ctx, p)
 }
 
 // measure adds up the blobs of the image. What images share counts once.
@@ -167,7 +171,8 @@ func (j *job) tolerate(err error, may bool) error {
 	if !j.check || !may {
 		return err
 	}
-	j.changed, j.warning = true, fmt.Sprintf("%s: %v (check mode: assuming that an earlier task fixes it)", j.dest, err)
+	j.changed = true
+	j.warnings = append(j.warnings, fmt.Sprintf("%s: %v (check mode: assuming that an earlier task fixes it)", j.dest, err))
 	return nil
 }
 
@@ -241,11 +246,14 @@ func (j *job) choose(p picture) (picture, error) {
 	return reduce(p, m, take), nil
 }
 
+// aboutImage is BuildKit's annotation of an attestation in an index: the digest of the image that it is about.
+const aboutImage = "vnd.docker.reference.digest"
+
 // withAttached adds what an index has about some of its images: attestations, as BuildKit adds them.
 func withAttached(m *v1.IndexManifest, images []v1.Hash) []v1.Hash {
 	all := slices.Clone(images)
 	for _, d := range m.Manifests {
-		about, err := v1.NewHash(d.Annotations["vnd.docker.reference.digest"])
+		about, err := v1.NewHash(d.Annotations[aboutImage])
 		if err == nil && slices.Contains(images, about) {
 			all = append(all, d.Digest)
 		}
@@ -260,5 +268,5 @@ func reduce(p picture, m *v1.IndexManifest, take []v1.Hash) picture {
 	if !slices.ContainsFunc(m.Manifests, drop) {
 		return p
 	}
-	return picture{index: mutate.RemoveManifests(p.index, drop), blobs: p.blobs}
+	return picture{index: mutate.RemoveManifests(p.index, drop), made: true, blobs: p.blobs}
 }

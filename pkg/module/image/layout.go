@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/match"
+
+	"kubekey/pkg/artifact"
 )
 
 // refName is the annotation that names an image of a layout.
@@ -68,6 +70,9 @@ func (l *layoutPlace) find() (*v1.Descriptor, error) {
 	var found []v1.Descriptor
 	var names []string
 	for _, d := range index.Manifests {
+		if to, _ := artifact.AttachedTo(d.Annotations[refName]); to != "" && l.name == "" {
+			continue
+		}
 		names = append(names, d.Annotations[refName])
 		if l.name == "" || d.Annotations[refName] == l.name {
 			found = append(found, d)
@@ -201,11 +206,7 @@ func (l *layoutPlace) write(ctx context.Context, p picture, progress func(done, 
 	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	path, err := l.open()
-	if err != nil {
-		return err
-	}
-	return l.enter(path, p)
+	return l.enter(p)
 }
 
 // open opens the layout, and makes it if it is missing.
@@ -219,7 +220,7 @@ func (l *layoutPlace) open() (layout.Path, error) {
 
 // enter puts the image into the layout's index under its name, once all its
 // blobs exist.
-func (l *layoutPlace) enter(path layout.Path, p picture) error {
+func (l *layoutPlace) enter(p picture) error {
 	digest, err := p.digest()
 	if err != nil {
 		return err
@@ -237,8 +238,5 @@ func (l *layoutPlace) enter(path layout.Path, p picture) error {
 	if err := l.verify(desc, false, p); err != nil {
 		return err
 	}
-	if err := path.RemoveDescriptors(match.Name(l.name)); err != nil {
-		return err
-	}
-	return path.AppendDescriptor(desc)
+	return l.replace(match.Name(l.name), desc)
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -22,6 +23,7 @@ import (
 type picture struct {
 	image v1.Image
 	index v1.ImageIndex
+	made  bool       // the index was made here, of some of the images of another one
 	only  []v1.Hash  // the images of the index to copy; nil for all
 	blobs blobReader // resumes blobs where the source can; nil where it cannot
 }
@@ -54,6 +56,8 @@ type places struct {
 	access  *access
 	locks   locks
 	offline artifact.Set // that sources are read from; nil without one
+	// what the files in offline have attached to images
+	attachments map[*artifact.File]artifact.Attachments
 }
 
 // source makes the place of a source.
@@ -61,7 +65,7 @@ func (ps *places) source(text string) (place, error) {
 	if ps.offline == nil {
 		return ps.parse(text)
 	}
-	return &offlinePlace{name: text, set: ps.offline}, nil
+	return &offlinePlace{name: text, set: ps.offline, attachments: ps.attachments}, nil
 }
 
 func (ps *places) parse(text string) (place, error) {
@@ -114,6 +118,9 @@ func parseReference(text string) (name.Reference, error) {
 type registryPlace struct {
 	ref    name.Reference
 	access *access
+
+	mu   sync.Mutex
+	http *http.Client // of the repository; nil until it is made
 }
 
 func (r *registryPlace) String() string { return artifact.FullName(r.ref) }
