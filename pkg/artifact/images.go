@@ -39,14 +39,9 @@ func (w *imageWalk) collect(d v1.Descriptor, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	size, err := w.stat(d.Digest.String())
-	if err != nil {
+	if err := w.blob(d); err != nil {
 		return err
 	}
-	if size != d.Size {
-		return fmt.Errorf("%s has %d bytes instead of %d", d.Digest, size, d.Size)
-	}
-	w.blobs[Blob{d.Digest.String(), d.Size}] = true
 	as := d.Digest.String() + " " + string(d.MediaType)
 	if d.Platform != nil && d.MediaType.IsImage() {
 		as += " " + d.Platform.String()
@@ -63,6 +58,19 @@ func (w *imageWalk) collect(d v1.Descriptor, depth int) error {
 	case d.MediaType.IsImage():
 		return w.image(d)
 	}
+	return nil
+}
+
+// blob collects a blob, whatever is in it.
+func (w *imageWalk) blob(d v1.Descriptor) error {
+	size, err := w.stat(d.Digest.String())
+	if err != nil {
+		return err
+	}
+	if size != d.Size {
+		return fmt.Errorf("%s has %d bytes instead of %d", d.Digest, size, d.Size)
+	}
+	w.blobs[Blob{d.Digest.String(), d.Size}] = true
 	return nil
 }
 
@@ -122,14 +130,14 @@ func (w *imageWalk) image(d v1.Descriptor) error {
 	if err != nil {
 		return err
 	}
-	if err := w.collect(m.Config, maxNested); err != nil {
+	if err := w.blob(m.Config); err != nil {
 		return err
 	}
 	for _, l := range m.Layers {
 		if !l.MediaType.IsDistributable() {
 			continue
 		}
-		if err := w.collect(l, maxNested); err != nil {
+		if err := w.blob(l); err != nil {
 			return err
 		}
 	}

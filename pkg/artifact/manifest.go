@@ -422,6 +422,8 @@ func (i Item) checkImage(sizes map[string]int64) error {
 		return errors.New("its digest is not the one of its manifest")
 	case !slices.Contains(i.Blobs, i.Blob):
 		return errors.New("its manifest is not among its blobs")
+	case i.IsAttached() && len(i.Platforms) > 0:
+		return errors.New("it is attached to an image, and has platforms like an image")
 	case !i.MediaType.IsImage() && !i.MediaType.IsIndex():
 		return fmt.Errorf("%q is no media type of an image", i.MediaType)
 	}

@@ -287,6 +287,9 @@ func Sum(ctx context.Context, path string) (size int64, sha256sum string, err er
 // has that is attached to the image is added as well, under the names that AttachedName makes.
 func (b *Builder) AddImage(ctx context.Context, item Item, dir string, platforms []v1.Platform) error {
 	item.Kind = KindImage
+	if item.IsAttached() {
+		return fmt.Errorf("%s is attached to an image, by its tag, and is exported with that: do not name it", item)
+	}
 	index, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
 		return fmt.Errorf("%s: %w", item, err)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"crypto/ecdsa"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"kubekey/pkg/artifact"
@@ -44,6 +46,7 @@ type upstream struct {
 	checksums string // catalog overlay with the digests of the files
 	mirrors   string // catalog overlay with the places
 	asked     *asked // files and layers that were fetched
+	key       *ecdsa.PrivateKey
 }
 
 // asked are paths that clients have fetched.
@@ -53,7 +56,8 @@ type asked struct {
 }
 
 func (a *asked) add(r *http.Request) {
-	if r.Method != http.MethodGet || strings.Contains(r.URL.Path, "/manifests/") || r.URL.Path == "/v2/" {
+	if r.Method != http.MethodGet || strings.Contains(r.URL.Path, "/manifests/") || r.URL.Path == "/v2/" ||
+		strings.Contains(r.URL.Path, "/referrers/") {
 		return
 	}
 	a.mu.Lock()
@@ -105,7 +109,8 @@ func newUpstream(t *testing.T) upstream {
 		images.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
-	u := upstream{host: strings.TrimPrefix(s.URL, "http://"), checksums: sums.String(), asked: log}
+	u := upstream{host: strings.TrimPrefix(s.URL, "http://"), checksums: sums.String(), asked: log,
+		key: artifacttest.Key(t)}
 	u.mirrors = "mirrors: {\"https://\": \"" + s.URL + "\"}\nregistries:\n"
 	for _, host := range []string{"docker.io", "ghcr.io", "quay.io", "registry.k8s.io"} {
 		u.mirrors += "  " + host + ": " + u.host + "/" + host + "\n"
@@ -116,12 +121,20 @@ func newUpstream(t *testing.T) upstream {
 	return u
 }
 
+// push pushes an image with a signature and a referrer.
 func (u upstream) push(t *testing.T, ref string) {
 	t.Helper()
 	index := artifacttest.PlatformIndex(t, "amd64")
 	to, err := name.ParseReference(u.host + "/" + ref)
 	check(t, err)
 	check(t, remote.WriteIndex(to, index, remote.WithContext(t.Context())))
+	digest, err := index.Digest()
+	check(t, err)
+	at, err := name.ParseReference(artifact.AttachedName(u.host+"/"+ref, digest, ".sig"))
+	check(t, err)
+	check(t, remote.Write(at, artifacttest.Signature(t, ref, digest, u.key), remote.WithContext(t.Context())))
+	referrer := artifacttest.Referrer(t, index, "application/vnd.example.sbom", "about "+ref)
+	check(t, remote.Write(to.Context().Digest(digestOf(t, referrer)), referrer, remote.WithContext(t.Context())))
 }
 
 // export runs `kk artifact export` in a work folder of its own. A plan before it fetches nothing and lists everything; a
@@ -185,6 +198,27 @@ func TestPlanFindsFullDisks(t *testing.T) {
 	}
 }
 
+// checkServed verifies the signature of an image, and finds its referrer, in a registry.
+func (u upstream) checkServed(t *testing.T, host string, i artifact.Item) {
+	t.Helper()
+	digest, err := v1.NewHash(i.Blob)
+	check(t, err)
+	at, err := name.NewTag(host + artifact.AttachedName(i.Name, digest, ".sig"))
+	check(t, err)
+	image, err := remote.Image(at, remote.WithContext(t.Context()))
+	check(t, err)
+	if err := artifacttest.CheckSignature(image, digest, &u.key.PublicKey); err != nil {
+		t.Errorf("%s: %v", i, err)
+	}
+	list, err := remote.Referrers(at.Context().Digest(i.Blob), remote.WithContext(t.Context()))
+	check(t, err)
+	m, err := list.IndexManifest()
+	if err != nil || len(m.Manifests) != 1 || m.Manifests[0].ArtifactType != "application/vnd.example.sbom" ||
+		m.Manifests[0].Annotations["text"] != "about "+i.Name {
+		t.Errorf("%s has the referrers %+v, %v", i, m, err)
+	}
+}
+
 // TestExportFromServedFile makes an offline file from a mirror, serves it, and makes another from what is served, with
 // the overlay that is served: it has the same bytes.
 func TestExportFromServedFile(t *testing.T) {
@@ -204,8 +238,17 @@ func TestExportFromServedFile(t *testing.T) {
 	check(t, err)
 	defer func() { _ = f.Close() }()
 	kinds := map[artifact.Kind]int{}
+	attached := f.Manifest.Attachments()
 	for _, i := range f.Manifest.Items {
+		if i.IsAttached() {
+			continue
+		}
 		kinds[i.Kind]++
+		if all := attached.OfImage(i); i.Kind == artifact.KindImage && len(all) != 2 {
+			t.Errorf("%s has %d attachments", i, len(all))
+		} else if i.Kind == artifact.KindImage {
+			u.checkServed(t, strings.TrimPrefix(url, "http://"), i)
+		}
 	}
 	t.Log("items:", kinds)
 	if kinds[artifact.KindFile] < 5 || kinds[artifact.KindChart] < 1 || kinds[artifact.KindImage] < 10 {

@@ -14,10 +14,13 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"kubekey/pkg/artifact"
 )
 
 // What cosign writes (sigstore/cosign, specs/SIGNATURE_SPEC.md).
@@ -126,4 +129,22 @@ func Raw(t testing.TB, image partial.WithRawManifest) []byte {
 	text, err := image.RawManifest()
 	check(t, err)
 	return bytes.Clone(text)
+}
+
+// Attach puts into a layout what a registry has attached to an image of that: a signature, and an index with a
+// referrer, as kk keeps them.
+func Attach(t testing.TB, at layout.Path, ref string, to partial.Describable, key *ecdsa.PrivateKey) (signature, referrer v1.Image) {
+	t.Helper()
+	digest, err := to.Digest()
+	check(t, err)
+	named := func(suffix string) layout.Option {
+		return layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": artifact.AttachedName(ref, digest,
+			suffix)})
+	}
+	signature = Signature(t, ref, digest, key)
+	check(t, at.AppendImage(signature, named(".sig")))
+	referrer = Referrer(t, to, "application/vnd.example.sbom", "about "+ref)
+	index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: referrer})
+	check(t, at.AppendIndex(index, named("")))
+	return signature, referrer
 }

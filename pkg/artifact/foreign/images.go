@@ -122,6 +122,9 @@ func (i *Import) refs() []string { return slices.Sorted(maps.Keys(i.images)) }
 // add verifies an image of a source, and adds it under its name.
 func (i *Import) add(ctx context.Context, ref string, desc v1.Descriptor, blobs map[string]file, source string) error {
 	i.found++
+	if to, _ := artifact.AttachedTo(ref); to != "" {
+		return fmt.Errorf("image %s: its tag is that of a signature or attestation of an image: use another one", ref)
+	}
 	c := &collector{ctx: ctx, i: i, blobs: blobs, done: map[v1.Hash]v1.Platform{}}
 	if err := c.collect(desc); err != nil {
 		return fmt.Errorf("image %s: %w", ref, err)
