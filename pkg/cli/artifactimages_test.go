@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"kubekey/builtin"
+	"kubekey/pkg/artifact"
 	"kubekey/pkg/artifact/artifacttest"
 	"kubekey/pkg/engine"
 )
@@ -99,6 +100,14 @@ func TestArtifactImages(t *testing.T) {
 	defer upstream.Close()
 	from := strings.TrimPrefix(upstream.URL, "http://")
 	digest := both(t, from+"/apps/web:1")
+	key := artifacttest.Key(t)
+	signed, err := name.ParseReference(artifact.AttachedName(from+"/apps/web:1", digest, ".sig"), name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(signed, artifacttest.Signature(t, "apps/web", digest, key)); err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -107,18 +116,40 @@ func TestArtifactImages(t *testing.T) {
 		}
 		return path
 	}
-	run := func(want int, args ...string) string {
+	command := func(want int, args ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
-		args = append([]string{"artifact", "images"}, append(args, "--workdir", filepath.Join(dir, "work"))...)
 		if code := Main(t.Context(), args, Streams{Out: &out, Err: &errs}, builtin.FS()); code != want {
 			t.Fatalf("%q: exit code %d\n%s%s", args, code, out.String(), errs.String())
 		}
 		return out.String() + errs.String()
 	}
+	run := func(want int, args ...string) string {
+		t.Helper()
+		args = append([]string{"artifact", "images"}, append(args, "--workdir", filepath.Join(dir, "work"))...)
+		return command(want, args...)
+	}
 	file := filepath.Join(dir, "apps.tar")
 	run(0, "pull", from+"/apps/web:1", "-o", file, "--arch", "amd64,arm64", "--plain-http", from)
 	run(engine.ExitUsage, "pull", from+"/apps/web:1")
+	list := command(0, "artifact", "ls", file)
+	if want := "attached    sha256-" + digest.Hex[:12] + ".sig"; !strings.Contains(strings.Join(strings.Fields(list), " "),
+		strings.Join(strings.Fields(want), " ")) {
+		t.Errorf("the list lacks the signature:\n%s", list)
+	}
+	if got := command(0, "artifact", "ls", file, "--images"); got != from+"/apps/web:1\n" {
+		t.Errorf("the images are %q", got)
+	}
+	if got := command(0, "artifact", "ls", file, "-o", "json"); strings.Count(got, `"attached_to": "`+digest.String()) != 1 {
+		t.Errorf("the list in JSON lacks what the signature is attached to:\n%s", got)
+	}
+	if got := command(0, "artifact", "sbom", file); strings.Contains(got, ".sig") {
+		t.Error("the SBOM has the signature as a component")
+	}
+	if got := command(0, "artifact", "prune", "--keep", file, "--workdir", filepath.Join(dir, "work"), "--check"); strings.Contains(
+		got, "sha256-") {
+		t.Errorf("prune would remove what is attached to an image that is kept:\n%s", got)
+	}
 
 	h := newHarbor(t)
 	ca := put("ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.Certificate().Raw})))
@@ -143,6 +174,13 @@ func TestArtifactImages(t *testing.T) {
 		remote.WithAuth(&authn.Basic{Username: "admin", Password: "harbor-password-1"}))
 	if err != nil || got.Digest != digest {
 		t.Errorf("the registry has %v, want %s: %v", got, digest, err)
+	}
+	image, err := remote.Image(ref.Context().Tag("sha256-"+digest.Hex+".sig"), remote.WithTransport(h.Client().Transport),
+		remote.WithAuth(&authn.Basic{Username: "admin", Password: "harbor-password-1"}))
+	if err != nil {
+		t.Error(err)
+	} else if err := artifacttest.CheckSignature(image, digest, &key.PublicKey); err != nil {
+		t.Error(err)
 	}
 	err = filepath.WalkDir(filepath.Join(dir, "work"), func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

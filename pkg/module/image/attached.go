@@ -64,8 +64,10 @@ type target interface {
 	repository() string
 	// known returns what is attached to a manifest if the place knows that, so that no source is asked.
 	known(to v1.Hash) (a *attachments, ok bool)
-	// attach adds what is attached to a manifest.
+	// attach adds what is attached to a manifest. It can be called concurrently.
 	attach(ctx context.Context, to v1.Hash, a *attachments) (changed bool, err error)
+	// record completes what attach has added.
+	record() error
 }
 
 // copyAttached copies what is attached to the index and to the images that are copied. It asks for that of a manifest
@@ -82,6 +84,9 @@ func (j *job) copyAttached(ctx context.Context, p picture) error {
 	}
 	done := make([]copied, len(subjects))
 	module.Parallel(len(subjects), blobsAtOnce, func(i int) { done[i] = j.copyAttachedTo(ctx, from, to, subjects[i]) })
+	if err := to.record(); err != nil {
+		return err
+	}
 	for i, c := range done {
 		if c.err != nil {
 			return fmt.Errorf("what is attached to %s: %w", subjects[i], c.err)

@@ -159,9 +159,29 @@ func (l *layoutPlace) attach(ctx context.Context, to v1.Hash, a *attachments) (c
 	if len(a.skipped) > 0 {
 		entry.Annotations[skippedAnnotation] = strings.ReplaceAll(strings.Join(a.skipped, "\n"), "\r", " ")
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.subjects, l.entries = append(l.subjects, to), append(l.entries, append(entries, entry)...)
+	return len(a.all) > 0, nil
+}
+
+// record implements target: it enters everything into the layout's index at once.
+func (l *layoutPlace) record() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.subjects) == 0 {
+		return nil
+	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	return len(a.all) > 0, l.replace(func(d v1.Descriptor) bool { return l.isAttached(d, to) }, append(entries, entry)...)
+	old := func(d v1.Descriptor) bool {
+		return slices.ContainsFunc(l.subjects, func(to v1.Hash) bool { return l.isAttached(d, to) })
+	}
+	if err := l.replace(old, l.entries...); err != nil {
+		return err
+	}
+	l.subjects, l.entries = nil, nil
+	return nil
 }
 
 // replace replaces entries of the layout's index, which is always whole: it is renamed.

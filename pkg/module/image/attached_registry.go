@@ -313,6 +313,9 @@ func (r *registryPlace) repository() string { return r.ref.Context().Name() }
 // known implements target: others can attach something, too.
 func (r *registryPlace) known(v1.Hash) (*attachments, bool) { return nil, false }
 
+// record implements target: everything is written.
+func (r *registryPlace) record() error { return nil }
+
 // attach implements target. A tag is replaced only if nothing of it is lost: the registry's users can have signed the
 // image themselves.
 func (r *registryPlace) attach(ctx context.Context, to v1.Hash, a *attachments) (changed bool, err error) {

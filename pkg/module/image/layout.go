@@ -29,6 +29,10 @@ type layoutPlace struct {
 	path, name string
 	lock       *sync.Mutex // of the layout's index
 	locks      *locks      // of its blobs
+
+	mu       sync.Mutex
+	subjects []v1.Hash       // whose attachments are to be entered into the index
+	entries  []v1.Descriptor // those
 }
 
 func (l *layoutPlace) label() string  { return l.name }
