@@ -195,23 +195,39 @@ func TestDamagedAttachments(t *testing.T) {
 
 // A manifest of an offline file that lacks a blob of an attachment is rejected.
 func TestIncompleteAttachments(t *testing.T) {
+	for _, suffix := range []string{"", ".sig"} {
+		s := newSite(t)
+		b := s.builder([]string{web}, amd64)
+		m, err := b.Manifest()
+		s.must(err)
+		name := artifact.AttachedName(web, s.digest, suffix)
+		n := slices.IndexFunc(m.Items, func(i artifact.Item) bool { return i.Name == name })
+		i := m.Items[n]
+		at := slices.IndexFunc(i.Blobs, func(d string) bool { return d != i.Blob })
+		gone := i.Blobs[at]
+		m.Items[n].Blobs = slices.Delete(slices.Clone(i.Blobs), at, at+1)
+		size, _ := m.BlobSize(gone)
+		m.Items[n].Size -= size
+		m.Blobs = slices.DeleteFunc(m.Blobs, func(b artifact.Blob) bool { return b.Digest == gone })
+		f := s.write(b, "out.tar", artifact.Options{})
+		if err := f.Verify(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "is not in the offline file") {
+			t.Errorf("%q: %v", suffix, err)
+		}
+	}
+}
+
+// What is attached has no platforms, and is no image that can be named.
+func TestAttachedIsNoImage(t *testing.T) {
 	s := newSite(t)
 	b := s.builder([]string{web}, amd64)
 	m, err := b.Manifest()
 	s.must(err)
-	for n, i := range m.Items {
-		if !i.IsAttached() || i.MediaType.IsIndex() {
-			continue
-		}
-		config := slices.IndexFunc(i.Blobs, func(d string) bool { return d != i.Blob })
-		gone := i.Blobs[config]
-		m.Items[n].Blobs = slices.Delete(slices.Clone(i.Blobs), config, config+1)
-		size, _ := m.BlobSize(gone)
-		m.Items[n].Size -= size
-		m.Blobs = slices.DeleteFunc(m.Blobs, func(b artifact.Blob) bool { return b.Digest == gone })
+	m.Items[1].Platforms = []string{"linux/amd64"}
+	if _, err := b.Manifest(); err == nil || !strings.Contains(err.Error(), "has platforms like an image") {
+		t.Errorf("got %v", err)
 	}
-	f := s.write(b, "out.tar", artifact.Options{})
-	if err := f.Verify(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "is not in the offline file") {
+	err = b.AddImage(t.Context(), artifact.Item{Name: artifact.AttachedName(web, s.digest, ".sig")}, string(s.layout), nil)
+	if err == nil || !strings.Contains(err.Error(), "do not name it") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -275,6 +291,22 @@ func TestDifferenceOfAttached(t *testing.T) {
 		if c.Old.IsAttached() != c.New.IsAttached() {
 			t.Errorf("%s became %s", c.Old, c.New)
 		}
+	}
+}
+
+// An image that is signed now is a changed image, and new signatures.
+func TestDifferenceOfSigned(t *testing.T) {
+	s := newSite(t)
+	at, err := layout.Write(filepath.Join(t.TempDir(), "images"), empty.Index)
+	s.must(err)
+	s.must(at.AppendIndex(artifacttest.PlatformIndex(t, "amd64"), layout.WithAnnotations(map[string]string{
+		"org.opencontainers.image.ref.name": web})))
+	b := artifact.NewBuilder(s.dir, artifact.Covers{}, nil)
+	s.must(b.AddImage(t.Context(), artifact.Item{Name: web}, string(at), []v1.Platform{amd64}))
+	d := artifact.Diff(s.write(b, "1.tar", artifact.Options{}).Manifest,
+		s.write(s.builder([]string{web}, amd64), "2.tar", artifact.Options{}).Manifest)
+	if len(d.Added) != 2 || !d.Added[0].IsAttached() || len(d.Changed) != 1 || d.Changed[0].New.Name != web {
+		t.Errorf("the difference is %+v", d)
 	}
 }
 

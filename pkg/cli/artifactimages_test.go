@@ -166,6 +166,9 @@ func TestArtifactImages(t *testing.T) {
 			t.Errorf("a second push sent something:\n%s", out)
 		}
 	}
+	if out := run(0, append(push, "--arch", "amd64,arm64")...); !strings.Contains(out, "changed=0") {
+		t.Errorf("a push for both architectures sent something:\n%s", out)
+	}
 	ref, err := name.ParseReference(h.host + "/apps/web:1")
 	if err != nil {
 		t.Fatal(err)
