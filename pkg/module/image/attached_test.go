@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -292,16 +293,23 @@ func TestAttachedIsAskedForOnce(t *testing.T) {
 func TestAttachedAndFailures(t *testing.T) {
 	s := plain(t)
 	g := newSigned(t, s, "web")
+	// Requests that were cut off can still be in a handler when the next answer is set.
+	var current atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
+	set := func(answer func(w http.ResponseWriter, r *http.Request) bool) { current.Store(&answer) }
+	s.first = func(w http.ResponseWriter, r *http.Request) bool {
+		answer := current.Load()
+		return answer != nil && (*answer)(w, r)
+	}
 	about := func(r *http.Request) bool {
 		return strings.Contains(r.URL.Path, "/referrers/") || strings.Contains(r.URL.Path, "sha256-")
 	}
 	for _, status := range []int{400, 401, 403, 404, 405, 406, 410, 501} {
-		s.first = func(w http.ResponseWriter, r *http.Request) bool {
+		set(func(w http.ResponseWriter, r *http.Request) bool {
 			if about(r) {
 				w.WriteHeader(status)
 			}
 			return about(r)
-		}
+		})
 		dir := t.TempDir()
 		r := moduletest.Run(t, spec(t), pull(s, dir, "web:1"), moduletest.Options{})
 		if n := len(attachedItems(t, file(t, dir, "example.org/web:1"))); r.Failed || n != 0 {
@@ -312,25 +320,25 @@ func TestAttachedAndFailures(t *testing.T) {
 		"503":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
 		"reset": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
 	} {
-		s.first = func(w http.ResponseWriter, r *http.Request) bool {
+		set(func(w http.ResponseWriter, r *http.Request) bool {
 			if about(r) {
 				answer(w)
 			}
 			return about(r)
-		}
+		})
 		r := moduletest.Run(t, spec(t), pull(s, t.TempDir(), "web:1"), moduletest.Options{})
 		if !r.Failed || !strings.Contains(r.Msg, s.host+"/web:1") || !strings.Contains(r.Msg, "what is attached to sha256:") {
 			t.Errorf("%s: %+v", what, r)
 		}
 		// A failure that passes is none.
 		var failed sync.Map
-		s.first = func(w http.ResponseWriter, r *http.Request) bool {
+		set(func(w http.ResponseWriter, r *http.Request) bool {
 			if _, twice := failed.LoadOrStore(r.URL.Path, true); twice || !strings.Contains(r.URL.Path, ".sig") {
 				return false
 			}
 			answer(w)
 			return true
-		}
+		})
 		dir := t.TempDir()
 		r = moduletest.Run(t, spec(t), pull(s, dir, "web:1"), moduletest.Options{})
 		if n := len(attachedItems(t, file(t, dir, "example.org/web:1"))); r.Failed || n != 5 {
@@ -338,13 +346,13 @@ func TestAttachedAndFailures(t *testing.T) {
 		}
 	}
 	// A page in place of a list is none, and the tag counts.
-	s.first = func(w http.ResponseWriter, r *http.Request) bool {
+	set(func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.Contains(r.URL.Path, "/referrers/") {
 			_, _ = w.Write([]byte("<html>not found"))
 			return true
 		}
 		return false
-	}
+	})
 	d := plain(t)
 	d.first = s.first
 	moduletest.Run(t, spec(t), value.NewDict("tls", plainTLS(s, d), "attached", true, "src", s.host+"/web:1", "dest",
