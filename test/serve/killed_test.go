@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kubekey/builtin"
+	"kubekey/pkg/artifact/artifacttest"
 	"kubekey/pkg/cli"
 )
 
@@ -31,20 +32,19 @@ const moments = 10
 // an export that nobody killed, and nothing that was complete was fetched again.
 func TestKilledExport(t *testing.T) {
 	u := newUpstream(t)
-	want, err := os.ReadFile(export(t, u.checksums, u.mirrors, u.host))
+	want, err := os.ReadFile(export(t, u.Checksums, u.mirrors, u.host))
 	check(t, err)
 	dir := t.TempDir()
-	check(t, os.WriteFile(filepath.Join(dir, "checksums.yaml"), []byte(u.checksums), 0o600))
+	check(t, os.WriteFile(filepath.Join(dir, "checksums.yaml"), []byte(u.Checksums), 0o600))
 	check(t, os.WriteFile(filepath.Join(dir, "overlay.yaml"), []byte(u.mirrors), 0o600))
-	check(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte("catalog: {overlays: [checksums.yaml, overlay.yaml]}\n"+
-		"cri: {registries: {mirrors: {\""+u.host+"\": {endpoints: [\"http://"+u.host+"\"]}}}}\n"), 0o600))
+	check(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(artifacttest.Config(u.host)), 0o600))
 	work, out := filepath.Join(dir, "work"), filepath.Join(dir, "out.tar")
 	args := []string{"artifact", "export", "-c", filepath.Join(dir, "config.yaml"), "--kubernetes", kubernetes, "--arch",
 		"amd64", "--workdir", work, "-o", out}
 	random := rand.New(rand.NewPCG(1, 0))
 	fetched := 0
 	for i := range moments {
-		u.asked.take()
+		u.Asked()
 		complete := completeIn(t, filepath.Join(work, "cache"))
 		ctx, stop := context.WithTimeout(t.Context(), time.Duration(random.Int64N(int64(2*time.Second))))
 		// At this rate the first run takes some seconds.
@@ -55,7 +55,7 @@ func TestKilledExport(t *testing.T) {
 		if err != nil && ctx.Err() == nil {
 			t.Fatalf("run %d: %v\n%s", i, err, text)
 		}
-		for _, path := range u.asked.take() {
+		for _, path := range u.Asked() {
 			fetched++
 			if complete[filepath.Base(path)] {
 				t.Errorf("run %d fetched %s again", i, path)

@@ -2,24 +2,16 @@ package serve
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"encoding/json"
-	"fmt"
 	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
@@ -30,111 +22,17 @@ import (
 
 const kubernetes = "v1.34.4"
 
-// shown is what `kk catalog show -o json` prints.
-type shown struct {
-	Components map[string]struct {
-		Version string
-		Arch    map[string]struct{ Upstream string }
-	}
-	Charts map[string]struct{ Upstream string }
-	Images map[string]struct{ Upstream string }
-}
-
-// upstream is a mirror whose files were made up: one for each URL of the catalog, and one for each image.
+// upstream is a mirror that listens.
 type upstream struct {
-	host      string
-	checksums string // catalog overlay with the digests of the files
-	mirrors   string // catalog overlay with the places
-	asked     *asked // files and layers that were fetched
-	key       *ecdsa.PrivateKey
-}
-
-// asked are paths that clients have fetched.
-type asked struct {
-	mu    sync.Mutex
-	paths []string
-}
-
-func (a *asked) add(r *http.Request) {
-	if r.Method != http.MethodGet || strings.Contains(r.URL.Path, "/manifests/") || r.URL.Path == "/v2/" ||
-		strings.Contains(r.URL.Path, "/referrers/") {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.paths = append(a.paths, strings.Replace(r.URL.Path, "sha256:", "", 1))
-}
-
-// take returns the paths since the last time.
-func (a *asked) take() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	paths := a.paths
-	a.paths = nil
-	return paths
+	*artifacttest.Upstream
+	host, mirrors string // address, and the catalog overlay that names it
 }
 
 func newUpstream(t *testing.T) upstream {
 	t.Helper()
-	var all shown
-	check(t, json.Unmarshal([]byte(kk(t, "catalog", "show", kubernetes, "-o", "json")), &all))
-	files := map[string][]byte{}
-	add := func(url string) []byte {
-		path := strings.TrimPrefix(url, "https:/")
-		text := strings.Repeat("what "+url+" has\n", 500)
-		if strings.HasSuffix(url, "gz") {
-			text = "\x1f\x8b" + text // stored as it is
-		}
-		files[path] = []byte(text)
-		return files[path]
-	}
-	var sums strings.Builder
-	sums.WriteString("checksums:\n")
-	for component, c := range all.Components {
-		if url := c.Arch["amd64"].Upstream; url != "" {
-			fmt.Fprintf(&sums, "  %s: {%q: {amd64: \"sha256:%s\"}}\n", component, c.Version, sha(add(url)))
-		}
-	}
-	for _, c := range all.Charts {
-		add(c.Upstream)
-	}
-	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
-	log := &asked{}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		log.add(r)
-		if text, ok := files[r.URL.Path]; ok {
-			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
-			return
-		}
-		images.ServeHTTP(w, r)
-	}))
-	t.Cleanup(s.Close)
-	u := upstream{host: strings.TrimPrefix(s.URL, "http://"), checksums: sums.String(), asked: log,
-		key: artifacttest.Key(t)}
-	u.mirrors = "mirrors: {\"https://\": \"" + s.URL + "\"}\nregistries:\n"
-	for _, host := range []string{"docker.io", "ghcr.io", "quay.io", "registry.k8s.io"} {
-		u.mirrors += "  " + host + ": " + u.host + "/" + host + "\n"
-	}
-	for _, i := range all.Images {
-		u.push(t, i.Upstream)
-	}
-	return u
-}
-
-// push pushes an image with a signature and a referrer.
-func (u upstream) push(t *testing.T, ref string) {
-	t.Helper()
-	index := artifacttest.PlatformIndex(t, "amd64")
-	to, err := name.ParseReference(u.host + "/" + ref)
-	check(t, err)
-	check(t, remote.WriteIndex(to, index, remote.WithContext(t.Context())))
-	digest, err := index.Digest()
-	check(t, err)
-	at, err := name.ParseReference(artifact.AttachedName(u.host+"/"+ref, digest, ".sig"))
-	check(t, err)
-	check(t, remote.Write(at, artifacttest.Signature(t, ref, digest, u.key), remote.WithContext(t.Context())))
-	referrer := artifacttest.Referrer(t, index, "application/vnd.example.sbom", "about "+ref)
-	check(t, remote.Write(to.Context().Digest(digestOf(t, referrer)), referrer, remote.WithContext(t.Context())))
+	u := artifacttest.NewUpstream(t, []byte(kk(t, "catalog", "show", kubernetes, "-o", "json")))
+	host, _ := u.Listen(t, "127.0.0.1:0")
+	return upstream{u, host, artifacttest.Mirrors(host)}
 }
 
 // export runs `kk artifact export` in a work folder of its own. A plan before it fetches nothing and lists everything; a
@@ -149,8 +47,7 @@ func export(t *testing.T, checksums, mirrors, host string) string {
 	}
 	write("checksums.yaml", checksums)
 	write("overlay.yaml", mirrors)
-	config := write("config.yaml", "catalog: {overlays: [checksums.yaml, overlay.yaml]}\n"+
-		"cri: {registries: {mirrors: {\""+host+"\": {endpoints: [\"http://"+host+"\"]}}}}\n")
+	config := write("config.yaml", artifacttest.Config(host))
 	out := filepath.Join(dir, "out.tar")
 	args := []string{"artifact", "export", "-c", config, "--kubernetes", kubernetes, "--arch", "amd64", "--workdir",
 		filepath.Join(dir, "work"), "-o", out}
@@ -187,7 +84,7 @@ func TestPlanFindsFullDisks(t *testing.T) {
 	check(t, syscall.Mount("tmpfs", small, "tmpfs", 0, "size=100k"))
 	t.Cleanup(func() { check(t, syscall.Unmount(small, 0)) })
 	var overlays []string
-	for name, text := range map[string]string{"checksums.yaml": u.checksums, "overlay.yaml": u.mirrors} {
+	for name, text := range map[string]string{"checksums.yaml": u.Checksums, "overlay.yaml": u.mirrors} {
 		check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		overlays = append(overlays, filepath.Join(dir, name))
 	}
@@ -207,7 +104,7 @@ func (u upstream) checkServed(t *testing.T, host string, i artifact.Item) {
 	check(t, err)
 	image, err := remote.Image(at, remote.WithContext(t.Context()))
 	check(t, err)
-	if err := artifacttest.CheckSignature(image, digest, &u.key.PublicKey); err != nil {
+	if err := artifacttest.CheckSignature(image, digest, &u.Key.PublicKey); err != nil {
 		t.Errorf("%s: %v", i, err)
 	}
 	list, err := remote.Referrers(at.Context().Digest(i.Blob), remote.WithContext(t.Context()))
@@ -223,7 +120,7 @@ func (u upstream) checkServed(t *testing.T, host string, i artifact.Item) {
 // the overlay that is served: it has the same bytes.
 func TestExportFromServedFile(t *testing.T) {
 	u := newUpstream(t)
-	first := export(t, u.checksums, u.mirrors, u.host)
+	first := export(t, u.Checksums, u.mirrors, u.host)
 	url := serve(t, first)
 	overlay, err := http.Get(url + "overlay.yaml") //nolint:noctx // a test's own server
 	check(t, err)
@@ -233,7 +130,7 @@ func TestExportFromServedFile(t *testing.T) {
 	if !strings.Contains(string(mirrors), url) {
 		t.Fatalf("%s is not in the overlay:\n%s", url, mirrors)
 	}
-	second := export(t, u.checksums, string(mirrors), strings.Trim(strings.TrimPrefix(url, "http:"), "/"))
+	second := export(t, u.Checksums, string(mirrors), strings.Trim(strings.TrimPrefix(url, "http:"), "/"))
 	f, err := artifact.Open(second)
 	check(t, err)
 	defer func() { _ = f.Close() }()
