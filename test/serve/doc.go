@@ -1,3 +1,3 @@
 // Package serve holds the tests of `kk artifact serve` with the programs that use it: the conformance tests of the
-// OCI distribution specification, skopeo, curl, apt-get, and kk itself.
+// OCI distribution specification, skopeo, containerd, curl, apt-get, dnf, and kk itself.
 package serve

@@ -22,17 +22,17 @@ import (
 
 const kubernetes = "v1.34.4"
 
-// upstream is a mirror that listens.
-type upstream struct {
+// mirror is an upstream that listens.
+type mirror struct {
 	*artifacttest.Upstream
 	host, mirrors string // address, and the catalog overlay that names it
 }
 
-func newUpstream(t *testing.T) upstream {
+func newMirror(t *testing.T) mirror {
 	t.Helper()
 	u := artifacttest.NewUpstream(t, []byte(kk(t, "catalog", "show", kubernetes, "-o", "json")))
 	host, _ := u.Listen(t, "127.0.0.1:0")
-	return upstream{u, host, artifacttest.Mirrors(host)}
+	return mirror{u, host, artifacttest.Mirrors(host)}
 }
 
 // export runs `kk artifact export` in a work folder of its own. A plan before it fetches nothing and lists everything; a
@@ -77,7 +77,7 @@ func TestPlanFindsFullDisks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting a small disk needs root")
 	}
-	u := newUpstream(t)
+	u := newMirror(t)
 	dir := t.TempDir()
 	small := filepath.Join(dir, "small")
 	check(t, os.Mkdir(small, 0o700))
@@ -119,7 +119,7 @@ func (u upstream) checkServed(t *testing.T, host string, i artifact.Item) {
 // TestExportFromServedFile makes an offline file from a mirror, serves it, and makes another from what is served, with
 // the overlay that is served: it has the same bytes.
 func TestExportFromServedFile(t *testing.T) {
-	u := newUpstream(t)
+	u := newMirror(t)
 	first := export(t, u.Checksums, u.mirrors, u.host)
 	url := serve(t, first)
 	overlay, err := http.Get(url + "overlay.yaml") //nolint:noctx // a test's own server
