@@ -344,3 +344,53 @@ func TestLastByte(t *testing.T) {
 		}
 	}
 }
+
+// What is stored is verified when it is written, and errors name the file to delete.
+func TestDamagedInputsAreNamed(t *testing.T) {
+	r := newRig(t)
+	text, archive := program("kubeadm"), "\x1f\x8bnot really"
+	sum := func(text string) string { return strings.TrimPrefix(digestOf([]byte(text)), "sha256:") }
+	add := func(text, sha string) (*Builder, string, error) {
+		b, path := NewBuilder(r.dir, Covers{}, nil), r.file("input", text)
+		return b, path, b.AddFile(t.Context(), Item{Kind: KindFile, Name: "input", File: "input", SHA256: sha}, path)
+	}
+	fails := func(what string, err error, path string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), "delete "+path) && !strings.Contains(err.Error(), path+" has the sha256") {
+			t.Errorf("%s: the error is %v", what, err)
+		}
+	}
+	write := func(b *Builder) error {
+		_, err := b.Write(t.Context(), filepath.Join(r.dir, "out.tar"), Options{})
+		return err
+	}
+	_, path, err := add(text, sum("another"))
+	fails("a program with another digest", err, path)
+	b, path, err := add(archive, sum("\x1f\x8banother"))
+	r.must(err)
+	fails("an archive with another digest", write(b), path)
+	b, path, err = add(text, sum(text))
+	r.must(err)
+	r.must(write(b))
+
+	// The copy is used again, without a look at the program.
+	r.must(os.WriteFile(path, []byte(strings.ToUpper(text)), 0o644))
+	b, again := NewBuilder(r.dir, Covers{}, nil), Item{Kind: KindFile, Name: "input", File: "input", SHA256: sum(text)}
+	r.must(b.AddFile(t.Context(), again, path))
+	r.must(os.Remove(filepath.Join(r.dir, "out.tar")))
+	r.must(write(b))
+	r.must(r.open(filepath.Join(r.dir, "out.tar")).Verify(t.Context(), nil, nil))
+	copies, err := filepath.Glob(filepath.Join(r.dir, compressed, sum(text)+"-*.zst"))
+	if err != nil || len(copies) != 1 {
+		t.Fatalf("copies are %v: %v", copies, err)
+	}
+	packed := r.read(copies[0])
+	packed[len(packed)/2] ^= 1
+	r.must(os.WriteFile(copies[0], packed, 0o644))
+	r.must(os.Remove(filepath.Join(r.dir, "out.tar")))
+	fails("a damaged copy", write(b), copies[0])
+	r.must(os.Remove(copies[0]))
+	b, _, err = add(text, sum(text))
+	r.must(err)
+	r.must(write(b))
+}

@@ -382,7 +382,8 @@ type verifier struct {
 	left   int64
 	sum    hash.Hash
 	digest string
-	end    error // what further reads return; nil before the end
+	fix    string // how to fix wrong bytes, for errors
+	end    error  // what further reads return; nil before the end
 }
 
 func verified(from io.Reader, size int64, digest string) *verifier {
@@ -418,7 +419,7 @@ func (v *verifier) Read(p []byte) (int, error) {
 func (v *verifier) finish() error {
 	v.close()
 	if v.left > 0 {
-		return fmt.Errorf("%s has %d bytes less than the manifest says", v.digest, v.left)
+		return fmt.Errorf("%s has %d bytes less than the manifest says%s", v.digest, v.left, v.fix)
 	}
 	return v.check()
 }
@@ -426,7 +427,7 @@ func (v *verifier) finish() error {
 // check checks the digest of what was read.
 func (v *verifier) check() error {
 	if got := "sha256:" + hex.EncodeToString(v.sum.Sum(nil)); got != v.digest {
-		return fmt.Errorf("%s is damaged: it has the digest %s", v.digest, got)
+		return fmt.Errorf("%s is damaged: it has the digest %s%s", v.digest, got, v.fix)
 	}
 	return nil
 }
@@ -479,7 +480,7 @@ func (v *verifier) pump(ctx context.Context, w io.Writer, free <-chan []byte, fu
 }
 
 func (v *verifier) tooLong() error {
-	return fmt.Errorf("%s has more bytes than the manifest says", v.digest)
+	return fmt.Errorf("%s has more bytes than the manifest says%s", v.digest, v.fix)
 }
 
 // close closes what is read from. That it was read is all that matters, so no error is lost.

@@ -8,7 +8,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,7 +130,11 @@ func (b *Builder) open(blob Blob) (*verifier, error) {
 	if v, ok := r.(*verifier); ok {
 		return v, nil // of another offline file
 	}
-	return verified(r, blob.Size, blob.Digest), nil
+	v := verified(r, blob.Size, blob.Digest)
+	if f, ok := r.(*os.File); ok {
+		v.fix = fmt.Sprintf(": delete %s, and run this again", f.Name())
+	}
+	return v, nil
 }
 
 // Content returns the content of an item, decoded, before the file is written. Reading its last byte fails
@@ -141,35 +147,43 @@ func (b *Builder) Content(i Item) (io.ReadCloser, error) {
 	return content(raw, i)
 }
 
-// AddFile adds a file of the control node as an item of which all but size, digests and encoding are set.
-// SHA256, if set, must match. A program is compressed, an archive is stored as it is.
+// AddFile adds a file of the control node as an item of which all but size, digests and encoding are set. A program is
+// compressed, an archive is stored as it is. SHA256, if set, must match. What is stored is read and verified once, by
+// Write: a file whose SHA256 is set, and which needs no compression any more, is not read before that.
 func (b *Builder) AddFile(ctx context.Context, item Item, path string) error {
-	size, digest, err := Sum(ctx, path)
+	blob, path, err := b.prepare(ctx, &item, path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", item, err)
-	}
-	if item.SHA256 != "" && item.SHA256 != digest {
-		return fmt.Errorf("%s: %s has the sha256 %s instead of %s: delete it, and export again", item, path, digest,
-			item.SHA256)
-	}
-	item.Size, item.SHA256, item.Blob = size, digest, "sha256:"+digest
-	blob := Blob{item.Blob, size}
-	packed, err := isPacked(path)
-	if err != nil {
-		return fmt.Errorf("%s: %w", item, err)
-	}
-	if !packed {
-		if path, err = b.compress(ctx, path, digest); err != nil {
-			return fmt.Errorf("%s: %w", item, err)
-		}
-		if blob.Size, digest, err = Sum(ctx, path); err != nil {
-			return fmt.Errorf("%s: %w", item, err)
-		}
-		blob.Digest = "sha256:" + digest
-		item.Blob, item.Encoding = blob.Digest, Zstd
 	}
 	b.add(item, map[Blob]opener{blob: openPath(path)})
 	return nil
+}
+
+// prepare completes an item, and returns the blob that holds it, and where that is.
+func (b *Builder) prepare(ctx context.Context, item *Item, path string) (Blob, string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Blob{}, "", err
+	}
+	item.Size = info.Size()
+	if item.SHA256 == "" {
+		if item.Size, item.SHA256, err = Sum(ctx, path); err != nil {
+			return Blob{}, "", err
+		}
+	}
+	packed, err := isPacked(path)
+	if err != nil {
+		return Blob{}, "", err
+	}
+	blob := Blob{"sha256:" + item.SHA256, item.Size}
+	if !packed {
+		if blob, path, err = b.compress(ctx, path, item.SHA256); err != nil {
+			return Blob{}, "", err
+		}
+		item.Encoding = Zstd
+	}
+	item.Blob = blob.Digest
+	return blob, path, nil
 }
 
 func (b *Builder) add(item Item, blobs map[Blob]opener) {
@@ -206,55 +220,97 @@ func isPacked(path string) (bool, error) {
 	return slices.ContainsFunc(packed, func(p string) bool { return bytes.HasPrefix(start[:n], []byte(p)) }), nil
 }
 
-// compressed names the copies in the cache: another encoder makes other bytes, so its version is in there.
+// compressed names the copies in the cache: another encoder makes other bytes, so its version is in there. The name of a
+// copy is SHA256-BLOB.zst: the digests of its content and of itself.
 const compressed = "zstd-1.20-default"
 
 // compress returns the compressed copy of a file with a digest, which it makes if the cache lacks it.
-func (b *Builder) compress(ctx context.Context, path, digest string) (string, error) {
+func (b *Builder) compress(ctx context.Context, path, digest string) (Blob, string, error) {
 	dir := filepath.Join(b.cache, compressed)
-	dest := filepath.Join(dir, digest+".zst")
-	if decodes(ctx, dest, digest) {
-		return dest, nil
-	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
+		return Blob{}, "", err
+	}
+	copies, err := os.ReadDir(dir)
+	if err != nil {
+		return Blob{}, "", err
+	}
+	for _, c := range copies {
+		if blob, ok := copyOf(c, digest); ok {
+			return blob, filepath.Join(dir, c.Name()), nil
+		}
 	}
 	src, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return Blob{}, "", err
 	}
 	defer func() { _ = src.Close() }() // only read
-	return dest, replace(dest, func(w io.Writer) error {
-		// One goroutine: with several, the bytes depend on their number.
-		z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
-		if err != nil {
-			return err
+	var blob Blob
+	dest := func() string {
+		return filepath.Join(dir, digest+"-"+strings.TrimPrefix(blob.Digest, "sha256:")+".zst")
+	}
+	err = replace(dir, dest, func(w io.Writer) (err error) {
+		blob, err = pack(w, &stoppable{ctx, src}, digest)
+		if wrong := (*wrongSum)(nil); errors.As(err, &wrong) {
+			return fmt.Errorf("%s has the sha256 %s instead of %s: delete it, and export again", path, wrong.got, digest)
 		}
-		_, err = io.Copy(z, &stoppable{ctx, src})
-		return errors.Join(err, z.Close())
+		return err
 	})
+	return blob, dest(), err
 }
 
-// decodes reports whether a compressed copy is whole.
-func decodes(ctx context.Context, path, digest string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
+// copyOf returns the blob that a file is if it is the compressed copy of content with a digest. Its bytes are verified
+// when they are written.
+func copyOf(copy fs.DirEntry, digest string) (Blob, bool) {
+	name, prefixed := strings.CutPrefix(copy.Name(), digest+"-")
+	name, suffixed := strings.CutSuffix(name, ".zst")
+	info, err := copy.Info()
+	if !prefixed || !suffixed || !isDigest("sha256:"+name) || err != nil || !info.Mode().IsRegular() {
+		return Blob{}, false
 	}
-	defer func() { _ = f.Close() }() // only read
-	d, err := zstd.NewReader(f)
-	if err != nil {
-		return false
-	}
-	defer d.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, &stoppable{ctx, d})
-	return err == nil && hex.EncodeToString(h.Sum(nil)) == digest
+	return Blob{"sha256:" + name, info.Size()}, true
 }
 
-// replace writes a file under a temporary name, syncs it, and renames it.
-func replace(dest string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(dest), "."+filepath.Base(dest)+".*.part")
+// wrongSum is content with another digest than expected.
+type wrongSum struct{ got string }
+
+func (w *wrongSum) Error() string { return "it has the sha256 " + w.got }
+
+// pack writes what it reads compressed. The content must have a digest.
+func pack(w io.Writer, from io.Reader, digest string) (Blob, error) {
+	out, content := &summed{to: w, sum: sha256.New()}, sha256.New()
+	// One goroutine: with several, the bytes depend on their number.
+	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	if err != nil {
+		return Blob{}, err
+	}
+	_, err = io.Copy(z, io.TeeReader(from, content))
+	if err = errors.Join(err, z.Close()); err != nil {
+		return Blob{}, err
+	}
+	if got := hex.EncodeToString(content.Sum(nil)); got != digest {
+		return Blob{}, &wrongSum{got}
+	}
+	return Blob{"sha256:" + hex.EncodeToString(out.sum.Sum(nil)), out.size}, nil
+}
+
+// summed calculates size and digest of what is written.
+type summed struct {
+	to   io.Writer
+	sum  hash.Hash
+	size int64
+}
+
+func (s *summed) Write(p []byte) (int, error) {
+	n, err := s.to.Write(p)
+	s.sum.Write(p[:n])
+	s.size += int64(n)
+	return n, err
+}
+
+// replace writes a file of a directory under a temporary name, syncs it, and renames it to the path that dest returns
+// then.
+func replace(dir string, dest func() string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(dir, ".zst.*.part")
 	if err != nil {
 		return err
 	}
@@ -267,7 +323,7 @@ func replace(dest string, write func(io.Writer) error) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), dest)
+	return os.Rename(f.Name(), dest())
 }
 
 // Sum returns the size of a file, and the sha256 of its bytes in hexadecimal digits.

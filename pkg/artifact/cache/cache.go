@@ -1,7 +1,7 @@
 // Package cache removes from the cache of the work folder what nothing needs.
 //
 // The cache has the files of the catalog by their names, an OCI layout in images, compressed copies of programs in
-// zstd-VERSION/SHA256.zst, packages in packages/sha256/SHA256, and in between what is being written: FILE.part, and
+// zstd-VERSION/SHA256-BLOB.zst, packages in packages/sha256/SHA256, and in between what is being written: FILE.part, and
 // temporary folders. Everything in it can be fetched again.
 //
 // Nothing outside the cache is read or removed, and symbolic links are neither followed nor removed.
@@ -182,7 +182,7 @@ func later(a, b time.Time) time.Time {
 
 func (f *finder) needs(name string) bool {
 	dir, base := path.Split(name)
-	if digest, ok := strings.CutSuffix(base, ".zst"); ok && isCompressed(dir) {
+	if digest, _, ok := strings.Cut(base, "-"); ok && strings.HasSuffix(base, ".zst") && isCompressed(dir) {
 		return f.need.Digests[digest]
 	}
 	return f.need.Files[name] || dir == packagesDir && f.need.Digests[base]
