@@ -272,9 +272,10 @@ func (s *scanner) program(name string, r io.Reader) error {
 	return s.count(len(name) + len(p.Path) + p.Main.size())
 }
 
-// spool copies what is read at offsets to the scratch file.
+// spool copies what is read at offsets to the scratch file. What that had before is overwritten: cutting it off would
+// make the kernel give all its memory back, and find it again.
 func (s *scanner) spool(r io.Reader) (int64, error) {
-	to := &scratchWriter{to: io.NewOffsetWriter(s.scratch, 0), err: s.scratch.Truncate(0)}
+	to := &scratchWriter{to: io.NewOffsetWriter(s.scratch, 0)}
 	n, err := io.Copy(to, &bounded{r, &budget{left: s.limits.program, err: errNoProgram}})
 	s.failed = cmp.Or(s.failed, to.err)
 	return n, err
