@@ -59,6 +59,7 @@ type export struct {
 	Base       string   `kk:"base,path" doc:"older offline file, or its manifest: only what it lacks is written, as a delta; files and images that it has need not be in cache"`
 	Split      int      `kk:"split" default:"0" doc:"size of parts in bytes: DEST.001 and so on; 0 writes one file"`
 	SBOM       bool     `kk:"sbom" default:"yes" doc:"add documents that list what is in everything, as SPDX and CycloneDX; not for a delta with items that are not in cache"`
+	Prepare    bool     `kk:"prepare" default:"no" doc:"write nothing: only make the compressed copies of programs, and read what SBOMs list, into cache; for the background, while other things are fetched"`
 	Catalog    []string `kk:"catalog" doc:"catalog files that the file was planned with, in order"`
 }
 
@@ -86,7 +87,7 @@ func (m *export) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		return module.Result{}, err
 	}
 	if c.Check {
-		return module.Result{Changed: !m.covered()}, nil
+		return module.Result{Changed: !m.Prepare && !m.covered()}, nil
 	}
 	options := artifact.Options{Split: int64(m.Split), Progress: func(done, total int64) {
 		if c.Progress != nil {
@@ -107,6 +108,9 @@ func (m *export) Run(ctx context.Context, c *module.Call) (module.Result, error)
 		if err := m.document(ctx, b); err != nil {
 			return module.Result{}, err
 		}
+	}
+	if m.Prepare {
+		return module.Result{}, nil
 	}
 	manifest, err := b.Manifest()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -81,6 +82,39 @@ func TestExport(t *testing.T) {
 	moduletest.Run(t, spec, args, moduletest.Options{})
 	if again, _ := os.ReadFile(filepath.Join(dir, "again.tar")); string(again) != string(first) {
 		t.Error("the same inputs made other bytes")
+	}
+}
+
+// What an export prepares in the background is what it finds in the cache then.
+func TestExportPrepares(t *testing.T) {
+	dir, args := exportSite(t)
+	cache, _ := args.Get("cache")
+	spec := moduletest.Find(t, Modules(), "artifact_export")
+	args.Set("prepare", true)
+	if r := moduletest.Run(t, spec, args, moduletest.Options{}); r.Changed || r.Failed {
+		t.Errorf("preparing: %+v", r)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out.tar")); err == nil {
+		t.Error("preparing wrote the file")
+	}
+	kept := map[string]time.Time{}
+	for _, pattern := range []string{"zstd-*/*.zst", "sbom/*"} {
+		paths, err := filepath.Glob(filepath.Join(cache.(string), pattern))
+		if err != nil || len(paths) == 0 {
+			t.Errorf("preparing made no %s: %v", pattern, err)
+		}
+		for _, p := range paths {
+			if info, err := os.Stat(p); err == nil {
+				kept[p] = info.ModTime()
+			}
+		}
+	}
+	args.Set("prepare", false)
+	moduletest.Run(t, spec, args, moduletest.Options{})
+	for p, before := range kept {
+		if info, err := os.Stat(p); err != nil || !info.ModTime().Equal(before) {
+			t.Errorf("%s was made again: %v", p, err)
+		}
 	}
 }
 
