@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kubekey/pkg/artifact"
@@ -34,6 +35,7 @@ func BenchmarkOfflineExportCached(b *testing.B) {
 			own := &bench{b, own.dir, own.kk}
 			clear := func() {
 				own.must(os.RemoveAll(again))
+				syscall.Sync() // what removing leaves to do is not the next one's
 				if drop != nil {
 					drop(own)
 				}
@@ -62,6 +64,7 @@ func BenchmarkOfflineExportMirror(b *testing.B) {
 				for _, path := range []string{filepath.Join(own.dir, "work"), fetched, file} {
 					own.must(os.RemoveAll(path))
 				}
+				syscall.Sync()
 			}
 			clear()
 			own.export(l, file)

@@ -19,12 +19,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(mirrorDir); dir != "" {
-		if err := serveMirror(dir); err != nil {
-			fmt.Fprintln(os.Stderr, "mirror:", err)
-			os.Exit(1)
+	for name, work := range map[string]func(dir string) error{mirrorDir: serveMirror, releaseDir: writeRelease} {
+		if dir := os.Getenv(name); dir != "" {
+			if err := work(dir); err != nil {
+				fmt.Fprintln(os.Stderr, name+":", err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
 	os.Exit(m.Run())
 }
