@@ -96,7 +96,7 @@ func TestPlanFindsFullDisks(t *testing.T) {
 }
 
 // checkServed verifies the signature of an image, and finds its referrer, in a registry.
-func (u upstream) checkServed(t *testing.T, host string, i artifact.Item) {
+func (u mirror) checkServed(t *testing.T, host string, i artifact.Item) {
 	t.Helper()
 	digest, err := v1.NewHash(i.Blob)
 	check(t, err)
