@@ -33,7 +33,7 @@ type controller struct {
 }
 
 // newController describes a cluster: who does what, and what differs from the lab's config.
-func newController(t *testing.T, g groups, config string) *controller {
+func newController(t testing.TB, g groups, config string) *controller {
 	t.Helper()
 	if rig == nil {
 		t.Skip("needs the lab: " + skipReason)
@@ -92,7 +92,7 @@ func asFarAsTimeGoes(t *testing.T, start time.Time, done, ending time.Duration, 
 }
 
 // configure lays settings over the config.
-func (c *controller) configure(t *testing.T, settings string) {
+func (c *controller) configure(t testing.TB, settings string) {
 	t.Helper()
 	var own map[string]any
 	if err := yaml.Unmarshal([]byte(settings), &own); err != nil {
@@ -102,7 +102,7 @@ func (c *controller) configure(t *testing.T, settings string) {
 }
 
 // regroup writes the inventory.
-func (c *controller) regroup(t *testing.T, g groups) {
+func (c *controller) regroup(t testing.TB, g groups) {
 	t.Helper()
 	c.groups = g
 	hosts, children := map[string]any{}, map[string]any{}
@@ -146,10 +146,12 @@ type result struct {
 	out  string
 	code int
 	took time.Duration
+	cpu  time.Duration // of kk and what it started here
+	peak float64       // MB of memory
 }
 
 // run runs kk with the inventory and config, and fails the test unless it exits 0.
-func (c *controller) run(t *testing.T, args ...string) result {
+func (c *controller) run(t testing.TB, args ...string) result {
 	t.Helper()
 	r := c.try(t.Context(), t, args...)
 	if r.code != 0 {
@@ -159,7 +161,7 @@ func (c *controller) run(t *testing.T, args ...string) result {
 }
 
 // try runs kk. Its output is kept in $KK_CLUSTER_LOGS when that is set.
-func (c *controller) try(ctx context.Context, t *testing.T, args ...string) result {
+func (c *controller) try(ctx context.Context, t testing.TB, args ...string) result {
 	t.Helper()
 	args = append(args, "-i", c.inventory, "-c", c.config, "--workdir", c.dir)
 	cmd := exec.CommandContext(ctx, c.kk, args...)
@@ -175,7 +177,11 @@ func (c *controller) try(ctx context.Context, t *testing.T, args ...string) resu
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	began := time.Now()
 	err := cmd.Run()
-	r := result{out.String(), cmd.ProcessState.ExitCode(), time.Since(began)}
+	state := cmd.ProcessState
+	r := result{out: out.String(), code: state.ExitCode(), took: time.Since(began), cpu: state.UserTime() + state.SystemTime()}
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		r.peak = float64(usage.Maxrss) / 1000
+	}
 	t.Logf("kk %s: exit code %d after %.0f s (%v)", strings.Join(args[:2], " "), r.code, r.took.Seconds(), err)
 	if dir := os.Getenv("KK_CLUSTER_LOGS"); dir != "" {
 		c.logs++
@@ -258,7 +264,7 @@ func (c *controller) script(t *testing.T, name, text string) {
 	}
 }
 
-func readYAML(t *testing.T, path string) map[string]any {
+func readYAML(t testing.TB, path string) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -271,7 +277,7 @@ func readYAML(t *testing.T, path string) map[string]any {
 	return v
 }
 
-func writeYAML(t *testing.T, path string, v any) {
+func writeYAML(t testing.TB, path string, v any) {
 	t.Helper()
 	text, err := yaml.Marshal(v)
 	if err != nil {

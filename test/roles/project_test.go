@@ -34,7 +34,7 @@ type project struct {
 	cut bool // kk reaches the hosts alone
 }
 
-func newProject(t *testing.T) *project {
+func newProject(t testing.TB) *project {
 	t.Helper()
 	if hosts == nil {
 		t.Skip("needs the lab: " + skipReason)
@@ -52,7 +52,7 @@ func newProject(t *testing.T) *project {
 }
 
 // schema is the builtin one with a catalog of any shape.
-func schema(t *testing.T) string {
+func schema(t testing.TB) string {
 	t.Helper()
 	data, err := os.ReadFile("../../builtin/config/schema.yaml")
 	if err != nil {
@@ -72,7 +72,7 @@ func schema(t *testing.T) string {
 
 func (p *project) path(name string) string { return filepath.Join(p.dir, name) }
 
-func (p *project) write(t *testing.T, name, content string) {
+func (p *project) write(t testing.TB, name, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(p.path(name)), 0o755); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func (p *project) write(t *testing.T, name, content string) {
 
 // run is a run of kk.
 type run struct {
-	t      *testing.T
+	t      testing.TB
 	code   int
 	output string
 }
@@ -99,7 +99,7 @@ func (p *project) role(t *testing.T, name, tasks, group, groups, config string, 
 }
 
 // kk runs a playbook of the project.
-func (p *project) kk(t *testing.T, playbook, groups, config string, args ...string) run {
+func (p *project) kk(t testing.TB, playbook, groups, config string, args ...string) run {
 	t.Helper()
 	p.write(t, "config.yaml", config)
 	p.write(t, "inventory.yaml", inventory(groups))
@@ -154,7 +154,7 @@ func (r run) changedNothing() {
 }
 
 // on runs a script on a host and returns what it prints.
-func on(t *testing.T, host int, script string) string {
+func on(t testing.TB, host int, script string) string {
 	t.Helper()
 	out, err := hosts.Exec(t.Context(), host, script)
 	if err != nil {
@@ -164,7 +164,7 @@ func on(t *testing.T, host int, script string) string {
 }
 
 // upstream is the folder of a program's version on this machine.
-func upstream(t *testing.T, program string) (dir, version string) {
+func upstream(t testing.TB, program string) (dir, version string) {
 	t.Helper()
 	root := os.Getenv("KK_UPSTREAM")
 	if root == "" {
@@ -183,7 +183,7 @@ func upstream(t *testing.T, program string) (dir, version string) {
 }
 
 // archive packs files as they lie below dir into the cache of the project.
-func (p *project) archive(t *testing.T, name, dir string, members ...string) {
+func (p *project) archive(t testing.TB, name, dir string, members ...string) {
 	t.Helper()
 	if err := os.MkdirAll(p.path("work/cache"), 0o755); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func (p *project) archive(t *testing.T, name, dir string, members ...string) {
 }
 
 // command runs a program of this machine in the project's folder.
-func (p *project) command(t *testing.T, name string, args ...string) string {
+func (p *project) command(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = p.dir
