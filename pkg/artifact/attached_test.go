@@ -254,7 +254,7 @@ func TestDeltasOfAttached(t *testing.T) {
 	// What is known from an older file alone keeps what is attached to it.
 	_, item, _ := artifact.Set{whole}.Image(web)
 	b := artifact.NewBuilder(s.dir, artifact.Covers{Kubernetes: []string{"v1.34.4"}}, nil)
-	s.must(b.AddKnown(item, whole.Manifest))
+	s.must(b.AddKnown(item, whole))
 	m, err := b.Manifest()
 	s.must(err)
 	if len(m.Items) != 3 {

@@ -99,7 +99,7 @@ func TestDeltaOfManifest(t *testing.T) {
 		if i.Name == "kubeadm" {
 			i.Version, i.File = "v1.34.4", "kubeadm/v1.34.4/amd64/kubeadm"
 		}
-		r.must(b.AddKnown(i, m))
+		r.must(b.AddKnown(i, &File{Manifest: m}))
 	}
 	r.documented(b)
 	if _, err := b.Write(t.Context(), filepath.Join(r.dir, "whole.tar"), Options{}); err == nil ||

@@ -213,9 +213,18 @@ func encodeJSON(v any) ([]byte, error) {
 
 // ReadManifest reads the manifest of an offline file, or the text of one that lies alone.
 func ReadManifest(path string) (*Manifest, error) {
+	f, err := OpenOlder(path)
+	if err != nil {
+		return nil, err
+	}
+	return f.Manifest, f.Close()
+}
+
+// OpenOlder opens the file that a delta is for. That can be the text of its manifest, which has no blobs.
+func OpenOlder(path string) (*File, error) {
 	f, err := Open(path)
 	if err == nil {
-		return f.Manifest, f.Close()
+		return f, nil
 	}
 	info, statErr := os.Stat(path)
 	if statErr != nil || !info.Mode().IsRegular() || info.Size() > MaxManifest {
@@ -229,7 +238,7 @@ func ReadManifest(path string) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return m, nil
+	return &File{Path: path, Manifest: m}, nil
 }
 
 // ParseManifest reads the text of a manifest, as File.ManifestBytes returns it. All contradictions in it

@@ -68,9 +68,9 @@ func (b *Builder) AddDocument(name string, text []byte) error {
 	return nil
 }
 
-// AddKnown adds an item as it is in the manifest of an older file, with what is attached to it there. Its blobs are not
-// at hand, so what is written must be a delta for that file: Options.Base.
-func (b *Builder) AddKnown(item Item, older *Manifest) error {
+// AddKnown adds an item as it is in an older file, with what is attached to it there. The older file must be open until
+// the builder is no longer used. If it is a manifest alone, what is written must be a delta for it: Options.Base.
+func (b *Builder) AddKnown(item Item, older *File) error {
 	blobs, err := older.blobsOf(item)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (b *Builder) AddKnown(item Item, older *Manifest) error {
 	if item.Kind != KindImage {
 		return nil
 	}
-	for _, i := range older.Attachments().OfImage(item) {
+	for _, i := range older.Manifest.Attachments().OfImage(item) {
 		blobs, err := older.blobsOf(i)
 		if err != nil {
 			return err
@@ -91,17 +91,31 @@ func (b *Builder) AddKnown(item Item, older *Manifest) error {
 	return nil
 }
 
-// blobsOf returns the blobs of an item. Nothing opens them.
-func (m *Manifest) blobsOf(item Item) (map[Blob]opener, error) {
+// blobsOf returns the blobs of an item. Nothing opens those that the file does not have.
+func (f *File) blobsOf(item Item) (map[Blob]opener, error) {
 	blobs := map[Blob]opener{}
 	for _, digest := range item.all() {
-		i, ok := m.find(digest)
+		i, ok := f.Manifest.find(digest)
 		if !ok {
 			return nil, fmt.Errorf("%s: blob %s %w", item, digest, ErrMissing)
 		}
-		blobs[m.Blobs[i]] = nil
+		blobs[f.Manifest.Blobs[i]] = nil
+		if f.data == nil {
+			continue
+		}
+		if _, _, err := f.locate(digest); err == nil {
+			blobs[f.Manifest.Blobs[i]] = f.Blob
+		}
 	}
 	return blobs, nil
+}
+
+// Complete reports whether the blobs of all items are at hand.
+func (b *Builder) Complete() bool {
+	b.addKnownAttached()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !slices.ContainsFunc(b.manifest.Blobs, func(blob Blob) bool { return b.sources[blob.Digest] == nil })
 }
 
 // Blob returns the bytes of a blob, before the file is written. Reading its last byte fails if they do not

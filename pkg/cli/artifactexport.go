@@ -109,7 +109,7 @@ func (e *exporting) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&e.programs, "kk", nil,
 		"programs of kk to put in, for Linux; none for no program (default: this one)")
 	f.StringVar(&e.from, "from", "",
-		"older offline file, or its manifest: fetch and write only what it lacks, as a delta")
+		"older offline file, or its manifest (then without SBOMs): fetch and write only what it lacks, as a delta")
 	f.BoolVar(&e.plan, "plan", false, "show what would be fetched and written, and check free space; fetch nothing")
 	f.StringVar(&e.split, "split", "", "write parts of this size: 4G makes FILE.001 and so on")
 	f.StringVar(&e.sign, "sign", "", "sign the file with this SSH key, as `kk artifact sign --key` does")

@@ -31,7 +31,7 @@ const moments = 10
 // TestKilledExport kills an export at random moments, and runs it again each time. In the end the file has the bytes of
 // an export that nobody killed, and nothing that was complete was fetched again.
 func TestKilledExport(t *testing.T) {
-	u := newMirror(t)
+	u := newMirror(t, kubernetes)
 	want, err := os.ReadFile(export(t, u.Checksums, u.mirrors, u.host))
 	check(t, err)
 	dir := t.TempDir()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,11 +29,26 @@ type mirror struct {
 	host, mirrors string // address, and the catalog overlay that names it
 }
 
-func newMirror(t *testing.T) mirror {
+// newMirror is a mirror of versions of Kubernetes.
+func newMirror(t *testing.T, versions ...string) mirror {
 	t.Helper()
-	u := artifacttest.NewUpstream(t, []byte(kk(t, "catalog", "show", kubernetes, "-o", "json")))
+	var shown [][]byte
+	for _, v := range versions {
+		shown = append(shown, []byte(kk(t, "catalog", "show", v, "-o", "json")))
+	}
+	u := artifacttest.NewUpstream(t, shown...)
 	host, _ := u.Listen(t, "127.0.0.1:0")
 	return mirror{u, host, artifacttest.Mirrors(host)}
+}
+
+// configure writes a config, and returns its path.
+func configure(t *testing.T, dir, checksums, mirrors, host string) string {
+	t.Helper()
+	for file, text := range map[string]string{"checksums.yaml": checksums, "overlay.yaml": mirrors,
+		"config.yaml": artifacttest.Config(host)} {
+		check(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
+	}
+	return filepath.Join(dir, "config.yaml")
 }
 
 // export runs `kk artifact export` in a work folder of its own. A plan before it fetches nothing and lists everything; a
@@ -40,14 +56,7 @@ func newMirror(t *testing.T) mirror {
 func export(t *testing.T, checksums, mirrors, host string) string {
 	t.Helper()
 	dir := t.TempDir()
-	write := func(file, text string) string {
-		path := filepath.Join(dir, file)
-		check(t, os.WriteFile(path, []byte(text), 0o600))
-		return path
-	}
-	write("checksums.yaml", checksums)
-	write("overlay.yaml", mirrors)
-	config := write("config.yaml", artifacttest.Config(host))
+	config := configure(t, dir, checksums, mirrors, host)
 	out := filepath.Join(dir, "out.tar")
 	args := []string{"artifact", "export", "-c", config, "--kubernetes", kubernetes, "--arch", "amd64", "--workdir",
 		filepath.Join(dir, "work"), "-o", out}
@@ -72,12 +81,74 @@ func export(t *testing.T, checksums, mirrors, host string) string {
 var planned = regexp.MustCompile(`(?s)file   kubeadm/\S+ +\d[\d.]* [kKM]?i?B.*image  \S+/pause:\S+ +\d[\d.]* [kKM]?i?B.*` +
 	`to fetch: at most [1-9]`)
 
+// TestSeveralVersions exports the versions on the way of an upgrade: in one file, as one file each, and as what the
+// second one lacks. All ways cover both
+// versions, and what is merged has the bytes of the one file.
+func TestSeveralVersions(t *testing.T) {
+	const before = "v1.33.8"
+	u := newMirror(t, before, kubernetes)
+	dir := t.TempDir()
+	config := configure(t, dir, u.Checksums, u.mirrors, u.host)
+	file := func(name string) string { return filepath.Join(dir, name) }
+	export := func(workdir, out string, args ...string) {
+		t.Helper()
+		kk(t, append([]string{"artifact", "export", "-c", config, "--arch", "amd64", "--kk", "none", "--workdir",
+			file(workdir), "-o", file(out)}, args...)...)
+	}
+	export("work", "both.tar", "--kubernetes", before, "--kubernetes", kubernetes)
+	export("work", "old.tar", "--kubernetes", before)
+	export("work", "new.tar", "--kubernetes", kubernetes)
+	u.Asked()
+	export("elsewhere", "delta.tar", "--kubernetes", before, "--kubernetes", kubernetes, "--from", file("old.tar"))
+	fetched := u.Asked()
+	for _, path := range fetched {
+		if strings.Contains(path, before) {
+			t.Errorf("%s was fetched, which the older file has", path)
+		}
+	}
+	kubelet := "/dl.k8s.io/release/" + kubernetes + "/bin/linux/amd64/kubelet"
+	if !slices.Contains(fetched, kubelet) {
+		t.Errorf("no %s was fetched: %v", kubelet, fetched)
+	}
+	kk(t, "artifact", "merge", file("old.tar"), file("delta.tar"), "-o", file("merged.tar"))
+	same(t, file("both.tar"), file("merged.tar"))
+	for files, covered := range map[string][]string{"both.tar": {before, kubernetes}, "merged.tar": {before, kubernetes},
+		"old.tar new.tar": {before, kubernetes}, "old.tar": {before}, "new.tar": {kubernetes}} {
+		for _, version := range []string{before, kubernetes} {
+			args := []string{"artifact", "verify", "--quick", "-c", config, "--workdir", file("site"), "--set",
+				"kubernetes.kube_version=" + version}
+			for _, f := range strings.Fields(files) {
+				args = append(args, file(f))
+			}
+			code, out := run(t, args...)
+			switch {
+			case slices.Contains(covered, version) && code != 0:
+				t.Errorf("%s for %s: exit code %d\n%s", files, version, code, out)
+			case !slices.Contains(covered, version) && (code == 0 || !strings.Contains(out, "kubelet "+version)):
+				t.Errorf("%s for %s: exit code %d\n%s", files, version, code, out)
+			}
+		}
+	}
+}
+
+// same fails the test unless files have the same bytes.
+func same(t *testing.T, a, b string) {
+	t.Helper()
+	x, err := os.ReadFile(a)
+	check(t, err)
+	y, err := os.ReadFile(b)
+	check(t, err)
+	if !bytes.Equal(x, y) {
+		t.Errorf("%s and %s differ", a, b)
+	}
+}
+
 // TestPlanFindsFullDisks plans an export to a disk that has no room for it.
 func TestPlanFindsFullDisks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting a small disk needs root")
 	}
-	u := newMirror(t)
+	u := newMirror(t, kubernetes)
 	dir := t.TempDir()
 	small := filepath.Join(dir, "small")
 	check(t, os.Mkdir(small, 0o700))
@@ -119,7 +190,7 @@ func (u mirror) checkServed(t *testing.T, host string, i artifact.Item) {
 // TestExportFromServedFile makes an offline file from a mirror, serves it, and makes another from what is served, with
 // the overlay that is served: it has the same bytes.
 func TestExportFromServedFile(t *testing.T) {
-	u := newMirror(t)
+	u := newMirror(t, kubernetes)
 	first := export(t, u.Checksums, u.mirrors, u.host)
 	url := serve(t, first)
 	overlay, err := http.Get(url + "overlay.yaml") //nolint:noctx // a test's own server

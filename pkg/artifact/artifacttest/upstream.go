@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log"
 	"net"
@@ -20,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/artifact"
 )
@@ -34,8 +34,8 @@ type catalog struct {
 	Images map[string]struct{ Upstream string }
 }
 
-// Upstream is a mirror whose files were made up: one for amd64 for each URL of a catalog, and each of its images, with a
-// signature and a referrer.
+// Upstream is a mirror whose files were made up: one for amd64 for each URL of catalogs, and each of their images, with
+// a signature and a referrer.
 type Upstream struct {
 	Checksums string            // catalog overlay with the digests of the files
 	Key       *ecdsa.PrivateKey // that signed the images
@@ -45,30 +45,39 @@ type Upstream struct {
 	asked     []string
 }
 
-// NewUpstream makes a mirror of a catalog, as `kk catalog show -o json` prints it.
-func NewUpstream(t testing.TB, shown []byte) *Upstream {
+// NewUpstream makes a mirror of catalogs, as `kk catalog show VERSION -o json` prints them.
+func NewUpstream(t testing.TB, shown ...[]byte) *Upstream {
 	t.Helper()
-	var all catalog
-	check(t, json.Unmarshal(shown, &all))
 	u := &Upstream{Key: Key(t), files: map[string][]byte{}, others: http.NewServeMux()}
 	u.Handle("/", registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	var sums strings.Builder
-	sums.WriteString("checksums:\n")
-	for component, c := range all.Components {
-		if url := c.Arch["amd64"].Upstream; url != "" {
-			sum := sha256.Sum256(u.add(url))
-			fmt.Fprintf(&sums, "  %s: {%q: {amd64: \"sha256:%s\"}}\n", component, c.Version, hex.EncodeToString(sum[:]))
-		}
-	}
-	for _, c := range all.Charts {
-		u.add(c.Upstream)
-	}
-	u.Checksums = sums.String()
 	host, stop := u.Listen(t, "127.0.0.1:0")
 	defer stop()
-	for _, i := range all.Images {
-		u.push(t, host, i.Upstream)
+	sums, pushed := map[string]map[string]map[string]string{}, map[string]bool{}
+	for _, text := range shown {
+		var c catalog
+		check(t, json.Unmarshal(text, &c))
+		for name, component := range c.Components {
+			if url := component.Arch["amd64"].Upstream; url != "" {
+				if sums[name] == nil {
+					sums[name] = map[string]map[string]string{}
+				}
+				sum := sha256.Sum256(u.add(url))
+				sums[name][component.Version] = map[string]string{"amd64": "sha256:" + hex.EncodeToString(sum[:])}
+			}
+		}
+		for _, chart := range c.Charts {
+			u.add(chart.Upstream)
+		}
+		for _, i := range c.Images {
+			if !pushed[i.Upstream] {
+				u.push(t, host, i.Upstream)
+			}
+			pushed[i.Upstream] = true
+		}
 	}
+	text, err := yaml.Marshal(map[string]any{"checksums": sums})
+	check(t, err)
+	u.Checksums = string(text)
 	return u
 }
 

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -58,7 +57,7 @@ type export struct {
 	Kubernetes []string `kk:"kubernetes" doc:"versions of Kubernetes that the file is for"`
 	Base       string   `kk:"base,path" doc:"older offline file, or its manifest: only what it lacks is written, as a delta; files and images that it has need not be in cache"`
 	Split      int      `kk:"split" default:"0" doc:"size of parts in bytes: DEST.001 and so on; 0 writes one file"`
-	SBOM       bool     `kk:"sbom" default:"yes" doc:"add documents that list what is in everything, as SPDX and CycloneDX; not for a delta with items that are not in cache"`
+	SBOM       bool     `kk:"sbom" default:"yes" doc:"add documents that list what is in everything, as SPDX and CycloneDX; not for a delta whose base is a manifest alone, with items that are not in cache"`
 	Prepare    bool     `kk:"prepare" default:"no" doc:"write nothing: only make the compressed copies of programs, and read what SBOMs list, into cache; for the background, while other things are fetched"`
 	Catalog    []string `kk:"catalog" doc:"catalog files that the file was planned with, in order"`
 }
@@ -94,17 +93,19 @@ func (m *export) Run(ctx context.Context, c *module.Call) (module.Result, error)
 			c.Progress(filepath.Base(m.Dest), done, total)
 		}
 	}}
+	var older *artifact.File
 	if m.Base != "" {
-		if options.Base, err = artifact.ReadManifest(m.Base); err != nil {
+		if older, err = artifact.OpenOlder(m.Base); err != nil {
 			return module.Result{}, err
 		}
+		defer func() { _ = older.Close() }() // only read
+		options.Base = older.Manifest
 	}
 	b := artifact.NewBuilder(m.Cache, m.covers(platforms), documents)
-	complete, err := m.add(ctx, b, platforms, options.Base)
-	if err != nil {
+	if err := m.add(ctx, b, platforms, older); err != nil {
 		return module.Result{}, err
 	}
-	if m.SBOM && complete {
+	if m.SBOM && b.Complete() {
 		if err := m.document(ctx, b); err != nil {
 			return module.Result{}, err
 		}
@@ -147,15 +148,13 @@ func (m *export) document(ctx context.Context, b *artifact.Builder) error {
 	return nil
 }
 
-// add adds everything. complete is false if an item is known from the older file alone.
-func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Platform,
-	older *artifact.Manifest) (complete bool, err error) {
+// add adds everything, from the older file what the cache lacks.
+func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Platform, older *artifact.File) error {
 	layout := m.Layout
 	if layout == "" {
 		layout = filepath.Join(m.Cache, "images")
 	}
 	var work []func() error
-	var unseen atomic.Bool
 	for _, list := range []struct {
 		kind  artifact.Kind
 		items []item
@@ -166,11 +165,10 @@ func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Pl
 				if _, err := os.Stat(filepath.Join(m.Cache, i.File)); err == nil || older == nil || i.SHA256 == "" {
 					return m.addFile(ctx, b, list.kind, i)
 				}
-				_, found, ok := artifact.Set{{Manifest: older}}.File(i.File)
+				_, found, ok := artifact.Set{older}.File(i.File)
 				if !ok || found.SHA256 != i.SHA256 {
 					return m.addFile(ctx, b, list.kind, i)
 				}
-				unseen.Store(true)
 				return b.AddKnown(found, older)
 			})
 		}
@@ -187,16 +185,14 @@ func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Pl
 			if err == nil || older == nil {
 				return err
 			}
-			_, found, ok := artifact.Set{{Manifest: older}}.Image(i.Ref)
+			_, found, ok := artifact.Set{older}.Image(i.Ref)
 			if !ok || slices.ContainsFunc(m.Platforms, func(p string) bool { return !slices.Contains(found.Platforms, p) }) {
 				return err
 			}
-			unseen.Store(true)
 			return b.AddKnown(found, older)
 		})
 	}
-	err = each(len(work), func(i int) error { return work[i]() })
-	return !unseen.Load(), err
+	return each(len(work), func(i int) error { return work[i]() })
 }
 
 // covered reports whether the file exists and lists everything that is exported, for check mode: neither contents

@@ -37,7 +37,7 @@ func (r *registry) stop() {
 	r.cmd = nil
 }
 
-// empty starts it anew without images.
+// empty starts it again without images.
 func (r *registry) empty() {
 	r.b.Helper()
 	r.stop()

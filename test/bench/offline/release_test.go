@@ -50,7 +50,7 @@ func noise(words ...any) io.Reader {
 	return rand.NewChaCha8(seed)
 }
 
-// writePrograms writes three programs that each release has anew, and one that stays.
+// writePrograms writes three programs that change with each release, and one that stays.
 func writePrograms(dir, version string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
