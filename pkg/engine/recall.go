@@ -94,7 +94,7 @@ func (x *execution) restorable(r *event.HostResult) bool {
 	if r.Result == nil || r.Status == event.Skipped {
 		return r.Result != nil
 	}
-	if x.retells() {
+	if x.retells() || module.EndsWithRun(r.Result) {
 		return false
 	}
 	whole := !r.Partial && !r.Result.Has("censored")

@@ -33,6 +33,12 @@ func StartedJob(id, file string) Result {
 	return r
 }
 
+// EndsWithRun reports whether a result is that of a task that started a job of kk itself, which ends with the run.
+func EndsWithRun(result *value.Dict) bool {
+	finished, started := result.Get("finished")
+	return started && !value.Truth(finished) && result.Has("ansible_job_id") && !result.Has("results_file")
+}
+
 // LateJob returns the message of a job that was stopped after its timeout.
 func LateJob(limit time.Duration) string {
 	return fmt.Sprintf("async task did not complete within the requested time - %vs", limit.Seconds())
@@ -101,6 +107,25 @@ func (j *Jobs) Result(id string) (r Result, finished, ok bool) {
 		return job.result, true, true
 	default:
 		return Result{}, false, true
+	}
+}
+
+// Wait waits until a job has finished. It does not wait for an unknown ID.
+func (j *Jobs) Wait(ctx context.Context, id string) error {
+	if j == nil {
+		return nil
+	}
+	j.mu.Lock()
+	job := j.jobs[id]
+	j.mu.Unlock()
+	if job == nil {
+		return nil
+	}
+	select {
+	case <-job.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

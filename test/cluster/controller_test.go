@@ -147,7 +147,6 @@ type result struct {
 	code int
 	took time.Duration
 	cpu  time.Duration // of kk and what it started here
-	peak float64       // MB of memory
 }
 
 // run runs kk with the inventory and config, and fails the test unless it exits 0.
@@ -179,9 +178,6 @@ func (c *controller) try(ctx context.Context, t testing.TB, args ...string) resu
 	err := cmd.Run()
 	state := cmd.ProcessState
 	r := result{out: out.String(), code: state.ExitCode(), took: time.Since(began), cpu: state.UserTime() + state.SystemTime()}
-	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
-		r.peak = float64(usage.Maxrss) / 1000
-	}
 	t.Logf("kk %s: exit code %d after %.0f s (%v)", strings.Join(args[:2], " "), r.code, r.took.Seconds(), err)
 	if dir := os.Getenv("KK_CLUSTER_LOGS"); dir != "" {
 		c.logs++

@@ -37,7 +37,11 @@ func TestOffline(t *testing.T) {
 	second.unchanged(t)
 	t.Logf("the second run took %.0f %% of the first's time", 100*second.took.Seconds()/made.took.Seconds())
 	c.regroup(t, grown)
-	c.run(t, "add", "nodes", "node3", "--yes")
+	c.configure(t, "distribution: {mode: auto}") // relays with eight nodes; less load their images in the background
+	added := c.run(t, "add", "nodes", "node3", "--yes")
+	if !strings.Contains(added.out, "[containerd : Wait until images are loaded]") {
+		t.Errorf("images were not loaded in the background:\n%s", added.out)
+	}
 	c.healthy(t)
 	c.imagesAreKept(t, images)
 	c.nothingEscaped(t)

@@ -17,18 +17,39 @@ import (
 // asyncStatus is the module async_status.
 type asyncStatus struct {
 	ID   string `kk:"jid,required" doc:"ansible_job_id of the task that started the job"`
-	Mode string `kk:"mode" default:"status" choices:"status,cleanup,end" doc:"status returns the status of the job; cleanup deletes its status file; end stops its processes, then returns the status (kk only)"`
+	Mode string `kk:"mode" default:"status" choices:"status,wait,cleanup,end" doc:"status returns the status of the job; wait waits until it has finished, then returns it (kk only); cleanup deletes its status file; end stops its processes, then returns the status (kk only)"`
 }
+
+// poll is how often a host is asked for a job while a task waits for it.
+const poll = time.Second
 
 // Run implements module.Runner.
 func (m *asyncStatus) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	if m.Mode != "wait" {
+		return m.query(ctx, c, m.Mode)
+	}
+	if err := c.Jobs.Wait(ctx, m.ID); err != nil {
+		return module.Result{}, err
+	}
+	for {
+		r, err := m.query(ctx, c, "status")
+		if finished, _ := r.Data.Get("finished"); err != nil || c.Check || finished == 1 {
+			return r, err
+		}
+		if err := module.Sleep(ctx, poll); err != nil {
+			return module.Result{}, err
+		}
+	}
+}
+
+// query asks once: for the status of the job, or to clean up or end it.
+func (m *asyncStatus) query(ctx context.Context, c *module.Call, mode string) (module.Result, error) {
 	if r, finished, ok := c.Jobs.Result(m.ID); ok {
 		return m.ofRun(c, r, finished), nil
 	}
 	if !jobName.MatchString(m.ID) {
 		return m.missing(""), nil
 	}
-	mode := m.Mode
 	if c.Check {
 		mode = "status"
 	}

@@ -129,7 +129,8 @@ case "$4" in
 check) [ ! -e "$store/broken" ] && s=complete || s=incomplete
 	for i in "$store"/*.name; do [ ! -e "$i" ] || echo "$(cat "$i") $s (4/4) 1.0 KiB/1.0 KiB true"; done ;;
 ls) for i in "$store"/*.name; do [ ! -e "$i" ] || echo "$(cat "$i") 1.0 KiB linux/amd64 $(cat "$i.label" 2>/dev/null || echo -)"; done ;;
-import) cat >"$store/archive"; rm -f "$store/broken"; n=0
+import) if [ "$5" = --help ]; then echo "   --local  Run import locally"; exit; fi
+	echo "$*" >"$store/command"; cat >"$store/archive"; rm -f "$store/broken"; n=0
 	for i in $(sed -n 's/.*containerd.image.name": "\(.*\)",*$/\1/p' "$store/archive"); do
 	n=$((n + 1)); d=$(sed -n 's/.*"digest": "\(.*\)".*/\1/p' "$store/archive" | head -n 1)
 	echo "$i application/x $d" >"$store/$n.name"; done ;;
@@ -148,6 +149,10 @@ func TestLoad(t *testing.T) {
 	}
 	moduletest.RunTwice(t, load, args, o)
 	archive := filepath.Join(host.Dir, "store", "archive")
+	command, err := os.ReadFile(filepath.Join(host.Dir, "store", "command"))
+	if want := "-n k8s.io images import --local --platform linux/arm64 -\n"; err != nil || string(command) != want {
+		t.Errorf("the command is %q, %v; want %q", command, err, want)
+	}
 	m, _ := image.IndexManifest()
 	have := names(t, archive)
 	if !have["blobs/sha256/"+strings.TrimPrefix(digestOf(t, image), "sha256:")] ||
