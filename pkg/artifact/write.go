@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -191,10 +192,11 @@ func (b *Builder) prepare(ctx context.Context, item *Item, path string) (Blob, s
 	}
 	blob := Blob{"sha256:" + item.SHA256, item.Size}
 	if !packed {
-		if blob, path, err = b.compress(ctx, path, item.SHA256); err != nil {
+		c, err := b.compress(ctx, path, item.SHA256)
+		if err != nil {
 			return Blob{}, "", err
 		}
-		item.Encoding = Zstd
+		blob, path, item.Size, item.Encoding = c.blob, c.path, c.size, Zstd
 	}
 	item.Blob = blob.Digest
 	return blob, path, nil
@@ -235,53 +237,62 @@ func isPacked(path string) (bool, error) {
 }
 
 // compressed names the copies in the cache: another encoder makes other bytes, so its version is in there. The name of a
-// copy is SHA256-BLOB.zst: the digests of its content and of itself.
+// copy is SHA256-SIZE-BLOB.zst: digest and size of its content, and the digest of itself.
 const compressed = "zstd-1.20-default"
 
+// packedCopy is a compressed copy in the cache.
+type packedCopy struct {
+	blob Blob
+	path string
+	size int64 // of its content
+}
+
 // compress returns the compressed copy of a file with a digest, which it makes if the cache lacks it.
-func (b *Builder) compress(ctx context.Context, path, digest string) (Blob, string, error) {
+func (b *Builder) compress(ctx context.Context, path, digest string) (packedCopy, error) {
 	dir := filepath.Join(b.cache, compressed)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return Blob{}, "", err
+		return packedCopy{}, err
 	}
 	copies, err := os.ReadDir(dir)
 	if err != nil {
-		return Blob{}, "", err
+		return packedCopy{}, err
 	}
 	for _, c := range copies {
-		if blob, ok := copyOf(c, digest); ok {
-			return blob, filepath.Join(dir, c.Name()), nil
+		if found, ok := copyOf(dir, c, digest); ok {
+			return found, nil
 		}
 	}
 	src, err := os.Open(path)
 	if err != nil {
-		return Blob{}, "", err
+		return packedCopy{}, err
 	}
 	defer func() { _ = src.Close() }() // only read
-	var blob Blob
-	dest := func() string {
-		return filepath.Join(dir, digest+"-"+strings.TrimPrefix(blob.Digest, "sha256:")+".zst")
-	}
-	err = replace(dir, dest, func(w io.Writer) (err error) {
-		blob, err = pack(w, &stoppable{ctx, src}, digest)
+	var c packedCopy
+	err = replace(dir, func() string { return c.path }, func(w io.Writer) (err error) {
+		c.blob, c.size, err = pack(w, &stoppable{ctx, src}, digest)
 		if wrong := (*wrongSum)(nil); errors.As(err, &wrong) {
 			return fmt.Errorf("%s has the sha256 %s instead of %s: delete it, and export again", path, wrong.got, digest)
 		}
+		c.path = filepath.Join(dir, fmt.Sprintf("%s-%d-%s.zst", digest, c.size, strings.TrimPrefix(c.blob.Digest, "sha256:")))
 		return err
 	})
-	return blob, dest(), err
+	return c, err
 }
 
-// copyOf returns the blob that a file is if it is the compressed copy of content with a digest. Its bytes are verified
-// when they are written.
-func copyOf(copy fs.DirEntry, digest string) (Blob, bool) {
-	name, prefixed := strings.CutPrefix(copy.Name(), digest+"-")
-	name, suffixed := strings.CutSuffix(name, ".zst")
-	info, err := copy.Info()
-	if !prefixed || !suffixed || !isDigest("sha256:"+name) || err != nil || !info.Mode().IsRegular() {
-		return Blob{}, false
+// copyOf returns what a file of a directory is if it is the compressed copy of content with a digest. Its bytes are
+// verified when they are written.
+func copyOf(dir string, file fs.DirEntry, digest string) (packedCopy, bool) {
+	name, isCopy := strings.CutSuffix(file.Name(), ".zst")
+	parts := strings.Split(name, "-")
+	if !isCopy || len(parts) != 3 || parts[0] != digest || !isDigest("sha256:"+parts[2]) {
+		return packedCopy{}, false
 	}
-	return Blob{"sha256:" + name, info.Size()}, true
+	size, err := strconv.ParseInt(parts[1], 10, 64)
+	info, infoErr := file.Info()
+	if err != nil || size < 0 || infoErr != nil || !info.Mode().IsRegular() {
+		return packedCopy{}, false
+	}
+	return packedCopy{Blob{"sha256:" + parts[2], info.Size()}, filepath.Join(dir, file.Name()), size}, true
 }
 
 // wrongSum is content with another digest than expected.
@@ -289,22 +300,23 @@ type wrongSum struct{ got string }
 
 func (w *wrongSum) Error() string { return "it has the sha256 " + w.got }
 
-// pack writes what it reads compressed. The content must have a digest.
-func pack(w io.Writer, from io.Reader, digest string) (Blob, error) {
+// pack writes what it reads compressed, and returns what it has written and the size of the content. The content must
+// have a digest.
+func pack(w io.Writer, from io.Reader, digest string) (blob Blob, size int64, err error) {
 	out, content := &summed{to: w, sum: sha256.New()}, sha256.New()
 	// One goroutine: with several, the bytes depend on their number.
 	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
 	if err != nil {
-		return Blob{}, err
+		return Blob{}, 0, err
 	}
-	_, err = io.Copy(z, io.TeeReader(from, content))
+	size, err = io.Copy(z, io.TeeReader(from, content))
 	if err = errors.Join(err, z.Close()); err != nil {
-		return Blob{}, err
+		return Blob{}, 0, err
 	}
 	if got := hex.EncodeToString(content.Sum(nil)); got != digest {
-		return Blob{}, &wrongSum{got}
+		return Blob{}, 0, &wrongSum{got}
 	}
-	return Blob{"sha256:" + hex.EncodeToString(out.sum.Sum(nil)), out.size}, nil
+	return Blob{"sha256:" + hex.EncodeToString(out.sum.Sum(nil)), out.size}, size, nil
 }
 
 // summed calculates size and digest of what is written.

@@ -1,8 +1,8 @@
 // Package cache removes from the cache of the work folder what nothing needs.
 //
 // The cache has the files of the catalog by their names, an OCI layout in images, compressed copies of programs in
-// zstd-VERSION/SHA256-BLOB.zst, packages in packages/sha256/SHA256, and in between what is being written: FILE.part, and
-// temporary folders. Everything in it can be fetched again.
+// zstd-VERSION/SHA256-SIZE-BLOB.zst, packages in packages/sha256/SHA256, and in between what is being written:
+// FILE.part, and temporary folders. Everything in it can be fetched again.
 //
 // Nothing outside the cache is read or removed, and symbolic links are neither followed nor removed.
 package cache

@@ -150,8 +150,8 @@ func TestFiles(t *testing.T) {
 	old, kept := strings.Repeat("a", 64), strings.Repeat("b", 64)
 	b.put("kubeadm/v1.34.4/amd64/kubeadm", "needed", 90)
 	b.put("kubeadm/v1.33.0/amd64/kubeadm", "not needed", 90)
-	b.put("zstd-1/"+old+"-1.zst", "a copy", 90)
-	b.put("zstd-1/"+kept+"-2.zst", "a copy", 90)
+	b.put("zstd-1/"+old+"-9-1.zst", "a copy", 90)
+	b.put("zstd-1/"+kept+"-9-2.zst", "a copy", 90)
 	b.put("zstd-1/.x.zst.1.part", "in flight", 0)
 	b.put("zstd-1/.x.zst.2.part", "left behind", 2)
 	b.put("etcd/v1/amd64/etcd.part", "in flight", 0)
@@ -163,9 +163,9 @@ func TestFiles(t *testing.T) {
 	}
 	need := Needed{Files: set("kubeadm/v1.34.4/amd64/kubeadm"), Digests: set(kept)}
 	b.same("plan", []string{"file .import-2", "file helm/v1/amd64/helm.part", "file kubeadm/v1.33.0/amd64/kubeadm",
-		"file zstd-1/.x.zst.2.part", "file zstd-1/" + old + "-1.zst"}, b.prune(need, 0))
+		"file zstd-1/.x.zst.2.part", "file zstd-1/" + old + "-9-1.zst"}, b.prune(need, 0))
 	b.same("left", []string{".import-1/0000001", "etcd/v1/amd64/etcd.part", "kubeadm/v1.34.4/amd64/kubeadm",
-		"zstd-1/.x.zst.1.part", "zstd-1/" + kept + "-2.zst"}, b.list())
+		"zstd-1/.x.zst.1.part", "zstd-1/" + kept + "-9-2.zst"}, b.list())
 	if _, err := os.Stat(filepath.Join(b.dir, "kubeadm/v1.33.0")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("an empty folder is left", err)
 	}
