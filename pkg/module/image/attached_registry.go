@@ -97,9 +97,14 @@ func (r *registryPlace) attached(ctx context.Context, to v1.Hash) (*attachments,
 			a.all = append(a.all, *at)
 		}
 	}
-	list, err := r.referrers(ctx, a, to)
+	found, err := r.referrers(ctx, a, to, maxReferrers)
 	if err != nil {
 		return nil, err
+	}
+	list := slices.SortedFunc(maps.Keys(found), func(a, b v1.Hash) int { return cmp.Compare(a.Hex, b.Hex) })
+	if len(list) > maxReferrers {
+		a.skip("all but", fmt.Sprintf("%d manifests that are attached to %s", maxReferrers, to))
+		list = list[:maxReferrers]
 	}
 	room := int64(maxDocument)
 	for _, digest := range list {
@@ -127,9 +132,10 @@ func (r *registryPlace) attached(ctx context.Context, to v1.Hash) (*attachments,
 // tagOf is the tag of what is attached to a manifest.
 func tagOf(to v1.Hash, suffix string) string { return to.Algorithm + "-" + to.Hex + suffix }
 
-// referrers lists the manifests that have one as their subject, by digest: from the registry's list, or from the index
-// that clients keep where it has none. Both are of the distribution specification 1.1.
-func (r *registryPlace) referrers(ctx context.Context, a *attachments, to v1.Hash) ([]v1.Hash, error) {
+// referrers finds the manifests that have one as their subject: in the registry's list, or in the index that clients keep
+// where it has none. Both are of the distribution specification 1.1. Of a long list it reads until there are more than
+// enough.
+func (r *registryPlace) referrers(ctx context.Context, a *attachments, to v1.Hash, enough int) (map[v1.Hash]bool, error) {
 	page, err := r.get(ctx, r.address("referrers", to.String()))
 	if err == nil && (page == nil || page.media != types.OCIImageIndex) {
 		page, err = r.get(ctx, r.address("manifests", tagOf(to, "")))
@@ -139,7 +145,7 @@ func (r *registryPlace) referrers(ctx context.Context, a *attachments, to v1.Has
 		if err := page.listed(found); err != nil {
 			return nil, fmt.Errorf("the list of referrers: %w", err)
 		}
-		if n == maxPages || len(found) > maxReferrers || page.next == "" {
+		if n == maxPages || len(found) > enough || page.next == "" {
 			break
 		}
 		page, err = r.get(ctx, page.next)
@@ -149,12 +155,7 @@ func (r *registryPlace) referrers(ctx context.Context, a *attachments, to v1.Has
 		err = nil
 	}
 	delete(found, to)
-	all := slices.SortedFunc(maps.Keys(found), func(a, b v1.Hash) int { return cmp.Compare(a.Hex, b.Hex) })
-	if len(all) > maxReferrers {
-		a.skip("all but", fmt.Sprintf("%d manifests that are attached to %s", maxReferrers, to))
-		all = all[:maxReferrers]
-	}
-	return all, err
+	return found, err
 }
 
 // listed adds the digests of a page of a list.
@@ -319,16 +320,16 @@ func (r *registryPlace) record() error { return nil }
 // attach implements target. A tag is replaced only if nothing of it is lost: the registry's users can have signed the
 // image themselves.
 func (r *registryPlace) attach(ctx context.Context, to v1.Hash, a *attachments) (changed bool, err error) {
-	var listed []v1.Hash
+	var listed map[v1.Hash]bool
 	if len(a.referrers().Manifests) > 0 {
-		if listed, err = r.referrers(ctx, &attachments{}, to); err != nil {
+		if listed, err = r.referrers(ctx, &attachments{}, to, maxObjects); err != nil {
 			return false, err
 		}
 	}
 	for _, at := range a.all {
 		ref := name.Reference(r.ref.Context().Digest(at.Digest.String()))
 		if at.suffix == "" {
-			if slices.Contains(listed, at.Digest) {
+			if listed[at.Digest] {
 				continue
 			}
 		} else {
@@ -348,30 +349,34 @@ func (r *registryPlace) attach(ctx context.Context, to v1.Hash, a *attachments) 
 	return changed, nil
 }
 
-// keeps reports whether the registry keeps what it has under a tag: the same, or more.
+// keeps reports whether the registry keeps what it has under a tag: the same, or more, or something else.
 func (r *registryPlace) keeps(ctx context.Context, a *attachments, ref name.Reference, at attachment) (bool, error) {
 	d, err := r.get(ctx, r.address("manifests", ref.Identifier()))
-	if err != nil {
+	const lost = "has others in the registry, which would be lost: it is kept as it is"
+	switch {
+	case errors.Is(err, errTooLarge):
+		a.skip(artifact.FullName(ref), lost)
+		return true, nil
+	case err != nil:
 		return false, fmt.Errorf("%s: %w", artifact.FullName(ref), err)
-	}
-	if d == nil {
+	case d == nil:
 		return false, nil
 	}
-	if digest, _, err := v1.SHA256(bytes.NewReader(d.text)); err != nil || digest == at.Digest {
+	digest, _, err := v1.SHA256(bytes.NewReader(d.text))
+	if err != nil || digest == at.Digest {
 		return err == nil, err
 	}
-	var theirs attached
-	if err := json.Unmarshal(d.text, &theirs); err != nil {
-		return false, fmt.Errorf("%s: %w", artifact.FullName(ref), err)
-	}
 	ours, err := at.picture.image.Manifest()
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
-	case hasAll(ours.Layers, theirs.Layers):
+	}
+	var theirs attached
+	isImage := json.Unmarshal(d.text, &theirs) == nil && cmp.Or(theirs.MediaType, d.media).IsImage()
+	if isImage && hasAll(ours.Layers, theirs.Layers) {
 		return false, nil
-	case !hasAll(theirs.Layers, ours.Layers):
-		a.skip(artifact.FullName(ref), "has others in the registry, which would be lost: it is kept as it is")
+	}
+	if !isImage || !hasAll(theirs.Layers, ours.Layers) {
+		a.skip(artifact.FullName(ref), lost)
 	}
 	return true, nil
 }

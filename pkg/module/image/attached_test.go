@@ -425,6 +425,57 @@ func TestAttachedLosesNothing(t *testing.T) {
 	}
 }
 
+// What a registry has under a tag of cosign's, and is no signature, is not replaced either.
+func TestAttachedReplacesNoOthers(t *testing.T) {
+	s, d := plain(t), plain(t)
+	g := newSigned(t, s, "web")
+	tag := tagOf(g.digest, ".sig")
+	d.push(t, "web:"+tag, artifacttest.PlatformIndex(t, "amd64"))
+	before := d.digest(t, "web:"+tag)
+	for what, answer := range map[string]func(w http.ResponseWriter, r *http.Request) bool{
+		"an index": nil,
+		"a page that does not end": func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, tag) {
+				return false
+			}
+			_, _ = w.Write(bytes.Repeat([]byte(" "), maxDocument+1))
+			return true
+		},
+	} {
+		d.first = answer
+		args := value.NewDict("tls", plainTLS(s, d), "attached", true, "src", s.host+"/web:1", "dest", d.host+"/web:1")
+		r := moduletest.Run(t, spec(t), args, moduletest.Options{})
+		if r.Failed || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "it is kept as it is") {
+			t.Errorf("%s: %+v", what, r)
+		}
+		d.first = nil
+		if after := d.digest(t, "web:"+tag); after != before {
+			t.Errorf("%s was replaced", what)
+		}
+	}
+}
+
+// A registry that has more attached than is copied gets nothing a second time.
+func TestAttachedToMuch(t *testing.T) {
+	for kind, options := range kinds {
+		s, d := plain(t), newServer(t, httptest.NewServer, options...)
+		image := artifacttest.PlatformImage(t, "amd64")
+		s.push(t, "web:1", image)
+		for i := range maxReferrers + 5 {
+			to, referrer := d, artifacttest.Referrer(t, image, "a/b", fmt.Sprint(i))
+			if i < 5 {
+				to = s
+			}
+			to.push(t, "web@"+digestOf(t, referrer), referrer)
+		}
+		first, second := moduletest.RunTwice(t, spec(t), value.NewDict("tls", plainTLS(s, d), "attached", true, "src",
+			s.host+"/web:1", "dest", d.host+"/web:1"), moduletest.Options{})
+		if warnings := append(first.Warnings, second.Warnings...); len(warnings) > 0 {
+			t.Errorf("%s: the warnings are %q", kind, warnings)
+		}
+	}
+}
+
 // hostile is a registry that answers requests for what is attached to an image itself.
 func hostile(t *testing.T, answer func(w http.ResponseWriter, path string, to v1.Hash) bool) (r module.Result, dir string) {
 	t.Helper()
