@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -21,6 +22,7 @@ const (
 	maxDocument        = 4 << 20  // bytes of a manifest, of all referrers' manifests together, and of a page of a list
 	maxObjects         = 50_000   // of a document: in memory they need a hundred times its bytes
 	maxPages           = 16       // of a list
+	maxReason          = 300      // bytes of why something is not copied, which can quote what a registry has sent
 )
 
 // suffixes are those of cosign's tags: sha256-HEX.sig and so on.
@@ -39,7 +41,13 @@ type attachments struct {
 	skipped []string // what is not copied, and why
 }
 
-func (a *attachments) skip(what, why string) { a.skipped = append(a.skipped, what+" "+why) }
+// skip notes something that is not copied.
+func (a *attachments) skip(what, why string) {
+	if len(why) > maxReason {
+		why = strings.ToValidUTF8(why[:maxReason], "") + "..."
+	}
+	a.skipped = append(a.skipped, what+" "+why)
+}
 
 // referrers is the index of those that name their subject, as the distribution specification has it for registries
 // that do not list them ("Referrers Tag Schema").

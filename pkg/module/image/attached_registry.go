@@ -64,10 +64,15 @@ func (r *registryPlace) get(ctx context.Context, address string) (*document, err
 		d.media = types.MediaType(media)
 	}
 	d.text, err = io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
-	if err == nil && (len(d.text) > maxDocument || bytes.Count(d.text, []byte("{")) > maxObjects) {
+	if err == nil && (len(d.text) > maxDocument || objects(d.text) > maxObjects) {
 		err = errTooLarge
 	}
 	return d, err
+}
+
+// objects is how many objects a document can have: null in a list is one, too.
+func objects(text []byte) int {
+	return bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("null"))
 }
 
 // nextPage returns the address in the Link header of a list. Only the same registry is followed.
@@ -106,7 +111,7 @@ func (r *registryPlace) attached(ctx context.Context, to v1.Hash) (*attachments,
 		a.skip("all but", fmt.Sprintf("%d manifests that are attached to %s", maxReferrers, to))
 		list = list[:maxReferrers]
 	}
-	room := int64(maxDocument)
+	room := int64(maxDocument - 1024) // the index of them is a document, too
 	for _, digest := range list {
 		at, err := r.attachment(ctx, a, digest.String(), to)
 		if err != nil {
@@ -188,6 +193,12 @@ type attached struct {
 // match that, and name the manifest that it is attached to as its subject: otherwise it is not attached.
 func (r *registryPlace) attachment(ctx context.Context, a *attachments, reference string, to v1.Hash) (*attachment, error) {
 	what := r.ref.Context().Name() + ":" + reference
+	pinned, err := v1.NewHash(reference)
+	isReferrer := err == nil // a tag is no digest
+	if isReferrer && pinned.Algorithm != "sha256" {
+		a.skip(what, "has no digest of sha256: only those are copied")
+		return nil, nil //nolint:nilnil // it is skipped
+	}
 	d, err := r.get(ctx, r.address("manifests", reference))
 	if errors.Is(err, errTooLarge) {
 		a.skip(what, err.Error())
@@ -200,11 +211,9 @@ func (r *registryPlace) attachment(ctx context.Context, a *attachments, referenc
 	if err != nil {
 		return nil, err
 	}
-	pinned, err := v1.NewHash(reference)
-	if err == nil && pinned != digest {
+	if isReferrer && pinned != digest {
 		return nil, &damagedError{pinned, "has the digest " + digest.String()}
 	}
-	isReferrer := err == nil
 	var m attached
 	if err := json.Unmarshal(d.text, &m); err != nil {
 		a.skip(what, "is not a manifest: "+err.Error())
@@ -241,7 +250,10 @@ func (m *attached) unsuited(media types.MediaType, size int64) string {
 		return fmt.Sprintf("names %d blobs: at most %d are copied", len(blobs), maxAttachmentBlobs)
 	}
 	for _, b := range blobs {
-		if b.Size < 0 || b.Size > maxAttachment || b.Digest.Hex == "" {
+		if b.Digest.Algorithm != "sha256" {
+			return "names a blob that has no digest of sha256: only those are copied"
+		}
+		if b.Size < 0 || b.Size > maxAttachment {
 			return fmt.Sprintf("names a blob of %d bytes: at most %d are copied", b.Size, maxAttachment)
 		}
 		size += b.Size

@@ -561,6 +561,25 @@ func TestHostileAttachments(t *testing.T) {
 			}
 			return strings.HasSuffix(path, made(9)) && send(w, `{"schemaVersion":2,`+config+`}`)
 		}, made(9) + " is damaged", ""},
+		{"a referrer with another algorithm", func(w http.ResponseWriter, path string, _ v1.Hash) bool {
+			if strings.Contains(path, "/referrers/") {
+				list(w, "sha512:"+strings.Repeat("0", 128))
+				return true
+			}
+			return strings.Contains(path, "/sha512:") && send(w, `{"schemaVersion":2,`+config+`}`)
+		}, "", "has no digest of sha256"},
+		{"a layer with another algorithm", func(w http.ResponseWriter, path string, to v1.Hash) bool {
+			return strings.HasSuffix(path, to.Hex+".sig") && send(w, `{"schemaVersion":2,`+config+
+				`,"layers":[{"mediaType":"a/b","size":5,"digest":"sha512:`+strings.Repeat("0", 128)+`"}]}`)
+		}, "", "names a blob that has no digest of sha256"},
+		{"a long digest", func(w http.ResponseWriter, path string, to v1.Hash) bool {
+			return strings.HasSuffix(path, to.Hex+".sig") && send(w, `{"schemaVersion":2,"config":{"digest":"sha256:`+
+				strings.Repeat("0", 1<<20)+`"}}`)
+		}, "", "is not a manifest"},
+		{"layers that are nothing", func(w http.ResponseWriter, path string, to v1.Hash) bool {
+			return strings.HasSuffix(path, to.Hex+".sig") && send(w, `{"schemaVersion":2,`+config+`,"layers":[`+
+				strings.Repeat("null,", 800_000)+`null]}`)
+		}, "", "or 50000 objects"},
 		{"a cycle", func(w http.ResponseWriter, path string, to v1.Hash) bool {
 			if strings.Contains(path, "/referrers/") {
 				list(w, to.String(), path[strings.LastIndex(path, "/")+1:])
@@ -599,7 +618,10 @@ func TestHostileAttachments(t *testing.T) {
 			t.Errorf("%s: %+v", c.what, r)
 		}
 		if (len(r.Warnings) > 0) != (c.warning != "") || !strings.Contains(strings.Join(r.Warnings, "\n"), c.warning) {
-			t.Errorf("%s: the warnings are %q", c.what, r.Warnings)
+			t.Errorf("%s: the warnings are %.500q", c.what, r.Warnings)
+		}
+		if n := len(strings.Join(r.Warnings, "")); n > 2000 {
+			t.Errorf("%s: the warnings have %d bytes", c.what, n)
 		}
 		if r.Failed {
 			continue
