@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 
@@ -157,7 +158,7 @@ func (a *access) RoundTrip(req *http.Request) (*http.Response, error) {
 		t = own
 	}
 	resp, err := t.RoundTrip(req)
-	if err == nil && strings.Contains(req.URL.Path, "/referrers/") && listsNone(resp) {
+	if err == nil && path.Base(path.Dir(req.URL.Path)) == "referrers" && listsNone(resp) {
 		resp.StatusCode = http.StatusNotFound // which the library knows, and falls back to tags
 	}
 	if err == nil && a.rate != nil {

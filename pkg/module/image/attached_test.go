@@ -361,6 +361,18 @@ func TestAttachedAndFailures(t *testing.T) {
 	g.check(t, d, "web")
 }
 
+// A repository can have the name of the registry's list.
+func TestAttachedToReferrers(t *testing.T) {
+	s, d := plain(t), plain(t)
+	g := newSigned(t, s, "a/referrers/b")
+	s.push(t, "referrers/blobs:1", artifacttest.PlatformImage(t, "amd64"))
+	moduletest.RunTwice(t, spec(t), value.NewDict("tls", plainTLS(s, d), "attached", true, "src", s.host+"/a/referrers/b:1",
+		"dest", d.host+"/b/referrers/c:1"), moduletest.Options{})
+	g.check(t, d, "b/referrers/c")
+	moduletest.RunTwice(t, spec(t), value.NewDict("tls", plainTLS(s), "src", s.host+"/referrers/blobs:1",
+		"dest", "oci:"+t.TempDir()+":example.org/blobs:1"), moduletest.Options{})
+}
+
 // attachedItems lists what a file has attached to images.
 func attachedItems(t testing.TB, path string) []artifact.Item {
 	t.Helper()
