@@ -1,15 +1,18 @@
 package foreign
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"kubekey/pkg/artifact"
 	"kubekey/pkg/artifact/artifacttest"
@@ -129,5 +132,45 @@ func TestImagesNamedLikeSignatures(t *testing.T) {
 	err := i.add(t.Context(), "quay.io/app/web:sha256-"+strings.Repeat("0", 64)+".sig", p.manifest, nil, "a.tar")
 	if err == nil || !strings.Contains(err.Error(), "use another one") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Indexes that list each other many times are read once.
+func TestIndexesOfIndexes(t *testing.T) {
+	for _, name := range []string{"quay.io/app/web:v2", "quay.io/app/web:sha256-" + strings.Repeat("0", 64)} {
+		p, dir := newPicture(t, "amd64", "web", false), t.TempDir()
+		blobs, last := p.blobs, p.manifest
+		for range 3 {
+			last.Platform = &v1.Platform{OS: "linux", Architecture: "amd64"}
+			text := encoded(t, v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex,
+				Manifests: slices.Repeat([]v1.Descriptor{last}, 300)})
+			last = descriptor(types.OCIImageIndex, text)
+			blobs[last.Digest.Hex] = text
+		}
+		last.Annotations = map[string]string{refName: name}
+		write := func(name string, text []byte) {
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for digest, text := range blobs {
+			write("blobs/sha256/"+digest, text)
+		}
+		write("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`))
+		write("index.json", encoded(t, v1.IndexManifest{SchemaVersion: 2, Manifests: []v1.Descriptor{last}}))
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		i, err := Read(ctx, []string{dir}, Options{Cache: t.TempDir(), Catalog: knownCatalog{}, AllowUnverified: true})
+		stop()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if err := i.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -125,7 +125,7 @@ func (i *Import) add(ctx context.Context, ref string, desc v1.Descriptor, blobs 
 	if to, _ := artifact.AttachedTo(ref); to != "" {
 		return fmt.Errorf("image %s: its tag is that of a signature or attestation of an image: use another one", ref)
 	}
-	c := &collector{ctx: ctx, i: i, blobs: blobs, done: map[v1.Hash]v1.Platform{}}
+	c := newCollector(ctx, i, blobs)
 	if err := c.collect(desc); err != nil {
 		return fmt.Errorf("image %s: %w", ref, err)
 	}
@@ -145,9 +145,11 @@ func (i *Import) add(ctx context.Context, ref string, desc v1.Descriptor, blobs 
 
 // attach verifies a signature or attestation, or an index of them, and adds it under its name. It becomes part of the
 // file if the image does that it is attached to.
-func (i *Import) attach(ctx context.Context, ref string, desc v1.Descriptor, blobs map[string]file, source string) error {
+func (i *Import) attach(ctx context.Context, ref string, desc v1.Descriptor, blobs map[string]file,
+	source string) error {
 	i.found++
-	c := &collector{ctx: ctx, i: i, blobs: blobs, done: map[v1.Hash]v1.Platform{}, attached: true}
+	c := newCollector(ctx, i, blobs)
+	c.attached = true
 	if err := c.collect(desc); err != nil {
 		return fmt.Errorf("%s: %w", ref, err)
 	}
@@ -165,9 +167,14 @@ type collector struct {
 	i         *Import
 	blobs     map[string]file         // by digest
 	done      map[v1.Hash]v1.Platform // manifests that were collected
+	indexes   map[v1.Hash]bool        // those that were read: an index can list another one many times
 	platforms []v1.Platform
 	depth     int
 	attached  bool // it is attached to an image: it has no platform, and is complete
+}
+
+func newCollector(ctx context.Context, i *Import, blobs map[string]file) *collector {
+	return &collector{ctx: ctx, i: i, blobs: blobs, done: map[v1.Hash]v1.Platform{}, indexes: map[v1.Hash]bool{}}
 }
 
 // collect adds a manifest or index with everything that it names.
@@ -175,11 +182,15 @@ func (c *collector) collect(d v1.Descriptor) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
+	if d.MediaType.IsIndex() && c.indexes[d.Digest] {
+		return nil
+	}
 	text, err := c.document(d)
 	if err != nil {
 		return err
 	}
 	if d.MediaType.IsIndex() {
+		c.indexes[d.Digest] = true
 		m, err := v1.ParseIndexManifest(bytes.NewReader(text))
 		if err != nil {
 			return fmt.Errorf("the index %s: %w", d.Digest, err)
