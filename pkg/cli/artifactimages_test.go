@@ -146,9 +146,14 @@ func TestArtifactImages(t *testing.T) {
 	if got := command(0, "artifact", "sbom", file); strings.Contains(got, ".sig") {
 		t.Error("the SBOM has the signature as a component")
 	}
-	if got := command(0, "artifact", "prune", "--keep", file, "--workdir", filepath.Join(dir, "work"), "--check"); strings.Contains(
-		got, "sha256-") {
+	if got := command(0, "artifact", "prune", "--keep", file, "--workdir", filepath.Join(dir, "work"),
+		"--check"); strings.Contains(got, "sha256-") {
 		t.Errorf("prune would remove what is attached to an image that is kept:\n%s", got)
+	}
+	want := "1 images with 1 signatures and attestations, 0 charts, 0 files, 2 of them unverified"
+	if got := command(0, "artifact", "import", filepath.Join(dir, "work", "cache", "images"), "-o", filepath.Join(dir, "in.tar"),
+		"--allow-unverified", "--workdir", filepath.Join(dir, "work")); !strings.Contains(got, want) {
+		t.Errorf("the cache is imported as\n%s", got)
 	}
 
 	h := newHarbor(t)

@@ -195,11 +195,15 @@ func namesakes(c *catalog.Catalog, m *artifact.Manifest) *value.Dict {
 }
 
 func (a *app) reportImport(in *importFlags, m *artifact.Manifest, changed bool, others *value.Dict) error {
-	counts := map[artifact.Kind]int{}
+	counts, attached := map[artifact.Kind]int{}, 0
 	unverified := value.NewDict()
 	var size int64
 	for _, i := range m.Items {
-		counts[i.Kind]++
+		if i.IsAttached() {
+			attached++
+		} else {
+			counts[i.Kind]++
+		}
 		if i.Unverified {
 			unverified.Set(cmp.Or(i.File, i.Name), i.SHA256)
 		}
@@ -209,8 +213,8 @@ func (a *app) reportImport(in *importFlags, m *artifact.Manifest, changed bool, 
 	}
 	if in.format == "json" {
 		text, err := value.JSON(value.NewDict("dest", in.output, "changed", changed, "items", len(m.Items),
-			"images", counts[artifact.KindImage], "unverified", unverified, "namesakes", others, "bytes", int(size)),
-			value.JSONOptions{Indent: 2})
+			"images", counts[artifact.KindImage], "attached", attached, "unverified", unverified, "namesakes", others,
+			"bytes", int(size)), value.JSONOptions{Indent: 2})
 		if err != nil {
 			return err
 		}
@@ -221,9 +225,13 @@ func (a *app) reportImport(in *importFlags, m *artifact.Manifest, changed bool, 
 	if !changed {
 		state = "unchanged:"
 	}
-	a.row("%s %s: %d images, %d charts, %d files, %d of them unverified; %d bytes", state, in.output,
-		counts[artifact.KindImage], counts[artifact.KindChart],
-		len(m.Items)-counts[artifact.KindImage]-counts[artifact.KindChart], unverified.Len(), size)
+	with := ""
+	if attached > 0 {
+		with = fmt.Sprintf(" with %d signatures and attestations", attached)
+	}
+	a.row("%s %s: %d images%s, %d charts, %d files, %d of them unverified; %d bytes", state, in.output,
+		counts[artifact.KindImage], with, counts[artifact.KindChart],
+		len(m.Items)-attached-counts[artifact.KindImage]-counts[artifact.KindChart], unverified.Len(), size)
 	for name, other := range others.All() {
 		a.row("%s is in the file, %s of the catalog is not: if they are the same image, copy it under that name "+
 			"(skopeo copy), and import the copy", name, other)
