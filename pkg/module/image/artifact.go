@@ -59,9 +59,9 @@ func (o *offlinePlace) attached(_ context.Context, to v1.Hash) (*attachments, er
 		}
 		_, suffix := artifact.AttachedTo(i.Name)
 		if index != nil {
-			err = a.addIndex(index)
+			err = a.addIndex(index, suffix, to)
 		} else {
-			err = a.addImage(image, suffix)
+			err = a.addImage(image, suffix, to)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", i, err)

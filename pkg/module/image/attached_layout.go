@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,7 +77,7 @@ func (l *layoutPlace) attached(_ context.Context, to v1.Hash) (*attachments, err
 		if err := l.verify(d, true, picture{}); err != nil {
 			return nil, err
 		}
-		if err := a.addOf(root, d); err != nil {
+		if err := a.addOf(root, d, to); err != nil {
 			return nil, err
 		}
 	}
@@ -86,48 +85,66 @@ func (l *layoutPlace) attached(_ context.Context, to v1.Hash) (*attachments, err
 }
 
 // addOf adds what an entry of a layout's index is: something with a tag, or an index of referrers.
-func (a *attachments) addOf(layout v1.ImageIndex, d v1.Descriptor) error {
+func (a *attachments) addOf(layout v1.ImageIndex, d v1.Descriptor, to v1.Hash) error {
+	_, suffix := artifact.AttachedTo(d.Annotations[refName])
 	if d.MediaType.IsIndex() {
 		index, err := layout.ImageIndex(d.Digest)
 		if err != nil {
 			return err
 		}
-		return a.addIndex(index)
+		return a.addIndex(index, suffix, to)
 	}
 	image, err := layout.Image(d.Digest)
 	if err != nil {
 		return err
 	}
-	_, suffix := artifact.AttachedTo(d.Annotations[refName])
-	return a.addImage(image, suffix)
+	return a.addImage(image, suffix, to)
 }
 
 // addIndex adds the manifests of an index of referrers, with what the index says about them.
-func (a *attachments) addIndex(index v1.ImageIndex) error {
+func (a *attachments) addIndex(index v1.ImageIndex, suffix string, to v1.Hash) error {
 	m, err := index.IndexManifest()
 	if err != nil {
 		return err
 	}
+	if suffix != "" {
+		a.skip(tagOf(to, suffix), notImage(m.MediaType))
+		return nil
+	}
 	for _, d := range m.Manifests {
 		if !d.MediaType.IsImage() {
-			return fmt.Errorf("%s is no image manifest", d.Digest)
+			a.skip(d.Digest.String(), notImage(d.MediaType))
+			continue
 		}
 		image, err := index.Image(d.Digest)
 		if err != nil {
 			return err
+		}
+		manifest, err := image.Manifest()
+		if err != nil {
+			return err
+		}
+		if manifest.Subject == nil || manifest.Subject.Digest != to {
+			a.skip(d.Digest.String(), "does not name "+to.String()+" as its subject: it is not copied")
+			continue
 		}
 		a.all = append(a.all, attachment{d, "", picture{image: image}})
 	}
 	return nil
 }
 
-// addImage adds something with a tag.
-func (a *attachments) addImage(image v1.Image, suffix string) error {
+// addImage adds something with a tag of cosign's.
+func (a *attachments) addImage(image v1.Image, suffix string, to v1.Hash) error {
 	d, err := partial.Descriptor(image)
-	if err == nil {
+	switch {
+	case err != nil:
+		return err
+	case suffix == "":
+		a.skip(tagOf(to, suffix), "is not a list of referrers: it is not copied")
+	default:
 		a.all = append(a.all, attachment{*d, suffix, picture{image: image}})
 	}
-	return err
+	return nil
 }
 
 // attach implements target.

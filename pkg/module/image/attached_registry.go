@@ -243,7 +243,7 @@ func (r *registryPlace) attachment(ctx context.Context, a *attachments, referenc
 // unsuited says why something is not copied; "" if it is.
 func (m *attached) unsuited(media types.MediaType, size int64) string {
 	if !media.IsImage() {
-		return fmt.Sprintf("has the type %q: only image manifests are copied", media)
+		return notImage(media)
 	}
 	blobs := append([]v1.Descriptor{m.Config}, m.Layers...)
 	if len(blobs) > maxAttachmentBlobs {
@@ -262,6 +262,11 @@ func (m *attached) unsuited(media types.MediaType, size int64) string {
 		return fmt.Sprintf("has %d bytes: at most %d are copied", size, maxAttachment)
 	}
 	return ""
+}
+
+// notImage says why something of another type is not copied.
+func notImage(media types.MediaType) string {
+	return fmt.Sprintf("has the type %q: only image manifests are copied", media)
 }
 
 // remoteAttachment implements partial.CompressedImageCore.

@@ -18,6 +18,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
@@ -359,6 +362,54 @@ func TestAttachedAndFailures(t *testing.T) {
 		d.host+"/web:1"), moduletest.Options{})
 	d.first = nil
 	g.check(t, d, "web")
+}
+
+// What a layout has under such tags, and is not attached to the image, is not copied. The rest is.
+func TestNotAttached(t *testing.T) {
+	dir, ref := t.TempDir(), "example.org/web:1"
+	at, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := artifacttest.PlatformIndex(t, "amd64", "arm64")
+	referrer := artifacttest.Referrer(t, image, "a/b", "text")
+	other := artifacttest.Referrer(t, artifacttest.PlatformImage(t, "amd64"), "a/b", "about another image")
+	index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
+		mutate.IndexAddendum{Add: artifacttest.PlatformIndex(t, "amd64")}, mutate.IndexAddendum{Add: other},
+		mutate.IndexAddendum{Add: referrer})
+	for name, i := range map[string]v1.ImageIndex{ref: image, artifact.AttachedName(ref, hashOf(t, image), ""): index,
+		artifact.AttachedName(ref, hashOf(t, image), ".sig"): index} {
+		if err := at.AppendIndex(i, layout.WithAnnotations(map[string]string{refName: name})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := image.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := layout.WithAnnotations(map[string]string{refName: artifact.AttachedName(ref, m.Manifests[0].Digest, "")})
+	if err := at.AppendImage(other, name); err != nil {
+		t.Fatal(err)
+	}
+	for what, source := range map[string]*value.Dict{
+		"a layout": value.NewDict("src", "oci:"+dir+":"+ref),
+		"a file":   value.NewDict("src", ref, "artifact", []any{file(t, dir, ref)}),
+	} {
+		s := newServer(t, httptest.NewServer, registry.WithReferrersSupport(true))
+		for key, v := range value.NewDict("tls", plainTLS(s), "attached", true, "dest", s.host+"/web:1").All() {
+			source.Set(key, v)
+		}
+		r, _ := moduletest.RunTwice(t, spec(t), source, moduletest.Options{})
+		text := strings.Join(r.Warnings, "\n")
+		if len(r.Warnings) != 4 || strings.Count(text, "only image manifests are copied") != 2 ||
+			!strings.Contains(text, digestOf(t, other)+" does not name ") ||
+			!strings.Contains(text, tagOf(m.Manifests[0].Digest, "")+" is not a list of referrers") {
+			t.Errorf("%s: the warnings are %q", what, r.Warnings)
+		}
+		if s.digest(t, "web@"+digestOf(t, referrer)) == "" {
+			t.Errorf("%s: the referrer is missing", what)
+		}
+	}
 }
 
 // A repository can have the name of the registry's list.
