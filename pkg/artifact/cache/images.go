@@ -10,12 +10,13 @@ import (
 	"maps"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"kubekey/pkg/artifact"
 )
 
 // maxDocument is the largest index or manifest that is read, in bytes.
@@ -113,9 +114,6 @@ func findImages(root *os.Root, need map[string]bool, before, now time.Time) (ima
 // key is an image under a name.
 func key(d v1.Descriptor) string { return d.Annotations[refName] + "@" + d.Digest.String() }
 
-// attachedTag is the tag of what is attached to an image, where a registry has no other place for it.
-var attachedTag = regexp.MustCompile(`:sha256-([0-9a-f]{64})([.][a-z]+)?$`)
-
 // kept lists the images of the index for which keep is true, and what is attached to them: signatures, attestations.
 func (l *layout) kept(keep func(v1.Descriptor) bool) []v1.Descriptor {
 	var out, rest []v1.Descriptor
@@ -128,8 +126,8 @@ func (l *layout) kept(keep func(v1.Descriptor) bool) []v1.Descriptor {
 	}
 	reached := l.reach(out)
 	for _, d := range rest {
-		if m := attachedTag.FindStringSubmatch(d.Annotations[refName]); m != nil && reached[m[1]] ||
-			reached[l.subject(d)] {
+		to, _ := artifact.AttachedTo(d.Annotations[refName])
+		if reached[strings.TrimPrefix(to, "sha256:")] || reached[l.subject(d)] {
 			out = append(out, d)
 		}
 	}
