@@ -154,13 +154,21 @@ func (g *signed) check(t testing.TB, s *server, repository string) {
 	}
 }
 
-// file writes an offline file of images in a layout.
+// file writes an offline file of images in a layout, for two architectures.
 func file(t testing.TB, layout string, refs ...string) string {
 	t.Helper()
+	return fileFor(t, layout, []string{"amd64", "arm64"}, refs...)
+}
+
+func fileFor(t testing.TB, layout string, arches []string, refs ...string) string {
+	t.Helper()
 	b := artifact.NewBuilder(t.TempDir(), artifact.Covers{}, nil)
+	var platforms []v1.Platform
+	for _, arch := range arches {
+		platforms = append(platforms, v1.Platform{OS: "linux", Architecture: arch})
+	}
 	for _, ref := range refs {
-		if err := b.AddImage(t.Context(), artifact.Item{Name: ref}, layout, []v1.Platform{{OS: "linux", Architecture: "amd64"},
-			{OS: "linux", Architecture: "arm64"}}); err != nil {
+		if err := b.AddImage(t.Context(), artifact.Item{Name: ref}, layout, platforms); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -225,6 +233,43 @@ func TestAttachedTravelsAlong(t *testing.T) {
 				moduletest.RunTwice(t, spec(t), value.NewDict("tls", plainTLS(third), "attached", true,
 					"src", "oci:"+dir+":example.org/web:1", "dest", third.host+"/again:1"), moduletest.Options{})
 			})
+		}
+	}
+}
+
+// With one architecture of several, an image keeps its own digest and what is attached to it. The index is another one.
+func TestAttachedToOneArchitecture(t *testing.T) {
+	for kind, options := range kinds {
+		s, d := plain(t), newServer(t, httptest.NewServer, options...)
+		g := newSigned(t, s, "web")
+		dir := t.TempDir()
+		args := pull(s, dir, "web:1")
+		args.Set("platforms", []any{"amd64"})
+		moduletest.RunTwice(t, spec(t), args, moduletest.Options{})
+		path := fileFor(t, dir, []string{"amd64"}, "example.org/web:1")
+		for _, platforms := range [][]any{nil, {"amd64"}} {
+			repository := fmt.Sprint("copy", len(platforms))
+			moduletest.RunTwice(t, spec(t), value.NewDict("tls", plainTLS(d), "artifact", []any{path}, "attached", true,
+				"platforms", platforms, "src", "example.org/web:1", "dest", d.host+"/"+repository+":1"), moduletest.Options{})
+			for suffix, want := range map[string]bool{tagOf(g.amd, ".sig"): true, tagOf(g.digest, ".sig"): false,
+				tagOf(g.digest, ".att"): false} {
+				if has := d.digest(t, repository+":"+suffix) != ""; has != want {
+					t.Errorf("%s, platforms %v: %s is there: %v", kind, platforms, suffix, has)
+				}
+			}
+			repo, err := name.NewRepository(d.host+"/"+repository, name.Insecure)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for to, want := range map[v1.Hash]int{g.digest: 0, g.amd: 1} {
+				list, err := remote.Referrers(repo.Digest(to.String()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m, err := list.IndexManifest(); err != nil || len(m.Manifests) != want {
+					t.Errorf("%s, platforms %v: %s has the referrers %+v, %v", kind, platforms, to, m, err)
+				}
+			}
 		}
 	}
 }
