@@ -400,3 +400,35 @@ func TestDamagedInputsAreNamed(t *testing.T) {
 	r.must(err)
 	r.must(write(b))
 }
+
+// What is read of an image in the cache is verified before it is believed, and errors name the file to delete.
+func TestDamagedImagesAreNamed(t *testing.T) {
+	r := newRig(t)
+	root, err := r.layout.ImageIndex()
+	r.must(err)
+	list, err := root.IndexManifest()
+	r.must(err)
+	image, err := r.layout.Image(list.Manifests[1].Digest)
+	r.must(err)
+	m, err := image.Manifest()
+	r.must(err)
+	for _, digest := range []v1.Hash{list.Manifests[0].Digest, list.Manifests[1].Digest, m.Config.Digest, m.Layers[0].Digest} {
+		path := layoutPath(string(r.layout), digest.String())
+		whole := r.read(path)
+		for _, at := range []int{0, len(whole) / 2} {
+			text := slices.Clone(whole)
+			text[at] ^= 1
+			r.must(os.WriteFile(path, text, 0o644))
+			b := NewBuilder(r.dir, Covers{}, nil)
+			err := b.AddImage(t.Context(), Item{Name: indexRef}, string(r.layout), []v1.Platform{amd64})
+			err = errors.Join(err, b.AddImage(t.Context(), Item{Name: plainRef}, string(r.layout), []v1.Platform{amd64}))
+			if err == nil {
+				_, err = b.Write(t.Context(), filepath.Join(r.dir, "out.tar"), Options{})
+			}
+			if err == nil || !strings.Contains(err.Error(), "delete "+path) {
+				t.Errorf("byte %d of %s is changed: %v", at, digest, err)
+			}
+		}
+		r.must(os.WriteFile(path, whole, 0o644))
+	}
+}

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ const (
 // imageWalk finds the blobs of an image.
 type imageWalk struct {
 	ctx       context.Context
-	open      func(digest string) (io.ReadCloser, error) // opens a blob
+	open      func(digest string) (io.ReadCloser, error) // opens a blob; reading its end verifies it
 	stat      func(digest string) (int64, error)         // returns the size of a blob
 	platforms []v1.Platform
 	attached  bool // it is attached to an image: it has no platforms, and what it names is of any kind
@@ -181,7 +182,11 @@ func parse[T any](w *imageWalk, d v1.Descriptor, read func(io.Reader) (*T, error
 		return nil, err
 	}
 	defer func() { _ = r.Close() }() // only read
-	v, err := read(r)
+	text, err := io.ReadAll(r)       // to the end, where the digest is checked
+	if err != nil {
+		return nil, err
+	}
+	v, err := read(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", d.Digest, err)
 	}

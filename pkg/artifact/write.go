@@ -145,11 +145,17 @@ func (b *Builder) open(blob Blob) (*verifier, error) {
 	if v, ok := r.(*verifier); ok {
 		return v, nil // of another offline file
 	}
-	v := verified(r, blob.Size, blob.Digest)
 	if f, ok := r.(*os.File); ok {
-		v.fix = fmt.Sprintf(": delete %s, and run this again", f.Name())
+		return verifiedFile(f, blob), nil
 	}
-	return v, nil
+	return verified(r, blob.Size, blob.Digest), nil
+}
+
+// verifiedFile reads a file that is to be a blob. If it is another one, the error says which file to delete.
+func verifiedFile(f *os.File, blob Blob) *verifier {
+	v := verified(f, blob.Size, blob.Digest)
+	v.fix = fmt.Sprintf(": delete %s, and run this again", f.Name())
+	return v
 }
 
 // Content returns the content of an item, decoded, before the file is written. Reading its last byte fails
@@ -403,15 +409,25 @@ func (b *Builder) AddImage(ctx context.Context, item Item, dir string, platforms
 
 // walkLayout returns a walk of the images in an OCI layout.
 func walkLayout(ctx context.Context, dir string, platforms []v1.Platform) *imageWalk {
-	w := newWalk(ctx, func(digest string) (io.ReadCloser, error) {
-		return os.Open(layoutPath(dir, digest))
-	}, func(digest string) (int64, error) {
+	stat := func(digest string) (int64, error) {
 		info, err := os.Stat(layoutPath(dir, digest))
 		if err != nil {
 			return 0, err
 		}
 		return info.Size(), nil
-	})
+	}
+	w := newWalk(ctx, func(digest string) (io.ReadCloser, error) {
+		size, err := stat(digest)
+		if err != nil {
+			return nil, err
+		}
+		f, err := os.Open(layoutPath(dir, digest))
+		if err != nil {
+			return nil, err
+		}
+		v := verifiedFile(f, Blob{digest, size})
+		return decoded{v, v.close}, nil
+	}, stat)
 	w.platforms = platforms
 	return w
 }
