@@ -35,8 +35,20 @@ type document struct {
 // errTooLarge is a document of more bytes or objects than are read.
 var errTooLarge = fmt.Errorf("has more than %d bytes or %d objects", maxDocument, maxObjects)
 
-// get reads a document of the repository. What a registry rejects, such as a list that it does not know, it does not
+// ask reads a document of the repository. What a registry rejects, such as a list that it does not know, it does not
 // have: the answer is nil. A failure that can pass is an error.
+func (r *registryPlace) ask(ctx context.Context, address string) (*document, error) {
+	d, err := r.get(ctx, address)
+	if rejected := (*rejectedError)(nil); errors.As(err, &rejected) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return d, err
+}
+
+// rejectedError is that a registry does not answer a request, and will not do so later.
+type rejectedError struct{ error }
+
+// get reads a document of the repository: nil if there is none.
 func (r *registryPlace) get(ctx context.Context, address string) (*document, error) {
 	client, err := r.client(ctx)
 	if err != nil {
@@ -54,10 +66,13 @@ func (r *registryPlace) get(ctx context.Context, address string) (*document, err
 	}
 	defer func() { _ = resp.Body.Close() }() // only read
 	if err := transport.CheckError(resp, http.StatusOK); err != nil {
-		if passing(err) && resp.StatusCode != http.StatusNotImplemented {
+		switch {
+		case resp.StatusCode == http.StatusNotFound:
+			return nil, nil //nolint:nilnil // there is none
+		case passing(err) && resp.StatusCode != http.StatusNotImplemented:
 			return nil, err
 		}
-		return nil, nil //nolint:nilnil // there is none
+		return nil, &rejectedError{err}
 	}
 	d := &document{next: nextPage(req.URL, resp.Header.Values("Link"))}
 	if media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil {
@@ -141,9 +156,9 @@ func tagOf(to v1.Hash, suffix string) string { return to.Algorithm + "-" + to.He
 // where it has none. Both are of the distribution specification 1.1. Of a long list it reads until there are more than
 // enough.
 func (r *registryPlace) referrers(ctx context.Context, a *attachments, to v1.Hash, enough int) (map[v1.Hash]bool, error) {
-	page, err := r.get(ctx, r.address("referrers", to.String()))
+	page, err := r.ask(ctx, r.address("referrers", to.String()))
 	if err == nil && (page == nil || page.media != types.OCIImageIndex) {
-		page, err = r.get(ctx, r.address("manifests", tagOf(to, "")))
+		page, err = r.ask(ctx, r.address("manifests", tagOf(to, "")))
 	}
 	found := map[v1.Hash]bool{}
 	for n := 1; page != nil && err == nil; n++ {
@@ -153,7 +168,7 @@ func (r *registryPlace) referrers(ctx context.Context, a *attachments, to v1.Has
 		if n == maxPages || len(found) > enough || page.next == "" {
 			break
 		}
-		page, err = r.get(ctx, page.next)
+		page, err = r.ask(ctx, page.next)
 	}
 	if errors.Is(err, errTooLarge) {
 		a.skip("the list of what is attached to "+to.String(), err.Error())
@@ -199,7 +214,7 @@ func (r *registryPlace) attachment(ctx context.Context, a *attachments, referenc
 		a.skip(what, "has no digest of sha256: only those are copied")
 		return nil, nil //nolint:nilnil // it is skipped
 	}
-	d, err := r.get(ctx, r.address("manifests", reference))
+	d, err := r.ask(ctx, r.address("manifests", reference))
 	if errors.Is(err, errTooLarge) {
 		a.skip(what, err.Error())
 		return nil, nil //nolint:nilnil // it is skipped
@@ -369,8 +384,12 @@ func (r *registryPlace) attach(ctx context.Context, to v1.Hash, a *attachments) 
 // keeps reports whether the registry keeps what it has under a tag: the same, or more, or something else.
 func (r *registryPlace) keeps(ctx context.Context, a *attachments, ref name.Reference, at attachment) (bool, error) {
 	d, err := r.get(ctx, r.address("manifests", ref.Identifier()))
+	var rejected *rejectedError
 	const lost = "has others in the registry, which would be lost: it is kept as it is"
 	switch {
+	case errors.As(err, &rejected):
+		a.skip(artifact.FullName(ref), "cannot be read in the registry ("+err.Error()+"): it is kept as it is")
+		return true, nil
 	case errors.Is(err, errTooLarge):
 		a.skip(artifact.FullName(ref), lost)
 		return true, nil

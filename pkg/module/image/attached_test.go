@@ -549,6 +549,13 @@ func TestAttachedReplacesNoOthers(t *testing.T) {
 			_, _ = w.Write(bytes.Repeat([]byte(" "), maxDocument+1))
 			return true
 		},
+		"a tag that may not be read": func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, tag) {
+				return false
+			}
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		},
 	} {
 		d.first = answer
 		args := value.NewDict("tls", plainTLS(s, d), "attached", true, "src", s.host+"/web:1", "dest", d.host+"/web:1")
