@@ -356,7 +356,8 @@ func TestDamagedInputsAreNamed(t *testing.T) {
 	}
 	fails := func(what string, err error, path string) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), "delete "+path) && !strings.Contains(err.Error(), path+" has the sha256") {
+		if err == nil || !strings.Contains(err.Error(), "delete "+path) &&
+			!strings.Contains(err.Error(), path+" has the sha256") {
 			t.Errorf("%s: the error is %v", what, err)
 		}
 	}
@@ -412,7 +413,8 @@ func TestDamagedImagesAreNamed(t *testing.T) {
 	r.must(err)
 	m, err := image.Manifest()
 	r.must(err)
-	for _, digest := range []v1.Hash{list.Manifests[0].Digest, list.Manifests[1].Digest, m.Config.Digest, m.Layers[0].Digest} {
+	for _, digest := range []v1.Hash{list.Manifests[0].Digest, list.Manifests[1].Digest, m.Config.Digest,
+		m.Layers[0].Digest} {
 		path := layoutPath(string(r.layout), digest.String())
 		whole := r.read(path)
 		for _, at := range []int{0, len(whole) / 2} {

@@ -78,7 +78,8 @@ func (a Attachments) OfImage(i Item) []Item {
 const UnverifiedAnnotation = "kk.unverified"
 
 // addAttached adds what an OCI layout has that is attached to an image with these blobs.
-func (b *Builder) addAttached(ctx context.Context, image Item, list []v1.Descriptor, dir string, blobs map[Blob]bool) error {
+func (b *Builder) addAttached(ctx context.Context, image Item, list []v1.Descriptor, dir string,
+	blobs map[Blob]bool) error {
 	has := make(map[string]bool, len(blobs))
 	for blob := range blobs {
 		has[blob.Digest] = true
@@ -90,7 +91,8 @@ func (b *Builder) addAttached(ctx context.Context, image Item, list []v1.Descrip
 		}
 		w := walkLayout(ctx, dir, nil)
 		w.attached = true
-		item := Item{Kind: KindImage, Name: name, Unverified: image.Unverified || d.Annotations[UnverifiedAnnotation] == "true"}
+		item := Item{Kind: KindImage, Name: name,
+			Unverified: image.Unverified || d.Annotations[UnverifiedAnnotation] == "true"}
 		if err := w.collect(d, 0); err != nil {
 			return named(item.String(), err)
 		}

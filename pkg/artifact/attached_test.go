@@ -210,7 +210,8 @@ func TestIncompleteAttachments(t *testing.T) {
 		m.Items[n].Size -= size
 		m.Blobs = slices.DeleteFunc(m.Blobs, func(b artifact.Blob) bool { return b.Digest == gone })
 		f := s.write(b, "out.tar", artifact.Options{})
-		if err := f.Verify(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "is not in the offline file") {
+		err = f.Verify(t.Context(), nil, nil)
+		if err == nil || !strings.Contains(err.Error(), "is not in the offline file") {
 			t.Errorf("%q: %v", suffix, err)
 		}
 	}

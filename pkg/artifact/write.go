@@ -242,8 +242,8 @@ func isPacked(path string) (bool, error) {
 	return slices.ContainsFunc(packed, func(p string) bool { return bytes.HasPrefix(start[:n], []byte(p)) }), nil
 }
 
-// compressed names the copies in the cache: another encoder makes other bytes, so its version is in there. The name of a
-// copy is SHA256-SIZE-BLOB.zst: digest and size of its content, and the digest of itself.
+// compressed names the copies in the cache: another encoder makes other bytes, so its version is in there. The name of
+// a copy is SHA256-SIZE-BLOB.zst: digest and size of its content, and the digest of itself.
 const compressed = "zstd-1.20-default"
 
 // packedCopy is a compressed copy in the cache.

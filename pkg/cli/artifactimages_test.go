@@ -140,8 +140,9 @@ func TestArtifactImages(t *testing.T) {
 	if got := command(0, "artifact", "ls", file, "--images"); got != from+"/apps/web:1\n" {
 		t.Errorf("the images are %q", got)
 	}
-	if got := command(0, "artifact", "ls", file, "-o", "json"); strings.Count(got, `"attached_to": "`+digest.String()) != 1 {
-		t.Errorf("the list in JSON lacks what the signature is attached to:\n%s", got)
+	list = command(0, "artifact", "ls", file, "-o", "json")
+	if strings.Count(list, `"attached_to": "`+digest.String()) != 1 {
+		t.Errorf("the list in JSON lacks what the signature is attached to:\n%s", list)
 	}
 	if got := command(0, "artifact", "sbom", file); strings.Contains(got, ".sig") {
 		t.Error("the SBOM has the signature as a component")
@@ -151,8 +152,9 @@ func TestArtifactImages(t *testing.T) {
 		t.Errorf("prune would remove what is attached to an image that is kept:\n%s", got)
 	}
 	want := "1 images with 1 signatures and attestations, 0 charts, 0 files, 2 of them unverified"
-	if got := command(0, "artifact", "import", filepath.Join(dir, "work", "cache", "images"), "-o", filepath.Join(dir, "in.tar"),
-		"--allow-unverified", "--workdir", filepath.Join(dir, "work")); !strings.Contains(got, want) {
+	if got := command(0, "artifact", "import", filepath.Join(dir, "work", "cache", "images"), "-o",
+		filepath.Join(dir, "in.tar"), "--allow-unverified", "--workdir", filepath.Join(dir, "work")); !strings.Contains(
+		got, want) {
 		t.Errorf("the cache is imported as\n%s", got)
 	}
 

@@ -83,7 +83,8 @@ func fileSBOM(ctx context.Context, paths []string, item, cache string, format sb
 // onlyItem returns the manifest of a file with no items but those of a name.
 func onlyItem(f *artifact.File, name string) (*artifact.Manifest, error) {
 	m := *f.Manifest
-	m.Items = slices.DeleteFunc(slices.Clone(m.Items), func(i artifact.Item) bool { return i.Name != name || i.IsAttached() })
+	m.Items = slices.DeleteFunc(slices.Clone(m.Items),
+		func(i artifact.Item) bool { return i.Name != name || i.IsAttached() })
 	if len(m.Items) > 0 {
 		return &m, nil
 	}

@@ -75,7 +75,8 @@ func AddSignature(t testing.TB, image v1.Image, ref string, digest v1.Hash, key 
 	return image
 }
 
-// CheckSignature verifies a signature of a manifest with a public key, as cosign does: one of the image's must be right.
+// CheckSignature verifies a signature of a manifest with a public key, as cosign does: one of the image's must be
+// right.
 func CheckSignature(image v1.Image, digest v1.Hash, key *ecdsa.PublicKey) error {
 	m, err := image.Manifest()
 	if err != nil {
@@ -133,18 +134,20 @@ func Raw(t testing.TB, image partial.WithRawManifest) []byte {
 
 // Attach puts into a layout what a registry has attached to an image of that: a signature, and an index with a
 // referrer, as kk keeps them.
-func Attach(t testing.TB, at layout.Path, ref string, to partial.Describable, key *ecdsa.PrivateKey) (signature, referrer v1.Image) {
+func Attach(t testing.TB, at layout.Path, ref string, to partial.Describable,
+	key *ecdsa.PrivateKey) (signature, referrer v1.Image) {
 	t.Helper()
 	digest, err := to.Digest()
 	check(t, err)
 	named := func(suffix string) layout.Option {
-		return layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": artifact.AttachedName(ref, digest,
-			suffix)})
+		return layout.WithAnnotations(map[string]string{
+			"org.opencontainers.image.ref.name": artifact.AttachedName(ref, digest, suffix)})
 	}
 	signature = Signature(t, ref, digest, key)
 	check(t, at.AppendImage(signature, named(".sig")))
 	referrer = Referrer(t, to, "application/vnd.example.sbom", "about "+ref)
-	index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: referrer})
+	index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
+		mutate.IndexAddendum{Add: referrer})
 	check(t, at.AppendIndex(index, named("")))
 	return signature, referrer
 }

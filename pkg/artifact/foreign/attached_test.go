@@ -59,7 +59,8 @@ func TestSignedLayouts(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "- quay.io/app/web:sha256-"+digest.Hex+".sig in index.json") {
 			t.Errorf("without permission: %v", err)
 		}
-		i, err := Read(t.Context(), []string{dir}, Options{Cache: t.TempDir(), Catalog: knownCatalog{}, AllowUnverified: true})
+		i, err := Read(t.Context(), []string{dir}, Options{Cache: t.TempDir(), Catalog: knownCatalog{},
+			AllowUnverified: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -144,8 +144,8 @@ func (j *job) copyAttachedTo(ctx context.Context, from source, to target, subjec
 	return c
 }
 
-// subjects lists the manifests of a picture that a registry can have attached something to: the index, unless it is made
-// here, and those of its images.
+// subjects lists the manifests of a picture that a registry can have attached something to: the index, unless it is
+// made here, and those of its images.
 func (p picture) subjects() ([]v1.Hash, error) {
 	var all []v1.Hash
 	if !p.made {

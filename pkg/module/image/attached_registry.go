@@ -152,10 +152,11 @@ func (r *registryPlace) attached(ctx context.Context, to v1.Hash) (*attachments,
 // tagOf is the tag of what is attached to a manifest.
 func tagOf(to v1.Hash, suffix string) string { return to.Algorithm + "-" + to.Hex + suffix }
 
-// referrers finds the manifests that have one as their subject: in the registry's list, or in the index that clients keep
-// where it has none. Both are of the distribution specification 1.1. Of a long list it reads until there are more than
+// referrers finds the manifests that have one as their subject: in the registry's list, or in the index that clients
+// keep where it has none. Both are of the distribution specification 1.1. A long list is read until there are more than
 // enough.
-func (r *registryPlace) referrers(ctx context.Context, a *attachments, to v1.Hash, enough int) (map[v1.Hash]bool, error) {
+func (r *registryPlace) referrers(ctx context.Context, a *attachments, to v1.Hash,
+	enough int) (map[v1.Hash]bool, error) {
 	page, err := r.ask(ctx, r.address("referrers", to.String()))
 	if err == nil && (page == nil || page.media != types.OCIImageIndex) {
 		page, err = r.ask(ctx, r.address("manifests", tagOf(to, "")))
@@ -206,7 +207,8 @@ type attached struct {
 
 // attachment reads the manifest of something attached: nil if there is none, or it is skipped. With a digest it must
 // match that, and name the manifest that it is attached to as its subject: otherwise it is not attached.
-func (r *registryPlace) attachment(ctx context.Context, a *attachments, reference string, to v1.Hash) (*attachment, error) {
+func (r *registryPlace) attachment(ctx context.Context, a *attachments, reference string,
+	to v1.Hash) (*attachment, error) {
 	what := r.ref.Context().Name() + ":" + reference
 	pinned, err := v1.NewHash(reference)
 	isReferrer := err == nil // a tag is no digest

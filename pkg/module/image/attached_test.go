@@ -462,8 +462,8 @@ func TestAttachedToReferrers(t *testing.T) {
 	s, d := plain(t), plain(t)
 	g := newSigned(t, s, "a/referrers/b")
 	s.push(t, "referrers/blobs:1", artifacttest.PlatformImage(t, "amd64"))
-	moduletest.RunTwice(t, spec(t), value.NewDict("tls", plainTLS(s, d), "attached", true, "src", s.host+"/a/referrers/b:1",
-		"dest", d.host+"/b/referrers/c:1"), moduletest.Options{})
+	moduletest.RunTwice(t, spec(t), value.NewDict("tls", plainTLS(s, d), "attached", true,
+		"src", s.host+"/a/referrers/b:1", "dest", d.host+"/b/referrers/c:1"), moduletest.Options{})
 	g.check(t, d, "b/referrers/c")
 	moduletest.RunTwice(t, spec(t), value.NewDict("tls", plainTLS(s), "src", s.host+"/referrers/blobs:1",
 		"dest", "oci:"+t.TempDir()+":example.org/blobs:1"), moduletest.Options{})
@@ -592,7 +592,8 @@ func TestAttachedToMuch(t *testing.T) {
 }
 
 // hostile is a registry that answers requests for what is attached to an image itself.
-func hostile(t *testing.T, answer func(w http.ResponseWriter, path string, to v1.Hash) bool) (r module.Result, dir string) {
+func hostile(t *testing.T,
+	answer func(w http.ResponseWriter, path string, to v1.Hash) bool) (r module.Result, dir string) {
 	t.Helper()
 	s := plain(t)
 	index := artifacttest.PlatformIndex(t, "amd64", "arm64")

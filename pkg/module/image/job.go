@@ -172,7 +172,8 @@ func (j *job) tolerate(err error, may bool) error {
 		return err
 	}
 	j.changed = true
-	j.warnings = append(j.warnings, fmt.Sprintf("%s: %v (check mode: assuming that an earlier task fixes it)", j.dest, err))
+	j.warnings = append(j.warnings,
+		fmt.Sprintf("%s: %v (check mode: assuming that an earlier task fixes it)", j.dest, err))
 	return nil
 }
 
