@@ -26,14 +26,15 @@ type imageWalk struct {
 	platforms []v1.Platform
 	attached  bool // it is attached to an image: it has no platforms, and what it names is of any kind
 	blobs     map[Blob]bool
-	found     map[string]bool // platforms
-	seen      map[string]bool // manifests, as descriptors name them
+	found     map[string]bool          // platforms
+	seen      map[string]bool          // manifests, as descriptors name them
+	images    map[v1.Hash]*v1.Platform // what they are for, as their configs say
 }
 
 func newWalk(ctx context.Context, open func(string) (io.ReadCloser, error),
 	stat func(string) (int64, error)) *imageWalk {
 	return &imageWalk{ctx: ctx, open: open, stat: stat, blobs: map[Blob]bool{}, found: map[string]bool{},
-		seen: map[string]bool{}}
+		seen: map[string]bool{}, images: map[v1.Hash]*v1.Platform{}}
 }
 
 func (w *imageWalk) collect(d v1.Descriptor, depth int) error {
@@ -109,11 +110,15 @@ func (w *imageWalk) children(m *v1.IndexManifest, depth int) error {
 
 // attestations collects what the index has about its images, as BuildKit adds it, where it is at hand.
 func (w *imageWalk) attestations(m *v1.IndexManifest, depth int) error {
+	collected := map[string]bool{}
+	for _, d := range m.Manifests {
+		if digest := d.Digest.String(); w.blobs[Blob{digest, d.Size}] {
+			collected[digest] = true
+		}
+	}
 	for _, d := range m.Manifests {
 		about := d.Annotations["vnd.docker.reference.digest"]
-		if about == "" || !slices.ContainsFunc(m.Manifests, func(o v1.Descriptor) bool {
-			return o.Digest.String() == about && w.blobs[Blob{about, o.Size}]
-		}) {
+		if about == "" || !collected[about] {
 			continue
 		}
 		if _, err := w.stat(d.Digest.String()); err != nil {
@@ -122,34 +127,52 @@ func (w *imageWalk) attestations(m *v1.IndexManifest, depth int) error {
 		if err := w.collect(d, depth+1); err != nil {
 			return fmt.Errorf("the attestation of %s: %w", about, err)
 		}
+		collected[d.Digest.String()] = true
 	}
 	return nil
 }
 
+// image collects an image, which an index can list several times.
 func (w *imageWalk) image(d v1.Descriptor) error {
+	is, known := w.images[d.Digest]
+	if !known {
+		var err error
+		if is, err = w.parts(d); err != nil {
+			return err
+		}
+		w.images[d.Digest] = is
+	}
+	if w.attached {
+		return nil
+	}
+	return w.platform(d.Platform, is)
+}
+
+// parts collects what an image consists of, and returns its platform.
+func (w *imageWalk) parts(d v1.Descriptor) (*v1.Platform, error) {
 	m, err := parse(w, d, v1.ParseManifest)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := w.blob(m.Config); err != nil {
-		return err
+		return nil, err
 	}
 	for _, l := range m.Layers {
 		if !l.MediaType.IsDistributable() {
 			continue
 		}
 		if err := w.blob(l); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if w.attached {
-		return nil
+		return nil, nil //nolint:nilnil // it has none
 	}
 	config, err := parse(w, m.Config, v1.ParseConfigFile)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return w.platform(d.Platform, config.Platform())
+	return config.Platform(), nil
 }
 
 // platform records the platform of an image, which an index may say as well.
@@ -201,7 +224,7 @@ func (f *File) checkImage(ctx context.Context, i Item) error {
 		return io.NopCloser(r), err
 	}, func(digest string) (int64, error) {
 		n, ok := f.Manifest.find(digest)
-		if !ok || !slices.Contains(i.Blobs, digest) {
+		if _, own := slices.BinarySearch(i.Blobs, digest); !ok || !own {
 			return 0, fmt.Errorf("blob %s %w", digest, ErrMissing)
 		}
 		return f.Manifest.Blobs[n].Size, nil

@@ -401,3 +401,81 @@ func TestRepeatedIndexes(t *testing.T) {
 		t.Error(len(w.blobs), err)
 	}
 }
+
+// An image that an index lists again and again, for other versions of one platform, is read once.
+func TestRepeatedImages(t *testing.T) {
+	image := testImage(t, "web", amd64)
+	manifest, err := image.RawManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := image.RawConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := image.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := v1.IndexManifest{SchemaVersion: 2}
+	for i := range 300 {
+		index.Manifests = append(index.Manifests, v1.Descriptor{MediaType: m.MediaType, Digest: digest,
+			Size: int64(len(manifest)), Platform: &v1.Platform{OS: "linux", Architecture: "amd64", OSVersion: fmt.Sprint(i)}})
+	}
+	text, err := encodeJSON(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := digestOf(text)
+	blobs := map[string][]byte{digest.String(): manifest, m.Config.Digest.String(): config, root: text}
+	for _, attached := range []bool{false, true} {
+		read := map[string]int{}
+		w := newWalk(t.Context(), func(digest string) (io.ReadCloser, error) {
+			read[digest]++
+			return io.NopCloser(bytes.NewReader(blobs[digest])), nil
+		}, func(digest string) (int64, error) {
+			for _, l := range m.Layers {
+				if l.Digest.String() == digest {
+					return l.Size, nil
+				}
+			}
+			return int64(len(blobs[digest])), nil
+		})
+		w.attached, w.platforms = attached, []v1.Platform{amd64}
+		d := v1.Descriptor{MediaType: types.OCIImageIndex, Size: int64(len(text)), Digest: v1.Hash{Algorithm: "sha256",
+			Hex: strings.TrimPrefix(root, "sha256:")}}
+		if err := w.collect(d, 0); err != nil {
+			t.Fatal(err)
+		}
+		for digest, times := range read {
+			if times > 1 {
+				t.Errorf("attached %v: %s was read %d times", attached, digest, times)
+			}
+		}
+	}
+}
+
+// An index of many attestations is read in time that grows with their number alone.
+func TestManyAttestations(t *testing.T) {
+	about := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}}
+	index := v1.IndexManifest{Manifests: []v1.Descriptor{}}
+	for range 15_000 {
+		index.Manifests = append(index.Manifests, v1.Descriptor{Digest: v1.Hash{Algorithm: "sha256",
+			Hex: strings.Repeat("1", 64)}, Annotations: map[string]string{
+			"vnd.docker.reference.digest": about.Digest.String()}})
+	}
+	index.Manifests = append(index.Manifests, about)
+	w := newWalk(t.Context(), nil, func(string) (int64, error) { return 0, nil })
+	w.blobs[Blob{about.Digest.String(), 0}] = true
+	began := time.Now()
+	if err := w.attestations(&index, 0); err != nil || len(w.blobs) != 2 {
+		t.Error(len(w.blobs), err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
