@@ -136,10 +136,52 @@ func TestImagesNamedLikeSignatures(t *testing.T) {
 	}
 }
 
+// An image that is not complete, and that an index lists many times, is read once.
+func TestIndexesOfIncompleteImages(t *testing.T) {
+	layer := descriptor(types.OCILayer, []byte("absent"))
+	text := encoded(t, v1.Manifest{SchemaVersion: 2, Config: descriptor(types.OCIConfigJSON, []byte("absent")),
+		Layers: slices.Repeat([]v1.Descriptor{layer}, 5000)})
+	one := descriptor(types.OCIManifestSchema1, text)
+	one.Platform = &v1.Platform{OS: "linux", Architecture: "amd64"}
+	index := encoded(t, v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex,
+		Manifests: slices.Repeat([]v1.Descriptor{one}, 3000)})
+	root := descriptor(types.OCIImageIndex, index)
+	root.Annotations = map[string]string{refName: "quay.io/app/web:v2"}
+	dir := writeLayout(t, root, map[string][]byte{one.Digest.Hex: text, root.Digest.Hex: index})
+	began := time.Now()
+	if text := problem(t, dir); !strings.Contains(text, "not complete for any platform") {
+		t.Error(text)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// writeLayout writes an OCI layout of blobs by their digests, with one entry.
+func writeLayout(t *testing.T, root v1.Descriptor, blobs map[string][]byte) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	write := func(name string, text []byte) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for digest, text := range blobs {
+		write("blobs/sha256/"+digest, text)
+	}
+	write("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`))
+	write("index.json", encoded(t, v1.IndexManifest{SchemaVersion: 2, Manifests: []v1.Descriptor{root}}))
+	return dir
+}
+
 // Indexes that list each other many times are read once.
 func TestIndexesOfIndexes(t *testing.T) {
 	for _, name := range []string{"quay.io/app/web:v2", "quay.io/app/web:sha256-" + strings.Repeat("0", 64)} {
-		p, dir := newPicture(t, "amd64", "web", false), t.TempDir()
+		p := newPicture(t, "amd64", "web", false)
 		blobs, last := p.blobs, p.manifest
 		for range 3 {
 			last.Platform = &v1.Platform{OS: "linux", Architecture: "amd64"}
@@ -149,20 +191,7 @@ func TestIndexesOfIndexes(t *testing.T) {
 			blobs[last.Digest.Hex] = text
 		}
 		last.Annotations = map[string]string{refName: name}
-		write := func(name string, text []byte) {
-			path := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for digest, text := range blobs {
-			write("blobs/sha256/"+digest, text)
-		}
-		write("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`))
-		write("index.json", encoded(t, v1.IndexManifest{SchemaVersion: 2, Manifests: []v1.Descriptor{last}}))
+		dir := writeLayout(t, last, blobs)
 		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 		i, err := Read(ctx, []string{dir}, Options{Cache: t.TempDir(), Catalog: knownCatalog{}, AllowUnverified: true})
 		stop()

@@ -167,6 +167,7 @@ type collector struct {
 	i         *Import
 	blobs     map[string]file         // by digest
 	done      map[v1.Hash]v1.Platform // manifests that were collected
+	wholes    map[v1.Hash]bool        // whether the source has the images of an index, as far as is known
 	indexes   map[v1.Hash]bool        // those that were read: an index can list another one many times
 	platforms []v1.Platform
 	depth     int
@@ -174,7 +175,8 @@ type collector struct {
 }
 
 func newCollector(ctx context.Context, i *Import, blobs map[string]file) *collector {
-	return &collector{ctx: ctx, i: i, blobs: blobs, done: map[v1.Hash]v1.Platform{}, indexes: map[v1.Hash]bool{}}
+	return &collector{ctx: ctx, i: i, blobs: blobs, done: map[v1.Hash]v1.Platform{}, wholes: map[v1.Hash]bool{},
+		indexes: map[v1.Hash]bool{}}
 }
 
 // collect adds a manifest or index with everything that it names.
@@ -241,9 +243,22 @@ func (c *collector) index(m *v1.IndexManifest) error {
 
 // complete reports whether the source has an image of an index, its manifest and config at least.
 func (c *collector) complete(d v1.Descriptor) bool {
-	f, ok := c.blobs[d.Digest.Hex]
-	if !ok || d.MediaType.IsIndex() {
+	if d.MediaType.IsIndex() {
+		_, ok := c.blobs[d.Digest.Hex]
 		return ok
+	}
+	whole, known := c.wholes[d.Digest]
+	if !known {
+		whole = c.whole(d)
+		c.wholes[d.Digest] = whole
+	}
+	return whole
+}
+
+func (c *collector) whole(d v1.Descriptor) bool {
+	f, ok := c.blobs[d.Digest.Hex]
+	if !ok {
+		return false
 	}
 	var m v1.Manifest
 	if f.decode(&m) != nil {
