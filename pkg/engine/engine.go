@@ -229,6 +229,7 @@ func (e *Engine) Run(ctx context.Context, playbooks []*project.Playbook) int {
 	e.emit(event.RunStarted{ID: e.RunID, Time: begin, Playbooks: paths, Check: e.Check, Diff: e.Diff, Version: e.Version,
 		User: e.User, Command: e.Command, Dir: e.Dir})
 	defer e.closeAll()
+	defer func() { _ = e.share.Close() }() // only read
 	e.recallAll()
 	code := ExitOK
 	for _, pb := range playbooks {

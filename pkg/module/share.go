@@ -2,6 +2,7 @@ package module
 
 import (
 	"errors"
+	"io"
 	"sync"
 )
 
@@ -10,6 +11,7 @@ import (
 type Share struct {
 	mu   sync.Mutex
 	done map[string]*shared
+	open []io.Closer // values to close when the run ends
 }
 
 type shared struct {
@@ -22,7 +24,7 @@ type shared struct {
 const maxShared = 4096
 
 // Do returns the result of work, which is called once per key. The value is shared and must not be modified. If
-// work fails, the next call with the key tries again.
+// work fails, the next call with the key tries again. A value that is an io.Closer is closed by Close: callers do not.
 func (s *Share) Do(key string, work func() (any, error)) (any, error) {
 	if s == nil {
 		return work()
@@ -44,9 +46,33 @@ func (s *Share) Do(key string, work func() (any, error)) (any, error) {
 	}()
 	e.once.Do(func() {
 		e.err = errPanicked // is kept if work panics: callers that wait for it get no value
-		e.v, e.err = work()
+		if e.v, e.err = work(); e.err == nil {
+			s.remember(e.v)
+		}
 	})
 	return e.v, e.err
+}
+
+// remember keeps a value that must be closed, for Close.
+func (s *Share) remember(v any) {
+	if closer, ok := v.(io.Closer); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.open = append(s.open, closer)
+	}
+}
+
+// Close closes the values that are io.Closers, such as open files. It is called when the run ends.
+func (s *Share) Close() error {
+	s.mu.Lock()
+	open := s.open
+	s.open, s.done = nil, nil
+	s.mu.Unlock()
+	var problems []error
+	for _, c := range open {
+		problems = append(problems, c.Close())
+	}
+	return errors.Join(problems...)
 }
 
 func (s *Share) drop(key string, e *shared) {

@@ -100,11 +100,10 @@ func (*Image) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *Image) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	set, err := artifact.OpenSet(m.Artifact)
+	set, err := c.OfflineFiles(m.Artifact)
 	if err != nil {
 		return module.Result{}, err
 	}
-	defer func() { _ = set.Close() }() // only read
 	jobs, err := m.jobs(c, set)
 	if err != nil {
 		return module.Result{}, err

@@ -53,11 +53,10 @@ func (*load) Rules() schema.Rules {
 
 // Run implements module.Runner.
 func (m *load) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	set, err := artifact.OpenSet(m.Artifact)
+	set, err := c.OfflineFiles(m.Artifact)
 	if err != nil {
 		return module.Result{}, err
 	}
-	defer func() { _ = set.Close() }() // only read
 	images, err := m.find(set)
 	if err != nil {
 		return module.Result{}, err

@@ -98,11 +98,9 @@ func (m *download) Run(ctx context.Context, c *module.Call) (module.Result, erro
 	if err != nil {
 		return module.Result{Failed: true, Msg: err.Error()}, nil
 	}
-	set, err := m.open()
-	if err != nil {
+	if err := m.open(c); err != nil {
 		return module.Result{Failed: true, Msg: err.Error()}, nil
 	}
-	defer func() { _ = set.Close() }() // only read
 	o := origin{Timeout: m.Timeout, Validate: true, Agent: "kk", proxy: via, rate: relay.NewLimiter(int64(m.Rate))}
 	got := make([]fetched, len(m.Items))
 	module.Parallel(len(m.Items), m.Parallel, func(i int) {
@@ -117,13 +115,13 @@ func (m *download) Run(ctx context.Context, c *module.Call) (module.Result, erro
 }
 
 // open opens the offline files, and assigns the items to what is in them.
-func (m *download) open() (artifact.Set, error) {
+func (m *download) open(c *module.Call) error {
 	if len(m.Artifact) == 0 {
-		return nil, nil
+		return nil
 	}
-	set, err := artifact.OpenSet(m.Artifact)
+	set, err := c.OfflineFiles(m.Artifact)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var problems []error
 	for i := range m.Items {
@@ -140,10 +138,7 @@ func (m *download) open() (artifact.Set, error) {
 			item.open = func() (io.ReadCloser, error) { return f.Content(found) }
 		}
 	}
-	if len(problems) > 0 {
-		return nil, errors.Join(append(problems, set.Close())...)
-	}
-	return set, nil
+	return errors.Join(problems...)
 }
 
 // prepare checks the items and completes their paths.

@@ -46,11 +46,10 @@ func (*check) Rules() schema.Rules { return schema.Rules{platformRule} }
 
 // Run implements module.Runner.
 func (m *check) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	set, err := artifact.OpenSet(m.Artifact)
+	set, err := c.OfflineFiles(m.Artifact)
 	if err != nil {
 		return module.Result{}, err
 	}
-	defer func() { _ = set.Close() }() // only read
 	needed, missing := m.find(set)
 	lacks, err := neededPackages(set, m.Packages, func(f *artifact.File, i artifact.Item) {
 		needed[f] = append(needed[f], i)

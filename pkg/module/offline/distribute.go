@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"kubekey/pkg/artifact"
 	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
 	"kubekey/pkg/relay"
@@ -89,11 +88,10 @@ func (m *distribute) Run(ctx context.Context, c *module.Call) (module.Result, er
 	if c.Connect == nil {
 		return module.Result{}, errors.New("the engine provides no connections to other hosts")
 	}
-	set, err := artifact.OpenSet(m.Artifact)
+	set, err := c.OfflineFiles(m.Artifact)
 	if err != nil {
 		return module.Result{}, err
 	}
-	defer func() { _ = set.Close() }() // only read
 	stock := newStock(set)
 	needs, err := m.resolve(stock)
 	if err != nil {

@@ -84,11 +84,10 @@ func repositoryOf(set artifact.Set, distribution, arch string) []packageFile {
 
 // Run implements module.Runner.
 func (m *repository) Run(ctx context.Context, c *module.Call) (module.Result, error) {
-	set, err := artifact.OpenSet(m.Artifact)
+	set, err := c.OfflineFiles(m.Artifact)
 	if err != nil {
 		return module.Result{}, err
 	}
-	defer func() { _ = set.Close() }() // only read
 	distribution, files := repositoryFor(set, m.Distributions, m.Arch)
 	if len(files) == 0 {
 		return module.Result{}, fmt.Errorf("%s: no packages for %s %s are in there: export a file with --os %s --arch %s, "+
