@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 
+	"kubekey/pkg/connector"
 	"kubekey/pkg/module"
 	"kubekey/pkg/module/file"
 	"kubekey/pkg/template"
@@ -32,6 +33,7 @@ var answers = map[string]answer{
 	"group":    changed,
 	"hostname": changed, "sysctl": changed, "modprobe": changed, "mount": changed, "cron": changed, "reboot": changed,
 	"lineinfile": changed, "blockinfile": changed, "replace": changed,
+	"artifact_repository": predicted, "image_load": predicted,
 	"getent": still(), "service_facts": still(), "package_facts": still(),
 }
 
@@ -44,6 +46,25 @@ func still(data ...any) answer {
 		return module.Result{Data: value.NewDict(data...)}, nil
 	}
 }
+
+// predicted is what a module would do on a host that has nothing of what is sent. In check mode it finds that out itself.
+func predicted(ctx context.Context, a *asked) (module.Result, error) {
+	if !a.call.Check {
+		return changed(ctx, a)
+	}
+	call := *a.call
+	call.Conn = empty{}
+	return a.runner.Run(ctx, &call)
+}
+
+// empty is the connection to a host on which every command prints nothing.
+type empty struct{}
+
+func (empty) Run(context.Context, connector.Command) (connector.Exit, error) {
+	return connector.Exit{}, nil
+}
+
+func (empty) Close() error { return nil }
 
 func stat(_ context.Context, a *asked) (module.Result, error) {
 	return module.Result{Data: value.NewDict("stat", a.host.stat(a.arg("path", "dest", "name")))}, nil

@@ -104,7 +104,7 @@ var real = map[string]bool{
 	"assert": true, "debug": true, "fail": true, "set_fact": true, "include_vars": true, "add_host": true,
 	"group_by": true,
 	"result":   true, "set_stats": true, "add_hostvars": true, "pause": true, "gen_secret": true,
-	"validate_argument_spec": true,
+	"validate_argument_spec": true, "artifact_check": true,
 }
 
 // Perform implements cli.Hosts.
