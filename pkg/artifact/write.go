@@ -27,7 +27,8 @@ import (
 
 // Builder collects items and writes a file. Its methods can be called concurrently.
 type Builder struct {
-	cache      string // directory for compressed copies
+	cache      string                // directory for compressed copies
+	copies     map[string]packedCopy // in the cache, by the digest of their content; nil until they are listed
 	mu         sync.Mutex
 	manifest   Manifest
 	sources    map[string]opener // of blobs, by digest
@@ -259,21 +260,15 @@ func (b *Builder) compress(ctx context.Context, path, digest string) (packedCopy
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return packedCopy{}, err
 	}
-	copies, err := os.ReadDir(dir)
-	if err != nil {
-		return packedCopy{}, err
-	}
-	for _, c := range copies {
-		if found, ok := copyOf(dir, c, digest); ok {
-			return found, nil
-		}
+	c, known, err := b.copyOf(dir, digest)
+	if err != nil || known {
+		return c, err
 	}
 	src, err := os.Open(path)
 	if err != nil {
 		return packedCopy{}, err
 	}
 	defer func() { _ = src.Close() }() // only read
-	var c packedCopy
 	err = replace(dir, func() string { return c.path }, func(w io.Writer) (err error) {
 		c.blob, c.size, err = pack(w, &stoppable{ctx, src}, digest)
 		if wrong := (*wrongSum)(nil); errors.As(err, &wrong) {
@@ -282,23 +277,53 @@ func (b *Builder) compress(ctx context.Context, path, digest string) (packedCopy
 		c.path = filepath.Join(dir, fmt.Sprintf("%s-%d-%s.zst", digest, c.size, strings.TrimPrefix(c.blob.Digest, "sha256:")))
 		return err
 	})
+	if err == nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.copies[digest] = c
+	}
 	return c, err
 }
 
-// copyOf returns what a file of a directory is if it is the compressed copy of content with a digest. Its bytes are
-// verified when they are written.
-func copyOf(dir string, file fs.DirEntry, digest string) (packedCopy, bool) {
+// copyOf returns the compressed copy of content with a digest, if the cache has it. The directory is read once. The
+// bytes of a copy are verified when they are written.
+func (b *Builder) copyOf(dir, digest string) (c packedCopy, known bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.copies == nil {
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			return c, false, err
+		}
+		b.copies = make(map[string]packedCopy, len(list))
+		for _, file := range list {
+			if content, found, ok := parseCopy(dir, file); ok {
+				b.copies[content] = found
+			}
+		}
+	}
+	if c, known = b.copies[digest]; !known {
+		return c, false, nil
+	}
+	info, err := os.Lstat(c.path)
+	if err != nil {
+		return packedCopy{}, false, nil // it was removed meanwhile: it is made again
+	}
+	c.blob.Size = info.Size()
+	return c, true, nil
+}
+
+// parseCopy returns what a file of a directory is if it is a compressed copy, and the digest of its content.
+func parseCopy(dir string, file fs.DirEntry) (content string, c packedCopy, ok bool) {
 	name, isCopy := strings.CutSuffix(file.Name(), ".zst")
 	parts := strings.Split(name, "-")
-	if !isCopy || len(parts) != 3 || parts[0] != digest || !isDigest("sha256:"+parts[2]) {
-		return packedCopy{}, false
+	if !isCopy || len(parts) != 3 || !isDigest("sha256:"+parts[0]) || !isDigest("sha256:"+parts[2]) ||
+		!file.Type().IsRegular() {
+		return "", c, false
 	}
 	size, err := strconv.ParseInt(parts[1], 10, 64)
-	info, infoErr := file.Info()
-	if err != nil || size < 0 || infoErr != nil || !info.Mode().IsRegular() {
-		return packedCopy{}, false
-	}
-	return packedCopy{Blob{"sha256:" + parts[2], info.Size()}, filepath.Join(dir, file.Name()), size}, true
+	return parts[0], packedCopy{Blob{Digest: "sha256:" + parts[2]}, filepath.Join(dir, file.Name()), size},
+		err == nil && size >= 0
 }
 
 // wrongSum is content with another digest than expected.
