@@ -49,6 +49,7 @@ type itemOutcome struct {
 	diff      []event.Diff
 	verbose   bool
 	noLog     bool
+	badInput  bool // it failed because of what kk was given
 	warnings  []string
 	ignored   bool
 	include   *includeRequest

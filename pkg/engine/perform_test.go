@@ -36,3 +36,39 @@ func TestPerform(t *testing.T) {
 		t.Errorf("performed %q", targets)
 	}
 }
+
+// A module that failed because of what kk was given, and that nothing rescues, sets the exit code of invalid input.
+func TestBadInput(t *testing.T) {
+	const bad, failed = "    - command: bad\n", "    - command: failed\n"
+	indented := func(task string) string { return "    " + task }
+	for name, c := range map[string]struct {
+		tasks string
+		code  int
+	}{
+		"alone":                    {bad, ExitInput},
+		"no bad input":             {failed, ExitFailed},
+		"ignored":                  {bad + "      ignore_errors: true\n", ExitOK},
+		"ignored, and a failure":   {bad + "      ignore_errors: true\n" + failed, ExitFailed},
+		"not a failure":            {bad + "      failed_when: false\n", ExitOK},
+		"rescued":                  {"    - block:\n" + indented(bad) + "      rescue:\n        - debug:\n", ExitOK},
+		"rescued, and a failure":   {"    - block:\n" + indented(bad) + "      rescue:\n" + indented(failed), ExitFailed},
+		"with something to do yet": {"    - block:\n" + indented(bad) + "      always:\n        - debug:\n", ExitInput},
+		"in a loop":                {bad + "      loop: [1, 2]\n", ExitInput},
+		"after errors are cleared": {bad + "    - meta: clear_host_errors\n", ExitInput},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "-- site.yml --\n- hosts: h1\n  gather_facts: false\n  tasks:\n"+c.tasks)
+			b.o.Perform = func(ctx context.Context, task *project.Task, r module.Runner, c *module.Call) (module.Result, error) {
+				if task.Action != "command" {
+					return r.Run(ctx, c)
+				}
+				how, _ := c.Args.Get("_raw_params")
+				if how == nil {
+					how, _ = c.Args.Get("cmd")
+				}
+				return module.Result{Failed: true, BadInput: how == "bad"}, nil
+			}
+			b.expect(c.code)
+		})
+	}
+}

@@ -76,7 +76,7 @@ func (x *execution) take(o *itemOutcome, res module.Result, err error) {
 	if res.Effect != nil {
 		o.effects = append(o.effects, res.Effect)
 	}
-	o.status = status(res)
+	o.status, o.badInput = status(res), res.BadInput
 }
 
 func status(res module.Result) event.Status {

@@ -11,6 +11,7 @@ type standing struct {
 	mu     sync.RWMutex
 	failed map[string]bool
 	lost   map[string]bool // unreachable
+	input  bool            // hosts failed because of what kk was given
 }
 
 func newStanding() *standing {
@@ -29,12 +30,20 @@ func (s *standing) lose(host string) {
 	s.lost[host] = true
 }
 
+// reject records that hosts fail because of what kk was given.
+func (s *standing) reject() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.input = true
+}
+
 // forgive brings every host back into the run.
 func (s *standing) forgive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.failed)
 	clear(s.lost)
+	s.input = false
 }
 
 // alive returns the hosts of a list that are still in the run.
@@ -58,6 +67,8 @@ func (s *standing) code() int {
 	switch {
 	case len(s.lost) > 0:
 		return ExitUnreachable
+	case len(s.failed) > 0 && s.input:
+		return ExitInput
 	case len(s.failed) > 0:
 		return ExitFailed
 	}

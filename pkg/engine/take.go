@@ -65,6 +65,11 @@ func (o *outcome) secret() bool {
 	return slices.ContainsFunc(o.items, func(i *itemOutcome) bool { return i.noLog })
 }
 
+// badInput reports whether the task failed because of what kk was given.
+func (o *outcome) badInput() bool {
+	return slices.ContainsFunc(o.items, func(i *itemOutcome) bool { return i.badInput && i.status == event.Failed })
+}
+
 // take applies the outcome of a task: counters, registered variable, facts, notifications and inventory changes. Then
 // it moves the host on.
 func (e *Engine) take(
@@ -244,6 +249,9 @@ func (e *Engine) move(o *outcome, ev *event.Task, targets []*walker) {
 		case o.status == event.Unreachable && !o.ignored && w == o.walker:
 			w.lose()
 		case o.status >= event.Failed && !o.ignored:
+			if o.badInput() && !w.rescuable() {
+				e.standing.reject()
+			}
 			e.failHost(w, o.task, ev.Name, o.result)
 		default:
 			w.done(o.task, ran)

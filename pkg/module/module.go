@@ -187,6 +187,7 @@ type Result struct {
 	Warnings []string
 	Verbose  bool // show the result without -v (debug, assert)
 	NoLog    bool // do not show the result: it belongs to another task, which has no_log
+	BadInput bool // it failed because of what kk was given: unless it is rescued, the run has the exit code for that
 	Effect   Effect
 }
 

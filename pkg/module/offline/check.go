@@ -46,19 +46,20 @@ func (*check) Rules() schema.Rules { return schema.Rules{platformRule} }
 
 // Run implements module.Runner.
 func (m *check) Run(ctx context.Context, c *module.Call) (module.Result, error) {
+	bad := module.Result{BadInput: true}
 	set, err := c.OfflineFiles(m.Artifact)
 	if err != nil {
-		return module.Result{}, err
+		return bad, err
 	}
 	needed, missing := m.find(set)
 	lacks, err := neededPackages(set, m.Packages, func(f *artifact.File, i artifact.Item) {
 		needed[f] = append(needed[f], i)
 	})
 	if err != nil {
-		return module.Result{}, err
+		return bad, err
 	}
 	if missing = append(missing, lacks...); len(missing) > 0 {
-		return module.Result{Failed: true, Data: value.NewDict("missing", value.Of(missing)), Msg: fmt.Sprintf("%s: not in "+
+		return module.Result{Failed: true, BadInput: true, Data: value.NewDict("missing", value.Of(missing)), Msg: fmt.Sprintf("%s: not in "+
 			"there, but this config and these hosts need it:\n- %s\n%s", strings.Join(m.Artifact, ", "),
 			strings.Join(missing, "\n- "), m.help())}, nil
 	}
@@ -75,7 +76,7 @@ func (m *check) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 				c.Progress("verify "+f.Path, done, total)
 			}
 		}); err != nil {
-			return module.Result{}, fmt.Errorf("%s: %w", f.Path, err)
+			return bad, fmt.Errorf("%s: %w", f.Path, err)
 		}
 	}
 	return module.Result{}, nil
