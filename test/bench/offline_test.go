@@ -55,8 +55,8 @@ func offlineFiles(tb testing.TB) (kubernetes, packages string) {
 	return kubernetes, packageFile(tb, dir)
 }
 
-// packageFile writes an offline file with 100 packages for the simulated hosts.
-func packageFile(tb testing.TB, dir string) string {
+// packageFile writes an offline file with 100 packages for the simulated hosts, without some that they need.
+func packageFile(tb testing.TB, dir string, without ...string) string {
 	tb.Helper()
 	const folder = "packages/debian-12/amd64/"
 	b := artifact.NewBuilder(dir, artifact.Covers{}, nil)
@@ -74,6 +74,9 @@ func packageFile(tb testing.TB, dir string) string {
 		names = append(names, fmt.Sprintf("lib%d", i))
 	}
 	for _, name := range names {
+		if slices.Contains(without, name) {
+			continue
+		}
 		add(name, "1.0", "pool/"+name+".deb", "package "+name)
 		fmt.Fprintf(&list, "Package: %s\nVersion: 1.0\nArchitecture: amd64\nFilename: pool/%s.deb\n\n", name, name)
 	}
@@ -163,5 +166,53 @@ func TestPlanReadsOfflineFilesOnce(t *testing.T) {
 	t.Logf("opened %d and %d times", few, many)
 	if many != few || many > 8 {
 		t.Errorf("offline files are opened %d times for 4 hosts, and %d times for 43", few, many)
+	}
+}
+
+// Before a host is changed, kk init os checks that the offline files have every package that hosts lack.
+func TestInitOSChecksOfflineFiles(t *testing.T) {
+	kubernetes, packages := offlineFiles(t)
+	lacks := packageFile(t, t.TempDir(), "socat", "chrony")
+	initOS := func(files ...string) (int, string, []simulated.Call) {
+		t.Helper()
+		dir := t.TempDir()
+		l := simulated.Layout{Family: "v4", ControlPlanes: 1, Workers: 2}
+		args := []string{"init", "os", "-i", write(t, dir, "inventory.yaml", l.Inventory()), "--workdir", dir}
+		for _, path := range files {
+			args = append(args, "-a", path)
+		}
+		f := simulated.Fleet{Record: true}
+		var out bytes.Buffer
+		code := f.Run(t.Context(), &out, args...)
+		return code, out.String(), f.Calls()
+	}
+	for _, c := range []struct {
+		files []string
+		want  []string
+	}{
+		{[]string{kubernetes, lacks}, []string{"package chrony for debian-12 amd64, needed by n1, n2, n3: kk artifact export --os debian-12 " +
+			"--arch amd64 --package chrony", "package socat for debian-12 amd64"}},
+		{[]string{kubernetes}, []string{"packages for debian-12 amd64, needed by n1, n2, n3: kk artifact export --os debian-12 " +
+			"--arch amd64"}},
+	} {
+		code, out, calls := initOS(c.files...)
+		if code != 4 {
+			t.Errorf("exit code %d, want 4\n%s", code, tail(out, 2000))
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("no %q in\n%s", want, tail(out, 2000))
+			}
+		}
+		for _, call := range calls {
+			if !slices.Contains([]string{"setup", "gather_facts", "package", "assert", "set_fact", "artifact_check"}, call.Module) {
+				t.Errorf("%s: %s ran before the check", call.Host, call.Module)
+			}
+		}
+	}
+	code, out, calls := initOS(kubernetes, packages)
+	asked := slices.DeleteFunc(calls, func(c simulated.Call) bool { return c.Module != "artifact_repository" })
+	if code != 0 || len(asked) != 3 {
+		t.Errorf("exit code %d, packages are sent to %d hosts, want 0 and 3\n%s", code, len(asked), tail(out, 2000))
 	}
 }

@@ -97,7 +97,7 @@ func TestOSFromAnOfflineFile(t *testing.T) {
 	wide := strings.Replace(config, "Vienna", "Vienna, packages: [vim]", 1)
 	lacks := p.kk(t, "check", allNodes, wide)
 	if want := "package vim for debian-12 amd64, needed by node1, node2, node3: kk artifact export --os debian-12 --arch " +
-		"amd64 --package vim"; lacks.code != 2 || !strings.Contains(lacks.output, want) {
+		"amd64 --package vim"; lacks.code != 4 || !strings.Contains(lacks.output, want) {
 		t.Errorf("exit code %d, no %q\n%s", lacks.code, want, lacks.output)
 	}
 	p.kk(t, "check", allNodes, config).ok()
