@@ -46,6 +46,11 @@ const checkPackages = `
 // bare removes what other tests installed, and the package lists.
 const bare = `dpkg --purge conntrack ebtables ethtool ipset socat >/dev/null 2>&1; rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin`
 
+// killed leaves on a host what kk leaves there if it is killed while it installs packages from a mounted image.
+const killed = `cd /var/lib; mkdir -p kubekey-repository kubekey-repository.conf.lists/partial
+mount -t tmpfs -o ro kubekey kubekey-repository
+touch kubekey-repository.iso kubekey-repository.conf kubekey-repository.conf.list`
+
 // leftovers are the files of kk on a host that installs packages, and the host's sources.
 const leftovers = `ls -d /var/lib/kubekey-repository* /etc/yum.repos.d 2>/dev/null; ls /var/lib/apt/lists
 find /etc/apt -type f | sort | xargs sha256sum`
@@ -119,6 +124,21 @@ func TestOSFromAnOfflineFile(t *testing.T) {
 			t.Errorf("node%d has %s", i+1, got)
 		}
 	}
+	clean()
+	p.role(t, "os", "main", "k8s_cluster", allNodes, config).changedNothing()
+
+	// What a run that was killed left is removed: where packages are missing, and where they are not.
+	on(t, 1, "dpkg --purge socat >/dev/null 2>&1")
+	for i := range 2 {
+		on(t, i, killed)
+	}
+	p.role(t, "os", "main", "k8s_cluster", allNodes, config).ok()
+	for i := range 2 {
+		if mounts := on(t, i, "grep kubekey /proc/mounts || :"); mounts != "" {
+			t.Errorf("node%d: still mounted:\n%s", i+1, mounts)
+		}
+	}
+	on(t, 1, "dpkg-query -W socat")
 	clean()
 	p.role(t, "os", "main", "k8s_cluster", allNodes, config).changedNothing()
 	if n, err := hosts.Escaped(t.Context()); err != nil || n != 0 {
