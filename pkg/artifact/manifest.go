@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"slices"
@@ -204,11 +205,15 @@ func (m *Manifest) encode() ([]byte, error) { return encodeJSON(m) }
 
 func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+	err := writeJSON(&b, v)
+	return b.Bytes(), err
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	err := e.Encode(v)
-	return b.Bytes(), err
+	return e.Encode(v)
 }
 
 // ReadManifest reads the manifest of an offline file, or the text of one that lies alone.
@@ -275,19 +280,32 @@ func checkFormat(text []byte) error {
 // decodeJSON reads JSON in the one form that encodeJSON writes, so that a text has one meaning only:
 // without keys that are unknown, repeated or in another case.
 func decodeJSON[T any](text []byte, into *T) error {
+	if err := json.Unmarshal(text, into); err != nil {
+		return err
+	}
+	same := &comparison{text}
+	if err := writeJSON(same, into); !errors.Is(err, errDiffers) && (err != nil || len(same.rest) == 0) {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	if err := d.Decode(new(T)); err != nil { // names the key
 		return err
 	}
-	again, err := encodeJSON(into)
-	if err != nil {
-		return err
+	return errors.New("it is not in the form that kk writes: something else has changed it")
+}
+
+// comparison compares what is written with a text, without a second copy of it.
+type comparison struct{ rest []byte }
+
+var errDiffers = errors.New("the texts differ")
+
+func (c *comparison) Write(p []byte) (int, error) {
+	if !bytes.HasPrefix(c.rest, p) {
+		return 0, errDiffers
 	}
-	if !bytes.Equal(again, text) {
-		return errors.New("it is not in the form that kk writes: something else has changed it")
-	}
-	return nil
+	c.rest = c.rest[len(p):]
+	return len(p), nil
 }
 
 // checker collects the contradictions of a manifest.
