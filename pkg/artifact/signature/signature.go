@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hiddeco/sshsig"
@@ -79,8 +80,11 @@ func Check(manifest, text []byte) (Key, error) {
 		return key, err
 	}
 	if err := sshsig.Verify(bytes.NewReader(manifest), s, s.PublicKey, s.HashAlgorithm, Namespace); err != nil {
-		return key, fmt.Errorf("the signature of the key %s is wrong: it is not for this manifest, or damaged (%w)",
-			key.Fingerprint(), err)
+		why := "it is not for this manifest, or damaged"
+		if strings.HasPrefix(s.Signature.Format, "sk-") {
+			why = "it is not for this manifest, damaged, or was made without a touch of the security key, which kk requires"
+		}
+		return key, fmt.Errorf("the signature of the key %s is wrong: %s (%w)", key.Fingerprint(), why, err)
 	}
 	return key, nil
 }
