@@ -62,13 +62,18 @@ func openFile(path string, p *parts) (*File, error) {
 	if end, err := file.readHead(); err != nil {
 		return nil, cmp.Or(p.uneven(math.MaxInt64), file.inParts(err, 0, end+block))
 	}
-	if err := p.uneven(file.end + trailer); err != nil {
-		return nil, err
+	return file, file.checkExtent()
+}
+
+// checkExtent checks that the parts make one file with everything that the manifest lists.
+func (f *File) checkExtent() error {
+	if err := f.parts.uneven(f.end + trailer); err != nil {
+		return err
 	}
-	if file.end+trailer > p.size() {
-		return nil, p.short(file.end + trailer)
+	if f.end+trailer > f.size {
+		return f.parts.short(f.end + trailer)
 	}
-	return file, file.checkParts()
+	return f.checkParts()
 }
 
 var errCut = errors.New("the file is cut off: copy it again")

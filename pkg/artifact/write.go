@@ -522,6 +522,8 @@ func (b *Builder) Write(ctx context.Context, path string, o Options) (changed bo
 
 // plan is what a file consists of.
 type plan struct {
+	manifest       *Manifest
+	delta          *deltaInfo
 	before, behind []entry // the blobs
 	blobs          []Blob  // those that are in the file
 	size           int64   // of the file
@@ -544,13 +546,12 @@ func (b *Builder) plan(m *Manifest, base *Manifest) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{before: []entry{{layoutName, []byte(layoutText)}, {indexName, index}, {manifestName, text}}, size: trailer}
-	var delta *deltaInfo
+	p := &plan{manifest: m, before: []entry{{layoutName, []byte(layoutText)}, {indexName, index}, {manifestName, text}}, size: trailer}
 	if base != nil {
-		if delta, err = newDelta(m, base); err != nil {
+		if p.delta, err = newDelta(m, base); err != nil {
 			return nil, err
 		}
-		text, err := encodeJSON(delta)
+		text, err := encodeJSON(p.delta)
 		if err != nil {
 			return nil, err
 		}
@@ -559,7 +560,7 @@ func (b *Builder) plan(m *Manifest, base *Manifest) (*plan, error) {
 	for _, d := range m.Documents {
 		p.before = append(p.before, entry{d.Name, b.documents[d.Name]})
 	}
-	absent := delta.absent()
+	absent := p.delta.absent()
 	for _, blob := range m.Blobs {
 		if !absent[blob.Digest] {
 			p.blobs = append(p.blobs, blob)
@@ -577,11 +578,15 @@ func (b *Builder) plan(m *Manifest, base *Manifest) (*plan, error) {
 
 // written reports whether the file at path has these contents, and possibly more signatures.
 func (p *plan) written(path string, split int64) bool {
-	f, err := Open(path)
+	parts, whole, err := openParts(path, os.O_RDONLY)
 	if err != nil {
 		return false
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = parts.Close() }() // only read
+	f := &File{Path: whole, Manifest: p.manifest, delta: p.delta, parts: parts, data: parts, size: parts.size()}
+	if !p.isHeadOf(f) || f.checkExtent() != nil {
+		return false
+	}
 	if f.Path != path || !f.parts.splitBy(split, f.end+trailer) || f.Check() != nil {
 		return false
 	}
@@ -594,13 +599,25 @@ func (p *plan) written(path string, split int64) bool {
 			return false
 		}
 	}
+	return f.end == p.size-trailer-p.sizeBehind()
+}
+
+// isHeadOf reports whether a file begins like this plan. Then its documents and blobs are where the manifest places
+// them, and the manifest need not be read a second time.
+func (p *plan) isHeadOf(f *File) bool {
 	head := headReader{data: f.data, size: f.size}
-	for _, e := range p.before {
+	for n, e := range p.before {
+		if n == len(p.before)-len(p.manifest.Documents) {
+			f.place(head.at)
+		}
 		if text, err := head.next(e.name); err != nil || !bytes.Equal(text, e.text) {
 			return false
 		}
 	}
-	return f.end == p.size-trailer-p.sizeBehind()
+	if len(p.manifest.Documents) == 0 {
+		f.place(head.at)
+	}
+	return true
 }
 
 func (p *plan) sizeBehind() (n int64) {

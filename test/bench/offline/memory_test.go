@@ -68,6 +68,7 @@ func BenchmarkOfflineMemory(b *testing.B) {
 						at("layout"), at("layout.tar"))
 				}},
 			{name: "import-many", run: run("import", many, "--allow-unverified", "-o", at("many.tar"))},
+			{name: "import-again", run: run("import", many, "--allow-unverified", "-o", at("many.tar"))},
 			{name: "ls-many", run: run("ls", at("many.tar"))},
 			{name: "verify-many", run: run("verify", at("many.tar"))},
 			{name: "prune", run: run("prune", "--keep", older, "--yes")},
