@@ -98,7 +98,11 @@ func (l *layoutPlace) manifests() (*v1.IndexManifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the layout %s: %w", l.path, err)
 	}
-	return root.IndexManifest()
+	m, err := root.IndexManifest()
+	if err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w: delete it, and run this again", filepath.Join(l.path, "index.json"), err)
+	}
+	return m, nil
 }
 
 // verify checks that a blob and everything of p that it names exist with their sizes,
