@@ -303,13 +303,24 @@ func TestCacheIsUsed(t *testing.T) {
 	if err != nil || len(files) != 9 {
 		t.Errorf("%q %v are in the cache, want 9 files", files, err)
 	}
-	for _, file := range files {
-		if err := os.WriteFile(file, []byte(`{"programs":`), 0o644); err != nil {
-			t.Fatal(err)
+	for what, damage := range map[string]func(text []byte) []byte{
+		"cut off": func([]byte) []byte { return []byte(`{"programs":`) },
+		"empty":   func([]byte) []byte { return nil },
+		"changed": func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\"1."), []byte("\"2.")) },
+		"longer":  func(text []byte) []byte { return append(text, " {}"...) },
+	} {
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, damage(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if !bytes.Equal(document(t, f, cache, SPDX), first) {
-		t.Error("another document from a damaged cache")
+		if !bytes.Equal(document(t, f, cache, SPDX), first) {
+			t.Errorf("another document from a damaged cache: %s", what)
+		}
 	}
 }
 

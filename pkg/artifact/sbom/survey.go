@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -300,7 +302,13 @@ func (w *watched) Read(p []byte) (int, error) {
 }
 
 // findingsVersion is in the names of files in the cache. It changes when more or other things are found.
-const findingsVersion = "1"
+const findingsVersion = "2"
+
+// kept is a file in the cache.
+type kept struct {
+	SHA256   string          `json:"sha256"` // of the contents, so that damage is found
+	Contents json.RawMessage `json:"contents"`
+}
 
 // maxCached is the largest file in bytes that is read from the cache.
 const maxCached = 64 << 20
@@ -321,16 +329,27 @@ func (s *survey) cached(k blobKey) (*contents, bool) {
 		return nil, false
 	}
 	defer func() { _ = f.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(f, maxCached))
+	var file kept
+	if err != nil || json.Unmarshal(text, &file) != nil || file.SHA256 != sumOf(file.Contents) {
+		return nil, false
+	}
 	c := newContents()
-	d := json.NewDecoder(io.LimitReader(f, maxCached))
-	d.DisallowUnknownFields()
-	return c, d.Decode(c) == nil && c.Programs != nil && c.Databases != nil && c.Releases != nil
+	return c, json.Unmarshal(file.Contents, c) == nil
+}
+
+func sumOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // keep writes what was found to the cache, under a temporary name first.
 func (s *survey) keep(k blobKey, c *contents) error {
 	text, err := json.Marshal(c)
 	if err != nil {
+		return err
+	}
+	if text, err = json.Marshal(kept{sumOf(text), text}); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(s.cache, ".sbom-*")
