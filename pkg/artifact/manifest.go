@@ -246,6 +246,9 @@ func OpenOlder(path string) (*File, error) {
 	return &File{Path: path, Manifest: m}, nil
 }
 
+// ManifestAlone reports whether OpenOlder found a manifest without the file.
+func (f *File) ManifestAlone() bool { return f.data == nil }
+
 // ParseManifest reads the text of a manifest, as File.ManifestBytes returns it. All contradictions in it
 // are reported.
 func ParseManifest(text []byte) (*Manifest, error) {

@@ -18,7 +18,7 @@ const damages = 5
 // TestDamagedCache changes a byte in files of the cache, or cuts them off. An export finds it: the file is fetched or
 // made again, or the error names it. The offline file has the right bytes, or does not exist.
 func TestDamagedCache(t *testing.T) {
-	u := newMirror(t)
+	u := newMirror(t, kubernetes)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"checksums.yaml": u.Checksums, "overlay.yaml": u.mirrors,
 		"config.yaml": artifacttest.Config(u.host)} {

@@ -68,7 +68,7 @@ func export(t *testing.T, checksums, mirrors, host string) string {
 	kk(t, args...)
 	kk(t, "artifact", "verify", out, "--workdir", filepath.Join(dir, "work"), "--set", "kubernetes.kube_version="+kubernetes)
 	if code, text := run(t, "artifact", "verify", out, "--workdir", filepath.Join(dir, "work"), "--set",
-		"cni.type=flannel"); code != engine.ExitFailed || !strings.Contains(text, "flannel/flannel:v0.28.4, needed by flannel") {
+		"cni.type=flannel"); code != engine.ExitInput || !strings.Contains(text, "flannel/flannel:v0.28.4, needed by flannel") {
 		t.Errorf("a config that the file does not cover: exit code %d\n%s", code, text)
 	}
 	if plan := kk(t, append(args, "--plan")...); !strings.Contains(plan, "to fetch: at most 0 B") {
@@ -111,6 +111,20 @@ func TestSeveralVersions(t *testing.T) {
 		t.Errorf("no %s was fetched: %v", kubelet, fetched)
 	}
 	kk(t, "artifact", "merge", file("old.tar"), file("delta.tar"), "-o", file("merged.tar"))
+	// What the cache has of the older file does not matter, not even whether it is damaged.
+	archives, err := filepath.Glob(file("work/cache/helm/*/amd64/*"))
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no helm in the cache: %v", err)
+	}
+	for _, path := range archives {
+		text, err := os.ReadFile(path)
+		check(t, err)
+		text[len(text)-1] ^= 1
+		check(t, os.WriteFile(path, text, 0o600))
+	}
+	check(t, os.RemoveAll(file("work/cache/sbom")))
+	export("work", "warm.tar", "--kubernetes", before, "--kubernetes", kubernetes, "--from", file("old.tar"))
+	same(t, file("delta.tar"), file("warm.tar"))
 	same(t, file("both.tar"), file("merged.tar"))
 	for files, covered := range map[string][]string{"both.tar": {before, kubernetes}, "merged.tar": {before, kubernetes},
 		"old.tar new.tar": {before, kubernetes}, "old.tar": {before}, "new.tar": {kubernetes}} {

@@ -148,7 +148,8 @@ func (m *export) document(ctx context.Context, b *artifact.Builder) error {
 	return nil
 }
 
-// add adds everything, from the older file what the cache lacks.
+// add adds everything. What the older file has comes from there, whatever the cache has: the same inputs make the same
+// bytes. Of a manifest alone that is only what the cache lacks.
 func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Platform, older *artifact.File) error {
 	layout := m.Layout
 	if layout == "" {
@@ -162,14 +163,14 @@ func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Pl
 		{artifact.KindExtra, m.Extras}} {
 		for _, i := range list.items {
 			work = append(work, func() error {
-				if _, err := os.Stat(filepath.Join(m.Cache, i.File)); err == nil || older == nil || i.SHA256 == "" {
-					return m.addFile(ctx, b, list.kind, i)
+				path := filepath.Join(m.Cache, i.File)
+				if older != nil && i.SHA256 != "" {
+					_, found, ok := artifact.Set{older}.File(i.File)
+					if ok && found.SHA256 == i.SHA256 && (!older.ManifestAlone() || !exists(path)) {
+						return b.AddKnown(i.found(list.kind, found), older)
+					}
 				}
-				_, found, ok := artifact.Set{older}.File(i.File)
-				if !ok || found.SHA256 != i.SHA256 {
-					return m.addFile(ctx, b, list.kind, i)
-				}
-				return b.AddKnown(found, older)
+				return b.AddFile(ctx, i.found(list.kind, artifact.Item{SHA256: i.SHA256}), path)
 			})
 		}
 	}
@@ -181,15 +182,22 @@ func (m *export) add(ctx context.Context, b *artifact.Builder, platforms []v1.Pl
 	}
 	for _, i := range m.Images {
 		work = append(work, func() error {
+			var found artifact.Item
+			known := false
+			if older != nil {
+				_, found, known = artifact.Set{older}.Image(i.Ref)
+				found.Group = i.Group
+				lacks := func(p string) bool { return !slices.Contains(found.Platforms, p) }
+				known = known && !slices.ContainsFunc(m.Platforms, lacks)
+			}
+			if known && !older.ManifestAlone() {
+				return b.AddKnown(found, older)
+			}
 			err := b.AddImage(ctx, artifact.Item{Name: i.Ref, Group: i.Group}, layout, platforms)
-			if err == nil || older == nil {
-				return err
+			if err != nil && known {
+				return b.AddKnown(found, older)
 			}
-			_, found, ok := artifact.Set{older}.Image(i.Ref)
-			if !ok || slices.ContainsFunc(m.Platforms, func(p string) bool { return !slices.Contains(found.Platforms, p) }) {
-				return err
-			}
-			return b.AddKnown(found, older)
+			return err
 		})
 	}
 	return each(len(work), func(i int) error { return work[i]() })
@@ -219,9 +227,16 @@ func (m *export) covered() bool {
 	return true
 }
 
-func (m *export) addFile(ctx context.Context, b *artifact.Builder, kind artifact.Kind, i item) error {
-	return b.AddFile(ctx, artifact.Item{Kind: kind, Name: i.Name, Version: i.Version, Architecture: i.Arch,
-		Distribution: i.Distribution, File: i.File, SHA256: i.SHA256, Source: i.Upstream}, filepath.Join(m.Cache, i.File))
+// found is the item of a file whose content is known.
+func (i item) found(kind artifact.Kind, content artifact.Item) artifact.Item {
+	return artifact.Item{Kind: kind, Name: i.Name, Version: i.Version, Architecture: i.Arch,
+		Distribution: i.Distribution, File: i.File, Source: i.Upstream, Licence: content.Licence,
+		Size: content.Size, SHA256: content.SHA256, Blob: content.Blob, Encoding: content.Encoding}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func (m *export) covers(platforms []v1.Platform) artifact.Covers {
