@@ -237,6 +237,23 @@ func (h *headReader) next(name string) ([]byte, error) {
 	return text[:hdr.Size], nil
 }
 
+// has reports whether the next entry is this one, and moves behind it. The text is not kept in memory.
+func (h *headReader) has(e entry) bool {
+	size := int64(len(e.text))
+	first, err := header(e.name, size)
+	if err != nil {
+		return false
+	}
+	from := io.NewSectionReader(h.data, h.at, block+padded(size))
+	for _, want := range [][]byte{first, e.text, make([]byte, padded(size)-size)} {
+		if _, err := io.CopyN(&comparison{want}, from, int64(len(want))); err != nil {
+			return false
+		}
+	}
+	h.at += block + padded(size)
+	return true
+}
+
 func notOurs(name string, hdr *tar.Header, err error) error {
 	if err != nil || name == layoutName {
 		return errors.New("this is not an offline file of kk; `kk artifact import` reads those of other tools")

@@ -78,7 +78,7 @@ type Import struct {
 
 // Limits of an import. One that is larger would need more memory, and a larger manifest, than kk reads.
 const (
-	maxFiles = 25_000 // that become items
+	maxFiles = 20_000 // that become items
 	maxShown = 100    // files, or problems of one kind, that an error lists
 )
 

@@ -306,7 +306,7 @@ func newImport(allow bool) *Import {
 func TestTooManyFiles(t *testing.T) {
 	source := treeOf(t, maxFiles+1, strconv.Itoa)
 	err := newImport(true).sort(t.Context(), "a.tar", source)
-	if err == nil || !strings.Contains(err.Error(), "with 9999 there are more than 25000 files") {
+	if err == nil || !strings.Contains(err.Error(), "with 9999 there are more than 20000 files") {
 		t.Error(err)
 	}
 	delete(source.files, "0")

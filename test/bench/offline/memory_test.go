@@ -90,7 +90,7 @@ func BenchmarkOfflineMemory(b *testing.B) {
 func (b *bench) manyFiles() string {
 	b.Helper()
 	dir := filepath.Join(b.dir, "many")
-	for i := range 25_000 {
+	for i := range 20_000 {
 		folder := filepath.Join(dir, fmt.Sprint(i%100))
 		b.must(os.MkdirAll(folder, 0o755))
 		b.must(os.WriteFile(filepath.Join(folder, fmt.Sprint("item", i)), fmt.Append(nil, "item ", i), 0o600))
