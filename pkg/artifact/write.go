@@ -546,7 +546,8 @@ func (b *Builder) plan(m *Manifest, base *Manifest) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{manifest: m, before: []entry{{layoutName, []byte(layoutText)}, {indexName, index}, {manifestName, text}}, size: trailer}
+	p := &plan{manifest: m, size: trailer}
+	p.before = []entry{{layoutName, []byte(layoutText)}, {indexName, index}, {manifestName, text}}
 	if base != nil {
 		if p.delta, err = newDelta(m, base); err != nil {
 			return nil, err

@@ -24,7 +24,8 @@ load)
 			fail "import images: $(tail -n 3 "$tmp/tar" "$tmp/err")"
 		[ ! -e "$tmp/short" ] || fail "read images in $p_blobs: $(tail -n 3 "$tmp/tar")"
 	elif [ -n "$p_import" ]; then
-		images import $mode --platform "$p_platform" - >"$tmp/out" 2>"$tmp/err" || fail "import images: $(tail -n 3 "$tmp/err")"
+		images import $mode --platform "$p_platform" - >"$tmp/out" 2>"$tmp/err" ||
+			fail "import images: $(tail -n 3 "$tmp/err")"
 	fi
 	for ref; do
 		images label "$ref" io.cri-containerd.pinned=pinned >"$tmp/out" 2>&1 || fail "pin $ref: $(cat "$tmp/out")"

@@ -59,9 +59,10 @@ func (m *check) Run(ctx context.Context, c *module.Call) (module.Result, error) 
 		return bad, err
 	}
 	if missing = append(missing, lacks...); len(missing) > 0 {
-		return module.Result{Failed: true, BadInput: true, Data: value.NewDict("missing", value.Of(missing)), Msg: fmt.Sprintf("%s: not in "+
-			"there, but this config and these hosts need it:\n- %s\n%s", strings.Join(m.Artifact, ", "),
-			strings.Join(missing, "\n- "), m.help())}, nil
+		bad.Failed, bad.Data = true, value.NewDict("missing", value.Of(missing))
+		bad.Msg = fmt.Sprintf("%s: not in there, but this config and these hosts need it:\n- %s\n%s",
+			strings.Join(m.Artifact, ", "), strings.Join(missing, "\n- "), m.help())
+		return bad, nil
 	}
 	if !m.Verify {
 		return module.Result{}, nil

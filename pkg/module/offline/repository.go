@@ -120,7 +120,8 @@ func (m *repository) lacking(ctx context.Context, c *module.Call, files []packag
 		installed[strings.TrimSpace(line)] = true
 	}
 	return slices.DeleteFunc(files, func(f packageFile) bool {
-		return f.item.Version != "" && installed[strings.Join([]string{f.item.Name, f.item.Version, f.item.Architecture}, " ")]
+		name := strings.Join([]string{f.item.Name, f.item.Version, f.item.Architecture}, " ")
+		return f.item.Version != "" && installed[name]
 	}), nil
 }
 

@@ -83,7 +83,8 @@ func (s *stock) image(ref, arch string) ([]need, error) {
 		return nil, fmt.Errorf("image %s %w", ref, artifact.ErrMissing)
 	}
 	w := imageWalk{stock: s, file: f, platform: v1.Platform{OS: "linux", Architecture: arch}}
-	if err := w.descend(v1.Descriptor{MediaType: i.MediaType, Digest: v1.Hash{Algorithm: "sha256", Hex: i.SHA256}}); err != nil {
+	root := v1.Descriptor{MediaType: i.MediaType, Digest: v1.Hash{Algorithm: "sha256", Hex: i.SHA256}}
+	if err := w.descend(root); err != nil {
 		return nil, fmt.Errorf("image %s for %s: %w", ref, arch, err)
 	}
 	return w.needs, nil
@@ -152,7 +153,8 @@ func (w *imageWalk) index(text []byte) error {
 	}
 	found := false
 	for _, d := range m.Manifests {
-		if d.Platform == nil || !d.Platform.Satisfies(w.platform) || w.files[d.Digest.String()] == nil || d.MediaType.IsIndex() {
+		if d.Platform == nil || !d.Platform.Satisfies(w.platform) || w.files[d.Digest.String()] == nil ||
+			d.MediaType.IsIndex() {
 			continue
 		}
 		found = true

@@ -191,8 +191,8 @@ func (s *store) add(b relay.Blob, from io.Reader) (err error) {
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); n != b.Size || got != b.Hex() {
-		return &relay.TransferError{Fault: relay.Wrong, Text: fmt.Sprintf("%d bytes with sha256 %s came instead of %d with %s",
-			n, got, b.Size, b.Hex())}
+		text := fmt.Sprintf("%d bytes with sha256 %s came instead of %d with %s", n, got, b.Size, b.Hex())
+		return &relay.TransferError{Fault: relay.Wrong, Text: text}
 	}
 	if err := s.root.Rename(part, b.Hex()); err != nil {
 		return err
