@@ -11,9 +11,6 @@ import (
 func labName() string { return lab.NameOfTests("bench") }
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asFleet) != "" {
-		os.Exit(runAsFleet())
-	}
 	if lab.Usable() != nil {
 		os.Exit(m.Run())
 	}

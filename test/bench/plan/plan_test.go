@@ -1,4 +1,6 @@
-package bench
+// Package plan measures what planning a cluster takes with offline files, on hosts that are simulated. It is a folder of
+// its own because its tests need memory in this process, which the kernel counts as that of programs it starts.
+package plan
 
 import (
 	"bytes"
@@ -26,6 +28,13 @@ const offlineVersion = "v1.34.4"
 
 // asFleet makes the test binary a kk whose hosts are simulated, so that its memory is that of one run.
 const asFleet = "KK_TEST_IS_FLEET"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asFleet) != "" {
+		os.Exit(runAsFleet())
+	}
+	os.Exit(m.Run())
+}
 
 func runAsFleet() int {
 	var f simulated.Fleet
@@ -216,3 +225,14 @@ func TestInitOSChecksOfflineFiles(t *testing.T) {
 		t.Errorf("exit code %d, packages are sent to %d hosts, want 0 and 3\n%s", code, len(asked), tail(out, 2000))
 	}
 }
+
+func write(tb testing.TB, dir, name, text string) string {
+	tb.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+func tail(s string, n int) string { return s[max(0, len(s)-n):] }
