@@ -56,7 +56,6 @@ func unarchiveSpec() module.Spec {
 			{Key: "src", Type: "str", Doc: "the archive"},
 			{Key: "handler", Type: "str", Doc: "type of the archive: TgzArchive, TarArchive, ZipArchive, ..."},
 			{Key: "files", Type: "list of str", Doc: "names of the members, with list_files"},
-			{Key: "missing", Type: "list of str", Doc: "members that the host lacked or that differed"},
 			{Key: "extract_results", Type: "dict", Doc: "cmd, out, err and rc of the extraction, if it was run"},
 		}, FileReturns()...),
 		New: func() module.Runner { return new(Unarchive) },
@@ -374,9 +373,8 @@ func (u *unpacking) finish(ctx context.Context) (module.Result, error) {
 	}
 	changed = changed || marked.changed()
 	if u.ListFiles {
-		data.Set("files", names(u.members))
+		data.Set("files", u.names())
 	}
-	data.Set("missing", names(u.changed))
 	data.Set("state", "directory")
 	return module.Result{Changed: changed, Data: data, Warnings: warnings, Diff: u.diff()}, nil
 }
@@ -392,9 +390,9 @@ func (u *unpacking) paths() []string {
 	return paths
 }
 
-func names(members []member) []any {
+func (u *unpacking) names() []any {
 	names := []any{}
-	for _, m := range members {
+	for _, m := range u.members {
 		name := m.name
 		if m.kind == typeDir {
 			name += "/"
