@@ -141,6 +141,14 @@ func TestOSFromAnOfflineFile(t *testing.T) {
 	on(t, 1, "dpkg-query -W socat")
 	clean()
 	p.role(t, "os", "main", "k8s_cluster", allNodes, config).changedNothing()
+
+	// A directory of the user's, which comes before the offline file.
+	on(t, 1, "dpkg --purge socat >/dev/null 2>&1")
+	directory := strings.Replace(config, "Vienna", "Vienna, repository_iso: "+p.path("work/cache/packages/debian-12/amd64"), 1)
+	p.role(t, "os", "main", "k8s_cluster", allNodes, directory).ok()
+	on(t, 1, "dpkg-query -W socat")
+	clean()
+	p.role(t, "os", "main", "k8s_cluster", allNodes, directory).changedNothing()
 	if n, err := hosts.Escaped(t.Context()); err != nil || n != 0 {
 		t.Errorf("%d packets tried to leave the hosts: %v", n, err)
 	}
