@@ -44,7 +44,7 @@ func (x *execution) prepare(ctx context.Context, v *vars.View, o *itemOutcome) (
 		Find:     func(kind, name string) (string, error) { return x.t.Find(x.e.Tree, kind, name) },
 		Outputs:  x.outputs(o.noLog),
 		Output:   func(line string, stderr bool) { x.output(o.noLog, line, stderr) },
-		Progress: func(what string, done, total int64) { x.progress(o.noLog, what, done, total) },
+		Progress: x.progress(o.noLog),
 	}
 	if o.delegate != "" {
 		c.Target = o.delegate
@@ -386,12 +386,6 @@ func (x *execution) tell(ev event.Event) { x.e.live <- message{event: ev} }
 func (x *execution) output(secret bool, line string, stderr bool) {
 	if !secret {
 		x.tell(event.Output{Task: x.ev, Host: x.w.name, Line: line, Stderr: stderr})
-	}
-}
-
-func (x *execution) progress(secret bool, what string, done, total int64) {
-	if !secret {
-		x.tell(event.Progress{Task: x.ev, Host: x.w.name, What: what, Done: done, Total: total})
 	}
 }
 

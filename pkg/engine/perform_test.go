@@ -2,9 +2,13 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"kubekey/pkg/event"
 	"kubekey/pkg/module"
 	"kubekey/pkg/project"
 	"kubekey/pkg/value"
@@ -70,5 +74,51 @@ func TestBadInput(t *testing.T) {
 			}
 			b.expect(c.code)
 		})
+	}
+}
+
+// What modules report every few kilobytes becomes an event ten times a second, and at the ends of transfers.
+func TestProgress(t *testing.T) {
+	for _, hidden := range []bool{false, true} {
+		b := newBench(t, fmt.Sprintf(`
+-- site.yml --
+- hosts: h1
+  gather_facts: false
+  tasks:
+    - command: send
+      no_log: %v
+`, hidden))
+		now := time.Now()
+		b.o.Now = func() time.Time { return now }
+		b.o.Perform = func(_ context.Context, _ *project.Task, _ module.Runner, c *module.Call) (module.Result, error) {
+			if c.Progress == nil {
+				return module.Result{}, nil
+			}
+			for i := range int64(300) { // a second and a half
+				now = now.Add(5 * time.Millisecond)
+				c.Progress("file", i, 300)
+				c.Progress("other", 7, -1)
+			}
+			c.Progress("file", 300, 300)
+			c.Progress("other", 3, -1) // started again
+			return module.Result{}, nil
+		}
+		b.expect(ExitOK)
+		var got []string
+		for _, e := range b.events.Events {
+			if p, ok := e.(event.Progress); ok && p.What == "file" {
+				got = append(got, fmt.Sprint(p.Done))
+			} else if ok && p.Done != 7 {
+				got = append(got, fmt.Sprint("other ", p.Done))
+			}
+		}
+		want := strings.Fields("0 20 40 60 80 100 120 140 160 180 200 220 240 260 280 300")
+		want = append(want, "other 3")
+		if hidden {
+			want = nil
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("no_log %v: %q", hidden, got)
+		}
 	}
 }

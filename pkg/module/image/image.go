@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -172,17 +171,12 @@ func isPlatform(word string) error {
 	return err
 }
 
-// progress merges the progress of many images.
+// progress returns what receives the progress of images.
 func progress(c *module.Call) func(what string, done, total int64) {
 	if c.Progress == nil {
 		return func(string, int64, int64) {}
 	}
-	var mu sync.Mutex
-	return func(what string, done, total int64) {
-		mu.Lock()
-		defer mu.Unlock()
-		c.Progress(what, done, total)
-	}
+	return c.Progress
 }
 
 func result(jobs []*job) module.Result {

@@ -249,19 +249,10 @@ func (g fetched) describe() *value.Dict {
 	return d
 }
 
-// progressEvery is the interval between progress reports of a file.
-const progressEvery = 100 * time.Millisecond
-
-// report receives the progress of the file, and passes it on at intervals and at its end.
+// report receives the progress of the file.
 func (item downloadItem) report(c *module.Call) func(done, total int64) {
 	if c.Progress == nil {
 		return nil
 	}
-	var last time.Time
-	return func(done, total int64) {
-		if now := time.Now(); done == total || now.Sub(last) >= progressEvery {
-			last = now
-			c.Progress(filepath.Base(item.Dest), done, total)
-		}
-	}
+	return func(done, total int64) { c.Progress(filepath.Base(item.Dest), done, total) }
 }
