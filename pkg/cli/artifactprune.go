@@ -37,8 +37,9 @@ func (a *app) artifactPruneCommand() *cobra.Command {
 		Use:   "prune",
 		Short: "Remove from the cache what no offline file and no config needs",
 		Long: "Remove from the cache in the work folder what no offline file (--keep) and not the config (-c, --set, -i) " +
-			"needs: binaries, charts, images. For the config everything is kept that the catalog has for its versions, on all " +
-			"architectures. What is removed is fetched again when it is needed.\n\n" +
+			"needs: binaries, charts, images, packages. For the config everything is kept that the catalog has for its " +
+			"versions, on all architectures, and the packages of artifact.distributions. What is removed is fetched again " +
+			"when it is needed.\n\n" +
 			"Files that another run is writing are left alone. Do not run it during an export: that may be reading what is " +
 			"removed.",
 		Example: `  kk artifact prune -c config.yaml --keep kubernetes.tar --check
@@ -79,7 +80,8 @@ func (a *app) prune(ctx context.Context, in *pruneFlags) error {
 		return err
 	}
 	dir = filepath.Join(dir, cacheFolder)
-	need := cache.Needed{Files: map[string]bool{}, Digests: map[string]bool{}, Images: map[string]bool{}}
+	need := cache.Needed{Files: map[string]bool{}, Digests: map[string]bool{}, Images: map[string]bool{},
+		Distributions: map[string]bool{}}
 	if err := keepFiles(need, in.keep); err != nil {
 		return &exitError{engine.ExitInput, err}
 	}
@@ -142,17 +144,20 @@ func keepFiles(need cache.Needed, paths []string) error {
 	return set.Close()
 }
 
-// keepConfig adds what the catalog has for a config: files for all architectures, charts, images, and the images
-// that the config adds.
+// keepConfig adds what the catalog has for each version of Kubernetes of a config: files for all architectures, charts,
+// images; and the images and distributions that the config adds.
 func (a *app) keepConfig(ctx context.Context, need cache.Needed, in *inputs, dir string) error {
 	s, v, err := a.catalogView(ctx, in)
 	if err != nil {
 		return err
 	}
 	const everything = `{
-		"files": (catalog.components.values() | map(attribute="arch") | map("dict2items") | flatten(1)
-			| map(attribute="value") | list) + (catalog.charts.values() | list),
-		"images": (catalog.images.values() | map(attribute="upstream") | list) + artifact.images}`
+		"files": (artifact.catalogs | map(attribute="components") | map("dict2items") | flatten(1) | map(attribute="value.arch")
+			| map("dict2items") | flatten(1) | map(attribute="value") | list)
+			+ (artifact.catalogs | map(attribute="charts") | map("dict2items") | flatten(1) | map(attribute="value") | list),
+		"images": (artifact.catalogs | map(attribute="images") | map("dict2items") | flatten(1)
+			| map(attribute="value.upstream") | list) + artifact.images,
+		"distributions": artifact.distributions}`
 	at := source.Pos{File: source.NewFile("expression", []byte(everything)), Line: 1, Col: 1}
 	got, err := evaluate(ctx, s.templates, v, everything, at)
 	if err != nil {
@@ -172,7 +177,8 @@ func keepValue(ctx context.Context, need cache.Needed, got any, dir string) erro
 			File   string `json:"file"`
 			SHA256 string `json:"sha256"`
 		} `json:"files"`
-		Images []string `json:"images"`
+		Images        []string `json:"images"`
+		Distributions []string `json:"distributions"`
 	}
 	if err := json.Unmarshal([]byte(text), &known); err != nil {
 		return err
@@ -192,6 +198,9 @@ func keepValue(ctx context.Context, need cache.Needed, got any, dir string) erro
 	}
 	for _, ref := range known.Images {
 		need.Images[ref] = true
+	}
+	for _, name := range known.Distributions {
+		need.Distributions[name] = true
 	}
 	return nil
 }

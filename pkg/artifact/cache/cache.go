@@ -22,9 +22,10 @@ import (
 
 // Needed is what must remain.
 type Needed struct {
-	Files   map[string]bool // slash-separated paths below the cache
-	Digests map[string]bool // sha256 of programs and packages, as hexadecimal digits
-	Images  map[string]bool // by full name
+	Files         map[string]bool // slash-separated paths below the cache
+	Digests       map[string]bool // sha256 of programs and packages, as hexadecimal digits
+	Images        map[string]bool // by full name
+	Distributions map[string]bool // those whose packages remain, such as debian-12
 }
 
 // grace is the age below which what seems unfinished may still be written by another run.
@@ -83,7 +84,12 @@ func Find(ctx context.Context, dir string, need Needed, before time.Time) (*Plan
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // only read
-	f := &finder{root: root, need: need, before: before, now: time.Now(), plan: p}
+	f := &finder{root: root, need: need, before: before, now: time.Now(), plan: p, packages: map[int64][]fs.FileInfo{}}
+	for name := range need.Distributions {
+		if err := f.keep(packagesDir + name); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+	}
 	if err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		return f.visit(name, d, cmp.Or(err, ctx.Err()))
 	}); err != nil {
@@ -107,12 +113,43 @@ type finder struct {
 	before time.Time
 	now    time.Time
 	plan   *Plan
+	// packages are the files of distributions that remain, by size.
+	packages map[int64][]fs.FileInfo
 }
 
 const (
-	imagesDir   = "images"           // the OCI layout
-	packagesDir = "packages/sha256/" // packages by their digests; repositories next to it have their names
+	imagesDir   = "images"                // the OCI layout
+	packagesDir = "packages/"             // repositories: DISTRIBUTION/ARCH
+	digestsDir  = packagesDir + "sha256/" // what repositories link to, by digest
 )
+
+// keep finds the files of a distribution that remains.
+func (f *finder) keep(dir string) error {
+	if !fs.ValidPath(dir) {
+		return nil // no repository has such a name
+	}
+	return fs.WalkDir(f.root.FS(), dir, func(_ string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			f.packages[info.Size()] = append(f.packages[info.Size()], info)
+		}
+		return nil // else it has just been renamed
+	})
+}
+
+// isPackage reports whether a file belongs to a distribution that remains: to its repository, or that links to it.
+func (f *finder) isPackage(name string, info fs.FileInfo) bool {
+	below, ok := strings.CutPrefix(name, packagesDir)
+	distribution, _, _ := strings.Cut(below, "/")
+	return ok && f.need.Distributions[distribution] || path.Dir(name)+"/" == digestsDir &&
+		slices.ContainsFunc(f.packages[info.Size()], func(i fs.FileInfo) bool { return os.SameFile(i, info) })
+}
 
 func (f *finder) visit(name string, d fs.DirEntry, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,7 +177,7 @@ func (f *finder) visit(name string, d fs.DirEntry, err error) error {
 		if f.now.Sub(info.ModTime()) >= grace {
 			f.plan.files = append(f.plan.files, u)
 		}
-	case !f.needs(name) && used(info).Before(f.before):
+	case !f.needs(name) && !f.isPackage(name, info) && used(info).Before(f.before):
 		f.plan.files = append(f.plan.files, u)
 	}
 	return nil
@@ -185,7 +222,7 @@ func (f *finder) needs(name string) bool {
 	if digest, _, ok := strings.Cut(base, "-"); ok && strings.HasSuffix(base, ".zst") && isCompressed(dir) {
 		return f.need.Digests[digest]
 	}
-	return f.need.Files[name] || dir == packagesDir && f.need.Digests[base]
+	return f.need.Files[name] || dir == digestsDir && f.need.Digests[base]
 }
 
 // isCompressed reports whether a folder has compressed copies.

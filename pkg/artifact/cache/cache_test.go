@@ -186,6 +186,29 @@ func TestPackages(t *testing.T) {
 	b.same("left", []string{"packages/debian-12/amd64/a.deb", "packages/sha256/" + kept}, b.list())
 }
 
+// TestDistributions keeps the repository of a distribution, and the packages that it links to.
+func TestDistributions(t *testing.T) {
+	b := newBox(t)
+	link := func(digest, name string) {
+		t.Helper()
+		b.put(filepath.Dir(name)+"/Packages", "list", 90)
+		if err := os.Link(filepath.Join(b.dir, "packages/sha256", digest), filepath.Join(b.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	both, one, other := strings.Repeat("a", 64), strings.Repeat("b", 64), strings.Repeat("c", 64)
+	for _, digest := range []string{both, one, other} {
+		b.put("packages/sha256/"+digest, "package", 90)
+	}
+	link(both, "packages/debian-12/amd64/a.deb")
+	link(one, "packages/debian-12/amd64/b.deb")
+	link(both, "packages/ubuntu-24.04/amd64/a.deb")
+	link(other, "packages/ubuntu-24.04/amd64/c.deb")
+	b.prune(Needed{Distributions: set("debian-12", "rocky-9.4", "../..")}, 0)
+	b.same("left", []string{"packages/debian-12/amd64/Packages", "packages/debian-12/amd64/a.deb",
+		"packages/debian-12/amd64/b.deb", "packages/sha256/" + both, "packages/sha256/" + one}, b.list())
+}
+
 func TestOlder(t *testing.T) {
 	b := newBox(t)
 	b.put("old", "x", 31)
