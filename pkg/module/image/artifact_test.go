@@ -129,12 +129,13 @@ case "$4" in
 check) [ ! -e "$store/broken" ] && s=complete || s=incomplete
 	for i in "$store"/*.name; do [ ! -e "$i" ] || echo "$(cat "$i") $s (4/4) 1.0 KiB/1.0 KiB true"; done ;;
 ls) for i in "$store"/*.name; do [ ! -e "$i" ] || echo "$(cat "$i") 1.0 KiB linux/amd64 $(cat "$i.label" 2>/dev/null || echo -)"; done ;;
-import) if [ "$5" = --help ]; then echo "   --local  Run import locally"; exit; fi
+import) if [ "$5" = --help ]; then echo "   --local  --label string [ --label string ]"; exit; fi
 	echo "$*" >"$store/command"; cat >"$store/archive"; rm -f "$store/broken"; n=0
 	for i in $(sed -n 's/.*containerd.image.name": "\(.*\)",*$/\1/p' "$store/archive"); do
 	n=$((n + 1)); d=$(sed -n 's/.*"digest": "\(.*\)".*/\1/p' "$store/archive" | head -n 1)
-	echo "$i application/x $d" >"$store/$n.name"; done ;;
-label) for i in "$store"/*.name; do case $(cat "$i") in "$5 "*) echo "$6" >"$i.label" ;; esac; done ;;
+	echo "$i application/x $d" >"$store/$n.name"; echo "$7" >"$store/$n.name.label"; done ;;
+label) echo "$5" >>"$store/labelled"
+	for i in "$store"/*.name; do case $(cat "$i") in "$5 "*) echo "$6" >"$i.label" ;; esac; done ;;
 esac`
 
 func TestLoad(t *testing.T) {
@@ -150,8 +151,13 @@ func TestLoad(t *testing.T) {
 	moduletest.RunTwice(t, load, args, o)
 	archive := filepath.Join(host.Dir, "store", "archive")
 	command, err := os.ReadFile(filepath.Join(host.Dir, "store", "command"))
-	if want := "-n k8s.io images import --local --platform linux/arm64 -\n"; err != nil || string(command) != want {
+	want := "-n k8s.io images import --local --label io.cri-containerd.pinned=pinned --platform linux/arm64 -\n"
+	if err != nil || string(command) != want {
 		t.Errorf("the command is %q, %v; want %q", command, err, want)
+	}
+	labelled := filepath.Join(host.Dir, "store", "labelled")
+	if text, err := os.ReadFile(labelled); err == nil {
+		t.Errorf("images that the import has pinned were pinned again: %s", text)
 	}
 	m, _ := image.IndexManifest()
 	have := names(t, archive)
@@ -165,6 +171,9 @@ func TestLoad(t *testing.T) {
 	moduletest.RunTwice(t, load, args, o)
 	if _, err := os.Stat(archive); err == nil {
 		t.Error("an image that the host has was sent again")
+	}
+	if text, err := os.ReadFile(labelled); err != nil || strings.Count(string(text), "\n") != 1 {
+		t.Errorf("pinned were %q, %v; want one image", text, err)
 	}
 	// What is incomplete is sent again.
 	if err := os.WriteFile(filepath.Join(host.Dir, "store", "broken"), nil, 0o600); err != nil {

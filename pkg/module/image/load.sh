@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2154
 # Lists the images of containerd, or imports an archive and pins images.
 images() { "$p_ctr" -n k8s.io images "$@"; }
+pin=io.cri-containerd.pinned=pinned
 need "$p_ctr"
 scratch
 case $p_do in
@@ -11,9 +12,14 @@ list)
 	say ls "$(cat "$tmp/ls")"
 	;;
 load)
-	# Without containerd's transfer service, which newer versions use by default, an import takes two thirds of the time.
 	mode=
-	if [ -n "$p_import" ] && images import --help </dev/null 2>&1 | grep -q -e --local; then mode=--local; fi
+	if [ -n "$p_import" ]; then
+		options=$(images import --help </dev/null 2>&1) || :
+		# Without containerd's transfer service, which newer versions use by default, an import takes two thirds of the
+		# time.
+		case $options in *--local*) mode=--local ;; esac
+		case $options in *--label*) mode="$mode --label $pin" ;; esac
+	fi
 	if [ -n "$p_import" ] && [ -n "$p_blobs" ]; then
 		# The blobs are on the host: the archive is put together here, and streamed.
 		mkdir -p "$tmp/archive/blobs"
@@ -27,8 +33,14 @@ load)
 		images import $mode --platform "$p_platform" - >"$tmp/out" 2>"$tmp/err" ||
 			fail "import images: $(tail -n 3 "$tmp/err")"
 	fi
+	images ls >"$tmp/ls" 2>"$tmp/err" || fail "list the images of containerd: $(cat "$tmp/err")"
+	pinned=' '
+	while read -r name rest; do
+		case $rest in *"$pin"*) pinned="$pinned$name " ;; esac
+	done <"$tmp/ls"
 	for ref; do
-		images label "$ref" io.cri-containerd.pinned=pinned >"$tmp/out" 2>&1 || fail "pin $ref: $(cat "$tmp/out")"
+		case $pinned in *" $ref "*) continue ;; esac
+		images label "$ref" "$pin" >"$tmp/out" 2>&1 || fail "pin $ref: $(cat "$tmp/out")"
 	done
 	;;
 esac
