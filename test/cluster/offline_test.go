@@ -10,7 +10,7 @@ import (
 )
 
 // Everything comes out of one file while the network is cut: a cluster of two nodes, the same again, and
-// a node more.
+// a node more; then one of three whose images the control node sends, and whose creation is killed at some moment.
 func TestOffline(t *testing.T) {
 	inTime(t, 13*time.Minute)
 	first := groups{"kube_control_plane": {1}, "kube_worker": {1, 2}}
@@ -44,6 +44,11 @@ func TestOffline(t *testing.T) {
 	}
 	c.healthy(t)
 	c.imagesAreKept(t, images)
+	c.run(t, "delete", "cluster", "--yes", "--all", "--with-data")
+	c.kill(t, chaos(t).moment())
+	c.run(t, "create", "cluster", "--yes")
+	c.healthy(t)
+	c.run(t, "create", "cluster", "--yes").unchanged(t)
 	c.nothingEscaped(t)
 	c.reconnect(t)
 	c.destroy(t, before)
