@@ -152,8 +152,8 @@ func (a *app) keepConfig(ctx context.Context, need cache.Needed, in *inputs, dir
 		return err
 	}
 	const everything = `{
-		"files": (artifact.catalogs | map(attribute="components") | map("dict2items") | flatten(1) | map(attribute="value.arch")
-			| map("dict2items") | flatten(1) | map(attribute="value") | list)
+		"files": (artifact.catalogs | map(attribute="components") | map("dict2items") | flatten(1)
+			| map(attribute="value.arch") | map("dict2items") | flatten(1) | map(attribute="value") | list)
 			+ (artifact.catalogs | map(attribute="charts") | map("dict2items") | flatten(1) | map(attribute="value") | list),
 		"images": (artifact.catalogs | map(attribute="images") | map("dict2items") | flatten(1)
 			| map(attribute="value.upstream") | list) + artifact.images,

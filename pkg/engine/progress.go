@@ -25,11 +25,11 @@ func (x *execution) progress(secret bool) func(what string, done, total int64) {
 	reports := map[string]report{} // of transfers that go on
 	return func(what string, done, total int64) {
 		now := x.e.Now()
-		mu.Lock()
+		mu.Lock() // until the event is on its way: a report that is older must not follow it
+		defer mu.Unlock()
 		last, known := reports[what]
 		complete := total >= 0 && done >= total
 		if known && !complete && done >= last.done && now.Sub(last.at) < progressInterval {
-			mu.Unlock()
 			return
 		}
 		if complete {
@@ -37,7 +37,6 @@ func (x *execution) progress(secret bool) func(what string, done, total int64) {
 		} else {
 			reports[what] = report{now, done}
 		}
-		mu.Unlock()
 		x.tell(event.Progress{Task: x.ev, Host: x.w.name, What: what, Done: done, Total: total})
 	}
 }

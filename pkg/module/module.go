@@ -139,7 +139,8 @@ type Call struct {
 	Outputs *Outputs
 	// Output reports a line that a command printed. It may be nil.
 	Output func(line string, stderr bool)
-	// Progress reports the progress of a transfer, as often as is convenient and from several goroutines. It may be nil.
+	// Progress reports the progress of a transfer, as often as is convenient. Several transfers may report at a time.
+	// It may be nil.
 	Progress func(what string, done, total int64)
 	// Reset closes and reopens the host's connection (reboot, wait_for_connection, meta reset_connection).
 	Reset func(ctx context.Context) error

@@ -144,7 +144,8 @@ func TestOSFromAnOfflineFile(t *testing.T) {
 
 	// A directory of the user's, which comes before the offline file.
 	on(t, 1, "dpkg --purge socat >/dev/null 2>&1")
-	directory := strings.Replace(config, "Vienna", "Vienna, repository_iso: "+p.path("work/cache/packages/debian-12/amd64"), 1)
+	repository := p.path("work/cache/packages/debian-12/amd64")
+	directory := strings.Replace(config, "Vienna", "Vienna, repository_iso: "+repository, 1)
 	p.role(t, "os", "main", "k8s_cluster", allNodes, directory).ok()
 	on(t, 1, "dpkg-query -W socat")
 	clean()

@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sync/atomic"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -213,14 +213,20 @@ func (l *layoutPlace) fetchPart(ctx context.Context, d v1.Descriptor, read blobR
 	return os.Rename(path+".part", path)
 }
 
-// reported adds up what is done.
+// reported adds up what is done, and reports it in that order.
 type reported struct {
 	progress func(done, total int64)
 	total    int64
-	done     atomic.Int64
+	mu       sync.Mutex
+	done     int64
 }
 
-func (r *reported) add(n int64) { r.progress(r.done.Add(n), r.total) }
+func (r *reported) add(n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done += n
+	r.progress(r.done, r.total)
+}
 
 // sizeOf is how many bytes a layout gets with an image.
 func sizeOf(images []v1.Image) (total int64) {
