@@ -171,6 +171,7 @@ func (b *become) line(inner, mark string, feeds bool) string {
 	if feeds {
 		head += `while IFS= read -r kk_in && [ "$kk_in" != ` + inputSign(mark) + ` ]; do :; done; unset kk_in;`
 	}
+	head += systemPath
 	user, exe := shell.Quote(b.o.User), shell.Quote(b.o.Exe)
 	// Where sudo is missing, no switch is needed if the user is already the right one.
 	line := "kk_do=" + shell.Quote(head+inner) + "; command -v " + exe + " >/dev/null 2>&1 || { " +
@@ -187,6 +188,12 @@ func (b *become) line(inner, mark string, feeds bool) string {
 	return line + "LC_ALL=C exec " + exe + " -H " + ask + " " + b.o.Flags + " -u " + user +
 		" -- /bin/sh -c " + restore + ` sh "$kk_do" "${LC_ALL-}"`
 }
+
+// systemPath appends the system's directories to PATH where sudo or su omits them. RHEL's secure_path has no
+// /usr/local/bin, so that a program installed there is not found by programs that search PATH themselves. What
+// PATH has already comes first, as before.
+const systemPath = `for kk_dir in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do ` +
+	`case ":$PATH:" in *":$kk_dir:"*) ;; *) PATH=$PATH:$kk_dir ;; esac; done; export PATH; unset kk_dir;`
 
 const missingSign = "kk-no-such-program"
 

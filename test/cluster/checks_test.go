@@ -212,6 +212,8 @@ func (c *controller) hooks(t *testing.T) {
 		c.name(c.first())} {
 		c.script(t, h+".sh", "echo "+h+" >>/root/hooks")
 	}
+	// What kk installed is found by its name.
+	c.script(t, "post_install_kube_worker.sh", "kubelet --version >/dev/null")
 }
 
 // hooksRan fails the test unless each host ran its scripts, and only those.

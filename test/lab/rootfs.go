@@ -22,13 +22,17 @@ var packages = []string{
 const suite = "bookworm"
 
 // customize makes the users and the settings that all hosts share. Host keys
-// and machine-id are a host's own. The console getty and journal writing to
+// and machine-id are a host's own. The user ops has RHEL's lines in sudoers: programs
+// in /usr/local/bin are not in the path of its sudo. The console getty and journal writing to
 // disk cost boot time and serve nobody.
 const customize = `set -eu
 root=$1
 chroot "$root" useradd -m -s /bin/bash ops
 chroot "$root" useradd -m -s /bin/bash -G sudo dev
-echo 'ops ALL=(ALL) NOPASSWD:ALL' >"$root/etc/sudoers.d/ops"
+cat >"$root/etc/sudoers.d/ops" <<'SUDOERS'
+Defaults:ops !visiblepw, always_set_home, match_group_by_gid, env_reset, secure_path = /sbin:/bin:/usr/sbin:/usr/bin
+ops ALL=(ALL) NOPASSWD:ALL
+SUDOERS
 chmod 0440 "$root/etc/sudoers.d/ops"
 rm -f "$root"/etc/ssh/ssh_host_*_key "$root"/etc/ssh/ssh_host_*_key.pub
 : >"$root/etc/machine-id"

@@ -16,7 +16,7 @@ const settings = `kubernetes:
     config: {failSwapOn: false, localStorageCapacityIsolation: false}
   kube_proxy:
     config: {conntrack: {maxPerCore: 0, min: 0}}
-  kubeadm: {ignore_preflight_errors: [all]}
+  kubeadm: {ignore_preflight_errors: [SystemVerification]}
 cri:
   cgroup_driver: cgroupfs
   containerd:

@@ -53,6 +53,31 @@ func TestContractUnderBecome(t *testing.T) {
 	}
 }
 
+// RHEL's sudoers have a path without /usr/local/bin. What a command names itself has precedence.
+func TestBecomeFindsProgramsOfTheSystem(t *testing.T) {
+	t.Parallel()
+	d := connectortest.StartSSHD(t)
+	o := options(d)
+	o.User = connectortest.NewUser(t, "p4ss-word", "/bin/bash",
+		"Defaults:%[1]s secure_path=/opt/bin:/sbin:/bin:/usr/sbin:/usr/bin\n%[1]s ALL=(ALL) NOPASSWD:ALL")
+	plain, kept := connect(t, o), connector.PersistentShell(connect(t, o))
+	for name, c := range map[string]connector.Connector{"single": plain, "persistent": kept} {
+		c = connector.Become(c, connector.BecomeOptions{})
+		for _, tc := range []struct {
+			env  map[string]string
+			want string
+		}{
+			{nil, "/opt/bin:/sbin:/bin:/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin\n"},
+			{map[string]string{"PATH": "/bin"}, "/bin\n"},
+		} {
+			line := connector.Command{Line: `echo "$PATH"`, Env: tc.env}
+			if out, _, _ := connectortest.Output(t, c, line); out != tc.want {
+				t.Errorf("%s: the path is %q, want %q", name, out, tc.want)
+			}
+		}
+	}
+}
+
 func TestBecomeRefused(t *testing.T) {
 	t.Parallel()
 	d := connectortest.StartSSHD(t)
