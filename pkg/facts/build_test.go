@@ -208,6 +208,7 @@ func TestSystemDetails(t *testing.T) {
 		"cmdline":     "quiet console=tty0 root=/dev/sda1 console=ttyS0 console=ttyS1\n",
 		"caps":        "Current: =ep cap_a,cap_b-ep\nBounding set =x\n",
 		"python":      "/usr/bin/python3\nPython 3.11.2\n",
+		"glibc":       "glibc 2.31\n",
 		"storage":     "hostnqn=nqn.x\nInitiatorName=iqn.y\nwwn=0x10\nwwn=0x11\n",
 		"hostkeys":    "/etc/ssh/ssh_host_ed25519_key.pub ssh-ed25519 AAAA root@x\n",
 		"selinux":     "enforce=1\npolicyvers=33\npresent=1\nSELINUX=enforcing\nSELINUXTYPE=targeted\n",
@@ -220,7 +221,7 @@ func TestSystemDetails(t *testing.T) {
 	storage(f, s)
 	want := map[string]any{
 		"hostname": "n1", "domain": "example.org", "fqdn": "n1.example.org", "userspace_bits": "64",
-		"service_mgr": "sysvinit", "pkg_mgr": "dnf",
+		"service_mgr": "sysvinit", "pkg_mgr": "dnf", "glibc_version": "2.31",
 		"env": value.NewDict("A", "1", "fn", "() {\n  x\n}", "B", "2"),
 		"dns": value.NewDict("nameservers", []any{"10.0.0.1", "10.0.0.2"}, "search", []any{"a", "b"},
 			"domain", "d", "options", value.NewDict("ndots", "5", "rotate", true)),

@@ -169,7 +169,7 @@ func partOf(subset string) (string, bool) {
 		"apparmor", "ssh_pub_keys", "user", "caps", "python", "chroot", "is_chroot", "system", "kernel", "hostname",
 		"architecture", "machine", "machine_id", "kernel_version", "os_family",
 		"distribution_version", "distribution_release", "distribution_major_version",
-		"domain", "fqdn", "nodename", "python_version", "system_capabilities", "system_capabilities_enforced",
+		"domain", "fqdn", "glibc_version", "nodename", "python_version", "system_capabilities", "system_capabilities_enforced",
 		"systemd", "iscsi", "fibre_channel_wwn", "nvme", "ssh_host_pub_keys", "ssh_host_key_rsa_public",
 		"ssh_host_key_dsa_public", "ssh_host_key_ecdsa_public", "ssh_host_key_ed25519_public",
 		"user_id", "user_uid", "user_gid", "user_dir", "user_shell", "user_gecos",

@@ -41,6 +41,7 @@ val fips /proc/sys/crypto/fips_enabled; val apparmor /sys/module/apparmor/parame
 val machine_id /etc/machine-id
 [ -r /proc/1/root/. ] && [ ! / -ef /proc/1/root/. ] && echo chroot=1
 s caps; has capsh && slow capsh --print
+s glibc; has getconf && getconf GNU_LIBC_VERSION 2>/dev/null
 s python; p=$(command -v python3) && { echo "$p"; slow python3 -V; }
 s storage
 val hostnqn /etc/nvme/hostnqn

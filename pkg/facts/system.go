@@ -92,6 +92,10 @@ func system(f *value.Dict, s sections) {
 	}
 	python(f, s)
 	capabilities(f, s)
+	// Not a fact of Ansible's. Other C libraries have no version that programs need.
+	if words := strings.Fields(s.line("glibc", 0)); len(words) == 2 && words[0] == "glibc" {
+		f.Set("glibc_version", words[1])
+	}
 }
 
 func serviceManager(init map[string]string) string {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -29,6 +30,8 @@ type controller struct {
 	config    string
 	groups    groups
 	file      string // the offline file of a cut lab
+	user      string // whom kk logs in as; "" is root
+	vars      string // extra vars of every run, a mapping in JSON
 	logs      int
 }
 
@@ -106,6 +109,7 @@ func (c *controller) regroup(t testing.TB, g groups) {
 	t.Helper()
 	c.groups = g
 	hosts, children := map[string]any{}, map[string]any{}
+	user := cmp.Or(c.user, "root")
 	for group, numbers := range g {
 		members := map[string]any{}
 		for _, n := range numbers {
@@ -118,7 +122,7 @@ func (c *controller) regroup(t testing.TB, g groups) {
 	}
 	writeYAML(t, c.inventory, map[string]any{"all": map[string]any{"hosts": hosts, "children": children,
 		"vars": map[string]any{
-			"ansible_user": "root", "ansible_ssh_common_args": "-o UserKnownHostsFile=" + c.lab.KnownHosts()}}})
+			"ansible_user": user, "ansible_ssh_common_args": "-o UserKnownHostsFile=" + c.lab.KnownHosts()}}})
 }
 
 // numbers are the hosts of the inventory.
@@ -163,6 +167,9 @@ func (c *controller) run(t testing.TB, args ...string) result {
 func (c *controller) try(ctx context.Context, t testing.TB, args ...string) result {
 	t.Helper()
 	args = append(args, "-i", c.inventory, "-c", c.config, "--workdir", c.dir)
+	if c.vars != "" {
+		args = append(args, "-e", c.vars)
+	}
 	cmd := exec.CommandContext(ctx, c.kk, args...)
 	if c.file != "" {
 		if args[0] == "create" || args[0] == "add" {

@@ -47,6 +47,11 @@ func (u *Upstream) releases() []release {
 			path: fmt.Sprintf("github.com/containerd/containerd/releases/download/%s/containerd-%s-linux-%s.tar.gz",
 				ctrd.version, ctrd.bare(), arch),
 			write: archive(ctrd, "bin/", "containerd", "containerd-shim-runc-v2", "ctr")},
+		// The programs are built without cgo, so that they are static.
+		release{component: "containerd_static", version: ctrd.version, from: ctrd,
+			path: fmt.Sprintf("github.com/containerd/containerd/releases/download/%s/containerd-static-%s-linux-%s.tar.gz",
+				ctrd.version, ctrd.bare(), arch),
+			write: archive(ctrd, "bin/", "containerd", "containerd-shim-runc-v2", "ctr")},
 		release{component: "runc", version: runc.version, from: runc,
 			path:  fmt.Sprintf("github.com/opencontainers/runc/releases/download/%s/runc.%s", runc.version, arch),
 			write: plain(runc.path("runc"))},
