@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,7 +68,8 @@ func (c *controller) staysWithoutAYes(t *testing.T) {
 }
 
 // Three control planes with an external etcd, and a registry that is no node at
-// first: all images come from there.
+// first: all images come from there. kk logs in as a user whose sudo has RHEL's path, and
+// the hosts have the glibc of RHEL 8.
 func TestControlPlanesWithExternalEtcd(t *testing.T) {
 	inTime(t, 20*time.Minute)
 	first := groups{"kube_control_plane": {1, 2, 3}, "kube_worker": {1, 2, 3}, "etcd": {1, 2, 3}, "image_registry": {4}}
@@ -76,10 +78,12 @@ func TestControlPlanesWithExternalEtcd(t *testing.T) {
 kubernetes: {control_plane_endpoint: {type: haproxy}}
 etcd: {deployment_type: external}
 `)
+	c.user, c.vars = "ops", `{"ansible_glibc_version": "2.28"}`
 	start := time.Now()
 	before := c.listings(t)
 	c.regroup(t, first)
 	c.create(t)
+	c.hasStaticContainerd(t)
 	if got := c.etcdMembers(t); !slices.Equal(got, []string{"node1", "node2", "node3"}) {
 		t.Errorf("etcd members are %q", got)
 	}
@@ -101,6 +105,89 @@ etcd: {deployment_type: external}
 		}},
 		step{"a control plane that is off, and comes back", 230 * time.Second, func() { c.losesAndGrows(t, grown) }})
 	c.destroy(t, before)
+}
+
+// Three control planes with etcd in their Pods, of which kk is killed while the second joins. Then the first one loses
+// power: nodes are added all the same, it is deleted, and joins again as a new host.
+func TestStackedControlPlanes(t *testing.T) {
+	inTime(t, 15*time.Minute)
+	three := groups{"kube_control_plane": {1, 2, 3}, "kube_worker": {1, 2, 3}}
+	grown := groups{"kube_control_plane": {1, 2, 3}, "kube_worker": {1, 2, 3, 4}}
+	c := newController(t, grown, "kubernetes: {control_plane_endpoint: {type: haproxy}}\n")
+	before := c.listings(t)
+	c.regroup(t, three)
+	c.killsWhileJoining(t, 2)
+	c.create(t)
+	if got := c.stackedMembers(t, 1); !slices.Equal(got, []string{"node1", "node2", "node3"}) {
+		t.Errorf("etcd members are %q", got)
+	}
+
+	if err := c.lab.PowerOff(0); err != nil {
+		t.Fatal(err)
+	}
+	c.regroup(t, grown)
+	r := c.try(t.Context(), t, "add", "nodes", "node4", "--yes")
+	if ready := c.exec(t, 2, kubectl+`get node node4 -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`); r.code !=
+		4 || ready != "True" {
+		t.Errorf("adding a node without the first control plane: exit code %d, node4 is ready: %s\n%s", r.code, ready,
+			tail(r.out, 60))
+	}
+	c.run(t, "delete", "nodes", "node1", "--yes", "--with-data")
+	if got := c.stackedMembers(t, 2); !slices.Equal(got, []string{"node2", "node3"}) {
+		t.Errorf("etcd members are %q after node1 was deleted", got)
+	}
+	if err := c.lab.Start(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	c.exec(t, 1, "systemctl is-system-running --wait; rm -rf /tmp/namespace-dev-*")
+	c.run(t, "delete", "nodes", "node1", "--yes", "--with-data")
+	c.run(t, "add", "nodes", "node1", "--yes")
+	if got := c.stackedMembers(t, 1); !slices.Equal(got, []string{"node1", "node2", "node3"}) {
+		t.Errorf("etcd members are %q after node1 joined again", got)
+	}
+	c.healthy(t)
+	c.run(t, "create", "cluster", "--yes").unchanged(t)
+	c.destroy(t, before)
+}
+
+// killsWhileJoining kills a creation while kubeadm runs on a host that joins.
+func (c *controller) killsWhileJoining(t *testing.T, number int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := make(chan bool)
+	go func() {
+		defer close(seen)
+		for ctx.Err() == nil {
+			if out, _ := c.lab.Exec(ctx, number-1, "ls /etc/kubernetes/kubeadm-join.yaml && sleep 3"); out != "" {
+				cancel()
+				seen <- true
+				return
+			}
+			time.Sleep(time.Second)
+		}
+	}()
+	r := c.try(ctx, t, "create", "cluster", "--yes")
+	cancel()
+	if !<-seen {
+		t.Fatalf("the creation was over before it could be killed: exit code %d\n%s", r.code, tail(r.out, 40))
+	}
+}
+
+// stackedMembers are the names of the etcd members, as a control plane lists them.
+func (c *controller) stackedMembers(t *testing.T, number int) []string {
+	t.Helper()
+	out := c.exec(t, number, kubectl+"-n kube-system exec etcd-"+c.name(number)+
+		" -- etcdctl --endpoints=https://127.0.0.1:2379 --cacert=/etc/kubernetes/pki/etcd/ca.crt"+
+		" --cert=/etc/kubernetes/pki/etcd/server.crt --key=/etc/kubernetes/pki/etcd/server.key member list")
+	var names []string
+	for line := range strings.Lines(out) {
+		if fields := strings.Split(line, ", "); len(fields) > 2 {
+			names = append(names, fields[2])
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // losesAndGrows takes node3 out of a cluster while it is off, and in again.
@@ -207,5 +294,16 @@ func (c *controller) registryAsksWho(t *testing.T) {
 				t.Errorf("the registry answers %s to %q with %s, want %s", path, who.login, out, who.want)
 			}
 		}
+	}
+}
+
+// hasStaticContainerd fails the test unless all nodes got the static archive of containerd, and no other.
+func (c *controller) hasStaticContainerd(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(c.dir, "cache", "containerd")); err == nil {
+		t.Error("the archive of containerd that needs a newer glibc was downloaded")
+	}
+	if found, _ := filepath.Glob(filepath.Join(c.dir, "cache", "containerd_static", "*", "*", "*.tar.gz")); len(found) != 1 {
+		t.Errorf("static archives of containerd in the cache: %q", found)
 	}
 }
