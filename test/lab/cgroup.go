@@ -85,7 +85,7 @@ func inheritCPUSet(dir string) error {
 
 func (h *Host) limitMemory() error {
 	mib := h.options().MemoryMB
-	if mib == 0 {
+	if mib == 0 || h.options().OwnKernel {
 		return nil
 	}
 	limit := []byte(strconv.Itoa(mib << 20))

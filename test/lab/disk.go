@@ -36,6 +36,11 @@ func (h *Host) ensureDisk(ctx context.Context) error {
 	if err := h.writeIdentity(ctx); err != nil {
 		return fmt.Errorf("prepare %s: %w", h.Name, err)
 	}
+	if h.options().OwnKernel {
+		if err := h.ensureUMLDisks(ctx); err != nil {
+			return fmt.Errorf("make the disks of %s: %w", h.Name, err)
+		}
+	}
 	return os.WriteFile(h.path("identity"), nil, 0o600)
 }
 
@@ -91,6 +96,16 @@ func (h *Host) writeIdentity(ctx context.Context) error {
 			return err
 		}
 	}
+	if h.options().OwnKernel {
+		// Ordinary hosts cannot load modules.
+		if err := os.Remove(filepath.Join(h.root(), "etc/systemd/system/systemd-modules-load.service")); err != nil {
+			return err
+		}
+		script := filepath.Join(h.root(), "lib/systemd/system-shutdown/lab")
+		if err := os.WriteFile(script, []byte(h.umlShutdown()), 0o755); err != nil {
+			return err
+		}
+	}
 	if err := h.writeMeminfo(); err != nil {
 		return err
 	}
@@ -112,6 +127,9 @@ func resolvConf() (string, error) {
 // bootScript runs early in every boot: nspawn leaves the cgroups read-only, and
 // the host's options are put in force.
 func (h *Host) bootScript() string {
+	if h.options().OwnKernel {
+		return h.umlBootScript()
+	}
 	var b strings.Builder
 	b.WriteString("for c in /sys/fs/cgroup/*/; do mount -o remount,bind,rw \"$c\"; done\n")
 	if name := h.options().Hostname; name != "" {
@@ -129,7 +147,7 @@ func (h *Host) bootScript() string {
 // the kernel shows the machine's memory there, whatever the cgroup's limit.
 func (h *Host) writeMeminfo() error {
 	kib := h.options().MemoryMB << 10
-	if kib == 0 {
+	if kib == 0 || h.options().OwnKernel {
 		return nil
 	}
 	content := fmt.Sprintf("MemTotal:       %8d kB\nMemFree:        %8d kB\nMemAvailable:   %8d kB\n"+

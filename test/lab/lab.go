@@ -43,6 +43,7 @@ type HostOptions struct {
 	Hostname  string   // kernel host name when not nodeN; may be one that no installer accepts, such as node_1
 	MemoryMB  int      // memory of the host in MiB: a cgroup limit, and what /proc/meminfo shows; 0 is no limit
 	Addresses []string // further addresses of its interface, as 192.168.7.1/24
+	OwnKernel bool     // a kernel and a clock of its own, see uml.go
 }
 
 // Lab is a running lab.
@@ -75,7 +76,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	if err := check(o); err != nil {
 		return nil, err
 	}
-	if err := installTools(ctx, o.Log); err != nil {
+	if err := installTools(ctx, o.Log, needsUML(o.Hosts)); err != nil {
 		return nil, err
 	}
 	unlock, err := lock()

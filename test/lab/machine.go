@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,9 @@ var tools = []struct{ command, pkg string }{
 	{"ssh-keygen", "openssh-client"},
 	{"nsenter", "util-linux"},
 }
+
+// umlTools are what hosts with a kernel of their own need.
+var umlTools = []struct{ command, pkg string }{{"linux.uml", "user-mode-linux"}, {"mkfs.ext4", "e2fsprogs"}}
 
 // Usable says why this machine cannot run a lab, or nil when it can (it may
 // still have to install packages).
@@ -38,9 +42,13 @@ func Usable() error {
 	return nil
 }
 
-func installTools(ctx context.Context, progress io.Writer) error {
+func installTools(ctx context.Context, progress io.Writer, uml bool) error {
 	var missing []string
-	for _, t := range tools {
+	needed := tools
+	if uml {
+		needed = append(slices.Clone(tools), umlTools...)
+	}
+	for _, t := range needed {
 		if _, err := exec.LookPath(t.command); err != nil {
 			missing = append(missing, t.pkg)
 		}

@@ -85,6 +85,9 @@ func (h *Host) ensureNetwork(ctx context.Context) error {
 	if err := h.removeNetwork(ctx); err != nil {
 		return err
 	}
+	if h.options().OwnKernel {
+		return h.plugTap(ctx)
+	}
 	ns, bridge := h.namespace(), h.lab.state.label()
 	steps := []string{
 		"netns add " + ns,

@@ -82,7 +82,14 @@ func (h *Host) boot() error {
 	}
 	defer console.Close()
 	args := append([]string{"-c", enter, "sh"}, entrances...)
-	args = append(append(args, "--"), h.nspawn()...)
+	boot := h.nspawn()
+	if h.options().OwnKernel {
+		boot = h.uml()
+		if err := h.ensureUMLFolder(); err != nil {
+			return err
+		}
+	}
+	args = append(append(args, "--"), boot...)
 	cmd := exec.Command("sh", args...)
 	cmd.Env = append(os.Environ(), "SYSTEMD_NSPAWN_API_VFS_WRITABLE=1", "SYSTEMD_SECCOMP=0")
 	cmd.Stdout, cmd.Stderr = console, console
@@ -185,6 +192,10 @@ func (h *Host) waitForSSH(ctx context.Context) error {
 // moment before users other than root are let in.
 func (h *Host) ready(ctx context.Context) error {
 	if err := greet(ctx, h.Address); err != nil {
+		return err
+	}
+	if h.options().OwnKernel {
+		_, err := h.ssh(ctx, "test ! -e /run/nologin")
 		return err
 	}
 	pid, err := h.initPID()

@@ -31,6 +31,7 @@ var binary = sync.OnceValues(func() (string, error) {
 // catalog comes to, so that it may name programs of this machine.
 type project struct {
 	dir string
+	lab *lab.Lab
 	cut bool // kk reaches the hosts alone
 }
 
@@ -39,7 +40,7 @@ func newProject(t testing.TB) *project {
 	if hosts == nil {
 		t.Skip("needs the lab: " + skipReason)
 	}
-	p := &project{dir: t.TempDir()}
+	p := &project{dir: t.TempDir(), lab: hosts}
 	roles, err := filepath.Abs("../../builtin/roles")
 	if err != nil {
 		t.Fatal(err)
@@ -102,17 +103,17 @@ func (p *project) role(t *testing.T, name, tasks, group, groups, config string, 
 func (p *project) kk(t testing.TB, playbook, groups, config string, args ...string) run {
 	t.Helper()
 	p.write(t, "config.yaml", config)
-	p.write(t, "inventory.yaml", inventory(groups))
+	p.write(t, "inventory.yaml", p.inventory(groups))
 	kk, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	args = append([]string{"run", p.path("playbooks/" + playbook + ".yaml"), "-i", p.path("inventory.yaml"), "-c",
 		p.path("config.yaml"),
-		"--workdir", p.path("work"), "--known-hosts", hosts.KnownHosts()}, args...)
+		"--workdir", p.path("work"), "--known-hosts", p.lab.KnownHosts()}, args...)
 	cmd := exec.CommandContext(t.Context(), kk, args...)
 	if p.cut {
-		cmd = hosts.Command(t.Context(), kk, args...)
+		cmd = p.lab.Command(t.Context(), kk, args...)
 	}
 	out, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
@@ -122,10 +123,10 @@ func (p *project) kk(t testing.TB, playbook, groups, config string, args ...stri
 }
 
 // inventory has all hosts of the lab, and groups of them.
-func inventory(groups string) string {
+func (p *project) inventory(groups string) string {
 	var b strings.Builder
 	b.WriteString("all:\n  hosts:\n")
-	for _, h := range hosts.Hosts {
+	for _, h := range p.lab.Hosts {
 		fmt.Fprintf(&b, "    %s: {ansible_host: %s, internal_ipv4: %s, ansible_user: root, ansible_ssh_private_key_file: %s}\n",
 			h.Name, h.Address, h.Address, h.Key)
 	}
@@ -156,7 +157,12 @@ func (r run) changedNothing() {
 // on runs a script on a host and returns what it prints.
 func on(t testing.TB, host int, script string) string {
 	t.Helper()
-	out, err := hosts.Exec(t.Context(), host, script)
+	return onHost(t, hosts, host, script)
+}
+
+func onHost(t testing.TB, l *lab.Lab, host int, script string) string {
+	t.Helper()
+	out, err := l.Exec(t.Context(), host, script)
 	if err != nil {
 		t.Fatal(err)
 	}
