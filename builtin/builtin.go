@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-//go:embed all:catalog all:config all:playbooks all:roles
+//go:embed all:catalog all:config all:convert all:playbooks all:roles
 var files embed.FS
 
-// FS is the builtin project: catalog/, config/, playbooks/, roles/.
+// FS is the builtin project: catalog/, config/, convert/, playbooks/, roles/.
 func FS() fs.FS { return files }

@@ -67,7 +67,7 @@ func (a *app) catalogOverlays(files []string) ([]string, error) {
 		return nil, ds
 	}
 	merged, more := schema.Apply(given)
-	if ds = append(ds, more...); ds.Err() != nil {
+	if ds = append(append(ds, a.foreignConfigs(schema, given)...), more...); ds.Err() != nil {
 		return nil, ds
 	}
 	q := &question{app: a, config: merged}

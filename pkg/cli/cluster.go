@@ -122,6 +122,7 @@ func (a *app) families() []family {
 		{"delete", "Delete nodes, a cluster, a registry", remove},
 		{"init", "Prepare hosts", prepare},
 		{"certs", "Manage a cluster's certificates", certs},
+		{"convert", "Convert the files of KubeKey", a.convertCommands()},
 		{"artifact", "Make and use offline files", []*cobra.Command{
 			a.artifactExportCommand(), a.artifactListCommand(), a.artifactVerifyCommand(), a.artifactDiffCommand(),
 			a.artifactDeltaCommand(), a.artifactMergeCommand(), a.artifactSBOMCommand(), a.artifactSignCommand(),

@@ -28,6 +28,10 @@ func (a *app) configure(s *session, playbooks []string) bool {
 	if ds.Err() != nil {
 		return true
 	}
+	if foreign := a.foreignConfigs(schema, s.given); foreign != nil {
+		s.diagnostics.Add(foreign...)
+		return true
+	}
 	if !s.inventoryFails {
 		for _, name := range schema.Groups() {
 			s.inventory.AddGroup(name)

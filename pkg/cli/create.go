@@ -49,15 +49,24 @@ func (a *app) printConfig(kubernetes string) error {
 const builtinSchema = source.Builtin + "/config/schema.yaml"
 
 func (a *app) knowsKubernetes(version string) error {
+	problem, err := a.kubernetesProblem(version)
+	if err == nil && problem != "" {
+		return usage("--%s: %s", flagKubernetes, problem)
+	}
+	return err
+}
+
+// kubernetesProblem returns why the builtin catalog cannot be used for a version, or "".
+func (a *app) kubernetesProblem(version string) (string, error) {
 	known, err := catalog.Load(a.readFile, a.tree.Embedded, nil)
 	if err != nil {
-		return &exitError{engine.ExitError, err}
+		return "", &exitError{engine.ExitError, err}
 	}
 	_, problems := known.Resolve(catalog.Request{KubeVersion: version})
-	if len(problems) > 0 {
-		return usage("--%s: %s (%s)", flagKubernetes, problems[0].Msg, problems[0].Help)
+	if len(problems) == 0 {
+		return "", nil
 	}
-	return nil
+	return fmt.Sprintf("%s (%s)", problems[0].Msg, problems[0].Help), nil
 }
 
 func (a *app) createInventoryCommand() *cobra.Command {

@@ -35,6 +35,17 @@ func (r Reader) Given(configs, extra, sets []string) (Given, source.Diagnostics)
 	return g, ds
 }
 
+// Files returns the config files.
+func (g Given) Files() []*source.File {
+	var out []*source.File
+	for _, p := range g.configs {
+		if p.File != nil {
+			out = append(out, p.File)
+		}
+	}
+	return out
+}
+
 func readAll(texts []string, read func(string) (Part, error), ds *source.Diagnostics) []Part {
 	var parts []Part
 	for _, text := range texts {

@@ -63,6 +63,9 @@ func (r Reader) yamlFile(path, what string) (f *source.File, n *yaml.Node, err e
 		return nil, nil, fmt.Errorf("read %s %s: %w", what, path, err)
 	}
 	docs, ds := source.ParseYAML(f)
+	if d := inventory.OldVersion(f, docs, "config"); d != nil {
+		return f, nil, d
+	}
 	if len(docs) > 1 {
 		ds.Add(source.Errorf(source.NodePos(f, docs[1]), "a second YAML document").WithHelp("put everything under one ---"))
 	}

@@ -103,13 +103,30 @@ func (s *Schema) broken(err error) source.Diagnostics {
 		err)}
 }
 
-// Keys returns the top-level keys.
-func (s *Schema) Keys() []string {
-	var out []string
-	for name := range s.root.properties() {
-		out = append(out, name)
+// Keys returns the keys that the schema describes at a path, or the top-level keys.
+func (s *Schema) Keys(path ...string) []string { return s.keysAt(path) }
+
+// Describes reports whether the config may have a key at a path. Below mappings with any keys, every key is described.
+func (s *Schema) Describes(path ...string) bool {
+	n := s.root
+	for _, step := range path {
+		next, ok := n.property(step)
+		if !ok {
+			others := n.keyword("additionalProperties")
+			if others != nil && others.Kind == yaml.ScalarNode && others.Value == "false" {
+				return false
+			}
+			if k := n.keyword("type"); k == nil || k.Kind == yaml.ScalarNode && k.Value != "object" {
+				return false
+			}
+			next = node{s, others}
+			if others == nil || others.Kind == yaml.ScalarNode {
+				return true // a mapping with any content
+			}
+		}
+		n = next
 	}
-	return out
+	return true
 }
 
 // Groups returns the host groups that the project's playbooks use (the schema's x-groups). An inventory need not

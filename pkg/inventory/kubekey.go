@@ -24,6 +24,22 @@ func OtherVersion(at source.Pos, version string) *source.Diagnostic {
 			"`kk create config` and `kk create inventory` print one", APIVersion)
 }
 
+// OldVersion returns the error for a file of KubeKey v3 or older, whose kind Cluster has both hosts and config. It is
+// nil for other files. The file is converted to a config or an inventory.
+func OldVersion(f *source.File, docs []*yaml.Node, to string) *source.Diagnostic {
+	for _, doc := range docs {
+		kind, version := child(source.Resolve(doc), "kind"), child(source.Resolve(doc), "apiVersion")
+		if kind != nil && kind.Value == "Cluster" && version != nil &&
+			strings.HasPrefix(version.Value, "kubekey.kubesphere.io/") {
+			d := source.Errorf(source.NodePos(f, kind), "kind Cluster is a file of KubeKey v3").
+				WithHelp("convert it: kk convert %s %s -o NEW", to, f.Name)
+			d.Width = len(kind.Value)
+			return d
+		}
+	}
+	return nil
+}
+
 // kubekey reads `kind: Inventory`.
 func (y *yamlFile) kubekey(root *yaml.Node) {
 	if kind := child(root, "kind"); kind.Value != "Inventory" {

@@ -45,6 +45,9 @@ func (l *loader) yaml(f *source.File, path string) {
 // can be returned along with errors: more are found below it.
 func parseYAML(f *source.File) (*yaml.Node, source.Diagnostics) {
 	docs, ds := source.ParseYAML(f)
+	if d := OldVersion(f, docs, "inventory"); d != nil {
+		return nil, source.Diagnostics{d}
+	}
 	if len(docs) > 1 {
 		ds.Add(source.Errorf(source.NodePos(f, docs[1]), "a second YAML document").WithHelp("put everything under one ---"))
 	}

@@ -31,7 +31,7 @@ var floors = map[string]int{
 	"pkg/vars": 3, "pkg/playbook": 3, "pkg/module": 3, "pkg/ui": 3,
 	"pkg/config": 4, "pkg/project": 4, "pkg/journal": 4,
 	"pkg/engine/resume": 4, "pkg/engine/strategy": 4,
-	"pkg/engine": 5, "pkg/report": 5, "pkg/lint": 5, "pkg/collections": 5,
+	"pkg/engine": 5, "pkg/report": 5, "pkg/lint": 5, "pkg/convert": 5, "pkg/collections": 5,
 	"pkg/cli": 6,
 	"builtin": 0, // files to embed: knows no package
 	"cmd":     7,

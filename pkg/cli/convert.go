@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/config"
+	"kubekey/pkg/convert"
+	"kubekey/pkg/engine"
+	"kubekey/pkg/source"
+)
+
+// builtinTables is the folder of the tables for conversions.
+const builtinTables = source.Builtin + "/convert"
+
+func (a *app) convertCommands() []*cobra.Command {
+	var out []*cobra.Command
+	for _, c := range []struct {
+		use, short, long string
+		run              func(*convert.Converter, *source.File) (string, source.Diagnostics)
+	}{
+		{"config FILE", "Convert a config of KubeKey to one of kk",
+			"Convert a config of KubeKey: kind Config of v4, or kind Cluster of v3. The result has comments where a key means " +
+				"something else, and sets kk's keys to KubeKey's defaults where these differ. A key without an equivalent is an " +
+				"error; then nothing is written: kk convert config config.yaml -o kk.yaml",
+			(*convert.Converter).Config},
+		{"inventory FILE", "Convert an inventory of KubeKey to one of kk",
+			"Convert an inventory of KubeKey: kind Inventory of v4, or the hosts and roleGroups of kind Cluster of v3: " +
+				"kk convert inventory config.yaml -o inventory.yaml",
+			(*convert.Converter).Inventory},
+	} {
+		var to string
+		cmd := &cobra.Command{Use: c.use, Short: c.short, Long: c.long, Args: cobra.ExactArgs(1),
+			RunE: func(_ *cobra.Command, args []string) error { return a.convert(args[0], to, c.run) }}
+		cmd.Flags().StringVarP(&to, "output", "o", "", "file to write, readable only by its owner; default: print it")
+		out = append(out, cmd)
+	}
+	return out
+}
+
+func (a *app) convert(path, to string,
+	run func(*convert.Converter, *source.File) (string, source.Diagnostics)) error {
+	c, err := a.converter()
+	if err != nil {
+		return &exitError{engine.ExitError, err}
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return &exitError{engine.ExitError, err}
+	}
+	f, err := a.tree.Load(abs, path)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return &exitError{engine.ExitError, fmt.Errorf("read %s: %w", path, err)}
+	}
+	text, ds := run(c, f)
+	if ds.Err() != nil {
+		return &exitError{engine.ExitInput, ds}
+	}
+	if err := a.warnOfVersion(text); err != nil {
+		return err
+	}
+	if to != "" {
+		return replaceFile(to, []byte(text), false)
+	}
+	_, err = io.WriteString(a.data(), text)
+	return err
+}
+
+// warnOfVersion warns if a converted config sets a version of Kubernetes that kk's catalog does not have.
+func (a *app) warnOfVersion(text string) error {
+	var set struct {
+		Kubernetes struct {
+			Version string `yaml:"kube_version"`
+		} `yaml:"kubernetes"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &set); err != nil || set.Kubernetes.Version == "" {
+		return err
+	}
+	problem, err := a.kubernetesProblem(withV(set.Kubernetes.Version))
+	if problem != "" {
+		a.warn("kubernetes.kube_version: %s", problem)
+	}
+	return err
+}
+
+// converter returns the converter with the builtin tables and the schema of the cluster config.
+func (a *app) converter() (*convert.Converter, error) {
+	schema, ds := config.Load(a.tree, builtinSchema)
+	if err := ds.Err(); err != nil {
+		return nil, err
+	}
+	return convert.New(a.tree, builtinTables, schema)
+}
+
+// foreignConfigs returns the errors for config files of other tools.
+func (a *app) foreignConfigs(schema *config.Schema, given config.Given) source.Diagnostics {
+	files := given.Files()
+	if !schema.Bundled() || len(files) == 0 {
+		return nil
+	}
+	c, err := convert.New(a.tree, builtinTables, schema)
+	if err != nil {
+		return source.DiagnosticsOf(err)
+	}
+	var ds source.Diagnostics
+	for _, f := range files {
+		ds.Add(c.Foreign(f))
+	}
+	return ds
+}

@@ -1,0 +1,284 @@
+// Package convert converts the config and the inventory of other tools to those of kk. Tables of the builtin project
+// describe what each key becomes; the package applies them and reports every problem with its position.
+package convert
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"kubekey/pkg/config"
+	"kubekey/pkg/expr"
+	"kubekey/pkg/expr/library"
+	"kubekey/pkg/source"
+	"kubekey/pkg/template"
+	"kubekey/pkg/value"
+)
+
+// What a file is converted to.
+const (
+	ToConfig    = "config"
+	ToInventory = "inventory"
+)
+
+// Converter converts files with the tables of a project.
+type Converter struct {
+	tables    []*table
+	schema    *config.Schema
+	templates *template.Engine
+}
+
+// New reads the tables in a folder. The schema describes the config to convert to.
+func New(tree source.Tree, dir string, schema *config.Schema) (*Converter, error) {
+	c := &Converter{schema: schema, templates: template.New(expr.New(expr.Options{}, library.Standard()), tree)}
+	entries, err := tree.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		t, err := readTable(tree, source.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		c.tables = append(c.tables, t)
+	}
+	return c, nil
+}
+
+// Config converts a config. Without errors, the result is valid for the schema.
+func (c *Converter) Config(f *source.File) (string, source.Diagnostics) {
+	j, ds := c.open(f, ToConfig)
+	if ds.Err() != nil {
+		return "", ds
+	}
+	return j.config()
+}
+
+// Inventory converts an inventory.
+func (c *Converter) Inventory(f *source.File) (string, source.Diagnostics) {
+	j, ds := c.open(f, ToInventory)
+	if ds.Err() != nil {
+		return "", ds
+	}
+	return j.inventory()
+}
+
+// job is the conversion of one file.
+type job struct {
+	*Converter
+	table *table
+	file  *source.File
+	spec  *yaml.Node // without aliases and merges
+	ds    source.Diagnostics
+
+	values  *value.Dict // spec as values, for expressions
+	out     *yaml.Node
+	notes   []defaulted
+	ignored *value.Dict // reasons with the list of keys
+}
+
+// defaulted is a key that the file does not set, and whose default differs.
+type defaulted struct{ path, value, own string }
+
+// open parses a file and finds its table.
+func (c *Converter) open(f *source.File, to string) (*job, source.Diagnostics) {
+	docs, ds := source.ParseYAML(f)
+	if ds.Err() != nil {
+		return nil, ds
+	}
+	var fits []*table
+	var doc *yaml.Node
+	for _, d := range docs {
+		n := source.Resolve(d)
+		if t := c.tableOf(n, to); t != nil {
+			fits, doc = append(fits, t), n
+		}
+	}
+	switch {
+	case len(fits) == 0:
+		return nil, source.Diagnostics{c.notForeign(f, docs, to)}
+	case len(fits) > 1:
+		return nil, source.Diagnostics{source.Errorf(source.NodePos(f, doc), "a second document of kind %s",
+			text(doc, "kind")).WithHelp("convert one cluster at a time: put each into its own file")}
+	}
+	j := &job{Converter: c, table: fits[0], file: f, out: mapping(), ignored: value.NewDict()}
+	copier := copier{file: f, left: maxNodes}
+	j.spec = copier.copy(child(doc, "spec"), 0)
+	if copier.problem != nil {
+		return nil, source.Diagnostics{copier.problem}
+	}
+	if j.spec == nil || isNull(j.spec) {
+		j.spec = mapping()
+	}
+	if j.spec.Kind != yaml.MappingNode {
+		return nil, source.Diagnostics{source.Errorf(source.NodePos(f, j.spec), "spec must be a mapping")}
+	}
+	v, err := value.FromYAMLFile(j.spec, f.Name)
+	if err != nil {
+		return nil, source.DiagnosticsOf(err)
+	}
+	j.values, _ = v.(*value.Dict)
+	return j, nil
+}
+
+// tableOf returns the table for a document, or nil if there is none.
+func (c *Converter) tableOf(doc *yaml.Node, to string) *table {
+	kind, version := text(doc, "kind"), text(doc, "apiVersion")
+	for _, t := range c.tables {
+		d := t.Documents[to]
+		if d.Kind != "" && d.Kind == kind && slices.Contains(d.Versions, version) {
+			return t
+		}
+	}
+	return nil
+}
+
+// notForeign returns the error for a file that no table is for.
+func (c *Converter) notForeign(f *source.File, docs []*yaml.Node, to string) *source.Diagnostic {
+	at := source.Pos{File: f, Line: 1, Col: 1}
+	var kinds []string
+	for _, t := range c.tables {
+		if d := t.Documents[to]; d.Kind != "" {
+			kinds = append(kinds, "kind: "+d.Kind+" of "+t.From)
+		}
+	}
+	for _, d := range docs {
+		n := source.Resolve(d)
+		if k := child(n, "kind"); k != nil {
+			at = source.NodePos(f, k)
+			if other := c.otherCommand(n, to); other != "" {
+				return source.Errorf(at, "kind %s has no %s to convert", k.Value, to).
+					WithHelp("run: kk convert %s %s", other, f.Name)
+			}
+		}
+	}
+	return source.Errorf(at, "no %s that can be converted", to).WithHelp("kk converts %s", strings.Join(kinds, ", and "))
+}
+
+// otherCommand returns what else a document can be converted to.
+func (c *Converter) otherCommand(doc *yaml.Node, to string) string {
+	for _, other := range []string{ToConfig, ToInventory} {
+		if other != to && c.tableOf(doc, other) != nil {
+			return other
+		}
+	}
+	return ""
+}
+
+// Foreign returns the error for a config of another tool, or nil if the document is none: if it sets no key of the
+// other tool that kk does not have.
+func (c *Converter) Foreign(f *source.File) *source.Diagnostic {
+	docs, ds := source.ParseYAML(f)
+	if ds.Err() != nil || len(docs) == 0 {
+		return nil
+	}
+	doc := source.Resolve(docs[0])
+	t := c.tableOf(doc, ToConfig)
+	if t == nil {
+		return nil
+	}
+	key, name := c.foreignKey(t, source.Resolve(child(doc, "spec")), "")
+	if key == nil {
+		return nil
+	}
+	d := source.Errorf(source.NodePos(f, key), "%s is a key of %s: kk has no such key", name, t.From).
+		WithHelp("if the file was written for %s, convert it: kk convert config %s -o NEW", t.From, f.Name)
+	d.Width = utf8.RuneCountInString(key.Value)
+	return d
+}
+
+// foreignKey returns the first key that only the table has, and its path.
+func (c *Converter) foreignKey(t *table, n *yaml.Node, prefix string) (*yaml.Node, string) {
+	if n == nil || n.Kind != yaml.MappingNode || strings.Count(prefix, ".") > maxDepth {
+		return nil, ""
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		path := prefix + n.Content[i].Value
+		v := source.Resolve(n.Content[i+1])
+		known := c.schema.Describes(strings.Split(path, ".")...)
+		if _, row := t.Config[path]; row && !known {
+			return n.Content[i], path
+		}
+		if !t.isGroup(path) {
+			continue
+		}
+		if !known && v.Kind == yaml.MappingNode && len(v.Content) > 0 {
+			return n.Content[i], path
+		}
+		if key, name := c.foreignKey(t, v, path+"."); key != nil {
+			return key, name
+		}
+	}
+	return nil, ""
+}
+
+// fail reports a problem at a node.
+func (j *job) fail(n *yaml.Node, help, format string, args ...any) {
+	d := source.Errorf(source.NodePos(j.file, n), format, args...)
+	d.Help = help
+	if n.Kind == yaml.ScalarNode {
+		d.Width = utf8.RuneCountInString(n.Value)
+	}
+	j.ds.Add(d)
+}
+
+// scope has the variables of the expressions in tables: the value at the key, and everything the file sets.
+type scope struct{ vars *value.Dict }
+
+// Lookup implements expr.Scope.
+func (s scope) Lookup(name string) (any, bool, error) {
+	v, ok := s.vars.Get(name)
+	return v, ok, nil
+}
+
+// evaluate returns the value of a node of a table as a node. A node without templates is itself.
+func (j *job) evaluate(n, of *yaml.Node) (*yaml.Node, error) {
+	data, ds := j.templates.Node(j.table.file, n)
+	if err := ds.Err(); err != nil {
+		return nil, err
+	}
+	vars := value.NewDict("source", j.values)
+	if of != nil {
+		v, err := value.FromYAMLFile(of, j.file.Name)
+		if err != nil {
+			return nil, err
+		}
+		vars.Set("value", v)
+	}
+	v, err := data.Value(context.Background(), scope{vars})
+	if err != nil {
+		return nil, err
+	}
+	return nodeOf(v, of)
+}
+
+// evaluateText evaluates a template of a table to lines of text. Empty lines are skipped.
+func (j *job) evaluateText(template string, of *yaml.Node) ([]string, error) {
+	n, err := j.evaluate(scalar(template), of)
+	if err != nil || n == nil {
+		return nil, err
+	}
+	var out []string
+	for line := range strings.Lines(n.Value) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out, nil
+}
+
+// encode formats a mapping as YAML, below a comment.
+func encode(head string, n *yaml.Node) (string, error) {
+	var b bytes.Buffer
+	b.WriteString(head)
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(n); err != nil {
+		return "", err
+	}
+	return b.String(), enc.Close()
+}
