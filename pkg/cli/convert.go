@@ -28,7 +28,7 @@ func (a *app) convertCommands() []*cobra.Command {
 		{"config FILE", "Convert a config of KubeKey to one of kk",
 			"Convert a config of KubeKey: kind Config of v4, or kind Cluster of v3. The result has comments where a key means " +
 				"something else, and sets kk's keys to KubeKey's defaults where these differ. A key without an equivalent is an " +
-				"error; then nothing is written: kk convert config config.yaml -o kk.yaml",
+				"error; then nothing is written: kk convert config config.yaml -o cluster.yaml",
 			(*convert.Converter).Config},
 		{"inventory FILE", "Convert an inventory of KubeKey to one of kk",
 			"Convert an inventory of KubeKey: kind Inventory of v4, or the hosts and roleGroups of kind Cluster of v3: " +
@@ -38,7 +38,7 @@ func (a *app) convertCommands() []*cobra.Command {
 		var to string
 		cmd := &cobra.Command{Use: c.use, Short: c.short, Long: c.long, Args: cobra.ExactArgs(1),
 			RunE: func(_ *cobra.Command, args []string) error { return a.convert(args[0], to, c.run) }}
-		cmd.Flags().StringVarP(&to, "output", "o", "", "file to write, readable only by its owner; default: print it")
+		cmd.Flags().StringVarP(&to, "output", "o", "", "file to write; a new one is readable only by its owner. Default: print it")
 		out = append(out, cmd)
 	}
 	return out

@@ -17,14 +17,7 @@ import (
 func (j *job) config() (string, source.Diagnostics) {
 	j.walk(j.table.Config, j.spec, "")
 	j.defaults()
-	j.order(j.out)
-	v, err := value.FromYAMLFile(j.out, j.file.Name)
-	if err != nil {
-		return "", source.DiagnosticsOf(err)
-	}
-	values, _ := v.(*value.Dict)
-	part := config.Part{Name: j.file.Name, Values: values, File: j.file, Node: j.out}
-	j.ds.Add(j.schema.Merge(part).Check()...)
+	j.check()
 	head := j.head()
 	if j.ds.Err() != nil {
 		return "", j.ds.Sort()
@@ -34,6 +27,19 @@ func (j *job) config() (string, source.Diagnostics) {
 		return "", source.DiagnosticsOf(err)
 	}
 	return text, nil
+}
+
+// check sorts the keys of the result, and validates it with the schema.
+func (j *job) check() {
+	j.order(j.out)
+	v, err := value.FromYAMLFile(j.out, j.file.Name)
+	if err != nil {
+		j.ds.Add(source.DiagnosticsOf(err)...)
+		return
+	}
+	values, _ := v.(*value.Dict)
+	part := config.Part{Name: j.file.Name, Values: values, File: j.file, Node: j.out}
+	j.ds.Add(j.schema.Merge(part).Check()...)
 }
 
 // walk applies the rows to the keys of a mapping.

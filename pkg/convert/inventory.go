@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/source"
+	"kubekey/pkg/value"
 )
 
 // Groups that every cluster has.
@@ -175,21 +176,31 @@ func (m *machines) note(lines []string) {
 	}
 }
 
-// readVars reads the variables of all hosts.
+// readVars reads the variables of all hosts. Those that belong to the config are converted as a config.
 func (m *machines) readVars(n, top *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
 		m.fail(n, "", "%s must be a mapping", m.table.Inventory.Vars)
 		return
 	}
+	set := mapping()
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], n.Content[i+1]
+		k, to := n.Content[i], top
 		if _, row := m.table.Config[k.Value]; row || m.table.isGroup(k.Value) {
-			m.fail(k, "move it to the config, and run: kk convert config FILE", "%s belongs to the config of %s", k.Value,
-				m.table.From)
-			continue
+			to = set
 		}
-		set(top, []string{k.Value}, v, nil)
+		to.Content = append(to.Content, k, n.Content[i+1])
 	}
+	v, err := value.FromYAMLFile(set, m.file.Name)
+	if err != nil {
+		m.ds.Add(source.DiagnosticsOf(err)...)
+		return
+	}
+	inner := *m.job
+	inner.values, _ = v.(*value.Dict)
+	inner.walk(inner.table.Config, set, "")
+	inner.check()
+	m.ds = inner.ds
+	top.Content = append(top.Content, inner.out.Content...)
 }
 
 // readGroups reads a mapping of groups.
