@@ -47,7 +47,8 @@ func (c *copier) copy(n *yaml.Node, depth int) *yaml.Node {
 		case k.ShortTag() == "!!merge":
 			lent = append(lent, c.merged(v, depth+1)...)
 		case k.Kind != yaml.ScalarNode:
-			c.problem = source.Errorf(source.NodePos(c.file, k), "a key must be a text")
+			c.problem = source.Errorf(source.NodePos(c.file, k), "a key must be a text").
+				WithHelp("if this is a template ({{ }}), write the value itself")
 		default:
 			out.Content = append(out.Content, c.copy(k, depth+1), c.copy(v, depth+1))
 		}
