@@ -14,6 +14,7 @@ import (
 	"kubekey/pkg/convert"
 	"kubekey/pkg/engine"
 	"kubekey/pkg/source"
+	"kubekey/pkg/value"
 )
 
 // builtinTables is the folder of the tables for conversions.
@@ -38,7 +39,8 @@ func (a *app) convertCommands() []*cobra.Command {
 		var to string
 		cmd := &cobra.Command{Use: c.use, Short: c.short, Long: c.long, Args: cobra.ExactArgs(1),
 			RunE: func(_ *cobra.Command, args []string) error { return a.convert(args[0], to, c.run) }}
-		cmd.Flags().StringVarP(&to, "output", "o", "", "file to write; a new one is readable only by its owner. Default: print it")
+		cmd.Flags().StringVarP(&to, "output", "o", "",
+			"file to write; a new one is readable only by its owner. Default: print it")
 		out = append(out, cmd)
 	}
 	return out
@@ -62,6 +64,7 @@ func (a *app) convert(path, to string,
 		}
 		return &exitError{engine.ExitError, fmt.Errorf("read %s: %w", path, err)}
 	}
+	a.hideSecretsIn(f)
 	text, ds := run(c, f)
 	if ds.Err() != nil {
 		return &exitError{engine.ExitInput, ds}
@@ -74,6 +77,16 @@ func (a *app) convert(path, to string,
 	}
 	_, err = io.WriteString(a.data(), text)
 	return err
+}
+
+// hideSecretsIn registers the values in a file with names of secrets so that errors do not show them.
+func (a *app) hideSecretsIn(f *source.File) {
+	docs, _ := source.ParseYAML(f)
+	for _, doc := range docs {
+		if v, err := value.FromYAML(doc); err == nil {
+			a.hideSecrets(v)
+		}
+	}
 }
 
 // warnOfVersion warns if a converted config sets a version of Kubernetes that kk's catalog does not have.

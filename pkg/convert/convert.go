@@ -75,7 +75,7 @@ type job struct {
 	spec  *yaml.Node // without aliases and merges
 	ds    source.Diagnostics
 
-	values  *value.Dict // spec as values, for expressions
+	given   *value.Dict // what the file sets, by path, for expressions
 	out     *yaml.Node
 	notes   []defaulted
 	ignored *value.Dict // reasons with the list of keys
@@ -117,12 +117,38 @@ func (c *Converter) open(f *source.File, to string) (*job, source.Diagnostics) {
 	if j.spec.Kind != yaml.MappingNode {
 		return nil, source.Diagnostics{source.Errorf(source.NodePos(f, j.spec), "spec must be a mapping")}
 	}
-	v, err := value.FromYAMLFile(j.spec, f.Name)
-	if err != nil {
+	var err error
+	if j.given, err = paths(j.spec, f.Name); err != nil {
 		return nil, source.DiagnosticsOf(err)
 	}
-	j.values, _ = v.(*value.Dict)
 	return j, nil
+}
+
+// paths returns the values in a mapping by their paths: a, a.b, a.b.c. Those that are empty are not set.
+func paths(n *yaml.Node, file string) (*value.Dict, error) {
+	v, err := value.FromYAMLFile(n, file)
+	if err != nil {
+		return nil, err
+	}
+	out := value.NewDict()
+	var collect func(n *yaml.Node, d *value.Dict, prefix string)
+	collect = func(n *yaml.Node, d *value.Dict, prefix string) {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i].Value
+			v, ok := d.Get(key)
+			if !ok || isEmpty(n.Content[i+1]) {
+				continue
+			}
+			out.Set(prefix+key, v)
+			if inner, isDict := v.(*value.Dict); isDict {
+				collect(n.Content[i+1], inner, prefix+key+".")
+			}
+		}
+	}
+	if d, isDict := v.(*value.Dict); isDict {
+		collect(n, d, "")
+	}
+	return out, nil
 }
 
 // tableOf returns the table for a document, or nil if there is none.
@@ -226,7 +252,7 @@ func (j *job) fail(n *yaml.Node, help, format string, args ...any) {
 	j.ds.Add(d)
 }
 
-// scope has the variables of the expressions in tables: the value at the key, and everything the file sets.
+// scope has the variables of the expressions in tables: value and given.
 type scope struct{ vars *value.Dict }
 
 // Lookup implements expr.Scope.
@@ -241,7 +267,7 @@ func (j *job) evaluate(n, of *yaml.Node) (*yaml.Node, error) {
 	if err := ds.Err(); err != nil {
 		return nil, err
 	}
-	vars := value.NewDict("source", j.values)
+	vars := value.NewDict("given", j.given)
 	if of != nil {
 		v, err := value.FromYAMLFile(of, j.file.Name)
 		if err != nil {

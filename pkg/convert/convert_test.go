@@ -132,7 +132,7 @@ func TestEveryRow(t *testing.T) {
 	for _, table := range c.tables {
 		doc := table.Documents[ToConfig]
 		for path, rs := range table.Config {
-			for _, v := range []string{"text", "7", "[1, text, {a: b}]", "{a: {b: c}}"} {
+			for _, v := range []string{"text", "[1, text, {a: b}]", "{a: {b: c}}"} {
 				keys := strings.Split(path, ".")
 				spec := strings.Join(keys, ": {") + ": " + v + strings.Repeat("}", len(keys)-1)
 				text := "apiVersion: " + doc.Versions[0] + "\nkind: " + doc.Kind + "\nspec:\n  " + spec + "\n"
@@ -190,7 +190,9 @@ func FuzzConvert(f *testing.F) {
 		}
 	}
 	head := "apiVersion: kubekey.kubesphere.io/v1\nkind: Config\nspec: "
-	for _, text := range []string{"[]", "&a {a: *a}", "{<<: 1}", "{<<: [1, {etcd: 2}]}", "{? [a] : b}", "{1: 2}", "!!binary x"} {
+	for _, text := range []string{
+		"[]", "&a {a: *a}", "{<<: 1}", "{<<: [1, {etcd: 2}]}", "{? [a] : b}", "{1: 2}", "!!binary x",
+	} {
 		f.Add([]byte(head + text))
 	}
 	c, _ := converter(f)

@@ -11,7 +11,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kubekey/pkg/source"
-	"kubekey/pkg/value"
 )
 
 // Groups that every cluster has.
@@ -87,7 +86,11 @@ func (m *machines) readHosts(n *yaml.Node) {
 			m.readHost(n.Content[i], n.Content[i+1])
 		}
 	default:
-		m.fail(n, "", "%s must be a %s", m.table.Inventory.Hosts, map[bool]string{true: "mapping", false: "list"}[named == ""])
+		form := "list"
+		if named == "" {
+			form = "mapping"
+		}
+		m.fail(n, "", "%s must be a %s", m.table.Inventory.Hosts, form)
 	}
 }
 
@@ -190,13 +193,13 @@ func (m *machines) readVars(n, top *yaml.Node) {
 		}
 		to.Content = append(to.Content, k, n.Content[i+1])
 	}
-	v, err := value.FromYAMLFile(set, m.file.Name)
+	given, err := paths(set, m.file.Name)
 	if err != nil {
 		m.ds.Add(source.DiagnosticsOf(err)...)
 		return
 	}
 	inner := *m.job
-	inner.values, _ = v.(*value.Dict)
+	inner.given = given
 	inner.walk(inner.table.Config, set, "")
 	inner.check()
 	m.ds = inner.ds

@@ -42,7 +42,8 @@ type hosts struct {
 	Skip   []string          `yaml:"skip"`   // other keys of spec, which belong to the config
 }
 
-// row describes one key. Expressions see `value`, the value of the key, and `source`, everything that the file sets.
+// row describes one key. Expressions see `value`, the value of the key, and `given`, everything that the file sets, by
+// path: given['cni.type'].
 type row struct {
 	To      string             `yaml:"to"`      // key of kk
 	Value   yaml.Node          `yaml:"value"`   // its value, with expressions; absent: the value as it is
