@@ -33,6 +33,7 @@ func (a *app) configure(s *session, playbooks []string) bool {
 		return true
 	}
 	if !s.inventoryFails {
+		s.diagnostics.Add(a.foreignInventories(schema, s.inventory.Sources())...)
 		for _, name := range schema.Groups() {
 			s.inventory.AddGroup(name)
 		}

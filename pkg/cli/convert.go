@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"kubekey/pkg/config"
 	"kubekey/pkg/convert"
 	"kubekey/pkg/engine"
+	"kubekey/pkg/inventory"
 	"kubekey/pkg/source"
 	"kubekey/pkg/value"
 )
@@ -128,6 +130,27 @@ func (a *app) foreignConfigs(schema *config.Schema, given config.Given) source.D
 	var ds source.Diagnostics
 	for _, f := range files {
 		ds.Add(c.Foreign(f))
+	}
+	return ds
+}
+
+// foreignInventories returns the warnings for inventories of other tools that kk reads.
+func (a *app) foreignInventories(schema *config.Schema, sources []string) source.Diagnostics {
+	var ds source.Diagnostics
+	for _, name := range sources {
+		abs, err := filepath.Abs(name)
+		if err != nil || !schema.Bundled() || !a.tree.IsFile(abs) {
+			continue
+		}
+		f, err := a.tree.Load(abs, name)
+		if err != nil || !bytes.Contains(f.Text, []byte(inventory.APIVersion)) {
+			continue
+		}
+		c, err := convert.New(a.tree, builtinTables, schema)
+		if err != nil {
+			return source.DiagnosticsOf(err)
+		}
+		ds.Add(c.Unused(f)...)
 	}
 	return ds
 }

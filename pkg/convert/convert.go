@@ -217,6 +217,71 @@ func (c *Converter) Foreign(f *source.File) *source.Diagnostic {
 	return d
 }
 
+// Unused returns warnings for keys of an inventory of another tool that kk reads as variables, and does not use. Each
+// key is reported once.
+func (c *Converter) Unused(f *source.File) source.Diagnostics {
+	docs, ds := source.ParseYAML(f)
+	if ds.Err() != nil || len(docs) != 1 {
+		return nil
+	}
+	doc := source.Resolve(docs[0])
+	t := c.tableOf(doc, ToInventory)
+	if t == nil || !t.Inventory.Keep {
+		return nil
+	}
+	u := &unused{table: t, file: f, seen: map[string]bool{}}
+	spec := source.Resolve(child(doc, "spec"))
+	if hosts := source.Resolve(child(spec, t.Inventory.Hosts)); hosts != nil && hosts.Kind == yaml.MappingNode {
+		for i := 1; i < len(hosts.Content); i += 2 {
+			u.host(source.Resolve(hosts.Content[i]), "")
+		}
+	}
+	if key, name := c.foreignKey(t, source.Resolve(child(spec, t.Inventory.Vars)), ""); key != nil {
+		u.warn(key, name, "kk has no such key")
+	}
+	return u.ds
+}
+
+// unused collects warnings.
+type unused struct {
+	table *table
+	file  *source.File
+	seen  map[string]bool
+	ds    source.Diagnostics
+}
+
+func (u *unused) host(n *yaml.Node, prefix string) {
+	if n.Kind != yaml.MappingNode || strings.Count(prefix, ".") > maxDepth {
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], source.Resolve(n.Content[i+1])
+		path := prefix + k.Value
+		for _, r := range u.table.Inventory.Keys[path] {
+			switch {
+			case r.None != "":
+				u.warn(k, path, r.None)
+			case r.To != "" && prefix == "":
+				u.warn(k, path, "kk has "+r.To)
+			}
+		}
+		if isGroup(u.table.Inventory.Keys, path) {
+			u.host(v, path+".")
+		}
+	}
+}
+
+func (u *unused) warn(k *yaml.Node, path, why string) {
+	if u.seen[path] {
+		return
+	}
+	u.seen[path] = true
+	d := source.Warningf(source.NodePos(u.file, k), "%s of %s is not used: %s", path, u.table.From, why).
+		WithHelp("convert the inventory: kk convert inventory %s -o NEW", u.file.Name)
+	d.Width = utf8.RuneCountInString(k.Value)
+	u.ds.Add(d)
+}
+
 // foreignKey returns the first key that only the table has, and its path.
 func (c *Converter) foreignKey(t *table, n *yaml.Node, prefix string) (*yaml.Node, string) {
 	if n == nil || n.Kind != yaml.MappingNode || strings.Count(prefix, ".") > maxDepth {

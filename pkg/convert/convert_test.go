@@ -174,6 +174,36 @@ func TestForeign(t *testing.T) {
 	}
 }
 
+func TestUnused(t *testing.T) {
+	c, _ := converter(t)
+	text := `apiVersion: kubekey.kubesphere.io/v1
+kind: Inventory
+spec:
+  hosts:
+    n1: {connector: {host: 10.0.0.1}, internal_ipv4: 10.0.0.1, arch: amd64, labels: {a: b}, storage: [], rack: a}
+    n2: {labels: {a: b}, kubernetes: {storage_disks: [], multipath: {enabled: true}}}
+    n3:
+  vars: {site: berlin, zone: cn}
+`
+	var got []string
+	for _, d := range c.Unused(source.NewFile("i.yaml", []byte(text))) {
+		got = append(got, d.Summary)
+	}
+	want := "labels of KubeKey v4 is not used: kk has node_labels\n" +
+		"storage of KubeKey v4 is not used: kk does not partition and mount disks\n" +
+		"kubernetes.storage_disks of KubeKey v4 is not used: kk does not partition and mount disks\n" +
+		"kubernetes.multipath of KubeKey v4 is not used: kk does not configure multipath\n" +
+		"zone of KubeKey v4 is not used: kk has no such key"
+	if strings.Join(got, "\n") != want {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+	for _, text := range []string{"", "all: {hosts: {n1: {labels: {}}}}", "apiVersion: v1\nkind: Inventory\n", "[]"} {
+		if ds := c.Unused(source.NewFile("i.yaml", []byte(text))); len(ds) > 0 {
+			t.Errorf("%q: %v", text, ds)
+		}
+	}
+}
+
 // FuzzConvert converts hostile files. Without errors there is a result.
 func FuzzConvert(f *testing.F) {
 	for _, kind := range []string{ToConfig, ToInventory} {
@@ -205,5 +235,6 @@ func FuzzConvert(f *testing.F) {
 			}
 		}
 		c.Foreign(file)
+		c.Unused(file)
 	})
 }
