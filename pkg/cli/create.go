@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,21 +17,48 @@ import (
 )
 
 func (a *app) createConfigCommand() *cobra.Command {
-	var kubernetes string
+	var kubernetes, to string
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Print a config with every key, its description and its default",
 		Long: "Print a config with every key, its description and its default. Keep the keys that you change and delete " +
 			"the rest: " +
-			"kk create config > config.yaml; kk create cluster -c config.yaml",
+			"kk create config -o config.yaml; kk create cluster -c config.yaml",
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.printConfig(kubernetes) },
+		RunE: func(*cobra.Command, []string) error {
+			return a.printOrWrite(to, func(w io.Writer) error { return a.printConfig(w, kubernetes) })
+		},
 	}
+	newFileFlag(cmd, &to)
 	cmd.Flags().StringVar(&kubernetes, flagKubernetes, "", "Kubernetes version to write into it: v1.34.4")
 	return cmd
 }
 
-func (a *app) printConfig(kubernetes string) error {
+// newFileFlag adds --output, the new file that a command writes instead of stdout.
+func newFileFlag(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVarP(to, "output", "o", "", "file to write instead of stdout; it must not exist yet")
+}
+
+// printOrWrite prints what a command makes, or writes it to a new file that only its owner can read: passwords may be
+// added to it. An existing file stays as it is.
+func (a *app) printOrWrite(to string, print func(io.Writer) error) error {
+	if to == "" {
+		return print(a.data())
+	}
+	var text bytes.Buffer
+	if err := print(&text); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return usage("--output: %s exists: choose another name, or delete it", to)
+	}
+	if err := replaceFile(to, text.Bytes(), false); err != nil {
+		return &exitError{engine.ExitError, fmt.Errorf("write %s: %w", to, err)}
+	}
+	return nil
+}
+
+func (a *app) printConfig(w io.Writer, kubernetes string) error {
 	schema, ds := config.Load(a.tree, builtinSchema)
 	if err := ds.Err(); err != nil {
 		return &exitError{engine.ExitError, err}
@@ -42,7 +71,7 @@ func (a *app) printConfig(kubernetes string) error {
 		}
 		over.Set("kubernetes", value.NewDict("kube_version", kubernetes))
 	}
-	return schema.Example(a.data(), over)
+	return schema.Example(w, over)
 }
 
 // builtinSchema is the schema of the cluster config.
@@ -71,21 +100,23 @@ func (a *app) kubernetesProblem(version string) (string, error) {
 
 func (a *app) createInventoryCommand() *cobra.Command {
 	var nodes []string
+	var to string
 	cmd := &cobra.Command{
 		Use:   "inventory",
 		Short: "Print an inventory to fill in",
 		Long: "Print an inventory to fill in: hosts, their addresses, and the groups that set their roles. " +
 			"The first host of --nodes is the control plane; of five or more hosts, the first three are: kk create inventory " +
-			"--nodes node1=10.0.0.1,node2=10.0.0.2 > inventory.yaml",
+			"--nodes node1=10.0.0.1,node2=10.0.0.2 -o inventory.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			hosts, err := namedAddresses(nodes)
 			if err != nil {
 				return err
 			}
-			return printInventory(a.data(), hosts)
+			return a.printOrWrite(to, func(w io.Writer) error { return printInventory(w, hosts) })
 		},
 	}
+	newFileFlag(cmd, &to)
 	cmd.Flags().StringSliceVar(&nodes, "nodes", []string{"node1=10.0.0.1", "node2=10.0.0.2", "node3=10.0.0.3"},
 		"hosts: name=address, or just an address")
 	return cmd
