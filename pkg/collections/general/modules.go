@@ -8,6 +8,6 @@ func Modules() []module.Spec {
 	return []module.Spec{
 		alternativesSpec(), apacheModuleSpec(), cronVarSpec(), gitConfigSpec(), iniFileSpec(), localeGenSpec(),
 		lvgSpec(), lvolSpec(), makeSpec(), npmSpec(), pamLimitsSpec(), pamdSpec(), partedSpec(), sshConfigSpec(),
-		sudoersSpec(), ufwSpec(), xattrSpec(), xmlSpec(),
+		sudoersSpec(), xattrSpec(), xmlSpec(),
 	}
 }

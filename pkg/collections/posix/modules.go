@@ -5,5 +5,5 @@ import "kubekey/pkg/module"
 
 // Modules returns the modules of this package.
 func Modules() []module.Spec {
-	return []module.Spec{aclSpec(), authorizedKeySpec(), firewalldSpec(), patchSpec(), selinuxSpec(), sebooleanSpec()}
+	return []module.Spec{aclSpec(), authorizedKeySpec(), patchSpec(), selinuxSpec(), sebooleanSpec()}
 }

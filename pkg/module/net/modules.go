@@ -1,13 +1,14 @@
 // Package net holds the modules that download files and repositories, send requests,
-// wait for ports, and manage packet filter rules.
+// wait for ports, and manage packet filter rules and firewalls.
 package net
 
 import "kubekey/pkg/module"
 
-// Modules describes wait_for, get_url, http_get_file, download, uri, git, subversion and iptables.
+// Modules describes wait_for, get_url, http_get_file, download, uri, git, subversion, iptables, firewalld
+// and ufw.
 func Modules() []module.Spec {
 	return []module.Spec{waitForSpec(), getURLSpec(), httpGetFileSpec(), downloadSpec(), uriSpec(), gitSpec(),
-		subversionSpec(), iptablesSpec()}
+		subversionSpec(), iptablesSpec(), firewalldSpec(), ufwSpec()}
 }
 
 func waitForSpec() module.Spec {

@@ -1,4 +1,4 @@
-package general
+package net
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package posix
+package net
 
 import (
 	"testing"
@@ -15,6 +15,6 @@ func TestFirewalldRefuses(t *testing.T) {
 		"zone level operations": value.NewDict("state", "present", "service", "http"),
 		"not for permanent":     value.NewDict("state", "enabled", "service", "http", "permanent", true, "timeout", 3),
 	} {
-		moduletest.Fails(t, text, spec(t, "firewalld"), args, moduletest.Options{Conn: moduletest.Unreachable{}})
+		moduletest.Fails(t, text, moduletest.Find(t, Modules(), "firewalld"), args, moduletest.Options{Conn: moduletest.Unreachable{}})
 	}
 }

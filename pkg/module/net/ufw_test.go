@@ -1,4 +1,4 @@
-package general
+package net
 
 import (
 	"testing"
@@ -26,6 +26,6 @@ func TestUFWRefuses(t *testing.T) {
 		"Direction must be specified":      value.NewDict("rule", "allow", "interface", "eth0"),
 		"does not begin with a dash":       value.NewDict("rule", "allow", "port", "--force"),
 	} {
-		moduletest.Fails(t, text, spec(t, "ufw"), args, moduletest.Options{Conn: moduletest.Unreachable{}})
+		moduletest.Fails(t, text, moduletest.Find(t, Modules(), "ufw"), args, moduletest.Options{Conn: moduletest.Unreachable{}})
 	}
 }
