@@ -279,7 +279,7 @@ metrics_server: {enabled: true}
 security: {harden: true}
 storage: {local: {provider: openebs}, nfs: {enabled: true}}
 nfs: {exports: [{path: /srv/nfs}]}
-system: {timezone: Europe/Berlin, ntp_servers: [ntp.example], packages: [vim]}
+system: {timezone: Europe/Berlin, ntp_servers: [ntp.example], packages: [vim], firewall: open}
 addons:
   - {name: one, namespace: shop, manifests: [%s/manifest.yaml]}
   - {name: two, chart: {name: two, repo: 'https://charts.example', version: 1.0.0, values: {a: 1}}, wait: [{kind: Deployment, name: two}]}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -220,6 +221,10 @@ func (s *findings) text(t *testing.T, f simulated.File) {
 		if err := toml.Unmarshal([]byte(f.Content), &tree); err != nil {
 			s.once(t, "%s: %s: %v\n%s", f.Task, f.Path, err, f.Content)
 		}
+	case "xml":
+		if err := xml.Unmarshal([]byte(f.Content), new(struct{ XMLName xml.Name })); err != nil {
+			s.once(t, "%s: %s: %v\n%s", f.Task, f.Path, err, f.Content)
+		}
 	case "script":
 		s.script(f.Path, f.Content)
 	}
@@ -238,6 +243,8 @@ func kind(f simulated.File) string {
 		return "json"
 	case ext == ".toml":
 		return "toml"
+	case ext == ".xml":
+		return "xml"
 	}
 	return ""
 }

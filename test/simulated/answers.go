@@ -34,6 +34,7 @@ var answers = map[string]answer{
 	"hostname": changed, "sysctl": changed, "modprobe": changed, "mount": changed, "cron": changed, "reboot": changed,
 	"lineinfile": changed, "blockinfile": changed, "replace": changed,
 	"artifact_repository": predicted, "image_load": predicted,
+	"firewalld": changed, "ufw": changed,
 	"getent": still(), "service_facts": still(), "package_facts": still(),
 }
 
@@ -373,6 +374,7 @@ var says = []struct {
 	{register: "probe_kubelet", out: "Kubernetes VERSION"},
 	{register: "probe_vip", rc: 1},
 	{register: "plan_look", out: "1800000000 1800000000\n"},
+	{register: "probe_firewall", out: "firewalld\nzone public\nenabled\npolicies\nopen all\n"},
 	{register: "probe_ports", out: "   0: 00000000:0016 00000000:0000 0A 00000000:00000000"},
 	{line: "member list", out: "1, started, n1, https://10.0.0.1:2380, https://10.0.0.1:2379, false"},
 	{line: "endpoint health", out: `[{"endpoint":"https://10.0.0.1:2379","health":true,"took":"2ms"}]`},
