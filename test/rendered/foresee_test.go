@@ -17,7 +17,7 @@ func TestCheckModeEndsOnce(t *testing.T) {
 	inventory := simulated.Layout{Family: "v4", ControlPlanes: 1, Workers: 1, Etcd: 1, Registries: 1}
 	for playbook, last := range map[string]string{
 		"create_cluster": "Prepare operating systems",
-		"init_registry":  "Report limits of check mode",
+		"init_registry":  "Prepare operating systems",
 	} {
 		t.Run(playbook, func(t *testing.T) {
 			dir := t.TempDir()

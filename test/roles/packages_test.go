@@ -43,8 +43,16 @@ const checkPackages = `
           | map(attribute='packages_needed') | list }}
 `
 
+// sharedRegistry is a registry whose address is kept by keepalived.
+const sharedRegistry = "image_registry: {vip: {address: 10.77.255.99}}\n"
+
+// allRoles has a host of the registry, which lacks curl, and one that exports directories over NFS.
+const allRoles = allNodes + `    image_registry: {hosts: {node2: }}
+    nfs: {hosts: {node3: }}
+`
+
 // bare removes what other tests installed, and the package lists.
-const bare = `dpkg --purge conntrack ebtables ethtool ipset socat >/dev/null 2>&1; rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin`
+const bare = `dpkg --purge conntrack ebtables ethtool ipset socat nfs-kernel-server keepalived curl >/dev/null 2>&1; rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin`
 
 // killed leaves on a host what kk leaves there if it is killed while it installs packages from a mounted image.
 const killed = `cd /var/lib; mkdir -p kubekey-repository kubekey-repository.conf.lists/partial
@@ -60,12 +68,13 @@ func TestOSFromAnOfflineFile(t *testing.T) {
 	p := newProject(t)
 	p.write(t, "playbooks/export.yaml", exportPackages)
 	config := "artifact: {distributions: [debian-12]}\nsystem: {timezone: Europe/Vienna}\nstorage: {nfs: {enabled: true}}\n"
-	p.kk(t, "export", allNodes, config).ok()
+	config += sharedRegistry
+	p.kk(t, "export", allRoles, config).ok()
 	first, err := os.ReadFile(p.path("packages.tar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.kk(t, "export", allNodes, config).changedNothing()
+	p.kk(t, "export", allRoles, config).changedNothing()
 
 	var before []string
 	for i := range hosts.Hosts {
@@ -82,7 +91,7 @@ func TestOSFromAnOfflineFile(t *testing.T) {
 	}
 	p.cut = true
 	config = "artifact: {files: [" + p.path("packages.tar") + "]}\nsystem: {timezone: Europe/Vienna}\n" +
-		"storage: {nfs: {enabled: true}}\n"
+		"storage: {nfs: {enabled: true}}\n" + sharedRegistry
 	clean := func() {
 		t.Helper()
 		for i, want := range before {
@@ -100,39 +109,42 @@ func TestOSFromAnOfflineFile(t *testing.T) {
 	}
 	p.write(t, "playbooks/packages.yaml", string(find))
 	wide := strings.Replace(config, "Vienna", "Vienna, packages: [vim]", 1)
-	lacks := p.kk(t, "check", allNodes, wide)
+	lacks := p.kk(t, "check", allRoles, wide)
 	if want := "package vim for debian-12 amd64, needed by node1, node2, node3: kk artifact export --os debian-12 --arch " +
 		"amd64 --package vim"; lacks.code != 4 || !strings.Contains(lacks.output, want) {
 		t.Errorf("exit code %d, no %q\n%s", lacks.code, want, lacks.output)
 	}
-	p.kk(t, "check", allNodes, config).ok()
+	p.kk(t, "check", allRoles, config).ok()
 	clean()
 
 	// A byte of a package that the hosts lack is changed.
 	damaged := bytes.Replace(first, []byte("!<arch>\ndebian-binary"), []byte("!<arch>\nDebian-binary"), -1)
 	p.write(t, "damaged.tar", string(damaged))
-	r := p.role(t, "os", "main", "k8s_cluster", allNodes, strings.Replace(config, "packages.tar", "damaged.tar", 1))
+	r := p.role(t, "os", "main", "all", allRoles, strings.Replace(config, "packages.tar", "damaged.tar", 1))
 	if r.code != 2 || !strings.Contains(r.output, "is damaged") {
 		t.Errorf("exit code %d\n%s", r.code, r.output)
 	}
 	clean()
 
-	p.role(t, "os", "main", "k8s_cluster", allNodes, config).ok()
+	p.role(t, "os", "main", "all", allRoles, config).ok()
 	for i := range hosts.Hosts {
 		got := on(t, i, "dpkg-query -W -f '${Package} ' conntrack ebtables ethtool ipset socat tzdata nfs-common")
 		if got != "conntrack ebtables ethtool ipset nfs-common socat tzdata" {
 			t.Errorf("node%d has %s", i+1, got)
 		}
 	}
+	// What other roles need is there before they run.
+	on(t, 1, "dpkg-query -W curl keepalived")
+	on(t, 2, "dpkg-query -W nfs-kernel-server")
 	clean()
-	p.role(t, "os", "main", "k8s_cluster", allNodes, config).changedNothing()
+	p.role(t, "os", "main", "all", allRoles, config).changedNothing()
 
 	// What a run that was killed left is removed: where packages are missing, and where they are not.
 	on(t, 1, "dpkg --purge socat >/dev/null 2>&1")
 	for i := range 2 {
 		on(t, i, killed)
 	}
-	p.role(t, "os", "main", "k8s_cluster", allNodes, config).ok()
+	p.role(t, "os", "main", "all", allRoles, config).ok()
 	for i := range 2 {
 		if mounts := on(t, i, "grep kubekey /proc/mounts || :"); mounts != "" {
 			t.Errorf("node%d: still mounted:\n%s", i+1, mounts)
@@ -140,20 +152,20 @@ func TestOSFromAnOfflineFile(t *testing.T) {
 	}
 	on(t, 1, "dpkg-query -W socat")
 	clean()
-	p.role(t, "os", "main", "k8s_cluster", allNodes, config).changedNothing()
+	p.role(t, "os", "main", "all", allRoles, config).changedNothing()
 
 	// A directory of the user's, which comes before the offline file.
 	on(t, 1, "dpkg --purge socat >/dev/null 2>&1")
 	repository := p.path("work/cache/packages/debian-12/amd64")
 	directory := strings.Replace(config, "Vienna", "Vienna, repository_iso: "+repository, 1)
-	p.role(t, "os", "main", "k8s_cluster", allNodes, directory).ok()
+	p.role(t, "os", "main", "all", allRoles, directory).ok()
 	on(t, 1, "dpkg-query -W socat")
 	clean()
-	p.role(t, "os", "main", "k8s_cluster", allNodes, directory).changedNothing()
+	p.role(t, "os", "main", "all", allRoles, directory).changedNothing()
 	if n, err := hosts.Escaped(t.Context()); err != nil || n != 0 {
 		t.Errorf("%d packets tried to leave the hosts: %v", n, err)
 	}
-	p.role(t, "os", "delete", "k8s_cluster", allNodes, config).ok()
+	p.role(t, "os", "delete", "all", allRoles, config).ok()
 }
 
 // Packages are resolved on a host that runs the distribution, and nothing of that remains there.
