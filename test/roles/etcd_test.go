@@ -12,6 +12,21 @@ func etcdctl(t *testing.T, host int, command string) string {
 	return on(t, host, "set -a; . /etc/kubekey/etcd/etcdctl.env; set +a; /usr/local/bin/etcdctl "+command)
 }
 
+// etcdComponent puts etcd into the cache and returns its entry of the catalog.
+func (p *project) etcdComponent(t *testing.T) string {
+	t.Helper()
+	dir, version := upstream(t, "etcd")
+	name := "etcd-" + version + "-linux-amd64"
+	p.command(t, "cp", "-r", dir, p.path(name))
+	p.archive(t, "etcd.tar.gz", p.dir, name)
+	return fmt.Sprintf("etcd: {version: %s, arch: {amd64: {file: etcd.tar.gz}}}", version)
+}
+
+// catalogOf is a config with a catalog of components.
+func catalogOf(components ...string) string {
+	return "catalog: {components: {" + strings.Join(components, ", ") + "}}\n"
+}
+
 func etcdGroup(names ...string) string {
 	return "    etcd: {hosts: {" + strings.Join(names, ": , ") + ": }}\n"
 }
@@ -31,13 +46,9 @@ func members(t *testing.T, host int) int {
 // restored, loses a member, and is removed.
 func TestEtcd(t *testing.T) {
 	p := newProject(t)
-	dir, version := upstream(t, "etcd")
-	name := "etcd-" + version + "-linux-amd64"
-	p.command(t, "cp", "-r", dir, p.path(name))
-	p.archive(t, "etcd.tar.gz", p.dir, name)
 	p.etcdPKI(t)
-	config := fmt.Sprintf("etcd: {deployment_type: external, backup: {keep: 2}}\n"+
-		"catalog: {components: {etcd: {version: %s, arch: {amd64: {file: etcd.tar.gz}}}}}\n", version)
+	config := "etcd: {deployment_type: external, backup: {keep: 2}}\n" +
+		catalogOf(p.etcdComponent(t))
 	one, two, three := etcdGroup("node1"), etcdGroup("node1", "node2"), etcdGroup("node1", "node2", "node3")
 
 	p.role(t, "etcd", "main", "etcd", one, config, "--check").ok()

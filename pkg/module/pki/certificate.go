@@ -28,6 +28,7 @@ type desired struct {
 	self      bool // signs itself
 	kind      certs.KeyKind
 	days      int
+	exact     bool              // days are in the arguments: a certificate that was made for other days differs
 	template  *x509.Certificate // without times, serial and key
 	authority certs.Authority   // zero if self
 }

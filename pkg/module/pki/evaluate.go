@@ -165,10 +165,18 @@ func (w desired) difference(crt *x509.Certificate) string {
 	note(crt.KeyUsage == t.KeyUsage, "key usage")
 	note(certs.SameTexts(usageNames(crt), usageNames(t)), "extended key usage")
 	note(w.issued(crt), "issuer")
+	note(!w.exact || w.lasts(crt), "validity")
 	if len(differs) == 0 {
 		return ""
 	}
 	return strings.Join(differs, ", ") + " differs"
+}
+
+// lasts reports whether a certificate was made for the desired number of days, or until its CA expires.
+func (w desired) lasts(crt *x509.Certificate) bool {
+	made := w
+	made.now = crt.NotBefore.Add(early)
+	return made.end().Sub(crt.NotAfter).Abs() < 24*time.Hour
 }
 
 // issued reports whether the desired CA signed the certificate.

@@ -22,8 +22,8 @@ func genCertSpec() module.Spec {
 			"With ca_cert and ca_key the certificate is signed by that CA, otherwise it is self-signed. Without cert and " +
 				"common_name only a key is created; pub writes its public key.",
 			"A certificate is replaced when it expires within renew_before_days, when its subject, names, usages, key type " +
-				"or CA differ from the arguments, when its key does not match, or when a file cannot be read. reason in the " +
-				"result explains it.",
+				"or CA differ from the arguments, when days is set and it was made for another number of days, when its key " +
+				"does not match, or when a file cannot be read. reason in the result explains it.",
 			"A CA keeps its key if the key has the requested type, so certificates that it signed and pins of it remain " +
 				"valid; other certificates get a new key each time. A key without a certificate is used.",
 			"With policy if_not_present an existing CA is never replaced: any problem with it is an error.",
@@ -179,7 +179,7 @@ func (m *GenCert) desired(now time.Time) (desired, error) {
 		w.days = 3650
 	}
 	if m.Days != nil {
-		w.days = *m.Days
+		w.days, w.exact = *m.Days, true
 	}
 	if m.RenewBefore < 0 || m.RenewBefore >= w.days && !w.alone {
 		return w, fmt.Errorf("renew_before_days (%d) must be less than days (%d), or each run would renew it",

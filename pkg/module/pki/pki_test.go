@@ -266,6 +266,23 @@ func TestLeafEndsWithItsAuthority(t *testing.T) {
 }
 
 // What a crash or a person left is repaired, and the reason says what it was.
+// A certificate that was made for other days is replaced once where the task names the days.
+func TestOtherDays(t *testing.T) {
+	f := newFolder(t)
+	f.gen("ca", "", "is_ca", true)
+	f.gen("leaf", "ca")
+	f.now = f.now.Add(100 * 24 * time.Hour)
+	f.keeps("leaf", "ca")
+	f.renews("validity differs", "leaf", "ca", "days", 3650)
+	f.now = f.now.Add(400 * 24 * time.Hour)
+	f.keeps("leaf", "ca", "days", 3650)
+	if leaf, ca := f.cert("leaf"), f.cert("ca"); !leaf.NotAfter.Equal(ca.NotAfter) {
+		t.Errorf("it lasts until %s, its CA until %s", leaf.NotAfter, ca.NotAfter)
+	}
+	f.renews("validity differs", "leaf", "ca", "days", 365)
+	f.keeps("leaf", "ca")
+}
+
 func TestMends(t *testing.T) {
 	f := newFolder(t)
 	f.gen("ca", "", "is_ca", true)
