@@ -33,6 +33,7 @@ func (c *controller) renews(t *testing.T) {
 		}
 	}
 	c.exec(t, c.first(), "systemctl start kk-certs-renew.service")
+	c.exec(t, c.first(), "systemctl start kk-etcd-backup.service && ls /var/backups/kube_etcd/snapshot-*.db")
 	c.nodesReady(t)
 }
 

@@ -232,6 +232,9 @@ func programsOfBinaries(t *testing.T) func(program string) bool {
 	}
 	return func(program string) bool {
 		for name, archive := range vars.Archives {
+			if strings.Contains(archive.Include.Value, "/"+program+"'") {
+				return true
+			}
 			for _, member := range archive.Include.Content {
 				base := path.Base(member.Value)
 				if base == program || base == "*" && strings.HasPrefix(program, name) {

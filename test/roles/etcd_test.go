@@ -42,6 +42,62 @@ func members(t *testing.T, host int) int {
 	return strings.Count(etcdctl(t, host, "member list"), "started")
 }
 
+// etcd in a control plane is what kubeadm runs; here a service of the test stands for its Pod.
+func TestBackupOfEtcdInControlPlane(t *testing.T) {
+	p := newProject(t)
+	p.etcdPKI(t)
+	config := catalogOf(p.etcdComponent(t)) + "etcd: {backup: {keep: 2}}\n"
+	groups := "    kube_control_plane: {hosts: {node1: }}\n"
+	before := on(t, 0, leftOfBackup)
+	p.write(t, "playbooks/kubeadm.yaml", `
+- name: Run etcd as kubeadm would
+  hosts: node1
+  tasks:
+    - copy: {src: "{{ program }}", dest: /root/etcd, mode: "0755"}
+    - file: {path: /etc/kubernetes/pki/etcd, state: directory}
+    - copy: {src: "{{ kk_work_dir }}/clusters/kk/pki/etcd/{{ item.key }}", dest: "/etc/kubernetes/pki/etcd/{{ item.value }}"}
+      loop: "{{ files | dict2items }}"
+`)
+	dir, _ := upstream(t, "etcd")
+	p.kk(t, "kubeadm", groups, config, "-e", "program="+dir+"/etcd", "-e", `{"files": {"ca.crt": "ca.crt",
+		"server-node1.crt": "server.crt", "server-node1.key": "server.key", "client.crt": "healthcheck-client.crt",
+		"client.key": "healthcheck-client.key"}}`).ok()
+	const pki = "/etc/kubernetes/pki/etcd/"
+	on(t, 0, "systemd-run --unit test-etcd /root/etcd --data-dir /run/test-etcd --listen-client-urls https://127.0.0.1:2379 "+
+		"--advertise-client-urls https://127.0.0.1:2379 --cert-file "+pki+"server.crt --key-file "+pki+"server.key "+
+		"--trusted-ca-file "+pki+"ca.crt --client-cert-auth")
+	defer on(t, 0, "systemctl stop test-etcd; rm -rf /root/etcd /run/test-etcd /etc/kubernetes")
+
+	p.role(t, "etcd", "stacked", "kube_control_plane", groups, config, "--check").ok()
+	p.role(t, "etcd", "stacked", "kube_control_plane", groups, config).ok()
+	p.role(t, "etcd", "stacked", "kube_control_plane", groups, config).changedNothing()
+	p.role(t, "etcd", "stacked", "kube_control_plane", groups, config, "--check").changedNothing()
+	etcdctl(t, 0, "put greeting hello")
+	on(t, 0, "for n in 1 2 3; do systemctl start kk-etcd-backup.service && sleep 1.1 || exit; done")
+	if got := on(t, 0, "systemctl is-active kk-etcd-backup.timer; ls -A /var/backups/kube_etcd | wc -l; ls /usr/local/bin/etcd"+
+		" 2>/dev/null; systemd-analyze verify /etc/systemd/system/kk-etcd-backup.* 2>&1"); got != "active\n2" {
+		t.Errorf("the timer, the number of snapshots and the rest are %q", got)
+	}
+	if got := on(t, 0, "cd /var/backups/kube_etcd; /usr/local/bin/etcdutl snapshot restore $(ls | tail -1) --data-dir /run/restored >/dev/null"+
+		" 2>&1; grep -a -c greeting /run/restored/member/snap/db; rm -r /run/restored"); got == "0" {
+		t.Error("the snapshot does not have what was written")
+	}
+
+	p.role(t, "etcd", "stacked", "kube_control_plane", groups, config, "--set", "etcd.backup.enabled=false").ok()
+	if got := on(t, 0, leftOfBackup+"; ls /var/backups/kube_etcd | wc -l"); got != before+"\n2" {
+		t.Errorf("without backups, left are %q", got)
+	}
+	p.role(t, "etcd", "stacked", "kube_control_plane", groups, config, "--set", "etcd.backup.enabled=false").changedNothing()
+	p.role(t, "etcd", "stacked", "kube_control_plane", groups, config).ok()
+	p.role(t, "etcd", "delete_stacked", "kube_control_plane", groups, config, "-e", "delete_with_data=true").ok()
+	if got := on(t, 0, leftOfBackup); got != before {
+		t.Errorf("left are %q", got)
+	}
+}
+
+const leftOfBackup = "ls -d /etc/systemd/system/*etcd* /etc/systemd/system/timers.target.wants/*etcd* /usr/local/bin/*etcd* " +
+	"/etc/kubekey/etcd /var/backups/kube_etcd/none 2>/dev/null; systemctl list-timers --all | grep -c etcd || true"
+
 // One cluster lives through it all: it is formed, grows, is tuned, saved,
 // restored, loses a member, and is removed.
 func TestEtcd(t *testing.T) {

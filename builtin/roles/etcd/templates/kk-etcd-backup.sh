@@ -10,7 +10,7 @@ set -a
 . {{ etcd_settings }}/etcdctl.env
 set +a
 # A snapshot is taken from one member. The flag --endpoints would conflict with the variable.
-export ETCDCTL_ENDPOINTS={{ etcd_client_urls[inventory_hostname] | quote }}
+export ETCDCTL_ENDPOINTS={{ etcd_backup_url | quote }}
 
 work=$(mktemp -d .partial.XXXXXX)
 trap 'rm -rf "$work"' EXIT
