@@ -27,6 +27,13 @@ func TestDistribution(t *testing.T) {
 			"openEuler RedHat 22.03 22 LTS-SP3"},
 		{"kylin", sections{"os-release": "ID=\"kylin\"\nVERSION_ID=\"V10\"\nVERSION=\"V10 (Tercel)\""},
 			"Kylin Linux Advanced Server RedHat V10 V10 Tercel"},
+		{"uos", sections{"os-release": "ID=uos\nVERSION_ID=\"20\"\nVERSION_CODENAME=eagle"}, "Uos Debian 20 20 eagle"},
+		{"uos server", sections{"os-release": "NAME=\"UnionTech OS Server 20\"\nID=\"uos\"\nVERSION_ID=\"20\"\nVERSION=\"20\"\n" +
+			"PLATFORM_ID=\"platform:uel20\"\nVERSION_CODENAME=\"fuyu\""}, "UnionTech RedHat 20 20 fuyu"},
+		{"euleros", sections{"os-release": "ID=\"euleros\"\nVERSION_ID=\"2.0\"\nVERSION=\"2.0 (SP12)\""},
+			"EulerOS RedHat 2.0 2 SP12"},
+		{"tencentos", sections{"os-release": "ID=\"tencentos\"\nVERSION_ID=\"3.1\"\nVERSION=\"3.1 (Final)\""},
+			"TencentOS RedHat 3.1 3 Final"},
 		{"alpine", sections{"os-release": "ID=alpine\nVERSION_ID=3.19.1\nNAME=\"Alpine Linux\""},
 			"Alpine Alpine 3.19.1 3 NA"},
 		{"suse", sections{"os-release": "ID=\"opensuse-leap\"\nVERSION_ID=\"15.5\""}, "openSUSE Leap Suse 15.5 15 NA"},

@@ -95,6 +95,10 @@ func releaseFile(family string) string {
 // identify names a system by its os-release; the family of an unknown one comes from
 // ID_LIKE.
 func identify(release map[string]string) distro {
+	// Both lines of UOS have the ID uos: servers with the platform uel20 or uelc20 have packages of rpm.
+	if strings.EqualFold(release["ID"], "uos") && strings.HasPrefix(release["PLATFORM_ID"], "platform:uel") {
+		return distro{"UnionTech", "RedHat"}
+	}
 	if d, ok := distroOf(release["ID"]); ok {
 		return d
 	}
