@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-cmp/cmp"
 
 	"kubekey/builtin"
@@ -77,6 +78,20 @@ func TestEveryVersion(t *testing.T) {
 	}
 	for _, v := range c.Versions() {
 		t.Run(v, func(t *testing.T) { whole(t, resolve(t, c, catalog.Request{KubeVersion: v})) })
+	}
+}
+
+// Older ones than v3.5.26 can give members back to the cluster that were removed, when v3.6 comes after them.
+func TestEtcdCanBeUpgraded(t *testing.T) {
+	c := mustLoad(t)
+	before := ""
+	for _, m := range c.Minors() {
+		etcd := at(t, resolve(t, c, catalog.Request{KubeVersion: "v" + m.Name + ".0"}), "components.etcd.version")
+		if strings.HasPrefix(etcd, "v3.6.") && strings.HasPrefix(before, "v3.5.") &&
+			semver.MustParse(before).LessThan(semver.MustParse("v3.5.26")) {
+			t.Errorf("Kubernetes %s has etcd %s, and the minor before it %s", m.Name, etcd, before)
+		}
+		before = etcd
 	}
 }
 
