@@ -102,14 +102,14 @@ var (
 
 // whole checks that all is there that a cluster needs, on both architectures.
 func whole(t *testing.T, d *value.Dict) {
-	verified := strings.Fields("kubeadm kubelet kubectl etcd crictl containerd runc cni_plugins helm cri_dockerd nerdctl calicoctl cilium_cli")
+	verified := strings.Fields("kubeadm kubelet kubectl etcd crictl containerd runc cni_plugins helm cri_dockerd nerdctl calicoctl cilium_cli docker docker_compose")
 	for _, arch := range []string{"amd64", "arm64"} {
 		for _, name := range verified {
 			if sum := at(t, d, "components."+name+".arch."+arch+".sha256"); len(sum) != 64 {
 				t.Errorf("sha256 of %s for %s: %q", name, arch, sum)
 			}
 		}
-		for _, name := range append(verified, "docker", "docker_compose", "registry") {
+		for _, name := range append(verified, "registry") {
 			if url := at(t, d, "components."+name+".arch."+arch+".url"); !httpsURL.MatchString(url) {
 				t.Errorf("URL of %s for %s: %q", name, arch, url)
 			}
@@ -149,7 +149,7 @@ func TestResolve(t *testing.T) {
 		"components.kubeadm.arch.amd64.file":   "kubeadm/v1.34.4/amd64/kubeadm",
 		"components.containerd.version":        "v2.2.7",
 		"components.containerd.arch.amd64.url": "https://github.com/containerd/containerd/releases/download/v2.2.7/containerd-2.2.7-linux-amd64.tar.gz",
-		"components.docker.arch.arm64.url":     "https://download.docker.com/linux/static/stable/aarch64/docker-25.0.5.tgz",
+		"components.docker.arch.arm64.url":     "https://download.docker.com/linux/static/stable/aarch64/docker-28.5.2.tgz",
 		"components.harbor.arch.arm64.url":     "",
 		"components.calicoctl.version":         at(t, d, "charts.calico.version"),
 		"charts.flannel.file":                  "charts/flannel-v0.28.4.tgz",
@@ -260,7 +260,7 @@ func TestAskedFor(t *testing.T) {
 		"components.etcd.version":             "v3.5.21",
 		"images.etcd.tag":                     "3.5.21-0",
 		"components.containerd.version":       "v1.7.34",
-		"components.docker.version":           "25.0.5",
+		"components.docker.version":           "28.5.2",
 		"components.runc.arch.arm64.url":      "http://10.0.0.1/runc-v1.3.6.aarch64",
 		"components.crictl.version":           "v9.9.9",
 		"components.crictl.arch.amd64.sha256": digest,
@@ -322,7 +322,7 @@ func TestMirrorsAndRegistries(t *testing.T) {
 func TestOverlay(t *testing.T) {
 	c := mustLoad(t, `
 versions:
-  all: {containerd: v2.2.3, metrics_server: v0.9.0}
+  all: {containerd: v2.2.3, metrics_server: v0.9.0, docker: 30.0.1}
   "1.34": {etcd: v3.6.8, pause: 3.10}
   "1.37": {kubeadm_api: v1beta4, etcd: v3.6.8, pause: 3.11, coredns: v1.15.0, crictl: v1.36.0, calico: v3.31.3, cilium: 1.20.1}
 checksums:
@@ -331,7 +331,7 @@ checksums:
     v1.37.0: {amd64: `+digest+`, arm64: `+digest+`}
   kubelet: {v1.37.0: {amd64: `+digest+`}}
   kubectl: {v1.37.0: {amd64: `+digest+`}}
-  docker: {25.0.5: {amd64: `+digest+`}}
+  docker: {30.0.1: {amd64: `+digest+`}}
 components:
   runc: {url: "http://10.0.0.1/{version}/runc-{arch}", version: v1.3.4}
   helm: {path: /srv/helm.tar.gz}
