@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -8,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"sync"
@@ -33,16 +36,24 @@ type access struct {
 	transports map[string]*http.Transport
 	plain      map[string]bool
 	others     *http.Transport
-	rate       *relay.Limiter // of what is received; nil is no limit
+	rate       *relay.Limiter    // of what is received; nil is no limit
+	resolve    map[string]string // addresses by host name, without ports
+	realms     realms
 }
 
 func (m *Image) access(c *module.Call) (*access, error) {
 	a := &access{
 		users: map[string]authn.Authenticator{}, docker: m.DockerConfig,
-		transports: map[string]*http.Transport{}, plain: map[string]bool{}, others: newTransport(nil),
-		rate: relay.NewLimiter(int64(m.Rate)),
+		transports: map[string]*http.Transport{}, plain: map[string]bool{},
+		rate: relay.NewLimiter(int64(m.Rate)), resolve: m.Resolve,
 	}
+	a.others = a.newTransport(nil)
 	var wrong []error
+	for host, address := range m.Resolve {
+		if net.ParseIP(address) == nil || host == "" || strings.Contains(host, "/") {
+			wrong = append(wrong, fmt.Errorf("resolve: %q: %q must be a host name and an IP address", host, address))
+		}
+	}
 	for host, v := range m.Auth.All() {
 		wrong = append(wrong, a.addUser(hostOf(host), v))
 	}
@@ -108,7 +119,7 @@ func (a *access) addTLS(c *module.Call, host string, v any) error {
 	}
 	plain, _ := d.Get("plain_http")
 	a.plain[host] = value.Truth(plain)
-	a.transports[host] = newTransport(conf)
+	a.transports[host] = a.newTransport(conf)
 	return nil
 }
 
@@ -134,10 +145,34 @@ func roots(c *module.Call, ca string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-func newTransport(conf *tls.Config) *http.Transport {
+// newTransport makes a transport that connects to the addresses in resolve, without a proxy.
+func (a *access) newTransport(conf *tls.Config) *http.Transport {
 	t, _ := remote.DefaultTransport.(*http.Transport)
 	t = t.Clone()
 	t.TLSClientConfig = conf
+	dial, proxy := t.DialContext, t.Proxy
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		if at, known := a.resolve[host]; known {
+			return dial(ctx, network, net.JoinHostPort(at, port))
+		}
+		conn, err := dial(ctx, network, address)
+		if unknown := (*net.DNSError)(nil); errors.As(err, &unknown) {
+			if registry := a.realms.registry(host); registry != "" && registry != host {
+				return dial(ctx, network, net.JoinHostPort(cmp.Or(a.resolve[registry], registry), port))
+			}
+		}
+		return conn, err
+	}
+	t.Proxy = func(req *http.Request) (*url.URL, error) {
+		if _, known := a.resolve[req.URL.Hostname()]; known || proxy == nil {
+			return nil, nil //nolint:nilnil // means no proxy
+		}
+		return proxy(req)
+	}
 	return t
 }
 
@@ -146,7 +181,7 @@ var errPlain = errors.New("plain HTTP is off for this registry (tls: plain_http)
 // RoundTrip implements http.RoundTripper. The library turns to plain HTTP by
 // itself for private addresses: it is not let, since passwords go that way.
 func (a *access) RoundTrip(req *http.Request) (*http.Response, error) {
-	host := req.URL.Host
+	host := a.realms.like(req.URL, a.transports)
 	if (req.URL.Scheme == "http") != a.plain[host] {
 		if a.plain[host] {
 			return nil, fmt.Errorf("%s is a registry of plain HTTP", host)
@@ -158,6 +193,9 @@ func (a *access) RoundTrip(req *http.Request) (*http.Response, error) {
 		t = own
 	}
 	resp, err := t.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		a.realms.add(resp.Header, req.URL)
+	}
 	if err == nil && path.Base(path.Dir(req.URL.Path)) == "referrers" && listsNone(resp) {
 		resp.StatusCode = http.StatusNotFound // which the library knows, and falls back to tags
 	}

@@ -22,21 +22,22 @@ func Modules() []module.Spec { return []module.Spec{imageSpec(), loadSpec()} }
 
 // Image is the module image.
 type Image struct {
-	Images       []Pair        `kk:"images" doc:"images to copy, instead of src and dest"`
-	Src          string        `kk:"src" doc:"source of a single image"`
-	Dest         string        `kk:"dest" doc:"destination of the image"`
-	Platforms    []string      `kk:"platforms" doc:"platforms to copy of a multi-platform image, such as linux/amd64 (or amd64) and linux/arm64. Default: all"`
-	Sparse       bool          `kk:"sparse" default:"no" doc:"keep the index of a multi-platform image with its digest, and copy only the images for platforms; for a layout that an offline file is made from"`
-	Attached     bool          `kk:"attached" default:"no" doc:"also copy what is attached to images: signatures and attestations under cosign's tags, and manifests that name an image as their subject; not of and to docker archives, and not in check mode"`
-	Sizes        bool          `kk:"sizes" default:"no" doc:"in check mode, return the sizes of images"`
-	Auth         *value.Dict   `kk:"auth" doc:"credentials by registry: {host: {username, password}}"`
-	TLS          *value.Dict   `kk:"tls" doc:"TLS options by registry: {host: {ca, skip_verify, plain_http}}; ca is PEM or a file on the control node"`
-	DockerConfig bool          `kk:"docker_config" default:"no" doc:"use the credentials in ~/.docker/config.json for registries that are not in auth"`
-	Artifact     []string      `kk:"artifact" doc:"offline files on the control node that all sources are read from, by the names that the files list; no registry is asked for them"`
-	Rate         int           `kk:"rate" default:"0" doc:"bytes per second that are received from registries; 0 is no limit"`
-	Parallel     int           `kk:"parallel" default:"4" doc:"number of images to copy in parallel, 1 to 64"`
-	Attempts     int           `kk:"attempts" default:"3" doc:"attempts per image, 1 to 100"`
-	Backoff      time.Duration `kk:"backoff" default:"1" doc:"wait before the second attempt; doubled for each further one"`
+	Images       []Pair            `kk:"images" doc:"images to copy, instead of src and dest"`
+	Src          string            `kk:"src" doc:"source of a single image"`
+	Dest         string            `kk:"dest" doc:"destination of the image"`
+	Platforms    []string          `kk:"platforms" doc:"platforms to copy of a multi-platform image, such as linux/amd64 (or amd64) and linux/arm64. Default: all"`
+	Sparse       bool              `kk:"sparse" default:"no" doc:"keep the index of a multi-platform image with its digest, and copy only the images for platforms; for a layout that an offline file is made from"`
+	Attached     bool              `kk:"attached" default:"no" doc:"also copy what is attached to images: signatures and attestations under cosign's tags, and manifests that name an image as their subject; not of and to docker archives, and not in check mode"`
+	Sizes        bool              `kk:"sizes" default:"no" doc:"in check mode, return the sizes of images"`
+	Auth         *value.Dict       `kk:"auth" doc:"credentials by registry: {host: {username, password}}"`
+	TLS          *value.Dict       `kk:"tls" doc:"TLS options by registry: {host: {ca, skip_verify, plain_http}}; ca is PEM or a file on the control node"`
+	Resolve      map[string]string `kk:"resolve" doc:"IP addresses by host name, without ports, for names of registries that the control node cannot resolve"`
+	DockerConfig bool              `kk:"docker_config" default:"no" doc:"use the credentials in ~/.docker/config.json for registries that are not in auth"`
+	Artifact     []string          `kk:"artifact" doc:"offline files on the control node that all sources are read from, by the names that the files list; no registry is asked for them"`
+	Rate         int               `kk:"rate" default:"0" doc:"bytes per second that are received from registries; 0 is no limit"`
+	Parallel     int               `kk:"parallel" default:"4" doc:"number of images to copy in parallel, 1 to 64"`
+	Attempts     int               `kk:"attempts" default:"3" doc:"attempts per image, 1 to 100"`
+	Backoff      time.Duration     `kk:"backoff" default:"1" doc:"wait before the second attempt; doubled for each further one"`
 }
 
 // Pair is one image.
@@ -64,6 +65,8 @@ func imageSpec() module.Spec {
 				"A tag of a destination registry is not replaced if signatures would be lost.",
 			"Broken connections and responses such as 503 are retried; a missing image and denied access are not.",
 			"A registry is accessed over TLS unless plain_http is set for it, even on localhost.",
+			"Where a registry sends clients to another host name for tokens, as Harbor does, that host is accessed with the TLS " +
+				"options of the registry unless it has its own, and at the address of the registry if its name cannot be resolved.",
 			"In check mode an unreachable destination counts as one without the image, with a warning.",
 		},
 		Examples: []string{

@@ -153,10 +153,23 @@ func (r *registryPlace) has(ctx context.Context, p picture) (bool, error) {
 	if missing(err) {
 		return false, nil
 	}
+	if rejected(err) { // the answer to a HEAD does not say why
+		if full, reason := remote.Get(r.ref, r.access.remote(ctx)...); reason != nil {
+			err = reason
+		} else {
+			desc, err = &full.Descriptor, nil
+		}
+	}
 	if err != nil {
 		return false, err
 	}
 	return desc.Digest == want, nil
+}
+
+// rejected reports whether a registry has rejected a request.
+func rejected(err error) bool {
+	var said *transport.Error
+	return errors.As(err, &said) && said.StatusCode < 500
 }
 
 // missing reports whether a registry has no such image.
