@@ -319,6 +319,22 @@ func TestMirrorsAndRegistries(t *testing.T) {
 	}
 }
 
+// Harbor rejects a repository that is in no project.
+func TestRepositoriesAreInProjects(t *testing.T) {
+	c := mustLoad(t)
+	for project, want := range map[string][2]string{
+		"":       {"h.example/library/pause:3.10.1", "h.example/coredns/coredns"},
+		"mirror": {"h.example/mirror/pause:3.10.1", "h.example/mirror/coredns/coredns"},
+		"a/b":    {"h.example/a/b/pause:3.10.1", "h.example/a/b/coredns/coredns"},
+	} {
+		found := resolve(t, c, catalog.Request{KubeVersion: "v1.34.4", PrivateRegistry: "h.example", Project: project,
+			Alone: "library"})
+		if got := [2]string{at(t, found, "images.pause.ref"), at(t, found, "images.coredns.name")}; got != want {
+			t.Errorf("project %q: %q, want %q", project, got, want)
+		}
+	}
+}
+
 func TestOverlay(t *testing.T) {
 	c := mustLoad(t, `
 versions:

@@ -27,6 +27,7 @@ type Request struct {
 
 	PrivateRegistry string // HOST[:PORT] that nodes pull all images from; "" is upstream's or Registries'
 	Project         string // path put before all repositories of the private registry
+	Alone           string // project of repositories of the private registry that would be in none; "" for none
 }
 
 // Override replaces the catalog's data about one component.
@@ -361,7 +362,11 @@ func (r *resolver) image(upstream, group string) *value.Dict {
 	name := from
 	if r.PrivateRegistry != "" {
 		_, repository, _ := strings.Cut(original, "/")
-		name = path.Join(r.PrivateRegistry, r.Project, repository)
+		repository = path.Join(r.Project, repository)
+		if !strings.Contains(repository, "/") {
+			repository = path.Join(r.Alone, repository)
+		}
+		name = path.Join(r.PrivateRegistry, repository)
 	}
 	registry, repository, _ := strings.Cut(name, "/")
 	return value.NewDict("ref", name+tag, "source", from+tag, "upstream", upstream,

@@ -33,8 +33,8 @@ func (a *app) versions(s *session, c *config.Config) *vars.Layer {
 	}
 	request := q.request(known.ConfigKeys())
 	request.Offline = len(offline) > 0
-	if !s.inventoryFails && len(s.inventory.HostsIn(registryGroup)) > 0 {
-		request.PrivateRegistry, request.Project = q.privateRegistry()
+	if !s.inventoryFails && (len(s.inventory.HostsIn(registryGroup)) > 0 || q.set("image_registry", "auth")) {
+		q.privateRegistry(&request)
 	}
 	if q.ds.Err() != nil {
 		s.diagnostics.Add(q.ds...)
@@ -187,13 +187,18 @@ func (q *question) request(keys map[string]string) catalog.Request {
 	return r
 }
 
-// privateRegistry returns the address and the project of the cluster's own registry, as nodes use them.
-func (q *question) privateRegistry() (name, project string) {
-	name = q.text("image_registry", "name")
+// projectOfNone is the project of Harbor that exists from its installation on.
+const projectOfNone = "library"
+
+// privateRegistry sets the address and the projects of the private registry, as nodes use them.
+func (q *question) privateRegistry(r *catalog.Request) {
+	r.PrivateRegistry, r.Project = q.text("image_registry", "name"), q.text("image_registry", "project")
 	if port := q.text("image_registry", "port"); port != "443" {
-		name += ":" + port
+		r.PrivateRegistry += ":" + port
 	}
-	return name, q.text("image_registry", "project")
+	if q.text("image_registry", "type") == "harbor" {
+		r.Alone = projectOfNone
+	}
 }
 
 // text returns a value as text, or "" when it is not set.
@@ -208,6 +213,12 @@ func (q *question) text(path ...string) string {
 			"host is known", "write the value itself"))
 	}
 	return value.Str(v)
+}
+
+// set reports whether a key has a value other than null.
+func (q *question) set(path ...string) bool {
+	v, ok := q.config.Get(path...)
+	return ok && v != nil
 }
 
 func (q *question) keys(path ...string) []string {

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"errors"
+	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -84,3 +85,8 @@ func wrongURL(text string, schemes []string) string {
 	}
 	return ""
 }
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+
+// Host reports whether a text is a host name or an IP address, without a port.
+func Host(text string) bool { return hostName.MatchString(text) || net.ParseIP(text) != nil }

@@ -11,31 +11,71 @@ import (
 	"kubekey/test/simulated"
 )
 
-// What nodes pull from the cluster's own registry was pushed there before.
+// What nodes pull from the private registry was pushed there before; in Harbor everything is in a project.
 func TestImagesThatArePulledWerePushed(t *testing.T) {
+	for _, c := range []struct {
+		name, kind string
+		existing   string // config of a registry that exists
+		login      string // in hosts.toml
+	}{
+		{name: "own registry", kind: "registry", login: "YWRtaW46cGw0bnRlZC1yZWdpc3RyeS1wYXNzd29yZA=="},
+		{name: "own Harbor", kind: "harbor", login: "YWRtaW46cGw0bnRlZC1yZWdpc3RyeS1wYXNzd29yZA=="},
+		{name: "existing Harbor", kind: "none", login: "a2s6aHVudGVyMi1odW50ZXI=", existing: "{type: harbor, " +
+			"name: registry.kk.local, address: 10.1.2.3, auth: {username: kk, password: hunter2-hunter, skip_verify: true}}"},
+		{name: "existing registry without TLS", kind: "none", existing: "{name: registry.kk.local, port: 5000, project: mirror/k8s, " +
+			"auth: {plain_http: true}}"},
+	} {
+		t.Run(c.name, func(t *testing.T) { pulledWerePushed(t, c.kind, c.existing, c.login) })
+	}
+}
+
+func pulledWerePushed(t *testing.T, kind, existing, login string) {
 	c := cluster{"minor": "1.34", "cni": "flannel", "runtime": "containerd", "endpoint": "kube_vip", "family": "v4",
-		"etcd": "internal", "registry": "registry", "proxy": "iptables", "more": "yes"}
+		"etcd": "internal", "registry": kind, "proxy": "iptables", "more": "yes"}
 	dir := t.TempDir()
 	c.write(t, dir)
+	host := "registry.kk.local"
+	if existing != "" {
+		write(t, filepath.Join(dir, "existing.yaml"), "image_registry: "+existing+"\n")
+		if strings.Contains(existing, "port: 5000") {
+			host += ":5000"
+		}
+	}
 	fleet := &simulated.Fleet{Record: true, Nodes: c.layout().Hosts()}
 	var out bytes.Buffer
 	args := []string{"run", "playbooks/create_cluster.yaml", "-i", filepath.Join(dir, "inventory.yaml"), "-c",
 		filepath.Join(dir, "config.yaml"), "-e", "kk_yes=true", "--workdir", filepath.Join(dir, "work")}
+	if existing != "" {
+		args = append(args, "-c", filepath.Join(dir, "existing.yaml"))
+	}
 	if code := fleet.Run(t.Context(), &out, args...); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out.String())
 	}
 	var pushed []string
+	named, configured := 0, 0
 	for _, call := range fleet.Calls() {
+		if call.Module == "blockinfile" && strings.Contains(call.Args.String("block"), "10.1.2.3 registry.kk.local") {
+			named++
+		}
 		if call.Module == "image" {
 			pushed = append(pushed, pushedBy(call)...)
 		}
 	}
-	pulled := 0
+	pulled, isHarbor := 0, kind == "harbor" || strings.Contains(existing, "harbor")
 	for _, f := range fleet.Files() {
+		if strings.HasSuffix(f.Path, "/certs.d/"+host+"/hosts.toml") {
+			configured++
+			for want, is := range map[string]bool{"Basic " + login: login != "", "skip_verify = true": strings.Contains(existing, "skip_verify"), "ca = ": existing == "",
+				`[host."http://`: strings.Contains(existing, "plain_http")} {
+				if strings.Contains(f.Content, want) != is {
+					t.Errorf("%s: whether it has %q is not %t:\n%s", f.Path, want, is, f.Content)
+				}
+			}
+		}
 		for _, line := range strings.Split(f.Content, "\n") {
 			_, ref, isImage := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "- "), "image: ")
 			ref = strings.Trim(ref, `"'`)
-			rest, own := strings.CutPrefix(ref, "registry.kk.local/")
+			rest, own := strings.CutPrefix(ref, host+"/")
 			if !isImage || !own {
 				continue
 			}
@@ -44,6 +84,14 @@ func TestImagesThatArePulledWerePushed(t *testing.T) {
 				t.Errorf("%s pulls %s, which was not pushed: %q", f.Path, ref, pushed)
 			}
 		}
+	}
+	for _, ref := range pushed {
+		if isHarbor && !strings.Contains(ref, "/") {
+			t.Errorf("%s is pushed to no project", ref)
+		}
+	}
+	if nodes := len(c.layout().Hosts()); configured == 0 || named == 0 && strings.Contains(existing, "address") {
+		t.Errorf("of %d hosts, %d reach the registry and %d know its address", nodes, configured, named)
 	}
 	if pulled == 0 || len(pushed) == 0 {
 		t.Errorf("%d images are pulled, %d were pushed", pulled, len(pushed))

@@ -27,7 +27,7 @@ var answers = map[string]answer{
 	"command": command, "shell": command, "raw": command, "script": command,
 	"k8s": k8s, "k8s_info": k8sInfo, "helm": changed,
 	"gen_cert": genCert, "x509_certificate_info": certInfo, "download": download, "image": changed,
-	"get_url": getURL, "uri": still("status", 200), "wait_for": still(), "wait_for_connection": still(),
+	"get_url": getURL, "uri": still("status", 200, "json", value.NewDict("status", "healthy")), "wait_for": still(), "wait_for_connection": still(),
 	"ping":    still("ping", "pong"),
 	"systemd": changed, "service": changed, "package": changed, "apt": changed, "dnf": changed, "user": changed,
 	"group":    changed,

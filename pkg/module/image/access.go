@@ -23,6 +23,7 @@ import (
 
 	"kubekey/pkg/module"
 	"kubekey/pkg/relay"
+	"kubekey/pkg/schema"
 	"kubekey/pkg/value"
 )
 
@@ -50,8 +51,9 @@ func (m *Image) access(c *module.Call) (*access, error) {
 	a.others = a.newTransport(nil)
 	var wrong []error
 	for host, address := range m.Resolve {
-		if net.ParseIP(address) == nil || host == "" || strings.Contains(host, "/") {
-			wrong = append(wrong, fmt.Errorf("resolve: %q: %q must be a host name and an IP address", host, address))
+		if !schema.Host(host) || !schema.Host(address) {
+			wrong = append(wrong, fmt.Errorf("resolve: %q: %q must be a host name, and its IP address, without ports", host,
+				address))
 		}
 	}
 	for host, v := range m.Auth.All() {

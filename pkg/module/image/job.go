@@ -129,7 +129,7 @@ func (j *job) copy(ctx context.Context) error {
 	}
 	there, err := j.dest.has(ctx, p)
 	if err != nil {
-		return j.tolerate(fmt.Errorf("inspect the destination: %w", err), unreached(err))
+		return j.tolerate(fmt.Errorf("inspect the destination: %w", err), unreached(err) || lacksProject(err))
 	}
 	if j.check {
 		j.changed = !there
@@ -180,6 +180,12 @@ func (j *job) tolerate(err error, may bool) error {
 func unreached(err error) bool {
 	var network *net.OpError
 	return errors.As(err, &network)
+}
+
+// lacksProject reports whether a registry has rejected a repository for want of what has to be created first: "project
+// p not found", as Harbor says to users and to those whom it does not know.
+func lacksProject(err error) bool {
+	return rejected(err) && strings.Contains(err.Error(), " not found")
 }
 
 // read reads the source, and selects the platforms.

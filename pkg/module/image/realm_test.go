@@ -65,8 +65,8 @@ func TestTokensOfAHostNameThatOnlyTheRegistryKnows(t *testing.T) {
 		t.Errorf("without the CA: %+v", r)
 	}
 	_, err := moduletest.Try(t, spec(t), value.NewDict("src", "a", "dest", "b", "resolve",
-		value.NewDict("harbor.invalid", "other.invalid")), moduletest.Options{})
-	if err == nil || !strings.Contains(err.Error(), `"harbor.invalid": "other.invalid" must be a host name and an IP`) {
+		value.NewDict("harbor.invalid", "10.0.0.9:80")), moduletest.Options{})
+	if err == nil || !strings.Contains(err.Error(), `"harbor.invalid": "10.0.0.9:80" must be a host name, and its IP address`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -76,6 +76,7 @@ type uri struct {
 	UseProxy bool              `kk:"use_proxy" default:"yes" doc:"use the proxy set in the environment"`
 	Agent    string            `kk:"http_agent" default:"kk" doc:"User-Agent header of the request"`
 	CA       string            `kk:"ca_path,path" doc:"file on the host with CA certificates"`
+	Connect  string            `kk:"connect_to" doc:"host name or IP address to connect to, without a proxy, instead of the host in url; a certificate is still verified for the host in url"`
 	Socket   string            `kk:"unix_socket,path" doc:"UNIX socket on the host to connect to"`
 	Dest     string            `kk:"dest,path" doc:"file on the host to write the response to; if it is a folder, the name is taken from the URL"`
 	Creates  string            `kk:"creates,path" doc:"file on the host; if it exists, no request is made"`
@@ -99,6 +100,7 @@ func (*uri) Rules() schema.Rules {
 	return schema.Rules{
 		schema.AtMostOne("body", "src"),
 		schema.Address("url", "http", "https", "ftp", "ftps", "file"),
+		schema.Looks("a host name or an IP address", schema.Host, "connect_to"),
 		schema.Looks("one line each", schema.OneLine, "headers").Says("headers must be one line each"),
 	}
 }
@@ -179,7 +181,7 @@ func (m *uri) early(why string) (module.Result, bool) {
 func (m *uri) config(c *module.Call) (string, error) {
 	o := origin{
 		URL: m.URL, Headers: map[string]string{}, Timeout: m.Timeout, User: m.User, Password: m.Password, Basic: m.Basic,
-		Validate: m.Validate, UseProxy: m.UseProxy, Agent: m.Agent,
+		Validate: m.Validate, UseProxy: m.UseProxy && m.Connect == "", Agent: m.Agent,
 	}
 	for k, v := range m.Headers {
 		o.Headers[k] = v
@@ -208,8 +210,19 @@ func (m *uri) config(c *module.Call) (string, error) {
 	case m.Body != nil || m.Src != "":
 		config += curlSetting("data-binary", body)
 	}
+	if m.Connect != "" {
+		config += curlSetting("connect-to", "::"+bracketed(m.Connect)+":")
+	}
 	return config + curlSettings([2]string{"cacert", m.CA}, [2]string{"unix-socket", m.Socket}) +
 		m.tlsClient.curlConfig(), nil
+}
+
+// bracketed writes an IPv6 address as URLs have it.
+func bracketed(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
 }
 
 // body is the text to send and its type, "" if the author sets the type.

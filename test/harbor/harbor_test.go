@@ -1,0 +1,168 @@
+package harbor
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"kubekey/builtin"
+	"kubekey/pkg/artifact/artifacttest"
+	"kubekey/pkg/cli"
+)
+
+// kk runs kk in a folder of a test and returns what it prints.
+func kk(t *testing.T, tree fs.FS, code int, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if tree == nil {
+		tree = builtin.FS()
+	}
+	if got := cli.Main(t.Context(), args, cli.Streams{Out: &out, Err: &out}, tree); got != code {
+		t.Fatalf("kk %s: exit code %d\n%s", strings.Join(args, " "), got, out.String())
+	}
+	return out.String()
+}
+
+// site is a folder with a config, an inventory and the mirror that images come from.
+type site struct {
+	dir, config string
+	upstream    string
+	tree        fs.FS // nil for the builtin project
+}
+
+const version = "v1.34.4"
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("needs curl: " + err.Error())
+	}
+	s := &site{dir: t.TempDir()}
+	u := artifacttest.NewUpstream(t, []byte(kk(t, nil, 0, "catalog", "show", version, "-o", "json")))
+	s.upstream, _ = u.Listen(t, "127.0.0.1:0")
+	s.write(t, "checksums.yaml", u.Checksums)
+	s.write(t, "overlay.yaml", artifacttest.Mirrors(s.upstream))
+	s.config = artifacttest.Config(s.upstream)
+	return s
+}
+
+func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *site) write(t *testing.T, name, text string) string {
+	t.Helper()
+	if err := os.WriteFile(s.path(name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s.path(name)
+}
+
+// run runs kk with the site's config and more of it, and returns what changed on the control node.
+func (s *site) run(t *testing.T, code int, more, inventory string, args ...string) string {
+	t.Helper()
+	s.write(t, "config.yaml", s.config+more)
+	s.write(t, "inventory.yaml", inventory)
+	return kk(t, s.tree, code, append(args, "-c", s.path("config.yaml"), "-i", s.path("inventory.yaml"), "--workdir",
+		s.path("work"))...)
+}
+
+// changed returns the lines of a recap with changes.
+func changed(out string) (lines []string) {
+	_, recap, _ := strings.Cut(out, "PLAY RECAP")
+	for line := range strings.Lines(recap) {
+		if strings.Contains(line, "changed=") && !strings.Contains(line, "changed=0") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
+// Images are pushed to a Harbor that exists, in projects that are created, under the names that nodes pull.
+func TestExistingHarborGetsTheImages(t *testing.T) {
+	s := newSite(t)
+	ca, port := NewCA(t), Port(t)
+	h := ca.Serve(t, "harbor.invalid", "127.0.0.1", port, "kk", "right-password")
+	file := s.write(t, "ca.crt", ca.PEM)
+	more := fmt.Sprintf("image_registry: {type: harbor, name: harbor.invalid, port: %s, address: 127.0.0.1, "+
+		"auth: {username: kk, password: right-password, ca: %s}}\n", port, file)
+	inventory := "all: {hosts: {}}\n"
+
+	out := s.run(t, 0, more, inventory, "init", "registry", "--check")
+	if h.Uploads() != 0 || slices.ContainsFunc(h.Requests(), func(r string) bool { return strings.HasPrefix(r, "POST") }) {
+		t.Errorf("check mode has changed it: %q\n%s", h.Requests(), out)
+	}
+	s.run(t, 0, more, inventory, "init", "registry")
+	want := slices.Sorted(maps.Keys(projectsOf(t, s, more, inventory, h)))
+	for _, p := range append(want, "library") {
+		if !slices.Contains(h.Projects(), p) {
+			t.Errorf("the projects are %q, %s is missing", h.Projects(), p)
+		}
+	}
+	before := h.Uploads()
+	out = s.run(t, 0, more, inventory, "init", "registry")
+	if h.Uploads() != before || len(changed(out)) > 0 {
+		t.Errorf("%d uploads in the second run\n%s", h.Uploads()-before, out)
+	}
+	if strings.Contains(out, "right-password") {
+		t.Error("the output has the password")
+	}
+	out = s.run(t, 2, strings.Replace(more, "right-", "wrong-", 1), inventory, "init", "registry")
+	if !strings.Contains(out, "401") || strings.Contains(out, "wrong-password") {
+		t.Errorf("the wrong password:\n%s", out)
+	}
+}
+
+// play runs a playbook next to the builtin ones.
+func (s *site) play(t *testing.T, more, inventory, playbook string, args ...string) string {
+	t.Helper()
+	s.tree = withPlay{builtin.FS(), playbook}
+	defer func() { s.tree = nil }()
+	return s.run(t, 0, more, inventory, append([]string{"run", "playbooks/play.yaml"}, args...)...)
+}
+
+// withPlay is the builtin project with playbooks/play.yaml.
+type withPlay struct {
+	fs.FS
+	play string
+}
+
+func (w withPlay) Open(name string) (fs.File, error) {
+	if name == "playbooks/play.yaml" {
+		return fstest.MapFS{name: {Data: []byte(w.play), Mode: 0o444}}.Open(name)
+	}
+	return w.FS.Open(name)
+}
+
+// projectsOf checks that the registry has all images that nodes pull, and returns their projects.
+func projectsOf(t *testing.T, s *site, more, inventory string, h *Harbor) map[string]bool {
+	t.Helper()
+	s.play(t, more, inventory, `
+- name: Record names of images
+  hosts: localhost
+  gather_facts: false
+  roles: [cluster]
+  tasks:
+    - name: Write names
+      copy: {content: "{{ cluster_images | map(attribute='ref') | join(' ') }}", dest: "`+s.path("names")+`", mode: "0600"}
+`)
+	names, err := os.ReadFile(s.path("names"))
+	check(t, err)
+	projects := map[string]bool{}
+	for _, ref := range strings.Fields(string(names)) {
+		registry, path, _ := strings.Cut(ref, "/")
+		repository, tag, _ := strings.Cut(path, ":")
+		project, _, inProject := strings.Cut(repository, "/")
+		if registry != h.Name || !inProject || h.Digest(repository, tag) == "" {
+			t.Errorf("nodes pull %s, which %s does not have", ref, h.Name)
+		}
+		projects[project] = true
+	}
+	return projects
+}
