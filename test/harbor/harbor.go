@@ -31,7 +31,8 @@ type Harbor struct {
 	User, Password string
 	Trust          http.RoundTripper // reaches other Harbors, with the CAs of ca_bundle; nil trusts the system's
 
-	images http.Handler
+	images  http.Handler
+	address string // that it listens at
 
 	mu         sync.Mutex
 	projects   map[string]bool            // whether they are public
@@ -530,6 +531,9 @@ func (h *Harbor) execute(w http.ResponseWriter, r *http.Request) {
 	created(w, r, e.ID)
 }
 
+// self is how the instance calls the registry of its own images.
+const self = "self.invalid"
+
 // pushed starts the replications of what has been pushed.
 func (h *Harbor) pushed(repository, tag string) {
 	h.mu.Lock()
@@ -543,16 +547,16 @@ func (h *Harbor) pushed(repository, tag string) {
 
 func (h *Harbor) copyAll(p *policy) {
 	local := remote.WithTransport(h.local())
-	self, err := name.NewRegistry("local", name.Insecure)
+	own, err := name.NewRegistry(self, name.Insecure)
 	if err != nil {
 		panic(err)
 	}
-	repositories, err := remote.Catalog(context.Background(), self, local)
+	repositories, err := remote.Catalog(context.Background(), own, local)
 	if err != nil {
 		panic(err)
 	}
 	for _, r := range repositories {
-		tags, err := remote.List(self.Repo(r), local)
+		tags, err := remote.List(own.Repo(r), local)
 		if err != nil {
 			panic(err)
 		}
@@ -580,7 +584,7 @@ func (h *Harbor) copy(p *policy, repository, tag string) {
 }
 
 func (h *Harbor) send(ctx context.Context, other *otherRegistry, repository, tag string) error {
-	from, err := name.ParseReference("local/"+repository+":"+tag, name.Insecure)
+	from, err := name.ParseReference(self+"/"+repository+":"+tag, name.Insecure)
 	to, err2 := name.ParseReference(strings.TrimPrefix(other.URL, "https://") + "/" + repository + ":" + tag)
 	if err := errors.Join(err, err2); err != nil {
 		return err

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
 	"kubekey/builtin"
 	"kubekey/pkg/artifact/artifacttest"
 	"kubekey/pkg/cli"
@@ -165,4 +168,80 @@ func projectsOf(t *testing.T, s *site, more, inventory string, h *Harbor) map[st
 		projects[project] = true
 	}
 	return projects
+}
+
+// Two hosts of the cluster have Harbor: all images are on both, and each copies to the other what is pushed to it.
+func TestHarborsReplicateToEachOther(t *testing.T) {
+	s := newSite(t)
+	ca, port := NewCA(t), Port(t)
+	first := ca.Serve(t, "registry.kk.local", "127.0.0.1", port, "admin", "right-password")
+	second := ca.Serve(t, "registry.kk.local", "127.0.0.2", port, "admin", "right-password")
+	pki := s.path("work/clusters/kk/pki/registry")
+	check(t, os.MkdirAll(pki, 0o700))
+	check(t, os.WriteFile(filepath.Join(pki, "ca.crt"), []byte(ca.PEM), 0o600))
+	more := fmt.Sprintf("image_registry: {type: harbor, port: %s, password: right-password}\n", port)
+	inventory := `
+all:
+  children:
+    image_registry:
+      vars: {ansible_connection: local}
+      hosts:
+        Host_1: {internal_ipv4: 127.0.0.1}
+        host2: {internal_ipv4: 127.0.0.2}
+`
+	play := `
+- name: Set up registries
+  hosts: image_registry
+  gather_facts: false
+  tasks:
+    - name: Use API
+      include_role: {name: image_registry, tasks_from: harbor_api}
+- name: Push images
+  hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: Push
+      include_role: {name: image_registry, tasks_from: images}
+`
+	first.push(t, "library/before", "1")
+	run := func(args ...string) string {
+		t.Helper()
+		return s.play(t, more, inventory, play, append(args, "-e", "registry_certs="+pki)...)
+	}
+	run("--check")
+	if all := strings.Join(append(first.Requests(), second.Requests()...), "\n"); strings.Contains(all, "POST") {
+		t.Errorf("check mode has changed something:\n%s", all)
+	}
+	run()
+	for _, h := range []*Harbor{first, second} {
+		projectsOf(t, s, more, inventory, h)
+	}
+	first.Wait()
+	if second.Digest("library/before", "1") == "" {
+		t.Error("what one had before is not on the other")
+	}
+	first.push(t, "library/one", "1")
+	second.push(t, "library/two", "1")
+	first.Wait()
+	second.Wait()
+	first.Wait()
+	if second.Digest("library/one", "1") == "" || first.Digest("library/two", "1") == "" {
+		t.Error("what is pushed to one is not on the other")
+	}
+	before := first.Uploads() + second.Uploads()
+	if out := run(); len(changed(out)) > 0 || first.Uploads()+second.Uploads() != before ||
+		strings.Contains(out, "right-password") {
+		t.Errorf("the second run:\n%s", out)
+	}
+}
+
+// push pushes an image as a client does that knows the address of the instance.
+func (h *Harbor) push(t *testing.T, repository, tag string) {
+	t.Helper()
+	host := h.address
+	ref, err := name.ParseReference(host + "/" + repository + ":" + tag)
+	check(t, err)
+	other := &otherRegistry{}
+	other.Credential.AccessKey, other.Credential.AccessSecret = h.User, h.Password
+	check(t, remote.Write(ref, artifacttest.PlatformImage(t, "amd64"), remote.WithTransport(h.reach(other))))
 }

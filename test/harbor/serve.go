@@ -89,7 +89,7 @@ func Port(t testing.TB) string {
 func (ca *CA) Serve(t testing.TB, name, address, port, user, password string) *Harbor {
 	t.Helper()
 	h := New(net.JoinHostPort(name, port), user, password)
-	h.Trust = ca.transport()
+	h.Trust, h.address = ca.transport(), net.JoinHostPort(address, port)
 	server := httptest.NewUnstartedServer(h)
 	check(t, server.Listener.Close())
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, port))
