@@ -33,12 +33,14 @@ type registryFlags struct {
 	arches []string
 	auth   string
 	ca     string
+	skip   bool
 }
 
 func (r *registryFlags) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&r.arches, "arch", nil, "architectures to copy: amd64, arm64 (default: all that there are)")
 	f.StringVar(&r.auth, "auth", "", "file with credentials, as `docker login` writes it (default ~/.docker/config.json)")
 	f.StringVar(&r.ca, "ca", "", "CA of the registry: a PEM file")
+	f.BoolVar(&r.skip, "skip-verify", false, "do not verify the certificate of the registry")
 	exportFlags(&r.runFlags, f)
 }
 
@@ -90,6 +92,9 @@ func (r *registryFlags) options(a *app, hosts map[string]bool) (*value.Dict, err
 	if err != nil {
 		return nil, err
 	}
+	if r.ca != "" && r.skip {
+		return nil, usage("--ca and --skip-verify exclude each other")
+	}
 	ca := ""
 	if r.ca != "" {
 		if ca, err = filepath.Abs(r.ca); err != nil {
@@ -102,12 +107,15 @@ func (r *registryFlags) options(a *app, hosts map[string]bool) (*value.Dict, err
 		if ca != "" {
 			d.Set("ca", ca)
 		}
+		if r.skip {
+			d.Set("skip_verify", true)
+		}
 		if hosts[host] {
 			d.Set("plain_http", true)
 		}
 		tls.Set(host, d)
 	}
-	return value.NewDict("auth", auth, "tls", tls, "ca", ca, "platforms", r.platforms()), nil
+	return value.NewDict("auth", auth, "tls", tls, "ca", ca, "skip_verify", r.skip, "platforms", r.platforms()), nil
 }
 
 // run runs the playbook of a command.

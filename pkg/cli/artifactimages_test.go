@@ -3,19 +3,15 @@ package cli
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
-	"encoding/pem"
 	"io"
 	"log"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -25,57 +21,8 @@ import (
 	"kubekey/pkg/artifact"
 	"kubekey/pkg/artifact/artifacttest"
 	"kubekey/pkg/engine"
+	"kubekey/test/harbor"
 )
-
-// harbor is a registry with projects, a password and TLS. It rejects what is in no project.
-type harbor struct {
-	*httptest.Server
-	host     string
-	mu       sync.Mutex
-	projects map[string]bool
-	uploads  int
-}
-
-func newHarbor(t *testing.T) *harbor {
-	t.Helper()
-	h := &harbor{projects: map[string]bool{}}
-	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
-	h.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if user, password, _ := r.BasicAuth(); user != "admin" || password != "harbor-password-1" {
-			w.Header().Set("WWW-Authenticate", `Basic realm="harbor"`)
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if r.URL.Path == "/api/v2.0/projects" {
-			var p struct {
-				Name string `json:"project_name"`
-			}
-			_ = json.NewDecoder(r.Body).Decode(&p)
-			if h.projects[p.Name] {
-				w.WriteHeader(http.StatusConflict)
-				return
-			}
-			h.projects[p.Name] = true
-			w.WriteHeader(http.StatusCreated)
-			return
-		}
-		parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/v2/"), "/")
-		if r.URL.Path != "/v2/" && (len(parts) < 4 || !h.projects[parts[0]]) {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		if r.Method == http.MethodPost {
-			h.uploads++
-		}
-		inner.ServeHTTP(w, r)
-	}))
-	h.Config.ErrorLog = log.New(io.Discard, "", 0)
-	t.Cleanup(h.Close)
-	h.host = strings.TrimPrefix(h.URL, "https://")
-	return h
-}
 
 // both pushes an image for two architectures to a registry of plain HTTP.
 func both(t *testing.T, ref string) v1.Hash {
@@ -158,35 +105,44 @@ func TestArtifactImages(t *testing.T) {
 		t.Errorf("the cache is imported as\n%s", got)
 	}
 
-	h := newHarbor(t)
-	ca := put("ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.Certificate().Raw})))
-	auth := put("auth.json", `{"auths": {"`+h.host+`": {"auth": "`+
+	own, port := harbor.NewCA(t), harbor.Port(t)
+	h := own.Serve(t, "harbor.invalid", "127.0.0.1", port, "admin", "harbor-password-1")
+	ca, host := put("ca.crt", own.PEM), "127.0.0.1:"+port
+	auth := put("auth.json", `{"auths": {"`+host+`": {"auth": "`+
 		base64.StdEncoding.EncodeToString([]byte("admin:harbor-password-1"))+`"}}}`)
-	push := []string{"push", file, "--to", h.host, "--ca", ca, "--auth", auth}
+	push := []string{"push", file, "--to", host, "--ca", ca, "--auth", auth}
 	if out := run(engine.ExitFailed, push...); strings.Contains(out, "harbor-password-1") {
 		t.Errorf("the password is shown:\n%s", out)
 	}
 	for _, again := range []bool{false, true} {
-		before := h.uploads
+		before := h.Uploads()
 		out := run(0, append(push, "--create-projects")...)
-		if again && (h.uploads != before || !strings.Contains(out, "changed=0")) {
+		if again && (h.Uploads() != before || !strings.Contains(out, "changed=0")) {
 			t.Errorf("a second push sent something:\n%s", out)
 		}
+	}
+	unverified := []string{"push", file, "--to", host, "--skip-verify", "--auth", auth, "--create-projects"}
+	if out := run(0, unverified...); !strings.Contains(out, "changed=0") {
+		t.Errorf("a push without verification sent something:\n%s", out)
+	}
+	if out := run(engine.ExitFailed, slices.Concat(unverified[:4], unverified[5:])...); !strings.Contains(out, "certificate") {
+		t.Errorf("a certificate of an unknown CA is accepted:\n%s", out)
+	}
+	if out := run(engine.ExitUsage, append(unverified, "--ca", ca)...); !strings.Contains(out, "--ca and --skip-verify") {
+		t.Errorf("both are accepted:\n%s", out)
 	}
 	if out := run(0, append(push, "--arch", "amd64,arm64")...); !strings.Contains(out, "changed=0") {
 		t.Errorf("a push for both architectures sent something:\n%s", out)
 	}
-	ref, err := name.ParseReference(h.host + "/apps/web:1")
+	ref, err := name.ParseReference(host + "/apps/web:1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := remote.Head(ref, remote.WithTransport(h.Client().Transport),
-		remote.WithAuth(&authn.Basic{Username: "admin", Password: "harbor-password-1"}))
+	got, err := remote.Head(ref, remote.WithTransport(h.Transport()))
 	if err != nil || got.Digest != digest {
 		t.Errorf("the registry has %v, want %s: %v", got, digest, err)
 	}
-	image, err := remote.Image(ref.Context().Tag("sha256-"+digest.Hex+".sig"), remote.WithTransport(h.Client().Transport),
-		remote.WithAuth(&authn.Basic{Username: "admin", Password: "harbor-password-1"}))
+	image, err := remote.Image(ref.Context().Tag("sha256-"+digest.Hex+".sig"), remote.WithTransport(h.Transport()))
 	if err != nil {
 		t.Error(err)
 	} else if err := artifacttest.CheckSignature(image, digest, &key.PublicKey); err != nil {
@@ -206,7 +162,7 @@ func TestArtifactImages(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if out := run(engine.ExitInput, "push", put("none.tar", "x"), "--to", h.host); !strings.Contains(out, "none.tar") {
+	if out := run(engine.ExitInput, "push", put("none.tar", "x"), "--to", host); !strings.Contains(out, "none.tar") {
 		t.Errorf("a file that is none: %s", out)
 	}
 }

@@ -628,6 +628,13 @@ func (h *Harbor) local() http.RoundTripper {
 	})
 }
 
+// Transport reaches the instance with its user's name and password.
+func (h *Harbor) Transport() http.RoundTripper {
+	own := &otherRegistry{}
+	own.Credential.AccessKey, own.Credential.AccessSecret = h.User, h.Password
+	return h.reach(own)
+}
+
 // reach reaches another registry as Harbor does: with its user's name and password in each request.
 func (h *Harbor) reach(other *otherRegistry) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {

@@ -238,10 +238,7 @@ all:
 // push pushes an image as a client does that knows the address of the instance.
 func (h *Harbor) push(t *testing.T, repository, tag string) {
 	t.Helper()
-	host := h.address
-	ref, err := name.ParseReference(host + "/" + repository + ":" + tag)
+	ref, err := name.ParseReference(h.address + "/" + repository + ":" + tag)
 	check(t, err)
-	other := &otherRegistry{}
-	other.Credential.AccessKey, other.Credential.AccessSecret = h.User, h.Password
-	check(t, remote.Write(ref, artifacttest.PlatformImage(t, "amd64"), remote.WithTransport(h.reach(other))))
+	check(t, remote.Write(ref, artifacttest.PlatformImage(t, "amd64"), remote.WithTransport(h.Transport())))
 }
