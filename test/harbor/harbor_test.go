@@ -3,17 +3,24 @@ package harbor
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
+	"log"
 	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"kubekey/builtin"
@@ -241,4 +248,50 @@ func (h *Harbor) push(t *testing.T, repository, tag string) {
 	ref, err := name.ParseReference(h.address + "/" + repository + ":" + tag)
 	check(t, err)
 	check(t, remote.Write(ref, artifacttest.PlatformImage(t, "amd64"), remote.WithTransport(h.Transport())))
+}
+
+// A registry without projects: with a password and a certificate that nobody verifies, or open and without TLS.
+func TestExistingRegistryGetsTheImages(t *testing.T) {
+	s := newSite(t)
+	for name, c := range map[string]struct{ auth, password string }{
+		"password, not verified": {"{username: kk, password: right-password, skip_verify: true}", "right-password"},
+		"open, without TLS":      {"{plain_http: true}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var uploads atomic.Int32
+			images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, password, _ := r.BasicAuth(); password != c.password {
+					w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				if r.Method == http.MethodPost {
+					uploads.Add(1)
+				}
+				images.ServeHTTP(w, r)
+			}))
+			if server.Config.ErrorLog = log.New(io.Discard, "", 0); c.password == "" {
+				server.Start()
+			} else {
+				server.StartTLS()
+			}
+			defer server.Close()
+			_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+			check(t, err)
+			more := fmt.Sprintf("image_registry: {name: registry.invalid, address: 127.0.0.1, port: %s, project: mirror/k8s, "+
+				"auth: %s}\n", port, c.auth)
+			inventory := "all: {hosts: {}}\n"
+			s.run(t, 0, more, inventory, "init", "registry")
+			w := httptest.NewRecorder()
+			images.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/v2/mirror/k8s/pause/manifests/3.10.1", nil))
+			if w.Code != http.StatusOK {
+				t.Errorf("the image is not below the project: status %d", w.Code)
+			}
+			before := uploads.Load()
+			if out := s.run(t, 0, more, inventory, "init", "registry"); uploads.Load() != before || len(changed(out)) > 0 {
+				t.Errorf("the second run has changed something:\n%s", out)
+			}
+		})
+	}
 }

@@ -88,6 +88,9 @@ func (ps *places) parse(text string) (place, error) {
 		text = strings.TrimPrefix(text, "docker://")
 	}
 	ref, err := parseReference(text)
+	if err == nil && ps.access != nil && ps.access.plain[ref.Context().RegistryStr()] {
+		ref, err = parseReference(text, name.Insecure) // without that, the library uses HTTP for private addresses only
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +101,8 @@ var pathPart = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*$`)
 
 // parseReference reads a name as docker does. The library takes an empty tag
 // for latest, and an empty part of a path for a part: here they are errors.
-func parseReference(text string) (name.Reference, error) {
-	ref, err := name.ParseReference(text)
+func parseReference(text string, options ...name.Option) (name.Reference, error) {
+	ref, err := name.ParseReference(text, options...)
 	if err != nil {
 		return nil, fmt.Errorf("%q is not the name of an image: %w", text, err)
 	}
