@@ -17,21 +17,27 @@ func TestImagesThatArePulledWerePushed(t *testing.T) {
 		name, kind string
 		existing   string // config of a registry that exists
 		login      string // in hosts.toml
+		docker     bool
 	}{
 		{name: "own registry", kind: "registry", login: "YWRtaW46cGw0bnRlZC1yZWdpc3RyeS1wYXNzd29yZA=="},
 		{name: "own Harbor", kind: "harbor", login: "YWRtaW46cGw0bnRlZC1yZWdpc3RyeS1wYXNzd29yZA=="},
 		{name: "existing Harbor", kind: "none", login: "a2s6aHVudGVyMi1odW50ZXI=", existing: "{type: harbor, " +
 			"name: registry.kk.local, address: 10.1.2.3, auth: {username: kk, password: hunter2-hunter, skip_verify: true}}"},
+		{name: "existing Harbor for Docker", kind: "none", login: "a2s6aHVudGVyMi1odW50ZXI=", docker: true, existing: "{type: harbor, " +
+			"name: registry.kk.local, address: 10.1.2.3, auth: {username: kk, password: hunter2-hunter, skip_verify: true}}"},
 		{name: "existing registry without TLS", kind: "none", existing: "{name: registry.kk.local, port: 5000, project: mirror/k8s, " +
 			"auth: {plain_http: true}}"},
 	} {
-		t.Run(c.name, func(t *testing.T) { pulledWerePushed(t, c.kind, c.existing, c.login) })
+		t.Run(c.name, func(t *testing.T) { pulledWerePushed(t, c.kind, c.existing, c.login, c.docker) })
 	}
 }
 
-func pulledWerePushed(t *testing.T, kind, existing, login string) {
+func pulledWerePushed(t *testing.T, kind, existing, login string, docker bool) {
 	c := cluster{"minor": "1.34", "cni": "flannel", "runtime": "containerd", "endpoint": "kube_vip", "family": "v4",
 		"etcd": "internal", "registry": kind, "proxy": "iptables", "more": "yes"}
+	if docker {
+		c["runtime"] = "docker"
+	}
 	dir := t.TempDir()
 	c.write(t, dir)
 	host := "registry.kk.local"
@@ -70,6 +76,17 @@ func pulledWerePushed(t *testing.T, kind, existing, login string) {
 				if strings.Contains(f.Content, want) != is {
 					t.Errorf("%s: whether it has %q is not %t:\n%s", f.Path, want, is, f.Content)
 				}
+			}
+		}
+		switch {
+		case docker && f.Path == "/etc/docker/daemon.json":
+			if !strings.Contains(strings.Join(strings.Fields(f.Content), ""), `"insecure-registries":["registry.kk.local"]`) {
+				t.Errorf("Docker verifies the certificate:\n%s", f.Content)
+			}
+		case docker && f.Path == "/root/.docker/config.json":
+			configured++
+			if !strings.Contains(f.Content, login) {
+				t.Errorf("Docker lacks the login:\n%s", f.Content)
 			}
 		}
 		for _, line := range strings.Split(f.Content, "\n") {
