@@ -42,14 +42,17 @@ type Harbor struct {
 	executions []*execution
 	uploads    int
 	requests   []string
-	working    sync.WaitGroup
+	running    int // replications
+	finished   *sync.Cond
 }
 
 // New returns an instance with the project library, which a new Harbor has.
 func New(name, user, password string) *Harbor {
-	return &Harbor{Name: name, User: user, Password: password, images: registry.New(
+	h := &Harbor{Name: name, User: user, Password: password, images: registry.New(
 		registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(true)),
 		projects: map[string]bool{"library": true}, tokens: map[string]map[string]bool{}}
+	h.finished = sync.NewCond(&h.mu)
+	return h
 }
 
 // Uploads returns how many uploads of blobs were begun.
@@ -79,7 +82,25 @@ func (h *Harbor) Projects() []string {
 }
 
 // Wait returns when no replication is running.
-func (h *Harbor) Wait() { h.working.Wait() }
+func (h *Harbor) Wait() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for h.running > 0 {
+		h.finished.Wait()
+	}
+}
+
+// start does work in the background, with h.mu held.
+func (h *Harbor) start(work func()) {
+	h.running++
+	go func() {
+		work()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.running--
+		h.finished.Broadcast()
+	}()
+}
 
 // Digest returns the digest that a repository has for a tag, "" for none.
 func (h *Harbor) Digest(repository, tag string) string {
@@ -527,7 +548,7 @@ func (h *Harbor) execute(w http.ResponseWriter, r *http.Request) {
 	e.ID, e.Status = len(h.executions)+1, "Succeed"
 	h.executions = append(h.executions, &e)
 	p := h.policies[i]
-	h.working.Go(func() { h.copyAll(p) })
+	h.start(func() { h.copyAll(p) })
 	created(w, r, e.ID)
 }
 
@@ -540,7 +561,7 @@ func (h *Harbor) pushed(repository, tag string) {
 	defer h.mu.Unlock()
 	for _, p := range h.policies {
 		if p.Enabled && p.Trigger.Type == "event_based" && !strings.Contains(tag, ":") {
-			h.working.Go(func() { h.copy(p, repository, tag) })
+			h.start(func() { h.copy(p, repository, tag) })
 		}
 	}
 }

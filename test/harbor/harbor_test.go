@@ -50,6 +50,9 @@ type site struct {
 
 const version = "v1.34.4"
 
+// few is a config that needs few images.
+const few = "cni: {type: none}\ndns: {nodelocaldns: {enabled: false}}\nmetrics_server: {enabled: false}\n"
+
 func newSite(t *testing.T) *site {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -186,7 +189,7 @@ func TestHarborsReplicateToEachOther(t *testing.T) {
 	pki := s.path("work/clusters/kk/pki/registry")
 	check(t, os.MkdirAll(pki, 0o700))
 	check(t, os.WriteFile(filepath.Join(pki, "ca.crt"), []byte(ca.PEM), 0o600))
-	more := fmt.Sprintf("image_registry: {type: harbor, port: %s, password: right-password}\n", port)
+	more := few + fmt.Sprintf("image_registry: {type: harbor, port: %s, password: right-password}\n", port)
 	inventory := `
 all:
   children:
@@ -279,7 +282,7 @@ func TestExistingRegistryGetsTheImages(t *testing.T) {
 			defer server.Close()
 			_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 			check(t, err)
-			more := fmt.Sprintf("image_registry: {name: registry.invalid, address: 127.0.0.1, port: %s, project: mirror/k8s, "+
+			more := few + fmt.Sprintf("image_registry: {name: registry.invalid, address: 127.0.0.1, port: %s, project: mirror/k8s, "+
 				"auth: %s}\n", port, c.auth)
 			inventory := "all: {hosts: {}}\n"
 			s.run(t, 0, more, inventory, "init", "registry")
