@@ -71,8 +71,9 @@ func engine() error {
 type settings struct {
 	Hostname string `yaml:"hostname"`
 	HTTPS    struct {
-		Port                     int
-		Certificate, Private_key string //nolint:revive,staticcheck // the key's name
+		Port        int    `yaml:"port"`
+		Certificate string `yaml:"certificate"`
+		PrivateKey  string `yaml:"private_key"`
 	} `yaml:"https"`
 	Password string `yaml:"harbor_admin_password"`
 	Data     string `yaml:"data_volume"`
@@ -101,7 +102,7 @@ func prepare() error {
 	if err := os.MkdirAll(own, 0o755); err != nil {
 		return err
 	}
-	for from, to := range map[string]string{s.HTTPS.Certificate: "server.crt", s.HTTPS.Private_key: "server.key",
+	for from, to := range map[string]string{s.HTTPS.Certificate: "server.crt", s.HTTPS.PrivateKey: "server.key",
 		s.Storage.CA: "ca.crt"} {
 		text, err := os.ReadFile(from)
 		if err == nil {
