@@ -144,6 +144,43 @@ func TestRegistryKeepsItsDataOnTheHost(t *testing.T) {
 	}
 }
 
+// Harbor's web server reads a copy of its certificate: what copies it runs again when the certificate is renewed.
+func TestHarborGetsRenewedCertificates(t *testing.T) {
+	dir := t.TempDir()
+	inventory := simulated.Layout{Family: "v4", ControlPlanes: 1, Registries: 1}
+	write(t, filepath.Join(dir, "inventory.yaml"), inventory.Inventory())
+	fleet := &simulated.Fleet{Record: true, Nodes: inventory.Hosts()}
+	for _, c := range []struct {
+		policy string // of certificates; certs_renew has always
+		want   []string
+	}{
+		{"renew", []string{"./install.sh", "started"}},
+		{"renew", []string{"started"}},
+		{"always", []string{"./prepare", "restarted"}},
+		{"renew", []string{"started"}},
+	} {
+		before := len(fleet.Calls())
+		var out bytes.Buffer
+		args := []string{"run", "playbooks/init_registry.yaml", "-i", filepath.Join(dir, "inventory.yaml"), "-e",
+			"init_policy=" + c.policy, "--workdir", filepath.Join(dir, "work"), "--set", "image_registry.type=harbor"}
+		if code := fleet.Run(t.Context(), &out, args...); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s", c.policy, code, out.String())
+		}
+		var did []string
+		for _, call := range fleet.Calls()[before:] {
+			if cmd := call.Args.String("cmd"); call.Module == "command" && strings.HasPrefix(cmd, "./") {
+				did = append(did, cmd)
+			}
+			if call.Module == "systemd" && call.Args.String("name") == "harbor" {
+				did = append(did, call.Args.String("state"))
+			}
+		}
+		if !slices.Equal(did, c.want) {
+			t.Errorf("%s: kk did %q, want %q", c.policy, did, c.want)
+		}
+	}
+}
+
 func write(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {

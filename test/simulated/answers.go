@@ -265,6 +265,12 @@ func genCert(_ context.Context, a *asked) (module.Result, error) {
 	for _, f := range []struct{ name, text, mode string }{{"cert", certificate, a.arg("mode")},
 		{"key", privateKey, "0600"}, {"pub", certificate, a.arg("mode")}} {
 		if dest := a.arg(f.name); dest != "" {
+			switch {
+			case a.arg("policy") == "always":
+				f.text += "renewed\n"
+			case a.host.get(dest) != nil:
+				f.text = a.host.get(dest).content
+			}
 			did = a.put(dest, f.text, f.mode, "") || did
 			d.Set(f.name, dest)
 		}
