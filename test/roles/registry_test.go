@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -28,7 +30,7 @@ const twoRegistries = `
 // registries is the part of a config, and of the control node, that both kinds of registries have.
 func (p *project) registries(t *testing.T, kind string) (config string, renew func()) {
 	t.Helper()
-	upstream := httptest.NewServer(registry.New())
+	upstream := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(upstream.Close)
 	from := strings.TrimPrefix(upstream.URL, "http://")
 	ref, err := name.ParseReference(from+"/pause:3.10", name.Insecure)
