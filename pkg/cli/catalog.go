@@ -67,7 +67,8 @@ func (a *app) catalogOverlays(files []string) ([]string, error) {
 		return nil, ds
 	}
 	merged, more := schema.Apply(given)
-	if ds = append(append(ds, a.foreignConfigs(schema, given)...), more...); ds.Err() != nil {
+	foreign, _ := a.foreignConfigs(schema, given)
+	if ds = append(append(ds, foreign...), more...); ds.Err() != nil {
 		return nil, ds
 	}
 	q := &question{app: a, config: merged}

@@ -28,7 +28,8 @@ func (a *app) configure(s *session, playbooks []string) bool {
 	if ds.Err() != nil {
 		return true
 	}
-	if foreign := a.foreignConfigs(schema, s.given); foreign != nil {
+	foreign, whole := a.foreignConfigs(schema, s.given)
+	if whole {
 		s.diagnostics.Add(foreign...)
 		return true
 	}
@@ -47,10 +48,22 @@ func (a *app) configure(s *session, playbooks []string) bool {
 	s.diagnostics.Add(ds...)
 	s.diagnostics.Add(merged.Check()...)
 	s.diagnostics.Add(a.checkRules(s, schema, merged, playbooks)...)
+	adviseToConvert(s.diagnostics, foreign)
 	a.hideSecrets(merged.Values)
 	s.extra = a.configLayers(s, schema, merged)
 	s.diagnostics = s.diagnostics.Sort()
 	return true
+}
+
+// adviseToConvert adds the advice for a key of another tool to the error for that key, unless it has one.
+func adviseToConvert(ds, foreign source.Diagnostics) {
+	for _, f := range foreign {
+		for _, d := range ds {
+			if d.Pos == f.Pos && d.Help == "" {
+				d.Help = f.Help
+			}
+		}
+	}
 }
 
 // configLayers puts the config above all other layers, except for the command line variables that the schema does

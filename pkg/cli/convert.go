@@ -117,21 +117,24 @@ func (a *app) converter() (*convert.Converter, error) {
 	return convert.New(a.tree, builtinTables, schema)
 }
 
-// foreignConfigs returns the errors for config files of other tools.
-func (a *app) foreignConfigs(schema *config.Schema, given config.Given) source.Diagnostics {
+// foreignConfigs returns the errors for config files of other tools, and whether there is one whose other errors say
+// nothing more.
+func (a *app) foreignConfigs(schema *config.Schema, given config.Given) (ds source.Diagnostics, whole bool) {
 	files := given.Files()
 	if !schema.Bundled() || len(files) == 0 {
-		return nil
+		return nil, false
 	}
 	c, err := convert.New(a.tree, builtinTables, schema)
 	if err != nil {
-		return source.DiagnosticsOf(err)
+		return source.DiagnosticsOf(err), true
 	}
-	var ds source.Diagnostics
 	for _, f := range files {
-		ds.Add(c.Foreign(f))
+		if d, all := c.Foreign(f); d != nil {
+			ds.Add(d)
+			whole = whole || all
+		}
 	}
-	return ds
+	return ds, whole
 }
 
 // foreignInventories returns the warnings for inventories of other tools that kk reads.

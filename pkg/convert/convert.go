@@ -196,25 +196,27 @@ func (c *Converter) otherCommand(doc *yaml.Node, to string) string {
 }
 
 // Foreign returns the error for a config of another tool, or nil if the document is none: if it sets no key of the
-// other tool that kk does not have.
-func (c *Converter) Foreign(f *source.File) *source.Diagnostic {
+// other tool that kk does not have. whole is false if there is only one such key: then it may be a mistake in a config
+// of kk.
+func (c *Converter) Foreign(f *source.File) (d *source.Diagnostic, whole bool) {
 	docs, ds := source.ParseYAML(f)
 	if ds.Err() != nil || len(docs) == 0 {
-		return nil
+		return nil, false
 	}
 	doc := source.Resolve(docs[0])
 	t := c.tableOf(doc, ToConfig)
 	if t == nil {
-		return nil
+		return nil, false
 	}
-	key, name := c.foreignKey(t, source.Resolve(child(doc, "spec")), "")
-	if key == nil {
-		return nil
+	keys := c.foreignKeys(t, source.Resolve(child(doc, "spec")), "")
+	if len(keys) == 0 {
+		return nil, false
 	}
-	d := source.Errorf(source.NodePos(f, key), "%s is a key of %s: kk has no such key", name, t.From).
+	first := keys[0]
+	d = source.Errorf(source.NodePos(f, first.node), "%s is a key of %s: kk has no such key", first.path, t.From).
 		WithHelp("if the file was written for %s, convert it: kk convert config %s -o NEW", t.From, f.Name)
-	d.Width = utf8.RuneCountInString(key.Value)
-	return d
+	d.Width = utf8.RuneCountInString(first.node.Value)
+	return d, len(keys) > 1
 }
 
 // Unused returns warnings for keys of an inventory of another tool that kk reads as variables, and does not use. Each
@@ -236,8 +238,8 @@ func (c *Converter) Unused(f *source.File) source.Diagnostics {
 			u.host(source.Resolve(hosts.Content[i]), "")
 		}
 	}
-	if key, name := c.foreignKey(t, source.Resolve(child(spec, t.Inventory.Vars)), ""); key != nil {
-		u.warn(key, name, "kk has no such key")
+	if keys := c.foreignKeys(t, source.Resolve(child(spec, t.Inventory.Vars)), ""); len(keys) > 0 {
+		u.warn(keys[0].node, keys[0].path, "kk has no such key")
 	}
 	return u.ds
 }
@@ -282,29 +284,31 @@ func (u *unused) warn(k *yaml.Node, path, why string) {
 	u.ds.Add(d)
 }
 
-// foreignKey returns the first key that only the table has, and its path.
-func (c *Converter) foreignKey(t *table, n *yaml.Node, prefix string) (*yaml.Node, string) {
+// foreignKey is a key of another tool that kk's config does not have.
+type foreignKey struct {
+	node *yaml.Node
+	path string
+}
+
+func (c *Converter) foreignKeys(t *table, n *yaml.Node, prefix string) []foreignKey {
 	if n == nil || n.Kind != yaml.MappingNode || strings.Count(prefix, ".") > maxDepth {
-		return nil, ""
+		return nil
 	}
+	var keys []foreignKey
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		path := prefix + n.Content[i].Value
 		v := source.Resolve(n.Content[i+1])
 		known := c.schema.Describes(strings.Split(path, ".")...)
-		if _, row := t.Config[path]; row && !known {
-			return n.Content[i], path
-		}
-		if !t.isGroup(path) {
-			continue
-		}
-		if !known && v.Kind == yaml.MappingNode && len(v.Content) > 0 {
-			return n.Content[i], path
-		}
-		if key, name := c.foreignKey(t, v, path+"."); key != nil {
-			return key, name
+		_, row := t.Config[path]
+		group := t.isGroup(path)
+		switch {
+		case !known && (row || group && v.Kind == yaml.MappingNode && len(v.Content) > 0):
+			keys = append(keys, foreignKey{n.Content[i], path})
+		case group:
+			keys = append(keys, c.foreignKeys(t, v, path+".")...)
 		}
 	}
-	return nil, ""
+	return keys
 }
 
 // fail reports a problem at a node.

@@ -157,17 +157,21 @@ func TestForeign(t *testing.T) {
 	c, _ := converter(t)
 	head := "apiVersion: kubekey.kubesphere.io/v1\nkind: Config\nspec:\n"
 	for text, want := range map[string]string{
-		head + "  kubernetes: {kube_version: v1.34.4, helm_version: v3}\n": "kubernetes.helm_version is a key of KubeKey v4",
-		head + "  storage_class: {local: {enabled: true}}\n":               "storage_class is a key of KubeKey v4",
-		head + "  kubernetes: {kube_version: v1.34.4}\n":                   "",
-		head + "  kubernetes: {kube_vresion: v1.34.4}\n":                   "", // a typo
-		head + "  kubernetes: [helm_version]\n":                            "",
-		head:                                                               "",
-		"kubernetes: {helm_version: v3}\n":                                 "", // not a document of KubeKey
-		"apiVersion: v1\nkind: Config\nspec: {}\n":                         "",
+		head + "  kubernetes: {kube_version: v1.34.4, helm_version: v3}\n":   "kubernetes.helm_version is a key of KubeKey v4",
+		head + "  kubernetes: {helm_version: v3, sandbox_image: {tag: a}}\n": "kubernetes.helm_version is a key of KubeKey v4",
+		head + "  storage_class: {local: {enabled: true}}\n":                 "storage_class is a key of KubeKey v4",
+		head + "  kubernetes: {kube_version: v1.34.4}\n":                     "",
+		head + "  kubernetes: {kube_vresion: v1.34.4}\n":                     "", // a typo
+		head + "  kubernetes: [helm_version]\n":                              "",
+		head:                                                                 "",
+		"kubernetes: {helm_version: v3}\n":                                   "", // not a document of KubeKey
+		"apiVersion: v1\nkind: Config\nspec: {}\n":                           "",
 		"": "",
 	} {
-		d := c.Foreign(source.NewFile("c.yaml", []byte(text)))
+		d, whole := c.Foreign(source.NewFile("c.yaml", []byte(text)))
+		if two := strings.Contains(text, "helm_version: v3, sandbox_image"); whole != two {
+			t.Errorf("%s\na config of another tool: %t", text, whole)
+		}
 		if (d == nil) != (want == "") || d != nil && !strings.Contains(d.Error(), want) {
 			t.Errorf("%s\ngot %v, want %q", text, d, want)
 		}

@@ -146,6 +146,7 @@ func TestStackedControlPlanes(t *testing.T) {
 		t.Errorf("etcd members are %q after node1 joined again", got)
 	}
 	c.healthy(t)
+	c.run(t, "create", "cluster", "--yes") // the kubeconfig of the control node is node1's again
 	c.run(t, "create", "cluster", "--yes").unchanged(t)
 	c.destroy(t, before)
 }

@@ -265,7 +265,6 @@ func TestLeafEndsWithItsAuthority(t *testing.T) {
 	f.keeps("leaf", "ca", "sans", "a")
 }
 
-// What a crash or a person left is repaired, and the reason says what it was.
 // A certificate that was made for other days is replaced once where the task names the days.
 func TestOtherDays(t *testing.T) {
 	f := newFolder(t)
@@ -283,6 +282,7 @@ func TestOtherDays(t *testing.T) {
 	f.keeps("leaf", "ca")
 }
 
+// What a crash or a person left is repaired, and the reason says what it was.
 func TestMends(t *testing.T) {
 	f := newFolder(t)
 	f.gen("ca", "", "is_ca", true)
