@@ -19,7 +19,7 @@ hostname
 sysctl net.ipv4.ip_forward net.ipv4.ip_local_reserved_ports net.bridge.bridge-nf-call-iptables`
 
 // The packages are there before, since they stay; so does the folder that all roles share.
-const osPackages = `rmdir /etc/kubekey 2>/dev/null
+const osPackages = `rmdir /etc/kubekey/os /etc/kubekey 2>/dev/null
 export DEBIAN_FRONTEND=noninteractive
 { apt-get update -q && apt-get install -q -y --no-install-recommends conntrack ebtables ethtool ipset iptables kmod procps socat tar util-linux tzdata; } >/tmp/apt.log 2>&1 || cat /tmp/apt.log`
 
