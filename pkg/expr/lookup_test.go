@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"kubekey/pkg/expr"
@@ -124,6 +125,30 @@ func TestPasswordFillsAnEmptyFile(t *testing.T) {
 	scope := expr.Names{"file": file}
 	for _, src := range []string{"lookup('password', file) | length", "lookup('file', file) | length"} {
 		checkValue(t, expr.New(expr.Options{}, everything()...), scope, source.Pos{}, src, "20")
+	}
+}
+
+// Many hosts ask for a new password at the same time, and get the same one.
+func TestPasswordForManyHosts(t *testing.T) {
+	env := expr.New(expr.Options{}, everything()...)
+	for range 50 {
+		scope := expr.Names{"playbook_dir": t.TempDir()}
+		got := make([]any, 16)
+		var hosts sync.WaitGroup
+		for i := range got {
+			hosts.Go(func() {
+				var err error
+				if got[i], err = evaluate(env, scope, source.Pos{}, "lookup('password', 'secrets/db')"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		hosts.Wait()
+		for _, password := range got {
+			if password != got[0] {
+				t.Fatalf("hosts got %q", got)
+			}
+		}
 	}
 }
 

@@ -150,7 +150,7 @@ func (r *passwordRule) get(c *expr.Call, name string) (string, error) {
 		if checks(c) {
 			break
 		}
-		if err := writePassword(c, file, password, salt); err != nil {
+		if err := writePassword(file, password, salt, true); err != nil {
 			return "", err
 		}
 	}
@@ -213,7 +213,7 @@ func (r *passwordRule) create(c *expr.Call, file string) (password, salt string,
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", "", fmt.Errorf("keep the password: %w", err)
 	}
-	err = writePassword(c, file, password, salt)
+	err = writePassword(file, password, salt, false)
 	if errors.Is(err, fs.ErrExist) {
 		return readPassword(c, file)
 	}
@@ -233,10 +233,10 @@ func (r *passwordRule) random() (string, error) {
 	return string(out), nil
 }
 
-// writePassword writes a temporary file next to the target first, so that readers never see a partial file. If
-// another process has created the file in the meantime, the error is fs.ErrExist. A file with a password is
-// replaced, which adds the salt.
-func writePassword(c *expr.Call, file, password, salt string) error {
+// writePassword writes a temporary file next to the target first, so that readers never see a partial file. With replace
+// it replaces the file, to add the salt. Otherwise the error is fs.ErrExist if another host or process has created the
+// file in the meantime.
+func writePassword(file, password, salt string, replace bool) error {
 	if salt != "" {
 		password += " salt=" + salt
 	}
@@ -249,11 +249,7 @@ func writePassword(c *expr.Call, file, password, salt string) error {
 	if err := errors.Join(err, tmp.Close()); err != nil {
 		return fmt.Errorf("keep the password: %w", err)
 	}
-	old, _, err := readPassword(c, file)
-	if err != nil {
-		return err
-	}
-	if old == "" {
+	if !replace {
 		// A link fails when the file exists. A rename would replace it.
 		if err := os.Link(tmp.Name(), file); err == nil || errors.Is(err, fs.ErrExist) && !isEmptyFile(file) {
 			return err
