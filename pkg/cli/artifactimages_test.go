@@ -125,7 +125,8 @@ func TestArtifactImages(t *testing.T) {
 	if out := run(0, unverified...); !strings.Contains(out, "changed=0") {
 		t.Errorf("a push without verification sent something:\n%s", out)
 	}
-	if out := run(engine.ExitFailed, slices.Concat(unverified[:4], unverified[5:])...); !strings.Contains(out, "certificate") {
+	verified := slices.Concat(unverified[:4], unverified[5:])
+	if out := run(engine.ExitFailed, verified...); !strings.Contains(out, "certificate") {
 		t.Errorf("a certificate of an unknown CA is accepted:\n%s", out)
 	}
 	if out := run(engine.ExitUsage, append(unverified, "--ca", ca)...); !strings.Contains(out, "--ca and --skip-verify") {

@@ -41,8 +41,7 @@ func (a *app) convertCommands() []*cobra.Command {
 		var to string
 		cmd := &cobra.Command{Use: c.use, Short: c.short, Long: c.long, Args: cobra.ExactArgs(1),
 			RunE: func(_ *cobra.Command, args []string) error { return a.convert(args[0], to, c.run) }}
-		cmd.Flags().StringVarP(&to, "output", "o", "",
-			"file to write; a new one is readable only by its owner. Default: print it")
+		newFileFlag(cmd, &to)
 		out = append(out, cmd)
 	}
 	return out
@@ -74,11 +73,10 @@ func (a *app) convert(path, to string,
 	if err := a.warnOfVersion(text); err != nil {
 		return err
 	}
-	if to != "" {
-		return replaceFile(to, []byte(text), false)
-	}
-	_, err = io.WriteString(a.data(), text)
-	return err
+	return a.printOrWrite(to, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
 }
 
 // hideSecretsIn registers the values in a file with names of secrets so that errors do not show them.

@@ -127,8 +127,8 @@ func TestStackedControlPlanes(t *testing.T) {
 	}
 	c.regroup(t, grown)
 	r := c.try(t.Context(), t, "add", "nodes", "node4", "--yes")
-	if ready := c.exec(t, 2, kubectl+`get node node4 -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`); r.code !=
-		4 || ready != "True" {
+	const readiness = `get node node4 -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`
+	if ready := c.exec(t, 2, kubectl+readiness); r.code != 4 || ready != "True" {
 		t.Errorf("adding a node without the first control plane: exit code %d, node4 is ready: %s\n%s", r.code, ready,
 			tail(r.out, 60))
 	}
@@ -304,7 +304,8 @@ func (c *controller) hasStaticContainerd(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(c.dir, "cache", "containerd")); err == nil {
 		t.Error("the archive of containerd that needs a newer glibc was downloaded")
 	}
-	if found, _ := filepath.Glob(filepath.Join(c.dir, "cache", "containerd_static", "*", "*", "*.tar.gz")); len(found) != 1 {
+	found, _ := filepath.Glob(filepath.Join(c.dir, "cache", "containerd_static", "*", "*", "*.tar.gz"))
+	if len(found) != 1 {
 		t.Errorf("static archives of containerd in the cache: %q", found)
 	}
 }

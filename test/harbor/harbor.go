@@ -363,21 +363,15 @@ func (h *Harbor) api(w http.ResponseWriter, r *http.Request) {
 	case "POST projects":
 		h.createProject(w, r)
 	case "GET registries":
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		answer(w, page(r, h.registries))
+		answer(w, page(h, r, &h.registries))
 	case "POST registries":
 		h.createRegistry(w, r)
 	case "GET replication/policies":
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		answer(w, page(r, h.policies))
+		answer(w, page(h, r, &h.policies))
 	case "POST replication/policies":
 		h.createPolicy(w, r)
 	case "GET replication/executions":
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		answer(w, page(r, h.executions))
+		answer(w, page(h, r, &h.executions))
 	case "POST replication/executions":
 		h.execute(w, r)
 	default:
@@ -390,10 +384,12 @@ func (h *Harbor) api(w http.ResponseWriter, r *http.Request) {
 }
 
 // page returns the first entries of a list: 10, or as many as page_size allows, at most 100.
-func page[T any](r *http.Request, list []T) []T {
+func page[T any](h *Harbor, r *http.Request, list *[]T) []T {
 	size := 10
 	_, _ = fmt.Sscan(r.URL.Query().Get("page_size"), &size) // none is the default
-	return append([]T{}, list[:min(len(list), size, 100)]...)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]T{}, (*list)[:min(len(*list), size, 100)]...)
 }
 
 // body decodes a request strictly: a key that Harbor does not have would do nothing.
@@ -587,7 +583,8 @@ func (h *Harbor) copyAll(p *policy) {
 	}
 }
 
-// copy brings one image to the other registry, in a project of the same name. What it cannot copy, the test misses there.
+// copy brings one image to the other registry, in a project of the same name. What it cannot copy, the test misses
+// there.
 func (h *Harbor) copy(p *policy, repository, tag string) {
 	h.mu.Lock()
 	i := slices.IndexFunc(h.registries, func(o *otherRegistry) bool { return o.ID == p.DestRegistry.ID })
@@ -595,7 +592,8 @@ func (h *Harbor) copy(p *policy, repository, tag string) {
 	h.mu.Unlock()
 	ctx := context.Background()
 	project, _, _ := strings.Cut(repository, "/")
-	if _, err := h.ask(ctx, other, http.MethodPost, "/api/v2.0/projects", map[string]any{"project_name": project}); err != nil {
+	_, err := h.ask(ctx, other, http.MethodPost, "/api/v2.0/projects", map[string]any{"project_name": project})
+	if err != nil {
 		log.Print(err)
 		return
 	}

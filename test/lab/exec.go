@@ -9,7 +9,8 @@ import (
 )
 
 // Exec runs a shell script as root on host i, past sshd and the network (but over
-// them on a host with a kernel of its own), and returns its output. A script that exits non-zero is an error with what it wrote.
+// them on a host with a kernel of its own), and returns its output. A script that
+// exits non-zero is an error with what it wrote.
 func (l *Lab) Exec(ctx context.Context, i int, script string) (string, error) {
 	h := l.Hosts[i]
 	if h.options().OwnKernel {

@@ -10,8 +10,8 @@ import (
 )
 
 // A host with a kernel of its own is User Mode Linux: Debian's package of it boots the same root file system in about
-// ten seconds. It has what the machine's kernel may lack, such as IPVS, NFS, dummy interfaces, device mapper and netem, and
-// its own clock. Its root is a file with ext4, and /dev/ubdb is an empty disk.
+// ten seconds. It has what the machine's kernel may lack, such as IPVS, NFS, dummy interfaces, device mapper and
+// netem, and its own clock. Its root is a file with ext4, and /dev/ubdb is an empty disk.
 
 // umlMemory is the memory of such a host in MiB, unless its options set another. Only what it uses is taken.
 const umlMemory = 1024

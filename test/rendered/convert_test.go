@@ -22,7 +22,8 @@ func TestConvertedConfigsCreateClusters(t *testing.T) {
 			dir := t.TempDir()
 			in := func(name string) string { return filepath.Join(dir, name) }
 			var out bytes.Buffer
-			if code := new(simulated.Fleet).Run(t.Context(), &out, "convert", "config", file, "-o", in("config.yaml")); code != 0 {
+			code := new(simulated.Fleet).Run(t.Context(), &out, "convert", "config", file, "-o", in("config.yaml"))
+			if code != 0 {
 				t.Skip("it is rejected")
 			}
 			text, err := os.ReadFile(in("config.yaml"))

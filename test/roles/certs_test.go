@@ -99,6 +99,7 @@ func TestCertificatesOfTheControlNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kernel := ownKernels(t, 1)
 	p.write(t, "playbooks/certs_check.yaml", string(playbook))
 	defer func() {
 		on(t, 0, "rm -rf /etc/kubernetes")
@@ -142,7 +143,7 @@ func TestCertificatesOfTheControlNode(t *testing.T) {
 	})
 
 	t.Run("etcd stops with them", func(t *testing.T) {
-		if got := p.etcdAfter(t, 400); got != "certificate has expired" {
+		if got := p.etcdAfter(t, kernel, 400); got != "certificate has expired" {
 			t.Errorf("after 400 days etcd is %q", got)
 		}
 	})
@@ -188,7 +189,7 @@ func TestCertificatesOfTheControlNode(t *testing.T) {
 
 	t.Run("etcd runs with them when they are old", func(t *testing.T) {
 		for _, days := range []int{400, 3600} {
-			if got := p.etcdAfter(t, days); got != "healthy" {
+			if got := p.etcdAfter(t, kernel, days); got != "healthy" {
 				t.Errorf("after %d days etcd is %q", days, got)
 			}
 		}

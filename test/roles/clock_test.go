@@ -1,72 +1,53 @@
 package roles
 
 import (
-	"context"
 	"fmt"
-	"os/exec"
-	"regexp"
+	"strings"
 	"testing"
 	"time"
+
+	"kubekey/test/lab"
 )
 
-// etcdOnADay is the init of a kernel whose clock is some days ahead. Its files are those of this machine, read-only. It
-// runs two etcd members with the certificates that kk made, and prints whether they answer, or why not.
-const etcdOnADay = `#!/bin/sh
-[ $$ -eq 1 ] || exit 1
-exec 2>&1
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin
-mount -t proc proc /proc
-mount -t tmpfs -o size=768M tmpfs /run
-ip link set lo up
-date -s "@$(($(date +%%s) + days * 86400))" >/run/date
-cd '%[2]s'
+// etcdOnADay sets the clock of a host, runs two etcd members there with the certificates that kk made, and prints
+// whether they answer, or why not. The programs and certificates are those of this machine.
+const etcdOnADay = `set -u
+mkdir -p /mnt/programs /mnt/pki
+mountpoint -q /mnt/programs || mount -t hostfs -o '%s' none /mnt/programs
+umount /mnt/pki 2>/dev/null; mount -t hostfs -o '%s' none /mnt/pki
+date -s '@%d' >/dev/null
+rm -rf /var/tmp/etcd && mkdir /var/tmp/etcd && cd /mnt/pki
 for n in 1 2; do
-	'%[1]s'/etcd --name node$n --data-dir /run/node$n --listen-client-urls https://127.0.0.1:${n}2379 \
-		--advertise-client-urls https://127.0.0.1:${n}2379 --cert-file server-node$n.crt --key-file server-node$n.key \
-		--trusted-ca-file ca.crt --client-cert-auth --listen-peer-urls https://127.0.0.1:${n}2380 \
-		--initial-advertise-peer-urls https://127.0.0.1:${n}2380 --peer-cert-file peer-node$n.crt --peer-key-file \
-		peer-node$n.key --peer-trusted-ca-file ca.crt --peer-client-cert-auth --initial-cluster \
-		node1=https://127.0.0.1:12380,node2=https://127.0.0.1:22380 --heartbeat-interval 500 --election-timeout 5000 \
-		>/run/log$n 2>&1 &
+	setsid /mnt/programs/etcd --name node$n --data-dir /var/tmp/etcd/node$n --heartbeat-interval 500 \
+		--election-timeout 5000 --listen-client-urls https://127.0.0.1:${n}2379 --advertise-client-urls \
+		https://127.0.0.1:${n}2379 --cert-file server-node$n.crt --key-file server-node$n.key --trusted-ca-file ca.crt \
+		--client-cert-auth --listen-peer-urls https://127.0.0.1:${n}2380 --initial-advertise-peer-urls \
+		https://127.0.0.1:${n}2380 --peer-cert-file peer-node$n.crt --peer-key-file peer-node$n.key --peer-trusted-ca-file \
+		ca.crt --peer-client-cert-auth --initial-cluster node1=https://127.0.0.1:12380,node2=https://127.0.0.1:22380 \
+		>/var/tmp/etcd/log$n 2>&1 </dev/null &
 done
-n=0
-until '%[1]s'/etcdctl --endpoints https://127.0.0.1:12379,https://127.0.0.1:22379 --cacert ca.crt --cert client.crt \
-	--key client.key endpoint health >/run/health 2>&1; do
+result=healthy n=0
+until /mnt/programs/etcdctl --endpoints https://127.0.0.1:12379,https://127.0.0.1:22379 --cacert ca.crt \
+	--cert client.crt --key client.key endpoint health >/var/tmp/etcd/health 2>&1; do
 	n=$((n + 1))
-	if [ $n -ge 20 ] || grep -q 'has expired' /run/log* /run/health; then
-		echo "RESULT $(date +%%F) $(grep -ho 'certificate has expired' /run/log* /run/health | head -1) <"
-		poweroff -ff
-	fi
+	result=$(grep -ho 'certificate has expired' /var/tmp/etcd/log* /var/tmp/etcd/health | head -n 1)
+	[ $n -lt 20 ] && [ -z "$result" ] || break
+	result=healthy
 	sleep 1
 done
-echo "RESULT $(date +%%F) healthy <"
-poweroff -ff
-`
+pkill -x etcd
+date +%%F
+echo "${result:-$(tail -n 3 /var/tmp/etcd/log* /var/tmp/etcd/health)}"`
 
-var resultOfEtcd = regexp.MustCompile(`RESULT (\S+) (.*) <`)
-
-// etcdAfter runs etcd as it would after some days: in a kernel of its own (User Mode Linux), for the hosts of the lab
-// have the clock of this machine.
-func (p *project) etcdAfter(t *testing.T, days int) string {
+// etcdAfter runs etcd as it would after some days, on a host with a clock of its own.
+func (p *project) etcdAfter(t *testing.T, l *lab.Lab, days int) string {
 	t.Helper()
-	kernel, err := exec.LookPath("linux.uml")
-	if err != nil {
-		t.Skip("linux.uml is not installed: the clock of etcd cannot be turned")
-	}
 	programs, _ := upstream(t, "etcd")
-	p.write(t, "init.sh", fmt.Sprintf(etcdOnADay, programs, p.path("work/clusters/kk/pki/etcd")))
-	p.command(t, "chmod", "+x", "init.sh")
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, kernel, "mem=1G", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
-		fmt.Sprint("days=", days), "init="+p.path("init.sh"), "uml_dir="+p.path("uml"), "con=null", "con0=fd:0,fd:1",
-		"quiet").CombinedOutput()
-	m := resultOfEtcd.FindSubmatch(out)
-	if m == nil {
-		t.Fatalf("%v\n%s", err, out)
+	day := time.Now().AddDate(0, 0, days).UTC()
+	out := onHost(t, l, 0, fmt.Sprintf(etcdOnADay, programs, p.path("work/clusters/kk/pki/etcd"), day.Unix()))
+	date, result, _ := strings.Cut(out, "\n")
+	if want := day.Format(time.DateOnly); date != want {
+		t.Errorf("etcd ran on %s, want %s", date, want)
 	}
-	if want := time.Now().AddDate(0, 0, days).UTC().Format(time.DateOnly); string(m[1]) != want {
-		t.Errorf("etcd ran on %s, want %s", m[1], want)
-	}
-	return string(m[2])
+	return result
 }

@@ -23,8 +23,9 @@ const listeners = `for port in 6443 2379 10250 8888 9999; do
   systemd-run -q --unit="listen-$port" socat "TCP-LISTEN:$port,fork,reuseaddr" EXEC:true
 done`
 
-// pod is an address of the Pod range on a host, in a namespace of its own, with routes to those of the others. The range
-// is in the subnet of the lab: packets to other addresses get that of this machine, and come from no host of the cluster.
+// pod is an address of the Pod range on a host, in a namespace of its own, with routes to those of the others. The
+// range is in the subnet of the lab: packets to other addresses get that of this machine, and come from no host of the
+// cluster.
 const pod = `base=%[1]s i=%[2]d
 ip netns add pod; ip link add cali0 type veth peer name eth0 netns pod
 ip -n pod address add $base.$((96 + 32 * i + 2))/27 dev eth0; ip -n pod link set eth0 up; ip -n pod link set lo up

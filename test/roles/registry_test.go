@@ -68,6 +68,10 @@ const registryPlay = `
 - name: Set up registries
   hosts: image_registry
   become: true
+  pre_tasks:
+    - name: Install packages, as the role os does
+      include_role: {name: packages, tasks_from: install}
+      vars: {packages_names: "{{ packages_registry }}"}
   roles: [image_registry]
 
 - name: Push images

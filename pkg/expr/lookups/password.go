@@ -233,9 +233,9 @@ func (r *passwordRule) random() (string, error) {
 	return string(out), nil
 }
 
-// writePassword writes a temporary file next to the target first, so that readers never see a partial file. With replace
-// it replaces the file, to add the salt. Otherwise the error is fs.ErrExist if another host or process has created the
-// file in the meantime.
+// writePassword writes a temporary file next to the target first, so that readers never see a partial file. With
+// replace it replaces the file, to add the salt. Otherwise the error is fs.ErrExist if another host or process has
+// created the file in the meantime.
 func writePassword(file, password, salt string, replace bool) error {
 	if salt != "" {
 		password += " salt=" + salt
