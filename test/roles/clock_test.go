@@ -35,7 +35,8 @@ until /mnt/programs/etcdctl --endpoints https://127.0.0.1:12379,https://127.0.0.
 	result=healthy
 	sleep 1
 done
-pkill -x etcd
+pkill -KILL -x etcd
+wait
 date +%%F
 echo "${result:-$(tail -n 3 /var/tmp/etcd/log* /var/tmp/etcd/health)}"`
 
