@@ -72,7 +72,7 @@ func (h *Host) uml() []string {
 		"linux.uml", fmt.Sprintf("mem=%dM", memory), "umid=" + h.machine(), "uml_dir=" + h.path("uml"),
 		"ubd0=" + h.umlDisk(0), "ubd1=" + h.umlDisk(1), "ubd2=" + h.umlDisk(2), "root=/dev/ubda", "rootfstype=ext4", "rw",
 		"init=/lib/systemd/systemd",
-		"vec0:transport=tap,ifname=" + h.veth() + ",depth=64", "con=null", "con0=null,fd:1", "quiet",
+		"vec0:transport=tap,ifname=" + h.veth() + ",depth=64,gro=1", "con=null", "con0=null,fd:1", "quiet",
 	}
 }
 
