@@ -18,9 +18,14 @@ type Rule struct {
 	Of        []string // keys that it reads; problems are reported at the first. None: the inventory
 	Playbooks []string // names of the playbooks that it applies to; empty for all
 	Problem   string   // a template that yields the problems, one per line
+	Check     string   // instead of Problem, a check of files: one of the constants below
 	Help      string
 	At        source.Pos
 }
+
+// CheckCA is the check of a CA in two files of the control node: the first key of the rule is the path of its
+// certificate, the second that of its key. Both are empty if there is none.
+const CheckCA = "ca"
 
 // For reports whether the rule applies to the playbook.
 func (r Rule) For(playbook string) bool {
@@ -38,6 +43,9 @@ func (s *Schema) Rules() []Rule {
 		r := Rule{Of: scalars(child(n, "of")), Playbooks: scalars(child(n, "playbooks"))}
 		if p := child(n, "problem"); p != nil {
 			r.Problem, r.At = p.Value, source.NodePos(s.file, p)
+		}
+		if c := child(n, "check"); c != nil {
+			r.Check, r.At = c.Value, source.NodePos(s.file, c)
 		}
 		if h := child(n, "help"); h != nil {
 			r.Help = h.Value
