@@ -35,12 +35,8 @@ func (a *app) checkRules(s *session, schema *config.Schema, merged *config.Confi
 func playbookName(file string) string { return strings.TrimSuffix(path.Base(file), path.Ext(file)) }
 
 func (a *app) checkRule(s *session, r config.Rule, merged *config.Config, scope ruleScope) source.Diagnostics {
-	switch r.Check {
-	case "":
-	case config.CheckCA:
-		return checkCA(r, merged, time.Now())
-	default:
-		return source.Diagnostics{source.Errorf(r.At, "%q is no check", r.Check)}
+	if r.Check != "" {
+		return checkFiles(r, merged, time.Now())
 	}
 	t, err := s.templates.String(r.Problem, r.At)
 	if err != nil {

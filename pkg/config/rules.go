@@ -23,9 +23,12 @@ type Rule struct {
 	At        source.Pos
 }
 
-// CheckCA is the check of a CA in two files of the control node: the first key of the rule is the path of its
-// certificate, the second that of its key. Both are empty if there is none.
-const CheckCA = "ca"
+// Checks of files of the control node, whose paths are the keys of the rule. An empty path is not checked.
+const (
+	CheckCerts = "certs" // one key: certificates in PEM
+	CheckPair  = "pair"  // two keys: a certificate that is valid now, and its key
+	CheckCA    = "ca"    // two keys: the same, and the certificate is that of a CA
+)
 
 // For reports whether the rule applies to the playbook.
 func (r Rule) For(playbook string) bool {

@@ -213,7 +213,7 @@ var planted = map[string]string{
 	"of the registry": "pl4nted-registry-password", "of a login": "pl4nted-login-password",
 	"of a BGP peer": "pl4nted-bgp-password",
 	"of the proxy":  "pl4nted-proxy-password", "key of a host": simulated.PlantedKey,
-	"token of kubeadm": simulated.PlantedToken,
+	"token of kubeadm": simulated.PlantedToken, "of the audit webhook": "pl4nted-webhook-token",
 }
 
 var ranges = map[string]string{
@@ -289,13 +289,21 @@ addons:
   - {name: three, kustomize: %s/kustomize}
 `
 
+const moreOfKubernetes = `
+  audit: {enabled: true, webhook: {url: 'https://audit.example:8443/events', token: pl4nted-webhook-token}}
+  encryption_at_rest: {enabled: true}
+  certificates: {signing_duration: 17520h}
+  patches:
+  - {target: kube-apiserver, patch: {metadata: {annotations: {owner: me}}}}
+  - {target: kubeletconfiguration, type: merge, patch: {maxPods: 42}}`
+
 // write writes the files that a run starts from.
 func (c cluster) write(t *testing.T, dir string) {
 	t.Helper()
 	text := c.config(dir)
 	if c["more"] == "yes" {
 		text = strings.Replace(text, "\n  networking:",
-			"\n  audit: {enabled: true}\n  encryption_at_rest: {enabled: true}\n  networking:", 1)
+			moreOfKubernetes+"\n  networking:", 1)
 	}
 	for name, text := range map[string]string{
 		"inventory.yaml": c.layout().Inventory(), "config.yaml": text,
