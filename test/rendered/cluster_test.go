@@ -279,7 +279,13 @@ func patch(minor string) int {
 // more is what a config may have beside.
 const more = `
 metrics_server: {enabled: true}
-security: {harden: true}
+security:
+  harden: true
+  tls_min_version: VersionTLS12
+  tls_cipher_suites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]
+  profiling: false
+  admission_plugins: [AlwaysPullImages]
+  protect_kubelet: true
 storage: {local: {provider: openebs}, nfs: {enabled: true}}
 nfs: {exports: [{path: /srv/nfs}]}
 system: {timezone: Europe/Berlin, ntp_servers: [ntp.example], packages: [vim], firewall: open}
