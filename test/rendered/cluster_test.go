@@ -240,6 +240,10 @@ func (c cluster) config(dir string) string {
 	if c["more"] == "yes" {
 		bgp = ", mode: bgp, bgp: {router_id: 10.0.0.1, local_as: 65000, peers: [{address: 10.0.0.253, as: 65001, password: pl4nted-bgp-password}]}"
 	}
+	tuned := ""
+	if c["more"] == "yes" {
+		tuned = ", performance: true, traffic_priority: true"
+	}
 	registry := c["registry"]
 	if registry == "none" {
 		registry = "registry"
@@ -254,11 +258,11 @@ cri:
   container_manager: %s
   registries: {auth: {private.example: {username: me, password: pl4nted-login-password}}, mirrors: {docker.io: {endpoints: ['https://mirror.example']}}}
 cni: {type: %s, multus: {enabled: %t}}
-etcd: {deployment_type: %s}
+etcd: {deployment_type: %s%s}
 dns: {nodelocaldns: {address: '%s'}}
 image_registry: {type: %s, password: pl4nted-registry-password, vip: {address: '%s'}}
 download: {proxy: 'http://me:pl4nted-proxy-password@127.0.0.1:1'}
-`, c["minor"], patch(c["minor"]), ranges[c["family"]], proxy, c["endpoint"], vip, bgp, c["runtime"], c["cni"], c["more"] == "yes", c["etcd"], dns, registry, shared)
+`, c["minor"], patch(c["minor"]), ranges[c["family"]], proxy, c["endpoint"], vip, bgp, c["runtime"], c["cni"], c["more"] == "yes", c["etcd"], tuned, dns, registry, shared)
 	if c["cni"] == "kubeovn" { // which a precheck rejects for old releases; what is made of it is looked at all the same
 		text += "cluster_require: {network_plugin_kube_versions: {kubeovn: v1.25.0}}\n"
 	}
