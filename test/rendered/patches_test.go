@@ -2,6 +2,7 @@ package rendered
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -75,5 +76,43 @@ func TestPatchesOfKubeadm(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The real kubeadm finds the files, reads their types from the names, and applies them in order.
+func TestKubeadmAppliesPatches(t *testing.T) {
+	kubeadm, err := builtKubeadm()
+	if err != nil {
+		t.Skip(err)
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root can change the root directory")
+	}
+	fleet := created(t, plain(builtMinor), withConfig(t, patches)...)
+	root := t.TempDir()
+	for _, f := range fleet.Files() {
+		if f.Host == "n1" && strings.HasPrefix(f.Path, "/etc/kubernetes/") {
+			name := filepath.Join(root, f.Path)
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, []byte(f.Content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), kubeadm, "init", "phase", "control-plane", "apiserver", "--rootfs", root,
+		"--config", "/etc/kubernetes/kubeadm.yaml").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	manifest, err := os.ReadFile(filepath.Join(root, "etc/kubernetes/manifests/kube-apiserver.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\n    owner: me\n", "\n    a: b\n"} {
+		if !strings.Contains(string(manifest), want) {
+			t.Errorf("no %q in\n%s", want, manifest)
+		}
 	}
 }
