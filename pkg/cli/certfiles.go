@@ -25,9 +25,9 @@ func checkFiles(r config.Rule, merged *config.Config, now time.Time) source.Diag
 			c.certs()
 		}
 	case r.Check == config.CheckCA && len(r.Of) == 2:
-		c.pair("the CA", now, true)
+		c.pair(now, true)
 	case r.Check == config.CheckPair && len(r.Of) == 2:
-		c.pair("the certificate", now, false)
+		c.pair(now, false)
 	default:
 		return source.Diagnostics{source.Errorf(r.At, "there is no check %q of %d keys", r.Check, len(r.Of))}
 	}
@@ -56,16 +56,16 @@ func (c *filesCheck) certs() []*x509.Certificate {
 	return list
 }
 
-// pair checks a certificate and its key; what they are together is named in messages.
-func (c *filesCheck) pair(what string, now time.Time, ca bool) {
+// pair checks a certificate, which may have to be that of a CA, and its key.
+func (c *filesCheck) pair(now time.Time, ca bool) {
 	switch {
 	case c.names[0] == "" && c.names[1] == "":
 		return
 	case c.names[0] == "":
-		c.fail(1, "without the certificate, which is %s", c.rule.Of[0])
+		c.fail(1, "the certificate is missing: %s", c.rule.Of[0])
 		return
 	case c.names[1] == "":
-		c.fail(0, "without the key of %s, which is %s", what, c.rule.Of[1])
+		c.fail(0, "the key is missing: %s", c.rule.Of[1])
 		return
 	}
 	list := c.certs()

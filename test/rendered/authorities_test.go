@@ -112,8 +112,8 @@ func TestWrongCAs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ cert, key, want string }{
-		{cert, "", "kubernetes.certificates.ca.etcd.cert: without the key of the CA, which is kubernetes.certificates.ca.etcd.key"},
-		{"", key, "kubernetes.certificates.ca.etcd.key: without the certificate, which is kubernetes.certificates.ca.etcd.cert"},
+		{cert, "", "kubernetes.certificates.ca.etcd.cert: the key is missing: kubernetes.certificates.ca.etcd.key"},
+		{"", key, "kubernetes.certificates.ca.etcd.key: the certificate is missing: kubernetes.certificates.ca.etcd.cert"},
 		{cert, otherKey, "kubernetes.certificates.ca.etcd.key: " + otherKey + " is not the key of " + cert},
 		{leaf, leafKey, leaf + " (CN=corporate leaf) is not a CA"},
 		{old, oldKey, old + " expired on "}, {late, lateKey, late + " is not valid before "},
