@@ -26,7 +26,7 @@ RACE      = $(filter-out %/test/apps %/test/precheck %/test/rendered,$(filter $(
 # Real programs that tests work with; without one, its tests are skipped with a reason.
 PEERS     = git:git svn:subversion ssh:openssh-client sshd:openssh-server sudo:sudo busybox:busybox fish:fish csh:csh \
             shellcheck:shellcheck systemd-analyze:systemd haproxy:haproxy keepalived:keepalived curl:curl wget:wget zip:zip unzip:unzip xz:xz-utils bzip2:bzip2 zstd:zstd ip:iproute2 skopeo:skopeo umoci:umoci \
-            dnf:dnf,dnf-plugins-core createrepo_c:createrepo-c rpmbuild:rpm \
+            dnf:dnf,dnf-plugins-core createrepo_c:createrepo-c rpmbuild:rpm genisoimage:genisoimage \
             ansible-vault:ansible-core chromium:chromium $(PYTHON)/kubernetes/__init__.py:python3-kubernetes $(PYTHON)/jsonpatch.py:python3-jsonpatch
 # Where Debian has Python's modules: those that Ansible's modules for clusters need have no command.
 PYTHON    = /usr/lib/python3/dist-packages

@@ -44,6 +44,7 @@ func TestAllInOne(t *testing.T) {
 	start := time.Now()
 	before := c.listings(t)
 	c.exec(t, 1, "mkdir -m 700 /root/.kube && echo mine >/root/.kube/config")
+	c.exec(t, 1, "mkdir -p /var/lib/etcd/lost+found") // as on a disk of its own
 	c.kill(t, chaos(t).moment())
 	c.create(t)
 	c.staysWithoutAYes(t)
@@ -113,7 +114,9 @@ func TestStackedControlPlanes(t *testing.T) {
 	inTime(t, 15*time.Minute)
 	three := groups{"kube_control_plane": {1, 2, 3}, "kube_worker": {1, 2, 3}}
 	grown := groups{"kube_control_plane": {1, 2, 3}, "kube_worker": {1, 2, 3, 4}}
-	c := newController(t, grown, "kubernetes: {control_plane_endpoint: {type: haproxy}}\n")
+	c := newController(t, grown, "")
+	vip := c.freeAddress()
+	c.configure(t, "kubernetes: {control_plane_endpoint: {type: kube_vip, kube_vip: {address: "+vip+"}}}\n")
 	before := c.listings(t)
 	c.regroup(t, three)
 	c.killsWhileJoining(t, 2)
@@ -122,11 +125,18 @@ func TestStackedControlPlanes(t *testing.T) {
 		t.Errorf("etcd members are %q", got)
 	}
 
+	c.holds(t, vip, 1)
+	gap := watchAPI(t.Context(), vip)
 	if err := c.lab.PowerOff(0); err != nil {
 		t.Fatal(err)
 	}
 	c.regroup(t, grown)
 	r := c.try(t.Context(), t, "add", "nodes", "node4", "--yes")
+	if longest, answers := gap(); answers < 100 || longest > time.Minute {
+		t.Errorf("%s answered %d times, and not for %s when its holder was powered off", vip, answers, longest)
+	} else {
+		t.Logf("the longest gap of the API at %s was %s when its holder was powered off", vip, longest)
+	}
 	const readiness = `get node node4 -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`
 	if ready := c.exec(t, 2, kubectl+readiness); r.code != 4 || ready != "True" {
 		t.Errorf("adding a node without the first control plane: exit code %d, node4 is ready: %s\n%s", r.code, ready,

@@ -69,22 +69,3 @@ func TestParted(t *testing.T) {
 	g.fails("Error while running parted", "parted", "device", dev, "number", 2, "part_start", "90MiB", "part_end", "99MiB",
 		"state", "present")
 }
-
-func TestLVM(t *testing.T) {
-	g := newTarget(t)
-	if g.sh("[ -e /dev/mapper/control ] && [ -b /dev/loop0 ] && echo yes || true") != "yes" {
-		t.Skip("the host has no loop devices or no device mapper, which LVM needs")
-	}
-	g.needs("lvm2")
-	dev := g.sh("truncate -s 64M /srv/pv.img; losetup --find --show /srv/pv.img")
-	t.Cleanup(func() {
-		g.sh("vgremove -fy kk; pvremove -fy " + dev + "; losetup -d " + dev + "; rm -f /srv/pv.img; true")
-	})
-	g.twice("lvg", "vg", "kk", "pvs", dev)
-	g.twice("lvol", "vg", "kk", "lv", "one", "size", "16m")
-	g.twice("lvol", "vg", "kk", "lv", "one", "size", "24m")
-	g.fails("without force=true", "lvol", "vg", "kk", "lv", "one", "size", "8m")
-	g.fails("without force=true", "lvg", "vg", "kk", "state", "absent")
-	g.twice("lvol", "vg", "kk", "lv", "one", "state", "absent", "force", true)
-	g.twice("lvg", "vg", "kk", "state", "absent")
-}

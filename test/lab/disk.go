@@ -40,6 +40,9 @@ func (h *Host) ensureDisk(ctx context.Context) error {
 		if err := h.ensureUMLDisks(ctx); err != nil {
 			return fmt.Errorf("make the disks of %s: %w", h.Name, err)
 		}
+		if err := h.ensureUMLFiles(ctx); err != nil {
+			return fmt.Errorf("make what the kernel of %s needs: %w", h.Name, err)
+		}
 	}
 	return os.WriteFile(h.path("identity"), nil, 0o600)
 }

@@ -25,7 +25,9 @@ var tools = []struct{ command, pkg string }{
 }
 
 // umlTools are what hosts with a kernel of their own need.
-var umlTools = []struct{ command, pkg string }{{"linux.uml", "user-mode-linux"}, {"mkfs.ext4", "e2fsprogs"}}
+var umlTools = []struct{ command, pkg string }{
+	{"linux.uml", "user-mode-linux"}, {"mkfs.ext4", "e2fsprogs"}, {"gcc", "gcc"}, {"gcc", "libc6-dev"},
+}
 
 // Usable says why this machine cannot run a lab, or nil when it can (it may
 // still have to install packages).

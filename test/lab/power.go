@@ -85,9 +85,6 @@ func (h *Host) boot() error {
 	boot := h.nspawn()
 	if h.options().OwnKernel {
 		boot = h.uml()
-		if err := h.ensureUMLFolder(); err != nil {
-			return err
-		}
 	}
 	args = append(append(args, "--"), boot...)
 	cmd := exec.Command("sh", args...)

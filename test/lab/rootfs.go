@@ -40,7 +40,7 @@ cat >"$root/etc/systemd/system/lab-host.service" <<'UNIT'
 [Unit]
 Description=What a host of the lab needs after boot
 DefaultDependencies=no
-Before=sysinit.target systemd-modules-load.service
+Before=sysinit.target systemd-modules-load.service kmod-static-nodes.service proc-fs-nfsd.mount
 
 [Service]
 Type=oneshot

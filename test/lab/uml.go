@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +12,7 @@ import (
 
 // A host with a kernel of its own is User Mode Linux: Debian's package of it boots the same root file system in about
 // ten seconds. It has what the machine's kernel may lack, such as IPVS, NFS, dummy interfaces, device mapper and
-// netem, and its own clock. Its root is a file with ext4, and /dev/ubdb is an empty disk.
+// netem, and its own clock. Its root is a file with ext4; /dev/ubdb and /dev/ubdc are empty disks.
 
 // umlMemory is the memory of such a host in MiB, unless its options set another. Only what it uses is taken.
 const umlMemory = 1024
@@ -19,8 +20,8 @@ const umlMemory = 1024
 // umlModules is where Debian's package has the modules of the kernel.
 const umlModules = "/usr/lib/uml/modules"
 
-// umlDisks are the sizes in MiB of a host's disks: its root, and the empty one. The files are sparse.
-var umlDisks = [...]int64{6144, 512}
+// umlDisks are the sizes in MiB of a host's disks: its root, and the empty ones. The files are sparse.
+var umlDisks = [...]int64{6144, 512, 256}
 
 func (h *Host) umlDisk(n int) string { return h.path(fmt.Sprintf("disk%d", n)) }
 
@@ -67,11 +68,11 @@ func (h *Host) uml() []string {
 		memory = m
 	}
 	return []string{
-		"sh", "-c", umlPower, h.path("reboot"),
+		"sh", "-c", umlPower, h.path("reboot"), "env", "LD_PRELOAD=" + h.path("xstate.so"),
 		"linux.uml", fmt.Sprintf("mem=%dM", memory), "umid=" + h.machine(), "uml_dir=" + h.path("uml"),
-		"ubd0=" + h.umlDisk(0), "ubd1=" + h.umlDisk(1), "root=/dev/ubda", "rootfstype=ext4", "rw",
+		"ubd0=" + h.umlDisk(0), "ubd1=" + h.umlDisk(1), "ubd2=" + h.umlDisk(2), "root=/dev/ubda", "rootfstype=ext4", "rw",
 		"init=/lib/systemd/systemd",
-		"vec0:transport=tap,ifname=" + h.veth() + ",depth=64", "con=null", "con0=null,fd:1", "quiet",
+		"vec0:transport=tap,ifname=" + h.veth() + ",depth=64,gro=1", "con=null", "con0=null,fd:1", "quiet",
 	}
 }
 
@@ -121,7 +122,14 @@ func needsUML(hosts map[int]HostOptions) bool {
 	return false
 }
 
-// umlFolder is where a kernel keeps its sockets; it makes the folder below it.
-func (h *Host) ensureUMLFolder() error {
-	return os.MkdirAll(filepath.Join(h.path("uml"), h.machine()), 0o700)
+//go:embed uml/xstate.c
+var xstate string
+
+// ensureUMLFiles makes the folder where a kernel keeps its sockets, and what it preloads.
+func (h *Host) ensureUMLFiles(ctx context.Context) error {
+	if err := os.MkdirAll(filepath.Join(h.path("uml"), h.machine()), 0o700); err != nil {
+		return err
+	}
+	_, err := output(ctx, strings.NewReader(xstate), "gcc", "-O2", "-shared", "-fPIC", "-o", h.path("xstate.so"), "-x", "c", "-")
+	return err
 }

@@ -26,7 +26,8 @@ func ownKernels(t *testing.T, n int) *lab.Lab {
 		options[i] = lab.HostOptions{OwnKernel: true}
 	}
 	l, err := lab.Up(t.Context(), lab.Options{Name: name, N: n, Hosts: options, Log: os.Stderr, Packages: []string{
-		"chrony", "conntrack", "ebtables", "ethtool", "ipset", "nfs-common", "nfs-kernel-server", "socat", "tzdata"}})
+		"chrony", "conntrack", "ebtables", "ethtool", "fdisk", "ipset", "lvm2", "nfs-common", "nfs-kernel-server", "socat",
+		"tzdata", "udev", "xfsprogs"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,9 +40,25 @@ swapon --show=NAME --noheadings
 cat /etc/fstab
 readlink /etc/localtime || true`
 
+// TestOwnKernels runs what the kernel of the machine lacks or shares, on two hosts.
+func TestOwnKernels(t *testing.T) {
+	l := ownKernels(t, 2)
+	t.Run("disks", func(t *testing.T) { testDisks(t, l) })
+	t.Run("LVM", func(t *testing.T) { testLVM(t, l) })
+	t.Run("NFS", func(t *testing.T) { testNFS(t, l) })
+	t.Run("repository image", func(t *testing.T) { testRepositoryImage(t, l) })
+	t.Run("os", func(t *testing.T) { testOSOnAKernel(t, l) })
+}
+
+// reboot reboots the first host.
+func (p *project) reboot(t *testing.T, groups string) {
+	t.Helper()
+	p.write(t, "playbooks/reboot.yaml", "- hosts: node1\n  become: true\n  tasks:\n    - reboot: {reboot_timeout: 120}\n")
+	p.kk(t, "reboot", groups, "").ok()
+}
+
 // A host with a kernel of its own gets all settings of the role os: they hold, also after a reboot, and are undone.
-func TestOSOnAKernelOfItsOwn(t *testing.T) {
-	l := ownKernels(t, 1)
+func testOSOnAKernel(t *testing.T, l *lab.Lab) {
 	p := newProject(t)
 	p.lab = l
 	config := "kubernetes: {kube_proxy: {mode: ipvs}}\nsystem: {timezone: Europe/Vienna}\n"
@@ -72,8 +89,7 @@ done`)
 	holds()
 	p.role(t, "os", "main", "k8s_cluster", oneNode, config).changedNothing()
 
-	p.write(t, "playbooks/reboot.yaml", "- hosts: all\n  become: true\n  tasks:\n    - reboot: {reboot_timeout: 120}\n")
-	p.kk(t, "reboot", oneNode, config).ok()
+	p.reboot(t, oneNode)
 	holds()
 	p.role(t, "os", "main", "k8s_cluster", oneNode, config).changedNothing()
 

@@ -44,6 +44,7 @@ func (u *Upstream) images() []image {
 			files: map[string]string{"usr/local/bin/" + n: k8s.path(n)}, command: []string{n}})
 	}
 	local, metrics, reg := u.built["local-path-provisioner"], u.built["metrics-server"], u.built["registry"]
+	vip := u.built["kube-vip"]
 	busybox := map[string]string{"bin/busybox": "/bin/busybox"}
 	return append(out,
 		image{ref: "registry.k8s.io/etcd:" + etcd.bare() + "-0", command: []string{"etcd"}, files: map[string]string{
@@ -66,6 +67,8 @@ func (u *Upstream) images() []image {
 		image{ref: "registry.k8s.io/metrics-server/metrics-server:" + metrics.version,
 			entrypoint: []string{"/metrics-server"},
 			files:      map[string]string{"metrics-server": metrics.path("metrics-server")}},
+		image{ref: "ghcr.io/kube-vip/kube-vip:" + vip.version, entrypoint: []string{"/kube-vip"},
+			files: map[string]string{"kube-vip": vip.path("kube-vip")}},
 		image{ref: "docker.io/library/registry:" + reg.bare(), entrypoint: []string{"/bin/registry"},
 			files: map[string]string{"bin/registry": reg.path("registry")}},
 		image{ref: "docker.io/library/busybox:1.37.0", files: busybox, command: []string{"/bin/sh"}},

@@ -167,7 +167,7 @@ func (m *Mirror) Overlay() []byte {
 			versions[name] = r.version
 		}
 	}
-	for _, n := range []string{"coredns", "local-path-provisioner", "metrics-server"} {
+	for _, n := range []string{"coredns", "kube-vip", "local-path-provisioner", "metrics-server"} {
 		versions[strings.ReplaceAll(n, "-", "_")] = m.u.built[n].version
 	}
 	versions["pause"], versions["flannel_cni_plugin"] = "3.10.1", cniPluginTag

@@ -69,6 +69,8 @@ func programs() []program {
 			commands: []command{{"local-path-provisioner", "github.com/rancher/local-path-provisioner"}}},
 		{name: "metrics-server", module: "sigs.k8s.io/metrics-server",
 			commands: []command{{"metrics-server", "sigs.k8s.io/metrics-server/cmd/metrics-server"}}},
+		{name: "kube-vip", module: "github.com/kube-vip/kube-vip", ldflags: "-X main.Version={v}",
+			commands: []command{{"kube-vip", "github.com/kube-vip/kube-vip"}}},
 	}
 }
 

@@ -7,7 +7,7 @@ import "kubekey/pkg/module"
 func Modules() []module.Spec {
 	return []module.Spec{
 		alternativesSpec(), apacheModuleSpec(), cronVarSpec(), gitConfigSpec(), iniFileSpec(), localeGenSpec(),
-		lvgSpec(), lvolSpec(), makeSpec(), npmSpec(), pamLimitsSpec(), pamdSpec(), partedSpec(), sshConfigSpec(),
-		sudoersSpec(), xattrSpec(), xmlSpec(),
+		makeSpec(), npmSpec(), pamLimitsSpec(), pamdSpec(), partedSpec(), sshConfigSpec(), sudoersSpec(),
+		xattrSpec(), xmlSpec(),
 	}
 }

@@ -15,7 +15,7 @@ fs_make() { # OPTION...
 	swap) set -- mkswap -f ${p_uuid:+-U "$p_uuid"} "$@" ;;
 	lvm) set -- pvcreate -f -y "$@" ;;
 	esac
-	need "$1"
+	[ -n "$p_check" ] || need "$1" # an earlier task would install it
 	step "create a file system on $p_dev" "$@" "$p_dev"
 }
 fs_mounted() { # the mount point of the device

@@ -11,6 +11,6 @@ import "kubekey/pkg/module"
 func Modules() []module.Spec {
 	return []module.Spec{
 		hostnameSpec(), sysctlSpec(), modprobeSpec(), mountSpec(), mountFactsSpec(),
-		filesystemSpec(), timezoneSpec(), capabilitiesSpec(),
+		filesystemSpec(), lvgSpec(), lvolSpec(), timezoneSpec(), capabilitiesSpec(),
 	}
 }

@@ -16,6 +16,7 @@ import (
 )
 
 const usage = `usage: lab COMMAND [-name NAME] [-n HOSTS] [-cache FOLDER] [-packages LIST]
+                   [-own-kernel]
 
 commands:
   up         bring up the lab and print where its inventory is
@@ -48,8 +49,15 @@ func command(ctx context.Context, args []string) error {
 		o.Packages = strings.Split(list, ",")
 		return nil
 	})
+	own := flags.Bool("own-kernel", false, "give each host a kernel of its own")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
+	}
+	if *own {
+		o.Hosts = map[int]lab.HostOptions{}
+		for i := range o.N {
+			o.Hosts[i] = lab.HostOptions{OwnKernel: true}
+		}
 	}
 	switch args[0] {
 	case "up":

@@ -1,4 +1,4 @@
-package general
+package system
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func (m *LVOL) Run(ctx context.Context, c *module.Call) (module.Result, error) {
 	if err != nil {
 		return module.Result{}, err
 	}
-	a, err := c.Probe(ctx, hostscript.New(lvmScript, "lvol_look").Args(m))
+	a, err := c.Probe(ctx, hostscript.New(lvmScript, "lvol_look").Args(m).Flag("check", c.Check))
 	if err != nil {
 		if c.Check && strings.HasSuffix(err.Error(), "does not exist.") { // an earlier task would perhaps create it
 			return module.Result{Changed: m.State == "present", Data: value.NewDict("vg", m.VG, "lv", m.name())}, nil

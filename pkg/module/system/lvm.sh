@@ -1,7 +1,6 @@
 # shellcheck shell=sh disable=SC2154
 # What the modules lvg and lvol do.
 lvm_field() { # pvs|vgs|lvs FIELDS [NAME]: sizes in bytes, without units
-	need "$1"
 	"$1" --noheadings --nosuffix --units b --separator '|' -o "$2" ${3:+"$3"} 2>"$tmp/out" </dev/null | sed 's/^ *//'
 }
 lvg_has() { # PV: whether it is among the words after it
@@ -13,6 +12,11 @@ lvg_has() { # PV: whether it is among the words after it
 	return 1
 }
 lvg_main() { # PV...
+	if [ -n "$p_check" ] && [ "$p_state" = present ] && ! has vgs; then # an earlier task would install lvm2
+		say changed 1
+		return
+	fi
+	need vgs
 	scratch
 	there=$(lvm_field vgs vg_name "$p_vg")
 	if [ "$p_state" = absent ]; then
@@ -70,6 +74,8 @@ END
 	step "resize $1" pvresize "$1"
 }
 lvol_look() { # says what the group and the volume are like
+	[ -z "$p_check" ] || has vgs || fail "Volume group $p_vg does not exist."
+	need vgs
 	scratch
 	group=$(lvm_field vgs vg_name,vg_size,vg_free,vg_extent_size "$p_vg")
 	[ -n "$group" ] || fail "Volume group $p_vg does not exist."
