@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"kubekey/pkg/config"
 	"kubekey/pkg/playbook"
@@ -34,6 +35,9 @@ func (a *app) checkRules(s *session, schema *config.Schema, merged *config.Confi
 func playbookName(file string) string { return strings.TrimSuffix(path.Base(file), path.Ext(file)) }
 
 func (a *app) checkRule(s *session, r config.Rule, merged *config.Config, scope ruleScope) source.Diagnostics {
+	if r.Check != "" {
+		return checkFiles(r, merged, time.Now())
+	}
 	t, err := s.templates.String(r.Problem, r.At)
 	if err != nil {
 		return source.DiagnosticsOf(err)

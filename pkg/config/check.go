@@ -160,6 +160,14 @@ func reason(e *jsonschema.ValidationError) string {
 		if k.Want == 1 {
 			return "must not be empty"
 		}
+	case *kind.MinItems:
+		if k.Want == 1 {
+			return "must not be empty"
+		}
+	case *kind.MinProperties:
+		if k.Want == 1 {
+			return "must not be empty"
+		}
 	case *kind.Minimum:
 		return fmt.Sprintf("%s is less than %s", k.Got.RatString(), k.Want.RatString())
 	case *kind.Maximum:

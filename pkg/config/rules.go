@@ -18,9 +18,17 @@ type Rule struct {
 	Of        []string // keys that it reads; problems are reported at the first. None: the inventory
 	Playbooks []string // names of the playbooks that it applies to; empty for all
 	Problem   string   // a template that yields the problems, one per line
+	Check     string   // instead of Problem, a check of files: one of the constants below
 	Help      string
 	At        source.Pos
 }
+
+// Checks of files of the control node, whose paths are the keys of the rule. An empty path is not checked.
+const (
+	CheckCerts = "certs" // one key: certificates in PEM
+	CheckPair  = "pair"  // two keys: a certificate that is valid now, and its key
+	CheckCA    = "ca"    // two keys: the same, and the certificate is that of a CA
+)
 
 // For reports whether the rule applies to the playbook.
 func (r Rule) For(playbook string) bool {
@@ -38,6 +46,9 @@ func (s *Schema) Rules() []Rule {
 		r := Rule{Of: scalars(child(n, "of")), Playbooks: scalars(child(n, "playbooks"))}
 		if p := child(n, "problem"); p != nil {
 			r.Problem, r.At = p.Value, source.NodePos(s.file, p)
+		}
+		if c := child(n, "check"); c != nil {
+			r.Check, r.At = c.Value, source.NodePos(s.file, c)
 		}
 		if h := child(n, "help"); h != nil {
 			r.Help = h.Value

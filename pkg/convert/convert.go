@@ -348,6 +348,9 @@ func (j *job) evaluate(n, of *yaml.Node) (*yaml.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v == "" && strings.Contains(n.Value, "{%") {
+		v = nil // none as the result of a template with statements
+	}
 	return nodeOf(v, of)
 }
 

@@ -421,6 +421,49 @@ dns:
 	}
 }
 
+// What rewrites names, or needs plugins, is CoreDNS: the cache asks it, instead of the servers of the zone.
+func TestNamesAreRewrittenByCoreDNS(t *testing.T) {
+	r := render(t, `
+dns:
+  coredns:
+    rewrite: [name exact old.example new.example, stop name suffix .a.example .b.example answer auto]
+    plugins: [log]
+    zones:
+    - {zones: [corp.example], servers: [10.0.0.53], rewrite: [name exact a.corp.example b.corp.example]}
+    - {zones: [plain.example], servers: [10.0.0.54]}
+    - zones: [made.example]
+      plugins:
+      - |
+        template IN A made.example {
+          answer "{% raw %}{{ .Name }}{% endraw %} 60 IN A 192.0.2.7"
+        }
+`)
+	for name, parts := range map[string][]string{
+		"coredns": {
+			"corp.example {\n    errors\n    cache 30\n    rewrite name exact a.corp.example b.corp.example\n    forward . 10.0.0.53\n}",
+			"made.example {\n    errors\n    cache 30\n    template IN A made.example {\n" +
+				"      answer \"{{ .Name }} 60 IN A 192.0.2.7\"\n    }\n}",
+			"    ready\n    rewrite name exact old.example new.example\n    rewrite stop name suffix .a.example .b.example answer auto\n" +
+				"    log\n    kubernetes",
+		},
+		"nodelocaldns": {
+			"corp.example {\n    errors\n    cache 30\n    bind 169.254.25.10 10.233.0.10\n    forward . __PILLAR__CLUSTER__DNS__ {",
+			"plain.example {\n    errors\n    cache 30\n    bind 169.254.25.10 10.233.0.10\n    forward . 10.0.0.54\n",
+			"\n. {\n    errors\n    cache 30\n    bind 169.254.25.10 10.233.0.10\n    forward . __PILLAR__CLUSTER__DNS__ {",
+		},
+	} {
+		text := r.corefile(t, name)
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s has no %q:\n%s", name, part, text)
+			}
+		}
+		if name == "nodelocaldns" && strings.Contains(text, "rewrite") {
+			t.Errorf("the cache rewrites:\n%s", text)
+		}
+	}
+}
+
 func (r rendered) corefile(t *testing.T, name string) string {
 	t.Helper()
 	for _, o := range objects(t, r.text(t, name+".yaml")) {

@@ -213,7 +213,7 @@ var planted = map[string]string{
 	"of the registry": "pl4nted-registry-password", "of a login": "pl4nted-login-password",
 	"of a BGP peer": "pl4nted-bgp-password",
 	"of the proxy":  "pl4nted-proxy-password", "key of a host": simulated.PlantedKey,
-	"token of kubeadm": simulated.PlantedToken,
+	"token of kubeadm": simulated.PlantedToken, "of the audit webhook": "pl4nted-webhook-token",
 }
 
 var ranges = map[string]string{
@@ -240,6 +240,10 @@ func (c cluster) config(dir string) string {
 	if c["more"] == "yes" {
 		bgp = ", mode: bgp, bgp: {router_id: 10.0.0.1, local_as: 65000, peers: [{address: 10.0.0.253, as: 65001, password: pl4nted-bgp-password}]}"
 	}
+	tuned := ""
+	if c["more"] == "yes" {
+		tuned = ", performance: true, traffic_priority: true"
+	}
 	registry := c["registry"]
 	if registry == "none" {
 		registry = "registry"
@@ -254,11 +258,11 @@ cri:
   container_manager: %s
   registries: {auth: {private.example: {username: me, password: pl4nted-login-password}}, mirrors: {docker.io: {endpoints: ['https://mirror.example']}}}
 cni: {type: %s, multus: {enabled: %t}}
-etcd: {deployment_type: %s}
+etcd: {deployment_type: %s%s}
 dns: {nodelocaldns: {address: '%s'}}
 image_registry: {type: %s, password: pl4nted-registry-password, vip: {address: '%s'}}
 download: {proxy: 'http://me:pl4nted-proxy-password@127.0.0.1:1'}
-`, c["minor"], patch(c["minor"]), ranges[c["family"]], proxy, c["endpoint"], vip, bgp, c["runtime"], c["cni"], c["more"] == "yes", c["etcd"], dns, registry, shared)
+`, c["minor"], patch(c["minor"]), ranges[c["family"]], proxy, c["endpoint"], vip, bgp, c["runtime"], c["cni"], c["more"] == "yes", c["etcd"], tuned, dns, registry, shared)
 	if c["cni"] == "kubeovn" { // which a precheck rejects for old releases; what is made of it is looked at all the same
 		text += "cluster_require: {network_plugin_kube_versions: {kubeovn: v1.25.0}}\n"
 	}
@@ -279,7 +283,13 @@ func patch(minor string) int {
 // more is what a config may have beside.
 const more = `
 metrics_server: {enabled: true}
-security: {harden: true}
+security:
+  harden: true
+  tls_min_version: VersionTLS12
+  tls_cipher_suites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]
+  profiling: false
+  admission_plugins: [AlwaysPullImages]
+  protect_kubelet: true
 storage: {local: {provider: openebs}, nfs: {enabled: true}}
 nfs: {exports: [{path: /srv/nfs}]}
 system: {timezone: Europe/Berlin, ntp_servers: [ntp.example], packages: [vim], firewall: open}
@@ -289,13 +299,21 @@ addons:
   - {name: three, kustomize: %s/kustomize}
 `
 
+const moreOfKubernetes = `
+  audit: {enabled: true, webhook: {url: 'https://audit.example:8443/events', token: pl4nted-webhook-token}}
+  encryption_at_rest: {enabled: true}
+  certificates: {signing_duration: 17520h}
+  patches:
+  - {target: kube-apiserver, patch: {metadata: {annotations: {owner: me}}}}
+  - {target: kubeletconfiguration, type: merge, patch: {maxPods: 42}}`
+
 // write writes the files that a run starts from.
 func (c cluster) write(t *testing.T, dir string) {
 	t.Helper()
 	text := c.config(dir)
 	if c["more"] == "yes" {
 		text = strings.Replace(text, "\n  networking:",
-			"\n  audit: {enabled: true}\n  encryption_at_rest: {enabled: true}\n  networking:", 1)
+			moreOfKubernetes+"\n  networking:", 1)
 	}
 	for name, text := range map[string]string{
 		"inventory.yaml": c.layout().Inventory(), "config.yaml": text,

@@ -30,6 +30,11 @@ func TestConvertedConfigsCreateClusters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			pairOf(t, dir, "ca", nil)
+			text = bytes.ReplaceAll(text, []byte("/etc/corporate/"), []byte(dir+"/"))
+			if err := os.WriteFile(in("config.yaml"), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
 			has := func(line string) bool { return strings.Contains(string(text), "\n"+line) }
 			l := simulated.Layout{Family: "v4", ControlPlanes: 1, Workers: 1, NFS: has("  nfs:\n    enabled: true")}
 			if has("  deployment_type: external") {

@@ -218,3 +218,35 @@ func pushedBy(call simulated.Call) []string {
 	}
 	return out
 }
+
+// The user's own images are pushed too, without the name of the registry that they are from.
+func TestOwnImagesArePushed(t *testing.T) {
+	for kind, want := range map[string]map[string]string{
+		"registry": {"registry.example:5000/shop/app:v1": "registry.kk.local/k8s/shop/app:v1", "docker.io/tool:2": "registry.kk.local/k8s/tool:2"},
+		"harbor":   {"registry.example:5000/shop/app:v1": "registry.kk.local/k8s/shop/app:v1", "docker.io/tool:2": "registry.kk.local/k8s/tool:2"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			c := plain("1.34")
+			c["registry"] = kind
+			fleet := created(t, c, withConfig(t, `
+artifact: {images: ["registry.example:5000/shop/app:v1", "docker.io/tool:2"]}
+image_registry: {project: k8s}
+`)...)
+			pushed := map[string]string{}
+			for _, call := range fleet.Calls() {
+				if call.Module == "image" {
+					dests := call.Texts("images", "dest")
+					for i, src := range call.Texts("images", "src") {
+						pushed[src] = dests[i]
+					}
+				}
+			}
+			for src, dest := range want {
+				if pushed[src] != dest {
+					t.Errorf("%s is pushed to %q, want %q", src, pushed[src], dest)
+				}
+			}
+		})
+	}
+}
