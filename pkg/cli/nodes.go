@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -134,20 +133,20 @@ func (n *additions) end(_ context.Context, a *app, _ *runFlags, err error) error
 
 // editForDelete returns the edit of kk delete nodes.
 func editForDelete(_ *cobra.Command, args []string) (inventoryEdit, error) {
-	return &removals{names: args, silent: map[string]bool{}}, nil
+	return &removals{names: args}, nil
 }
 
 // removals removes hosts from the inventory files after the run has deleted them.
 type removals struct {
-	names  []string
-	silent map[string]bool // hosts that did not answer during the run
-	before *inventory.Inventory
-	edits  []*inventory.Edit // for check mode
-	bad    source.Diagnostics
+	names    []string
+	deleted  []string // what the run reported as deleted
+	reported bool     // it did
+	before   *inventory.Inventory
+	edits    []*inventory.Edit // if all are deleted
+	bad      source.Diagnostics
 }
 
-func (n *removals) removal() inventory.Removal {
-	names := slices.DeleteFunc(slices.Clone(n.names), func(name string) bool { return n.silent[name] })
+func removal(names []string) inventory.Removal {
 	return inventory.Removal{Names: names, From: []string{groupControlPlane, groupWorker, "etcd"},
 		Keep: []string{"image_registry", "nfs"}}
 }
@@ -159,7 +158,7 @@ func (n *removals) plan(ctx context.Context, inv *inventory.Inventory) (*invento
 	if len(inv.Sources()) == 0 {
 		return inv, nil
 	}
-	n.edits, _, n.bad = inv.Remove(ctx, n.removal())
+	n.edits, _, n.bad = inv.Remove(ctx, removal(n.names))
 	var ds source.Diagnostics
 	for _, d := range n.bad.Errors() {
 		warning := *d
@@ -182,39 +181,45 @@ func (n *removals) begin(a *app, r *runFlags) error {
 	return nil
 }
 
-func (n *removals) watch(next event.Sink) event.Sink { return &unreachableSink{n.silent, next} }
+func (n *removals) watch(next event.Sink) event.Sink { return &deletedSink{n, next} }
 
-// unreachableSink collects the hosts that did not answer.
-type unreachableSink struct {
-	hosts map[string]bool
-	next  event.Sink
+// deletedSink collects the hosts that the playbook reports as deleted.
+type deletedSink struct {
+	of   *removals
+	next event.Sink
 }
 
 // Emit implements event.Sink: it forwards e.
-func (s *unreachableSink) Emit(e event.Event) {
-	if r, ok := e.(event.HostResult); ok && r.Status == event.Unreachable {
-		s.hosts[cmp.Or(r.Delegate, r.Host)] = true
+func (s *deletedSink) Emit(e event.Event) {
+	if r, ok := e.(event.RunEnded); ok && r.Results != nil {
+		hosts, reported := r.Results.Get("deleted_hosts")
+		s.of.reported = reported
+		list, _ := hosts.([]any)
+		for _, h := range list {
+			s.of.deleted = append(s.of.deleted, value.Str(h))
+		}
 	}
 	s.next.Emit(e)
 }
 
 func (n *removals) end(ctx context.Context, a *app, r *runFlags, err error) error {
-	if r.check || n.bad.Err() != nil || len(n.before.Sources()) == 0 {
+	if r.check || n.bad.Err() != nil || len(n.edits) == 0 {
 		return err
 	}
 	if err != nil {
-		if len(n.edits) > 0 {
-			a.Err.Message(fmt.Sprintf("%s stays as it is: the run did not succeed", n.files(n.edits)))
-		}
+		a.Err.Message(fmt.Sprintf("%s stays as it is: the run did not succeed", n.files(n.edits)))
 		return err
 	}
+	if !n.reported { // nobody confirmed the plan, or the task that reports it was not chosen
+		return nil
+	}
 	for _, name := range n.names {
-		if n.silent[name] {
+		if !slices.Contains(n.deleted, name) {
 			a.Err.Message(fmt.Sprintf("%s: %s did not answer and stays in the inventory: run the same command again when it "+
 				"is back, or remove it from the file", n.files(n.edits), ui.Inline(name)))
 		}
 	}
-	edits, _, ds := n.before.Remove(ctx, n.removal()) // the files may have changed during the run
+	edits, _, ds := n.before.Remove(ctx, removal(n.deleted)) // the files may have changed during the run
 	if ds.Err() != nil {
 		return &exitError{engine.ExitError, ds}
 	}
@@ -222,7 +227,7 @@ func (n *removals) end(ctx context.Context, a *app, r *runFlags, err error) erro
 		if err := a.applyEdit(e, r); err != nil {
 			return err
 		}
-		a.Err.Message(fmt.Sprintf("%s: removed %s", ui.Inline(e.Name), strings.Join(n.removal().Names, ", ")))
+		a.Err.Message(fmt.Sprintf("%s: removed %s", ui.Inline(e.Name), ui.Inline(strings.Join(n.deleted, ", "))))
 	}
 	return nil
 }
