@@ -26,6 +26,7 @@ type shortcut struct {
 	flags            func(*pflag.FlagSet) // adds flags of this command only
 	vars             func(cmd *cobra.Command, args []string) *value.Dict
 	check            func(s *session, args []string) source.Diagnostics // runs before any host is reached
+	edit             func(cmd *cobra.Command, args []string) (inventoryEdit, error)
 }
 
 // Flags of shortcuts.
@@ -51,15 +52,17 @@ func (a *app) families() []family {
 	}), a.createConfigCommand(), a.createInventoryCommand()}
 	add := []*cobra.Command{a.shortcutCommand(shortcut{
 		use: "nodes [NODE...]", playbook: "add_nodes", asks: true, offline: true,
-		check: inInventory, vars: names("add_nodes"),
-		short: "Add the inventory's new hosts to a cluster",
+		check: inInventory, vars: addedNodes, flags: newNodeFlags, edit: editForAdd,
+		short: "Add new hosts to a cluster",
 		long: "Add hosts to a cluster: those on the command line, or all hosts of the inventory that are not in the " +
-			"cluster yet. " +
-			"First add them to the inventory, to their groups: kube_control_plane, kube_worker, etcd.",
+			"cluster yet. They are in the inventory, in their groups: kube_control_plane, kube_worker, etcd. " +
+			"--control-plane and --worker add them to the inventory file first, which keeps its comments and layout: " +
+			"kk add nodes --worker node4=10.0.0.4 -i inventory.yaml",
 	})}
 	remove := []*cobra.Command{
 		a.shortcutCommand(shortcut{
 			use: "nodes NODE...", playbook: "delete_nodes", asks: true, args: someNodes, check: inInventory,
+			edit: editForDelete,
 			vars: with(names("delete_nodes"), flagForce, "force", flagWithData, "delete_with_data"),
 			flags: func(f *pflag.FlagSet) {
 				f.Bool(flagForce, false, "delete nodes even if no control plane is left or etcd loses its quorum")
@@ -68,7 +71,9 @@ func (a *app) families() []family {
 			short: "Remove nodes from a cluster and clean up their hosts",
 			long: "Remove nodes from a cluster: they are drained, their etcd members are removed, and everything that kk " +
 				"installed on the hosts is removed. " +
-				"A host that cannot be reached is removed from the cluster anyway. Remove the nodes from the inventory afterwards.",
+				"A host that cannot be reached is removed from the cluster anyway. Afterwards the nodes are removed from the " +
+				"inventory file, with their comments; hosts that did not answer, and those of the groups image_registry and nfs, " +
+				"stay in it.",
 		}),
 		a.shortcutCommand(shortcut{
 			use: "cluster", playbook: "delete_cluster", asks: true, args: noArgs,
@@ -151,6 +156,12 @@ func (a *app) shortcutCommand(s shortcut) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if s.check != nil {
 			r.inspect = func(session *session) source.Diagnostics { return s.check(session, args) }
+		}
+		if s.edit != nil {
+			var err error
+			if r.edit, err = s.edit(cmd, args); err != nil {
+				return err
+			}
 		}
 		if s.vars != nil {
 			r.extraVars(s.vars(cmd, args))

@@ -177,8 +177,8 @@ func printInventory(w io.Writer, hosts []hostEntry) error {
 		workers = hosts
 	}
 	b.WriteString("    k8s_cluster:\n      children:\n")
-	group(&b, "        ", "kube_control_plane", hosts[:n], "")
-	group(&b, "        ", "kube_worker", workers, "")
+	group(&b, "        ", groupControlPlane, hosts[:n], "")
+	group(&b, "        ", groupWorker, workers, "")
 	group(&b, "    ", "etcd", nil, "Hosts of an etcd apart from the control planes (etcd.deployment_type: external): "+
 		"an odd number.")
 	group(&b, "    ", "image_registry", nil, "A private registry that the cluster pulls all images from.")

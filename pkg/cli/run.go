@@ -45,6 +45,7 @@ type runFlags struct {
 	listHosts, listTasks, listTags, syntaxCheck bool
 
 	inspect func(*session) source.Diagnostics // further checks before a run; may be nil
+	edit    inventoryEdit                     // changes the inventory files; may be nil
 }
 
 // outputFlags control how a run is shown.
@@ -179,6 +180,13 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	if err != nil {
 		return err
 	}
+	if r.edit != nil && !s.inventoryFails {
+		after, ds := r.edit.plan(ctx, s.inventory)
+		s.diagnostics.Add(ds...)
+		if s.inventoryFails = ds.Err() != nil; !s.inventoryFails {
+			s.inventory = after
+		}
+	}
 	if r.inspect != nil && !s.inventoryFails {
 		s.diagnostics.Add(r.inspect(s)...)
 	}
@@ -215,7 +223,13 @@ func (a *app) runPlaybooks(ctx context.Context, r *runFlags, names []string) err
 	if o.Reach, err = a.reach(ctx, r); err != nil {
 		return err
 	}
-	return a.runEngine(ctx, r, o, books)
+	if r.edit == nil {
+		return a.runEngine(ctx, r, o, books)
+	}
+	if err := r.edit.begin(a, r); err != nil {
+		return err
+	}
+	return r.edit.end(ctx, a, r, a.runEngine(ctx, r, o, books))
 }
 
 // mode returns the engine mode that the flags select.
@@ -282,6 +296,9 @@ func (a *app) runEngine(ctx context.Context, r *runFlags, o engine.Options, book
 	a.boundOutputs(&o, record)
 	if a.settings.RetryFilesEnabled {
 		o.Sink = &retrySink{folder: a.settings.RetryFilesSavePath, next: o.Sink}
+	}
+	if r.edit != nil {
+		o.Sink = r.edit.watch(o.Sink)
 	}
 	r.connect.sink = o.Sink
 	holdForQuestions(&o, screen)

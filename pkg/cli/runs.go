@@ -25,6 +25,7 @@ func (a *app) runsCommand() *cobra.Command {
 	}
 	var out outputFlags
 	var page string
+	var critical bool
 	show := &cobra.Command{
 		Use: "show [ID]", Short: "Show a run again, by its id or a prefix of it; the last run by default",
 		Args: cobra.MaximumNArgs(1),
@@ -33,7 +34,12 @@ func (a *app) runsCommand() *cobra.Command {
 			if len(args) > 0 {
 				id = args[0]
 			}
-			if page != "" {
+			switch {
+			case page != "" && critical:
+				return usage("--html and --critical-path: the page marks the critical path; pass one of the two")
+			case critical:
+				return a.showCriticalPath(dir, id)
+			case page != "":
 				return a.writePage(dir, id, page)
 			}
 			return a.showRun(dir, id, &out)
@@ -41,7 +47,9 @@ func (a *app) runsCommand() *cobra.Command {
 	}
 	out.flags(show.Flags())
 	show.Flags().StringVar(&page, "html", "",
-		"write the run to this file as one HTML page: timeline, failures, changes, slow tasks")
+		"write the run to this file as one HTML page: timeline, critical path, failures, changes, slow tasks")
+	show.Flags().BoolVar(&critical, "critical-path", false,
+		"show the tasks and hosts that determined how long the run took, in order of time")
 	for _, c := range []*cobra.Command{list, show} {
 		c.Flags().StringVar(&dir, flagWorkdir, "", "folder of the journal (default $KK_WORKDIR or ~/.kk)")
 	}
@@ -91,6 +99,47 @@ func (a *app) writePage(flag, id, page string) error {
 	a.diagnostics(wrong)
 	fmt.Fprintf(a.Out, "wrote %s: open it in a browser\n", page)
 	return nil
+}
+
+// showCriticalPath prints the critical path of a run as a table.
+func (a *app) showCriticalPath(flag, id string) error {
+	dir, err := workDir(flag)
+	if err != nil {
+		return err
+	}
+	path, wrong, err := report.Critical(dir, id)
+	if err != nil {
+		return &exitError{engine.ExitError, err}
+	}
+	a.diagnostics(wrong)
+	seconds := func(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "AT\tTOOK\tSHARE\tHOST\tTASK")
+	for _, s := range path.Steps {
+		share := fmt.Sprintf("%.0f%%", 100*s.Took.Seconds()/max(path.Took.Seconds(), 1e-6))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", seconds(s.From), seconds(s.Took), share, ui.Inline(s.Host),
+			ui.Inline(stepText(s)))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "The run took %s.\n", seconds(path.Took))
+	return nil
+}
+
+// stepText describes a step of the critical path.
+func stepText(s report.CriticalStep) string {
+	switch {
+	case s.Brief > 0:
+		return fmt.Sprintf("%d short tasks", s.Brief)
+	case s.Task == "":
+		return "no task: kk worked, or waited for an answer"
+	case s.Job:
+		return s.Task + " (in the background)"
+	case s.Hosts > 1:
+		return fmt.Sprintf("%s (%d hosts one after the other)", s.Task, s.Hosts)
+	}
+	return s.Task
 }
 
 func (a *app) showRun(flag, id string, o *outputFlags) error {

@@ -20,6 +20,14 @@ func (inv *Inventory) group(name string, at source.Pos) *group {
 	return g
 }
 
+// hostAt is host, for one that a file names at a position.
+func (inv *Inventory) hostAt(name, file string, at source.Pos) *host {
+	if _, ok := inv.places[name]; !ok {
+		inv.places[name] = at
+	}
+	return inv.host(name, file)
+}
+
 // host returns the host with the name, creating it if necessary.
 func (inv *Inventory) host(name, file string) *host {
 	h := inv.hosts[name]

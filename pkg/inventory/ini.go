@@ -134,7 +134,7 @@ func (p *iniParser) hostLine(text string, col int) {
 	set := p.hostVars(words[1:], col, port)
 	g := p.inv.group(p.group, p.at(col))
 	for _, name := range names {
-		h := p.inv.host(name, p.path)
+		h := p.inv.hostAt(name, p.path, p.at(col))
 		if g.name == Ungrouped {
 			p.inv.groups[All].join(h)
 		}

@@ -104,7 +104,10 @@ type Inventory struct {
 	hosts      map[string]*host
 	groups     map[string]*group
 	groupOrder []*group
-	sources    []string   // as given
+	sources    []string              // as given
+	files      []string              // static files that were read, absolute
+	places     map[string]source.Pos // of the lines that name the hosts, the first of each
+	options    Options
 	dirs       []*VarsDir // next to the sources, in their order
 	tree       source.Tree
 	wd         string
@@ -125,6 +128,7 @@ func newInventory(o Options) *Inventory {
 	inv := &Inventory{
 		hosts: map[string]*host{}, groups: map[string]*group{}, tree: o.Tree, wd: o.Dir, secrets: secretSink{o.Secrets},
 		playbookDirs: map[string]*VarsDir{}, playbookBad: map[string]source.Diagnostics{}, local: implicitLocal(),
+		options: o, places: map[string]source.Pos{},
 	}
 	inv.invalidate()
 	inv.group(All, source.Pos{})

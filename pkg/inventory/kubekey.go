@@ -111,7 +111,7 @@ func (y *yamlFile) specHosts(n *yaml.Node) {
 			sets = append([]*VarSet{portVar(y.file.Name, port, y.at(k))}, sets...)
 		}
 		for _, name := range names {
-			h := y.inv.host(name, y.path)
+			h := y.inv.hostAt(name, y.path, y.at(k))
 			y.inv.groups[All].join(h)
 			for _, s := range sets {
 				if s != nil {

@@ -22,6 +22,8 @@ type Options struct {
 	Dir     string      // base of relative paths; "" is the working folder
 	Secrets *redact.Set // receives the passwords and keys found; may be nil
 	Env     []string    // environment of executable sources; nil is this process's
+	// Edited has texts that are used in place of those of files, by absolute path: edits that are not written yet.
+	Edited map[string][]byte
 }
 
 // Load reads sources in order; later ones win. A source is a file, a folder of sources, an
@@ -165,10 +167,14 @@ func (l *loader) file(path string, info fs.FileInfo) {
 		l.ds.Add(d)
 		return
 	}
+	if text, ok := l.o.Edited[path]; ok {
+		f.Text = bytes.TrimPrefix(text, bom)
+	}
 	if isProgram(info, f.Text) {
 		l.script(path, f)
 		return
 	}
+	l.inv.files = append(l.inv.files, path)
 	l.text(f, path)
 }
 
@@ -195,7 +201,7 @@ func readText(tree source.Tree, path, name, what string) (*source.File, *source.
 		}
 		return nil, source.Errorf(source.Pos{File: source.NewFile(name, nil)}, "read %s: %v", what, err)
 	}
-	f.Text = bytes.TrimPrefix(f.Text, []byte("\xef\xbb\xbf"))
+	f.Text = bytes.TrimPrefix(f.Text, bom)
 	return f, nil
 }
 
@@ -233,16 +239,23 @@ var (
 
 // text loads a static inventory; its first line that is not a comment determines the format.
 func (l *loader) text(f *source.File, path string) {
-	switch line := firstLine(f.Text); {
-	case line == "":
-	case sectionLine.MatchString(line):
-		l.lines(f, path)
-	case slices.Contains([]string{".yml", ".yaml", ".json"}, filepath.Ext(path)),
-		strings.HasPrefix(line, "---"), strings.HasPrefix(line, "{"), yamlKeyLine.MatchString(line):
+	switch {
+	case firstLine(f.Text) == "":
+	case isYAML(f.Text, path):
 		l.yaml(f, path)
 	default:
 		l.lines(f, path)
 	}
+}
+
+// isYAML reports whether a static inventory is YAML or JSON, not INI.
+func isYAML(text []byte, path string) bool {
+	line := firstLine(text)
+	if sectionLine.MatchString(line) {
+		return false
+	}
+	return slices.Contains([]string{".yml", ".yaml", ".json"}, filepath.Ext(path)) ||
+		strings.HasPrefix(line, "---") || strings.HasPrefix(line, "{") || yamlKeyLine.MatchString(line)
 }
 
 func (l *loader) lines(f *source.File, path string) {

@@ -123,7 +123,7 @@ func (y *yamlFile) host(g *group, key, vars *yaml.Node) {
 	}
 	set := y.varSet(vars)
 	for _, name := range names {
-		h := y.inv.host(name, y.path)
+		h := y.inv.hostAt(name, y.path, y.at(key))
 		g.join(h)
 		if g.name == Ungrouped {
 			y.inv.groups[All].join(h)

@@ -19,6 +19,7 @@ type document struct {
 	Hosts    []host   `json:"hosts"`
 	States   []string `json:"states"`
 	Cells    columns  `json:"cells"`
+	Path     []step   `json:"path"`  // the critical path
 	Chunk    int      `json:"chunk"` // how many details are in one part
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -138,5 +139,6 @@ func (b *builder) close() {
 			p.Start = b.doc.Run.Took
 		}
 	}
+	b.doc.Path = b.critical()
 	b.doc.Chunk = chunkSize
 }

@@ -168,6 +168,29 @@ func TestPage(t *testing.T) {
 		b.expect(unnamed, "")
 		b.expect(`[...document.querySelectorAll('th')].every(e => e.scope)`, "true")
 	})
+	t.Run("critical path", func(t *testing.T) {
+		b.tb = t
+		b.expect(`[...document.querySelectorAll('#critical tbody tr')].map(r => [0, 1, 3].map(i => r.children[i].textContent.slice(0, 15)).join()).join('; ')`,
+			"web : Install,db1,3.00 s; no task: kk wor,,1.00 s; web : Write </s,web1,300 ms; no task: kk wor,,700 ms; "+
+				"Loop,web1,1.00 s; no task: kk wor,,2.00 s; Try,web1,1.00 s")
+		const marked = `(() => {
+			const from = document.getElementById('cells'), c = new OffscreenCanvas(from.width, from.height);
+			const pen = c.getContext('2d', { willReadFrequently: true });
+			pen.drawImage(from, 0, 0);
+			const d = pen.getImageData(0, 0, c.width, c.height).data;
+			let n = 0;
+			for (let i = 0; i < d.length; i += 4) if (d[i] === 194 && d[i + 1] === 24 && d[i + 2] === 155) n++;
+			return n;
+		})()`
+		b.await(marked + ` > 100`)
+		b.eval(`document.getElementById('path').click()`)
+		b.await(marked + ` === 0`)
+		b.eval(`document.getElementById('path').click()`)
+		b.await(marked + ` > 100`)
+		b.eval(`document.querySelector('#critical button.link').click()`)
+		b.await(`document.querySelector('#detail h3')?.textContent === 'web : Install'`)
+		b.eval(`document.querySelector('#detail .close').click()`)
+	})
 	b.tb = t
 	b.sound()
 }

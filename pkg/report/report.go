@@ -69,6 +69,7 @@ type builder struct {
 	host    map[string]int
 	open    map[place]*pending
 	details details
+	jobs    jobs
 }
 
 // place is one task on one host.
@@ -83,7 +84,8 @@ type pending struct {
 }
 
 func newBuilder(run journal.Run) *builder {
-	b := &builder{start: run.Started, task: map[int]int{}, host: map[string]int{}, open: map[place]*pending{}}
+	b := &builder{start: run.Started, task: map[int]int{}, host: map[string]int{}, open: map[place]*pending{},
+		jobs: jobs{started: map[string]int{}, pending: map[place]waits{}, waits: map[int]string{}}}
 	b.doc.States = stateNames[:]
 	b.doc.Run = runInfo{
 		ID: run.ID, Started: run.Started, Finished: run.Finished(), Exit: run.ExitCode, Error: run.Err,
@@ -181,6 +183,8 @@ func (b *builder) begin(t *event.Task, hostName string) *pending {
 
 func (b *builder) result(e event.HostResult) {
 	p := b.begin(e.Task, e.Host)
+	at := place{b.taskOf(e.Task), b.hostOf(e.Host)}
+	b.jobs.note(at, e)
 	if e.Item != nil {
 		if len(p.items) == 0 && !e.StartedAt.IsZero() {
 			p.start = e.StartedAt
@@ -197,6 +201,7 @@ func (b *builder) result(e event.HostResult) {
 	}
 	d := detailOf(e)
 	d.Items = p.items
+	b.jobs.cell(at, len(b.doc.Cells.Host), e)
 	b.cell(e.Task, e.Host, stateOf(e), start, took, d)
 }
 

@@ -17,15 +17,22 @@ var charts = map[string]string{
 	"cilium":  "github.com/cilium/cilium@v1.20.2/install/kubernetes/cilium",
 }
 
-// chart finds the folder of a plugin's chart; without it the test is skipped.
-func chart(t *testing.T, plugin string) string {
+// olderCilium are the charts of the releases of Kubernetes before 1.28.
+var olderCilium = map[string]string{
+	"v1.25.16": "github.com/cilium/cilium@v1.14.19/install/kubernetes/cilium",
+	"v1.26.15": "github.com/cilium/cilium@v1.15.19/install/kubernetes/cilium",
+	"v1.27.16": "github.com/cilium/cilium@v1.16.19/install/kubernetes/cilium",
+}
+
+// chart finds the folder of a chart in a Go module; without it the test is skipped.
+func chart(t *testing.T, plugin, of string) string {
 	t.Helper()
 	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, _, _ := strings.Cut(charts[plugin], "/chart")
-	dir := filepath.Join(strings.TrimSpace(string(cache)), charts[plugin])
+	module, _, _ := strings.Cut(of, "/chart")
+	dir := filepath.Join(strings.TrimSpace(string(cache)), of)
 	if _, err := os.Stat(dir); err != nil {
 		module, _, _ = strings.Cut(module, "/install")
 		t.Skipf("the chart of %s is not at hand: go mod download %s", plugin, module)
@@ -36,8 +43,14 @@ func chart(t *testing.T, plugin string) string {
 // template is what helm makes of a chart and the rendered values.
 func (r rendered) template(t *testing.T, plugin, namespace string) string {
 	t.Helper()
-	out, err := exec.Command(apiserver.Program(t, "helm"), "template", plugin, chart(t, plugin), "--namespace", namespace,
-		"--kube-version", "v1.34.4",
+	return r.templateOf(t, plugin, charts[plugin], namespace, "v1.34.4")
+}
+
+// templateOf is template with another chart, for a version of Kubernetes.
+func (r rendered) templateOf(t *testing.T, plugin, of, namespace, kubernetes string) string {
+	t.Helper()
+	out, err := exec.Command(apiserver.Program(t, "helm"), "template", plugin, chart(t, plugin, of), "--namespace", namespace,
+		"--kube-version", kubernetes,
 		"-f", filepath.Join(r.dir, plugin+".values.json")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -60,6 +73,25 @@ func TestChartsTakeValues(t *testing.T) {
 					text := r.template(t, plugin, namespace)
 					r.checkImages(t, plugin, text)
 					objects(t, text)
+				})
+			}
+		}
+	}
+}
+
+func TestOlderCiliumChartsTakeValues(t *testing.T) {
+	for kubernetes, of := range olderCilium {
+		for _, family := range []string{"v4", "dual"} {
+			for i, config := range []string{chartConfigs[0], chartConfigs[2]} {
+				t.Run(fmt.Sprintf("%s/%s/%d", kubernetes, family, i), func(t *testing.T) {
+					r := render(t, strings.Replace(fmt.Sprintf(config, families[family], "cilium"), "kubernetes: {",
+						"kubernetes: {kube_version: "+kubernetes+", ", 1))
+					text := r.templateOf(t, "cilium", of, "kube-system", kubernetes)
+					r.checkImages(t, "cilium", text)
+					objects(t, text)
+					if version := strings.Split(of, "@")[1]; i == 0 && !strings.Contains(text, ":"+strings.Split(version, "/")[0]) {
+						t.Errorf("the catalog has another release of Cilium for %s than %s", kubernetes, version)
+					}
 				})
 			}
 		}

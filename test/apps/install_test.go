@@ -154,7 +154,7 @@ func (c cluster) rollOut(t *testing.T, namespace, name string) {
 }
 
 func TestFlannelIsInstalledOnce(t *testing.T) {
-	helm, folder := apiserver.Program(t, "helm"), chart(t, "flannel")
+	helm, folder := apiserver.Program(t, "helm"), chart(t, "flannel", charts["flannel"])
 	c := startCluster(t)
 	i := c.installation(t)
 	c.ready(t, "one")

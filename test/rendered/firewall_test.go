@@ -111,3 +111,47 @@ func TestFirewallIsStopped(t *testing.T) {
 		t.Errorf("firewalld is %s, not %s", strings.Join(got, ", "), want)
 	}
 }
+
+// A host that is deleted is no longer among the addresses that the others let in, also where it was the last one.
+func TestFirewallClosesForDeletedNodes(t *testing.T) {
+	const addresses = "/etc/firewalld/ipsets/kubekey-ipv4.xml"
+	for name, c := range map[string]struct {
+		workers int
+		delete  string
+		want    map[string]string // entries by host, in the end
+	}{
+		"one of three": {2, `["n3"]`, map[string]string{"n1": "10.0.0.2", "n2": "10.0.0.1"}},
+		"the last one": {1, `["n2"]`, map[string]string{"n1": ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inventory := simulated.Layout{Family: "v4", ControlPlanes: 1, Workers: c.workers}
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "inventory.yaml"), inventory.Inventory())
+			fleet := &simulated.Fleet{Record: true, Nodes: inventory.Hosts()}
+			for _, args := range [][]string{{"create_cluster"}, {"delete_nodes", "-e", `{"delete_nodes": ` + c.delete + `}`}} {
+				args = append([]string{"run", "playbooks/" + args[0] + ".yaml", "-i", filepath.Join(dir, "inventory.yaml"), "--workdir",
+					filepath.Join(dir, "work"), "--set", "system.firewall=open", "--set", "cni.type=none", "-e", "kk_yes=true"}, args[1:]...)
+				var out bytes.Buffer
+				if code := fleet.Run(t.Context(), &out, args...); code != 0 {
+					t.Fatalf("exit code %d\n%s", code, out.String())
+				}
+			}
+			got := map[string]string{}
+			for _, f := range fleet.Files() {
+				if f.Path == addresses {
+					var all []string
+					for _, m := range regexp.MustCompile(`<entry>(.*)</entry>`).FindAllStringSubmatch(f.Content, -1) {
+						all = append(all, m[1])
+					}
+					got[f.Host] = strings.Join(all, " ")
+				}
+			}
+			for host, want := range c.want {
+				if got[host] != want {
+					t.Errorf("%s lets in %q, not %q", host, got[host], want)
+				}
+			}
+		})
+	}
+}

@@ -138,6 +138,14 @@ ip route | grep -o '^[0-9.]*/27' | while read -r net; do ip route delete "$net";
 		}
 	}
 	p.role(t, "firewall", "set", "k8s_cluster", two, open).changedNothing()
+
+	// The last other host leaves, and is still in the inventory: a set of addresses remains that has none.
+	alone := []string{"--limit", "node1", "-e", `{"firewall_gone": ["node2", "node3"]}`}
+	p.role(t, "firewall", "set", "k8s_cluster", allNodes, open, alone...).ok()
+	if reaches(t, 1, 0, 10250) || !reaches(t, 1, 0, 6443) {
+		t.Error("node1 lets in 10250 from a host that left, or does not let in everyone at 6443")
+	}
+	p.role(t, "firewall", "set", "k8s_cluster", allNodes, open, alone...).changedNothing()
 	p.role(t, "os", "delete", "k8s_cluster", allNodes, open).ok()
 	same("after deletion")
 	p.role(t, "firewall", "delete", "k8s_cluster", allNodes, open).changedNothing()

@@ -64,6 +64,11 @@ function timelineButtons(timeline) {
   zoom('zoom-in', () => timeline.scale.zoom(0.6, timeline.focus()));
   zoom('zoom-out', () => timeline.scale.zoom(1 / 0.6, timeline.focus()));
   zoom('zoom-all', () => timeline.scale.whole());
+  byId('path').addEventListener('click', () => {
+    timeline.showsPath = !timeline.showsPath;
+    byId('path').setAttribute('aria-pressed', timeline.showsPath);
+    timeline.draw();
+  });
   for (const kind of ['time', 'task']) {
     zoom(`axis-${kind}`, () => {
       timeline.scale.use(kind);
@@ -100,6 +105,7 @@ async function main() {
     byId('stage').scrollIntoView({ block: 'start' });
     byId('lanes').focus({ preventScroll: true });
   };
+  showCritical(run, choose);
   showFailures(run, choose);
   showChanges(run, choose);
   showSlowest(run, choose);

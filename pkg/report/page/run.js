@@ -34,6 +34,7 @@ class Run {
     this.hosts = doc.hosts ?? [];
     this.states = doc.states;
     this.warnings = doc.warnings ?? [];
+    this.path = doc.path ?? []; // the critical path: its steps, in order of time
     this.parts = parts;
     this.read = [];
     this.chunk = doc.chunk;

@@ -71,6 +71,33 @@ function groupCard(run, cells, open, choose) {
   return card;
 }
 
+// stepName describes a step of the critical path.
+function stepName(run, step) {
+  if (!step.cells) return 'no task: kk worked, or waited for an answer';
+  if (step.brief) return plural(step.brief, 'short task');
+  return run.taskName(run.tasks[run.task[step.cells.at(-1)]]) + (step.job ? ' (in the background)' : '');
+}
+
+// showCritical lists what determined how long the run took.
+function showCritical(run, choose) {
+  if (!run.path.length) {
+    byId('critical').append(el('p.none', null, 'No task ran.'));
+    return;
+  }
+  byId('critical').append(el('p.hint', null, 'Each step waited for the one before it. Only what makes one of them shorter makes the run shorter.'));
+  const longest = Math.max(1, ...run.path.map(step => step.to - step.from));
+  pagedTable(byId('critical'), 'Steps that determined how long the run took, in order of time', ['Step', 'Host', 'Began', 'Took', 'Of the run', 'Of the longest'], run.path, 40, step => {
+    const cell = step.cells?.at(-1);
+    const many = !step.brief && step.cells?.length > 1 ? ` (${plural(step.cells.length, 'host')} one after the other)` : '';
+    return [
+      cell === undefined || step.brief ? stepName(run, step) : el('button.link', { type: 'button', onclick: () => choose(cell) }, stepName(run, step)),
+      cell === undefined || step.brief ? '' : run.hosts[run.host[cell]].name + many,
+      span(step.from), span(step.to - step.from), `${(100 * (step.to - step.from) / Math.max(run.info.took, 1)).toFixed(1)} %`,
+      el('meter', { min: 0, max: longest, value: step.to - step.from, 'aria-label': 'of the longest' }),
+    ];
+  });
+}
+
 function showFailures(run, choose) {
   const wanted = ['failed', 'unreachable', 'unfinished', 'rescued', 'ignored'];
   const cells = [...run.state.keys()].filter(cell => wanted.includes(run.stateOf(cell)));

@@ -4,7 +4,7 @@ const drawOrder = ['skipped', 'ok', 'changed', 'unfinished', 'rescued', 'ignored
 
 class Timeline {
   constructor(run, filter, onChoose) {
-    Object.assign(this, { run, filter, onChoose, chosen: -1, hovered: -1 });
+    Object.assign(this, { run, filter, onChoose, chosen: -1, hovered: -1, showsPath: true });
     this.scale = new Scale(run);
     this.lanes = byId('lanes');
     this.canvas = { map: byId('map'), axis: byId('axis'), cells: byId('cells') };
@@ -23,7 +23,7 @@ class Timeline {
       return getComputedStyle(probe).color;
     };
     this.color = { states: this.run.states.map(color) };
-    for (const name of ['ink', 'quiet', 'line', 'surface', 'stripe', 'accent', 'onstate']) this.color[name] = color(name);
+    for (const name of ['ink', 'quiet', 'line', 'surface', 'stripe', 'accent', 'onstate', 'critical']) this.color[name] = color(name);
     probe.remove();
     this.draw();
   }
@@ -99,6 +99,7 @@ class Timeline {
       for (const [x, y, width, height] of boxes[state]) pen.fillRect(x, y, width, height);
     }
     this.drawNames(pen, boxes);
+    if (this.showsPath) this.drawPath(pen, top);
     this.drawLabels(pen, first, last, top);
     this.outline(pen, this.hovered, this.color.quiet, 1);
     this.outline(pen, this.chosen, this.color.accent, 2);
@@ -154,6 +155,47 @@ class Timeline {
       if (width < 46) continue;
       pen.fillText(clip(pen, this.run.tasks[this.run.task[cell]].name, width - 10), x + 5, y + height / 2 + 0.5);
     }
+  }
+
+  // drawPath marks the cells of the critical path, and joins each with the one that waited for it.
+  drawPath(pen, top) {
+    const { run, scale } = this;
+    const rowOf = this.rowOfHost();
+    pen.strokeStyle = this.color.critical;
+    pen.fillStyle = this.color.critical;
+    pen.lineWidth = 1;
+    const thick = this.rowHeight >= 13 ? 3 : 2;
+    let before = null;
+    for (const step of run.path) {
+      for (const cell of step.cells ?? []) {
+        const row = rowOf[run.host[cell]];
+        if (row < 0) {
+          before = null;
+          continue;
+        }
+        const [from, to] = step.job && scale.kind === 'time' ? [step.from, step.to] : [scale.start[cell], scale.end(cell)];
+        const y = (row + 1) * this.rowHeight - top - thick;
+        const x = Math.max(this.x(from), this.gutter);
+        const end = Math.min(this.x(to), this.width);
+        if (end >= this.gutter && x <= this.width) this.fillBox(pen, this.color.critical, x, y, Math.max(end - x, 1.5), thick);
+        if (before !== null && x > this.gutter && x < this.width && before !== y) {
+          pen.beginPath();
+          pen.moveTo(x + 0.5, before);
+          pen.lineTo(x + 0.5, y);
+          pen.stroke();
+        }
+        before = y;
+      }
+    }
+  }
+
+  // rowOfHost is the row of each host, -1 for one that the filter hides.
+  rowOfHost() {
+    const out = new Int32Array(this.run.hosts.length).fill(-1);
+    this.filter.rows.forEach((host, row) => {
+      out[host] = row;
+    });
+    return out;
   }
 
   drawLabels(pen, first, last, top) {
