@@ -263,7 +263,7 @@ func (u *unused) host(n *yaml.Node, prefix string) {
 			switch {
 			case r.None != "":
 				u.warn(k, path, r.None)
-			case r.To != "" && prefix == "":
+			case r.To != "" && prefix != "connector.":
 				u.warn(k, path, "kk has "+r.To)
 			}
 		}

@@ -194,8 +194,8 @@ spec:
 		got = append(got, d.Summary)
 	}
 	want := "labels of KubeKey v4 is not used: kk has node_labels\n" +
-		"storage of KubeKey v4 is not used: kk does not partition and mount disks\n" +
-		"kubernetes.storage_disks of KubeKey v4 is not used: kk does not partition and mount disks\n" +
+		"storage of KubeKey v4 is not used: kk has storage_disks\n" +
+		"kubernetes.storage_disks of KubeKey v4 is not used: kk has storage_disks\n" +
 		"kubernetes.multipath of KubeKey v4 is not used: kk does not configure multipath\n" +
 		"zone of KubeKey v4 is not used: kk has no such key"
 	if strings.Join(got, "\n") != want {

@@ -45,9 +45,12 @@ func (l *Lab) start(ctx context.Context, i int) error {
 	return h.boot()
 }
 
-// PowerOff pulls host i's plug: every process on it dies at once. Its disk
+// PowerOff pulls host i's plug: every process on it dies at once, and nobody answers at its addresses. Its disk
 // stays, and [Lab.Start] boots it again.
-func (l *Lab) PowerOff(i int) error { return l.Hosts[i].powerOff() }
+func (l *Lab) PowerOff(i int) error {
+	h := l.Hosts[i]
+	return errors.Join(h.powerOff(), h.removeNetwork(context.Background()))
+}
 
 func (h *Host) powerOff() error {
 	if err := h.killAll(); err != nil {
