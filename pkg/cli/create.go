@@ -160,7 +160,7 @@ func printInventory(w io.Writer, hosts []hostEntry) error {
 	b.WriteString("# The hosts of a cluster. Look at it with: kk inventory graph -i inventory.yaml\nall:\n  hosts:\n" +
 		"    # ansible_host is the address that kk connects to, internal_ipv4 (internal_ipv6) the one that\n" +
 		"    # the hosts know each other by. Also: node_name, node_labels: {}, node_annotations: {},\n" +
-		"    # node_taints: [].\n")
+		"    # node_taints: [], storage_disks: [].\n")
 	for _, h := range hosts {
 		family := "internal_ipv4"
 		if strings.Contains(h.address, ":") {
