@@ -124,6 +124,10 @@ func unedited(err error, f *source.File, help string) *source.Diagnostic {
 // returns the edits, and the inventory as it is after them. Hosts that are not in the inventory are skipped. It is an
 // error, with the position, where a host cannot be removed: a range, an anchor that others use, an executable.
 func (inv *Inventory) Remove(ctx context.Context, r Removal) ([]*Edit, *Inventory, source.Diagnostics) {
+	inv, ds := inv.with(ctx) // without what a run added, and with what the files have now
+	if ds.Err() != nil {
+		return nil, nil, ds
+	}
 	var edits []*Edit
 	for _, path := range inv.files {
 		e, before, d := inv.edit(path)

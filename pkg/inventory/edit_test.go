@@ -81,6 +81,7 @@ func editOnce(t *testing.T, dir, name string, words []string) ([]byte, source.Di
 		t.Fatal(err)
 	}
 	if words[0] == "remove" {
+		inv.AddGroup("of_the_run")
 		edits, _, ds := inv.Remove(ctx, removal(words[1:]))
 		if ds.Err() != nil || len(edits) == 0 {
 			return before, ds
