@@ -233,6 +233,9 @@ func (c cluster) config(dir string) string {
 		shared = "fd00::9:8"
 	}
 	proxy := "{mode: " + c["proxy"] + "}"
+	if c["proxy"] == "nftables" && c["minor"] < "1.31" { // which a rule rejects
+		proxy = "{mode: iptables}"
+	}
 	if c["proxy"] == "off" {
 		proxy = "{enabled: false}"
 	}
