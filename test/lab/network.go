@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -77,6 +78,12 @@ func (h *Host) namespace() string { return h.lab.state.label() + "-" + h.Name }
 // veth is the end of the host's cable at the bridge.
 func (h *Host) veth() string { return h.lab.state.label() + "n" + strconv.Itoa(h.number) }
 
+// mac is the address of the host's network card, which it keeps.
+func (h *Host) mac() string {
+	ip := netip.MustParseAddr(h.Address).As4()
+	return fmt.Sprintf("02:00:%02x:%02x:%02x:%02x", ip[0], ip[1], ip[2], ip[3])
+}
+
 // ensureNetwork makes the host's namespace and plugs it into the bridge.
 func (h *Host) ensureNetwork(ctx context.Context) error {
 	if _, err := os.Stat("/sys/class/net/" + h.veth() + "/master"); err == nil {
@@ -91,7 +98,7 @@ func (h *Host) ensureNetwork(ctx context.Context) error {
 	ns, bridge := h.namespace(), h.lab.state.label()
 	steps := []string{
 		"netns add " + ns,
-		fmt.Sprintf("link add %s type veth peer name eth0 netns %s", h.veth(), ns),
+		fmt.Sprintf("link add %s type veth peer name eth0 address %s netns %s", h.veth(), h.mac(), ns),
 		fmt.Sprintf("-n %s link set lo up", ns),
 		fmt.Sprintf("-n %s address add %s/24 dev eth0", ns, h.Address),
 	}
