@@ -115,7 +115,7 @@ func TestUpMendsWhatIsBroken(t *testing.T) {
 		return id
 	}
 	left, cut := boot(l, 0), boot(l, 1)
-	if err := l.PowerOff(1); err != nil {
+	if err := l.Hosts[1].powerOff(); err != nil { // its network stays
 		t.Fatal(err)
 	}
 	if err := run(t.Context(), "ip", "link", "delete", l.Hosts[1].veth()); err != nil {
