@@ -73,7 +73,8 @@ func TestEveryVersion(t *testing.T) {
 	for _, m := range c.Minors() {
 		minors = append(minors, m.Name)
 	}
-	if diff := cmp.Diff(strings.Fields("1.25 1.26 1.27 1.28 1.29 1.30 1.31 1.32 1.33 1.34 1.35 1.36"), minors); diff != "" {
+	want := strings.Fields("1.25 1.26 1.27 1.28 1.29 1.30 1.31 1.32 1.33 1.34 1.35 1.36")
+	if diff := cmp.Diff(want, minors); diff != "" {
 		t.Errorf("minor releases: %s", diff)
 	}
 	for _, v := range c.Versions() {
@@ -192,7 +193,8 @@ func TestProblems(t *testing.T) {
 		{"patch too new", catalog.Request{KubeVersion: "v1.34.99"},
 			[]string{`kubernetes.kube_version: Kubernetes "v1.34.99" is not in the catalog: the nearest are v1.34.11 and v1.35.0; the newest is v1.36.4`}},
 		{"too old", catalog.Request{KubeVersion: "v1.24.17"},
-			[]string{`kubernetes.kube_version: Kubernetes "v1.24.17" is not in the catalog: the nearest are v1.25.0; the newest is v1.36.4`}},
+			[]string{`kubernetes.kube_version: Kubernetes "v1.24.17" is not in the catalog: ` +
+				`the nearest are v1.25.0; the newest is v1.36.4`}},
 		{"too new", catalog.Request{KubeVersion: "v2.0.0"},
 			[]string{`kubernetes.kube_version: Kubernetes "v2.0.0" is not in the catalog: the nearest is v1.36.4`}},
 		{"no patch", catalog.Request{KubeVersion: "v1.34"},

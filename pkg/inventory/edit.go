@@ -380,7 +380,8 @@ func (inv *Inventory) addedOnly(after *Inventory, e *Edit, hosts []Addition) *so
 		}
 	}
 	if what := inv.differs(after, changed); what != "" {
-		return source.Errorf(source.Pos{File: source.NewFile(e.Name, nil)}, "the file cannot be edited without a change to %s",
+		at := source.Pos{File: source.NewFile(e.Name, nil)}
+		return source.Errorf(at, "the file cannot be edited without a change to %s",
 			what).WithHelp("%s", byHand("", hosts))
 	}
 	return nil

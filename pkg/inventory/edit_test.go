@@ -111,8 +111,8 @@ func removal(names []string) Removal {
 }
 
 // FuzzEdit adds and removes a host in any file that is an inventory. What Add and Remove check themselves (nothing else
-// is changed) is not checked again: here it is that they do not panic, that lines of the file stay as they are, and that
-// removing undoes adding for the hosts.
+// is changed) is not checked again: here it is that they do not panic, that lines of the file stay as they are, and
+// that removing undoes adding for the hosts.
 func FuzzEdit(f *testing.F) {
 	cases, _ := filepath.Glob("testdata/edit/*.txtar")
 	for _, path := range cases {

@@ -138,8 +138,8 @@ func (b *varsBuilder) scalar(like *yaml.Node) *yaml.Node {
 	return n
 }
 
-// familyKey returns a key for the new address. One that names the family of addresses, as internal_ipv4, is nil for a DNS
-// name, and names the other family for an address of that.
+// familyKey returns a key for the new address. One that names the family of addresses, as internal_ipv4, is nil for a
+// DNS name, and names the other family for an address of that.
 func (b *varsBuilder) familyKey(k *yaml.Node) *yaml.Node {
 	base, four := strings.CutSuffix(k.Value, "ipv4")
 	if !four {

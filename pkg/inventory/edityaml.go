@@ -351,7 +351,8 @@ func (e *yamlEditor) insert(l *layout, s section, name string, vars *yaml.Node) 
 	switch {
 	case s.hostsKey == nil:
 		return e.insertHosts(l, s, key, vars)
-	case hosts.Kind == yaml.AliasNode, hosts.Kind == yaml.ScalarNode && !isNull(hosts), hosts.Anchor != "" && l.anchors[hosts]:
+	case hosts.Kind == yaml.AliasNode, hosts.Kind == yaml.ScalarNode && !isNull(hosts),
+		hosts.Anchor != "" && l.anchors[hosts]:
 		return l.failAt(s.hostsKey, "the hosts of the group %q are an alias, shared by an anchor, or a single name", s.group)
 	case hosts.Style&yaml.FlowStyle != 0 && len(hosts.Content) == 0 && s.hostsKey.Line == hosts.Line && !s.names &&
 		l.block(s.hostsKey):
@@ -679,7 +680,8 @@ func (e *yamlEditor) removeFlow(l *layout, en entry) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(items, func(it flowSpan) bool { return it.start <= l.offset(en.key) && l.offset(en.key) < it.end })
+	key := l.offset(en.key)
+	i := slices.IndexFunc(items, func(it flowSpan) bool { return it.start <= key && key < it.end })
 	if i < 0 {
 		return l.failAt(en.key, "the entry is not found in its braces")
 	}

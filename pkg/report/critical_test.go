@@ -86,12 +86,14 @@ func TestCriticalPath(t *testing.T) {
 		"a job that is waited for": {10_100, []timed{
 			{task: "Before", host: "a", from: 0, to: 1000},
 			{task: "Download", host: "a", from: 1000, to: 1100, result: job("j1", 0)},
-			{task: "Prepare", host: "a", from: 1100, to: 3000}, {task: "Wait", host: "a", from: 3000, to: 10_000, result: job("j1", 5)},
+			{task: "Prepare", host: "a", from: 1100, to: 3000},
+			{task: "Wait", host: "a", from: 3000, to: 10_000, result: job("j1", 5)},
 			{task: "After", host: "a", from: 10_000, to: 10_100},
 		}, "0 Before a 1000, 1000 Download a 9000 job, 10000 After a 100"},
 		"a job that ended before": {3200, []timed{
 			{task: "Download", host: "a", from: 0, to: 100, result: job("j1", 0)},
-			{task: "Prepare", host: "a", from: 100, to: 3000}, {task: "Wait", host: "a", from: 3000, to: 3200, result: job("j1", 1)},
+			{task: "Prepare", host: "a", from: 100, to: 3000},
+			{task: "Wait", host: "a", from: 3000, to: 3200, result: job("j1", 1)},
 		}, "0 Download a 100, 100 Prepare a 2900, 3000 Wait a 200"},
 		"a loop of jobs": {9000, []timed{
 			{task: "Download", host: "a", from: 0, to: 100, item: "x", result: job("j1", 0)},
@@ -106,8 +108,9 @@ func TestCriticalPath(t *testing.T) {
 			{task: "Wait", host: "a", from: 0, to: 3000, result: job("j9", 7)},
 		}, "0 Wait a 3000"},
 		"short tasks": {9000, many, "0 Begin a 4000, 4000 8 tasks 80, 4080 Finish a 4920"},
-		"an include":  {2000, []timed{{task: "Include", host: "a", from: 0, to: 0}, {task: "Inside", host: "a", from: 1, to: 2000}}, "0 Inside a 2000"},
-		"no task":     {1000, nil, "0 - 1000"},
+		"an include": {2000, []timed{{task: "Include", host: "a", from: 0, to: 0},
+			{task: "Inside", host: "a", from: 1, to: 2000}}, "0 Inside a 2000"},
+		"no task": {1000, nil, "0 - 1000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := recorded(t, c.took, c.results...)

@@ -170,7 +170,8 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("critical path", func(t *testing.T) {
 		b.tb = t
-		b.expect(`[...document.querySelectorAll('#critical tbody tr')].map(r => [0, 1, 3].map(i => r.children[i].textContent.slice(0, 15)).join()).join('; ')`,
+		b.expect(`[...document.querySelectorAll('#critical tbody tr')].map(r =>
+			[0, 1, 3].map(i => r.children[i].textContent.slice(0, 15)).join()).join('; ')`,
 			"web : Install,db1,3.00 s; no task: kk wor,,1.00 s; web : Write </s,web1,300 ms; no task: kk wor,,700 ms; "+
 				"Loop,web1,1.00 s; no task: kk wor,,2.00 s; Try,web1,1.00 s")
 		const marked = `(() => {

@@ -49,7 +49,8 @@ func (r rendered) template(t *testing.T, plugin, namespace string) string {
 // templateOf is template with another chart, for a version of Kubernetes.
 func (r rendered) templateOf(t *testing.T, plugin, of, namespace, kubernetes string) string {
 	t.Helper()
-	out, err := exec.Command(apiserver.Program(t, "helm"), "template", plugin, chart(t, plugin, of), "--namespace", namespace,
+	out, err := exec.Command(apiserver.Program(t, "helm"), "template", plugin, chart(t, plugin, of),
+		"--namespace", namespace,
 		"--kube-version", kubernetes,
 		"-f", filepath.Join(r.dir, plugin+".values.json")).CombinedOutput()
 	if err != nil {

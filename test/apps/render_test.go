@@ -440,14 +440,17 @@ dns:
 `)
 	for name, parts := range map[string][]string{
 		"coredns": {
-			"corp.example {\n    errors\n    cache 30\n    rewrite name exact a.corp.example b.corp.example\n    forward . 10.0.0.53\n}",
+			"corp.example {\n    errors\n    cache 30\n    rewrite name exact a.corp.example b.corp.example\n" +
+				"    forward . 10.0.0.53\n}",
 			"made.example {\n    errors\n    cache 30\n    template IN A made.example {\n" +
 				"      answer \"{{ .Name }} 60 IN A 192.0.2.7\"\n    }\n}",
-			"    ready\n    rewrite name exact old.example new.example\n    rewrite stop name suffix .a.example .b.example answer auto\n" +
+			"    ready\n    rewrite name exact old.example new.example\n" +
+				"    rewrite stop name suffix .a.example .b.example answer auto\n" +
 				"    log\n    kubernetes",
 		},
 		"nodelocaldns": {
-			"corp.example {\n    errors\n    cache 30\n    bind 169.254.25.10 10.233.0.10\n    forward . __PILLAR__CLUSTER__DNS__ {",
+			"corp.example {\n    errors\n    cache 30\n    bind 169.254.25.10 10.233.0.10\n" +
+				"    forward . __PILLAR__CLUSTER__DNS__ {",
 			"plain.example {\n    errors\n    cache 30\n    bind 169.254.25.10 10.233.0.10\n    forward . 10.0.0.54\n",
 			"\n. {\n    errors\n    cache 30\n    bind 169.254.25.10 10.233.0.10\n    forward . __PILLAR__CLUSTER__DNS__ {",
 		},

@@ -41,8 +41,9 @@ dns: {coredns: {rewrite: [name exact rewritten.example kubernetes.default.svc.cl
 	}
 	c.exec(t, c.first(), "test -s /var/log/kubernetes/audit/audit.log")
 	for what, want := range map[string]string{
-		"-n kube-system get pod kube-apiserver-" + c.name(c.first()) + ` -o jsonpath='{.metadata.annotations.example\.com/owner}'`: "lab",
-		"get node " + c.name(c.first()) + " -o jsonpath='{.status.capacity.pods}'":                                                 "99",
+		"-n kube-system get pod kube-apiserver-" + c.name(c.first()) +
+			` -o jsonpath='{.metadata.annotations.example\.com/owner}'`: "lab",
+		"get node " + c.name(c.first()) + " -o jsonpath='{.status.capacity.pods}'": "99",
 	} {
 		if got := strings.TrimSpace(c.kubectl(t, what)); got != want {
 			t.Errorf("%s: %q, want the patch's %q", what, got, want)

@@ -61,7 +61,8 @@ func watchAPI(ctx context.Context, address string) func() (longest time.Duration
 }
 
 func livez(ctx context.Context, client *http.Client, address string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+net.JoinHostPort(address, "6443")+"/livez", nil)
+	url := "https://" + net.JoinHostPort(address, "6443") + "/livez"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return false
 	}

@@ -130,6 +130,7 @@ func (h *Host) ensureUMLFiles(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(h.path("uml"), h.machine()), 0o700); err != nil {
 		return err
 	}
-	_, err := output(ctx, strings.NewReader(xstate), "gcc", "-O2", "-shared", "-fPIC", "-o", h.path("xstate.so"), "-x", "c", "-")
+	_, err := output(ctx, strings.NewReader(xstate), "gcc", "-O2", "-shared", "-fPIC", "-o", h.path("xstate.so"),
+		"-x", "c", "-")
 	return err
 }

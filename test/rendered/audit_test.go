@@ -18,14 +18,17 @@ kubernetes:
   certificates: {signing_duration: 17520h}
   audit:
     enabled: true
-    webhook: {url: "https://audit.example:8443/events", ca: `+ca+`, client_cert: `+cert+`, client_key: `+key+`, batch: {max_size: 7}}
+    webhook:
+      {url: "https://audit.example:8443/events", ca: `+ca+`, client_cert: `+cert+`,
+      client_key: `+key+`, batch: {max_size: 7}}
 `)...)
 	for _, host := range []string{"n1", "n3"} {
 		text, mode := content(fleet, host, "/etc/kubernetes/audit/webhook.yaml")
 		if mode != "0600" || !strings.Contains(text, `server: "https://audit.example:8443/events"`) {
 			t.Errorf("%s, mode %s:\n%s", host, mode, text)
 		}
-		for what, file := range map[string]string{"certificate-authority-data": ca, "client-certificate-data": cert, "client-key-data": key} {
+		for what, file := range map[string]string{"certificate-authority-data": ca, "client-certificate-data": cert,
+			"client-key-data": key} {
 			data, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -51,13 +54,15 @@ kubernetes:
 func TestAuditWebhookWithoutBatches(t *testing.T) {
 	t.Parallel()
 	fleet := created(t, plain("1.30"), withConfig(t, `
-kubernetes: {audit: {enabled: true, webhook: {url: "http://audit.example", token: pl4nted-webhook-token, mode: blocking}}}
+kubernetes:
+  audit: {enabled: true, webhook: {url: "http://audit.example", token: pl4nted-webhook-token, mode: blocking}}
 `)...)
 	text, _ := content(fleet, "n1", "/etc/kubernetes/kubeadm.yaml")
 	if !strings.Contains(text, `"audit-webhook-mode": "blocking"`) || strings.Contains(text, "audit-webhook-batch") {
 		t.Errorf("flags:\n%s", text)
 	}
-	if text, _ := content(fleet, "n1", "/etc/kubernetes/audit/webhook.yaml"); !strings.Contains(text, `user: {token: "pl4nted-webhook-token"}`) {
+	text, _ = content(fleet, "n1", "/etc/kubernetes/audit/webhook.yaml")
+	if !strings.Contains(text, `user: {token: "pl4nted-webhook-token"}`) {
 		t.Error(text)
 	}
 }

@@ -59,7 +59,8 @@ func createWith(t *testing.T, dir, further string) (fleet *simulated.Fleet, code
 	fleet = &simulated.Fleet{Record: true, Nodes: c.layout().Hosts()}
 	var text bytes.Buffer
 	args := append([]string{"run", "playbooks/create_cluster.yaml", "-i", filepath.Join(dir, "inventory.yaml"), "-c",
-		filepath.Join(dir, "config.yaml"), "-e", "kk_yes=true", "--workdir", filepath.Join(dir, "work")}, withConfig(t, further)...)
+		filepath.Join(dir, "config.yaml"), "-e", "kk_yes=true", "--workdir", filepath.Join(dir, "work")},
+		withConfig(t, further)...)
 	code = fleet.Run(t.Context(), &text, args...)
 	return fleet, code, text.String()
 }

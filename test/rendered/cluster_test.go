@@ -265,7 +265,8 @@ etcd: {deployment_type: %s%s}
 dns: {nodelocaldns: {address: '%s'}}
 image_registry: {type: %s, password: pl4nted-registry-password, vip: {address: '%s'}}
 download: {proxy: 'http://me:pl4nted-proxy-password@127.0.0.1:1'}
-`, c["minor"], patch(c["minor"]), ranges[c["family"]], proxy, c["endpoint"], vip, bgp, c["runtime"], c["cni"], c["more"] == "yes", c["etcd"], tuned, dns, registry, shared)
+`, c["minor"], patch(c["minor"]), ranges[c["family"]], proxy, c["endpoint"], vip, bgp, c["runtime"], c["cni"],
+		c["more"] == "yes", c["etcd"], tuned, dns, registry, shared)
 	if c["cni"] == "kubeovn" { // which a precheck rejects for old releases; what is made of it is looked at all the same
 		text += "cluster_require: {network_plugin_kube_versions: {kubeovn: v1.25.0}}\n"
 	}

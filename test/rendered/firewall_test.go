@@ -130,8 +130,9 @@ func TestFirewallClosesForDeletedNodes(t *testing.T) {
 			write(t, filepath.Join(dir, "inventory.yaml"), inventory.Inventory())
 			fleet := &simulated.Fleet{Record: true, Nodes: inventory.Hosts()}
 			for _, args := range [][]string{{"create_cluster"}, {"delete_nodes", "-e", `{"delete_nodes": ` + c.delete + `}`}} {
-				args = append([]string{"run", "playbooks/" + args[0] + ".yaml", "-i", filepath.Join(dir, "inventory.yaml"), "--workdir",
-					filepath.Join(dir, "work"), "--set", "system.firewall=open", "--set", "cni.type=none", "-e", "kk_yes=true"}, args[1:]...)
+				args = append([]string{"run", "playbooks/" + args[0] + ".yaml", "-i", filepath.Join(dir, "inventory.yaml"),
+					"--workdir", filepath.Join(dir, "work"), "--set", "system.firewall=open", "--set", "cni.type=none",
+					"-e", "kk_yes=true"}, args[1:]...)
 				var out bytes.Buffer
 				if code := fleet.Run(t.Context(), &out, args...); code != 0 {
 					t.Fatalf("exit code %d\n%s", code, out.String())

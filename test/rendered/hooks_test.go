@@ -21,7 +21,8 @@ func TestHooksOfGroupsRunInOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, name := range []string{"", "_k8s_cluster", "_kube_control_plane", "_kube_worker", "_n1"} {
-				if err := os.WriteFile(filepath.Join(scripts, phase+"_install"+name+".sh"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+				file := filepath.Join(scripts, phase+"_install"+name+".sh")
+				if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -32,7 +33,8 @@ func TestHooksOfGroupsRunInOrder(t *testing.T) {
 			}
 			fleet := &simulated.Fleet{Record: true, Nodes: []string{"n1"}}
 			var out bytes.Buffer
-			args := append([]string{"run", "playbooks/" + phase + "_hook.yaml", "-i", inventory, "--workdir", filepath.Join(dir, "work")},
+			args := append([]string{"run", "playbooks/" + phase + "_hook.yaml", "-i", inventory,
+				"--workdir", filepath.Join(dir, "work")},
 				withConfig(t, phase+"_install_groups: [kube_worker, kube_control_plane]\n")...)
 			if code := fleet.Run(t.Context(), &out, args...); code != 0 {
 				t.Fatal(out.String())

@@ -27,7 +27,8 @@ func TestNodesEnterAndLeaveTheInventory(t *testing.T) {
 	}
 	run := func(args ...string) string {
 		t.Helper()
-		return kk(append(args, "-i", inventory, "--set", "cni.type=none", "--yes", "--workdir", filepath.Join(dir, "work"))...)
+		return kk(append(args, "-i", inventory, "--set", "cni.type=none", "--yes",
+			"--workdir", filepath.Join(dir, "work"))...)
 	}
 	text := func() string {
 		t.Helper()
@@ -47,7 +48,8 @@ func TestNodesEnterAndLeaveTheInventory(t *testing.T) {
 	if !strings.Contains(text(), line) || !strings.Contains(text(), "            n2:\n            n3:\n") {
 		t.Fatalf("the inventory is\n%s", text())
 	}
-	if !slices.ContainsFunc(fleet.Calls(), func(c simulated.Call) bool { return c.Target == "n3" && c.Module == "template" }) {
+	rendered := func(c simulated.Call) bool { return c.Target == "n3" && c.Module == "template" }
+	if !slices.ContainsFunc(fleet.Calls(), rendered) {
 		t.Error("nothing was done on n3")
 	}
 	run("delete", "nodes", "n3", "--check")

@@ -222,8 +222,10 @@ func pushedBy(call simulated.Call) []string {
 // The user's own images are pushed too, without the name of the registry that they are from.
 func TestOwnImagesArePushed(t *testing.T) {
 	for kind, want := range map[string]map[string]string{
-		"registry": {"registry.example:5000/shop/app:v1": "registry.kk.local/k8s/shop/app:v1", "docker.io/tool:2": "registry.kk.local/k8s/tool:2"},
-		"harbor":   {"registry.example:5000/shop/app:v1": "registry.kk.local/k8s/shop/app:v1", "docker.io/tool:2": "registry.kk.local/k8s/tool:2"},
+		"registry": {"registry.example:5000/shop/app:v1": "registry.kk.local/k8s/shop/app:v1",
+			"docker.io/tool:2": "registry.kk.local/k8s/tool:2"},
+		"harbor": {"registry.example:5000/shop/app:v1": "registry.kk.local/k8s/shop/app:v1",
+			"docker.io/tool:2": "registry.kk.local/k8s/tool:2"},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -27,12 +27,14 @@ func TestEtcdTuning(t *testing.T) {
 					continue
 				}
 				hosts = append(hosts, f.Host)
-				if !strings.Contains(f.Content, c.has) || strings.Contains(f.Content, c.not) || !strings.Contains(f.Content, c.address) {
+				if !strings.Contains(f.Content, c.has) || strings.Contains(f.Content, c.not) ||
+					!strings.Contains(f.Content, c.address) {
 					t.Errorf("%s:\n%s", f.Host, f.Content)
 				}
 			}
 			slices.Sort(hosts)
-			if c.has == "" && len(hosts) > 0 || c.hosts != nil && !slices.Equal(hosts, c.hosts) || c.has != "" && len(hosts) != 3 {
+			if c.has == "" && len(hosts) > 0 || c.hosts != nil && !slices.Equal(hosts, c.hosts) ||
+				c.has != "" && len(hosts) != 3 {
 				t.Errorf("%v are tuned, want %v", hosts, c.hosts)
 			}
 		})

@@ -16,8 +16,9 @@ func diskGroups(entries ...string) string {
 
 const (
 	etcdDisk       = `{devices: [/dev/ubdc], path: /var/lib/etcd, options: noatime}`
-	containerdDisk = `{volume_group: data, logical_volume: images, size: 60%VG, path: /var/lib/containerd, filesystem: xfs}`
-	otherDisk      = `{devices: [/dev/ubdb], volume_group: data, logical_volume: rest, path: /srv/the data}`
+	containerdDisk = `{volume_group: data, logical_volume: images, size: 60%VG, path: /var/lib/containerd, ` +
+		`filesystem: xfs}`
+	otherDisk = `{devices: [/dev/ubdb], volume_group: data, logical_volume: rest, path: /srv/the data}`
 )
 
 // diskState is what could change on the disks of a host and around them.
@@ -106,8 +107,14 @@ const lvmTasks = `
     - {name: Make volume, lvol: {vg: kk, lv: one, size: 24m, shrink: false}}
     - {name: Make file system, community.general.filesystem: {dev: /dev/kk/one, fstype: ext4}}
     - {name: Grow volume, lvol: {vg: kk, lv: one, size: 48m, resizefs: true}}
-    - {name: Shrink volume, lvol: {vg: kk, lv: one, size: 8m}, register: shrunk, failed_when: "'without force=true' not in shrunk.msg"}
-    - {name: Remove group, lvg: {vg: kk, state: absent}, register: removed, failed_when: "'without force=true' not in removed.msg"}
+    - name: Shrink volume
+      lvol: {vg: kk, lv: one, size: 8m}
+      register: shrunk
+      failed_when: "'without force=true' not in shrunk.msg"
+    - name: Remove group
+      lvg: {vg: kk, state: absent}
+      register: removed
+      failed_when: "'without force=true' not in removed.msg"
 `
 
 const lvmRemoved = `

@@ -66,7 +66,8 @@ func imageSpec() module.Spec {
 			"Broken connections and responses such as 503 are retried; a missing image and denied access are not.",
 			"A registry is accessed over TLS unless plain_http is set for it, even on localhost.",
 			"Where a registry sends clients to another host name for tokens, as Harbor does, that host is accessed with the " +
-				"TLS options of the registry unless it has its own, and at the address of the registry if its name cannot be resolved.",
+				"TLS options of the registry unless it has its own, and at the address of the registry if its name cannot be " +
+				"resolved.",
 			"In check mode a destination that is unreachable, or whose project does not exist, counts as one without the " +
 				"image, with a warning.",
 		},
