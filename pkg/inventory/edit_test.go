@@ -21,20 +21,10 @@ import (
 //
 // The file "want" is the text after all of them, or the problems.
 func TestEdit(t *testing.T) {
-	cases, err := filepath.Glob("testdata/edit/*.txtar")
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, path := range cases {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) { editCase(t, path) })
-	}
+	eachCase(t, "testdata/edit", editCase)
 }
 
-func editCase(t *testing.T, path string) {
-	archive, err := txtar.ParseFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+func editCase(t *testing.T, path string, archive *txtar.Archive) {
 	if len(archive.Files) == 1 {
 		archive.Files = append(archive.Files, txtar.File{Name: "want"})
 	}

@@ -22,20 +22,27 @@ var update = flag.Bool("update", false, "rewrite the expected output of the case
 // TestLoad runs the cases of testdata/load. A case holds files, its comment
 // the sources, and the file "want" what the inventory then is.
 func TestLoad(t *testing.T) {
-	cases, err := filepath.Glob("testdata/load/*.txtar")
+	eachCase(t, "testdata/load", loadCase)
+}
+
+// eachCase runs the cases of a folder.
+func eachCase(t *testing.T, dir string, run func(t *testing.T, path string, archive *txtar.Archive)) {
+	cases, err := filepath.Glob(dir + "/*.txtar")
 	if err != nil || len(cases) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
 	for _, path := range cases {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) { loadCase(t, path) })
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run(t, path, archive)
+		})
 	}
 }
 
-func loadCase(t *testing.T, path string) {
-	archive, err := txtar.ParseFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+func loadCase(t *testing.T, path string, archive *txtar.Archive) {
 	dir := t.TempDir()
 	want := -1
 	for i, f := range archive.Files {
