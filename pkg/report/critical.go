@@ -184,18 +184,18 @@ func latest(sorted []span, at int64) (span, bool) {
 // between hosts, and otherwise the host that ended last before it.
 func (c *chains) before(s span) (span, bool) {
 	limit := s.from + sameMoment/4
-	any, ok := latest(c.byEnd, limit)
-	for ok && any.from >= s.from { // it is no longer than the tolerance, or the cell itself
-		any, ok = latest(c.byEnd, any.to-1)
+	last, ok := latest(c.byEnd, limit)
+	for ok && last.from >= s.from { // it is no longer than the tolerance, or the cell itself
+		last, ok = latest(c.byEnd, last.to-1)
 	}
 	own, has := latest(c.byHost[s.host], limit)
 	for has && own.from >= s.from {
 		own, has = latest(c.byHost[s.host], own.to-1)
 	}
-	if has && own.to+sameMoment >= min(any.to, s.from) {
+	if has && own.to+sameMoment >= min(last.to, s.from) {
 		return own, true
 	}
-	return any, ok
+	return last, ok
 }
 
 // critical returns the critical path of a run, found from its end: each task, back to what it waited for.
