@@ -49,10 +49,19 @@ holds() {
   *) return 1 ;;
   esac
 }
-end=$(($(date +%s) + total))
+# In hundredths of a second, by a clock that nobody sets where the host has one.
+now() {
+  if read -r up _ 2>/dev/null </proc/uptime; then
+    echo $((${up%.*} * 100 + 1${up#*.} - 100))
+  else
+    echo "$(date +%s)00"
+  fi
+}
+end=$(($(now) + total * 100))
+[ -r /proc/uptime ] || [ "$total" = 0 ] || end=$((end + 99)) # the second began before
 while :; do
   if holds; then state=present; else state=absent; fi
   [ "$kind" != none ] && [ $state = "$desired" ] && { echo met; exit 0; }
-  [ "$(date +%s)" -ge $end ] && { echo late; exit 0; }
+  [ "$(now)" -ge $end ] && { echo late; exit 0; }
   sleep "$pause"
 done

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -207,6 +208,22 @@ func TestWaitForSeesWhatComesLater(t *testing.T) {
 	if r := <-done; r.Failed {
 		t.Errorf("got %+v", r)
 	}
+}
+
+// Waits that begin at the end of a second last as long as others.
+func TestWaitForLastsAsLongAsItsTimeout(t *testing.T) {
+	second := time.Now().Truncate(time.Second).Add(2 * time.Second)
+	var all sync.WaitGroup
+	for n := range 20 {
+		all.Go(func() {
+			time.Sleep(time.Until(second.Add(time.Duration(-2*n) * time.Millisecond)))
+			r := run(t, "wait_for", moduletest.Options{}, "timeout", 1)
+			if elapsed, _ := r.Data.Get("elapsed"); r.Failed || elapsed == 0 {
+				t.Errorf("%d ms before a second: got %s", 2*n, value.Repr(r.Data))
+			}
+		})
+	}
+	all.Wait()
 }
 
 func TestWaitForRefuses(t *testing.T) {
